@@ -1,0 +1,63 @@
+# Functions the folders' CMakeLists use: one static library a folder, tests, embedded data files.
+
+add_compile_options(-Wall -Wextra -Werror=return-type)
+if(PAWL_SANITIZE)
+  add_compile_options(-fsanitize=${PAWL_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${PAWL_SANITIZE})
+endif()
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+endif()
+
+macro(pawl_find_dependencies)
+  find_package(Threads REQUIRED)
+  find_package(absl REQUIRED)
+  find_program(PROTOC protoc REQUIRED)
+  find_library(PROTOBUF_LIBRARY protobuf REQUIRED)
+  # The -dev package of muParser exists for one architecture at a time: a cross build links the library itself.
+  find_library(MUPARSER_LIBRARY NAMES muparser libmuparser.so.2 REQUIRED)
+  find_library(ZLIB_LIBRARY NAMES z REQUIRED)
+  find_package(GTest REQUIRED)
+  find_package(benchmark REQUIRED)
+endmacro()
+
+# pawl_library(NAME sources... [DEPENDS targets...] [EMBED files...])
+# The library is the target pawl_NAME. Each EMBED file becomes `extern const std::string_view kFileNameToml` in
+# "<folder>/embedded.h", namespace pawl::embedded.
+function(pawl_library name)
+  cmake_parse_arguments(ARG "" "" "DEPENDS;EMBED" ${ARGN})
+  add_library(pawl_${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
+  target_include_directories(pawl_${name} PUBLIC ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/generated)
+  target_link_libraries(pawl_${name} PUBLIC ${ARG_DEPENDS})
+  if(ARG_EMBED)
+    file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
+    set(out ${PROJECT_BINARY_DIR}/generated/${folder})
+    list(TRANSFORM ARG_EMBED PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ OUTPUT_VARIABLE inputs)
+    add_custom_command(
+      OUTPUT ${out}/embedded.h ${out}/embedded.cc
+      COMMAND ${CMAKE_COMMAND} -DOUT=${out} -DFOLDER=${folder} "-DFILES=${inputs}" -P ${PROJECT_SOURCE_DIR}/cmake/Embed.cmake
+      DEPENDS ${inputs} ${PROJECT_SOURCE_DIR}/cmake/Embed.cmake
+      VERBATIM)
+    target_sources(pawl_${name} PRIVATE ${out}/embedded.cc ${out}/embedded.h)
+  endif()
+endfunction()
+
+# pawl_test(NAME sources... DEPENDS targets... [LABEL unit|e2e|gpu])
+# Tests find the checkout in PAWL_SOURCE_DIR and the programs in PAWL_BIN_DIR (environment).
+function(pawl_test name)
+  cmake_parse_arguments(ARG "" "LABEL;TIMEOUT" "DEPENDS" ${ARGN})
+  if(NOT ARG_LABEL)
+    set(ARG_LABEL unit)
+  endif()
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
+  add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} GTest::gtest GTest::gtest_main)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES
+    LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT} SKIP_RETURN_CODE 77
+    ENVIRONMENT "PAWL_SOURCE_DIR=${PROJECT_SOURCE_DIR};PAWL_BIN_DIR=${CMAKE_BINARY_DIR}/bin")
+endfunction()

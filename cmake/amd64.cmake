@@ -1,0 +1,10 @@
+# Cross build for x86-64 with Debian's packages (scripts/package).
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR x86_64)
+set(CMAKE_C_COMPILER x86_64-linux-gnu-gcc)
+set(CMAKE_CXX_COMPILER x86_64-linux-gnu-g++)
+set(CMAKE_LIBRARY_ARCHITECTURE x86_64-linux-gnu)
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_LIBRARY_PATH /usr/lib/x86_64-linux-gnu)
+set(CMAKE_PREFIX_PATH /usr/lib/x86_64-linux-gnu/cmake)
+set(CMAKE_IGNORE_PATH /usr/lib/aarch64-linux-gnu /usr/lib/aarch64-linux-gnu/cmake)
