@@ -1,10 +1,16 @@
 # Functions the folders' CMakeLists use: one static library a folder, tests, embedded data files.
 
 add_compile_options(-Wall -Wextra -Werror=return-type)
+# toml++ is header-only and must be configured alike in every file: no exceptions, and no abort on a user's odd input.
+add_compile_options(-DTOML_EXCEPTIONS=0 "-DTOML_ASSERT(expression)=static_assert(true)")
 if(PAWL_SANITIZE)
   add_compile_options(-fsanitize=${PAWL_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${PAWL_SANITIZE})
 endif()
+# A package (scripts/package) carries its libraries in lib/ beside bin/. The old kind of tag also serves the needs of those
+# libraries themselves.
+set(CMAKE_BUILD_RPATH "$ORIGIN/../lib")
+add_link_options(LINKER:--disable-new-dtags)
 find_program(CCACHE ccache)
 if(CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})

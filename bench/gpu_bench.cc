@@ -1,0 +1,164 @@
+// pawl-gpu-bench: what a variant costs on this machine's GPU, and whether a kernel is ever kept over itself.
+//   pawl-gpu-bench cost                     build, validate, compare: seconds a variant, by part
+//   pawl-gpu-bench itself N FILE            compares kernels with themselves N times; keeps every measurement in FILE
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "cli/recorder.h"
+#include "kernels/bundle_reader.h"
+#include "kernels/plan.h"
+#include "kernels/space.h"
+#include "orchestrator/engine/verdict_protocol.h"
+#include "worker/cuda_device.h"
+#include "worker/timer.h"
+#include "worker/validator.h"
+
+namespace pawl {
+namespace {
+
+double Median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values.empty() ? 0 : values[values.size() / 2];
+}
+
+template <typename T>
+T Must(absl::StatusOr<T> value) {
+  if (value.ok()) return *std::move(value);
+  fprintf(stderr, "%s\n", std::string(value.status().message()).c_str());
+  exit(1);
+}
+
+v1::Bundle Read(const std::string& name) {
+  const char* source = getenv("PAWL_SOURCE_DIR");
+  BundleReading reading = ReadBundle(std::filesystem::path(source == nullptr ? "." : source) / "kernels" / name);
+  for (const Problem& problem : reading.problems) fprintf(stderr, "%s\n", FormatProblem(problem).c_str());
+  if (!reading.problems.empty()) exit(1);
+  return reading.bundle;
+}
+
+std::vector<v1::Size> SizesOf(const v1::Bundle& bundle) {
+  std::vector<v1::Size> sizes = HiddenSizes(bundle, SecretSeed());
+  for (const v1::Size& size : bundle.sizes()) {
+    sizes.push_back(size);
+    if (size.name() == bundle.goal().size()) break;
+  }
+  return sizes;
+}
+
+// One builder and one variant at a time: what a user waits for, without the next variants' builds running ahead.
+void Cost(CudaDevice& device, const std::string& name, int variants) {
+  const v1::Bundle bundle = Read(name);
+  const std::vector<v1::Variant> sample = Must(ConnectedSample(bundle, variants + 1));
+  const BuiltVariant start = Must(BuildVariant(device.builder(), bundle, sample[0], SizesOf(bundle), device.gpu()));
+  Must(Validate(device, bundle, start, {}));
+  std::vector<double> total, build, validate, measure, gpu, overhead;
+  for (size_t i = 1; i < sample.size(); ++i) {
+    const double busy = device.runner().busy_seconds() + device.reference().busy_seconds();
+    const absl::Time begin = absl::Now();
+    const BuiltVariant built = Must(BuildVariant(device.builder(), bundle, sample[i], SizesOf(bundle), device.gpu()));
+    if (built.failure) continue;
+    const Validation validation = Must(Validate(device, bundle, built, {}));
+    const Timing timing = Must(TimeAgainst(device, bundle, built.sizes.back(), start.sizes.back(), {}));
+    const double seconds = absl::ToDoubleSeconds(absl::Now() - begin);
+    const double processes = device.runner().busy_seconds() + device.reference().busy_seconds() - busy;
+    total.push_back(seconds);
+    build.push_back(built.seconds);
+    validate.push_back(validation.seconds);
+    measure.push_back(timing.seconds);
+    gpu.push_back(processes);
+    overhead.push_back(seconds - built.seconds - processes);
+  }
+  printf("| %s | %zu | %.3f | %.3f | %.3f | %.3f | %.3f | %.3f (%.0f %%) |\n", name.c_str(), total.size(),
+         Median(total), Median(build), Median(validate), Median(measure), Median(gpu), Median(overhead),
+         100 * Median(overhead) / Median(total));
+}
+
+void BuildTimes(CudaDevice& device) {
+  const v1::Bundle nvrtc = Read("attention");
+  v1::Bundle nvcc = nvrtc;
+  nvcc.set_compiler(v1::COMPILER_NVCC);
+  const std::vector<v1::Variant> sample = Must(ConnectedSample(nvrtc, 30));
+  const std::vector<v1::Size> size = {nvrtc.sizes(0)};
+  auto time = [&](const v1::Bundle& bundle, size_t count) {
+    std::vector<double> seconds;
+    for (size_t i = 0; i < count && i < sample.size(); ++i) {
+      seconds.push_back(Must(BuildVariant(device.builder(), bundle, sample[i], size, device.gpu())).seconds);
+    }
+    return Median(seconds);
+  };
+  time(nvrtc, 1);
+  printf("NVRTC build of an attention variant, warm, median of 30: %.3f s\n", time(nvrtc, 30));
+  if (!device.toolkit().nvcc.empty()) printf("nvcc -cubin of the same, median of 5: %.3f s\n", time(nvcc, 5));
+}
+
+void CompareWithItself(CudaDevice& device, int comparisons, const std::string& file) {
+  nlohmann::json series;
+  series["gpu"] = device.gpu().name();
+  series["driver"] = device.gpu().driver_version();
+  series["date"] = absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::Now(), absl::UTCTimeZone());
+  series["measurements"] = TimingOptions().measurements;
+  int kept = 0, done = 0, discarded = 0;
+  const std::vector<std::string> names = {"attention", "transpose"};
+  for (const std::string& name : names) {
+    const v1::Bundle bundle = Read(name);
+    const BuiltVariant built =
+        Must(BuildVariant(device.builder(), bundle, StartVariant(bundle), SizesOf(bundle), device.gpu()));
+    const BuiltSize& at = built.sizes.back();
+    nlohmann::json& kernel = series["kernels"][name];
+    for (int i = 0; i < comparisons / static_cast<int>(names.size()); ++i, ++done) {
+      auto start = [&, fresh = false]() mutable -> absl::StatusOr<PairSource> {
+        if (fresh) device.runner().Restart();
+        fresh = true;
+        return PairSource([&](int pairs) -> absl::StatusOr<PairBatch> {
+          absl::StatusOr<Timing> timing = TimeAgainst(device, bundle, at, at, {.pairs = pairs, .keep_series = true});
+          if (!timing.ok()) return timing.status();
+          PairBatch batch;
+          for (const v1::PairSample& pair : timing->times.pairs()) batch.log_ratios.push_back(pair.log_ratio());
+          batch.discarded = timing->times.discarded();
+          discarded += batch.discarded;
+          nlohmann::json measured = nlohmann::json::array();
+          for (double us : timing->times.series()) measured.push_back(std::round(us * 1e4) / 1e4);
+          if (pairs == KeepRule().first_pairs) kernel.push_back(measured);
+          return batch;
+        });
+      };
+      kept += Must(CompareByProtocol(start, KeepRule())).result() == v1::FASTER;
+    }
+  }
+  printf("a kernel compared with itself %d times: %d kept, %d pairs thrown away\n", done, kept, discarded);
+  std::ofstream(file) << series.dump() << "\n";
+}
+
+int Main(int argc, char** argv) {
+  const std::string what = argc > 1 ? argv[1] : "";
+  if (what != "cost" && !(what == "itself" && argc == 4)) {
+    fprintf(stderr, "usage: pawl-gpu-bench cost | itself N FILE\n");
+    return 2;
+  }
+  const std::unique_ptr<CudaDevice> device = Must(CudaDevice::Open({}));
+  printf("%s, driver %s\n", device->gpu().name().c_str(), device->gpu().driver_version().c_str());
+  if (what == "itself") {
+    CompareWithItself(*device, atoi(argv[2]), argv[3]);
+    return 0;
+  }
+  BuildTimes(*device);
+  printf("\nSeconds a variant, median; build, validated on the ladder and hidden sizes, compared with its parent:\n\n");
+  printf("| bundle | variants | total | build | validate | compare | of it in runner and reference | our overhead |\n");
+  printf("| --- | --- | --- | --- | --- | --- | --- | --- |\n");
+  for (const char* name : {"transpose", "attention"}) Cost(*device, name, 20);
+  return 0;
+}
+
+}  // namespace
+}  // namespace pawl
+
+int main(int argc, char** argv) { return pawl::Main(argc, argv); }

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "pawl/v1/check.pb.h"
+#include "profiles/gpus.h"
+
+namespace pawl {
+
+struct BundleCheckOptions {
+  std::vector<const GpuSpec*> gpus;  // at least one
+  bool build = true;
+  bool allow_unsandboxed = false;
+};
+
+// Everything that can be said about a bundle without a GPU. Mistakes, compile errors and limits are in the report.
+v1::CheckReport CheckBundle(const std::filesystem::path& folder, const BundleCheckOptions& options);
+
+}  // namespace pawl

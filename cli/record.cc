@@ -1,0 +1,139 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <thread>
+
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "cli/commands.h"
+#include "cli/recorder.h"
+#include "kernels/bundle_reader.h"
+
+namespace pawl {
+namespace {
+
+struct Flags {
+  std::string bundle;
+  std::string size;
+  int sample = 0;
+  bool no_profile = false;
+  bool allow_unsandboxed = false;
+  int device = 0;
+  std::string output;
+};
+
+// "NVIDIA H200" is h200.
+std::string Slug(std::string name) {
+  if (const size_t space = name.find(' '); name.rfind("NVIDIA ", 0) == 0) name = name.substr(space + 1);
+  std::string slug;
+  for (unsigned char c : name) slug += isalnum(c) ? static_cast<char>(tolower(c)) : '-';
+  return slug;
+}
+
+std::string TimeText(double seconds) {
+  const int whole = static_cast<int>(seconds + 0.5);
+  return whole < 60 ? absl::StrFormat("%d s", whole) : absl::StrFormat("%d min %02d s", whole / 60, whole % 60);
+}
+
+// One line that is rewritten on a terminal; in a log, one every ten seconds.
+class ProgressLine {
+ public:
+  void Show(const RecordProgress& progress) {
+    const bool measured = progress.done == progress.planned;
+    const bool last = measured && progress.profiled == progress.to_profile;
+    if (!terminal_ && !last && progress.seconds < next_) return;
+    next_ = progress.seconds + 10;
+    const double rate = progress.seconds > 0 ? progress.fresh / progress.seconds : 0;
+    const double left = rate > 0 ? (progress.planned - progress.done) / rate : 0;
+    const std::string failed = progress.failed > 0 ? absl::StrFormat(", %d failed", progress.failed) : "";
+    std::string line = absl::StrFormat("%d/%d measured%s, %.2f/s, best %.3fx (%s)", progress.done, progress.planned,
+                                       failed, rate, progress.best_speedup, progress.best);
+    if (progress.to_profile > 0) {
+      line = absl::StrFormat("%d/%d profiled, %s", progress.profiled, progress.to_profile, line);
+    } else {
+      line += ", " + TimeText(left) + " left";
+    }
+    fprintf(stderr, "%s%s%s", terminal_ ? "\r\033[K" : "", line.c_str(), terminal_ && !last ? "" : "\n");
+    fflush(stderr);
+    open_ = terminal_ && !last;
+  }
+  void Say(const std::string& line) {
+    fprintf(stderr, "%s%s\n", open_ ? "\n" : "", line.c_str());
+    open_ = false;
+  }
+
+ private:
+  const bool terminal_ = isatty(STDERR_FILENO);
+  bool open_ = false;
+  double next_ = 0;
+};
+
+int Record(const Flags& flags) {
+  BundleReading reading = ReadBundle(flags.bundle);
+  for (const Problem& problem : reading.problems) fprintf(stderr, "%s\n", FormatProblem(problem).c_str());
+  if (!reading.problems.empty()) return 1;
+  v1::Bundle& bundle = reading.bundle;
+  if (!flags.size.empty()) {
+    const bool known = std::any_of(bundle.sizes().begin(), bundle.sizes().end(),
+                                   [&](const v1::Size& size) { return size.name() == flags.size; });
+    if (!known) {
+      fprintf(stderr, "pawl record: %s has no size %s\n", bundle.name().c_str(), flags.size.c_str());
+      return 2;
+    }
+    bundle.mutable_goal()->set_size(flags.size);
+  }
+  auto failed = [](const absl::Status& status) {
+    fprintf(stderr, "pawl record: %s\n", std::string(status.message()).c_str());
+    return 1;
+  };
+  CudaDevice::Options options;
+  options.device = flags.device;
+  options.builders = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  options.allow_unsandboxed = flags.allow_unsandboxed;
+  absl::StatusOr<std::unique_ptr<CudaDevice>> device = CudaDevice::Open(options);
+  if (!device.ok()) return failed(device.status());
+
+  RecordOptions record;
+  record.sample = flags.sample;
+  record.profile = !flags.no_profile;
+  record.folder = flags.bundle;
+  const std::filesystem::path shipped = "profiles/recordings";
+  record.output = flags.output;
+  if (flags.output.empty()) {
+    const std::string name = bundle.name() + "." + Slug((*device)->gpu().name()) + ".jsonl.gz";
+    record.output = std::filesystem::is_directory(shipped) ? shipped / name : std::filesystem::path(name);
+  }
+  ProgressLine line;
+  Recorder recorder(**device, bundle, record);
+  absl::StatusOr<Recording> recording = recorder.Run([&](const RecordProgress& progress) { line.Show(progress); },
+                                                     [&](const std::string& text) { line.Say(text); });
+  if (!recording.ok()) return failed(recording.status());
+  const std::vector<std::string> idle = VariablesWithoutEffect(*recording);
+  if (!idle.empty()) line.Say("without effect on code or geometry: " + absl::StrJoin(idle, ", "));
+  printf("%s\n", record.output.c_str());
+  return 0;
+}
+
+}  // namespace
+
+void AddRecord(CLI::App& app, int* exit_code) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* command = app.add_subcommand("record", "Measure a bundle's variants on a GPU into a recording");
+  command->footer("Example: pawl record kernels/transpose --sample 50");
+  command->add_option("BUNDLE", flags->bundle, "Folder of the kernel bundle")->required();
+  command->add_option("--sample", flags->sample, "Measure N variants around the start variant instead of all")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--size", flags->size, "Time at this size instead of the goal's");
+  command->add_option("--device", flags->device, "Number of the GPU")->check(CLI::NonNegativeNumber);
+  command->add_option("--output", flags->output, "File to write (default: profiles/recordings/BUNDLE.GPU.jsonl.gz)");
+  command->add_flag("--no-profile", flags->no_profile, "Leave ncu out: times without counters");
+  command->add_flag("--allow-unsandboxed", flags->allow_unsandboxed,
+                    "Compile even where no build sandbox is to be had");
+  command->callback([flags, exit_code] { *exit_code = Record(*flags); });
+}
+
+}  // namespace pawl

@@ -1,0 +1,304 @@
+#include "cli/recorder.h"
+
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <future>
+#include <map>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "cli/build_ahead.h"
+#include "kernels/plan.h"
+#include "kernels/space.h"
+#include "orchestrator/engine/comparison.h"
+#include "orchestrator/engine/roofline.h"
+#include "profiles/gpus.h"
+#include "worker/baseline.h"
+#include "worker/profiler.h"
+#include "worker/timer.h"
+#include "worker/tool_versions.h"
+#include "worker/validator.h"
+
+namespace pawl {
+namespace {
+
+constexpr size_t kProfiledTogether = 64;  // about four seconds of each run are ncu's own
+constexpr double kSurprise = 10;          // a larger speedup is not believed before it was validated again
+constexpr int64_t kCopyBytes = int64_t{1} << 30;
+
+std::string HostText() {
+  struct utsname host;
+  if (uname(&host) != 0) return "";
+  return absl::StrCat(host.sysname, " ", host.release, " ", host.machine, ", ", std::thread::hardware_concurrency(),
+                      " CPUs");
+}
+
+}  // namespace
+
+// A variant that went through the GPU and may still lack its profile.
+struct Recorder::Measured {
+  BuiltVariant built;
+  std::vector<v1::ResourceUse> resources;
+  v1::RecordedVariant record;
+};
+
+Recorder::Recorder(CudaDevice& device, const v1::Bundle& bundle, RecordOptions options)
+    : device_(device), bundle_(bundle), options_(std::move(options)) {}
+
+// The ladder up to the size that is optimised, and the hidden sizes; the goal's size comes last.
+std::vector<v1::Size> Recorder::Sizes() const {
+  std::vector<v1::Size> sizes = HiddenSizes(bundle_, SecretSeed());
+  for (const v1::Size& size : bundle_.sizes()) {
+    sizes.push_back(size);
+    if (size.name() == bundle_.goal().size()) break;
+  }
+  return sizes;
+}
+
+absl::StatusOr<v1::RecordingHeader> Recorder::MakeHeader(const Say& say) {
+  v1::RecordingHeader header;
+  header.set_bundle(bundle_.name());
+  header.set_bundle_hash(BundleHash(bundle_));
+  header.set_size(bundle_.goal().size());
+  header.set_date(absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::Now(), absl::UTCTimeZone()));
+  *header.mutable_gpu() = device_.gpu();
+  *header.mutable_toolchain() = ToolVersions(device_.toolkit());
+  header.set_architecture(ArchitectureOf(device_.gpu()));
+  header.set_space(SpaceSize(bundle_));
+  absl::StatusOr<int64_t> allowed = CountAllowed(bundle_);
+  if (!allowed.ok()) return allowed.status();
+  header.set_allowed(*allowed);
+  header.set_planned(selection_.size());
+  *header.mutable_start() = StartVariant(bundle_);
+  *header.mutable_variables() = bundle_.variables();
+  header.set_host(HostText());
+
+  v1::RunnerRequest copy;
+  copy.mutable_copy()->set_bytes(kCopyBytes);
+  absl::StatusOr<v1::RunnerReply> copied = device_.runner().Ask(copy, absl::Seconds(30));
+  if (copied.ok() && copied->has_copy()) header.set_copy_gb_s(copied->copy().gb_s());
+
+  if (bundle_.baseline_command().empty()) return header;
+  say("timing the baseline");
+  const std::vector<v1::Size> sizes(bundle_.sizes().begin(), bundle_.sizes().end());
+  absl::StatusOr<std::vector<v1::BaselineTime>> times =
+      RunBaseline(bundle_, options_.folder, sizes, device_.gpu().uuid());
+  if (!times.ok()) {
+    say(absl::StrCat("no baseline: ", times.status().message()));
+    return header;
+  }
+  for (const v1::BaselineTime& time : *times) {
+    *header.add_baseline() = time;
+    say(absl::StrFormat("baseline %s: %.2f us by graph, %.2f us by event loop (%s)", time.size(), time.graph_us(),
+                        time.event_us(), time.what()));
+  }
+  return header;
+}
+
+// Nothing is measured against a start variant that is wrong, nor under a tolerance that accepts anything.
+absl::Status Recorder::PrepareStart(const Say& say) {
+  absl::StatusOr<BuiltVariant> built =
+      BuildVariant(device_.builder(), bundle_, StartVariant(bundle_), Sizes(), device_.gpu());
+  if (!built.ok()) return built.status();
+  start_ = *std::move(built);
+  auto refuse = [&](const v1::Failure& failure) {
+    return absl::FailedPreconditionError(absl::StrCat("the start variant of ", bundle_.name(), " fails (",
+                                                      v1::Check_Name(failure.check()), " at size ", failure.size(),
+                                                      "): ", failure.message()));
+  };
+  if (start_.failure) return refuse(*start_.failure);
+  absl::StatusOr<Validation> validation = Validate(device_, bundle_, start_, {.repeats = 20, .self_test = true});
+  if (!validation.ok()) return validation.status();
+  if (validation->failure) return refuse(*validation->failure);
+  for (const v1::OutputError& error : validation->errors) {
+    if (error.max_absolute() > 0 && bundle_.tolerance().absolute() > 4 * error.max_absolute() &&
+        bundle_.tolerance().relative() > 4 * error.relative()) {
+      say(absl::StrFormat(
+          "the tolerance (absolute %g, relative %g) is more than 4 times the start variant's error in %s "
+          "(%.3g, %.3g): consider tightening it",
+          bundle_.tolerance().absolute(), bundle_.tolerance().relative(), error.tensor(), error.max_absolute(),
+          error.relative()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Recorder::Measured> Recorder::Measure(BuiltVariant built) {
+  Measured measured;
+  v1::RecordedVariant& record = measured.record;
+  *record.mutable_variant() = built.variant;
+  (*record.mutable_stage_seconds())["build"] = built.seconds;
+  measured.built = std::move(built);
+  const BuiltVariant& variant = measured.built;
+  if (variant.failure) {
+    *record.mutable_failure() = *variant.failure;
+    return measured;
+  }
+  record.set_cubin_hash(variant.sizes.back().module.substr(0, 16));
+  absl::StatusOr<Validation> validation = Validate(device_, bundle_, variant, {.repeats = 2});
+  if (!validation.ok()) return validation.status();
+  (*record.mutable_stage_seconds())["validate"] = validation->seconds;
+  measured.resources = validation->resources;
+  for (const v1::OutputError& error : validation->errors) *record.add_errors() = error;
+  if (validation->failure) {
+    *record.mutable_failure() = *validation->failure;
+    return measured;
+  }
+
+  const BuiltSize& candidate = variant.sizes.back();
+  const BuiltSize& start = start_.sizes.back();
+  absl::StatusOr<Timing> timing = TimeAgainst(device_, bundle_, candidate, start, {});
+  if (!timing.ok()) return timing.status();
+  if (start_us_ > 0 && !timing->failure &&
+      ParentDrift(start_us_, timing->times.parent_warm_us(), KeepRule()).has_value()) {
+    device_.runner().Restart();  // the candidate may have slowed the start variant: a fresh process decides
+    timing = TimeAgainst(device_, bundle_, candidate, start, {});
+    if (!timing.ok()) return timing.status();
+  }
+  (*record.mutable_stage_seconds())["measure"] = timing->seconds;
+  if (timing->failure) {
+    *record.mutable_failure() = *timing->failure;
+    return measured;
+  }
+  const v1::CompareReply& times = timing->times;
+  if (start_us_ == 0) start_us_ = times.parent_warm_us();
+  *record.mutable_pairs() = times.pairs();
+  record.set_warm_us(times.candidate_warm_us());
+  record.set_cold_us(times.candidate_cold_us());
+  record.set_start_cold_us(times.parent_cold_us());
+  if (const GpuSpec* spec = FindGpu(device_.gpu().name())) {
+    for (const auto& [mode, us] : {std::pair{v1::TIMING_MODE_WARM, times.candidate_warm_us()},
+                                   std::pair{v1::TIMING_MODE_COLD, times.candidate_cold_us()}}) {
+      const double floor = RooflineFloorUs(candidate.plan, *spec, bundle_.work_on_tensor_cores(), mode);
+      if (us >= floor) continue;
+      v1::Failure& failure = *record.mutable_failure();
+      failure.set_stage(v1::STAGE_MEASURE);
+      failure.set_check(v1::CHECK_ROOFLINE);
+      failure.set_size(candidate.plan.size());
+      failure.set_message(absl::StrFormat("%.3f us is below the roofline floor of %.3f us", us, floor));
+    }
+  }
+  if (!record.has_failure() && times.parent_warm_us() > kSurprise * times.candidate_warm_us()) {
+    absl::StatusOr<Validation> again = Validate(device_, bundle_, variant, {.repeats = 20});
+    if (!again.ok()) return again.status();
+    if (again->failure) *record.mutable_failure() = *again->failure;
+  }
+  return measured;
+}
+
+// A variant that an earlier run measured and did not get to profile.
+absl::StatusOr<Recorder::Measured> Recorder::LoadAgain(BuiltVariant built, const v1::RecordedVariant& before) {
+  Measured measured;
+  measured.record = before;
+  measured.built = std::move(built);
+  if (measured.built.failure) return absl::InternalError("a variant that was measured before does not build any more");
+  const BuiltSize& at = measured.built.sizes.back();
+  absl::StatusOr<v1::RunnerReply> loaded = device_.runner().Load(at.module, *at.cubin, at.plan.launches());
+  if (!loaded.ok()) return loaded.status();
+  measured.resources.assign(loaded->load().resources().begin(), loaded->load().resources().end());
+  return measured;
+}
+
+absl::Status Recorder::ProfileAll(std::vector<Measured>* measured, RecordingJournal* journal, const Report& report,
+                                  RecordProgress* progress) {
+  const absl::Time start = absl::Now();
+  const double before = progress->seconds;
+  progress->to_profile = measured->size();
+  for (size_t first = 0; first < measured->size(); first += kProfiledTogether) {
+    const size_t last = std::min(measured->size(), first + kProfiledTogether);
+    std::vector<ProfileItem> items;
+    for (size_t i = first; i < last; ++i) {
+      items.push_back({&(*measured)[i].built.sizes.back(), (*measured)[i].resources, bundle_.work_on_tensor_cores()});
+    }
+    absl::StatusOr<Profiling> profiling = Profile(device_, items);
+    if (!profiling.ok()) return profiling.status();
+    for (size_t i = first; i < last; ++i) {
+      v1::RecordedVariant& record = (*measured)[i].record;
+      *record.mutable_evidence() = std::move(profiling->evidence[i - first]);
+      (*record.mutable_stage_seconds())["profile"] = profiling->seconds / items.size();
+      if (absl::Status status = journal->Append(record); !status.ok()) return status;
+    }
+    progress->profiled = last;
+    progress->seconds = before + absl::ToDoubleSeconds(absl::Now() - start);
+    report(*progress);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Recording> Recorder::Run(const Report& report, const Say& say) {
+  absl::StatusOr<std::vector<v1::Variant>> selection = ConnectedSample(bundle_, options_.sample);
+  if (!selection.ok()) return selection.status();
+  selection_ = *std::move(selection);
+  if (absl::Status status = PrepareStart(say); !status.ok()) return status;
+  absl::StatusOr<v1::RecordingHeader> header = MakeHeader(say);
+  if (!header.ok()) return header.status();
+  const std::filesystem::path part = options_.output.string() + ".part";
+  absl::StatusOr<RecordingJournal> journal = RecordingJournal::Open(part, *header);
+  if (!journal.ok()) return journal.status();
+
+  RecordProgress progress;
+  progress.planned = selection_.size();
+  auto count = [&](const v1::RecordedVariant& record) {
+    ++progress.done;
+    progress.failed += record.has_failure();
+    double sum = 0;
+    for (const v1::PairSample& pair : record.pairs()) sum += pair.log_ratio();
+    const double speedup = record.pairs().empty() ? 0 : std::exp(sum / record.pairs_size());
+    if (record.has_failure() || speedup <= progress.best_speedup) return;
+    progress.best_speedup = speedup;
+    progress.best = VariantText(record.variant());
+  };
+  std::map<std::string, v1::RecordedVariant> before;
+  for (const v1::RecordedVariant& record : journal->recording().variants) {
+    before[VariantText(record.variant())] = record;
+    count(record);
+  }
+  if (!before.empty()) say(absl::StrCat("going on: ", before.size(), " variants are in ", part.string()));
+  std::vector<v1::Variant> left;
+  for (const v1::Variant& variant : selection_) {
+    const auto found = before.find(VariantText(variant));
+    const bool unprofiled =
+        found != before.end() && options_.profile && !found->second.has_failure() && !found->second.has_evidence();
+    if (found == before.end() || unprofiled) left.push_back(variant);
+  }
+
+  const absl::Time start = absl::Now();
+  BuildAhead builds(left, [&](const v1::Variant& variant) {
+    return BuildVariant(device_.builder(), bundle_, variant, Sizes(), device_.gpu());
+  });
+  std::vector<Measured> to_profile;
+  for (const v1::Variant& variant : left) {
+    absl::StatusOr<BuiltVariant> built = builds.Next();
+    if (!built.ok()) return built.status();
+    const auto found = before.find(VariantText(variant));
+    const bool fresh = found == before.end();
+    absl::StatusOr<Measured> measured =
+        fresh ? Measure(*std::move(built)) : LoadAgain(*std::move(built), found->second);
+    if (!measured.ok()) return measured.status();
+    const v1::RecordedVariant& record = measured->record;
+    if (fresh) {
+      if (absl::Status status = journal->Append(record); !status.ok()) return status;
+      count(record);
+      if (record.has_failure()) {
+        say(absl::StrCat(VariantText(record.variant()), ": ", v1::Check_Name(record.failure().check()), " at ",
+                         record.failure().size(), ": ", record.failure().message()));
+      }
+      ++progress.fresh;
+      progress.seconds = absl::ToDoubleSeconds(absl::Now() - start);
+      report(progress);
+    }
+    if (options_.profile && !record.has_failure()) to_profile.push_back(*std::move(measured));
+  }
+  if (absl::Status status = ProfileAll(&to_profile, &*journal, report, &progress); !status.ok()) return status;
+  if (absl::Status status = WriteRecording(options_.output, journal->recording()); !status.ok()) return status;
+  std::error_code ignored;
+  std::filesystem::remove(part, ignored);
+  return journal->recording();
+}
+
+}  // namespace pawl

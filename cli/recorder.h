@@ -1,0 +1,71 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "pawl/v1/bundle.pb.h"
+#include "worker/cuda_device.h"
+#include "worker/recording.h"
+
+namespace pawl {
+
+struct RecordOptions {
+  int sample = 0;  // 0: every variant the constraints allow
+  bool profile = true;
+  std::filesystem::path output;
+  std::filesystem::path folder;  // the bundle's
+};
+
+struct RecordProgress {
+  int done = 0;
+  int planned = 0;
+  int failed = 0;
+  int profiled = 0;
+  int to_profile = 0;       // known once everything is measured
+  int fresh = 0;            // done in this run
+  double seconds = 0;       // of this run
+  double best_speedup = 0;  // over the start variant
+  std::string best;
+};
+
+// Measures variants of a bundle against its start variant, nearest to the start first, and keeps each on disk as it is
+// done: builds run ahead side by side, one variant at a time is on the GPU. Then profiles them, many in one ncu run.
+class Recorder {
+ public:
+  Recorder(CudaDevice& device, const v1::Bundle& bundle, RecordOptions options);
+
+  // Says what it does; a status is the machine's fault or the bundle's, and recording can go on later.
+  absl::StatusOr<Recording> Run(const std::function<void(const RecordProgress&)>& report,
+                                const std::function<void(const std::string&)>& say);
+
+ private:
+  struct Measured;
+  using Report = std::function<void(const RecordProgress&)>;
+  using Say = std::function<void(const std::string&)>;
+
+  absl::StatusOr<v1::RecordingHeader> MakeHeader(const Say& say);
+  absl::Status PrepareStart(const Say& say);
+  absl::StatusOr<Measured> Measure(BuiltVariant built);
+  absl::StatusOr<Measured> LoadAgain(BuiltVariant built, const v1::RecordedVariant& before);
+  absl::Status ProfileAll(std::vector<Measured>* measured, RecordingJournal* journal, const Report& report,
+                          RecordProgress* progress);
+  std::vector<v1::Size> Sizes() const;
+
+  CudaDevice& device_;
+  const v1::Bundle& bundle_;
+  const RecordOptions options_;
+  std::vector<v1::Variant> selection_;
+  BuiltVariant start_;
+  double start_us_ = 0;  // at the first comparison: later ones must agree
+};
+
+// The first `count` variants around the start (0: all that are allowed) by single-variable steps, nearest first.
+absl::StatusOr<std::vector<v1::Variant>> ConnectedSample(const v1::Bundle& bundle, int count);
+
+// Names of variables that no pair of recorded variants shows to change the machine code or the geometry.
+std::vector<std::string> VariablesWithoutEffect(const Recording& recording);
+
+}  // namespace pawl

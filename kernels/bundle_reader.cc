@@ -1,0 +1,118 @@
+#include "kernels/bundle_reader.h"
+
+#include <algorithm>
+#include <system_error>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "expression/expression.h"
+#include "kernels/plan.h"
+#include "kernels/reading.h"
+#include "kernels/source_file.h"
+#include "kernels/spelling.h"
+
+namespace pawl {
+namespace {
+
+namespace fs = std::filesystem;
+
+// a.b.c.d makes a table in a table in a table, and toml++ takes them down by recursion.
+constexpr auto kMaxDots = 2000;
+
+void ReadTables(const std::string& text, Reading& reading) {
+  if (std::count(text.begin(), text.end(), '.') > kMaxDots) {
+    reading.problems.Add(1, absl::StrCat("there are more than ", kMaxDots, " dots in the file; is it a bundle?"));
+    return;
+  }
+  toml::parse_result parsed = toml::parse(text);
+  if (!parsed) {
+    reading.problems.Add(
+        static_cast<int>(parsed.error().source().begin.line),
+        absl::StrCat("not TOML: ", absl::Utf8SafeCHexEscape(std::string(parsed.error().description()))));
+    return;
+  }
+  TomlTable root(&parsed.table(), "", &reading.problems);
+  ReadTop(root, reading);
+  ReadSizes(root, reading);
+  ReadVariables(root, reading);
+  ReadHidden(root, reading);
+  ReadConstraints(root, reading);
+  ReadTensors(root, reading);
+  ReadScalars(root, reading);
+  ReadLaunches(root, reading);
+  ReadReference(root, reading);
+  ReadWork(root, reading);
+  root.Finish();
+  CheckWhole(reading);
+}
+
+std::string Article(const std::string& kind) { return absl::StrCat(kind == "input" ? "an " : "a ", kind); }
+
+}  // namespace
+
+bool Reading::AddName(const std::string& name, const std::string& kind, int line, TomlTable& table) {
+  if (!IsName(name)) {
+    table.Complain(line,
+                   absl::StrCat("\"", absl::Utf8SafeCHexEscape(name.substr(0, 80)), "\" can't name ", Article(kind),
+                                "; expected letters, digits and _, at most 64, no function's name"));
+    return false;
+  }
+  if (GpuLimits(v1::GpuInfo()).contains(name)) {
+    table.Complain(line, absl::StrCat(name, " is the name of a GPU limit and can't name ", Article(kind)));
+    return false;
+  }
+  const auto [it, added] = names.try_emplace(name, kind, line);
+  if (added) return true;
+  table.Complain(line, absl::StrCat("the name ", name, " is taken by the ", it->second.first, " in line ",
+                                    it->second.second, "; expected a name of its own"));
+  return false;
+}
+
+void Reading::Use(TomlTable& table, const std::string& key, const Text& text, Scope scope, Must must,
+                  const std::string& guard) {
+  absl::StatusOr<std::set<std::string>> used = NamesIn(text.value);
+  if (!used.ok()) {
+    table.Complain(text.line, absl::StrCat(key, ": ", used.status().message()));
+    return;
+  }
+  const std::map<std::string, double> limits = GpuLimits(v1::GpuInfo());
+  std::vector<std::string> known;
+  for (const auto& [name, kind] : names) {
+    if (kind.first == "size" || (scope.variables && kind.first == "variable")) known.push_back(name);
+  }
+  if (scope.limits) {
+    for (const auto& [name, value] : limits) known.push_back(name);
+  }
+  bool good = true;
+  for (const std::string& name : *used) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    good = false;
+    const auto it = names.find(name);
+    if (it == names.end() && !limits.contains(name) && !names_complete) continue;
+    const std::string what = it != names.end()       ? absl::StrCat(name, " is ", Article(it->second.first))
+                             : limits.contains(name) ? absl::StrCat(name, " is a GPU limit")
+                                                     : absl::StrCat("unknown name ", name);
+    table.Complain(text.line, absl::StrCat(key, " \"", text.value, "\": ", what, Expected(name, known)));
+  }
+  if (good) expressions.push_back({text, absl::StrCat(table.where(), ": ", key), must, guard});
+}
+
+BundleReading ReadBundle(const fs::path& given) {
+  std::error_code error;
+  fs::path folder = given;
+  if (fs::is_regular_file(given, error) && given.filename() == "kernel.toml") folder = given.parent_path();
+  if (folder.empty()) folder = ".";
+  if (!fs::is_directory(folder, error)) {
+    return {{}, {{given.string(), 0, "there is no such folder; expected a bundle: a folder with a kernel.toml"}}};
+  }
+  Reading reading(folder, (folder / "kernel.toml").string());
+  absl::StatusOr<std::string> text = ReadSourceFile(folder, "kernel.toml");
+  if (text.ok()) {
+    ReadTables(*text, reading);
+  } else {
+    reading.problems.Add(0, std::string(text.status().message()));
+  }
+  return {std::move(reading.bundle), reading.problems.Sorted()};
+}
+
+}  // namespace pawl

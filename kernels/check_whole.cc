@@ -1,0 +1,182 @@
+// What only shows when the tables of a bundle are put together.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "expression/expression.h"
+#include "kernels/plan.h"
+#include "kernels/reading.h"
+#include "kernels/space.h"
+#include "kernels/spelling.h"
+
+namespace pawl {
+namespace {
+
+// The reader judges expressions without a GPU at hand, by the limits of a common one; `pawl check` and the worker judge
+// them again by the GPU's own.
+v1::GpuInfo TypicalGpu() {
+  v1::GpuInfo gpu;
+  gpu.set_sm_count(132);
+  gpu.set_max_threads_per_sm(2048);
+  gpu.set_max_threads_per_block(1024);
+  gpu.set_registers_per_sm(65536);
+  gpu.set_shared_per_sm(233472);
+  gpu.set_shared_per_block_optin(232448);
+  gpu.set_l2_bytes(int64_t{50} << 20);
+  return gpu;
+}
+
+void CheckGoal(Reading& reading) {
+  const std::string& goal = reading.bundle.goal().size();
+  std::vector<std::string> names;
+  for (const v1::Size& size : reading.bundle.sizes()) names.push_back(size.name());
+  if (goal.empty() || names.empty() || std::find(names.begin(), names.end(), goal) != names.end()) return;
+  reading.problems.Add(reading.lines["goal size"],
+                       absl::StrCat("[goal]: size is \"", goal, "\", which is no [[size]]", Expected(goal, names)));
+}
+
+// The ladder, and the ends of the hidden ranges.
+std::vector<v1::Size> SizesToJudge(const v1::Bundle& bundle) {
+  std::vector<v1::Size> sizes(bundle.sizes().begin(), bundle.sizes().end());
+  if (bundle.hidden().empty()) return sizes;
+  const std::map<std::string, v1::HiddenRange> ranges(bundle.hidden().begin(), bundle.hidden().end());
+  for (const bool low : {true, false}) {
+    v1::Size size = bundle.sizes(0);
+    std::string name = "hidden";
+    for (const auto& [dimension, range] : ranges) {
+      const int32_t value = low ? range.low() : range.high();
+      (*size.mutable_values())[dimension] = value;
+      absl::StrAppend(&name, " ", dimension, "=", value);
+    }
+    size.set_name(name);
+    sizes.push_back(size);
+  }
+  for (v1::Size& size : HiddenSizes(bundle, 1)) sizes.push_back(std::move(size));
+  return sizes;
+}
+
+std::string Complaint(double value, Must must) {
+  const bool whole = value == std::floor(value);
+  const double max = std::numeric_limits<int32_t>::max();
+  switch (must) {
+    case Must::kBeAnExtent:
+      if (!whole || value < 1) return "expected a whole number of at least 1";
+      break;
+    case Must::kBeBytes:
+      if (!whole || value < 0 || value > max) return "expected a whole number of bytes";
+      break;
+    case Must::kBeAnInt32:
+      if (!whole || std::fabs(value) > max) return "expected a whole number that fits into an i32";
+      break;
+    case Must::kBeNotNegative:
+      if (value < 0) return "expected 0 or more";
+      break;
+    case Must::kBeFinite:
+      break;
+  }
+  return "";
+}
+
+void CheckExpressions(const std::vector<v1::Size>& sizes, Reading& reading) {
+  for (const UsedExpression& used : reading.expressions) {
+    for (const v1::Size& size : sizes) {
+      std::map<std::string, double> values = GpuLimits(TypicalGpu());
+      for (const v1::Variable& variable : reading.bundle.variables()) values[variable.name()] = variable.start();
+      for (const auto& [name, value] : size.values()) values[name] = value;
+      if (!used.guard.empty() && Evaluate(used.guard, values).value_or(0) == 0) continue;
+      absl::StatusOr<double> value = Evaluate(used.text.value, values);
+      const std::string at = absl::StrCat(" for the start variant at size ", size.name());
+      if (!value.ok()) {
+        reading.problems.Add(used.text.line, absl::StrCat(used.where, ": ", value.status().message(), at));
+        break;
+      }
+      if (std::string complaint = Complaint(*value, used.must); !complaint.empty()) {
+        reading.problems.Add(used.text.line,
+                             absl::StrCat(used.where, " \"", used.text.value, "\" is ", *value, at, "; ", complaint));
+        break;
+      }
+    }
+  }
+}
+
+void CheckConstraints(Reading& reading) {
+  const v1::Bundle& bundle = reading.bundle;
+  const v1::Variant start = StartVariant(bundle);
+  bool start_allowed = true;
+  for (const Text& that : reading.constraints) {
+    v1::Bundle alone = bundle;
+    alone.clear_constraints();
+    alone.add_constraints()->set_that(that.value);
+    absl::StatusOr<bool> allowed = IsAllowed(alone, start);
+    if (allowed.ok() && *allowed) continue;
+    start_allowed = false;
+    reading.problems.Add(
+        that.line, absl::StrCat("[[constraint]] \"", that.value, "\" ",
+                                allowed.ok() ? absl::StrCat("forbids the start variant (", VariantText(start), ")")
+                                             : absl::StrCat("can't be judged: ", allowed.status().message())));
+  }
+  if (SpaceSize(bundle) > kMaxSpace) {
+    reading.problems.Add(reading.lines["variables"],
+                         absl::StrCat("the space has more than ", kMaxSpace,
+                                      " variants before constraints; expected fewer: remove values or variables"));
+    return;
+  }
+  int64_t allowed = 0;
+  // One is enough, but each must be judged: a constraint that divides by zero somewhere is a mistake too.
+  constexpr int64_t kJudged = 100'000;
+  const absl::Status status = VisitAllowed(bundle, [&](const std::vector<int32_t>&) { return ++allowed < kJudged; });
+  const int line = reading.constraints.empty() ? 1 : reading.constraints.front().line;
+  if (!status.ok() && start_allowed) {
+    int at = line;
+    for (const Text& that : reading.constraints) {
+      if (absl::StrContains(status.message(), absl::StrCat("\"", that.value, "\""))) at = that.line;
+    }
+    reading.problems.Add(at, absl::StrCat("[[constraint]]: ", status.message()));
+  } else if (status.ok() && allowed == 0) {
+    reading.problems.Add(line, "the constraints forbid every variant of the space");
+  }
+}
+
+// Sums over several expressions, such as the elements of a tensor.
+void CheckPlans(const std::vector<v1::Size>& sizes, Reading& reading) {
+  const v1::GpuInfo gpu = TypicalGpu();
+  Planner planner(reading.bundle);
+  const v1::Variant start = StartVariant(reading.bundle);
+  for (const v1::Size& size : sizes) {
+    for (const absl::Status& status :
+         {planner.MakePlan(start, size, gpu).status(), planner.MakeReferencePlan(size, gpu).status()}) {
+      if (status.ok()) continue;
+      int line = reading.lines["launches"];
+      for (const auto& [what, at] : reading.lines) {
+        if (absl::StartsWith(status.message(), absl::StrCat(what, " at size"))) line = at;
+      }
+      reading.problems.Add(line, absl::StrCat(status.message(), " (start variant)"));
+      return;
+    }
+  }
+}
+
+}  // namespace
+
+void CheckWhole(Reading& reading) {
+  CheckGoal(reading);
+  if (!reading.names_complete || reading.bundle.sizes().empty()) return;
+  // A size or a variable without values has been complained about; what depends on it can't be judged.
+  const size_t dimensions = reading.bundle.sizes(0).values_size();
+  for (const v1::Size& size : reading.bundle.sizes()) {
+    if (size.values().empty() || static_cast<size_t>(size.values_size()) != dimensions) return;
+  }
+  for (const v1::Variable& variable : reading.bundle.variables()) {
+    if (std::find(variable.values().begin(), variable.values().end(), variable.start()) == variable.values().end()) {
+      return;
+    }
+  }
+  const std::vector<v1::Size> sizes = SizesToJudge(reading.bundle);
+  CheckExpressions(sizes, reading);
+  CheckConstraints(reading);
+  if (reading.problems.empty()) CheckPlans(sizes, reading);
+}
+
+}  // namespace pawl

@@ -1,0 +1,105 @@
+// Content hashes of bundles and variants (declared in space.h). Every field is written with its length, so that no two
+// different contents give the same text.
+#include <map>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/hash.h"
+#include "kernels/space.h"
+
+namespace pawl {
+namespace {
+
+class Content {
+ public:
+  void Add(const std::string& text) { absl::StrAppend(&bytes_, text.size(), ":", text, ","); }
+  void Add(int64_t number) { absl::StrAppend(&bytes_, number, ","); }
+  template <typename List>
+  void AddList(const List& list) {
+    Add(list.size());
+    for (const auto& entry : list) Add(entry);
+  }
+  // Protobuf's maps have no order.
+  template <typename Map>
+  void AddMap(const Map& map) {
+    const std::map<std::string, int64_t> sorted(map.begin(), map.end());
+    Add(sorted.size());
+    for (const auto& [name, value] : sorted) {
+      Add(name);
+      Add(value);
+    }
+  }
+  std::string Hash() const { return Sha256(bytes_); }
+
+ private:
+  std::string bytes_;
+};
+
+void AddLaunch(const v1::Launch& launch, Content& content) {
+  content.Add(launch.entry());
+  content.Add(launch.when());
+  content.AddList(launch.grid());
+  content.AddList(launch.block());
+  content.Add(launch.shared());
+  content.AddList(launch.arguments());
+}
+
+}  // namespace
+
+std::string BundleHash(const v1::Bundle& bundle) {
+  Content content;
+  content.Add("bundle 1");
+  content.Add(bundle.source().text());
+  content.Add(bundle.reference().source().text());
+  content.Add(bundle.compiler());
+  content.AddList(bundle.options());
+  content.Add(bundle.sizes_size());
+  for (const v1::Size& size : bundle.sizes()) {
+    content.Add(size.name());
+    content.AddMap(size.values());
+  }
+  content.Add(bundle.tensors_size());
+  for (const v1::Tensor& tensor : bundle.tensors()) {
+    content.Add(tensor.name());
+    content.Add(tensor.type());
+    content.Add(tensor.role());
+    content.Add(tensor.fill());
+    content.AddList(tensor.shape());
+  }
+  content.Add(bundle.scalars_size());
+  for (const v1::Scalar& scalar : bundle.scalars()) {
+    content.Add(scalar.name());
+    content.Add(scalar.type());
+    content.Add(scalar.value());
+  }
+  content.Add(bundle.variables_size());
+  for (const v1::Variable& variable : bundle.variables()) {
+    content.Add(variable.name());
+    content.AddList(variable.values());
+    content.Add(variable.start());
+    content.Add(variable.option());
+  }
+  content.Add(bundle.constraints_size());
+  for (const v1::Constraint& constraint : bundle.constraints()) content.Add(constraint.that());
+  content.Add(bundle.launches_size());
+  for (const v1::Launch& launch : bundle.launches()) AddLaunch(launch, content);
+  content.Add(bundle.reference().launches_size());
+  for (const v1::Launch& launch : bundle.reference().launches()) AddLaunch(launch, content);
+  return content.Hash();
+}
+
+std::string VariantHash(const v1::Bundle& bundle, const v1::Variant& variant, const std::string& architecture) {
+  Content content;
+  content.Add("variant 1");
+  content.Add(bundle.source().text());
+  content.Add(bundle.compiler());
+  content.AddList(bundle.options());
+  for (const v1::Variable& variable : bundle.variables()) {
+    if (!variable.option().empty()) content.Add(absl::StrCat(variable.name(), " ", variable.option()));
+  }
+  content.AddMap(variant.values());
+  content.Add(architecture);
+  return content.Hash();
+}
+
+}  // namespace pawl

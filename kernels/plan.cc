@@ -1,0 +1,227 @@
+#include "kernels/plan.h"
+
+#include <cmath>
+#include <limits>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "expression/expression.h"
+
+namespace pawl {
+namespace {
+
+constexpr int64_t kMaxInt32 = std::numeric_limits<int32_t>::max();
+// Beyond any GPU's memory, and small enough that sums of tensors don't overflow.
+constexpr int64_t kMaxElements = int64_t{1} << 40;
+
+using Values = std::map<std::string, double>;
+
+}  // namespace
+
+std::map<std::string, double> GpuLimits(const v1::GpuInfo& gpu) {
+  return {{"SM_COUNT", gpu.sm_count()},
+          {"MAX_THREADS_PER_BLOCK", gpu.max_threads_per_block()},
+          {"MAX_THREADS_PER_SM", gpu.max_threads_per_sm()},
+          {"SHARED_PER_BLOCK", gpu.shared_per_block_optin()},
+          {"SHARED_PER_SM", gpu.shared_per_sm()},
+          {"REGISTERS_PER_SM", gpu.registers_per_sm()},
+          {"L2_BYTES", static_cast<double>(gpu.l2_bytes())}};
+}
+
+int ElementBytes(v1::DataType type) {
+  switch (type) {
+    case v1::DATA_TYPE_F16:
+    case v1::DATA_TYPE_BF16:
+      return 2;
+    case v1::DATA_TYPE_F64:
+      return 8;
+    default:
+      return 4;
+  }
+}
+
+struct Planner::State {
+  const v1::Bundle& bundle;
+  std::map<std::string, Expression> expressions;
+
+  absl::StatusOr<double> Number(const std::string& text, const Values& values) {
+    auto it = expressions.find(text);
+    if (it == expressions.end()) {
+      absl::StatusOr<Expression> expression = Expression::Parse(text);
+      if (!expression.ok()) return expression.status();
+      it = expressions.emplace(text, std::move(*expression)).first;
+    }
+    return it->second.Evaluate(values);
+  }
+
+  absl::StatusOr<int64_t> Whole(const std::string& text, const Values& values, int64_t low, int64_t high) {
+    absl::StatusOr<double> number = Number(text, values);
+    if (!number.ok()) return number.status();
+    if (*number != std::floor(*number)) {
+      return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" is ", *number, ", not a whole number"));
+    }
+    if (*number < static_cast<double>(low) || *number > static_cast<double>(high)) {
+      return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" is ", *number, "; expected ", low, " to ", high));
+    }
+    return static_cast<int64_t>(*number);
+  }
+
+  absl::StatusOr<v1::Dim3> Geometry(const google::protobuf::RepeatedPtrField<std::string>& texts,
+                                    const Values& values) {
+    int32_t extent[3] = {1, 1, 1};
+    if (texts.empty() || texts.size() > 3) return absl::InvalidArgumentError("expected one to three expressions");
+    for (int i = 0; i < texts.size(); ++i) {
+      absl::StatusOr<int64_t> whole = Whole(texts[i], values, 1, kMaxInt32);
+      if (!whole.ok()) return whole.status();
+      extent[i] = static_cast<int32_t>(*whole);
+    }
+    v1::Dim3 result;
+    result.set_x(extent[0]);
+    result.set_y(extent[1]);
+    result.set_z(extent[2]);
+    return result;
+  }
+
+  absl::StatusOr<v1::PlanTensor> Tensor(const v1::Tensor& tensor, const Values& values) {
+    v1::PlanTensor result;
+    result.set_name(tensor.name());
+    result.set_type(tensor.type());
+    result.set_role(tensor.role());
+    result.set_fill(tensor.fill());
+    int64_t elements = 1;
+    for (const std::string& text : tensor.shape()) {
+      absl::StatusOr<int64_t> extent = Whole(text, values, 1, kMaxElements);
+      if (!extent.ok()) return extent.status();
+      result.add_shape(*extent);
+      if (__builtin_mul_overflow(elements, *extent, &elements) || elements > kMaxElements) {
+        return absl::InvalidArgumentError("it has more than 2^40 elements, which no GPU holds");
+      }
+    }
+    result.set_elements(elements);
+    return result;
+  }
+
+  absl::StatusOr<v1::PlanArgument> Argument(const std::string& name, const v1::Plan& plan, const Values& values) {
+    v1::PlanArgument argument;
+    for (int i = 0; i < plan.tensors_size(); ++i) {
+      if (plan.tensors(i).name() != name) continue;
+      argument.set_tensor(i);
+      return argument;
+    }
+    if (auto it = plan.sizes().find(name); it != plan.sizes().end()) {
+      argument.set_i32(it->second);
+      return argument;
+    }
+    for (const v1::Scalar& scalar : bundle.scalars()) {
+      if (scalar.name() != name) continue;
+      if (scalar.type() == v1::DATA_TYPE_I32) {
+        absl::StatusOr<int64_t> whole = Whole(scalar.value(), values, -kMaxInt32 - 1, kMaxInt32);
+        if (!whole.ok()) return whole.status();
+        argument.set_i32(static_cast<int32_t>(*whole));
+        return argument;
+      }
+      absl::StatusOr<double> number = Number(scalar.value(), values);
+      if (!number.ok()) return number.status();
+      if (scalar.type() == v1::DATA_TYPE_F64) {
+        argument.set_f64(*number);
+      } else if (std::fabs(*number) > std::numeric_limits<float>::max()) {
+        return absl::InvalidArgumentError(absl::StrCat("\"", scalar.value(), "\" is ", *number, ", too large for f32"));
+      } else {
+        argument.set_f32(static_cast<float>(*number));
+      }
+      return argument;
+    }
+    return absl::InvalidArgumentError("it is neither a tensor nor a scalar nor a size");
+  }
+
+  absl::Status AddLaunch(const v1::Launch& launch, const Values& values, v1::Plan& plan) {
+    const auto failed = [&](const std::string& what, const absl::Status& status) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("launch ", launch.entry(), " at size ", plan.size(), ": ", what, ": ", status.message()));
+    };
+    if (!launch.when().empty()) {
+      absl::StatusOr<double> when = Number(launch.when(), values);
+      if (!when.ok()) return failed("when", when.status());
+      if (*when == 0) return absl::OkStatus();
+    }
+    v1::PlanLaunch result;
+    result.set_entry(launch.entry());
+    absl::StatusOr<v1::Dim3> grid = Geometry(launch.grid(), values);
+    if (!grid.ok()) return failed("grid", grid.status());
+    absl::StatusOr<v1::Dim3> block = Geometry(launch.block(), values);
+    if (!block.ok()) return failed("block", block.status());
+    *result.mutable_grid() = *grid;
+    *result.mutable_block() = *block;
+    if (!launch.shared().empty()) {
+      absl::StatusOr<int64_t> shared = Whole(launch.shared(), values, 0, kMaxInt32);
+      if (!shared.ok()) return failed("shared", shared.status());
+      result.set_shared_bytes(static_cast<int32_t>(*shared));
+    }
+    for (const std::string& name : launch.arguments()) {
+      absl::StatusOr<v1::PlanArgument> argument = Argument(name, plan, values);
+      if (!argument.ok()) return failed(absl::StrCat("argument ", name), argument.status());
+      *result.add_arguments() = *argument;
+    }
+    *plan.add_launches() = std::move(result);
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<v1::Plan> Make(const v1::Size& size, const Values& values,
+                                const google::protobuf::RepeatedPtrField<v1::Launch>& launches, bool with_scratch) {
+    v1::Plan plan;
+    plan.set_size(size.name());
+    *plan.mutable_sizes() = size.values();
+    *plan.mutable_tolerance() = bundle.tolerance();
+    for (const v1::Tensor& tensor : bundle.tensors()) {
+      if (tensor.role() == v1::TENSOR_ROLE_SCRATCH && !with_scratch) continue;
+      absl::StatusOr<v1::PlanTensor> planned = Tensor(tensor, values);
+      if (!planned.ok()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("tensor ", tensor.name(), " at size ", size.name(), ": shape: ", planned.status().message()));
+      }
+      *plan.add_tensors() = *planned;
+    }
+    for (const v1::Launch& launch : launches) {
+      if (absl::Status status = AddLaunch(launch, values, plan); !status.ok()) return status;
+    }
+    if (plan.launches().empty()) {
+      return absl::InvalidArgumentError(absl::StrCat("no launch is left at size ", size.name(), ": every `when` is 0"));
+    }
+    for (const auto& [text, set] : {std::pair{&bundle.work_flops(), &v1::Plan::set_flops},
+                                    std::pair{&bundle.work_bytes(), &v1::Plan::set_bytes}}) {
+      if (text->empty()) continue;
+      absl::StatusOr<double> number = Number(*text, values);
+      if (!number.ok()) return absl::InvalidArgumentError(absl::StrCat("[work]: ", number.status().message()));
+      (plan.*set)(*number);
+    }
+    return plan;
+  }
+};
+
+Planner::Planner(const v1::Bundle& bundle) : state_(new State{bundle, {}}) {}
+Planner::~Planner() = default;
+
+absl::StatusOr<v1::Plan> Planner::MakePlan(const v1::Variant& variant, const v1::Size& size, const v1::GpuInfo& gpu) {
+  Values values = GpuLimits(gpu);
+  for (const auto& [name, value] : size.values()) values[name] = value;
+  for (const auto& [name, value] : variant.values()) values[name] = value;
+  return state_->Make(size, values, state_->bundle.launches(), true);
+}
+
+absl::StatusOr<v1::Plan> Planner::MakeReferencePlan(const v1::Size& size, const v1::GpuInfo& gpu) {
+  Values values = GpuLimits(gpu);
+  for (const auto& [name, value] : size.values()) values[name] = value;
+  return state_->Make(size, values, state_->bundle.reference().launches(), false);
+}
+
+absl::StatusOr<v1::Plan> MakePlan(const v1::Bundle& bundle, const v1::Variant& variant, const v1::Size& size,
+                                  const v1::GpuInfo& gpu) {
+  return Planner(bundle).MakePlan(variant, size, gpu);
+}
+
+absl::StatusOr<v1::Plan> MakeReferencePlan(const v1::Bundle& bundle, const v1::Size& size, const v1::GpuInfo& gpu) {
+  return Planner(bundle).MakeReferencePlan(size, gpu);
+}
+
+}  // namespace pawl

@@ -1,0 +1,53 @@
+// What one variant means at one size on one GPU: every expression of the bundle evaluated.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "kernels/hidden_sizes.h"
+#include "pawl/v1/bundle.pb.h"
+#include "pawl/v1/evidence.pb.h"
+#include "pawl/v1/plan.pb.h"
+
+namespace pawl {
+
+// Makes many plans of one bundle: parses each expression once. One thread at a time. The bundle must outlive it.
+class Planner {
+ public:
+  explicit Planner(const v1::Bundle& bundle);
+  ~Planner();
+
+  absl::StatusOr<v1::Plan> MakePlan(const v1::Variant& variant, const v1::Size& size, const v1::GpuInfo& gpu);
+  // The launches of [reference] over the inputs and outputs of the bundle, in its order, no scratch.
+  absl::StatusOr<v1::Plan> MakeReferencePlan(const v1::Size& size, const v1::GpuInfo& gpu);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+absl::StatusOr<v1::Plan> MakePlan(const v1::Bundle& bundle, const v1::Variant& variant, const v1::Size& size,
+                                  const v1::GpuInfo& gpu);
+absl::StatusOr<v1::Plan> MakeReferencePlan(const v1::Bundle& bundle, const v1::Size& size, const v1::GpuInfo& gpu);
+
+// Whether the GPU can launch it at all, before anything is compiled. Limits that the GPU does not tell are not checked.
+std::optional<v1::Failure> CheckLaunchLimits(const v1::Plan& plan, const v1::GpuInfo& gpu);
+
+// -DNAME=value or the filled-in option of each variable, the bundle's options, and -DSIZE_S=128 for each size that the
+// source mentions: builds that give the same code have the same options.
+std::vector<std::string> CompileOptions(const v1::Bundle& bundle, const v1::Variant& variant, const v1::Size& size);
+std::vector<std::string> ReferenceCompileOptions(const v1::Bundle& bundle, const v1::Size& size);
+// The source mentions SIZE_<name>: one cubin for each size.
+bool FixesSizes(const v1::Bundle& bundle);
+
+// SM_COUNT and such, by the names expressions use.
+std::map<std::string, double> GpuLimits(const v1::GpuInfo& gpu);
+
+// Bytes of one element.
+int ElementBytes(v1::DataType type);
+
+}  // namespace pawl

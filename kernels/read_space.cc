@@ -1,0 +1,188 @@
+// [[size]], [[variable]], [hidden] and [[constraint]]: the names that expressions use, and what spans the space.
+#include <algorithm>
+#include <limits>
+#include <set>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "expression/expression.h"
+#include "kernels/reading.h"
+#include "kernels/space.h"
+#include "kernels/spelling.h"
+
+namespace pawl {
+namespace {
+
+constexpr int64_t kMinInt32 = std::numeric_limits<int32_t>::min();
+constexpr int64_t kMaxInt32 = std::numeric_limits<int32_t>::max();
+
+// In the order of v1::Resource.
+const std::vector<std::string>& Resources() {
+  static const auto& resources = *new std::vector<std::string>{
+      "parallelism", "registers",  "shared_memory", "vector_width", "coalescing", "bank_spread",
+      "reuse",       "pipelining", "tensor_cores",  "unrolling",    "launches"};
+  return resources;
+}
+
+void ReadAffects(TomlTable& table, v1::Variable& variable) {
+  std::optional<TomlTable> affects = table.Table("affects", false);
+  if (!affects) return;
+  affects->set_where(absl::StrCat(table.where(), ": affects"));
+  for (const std::string& name : affects->OtherKeys()) {
+    const auto it = std::find(Resources().begin(), Resources().end(), name);
+    if (it == Resources().end()) {
+      affects->Complain(
+          affects->Line(name),
+          absl::StrCat("unknown resource ", absl::Utf8SafeCHexEscape(name.substr(0, 80)), Expected(name, Resources())));
+      continue;
+    }
+    const std::optional<int> direction = affects->Word(name, {"+", "-"}, true);
+    if (!direction) continue;
+    v1::Effect* effect = variable.add_affects();
+    effect->set_resource(static_cast<v1::Resource>(it - Resources().begin() + 1));
+    effect->set_direction(*direction == 0 ? v1::DIRECTION_MORE : v1::DIRECTION_LESS);
+  }
+}
+
+void ReadVariable(TomlTable& table, Reading& reading) {
+  v1::Variable& variable = *reading.bundle.add_variables();
+  if (std::optional<Text> name = table.RequiredText("name")) {
+    if (!reading.AddName(name->value, "variable", name->line, table)) reading.names_complete = false;
+    if (absl::StartsWith(name->value, "SIZE_")) {
+      table.Complain(name->line, absl::StrCat(name->value, " looks like the macro of a size; expected another name"));
+    }
+    variable.set_name(name->value);
+    table.set_where(absl::StrCat("[[variable]] ", name->value));
+  } else {
+    reading.names_complete = false;
+  }
+  std::set<int64_t> seen;
+  for (int64_t value : table.Integers("values", kMinInt32, kMaxInt32)) {
+    if (!seen.insert(value).second) {
+      table.Complain(table.Line("values"), absl::StrCat("values has ", value, " twice"));
+    } else {
+      variable.add_values(static_cast<int32_t>(value));
+    }
+  }
+  if (std::optional<int64_t> start = table.Integer("start", kMinInt32, kMaxInt32, true)) {
+    if (!seen.empty() && !seen.contains(*start)) {
+      table.Complain(table.Line("start"),
+                     absl::StrCat("start is ", *start, ", which is not among values; expected one of ",
+                                  absl::StrJoin(variable.values(), ", ")));
+    }
+    variable.set_start(static_cast<int32_t>(*start));
+  }
+  if (std::optional<Text> option = table.OptionalText("option")) {
+    if (!absl::StrContains(option->value, "{}")) {
+      table.Complain(option->line,
+                     absl::StrCat("option \"", option->value,
+                                  "\" has no {}; expected one where the value goes: \"-maxrregcount={}\""));
+    } else if (!absl::StartsWith(option->value, "-")) {
+      table.Complain(option->line, absl::StrCat("option \"", option->value, "\" does not begin with -"));
+    }
+    variable.set_option(option->value);
+  }
+  ReadAffects(table, variable);
+  table.Finish();
+}
+
+}  // namespace
+
+void ReadSizes(TomlTable& root, Reading& reading) {
+  std::vector<TomlTable> tables = root.Tables("size", true);
+  if (tables.empty()) reading.names_complete = false;
+  std::set<std::string> size_names, dimensions;
+  for (TomlTable& table : tables) {
+    v1::Size& size = *reading.bundle.add_sizes();
+    if (std::optional<Text> name = table.RequiredText("name")) {
+      size.set_name(name->value);
+      table.set_where(absl::StrCat("[[size]] ", name->value));
+      if (!size_names.insert(name->value).second) {
+        table.Complain(name->line, "there is another size of this name; expected a name of its own");
+      }
+    }
+    std::set<std::string> own;
+    for (const std::string& dimension : table.OtherKeys()) {
+      own.insert(dimension);
+      if (&table == &tables.front()) {
+        if (!reading.AddName(dimension, "size", table.Line(dimension), table)) reading.names_complete = false;
+        dimensions.insert(dimension);
+      } else if (!dimensions.contains(dimension)) {
+        table.Complain(table.Line(dimension),
+                       absl::StrCat("the size before it has no ", absl::Utf8SafeCHexEscape(dimension.substr(0, 80)),
+                                    "; expected the same in every size: ", absl::StrJoin(dimensions, ", ")));
+      }
+      if (std::optional<int64_t> value = table.Integer(dimension, 1, kMaxInt32, true)) {
+        (*size.mutable_values())[dimension] = static_cast<int32_t>(*value);
+      }
+    }
+    if (own.empty()) {
+      table.Complain(table.line(), "it has no dimensions; expected at least one, such as N = 1024");
+    }
+    for (const std::string& dimension : dimensions) {
+      if (!own.contains(dimension)) table.Complain(table.line(), absl::StrCat("the key ", dimension, " is missing"));
+    }
+  }
+}
+
+void ReadVariables(TomlTable& root, Reading& reading) {
+  std::vector<TomlTable> tables = root.Tables("variable", false);
+  if (!tables.empty()) reading.lines["variables"] = tables.front().line();
+  for (TomlTable& table : tables) ReadVariable(table, reading);
+}
+
+void ReadHidden(TomlTable& root, Reading& reading) {
+  std::optional<TomlTable> table = root.Table("hidden", false);
+  if (!table) return;
+  std::vector<std::string> sizes;
+  for (const auto& [name, kind] : reading.names) {
+    if (kind.first == "size") sizes.push_back(name);
+  }
+  for (const std::string& name : table->OtherKeys()) {
+    const int line = table->Line(name);
+    if (std::find(sizes.begin(), sizes.end(), name) == sizes.end()) {
+      if (!reading.names_complete) continue;
+      table->Complain(
+          line, absl::StrCat("there is no size ", absl::Utf8SafeCHexEscape(name.substr(0, 80)), Expected(name, sizes)));
+      continue;
+    }
+    const std::vector<int64_t> range = table->Integers(name, 1, kMaxInt32);
+    if (range.empty()) continue;
+    if (range.size() != 2 || range[0] > range[1]) {
+      table->Complain(line, absl::StrCat(name, " is [", absl::StrJoin(range, ", "),
+                                         "]; expected the lowest and the highest value, such as [1, 600]"));
+      continue;
+    }
+    v1::HiddenRange& hidden = (*reading.bundle.mutable_hidden())[name];
+    hidden.set_low(static_cast<int32_t>(range[0]));
+    hidden.set_high(static_cast<int32_t>(range[1]));
+  }
+  table->Finish();
+}
+
+void ReadConstraints(TomlTable& root, Reading& reading) {
+  for (TomlTable& table : root.Tables("constraint", false)) {
+    std::optional<Text> that = table.Expression("that", true);
+    table.Finish();
+    if (!that) continue;
+    const size_t before = reading.expressions.size();
+    reading.Use(table, "that", *that, kSizesAndVariables, Must::kBeFinite);
+    if (reading.expressions.size() == before) continue;
+    // Judged apart, over the whole space.
+    reading.expressions.pop_back();
+    const std::set<std::string> names = *NamesIn(that->value);
+    for (const std::string& name : names) {
+      if (reading.bundle.hidden().contains(name)) {
+        table.Complain(that->line, absl::StrCat("that \"", that->value, "\" depends on ", name,
+                                                ", which [hidden] lets validation change; expected variables and other "
+                                                "sizes: a kernel masks its tails"));
+      }
+    }
+    reading.bundle.add_constraints()->set_that(that->value);
+    reading.constraints.push_back(*that);
+  }
+}
+
+}  // namespace pawl

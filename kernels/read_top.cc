@@ -1,0 +1,112 @@
+// The keys at the top of kernel.toml, [goal], [tolerance], [work] and [baseline].
+#include <algorithm>
+#include <cctype>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "kernels/reading.h"
+#include "kernels/source_file.h"
+#include "kernels/spelling.h"
+
+namespace pawl {
+namespace {
+
+bool IsBundleName(const std::string& name) {
+  return name.size() <= 64 && std::isalpha(static_cast<unsigned char>(name[0])) &&
+         std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '-'; });
+}
+
+void ReadTolerance(TomlTable& root, v1::Bundle& bundle) {
+  std::optional<TomlTable> table = root.Table("tolerance", true);
+  if (!table) return;
+  v1::Tolerance& tolerance = *bundle.mutable_tolerance();
+  if (std::optional<double> absolute = table->Number("absolute", true)) {
+    if (*absolute < 0) {
+      table->Complain(table->Line("absolute"), absl::StrCat("absolute is ", *absolute, "; expected 0 or more"));
+    }
+    tolerance.set_absolute(*absolute);
+  }
+  if (std::optional<double> relative = table->Number("relative", true)) {
+    if (*relative >= 1) {
+      table->Complain(table->Line("relative"), absl::StrCat("relative is ", *relative,
+                                                            "; expected less than 1: an output of zeros has a relative "
+                                                            "error of 1 and would be accepted"));
+    } else if (*relative <= 0) {
+      table->Complain(table->Line("relative"),
+                      absl::StrCat("relative is ", *relative, "; expected more than 0 and less than 1"));
+    }
+    tolerance.set_relative(*relative);
+  }
+  table->Finish();
+}
+
+void ReadGoal(TomlTable& root, Reading& reading) {
+  std::optional<TomlTable> table = root.Table("goal", true);
+  if (!table) return;
+  v1::Goal& goal = *reading.bundle.mutable_goal();
+  if (std::optional<Text> size = table->RequiredText("size")) goal.set_size(size->value);
+  goal.set_speedup(1);
+  if (std::optional<double> speedup = table->Number("speedup", false)) {
+    if (*speedup <= 0) {
+      table->Complain(table->Line("speedup"), absl::StrCat("speedup is ", *speedup, "; expected more than 0"));
+    }
+    goal.set_speedup(*speedup);
+  }
+  reading.lines["goal size"] = table->Line("size");
+  table->Finish();
+}
+
+}  // namespace
+
+void ReadTop(TomlTable& root, Reading& reading) {
+  v1::Bundle& bundle = reading.bundle;
+  if (std::optional<Text> name = root.RequiredText("name")) {
+    if (!IsBundleName(name->value)) {
+      root.Complain(name->line, absl::StrCat("name is \"", name->value,
+                                             "\"; expected a letter, then letters, digits, _ and -, at most 64"));
+    }
+    bundle.set_name(name->value);
+  }
+  if (std::optional<Text> summary = root.OptionalText("summary")) bundle.set_summary(summary->value);
+  if (std::optional<Text> source = root.RequiredText("source")) {
+    absl::StatusOr<std::string> text = ReadSourceFile(reading.folder, source->value);
+    if (!text.ok()) root.Complain(source->line, absl::StrCat("source: ", text.status().message()));
+    bundle.mutable_source()->set_path(source->value);
+    bundle.mutable_source()->set_text(text.value_or(""));
+  }
+  const std::optional<int> compiler = root.Word("compiler", {"nvrtc", "nvcc"}, false);
+  bundle.set_compiler(static_cast<v1::Compiler>(compiler.value_or(0) + 1));
+  const std::optional<int> timing = root.Word("timing", {"warm", "cold"}, false);
+  bundle.set_timing(static_cast<v1::TimingMode>(timing.value_or(0) + 1));
+  bundle.set_nondeterministic(!root.Bool("deterministic").value_or(true));
+  for (const Text& option : root.Texts("options", false)) {
+    if (!absl::StartsWith(option.value, "-")) {
+      root.Complain(option.line, absl::StrCat("options: \"", option.value, "\" does not begin with -"));
+    }
+    bundle.add_options(option.value);
+  }
+  ReadGoal(root, reading);
+  ReadTolerance(root, bundle);
+  if (std::optional<TomlTable> table = root.Table("baseline", false)) {
+    for (const Text& word : table->Texts("command", true)) bundle.add_baseline_command(word.value);
+    table->Finish();
+  }
+}
+
+void ReadWork(TomlTable& root, Reading& reading) {
+  std::optional<TomlTable> table = root.Table("work", false);
+  if (!table) return;
+  if (std::optional<Text> flops = table->Expression("flops", false)) {
+    reading.Use(*table, "flops", *flops, kSizesOnly, Must::kBeNotNegative);
+    reading.bundle.set_work_flops(flops->value);
+  }
+  if (std::optional<Text> bytes = table->Expression("bytes", false)) {
+    reading.Use(*table, "bytes", *bytes, kSizesOnly, Must::kBeNotNegative);
+    reading.bundle.set_work_bytes(bytes->value);
+  }
+  reading.bundle.set_work_on_tensor_cores(table->Bool("tensor_cores").value_or(false));
+  table->Finish();
+}
+
+}  // namespace pawl

@@ -1,0 +1,72 @@
+// Inside of the bundle reader: what its parts share while one kernel.toml is read.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernels/problem.h"
+#include "kernels/toml_table.h"
+#include "pawl/v1/bundle.pb.h"
+
+namespace pawl {
+
+// What the names of an expression may be.
+struct Scope {
+  bool variables = false;
+  bool limits = false;
+};
+inline constexpr Scope kSizesOnly{};
+inline constexpr Scope kSizesAndVariables{.variables = true};
+inline constexpr Scope kEverything{.variables = true, .limits = true};
+
+// What the value of an expression must be.
+enum class Must { kBeFinite, kBeNotNegative, kBeAnExtent, kBeBytes, kBeAnInt32 };
+
+struct UsedExpression {
+  Text text;
+  std::string where;
+  Must must;
+  std::string guard;  // evaluated only where this is not 0; empty: always
+};
+
+struct Reading {
+  Reading(std::filesystem::path folder, const std::string& file) : folder(std::move(folder)), problems(file) {}
+
+  // One namespace for sizes, variables, tensors, scalars and GPU limits. Complains about clashes and bad names.
+  bool AddName(const std::string& name, const std::string& kind, int line, TomlTable& table);
+
+  // Complains when the text does not parse or uses names it may not.
+  void Use(TomlTable& table, const std::string& key, const Text& text, Scope scope, Must must,
+           const std::string& guard = "");
+
+  std::filesystem::path folder;
+  Problems problems;
+  v1::Bundle bundle;
+  std::map<std::string, std::pair<std::string, int>> names;  // to what it is ("size", ...) and its line
+  bool names_complete = true;  // false: a table of names is broken, and unknown names are its consequence
+  std::vector<UsedExpression> expressions;
+  std::vector<Text> constraints;
+  std::map<std::string, int> lines;  // of "tensor q", "launch entry", "variables", "launches"
+};
+
+// Each reads one kind of table from the root of kernel.toml. Sizes and variables come first: the others use their
+// names.
+void ReadTop(TomlTable& root, Reading& reading);
+void ReadSizes(TomlTable& root, Reading& reading);
+void ReadVariables(TomlTable& root, Reading& reading);
+void ReadHidden(TomlTable& root, Reading& reading);
+void ReadConstraints(TomlTable& root, Reading& reading);
+void ReadTensors(TomlTable& root, Reading& reading);
+void ReadScalars(TomlTable& root, Reading& reading);
+void ReadLaunches(TomlTable& root, Reading& reading);
+void ReadReference(TomlTable& root, Reading& reading);
+void ReadWork(TomlTable& root, Reading& reading);
+
+// What only shows when everything is put together: evaluates all for the start variant at every size.
+void CheckWhole(Reading& reading);
+
+}  // namespace pawl

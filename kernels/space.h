@@ -1,0 +1,46 @@
+// The space of a bundle: the product of its variables' values, less what the constraints forbid.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "pawl/v1/bundle.pb.h"
+
+namespace pawl {
+
+// Larger spaces are refused: they can't be listed in a sensible time.
+inline constexpr int64_t kMaxSpace = 10'000'000;
+// AllowedVariants refuses to hold more than this.
+inline constexpr int64_t kMaxListed = 200'000;
+
+v1::Variant StartVariant(const v1::Bundle& bundle);
+
+// Variants in the product of the values; INT64_MAX when there are more.
+int64_t SpaceSize(const v1::Bundle& bundle);
+
+// Calls `visit` for each allowed variant, in a fixed order: the last variable changes fastest, values in the order of
+// their list. Stops early when it answers false. An error when a constraint can't be evaluated or the space is over
+// kMaxSpace.
+absl::Status VisitAllowed(const v1::Bundle& bundle, const std::function<bool(const std::vector<int32_t>&)>& visit);
+
+absl::StatusOr<int64_t> CountAllowed(const v1::Bundle& bundle);
+absl::StatusOr<std::vector<v1::Variant>> AllowedVariants(const v1::Bundle& bundle);
+
+// An error when the variant lacks a variable, has one too many, or a value that is not in its list. A constraint over
+// sizes must hold at every size of the ladder.
+absl::StatusOr<bool> IsAllowed(const v1::Bundle& bundle, const v1::Variant& variant);
+
+// "KV_SPLITS=4 TILE_M=16", sorted by name.
+std::string VariantText(const v1::Variant& variant);
+
+// Of sources, space, sizes, tensors and launches: what a recording depends on. Not of summary, goal, tolerance,
+// baseline or what variables are said to affect.
+std::string BundleHash(const v1::Bundle& bundle);
+// Of source, assignment, compile options and architecture: what a cubin depends on.
+std::string VariantHash(const v1::Bundle& bundle, const v1::Variant& variant, const std::string& architecture);
+
+}  // namespace pawl

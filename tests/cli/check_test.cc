@@ -1,0 +1,177 @@
+// Runs the built `pawl check` as a user does.
+#include <gmock/gmock.h>
+#include <google/protobuf/util/json_util.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "pawl/v1/check.pb.h"
+#include "tests/kernels/bundle_folder.h"
+
+namespace pawl {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+struct Outcome {
+  int exit_code = -1;
+  std::string out, err;
+};
+
+std::string Slurp(const std::filesystem::path& path) {
+  std::stringstream buffer;
+  buffer << std::ifstream(path).rdbuf();
+  return buffer.str();
+}
+
+Outcome Pawl(const std::string& arguments) {
+  const BundleFolder scratch;
+  const std::string out = scratch.path() / "out", err = scratch.path() / "err";
+  const char* bin = std::getenv("PAWL_BIN_DIR");
+  const std::string command =
+      std::string(bin == nullptr ? "build/dev/bin" : bin) + "/pawl " + arguments + " >" + out + " 2>" + err;
+  const int status = std::system(command.c_str());
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), Slurp(out), Slurp(err)};
+}
+
+v1::CheckReport Report(const std::string& json) {
+  v1::CheckReport report;
+  EXPECT_TRUE(google::protobuf::util::JsonStringToMessage(json, &report).ok()) << json;
+  return report;
+}
+
+// Where no compiler (or no sandbox) is to be had, nothing is built and nothing fails.
+bool WasBuilt(const v1::CheckReport& report) { return !report.compiler().empty(); }
+
+TEST(PawlTest, SaysItsVersionAndHelps) {
+  const Outcome version = Pawl("--version");
+  EXPECT_EQ(version.exit_code, 0);
+  EXPECT_THAT(version.out, HasSubstr("pawl 0."));
+  const Outcome help = Pawl("--help");
+  EXPECT_EQ(help.exit_code, 0);
+  EXPECT_THAT(help.out, HasSubstr("Example: pawl check"));
+  EXPECT_THAT(Pawl("check --help").out, HasSubstr("Example: pawl check"));
+}
+
+TEST(PawlTest, AnswersWrongUsageWithTwo) {
+  EXPECT_EQ(Pawl("").exit_code, 2);
+  EXPECT_EQ(Pawl("chekc x").exit_code, 2);
+  EXPECT_EQ(Pawl("check").exit_code, 2);
+  EXPECT_EQ(Pawl("check x --nonsense").exit_code, 2);
+}
+
+TEST(CheckTest, TellsAboutAGoodBundle) {
+  const Outcome outcome = Pawl("check --no-build " + BundleFolder::Golden().string());
+  EXPECT_EQ(outcome.exit_code, 1) << "SPLITS = 4 has no whole grid";
+  EXPECT_THAT(outcome.out, HasSubstr("scale_rows: 18 variants, the constraints allow 14"));
+  EXPECT_THAT(outcome.out, HasSubstr("start: MAX_REGISTERS=255 SPLITS=1 TILE=64"));
+  EXPECT_THAT(outcome.out, HasSubstr("grid 64 x 1024 x 1, block 64 x 1 x 1, shared 256 bytes"));
+  EXPECT_THAT(outcome.out, HasSubstr("NVIDIA H200"));
+  EXPECT_THAT(outcome.err, HasSubstr("4 of 14 variants have no valid geometry"));
+}
+
+TEST(CheckTest, PrintsOneJsonObject) {
+  BundleFolder folder;
+  folder.Replace("\"ROWS / (SPLITS - 1)\"", "\"ROWS\"");
+  const Outcome outcome = Pawl("check --json --no-build --gpu h200 " + folder.path().string());
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  const v1::CheckReport report = Report(outcome.out);
+  EXPECT_TRUE(report.ok());
+  EXPECT_EQ(report.space(), 18);
+  EXPECT_EQ(report.allowed(), 14);
+  EXPECT_EQ(report.bundle_hash().size(), 64u);
+  ASSERT_EQ(report.sizes_size(), 2);
+  EXPECT_EQ(report.sizes(0).launches(0).grid().y(), 8);
+  ASSERT_EQ(report.gpus_size(), 1);
+  EXPECT_EQ(report.gpus(0).name(), "NVIDIA H200");
+  EXPECT_EQ(report.gpus(0).architecture(), "sm_90");
+  EXPECT_TRUE(report.gpus(0).can_run());
+}
+
+TEST(CheckTest, ReportsProblemsWithFileAndLineOnStderr) {
+  BundleFolder folder;
+  const int first = folder.Replace("summary ", "sumary ");
+  const int second = folder.Replace("start   = 64", "start   = 65");
+  const std::string file = (folder.path() / "kernel.toml").string();
+  const Outcome outcome = Pawl("check " + folder.path().string());
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_THAT(outcome.err, HasSubstr(file + ":" + std::to_string(first) + ": unknown key sumary"));
+  EXPECT_THAT(outcome.err, HasSubstr(file + ":" + std::to_string(second) + ": [[variable]] TILE: start is 65"));
+  EXPECT_THAT(outcome.err, HasSubstr("2 problems"));
+  const Outcome json = Pawl("check --json " + folder.path().string());
+  EXPECT_EQ(json.exit_code, 1);
+  const v1::CheckReport report = Report(json.out);
+  ASSERT_EQ(report.problems_size(), 2);
+  EXPECT_EQ(report.problems(0).line(), first);
+  EXPECT_FALSE(report.ok());
+}
+
+TEST(CheckTest, SaysWhatIsNoBundleAndNoGpu) {
+  const Outcome nowhere = Pawl("check /nonexistent/bundle");
+  EXPECT_EQ(nowhere.exit_code, 1);
+  EXPECT_THAT(nowhere.err, HasSubstr("/nonexistent/bundle: there is no such folder"));
+  const Outcome gpu = Pawl("check --gpu h2000 " + BundleFolder::Golden().string());
+  EXPECT_EQ(gpu.exit_code, 2);
+  EXPECT_THAT(gpu.err, HasSubstr("unknown GPU h2000; there are"));
+  EXPECT_THAT(gpu.err, HasSubstr("h200"));
+}
+
+TEST(CheckTest, NamesTheGpuThatCanNotRunItAndWhy) {
+  BundleFolder folder;
+  folder.Replace("shared    = \"TILE * 4\"",
+                 "shared    = \"TILE * 2048\"");  // 131072 bytes at the start, 262144 at most
+  const Outcome outcome = Pawl("check --json --no-build " + folder.path().string());
+  const v1::CheckReport report = Report(outcome.out);
+  bool l4 = false, h200 = false;
+  for (const v1::CheckGpu& gpu : report.gpus()) {
+    if (gpu.name() == "NVIDIA L4") {
+      l4 = true;
+      EXPECT_FALSE(gpu.can_run());
+      ASSERT_GT(gpu.failures_size(), 0);
+      EXPECT_EQ(gpu.failures(0).check(), v1::CHECK_LAUNCH_LIMITS);
+      EXPECT_THAT(gpu.failures(0).message(), HasSubstr("131072; the limit of NVIDIA L4 is 101376"));
+    } else if (gpu.name() == "NVIDIA H200") {
+      h200 = true;
+      EXPECT_TRUE(gpu.can_run());
+    }
+  }
+  EXPECT_TRUE(l4 && h200);
+  EXPECT_THAT(outcome.err, HasSubstr("exceed every known GPU"));
+  EXPECT_EQ(Pawl("check --no-build --gpu l4 " + folder.path().string()).exit_code, 1);
+}
+
+TEST(CheckTest, CompilesTheStartVariantWhereACompilerIs) {
+  BundleFolder folder;
+  folder.Replace("\"ROWS / (SPLITS - 1)\"", "\"ROWS\"");
+  const std::string flags = "check --json --allow-unsandboxed --gpu h200 ";
+  const v1::CheckReport good = Report(Pawl(flags + folder.path().string()).out);
+  if (!WasBuilt(good)) {
+    EXPECT_TRUE(good.ok());
+    EXPECT_EQ(good.gpus(0).build(), v1::CHECK_BUILD_SKIPPED);
+    ASSERT_GT(good.warnings_size(), 0);
+    EXPECT_THAT(good.warnings(0), HasSubstr("not compiled"));
+    GTEST_SKIP() << good.warnings(0);
+  }
+  EXPECT_TRUE(good.ok());
+  EXPECT_EQ(good.gpus(0).build(), v1::CHECK_BUILD_DONE);
+
+  folder.Write("scale_rows.cu", "extern \"C\" __global__ void scale_rows() {\n  int x = undefined_thing;\n}\n");
+  const Outcome outcome = Pawl("check --allow-unsandboxed --gpu h200 " + folder.path().string());
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.out, HasSubstr("scale_rows.cu(2)"));
+  EXPECT_THAT(outcome.out, HasSubstr("undefined_thing;"));
+
+  folder.Write("scale_rows.cu", "extern \"C\" __global__ void other() {}\n");
+  const Outcome entry = Pawl("check --allow-unsandboxed --gpu h200 " + folder.path().string());
+  EXPECT_EQ(entry.exit_code, 1);
+  EXPECT_THAT(entry.out, HasSubstr("other"));
+}
+
+}  // namespace
+}  // namespace pawl

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace pawl {
+
+// A copy of the golden bundle in a temporary folder, to be spoilt; removed with the object.
+class BundleFolder {
+ public:
+  BundleFolder();
+  ~BundleFolder();
+  BundleFolder(const BundleFolder&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+  void Write(const std::string& file, const std::string& text) const;
+  // Replaces the first `from` in kernel.toml, which must be there. Answers the line it begins in.
+  int Replace(const std::string& from, const std::string& to) const;
+
+  static std::filesystem::path Golden();
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace pawl

@@ -1,0 +1,193 @@
+#include "kernels/bundle_reader.h"
+
+#include <gmock/gmock.h>
+#include <google/protobuf/util/message_differencer.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <random>
+#include <sstream>
+
+#include "kernels/space.h"
+#include "tests/kernels/bundle_folder.h"
+
+namespace pawl {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+std::vector<std::string> Texts(const std::vector<Problem>& problems) {
+  std::vector<std::string> texts;
+  for (const Problem& problem : problems) texts.push_back(FormatProblem(problem));
+  return texts;
+}
+
+TEST(BundleReaderTest, ReadsEveryTableOfTheGoldenBundle) {
+  const BundleReading reading = ReadBundle(BundleFolder::Golden());
+  ASSERT_THAT(Texts(reading.problems), IsEmpty());
+  const v1::Bundle& bundle = reading.bundle;
+  EXPECT_EQ(bundle.name(), "scale_rows");
+  EXPECT_EQ(bundle.source().path(), "scale_rows.cu");
+  EXPECT_THAT(bundle.source().text(), HasSubstr("__global__ void scale_rows("));
+  EXPECT_EQ(bundle.compiler(), v1::COMPILER_NVRTC);
+  EXPECT_EQ(bundle.timing(), v1::TIMING_MODE_COLD);
+  EXPECT_TRUE(bundle.nondeterministic());
+  EXPECT_THAT(bundle.options(), ElementsAre("--use_fast_math"));
+  EXPECT_EQ(bundle.goal().size(), "main");
+  EXPECT_EQ(bundle.goal().speedup(), 1.5);
+  ASSERT_EQ(bundle.sizes_size(), 2);
+  EXPECT_EQ(bundle.sizes(1).values().at("COLS"), 4096);
+  ASSERT_EQ(bundle.tensors_size(), 3);
+  EXPECT_EQ(bundle.tensors(0).type(), v1::DATA_TYPE_F16);
+  EXPECT_EQ(bundle.tensors(0).role(), v1::TENSOR_ROLE_INPUT);
+  EXPECT_EQ(bundle.tensors(0).fill(), v1::FILL_UNIFORM);
+  EXPECT_EQ(bundle.tensors(1).role(), v1::TENSOR_ROLE_OUTPUT);
+  EXPECT_THAT(bundle.tensors(2).shape(), ElementsAre("SPLITS", "ROWS", "2"));
+  ASSERT_EQ(bundle.variables_size(), 3);
+  EXPECT_THAT(bundle.variables(1).values(), ElementsAre(64, 32, 128));
+  EXPECT_EQ(bundle.variables(2).option(), "-maxrregcount={}");
+  ASSERT_EQ(bundle.variables(1).affects_size(), 1);
+  EXPECT_EQ(bundle.variables(1).affects(0).resource(), v1::RESOURCE_SHARED_MEMORY);
+  EXPECT_EQ(bundle.variables(1).affects(0).direction(), v1::DIRECTION_MORE);
+  ASSERT_EQ(bundle.scalars_size(), 2);
+  EXPECT_EQ(bundle.scalars(1).type(), v1::DATA_TYPE_I32);
+  EXPECT_EQ(bundle.hidden().at("ROWS").high(), 600);
+  ASSERT_EQ(bundle.launches_size(), 2);
+  EXPECT_EQ(bundle.launches(1).when(), "SPLITS > 1");
+  EXPECT_THAT(bundle.launches(1).block(), ElementsAre("32", "1"));
+  EXPECT_EQ(bundle.reference().launches(0).entry(), "scale_rows_reference");
+  EXPECT_EQ(bundle.tolerance().relative(), 0.001);
+  EXPECT_THAT(bundle.baseline_command(), ElementsAre("python3", "baseline.py"));
+  EXPECT_EQ(bundle.work_bytes(), "6*ROWS*COLS");
+}
+
+TEST(BundleReaderTest, TakesTheFileItselfForTheFolder) {
+  EXPECT_THAT(Texts(ReadBundle(BundleFolder::Golden() / "kernel.toml").problems), IsEmpty());
+}
+
+TEST(BundleReaderTest, HasDefaults) {
+  BundleFolder folder;
+  folder.Replace("compiler = \"nvrtc\"\n", "");
+  folder.Replace("timing   = \"cold\"\n", "");
+  folder.Replace("deterministic = false\n", "");
+  folder.Replace("speedup = 1.5\n", "");
+  folder.Replace("fill  = \"uniform\"\n", "");
+  const BundleReading reading = ReadBundle(folder.path());
+  ASSERT_THAT(Texts(reading.problems), IsEmpty());
+  EXPECT_EQ(reading.bundle.compiler(), v1::COMPILER_NVRTC);
+  EXPECT_EQ(reading.bundle.timing(), v1::TIMING_MODE_WARM);
+  EXPECT_FALSE(reading.bundle.nondeterministic());
+  EXPECT_EQ(reading.bundle.goal().speedup(), 1);
+  EXPECT_EQ(reading.bundle.tensors(0).fill(), v1::FILL_NORMAL);
+}
+
+TEST(BundleReaderTest, SaysWhatIsNoBundle) {
+  EXPECT_THAT(
+      Texts(ReadBundle("/nonexistent/bundle").problems),
+      ElementsAre("/nonexistent/bundle: there is no such folder; expected a bundle: a folder with a kernel.toml"));
+  BundleFolder folder;
+  std::filesystem::remove(folder.path() / "kernel.toml");
+  EXPECT_THAT(Texts(ReadBundle(folder.path()).problems), ElementsAre(HasSubstr("the file kernel.toml can't be read")));
+  std::filesystem::create_directory(folder.path() / "kernel.toml");
+  EXPECT_THAT(Texts(ReadBundle(folder.path()).problems), ElementsAre(HasSubstr("kernel.toml is not a file")));
+}
+
+TEST(BundleReaderTest, ReadsNothingOutsideOfTheFolder) {
+  BundleFolder outside;
+  for (const std::string& path :
+       {std::string("../../etc/passwd"), std::string("/etc/passwd"), std::string("a/../../b")}) {
+    BundleFolder folder;
+    const int line = folder.Replace("scale_rows.cu", path);
+    const BundleReading reading = ReadBundle(folder.path());
+    ASSERT_EQ(reading.problems.size(), 1u) << path;
+    EXPECT_EQ(reading.problems[0].line, line);
+    EXPECT_THAT(reading.problems[0].message, HasSubstr("expected a path inside it"));
+    EXPECT_EQ(reading.bundle.source().text(), "");
+  }
+  BundleFolder folder;
+  std::filesystem::remove(folder.path() / "scale_rows.cu");
+  std::filesystem::create_symlink(outside.path() / "scale_rows.cu", folder.path() / "scale_rows.cu");
+  const BundleReading reading = ReadBundle(folder.path());
+  EXPECT_THAT(Texts(reading.problems), ElementsAre(HasSubstr("symbolic link to outside")));
+  EXPECT_EQ(reading.bundle.source().text(), "");
+}
+
+TEST(BundleReaderTest, FollowsLinksInsideOfTheFolder) {
+  BundleFolder folder;
+  std::filesystem::rename(folder.path() / "scale_rows.cu", folder.path() / "real.cu");
+  std::filesystem::create_symlink("real.cu", folder.path() / "scale_rows.cu");
+  EXPECT_THAT(Texts(ReadBundle(folder.path()).problems), IsEmpty());
+}
+
+TEST(BundleReaderTest, RefusesSourcesThatAreNoText) {
+  BundleFolder folder;
+  folder.Write("scale_rows.cu", std::string((1 << 20) + 1, ' '));
+  folder.Write("reference.cu", "// line 1\n// \xff\n");
+  EXPECT_THAT(Texts(ReadBundle(folder.path()).problems), ElementsAre(HasSubstr("scale_rows.cu is larger than 1 MB"),
+                                                                     HasSubstr("line 2 of reference.cu is not UTF-8")));
+  folder.Write("scale_rows.cu", "\n");
+  folder.Write("reference.cu", std::string("int a;\0int b;", 13));
+  EXPECT_THAT(Texts(ReadBundle(folder.path()).problems),
+              ElementsAre(HasSubstr("scale_rows.cu is empty"), HasSubstr("line 1 of reference.cu is not UTF-8")));
+}
+
+TEST(BundleReaderTest, SurvivesDeepAndLargeFiles) {
+  BundleFolder folder;
+  std::string dotted = "a";
+  for (int i = 0; i < 1900; ++i) dotted += ".a";
+  const std::vector<std::string> texts = {std::string(100000, '['),
+                                          "x = " + std::string(100000, '['),
+                                          "x = " + std::string(100000, '{'),
+                                          dotted + " = 1\n",
+                                          dotted + "." + dotted + " = 1\n",
+                                          "x = 99999999999999999999999\n",
+                                          std::string("\xff\xfe\x00", 3),
+                                          "name = \"\\u0000\"\n",
+                                          "\"\\u0000\" = 1\n",
+                                          "x = " + std::string(900000, '1'),
+                                          std::string(2 << 20, '#'),
+                                          "[[size]]\nname=1979-05-27\n",
+                                          "size = 1\nvariable = [1]\ngoal = []\n"};
+  for (const std::string& text : texts) {
+    folder.Write("kernel.toml", text);
+    EXPECT_FALSE(ReadBundle(folder.path()).problems.empty()) << text.substr(0, 50);
+  }
+}
+
+TEST(BundleReaderTest, SurvivesRandomDamage) {
+  std::stringstream buffer;
+  buffer << std::ifstream(BundleFolder::Golden() / "kernel.toml").rdbuf();
+  const std::string golden = buffer.str();
+  BundleFolder folder;
+  std::mt19937 random(11);
+  int damaged = 0;
+  for (int i = 0; i < 400; ++i) {
+    std::string text = golden;
+    for (int n = 1 + random() % 3; n > 0; --n) {
+      const size_t at = random() % text.size();
+      switch (random() % 4) {
+        case 0:
+          text[at] = static_cast<char>(random() % 256);
+          break;
+        case 1:
+          text.erase(at, 1 + random() % 20);
+          break;
+        case 2:
+          text.insert(at, golden.substr(random() % golden.size(), random() % 30));
+          break;
+        default:
+          text.insert(at, std::to_string(static_cast<int64_t>(random()) * random()));
+      }
+    }
+    folder.Write("kernel.toml", text);
+    const BundleReading reading = ReadBundle(folder.path());
+    damaged += !reading.problems.empty();
+    for (const Problem& problem : reading.problems) EXPECT_FALSE(problem.message.empty());
+  }
+  EXPECT_GT(damaged, 200);
+}
+
+}  // namespace
+}  // namespace pawl

@@ -1,0 +1,196 @@
+#include "kernels/plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "kernels/bundle_reader.h"
+#include "kernels/space.h"
+#include "tests/kernels/bundle_folder.h"
+
+namespace pawl {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+v1::Bundle Golden() { return ReadBundle(BundleFolder::Golden()).bundle; }
+
+v1::GpuInfo H200() {
+  v1::GpuInfo gpu;
+  gpu.set_name("NVIDIA H200");
+  gpu.set_compute_major(9);
+  gpu.set_sm_count(132);
+  gpu.set_max_threads_per_sm(2048);
+  gpu.set_max_threads_per_block(1024);
+  gpu.set_registers_per_sm(65536);
+  gpu.set_shared_per_sm(233472);
+  gpu.set_shared_per_block_optin(232448);
+  gpu.set_l2_bytes(62914560);
+  gpu.set_memory_bytes(150754820096);
+  return gpu;
+}
+
+v1::Variant With(v1::Variant variant, const std::string& name, int32_t value) {
+  (*variant.mutable_values())[name] = value;
+  return variant;
+}
+
+TEST(PlanTest, EvaluatesEverythingOfTheStartVariant) {
+  const v1::Bundle bundle = Golden();
+  const absl::StatusOr<v1::Plan> plan = MakePlan(bundle, StartVariant(bundle), bundle.sizes(1), H200());
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->size(), "main");
+  EXPECT_EQ(plan->sizes().at("COLS"), 4096);
+  ASSERT_EQ(plan->tensors_size(), 3);
+  EXPECT_EQ(plan->tensors(0).elements(), 1024 * 4096);
+  EXPECT_THAT(plan->tensors(2).shape(), ElementsAre(1, 1024, 2));
+  ASSERT_EQ(plan->launches_size(), 1);  // SPLITS is 1: nothing to combine
+  const v1::PlanLaunch& launch = plan->launches(0);
+  EXPECT_EQ(launch.entry(), "scale_rows");
+  EXPECT_EQ(launch.grid().x(), 64);
+  EXPECT_EQ(launch.grid().y(), 1024);
+  EXPECT_EQ(launch.grid().z(), 1);
+  EXPECT_EQ(launch.block().x(), 64);
+  EXPECT_EQ(launch.block().y(), 1);
+  EXPECT_EQ(launch.shared_bytes(), 256);
+  ASSERT_EQ(launch.arguments_size(), 7);
+  EXPECT_EQ(launch.arguments(2).tensor(), 2);
+  EXPECT_EQ(launch.arguments(3).i32(), 1024);
+  EXPECT_EQ(launch.arguments(5).f32(), 1.0f / 64);
+  EXPECT_EQ(launch.arguments(6).i32(), 64);
+  EXPECT_EQ(plan->flops(), 1024.0 * 4096);
+  EXPECT_EQ(plan->bytes(), 6 * 1024.0 * 4096);
+  EXPECT_EQ(plan->tolerance().relative(), 0.001);
+}
+
+TEST(PlanTest, HasTheLaunchesWhoseConditionHolds) {
+  const v1::Bundle bundle = Golden();
+  const v1::Variant split = With(StartVariant(bundle), "SPLITS", 2);
+  const absl::StatusOr<v1::Plan> plan = MakePlan(bundle, split, bundle.sizes(0), H200());
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  ASSERT_EQ(plan->launches_size(), 2);
+  EXPECT_EQ(plan->launches(1).entry(), "combine");
+  EXPECT_EQ(plan->launches(1).grid().x(), 8);
+}
+
+TEST(PlanTest, RefusesAGeometryThatIsNoWholeNumber) {
+  const v1::Bundle bundle = Golden();
+  const v1::Variant split = With(StartVariant(bundle), "SPLITS", 4);
+  const absl::Status status = MakePlan(bundle, split, bundle.sizes(0), H200()).status();
+  EXPECT_EQ(status.message(),
+            "launch combine at size tiny: grid: \"ROWS / (SPLITS - 1)\" is 2.66667, not a whole number");
+}
+
+TEST(PlanTest, TheReferenceKnowsNoScratchAndNoVariables) {
+  const v1::Bundle bundle = Golden();
+  const absl::StatusOr<v1::Plan> plan = MakeReferencePlan(bundle, bundle.sizes(0), H200());
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  ASSERT_EQ(plan->tensors_size(), 2);
+  EXPECT_EQ(plan->tensors(1).name(), "out");
+  ASSERT_EQ(plan->launches_size(), 1);
+  EXPECT_EQ(plan->launches(0).entry(), "scale_rows_reference");
+  EXPECT_EQ(plan->launches(0).grid().x(), 8);
+  EXPECT_EQ(plan->launches(0).arguments(1).tensor(), 1);
+}
+
+TEST(PlanTest, AnExpressionMayUseTheGpusLimits) {
+  v1::Bundle bundle = Golden();
+  bundle.mutable_launches(0)->set_grid(0, "SM_COUNT * 2");
+  EXPECT_EQ(MakePlan(bundle, StartVariant(bundle), bundle.sizes(0), H200())->launches(0).grid().x(), 264);
+}
+
+TEST(PlanTest, KnowsWhatAGpuCanNotLaunch) {
+  const v1::Bundle bundle = Golden();
+  const v1::Plan good = *MakePlan(bundle, StartVariant(bundle), bundle.sizes(1), H200());
+  EXPECT_FALSE(CheckLaunchLimits(good, H200()).has_value());
+  const auto failure = [&](auto change) {
+    v1::Plan plan = good;
+    change(*plan.mutable_launches(0));
+    return CheckLaunchLimits(plan, H200()).value_or(v1::Failure());
+  };
+  const v1::Failure shared = failure([](v1::PlanLaunch& launch) { launch.set_shared_bytes(232449); });
+  EXPECT_EQ(shared.stage(), v1::STAGE_STATIC_CHECK);
+  EXPECT_EQ(shared.check(), v1::CHECK_LAUNCH_LIMITS);
+  EXPECT_EQ(shared.size(), "main");
+  EXPECT_EQ(shared.message(),
+            "launch scale_rows: shared memory in bytes is 232449; the limit of NVIDIA H200 is 232448");
+  EXPECT_THAT(failure([](v1::PlanLaunch& launch) { launch.mutable_block()->set_y(17); }).message(),
+              HasSubstr("64 x 17 x 1 = 1088 threads; the limit of NVIDIA H200 is 1024"));
+  EXPECT_THAT(failure([](v1::PlanLaunch& launch) {
+                launch.mutable_block()->set_x(1);
+                launch.mutable_block()->set_z(65);
+              }).message(),
+              HasSubstr("block z 65"));
+  EXPECT_THAT(failure([](v1::PlanLaunch& launch) { launch.mutable_grid()->set_y(65536); }).message(),
+              HasSubstr("grid y 65536"));
+  EXPECT_THAT(failure([](v1::PlanLaunch& launch) { launch.mutable_grid()->set_z(65536); }).message(),
+              HasSubstr("grid z 65536"));
+  v1::Plan huge = good;
+  huge.mutable_tensors(0)->set_elements(int64_t{1} << 40);
+  EXPECT_EQ(CheckLaunchLimits(huge, H200())->check(), v1::CHECK_OUT_OF_MEMORY);
+  v1::GpuInfo unknown;
+  EXPECT_FALSE(CheckLaunchLimits(huge, unknown).has_value());
+}
+
+TEST(PlanTest, CompilesVariablesAsMacrosOrOptionsAndSizesThatAreMentioned) {
+  v1::Bundle bundle = Golden();
+  EXPECT_THAT(CompileOptions(bundle, StartVariant(bundle), bundle.sizes(0)),
+              ElementsAre("--use_fast_math", "-DSPLITS=1", "-DTILE=64", "-maxrregcount=255", "-DSIZE_COLS=32"));
+  EXPECT_TRUE(FixesSizes(bundle));
+  EXPECT_TRUE(ReferenceCompileOptions(bundle, bundle.sizes(0)).empty());
+  bundle.mutable_source()->set_text("int SIZE_COLS2, MY_SIZE_COLS, SIZE_OTHER;");
+  EXPECT_FALSE(FixesSizes(bundle));
+  EXPECT_EQ(CompileOptions(bundle, StartVariant(bundle), bundle.sizes(0)).back(), "-maxrregcount=255");
+  bundle.mutable_source()->set_text("SIZE_ROWS");
+  EXPECT_TRUE(FixesSizes(bundle));
+}
+
+bool IsPrime(int n) {
+  for (int d = 2; d * d <= n; ++d) {
+    if (n % d == 0) return false;
+  }
+  return n > 1;
+}
+
+TEST(HiddenSizesTest, AreAPrimeAndOneBesideAMultiple) {
+  const v1::Bundle bundle = Golden();
+  std::set<int> seen;
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    const std::vector<v1::Size> sizes = HiddenSizes(bundle, seed);
+    ASSERT_EQ(sizes.size(), 2u);
+    const int prime = sizes[0].values().at("ROWS"), beside = sizes[1].values().at("ROWS");
+    EXPECT_TRUE(IsPrime(prime)) << prime;
+    EXPECT_EQ(sizes[0].name(), "hidden ROWS=" + std::to_string(prime));
+    EXPECT_GE(beside, 1);
+    EXPECT_LE(beside, 600);
+    EXPECT_TRUE((beside + 1) % 4 == 0 || (beside - 1) % 4 == 0 || (beside + 1) % 255 == 0 || (beside - 1) % 255 == 0 ||
+                beside == 600)
+        << beside;
+    EXPECT_EQ(sizes[0].values().at("COLS"), 32);  // as in the smallest size
+    EXPECT_EQ(HiddenSizes(bundle, seed)[1].name(), sizes[1].name());
+    seen.insert(prime);
+  }
+  EXPECT_GT(seen.size(), 30u);
+}
+
+TEST(HiddenSizesTest, StayWithinTheRange) {
+  v1::Bundle bundle = Golden();
+  bundle.clear_hidden();
+  EXPECT_TRUE(HiddenSizes(bundle, 1).empty());
+  v1::HiddenRange& range = (*bundle.mutable_hidden())["ROWS"];
+  for (const auto& [low, high] : {std::pair{24, 28}, {1, 1}, {2147483647, 2147483647}, {2147483000, 2147483647}}) {
+    range.set_low(low);
+    range.set_high(high);
+    for (uint64_t seed = 0; seed < 20; ++seed) {
+      for (const v1::Size& size : HiddenSizes(bundle, seed)) {
+        EXPECT_GE(size.values().at("ROWS"), low);
+        EXPECT_LE(size.values().at("ROWS"), high);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace pawl

@@ -1,0 +1,87 @@
+#include "worker/baseline.h"
+
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "worker/cuda_device.h"
+#include "worker/subprocess.h"
+
+namespace pawl {
+namespace {
+
+constexpr absl::Duration kDeadline = absl::Minutes(3);
+constexpr int kMeasurements = 30;
+
+}  // namespace
+
+std::string BaselineRequests(const std::vector<v1::Size>& sizes, uint64_t seed, int measurements) {
+  std::string lines;
+  for (const v1::Size& size : sizes) {
+    nlohmann::json request = {{"size", size.name()}, {"seed", seed >> 33}, {"measurements", measurements}};
+    for (const auto& [name, value] : size.values()) request["sizes"][name] = value;
+    absl::StrAppend(&lines, request.dump(), "\n");
+  }
+  return lines;
+}
+
+absl::StatusOr<std::vector<v1::BaselineTime>> ReadBaselineAnswers(std::string_view lines) {
+  std::vector<v1::BaselineTime> times;
+  int number = 0;
+  for (absl::string_view line : absl::StrSplit(absl::string_view(lines.data(), lines.size()), '\n')) {
+    ++number;
+    if (absl::StripAsciiWhitespace(line).empty()) continue;
+    const nlohmann::json answer = nlohmann::json::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false);
+    auto text = [&](const char* key) {
+      return answer.contains(key) && answer[key].is_string() ? answer[key].get<std::string>() : std::string();
+    };
+    if (!answer.is_object() || text("size").empty()) {
+      return absl::InvalidArgumentError(absl::StrCat("line ", number,
+                                                     " of the baseline's output is no answer: ", line.substr(0, 200),
+                                                     ". Expected {\"size\": ..., \"graph_us\": ...}"));
+    }
+    if (answer.contains("error")) {
+      return absl::UnavailableError(absl::StrCat("the baseline failed at size ", text("size"), ": ", text("error")));
+    }
+    v1::BaselineTime time;
+    time.set_size(text("size"));
+    time.set_what(text("what"));
+    for (const auto& [key, set] : {std::pair{"graph_us", &v1::BaselineTime::set_graph_us},
+                                   std::pair{"event_us", &v1::BaselineTime::set_event_us}}) {
+      if (!answer.contains(key) || !answer[key].is_number() || !(answer[key].get<double>() > 0)) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("line ", number, " of the baseline's output lacks a positive ", key));
+      }
+      (time.*set)(answer[key].get<double>());
+    }
+    times.push_back(time);
+  }
+  return times;
+}
+
+absl::StatusOr<std::vector<v1::BaselineTime>> RunBaseline(const v1::Bundle& bundle, const std::filesystem::path& folder,
+                                                          const std::vector<v1::Size>& sizes,
+                                                          const std::string& gpu_uuid) {
+  ProcessOptions options;
+  options.argv.assign(bundle.baseline_command().begin(), bundle.baseline_command().end());
+  options.directory = folder.string();
+  options.env = {{"CUDA_VISIBLE_DEVICES", gpu_uuid}};
+  options.input = BaselineRequests(sizes, SecretSeed(), kMeasurements);
+  options.timeout = kDeadline;
+  absl::StatusOr<ProcessResult> result = RunProcess(options);
+  if (!result.ok()) return result.status();
+  if (!result->ok()) {
+    return absl::UnavailableError(
+        absl::StrCat("the baseline command ", EndText(*result), ": ",
+                     result->err.substr(result->err.size() > 500 ? result->err.size() - 500 : 0)));
+  }
+  absl::StatusOr<std::vector<v1::BaselineTime>> times = ReadBaselineAnswers(result->out);
+  if (times.ok() && times->size() != sizes.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the baseline answered ", times->size(), " of ", sizes.size(), " sizes"));
+  }
+  return times;
+}
+
+}  // namespace pawl

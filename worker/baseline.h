@@ -1,0 +1,25 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "pawl/v1/bundle.pb.h"
+#include "pawl/v1/recording.pb.h"
+
+namespace pawl {
+
+// Runs the bundle's baseline command in its folder and reads its times. It gets one JSON object a line on standard
+// input, {"size", "sizes", "seed", "measurements"}, and answers each with one line: {"size", "graph_us", "event_us",
+// "what"} or {"size", "error"}. Standard error is talk.
+absl::StatusOr<std::vector<v1::BaselineTime>> RunBaseline(const v1::Bundle& bundle, const std::filesystem::path& folder,
+                                                          const std::vector<v1::Size>& sizes,
+                                                          const std::string& gpu_uuid);
+
+// What the script is asked, and what its answers mean.
+std::string BaselineRequests(const std::vector<v1::Size>& sizes, uint64_t seed, int measurements);
+absl::StatusOr<std::vector<v1::BaselineTime>> ReadBaselineAnswers(std::string_view lines);
+
+}  // namespace pawl

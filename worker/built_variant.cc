@@ -1,0 +1,105 @@
+#include "worker/built_variant.h"
+
+#include <map>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "kernels/hash.h"
+#include "kernels/plan.h"
+
+namespace pawl {
+namespace {
+
+constexpr double kBuildDeadlineSeconds = 60;
+
+v1::BuildRequest RequestFor(const v1::Bundle& bundle, const v1::SourceFile& source, const v1::GpuInfo& gpu,
+                            std::vector<std::string> options, const v1::Plan& plan) {
+  v1::BuildRequest request;
+  request.set_compiler(bundle.compiler());
+  request.set_source(source.text());
+  request.set_name(source.path());
+  request.set_architecture(ArchitectureOf(gpu));
+  for (std::string& option : options) request.add_options(std::move(option));
+  std::set<std::string> entries;
+  for (const v1::PlanLaunch& launch : plan.launches()) entries.insert(launch.entry());
+  for (const std::string& entry : entries) request.add_entries(entry);
+  request.set_deadline_seconds(kBuildDeadlineSeconds);
+  return request;
+}
+
+}  // namespace
+
+const BuiltSize* BuiltVariant::Find(const std::string& size) const {
+  for (const BuiltSize& built : sizes) {
+    if (built.plan.size() == size) return &built;
+  }
+  return nullptr;
+}
+
+std::string ArchitectureOf(const v1::GpuInfo& gpu) {
+  return absl::StrCat("sm_", gpu.compute_major(), gpu.compute_minor());
+}
+
+absl::StatusOr<BuiltVariant> BuildVariant(Builder& builder, const v1::Bundle& bundle, const v1::Variant& variant,
+                                          const std::vector<v1::Size>& sizes, const v1::GpuInfo& gpu) {
+  const absl::Time start = absl::Now();
+  BuiltVariant built;
+  built.variant = variant;
+  Planner planner(bundle);
+  for (const v1::Size& size : sizes) {
+    absl::StatusOr<v1::Plan> plan = planner.MakePlan(variant, size, gpu);
+    if (!plan.ok()) return plan.status();
+    if (std::optional<v1::Failure> failure = CheckLaunchLimits(*plan, gpu)) {
+      built.failure = failure;
+      return built;
+    }
+    built.sizes.push_back({*std::move(plan), nullptr, ""});
+  }
+  std::map<std::string, const BuiltSize*> done;  // by compile options and entries
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    BuiltSize& at = built.sizes[i];
+    const v1::BuildRequest request =
+        RequestFor(bundle, bundle.source(), gpu, CompileOptions(bundle, variant, sizes[i]), at.plan);
+    const std::string key =
+        absl::StrCat(absl::StrJoin(request.options(), "\n"), "\n\n", absl::StrJoin(request.entries(), "\n"));
+    if (auto found = done.find(key); found != done.end()) {
+      at.cubin = found->second->cubin;
+      at.module = found->second->module;
+      continue;
+    }
+    absl::StatusOr<v1::BuildReply> reply = builder.Build(request);
+    if (!reply.ok()) return reply.status();
+    if (reply->has_failure()) {
+      built.failure = reply->failure();
+      built.failure->set_size(sizes[i].name());
+      break;
+    }
+    at.module = Sha256(reply->cubin());
+    at.cubin = std::make_shared<const std::string>(std::move(*reply->mutable_cubin()));
+    done[key] = &at;
+  }
+  built.seconds = absl::ToDoubleSeconds(absl::Now() - start);
+  return built;
+}
+
+absl::StatusOr<BuiltSize> BuildReference(Builder& builder, const v1::Bundle& bundle, const v1::Size& size,
+                                         const v1::GpuInfo& gpu, ReferenceCache* cache) {
+  absl::StatusOr<v1::Plan> plan = MakeReferencePlan(bundle, size, gpu);
+  if (!plan.ok()) return plan.status();
+  const v1::BuildRequest request =
+      RequestFor(bundle, bundle.reference().source(), gpu, ReferenceCompileOptions(bundle, size), *plan);
+  std::shared_ptr<const std::string>& cubin = (*cache)[Sha256(request.SerializeAsString())];
+  if (cubin == nullptr) {
+    absl::StatusOr<v1::BuildReply> reply = builder.Build(request);
+    if (!reply.ok()) return reply.status();
+    if (reply->has_failure()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("the reference of ", bundle.name(), " does not build: ", reply->failure().message()));
+    }
+    cubin = std::make_shared<const std::string>(std::move(*reply->mutable_cubin()));
+  }
+  return BuiltSize{*std::move(plan), cubin, Sha256(*cubin)};
+}
+
+}  // namespace pawl

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace pawl {
+
+struct CompilerError {
+  std::string file;  // empty: the message names none
+  int line = 0;      // 0: the message names none
+  std::string text;
+};
+
+// The first error among what NVRTC, nvcc, the host's preprocessor or ptxas wrote; warnings before it are passed over.
+std::optional<CompilerError> FirstError(absl::string_view log);
+
+// "attention.cu(12): error: ..." and below it the line of the source, where the error is in the source called `name`.
+std::string ErrorText(const CompilerError& error, absl::string_view name, absl::string_view source);
+
+// Line `line` (from 1) of a text; empty: there is none.
+absl::string_view LineOf(absl::string_view text, int line);
+
+// The file that an error says could not be opened; empty: it is another error.
+std::string UnopenedFile(const CompilerError& error);
+
+}  // namespace pawl

@@ -1,0 +1,163 @@
+#include "worker/profiler.h"
+
+#include <future>
+#include <set>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "profiles/metrics.h"
+#include "profiles/ncu_csv.h"
+#include "worker/job_file.h"
+#include "worker/subprocess.h"
+
+namespace pawl {
+namespace {
+
+// What each launch is known to be without any counter.
+v1::Evidence KnownEvidence(const ProfileItem& item) {
+  v1::Evidence evidence;
+  for (int i = 0; i < item.built->plan.launches_size(); ++i) {
+    v1::LaunchEvidence* launch = evidence.add_launches();
+    launch->set_entry(item.built->plan.launches(i).entry());
+    *launch->mutable_geometry() = item.built->plan.launches(i);
+    launch->mutable_geometry()->clear_arguments();
+    // What the bundle says of its work, for rules that need it. It is the whole call's, so of a single launch only.
+    if (item.built->plan.launches_size() == 1 && item.built->plan.bytes() > 0) {
+      (*launch->mutable_metrics())["work_bytes"] = item.built->plan.bytes();
+      (*launch->mutable_metrics())["work_flops"] = item.built->plan.flops();
+    }
+    if (item.matrix_work) (*launch->mutable_metrics())["matrix_work"] = 1;
+    if (i < static_cast<int>(item.resources.size())) *launch->mutable_resources() = item.resources[i];
+  }
+  return evidence;
+}
+
+void SetMetrics(const CudaDevice& device, const NcuKernel* kernel, v1::LaunchEvidence* launch) {
+  for (const auto& [name, value] : Metrics::Default().Derive(kernel, *launch, device.gpu())) {
+    (*launch->mutable_metrics())[name] = value;
+  }
+}
+
+ProcessOptions NcuOptions(const CudaDevice& device, const JobFile& job, std::vector<std::string> arguments,
+                          absl::Duration timeout) {
+  ProcessOptions options;
+  options.argv = std::move(arguments);
+  options.argv.insert(options.argv.begin(), device.toolkit().ncu);
+  options.env = {{"LC_ALL", "C"}, {"TMPDIR", job.folder()}};  // ncu's lock file may belong to another user in /tmp
+  options.timeout = timeout;
+  options.output_cap = 256 << 20;
+  return options;
+}
+
+struct NcuPages {
+  std::vector<NcuKernel> kernels;
+  std::map<int, std::vector<v1::Advice>> advice;
+};
+
+absl::StatusOr<NcuPages> RunNcu(const CudaDevice& device, const std::vector<ProfileItem>& items) {
+  if (device.toolkit().ncu.empty()) {
+    return absl::UnavailableError("ncu was not found: install Nsight Compute, or set PAWL_NCU");
+  }
+  std::vector<const BuiltSize*> built;
+  std::set<std::string> entries;
+  for (const ProfileItem& item : items) {
+    built.push_back(item.built);
+    for (const v1::PlanLaunch& launch : item.built->plan.launches()) entries.insert(launch.entry());
+  }
+  absl::StatusOr<JobFile> job = JobFile::Write(device, built);
+  if (!job.ok()) return job.status();
+  const std::string report = job->folder() + "/report.ncu-rep";
+  absl::StatusOr<ProcessResult> run = RunProcess(NcuOptions(
+      device, *job,
+      {"--export", report, "--force-overwrite", "--clock-control", "none", "--cache-control", "none",
+       // The sections whose rules need hardly more passes than the metrics do.
+       "--section", "SpeedOfLight", "--section", "LaunchStats", "--section", "Occupancy", "--section", "SchedulerStats",
+       "--section", "WarpStateStats", "--metrics", absl::StrJoin(Metrics::Default().NcuNames(), ","),
+       "--kernel-name-base", "function", "--kernel-name", absl::StrCat("regex:^(", absl::StrJoin(entries, "|"), ")$"),
+       device.runner_program(), "--job", job->path()},
+      absl::Seconds(60 + 5 * items.size())));
+  if (!run.ok()) return run.status();
+  if (!run->ok())
+    return absl::UnavailableError(ExplainNcuFailure(absl::StrCat(run->out, run->err, "\n", EndText(*run))));
+
+  auto page = [&](const char* name) {
+    return std::async(std::launch::async, [&, name] {
+      return RunProcess(NcuOptions(device, *job, {"--import", report, "--csv", "--page", name, "--print-units", "base"},
+                                   absl::Seconds(120)));
+    });
+  };
+  auto raw_running = page("raw"), details_running = page("details");
+  absl::StatusOr<ProcessResult> raw = raw_running.get(), details = details_running.get();
+  if (!raw.ok()) return raw.status();
+  if (!raw->ok()) return absl::UnavailableError(ExplainNcuFailure(absl::StrCat(run->out, raw->out, raw->err)));
+  NcuPages pages;
+  absl::StatusOr<std::vector<NcuKernel>> kernels = ReadNcuRaw(raw->out);
+  if (!kernels.ok()) {
+    return absl::UnavailableError(
+        absl::StrCat(kernels.status().message(), ". ", ExplainNcuFailure(run->out + run->err)));
+  }
+  pages.kernels = *std::move(kernels);
+  if (details.ok() && details->ok()) {
+    absl::StatusOr<std::map<int, std::vector<v1::Advice>>> advice = ReadNcuDetails(details->out);
+    if (advice.ok()) pages.advice = *std::move(advice);  // ncu's own rules are a bonus
+  }
+  return pages;
+}
+
+}  // namespace
+
+std::string ExplainNcuFailure(const std::string& output) {
+  if (absl::StrContains(output, "ERR_NVGPUCTRPERM")) {
+    return "counters are forbidden (ERR_NVGPUCTRPERM): put `options nvidia NVreg_RestrictProfilingToAdminUsers=0` into "
+           "a file in /etc/modprobe.d and reboot, or run with CAP_SYS_ADMIN";
+  }
+  if (absl::StrContains(output, "driver resource was unavailable")) {
+    return "another profiler holds the counters: `dcgmi profile --pause`, or stop the DCGM exporter while profiling";
+  }
+  if (absl::StrContains(output, "nsight-compute-lock")) {
+    return "ncu can't use its lock file: set TMPDIR to a folder of your own, and run one ncu at a time";
+  }
+  if (absl::StrContains(output, "No kernels were profiled")) {
+    return "no kernels were profiled: none of the launches' entries ran";
+  }
+  if (absl::StrContains(output, "returned an error code")) {
+    return absl::StrCat("the runner failed under ncu: ", output.substr(0, 500));
+  }
+  return absl::StrCat("ncu failed: ", output.substr(0, 500));
+}
+
+absl::StatusOr<Profiling> Profile(const CudaDevice& device, const std::vector<ProfileItem>& items) {
+  const absl::Time start = absl::Now();
+  Profiling profiling;
+  absl::StatusOr<NcuPages> pages = RunNcu(device, items);
+  size_t expected = 0;
+  for (const ProfileItem& item : items) {
+    profiling.evidence.push_back(KnownEvidence(item));
+    expected += item.built->plan.launches_size();
+  }
+  if (pages.ok() && pages->kernels.size() != expected) {
+    pages =
+        absl::UnavailableError(absl::StrCat("ncu reported ", pages->kernels.size(), " launches, ", expected, " ran"));
+  }
+  size_t row = 0;  // ncu lists launches in the order in which they ran
+  for (v1::Evidence& evidence : profiling.evidence) {
+    if (!pages.ok()) {
+      evidence.set_partial(true);
+      evidence.set_partial_reason(std::string(pages.status().message()));
+    }
+    for (v1::LaunchEvidence& launch : *evidence.mutable_launches()) {
+      const NcuKernel* kernel = pages.ok() ? &pages->kernels[row++] : nullptr;
+      if (kernel != nullptr && kernel->name.find(launch.entry()) == std::string::npos) {
+        return absl::InternalError(absl::StrCat("ncu lists ", kernel->name, " where ", launch.entry(), " ran"));
+      }
+      SetMetrics(device, kernel, &launch);
+      if (kernel == nullptr) continue;
+      for (const v1::Advice& advice : pages->advice[kernel->id]) *launch.add_advice() = advice;
+    }
+  }
+  profiling.seconds = absl::ToDoubleSeconds(absl::Now() - start);
+  return profiling;
+}
+
+}  // namespace pawl

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "pawl/v1/evidence.pb.h"
+#include "worker/built_variant.h"
+#include "worker/cuda_device.h"
+
+namespace pawl {
+
+// One variant to profile, with what the driver said of its launches.
+struct ProfileItem {
+  const BuiltSize* built;
+  std::vector<v1::ResourceUse> resources;
+  bool matrix_work = false;  // the bundle says that tensor cores can do its work
+};
+
+struct Profiling {
+  std::vector<v1::Evidence> evidence;  // one an item, in order
+  double seconds = 0;
+};
+
+// Profiles several variants in one ncu run, which share its start of about three seconds. Where counters are not to be
+// had, the evidence is partial: geometry, occupancy and resources, with the reason and the fix. A status is a fault
+// that hits partial evidence too.
+absl::StatusOr<Profiling> Profile(const CudaDevice& device, const std::vector<ProfileItem>& items);
+
+// Why ncu gave nothing, in words a user can act on, from its exit and output.
+std::string ExplainNcuFailure(const std::string& output);
+
+}  // namespace pawl

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "pawl/v1/plan.pb.h"
+#include "worker/runner/support.h"
+
+namespace pawl {
+
+// Where the tensors of one call lie in a run of device memory, each between two guard bands. The band behind an input
+// is all ones (NaN in every float type), so that a read past the end shows; the other bands are random bytes.
+class Arena {
+ public:
+  // Room for the larger of the two plans' tensors, matched by index: candidate and parent share their buffers.
+  static Arena For(const v1::Plan& plan) { return For(plan, plan); }
+  static Arena For(const v1::Plan& a, const v1::Plan& b);
+
+  uint64_t bytes() const { return bytes_; }
+  uint64_t Offset(int tensor) const { return slots_[tensor].offset; }
+
+  // Segments of one call whose arena starts at `base`. Streams of poison differ from those of inputs.
+  std::vector<Segment> Inputs(CUdeviceptr base, uint32_t call) const;
+  std::vector<Segment> Poisons(CUdeviceptr base, uint32_t call) const;  // outputs and scratch
+  std::vector<Segment> Bands(CUdeviceptr base, uint32_t call) const;
+
+  // What a changed byte of a segment means, in words: "16 bytes behind the end of out".
+  std::string Describe(CUdeviceptr base, const Segment& segment, uint64_t offset) const;
+
+ private:
+  struct Slot {
+    v1::PlanTensor tensor;
+    uint64_t offset;  // of the data
+    uint64_t bytes;
+    uint64_t end;  // of the band behind it
+  };
+  static constexpr uint64_t kBand = 4096;
+
+  std::vector<Segment> Contents(CUdeviceptr base, uint32_t call, bool inputs) const;
+
+  std::vector<Slot> slots_;
+  uint64_t bytes_ = 0;
+};
+
+// Outputs of a plan laid out one after another, 256-byte aligned: how they travel to the reference process.
+struct OutputSlot {
+  int tensor;
+  uint64_t offset;
+  uint64_t bytes;
+};
+std::vector<OutputSlot> OutputSlots(const v1::Plan& plan);
+uint64_t OutputBytes(const v1::Plan& plan);
+
+}  // namespace pawl

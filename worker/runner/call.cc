@@ -1,0 +1,93 @@
+#include "worker/runner/call.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace pawl {
+namespace {
+
+v1::Failure MakeFailure(v1::Check check, const std::string& size, const std::string& message) {
+  v1::Failure failure;
+  failure.set_stage(v1::STAGE_VALIDATE);
+  failure.set_check(check);
+  failure.set_size(size);
+  failure.set_message(message);
+  return failure;
+}
+
+void Append(std::vector<Segment>* segments, const std::vector<Segment>& more) {
+  segments->insert(segments->end(), more.begin(), more.end());
+}
+
+}  // namespace
+
+absl::Status StageOutputs(GpuContext& gpu, const v1::Plan& plan, const Arena& arena, CUdeviceptr base,
+                          uint64_t offset) {
+  for (const OutputSlot& slot : OutputSlots(plan)) {
+    PAWL_CUDA(MemcpyDtoDAsync(gpu.staging.address() + offset + slot.offset, base + arena.Offset(slot.tensor),
+                              slot.bytes, gpu.stream));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Call(GpuContext& gpu, const v1::CallRequest& request, v1::RunnerReply* reply) {
+  absl::StatusOr<Module*> module = gpu.FindModule(request.module());
+  if (!module.ok()) return module.status();
+  const v1::Plan& plan = request.plan();
+  const Arena arena = Arena::For(plan);
+  PAWL_RETURN_IF_ERROR(gpu.arena.Reserve(arena.bytes()));
+  const CUdeviceptr base = gpu.arena.address();
+
+  SegmentTable kept, poisons;  // kept: must be unchanged after a call
+  std::vector<Segment> segments = arena.Inputs(base, kSeedAsIs);
+  const size_t inputs = segments.size();
+  Append(&segments, arena.Bands(base, kSeedAsIs));
+  PAWL_RETURN_IF_ERROR(kept.Set(segments));
+  PAWL_RETURN_IF_ERROR(poisons.Set(arena.Poisons(base, kSeedAsIs)));
+
+  PAWL_RETURN_IF_ERROR(gpu.shared.Reserve(OutputBytes(plan)));
+  v1::CallReply outputs;
+  uint64_t first_digest = 0;
+  for (int repeat = 0; repeat < std::max(1, request.repeats()); ++repeat) {
+    PAWL_RETURN_IF_ERROR(gpu.support.Fill(kept, request.seed()));
+    PAWL_RETURN_IF_ERROR(gpu.support.Fill(poisons, CallSeed(request.seed(), repeat)));
+    PAWL_RETURN_IF_ERROR(gpu.support.DirtyShared(static_cast<uint32_t>(request.seed()) + repeat));
+    PAWL_RETURN_IF_ERROR((*module)->Call(plan, arena, base, gpu.stream));
+    PAWL_CUDA(CtxSynchronize());
+
+    absl::StatusOr<std::vector<ChangedByte>> changed = gpu.support.Verify(kept, request.seed());
+    if (!changed.ok()) return changed.status();
+    if (!changed->empty()) {
+      const ChangedByte& byte = changed->front();
+      const bool input = byte.segment < inputs;
+      *reply->mutable_failure() =
+          MakeFailure(input ? v1::CHECK_INPUT_CHANGED : v1::CHECK_GUARD_BAND, plan.size(),
+                      absl::StrCat(input ? "the kernel changed its input: " : "the kernel wrote outside a tensor: ",
+                                   arena.Describe(base, kept.segments()[byte.segment], byte.offset)));
+      return absl::OkStatus();
+    }
+    uint64_t digest = 0;
+    for (const OutputSlot& slot : OutputSlots(plan)) {
+      absl::StatusOr<uint64_t> part = gpu.support.Digest(base + arena.Offset(slot.tensor), slot.bytes);
+      if (!part.ok()) return part.status();
+      digest = digest * 31 + *part;
+    }
+    if (repeat == 0) {
+      first_digest = digest;
+      for (const OutputSlot& slot : OutputSlots(plan)) {
+        PAWL_CUDA(MemcpyDtoH(gpu.shared.data() + slot.offset, base + arena.Offset(slot.tensor), slot.bytes));
+        outputs.add_outputs(plan.tensors(slot.tensor).name());
+      }
+    }
+    if (request.deterministic() && digest != first_digest) {
+      *outputs.mutable_repeat_failure() = MakeFailure(
+          v1::CHECK_DETERMINISM, plan.size(),
+          absl::StrCat("the same input gave other bits at call ", repeat + 1,
+                       ": a race, uninitialised memory, or atomics on floats (then say deterministic = false)"));
+      break;
+    }
+  }
+  *reply->mutable_call() = outputs;
+  return absl::OkStatus();
+}
+
+}  // namespace pawl

@@ -1,0 +1,18 @@
+#pragma once
+
+#include "absl/status/status.h"
+#include "pawl/v1/runner.pb.h"
+#include "worker/runner/gpu_context.h"
+
+namespace pawl {
+
+// One validated call: fresh inputs, poisoned outputs and scratch, dirtied shared memory; afterwards guard bands and
+// inputs must be what they were, and repeats must give the same bits. Leaves the first call's outputs in the shared
+// region. A candidate's failure becomes the reply's `failure`, other bits in a repeat its `repeat_failure`: wrong
+// outputs are the truer reason where both hold.
+absl::Status Call(GpuContext& gpu, const v1::CallRequest& request, v1::RunnerReply* reply);
+
+// Copies the outputs of one call from its arena to `staging + offset`.
+absl::Status StageOutputs(GpuContext& gpu, const v1::Plan& plan, const Arena& arena, CUdeviceptr base, uint64_t offset);
+
+}  // namespace pawl

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "pawl/v1/runner.pb.h"
+#include "worker/runner/cuda_driver.h"
+#include "worker/runner/device_buffer.h"
+#include "worker/runner/module.h"
+#include "worker/runner/shared_region.h"
+#include "worker/runner/support.h"
+#include "worker/runner/telemetry.h"
+
+namespace pawl {
+
+// What a runner keeps between requests: the context, its one stream, Pawl's own kernels, loaded modules and buffers.
+// Dies with the process; single-threaded.
+struct GpuContext {
+  explicit GpuContext(int shared_fd) : shared(shared_fd) {}
+
+  // May be called again with Pawl's own kernels, once the owner knows what GPU to build them for.
+  absl::Status Open(int device, const std::string& support_cubin);
+  absl::StatusOr<Module*> FindModule(const std::string& id);
+  // Makes at least `count` pairs of events, kept for later requests.
+  absl::Status ReserveEvents(size_t count);
+
+  v1::GpuInfo gpu;
+  CUstream stream = nullptr;
+  Support support;
+  Telemetry telemetry;
+  SharedRegion shared;
+  DeviceBuffer arena;    // tensors of the calls under way
+  DeviceBuffer staging;  // outputs set aside until they travel
+  DeviceBuffer flush;    // twice the L2
+  std::vector<CUevent> starts, stops;
+  std::map<std::string, std::unique_ptr<Module>> modules;
+
+ private:
+  absl::Status OpenDevice(int device);
+};
+
+}  // namespace pawl

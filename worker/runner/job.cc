@@ -1,0 +1,48 @@
+#include "worker/runner/job.h"
+
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+#include "pawl/v1/runner.pb.h"
+#include "worker/runner/gpu_context.h"
+#include "worker/runner/tensor_bytes.h"
+
+namespace pawl {
+namespace {
+
+absl::Status CallOnce(GpuContext& gpu, const v1::Job::Item& item) {
+  Module module;
+  PAWL_RETURN_IF_ERROR(module.Load(item.cubin()));
+  std::vector<CUdeviceptr> tensors;
+  std::vector<Segment> inputs;
+  for (const v1::PlanTensor& tensor : item.plan().tensors()) {
+    CUdeviceptr address = 0;
+    PAWL_CUDA(MemAlloc(&address, std::max<int64_t>(1, TensorBytes(tensor))));
+    tensors.push_back(address);
+    if (tensor.role() != v1::TENSOR_ROLE_INPUT) continue;
+    inputs.push_back({address, static_cast<uint64_t>(TensorBytes(tensor)),
+                      tensor.fill() == v1::FILL_UNIFORM ? kUniform : kNormal, static_cast<uint32_t>(tensor.type()),
+                      static_cast<uint32_t>(tensors.size()), kSeedAsIs});
+  }
+  SegmentTable table;
+  PAWL_RETURN_IF_ERROR(table.Set(inputs));
+  PAWL_RETURN_IF_ERROR(gpu.support.Fill(table, item.seed()));
+  PAWL_RETURN_IF_ERROR(module.Call(item.plan(), tensors, gpu.stream));
+  PAWL_CUDA(CtxSynchronize());
+  for (CUdeviceptr address : tensors) PAWL_CUDA(MemFree(address));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status RunJob(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  v1::Job job;
+  if (!in || !job.ParseFromIstream(&in)) return absl::InvalidArgumentError(absl::StrCat(file, " is not a job"));
+  GpuContext gpu(-1);
+  PAWL_RETURN_IF_ERROR(gpu.Open(job.device(), job.support_cubin()));
+  for (const v1::Job::Item& item : job.items()) PAWL_RETURN_IF_ERROR(CallOnce(gpu, item));
+  return absl::OkStatus();
+}
+
+}  // namespace pawl

@@ -1,0 +1,124 @@
+#include "worker/runner/runner.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "worker/runner/call.h"
+#include "worker/runner/check.h"
+#include "worker/runner/comparer.h"
+
+namespace pawl {
+namespace {
+
+absl::Status Load(GpuContext& gpu, const v1::LoadRequest& request, v1::RunnerReply* reply) {
+  auto module = std::make_unique<Module>();
+  PAWL_RETURN_IF_ERROR(module->Load(request.cubin()));
+  reply->mutable_load();
+  for (const v1::PlanLaunch& launch : request.launches()) {
+    absl::StatusOr<v1::ResourceUse> use = module->Resources(launch);
+    if (!use.ok()) return use.status();
+    *reply->mutable_load()->add_resources() = *use;
+  }
+  gpu.modules[request.module()] = std::move(module);
+  return absl::OkStatus();
+}
+
+absl::Status Copy(GpuContext& gpu, const v1::CopyRequest& request, v1::RunnerReply* reply) {
+  PAWL_RETURN_IF_ERROR(gpu.arena.Reserve(2 * request.bytes()));
+  PAWL_RETURN_IF_ERROR(gpu.ReserveEvents(1));
+  const CUevent start = gpu.starts[0], stop = gpu.stops[0];
+  double best = 0;
+  for (int i = 0; i < 10; ++i) {
+    PAWL_CUDA(EventRecord(start, gpu.stream));
+    PAWL_CUDA(MemcpyDtoDAsync(gpu.arena.address(), gpu.arena.address() + request.bytes(), request.bytes(), gpu.stream));
+    PAWL_CUDA(EventRecord(stop, gpu.stream));
+    PAWL_CUDA(CtxSynchronize());
+    float ms = 0;
+    PAWL_CUDA(EventElapsedTime(&ms, start, stop));
+    best = std::max(best, 2.0 * request.bytes() / (ms * 1e6));
+  }
+  reply->mutable_copy()->set_gb_s(best);
+  return absl::OkStatus();
+}
+
+// The stage a request belongs to, and its size, for failures that come from the driver.
+void Place(const v1::RunnerRequest& request, v1::Failure* failure) {
+  switch (request.request_case()) {
+    case v1::RunnerRequest::kCompare:
+      failure->set_stage(v1::STAGE_MEASURE);
+      failure->set_size(request.compare().candidate_plan().size());
+      break;
+    case v1::RunnerRequest::kCall:
+      failure->set_stage(v1::STAGE_VALIDATE);
+      failure->set_size(request.call().plan().size());
+      break;
+    default:
+      failure->set_stage(v1::STAGE_VALIDATE);
+  }
+}
+
+std::string MemoryText(const GpuContext& gpu) {
+  size_t free = 0, total = 0;
+  if (Cuda().MemGetInfo(&free, &total) != 0) return "";
+  return absl::StrCat(": ", free >> 20, " MiB of ", gpu.gpu.memory_bytes() >> 20, " MiB are free");
+}
+
+}  // namespace
+
+v1::RunnerReply Runner::Answer(const v1::RunnerRequest& request) {
+  v1::RunnerReply reply;
+  const absl::Status status = Dispatch(request, &reply);
+  if (status.ok()) return reply;
+
+  reply.Clear();
+  v1::Check check = v1::CHECK_UNSPECIFIED;
+  std::string message(status.message());
+  switch (status.code()) {
+    case absl::StatusCode::kAborted:
+      check = v1::CHECK_FAULT;
+      reply.set_context_lost(true);
+      break;
+    case absl::StatusCode::kResourceExhausted:
+      check = v1::CHECK_OUT_OF_MEMORY;
+      message += MemoryText(gpu_);
+      break;
+    case absl::StatusCode::kInvalidArgument:
+      check = v1::CHECK_LAUNCH;
+      break;
+    default:
+      reply.set_host_error(message);
+      reply.set_context_lost(true);  // whatever state the context is in, a fresh process is safer
+      return reply;
+  }
+  Place(request, reply.mutable_failure());
+  reply.mutable_failure()->set_check(check);
+  reply.mutable_failure()->set_message(message);
+  return reply;
+}
+
+absl::Status Runner::Dispatch(const v1::RunnerRequest& request, v1::RunnerReply* reply) {
+  switch (request.request_case()) {
+    case v1::RunnerRequest::kOpen:
+      PAWL_RETURN_IF_ERROR(gpu_.Open(request.open().device(), request.open().support_cubin()));
+      *reply->mutable_open()->mutable_gpu() = gpu_.gpu;
+      return absl::OkStatus();
+    case v1::RunnerRequest::kLoad:
+      return Load(gpu_, request.load(), reply);
+    case v1::RunnerRequest::kUnload:
+      gpu_.modules.erase(request.unload().module());
+      reply->mutable_load();
+      return absl::OkStatus();
+    case v1::RunnerRequest::kCall:
+      return Call(gpu_, request.call(), reply);
+    case v1::RunnerRequest::kCompare:
+      return Comparer(gpu_, request.compare()).Run(reply);
+    case v1::RunnerRequest::kCheck:
+      return CheckOutputs(gpu_, request.check(), reply);
+    case v1::RunnerRequest::kCopy:
+      return Copy(gpu_, request.copy(), reply);
+    default:
+      return absl::UnimplementedError("this runner does not know the request: worker and runner differ in version");
+  }
+}
+
+}  // namespace pawl

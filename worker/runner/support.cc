@@ -1,0 +1,178 @@
+#include "worker/runner/support.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "worker/runner/tensor_bytes.h"
+
+namespace pawl {
+namespace {
+
+// Mirrored in support.cu.
+struct Difference {
+  double sum_absolute;
+  double sum_squares;
+  double sum_squares_reference;
+  uint64_t max_absolute;
+  uint64_t wrong;
+  uint64_t non_finite;
+  uint64_t first_wrong;
+};
+
+uint64_t Mix64(uint64_t x) {
+  x += 0x9E3779B97F4A7C15ull;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBull;
+  return x ^ (x >> 31);
+}
+
+double ReadElement(const char* bytes, v1::DataType type) {
+  switch (type) {
+    case v1::DATA_TYPE_F64:
+      return *reinterpret_cast<const double*>(bytes);
+    case v1::DATA_TYPE_F32:
+      return *reinterpret_cast<const float*>(bytes);
+    case v1::DATA_TYPE_I32:
+      return *reinterpret_cast<const int32_t*>(bytes);
+    case v1::DATA_TYPE_BF16:
+      return std::bit_cast<float>(uint32_t{*reinterpret_cast<const uint16_t*>(bytes)} << 16);
+    default: {
+      const uint16_t half = *reinterpret_cast<const uint16_t*>(bytes);
+      const int exponent = half >> 10 & 31;
+      const double sign = half >> 15 ? -1 : 1;
+      if (exponent == 31) return half & 1023 ? NAN : sign * INFINITY;
+      if (exponent == 0) return sign * std::ldexp(half & 1023, -24);
+      return sign * std::ldexp((half & 1023) + 1024, exponent - 25);
+    }
+  }
+}
+
+}  // namespace
+
+uint64_t CallSeed(uint64_t seed, uint32_t call) {
+  return call == kSeedAsIs ? seed : Mix64(seed ^ (uint64_t{call} + 1) * 0xD1342543DE82EF95ull);
+}
+
+absl::Status SegmentTable::Set(const std::vector<Segment>& segments) {
+  segments_ = segments;
+  if (segments.empty()) return absl::OkStatus();
+  uint64_t largest = 0;
+  for (const Segment& segment : segments) largest = std::max(largest, segment.bytes);
+  blocks_ = static_cast<unsigned>(std::clamp<uint64_t>(largest / (256 * 16 * 2), 1, 2048));
+  PAWL_RETURN_IF_ERROR(table_.Reserve(segments.size() * sizeof(Segment)));
+  PAWL_RETURN_IF_ERROR(first_.Reserve(segments.size() * sizeof(uint64_t)));
+  PAWL_CUDA(MemcpyHtoD(table_.address(), segments.data(), segments.size() * sizeof(Segment)));
+  return absl::OkStatus();
+}
+
+absl::Status Support::Load(const std::string& cubin, CUstream stream, int max_shared_bytes, int sm_count) {
+  stream_ = stream;
+  max_shared_bytes_ = max_shared_bytes;
+  sm_count_ = sm_count;
+  CUmodule module;
+  PAWL_CUDA(ModuleLoadData(&module, cubin.data()));
+  PAWL_CUDA(ModuleGetFunction(&fill_, module, "pawl_fill"));
+  PAWL_CUDA(ModuleGetFunction(&verify_, module, "pawl_verify"));
+  PAWL_CUDA(ModuleGetFunction(&digest_, module, "pawl_digest"));
+  PAWL_CUDA(ModuleGetFunction(&compare_, module, "pawl_compare"));
+  PAWL_CUDA(ModuleGetFunction(&rotate_, module, "pawl_rotate"));
+  PAWL_CUDA(ModuleGetFunction(&dirty_shared_, module, "pawl_dirty_shared"));
+  PAWL_CUDA(ModuleGetFunction(&hold_, module, "pawl_hold"));
+  PAWL_CUDA(FuncSetAttribute(dirty_shared_, kFunctionMaxDynamicShared, max_shared_bytes));
+  return result_.Reserve(sizeof(Difference));
+}
+
+absl::Status Support::Launch(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned block, unsigned shared,
+                             void** arguments) {
+  PAWL_CUDA(LaunchKernel(function, grid_x, grid_y, 1, block, 1, 1, shared, stream_, arguments, nullptr));
+  return absl::OkStatus();
+}
+
+absl::Status Support::Fill(const SegmentTable& table, uint64_t seed) {
+  if (table.segments_.empty()) return absl::OkStatus();
+  CUdeviceptr segments = table.table_.address();
+  void* arguments[] = {&segments, &seed};
+  return Launch(fill_, table.blocks_, table.segments_.size(), 256, 0, arguments);
+}
+
+absl::StatusOr<std::vector<ChangedByte>> Support::Verify(SegmentTable& table, uint64_t seed) {
+  std::vector<ChangedByte> changed;
+  if (table.segments_.empty()) return changed;
+  CUdeviceptr segments = table.table_.address(), first = table.first_.address();
+  std::vector<uint64_t> offsets(table.segments_.size());
+  PAWL_CUDA(MemsetD8Async(first, 0xff, offsets.size() * sizeof(uint64_t), stream_));
+  void* arguments[] = {&segments, &seed, &first};
+  PAWL_RETURN_IF_ERROR(Launch(verify_, table.blocks_, table.segments_.size(), 256, 0, arguments));
+  PAWL_CUDA(StreamSynchronize(stream_));
+  PAWL_CUDA(MemcpyDtoH(offsets.data(), first, offsets.size() * sizeof(uint64_t)));
+  for (size_t i = 0; i < offsets.size(); ++i) {
+    if (offsets[i] != ~uint64_t{0}) changed.push_back({i, offsets[i]});
+  }
+  return changed;
+}
+
+absl::StatusOr<uint64_t> Support::Digest(CUdeviceptr data, uint64_t bytes) {
+  uint64_t digest = 0;
+  CUdeviceptr result = result_.address();
+  PAWL_CUDA(MemsetD8Async(result, 0, sizeof(digest), stream_));
+  void* arguments[] = {&data, &bytes, &result};
+  PAWL_RETURN_IF_ERROR(Launch(digest_, sm_count_ * 4, 1, 256, 0, arguments));
+  PAWL_CUDA(StreamSynchronize(stream_));
+  PAWL_CUDA(MemcpyDtoH(&digest, result, sizeof(digest)));
+  return digest;
+}
+
+absl::StatusOr<v1::OutputError> Support::Compare(CUdeviceptr out, CUdeviceptr reference, const v1::PlanTensor& tensor,
+                                                 double absolute) {
+  Difference total = {};
+  total.first_wrong = ~uint64_t{0};
+  CUdeviceptr result = result_.address();
+  PAWL_CUDA(MemcpyHtoD(result, &total, sizeof(total)));
+  uint32_t type = tensor.type();
+  uint64_t count = tensor.elements();
+  void* arguments[] = {&out, &reference, &type, &count, &absolute, &result};
+  PAWL_RETURN_IF_ERROR(Launch(compare_, sm_count_ * 8, 1, 256, 0, arguments));
+  PAWL_CUDA(StreamSynchronize(stream_));
+  PAWL_CUDA(MemcpyDtoH(&total, result, sizeof(total)));
+
+  v1::OutputError error;
+  error.set_tensor(tensor.name());
+  error.set_elements(tensor.elements());
+  error.set_max_absolute(std::bit_cast<double>(total.max_absolute));
+  error.set_mean_absolute(tensor.elements() > 0 ? total.sum_absolute / tensor.elements() : 0);
+  error.set_relative(total.sum_squares == 0 ? 0 : std::sqrt(total.sum_squares / total.sum_squares_reference));
+  error.set_wrong(total.wrong);
+  error.set_non_finite(total.non_finite);
+  error.set_first_wrong(-1);
+  if (total.wrong > 0) {
+    const int64_t width = ElementBytes(tensor.type());
+    char got[8], expected[8];
+    PAWL_CUDA(MemcpyDtoH(got, out + total.first_wrong * width, width));
+    PAWL_CUDA(MemcpyDtoH(expected, reference + total.first_wrong * width, width));
+    error.set_first_wrong(total.first_wrong);
+    error.set_got(ReadElement(got, tensor.type()));
+    error.set_expected(ReadElement(expected, tensor.type()));
+  }
+  return error;
+}
+
+absl::Status Support::Rotate(CUdeviceptr from, CUdeviceptr to, const v1::PlanTensor& tensor) {
+  uint32_t width = ElementBytes(tensor.type());
+  uint64_t count = tensor.elements();
+  void* arguments[] = {&from, &to, &width, &count};
+  return Launch(rotate_, sm_count_ * 8, 1, 256, 0, arguments);
+}
+
+absl::Status Support::DirtyShared(uint32_t seed) {
+  uint32_t words = max_shared_bytes_ / 4;
+  void* arguments[] = {&words, &seed};
+  return Launch(dirty_shared_, sm_count_, 1, 1024, max_shared_bytes_, arguments);
+}
+
+absl::Status Support::Hold(uint32_t nanoseconds) {
+  void* arguments[] = {&nanoseconds};
+  return Launch(hold_, 1, 1, 1, 0, arguments);
+}
+
+}  // namespace pawl

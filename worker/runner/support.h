@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "pawl/v1/evidence.pb.h"
+#include "pawl/v1/plan.pb.h"
+#include "worker/runner/cuda_driver.h"
+#include "worker/runner/device_buffer.h"
+
+namespace pawl {
+
+// A run of device bytes whose content follows from a seed. Mirrored in support.cu.
+struct Segment {
+  uint64_t address;
+  uint64_t bytes;
+  uint32_t content;
+  uint32_t type;
+  uint32_t stream;
+  uint32_t call;
+};
+enum Content : uint32_t { kNormal = 1, kUniform = 2, kRandomBytes = 3, kAllOnes = 4 };
+constexpr uint32_t kSeedAsIs = 0xffffffffu;
+
+// The seed of one call of a batch that was filled with `seed`.
+uint64_t CallSeed(uint64_t seed, uint32_t call);
+
+// Segments in device memory, ready to be filled and verified with any seed.
+class SegmentTable {
+ public:
+  absl::Status Set(const std::vector<Segment>& segments);
+  const std::vector<Segment>& segments() const { return segments_; }
+
+ private:
+  friend class Support;
+  std::vector<Segment> segments_;
+  unsigned blocks_ = 1;
+  DeviceBuffer table_, first_;
+};
+
+// What pawl_verify found: a segment whose content changed, and where.
+struct ChangedByte {
+  size_t segment;
+  uint64_t offset;
+};
+
+// Pawl's own kernels (support.cu), loaded into the runner's context. Not thread-safe, as the runner is not.
+class Support {
+ public:
+  absl::Status Load(const std::string& cubin, CUstream stream, int max_shared_bytes, int sm_count);
+
+  absl::Status Fill(const SegmentTable& table, uint64_t seed);
+  // Waits for the stream. The first changed byte of every segment that changed.
+  absl::StatusOr<std::vector<ChangedByte>> Verify(SegmentTable& table, uint64_t seed);
+  // Waits for the stream.
+  absl::StatusOr<uint64_t> Digest(CUdeviceptr data, uint64_t bytes);
+  absl::StatusOr<v1::OutputError> Compare(CUdeviceptr out, CUdeviceptr reference, const v1::PlanTensor& tensor,
+                                          double absolute);
+  absl::Status Rotate(CUdeviceptr from, CUdeviceptr to, const v1::PlanTensor& tensor);
+  absl::Status DirtyShared(uint32_t seed);
+  absl::Status Hold(uint32_t nanoseconds);
+
+ private:
+  absl::Status Launch(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned block, unsigned shared,
+                      void** arguments);
+
+  CUstream stream_ = nullptr;
+  CUfunction fill_, verify_, digest_, compare_, rotate_, dirty_shared_, hold_;
+  int max_shared_bytes_ = 0;
+  int sm_count_ = 0;
+  DeviceBuffer result_;
+};
+
+}  // namespace pawl

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace pawl {
+
+// Where the parts of CUDA's toolkit are on this machine. An empty path: not found. Paths that the builder's sandbox
+// must show (root, nvcc, nvrtc, include) are real paths, without symbolic links.
+struct Toolkit {
+  std::string root;
+  std::string nvcc;
+  std::string nvrtc;    // the library
+  std::string include;  // has cuda_fp16.h
+  std::string ncu;
+  std::string compute_sanitizer;
+  std::vector<std::string> looked_in;  // for "not found" messages
+};
+
+// Looks at CUDA_HOME and CUDA_PATH, then PATH, then /usr/local/cuda and the usual other places. PAWL_NVCC, PAWL_NVRTC,
+// PAWL_CUDA_INCLUDE, PAWL_NCU and PAWL_COMPUTE_SANITIZER name a part outright (PAWL_NVRTC may be the library that
+// comes with PyTorch).
+Toolkit FindToolkit();
+Toolkit FindToolkit(const std::map<std::string, std::string>& environment);
+
+}  // namespace pawl
