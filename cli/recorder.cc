@@ -27,7 +27,7 @@
 namespace pawl {
 namespace {
 
-constexpr size_t kProfiledTogether = 64;  // about four seconds of each run are ncu's own
+constexpr size_t kProfiledTogether = 96;  // about four seconds of each run are ncu's own
 constexpr double kSurprise = 10;          // a larger speedup is not believed before it was validated again
 constexpr int64_t kCopyBytes = int64_t{1} << 30;
 
@@ -60,13 +60,14 @@ std::vector<v1::Size> Recorder::Sizes() const {
   return sizes;
 }
 
-absl::StatusOr<v1::RecordingHeader> Recorder::MakeHeader(const Say& say) {
+absl::StatusOr<v1::RecordingHeader> Recorder::MakeHeader(bool goes_on, const Say& say) {
   v1::RecordingHeader header;
   header.set_bundle(bundle_.name());
   header.set_bundle_hash(BundleHash(bundle_));
   header.set_size(bundle_.goal().size());
-  header.set_date(absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::Now(), absl::UTCTimeZone()));
   *header.mutable_gpu() = device_.gpu();
+  if (goes_on) return header;  // the journal has the rest
+  header.set_date(absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::Now(), absl::UTCTimeZone()));
   *header.mutable_toolchain() = ToolVersions(device_.toolkit());
   header.set_architecture(ArchitectureOf(device_.gpu()));
   header.set_space(SpaceSize(bundle_));
@@ -235,9 +236,9 @@ absl::StatusOr<Recording> Recorder::Run(const Report& report, const Say& say) {
   if (!selection.ok()) return selection.status();
   selection_ = *std::move(selection);
   if (absl::Status status = PrepareStart(say); !status.ok()) return status;
-  absl::StatusOr<v1::RecordingHeader> header = MakeHeader(say);
-  if (!header.ok()) return header.status();
   const std::filesystem::path part = options_.output.string() + ".part";
+  absl::StatusOr<v1::RecordingHeader> header = MakeHeader(std::filesystem::exists(part), say);
+  if (!header.ok()) return header.status();
   absl::StatusOr<RecordingJournal> journal = RecordingJournal::Open(part, *header);
   if (!journal.ok()) return journal.status();
 

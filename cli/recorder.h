@@ -46,7 +46,7 @@ class Recorder {
   using Report = std::function<void(const RecordProgress&)>;
   using Say = std::function<void(const std::string&)>;
 
-  absl::StatusOr<v1::RecordingHeader> MakeHeader(const Say& say);
+  absl::StatusOr<v1::RecordingHeader> MakeHeader(bool goes_on, const Say& say);
   absl::Status PrepareStart(const Say& say);
   absl::StatusOr<Measured> Measure(BuiltVariant built);
   absl::StatusOr<Measured> LoadAgain(BuiltVariant built, const v1::RecordedVariant& before);

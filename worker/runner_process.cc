@@ -1,5 +1,7 @@
 #include "worker/runner_process.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 
 namespace pawl {
@@ -90,24 +92,27 @@ absl::StatusOr<v1::RunnerReply> RunnerProcess::Load(
     const google::protobuf::RepeatedPtrField<v1::PlanLaunch>& launches) {
   if (absl::Status open = Open(); !open.ok()) return open;
   if (auto found = loaded_.find(id); found != loaded_.end()) {
+    found->second.used = ++uses_;
     v1::RunnerReply reply;
-    *reply.mutable_load() = found->second;
+    *reply.mutable_load() = found->second.reply;
     return reply;
   }
-  while (loaded_.size() >= kMaxLoaded) {
+  if (loaded_.size() >= kMaxLoaded) {
+    const auto oldest = std::min_element(loaded_.begin(), loaded_.end(), [](const auto& a, const auto& b) {
+      return a.second.used < b.second.used;
+    });
     v1::RunnerRequest unload;
-    unload.mutable_unload()->set_module(loaded_.begin()->first);
+    unload.mutable_unload()->set_module(oldest->first);
+    loaded_.erase(oldest);
     absl::StatusOr<v1::RunnerReply> reply = Ask(unload, kLoadDeadline);
     if (!reply.ok()) return reply;
-    if (loaded_.empty()) break;  // a restart emptied it
-    loaded_.erase(loaded_.begin());
   }
   v1::RunnerRequest request;
   request.mutable_load()->set_module(id);
   request.mutable_load()->set_cubin(cubin);
   *request.mutable_load()->mutable_launches() = launches;
   absl::StatusOr<v1::RunnerReply> reply = Ask(request, kLoadDeadline);
-  if (reply.ok() && reply->has_load()) loaded_[id] = reply->load();
+  if (reply.ok() && reply->has_load()) loaded_[id] = {reply->load(), ++uses_};
   return reply;
 }
 

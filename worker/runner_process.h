@@ -35,7 +35,8 @@ class RunnerProcess {
   // the machine's fault.
   absl::StatusOr<v1::RunnerReply> Ask(const v1::RunnerRequest& request, absl::Duration deadline);
 
-  // Loads a cubin under an id unless this process has it; the reply holds its resources.
+  // Loads a cubin under an id unless this process has it; the reply holds its resources. The last few that were asked
+  // for stay loaded.
   absl::StatusOr<v1::RunnerReply> Load(const std::string& id, const std::string& cubin,
                                        const google::protobuf::RepeatedPtrField<v1::PlanLaunch>& launches);
 
@@ -51,7 +52,12 @@ class RunnerProcess {
 
   Options options_;
   std::unique_ptr<ChildProcess> child_;
-  std::map<std::string, v1::LoadReply> loaded_;
+  struct Loaded {
+    v1::LoadReply reply;
+    uint64_t used = 0;  // grows with each Load: the least recently asked for goes first when there are too many
+  };
+  std::map<std::string, Loaded> loaded_;
+  uint64_t uses_ = 0;
   v1::GpuInfo gpu_;
   double busy_seconds_ = 0;
 };
