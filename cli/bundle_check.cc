@@ -1,5 +1,7 @@
 #include "cli/bundle_check.h"
 
+#include <unistd.h>
+
 #include <map>
 #include <memory>
 #include <string>
@@ -10,6 +12,8 @@
 #include "kernels/space.h"
 #include "worker/builder.h"
 #include "worker/built_variant.h"
+#include "worker/cuda_device.h"
+#include "worker/start_variant.h"
 #include "worker/utf8.h"
 
 namespace pawl {
@@ -133,6 +137,27 @@ void CheckVariants(const v1::Bundle& bundle, const std::vector<const GpuSpec*>& 
   }
 }
 
+// Where this machine has a GPU: whether the start variant is right, and the tolerance tight.
+void CheckRun(const v1::Bundle& bundle, bool allow_unsandboxed, v1::CheckReport& report) {
+  if (access("/dev/nvidiactl", F_OK) != 0) return;
+  absl::StatusOr<std::unique_ptr<CudaDevice>> device = CudaDevice::Open({.allow_unsandboxed = allow_unsandboxed});
+  absl::StatusOr<StartVariantRun> run = device.status();
+  if (device.ok()) {
+    std::vector<v1::Size> sizes = HiddenSizes(bundle, SecretSeed());
+    sizes.insert(sizes.end(), bundle.sizes().begin(), bundle.sizes().end());
+    run = RunStartVariant(**device, bundle, sizes);
+  }
+  if (!run.ok()) {
+    report.add_warnings(absl::StrCat("not run: ", run.status().message()));
+    return;
+  }
+  report.mutable_run()->set_gpu((*device)->gpu().name());
+  for (const std::string& warning : run->warnings) report.add_warnings(warning);
+  if (!run->failure) return;
+  *report.mutable_run()->mutable_failure() = *run->failure;
+  report.set_ok(false);
+}
+
 }  // namespace
 
 v1::CheckReport CheckBundle(const std::filesystem::path& folder, const BundleCheckOptions& options) {
@@ -190,6 +215,7 @@ v1::CheckReport CheckBundle(const std::filesystem::path& folder, const BundleChe
   }
   if (!anywhere) report.set_ok(false);
   CheckVariants(bundle, options.gpus, report);
+  if (options.build) CheckRun(bundle, options.allow_unsandboxed, report);
   return report;
 }
 

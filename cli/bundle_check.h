@@ -14,7 +14,8 @@ struct BundleCheckOptions {
   bool allow_unsandboxed = false;
 };
 
-// Everything that can be said about a bundle without a GPU. Mistakes, compile errors and limits are in the report.
+// Everything that can be said about a bundle here: mistakes, compile errors, limits of the known GPUs, and, where this
+// machine has a GPU, whether the start variant is right on it.
 v1::CheckReport CheckBundle(const std::filesystem::path& folder, const BundleCheckOptions& options);
 
 }  // namespace pawl

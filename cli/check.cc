@@ -1,4 +1,4 @@
-// `pawl check`: what can be said about a bundle before a GPU is asked.
+// `pawl check`: what can be said about a bundle before anything is measured.
 #include <google/protobuf/util/json_util.h>
 
 #include <cstdio>
@@ -59,6 +59,11 @@ void Print(const v1::CheckReport& report) {
   }
   std::printf("GPUs%s:\n", report.compiler().empty() ? "" : absl::StrCat(" (", report.compiler(), ")").c_str());
   for (const v1::CheckGpu& gpu : report.gpus()) PrintGpu(gpu);
+  if (!report.has_run()) return;
+  const v1::Failure& failure = report.run().failure();
+  std::printf("run on this %s: %s\n", report.run().gpu().c_str(),
+              report.run().has_failure() ? absl::StrCat("wrong at ", failure.size(), ": ", failure.message()).c_str()
+                                         : "right at every size");
 }
 
 int Check(const Flags& flags) {

@@ -20,6 +20,7 @@
 #include "profiles/gpus.h"
 #include "worker/baseline.h"
 #include "worker/profiler.h"
+#include "worker/start_variant.h"
 #include "worker/timer.h"
 #include "worker/tool_versions.h"
 #include "worker/validator.h"
@@ -103,29 +104,15 @@ absl::StatusOr<v1::RecordingHeader> Recorder::MakeHeader(bool goes_on, const Say
 
 // Nothing is measured against a start variant that is wrong, nor under a tolerance that accepts anything.
 absl::Status Recorder::PrepareStart(const Say& say) {
-  absl::StatusOr<BuiltVariant> built =
-      BuildVariant(device_.builder(), bundle_, StartVariant(bundle_), Sizes(), device_.gpu());
-  if (!built.ok()) return built.status();
-  start_ = *std::move(built);
-  auto refuse = [&](const v1::Failure& failure) {
+  absl::StatusOr<StartVariantRun> run = RunStartVariant(device_, bundle_, Sizes());
+  if (!run.ok()) return run.status();
+  if (run->failure) {
     return absl::FailedPreconditionError(absl::StrCat("the start variant of ", bundle_.name(), " fails (",
-                                                      v1::Check_Name(failure.check()), " at size ", failure.size(),
-                                                      "): ", failure.message()));
-  };
-  if (start_.failure) return refuse(*start_.failure);
-  absl::StatusOr<Validation> validation = Validate(device_, bundle_, start_, {.repeats = 20, .self_test = true});
-  if (!validation.ok()) return validation.status();
-  if (validation->failure) return refuse(*validation->failure);
-  for (const v1::OutputError& error : validation->errors) {
-    if (error.max_absolute() > 0 && bundle_.tolerance().absolute() > 4 * error.max_absolute() &&
-        bundle_.tolerance().relative() > 4 * error.relative()) {
-      say(absl::StrFormat(
-          "the tolerance (absolute %g, relative %g) is more than 4 times the start variant's error in %s "
-          "(%.3g, %.3g): consider tightening it",
-          bundle_.tolerance().absolute(), bundle_.tolerance().relative(), error.tensor(), error.max_absolute(),
-          error.relative()));
-    }
+                                                      v1::Check_Name(run->failure->check()), " at size ",
+                                                      run->failure->size(), "): ", run->failure->message()));
   }
+  for (const std::string& warning : run->warnings) say(warning);
+  start_ = std::move(run->built);
   return absl::OkStatus();
 }
 

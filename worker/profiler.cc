@@ -72,9 +72,9 @@ absl::StatusOr<NcuPages> RunNcu(const CudaDevice& device, const std::vector<Prof
       device, *job,
       {"--export", report, "--force-overwrite", "--clock-control", "none", "--cache-control", "none",
        // The sections whose rules need hardly more passes than the metrics do.
-       "--section", "SpeedOfLight", "--section", "LaunchStats", "--section", "Occupancy", "--metrics", absl::StrJoin(Metrics::Default().NcuNames(), ","),
-       "--kernel-name-base", "function", "--kernel-name", absl::StrCat("regex:^(", absl::StrJoin(entries, "|"), ")$"),
-       device.runner_program(), "--job", job->path()},
+       "--section", "SpeedOfLight", "--section", "LaunchStats", "--section", "Occupancy", "--metrics",
+       absl::StrJoin(Metrics::Default().NcuNames(), ","), "--kernel-name-base", "function", "--kernel-name",
+       absl::StrCat("regex:^(", absl::StrJoin(entries, "|"), ")$"), device.runner_program(), "--job", job->path()},
       absl::Seconds(60 + 5 * items.size())));
   if (!run.ok()) return run.status();
   if (!run->ok())

@@ -98,9 +98,8 @@ absl::StatusOr<v1::RunnerReply> RunnerProcess::Load(
     return reply;
   }
   if (loaded_.size() >= kMaxLoaded) {
-    const auto oldest = std::min_element(loaded_.begin(), loaded_.end(), [](const auto& a, const auto& b) {
-      return a.second.used < b.second.used;
-    });
+    const auto oldest = std::min_element(loaded_.begin(), loaded_.end(),
+                                         [](const auto& a, const auto& b) { return a.second.used < b.second.used; });
     v1::RunnerRequest unload;
     unload.mutable_unload()->set_module(oldest->first);
     loaded_.erase(oldest);
