@@ -47,11 +47,15 @@ v1::Bundle Read(const std::string& name) {
 
 std::vector<v1::Size> SizesOf(const v1::Bundle& bundle) {
   std::vector<v1::Size> sizes = HiddenSizes(bundle, SecretSeed());
-  for (const v1::Size& size : bundle.sizes()) {
-    sizes.push_back(size);
-    if (size.name() == bundle.goal().size()) break;
-  }
+  sizes.insert(sizes.end(), bundle.sizes().begin(), bundle.sizes().end());
   return sizes;
+}
+
+// A variant that fails would make a figure look good.
+void MustPass(const std::optional<v1::Failure>& failure) {
+  if (!failure) return;
+  fprintf(stderr, "%s: %s\n", v1::Check_Name(failure->check()).c_str(), failure->message().c_str());
+  exit(1);
 }
 
 // One builder and one variant at a time: what a user waits for, without the next variants' builds running ahead.
@@ -59,15 +63,19 @@ void Cost(CudaDevice& device, const std::string& name, int variants) {
   const v1::Bundle bundle = Read(name);
   const std::vector<v1::Variant> sample = Must(ConnectedSample(bundle, variants + 1));
   const BuiltVariant start = Must(BuildVariant(device.builder(), bundle, sample[0], SizesOf(bundle), device.gpu()));
-  Must(Validate(device, bundle, start, {}));
+  MustPass(start.failure);
+  MustPass(Must(Validate(device, bundle, start, {})).failure);
+  const std::string& goal = bundle.goal().size();
   std::vector<double> total, build, validate, measure, gpu, overhead;
   for (size_t i = 1; i < sample.size(); ++i) {
     const double busy = device.runner().busy_seconds() + device.reference().busy_seconds();
     const absl::Time begin = absl::Now();
     const BuiltVariant built = Must(BuildVariant(device.builder(), bundle, sample[i], SizesOf(bundle), device.gpu()));
-    if (built.failure) continue;
+    MustPass(built.failure);
     const Validation validation = Must(Validate(device, bundle, built, {}));
-    const Timing timing = Must(TimeAgainst(device, bundle, built.sizes.back(), start.sizes.back(), {}));
+    const Timing timing = Must(TimeAgainst(device, bundle, *built.Find(goal), *start.Find(goal), {}));
+    MustPass(validation.failure);
+    MustPass(timing.failure);
     const double seconds = absl::ToDoubleSeconds(absl::Now() - begin);
     const double processes = device.runner().busy_seconds() + device.reference().busy_seconds() - busy;
     total.push_back(seconds);
@@ -75,7 +83,7 @@ void Cost(CudaDevice& device, const std::string& name, int variants) {
     validate.push_back(validation.seconds);
     measure.push_back(timing.seconds);
     gpu.push_back(processes);
-    overhead.push_back(seconds - built.seconds - processes);
+    overhead.push_back(seconds - built.compile_seconds - processes);
   }
   printf("| %s | %zu | %.3f | %.3f | %.3f | %.3f | %.3f | %.3f (%.0f %%) |\n", name.c_str(), total.size(),
          Median(total), Median(build), Median(validate), Median(measure), Median(gpu), Median(overhead),
@@ -113,7 +121,8 @@ void CompareWithItself(CudaDevice& device, int comparisons, const std::string& f
     const v1::Bundle bundle = Read(name);
     const BuiltVariant built =
         Must(BuildVariant(device.builder(), bundle, StartVariant(bundle), SizesOf(bundle), device.gpu()));
-    const BuiltSize& at = built.sizes.back();
+    MustPass(built.failure);
+    const BuiltSize& at = *built.Find(bundle.goal().size());
     for (int i = 0; i < comparisons / static_cast<int>(names.size()); ++i, ++done) {
       auto start = [&, fresh = false]() mutable -> absl::StatusOr<PairSource> {
         if (fresh) device.runner().Restart();
@@ -121,6 +130,7 @@ void CompareWithItself(CudaDevice& device, int comparisons, const std::string& f
         return PairSource([&](int pairs) -> absl::StatusOr<PairBatch> {
           absl::StatusOr<Timing> timing = TimeAgainst(device, bundle, at, at, {.pairs = pairs, .keep_series = true});
           if (!timing.ok()) return timing.status();
+          MustPass(timing->failure);
           PairBatch batch;
           for (const v1::PairSample& pair : timing->times.pairs()) batch.log_ratios.push_back(pair.log_ratio());
           batch.discarded = timing->times.discarded();

@@ -45,15 +45,18 @@ class ProgressLine {
   void Show(const RecordProgress& progress) {
     const bool measured = progress.done == progress.planned;
     const bool last = measured && progress.profiled == progress.to_profile;
-    if (!terminal_ && !last && progress.seconds < next_) return;
-    next_ = progress.seconds + 10;
+    const double now = progress.seconds + progress.profile_seconds;
+    if (!terminal_ && !last && now < next_) return;
+    next_ = now + 10;
     const double rate = progress.seconds > 0 ? progress.fresh / progress.seconds : 0;
     const double left = rate > 0 ? (progress.planned - progress.done) / rate : 0;
     const std::string failed = progress.failed > 0 ? absl::StrFormat(", %d failed", progress.failed) : "";
     std::string line = absl::StrFormat("%d/%d measured%s, %.2f/s, best %.3fx (%s)", progress.done, progress.planned,
                                        failed, rate, progress.best_speedup, progress.best);
     if (progress.to_profile > 0) {
-      line = absl::StrFormat("%d/%d profiled, %s", progress.profiled, progress.to_profile, line);
+      const double each = progress.profile_seconds / std::max(1, progress.profiled);
+      line = absl::StrFormat("%d/%d profiled, %s left; %s", progress.profiled, progress.to_profile,
+                             TimeText(each * (progress.to_profile - progress.profiled)), line);
     } else {
       line += ", " + TimeText(left) + " left";
     }

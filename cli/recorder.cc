@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "cli/build_ahead.h"
 #include "kernels/plan.h"
@@ -28,15 +29,14 @@
 namespace pawl {
 namespace {
 
-constexpr size_t kProfiledTogether = 96;  // about four seconds of each run are ncu's own
+constexpr size_t kProfiledTogether = 32;  // about four seconds of each run are ncu's own
 constexpr double kSurprise = 10;          // a larger speedup is not believed before it was validated again
 constexpr int64_t kCopyBytes = int64_t{1} << 30;
 
 std::string HostText() {
   struct utsname host;
   if (uname(&host) != 0) return "";
-  return absl::StrCat(host.sysname, " ", host.release, " ", host.machine, ", ", std::thread::hardware_concurrency(),
-                      " CPUs");
+  return absl::StrCat(host.sysname, " ", host.machine, ", ", std::thread::hardware_concurrency(), " CPUs");
 }
 
 }  // namespace
@@ -51,13 +51,10 @@ struct Recorder::Measured {
 Recorder::Recorder(CudaDevice& device, const v1::Bundle& bundle, RecordOptions options)
     : device_(device), bundle_(bundle), options_(std::move(options)) {}
 
-// The ladder up to the size that is optimised, and the hidden sizes; the goal's size comes last.
+// Hidden sizes, then the whole ladder, smallest first.
 std::vector<v1::Size> Recorder::Sizes() const {
   std::vector<v1::Size> sizes = HiddenSizes(bundle_, SecretSeed());
-  for (const v1::Size& size : bundle_.sizes()) {
-    sizes.push_back(size);
-    if (size.name() == bundle_.goal().size()) break;
-  }
+  sizes.insert(sizes.end(), bundle_.sizes().begin(), bundle_.sizes().end());
   return sizes;
 }
 
@@ -67,6 +64,7 @@ absl::StatusOr<v1::RecordingHeader> Recorder::MakeHeader(bool goes_on, const Say
   header.set_bundle_hash(BundleHash(bundle_));
   header.set_size(bundle_.goal().size());
   *header.mutable_gpu() = device_.gpu();
+  header.set_planned(selection_.size());
   if (goes_on) return header;  // the journal has the rest
   header.set_date(absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::Now(), absl::UTCTimeZone()));
   *header.mutable_toolchain() = ToolVersions(device_.toolkit());
@@ -75,7 +73,6 @@ absl::StatusOr<v1::RecordingHeader> Recorder::MakeHeader(bool goes_on, const Say
   absl::StatusOr<int64_t> allowed = CountAllowed(bundle_);
   if (!allowed.ok()) return allowed.status();
   header.set_allowed(*allowed);
-  header.set_planned(selection_.size());
   *header.mutable_start() = StartVariant(bundle_);
   *header.mutable_variables() = bundle_.variables();
   header.set_host(HostText());
@@ -127,56 +124,74 @@ absl::StatusOr<Recorder::Measured> Recorder::Measure(BuiltVariant built) {
     *record.mutable_failure() = *variant.failure;
     return measured;
   }
-  record.set_cubin_hash(variant.sizes.back().module.substr(0, 16));
+  const BuiltSize& candidate = AtGoal(variant);
+  record.set_cubin_hash(candidate.module.substr(0, 16));
   absl::StatusOr<Validation> validation = Validate(device_, bundle_, variant, {.repeats = 2});
   if (!validation.ok()) return validation.status();
   (*record.mutable_stage_seconds())["validate"] = validation->seconds;
-  measured.resources = validation->resources;
-  for (const v1::OutputError& error : validation->errors) *record.add_errors() = error;
+  measured.resources = validation->resources[candidate.plan.size()];
+  for (const v1::OutputError& error : validation->errors[candidate.plan.size()]) *record.add_errors() = error;
   if (validation->failure) {
     *record.mutable_failure() = *validation->failure;
     return measured;
   }
 
-  const BuiltSize& candidate = variant.sizes.back();
-  const BuiltSize& start = start_.sizes.back();
-  absl::StatusOr<Timing> timing = TimeAgainst(device_, bundle_, candidate, start, {});
+  const TimingOptions options;
+  absl::StatusOr<Timing> timing = TimeAgainst(device_, bundle_, candidate, AtGoal(start_), options);
   if (!timing.ok()) return timing.status();
-  if (start_us_ > 0 && !timing->failure &&
-      ParentDrift(start_us_, timing->times.parent_warm_us(), KeepRule()).has_value()) {
+  auto start_time = [&] { return DecidingUs(timing->times.parent_warm_us(), timing->times.parent_cold_us()); };
+  auto unsteady = [&] { return timing->times.pairs_size() < options.pairs; };
+  const bool drifted = start_us_ > 0 && ParentDrift(start_us_, start_time(), KeepRule()).has_value();
+  if (!timing->failure && (unsteady() || drifted)) {
     device_.runner().Restart();  // the candidate may have slowed the start variant: a fresh process decides
-    timing = TimeAgainst(device_, bundle_, candidate, start, {});
+    timing = TimeAgainst(device_, bundle_, candidate, AtGoal(start_), options);
     if (!timing.ok()) return timing.status();
   }
   (*record.mutable_stage_seconds())["measure"] = timing->seconds;
+  record.set_discarded(timing->times.discarded());
+  if (!timing->failure && unsteady()) {
+    timing->failure.emplace();
+    timing->failure->set_stage(v1::STAGE_MEASURE);
+    timing->failure->set_check(v1::CHECK_UNSTEADY);
+    timing->failure->set_size(candidate.plan.size());
+    timing->failure->set_message(absl::StrCat("clocks or throttle reasons changed in ", timing->times.discarded(),
+                                              " pairs: is something else running on the GPU, or is it too hot?"));
+  }
   if (timing->failure) {
     *record.mutable_failure() = *timing->failure;
     return measured;
   }
   const v1::CompareReply& times = timing->times;
-  if (start_us_ == 0) start_us_ = times.parent_warm_us();
+  if (start_us_ == 0) start_us_ = start_time();
   *record.mutable_pairs() = times.pairs();
   record.set_warm_us(times.candidate_warm_us());
   record.set_cold_us(times.candidate_cold_us());
   record.set_start_cold_us(times.parent_cold_us());
-  if (const GpuSpec* spec = FindGpu(device_.gpu().name())) {
-    for (const auto& [mode, us] : {std::pair{v1::TIMING_MODE_WARM, times.candidate_warm_us()},
-                                   std::pair{v1::TIMING_MODE_COLD, times.candidate_cold_us()}}) {
-      const double floor = RooflineFloorUs(candidate.plan, *spec, bundle_.work_on_tensor_cores(), mode);
-      if (us >= floor) continue;
-      v1::Failure& failure = *record.mutable_failure();
-      failure.set_stage(v1::STAGE_MEASURE);
-      failure.set_check(v1::CHECK_ROOFLINE);
-      failure.set_size(candidate.plan.size());
-      failure.set_message(absl::StrFormat("%.3f us is below the roofline floor of %.3f us", us, floor));
-    }
-  }
-  if (!record.has_failure() && times.parent_warm_us() > kSurprise * times.candidate_warm_us()) {
+  if (std::optional<v1::Failure> failure = BelowRoofline(candidate.plan, times)) *record.mutable_failure() = *failure;
+  const double candidate_time = DecidingUs(times.candidate_warm_us(), times.candidate_cold_us());
+  if (!record.has_failure() && start_time() > kSurprise * candidate_time) {
     absl::StatusOr<Validation> again = Validate(device_, bundle_, variant, {.repeats = 20});
     if (!again.ok()) return again.status();
     if (again->failure) *record.mutable_failure() = *again->failure;
   }
   return measured;
+}
+
+std::optional<v1::Failure> Recorder::BelowRoofline(const v1::Plan& plan, const v1::CompareReply& times) const {
+  const GpuSpec* spec = FindGpu(device_.gpu().name());
+  if (spec == nullptr) return std::nullopt;
+  for (const auto& [mode, us] : {std::pair{v1::TIMING_MODE_WARM, times.candidate_warm_us()},
+                                 std::pair{v1::TIMING_MODE_COLD, times.candidate_cold_us()}}) {
+    const double floor = RooflineFloorUs(plan, *spec, bundle_.work_on_tensor_cores(), mode);
+    if (us >= floor) continue;
+    v1::Failure failure;
+    failure.set_stage(v1::STAGE_MEASURE);
+    failure.set_check(v1::CHECK_ROOFLINE);
+    failure.set_size(plan.size());
+    failure.set_message(absl::StrFormat("%.3f us is below the roofline floor of %.3f us", us, floor));
+    return failure;
+  }
+  return std::nullopt;
 }
 
 // A variant that an earlier run measured and did not get to profile.
@@ -185,7 +200,7 @@ absl::StatusOr<Recorder::Measured> Recorder::LoadAgain(BuiltVariant built, const
   measured.record = before;
   measured.built = std::move(built);
   if (measured.built.failure) return absl::InternalError("a variant that was measured before does not build any more");
-  const BuiltSize& at = measured.built.sizes.back();
+  const BuiltSize& at = AtGoal(measured.built);
   absl::StatusOr<v1::RunnerReply> loaded = device_.runner().Load(at.module, *at.cubin, at.plan.launches());
   if (!loaded.ok()) return loaded.status();
   measured.resources.assign(loaded->load().resources().begin(), loaded->load().resources().end());
@@ -193,18 +208,24 @@ absl::StatusOr<Recorder::Measured> Recorder::LoadAgain(BuiltVariant built, const
 }
 
 absl::Status Recorder::ProfileAll(std::vector<Measured>* measured, RecordingJournal* journal, const Report& report,
-                                  RecordProgress* progress) {
+                                  const Say& say, RecordProgress* progress) {
   const absl::Time start = absl::Now();
-  const double before = progress->seconds;
   progress->to_profile = measured->size();
+  NcuProfiler profiler(device_);
   for (size_t first = 0; first < measured->size(); first += kProfiledTogether) {
     const size_t last = std::min(measured->size(), first + kProfiledTogether);
     std::vector<ProfileItem> items;
     for (size_t i = first; i < last; ++i) {
-      items.push_back({&(*measured)[i].built.sizes.back(), (*measured)[i].resources, bundle_.work_on_tensor_cores()});
+      items.push_back({&AtGoal((*measured)[i].built), (*measured)[i].resources, bundle_.work_on_tensor_cores()});
     }
-    absl::StatusOr<Profiling> profiling = Profile(device_, items);
+    absl::StatusOr<Profiling> profiling = profiler.Profile(items);
     if (!profiling.ok()) return profiling.status();
+    if (first == 0 && !profiler.missing().empty()) {
+      say(absl::StrCat("this ncu lacks ", absl::StrJoin(profiler.missing(), ", "), ": the evidence goes without"));
+    }
+    if (first == 0 && profiling->evidence[0].partial()) {
+      say(absl::StrCat("no counters, times only: ", profiling->evidence[0].partial_reason()));
+    }
     for (size_t i = first; i < last; ++i) {
       v1::RecordedVariant& record = (*measured)[i].record;
       *record.mutable_evidence() = std::move(profiling->evidence[i - first]);
@@ -212,7 +233,7 @@ absl::Status Recorder::ProfileAll(std::vector<Measured>* measured, RecordingJour
       if (absl::Status status = journal->Append(record); !status.ok()) return status;
     }
     progress->profiled = last;
-    progress->seconds = before + absl::ToDoubleSeconds(absl::Now() - start);
+    progress->profile_seconds = absl::ToDoubleSeconds(absl::Now() - start);
     report(*progress);
   }
   return absl::OkStatus();
@@ -222,9 +243,15 @@ absl::StatusOr<Recording> Recorder::Run(const Report& report, const Say& say) {
   absl::StatusOr<std::vector<v1::Variant>> selection = ConnectedSample(bundle_, options_.sample);
   if (!selection.ok()) return selection.status();
   selection_ = *std::move(selection);
+  if (FindGpu(device_.gpu().name()) == nullptr) {
+    say(absl::StrCat(device_.gpu().name(), " is not in profiles/gpus: times are not held against a roofline floor"));
+  }
+  if (bundle_.work_flops().empty() && bundle_.work_bytes().empty()) {
+    say("the bundle has no [work]: times are not held against a roofline floor");
+  }
   if (absl::Status status = PrepareStart(say); !status.ok()) return status;
   const std::filesystem::path part = options_.output.string() + ".part";
-  absl::StatusOr<v1::RecordingHeader> header = MakeHeader(std::filesystem::exists(part), say);
+  absl::StatusOr<v1::RecordingHeader> header = MakeHeader(RecordingJournal::Begun(part), say);
   if (!header.ok()) return header.status();
   absl::StatusOr<RecordingJournal> journal = RecordingJournal::Open(part, *header);
   if (!journal.ok()) return journal.status();
@@ -245,6 +272,8 @@ absl::StatusOr<Recording> Recorder::Run(const Report& report, const Say& say) {
   for (const v1::RecordedVariant& record : journal->recording().variants) {
     before[VariantText(record.variant())] = record;
     count(record);
+    const bool is_start = VariantText(record.variant()) == VariantText(StartVariant(bundle_));
+    if (is_start && !record.has_failure()) start_us_ = DecidingUs(record.warm_us(), record.cold_us());
   }
   if (!before.empty()) say(absl::StrCat("going on: ", before.size(), " variants are in ", part.string()));
   std::vector<v1::Variant> left;
@@ -271,6 +300,9 @@ absl::StatusOr<Recording> Recorder::Run(const Report& report, const Say& say) {
     const v1::RecordedVariant& record = measured->record;
     if (fresh) {
       if (absl::Status status = journal->Append(record); !status.ok()) return status;
+      if (progress.fresh == 0 && !record.pairs().empty() && record.pairs(0).before().sm_clock_mhz() == 0) {
+        say("NVML is not to be had: pairs measured while the GPU throttled can't be told apart");
+      }
       count(record);
       if (record.has_failure()) {
         say(absl::StrCat(VariantText(record.variant()), ": ", v1::Check_Name(record.failure().check()), " at ",
@@ -282,7 +314,7 @@ absl::StatusOr<Recording> Recorder::Run(const Report& report, const Say& say) {
     }
     if (options_.profile && !record.has_failure()) to_profile.push_back(*std::move(measured));
   }
-  if (absl::Status status = ProfileAll(&to_profile, &*journal, report, &progress); !status.ok()) return status;
+  if (absl::Status status = ProfileAll(&to_profile, &*journal, report, say, &progress); !status.ok()) return status;
   if (absl::Status status = WriteRecording(options_.output, journal->recording()); !status.ok()) return status;
   std::error_code ignored;
   std::filesystem::remove(part, ignored);

@@ -24,9 +24,10 @@ struct RecordProgress {
   int planned = 0;
   int failed = 0;
   int profiled = 0;
-  int to_profile = 0;       // known once everything is measured
-  int fresh = 0;            // done in this run
-  double seconds = 0;       // of this run
+  int to_profile = 0;  // known once everything is measured
+  int fresh = 0;       // done in this run
+  double seconds = 0;  // of this run's measuring
+  double profile_seconds = 0;
   double best_speedup = 0;  // over the start variant
   std::string best;
 };
@@ -51,15 +52,18 @@ class Recorder {
   absl::StatusOr<Measured> Measure(BuiltVariant built);
   absl::StatusOr<Measured> LoadAgain(BuiltVariant built, const v1::RecordedVariant& before);
   absl::Status ProfileAll(std::vector<Measured>* measured, RecordingJournal* journal, const Report& report,
-                          RecordProgress* progress);
+                          const Say& say, RecordProgress* progress);
   std::vector<v1::Size> Sizes() const;
+  const BuiltSize& AtGoal(const BuiltVariant& built) const { return *built.Find(bundle_.goal().size()); }
+  double DecidingUs(double warm, double cold) const { return bundle_.timing() == v1::TIMING_MODE_COLD ? cold : warm; }
+  std::optional<v1::Failure> BelowRoofline(const v1::Plan& plan, const v1::CompareReply& times) const;
 
   CudaDevice& device_;
   const v1::Bundle& bundle_;
   const RecordOptions options_;
   std::vector<v1::Variant> selection_;
   BuiltVariant start_;
-  double start_us_ = 0;  // at the first comparison: later ones must agree
+  double start_us_ = 0;  // its deciding time at the first comparison: later ones must agree
 };
 
 // The first `count` variants around the start (0: all that are allowed) by single-variable steps, nearest first.

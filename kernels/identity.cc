@@ -48,7 +48,7 @@ void AddLaunch(const v1::Launch& launch, Content& content) {
 
 std::string BundleHash(const v1::Bundle& bundle) {
   Content content;
-  content.Add("bundle 1");
+  content.Add("bundle 2");
   content.Add(bundle.source().text());
   content.Add(bundle.reference().source().text());
   content.Add(bundle.compiler());
@@ -85,6 +85,19 @@ std::string BundleHash(const v1::Bundle& bundle) {
   for (const v1::Launch& launch : bundle.launches()) AddLaunch(launch, content);
   content.Add(bundle.reference().launches_size());
   for (const v1::Launch& launch : bundle.reference().launches()) AddLaunch(launch, content);
+  // What decides whether a variant passes and how its time is taken.
+  content.Add(absl::StrCat(bundle.tolerance().absolute(), " ", bundle.tolerance().relative()));
+  content.Add(bundle.timing());
+  content.Add(bundle.nondeterministic());
+  content.Add(bundle.work_flops());
+  content.Add(bundle.work_bytes());
+  content.Add(bundle.work_on_tensor_cores());
+  std::map<std::string, int64_t> hidden;
+  for (const auto& [name, range] : bundle.hidden()) {
+    hidden[name + " low"] = range.low();
+    hidden[name + " high"] = range.high();
+  }
+  content.AddMap(hidden);
   return content.Hash();
 }
 

@@ -49,7 +49,14 @@ absl::StatusOr<BuiltVariant> BuildVariant(Builder& builder, const v1::Bundle& bu
   Planner planner(bundle);
   for (const v1::Size& size : sizes) {
     absl::StatusOr<v1::Plan> plan = planner.MakePlan(variant, size, gpu);
-    if (!plan.ok()) return plan.status();
+    if (!plan.ok()) {
+      built.failure.emplace();
+      built.failure->set_stage(v1::STAGE_STATIC_CHECK);
+      built.failure->set_check(v1::CHECK_LAUNCH_LIMITS);
+      built.failure->set_size(size.name());
+      built.failure->set_message(std::string(plan.status().message()));
+      return built;
+    }
     if (std::optional<v1::Failure> failure = CheckLaunchLimits(*plan, gpu)) {
       built.failure = failure;
       return built;
@@ -75,6 +82,7 @@ absl::StatusOr<BuiltVariant> BuildVariant(Builder& builder, const v1::Bundle& bu
       built.failure->set_size(sizes[i].name());
       break;
     }
+    built.compile_seconds += reply->seconds();
     at.module = Sha256(reply->cubin());
     at.cubin = std::make_shared<const std::string>(std::move(*reply->mutable_cubin()));
     done[key] = &at;

@@ -27,6 +27,7 @@ struct BuiltVariant {
   std::optional<v1::Failure> failure;
   std::vector<BuiltSize> sizes;  // in the order asked for
   double seconds = 0;
+  double compile_seconds = 0;  // of them the compiler's
 
   const BuiltSize* Find(const std::string& size) const;
 };

@@ -84,14 +84,16 @@ absl::StatusOr<v1::CheckReply> CudaDevice::CheckOutputs(const v1::Bundle& bundle
   absl::StatusOr<BuiltSize> built = BuildReference(*builder_, bundle, size, gpu_, &references_);
   if (!built.ok()) return built.status();
   const BuiltSize& reference = *built;
-  auto fail = [&](const std::string& why) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the reference of ", bundle.name(), " failed at size ", plan.size(), ": ", why));
+  auto fail = [&](const v1::Failure& failure) {
+    const std::string message =
+        absl::StrCat("the reference of ", bundle.name(), " failed at size ", plan.size(), ": ", failure.message());
+    const bool memory = failure.check() == v1::CHECK_OUT_OF_MEMORY;
+    return memory ? absl::ResourceExhaustedError(message) : absl::FailedPreconditionError(message);
   };
   absl::StatusOr<v1::RunnerReply> loaded =
       reference_->Load(reference.module, *reference.cubin, reference.plan.launches());
   if (!loaded.ok()) return loaded.status();
-  if (loaded->has_failure()) return fail(loaded->failure().message());
+  if (loaded->has_failure()) return fail(loaded->failure());
   v1::RunnerRequest request;
   request.mutable_check()->set_module(reference.module);
   *request.mutable_check()->mutable_plan() = reference.plan;
@@ -99,7 +101,14 @@ absl::StatusOr<v1::CheckReply> CudaDevice::CheckOutputs(const v1::Bundle& bundle
   request.mutable_check()->set_self_test(self_test);
   absl::StatusOr<v1::RunnerReply> reply = reference_->Ask(request, kCheckDeadline);
   if (!reply.ok()) return reply.status();
-  if (reply->has_failure()) return fail(reply->failure().message());
+  if (reply->has_failure()) return fail(reply->failure());
+  // Nothing that was not compared may pass for right.
+  size_t outputs = 0;
+  for (const v1::PlanTensor& tensor : plan.tensors()) outputs += tensor.role() == v1::TENSOR_ROLE_OUTPUT;
+  if (static_cast<size_t>(reply->check().errors_size()) != outputs * seeds.size() || outputs * seeds.size() == 0) {
+    return absl::InternalError(
+        absl::StrCat("the reference compared ", reply->check().errors_size(), " outputs of ", outputs * seeds.size()));
+  }
   return reply->check();
 }
 

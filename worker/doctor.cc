@@ -1,13 +1,12 @@
 #include "worker/doctor.h"
 
-#include <set>
-
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "profiles/ncu_query.h"
 
 namespace pawl {
 namespace {
@@ -192,26 +191,15 @@ Line ExamineCounters(const Machine& m) {
   return Warning("counters", "RmProfilingAdminOnly is 1 and this user is no administrator", kCounterFix);
 }
 
-// The query lists metrics without their suffix. What has none (launch__grid_size, device__attribute_...) comes from the
-// launch or the driver and is never listed.
 Line ExamineMetrics(const Machine& m) {
   if (!m.ncu.ok) return Warning("metrics", "not to be had without ncu", "see ncu");
-  std::set<std::string> known;
-  for (absl::string_view line : absl::StrSplit(m.ncu_metrics.out, '\n')) {
-    const absl::string_view word = line.substr(0, line.find_first_of(" \t,\r"));
-    if (absl::StrContains(word, "__")) known.insert(std::string(word));
-  }
-  if (known.empty()) {
+  const absl::StatusOr<std::vector<std::string>> missing = MissingNcuMetrics(m.metrics, m.ncu_metrics.out);
+  if (!missing.ok()) {
     return Warning("metrics", absl::StrCat("ncu --query-metrics names none: ", Complaint(m.ncu_metrics)),
                    "run it by hand; until it works it is not known which counters are there");
   }
-  std::vector<std::string> missing;
-  for (const std::string& name : m.metrics) {
-    const size_t dot = name.find('.');
-    if (dot != std::string::npos && !known.count(name.substr(0, dot))) missing.push_back(name);
-  }
-  if (missing.empty()) return Ok("metrics", absl::StrCat("ncu knows all ", m.metrics.size(), " that Pawl asks for"));
-  return Warning("metrics", absl::StrCat("this ncu lacks ", absl::StrJoin(missing, ", ")),
+  if (missing->empty()) return Ok("metrics", absl::StrCat("ncu knows all ", m.metrics.size(), " that Pawl asks for"));
+  return Warning("metrics", absl::StrCat("this ncu lacks ", absl::StrJoin(*missing, ", ")),
                  "use an Nsight Compute as new as the driver; rules that read these metrics will not fire");
 }
 

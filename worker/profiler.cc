@@ -1,5 +1,6 @@
 #include "worker/profiler.h"
 
+#include <algorithm>
 #include <future>
 #include <set>
 
@@ -8,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "profiles/metrics.h"
 #include "profiles/ncu_csv.h"
+#include "profiles/ncu_query.h"
 #include "worker/job_file.h"
 #include "worker/subprocess.h"
 
@@ -50,60 +52,6 @@ ProcessOptions NcuOptions(const CudaDevice& device, const JobFile& job, std::vec
   return options;
 }
 
-struct NcuPages {
-  std::vector<NcuKernel> kernels;
-  std::map<int, std::vector<v1::Advice>> advice;
-};
-
-absl::StatusOr<NcuPages> RunNcu(const CudaDevice& device, const std::vector<ProfileItem>& items) {
-  if (device.toolkit().ncu.empty()) {
-    return absl::UnavailableError("ncu was not found: install Nsight Compute, or set PAWL_NCU");
-  }
-  std::vector<const BuiltSize*> built;
-  std::set<std::string> entries;
-  for (const ProfileItem& item : items) {
-    built.push_back(item.built);
-    for (const v1::PlanLaunch& launch : item.built->plan.launches()) entries.insert(launch.entry());
-  }
-  absl::StatusOr<JobFile> job = JobFile::Write(device, built);
-  if (!job.ok()) return job.status();
-  const std::string report = job->folder() + "/report.ncu-rep";
-  absl::StatusOr<ProcessResult> run = RunProcess(NcuOptions(
-      device, *job,
-      {"--export", report, "--force-overwrite", "--clock-control", "none", "--cache-control", "none",
-       // The sections whose rules need hardly more passes than the metrics do.
-       "--section", "SpeedOfLight", "--section", "LaunchStats", "--section", "Occupancy", "--metrics",
-       absl::StrJoin(Metrics::Default().NcuNames(), ","), "--kernel-name-base", "function", "--kernel-name",
-       absl::StrCat("regex:^(", absl::StrJoin(entries, "|"), ")$"), device.runner_program(), "--job", job->path()},
-      absl::Seconds(60 + 5 * items.size())));
-  if (!run.ok()) return run.status();
-  if (!run->ok())
-    return absl::UnavailableError(ExplainNcuFailure(absl::StrCat(run->out, run->err, "\n", EndText(*run))));
-
-  auto page = [&](const char* name) {
-    return std::async(std::launch::async, [&, name] {
-      return RunProcess(NcuOptions(device, *job, {"--import", report, "--csv", "--page", name, "--print-units", "base"},
-                                   absl::Seconds(120)));
-    });
-  };
-  auto raw_running = page("raw"), details_running = page("details");
-  absl::StatusOr<ProcessResult> raw = raw_running.get(), details = details_running.get();
-  if (!raw.ok()) return raw.status();
-  if (!raw->ok()) return absl::UnavailableError(ExplainNcuFailure(absl::StrCat(run->out, raw->out, raw->err)));
-  NcuPages pages;
-  absl::StatusOr<std::vector<NcuKernel>> kernels = ReadNcuRaw(raw->out);
-  if (!kernels.ok()) {
-    return absl::UnavailableError(
-        absl::StrCat(kernels.status().message(), ". ", ExplainNcuFailure(run->out + run->err)));
-  }
-  pages.kernels = *std::move(kernels);
-  if (details.ok() && details->ok()) {
-    absl::StatusOr<std::map<int, std::vector<v1::Advice>>> advice = ReadNcuDetails(details->out);
-    if (advice.ok()) pages.advice = *std::move(advice);  // ncu's own rules are a bonus
-  }
-  return pages;
-}
-
 }  // namespace
 
 std::string ExplainNcuFailure(const std::string& output) {
@@ -126,10 +74,82 @@ std::string ExplainNcuFailure(const std::string& output) {
   return absl::StrCat("ncu failed: ", output.substr(0, 500));
 }
 
-absl::StatusOr<Profiling> Profile(const CudaDevice& device, const std::vector<ProfileItem>& items) {
+struct NcuProfiler::Pages {
+  std::vector<NcuKernel> kernels;
+  std::map<int, std::vector<v1::Advice>> advice;
+};
+
+// Not every ncu and GPU has every metric, and one that is unknown fails the whole run.
+void NcuProfiler::FindNames() {
+  names_ = Metrics::Default().NcuNames();
+  ProcessOptions options;
+  options.argv = {device_.toolkit().ncu, "--query-metrics"};
+  options.env = {{"LC_ALL", "C"}};
+  options.timeout = absl::Seconds(60);
+  absl::StatusOr<ProcessResult> query = RunProcess(options);
+  if (!query.ok() || !query->ok()) return;  // the run itself will tell
+  absl::StatusOr<std::vector<std::string>> missing = MissingNcuMetrics(names_, query->out);
+  if (!missing.ok()) return;
+  missing_ = *std::move(missing);
+  std::erase_if(names_, [&](const std::string& name) {
+    return std::find(missing_.begin(), missing_.end(), name) != missing_.end();
+  });
+}
+
+absl::StatusOr<NcuProfiler::Pages> NcuProfiler::Run(const std::vector<ProfileItem>& items) {
+  if (device_.toolkit().ncu.empty()) {
+    return absl::UnavailableError("ncu was not found: install Nsight Compute, or set PAWL_NCU");
+  }
+  if (names_.empty()) FindNames();
+  std::vector<const BuiltSize*> built;
+  std::set<std::string> entries;
+  for (const ProfileItem& item : items) {
+    built.push_back(item.built);
+    for (const v1::PlanLaunch& launch : item.built->plan.launches()) entries.insert(launch.entry());
+  }
+  absl::StatusOr<JobFile> job = JobFile::Write(device_, built);
+  if (!job.ok()) return job.status();
+  const std::string report = job->folder() + "/report.ncu-rep";
+  absl::StatusOr<ProcessResult> run = RunProcess(NcuOptions(
+      device_, *job,
+      {"--export", report, "--force-overwrite", "--clock-control", "none", "--cache-control", "none",
+       // The sections whose rules need hardly more passes than the metrics do.
+       "--section", "SpeedOfLight", "--section", "LaunchStats", "--section", "Occupancy", "--metrics",
+       absl::StrJoin(names_, ","), "--kernel-name-base", "function", "--kernel-name",
+       absl::StrCat("regex:^(", absl::StrJoin(entries, "|"), ")$"), device_.runner_program(), "--job", job->path()},
+      absl::Seconds(60 + 5 * items.size())));
+  if (!run.ok()) return run.status();
+  if (!run->ok())
+    return absl::UnavailableError(ExplainNcuFailure(absl::StrCat(run->out, run->err, "\n", EndText(*run))));
+
+  auto page = [&](const char* name) {
+    return std::async(std::launch::async, [&, name] {
+      return RunProcess(NcuOptions(
+          device_, *job, {"--import", report, "--csv", "--page", name, "--print-units", "base"}, absl::Seconds(120)));
+    });
+  };
+  auto raw_running = page("raw"), details_running = page("details");
+  absl::StatusOr<ProcessResult> raw = raw_running.get(), details = details_running.get();
+  if (!raw.ok()) return raw.status();
+  if (!raw->ok()) return absl::UnavailableError(ExplainNcuFailure(absl::StrCat(run->out, raw->out, raw->err)));
+  Pages pages;
+  absl::StatusOr<std::vector<NcuKernel>> kernels = ReadNcuRaw(raw->out);
+  if (!kernels.ok()) {
+    return absl::UnavailableError(
+        absl::StrCat(kernels.status().message(), ". ", ExplainNcuFailure(run->out + run->err)));
+  }
+  pages.kernels = *std::move(kernels);
+  if (details.ok() && details->ok()) {
+    absl::StatusOr<std::map<int, std::vector<v1::Advice>>> advice = ReadNcuDetails(details->out);
+    if (advice.ok()) pages.advice = *std::move(advice);  // ncu's own rules are a bonus
+  }
+  return pages;
+}
+
+absl::StatusOr<Profiling> NcuProfiler::Profile(const std::vector<ProfileItem>& items) {
   const absl::Time start = absl::Now();
   Profiling profiling;
-  absl::StatusOr<NcuPages> pages = RunNcu(device, items);
+  absl::StatusOr<Pages> pages = Run(items);
   size_t expected = 0;
   for (const ProfileItem& item : items) {
     profiling.evidence.push_back(KnownEvidence(item));
@@ -150,7 +170,7 @@ absl::StatusOr<Profiling> Profile(const CudaDevice& device, const std::vector<Pr
       if (kernel != nullptr && kernel->name.find(launch.entry()) == std::string::npos) {
         return absl::InternalError(absl::StrCat("ncu lists ", kernel->name, " where ", launch.entry(), " ran"));
       }
-      SetMetrics(device, kernel, &launch);
+      SetMetrics(device_, kernel, &launch);
       if (kernel == nullptr) continue;
       for (const v1::Advice& advice : pages->advice[kernel->id]) *launch.add_advice() = advice;
     }

@@ -23,9 +23,25 @@ struct Profiling {
 };
 
 // Profiles several variants in one ncu run, which share its start of about three seconds. Where counters are not to be
-// had, the evidence is partial: geometry, occupancy and resources, with the reason and the fix. A status is a fault
-// that hits partial evidence too.
-absl::StatusOr<Profiling> Profile(const CudaDevice& device, const std::vector<ProfileItem>& items);
+// had, the evidence is partial: geometry, occupancy and resources, with the reason and the fix.
+class NcuProfiler {
+ public:
+  explicit NcuProfiler(const CudaDevice& device) : device_(device) {}
+
+  // A status is a fault that hits partial evidence too.
+  absl::StatusOr<Profiling> Profile(const std::vector<ProfileItem>& items);
+
+  // What metrics.toml names and this ncu lacks; known after the first Profile.
+  const std::vector<std::string>& missing() const { return missing_; }
+
+ private:
+  struct Pages;
+  absl::StatusOr<Pages> Run(const std::vector<ProfileItem>& items);
+  void FindNames();
+
+  const CudaDevice& device_;
+  std::vector<std::string> names_, missing_;  // of metrics to ask for, and not to be had
+};
 
 // Why ncu gave nothing, in words a user can act on, from its exit and output.
 std::string ExplainNcuFailure(const std::string& output);

@@ -93,39 +93,47 @@ absl::Status WriteRecording(const std::filesystem::path& file, const Recording& 
 
 absl::StatusOr<RecordingJournal> RecordingJournal::Open(const std::filesystem::path& file,
                                                         const v1::RecordingHeader& header) {
-  Recording before;
-  const bool resumed = std::filesystem::exists(file) && std::filesystem::file_size(file) > 0;
-  if (resumed) {
-    absl::StatusOr<Recording> read = ReadRecording(file, /*torn_tail=*/true);
-    if (!read.ok()) return read.status();
-    const v1::RecordingHeader& old = read->header;
-    auto differs = [&](const char* what, const auto& then, const auto& now) {
-      return absl::FailedPreconditionError(absl::StrCat(file.string(), " was begun with another ", what, " (", then,
-                                                        ", now ", now,
-                                                        "): remove it to begin anew, or name another --output"));
-    };
-    if (old.bundle_hash() != header.bundle_hash()) return differs("bundle", old.bundle_hash(), header.bundle_hash());
-    if (old.gpu().name() != header.gpu().name()) return differs("GPU", old.gpu().name(), header.gpu().name());
-    if (old.size() != header.size()) return differs("size", old.size(), header.size());
-    before = *std::move(read);
-  }
+  const bool resumed = Begun(file);
   Fd fd(open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
   if (!fd.valid())
     return absl::PermissionDeniedError(absl::StrCat("can't write ", file.string(), ": ", strerror(errno)));
   RecordingJournal journal(std::move(fd), file);
   if (!resumed) {
+    if (ftruncate(journal.fd_.get(), 0) != 0) return absl::InternalError(absl::StrCat("ftruncate: ", strerror(errno)));
     journal.recording_.header = header;
     if (absl::Status status = journal.AppendLine(header); !status.ok()) return status;
     return journal;
   }
-  journal.recording_ = std::move(before);
-  // A torn last line would run into the next one: write the whole lines again.
-  if (ftruncate(journal.fd_.get(), 0) != 0) return absl::InternalError(absl::StrCat("ftruncate: ", strerror(errno)));
-  if (absl::Status status = journal.AppendLine(journal.recording_.header); !status.ok()) return status;
-  for (const v1::RecordedVariant& variant : journal.recording_.variants) {
-    if (absl::Status status = journal.AppendLine(variant); !status.ok()) return status;
+  absl::StatusOr<Recording> read = ReadRecording(file, /*torn_tail=*/true);
+  if (!read.ok()) return read.status();
+  const v1::RecordingHeader& old = read->header;
+  auto differs = [&](const char* what, const auto& then, const auto& now) {
+    return absl::FailedPreconditionError(absl::StrCat(file.string(), " was begun with another ", what, " (", then,
+                                                      ", now ", now,
+                                                      "): remove it to begin anew, or name another --output"));
+  };
+  if (old.bundle_hash() != header.bundle_hash()) return differs("bundle", old.bundle_hash(), header.bundle_hash());
+  if (old.size() != header.size()) return differs("size", old.size(), header.size());
+  if (old.planned() != header.planned()) return differs("number of variants", old.planned(), header.planned());
+  if (old.gpu().name() != header.gpu().name()) return differs("GPU", old.gpu().name(), header.gpu().name());
+  if (old.gpu().driver_version() != header.gpu().driver_version()) {
+    return differs("driver", old.gpu().driver_version(), header.gpu().driver_version());
+  }
+  journal.recording_ = *std::move(read);
+  // A torn last line would run into the next one.
+  absl::StatusOr<std::string> text = ReadText(file);
+  if (!text.ok()) return text.status();
+  if (ftruncate(journal.fd_.get(), text->rfind('\n') + 1) != 0) {
+    return absl::InternalError(absl::StrCat("ftruncate: ", strerror(errno)));
   }
   return journal;
+}
+
+bool RecordingJournal::Begun(const std::filesystem::path& file) {
+  std::error_code error;
+  if (!std::filesystem::exists(file, error)) return false;
+  absl::StatusOr<std::string> text = ReadText(file);
+  return text.ok() && text->find('\n') != std::string::npos;
 }
 
 absl::Status RecordingJournal::Append(const v1::RecordedVariant& variant) {
@@ -141,6 +149,7 @@ absl::Status RecordingJournal::AppendLine(const google::protobuf::Message& messa
       return absl::ResourceExhaustedError(absl::StrCat("can't write ", file_.string(), ": ", strerror(errno)));
     done += written;
   }
+  if (fdatasync(fd_.get()) != 0) return absl::InternalError(absl::StrCat(file_.string(), ": ", strerror(errno)));
   return absl::OkStatus();
 }
 

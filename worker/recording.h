@@ -34,8 +34,10 @@ absl::Status WriteRecording(const std::filesystem::path& file, const Recording& 
 // A recording under way: each line is on disk before Append returns, so that a broken-off recording can go on.
 class RecordingJournal {
  public:
-  // Goes on with the journal that is there if its header is of the same bundle, size, GPU and selection; an error says
-  // what differs otherwise.
+  // Whether there is a journal with a header to go on with.
+  static bool Begun(const std::filesystem::path& file);
+  // Goes on with the journal that is there if its header is of the same bundle, size, GPU, driver and number of planned
+  // variants; an error says what differs otherwise.
   static absl::StatusOr<RecordingJournal> Open(const std::filesystem::path& file, const v1::RecordingHeader& header);
 
   // A variant that is there already is replaced: its later line counts.

@@ -91,13 +91,19 @@ absl::StatusOr<v1::RunnerReply> RunnerProcess::Load(
     const std::string& id, const std::string& cubin,
     const google::protobuf::RepeatedPtrField<v1::PlanLaunch>& launches) {
   if (absl::Status open = Open(); !open.ok()) return open;
-  if (auto found = loaded_.find(id); found != loaded_.end()) {
+  std::string key;  // occupancy depends on the launches
+  for (const v1::PlanLaunch& launch : launches) key += launch.SerializeAsString();
+  auto found = loaded_.find(id);
+  if (found != loaded_.end()) {
     found->second.used = ++uses_;
-    v1::RunnerReply reply;
-    *reply.mutable_load() = found->second.reply;
-    return reply;
+    if (auto known = found->second.replies.find(key); known != found->second.replies.end()) {
+      v1::RunnerReply reply;
+      *reply.mutable_load() = known->second;
+      return reply;
+    }
   }
-  if (loaded_.size() >= kMaxLoaded) {
+  const bool resources_only = found != loaded_.end();
+  if (!resources_only && loaded_.size() >= kMaxLoaded) {
     const auto oldest = std::min_element(loaded_.begin(), loaded_.end(),
                                          [](const auto& a, const auto& b) { return a.second.used < b.second.used; });
     v1::RunnerRequest unload;
@@ -108,10 +114,13 @@ absl::StatusOr<v1::RunnerReply> RunnerProcess::Load(
   }
   v1::RunnerRequest request;
   request.mutable_load()->set_module(id);
-  request.mutable_load()->set_cubin(cubin);
+  if (!resources_only) request.mutable_load()->set_cubin(cubin);
   *request.mutable_load()->mutable_launches() = launches;
   absl::StatusOr<v1::RunnerReply> reply = Ask(request, kLoadDeadline);
-  if (reply.ok() && reply->has_load()) loaded_[id] = {reply->load(), ++uses_};
+  if (reply.ok() && reply->has_load()) {
+    loaded_[id].replies[key] = reply->load();
+    loaded_[id].used = ++uses_;
+  }
   return reply;
 }
 

@@ -53,7 +53,7 @@ class RunnerProcess {
   Options options_;
   std::unique_ptr<ChildProcess> child_;
   struct Loaded {
-    v1::LoadReply reply;
+    std::map<std::string, v1::LoadReply> replies;  // by the launches they are about
     uint64_t used = 0;  // grows with each Load: the least recently asked for goes first when there are too many
   };
   std::map<std::string, Loaded> loaded_;

@@ -69,7 +69,8 @@ absl::StatusOr<Sanitizing> Sanitize(const CudaDevice& device, const std::vector<
     }
     if (result->ok() || sanitizing.failure) continue;
     const std::optional<std::string> error = FirstSanitizerError(result->out + result->err);
-    if (!result->timed_out && !error) {
+    // Any other code is the tool's own trouble, never the candidate's.
+    if (!result->timed_out && (result->exit_code != kFoundErrors || !error)) {
       trouble = absl::InternalError(absl::StrCat("compute-sanitizer --tool ", kTools[i].name, " ", EndText(*result),
                                                  ": ", result->err.substr(0, 500)));
       continue;

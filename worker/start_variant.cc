@@ -23,7 +23,7 @@ absl::StatusOr<StartVariantRun> RunStartVariant(CudaDevice& device, const v1::Bu
   absl::StatusOr<Validation> validation = Validate(device, bundle, run.built, {.repeats = 20, .self_test = true});
   if (!validation.ok()) return validation.status();
   run.failure = validation->failure;
-  for (const v1::OutputError& error : validation->errors) {
+  for (const v1::OutputError& error : validation->errors[bundle.goal().size()]) {
     const v1::Tolerance& tolerance = bundle.tolerance();
     const bool exact = error.max_absolute() == 0;  // nothing to compare the tolerance with
     if (exact || tolerance.absolute() <= kLoose * error.max_absolute() ||

@@ -16,7 +16,7 @@ namespace pawl {
 struct StartVariantRun {
   BuiltVariant built;
   std::optional<v1::Failure> failure;  // it is wrong, or the tolerance accepts what is wrong
-  std::vector<std::string> warnings;   // the tolerance is loose
+  std::vector<std::string> warnings;   // the tolerance is loose at the goal's size
 };
 
 // Builds it and takes it through the sizes, 20 times each, with the tolerance's self-test. A status is the machine's

@@ -44,7 +44,7 @@ absl::Status ValidateAt(CudaDevice& device, const v1::Bundle& bundle, const Buil
   absl::StatusOr<v1::RunnerReply> loaded = device.runner().Load(at.module, *at.cubin, at.plan.launches());
   if (!loaded.ok()) return loaded.status();
   if (loaded->has_failure()) return failed(loaded->failure());
-  validation->resources.assign(loaded->load().resources().begin(), loaded->load().resources().end());
+  validation->resources[at.plan.size()].assign(loaded->load().resources().begin(), loaded->load().resources().end());
 
   v1::RunnerRequest request;
   v1::CallRequest& call = *request.mutable_call();
@@ -57,9 +57,16 @@ absl::Status ValidateAt(CudaDevice& device, const v1::Bundle& bundle, const Buil
   if (!called.ok()) return called.status();
   if (called->has_failure()) return failed(called->failure());
 
-  absl::StatusOr<v1::CheckReply> check = device.CheckOutputs(bundle, at.plan, {call.seed()}, options.self_test);
+  const std::vector<uint64_t> seeds(called->call().staged(), call.seed());
+  absl::StatusOr<v1::CheckReply> check = device.CheckOutputs(bundle, at.plan, seeds, options.self_test);
+  if (absl::IsResourceExhausted(check.status())) {
+    v1::Failure failure;
+    failure.set_check(v1::CHECK_OUT_OF_MEMORY);
+    failure.set_message(std::string(check.status().message()));
+    return failed(std::move(failure));
+  }
   if (!check.ok()) return check.status();
-  validation->errors.assign(check->errors().begin(), check->errors().end());
+  validation->errors[at.plan.size()].assign(check->errors().begin(), check->errors().end());
   validation->failure = JudgeErrors(at.plan, check->errors());
   if (!validation->failure && called->call().has_repeat_failure()) {
     validation->failure = called->call().repeat_failure();
@@ -70,11 +77,14 @@ absl::Status ValidateAt(CudaDevice& device, const v1::Bundle& bundle, const Buil
 
 }  // namespace
 
+bool WithinTolerance(const v1::OutputError& error, const v1::Tolerance& tolerance) {
+  return error.wrong() == 0 && error.relative() <= tolerance.relative();
+}
+
 std::optional<v1::Failure> JudgeErrors(const v1::Plan& plan,
                                        const google::protobuf::RepeatedPtrField<v1::OutputError>& errors) {
   for (const v1::OutputError& error : errors) {
-    // Written so that a NaN fails.
-    if (error.wrong() == 0 && error.relative() <= plan.tolerance().relative()) continue;
+    if (WithinTolerance(error, plan.tolerance())) continue;
     const v1::PlanTensor* tensor = nullptr;
     for (const v1::PlanTensor& candidate : plan.tensors()) {
       if (candidate.name() == error.tensor()) tensor = &candidate;

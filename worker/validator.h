@@ -1,6 +1,8 @@
 #pragma once
 
+#include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -13,8 +15,8 @@ namespace pawl {
 
 struct Validation {
   std::optional<v1::Failure> failure;
-  std::vector<v1::OutputError> errors;     // at the last size that was checked
-  std::vector<v1::ResourceUse> resources;  // of the last size's launches
+  std::map<std::string, std::vector<v1::OutputError>> errors;     // by size
+  std::map<std::string, std::vector<v1::ResourceUse>> resources;  // of the launches, by size
   double seconds = 0;
 };
 
@@ -27,6 +29,9 @@ struct ValidationOptions {
 // bands, input check, full comparison with the reference in another process, repeats. A status is the machine's fault.
 absl::StatusOr<Validation> Validate(CudaDevice& device, const v1::Bundle& bundle, const BuiltVariant& built,
                                     const ValidationOptions& options);
+
+// Whether an output is within both limits. A NaN is not.
+bool WithinTolerance(const v1::OutputError& error, const v1::Tolerance& tolerance);
 
 // What outputs that are off are called, in one line with the first wrong element; nothing when they are within the
 // tolerance.

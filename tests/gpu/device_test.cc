@@ -112,7 +112,7 @@ TEST(Device, ProfilesSeveralVariantsInOneRun) {
   ASSERT_TRUE(built.ok()) << built.status();
   const BuiltSize* main = built->Find("main");
   ASSERT_NE(main, nullptr);
-  absl::StatusOr<Profiling> profiling = Profile(device, {{main, {}}, {main, {}}});
+  absl::StatusOr<Profiling> profiling = NcuProfiler(device).Profile({{main, {}}, {main, {}}});
   ASSERT_TRUE(profiling.ok()) << profiling.status();
   ASSERT_EQ(profiling->evidence.size(), 2u);
   for (const v1::Evidence& evidence : profiling->evidence) {

@@ -8,8 +8,8 @@ namespace pawl {
 
 // One validated call: fresh inputs, poisoned outputs and scratch, dirtied shared memory; afterwards guard bands and
 // inputs must be what they were, and repeats must give the same bits. Leaves the first call's outputs in the shared
-// region. A candidate's failure becomes the reply's `failure`, other bits in a repeat its `repeat_failure`: wrong
-// outputs are the truer reason where both hold.
+// region, and those of the repeats where they may differ. A candidate's failure becomes the reply's `failure`, other
+// bits in a repeat its `repeat_failure`: wrong outputs are the truer reason where both hold.
 absl::Status Call(GpuContext& gpu, const v1::CallRequest& request, v1::RunnerReply* reply);
 
 // Copies the outputs of one call from its arena to `staging + offset`.

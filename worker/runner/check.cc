@@ -1,14 +1,10 @@
 #include "worker/runner/check.h"
 
 #include "absl/strings/str_cat.h"
-#include "worker/runner/tensor_bytes.h"
+#include "worker/validator.h"
 
 namespace pawl {
 namespace {
-
-bool Passes(const v1::OutputError& error, const v1::Tolerance& tolerance) {
-  return error.wrong() == 0 && error.relative() <= tolerance.relative();
-}
 
 // What should fail the tolerance: zeros, the right values in the wrong places, each input of the same type and length.
 absl::Status SelfTest(GpuContext& gpu, const v1::Plan& plan, const Arena& arena, CUdeviceptr base, CUdeviceptr other,
@@ -19,7 +15,7 @@ absl::Status SelfTest(GpuContext& gpu, const v1::Plan& plan, const Arena& arena,
     auto try_as = [&](CUdeviceptr out, const std::string& what) -> absl::Status {
       absl::StatusOr<v1::OutputError> error = gpu.support.Compare(out, expected, tensor, plan.tolerance().absolute());
       if (!error.ok()) return error.status();
-      if (Passes(*error, plan.tolerance())) reply->add_lenient(absl::StrCat(tensor.name(), ": ", what));
+      if (WithinTolerance(*error, plan.tolerance())) reply->add_lenient(absl::StrCat(tensor.name(), ": ", what));
       return absl::OkStatus();
     };
     PAWL_CUDA(MemsetD8Async(other, 0, slot.bytes, gpu.stream));

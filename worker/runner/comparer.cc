@@ -24,10 +24,6 @@ double Median(std::vector<double> values) {
   return (upper + *std::max_element(values.begin(), values.begin() + middle)) / 2;
 }
 
-void Append(std::vector<Segment>* segments, const std::vector<Segment>& more) {
-  segments->insert(segments->end(), more.begin(), more.end());
-}
-
 }  // namespace
 
 Comparer::Comparer(GpuContext& gpu, const v1::CompareRequest& request)
@@ -183,7 +179,6 @@ absl::StatusOr<std::vector<double>> Comparer::Measure(Side& side, v1::TimingMode
     float ms = 0;
     PAWL_CUDA(EventElapsedTime(&ms, gpu_.starts[i], gpu_.stops[i]));
     us.push_back(ms * 1e3 / (cold ? 1 : calls_));
-    result_.set_gpu_seconds(result_.gpu_seconds() + ms * 1e-3);
   }
   return us;
 }
@@ -216,14 +211,14 @@ absl::StatusOr<v1::PairSample> Comparer::MeasurePair(v1::TimingMode mode, int co
 }
 
 absl::Status Comparer::MeasurePairs() {
-  const Clock::time_point start = Clock::now();
   const v1::TimingMode deciding =
       request_.deciding() == v1::TIMING_MODE_COLD ? v1::TIMING_MODE_COLD : v1::TIMING_MODE_WARM;
   const v1::TimingMode other = deciding == v1::TIMING_MODE_COLD ? v1::TIMING_MODE_WARM : v1::TIMING_MODE_COLD;
-  const int check_pair = static_cast<int>(random_() % std::max(1, request_.pairs()));
+  // Early enough to be reached even when many pairs are thrown away.
+  const int check_pair = static_cast<int>(random_() % std::clamp(request_.pairs(), 1, kMaxDiscarded));
   std::vector<double> parent, candidate;
   v1::GpuState before = gpu_.telemetry.Read();
-  for (int attempt = 0; result_.pairs_size() < request_.pairs() && result_.discarded() <= kMaxDiscarded; ++attempt) {
+  for (int attempt = 0; result_.pairs_size() < request_.pairs() && result_.discarded() < kMaxDiscarded; ++attempt) {
     std::vector<double> series;
     absl::StatusOr<v1::PairSample> pair = MeasurePair(deciding, request_.measurements(), attempt == check_pair,
                                                       request_.keep_series() ? &series : nullptr);
@@ -246,23 +241,20 @@ absl::Status Comparer::MeasurePairs() {
   result_.set_candidate_warm_us(cold ? beside->candidate_us() : Median(candidate));
   result_.set_parent_cold_us(cold ? Median(parent) : beside->parent_us());
   result_.set_candidate_cold_us(cold ? Median(candidate) : beside->candidate_us());
-  result_.set_wall_seconds(SecondsSince(start));
   return absl::OkStatus();
 }
 
 absl::StatusOr<bool> Comparer::CheckUntouched() {
-  if (calls_ == 1) return true;
   const uint64_t seed = random_();
   const int touched = static_cast<int>(random_() % calls_);
-  std::vector<Segment> others;
+  std::vector<Segment> kept;
   for (int call = 0; call < calls_; ++call) {
-    if (call == touched) continue;
-    Append(&others, arena_.Inputs(BaseOf(call), call));
-    Append(&others, arena_.Poisons(BaseOf(call), call));
-    Append(&others, arena_.Bands(BaseOf(call), call));
+    Append(&kept, arena_.Inputs(BaseOf(call), call));
+    Append(&kept, arena_.Bands(BaseOf(call), call));
+    if (call != touched) Append(&kept, arena_.Poisons(BaseOf(call), call));
   }
   SegmentTable table;
-  PAWL_RETURN_IF_ERROR(table.Set(others));
+  PAWL_RETURN_IF_ERROR(table.Set(kept));
   PAWL_RETURN_IF_ERROR(gpu_.support.Fill(refill_, seed));
   PAWL_RETURN_IF_ERROR(gpu_.support.Fill(table, seed));
   PAWL_RETURN_IF_ERROR(candidate_.module->Call(*candidate_.plan, arena_, BaseOf(touched), gpu_.stream));
@@ -275,9 +267,10 @@ absl::StatusOr<bool> Comparer::CheckUntouched() {
   failure->set_stage(v1::STAGE_MEASURE);
   failure->set_check(v1::CHECK_UNTOUCHED);
   failure->set_size(candidate_.plan->size());
-  failure->set_message(absl::StrCat("one call changed the buffers of another: ",
-                                    arena_.Describe(BaseOf(segment.call), segment, changed->front().offset),
-                                    ". A kernel may write to its own arguments only"));
+  failure->set_message(absl::StrCat(segment.call == static_cast<uint32_t>(touched)
+                                        ? "a call after many changed what is not its output: "
+                                        : "one call changed the buffers of another: ",
+                                    arena_.Describe(BaseOf(segment.call), segment, changed->front().offset)));
   return false;
 }
 
@@ -308,8 +301,7 @@ absl::StatusOr<bool> Comparer::CheckWallClock() {
 
 absl::Status Comparer::Deliver() {
   const uint64_t call_bytes = OutputBytes(*candidate_.plan);
-  const bool both = !staged_graph_.empty() && !staged_cold_.empty();
-  if (!both) return absl::OkStatus();  // thrown-away pairs held the checked one: the owner sees no checked seeds
+  if (staged_graph_.empty() || staged_cold_.empty()) return absl::InternalError("no timed call was set aside to check");
   PAWL_RETURN_IF_ERROR(gpu_.shared.Reserve(call_bytes * (calls_ + 1)));
   PAWL_CUDA(MemcpyDtoH(gpu_.shared.data(), gpu_.staging.address(), call_bytes * (calls_ + 1)));
   result_.mutable_checked_seeds()->Add(staged_graph_.begin(), staged_graph_.end());

@@ -42,7 +42,8 @@ class Comparer {
   absl::StatusOr<std::vector<double>> Measure(Side& side, v1::TimingMode mode, int count, int check_at);
   absl::StatusOr<v1::PairSample> MeasurePair(v1::TimingMode mode, int count, bool check, std::vector<double>* series);
   absl::Status MeasurePairs();
-  // A single call must leave the buffers of all other calls alone; false, with the reply's failure set, if not.
+  // After all the timed calls, one more: it must leave its inputs, the bands, and the buffers of all other calls alone.
+  // False, with the reply's failure set, if not.
   absl::StatusOr<bool> CheckUntouched();
   // GPU time and wall clock must tell the same story.
   absl::StatusOr<bool> CheckWallClock();

@@ -105,18 +105,8 @@ absl::Status CudaStatus(CUresult result, const char* what) {
     case 218:  // invalid PTX
     case 500:  // named symbol not found
     case 701:  // launch out of resources
+    case 720:  // too many blocks in a cooperative launch
       return absl::InvalidArgumentError(message);
-    case 700:  // illegal address
-    case 702:  // launch timeout
-    case 714:  // hardware stack error
-    case 715:  // illegal instruction
-    case 716:  // misaligned address
-    case 717:  // invalid address space
-    case 718:  // invalid program counter
-    case 719:  // launch failed, trap
-    case 710:  // device-side assert
-    case 721:  // too many blocks in a cooperative launch
-      return absl::AbortedError(message);
     case 35:
     case 222:
     case 803:
@@ -124,6 +114,8 @@ absl::Status CudaStatus(CUresult result, const char* what) {
     case 214:
       return absl::InternalError(absl::StrCat(message, ": an uncorrectable ECC error; take this GPU out of service"));
     default:
+      // The seven hundreds are what running kernels do: illegal address, trap, misaligned access, timeout.
+      if (result >= 700 && result < 800) return absl::AbortedError(message);
       return absl::InternalError(message);
   }
 }

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -98,12 +100,15 @@ absl::StatusOr<const CudaDriver*> LoadCudaDriver();
 // The loaded driver; LoadCudaDriver must have succeeded.
 const CudaDriver& Cuda();
 
-// What a driver call's result means to Pawl (MEASURING: sticky errors are the candidate's):
+// What a driver call's result means to Pawl; sticky errors are the candidate's:
 //   Aborted            the context is gone: illegal address, trap, misaligned access
 //   ResourceExhausted  out of memory
 //   InvalidArgument    the driver refused what it was given: a launch, a cubin
 //   Internal           the machine: ECC, driver too old, lost GPU
 absl::Status CudaStatus(CUresult result, const char* what);
+
+// "MemAlloc" of "MemAlloc(&address, bytes)".
+inline std::string CallName(std::string_view call) { return std::string(call.substr(0, call.find('('))); }
 
 #define PAWL_CUDA(call)                                                                                    \
   do {                                                                                                     \

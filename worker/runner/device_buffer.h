@@ -2,6 +2,7 @@
 
 #include <cstddef>
 
+#include "absl/strings/str_cat.h"
 #include "worker/runner/cuda_driver.h"
 
 namespace pawl {
@@ -17,7 +18,10 @@ class DeviceBuffer {
   absl::Status Reserve(size_t bytes) {
     if (bytes <= bytes_) return absl::OkStatus();
     Release();
-    PAWL_CUDA(MemAlloc(&address_, bytes));
+    if (CUresult result = Cuda().MemAlloc(&address_, bytes)) {
+      address_ = 0;
+      return CudaStatus(result, absl::StrCat("MemAlloc of ", bytes >> 20, " MiB").c_str());
+    }
     bytes_ = bytes;
     return absl::OkStatus();
   }

@@ -6,20 +6,25 @@
 #include "worker/runner/call.h"
 #include "worker/runner/check.h"
 #include "worker/runner/comparer.h"
+#include "worker/runner/tensor_bytes.h"
 
 namespace pawl {
 namespace {
 
 absl::Status Load(GpuContext& gpu, const v1::LoadRequest& request, v1::RunnerReply* reply) {
-  auto module = std::make_unique<Module>();
-  PAWL_RETURN_IF_ERROR(module->Load(request.cubin()));
+  if (!request.cubin().empty()) {
+    auto fresh = std::make_unique<Module>();
+    PAWL_RETURN_IF_ERROR(fresh->Load(request.cubin()));
+    gpu.modules[request.module()] = std::move(fresh);
+  }
+  absl::StatusOr<Module*> module = gpu.FindModule(request.module());
+  if (!module.ok()) return module.status();
   reply->mutable_load();
   for (const v1::PlanLaunch& launch : request.launches()) {
-    absl::StatusOr<v1::ResourceUse> use = module->Resources(launch);
+    absl::StatusOr<v1::ResourceUse> use = (*module)->Resources(launch);
     if (!use.ok()) return use.status();
     *reply->mutable_load()->add_resources() = *use;
   }
-  gpu.modules[request.module()] = std::move(module);
   return absl::OkStatus();
 }
 
@@ -57,10 +62,22 @@ void Place(const v1::RunnerRequest& request, v1::Failure* failure) {
   }
 }
 
-std::string MemoryText(const GpuContext& gpu) {
+// What is free, and which tensor asks for most.
+std::string MemoryText(const GpuContext& gpu, const v1::RunnerRequest& request) {
+  std::string text;
   size_t free = 0, total = 0;
-  if (Cuda().MemGetInfo(&free, &total) != 0) return "";
-  return absl::StrCat(": ", free >> 20, " MiB of ", gpu.gpu.memory_bytes() >> 20, " MiB are free");
+  if (Cuda().MemGetInfo(&free, &total) == 0) {
+    absl::StrAppend(&text, "; ", free >> 20, " MiB of ", gpu.gpu.memory_bytes() >> 20, " MiB are free");
+  }
+  const v1::Plan& plan = request.has_compare() ? request.compare().candidate_plan()
+                         : request.has_check() ? request.check().plan()
+                                               : request.call().plan();
+  const auto largest = std::max_element(plan.tensors().begin(), plan.tensors().end(),
+                                        [](const auto& a, const auto& b) { return TensorBytes(a) < TensorBytes(b); });
+  if (largest != plan.tensors().end()) {
+    absl::StrAppend(&text, "; the largest tensor is ", largest->name(), " with ", TensorBytes(*largest) >> 20, " MiB");
+  }
+  return text;
 }
 
 }  // namespace
@@ -80,7 +97,7 @@ v1::RunnerReply Runner::Answer(const v1::RunnerRequest& request) {
       break;
     case absl::StatusCode::kResourceExhausted:
       check = v1::CHECK_OUT_OF_MEMORY;
-      message += MemoryText(gpu_);
+      message += MemoryText(gpu_, request);
       break;
     case absl::StatusCode::kInvalidArgument:
       check = v1::CHECK_LAUNCH;

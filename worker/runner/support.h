@@ -25,6 +25,10 @@ struct Segment {
 enum Content : uint32_t { kNormal = 1, kUniform = 2, kRandomBytes = 3, kAllOnes = 4 };
 constexpr uint32_t kSeedAsIs = 0xffffffffu;
 
+inline void Append(std::vector<Segment>* segments, const std::vector<Segment>& more) {
+  segments->insert(segments->end(), more.begin(), more.end());
+}
+
 // The seed of one call of a batch that was filled with `seed`.
 uint64_t CallSeed(uint64_t seed, uint32_t call);
 

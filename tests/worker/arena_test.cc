@@ -1,0 +1,176 @@
+#include "worker/runner/arena.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "worker/runner/tensor_bytes.h"
+
+namespace pawl {
+namespace {
+
+constexpr CUdeviceptr kBase = 0x7f0000000000;
+
+void AddTensor(const std::string& name, v1::DataType type, v1::TensorRole role, int64_t elements, v1::Plan& plan) {
+  v1::PlanTensor& tensor = *plan.add_tensors();
+  tensor.set_name(name);
+  tensor.set_type(type);
+  tensor.set_role(role);
+  tensor.set_elements(elements);
+  tensor.set_fill(v1::FILL_NORMAL);
+}
+
+// Sizes are odd on purpose.
+v1::Plan Plan(int scratch_elements = 33) {
+  v1::Plan plan;
+  AddTensor("q", v1::DATA_TYPE_F16, v1::TENSOR_ROLE_INPUT, 7, plan);
+  if (scratch_elements > 0) {
+    AddTensor("partial", v1::DATA_TYPE_F32, v1::TENSOR_ROLE_SCRATCH, scratch_elements, plan);
+  }
+  AddTensor("k", v1::DATA_TYPE_F32, v1::TENSOR_ROLE_INPUT, 5000, plan);
+  AddTensor("out", v1::DATA_TYPE_F64, v1::TENSOR_ROLE_OUTPUT, 1001, plan);
+  return plan;
+}
+
+std::vector<Segment> All(const Arena& arena) {
+  std::vector<Segment> all;
+  for (const auto& some : {arena.Inputs(kBase, 0), arena.Poisons(kBase, 0), arena.Bands(kBase, 0)}) {
+    all.insert(all.end(), some.begin(), some.end());
+  }
+  return all;
+}
+
+TEST(Arena, StartsEveryTensorAligned) {
+  const v1::Plan plan = Plan();
+  const Arena arena = Arena::For(plan);
+  for (int i = 0; i < plan.tensors_size(); ++i) EXPECT_EQ(arena.Offset(i) % 256, 0u) << plan.tensors(i).name();
+}
+
+TEST(Arena, PutsBandsRightBeforeAndBehindEveryTensor) {
+  const v1::Plan plan = Plan();
+  const Arena arena = Arena::For(plan);
+  std::map<uint64_t, Segment> starts, ends;
+  for (const Segment& band : arena.Bands(kBase, 0)) {
+    EXPECT_GE(band.bytes, 4096u);
+    starts[band.address] = band;
+    ends[band.address + band.bytes] = band;
+  }
+  EXPECT_EQ(starts.size(), 2u * plan.tensors_size());
+  for (int i = 0; i < plan.tensors_size(); ++i) {
+    const uint64_t address = kBase + arena.Offset(i);
+    EXPECT_TRUE(ends.count(address)) << plan.tensors(i).name();
+    EXPECT_TRUE(starts.count(address + TensorBytes(plan.tensors(i)))) << plan.tensors(i).name();
+  }
+}
+
+TEST(Arena, GivesEveryByteToExactlyOneSegment) {
+  for (const int scratch : {0, 1, 33, 1 << 16}) {
+    const Arena arena = Arena::For(Plan(scratch));
+    std::vector<Segment> all = All(arena);
+    std::sort(all.begin(), all.end(), [](const Segment& a, const Segment& b) { return a.address < b.address; });
+    uint64_t next = kBase;
+    for (const Segment& segment : all) {
+      EXPECT_EQ(segment.address, next);
+      next = segment.address + segment.bytes;
+    }
+    EXPECT_EQ(next, kBase + arena.bytes());
+  }
+}
+
+TEST(Arena, PutsNotANumberBehindInputsOnly) {
+  const v1::Plan plan = Plan();
+  const Arena arena = Arena::For(plan);
+  std::map<uint64_t, uint32_t> behind;
+  for (const Segment& band : arena.Bands(kBase, 0)) behind[band.address - kBase] = band.content;
+  int bands_of_ones = 0;
+  for (int i = 0; i < plan.tensors_size(); ++i) {
+    const bool input = plan.tensors(i).role() == v1::TENSOR_ROLE_INPUT;
+    EXPECT_EQ(behind[arena.Offset(i) + TensorBytes(plan.tensors(i))], input ? kAllOnes : kRandomBytes);
+  }
+  for (const auto& [offset, content] : behind) bands_of_ones += content == kAllOnes;
+  EXPECT_EQ(bands_of_ones, 2);
+}
+
+TEST(Arena, FillsInputsAsTheBundleSaysAndPoisonsTheRestWithWhatResemblesData) {
+  v1::Plan plan = Plan();
+  plan.mutable_tensors(0)->set_fill(v1::FILL_UNIFORM);
+  const std::vector<Segment> inputs = Arena::For(plan).Inputs(kBase, 0);
+  ASSERT_EQ(inputs.size(), 2u);
+  EXPECT_EQ(inputs[0].content, kUniform);
+  EXPECT_EQ(inputs[0].type, static_cast<uint32_t>(v1::DATA_TYPE_F16));
+  EXPECT_EQ(inputs[1].content, kNormal);
+  const std::vector<Segment> poisons = Arena::For(plan).Poisons(kBase, 0);
+  ASSERT_EQ(poisons.size(), 2u);
+  for (const Segment& poison : poisons) EXPECT_EQ(poison.content, kNormal);
+}
+
+TEST(Arena, DrawsEverySegmentFromAStreamOfItsOwn) {
+  std::set<uint32_t> streams;
+  const std::vector<Segment> all = All(Arena::For(Plan()));
+  for (const Segment& segment : all) streams.insert(segment.stream);
+  EXPECT_EQ(streams.size(), all.size());
+}
+
+TEST(Arena, DrawsTheSameInputsWhereThePlanHasNoScratch) {
+  const std::vector<Segment> with = Arena::For(Plan()).Inputs(kBase, 3);
+  const std::vector<Segment> without = Arena::For(Plan(0)).Inputs(kBase, 3);
+  ASSERT_EQ(with.size(), without.size());
+  for (size_t i = 0; i < with.size(); ++i) {
+    EXPECT_EQ(with[i].stream, without[i].stream);
+    EXPECT_EQ(with[i].call, 3u);
+    EXPECT_EQ(with[i].bytes, without[i].bytes);
+  }
+  EXPECT_NE(with[0].stream, with[1].stream);
+}
+
+TEST(Arena, SaysWhatAByteIs) {
+  const Arena arena = Arena::For(Plan());
+  const std::vector<Segment> bands = arena.Bands(kBase, 0);
+  const Segment& before_k = bands[4];
+  const Segment& behind_k = bands[5];
+  EXPECT_EQ(arena.Describe(kBase, before_k, before_k.bytes - 1), "1 bytes before the start of k");
+  EXPECT_EQ(arena.Describe(kBase, before_k, 0), "4096 bytes before the start of k");
+  EXPECT_EQ(arena.Describe(kBase, behind_k, 16), "16 bytes behind the end of k");
+  EXPECT_EQ(arena.Describe(kBase, behind_k, behind_k.bytes - 1).substr(4), " bytes behind the end of k");
+  EXPECT_EQ(arena.Describe(kBase, bands[7], 0), "0 bytes behind the end of out");
+  EXPECT_EQ(arena.Describe(kBase, arena.Inputs(kBase, 0)[1], 10), "element 2 of k");
+  EXPECT_EQ(arena.Describe(kBase, arena.Inputs(kBase, 0)[0], 0), "element 0 of q");
+}
+
+TEST(Arena, HasRoomForTheLargerTensorOfTwoPlans) {
+  const v1::Plan small = Plan(33), large = Plan(9000);
+  const Arena arena = Arena::For(small, large), mirrored = Arena::For(large, small), alone = Arena::For(large);
+  EXPECT_EQ(arena.bytes(), alone.bytes());
+  EXPECT_EQ(mirrored.bytes(), alone.bytes());
+  for (int i = 0; i < small.tensors_size(); ++i) {
+    EXPECT_EQ(arena.Offset(i), alone.Offset(i));
+    EXPECT_EQ(mirrored.Offset(i), alone.Offset(i));
+  }
+  EXPECT_EQ(arena.Poisons(kBase, 0)[0].bytes, 9000u * 4);
+}
+
+TEST(OutputSlots, LieAlignedOneBehindAnother) {
+  v1::Plan plan = Plan();
+  AddTensor("sum", v1::DATA_TYPE_F32, v1::TENSOR_ROLE_OUTPUT, 3, plan);
+  AddTensor("last", v1::DATA_TYPE_F16, v1::TENSOR_ROLE_OUTPUT, 129, plan);
+  const std::vector<OutputSlot> slots = OutputSlots(plan);
+  ASSERT_EQ(slots.size(), 3u);
+  const int tensors[] = {3, 4, 5};
+  const uint64_t bytes[] = {8008, 12, 258};
+  uint64_t end = 0;
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(slots[i].tensor, tensors[i]);
+    EXPECT_EQ(slots[i].bytes, bytes[i]);
+    EXPECT_EQ(slots[i].offset % 256, 0u);
+    EXPECT_GE(slots[i].offset, end);
+    end = slots[i].offset + slots[i].bytes;
+  }
+  EXPECT_GE(OutputBytes(plan), end);
+  EXPECT_EQ(OutputBytes(plan) % 256, 0u);
+  EXPECT_EQ(OutputBytes(v1::Plan()), 0u);
+}
+
+}  // namespace
+}  // namespace pawl
