@@ -77,9 +77,16 @@ absl::StatusOr<std::vector<v1::BaselineTime>> RunBaseline(const v1::Bundle& bund
                      result->err.substr(result->err.size() > 500 ? result->err.size() - 500 : 0)));
   }
   absl::StatusOr<std::vector<v1::BaselineTime>> times = ReadBaselineAnswers(result->out);
-  if (times.ok() && times->size() != sizes.size()) {
+  if (!times.ok()) return times;
+  if (times->size() != sizes.size()) {
     return absl::InvalidArgumentError(
         absl::StrCat("the baseline answered ", times->size(), " of ", sizes.size(), " sizes"));
+  }
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if ((*times)[i].size() != sizes[i].name()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the baseline answered ", (*times)[i].size(), " where ", sizes[i].name(), " was asked for"));
+    }
   }
   return times;
 }

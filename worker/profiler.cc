@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "profiles/metrics.h"
 #include "profiles/ncu_csv.h"
 #include "profiles/ncu_query.h"
@@ -52,6 +53,15 @@ ProcessOptions NcuOptions(const CudaDevice& device, const JobFile& job, std::vec
   return options;
 }
 
+// The end of what was said, without ncu's progress: with many kernels that is all one would see.
+std::string LastWords(const std::string& output) {
+  constexpr size_t kMost = 500;
+  std::vector<absl::string_view> lines = absl::StrSplit(output, '\n');
+  std::erase_if(lines, [](absl::string_view line) { return absl::StartsWith(line, "==PROF=="); });
+  const std::string text = absl::StrJoin(lines, "\n");
+  return text.size() > kMost ? text.substr(text.size() - kMost) : text;
+}
+
 }  // namespace
 
 std::string ExplainNcuFailure(const std::string& output) {
@@ -69,9 +79,9 @@ std::string ExplainNcuFailure(const std::string& output) {
     return "no kernels were profiled: none of the launches' entries ran";
   }
   if (absl::StrContains(output, "returned an error code")) {
-    return absl::StrCat("the runner failed under ncu: ", output.substr(0, 500));
+    return absl::StrCat("the runner failed under ncu: ", LastWords(output));
   }
-  return absl::StrCat("ncu failed: ", output.substr(0, 500));
+  return absl::StrCat("ncu failed: ", LastWords(output));
 }
 
 struct NcuProfiler::Pages {

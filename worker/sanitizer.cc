@@ -1,5 +1,6 @@
 #include "worker/sanitizer.h"
 
+#include <algorithm>
 #include <future>
 
 #include "absl/strings/match.h"
@@ -24,14 +25,25 @@ constexpr Tool kTools[] = {{"memcheck", v1::CHECK_MEMCHECK},
                            {"initcheck", v1::CHECK_INITCHECK},
                            {"synccheck", v1::CHECK_SYNCCHECK}};
 
+// How lines begin that say nothing about the kernel. That the runner failed is no finding by itself.
+constexpr const char* kTalk[] = {"COMPUTE-SANITIZER",
+                                 "Error: process didn't terminate successfully",
+                                 "Error: couldn't find exit code",
+                                 "Error: Target application terminated",
+                                 "Target application returned an error",
+                                 "Tracking kernels launched by child processes",
+                                 "Internal Sanitizer Error"};
+
 }  // namespace
 
 std::optional<std::string> FirstSanitizerError(const std::string& output) {
   for (absl::string_view line : absl::StrSplit(output, '\n')) {
     if (!absl::ConsumePrefix(&line, "=========")) continue;
     line = absl::StripAsciiWhitespace(line);
-    if (line.empty() || absl::StartsWith(line, "COMPUTE-SANITIZER") || absl::StrContains(line, "SUMMARY: 0 ")) continue;
-    return std::string(line);
+    if (line.empty() || absl::StrContains(line, "SUMMARY: 0 ")) continue;
+    const bool talk = std::any_of(std::begin(kTalk), std::end(kTalk),
+                                  [&](const char* start) { return absl::StartsWith(line, start); });
+    if (!talk) return std::string(line);
   }
   return std::nullopt;
 }

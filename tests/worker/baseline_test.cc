@@ -85,7 +85,9 @@ TEST(ReadBaselineAnswers, ShowsALineThatIsNoAnswer) {
 class RunBaselineTest : public testing::Test {
  protected:
   void SetUp() override {
-    const absl::StatusOr<ProcessResult> python = RunProcess({.argv = {"python3", "--version"}});
+    ProcessOptions version;
+    version.argv = {"python3", "--version"};
+    const absl::StatusOr<ProcessResult> python = RunProcess(version);
     if (!python.ok() || !python->ok()) GTEST_SKIP() << "no python3 on this machine";
     bundle_.add_baseline_command("python3");
     bundle_.add_baseline_command("baseline.py");

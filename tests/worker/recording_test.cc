@@ -26,6 +26,7 @@ v1::RecordingHeader Header() {
   header.set_size("main");
   header.set_planned(3);
   header.mutable_gpu()->set_name("NVIDIA H200");
+  header.mutable_gpu()->set_driver_version("580");
   header.mutable_gpu()->set_memory_bytes(int64_t{150} << 30);
   return header;
 }
@@ -137,6 +138,16 @@ TEST_F(RecordingTest, GoesOnBehindATornLastLine) {
   EXPECT_EQ(read->variants[1].warm_us(), 4);
 }
 
+TEST_F(RecordingTest, BeginsAnewWhereNotEvenTheHeaderIsWhole) {
+  for (const char* text : {"", "{\"bundle\": \"sca"}) {
+    WriteText(file_, text);
+    EXPECT_FALSE(RecordingJournal::Begun(file_));
+    Journal({Variant(64, 1)});
+    EXPECT_TRUE(RecordingJournal::Begun(file_));
+    EXPECT_EQ(ReadRecording(file_).value().variants.size(), 1u);
+  }
+}
+
 TEST_F(RecordingTest, KeepsTheHeaderThatTheJournalWasBegunWith) {
   v1::RecordingHeader first = Header();
   first.set_date("2026-01-02T03:04:05Z");
@@ -156,6 +167,8 @@ TEST_F(RecordingTest, RefusesToGoOnWithSomethingElseAndSaysWhatDiffers) {
               AllOf(HasSubstr(file_.string()), HasSubstr("another bundle (5ca1e, now 07e4)"), HasSubstr("remove it")));
   EXPECT_THAT(refusal([](v1::RecordingHeader& h) { h.mutable_gpu()->set_name("Tesla T4"); }),
               HasSubstr("another GPU (NVIDIA H200, now Tesla T4)"));
+  EXPECT_THAT(refusal([](v1::RecordingHeader& h) { h.mutable_gpu()->set_driver_version("999"); }),
+              HasSubstr("another driver (580, now 999)"));
   EXPECT_THAT(refusal([](v1::RecordingHeader& h) { h.set_size("tiny"); }), HasSubstr("another size (main, now tiny)"));
   EXPECT_THAT(refusal([](v1::RecordingHeader& h) { h.set_planned(9); }),
               HasSubstr("another number of variants (3, now 9)"));
