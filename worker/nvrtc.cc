@@ -68,9 +68,8 @@ void LoadBuiltins(const std::string& library) {
 
 Nvrtc::Nvrtc() : functions_(std::make_unique<Functions>()) {}
 
-Nvrtc::~Nvrtc() {
-  if (library_ != nullptr) dlclose(library_);
-}
+// The library stays loaded: unloading it leaks what it allocated when it was loaded.
+Nvrtc::~Nvrtc() = default;
 
 absl::StatusOr<std::unique_ptr<Nvrtc>> Nvrtc::Load(const std::string& library) {
   std::unique_ptr<Nvrtc> nvrtc(new Nvrtc);
