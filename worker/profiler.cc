@@ -119,6 +119,11 @@ absl::StatusOr<NcuProfiler::Pages> NcuProfiler::Run(const std::vector<ProfileIte
   }
   absl::StatusOr<JobFile> job = JobFile::Write(device_, built);
   if (!job.ok()) return job.status();
+  auto failed = [&](const std::string& output) {
+    std::string why = ExplainNcuFailure(output);
+    if (absl::StartsWith(why, "no kernels were profiled")) absl::StrAppend(&why, ": ", absl::StrJoin(entries, ", "));
+    return absl::UnavailableError(why);
+  };
   const std::string report = job->folder() + "/report.ncu-rep";
   absl::StatusOr<ProcessResult> run = RunProcess(NcuOptions(
       device_, *job,
@@ -129,8 +134,7 @@ absl::StatusOr<NcuProfiler::Pages> NcuProfiler::Run(const std::vector<ProfileIte
        absl::StrCat("regex:^(", absl::StrJoin(entries, "|"), ")$"), device_.runner_program(), "--job", job->path()},
       absl::Seconds(60 + 5 * items.size())));
   if (!run.ok()) return run.status();
-  if (!run->ok())
-    return absl::UnavailableError(ExplainNcuFailure(absl::StrCat(run->out, run->err, "\n", EndText(*run))));
+  if (!run->ok()) return failed(absl::StrCat(run->out, run->err, "\n", EndText(*run)));
 
   auto page = [&](const char* name) {
     return std::async(std::launch::async, [&, name] {
@@ -141,7 +145,7 @@ absl::StatusOr<NcuProfiler::Pages> NcuProfiler::Run(const std::vector<ProfileIte
   auto raw_running = page("raw"), details_running = page("details");
   absl::StatusOr<ProcessResult> raw = raw_running.get(), details = details_running.get();
   if (!raw.ok()) return raw.status();
-  if (!raw->ok()) return absl::UnavailableError(ExplainNcuFailure(absl::StrCat(run->out, raw->out, raw->err)));
+  if (!raw->ok()) return failed(absl::StrCat(run->out, raw->out, raw->err));
   Pages pages;
   absl::StatusOr<std::vector<NcuKernel>> kernels = ReadNcuRaw(raw->out);
   if (!kernels.ok()) {

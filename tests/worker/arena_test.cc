@@ -111,6 +111,11 @@ TEST(Arena, DrawsEverySegmentFromAStreamOfItsOwn) {
   const std::vector<Segment> all = All(Arena::For(Plan()));
   for (const Segment& segment : all) streams.insert(segment.stream);
   EXPECT_EQ(streams.size(), all.size());
+  // Nor does poison look like what the same tensor would hold as an input.
+  v1::Plan plan = Plan();
+  const uint32_t as_output = Arena::For(plan).Poisons(kBase, 0)[1].stream;
+  plan.mutable_tensors(3)->set_role(v1::TENSOR_ROLE_INPUT);
+  EXPECT_NE(Arena::For(plan).Inputs(kBase, 0)[2].stream, as_output);
 }
 
 TEST(Arena, DrawsTheSameInputsWhereThePlanHasNoScratch) {

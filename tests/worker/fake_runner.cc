@@ -80,7 +80,7 @@ int main() {
     if (request.has_unload()) Unload(request.unload(), &reply);
     if (request.has_call()) Call(request.call().module(), &reply);
     reply.set_seconds(0.25);
-    if (!pawl::WriteMessage(1, reply, absl::InfiniteFuture()).ok() || reply.context_lost()) _exit(1);
+    if (!pawl::WriteMessage(1, reply, absl::InfiniteFuture()).ok()) _exit(1);
   }
   _exit(0);
 }
