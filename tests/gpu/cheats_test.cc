@@ -75,8 +75,7 @@ TEST(Cheats, AreRejectedByTheCheckMeantForThemAndControlsAreAccepted) {
       fprintf(stderr, "%-22s %-14s %5.2f s  %s%s\n", name.c_str(), fired.c_str(),
               absl::ToDoubleSeconds(absl::Now() - start), fine ? "" : "UNEXPECTED ", why.substr(0, 160).c_str());
       const bool optional = entry["optional"].value_or(false);
-      if (optional && fired == "accepted")
-        why = "no effect: nothing persists in the L2 while the runner holds the limit at 0";
+      if (optional && fired == "accepted") why = "no check fired; whether its hint gained anything was not measured";
       EXPECT_TRUE(fine || optional) << name << ": " << fired << ": " << why;
       (kind == std::string("cheat") ? cheats : controls) += 1;
       (kind == std::string("cheat") ? caught : accepted) += fine;
