@@ -17,7 +17,7 @@
 #include "kernels/bundle_reader.h"
 #include "kernels/plan.h"
 #include "kernels/space.h"
-#include "orchestrator/engine/verdict_protocol.h"
+#include "profiles/verdict_protocol.h"
 #include "worker/cuda_device.h"
 #include "worker/timer.h"
 #include "worker/validator.h"

@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "cli/bundle_check.h"
+#include "cli/bundle_path.h"
 #include "cli/commands.h"
 #include "kernels/problem.h"
 #include "kernels/space.h"
@@ -82,7 +83,7 @@ int Check(const Flags& flags) {
   } else {
     for (const GpuSpec& spec : KnownGpus()) options.gpus.push_back(&spec);
   }
-  const v1::CheckReport report = CheckBundle(flags.bundle, options);
+  const v1::CheckReport report = CheckBundle(BundlePath(flags.bundle), options);
   if (flags.json) {
     std::string json;
     google::protobuf::util::JsonPrintOptions print;
@@ -108,8 +109,9 @@ int Check(const Flags& flags) {
 void AddCheck(CLI::App& app, int* exit_code) {
   auto flags = std::make_shared<Flags>();
   CLI::App* command = app.add_subcommand("check", "Read a bundle, judge its launches against known GPUs, compile it");
-  command->footer("Example: pawl check kernels/attention --gpu h200");
-  command->add_option("BUNDLE", flags->bundle, "Folder of the kernel bundle")->required();
+  command->group(kPreparing)->footer("Example: pawl check kernels/attention --gpu h200");
+  command->add_option("BUNDLE", flags->bundle, "Folder of the kernel bundle, or the name of one that ships with Pawl")
+      ->required();
   command->add_option("--gpu", flags->gpu, "Judge for this GPU only: a name such as h200 or \"NVIDIA H200\"");
   command->add_flag("--json", flags->json, "Print one JSON object");
   command->add_flag("--no-build", flags->no_build, "Leave compiling out");

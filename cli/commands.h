@@ -1,14 +1,34 @@
-// The subcommands of `pawl`, one a file. Each adds itself to the program and, when called, writes the exit code:
-// 0 done, 1 failed, 2 wrong usage.
+// The subcommands of `pawl`, one a file. Each adds itself to the program and, when called, writes the exit code.
 #pragma once
 
 #include <CLI/CLI.hpp>
 
+#include "cli/exit_code.h"
+
 namespace pawl {
 
-inline constexpr int kDone = 0;
-inline constexpr int kFailed = 1;
-inline constexpr int kWrongUsage = 2;
+// Groups of `pawl --help`.
+inline constexpr char kRunning[] = "Run campaigns";
+inline constexpr char kLooking[] = "Look at campaigns";
+inline constexpr char kSteering[] = "Steer campaigns";
+inline constexpr char kPreparing[] = "Prepare bundles and machines";
+
+void AddRun(CLI::App& app, int* exit_code);
+void AddSubmit(CLI::App& app, int* exit_code);
+void AddVerify(CLI::App& app, int* exit_code);
+
+void AddBest(CLI::App& app, int* exit_code);
+void AddCampaigns(CLI::App& app, int* exit_code);
+void AddDiff(CLI::App& app, int* exit_code);
+void AddHistory(CLI::App& app, int* exit_code);
+void AddShow(CLI::App& app, int* exit_code);
+void AddWatch(CLI::App& app, int* exit_code);
+void AddWorkers(CLI::App& app, int* exit_code);
+
+void AddCancel(CLI::App& app, int* exit_code);
+void AddPause(CLI::App& app, int* exit_code);
+void AddPropose(CLI::App& app, int* exit_code);
+void AddResume(CLI::App& app, int* exit_code);
 
 void AddCheck(CLI::App& app, int* exit_code);
 void AddDoctor(CLI::App& app, int* exit_code);

@@ -54,7 +54,6 @@ void Print(const v1::DoctorReport& report) {
   }
 }
 
-// Profiles one of Pawl's own kernels: no file of the driver says as surely whether counters can be read.
 Asked ProbeCounters() {
   Asked asked;
   absl::StatusOr<std::unique_ptr<CudaDevice>> device = CudaDevice::Open({.allow_unsandboxed = true});
@@ -63,21 +62,10 @@ Asked ProbeCounters() {
     return asked;
   }
   asked.found = true;
-  BuiltSize hold;
-  v1::PlanLaunch* launch = hold.plan.add_launches();
-  launch->set_entry("pawl_hold");
-  for (v1::Dim3* dim : {launch->mutable_grid(), launch->mutable_block()}) {
-    dim->set_x(1);
-    dim->set_y(1);
-    dim->set_z(1);
-  }
-  launch->add_arguments()->set_i32(1000);
-  hold.cubin = std::make_shared<const std::string>((*device)->support_cubin());
-  absl::StatusOr<Profiling> profiling = NcuProfiler(**device).Profile({{&hold, {}}});
-  asked.ok = profiling.ok() && !profiling->evidence[0].partial();
-  if (!asked.ok) {
-    asked.err = profiling.ok() ? profiling->evidence[0].partial_reason() : std::string(profiling.status().message());
-  }
+  NcuProfiler profiler(**device);
+  const absl::Status counters = TryCounters(**device, profiler);
+  asked.ok = counters.ok();
+  asked.err = std::string(counters.message());
   return asked;
 }
 
@@ -100,7 +88,7 @@ int Doctor(bool json) {
 void AddDoctor(CLI::App& app, int* exit_code) {
   auto json = std::make_shared<bool>(false);
   CLI::App* command = app.add_subcommand("doctor", "Say whether this machine can run campaigns, and how to mend it");
-  command->footer("Exit code 1: campaigns can't run here.");
+  command->group(kPreparing)->footer("Exit code 1: campaigns can't run here.");
   command->add_flag("--json", *json, "Print one JSON object");
   command->callback([json, exit_code] { *exit_code = Doctor(*json); });
 }

@@ -8,8 +8,30 @@ int main(int argc, char** argv) {
     CLI::App app("Pawl makes GPU kernels faster, one proven change at a time.", "pawl");
     app.set_version_flag("--version", "pawl " PAWL_VERSION);
     app.require_subcommand(1);
-    app.footer("Example: pawl check kernels/attention\nHelp on a command: pawl check --help");
+    app.footer(
+        "Example: pawl run attention\n"
+        "Help on a command: pawl run --help\n"
+        "Where the orchestrator is: --orchestrator and --database win over PAWL_ORCHESTRATOR and PAWL_DATABASE, those\n"
+        "over `orchestrator` and `database` of the config file (--config, PAWL_CONFIG, ~/.config/pawl/pawl.toml).");
     int exit_code = pawl::kDone;
+    // In the order of `pawl --help`: by group, and by name within it.
+    pawl::AddRun(app, &exit_code);
+    pawl::AddSubmit(app, &exit_code);
+    pawl::AddVerify(app, &exit_code);
+
+    pawl::AddBest(app, &exit_code);
+    pawl::AddCampaigns(app, &exit_code);
+    pawl::AddDiff(app, &exit_code);
+    pawl::AddHistory(app, &exit_code);
+    pawl::AddShow(app, &exit_code);
+    pawl::AddWatch(app, &exit_code);
+    pawl::AddWorkers(app, &exit_code);
+
+    pawl::AddCancel(app, &exit_code);
+    pawl::AddPause(app, &exit_code);
+    pawl::AddPropose(app, &exit_code);
+    pawl::AddResume(app, &exit_code);
+
     pawl::AddCheck(app, &exit_code);
     pawl::AddDoctor(app, &exit_code);
     pawl::AddRecord(app, &exit_code);

@@ -9,9 +9,9 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "cli/bundle_path.h"
 #include "cli/commands.h"
 #include "cli/recorder.h"
-#include "kernels/bundle_reader.h"
 
 namespace pawl {
 namespace {
@@ -76,7 +76,8 @@ class ProgressLine {
 };
 
 int Record(const Flags& flags) {
-  BundleReading reading = ReadBundle(flags.bundle);
+  const std::filesystem::path folder = BundlePath(flags.bundle);
+  BundleReading reading = ReadBundle(folder);
   for (const Problem& problem : reading.problems) fprintf(stderr, "%s\n", FormatProblem(problem).c_str());
   if (!reading.problems.empty()) return 1;
   v1::Bundle& bundle = reading.bundle;
@@ -103,7 +104,7 @@ int Record(const Flags& flags) {
   RecordOptions record;
   record.sample = flags.sample;
   record.profile = !flags.no_profile;
-  record.folder = flags.bundle;
+  record.folder = folder;
   const std::filesystem::path shipped = "profiles/recordings";
   record.output = flags.output;
   if (flags.output.empty()) {
@@ -126,8 +127,9 @@ int Record(const Flags& flags) {
 void AddRecord(CLI::App& app, int* exit_code) {
   auto flags = std::make_shared<Flags>();
   CLI::App* command = app.add_subcommand("record", "Measure a bundle's variants on a GPU into a recording");
-  command->footer("Example: pawl record kernels/transpose --sample 50");
-  command->add_option("BUNDLE", flags->bundle, "Folder of the kernel bundle")->required();
+  command->group(kPreparing)->footer("Example: pawl record kernels/transpose --sample 50");
+  command->add_option("BUNDLE", flags->bundle, "Folder of the kernel bundle, or the name of one that ships with Pawl")
+      ->required();
   command->add_option("--sample", flags->sample, "Measure N variants around the start variant instead of all")
       ->check(CLI::PositiveNumber);
   command->add_option("--size", flags->size, "Time at this size instead of the goal's");

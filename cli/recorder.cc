@@ -1,6 +1,5 @@
 #include "cli/recorder.h"
 
-#include <sys/utsname.h>
 
 #include <algorithm>
 #include <cmath>
@@ -16,10 +15,11 @@
 #include "cli/build_ahead.h"
 #include "kernels/plan.h"
 #include "kernels/space.h"
-#include "orchestrator/engine/comparison.h"
-#include "orchestrator/engine/roofline.h"
+#include "profiles/comparison.h"
 #include "profiles/gpus.h"
 #include "worker/baseline.h"
+#include "worker/host_text.h"
+#include "worker/roofline_check.h"
 #include "worker/profiler.h"
 #include "worker/start_variant.h"
 #include "worker/timer.h"
@@ -32,12 +32,6 @@ namespace {
 constexpr size_t kProfiledTogether = 32;  // about four seconds of each run are ncu's own
 constexpr double kSurprise = 10;          // a larger speedup is not believed before it was validated again
 constexpr int64_t kCopyBytes = int64_t{1} << 30;
-
-std::string HostText() {
-  struct utsname host;
-  if (uname(&host) != 0) return "";
-  return absl::StrCat(host.sysname, " ", host.machine, ", ", std::thread::hardware_concurrency(), " CPUs");
-}
 
 }  // namespace
 
@@ -167,7 +161,8 @@ absl::StatusOr<Recorder::Measured> Recorder::Measure(BuiltVariant built) {
   record.set_warm_us(times.candidate_warm_us());
   record.set_cold_us(times.candidate_cold_us());
   record.set_start_cold_us(times.parent_cold_us());
-  if (std::optional<v1::Failure> failure = BelowRoofline(candidate.plan, times)) *record.mutable_failure() = *failure;
+  if (std::optional<v1::Failure> failure = BelowRoofline(
+          device_.gpu().name(), bundle_, candidate.plan, times.candidate_warm_us(), times.candidate_cold_us())) *record.mutable_failure() = *failure;
   const double candidate_time = DecidingUs(times.candidate_warm_us(), times.candidate_cold_us());
   if (!record.has_failure() && start_time() > kSurprise * candidate_time) {
     absl::StatusOr<Validation> again = Validate(device_, bundle_, variant, {.repeats = 20});
@@ -175,23 +170,6 @@ absl::StatusOr<Recorder::Measured> Recorder::Measure(BuiltVariant built) {
     if (again->failure) *record.mutable_failure() = *again->failure;
   }
   return measured;
-}
-
-std::optional<v1::Failure> Recorder::BelowRoofline(const v1::Plan& plan, const v1::CompareReply& times) const {
-  const GpuSpec* spec = FindGpu(device_.gpu().name());
-  if (spec == nullptr) return std::nullopt;
-  for (const auto& [mode, us] : {std::pair{v1::TIMING_MODE_WARM, times.candidate_warm_us()},
-                                 std::pair{v1::TIMING_MODE_COLD, times.candidate_cold_us()}}) {
-    const double floor = RooflineFloorUs(plan, *spec, bundle_.work_on_tensor_cores(), mode);
-    if (us >= floor) continue;
-    v1::Failure failure;
-    failure.set_stage(v1::STAGE_MEASURE);
-    failure.set_check(v1::CHECK_ROOFLINE);
-    failure.set_size(plan.size());
-    failure.set_message(absl::StrFormat("%.3f us is below the roofline floor of %.3f us", us, floor));
-    return failure;
-  }
-  return std::nullopt;
 }
 
 // A variant that an earlier run measured and did not get to profile.

@@ -56,7 +56,6 @@ class Recorder {
   std::vector<v1::Size> Sizes() const;
   const BuiltSize& AtGoal(const BuiltVariant& built) const { return *built.Find(bundle_.goal().size()); }
   double DecidingUs(double warm, double cold) const { return bundle_.timing() == v1::TIMING_MODE_COLD ? cold : warm; }
-  std::optional<v1::Failure> BelowRoofline(const v1::Plan& plan, const v1::CompareReply& times) const;
 
   CudaDevice& device_;
   const v1::Bundle& bundle_;

@@ -14,20 +14,6 @@
 namespace pawl {
 namespace {
 
-// The reader judges expressions without a GPU at hand, by the limits of a common one; `pawl check` and the worker judge
-// them again by the GPU's own.
-v1::GpuInfo TypicalGpu() {
-  v1::GpuInfo gpu;
-  gpu.set_sm_count(132);
-  gpu.set_max_threads_per_sm(2048);
-  gpu.set_max_threads_per_block(1024);
-  gpu.set_registers_per_sm(65536);
-  gpu.set_shared_per_sm(233472);
-  gpu.set_shared_per_block_optin(232448);
-  gpu.set_l2_bytes(int64_t{50} << 20);
-  return gpu;
-}
-
 void CheckGoal(Reading& reading) {
   const std::string& goal = reading.bundle.goal().size();
   std::vector<std::string> names;

@@ -224,4 +224,16 @@ absl::StatusOr<v1::Plan> MakeReferencePlan(const v1::Bundle& bundle, const v1::S
   return Planner(bundle).MakeReferencePlan(size, gpu);
 }
 
+v1::GpuInfo TypicalGpu() {
+  v1::GpuInfo gpu;
+  gpu.set_sm_count(132);
+  gpu.set_max_threads_per_sm(2048);
+  gpu.set_max_threads_per_block(1024);
+  gpu.set_registers_per_sm(65536);
+  gpu.set_shared_per_sm(233472);
+  gpu.set_shared_per_block_optin(232448);
+  gpu.set_l2_bytes(int64_t{50} << 20);
+  return gpu;
+}
+
 }  // namespace pawl

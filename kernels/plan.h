@@ -47,6 +47,10 @@ bool FixesSizes(const v1::Bundle& bundle);
 // SM_COUNT and such, by the names expressions use.
 std::map<std::string, double> GpuLimits(const v1::GpuInfo& gpu);
 
+// The limits of a common GPU, for judging expressions where there is none; `pawl check` and the worker judge again by a
+// GPU's own.
+v1::GpuInfo TypicalGpu();
+
 // Bytes of one element.
 int ElementBytes(v1::DataType type);
 

@@ -57,6 +57,27 @@ void ReadGoal(TomlTable& root, Reading& reading) {
   table->Finish();
 }
 
+// A word of the baseline's command that names a file of the bundle's folder: it goes wherever the bundle goes.
+void AddBaselineFile(const Text& word, TomlTable& table, Reading& reading) {
+  std::error_code error;
+  const std::filesystem::path file = reading.folder / word.value;
+  if (std::filesystem::path(word.value).is_absolute() || std::filesystem::is_directory(file, error) ||
+      !std::filesystem::exists(std::filesystem::symlink_status(file, error))) {
+    return;
+  }
+  for (const v1::SourceFile& known : reading.bundle.baseline_files()) {
+    if (known.path() == word.value) return;
+  }
+  absl::StatusOr<std::string> text = ReadSourceFile(reading.folder, word.value);
+  if (!text.ok()) {
+    table.Complain(word.line, absl::StrCat("command: ", text.status().message()));
+    return;
+  }
+  v1::SourceFile& added = *reading.bundle.add_baseline_files();
+  added.set_path(word.value);
+  added.set_text(*std::move(text));
+}
+
 }  // namespace
 
 void ReadTop(TomlTable& root, Reading& reading) {
@@ -89,7 +110,10 @@ void ReadTop(TomlTable& root, Reading& reading) {
   ReadGoal(root, reading);
   ReadTolerance(root, bundle);
   if (std::optional<TomlTable> table = root.Table("baseline", false)) {
-    for (const Text& word : table->Texts("command", true)) bundle.add_baseline_command(word.value);
+    for (const Text& word : table->Texts("command", true)) {
+      bundle.add_baseline_command(word.value);
+      AddBaselineFile(word, *table, reading);
+    }
     table->Finish();
   }
 }

@@ -164,9 +164,18 @@ absl::StatusOr<std::vector<v1::Variant>> AllowedVariants(const v1::Bundle& bundl
   return variants;
 }
 
-absl::StatusOr<bool> IsAllowed(const v1::Bundle& bundle, const v1::Variant& variant) {
+struct AllowedSpace::Bound {
+  absl::StatusOr<std::vector<BoundConstraint>> constraints;
+};
+
+AllowedSpace::AllowedSpace(const v1::Bundle& bundle)
+    : bundle_(bundle), bound_(std::make_unique<Bound>(Bound{BindConstraints(bundle)})) {}
+
+AllowedSpace::~AllowedSpace() = default;
+
+absl::StatusOr<bool> AllowedSpace::Has(const v1::Variant& variant) {
   std::vector<int32_t> assignment;
-  for (const v1::Variable& variable : bundle.variables()) {
+  for (const v1::Variable& variable : bundle_.variables()) {
     const auto it = variant.values().find(variable.name());
     if (it == variant.values().end()) {
       return absl::InvalidArgumentError(absl::StrCat("the variant has no value for ", variable.name()));
@@ -177,17 +186,20 @@ absl::StatusOr<bool> IsAllowed(const v1::Bundle& bundle, const v1::Variant& vari
     }
     assignment.push_back(it->second);
   }
-  if (variant.values_size() != bundle.variables_size()) {
+  if (variant.values_size() != bundle_.variables_size()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("the variant \"", VariantText(variant), "\" has variables that bundle ", bundle.name(), " lacks"));
+        absl::StrCat("the variant \"", VariantText(variant), "\" has variables that bundle ", bundle_.name(), " lacks"));
   }
-  absl::StatusOr<std::vector<BoundConstraint>> constraints = BindConstraints(bundle);
-  if (!constraints.ok()) return constraints.status();
-  for (BoundConstraint& constraint : *constraints) {
+  if (!bound_->constraints.ok()) return bound_->constraints.status();
+  for (BoundConstraint& constraint : *bound_->constraints) {
     absl::StatusOr<bool> holds = constraint.Holds(assignment);
     if (!holds.ok() || !*holds) return holds;
   }
   return true;
+}
+
+absl::StatusOr<bool> IsAllowed(const v1::Bundle& bundle, const v1::Variant& variant) {
+  return AllowedSpace(bundle).Has(variant);
 }
 
 std::string VariantText(const v1::Variant& variant) {

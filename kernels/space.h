@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,21 @@ absl::StatusOr<std::vector<v1::Variant>> AllowedVariants(const v1::Bundle& bundl
 // An error when the variant lacks a variable, has one too many, or a value that is not in its list. A constraint over
 // sizes must hold at every size of the ladder.
 absl::StatusOr<bool> IsAllowed(const v1::Bundle& bundle, const v1::Variant& variant);
+
+// IsAllowed for many variants of one bundle: the constraints are parsed once. One thread at a time. The bundle must
+// outlive it.
+class AllowedSpace {
+ public:
+  explicit AllowedSpace(const v1::Bundle& bundle);
+  ~AllowedSpace();
+
+  absl::StatusOr<bool> Has(const v1::Variant& variant);
+
+ private:
+  struct Bound;
+  const v1::Bundle& bundle_;
+  std::unique_ptr<Bound> bound_;
+};
 
 // "KV_SPLITS=4 TILE_M=16", sorted by name.
 std::string VariantText(const v1::Variant& variant);

@@ -1,5 +1,6 @@
 #include "worker/baseline.h"
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
@@ -7,14 +8,44 @@
 #include "absl/strings/strip.h"
 #include "worker/cuda_device.h"
 #include "worker/subprocess.h"
+#include "worker/temporary_folder.h"
 
 namespace pawl {
 namespace {
 
+namespace fs = std::filesystem;
+
 constexpr absl::Duration kDeadline = absl::Minutes(3);
 constexpr int kMeasurements = 30;
 
+// The files come from elsewhere: none may land outside of the folder.
+absl::Status WriteFiles(const v1::Bundle& bundle, const fs::path& folder) {
+  for (const v1::SourceFile& file : bundle.baseline_files()) {
+    const fs::path path = fs::path(file.path()).lexically_normal();
+    if (path.empty() || path.is_absolute() || *path.begin() == "..") {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the baseline's file ", file.path(), " lies outside of the bundle"));
+    }
+    std::error_code error;
+    fs::create_directories((folder / path).parent_path(), error);
+    if (!(std::ofstream(folder / path, std::ios::binary) << file.text()).flush()) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("can't write ", (folder / path).string(), ": is the disk full?"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
+
+absl::StatusOr<std::vector<v1::BaselineTime>> RunBaseline(const v1::Bundle& bundle, const std::string& gpu_uuid) {
+  const TemporaryFolder folder("pawl-baseline-");
+  if (folder.path().empty()) {
+    return absl::ResourceExhaustedError("can't make a temporary folder: set TMPDIR to one with room");
+  }
+  if (absl::Status status = WriteFiles(bundle, folder.path()); !status.ok()) return status;
+  return RunBaseline(bundle, folder.path(), {bundle.sizes().begin(), bundle.sizes().end()}, gpu_uuid);
+}
 
 std::string BaselineRequests(const std::vector<v1::Size>& sizes, uint64_t seed, int measurements) {
   std::string lines;

@@ -18,6 +18,9 @@ absl::StatusOr<std::vector<v1::BaselineTime>> RunBaseline(const v1::Bundle& bund
                                                           const std::vector<v1::Size>& sizes,
                                                           const std::string& gpu_uuid);
 
+// The same where the bundle's folder is not at hand: bundle.baseline_files are put into a folder for it. All sizes.
+absl::StatusOr<std::vector<v1::BaselineTime>> RunBaseline(const v1::Bundle& bundle, const std::string& gpu_uuid);
+
 // What the script is asked, and what its answers mean.
 std::string BaselineRequests(const std::vector<v1::Size>& sizes, uint64_t seed, int measurements);
 absl::StatusOr<std::vector<v1::BaselineTime>> ReadBaselineAnswers(std::string_view lines);

@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "kernels/hash.h"
@@ -12,6 +13,7 @@ namespace pawl {
 namespace {
 
 constexpr double kBuildDeadlineSeconds = 60;
+constexpr size_t kMaxReferences = 256;  // where sizes are fixed at compile time, every hidden size makes one
 
 v1::BuildRequest RequestFor(const v1::Bundle& bundle, const v1::SourceFile& source, const v1::GpuInfo& gpu,
                             std::vector<std::string> options, const v1::Plan& plan) {
@@ -41,6 +43,18 @@ std::string ArchitectureOf(const v1::GpuInfo& gpu) {
   return absl::StrCat("sm_", gpu.compute_major(), gpu.compute_minor());
 }
 
+std::shared_ptr<const std::string> ReferenceCache::Find(const std::string& key) {
+  std::lock_guard lock(mutex_);
+  const auto found = cubins_.find(key);
+  return found == cubins_.end() ? nullptr : found->second;
+}
+
+void ReferenceCache::Put(const std::string& key, std::shared_ptr<const std::string> cubin) {
+  std::lock_guard lock(mutex_);
+  if (cubins_.size() >= kMaxReferences) cubins_.clear();
+  cubins_[key] = std::move(cubin);
+}
+
 absl::StatusOr<BuiltVariant> BuildVariant(Builder& builder, const v1::Bundle& bundle, const v1::Variant& variant,
                                           const std::vector<v1::Size>& sizes, const v1::GpuInfo& gpu) {
   const absl::Time start = absl::Now();
@@ -55,12 +69,11 @@ absl::StatusOr<BuiltVariant> BuildVariant(Builder& builder, const v1::Bundle& bu
       built.failure->set_check(v1::CHECK_LAUNCH_LIMITS);
       built.failure->set_size(size.name());
       built.failure->set_message(std::string(plan.status().message()));
-      return built;
+    } else {
+      built.failure = CheckLaunchLimits(*plan, gpu);
     }
-    if (std::optional<v1::Failure> failure = CheckLaunchLimits(*plan, gpu)) {
-      built.failure = failure;
-      return built;
-    }
+    built.seconds = built.check_seconds = absl::ToDoubleSeconds(absl::Now() - start);
+    if (built.failure) return built;
     built.sizes.push_back({*std::move(plan), nullptr, ""});
   }
   std::map<std::string, const BuiltSize*> done;  // by compile options and entries
@@ -77,6 +90,7 @@ absl::StatusOr<BuiltVariant> BuildVariant(Builder& builder, const v1::Bundle& bu
     }
     absl::StatusOr<v1::BuildReply> reply = builder.Build(request);
     if (!reply.ok()) return reply.status();
+    if (!absl::StrContains(built.log, reply->log())) absl::StrAppend(&built.log, reply->log());
     if (reply->has_failure()) {
       built.failure = reply->failure();
       built.failure->set_size(sizes[i].name());
@@ -97,15 +111,17 @@ absl::StatusOr<BuiltSize> BuildReference(Builder& builder, const v1::Bundle& bun
   if (!plan.ok()) return plan.status();
   const v1::BuildRequest request =
       RequestFor(bundle, bundle.reference().source(), gpu, ReferenceCompileOptions(bundle, size), *plan);
-  std::shared_ptr<const std::string>& cubin = (*cache)[Sha256(request.SerializeAsString())];
+  const std::string key = Sha256(request.SerializeAsString());
+  std::shared_ptr<const std::string> cubin = cache->Find(key);
   if (cubin == nullptr) {
     absl::StatusOr<v1::BuildReply> reply = builder.Build(request);
     if (!reply.ok()) return reply.status();
     if (reply->has_failure()) {
-      return absl::FailedPreconditionError(
+      return absl::InvalidArgumentError(
           absl::StrCat("the reference of ", bundle.name(), " does not build: ", reply->failure().message()));
     }
     cubin = std::make_shared<const std::string>(std::move(*reply->mutable_cubin()));
+    cache->Put(key, cubin);
   }
   return BuiltSize{*std::move(plan), cubin, Sha256(*cubin)};
 }

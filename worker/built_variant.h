@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,7 +27,9 @@ struct BuiltVariant {
   v1::Variant variant;
   std::optional<v1::Failure> failure;
   std::vector<BuiltSize> sizes;  // in the order asked for
+  std::string log;               // what the compiler said, size by size where it differs
   double seconds = 0;
+  double check_seconds = 0;    // of them before anything was compiled
   double compile_seconds = 0;  // of them the compiler's
 
   const BuiltSize* Find(const std::string& size) const;
@@ -37,9 +40,19 @@ struct BuiltVariant {
 absl::StatusOr<BuiltVariant> BuildVariant(Builder& builder, const v1::Bundle& bundle, const v1::Variant& variant,
                                           const std::vector<v1::Size>& sizes, const v1::GpuInfo& gpu);
 
-// The same for the bundle's reference, whose failure is the bundle's fault: a status. Cubins that are in `cache` (by
-// bundle and compile options) are not built again.
-using ReferenceCache = std::map<std::string, std::shared_ptr<const std::string>>;
+// Cubins of references, by source and compile options. Thread-safe.
+class ReferenceCache {
+ public:
+  std::shared_ptr<const std::string> Find(const std::string& key);  // null: not there
+  void Put(const std::string& key, std::shared_ptr<const std::string> cubin);
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<const std::string>> cubins_;
+};
+
+// The same for the bundle's reference; InvalidArgument: it does not build. Cubins that are in `cache` are not built
+// again. Thread-safe.
 absl::StatusOr<BuiltSize> BuildReference(Builder& builder, const v1::Bundle& bundle, const v1::Size& size,
                                          const v1::GpuInfo& gpu, ReferenceCache* cache);
 

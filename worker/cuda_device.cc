@@ -76,6 +76,10 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Open(const Options& opti
   return device;
 }
 
+absl::Status CudaDevice::BuildReferenceAhead(const v1::Bundle& bundle, const v1::Size& size) {
+  return BuildReference(*builder_, bundle, size, gpu_, &references_).status();
+}
+
 absl::StatusOr<v1::CheckReply> CudaDevice::CheckOutputs(const v1::Bundle& bundle, const v1::Plan& plan,
                                                         const std::vector<uint64_t>& seeds, bool self_test) {
   v1::Size size;
@@ -88,7 +92,7 @@ absl::StatusOr<v1::CheckReply> CudaDevice::CheckOutputs(const v1::Bundle& bundle
     const std::string message =
         absl::StrCat("the reference of ", bundle.name(), " failed at size ", plan.size(), ": ", failure.message());
     const bool memory = failure.check() == v1::CHECK_OUT_OF_MEMORY;
-    return memory ? absl::ResourceExhaustedError(message) : absl::FailedPreconditionError(message);
+    return memory ? absl::ResourceExhaustedError(message) : absl::InvalidArgumentError(message);
   };
   absl::StatusOr<v1::RunnerReply> loaded =
       reference_->Load(reference.module, *reference.cubin, reference.plan.launches());

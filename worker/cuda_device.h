@@ -38,8 +38,13 @@ class CudaDevice {
   const std::string& runner_program() const { return runner_program_; }
   int ordinal() const { return options_.device; }
 
-  // Compares the outputs that lie in shared memory with the reference's for these seeds. A status is the machine's
-  // fault, or the bundle's: its reference does not build or run.
+  // Builds the bundle's reference at a size, so that CheckOutputs need not. InvalidArgument: it does not build.
+  // Thread-safe.
+  absl::Status BuildReferenceAhead(const v1::Bundle& bundle, const v1::Size& size);
+
+  // Compares the outputs that lie in shared memory with the reference's for these seeds. InvalidArgument is the
+  // bundle's fault: its reference does not build or run. ResourceExhausted: the GPU's memory does not hold it. Any
+  // other status is the machine's fault.
   absl::StatusOr<v1::CheckReply> CheckOutputs(const v1::Bundle& bundle, const v1::Plan& plan,
                                               const std::vector<uint64_t>& seeds, bool self_test);
 

@@ -36,8 +36,8 @@ v1::Evidence KnownEvidence(const ProfileItem& item) {
   return evidence;
 }
 
-void SetMetrics(const CudaDevice& device, const NcuKernel* kernel, v1::LaunchEvidence* launch) {
-  for (const auto& [name, value] : Metrics::Default().Derive(kernel, *launch, device.gpu())) {
+void SetMetrics(const v1::GpuInfo& gpu, const NcuKernel* kernel, v1::LaunchEvidence* launch) {
+  for (const auto& [name, value] : Metrics::Default().Derive(kernel, *launch, gpu)) {
     (*launch->mutable_metrics())[name] = value;
   }
 }
@@ -84,7 +84,33 @@ std::string ExplainNcuFailure(const std::string& output) {
   return absl::StrCat("ncu failed: ", LastWords(output));
 }
 
+v1::Evidence EvidenceWithoutCounters(const v1::GpuInfo& gpu, const ProfileItem& item, const std::string& reason) {
+  v1::Evidence evidence = KnownEvidence(item);
+  evidence.set_partial(true);
+  evidence.set_partial_reason(reason);
+  for (v1::LaunchEvidence& launch : *evidence.mutable_launches()) SetMetrics(gpu, nullptr, &launch);
+  return evidence;
+}
+
+absl::Status TryCounters(const CudaDevice& device, NcuProfiler& profiler) {
+  BuiltSize hold;
+  v1::PlanLaunch* launch = hold.plan.add_launches();
+  launch->set_entry("pawl_hold");
+  for (v1::Dim3* dim : {launch->mutable_grid(), launch->mutable_block()}) {
+    dim->set_x(1);
+    dim->set_y(1);
+    dim->set_z(1);
+  }
+  launch->add_arguments()->set_i32(1000);
+  hold.cubin = std::make_shared<const std::string>(device.support_cubin());
+  absl::StatusOr<Profiling> profiling = profiler.Profile({{&hold, {}}});
+  if (!profiling.ok()) return profiling.status();
+  const v1::Evidence& evidence = profiling->evidence[0];
+  return evidence.partial() ? absl::UnavailableError(evidence.partial_reason()) : absl::OkStatus();
+}
+
 struct NcuProfiler::Pages {
+  std::string raw;
   std::vector<NcuKernel> kernels;
   std::map<int, std::vector<v1::Advice>> advice;
 };
@@ -153,6 +179,7 @@ absl::StatusOr<NcuProfiler::Pages> NcuProfiler::Run(const std::vector<ProfileIte
         absl::StrCat(kernels.status().message(), ". ", ExplainNcuFailure(run->out + run->err)));
   }
   pages.kernels = *std::move(kernels);
+  pages.raw = std::move(raw->out);
   if (details.ok() && details->ok()) {
     absl::StatusOr<std::map<int, std::vector<v1::Advice>>> advice = ReadNcuDetails(details->out);
     if (advice.ok()) pages.advice = *std::move(advice);  // ncu's own rules are a bonus
@@ -173,6 +200,7 @@ absl::StatusOr<Profiling> NcuProfiler::Profile(const std::vector<ProfileItem>& i
     pages =
         absl::UnavailableError(absl::StrCat("ncu reported ", pages->kernels.size(), " launches, ", expected, " ran"));
   }
+  if (pages.ok()) profiling.raw = std::move(pages->raw);
   size_t row = 0;  // ncu lists launches in the order in which they ran
   for (v1::Evidence& evidence : profiling.evidence) {
     if (!pages.ok()) {
@@ -184,7 +212,7 @@ absl::StatusOr<Profiling> NcuProfiler::Profile(const std::vector<ProfileItem>& i
       if (kernel != nullptr && kernel->name.find(launch.entry()) == std::string::npos) {
         return absl::InternalError(absl::StrCat("ncu lists ", kernel->name, " where ", launch.entry(), " ran"));
       }
-      SetMetrics(device_, kernel, &launch);
+      SetMetrics(device_.gpu(), kernel, &launch);
       if (kernel == nullptr) continue;
       for (const v1::Advice& advice : pages->advice[kernel->id]) *launch.add_advice() = advice;
     }

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "pawl/v1/evidence.pb.h"
 #include "worker/built_variant.h"
@@ -19,6 +20,7 @@ struct ProfileItem {
 
 struct Profiling {
   std::vector<v1::Evidence> evidence;  // one an item, in order
+  std::string raw;                     // ncu's raw page of all of them, as CSV; empty without counters
   double seconds = 0;
 };
 
@@ -42,6 +44,14 @@ class NcuProfiler {
   const CudaDevice& device_;
   std::vector<std::string> names_, missing_;  // of metrics to ask for, and not to be had
 };
+
+// What is known of a variant that was not profiled: geometry, compiler's and driver's resources, what follows from
+// them.
+v1::Evidence EvidenceWithoutCounters(const v1::GpuInfo& gpu, const ProfileItem& item, const std::string& reason);
+
+// Profiles one of Pawl's own kernels: no file of the driver says as surely whether counters can be read. Unavailable:
+// why they can't.
+absl::Status TryCounters(const CudaDevice& device, NcuProfiler& profiler);
 
 // Why ncu gave nothing, in words a user can act on, from its exit and output.
 std::string ExplainNcuFailure(const std::string& output);

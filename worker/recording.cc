@@ -24,13 +24,16 @@ std::string ToLine(const google::protobuf::Message& message) {
   return line;
 }
 
-absl::StatusOr<std::string> ReadText(const std::filesystem::path& file) {
+absl::StatusOr<std::string> ReadText(const std::filesystem::path& file, bool first_line = false) {
   gzFile in = gzopen(file.c_str(), "rb");  // reads plain files too
   if (in == nullptr) return absl::NotFoundError(absl::StrCat(file.string(), ": ", strerror(errno)));
   std::string text;
   char block[1 << 16];
   int read;
-  while ((read = gzread(in, block, sizeof(block))) > 0) text.append(block, read);
+  while ((read = gzread(in, block, sizeof(block))) > 0) {
+    text.append(block, read);
+    if (first_line && memchr(block, '\n', read) != nullptr) break;
+  }
   const int closed = gzclose(in);
   if (read < 0 || closed != Z_OK)
     return absl::DataLossError(absl::StrCat(file.string(), " is damaged: it does not unpack"));
@@ -46,6 +49,17 @@ void Recording::Put(const v1::RecordedVariant& variant) {
   } else {
     variants[place->second] = variant;
   }
+}
+
+absl::StatusOr<v1::RecordingHeader> ReadRecordingHeader(const std::filesystem::path& file) {
+  absl::StatusOr<std::string> text = ReadText(file, /*first_line=*/true);
+  if (!text.ok()) return text.status();
+  v1::RecordingHeader header;
+  const auto parsed = json::JsonStringToMessage(text->substr(0, text->find('\n')), &header);
+  if (!parsed.ok() || header.bundle().empty()) {
+    return absl::DataLossError(absl::StrCat(file.string(), " is not a recording: its first line names no bundle"));
+  }
+  return header;
 }
 
 absl::StatusOr<Recording> ReadRecording(const std::filesystem::path& file, bool torn_tail) {

@@ -28,6 +28,9 @@ struct Recording {
 // dropped when `torn_tail` allows it.
 absl::StatusOr<Recording> ReadRecording(const std::filesystem::path& file, bool torn_tail = false);
 
+// The header only: the rest is not unpacked.
+absl::StatusOr<v1::RecordingHeader> ReadRecordingHeader(const std::filesystem::path& file);
+
 // Writes beside the file and renames, so that a reader sees the old one or the new one.
 absl::Status WriteRecording(const std::filesystem::path& file, const Recording& recording);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "worker/host_fault.h"
 
 namespace pawl {
 namespace {
@@ -47,8 +48,8 @@ absl::Status RunnerProcess::SendOpen() {
   if (!reply.ok()) return reply.status();
   if (!reply->has_open()) {
     Restart();
-    return absl::InternalError(absl::StrCat("the runner could not open cuda:", options_.device, ": ",
-                                            reply->has_failure() ? reply->failure().message() : reply->host_error()));
+    return RunnerFault(absl::StrCat("the runner could not open cuda:", options_.device, ": ",
+                                    reply->has_failure() ? reply->failure().message() : reply->host_error()));
   }
   gpu_ = reply->open().gpu();
   return absl::OkStatus();
@@ -82,7 +83,7 @@ absl::StatusOr<v1::RunnerReply> RunnerProcess::Ask(const v1::RunnerRequest& requ
   if (absl::Status open = Open(); !open.ok()) return open;
   absl::StatusOr<v1::RunnerReply> reply = Exchange(request, deadline);
   if (reply.ok() && reply->reply_case() == v1::RunnerReply::kHostError) {
-    return absl::InternalError(reply->host_error());
+    return RunnerFault(reply->host_error());
   }
   return reply;
 }

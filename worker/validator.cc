@@ -115,6 +115,7 @@ absl::StatusOr<Validation> Validate(CudaDevice& device, const v1::Bundle& bundle
   const absl::Time start = absl::Now();
   Validation validation;
   for (const BuiltSize& at : built.sizes) {
+    if (options.report) options.report(at.plan.size());
     if (absl::Status status = ValidateAt(device, bundle, at, options, &validation); !status.ok()) return status;
     if (validation.failure) break;
   }

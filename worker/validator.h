@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -21,8 +22,9 @@ struct Validation {
 };
 
 struct ValidationOptions {
-  int repeats = 2;         // 20 for a candidate that is about to be kept
-  bool self_test = false;  // of the bundle's tolerance
+  int repeats = 2;                                                // 20 for a candidate that is about to be kept
+  bool self_test = false;                                         // of the bundle's tolerance
+  std::function<void(const std::string& size)> report = nullptr;  // before each size
 };
 
 // Takes a built variant through its sizes in order, and stops at the first that fails: fresh inputs, poison, guard

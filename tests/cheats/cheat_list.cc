@@ -21,7 +21,7 @@ absl::Status ReadCheat(const toml::table& table, Cheat* cheat) {
                                                           {"gpu", CaughtBy::kGpu}};
   cheat->name = table["name"].value_or(std::string());
   cheat->what = table["what"].value_or(std::string());
-  cheat->optional = table["optional"].value_or(false);
+  cheat->harmless_as = table["harmless_as"].value_or(std::string());
   const auto place = kPlaces.find(table["by"].value_or(std::string()));
   if (place == kPlaces.end()) return Mistake(cheat->name, "by is none of reader, limits, build, gpu");
   cheat->by = place->second;

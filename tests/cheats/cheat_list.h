@@ -18,7 +18,7 @@ struct Cheat {
   std::string what;
   std::vector<v1::Check> expect;  // any of these; the intended one first
   CaughtBy by = CaughtBy::kGpu;
-  bool optional = false;  // may be accepted: it may have no effect on this GPU
+  std::string harmless_as;  // VARIABLE=VALUE: may be accepted, if it is no faster than this variant of itself
 };
 
 struct Control {

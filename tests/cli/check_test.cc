@@ -54,7 +54,7 @@ TEST(PawlTest, SaysItsVersionAndHelps) {
   EXPECT_THAT(version.out, HasSubstr("pawl 0."));
   const Outcome help = Pawl("--help");
   EXPECT_EQ(help.exit_code, 0);
-  EXPECT_THAT(help.out, HasSubstr("Example: pawl check"));
+  EXPECT_THAT(help.out, HasSubstr("Example: pawl run"));
   EXPECT_THAT(Pawl("check --help").out, HasSubstr("Example: pawl check"));
 }
 

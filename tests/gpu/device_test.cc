@@ -8,8 +8,8 @@
 #include "kernels/bundle_reader.h"
 #include "kernels/plan.h"
 #include "kernels/space.h"
-#include "orchestrator/engine/comparison.h"
-#include "tests/gpu/examine.h"
+#include "profiles/comparison.h"
+#include "tests/gpu/shared_device.h"
 #include "worker/profiler.h"
 #include "worker/validator.h"
 
@@ -30,7 +30,7 @@ std::vector<v1::Size> Ladder(const v1::Bundle& bundle) { return {bundle.sizes().
 
 TEST(Device, RunsTheNextVariantAfterOneThatFaultsAndOneThatHangs) {
   PAWL_NEEDS_GPU();
-  CudaDevice& device = *SharedDevice();
+  CudaDevice& device = SharedDevice()->cuda();
   const v1::Bundle honest = Read("tests/cheats/honest_softmax");
   for (const char* bad : {"tests/cheats/fault", "tests/cheats/hang"}) {
     const v1::Bundle bundle = Read(bad);
@@ -54,7 +54,7 @@ TEST(Device, RunsTheNextVariantAfterOneThatFaultsAndOneThatHangs) {
 
 TEST(Device, SaysWhatIsFreeWhenTheGpuIsOutOfMemory) {
   PAWL_NEEDS_GPU();
-  CudaDevice& device = *SharedDevice();
+  CudaDevice& device = SharedDevice()->cuda();
   const v1::Bundle bundle = Read("kernels/transpose");
   // Two square matrices that the GPU has memory for, were all of it free.
   v1::Size huge = bundle.sizes(0);
@@ -75,7 +75,7 @@ TEST(Device, SaysWhatIsFreeWhenTheGpuIsOutOfMemory) {
 
 TEST(Device, KeepsItsContextBetweenTrials) {
   PAWL_NEEDS_GPU();
-  CudaDevice& device = *SharedDevice();
+  CudaDevice& device = SharedDevice()->cuda();
   const v1::Bundle bundle = Read("tests/cheats/honest_softmax");
   absl::StatusOr<BuiltVariant> built =
       BuildVariant(device.builder(), bundle, StartVariant(bundle), Ladder(bundle), device.gpu());
@@ -87,24 +87,54 @@ TEST(Device, KeepsItsContextBetweenTrials) {
   EXPECT_NE(first, 0);
 }
 
+v1::TrialResult Passed(const std::string& name, const absl::StatusOr<v1::TrialResult>& result) {
+  EXPECT_TRUE(result.ok()) << name << ": " << result.status();
+  if (!result.ok()) return v1::TrialResult();
+  EXPECT_FALSE(result->has_failure()) << name << ": " << v1::Check_Name(result->failure().check()) << ": "
+                                      << result->failure().message();
+  return *result;
+}
+
 TEST(Device, AcceptsTheStartVariantOfEveryShippedBundle) {
   PAWL_NEEDS_GPU();
   for (const char* name : {"attention", "transpose", "reduce_sum", "softmax", "rmsnorm"}) {
     const v1::Bundle bundle = Read(std::string("kernels/") + name);
-    absl::StatusOr<Examination> examination = Examine(*SharedDevice(), bundle, StartVariant(bundle));
-    ASSERT_TRUE(examination.ok()) << name << ": " << examination.status();
-    EXPECT_FALSE(examination->failure.has_value())
-        << name << ": " << v1::Check_Name(examination->failure->check()) << ": " << examination->failure->message();
-    const v1::CompareReply& times = examination->timing.times;
-    EXPECT_EQ(times.pairs_size(), 7) << name;
-    EXPECT_GT(times.candidate_warm_us(), 0) << name;
-    EXPECT_NEAR(times.candidate_warm_us() / times.parent_warm_us(), 1, 0.05) << name;
+    const v1::TrialResult result = Passed(name, RunAlone(bundle, StartVariant(bundle)));
+    EXPECT_EQ(result.pairs_size(), 7) << name;
+    EXPECT_GT(result.warm_us(), 0) << name;
+    EXPECT_NEAR(result.warm_us() / result.parent_warm_us(), 1, 0.05) << name;
+    EXPECT_GT(result.evidence().launches_size(), 0) << name;
+    EXPECT_EQ(result.profiled(), SharedDevice()->device().counters()) << name << ": " << result.notes();
+    EXPECT_GT(result.copy_gb_s(), 0) << name;
+    EXPECT_TRUE(result.baselines_size() == bundle.sizes_size() || !result.baseline_error().empty()) << name;
+    EXPECT_EQ(result.device(), SharedDevice()->device().label());
+    EXPECT_GE(result.stages_size(), 4) << name;
   }
+}
+
+// MMA turns attention's tensor cores on: several times as fast on every GPU that has them.
+TEST(Device, TakesAFasterVariantAllTheWayToAKeep) {
+  PAWL_NEEDS_GPU();
+  const v1::Bundle bundle = Read("kernels/attention");
+  v1::Variant variant = StartVariant(bundle);
+  (*variant.mutable_values())["MMA"] = 1;
+  const v1::TrialResult faster = Passed("MMA = 1", RunAgainst(bundle, variant, StartVariant(bundle)));
+  EXPECT_GE(faster.pairs_size(), 7);
+  EXPECT_GE(faster.confirming_pairs_size(), 7);
+  EXPECT_LT(faster.warm_us(), faster.parent_warm_us());
+  EXPECT_EQ(faster.profiled(), SharedDevice()->device().counters()) << faster.notes();
+  EXPECT_EQ(faster.sanitized(), !SharedDevice()->cuda().toolkit().compute_sanitizer.empty()) << faster.notes();
+
+  const v1::TrialResult slower = Passed("MMA = 0", RunAgainst(bundle, StartVariant(bundle), variant));
+  EXPECT_EQ(slower.confirming_pairs_size(), 0);
+  EXPECT_FALSE(slower.profiled());
+  EXPECT_TRUE(slower.evidence().partial());
+  EXPECT_GT(slower.evidence().launches(0).resources().registers(), 0);
 }
 
 TEST(Device, ProfilesSeveralVariantsInOneRun) {
   PAWL_NEEDS_GPU();
-  CudaDevice& device = *SharedDevice();
+  CudaDevice& device = SharedDevice()->cuda();
   if (device.toolkit().ncu.empty()) GTEST_SKIP() << "needs ncu";
   const v1::Bundle bundle = Read("kernels/attention");
   absl::StatusOr<BuiltVariant> built =

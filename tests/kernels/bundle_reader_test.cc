@@ -133,6 +133,39 @@ TEST(BundleReaderTest, RefusesSourcesThatAreNoText) {
               ElementsAre(HasSubstr("scale_rows.cu is empty"), HasSubstr("line 1 of reference.cu is not UTF-8")));
 }
 
+TEST(BundleReaderTest, TakesFilesThatTheBaselineNamesAlong) {
+  BundleFolder folder;
+  const std::string before = BundleHash(ReadBundle(folder.path()).bundle);
+  std::filesystem::create_directory(folder.path() / "data");
+  folder.Write("baseline.py", "print('hello')\n");
+  folder.Write("data/shapes.json", "{}\n");
+  folder.Write("other.py", "not named");
+  folder.Replace(
+      "command = [\"python3\", \"baseline.py\"]",
+      "command = [\"python3\", \"baseline.py\", \"--shapes\", \"./data/shapes.json\", \"data\", \"none.py\", "
+      "\"/bin/sh\", \"baseline.py\"]");
+  const BundleReading reading = ReadBundle(folder.path());
+  ASSERT_THAT(Texts(reading.problems), IsEmpty());
+  ASSERT_EQ(reading.bundle.baseline_files_size(), 2);
+  EXPECT_EQ(reading.bundle.baseline_files(0).path(), "baseline.py");
+  EXPECT_EQ(reading.bundle.baseline_files(0).text(), "print('hello')\n");
+  EXPECT_EQ(reading.bundle.baseline_files(1).path(), "./data/shapes.json");
+  EXPECT_EQ(BundleHash(reading.bundle), before) << "a recording does not depend on the baseline";
+}
+
+TEST(BundleReaderTest, RefusesBaselineFilesThatAreElsewhereOrTooLarge) {
+  BundleFolder folder, outside;
+  std::filesystem::create_symlink(outside.path() / "scale_rows.cu", folder.path() / "baseline.py");
+  EXPECT_THAT(Texts(ReadBundle(folder.path()).problems), ElementsAre(HasSubstr("symbolic link to outside")));
+  std::filesystem::remove(folder.path() / "baseline.py");
+  folder.Write("baseline.py", std::string((1 << 20) + 1, '#'));
+  EXPECT_THAT(Texts(ReadBundle(folder.path()).problems),
+              ElementsAre(HasSubstr("command: baseline.py is larger than 1 MB")));
+  std::filesystem::remove(folder.path() / "baseline.py");
+  folder.Replace("\"baseline.py\"", "\"../" + outside.path().filename().string() + "/scale_rows.cu\"");
+  EXPECT_THAT(Texts(ReadBundle(folder.path()).problems), ElementsAre(HasSubstr("may lie outside")));
+}
+
 TEST(BundleReaderTest, SurvivesDeepAndLargeFiles) {
   BundleFolder folder;
   std::string dotted = "a";

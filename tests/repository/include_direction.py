@@ -9,13 +9,16 @@ import sys
 ALLOWED = {
     "proto": [],
     "expression": [],
+    "options": [],
     "kernels": ["expression"],
     "profiles": ["expression"],
     "orchestrator/engine": ["profiles", "kernels"],
-    "worker": ["profiles", "kernels"],
-    "cli": ["expression", "kernels", "profiles", "orchestrator/engine", "worker"],
+    "db": [],
+    "orchestrator": ["orchestrator/engine", "db", "profiles", "kernels", "options"],
+    "worker": ["profiles", "kernels", "options"],
+    "cli": ["expression", "kernels", "profiles", "worker"],
 }
-WITHOUT_PROTO = ["expression"]
+WITHOUT_PROTO = ["expression", "options"]
 # A library whose exceptions and types stay in one file; CUDA is loaded at run time, never included.
 ONLY_IN = {"muParser": ["expression/expression.cc"], "cuda": [], "nvrtc": [], "nvml": []}
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')

@@ -118,6 +118,36 @@ TEST_F(RunBaselineTest, AsksForEverySizeOnTheGpuGiven) {
   EXPECT_EQ((*times)[1].what(), "GPU-1234");
 }
 
+TEST_F(RunBaselineTest, RunsFromTheFilesThatTravelWithTheBundle) {
+  v1::SourceFile* script = bundle_.add_baseline_files();
+  script->set_path("baseline.py");
+  script->set_text(
+      "import json, sys\n"
+      "what = open('data/what.txt').read()\n"
+      "for line in sys.stdin:\n"
+      "  print(json.dumps({'size': json.loads(line)['size'], 'graph_us': 1, 'event_us': 2, 'what': what}))\n");
+  v1::SourceFile* data = bundle_.add_baseline_files();
+  data->set_path("./data/what.txt");
+  data->set_text("a peer");
+  *bundle_.add_sizes() = Size("tiny", 8);
+  *bundle_.add_sizes() = Size("main", 1024);
+  const absl::StatusOr<std::vector<v1::BaselineTime>> times = RunBaseline(bundle_, "GPU-1234");
+  ASSERT_TRUE(times.ok()) << times.status();
+  ASSERT_EQ(times->size(), 2u);
+  EXPECT_EQ((*times)[1].size(), "main");
+  EXPECT_EQ((*times)[1].what(), "a peer");
+}
+
+TEST_F(RunBaselineTest, PutsNoFileOutsideOfItsFolder) {
+  for (const char* path :
+       {"../pawl-baseline-outside", "/tmp/pawl-baseline-outside", "a/../../pawl-baseline-outside", ""}) {
+    v1::Bundle bundle = bundle_;
+    bundle.add_baseline_files()->set_path(path);
+    EXPECT_THAT(Message(RunBaseline(bundle, "GPU-1234").status()), HasSubstr("outside of the bundle")) << path;
+  }
+  EXPECT_FALSE(std::filesystem::exists(std::filesystem::temp_directory_path() / "pawl-baseline-outside"));
+}
+
 TEST_F(RunBaselineTest, WantsAnAnswerForEverySize) {
   const char* one = "print(json.dumps({'size': 'tiny', 'graph_us': 1, 'event_us': 1}))\n";
   EXPECT_THAT(Message(Run(one).status()), HasSubstr("answered 1 of 2 sizes"));

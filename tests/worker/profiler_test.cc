@@ -62,5 +62,34 @@ TEST(ExplainNcuFailure, ShowsWhatItDoesNotKnow) {
   EXPECT_LT(ExplainNcuFailure(std::string(1 << 20, 'x')).size(), 600u);
 }
 
+TEST(EvidenceWithoutCounters, HasGeometryResourcesAndWhatFollowsFromThem) {
+  BuiltSize built;
+  v1::PlanLaunch* launch = built.plan.add_launches();
+  launch->set_entry("softmax");
+  launch->mutable_grid()->set_x(264);
+  launch->mutable_grid()->set_y(1);
+  launch->mutable_grid()->set_z(1);
+  launch->mutable_block()->set_x(128);
+  launch->mutable_block()->set_y(1);
+  launch->mutable_block()->set_z(1);
+  launch->add_arguments()->set_i32(7);
+  built.plan.set_bytes(1000);
+  v1::ResourceUse use;
+  use.set_registers(40);
+  use.set_blocks_per_sm(2);
+  v1::GpuInfo gpu;
+  gpu.set_sm_count(132);
+  const v1::Evidence evidence = EvidenceWithoutCounters(gpu, {&built, {use}}, "not asked for");
+  EXPECT_TRUE(evidence.partial());
+  EXPECT_EQ(evidence.partial_reason(), "not asked for");
+  ASSERT_EQ(evidence.launches_size(), 1);
+  EXPECT_EQ(evidence.launches(0).geometry().arguments_size(), 0);
+  EXPECT_EQ(evidence.launches(0).resources().registers(), 40);
+  EXPECT_EQ(evidence.launches(0).metrics().at("grid_size"), 264);
+  EXPECT_EQ(evidence.launches(0).metrics().at("waves"), 1);
+  EXPECT_EQ(evidence.launches(0).metrics().at("work_bytes"), 1000);
+  EXPECT_FALSE(evidence.launches(0).metrics().contains("duration_ns"));
+}
+
 }  // namespace
 }  // namespace pawl

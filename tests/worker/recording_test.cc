@@ -83,6 +83,19 @@ TEST_F(RecordingTest, ComesBackFromItsFileAsItWas) {
   EXPECT_TRUE(MessageDifferencer::Equals(read->variants[1], failed)) << read->variants[1].DebugString();
 }
 
+TEST_F(RecordingTest, GivesItsHeaderWithoutTheRest) {
+  Recording recording;
+  recording.header = Header();
+  recording.Put(Variant(64, 1));
+  ASSERT_TRUE(WriteRecording(file_, recording).ok());
+  const absl::StatusOr<v1::RecordingHeader> header = ReadRecordingHeader(file_);
+  ASSERT_TRUE(header.ok()) << header.status();
+  EXPECT_TRUE(MessageDifferencer::Equals(*header, recording.header)) << header->DebugString();
+  WriteText(file_, "no recording\n");
+  EXPECT_TRUE(absl::IsDataLoss(ReadRecordingHeader(file_).status()));
+  EXPECT_TRUE(absl::IsNotFound(ReadRecordingHeader(file_.string() + ".none").status()));
+}
+
 TEST_F(RecordingTest, ReplacesTheFileThatIsThereAndLeavesNothingBeside) {
   WriteText(file_, "old");
   Recording recording;

@@ -1,0 +1,173 @@
+#include "bench/measured_space.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "kernels/bundle_reader.h"
+#include "profiles/comparison.h"
+#include "profiles/toml_file.h"
+#include "profiles/verdict_protocol.h"
+#include "worker/replay_recording.h"
+
+namespace pawl {
+namespace {
+
+constexpr double kStartUs = 100;
+
+absl::StatusOr<std::string> ReadCompressed(const std::filesystem::path& file) {
+  gzFile in = gzopen(file.c_str(), "rb");
+  if (in == nullptr) return absl::NotFoundError(absl::StrCat("can't read ", file.string()));
+  std::string text;
+  char buffer[1 << 16];
+  int read = 0;
+  while ((read = gzread(in, buffer, sizeof buffer)) > 0) text.append(buffer, static_cast<size_t>(read));
+  gzclose(in);
+  if (read < 0) return absl::DataLossError(absl::StrCat(file.string(), " is damaged"));
+  return text;
+}
+
+// The header names the variables, then time_ms and ok.
+absl::Status ReadTimes(const std::string& csv, MeasuredSpace* space) {
+  std::vector<std::string> names;
+  std::map<std::string, std::set<int32_t>> values;
+  for (const std::string& line : std::vector<std::string>(absl::StrSplit(csv, '\n', absl::SkipEmpty()))) {
+    const std::vector<std::string> cells = absl::StrSplit(line, ',');
+    if (names.empty()) {
+      names.assign(cells.begin(), cells.end() - 2);
+      continue;
+    }
+    MeasuredSpace::Entry& entry = space->entries.emplace_back();
+    for (size_t i = 0; i < names.size(); ++i) {
+      int32_t value = 0;
+      if (i >= cells.size() || !absl::SimpleAtoi(cells[i], &value)) {
+        return absl::InvalidArgumentError(absl::StrCat(space->name, ": \"", line, "\" is no row of the file"));
+      }
+      (*entry.variant.mutable_values())[names[i]] = value;
+      values[names[i]].insert(value);
+    }
+    double milliseconds = 0;
+    entry.ok = cells.back() == "1" && absl::SimpleAtod(cells[names.size()], &milliseconds);
+    if (entry.ok) entry.log_speed = -std::log(milliseconds);
+  }
+  for (const std::string& name : names) {
+    v1::Variable* variable = space->bundle.add_variables();
+    variable->set_name(name);
+    variable->mutable_values()->Add(values[name].begin(), values[name].end());
+    variable->set_start(variable->values(0));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void MeasuredSpace::Index() {
+  best = -INFINITY;
+  for (size_t i = 0; i < entries.size(); ++i) {
+    places[PointOf(bundle, entries[i].variant.values())] = i;
+    if (entries[i].ok) best = std::max(best, entries[i].log_speed);
+  }
+}
+
+const MeasuredSpace::Entry* MeasuredSpace::Find(const google::protobuf::Map<std::string, int32_t>& variant) const {
+  const auto place = places.find(PointOf(bundle, variant));
+  return place == places.end() ? nullptr : &entries[place->second];
+}
+
+v1::TrialResult MeasuredSpace::Measure(const Entry& candidate, const Entry* parent, SeededRandom& random) const {
+  v1::TrialResult result;
+  result.set_device(device);
+  if (!candidate.ok) {
+    result.mutable_failure()->set_stage(v1::STAGE_VALIDATE);
+    result.mutable_failure()->set_check(v1::CHECK_FAULT);
+    result.mutable_failure()->set_message("it failed when it was recorded");
+    return result;
+  }
+  // Of one size for all: only ratios count.
+  auto us = [&](const Entry& entry) { return kStartUs * std::exp(best - entry.log_speed); };
+  result.set_warm_us(us(candidate));
+  result.set_cold_us(us(candidate));
+  bool profiled = parent == nullptr;
+  if (parent != nullptr) {
+    result.set_parent_warm_us(us(*parent));
+    result.set_parent_cold_us(us(*parent));
+    int processes = 0;
+    const absl::StatusOr<v1::Comparison> comparison = CompareByProtocol(
+        [&]() -> absl::StatusOr<PairSource> {
+          auto* pairs = ++processes == 1 ? result.mutable_pairs() : result.mutable_confirming_pairs();
+          return [&, pairs](int count) -> absl::StatusOr<PairBatch> {
+            PairBatch batch;
+            const size_t own = candidate.residuals.size(), all = own + parent->residuals.size();
+            for (int i = 0; i < count; ++i) {
+              const size_t drawn = all > 0 ? random.Below(all) : 0;
+              const double noise = all == 0     ? 0
+                                   : drawn < own ? candidate.residuals[drawn]
+                                                 : parent->residuals[drawn - own];
+              batch.log_ratios.push_back(candidate.log_speed - parent->log_speed + noise);
+              pairs->Add()->set_log_ratio(batch.log_ratios.back());
+            }
+            return batch;
+          };
+        },
+        KeepRule());
+    profiled = comparison.ok() && comparison->result() == v1::FASTER;
+  }
+  *result.mutable_evidence() = profiled ? candidate.counted : candidate.uncounted;
+  return result;
+}
+
+absl::StatusOr<MeasuredSpace> RecordedSpace(const std::filesystem::path& checkout, const std::string& bundle) {
+  MeasuredSpace space;
+  BundleReading reading = ReadBundle(checkout / "kernels" / bundle);
+  if (!reading.problems.empty()) return absl::InvalidArgumentError(FormatProblem(reading.problems[0]));
+  space.bundle = reading.bundle;
+  absl::StatusOr<Recording> recording = ReadRecording(checkout / "profiles/recordings" / (bundle + ".h200.jsonl.gz"));
+  if (!recording.ok()) return recording.status();
+  std::vector<v1::Variant> variants;
+  for (const v1::RecordedVariant& variant : recording->variants) variants.push_back(variant.variant());
+  const ReplayRecording replay(*std::move(recording));
+  space.name = absl::StrCat(bundle, " (H200)");
+  space.device = replay.header().gpu().name();
+  for (const v1::Variant& variant : variants) {
+    const ReplayedVariant& replayed = *replay.Find(variant);
+    space.entries.push_back({.variant = variant,
+                             .ok = !replayed.record.has_failure(),
+                             .log_speed = replayed.log_ratio,
+                             .residuals = replayed.residuals,
+                             .counted = replayed.record.evidence(),
+                             .uncounted = replayed.uncounted});
+  }
+  space.Index();
+  return space;
+}
+
+absl::StatusOr<std::vector<MeasuredSpace>> PublicSpaces(const std::filesystem::path& folder) {
+  std::ifstream in(folder / "spaces.toml");
+  std::stringstream text;
+  text << in.rdbuf();
+  TomlFile file(text.str(), (folder / "spaces.toml").string());
+  std::vector<MeasuredSpace> spaces;
+  for (const toml::table* table : file.Tables("space")) {
+    MeasuredSpace& space = spaces.emplace_back();
+    space.device = file.RequiredText(*table, "gpu");
+    space.name = absl::StrCat(file.RequiredText(*table, "name"), " (", space.device, ")");
+    space.kernel_tuner_10 = static_cast<int>(file.RequiredNumber(*table, "kernel_tuner"));
+    space.bundle.set_name(space.name);
+    for (const std::string& that : file.Texts(*table, "constraints")) space.bundle.add_constraints()->set_that(that);
+    absl::StatusOr<std::string> csv = ReadCompressed(folder / file.RequiredText(*table, "file"));
+    if (!csv.ok()) return csv.status();
+    if (absl::Status read = ReadTimes(*csv, &space); !read.ok()) return read;
+    space.Index();
+  }
+  if (!file.status().ok()) return file.status();
+  return spaces;
+}
+
+}  // namespace pawl

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "orchestrator/engine/point.h"
+#include "orchestrator/engine/seeded_random.h"
+#include "pawl/v1/bundle.pb.h"
+#include "pawl/v1/trial.pb.h"
+
+namespace pawl {
+
+// A bundle's space of which every variant was measured, to search in without a GPU.
+struct MeasuredSpace {
+  struct Entry {
+    v1::Variant variant;
+    bool ok = false;
+    double log_speed = 0;           // over any one variant of the space
+    std::vector<double> residuals;  // of the recorded pairs; empty: without noise
+    v1::Evidence counted, uncounted;
+  };
+
+  std::string name;  // "attention (H200)"
+  std::string device;
+  v1::Bundle bundle;
+  std::vector<Entry> entries;
+  std::map<Point, size_t> places;
+  double best = 0;           // log speed
+  int kernel_tuner_10 = 0;   // evaluations to 10 % that SEARCH's peer needs; 0: not known
+
+  void Index();
+  const Entry* Find(const google::protobuf::Map<std::string, int32_t>& variant) const;
+
+  // What a worker would send. `parent` null: the trial has none.
+  v1::TrialResult Measure(const Entry& candidate, const Entry* parent, SeededRandom& random) const;
+};
+
+// Of a shipped recording: noise as recorded, evidence with counters for what is about to be kept.
+absl::StatusOr<MeasuredSpace> RecordedSpace(const std::filesystem::path& checkout, const std::string& bundle);
+
+// Of spaces/spaces.toml: times only.
+absl::StatusOr<std::vector<MeasuredSpace>> PublicSpaces(const std::filesystem::path& folder);
+
+}  // namespace pawl

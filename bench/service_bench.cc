@@ -1,0 +1,420 @@
+// pawl-service-bench: what the service costs on this machine, apart from GPUs.
+//   pawl-service-bench replay [SECONDS]    iterations a second with 1, 4 and 200 replay workers, and where the time goes
+//   pawl-service-bench idle [WORKERS]      CPU and memory of an orchestrator on which workers wait
+//   pawl-service-bench history             `pawl history` of a campaign with 10,000 iterations
+#include <grpcpp/grpcpp.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "db/resource_name.h"
+#include "db/store.h"
+#include "kernels/bundle_reader.h"
+#include "kernels/space.h"
+#include "orchestrator/engine/decide.h"
+#include "orchestrator/engine/verdict.h"
+#include "orchestrator/server.h"
+#include "pawl/v1/campaign_service.grpc.pb.h"
+#include "spdlog/spdlog.h"
+#include "worker/child_process.h"
+#include "worker/lease_loop.h"
+#include "worker/orchestrator_client.h"
+#include "worker/programs.h"
+#include "worker/replay_device.h"
+#include "worker/subprocess.h"
+#include "worker/temporary_folder.h"
+
+namespace pawl {
+namespace {
+
+using Seconds = std::chrono::duration<double>;
+double Now() { return Seconds(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+[[noreturn]] void Die(const absl::Status& status) {
+  fprintf(stderr, "pawl-service-bench: %s\n", std::string(status.message()).c_str());
+  exit(1);
+}
+template <typename T>
+T Must(absl::StatusOr<T> value) {
+  if (!value.ok()) Die(value.status());
+  return *std::move(value);
+}
+
+std::filesystem::path SourceDir() {
+  const char* source = getenv("PAWL_SOURCE_DIR");
+  return source == nullptr ? "." : source;
+}
+
+v1::Bundle Attention() {
+  BundleReading reading = ReadBundle(SourceDir() / "kernels/attention");
+  if (!reading.problems.empty()) Die(absl::InternalError(FormatProblem(reading.problems[0])));
+  return reading.bundle;
+}
+
+std::unique_ptr<ReplayDevice> Replay() {
+  return Must(ReplayDevice::Open({.recordings = {SourceDir() / "profiles/recordings"}}));
+}
+
+// Counts the time a worker spends in calls.
+class TimedClient : public WorkerClient {
+ public:
+  TimedClient(std::unique_ptr<WorkerClient> inner, std::atomic<int64_t>* nanos, std::atomic<int64_t>* calls)
+      : inner_(std::move(inner)), nanos_(nanos), calls_(calls) {}
+  absl::StatusOr<v1::RegisterWorkerResponse> Register(const v1::RegisterWorkerRequest& request) override {
+    return inner_->Register(request);
+  }
+  absl::StatusOr<v1::LeaseTrialResponse> Lease(const v1::LeaseTrialRequest& request) override {
+    return inner_->Lease(request);
+  }
+  absl::StatusOr<v1::RenewLeaseResponse> Renew(const v1::RenewLeaseRequest& request) override {
+    return inner_->Renew(request);
+  }
+  absl::StatusOr<v1::CompleteTrialResponse> Complete(const v1::CompleteTrialRequest& request) override {
+    const double begin = Now();
+    auto reply = inner_->Complete(request);
+    *nanos_ += static_cast<int64_t>((Now() - begin) * 1e9);
+    ++*calls_;
+    return reply;
+  }
+  absl::Status PutBlob(const v1::PutBlobRequest& request) override { return inner_->PutBlob(request); }
+  absl::StatusOr<v1::Bundle> GetBundle(const std::string& hash) override { return inner_->GetBundle(hash); }
+  absl::Status Drain(const v1::DrainWorkerRequest& request) override { return inner_->Drain(request); }
+  void StopLeasing() override { inner_->StopLeasing(); }
+
+ private:
+  std::unique_ptr<WorkerClient> inner_;
+  std::atomic<int64_t>*nanos_, *calls_;
+};
+
+// Counts the time the replay itself takes.
+class TimedDevice : public TrialDevice {
+ public:
+  TimedDevice(TrialDevice& inner, std::atomic<int64_t>* nanos) : inner_(inner), nanos_(nanos) {}
+  const v1::Device& device() const override { return inner_.device(); }
+  absl::StatusOr<std::unique_ptr<PreparedTrial>> Prepare(const v1::Trial& trial,
+                                                         std::shared_ptr<const v1::Bundle> bundle,
+                                                         TrialObserver& observer) override {
+    const double begin = Now();
+    auto prepared = inner_.Prepare(trial, std::move(bundle), observer);
+    *nanos_ += static_cast<int64_t>((Now() - begin) * 1e9);
+    return prepared;
+  }
+  absl::StatusOr<TrialOutcome> Run(PreparedTrial& prepared, TrialObserver& observer) override {
+    const double begin = Now();
+    auto outcome = inner_.Run(prepared, observer);
+    *nanos_ += static_cast<int64_t>((Now() - begin) * 1e9);
+    return outcome;
+  }
+
+ private:
+  TrialDevice& inner_;
+  std::atomic<int64_t>* nanos_;
+};
+
+struct Throughput {
+  int workers = 0;
+  double seconds = 0;
+  int64_t iterations = 0;
+  double replay_us = 0, complete_us = 0, commit_us = 0, engine_us = 0, bare_rpc_us = 0, bare_commit_us = 0;
+  int lost = 0;
+};
+
+std::unique_ptr<v1::CampaignService::Stub> StubFor(const std::string& address) {
+  return v1::CampaignService::NewStub(grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
+}
+
+void Submit(v1::CampaignService::Stub& stub, const v1::Bundle& bundle, int count) {
+  for (int i = 0; i < count; ++i) {
+    grpc::ClientContext context;
+    v1::SubmitCampaignRequest request;
+    *request.mutable_bundle() = bundle;
+    request.mutable_spec()->mutable_goal()->set_speedup(1000);  // never reached: until the space is exhausted
+    request.mutable_spec()->mutable_budget()->set_iterations(100000);
+    v1::Campaign campaign;
+    if (grpc::Status status = stub.SubmitCampaign(&context, request, &campaign); !status.ok()) {
+      Die(absl::InternalError(status.error_message()));
+    }
+  }
+}
+
+// Judging and deciding alone, over the events of the campaigns that were just run.
+double EngineUs(Store& store, const v1::Bundle& bundle) {
+  const NeighbourChooser chooser;
+  double spent = 0;
+  int judged = 0;
+  for (int64_t number = 1; number <= 20; ++number) {
+    CampaignState state(CampaignName(number), bundle);
+    for (const v1::Event& event : Must(store.Events(number, 0, 100000))) {
+      const double begin = Now();
+      if (event.has_finished()) {
+        const auto open = state.open_trials().find(event.finished().trial());
+        if (open != state.open_trials().end()) Judge(state, open->second.planned, event.finished().result());
+      }
+      state.Apply(event);
+      if (event.has_finished()) Decide(state, chooser, absl::Now());
+      spent += Now() - begin;
+      judged += event.has_finished();
+    }
+  }
+  return judged > 0 ? spent / judged * 1e6 : 0;
+}
+
+Throughput MeasureReplay(int workers, double seconds) {
+  Throughput result;
+  result.workers = workers;
+  TemporaryFolder folder("pawl-bench-");
+  const std::filesystem::path root = folder.path();
+  std::unique_ptr<Store> store = Must(Store::Open({.file = root / "pawl.db"}));
+  ServerOptions server_options;
+  server_options.listen = absl::StrCat("unix:", (root / "s").string());
+  std::unique_ptr<Server> server = Must(Server::Start(*store, server_options));
+  const v1::Bundle bundle = Attention();
+  auto stub = StubFor(server->address());
+  // Enough that every worker always finds a trial.
+  Submit(*stub, bundle, std::max(20, 2 * workers));
+
+  std::atomic<int64_t> replay{0}, rpc{0}, calls{0};
+  const std::unique_ptr<ReplayDevice> replay_device = Replay();
+  std::vector<std::unique_ptr<TimedDevice>> devices;
+  std::vector<std::unique_ptr<TimedClient>> clients;
+  std::vector<std::unique_ptr<LeaseLoop>> loops;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < workers; ++i) {
+    devices.push_back(std::make_unique<TimedDevice>(*replay_device, &replay));
+    clients.push_back(std::make_unique<TimedClient>(ConnectToOrchestrator(server->address()), &rpc, &calls));
+    LeaseLoopOptions options;
+    options.session.name = absl::StrCat("workers/bench-", i);
+    options.session.instance = absl::StrCat(i, "-", getpid());
+    loops.push_back(std::make_unique<LeaseLoop>(*devices.back(), *clients.back(), options));
+  }
+  for (auto& loop : loops) threads.emplace_back([&] { (void)loop->Run(); });
+  // Campaigns end by themselves after a few dozen iterations: keep enough of them going.
+  std::atomic<bool> stop{false};
+  std::thread submitter([&] {
+    while (!stop) {
+      v1::ListCampaignsRequest request;
+      request.set_page_size(std::min(1000, std::max(20, 2 * workers)));
+      v1::ListCampaignsResponse response;
+      grpc::ClientContext context;
+      if (!stub->ListCampaigns(&context, request, &response).ok()) continue;
+      int going = 0;
+      for (const v1::Campaign& campaign : response.campaigns()) {
+        going += campaign.state() == v1::RUNNING || campaign.state() == v1::WAITING;
+      }
+      if (going < std::max(10, workers)) Submit(*stub, bundle, std::max(10, workers));
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+  });
+  while (calls < 2 * workers) std::this_thread::sleep_for(std::chrono::milliseconds(5));  // warm
+  const double begin = Now();
+  const int64_t before = calls, replay_before = replay, rpc_before = rpc;
+  const double commits_before = store->commit_seconds();
+  std::this_thread::sleep_for(Seconds(seconds));
+  result.seconds = Now() - begin;
+  result.iterations = calls - before;
+  result.replay_us = (replay - replay_before) / 1e3 / result.iterations;
+  result.complete_us = (rpc - rpc_before) / 1e3 / result.iterations;
+  result.commit_us = (store->commit_seconds() - commits_before) * 1e6 / result.iterations;
+  stop = true;
+  submitter.join();
+  for (auto& loop : loops) loop->Drain();
+  for (auto& thread : threads) thread.join();
+
+  for (const v1::Campaign& campaign : Must(store->ListCampaigns(INT64_MAX, 100000))) {
+    for (const v1::Event& event : Must(store->Events(*ParseCampaignName(campaign.name()), 0, 100000))) {
+      result.lost += event.has_lost() && event.lost().reason() == v1::LeaseLost::EXPIRED;
+    }
+  }
+  result.engine_us = EngineUs(*store, bundle);
+  const int kBare = 500;
+  double bare = Now();
+  for (int i = 0; i < kBare; ++i) {
+    grpc::ClientContext context;
+    v1::GetBlobRequest request;
+    v1::GetBlobResponse response;
+    (void)stub->GetBlob(&context, request, &response);
+  }
+  result.bare_rpc_us = (Now() - bare) / kBare * 1e6;
+  bare = Now();
+  for (int i = 0; i < kBare; ++i) (void)store->Probe();
+  result.bare_commit_us = (Now() - bare) / kBare * 1e6;
+  return result;
+}
+
+void BenchReplay(double seconds) {
+  printf("| replay workers | iterations/s | us an iteration | replay | complete + next lease | of it commit | engine alone "
+         "| bare rpc | bare commit | leases lost |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n");
+  for (int workers : {1, 4, 200}) {
+    const Throughput t = MeasureReplay(workers, seconds);
+    printf("| %d | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %d |\n", t.workers,
+           t.iterations / t.seconds, t.seconds / t.iterations * 1e6, t.replay_us, t.complete_us, t.commit_us,
+           t.engine_us, t.bare_rpc_us, t.bare_commit_us, t.lost);
+    fflush(stdout);
+  }
+}
+
+// A pawl-orchestrator of its own, for what is measured from outside.
+struct Daemon {
+  explicit Daemon(const std::filesystem::path& root) : socket(absl::StrCat("unix:", (root / "s").string())) {
+    pid = fork();
+    if (pid == 0) {
+      const std::string program = Must(FindPawlProgram("pawl-orchestrator"));
+      const std::string database = (root / "pawl.db").string();
+      freopen("/dev/null", "w", stdout);
+      execl(program.c_str(), program.c_str(), "--listen", socket.c_str(), "--database", database.c_str(), "--log-level",
+            "warn", nullptr);
+      _exit(1);
+    }
+    auto channel = grpc::CreateChannel(socket, grpc::InsecureChannelCredentials());
+    if (!channel->WaitForConnected(std::chrono::system_clock::now() + std::chrono::seconds(10))) {
+      Die(absl::UnavailableError("pawl-orchestrator did not start"));
+    }
+  }
+  ~Daemon() {
+    kill(pid, SIGTERM);
+    waitpid(pid, nullptr, 0);
+  }
+  double CpuSeconds() const {
+    std::ifstream file(absl::StrCat("/proc/", pid, "/stat"));
+    std::string text((std::istreambuf_iterator<char>(file)), {});
+    std::istringstream fields(text.substr(text.rfind(')') + 2));
+    std::string skip;
+    for (int i = 0; i < 11; ++i) fields >> skip;
+    double user = 0, system = 0;
+    fields >> user >> system;
+    return (user + system) / sysconf(_SC_CLK_TCK);
+  }
+  double ResidentMb() const {
+    std::ifstream file(absl::StrCat("/proc/", pid, "/status"));
+    for (std::string line; std::getline(file, line);) {
+      if (line.rfind("VmRSS:", 0) == 0) return std::stod(line.substr(6)) / 1024;
+    }
+    return 0;
+  }
+  std::string socket;
+  pid_t pid;
+};
+
+void BenchIdle(int workers) {
+  TemporaryFolder folder("pawl-bench-");
+  Daemon daemon(folder.path());
+  std::vector<std::unique_ptr<WorkerClient>> clients;
+  std::vector<std::thread> threads;
+  std::atomic<bool> stop{false};
+  const std::unique_ptr<ReplayDevice> device = Replay();
+  for (int i = 0; i < workers; ++i) {
+    clients.push_back(ConnectToOrchestrator(daemon.socket));
+    threads.emplace_back([&, i] {
+      v1::RegisterWorkerRequest hello;
+      hello.set_name(absl::StrCat("workers/idle-", i));
+      hello.set_instance(absl::StrCat(i));
+      *hello.mutable_device() = device->device();
+      if (absl::Status status = clients[i]->Register(hello).status(); !status.ok()) Die(status);
+      v1::LeaseTrialRequest lease;
+      lease.set_worker(hello.name());
+      lease.set_instance(hello.instance());
+      lease.set_wait_seconds(20);
+      while (!stop) (void)clients[i]->Lease(lease);
+    });
+  }
+  std::this_thread::sleep_for(std::chrono::seconds(3));
+  const double cpu = daemon.CpuSeconds(), begin = Now();
+  std::this_thread::sleep_for(std::chrono::seconds(45));
+  printf("%d idle workers on long poll: %.2f %% of one core, %.0f MB\n", workers,
+         100 * (daemon.CpuSeconds() - cpu) / (Now() - begin), daemon.ResidentMb());
+  stop = true;
+  for (auto& client : clients) client->StopLeasing();
+  for (std::thread& thread : threads) thread.join();
+}
+
+void BenchHistory() {
+  constexpr int kIterations = 10000;
+  TemporaryFolder folder("pawl-bench-");
+  const std::filesystem::path root = folder.path();
+  {
+    std::unique_ptr<Store> store = Must(Store::Open({.file = root / "pawl.db"}));
+    Writes first;
+    v1::Campaign& campaign = first.campaigns.emplace_back();
+    campaign.set_name(CampaignName(1));
+    campaign.set_state(v1::FINISHED);
+    campaign.set_bundle("attention");
+    first.events.emplace_back().mutable_submitted()->set_bundle("attention");
+    first.events.back().set_campaign(CampaignName(1));
+    if (absl::Status status = store->Commit(&first); !status.ok()) Die(status);
+    for (int number = 0; number < kIterations;) {
+      Writes writes;
+      for (int i = 0; i < 500; ++i, ++number) {
+        v1::Event& event = writes.events.emplace_back();
+        event.set_campaign(CampaignName(1));
+        v1::Iteration& iteration = *event.mutable_finished()->mutable_iteration();
+        iteration.set_name(IterationName(1, number));
+        iteration.set_number(number);
+        if (number > 0) {
+          iteration.set_parent(number - 1);
+          iteration.mutable_change()->set_variable("TILE_M");
+          iteration.mutable_change()->set_from(16);
+          iteration.mutable_change()->set_to(32);
+        }
+        for (const char* name : {"TILE_M", "TILE_N", "WARPS", "PAD", "STAGES", "MMA", "VECTOR", "KV_SPLITS"}) {
+          (*iteration.mutable_variant())[name] = number % 7;
+        }
+        iteration.set_verdict(number % 5 == 0 ? v1::KEPT : v1::REVERTED);
+        iteration.set_comparison(number % 5 == 0 ? v1::FASTER : v1::SAME);
+        iteration.set_reason("The same: speed +0.12 % (99 % bounds -0.20 % to +0.31 %, 7 pairs); both bounds lie within 1 %");
+        iteration.set_time_us(20.0 - number * 1e-3);
+        iteration.set_speedup_over_start(1 + number * 1e-4);
+      }
+      writes.campaigns.push_back(first.campaigns[0]);
+      if (absl::Status status = store->Commit(&writes); !status.ok()) Die(status);
+    }
+  }
+  Daemon daemon(root);
+  const std::string pawl = Must(FindPawlProgram("pawl"));
+  std::vector<double> seconds;
+  size_t printed = 0;
+  for (int i = 0; i < 11; ++i) {
+    ProcessOptions history;
+    history.argv = {pawl, "history", "1", "--orchestrator", daemon.socket};
+    const ProcessResult run = Must(RunProcess(history));
+    if (!run.ok()) Die(absl::InternalError(run.err));
+    seconds.push_back(run.seconds);
+    printed = run.out.size();
+  }
+  std::sort(seconds.begin(), seconds.end());
+  printf("pawl history, first page of %d iterations: %.0f ms, median of 11 (%zu bytes)\n", kIterations,
+         1e3 * seconds[5], printed);
+}
+
+}  // namespace
+}  // namespace pawl
+
+int main(int argc, char** argv) {
+  spdlog::set_level(spdlog::level::warn);
+  const std::string what = argc > 1 ? argv[1] : "";
+  if (what == "replay") {
+    pawl::BenchReplay(argc > 2 ? atof(argv[2]) : 10);
+  } else if (what == "idle") {
+    pawl::BenchIdle(argc > 2 ? atoi(argv[2]) : 200);
+  } else if (what == "history") {
+    pawl::BenchHistory();
+  } else {
+    fprintf(stderr, "usage: pawl-service-bench replay [SECONDS] | idle [WORKERS] | history\n");
+    return 2;
+  }
+  return 0;
+}

@@ -1,0 +1,101 @@
+#include "cli/connection.h"
+
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "absl/time/clock.h"
+#include "cli/failure.h"
+#include "cli/lock_file.h"
+
+namespace pawl {
+namespace {
+
+// An orchestrator checks its database before it serves.
+constexpr absl::Duration kStart = absl::Minutes(2);
+constexpr absl::Duration kLook = absl::Milliseconds(20);
+
+absl::Status NotRunning(const std::filesystem::path& database) {
+  v1::ErrorDetail detail;
+  detail.set_fix(
+      "start one with `pawl-orchestrator --listen ADDRESS --database FILE` and name it with --orchestrator, "
+      "or do everything at once with `pawl run BUNDLE`");
+  return WithDetail(absl::FailedPreconditionError(absl::StrCat("no orchestrator serves ", database.string())), detail);
+}
+
+absl::Status NoCampaigns(const std::filesystem::path& database) {
+  v1::ErrorDetail detail;
+  detail.set_fix("`pawl run BUNDLE` starts one; --database or --orchestrator looks elsewhere");
+  return WithDetail(absl::NotFoundError(absl::StrCat("no campaigns yet: there is no database ", database.string())),
+                    detail);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const Settings& settings, Need need,
+                                                             const std::filesystem::path& log) {
+  std::unique_ptr<Connection> connection(new Connection(settings, log));
+  if (absl::Status found = connection->Find(need); !found.ok()) return found;
+  return connection;
+}
+
+absl::Status Connection::Reopen(Need need) {
+  if (!own()) return Find(need);
+  return daemon_->alive() ? absl::OkStatus() : absl::UnavailableError(daemon_->Obituary());
+}
+
+absl::Status Connection::Find(Need need) {
+  if (!settings_.orchestrator.empty()) {
+    client_ = std::make_unique<CampaignClient>(settings_.orchestrator);
+    return absl::OkStatus();
+  }
+  // More than one round: another command's orchestrator may end, or win the race for the database, while we look.
+  absl::Status failed;
+  for (const absl::Time deadline = absl::Now() + kStart; absl::Now() < deadline; absl::SleepFor(kLook)) {
+    if (const std::optional<LockHolder> holder = FindLockHolder(settings_.database)) {
+      if (holder->address.empty()) continue;
+      client_ = std::make_unique<CampaignClient>(holder->address);
+      return absl::OkStatus();
+    }
+    if (!failed.ok()) return failed;
+    if (need == Need::kRunning) return NotRunning(settings_.database);
+    std::error_code error;
+    if (need == Need::kCampaigns && !std::filesystem::exists(settings_.database, error)) {
+      return NoCampaigns(settings_.database);
+    }
+    failed = StartOwn(need);
+    if (failed.ok()) return absl::OkStatus();
+  }
+  return absl::DeadlineExceededError(absl::StrCat("the orchestrator that holds ",
+                                                  LockFilePath(settings_.database).string(),
+                                                  " does not say where it listens; is it still starting?"));
+}
+
+absl::Status Connection::StartOwn(Need need) {
+  std::error_code error;
+  std::filesystem::create_directories(settings_.database.parent_path(), error);
+  folder_ = std::make_unique<TemporaryFolder>("pawl-");
+  if (folder_->path().empty()) return absl::UnavailableError("no folder for a socket could be made below TMPDIR");
+  DaemonOptions options;
+  options.program = "pawl-orchestrator";
+  options.log = log_.empty() ? folder_->path() / "log" : log_;
+  options.announces = true;
+  options.arguments = {"--listen", absl::StrCat("unix:", (folder_->path() / "orchestrator").string()), "--database",
+                       settings_.database.string()};
+  if (need == Need::kCampaigns) options.arguments.push_back("--skip-check");  // who only looks should not wait for it
+  absl::StatusOr<std::unique_ptr<Daemon>> daemon = Daemon::Start(options);
+  if (!daemon.ok()) return daemon.status();
+  absl::StatusOr<std::string> line = (*daemon)->FirstLine(kStart);
+  if (!line.ok()) return line.status();
+  daemon_ = *std::move(daemon);
+  client_ = std::make_unique<CampaignClient>(std::string(absl::StripPrefix(*line, "listening on ")));
+  return absl::OkStatus();
+}
+
+void Connection::Close() {
+  client_ = nullptr;  // an orchestrator that ends waits a moment for its clients
+  daemon_ = nullptr;
+  folder_ = nullptr;
+}
+
+}  // namespace pawl

@@ -1,0 +1,79 @@
+#include "cli/flags.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "cli/failure.h"
+#include "cli/resource_name.h"
+
+namespace pawl {
+
+void AddConnectionFlags(CLI::App& command, ConnectionFlags* flags) {
+  CLI::Option* orchestrator =
+      command.add_option("--orchestrator", flags->orchestrator, "Its address: unix:/path or host:port")
+          ->type_name("ADDRESS");
+  command.add_option("--database", flags->database, "Whose orchestrator to ask (default: ~/.local/share/pawl/pawl.db)")
+      ->type_name("FILE")
+      ->excludes(orchestrator);
+  command.add_option("--config", flags->config, "Settings (default: ~/.config/pawl/pawl.toml)")->type_name("FILE");
+}
+
+void AddJsonFlag(CLI::App& command, bool* json) {
+  command.add_flag("--json", *json, "For programs: one JSON object a line");
+}
+
+void AddCampaign(CLI::App& command, std::string* campaign) {
+  CLI::Validator name(
+      [](std::string& text) {
+        absl::StatusOr<std::string> whole = CampaignName(text);
+        if (!whole.ok()) return std::string(whole.status().message());
+        text = *whole;
+        return std::string();
+      },
+      "");
+  command.add_option("CAMPAIGN", *campaign, "7 or campaigns/7")->required()->transform(name);
+}
+
+void AddSpecFlags(CLI::App& command, SpecFlags* flags) {
+  command.add_option("--size", flags->size, "Optimise at this size instead of the goal's");
+  command.add_option("--goal", flags->goal, "Stop at this speedup over the baseline")->check(CLI::PositiveNumber);
+  command.add_option("--iterations", flags->iterations, "Try so many changes at most")->check(CLI::PositiveNumber);
+  command.add_option("--minutes", flags->minutes, "Take so long at most")->check(CLI::PositiveNumber);
+  command.add_option("--dollars", flags->dollars, "Spend so much at most, by the GPU's price")
+      ->check(CLI::PositiveNumber);
+}
+
+absl::StatusOr<v1::CampaignSpec> MakeSpec(const SpecFlags& flags, const v1::Bundle& bundle) {
+  v1::CampaignSpec spec;
+  *spec.mutable_goal() = bundle.goal();
+  if (!flags.size.empty()) {
+    const bool known = std::any_of(bundle.sizes().begin(), bundle.sizes().end(),
+                                   [&](const v1::Size& size) { return size.name() == flags.size; });
+    if (!known) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          bundle.name(), " has no size ", flags.size, "; there are ",
+          absl::StrJoin(bundle.sizes(), ", ", [](std::string* out, const v1::Size& size) { *out += size.name(); })));
+    }
+    spec.mutable_goal()->set_size(flags.size);
+  }
+  if (flags.goal > 0) spec.mutable_goal()->set_speedup(flags.goal);
+  spec.mutable_budget()->set_iterations(flags.iterations);
+  spec.mutable_budget()->set_minutes(flags.minutes);
+  spec.mutable_budget()->set_dollars(flags.dollars);
+  return spec;
+}
+
+int WithConnection(const std::string& command, const ConnectionFlags& flags, Need need,
+                   const std::function<absl::StatusOr<int>(Connection&)>& body) {
+  absl::StatusOr<Settings> settings = ReadSettings(flags);
+  if (!settings.ok()) return Fail(command, settings.status());
+  absl::StatusOr<std::unique_ptr<Connection>> connection = Connection::Open(*settings, need);
+  if (!connection.ok()) return Fail(command, connection.status());
+  absl::StatusOr<int> exit_code = body(**connection);
+  return exit_code.ok() ? *exit_code : Fail(command, exit_code.status());
+}
+
+}  // namespace pawl

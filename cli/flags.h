@@ -1,0 +1,38 @@
+// Flags that several commands share.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "cli/connection.h"
+#include "cli/settings.h"
+#include "pawl/v1/bundle.pb.h"
+#include "pawl/v1/campaign.pb.h"
+
+namespace pawl {
+
+void AddConnectionFlags(CLI::App& command, ConnectionFlags* flags);
+void AddJsonFlag(CLI::App& command, bool* json);
+
+// A required CAMPAIGN, which becomes campaigns/7.
+void AddCampaign(CLI::App& command, std::string* campaign);
+
+// What run and submit may ask for beside the bundle; 0 and empty: the bundle's goal, no limit.
+struct SpecFlags {
+  std::string size;
+  double goal = 0;
+  int iterations = 0;
+  double minutes = 0;
+  double dollars = 0;
+};
+void AddSpecFlags(CLI::App& command, SpecFlags* flags);
+// INVALID_ARGUMENT: the bundle has no such size.
+absl::StatusOr<v1::CampaignSpec> MakeSpec(const SpecFlags& flags, const v1::Bundle& bundle);
+
+// Opens the way to the orchestrator, runs the command and prints its error. Answers the exit code.
+int WithConnection(const std::string& command, const ConnectionFlags& flags, Need need,
+                   const std::function<absl::StatusOr<int>(Connection&)>& body);
+
+}  // namespace pawl

@@ -1,0 +1,47 @@
+#include "cli/kept_path.h"
+
+#include <algorithm>
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "cli/table.h"
+#include "cli/words.h"
+
+namespace pawl {
+
+absl::StatusOr<std::vector<v1::Iteration>> KeptPath(Connection& connection, const std::string& campaign, int number) {
+  v1::ListIterationsRequest request;
+  request.set_campaign(campaign);
+  request.set_verdict(v1::KEPT);
+  request.set_page_size(1000);
+  std::map<int, v1::Iteration> kept;
+  do {
+    absl::StatusOr<v1::ListIterationsResponse> page =
+        connection.Ask([&](CampaignClient& client) { return client.ListIterations(request); });
+    if (!page.ok()) return page.status();
+    for (v1::Iteration& iteration : *page->mutable_iterations()) {
+      kept.emplace(iteration.number(), std::move(iteration));
+    }
+    request.set_page_token(page->next_page_token());
+  } while (!request.page_token().empty());
+  std::vector<v1::Iteration> path;
+  for (auto at = kept.find(number); at != kept.end(); at = kept.find(number)) {
+    path.push_back(at->second);
+    if (!at->second.has_parent() || at->second.parent() >= number) break;
+    number = at->second.parent();
+  }
+  std::reverse(path.begin(), path.end());
+  return path;
+}
+
+std::string PathText(const std::vector<v1::Iteration>& path) {
+  using Align = Table::Align;
+  Table table({{"", Align::kRight}, {""}, {"", Align::kRight}, {"", Align::kRight}});
+  for (const v1::Iteration& step : path) {
+    table.Add({absl::StrCat("  ", step.number()), ChangeText(step.change()), SpeedupText(step.speedup_over_parent()),
+               TimeText(step.time_us())});
+  }
+  return table.Text(0);
+}
+
+}  // namespace pawl

@@ -1,0 +1,72 @@
+// `pawl run`: everything in one process tree.
+#include <unistd.h>
+
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "cli/bundle_path.h"
+#include "cli/campaign_run.h"
+#include "cli/commands.h"
+#include "cli/failure.h"
+#include "cli/flags.h"
+#include "cli/table.h"
+
+namespace pawl {
+namespace {
+
+struct Flags {
+  ConnectionFlags connection;
+  std::string bundle;
+  SpecFlags spec;
+  WorkerFlags worker;
+  bool no_progress = false;
+  bool json = false;
+};
+
+int Run(const Flags& flags) {
+  absl::StatusOr<v1::Bundle> bundle = LoadBundle(flags.bundle);
+  if (!bundle.ok()) return Fail("run", bundle.status());
+  absl::StatusOr<v1::CampaignSpec> spec = MakeSpec(flags.spec, *bundle);
+  if (!spec.ok()) {
+    Fail("run", spec.status());
+    return kWrongUsage;
+  }
+  absl::StatusOr<Settings> settings = ReadSettings(flags.connection);
+  if (!settings.ok()) return Fail("run", settings.status());
+  RunOptions options;
+  options.bundle = *std::move(bundle);
+  options.spec = *std::move(spec);
+  options.worker = flags.worker;
+  options.settings = *std::move(settings);
+  options.flags = FlagsText(flags.connection);
+  options.printer.out = stderr;
+  options.printer.width = TerminalWidth(STDERR_FILENO);
+  options.printer.quiet = flags.no_progress;
+  options.json = flags.json;
+  absl::StatusOr<int> exit_code = CampaignRun(std::move(options)).Run();
+  return exit_code.ok() ? *exit_code : Fail("run", exit_code.status());
+}
+
+}  // namespace
+
+void AddRun(CLI::App& app, int* exit_code) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* command = app.add_subcommand("run", "Run a whole campaign here: orchestrator, worker, progress, result");
+  command->group(kRunning)->footer(
+      "Examples: pawl run attention --iterations 30\n"
+      "          pawl run my_kernel --device cuda:1 --minutes 20\n"
+      "Exit code: 0 improved or at the goal, 3 finished without an improvement, 4 no worker can take it, 1 failed,\n"
+      "130 interrupted (Ctrl-C cancels the campaign; what was found stays). The database stays, too: pawl history.\n"
+      "Orchestrator and worker log to orchestrator.log and worker.log beside it.");
+  command->add_option("BUNDLE", flags->bundle, "Folder of the kernel bundle, or the name of one that ships with Pawl")
+      ->required();
+  AddSpecFlags(*command, &flags->spec);
+  AddWorkerFlags(*command, &flags->worker);
+  command->add_flag("--no-progress", flags->no_progress, "Say nothing before the end");
+  command->add_flag("--json", flags->json, "For programs: the campaign as it ended, one JSON object");
+  AddConnectionFlags(*command, &flags->connection);
+  command->callback([flags, exit_code] { *exit_code = Run(*flags); });
+}
+
+}  // namespace pawl

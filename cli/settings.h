@@ -1,0 +1,38 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace pawl {
+
+// What the command line says; empty: nothing.
+struct ConnectionFlags {
+  std::string orchestrator{};
+  std::string database{};
+  std::string config{};
+};
+
+// Where the orchestrator is to be found.
+struct Settings {
+  std::string orchestrator;        // its address; empty: whoever serves the database
+  std::filesystem::path database;  // absolute
+};
+
+// " --database FILE" or the like: with it, the next command finds what this one did. Empty where it does so anyway.
+std::string FlagsText(const ConnectionFlags& flags);
+
+using Environment = std::function<std::optional<std::string>(const char*)>;
+
+// Of this process; a variable that is set to nothing counts as not set.
+std::optional<std::string> FromEnvironment(const char* name);
+
+// Flags win over the environment (PAWL_ORCHESTRATOR, PAWL_DATABASE, PAWL_CONFIG), that over the config file, that over
+// the defaults. A database that is named at one level wins over an orchestrator that is named at a lower one: who says
+// `--database FILE` means that file, whatever the environment says. On one level the orchestrator wins.
+absl::StatusOr<Settings> ReadSettings(const ConnectionFlags& flags, const Environment& environment = FromEnvironment);
+
+}  // namespace pawl

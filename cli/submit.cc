@@ -1,0 +1,72 @@
+// `pawl submit`: a campaign for an orchestrator that runs already.
+#include <unistd.h>
+
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "cli/bundle_path.h"
+#include "cli/commands.h"
+#include "cli/failure.h"
+#include "cli/flags.h"
+#include "cli/json_line.h"
+#include "cli/submission.h"
+#include "cli/table.h"
+#include "cli/watching.h"
+
+namespace pawl {
+namespace {
+
+struct Flags {
+  ConnectionFlags connection;
+  std::string bundle;
+  SpecFlags spec;
+  std::string gpu;
+  bool wait = false;
+  bool json = false;
+};
+
+void Say(const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); }
+
+int Submit(const Flags& flags) {
+  absl::StatusOr<v1::Bundle> bundle = LoadBundle(flags.bundle);
+  if (!bundle.ok()) return Fail("submit", bundle.status());
+  absl::StatusOr<v1::CampaignSpec> spec = MakeSpec(flags.spec, *bundle);
+  if (!spec.ok()) {
+    Fail("submit", spec.status());
+    return kWrongUsage;
+  }
+  spec->set_gpu(flags.gpu);
+  return WithConnection("submit", flags.connection, Need::kRunning, [&](Connection& connection) -> absl::StatusOr<int> {
+    absl::StatusOr<v1::Campaign> campaign = SubmitBundle(connection, *bundle, *spec, Need::kRunning, Say);
+    if (!campaign.ok()) return campaign.status();
+    if (flags.json && !flags.wait) PrintJsonLine(*campaign, /*every_field=*/true);
+    if (!flags.json) std::printf("%s\n", campaign->name().c_str());
+    std::fflush(stdout);
+    if (!flags.wait) return kDone;
+    WatchingOptions watching;
+    watching.printer.out = stderr;
+    watching.printer.width = TerminalWidth(STDERR_FILENO);
+    watching.summary_json = flags.json;
+    return WatchToTheEnd(connection, campaign->name(), watching);
+  });
+}
+
+}  // namespace
+
+void AddSubmit(CLI::App& app, int* exit_code) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* command =
+      app.add_subcommand("submit", "Hand a bundle to a running orchestrator; prints the campaign's name");
+  command->group(kRunning)->footer("Example: pawl submit kernels/attention --iterations 50 --orchestrator 127.0.0.1:7465");
+  command->add_option("BUNDLE", flags->bundle, "Folder of the kernel bundle, or the name of one that ships with Pawl")
+      ->required();
+  AddSpecFlags(*command, &flags->spec);
+  command->add_option("--gpu", flags->gpu, "Only on GPUs whose name contains this, such as H200");
+  command->add_flag("--wait", flags->wait, "Follow it to its end; exit code as of `pawl run`");
+  AddJsonFlag(*command, &flags->json);
+  AddConnectionFlags(*command, &flags->connection);
+  command->callback([flags, exit_code] { *exit_code = Submit(*flags); });
+}
+
+}  // namespace pawl

@@ -1,0 +1,50 @@
+// `pawl watch`: a campaign's events as they happen.
+#include <unistd.h>
+
+#include <memory>
+#include <string>
+
+#include "cli/commands.h"
+#include "cli/flags.h"
+#include "cli/table.h"
+#include "cli/watching.h"
+
+namespace pawl {
+namespace {
+
+struct Flags {
+  ConnectionFlags connection;
+  std::string campaign;
+  int64_t after = 0;
+  bool json = false;
+};
+
+absl::StatusOr<int> Watch(const Flags& flags, Connection& connection) {
+  WatchingOptions options;
+  options.after_sequence = flags.after;
+  options.printer.json = flags.json;
+  options.printer.width = TerminalWidth(STDOUT_FILENO);
+  options.summary = !flags.json;
+  return WatchToTheEnd(connection, flags.campaign, options);
+}
+
+}  // namespace
+
+void AddWatch(CLI::App& app, int* exit_code) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* command = app.add_subcommand("watch", "Show what happened to a campaign and what happens next");
+  command->group(kLooking)->footer(
+      "Example: pawl watch 7\n"
+      "Ends with the campaign: exit code 0 improved, 3 no improvement, 1 failed or cancelled. Ctrl-C leaves it "
+      "running.");
+  AddCampaign(*command, &flags->campaign);
+  command->add_option("--after", flags->after, "Only events after this sequence number")->check(CLI::NonNegativeNumber);
+  AddJsonFlag(*command, &flags->json);
+  AddConnectionFlags(*command, &flags->connection);
+  command->callback([flags, exit_code] {
+    *exit_code = WithConnection("watch", flags->connection, Need::kCampaigns,
+                                [&](Connection& connection) { return Watch(*flags, connection); });
+  });
+}
+
+}  // namespace pawl

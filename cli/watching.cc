@@ -1,0 +1,73 @@
+#include "cli/watching.h"
+
+#include <cstdio>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "cli/campaign_summary.h"
+#include "cli/exit_code.h"
+#include "cli/failure.h"
+#include "cli/follow.h"
+#include "cli/interrupt.h"
+#include "cli/json_line.h"
+#include "cli/kept_path.h"
+#include "cli/resource_name.h"
+
+namespace pawl {
+namespace {
+
+absl::Status NobodyRunsIt(const std::string& campaign, const Settings& settings) {
+  v1::ErrorDetail detail;
+  detail.set_fix(absl::StrCat("start one with `pawl-orchestrator --listen ADDRESS --database ",
+                              settings.database.string(), "`, and a pawl-worker"));
+  return WithDetail(
+      absl::FailedPreconditionError(absl::StrCat(campaign, " has not ended, but no orchestrator is running")), detail);
+}
+
+}  // namespace
+
+absl::Status PrintSummary(Connection& connection, const v1::Campaign& campaign) {
+  std::vector<v1::Iteration> path;
+  if (campaign.has_best()) {
+    absl::StatusOr<std::vector<v1::Iteration>> kept = KeptPath(connection, campaign.name(), campaign.best());
+    if (!kept.ok()) return kept.status();
+    path = *std::move(kept);
+  }
+  std::fputs(SummaryText(campaign, path).c_str(), stdout);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int> WatchToTheEnd(Connection& connection, const std::string& campaign, const WatchingOptions& options) {
+  NoteInterrupts();
+  EventPrinter printer(options.printer);
+  FollowOptions follow;
+  follow.after_sequence = options.after_sequence;
+  follow.see = [&](const v1::WatchCampaignResponse& message) {
+    printer.See(message, absl::Now());
+    return true;
+  };
+  follow.tick = [&] {
+    printer.Tick(absl::Now());
+    return connection.own() ? NobodyRunsIt(campaign, connection.settings()) : absl::OkStatus();
+  };
+  follow.say = [&](const std::string& line) { printer.Say(line); };
+  follow.reconnected = [&] { printer.Say(absl::StrCat("found at ", connection.address(), ": going on")); };
+  const absl::Status status = Follow(connection, campaign, follow);
+  if (Interrupted()) {
+    std::fprintf(stderr, "%s goes on without being watched; pawl watch %s looks again\n", campaign.c_str(),
+                 ShortName(campaign).c_str());
+    return kInterrupted;
+  }
+  if (!status.ok()) return status;
+  absl::StatusOr<v1::Campaign> ended =
+      connection.Ask([&](CampaignClient& client) { return client.GetCampaign(campaign); });
+  if (!ended.ok()) return ended.status();
+  if (options.summary_json) PrintJsonLine(*ended, /*every_field=*/true);
+  if (options.summary && !options.summary_json) {
+    if (absl::Status printed = PrintSummary(connection, *ended); !printed.ok()) return printed;
+  }
+  return ExitCodeOf(*ended);
+}
+
+}  // namespace pawl

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "cli/connection.h"
+#include "cli/event_printer.h"
+
+namespace pawl {
+
+struct WatchingOptions {
+  EventPrinter::Options printer;
+  int64_t after_sequence = 0;
+  bool summary_json = false;  // the campaign as it ended, one object on standard output
+  bool summary = true;        // the same for people
+};
+
+// Follows a campaign that others run, prints its events and what became of it. Answers the exit code; leaving it
+// (Ctrl-C) does not end it.
+absl::StatusOr<int> WatchToTheEnd(Connection& connection, const std::string& campaign, const WatchingOptions& options);
+
+// Prints what became of a campaign, with the changes that were kept.
+absl::Status PrintSummary(Connection& connection, const v1::Campaign& campaign);
+
+}  // namespace pawl

@@ -1,0 +1,76 @@
+#include "db/backup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <memory>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "db/schema.h"
+#include "db/sqlite.h"
+
+namespace pawl {
+namespace {
+
+constexpr int kBusyMilliseconds = 5000;
+
+absl::Status AlreadyExists(const std::filesystem::path& file) {
+  return absl::AlreadyExistsError(absl::StrCat(file.native(), " exists: a backup overwrites nothing; name a new file"));
+}
+
+absl::Status CopyInto(const std::filesystem::path& database, const std::filesystem::path& copy) {
+  auto from = Connection::Open(database, Connection::Mode::kRead, kBusyMilliseconds);
+  if (!from.ok()) return from.status();
+  if (absl::Status status = CheckIsPawlDatabase(from->get()); !status.ok()) return status;
+  auto to = Connection::Open(copy, Connection::Mode::kWrite, kBusyMilliseconds);
+  if (!to.ok()) return to.status();
+  sqlite3_backup* backup = sqlite3_backup_init((*to)->handle(), "main", (*from)->handle(), "main");
+  if (backup == nullptr) return (*to)->Error(sqlite3_extended_errcode((*to)->handle()));
+  // In one step: a single read transaction, which in WAL mode holds up no writer. In several, every write in between
+  // would start the copy anew.
+  const int code = sqlite3_backup_step(backup, -1);
+  sqlite3_backup_finish(backup);
+  return code == SQLITE_DONE ? absl::OkStatus() : (*to)->Error(code);
+}
+
+// The name is on disk, too, when this returns. Overwrites nothing.
+absl::Status Publish(const std::filesystem::path& part, const std::filesystem::path& file) {
+  if (renameat2(AT_FDCWD, part.c_str(), AT_FDCWD, file.c_str(), RENAME_NOREPLACE) != 0) {
+    if (errno == EEXIST) return AlreadyExists(file);
+    return absl::UnavailableError(absl::StrCat("can't name the backup ", file.native(), ": ", strerror(errno)));
+  }
+  const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
+  const int fd = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const bool synced = fd >= 0 && fsync(fd) == 0;
+  if (fd >= 0) close(fd);
+  if (synced) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat("can't write folder ", folder.native(), ": ", strerror(errno)));
+}
+
+}  // namespace
+
+absl::Status BackUp(const std::filesystem::path& database, const std::filesystem::path& file) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(database, error)) {
+    return absl::NotFoundError(absl::StrCat("there is no database ", database.native()));
+  }
+  if (std::filesystem::exists(std::filesystem::symlink_status(file, error))) return AlreadyExists(file);
+  std::filesystem::path part = file;
+  part += ".part";
+  std::filesystem::remove(part, error);
+  // Nobody but the owner reads the secret that the database holds.
+  const int fd = open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (fd < 0) return absl::UnavailableError(absl::StrCat("can't make ", part.native(), ": ", strerror(errno)));
+  close(fd);
+  absl::Status status = CopyInto(database, part);
+  if (status.ok()) status = Publish(part, file);
+  if (!status.ok()) std::filesystem::remove(part, error);
+  return status;
+}
+
+}  // namespace pawl

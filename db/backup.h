@@ -1,0 +1,14 @@
+#pragma once
+
+#include <filesystem>
+
+#include "absl/status/status.h"
+
+namespace pawl {
+
+// Copies a Pawl database that an orchestrator, here or in another process, may be writing to. The copy is consistent:
+// of one moment, whole transactions. It has its name only once it is complete and on disk (before that it is
+// FILE.part). ALREADY_EXISTS: the file is there. NOT_FOUND: no such database.
+absl::Status BackUp(const std::filesystem::path& database, const std::filesystem::path& file);
+
+}  // namespace pawl

@@ -1,0 +1,143 @@
+#include "db/sqlite.h"
+
+#include <sqlite3.h>
+
+#include <system_error>
+
+#include "db/sqlite_error.h"
+
+namespace pawl {
+
+Statement::Statement(Connection* connection, sqlite3_stmt* statement, int code)
+    : connection_(connection), statement_(statement), code_(code) {}
+
+Statement::~Statement() {
+  if (statement_ == nullptr) return;
+  sqlite3_reset(statement_);
+  sqlite3_clear_bindings(statement_);
+}
+
+Statement& Statement::Bind(int64_t value) {
+  if (code_ == SQLITE_OK) code_ = sqlite3_bind_int64(statement_, ++bound_, value);
+  return *this;
+}
+
+Statement& Statement::Bind(double value) {
+  if (code_ == SQLITE_OK) code_ = sqlite3_bind_double(statement_, ++bound_, value);
+  return *this;
+}
+
+Statement& Statement::BindText(std::string_view value) {
+  // A null pointer would bind NULL.
+  const char* data = value.data() == nullptr ? "" : value.data();
+  if (code_ == SQLITE_OK) {
+    code_ = sqlite3_bind_text64(statement_, ++bound_, data, value.size(), SQLITE_STATIC, SQLITE_UTF8);
+  }
+  return *this;
+}
+
+Statement& Statement::BindBytes(std::string_view value) {
+  const char* data = value.data() == nullptr ? "" : value.data();
+  if (code_ == SQLITE_OK) code_ = sqlite3_bind_blob64(statement_, ++bound_, data, value.size(), SQLITE_STATIC);
+  return *this;
+}
+
+Statement& Statement::BindNull() {
+  if (code_ == SQLITE_OK) code_ = sqlite3_bind_null(statement_, ++bound_);
+  return *this;
+}
+
+absl::StatusOr<bool> Statement::Step() {
+  if (code_ == SQLITE_OK) {
+    const int code = sqlite3_step(statement_);
+    if (code == SQLITE_ROW) return true;
+    if (code == SQLITE_DONE) return false;
+    code_ = code;
+  }
+  return connection_->Error(code_);
+}
+
+absl::Status Statement::Run() {
+  while (true) {
+    absl::StatusOr<bool> row = Step();
+    if (!row.ok()) return row.status();
+    if (!*row) return absl::OkStatus();
+  }
+}
+
+int64_t Statement::Int(int column) const { return sqlite3_column_int64(statement_, column); }
+
+std::string_view Statement::Bytes(int column) const {
+  const void* data = sqlite3_column_blob(statement_, column);
+  return {static_cast<const char*>(data), static_cast<size_t>(sqlite3_column_bytes(statement_, column))};
+}
+
+absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const std::filesystem::path& file, Mode mode,
+                                                             int busy_milliseconds) {
+  sqlite3* db = nullptr;
+  const int how = mode == Mode::kWrite ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READWRITE;
+  // Absolute, so that no name means something else to SQLite, as :memory: does.
+  std::error_code error;
+  const std::filesystem::path absolute = std::filesystem::absolute(file, error);
+  const int code =
+      sqlite3_open_v2(absolute.c_str(), &db, how | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, /*zVfs=*/nullptr);
+  if (db == nullptr) return SqliteError(SQLITE_NOMEM, "out of memory", 0, file.native());
+  std::unique_ptr<Connection> connection(new Connection(db, file.native()));
+  if (code != SQLITE_OK) return connection->Error(code);
+  sqlite3_busy_timeout(db, busy_milliseconds);
+  if (mode == Mode::kRead) {
+    if (absl::Status status = connection->Execute("PRAGMA query_only = ON"); !status.ok()) return status;
+  }
+  return connection;
+}
+
+Connection::~Connection() {
+  for (const auto& [sql, statement] : statements_) sqlite3_finalize(statement);
+  sqlite3_close(db_);
+}
+
+absl::Status Connection::Execute(const std::string& sql) {
+  const int code = sqlite3_exec(db_, sql.c_str(), nullptr, nullptr, nullptr);
+  return code == SQLITE_OK ? absl::OkStatus() : Error(code);
+}
+
+absl::StatusOr<int64_t> Connection::QueryInt(std::string_view sql) {
+  Statement statement = Use(sql);
+  absl::StatusOr<bool> row = statement.Step();
+  if (!row.ok()) return row.status();
+  return *row ? statement.Int(0) : 0;
+}
+
+Statement Connection::Use(std::string_view sql) {
+  auto found = statements_.find(sql);
+  if (found == statements_.end()) {
+    sqlite3_stmt* statement = nullptr;
+    const int code = sqlite3_prepare_v3(db_, sql.data(), static_cast<int>(sql.size()), SQLITE_PREPARE_PERSISTENT,
+                                        &statement, nullptr);
+    if (code != SQLITE_OK) return Statement(this, nullptr, code);
+    found = statements_.emplace(sql, statement).first;
+  }
+  return Statement(this, found->second, SQLITE_OK);
+}
+
+absl::Status Connection::Error(int code) const {
+  // SQLite's words and errno are of its latest failure, which need not be this one.
+  const bool latest = sqlite3_extended_errcode(db_) == code;
+  return SqliteError(code, latest ? sqlite3_errmsg(db_) : sqlite3_errstr(code), latest ? sqlite3_system_errno(db_) : 0,
+                     file_);
+}
+
+int Connection::last_code() const { return sqlite3_errcode(db_) & 0xff; }
+
+bool Connection::read_only() const { return sqlite3_db_readonly(db_, "main") != 0; }
+
+Transaction::~Transaction() {
+  // Some failures roll back by themselves.
+  if (sqlite3_get_autocommit(connection_->handle()) == 0) (void)connection_->Use("ROLLBACK").Run();
+}
+
+absl::Status Transaction::Begin() { return connection_->Use("BEGIN IMMEDIATE").Run(); }
+
+absl::Status Transaction::Commit() { return connection_->Use("COMMIT").Run(); }
+
+}  // namespace pawl

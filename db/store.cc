@@ -1,0 +1,288 @@
+#include "db/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <map>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "db/backup.h"
+#include "db/iteration_sql.h"
+#include "db/resource_name.h"
+#include "db/schema.h"
+
+namespace pawl {
+namespace {
+
+// 16 MB of WAL before the writer copies it into the file: the pages of the iterations' indexes are written over and
+// over, and this way once a checkpoint. Memory-mapping stays off: a disk that fails under it would be a SIGBUS, not a
+// status.
+constexpr char kSettings[] =
+    "PRAGMA synchronous = FULL;"
+    "PRAGMA foreign_keys = ON;"
+    "PRAGMA wal_autocheckpoint = 4096;"
+    "PRAGMA journal_size_limit = 67108864;"
+    "PRAGMA mmap_size = 0;"
+    "PRAGMA cache_size = -32768;";
+
+absl::Status MakeFolder(const std::filesystem::path& file) {
+  if (!file.has_filename()) {
+    return absl::FailedPreconditionError(absl::StrCat("\"", file.native(), "\" names no file for the database"));
+  }
+  std::error_code error;
+  if (file.has_parent_path()) std::filesystem::create_directories(file.parent_path(), error);
+  if (error) {
+    return absl::UnavailableError(
+        absl::StrCat("can't make folder ", file.parent_path().native(), ": ", error.message()));
+  }
+  if (std::filesystem::exists(file, error) && !std::filesystem::is_regular_file(file, error)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(file.native(), std::filesystem::is_directory(file, error) ? " is a folder" : " is no plain file",
+                     ": name a file for the database"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status UseWal(Connection* connection) {
+  Statement statement = connection->Use("PRAGMA journal_mode = WAL");
+  const absl::StatusOr<bool> row = statement.Step();
+  if (!row.ok()) return row.status();
+  if (*row && statement.Bytes(0) == "wal") return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat("database ", connection->file(), " can't have a write-ahead log: put it on a local disk"));
+}
+
+int64_t Microseconds(const google::protobuf::Timestamp& time) { return time.seconds() * 1000000 + time.nanos() / 1000; }
+
+// Nothing is left to be done: a restart need not look at it.
+bool Ended(const v1::Campaign& campaign) {
+  const v1::CampaignState state = campaign.state();
+  return (state == v1::FINISHED || state == v1::FAILED || state == v1::CANCELLED) && !campaign.verifying();
+}
+
+absl::StatusOr<int64_t> NumberOf(const std::string& campaign) {
+  const std::optional<int64_t> number = ParseCampaignName(campaign);
+  if (!number || *number == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", campaign, "\" is not the name of a campaign, as campaigns/7 is"));
+  }
+  return *number;
+}
+
+absl::Status WriteCampaign(Connection* writer, const v1::Campaign& campaign) {
+  const absl::StatusOr<int64_t> number = NumberOf(campaign.name());
+  if (!number.ok()) return number.status();
+  const std::string summary = campaign.SerializeAsString();
+  const int64_t ended = Ended(campaign);
+  absl::Status status =
+      writer
+          ->Use(
+              "INSERT INTO campaigns (number, state, ended, summary) VALUES (?, ?, ?, ?)"
+              " ON CONFLICT (number) DO UPDATE SET state = excluded.state, summary = excluded.summary")
+          .Bind(*number)
+          .Bind(int64_t{campaign.state()})
+          .Bind(ended)
+          .BindBytes(summary)
+          .Run();
+  if (!status.ok()) return status;
+  // Apart, since naming an indexed column rewrites its index even where the value stays.
+  return writer->Use("UPDATE campaigns SET ended = ?1 WHERE number = ?2 AND ended <> ?1")
+      .Bind(ended)
+      .Bind(*number)
+      .Run();
+}
+
+absl::Status WriteIteration(Connection* writer, int64_t campaign, int64_t sequence, const v1::Iteration& iteration) {
+  if (!iteration.has_number() || iteration.verdict() == v1::VERDICT_UNSPECIFIED) {
+    return absl::InvalidArgumentError(absl::StrCat("event ", sequence, " of ", CampaignName(campaign),
+                                                   " judges an iteration without a number or a verdict"));
+  }
+  // What was passed over is long, and only GetIteration's.
+  v1::Iteration row = iteration;
+  row.clear_passed_over();
+  const std::string summary = row.SerializeAsString();
+  Statement insert = writer->Use(
+      "INSERT INTO iterations (sequence, campaign, number, parent, verdict, comparison, variable, finding, speedup,"
+      " time_us, summary) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  insert.Bind(sequence).Bind(campaign).Bind(int64_t{iteration.number()});
+  iteration.has_parent() ? insert.Bind(int64_t{iteration.parent()}) : insert.BindNull();
+  return insert.Bind(int64_t{iteration.verdict()})
+      .Bind(int64_t{iteration.comparison()})
+      .BindText(iteration.change().variable())
+      .BindText(iteration.finding().rule())
+      .Bind(SpeedupKey(iteration.speedup_over_start()))
+      .Bind(SpeedupKey(iteration.time_us()))
+      .BindBytes(summary)
+      .Run();
+}
+
+absl::Status WriteEvent(Connection* writer, const v1::Event& event) {
+  const absl::StatusOr<int64_t> campaign = NumberOf(event.campaign());
+  if (!campaign.ok()) return campaign.status();
+  if (event.event_case() == v1::Event::EVENT_NOT_SET) {
+    return absl::InvalidArgumentError(absl::StrCat("an event of ", event.campaign(), " has no content"));
+  }
+  const std::string payload = event.SerializeAsString();
+  absl::Status status =
+      writer->Use("INSERT INTO events (sequence, campaign, time_us, kind, payload) VALUES (?, ?, ?, ?, ?)")
+          .Bind(event.sequence())
+          .Bind(*campaign)
+          .Bind(Microseconds(event.time()))
+          .Bind(int64_t{event.event_case()})
+          .BindBytes(payload)
+          .Run();
+  if (!status.ok()) return status;
+  if (event.has_submitted() && !event.submitted().request_id().empty()) {
+    return writer->Use("UPDATE campaigns SET request_id = ? WHERE number = ?")
+        .BindText(event.submitted().request_id())
+        .Bind(*campaign)
+        .Run();
+  }
+  if (event.has_finished() && event.finished().has_iteration()) {
+    return WriteIteration(writer, *campaign, event.sequence(), event.finished().iteration());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WriteBlob(Connection* writer, const NewBlob& blob) {
+  return writer->Use("INSERT INTO blobs (hash, kind, bytes, content) VALUES (?, ?, ?, ?) ON CONFLICT (hash) DO NOTHING")
+      .BindText(blob.hash)
+      .Bind(int64_t{blob.kind})
+      .Bind(static_cast<int64_t>(blob.content.size()))
+      .BindBytes(blob.content)
+      .Run();
+}
+
+absl::Status WriteWorker(Connection* writer, const StoredWorker& worker) {
+  const std::string summary = worker.worker.SerializeAsString();
+  return writer
+      ->Use(
+          "INSERT INTO workers (name, instance, summary) VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE SET"
+          " instance = excluded.instance, summary = excluded.summary")
+      .BindText(worker.worker.name())
+      .BindText(worker.instance)
+      .BindBytes(summary)
+      .Run();
+}
+
+template <typename Row>
+absl::Status WriteAll(Connection* writer, const std::vector<Row>& rows, absl::Status write(Connection*, const Row&)) {
+  for (const Row& row : rows) {
+    if (absl::Status status = write(writer, row); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Store>> Store::Open(const StoreOptions& options) {
+  std::unique_ptr<Store> store(new Store(options));
+  if (absl::Status status = store->Start(); !status.ok()) return status;
+  return store;
+}
+
+Store::~Store() = default;
+
+absl::Status Store::Start() {
+  if (absl::Status status = MakeFolder(options_.file); !status.ok()) return status;
+  const std::filesystem::path& file = options_.file;
+  auto lock = DatabaseLock::Acquire(file);
+  if (!lock.ok()) return lock.status();
+  lock_ = *std::move(lock);
+  // Before SQLite would make it for all to read: it holds the secret.
+  const int fd = open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (fd >= 0) close(fd);
+
+  auto writer = Connection::Open(file, Connection::Mode::kWrite, options_.busy_milliseconds);
+  if (!writer.ok()) return writer.status();
+  writer_ = *std::move(writer);
+  if (writer_->read_only()) return writer_->Error(SQLITE_READONLY);
+  if (absl::Status status = CheckIsPawlDatabase(writer_.get()); !status.ok()) return status;
+  if (options_.check) {
+    if (absl::Status status = CheckIsUndamaged(writer_.get()); !status.ok()) return status;
+  }
+  if (absl::Status status = UseWal(writer_.get()); !status.ok()) return status;
+  if (absl::Status status = writer_->Execute(kSettings); !status.ok()) return status;
+  if (absl::Status status = Migrate(writer_.get()); !status.ok()) return status;
+  if (options_.max_pages > 0) {
+    absl::Status status = writer_->Execute(absl::StrCat("PRAGMA max_page_count = ", options_.max_pages));
+    if (!status.ok()) return status;
+  }
+
+  auto reader = Connection::Open(file, Connection::Mode::kRead, options_.busy_milliseconds);
+  if (!reader.ok()) return reader.status();
+  reader_ = *std::move(reader);
+  if (absl::Status status = reader_->Execute(kSettings); !status.ok()) return status;
+  Statement secret = reader_->Use("SELECT value FROM meta WHERE key = 'secret'");
+  const absl::StatusOr<bool> row = secret.Step();
+  if (!row.ok()) return row.status();
+  if (!*row) return writer_->Error(SQLITE_CORRUPT);
+  secret_ = secret.Bytes(0);
+  return absl::OkStatus();
+}
+
+absl::Status Store::SetAddress(const std::string& address) { return lock_->SetAddress(address); }
+
+absl::Status Store::Commit(Writes* writes) {
+  std::lock_guard<std::mutex> lock(writer_mutex_);
+  const auto begin = std::chrono::steady_clock::now();
+  absl::Status status = Write(writes);
+  commit_nanos_ += std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count();
+  if (!status.ok()) {
+    for (v1::Event& event : writes->events) event.clear_sequence();
+  }
+  return status;
+}
+
+absl::Status Store::Write(Writes* writes) {
+  Transaction transaction(writer_.get());
+  if (absl::Status status = transaction.Begin(); !status.ok()) return status;
+  // Asked anew each time, so that a failed commit uses up nothing and nothing can be out of step with the file.
+  const absl::StatusOr<int64_t> last = writer_->QueryInt("SELECT max(sequence) FROM events");
+  if (!last.ok()) return last.status();
+  int64_t sequence = *last;
+  std::map<std::string, int64_t> latest;
+  for (v1::Event& event : writes->events) {
+    event.set_sequence(++sequence);
+    latest[event.campaign()] = sequence;
+  }
+  for (v1::Campaign& campaign : writes->campaigns) {
+    if (const auto found = latest.find(campaign.name()); found != latest.end()) {
+      campaign.set_last_sequence(found->second);
+    }
+  }
+  // Campaigns first: events refer to them.
+  absl::Status status = WriteAll(writer_.get(), writes->campaigns, WriteCampaign);
+  if (status.ok()) status = WriteAll(writer_.get(), writes->events, WriteEvent);
+  if (status.ok()) status = WriteAll(writer_.get(), writes->blobs, WriteBlob);
+  if (status.ok()) status = WriteAll(writer_.get(), writes->workers, WriteWorker);
+  return status.ok() ? CommitTransaction(&transaction) : status;
+}
+
+absl::Status Store::CommitTransaction(Transaction* transaction) {
+  absl::Status status = transaction->Commit();
+  // Written to the log, but did it reach the disk? This process no longer sees it; one that recovers the log might.
+  if (!status.ok() && writer_->last_code() == SQLITE_IOERR) uncertain_ = true;
+  return status;
+}
+
+absl::Status Store::Probe() {
+  std::lock_guard<std::mutex> lock(writer_mutex_);
+  Transaction transaction(writer_.get());
+  if (absl::Status status = transaction.Begin(); !status.ok()) return status;
+  // Space for a typical commit, given back.
+  absl::Status status = writer_->Execute(
+      "SAVEPOINT space; INSERT INTO meta VALUES ('space', zeroblob(65536)); ROLLBACK TO space; RELEASE space;"
+      "INSERT INTO meta VALUES ('probe', CAST(1 AS BLOB)) ON CONFLICT (key) DO UPDATE SET"
+      " value = CAST(CAST(value AS INTEGER) + 1 AS BLOB)");
+  return status.ok() ? CommitTransaction(&transaction) : status;
+}
+
+absl::Status Store::Backup(const std::filesystem::path& file) { return BackUp(options_.file, file); }
+
+}  // namespace pawl

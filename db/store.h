@@ -1,0 +1,143 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "db/lock_file.h"
+#include "db/sqlite.h"
+#include "pawl/v1/campaign.pb.h"
+#include "pawl/v1/campaign_service.pb.h"
+#include "pawl/v1/event.pb.h"
+#include "pawl/v1/trial.pb.h"
+
+namespace pawl {
+
+struct StoreOptions {
+  std::filesystem::path file;    // made if it is not there, with its folder
+  bool check = true;             // quick_check before anything else
+  int64_t max_pages = 0;         // 0: no limit. A test's way to a full disk
+  int busy_milliseconds = 2000;  // to wait for another process's lock, a sqlite3 shell's say
+};
+
+struct NewBlob {
+  v1::Blob::Kind kind;
+  std::string hash;  // Sha256Hex of content
+  std::string content;
+};
+
+struct StoredBlob {
+  v1::Blob blob;
+  std::string content;
+};
+
+// A worker as it must be known after a restart.
+struct StoredWorker {
+  std::string instance;
+  v1::Worker worker;
+};
+
+// What is written together or not at all.
+struct Writes {
+  std::vector<v1::Event> events = {};        // their sequence numbers are given by Commit
+  std::vector<v1::Campaign> campaigns = {};  // as they are after the events; made or replaced
+  std::vector<NewBlob> blobs = {};           // one that is there already is left as it is
+  std::vector<StoredWorker> workers = {};    // made or replaced
+};
+
+struct IterationQuery {
+  int64_t campaign = 0;
+  v1::Verdict verdict = v1::VERDICT_UNSPECIFIED;          // all
+  std::string variable = {};                              // empty: all
+  std::string finding = {};                               // empty: all
+  v1::IterationOrder order = v1::ITERATION_ORDER_NUMBER;  // by speedup: equal ones newest first
+  int limit = 100;
+  // Those after this one in the order; absent: from the beginning.
+  struct Place {
+    int number = 0;
+    double speedup = 0;  // over the start; of ITERATION_ORDER_SPEEDUP
+  };
+  std::optional<Place> after = {};
+};
+
+// The orchestrator's one SQLite file: an append-only event log, and tables for queries that are updated in the same
+// transaction. A write that returned OK survives a crash of the process and of the machine (WAL, synchronous=FULL).
+//
+// Thread-safe: writing and reading have a connection each, so that a query does not wait for a commit.
+//
+// Errors of writing: UNAVAILABLE (locked, read-only, full, I/O; the message says which and what to do; nothing was
+// written, and a later try may succeed). With `uncertain` set after an I/O error the write may or may not be there:
+// read the state again before going on. Of opening also: FAILED_PRECONDITION (a newer schema, not a Pawl database, in
+// use by another orchestrator), DATA_LOSS (quick_check found damage).
+class Store {
+ public:
+  static absl::StatusOr<std::unique_ptr<Store>> Open(const StoreOptions& options);
+  ~Store();
+  Store(const Store&) = delete;
+
+  // Tells those who find the database where its orchestrator listens (db/lock_file.h).
+  absl::Status SetAddress(const std::string& address);
+
+  // Gives the events their sequence numbers and their campaigns' last_sequence, in `writes` too. An event that judges
+  // an iteration also makes its row; a CampaignSubmitted gives its campaign the request id. Besides the errors above:
+  // ALREADY_EXISTS (an iteration was judged before, a request id was used before), FAILED_PRECONDITION (no such
+  // campaign), INVALID_ARGUMENT (a malformed name, an event without content, an iteration without number or verdict).
+  absl::Status Commit(Writes* writes);
+  bool uncertain() const { return uncertain_; }
+  void ClearUncertain() { uncertain_ = false; }
+  // Whether a transaction can be written now. Commits one that changes nothing but a count of such tries: this also
+  // settles an uncertain write, by overwriting what is left of it, so that what is read afterwards stays true.
+  absl::Status Probe();
+
+  absl::StatusOr<int64_t> LastCampaign();                      // 0: none
+  absl::StatusOr<std::vector<int64_t>> UnfinishedCampaigns();  // or being verified; by number
+  absl::StatusOr<std::optional<v1::Campaign>> GetCampaign(int64_t number);
+  absl::StatusOr<std::optional<v1::Campaign>> FindRequest(const std::string& request_id);
+  absl::StatusOr<std::vector<v1::Campaign>> ListCampaigns(int64_t before, int limit);  // newest first
+
+  absl::StatusOr<std::vector<v1::Event>> Events(int64_t campaign, int64_t after, int limit);
+
+  absl::StatusOr<std::vector<v1::Iteration>> ListIterations(const IterationQuery& query);
+  // With evidence, samples and blobs from the event that ended it.
+  absl::StatusOr<std::optional<v1::Iteration>> GetIteration(int64_t campaign, int number);
+
+  absl::StatusOr<std::optional<StoredBlob>> GetBlob(const std::string& hash);
+  absl::StatusOr<bool> HasBlob(const std::string& hash);
+  absl::StatusOr<std::vector<StoredWorker>> Workers();
+
+  // 32 random bytes that were made with the file: lease tokens are derived from them.
+  const std::string& secret() const { return secret_; }
+
+  // That commits took since the store was opened.
+  double commit_seconds() const { return 1e-9 * static_cast<double>(commit_nanos_); }
+
+  // A copy that is consistent while writing goes on. The file must not exist.
+  absl::Status Backup(const std::filesystem::path& file);
+
+ private:
+  explicit Store(StoreOptions options) : options_(std::move(options)) {}
+
+  absl::Status Start();
+  absl::Status Write(Writes* writes);  // with the mutex held
+  absl::Status CommitTransaction(Transaction* transaction);
+
+  const StoreOptions options_;
+  std::unique_ptr<DatabaseLock> lock_;  // outlives the connections
+  std::mutex writer_mutex_;
+  std::unique_ptr<Connection> writer_;
+  std::mutex reader_mutex_;
+  std::unique_ptr<Connection> reader_;
+  std::atomic<bool> uncertain_ = false;
+  std::atomic<int64_t> commit_nanos_ = 0;
+  std::string secret_;
+};
+
+}  // namespace pawl

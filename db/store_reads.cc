@@ -1,0 +1,174 @@
+// The reading half of Store: everything here uses the reading connection.
+#include <algorithm>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "db/iteration_sql.h"
+#include "db/resource_name.h"
+#include "db/store.h"
+
+namespace pawl {
+namespace {
+
+template <typename Message>
+absl::Status Parse(std::string_view bytes, Message* message) {
+  if (message->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat("the database holds something that is no ", message->GetTypeName(),
+                                          ": put the latest backup in its place"));
+}
+
+// The messages in the first column of all rows.
+template <typename Message>
+absl::StatusOr<std::vector<Message>> ReadAll(Statement& statement) {
+  std::vector<Message> messages;
+  while (true) {
+    const absl::StatusOr<bool> row = statement.Step();
+    if (!row.ok()) return row.status();
+    if (!*row) return messages;
+    if (absl::Status status = Parse(statement.Bytes(0), &messages.emplace_back()); !status.ok()) return status;
+  }
+}
+
+template <typename Message>
+absl::StatusOr<std::optional<Message>> ReadOne(Statement& statement) {
+  absl::StatusOr<std::vector<Message>> all = ReadAll<Message>(statement);
+  if (!all.ok()) return all.status();
+  std::optional<Message> first;
+  if (!all->empty()) first = std::move(all->front());
+  return first;
+}
+
+int64_t Limit(int limit) { return std::max(limit, 0); }  // SQLite takes a negative one for none
+
+// What GetIteration adds to what was judged.
+void AddEvidence(v1::TrialResult* result, v1::Iteration* iteration) {
+  if (result->has_evidence()) iteration->mutable_evidence()->Swap(result->mutable_evidence());
+  iteration->mutable_pairs()->Swap(result->mutable_pairs());
+  iteration->mutable_confirming_pairs()->Swap(result->mutable_confirming_pairs());
+  iteration->mutable_errors()->Swap(result->mutable_errors());
+  iteration->set_warm_us(result->warm_us());
+  iteration->set_cold_us(result->cold_us());
+  if (result->has_toolchain()) iteration->mutable_toolchain()->Swap(result->mutable_toolchain());
+  if (result->has_gpu()) iteration->mutable_gpu()->Swap(result->mutable_gpu());
+  iteration->mutable_blobs()->Swap(result->mutable_blobs());
+  iteration->set_build(result->build());
+  iteration->mutable_baselines()->Swap(result->mutable_baselines());
+  iteration->set_cubin_hash(result->cubin_hash());
+}
+
+}  // namespace
+
+absl::StatusOr<int64_t> Store::LastCampaign() {
+  std::lock_guard<std::mutex> lock(reader_mutex_);
+  return reader_->QueryInt("SELECT max(number) FROM campaigns");
+}
+
+absl::StatusOr<std::vector<int64_t>> Store::UnfinishedCampaigns() {
+  std::lock_guard<std::mutex> lock(reader_mutex_);
+  Statement statement = reader_->Use("SELECT number FROM campaigns WHERE ended = 0 ORDER BY number");
+  std::vector<int64_t> numbers;
+  while (true) {
+    const absl::StatusOr<bool> row = statement.Step();
+    if (!row.ok()) return row.status();
+    if (!*row) return numbers;
+    numbers.push_back(statement.Int(0));
+  }
+}
+
+absl::StatusOr<std::optional<v1::Campaign>> Store::GetCampaign(int64_t number) {
+  std::lock_guard<std::mutex> lock(reader_mutex_);
+  Statement statement = reader_->Use("SELECT summary FROM campaigns WHERE number = ?");
+  return ReadOne<v1::Campaign>(statement.Bind(number));
+}
+
+absl::StatusOr<std::optional<v1::Campaign>> Store::FindRequest(const std::string& request_id) {
+  std::lock_guard<std::mutex> lock(reader_mutex_);
+  Statement statement = reader_->Use("SELECT summary FROM campaigns WHERE request_id = ?");
+  return ReadOne<v1::Campaign>(statement.BindText(request_id));
+}
+
+absl::StatusOr<std::vector<v1::Campaign>> Store::ListCampaigns(int64_t before, int limit) {
+  std::lock_guard<std::mutex> lock(reader_mutex_);
+  Statement statement = reader_->Use("SELECT summary FROM campaigns WHERE number < ? ORDER BY number DESC LIMIT ?");
+  statement.Bind(before > 0 ? before : std::numeric_limits<int64_t>::max()).Bind(Limit(limit));
+  return ReadAll<v1::Campaign>(statement);
+}
+
+absl::StatusOr<std::vector<v1::Event>> Store::Events(int64_t campaign, int64_t after, int limit) {
+  std::lock_guard<std::mutex> lock(reader_mutex_);
+  Statement statement =
+      reader_->Use("SELECT payload FROM events WHERE campaign = ? AND sequence > ? ORDER BY sequence LIMIT ?");
+  return ReadAll<v1::Event>(statement.Bind(campaign).Bind(after).Bind(Limit(limit)));
+}
+
+absl::StatusOr<std::vector<v1::Iteration>> Store::ListIterations(const IterationQuery& query) {
+  const bool rising =
+      query.order != v1::ITERATION_ORDER_SPEEDUP && query.order != v1::ITERATION_ORDER_NUMBER_DESCENDING;
+  const int64_t number = query.after ? query.after->number : rising ? -1 : std::numeric_limits<int64_t>::max();
+  const double speedup = query.after ? query.after->speedup : std::numeric_limits<double>::infinity();
+  const std::string sql = IterationSql(query);
+  std::lock_guard<std::mutex> lock(reader_mutex_);
+  Statement statement = reader_->Use(sql);
+  statement.Bind(query.campaign)
+      .Bind(int64_t{query.verdict})
+      .BindText(query.variable)
+      .BindText(query.finding)
+      .Bind(number)
+      .Bind(SpeedupKey(speedup))
+      .Bind(Limit(query.limit));
+  return ReadAll<v1::Iteration>(statement);
+}
+
+absl::StatusOr<std::optional<v1::Iteration>> Store::GetIteration(int64_t campaign, int number) {
+  std::lock_guard<std::mutex> lock(reader_mutex_);
+  Statement statement = reader_->Use(
+      "SELECT payload FROM events WHERE sequence = (SELECT sequence FROM iterations WHERE campaign = ? AND number = "
+      "?)");
+  auto event = ReadOne<v1::Event>(statement.Bind(campaign).Bind(int64_t{number}));
+  if (!event.ok()) return event.status();
+  std::optional<v1::Iteration> iteration;
+  if (event->has_value()) {
+    v1::TrialFinished* finished = (*event)->mutable_finished();
+    iteration = std::move(*finished->mutable_iteration());
+    AddEvidence(finished->mutable_result(), &*iteration);
+  }
+  return iteration;
+}
+
+absl::StatusOr<std::optional<StoredBlob>> Store::GetBlob(const std::string& hash) {
+  std::lock_guard<std::mutex> lock(reader_mutex_);
+  Statement statement = reader_->Use("SELECT kind, bytes, content FROM blobs WHERE hash = ?");
+  const absl::StatusOr<bool> row = statement.BindText(hash).Step();
+  if (!row.ok()) return row.status();
+  std::optional<StoredBlob> stored;
+  if (*row) {
+    stored.emplace();
+    stored->blob.set_kind(static_cast<v1::Blob::Kind>(statement.Int(0)));
+    stored->blob.set_hash(hash);
+    stored->blob.set_bytes(statement.Int(1));
+    stored->content = statement.Bytes(2);
+  }
+  return stored;
+}
+
+absl::StatusOr<bool> Store::HasBlob(const std::string& hash) {
+  std::lock_guard<std::mutex> lock(reader_mutex_);
+  Statement statement = reader_->Use("SELECT 1 FROM blobs WHERE hash = ?");
+  return statement.BindText(hash).Step();
+}
+
+absl::StatusOr<std::vector<StoredWorker>> Store::Workers() {
+  std::lock_guard<std::mutex> lock(reader_mutex_);
+  Statement statement = reader_->Use("SELECT summary, instance FROM workers ORDER BY name");
+  std::vector<StoredWorker> workers;
+  while (true) {
+    const absl::StatusOr<bool> row = statement.Step();
+    if (!row.ok()) return row.status();
+    if (!*row) return workers;
+    StoredWorker& worker = workers.emplace_back();
+    if (absl::Status status = Parse(statement.Bytes(0), &worker.worker); !status.ok()) return status;
+    worker.instance = statement.Bytes(1);
+  }
+}
+
+}  // namespace pawl

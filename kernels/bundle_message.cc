@@ -1,0 +1,108 @@
+#include "kernels/bundle_message.h"
+
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "expression/expression.h"
+#include "kernels/plan.h"
+#include "kernels/space.h"
+
+namespace pawl {
+namespace {
+
+constexpr int kMaxItems = 256;  // sizes, tensors, variables, launches, ...
+
+class Checker {
+ public:
+  explicit Checker(const v1::Bundle& bundle) : bundle_(bundle) {}
+
+  std::vector<std::string> Problems() {
+    Fields();
+    if (problems_.empty()) Names();
+    if (problems_.empty()) Space();
+    if (problems_.empty()) Plans();
+    return problems_;
+  }
+
+ private:
+  void Add(const std::string& problem) { problems_.push_back(problem); }
+
+  void Fields() {
+    if (!IsName(bundle_.name())) Add("name: expected letters, digits and _, at most 64");
+    if (bundle_.source().text().empty()) Add("source: there is no device code");
+    if (bundle_.reference().source().text().empty()) Add("reference: there is no source");
+    if (bundle_.reference().launches().empty()) Add("reference: there is no launch");
+    if (bundle_.compiler() != v1::COMPILER_NVRTC && bundle_.compiler() != v1::COMPILER_NVCC) {
+      Add("compiler: expected NVRTC or nvcc");
+    }
+    const std::pair<const char*, int> counts[] = {{"sizes", bundle_.sizes_size()},
+                                                  {"tensors", bundle_.tensors_size()},
+                                                  {"variables", bundle_.variables_size()},
+                                                  {"launches", bundle_.launches_size()}};
+    for (const auto& [what, count] : counts) {
+      if (count == 0 || count > kMaxItems) Add(absl::StrCat(what, ": there are ", count, "; expected 1 to ", kMaxItems));
+    }
+    if (bundle_.constraints_size() > kMaxItems || bundle_.scalars_size() > kMaxItems) {
+      Add(absl::StrCat("constraints, scalars: expected at most ", kMaxItems));
+    }
+    if (!(bundle_.tolerance().absolute() > 0) || !(bundle_.tolerance().relative() > 0) ||
+        !(bundle_.tolerance().relative() < 1)) {
+      Add("tolerance: expected absolute > 0 and 0 < relative < 1");
+    }
+  }
+
+  void Names() {
+    std::set<std::string> names;
+    auto take = [&](const std::string& name, const char* what) {
+      if (!IsName(name)) Add(absl::StrCat(what, ": a name that is none"));
+      if (!names.insert(name).second) Add(absl::StrCat(what, ": the name ", name, " is taken"));
+    };
+    for (const v1::Variable& variable : bundle_.variables()) {
+      take(variable.name(), "variable");
+      const auto& values = variable.values();
+      const std::set<int32_t> distinct(values.begin(), values.end());
+      if (values.empty() || values.size() > 1000 || static_cast<int>(distinct.size()) != values.size()) {
+        Add(absl::StrCat("variable ", variable.name(), ": expected 1 to 1000 different values"));
+      } else if (!distinct.contains(variable.start())) {
+        Add(absl::StrCat("variable ", variable.name(), ": start is none of its values"));
+      }
+    }
+    for (const v1::Tensor& tensor : bundle_.tensors()) take(tensor.name(), "tensor");
+    for (const v1::Scalar& scalar : bundle_.scalars()) take(scalar.name(), "scalar");
+    std::set<std::string> sizes;
+    for (const v1::Size& size : bundle_.sizes()) {
+      if (size.name().empty() || !sizes.insert(size.name()).second) Add("sizes: a name is empty or there twice");
+      if (size.values().empty() || size.values_size() > kMaxItems) Add("sizes: one has no values");
+    }
+    if (!sizes.contains(bundle_.goal().size())) Add("goal: its size is none of the sizes");
+    if (!(bundle_.goal().speedup() > 0)) Add("goal: expected a speedup above 0");
+  }
+
+  void Space() {
+    if (SpaceSize(bundle_) > kMaxSpace) Add(absl::StrCat("variables: the space is over ", kMaxSpace, " variants"));
+    const absl::StatusOr<bool> allowed = IsAllowed(bundle_, StartVariant(bundle_));
+    if (!allowed.ok()) Add(absl::StrCat("constraints: ", std::string(allowed.status().message())));
+    if (allowed.ok() && !*allowed) Add("constraints: they forbid the start variant");
+  }
+
+  void Plans() {
+    Planner planner(bundle_);
+    for (const v1::Size& size : bundle_.sizes()) {
+      const absl::StatusOr<v1::Plan> plan = planner.MakePlan(StartVariant(bundle_), size, TypicalGpu());
+      if (!plan.ok()) Add(absl::StrCat("size ", size.name(), ": ", std::string(plan.status().message())));
+      const absl::StatusOr<v1::Plan> reference = planner.MakeReferencePlan(size, TypicalGpu());
+      if (!reference.ok()) Add(absl::StrCat("size ", size.name(), ": ", std::string(reference.status().message())));
+      if (!problems_.empty()) return;
+    }
+  }
+
+  const v1::Bundle& bundle_;
+  std::vector<std::string> problems_;
+};
+
+}  // namespace
+
+std::vector<std::string> BundleProblems(const v1::Bundle& bundle) { return Checker(bundle).Problems(); }
+
+}  // namespace pawl

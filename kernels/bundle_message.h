@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "pawl/v1/bundle.pb.h"
+
+namespace pawl {
+
+// What is wrong with a bundle that came as a message: from a stranger, not from the bundle reader. Empty: the space can
+// be listed, and plans of the start variant can be made at every size. Nothing in it makes this crash or take long.
+std::vector<std::string> BundleProblems(const v1::Bundle& bundle);
+
+}  // namespace pawl

@@ -1,0 +1,102 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "kernels/space.h"
+#include "pawl/v1/bundle.pb.h"
+#include "pawl/v1/campaign.pb.h"
+#include "pawl/v1/event.pb.h"
+
+namespace pawl {
+
+// A trial that has been planned and has no result yet.
+struct OpenTrial {
+  v1::TrialPlanned planned;
+  absl::Time planned_at;
+  int attempt = 0;     // of the current or last lease; 0: never leased
+  int killed = 0;      // leases that ran out: the trial may have killed their workers
+  int host_faults = 0;
+  std::string worker;  // that holds it; empty: nobody
+};
+
+// One campaign, as its events made it. Apply is the only way it changes, so the same events give the same campaign.
+// Pure; one thread at a time.
+class CampaignState {
+ public:
+  CampaignState(std::string name, v1::Bundle bundle);
+  CampaignState(const CampaignState&) = delete;
+
+  void Apply(const v1::Event& event);
+
+  // What people see of it; last_sequence is the store's to fill in.
+  const v1::Campaign& summary() const { return summary_; }
+  const v1::Bundle& bundle() const { return bundle_; }
+  const std::string& space_hash() const { return space_hash_; }
+
+  bool ended() const;
+  // A trial of it may be leased now.
+  bool leasable() const;
+
+  const std::map<int, OpenTrial>& open_trials() const { return open_; }
+  // Of judged iterations, in order; what GetIteration adds is not here.
+  const std::vector<v1::Iteration>& iterations() const { return iterations_; }
+  const v1::Iteration* Find(int number) const;
+  const v1::Iteration* best() const;
+  // Of the best kept variant, as profiled; empty before iteration 0 is kept.
+  const v1::Evidence& best_evidence() const { return best_evidence_; }
+
+  // The constraints allow it. An error: it is no variant of the bundle.
+  absl::StatusOr<bool> Allows(const v1::Variant& variant) const { return space_.Has(variant); }
+  // Tried before, or being tried: whatever the parent was, the variant is the same.
+  bool Tried(const v1::Variant& variant) const;
+
+  struct Proposal {
+    v1::ChangeProposed proposed;
+    absl::Time at;
+  };
+  const std::deque<Proposal>& proposals() const { return proposals_; }
+
+  int next_trial() const { return next_trial_; }
+  int next_iteration() const { return next_iteration_; }
+  int reverts_in_a_row() const { return reverts_in_a_row_; }
+  // Time since the first lease without the pauses, up to `now`.
+  absl::Duration Running(absl::Time now) const;
+
+ private:
+  void ApplyPlanned(const v1::TrialPlanned& planned, absl::Time at);
+  void ApplyLeased(const v1::TrialLeased& leased, absl::Time at);
+  void ApplyLost(const v1::LeaseLost& lost);
+  void ApplyFinished(const v1::TrialFinished& finished);
+  void NoteVerifications();
+  void StopClock(absl::Time at);
+
+  v1::Campaign summary_;
+  const v1::Bundle bundle_;
+  mutable AllowedSpace space_;  // mutable: the parser keeps the values it was last given
+  std::string space_hash_;
+  std::map<int, OpenTrial> open_;
+  std::vector<v1::Iteration> iterations_;
+  std::map<int, size_t> places_;  // of iterations by number: rounds may end out of order
+  std::map<std::string, int> tried_;  // iteration by VariantText
+  v1::Evidence best_evidence_;
+  std::deque<Proposal> proposals_;
+  int next_trial_ = 1;
+  int next_iteration_ = 0;
+  int reverts_in_a_row_ = 0;
+  bool leased_before_ = false;
+  double price_per_hour_ = 0;
+  absl::Duration ran_;                     // before the clock was last stopped
+  std::optional<absl::Time> clock_since_;  // it runs
+};
+
+absl::Time TimeOf(const google::protobuf::Timestamp& timestamp);
+void SetTime(absl::Time time, google::protobuf::Timestamp* timestamp);
+
+}  // namespace pawl

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "orchestrator/engine/campaign.h"
+#include "pawl/v1/campaign.pb.h"
+
+namespace pawl {
+
+// The next change to try, with everything `explain` needs.
+struct Choice {
+  v1::Change change;
+  int parent = 0;  // a kept iteration
+  v1::Variant variant;
+  std::optional<v1::Finding> finding;
+  std::optional<v1::Prediction> prediction;
+  std::vector<v1::PassedOver> passed_over;
+  std::string author;
+  std::string why;
+};
+
+// Picks the next change of a campaign. Pure: the same campaign gives the same choice.
+class Chooser {
+ public:
+  virtual ~Chooser() = default;
+  // Nothing: no change is left to try.
+  virtual std::optional<Choice> Next(const CampaignState& campaign) const = 0;
+};
+
+// The next untried neighbour of the best variant: nearest values first, upwards before downwards, variables in the
+// bundle's order.
+class NeighbourChooser : public Chooser {
+ public:
+  std::optional<Choice> Next(const CampaignState& campaign) const override;
+};
+
+// The variant that a change makes of a kept one. Nothing when a constraint forbids it, the variable or value is unknown,
+// or it changes nothing; *why says which.
+std::optional<v1::Variant> Changed(const CampaignState& campaign, const v1::Variant& parent, const v1::Change& change,
+                                   std::string* why);
+
+// Of how many variables two variants differ. A trial is refused unless its variant differs in one from its parent.
+int Differences(const v1::Variant& a, const v1::Variant& b);
+
+v1::Variant VariantOf(const v1::Iteration& iteration);
+
+}  // namespace pawl

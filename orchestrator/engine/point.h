@@ -1,0 +1,18 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "google/protobuf/map.h"
+#include "pawl/v1/bundle.pb.h"
+
+namespace pawl {
+
+// A variant by the places of its values in their variables' lists, in the bundle's order of variables.
+using Point = std::vector<uint16_t>;
+
+// The point of a variant. A value that is not in its list has the place past its end.
+Point PointOf(const v1::Bundle& bundle, const google::protobuf::Map<std::string, int32_t>& variant);
+
+}  // namespace pawl

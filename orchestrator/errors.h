@@ -1,0 +1,24 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "pawl/v1/error.pb.h"
+
+namespace pawl {
+
+// An error for a caller: a code, what happened, and details that a program can read. The details travel as a payload of
+// the status. What is too long for a status is cut.
+absl::Status Error(absl::StatusCode code, const std::string& message, const v1::ErrorDetail& detail);
+
+absl::Status BadField(const std::string& field, const std::string& message);
+absl::Status NoSuch(const std::string& resource, const std::string& fix);
+// The caller may try again.
+absl::Status TryLater(const std::string& message, double seconds);
+
+// Serialized ErrorDetail; empty: none.
+std::string DetailsOf(const absl::Status& status);
+
+}  // namespace pawl

@@ -1,0 +1,73 @@
+#include "orchestrator/log_line.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+
+namespace pawl {
+
+std::string ChangeText(const v1::Change& change) {
+  switch (change.kind_case()) {
+    case v1::Change::kVariable:
+      return absl::StrCat(change.variable(), " ", change.from(), " -> ", change.to());
+    case v1::Change::kSource:
+      return absl::StrCat("edit ", change.source().name());
+    case v1::Change::KIND_NOT_SET:
+      return "";
+  }
+  return "";
+}
+
+namespace {
+
+std::string Text(const v1::Event& event) {
+  const std::string& campaign = event.campaign();
+  switch (event.event_case()) {
+    case v1::Event::kSubmitted:
+      return absl::StrCat(campaign, " submitted: ", event.submitted().bundle(), " at ",
+                          event.submitted().spec().goal().size());
+    case v1::Event::kPlanned: {
+      const v1::TrialPlanned& planned = event.planned();
+      const bool verify = planned.purpose() == v1::TRIAL_PURPOSE_VERIFY;
+      return absl::StrCat(campaign, "/iterations/", planned.iteration(), verify ? " to be verified: " : " planned: ",
+                          planned.has_change() ? ChangeText(planned.change()) : "start variant", ", by trial ",
+                          planned.trial());
+    }
+    case v1::Event::kLeased:
+      return absl::StrCat(campaign, "/trials/", event.leased().trial(), " leased to ", event.leased().worker(),
+                          ", attempt ", event.leased().attempt());
+    case v1::Event::kLost:
+      return absl::StrCat(campaign, "/trials/", event.lost().trial(), " lost by ", event.lost().worker(), " (",
+                          v1::LeaseLost::Reason_Name(event.lost().reason()), "): ", event.lost().message());
+    case v1::Event::kFinished: {
+      if (event.finished().has_verification()) {
+        return absl::StrCat(campaign, "/iterations/", event.finished().verification().iteration(), " verified: ",
+                            event.finished().verification().text());
+      }
+      const v1::Iteration& iteration = event.finished().iteration();
+      return absl::StrFormat("%s %s: %s; %.4gx of the start", iteration.name(), v1::Verdict_Name(iteration.verdict()),
+                             iteration.reason(), iteration.speedup_over_start());
+    }
+    case v1::Event::kPaused:
+      return absl::StrCat(campaign, " paused by ", event.paused().author(), ": ", event.paused().reason());
+    case v1::Event::kResumed:
+      return absl::StrCat(campaign, " resumed by ", event.resumed().author());
+    case v1::Event::kEnded:
+      return absl::StrCat(campaign, " ", v1::CampaignState_Name(event.ended().state()), ": ", event.ended().message());
+    case v1::Event::kProposed:
+      return absl::StrCat(campaign, " proposal by ", event.proposed().author(), ": ",
+                          ChangeText(event.proposed().change()));
+    case v1::Event::EVENT_NOT_SET:
+      break;
+  }
+  return absl::StrCat(campaign, " event ", event.sequence());
+}
+
+}  // namespace
+
+// Reasons and messages are other people's, and may have more lines than one.
+std::string LogLine(const v1::Event& event) {
+  return absl::StrReplaceAll(Text(event), {{"\n", " "}, {"\r", " "}});
+}
+
+}  // namespace pawl

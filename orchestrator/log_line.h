@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string>
+
+#include "pawl/v1/event.pb.h"
+
+namespace pawl {
+
+// One line for the log, campaign and iteration named in it.
+std::string LogLine(const v1::Event& event);
+
+// "TILE_M 64 -> 16"; empty: no change.
+std::string ChangeText(const v1::Change& change);
+
+}  // namespace pawl

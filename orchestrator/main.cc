@@ -1,0 +1,142 @@
+// pawl-orchestrator: keeps campaigns, hands trials to workers, answers queries.
+#include <signal.h>
+
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <cstdio>
+#include <exception>
+#include <thread>
+
+#include "db/backup.h"
+#include "options/layered_options.h"
+#include "orchestrator/server.h"
+#include "spdlog/sinks/stdout_sinks.h"
+#include "spdlog/spdlog.h"
+
+namespace pawl {
+namespace {
+
+constexpr absl::Duration kDrainPatience = absl::Seconds(25);
+
+struct Flags {
+  std::string listen = "127.0.0.1:7465";
+  std::string database;
+  std::string backup;
+  std::string log_level = "info";
+  bool skip_check = false;
+  bool reflection = false;
+  int max_campaigns = OrchestratorOptions().max_unfinished;
+};
+
+std::string DefaultDatabase() {
+  if (const char* data = getenv("XDG_DATA_HOME"); data != nullptr && *data != '\0') return std::string(data) + "/pawl/pawl.db";
+  const char* home = getenv("HOME");
+  return std::string(home == nullptr ? "." : home) + "/.local/share/pawl/pawl.db";
+}
+
+int Fail(const absl::Status& status) {
+  fprintf(stderr, "pawl-orchestrator: %s\n", std::string(status.message()).c_str());
+  return status.code() == absl::StatusCode::kInvalidArgument ? 2 : 1;
+}
+
+// Beside an orchestrator that may be running on the database: no lock is needed.
+int Backup(const Flags& flags) {
+  if (absl::Status status = BackUp(flags.database, flags.backup); !status.ok()) return Fail(status);
+  fprintf(stderr, "backed up to %s\n", flags.backup.c_str());
+  return 0;
+}
+
+int Serve(Store& store, const Flags& flags, const sigset_t& signals) {
+  ServerOptions options;
+  options.listen = flags.listen;
+  options.reflection = flags.reflection;
+  options.orchestrator.max_unfinished = flags.max_campaigns;
+  absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(store, options);
+  if (!server.ok()) return Fail(server.status());
+  if (absl::Status status = store.SetAddress((*server)->address()); !status.ok()) return Fail(status);
+  printf("listening on %s\n", (*server)->address().c_str());
+  fflush(stdout);
+  spdlog::info("listening on {}, database {}", (*server)->address(), flags.database);
+
+  int signal = 0;
+  sigwait(&signals, &signal);
+  spdlog::info("signal {}: draining; a second one ends it at once", signal);
+  std::atomic<bool> forced = false;
+  std::thread second([&] {
+    int again = 0;
+    sigwait(&signals, &again);
+    forced = true;
+  });
+  (*server)->Drain(kDrainPatience, [&] { return forced.load(); });
+  server->reset();
+  spdlog::info("ended");
+  if (!forced) pthread_kill(second.native_handle(), SIGTERM);
+  second.join();
+  return 0;
+}
+
+int Run(int argc, char** argv) {
+  Flags flags;
+  flags.database = DefaultDatabase();
+  CLI::App app("Keeps campaigns, hands their trials to workers, and answers queries.", "pawl-orchestrator");
+  app.set_version_flag("--version", "pawl-orchestrator " PAWL_VERSION);
+  app.footer("Example: pawl-orchestrator --listen 127.0.0.1:7465 --database pawl.db\n"
+             "Backup, while it runs or not: pawl-orchestrator --database pawl.db --backup copy.db\n"
+             "Each option may also stand in the environment (PAWL_LISTEN) or in the file of --config (listen =\n"
+             "\"127.0.0.1:7465\"); flags win over the environment, that over the file. TERM ends it once leased trials\n"
+             "are in, 25 s later at most; a second TERM at once. Exit codes: 0 ended, 1 failed, 2 wrong usage.");
+  AddConfigFile(app);
+  const auto option = [&](const std::string& name, auto& value, const std::string& text) {
+    return app.add_option("--" + name, value, text)->envname(EnvironmentName(name));
+  };
+  option("listen", flags.listen, "host:port or unix:/path")->capture_default_str();
+  option("database", flags.database, "SQLite file; made if it is not there")->capture_default_str();
+  option("max-campaigns", flags.max_campaigns, "Unfinished campaigns; more are refused")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  option("log-level", flags.log_level, "debug, info, warn or error")
+      ->check(CLI::IsMember({"debug", "info", "warn", "error"}))
+      ->capture_default_str();
+  app.add_flag("--reflection", flags.reflection, "Let tools like grpcurl ask for the services")
+      ->envname(EnvironmentName("reflection"));
+  app.add_flag("--skip-check", flags.skip_check,
+               "Do not check the whole database at the start: for short-lived readers");
+  app.add_option("--backup", flags.backup, "Copy the database to this file and end")->configurable(false);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  spdlog::set_default_logger(spdlog::stderr_logger_mt("pawl-orchestrator"));
+  spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%eZ %l %v", spdlog::pattern_time_type::utc);
+  spdlog::set_level(spdlog::level::from_str(flags.log_level));
+
+  if (!flags.backup.empty()) return Backup(flags);
+
+  // Before any thread is there, so that all inherit it and only sigwait sees these.
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+
+  StoreOptions options;
+  options.file = flags.database;
+  options.check = !flags.skip_check;
+  absl::StatusOr<std::unique_ptr<Store>> store = Store::Open(options);
+  if (!store.ok()) return Fail(store.status());
+  return Serve(**store, flags, signals);
+}
+
+}  // namespace
+}  // namespace pawl
+
+int main(int argc, char** argv) {
+  try {
+    return pawl::Run(argc, argv);
+  } catch (const std::exception& error) {
+    fprintf(stderr, "pawl-orchestrator: %s\n", error.what());
+    return 1;
+  }
+}

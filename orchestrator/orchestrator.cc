@@ -1,0 +1,337 @@
+#include "orchestrator/orchestrator.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "db/resource_name.h"
+#include "kernels/hash.h"
+#include "orchestrator/engine/decide.h"
+#include "orchestrator/engine/verdict.h"
+#include "orchestrator/errors.h"
+#include "orchestrator/lease_token.h"
+#include "orchestrator/log_line.h"
+#include "profiles/gpus.h"
+#include "spdlog/spdlog.h"
+
+namespace pawl {
+namespace {
+
+constexpr int kEventsAtOnce = 1000;
+
+double PricePerHour(const v1::Device& device) {
+  if (device.kind() != v1::DEVICE_KIND_CUDA) return 0;  // a replay costs nothing
+  const GpuSpec* spec = FindGpu(device.gpu().name());
+  return spec == nullptr ? 0 : spec->price_per_hour;
+}
+
+// The same trial of the same campaign has the same noise in a replay.
+uint64_t SeedOf(const std::string& trial) { return std::stoull(Sha256(trial).substr(0, 16), nullptr, 16); }
+
+}  // namespace
+
+Orchestrator::Orchestrator(Store& store, const Chooser& chooser, WatchHub& hub, Clock clock,
+                           OrchestratorOptions options)
+    : store_(store), chooser_(chooser), hub_(hub), clock_(std::move(clock)), options_(options),
+      workers_(options.lease) {}
+
+absl::Status Orchestrator::Load() {
+  std::lock_guard lock(mutex_);
+  return LoadAll();
+}
+
+absl::Status Orchestrator::LoadAll() {
+  campaigns_.clear();
+  deadlines_.clear();
+  queue_.clear();
+  queued_.clear();
+  const absl::Time now = clock_();
+  absl::StatusOr<std::vector<StoredWorker>> workers = store_.Workers();
+  if (!workers.ok()) return workers.status();
+  workers_.Load(*workers, now);
+  absl::StatusOr<int64_t> last = store_.LastCampaign();
+  if (!last.ok()) return last.status();
+  next_campaign_ = *last + 1;
+  absl::StatusOr<std::vector<int64_t>> unfinished = store_.UnfinishedCampaigns();
+  if (!unfinished.ok()) return unfinished.status();
+  for (int64_t number : *unfinished) {
+    absl::StatusOr<std::unique_ptr<CampaignState>> campaign = LoadCampaign(number);
+    if (!campaign.ok()) return campaign.status();
+    for (const auto& [trial, open] : (*campaign)->open_trials()) {
+      if (open.worker.empty()) continue;
+      deadlines_[{number, trial}] = now + options_.lease;
+      if (v1::Worker* worker = workers_.Mutable(open.worker)) worker->add_trials(TrialName(number, trial));
+    }
+    Requeue(number, **campaign);
+    campaigns_[number] = *std::move(campaign);
+  }
+  broken_ = absl::OkStatus();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<CampaignState>> Orchestrator::LoadCampaign(int64_t number) {
+  std::unique_ptr<CampaignState> campaign;
+  int64_t after = 0;
+  while (true) {
+    absl::StatusOr<std::vector<v1::Event>> events = store_.Events(number, after, kEventsAtOnce);
+    if (!events.ok()) return events.status();
+    if (events->empty()) break;
+    for (const v1::Event& event : *events) {
+      if (campaign == nullptr) {
+        absl::StatusOr<std::optional<StoredBlob>> blob = store_.GetBlob(event.submitted().bundle_hash());
+        if (!blob.ok()) return blob.status();
+        v1::Bundle bundle;
+        if (!*blob || !bundle.ParseFromString((*blob)->content)) {
+          return absl::DataLossError(absl::StrCat(CampaignName(number), " has lost its bundle; restore from a backup"));
+        }
+        campaign = std::make_unique<CampaignState>(CampaignName(number), std::move(bundle));
+      }
+      campaign->Apply(event);
+      after = event.sequence();
+    }
+  }
+  if (campaign == nullptr) return NoSuch(CampaignName(number), "pawl campaigns lists those there are");
+  return campaign;
+}
+
+void Orchestrator::Add(Step* step, CampaignState* campaign, v1::Event event) {
+  event.set_campaign(campaign->summary().name());
+  SetTime(step->now, event.mutable_time());
+  campaign->Apply(event);
+  const int64_t number = *ParseCampaignName(campaign->summary().name());
+  step->touched.insert(number);
+  Requeue(number, *campaign);
+  step->writes.events.push_back(std::move(event));
+}
+
+void Orchestrator::Requeue(int64_t number, const CampaignState& campaign) {
+  std::vector<QueueKey>& keys = queued_[number];
+  for (const QueueKey& key : keys) queue_.erase(key);
+  keys.clear();
+  if (!campaign.leasable()) return;
+  for (const auto& [trial, open] : campaign.open_trials()) {
+    if (!open.worker.empty()) continue;
+    keys.push_back({open.planned_at, number, trial});
+    queue_.insert(keys.back());
+  }
+}
+
+void Orchestrator::Plan(Step* step) {
+  const std::set<int64_t> touched = step->touched;
+  for (int64_t number : touched) {
+    CampaignState& campaign = *campaigns_.at(number);
+    while (std::optional<v1::Event> event = Decide(campaign, chooser_, step->now)) {
+      Add(step, &campaign, *std::move(event));
+    }
+  }
+}
+
+v1::Trial Orchestrator::TrialOf(const CampaignState& campaign, const OpenTrial& open) const {
+  v1::Trial trial;
+  const v1::TrialPlanned& planned = open.planned;
+  const std::string& name = campaign.summary().name();
+  trial.set_name(absl::StrCat(name, "/trials/", planned.trial()));
+  trial.set_purpose(planned.purpose());
+  trial.set_iteration(absl::StrCat(name, "/iterations/", planned.iteration()));
+  trial.set_bundle_hash(campaign.summary().bundle_hash());
+  *trial.mutable_variant() = planned.variant();
+  if (planned.has_parent()) {
+    const v1::Iteration& parent = *campaign.Find(planned.parent());
+    *trial.mutable_parent() = VariantOf(parent);
+    trial.set_parent_us(parent.time_us());
+  }
+  trial.set_size(campaign.summary().spec().goal().size());
+  *trial.mutable_keep() = campaign.summary().spec().keep();
+  trial.set_seed(SeedOf(trial.name()));
+  trial.set_attempt(open.attempt);
+  return trial;
+}
+
+bool Orchestrator::TakeTrial(Step* step, const std::string& name, v1::LeaseTrialResponse* response) {
+  v1::Worker* worker = workers_.Mutable(name);
+  if (!leasing_ || worker == nullptr || worker->state() != v1::WORKER_STATE_IDLE) return false;
+  for (const QueueKey& key : queue_) {
+    const auto [planned_at, number, trial] = key;
+    CampaignState& campaign = *campaigns_.at(number);
+    if (!CanRun(worker->device(), campaign.summary(), campaign.space_hash()).ok()) continue;
+    v1::Event event;
+    v1::TrialLeased& leased = *event.mutable_leased();
+    leased.set_trial(trial);
+    leased.set_attempt(campaign.open_trials().at(trial).attempt + 1);
+    leased.set_worker(name);
+    leased.set_device(worker->device().label());
+    leased.set_price_per_hour(PricePerHour(worker->device()));
+    const LeaseName lease{number, trial, leased.attempt()};
+    Add(step, &campaign, std::move(event));
+    deadlines_[{number, trial}] = step->now + options_.lease;
+    worker->add_trials(TrialName(number, trial));
+    *response->mutable_trial() = TrialOf(campaign, campaign.open_trials().at(trial));
+    response->set_lease(LeaseToken(store_.secret(), lease, name));
+    return true;
+  }
+  return false;
+}
+
+void Orchestrator::OfferTrials(Step* step) {
+  for (auto it = waiting_.begin(); it != waiting_.end() && !queue_.empty();) {
+    Offer offer;
+    if (!TakeTrial(step, it->second.worker, &offer.response)) {
+      ++it;
+      continue;
+    }
+    offer.answer = std::move(it->second.answer);
+    step->offers.push_back(std::move(offer));
+    it = waiting_.erase(it);
+  }
+}
+
+absl::Status Orchestrator::Commit(Step* step, After* after) {
+  Plan(step);
+  OfferTrials(step);
+  for (int64_t number : step->touched) step->writes.campaigns.push_back(campaigns_.at(number)->summary());
+  absl::Status status = absl::OkStatus();
+  if (!step->writes.events.empty() || !step->writes.workers.empty() || !step->writes.blobs.empty()) {
+    status = store_.Commit(&step->writes);
+  }
+  if (!status.ok()) {
+    spdlog::error("nothing is served until the database can be written again: {}", std::string(status.message()));
+    broken_ = TryLater(std::string(status.message()), 1);
+    for (auto& [id, waiting] : waiting_) {
+      after->push_back([answer = std::move(waiting.answer), broken = broken_] { answer(broken); });
+    }
+    waiting_.clear();
+    for (Offer& offer : step->offers) {
+      after->push_back([answer = std::move(offer.answer), broken = broken_] { answer(broken); });
+    }
+    return broken_;
+  }
+  for (const v1::Event& event : step->writes.events) spdlog::info("{}", LogLine(event));
+  for (Offer& offer : step->offers) {
+    after->push_back([answer = std::move(offer.answer), response = std::move(offer.response)] { answer(response); });
+  }
+  for (int64_t number : step->touched) {
+    after->push_back([this, number] { hub_.Wake(number); });
+    const CampaignState& campaign = *campaigns_.at(number);
+    if (campaign.ended() && campaign.open_trials().empty()) Drop(number);
+  }
+  return absl::OkStatus();
+}
+
+void Orchestrator::Drop(int64_t number) {
+  for (const QueueKey& key : queued_[number]) queue_.erase(key);
+  queued_.erase(number);
+  // Leases of an ended campaign are of no use any more; a renewal is told to stop.
+  std::erase_if(deadlines_, [&](const auto& lease) { return lease.first.first == number; });
+  campaigns_.erase(number);
+}
+
+void Orchestrator::Lose(Step* step, TrialKey key, v1::LeaseLost::Reason reason, const std::string& message) {
+  deadlines_.erase(key);
+  CampaignState& campaign = *campaigns_.at(key.first);
+  const OpenTrial open = campaign.open_trials().at(key.second);
+  if (v1::Worker* worker = workers_.Mutable(open.worker)) {
+    auto* trials = worker->mutable_trials();
+    trials->erase(std::remove(trials->begin(), trials->end(), TrialName(key.first, key.second)), trials->end());
+  }
+  v1::Event event;
+  event.mutable_lost()->set_trial(key.second);
+  event.mutable_lost()->set_attempt(open.attempt);
+  event.mutable_lost()->set_worker(open.worker);
+  event.mutable_lost()->set_reason(reason);
+  event.mutable_lost()->set_message(message);
+  Add(step, &campaign, std::move(event));
+
+  const OpenTrial& now = campaign.open_trials().at(key.second);
+  const bool too_many_faults = reason == v1::LeaseLost::HOST_FAULT && now.host_faults >= options_.max_host_faults;
+  const bool verifies = now.planned.purpose() == v1::TRIAL_PURPOSE_VERIFY;
+  if (now.killed >= options_.max_killed || (verifies && too_many_faults)) {
+    v1::Event aside;
+    v1::TrialFinished& finished = *aside.mutable_finished();
+    finished.set_trial(key.second);
+    finished.set_attempt(now.attempt);
+    if (!verifies) {
+      *finished.mutable_iteration() = PutAside(campaign, now.planned, now.killed);
+      SetTime(now.planned_at, finished.mutable_iteration()->mutable_create_time());
+      SetTime(step->now, finished.mutable_iteration()->mutable_end_time());
+    } else {
+      finished.mutable_verification()->set_iteration(now.planned.iteration());
+      finished.mutable_verification()->set_text(
+          too_many_faults ? absl::StrCat("put aside: it failed ", now.host_faults, " times, the last time on ",
+                                         open.worker, ": ", message)
+                          : absl::StrCat("put aside: ", now.killed, " workers were lost to it"));
+    }
+    Add(step, &campaign, std::move(aside));
+  } else if (too_many_faults && campaign.summary().state() != v1::PAUSED) {
+    v1::Event paused;
+    paused.mutable_paused()->set_author("pawl");
+    paused.mutable_paused()->set_reason(absl::StrCat("trial ", key.second, " failed ", now.host_faults,
+                                                     " times through no fault of its own, the last time on ",
+                                                     open.worker, ": ", message, ". pawl resume goes on"));
+    Add(step, &campaign, std::move(paused));
+  }
+}
+
+absl::Status Orchestrator::Serving() const {
+  return broken_.ok() ? absl::OkStatus() : broken_;
+}
+
+bool Orchestrator::serving() const {
+  std::lock_guard lock(mutex_);
+  return broken_.ok();
+}
+
+int Orchestrator::leases_out() const {
+  std::lock_guard lock(mutex_);
+  return static_cast<int>(deadlines_.size());
+}
+
+absl::Status Orchestrator::Recover() {
+  if (absl::Status status = store_.Probe(); !status.ok()) return status;
+  if (absl::Status status = LoadAll(); !status.ok()) {
+    broken_ = TryLater(std::string(status.message()), 1);
+    return status;
+  }
+  store_.ClearUncertain();
+  spdlog::info("the database can be written again: serving");
+  return absl::OkStatus();
+}
+
+void Orchestrator::Tick() {
+  (void)Locked([&](After* after) -> absl::Status {
+    if (!broken_.ok()) {
+      if (absl::Status status = Recover(); !status.ok()) return status;
+    }
+    Step step = Begin();
+    std::vector<TrialKey> expired;
+    for (const auto& [key, deadline] : deadlines_) {
+      if (deadline <= step.now) expired.push_back(key);
+    }
+    for (const TrialKey& key : expired) {
+      Lose(&step, key, v1::LeaseLost::EXPIRED, "the worker was not heard of for a whole lease");
+    }
+    for (auto it = waiting_.begin(); it != waiting_.end();) {
+      // Waiting is being there.
+      const bool known = workers_.Hear(it->second.worker, it->second.instance, step.now).ok();
+      if (known && it->second.deadline > step.now) {
+        ++it;
+        continue;
+      }
+      after->push_back([answer = std::move(it->second.answer)] { answer(v1::LeaseTrialResponse()); });
+      it = waiting_.erase(it);
+    }
+    return Commit(&step, after);  // a failure is kept in broken_
+  });
+}
+
+void Orchestrator::StopLeasing() {
+  (void)Locked([&](After* after) {
+    leasing_ = false;
+    for (auto& [id, waiting] : waiting_) {
+      after->push_back([answer = std::move(waiting.answer)] { answer(TryLater("the orchestrator shuts down", 1)); });
+    }
+    waiting_.clear();
+    return absl::OkStatus();
+  });
+}
+
+}  // namespace pawl

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "db/store.h"
+#include "orchestrator/orchestrator.h"
+
+namespace pawl {
+
+struct ServerOptions {
+  std::string listen;  // host:port (port 0: any free one) or unix:/path
+  bool reflection = false;
+  OrchestratorOptions orchestrator;
+};
+
+// The orchestrator with its services on a socket, and the thread that ticks it. The store must outlive it.
+class Server {
+ public:
+  // INVALID_ARGUMENT: an address that is none, or one that others can reach, which needs TLS. UNAVAILABLE: it can't be
+  // listened on.
+  static absl::StatusOr<std::unique_ptr<Server>> Start(Store& store, const ServerOptions& options);
+  virtual ~Server() = default;
+
+  virtual const std::string& address() const = 0;  // with the port that was chosen
+  // No more leases and submissions; waits for those that are out, up to `patience` or until `forced` says so. Whatever
+  // is still out then is adopted by the next start.
+  virtual void Drain(absl::Duration patience, const std::function<bool()>& forced) = 0;
+};
+
+}  // namespace pawl

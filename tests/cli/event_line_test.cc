@@ -1,0 +1,174 @@
+#include "cli/event_line.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+
+#include "cli/event_printer.h"
+#include "cli/iteration_row.h"
+#include "tests/cli/some_iterations.h"
+
+namespace pawl {
+namespace {
+
+TEST(EventLineTest, SaysWhatWasSubmitted) {
+  v1::Event event;
+  event.set_campaign("campaigns/7");
+  event.mutable_submitted()->set_bundle("attention");
+  v1::CampaignSpec* spec = event.mutable_submitted()->mutable_spec();
+  spec->mutable_goal()->set_size("main");
+  EXPECT_EQ(EventLine(event), "campaigns/7: attention at main");
+  spec->mutable_goal()->set_speedup(1.5);
+  spec->mutable_budget()->set_iterations(10);
+  spec->mutable_budget()->set_minutes(2.5);
+  spec->mutable_budget()->set_dollars(3);
+  EXPECT_EQ(EventLine(event),
+            "campaigns/7: attention at main; goal 1.50x over the baseline, 10 iterations, 2.5 minutes, 3.00 dollars");
+}
+
+TEST(EventLineTest, SaysWhatIsTriedAndWhy) {
+  v1::Event event;
+  v1::TrialPlanned* planned = event.mutable_planned();
+  planned->set_iteration(5);
+  planned->set_parent(3);
+  planned->mutable_change()->set_variable("TILE_M");
+  planned->mutable_change()->set_from(64);
+  planned->mutable_change()->set_to(0);
+  planned->mutable_finding()->set_text("The grid fills 0.02 of a wave");
+  EXPECT_EQ(EventLine(event), "   5  trying    TILE_M 64→0 from 3: The grid fills 0.02 of a wave");
+  planned->set_why("the next untried neighbour");
+  EXPECT_EQ(EventLine(event), "   5  trying    TILE_M 64→0 from 3: the next untried neighbour");
+}
+
+TEST(EventLineTest, SaysVerdictsInColumns) {
+  std::string lines;
+  for (const v1::Iteration& iteration : SomeIterations()) {
+    v1::Event event;
+    *event.mutable_finished()->mutable_iteration() = iteration;
+    lines += EventLine(event) + "\n";
+  }
+  EXPECT_EQ(
+      lines,
+      "   0  kept      start                            -    1.000x    0.300x   20.12 us  the start\n"
+      "   1  kept      TILE_M 64→32                1.500x    1.500x    0.450x   13.41 us  faster: 1.45 to 1.55\n"
+      "   2  reverted  TILE_M 64→16                0.980x    1.470x    0.441x   13.69 us  slower\n"
+      "   3  rejected  TILE_M 64→8 (from 1)             -         -         -          -  "
+      "compile: error: undefined identifier\n"
+      "   4  kept      TILE_M 64→128 (from 1)      1.200x    1.800x    0.540x   11.18 us  faster: 1.15 to 1.25\n");
+}
+
+TEST(EventLineTest, SaysWhatAWorkerDidWrong) {
+  v1::Event event;
+  event.mutable_lost()->set_trial(4);
+  event.mutable_lost()->set_worker("workers/h200-0");
+  event.mutable_lost()->set_reason(v1::LeaseLost::EXPIRED);
+  EXPECT_EQ(EventLine(event), "trial 4 is leased again: workers/h200-0 fell silent");
+  event.mutable_lost()->set_reason(v1::LeaseLost::HOST_FAULT);
+  event.mutable_lost()->set_message("no NVRTC");
+  EXPECT_EQ(EventLine(event), "trial 4 is leased again: workers/h200-0 could not run it: no NVRTC");
+}
+
+TEST(EventLineTest, SaysHowItEnded) {
+  v1::Event event;
+  event.mutable_ended()->set_state(v1::FINISHED);
+  event.mutable_ended()->set_reason(v1::STOP_REASON_GOAL);
+  EXPECT_EQ(EventLine(event), "finished: the goal is reached");
+  event.mutable_ended()->set_state(v1::CANCELLED);
+  event.mutable_ended()->set_author("ada");
+  event.mutable_ended()->set_message("cancelled: wrong\nsize");
+  EXPECT_EQ(EventLine(event), "cancelled by ada: wrong size");
+  event.mutable_ended()->set_message("cancelled");
+  EXPECT_EQ(EventLine(event), "cancelled by ada");
+}
+
+TEST(EventLineTest, SaysWhoSteered) {
+  v1::Event paused, resumed, proposed;
+  paused.mutable_paused()->set_author("ada");
+  paused.mutable_paused()->set_reason("the GPU is needed");
+  EXPECT_EQ(EventLine(paused), "paused by ada: the GPU is needed");
+  resumed.mutable_resumed();
+  EXPECT_EQ(EventLine(resumed), "resumed");
+  proposed.mutable_proposed()->set_author("agent");
+  proposed.mutable_proposed()->mutable_change()->set_variable("WARPS");
+  proposed.mutable_proposed()->mutable_change()->set_to(8);
+  proposed.mutable_proposed()->set_why("more warps");
+  EXPECT_EQ(EventLine(proposed), "proposed by agent: WARPS →8 (more warps)");
+}
+
+TEST(EventLineTest, KnowsThatItDoesNotKnowEverything) {
+  v1::Event event;
+  event.set_sequence(9);
+  EXPECT_EQ(EventLine(event), "event 9 of a kind that this pawl does not know");
+}
+
+TEST(ProgressLineTest, SaysStepAndEstimate) {
+  v1::Progress progress;
+  progress.set_iteration("campaigns/7/iterations/12");
+  progress.set_text("validate at large (4 of 7)");
+  progress.set_step(3);
+  progress.set_steps(9);
+  progress.set_seconds(4);
+  progress.set_seconds_left(125);
+  EXPECT_EQ(ProgressLine(progress),
+            "  12  validate at large (4 of 7), step 3 of 9, 4.00 s so far, about 2 min 05 s left");
+}
+
+class EventPrinterTest : public testing::Test {
+ protected:
+  EventPrinterTest() : printer_({.out = file_}) {}
+  ~EventPrinterTest() override { std::fclose(file_); }
+
+  void Plan(int iteration, double second) {
+    v1::WatchCampaignResponse message;
+    message.mutable_event()->mutable_planned()->set_iteration(iteration);
+    printer_.See(message, absl::FromUnixSeconds(0) + absl::Seconds(second));
+  }
+  void Finish(int iteration, double second) {
+    v1::WatchCampaignResponse message;
+    *message.mutable_event()->mutable_finished()->mutable_iteration() = SomeIterations()[iteration];
+    printer_.See(message, absl::FromUnixSeconds(0) + absl::Seconds(second));
+  }
+  void Progress(const std::string& text, double second) {
+    v1::WatchCampaignResponse message;
+    message.mutable_progress()->set_text(text);
+    printer_.See(message, absl::FromUnixSeconds(0) + absl::Seconds(second));
+  }
+  void Tick(double second) { printer_.Tick(absl::FromUnixSeconds(0) + absl::Seconds(second)); }
+  int Lines() {
+    std::rewind(file_);
+    int lines = 0;
+    for (int c = std::fgetc(file_); c != EOF; c = std::fgetc(file_)) lines += c == '\n';
+    return lines;
+  }
+
+  std::FILE* file_ = std::tmpfile();
+  EventPrinter printer_;
+};
+
+TEST_F(EventPrinterTest, ShowsOnlyVerdictsOfAFastReplay) {
+  Plan(0, 0);
+  Tick(0.1);
+  Finish(0, 0.2);
+  Plan(1, 0.3);
+  Finish(1, 0.4);
+  Tick(5);
+  EXPECT_EQ(Lines(), 2);
+}
+
+TEST_F(EventPrinterTest, ShowsWhatIsTriedOnceItTakesLonger) {
+  Plan(0, 0);
+  Tick(1.1);
+  EXPECT_EQ(Lines(), 1);
+  Tick(2);
+  EXPECT_EQ(Lines(), 1);
+}
+
+TEST_F(EventPrinterTest, ShowsProgressEveryTenSeconds) {
+  Plan(0, 0);
+  Tick(1.1);
+  for (int second = 2; second < 35; ++second) Progress("measure", second);
+  EXPECT_EQ(Lines(), 1 + 3);
+}
+
+}  // namespace
+}  // namespace pawl

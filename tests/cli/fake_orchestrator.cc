@@ -1,0 +1,202 @@
+#include "tests/cli/fake_orchestrator.h"
+
+#include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <optional>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "pawl/v1/campaign_service.grpc.pb.h"
+
+namespace pawl {
+
+class FakeOrchestrator::Service : public v1::CampaignService::Service {
+ public:
+  explicit Service(FakeOrchestrator* fake) : fake_(*fake) {}
+
+  void FailNext(absl::Status status, const v1::ErrorDetail& detail) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    failure_ = grpc::Status(static_cast<grpc::StatusCode>(status.code()), std::string(status.message()),
+                            detail.ByteSizeLong() > 0 ? detail.SerializeAsString() : "");
+  }
+  void BreakWatchAfter(int messages) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    break_after_ = messages;
+  }
+  Asked asked() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return asked_;
+  }
+
+  grpc::Status SubmitCampaign(grpc::ServerContext*, const v1::SubmitCampaignRequest* request,
+                              v1::Campaign* reply) override {
+    Note([&] { asked_.submits.push_back(*request); });
+    return Answer(fake_.campaign, reply);
+  }
+  grpc::Status GetCampaign(grpc::ServerContext*, const v1::GetCampaignRequest* request, v1::Campaign* reply) override {
+    if (request->name() != fake_.campaign.name()) return Missing(request->name());
+    return Answer(fake_.campaign, reply);
+  }
+  grpc::Status ListCampaigns(grpc::ServerContext*, const v1::ListCampaignsRequest*,
+                             v1::ListCampaignsResponse* reply) override {
+    *reply->add_campaigns() = fake_.campaign;
+    return Fails();
+  }
+  grpc::Status ListIterations(grpc::ServerContext*, const v1::ListIterationsRequest* request,
+                              v1::ListIterationsResponse* reply) override {
+    Note([&] { asked_.lists.push_back(*request); });
+    if (request->campaign() != fake_.campaign.name()) return Missing(request->campaign());
+    size_t next = 0;
+    if (!request->page_token().empty() && !absl::SimpleAtoi(request->page_token(), &next)) {
+      return grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "the page token is not from this call");
+    }
+    const int size = request->page_size() == 0 ? 100 : request->page_size();
+    for (; next < fake_.iterations.size() && reply->iterations_size() < size; ++next) {
+      const v1::Iteration& iteration = fake_.iterations[next];
+      if (request->verdict() == v1::VERDICT_UNSPECIFIED || request->verdict() == iteration.verdict()) {
+        *reply->add_iterations() = iteration;
+      }
+    }
+    if (next < fake_.iterations.size()) reply->set_next_page_token(absl::StrCat(next));
+    return Fails();
+  }
+  grpc::Status GetIteration(grpc::ServerContext*, const v1::GetIterationRequest* request,
+                            v1::Iteration* reply) override {
+    for (const v1::Iteration& iteration : fake_.iterations) {
+      if (iteration.name() == request->name()) return Answer(iteration, reply);
+    }
+    return Missing(request->name());
+  }
+  grpc::Status WatchCampaign(grpc::ServerContext*, const v1::WatchCampaignRequest* request,
+                             grpc::ServerWriter<v1::WatchCampaignResponse>* writer) override {
+    Note([&] { asked_.watches.push_back(request->after_sequence()); });
+    if (request->campaign() != fake_.campaign.name()) return Missing(request->campaign());
+    int sent = 0;
+    for (const v1::WatchCampaignResponse& message : fake_.events) {
+      if (message.has_event() && message.event().sequence() <= request->after_sequence()) continue;
+      if (Breaks(sent)) return grpc::Status(grpc::StatusCode::UNAVAILABLE, "broken off");
+      writer->Write(message);
+      ++sent;
+    }
+    return Fails();
+  }
+  grpc::Status PauseCampaign(grpc::ServerContext*, const v1::PauseCampaignRequest*, v1::Campaign* reply) override {
+    return Answer(fake_.campaign, reply);
+  }
+  grpc::Status ResumeCampaign(grpc::ServerContext*, const v1::ResumeCampaignRequest*, v1::Campaign* reply) override {
+    return Answer(fake_.campaign, reply);
+  }
+  grpc::Status CancelCampaign(grpc::ServerContext*, const v1::CancelCampaignRequest* request,
+                              v1::Campaign* reply) override {
+    Note([&] { asked_.cancels.push_back(*request); });
+    return Answer(fake_.campaign, reply);
+  }
+  grpc::Status GetBestVariant(grpc::ServerContext*, const v1::GetBestVariantRequest*, v1::BestVariant* reply) override {
+    for (const v1::Iteration& iteration : fake_.iterations) {
+      if (iteration.number() == fake_.campaign.best()) *reply->mutable_iteration() = iteration;
+    }
+    reply->mutable_bundle()->set_name(fake_.campaign.bundle());
+    return Fails();
+  }
+  grpc::Status VerifyIteration(grpc::ServerContext*, const v1::VerifyIterationRequest* request,
+                               v1::VerifyIterationResponse* reply) override {
+    Note([&] { asked_.verifications.push_back(request->name()); });
+    reply->set_trial(absl::StrCat(fake_.campaign.name(), "/trials/99"));
+    reply->set_after_sequence(1000);
+    v1::WatchCampaignResponse end;
+    end.mutable_event()->set_sequence(1001);
+    end.mutable_event()->mutable_finished()->set_trial(99);
+    *end.mutable_event()->mutable_finished()->mutable_verification() = fake_.verification;
+    fake_.events.push_back(end);
+    return Fails();
+  }
+  grpc::Status ProposeChange(grpc::ServerContext*, const v1::ProposeChangeRequest* request,
+                             v1::ProposeChangeResponse*) override {
+    Note([&] { asked_.proposals.push_back(*request); });
+    return Fails();
+  }
+  grpc::Status ListWorkers(grpc::ServerContext*, const v1::ListWorkersRequest*,
+                           v1::ListWorkersResponse* reply) override {
+    reply->mutable_workers()->Assign(fake_.workers.begin(), fake_.workers.end());
+    return Fails();
+  }
+
+ private:
+  template <typename Message>
+  grpc::Status Answer(const Message& message, Message* reply) {
+    *reply = message;
+    return Fails();
+  }
+  template <typename Change>
+  void Note(const Change& change) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    change();
+  }
+  grpc::Status Fails() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const grpc::Status status = failure_.value_or(grpc::Status::OK);
+    failure_.reset();
+    return status;
+  }
+  bool Breaks(int sent) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (break_after_ != sent) return false;
+    break_after_.reset();
+    return true;
+  }
+  static grpc::Status Missing(const std::string& name) {
+    v1::ErrorDetail detail;
+    detail.set_resource(name);
+    detail.set_fix("pawl campaigns lists those there are");
+    return grpc::Status(grpc::StatusCode::NOT_FOUND, absl::StrCat("there is no ", name), detail.SerializeAsString());
+  }
+
+  FakeOrchestrator& fake_;
+  mutable std::mutex mutex_;
+  std::optional<grpc::Status> failure_;
+  std::optional<int> break_after_;
+  Asked asked_;
+};
+
+class FakeOrchestrator::Server {
+ public:
+  Server(const std::string& address, Service* service) {
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort(address, grpc::InsecureServerCredentials());
+    builder.RegisterService(service);
+    server_ = builder.BuildAndStart();
+  }
+  ~Server() {
+    if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now());
+  }
+
+ private:
+  std::unique_ptr<grpc::Server> server_;
+};
+
+FakeOrchestrator::FakeOrchestrator() : service_(std::make_unique<Service>(this)) {
+  std::string pattern = (std::filesystem::temp_directory_path() / "pawl-fake-XXXXXX").string();
+  folder_ = mkdtemp(pattern.data());
+  address_ = absl::StrCat("unix:", folder_, "/socket");
+  campaign.set_name("campaigns/7");
+  campaign.set_bundle("attention");
+  Start();
+}
+
+FakeOrchestrator::~FakeOrchestrator() {
+  Stop();
+  std::filesystem::remove_all(folder_);
+}
+
+void FakeOrchestrator::Start() { server_ = std::make_unique<Server>(address_, service_.get()); }
+void FakeOrchestrator::Stop() { server_ = nullptr; }
+void FakeOrchestrator::FailNext(absl::Status status, const v1::ErrorDetail& detail) {
+  service_->FailNext(std::move(status), detail);
+}
+void FakeOrchestrator::BreakWatchAfter(int messages) { service_->BreakWatchAfter(messages); }
+FakeOrchestrator::Asked FakeOrchestrator::asked() const { return service_->asked(); }
+
+}  // namespace pawl

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "pawl/v1/campaign_service.pb.h"
+#include "pawl/v1/error.pb.h"
+
+namespace pawl {
+
+// A CampaignService in this process, on a unix socket in a temporary folder: one campaign, campaigns/7, with what a
+// test puts into it. What a test sets, it sets before the call that it is for.
+class FakeOrchestrator {
+ public:
+  FakeOrchestrator();
+  ~FakeOrchestrator();
+
+  const std::string& address() const { return address_; }
+  // Ends as a killed process does; Start listens on the same address again.
+  void Stop();
+  void Start();
+
+  v1::Campaign campaign;
+  std::vector<v1::Iteration> iterations;
+  std::vector<v1::WatchCampaignResponse> events;  // what watching sends; their sequences rise
+  std::vector<v1::Worker> workers;
+  v1::Verification verification;  // what verifying ends with
+
+  // The next call fails so.
+  void FailNext(absl::Status status, const v1::ErrorDetail& detail = {});
+  // A watch breaks off after so many messages, once.
+  void BreakWatchAfter(int messages);
+
+  // What was asked, in order.
+  struct Asked {
+    std::vector<v1::SubmitCampaignRequest> submits;
+    std::vector<v1::ListIterationsRequest> lists;
+    std::vector<int64_t> watches;  // after_sequence
+    std::vector<v1::CancelCampaignRequest> cancels;
+    std::vector<v1::ProposeChangeRequest> proposals;
+    std::vector<std::string> verifications;
+  };
+  Asked asked() const;
+
+ private:
+  class Service;
+  class Server;
+  std::string folder_, address_;
+  std::unique_ptr<Service> service_;
+  std::unique_ptr<Server> server_;
+};
+
+}  // namespace pawl

@@ -1,0 +1,271 @@
+// Whole campaigns on the replay device, by the programs as they are installed.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <google/protobuf/util/json_util.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "pawl/v1/campaign_service.pb.h"
+#include "tests/cli/pawl_program.h"
+#include "tests/kernels/bundle_folder.h"
+#include "worker/fd.h"
+#include "worker/spawn.h"
+#include "worker/temporary_folder.h"
+
+namespace pawl {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+template <typename Message>
+Message Parse(const std::string& json) {
+  Message message;
+  EXPECT_TRUE(google::protobuf::util::JsonStringToMessage(json, &message).ok()) << json;
+  return message;
+}
+
+std::string Slurp(const std::filesystem::path& path) {
+  std::stringstream buffer;
+  buffer << std::ifstream(path).rdbuf();
+  return buffer.str();
+}
+
+// A program that runs on while the test looks; its standard error is in a file.
+class Running {
+ public:
+  Running(std::vector<std::string> argv, std::map<std::string, std::string> env, std::filesystem::path err)
+      : err_(std::move(err)) {
+    const Fd nothing(open("/dev/null", O_RDWR));
+    const Fd file(open(err_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600));
+    SpawnOptions options;
+    options.argv = std::move(argv);
+    options.env = std::move(env);
+    options.fds = {{nothing.get(), 0}, {nothing.get(), 1}, {file.get(), 2}};
+    absl::StatusOr<pid_t> pid = Spawn(options);
+    EXPECT_TRUE(pid.ok()) << pid.status();
+    if (pid.ok()) pid_ = *pid;
+  }
+  ~Running() {
+    if (pid_ != 0) End(SIGKILL);
+  }
+
+  pid_t pid() const { return pid_; }
+  std::string err() const { return Slurp(err_); }
+  bool Says(const std::string& text) const {
+    for (int i = 0; i < 3000 && !absl::StrContains(err(), text) && !HasEnded(pid_); ++i) usleep(10'000);
+    return absl::StrContains(err(), text);
+  }
+  ProcessEnd End(int signal) {
+    if (pid_ > 0) kill(pid_, signal);
+    return Reap(std::exchange(pid_, 0));
+  }
+  ProcessEnd Wait() { return Reap(std::exchange(pid_, 0)); }
+
+ private:
+  const std::filesystem::path err_;
+  pid_t pid_ = 0;
+};
+
+class RunTest : public testing::Test {
+ protected:
+  ProcessResult Run(const std::vector<std::string>& arguments) const { return Pawl(arguments, env_); }
+  std::unique_ptr<Running> Start(const std::string& program, const std::vector<std::string>& arguments) const {
+    std::vector<std::string> argv = {BuiltProgram(program)};
+    argv.insert(argv.end(), arguments.begin(), arguments.end());
+    return std::make_unique<Running>(argv, env_, home_.path() / (program + ".err"));
+  }
+  std::unique_ptr<Running> StartOrchestrator() const {
+    std::filesystem::create_directories(database_.parent_path());
+    std::unique_ptr<Running> daemon =
+        Start("pawl-orchestrator", {"--listen", socket_, "--database", database_.string()});
+    EXPECT_TRUE(daemon->Says("listening on")) << daemon->err();
+    return daemon;
+  }
+  static std::filesystem::path Attention() {
+    const char* source = std::getenv("PAWL_SOURCE_DIR");
+    return std::filesystem::path(source == nullptr ? "." : source) / "kernels/attention";
+  }
+
+  const TemporaryFolder home_{"pawl-home-"};
+  const std::filesystem::path database_ = home_.path() / ".local/share/pawl/pawl.db";
+  const std::string socket_ = absl::StrCat("unix:", (home_.path() / "socket").string());
+  const std::map<std::string, std::string> env_ = {
+      {"HOME", home_.path().string()}, {"XDG_DATA_HOME", ""}, {"XDG_CONFIG_HOME", ""},
+      {"PAWL_DATABASE", ""},           {"PAWL_CONFIG", ""},   {"PAWL_ORCHESTRATOR", ""}};
+};
+
+TEST_F(RunTest, ImprovesAKernelAndLeavesEverythingToLookAt) {
+  const ProcessResult run = Run({"run", Attention().string(), "--device", "replay", "--iterations", "10"});
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("on replay of an NVIDIA H200, recorded on 20"));
+  EXPECT_THAT(run.out, HasSubstr("campaigns/1 finished"));
+  EXPECT_THAT(run.out, HasSubstr("database   " + database_.string()));
+  EXPECT_THAT(run.out, HasSubstr("pawl history 1"));
+
+  const ProcessResult history = Run({"history", "1", "--json"});
+  EXPECT_EQ(history.exit_code, 0) << history.err;
+  const std::vector<std::string> lines = Lines(history.out);
+  ASSERT_THAT(lines, SizeIs(11));
+  for (const char* field : {"\"name\":\"campaigns/1/iterations/0\"", "\"number\":0,", "\"variant\":{",
+                            "\"verdict\":", "\"reason\":", "\"timeUs\":", "\"speedupOverStart\":",
+                            "\"speedupOverBaseline\":", "\"stages\":[{\"stage\":", "\"device\":\"replay of"}) {
+    EXPECT_THAT(lines[0], HasSubstr(field));
+  }
+  EXPECT_THAT(lines[0], Not(HasSubstr("\"parent\":")));
+  for (const char* field : {"\"parent\":0", "\"change\":{\"variable\":", "\"from\":", "\"to\":", "\"comparison\":",
+                            "\"speedupOverParent\":"}) {
+    EXPECT_THAT(lines[1], HasSubstr(field));
+  }
+  for (const std::string& line : lines) {
+    EXPECT_THAT(line, Not(HasSubstr("\"evidence\":")));
+    EXPECT_THAT(line, Not(HasSubstr("\"pairs\":[")));
+    EXPECT_GE(Parse<v1::Iteration>(line).stages_size(), 1);
+  }
+  EXPECT_THAT(Run({"history", "1"}).out, HasSubstr("campaigns/1: attention at main, finished; on replay of an NVIDIA"));
+
+  const v1::Campaign campaign = Parse<v1::Campaign>(Run({"show", "1", "--json"}).out);
+  EXPECT_EQ(campaign.state(), v1::FINISHED);
+  EXPECT_GT(campaign.best(), 0);
+  const std::string best = absl::StrCat(campaign.best());
+  EXPECT_THAT(Run({"show", "1", best}).out, HasSubstr("attention_forward: grid "));
+  EXPECT_THAT(Run({"best", "1"}).out, HasSubstr("how it got there:"));
+  EXPECT_EQ(Parse<v1::BestVariant>(Run({"best", "1", "--json"}).out).bundle().name(), "attention");
+  EXPECT_THAT(Run({"diff", "1", "0", best}).out, HasSubstr("speedup over the start"));
+  EXPECT_THAT(Run({"campaigns"}).out, HasSubstr("finished  attention at main"));
+  EXPECT_EQ(Run({"watch", "1"}).exit_code, 0);
+
+  const ProcessResult verify = Run({"verify", "1"});
+  EXPECT_EQ(verify.exit_code, 0) << verify.err;
+  EXPECT_THAT(verify.out, HasSubstr(absl::StrCat("iteration ", best, " agrees")));
+}
+
+TEST_F(RunTest, EndsAtTheGoalAndSaysSoInJson) {
+  const ProcessResult run =
+      Run({"run", Attention().string(), "--device", "replay", "--goal", "0.3", "--json", "--no-progress"});
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_EQ(run.err, "");
+  EXPECT_EQ(Parse<v1::Campaign>(run.out).stop_reason(), v1::STOP_REASON_GOAL);
+}
+
+TEST_F(RunTest, SaysThatACampaignIsNotThereAndWhatToDo) {
+  ASSERT_EQ(Run({"run", Attention().string(), "--device", "replay", "--iterations", "1"}).exit_code % 3, 0);
+  for (const std::vector<std::string>& command :
+       std::vector<std::vector<std::string>>{{"history", "9"}, {"show", "9"}, {"show", "1", "9"}, {"watch", "9"}}) {
+    const ProcessResult result = Run(command);
+    EXPECT_EQ(result.exit_code, 1) << command[0];
+    EXPECT_THAT(result.err, HasSubstr("fix: "));
+  }
+}
+
+TEST_F(RunTest, GivesUpWhereNoWorkerCanTakeIt) {
+  BundleFolder folder;
+  const ProcessResult run = Run({"run", folder.path().string(), "--device", "replay"});
+  EXPECT_EQ(run.exit_code, 4) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("no recording of this scale_rows"));
+  EXPECT_EQ(Parse<v1::Campaign>(Run({"show", "1", "--json"}).out).state(), v1::CANCELLED);
+}
+
+TEST_F(RunTest, GivesUpWhereTheWorkerDoesNotStart) {
+  const std::filesystem::path empty = home_.path() / "empty";
+  std::filesystem::create_directories(empty);
+  const ProcessResult run = Run({"run", Attention().string(), "--device", "replay", "--recordings", empty.string()});
+  EXPECT_EQ(run.exit_code, 4) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("pawl-worker"));
+}
+
+TEST_F(RunTest, EndsCleanlyWhenInterrupted) {
+  std::unique_ptr<Running> run =
+      Start("pawl", {"run", Attention().string(), "--device", "replay", "--replay-speed", "1"});
+  ASSERT_TRUE(run->Says("0  kept      start")) << run->err();
+  const std::vector<pid_t> children = ChildrenOf(run->pid());
+  EXPECT_THAT(children, SizeIs(2));
+  const ProcessEnd end = run->End(SIGINT);
+  EXPECT_EQ(end.exit_code, 130);
+  for (const pid_t child : children) EXPECT_TRUE(IsGone(child));
+  const v1::Campaign campaign = Parse<v1::Campaign>(Run({"show", "1", "--json"}).out);
+  EXPECT_EQ(campaign.state(), v1::CANCELLED);
+  EXPECT_THAT(campaign.message(), HasSubstr("interrupted"));
+}
+
+TEST_F(RunTest, LeavesNoChildBehindWhenItIsKilled) {
+  std::unique_ptr<Running> run =
+      Start("pawl", {"run", Attention().string(), "--device", "replay", "--replay-speed", "1"});
+  ASSERT_TRUE(run->Says("0  kept      start")) << run->err();
+  const std::vector<pid_t> children = ChildrenOf(run->pid());
+  EXPECT_THAT(children, SizeIs(2));
+  run->End(SIGKILL);
+  for (const pid_t child : children) EXPECT_TRUE(EndsSoon(child));
+  const ProcessResult watch = Run({"watch", "1"});
+  EXPECT_EQ(watch.exit_code, 1);
+  EXPECT_THAT(watch.err, HasSubstr("campaigns/1 has not ended, but no orchestrator is running"));
+
+  const ProcessResult next = Run({"run", Attention().string(), "--device", "replay", "--iterations", "3"});
+  EXPECT_EQ(next.exit_code, 0) << next.err;
+  EXPECT_THAT(next.err, HasSubstr("campaigns/1 was left unfinished"));
+}
+
+TEST_F(RunTest, JoinsAnOrchestratorThatHasTheDatabaseAndOutlivesIt) {
+  std::unique_ptr<Running> daemon = StartOrchestrator();
+  std::unique_ptr<Running> run =
+      Start("pawl", {"run", Attention().string(), "--device", "replay", "--replay-speed", "4", "--iterations", "4"});
+  ASSERT_TRUE(run->Says("joining the orchestrator at " + socket_)) << run->err();
+  ASSERT_TRUE(run->Says("0  kept      start")) << run->err();
+  daemon->End(SIGKILL);
+  EXPECT_TRUE(run->Says("is gone: looking for it")) << run->err();
+  EXPECT_EQ(run->Wait().exit_code, 0) << run->err();
+  EXPECT_EQ(Parse<v1::Campaign>(Run({"show", "1", "--json"}).out).iterations(), 5);
+}
+
+TEST_F(RunTest, SharesADatabaseWithOtherRunsAndQueries) {
+  std::unique_ptr<Running> first = Start("pawl", {"run", Attention().string(), "--device", "replay", "--iterations",
+                                                  "2", "--replay-speed", "3", "--database", database_.string()});
+  ASSERT_TRUE(first->Says("0  kept      start")) << first->err();
+  std::vector<std::unique_ptr<Running>> queries;
+  for (int i = 0; i < 8; ++i) {
+    queries.push_back(std::make_unique<Running>(std::vector<std::string>{BuiltProgram("pawl"), "history", "1"}, env_,
+                                                home_.path() / absl::StrCat("query", i)));
+  }
+  EXPECT_THAT(Run({"workers"}).out, HasSubstr("replay of an NVIDIA H200"));
+  for (const std::unique_ptr<Running>& query : queries) EXPECT_EQ(query->Wait().exit_code, 0) << query->err();
+  EXPECT_EQ(first->Wait().exit_code, 0) << first->err();
+  // Nobody has it open any more: each of these may find another's orchestrator, which may end at once.
+  for (int i = 0; i < 8; ++i) {
+    queries[i] = std::make_unique<Running>(std::vector<std::string>{BuiltProgram("pawl"), "history", "1"}, env_,
+                                           home_.path() / absl::StrCat("query", i));
+  }
+  for (const std::unique_ptr<Running>& query : queries) EXPECT_EQ(query->Wait().exit_code, 0) << query->err();
+}
+
+TEST_F(RunTest, SteersCampaignsOfDaemons) {
+  EXPECT_THAT(Run({"submit", Attention().string()}).err, HasSubstr("no orchestrator serves"));
+  std::unique_ptr<Running> daemon = StartOrchestrator();
+  const ProcessResult submit = Run({"submit", Attention().string(), "--iterations", "3"});
+  EXPECT_EQ(submit.out, "campaigns/1\n") << submit.err;
+  EXPECT_THAT(Run({"pause", "1"}).out, HasSubstr("campaigns/1 is paused"));
+  EXPECT_THAT(Run({"resume", "1"}).out, HasSubstr("campaigns/1 is waiting"));
+  EXPECT_EQ(Run({"propose", "1", "TILE_M=16"}).exit_code, 1) << "nothing to start from yet";
+  EXPECT_THAT(Run({"workers"}).err, HasSubstr("no workers"));
+
+  std::unique_ptr<Running> worker =
+      Start("pawl-worker", {"--orchestrator", socket_, "--device", "replay", "--name", "replay-0"});
+  EXPECT_EQ(Run({"watch", "1"}).exit_code, 0);
+  EXPECT_THAT(Run({"workers"}).out, HasSubstr("replay-0"));
+  const ProcessResult second = Run({"submit", Attention().string(), "--iterations", "3", "--wait"});
+  EXPECT_EQ(second.exit_code, 0) << second.err;
+  EXPECT_THAT(second.out, HasSubstr("campaigns/2 finished"));
+  EXPECT_EQ(Run({"verify", "2", "0"}).exit_code, 0) << "by the worker that is there";
+  EXPECT_EQ(Run({"cancel", "2"}).exit_code, 1) << "it has ended";
+  EXPECT_EQ(Run({"submit", Attention().string(), "--gpu", "L4"}).out, "campaigns/3\n");
+  EXPECT_THAT(Run({"cancel", "3", "--reason", "no L4"}).out, HasSubstr("campaigns/3 is cancelled: no L4"));
+}
+
+}  // namespace
+}  // namespace pawl

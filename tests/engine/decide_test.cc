@@ -1,0 +1,243 @@
+#include "orchestrator/engine/decide.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "kernels/space.h"
+#include "tests/engine/campaign_script.h"
+
+namespace pawl {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(DecideTest, BeginsWithTheStartVariant) {
+  CampaignScript script;
+  const std::optional<v1::Event> event = script.Decide();
+  ASSERT_TRUE(event && event->has_planned());
+  const v1::TrialPlanned& planned = event->planned();
+  EXPECT_EQ(planned.trial(), 1);
+  EXPECT_EQ(planned.iteration(), 0);
+  EXPECT_EQ(planned.purpose(), v1::TRIAL_PURPOSE_ITERATION);
+  EXPECT_FALSE(planned.has_parent());
+  EXPECT_FALSE(planned.has_change());
+  EXPECT_EQ(VariantText(planned.variant()), VariantText(StartVariant(TinyBundle())));
+  EXPECT_EQ(planned.author(), "pawl");
+  EXPECT_FALSE(script.Decide()) << "one iteration at a time";
+}
+
+TEST(DecideTest, PlansTheNextChangeWithItsReason) {
+  CampaignScript script;
+  script.Run(MeasuredStart(100));
+  const std::optional<v1::Event> event = script.Decide();
+  ASSERT_TRUE(event && event->has_planned());
+  EXPECT_EQ(event->planned().trial(), 2);
+  EXPECT_EQ(event->planned().iteration(), 1);
+  EXPECT_EQ(event->planned().parent(), 0);
+  EXPECT_EQ(event->planned().change().variable(), "TILE");
+  EXPECT_EQ(event->planned().change().from(), 32);
+  EXPECT_EQ(event->planned().change().to(), 64);
+  EXPECT_NE(event->planned().why(), "");
+}
+
+TEST(DecideTest, DoesNothingWhilePausedOrEnded) {
+  CampaignScript script;
+  script.Run(MeasuredStart(100));
+  script.Pause();
+  EXPECT_FALSE(script.Decide());
+  script.Resume();
+  EXPECT_TRUE(script.Decide());
+  script.End(v1::CANCELLED, v1::STOP_REASON_CANCELLED);
+  EXPECT_FALSE(script.Decide());
+}
+
+TEST(DecideTest, GoesOnBesideAVerification) {
+  CampaignScript script;
+  script.Run(MeasuredStart(100));
+  script.PlanVerification(0);
+  const std::optional<v1::Event> event = script.Decide();
+  ASSERT_TRUE(event && event->has_planned());
+  EXPECT_EQ(event->planned().trial(), 3);
+  EXPECT_EQ(event->planned().iteration(), 1);
+}
+
+v1::CampaignEnded EndOf(CampaignScript* script) {
+  const std::optional<v1::Event> event = script->Decide();
+  EXPECT_TRUE(event && event->has_ended()) << (event ? event->ShortDebugString() : "nothing");
+  EXPECT_TRUE(script->state().ended());
+  return event ? event->ended() : v1::CampaignEnded();
+}
+
+TEST(DecideTest, FailsWhenTheStartIsRejected) {
+  CampaignScript script;
+  script.Run(FailedCheck(v1::CHECK_COMPILE, "a semicolon is missing"));
+  const v1::CampaignEnded ended = EndOf(&script);
+  EXPECT_EQ(ended.state(), v1::FAILED);
+  EXPECT_EQ(ended.reason(), v1::STOP_REASON_START);
+  EXPECT_THAT(ended.message(), HasSubstr("a semicolon is missing"));
+}
+
+v1::CampaignSpec Spec(const std::function<void(v1::CampaignSpec*)>& set) {
+  v1::CampaignSpec spec;
+  *spec.mutable_goal() = TinyBundle().goal();
+  set(&spec);
+  return spec;
+}
+
+TEST(DecideTest, StopsAtTheGoal) {
+  CampaignScript script(Spec([](v1::CampaignSpec* spec) { spec->mutable_goal()->set_speedup(1.5); }));
+  script.Run(MeasuredStart(100));
+  script.Run(Measured(100, 70));  // 1.43
+  script.Run(Measured(70, 60));   // 1.67
+  const v1::CampaignEnded ended = EndOf(&script);
+  EXPECT_EQ(ended.state(), v1::FINISHED);
+  EXPECT_EQ(ended.reason(), v1::STOP_REASON_GOAL);
+  EXPECT_EQ(ended.message(), "goal reached: 1.67x of the start, 1.5x was asked for");
+}
+
+TEST(DecideTest, MeasuresTheGoalByTheBaselineWhereThereIsOne) {
+  CampaignScript script(Spec([](v1::CampaignSpec* spec) { spec->mutable_goal()->set_speedup(1.5); }));
+  v1::TrialResult start = MeasuredStart(100);
+  start.add_baselines()->set_size("main");
+  start.mutable_baselines(0)->set_graph_us(60);
+  script.Run(start);
+  script.Run(Measured(100, 60));  // 1.67 of the start, 1.0 of the baseline
+  EXPECT_FALSE(script.state().ended());
+  script.Run(Measured(60, 39));
+  EXPECT_THAT(EndOf(&script).message(), HasSubstr("1.54x of the baseline"));
+}
+
+TEST(DecideTest, StopsAfterTheIterations) {
+  CampaignScript script(Spec([](v1::CampaignSpec* spec) { spec->mutable_budget()->set_iterations(2); }));
+  script.Run(MeasuredStart(100));
+  script.Run(Measured(100, 120));
+  script.Run(Measured(100, 120));
+  EXPECT_EQ(EndOf(&script).reason(), v1::STOP_REASON_ITERATIONS);
+  EXPECT_EQ(script.summary().iterations(), 3) << "iteration 0 comes beside them";
+}
+
+TEST(DecideTest, StopsAfterTheMinutes) {
+  CampaignScript script(Spec([](v1::CampaignSpec* spec) { spec->mutable_budget()->set_minutes(10); }));
+  script.Run(MeasuredStart(100));
+  script.Pass(absl::Minutes(9.5));
+  script.Run(Measured(100, 120));
+  script.Pause();
+  script.Pass(absl::Minutes(60));
+  script.Resume();
+  script.Run(Measured(100, 120));
+  script.Pass(absl::Minutes(0.5));
+  EXPECT_EQ(EndOf(&script).reason(), v1::STOP_REASON_MINUTES);
+}
+
+TEST(DecideTest, StopsWhenTheMoneyIsSpent) {
+  CampaignScript script(Spec([](v1::CampaignSpec* spec) { spec->mutable_budget()->set_dollars(0.003); }));
+  script.Decide();
+  script.Lease(1, 1, /*price_per_hour=*/3.6);
+  script.Finish(1, MeasuredStart(100));  // 2 s for 0.002
+  script.Decide();
+  script.Lease(2, 1, 3.6);
+  script.Finish(2, Measured(100, 120));
+  EXPECT_EQ(EndOf(&script).reason(), v1::STOP_REASON_DOLLARS);
+}
+
+TEST(DecideTest, StopsAfterSoManyRevertsInARow) {
+  CampaignScript script(Spec([](v1::CampaignSpec* spec) { spec->mutable_budget()->set_reverts_in_a_row(2); }));
+  script.Run(MeasuredStart(100));
+  script.Run(Measured(100, 120));
+  script.Run(Measured(100, 80));
+  EXPECT_EQ(script.state().reverts_in_a_row(), 0);
+  script.Run(Measured(80, 120));
+  script.Run(Measured(80, 120));
+  EXPECT_EQ(EndOf(&script).reason(), v1::STOP_REASON_REVERTS);
+}
+
+TEST(DecideTest, StopsWhenNothingIsLeftToTry) {
+  CampaignScript script;
+  script.Run(MeasuredStart(100));
+  for (int i = 0; i < 4; ++i) script.Run(Measured(100, 120));
+  const v1::CampaignEnded ended = EndOf(&script);
+  EXPECT_EQ(ended.state(), v1::FINISHED);
+  EXPECT_EQ(ended.reason(), v1::STOP_REASON_SPACE);
+}
+
+class FixedChooser : public Chooser {
+ public:
+  explicit FixedChooser(const Choice& choice) : choice_(choice) {}
+  std::optional<Choice> Next(const CampaignState&) const override { return choice_; }
+
+ private:
+  const Choice choice_;
+};
+
+TEST(DecideTest, RefusesAChooserThatChangesTwoVariablesOrNone) {
+  for (const auto& [tile, split] : {std::pair(64, 2), std::pair(32, 1)}) {
+    CampaignScript script;
+    script.Run(MeasuredStart(100));
+    Choice choice;
+    choice.change.set_variable("TILE");
+    (*choice.variant.mutable_values())["TILE"] = tile;
+    (*choice.variant.mutable_values())["SPLIT"] = split;
+    const std::optional<v1::Event> event = script.Decide(FixedChooser(choice));
+    ASSERT_TRUE(event && event->has_ended());
+    EXPECT_EQ(event->ended().state(), v1::FAILED);
+    EXPECT_THAT(event->ended().message(), HasSubstr("exactly one variable"));
+  }
+}
+
+TEST(DecideTest, RefusesAChooserWhoseParentWasNotKept) {
+  for (int parent : {1, 17}) {
+    CampaignScript script;
+    script.Run(MeasuredStart(100));
+    script.Run(Measured(100, 120));  // TILE 64, reverted
+    Choice choice;
+    choice.parent = parent;
+    (*choice.variant.mutable_values())["TILE"] = 64;
+    (*choice.variant.mutable_values())["SPLIT"] = 2;
+    const std::optional<v1::Event> event = script.Decide(FixedChooser(choice));
+    ASSERT_TRUE(event && event->has_ended());
+    EXPECT_THAT(event->ended().message(), HasSubstr("kept parent"));
+  }
+}
+
+TEST(DecideTest, TriesProposalsFirstInTheirOrderAndNamesTheirAuthors) {
+  CampaignScript script;
+  script.Run(MeasuredStart(100));
+  script.Propose("SPLIT", 4, "ann");
+  script.Propose("TILE", 16, "an agent");
+  const v1::Iteration first = script.Run(Measured(100, 120));
+  EXPECT_EQ(first.change().variable(), "SPLIT");
+  EXPECT_EQ(first.change().from(), 1);
+  EXPECT_EQ(first.change().to(), 4);
+  EXPECT_EQ(first.author(), "ann");
+  EXPECT_EQ(first.why(), "a hunch");
+  const v1::Iteration second = script.Run(Measured(100, 120));
+  EXPECT_EQ(second.change().variable(), "TILE");
+  EXPECT_EQ(second.author(), "an agent");
+  EXPECT_EQ(script.Run(Measured(100, 120)).author(), "pawl");
+}
+
+TEST(DecideTest, PassesOverAProposalThatTheBestHasAlready) {
+  CampaignScript script;
+  script.Run(MeasuredStart(100));
+  script.Decide();  // TILE 64
+  script.Propose("TILE", 64);
+  script.Propose("SPLIT", 2, "bob");
+  script.Lease(2);
+  script.Finish(2, Measured(100, 50));
+  EXPECT_EQ(script.Run(Measured(50, 60)).author(), "bob");
+}
+
+TEST(DecideTest, GivesTheSameAnswerForTheSameEvents) {
+  CampaignScript script;
+  script.Run(MeasuredStart(100));
+  script.Run(Measured(100, 50));
+  const std::optional<v1::Event> once = Decide(script.state(), NeighbourChooser(), script.now());
+  const std::optional<v1::Event> again = Decide(script.state(), NeighbourChooser(), script.now());
+  ASSERT_TRUE(once && again);
+  EXPECT_EQ(once->ShortDebugString(), again->ShortDebugString());
+}
+
+}  // namespace
+}  // namespace pawl

@@ -1,0 +1,22 @@
+#pragma once
+
+#include "pawl/v1/bundle.pb.h"
+#include "pawl/v1/campaign.pb.h"
+#include "pawl/v1/trial.pb.h"
+
+namespace pawl {
+
+// The smallest bundle that is sound: TILE in 16, 32, 64 from 32 on, SPLIT in 1, 2, 4 from 1 on, and a constraint that
+// forbids TILE=64 with SPLIT=4.
+v1::Bundle TinyBundle();
+
+// What an honest worker sends of a variant without a parent.
+v1::TrialResult MeasuredStart(double us);
+// Of one with a parent: nine pairs with a little noise, and nine of a fresh process where it is faster.
+v1::TrialResult Measured(double parent_us, double candidate_us);
+v1::TrialResult FailedCheck(v1::Check check, const std::string& message);
+
+void AddPairs(google::protobuf::RepeatedPtrField<v1::PairSample>* pairs, double parent_us, double candidate_us,
+              int count);
+
+}  // namespace pawl

@@ -1,0 +1,51 @@
+#include "tests/gpu/shared_device.h"
+
+#include <cstdio>
+
+namespace pawl {
+namespace {
+
+class Nobody : public TrialObserver {
+ public:
+  void Report(v1::Stage, int, int, const std::string&) override {}
+  bool stopped() const override { return false; }
+};
+
+absl::StatusOr<v1::TrialResult> Run(const v1::Bundle& bundle, const v1::Trial& trial) {
+  Nobody nobody;
+  absl::StatusOr<std::unique_ptr<PreparedTrial>> prepared =
+      SharedDevice()->Prepare(trial, std::make_shared<const v1::Bundle>(bundle), nobody);
+  if (!prepared.ok()) return prepared.status();
+  absl::StatusOr<TrialOutcome> outcome = SharedDevice()->Run(**prepared, nobody);
+  if (!outcome.ok()) return outcome.status();
+  return std::move(outcome->result);
+}
+
+}  // namespace
+
+CudaTrialDevice* SharedDevice() {
+  static const std::unique_ptr<CudaTrialDevice> device = [] {
+    absl::StatusOr<std::unique_ptr<CudaTrialDevice>> opened = CudaTrialDevice::Open({.builders = 4});
+    if (!opened.ok()) fprintf(stderr, "no GPU: %s\n", std::string(opened.status().message()).c_str());
+    return opened.ok() ? *std::move(opened) : nullptr;
+  }();
+  return device.get();
+}
+
+absl::StatusOr<v1::TrialResult> RunAlone(const v1::Bundle& bundle, const v1::Variant& variant) {
+  v1::Trial trial;
+  *trial.mutable_variant() = variant;
+  trial.set_size(bundle.goal().size());
+  return Run(bundle, trial);
+}
+
+absl::StatusOr<v1::TrialResult> RunAgainst(const v1::Bundle& bundle, const v1::Variant& variant,
+                                           const v1::Variant& parent) {
+  v1::Trial trial;
+  *trial.mutable_variant() = variant;
+  *trial.mutable_parent() = parent;
+  trial.set_size(bundle.goal().size());
+  return Run(bundle, trial);
+}
+
+}  // namespace pawl

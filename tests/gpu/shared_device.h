@@ -1,0 +1,24 @@
+#pragma once
+
+#include "absl/status/statusor.h"
+#include "pawl/v1/bundle.pb.h"
+#include "pawl/v1/trial.pb.h"
+#include "worker/cuda_trial_device.h"
+
+namespace pawl {
+
+// A device for a test program, opened once; null where there is no GPU.
+CudaTrialDevice* SharedDevice();
+
+// Takes a variant through a trial without a parent, as iteration 0 of a campaign goes: everything that must be passed
+// before it could be kept.
+absl::StatusOr<v1::TrialResult> RunAlone(const v1::Bundle& bundle, const v1::Variant& variant);
+// Against a parent.
+absl::StatusOr<v1::TrialResult> RunAgainst(const v1::Bundle& bundle, const v1::Variant& variant,
+                                           const v1::Variant& parent);
+
+// Skips the calling test.
+#define PAWL_NEEDS_GPU() \
+  if (::pawl::SharedDevice() == nullptr) GTEST_SKIP() << "needs a GPU, its driver, and NVRTC or nvcc"
+
+}  // namespace pawl

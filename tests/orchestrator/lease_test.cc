@@ -1,0 +1,408 @@
+// Who may run what, for how long, and what happens when they are not heard of.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "kernels/space.h"
+#include "tests/orchestrator/scripted_worker.h"
+#include "tests/orchestrator/world.h"
+
+namespace pawl {
+namespace {
+
+using ::testing::HasSubstr;
+using Answer = std::optional<absl::StatusOr<v1::LeaseTrialResponse>>;
+
+Orchestrator::LeaseAnswer Into(Answer* answer) {
+  return [answer](absl::StatusOr<v1::LeaseTrialResponse> got) {
+    EXPECT_FALSE(answer->has_value()) << "answered twice";
+    *answer = std::move(got);
+  };
+}
+
+TEST(LeaseTest, LastsAsLongAsItIsRenewed) {
+  World world;
+  world.Submit();
+  ScriptedWorker worker(world, "a"), other(world, "b");
+  const v1::LeaseTrialResponse leased = worker.MustLease();
+  for (int i = 0; i < 10; ++i) {
+    world.Pass(absl::Seconds(10));
+    const absl::StatusOr<v1::RenewLeaseResponse> renewed = worker.Renew(leased.lease());
+    ASSERT_TRUE(renewed.ok()) << renewed.status();
+    EXPECT_EQ(renewed->lease_seconds(), 15);
+    EXPECT_FALSE(renewed->stop());
+    EXPECT_FALSE(other.Lease()->has_trial());
+  }
+  world.Pass(absl::Seconds(14));
+  EXPECT_EQ(world->leases_out(), 1);
+  world.Pass(absl::Seconds(1));
+  EXPECT_EQ(world->leases_out(), 0);
+  const v1::LeaseTrialResponse again = other.MustLease();
+  EXPECT_EQ(again.trial().name(), leased.trial().name());
+  EXPECT_EQ(again.trial().attempt(), 2);
+  EXPECT_NE(again.lease(), leased.lease());
+  ExpectError(worker.Renew(leased.lease()).status(), absl::StatusCode::kAborted, "ran out");
+}
+
+TEST(LeaseTest, IsAdoptedAfterARestart) {
+  World world;
+  const std::string campaign = world.Submit();
+  ScriptedWorker worker(world, "a");
+  const v1::LeaseTrialResponse leased = worker.MustLease();
+  world.Pass(absl::Seconds(14));
+  world.Restart();
+  EXPECT_EQ(world->leases_out(), 1);
+  EXPECT_EQ(worker.Shown().trials_size(), 1);
+  world.Pass(absl::Seconds(14));  // a whole lease to be heard of
+  EXPECT_TRUE(worker.Renew(leased.lease()).ok());
+  world.Restart();
+  EXPECT_TRUE(worker.Complete(leased).ok()) << "the old worker may still deliver";
+  EXPECT_EQ(world.Get(campaign).iterations(), 1);
+  EXPECT_EQ(worker.RunAll(), 4);
+}
+
+TEST(LeaseTest, RunsOutAfterARestartWhenItsWorkerIsNotHeardOf) {
+  World world;
+  world.Submit();
+  ScriptedWorker worker(world, "a");
+  worker.MustLease();
+  world.Restart();
+  world.Pass(absl::Seconds(16));
+  EXPECT_EQ(ScriptedWorker(world, "b").MustLease().trial().attempt(), 2);
+}
+
+TEST(LeaseTest, PutsATrialAsideWhenItHasCostThreeWorkersAndGoesOn) {
+  World world;
+  const std::string campaign = world.Submit();
+  ScriptedWorker worker(world, "a");
+  ASSERT_TRUE(worker.Complete(worker.MustLease()).ok());
+  for (int lost = 1; lost <= 3; ++lost) {
+    EXPECT_EQ(world.Iterations(campaign).size(), 1u) << "not before the third";
+    const v1::LeaseTrialResponse leased = worker.MustLease();
+    EXPECT_EQ(leased.trial().name(), campaign + "/trials/2");
+    EXPECT_EQ(leased.trial().attempt(), lost);
+    world.Pass(absl::Seconds(16));
+    if (lost == 1) world.Restart();  // what was lost is not forgotten
+  }
+  const std::vector<v1::Iteration> iterations = world.Iterations(campaign);
+  ASSERT_EQ(iterations.size(), 2u);
+  EXPECT_EQ(iterations[1].verdict(), v1::REJECTED);
+  EXPECT_THAT(iterations[1].reason(), HasSubstr("3 workers were lost"));
+  EXPECT_EQ(worker.MustLease().trial().name(), campaign + "/trials/3");
+  EXPECT_EQ(world.Get(campaign).state(), v1::RUNNING);
+}
+
+TEST(LeaseTest, PausesACampaignAfterThreeHostFaultsOfOneTrial) {
+  World world;
+  const std::string campaign = world.Submit();
+  ScriptedWorker worker(world, "a");
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_NE(world.Get(campaign).state(), v1::PAUSED);
+    ASSERT_TRUE(worker.HostFault(worker.MustLease().lease(), "the GPU fell off the bus", /*gpu=*/true).ok());
+  }
+  const v1::Campaign paused = world.Get(campaign);
+  EXPECT_EQ(paused.state(), v1::PAUSED);
+  EXPECT_THAT(paused.message(), HasSubstr("the GPU fell off the bus"));
+  EXPECT_THAT(paused.message(), HasSubstr("workers/a"));
+  EXPECT_EQ(worker.Shown().host_faults(), 3);
+  EXPECT_TRUE(world.Iterations(campaign).empty()) << "nothing is held against the candidate";
+
+  v1::ResumeCampaignRequest resume;
+  resume.set_name(campaign);
+  ASSERT_TRUE(world->Resume(resume).ok());
+  ASSERT_TRUE(worker.GiveBack(worker.MustLease().lease()).ok());
+  EXPECT_EQ(world.Get(campaign).state(), v1::RUNNING) << "giving back is no fault";
+  worker.MustLease();
+  world.Pass(absl::Seconds(16));
+  EXPECT_EQ(world.Get(campaign).state(), v1::RUNNING) << "nor is being lost";
+  ASSERT_TRUE(worker.HostFault(worker.MustLease().lease(), "again").ok());
+  EXPECT_EQ(world.Get(campaign).state(), v1::PAUSED);
+}
+
+TEST(LeaseTest, SurvivesAHostFaultWithALongMessageInAnyLanguage) {
+  World world;
+  const std::string campaign = world.Submit();
+  ScriptedWorker worker(world, "a");
+  std::string message = "x";
+  while (message.size() < 5000) message += "\xe2\x82\xac";  // a euro sign: three bytes
+  ASSERT_TRUE(worker.HostFault(worker.MustLease().lease(), message).ok());
+  world.Restart();
+  const std::vector<v1::Event> lost = world.Events(campaign, v1::Event::kLost);
+  ASSERT_EQ(lost.size(), 1u);
+  EXPECT_LE(lost[0].lost().message().size(), 2000u);
+  EXPECT_GT(lost[0].lost().message().size(), 1990u);
+  EXPECT_EQ(worker.RunAll(), 5);
+}
+
+TEST(LeaseTest, GivenBackIsLeasedAgainAtOnceAndHeldAgainstNobody) {
+  World world;
+  const std::string campaign = world.Submit();
+  ScriptedWorker worker(world, "a");
+  for (int i = 1; i <= 5; ++i) {
+    const v1::LeaseTrialResponse leased = worker.MustLease();
+    EXPECT_EQ(leased.trial().attempt(), i);
+    ASSERT_TRUE(worker.GiveBack(leased.lease()).ok());
+  }
+  EXPECT_EQ(world.Get(campaign).state(), v1::RUNNING);
+  EXPECT_TRUE(worker.Complete(worker.MustLease()).ok());
+}
+
+TEST(LongPollTest, IsAnsweredByALaterSubmission) {
+  World world;
+  ScriptedWorker worker(world, "a");
+  Answer answer;
+  EXPECT_NE(worker.Wait(60, Into(&answer)), 0u);
+  world.Pass(absl::Seconds(20));
+  EXPECT_FALSE(answer);
+  EXPECT_EQ(worker.Shown(/*gone_too=*/false).state(), v1::WORKER_STATE_IDLE) << "waiting is being there";
+  world.Submit();
+  ASSERT_TRUE(answer && answer->ok());
+  EXPECT_EQ((*answer)->trial().name(), "campaigns/1/trials/1");
+  EXPECT_TRUE(worker.Complete(**answer).ok());
+}
+
+TEST(LongPollTest, IsAnsweredByATrialThatAnotherLost) {
+  World world;
+  world.Submit();
+  ScriptedWorker worker(world, "a"), other(world, "b");
+  const v1::LeaseTrialResponse leased = worker.MustLease();
+  Answer answer;
+  other.Wait(60, Into(&answer));
+  world.Pass(absl::Seconds(16));
+  ASSERT_TRUE(answer && answer->ok());
+  EXPECT_EQ((*answer)->trial().name(), leased.trial().name());
+}
+
+TEST(LongPollTest, EndsEmptyAfterItsTime) {
+  World world;
+  ScriptedWorker worker(world, "a");
+  Answer answer;
+  worker.Wait(30, Into(&answer));
+  world.Pass(absl::Seconds(29));
+  EXPECT_FALSE(answer);
+  world.Pass(absl::Seconds(1));
+  ASSERT_TRUE(answer && answer->ok());
+  EXPECT_FALSE((*answer)->has_trial());
+  world.Submit();
+  EXPECT_EQ(world->leases_out(), 0);
+}
+
+TEST(LongPollTest, IsNotAnsweredOnceForgotten) {
+  World world;
+  ScriptedWorker worker(world, "a");
+  Answer answer;
+  world->Forget(worker.Wait(30, Into(&answer)));
+  world.Submit();
+  world.Pass(absl::Seconds(31));
+  EXPECT_FALSE(answer);
+  EXPECT_EQ(world->leases_out(), 0);
+  world->Forget(12345);
+}
+
+TEST(LongPollTest, ServesTheOneWhoWaitedLongest) {
+  World world;
+  ScriptedWorker first(world, "a"), second(world, "b");
+  Answer a, b;
+  second.Wait(60, Into(&b));
+  first.Wait(60, Into(&a));
+  world.Submit();
+  EXPECT_TRUE(b);
+  EXPECT_FALSE(a);
+}
+
+TEST(LongPollTest, RefusesATimeThatIsNone) {
+  World world;
+  ScriptedWorker worker(world, "a");
+  for (double seconds : {-1.0, 61.0, std::numeric_limits<double>::quiet_NaN()}) {
+    Answer answer;
+    EXPECT_EQ(worker.Wait(seconds, Into(&answer)), 0u);
+    ASSERT_TRUE(answer);
+    ExpectError(answer->status(), absl::StatusCode::kInvalidArgument, "wait_seconds");
+  }
+}
+
+TEST(LongPollTest, IsSentAwayWhenTheOrchestratorStops) {
+  World world;
+  ScriptedWorker worker(world, "a");
+  Answer answer;
+  worker.Wait(60, Into(&answer));
+  world->StopLeasing();
+  ASSERT_TRUE(answer);
+  ExpectError(answer->status(), absl::StatusCode::kUnavailable, "shuts down");
+  ExpectError(worker.Lease().status(), absl::StatusCode::kUnavailable, "shuts down");
+  v1::SubmitCampaignRequest submit;
+  *submit.mutable_bundle() = TinyBundle();
+  ExpectError(world->Submit(submit).status(), absl::StatusCode::kUnavailable, "shuts down");
+}
+
+TEST(WorkersTest, DrainAndGo) {
+  World world;
+  world.Submit();
+  ScriptedWorker worker(world, "a");
+  const v1::LeaseTrialResponse leased = worker.MustLease();
+  Answer answer;
+  worker.Wait(60, Into(&answer));
+  ASSERT_TRUE(worker.Drain(/*gone=*/false).ok());
+  EXPECT_TRUE(answer) << "it does not wait any longer";
+  EXPECT_EQ(worker.Shown().state(), v1::WORKER_STATE_DRAINING);
+  ExpectError(worker.Lease().status(), absl::StatusCode::kFailedPrecondition, "draining");
+  const absl::StatusOr<v1::CompleteTrialResponse> completed = worker.Complete(leased, NothingHelps, true);
+  ASSERT_TRUE(completed.ok()) << "what it holds still counts";
+  EXPECT_FALSE(completed->next().has_trial());
+  ASSERT_TRUE(worker.Drain(/*gone=*/true).ok());
+  EXPECT_EQ(worker.Shown().state(), v1::WORKER_STATE_GONE);
+  EXPECT_EQ(worker.Shown(/*gone_too=*/false).name(), "");
+  ExpectError(worker.Lease().status(), absl::StatusCode::kNotFound, "workers/a");
+  ExpectError(worker.Drain(/*gone=*/true), absl::StatusCode::kNotFound, "workers/a");
+  world.Restart();
+  EXPECT_EQ(worker.Shown(/*gone_too=*/false).name(), "") << "gone for good";
+  EXPECT_TRUE(worker.Register().ok());
+  EXPECT_TRUE(worker.Lease()->has_trial());
+}
+
+TEST(WorkersTest, LeaveTheirTrialsToOthersWhenTheyGo) {
+  World world;
+  const std::string campaign = world.Submit();
+  ScriptedWorker worker(world, "a"), other(world, "b");
+  const v1::LeaseTrialResponse leased = worker.MustLease();
+  Answer answer;
+  other.Wait(60, Into(&answer));
+  ASSERT_TRUE(worker.Drain(/*gone=*/true).ok());
+  ASSERT_TRUE(answer && answer->ok()) << "at once";
+  EXPECT_EQ((*answer)->trial().name(), leased.trial().name());
+  EXPECT_EQ(world.Events(campaign, v1::Event::kLost)[0].lost().reason(), v1::LeaseLost::GIVEN_BACK);
+}
+
+absl::Status TryRegister(World& world, const std::string& name, const std::string& instance) {
+  v1::RegisterWorkerRequest request;
+  request.set_name(name);
+  request.set_instance(instance);
+  *request.mutable_device() = MadeDevice();
+  return world->Register(request).status();
+}
+
+TEST(WorkersTest, HaveOneNameEach) {
+  World world;
+  ScriptedWorker worker(world, "a");
+  const absl::Status taken = TryRegister(world, "workers/a", "two");
+  ExpectError(taken, absl::StatusCode::kAlreadyExists, "workers/a");
+  EXPECT_EQ(DetailOf(taken).retry_after_seconds(), 15);
+  EXPECT_TRUE(TryRegister(world, "workers/a", "one").ok()) << "the same process again is an update";
+  EXPECT_TRUE(TryRegister(world, "workers/b", "two").ok());
+  world.Restart();
+  ExpectError(TryRegister(world, "workers/a", "two"), absl::StatusCode::kAlreadyExists, "workers/a");
+}
+
+TEST(WorkersTest, LoseTheirNameWhenTheyAreSilentForALease) {
+  World world;
+  world.Submit();
+  ScriptedWorker worker(world, "a");
+  const v1::LeaseTrialResponse leased = worker.MustLease();
+  world.Pass(absl::Seconds(15));
+  ExpectError(TryRegister(world, "workers/a", "two"), absl::StatusCode::kAlreadyExists, "workers/a");
+  world.Pass(absl::Seconds(1));
+  EXPECT_EQ(worker.Shown().state(), v1::WORKER_STATE_GONE);
+  ScriptedWorker second(world, "a", MadeDevice(), "two");
+  ExpectError(worker.Lease().status(), absl::StatusCode::kNotFound, "workers/a");
+  ExpectError(worker.Renew(leased.lease()).status(), absl::StatusCode::kNotFound, "workers/a");
+  ExpectError(worker.Complete(leased).status(), absl::StatusCode::kNotFound, "workers/a");
+  EXPECT_EQ(second.MustLease().trial().attempt(), 2);
+  EXPECT_EQ(second.Shown().trials_size(), 1);
+}
+
+TEST(WorkersTest, KeepTheirTrialsWhenTheyRegisterAgain) {
+  World world;
+  world.Submit();
+  ScriptedWorker worker(world, "a");
+  const v1::LeaseTrialResponse leased = worker.MustLease();
+  ASSERT_TRUE(worker.Register().ok());
+  EXPECT_EQ(worker.Shown().state(), v1::WORKER_STATE_BUSY);
+  EXPECT_TRUE(worker.Renew(leased.lease()).ok());
+  world.Restart();
+  EXPECT_EQ(worker.Shown().trials_size(), 1);
+  ASSERT_TRUE(worker.Complete(leased).ok());
+  EXPECT_EQ(worker.Shown().trials_size(), 0);
+  world.Restart();
+  EXPECT_EQ(worker.Shown().trials_size(), 0) << "what it held when it registered is long done";
+  EXPECT_EQ(worker.Shown().state(), v1::WORKER_STATE_IDLE);
+}
+
+TEST(WorkersTest, MustSayWhoAndWhatTheyAre) {
+  World world;
+  const auto bad = absl::StatusCode::kInvalidArgument;
+  for (const std::string& name : {std::string(), std::string("a"), std::string("workers/"), std::string("workers/a b"),
+                                  std::string("workers/a/b"), "workers/" + std::string(101, 'a')}) {
+    ExpectError(TryRegister(world, name, "one"), bad, "name");
+  }
+  ExpectError(TryRegister(world, "workers/a", ""), bad, "instance");
+  ExpectError(TryRegister(world, "workers/a", std::string(101, 'a')), bad, "instance");
+  v1::RegisterWorkerRequest request;
+  request.set_name("workers/a");
+  request.set_instance("one");
+  ExpectError(world->Register(request).status(), bad, "device");
+  request.mutable_device()->set_kind(v1::DEVICE_KIND_CUDA);
+  ExpectError(world->Register(request).status(), bad, "device");
+}
+
+TEST(WorkersTest, AreListedNewestFirst) {
+  World world;
+  ScriptedWorker first(world, "z");
+  world.Pass(absl::Seconds(1));
+  ScriptedWorker second(world, "a");
+  const absl::StatusOr<v1::ListWorkersResponse> list = world->Workers({});
+  ASSERT_EQ(list->workers_size(), 2);
+  EXPECT_EQ(list->workers(0).name(), "workers/a");
+  EXPECT_EQ(list->workers(0).version(), "1.2.3");
+  EXPECT_EQ(list->workers(1).device().label(), "NVIDIA H200");
+}
+
+TEST(DeviceTest, StaysTheOneThatTheCampaignBeganOn) {
+  World world;
+  const std::string campaign = world.Submit();
+  ScriptedWorker h200(world, "h200"), l4(world, "l4", MadeDevice("NVIDIA L4"));
+  ASSERT_TRUE(h200.Complete(h200.MustLease()).ok());
+  EXPECT_FALSE(l4.Lease()->has_trial());
+  world.Restart();
+  EXPECT_FALSE(l4.Lease()->has_trial());
+  EXPECT_EQ(world.Get(campaign).message(), "") << "the other could take it";
+  ASSERT_TRUE(h200.Drain(true).ok());
+  EXPECT_THAT(world.Get(campaign).message(), HasSubstr("workers/l4 (NVIDIA L4): it began on NVIDIA H200"));
+  EXPECT_TRUE(ScriptedWorker(world, "another").Lease()->has_trial());
+}
+
+TEST(DeviceTest, IsTheOneThatTheCampaignAsksFor) {
+  World world;
+  v1::CampaignSpec spec;
+  spec.set_gpu("l4");
+  const std::string campaign = world.Submit(spec);
+  EXPECT_EQ(world.Get(campaign).message(), "no worker is registered: start pawl-worker");
+  ScriptedWorker h200(world, "h200");
+  EXPECT_FALSE(h200.Lease()->has_trial());
+  EXPECT_THAT(world.Get(campaign).message(), HasSubstr("it asks for a GPU named l4"));
+  ScriptedWorker l4(world, "l4", MadeDevice("NVIDIA L4"));
+  EXPECT_EQ(world.Get(campaign).message(), "");
+  EXPECT_TRUE(l4.Lease()->has_trial());
+}
+
+TEST(DeviceTest, ReplaysOnlyWhatWasRecorded) {
+  World world;
+  const std::string campaign = world.Submit();
+  v1::Device device = MadeDevice("replay of an NVIDIA H200", v1::DEVICE_KIND_REPLAY);
+  device.add_bundle_hashes("of another bundle");
+  ScriptedWorker other(world, "other", device);
+  EXPECT_FALSE(other.Lease()->has_trial());
+  EXPECT_EQ(world.Get(campaign).state(), v1::WAITING);
+  EXPECT_EQ(world.Get(campaign).message(),
+            "no worker can take it: workers/other (replay of an NVIDIA H200): there is no recording of this tiny (pawl "
+            "record makes one on a GPU)");
+  device.add_bundle_hashes(BundleHash(TinyBundle()));
+  ScriptedWorker replay(world, "replay", device);
+  EXPECT_EQ(world.Get(campaign).message(), "");
+  EXPECT_EQ(replay.RunAll(), 5);
+  EXPECT_EQ(world.Get(campaign).device(), "replay of an NVIDIA H200");
+  EXPECT_EQ(world.Get(campaign).dollars(), 0) << "a replay costs nothing";
+}
+
+}  // namespace
+}  // namespace pawl

@@ -1,0 +1,83 @@
+#include "tests/orchestrator/world.h"
+
+#include <gtest/gtest.h>
+
+#include "db/resource_name.h"
+#include "orchestrator/errors.h"
+#include "spdlog/spdlog.h"
+
+namespace pawl {
+
+World::World(OrchestratorOptions options, int64_t max_pages) : options_(options), folder_("pawl-world-") {
+  spdlog::set_level(spdlog::level::off);
+  Restart(max_pages);
+}
+
+void World::Pass(absl::Duration time) {
+  micros_ += absl::ToInt64Microseconds(time);
+  orchestrator_->Tick();
+}
+
+void World::Restart(int64_t max_pages) {
+  orchestrator_.reset();
+  history_.reset();
+  store_.reset();
+  StoreOptions options;
+  options.file = file();
+  options.max_pages = max_pages;
+  absl::StatusOr<std::unique_ptr<Store>> store = Store::Open(options);
+  if (!store.ok()) GTEST_FAIL() << store.status();
+  store_ = *std::move(store);
+  history_ = std::make_unique<History>(*store_);
+  orchestrator_ = std::make_unique<Orchestrator>(*store_, chooser_, hub_, [this] { return now(); }, options_);
+  const absl::Status loaded = orchestrator_->Load();
+  ASSERT_TRUE(loaded.ok()) << loaded;
+}
+
+std::string World::Submit(const v1::CampaignSpec& spec, const v1::Bundle& bundle) {
+  v1::SubmitCampaignRequest request;
+  *request.mutable_bundle() = bundle;
+  *request.mutable_spec() = spec;
+  const absl::StatusOr<v1::Campaign> campaign = orchestrator_->Submit(request);
+  EXPECT_TRUE(campaign.ok()) << campaign.status();
+  return campaign.ok() ? campaign->name() : "";
+}
+
+v1::Campaign World::Get(const std::string& campaign) {
+  v1::GetCampaignRequest request;
+  request.set_name(campaign);
+  const absl::StatusOr<v1::Campaign> found = orchestrator_->Get(request);
+  EXPECT_TRUE(found.ok()) << found.status();
+  return found.ok() ? *found : v1::Campaign();
+}
+
+std::vector<v1::Event> World::Events(const std::string& campaign) {
+  return store_->Events(ParseCampaignName(campaign).value_or(0), 0, 1'000'000).value();
+}
+
+std::vector<v1::Event> World::Events(const std::string& campaign, v1::Event::EventCase kind) {
+  std::vector<v1::Event> events = Events(campaign);
+  std::erase_if(events, [&](const v1::Event& event) { return event.event_case() != kind; });
+  return events;
+}
+
+std::vector<v1::Iteration> World::Iterations(const std::string& campaign) {
+  IterationQuery query;
+  query.campaign = ParseCampaignName(campaign).value_or(0);
+  query.limit = 1'000'000;
+  return store_->ListIterations(query).value();
+}
+
+v1::ErrorDetail DetailOf(const absl::Status& status) {
+  v1::ErrorDetail detail;
+  EXPECT_TRUE(detail.ParseFromString(DetailsOf(status))) << status;
+  return detail;
+}
+
+void ExpectError(const absl::Status& status, absl::StatusCode code, const std::string& message) {
+  EXPECT_EQ(status.code(), code) << status;
+  EXPECT_NE(std::string(status.message()).find(message), std::string::npos) << status << " lacks " << message;
+  EXPECT_NE(DetailOf(status).fix(), "") << status;
+}
+
+}  // namespace pawl

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "db/store.h"
+#include "orchestrator/engine/chooser.h"
+#include "orchestrator/history.h"
+#include "orchestrator/orchestrator.h"
+#include "orchestrator/watch_hub.h"
+#include "pawl/v1/error.pb.h"
+#include "tests/engine/tiny_bundle.h"
+#include "worker/temporary_folder.h"
+
+namespace pawl {
+
+// An orchestrator without a socket: a real store in a temporary folder, and a clock that moves only when told.
+class World {
+ public:
+  explicit World(OrchestratorOptions options = {}, int64_t max_pages = 0);
+
+  Orchestrator& operator*() { return *orchestrator_; }
+  Orchestrator* operator->() { return orchestrator_.get(); }
+  Store& store() { return *store_; }
+  const History& history() const { return *history_; }
+  WatchHub& hub() { return hub_; }
+  std::filesystem::path file() const { return folder_.path() / "pawl.db"; }
+  absl::Time now() const { return absl::FromUnixMicros(micros_); }
+
+  // Moves the clock, and ticks.
+  void Pass(absl::Duration time);
+  // As after kill -9: everything is read again from the file.
+  void Restart(int64_t max_pages = 0);
+
+  // Submits TinyBundle; the campaign's name. The test fails where it is refused.
+  std::string Submit(const v1::CampaignSpec& spec = {}, const v1::Bundle& bundle = TinyBundle());
+  v1::Campaign Get(const std::string& campaign);
+  std::vector<v1::Event> Events(const std::string& campaign);
+  std::vector<v1::Iteration> Iterations(const std::string& campaign);
+  // Of this kind, in order.
+  std::vector<v1::Event> Events(const std::string& campaign, v1::Event::EventCase kind);
+
+ private:
+  const OrchestratorOptions options_;
+  TemporaryFolder folder_;
+  std::atomic<int64_t> micros_ = 1'790'000'000'000'000;
+  const NeighbourChooser chooser_;
+  WatchHub hub_;
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<Orchestrator> orchestrator_;
+  std::unique_ptr<History> history_;
+};
+
+v1::ErrorDetail DetailOf(const absl::Status& status);
+// The code; a message and an advice that are not empty.
+void ExpectError(const absl::Status& status, absl::StatusCode code, const std::string& message);
+
+}  // namespace pawl

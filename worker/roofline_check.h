@@ -1,0 +1,17 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "pawl/v1/bundle.pb.h"
+#include "pawl/v1/evidence.pb.h"
+#include "pawl/v1/plan.pb.h"
+
+namespace pawl {
+
+// The failure of a variant whose warm or cold time at a plan's size lies below what the GPU can do. Nothing where the
+// GPU is not in profiles/gpus, or the bundle does not say its work.
+std::optional<v1::Failure> BelowRoofline(const std::string& gpu, const v1::Bundle& bundle, const v1::Plan& plan,
+                                         double warm_us, double cold_us);
+
+}  // namespace pawl
