@@ -20,7 +20,7 @@
 namespace pawl {
 namespace {
 
-constexpr double kStartUs = 100;
+constexpr double kBestUs = 100;  // only ratios count
 
 absl::StatusOr<std::string> ReadCompressed(const std::filesystem::path& file) {
   gzFile in = gzopen(file.c_str(), "rb");
@@ -66,6 +66,30 @@ absl::Status ReadTimes(const std::string& csv, MeasuredSpace* space) {
   return absl::OkStatus();
 }
 
+// As a worker compares; the pairs of both processes go into `result`.
+v1::Comparison CompareEntries(const MeasuredSpace::Entry& candidate, const MeasuredSpace::Entry& parent,
+                              SeededRandom& random, v1::TrialResult* result) {
+  const size_t own = candidate.residuals.size(), all = own + parent.residuals.size();
+  int processes = 0;
+  const PairSourceStarter start = [&]() -> absl::StatusOr<PairSource> {
+    auto* pairs = ++processes == 1 ? result->mutable_pairs() : result->mutable_confirming_pairs();
+    return [&, pairs](int count) -> absl::StatusOr<PairBatch> {
+      PairBatch batch;
+      for (int i = 0; i < count; ++i) {
+        double ratio = candidate.log_speed - parent.log_speed;
+        if (all > 0) {
+          const size_t drawn = random.Below(all);
+          ratio += drawn < own ? candidate.residuals[drawn] : parent.residuals[drawn - own];
+        }
+        batch.log_ratios.push_back(ratio);
+        pairs->Add()->set_log_ratio(ratio);
+      }
+      return batch;
+    };
+  };
+  return CompareByProtocol(start, KeepRule()).value();
+}
+
 }  // namespace
 
 void MeasuredSpace::Index() {
@@ -90,37 +114,22 @@ v1::TrialResult MeasuredSpace::Measure(const Entry& candidate, const Entry* pare
     result.mutable_failure()->set_message("it failed when it was recorded");
     return result;
   }
-  // Of one size for all: only ratios count.
-  auto us = [&](const Entry& entry) { return kStartUs * std::exp(best - entry.log_speed); };
+  const auto us = [&](const Entry& entry) { return kBestUs * std::exp(best - entry.log_speed); };
   result.set_warm_us(us(candidate));
   result.set_cold_us(us(candidate));
-  bool profiled = parent == nullptr;
+  bool faster = parent == nullptr;
   if (parent != nullptr) {
     result.set_parent_warm_us(us(*parent));
     result.set_parent_cold_us(us(*parent));
-    int processes = 0;
-    const absl::StatusOr<v1::Comparison> comparison = CompareByProtocol(
-        [&]() -> absl::StatusOr<PairSource> {
-          auto* pairs = ++processes == 1 ? result.mutable_pairs() : result.mutable_confirming_pairs();
-          return [&, pairs](int count) -> absl::StatusOr<PairBatch> {
-            PairBatch batch;
-            const size_t own = candidate.residuals.size(), all = own + parent->residuals.size();
-            for (int i = 0; i < count; ++i) {
-              const size_t drawn = all > 0 ? random.Below(all) : 0;
-              const double noise = all == 0     ? 0
-                                   : drawn < own ? candidate.residuals[drawn]
-                                                 : parent->residuals[drawn - own];
-              batch.log_ratios.push_back(candidate.log_speed - parent->log_speed + noise);
-              pairs->Add()->set_log_ratio(batch.log_ratios.back());
-            }
-            return batch;
-          };
-        },
-        KeepRule());
-    profiled = comparison.ok() && comparison->result() == v1::FASTER;
+    faster = CompareEntries(candidate, *parent, random, &result).result() == v1::FASTER;
   }
-  *result.mutable_evidence() = profiled ? candidate.counted : candidate.uncounted;
+  *result.mutable_evidence() = faster ? candidate.counted : candidate.uncounted;
   return result;
+}
+
+bool MeasuredSpace::Faster(const Entry& candidate, const Entry& than, SeededRandom& random) const {
+  v1::TrialResult result;
+  return candidate.ok && CompareEntries(candidate, than, random, &result).result() == v1::FASTER;
 }
 
 absl::StatusOr<MeasuredSpace> RecordedSpace(const std::filesystem::path& checkout, const std::string& bundle) {
@@ -158,7 +167,6 @@ absl::StatusOr<std::vector<MeasuredSpace>> PublicSpaces(const std::filesystem::p
     MeasuredSpace& space = spaces.emplace_back();
     space.device = file.RequiredText(*table, "gpu");
     space.name = absl::StrCat(file.RequiredText(*table, "name"), " (", space.device, ")");
-    space.kernel_tuner_10 = static_cast<int>(file.RequiredNumber(*table, "kernel_tuner"));
     space.bundle.set_name(space.name);
     for (const std::string& that : file.Texts(*table, "constraints")) space.bundle.add_constraints()->set_that(that);
     absl::StatusOr<std::string> csv = ReadCompressed(folder / file.RequiredText(*table, "file"));

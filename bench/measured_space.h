@@ -28,14 +28,15 @@ struct MeasuredSpace {
   v1::Bundle bundle;
   std::vector<Entry> entries;
   std::map<Point, size_t> places;
-  double best = 0;           // log speed
-  int kernel_tuner_10 = 0;   // evaluations to 10 % that SEARCH's peer needs; 0: not known
+  double best = 0;  // log speed
 
   void Index();
   const Entry* Find(const google::protobuf::Map<std::string, int32_t>& variant) const;
 
   // What a worker would send. `parent` null: the trial has none.
   v1::TrialResult Measure(const Entry& candidate, const Entry* parent, SeededRandom& random) const;
+  // The verdict by the same protocol.
+  bool Faster(const Entry& candidate, const Entry& than, SeededRandom& random) const;
 };
 
 // Of a shipped recording: noise as recorded, evidence with counters for what is about to be kept.

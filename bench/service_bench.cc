@@ -1,6 +1,6 @@
 // pawl-service-bench: what the service costs on this machine, apart from GPUs.
-//   pawl-service-bench replay [SECONDS]    iterations a second with 1, 4 and 200 replay workers, and where the time goes
-//   pawl-service-bench idle [WORKERS]      CPU and memory of an orchestrator on which workers wait
+//   pawl-service-bench replay [SECONDS]    iterations a second with 1, 4 and 200 replay workers, and where the time
+//   goes pawl-service-bench idle [WORKERS]      CPU and memory of an orchestrator on which workers wait
 //   pawl-service-bench history             `pawl history` of a campaign with 10,000 iterations
 #include <grpcpp/grpcpp.h>
 #include <signal.h>
@@ -257,13 +257,15 @@ Throughput MeasureReplay(int workers, double seconds) {
 }
 
 void BenchReplay(double seconds) {
-  printf("| replay workers | iterations/s | us an iteration | replay | complete + next lease | of it commit | engine alone "
-         "| bare rpc | bare commit | leases lost |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n");
+  printf(
+      "| replay workers | iterations/s | us an iteration | replay | complete + next lease | of it commit | engine "
+      "alone "
+      "| bare rpc | bare commit | leases lost |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n");
   for (int workers : {1, 4, 200}) {
     const Throughput t = MeasureReplay(workers, seconds);
-    printf("| %d | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %d |\n", t.workers,
-           t.iterations / t.seconds, t.seconds / t.iterations * 1e6, t.replay_us, t.complete_us, t.commit_us,
-           t.engine_us, t.bare_rpc_us, t.bare_commit_us, t.lost);
+    printf("| %d | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %d |\n", t.workers, t.iterations / t.seconds,
+           t.seconds / t.iterations * 1e6, t.replay_us, t.complete_us, t.commit_us, t.engine_us, t.bare_rpc_us,
+           t.bare_commit_us, t.lost);
     fflush(stdout);
   }
 }
@@ -375,7 +377,8 @@ void BenchHistory() {
         }
         iteration.set_verdict(number % 5 == 0 ? v1::KEPT : v1::REVERTED);
         iteration.set_comparison(number % 5 == 0 ? v1::FASTER : v1::SAME);
-        iteration.set_reason("The same: speed +0.12 % (99 % bounds -0.20 % to +0.31 %, 7 pairs); both bounds lie within 1 %");
+        iteration.set_reason(
+            "The same: speed +0.12 % (99 % bounds -0.20 % to +0.31 %, 7 pairs); both bounds lie within 1 %");
         iteration.set_time_us(20.0 - number * 1e-3);
         iteration.set_speedup_over_start(1 + number * 1e-4);
       }

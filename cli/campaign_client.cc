@@ -24,7 +24,9 @@ constexpr int kMaxReply = 256 << 20;  // an iteration comes with its samples and
 
 absl::Status ToStatus(const grpc::Status& status, const std::string& address) {
   if (status.ok()) return absl::OkStatus();
-  const auto code = static_cast<absl::StatusCode>(status.error_code());
+  auto code = static_cast<absl::StatusCode>(status.error_code());
+  // Nobody cancels calls here: an orchestrator that ends does it to those that it is at.
+  if (code == absl::StatusCode::kCancelled) code = absl::StatusCode::kUnavailable;
   v1::ErrorDetail detail;
   if (!status.error_details().empty() && detail.ParseFromString(status.error_details())) {
     return WithDetail(absl::Status(code, status.error_message()), detail);

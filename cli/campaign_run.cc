@@ -72,7 +72,7 @@ absl::Status CampaignRun::StartWorker() {
 
 void CampaignRun::SayWhatElseGoesOn() {
   if (!connection_->own()) {
-    printer_.Say(absl::StrCat("the database is in use: joining the orchestrator at ", connection_->address()));
+    printer_.Say(absl::StrCat("joining the orchestrator at ", connection_->address()));
     return;
   }
   absl::StatusOr<v1::ListCampaignsResponse> page = connection_->client().ListCampaigns({});
@@ -107,6 +107,7 @@ void CampaignRun::See(const v1::WatchCampaignResponse& message) {
       printer_.Say("no GPU was found here (pawl doctor says why): the times are those of a recording");
     }
   }
+  if (message.event().has_finished()) restarts_ = 0;
   printer_.See(message, absl::Now());
 }
 

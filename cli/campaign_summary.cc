@@ -20,7 +20,10 @@ void Line(std::string* text, const char* label, const std::string& value) {
 }
 
 std::string Baseline(const v1::Campaign& campaign) {
-  if (campaign.baseline_us() <= 0) return campaign.start_us() > 0 ? "the start variant" : "";
+  if (campaign.baseline_us() <= 0) {
+    if (campaign.start_us() <= 0) return "";
+    return absl::StrCat("the start variant", campaign.baseline().empty() ? "" : "; ", campaign.baseline());
+  }
   return absl::StrCat(TimeText(campaign.baseline_us()), campaign.baseline().empty() ? "" : "  ", campaign.baseline());
 }
 

@@ -32,7 +32,8 @@ void AddCancel(CLI::App& app, int* exit_code) {
       request.set_name(flags->campaign);
       request.set_reason(flags->reason);
       request.set_author(Author());
-      return PrintState(connection.client().Cancel(request), flags->json);
+      // Twice is as good as once.
+      return PrintState(connection.Ask([&](CampaignClient& client) { return client.Cancel(request); }), flags->json);
     });
   });
 }

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
@@ -14,6 +15,8 @@ namespace {
 // An orchestrator checks its database before it serves.
 constexpr absl::Duration kStart = absl::Minutes(2);
 constexpr absl::Duration kLook = absl::Milliseconds(20);
+// What an orchestrator says that lost the race for its database.
+constexpr char kInUse[] = "in use by another orchestrator";
 
 absl::Status NotRunning(const std::filesystem::path& database) {
   v1::ErrorDetail detail;
@@ -44,27 +47,31 @@ absl::Status Connection::Reopen(Need need) {
   return daemon_->alive() ? absl::OkStatus() : absl::UnavailableError(daemon_->Obituary());
 }
 
+bool Connection::FindAgain(absl::Time deadline) {
+  if (!settings_.orchestrator.empty() || absl::Now() >= deadline) return false;
+  absl::SleepFor(kLook);  // one that is ending has its lock a little longer than it answers
+  return Reopen(Need::kCampaigns).ok();
+}
+
 absl::Status Connection::Find(Need need) {
   if (!settings_.orchestrator.empty()) {
     client_ = std::make_unique<CampaignClient>(settings_.orchestrator);
     return absl::OkStatus();
   }
   // More than one round: another command's orchestrator may end, or win the race for the database, while we look.
-  absl::Status failed;
   for (const absl::Time deadline = absl::Now() + kStart; absl::Now() < deadline; absl::SleepFor(kLook)) {
     if (const std::optional<LockHolder> holder = FindLockHolder(settings_.database)) {
       if (holder->address.empty()) continue;
       client_ = std::make_unique<CampaignClient>(holder->address);
       return absl::OkStatus();
     }
-    if (!failed.ok()) return failed;
     if (need == Need::kRunning) return NotRunning(settings_.database);
     std::error_code error;
     if (need == Need::kCampaigns && !std::filesystem::exists(settings_.database, error)) {
       return NoCampaigns(settings_.database);
     }
-    failed = StartOwn(need);
-    if (failed.ok()) return absl::OkStatus();
+    const absl::Status started = StartOwn(need);
+    if (started.ok() || !absl::StrContains(started.message(), kInUse)) return started;
   }
   return absl::DeadlineExceededError(absl::StrCat("the orchestrator that holds ",
                                                   LockFilePath(settings_.database).string(),

@@ -8,6 +8,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "cli/campaign_client.h"
 #include "cli/daemon.h"
 #include "cli/settings.h"
@@ -40,13 +42,13 @@ class Connection {
   // back.
   absl::Status Reopen(Need need);
 
-  // Asks what changes nothing, and asks again where the orchestrator that had the database was another command's and
+  // Asks what may be asked twice, and does so where the orchestrator that had the database was another command's and
   // ended with it.
   template <typename Question>
   std::invoke_result_t<Question, CampaignClient&> Ask(const Question& question) {
     auto answer = question(*client_);
-    for (int again = 0; again < 3 && absl::IsUnavailable(answer.status()); ++again) {
-      if (!settings_.orchestrator.empty() || !Reopen(Need::kCampaigns).ok()) break;
+    for (const absl::Time deadline = absl::Now() + absl::Seconds(10);
+         absl::IsUnavailable(answer.status()) && FindAgain(deadline);) {
       answer = question(*client_);
     }
     return answer;
@@ -58,6 +60,7 @@ class Connection {
  private:
   Connection(Settings settings, std::filesystem::path log) : settings_(std::move(settings)), log_(std::move(log)) {}
   absl::Status Find(Need need);
+  bool FindAgain(absl::Time deadline);
   absl::Status StartOwn(Need need);
 
   const Settings settings_;

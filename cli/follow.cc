@@ -31,6 +31,7 @@ class Following {
     const std::unique_ptr<CampaignWatch> watch = connection_.client().Watch(campaign_, last_);
     absl::Time heard = absl::Now();
     while (true) {
+      if (Interrupted()) return absl::CancelledError("interrupted");
       v1::WatchCampaignResponse message;
       switch (watch->Next(kTick, &message)) {
         case CampaignWatch::Got::kMessage:
@@ -44,7 +45,6 @@ class Following {
         case CampaignWatch::Got::kEnd:
           return watch->status();
         case CampaignWatch::Got::kNothingYet:
-          if (Interrupted()) return absl::CancelledError("interrupted");
           if (absl::Status status = options_.tick(); !status.ok()) return status;
           if (absl::Now() - heard < kSilence) break;
           if (absl::Status status = connection_.client().GetCampaign(campaign_).status(); !status.ok()) {

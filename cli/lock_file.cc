@@ -15,7 +15,12 @@
 
 namespace pawl {
 
-std::filesystem::path LockFilePath(const std::filesystem::path& database) { return database.string() + ".lock"; }
+// Beside the real file, as the orchestrator has it: a link to a database is the same database.
+std::filesystem::path LockFilePath(const std::filesystem::path& database) {
+  std::error_code error;
+  const std::filesystem::path real = std::filesystem::weakly_canonical(database, error);
+  return (error ? database : real).string() + ".lock";
+}
 
 std::optional<LockHolder> FindLockHolder(const std::filesystem::path& database) {
   const Fd file(open(LockFilePath(database).c_str(), O_RDONLY | O_CLOEXEC));

@@ -1,6 +1,5 @@
 #include "cli/recorder.h"
 
-
 #include <algorithm>
 #include <cmath>
 #include <deque>
@@ -19,8 +18,8 @@
 #include "profiles/gpus.h"
 #include "worker/baseline.h"
 #include "worker/host_text.h"
-#include "worker/roofline_check.h"
 #include "worker/profiler.h"
+#include "worker/roofline_check.h"
 #include "worker/start_variant.h"
 #include "worker/timer.h"
 #include "worker/tool_versions.h"
@@ -161,8 +160,9 @@ absl::StatusOr<Recorder::Measured> Recorder::Measure(BuiltVariant built) {
   record.set_warm_us(times.candidate_warm_us());
   record.set_cold_us(times.candidate_cold_us());
   record.set_start_cold_us(times.parent_cold_us());
-  if (std::optional<v1::Failure> failure = BelowRoofline(
-          device_.gpu().name(), bundle_, candidate.plan, times.candidate_warm_us(), times.candidate_cold_us())) *record.mutable_failure() = *failure;
+  if (std::optional<v1::Failure> failure = BelowRoofline(device_.gpu().name(), bundle_, candidate.plan,
+                                                         times.candidate_warm_us(), times.candidate_cold_us()))
+    *record.mutable_failure() = *failure;
   const double candidate_time = DecidingUs(times.candidate_warm_us(), times.candidate_cold_us());
   if (!record.has_failure() && start_time() > kSurprise * candidate_time) {
     absl::StatusOr<Validation> again = Validate(device_, bundle_, variant, {.repeats = 20});

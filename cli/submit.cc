@@ -58,7 +58,8 @@ void AddSubmit(CLI::App& app, int* exit_code) {
   auto flags = std::make_shared<Flags>();
   CLI::App* command =
       app.add_subcommand("submit", "Hand a bundle to a running orchestrator; prints the campaign's name");
-  command->group(kRunning)->footer("Example: pawl submit kernels/attention --iterations 50 --orchestrator 127.0.0.1:7465");
+  command->group(kRunning)->footer(
+      "Example: pawl submit kernels/attention --iterations 50 --orchestrator 127.0.0.1:7465");
   command->add_option("BUNDLE", flags->bundle, "Folder of the kernel bundle, or the name of one that ships with Pawl")
       ->required();
   AddSpecFlags(*command, &flags->spec);

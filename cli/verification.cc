@@ -20,7 +20,8 @@ constexpr absl::Duration kPatience = absl::Seconds(5);
 }  // namespace
 
 absl::Status VerificationRun::NeedWorker(const v1::Campaign& campaign) {
-  absl::StatusOr<v1::ListWorkersResponse> workers = connection_.client().ListWorkers(/*gone_too=*/false);
+  absl::StatusOr<v1::ListWorkersResponse> workers =
+      connection_.Ask([](CampaignClient& client) { return client.ListWorkers(/*gone_too=*/false); });
   if (!workers.ok()) return workers.status();
   if (!workers->workers().empty()) return absl::OkStatus();
   // A recording's figures are verified against the recording.
@@ -79,7 +80,11 @@ absl::StatusOr<v1::Verification> VerificationRun::Run(const v1::Campaign& campai
   };
   follow.tick = [&] { return Tick(campaign); };
   follow.say = [&](const std::string& line) { printer_.Say(line); };
-  follow.reconnected = [&] { printer_.Say(absl::StrCat("going on with the orchestrator at ", connection_.address())); };
+  follow.reconnected = [&] {
+    printer_.Say(absl::StrCat("going on with the orchestrator at ", connection_.address()));
+    worker_ = nullptr;                   // it knows the old address
+    NeedWorker(campaign).IgnoreError();  // where there is none, ticking gives up
+  };
   while (!verification) {
     if (absl::Status status = Follow(connection_, campaign.name(), follow); !status.ok()) return status;
     if (Interrupted()) return absl::CancelledError("interrupted");

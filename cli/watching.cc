@@ -49,7 +49,10 @@ absl::StatusOr<int> WatchToTheEnd(Connection& connection, const std::string& cam
   };
   follow.tick = [&] {
     printer.Tick(absl::Now());
-    return connection.own() ? NobodyRunsIt(campaign, connection.settings()) : absl::OkStatus();
+    if (!connection.own()) return absl::OkStatus();
+    absl::StatusOr<v1::Campaign> now = connection.client().GetCampaign(campaign);
+    if (!now.ok() || now->has_end_time()) return absl::OkStatus();  // the rest of its events is on the way
+    return NobodyRunsIt(campaign, connection.settings());
   };
   follow.say = [&](const std::string& line) { printer.Say(line); };
   follow.reconnected = [&] { printer.Say(absl::StrCat("found at ", connection.address(), ": going on")); };

@@ -41,7 +41,8 @@ class Checker {
                                                   {"variables", bundle_.variables_size()},
                                                   {"launches", bundle_.launches_size()}};
     for (const auto& [what, count] : counts) {
-      if (count == 0 || count > kMaxItems) Add(absl::StrCat(what, ": there are ", count, "; expected 1 to ", kMaxItems));
+      if (count == 0 || count > kMaxItems)
+        Add(absl::StrCat(what, ": there are ", count, "; expected 1 to ", kMaxItems));
     }
     if (bundle_.constraints_size() > kMaxItems || bundle_.scalars_size() > kMaxItems) {
       Add(absl::StrCat("constraints, scalars: expected at most ", kMaxItems));

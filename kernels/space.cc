@@ -187,8 +187,8 @@ absl::StatusOr<bool> AllowedSpace::Has(const v1::Variant& variant) {
     assignment.push_back(it->second);
   }
   if (variant.values_size() != bundle_.variables_size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the variant \"", VariantText(variant), "\" has variables that bundle ", bundle_.name(), " lacks"));
+    return absl::InvalidArgumentError(absl::StrCat("the variant \"", VariantText(variant),
+                                                   "\" has variables that bundle ", bundle_.name(), " lacks"));
   }
   if (!bound_->constraints.ok()) return bound_->constraints.status();
   for (BoundConstraint& constraint : *bound_->constraints) {

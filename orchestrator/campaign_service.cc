@@ -27,8 +27,7 @@ Reactor* CampaignService::ListIterations(Context* context, const v1::ListIterati
   return Answer(context, history_.ListIterations(*request), reply);
 }
 
-Reactor* CampaignService::GetIteration(Context* context, const v1::GetIterationRequest* request,
-                                       v1::Iteration* reply) {
+Reactor* CampaignService::GetIteration(Context* context, const v1::GetIterationRequest* request, v1::Iteration* reply) {
   return Answer(context, history_.GetIteration(*request), reply);
 }
 

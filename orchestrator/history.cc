@@ -93,8 +93,8 @@ absl::StatusOr<v1::ListIterationsResponse> History::ListIterations(const v1::Lis
   if (more) {
     const v1::Iteration& last = iterations->back();
     // 17 digits bring a double back exactly.
-    response.set_next_page_token(PageToken(
-        store_.secret(), bound, absl::StrFormat("%d %.17g", last.number(), last.speedup_over_start())));
+    response.set_next_page_token(
+        PageToken(store_.secret(), bound, absl::StrFormat("%d %.17g", last.number(), last.speedup_over_start())));
   }
   for (v1::Iteration& iteration : *iterations) *response.add_iterations() = std::move(iteration);
   return response;
@@ -116,7 +116,8 @@ absl::StatusOr<v1::BestVariant> History::GetBestVariant(const v1::GetBestVariant
     v1::ErrorDetail detail;
     detail.set_resource(campaign->name());
     detail.set_fix("wait for iteration 0; pawl show says how far it is");
-    return Error(absl::StatusCode::kFailedPrecondition, absl::StrCat(campaign->name(), " has kept nothing yet"), detail);
+    return Error(absl::StatusCode::kFailedPrecondition, absl::StrCat(campaign->name(), " has kept nothing yet"),
+                 detail);
   }
   v1::BestVariant best;
   v1::GetIterationRequest iteration;
@@ -135,7 +136,8 @@ absl::StatusOr<v1::BestVariant> History::GetBestVariant(const v1::GetBestVariant
 absl::StatusOr<v1::GetBlobResponse> History::GetBlob(const v1::GetBlobRequest& request) const {
   absl::StatusOr<std::optional<StoredBlob>> blob = store_.GetBlob(request.hash());
   if (!blob.ok()) return blob.status();
-  if (!*blob) return NoSuch(absl::StrCat("blob ", request.hash().substr(0, 64)), "pawl show lists an iteration's blobs");
+  if (!*blob)
+    return NoSuch(absl::StrCat("blob ", request.hash().substr(0, 64)), "pawl show lists an iteration's blobs");
   v1::GetBlobResponse response;
   *response.mutable_blob() = (*blob)->blob;
   response.set_content(std::move((*blob)->content));

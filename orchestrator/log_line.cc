@@ -20,7 +20,7 @@ std::string ChangeText(const v1::Change& change) {
 
 namespace {
 
-std::string Text(const v1::Event& event) {
+std::string Text(const v1::Event& event, int iteration) {
   const std::string& campaign = event.campaign();
   switch (event.event_case()) {
     case v1::Event::kSubmitted:
@@ -34,19 +34,20 @@ std::string Text(const v1::Event& event) {
                           planned.trial());
     }
     case v1::Event::kLeased:
-      return absl::StrCat(campaign, "/trials/", event.leased().trial(), " leased to ", event.leased().worker(),
-                          ", attempt ", event.leased().attempt());
+      return absl::StrCat(campaign, "/iterations/", iteration, " trial ", event.leased().trial(), " leased to ",
+                          event.leased().worker(), ", attempt ", event.leased().attempt());
     case v1::Event::kLost:
-      return absl::StrCat(campaign, "/trials/", event.lost().trial(), " lost by ", event.lost().worker(), " (",
-                          v1::LeaseLost::Reason_Name(event.lost().reason()), "): ", event.lost().message());
+      return absl::StrCat(campaign, "/iterations/", iteration, " trial ", event.lost().trial(), " lost by ",
+                          event.lost().worker(), " (", v1::LeaseLost::Reason_Name(event.lost().reason()),
+                          "): ", event.lost().message());
     case v1::Event::kFinished: {
       if (event.finished().has_verification()) {
-        return absl::StrCat(campaign, "/iterations/", event.finished().verification().iteration(), " verified: ",
-                            event.finished().verification().text());
+        return absl::StrCat(campaign, "/iterations/", event.finished().verification().iteration(),
+                            " verified: ", event.finished().verification().text());
       }
-      const v1::Iteration& iteration = event.finished().iteration();
-      return absl::StrFormat("%s %s: %s; %.4gx of the start", iteration.name(), v1::Verdict_Name(iteration.verdict()),
-                             iteration.reason(), iteration.speedup_over_start());
+      const v1::Iteration& judged = event.finished().iteration();
+      return absl::StrFormat("%s %s: %s; %.4gx of the start", judged.name(), v1::Verdict_Name(judged.verdict()),
+                             judged.reason(), judged.speedup_over_start());
     }
     case v1::Event::kPaused:
       return absl::StrCat(campaign, " paused by ", event.paused().author(), ": ", event.paused().reason());
@@ -66,8 +67,8 @@ std::string Text(const v1::Event& event) {
 }  // namespace
 
 // Reasons and messages are other people's, and may have more lines than one.
-std::string LogLine(const v1::Event& event) {
-  return absl::StrReplaceAll(Text(event), {{"\n", " "}, {"\r", " "}});
+std::string LogLine(const v1::Event& event, int iteration) {
+  return absl::StrReplaceAll(Text(event, iteration), {{"\n", " "}, {"\r", " "}});
 }
 
 }  // namespace pawl

@@ -6,8 +6,9 @@
 
 namespace pawl {
 
-// One line for the log, campaign and iteration named in it.
-std::string LogLine(const v1::Event& event);
+// One line for the log, campaign and iteration named in it. A lease names only its trial: `iteration` is the one it is
+// about.
+std::string LogLine(const v1::Event& event, int iteration);
 
 // "TILE_M 64 -> 16"; empty: no change.
 std::string ChangeText(const v1::Change& change);

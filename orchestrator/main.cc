@@ -29,7 +29,8 @@ struct Flags {
 };
 
 std::string DefaultDatabase() {
-  if (const char* data = getenv("XDG_DATA_HOME"); data != nullptr && *data != '\0') return std::string(data) + "/pawl/pawl.db";
+  if (const char* data = getenv("XDG_DATA_HOME"); data != nullptr && *data != '\0')
+    return std::string(data) + "/pawl/pawl.db";
   const char* home = getenv("HOME");
   return std::string(home == nullptr ? "." : home) + "/.local/share/pawl/pawl.db";
 }
@@ -80,11 +81,12 @@ int Run(int argc, char** argv) {
   flags.database = DefaultDatabase();
   CLI::App app("Keeps campaigns, hands their trials to workers, and answers queries.", "pawl-orchestrator");
   app.set_version_flag("--version", "pawl-orchestrator " PAWL_VERSION);
-  app.footer("Example: pawl-orchestrator --listen 127.0.0.1:7465 --database pawl.db\n"
-             "Backup, while it runs or not: pawl-orchestrator --database pawl.db --backup copy.db\n"
-             "Each option may also stand in the environment (PAWL_LISTEN) or in the file of --config (listen =\n"
-             "\"127.0.0.1:7465\"); flags win over the environment, that over the file. TERM ends it once leased trials\n"
-             "are in, 25 s later at most; a second TERM at once. Exit codes: 0 ended, 1 failed, 2 wrong usage.");
+  app.footer(
+      "Example: pawl-orchestrator --listen 127.0.0.1:7465 --database pawl.db\n"
+      "Backup, while it runs or not: pawl-orchestrator --database pawl.db --backup copy.db\n"
+      "Each option may also stand in the environment (PAWL_LISTEN) or in the file of --config (listen =\n"
+      "\"127.0.0.1:7465\"); flags win over the environment, that over the file. TERM ends it once leased trials\n"
+      "are in, 25 s later at most; a second TERM at once. Exit codes: 0 ended, 1 failed, 2 wrong usage.");
   AddConfigFile(app);
   const auto option = [&](const std::string& name, auto& value, const std::string& text) {
     return app.add_option("--" + name, value, text)->envname(EnvironmentName(name));

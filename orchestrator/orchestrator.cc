@@ -19,6 +19,12 @@ namespace {
 
 constexpr int kEventsAtOnce = 1000;
 
+// The iteration that a lease is about.
+int IterationOf(const CampaignState& campaign, const v1::Event& event) {
+  const auto open = campaign.open_trials().find(event.has_leased() ? event.leased().trial() : event.lost().trial());
+  return open == campaign.open_trials().end() ? 0 : open->second.planned.iteration();
+}
+
 double PricePerHour(const v1::Device& device) {
   if (device.kind() != v1::DEVICE_KIND_CUDA) return 0;  // a replay costs nothing
   const GpuSpec* spec = FindGpu(device.gpu().name());
@@ -32,7 +38,11 @@ uint64_t SeedOf(const std::string& trial) { return std::stoull(Sha256(trial).sub
 
 Orchestrator::Orchestrator(Store& store, const Chooser& chooser, WatchHub& hub, Clock clock,
                            OrchestratorOptions options)
-    : store_(store), chooser_(chooser), hub_(hub), clock_(std::move(clock)), options_(options),
+    : store_(store),
+      chooser_(chooser),
+      hub_(hub),
+      clock_(std::move(clock)),
+      options_(options),
       workers_(options.lease) {}
 
 absl::Status Orchestrator::Load() {
@@ -97,6 +107,7 @@ absl::StatusOr<std::unique_ptr<CampaignState>> Orchestrator::LoadCampaign(int64_
 void Orchestrator::Add(Step* step, CampaignState* campaign, v1::Event event) {
   event.set_campaign(campaign->summary().name());
   SetTime(step->now, event.mutable_time());
+  step->lines.push_back(LogLine(event, IterationOf(*campaign, event)));
   campaign->Apply(event);
   const int64_t number = *ParseCampaignName(campaign->summary().name());
   step->touched.insert(number);
@@ -173,9 +184,13 @@ bool Orchestrator::TakeTrial(Step* step, const std::string& name, v1::LeaseTrial
 }
 
 void Orchestrator::OfferTrials(Step* step) {
+  std::set<std::string> hopeless;  // devices for which the queue has nothing: workers of one label are alike
   for (auto it = waiting_.begin(); it != waiting_.end() && !queue_.empty();) {
+    const v1::Worker* worker = workers_.Find(it->second.worker);
     Offer offer;
-    if (!TakeTrial(step, it->second.worker, &offer.response)) {
+    if (worker == nullptr || hopeless.contains(worker->device().label()) ||
+        !TakeTrial(step, it->second.worker, &offer.response)) {
+      if (worker != nullptr && worker->state() == v1::WORKER_STATE_IDLE) hopeless.insert(worker->device().label());
       ++it;
       continue;
     }
@@ -205,7 +220,7 @@ absl::Status Orchestrator::Commit(Step* step, After* after) {
     }
     return broken_;
   }
-  for (const v1::Event& event : step->writes.events) spdlog::info("{}", LogLine(event));
+  for (const std::string& line : step->lines) spdlog::info("{}", line);
   for (Offer& offer : step->offers) {
     after->push_back([answer = std::move(offer.answer), response = std::move(offer.response)] { answer(response); });
   }
@@ -271,9 +286,7 @@ void Orchestrator::Lose(Step* step, TrialKey key, v1::LeaseLost::Reason reason, 
   }
 }
 
-absl::Status Orchestrator::Serving() const {
-  return broken_.ok() ? absl::OkStatus() : broken_;
-}
+absl::Status Orchestrator::Serving() const { return broken_.ok() ? absl::OkStatus() : broken_; }
 
 bool Orchestrator::serving() const {
   std::lock_guard lock(mutex_);
@@ -302,13 +315,18 @@ void Orchestrator::Tick() {
       if (absl::Status status = Recover(); !status.ok()) return status;
     }
     Step step = Begin();
+    ForgiveStall();
     std::vector<TrialKey> expired;
     for (const auto& [key, deadline] : deadlines_) {
       if (deadline <= step.now) expired.push_back(key);
     }
     for (const TrialKey& key : expired) {
-      Lose(&step, key, v1::LeaseLost::EXPIRED, "the worker was not heard of for a whole lease");
+      // A worker that is there and does not renew never got the lease: its answer was lost. The trial did it no harm.
+      const bool gone = workers_.Gone(campaigns_.at(key.first)->open_trials().at(key.second).worker, step.now);
+      Lose(&step, key, gone ? v1::LeaseLost::EXPIRED : v1::LeaseLost::GIVEN_BACK,
+           gone ? "the worker was not heard of for a whole lease" : "the worker does not know of its lease");
     }
+    GiveUpVerifications(&step);
     for (auto it = waiting_.begin(); it != waiting_.end();) {
       // Waiting is being there.
       const bool known = workers_.Hear(it->second.worker, it->second.instance, step.now).ok();
@@ -321,6 +339,33 @@ void Orchestrator::Tick() {
     }
     return Commit(&step, after);  // a failure is kept in broken_
   });
+}
+
+// While this process stood still nobody could renew: that is not the workers' silence.
+void Orchestrator::ForgiveStall() {
+  const auto now = std::chrono::steady_clock::now();
+  const absl::Duration gap = last_tick_ ? absl::FromChrono(now - *last_tick_) : absl::ZeroDuration();
+  last_tick_ = now;
+  if (gap < options_.renew) return;
+  for (auto& [key, deadline] : deadlines_) deadline += gap;
+}
+
+// Nobody may be waiting for them any more, and each keeps the next one out.
+void Orchestrator::GiveUpVerifications(Step* step) {
+  for (auto& [number, campaign] : campaigns_) {
+    const std::map<int, OpenTrial> open_trials = campaign->open_trials();
+    for (const auto& [trial, open] : open_trials) {
+      if (open.planned.purpose() != v1::TRIAL_PURPOSE_VERIFY || !open.worker.empty() ||
+          step->now - open.planned_at < options_.verification) {
+        continue;
+      }
+      v1::Event event;
+      event.mutable_finished()->set_trial(trial);
+      event.mutable_finished()->mutable_verification()->set_iteration(open.planned.iteration());
+      event.mutable_finished()->mutable_verification()->set_text("given up: no worker took it");
+      Add(step, campaign.get(), std::move(event));
+    }
+  }
 }
 
 void Orchestrator::StopLeasing() {

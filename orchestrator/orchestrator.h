@@ -1,10 +1,12 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
@@ -26,9 +28,10 @@ namespace pawl {
 struct OrchestratorOptions {
   absl::Duration lease = absl::Seconds(15);
   absl::Duration renew = absl::Seconds(5);
-  int max_unfinished = 1000;  // campaigns; more are refused
-  int max_killed = 3;         // workers lost to a trial before it is put aside
-  int max_host_faults = 3;    // of one trial before its campaign is paused
+  int max_unfinished = 1000;                        // campaigns; more are refused
+  int max_killed = 3;                               // workers lost to a trial before it is put aside
+  int max_host_faults = 3;                          // of one trial before its campaign is paused
+  absl::Duration verification = absl::Seconds(60);  // that no worker took is given up
 };
 
 // Decides and locks: everything that changes a campaign goes through here, under one lock, as events that are applied
@@ -64,7 +67,8 @@ class Orchestrator {
   absl::StatusOr<v1::CompleteTrialResponse> Complete(const v1::CompleteTrialRequest& request);
   absl::StatusOr<v1::PutBlobResponse> PutBlob(const v1::PutBlobRequest& request);
   absl::StatusOr<v1::DrainWorkerResponse> Drain(const v1::DrainWorkerRequest& request);
-  // Answers at once or later, from any thread, exactly once unless forgotten. Returns what to Forget it by; 0: answered.
+  // Answers at once or later, from any thread, exactly once unless forgotten. Returns what to Forget it by; 0:
+  // answered.
   using LeaseAnswer = std::function<void(absl::StatusOr<v1::LeaseTrialResponse>)>;
   uint64_t Lease(const v1::LeaseTrialRequest& request, LeaseAnswer answer);
   void Forget(uint64_t waiting);
@@ -77,9 +81,9 @@ class Orchestrator {
   bool serving() const;
 
  private:
-  using TrialKey = std::pair<int64_t, int>;                     // campaign, trial
-  using QueueKey = std::tuple<absl::Time, int64_t, int>;        // planned at, campaign, trial
-  using After = std::vector<std::function<void()>>;             // to be done once the lock is free
+  using TrialKey = std::pair<int64_t, int>;               // campaign, trial
+  using QueueKey = std::tuple<absl::Time, int64_t, int>;  // planned at, campaign, trial
+  using After = std::vector<std::function<void()>>;       // to be done once the lock is free
   struct Waiting {
     std::string worker, instance;
     absl::Time deadline;
@@ -95,6 +99,7 @@ class Orchestrator {
     Writes writes;
     std::set<int64_t> touched;
     std::vector<Offer> offers;
+    std::vector<std::string> lines;  // for the log, once it is committed
   };
 
   // Runs `body` under the lock, and what it leaves to be done once the lock is free.
@@ -131,6 +136,8 @@ class Orchestrator {
   std::string WaitsFor(const CampaignState& campaign) const;
   v1::Trial TrialOf(const CampaignState& campaign, const OpenTrial& open) const;
   absl::Status Recover();
+  void ForgiveStall();
+  void GiveUpVerifications(Step* step);
 
   Store& store_;
   const Chooser& chooser_;
@@ -148,6 +155,7 @@ class Orchestrator {
   uint64_t next_waiting_ = 1;
   int64_t next_campaign_ = 1;
   bool leasing_ = true;
+  std::optional<std::chrono::steady_clock::time_point> last_tick_;
   absl::Status broken_ = absl::UnavailableError("starting");  // not OK: memory can't be trusted
 };
 

@@ -67,10 +67,10 @@ absl::Status Ended(const v1::Campaign& campaign) {
   v1::ErrorDetail detail;
   detail.set_resource(campaign.name());
   detail.set_fix(absl::StrCat("pawl show ", campaign.name(), " says how it ended; submit it again to go on"));
-  return Error(absl::StatusCode::kFailedPrecondition,
-               absl::StrCat(campaign.name(), " has ended: ", v1::CampaignState_Name(campaign.state()), ", ",
-                            campaign.message()),
-               detail);
+  return Error(
+      absl::StatusCode::kFailedPrecondition,
+      absl::StrCat(campaign.name(), " has ended: ", v1::CampaignState_Name(campaign.state()), ", ", campaign.message()),
+      detail);
 }
 
 absl::StatusOr<int64_t> NumberOf(const std::string& field, const std::string& name) {
@@ -108,7 +108,8 @@ absl::StatusOr<v1::Campaign> Orchestrator::Submit(const v1::SubmitCampaignReques
     detail.set_fix("pawl check BUNDLE shows where");
     for (const std::string& problem : problems) detail.add_problems(problem);
     return Error(absl::StatusCode::kInvalidArgument,
-                 absl::StrCat("the bundle has ", problems.size(), " mistakes: ", absl::StrJoin(problems, "; ")), detail);
+                 absl::StrCat("the bundle has ", problems.size(), " mistakes: ", absl::StrJoin(problems, "; ")),
+                 detail);
   }
   absl::StatusOr<v1::CampaignSpec> spec = CompleteSpec(request.bundle(), request.spec());
   if (!spec.ok()) return spec.status();
@@ -135,7 +136,8 @@ absl::StatusOr<v1::Campaign> Orchestrator::Submit(const v1::SubmitCampaignReques
       detail.set_retry_after_seconds(30);
       detail.set_fix("wait for campaigns to end, cancel some, or start more workers");
       return Error(absl::StatusCode::kResourceExhausted,
-                   absl::StrCat("there are ", campaigns_.size(), " unfinished campaigns, and no more are taken"), detail);
+                   absl::StrCat("there are ", campaigns_.size(), " unfinished campaigns, and no more are taken"),
+                   detail);
     }
     Step step = Begin();
     const int64_t number = next_campaign_++;
@@ -276,7 +278,14 @@ absl::StatusOr<v1::VerifyIterationResponse> Orchestrator::Verify(const v1::Verif
     }
     for (const auto& [trial, open] : campaign.open_trials()) {
       if (open.planned.purpose() != v1::TRIAL_PURPOSE_VERIFY) continue;
-      status = refused(absl::StrCat(stored->name(), " is being verified already"), "wait for that to end");
+      if (open.planned.iteration() == name->number) {
+        v1::VerifyIterationResponse same;
+        same.set_trial(TrialName(name->campaign, trial));
+        same.set_after_sequence(stored->last_sequence());
+        return same;
+      }
+      status = refused(absl::StrCat(stored->name(), " is being verified already"),
+                       "wait for that to end, a minute at most if no worker takes it");
     }
     if (!status.ok()) {
       if (campaign.ended() && campaign.open_trials().empty()) Drop(name->campaign);
@@ -320,8 +329,7 @@ absl::StatusOr<v1::ProposeChangeResponse> Orchestrator::Propose(const v1::Propos
                    absl::StrCat(request.campaign(), " has no kept variant to change yet"), detail);
     }
     std::string why;
-    const std::optional<v1::Variant> variant =
-        Changed(campaign, VariantOf(*campaign.best()), request.change(), &why);
+    const std::optional<v1::Variant> variant = Changed(campaign, VariantOf(*campaign.best()), request.change(), &why);
     if (!variant) return BadField("change", why);
     if (campaign.Tried(*variant)) {
       detail.set_fix("pawl history shows how it went; propose another change");

@@ -86,7 +86,8 @@ uint64_t Orchestrator::Lease(const v1::LeaseTrialRequest& request, LeaseAnswer a
     if (absl::Status status = Serving(); !status.ok()) return status;
     if (!leasing_) return TryLater("the orchestrator shuts down", 1);
     Step step = Begin();
-    if (absl::Status status = workers_.Hear(request.worker(), request.instance(), step.now); !status.ok()) return status;
+    if (absl::Status status = workers_.Hear(request.worker(), request.instance(), step.now); !status.ok())
+      return status;
     if (!(request.wait_seconds() >= 0 && request.wait_seconds() <= kMaxWaitSeconds)) {
       return BadField("wait_seconds", "expected 0 to 60");
     }
@@ -129,10 +130,12 @@ absl::StatusOr<v1::RenewLeaseResponse> Orchestrator::Renew(const v1::RenewLeaseR
       return response;
     }
     const OpenTrial& open = found->second->open_trials().at(lease->trial);
-    if (open.attempt != lease->attempt || open.worker != request.worker()) {
-      return LeaseError(absl::StatusCode::kAborted, absl::StrCat("the lease of ", trial, " ran out"), trial);
+    if (open.attempt != lease->attempt) {
+      return LeaseError(absl::StatusCode::kAborted,
+                        absl::StrCat("the lease of ", trial, " ran out and it was leased again"), trial);
     }
-    deadlines_[{lease->campaign, lease->trial}] = now + options_.lease;
+    // Where it ran out and nobody else has the trial yet, the result is still welcome.
+    if (open.worker == request.worker()) deadlines_[{lease->campaign, lease->trial}] = now + options_.lease;
     response.set_lease_seconds(absl::ToDoubleSeconds(options_.lease));
     if (!request.has_progress()) return response;
     campaign = lease->campaign;

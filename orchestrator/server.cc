@@ -45,8 +45,9 @@ absl::Status CheckAddress(const std::string& address) {
   const bool loopback = inet_pton(AF_INET, host.c_str(), &ip) == 1 && ntohl(ip.s_addr) >> 24 == 127;
   if (host == "localhost" || host == "[::1]" || loopback) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("\"", address, "\" can be reached by others, and there is no encryption yet: listen on 127.0.0.1 or a "
-                                  "unix: socket, and tunnel to it (ssh -L)"));
+      absl::StrCat("\"", address,
+                   "\" can be reached by others, and there is no encryption yet: listen on 127.0.0.1 or a "
+                   "unix: socket, and tunnel to it (ssh -L)"));
 }
 
 // gRPC would take a socket away from whoever listens on it.
@@ -61,10 +62,26 @@ bool InUse(const std::string& path) {
   return connected;
 }
 
+// The library puts reflection into every server of a program that it is linked to.
+class WithoutReflection final : public grpc::ServerBuilderOption {
+ public:
+  void UpdateArguments(grpc::ChannelArguments*) override {}
+  void UpdatePlugins(std::vector<std::unique_ptr<grpc::ServerBuilderPlugin>>* plugins) override {
+    std::erase_if(*plugins, [](const auto& plugin) { return plugin->name() == "proto_server_reflection"; });
+  }
+};
+
+// The time of day that does not jump: leases must not run out because somebody set the clock.
+Orchestrator::Clock SteadyClock() {
+  return [day = absl::Now(), steady = std::chrono::steady_clock::now()] {
+    return day + absl::FromChrono(std::chrono::steady_clock::now() - steady);
+  };
+}
+
 class RunningServer final : public Server {
  public:
   RunningServer(Store& store, const ServerOptions& options)
-      : orchestrator_(store, chooser_, hub_, [] { return absl::Now(); }, options.orchestrator),
+      : orchestrator_(store, chooser_, hub_, SteadyClock(), options.orchestrator),
         history_(store),
         campaigns_(orchestrator_, history_, store, hub_),
         workers_(orchestrator_, history_) {}
@@ -91,8 +108,9 @@ class RunningServer final : public Server {
     }
     if (absl::Status status = orchestrator_.Load(); !status.ok()) return status;
     grpc::EnableDefaultHealthCheckService(true);
-    if (options.reflection) grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
     grpc::ServerBuilder builder;
+    if (!options.reflection) builder.SetOption(std::make_unique<WithoutReflection>());
     int port = 0;
     builder.AddListeningPort(options.listen, grpc::InsecureServerCredentials(), &port);
     // Two daemons must not share a port, each with half of the clients.
@@ -102,8 +120,8 @@ class RunningServer final : public Server {
     builder.RegisterService(&workers_);
     server_ = builder.BuildAndStart();
     if (server_ == nullptr || port == 0) {
-      return absl::UnavailableError(
-          absl::StrCat("can't listen on ", options.listen, ": is another orchestrator there, or the path not writable?"));
+      return absl::UnavailableError(absl::StrCat("can't listen on ", options.listen,
+                                                 ": is another orchestrator there, or the path not writable?"));
     }
     address_ = options.listen;
     if (!absl::StartsWith(address_, "unix:")) {

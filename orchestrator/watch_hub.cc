@@ -4,6 +4,10 @@ namespace pawl {
 
 void WatchHub::Add(int64_t campaign, std::weak_ptr<Watcher> watcher) {
   std::lock_guard lock(mutex_);
+  for (auto& [other, list] : watchers_) {
+    std::erase_if(list, [](const std::weak_ptr<Watcher>& gone) { return gone.expired(); });
+  }
+  std::erase_if(watchers_, [](const auto& entry) { return entry.second.empty(); });
   watchers_[campaign].push_back(std::move(watcher));
 }
 

@@ -15,9 +15,8 @@ namespace {
 bool IsWorkerName(const std::string& name) {
   absl::string_view rest = name;
   if (!absl::ConsumePrefix(&rest, "workers/") || rest.empty() || rest.size() > 100) return false;
-  return std::all_of(rest.begin(), rest.end(), [](char c) {
-    return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.';
-  });
+  return std::all_of(rest.begin(), rest.end(),
+                     [](char c) { return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.'; });
 }
 
 }  // namespace
@@ -49,8 +48,8 @@ absl::StatusOr<StoredWorker> WorkerList::Register(const v1::RegisterWorkerReques
     detail.set_resource(request.name());
     detail.set_fix("give this worker another --name, or stop the other one");
     detail.set_retry_after_seconds(absl::ToDoubleSeconds(silence_));
-    return Error(absl::StatusCode::kAlreadyExists,
-                 absl::StrCat("another process is registered as ", request.name()), detail);
+    return Error(absl::StatusCode::kAlreadyExists, absl::StrCat("another process is registered as ", request.name()),
+                 detail);
   }
   StoredWorker stored;
   stored.instance = request.instance();

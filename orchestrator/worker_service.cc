@@ -20,9 +20,8 @@ class LeaseCall final : public Reactor {
     auto call = std::make_shared<LeaseCall>(orchestrator, reply);
     call->self_ = call;
     Reactor* reactor = call.get();
-    const uint64_t waiting = orchestrator.Lease(request, [call](absl::StatusOr<v1::LeaseTrialResponse> answer) {
-      call->End(std::move(answer));
-    });
+    const uint64_t waiting = orchestrator.Lease(
+        request, [call](absl::StatusOr<v1::LeaseTrialResponse> answer) { call->End(std::move(answer)); });
     call->Note(waiting);
     return reactor;
   }

@@ -14,6 +14,11 @@ constexpr int kMaxGpuFaults = 2;
 
 std::string Text(const absl::Status& status) { return std::string(status.message()); }
 
+// The result itself is at fault, not the lease.
+bool Refused(const absl::Status& status) {
+  return absl::IsInvalidArgument(status) || absl::IsResourceExhausted(status) || absl::IsFailedPrecondition(status);
+}
+
 // What a finished trial is in a log.
 std::string OutcomeText(const v1::CompleteTrialRequest& request) {
   if (request.has_host_fault()) return absl::StrCat("this machine could not run it: ", request.host_fault().message());
@@ -68,14 +73,15 @@ void LeaseLoop::BeginDraining(absl::Status result) {
 void LeaseLoop::Drain() { BeginDraining(absl::OkStatus()); }
 
 void LeaseLoop::Stop() {
+  const absl::Status result = absl::AbortedError("ended at once: what ran was dropped");
   {
     std::lock_guard lock(mutex_);
     stopped_ = true;
-    result_ = absl::AbortedError("ended at once: what ran was dropped");
+    result_ = result;
     for (const Held& held : held_) held->Stop();
   }
   session_.Wake();
-  BeginDraining(result_);
+  BeginDraining(result);
   (void)session_.Leave(/*gone=*/true);  // its trials need not wait for their leases to run out
 }
 
@@ -257,7 +263,16 @@ void LeaseLoop::Deliver(const Held& held, v1::CompleteTrialRequest request) {
   request.set_lease_next(request.has_result() && !draining());
   absl::StatusOr<v1::CompleteTrialResponse> response =
       session_.Complete(*held, std::move(request), [this] { return GivesUp(); });
-  if (!response.ok()) spdlog::warn("{}: the result is dropped: {}", held->what(), Text(response.status()));
+  if (!response.ok()) {
+    spdlog::warn("{}: the result is dropped: {}", held->what(), Text(response.status()));
+    if (Refused(response.status())) {
+      // Left alone, the lease would run out and be taken for a worker that the trial killed.
+      v1::CompleteTrialRequest fault;
+      fault.mutable_host_fault()->set_message(
+          absl::StrCat("the orchestrator refused the result: ", Text(response.status())));
+      (void)session_.Complete(*held, std::move(fault), [this] { return GivesUp(); });
+    }
+  }
   std::lock_guard lock(mutex_);
   if (response.ok() && response->next().has_trial()) {
     std::erase(held_, held);  // its place goes to the next

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "orchestrator/engine/campaign_states.h"
 #include "orchestrator/engine/chooser.h"
 
@@ -62,9 +63,8 @@ void CampaignState::Apply(const v1::Event& event) {
       summary_.set_message(event.ended().message());
       *summary_.mutable_end_time() = event.time();
       StopClock(at);
-      std::erase_if(open_, [](const auto& open) {
-        return open.second.planned.purpose() == v1::TRIAL_PURPOSE_ITERATION;
-      });
+      std::erase_if(open_,
+                    [](const auto& open) { return open.second.planned.purpose() == v1::TRIAL_PURPOSE_ITERATION; });
       proposals_.clear();
       break;
     case v1::Event::kProposed:
@@ -146,8 +146,12 @@ void CampaignState::ApplyFinished(const v1::TrialFinished& finished) {
   if (iteration.verdict() != v1::KEPT) return;
   if (iteration.number() == 0) {
     summary_.set_start_us(iteration.time_us());
+    if (!finished.result().baseline_error().empty()) {
+      summary_.set_baseline(absl::StrCat("it failed: ", finished.result().baseline_error()));
+    }
     for (const v1::BaselineTime& baseline : finished.result().baselines()) {
-      if (baseline.size() != summary_.spec().goal().size()) continue;
+      const bool cold = bundle_.timing() == v1::TIMING_MODE_COLD;  // a baseline is timed warm
+      if (cold || baseline.size() != summary_.spec().goal().size()) continue;
       summary_.set_baseline_us(baseline.graph_us());
       summary_.set_baseline(baseline.what());
     }

@@ -20,8 +20,8 @@ namespace pawl {
 struct OpenTrial {
   v1::TrialPlanned planned;
   absl::Time planned_at;
-  int attempt = 0;     // of the current or last lease; 0: never leased
-  int killed = 0;      // leases that ran out: the trial may have killed their workers
+  int attempt = 0;  // of the current or last lease; 0: never leased
+  int killed = 0;   // leases that ran out: the trial may have killed their workers
   int host_faults = 0;
   std::string worker;  // that holds it; empty: nobody
 };
@@ -83,7 +83,7 @@ class CampaignState {
   std::string space_hash_;
   std::map<int, OpenTrial> open_;
   std::vector<v1::Iteration> iterations_;
-  std::map<int, size_t> places_;  // of iterations by number: rounds may end out of order
+  std::map<int, size_t> places_;      // of iterations by number: rounds may end out of order
   std::map<std::string, int> tried_;  // iteration by VariantText
   v1::Evidence best_evidence_;
   std::deque<Proposal> proposals_;

@@ -9,11 +9,14 @@ constexpr CampaignTransition kTransitions[] = {
     {v1::WAITING, CampaignAction::kLease, v1::RUNNING, "a worker", "leases its first trial"},
     {v1::WAITING, CampaignAction::kPause, v1::PAUSED, "a user", "pauses it"},
     {v1::WAITING, CampaignAction::kCancel, v1::CANCELLED, "a user", "cancels it"},
-    {v1::RUNNING, CampaignAction::kPause, v1::PAUSED, "a user", "pauses it; a trial that is leased runs on and counts"},
+    {v1::RUNNING, CampaignAction::kPause, v1::PAUSED, "a user, the orchestrator",
+     "pauses it, or sees a trial fail three times through no fault of its own; one that is leased runs on and counts"},
     {v1::RUNNING, CampaignAction::kCancel, v1::CANCELLED, "a user", "cancels it; leased trials are told to stop"},
-    {v1::RUNNING, CampaignAction::kFinish, v1::FINISHED, "the engine", "finds its goal reached, its budget spent or "
-                                                                         "nothing left to try"},
-    {v1::RUNNING, CampaignAction::kFail, v1::FAILED, "the engine", "sees the start variant rejected"},
+    {v1::RUNNING, CampaignAction::kFinish, v1::FINISHED, "the engine",
+     "finds its goal reached, its budget spent or "
+     "nothing left to try"},
+    {v1::RUNNING, CampaignAction::kFail, v1::FAILED, "the engine",
+     "sees the start variant rejected, or a choice that does not change exactly one variable"},
     {v1::PAUSED, CampaignAction::kResume, v1::WAITING, "a user", "resumes it before any trial was leased"},
     {v1::PAUSED, CampaignAction::kResume, v1::RUNNING, "a user", "resumes it"},
     {v1::PAUSED, CampaignAction::kCancel, v1::CANCELLED, "a user", "cancels it"},
@@ -21,12 +24,18 @@ constexpr CampaignTransition kTransitions[] = {
 
 const char* ActionName(CampaignAction action) {
   switch (action) {
-    case CampaignAction::kLease: return "lease";
-    case CampaignAction::kPause: return "pause";
-    case CampaignAction::kResume: return "resume";
-    case CampaignAction::kCancel: return "cancel";
-    case CampaignAction::kFinish: return "finish";
-    case CampaignAction::kFail: return "fail";
+    case CampaignAction::kLease:
+      return "lease";
+    case CampaignAction::kPause:
+      return "pause";
+    case CampaignAction::kResume:
+      return "resume";
+    case CampaignAction::kCancel:
+      return "cancel";
+    case CampaignAction::kFinish:
+      return "finish";
+    case CampaignAction::kFail:
+      return "fail";
   }
   return "";
 }
@@ -44,9 +53,7 @@ v1::CampaignState After(v1::CampaignState state, CampaignAction action, bool lea
   return v1::CAMPAIGN_STATE_UNSPECIFIED;
 }
 
-bool IsFinal(v1::CampaignState state) {
-  return state == v1::FINISHED || state == v1::FAILED || state == v1::CANCELLED;
-}
+bool IsFinal(v1::CampaignState state) { return state == v1::FINISHED || state == v1::FAILED || state == v1::CANCELLED; }
 
 std::string CampaignStatesPage() {
   std::string page =

@@ -14,7 +14,7 @@ struct CampaignTransition {
   v1::CampaignState from;
   CampaignAction action;
   v1::CampaignState to;
-  const char* who;   // may make it
+  const char* who;  // may make it
   const char* when;
 };
 

@@ -36,8 +36,8 @@ class NeighbourChooser : public Chooser {
   std::optional<Choice> Next(const CampaignState& campaign) const override;
 };
 
-// The variant that a change makes of a kept one. Nothing when a constraint forbids it, the variable or value is unknown,
-// or it changes nothing; *why says which.
+// The variant that a change makes of a kept one. Nothing when a constraint forbids it, the variable or value is
+// unknown, or it changes nothing; *why says which.
 std::optional<v1::Variant> Changed(const CampaignState& campaign, const v1::Variant& parent, const v1::Change& change,
                                    std::string* why);
 

@@ -25,10 +25,9 @@ std::optional<v1::Event> Stop(const CampaignState& campaign, absl::Time now) {
   };
   const double goal = summary.spec().goal().speedup();
   if (summary.speedup_over_baseline() >= goal) {
-    return finished(v1::STOP_REASON_GOAL, absl::StrFormat("goal reached: %.2fx of %s, %gx was asked for",
-                                                          summary.speedup_over_baseline(),
-                                                          summary.baseline_us() > 0 ? "the baseline" : "the start",
-                                                          goal));
+    return finished(v1::STOP_REASON_GOAL,
+                    absl::StrFormat("goal reached: %.2fx of %s, %gx was asked for", summary.speedup_over_baseline(),
+                                    summary.baseline_us() > 0 ? "the baseline" : "the start", goal));
   }
   if (budget.iterations() > 0 && summary.iterations() > budget.iterations()) {
     return finished(v1::STOP_REASON_ITERATIONS, absl::StrCat("all ", budget.iterations(), " iterations are used up"));
@@ -51,8 +50,7 @@ std::optional<Choice> FromProposals(const CampaignState& campaign) {
   const v1::Iteration& best = *campaign.best();
   for (const CampaignState::Proposal& proposal : campaign.proposals()) {
     std::string why;
-    std::optional<v1::Variant> variant =
-        Changed(campaign, VariantOf(best), proposal.proposed.change(), &why);
+    std::optional<v1::Variant> variant = Changed(campaign, VariantOf(best), proposal.proposed.change(), &why);
     if (!variant || campaign.Tried(*variant)) continue;
     Choice choice;
     choice.change = proposal.proposed.change();
@@ -78,9 +76,9 @@ v1::Event Planned(const CampaignState& campaign) {
 
 std::optional<v1::Event> Decide(const CampaignState& campaign, const Chooser& chooser, absl::Time now) {
   if (campaign.ended() || campaign.summary().state() == v1::PAUSED) return std::nullopt;
-  const bool under_way = std::any_of(campaign.open_trials().begin(), campaign.open_trials().end(), [](const auto& open) {
-    return open.second.planned.purpose() == v1::TRIAL_PURPOSE_ITERATION;
-  });
+  const bool under_way =
+      std::any_of(campaign.open_trials().begin(), campaign.open_trials().end(),
+                  [](const auto& open) { return open.second.planned.purpose() == v1::TRIAL_PURPOSE_ITERATION; });
   if (under_way) return std::nullopt;
   if (campaign.iterations().empty()) {
     v1::Event event = Planned(campaign);

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <numbers>
 
 namespace pawl {
 namespace {
+
+constexpr int kFarthest = 64;  // places apart: beyond, distance makes no difference
 
 // The newest half, and of those before the best.
 std::vector<SpeedModel::Sample> Bounded(std::vector<SpeedModel::Sample> samples, size_t limit) {
@@ -21,21 +24,25 @@ std::vector<SpeedModel::Sample> Bounded(std::vector<SpeedModel::Sample> samples,
 
 SpeedModel::SpeedModel(std::vector<Sample> samples, const ModelSettings& settings)
     : settings_(settings), samples_(Bounded(std::move(samples), static_cast<size_t>(settings.max_points))) {
-  double share = 1;
-  for (int distance = 0; distance < 64; ++distance, share *= settings_.nearness) near_.push_back(share);
+  for (int distance = 0; distance < kFarthest; ++distance) {
+    near_.push_back(std::pow(settings_.nearness, distance));
+    alike_.push_back(distance == 0 ? 1 : std::pow(settings_.alikeness, (1 + std::min(distance, 4)) / 2.0));
+  }
   Solve();
 }
 
 double SpeedModel::Likeness(const Point& a, const Point& b) const {
-  double sum = 0, squares = 0;
+  double sum = 0, squares = 0, whole = 1;
   for (size_t i = 0; i < a.size(); ++i) {
-    const double near = near_[std::min<size_t>(std::abs(a[i] - b[i]), near_.size() - 1)];
-    sum += near;
-    squares += near * near;
+    const size_t distance = static_cast<size_t>(std::min(std::abs(a[i] - b[i]), kFarthest - 1));
+    sum += near_[distance];
+    squares += near_[distance] * near_[distance];
+    whole *= alike_[distance];
   }
   // Over all pairs of variables, the product of both.
   const double n = static_cast<double>(a.size()), of_pairs = n > 1 ? n * (n - 1) : 1;
-  return (sum / n + settings_.pairs * (sum * sum - squares) / of_pairs) / (1 + settings_.pairs);
+  return (sum / n + settings_.pairs * (sum * sum - squares) / of_pairs + settings_.whole * whole) /
+         (1 + settings_.pairs + settings_.whole);
 }
 
 void SpeedModel::Solve() {
@@ -90,6 +97,14 @@ SpeedModel::Guess SpeedModel::Predict(const Point& point) const {
     left -= known[i] * known[i];
   }
   return {.mean = middle_ + spread_ * mean, .sd = spread_ * std::sqrt(std::max(left, 0.0))};
+}
+
+double SpeedModel::ExpectedImprovement(const Point& point, double best) const {
+  const Guess guess = Predict(point);
+  if (guess.sd <= 0) return std::max(0.0, guess.mean - best);
+  const double z = (guess.mean - best) / guess.sd;
+  const double density = std::exp(-z * z / 2) / std::sqrt(2 * std::numbers::pi);
+  return (guess.mean - best) * std::erfc(-z / std::numbers::sqrt2) / 2 + guess.sd * density;
 }
 
 }  // namespace pawl

@@ -58,29 +58,24 @@ double RuleVoice::Weight(const std::string& rule) const {
 
 RuleVoice::Opinion RuleVoice::Of(const v1::Variable& variable, int32_t from, int32_t to) const {
   Opinion opinion;
-  double most = 0, against = 0;
   for (const v1::Finding& finding : findings_) {
     const int phase = finding.phase() - v1::PHASE_PARALLELISM;
-    double promise = settings_.gain * finding.severity() * Weight(finding.rule()) * std::pow(settings_.later_phase, phase);
+    double promise =
+        settings_.gain * finding.severity() * Weight(finding.rule()) * std::pow(settings_.later_phase, phase);
     for (const v1::Effect& wanted : finding.wants()) {
-      v1::Effect opposite = wanted;
-      opposite.set_direction(wanted.direction() == v1::DIRECTION_MORE ? v1::DIRECTION_LESS : v1::DIRECTION_MORE);
-      if (Gives(variable, to, from, wanted)) {  // the way back gives it: this way takes it
-        against = std::max(against, settings_.opposed * promise);
-      }
       if (Gives(variable, from, to, wanted)) {
         const double ratio = Ratio(wanted.resource(), from, to);
         // The best step of the list counts in full: a list that ends before the target is no fault of its last value.
         double nearest = OffTarget(variable, from, to, ratio, finding.deficit());
         for (const int32_t value : variable.values()) {
           if (!Gives(variable, from, value, wanted)) continue;
-          nearest = std::min(nearest, OffTarget(variable, from, value, Ratio(wanted.resource(), from, value),
-                                                finding.deficit()));
+          nearest = std::min(
+              nearest, OffTarget(variable, from, value, Ratio(wanted.resource(), from, value), finding.deficit()));
         }
         const double off = OffTarget(variable, from, to, ratio, finding.deficit()) - nearest;
         const double gain = promise * std::max(0.0, 1 - settings_.misfit * off);
-        if (gain > most) {
-          most = gain;
+        if (gain > opinion.log_gain) {
+          opinion.log_gain = gain;
           opinion.served = &finding;
           opinion.effect = wanted;
           opinion.ratio = ratio;
@@ -89,7 +84,6 @@ RuleVoice::Opinion RuleVoice::Of(const v1::Variable& variable, int32_t from, int
       promise *= settings_.next_want;
     }
   }
-  opinion.log_gain = most - against;
   if (patterns_ && opinion.served != nullptr) {
     const PatternGain gain = patterns_(*opinion.served, opinion.effect.resource(), opinion.effect.direction());
     opinion.pattern_gain = gain.weight * gain.log_gain;
@@ -123,6 +117,15 @@ bool Gives(const v1::Variable& variable, int32_t from, int32_t to, const v1::Eff
   return std::any_of(variable.affects().begin(), variable.affects().end(), [&](const v1::Effect& own) {
     return own.resource() == effect.resource() && (own.direction() == effect.direction()) == (to > from);
   });
+}
+
+bool Serves(const v1::Bundle& bundle, const v1::Change& change, const v1::Finding& finding) {
+  for (const v1::Variable& variable : bundle.variables()) {
+    if (variable.name() != change.variable()) continue;
+    return std::any_of(finding.wants().begin(), finding.wants().end(),
+                       [&](const v1::Effect& wanted) { return Gives(variable, change.from(), change.to(), wanted); });
+  }
+  return false;
 }
 
 }  // namespace pawl

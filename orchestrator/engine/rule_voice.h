@@ -15,8 +15,7 @@ struct RuleSettings {
   double gain = 0.5;         // log speedup that the worst finding promises
   double later_phase = 0.8;  // of that for each phase after parallelism
   double next_want = 0.8;    // of that for each further resource that a rule wants
-  double misfit = 0.15;       // of that lost for each doubling by which a step is off the one asked for, or each place
-  double opposed = 0.5;      // of that lost by a change that takes away what a rule wants
+  double misfit = 0.15;      // of that lost for each doubling by which a step is off the one asked for, or each place
   double failed = 0.6;       // of a rule's weight left after a change it asked for was taken back
   double came_true = 1.2;    // times its weight after one was kept
 };
@@ -26,11 +25,11 @@ class RuleVoice {
  public:
   // What speaks for a change, most of all.
   struct Opinion {
-    double log_gain = 0;           // expected; below 0: it takes away what a rule wants
+    double log_gain = 0;                  // expected
     const v1::Finding* served = nullptr;  // null: none
-    v1::Effect effect;             // of the served one that the change gives
-    double ratio = 0;              // of the new value to the old one, in the direction that is wanted; 0: it does not scale
-    double pattern_gain = 0;       // what patterns say of that
+    v1::Effect effect;                    // that it wants and the change gives
+    double ratio = 0;                     // how many times more of it the change gives; 0: the values do not say
+    double pattern_gain = 0;              // what patterns say of that
   };
 
   RuleVoice(std::vector<v1::Finding> findings, std::map<std::string, double> weights, const RuleSettings& settings,
@@ -39,7 +38,8 @@ class RuleVoice {
   const std::vector<v1::Finding>& findings() const { return findings_; }
   double Weight(const std::string& rule) const;
   Opinion Of(const v1::Variable& variable, int32_t from, int32_t to) const;
-  // The grid does not fill the GPU: only what adds parallelism may be chosen while there is such a change. Null: it does.
+  // The finding that the grid does not fill the GPU: while there is a change that serves it, no other may be chosen.
+  // Null: the grid fills it, or nobody knows.
   const v1::Finding* GridTooSmall() const;
 
  private:
@@ -52,7 +52,10 @@ class RuleVoice {
 // What each rule's word is worth after what became of the changes it asked for; a rule that is not there: 1.
 std::map<std::string, double> RuleWeights(const CampaignState& campaign, const RuleSettings& settings);
 
-// The change gives more (or less) of what the effect names.
+// Turning the variable so gives what the effect names: more or less of a resource.
 bool Gives(const v1::Variable& variable, int32_t from, int32_t to, const v1::Effect& effect);
+
+// The change gives something that the finding wants.
+bool Serves(const v1::Bundle& bundle, const v1::Change& change, const v1::Finding& finding);
 
 }  // namespace pawl

@@ -39,16 +39,18 @@ v1::Iteration Begin(const CampaignState& campaign, const v1::TrialPlanned& plann
   return iteration;
 }
 
-// Only the start is timed beside the baseline.
+bool Cold(const v1::Bundle& bundle) { return bundle.timing() == v1::TIMING_MODE_COLD; }
+
+// Only the start is timed beside the baseline, and a baseline is timed warm: it says nothing about a kernel that is
+// judged by its cold time.
 double BaselineUs(const CampaignState& campaign, const v1::TrialPlanned& planned, const v1::TrialResult& result) {
+  if (Cold(campaign.bundle())) return 0;
   if (planned.has_parent()) return campaign.summary().baseline_us();
   for (const v1::BaselineTime& baseline : result.baselines()) {
     if (baseline.size() == campaign.summary().spec().goal().size()) return baseline.graph_us();
   }
   return 0;
 }
-
-bool Cold(const v1::Bundle& bundle) { return bundle.timing() == v1::TIMING_MODE_COLD; }
 
 }  // namespace
 
@@ -58,6 +60,10 @@ v1::Iteration Judge(const CampaignState& campaign, const v1::TrialPlanned& plann
   iteration.set_device(result.device());
   iteration.set_profiled(result.profiled());
   iteration.set_notes(result.notes());
+  if (!result.baseline_error().empty()) {
+    iteration.set_notes(absl::StrCat(result.notes(), result.notes().empty() ? "" : "; ",
+                                     "the baseline failed: ", result.baseline_error()));
+  }
   if (result.has_failure()) {
     iteration.set_verdict(v1::REJECTED);
     *iteration.mutable_failure() = result.failure();
@@ -139,9 +145,9 @@ v1::Verification Compare(const v1::Iteration& recorded, const v1::TrialResult& r
                                            : agree(verification.measured_us(), verification.recorded_us());
   const bool time = agree(verification.measured_us(), verification.recorded_us());
   verification.set_agrees(ratio && time);
-  std::string text = absl::StrFormat("%.3f us now, %.3f us recorded (%+.1f %%)", verification.measured_us(),
-                                     verification.recorded_us(),
-                                     100 * (verification.measured_us() / verification.recorded_us() - 1));
+  std::string text =
+      absl::StrFormat("%.3f us now, %.3f us recorded (%+.1f %%)", verification.measured_us(),
+                      verification.recorded_us(), 100 * (verification.measured_us() / verification.recorded_us() - 1));
   if (recorded.has_parent()) {
     absl::StrAppendFormat(&text, "; %.3fx over its parent now, %.3fx recorded", verification.measured_speedup(),
                           verification.recorded_speedup());

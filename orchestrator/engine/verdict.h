@@ -8,8 +8,9 @@
 
 namespace pawl {
 
-// What a trial's result makes of its iteration. The orchestrator judges from the samples itself; a worker's opinion does
-// not count. The iteration's name, device, stages and times are filled in; create_time and end_time are the caller's.
+// What a trial's result makes of its iteration. The orchestrator judges from the samples itself; a worker's opinion
+// does not count. The iteration's name, device, stages and times are filled in; create_time and end_time are the
+// caller's.
 v1::Iteration Judge(const CampaignState& campaign, const v1::TrialPlanned& planned, const v1::TrialResult& result);
 
 // An iteration that no worker could bring to an end.

@@ -67,6 +67,12 @@ TEST_F(CampaignClientTest, SaysWhatToDoWhereNobodyAnswers) {
   EXPECT_THAT(DetailOf(status).fix(), HasSubstr("pawl-orchestrator --listen unix:/nonexistent/socket"));
 }
 
+TEST_F(CampaignClientTest, TakesACallThatAnEndingOrchestratorCancelledForUnavailable) {
+  CampaignClient client(fake_.address());
+  fake_.FailNext(absl::CancelledError(""));
+  EXPECT_TRUE(absl::IsUnavailable(client.GetCampaign("campaigns/7").status()));
+}
+
 TEST_F(CampaignClientTest, WaitsForEventsNoLongerThanItIsTold) {
   CampaignClient client(fake_.address());
   fake_.events = {Message(1), Message(2)};

@@ -61,6 +61,9 @@ TEST(SummaryTest, SaysThatNothingWasFaster) {
   v1::Campaign campaign = Ended();
   campaign.set_best(0);
   campaign.clear_baseline_us();
+  campaign.set_baseline("it failed: no PyTorch");
+  EXPECT_THAT(SummaryText(campaign, {}), HasSubstr("baseline   the start variant; it failed: no PyTorch\n"));
+  campaign.clear_baseline();
   const std::string text = SummaryText(campaign, {SomeIterations()[0]});
   EXPECT_THAT(text, HasSubstr("best       the start variant: nothing was faster\n"));
   EXPECT_THAT(text, HasSubstr("baseline   the start variant\n"));

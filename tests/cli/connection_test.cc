@@ -116,15 +116,16 @@ TEST_F(ConnectionTest, SaysWhatAnOrchestratorThatDoesNotStartSaid) {
 
 TEST_F(ConnectionTest, SharesTheOrchestratorThatWasFaster) {
   // Another command takes the database between our look and our start.
-  Program("pawl-orchestrator", "echo in use >&2; printf '%s\\n' taken > " + (folder_.path() / "go").string() +
-                                   "; while [ ! -s " + LockFilePath(settings_.database).string() +
-                                   " ]; do sleep 0.01; done; exit 1\n");
+  Program("pawl-orchestrator", "echo the database is in use by another orchestrator >&2; printf '%s\\n' taken > " +
+                                   (folder_.path() / "go").string() + "; while [ ! -s " +
+                                   LockFilePath(settings_.database).string() + " ]; do sleep 0.01; done; exit 1\n");
   const pid_t other = fork();
   if (other == 0) {
     while (access((folder_.path() / "go").c_str(), F_OK) != 0) usleep(1000);
     const Fd lock = Lock("99\nunix:/tmp/other.sock\n");
     while (true) pause();
   }
+  ASSERT_GT(other, 0);
   absl::StatusOr<std::unique_ptr<Connection>> connection = Connection::Open(settings_, Need::kDatabase);
   kill(other, SIGKILL);
   waitpid(other, nullptr, 0);
@@ -160,6 +161,7 @@ TEST_F(ConnectionTest, DaemonsDieWithTheCommandThatWasKilled) {
     (void)!write(out[1], &pid, sizeof(pid));
     while (true) pause();
   }
+  ASSERT_GT(command, 0);
   pid_t daemon = 0;
   ASSERT_EQ(read(out[0], &daemon, sizeof(daemon)), static_cast<ssize_t>(sizeof(daemon)));
   ASSERT_EQ(kill(daemon, 0), 0);

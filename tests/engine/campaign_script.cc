@@ -7,8 +7,7 @@
 
 namespace pawl {
 
-CampaignScript::CampaignScript(const v1::CampaignSpec& spec, const v1::Bundle& bundle)
-    : state_("campaigns/7", bundle) {
+CampaignScript::CampaignScript(const v1::CampaignSpec& spec, const v1::Bundle& bundle) : state_("campaigns/7", bundle) {
   v1::Event event;
   v1::CampaignSubmitted& submitted = *event.mutable_submitted();
   *submitted.mutable_spec() = spec;

@@ -14,8 +14,8 @@
 namespace pawl {
 namespace {
 
-constexpr v1::CampaignState kStates[] = {v1::CAMPAIGN_STATE_UNSPECIFIED, v1::WAITING,  v1::RUNNING,  v1::PAUSED,
-                                         v1::FINISHED,                   v1::FAILED,   v1::CANCELLED};
+constexpr v1::CampaignState kStates[] = {
+    v1::CAMPAIGN_STATE_UNSPECIFIED, v1::WAITING, v1::RUNNING, v1::PAUSED, v1::FINISHED, v1::FAILED, v1::CANCELLED};
 constexpr CampaignAction kActions[] = {CampaignAction::kLease,  CampaignAction::kPause,  CampaignAction::kResume,
                                        CampaignAction::kCancel, CampaignAction::kFinish, CampaignAction::kFail};
 
@@ -73,12 +73,24 @@ v1::CampaignState Done(v1::CampaignState from, CampaignAction action, bool lease
   if (from == v1::PAUSED) script.Pause();
   EXPECT_EQ(script.summary().state(), from);
   switch (action) {
-    case CampaignAction::kLease: script.Lease(1); break;
-    case CampaignAction::kPause: script.Pause(); break;
-    case CampaignAction::kResume: script.Resume(); break;
-    case CampaignAction::kCancel: script.End(v1::CANCELLED, v1::STOP_REASON_CANCELLED); break;
-    case CampaignAction::kFinish: script.End(v1::FINISHED, v1::STOP_REASON_GOAL); break;
-    case CampaignAction::kFail: script.End(v1::FAILED, v1::STOP_REASON_START); break;
+    case CampaignAction::kLease:
+      script.Lease(1);
+      break;
+    case CampaignAction::kPause:
+      script.Pause();
+      break;
+    case CampaignAction::kResume:
+      script.Resume();
+      break;
+    case CampaignAction::kCancel:
+      script.End(v1::CANCELLED, v1::STOP_REASON_CANCELLED);
+      break;
+    case CampaignAction::kFinish:
+      script.End(v1::FINISHED, v1::STOP_REASON_GOAL);
+      break;
+    case CampaignAction::kFail:
+      script.End(v1::FAILED, v1::STOP_REASON_START);
+      break;
   }
   return script.summary().state();
 }

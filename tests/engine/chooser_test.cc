@@ -29,8 +29,7 @@ TEST(NeighbourChooserTest, HasNothingBeforeTheStartIsKept) {
 TEST(NeighbourChooserTest, TriesNearestValuesFirstUpwardsBeforeDownwards) {
   CampaignScript script;
   script.Run(MeasuredStart(100));
-  EXPECT_EQ(AllTried(&script),
-            (std::vector<std::string>{"TILE 32->64", "SPLIT 1->2", "TILE 32->16", "SPLIT 1->4"}));
+  EXPECT_EQ(AllTried(&script), (std::vector<std::string>{"TILE 32->64", "SPLIT 1->2", "TILE 32->16", "SPLIT 1->4"}));
   EXPECT_FALSE(NeighbourChooser().Next(script.state())) << "nothing is left around the start";
 }
 
@@ -40,8 +39,7 @@ TEST(NeighbourChooserTest, TriesTheNeighboursOfEveryVariableBeforeAnythingFarthe
   bundle.mutable_variables(1)->set_start(2);
   CampaignScript script({}, bundle);
   script.Run(MeasuredStart(100));
-  EXPECT_EQ(AllTried(&script),
-            (std::vector<std::string>{"TILE 16->32", "SPLIT 2->4", "SPLIT 2->1", "TILE 16->64"}));
+  EXPECT_EQ(AllTried(&script), (std::vector<std::string>{"TILE 16->32", "SPLIT 2->4", "SPLIT 2->1", "TILE 16->64"}));
 }
 
 TEST(NeighbourChooserTest, StartsFromTheBestAndSaysSo) {
@@ -61,8 +59,8 @@ TEST(NeighbourChooserTest, StartsFromTheBestAndSaysSo) {
 TEST(NeighbourChooserTest, ListsWhatItPassedOverAndWhy) {
   CampaignScript script;
   script.Run(MeasuredStart(100));
-  script.Run(Measured(100, 50));   // TILE 64
-  script.Run(Measured(50, 60));    // SPLIT 2
+  script.Run(Measured(100, 50));  // TILE 64
+  script.Run(Measured(50, 60));   // SPLIT 2
   const std::optional<Choice> choice = NeighbourChooser().Next(script.state());
   ASSERT_TRUE(choice);
   EXPECT_EQ(Text(choice->change), "TILE 64->16");

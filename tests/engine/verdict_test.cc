@@ -239,7 +239,8 @@ TEST_F(VerificationTest, AgreesWithinTenPercent) {
   EXPECT_EQ(verification.recorded_speedup(), 1.25);
   EXPECT_NEAR(verification.measured_speedup(), 1.202, 0.001);
   EXPECT_EQ(verification.differences_size(), 0);
-  EXPECT_EQ(verification.text(), "84.000 us now, 80.000 us recorded (+5.0 %); 1.202x over its parent now, 1.250x recorded");
+  EXPECT_EQ(verification.text(),
+            "84.000 us now, 80.000 us recorded (+5.0 %); 1.202x over its parent now, 1.250x recorded");
 }
 
 TEST_F(VerificationTest, DisagreesWhenTheTimeIsOffAndSaysWhatDiffers) {

@@ -36,9 +36,8 @@ TEST(ConcurrencyTest, ServesManyThreadsAndCountsEverythingOnce) {
     threads.emplace_back([&, i] {
       while (!done) {
         auto promise = std::make_shared<std::promise<absl::StatusOr<v1::LeaseTrialResponse>>>();
-        workers[i]->Wait(1, [promise](absl::StatusOr<v1::LeaseTrialResponse> answer) {
-          promise->set_value(std::move(answer));
-        });
+        workers[i]->Wait(
+            1, [promise](absl::StatusOr<v1::LeaseTrialResponse> answer) { promise->set_value(std::move(answer)); });
         const absl::StatusOr<v1::LeaseTrialResponse> leased = promise->get_future().get();
         if (!leased.ok() || !leased->has_trial()) continue;
         EXPECT_TRUE(workers[i]->Renew(leased->lease()).ok());
@@ -71,6 +70,7 @@ TEST(ConcurrencyTest, ServesManyThreadsAndCountsEverythingOnce) {
     while (!world.Get(campaign).has_end_time()) std::this_thread::yield();
   }
   done = true;
+  world->StopLeasing();  // who waits is sent away
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(completed, 5 * kCampaigns);
   EXPECT_GT(watcher->wakes, 0);

@@ -342,8 +342,7 @@ TEST(LifecycleTest, TriesAProposalNextAndNamesItsAuthor) {
   World world;
   const std::string campaign = world.Submit();
   ScriptedWorker worker(world, "a");
-  ExpectError(Propose(world, campaign, "SPLIT", 4).status(), absl::StatusCode::kFailedPrecondition,
-              "no kept variant");
+  ExpectError(Propose(world, campaign, "SPLIT", 4).status(), absl::StatusCode::kFailedPrecondition, "no kept variant");
   ASSERT_TRUE(worker.Complete(worker.MustLease()).ok());
   EXPECT_EQ(Propose(world, campaign, "SPLIT", 4, "an agent")->waiting(), 0);
   EXPECT_EQ(Propose(world, campaign, "TILE", 16)->waiting(), 1);

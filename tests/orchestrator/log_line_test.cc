@@ -20,14 +20,14 @@ TEST(LogLineTest, NamesCampaignAndIterationInOneLineAnEvent) {
   ASSERT_TRUE(world->Verify(verify).ok());
   worker.RunAll();
   for (const v1::Event& event : world.Events(campaign)) {
-    const std::string line = LogLine(event);
+    const std::string line = LogLine(event, 3);
     EXPECT_EQ(line.find(campaign), 0u) << line;
     EXPECT_EQ(line.find_first_of("\r\n"), std::string::npos) << line;
-    if (event.has_finished()) {
+    if (event.has_finished() || event.has_leased() || event.has_lost()) {
       EXPECT_EQ(line.find(campaign + "/iterations/"), 0u) << line;
     }
   }
-  EXPECT_EQ(LogLine(world.Events(campaign, v1::Event::kPlanned)[1]),
+  EXPECT_EQ(LogLine(world.Events(campaign, v1::Event::kPlanned)[1], 0),
             "campaigns/1/iterations/1 planned: TILE 32 -> 64, by trial 2");
 }
 
@@ -35,7 +35,9 @@ TEST(ShortenedTest, CutsBetweenCharacters) {
   EXPECT_EQ(Shortened("abc", 3), "abc");
   EXPECT_EQ(Shortened("abc", 2), "ab");
   EXPECT_EQ(Shortened("abc", 0), "");
-  const std::string text = "a\xe2\x82\xac" "b";  // a, a euro sign of three bytes, b
+  const std::string text =
+      "a\xe2\x82\xac"
+      "b";  // a, a euro sign of three bytes, b
   EXPECT_EQ(Shortened(text, 1), "a");
   EXPECT_EQ(Shortened(text, 2), "a");
   EXPECT_EQ(Shortened(text, 3), "a");

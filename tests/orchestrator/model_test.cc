@@ -1,5 +1,5 @@
-// Random operations against a model that only knows what was acknowledged: every iteration is counted once, and no trial
-// is lost.
+// Random operations against a model that only knows what was acknowledged: every iteration is counted once, and no
+// trial is lost.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -35,16 +35,46 @@ class Model {
 
   void Step() {
     switch (random_() % 20) {
-      case 0: case 1: Submit(); break;
-      case 2: case 3: case 4: case 5: case 6: case 7: Lease(); break;
-      case 8: case 9: case 10: case 11: case 12: Complete(/*fresh=*/true); break;
-      case 13: Complete(/*fresh=*/false); break;
-      case 14: Renew(); break;
-      case 15: world_.Pass(absl::Seconds(random_() % 4)); break;
-      case 16: if (random_() % 10 == 0) Expire(); break;
-      case 17: GiveBack(); break;
-      case 18: if (random_() % 20 == 0) world_.Restart(); break;
-      case 19: if (random_() % 10 == 0) Cancel(); break;
+      case 0:
+      case 1:
+        Submit();
+        break;
+      case 2:
+      case 3:
+      case 4:
+      case 5:
+      case 6:
+      case 7:
+        Lease();
+        break;
+      case 8:
+      case 9:
+      case 10:
+      case 11:
+      case 12:
+        Complete(/*fresh=*/true);
+        break;
+      case 13:
+        Complete(/*fresh=*/false);
+        break;
+      case 14:
+        Renew();
+        break;
+      case 15:
+        world_.Pass(absl::Seconds(random_() % 4));
+        break;
+      case 16:
+        if (random_() % 10 == 0) Expire();
+        break;
+      case 17:
+        GiveBack();
+        break;
+      case 18:
+        if (random_() % 20 == 0) world_.Restart();
+        break;
+      case 19:
+        if (random_() % 10 == 0) Cancel();
+        break;
     }
   }
 

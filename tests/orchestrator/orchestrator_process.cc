@@ -25,18 +25,20 @@ OrchestratorProcess::OrchestratorProcess(const std::vector<std::string>& argumen
   std::vector<char*> argv = {const_cast<char*>(program.c_str())};
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
-  const int error = posix_spawn(&pid_, program.c_str(), &actions, nullptr, argv.data(), environ);
+  pid_t pid = 0;
+  const int error = posix_spawn(&pid, program.c_str(), &actions, nullptr, argv.data(), environ);
   EXPECT_EQ(error, 0) << program;
-  if (error != 0) pid_ = -1;
+  // kill() takes -1 and 0 for whole crowds: only a child that is there has an id.
+  if (error == 0 && pid > 0) pid_ = pid;
   posix_spawn_file_actions_destroy(&actions);
   close(out[1]);
   out_ = out[0];
 }
 
 OrchestratorProcess::~OrchestratorProcess() {
-  if (!ended_ && pid_ > 0) {
-    kill(pid_, SIGKILL);
-    waitpid(pid_, nullptr, 0);
+  if (pid_) {
+    Signal(SIGKILL);
+    waitpid(*pid_, nullptr, 0);
   }
   close(out_);
 }
@@ -52,19 +54,19 @@ bool OrchestratorProcess::Listens() {
 }
 
 void OrchestratorProcess::Signal(int signal) {
-  ASSERT_GT(pid_, 0) << "it was not started";  // -1 would be every process there is
-  kill(pid_, signal);
+  if (pid_) kill(*pid_, signal);
 }
 
 int OrchestratorProcess::WaitForEnd(std::chrono::milliseconds patience) {
-  const int fd = static_cast<int>(syscall(SYS_pidfd_open, pid_, 0));
+  if (!pid_) return -1;
+  const int fd = static_cast<int>(syscall(SYS_pidfd_open, *pid_, 0));
   pollfd ready = {fd, POLLIN, 0};
   const int polled = poll(&ready, 1, static_cast<int>(patience.count()));
   close(fd);
   if (polled != 1) return -1;
   int status = 0;
-  waitpid(pid_, &status, 0);
-  ended_ = true;
+  waitpid(*pid_, &status, 0);
+  pid_.reset();
   return WIFEXITED(status) ? WEXITSTATUS(status) : -2;
 }
 

@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,16 +20,15 @@ class OrchestratorProcess {
   // Until it says where it listens; false: it ended instead.
   bool Listens();
   void Signal(int signal);
-  // Its exit code; -1: it did not end within this time; -2: a signal ended it.
+  // Its exit code; -1: it did not end within this time, or was never there; -2: a signal ended it.
   int WaitForEnd(std::chrono::milliseconds patience);
   // All that it wrote, after its end.
   std::string Output();
-  pid_t pid() const { return pid_; }
+  std::string pid() const { return pid_ ? std::to_string(*pid_) : "none"; }
 
  private:
-  pid_t pid_ = -1;
-  int out_ = -1;  // standard output and standard error together
-  bool ended_ = false;
+  std::optional<pid_t> pid_;  // of a child that has not been waited for
+  int out_ = -1;              // standard output and standard error together
   std::string text_;
 };
 

@@ -1,6 +1,7 @@
 #include "tests/orchestrator/running_service.h"
 
 #include "spdlog/spdlog.h"
+#include "tests/orchestrator/in_memory.h"
 
 namespace pawl {
 
@@ -16,7 +17,7 @@ void ExpectRefusal(const grpc::Status& status, grpc::StatusCode code, const std:
   EXPECT_NE(detail.fix(), "") << status.error_message();
 }
 
-RunningService::RunningService(const OrchestratorOptions& options) : folder_("pawl-service-") {
+RunningService::RunningService(const OrchestratorOptions& options) : folder_(InMemory("pawl-service-")) {
   spdlog::set_level(spdlog::level::off);
   store_ = Store::Open({.file = folder_.path() / "pawl.db"}).value();
   ServerOptions server;
@@ -36,7 +37,8 @@ std::string RunningService::Submit() {
 
 void RunningService::Register(const std::string& name) {
   auto request = Made<v1::RegisterWorkerRequest>(
-      "instance: 'one' version: '1' device { kind: DEVICE_KIND_CUDA label: 'NVIDIA H200' gpu { name: 'NVIDIA H200' } }");
+      "instance: 'one' version: '1' device { kind: DEVICE_KIND_CUDA label: 'NVIDIA H200' gpu { name: 'NVIDIA H200' } "
+      "}");
   request.set_name(name);
   EXPECT_EQ(Ask(*workers_, &Workers::RegisterWorker, request).lease_seconds(), 15);
 }

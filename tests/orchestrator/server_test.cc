@@ -60,8 +60,8 @@ TEST(ServerTest, SaysThatItServesAndWhenItDoesNot) {
   disk.FailWrites(SQLITE_FULL);
   v1::SubmitCampaignRequest submit;
   *submit.mutable_bundle() = TinyBundle();
-  service.Refuse(service.campaigns(), &v1::CampaignService::Stub::SubmitCampaign, submit,
-                 grpc::StatusCode::UNAVAILABLE, "no space");
+  service.Refuse(service.campaigns(), &v1::CampaignService::Stub::SubmitCampaign, submit, grpc::StatusCode::UNAVAILABLE,
+                 "no space");
   const auto becomes = [&](const std::string& expected) {
     for (int i = 0; i < 500 && Send(service.channel(), kHealth, "").second != expected; ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -73,8 +73,7 @@ TEST(ServerTest, SaysThatItServesAndWhenItDoesNot) {
   EXPECT_TRUE(becomes(kServing));
 }
 
-// The plugin stays for the rest of the process, so that both are one test, and the last.
-TEST(ServerTest, ZZZAnswersToolsOnlyWhenToldTo) {
+TEST(ServerTest, AnswersToolsOnlyWhenToldTo) {
   constexpr char kMethod[] = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo";
   const std::string list_services("\x3a\x00", 2);  // field 7, a string
   const RunningService service;
@@ -118,8 +117,8 @@ TEST_F(ListenTest, ListensOnThisMachineOnly) {
 TEST_F(ListenTest, TakesAnyFreePort) {
   const auto server = Start("127.0.0.1:0", *store_).value();
   EXPECT_NE(server->address(), "127.0.0.1:0");
-  const auto stub = v1::CampaignService::NewStub(
-      grpc::CreateChannel(server->address(), grpc::InsecureChannelCredentials()));
+  const auto stub =
+      v1::CampaignService::NewStub(grpc::CreateChannel(server->address(), grpc::InsecureChannelCredentials()));
   grpc::ClientContext context;
   v1::ListCampaignsResponse reply;
   EXPECT_TRUE(stub->ListCampaigns(&context, {}, &reply).ok());

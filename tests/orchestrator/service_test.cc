@@ -119,11 +119,11 @@ TEST_F(CampaignServiceTest, Lists) {
                   "page_token");
   RefusesOtherNames(&Campaigns::ListIterations, "campaign");
 
-  const auto iteration = service_.Ask(stub(), &Campaigns::GetIteration,
-                                      Of<v1::GetIterationRequest>("name", campaign + "/iterations/1"));
+  const auto iteration =
+      service_.Ask(stub(), &Campaigns::GetIteration, Of<v1::GetIterationRequest>("name", campaign + "/iterations/1"));
   EXPECT_EQ(iteration.pairs_size(), 9);
-  service_.Refuse(stub(), &Campaigns::GetIteration,
-                  Of<v1::GetIterationRequest>("name", campaign + "/iterations/99"), NOT_FOUND, "iterations/99");
+  service_.Refuse(stub(), &Campaigns::GetIteration, Of<v1::GetIterationRequest>("name", campaign + "/iterations/99"),
+                  NOT_FOUND, "iterations/99");
   service_.Refuse(stub(), &Campaigns::GetIteration, Of<v1::GetIterationRequest>("name", campaign), INVALID_ARGUMENT,
                   "name");
 }
@@ -153,8 +153,8 @@ TEST_F(CampaignServiceTest, GivesTheBestVariantWithItsBundle) {
   const std::string waiting = service_.Submit();
   service_.Refuse(stub(), &Campaigns::GetBestVariant, Of<v1::GetBestVariantRequest>("campaign", waiting),
                   FAILED_PRECONDITION, "has kept nothing");
-  const auto best = service_.Ask(stub(), &Campaigns::GetBestVariant,
-                                 Of<v1::GetBestVariantRequest>("campaign", Finished()));
+  const auto best =
+      service_.Ask(stub(), &Campaigns::GetBestVariant, Of<v1::GetBestVariantRequest>("campaign", Finished()));
   EXPECT_EQ(best.iteration().number(), 0);
   EXPECT_EQ(best.bundle().SerializeAsString().size(), TinyBundle().SerializeAsString().size());
   RefusesOtherNames(&Campaigns::GetBestVariant, "campaign");
@@ -164,7 +164,10 @@ TEST_F(CampaignServiceTest, Verifies) {
   const std::string campaign = Finished();
   const auto verify = Of<v1::VerifyIterationRequest>("name", campaign + "/iterations/0");
   EXPECT_EQ(service_.Ask(stub(), &Campaigns::VerifyIteration, verify).trial(), campaign + "/trials/6");
-  service_.Refuse(stub(), &Campaigns::VerifyIteration, verify, FAILED_PRECONDITION, "being verified");
+  EXPECT_EQ(service_.Ask(stub(), &Campaigns::VerifyIteration, verify).trial(), campaign + "/trials/6") << "the same";
+  service_.Refuse(stub(), &Campaigns::VerifyIteration,
+                  Of<v1::VerifyIterationRequest>("name", campaign + "/iterations/1"), FAILED_PRECONDITION,
+                  "being verified");
   service_.RunAll("workers/a");
   service_.Refuse(stub(), &Campaigns::VerifyIteration,
                   Of<v1::VerifyIterationRequest>("name", campaign + "/iterations/99"), NOT_FOUND, "iterations/99");
@@ -174,9 +177,8 @@ TEST_F(CampaignServiceTest, Verifies) {
   v1::CompleteTrialRequest result = RunningService::Result("workers/a", service_.Lease("workers/a"));
   *result.mutable_result() = FailedCheck(v1::CHECK_COMPILE, "no");
   service_.Ask(service_.workers(), &Workers::CompleteTrial, result);
-  service_.Refuse(stub(), &Campaigns::VerifyIteration,
-                  Of<v1::VerifyIterationRequest>("name", failed + "/iterations/0"), FAILED_PRECONDITION,
-                  "never measured");
+  service_.Refuse(stub(), &Campaigns::VerifyIteration, Of<v1::VerifyIterationRequest>("name", failed + "/iterations/0"),
+                  FAILED_PRECONDITION, "never measured");
 }
 
 TEST_F(CampaignServiceTest, TakesProposals) {
@@ -250,9 +252,9 @@ TEST_F(WorkerServiceTest, LeasesRenewsAndCompletes) {
                   INVALID_ARGUMENT, "wait_seconds");
   const v1::LeaseTrialResponse leased = service_.Lease("workers/a");
   ASSERT_TRUE(leased.has_trial());
-  EXPECT_EQ(service_.Ask(stub(), &Workers::GetBundle, Of<v1::GetBundleRequest>("hash", leased.trial().bundle_hash()))
-                .name(),
-            "tiny");
+  EXPECT_EQ(
+      service_.Ask(stub(), &Workers::GetBundle, Of<v1::GetBundleRequest>("hash", leased.trial().bundle_hash())).name(),
+      "tiny");
   service_.Refuse(stub(), &Workers::GetBundle, Of<v1::GetBundleRequest>("hash", "x"), NOT_FOUND, "bundle x");
 
   auto renew = As<v1::RenewLeaseRequest>("workers/a");
@@ -311,7 +313,8 @@ TEST_F(WorkerServiceTest, AnswersALongPollWhenThereIsSomething) {
   service_.RunAll("workers/a");
   grpc::ClientContext context;
   grpc::CompletionQueue queue;
-  const auto call = service_.workers().AsyncLeaseTrial(&context, As<v1::LeaseTrialRequest>("workers/a", "wait_seconds: 30"), &queue);
+  const auto call =
+      service_.workers().AsyncLeaseTrial(&context, As<v1::LeaseTrialRequest>("workers/a", "wait_seconds: 30"), &queue);
   v1::LeaseTrialResponse reply;
   grpc::Status status;
   call->Finish(&reply, &status, &reply);
@@ -327,7 +330,8 @@ TEST_F(WorkerServiceTest, IsUnavailableWhileItShutsDown) {
   grpc::ClientContext context;
   grpc::CompletionQueue queue;
   service_.RunAll("workers/a");
-  const auto call = service_.workers().AsyncLeaseTrial(&context, As<v1::LeaseTrialRequest>("workers/a", "wait_seconds: 30"), &queue);
+  const auto call =
+      service_.workers().AsyncLeaseTrial(&context, As<v1::LeaseTrialRequest>("workers/a", "wait_seconds: 30"), &queue);
   v1::LeaseTrialResponse reply;
   grpc::Status status;
   call->Finish(&reply, &status, &reply);

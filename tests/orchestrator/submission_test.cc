@@ -165,12 +165,14 @@ std::vector<std::pair<std::string, Spoil>> Mistakes() {
       {"no launches", [](auto* b) { b->clear_launches(); }},
       {"a grid that is no whole number", [](auto* b) { b->mutable_launches(0)->set_grid(0, "N / 3"); }},
       {"a grid that divides by 0", [](auto* b) { b->mutable_launches(0)->set_grid(0, "N / (SPLIT - 1)"); }},
-      {"four dimensions", [](auto* b) {
+      {"four dimensions",
+       [](auto* b) {
          for (int i = 0; i < 3; ++i) b->mutable_launches(0)->add_grid("1");
        }},
       {"an unknown argument", [](auto* b) { b->mutable_launches(0)->set_arguments(0, "q"); }},
       {"no tolerance", [](auto* b) { b->clear_tolerance(); }},
-      {"a thousand launches", [](auto* b) {
+      {"a thousand launches",
+       [](auto* b) {
          while (b->launches_size() < 1000) *b->add_launches() = b->launches(0);
        }},
   };
@@ -224,15 +226,23 @@ TEST(MalformedBundleTest, NeverCrashesOnRandomBytes) {
   SCOPED_TRACE(seed);
   std::mt19937 random(seed);
   int taken = 0, parsed = 0;
-  for (int i = 0; i < 1000; ++i) {
+  for (int i = 0; i < 10'000; ++i) {
     std::string bytes = good;
     for (int spoilt = 1 + static_cast<int>(random() % 4); spoilt > 0; --spoilt) {
       const size_t at = random() % bytes.size();
       switch (random() % 4) {
-        case 0: bytes[at] = static_cast<char>(random()); break;
-        case 1: bytes[at] ^= static_cast<char>(1 << random() % 8); break;
-        case 2: bytes.erase(at, 1 + random() % 8); break;
-        default: bytes.insert(at, bytes.substr(random() % bytes.size(), random() % 16)); break;
+        case 0:
+          bytes[at] = static_cast<char>(random());
+          break;
+        case 1:
+          bytes[at] ^= static_cast<char>(1 << random() % 8);
+          break;
+        case 2:
+          bytes.erase(at, 1 + random() % 8);
+          break;
+        default:
+          bytes.insert(at, bytes.substr(random() % bytes.size(), random() % 16));
+          break;
       }
       if (bytes.empty()) bytes = good;
     }

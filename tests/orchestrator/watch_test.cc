@@ -123,7 +123,8 @@ TEST(WatchTest, ShowsProgressBetweenEvents) {
   Watch watch(service, campaign);
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(watch.Next());
   auto renew = Made<v1::RenewLeaseRequest>(
-      "worker: 'workers/a' instance: 'one' progress { stage: STAGE_VALIDATE step: 4 steps: 7 text: 'validate at main' }");
+      "worker: 'workers/a' instance: 'one' progress { stage: STAGE_VALIDATE step: 4 steps: 7 text: 'validate at main' "
+      "}");
   renew.set_lease(leased.lease());
   service.Ask(service.workers(), &Workers::RenewLease, renew);
   const v1::WatchCampaignResponse message = watch.NextMessage();

@@ -5,10 +5,11 @@
 #include "db/resource_name.h"
 #include "orchestrator/errors.h"
 #include "spdlog/spdlog.h"
+#include "tests/orchestrator/in_memory.h"
 
 namespace pawl {
 
-World::World(OrchestratorOptions options, int64_t max_pages) : options_(options), folder_("pawl-world-") {
+World::World(OrchestratorOptions options, int64_t max_pages) : options_(options), folder_(InMemory("pawl-world-")) {
   spdlog::set_level(spdlog::level::off);
   Restart(max_pages);
 }
@@ -29,7 +30,8 @@ void World::Restart(int64_t max_pages) {
   if (!store.ok()) GTEST_FAIL() << store.status();
   store_ = *std::move(store);
   history_ = std::make_unique<History>(*store_);
-  orchestrator_ = std::make_unique<Orchestrator>(*store_, chooser_, hub_, [this] { return now(); }, options_);
+  orchestrator_ = std::make_unique<Orchestrator>(
+      *store_, chooser_, hub_, [this] { return now(); }, options_);
   const absl::Status loaded = orchestrator_->Load();
   ASSERT_TRUE(loaded.ok()) << loaded;
 }

@@ -293,15 +293,23 @@ TEST_F(LeaseLoopTest, TakesACountedResultForDelivered) {
 }
 
 TEST_F(LeaseLoopTest, DropsAResultThatNobodyWants) {
-  for (const absl::Status& status : {absl::AbortedError("leased again"), absl::FailedPreconditionError("cancelled"),
-                                     absl::PermissionDeniedError("no")}) {
+  for (const absl::Status& status : {absl::AbortedError("leased again"), absl::PermissionDeniedError("no")}) {
     orchestrator_.Answer("complete", status);
   }
-  for (const char* trial : {"1", "2", "3", "4"}) orchestrator_.Add(trial);
+  for (const char* trial : {"1", "2", "3"}) orchestrator_.Add(trial);
   Start();
   ASSERT_TRUE(WaitForCompleted(1));
   EXPECT_TRUE(End().ok());
-  EXPECT_THAT(Results(), ElementsAre("4"));
+  EXPECT_THAT(Results(), ElementsAre("3"));
+}
+
+TEST_F(LeaseLoopTest, SaysThatItsResultWasRefused) {
+  orchestrator_.Answer("complete", absl::InvalidArgumentError("result.pairs: expected at most 1000"));
+  orchestrator_.Add("1");
+  Start();
+  ASSERT_TRUE(WaitForCompleted(1));
+  EXPECT_TRUE(End().ok());
+  EXPECT_THAT(orchestrator_.completed[0].request.host_fault().message(), HasSubstr("expected at most 1000"));
 }
 
 TEST_F(LeaseLoopTest, DropsAResultOfAnUnknownCampaign) {
