@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <memory>
 #include <set>
 #include <utility>
 
@@ -15,14 +16,14 @@ namespace {
 
 // A constraint at one size, with the places its values come from.
 struct BoundConstraint {
-  Expression expression;
+  std::shared_ptr<Expression> expression;            // parsed once for all sizes
   std::vector<double> values;                        // in the order of the expression's names; sizes are filled in
   std::vector<std::pair<size_t, size_t>> variables;  // index into values, index of the variable
   size_t last = 0;                                   // the last variable it reads: it can be evaluated from there on
 
   absl::StatusOr<bool> Holds(const std::vector<int32_t>& assignment) {
     for (const auto& [to, from] : variables) values[to] = assignment[from];
-    absl::StatusOr<double> result = expression.Evaluate(values);
+    absl::StatusOr<double> result = expression->Evaluate(values);
     if (!result.ok()) return result.status();
     return *result != 0;
   }
@@ -33,12 +34,13 @@ absl::StatusOr<std::vector<BoundConstraint>> BindConstraints(const v1::Bundle& b
   for (int i = 0; i < bundle.variables_size(); ++i) index[bundle.variables(i).name()] = i;
   std::vector<BoundConstraint> bound;
   for (const v1::Constraint& constraint : bundle.constraints()) {
+    absl::StatusOr<Expression> parsed = Expression::Parse(constraint.that());
+    if (!parsed.ok()) return parsed.status();
+    const auto expression = std::make_shared<Expression>(*std::move(parsed));
     std::set<std::vector<double>> seen;  // sizes that look the same to this constraint are one
     for (int s = 0; s < std::max(1, bundle.sizes_size()); ++s) {
-      absl::StatusOr<Expression> expression = Expression::Parse(constraint.that());
-      if (!expression.ok()) return expression.status();
-      BoundConstraint b{std::move(*expression), {}, {}, 0};
-      for (const std::string& name : b.expression.names()) {
+      BoundConstraint b{expression, {}, {}, 0};
+      for (const std::string& name : expression->names()) {
         if (auto it = index.find(name); it != index.end()) {
           b.variables.emplace_back(b.values.size(), it->second);
           b.last = std::max(b.last, it->second);

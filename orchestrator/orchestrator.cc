@@ -19,6 +19,11 @@ namespace {
 
 constexpr int kEventsAtOnce = 1000;
 
+// Workers for which this is the same can run the same trials.
+std::string KindOf(const v1::Device& device) {
+  return absl::StrCat(device.kind(), " ", device.label(), "\n", absl::StrJoin(device.bundle_hashes(), " "));
+}
+
 // The iteration that a lease is about.
 int IterationOf(const CampaignState& campaign, const v1::Event& event) {
   const auto open = campaign.open_trials().find(event.has_leased() ? event.leased().trial() : event.lost().trial());
@@ -184,13 +189,13 @@ bool Orchestrator::TakeTrial(Step* step, const std::string& name, v1::LeaseTrial
 }
 
 void Orchestrator::OfferTrials(Step* step) {
-  std::set<std::string> hopeless;  // devices for which the queue has nothing: workers of one label are alike
+  std::set<std::string> hopeless;  // kinds of workers for which the queue has nothing
   for (auto it = waiting_.begin(); it != waiting_.end() && !queue_.empty();) {
     const v1::Worker* worker = workers_.Find(it->second.worker);
+    const std::string kind = worker == nullptr ? "" : KindOf(worker->device());
     Offer offer;
-    if (worker == nullptr || hopeless.contains(worker->device().label()) ||
-        !TakeTrial(step, it->second.worker, &offer.response)) {
-      if (worker != nullptr && worker->state() == v1::WORKER_STATE_IDLE) hopeless.insert(worker->device().label());
+    if (worker == nullptr || hopeless.contains(kind) || !TakeTrial(step, it->second.worker, &offer.response)) {
+      if (worker != nullptr && worker->state() == v1::WORKER_STATE_IDLE) hopeless.insert(kind);
       ++it;
       continue;
     }
@@ -353,10 +358,11 @@ void Orchestrator::ForgiveStall() {
 // Nobody may be waiting for them any more, and each keeps the next one out.
 void Orchestrator::GiveUpVerifications(Step* step) {
   for (auto& [number, campaign] : campaigns_) {
+    if (!campaign->summary().verifying()) continue;
     const std::map<int, OpenTrial> open_trials = campaign->open_trials();
     for (const auto& [trial, open] : open_trials) {
       if (open.planned.purpose() != v1::TRIAL_PURPOSE_VERIFY || !open.worker.empty() ||
-          step->now - open.planned_at < options_.verification) {
+          step->now - open.free_since < options_.verification) {
         continue;
       }
       v1::Event event;

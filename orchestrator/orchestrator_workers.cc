@@ -69,9 +69,18 @@ absl::StatusOr<v1::RegisterWorkerResponse> Orchestrator::Register(const v1::Regi
     Step step = Begin();
     absl::StatusOr<StoredWorker> worker = workers_.Register(request, step.now);
     if (!worker.ok()) return worker.status();
+    const v1::Worker* before = workers_.Find(request.name());
+    if (before != nullptr && worker->worker.trials().empty()) {
+      const std::vector<std::string> held(before->trials().begin(), before->trials().end());
+      for (const std::string& name : held) {
+        const std::optional<NameInCampaign> trial = ParseTrialName(name);
+        if (!trial || !deadlines_.contains({trial->campaign, trial->number})) continue;
+        Lose(&step, {trial->campaign, trial->number}, v1::LeaseLost::EXPIRED, "another process took the worker's name");
+      }
+    }
     step.writes.workers.push_back(*worker);
-    if (absl::Status status = Commit(&step, after); !status.ok()) return status;
     workers_.Put(*worker, step.now);
+    if (absl::Status status = Commit(&step, after); !status.ok()) return status;
     spdlog::info("{} registered: {}", request.name(), request.device().label());
     v1::RegisterWorkerResponse response;
     response.set_lease_seconds(absl::ToDoubleSeconds(options_.lease));

@@ -42,7 +42,7 @@ void CampaignState::Apply(const v1::Event& event) {
       ApplyLeased(event.leased(), at);
       break;
     case v1::Event::kLost:
-      ApplyLost(event.lost());
+      ApplyLost(event.lost(), at);
       break;
     case v1::Event::kFinished:
       ApplyFinished(event.finished());
@@ -79,6 +79,7 @@ void CampaignState::ApplyPlanned(const v1::TrialPlanned& planned, absl::Time at)
   OpenTrial& open = open_[planned.trial()];
   open.planned = planned;
   open.planned_at = at;
+  open.free_since = at;
   NoteVerifications();
   next_trial_ = std::max(next_trial_, planned.trial() + 1);
   if (planned.purpose() != v1::TRIAL_PURPOSE_ITERATION) return;
@@ -111,10 +112,11 @@ void CampaignState::ApplyLeased(const v1::TrialLeased& leased, absl::Time at) {
   leased_before_ = true;
 }
 
-void CampaignState::ApplyLost(const v1::LeaseLost& lost) {
+void CampaignState::ApplyLost(const v1::LeaseLost& lost, absl::Time at) {
   const auto trial = open_.find(lost.trial());
   if (trial == open_.end()) return;
   trial->second.worker.clear();
+  trial->second.free_since = at;
   trial->second.killed += lost.reason() == v1::LeaseLost::EXPIRED;
   trial->second.host_faults += lost.reason() == v1::LeaseLost::HOST_FAULT;
 }

@@ -20,8 +20,9 @@ namespace pawl {
 struct OpenTrial {
   v1::TrialPlanned planned;
   absl::Time planned_at;
-  int attempt = 0;  // of the current or last lease; 0: never leased
-  int killed = 0;   // leases that ran out: the trial may have killed their workers
+  absl::Time free_since;  // nobody holds it
+  int attempt = 0;        // of the current or last lease; 0: never leased
+  int killed = 0;         // leases that ran out: the trial may have killed their workers
   int host_faults = 0;
   std::string worker;  // that holds it; empty: nobody
 };
@@ -72,7 +73,7 @@ class CampaignState {
  private:
   void ApplyPlanned(const v1::TrialPlanned& planned, absl::Time at);
   void ApplyLeased(const v1::TrialLeased& leased, absl::Time at);
-  void ApplyLost(const v1::LeaseLost& lost);
+  void ApplyLost(const v1::LeaseLost& lost, absl::Time at);
   void ApplyFinished(const v1::TrialFinished& finished);
   void NoteVerifications();
   void StopClock(absl::Time at);

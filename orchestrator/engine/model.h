@@ -7,7 +7,7 @@
 namespace pawl {
 
 struct ModelSettings {
-  int max_points = 160;     // of the newest samples, and of the best ones before them
+  int max_points = 128;     // of the newest samples, and of the best ones before them
   double pairs = 1;         // weight of pairs of variables beside single ones
   double whole = 1;         // weight of the whole variant: what no single variable or pair explains
   double nearness = 0.5;    // how much of a value's effect its neighbour in the list shares; 0: one-hot

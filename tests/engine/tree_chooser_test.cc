@@ -6,6 +6,8 @@
 #include <time.h>
 
 #include <cmath>
+#include <cstdlib>
+#include <map>
 
 #include "bench/measured_space.h"
 #include "tests/engine/campaign_script.h"
@@ -14,7 +16,6 @@ namespace pawl {
 namespace {
 
 using testing::AllOf;
-using testing::Each;
 using testing::HasSubstr;
 
 const MeasuredSpace& Recorded(const std::string& bundle) {
@@ -113,7 +114,7 @@ TEST(TreeChooser, LetsNoLaterPhaseChooseWhileTheGridIsTooSmall) {
   }
 }
 
-TEST(TreeChooser, PadsTheTileOfATransposeWithBankConflictsOrWidensItsLoads) {
+TEST(TreeChooser, PadsTheTileOfATransposeWithBankConflicts) {
   RecordedCampaign campaign("transpose");
   campaign.Step(TreeChooser());
   const Choice choice = TreeChooser().Next(campaign.state()).value();

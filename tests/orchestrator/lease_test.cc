@@ -45,6 +45,18 @@ TEST(LeaseTest, LastsAsLongAsItIsRenewed) {
   ExpectError(worker.Renew(leased.lease()).status(), absl::StatusCode::kAborted, "ran out");
 }
 
+TEST(LeaseTest, MayBeRenewedLateWhileNobodyElseHasTheTrial) {
+  World world;
+  world.Submit();
+  ScriptedWorker worker(world, "a");
+  const v1::LeaseTrialResponse leased = worker.MustLease();
+  world.Pass(absl::Seconds(16));
+  const absl::StatusOr<v1::RenewLeaseResponse> renewed = worker.Renew(leased.lease());
+  ASSERT_TRUE(renewed.ok()) << renewed.status();
+  EXPECT_FALSE(renewed->stop());
+  EXPECT_TRUE(worker.Complete(leased).ok());
+}
+
 TEST(LeaseTest, IsAdoptedAfterARestart) {
   World world;
   const std::string campaign = world.Submit();
@@ -211,6 +223,21 @@ TEST(LongPollTest, ServesTheOneWhoWaitedLongest) {
   EXPECT_FALSE(a);
 }
 
+TEST(LongPollTest, AsksEveryoneWhoWaitsThoughTheirLabelsAreTheSame) {
+  World world;
+  v1::Device device = MadeDevice("replay of an NVIDIA H200", v1::DEVICE_KIND_REPLAY);
+  device.add_bundle_hashes("of another bundle");
+  ScriptedWorker without(world, "a", device);
+  device.add_bundle_hashes(BundleHash(TinyBundle()));
+  ScriptedWorker with(world, "b", device);
+  Answer a, b;
+  without.Wait(60, Into(&a));
+  with.Wait(60, Into(&b));
+  world.Submit();
+  EXPECT_FALSE(a);
+  EXPECT_TRUE(b);
+}
+
 TEST(LongPollTest, RefusesATimeThatIsNone) {
   World world;
   ScriptedWorker worker(world, "a");
@@ -309,6 +336,38 @@ TEST(WorkersTest, LoseTheirNameWhenTheyAreSilentForALease) {
   ExpectError(worker.Complete(leased).status(), absl::StatusCode::kNotFound, "workers/a");
   EXPECT_EQ(second.MustLease().trial().attempt(), 2);
   EXPECT_EQ(second.Shown().trials_size(), 1);
+}
+
+TEST(WorkersTest, LeaveWhatTheyHeldToBeCountedAsLostWhenAnotherTakesTheirName) {
+  World world;
+  const std::string campaign = world.Submit();
+  for (int lost = 1; lost <= 3; ++lost) {  // the trial kills its worker, and something starts it again
+    ScriptedWorker worker(world, "a", MadeDevice(), std::to_string(lost));
+    EXPECT_EQ(worker.MustLease().trial().attempt(), lost);
+    world.Advance(absl::Seconds(16));  // before the orchestrator looks for leases that ran out
+  }
+  ScriptedWorker worker(world, "a", MadeDevice(), "the last");
+  const std::vector<v1::Iteration> iterations = world.Iterations(campaign);
+  ASSERT_EQ(iterations.size(), 1u);
+  EXPECT_THAT(iterations[0].reason(), HasSubstr("3 workers were lost"));
+  EXPECT_EQ(world->leases_out(), 0);
+}
+
+TEST(WorkersTest, AreNotHeldDeadForAnAnswerThatTheyNeverGot) {
+  World world;
+  const std::string campaign = world.Submit();
+  ScriptedWorker worker(world, "a");
+  for (int i = 0; i < 4; ++i) {
+    worker.MustLease();  // and the answer is lost
+    Answer answer;
+    const uint64_t waiting = worker.Wait(60, Into(&answer));
+    world.Pass(absl::Seconds(10));
+    world.Pass(absl::Seconds(6));
+    ASSERT_TRUE(answer && answer->ok() && (*answer)->has_trial()) << waiting;
+    ASSERT_TRUE(worker.GiveBack((*answer)->lease()).ok());
+  }
+  EXPECT_TRUE(world.Iterations(campaign).empty()) << "nobody died of it";
+  EXPECT_EQ(worker.RunAll(), 5);
 }
 
 TEST(WorkersTest, KeepTheirTrialsWhenTheyRegisterAgain) {

@@ -324,6 +324,42 @@ TEST(LifecycleTest, GivesUpAVerificationThatNoMachineCanRun) {
   EXPECT_THAT(verification.text(), HasSubstr("no NVRTC"));
 }
 
+TEST(LifecycleTest, GivesTheSameTrialForTheSameVerification) {
+  World world;
+  const std::string campaign = world.Submit();
+  ScriptedWorker worker(world, "a");
+  worker.RunAll();
+  const absl::StatusOr<v1::VerifyIterationResponse> first = Verify(world, campaign + "/iterations/0");
+  const absl::StatusOr<v1::VerifyIterationResponse> again = Verify(world, campaign + "/iterations/0");
+  ASSERT_TRUE(first.ok() && again.ok());
+  EXPECT_EQ(first->trial(), again->trial());
+  EXPECT_EQ(worker.RunAll(), 1);
+}
+
+TEST(LifecycleTest, GivesUpAVerificationThatNobodyTakes) {
+  World world;
+  const std::string campaign = world.Submit();
+  ScriptedWorker worker(world, "a"), other(world, "b");
+  worker.RunAll();
+  ASSERT_TRUE(Verify(world, campaign + "/iterations/0").ok());
+  world.Pass(absl::Seconds(59));
+  EXPECT_TRUE(world.Get(campaign).verifying());
+  const v1::LeaseTrialResponse leased = worker.MustLease();
+  for (int i = 0; i < 10; ++i) {
+    world.Pass(absl::Seconds(10));
+    ASSERT_TRUE(worker.Renew(leased.lease()).ok()) << "it may take longer than that";
+  }
+  world.Pass(absl::Seconds(16));
+  ASSERT_TRUE(other.Register().ok());
+  const v1::LeaseTrialResponse again = other.MustLease();
+  EXPECT_EQ(again.trial().name(), leased.trial().name()) << "what its worker lost is leased again";
+  ASSERT_TRUE(other.GiveBack(again.lease()).ok());
+  world.Pass(absl::Seconds(61));
+  EXPECT_FALSE(world.Get(campaign).verifying());
+  EXPECT_EQ(world.Events(campaign).back().finished().verification().text(), "given up: no worker took it");
+  EXPECT_FALSE(worker.Lease()->has_trial());
+}
+
 TEST(LifecycleTest, RefusesToVerifyWhatWasNeverMeasured) {
   World world;
   const std::string campaign = world.Submit();

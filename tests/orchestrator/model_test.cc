@@ -34,47 +34,18 @@ class Model {
   }
 
   void Step() {
-    switch (random_() % 20) {
-      case 0:
-      case 1:
-        Submit();
-        break;
-      case 2:
-      case 3:
-      case 4:
-      case 5:
-      case 6:
-      case 7:
-        Lease();
-        break;
-      case 8:
-      case 9:
-      case 10:
-      case 11:
-      case 12:
-        Complete(/*fresh=*/true);
-        break;
-      case 13:
-        Complete(/*fresh=*/false);
-        break;
-      case 14:
-        Renew();
-        break;
-      case 15:
-        world_.Pass(absl::Seconds(random_() % 4));
-        break;
-      case 16:
-        if (random_() % 10 == 0) Expire();
-        break;
-      case 17:
-        GiveBack();
-        break;
-      case 18:
-        if (random_() % 20 == 0) world_.Restart();
-        break;
-      case 19:
-        if (random_() % 10 == 0) Cancel();
-        break;
+    using Operation = void (Model::*)();
+    static constexpr std::pair<Operation, int> kOdds[] = {
+        {&Model::Submit, 40},       {&Model::Lease, 120}, {&Model::CompleteFresh, 100}, {&Model::CompleteOld, 20},
+        {&Model::Renew, 20},        {&Model::Pass, 20},   {&Model::GiveBack, 20},       {&Model::Pause, 10},
+        {&Model::Resume, 20},       {&Model::Verify, 10}, {&Model::Cancel, 2},          {&Model::Expire, 2},
+        {&Model::RestartAtOnce, 1},
+    };
+    int sum = 0;
+    for (const auto& [operation, odds] : kOdds) sum += odds;
+    int drawn = static_cast<int>(random_() % sum);
+    for (const auto& [operation, odds] : kOdds) {
+      if ((drawn -= odds) < 0) return (this->*operation)();
     }
   }
 
@@ -82,6 +53,7 @@ class Model {
   void Check() {
     world_.Pass(absl::Seconds(16));
     for (auto& worker : workers_) ASSERT_TRUE(worker->Register().ok());
+    while (!paused_.empty()) Resume();
     workers_[0]->RunAll();
     std::set<int64_t> sequences;
     for (const std::string& campaign : campaigns_) {
@@ -89,6 +61,7 @@ class Model {
       const v1::Campaign summary = world_.Get(campaign);
       EXPECT_TRUE(summary.state() == v1::FINISHED || summary.state() == v1::CANCELLED || summary.state() == v1::FAILED);
       EXPECT_EQ(summary.state() == v1::CANCELLED, cancelled_.contains(campaign));
+      EXPECT_FALSE(summary.verifying());
       std::set<int> iterations;
       std::map<int, int> leased, ended;  // by trial
       for (const v1::Event& event : world_.Events(campaign)) {
@@ -98,6 +71,7 @@ class Model {
         }
         if (event.has_finished()) {
           EXPECT_EQ(++ended[event.finished().trial()], 1) << "a trial has one result";
+          if (event.finished().has_verification()) continue;
           EXPECT_TRUE(iterations.insert(event.finished().iteration().number()).second);
         }
       }
@@ -160,7 +134,7 @@ class Model {
     if (answer.ok()) {
       EXPECT_TRUE(completed.insert(trial.name()).second) << trial.name() << " was counted twice";
       EXPECT_EQ(attempts_[trial.name()], trial.attempt()) << "it was leased again";
-      EXPECT_FALSE(cancelled_.contains(CampaignOf(trial)));
+      EXPECT_TRUE(!cancelled_.contains(CampaignOf(trial)) || trial.purpose() == v1::TRIAL_PURPOSE_VERIFY);
       if (answer->next().has_trial()) {
         attempts_[answer->next().trial().name()] = answer->next().trial().attempt();
         held_.push_back({held.worker, answer->next()});
@@ -189,8 +163,35 @@ class Model {
     EXPECT_TRUE(renewed.ok() || renewed.status().code() == absl::StatusCode::kAborted) << renewed.status();
   }
 
+  void CompleteFresh() { Complete(/*fresh=*/true); }
+  void CompleteOld() { Complete(/*fresh=*/false); }
+  void Pass() { world_.Pass(absl::Seconds(random_() % 4)); }
   // All that is out runs out; the workers do not know it yet.
   void Expire() { world_.Pass(absl::Seconds(16)); }
+  void RestartAtOnce() { world_.Restart(); }
+
+  void Pause() {
+    if (open_.empty()) return;
+    v1::PauseCampaignRequest request;
+    request.set_name(*std::next(open_.begin(), random_() % open_.size()));
+    if (world_->Pause(request).ok()) paused_.insert(request.name());
+  }
+
+  void Resume() {
+    if (paused_.empty()) return;
+    v1::ResumeCampaignRequest request;
+    request.set_name(*paused_.begin());
+    paused_.erase(paused_.begin());
+    const absl::Status status = world_->Resume(request).status();
+    EXPECT_TRUE(status.ok() || cancelled_.contains(request.name())) << status;
+  }
+
+  void Verify() {
+    if (campaigns_.empty()) return;
+    v1::VerifyIterationRequest request;
+    request.set_name(campaigns_[random_() % campaigns_.size()] + "/iterations/0");
+    (void)world_->Verify(request);
+  }
 
   void GiveBack() {
     if (held_.empty()) return;
@@ -212,7 +213,7 @@ class Model {
   World world_;
   std::vector<std::unique_ptr<ScriptedWorker>> workers_;
   std::vector<std::string> campaigns_;
-  std::set<std::string> open_, cancelled_;
+  std::set<std::string> open_, paused_, cancelled_;
   std::vector<Held> held_, old_;
   std::map<std::string, int> attempts_;                     // the latest of each trial
   std::map<std::string, std::set<std::string>> completed_;  // trials whose result was acknowledged, by campaign

@@ -217,6 +217,30 @@ TEST(MalformedBundleTest, HasAllItsMistakesListedAsFarAsAStatusGoes) {
   EXPECT_THAT(DetailOf(many).problems(DetailOf(many).problems_size() - 1), HasSubstr("more"));
 }
 
+TEST(MalformedBundleTest, IsJudgedInTimeHoweverLargeItIs) {
+  World world;
+  v1::SubmitCampaignRequest request = Request();
+  v1::Bundle& bundle = *request.mutable_bundle();
+  std::string sum = "N";
+  while (sum.size() < 1900) sum += " + TILE * SPLIT";
+  for (int i = bundle.sizes_size(); i < 256; ++i) {
+    v1::Size& size = *bundle.add_sizes();
+    size.set_name("size_" + std::to_string(i));
+    (*size.mutable_values())["N"] = i + 1;
+  }
+  for (int i = bundle.constraints_size(); i < 256; ++i) {
+    bundle.add_constraints()->set_that(sum + " > " + std::to_string(-i));
+  }
+  for (int i = bundle.launches_size(); i < 256; ++i) {
+    v1::Launch launch = bundle.launches(0);
+    launch.set_grid(0, sum + " + " + std::to_string(i));
+    *bundle.add_launches() = launch;
+  }
+  const absl::Time begin = absl::Now();
+  EXPECT_TRUE(world->Submit(request).ok()) << "nothing is wrong with it";
+  EXPECT_LT(absl::Now() - begin, absl::Seconds(30));
+}
+
 TEST(MalformedBundleTest, NeverCrashesOnRandomBytes) {
   const google::protobuf::LogSilencer silence;  // it complains about every text that is no UTF-8
   World world;

@@ -15,7 +15,7 @@ World::World(OrchestratorOptions options, int64_t max_pages) : options_(options)
 }
 
 void World::Pass(absl::Duration time) {
-  micros_ += absl::ToInt64Microseconds(time);
+  Advance(time);
   orchestrator_->Tick();
 }
 

@@ -33,6 +33,8 @@ class World {
 
   // Moves the clock, and ticks.
   void Pass(absl::Duration time);
+  // Moves the clock only.
+  void Advance(absl::Duration time) { micros_ += absl::ToInt64Microseconds(time); }
   // As after kill -9: everything is read again from the file.
   void Restart(int64_t max_pages = 0);
 
