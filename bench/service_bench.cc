@@ -1,9 +1,11 @@
 // pawl-service-bench: what the service costs on this machine, apart from GPUs.
-//   pawl-service-bench replay [SECONDS]    iterations a second with 1, 4 and 200 replay workers, and where the time
-//   goes pawl-service-bench idle [WORKERS]      CPU and memory of an orchestrator on which workers wait
-//   pawl-service-bench history             `pawl history` of a campaign with 10,000 iterations
+//   pawl-service-bench replay [SECONDS [ROUNDS]]   iterations a second with 1, 4 and 200 replay workers, and where the
+//                                                  time goes; several rounds take turns, and show how a machine drifts
+//   pawl-service-bench idle [WORKERS]              CPU and memory of an orchestrator on which workers wait
+//   pawl-service-bench history                     `pawl history` of a campaign with 10,000 iterations
 #include <grpcpp/grpcpp.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -130,9 +132,19 @@ struct Throughput {
   int workers = 0;
   double seconds = 0;
   int64_t iterations = 0;
+  double cpu_us = 0;  // of this process, in which all of them are
   double replay_us = 0, complete_us = 0, commit_us = 0, engine_us = 0, bare_rpc_us = 0, bare_commit_us = 0;
   int lost = 0;
 };
+
+double CpuSeconds() {
+  rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
 
 std::unique_ptr<v1::CampaignService::Stub> StubFor(const std::string& address) {
   return v1::CampaignService::NewStub(grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
@@ -217,16 +229,17 @@ Throughput MeasureReplay(int workers, double seconds) {
         going += campaign.state() == v1::RUNNING || campaign.state() == v1::WAITING;
       }
       if (going < std::max(10, workers)) Submit(*stub, bundle, std::max(10, workers));
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));  // in which no more than a few campaigns end
     }
   });
   while (calls < 2 * workers) std::this_thread::sleep_for(std::chrono::milliseconds(5));  // warm
-  const double begin = Now();
+  const double begin = Now(), cpu = CpuSeconds();
   const int64_t before = calls, replay_before = replay, rpc_before = rpc;
   const double commits_before = store->commit_seconds();
   std::this_thread::sleep_for(Seconds(seconds));
   result.seconds = Now() - begin;
   result.iterations = calls - before;
+  result.cpu_us = (CpuSeconds() - cpu) * 1e6 / result.iterations;
   result.replay_us = (replay - replay_before) / 1e3 / result.iterations;
   result.complete_us = (rpc - rpc_before) / 1e3 / result.iterations;
   result.commit_us = (store->commit_seconds() - commits_before) * 1e6 / result.iterations;
@@ -256,16 +269,18 @@ Throughput MeasureReplay(int workers, double seconds) {
   return result;
 }
 
-void BenchReplay(double seconds) {
+void BenchReplay(double seconds, int rounds) {
   printf(
-      "| replay workers | iterations/s | us an iteration | replay | complete + next lease | of it commit | engine "
+      "| replay workers | iterations/s | us an iteration | CPU | replay | complete + next lease | commit | engine "
       "alone "
-      "| bare rpc | bare commit | leases lost |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n");
-  for (int workers : {1, 4, 200}) {
-    const Throughput t = MeasureReplay(workers, seconds);
-    printf("| %d | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %d |\n", t.workers, t.iterations / t.seconds,
-           t.seconds / t.iterations * 1e6, t.replay_us, t.complete_us, t.commit_us, t.engine_us, t.bare_rpc_us,
-           t.bare_commit_us, t.lost);
+      "| bare rpc | bare commit | leases lost |\n"
+      "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n");
+  for (int i = 0; i < 3 * rounds; ++i) {
+    constexpr int kWorkers[] = {1, 4, 200};
+    const Throughput t = MeasureReplay(kWorkers[i % 3], seconds);
+    printf("| %d | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %d |\n", t.workers,
+           t.iterations / t.seconds, t.seconds / t.iterations * 1e6, t.cpu_us, t.replay_us, t.complete_us, t.commit_us,
+           t.engine_us, t.bare_rpc_us, t.bare_commit_us, t.lost);
     fflush(stdout);
   }
 }
@@ -410,13 +425,13 @@ int main(int argc, char** argv) {
   spdlog::set_level(spdlog::level::warn);
   const std::string what = argc > 1 ? argv[1] : "";
   if (what == "replay") {
-    pawl::BenchReplay(argc > 2 ? atof(argv[2]) : 10);
+    pawl::BenchReplay(argc > 2 ? atof(argv[2]) : 10, argc > 3 ? atoi(argv[3]) : 1);
   } else if (what == "idle") {
     pawl::BenchIdle(argc > 2 ? atoi(argv[2]) : 200);
   } else if (what == "history") {
     pawl::BenchHistory();
   } else {
-    fprintf(stderr, "usage: pawl-service-bench replay [SECONDS] | idle [WORKERS] | history\n");
+    fprintf(stderr, "usage: pawl-service-bench replay [SECONDS [ROUNDS]] | idle [WORKERS] | history\n");
     return 2;
   }
   return 0;

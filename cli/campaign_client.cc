@@ -229,6 +229,20 @@ absl::StatusOr<v1::ProposeChangeResponse> CampaignClient::Propose(const v1::Prop
   return stub_->Call(&Service::Stub::ProposeChange, request);
 }
 
+absl::StatusOr<v1::Situation> CampaignClient::GetSituation(const std::string& campaign) {
+  v1::GetSituationRequest request;
+  request.set_campaign(campaign);
+  return stub_->Call(&Service::Stub::GetSituation, request);
+}
+
+absl::StatusOr<v1::ListPatternsResponse> CampaignClient::ListPatterns(const v1::ListPatternsRequest& request) {
+  return stub_->Call(&Service::Stub::ListPatterns, request);
+}
+
+absl::StatusOr<v1::ImportPatternsResponse> CampaignClient::ImportPatterns(const v1::ImportPatternsRequest& request) {
+  return stub_->Call(&Service::Stub::ImportPatterns, request);
+}
+
 absl::StatusOr<v1::ListWorkersResponse> CampaignClient::ListWorkers(bool gone_too) {
   v1::ListWorkersRequest request;
   request.set_gone_too(gone_too);

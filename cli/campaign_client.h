@@ -41,6 +41,9 @@ class CampaignClient {
   absl::StatusOr<v1::BestVariant> GetBestVariant(const std::string& campaign);
   absl::StatusOr<v1::VerifyIterationResponse> Verify(const std::string& iteration);
   absl::StatusOr<v1::ProposeChangeResponse> Propose(const v1::ProposeChangeRequest& request);
+  absl::StatusOr<v1::Situation> GetSituation(const std::string& campaign);
+  absl::StatusOr<v1::ListPatternsResponse> ListPatterns(const v1::ListPatternsRequest& request);
+  absl::StatusOr<v1::ImportPatternsResponse> ImportPatterns(const v1::ImportPatternsRequest& request);
   absl::StatusOr<v1::ListWorkersResponse> ListWorkers(bool gone_too);
 
   const std::string& address() const { return address_; }

@@ -58,6 +58,7 @@ absl::Status CampaignRun::Start() {
                                                        [&](const std::string& line) { printer_.Say(line); });
   if (!campaign.ok()) return campaign.status();
   campaign_ = campaign->name();
+  wait_.emplace(campaign_, options_.flags);
   return absl::OkStatus();
 }
 
@@ -114,6 +115,7 @@ void CampaignRun::See(const v1::WatchCampaignResponse& message) {
 absl::Status CampaignRun::Tick() {
   const absl::Time now = absl::Now();
   printer_.Tick(now);
+  if (const std::optional<std::string> line = wait_->Look(connection_->client(), now)) printer_.Say(*line);
   if (worker_ == nullptr) return StartWorker();
   if (!worker_->alive()) return MournWorker();
   if (leased_ || now < next_look_) return absl::OkStatus();
@@ -175,7 +177,8 @@ absl::StatusOr<int> CampaignRun::Conclude(int exit_code) {
       std::printf("%-10s %s\n", "database", options_.settings.database.c_str());
     }
     const std::string rest = absl::StrCat(" ", ShortName(campaign_), options_.flags);
-    std::printf("%-10s pawl history%s\n%-10s pawl best%s\n", "look at", rest.c_str(), "", rest.c_str());
+    std::printf("%-10s pawl explain%s\n%-10s pawl history%s\n%-10s pawl best%s\n", "look at", rest.c_str(), "",
+                rest.c_str(), "", rest.c_str());
   }
   std::fflush(stdout);
   if (worker_ != nullptr) worker_->Stop(exit_code == kInterrupted ? absl::Seconds(2) : kGrace);

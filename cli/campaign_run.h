@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -11,6 +12,7 @@
 #include "cli/daemon.h"
 #include "cli/event_printer.h"
 #include "cli/local_worker.h"
+#include "cli/proposal_wait.h"
 #include "pawl/v1/campaign.pb.h"
 
 namespace pawl {
@@ -55,6 +57,7 @@ class CampaignRun {
   std::unique_ptr<Daemon> worker_;  // ends before the orchestrator
   int restarts_ = 0;
   std::string campaign_;
+  std::optional<ProposalWait> wait_;  // once there is a campaign
 
   bool leased_ = false;  // a worker has taken a trial of it
   bool no_worker_ = false;

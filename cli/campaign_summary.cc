@@ -4,7 +4,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "cli/exit_code.h"
+#include "cli/gain_text.h"
 #include "cli/kept_path.h"
 #include "cli/table.h"
 #include "cli/words.h"
@@ -63,9 +65,12 @@ std::string SummaryText(const v1::Campaign& campaign, const std::vector<v1::Iter
          absl::StrCat(TimeText(campaign.best_us()), "  iteration ", campaign.best(), path.empty() ? "" : ": ",
                       path.empty() ? "" : ValuesText(path.back().variant())));
     Line(&text, "speedup", Speedup(campaign));
+    Line(&text, "measured", TotalGainText(campaign.total_gain()));
   } else if (campaign.has_best()) {
     Line(&text, "best", "the start variant: nothing was faster");
   }
+  Line(&text, "tier", TierText(campaign.tier()));
+  Line(&text, "roof", absl::StrJoin(campaign.roof(), ", "));
   if (path.size() > 1) absl::StrAppend(&text, "kept changes:\n", PathText(path));
   return text;
 }

@@ -34,6 +34,7 @@ void Print(const v1::ListCampaignsResponse& page) {
                {"best", Align::kRight},
                {"over start", Align::kRight},
                {"over baseline", Align::kRight},
+               {"tier"},
                {"begun"},
                {"device"}});
   for (const v1::Campaign& campaign : page.campaigns()) {
@@ -41,7 +42,7 @@ void Print(const v1::ListCampaignsResponse& page) {
                absl::StrCat(campaign.bundle(), " at ", campaign.spec().goal().size()),
                absl::StrCat(ChangesTried(campaign)), absl::StrCat(ChangesKept(campaign)), TimeText(campaign.best_us()),
                SpeedupText(campaign.speedup_over_start()), SpeedupText(campaign.speedup_over_baseline()),
-               DateText(campaign.create_time()), campaign.device()});
+               TierWord(campaign.tier()), DateText(campaign.create_time()), campaign.device()});
   }
   if (!table.empty()) std::fputs(table.Text(TerminalWidth(STDOUT_FILENO)).c_str(), stdout);
 }

@@ -20,8 +20,11 @@ void AddVerify(CLI::App& app, int* exit_code);
 void AddBest(CLI::App& app, int* exit_code);
 void AddCampaigns(CLI::App& app, int* exit_code);
 void AddDiff(CLI::App& app, int* exit_code);
+void AddExplain(CLI::App& app, int* exit_code);
 void AddHistory(CLI::App& app, int* exit_code);
+void AddPatterns(CLI::App& app, int* exit_code);
 void AddShow(CLI::App& app, int* exit_code);
+void AddSituation(CLI::App& app, int* exit_code);
 void AddWatch(CLI::App& app, int* exit_code);
 void AddWorkers(CLI::App& app, int* exit_code);
 
@@ -31,7 +34,9 @@ void AddPropose(CLI::App& app, int* exit_code);
 void AddResume(CLI::App& app, int* exit_code);
 
 void AddCheck(CLI::App& app, int* exit_code);
+void AddDiagnose(CLI::App& app, int* exit_code);
 void AddDoctor(CLI::App& app, int* exit_code);
+void AddImport(CLI::App& app, int* exit_code);
 void AddRecord(CLI::App& app, int* exit_code);
 
 }  // namespace pawl

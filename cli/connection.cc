@@ -33,6 +33,15 @@ absl::Status NoCampaigns(const std::filesystem::path& database) {
                     detail);
 }
 
+absl::Status OthersProfiles(const std::filesystem::path& database, const std::string& address) {
+  v1::ErrorDetail detail;
+  detail.set_fix("give --profiles to that pawl-orchestrator, or use another --database");
+  return WithDetail(
+      absl::FailedPreconditionError(absl::StrCat("--profiles is for the orchestrator that this command starts, but ",
+                                                 database.string(), " is served already by the one at ", address)),
+      detail);
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const Settings& settings, Need need,
@@ -62,6 +71,7 @@ absl::Status Connection::Find(Need need) {
   for (const absl::Time deadline = absl::Now() + kStart; absl::Now() < deadline; absl::SleepFor(kLook)) {
     if (const std::optional<LockHolder> holder = FindLockHolder(settings_.database)) {
       if (holder->address.empty()) continue;
+      if (!settings_.profiles.empty()) return OthersProfiles(settings_.database, holder->address);
       client_ = std::make_unique<CampaignClient>(holder->address);
       return absl::OkStatus();
     }
@@ -89,6 +99,9 @@ absl::Status Connection::StartOwn(Need need) {
   options.announces = true;
   options.arguments = {"--listen", absl::StrCat("unix:", (folder_->path() / "orchestrator").string()), "--database",
                        settings_.database.string()};
+  if (!settings_.profiles.empty()) {
+    options.arguments.insert(options.arguments.end(), {"--profiles", settings_.profiles.string()});
+  }
   if (need == Need::kCampaigns) options.arguments.push_back("--skip-check");  // who only looks should not wait for it
   absl::StatusOr<std::unique_ptr<Daemon>> daemon = Daemon::Start(options);
   if (!daemon.ok()) return daemon.status();

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "cli/gain_text.h"
 #include "cli/iteration_row.h"
 #include "cli/resource_name.h"
 #include "cli/table.h"
@@ -17,6 +18,15 @@ std::string By(const std::string& author) { return author.empty() ? "" : absl::S
 
 std::string Because(const std::string& reason) { return reason.empty() ? "" : absl::StrCat(": ", reason); }
 
+// Empty where Pawl chooses and nobody is waited for.
+std::string ChooserText(const v1::ChooserSettings& chooser) {
+  if (chooser.kind() == v1::CHOOSER_KIND_TREE) return "no proposals";
+  if (chooser.kind() != v1::CHOOSER_KIND_OUTSIDE) return "";
+  std::string text = "changes are proposed";
+  if (chooser.wait_seconds() > 0) absl::StrAppend(&text, ", within ", SecondsText(chooser.wait_seconds()), " each");
+  return absl::StrCat(text, chooser.no_proposal() == v1::NO_PROPOSAL_PAUSE ? " or it pauses" : " or Pawl chooses");
+}
+
 std::string SubmittedText(const v1::Event& event) {
   const v1::CampaignSubmitted& submitted = event.submitted();
   const v1::CampaignSpec& spec = submitted.spec();
@@ -27,6 +37,7 @@ std::string SubmittedText(const v1::Event& event) {
   if (spec.budget().iterations() > 0) limits.push_back(absl::StrCat(spec.budget().iterations(), " iterations"));
   if (spec.budget().minutes() > 0) limits.push_back(absl::StrCat(spec.budget().minutes(), " minutes"));
   if (spec.budget().dollars() > 0) limits.push_back(absl::StrFormat("%.2f dollars", spec.budget().dollars()));
+  if (const std::string chooser = ChooserText(spec.chooser()); !chooser.empty()) limits.push_back(chooser);
   return absl::StrCat(event.campaign(), ": ", submitted.bundle(), " at ", spec.goal().size(),
                       limits.empty() ? "" : "; ", absl::StrJoin(limits, ", "));
 }
@@ -34,6 +45,9 @@ std::string SubmittedText(const v1::Event& event) {
 std::string PlannedText(const v1::TrialPlanned& planned) {
   if (planned.purpose() == v1::TRIAL_PURPOSE_VERIFY) {
     return absl::StrFormat("%4d  to be built and measured again", planned.iteration());
+  }
+  if (planned.purpose() == v1::TRIAL_PURPOSE_TOTAL) {
+    return absl::StrFormat("%4d  to be measured beside the start", planned.iteration());
   }
   std::string why = planned.why();
   if (why.empty() && planned.has_finding()) why = planned.finding().text();
@@ -50,6 +64,7 @@ std::string LostText(const v1::LeaseLost& lost) {
 }
 
 std::string FinishedText(const v1::TrialFinished& finished) {
+  if (finished.has_total_gain()) return TotalGainText(finished.total_gain());
   if (!finished.has_verification()) return IterationLine(finished.iteration());
   return absl::StrCat("iteration ", finished.verification().iteration(), " verified: ", finished.verification().text());
 }

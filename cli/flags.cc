@@ -10,6 +10,24 @@
 #include "cli/resource_name.h"
 
 namespace pawl {
+namespace {
+
+absl::Status SetChooser(const SpecFlags& flags, v1::ChooserSettings* chooser) {
+  if (flags.chooser != "outside" && (flags.wait_for_proposal > 0 || !flags.no_proposal.empty())) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        flags.wait_for_proposal > 0 ? "--wait-for-proposal" : "--no-proposal", " needs --chooser outside: with ",
+        flags.chooser.empty() ? "both, the default," : flags.chooser, " a campaign waits for nobody"));
+  }
+  if (flags.chooser == "tree") chooser->set_kind(v1::CHOOSER_KIND_TREE);
+  if (flags.chooser == "outside") chooser->set_kind(v1::CHOOSER_KIND_OUTSIDE);
+  if (flags.chooser == "both") chooser->set_kind(v1::CHOOSER_KIND_BOTH);
+  chooser->set_wait_seconds(flags.wait_for_proposal);
+  if (flags.no_proposal == "tree") chooser->set_no_proposal(v1::NO_PROPOSAL_TREE);
+  if (flags.no_proposal == "pause") chooser->set_no_proposal(v1::NO_PROPOSAL_PAUSE);
+  return absl::OkStatus();
+}
+
+}  // namespace
 
 void AddConnectionFlags(CLI::App& command, ConnectionFlags* flags) {
   CLI::Option* orchestrator =
@@ -44,6 +62,25 @@ void AddSpecFlags(CLI::App& command, SpecFlags* flags) {
   command.add_option("--minutes", flags->minutes, "Take so long at most")->check(CLI::PositiveNumber);
   command.add_option("--dollars", flags->dollars, "Spend so much at most, by the GPU's price")
       ->check(CLI::PositiveNumber);
+  command
+      .add_option("--chooser", flags->chooser,
+                  "Who picks the next change: tree (Pawl), outside (pawl propose; the campaign waits for it) or both "
+                  "(Pawl, but proposals come first; the default)")
+      ->check(CLI::IsMember({"tree", "outside", "both"}));
+  command
+      .add_option("--wait-for-proposal", flags->wait_for_proposal,
+                  "With --chooser outside: wait so long for each (default: 300)")
+      ->type_name("SECONDS")
+      ->check(CLI::PositiveNumber);
+  command
+      .add_option("--no-proposal", flags->no_proposal,
+                  "With --chooser outside, when none came in time: tree (Pawl chooses; the default) or pause")
+      ->check(CLI::IsMember({"tree", "pause"}));
+  command
+      .add_option("--expect-baseline-us", flags->expect_baseline_us,
+                  "What the baseline should take; far from it, the machine or the build is wrong")
+      ->type_name("MICROSECONDS")
+      ->check(CLI::PositiveNumber);
 }
 
 absl::StatusOr<v1::CampaignSpec> MakeSpec(const SpecFlags& flags, const v1::Bundle& bundle) {
@@ -63,6 +100,8 @@ absl::StatusOr<v1::CampaignSpec> MakeSpec(const SpecFlags& flags, const v1::Bund
   spec.mutable_budget()->set_iterations(flags.iterations);
   spec.mutable_budget()->set_minutes(flags.minutes);
   spec.mutable_budget()->set_dollars(flags.dollars);
+  if (absl::Status status = SetChooser(flags, spec.mutable_chooser()); !status.ok()) return status;
+  spec.set_expected_baseline_us(flags.expect_baseline_us);
   return spec;
 }
 

@@ -26,9 +26,13 @@ struct SpecFlags {
   int iterations = 0;
   double minutes = 0;
   double dollars = 0;
+  std::string chooser;           // tree, outside or both
+  double wait_for_proposal = 0;  // seconds
+  std::string no_proposal;       // tree or pause
+  double expect_baseline_us = 0;
 };
 void AddSpecFlags(CLI::App& command, SpecFlags* flags);
-// INVALID_ARGUMENT: the bundle has no such size.
+// INVALID_ARGUMENT: the bundle has no such size, or flags that make no sense together.
 absl::StatusOr<v1::CampaignSpec> MakeSpec(const SpecFlags& flags, const v1::Bundle& bundle);
 
 // Opens the way to the orchestrator, runs the command and prints its error. Answers the exit code.

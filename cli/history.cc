@@ -59,7 +59,9 @@ void PrintPage(const v1::ListIterationsResponse& page, bool json) {
   Table table(IterationColumns());
   for (const v1::Iteration& iteration : page.iterations()) {
     if (json) {
-      PrintJsonLine(iteration);
+      std::printf("%s\n", JsonRow(iteration, {"variant", "reason", "comparison", "time_us", "speedup_over_parent",
+                                              "speedup_over_start", "speedup_over_baseline", "stages", "device"})
+                              .c_str());
     } else {
       table.Add(IterationCells(iteration));
     }

@@ -6,6 +6,19 @@
 #include "cli/words.h"
 
 namespace pawl {
+namespace {
+
+// " [prediction: mark]": gates that it did not pass. What a reason says already, a rejection's, is not said again.
+std::string MarksText(const v1::Iteration& iteration) {
+  std::string marks;
+  for (const v1::FailedGate& gate : iteration.failed_gates()) {
+    if (gate.action() == v1::GATE_ACTION_REJECT) continue;
+    absl::StrAppend(&marks, marks.empty() ? "" : ", ", gate.gate(), ": ", GateActionWord(gate.action()));
+  }
+  return marks.empty() ? "" : absl::StrCat(" [", marks, "]");
+}
+
+}  // namespace
 
 std::vector<Table::Column> IterationColumns() {
   using Align = Table::Align;
@@ -32,7 +45,7 @@ std::vector<std::string> IterationCells(const v1::Iteration& iteration) {
           SpeedupText(iteration.speedup_over_start()),
           SpeedupText(iteration.speedup_over_baseline()),
           TimeText(iteration.time_us()),
-          iteration.reason()};
+          absl::StrCat(iteration.reason(), MarksText(iteration))};
 }
 
 std::string IterationLine(const v1::Iteration& iteration) {

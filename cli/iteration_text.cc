@@ -6,6 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "cli/gate_text.h"
+#include "cli/ranking_table.h"
 #include "cli/table.h"
 #include "cli/words.h"
 #include "profiles/metrics.h"
@@ -122,7 +124,9 @@ std::string IterationText(const v1::Iteration& iteration) {
                     iteration.author().empty() || iteration.why().empty() ? "" : ": ", iteration.why()));
   if (iteration.has_finding()) Line(&text, "finding", FindingLine(iteration.finding()));
   if (iteration.has_prediction()) Line(&text, "prediction", PredictionLine(iteration.prediction()));
+  if (iteration.has_voices()) Line(&text, "voices", VoicesText(iteration.voices()));
   if (iteration.has_failure()) Line(&text, "failed", FailureLine(iteration.failure()));
+  for (const v1::FailedGate& gate : iteration.failed_gates()) Line(&text, "gate", GateText(gate));
   Line(&text, "time", TimesLine(iteration));
   Line(&text, "comparison", ComparisonLine(iteration));
   if (iteration.speedup_over_start() > 0) {

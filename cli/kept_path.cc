@@ -4,6 +4,7 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
+#include "cli/all_iterations.h"
 #include "cli/table.h"
 #include "cli/words.h"
 
@@ -13,22 +14,21 @@ absl::StatusOr<std::vector<v1::Iteration>> KeptPath(Connection& connection, cons
   v1::ListIterationsRequest request;
   request.set_campaign(campaign);
   request.set_verdict(v1::KEPT);
-  request.set_page_size(1000);
-  std::map<int, v1::Iteration> kept;
-  do {
-    absl::StatusOr<v1::ListIterationsResponse> page =
-        connection.Ask([&](CampaignClient& client) { return client.ListIterations(request); });
-    if (!page.ok()) return page.status();
-    for (v1::Iteration& iteration : *page->mutable_iterations()) {
-      kept.emplace(iteration.number(), std::move(iteration));
-    }
-    request.set_page_token(page->next_page_token());
-  } while (!request.page_token().empty());
+  absl::StatusOr<std::vector<v1::Iteration>> kept = AllIterations(connection, request);
+  if (!kept.ok()) return kept.status();
+  return KeptPathIn(*kept, number);
+}
+
+std::vector<v1::Iteration> KeptPathIn(const std::vector<v1::Iteration>& iterations, int number) {
+  std::map<int, const v1::Iteration*> kept;
+  for (const v1::Iteration& iteration : iterations) {
+    if (iteration.verdict() == v1::KEPT) kept.emplace(iteration.number(), &iteration);
+  }
   std::vector<v1::Iteration> path;
   for (auto at = kept.find(number); at != kept.end(); at = kept.find(number)) {
-    path.push_back(at->second);
-    if (!at->second.has_parent() || at->second.parent() >= number) break;
-    number = at->second.parent();
+    path.push_back(*at->second);
+    if (!at->second->has_parent() || at->second->parent() >= number) break;
+    number = at->second->parent();
   }
   std::reverse(path.begin(), path.end());
   return path;

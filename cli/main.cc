@@ -22,8 +22,11 @@ int main(int argc, char** argv) {
     pawl::AddBest(app, &exit_code);
     pawl::AddCampaigns(app, &exit_code);
     pawl::AddDiff(app, &exit_code);
+    pawl::AddExplain(app, &exit_code);
     pawl::AddHistory(app, &exit_code);
+    pawl::AddPatterns(app, &exit_code);
     pawl::AddShow(app, &exit_code);
+    pawl::AddSituation(app, &exit_code);
     pawl::AddWatch(app, &exit_code);
     pawl::AddWorkers(app, &exit_code);
 
@@ -33,7 +36,9 @@ int main(int argc, char** argv) {
     pawl::AddResume(app, &exit_code);
 
     pawl::AddCheck(app, &exit_code);
+    pawl::AddDiagnose(app, &exit_code);
     pawl::AddDoctor(app, &exit_code);
+    pawl::AddImport(app, &exit_code);
     pawl::AddRecord(app, &exit_code);
     try {
       app.parse(argc, argv);

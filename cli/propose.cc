@@ -2,45 +2,40 @@
 #include <cstdio>
 #include <memory>
 #include <string>
-#include <utility>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "cli/author.h"
+#include "cli/change_argument.h"
 #include "cli/commands.h"
+#include "cli/failure.h"
 #include "cli/flags.h"
 #include "cli/json_line.h"
+#include "cli/patch_file.h"
+#include "cli/words.h"
 
 namespace pawl {
 namespace {
 
 struct Flags {
   ConnectionFlags connection;
-  std::string campaign, change, author, why;
+  std::string campaign, change, patch, name, author, why;
   bool json = false;
 };
 
-// Empty where the text is no change.
-v1::Change ReadChange(const std::string& text) {
+absl::StatusOr<v1::Change> MakeChange(const Flags& flags) {
+  if (flags.patch.empty()) return ReadChange(flags.change);
+  absl::StatusOr<std::string> patch = ReadPatch(flags.patch);
+  if (!patch.ok()) return patch.status();
   v1::Change change;
-  const std::pair<std::string, std::string> parts = absl::StrSplit(text, absl::MaxSplits('=', 1));
-  int value = 0;
-  if (parts.first.empty() || !absl::SimpleAtoi(parts.second, &value)) return change;
-  change.set_variable(parts.first);
-  change.set_to(value);
+  change.mutable_source()->set_name(flags.name);
+  change.mutable_source()->set_patch(*std::move(patch));
   return change;
 }
 
-std::string CheckChange(const std::string& text) {
-  if (ReadChange(text).has_to()) return "";
-  return absl::StrCat("\"", text, "\" is no change: expected VARIABLE=VALUE, such as TILE_M=16");
-}
-
-absl::StatusOr<int> Propose(const Flags& flags, Connection& connection) {
+absl::StatusOr<int> Send(const Flags& flags, const v1::Change& change, Connection& connection) {
   v1::ProposeChangeRequest request;
   request.set_campaign(flags.campaign);
-  *request.mutable_change() = ReadChange(flags.change);
+  *request.mutable_change() = change;
   request.set_author(flags.author.empty() ? Author() : flags.author);
   request.set_why(flags.why);
   absl::StatusOr<v1::ProposeChangeResponse> reply = connection.client().Propose(request);
@@ -48,10 +43,23 @@ absl::StatusOr<int> Propose(const Flags& flags, Connection& connection) {
   if (flags.json) {
     PrintJsonLine(*reply, /*every_field=*/true);
   } else {
-    std::printf("%s will be tried %s\n", flags.change.c_str(),
+    std::printf("%s will be tried %s\n", change.has_source() ? ChangeText(change).c_str() : flags.change.c_str(),
                 reply->waiting() == 0 ? "next" : absl::StrCat("after ", reply->waiting(), " other proposals").c_str());
   }
   return kDone;
+}
+
+int Propose(const Flags& flags) {
+  if (flags.change.empty() == flags.patch.empty()) {
+    Fail("propose", absl::InvalidArgumentError(
+                        flags.change.empty() ? "expected VARIABLE=VALUE, or --patch FILE --name NAME"
+                                             : "VARIABLE=VALUE and --patch are two changes: propose one at a time"));
+    return kWrongUsage;
+  }
+  const absl::StatusOr<v1::Change> change = MakeChange(flags);
+  if (!change.ok()) return Fail("propose", change.status());
+  return WithConnection("propose", flags.connection, Need::kCampaigns,
+                        [&](Connection& connection) { return Send(flags, *change, connection); });
 }
 
 }  // namespace
@@ -59,19 +67,26 @@ absl::StatusOr<int> Propose(const Flags& flags, Connection& connection) {
 void AddPropose(CLI::App& app, int* exit_code) {
   auto flags = std::make_shared<Flags>();
   CLI::App* command = app.add_subcommand("propose", "Have a change tried next, from the best variant");
-  command->group(kSteering)->footer("Example: pawl propose 7 TILE_M=16 --why \"eight blocks instead of two\"");
+  command->group(kSteering)->footer(
+      "Examples: pawl propose 7 TILE_M=16 --why \"eight blocks instead of two\"\n"
+      "          diff -u attention.cu edited.cu | pawl propose 7 --patch - --name unroll-inner\n"
+      "It passes the same gates and the same verdict as a change that Pawl chooses. pawl situation says what there "
+      "is.");
   AddCampaign(*command, &flags->campaign);
   command->add_option("CHANGE", flags->change, "VARIABLE=VALUE: one variable and the value to give it")
-      ->required()
       ->check(CLI::Validator(CheckChange, ""));
+  CLI::Option* patch =
+      command
+          ->add_option("--patch", flags->patch, "Edit the source: a unified diff against the best's; - reads it here")
+          ->type_name("FILE");
+  CLI::Option* name =
+      command->add_option("--name", flags->name, "What the edit is called in the history")->needs(patch);
+  patch->needs(name);
   command->add_option("--author", flags->author, "Who proposes it (default: the user's name)");
   command->add_option("--why", flags->why, "What it should do; recorded with it");
   AddJsonFlag(*command, &flags->json);
   AddConnectionFlags(*command, &flags->connection);
-  command->callback([flags, exit_code] {
-    *exit_code = WithConnection("propose", flags->connection, Need::kCampaigns,
-                                [&](Connection& connection) { return Propose(*flags, connection); });
-  });
+  command->callback([flags, exit_code] { *exit_code = Propose(*flags); });
 }
 
 }  // namespace pawl

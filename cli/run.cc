@@ -2,9 +2,12 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <string>
 
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "cli/bundle_path.h"
 #include "cli/campaign_run.h"
 #include "cli/commands.h"
@@ -20,6 +23,7 @@ struct Flags {
   std::string bundle;
   SpecFlags spec;
   WorkerFlags worker;
+  std::string profiles;
   bool no_progress = false;
   bool json = false;
 };
@@ -34,6 +38,15 @@ int Run(const Flags& flags) {
   }
   absl::StatusOr<Settings> settings = ReadSettings(flags.connection);
   if (!settings.ok()) return Fail("run", settings.status());
+  if (!flags.profiles.empty()) {
+    if (!settings->orchestrator.empty()) {
+      Fail("run", absl::InvalidArgumentError(absl::StrCat(
+                      "--profiles is for the orchestrator that this command starts, but the one at ",
+                      settings->orchestrator, " is to be used: give --profiles to that pawl-orchestrator")));
+      return kWrongUsage;
+    }
+    settings->profiles = std::filesystem::absolute(flags.profiles);
+  }
   RunOptions options;
   options.bundle = *std::move(bundle);
   options.spec = *std::move(spec);
@@ -63,6 +76,10 @@ void AddRun(CLI::App& app, int* exit_code) {
       ->required();
   AddSpecFlags(*command, &flags->spec);
   AddWorkerFlags(*command, &flags->worker);
+  command
+      ->add_option("--profiles", flags->profiles,
+                   "Folder with a decision_tree.toml, gates.toml or metrics.toml to use instead of the built-in one")
+      ->check(CLI::ExistingDirectory);
   command->add_flag("--no-progress", flags->no_progress, "Say nothing before the end");
   command->add_flag("--json", flags->json, "For programs: the campaign as it ended, one JSON object");
   AddConnectionFlags(*command, &flags->connection);

@@ -20,6 +20,9 @@ struct ConnectionFlags {
 struct Settings {
   std::string orchestrator;        // its address; empty: whoever serves the database
   std::filesystem::path database;  // absolute
+  // What an orchestrator that a command starts reads instead of what is built in; empty: nothing. Not for one that
+  // runs already.
+  std::filesystem::path profiles{};
 };
 
 // " --database FILE" or the like: with it, the next command finds what this one did. Empty where it does so anyway.

@@ -3,12 +3,14 @@
 #include <memory>
 #include <string>
 
+#include "absl/time/clock.h"
 #include "cli/commands.h"
 #include "cli/failure.h"
 #include "cli/flags.h"
 #include "cli/iteration_text.h"
 #include "cli/json_line.h"
 #include "cli/resource_name.h"
+#include "cli/situation_text.h"
 #include "cli/watching.h"
 
 namespace pawl {
@@ -29,6 +31,13 @@ absl::StatusOr<int> ShowCampaign(const Flags& flags, Connection& connection) {
     return kDone;
   }
   if (absl::Status printed = PrintSummary(connection, *campaign); !printed.ok()) return printed;
+  if (campaign->state() != v1::RUNNING || campaign->spec().chooser().kind() != v1::CHOOSER_KIND_OUTSIDE) return kDone;
+  absl::StatusOr<v1::Situation> situation =
+      connection.Ask([&](CampaignClient& client) { return client.GetSituation(flags.campaign); });
+  // Before the start is kept there is none, and nothing is waited for.
+  if (situation.ok() && situation->waits()) {
+    std::printf("%-10s %s\n", "waits", WaitsText(*situation, absl::Now()).c_str());
+  }
   return kDone;
 }
 

@@ -26,6 +26,9 @@ struct Flags {
   bool json = false;
 };
 
+// Workers come and go: longer than one takes to start again.
+constexpr absl::Duration kPatience = absl::Seconds(60);
+
 void Say(const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); }
 
 int Submit(const Flags& flags) {
@@ -45,9 +48,11 @@ int Submit(const Flags& flags) {
     std::fflush(stdout);
     if (!flags.wait) return kDone;
     WatchingOptions watching;
+    watching.flags = FlagsText(flags.connection);
     watching.printer.out = stderr;
     watching.printer.width = TerminalWidth(STDERR_FILENO);
     watching.summary_json = flags.json;
+    watching.worker_patience = kPatience;
     return WatchToTheEnd(connection, campaign->name(), watching);
   });
 }
@@ -64,7 +69,8 @@ void AddSubmit(CLI::App& app, int* exit_code) {
       ->required();
   AddSpecFlags(*command, &flags->spec);
   command->add_option("--gpu", flags->gpu, "Only on GPUs whose name contains this, such as H200");
-  command->add_flag("--wait", flags->wait, "Follow it to its end; exit code as of `pawl run`");
+  command->add_flag("--wait", flags->wait,
+                    "Follow it to its end; exit code as of `pawl run`: 4 when no worker could take it for 60 s");
   AddJsonFlag(*command, &flags->json);
   AddConnectionFlags(*command, &flags->connection);
   command->callback([flags, exit_code] { *exit_code = Submit(*flags); });

@@ -22,6 +22,7 @@ struct Flags {
 absl::StatusOr<int> Watch(const Flags& flags, Connection& connection) {
   WatchingOptions options;
   options.after_sequence = flags.after;
+  options.flags = FlagsText(flags.connection);
   options.printer.json = flags.json;
   options.printer.width = TerminalWidth(STDOUT_FILENO);
   options.summary = !flags.json;

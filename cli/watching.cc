@@ -12,7 +12,9 @@
 #include "cli/interrupt.h"
 #include "cli/json_line.h"
 #include "cli/kept_path.h"
+#include "cli/proposal_wait.h"
 #include "cli/resource_name.h"
+#include "cli/worker_wait.h"
 
 namespace pawl {
 namespace {
@@ -41,6 +43,9 @@ absl::Status PrintSummary(Connection& connection, const v1::Campaign& campaign) 
 absl::StatusOr<int> WatchToTheEnd(Connection& connection, const std::string& campaign, const WatchingOptions& options) {
   NoteInterrupts();
   EventPrinter printer(options.printer);
+  ProposalWait wait(campaign, options.flags);
+  WorkerWait worker_wait(campaign, options.worker_patience);
+  bool no_worker = false;
   FollowOptions follow;
   follow.after_sequence = options.after_sequence;
   follow.see = [&](const v1::WatchCampaignResponse& message) {
@@ -49,6 +54,12 @@ absl::StatusOr<int> WatchToTheEnd(Connection& connection, const std::string& cam
   };
   follow.tick = [&] {
     printer.Tick(absl::Now());
+    if (const std::optional<std::string> line = wait.Look(connection.client(), absl::Now())) printer.Say(*line);
+    if (options.worker_patience < absl::InfiniteDuration()) {
+      absl::Status looked = worker_wait.Look(connection.client(), absl::Now());
+      no_worker = !looked.ok();
+      if (no_worker) return looked;
+    }
     if (!connection.own()) return absl::OkStatus();
     absl::StatusOr<v1::Campaign> now = connection.client().GetCampaign(campaign);
     if (!now.ok() || now->has_end_time()) return absl::OkStatus();  // the rest of its events is on the way
@@ -61,6 +72,10 @@ absl::StatusOr<int> WatchToTheEnd(Connection& connection, const std::string& cam
     std::fprintf(stderr, "%s goes on without being watched; pawl watch %s looks again\n", campaign.c_str(),
                  ShortName(campaign).c_str());
     return kInterrupted;
+  }
+  if (no_worker) {
+    Fail("submit", status);
+    return kNoWorker;
   }
   if (!status.ok()) return status;
   absl::StatusOr<v1::Campaign> ended =

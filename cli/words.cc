@@ -37,6 +37,18 @@ std::string ComparisonWord(v1::ComparisonResult result) {
 
 std::string CheckWord(v1::Check check) { return Words(v1::Check_Name(check), "CHECK_"); }
 
+std::string PhaseWord(v1::Phase phase) { return Words(v1::Phase_Name(phase), "PHASE_"); }
+
+std::string GateActionWord(v1::GateAction action) { return Words(v1::GateAction_Name(action), "GATE_ACTION_"); }
+
+std::string TierWord(v1::SuccessTier tier) {
+  return tier == v1::SUCCESS_TIER_UNSPECIFIED ? "-" : Words(v1::SuccessTier_Name(tier), "SUCCESS_TIER_");
+}
+
+std::string OutcomeText(v1::Prediction::Outcome outcome) {
+  return outcome == v1::Prediction::OUTCOME_UNSPECIFIED ? "open" : Words(v1::Prediction::Outcome_Name(outcome), "");
+}
+
 std::string StopText(v1::StopReason reason) {
   switch (reason) {
     case v1::STOP_REASON_GOAL:
@@ -55,6 +67,8 @@ std::string StopText(v1::StopReason reason) {
       return "the start variant did not pass";
     case v1::STOP_REASON_CANCELLED:
       return "cancelled";
+    case v1::STOP_REASON_ROOF:
+      return "the best variant is at a limit of the GPU";
     default:
       return "";
   }
@@ -77,6 +91,11 @@ std::string ChangeText(const v1::Change& change) {
     default:
       return "start";
   }
+}
+
+std::string EffectText(const v1::Effect& effect) {
+  return absl::StrCat(absl::AsciiStrToLower(absl::StripPrefix(v1::Resource_Name(effect.resource()), "RESOURCE_")),
+                      effect.direction() == v1::DIRECTION_LESS ? "-" : "+");
 }
 
 std::string ValuesText(const google::protobuf::Map<std::string, int32_t>& values) {

@@ -6,7 +6,9 @@
 
 #include "google/protobuf/map.h"
 #include "google/protobuf/timestamp.pb.h"
+#include "pawl/v1/bundle.pb.h"
 #include "pawl/v1/campaign.pb.h"
+#include "pawl/v1/finding.pb.h"
 #include "pawl/v1/plan.pb.h"
 #include "pawl/v1/trial.pb.h"
 
@@ -18,6 +20,10 @@ std::string WorkerStateWord(v1::WorkerState state);
 std::string StageWord(v1::Stage stage);
 std::string ComparisonWord(v1::ComparisonResult result);
 std::string CheckWord(v1::Check check);
+std::string PhaseWord(v1::Phase phase);
+std::string GateActionWord(v1::GateAction action);
+std::string TierWord(v1::SuccessTier tier);                // "-" where there is none
+std::string OutcomeText(v1::Prediction::Outcome outcome);  // "came true", "failed", "unchecked"
 std::string StopText(v1::StopReason reason);
 // Why a campaign is in its state: the message, else the reason it stopped; ": wrong size", or nothing. Follows the
 // state's word, which a message may begin with, too.
@@ -25,6 +31,8 @@ std::string WhyText(v1::CampaignState state, const std::string& message, v1::Sto
 
 // "TILE_M 64→16"; "edit unroll-inner"; "start" where there is none.
 std::string ChangeText(const v1::Change& change);
+// "parallelism+".
+std::string EffectText(const v1::Effect& effect);
 // "KV_SPLITS=4 TILE_M=16", sorted by name.
 std::string ValuesText(const google::protobuf::Map<std::string, int32_t>& values);
 // "3.361 us": four figures; "-" where nothing was measured.

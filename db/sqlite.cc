@@ -67,6 +67,8 @@ absl::Status Statement::Run() {
 
 int64_t Statement::Int(int column) const { return sqlite3_column_int64(statement_, column); }
 
+double Statement::Real(int column) const { return sqlite3_column_double(statement_, column); }
+
 std::string_view Statement::Bytes(int column) const {
   const void* data = sqlite3_column_blob(statement_, column);
   return {static_cast<const char*>(data), static_cast<size_t>(sqlite3_column_bytes(statement_, column))};

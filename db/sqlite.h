@@ -37,6 +37,7 @@ class Statement {
   absl::Status Run();           // to its end
 
   int64_t Int(int column) const;
+  double Real(int column) const;
   std::string_view Bytes(int column) const;  // text or blob; until the next Step
 
  private:

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "db/backup.h"
 #include "db/iteration_sql.h"
+#include "db/pattern_rows.h"
 #include "db/resource_name.h"
 #include "db/schema.h"
 
@@ -261,6 +262,8 @@ absl::Status Store::Write(Writes* writes) {
   if (status.ok()) status = WriteAll(writer_.get(), writes->events, WriteEvent);
   if (status.ok()) status = WriteAll(writer_.get(), writes->blobs, WriteBlob);
   if (status.ok()) status = WriteAll(writer_.get(), writes->workers, WriteWorker);
+  if (status.ok()) status = WriteAll(writer_.get(), writes->lessons, WriteLesson);
+  if (status.ok()) status = WriteAll(writer_.get(), writes->pattern_files, WritePatternFile);
   return status.ok() ? CommitTransaction(&transaction) : status;
 }
 
@@ -281,6 +284,18 @@ absl::Status Store::Probe() {
       "INSERT INTO meta VALUES ('probe', CAST(1 AS BLOB)) ON CONFLICT (key) DO UPDATE SET"
       " value = CAST(CAST(value AS INTEGER) + 1 AS BLOB)");
   return status.ok() ? CommitTransaction(&transaction) : status;
+}
+
+absl::Status Store::RemoveWorkers(const std::vector<std::string>& names) {
+  if (names.empty()) return absl::OkStatus();
+  std::lock_guard<std::mutex> lock(writer_mutex_);
+  Transaction transaction(writer_.get());
+  if (absl::Status status = transaction.Begin(); !status.ok()) return status;
+  for (const std::string& name : names) {
+    absl::Status status = writer_->Use("DELETE FROM workers WHERE name = ?").BindText(name).Run();
+    if (!status.ok()) return status;
+  }
+  return CommitTransaction(&transaction);
 }
 
 absl::Status Store::Backup(const std::filesystem::path& file) { return BackUp(options_.file, file); }

@@ -17,6 +17,7 @@
 #include "pawl/v1/campaign.pb.h"
 #include "pawl/v1/campaign_service.pb.h"
 #include "pawl/v1/event.pb.h"
+#include "pawl/v1/pattern.pb.h"
 #include "pawl/v1/trial.pb.h"
 
 namespace pawl {
@@ -51,6 +52,10 @@ struct Writes {
   std::vector<v1::Campaign> campaigns = {};  // as they are after the events; made or replaced
   std::vector<NewBlob> blobs = {};           // one that is there already is left as it is
   std::vector<StoredWorker> workers = {};    // made or replaced
+  // What judged iterations taught: counts of one bundle, whose median is the gain of each of them. Those of the same
+  // gain are added up.
+  std::vector<v1::Pattern> lessons = {};
+  std::vector<v1::PatternFile> pattern_files = {};  // imported; by their source made or replaced
 };
 
 struct IterationQuery {
@@ -112,6 +117,10 @@ class Store {
   absl::StatusOr<std::optional<StoredBlob>> GetBlob(const std::string& hash);
   absl::StatusOr<bool> HasBlob(const std::string& hash);
   absl::StatusOr<std::vector<StoredWorker>> Workers();
+  absl::Status RemoveWorkers(const std::vector<std::string>& names);  // one that is not there is no error
+
+  absl::StatusOr<std::vector<v1::Pattern>> Lessons();           // as they were written, those of the same gain as one
+  absl::StatusOr<std::vector<v1::PatternFile>> PatternFiles();  // by source
 
   // 32 random bytes that were made with the file: lease tokens are derived from them.
   const std::string& secret() const { return secret_; }

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "db/iteration_sql.h"
+#include "db/pattern_rows.h"
 #include "db/resource_name.h"
 #include "db/store.h"
 
@@ -169,6 +170,17 @@ absl::StatusOr<std::vector<StoredWorker>> Store::Workers() {
     if (absl::Status status = Parse(statement.Bytes(0), &worker.worker); !status.ok()) return status;
     worker.instance = statement.Bytes(1);
   }
+}
+
+absl::StatusOr<std::vector<v1::Pattern>> Store::Lessons() {
+  std::lock_guard<std::mutex> lock(reader_mutex_);
+  return ReadLessons(reader_.get());
+}
+
+absl::StatusOr<std::vector<v1::PatternFile>> Store::PatternFiles() {
+  std::lock_guard<std::mutex> lock(reader_mutex_);
+  Statement statement = reader_->Use("SELECT content FROM pattern_files ORDER BY source");
+  return ReadAll<v1::PatternFile>(statement);
 }
 
 }  // namespace pawl

@@ -66,6 +66,21 @@ Reactor* CampaignService::ProposeChange(Context* context, const v1::ProposeChang
   return Answer(context, orchestrator_.Propose(*request), reply);
 }
 
+Reactor* CampaignService::GetSituation(Context* context, const v1::GetSituationRequest* request,
+                                       v1::Situation* reply) {
+  return Answer(context, orchestrator_.Situation(*request), reply);
+}
+
+Reactor* CampaignService::ListPatterns(Context* context, const v1::ListPatternsRequest* request,
+                                       v1::ListPatternsResponse* reply) {
+  return Answer(context, orchestrator_.Patterns(*request), reply);
+}
+
+Reactor* CampaignService::ImportPatterns(Context* context, const v1::ImportPatternsRequest* request,
+                                         v1::ImportPatternsResponse* reply) {
+  return Answer(context, orchestrator_.ImportPatterns(*request), reply);
+}
+
 Reactor* CampaignService::GetBlob(Context* context, const v1::GetBlobRequest* request, v1::GetBlobResponse* reply) {
   return Answer(context, history_.GetBlob(*request), reply);
 }

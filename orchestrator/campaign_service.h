@@ -28,6 +28,9 @@ class CampaignService final : public v1::CampaignService::CallbackService {
   Reactor* GetBestVariant(Context*, const v1::GetBestVariantRequest*, v1::BestVariant*) override;
   Reactor* VerifyIteration(Context*, const v1::VerifyIterationRequest*, v1::VerifyIterationResponse*) override;
   Reactor* ProposeChange(Context*, const v1::ProposeChangeRequest*, v1::ProposeChangeResponse*) override;
+  Reactor* GetSituation(Context*, const v1::GetSituationRequest*, v1::Situation*) override;
+  Reactor* ListPatterns(Context*, const v1::ListPatternsRequest*, v1::ListPatternsResponse*) override;
+  Reactor* ImportPatterns(Context*, const v1::ImportPatternsRequest*, v1::ImportPatternsResponse*) override;
   Reactor* GetBlob(Context*, const v1::GetBlobRequest*, v1::GetBlobResponse*) override;
   Reactor* ListWorkers(Context*, const v1::ListWorkersRequest*, v1::ListWorkersResponse*) override;
 

@@ -29,6 +29,10 @@ std::string Text(const v1::Event& event, int iteration) {
     case v1::Event::kPlanned: {
       const v1::TrialPlanned& planned = event.planned();
       const bool verify = planned.purpose() == v1::TRIAL_PURPOSE_VERIFY;
+      if (planned.purpose() == v1::TRIAL_PURPOSE_TOTAL) {
+        return absl::StrCat(campaign, "/iterations/", planned.iteration(),
+                            " to be measured beside the start, by trial ", planned.trial());
+      }
       return absl::StrCat(campaign, "/iterations/", planned.iteration(), verify ? " to be verified: " : " planned: ",
                           planned.has_change() ? ChangeText(planned.change()) : "start variant", ", by trial ",
                           planned.trial());
@@ -44,6 +48,12 @@ std::string Text(const v1::Event& event, int iteration) {
       if (event.finished().has_verification()) {
         return absl::StrCat(campaign, "/iterations/", event.finished().verification().iteration(),
                             " verified: ", event.finished().verification().text());
+      }
+      if (event.finished().has_total_gain()) {
+        const v1::TotalGain& total = event.finished().total_gain();
+        return absl::StrFormat("%s/iterations/%d beside the start: %.4gx measured, %.4gx multiplied; %s", campaign,
+                               total.iteration(), total.speedup_over_start(), total.multiplied(),
+                               total.interval().reason());
       }
       const v1::Iteration& judged = event.finished().iteration();
       return absl::StrFormat("%s %s: %s; %.4gx of the start", judged.name(), v1::Verdict_Name(judged.verdict()),

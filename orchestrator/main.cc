@@ -22,6 +22,7 @@ struct Flags {
   std::string listen = "127.0.0.1:7465";
   std::string database;
   std::string backup;
+  std::string profiles;
   std::string log_level = "info";
   bool skip_check = false;
   bool reflection = false;
@@ -51,6 +52,7 @@ int Serve(Store& store, const Flags& flags, const sigset_t& signals) {
   ServerOptions options;
   options.listen = flags.listen;
   options.reflection = flags.reflection;
+  options.profiles = flags.profiles;
   options.orchestrator.max_unfinished = flags.max_campaigns;
   absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(store, options);
   if (!server.ok()) return Fail(server.status());
@@ -96,6 +98,8 @@ int Run(int argc, char** argv) {
   option("max-campaigns", flags.max_campaigns, "Unfinished campaigns; more are refused")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  option("profiles", flags.profiles,
+         "Folder whose decision_tree.toml, gates.toml and metrics.toml replace those that were built in");
   option("log-level", flags.log_level, "debug, info, warn or error")
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}))
       ->capture_default_str();

@@ -1,23 +1,32 @@
 #include "orchestrator/orchestrator.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "db/resource_name.h"
 #include "kernels/hash.h"
+#include "orchestrator/engine/architecture.h"
 #include "orchestrator/engine/decide.h"
 #include "orchestrator/engine/verdict.h"
 #include "orchestrator/errors.h"
 #include "orchestrator/lease_token.h"
 #include "orchestrator/log_line.h"
 #include "profiles/gpus.h"
+#include "profiles/pattern_file.h"
 #include "spdlog/spdlog.h"
 
 namespace pawl {
 namespace {
 
 constexpr int kEventsAtOnce = 1000;
+constexpr int kBaselineCampaigns = 1000;  // the newest, from which it is known what a baseline takes
+
+// What a baseline's time depends on.
+std::string BaselineKey(const v1::Campaign& campaign, const std::string& what) {
+  return absl::StrCat(campaign.bundle(), "\n", campaign.device(), "\n", campaign.spec().goal().size(), "\n", what);
+}
 
 // Workers for which this is the same can run the same trials.
 std::string KindOf(const v1::Device& device) {
@@ -48,11 +57,17 @@ Orchestrator::Orchestrator(Store& store, const Chooser& chooser, WatchHub& hub, 
       hub_(hub),
       clock_(std::move(clock)),
       options_(options),
-      workers_(options.lease) {}
+      workers_(options.lease),
+      patterns_(ShippedPatterns()) {}
 
 absl::Status Orchestrator::Load() {
   std::lock_guard lock(mutex_);
-  return LoadAll();
+  if (absl::Status status = LoadAll(); !status.ok()) return status;
+  const std::vector<std::string> old = workers_.RemoveOld(clock_() - options_.forget_workers);
+  if (absl::Status status = store_.RemoveWorkers(old); !status.ok()) {
+    spdlog::warn("{} workers of long ago stay in the database: {}", old.size(), std::string(status.message()));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Orchestrator::LoadAll() {
@@ -64,6 +79,11 @@ absl::Status Orchestrator::LoadAll() {
   absl::StatusOr<std::vector<StoredWorker>> workers = store_.Workers();
   if (!workers.ok()) return workers.status();
   workers_.Load(*workers, now);
+  if (absl::Status status = patterns_.Load(store_); !status.ok()) return status;
+  absl::StatusOr<std::vector<v1::Campaign>> newest =
+      store_.ListCampaigns(std::numeric_limits<int64_t>::max(), kBaselineCampaigns);
+  if (!newest.ok()) return newest.status();
+  for (auto campaign = newest->rbegin(); campaign != newest->rend(); ++campaign) NoteBaseline(*campaign);
   absl::StatusOr<int64_t> last = store_.LastCampaign();
   if (!last.ok()) return last.status();
   next_campaign_ = *last + 1;
@@ -113,11 +133,36 @@ void Orchestrator::Add(Step* step, CampaignState* campaign, v1::Event event) {
   event.set_campaign(campaign->summary().name());
   SetTime(step->now, event.mutable_time());
   step->lines.push_back(LogLine(event, IterationOf(*campaign, event)));
+  if (const std::string& source = event.planned().patched_source(); !source.empty()) {
+    step->writes.blobs.push_back({v1::Blob::SOURCE, Sha256(source), source});
+  }
   campaign->Apply(event);
+  if (event.has_ended()) NoteBaseline(campaign->summary());
+  if (event.finished().has_iteration()) {
+    patterns_.Judged(event.finished().iteration(), campaign->summary().bundle(),
+                     ArchitectureOf(campaign->gpu(), campaign->summary().device()), &step->writes);
+  }
   const int64_t number = *ParseCampaignName(campaign->summary().name());
   step->touched.insert(number);
   Requeue(number, *campaign);
   step->writes.events.push_back(std::move(event));
+}
+
+// Of a campaign that finished: nobody stopped it for its baseline.
+void Orchestrator::NoteBaseline(const v1::Campaign& summary) {
+  if (summary.state() != v1::FINISHED || !(summary.baseline_us() > 0)) return;
+  baselines_[BaselineKey(summary, summary.baseline())] = summary.baseline_us();
+}
+
+double Orchestrator::ExpectedBaseline(const CampaignState& campaign, const v1::TrialResult& result) const {
+  const v1::CampaignSpec& spec = campaign.summary().spec();
+  if (spec.expected_baseline_us() > 0) return spec.expected_baseline_us();
+  for (const v1::BaselineTime& baseline : result.baselines()) {
+    if (baseline.size() != spec.goal().size()) continue;
+    const auto known = baselines_.find(BaselineKey(campaign.summary(), baseline.what()));
+    if (known != baselines_.end()) return known->second;
+  }
+  return 0;
 }
 
 void Orchestrator::Requeue(int64_t number, const CampaignState& campaign) {
@@ -134,12 +179,27 @@ void Orchestrator::Requeue(int64_t number, const CampaignState& campaign) {
 
 void Orchestrator::Plan(Step* step) {
   const std::set<int64_t> touched = step->touched;
+  std::map<std::string, int> slots;  // by device: counting takes long where there are hundreds of workers
   for (int64_t number : touched) {
     CampaignState& campaign = *campaigns_.at(number);
-    while (std::optional<v1::Event> event = Decide(campaign, chooser_, step->now)) {
+    const auto [known, fresh] = slots.try_emplace(campaign.summary().device());
+    if (fresh) known->second = SlotsOf(campaign, step->now);
+    while (std::optional<v1::Event> event = Decide(campaign, chooser_, step->now, *options_.profiles, known->second)) {
       Add(step, &campaign, *std::move(event));
     }
   }
+}
+
+// How many of its trials could run at once: workers of its device, shared with the other campaigns there.
+int Orchestrator::SlotsOf(const CampaignState& campaign, absl::Time now) const {
+  const std::string& device = campaign.summary().device();
+  if (device.empty()) return 1;
+  const int workers = workers_.CountLabel(device, now);
+  if (workers <= 1) return 1;
+  const int64_t campaigns = std::count_if(campaigns_.begin(), campaigns_.end(), [&](const auto& other) {
+    return !other.second->ended() && other.second->summary().device() == device;
+  });
+  return std::max(1, workers / static_cast<int>(std::max<int64_t>(1, campaigns)));
 }
 
 v1::Trial Orchestrator::TrialOf(const CampaignState& campaign, const OpenTrial& open) const {
@@ -155,7 +215,9 @@ v1::Trial Orchestrator::TrialOf(const CampaignState& campaign, const OpenTrial& 
     const v1::Iteration& parent = *campaign.Find(planned.parent());
     *trial.mutable_parent() = VariantOf(parent);
     trial.set_parent_us(parent.time_us());
+    if (campaign.SourceIdOf(planned.parent()) > 0) trial.set_parent_patched_source(campaign.SourceOf(planned.parent()));
   }
+  if (campaign.SourceIdOf(planned.iteration()) > 0) trial.set_patched_source(campaign.SourceOf(planned.iteration()));
   trial.set_size(campaign.summary().spec().goal().size());
   *trial.mutable_keep() = campaign.summary().spec().keep();
   trial.set_seed(SeedOf(trial.name()));
@@ -210,7 +272,8 @@ absl::Status Orchestrator::Commit(Step* step, After* after) {
   OfferTrials(step);
   for (int64_t number : step->touched) step->writes.campaigns.push_back(campaigns_.at(number)->summary());
   absl::Status status = absl::OkStatus();
-  if (!step->writes.events.empty() || !step->writes.workers.empty() || !step->writes.blobs.empty()) {
+  const Writes& writes = step->writes;
+  if (!writes.events.empty() || !writes.workers.empty() || !writes.blobs.empty() || !writes.pattern_files.empty()) {
     status = store_.Commit(&step->writes);
   }
   if (!status.ok()) {
@@ -264,12 +327,18 @@ void Orchestrator::Lose(Step* step, TrialKey key, v1::LeaseLost::Reason reason, 
   const OpenTrial& now = campaign.open_trials().at(key.second);
   const bool too_many_faults = reason == v1::LeaseLost::HOST_FAULT && now.host_faults >= options_.max_host_faults;
   const bool verifies = now.planned.purpose() == v1::TRIAL_PURPOSE_VERIFY;
+  const bool totals = now.planned.purpose() == v1::TRIAL_PURPOSE_TOTAL;
   if (now.killed >= options_.max_killed || (verifies && too_many_faults)) {
     v1::Event aside;
     v1::TrialFinished& finished = *aside.mutable_finished();
     finished.set_trial(key.second);
     finished.set_attempt(now.attempt);
-    if (!verifies) {
+    if (totals) {
+      v1::TotalGain& total = *finished.mutable_total_gain();
+      total.set_iteration(now.planned.iteration());
+      total.mutable_interval()->set_result(v1::UNCLEAR);
+      total.mutable_interval()->set_reason(absl::StrCat("put aside: ", now.killed, " workers were lost to it"));
+    } else if (!verifies) {
       *finished.mutable_iteration() = PutAside(campaign, now.planned, now.killed);
       SetTime(now.planned_at, finished.mutable_iteration()->mutable_create_time());
       SetTime(step->now, finished.mutable_iteration()->mutable_end_time());
@@ -332,6 +401,10 @@ void Orchestrator::Tick() {
            gone ? "the worker was not heard of for a whole lease" : "the worker does not know of its lease");
     }
     GiveUpVerifications(&step);
+    for (const auto& [number, campaign] : campaigns_) {
+      const std::optional<absl::Time> deadline = ProposalDeadline(*campaign);
+      if (deadline && *deadline <= step.now) step.touched.insert(number);
+    }
     for (auto it = waiting_.begin(); it != waiting_.end();) {
       // Waiting is being there.
       const bool known = workers_.Hear(it->second.worker, it->second.instance, step.now).ok();

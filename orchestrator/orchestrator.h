@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -18,10 +19,12 @@
 #include "db/store.h"
 #include "orchestrator/engine/campaign.h"
 #include "orchestrator/engine/chooser.h"
+#include "orchestrator/pattern_library.h"
 #include "orchestrator/watch_hub.h"
 #include "orchestrator/worker_list.h"
 #include "pawl/v1/campaign_service.pb.h"
 #include "pawl/v1/worker_service.pb.h"
+#include "profiles/profile_set.h"
 
 namespace pawl {
 
@@ -32,6 +35,8 @@ struct OrchestratorOptions {
   int max_killed = 3;                               // workers lost to a trial before it is put aside
   int max_host_faults = 3;                          // of one trial before its campaign is paused
   absl::Duration verification = absl::Seconds(60);  // that no worker took is given up
+  absl::Duration forget_workers = absl::Hours(24 * 7);  // not heard of for so long, at the next start
+  const ProfileSet* profiles = &ProfileSet::Default();  // rules and gates; must outlive the orchestrator
 };
 
 // Decides and locks: everything that changes a campaign goes through here, under one lock, as events that are applied
@@ -59,12 +64,14 @@ class Orchestrator {
   absl::StatusOr<v1::Campaign> Cancel(const v1::CancelCampaignRequest& request);
   absl::StatusOr<v1::VerifyIterationResponse> Verify(const v1::VerifyIterationRequest& request);
   absl::StatusOr<v1::ProposeChangeResponse> Propose(const v1::ProposeChangeRequest& request);
+  absl::StatusOr<v1::Situation> Situation(const v1::GetSituationRequest& request);
+  absl::StatusOr<v1::ListPatternsResponse> Patterns(const v1::ListPatternsRequest& request);
+  absl::StatusOr<v1::ImportPatternsResponse> ImportPatterns(const v1::ImportPatternsRequest& request);
   absl::StatusOr<v1::ListWorkersResponse> Workers(const v1::ListWorkersRequest& request);
 
   // What workers ask for; errors as worker_service.proto has them.
   absl::StatusOr<v1::RegisterWorkerResponse> Register(const v1::RegisterWorkerRequest& request);
   absl::StatusOr<v1::RenewLeaseResponse> Renew(const v1::RenewLeaseRequest& request);
-  absl::StatusOr<v1::CompleteTrialResponse> Complete(const v1::CompleteTrialRequest& request);
   absl::StatusOr<v1::PutBlobResponse> PutBlob(const v1::PutBlobRequest& request);
   absl::StatusOr<v1::DrainWorkerResponse> Drain(const v1::DrainWorkerRequest& request);
   // Answers at once or later, from any thread, exactly once unless forgotten. Returns what to Forget it by; 0:
@@ -72,6 +79,10 @@ class Orchestrator {
   using LeaseAnswer = std::function<void(absl::StatusOr<v1::LeaseTrialResponse>)>;
   uint64_t Lease(const v1::LeaseTrialRequest& request, LeaseAnswer answer);
   void Forget(uint64_t waiting);
+  // Answers once, from any thread; the request must live until then. Results that arrive while another is being
+  // committed are committed together: a commit costs about the same for one as for many.
+  using CompleteAnswer = std::function<void(absl::StatusOr<v1::CompleteTrialResponse>)>;
+  void Complete(const v1::CompleteTrialRequest& request, CompleteAnswer answer);
 
   // To be called a few times a second: lets leases and waiting run out, and recovers from a failed commit.
   void Tick();
@@ -93,6 +104,10 @@ class Orchestrator {
     LeaseAnswer answer;
     v1::LeaseTrialResponse response;
   };
+  struct Completion {
+    const v1::CompleteTrialRequest* request;
+    CompleteAnswer answer;
+  };
   // One transaction in the making.
   struct Step {
     absl::Time now;
@@ -101,6 +116,9 @@ class Orchestrator {
     std::vector<Offer> offers;
     std::vector<std::string> lines;  // for the log, once it is committed
   };
+
+  // Takes the lock.
+  void CompleteTogether(const std::vector<Completion>& together);
 
   // Runs `body` under the lock, and what it leaves to be done once the lock is free.
   template <typename Body>
@@ -124,6 +142,7 @@ class Orchestrator {
   void Plan(Step* step);
   void OfferTrials(Step* step);
   bool TakeTrial(Step* step, const std::string& worker, v1::LeaseTrialResponse* response);
+  absl::Status CompleteOne(Step* step, const v1::CompleteTrialRequest& request);
   absl::Status Commit(Step* step, After* after);
   void Lose(Step* step, TrialKey key, v1::LeaseLost::Reason reason, const std::string& message);
   void Requeue(int64_t number, const CampaignState& campaign);
@@ -138,6 +157,9 @@ class Orchestrator {
   absl::Status Recover();
   void ForgiveStall();
   void GiveUpVerifications(Step* step);
+  int SlotsOf(const CampaignState& campaign, absl::Time now) const;
+  double ExpectedBaseline(const CampaignState& campaign, const v1::TrialResult& result) const;
+  void NoteBaseline(const v1::Campaign& summary);
 
   Store& store_;
   const Chooser& chooser_;
@@ -151,12 +173,18 @@ class Orchestrator {
   std::set<QueueKey> queue_;                                     // trials to be leased, oldest first
   std::map<int64_t, std::vector<QueueKey>> queued_;              // the same by campaign
   WorkerList workers_;
+  PatternLibrary patterns_;
   std::map<uint64_t, Waiting> waiting_;  // oldest first
   uint64_t next_waiting_ = 1;
+  std::map<std::string, double> baselines_;  // us, by bundle, device, size and what it is: the newest campaign's
   int64_t next_campaign_ = 1;
   bool leasing_ = true;
   std::optional<std::chrono::steady_clock::time_point> last_tick_;
   absl::Status broken_ = absl::UnavailableError("starting");  // not OK: memory can't be trusted
+
+  std::mutex completions_mutex_;         // guards what follows; never held together with the other
+  std::deque<Completion> completions_;  // that nobody works on yet
+  bool completing_ = false;             // somebody works them off, and looks again when done
 };
 
 }  // namespace pawl

@@ -11,6 +11,8 @@
 #include "kernels/hash.h"
 #include "kernels/space.h"
 #include "orchestrator/engine/campaign_states.h"
+#include "orchestrator/engine/decide.h"
+#include "orchestrator/engine/situation.h"
 #include "orchestrator/errors.h"
 #include "orchestrator/orchestrator.h"
 
@@ -19,6 +21,9 @@ namespace {
 
 constexpr int kDefaultIterations = 50;
 constexpr double kDefaultMinutes = 60;
+constexpr double kDefaultWait = 300;         // s, for a proposal
+constexpr size_t kMaxPatch = 1'000'000;      // bytes
+constexpr size_t kMaxSource = 1'000'000;     // after it
 constexpr size_t kMaxProposals = 100;
 constexpr size_t kMaxText = 1000;  // of a reason or an author
 
@@ -33,10 +38,11 @@ std::string Bytes(const google::protobuf::Message& message) {
   return bytes;
 }
 
-absl::StatusOr<v1::CampaignSpec> CompleteSpec(const v1::Bundle& bundle, v1::CampaignSpec spec) {
+absl::StatusOr<v1::CampaignSpec> CompleteSpec(const v1::Bundle& bundle, v1::CampaignSpec spec, const Gates& gates) {
   v1::Goal& goal = *spec.mutable_goal();
   if (goal.size().empty()) goal.set_size(bundle.goal().size());
   if (goal.speedup() == 0) goal.set_speedup(bundle.goal().speedup());
+  if (goal.speedup() == 0) goal.set_speedup(gates.tiers().target);
   std::vector<std::string> sizes;
   for (const v1::Size& size : bundle.sizes()) sizes.push_back(size.name());
   if (std::find(sizes.begin(), sizes.end(), goal.size()) == sizes.end()) {
@@ -53,6 +59,17 @@ absl::StatusOr<v1::CampaignSpec> CompleteSpec(const v1::Bundle& bundle, v1::Camp
   if (!sensible(spec.keep().min_gain()) || spec.keep().min_gain() > 1) {
     return BadField("spec.keep.min_gain", "expected 0 to 1");
   }
+  if (spec.keep().min_gain() == 0) spec.mutable_keep()->set_min_gain(gates.Get(GateKind::kMinGain).threshold);
+  if (!sensible(spec.expected_baseline_us())) return BadField("spec.expected_baseline_us", "expected 0 or more");
+  v1::ChooserSettings& chooser = *spec.mutable_chooser();
+  if (!v1::ChooserKind_IsValid(chooser.kind())) return BadField("spec.chooser.kind", "expected one of ChooserKind");
+  if (!v1::NoProposal_IsValid(chooser.no_proposal())) {
+    return BadField("spec.chooser.no_proposal", "expected one of NoProposal");
+  }
+  if (!sensible(chooser.wait_seconds())) return BadField("spec.chooser.wait_seconds", "expected 0 or more");
+  if (chooser.kind() == v1::CHOOSER_KIND_UNSPECIFIED) chooser.set_kind(v1::CHOOSER_KIND_BOTH);
+  if (chooser.no_proposal() == v1::NO_PROPOSAL_UNSPECIFIED) chooser.set_no_proposal(v1::NO_PROPOSAL_TREE);
+  if (chooser.wait_seconds() == 0) chooser.set_wait_seconds(kDefaultWait);
   if (budget.iterations() == 0) budget.set_iterations(kDefaultIterations);
   if (budget.minutes() == 0) budget.set_minutes(kDefaultMinutes);
   return spec;
@@ -61,6 +78,24 @@ absl::StatusOr<v1::CampaignSpec> CompleteSpec(const v1::Bundle& bundle, v1::Camp
 absl::Status CheckText(const std::string& field, const std::string& text) {
   if (text.size() > kMaxText) return BadField(field, "expected at most 1000 characters");
   return absl::OkStatus();
+}
+
+absl::Status CheckChange(const v1::Change& change) {
+  switch (change.kind_case()) {
+    case v1::Change::kVariable:
+      return change.has_to() ? absl::OkStatus() : BadField("change", "expected the value that the variable goes to");
+    case v1::Change::kSource:
+      if (change.source().name().empty() || change.source().name().size() > 100) {
+        return BadField("change.source.name", "expected 1 to 100 characters: the edit is called so in the history");
+      }
+      if (change.source().patch().size() > kMaxPatch) {
+        return BadField("change.source.patch", absl::StrCat("expected at most ", kMaxPatch, " bytes"));
+      }
+      return absl::OkStatus();
+    case v1::Change::KIND_NOT_SET:
+      break;
+  }
+  return BadField("change", "expected a variable and the value it goes to, or a named source edit");
 }
 
 absl::Status Ended(const v1::Campaign& campaign) {
@@ -111,7 +146,7 @@ absl::StatusOr<v1::Campaign> Orchestrator::Submit(const v1::SubmitCampaignReques
                  absl::StrCat("the bundle has ", problems.size(), " mistakes: ", absl::StrJoin(problems, "; ")),
                  detail);
   }
-  absl::StatusOr<v1::CampaignSpec> spec = CompleteSpec(request.bundle(), request.spec());
+  absl::StatusOr<v1::CampaignSpec> spec = CompleteSpec(request.bundle(), request.spec(), options_.profiles->gates);
   if (!spec.ok()) return spec.status();
   const std::string bytes = Bytes(request.bundle());
   v1::Event event;
@@ -139,6 +174,7 @@ absl::StatusOr<v1::Campaign> Orchestrator::Submit(const v1::SubmitCampaignReques
                    absl::StrCat("there are ", campaigns_.size(), " unfinished campaigns, and no more are taken"),
                    detail);
     }
+    *submitted.mutable_patterns() = patterns_.Snapshot(request.bundle());
     Step step = Begin();
     const int64_t number = next_campaign_++;
     step.writes.blobs.push_back({v1::Blob::BUNDLE, submitted.bundle_hash(), bytes});
@@ -150,6 +186,10 @@ absl::StatusOr<v1::Campaign> Orchestrator::Submit(const v1::SubmitCampaignReques
 }
 
 std::string Orchestrator::WaitsFor(const CampaignState& campaign) const {
+  if (const std::optional<absl::Time> deadline = ProposalDeadline(campaign)) {
+    return absl::StrCat("waits for a proposal until ", absl::FormatTime("%H:%M:%S", *deadline, absl::UTCTimeZone()),
+                        " UTC: pawl propose");
+  }
   const std::vector<const v1::Worker*> present = workers_.Present(clock_());
   if (present.empty()) return "no worker is registered: start pawl-worker";
   std::string why;
@@ -171,7 +211,8 @@ absl::StatusOr<v1::Campaign> Orchestrator::Get(const v1::GetCampaignRequest& req
   const auto found = campaigns_.find(*number);
   if (found == campaigns_.end() || found->second->summary().state() == v1::PAUSED) return stored;
   const auto queued = queued_.find(*number);
-  if (queued != queued_.end() && !queued->second.empty()) stored->set_message(WaitsFor(*found->second));
+  const bool waits = queued != queued_.end() && !queued->second.empty();
+  if (waits || ProposalDeadline(*found->second)) stored->set_message(WaitsFor(*found->second));
   return stored;
 }
 
@@ -229,7 +270,7 @@ absl::StatusOr<v1::Campaign> Orchestrator::Cancel(const v1::CancelCampaignReques
     const int64_t number = *ParseCampaignName(request.name());
     Step step = Begin();
     for (const auto& [trial, open] : (*campaign)->open_trials()) {
-      if (open.planned.purpose() == v1::TRIAL_PURPOSE_VERIFY) continue;
+      if (open.planned.purpose() == v1::TRIAL_PURPOSE_VERIFY) continue;  // goes on
       if (v1::Worker* worker = workers_.Mutable(open.worker)) {
         auto* trials = worker->mutable_trials();
         trials->erase(std::remove(trials->begin(), trials->end(), TrialName(number, trial)), trials->end());
@@ -242,6 +283,7 @@ absl::StatusOr<v1::Campaign> Orchestrator::Cancel(const v1::CancelCampaignReques
     ended.set_reason(v1::STOP_REASON_CANCELLED);
     ended.set_message(request.reason().empty() ? "cancelled" : absl::StrCat("cancelled: ", request.reason()));
     ended.set_author(request.author());
+    ended.set_tier(TierOf((*campaign)->summary(), options_.profiles->gates));
     Add(&step, *campaign, std::move(event));
     if (absl::Status status = Commit(&step, after); !status.ok()) return status;
     return Stored(number);
@@ -257,13 +299,20 @@ absl::StatusOr<v1::VerifyIterationResponse> Orchestrator::Verify(const v1::Verif
     detail.set_fix(fix);
     return Error(absl::StatusCode::kFailedPrecondition, message, detail);
   };
+  // The log of a campaign that has ended may be long: it is read before others have to wait for the lock.
+  absl::StatusOr<v1::Campaign> before = Stored(name->campaign);
+  if (!before.ok()) return before.status();
+  absl::StatusOr<std::unique_ptr<CampaignState>> loaded = nullptr;
+  if (IsFinal(before->state()) && !before->verifying()) loaded = LoadCampaign(name->campaign);
+  if (!loaded.ok()) return loaded.status();
   return Locked([&](After* after) -> absl::StatusOr<v1::VerifyIterationResponse> {
     if (absl::Status status = Serving(); !status.ok()) return status;
     absl::StatusOr<v1::Campaign> stored = Stored(name->campaign);
     if (!stored.ok()) return stored.status();
     auto found = campaigns_.find(name->campaign);
     if (found == campaigns_.end()) {
-      absl::StatusOr<std::unique_ptr<CampaignState>> loaded = LoadCampaign(name->campaign);
+      const bool outdated = *loaded == nullptr || before->last_sequence() != stored->last_sequence();
+      if (outdated) loaded = LoadCampaign(name->campaign);  // it ended, or was verified, in the meantime
       if (!loaded.ok()) return loaded.status();
       found = campaigns_.emplace(name->campaign, *std::move(loaded)).first;
     }
@@ -314,30 +363,40 @@ absl::StatusOr<v1::ProposeChangeResponse> Orchestrator::Propose(const v1::Propos
     return BadField("author", "expected 1 to 1000 characters: who proposes stands in the history");
   }
   if (absl::Status status = CheckText("why", request.why()); !status.ok()) return status;
-  if (request.change().kind_case() != v1::Change::kVariable || !request.change().has_to()) {
-    return BadField("change", "expected a variable and the value it goes to");
-  }
+  if (absl::Status status = CheckChange(request.change()); !status.ok()) return status;
   return Locked([&](After* after) -> absl::StatusOr<v1::ProposeChangeResponse> {
     absl::StatusOr<CampaignState*> found = Unended("campaign", request.campaign());
     if (!found.ok()) return found.status();
     CampaignState& campaign = **found;
     v1::ErrorDetail detail;
     detail.set_resource(request.campaign());
+    if (campaign.summary().spec().chooser().kind() == v1::CHOOSER_KIND_TREE) {
+      detail.set_fix("submit with --chooser both or outside");
+      return Error(absl::StatusCode::kFailedPrecondition,
+                   absl::StrCat(request.campaign(), " takes no proposals: it was submitted with --chooser tree"),
+                   detail);
+    }
     if (campaign.best() == nullptr) {
       detail.set_fix("wait for iteration 0");
       return Error(absl::StatusCode::kFailedPrecondition,
                    absl::StrCat(request.campaign(), " has no kept variant to change yet"), detail);
     }
     std::string why;
-    const std::optional<v1::Variant> variant = Changed(campaign, VariantOf(*campaign.best()), request.change(), &why);
-    if (!variant) return BadField("change", why);
-    if (campaign.Tried(*variant)) {
+    const std::optional<Choice> choice = Proposed(campaign, request.change(), &why);
+    if (!choice && !why.empty()) return BadField("change", why);
+    if (!choice) {
       detail.set_fix("pawl history shows how it went; propose another change");
       return Error(absl::StatusCode::kAlreadyExists, "this variant was tried before", detail);
     }
+    if (choice->patched_source.size() > kMaxSource) {
+      return BadField("change", absl::StrCat("the source would have more than ", kMaxSource, " bytes"));
+    }
     for (const CampaignState::Proposal& waiting : campaign.proposals()) {
       const v1::Change& change = waiting.proposed.change();
-      if (change.variable() != request.change().variable() || change.to() != request.change().to()) continue;
+      if (change.variable() != request.change().variable() || change.to() != request.change().to() ||
+          change.source().patch() != request.change().source().patch()) {
+        continue;
+      }
       detail.set_fix("wait for it to be tried; propose another change");
       return Error(absl::StatusCode::kAlreadyExists,
                    absl::StrCat("this change was proposed before, by ", waiting.proposed.author()), detail);
@@ -358,6 +417,37 @@ absl::StatusOr<v1::ProposeChangeResponse> Orchestrator::Propose(const v1::Propos
     Add(&step, &campaign, std::move(event));
     if (absl::Status status = Commit(&step, after); !status.ok()) return status;
     return response;
+  });
+}
+
+absl::StatusOr<v1::Situation> Orchestrator::Situation(const v1::GetSituationRequest& request) {
+  std::lock_guard lock(mutex_);
+  absl::StatusOr<CampaignState*> campaign = Unended("campaign", request.campaign());
+  if (!campaign.ok()) return campaign.status();
+  if ((*campaign)->best() == nullptr) {
+    v1::ErrorDetail detail;
+    detail.set_resource(request.campaign());
+    detail.set_fix("wait for iteration 0; pawl show says how far it is");
+    return Error(absl::StatusCode::kFailedPrecondition, absl::StrCat(request.campaign(), " has kept nothing yet"),
+                 detail);
+  }
+  return SituationOf(**campaign, chooser_, options_.profiles->tree);
+}
+
+absl::StatusOr<v1::ListPatternsResponse> Orchestrator::Patterns(const v1::ListPatternsRequest& request) {
+  std::lock_guard lock(mutex_);
+  if (absl::Status status = Serving(); !status.ok()) return status;
+  return patterns_.List(request);
+}
+
+absl::StatusOr<v1::ImportPatternsResponse> Orchestrator::ImportPatterns(const v1::ImportPatternsRequest& request) {
+  return Locked([&](After* after) -> absl::StatusOr<v1::ImportPatternsResponse> {
+    if (absl::Status status = Serving(); !status.ok()) return status;
+    Step step = Begin();
+    absl::StatusOr<v1::ImportPatternsResponse> imported = patterns_.Import(request, &step.writes);
+    if (!imported.ok()) return imported;
+    if (absl::Status status = Commit(&step, after); !status.ok()) return status;
+    return imported;
   });
 }
 

@@ -19,6 +19,8 @@ namespace {
 constexpr double kMaxWaitSeconds = 60;
 constexpr size_t kMaxBlob = 4 << 20;
 constexpr int kMaxSamples = 1000;
+// Results in one transaction: whoever waits for the lock waits for all of them.
+constexpr size_t kMaxTogether = 32;
 
 absl::Status LeaseError(absl::StatusCode code, const std::string& message, const std::string& trial) {
   v1::ErrorDetail detail;
@@ -158,85 +160,124 @@ absl::StatusOr<v1::RenewLeaseResponse> Orchestrator::Renew(const v1::RenewLeaseR
   return response;
 }
 
-absl::StatusOr<v1::CompleteTrialResponse> Orchestrator::Complete(const v1::CompleteTrialRequest& request) {
-  if (absl::Status status = CheckResult(request.result()); !status.ok()) return status;
-  return Locked([&](After* after) -> absl::StatusOr<v1::CompleteTrialResponse> {
+void Orchestrator::Complete(const v1::CompleteTrialRequest& request, CompleteAnswer answer) {
+  if (absl::Status status = CheckResult(request.result()); !status.ok()) return answer(status);
+  {
+    std::lock_guard lock(completions_mutex_);
+    completions_.push_back({&request, std::move(answer)});
+    if (completing_) return;
+    completing_ = true;
+  }
+  while (true) {
+    std::vector<Completion> together;
+    {
+      std::lock_guard lock(completions_mutex_);
+      if (completions_.empty()) {
+        completing_ = false;
+        return;
+      }
+      while (!completions_.empty() && together.size() < kMaxTogether) {
+        together.push_back(std::move(completions_.front()));
+        completions_.pop_front();
+      }
+    }
+    CompleteTogether(together);
+  }
+}
+
+void Orchestrator::CompleteTogether(const std::vector<Completion>& together) {
+  std::vector<absl::StatusOr<v1::CompleteTrialResponse>> answers(together.size(), v1::CompleteTrialResponse());
+  const absl::Status committed = Locked([&](After* after) -> absl::Status {
     if (absl::Status status = Serving(); !status.ok()) return status;
     Step step = Begin();
-    if (absl::Status status = workers_.Hear(request.worker(), request.instance(), step.now); !status.ok()) {
-      return status;
+    for (size_t i = 0; i < together.size(); ++i) {
+      if (absl::Status status = CompleteOne(&step, *together[i].request); !status.ok()) answers[i] = status;
     }
-    const std::optional<LeaseName> lease = ReadLeaseToken(store_.secret(), request.lease(), request.worker());
-    if (!lease) return LeaseError(absl::StatusCode::kPermissionDenied, "the lease is not this worker's", "");
-    const TrialKey key{lease->campaign, lease->trial};
-    const std::string trial = TrialName(lease->campaign, lease->trial);
-    const auto found = campaigns_.find(lease->campaign);
-    if (found == campaigns_.end() || !found->second->open_trials().contains(lease->trial)) {
-      absl::StatusOr<v1::Campaign> stored = Stored(lease->campaign);
-      if (!stored.ok()) return stored.status();
-      if (stored->state() == v1::CANCELLED) {
-        return LeaseError(absl::StatusCode::kFailedPrecondition, absl::StrCat(stored->name(), " was cancelled"), trial);
-      }
-      return LeaseError(absl::StatusCode::kAlreadyExists, absl::StrCat(trial, " has its result already"), trial);
+    Plan(&step);
+    for (size_t i = 0; i < together.size(); ++i) {
+      const v1::CompleteTrialRequest& request = *together[i].request;
+      if (!answers[i].ok() || !request.lease_next()) continue;
+      if (!TakeTrial(&step, request.worker(), answers[i]->mutable_next())) answers[i]->clear_next();
     }
-    CampaignState& campaign = *found->second;
-    const OpenTrial open = campaign.open_trials().at(lease->trial);
-    if (open.attempt != lease->attempt) {
-      return LeaseError(absl::StatusCode::kAborted,
-                        absl::StrCat("the lease of ", trial, " ran out and it was leased again"), trial);
-    }
-    if (request.outcome_case() == v1::CompleteTrialRequest::OUTCOME_NOT_SET) {
-      return BadField("outcome", "expected a result, a host fault, or given_back");
-    }
-    v1::Worker* worker = workers_.Mutable(request.worker());
-    if (request.has_result()) {
-      for (const v1::Blob& blob : request.result().blobs()) {
-        absl::StatusOr<bool> there = store_.HasBlob(blob.hash());
-        if (!there.ok()) return there.status();
-        if (!*there) {
-          return LeaseError(absl::StatusCode::kFailedPrecondition,
-                            absl::StrCat("the blob ", blob.hash(), " was not uploaded"), trial);
-        }
-      }
-      v1::Event event;
-      v1::TrialFinished& finished = *event.mutable_finished();
-      finished.set_trial(lease->trial);
-      finished.set_attempt(lease->attempt);
-      finished.set_worker(request.worker());
-      *finished.mutable_result() = request.result();
-      if (open.planned.purpose() == v1::TRIAL_PURPOSE_VERIFY) {
-        absl::StatusOr<std::optional<v1::Iteration>> recorded =
-            store_.GetIteration(lease->campaign, open.planned.iteration());
-        if (!recorded.ok()) return recorded.status();
-        if (*recorded) {
-          *finished.mutable_verification() = Compare(**recorded, request.result(), campaign.bundle());
-        }
-      } else {
-        v1::Iteration& iteration = *finished.mutable_iteration();
-        iteration = Judge(campaign, open.planned, request.result());
-        iteration.set_worker(request.worker());
-        SetTime(open.planned_at, iteration.mutable_create_time());
-        SetTime(step.now, iteration.mutable_end_time());
-      }
-      deadlines_.erase(key);
-      auto* trials = worker->mutable_trials();
-      trials->erase(std::remove(trials->begin(), trials->end(), trial), trials->end());
-      worker->set_completed(worker->completed() + 1);
-      Add(&step, &campaign, std::move(event));
-    } else if (open.worker == request.worker()) {
-      const bool fault = request.has_host_fault();
-      worker->set_host_faults(worker->host_faults() + (fault && request.host_fault().gpu()));
-      Lose(&step, key, fault ? v1::LeaseLost::HOST_FAULT : v1::LeaseLost::GIVEN_BACK,
-           fault ? Shortened(request.host_fault().message(), 2000) : "the worker drains");
-    }
-    v1::CompleteTrialResponse response;
-    if (request.lease_next()) {
-      Plan(&step);
-      if (!TakeTrial(&step, request.worker(), response.mutable_next())) response.clear_next();
-    }
-    if (absl::Status status = Commit(&step, after); !status.ok()) return status;
-    return response;
+    return Commit(&step, after);
   });
+  // Where nothing was written no answer holds: what was refused may have been for what another had just delivered.
+  for (size_t i = 0; i < together.size(); ++i) {
+    together[i].answer(committed.ok() ? std::move(answers[i]) : absl::StatusOr<v1::CompleteTrialResponse>(committed));
+  }
+}
+
+absl::Status Orchestrator::CompleteOne(Step* step, const v1::CompleteTrialRequest& request) {
+  if (absl::Status status = workers_.Hear(request.worker(), request.instance(), step->now); !status.ok()) {
+    return status;
+  }
+  const std::optional<LeaseName> lease = ReadLeaseToken(store_.secret(), request.lease(), request.worker());
+  if (!lease) return LeaseError(absl::StatusCode::kPermissionDenied, "the lease is not this worker's", "");
+  const TrialKey key{lease->campaign, lease->trial};
+  const std::string trial = TrialName(lease->campaign, lease->trial);
+  const auto found = campaigns_.find(lease->campaign);
+  if (found == campaigns_.end() || !found->second->open_trials().contains(lease->trial)) {
+    absl::StatusOr<v1::Campaign> stored = Stored(lease->campaign);
+    if (!stored.ok()) return stored.status();
+    if (stored->state() == v1::CANCELLED) {
+      return LeaseError(absl::StatusCode::kFailedPrecondition, absl::StrCat(stored->name(), " was cancelled"), trial);
+    }
+    return LeaseError(absl::StatusCode::kAlreadyExists, absl::StrCat(trial, " has its result already"), trial);
+  }
+  CampaignState& campaign = *found->second;
+  const OpenTrial open = campaign.open_trials().at(lease->trial);
+  if (open.attempt != lease->attempt) {
+    return LeaseError(absl::StatusCode::kAborted,
+                      absl::StrCat("the lease of ", trial, " ran out and it was leased again"), trial);
+  }
+  if (request.outcome_case() == v1::CompleteTrialRequest::OUTCOME_NOT_SET) {
+    return BadField("outcome", "expected a result, a host fault, or given_back");
+  }
+  v1::Worker* worker = workers_.Mutable(request.worker());
+  if (request.has_result()) {
+    for (const v1::Blob& blob : request.result().blobs()) {
+      absl::StatusOr<bool> there = store_.HasBlob(blob.hash());
+      if (!there.ok()) return there.status();
+      if (!*there) {
+        return LeaseError(absl::StatusCode::kFailedPrecondition,
+                          absl::StrCat("the blob ", blob.hash(), " was not uploaded"), trial);
+      }
+    }
+    v1::Event event;
+    v1::TrialFinished& finished = *event.mutable_finished();
+    finished.set_trial(lease->trial);
+    finished.set_attempt(lease->attempt);
+    finished.set_worker(request.worker());
+    *finished.mutable_result() = request.result();
+    if (open.planned.purpose() == v1::TRIAL_PURPOSE_VERIFY) {
+      absl::StatusOr<std::optional<v1::Iteration>> recorded =
+          store_.GetIteration(lease->campaign, open.planned.iteration());
+      if (!recorded.ok()) return recorded.status();
+      if (*recorded) {
+        *finished.mutable_verification() = Compare(**recorded, request.result(), campaign.bundle());
+      }
+    } else if (open.planned.purpose() == v1::TRIAL_PURPOSE_TOTAL) {
+      *finished.mutable_total_gain() = JudgeTotal(campaign, open.planned, request.result());
+    } else {
+      v1::Iteration& iteration = *finished.mutable_iteration();
+      iteration = Judge(campaign, open.planned, request.result(), options_.profiles->gates,
+                        ExpectedBaseline(campaign, request.result()));
+      iteration.set_worker(request.worker());
+      SetTime(open.planned_at, iteration.mutable_create_time());
+      SetTime(step->now, iteration.mutable_end_time());
+    }
+    deadlines_.erase(key);
+    auto* trials = worker->mutable_trials();
+    trials->erase(std::remove(trials->begin(), trials->end(), trial), trials->end());
+    worker->set_completed(worker->completed() + 1);
+    Add(step, &campaign, std::move(event));
+  } else if (open.worker == request.worker()) {
+    const bool fault = request.has_host_fault();
+    worker->set_host_faults(worker->host_faults() + (fault && request.host_fault().gpu()));
+    Lose(step, key, fault ? v1::LeaseLost::HOST_FAULT : v1::LeaseLost::GIVEN_BACK,
+         fault ? Shortened(request.host_fault().message(), 2000) : "the worker drains");
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<v1::PutBlobResponse> Orchestrator::PutBlob(const v1::PutBlobRequest& request) {
@@ -276,6 +317,7 @@ absl::StatusOr<v1::DrainWorkerResponse> Orchestrator::Drain(const v1::DrainWorke
       }
     }
     worker->set_state(request.gone() ? v1::WORKER_STATE_GONE : v1::WORKER_STATE_DRAINING);
+    SetTime(step.now, worker->mutable_last_seen());
     step.writes.workers.push_back({request.instance(), *worker});
     spdlog::info("{} {}", request.worker(), request.gone() ? "has gone" : "drains");
     for (auto it = waiting_.begin(); it != waiting_.end();) {

@@ -20,6 +20,7 @@
 #include "grpcpp/grpcpp.h"
 #include "grpcpp/health_check_service_interface.h"
 #include "orchestrator/campaign_service.h"
+#include "orchestrator/engine/tree_chooser.h"
 #include "orchestrator/history.h"
 #include "orchestrator/worker_service.h"
 #include "spdlog/spdlog.h"
@@ -78,10 +79,17 @@ Orchestrator::Clock SteadyClock() {
   };
 }
 
+OrchestratorOptions WithProfiles(OrchestratorOptions options, const ProfileSet& profiles) {
+  options.profiles = &profiles;
+  return options;
+}
+
 class RunningServer final : public Server {
  public:
-  RunningServer(Store& store, const ServerOptions& options)
-      : orchestrator_(store, chooser_, hub_, SteadyClock(), options.orchestrator),
+  RunningServer(Store& store, const ServerOptions& options, ProfileSet profiles)
+      : profiles_(std::move(profiles)),
+        chooser_(profiles_.tree),
+        orchestrator_(store, chooser_, hub_, SteadyClock(), WithProfiles(options.orchestrator, profiles_)),
         history_(store),
         campaigns_(orchestrator_, history_, store, hub_),
         workers_(orchestrator_, history_) {}
@@ -156,7 +164,8 @@ class RunningServer final : public Server {
     }
   }
 
-  const NeighbourChooser chooser_;
+  const ProfileSet profiles_;
+  const TreeChooser chooser_;
   WatchHub hub_;
   Orchestrator orchestrator_;
   const History history_;
@@ -173,7 +182,10 @@ class RunningServer final : public Server {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(Store& store, const ServerOptions& options) {
-  auto server = std::make_unique<RunningServer>(store, options);
+  absl::StatusOr<ProfileSet> profiles =
+      options.profiles.empty() ? ProfileSet::Default() : ProfileSet::Load(options.profiles);
+  if (!profiles.ok()) return profiles.status();
+  auto server = std::make_unique<RunningServer>(store, options, *std::move(profiles));
   if (absl::Status status = server->Listen(options); !status.ok()) return status;
   return server;
 }

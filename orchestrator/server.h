@@ -13,14 +13,15 @@ namespace pawl {
 struct ServerOptions {
   std::string listen;  // host:port (port 0: any free one) or unix:/path
   bool reflection = false;
+  std::string profiles;  // folder with rules and gates instead of those that were built in; empty: none
   OrchestratorOptions orchestrator;
 };
 
 // The orchestrator with its services on a socket, and the thread that ticks it. The store must outlive it.
 class Server {
  public:
-  // INVALID_ARGUMENT: an address that is none, or one that others can reach, which needs TLS. UNAVAILABLE: it can't be
-  // listened on.
+  // INVALID_ARGUMENT: an address that is none, one that others can reach, which needs TLS, or mistakes in the profiles.
+  // UNAVAILABLE: it can't be listened on.
   static absl::StatusOr<std::unique_ptr<Server>> Start(Store& store, const ServerOptions& options);
   virtual ~Server() = default;
 

@@ -5,6 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "orchestrator/engine/campaign.h"
 #include "orchestrator/errors.h"
@@ -19,6 +20,22 @@ bool IsWorkerName(const std::string& name) {
                      [](char c) { return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.'; });
 }
 
+// A replay lists what it has as HASH@SIZE; HASH alone is every size.
+absl::Status WasRecorded(const v1::Device& device, const v1::Campaign& campaign, const std::string& space_hash) {
+  const std::string& size = campaign.spec().goal().size();
+  std::vector<std::string> others;
+  for (const std::string& served : device.bundle_hashes()) {
+    absl::string_view rest = served;
+    if (!absl::ConsumePrefix(&rest, space_hash)) continue;
+    if (rest.empty() || (absl::ConsumePrefix(&rest, "@") && rest == size)) return absl::OkStatus();
+    others.push_back(std::string(rest));
+  }
+  const std::string at =
+      others.empty() ? "" : absl::StrCat(" at size ", size, ", only at ", absl::StrJoin(others, ", "));
+  return absl::FailedPreconditionError(
+      absl::StrCat("there is no recording of this ", campaign.bundle(), at, " (pawl record makes one on a GPU)"));
+}
+
 }  // namespace
 
 void WorkerList::Load(const std::vector<StoredWorker>& stored, absl::Time now) {
@@ -30,6 +47,15 @@ void WorkerList::Load(const std::vector<StoredWorker>& stored, absl::Time now) {
     entry = {worker.instance, worker.worker, gone ? absl::InfinitePast() : now};
     entry.worker.clear_trials();
   }
+}
+
+std::vector<std::string> WorkerList::RemoveOld(absl::Time before) {
+  std::vector<std::string> old;
+  for (const auto& [name, entry] : workers_) {
+    if (entry.worker.trials().empty() && TimeOf(entry.worker.last_seen()) < before) old.push_back(name);
+  }
+  for (const std::string& name : old) workers_.erase(name);
+  return old;
 }
 
 absl::StatusOr<StoredWorker> WorkerList::Register(const v1::RegisterWorkerRequest& request, absl::Time now) const {
@@ -121,6 +147,14 @@ std::vector<const v1::Worker*> WorkerList::Present(absl::Time now) const {
   return present;
 }
 
+int WorkerList::CountLabel(const std::string& label, absl::Time now) const {
+  return static_cast<int>(std::count_if(workers_.begin(), workers_.end(), [&](const auto& worker) {
+    const auto& [name, entry] = worker;
+    return entry.worker.device().label() == label && entry.worker.state() != v1::WORKER_STATE_DRAINING &&
+           !Gone(name, now);
+  }));
+}
+
 absl::Status CanRun(const v1::Device& device, const v1::Campaign& campaign, const std::string& space_hash) {
   if (!campaign.device().empty() && campaign.device() != device.label()) {
     return absl::FailedPreconditionError(absl::StrCat("it began on ", campaign.device()));
@@ -129,12 +163,7 @@ absl::Status CanRun(const v1::Device& device, const v1::Campaign& campaign, cons
   if (!gpu.empty() && !absl::StrContains(absl::AsciiStrToLower(device.label()), absl::AsciiStrToLower(gpu))) {
     return absl::FailedPreconditionError(absl::StrCat("it asks for a GPU named ", gpu));
   }
-  const auto& served = device.bundle_hashes();
-  if (device.kind() == v1::DEVICE_KIND_REPLAY && std::find(served.begin(), served.end(), space_hash) == served.end()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("there is no recording of this ", campaign.bundle(), " (pawl record makes one on a GPU)"));
-  }
-  return absl::OkStatus();
+  return device.kind() == v1::DEVICE_KIND_REPLAY ? WasRecorded(device, campaign, space_hash) : absl::OkStatus();
 }
 
 }  // namespace pawl

@@ -18,6 +18,9 @@ class WorkerList {
   explicit WorkerList(absl::Duration silence) : silence_(silence) {}
 
   void Load(const std::vector<StoredWorker>& stored, absl::Time now);
+  // Those that hold nothing and registered and were heard of before this time only; their names. One that is there
+  // after all registers again.
+  std::vector<std::string> RemoveOld(absl::Time before);
 
   // What registering makes of the entry, to be stored and then Put; an error as the rpc has it.
   absl::StatusOr<StoredWorker> Register(const v1::RegisterWorkerRequest& request, absl::Time now) const;
@@ -32,6 +35,8 @@ class WorkerList {
   std::vector<v1::Worker> All(bool gone_too, absl::Time now) const;
   // Those that can be given work.
   std::vector<const v1::Worker*> Present(absl::Time now) const;
+  // How many of them have a device of this label.
+  int CountLabel(const std::string& label, absl::Time now) const;
 
  private:
   struct Entry {

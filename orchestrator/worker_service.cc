@@ -94,7 +94,12 @@ Reactor* WorkerService::RenewLease(Context* context, const v1::RenewLeaseRequest
 
 Reactor* WorkerService::CompleteTrial(Context* context, const v1::CompleteTrialRequest* request,
                                       v1::CompleteTrialResponse* reply) {
-  return Answer(context, orchestrator_.Complete(*request), reply);
+  Reactor* reactor = context->DefaultReactor();
+  orchestrator_.Complete(*request, [reactor, reply](absl::StatusOr<v1::CompleteTrialResponse> answer) {
+    if (answer.ok()) *reply = *std::move(answer);
+    reactor->Finish(ToGrpc(answer.status()));
+  });
+  return reactor;
 }
 
 Reactor* WorkerService::PutBlob(Context* context, const v1::PutBlobRequest* request, v1::PutBlobResponse* reply) {

@@ -13,6 +13,16 @@
 
 namespace pawl {
 
+// The launch that rules read: the longest one, or the first where not all durations are known. Null: there is none.
+const v1::LaunchEvidence* LongestLaunch(const v1::Evidence& evidence);
+
+// A rule whose answer hangs on metrics that the evidence lacks.
+struct RuleGap {
+  std::string rule;
+  std::vector<std::string> missing;  // metrics, or "ncu's advice"
+  bool found = false;                // it fired, and what is missing could only speak against it; else it was silent
+};
+
 // Immutable and thread-safe.
 class DecisionTree {
  public:
@@ -24,11 +34,17 @@ class DecisionTree {
   const std::vector<Rule>& rules() const { return rules_; }
 
   // Findings of the longest launch (of the first, where not all durations are known), in phase order, then by
-  // severity, then in the tree's order. Metrics are read from the launch as Metrics::Derive made them. Thresholds are
-  // those of the GPU's file where it has its own.
+  // severity, then in the tree's order. Metrics that the launch lacks are derived where that is possible; one that is
+  // not finite counts as missing. Thresholds are those of the GPU's file where it has its own.
   std::vector<v1::Finding> Diagnose(const v1::Evidence& evidence, const v1::GpuInfo& gpu) const;
 
+  // Of the same launch, in the tree's order: what Diagnose could not tell for lack of evidence.
+  std::vector<RuleGap> Gaps(const v1::Evidence& evidence, const v1::GpuInfo& gpu) const;
+
  private:
+  explicit DecisionTree(const Metrics& metrics) : metrics_(metrics) {}
+
+  Metrics metrics_;  // formulas are shared between copies
   std::vector<Rule> rules_;
 };
 

@@ -85,6 +85,17 @@ std::vector<std::string> Metrics::NcuNames() const {
   return names;
 }
 
+std::set<std::string> Metrics::MissingColumns(const std::string& name,
+                                              const std::map<std::string, double>& values) const {
+  const Metric* metric = Find(name);
+  if (metric == nullptr || values.contains(name)) return {};
+  if (!metric->ncu.empty()) return {metric->ncu};
+  std::set<std::string> columns;
+  if (metric->derive.empty()) return columns;
+  for (const std::string& input : metric->derive.front().names()) columns.merge(MissingColumns(input, values));
+  return columns;
+}
+
 std::map<std::string, double> Metrics::Derive(const NcuKernel* kernel, const v1::LaunchEvidence& known,
                                               const v1::GpuInfo& gpu) const {
   std::map<std::string, double> values;

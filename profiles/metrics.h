@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,6 +38,9 @@ class Metrics {
 
   // What to ask ncu for.
   std::vector<std::string> NcuNames() const;
+
+  // ncu's columns that are missing for the metric. None: it is in `values`, or no column can give it.
+  std::set<std::string> MissingColumns(const std::string& name, const std::map<std::string, double>& values) const;
 
   // All metrics that can be had of one launch. `kernel` may be null (no counters): geometry, compiler and driver then
   // say what they can. Values in known.metrics() count as given, so evidence that is stored can be completed with

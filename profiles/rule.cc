@@ -1,5 +1,6 @@
 #include "profiles/rule.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -7,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "profiles/enum_words.h"
 
 namespace pawl {
 namespace {
@@ -22,28 +24,13 @@ bool Holds(double value, const std::string& op, double threshold) {
   return value != threshold;
 }
 
-// The names of a proto enum without their prefix, in lower case, by number.
-template <typename Parse>
-std::map<std::string, int> Words(const std::string& prefix, int count, Parse name_of) {
-  std::map<std::string, int> words;
-  for (int i = 1; i <= count; ++i) words[absl::AsciiStrToLower(name_of(i).substr(prefix.size()))] = i;
-  return words;
-}
-
-std::string Listed(const std::map<std::string, int>& words) {
-  return absl::StrJoin(words, ", ", [](std::string* out, const auto& word) { out->append(word.first); });
-}
-
-const std::map<std::string, int>& Phases() {
-  static const auto& phases = *new std::map<std::string, int>(
-      Words("PHASE_", v1::Phase_MAX, [](int i) { return std::string(v1::Phase_Name(static_cast<v1::Phase>(i))); }));
+const std::map<std::string, v1::Phase>& Phases() {
+  static const auto& phases = *new auto(EnumWords<v1::Phase>("PHASE_"));
   return phases;
 }
 
-const std::map<std::string, int>& Resources() {
-  static const auto& resources = *new std::map<std::string, int>(Words("RESOURCE_", v1::Resource_MAX, [](int i) {
-    return std::string(v1::Resource_Name(static_cast<v1::Resource>(i)));
-  }));
+const std::map<std::string, v1::Resource>& Resources() {
+  static const auto& resources = *new auto(EnumWords<v1::Resource>("RESOURCE_"));
   return resources;
 }
 
@@ -54,20 +41,27 @@ class RuleReader {
       : table_(table), metrics_(metrics), file_(file) {}
 
   Rule Read() {
-    file_->AllowKeys(table_, {"name", "phase", "when", "unless", "finding", "wants", "deficit", "severity", "predicts",
-                              "advice", "source", "roof"});
+    file_->AllowKeys(table_, {"name", "phase", "when", "unless", "ncu", "supported_by", "finding", "wants", "deficit",
+                              "severity", "predicts", "advice", "source", "roof"});
     Rule rule;
     name_ = rule.name = file_->RequiredText(table_, "name");
     rule.phase = ReadPhase();
     rule.when = Conditions("when");
     rule.unless = Conditions("unless");
-    if (rule.when.empty() && !table_.contains("when")) Note("name", "\"when\" is missing: it would always fire");
+    rule.ncu = NcuRules("ncu");
+    rule.supported_by = NcuRules("supported_by");
+    if (rule.when.empty() && rule.ncu.empty() && !table_.contains("when") && !table_.contains("ncu")) {
+      Note("name", "\"when\" is missing: it would always fire");
+    }
+    if (table_.contains("when") && Empty("when")) Note("when", "\"when\" is empty: it would always fire");
     rule.finding = file_->RequiredText(table_, "finding");
     CheckPlaceholders(rule.finding);
     rule.wants = Wants();
-    rule.deficit = Arithmetic("deficit");
-    rule.severity = Arithmetic("severity");
-    if (!table_.contains("deficit") && !table_.contains("severity")) Note("name", "give a deficit or a severity");
+    rule.deficit = Arithmetic("deficit", rule.when);
+    rule.severity = Arithmetic("severity", rule.when);
+    if (!table_.contains("deficit") && !table_.contains("severity") && !table_.contains("ncu")) {
+      Note("name", "give a deficit or a severity");
+    }
     rule.predicts = file_->Text(table_, "predicts");
     if (!rule.predicts.empty()) CheckMetric("predicts", rule.predicts);
     rule.advice = file_->RequiredText(table_, "advice");
@@ -88,7 +82,7 @@ class RuleReader {
   v1::Phase ReadPhase() {
     const std::string text = file_->RequiredText(table_, "phase");
     const auto at = Phases().find(text);
-    if (at != Phases().end()) return static_cast<v1::Phase>(at->second);
+    if (at != Phases().end()) return at->second;
     if (!text.empty()) Note("phase", absl::StrCat("unknown phase \"", text, "\"; there are ", Listed(Phases())));
     return v1::PHASE_UNSPECIFIED;
   }
@@ -103,9 +97,39 @@ class RuleReader {
     return *std::move(formula);
   }
 
-  std::optional<Formula> Arithmetic(const std::string& key) {
+  // Over metrics that a condition of `when` reads: when the rule fires they are there.
+  std::optional<Formula> Arithmetic(const std::string& key, const std::vector<Condition>& when) {
     const std::string text = file_->Text(table_, key);
-    return text.empty() ? std::nullopt : Checked(key, text);
+    std::optional<Formula> formula = text.empty() ? std::nullopt : Checked(key, text);
+    if (!formula) return formula;
+    for (const std::string& name : formula->names()) {
+      const auto reads = [&](const Condition& one) { return one.metric == name; };
+      if (!metrics_.Find(name) || std::any_of(when.begin(), when.end(), reads)) continue;
+      Note(key, absl::StrCat(key, " reads ", name, ", which \"when\" does not: it might be missing"));
+    }
+    return formula;
+  }
+
+  bool Empty(const std::string& key) {
+    const toml::array* list = table_.get(key)->as_array();
+    return list != nullptr && list->empty();
+  }
+
+  // What ncu's rules are called can't be known here, only that they are names.
+  std::vector<std::string> NcuRules(const std::string& key) {
+    std::vector<std::string> names;
+    for (std::string& name : file_->Texts(table_, key)) {
+      const bool good =
+          std::all_of(name.begin(), name.end(), [](char c) { return absl::ascii_isalnum(c) || c == '_'; });
+      if (!good) {
+        Note(key,
+             absl::StrCat("\"", name, "\" is no name of a rule of ncu; write it as ncu does: \"LaunchConfiguration\""));
+      } else {
+        names.push_back(std::move(name));
+      }
+    }
+    if (table_.contains(key) && Empty(key)) Note(key, absl::StrCat("\"", key, "\" is empty"));
+    return names;
   }
 
   std::vector<Condition> Conditions(const std::string& key) {
@@ -139,7 +163,7 @@ class RuleReader {
         Note("wants", absl::StrCat("\"", text, "\" is no resource with + or -; there are ", Listed(Resources())));
         continue;
       }
-      wants.emplace_back().set_resource(static_cast<v1::Resource>(resource->second));
+      wants.emplace_back().set_resource(resource->second);
       wants.back().set_direction(sign == '+' ? v1::DIRECTION_MORE : v1::DIRECTION_LESS);
     }
     return wants;
@@ -178,6 +202,19 @@ std::optional<v1::SeenValue> Condition::Check(const std::map<std::string, double
   seen.set_threshold(*limit);
   seen.set_value(value->second);
   return seen;
+}
+
+std::vector<std::string> Condition::Missing(const std::map<std::string, double>& metrics, const double* instead) const {
+  std::vector<std::string> missing;
+  const auto add = [&](const std::string& name) {
+    const auto at = metrics.find(name);
+    if (at == metrics.end() || !std::isfinite(at->second)) missing.push_back(name);
+  };
+  add(metric);
+  if (instead == nullptr) {
+    for (const std::string& name : threshold.names()) add(name);
+  }
+  return missing;
 }
 
 Rule ReadRule(const toml::table& table, const Metrics& metrics, TomlFile* file) {

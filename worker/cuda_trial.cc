@@ -44,7 +44,8 @@ absl::StatusOr<TrialOutcome> CudaTrial::Run() {
     Fail(*build_.failure);
   } else if (build_.parent) {
     status = RunSteps({&CudaTrial::ValidateOnce, &CudaTrial::CompareWithParent, &CudaTrial::CheckRoofline});
-    if (status.ok() && faster_) {
+    // A variant that is measured beside the start was kept before: it has passed the rest.
+    if (status.ok() && faster_ && build_.trial.purpose() != v1::TRIAL_PURPOSE_TOTAL) {
       status = RunSteps({&CudaTrial::ValidateAgain, &CudaTrial::Sanitize, &CudaTrial::Profile});
     }
   } else {

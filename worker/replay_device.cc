@@ -122,7 +122,7 @@ void ReplayDevice::Describe() {
   *device_.mutable_toolchain() = newest.toolchain();
   device_.set_host(newest.host());
   for (const Served& one : served_) {
-    device_.add_bundle_hashes(one.header.bundle_hash());
+    device_.add_bundle_hashes(absl::StrCat(one.header.bundle_hash(), "@", one.header.size()));
     device_.set_counters(device_.counters() || !one.header.toolchain().ncu().empty());
   }
 }
@@ -211,6 +211,10 @@ void ReplayDevice::Measure(const Prepared& prepared, v1::TrialResult* result) co
   const bool profiled = !prepared.trial.has_parent() || timed->comparison.result() == v1::FASTER;
   const v1::RecordedVariant& record = prepared.candidate->record;
   *result->mutable_evidence() = profiled ? record.evidence() : prepared.candidate->uncounted;
+  if (!record.has_evidence()) {
+    result->mutable_evidence()->set_partial(true);
+    result->mutable_evidence()->set_partial_reason("the recording has times only");
+  }
   result->set_profiled(profiled && record.has_evidence() && !record.evidence().partial());
   if (profiled) result->set_notes("a recording has no runs of compute-sanitizer");
 }
@@ -229,7 +233,9 @@ absl::StatusOr<TrialOutcome> ReplayDevice::Run(PreparedTrial& given, TrialObserv
   *result.mutable_toolchain() = header.toolchain();
   *result.mutable_errors() = record.errors();
   result.set_cubin_hash(record.cubin_hash());
-  if (const v1::Size* size = FindSize(*prepared.bundle, header.size())) {
+  // An imported recording does not know what its times were built for.
+  if (const v1::Size* size = FindSize(*prepared.bundle, header.size());
+      size != nullptr && !header.architecture().empty()) {
     result.set_build(BuildCommand(*prepared.bundle, record.variant(), *size, header.architecture()));
   }
   if (!prepared.trial.has_parent()) {

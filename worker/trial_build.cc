@@ -40,7 +40,9 @@ std::shared_ptr<const v1::Bundle> WithSource(std::shared_ptr<const v1::Bundle> b
 
 int CountSteps(const v1::Trial& trial, const v1::Bundle& bundle) {
   const int sizes = bundle.sizes_size() + static_cast<int>(HiddenSizes(bundle, 0).size());
-  // Comparing, confirming, validating again, sanitizer, profile; or timing alone, sanitizer, profile, baseline.
+  // Comparing and confirming, and beside that validating again, sanitizer, profile; or timing alone, sanitizer,
+  // profile, baseline.
+  if (trial.purpose() == v1::TRIAL_PURPOSE_TOTAL) return 1 + sizes + 2;
   return 1 + sizes + (trial.has_parent() ? 5 : 4);
 }
 

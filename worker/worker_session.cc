@@ -191,8 +191,10 @@ absl::Status WorkerSession::Leave(bool gone) {
   if (!registered_ || left_) return absl::OkStatus();
   auto request = Signed<v1::DrainWorkerRequest>();
   request.set_gone(gone);
-  left_ = gone;
-  return client_.Drain(request);
+  if (gone) left_ = true;
+  absl::Status status = client_.Drain(request);
+  // Whoever drained it may be overtaken by the end of what it ran, which says that it has gone.
+  return absl::IsNotFound(status) && left_ ? absl::OkStatus() : status;
 }
 
 }  // namespace pawl

@@ -18,7 +18,8 @@ void SetTime(absl::Time time, google::protobuf::Timestamp* timestamp) {
   timestamp->set_nanos(static_cast<int32_t>(micros % 1'000'000) * 1000);
 }
 
-CampaignState::CampaignState(std::string name, v1::Bundle bundle) : bundle_(std::move(bundle)), space_(bundle_) {
+CampaignState::CampaignState(std::string name, v1::Bundle bundle)
+    : bundle_(std::move(bundle)), space_(bundle_), planner_(bundle_), sources_({bundle_.source().text()}) {
   summary_.set_name(std::move(name));
 }
 
@@ -33,6 +34,8 @@ void CampaignState::Apply(const v1::Event& event) {
       *summary_.mutable_spec() = submitted.spec();
       *summary_.mutable_create_time() = event.time();
       space_hash_ = submitted.space_hash();
+      patterns_ = submitted.patterns();
+      idle_since_ = at;
       break;
     }
     case v1::Event::kPlanned:
@@ -46,25 +49,30 @@ void CampaignState::Apply(const v1::Event& event) {
       break;
     case v1::Event::kFinished:
       ApplyFinished(event.finished());
+      idle_since_ = at;
       break;
     case v1::Event::kPaused:
       summary_.set_state(v1::PAUSED);
       summary_.set_message(event.paused().reason());
+      judged_when_paused_ = iterations_.size();
       StopClock(at);
       break;
     case v1::Event::kResumed:
       summary_.set_state(After(v1::PAUSED, CampaignAction::kResume, leased_before_));
       summary_.clear_message();
       if (leased_before_) clock_since_ = at;
+      idle_since_ = at;
       break;
     case v1::Event::kEnded:
       summary_.set_state(event.ended().state());
       summary_.set_stop_reason(event.ended().reason());
       summary_.set_message(event.ended().message());
+      summary_.set_tier(event.ended().tier());
+      *summary_.mutable_roof() = event.ended().roof();
       *summary_.mutable_end_time() = event.time();
       StopClock(at);
       std::erase_if(open_,
-                    [](const auto& open) { return open.second.planned.purpose() == v1::TRIAL_PURPOSE_ITERATION; });
+                    [](const auto& open) { return open.second.planned.purpose() != v1::TRIAL_PURPOSE_VERIFY; });
       proposals_.clear();
       break;
     case v1::Event::kProposed:
@@ -83,14 +91,29 @@ void CampaignState::ApplyPlanned(const v1::TrialPlanned& planned, absl::Time at)
   NoteVerifications();
   next_trial_ = std::max(next_trial_, planned.trial() + 1);
   if (planned.purpose() != v1::TRIAL_PURPOSE_ITERATION) return;
+  if (open_iterations() == 1) {
+    round_begin_ = planned.iteration();
+    round_joinable_ = true;
+  }
   next_iteration_ = std::max(next_iteration_, planned.iteration() + 1);
-  tried_[VariantText(planned.variant())] = planned.iteration();
+  int source = planned.has_parent() ? SourceIdOf(planned.parent()) : 0;
+  if (!planned.patched_source().empty()) {
+    source = static_cast<int>(sources_.size());
+    sources_.push_back(planned.patched_source());
+  }
+  source_ids_[planned.iteration()] = source;
+  tried_.insert({source, VariantText(planned.variant())});
   // A proposal is spent once its variant is planned, whoever proposed it, or can't be made of the best one any more.
   std::erase_if(proposals_, [&](const Proposal& proposal) {
     std::string why;
-    const std::optional<v1::Variant> variant = Changed(*this, VariantOf(*best()), proposal.proposed.change(), &why);
-    return !variant || Tried(*variant);
+    return !Proposed(*this, proposal.proposed.change(), &why);
   });
+}
+
+int CampaignState::open_iterations() const {
+  return static_cast<int>(std::count_if(open_.begin(), open_.end(), [](const auto& open) {
+    return open.second.planned.purpose() == v1::TRIAL_PURPOSE_ITERATION;
+  }));
 }
 
 void CampaignState::NoteVerifications() {
@@ -124,15 +147,20 @@ void CampaignState::ApplyLost(const v1::LeaseLost& lost, absl::Time at) {
 void CampaignState::ApplyFinished(const v1::TrialFinished& finished) {
   open_.erase(finished.trial());
   NoteVerifications();
-  if (!finished.has_iteration()) return;  // a verification changes nothing
+  if (finished.has_verification()) return;  // changes nothing
   for (const v1::StageTime& stage : finished.result().stages()) {
     summary_.set_gpu_seconds(summary_.gpu_seconds() + stage.seconds());
   }
   summary_.set_dollars(summary_.gpu_seconds() / 3600 * price_per_hour_);
+  if (finished.has_total_gain()) return ApplyTotal(finished.total_gain());
+  if (!finished.has_iteration()) return;
   const v1::Iteration& iteration = finished.iteration();
+  if (gpu_.name().empty()) gpu_ = finished.result().gpu();
+  round_joinable_ = false;
   places_[iteration.number()] = iterations_.size();
   iterations_.push_back(iteration);
   iterations_.back().clear_passed_over();
+  iterations_.back().clear_findings();
   summary_.set_iterations(summary_.iterations() + 1);
   switch (iteration.verdict()) {
     case v1::KEPT:
@@ -146,6 +174,7 @@ void CampaignState::ApplyFinished(const v1::TrialFinished& finished) {
   }
   reverts_in_a_row_ = iteration.verdict() == v1::KEPT ? 0 : reverts_in_a_row_ + 1;
   if (iteration.verdict() != v1::KEPT) return;
+  evidence_[iteration.number()] = finished.result().evidence();
   if (iteration.number() == 0) {
     summary_.set_start_us(iteration.time_us());
     if (!finished.result().baseline_error().empty()) {
@@ -164,7 +193,22 @@ void CampaignState::ApplyFinished(const v1::TrialFinished& finished) {
   summary_.set_best_us(iteration.time_us());
   summary_.set_speedup_over_start(iteration.speedup_over_start());
   summary_.set_speedup_over_baseline(iteration.speedup_over_baseline());
-  best_evidence_ = finished.result().evidence();
+  if (iteration.number() > 0) ++kept_since_total_;
+}
+
+// From here on the campaign goes by what was measured: also what is built on this variant.
+void CampaignState::ApplyTotal(const v1::TotalGain& total) {
+  *summary_.mutable_total_gain() = total;
+  kept_since_total_ = 0;
+  const auto place = places_.find(total.iteration());
+  if (place == places_.end() || !(total.speedup_over_start() > 0)) return;
+  v1::Iteration& measured = iterations_[place->second];
+  measured.set_speedup_over_baseline(measured.speedup_over_baseline() * total.speedup_over_start() /
+                                     measured.speedup_over_start());
+  measured.set_speedup_over_start(total.speedup_over_start());
+  if (summary_.best() != total.iteration()) return;
+  summary_.set_speedup_over_start(measured.speedup_over_start());
+  summary_.set_speedup_over_baseline(measured.speedup_over_baseline());
 }
 
 void CampaignState::StopClock(absl::Time at) {
@@ -187,6 +231,45 @@ const v1::Iteration* CampaignState::Find(int number) const {
 
 const v1::Iteration* CampaignState::best() const { return summary_.has_best() ? Find(summary_.best()) : nullptr; }
 
-bool CampaignState::Tried(const v1::Variant& variant) const { return tried_.contains(VariantText(variant)); }
+const v1::Evidence* CampaignState::EvidenceOf(int iteration) const {
+  const auto evidence = evidence_.find(iteration);
+  return evidence == evidence_.end() ? nullptr : &evidence->second;
+}
+
+const v1::Evidence& CampaignState::best_evidence() const {
+  const v1::Evidence* evidence = summary_.has_best() ? EvidenceOf(summary_.best()) : nullptr;
+  return evidence == nullptr ? v1::Evidence::default_instance() : *evidence;
+}
+
+const std::string& CampaignState::BeyondLimits(const v1::Variant& variant) const {
+  static const std::string kWithin;
+  if (gpu_.name().empty()) return kWithin;
+  const auto [known, is_new] = beyond_limits_.try_emplace(VariantText(variant));
+  if (!is_new) return known->second;
+  for (const v1::Size& size : bundle_.sizes()) {
+    if (size.name() != summary_.spec().goal().size()) continue;
+    const absl::StatusOr<v1::Plan> plan = planner_.MakePlan(variant, size, gpu_);
+    if (!plan.ok()) continue;  // the worker's static check says what is wrong with it
+    if (const std::optional<v1::Failure> failure = CheckLaunchLimits(*plan, gpu_)) known->second = failure->message();
+  }
+  return known->second;
+}
+
+int CampaignState::SourceIdOf(int iteration) const {
+  const auto source = source_ids_.find(iteration);
+  return source == source_ids_.end() ? 0 : source->second;
+}
+
+const std::string& CampaignState::SourceOf(int iteration) const {
+  return sources_[static_cast<size_t>(SourceIdOf(iteration))];
+}
+
+bool CampaignState::Tried(const v1::Variant& variant, int source_id) const {
+  return tried_.contains({source_id, VariantText(variant)});
+}
+
+bool CampaignState::HasSource(const std::string& source) const {
+  return std::find(sources_.begin(), sources_.end(), source) != sources_.end();
+}
 
 }  // namespace pawl

@@ -4,11 +4,14 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "kernels/plan.h"
 #include "kernels/space.h"
 #include "pawl/v1/bundle.pb.h"
 #include "pawl/v1/campaign.pb.h"
@@ -51,12 +54,28 @@ class CampaignState {
   const v1::Iteration* Find(int number) const;
   const v1::Iteration* best() const;
   // Of the best kept variant, as profiled; empty before iteration 0 is kept.
-  const v1::Evidence& best_evidence() const { return best_evidence_; }
+  const v1::Evidence& best_evidence() const;
+  // Of any kept variant; null: it was not kept.
+  const v1::Evidence* EvidenceOf(int iteration) const;
+  // That trials of it are measured on; empty before iteration 0 has its result.
+  const v1::GpuInfo& gpu() const { return gpu_; }
+  // What other campaigns had taught when it was submitted.
+  const google::protobuf::RepeatedPtrField<v1::Pattern>& patterns() const { return patterns_; }
+
+  // Device code of a judged iteration.
+  const std::string& SourceOf(int iteration) const;
+  // Which of the campaign's sources that is: 0 is the bundle's own, each source edit makes the next.
+  int SourceIdOf(int iteration) const;
 
   // The constraints allow it. An error: it is no variant of the bundle.
   absl::StatusOr<bool> Allows(const v1::Variant& variant) const { return space_.Has(variant); }
-  // Tried before, or being tried: whatever the parent was, the variant is the same.
-  bool Tried(const v1::Variant& variant) const;
+  // Why the GPU could not launch it at the goal's size, from its geometry and shared memory alone; empty: it could, or
+  // nobody knows the GPU yet.
+  const std::string& BeyondLimits(const v1::Variant& variant) const;
+  // Tried before, or being tried, with this source: whatever the parent was, the variant is the same.
+  bool Tried(const v1::Variant& variant, int source_id) const;
+  // The source was made by an edit before, tried or being tried.
+  bool HasSource(const std::string& source) const;
 
   struct Proposal {
     v1::ChangeProposed proposed;
@@ -67,6 +86,17 @@ class CampaignState {
   int next_trial() const { return next_trial_; }
   int next_iteration() const { return next_iteration_; }
   int reverts_in_a_row() const { return reverts_in_a_row_; }
+  // Iterations planned and not judged.
+  int open_iterations() const;
+  // Iterations of one parent that are tried at once begin with this one; more may join until the first of them is judged.
+  int round_begin() const { return round_begin_; }
+  bool round_joinable() const { return round_joinable_; }
+  // Kept since the best variant was last measured beside the start, that is, in a product of steps.
+  int kept_since_total() const { return kept_since_total_; }
+  // Judged when it was last paused: what was wrong with them has been looked at.
+  size_t judged_when_paused() const { return judged_when_paused_; }
+  // Since when it could have planned its next iteration.
+  absl::Time idle_since() const { return idle_since_; }
   // Time since the first lease without the pauses, up to `now`.
   absl::Duration Running(absl::Time now) const;
 
@@ -75,22 +105,34 @@ class CampaignState {
   void ApplyLeased(const v1::TrialLeased& leased, absl::Time at);
   void ApplyLost(const v1::LeaseLost& lost, absl::Time at);
   void ApplyFinished(const v1::TrialFinished& finished);
+  void ApplyTotal(const v1::TotalGain& total);
   void NoteVerifications();
   void StopClock(absl::Time at);
 
   v1::Campaign summary_;
   const v1::Bundle bundle_;
   mutable AllowedSpace space_;  // mutable: the parser keeps the values it was last given
+  mutable Planner planner_;     // likewise
+  mutable std::map<std::string, std::string> beyond_limits_;  // why, by VariantText: asked for often
   std::string space_hash_;
   std::map<int, OpenTrial> open_;
   std::vector<v1::Iteration> iterations_;
   std::map<int, size_t> places_;      // of iterations by number: rounds may end out of order
-  std::map<std::string, int> tried_;  // iteration by VariantText
-  v1::Evidence best_evidence_;
+  std::set<std::pair<int, std::string>> tried_;  // source and VariantText
+  std::vector<std::string> sources_;             // the bundle's own, then one for each source edit
+  std::map<int, int> source_ids_;                // by iteration, planned or judged
+  std::map<int, v1::Evidence> evidence_;         // of kept iterations
+  v1::GpuInfo gpu_;
+  google::protobuf::RepeatedPtrField<v1::Pattern> patterns_;
   std::deque<Proposal> proposals_;
   int next_trial_ = 1;
   int next_iteration_ = 0;
   int reverts_in_a_row_ = 0;
+  int round_begin_ = 0;
+  bool round_joinable_ = false;
+  int kept_since_total_ = 0;
+  size_t judged_when_paused_ = 0;
+  absl::Time idle_since_;
   bool leased_before_ = false;
   double price_per_hour_ = 0;
   absl::Duration ran_;                     // before the clock was last stopped

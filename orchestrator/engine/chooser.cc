@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "kernels/source_patch.h"
 
 namespace pawl {
 namespace {
@@ -54,7 +55,7 @@ std::optional<Choice> NeighbourChooser::Next(const CampaignState& campaign) cons
   for (const v1::Change& change : Changes(campaign.bundle(), parent)) {
     std::string why;
     std::optional<v1::Variant> variant = Changed(campaign, parent, change, &why);
-    if (variant && campaign.Tried(*variant)) why = "was tried before";
+    if (variant && campaign.Tried(*variant, campaign.SourceIdOf(best->number()))) why = "was tried before";
     if (variant && why.empty()) {
       choice.change = change;
       choice.variant = *std::move(variant);
@@ -93,7 +94,41 @@ std::optional<v1::Variant> Changed(const CampaignState& campaign, const v1::Vari
     *why = allowed.ok() ? "a constraint forbids it" : std::string(allowed.status().message());
     return std::nullopt;
   }
+  if (const std::string& beyond = campaign.BeyondLimits(variant); !beyond.empty()) {
+    *why = beyond;
+    return std::nullopt;
+  }
   return variant;
+}
+
+std::optional<Choice> Proposed(const CampaignState& campaign, const v1::Change& change, std::string* why) {
+  why->clear();
+  const v1::Iteration* best = campaign.best();
+  if (best == nullptr) {
+    *why = "there is no kept variant to change yet";
+    return std::nullopt;
+  }
+  Choice choice;
+  choice.change = change;
+  choice.parent = best->number();
+  if (change.kind_case() == v1::Change::kSource) {
+    const std::string& source = campaign.SourceOf(best->number());
+    absl::StatusOr<std::string> patched = ApplyPatch(source, change.source().patch(), campaign.bundle().source().path());
+    if (!patched.ok()) {
+      *why = std::string(patched.status().message());
+      return std::nullopt;
+    }
+    choice.variant = VariantOf(*best);
+    choice.patched_source = *std::move(patched);
+    if (choice.patched_source == source) *why = "the patch changes nothing";
+    if (!why->empty() || campaign.HasSource(choice.patched_source)) return std::nullopt;
+    return choice;
+  }
+  std::optional<v1::Variant> variant = Changed(campaign, VariantOf(*best), change, why);
+  if (!variant || campaign.Tried(*variant, campaign.SourceIdOf(best->number()))) return std::nullopt;
+  choice.change.set_from(best->variant().at(change.variable()));
+  choice.variant = *std::move(variant);
+  return choice;
 }
 
 int Differences(const v1::Variant& a, const v1::Variant& b) {

@@ -41,10 +41,14 @@ class NeighbourChooser : public Chooser {
   std::optional<Choice> Next(const CampaignState& campaign) const override;
 };
 
-// The variant that a change makes of a kept one. Nothing when a constraint forbids it, the variable or value is
-// unknown, or it changes nothing; *why says which.
+// The variant that a change of a variable makes of a kept one. Nothing when a constraint forbids it, the GPU can't
+// launch it, the variable or value is unknown, or it changes nothing; *why says which.
 std::optional<v1::Variant> Changed(const CampaignState& campaign, const v1::Variant& parent, const v1::Change& change,
                                    std::string* why);
+
+// A proposed change of the best variant: of a variable, or a source edit. Nothing when it can't be made, *why says why,
+// or was tried before, *why is then empty.
+std::optional<Choice> Proposed(const CampaignState& campaign, const v1::Change& change, std::string* why);
 
 // Of how many variables two variants differ. A trial is refused unless its variant differs in one from its parent.
 int Differences(const v1::Variant& a, const v1::Variant& b);

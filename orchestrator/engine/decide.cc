@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "kernels/space.h"
 
 namespace pawl {
@@ -14,6 +15,13 @@ v1::Event Ended(v1::CampaignState state, v1::StopReason reason, const std::strin
   event.mutable_ended()->set_state(state);
   event.mutable_ended()->set_reason(reason);
   event.mutable_ended()->set_message(message);
+  return event;
+}
+
+v1::Event Paused(const std::string& reason) {
+  v1::Event event;
+  event.mutable_paused()->set_author("pawl");
+  event.mutable_paused()->set_reason(reason);
   return event;
 }
 
@@ -45,75 +53,188 @@ std::optional<v1::Event> Stop(const CampaignState& campaign, absl::Time now) {
   return std::nullopt;
 }
 
+v1::ChooserKind KindOf(const CampaignState& campaign) {
+  const v1::ChooserKind kind = campaign.summary().spec().chooser().kind();
+  return kind == v1::CHOOSER_KIND_UNSPECIFIED ? v1::CHOOSER_KIND_BOTH : kind;
+}
+
 // The oldest proposal that can still be tried from the best variant.
 std::optional<Choice> FromProposals(const CampaignState& campaign) {
-  const v1::Iteration& best = *campaign.best();
   for (const CampaignState::Proposal& proposal : campaign.proposals()) {
     std::string why;
-    std::optional<v1::Variant> variant = Changed(campaign, VariantOf(best), proposal.proposed.change(), &why);
-    if (!variant || campaign.Tried(*variant)) continue;
-    Choice choice;
-    choice.change = proposal.proposed.change();
-    choice.change.set_from(best.variant().at(choice.change.variable()));
-    choice.parent = best.number();
-    choice.variant = *std::move(variant);
-    choice.author = proposal.proposed.author();
-    choice.why = proposal.proposed.why();
+    std::optional<Choice> choice = Proposed(campaign, proposal.proposed.change(), &why);
+    if (!choice) continue;
+    choice->author = proposal.proposed.author();
+    choice->why = proposal.proposed.why();
     return choice;
   }
   return std::nullopt;
 }
 
-v1::Event Planned(const CampaignState& campaign) {
+v1::Event Planned(const CampaignState& campaign, v1::TrialPurpose purpose, int iteration) {
   v1::Event event;
   event.mutable_planned()->set_trial(campaign.next_trial());
-  event.mutable_planned()->set_purpose(v1::TRIAL_PURPOSE_ITERATION);
-  event.mutable_planned()->set_iteration(campaign.next_iteration());
+  event.mutable_planned()->set_purpose(purpose);
+  event.mutable_planned()->set_iteration(iteration);
   return event;
+}
+
+v1::Event PlannedStart(const CampaignState& campaign) {
+  v1::Event event = Planned(campaign, v1::TRIAL_PURPOSE_ITERATION, campaign.next_iteration());
+  *event.mutable_planned()->mutable_variant() = StartVariant(campaign.bundle());
+  event.mutable_planned()->set_author("pawl");
+  event.mutable_planned()->set_why("the start variant comes first");
+  return event;
+}
+
+// The best variant is no direct child of the start, and its gain is a product of steps.
+bool Multiplied(const CampaignState& campaign) {
+  const v1::Iteration& best = *campaign.best();
+  return campaign.kept_since_total() > 0 && best.number() > 0 && best.parent() > 0 &&
+         campaign.summary().total_gain().iteration() != best.number();
+}
+
+v1::Event PlannedTotal(const CampaignState& campaign) {
+  const v1::Iteration& best = *campaign.best();
+  v1::Event event = Planned(campaign, v1::TRIAL_PURPOSE_TOTAL, best.number());
+  event.mutable_planned()->set_parent(0);
+  *event.mutable_planned()->mutable_variant() = VariantOf(best);
+  event.mutable_planned()->set_author("pawl");
+  event.mutable_planned()->set_why("the total gain is measured, not multiplied");
+  return event;
+}
+
+v1::Event PlannedChoice(const CampaignState& campaign, Choice choice) {
+  v1::Event event = Planned(campaign, v1::TRIAL_PURPOSE_ITERATION, campaign.next_iteration());
+  v1::TrialPlanned& planned = *event.mutable_planned();
+  planned.set_parent(choice.parent);
+  *planned.mutable_variant() = std::move(choice.variant);
+  *planned.mutable_change() = std::move(choice.change);
+  if (choice.finding) *planned.mutable_finding() = *std::move(choice.finding);
+  if (choice.effect) *planned.mutable_effect() = *std::move(choice.effect);
+  for (v1::Finding& finding : choice.findings) *planned.add_findings() = std::move(finding);
+  if (choice.prediction) *planned.mutable_prediction() = *std::move(choice.prediction);
+  if (choice.voices) *planned.mutable_voices() = *std::move(choice.voices);
+  for (v1::PassedOver& passed : choice.passed_over) *planned.add_passed_over() = std::move(passed);
+  planned.set_patched_source(std::move(choice.patched_source));
+  planned.set_author(choice.author);
+  planned.set_why(choice.why);
+  return event;
+}
+
+// One variable, or one source edit, of a kept parent.
+bool IsSingleChange(const CampaignState& campaign, const Choice& choice) {
+  const v1::Iteration* parent = campaign.Find(choice.parent);
+  if (parent == nullptr || parent->verdict() != v1::KEPT) return false;
+  const int differences = Differences(VariantOf(*parent), choice.variant);
+  return choice.patched_source.empty() ? differences == 1 : differences == 0;
+}
+
+// Limits of the GPU that the best variant is at.
+std::vector<std::string> Roofs(const CampaignState& campaign, const DecisionTree& tree) {
+  std::vector<std::string> roofs;
+  for (const v1::Finding& finding : tree.Diagnose(campaign.best_evidence(), campaign.gpu())) {
+    if (finding.roof()) roofs.push_back(finding.text());
+  }
+  return roofs;
+}
+
+// What was judged since it was last paused failed a gate that pauses.
+std::optional<v1::Event> PauseAtGate(const CampaignState& campaign) {
+  for (size_t i = campaign.judged_when_paused(); i < campaign.iterations().size(); ++i) {
+    const v1::Iteration& iteration = campaign.iterations()[i];
+    for (const v1::FailedGate& gate : iteration.failed_gates()) {
+      if (gate.action() != v1::GATE_ACTION_PAUSE) continue;
+      return Paused(absl::StrCat("iteration ", iteration.number(), " did not pass the gate ", gate.gate(), ": ",
+                                 gate.text(), ". pawl resume goes on all the same"));
+    }
+  }
+  return std::nullopt;
+}
+
+// The end, once the gain it claims was measured.
+v1::Event Finish(const CampaignState& campaign, v1::Event end, const ProfileSet& profiles) {
+  if (Multiplied(campaign)) return PlannedTotal(campaign);
+  end.mutable_ended()->set_tier(TierOf(campaign.summary(), profiles.gates));
+  for (const std::string& roof : Roofs(campaign, profiles.tree)) end.mutable_ended()->add_roof(roof);
+  return end;
 }
 
 }  // namespace
 
-std::optional<v1::Event> Decide(const CampaignState& campaign, const Chooser& chooser, absl::Time now) {
+v1::SuccessTier TierOf(const v1::Campaign& summary, const Gates& gates) {
+  if (!summary.has_best()) return v1::SUCCESS_TIER_UNSPECIFIED;
+  return gates.TierOf(summary.speedup_over_baseline(), summary.spec().goal().speedup());
+}
+
+std::optional<absl::Time> ProposalDeadline(const CampaignState& campaign) {
+  const bool waits = KindOf(campaign) == v1::CHOOSER_KIND_OUTSIDE && !campaign.ended() &&
+                     campaign.summary().state() != v1::PAUSED && campaign.best() != nullptr &&
+                     campaign.open_iterations() == 0 && campaign.proposals().empty();
+  if (!waits) return std::nullopt;
+  return campaign.idle_since() + absl::Seconds(campaign.summary().spec().chooser().wait_seconds());
+}
+
+std::optional<v1::Event> Decide(const CampaignState& campaign, const Chooser& chooser, absl::Time now,
+                                const ProfileSet& profiles, int slots) {
   if (campaign.ended() || campaign.summary().state() == v1::PAUSED) return std::nullopt;
-  const bool under_way =
-      std::any_of(campaign.open_trials().begin(), campaign.open_trials().end(),
-                  [](const auto& open) { return open.second.planned.purpose() == v1::TRIAL_PURPOSE_ITERATION; });
-  if (under_way) return std::nullopt;
-  if (campaign.iterations().empty()) {
-    v1::Event event = Planned(campaign);
-    *event.mutable_planned()->mutable_variant() = StartVariant(campaign.bundle());
-    event.mutable_planned()->set_author("pawl");
-    event.mutable_planned()->set_why("the start variant comes first");
-    return event;
+  const bool totals = std::any_of(campaign.open_trials().begin(), campaign.open_trials().end(), [](const auto& open) {
+    return open.second.planned.purpose() == v1::TRIAL_PURPOSE_TOTAL;
+  });
+  const int open = campaign.open_iterations();
+  if (totals || (open > 0 && (open >= slots || !campaign.round_joinable() || campaign.best() == nullptr))) {
+    return std::nullopt;
+  }
+  if (campaign.iterations().empty()) return PlannedStart(campaign);
+  if (open == 0) {
+    if (std::optional<v1::Event> pause = PauseAtGate(campaign)) return pause;
   }
   if (campaign.best() == nullptr) {
     return Ended(v1::FAILED, v1::STOP_REASON_START,
                  absl::StrCat("the start variant did not pass: ", campaign.iterations()[0].reason()));
   }
-  if (std::optional<v1::Event> stop = Stop(campaign, now)) return stop;
-  std::optional<Choice> choice = FromProposals(campaign);
-  if (!choice) choice = chooser.Next(campaign);
-  if (!choice) {
-    return Ended(v1::FINISHED, v1::STOP_REASON_SPACE, "no change is left to try around the best variant");
+  const v1::CampaignSpec& spec = campaign.summary().spec();
+  if (open == 0) {
+    if (std::optional<v1::Event> stop = Stop(campaign, now)) return Finish(campaign, *std::move(stop), profiles);
+    if (Multiplied(campaign) && campaign.kept_since_total() >= profiles.gates.total_every()) {
+      return PlannedTotal(campaign);
+    }
+  } else if (spec.budget().iterations() > 0 && campaign.next_iteration() > spec.budget().iterations()) {
+    return std::nullopt;
   }
-  const v1::Iteration* parent = campaign.Find(choice->parent);
-  if (parent == nullptr || parent->verdict() != v1::KEPT || Differences(VariantOf(*parent), choice->variant) != 1) {
+
+  const v1::ChooserKind kind = KindOf(campaign);
+  std::optional<Choice> choice = kind == v1::CHOOSER_KIND_TREE ? std::nullopt : FromProposals(campaign);
+  // A round is of one parent; a proposal is of the best variant.
+  if (choice && open > 0 && choice->parent != campaign.open_trials().begin()->second.planned.parent()) choice.reset();
+  const bool proposed = choice.has_value();
+  if (!proposed && kind == v1::CHOOSER_KIND_OUTSIDE) {
+    if (open > 0 || now < campaign.idle_since() + absl::Seconds(spec.chooser().wait_seconds())) return std::nullopt;
+    if (spec.chooser().no_proposal() == v1::NO_PROPOSAL_PAUSE) {
+      return Paused(absl::StrFormat("nothing was proposed within %g s. pawl propose and pawl resume go on",
+                                    spec.chooser().wait_seconds()));
+    }
+  }
+  if (!proposed) choice = chooser.Next(campaign);
+  if (open > 0 && !choice) return std::nullopt;
+  if (!choice) {
+    return Finish(campaign, Ended(v1::FINISHED, v1::STOP_REASON_SPACE, "no change is left to try"), profiles);
+  }
+  if (!proposed && !choice->finding && open == 0) {
+    const std::vector<std::string> roofs = Roofs(campaign, profiles.tree);
+    if (!roofs.empty()) {
+      return Finish(campaign,
+                    Ended(v1::FINISHED, v1::STOP_REASON_ROOF,
+                          absl::StrCat(absl::StrJoin(roofs, "; "), ", and no rule asks for a change that is left")),
+                    profiles);
+    }
+  }
+  if (!IsSingleChange(campaign, *choice)) {
     return Ended(v1::FAILED, v1::STOP_REASON_UNSPECIFIED,
                  absl::StrCat("refused: iteration ", campaign.next_iteration(),
                               " would not differ in exactly one variable from a kept parent"));
   }
-  v1::Event event = Planned(campaign);
-  v1::TrialPlanned& planned = *event.mutable_planned();
-  planned.set_parent(choice->parent);
-  *planned.mutable_variant() = std::move(choice->variant);
-  *planned.mutable_change() = std::move(choice->change);
-  if (choice->finding) *planned.mutable_finding() = *std::move(choice->finding);
-  if (choice->prediction) *planned.mutable_prediction() = *std::move(choice->prediction);
-  for (v1::PassedOver& passed : choice->passed_over) *planned.add_passed_over() = std::move(passed);
-  planned.set_author(choice->author);
-  planned.set_why(choice->why);
-  return event;
+  return PlannedChoice(campaign, *std::move(choice));
 }
 
 }  // namespace pawl

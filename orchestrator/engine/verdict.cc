@@ -5,6 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "kernels/hash.h"
+#include "orchestrator/engine/prediction.h"
 
 namespace pawl {
 namespace {
@@ -33,7 +35,13 @@ v1::Iteration Begin(const CampaignState& campaign, const v1::TrialPlanned& plann
   if (planned.has_change()) *iteration.mutable_change() = planned.change();
   if (planned.has_finding()) *iteration.mutable_finding() = planned.finding();
   if (planned.has_prediction()) *iteration.mutable_prediction() = planned.prediction();
+  if (planned.has_effect()) *iteration.mutable_effect() = planned.effect();
+  if (planned.has_voices()) *iteration.mutable_voices() = planned.voices();
+  *iteration.mutable_findings() = planned.findings();
   *iteration.mutable_passed_over() = planned.passed_over();
+  if (campaign.SourceIdOf(planned.iteration()) > 0) {
+    iteration.set_patched_source_hash(Sha256(campaign.SourceOf(planned.iteration())));
+  }
   iteration.set_author(planned.author());
   iteration.set_why(planned.why());
   return iteration;
@@ -52,9 +60,50 @@ double BaselineUs(const CampaignState& campaign, const v1::TrialPlanned& planned
   return 0;
 }
 
+// A change of the same round that was kept and gained at least as much; null: none.
+const v1::Iteration* BetterInRound(const CampaignState& campaign, const v1::Iteration& iteration) {
+  for (const v1::Iteration& other : campaign.iterations()) {
+    if (other.number() >= campaign.round_begin() && other.verdict() == v1::KEPT &&
+        other.parent() == iteration.parent() && other.speedup_over_parent() >= iteration.speedup_over_parent()) {
+      return &other;
+    }
+  }
+  return nullptr;
+}
+
+void FailGate(v1::Iteration* iteration, const Gate& gate, double value, const std::string& text) {
+  *iteration->add_failed_gates() = gate.Failed(value, text);
+}
+
+// Beside those that a failure stands for, and min-gain, which the verdict itself is.
+void CheckGates(const Gates& gates, double baseline_us, double expected_baseline_us, v1::Iteration* iteration) {
+  const Gate& baseline = gates.Get(GateKind::kBaseline);
+  if (iteration->number() == 0 && baseline_us > 0 && expected_baseline_us > 0 &&
+      std::abs(baseline_us / expected_baseline_us - 1) > baseline.threshold) {
+    FailGate(iteration, baseline, baseline_us / expected_baseline_us - 1,
+             absl::StrFormat("the baseline takes %.3f us, %.3f us were expected: build or machine are not what they were",
+                             baseline_us, expected_baseline_us));
+  }
+  if (iteration->prediction().outcome() == v1::Prediction::FAILED) {
+    FailGate(iteration, gates.Get(GateKind::kPrediction), iteration->speedup_over_parent(),
+             absl::StrCat("it did not do what ", iteration->finding().rule(), " predicted"));
+  }
+  if (iteration->verdict() != v1::KEPT || iteration->profiled()) return;
+  for (const GateKind kind : {GateKind::kProfileFirst, GateKind::kProfile}) {
+    const Gate& gate = gates.Get(kind);
+    if (iteration->speedup_over_baseline() >= gate.threshold) continue;
+    FailGate(iteration, gate, iteration->speedup_over_baseline(),
+             absl::StrFormat("at %.2fx of the baseline it should have been profiled before anything is changed; the "
+                             "choice goes by timing and what the compiler says",
+                             iteration->speedup_over_baseline()));
+    break;
+  }
+}
+
 }  // namespace
 
-v1::Iteration Judge(const CampaignState& campaign, const v1::TrialPlanned& planned, const v1::TrialResult& result) {
+v1::Iteration Judge(const CampaignState& campaign, const v1::TrialPlanned& planned, const v1::TrialResult& result,
+                    const Gates& gates, double expected_baseline_us) {
   v1::Iteration iteration = Begin(campaign, planned);
   *iteration.mutable_stages() = result.stages();
   iteration.set_device(result.device());
@@ -68,6 +117,7 @@ v1::Iteration Judge(const CampaignState& campaign, const v1::TrialPlanned& plann
     iteration.set_verdict(v1::REJECTED);
     *iteration.mutable_failure() = result.failure();
     iteration.set_reason(result.failure().message());
+    FailGate(&iteration, gates.For(result.failure().check()), 0, result.failure().message());
     return iteration;
   }
   if (!result.passed_over().empty()) {
@@ -97,6 +147,17 @@ v1::Iteration Judge(const CampaignState& campaign, const v1::TrialPlanned& plann
     iteration.set_speedup_over_start(parent->speedup_over_start() * iteration.speedup_over_parent());
     iteration.set_verdict(interval.result() == v1::FASTER ? v1::KEPT : v1::REVERTED);
     iteration.set_reason(interval.reason());
+    const v1::Iteration* better = iteration.verdict() == v1::KEPT ? BetterInRound(campaign, iteration) : nullptr;
+    if (better != nullptr) {
+      iteration.set_verdict(v1::REVERTED);
+      iteration.set_reason(absl::StrCat(interval.reason(), "; but iteration ", better->number(),
+                                        " of the same round gained more"));
+    }
+    if (iteration.has_prediction()) {
+      const v1::Evidence* before = campaign.EvidenceOf(planned.parent());
+      CheckPrediction(iteration.speedup_over_parent(), before == nullptr ? v1::Evidence() : *before, result.evidence(),
+                      iteration.mutable_prediction());
+    }
   }
   // Against the start's time beside the baseline, and the gain since: absolute times drift with the GPU's state.
   const double start_us = parent == nullptr ? iteration.time_us() : campaign.summary().start_us();
@@ -105,7 +166,27 @@ v1::Iteration Judge(const CampaignState& campaign, const v1::TrialPlanned& plann
   } else {
     iteration.set_speedup_over_baseline(iteration.speedup_over_start());
   }
+  CheckGates(gates, baseline_us, expected_baseline_us, &iteration);
   return iteration;
+}
+
+v1::TotalGain JudgeTotal(const CampaignState& campaign, const v1::TrialPlanned& planned,
+                         const v1::TrialResult& result) {
+  v1::TotalGain total;
+  total.set_iteration(planned.iteration());
+  if (const v1::Iteration* iteration = campaign.Find(planned.iteration())) {
+    total.set_multiplied(iteration->speedup_over_start());
+  }
+  const std::string failed = result.has_failure() ? result.failure().message() : result.passed_over();
+  if (!failed.empty() || result.pairs().empty()) {
+    total.mutable_interval()->set_result(v1::UNCLEAR);
+    total.mutable_interval()->set_reason(absl::StrCat("it could not be measured beside the start: ",
+                                                      failed.empty() ? "the worker sent no pairs" : failed));
+    return total;
+  }
+  *total.mutable_interval() = CompareSamples(result, KeepRuleOf(campaign.summary().spec().keep()));
+  total.set_speedup_over_start(std::exp(total.interval().mean_log_ratio()));
+  return total;
 }
 
 v1::Iteration PutAside(const CampaignState& campaign, const v1::TrialPlanned& planned, int attempts) {

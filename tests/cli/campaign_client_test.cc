@@ -10,6 +10,7 @@
 #include "cli/follow.h"
 #include "cli/kept_path.h"
 #include "cli/submission.h"
+#include "cli/worker_wait.h"
 #include "tests/cli/fake_orchestrator.h"
 #include "tests/cli/some_iterations.h"
 
@@ -181,6 +182,38 @@ TEST_F(CampaignClientTest, FindsTheWayToTheBest) {
   std::vector<int> numbers;
   for (const v1::Iteration& iteration : *path) numbers.push_back(iteration.number());
   EXPECT_THAT(numbers, ElementsAre(0, 1, 4));
+}
+
+TEST_F(CampaignClientTest, NotesForHowLongNoWorkerCanTakeACampaign) {
+  CampaignClient client(fake_.address());
+  const absl::Time begin = absl::UnixEpoch();
+  WorkerWait wait("campaigns/7", absl::Seconds(60));
+  const auto look = [&](int second) { return wait.Look(client, begin + absl::Seconds(second)); };
+  fake_.campaign.set_state(v1::WAITING);
+  fake_.campaign.set_message("no worker is registered: start pawl-worker");
+  EXPECT_TRUE(look(0).ok());
+  EXPECT_TRUE(look(59).ok());
+  fake_.campaign.clear_message();  // one came, and left again
+  EXPECT_TRUE(look(60).ok());
+  fake_.campaign.set_message("no worker can take it: workers/a (NVIDIA L4): it asks for a GPU named H200");
+  EXPECT_TRUE(look(100).ok());
+  EXPECT_TRUE(look(159).ok());
+  const absl::Status status = look(160);
+  EXPECT_TRUE(absl::IsFailedPrecondition(status));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("it asks for a GPU named H200"));
+  EXPECT_THAT(DetailOf(status).fix(), HasSubstr("pawl cancel 7"));
+  fake_.campaign.set_state(v1::RUNNING);
+  EXPECT_TRUE(look(161).ok());
+}
+
+TEST_F(CampaignClientTest, LooksWhatACampaignWaitsForNotAllTheTime) {
+  CampaignClient client(fake_.address());
+  WorkerWait wait("campaigns/7", absl::ZeroDuration());
+  fake_.campaign.set_state(v1::WAITING);
+  EXPECT_TRUE(wait.Look(client, absl::UnixEpoch()).ok());
+  fake_.campaign.set_message("no worker is registered: start pawl-worker");
+  EXPECT_TRUE(wait.Look(client, absl::UnixEpoch() + absl::Milliseconds(100)).ok());
+  EXPECT_FALSE(wait.Look(client, absl::UnixEpoch() + absl::Seconds(1)).ok());
 }
 
 }  // namespace

@@ -57,6 +57,19 @@ TEST(SummaryTest, SaysWhatWasGainedAndHow) {
             "  4  TILE_M 64→128  1.200x  11.18 us\n");
 }
 
+TEST(SummaryTest, SaysWhatWasMeasuredInAllAndHowFarItCame) {
+  v1::Campaign campaign = Ended();
+  campaign.set_tier(v1::SUCCESS_TIER_TARGET);
+  campaign.mutable_total_gain()->set_iteration(4);
+  campaign.mutable_total_gain()->set_speedup_over_start(1.8);
+  campaign.mutable_total_gain()->set_multiplied(1.83);
+  campaign.add_roof("dram-bound");
+  EXPECT_THAT(SummaryText(campaign, {}),
+              HasSubstr("measured   iteration 4 beside the start: 1.800x; the kept steps multiply to 1.830x\n"
+                        "tier       target: the goal is reached\n"
+                        "roof       dram-bound\n"));
+}
+
 TEST(SummaryTest, SaysThatNothingWasFaster) {
   v1::Campaign campaign = Ended();
   campaign.set_best(0);

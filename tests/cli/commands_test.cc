@@ -61,8 +61,9 @@ class CommandsTest : public testing::Test {
 TEST_F(CommandsTest, ShowHelpWithAnExampleEach) {
   const ProcessResult all = Pawl({"--help"});
   EXPECT_EQ(all.exit_code, 0);
-  for (const char* command : {"run", "submit", "watch", "show", "history", "diff", "best", "verify", "propose",
-                              "cancel", "pause", "resume", "campaigns", "workers", "check", "record"}) {
+  for (const char* command :
+       {"run",       "submit",   "watch",  "show",  "history", "diff",      "best",    "verify", "propose", "explain",
+        "situation", "patterns", "cancel", "pause", "resume",  "campaigns", "workers", "check",  "record",  "import"}) {
     EXPECT_THAT(all.out, HasSubstr(std::string("  ") + command + " "));
     const ProcessResult help = Pawl({command, "--help"});
     EXPECT_EQ(help.exit_code, 0);
@@ -129,7 +130,16 @@ TEST_F(CommandsTest, PrintAllOfTheHistoryAsJson) {
   const std::vector<std::string> lines = Lines(history.out);
   ASSERT_THAT(lines, SizeIs(1500));
   EXPECT_THAT(lines[0], HasSubstr("\"number\":0,"));
-  EXPECT_THAT(lines[0], Not(HasSubstr("parent\":")));
+  EXPECT_THAT(lines[0], Not(HasSubstr("\"parent\":")));
+  // What is 0 or was never compared stands in a rejected iteration's row as well; what only `show` has does not.
+  for (const char* key :
+       {"\"variant\":{", "\"reason\":\"", "\"comparison\":\"COMPARISON_RESULT_UNSPECIFIED\"", "\"timeUs\":0",
+        "\"speedupOverParent\":0", "\"speedupOverStart\":0", "\"speedupOverBaseline\":0", "\"stages\":[]",
+        "\"device\":\"NVIDIA H200\"", "\"verdict\":\"REJECTED\"", "\"parent\":1"}) {
+    EXPECT_THAT(lines[3], HasSubstr(key));
+  }
+  EXPECT_THAT(lines[3], Not(HasSubstr("warmUs")));
+  EXPECT_EQ(Parse<v1::Iteration>(lines[3]).number(), 3);
   EXPECT_EQ(Parse<v1::Iteration>(lines[1499]).number(), 1499);
   EXPECT_THAT(fake_.asked().lists, SizeIs(2));
   EXPECT_THAT(Lines(Run({"history", "7", "--json", "--page-size", "3"}).out), SizeIs(3));

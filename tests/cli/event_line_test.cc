@@ -57,6 +57,52 @@ TEST(EventLineTest, SaysVerdictsInColumns) {
       "   4  kept      TILE_M 64→128 (from 1)      1.200x    1.800x    0.540x   11.18 us  faster: 1.15 to 1.25\n");
 }
 
+TEST(EventLineTest, SaysWhatWasGainedInAll) {
+  v1::Event event;
+  event.mutable_planned()->set_iteration(4);
+  event.mutable_planned()->set_purpose(v1::TRIAL_PURPOSE_TOTAL);
+  EXPECT_EQ(EventLine(event), "   4  to be measured beside the start");
+  v1::TotalGain* gain = event.mutable_finished()->mutable_total_gain();
+  gain->set_iteration(4);
+  gain->set_speedup_over_start(1.8);
+  EXPECT_EQ(EventLine(event), "iteration 4 beside the start: 1.800x");
+  gain->set_multiplied(1.83);
+  gain->mutable_interval()->set_lower(0.5596158);
+  gain->mutable_interval()->set_upper(0.6151856);
+  gain->mutable_interval()->set_pairs(15);
+  EXPECT_EQ(EventLine(event),
+            "iteration 4 beside the start: 1.800x (1.750x to 1.850x in 15 pairs); the kept steps multiply to 1.830x");
+}
+
+TEST(EventLineTest, SaysWhoChooses) {
+  v1::Event event;
+  event.set_campaign("campaigns/7");
+  event.mutable_submitted()->set_bundle("attention");
+  event.mutable_submitted()->mutable_spec()->mutable_goal()->set_size("main");
+  v1::ChooserSettings* chooser = event.mutable_submitted()->mutable_spec()->mutable_chooser();
+  chooser->set_kind(v1::CHOOSER_KIND_BOTH);
+  EXPECT_EQ(EventLine(event), "campaigns/7: attention at main");
+  chooser->set_kind(v1::CHOOSER_KIND_TREE);
+  EXPECT_EQ(EventLine(event), "campaigns/7: attention at main; no proposals");
+  chooser->set_kind(v1::CHOOSER_KIND_OUTSIDE);
+  chooser->set_wait_seconds(90);
+  chooser->set_no_proposal(v1::NO_PROPOSAL_PAUSE);
+  EXPECT_EQ(EventLine(event),
+            "campaigns/7: attention at main; changes are proposed, within 1 min 30 s each or it pauses");
+}
+
+TEST(EventLineTest, MarksGatesThatWereNotPassed) {
+  v1::Event event;
+  v1::Iteration* iteration = event.mutable_finished()->mutable_iteration();
+  *iteration = SomeIterations()[1];
+  v1::FailedGate* gate = iteration->add_failed_gates();
+  gate->set_gate("prediction");
+  gate->set_action(v1::GATE_ACTION_MARK);
+  EXPECT_EQ(EventLine(event),
+            "   1  kept      TILE_M 64→32                1.500x    1.500x    0.450x   13.41 us  "
+            "faster: 1.45 to 1.55 [prediction: mark]");
+}
+
 TEST(EventLineTest, SaysWhatAWorkerDidWrong) {
   v1::Event event;
   event.mutable_lost()->set_trial(4);

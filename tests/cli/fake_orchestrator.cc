@@ -98,6 +98,7 @@ class FakeOrchestrator::Service : public v1::CampaignService::Service {
     for (const v1::Iteration& iteration : fake_.iterations) {
       if (iteration.number() == fake_.campaign.best()) *reply->mutable_iteration() = iteration;
     }
+    *reply->mutable_bundle() = fake_.bundle;
     reply->mutable_bundle()->set_name(fake_.campaign.bundle());
     return Fails();
   }
@@ -116,6 +117,23 @@ class FakeOrchestrator::Service : public v1::CampaignService::Service {
   grpc::Status ProposeChange(grpc::ServerContext*, const v1::ProposeChangeRequest* request,
                              v1::ProposeChangeResponse*) override {
     Note([&] { asked_.proposals.push_back(*request); });
+    return Fails();
+  }
+  grpc::Status GetSituation(grpc::ServerContext*, const v1::GetSituationRequest* request,
+                            v1::Situation* reply) override {
+    if (request->campaign() != fake_.campaign.name()) return Missing(request->campaign());
+    return Answer(fake_.situation, reply);
+  }
+  grpc::Status ListPatterns(grpc::ServerContext*, const v1::ListPatternsRequest* request,
+                            v1::ListPatternsResponse* reply) override {
+    Note([&] { asked_.pattern_lists.push_back(*request); });
+    reply->mutable_patterns()->Assign(fake_.patterns.begin(), fake_.patterns.end());
+    return Fails();
+  }
+  grpc::Status ImportPatterns(grpc::ServerContext*, const v1::ImportPatternsRequest* request,
+                              v1::ImportPatternsResponse* reply) override {
+    Note([&] { asked_.imports.push_back(request->file()); });
+    reply->set_imported(request->file().patterns_size());
     return Fails();
   }
   grpc::Status ListWorkers(grpc::ServerContext*, const v1::ListWorkersRequest*,

@@ -28,6 +28,9 @@ class FakeOrchestrator {
   std::vector<v1::WatchCampaignResponse> events;  // what watching sends; their sequences rise
   std::vector<v1::Worker> workers;
   v1::Verification verification;  // what verifying ends with
+  v1::Bundle bundle;              // of the best variant; its name is the campaign's
+  v1::Situation situation;
+  std::vector<v1::Pattern> patterns;
 
   // The next call fails so.
   void FailNext(absl::Status status, const v1::ErrorDetail& detail = {});
@@ -42,6 +45,8 @@ class FakeOrchestrator {
     std::vector<v1::CancelCampaignRequest> cancels;
     std::vector<v1::ProposeChangeRequest> proposals;
     std::vector<std::string> verifications;
+    std::vector<v1::ListPatternsRequest> pattern_lists;
+    std::vector<v1::PatternFile> imports;
   };
   Asked asked() const;
 

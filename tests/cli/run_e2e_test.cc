@@ -244,6 +244,113 @@ TEST_F(RunTest, SharesADatabaseWithOtherRunsAndQueries) {
   for (const std::unique_ptr<Running>& query : queries) EXPECT_EQ(query->Wait().exit_code, 0) << query->err();
 }
 
+TEST_F(RunTest, OptimisesAnImportedSpaceByTimingAlone) {
+  const char* source = std::getenv("PAWL_SOURCE_DIR");
+  const std::filesystem::path golden = std::filesystem::path(source == nullptr ? "." : source) / "tests/cli/golden/t4";
+  const std::string folder = (home_.path() / "convolution").string();
+  const std::vector<std::string> import = {"import",    (golden / "convolution_A100.t4.json.gz").string(),
+                                           "--problem", (golden / "convolution.t1.json").string(),
+                                           "--gpu",     "A100",
+                                           "--output",  folder};
+  const ProcessResult imported = Run(import);
+  ASSERT_EQ(imported.exit_code, 0) << imported.err;
+  EXPECT_EQ(imported.out, folder + "\n");
+  EXPECT_THAT(imported.err, HasSubstr("128 configurations, of which 1 failed"));
+  EXPECT_THAT(Run(import).err, HasSubstr("is there already"));
+
+  const ProcessResult run =
+      Run({"run", folder, "--device", "replay", "--recordings", folder, "--iterations", "60", "--json"});
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const v1::Campaign campaign = Parse<v1::Campaign>(run.out);
+  EXPECT_EQ(campaign.state(), v1::FINISHED);
+  EXPECT_EQ(campaign.device(), "replay of an A100, recorded on 2023-12-22");
+  EXPECT_GT(campaign.speedup_over_start(), 1.5) << "the best recorded is 1.9 times as fast";
+  for (const std::string& line : Lines(Run({"history", "1", "--json"}).out)) {
+    EXPECT_FALSE(Parse<v1::Iteration>(line).profiled());
+  }
+  EXPECT_EQ(Run({"explain", "1"}).exit_code, 0);
+}
+
+TEST_F(RunTest, ExplainsWhatItDid) {
+  ASSERT_EQ(Run({"run", Attention().string(), "--device", "replay", "--iterations", "6"}).exit_code, 0);
+  const ProcessResult campaign = Run({"explain", "1"});
+  EXPECT_EQ(campaign.exit_code, 0) << campaign.err;
+  EXPECT_THAT(campaign.out, HasSubstr("*   0  start\n"));
+  EXPECT_THAT(campaign.out, HasSubstr("How often each rule's change was kept"));
+  const ProcessResult iteration = Run({"explain", "1", "1"});
+  EXPECT_EQ(iteration.exit_code, 0) << iteration.err;
+  EXPECT_THAT(iteration.out, HasSubstr("What the evidence of iteration 0 showed\n  "));
+  EXPECT_THAT(iteration.out, HasSubstr("  chosen\n"));
+  const v1::Iteration whole = Parse<v1::Iteration>(Run({"explain", "1", "1", "--json"}).out);
+  ASSERT_GT(whole.passed_over_size(), 0);
+  const v1::Change& other = whole.passed_over(0).change();
+  const ProcessResult why_not =
+      Run({"explain", "1", "1", "--why-not", absl::StrCat(other.variable(), "=", other.to())});
+  EXPECT_EQ(why_not.exit_code, 0) << why_not.err;
+  EXPECT_THAT(why_not.out, HasSubstr("It was passed over: "));
+}
+
+TEST_F(RunTest, ReadsProfilesOfAFolderAndSaysWhatIsWrongWithThem) {
+  const std::filesystem::path profiles = home_.path() / "profiles";
+  std::filesystem::create_directories(profiles);
+  std::ofstream(profiles / "decision_tree.toml") << "[[rule]]\nname = \"odd\"\nwhen = [\"no_such_metric < 1\"]\n";
+  const ProcessResult run = Run({"run", Attention().string(), "--device", "replay", "--profiles", profiles.string()});
+  EXPECT_EQ(run.exit_code, 1) << run.out;
+  EXPECT_THAT(run.err, HasSubstr("decision_tree.toml"));
+  EXPECT_THAT(run.err, HasSubstr("no_such_metric"));
+}
+
+TEST_F(RunTest, WaitsForWhatIsProposedAndGoesOnFromThere) {
+  std::unique_ptr<Running> daemon = StartOrchestrator();
+  std::unique_ptr<Running> worker =
+      Start("pawl-worker", {"--orchestrator", socket_, "--device", "replay", "--name", "replay-0"});
+  ASSERT_EQ(Run({"submit", Attention().string(), "--chooser", "outside", "--wait-for-proposal", "300"}).exit_code, 0);
+  const auto waits_after = [&](int tried) {
+    v1::Situation situation;
+    for (int i = 0; i < 600; ++i, usleep(50'000)) {
+      const ProcessResult asked = Run({"situation", "1", "--json"});
+      if (asked.exit_code == 0) situation = Parse<v1::Situation>(asked.out);
+      if (situation.waits() && situation.tried_size() >= tried) break;
+    }
+    return situation;
+  };
+  const v1::Situation first = waits_after(1);
+  ASSERT_TRUE(first.waits());
+  EXPECT_EQ(first.best().number(), 0);
+  EXPECT_THAT(first.source(), HasSubstr("attention"));
+  ASSERT_GT(first.untried_size(), 0);
+  EXPECT_THAT(Run({"show", "1"}).out, HasSubstr("waits      for a proposal until "));
+  const v1::Change& change = first.untried(0).change();
+  const std::string proposal = absl::StrCat(change.variable(), "=", change.to());
+  EXPECT_EQ(Run({"propose", "1", "NO_SUCH=1"}).exit_code, 1);
+  ASSERT_EQ(Run({"propose", "1", proposal, "--author", "ada", "--why", "it ranks first"}).exit_code, 0);
+  const v1::Situation second = waits_after(2);
+  ASSERT_TRUE(second.waits());
+  ASSERT_EQ(second.tried_size(), 2);
+  EXPECT_EQ(second.tried(1).author(), "ada");
+  EXPECT_EQ(second.tried(1).change().variable(), change.variable());
+  EXPECT_THAT(Run({"explain", "1", "1"}).out, HasSubstr("  chosen by  ada: it ranks first\n"));
+
+  const std::string patch = (home_.path() / "patch").string();
+  std::ofstream(patch) << "--- a/other.cu\n+++ b/other.cu\n@@ -1 +1 @@\n-no such line\n+other\n";
+  EXPECT_EQ(Run({"propose", "1", "--patch", patch, "--name", "odd"}).exit_code, 1) << "it does not fit";
+  EXPECT_EQ(Run({"cancel", "1"}).exit_code, 0);
+}
+
+TEST_F(RunTest, HandsOnWhatCampaignsTaught) {
+  ASSERT_EQ(Run({"run", Attention().string(), "--device", "replay", "--iterations", "12"}).exit_code, 0);
+  const std::string file = (home_.path() / "patterns.json").string();
+  ASSERT_EQ(Run({"patterns", "--by-bundle", "--export", file, "--source", "a test"}).exit_code, 0);
+  const v1::PatternFile exported = Parse<v1::PatternFile>(Slurp(file));
+  bool own = false;
+  for (const v1::Pattern& pattern : exported.patterns()) own = own || pattern.bundle() == "attention";
+  EXPECT_TRUE(own) << Slurp(file);
+  const std::string other = (home_.path() / "other.db").string();
+  const ProcessResult imported = Run({"patterns", "--import", file, "--database", other});
+  EXPECT_EQ(imported.exit_code, 0) << imported.err;
+  EXPECT_THAT(Run({"patterns", "--by-bundle", "--database", other}).out, HasSubstr("attention"));
+}
+
 TEST_F(RunTest, SteersCampaignsOfDaemons) {
   EXPECT_THAT(Run({"submit", Attention().string()}).err, HasSubstr("no orchestrator serves"));
   std::unique_ptr<Running> daemon = StartOrchestrator();

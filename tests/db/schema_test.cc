@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "db/embedded.h"
 #include "tests/db/made_writes.h"
 #include "worker/temporary_folder.h"
 
@@ -70,6 +71,32 @@ TEST_F(SchemaTest, MigratesOnce) {
   const int64_t before = connection_->QueryInt("PRAGMA schema_version").value();
   EXPECT_EQ(Migrate(connection_.get()), absl::OkStatus());
   EXPECT_EQ(connection_->QueryInt("PRAGMA schema_version").value(), before);
+}
+
+// What a database of version 1 has, and nothing more.
+constexpr char kSchema[] = "SELECT sum(length(sql)) FROM sqlite_schema";
+
+TEST_F(SchemaTest, BringsADatabaseOfVersion1UpToDateWithAllThatIsInIt) {
+  ASSERT_EQ(connection_->Execute("DROP TABLE pattern_counts; DROP TABLE pattern_files; PRAGMA user_version = 1"),
+            absl::OkStatus());
+  auto first = Connection::Open(folder_.path() / "first.db", Connection::Mode::kWrite, 0).value();
+  ASSERT_EQ(first->Execute(std::string(embedded::kMigrations0001InitialSql)), absl::OkStatus());
+  ASSERT_EQ(connection_->QueryInt(kSchema).value(), first->QueryInt(kSchema).value());
+  connection_.reset();
+
+  auto store = OpenStore({.file = file_});
+  EXPECT_EQ(store->ListIterations({.campaign = 1})->size(), 3u);
+  EXPECT_EQ(store->Events(1, 0, 10)->size(), 3u);
+  EXPECT_TRUE(store->Lessons()->empty());
+  EXPECT_TRUE(store->PatternFiles()->empty());
+  Writes writes = MakeWrites(MakeJudged(1, MakeIteration(1, 3, v1::KEPT)));
+  writes.lessons.emplace_back().set_tried(1);
+  writes.pattern_files.emplace_back().set_source("ann's");
+  ASSERT_EQ(store->Commit(&writes), absl::OkStatus());
+  EXPECT_EQ(store->Lessons()->size(), 1u);
+  store.reset();
+  connection_ = Connection::Open(file_, Connection::Mode::kWrite, 0).value();
+  EXPECT_EQ(connection_->QueryInt("PRAGMA user_version").value(), kSchemaVersion);
 }
 
 TEST_F(SchemaTest, LeavesNothingBehindWhenAMigrationFails) {

@@ -249,6 +249,21 @@ TEST_F(StoreTest, RemembersWorkers) {
   EXPECT_EQ(workers[0].worker.state(), v1::WORKER_STATE_GONE);
 }
 
+TEST_F(StoreTest, RemovesWorkersByTheirNames) {
+  Writes writes;
+  for (const char* name : {"workers/a", "workers/b", "workers/c"}) {
+    writes.workers.push_back({.instance = "one", .worker = {}});
+    writes.workers.back().worker.set_name(name);
+  }
+  ASSERT_EQ(Commit(writes), absl::OkStatus());
+  EXPECT_EQ(store_->RemoveWorkers({}), absl::OkStatus());
+  EXPECT_EQ(store_->RemoveWorkers({"workers/a", "workers/never", "workers/c"}), absl::OkStatus());
+  Reopen();
+  const auto workers = store_->Workers().value();
+  ASSERT_EQ(workers.size(), 1u);
+  EXPECT_EQ(workers[0].worker.name(), "workers/b");
+}
+
 TEST_F(StoreTest, KeepsItsSecret) {
   const std::string secret = store_->secret();
   EXPECT_EQ(secret.size(), 32u);

@@ -26,8 +26,8 @@ void CampaignScript::Apply(v1::Event event) {
   events_.push_back(std::move(event));
 }
 
-std::optional<v1::Event> CampaignScript::Decide(const Chooser& chooser) {
-  std::optional<v1::Event> event = pawl::Decide(state_, chooser, now_);
+std::optional<v1::Event> CampaignScript::Decide(const Chooser& chooser, int slots) {
+  std::optional<v1::Event> event = pawl::Decide(state_, chooser, now_, ProfileSet::Default(), slots);
   if (event) Apply(*event);
   return event;
 }
@@ -71,6 +71,21 @@ v1::Iteration CampaignScript::Run(const v1::TrialResult& result) {
   return Finish(planned->planned().trial(), result);
 }
 
+v1::TotalGain CampaignScript::FinishTotal(const v1::TrialResult& result) {
+  for (const auto& [trial, open] : state_.open_trials()) {
+    if (open.planned.purpose() != v1::TRIAL_PURPOSE_TOTAL) continue;
+    v1::Event event;
+    event.mutable_finished()->set_trial(trial);
+    *event.mutable_finished()->mutable_result() = result;
+    *event.mutable_finished()->mutable_total_gain() = JudgeTotal(state_, open.planned, result);
+    Lease(trial);
+    Apply(event);
+    return event.finished().total_gain();
+  }
+  ADD_FAILURE() << "the total is not to be measured";
+  return v1::TotalGain();
+}
+
 void CampaignScript::PlanVerification(int iteration) {
   v1::Event event;
   v1::TrialPlanned& planned = *event.mutable_planned();
@@ -98,6 +113,14 @@ void CampaignScript::Propose(const std::string& variable, int to, const std::str
   event.mutable_proposed()->mutable_change()->set_variable(variable);
   event.mutable_proposed()->mutable_change()->set_to(to);
   event.mutable_proposed()->set_why("a hunch");
+  Apply(event);
+}
+
+void CampaignScript::ProposePatch(const std::string& name, const std::string& patch, const std::string& author) {
+  v1::Event event;
+  event.mutable_proposed()->set_author(author);
+  event.mutable_proposed()->mutable_change()->mutable_source()->set_name(name);
+  event.mutable_proposed()->mutable_change()->mutable_source()->set_patch(patch);
   Apply(event);
 }
 

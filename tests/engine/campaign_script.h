@@ -27,17 +27,20 @@ class CampaignScript {
   void Apply(v1::Event event);
 
   // What the engine does next by itself, applied; nothing: it waits.
-  std::optional<v1::Event> Decide(const Chooser& chooser = NeighbourChooser());
+  std::optional<v1::Event> Decide(const Chooser& chooser = NeighbourChooser(), int slots = 1);
   void Lease(int trial, int attempt = 1, double price_per_hour = 0);
   void Lose(int trial, v1::LeaseLost::Reason reason);
   // Judges the result; the iteration as it stands in the campaign.
   v1::Iteration Finish(int trial, const v1::TrialResult& result);
   // Plans, leases and finishes the next iteration.
   v1::Iteration Run(const v1::TrialResult& result);
+  // Leases and finishes the trial that measures the best beside the start.
+  v1::TotalGain FinishTotal(const v1::TrialResult& result);
   // Plans, leases and finishes a verification.
   void PlanVerification(int iteration);
   void FinishVerification(const v1::TrialResult& result);
   void Propose(const std::string& variable, int to, const std::string& author = "ann");
+  void ProposePatch(const std::string& name, const std::string& patch, const std::string& author = "an agent");
   void Pause(const std::string& reason = "lunch");
   void Resume();
   void End(v1::CampaignState state, v1::StopReason reason);

@@ -57,7 +57,7 @@ TEST(CampaignTest, CountsVerdictsAndKnowsTheBest) {
   EXPECT_EQ(script.state().Find(4), nullptr);
 }
 
-TEST(CampaignTest, KeepsTheEvidenceOfTheBestOnly) {
+TEST(CampaignTest, KeepsTheEvidenceOfWhatIsKept) {
   CampaignScript script;
   v1::TrialResult start = MeasuredStart(100);
   start.mutable_evidence()->add_launches()->set_entry("of the start");
@@ -70,24 +70,63 @@ TEST(CampaignTest, KeepsTheEvidenceOfTheBestOnly) {
   faster.mutable_evidence()->add_launches()->set_entry("of a faster one");
   script.Run(faster);
   EXPECT_EQ(script.state().best_evidence().launches(0).entry(), "of a faster one");
+  EXPECT_EQ(script.state().EvidenceOf(0)->launches(0).entry(), "of the start");
+  EXPECT_EQ(script.state().EvidenceOf(1), nullptr);
 }
 
-TEST(CampaignTest, HasTheBestOfARoundWhateverEndsLast) {
+TEST(CampaignTest, KeepsTheBestOfARoundWhateverEndsLast) {
+  for (const bool better_first : {true, false}) {
+    CampaignScript script;
+    script.Run(MeasuredStart(100));
+    ASSERT_TRUE(script.Decide(NeighbourChooser(), 2));
+    ASSERT_TRUE(script.Decide(NeighbourChooser(), 2)) << "two at once";
+    EXPECT_FALSE(script.Decide(NeighbourChooser(), 2)) << "no more than two";
+    EXPECT_EQ(script.state().open_trials().at(2).planned.parent(), 0);
+    EXPECT_EQ(script.state().open_trials().at(3).planned.parent(), 0) << "a round is of one parent";
+    script.Lease(2);
+    script.Lease(3);
+    if (better_first) {
+      script.Finish(3, Measured(100, 50));
+      EXPECT_FALSE(script.Decide(NeighbourChooser(), 2)) << "the round is not over";
+      const v1::Iteration late = script.Finish(2, Measured(100, 80));
+      EXPECT_EQ(late.verdict(), v1::REVERTED);
+      EXPECT_NE(late.reason().find("iteration 2 of the same round gained more"), std::string::npos) << late.reason();
+    } else {
+      script.Finish(2, Measured(100, 80));
+      EXPECT_EQ(script.Finish(3, Measured(100, 50)).verdict(), v1::KEPT);
+    }
+    EXPECT_EQ(script.summary().best(), 2);
+    EXPECT_EQ(script.summary().best_us(), 50);
+    EXPECT_EQ(script.state().Find(1)->time_us(), 80);
+    const std::optional<v1::Event> next = script.Decide(NeighbourChooser(), 2);
+    ASSERT_TRUE(next && next->has_planned());
+    EXPECT_EQ(next->planned().parent(), 2);
+  }
+}
+
+TEST(CampaignTest, GoesByTheTotalGainAsMeasured) {
   CampaignScript script;
-  script.Run(MeasuredStart(100));
-  const std::optional<v1::Event> first = script.Decide();
-  v1::Event second = *first;  // a second trial of the same round
-  second.mutable_planned()->set_trial(3);
-  second.mutable_planned()->set_iteration(2);
-  script.Apply(second);
-  script.Lease(2);
-  script.Lease(3);
-  script.Finish(3, Measured(100, 50));
-  script.Finish(2, Measured(100, 80));
-  EXPECT_EQ(script.summary().kept(), 3);
-  EXPECT_EQ(script.summary().best(), 2);
-  EXPECT_EQ(script.summary().best_us(), 50);
-  EXPECT_EQ(script.state().Find(1)->time_us(), 80);
+  v1::TrialResult start = MeasuredStart(100);
+  start.add_baselines()->set_size("main");
+  start.mutable_baselines(0)->set_graph_us(50);
+  script.Run(start);
+  script.Run(Measured(100, 80));
+  script.Run(Measured(80, 64));
+  EXPECT_NEAR(script.summary().speedup_over_start(), 1.5625, 0.001);
+  v1::Event planned;
+  planned.mutable_planned()->set_trial(script.state().next_trial());
+  planned.mutable_planned()->set_purpose(v1::TRIAL_PURPOSE_TOTAL);
+  planned.mutable_planned()->set_iteration(2);
+  planned.mutable_planned()->set_parent(0);
+  script.Apply(planned);
+  const v1::TotalGain total = script.FinishTotal(Measured(100, 70));
+  EXPECT_NEAR(total.speedup_over_start(), 1.4286, 0.001);
+  EXPECT_NEAR(total.multiplied(), 1.5625, 0.001);
+  EXPECT_EQ(script.summary().iterations(), 3) << "it is no iteration";
+  EXPECT_NEAR(script.summary().speedup_over_start(), 1.4286, 0.001);
+  EXPECT_NEAR(script.summary().speedup_over_baseline(), 1.4286 / 2, 0.001);
+  const v1::Iteration next = script.Run(Measured(64, 32));
+  EXPECT_NEAR(next.speedup_over_start(), 2 * 1.4286, 0.001) << "what is built on it goes by it too";
 }
 
 TEST(CampaignTest, ItsClockRunsFromTheFirstLeaseAndNotInPauses) {

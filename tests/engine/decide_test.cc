@@ -6,12 +6,22 @@
 #include <functional>
 
 #include "kernels/space.h"
+#include "orchestrator/engine/verdict.h"
 #include "tests/engine/campaign_script.h"
 
 namespace pawl {
 namespace {
 
 using ::testing::HasSubstr;
+
+class FixedChooser : public Chooser {
+ public:
+  explicit FixedChooser(const Choice& choice) : choice_(choice) {}
+  std::optional<Choice> Next(const CampaignState&) const override { return choice_; }
+
+ private:
+  const Choice choice_;
+};
 
 TEST(DecideTest, BeginsWithTheStartVariant) {
   CampaignScript script;
@@ -64,7 +74,11 @@ TEST(DecideTest, GoesOnBesideAVerification) {
 }
 
 v1::CampaignEnded EndOf(CampaignScript* script) {
-  const std::optional<v1::Event> event = script->Decide();
+  std::optional<v1::Event> event = script->Decide();
+  if (event && event->planned().purpose() == v1::TRIAL_PURPOSE_TOTAL) {
+    script->FinishTotal(Measured(script->summary().start_us(), script->summary().best_us()));
+    event = script->Decide();
+  }
   EXPECT_TRUE(event && event->has_ended()) << (event ? event->ShortDebugString() : "nothing");
   EXPECT_TRUE(script->state().ended());
   return event ? event->ended() : v1::CampaignEnded();
@@ -162,14 +176,166 @@ TEST(DecideTest, StopsWhenNothingIsLeftToTry) {
   EXPECT_EQ(ended.reason(), v1::STOP_REASON_SPACE);
 }
 
-class FixedChooser : public Chooser {
- public:
-  explicit FixedChooser(const Choice& choice) : choice_(choice) {}
-  std::optional<Choice> Next(const CampaignState&) const override { return choice_; }
+TEST(DecideTest, MeasuresTheTotalGainBeforeItClaimsTheGoal) {
+  CampaignScript script(Spec([](v1::CampaignSpec* spec) { spec->mutable_goal()->set_speedup(1.5); }));
+  script.Run(MeasuredStart(100));
+  script.Run(Measured(100, 80));
+  script.Run(Measured(80, 64));
+  const std::optional<v1::Event> event = script.Decide();
+  ASSERT_TRUE(event && event->has_planned());
+  EXPECT_EQ(event->planned().purpose(), v1::TRIAL_PURPOSE_TOTAL);
+  EXPECT_EQ(event->planned().iteration(), 2);
+  EXPECT_EQ(event->planned().parent(), 0);
+  EXPECT_EQ(VariantText(event->planned().variant()), VariantText(VariantOf(*script.state().best())));
+  EXPECT_FALSE(script.Decide()) << "one thing at a time";
+  script.FinishTotal(Measured(100, 70));  // 1.43: the steps promised more than there is
+  const std::optional<v1::Event> next = script.Decide();
+  ASSERT_TRUE(next && next->has_planned()) << "the goal is not reached";
+  EXPECT_EQ(next->planned().purpose(), v1::TRIAL_PURPOSE_ITERATION);
+}
 
- private:
-  const Choice choice_;
-};
+TEST(DecideTest, MeasuresTheTotalGainEveryFewKeeps) {
+  v1::Bundle bundle = TinyBundle();
+  for (int value : {8, 16, 32}) bundle.mutable_variables(1)->add_values(value);
+  bundle.clear_constraints();
+  CampaignScript script(Spec([](v1::CampaignSpec* spec) { spec->mutable_goal()->set_speedup(100); }), bundle);
+  script.Run(MeasuredStart(100));
+  double us = 100;
+  for (int kept = 0; kept < ProfileSet::Default().gates.total_every(); ++kept, us *= 0.9) {
+    ASSERT_EQ(script.Run(Measured(us, us * 0.9)).verdict(), v1::KEPT);
+  }
+  const std::optional<v1::Event> event = script.Decide();
+  ASSERT_TRUE(event && event->has_planned());
+  EXPECT_EQ(event->planned().purpose(), v1::TRIAL_PURPOSE_TOTAL);
+  script.FinishTotal(FailedCheck(v1::CHECK_TIMEOUT, "it hangs"));
+  EXPECT_EQ(script.summary().total_gain().speedup_over_start(), 0);
+  EXPECT_THAT(script.summary().total_gain().interval().reason(), HasSubstr("it hangs"));
+  const std::optional<v1::Event> next = script.Decide();
+  ASSERT_TRUE(next && next->has_planned());
+  EXPECT_EQ(next->planned().purpose(), v1::TRIAL_PURPOSE_ITERATION) << "it is not tried again and again";
+}
+
+TEST(DecideTest, NamesTheTierThatWasReached) {
+  for (const auto& [us, tier] : {std::pair(95.0, v1::SUCCESS_TIER_BELOW), std::pair(55.0, v1::SUCCESS_TIER_MINIMUM),
+                                 std::pair(39.0, v1::SUCCESS_TIER_TARGET), std::pair(20.0, v1::SUCCESS_TIER_STRETCH)}) {
+    CampaignScript script(Spec([](v1::CampaignSpec* spec) {
+      spec->mutable_goal()->set_speedup(1.5);
+      spec->mutable_budget()->set_iterations(1);
+    }));
+    v1::TrialResult start = MeasuredStart(100);
+    start.add_baselines()->set_size("main");
+    start.mutable_baselines(0)->set_graph_us(60);
+    script.Run(start);
+    script.Run(Measured(100, us));
+    EXPECT_EQ(EndOf(&script).tier(), tier) << us;
+    EXPECT_EQ(script.summary().tier(), tier);
+  }
+}
+
+TEST(DecideTest, StopsAtTheRoofWhenNoRuleAsksForMore) {
+  CampaignScript script;
+  v1::TrialResult start = MeasuredStart(100);
+  (*start.mutable_evidence()->add_launches()->mutable_metrics())["dram_throughput"] = 93;
+  script.Run(start);
+  const v1::CampaignEnded ended = EndOf(&script);
+  EXPECT_EQ(ended.reason(), v1::STOP_REASON_ROOF);
+  EXPECT_THAT(ended.message(), HasSubstr("The DRAM is 93 % busy"));
+  ASSERT_EQ(ended.roof_size(), 1);
+  EXPECT_EQ(script.summary().roof_size(), 1);
+}
+
+TEST(DecideTest, GoesOnAtTheRoofWithWhatIsProposedOrARuleAsksFor) {
+  CampaignScript script;
+  v1::TrialResult start = MeasuredStart(100);
+  (*start.mutable_evidence()->add_launches()->mutable_metrics())["dram_throughput"] = 93;
+  script.Run(start);
+  script.Propose("SPLIT", 2, "ann");
+  EXPECT_EQ(script.Run(Measured(100, 120)).author(), "ann");
+  Choice choice = *NeighbourChooser().Next(script.state());
+  choice.finding.emplace().set_rule("poor-l2-reuse");
+  const std::optional<v1::Event> event = script.Decide(FixedChooser(choice));
+  ASSERT_TRUE(event && event->has_planned());
+  EXPECT_EQ(event->planned().finding().rule(), "poor-l2-reuse");
+}
+
+TEST(DecideTest, PausesWhereTheBaselineIsNotWhatItWas) {
+  CampaignScript script;
+  script.Decide();
+  script.Lease(1);
+  v1::TrialResult start = MeasuredStart(100);
+  start.add_baselines()->set_size("main");
+  start.mutable_baselines(0)->set_graph_us(60);
+  v1::Event event;
+  event.mutable_finished()->set_trial(1);
+  *event.mutable_finished()->mutable_result() = start;
+  *event.mutable_finished()->mutable_iteration() =
+      Judge(script.state(), script.state().open_trials().at(1).planned, start, Gates::Default(), 50);
+  script.Apply(event);
+  const std::optional<v1::Event> paused = script.Decide();
+  ASSERT_TRUE(paused && paused->has_paused());
+  EXPECT_THAT(paused->paused().reason(), HasSubstr("60.000 us, 50.000 us were expected"));
+  script.Resume();
+  const std::optional<v1::Event> next = script.Decide();
+  ASSERT_TRUE(next && next->has_planned()) << "it was looked at";
+}
+
+TEST(DecideTest, WaitsForAProposalWhereOneIsAskedFor) {
+  for (const v1::NoProposal then : {v1::NO_PROPOSAL_TREE, v1::NO_PROPOSAL_PAUSE}) {
+    CampaignScript script(Spec([&](v1::CampaignSpec* spec) {
+      spec->mutable_chooser()->set_kind(v1::CHOOSER_KIND_OUTSIDE);
+      spec->mutable_chooser()->set_wait_seconds(60);
+      spec->mutable_chooser()->set_no_proposal(then);
+    }));
+    script.Run(MeasuredStart(100));
+    EXPECT_FALSE(script.Decide());
+    ASSERT_TRUE(ProposalDeadline(script.state()));
+    EXPECT_EQ(*ProposalDeadline(script.state()), script.now() + absl::Seconds(60));
+    script.Pass(absl::Seconds(59));
+    EXPECT_FALSE(script.Decide());
+    script.Propose("SPLIT", 2, "ann");
+    EXPECT_FALSE(ProposalDeadline(script.state()));
+    EXPECT_EQ(script.Run(Measured(100, 120)).author(), "ann");
+    EXPECT_FALSE(script.Decide()) << "it waits anew";
+    script.Pass(absl::Seconds(60));
+    const std::optional<v1::Event> event = script.Decide();
+    ASSERT_TRUE(event);
+    if (then == v1::NO_PROPOSAL_PAUSE) {
+      EXPECT_THAT(event->paused().reason(), HasSubstr("nothing was proposed within 60 s"));
+    } else {
+      EXPECT_EQ(event->planned().author(), "pawl");
+    }
+  }
+}
+
+TEST(DecideTest, TakesNoProposalWhereTheTreeChooses) {
+  CampaignScript script(Spec([](v1::CampaignSpec* spec) {
+    spec->mutable_chooser()->set_kind(v1::CHOOSER_KIND_TREE);
+  }));
+  script.Run(MeasuredStart(100));
+  script.Propose("SPLIT", 2, "ann");
+  EXPECT_EQ(script.Run(Measured(100, 120)).author(), "pawl");
+}
+
+TEST(DecideTest, TriesAProposedSourceEditAndGoesOnFromIt) {
+  v1::Bundle bundle = TinyBundle();
+  bundle.mutable_source()->set_text("one\ntwo\nthree\n");
+  CampaignScript script({}, bundle);
+  script.Run(MeasuredStart(100));
+  script.ProposePatch("swap", "@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n");
+  const v1::Iteration edited = script.Run(Measured(100, 80));
+  EXPECT_EQ(edited.change().source().name(), "swap");
+  EXPECT_EQ(edited.author(), "an agent");
+  EXPECT_EQ(edited.verdict(), v1::KEPT);
+  EXPECT_NE(edited.patched_source_hash(), "");
+  EXPECT_EQ(script.state().SourceOf(1), "one\n2\nthree\n");
+  EXPECT_TRUE(script.state().proposals().empty());
+  const v1::Iteration next = script.Run(Measured(80, 90));
+  EXPECT_EQ(next.parent(), 1);
+  EXPECT_EQ(next.author(), "pawl");
+  EXPECT_EQ(script.state().SourceOf(2), "one\n2\nthree\n") << "a child has its parent's source";
+  EXPECT_EQ(next.patched_source_hash(), edited.patched_source_hash());
+  EXPECT_EQ(script.state().SourceOf(0), "one\ntwo\nthree\n");
+}
 
 TEST(DecideTest, RefusesAChooserThatChangesTwoVariablesOrNone) {
   for (const auto& [tile, split] : {std::pair(64, 2), std::pair(32, 1)}) {

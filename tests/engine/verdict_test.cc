@@ -289,5 +289,59 @@ TEST_F(VerificationTest, DisagreesWhenItCannotBeMeasured) {
   EXPECT_FALSE(Verified(no_time).agrees());
 }
 
+TEST(GateTest, NamesTheGateThatAFailureStandsFor) {
+  CampaignScript script;
+  script.Run(MeasuredStart(100));
+  const v1::Iteration iteration = script.Run(FailedCheck(v1::CHECK_RACECHECK, "a race"));
+  ASSERT_EQ(iteration.failed_gates_size(), 1);
+  EXPECT_EQ(iteration.failed_gates(0).gate(), "sanitizer");
+  EXPECT_EQ(iteration.failed_gates(0).action(), v1::GATE_ACTION_REJECT);
+  EXPECT_EQ(iteration.verdict(), v1::REJECTED);
+}
+
+TEST(GateTest, MarksWhatShouldHaveBeenProfiled) {
+  for (const auto& [baseline_us, gate] : {std::pair(40.0, "profile-first"), std::pair(80.0, "profile"),
+                                          std::pair(120.0, "")}) {
+    CampaignScript script;
+    v1::TrialResult start = MeasuredStart(100);
+    start.set_profiled(false);
+    start.add_baselines()->set_size("main");
+    start.mutable_baselines(0)->set_graph_us(baseline_us);
+    const v1::Iteration iteration = script.Run(start);
+    EXPECT_EQ(iteration.verdict(), v1::KEPT);
+    EXPECT_EQ(iteration.failed_gates_size() > 0 ? iteration.failed_gates(0).gate() : "", gate) << baseline_us;
+    start.set_profiled(true);
+    CampaignScript profiled;
+    EXPECT_EQ(profiled.Run(start).failed_gates_size(), 0);
+  }
+}
+
+TEST(GateTest, MarksAPredictionThatFailed) {
+  CampaignScript script;
+  script.Run(MeasuredStart(100));
+  v1::Event planned = *script.Decide();
+  for (const auto& [us, marked] : {std::pair(99.0, true), std::pair(70.0, false)}) {
+    v1::TrialPlanned plan = planned.planned();
+    plan.mutable_finding()->set_rule("grid-too-small");
+    plan.mutable_prediction()->set_low(1.2);
+    plan.mutable_prediction()->set_high(2);
+    const v1::Iteration iteration = Judge(script.state(), plan, Measured(100, us));
+    EXPECT_EQ(iteration.prediction().outcome(), marked ? v1::Prediction::FAILED : v1::Prediction::CAME_TRUE);
+    ASSERT_EQ(iteration.failed_gates_size(), marked ? 1 : 0);
+    if (marked) EXPECT_EQ(iteration.failed_gates(0).gate(), "prediction");
+  }
+}
+
+TEST(TotalGainTest, IsWhatThePairsSay) {
+  CampaignScript script;
+  script.Run(MeasuredStart(100));
+  script.Run(Measured(100, 80));
+  v1::TrialPlanned planned;
+  planned.set_iteration(1);
+  EXPECT_NEAR(JudgeTotal(script.state(), planned, Measured(100, 50)).speedup_over_start(), 2, 0.001);
+  EXPECT_NEAR(JudgeTotal(script.state(), planned, Measured(100, 50)).multiplied(), 1.25, 0.001);
+  EXPECT_EQ(JudgeTotal(script.state(), planned, v1::TrialResult()).speedup_over_start(), 0);
+}
+
 }  // namespace
 }  // namespace pawl

@@ -25,6 +25,29 @@ class CompletionTest : public ::testing::Test {
     EXPECT_EQ(static_cast<int>(world_.Events(campaign_, v1::Event::kFinished).size()), count);
   }
 
+  static v1::CompleteTrialRequest Request(const ScriptedWorker& worker, const v1::LeaseTrialResponse& leased) {
+    v1::CompleteTrialRequest request;
+    request.set_worker(worker.name());
+    request.set_instance("one");
+    request.set_lease(leased.lease());
+    *request.mutable_result() = NothingHelps(leased.trial());
+    return request;
+  }
+  // Sends these while another is being answered: all are there before anybody takes the first.
+  std::vector<absl::Status> Together(const std::vector<v1::CompleteTrialRequest>& requests) {
+    std::vector<absl::Status> answers(requests.size(), absl::UnknownError("not answered"));
+    const v1::CompleteTrialRequest of_nobody;
+    world_->Complete(of_nobody, [&](const absl::StatusOr<v1::CompleteTrialResponse>&) {
+      for (size_t i = 0; i < requests.size(); ++i) {
+        world_->Complete(requests[i], [&answers, i](const absl::StatusOr<v1::CompleteTrialResponse>& answer) {
+          EXPECT_EQ(answers[i].code(), absl::StatusCode::kUnknown) << "answered twice";
+          answers[i] = answer.status();
+        });
+      }
+    });
+    return answers;
+  }
+
   World world_;
   const std::string campaign_;
   ScriptedWorker worker_, other_;
@@ -109,7 +132,7 @@ TEST_F(CompletionTest, RefusesAnOutcomeThatIsNone) {
   request.set_worker("workers/a");
   request.set_instance("one");
   request.set_lease(leased.lease());
-  ExpectError(world_->Complete(request).status(), absl::StatusCode::kInvalidArgument, "outcome");
+  ExpectError(world_.Complete(request).status(), absl::StatusCode::kInvalidArgument, "outcome");
 }
 
 TEST_F(CompletionTest, RefusesAResultWhoseBlobsWereNotUploaded) {
@@ -188,6 +211,44 @@ TEST_F(CompletionTest, GivesTheNextTrialWithTheAnswerToAResult) {
   EXPECT_EQ(trials, 5);
   ExpectIterations(5);
   EXPECT_EQ(world_->leases_out(), 0);
+}
+
+TEST_F(CompletionTest, CommitsTogetherWhatArrivesTogether) {
+  const std::string second = world_.Submit();
+  const v1::LeaseTrialResponse first_trial = worker_.MustLease(), second_trial = other_.MustLease();
+  const std::vector<absl::Status> answers = Together({Request(worker_, first_trial), Request(other_, second_trial)});
+  EXPECT_TRUE(answers[0].ok()) << answers[0];
+  EXPECT_TRUE(answers[1].ok()) << answers[1];
+  const int64_t first_sequence = world_.Events(campaign_, v1::Event::kFinished).at(0).sequence();
+  const int64_t second_sequence = world_.Events(second, v1::Event::kFinished).at(0).sequence();
+  EXPECT_EQ(second_sequence, first_sequence + 1) << "what the first leads to would be planned between them";
+  EXPECT_EQ(worker_.MustLease().trial().iteration(), campaign_ + "/iterations/1");
+  EXPECT_EQ(other_.MustLease().trial().iteration(), second + "/iterations/1");
+  world_.Restart();
+  ExpectIterations(1);
+  EXPECT_EQ(world_->leases_out(), 2);
+}
+
+TEST_F(CompletionTest, CountsAResultOnceHoweverOftenItIsSentAtATime) {
+  constexpr size_t kTimes = 100;
+  const v1::LeaseTrialResponse leased = worker_.MustLease();
+  const std::vector<absl::Status> answers =
+      Together(std::vector<v1::CompleteTrialRequest>(kTimes, Request(worker_, leased)));
+  EXPECT_TRUE(answers[0].ok()) << answers[0];
+  for (size_t i = 1; i < kTimes; ++i) {
+    ExpectError(answers[i], absl::StatusCode::kAlreadyExists, "has its result already");
+  }
+  ExpectIterations(1);
+}
+
+TEST_F(CompletionTest, RefusesOneOfManyAlone) {
+  world_.Submit();
+  const v1::LeaseTrialResponse good = worker_.MustLease();
+  v1::CompleteTrialRequest stolen = Request(other_, good);
+  const std::vector<absl::Status> answers = Together({stolen, Request(worker_, good)});
+  ExpectError(answers[0], absl::StatusCode::kPermissionDenied, "not this worker's");
+  EXPECT_TRUE(answers[1].ok()) << answers[1];
+  ExpectIterations(1);
 }
 
 }  // namespace

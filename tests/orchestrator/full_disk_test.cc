@@ -29,7 +29,7 @@ TEST(FullDiskTest, ServesNothingUntilThereIsSpaceAndLosesNothing) {
   constexpr int64_t kPages = 400;
   World world({}, kPages);
   const std::string campaign = world.Submit();
-  ScriptedWorker worker(world, "a"), other(world, "b");
+  ScriptedWorker worker(world, "a"), other(world, "b", MadeDevice("NVIDIA L4"));
   ASSERT_TRUE(worker.Complete(worker.MustLease()).ok());
   const v1::LeaseTrialResponse leased = worker.MustLease();
   std::optional<absl::StatusOr<v1::LeaseTrialResponse>> waiting;
@@ -82,6 +82,38 @@ TEST(FullDiskTest, ReadsItsStateAgainAfterAWriteThatMayOrMayNotBeThere) {
   EXPECT_TRUE(again.ok() || again.code() == absl::StatusCode::kAlreadyExists) << again;
   EXPECT_EQ(world.Iterations(campaign).size(), 1u);
   EXPECT_EQ(worker.RunAll(), 4);
+}
+
+TEST(FullDiskTest, AcknowledgesNoneOfSeveralResultsThatCouldNotBeWrittenTogether) {
+  FaultyDisk disk;
+  World world;
+  const std::string campaign = world.Submit();
+  ScriptedWorker worker(world, "a");
+  const v1::LeaseTrialResponse leased = worker.MustLease();
+  v1::CompleteTrialRequest request;
+  request.set_worker(worker.name());
+  request.set_instance("one");
+  request.set_lease(leased.lease());
+  *request.mutable_result() = NothingHelps(leased.trial());
+  disk.FailSyncs(SQLITE_IOERR_FSYNC);
+  std::vector<absl::Status> answers;
+  const auto note = [&](const absl::StatusOr<v1::CompleteTrialResponse>& answer) {
+    answers.push_back(answer.status());
+  };
+  const v1::CompleteTrialRequest of_nobody;
+  world->Complete(of_nobody, [&](const absl::StatusOr<v1::CompleteTrialResponse>&) {
+    world->Complete(request, note);
+    world->Complete(request, note);
+  });
+  ASSERT_EQ(answers.size(), 2u);
+  for (const absl::Status& answer : answers) {
+    ExpectError(answer, absl::StatusCode::kUnavailable, "disk failed");  // not: there already
+  }
+  disk.Heal();
+  world.Pass(absl::Seconds(1));
+  const absl::Status again = worker.Complete(leased).status();
+  EXPECT_TRUE(again.ok() || again.code() == absl::StatusCode::kAlreadyExists) << again;
+  EXPECT_EQ(world.Iterations(campaign).size(), 1u);
 }
 
 }  // namespace

@@ -387,6 +387,25 @@ TEST(WorkersTest, KeepTheirTrialsWhenTheyRegisterAgain) {
   EXPECT_EQ(worker.Shown().state(), v1::WORKER_STATE_IDLE);
 }
 
+TEST(WorkersTest, AreForgottenAtAStartLongAfterTheyWereHeardOf) {
+  World world;
+  world.Submit();
+  ScriptedWorker gone(world, "gone"), silent(world, "silent"), busy(world, "busy"), drained(world, "drained");
+  ASSERT_TRUE(gone.Drain(true).ok());
+  busy.MustLease();
+  world.Advance(absl::Hours(24 * 6));
+  ScriptedWorker recent(world, "recent");
+  ASSERT_TRUE(drained.Drain(true).ok());
+  world.Advance(absl::Hours(24 * 2));
+  world.Restart();
+  EXPECT_EQ(world.store().Workers()->size(), 3u);
+  for (ScriptedWorker* worker : {&gone, &silent}) EXPECT_EQ(worker->Shown().name(), "") << worker->name();
+  for (ScriptedWorker* worker : {&busy, &recent, &drained}) EXPECT_EQ(worker->Shown().name(), worker->name());
+  ExpectError(silent.Lease().status(), absl::StatusCode::kNotFound, "workers/silent");
+  EXPECT_TRUE(silent.Register().ok()) << "it was there after all";
+  EXPECT_TRUE(silent.Lease().ok());
+}
+
 TEST(WorkersTest, MustSayWhoAndWhatTheyAre) {
   World world;
   const auto bad = absl::StatusCode::kInvalidArgument;
@@ -455,7 +474,12 @@ TEST(DeviceTest, ReplaysOnlyWhatWasRecorded) {
   EXPECT_EQ(world.Get(campaign).message(),
             "no worker can take it: workers/other (replay of an NVIDIA H200): there is no recording of this tiny (pawl "
             "record makes one on a GPU)");
-  device.add_bundle_hashes(BundleHash(TinyBundle()));
+  device.add_bundle_hashes(BundleHash(TinyBundle()) + "@another");
+  ScriptedWorker at_another(world, "at-another", device);
+  EXPECT_FALSE(at_another.Lease()->has_trial());
+  EXPECT_THAT(world.Get(campaign).message(), HasSubstr("there is no recording of this tiny at size " +
+                                                       TinyBundle().goal().size() + ", only at another"));
+  device.add_bundle_hashes(BundleHash(TinyBundle()) + "@" + TinyBundle().goal().size());
   ScriptedWorker replay(world, "replay", device);
   EXPECT_EQ(world.Get(campaign).message(), "");
   EXPECT_EQ(replay.RunAll(), 5);

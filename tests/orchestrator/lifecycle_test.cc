@@ -294,6 +294,7 @@ TEST(LifecycleTest, LosesNoVerificationToACancel) {
   ScriptedWorker worker(world, "a"), other(world, "b");
   ASSERT_TRUE(worker.Complete(worker.MustLease()).ok());
   const v1::LeaseTrialResponse iteration = other.MustLease();
+  ASSERT_TRUE(worker.Complete(worker.MustLease()).ok()) << "the other one of the round";
   ASSERT_TRUE(Verify(world, campaign + "/iterations/0").ok());
   const v1::LeaseTrialResponse verification = worker.MustLease();
   ASSERT_EQ(verification.trial().purpose(), v1::TRIAL_PURPOSE_VERIFY);

@@ -14,7 +14,7 @@ v1::Device MadeDevice(const std::string& label = "NVIDIA H200", v1::DeviceKind k
 using Measure = std::function<v1::TrialResult(const v1::Trial&)>;
 // The start takes 100 us; no change helps.
 v1::TrialResult NothingHelps(const v1::Trial& trial);
-// Every change makes it a tenth faster.
+// Every change makes it a tenth faster, and all of them together twice as fast.
 v1::TrialResult EverythingHelps(const v1::Trial& trial);
 
 // A worker that does as it is told, in the orchestrator's process.

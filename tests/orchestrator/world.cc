@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <future>
+
 #include "db/resource_name.h"
 #include "orchestrator/errors.h"
 #include "spdlog/spdlog.h"
@@ -51,6 +53,13 @@ v1::Campaign World::Get(const std::string& campaign) {
   const absl::StatusOr<v1::Campaign> found = orchestrator_->Get(request);
   EXPECT_TRUE(found.ok()) << found.status();
   return found.ok() ? *found : v1::Campaign();
+}
+
+absl::StatusOr<v1::CompleteTrialResponse> World::Complete(const v1::CompleteTrialRequest& request) {
+  std::promise<absl::StatusOr<v1::CompleteTrialResponse>> answered;
+  orchestrator_->Complete(
+      request, [&](absl::StatusOr<v1::CompleteTrialResponse> answer) { answered.set_value(std::move(answer)); });
+  return answered.get_future().get();
 }
 
 std::vector<v1::Event> World::Events(const std::string& campaign) {

@@ -41,6 +41,8 @@ class World {
   // Submits TinyBundle; the campaign's name. The test fails where it is refused.
   std::string Submit(const v1::CampaignSpec& spec = {}, const v1::Bundle& bundle = TinyBundle());
   v1::Campaign Get(const std::string& campaign);
+  // Waits for the answer.
+  absl::StatusOr<v1::CompleteTrialResponse> Complete(const v1::CompleteTrialRequest& request);
   std::vector<v1::Event> Events(const std::string& campaign);
   std::vector<v1::Iteration> Iterations(const std::string& campaign);
   // Of this kind, in order.

@@ -257,6 +257,155 @@ TEST(Diagnosis, TakesMissingAndNotANumberForNoEvidence) {
   EXPECT_TRUE(OfMetrics({{"waves", std::nan("")}, {"bank_conflict_share", std::nan("")}}).empty());
 }
 
+TEST(Diagnosis, TakesAMetricThatIsNotFiniteForAMissingOne) {
+  const Values sound = {{"long_scoreboard_share", 90}, {"occupancy", 20}, {"dram_throughput", 10}, {"issue_active", 5}};
+  EXPECT_THAT(Names(OfMetrics(sound)), Contains("exposed-latency"));
+  for (const double odd : {std::nan(""), HUGE_VAL, -HUGE_VAL}) {
+    for (const auto& [metric, value] : sound) {
+      if (metric == "issue_active") continue;
+      Values damaged = sound;
+      damaged[metric] = odd;
+      EXPECT_THAT(Names(OfMetrics(damaged)), Not(Contains("exposed-latency"))) << metric << " " << odd;
+    }
+    // A value in a text or an `unless`.
+    EXPECT_THAT(OfMetrics({{"waves", 0.5}, {"grid_size", odd}}).at(0).text(), HasSubstr("unknown blocks"));
+    EXPECT_THAT(Names(OfMetrics({{"threads_per_instruction", 10}, {"dram_throughput", odd}})), Contains("divergence"));
+  }
+}
+
+TEST(Diagnosis, ReadsTheFirstLaunchWhereADurationIsNotFinite) {
+  v1::Evidence evidence;
+  for (const double duration : {20000.0, std::nan(""), 90000.0}) {
+    v1::LaunchEvidence* launch = evidence.add_launches();
+    launch->set_entry("launch" + std::to_string(evidence.launches_size()));
+    (*launch->mutable_metrics())["duration_ns"] = duration;
+    (*launch->mutable_metrics())["bank_conflict_share"] = 80;
+  }
+  EXPECT_EQ(DecisionTree::Default().Diagnose(evidence, {}).at(0).entry(), "launch1");
+}
+
+TEST(Diagnosis, DerivesWhatStoredEvidenceLacks) {
+  EXPECT_EQ(Names(OfMetrics({{"bank_conflicts", 40}, {"shared_wavefronts", 50}})),
+            std::vector<std::string>{"bank-conflicts"});
+}
+
+std::vector<RuleGap> GapsOf(const Values& metrics) {
+  v1::Evidence evidence;
+  evidence.add_launches()->mutable_metrics()->insert(metrics.begin(), metrics.end());
+  return DecisionTree::Default().Gaps(evidence, {});
+}
+
+const RuleGap* Find(const std::vector<RuleGap>& gaps, const std::string& rule) {
+  for (const RuleGap& gap : gaps) {
+    if (gap.rule == rule) return &gap;
+  }
+  return nullptr;
+}
+
+TEST(DiagnosisGaps, NameTheRulesThatCouldNotSpeakAndWhatTheyLack) {
+  const auto gaps = GapsOf({{"occupancy_limit", 25}, {"limit_registers", 4}, {"waves", std::nan("")}});
+  ASSERT_NE(Find(gaps, "grid-too-small"), nullptr);
+  EXPECT_EQ(Find(gaps, "grid-too-small")->missing, std::vector<std::string>{"waves"});
+  EXPECT_FALSE(Find(gaps, "grid-too-small")->found);
+  ASSERT_NE(Find(gaps, "low-occupancy-registers"), nullptr);
+  EXPECT_EQ(Find(gaps, "low-occupancy-registers")->missing,
+            (std::vector<std::string>{"blocks_per_sm", "sm_throughput", "dram_throughput"}));
+  ASSERT_NE(Find(gaps, "unfused-arithmetic"), nullptr);
+  EXPECT_EQ(Find(gaps, "unfused-arithmetic")->missing, std::vector<std::string>{"ncu's advice"});
+}
+
+TEST(DiagnosisGaps, LeaveOutRulesWhoseAnswerIsSure) {
+  EXPECT_EQ(Find(GapsOf({{"occupancy_limit", 80}}), "low-occupancy-registers"), nullptr) << "a condition fails";
+  EXPECT_EQ(Find(GapsOf({{"sm_throughput", 90}}), "uncoalesced"), nullptr) << "an `unless` holds";
+  EXPECT_EQ(Find(GapsOf({{"waves", 0.5}}), "grid-too-small"), nullptr) << "it fired";
+}
+
+TEST(DiagnosisGaps, SayWhatCouldSpeakAgainstAFinding) {
+  const auto gaps = GapsOf({{"threads_per_instruction", 10}});
+  ASSERT_NE(Find(gaps, "divergence"), nullptr);
+  EXPECT_TRUE(Find(gaps, "divergence")->found);
+  EXPECT_EQ(Find(gaps, "divergence")->missing, std::vector<std::string>{"dram_throughput"});
+  EXPECT_TRUE(DecisionTree::Default().Gaps({}, {}).empty());
+}
+
+absl::StatusOr<DecisionTree> NcuTree(const std::string& keys) {
+  return DecisionTree::Parse(
+      "[[rule]]\nname = \"n\"\nphase = \"memory\"\nfinding = \"f\"\nadvice = \"a\"\nsource = \"s\"\n" + keys, "t.toml",
+      Metrics::Default());
+}
+
+std::vector<v1::Finding> OfAdvice(const DecisionTree& tree, double waves) {
+  v1::Evidence evidence;
+  v1::LaunchEvidence* launch = evidence.add_launches();
+  (*launch->mutable_metrics())["waves"] = waves;
+  for (const auto& [rule, percent, scope] :
+       {std::tuple("Compression", 20.0, "global"), std::tuple("Compression", 60.0, "global"),
+        std::tuple("Occupancy", 90.0, "local"), std::tuple("Comment", 0.0, "")}) {
+    v1::Advice* advice = launch->add_advice();
+    advice->set_rule(rule);
+    advice->set_estimated_speedup_percent(percent);
+    advice->set_estimate_scope(scope);
+  }
+  return tree.Diagnose(evidence, {});
+}
+
+TEST(NcuRules, MatchNcusAdviceByName) {
+  const auto findings = OfAdvice(NcuTree("ncu = \"Compression\"").value(), 2);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].ncu_rule(), "Compression");
+  EXPECT_EQ(findings[0].ncu_estimate_percent(), 60) << "the advice that estimates most";
+  EXPECT_EQ(findings[0].severity(), 0.6);
+  EXPECT_TRUE(OfAdvice(NcuTree("ncu = \"Compressions\"").value(), 2).empty());
+  EXPECT_EQ(OfAdvice(NcuTree("ncu = [\"Nothing\", \"Comment\"]").value(), 2).at(0).ncu_rule(), "Comment");
+}
+
+TEST(NcuRules, NeedTheirConditionsAsWell) {
+  const DecisionTree tree = NcuTree("ncu = \"Compression\"\nwhen = [\"waves < 1\"]").value();
+  EXPECT_TRUE(OfAdvice(tree, 2).empty());
+  EXPECT_EQ(OfAdvice(tree, 0.5).size(), 1u);
+}
+
+TEST(NcuRules, SupportAFindingWithoutBeingNeeded) {
+  const DecisionTree tree =
+      NcuTree("supported_by = [\"Compression\", \"Occupancy\"]\nwhen = [\"waves < 1\"]\nseverity = \"0.1\"").value();
+  EXPECT_TRUE(OfAdvice(tree, 2).empty()) << "ncu alone is not enough";
+  const auto findings = OfAdvice(tree, 0.5);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].ncu_rule(), "Compression");
+  EXPECT_EQ(findings[0].severity(), 0.6);
+  const auto alone =
+      OfAdvice(NcuTree("supported_by = \"Nothing\"\nwhen = [\"waves < 1\"]\nseverity = \"0.1\"").value(), 0.5);
+  ASSERT_EQ(alone.size(), 1u);
+  EXPECT_EQ(alone[0].ncu_rule(), "");
+  EXPECT_EQ(alone[0].severity(), 0.1);
+  // Never less severe than by itself.
+  const auto severe =
+      OfAdvice(NcuTree("supported_by = \"Compression\"\nwhen = [\"waves < 1\"]\nseverity = \"0.9\"").value(), 0.5);
+  EXPECT_EQ(severe.at(0).severity(), 0.9);
+}
+
+std::string TreeError(const std::string& keys) {
+  const absl::StatusOr<DecisionTree> tree = NcuTree(keys);
+  return tree.ok() ? "no error" : std::string(tree.status().message());
+}
+
+TEST(DecisionTreeFile, RefusesEachKindOfMistake) {
+  const std::string good = "when = [\"waves < 1\"]\nseverity = \"1\"\n";
+  EXPECT_EQ(TreeError(good), "no error");
+  EXPECT_THAT(TreeError("when = [\"wavs < 1\"]\nseverity = \"1\""),
+              HasSubstr("t.toml:7: rule n: unknown metric \"wavs\""));
+  EXPECT_THAT(TreeError("when = [\"waves <> 1\"]\nseverity = \"1\""),
+              HasSubstr("t.toml:7: rule n: unknown operator \"<>\""));
+  EXPECT_THAT(TreeError(good + "wants = [\"speed+\"]"), HasSubstr("t.toml:9: rule n: \"speed+\" is no resource"));
+  EXPECT_THAT(TreeError("when = []\nseverity = \"1\""), HasSubstr("it would always fire"));
+  EXPECT_THAT(TreeError("when = [\"waves < 1\"]\nseverity = \"occupancy / 100\""),
+              HasSubstr("severity reads occupancy, which \"when\" does not: it might be missing"));
+  EXPECT_THAT(TreeError("when = [\"waves < 1\"]\ndeficit = \"occupancy / 100\""), HasSubstr("deficit reads occupancy"));
+  EXPECT_THAT(TreeError(good + "ncu = \"two words\""), HasSubstr("\"two words\" is no name of a rule of ncu"));
+  EXPECT_THAT(TreeError(good + "supported_by = []"), HasSubstr("\"supported_by\" is empty"));
+  EXPECT_THAT(TreeError(good + "ncu = 3"), HasSubstr("\"ncu\" must be a text"));
+}
+
 TEST(DecisionTreeFile, ReportsEveryMistakeAtOnceWithItsLine) {
   const auto tree = DecisionTree::Parse(R"([[rule]]
 name = "a"

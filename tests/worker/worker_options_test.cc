@@ -112,7 +112,13 @@ TEST_F(WorkerOptionsTest, RefusesWhatItDoesNotKnow) {
   refuses({"--log-level", "loud"}, "--log-level");
   refuses({"--no-such-flag"}, "--no-such-flag");
   refuses({"--config", "/no/such/file"}, "/no/such/file");
-  refuses({"--config", File("devise = \"replay\"\n")}, "devise");
+  refuses({"--config", File("name = \"a\"\ndevise = \"replay\"\n")},
+          "worker.toml:2: unknown key \"devise\"; there are orchestrator, device, recordings");
+  refuses({"--config", File("name = \"a\"\n\nahead = = 3\n")}, "worker.toml:3: ");
+  refuses({"--config", File("device = replay\n")}, "expected lines like key = \"text\"");
+  refuses({"--config", File("[device]\nkind = \"replay\"\n")},
+          "worker.toml:1: \"device\" is a table; expected a value");
+  refuses({"--config", File("config = \"another\"\n")}, "unknown key \"config\"");
 }
 
 TEST_F(WorkerOptionsTest, NeedsAnOrchestrator) {

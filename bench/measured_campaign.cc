@@ -1,0 +1,59 @@
+#include "bench/measured_campaign.h"
+
+#include <cmath>
+#include <optional>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "orchestrator/engine/decide.h"
+#include "orchestrator/engine/verdict.h"
+
+namespace pawl {
+
+void RunMeasuredCampaign(
+    const MeasuredSpace& space, const MeasuredSpace::Entry& start, const Chooser& chooser, int evaluations,
+    uint64_t seed, const std::vector<v1::Pattern>& patterns,
+    const std::function<void(const CampaignState& campaign, const v1::Iteration& iteration)>& judged) {
+  v1::Bundle bundle = space.bundle;
+  for (v1::Variable& variable : *bundle.mutable_variables()) {
+    variable.set_start(start.variant.values().at(variable.name()));
+  }
+  const std::string name = absl::StrCat("campaigns/", seed + 1);
+  CampaignState campaign(name, bundle);
+  SeededRandom random(name, 0);
+  v1::Event submitted;
+  submitted.mutable_submitted()->mutable_spec()->mutable_goal()->set_speedup(INFINITY);
+  submitted.mutable_submitted()->mutable_spec()->mutable_budget()->set_iterations(evaluations - 1);
+  *submitted.mutable_submitted()->mutable_patterns() = {patterns.begin(), patterns.end()};
+  campaign.Apply(submitted);
+  while (std::optional<v1::Event> next = Decide(campaign, chooser, absl::UnixEpoch())) {
+    campaign.Apply(*next);
+    if (!next->has_planned()) break;
+    const v1::TrialPlanned& planned = next->planned();
+    v1::Event leased;
+    leased.mutable_leased()->set_trial(planned.trial());
+    leased.mutable_leased()->set_attempt(1);
+    leased.mutable_leased()->set_device(space.device);
+    campaign.Apply(leased);
+    const v1::Iteration* parent = planned.has_parent() ? campaign.Find(planned.parent()) : nullptr;
+    const MeasuredSpace::Entry* candidate = space.Find(planned.variant().values());
+    v1::Event finished;
+    v1::TrialFinished& f = *finished.mutable_finished();
+    f.set_trial(planned.trial());
+    if (candidate == nullptr) {
+      f.mutable_result()->set_passed_over("not recorded");
+    } else {
+      *f.mutable_result() = space.Measure(*candidate, parent ? space.Find(parent->variant()) : nullptr, random);
+    }
+    if (planned.purpose() == v1::TRIAL_PURPOSE_TOTAL) {
+      *f.mutable_total_gain() = JudgeTotal(campaign, planned, f.result());
+      campaign.Apply(finished);
+      continue;
+    }
+    *f.mutable_iteration() = Judge(campaign, planned, f.result());
+    campaign.Apply(finished);
+    judged(campaign, f.iteration());
+  }
+}
+
+}  // namespace pawl

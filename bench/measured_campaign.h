@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "bench/measured_space.h"
+#include "orchestrator/engine/campaign.h"
+#include "orchestrator/engine/chooser.h"
+
+namespace pawl {
+
+// One campaign of the engine itself in a measured space, fed with events in memory: from `start`, without a goal, until
+// so many variants were evaluated, the start included, or it ends by itself. The same seed gives the same noise.
+// `judged` is called after every iteration.
+void RunMeasuredCampaign(
+    const MeasuredSpace& space, const MeasuredSpace::Entry& start, const Chooser& chooser, int evaluations,
+    uint64_t seed, const std::vector<v1::Pattern>& patterns,
+    const std::function<void(const CampaignState& campaign, const v1::Iteration& iteration)>& judged);
+
+}  // namespace pawl

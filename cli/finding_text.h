@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+
+#include "pawl/v1/finding.pb.h"
+
+namespace pawl {
+
+// A finding in a few lines: its rule, what it says, the values the rule saw beside their thresholds, what it wants,
+// what ncu says. `note` stands behind the rule's name: "served by this change". No line is longer than `width`.
+std::string FindingText(const v1::Finding& finding, const std::string& note, int width);
+
+// "waves 0.01515 < 1, grid_size 2 < 132".
+std::string SeenText(const v1::Finding& finding);
+
+}  // namespace pawl

@@ -1,0 +1,16 @@
+#include "cli/gate_text.h"
+
+#include "absl/strings/str_cat.h"
+#include "cli/words.h"
+
+namespace pawl {
+
+std::string GateText(const v1::FailedGate& gate) {
+  std::string text = absl::StrCat(gate.gate(), " (", GateActionWord(gate.action()), "): ", gate.text());
+  if (gate.value() != 0) {
+    absl::StrAppend(&text, "; saw ", NumberText(gate.value()), ", threshold ", NumberText(gate.threshold()));
+  }
+  return text;
+}
+
+}  // namespace pawl

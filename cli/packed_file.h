@@ -1,0 +1,14 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace pawl {
+
+// The content of a file that may be gzip-compressed. An error where it can't be read, is damaged, or has more than
+// `max_bytes` unpacked.
+absl::StatusOr<std::string> ReadPackedFile(const std::filesystem::path& file, size_t max_bytes);
+
+}  // namespace pawl

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+
+#include "absl/time/time.h"
+#include "pawl/v1/campaign_service.pb.h"
+
+namespace pawl {
+
+// An overview for someone who is to propose the next change, and how to do that. `flags`: what the next command needs
+// to find the orchestrator (FlagsText). `all`: every untried change. No line is longer than `width`, commands excepted.
+std::string SituationText(const v1::Situation& situation, const std::string& flags, bool all, absl::Time now,
+                          int width);
+
+// "for a proposal until 14:03:21 (4 min 10 s left)"; empty where it does not wait.
+std::string WaitsText(const v1::Situation& situation, absl::Time now);
+
+}  // namespace pawl

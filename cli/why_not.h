@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "pawl/v1/bundle.pb.h"
+#include "pawl/v1/campaign.pb.h"
+
+namespace pawl {
+
+// Why a decision did not choose a change: `asked` has the variable and the value, `decision` is the iteration that was
+// chosen instead (as GetIteration tells it), `iterations` are all of the campaign, `bundle` is what it optimises.
+// INVALID_ARGUMENT: there is no such variable or value; the message lists those there are.
+absl::StatusOr<std::string> WhyNot(const v1::Change& asked, const v1::Iteration& decision,
+                                   const std::vector<v1::Iteration>& iterations, const v1::Bundle& bundle, int width);
+
+}  // namespace pawl

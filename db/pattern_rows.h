@@ -1,0 +1,19 @@
+#pragma once
+
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "db/sqlite.h"
+#include "pawl/v1/pattern.pb.h"
+
+namespace pawl {
+
+// Rows of pattern_counts and pattern_files. A lesson is a pattern of one bundle whose median is the gain of each of its
+// iterations: rows that differ in the gain are one pattern to those who read them.
+absl::Status WriteLesson(Connection* writer, const v1::Pattern& lesson);
+absl::StatusOr<std::vector<v1::Pattern>> ReadLessons(Connection* reader);
+
+absl::Status WritePatternFile(Connection* writer, const v1::PatternFile& file);
+
+}  // namespace pawl

@@ -1,0 +1,177 @@
+#include "kernels/source_patch.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+
+namespace pawl {
+namespace {
+
+constexpr int64_t kMaxLine = 10'000'000;
+
+struct Hunk {
+  int64_t line = 0;                   // of the old file, from 1, where it expects to be
+  std::vector<std::string> old_lines;  // context and removed ones, with their line ends
+  std::vector<std::string> new_lines;
+};
+
+// Each with its "\n"; the last may lack it.
+std::vector<std::string> Lines(const std::string& text) {
+  std::vector<std::string> lines;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = text.find('\n', begin);
+    lines.push_back(text.substr(begin, end == std::string::npos ? end : end - begin + 1));
+    begin += lines.back().size();
+  }
+  return lines;
+}
+
+std::string Shown(const std::string& line) {
+  std::string shown(absl::StripSuffix(absl::StripSuffix(line, "\n"), "\r"));
+  if (shown.size() > 100) shown = absl::StrCat(shown.substr(0, 100), "...");
+  return absl::StrCat("\"", shown, "\"");
+}
+
+// "3,7" or "3".
+bool ReadRange(absl::string_view text, int64_t* line, int64_t* count) {
+  const std::pair<absl::string_view, absl::string_view> parts = absl::StrSplit(text, absl::MaxSplits(',', 1));
+  *count = 1;
+  if (!absl::SimpleAtoi(parts.first, line) || *line < 0 || *line > kMaxLine) return false;
+  return parts.second.empty() || (absl::SimpleAtoi(parts.second, count) && *count >= 0 && *count <= kMaxLine);
+}
+
+// "@@ -3,7 +3,8 @@ anything".
+bool ReadHunkHead(const std::string& line, Hunk* hunk, int64_t* old_count, int64_t* new_count) {
+  const std::vector<absl::string_view> parts = absl::StrSplit(line, ' ');
+  int64_t new_line = 0;
+  if (parts.size() < 4 || parts[0] != "@@" || !absl::StartsWith(parts[3], "@@")) return false;
+  if (!absl::StartsWith(parts[1], "-") || !absl::StartsWith(parts[2], "+")) return false;
+  return ReadRange(parts[1].substr(1), &hunk->line, old_count) && ReadRange(parts[2].substr(1), &new_line, new_count);
+}
+
+// The file that "--- a/attention.cu\t2026-11-15" names.
+std::string NamedFile(const std::string& line) {
+  std::string name = line.substr(4, line.find_first_of("\t\r\n", 4) - 4);
+  for (const char* prefix : {"a/", "b/"}) {
+    if (absl::StartsWith(name, prefix)) name = name.substr(2);
+  }
+  return name;
+}
+
+bool Names(const std::string& name, const std::string& path) {
+  return name == path || absl::EndsWith(name, absl::StrCat("/", path)) || absl::EndsWith(path, absl::StrCat("/", name));
+}
+
+absl::Status Wrong(size_t line, const std::string& what) {
+  return absl::InvalidArgumentError(absl::StrCat("line ", line + 1, " of the patch: ", what));
+}
+
+void DropLineEnd(std::vector<std::string>* lines) {
+  if (!lines->empty() && absl::EndsWith(lines->back(), "\n")) lines->back().pop_back();
+}
+
+absl::StatusOr<Hunk> ReadHunk(const std::vector<std::string>& lines, size_t* at) {
+  Hunk hunk;
+  int64_t old_left = 0, new_left = 0;
+  if (!ReadHunkHead(lines[*at], &hunk, &old_left, &new_left)) {
+    return Wrong(*at, absl::StrCat("expected \"@@ -line,count +line,count @@\", got ", Shown(lines[*at])));
+  }
+  for (++*at; old_left > 0 || new_left > 0; ++*at) {
+    if (*at >= lines.size()) return Wrong(*at, "the hunk ends before its counted lines");
+    const std::string& line = lines[*at];
+    const std::string text = line.substr(1);
+    // An empty context line may have lost its blank on the way.
+    const char kind = line == "\n" || line == "\r\n" ? ' ' : line[0];
+    const std::string& body = kind == ' ' && line[0] != ' ' ? line : text;
+    if (kind != ' ' && kind != '-' && kind != '+') {
+      return Wrong(*at, absl::StrCat("expected a line that begins with a blank, - or +, got ", Shown(line)));
+    }
+    if (kind != '+' && old_left-- > 0) hunk.old_lines.push_back(body);
+    if (kind != '-' && new_left-- > 0) hunk.new_lines.push_back(body);
+    const bool no_end = *at + 1 < lines.size() && absl::StartsWith(lines[*at + 1], "\\");
+    if (!no_end) continue;  // "\ No newline at end of file" is about the line before
+    ++*at;
+    if (kind != '+') DropLineEnd(&hunk.old_lines);
+    if (kind != '-') DropLineEnd(&hunk.new_lines);
+  }
+  return hunk;
+}
+
+absl::StatusOr<std::vector<Hunk>> ReadHunks(const std::string& patch, const std::string& path) {
+  const std::vector<std::string> lines = Lines(patch);
+  std::vector<Hunk> hunks;
+  int files = 0;
+  for (size_t at = 0; at < lines.size();) {
+    if (absl::StartsWith(lines[at], "--- ") && at + 1 < lines.size() && absl::StartsWith(lines[at + 1], "+++ ")) {
+      for (const std::string& name : {NamedFile(lines[at]), NamedFile(lines[at + 1])}) {
+        if (!Names(name, path)) return Wrong(at, absl::StrCat("it edits ", name, "; only ", path, " can be edited"));
+      }
+      if (++files > 1) return Wrong(at, "it edits more than one file");
+      at += 2;
+    } else if (absl::StartsWith(lines[at], "@@")) {
+      absl::StatusOr<Hunk> hunk = ReadHunk(lines, &at);
+      if (!hunk.ok()) return hunk.status();
+      hunks.push_back(*std::move(hunk));
+    } else if (hunks.empty()) {
+      ++at;  // what a tool writes before the first hunk
+    } else if (absl::StartsWith(lines[at], "diff ")) {
+      return Wrong(at, "it edits more than one file");
+    } else if (lines[at].find_first_not_of(" \r\n") == std::string::npos || absl::StartsWith(lines[at], "-- ")) {
+      ++at;
+    } else {
+      return Wrong(at, absl::StrCat("expected the next hunk, got ", Shown(lines[at])));
+    }
+  }
+  if (hunks.empty()) return absl::InvalidArgumentError("the patch has no hunk: expected a unified diff (diff -u)");
+  return hunks;
+}
+
+bool FitsAt(const std::vector<std::string>& lines, const std::vector<std::string>& wanted, size_t place) {
+  return place + wanted.size() <= lines.size() && std::equal(wanted.begin(), wanted.end(), lines.begin() + place);
+}
+
+// The place nearest to the expected one, at or after `from`.
+std::optional<size_t> FindPlace(const std::vector<std::string>& lines, const Hunk& hunk, size_t from, size_t expected) {
+  for (size_t off = 0; off <= lines.size(); ++off) {
+    if (FitsAt(lines, hunk.old_lines, expected + off)) return expected + off;
+    if (off > 0 && expected >= from + off && FitsAt(lines, hunk.old_lines, expected - off)) return expected - off;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ApplyPatch(const std::string& source, const std::string& patch, const std::string& path) {
+  absl::StatusOr<std::vector<Hunk>> hunks = ReadHunks(patch, path);
+  if (!hunks.ok()) return hunks.status();
+  const std::vector<std::string> lines = Lines(source);
+  std::string result;
+  size_t done = 0;  // lines of the source
+  for (size_t i = 0; i < hunks->size(); ++i) {
+    const Hunk& hunk = (*hunks)[i];
+    // A hunk without old lines goes after the line that it names.
+    const size_t named = static_cast<size_t>(hunk.line) - (hunk.old_lines.empty() || hunk.line == 0 ? 0 : 1);
+    const std::optional<size_t> place = FindPlace(lines, hunk, done, std::clamp(named, done, std::max(done, lines.size())));
+    if (!place) {
+      const std::string there = named < lines.size() ? Shown(lines[named]) : "the end";
+      return absl::InvalidArgumentError(absl::StrCat(
+          "hunk ", i + 1, " of the patch does not fit ", path, ": expected ",
+          hunk.old_lines.empty() ? "the end" : Shown(hunk.old_lines[0]), " at line ", hunk.line, ", there is ", there,
+          "; make the patch against the best variant's source, as pawl situation shows it"));
+    }
+    for (; done < *place; ++done) result += lines[done];
+    for (const std::string& line : hunk.new_lines) result += line;
+    done += hunk.old_lines.size();
+  }
+  for (; done < lines.size(); ++done) result += lines[done];
+  return result;
+}
+
+}  // namespace pawl

@@ -1,0 +1,47 @@
+#include "orchestrator/engine/situation.h"
+
+#include <optional>
+
+#include "orchestrator/engine/decide.h"
+
+namespace pawl {
+
+v1::Situation SituationOf(const CampaignState& campaign, const Chooser& chooser, const DecisionTree& tree) {
+  const v1::Iteration& best = *campaign.best();
+  v1::Situation situation;
+  *situation.mutable_campaign() = campaign.summary();
+  situation.set_source(campaign.SourceOf(best.number()));
+  situation.set_source_path(campaign.bundle().source().path());
+  *situation.mutable_variables() = campaign.bundle().variables();
+  *situation.mutable_constraints() = campaign.bundle().constraints();
+  *situation.mutable_best() = best;
+  *situation.mutable_best()->mutable_evidence() = campaign.best_evidence();
+  for (v1::Finding& finding : tree.Diagnose(campaign.best_evidence(), campaign.gpu())) {
+    *situation.add_findings() = std::move(finding);
+  }
+  for (const v1::Iteration& iteration : campaign.iterations()) *situation.add_tried() = iteration;
+  if (const std::optional<Choice> choice = chooser.Next(campaign)) {
+    v1::RankedChange& first = *situation.add_untried();
+    *first.mutable_change() = choice->change;
+    first.set_parent(choice->parent);
+    if (choice->voices) *first.mutable_voices() = *choice->voices;
+    if (choice->finding) first.set_finding(choice->finding->rule());
+    for (const v1::PassedOver& passed : choice->passed_over) {
+      if (!passed.has_voices()) continue;  // it can't be tried
+      v1::RankedChange& ranked = *situation.add_untried();
+      *ranked.mutable_change() = passed.change();
+      ranked.set_parent(choice->parent);
+      *ranked.mutable_voices() = passed.voices();
+    }
+  }
+  for (const CampaignState::Proposal& proposal : campaign.proposals()) {
+    *situation.add_proposals() = proposal.proposed;
+  }
+  if (const std::optional<absl::Time> deadline = ProposalDeadline(campaign)) {
+    situation.set_waits(true);
+    SetTime(*deadline, situation.mutable_deadline());
+  }
+  return situation;
+}
+
+}  // namespace pawl

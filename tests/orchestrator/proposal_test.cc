@@ -1,0 +1,164 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "kernels/hash.h"
+#include "tests/orchestrator/scripted_worker.h"
+#include "tests/orchestrator/world.h"
+
+namespace pawl {
+namespace {
+
+using ::testing::HasSubstr;
+
+v1::CampaignSpec With(v1::ChooserKind kind, v1::NoProposal then = v1::NO_PROPOSAL_TREE) {
+  v1::CampaignSpec spec;
+  spec.mutable_chooser()->set_kind(kind);
+  spec.mutable_chooser()->set_wait_seconds(60);
+  spec.mutable_chooser()->set_no_proposal(then);
+  return spec;
+}
+
+v1::Bundle WithSource() {
+  v1::Bundle bundle = TinyBundle();
+  bundle.mutable_source()->set_text("// one\n" + bundle.source().text());
+  return bundle;
+}
+
+absl::Status ProposePatch(World& world, const std::string& campaign, const std::string& patch,
+                          const std::string& name = "faster exponential") {
+  v1::ProposeChangeRequest request;
+  request.set_campaign(campaign);
+  request.set_author("an agent");
+  request.mutable_change()->mutable_source()->set_name(name);
+  request.mutable_change()->mutable_source()->set_patch(patch);
+  return world->Propose(request).status();
+}
+
+absl::Status ProposeValue(World& world, const std::string& campaign, const std::string& variable, int to) {
+  v1::ProposeChangeRequest request;
+  request.set_campaign(campaign);
+  request.set_author("ann");
+  request.mutable_change()->set_variable(variable);
+  request.mutable_change()->set_to(to);
+  return world->Propose(request).status();
+}
+
+TEST(SourceEditTest, IsTriedKeptAndBuiltOn) {
+  World world;
+  const std::string campaign = world.Submit(With(v1::CHOOSER_KIND_OUTSIDE), WithSource());
+  ScriptedWorker worker(world, "a");
+  ASSERT_TRUE(worker.Complete(worker.MustLease()).ok());
+  ASSERT_TRUE(ProposePatch(world, campaign, "@@ -1 +1 @@\n-// one\n+// two\n").ok());
+  const v1::LeaseTrialResponse edited = worker.MustLease();
+  EXPECT_THAT(edited.trial().patched_source(), HasSubstr("// two\n"));
+  EXPECT_EQ(edited.trial().parent_patched_source(), "");
+  EXPECT_EQ(Differences(edited.trial().variant(), edited.trial().parent()), 0);
+  ASSERT_TRUE(worker.Complete(edited, EverythingHelps).ok());
+  world.Restart();
+  ASSERT_TRUE(worker.Register().ok());
+  ASSERT_TRUE(ProposeValue(world, campaign, "SPLIT", 2).ok());
+  const v1::LeaseTrialResponse next = worker.MustLease();
+  EXPECT_EQ(next.trial().patched_source(), edited.trial().patched_source()) << "it is built on";
+  EXPECT_EQ(next.trial().parent_patched_source(), edited.trial().patched_source());
+  ASSERT_TRUE(worker.Complete(next).ok());
+
+  const std::vector<v1::Iteration> iterations = world.Iterations(campaign);
+  ASSERT_EQ(iterations.size(), 3u);
+  EXPECT_EQ(iterations[1].author(), "an agent");
+  EXPECT_EQ(iterations[1].change().source().name(), "faster exponential");
+  EXPECT_EQ(iterations[1].patched_source_hash(), Sha256(edited.trial().patched_source()));
+  EXPECT_EQ(iterations[2].patched_source_hash(), iterations[1].patched_source_hash());
+  v1::GetBlobRequest blob;
+  blob.set_hash(iterations[1].patched_source_hash());
+  ASSERT_TRUE(world.history().GetBlob(blob).ok());
+  EXPECT_EQ(world.history().GetBlob(blob)->content(), edited.trial().patched_source());
+}
+
+TEST(SourceEditTest, IsRefusedWhereItCantBeMade) {
+  World world;
+  const std::string campaign = world.Submit({}, WithSource());
+  ScriptedWorker worker(world, "a");
+  const auto invalid = absl::StatusCode::kInvalidArgument;
+  ExpectError(ProposePatch(world, campaign, "@@ -1 +1 @@\n-// one\n+// two\n"), absl::StatusCode::kFailedPrecondition,
+              "no kept variant");
+  ASSERT_TRUE(worker.Complete(worker.MustLease()).ok());
+  ExpectError(ProposePatch(world, campaign, "nonsense"), invalid, "no hunk");
+  ExpectError(ProposePatch(world, campaign, "@@ -1 +1 @@\n-// three\n+// two\n"), invalid, "does not fit");
+  ExpectError(ProposePatch(world, campaign, "@@ -1 +1 @@\n // one\n"), invalid, "changes nothing");
+  ExpectError(ProposePatch(world, campaign, "@@ -1 +1 @@\n-// one\n+// two\n", ""), invalid, "1 to 100");
+  ExpectError(ProposePatch(world, campaign, std::string(2'000'000, 'x')), invalid, "at most");
+  ASSERT_TRUE(ProposePatch(world, campaign, "@@ -1 +1 @@\n-// one\n+// two\n").ok());
+  ExpectError(ProposePatch(world, campaign, "@@ -1 +1 @@\n-// one\n+// two\n"), absl::StatusCode::kAlreadyExists,
+              "proposed before");
+}
+
+TEST(ProposalTest, IsRefusedWhereTheTreeChooses) {
+  World world;
+  const std::string campaign = world.Submit(With(v1::CHOOSER_KIND_TREE));
+  ScriptedWorker worker(world, "a");
+  ASSERT_TRUE(worker.Complete(worker.MustLease()).ok());
+  ExpectError(ProposeValue(world, campaign, "SPLIT", 2), absl::StatusCode::kFailedPrecondition, "--chooser tree");
+}
+
+TEST(ProposalTest, IsWaitedForAndThenTheTreeChooses) {
+  World world;
+  const std::string campaign = world.Submit(With(v1::CHOOSER_KIND_OUTSIDE));
+  ScriptedWorker worker(world, "a");
+  ASSERT_TRUE(worker.Complete(worker.MustLease()).ok());
+  EXPECT_FALSE(worker.Lease()->has_trial());
+  EXPECT_THAT(world.Get(campaign).message(), HasSubstr("waits for a proposal until"));
+  world.Pass(absl::Seconds(59));
+  EXPECT_FALSE(worker.Lease()->has_trial());
+  world.Restart();
+  ASSERT_TRUE(worker.Register().ok());
+  EXPECT_FALSE(worker.Lease()->has_trial()) << "a restart does not end the waiting";
+  world.Pass(absl::Seconds(2));
+  EXPECT_TRUE(worker.MustLease().has_trial());
+}
+
+TEST(ProposalTest, IsWaitedForAndThenTheCampaignPauses) {
+  World world;
+  const std::string campaign = world.Submit(With(v1::CHOOSER_KIND_OUTSIDE, v1::NO_PROPOSAL_PAUSE));
+  ScriptedWorker worker(world, "a");
+  ASSERT_TRUE(worker.Complete(worker.MustLease()).ok());
+  world.Pass(absl::Seconds(61));
+  EXPECT_EQ(world.Get(campaign).state(), v1::PAUSED);
+  EXPECT_THAT(world.Get(campaign).message(), HasSubstr("nothing was proposed within 60 s"));
+  ASSERT_TRUE(ProposeValue(world, campaign, "SPLIT", 2).ok()) << "a paused campaign takes proposals";
+  v1::ResumeCampaignRequest resume;
+  resume.set_name(campaign);
+  ASSERT_TRUE(world->Resume(resume).ok());
+  EXPECT_TRUE(worker.MustLease().has_trial());
+}
+
+TEST(SituationTest, HasAllThatAnAgentNeeds) {
+  World world;
+  const std::string campaign = world.Submit(With(v1::CHOOSER_KIND_OUTSIDE), WithSource());
+  v1::GetSituationRequest request;
+  request.set_campaign(campaign);
+  ExpectError(world->Situation(request).status(), absl::StatusCode::kFailedPrecondition, "kept nothing");
+  ScriptedWorker worker(world, "a");
+  ASSERT_TRUE(worker.Complete(worker.MustLease(), [](const v1::Trial& trial) {
+    v1::TrialResult result = NothingHelps(trial);
+    v1::LaunchEvidence& launch = *result.mutable_evidence()->add_launches();
+    (*launch.mutable_metrics())["waves"] = 0.1;
+    return result;
+  }).ok());
+  const absl::StatusOr<v1::Situation> situation = world->Situation(request);
+  ASSERT_TRUE(situation.ok()) << situation.status();
+  EXPECT_EQ(situation->source(), WithSource().source().text());
+  EXPECT_EQ(situation->source_path(), WithSource().source().path());
+  EXPECT_EQ(situation->variables_size(), 2);
+  EXPECT_EQ(situation->best().number(), 0);
+  EXPECT_EQ(situation->best().evidence().launches_size(), 1);
+  ASSERT_GE(situation->findings_size(), 1);
+  EXPECT_EQ(situation->findings(0).rule(), "grid-too-small");
+  EXPECT_EQ(situation->tried_size(), 1);
+  EXPECT_GE(situation->untried_size(), 1);
+  EXPECT_TRUE(situation->waits());
+  request.set_campaign("campaigns/99");
+  ExpectError(world->Situation(request).status(), absl::StatusCode::kNotFound, "campaigns/99");
+}
+
+}  // namespace
+}  // namespace pawl
