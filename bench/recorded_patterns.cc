@@ -93,5 +93,5 @@ int Main(int campaigns, int evaluations) {
 }  // namespace pawl
 
 int main(int argc, char** argv) {
-  return pawl::Main(argc > 1 ? std::max(1, atoi(argv[1])) : 20, argc > 2 ? std::max(2, atoi(argv[2])) : 50);
+  return pawl::Main(argc > 1 ? std::max(1, atoi(argv[1])) : 100, argc > 2 ? std::max(2, atoi(argv[2])) : 50);
 }

@@ -1,8 +1,8 @@
 // pawl-service-bench: what the service costs on this machine, apart from GPUs.
-//   pawl-service-bench replay [SECONDS [ROUNDS]]   iterations a second with 1, 4 and 200 replay workers, and where the
-//                                                  time goes; several rounds take turns, and show how a machine drifts
-//   pawl-service-bench idle [WORKERS]              CPU and memory of an orchestrator on which workers wait
-//   pawl-service-bench history                     `pawl history` of a campaign with 10,000 iterations
+//   pawl-service-bench replay [SECONDS [WORKERS...]]   iterations a second with 1, 4 and 200 replay workers (or others,
+//                                                      in turns: 4 200 4 200), and where the time goes
+//   pawl-service-bench idle [WORKERS]                  CPU and memory of an orchestrator on which workers wait
+//   pawl-service-bench history                         `pawl history` of a campaign with 10,000 iterations
 #include <grpcpp/grpcpp.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -29,6 +29,7 @@
 #include "kernels/bundle_reader.h"
 #include "kernels/space.h"
 #include "orchestrator/engine/decide.h"
+#include "orchestrator/engine/tree_chooser.h"
 #include "orchestrator/engine/verdict.h"
 #include "orchestrator/server.h"
 #include "pawl/v1/campaign_service.grpc.pb.h"
@@ -132,7 +133,8 @@ struct Throughput {
   int workers = 0;
   double seconds = 0;
   int64_t iterations = 0;
-  double cpu_us = 0;  // of this process, in which all of them are
+  double cpu_us = 0;    // of this process, in which all of them are
+  double together = 0;  // iterations a commit
   double replay_us = 0, complete_us = 0, commit_us = 0, engine_us = 0, bare_rpc_us = 0, bare_commit_us = 0;
   int lost = 0;
 };
@@ -150,13 +152,18 @@ std::unique_ptr<v1::CampaignService::Stub> StubFor(const std::string& address) {
   return v1::CampaignService::NewStub(grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
 }
 
+// The engine takes longer the more has been tried: with budgets from 10 to 49 iterations, campaigns of all ages are
+// under way at any time once the first have ended, with however many workers.
+constexpr int kShortest = 10, kLongest = 49;
+
 void Submit(v1::CampaignService::Stub& stub, const v1::Bundle& bundle, int count) {
+  static std::atomic<int> next{0};
   for (int i = 0; i < count; ++i) {
     grpc::ClientContext context;
     v1::SubmitCampaignRequest request;
     *request.mutable_bundle() = bundle;
-    request.mutable_spec()->mutable_goal()->set_speedup(1000);  // never reached: until the space is exhausted
-    request.mutable_spec()->mutable_budget()->set_iterations(100000);
+    request.mutable_spec()->mutable_goal()->set_speedup(1000);  // never reached
+    request.mutable_spec()->mutable_budget()->set_iterations(kShortest + next++ * 17 % (kLongest - kShortest + 1));
     v1::Campaign campaign;
     if (grpc::Status status = stub.SubmitCampaign(&context, request, &campaign); !status.ok()) {
       Die(absl::InternalError(status.error_message()));
@@ -166,7 +173,7 @@ void Submit(v1::CampaignService::Stub& stub, const v1::Bundle& bundle, int count
 
 // Judging and deciding alone, over the events of the campaigns that were just run.
 double EngineUs(Store& store, const v1::Bundle& bundle) {
-  const NeighbourChooser chooser;
+  const TreeChooser chooser;  // as the server has it
   double spent = 0;
   int judged = 0;
   for (int64_t number = 1; number <= 20; ++number) {
@@ -198,7 +205,8 @@ Throughput MeasureReplay(int workers, double seconds) {
   const v1::Bundle bundle = Attention();
   auto stub = StubFor(server->address());
   // Enough that every worker always finds a trial.
-  Submit(*stub, bundle, std::max(20, 2 * workers));
+  const int campaigns = std::max(20, 2 * workers);
+  Submit(*stub, bundle, campaigns);
 
   std::atomic<int64_t> replay{0}, rpc{0}, calls{0};
   const std::unique_ptr<ReplayDevice> replay_device = Replay();
@@ -215,12 +223,12 @@ Throughput MeasureReplay(int workers, double seconds) {
     loops.push_back(std::make_unique<LeaseLoop>(*devices.back(), *clients.back(), options));
   }
   for (auto& loop : loops) threads.emplace_back([&] { (void)loop->Run(); });
-  // Campaigns end by themselves after a few dozen iterations: keep enough of them going.
+  // Keeps enough of them going.
   std::atomic<bool> stop{false};
   std::thread submitter([&] {
     while (!stop) {
       v1::ListCampaignsRequest request;
-      request.set_page_size(std::min(1000, std::max(20, 2 * workers)));
+      request.set_page_size(1000);
       v1::ListCampaignsResponse response;
       grpc::ClientContext context;
       if (!stub->ListCampaigns(&context, request, &response).ok()) continue;
@@ -228,14 +236,17 @@ Throughput MeasureReplay(int workers, double seconds) {
       for (const v1::Campaign& campaign : response.campaigns()) {
         going += campaign.state() == v1::RUNNING || campaign.state() == v1::WAITING;
       }
-      if (going < std::max(10, workers)) Submit(*stub, bundle, std::max(10, workers));
+      if (going < campaigns) Submit(*stub, bundle, campaigns - going);
       std::this_thread::sleep_for(std::chrono::milliseconds(100));  // in which no more than a few campaigns end
     }
   });
-  while (calls < 2 * workers) std::this_thread::sleep_for(std::chrono::milliseconds(5));  // warm
+  // Until campaigns are of all ages.
+  const int warm = campaigns * (kShortest + kLongest) / 2;
+  while (calls < warm) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   const double begin = Now(), cpu = CpuSeconds();
   const int64_t before = calls, replay_before = replay, rpc_before = rpc;
   const double commits_before = store->commit_seconds();
+  const int64_t transactions = store->commits();
   std::this_thread::sleep_for(Seconds(seconds));
   result.seconds = Now() - begin;
   result.iterations = calls - before;
@@ -243,6 +254,7 @@ Throughput MeasureReplay(int workers, double seconds) {
   result.replay_us = (replay - replay_before) / 1e3 / result.iterations;
   result.complete_us = (rpc - rpc_before) / 1e3 / result.iterations;
   result.commit_us = (store->commit_seconds() - commits_before) * 1e6 / result.iterations;
+  result.together = static_cast<double>(result.iterations) / static_cast<double>(store->commits() - transactions);
   stop = true;
   submitter.join();
   for (auto& loop : loops) loop->Drain();
@@ -269,18 +281,16 @@ Throughput MeasureReplay(int workers, double seconds) {
   return result;
 }
 
-void BenchReplay(double seconds, int rounds) {
+void BenchReplay(double seconds, const std::vector<int>& counts) {
   printf(
       "| replay workers | iterations/s | us an iteration | CPU | replay | complete + next lease | commit | engine "
-      "alone "
-      "| bare rpc | bare commit | leases lost |\n"
-      "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n");
-  for (int i = 0; i < 3 * rounds; ++i) {
-    constexpr int kWorkers[] = {1, 4, 200};
-    const Throughput t = MeasureReplay(kWorkers[i % 3], seconds);
-    printf("| %d | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %d |\n", t.workers,
+      "alone | bare rpc | bare commit | iterations a commit | leases lost |\n"
+      "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n");
+  for (const int workers : counts) {
+    const Throughput t = MeasureReplay(workers, seconds);
+    printf("| %d | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %.1f | %d |\n", t.workers,
            t.iterations / t.seconds, t.seconds / t.iterations * 1e6, t.cpu_us, t.replay_us, t.complete_us, t.commit_us,
-           t.engine_us, t.bare_rpc_us, t.bare_commit_us, t.lost);
+           t.engine_us, t.bare_rpc_us, t.bare_commit_us, t.together, t.lost);
     fflush(stdout);
   }
 }
@@ -425,13 +435,16 @@ int main(int argc, char** argv) {
   spdlog::set_level(spdlog::level::warn);
   const std::string what = argc > 1 ? argv[1] : "";
   if (what == "replay") {
-    pawl::BenchReplay(argc > 2 ? atof(argv[2]) : 10, argc > 3 ? atoi(argv[3]) : 1);
+    std::vector<int> counts = {1, 4, 200};
+    if (argc > 3) counts.clear();
+    for (int i = 3; i < argc; ++i) counts.push_back(std::max(1, atoi(argv[i])));
+    pawl::BenchReplay(argc > 2 ? atof(argv[2]) : 10, counts);
   } else if (what == "idle") {
     pawl::BenchIdle(argc > 2 ? atoi(argv[2]) : 200);
   } else if (what == "history") {
     pawl::BenchHistory();
   } else {
-    fprintf(stderr, "usage: pawl-service-bench replay [SECONDS [ROUNDS]] | idle [WORKERS] | history\n");
+    fprintf(stderr, "usage: pawl-service-bench replay [SECONDS [WORKERS...]] | idle [WORKERS] | history\n");
     return 2;
   }
   return 0;

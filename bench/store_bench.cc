@@ -3,6 +3,7 @@
 // of a filter and order takes over 5 ms; the worst is printed beside it, and on a busy machine is the scheduler's.
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -81,6 +82,22 @@ v1::Event Judged(int number, bool evidence, std::mt19937* random) {
   return event;
 }
 
+// What the orchestrator makes of it: one of 60 patterns, with a gain as measured, rounded to a thousandth.
+v1::Pattern LessonOf(const v1::Iteration& iteration, std::mt19937* random) {
+  v1::Pattern lesson;
+  lesson.set_bundle("bundle-" + std::to_string((*random)() % 5));
+  lesson.set_rule(iteration.finding().rule());
+  lesson.set_architecture("sm_90");
+  lesson.mutable_effect()->set_resource(v1::RESOURCE_PARALLELISM);
+  lesson.mutable_effect()->set_direction(v1::DIRECTION_MORE);
+  lesson.set_tried(1);
+  lesson.set_kept(iteration.verdict() == v1::KEPT);
+  if (iteration.verdict() == v1::REJECTED) return lesson;
+  lesson.set_timed(1);
+  lesson.set_median_gain(std::exp(std::round(std::normal_distribution(0.0, 200.0)(*random)) / 1000));
+  return lesson;
+}
+
 struct Times {
   double median;
   double worst;
@@ -114,6 +131,7 @@ void TimeCommits(Store* store, int* number, const char* where) {
     for (int i = 0; i < 2; ++i) writes.events[i].mutable_finished()->clear_iteration();
     ++*number;
     writes.campaigns = {TheCampaign()};
+    writes.lessons = {LessonOf(writes.events[2].finished().iteration(), &random)};
     OrDie(store->Commit(&writes));
   });
   printf("Commit, 3 events with evidence, %-9s %7.3f ms (median), %7.3f ms (worst of 500)\n", where, times.median,
@@ -128,6 +146,7 @@ void Fill(Store* store, int* number, int iterations) {
     writes.campaigns = {TheCampaign()};
     for (int i = 0; i < 2000 && *number < iterations; ++i) {
       writes.events.push_back(Judged((*number)++, false, &random));
+      writes.lessons.push_back(LessonOf(writes.events.back().finished().iteration(), &random));
     }
     OrDie(store->Commit(&writes));
   }
@@ -188,6 +207,9 @@ int Main(int argc, char** argv) {
     TimeCommits(store.get(), &number, "empty");
     Fill(store.get(), &number, iterations);
     TimeCommits(store.get(), &number, "filled");
+    size_t rows = 0;
+    const Times lessons = Time(5, [&] { rows = OrDie(store->Lessons()).size(); });
+    printf("Lessons, which a start reads, %6zu rows   %7.3f ms (median)\n", rows, lessons.median);
     fast = TimeAllPages(store.get(), iterations);
   }
   const auto start = std::chrono::steady_clock::now();

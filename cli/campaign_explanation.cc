@@ -19,17 +19,15 @@ namespace pawl {
 namespace {
 
 std::string FindingLine(const v1::Iteration& iteration) {
-  if (iteration.has_finding()) return absl::StrCat(iteration.finding().rule(), ": ", iteration.finding().text());
-  return iteration.has_parent() ? "none that the change serves" : "";
+  if (!iteration.has_finding()) return "";
+  return absl::StrCat(iteration.finding().rule(), ": ", iteration.finding().text());
 }
 
 std::string MeasuredLine(const v1::Iteration& iteration) {
   if (iteration.time_us() <= 0) return "";
-  const std::string interval = IntervalText(iteration.interval());
   std::string text = TimeText(iteration.time_us());
   if (iteration.has_parent() && iteration.speedup_over_parent() > 0) {
-    absl::StrAppend(&text, ", ", SpeedupText(iteration.speedup_over_parent()), " over its parent",
-                    interval.empty() ? "" : absl::StrCat(" (", interval, ")"), ", ",
+    absl::StrAppend(&text, ", ", SpeedupText(iteration.speedup_over_parent()), " over its parent", ", ",
                     SpeedupText(iteration.speedup_over_start()), " over the start");
   }
   return text;
@@ -64,13 +62,15 @@ struct Score {
 };
 
 std::string RulesTable(const std::vector<v1::Iteration>& iterations, int width) {
+  constexpr char kModel[] = "(no rule: the model)";
   std::map<std::string, Score> scores;
   for (const v1::Iteration& iteration : iterations) {
     if (!iteration.has_parent()) continue;
     std::string who = iteration.finding().rule();
-    if (who.empty())
-      who = iteration.has_voices() || iteration.author().empty() ? "no rule"
-                                                                 : absl::StrCat("proposed by ", iteration.author());
+    if (who.empty()) {
+      const bool ours = iteration.author() == "pawl" || iteration.author().empty();
+      who = ours ? kModel : absl::StrCat("(proposed by ", iteration.author(), ")");
+    }
     Score& score = scores[who];
     ++score.tried;
     if (iteration.verdict() == v1::KEPT) ++score.kept;

@@ -96,6 +96,9 @@ std::string Text(const v1::Event& event) {
     case v1::Event::kProposed:
       return absl::StrCat("proposed", By(event.proposed().author()), ": ", ChangeText(event.proposed().change()),
                           event.proposed().why().empty() ? "" : absl::StrCat(" (", event.proposed().why(), ")"));
+    case v1::Event::kDropped:
+      return absl::StrCat("dropped: ", ChangeText(event.dropped().change()), ", proposed", By(event.dropped().author()),
+                          ": ", event.dropped().reason());
     default:
       // Of a newer orchestrator.
       return absl::StrCat("event ", event.sequence(), " of a kind that this pawl does not know");

@@ -7,9 +7,8 @@ namespace pawl {
 
 std::string GateText(const v1::FailedGate& gate) {
   std::string text = absl::StrCat(gate.gate(), " (", GateActionWord(gate.action()), "): ", gate.text());
-  if (gate.value() != 0) {
-    absl::StrAppend(&text, "; saw ", NumberText(gate.value()), ", threshold ", NumberText(gate.threshold()));
-  }
+  if (gate.value() != 0) absl::StrAppend(&text, "; saw ", NumberText(gate.value()));
+  if (gate.threshold() != 0) absl::StrAppend(&text, ", threshold ", NumberText(gate.threshold()));
   return text;
 }
 

@@ -20,6 +20,13 @@
 namespace pawl {
 namespace {
 
+// The text before its figures of the voices, where those stand beside it.
+std::string WithoutVoices(std::string text) {
+  text = text.substr(0, text.find("log speedup"));
+  text.erase(text.find_last_not_of(" :;,") + 1);
+  return text;
+}
+
 constexpr int kShown = 12;  // changes that were passed over, unless all are asked for
 
 class Explanation {
@@ -64,7 +71,7 @@ class Explanation {
       text_ += FindingText(finding, this_one ? ServedText() : "", width_);
     }
     if (!served && of_.has_finding()) text_ += FindingText(of_.finding(), ServedText(), width_);
-    if (!of_.has_finding()) Say("The change serves none of them.");
+    if (!of_.has_finding() && !of_.findings().empty()) Say("The change serves none of them.");
   }
 
   std::string ServedText() const {
@@ -154,16 +161,12 @@ std::string IterationExplanation(const v1::Iteration& iteration, bool all, int w
 }
 
 std::string ChosenByText(const v1::Iteration& iteration) {
-  return absl::StrCat(iteration.author(), iteration.author().empty() || iteration.why().empty() ? "" : ": ",
-                      iteration.why());
+  const std::string why = iteration.has_voices() ? WithoutVoices(iteration.why()) : iteration.why();
+  return absl::StrCat(iteration.author(), iteration.author().empty() || why.empty() ? "" : ": ", why);
 }
 
 std::string PassedOverReason(const v1::PassedOver& passed) {
-  std::string reason = passed.reason();
-  if (!passed.has_voices()) return reason;
-  reason = reason.substr(0, reason.find("log speedup"));
-  reason.erase(reason.find_last_not_of(" :;,") + 1);
-  return reason;
+  return passed.has_voices() ? WithoutVoices(passed.reason()) : passed.reason();
 }
 
 std::string VerdictText(const v1::Iteration& iteration) {

@@ -54,6 +54,7 @@ absl::StatusOr<std::unique_ptr<Daemon>> StartLocalWorker(const WorkerFlags& flag
   if (!flags.recordings.empty()) {
     options.arguments.insert(options.arguments.end(), {"--recordings", flags.recordings});
   }
+  if (!flags.profiles.empty()) options.arguments.insert(options.arguments.end(), {"--profiles", flags.profiles});
   if (flags.allow_unsandboxed) options.arguments.push_back("--allow-unsandboxed");
   return Daemon::Start(options);
 }

@@ -13,6 +13,7 @@ namespace pawl {
 
 // What the worker of a command measures on.
 struct WorkerFlags {
+  std::string profiles;  // folder with metrics instead of those that were built in; no flag of its own
   std::string device = "auto";
   double replay_speed = 0;  // 0: as fast as it goes
   std::string recordings;   // empty: those that ship with Pawl

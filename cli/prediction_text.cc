@@ -1,7 +1,10 @@
 #include "cli/prediction_text.h"
 
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "cli/words.h"
 
 namespace pawl {
@@ -21,16 +24,21 @@ std::string PredictedText(const v1::Prediction& prediction) {
 }
 
 std::string PredictionOutcomeText(const v1::Prediction& prediction, double measured_speedup) {
-  std::string text = OutcomeText(prediction.outcome());
-  if (prediction.high() > 0) {
-    absl::StrAppend(&text, "; time ", measured_speedup > 0 ? absl::StrCat(SpeedupText(measured_speedup), " ") : "",
-                    OutcomeText(prediction.time_outcome()));
+  // A part says how it went only where that is not how the whole went.
+  const auto outcome = [&](v1::Prediction::Outcome part) {
+    return part == prediction.outcome() ? "" : absl::StrCat(" ", OutcomeText(part));
+  };
+  std::vector<std::string> parts;
+  if (prediction.high() > 0 && measured_speedup > 0) {
+    parts.push_back(absl::StrCat(SpeedupText(measured_speedup), outcome(prediction.time_outcome())));
   }
-  if (prediction.metric().empty()) return text;
-  absl::StrAppend(&text, "; ", prediction.metric());
-  if (prediction.has_before()) absl::StrAppend(&text, " ", NumberText(prediction.before()));
-  if (prediction.has_after()) absl::StrAppend(&text, " → ", NumberText(prediction.after()));
-  return absl::StrCat(text, " ", OutcomeText(prediction.metric_outcome()));
+  if (!prediction.metric().empty() && prediction.has_before() && prediction.has_after()) {
+    parts.push_back(absl::StrCat(prediction.metric(), " ", NumberText(prediction.before()), " → ",
+                                 NumberText(prediction.after()), outcome(prediction.metric_outcome())));
+  } else if (!prediction.metric().empty()) {
+    parts.push_back(absl::StrCat(prediction.metric(), " ", OutcomeText(prediction.metric_outcome())));
+  }
+  return absl::StrCat(OutcomeText(prediction.outcome()), parts.empty() ? "" : ": ", absl::StrJoin(parts, ", "));
 }
 
 }  // namespace pawl

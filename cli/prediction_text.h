@@ -9,7 +9,7 @@ namespace pawl {
 // "1.10x to 4.00x as fast as its parent, and waves rises".
 std::string PredictedText(const v1::Prediction& prediction);
 
-// How it went: "came true: 1.500x; waves 0.01515 → 0.0606 came true".
+// How it went: "failed: 1.500x came true, waves 0.01515 → 0.01515".
 std::string PredictionOutcomeText(const v1::Prediction& prediction, double measured_speedup);
 
 }  // namespace pawl

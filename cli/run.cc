@@ -51,6 +51,7 @@ int Run(const Flags& flags) {
   options.bundle = *std::move(bundle);
   options.spec = *std::move(spec);
   options.worker = flags.worker;
+  options.worker.profiles = settings->profiles.string();
   options.settings = *std::move(settings);
   options.flags = FlagsText(flags.connection);
   options.printer.out = stderr;

@@ -145,6 +145,7 @@ absl::StatusOr<std::string> WhyNot(const v1::Change& asked, const v1::Iteration&
                             broken.size() == 1 ? " forbids" : " forbid", " it from there."));
     answered = true;
   }
+  std::vector<std::string> elsewhere;
   for (const v1::Iteration& iteration : iterations) {
     if (iteration.number() == decision.number()) continue;
     const std::string when = iteration.number() < decision.number() ? "before" : "later";
@@ -152,8 +153,15 @@ absl::StatusOr<std::string> WhyNot(const v1::Change& asked, const v1::Iteration&
       answer.Say(absl::StrCat("The same variant was tried ", when, ": ", IterationSentence(iteration), "."));
       answered = true;
     } else if (is_asked(iteration.change())) {
-      answer.Say(absl::StrCat("It was tried ", when, " from another parent: ", IterationSentence(iteration), "."));
+      elsewhere.push_back(absl::StrCat(
+          iteration.number(), " (", VerdictWord(iteration.verdict()),
+          iteration.speedup_over_parent() > 0 ? absl::StrCat(", ", SpeedupText(iteration.speedup_over_parent())) : "",
+          ")"));
     }
+  }
+  if (!elsewhere.empty()) {
+    answer.Say(absl::StrCat("From other parents it was tried in iteration", elsewhere.size() == 1 ? " " : "s ",
+                            absl::StrJoin(elsewhere, ", "), "."));
   }
   if (!answered) {
     answer.Say(decision.has_voices()

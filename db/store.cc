@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <system_error>
 
@@ -103,9 +104,10 @@ absl::Status WriteIteration(Connection* writer, int64_t campaign, int64_t sequen
     return absl::InvalidArgumentError(absl::StrCat("event ", sequence, " of ", CampaignName(campaign),
                                                    " judges an iteration without a number or a verdict"));
   }
-  // What was passed over is long, and only GetIteration's.
+  // What was found and passed over is long, and only GetIteration's.
   v1::Iteration row = iteration;
   row.clear_passed_over();
+  row.clear_findings();
   const std::string summary = row.SerializeAsString();
   Statement insert = writer->Use(
       "INSERT INTO iterations (sequence, campaign, number, parent, verdict, comparison, variable, finding, speedup,"
@@ -120,6 +122,50 @@ absl::Status WriteIteration(Connection* writer, int64_t campaign, int64_t sequen
       .Bind(SpeedupKey(iteration.time_us()))
       .BindBytes(summary)
       .Run();
+}
+
+// Changes the row of an iteration that was judged before.
+absl::Status Revise(Connection* writer, int64_t campaign, int number,
+                    const std::function<void(v1::Iteration*)>& revise) {
+  Statement select = writer->Use("SELECT summary FROM iterations WHERE campaign = ? AND number = ?");
+  const absl::StatusOr<bool> found = select.Bind(campaign).Bind(int64_t{number}).Step();
+  if (!found.ok()) return found.status();
+  v1::Iteration row;
+  const std::string_view before = *found ? select.Bytes(0) : std::string_view();
+  if (!*found || !row.ParseFromArray(before.data(), static_cast<int>(before.size()))) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(CampaignName(campaign), " has no iteration ", number, " that could be revised"));
+  }
+  revise(&row);
+  const std::string summary = row.SerializeAsString();
+  return writer
+      ->Use("UPDATE iterations SET verdict = ?, speedup = ?, summary = ? WHERE campaign = ? AND number = ?")
+      .Bind(int64_t{row.verdict()})
+      .Bind(SpeedupKey(row.speedup_over_start()))
+      .BindBytes(summary)
+      .Bind(campaign)
+      .Bind(int64_t{number})
+      .Run();
+}
+
+// What measuring the best variant beside the start makes of iterations that stand in the history already.
+absl::Status ReviseByTotal(Connection* writer, int64_t campaign, const v1::TotalGain& total) {
+  const std::string why = total.has_failure() ? total.failure().message() : "it is slower than the start";
+  for (const int number : total.taken_back()) {
+    absl::Status status = Revise(writer, campaign, number, [&](v1::Iteration* iteration) {
+      iteration->set_verdict(v1::REVERTED);
+      iteration->set_reason(absl::StrCat(iteration->reason(), "; taken back: iteration ", total.iteration(),
+                                         " beside the start: ", why));
+    });
+    if (!status.ok()) return status;
+  }
+  if (!(total.speedup_over_start() > 0)) return absl::OkStatus();
+  return Revise(writer, campaign, total.iteration(), [&](v1::Iteration* iteration) {
+    if (!(iteration->speedup_over_start() > 0)) return;
+    iteration->set_speedup_over_baseline(iteration->speedup_over_baseline() * total.speedup_over_start() /
+                                         iteration->speedup_over_start());
+    iteration->set_speedup_over_start(total.speedup_over_start());
+  });
 }
 
 absl::Status WriteEvent(Connection* writer, const v1::Event& event) {
@@ -146,6 +192,9 @@ absl::Status WriteEvent(Connection* writer, const v1::Event& event) {
   }
   if (event.has_finished() && event.finished().has_iteration()) {
     return WriteIteration(writer, *campaign, event.sequence(), event.finished().iteration());
+  }
+  if (event.has_finished() && event.finished().has_total_gain()) {
+    return ReviseByTotal(writer, *campaign, event.finished().total_gain());
   }
   return absl::OkStatus();
 }
@@ -233,6 +282,7 @@ absl::Status Store::Commit(Writes* writes) {
   std::lock_guard<std::mutex> lock(writer_mutex_);
   const auto begin = std::chrono::steady_clock::now();
   absl::Status status = Write(writes);
+  ++commits_;
   commit_nanos_ += std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count();
   if (!status.ok()) {
     for (v1::Event& event : writes->events) event.clear_sequence();

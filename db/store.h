@@ -127,6 +127,7 @@ class Store {
 
   // That commits took since the store was opened.
   double commit_seconds() const { return 1e-9 * static_cast<double>(commit_nanos_); }
+  int64_t commits() const { return commits_; }
 
   // A copy that is consistent while writing goes on. The file must not exist.
   absl::Status Backup(const std::filesystem::path& file);
@@ -146,6 +147,7 @@ class Store {
   std::unique_ptr<Connection> reader_;
   std::atomic<bool> uncertain_ = false;
   std::atomic<int64_t> commit_nanos_ = 0;
+  std::atomic<int64_t> commits_ = 0;
   std::string secret_;
 };
 

@@ -123,17 +123,24 @@ absl::StatusOr<std::vector<v1::Iteration>> Store::ListIterations(const Iteration
 absl::StatusOr<std::optional<v1::Iteration>> Store::GetIteration(int64_t campaign, int number) {
   std::lock_guard<std::mutex> lock(reader_mutex_);
   Statement statement = reader_->Use(
-      "SELECT payload FROM events WHERE sequence = (SELECT sequence FROM iterations WHERE campaign = ? AND number = "
-      "?)");
-  auto event = ReadOne<v1::Event>(statement.Bind(campaign).Bind(int64_t{number}));
-  if (!event.ok()) return event.status();
-  std::optional<v1::Iteration> iteration;
-  if (event->has_value()) {
-    v1::TrialFinished* finished = (*event)->mutable_finished();
-    iteration = std::move(*finished->mutable_iteration());
-    AddEvidence(finished->mutable_result(), &*iteration);
+      "SELECT payload, summary FROM iterations JOIN events USING (sequence) WHERE iterations.campaign = ? AND number = "
+      "?");
+  const absl::StatusOr<bool> found = statement.Bind(campaign).Bind(int64_t{number}).Step();
+  if (!found.ok()) return found.status();
+  if (!*found) return std::optional<v1::Iteration>();
+  v1::Event event;
+  v1::Iteration iteration;  // the row has what became of it after it was judged, the event what is long
+  const std::string_view payload = statement.Bytes(0), summary = statement.Bytes(1);
+  if (!event.ParseFromArray(payload.data(), static_cast<int>(payload.size())) ||
+      !iteration.ParseFromArray(summary.data(), static_cast<int>(summary.size()))) {
+    return absl::DataLossError(
+        absl::StrCat(IterationName(campaign, number), " can't be read any more; restore from a backup"));
   }
-  return iteration;
+  v1::TrialFinished* finished = event.mutable_finished();
+  iteration.mutable_passed_over()->Swap(finished->mutable_iteration()->mutable_passed_over());
+  iteration.mutable_findings()->Swap(finished->mutable_iteration()->mutable_findings());
+  AddEvidence(finished->mutable_result(), &iteration);
+  return std::optional<v1::Iteration>(std::move(iteration));
 }
 
 absl::StatusOr<std::optional<StoredBlob>> Store::GetBlob(const std::string& hash) {

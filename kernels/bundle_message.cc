@@ -1,6 +1,7 @@
 #include "kernels/bundle_message.h"
 
 #include <algorithm>
+#include <cctype>
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -29,7 +30,7 @@ class Checker {
   void Add(const std::string& problem) { problems_.push_back(problem); }
 
   void Fields() {
-    if (!IsName(bundle_.name())) Add("name: expected letters, digits and _, at most 64");
+    if (!IsBundleName(bundle_.name())) Add("name: expected a letter, then letters, digits, _ and -, at most 64");
     if (bundle_.source().text().empty()) Add("source: there is no device code");
     if (bundle_.reference().source().text().empty()) Add("reference: there is no source");
     if (bundle_.reference().launches().empty()) Add("reference: there is no launch");
@@ -103,6 +104,11 @@ class Checker {
 };
 
 }  // namespace
+
+bool IsBundleName(const std::string& name) {
+  return !name.empty() && name.size() <= 64 && std::isalpha(static_cast<unsigned char>(name[0])) &&
+         std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '-'; });
+}
 
 std::vector<std::string> BundleProblems(const v1::Bundle& bundle) { return Checker(bundle).Problems(); }
 

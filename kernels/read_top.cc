@@ -1,21 +1,14 @@
 // The keys at the top of kernel.toml, [goal], [tolerance], [work] and [baseline].
-#include <algorithm>
-#include <cctype>
-
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "kernels/bundle_message.h"
 #include "kernels/reading.h"
 #include "kernels/source_file.h"
 #include "kernels/spelling.h"
 
 namespace pawl {
 namespace {
-
-bool IsBundleName(const std::string& name) {
-  return name.size() <= 64 && std::isalpha(static_cast<unsigned char>(name[0])) &&
-         std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '-'; });
-}
 
 void ReadTolerance(TomlTable& root, v1::Bundle& bundle) {
   std::optional<TomlTable> table = root.Table("tolerance", true);

@@ -15,6 +15,8 @@ namespace pawl {
 namespace {
 
 constexpr int64_t kMaxLine = 10'000'000;
+constexpr size_t kMaxLines = 50'000;  // of a source; with the next, so that no patch takes long
+constexpr size_t kMaxMoved = 2'000;   // lines that a hunk may have moved
 
 struct Hunk {
   int64_t line = 0;                   // of the old file, from 1, where it expects to be
@@ -93,8 +95,11 @@ absl::StatusOr<Hunk> ReadHunk(const std::vector<std::string>& lines, size_t* at)
     if (kind != ' ' && kind != '-' && kind != '+') {
       return Wrong(*at, absl::StrCat("expected a line that begins with a blank, - or +, got ", Shown(line)));
     }
-    if (kind != '+' && old_left-- > 0) hunk.old_lines.push_back(body);
-    if (kind != '-' && new_left-- > 0) hunk.new_lines.push_back(body);
+    if ((kind != '+' && old_left-- == 0) || (kind != '-' && new_left-- == 0)) {
+      return Wrong(*at, absl::StrCat("the hunk has more lines than it counts: ", Shown(line)));
+    }
+    if (kind != '+') hunk.old_lines.push_back(body);
+    if (kind != '-') hunk.new_lines.push_back(body);
     const bool no_end = *at + 1 < lines.size() && absl::StartsWith(lines[*at + 1], "\\");
     if (!no_end) continue;  // "\ No newline at end of file" is about the line before
     ++*at;
@@ -139,7 +144,7 @@ bool FitsAt(const std::vector<std::string>& lines, const std::vector<std::string
 
 // The place nearest to the expected one, at or after `from`.
 std::optional<size_t> FindPlace(const std::vector<std::string>& lines, const Hunk& hunk, size_t from, size_t expected) {
-  for (size_t off = 0; off <= lines.size(); ++off) {
+  for (size_t off = 0; off <= std::min(lines.size(), kMaxMoved); ++off) {
     if (FitsAt(lines, hunk.old_lines, expected + off)) return expected + off;
     if (off > 0 && expected >= from + off && FitsAt(lines, hunk.old_lines, expected - off)) return expected - off;
   }
@@ -152,6 +157,9 @@ absl::StatusOr<std::string> ApplyPatch(const std::string& source, const std::str
   absl::StatusOr<std::vector<Hunk>> hunks = ReadHunks(patch, path);
   if (!hunks.ok()) return hunks.status();
   const std::vector<std::string> lines = Lines(source);
+  if (lines.size() > kMaxLines) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " has more than ", kMaxLines, " lines: it can't be patched"));
+  }
   std::string result;
   size_t done = 0;  // lines of the source
   for (size_t i = 0; i < hunks->size(); ++i) {

@@ -20,12 +20,14 @@
 namespace pawl {
 namespace {
 
-constexpr int kEventsAtOnce = 1000;
+constexpr int kEventsAtOnce = 200;  // a source edit may be in each
+constexpr absl::Duration kReconnect = absl::Seconds(30);
+constexpr int kMaxSlots = 16;  // a round that is larger chooses blindly
 constexpr int kBaselineCampaigns = 1000;  // the newest, from which it is known what a baseline takes
 
 // What a baseline's time depends on.
 std::string BaselineKey(const v1::Campaign& campaign, const std::string& what) {
-  return absl::StrCat(campaign.bundle(), "\n", campaign.device(), "\n", campaign.spec().goal().size(), "\n", what);
+  return absl::StrCat(campaign.bundle_hash(), "\n", campaign.device(), "\n", campaign.spec().goal().size(), "\n", what);
 }
 
 // Workers for which this is the same can run the same trials.
@@ -58,7 +60,17 @@ Orchestrator::Orchestrator(Store& store, const Chooser& chooser, WatchHub& hub, 
       clock_(std::move(clock)),
       options_(options),
       workers_(options.lease),
-      patterns_(ShippedPatterns()) {}
+      patterns_(ShippedPatterns()),
+      completer_([this] { WorkOffCompletions(); }) {}
+
+Orchestrator::~Orchestrator() {
+  {
+    std::lock_guard lock(completions_mutex_);
+    ending_ = true;
+  }
+  completion_arrived_.notify_all();
+  completer_.join();
+}
 
 absl::Status Orchestrator::Load() {
   std::lock_guard lock(mutex_);
@@ -75,7 +87,9 @@ absl::Status Orchestrator::LoadAll() {
   deadlines_.clear();
   queue_.clear();
   queued_.clear();
+  baselines_.clear();
   const absl::Time now = clock_();
+  loaded_at_ = now;
   absl::StatusOr<std::vector<StoredWorker>> workers = store_.Workers();
   if (!workers.ok()) return workers.status();
   workers_.Load(*workers, now);
@@ -137,7 +151,6 @@ void Orchestrator::Add(Step* step, CampaignState* campaign, v1::Event event) {
     step->writes.blobs.push_back({v1::Blob::SOURCE, Sha256(source), source});
   }
   campaign->Apply(event);
-  if (event.has_ended()) NoteBaseline(campaign->summary());
   if (event.finished().has_iteration()) {
     patterns_.Judged(event.finished().iteration(), campaign->summary().bundle(),
                      ArchitectureOf(campaign->gpu(), campaign->summary().device()), &step->writes);
@@ -179,10 +192,10 @@ void Orchestrator::Requeue(int64_t number, const CampaignState& campaign) {
 
 void Orchestrator::Plan(Step* step) {
   const std::set<int64_t> touched = step->touched;
-  std::map<std::string, int> slots;  // by device: counting takes long where there are hundreds of workers
+  std::map<std::string, int> slots;  // by bundle and device: counting takes long where there are hundreds of workers
   for (int64_t number : touched) {
     CampaignState& campaign = *campaigns_.at(number);
-    const auto [known, fresh] = slots.try_emplace(campaign.summary().device());
+    const auto [known, fresh] = slots.try_emplace(absl::StrCat(campaign.space_hash(), campaign.summary().device()));
     if (fresh) known->second = SlotsOf(campaign, step->now);
     while (std::optional<v1::Event> event = Decide(campaign, chooser_, step->now, *options_.profiles, known->second)) {
       Add(step, &campaign, *std::move(event));
@@ -194,12 +207,15 @@ void Orchestrator::Plan(Step* step) {
 int Orchestrator::SlotsOf(const CampaignState& campaign, absl::Time now) const {
   const std::string& device = campaign.summary().device();
   if (device.empty()) return 1;
-  const int workers = workers_.CountLabel(device, now);
-  if (workers <= 1) return 1;
-  const int64_t campaigns = std::count_if(campaigns_.begin(), campaigns_.end(), [&](const auto& other) {
-    return !other.second->ended() && other.second->summary().device() == device;
+  const std::vector<const v1::Worker*> present = workers_.Present(now);
+  if (present.size() <= 1) return 1;
+  const auto workers = std::count_if(present.begin(), present.end(), [&](const v1::Worker* worker) {
+    return CanRun(worker->device(), campaign.summary(), campaign.space_hash()).ok();
   });
-  return std::max(1, workers / static_cast<int>(std::max<int64_t>(1, campaigns)));
+  const auto campaigns = std::count_if(campaigns_.begin(), campaigns_.end(), [&](const auto& other) {
+    return other.second->summary().state() == v1::RUNNING && other.second->summary().device() == device;
+  });
+  return std::clamp(static_cast<int>(workers / std::max<int64_t>(1, campaigns)), 1, kMaxSlots);
 }
 
 v1::Trial Orchestrator::TrialOf(const CampaignState& campaign, const OpenTrial& open) const {
@@ -295,6 +311,7 @@ absl::Status Orchestrator::Commit(Step* step, After* after) {
   for (int64_t number : step->touched) {
     after->push_back([this, number] { hub_.Wake(number); });
     const CampaignState& campaign = *campaigns_.at(number);
+    if (campaign.ended()) NoteBaseline(campaign.summary());
     if (campaign.ended() && campaign.open_trials().empty()) Drop(number);
   }
   return absl::OkStatus();
@@ -325,7 +342,8 @@ void Orchestrator::Lose(Step* step, TrialKey key, v1::LeaseLost::Reason reason, 
   Add(step, &campaign, std::move(event));
 
   const OpenTrial& now = campaign.open_trials().at(key.second);
-  const bool too_many_faults = reason == v1::LeaseLost::HOST_FAULT && now.host_faults >= options_.max_host_faults;
+  const bool too_many_faults = reason == v1::LeaseLost::HOST_FAULT &&
+                               now.host_faults >= options_.profiles->gates.Get(GateKind::kPreflight).threshold;
   const bool verifies = now.planned.purpose() == v1::TRIAL_PURPOSE_VERIFY;
   const bool totals = now.planned.purpose() == v1::TRIAL_PURPOSE_TOTAL;
   if (now.killed >= options_.max_killed || (verifies && too_many_faults)) {
@@ -403,7 +421,8 @@ void Orchestrator::Tick() {
     GiveUpVerifications(&step);
     for (const auto& [number, campaign] : campaigns_) {
       const std::optional<absl::Time> deadline = ProposalDeadline(*campaign);
-      if (deadline && *deadline <= step.now) step.touched.insert(number);
+      // Who proposes could not while this process was not there.
+      if (deadline && *deadline <= step.now && loaded_at_ + kReconnect <= step.now) step.touched.insert(number);
     }
     for (auto it = waiting_.begin(); it != waiting_.end();) {
       // Waiting is being there.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -10,6 +11,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <thread>
 #include <tuple>
 #include <vector>
 
@@ -31,10 +33,9 @@ namespace pawl {
 struct OrchestratorOptions {
   absl::Duration lease = absl::Seconds(15);
   absl::Duration renew = absl::Seconds(5);
-  int max_unfinished = 1000;                        // campaigns; more are refused
-  int max_killed = 3;                               // workers lost to a trial before it is put aside
-  int max_host_faults = 3;                          // of one trial before its campaign is paused
-  absl::Duration verification = absl::Seconds(60);  // that no worker took is given up
+  int max_unfinished = 1000;                            // campaigns; more are refused
+  int max_killed = 3;                                   // workers lost to a trial before it is put aside
+  absl::Duration verification = absl::Seconds(60);      // that no worker took is given up
   absl::Duration forget_workers = absl::Hours(24 * 7);  // not heard of for so long, at the next start
   const ProfileSet* profiles = &ProfileSet::Default();  // rules and gates; must outlive the orchestrator
 };
@@ -51,6 +52,7 @@ class Orchestrator {
  public:
   using Clock = std::function<absl::Time()>;
   Orchestrator(Store& store, const Chooser& chooser, WatchHub& hub, Clock clock, OrchestratorOptions options);
+  ~Orchestrator();
 
   // Reads unfinished campaigns and workers. Leases that were out are adopted: their workers have a whole lease to be
   // heard of. Before anything else.
@@ -79,8 +81,9 @@ class Orchestrator {
   using LeaseAnswer = std::function<void(absl::StatusOr<v1::LeaseTrialResponse>)>;
   uint64_t Lease(const v1::LeaseTrialRequest& request, LeaseAnswer answer);
   void Forget(uint64_t waiting);
-  // Answers once, from any thread; the request must live until then. Results that arrive while another is being
-  // committed are committed together: a commit costs about the same for one as for many.
+  // Answers once, from a thread of its own; the request must live until then. Results that arrive while others are
+  // being committed are committed together: a commit costs about the same for one as for many, and no thread of the
+  // caller waits for it.
   using CompleteAnswer = std::function<void(absl::StatusOr<v1::CompleteTrialResponse>)>;
   void Complete(const v1::CompleteTrialRequest& request, CompleteAnswer answer);
 
@@ -117,7 +120,8 @@ class Orchestrator {
     std::vector<std::string> lines;  // for the log, once it is committed
   };
 
-  // Takes the lock.
+  // Without the lock.
+  void WorkOffCompletions();
   void CompleteTogether(const std::vector<Completion>& together);
 
   // Runs `body` under the lock, and what it leaves to be done once the lock is free.
@@ -177,14 +181,17 @@ class Orchestrator {
   std::map<uint64_t, Waiting> waiting_;  // oldest first
   uint64_t next_waiting_ = 1;
   std::map<std::string, double> baselines_;  // us, by bundle, device, size and what it is: the newest campaign's
+  absl::Time loaded_at_;
   int64_t next_campaign_ = 1;
   bool leasing_ = true;
   std::optional<std::chrono::steady_clock::time_point> last_tick_;
   absl::Status broken_ = absl::UnavailableError("starting");  // not OK: memory can't be trusted
 
-  std::mutex completions_mutex_;         // guards what follows; never held together with the other
-  std::deque<Completion> completions_;  // that nobody works on yet
-  bool completing_ = false;             // somebody works them off, and looks again when done
+  std::mutex completions_mutex_;  // guards what follows; never held together with the other
+  std::condition_variable completion_arrived_;
+  std::deque<Completion> completions_;
+  bool ending_ = false;
+  std::thread completer_;  // last: everything is there when it starts
 };
 
 }  // namespace pawl

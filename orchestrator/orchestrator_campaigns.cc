@@ -22,8 +22,7 @@ namespace {
 constexpr int kDefaultIterations = 50;
 constexpr double kDefaultMinutes = 60;
 constexpr double kDefaultWait = 300;         // s, for a proposal
-constexpr size_t kMaxPatch = 1'000'000;      // bytes
-constexpr size_t kMaxSource = 1'000'000;     // after it
+constexpr size_t kMaxPatch = 100'000;        // bytes
 constexpr size_t kMaxProposals = 100;
 constexpr size_t kMaxText = 1000;  // of a reason or an author
 
@@ -60,6 +59,8 @@ absl::StatusOr<v1::CampaignSpec> CompleteSpec(const v1::Bundle& bundle, v1::Camp
     return BadField("spec.keep.min_gain", "expected 0 to 1");
   }
   if (spec.keep().min_gain() == 0) spec.mutable_keep()->set_min_gain(gates.Get(GateKind::kMinGain).threshold);
+  if (!sensible(spec.keep().floor()) || spec.keep().floor() > 1) return BadField("spec.keep.floor", "expected 0 to 1");
+  if (spec.keep().floor() == 0) spec.mutable_keep()->set_floor(gates.Get(GateKind::kRooflineFloor).threshold);
   if (!sensible(spec.expected_baseline_us())) return BadField("spec.expected_baseline_us", "expected 0 or more");
   v1::ChooserSettings& chooser = *spec.mutable_chooser();
   if (!v1::ChooserKind_IsValid(chooser.kind())) return BadField("spec.chooser.kind", "expected one of ChooserKind");
@@ -387,9 +388,6 @@ absl::StatusOr<v1::ProposeChangeResponse> Orchestrator::Propose(const v1::Propos
     if (!choice) {
       detail.set_fix("pawl history shows how it went; propose another change");
       return Error(absl::StatusCode::kAlreadyExists, "this variant was tried before", detail);
-    }
-    if (choice->patched_source.size() > kMaxSource) {
-      return BadField("change", absl::StrCat("the source would have more than ", kMaxSource, " bytes"));
     }
     for (const CampaignState::Proposal& waiting : campaign.proposals()) {
       const v1::Change& change = waiting.proposed.change();

@@ -20,7 +20,7 @@ constexpr double kMaxWaitSeconds = 60;
 constexpr size_t kMaxBlob = 4 << 20;
 constexpr int kMaxSamples = 1000;
 // Results in one transaction: whoever waits for the lock waits for all of them.
-constexpr size_t kMaxTogether = 32;
+constexpr size_t kMaxTogether = 16;
 
 absl::Status LeaseError(absl::StatusCode code, const std::string& message, const std::string& trial) {
   v1::ErrorDetail detail;
@@ -165,17 +165,17 @@ void Orchestrator::Complete(const v1::CompleteTrialRequest& request, CompleteAns
   {
     std::lock_guard lock(completions_mutex_);
     completions_.push_back({&request, std::move(answer)});
-    if (completing_) return;
-    completing_ = true;
   }
+  completion_arrived_.notify_one();
+}
+
+void Orchestrator::WorkOffCompletions() {
   while (true) {
     std::vector<Completion> together;
     {
-      std::lock_guard lock(completions_mutex_);
-      if (completions_.empty()) {
-        completing_ = false;
-        return;
-      }
+      std::unique_lock lock(completions_mutex_);
+      completion_arrived_.wait(lock, [this] { return ending_ || !completions_.empty(); });
+      if (completions_.empty()) return;  // and not before: everyone is answered
       while (!completions_.empty() && together.size() < kMaxTogether) {
         together.push_back(std::move(completions_.front()));
         completions_.pop_front();

@@ -147,14 +147,6 @@ std::vector<const v1::Worker*> WorkerList::Present(absl::Time now) const {
   return present;
 }
 
-int WorkerList::CountLabel(const std::string& label, absl::Time now) const {
-  return static_cast<int>(std::count_if(workers_.begin(), workers_.end(), [&](const auto& worker) {
-    const auto& [name, entry] = worker;
-    return entry.worker.device().label() == label && entry.worker.state() != v1::WORKER_STATE_DRAINING &&
-           !Gone(name, now);
-  }));
-}
-
 absl::Status CanRun(const v1::Device& device, const v1::Campaign& campaign, const std::string& space_hash) {
   if (!campaign.device().empty() && campaign.device() != device.label()) {
     return absl::FailedPreconditionError(absl::StrCat("it began on ", campaign.device()));

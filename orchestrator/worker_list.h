@@ -35,8 +35,6 @@ class WorkerList {
   std::vector<v1::Worker> All(bool gone_too, absl::Time now) const;
   // Those that can be given work.
   std::vector<const v1::Worker*> Present(absl::Time now) const;
-  // How many of them have a device of this label.
-  int CountLabel(const std::string& label, absl::Time now) const;
 
  private:
   struct Entry {

@@ -39,7 +39,8 @@ const double* Instead(const Rule& rule, const Condition& condition, const Facts&
 
 // An estimate for a part of the GPU ("local") says nothing about the time of the launch.
 double Estimate(const v1::Advice& advice) {
-  return advice.estimate_scope() == "global" ? advice.estimated_speedup_percent() : 0;
+  const double percent = advice.estimated_speedup_percent();
+  return advice.estimate_scope() == "global" && std::isfinite(percent) && percent > 0 ? percent : 0;
 }
 
 // The advice of one of the rules that estimates most; null: there is none.

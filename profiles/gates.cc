@@ -40,7 +40,12 @@ constexpr char kNoVariant[] = "it is not about a variant that could be rejected 
 const std::vector<Nature>& Natures() {
   using Range = Nature::Range;
   static const auto& natures = *new std::vector<Nature>{
-      {"preflight", v1::STAGE_PREFLIGHT, false, {kPause, kMark}, kNoVariant, {}},
+      {"preflight",
+       v1::STAGE_PREFLIGHT,
+       false,
+       {kPause},
+       kNoVariant,
+       Range{1, 100, "how often a trial may fail through no fault of its own"}},
       {"baseline",
        v1::STAGE_MEASURE,
        false,
@@ -67,9 +72,9 @@ const std::vector<Nature>& Natures() {
       {"min-gain",
        v1::STAGE_MEASURE,
        false,
-       {kRevert, kPause},
+       {kRevert},
        "the variant is right, so it is not rejected, and not faster, so it is not kept",
-       Range{0, 1, "a share of the parent's time"}},
+       Range{0.0001, 1, "a share of the parent's time"}},
       {"prediction", v1::STAGE_MEASURE, false, {kRevert, kPause, kMark}, "the variant is right and faster", {}},
   };
   return natures;

@@ -32,8 +32,8 @@ struct Gate {
   std::string name;  // "min-gain"
   v1::Stage stage = v1::STAGE_UNSPECIFIED;
   std::vector<v1::Check> checks;  // the failures of a candidate that it stands for
-  double threshold = 0;           // gates.toml says what it means; 0 where the gate has none
-  // GATE_ACTION_PAUSE: the campaign pauses beside what the gate does by default to the iteration; see gates.toml.
+  double threshold = 0;           // `meaning` says of what; 0 where the gate has none
+  // GATE_ACTION_PAUSE: where the gate is about a variant, that is not kept either.
   v1::GateAction action = v1::GATE_ACTION_UNSPECIFIED;
   std::string meaning;
 

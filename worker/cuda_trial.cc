@@ -44,8 +44,12 @@ absl::StatusOr<TrialOutcome> CudaTrial::Run() {
     Fail(*build_.failure);
   } else if (build_.parent) {
     status = RunSteps({&CudaTrial::ValidateOnce, &CudaTrial::CompareWithParent, &CudaTrial::CheckRoofline});
-    // A variant that is measured beside the start was kept before: it has passed the rest.
-    if (status.ok() && faster_ && build_.trial.purpose() != v1::TRIAL_PURPOSE_TOTAL) {
+    // A variant that is measured beside the start was kept before, and has passed the rest, but for the sanitizer where
+    // the campaign left that to the end.
+    const bool total = build_.trial.purpose() == v1::TRIAL_PURPOSE_TOTAL;
+    if (status.ok() && total && build_.trial.keep().skip_sanitizer()) {
+      status = RunSteps({&CudaTrial::Sanitize});
+    } else if (status.ok() && faster_ && !total) {
       status = RunSteps({&CudaTrial::ValidateAgain, &CudaTrial::Sanitize, &CudaTrial::Profile});
     }
   } else {
@@ -197,8 +201,9 @@ absl::Status CudaTrial::TimeAlone() {
 
 absl::Status CudaTrial::CheckRoofline() {
   if (result().pairs().empty()) return absl::OkStatus();  // all were thrown away: there is no time
+  const double share = build_.trial.keep().floor() > 0 ? build_.trial.keep().floor() : 1;
   const std::optional<v1::Failure> below =
-      BelowRoofline(device_.gpu().name(), bundle_, build_.at().plan, result().warm_us(), result().cold_us());
+      BelowRoofline(device_.gpu().name(), bundle_, build_.at().plan, result().warm_us(), result().cold_us(), share);
   if (below) Fail(*below);
   return absl::OkStatus();
 }
@@ -206,7 +211,7 @@ absl::Status CudaTrial::CheckRoofline() {
 absl::Status CudaTrial::Sanitize() {
   const Stopwatch watch(&validate_seconds_);
   Report(v1::STAGE_VALIDATE, "compute-sanitizer at small sizes");
-  if (build_.trial.keep().skip_sanitizer()) {
+  if (build_.trial.keep().skip_sanitizer() && build_.trial.purpose() != v1::TRIAL_PURPOSE_TOTAL) {
     Note("compute-sanitizer was left out, as the campaign asks");
     return absl::OkStatus();
   }
@@ -270,7 +275,8 @@ void CudaTrial::Finish() {
   if (built != nullptr && built->cubin != nullptr) result().set_cubin_hash(built->module);
   if (!resources_.empty() && !result().has_evidence()) {
     *result().mutable_evidence() =
-        EvidenceWithoutCounters(device_.gpu(), Item(), "not profiled: only what is about to be kept is");
+        EvidenceWithoutCounters(device_.gpu(), Item(), "not profiled: only what is about to be kept is",
+                                profiler_.metrics());
   }
   if (!build_.candidate.log.empty()) outcome_.artifacts.push_back({v1::Blob::LOG, build_.candidate.log});
   for (const auto& [stage, seconds] :

@@ -9,10 +9,11 @@
 
 namespace pawl {
 
-absl::StatusOr<std::unique_ptr<CudaTrialDevice>> CudaTrialDevice::Open(const CudaDevice::Options& options) {
+absl::StatusOr<std::unique_ptr<CudaTrialDevice>> CudaTrialDevice::Open(const CudaDevice::Options& options,
+                                                                       const Metrics& metrics) {
   absl::StatusOr<std::unique_ptr<CudaDevice>> cuda = CudaDevice::Open(options);
   if (!cuda.ok()) return cuda.status();
-  auto device = std::unique_ptr<CudaTrialDevice>(new CudaTrialDevice(*std::move(cuda)));
+  auto device = std::unique_ptr<CudaTrialDevice>(new CudaTrialDevice(*std::move(cuda), metrics));
   device->Describe();
   return device;
 }

@@ -17,7 +17,9 @@ namespace pawl {
 class CudaTrialDevice : public TrialDevice {
  public:
   // Opens the GPU and looks at what this machine has for it: tools, sandbox, counters. Takes seconds.
-  static absl::StatusOr<std::unique_ptr<CudaTrialDevice>> Open(const CudaDevice::Options& options);
+  // The metrics must outlive it.
+  static absl::StatusOr<std::unique_ptr<CudaTrialDevice>> Open(const CudaDevice::Options& options,
+                                                               const Metrics& metrics = Metrics::Default());
 
   const v1::Device& device() const override { return described_; }
   absl::StatusOr<std::unique_ptr<PreparedTrial>> Prepare(const v1::Trial& trial,
@@ -30,8 +32,8 @@ class CudaTrialDevice : public TrialDevice {
   const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
-  explicit CudaTrialDevice(std::unique_ptr<CudaDevice> cuda)
-      : cuda_(std::move(cuda)), builder_(*cuda_), profiler_(*cuda_) {}
+  CudaTrialDevice(std::unique_ptr<CudaDevice> cuda, const Metrics& metrics)
+      : cuda_(std::move(cuda)), builder_(*cuda_), profiler_(*cuda_, metrics) {}
   void Describe();
 
   const std::unique_ptr<CudaDevice> cuda_;

@@ -36,8 +36,8 @@ v1::Evidence KnownEvidence(const ProfileItem& item) {
   return evidence;
 }
 
-void SetMetrics(const v1::GpuInfo& gpu, const NcuKernel* kernel, v1::LaunchEvidence* launch) {
-  for (const auto& [name, value] : Metrics::Default().Derive(kernel, *launch, gpu)) {
+void SetMetrics(const Metrics& metrics, const v1::GpuInfo& gpu, const NcuKernel* kernel, v1::LaunchEvidence* launch) {
+  for (const auto& [name, value] : metrics.Derive(kernel, *launch, gpu)) {
     (*launch->mutable_metrics())[name] = value;
   }
 }
@@ -84,11 +84,12 @@ std::string ExplainNcuFailure(const std::string& output) {
   return absl::StrCat("ncu failed: ", LastWords(output));
 }
 
-v1::Evidence EvidenceWithoutCounters(const v1::GpuInfo& gpu, const ProfileItem& item, const std::string& reason) {
+v1::Evidence EvidenceWithoutCounters(const v1::GpuInfo& gpu, const ProfileItem& item, const std::string& reason,
+                                     const Metrics& metrics) {
   v1::Evidence evidence = KnownEvidence(item);
   evidence.set_partial(true);
   evidence.set_partial_reason(reason);
-  for (v1::LaunchEvidence& launch : *evidence.mutable_launches()) SetMetrics(gpu, nullptr, &launch);
+  for (v1::LaunchEvidence& launch : *evidence.mutable_launches()) SetMetrics(metrics, gpu, nullptr, &launch);
   return evidence;
 }
 
@@ -117,7 +118,7 @@ struct NcuProfiler::Pages {
 
 // Not every ncu and GPU has every metric, and one that is unknown fails the whole run.
 void NcuProfiler::FindNames() {
-  names_ = Metrics::Default().NcuNames();
+  names_ = metrics_.NcuNames();
   ProcessOptions options;
   options.argv = {device_.toolkit().ncu, "--query-metrics"};
   options.env = {{"LC_ALL", "C"}};
@@ -212,7 +213,7 @@ absl::StatusOr<Profiling> NcuProfiler::Profile(const std::vector<ProfileItem>& i
       if (kernel != nullptr && kernel->name.find(launch.entry()) == std::string::npos) {
         return absl::InternalError(absl::StrCat("ncu lists ", kernel->name, " where ", launch.entry(), " ran"));
       }
-      SetMetrics(device_.gpu(), kernel, &launch);
+      SetMetrics(metrics_, device_.gpu(), kernel, &launch);
       if (kernel == nullptr) continue;
       for (const v1::Advice& advice : pages->advice[kernel->id]) *launch.add_advice() = advice;
     }

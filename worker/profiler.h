@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "pawl/v1/evidence.pb.h"
+#include "profiles/metrics.h"
 #include "worker/built_variant.h"
 #include "worker/cuda_device.h"
 
@@ -28,7 +29,11 @@ struct Profiling {
 // had, the evidence is partial: geometry, occupancy and resources, with the reason and the fix.
 class NcuProfiler {
  public:
-  explicit NcuProfiler(const CudaDevice& device) : device_(device) {}
+  // Both must outlive it.
+  explicit NcuProfiler(const CudaDevice& device, const Metrics& metrics = Metrics::Default())
+      : device_(device), metrics_(metrics) {}
+
+  const Metrics& metrics() const { return metrics_; }
 
   // A status is a fault that hits partial evidence too.
   absl::StatusOr<Profiling> Profile(const std::vector<ProfileItem>& items);
@@ -42,12 +47,14 @@ class NcuProfiler {
   void FindNames();
 
   const CudaDevice& device_;
+  const Metrics& metrics_;
   std::vector<std::string> names_, missing_;  // of metrics to ask for, and not to be had
 };
 
 // What is known of a variant that was not profiled: geometry, compiler's and driver's resources, what follows from
 // them.
-v1::Evidence EvidenceWithoutCounters(const v1::GpuInfo& gpu, const ProfileItem& item, const std::string& reason);
+v1::Evidence EvidenceWithoutCounters(const v1::GpuInfo& gpu, const ProfileItem& item, const std::string& reason,
+                                     const Metrics& metrics = Metrics::Default());
 
 // Profiles one of Pawl's own kernels: no file of the driver says as surely whether counters can be read. Unavailable:
 // why they can't.

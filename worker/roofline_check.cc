@@ -7,7 +7,7 @@
 namespace pawl {
 
 std::optional<v1::Failure> BelowRoofline(const std::string& gpu, const v1::Bundle& bundle, const v1::Plan& plan,
-                                         double warm_us, double cold_us) {
+                                         double warm_us, double cold_us, double share) {
   const GpuSpec* spec = FindGpu(gpu);
   if (spec == nullptr) return std::nullopt;
   struct Time {
@@ -16,7 +16,7 @@ std::optional<v1::Failure> BelowRoofline(const std::string& gpu, const v1::Bundl
     double us;
   };
   for (const Time& time : {Time{v1::TIMING_MODE_WARM, "warm", warm_us}, Time{v1::TIMING_MODE_COLD, "cold", cold_us}}) {
-    const double floor = RooflineFloorUs(plan, *spec, bundle.work_on_tensor_cores(), time.mode);
+    const double floor = share * RooflineFloorUs(plan, *spec, bundle.work_on_tensor_cores(), time.mode);
     if (time.us >= floor) continue;
     v1::Failure failure;
     failure.set_stage(v1::STAGE_MEASURE);

@@ -9,9 +9,9 @@
 
 namespace pawl {
 
-// The failure of a variant whose warm or cold time at a plan's size lies below what the GPU can do. Nothing where the
-// GPU is not in profiles/gpus, or the bundle does not say its work.
+// The failure of a variant whose warm or cold time at a plan's size lies below `share` of what the GPU can do. Nothing
+// where the GPU is not in profiles/gpus, or the bundle does not say its work.
 std::optional<v1::Failure> BelowRoofline(const std::string& gpu, const v1::Bundle& bundle, const v1::Plan& plan,
-                                         double warm_us, double cold_us);
+                                         double warm_us, double cold_us, double share = 1);
 
 }  // namespace pawl

@@ -14,6 +14,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "profiles/profile_set.h"
 #include "worker/children.h"
 #include "worker/cuda_trial_device.h"
 #include "worker/lease_loop.h"
@@ -109,11 +110,14 @@ absl::StatusOr<std::unique_ptr<TrialDevice>> OpenReplay(const WorkerOptions& opt
 }
 
 absl::StatusOr<std::unique_ptr<TrialDevice>> OpenCuda(const WorkerOptions& options, int ahead) {
+  static absl::StatusOr<ProfileSet> profiles =  // the device keeps its metrics
+      options.profiles.empty() ? ProfileSet::Default() : ProfileSet::Load(options.profiles);
+  if (!profiles.ok()) return profiles.status();
   CudaDevice::Options cuda;
   cuda.device = options.cuda;
   cuda.builders = 1 + ahead;
   cuda.allow_unsandboxed = options.allow_unsandboxed;
-  absl::StatusOr<std::unique_ptr<CudaTrialDevice>> device = CudaTrialDevice::Open(cuda);
+  absl::StatusOr<std::unique_ptr<CudaTrialDevice>> device = CudaTrialDevice::Open(cuda, profiles->metrics);
   if (!device.ok()) return device.status();
   const v1::GpuInfo& gpu = (*device)->cuda().gpu();
   spdlog::info("cuda:{}: {}, driver {}; builds with {}", options.cuda, gpu.name(), gpu.driver_version(),

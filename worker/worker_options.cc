@@ -65,6 +65,7 @@ std::optional<WorkerOptions> ReadWorkerOptions(int argc, const char* const* argv
   option("ahead", options.ahead,
          "Trials to lease and build while another is measured (default: 2 on a GPU, 0 in a replay)")
       ->check(CLI::Range(0, 16));
+  option("profiles", options.profiles, "Folder whose metrics.toml replaces the one that was built in");
   app.add_flag("--allow-unsandboxed", options.allow_unsandboxed, "Compile even where no build sandbox is to be had")
       ->envname(EnvironmentName("allow-unsandboxed"));
   options.log_level = "info";

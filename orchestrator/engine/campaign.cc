@@ -7,6 +7,11 @@
 #include "orchestrator/engine/chooser.h"
 
 namespace pawl {
+namespace {
+
+constexpr size_t kMaxRemembered = 100'000;  // variants of which it is known whether the GPU can launch them
+
+}  // namespace
 
 absl::Time TimeOf(const google::protobuf::Timestamp& timestamp) {
   return absl::FromUnixSeconds(timestamp.seconds()) + absl::Nanoseconds(timestamp.nanos());
@@ -54,7 +59,7 @@ void CampaignState::Apply(const v1::Event& event) {
     case v1::Event::kPaused:
       summary_.set_state(v1::PAUSED);
       summary_.set_message(event.paused().reason());
-      judged_when_paused_ = iterations_.size();
+      if (event.paused().has_iteration()) paused_for_.insert(event.paused().iteration());
       StopClock(at);
       break;
     case v1::Event::kResumed:
@@ -78,9 +83,20 @@ void CampaignState::Apply(const v1::Event& event) {
     case v1::Event::kProposed:
       proposals_.push_back({event.proposed(), at});
       break;
+    case v1::Event::kDropped:
+      DropProposal(event.dropped().change());
+      break;
     case v1::Event::EVENT_NOT_SET:
       break;
   }
+}
+
+void CampaignState::DropProposal(const v1::Change& change) {
+  std::erase_if(proposals_, [&](const Proposal& proposal) {
+    const v1::Change& proposed = proposal.proposed.change();
+    return proposed.kind_case() == change.kind_case() && proposed.variable() == change.variable() &&
+           proposed.to() == change.to() && proposed.source().patch() == change.source().patch();
+  });
 }
 
 void CampaignState::ApplyPlanned(const v1::TrialPlanned& planned, absl::Time at) {
@@ -98,16 +114,15 @@ void CampaignState::ApplyPlanned(const v1::TrialPlanned& planned, absl::Time at)
   next_iteration_ = std::max(next_iteration_, planned.iteration() + 1);
   int source = planned.has_parent() ? SourceIdOf(planned.parent()) : 0;
   if (!planned.patched_source().empty()) {
-    source = static_cast<int>(sources_.size());
-    sources_.push_back(planned.patched_source());
+    source = FindSource(planned.patched_source());
+    if (source < 0) {
+      source = static_cast<int>(sources_.size());
+      sources_.push_back(planned.patched_source());
+    }
   }
   source_ids_[planned.iteration()] = source;
   tried_.insert({source, VariantText(planned.variant())});
-  // A proposal is spent once its variant is planned, whoever proposed it, or can't be made of the best one any more.
-  std::erase_if(proposals_, [&](const Proposal& proposal) {
-    std::string why;
-    return !Proposed(*this, proposal.proposed.change(), &why);
-  });
+  DropProposal(planned.change());  // whoever proposed it: it is being tried
 }
 
 int CampaignState::open_iterations() const {
@@ -172,7 +187,11 @@ void CampaignState::ApplyFinished(const v1::TrialFinished& finished) {
     default:
       summary_.set_rejected(summary_.rejected() + 1);
   }
-  reverts_in_a_row_ = iteration.verdict() == v1::KEPT ? 0 : reverts_in_a_row_ + 1;
+  // A round that kept one of its changes was no failure, whatever became of the others.
+  const bool in_vain = std::none_of(iterations_.begin(), iterations_.end(), [&](const v1::Iteration& judged) {
+    return judged.verdict() == v1::KEPT && judged.number() >= round_begin_;
+  });
+  reverts_in_a_row_ = in_vain ? reverts_in_a_row_ + 1 : 0;
   if (iteration.verdict() != v1::KEPT) return;
   evidence_[iteration.number()] = finished.result().evidence();
   if (iteration.number() == 0) {
@@ -187,28 +206,46 @@ void CampaignState::ApplyFinished(const v1::TrialFinished& finished) {
       summary_.set_baseline(baseline.what());
     }
   }
-  const v1::Iteration* before = best();
-  if (before != nullptr && iteration.speedup_over_start() <= before->speedup_over_start()) return;
-  summary_.set_best(iteration.number());
-  summary_.set_best_us(iteration.time_us());
-  summary_.set_speedup_over_start(iteration.speedup_over_start());
-  summary_.set_speedup_over_baseline(iteration.speedup_over_baseline());
   if (iteration.number() > 0) ++kept_since_total_;
+  ElectBest();
 }
 
-// From here on the campaign goes by what was measured: also what is built on this variant.
+// The one that is said to be the fastest; of equal ones the older.
+void CampaignState::ElectBest() {
+  const v1::Iteration* best = nullptr;
+  for (const v1::Iteration& iteration : iterations_) {
+    if (iteration.verdict() != v1::KEPT) continue;
+    if (best == nullptr || iteration.speedup_over_start() > best->speedup_over_start()) best = &iteration;
+  }
+  if (best == nullptr) return;
+  summary_.set_best(best->number());
+  summary_.set_best_us(best->time_us());
+  summary_.set_speedup_over_start(best->speedup_over_start());
+  summary_.set_speedup_over_baseline(best->speedup_over_baseline());
+}
+
+// From here on the campaign goes by what was measured. All products of steps are corrected alike, so that their order
+// stays; what was compared with the start itself needs no correction.
 void CampaignState::ApplyTotal(const v1::TotalGain& total) {
   *summary_.mutable_total_gain() = total;
   kept_since_total_ = 0;
-  const auto place = places_.find(total.iteration());
-  if (place == places_.end() || !(total.speedup_over_start() > 0)) return;
-  v1::Iteration& measured = iterations_[place->second];
-  measured.set_speedup_over_baseline(measured.speedup_over_baseline() * total.speedup_over_start() /
-                                     measured.speedup_over_start());
-  measured.set_speedup_over_start(total.speedup_over_start());
-  if (summary_.best() != total.iteration()) return;
-  summary_.set_speedup_over_start(measured.speedup_over_start());
-  summary_.set_speedup_over_baseline(measured.speedup_over_baseline());
+  for (const int number : total.taken_back()) {
+    const auto place = places_.find(number);
+    if (place == places_.end() || iterations_[place->second].verdict() != v1::KEPT) continue;
+    iterations_[place->second].set_verdict(v1::REVERTED);
+    evidence_.erase(number);
+    summary_.set_kept(summary_.kept() - 1);
+    summary_.set_reverted(summary_.reverted() + 1);
+  }
+  if (total.speedup_over_start() > 0 && total.multiplied() > 0) {
+    const double correction = total.speedup_over_start() / total.multiplied();
+    for (v1::Iteration& iteration : iterations_) {
+      if (iteration.number() == 0 || iteration.parent() == 0) continue;
+      iteration.set_speedup_over_start(iteration.speedup_over_start() * correction);
+      iteration.set_speedup_over_baseline(iteration.speedup_over_baseline() * correction);
+    }
+  }
+  ElectBest();
 }
 
 void CampaignState::StopClock(absl::Time at) {
@@ -244,6 +281,7 @@ const v1::Evidence& CampaignState::best_evidence() const {
 const std::string& CampaignState::BeyondLimits(const v1::Variant& variant) const {
   static const std::string kWithin;
   if (gpu_.name().empty()) return kWithin;
+  if (beyond_limits_.size() > kMaxRemembered) beyond_limits_.clear();
   const auto [known, is_new] = beyond_limits_.try_emplace(VariantText(variant));
   if (!is_new) return known->second;
   for (const v1::Size& size : bundle_.sizes()) {
@@ -268,8 +306,9 @@ bool CampaignState::Tried(const v1::Variant& variant, int source_id) const {
   return tried_.contains({source_id, VariantText(variant)});
 }
 
-bool CampaignState::HasSource(const std::string& source) const {
-  return std::find(sources_.begin(), sources_.end(), source) != sources_.end();
+int CampaignState::FindSource(const std::string& source) const {
+  const auto found = std::find(sources_.begin(), sources_.end(), source);
+  return found == sources_.end() ? -1 : static_cast<int>(found - sources_.begin());
 }
 
 }  // namespace pawl

@@ -74,8 +74,8 @@ class CampaignState {
   const std::string& BeyondLimits(const v1::Variant& variant) const;
   // Tried before, or being tried, with this source: whatever the parent was, the variant is the same.
   bool Tried(const v1::Variant& variant, int source_id) const;
-  // The source was made by an edit before, tried or being tried.
-  bool HasSource(const std::string& source) const;
+  // Of a source that the campaign has; -1: it has none such.
+  int FindSource(const std::string& source) const;
 
   struct Proposal {
     v1::ChangeProposed proposed;
@@ -93,8 +93,8 @@ class CampaignState {
   bool round_joinable() const { return round_joinable_; }
   // Kept since the best variant was last measured beside the start, that is, in a product of steps.
   int kept_since_total() const { return kept_since_total_; }
-  // Judged when it was last paused: what was wrong with them has been looked at.
-  size_t judged_when_paused() const { return judged_when_paused_; }
+  // The campaign was paused for a gate that this iteration did not pass.
+  bool PausedFor(int iteration) const { return paused_for_.contains(iteration); }
   // Since when it could have planned its next iteration.
   absl::Time idle_since() const { return idle_since_; }
   // Time since the first lease without the pauses, up to `now`.
@@ -106,6 +106,8 @@ class CampaignState {
   void ApplyLost(const v1::LeaseLost& lost, absl::Time at);
   void ApplyFinished(const v1::TrialFinished& finished);
   void ApplyTotal(const v1::TotalGain& total);
+  void ElectBest();
+  void DropProposal(const v1::Change& change);
   void NoteVerifications();
   void StopClock(absl::Time at);
 
@@ -131,7 +133,7 @@ class CampaignState {
   int round_begin_ = 0;
   bool round_joinable_ = false;
   int kept_since_total_ = 0;
-  size_t judged_when_paused_ = 0;
+  std::set<int> paused_for_;
   absl::Time idle_since_;
   bool leased_before_ = false;
   double price_per_hour_ = 0;

@@ -9,6 +9,8 @@
 namespace pawl {
 namespace {
 
+constexpr size_t kMaxSource = 256 << 10;  // bytes, after an edit
+
 v1::Change ChangeOf(const v1::Variable& variable, int32_t from, int32_t to) {
   v1::Change change;
   change.set_variable(variable.name());
@@ -121,7 +123,13 @@ std::optional<Choice> Proposed(const CampaignState& campaign, const v1::Change& 
     choice.variant = VariantOf(*best);
     choice.patched_source = *std::move(patched);
     if (choice.patched_source == source) *why = "the patch changes nothing";
-    if (!why->empty() || campaign.HasSource(choice.patched_source)) return std::nullopt;
+    if (choice.patched_source.empty()) *why = "the patch leaves nothing of the source";
+    if (choice.patched_source.size() > kMaxSource) {
+      *why = absl::StrCat("the source would have more than ", kMaxSource, " bytes");
+    }
+    if (!why->empty()) return std::nullopt;
+    const int known = campaign.FindSource(choice.patched_source);
+    if (known >= 0 && campaign.Tried(choice.variant, known)) return std::nullopt;
     return choice;
   }
   std::optional<v1::Variant> variant = Changed(campaign, VariantOf(*best), change, why);

@@ -58,17 +58,34 @@ v1::ChooserKind KindOf(const CampaignState& campaign) {
   return kind == v1::CHOOSER_KIND_UNSPECIFIED ? v1::CHOOSER_KIND_BOTH : kind;
 }
 
-// The oldest proposal that can still be tried from the best variant.
-std::optional<Choice> FromProposals(const CampaignState& campaign) {
-  for (const CampaignState::Proposal& proposal : campaign.proposals()) {
-    std::string why;
-    std::optional<Choice> choice = Proposed(campaign, proposal.proposed.change(), &why);
-    if (!choice) continue;
-    choice->author = proposal.proposed.author();
-    choice->why = proposal.proposed.why();
-    return choice;
+// One variable, or one source edit, of a kept parent.
+bool IsSingleChange(const CampaignState& campaign, const Choice& choice) {
+  const v1::Iteration* parent = campaign.Find(choice.parent);
+  if (parent == nullptr || parent->verdict() != v1::KEPT) return false;
+  const int differences = Differences(VariantOf(*parent), choice.variant);
+  return choice.patched_source.empty() ? differences == 1 : differences == 0;
+}
+
+// The oldest proposal, or why it can't be tried from the best variant any more: *dropped is then set.
+std::optional<Choice> FromProposals(const CampaignState& campaign, std::optional<v1::Event>* dropped) {
+  if (campaign.proposals().empty()) return std::nullopt;
+  const v1::ChangeProposed& proposed = campaign.proposals().front().proposed;
+  std::string why;
+  std::optional<Choice> choice = Proposed(campaign, proposed.change(), &why);
+  if (choice && !IsSingleChange(campaign, *choice)) {
+    choice.reset();
+    why = "it would not be a single change of the best variant";
   }
-  return std::nullopt;
+  if (!choice) {
+    v1::ProposalDropped& event = *dropped->emplace().mutable_dropped();
+    event.set_author(proposed.author());
+    *event.mutable_change() = proposed.change();
+    event.set_reason(why.empty() ? "this variant was tried meanwhile" : why);
+    return std::nullopt;
+  }
+  choice->author = proposed.author();
+  choice->why = proposed.why();
+  return choice;
 }
 
 v1::Event Planned(const CampaignState& campaign, v1::TrialPurpose purpose, int iteration) {
@@ -87,11 +104,18 @@ v1::Event PlannedStart(const CampaignState& campaign) {
   return event;
 }
 
-// The best variant is no direct child of the start, and its gain is a product of steps.
+// The best variant was not measured beside the start.
 bool Multiplied(const CampaignState& campaign) {
   const v1::Iteration& best = *campaign.best();
-  return campaign.kept_since_total() > 0 && best.number() > 0 && best.parent() > 0 &&
-         campaign.summary().total_gain().iteration() != best.number();
+  return best.number() > 0 && best.parent() > 0 && campaign.summary().total_gain().iteration() != best.number();
+}
+
+// What must be seen of the best variant before the campaign claims it.
+bool Unproven(const CampaignState& campaign) {
+  const v1::Iteration& best = *campaign.best();
+  const bool unsanitized = campaign.summary().spec().keep().skip_sanitizer() && best.number() > 0 &&
+                           campaign.summary().total_gain().iteration() != best.number();
+  return Multiplied(campaign) || unsanitized;
 }
 
 v1::Event PlannedTotal(const CampaignState& campaign) {
@@ -122,12 +146,12 @@ v1::Event PlannedChoice(const CampaignState& campaign, Choice choice) {
   return event;
 }
 
-// One variable, or one source edit, of a kept parent.
-bool IsSingleChange(const CampaignState& campaign, const Choice& choice) {
-  const v1::Iteration* parent = campaign.Find(choice.parent);
-  if (parent == nullptr || parent->verdict() != v1::KEPT) return false;
-  const int differences = Differences(VariantOf(*parent), choice.variant);
-  return choice.patched_source.empty() ? differences == 1 : differences == 0;
+// Of the iterations that are open.
+int RoundParent(const CampaignState& campaign) {
+  for (const auto& [trial, open] : campaign.open_trials()) {
+    if (open.planned.purpose() == v1::TRIAL_PURPOSE_ITERATION) return open.planned.parent();
+  }
+  return 0;
 }
 
 // Limits of the GPU that the best variant is at.
@@ -139,14 +163,15 @@ std::vector<std::string> Roofs(const CampaignState& campaign, const DecisionTree
   return roofs;
 }
 
-// What was judged since it was last paused failed a gate that pauses.
+// An iteration that did not pass a gate that pauses, and that nobody was told of yet.
 std::optional<v1::Event> PauseAtGate(const CampaignState& campaign) {
-  for (size_t i = campaign.judged_when_paused(); i < campaign.iterations().size(); ++i) {
-    const v1::Iteration& iteration = campaign.iterations()[i];
+  for (const v1::Iteration& iteration : campaign.iterations()) {
     for (const v1::FailedGate& gate : iteration.failed_gates()) {
-      if (gate.action() != v1::GATE_ACTION_PAUSE) continue;
-      return Paused(absl::StrCat("iteration ", iteration.number(), " did not pass the gate ", gate.gate(), ": ",
-                                 gate.text(), ". pawl resume goes on all the same"));
+      if (gate.action() != v1::GATE_ACTION_PAUSE || campaign.PausedFor(iteration.number())) continue;
+      v1::Event event = Paused(absl::StrCat("iteration ", iteration.number(), " did not pass the gate ", gate.gate(),
+                                            ": ", gate.text(), ". pawl resume goes on all the same"));
+      event.mutable_paused()->set_iteration(iteration.number());
+      return event;
     }
   }
   return std::nullopt;
@@ -154,7 +179,14 @@ std::optional<v1::Event> PauseAtGate(const CampaignState& campaign) {
 
 // The end, once the gain it claims was measured.
 v1::Event Finish(const CampaignState& campaign, v1::Event end, const ProfileSet& profiles) {
-  if (Multiplied(campaign)) return PlannedTotal(campaign);
+  if (Unproven(campaign)) return PlannedTotal(campaign);
+  const v1::TotalGain& total = campaign.summary().total_gain();
+  const v1::Iteration& best = *campaign.best();
+  if (best.parent() > 0 && total.iteration() == best.number() && !(total.speedup_over_start() > 0)) {
+    end.mutable_ended()->set_message(absl::StrCat(end.ended().message(),
+                                                  "; the total gain is a product of steps, not measured: ",
+                                                  total.interval().reason()));
+  }
   end.mutable_ended()->set_tier(TierOf(campaign.summary(), profiles.gates));
   for (const std::string& roof : Roofs(campaign, profiles.tree)) end.mutable_ended()->add_roof(roof);
   return end;
@@ -204,9 +236,9 @@ std::optional<v1::Event> Decide(const CampaignState& campaign, const Chooser& ch
   }
 
   const v1::ChooserKind kind = KindOf(campaign);
-  std::optional<Choice> choice = kind == v1::CHOOSER_KIND_TREE ? std::nullopt : FromProposals(campaign);
-  // A round is of one parent; a proposal is of the best variant.
-  if (choice && open > 0 && choice->parent != campaign.open_trials().begin()->second.planned.parent()) choice.reset();
+  std::optional<v1::Event> dropped;
+  std::optional<Choice> choice = kind == v1::CHOOSER_KIND_TREE ? std::nullopt : FromProposals(campaign, &dropped);
+  if (dropped) return dropped;
   const bool proposed = choice.has_value();
   if (!proposed && kind == v1::CHOOSER_KIND_OUTSIDE) {
     if (open > 0 || now < campaign.idle_since() + absl::Seconds(spec.chooser().wait_seconds())) return std::nullopt;
@@ -216,7 +248,8 @@ std::optional<v1::Event> Decide(const CampaignState& campaign, const Chooser& ch
     }
   }
   if (!proposed) choice = chooser.Next(campaign);
-  if (open > 0 && !choice) return std::nullopt;
+  // A round is of one parent.
+  if (open > 0 && (!choice || choice->parent != RoundParent(campaign))) return std::nullopt;
   if (!choice) {
     return Finish(campaign, Ended(v1::FINISHED, v1::STOP_REASON_SPACE, "no change is left to try"), profiles);
   }

@@ -30,8 +30,8 @@ v1::Prediction::Outcome OutcomeOf(double before, double after, v1::Direction dir
 
 void CheckPrediction(double speedup_over_parent, const v1::Evidence& parent, const v1::Evidence& candidate,
                      v1::Prediction* prediction) {
-  prediction->set_time_outcome(speedup_over_parent >= prediction->low() ? v1::Prediction::CAME_TRUE
-                                                                        : v1::Prediction::FAILED);
+  const bool within = speedup_over_parent >= prediction->low() && speedup_over_parent <= prediction->high();
+  prediction->set_time_outcome(within ? v1::Prediction::CAME_TRUE : v1::Prediction::FAILED);
   prediction->set_metric_outcome(v1::Prediction::UNCHECKED);
   const std::optional<double> before = Value(parent, prediction->metric());
   const std::optional<double> after = Value(candidate, prediction->metric());

@@ -5,6 +5,11 @@
 #include "orchestrator/engine/decide.h"
 
 namespace pawl {
+namespace {
+
+constexpr int kNewest = 500;  // iterations: more would not fit into a message of a sensible size
+
+}  // namespace
 
 v1::Situation SituationOf(const CampaignState& campaign, const Chooser& chooser, const DecisionTree& tree) {
   const v1::Iteration& best = *campaign.best();
@@ -19,7 +24,15 @@ v1::Situation SituationOf(const CampaignState& campaign, const Chooser& chooser,
   for (v1::Finding& finding : tree.Diagnose(campaign.best_evidence(), campaign.gpu())) {
     *situation.add_findings() = std::move(finding);
   }
-  for (const v1::Iteration& iteration : campaign.iterations()) *situation.add_tried() = iteration;
+  const size_t judged = campaign.iterations().size();
+  for (size_t i = 0; i < judged; ++i) {
+    const v1::Iteration& iteration = campaign.iterations()[i];
+    if (i + kNewest >= judged || (iteration.verdict() == v1::KEPT && situation.tried_size() < kNewest)) {
+      *situation.add_tried() = iteration;
+    } else {
+      situation.set_tried_left_out(situation.tried_left_out() + 1);
+    }
+  }
   if (const std::optional<Choice> choice = chooser.Next(campaign)) {
     v1::RankedChange& first = *situation.add_untried();
     *first.mutable_change() = choice->change;

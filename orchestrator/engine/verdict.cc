@@ -1,6 +1,8 @@
 #include "orchestrator/engine/verdict.h"
 
 #include <cmath>
+#include <set>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -33,6 +35,8 @@ v1::Iteration Begin(const CampaignState& campaign, const v1::TrialPlanned& plann
   if (planned.has_parent()) iteration.set_parent(planned.parent());
   *iteration.mutable_variant() = planned.variant().values();
   if (planned.has_change()) *iteration.mutable_change() = planned.change();
+  // A patch may be long; its source is there by its hash, and the plan has it.
+  if (iteration.change().has_source()) iteration.mutable_change()->mutable_source()->clear_patch();
   if (planned.has_finding()) *iteration.mutable_finding() = planned.finding();
   if (planned.has_prediction()) *iteration.mutable_prediction() = planned.prediction();
   if (planned.has_effect()) *iteration.mutable_effect() = planned.effect();
@@ -71,22 +75,36 @@ const v1::Iteration* BetterInRound(const CampaignState& campaign, const v1::Iter
   return nullptr;
 }
 
+// A gate does not let it be kept.
+void Demote(v1::Iteration* iteration, v1::Verdict verdict) {
+  if (iteration->verdict() != v1::KEPT) return;
+  iteration->set_verdict(verdict);
+  iteration->set_reason(absl::StrCat(iteration->reason(), "; but ", iteration->failed_gates().rbegin()->text()));
+}
+
 void FailGate(v1::Iteration* iteration, const Gate& gate, double value, const std::string& text) {
   *iteration->add_failed_gates() = gate.Failed(value, text);
 }
 
 // Beside those that a failure stands for, and min-gain, which the verdict itself is.
-void CheckGates(const Gates& gates, double baseline_us, double expected_baseline_us, v1::Iteration* iteration) {
+void CheckGates(const Gates& gates, double baseline_us, double expected_us, const std::string& baseline_error,
+                v1::Iteration* iteration) {
   const Gate& baseline = gates.Get(GateKind::kBaseline);
-  if (iteration->number() == 0 && baseline_us > 0 && expected_baseline_us > 0 &&
-      std::abs(baseline_us / expected_baseline_us - 1) > baseline.threshold) {
-    FailGate(iteration, baseline, baseline_us / expected_baseline_us - 1,
-             absl::StrFormat("the baseline takes %.3f us, %.3f us were expected: build or machine are not what they were",
-                             baseline_us, expected_baseline_us));
+  const bool off = expected_us > 0 && std::abs(baseline_us / expected_us - 1) > baseline.threshold;
+  if (iteration->number() == 0 && (off || !baseline_error.empty())) {
+    FailGate(iteration, baseline, off ? baseline_us / expected_us - 1 : 0,
+             !baseline_error.empty()
+                 ? absl::StrCat("the baseline failed, and the start would be all there is to beat: ", baseline_error)
+                 : absl::StrFormat("the baseline takes %.3f us, %.3f us were expected: build or machine are not what "
+                                   "they were",
+                                   baseline_us, expected_us));
+    if (baseline.action == v1::GATE_ACTION_REJECT) Demote(iteration, v1::REJECTED);
   }
+  const Gate& prediction = gates.Get(GateKind::kPrediction);
   if (iteration->prediction().outcome() == v1::Prediction::FAILED) {
-    FailGate(iteration, gates.Get(GateKind::kPrediction), iteration->speedup_over_parent(),
+    FailGate(iteration, prediction, iteration->speedup_over_parent(),
              absl::StrCat("it did not do what ", iteration->finding().rule(), " predicted"));
+    if (prediction.action != v1::GATE_ACTION_MARK) Demote(iteration, v1::REVERTED);
   }
   if (iteration->verdict() != v1::KEPT || iteration->profiled()) return;
   for (const GateKind kind : {GateKind::kProfileFirst, GateKind::kProfile}) {
@@ -96,8 +114,18 @@ void CheckGates(const Gates& gates, double baseline_us, double expected_baseline
              absl::StrFormat("at %.2fx of the baseline it should have been profiled before anything is changed; the "
                              "choice goes by timing and what the compiler says",
                              iteration->speedup_over_baseline()));
-    break;
   }
+}
+
+// The iteration and everything that was kept on top of it.
+std::vector<int> BuiltOn(const CampaignState& campaign, int iteration) {
+  std::set<int> built = {iteration};
+  for (const v1::Iteration& other : campaign.iterations()) {  // a parent was judged before its children
+    if (other.verdict() == v1::KEPT && other.has_parent() && built.contains(other.parent())) {
+      built.insert(other.number());
+    }
+  }
+  return {built.begin(), built.end()};
 }
 
 }  // namespace
@@ -166,7 +194,7 @@ v1::Iteration Judge(const CampaignState& campaign, const v1::TrialPlanned& plann
   } else {
     iteration.set_speedup_over_baseline(iteration.speedup_over_start());
   }
-  CheckGates(gates, baseline_us, expected_baseline_us, &iteration);
+  CheckGates(gates, baseline_us, expected_baseline_us, result.baseline_error(), &iteration);
   return iteration;
 }
 
@@ -177,15 +205,23 @@ v1::TotalGain JudgeTotal(const CampaignState& campaign, const v1::TrialPlanned& 
   if (const v1::Iteration* iteration = campaign.Find(planned.iteration())) {
     total.set_multiplied(iteration->speedup_over_start());
   }
-  const std::string failed = result.has_failure() ? result.failure().message() : result.passed_over();
-  if (!failed.empty() || result.pairs().empty()) {
+  // What did not work is no fault of the variant where the GPU was unsteady or a replay has no record.
+  const bool failed = result.has_failure() && result.failure().check() != v1::CHECK_UNSTEADY;
+  const std::string unmeasured = result.has_failure() ? result.failure().message() : result.passed_over();
+  const KeepRule rule = KeepRuleOf(campaign.summary().spec().keep());
+  if (!unmeasured.empty() || result.pairs_size() < rule.first_pairs || result.discarded() >= rule.max_discarded) {
     total.mutable_interval()->set_result(v1::UNCLEAR);
-    total.mutable_interval()->set_reason(absl::StrCat("it could not be measured beside the start: ",
-                                                      failed.empty() ? "the worker sent no pairs" : failed));
-    return total;
+    total.mutable_interval()->set_reason(
+        absl::StrCat("it could not be measured beside the start: ",
+                     unmeasured.empty() ? "the GPU was too unsteady" : unmeasured));
+    if (failed) *total.mutable_failure() = result.failure();
+  } else {
+    *total.mutable_interval() = CompareSamples(result, rule);
+    total.set_speedup_over_start(std::exp(total.interval().mean_log_ratio()));
   }
-  *total.mutable_interval() = CompareSamples(result, KeepRuleOf(campaign.summary().spec().keep()));
-  total.set_speedup_over_start(std::exp(total.interval().mean_log_ratio()));
+  if (failed || total.interval().result() == v1::SLOWER) {
+    for (const int number : BuiltOn(campaign, planned.iteration())) total.add_taken_back(number);
+  }
   return total;
 }
 

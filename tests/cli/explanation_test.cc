@@ -57,7 +57,7 @@ What was considered, in log speedup over the best variant
 
 What was predicted
   expected   1.10x to 4.00x as fast as its parent, and waves rises
-  outcome    failed; time 1.200x came true; waves 0.01515 → 0.007576 failed
+  outcome    failed: 1.200x came true, waves 0.01515 → 0.007576
 
 What happened
   verdict    kept: faster: 1.15 to 1.25
@@ -147,8 +147,8 @@ state      finished: the best variant is at a limit of the GPU
 roof       dram-bound
 start      20.12 us
 best       iteration 4: 11.18 us, 1.800x over the start, 0.540x over the baseline
-measured   iteration 4 beside the start: 1.800x (1.750x to 1.850x in 15 pairs); the kept steps multiply
-           to 1.830x
+measured   iteration 4 beside the start: 1.800x (1.750x to 1.850x in 15 pairs); the kept steps
+           multiply to 1.830x
 tier       below: the baseline is faster
 
 Iterations (* leads to the best variant)
@@ -157,31 +157,27 @@ Iterations (* leads to the best variant)
        measured   20.12 us
        verdict    kept: the start
 *   1  TILE_M 64→32 from 0
-       finding    none that the change serves
        measured   13.41 us, 1.500x over its parent, 1.500x over the start
        verdict    kept: faster: 1.45 to 1.55
     2  TILE_M 64→16 from 1
-       finding    none that the change serves
        chosen by  ada
        measured   13.69 us, 0.980x over its parent, 1.470x over the start
        verdict    reverted: slower
     3  TILE_M 64→8 from 1
-       finding    none that the change serves
        verdict    rejected: compile: error: undefined identifier
 *   4  TILE_M 64→128 from 1
        finding    grid-too-small: The grid fills 0.015 of a wave: 2 blocks for 132 SMs
-       predicted  1.10x to 4.00x as fast as its parent, and waves rises: failed; time 1.200x came true;
-                  waves 0.01515 → 0.007576 failed
-       measured   11.18 us, 1.200x over its parent (1.150x to 1.250x in 7 pairs), 1.800x over the
-                  start
+       predicted  1.10x to 4.00x as fast as its parent, and waves rises: failed: 1.200x came true,
+                  waves 0.01515 → 0.007576
+       measured   11.18 us, 1.200x over its parent, 1.800x over the start
        verdict    kept: faster: 1.15 to 1.25
        gate       prediction (mark): waves fell
 
 How often each rule's change was kept and its prediction came true
-rule            tried  kept  came true  failed  unchecked
-grid-too-small      1     1          0       1          0
-no rule             2     1          0       0          0
-proposed by ada     1     0          0       0          0
+rule                  tried  kept  came true  failed  unchecked
+(no rule: the model)      2     1          0       0          0
+(proposed by ada)         1     0          0       0          0
+grid-too-small            1     1          0       1          0
 )");
 }
 
@@ -218,6 +214,11 @@ TEST_F(WhyNotTest, FindsWhatWasTriedBefore) {
   EXPECT_THAT(
       *Ask("TILE_M", 16),
       HasSubstr("The same variant was tried before: iteration 2, reverted: slower (0.980x over its parent).\n"));
+}
+
+TEST_F(WhyNotTest, ListsWhatWasTriedFromOtherParents) {
+  decision_.mutable_variant()->at("WARPS") = 8;
+  EXPECT_THAT(*Ask("TILE_M", 16), HasSubstr("From other parents it was tried in iteration 2 (reverted, 0.980x).\n"));
 }
 
 TEST_F(WhyNotTest, SaysWhatIsNoQuestion) {
@@ -264,7 +265,7 @@ TEST(SituationTextTest, SaysWhatThereIsAndHowToPropose) {
   EXPECT_THAT(text, HasSubstr("tried      4 changes: 2 kept, 1 reverted, 1 rejected\n"));
   EXPECT_THAT(text, HasSubstr("source     attention.cu, 2 lines; --json has it\n"));
   EXPECT_THAT(text, HasSubstr("    saw     waves 0.01515 < 1\n"));
-  EXPECT_THAT(text, HasSubstr("  TILE_M      8 16 32 64 [128] 256                parallelism-\n"));
+  EXPECT_THAT(text, HasSubstr("  TILE_M    8 16 32 64 [128] 256                parallelism-\n"));
   EXPECT_THAT(text, HasSubstr("  provided that WARPS >= 4\n"));
   EXPECT_THAT(text, HasSubstr("  WARPS 4→8  +0.100      0  +0.100         0\n"));
   EXPECT_THAT(text, HasSubstr("  edit unroll-inner by ada\n"));

@@ -55,7 +55,7 @@ TEST_F(SteeringCommandsTest, ExplainACampaignAndAnIteration) {
   const ProcessResult campaign = Run({"explain", "7"});
   EXPECT_EQ(campaign.exit_code, 0) << campaign.err;
   EXPECT_THAT(campaign.out, HasSubstr("*   4  TILE_M 64→128 from 1\n"));
-  EXPECT_THAT(campaign.out, HasSubstr("grid-too-small      1     1          0       1          0\n"));
+  EXPECT_THAT(campaign.out, HasSubstr("grid-too-small            1     1          0       1          0\n"));
   EXPECT_THAT(campaign.out, Not(HasSubstr("\033"))) << "no colour into a pipe";
   const ProcessResult iteration = Run({"explain", "7", "4"});
   EXPECT_EQ(iteration.exit_code, 0) << iteration.err;

@@ -95,6 +95,39 @@ TEST_F(StoreTest, UsesUpNoNumberInACommitThatFails) {
   EXPECT_EQ(store_->Events(1, 0, 10)->size(), 2u);
 }
 
+TEST_F(StoreTest, RevisesIterationsByWhatTheTotalGainShowed) {
+  v1::Iteration first = MakeIteration(1, 1, v1::KEPT), second = MakeIteration(1, 2, v1::KEPT);
+  second.set_speedup_over_start(2);
+  second.set_speedup_over_baseline(1);
+  second.add_passed_over()->set_reason("ranks lower");
+  ASSERT_EQ(Commit(MakeWrites(MakeJudged(1, first))), absl::OkStatus());
+  ASSERT_EQ(Commit(MakeWrites(MakeJudged(1, second))), absl::OkStatus());
+  v1::Event total = MakeProposal(1, "");
+  total.mutable_finished()->mutable_total_gain()->set_iteration(2);
+  total.mutable_finished()->mutable_total_gain()->set_speedup_over_start(1.8);
+  ASSERT_EQ(Commit(MakeWrites(total)), absl::OkStatus());
+  v1::Iteration shown = store_->GetIteration(1, 2)->value();
+  EXPECT_DOUBLE_EQ(shown.speedup_over_start(), 1.8);
+  EXPECT_DOUBLE_EQ(shown.speedup_over_baseline(), 0.9);
+  EXPECT_EQ(shown.verdict(), v1::KEPT);
+  EXPECT_EQ(shown.passed_over_size(), 1);
+
+  total.mutable_finished()->mutable_total_gain()->set_speedup_over_start(0);
+  total.mutable_finished()->mutable_total_gain()->mutable_failure()->set_message("a race");
+  total.mutable_finished()->mutable_total_gain()->add_taken_back(2);
+  ASSERT_EQ(Commit(MakeWrites(total)), absl::OkStatus());
+  shown = store_->GetIteration(1, 2)->value();
+  EXPECT_EQ(shown.verdict(), v1::REVERTED);
+  EXPECT_NE(shown.reason().find("taken back"), std::string::npos);
+  EXPECT_NE(shown.reason().find("a race"), std::string::npos);
+  IterationQuery kept;
+  kept.campaign = 1;
+  kept.verdict = v1::KEPT;
+  EXPECT_EQ(store_->ListIterations(kept)->size(), 1u);
+  total.mutable_finished()->mutable_total_gain()->add_taken_back(9);
+  EXPECT_EQ(Commit(MakeWrites(total)).code(), absl::StatusCode::kFailedPrecondition);
+}
+
 TEST_F(StoreTest, RefusesWhatItCouldNotReadBack) {
   Writes nameless = MakeWrites(MakeProposal(1, "a"));
   nameless.events[0].set_campaign("campaigns/x");

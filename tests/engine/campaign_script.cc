@@ -62,7 +62,8 @@ v1::Iteration CampaignScript::Finish(int trial, const v1::TrialResult& result) {
 }
 
 v1::Iteration CampaignScript::Run(const v1::TrialResult& result) {
-  const std::optional<v1::Event> planned = Decide();
+  std::optional<v1::Event> planned = Decide();
+  while (planned && planned->has_dropped()) planned = Decide();
   if (!planned || !planned->has_planned()) {
     ADD_FAILURE() << "no iteration is planned: " << (planned ? planned->ShortDebugString() : "nothing happens");
     return v1::Iteration();

@@ -125,6 +125,7 @@ TEST(CampaignTest, GoesByTheTotalGainAsMeasured) {
   EXPECT_EQ(script.summary().iterations(), 3) << "it is no iteration";
   EXPECT_NEAR(script.summary().speedup_over_start(), 1.4286, 0.001);
   EXPECT_NEAR(script.summary().speedup_over_baseline(), 1.4286 / 2, 0.001);
+  EXPECT_NEAR(script.state().Find(1)->speedup_over_start(), 1.25, 0.001) << "it was compared with the start itself";
   const v1::Iteration next = script.Run(Measured(64, 32));
   EXPECT_NEAR(next.speedup_over_start(), 2 * 1.4286, 0.001) << "what is built on it goes by it too";
 }

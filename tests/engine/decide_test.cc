@@ -207,12 +207,93 @@ TEST(DecideTest, MeasuresTheTotalGainEveryFewKeeps) {
   const std::optional<v1::Event> event = script.Decide();
   ASSERT_TRUE(event && event->has_planned());
   EXPECT_EQ(event->planned().purpose(), v1::TRIAL_PURPOSE_TOTAL);
-  script.FinishTotal(FailedCheck(v1::CHECK_TIMEOUT, "it hangs"));
+  const int best = script.summary().best();
+  script.FinishTotal(FailedCheck(v1::CHECK_UNSTEADY, "too hot"));
+  EXPECT_EQ(script.summary().best(), best) << "that is no fault of the variant";
   EXPECT_EQ(script.summary().total_gain().speedup_over_start(), 0);
-  EXPECT_THAT(script.summary().total_gain().interval().reason(), HasSubstr("it hangs"));
+  EXPECT_THAT(script.summary().total_gain().interval().reason(), HasSubstr("too hot"));
   const std::optional<v1::Event> next = script.Decide();
   ASSERT_TRUE(next && next->has_planned());
   EXPECT_EQ(next->planned().purpose(), v1::TRIAL_PURPOSE_ITERATION) << "it is not tried again and again";
+}
+
+TEST(DecideTest, TakesBackABestThatFailsBesideTheStartWithAllThatWasBuiltOnIt) {
+  for (const v1::TrialResult& result : {FailedCheck(v1::CHECK_TOLERANCE, "wrong now"), Measured(100, 130)}) {
+    CampaignScript script(Spec([](v1::CampaignSpec* spec) { spec->mutable_goal()->set_speedup(1.5); }));
+    script.Run(MeasuredStart(100));
+    ASSERT_EQ(script.Run(Measured(100, 90)).verdict(), v1::KEPT);
+    ASSERT_EQ(script.Run(Measured(90, 60)).verdict(), v1::KEPT);
+    const std::optional<v1::Event> total = script.Decide();
+    ASSERT_TRUE(total && total->planned().purpose() == v1::TRIAL_PURPOSE_TOTAL);
+    script.FinishTotal(result);
+    EXPECT_EQ(script.summary().best(), 1);
+    EXPECT_EQ(script.state().Find(2)->verdict(), v1::REVERTED);
+    EXPECT_EQ(script.state().EvidenceOf(2), nullptr);
+    EXPECT_EQ(script.summary().kept(), 2);
+    EXPECT_EQ(script.summary().reverted(), 1);
+    EXPECT_NEAR(script.summary().speedup_over_start(), 1 / 0.9, 0.001);
+    const std::optional<v1::Event> next = script.Decide();
+    ASSERT_TRUE(next && next->has_planned()) << "the goal is not reached";
+    EXPECT_EQ(next->planned().parent(), 1);
+  }
+}
+
+TEST(DecideTest, SaysSoWhereTheTotalGainCouldNotBeMeasured) {
+  CampaignScript script(Spec([](v1::CampaignSpec* spec) { spec->mutable_goal()->set_speedup(1.5); }));
+  script.Run(MeasuredStart(100));
+  script.Run(Measured(100, 80));
+  script.Run(Measured(80, 50));
+  script.Decide();
+  v1::TrialResult thrown_away = Measured(100, 50);
+  thrown_away.set_discarded(10);
+  script.FinishTotal(thrown_away);
+  const std::optional<v1::Event> end = script.Decide();
+  ASSERT_TRUE(end && end->has_ended());
+  EXPECT_THAT(end->ended().message(), HasSubstr("a product of steps, not measured"));
+}
+
+TEST(DecideTest, SanitizesTheFinalBestWhereThatWasLeftToTheEnd) {
+  CampaignScript script(Spec([](v1::CampaignSpec* spec) {
+    spec->mutable_goal()->set_speedup(1.5);
+    spec->mutable_keep()->set_skip_sanitizer(true);
+  }));
+  script.Run(MeasuredStart(100));
+  script.Run(Measured(100, 50));
+  const std::optional<v1::Event> event = script.Decide();
+  ASSERT_TRUE(event && event->has_planned()) << "though it is a child of the start";
+  EXPECT_EQ(event->planned().purpose(), v1::TRIAL_PURPOSE_TOTAL);
+  script.FinishTotal(FailedCheck(v1::CHECK_RACECHECK, "a race"));
+  EXPECT_EQ(script.summary().best(), 0);
+}
+
+TEST(DecideTest, DropsAProposalThatCantBeTriedAnyMoreAndSaysWhy) {
+  CampaignScript script(Spec([](v1::CampaignSpec* spec) {
+    spec->mutable_chooser()->set_kind(v1::CHOOSER_KIND_OUTSIDE);
+    spec->mutable_chooser()->set_wait_seconds(60);
+  }));
+  script.Run(MeasuredStart(100));
+  script.Propose("TILE", 64, "ann");
+  script.Decide();
+  script.Propose("SPLIT", 4, "bob");  // which TILE=64 forbids
+  script.Lease(2);
+  script.Finish(2, Measured(100, 50));
+  const std::optional<v1::Event> event = script.Decide();
+  ASSERT_TRUE(event && event->has_dropped());
+  EXPECT_EQ(event->dropped().author(), "bob");
+  EXPECT_THAT(event->dropped().reason(), HasSubstr("constraint"));
+  EXPECT_FALSE(script.Decide());
+  EXPECT_TRUE(ProposalDeadline(script.state())) << "it waits for another";
+}
+
+TEST(DecideTest, CountsARoundThatKeptOneAsNoRevert) {
+  CampaignScript script;
+  script.Run(MeasuredStart(100));
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(script.Decide(NeighbourChooser(), 3));
+  for (int trial : {2, 3, 4}) script.Lease(trial);
+  script.Finish(2, Measured(100, 50));
+  script.Finish(3, Measured(100, 120));
+  script.Finish(4, Measured(100, 120));
+  EXPECT_EQ(script.state().reverts_in_a_row(), 0);
 }
 
 TEST(DecideTest, NamesTheTierThatWasReached) {

@@ -31,7 +31,10 @@ TEST(PredictionTest, ComesTrueWhenTimeAndMetricDo) {
   EXPECT_EQ(prediction.metric_outcome(), v1::Prediction::CAME_TRUE);
   EXPECT_EQ(prediction.before(), 0.1);
   EXPECT_EQ(prediction.after(), 0.4);
-  EXPECT_EQ(Check(5, With(0.1), With(0.4)).outcome(), v1::Prediction::CAME_TRUE) << "more than it promised";
+}
+
+TEST(PredictionTest, FailsWhenItGainsMoreThanItsRange) {
+  EXPECT_EQ(Check(5, With(0.1), With(0.4)).time_outcome(), v1::Prediction::FAILED);
 }
 
 TEST(PredictionTest, FailsWhenItGainsLessThanPromised) {

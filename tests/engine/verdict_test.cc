@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "profiles/embedded.h"
 #include "tests/engine/campaign_script.h"
 
 namespace pawl {
@@ -300,8 +301,8 @@ TEST(GateTest, NamesTheGateThatAFailureStandsFor) {
 }
 
 TEST(GateTest, MarksWhatShouldHaveBeenProfiled) {
-  for (const auto& [baseline_us, gate] : {std::pair(40.0, "profile-first"), std::pair(80.0, "profile"),
-                                          std::pair(120.0, "")}) {
+  for (const auto& [baseline_us, gate] :
+       {std::pair(40.0, "profile-first"), std::pair(80.0, "profile"), std::pair(120.0, "")}) {
     CampaignScript script;
     v1::TrialResult start = MeasuredStart(100);
     start.set_profiled(false);
@@ -330,6 +331,37 @@ TEST(GateTest, MarksAPredictionThatFailed) {
     ASSERT_EQ(iteration.failed_gates_size(), marked ? 1 : 0);
     if (marked) EXPECT_EQ(iteration.failed_gates(0).gate(), "prediction");
   }
+}
+
+TEST(GateTest, DoesWhatItsActionSays) {
+  const auto with = [](const std::string& gate, const std::string& action) {
+    std::string toml(embedded::kGatesToml);
+    const size_t name = toml.find("= \"" + gate + "\"");
+    const size_t from = toml.find('"', toml.find("action", name)), to = toml.find('"', from + 1);
+    return Gates::Parse(toml.replace(from, to - from + 1, "\"" + action + "\""), "gates.toml").value();
+  };
+  CampaignScript script;
+  v1::TrialResult start = MeasuredStart(100);
+  start.set_baseline_error("no torch here");
+  const v1::TrialPlanned first = script.Decide()->planned();
+  const v1::Iteration paused = Judge(script.state(), first, start);
+  EXPECT_EQ(paused.verdict(), v1::KEPT);
+  EXPECT_EQ(paused.failed_gates(0).gate(), "baseline");
+  EXPECT_EQ(paused.failed_gates(0).action(), v1::GATE_ACTION_PAUSE);
+  EXPECT_THAT(paused.failed_gates(0).text(), HasSubstr("no torch here"));
+  EXPECT_EQ(Judge(script.state(), first, start, with("baseline", "reject")).verdict(), v1::REJECTED);
+
+  script.Lease(1);
+  script.Finish(1, MeasuredStart(100));
+  v1::TrialPlanned plan = script.Decide()->planned();
+  plan.mutable_finding()->set_rule("grid-too-small");
+  plan.mutable_prediction()->set_low(2);
+  plan.mutable_prediction()->set_high(3);
+  EXPECT_EQ(Judge(script.state(), plan, Measured(100, 80)).verdict(), v1::KEPT) << "it is marked only";
+  const v1::Iteration reverted = Judge(script.state(), plan, Measured(100, 80), with("prediction", "revert"));
+  EXPECT_EQ(reverted.verdict(), v1::REVERTED);
+  EXPECT_THAT(reverted.reason(), HasSubstr("did not do what grid-too-small predicted"));
+  EXPECT_EQ(Judge(script.state(), plan, Measured(100, 80), with("prediction", "pause")).verdict(), v1::REVERTED);
 }
 
 TEST(TotalGainTest, IsWhatThePairsSay) {

@@ -44,6 +44,8 @@ TEST(SourcePatchTest, SaysWhatDoesNotFit) {
   EXPECT_THAT(Patched(kSource, "@@ nonsense\n"), HasSubstr("line 1 of the patch"));
   EXPECT_THAT(Patched(kSource, "@@ -1,5 +1,5 @@\n a\n"), HasSubstr("ends before"));
   EXPECT_THAT(Patched(kSource, "@@ -1,2 +1,2 @@\n a\n*b\n"), HasSubstr("line 3 of the patch"));
+  EXPECT_THAT(Patched(kSource, "@@ -1,1 +1,2 @@\n-a\n-b\n+A\n+B\n"), HasSubstr("more lines than it counts"));
+  EXPECT_THAT(Patched(std::string(60'000, '\n'), "@@ -1 +1 @@\n-\n+A\n"), HasSubstr("more than 50000 lines"));
   EXPECT_THAT(Patched(kSource, "@@ -1 +1 @@\n-a\n+A\nand so on\n"), HasSubstr("expected the next hunk"));
   EXPECT_THAT(Patched(kSource, "@@ -99999999999999999999 +1 @@\n-a\n+A\n"), HasSubstr("line 1"));
 }

@@ -33,19 +33,8 @@ class CompletionTest : public ::testing::Test {
     *request.mutable_result() = NothingHelps(leased.trial());
     return request;
   }
-  // Sends these while another is being answered: all are there before anybody takes the first.
   std::vector<absl::Status> Together(const std::vector<v1::CompleteTrialRequest>& requests) {
-    std::vector<absl::Status> answers(requests.size(), absl::UnknownError("not answered"));
-    const v1::CompleteTrialRequest of_nobody;
-    world_->Complete(of_nobody, [&](const absl::StatusOr<v1::CompleteTrialResponse>&) {
-      for (size_t i = 0; i < requests.size(); ++i) {
-        world_->Complete(requests[i], [&answers, i](const absl::StatusOr<v1::CompleteTrialResponse>& answer) {
-          EXPECT_EQ(answers[i].code(), absl::StatusCode::kUnknown) << "answered twice";
-          answers[i] = answer.status();
-        });
-      }
-    });
-    return answers;
+    return world_.CompleteTogether(requests);
   }
 
   World world_;

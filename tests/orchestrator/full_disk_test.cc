@@ -96,17 +96,7 @@ TEST(FullDiskTest, AcknowledgesNoneOfSeveralResultsThatCouldNotBeWrittenTogether
   request.set_lease(leased.lease());
   *request.mutable_result() = NothingHelps(leased.trial());
   disk.FailSyncs(SQLITE_IOERR_FSYNC);
-  std::vector<absl::Status> answers;
-  const auto note = [&](const absl::StatusOr<v1::CompleteTrialResponse>& answer) {
-    answers.push_back(answer.status());
-  };
-  const v1::CompleteTrialRequest of_nobody;
-  world->Complete(of_nobody, [&](const absl::StatusOr<v1::CompleteTrialResponse>&) {
-    world->Complete(request, note);
-    world->Complete(request, note);
-  });
-  ASSERT_EQ(answers.size(), 2u);
-  for (const absl::Status& answer : answers) {
+  for (const absl::Status& answer : world.CompleteTogether({request, request})) {
     ExpectError(answer, absl::StatusCode::kUnavailable, "disk failed");  // not: there already
   }
   disk.Heal();

@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "kernels/hash.h"
 #include "tests/orchestrator/scripted_worker.h"
 #include "tests/orchestrator/world.h"
@@ -85,6 +87,13 @@ TEST(SourceEditTest, IsRefusedWhereItCantBeMade) {
   ExpectError(ProposePatch(world, campaign, "nonsense"), invalid, "no hunk");
   ExpectError(ProposePatch(world, campaign, "@@ -1 +1 @@\n-// three\n+// two\n"), invalid, "does not fit");
   ExpectError(ProposePatch(world, campaign, "@@ -1 +1 @@\n // one\n"), invalid, "changes nothing");
+  std::string all = "@@ -1,";
+  const std::string source = WithSource().source().text();
+  all += std::to_string(std::count(source.begin(), source.end(), '\n')) + " +0,0 @@\n";
+  for (size_t begin = 0, end; (end = source.find('\n', begin)) != std::string::npos; begin = end + 1) {
+    all += "-" + source.substr(begin, end - begin + 1);
+  }
+  ExpectError(ProposePatch(world, campaign, all), invalid, "leaves nothing");
   ExpectError(ProposePatch(world, campaign, "@@ -1 +1 @@\n-// one\n+// two\n", ""), invalid, "1 to 100");
   ExpectError(ProposePatch(world, campaign, std::string(2'000'000, 'x')), invalid, "at most");
   ASSERT_TRUE(ProposePatch(world, campaign, "@@ -1 +1 @@\n-// one\n+// two\n").ok());
@@ -113,6 +122,9 @@ TEST(ProposalTest, IsWaitedForAndThenTheTreeChooses) {
   ASSERT_TRUE(worker.Register().ok());
   EXPECT_FALSE(worker.Lease()->has_trial()) << "a restart does not end the waiting";
   world.Pass(absl::Seconds(2));
+  EXPECT_FALSE(worker.Lease()->has_trial()) << "who proposes must have a chance to find it again";
+  world.Pass(absl::Seconds(29));
+  ASSERT_TRUE(worker.Register().ok());
   EXPECT_TRUE(worker.MustLease().has_trial());
 }
 

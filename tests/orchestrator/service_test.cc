@@ -194,7 +194,12 @@ TEST_F(CampaignServiceTest, TakesProposals) {
   service_.Ask(service_.workers(), &Workers::CompleteTrial,
                RunningService::Result("workers/a", service_.Lease("workers/a")));
   EXPECT_EQ(service_.Ask(stub(), &Campaigns::ProposeChange, propose(campaign, "SPLIT", 2)).waiting(), 0);
-  service_.Refuse(stub(), &Campaigns::ProposeChange, propose(campaign, "TILE", 64), ALREADY_EXISTS, "tried");
+  const v1::LeaseTrialResponse next = service_.Lease("workers/a");
+  for (const auto& [variable, value] : next.trial().variant().values()) {
+    if (value == next.trial().parent().values().at(variable)) continue;
+    service_.Refuse(stub(), &Campaigns::ProposeChange, propose(campaign, variable, value), ALREADY_EXISTS, "tried");
+  }
+  service_.Ask(service_.workers(), &Workers::CompleteTrial, RunningService::Result("workers/a", next));
   service_.Refuse(stub(), &Campaigns::ProposeChange, propose(campaign, "TILE", 65), INVALID_ARGUMENT, "no value 65");
   service_.Refuse(stub(), &Campaigns::ProposeChange, propose("campaigns/77", "TILE", 65), NOT_FOUND, "campaigns/77");
   service_.RunAll("workers/a");

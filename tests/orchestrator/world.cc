@@ -11,7 +11,8 @@
 
 namespace pawl {
 
-World::World(OrchestratorOptions options, int64_t max_pages) : options_(options), folder_(InMemory("pawl-world-")) {
+World::World(OrchestratorOptions options, int64_t max_pages, const Chooser* chooser)
+    : options_(options), folder_(InMemory("pawl-world-")), chooser_(chooser == nullptr ? neighbours_ : *chooser) {
   spdlog::set_level(spdlog::level::off);
   Restart(max_pages);
 }
@@ -60,6 +61,21 @@ absl::StatusOr<v1::CompleteTrialResponse> World::Complete(const v1::CompleteTria
   orchestrator_->Complete(
       request, [&](absl::StatusOr<v1::CompleteTrialResponse> answer) { answered.set_value(std::move(answer)); });
   return answered.get_future().get();
+}
+
+std::vector<absl::Status> World::CompleteTogether(const std::vector<v1::CompleteTrialRequest>& requests) {
+  std::vector<std::promise<absl::Status>> answered(requests.size());  // throw when they are answered twice
+  const v1::CompleteTrialRequest of_nobody;
+  orchestrator_->Complete(of_nobody, [&](const absl::StatusOr<v1::CompleteTrialResponse>&) {
+    for (size_t i = 0; i < requests.size(); ++i) {
+      orchestrator_->Complete(requests[i], [&answered, i](const absl::StatusOr<v1::CompleteTrialResponse>& answer) {
+        answered[i].set_value(answer.status());
+      });
+    }
+  });
+  std::vector<absl::Status> answers;
+  for (std::promise<absl::Status>& one : answered) answers.push_back(one.get_future().get());
+  return answers;
 }
 
 std::vector<v1::Event> World::Events(const std::string& campaign) {

@@ -21,7 +21,8 @@ namespace pawl {
 // An orchestrator without a socket: a real store in a temporary folder, and a clock that moves only when told.
 class World {
  public:
-  explicit World(OrchestratorOptions options = {}, int64_t max_pages = 0);
+  // Without a chooser: neighbour by neighbour.
+  explicit World(OrchestratorOptions options = {}, int64_t max_pages = 0, const Chooser* chooser = nullptr);
 
   Orchestrator& operator*() { return *orchestrator_; }
   Orchestrator* operator->() { return orchestrator_.get(); }
@@ -43,6 +44,8 @@ class World {
   v1::Campaign Get(const std::string& campaign);
   // Waits for the answer.
   absl::StatusOr<v1::CompleteTrialResponse> Complete(const v1::CompleteTrialRequest& request);
+  // Sends these while another is being answered: all are there before the first is looked at. Waits for all answers.
+  std::vector<absl::Status> CompleteTogether(const std::vector<v1::CompleteTrialRequest>& requests);
   std::vector<v1::Event> Events(const std::string& campaign);
   std::vector<v1::Iteration> Iterations(const std::string& campaign);
   // Of this kind, in order.
@@ -52,7 +55,8 @@ class World {
   const OrchestratorOptions options_;
   TemporaryFolder folder_;
   std::atomic<int64_t> micros_ = 1'790'000'000'000'000;
-  const NeighbourChooser chooser_;
+  const NeighbourChooser neighbours_;
+  const Chooser& chooser_;
   WatchHub hub_;
   std::unique_ptr<Store> store_;
   std::unique_ptr<Orchestrator> orchestrator_;

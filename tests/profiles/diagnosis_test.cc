@@ -284,6 +284,13 @@ TEST(Diagnosis, ReadsTheFirstLaunchWhereADurationIsNotFinite) {
   EXPECT_EQ(DecisionTree::Default().Diagnose(evidence, {}).at(0).entry(), "launch1");
 }
 
+TEST(Diagnosis, SeesStridedStoresOfAKernelThatLoadsNothing) {
+  Values stores = {{"sector_use", 12.5}, {"sector_use_load", 0}, {"sectors_load", 0}};
+  EXPECT_EQ(Names(OfMetrics(stores)), std::vector<std::string>{"uncoalesced"});
+  stores["sectors_load"] = 2560;  // by cp.async, whose use of them is not counted
+  EXPECT_TRUE(OfMetrics(stores).empty());
+}
+
 TEST(Diagnosis, DerivesWhatStoredEvidenceLacks) {
   EXPECT_EQ(Names(OfMetrics({{"bank_conflicts", 40}, {"shared_wavefronts", 50}})),
             std::vector<std::string>{"bank-conflicts"});
@@ -382,6 +389,21 @@ TEST(NcuRules, SupportAFindingWithoutBeingNeeded) {
   const auto severe =
       OfAdvice(NcuTree("supported_by = \"Compression\"\nwhen = [\"waves < 1\"]\nseverity = \"0.9\"").value(), 0.5);
   EXPECT_EQ(severe.at(0).severity(), 0.9);
+}
+
+TEST(NcuRules, TakeAnEstimateThatIsNoNumberForNone) {
+  const DecisionTree tree = NcuTree("ncu = \"Odd\"").value();
+  for (const double odd : {std::nan(""), HUGE_VAL, -40.0}) {
+    v1::Evidence evidence;
+    v1::Advice* advice = evidence.add_launches()->add_advice();
+    advice->set_rule("Odd");
+    advice->set_estimated_speedup_percent(odd);
+    advice->set_estimate_scope("global");
+    const auto findings = tree.Diagnose(evidence, {});
+    ASSERT_EQ(findings.size(), 1u);
+    EXPECT_EQ(findings[0].severity(), 0);
+    EXPECT_EQ(findings[0].ncu_estimate_percent(), 0);
+  }
 }
 
 std::string TreeError(const std::string& keys) {

@@ -159,7 +159,7 @@ TEST(GatesFile, RefusesGatesThatAreMissingDoubledOrUnknown) {
               AllOf(HasSubstr("gate sanitiser: there is no such gate; there are preflight, baseline"),
                     HasSubstr("no [[gate]] with the name \"sanitizer\""),
                     HasSubstr("the check \"memcheck\" belongs to no gate")));
-  EXPECT_THAT(ErrorAfter("\"preflight\"\nstage   = \"preflight\"", "\"build\"\nstage   = \"build\""),
+  EXPECT_THAT(ErrorAfter("\"preflight\"\nstage     = \"preflight\"", "\"build\"\nstage     = \"build\""),
               AllOf(HasSubstr("gate build: defined twice"), HasSubstr("\"preflight\": every gate must be there")));
   EXPECT_THAT(ErrorAfter("[[gate]]", "[[gates]]"), HasSubstr("unknown key \"gates\""));
   EXPECT_THAT(std::string(Gates::Parse("", "g.toml").status().message()),
