@@ -20,6 +20,7 @@ struct BoundConstraint {
   std::vector<double> values;                        // in the order of the expression's names; sizes are filled in
   std::vector<std::pair<size_t, size_t>> variables;  // index into values, index of the variable
   size_t last = 0;                                   // the last variable it reads: it can be evaluated from there on
+  int place = 0;                                     // in the bundle's list
 
   absl::StatusOr<bool> Holds(const std::vector<int32_t>& assignment) {
     for (const auto& [to, from] : variables) values[to] = assignment[from];
@@ -33,13 +34,13 @@ absl::StatusOr<std::vector<BoundConstraint>> BindConstraints(const v1::Bundle& b
   std::map<std::string, size_t> index;
   for (int i = 0; i < bundle.variables_size(); ++i) index[bundle.variables(i).name()] = i;
   std::vector<BoundConstraint> bound;
-  for (const v1::Constraint& constraint : bundle.constraints()) {
-    absl::StatusOr<Expression> parsed = Expression::Parse(constraint.that());
+  for (int place = 0; place < bundle.constraints_size(); ++place) {
+    absl::StatusOr<Expression> parsed = Expression::Parse(bundle.constraints(place).that());
     if (!parsed.ok()) return parsed.status();
     const auto expression = std::make_shared<Expression>(*std::move(parsed));
     std::set<std::vector<double>> seen;  // sizes that look the same to this constraint are one
     for (int s = 0; s < std::max(1, bundle.sizes_size()); ++s) {
-      BoundConstraint b{expression, {}, {}, 0};
+      BoundConstraint b{expression, {}, {}, 0, place};
       for (const std::string& name : expression->names()) {
         if (auto it = index.find(name); it != index.end()) {
           b.variables.emplace_back(b.values.size(), it->second);
@@ -49,7 +50,7 @@ absl::StatusOr<std::vector<BoundConstraint>> BindConstraints(const v1::Bundle& b
           b.values.push_back(bundle.sizes(s).values().at(name));
         } else {
           return absl::InvalidArgumentError(
-              absl::StrCat("constraint \"", constraint.that(), "\" uses ", name, ", which is no variable and no size"));
+              absl::StrCat("constraint \"", bundle.constraints(place).that(), "\" uses ", name, ", which is no variable and no size"));
         }
       }
       const bool uses_sizes = b.variables.size() < b.values.size();
@@ -176,6 +177,12 @@ AllowedSpace::AllowedSpace(const v1::Bundle& bundle)
 AllowedSpace::~AllowedSpace() = default;
 
 absl::StatusOr<bool> AllowedSpace::Has(const v1::Variant& variant) {
+  absl::StatusOr<std::string> forbidding = Forbidding(variant);
+  if (!forbidding.ok()) return forbidding.status();
+  return forbidding->empty();
+}
+
+absl::StatusOr<std::string> AllowedSpace::Forbidding(const v1::Variant& variant) {
   std::vector<int32_t> assignment;
   for (const v1::Variable& variable : bundle_.variables()) {
     const auto it = variant.values().find(variable.name());
@@ -195,9 +202,10 @@ absl::StatusOr<bool> AllowedSpace::Has(const v1::Variant& variant) {
   if (!bound_->constraints.ok()) return bound_->constraints.status();
   for (BoundConstraint& constraint : *bound_->constraints) {
     absl::StatusOr<bool> holds = constraint.Holds(assignment);
-    if (!holds.ok() || !*holds) return holds;
+    if (!holds.ok()) return holds.status();
+    if (!*holds) return bundle_.constraints(constraint.place).that();
   }
-  return true;
+  return std::string();
 }
 
 absl::StatusOr<bool> IsAllowed(const v1::Bundle& bundle, const v1::Variant& variant) {

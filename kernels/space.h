@@ -43,6 +43,8 @@ class AllowedSpace {
   ~AllowedSpace();
 
   absl::StatusOr<bool> Has(const v1::Variant& variant);
+  // The constraint that forbids a variant that is not allowed; empty: none does.
+  absl::StatusOr<std::string> Forbidding(const v1::Variant& variant);
 
  private:
   struct Bound;

@@ -69,6 +69,8 @@ class CampaignState {
 
   // The constraints allow it. An error: it is no variant of the bundle.
   absl::StatusOr<bool> Allows(const v1::Variant& variant) const { return space_.Has(variant); }
+  // The constraint that does not; empty: none.
+  absl::StatusOr<std::string> Forbidding(const v1::Variant& variant) const { return space_.Forbidding(variant); }
   // Why the GPU could not launch it at the goal's size, from its geometry and shared memory alone; empty: it could, or
   // nobody knows the GPU yet.
   const std::string& BeyondLimits(const v1::Variant& variant) const;

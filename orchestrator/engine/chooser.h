@@ -34,13 +34,6 @@ class Chooser {
   virtual std::optional<Choice> Next(const CampaignState& campaign) const = 0;
 };
 
-// The next untried neighbour of the best variant: nearest values first, upwards before downwards, variables in the
-// bundle's order.
-class NeighbourChooser : public Chooser {
- public:
-  std::optional<Choice> Next(const CampaignState& campaign) const override;
-};
-
 // The variant that a change of a variable makes of a kept one. Nothing when a constraint forbids it, the GPU can't
 // launch it, the variable or value is unknown, or it changes nothing; *why says which.
 std::optional<v1::Variant> Changed(const CampaignState& campaign, const v1::Variant& parent, const v1::Change& change,

@@ -8,6 +8,7 @@
 #include "orchestrator/engine/campaign.h"
 #include "orchestrator/engine/chooser.h"
 #include "pawl/v1/event.pb.h"
+#include "tests/engine/neighbour_chooser.h"
 #include "tests/engine/tiny_bundle.h"
 
 namespace pawl {

@@ -68,7 +68,7 @@ TEST(NeighbourChooserTest, ListsWhatItPassedOverAndWhy) {
   for (const v1::PassedOver& passed : choice->passed_over) passed_over[Text(passed.change())] = passed.reason();
   EXPECT_EQ(passed_over, (std::map<std::string, std::string>{{"TILE 64->32", "was tried before"},
                                                              {"SPLIT 1->2", "was tried before"},
-                                                             {"SPLIT 1->4", "a constraint forbids it"}}));
+                                                             {"SPLIT 1->4", "a constraint forbids it: TILE * SPLIT <= 128"}}));
   script.Run(Measured(50, 60));
   EXPECT_FALSE(NeighbourChooser().Next(script.state())) << "nothing is left around it";
 }
@@ -113,7 +113,7 @@ TEST_F(ChangedTest, SaysWhyNot) {
   EXPECT_FALSE(Change("SPLIT", 1));
   EXPECT_EQ(why_, "SPLIT is 1 already");
   EXPECT_FALSE(Change("SPLIT", 4));
-  EXPECT_EQ(why_, "a constraint forbids it");
+  EXPECT_EQ(why_, "a constraint forbids it: TILE * SPLIT <= 128");
   v1::Change edit;
   edit.mutable_source()->set_name("unroll");
   EXPECT_FALSE(Changed(script_.state(), parent_, edit, &why_));

@@ -13,6 +13,7 @@
 #include "orchestrator/orchestrator.h"
 #include "orchestrator/watch_hub.h"
 #include "pawl/v1/error.pb.h"
+#include "tests/engine/neighbour_chooser.h"
 #include "tests/engine/tiny_bundle.h"
 #include "worker/temporary_folder.h"
 
