@@ -168,6 +168,7 @@ absl::StatusOr<std::vector<MeasuredSpace>> PublicSpaces(const std::filesystem::p
     space.device = file.RequiredText(*table, "gpu");
     space.name = absl::StrCat(file.RequiredText(*table, "name"), " (", space.device, ")");
     space.bundle.set_name(space.name);
+    space.peer_evaluations = static_cast<int>((*table)["kernel_tuner"].value_or(int64_t{0}));
     for (const std::string& that : file.Texts(*table, "constraints")) space.bundle.add_constraints()->set_that(that);
     absl::StatusOr<std::string> csv = ReadCompressed(folder / file.RequiredText(*table, "file"));
     if (!csv.ok()) return csv.status();

@@ -28,7 +28,8 @@ struct MeasuredSpace {
   v1::Bundle bundle;
   std::vector<Entry> entries;
   std::map<Point, size_t> places;
-  double best = 0;  // log speed
+  double best = 0;           // log speed
+  int peer_evaluations = 0;  // that Kernel Tuner's best strategy needs to come within 10 %, median; 0: not known
 
   void Index();
   const Entry* Find(const google::protobuf::Map<std::string, int32_t>& variant) const;

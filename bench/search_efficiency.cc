@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -96,6 +97,11 @@ Run Engine(const MeasuredSpace& space, const Entry& start, const Chooser& choose
       f.mutable_result()->set_passed_over("not recorded");
     } else {
       *f.mutable_result() = space.Measure(*candidate, parent ? space.Find(parent->variant()) : nullptr, random);
+    }
+    if (planned.purpose() == v1::TRIAL_PURPOSE_TOTAL) {  // measures a known variant again: no evaluation of another
+      *f.mutable_total_gain() = JudgeTotal(campaign, planned, f.result());
+      campaign.Apply(finished);
+      continue;
     }
     *f.mutable_iteration() = Judge(campaign, planned, f.result());
     campaign.Apply(finished);
@@ -198,16 +204,65 @@ T Median(std::vector<T> values) {
   return values[(values.size() - 1) / 2];
 }
 
-// Evaluations until the best found is so near the best there is.
-std::string EvaluationsTo(double within, const MeasuredSpace& space, const std::vector<Run>& runs) {
+// Evaluations until the best found is so near the best there is; SIZE_MAX: never.
+size_t EvaluationsTo(double within, const MeasuredSpace& space, const std::vector<Run>& runs) {
   std::vector<size_t> counts;
   for (const Run& run : runs) {
     const auto reached = std::find_if(run.begin(), run.end(),
                                       [&](double log_speed) { return log_speed >= space.best - std::log1p(within); });
     counts.push_back(reached == run.end() ? SIZE_MAX : static_cast<size_t>(reached - run.begin()) + 1);
   }
-  const size_t median = Median(counts);
-  return median == SIZE_MAX ? "never" : absl::StrCat(median);
+  return Median(counts);
+}
+
+std::string CountText(size_t count) { return count == SIZE_MAX ? "never" : absl::StrCat(count); }
+
+// Of the best speed there is, after so many evaluations, by run.
+std::vector<double> SharesAfter(size_t evaluations, const MeasuredSpace& space, const std::vector<Run>& runs) {
+  std::vector<double> shares;
+  for (const Run& run : runs) shares.push_back(std::exp(run[std::min(run.size(), evaluations) - 1] - space.best));
+  return shares;
+}
+
+double Mean(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return sum / static_cast<double>(values.size());
+}
+
+// What the four methods came to in one space, by the first letter of their names.
+using Results = std::map<char, std::vector<Run>>;
+
+// Ahead at 20 evaluations: the mean share of the best, over the runs, is larger by more than this; within it, a tie.
+constexpr double kTie = 0.001;
+
+void JudgeRecorded(const MeasuredSpace& space, const Results& results) {
+  const size_t to = EvaluationsTo(0.10, space, results.at('a'));
+  printf("- %s: within 10 %% after %s of at most 20 evaluations: %s.", space.name.c_str(), CountText(to).c_str(),
+         to <= 20 ? "met" : "not met");
+  const double own = Mean(SharesAfter(20, space, results.at('a')));
+  printf(" Mean share of the best at 20: %.4f;", own);
+  for (const auto& [name, runs] : results) {
+    if (name == 'a') continue;
+    const double other = Mean(SharesAfter(20, space, runs));
+    printf(" %s (%c) with %.4f%s",
+           own > other + kTie   ? "ahead of"
+           : own < other - kTie ? "behind"
+                                : "tied with",
+           name, other, name == 'd' ? ".\n" : ",");
+  }
+}
+
+void JudgePublic(const MeasuredSpace& space, const Results& results) {
+  const size_t to = EvaluationsTo(0.10, space, results.at('a')), climbing = EvaluationsTo(0.10, space, results.at('c'));
+  printf("- %s: within 10 %% after %s evaluations, hill climbing %s: %s.", space.name.c_str(), CountText(to).c_str(),
+         CountText(climbing).c_str(), to <= climbing ? "not worse, met" : "worse, not met");
+  if (space.peer_evaluations > 0) {
+    printf(" Kernel Tuner's best strategy %d: %s; 0.6 of it: %s.", space.peer_evaluations,
+           to <= static_cast<size_t>(space.peer_evaluations) ? "met" : "not met",
+           static_cast<double>(to) <= 0.6 * space.peer_evaluations ? "met" : "not met");
+  }
+  printf("\n");
 }
 
 void PrintHeader(const std::vector<size_t>& marks) {
@@ -221,12 +276,8 @@ void PrintHeader(const std::vector<size_t>& marks) {
 void PrintRow(const MeasuredSpace& space, const Method& method, const std::vector<Run>& runs,
               const std::vector<size_t>& marks) {
   printf("| %s | %s |", space.name.c_str(), method.name);
-  for (const double within : {0.10, 0.05, 0.01}) printf(" %s |", EvaluationsTo(within, space, runs).c_str());
-  for (const size_t mark : marks) {
-    std::vector<double> shares;
-    for (const Run& run : runs) shares.push_back(std::exp(run[std::min(run.size(), mark) - 1] - space.best));
-    printf(" %.3f |", Median(shares));
-  }
+  for (const double within : {0.10, 0.05, 0.01}) printf(" %s |", CountText(EvaluationsTo(within, space, runs)).c_str());
+  for (const size_t mark : marks) printf(" %.3f |", Median(SharesAfter(mark, space, runs)));
   printf("\n");
   fflush(stdout);
 }
@@ -252,37 +303,45 @@ int Main(int runs, const std::string& only) {
          return Engine(space, start, TreeChooser(shuffled), n, seed);
        }}};
 
-  const std::vector<size_t> recorded_marks = {10, 20, 50, 100}, public_marks = {20, 50, 100, 200};
-  PrintHeader(recorded_marks);
+  const std::vector<size_t> marks = {10, 20, 50, 100};
+  std::vector<std::pair<MeasuredSpace, Results>> recorded, foreign;
+  PrintHeader(marks);
   for (const char* bundle : {"attention", "reduce_sum", "rmsnorm", "softmax", "transpose"}) {
     if (!only.empty() && only != bundle) continue;
-    const absl::StatusOr<MeasuredSpace> space = RecordedSpace(checkout, bundle);
+    absl::StatusOr<MeasuredSpace> space = RecordedSpace(checkout, bundle);
     if (!space.ok()) Die(space.status());
     const Entry& start = *space->Find(StartVariant(space->bundle).values());
+    Results results;
     for (const Method& method : methods) {
-      std::vector<Run> results;
-      for (int i = 0; i < runs; ++i) results.push_back(method.search(*space, start, 100, static_cast<uint64_t>(i)));
-      PrintRow(*space, method, results, recorded_marks);
+      std::vector<Run>& found = results[method.name[0]];
+      for (int i = 0; i < runs; ++i) found.push_back(method.search(*space, start, 100, static_cast<uint64_t>(i)));
+      PrintRow(*space, method, found, marks);
     }
+    recorded.emplace_back(*std::move(space), std::move(results));
   }
 
-  const absl::StatusOr<std::vector<MeasuredSpace>> spaces = PublicSpaces(checkout / "bench/spaces");
+  absl::StatusOr<std::vector<MeasuredSpace>> spaces = PublicSpaces(checkout / "bench/spaces");
   if (!spaces.ok()) Die(spaces.status());
-  PrintHeader(public_marks);
-  for (const MeasuredSpace& space : *spaces) {
+  PrintHeader(marks);
+  for (MeasuredSpace& space : *spaces) {
     if (!only.empty() && !absl::StartsWith(space.name, only)) continue;
+    Results results;
     for (const Method& method : methods) {
       if (method.name[0] == 'd') continue;  // there is no evidence for rules to speak of
-      std::vector<Run> results;
+      std::vector<Run>& found = results[method.name[0]];
       for (int i = 0; i < runs; ++i) {
         SeededRandom random("start", static_cast<uint64_t>(i));
         const Entry* start = nullptr;
         while (start == nullptr || !start->ok) start = &space.entries[random.Below(space.entries.size())];
-        results.push_back(method.search(space, *start, 300, static_cast<uint64_t>(i)));
+        found.push_back(method.search(space, *start, 300, static_cast<uint64_t>(i)));
       }
-      PrintRow(space, method, results, public_marks);
+      PrintRow(space, method, found, marks);
     }
+    foreign.emplace_back(std::move(space), std::move(results));
   }
+  printf("\n");
+  for (const auto& [space, results] : recorded) JudgeRecorded(space, results);
+  for (const auto& [space, results] : foreign) JudgePublic(space, results);
   fprintf(stderr, "a choice takes %.2f ms of CPU time, at worst %.2f ms, in %lld choices\n",
           1e3 * times.sum / static_cast<double>(std::max<int64_t>(1, times.count)), 1e3 * times.worst,
           static_cast<long long>(times.count));

@@ -193,7 +193,7 @@ double EngineUs(Store& store, const v1::Bundle& bundle) {
   return judged > 0 ? spent / judged * 1e6 : 0;
 }
 
-Throughput MeasureReplay(int workers, double seconds) {
+Throughput MeasureReplay(int workers, int campaigns, double seconds) {
   Throughput result;
   result.workers = workers;
   TemporaryFolder folder("pawl-bench-");
@@ -204,8 +204,6 @@ Throughput MeasureReplay(int workers, double seconds) {
   std::unique_ptr<Server> server = Must(Server::Start(*store, server_options));
   const v1::Bundle bundle = Attention();
   auto stub = StubFor(server->address());
-  // Enough that every worker always finds a trial.
-  const int campaigns = std::max(20, 2 * workers);
   Submit(*stub, bundle, campaigns);
 
   std::atomic<int64_t> replay{0}, rpc{0}, calls{0};
@@ -286,8 +284,10 @@ void BenchReplay(double seconds, const std::vector<int>& counts) {
       "| replay workers | iterations/s | us an iteration | CPU | replay | complete + next lease | commit | engine "
       "alone | bare rpc | bare commit | iterations a commit | leases lost |\n"
       "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n");
+  // As many for few workers as for many, so that only the workers differ; enough that each always finds a trial.
+  const int campaigns = std::max(20, 2 * *std::max_element(counts.begin(), counts.end()));
   for (const int workers : counts) {
-    const Throughput t = MeasureReplay(workers, seconds);
+    const Throughput t = MeasureReplay(workers, campaigns, seconds);
     printf("| %d | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %.1f | %d |\n", t.workers,
            t.iterations / t.seconds, t.seconds / t.iterations * 1e6, t.cpu_us, t.replay_us, t.complete_us, t.commit_us,
            t.engine_us, t.bare_rpc_us, t.bare_commit_us, t.together, t.lost);

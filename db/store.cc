@@ -138,8 +138,7 @@ absl::Status Revise(Connection* writer, int64_t campaign, int number,
   }
   revise(&row);
   const std::string summary = row.SerializeAsString();
-  return writer
-      ->Use("UPDATE iterations SET verdict = ?, speedup = ?, summary = ? WHERE campaign = ? AND number = ?")
+  return writer->Use("UPDATE iterations SET verdict = ?, speedup = ?, summary = ? WHERE campaign = ? AND number = ?")
       .Bind(int64_t{row.verdict()})
       .Bind(SpeedupKey(row.speedup_over_start()))
       .BindBytes(summary)
@@ -154,8 +153,8 @@ absl::Status ReviseByTotal(Connection* writer, int64_t campaign, const v1::Total
   for (const int number : total.taken_back()) {
     absl::Status status = Revise(writer, campaign, number, [&](v1::Iteration* iteration) {
       iteration->set_verdict(v1::REVERTED);
-      iteration->set_reason(absl::StrCat(iteration->reason(), "; taken back: iteration ", total.iteration(),
-                                         " beside the start: ", why));
+      iteration->set_reason(
+          absl::StrCat(iteration->reason(), "; taken back: iteration ", total.iteration(), " beside the start: ", why));
     });
     if (!status.ok()) return status;
   }

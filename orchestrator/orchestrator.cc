@@ -150,6 +150,12 @@ void Orchestrator::Add(Step* step, CampaignState* campaign, v1::Event event) {
   if (const std::string& source = event.planned().patched_source(); !source.empty()) {
     step->writes.blobs.push_back({v1::Blob::SOURCE, Sha256(source), source});
   }
+  for (const int taken_back : event.finished().total_gain().taken_back()) {
+    const v1::Iteration* kept = campaign->Find(taken_back);
+    if (kept == nullptr) continue;
+    patterns_.TakenBack(*kept, campaign->summary().bundle(),
+                        ArchitectureOf(campaign->gpu(), campaign->summary().device()), &step->writes);
+  }
   campaign->Apply(event);
   if (event.finished().has_iteration()) {
     patterns_.Judged(event.finished().iteration(), campaign->summary().bundle(),
@@ -213,7 +219,9 @@ int Orchestrator::SlotsOf(const CampaignState& campaign, absl::Time now) const {
     return CanRun(worker->device(), campaign.summary(), campaign.space_hash()).ok();
   });
   const auto campaigns = std::count_if(campaigns_.begin(), campaigns_.end(), [&](const auto& other) {
-    return other.second->summary().state() == v1::RUNNING && other.second->summary().device() == device;
+    const v1::Campaign& summary = other.second->summary();
+    const bool goes_on = summary.state() == v1::WAITING || summary.state() == v1::RUNNING;
+    return goes_on && (summary.device().empty() || summary.device() == device);
   });
   return std::clamp(static_cast<int>(workers / std::max<int64_t>(1, campaigns)), 1, kMaxSlots);
 }

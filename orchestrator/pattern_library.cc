@@ -1,7 +1,6 @@
 #include "orchestrator/pattern_library.h"
 
 #include <iterator>
-#include <optional>
 #include <set>
 #include <utility>
 
@@ -53,12 +52,20 @@ void PatternLibrary::UseFiles() {
   of_files_[""] = OverAll(all);
 }
 
-void PatternLibrary::Judged(const v1::Iteration& iteration, const std::string& bundle, const std::string& architecture,
-                            Writes* writes) {
-  const std::optional<v1::Pattern> lesson = LessonOf(iteration, bundle, architecture);
+void PatternLibrary::Learn(const std::optional<v1::Pattern>& lesson, Writes* writes) {
   if (!lesson) return;
   own_.Add(*lesson);
   writes->lessons.push_back(*lesson);
+}
+
+void PatternLibrary::Judged(const v1::Iteration& iteration, const std::string& bundle, const std::string& architecture,
+                            Writes* writes) {
+  Learn(LessonOf(iteration, bundle, architecture), writes);
+}
+
+void PatternLibrary::TakenBack(const v1::Iteration& kept, const std::string& bundle, const std::string& architecture,
+                               Writes* writes) {
+  Learn(pawl::TakenBack(kept, bundle, architecture), writes);
 }
 
 absl::StatusOr<v1::ImportPatternsResponse> PatternLibrary::Import(const v1::ImportPatternsRequest& request,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@ namespace pawl {
 //   library.Load(store)                                          at the start, and after a failed commit
 //   *submitted.mutable_patterns() = library.Snapshot(bundle)     of a campaign that is submitted
 //   library.Judged(iteration, bundle, architecture, &writes)     in the transaction that judges the iteration
+//   library.TakenBack(kept, bundle, architecture, &writes)       in the one that takes a kept iteration back
 //   library.Import(request, &writes)                             ImportPatterns
 //   library.List(request)                                        ListPatterns
 //
@@ -38,6 +40,9 @@ class PatternLibrary {
   void Judged(const v1::Iteration& iteration, const std::string& bundle, const std::string& architecture,
               Writes* writes);
 
+  // The same for one that is still marked as kept; one that is not changes nothing.
+  void TakenBack(const v1::Iteration& kept, const std::string& bundle, const std::string& architecture, Writes* writes);
+
   // INVALID_ARGUMENT: another version, an unknown resource, or figures that can't be.
   absl::StatusOr<v1::ImportPatternsResponse> Import(const v1::ImportPatternsRequest& request, Writes* writes);
 
@@ -50,10 +55,11 @@ class PatternLibrary {
 
  private:
   std::vector<v1::Pattern> Of(const std::string& bundle) const;
+  void Learn(const std::optional<v1::Pattern>& lesson, Writes* writes);
   void UseFiles();
 
   std::vector<v1::PatternFile> shipped_;
-  std::map<std::string, v1::PatternFile> imported_;          // by source
+  std::map<std::string, v1::PatternFile> imported_;           // by source
   std::map<std::string, std::vector<v1::Pattern>> of_files_;  // all files together, by bundle; empty: over all
   PatternTable own_;
 };

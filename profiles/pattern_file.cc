@@ -139,8 +139,8 @@ std::string PatternFileText(const v1::PatternFile& file) {
 }
 
 const std::vector<v1::PatternFile>& ShippedPatterns() {
-  static const auto& files =
-      *new std::vector<v1::PatternFile>{ParsePatternFile(embedded::kPatternsH200Json, "profiles/patterns/h200.json").value()};
+  static const auto& files = *new std::vector<v1::PatternFile>{
+      ParsePatternFile(embedded::kPatternsH200Json, "profiles/patterns/h200.json").value()};
   return files;
 }
 

@@ -8,7 +8,7 @@
 namespace pawl {
 namespace {
 
-constexpr int kFarthest = 64;  // places apart: beyond, distance makes no difference
+constexpr int kFarthest = 4;  // places apart: beyond, the whole is shared no less
 
 // The newest half, and of those before the best.
 std::vector<SpeedModel::Sample> Bounded(std::vector<SpeedModel::Sample> samples, size_t limit) {
@@ -20,34 +20,61 @@ std::vector<SpeedModel::Sample> Bounded(std::vector<SpeedModel::Sample> samples,
   return samples;
 }
 
+// Four sums at once: one alone waits for each of its additions.
+double Dot(const double* a, const double* b, size_t count) {
+  double sums[4] = {};
+  size_t i = 0;
+  for (; i + 4 <= count; i += 4) {
+    for (size_t k = 0; k < 4; ++k) sums[k] += a[i + k] * b[i + k];
+  }
+  for (; i < count; ++i) sums[0] += a[i] * b[i];
+  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
 }  // namespace
 
-SpeedModel::SpeedModel(std::vector<Sample> samples, const ModelSettings& settings)
+SpeedModel::SpeedModel(std::vector<Sample> samples, const ModelSettings& settings, const Scales& scales)
     : settings_(settings), samples_(Bounded(std::move(samples), static_cast<size_t>(settings.max_points))) {
-  for (int distance = 0; distance < kFarthest; ++distance) {
-    near_.push_back(std::pow(settings_.nearness, distance));
-    alike_.push_back(distance == 0 ? 1 : std::pow(settings_.alikeness, (1 + std::min(distance, 4)) / 2.0));
-  }
+  if (samples_.empty()) return;
+  FillTables(scales);
+  const double variables = static_cast<double>(tables_.size());
+  const double sum = settings_.singles + settings_.pairs + settings_.by_places + settings_.by_scales;
+  single_weight_ = settings_.singles / sum / variables;
+  pair_weight_ = variables > 1 ? settings_.pairs / sum / (variables * (variables - 1)) : 0;
+  places_weight_ = settings_.by_places / sum;
+  scales_weight_ = settings_.by_scales / sum;
   Solve();
 }
 
-double SpeedModel::Likeness(const Point& a, const Point& b) const {
-  double sum = 0, squares = 0, whole = 1;
-  for (size_t i = 0; i < a.size(); ++i) {
-    const size_t distance = static_cast<size_t>(std::min(std::abs(a[i] - b[i]), kFarthest - 1));
-    sum += near_[distance];
-    squares += near_[distance] * near_[distance];
-    whole *= alike_[distance];
+void SpeedModel::FillTables(const Scales& scales) {
+  const size_t variables = samples_[0].point.size();
+  for (size_t i = 0; i < variables; ++i) {
+    // A value that is not in its list has the place past its end.
+    const size_t side = scales[i].size() + 1;
+    std::vector<Like>& table = tables_.emplace_back(side * side);
+    sides_.push_back(side);
+    for (size_t a = 0; a < side; ++a) {
+      for (size_t b = 0; b < a; ++b) {
+        const int apart = static_cast<int>(a - b);
+        Like& like = table[a * side + b];
+        like.single = std::pow(settings_.nearness, apart);
+        like.by_places = std::pow(settings_.alikeness, (1 + std::min(apart, kFarthest)) / 2.0);
+        const double step = a < scales[i].size() ? std::abs(scales[i][a] - scales[i][b]) : 1;
+        like.by_scales = std::exp(-std::max(settings_.least_step, step) / settings_.reach);
+        table[b * side + a] = like;
+      }
+    }
   }
+}
+
+double SpeedModel::Likeness(double singles, double squares, double by_places, double by_scales) const {
   // Over all pairs of variables, the product of both.
-  const double n = static_cast<double>(a.size()), of_pairs = n > 1 ? n * (n - 1) : 1;
-  return (sum / n + settings_.pairs * (sum * sum - squares) / of_pairs + settings_.whole * whole) /
-         (1 + settings_.pairs + settings_.whole);
+  return single_weight_ * singles + pair_weight_ * (singles * singles - squares) + places_weight_ * by_places +
+         scales_weight_ * by_scales;
 }
 
 void SpeedModel::Solve() {
   const size_t n = samples_.size();
-  if (n == 0) return;
   double sum = 0, squares = 0;
   for (const Sample& sample : samples_) sum += sample.log_speed;
   middle_ = sum / static_cast<double>(n);
@@ -57,19 +84,19 @@ void SpeedModel::Solve() {
   factor_.assign(n * n, 0);
   weights_.resize(n);
   for (size_t i = 0; i < n; ++i) {
+    const Around around(*this, samples_[i].point);
+    const uint16_t own = samples_[i].point[0];
     double* row = &factor_[i * n];
     for (size_t j = 0; j <= i; ++j) {
-      const double* other = &factor_[j * n];
-      double left = Likeness(samples_[i].point, samples_[j].point);
+      double left = around.LikenessTo(j, 0, own);
       if (i == j) left += settings_.noise * settings_.noise;
-      for (size_t k = 0; k < j; ++k) left -= row[k] * other[k];
-      row[j] = i == j ? std::sqrt(std::max(left, 1e-12)) : left / other[j];
+      left -= Dot(row, &factor_[j * n], j);
+      row[j] = i == j ? std::sqrt(std::max(left, 1e-12)) : left / factor_[j * n + j];
     }
   }
   for (size_t i = 0; i < n; ++i) {
-    double left = (samples_[i].log_speed - middle_) / spread_;
-    for (size_t k = 0; k < i; ++k) left -= factor_[i * n + k] * weights_[k];
-    weights_[i] = left / factor_[i * n + i];
+    const double left = (samples_[i].log_speed - middle_) / spread_;
+    weights_[i] = (left - Dot(&factor_[i * n], weights_.data(), i)) / factor_[i * n + i];
   }
   for (size_t i = n; i-- > 0;) {
     double left = weights_[i];
@@ -78,33 +105,63 @@ void SpeedModel::Solve() {
   }
 }
 
-double SpeedModel::Mean(const Point& point) const {
-  double mean = 0;
-  for (size_t i = 0; i < samples_.size(); ++i) mean += weights_[i] * Likeness(samples_[i].point, point);
-  return middle_ + spread_ * mean;
+SpeedModel::Around::Around(const SpeedModel& model, Point centre)
+    : model_(model), centre_(std::move(centre)), shared_(model.samples_.size()) {
+  for (size_t s = 0; s < shared_.size(); ++s) {
+    const Point& sample = model_.samples_[s].point;
+    Shared& shared = shared_[s];
+    for (size_t i = 0; i < centre_.size(); ++i) {
+      const Like& like = model_.Of(i, centre_[i], sample[i]);
+      shared.singles += like.single;
+      shared.squares += like.single * like.single;
+      shared.by_places *= like.by_places;
+      shared.by_scales *= like.by_scales;
+    }
+  }
 }
 
-SpeedModel::Guess SpeedModel::Predict(const Point& point) const {
-  const size_t n = samples_.size();
+double SpeedModel::Around::LikenessTo(size_t sample, size_t variable, uint16_t place) const {
+  const Shared& shared = shared_[sample];
+  const uint16_t there = model_.samples_[sample].point[variable];
+  const Like& without = model_.Of(variable, centre_[variable], there);
+  const Like& with = model_.Of(variable, place, there);
+  return model_.Likeness(shared.singles - without.single + with.single,
+                         shared.squares - without.single * without.single + with.single * with.single,
+                         shared.by_places / without.by_places * with.by_places,
+                         shared.by_scales / without.by_scales * with.by_scales);
+}
+
+double SpeedModel::Around::Mean(size_t variable, uint16_t place) const {
+  double mean = 0;
+  for (size_t i = 0; i < shared_.size(); ++i) mean += model_.weights_[i] * LikenessTo(i, variable, place);
+  return model_.middle_ + model_.spread_ * mean;
+}
+
+SpeedModel::Guess SpeedModel::Around::Predict(size_t variable, uint16_t place) const {
+  const size_t n = shared_.size();
   std::vector<double> known(n);
-  double mean = 0, left = Likeness(point, point);
+  const double variables = static_cast<double>(centre_.size());
+  double mean = 0, left = n == 0 ? 1 : model_.Likeness(variables, variables, 1, 1);
   for (size_t i = 0; i < n; ++i) {
-    double value = Likeness(samples_[i].point, point);
-    mean += weights_[i] * value;
-    const double* row = &factor_[i * n];
-    for (size_t k = 0; k < i; ++k) value -= row[k] * known[k];
-    known[i] = value / row[i];
+    const double likeness = LikenessTo(i, variable, place);
+    mean += model_.weights_[i] * likeness;
+    const double* row = &model_.factor_[i * n];
+    known[i] = (likeness - Dot(row, known.data(), i)) / row[i];
     left -= known[i] * known[i];
   }
-  return {.mean = middle_ + spread_ * mean, .sd = spread_ * std::sqrt(std::max(left, 0.0))};
+  return {.mean = model_.middle_ + model_.spread_ * mean, .sd = model_.spread_ * std::sqrt(std::max(left, 0.0))};
 }
 
-double SpeedModel::ExpectedImprovement(const Point& point, double best) const {
-  const Guess guess = Predict(point);
+double ExpectedImprovement(const SpeedModel::Guess& guess, double best) {
   if (guess.sd <= 0) return std::max(0.0, guess.mean - best);
   const double z = (guess.mean - best) / guess.sd;
   const double density = std::exp(-z * z / 2) / std::sqrt(2 * std::numbers::pi);
-  return (guess.mean - best) * std::erfc(-z / std::numbers::sqrt2) / 2 + guess.sd * density;
+  return std::max(0.0, (guess.mean - best) * ChanceAbove(guess, best) + guess.sd * density);
+}
+
+double ChanceAbove(const SpeedModel::Guess& guess, double level) {
+  if (guess.sd <= 0) return guess.mean > level ? 1 : 0;
+  return std::erfc((level - guess.mean) / guess.sd / std::numbers::sqrt2) / 2;
 }
 
 }  // namespace pawl

@@ -11,11 +11,11 @@
 namespace pawl {
 namespace {
 
-constexpr int kOwnTried = 5;              // before a bundle's own pattern speaks instead of all bundles'
-constexpr double kHalfSure = 8;           // tried: half of the weight
+constexpr int kOwnTried = 5;     // before a bundle's own pattern speaks instead of all bundles'
+constexpr double kHalfSure = 8;  // tried: half of the weight
 constexpr double kOtherArchitecture = 0.5;
-constexpr double kMostLogGain = 0.5;      // one kernel's tenfold gain is no other's
-constexpr double kKeptWorth = 0.5;        // log speedup that being always kept is worth, over never
+constexpr double kMostLogGain = 0.5;  // one kernel's tenfold gain is no other's
+constexpr double kKeptWorth = 0.5;    // log speedup that being always kept is worth, over never
 
 using Key = std::tuple<std::string, int, int>;  // rule, resource, direction
 using Voices = std::map<Key, PatternGain>;
@@ -43,8 +43,7 @@ PatternGain GainOf(const v1::Pattern& pattern, double usual) {
   gain.weight = tried / (tried + kHalfSure);
   gain.log_gain = kKeptWorth * (pattern.kept() / tried - usual);
   if (pattern.timed() > 0) {
-    gain.log_gain +=
-        pattern.timed() / tried * std::clamp(std::log(pattern.median_gain()), -kMostLogGain, kMostLogGain);
+    gain.log_gain += pattern.timed() / tried * std::clamp(std::log(pattern.median_gain()), -kMostLogGain, kMostLogGain);
   }
   return gain;
 }

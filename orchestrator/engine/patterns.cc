@@ -90,6 +90,18 @@ std::optional<v1::Pattern> LessonOf(const v1::Iteration& iteration, const std::s
   return lesson;
 }
 
+std::optional<v1::Pattern> TakenBack(const v1::Iteration& kept, const std::string& bundle,
+                                     const std::string& architecture) {
+  std::optional<v1::Pattern> lesson = LessonOf(kept, bundle, architecture);
+  if (!lesson || lesson->kept() == 0) return std::nullopt;
+  lesson->set_tried(0);
+  lesson->set_kept(-1);
+  lesson->set_timed(0);
+  lesson->set_predictions(0);
+  lesson->set_came_true(0);
+  return lesson;
+}
+
 PatternTable::Key PatternTable::KeyOf(const v1::Pattern& pattern, const std::string& bundle) {
   return {bundle, pattern.rule(), pattern.architecture(), pattern.effect().resource(), pattern.effect().direction()};
 }

@@ -16,6 +16,10 @@ namespace pawl {
 std::optional<v1::Pattern> LessonOf(const v1::Iteration& iteration, const std::string& bundle,
                                     const std::string& architecture);
 
+// What is to be added when a kept iteration is taken back later: one kept less, at the same gain.
+std::optional<v1::Pattern> TakenBack(const v1::Iteration& kept, const std::string& bundle,
+                                     const std::string& architecture);
+
 // What many lessons come to, by bundle and over all bundles. Keeps every gain, so that medians are those of the
 // lessons in whatever order they came. Pure; one thread at a time.
 class PatternTable {

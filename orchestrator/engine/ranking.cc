@@ -2,127 +2,345 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
+#include <map>
+#include <optional>
 
-#include "absl/strings/str_format.h"
 #include "orchestrator/engine/seeded_random.h"
 
 namespace pawl {
 namespace {
 
-constexpr double kTie = 1e-6;  // far below any gain: decides between changes of which nothing is known
+constexpr double kTie = 1e-6;        // far below any gain: decides between changes of which nothing is known
+constexpr int kBeyondChecked = 8;    // variants beyond a change that constraints are asked about
+constexpr size_t kAskedAMember = 8;  // changes elsewhere that constraints are asked about, for each that is examined
 
-// Log speed over the start; a failed variant counts as the slowest seen.
-std::vector<SpeedModel::Sample> Samples(const CampaignState& campaign) {
-  double slowest = 0;
-  for (const v1::Iteration& iteration : campaign.iterations()) {
-    if (iteration.speedup_over_start() > 0) slowest = std::min(slowest, std::log(iteration.speedup_over_start()));
-  }
-  std::vector<SpeedModel::Sample> samples;
-  for (const v1::Iteration& iteration : campaign.iterations()) {
-    const double speedup = iteration.speedup_over_start();
-    samples.push_back({PointOf(campaign.bundle(), iteration.variant()), speedup > 0 ? std::log(speedup) : slowest});
-  }
-  return samples;
-}
-
-// The best first.
-std::vector<const v1::Iteration*> Parents(const CampaignState& campaign, size_t most) {
-  std::vector<const v1::Iteration*> kept;
-  for (const v1::Iteration& iteration : campaign.iterations()) {
-    if (iteration.verdict() == v1::KEPT && iteration.number() != campaign.best()->number()) kept.push_back(&iteration);
-  }
-  std::stable_sort(kept.begin(), kept.end(), [](const v1::Iteration* a, const v1::Iteration* b) {
-    return a->speedup_over_start() > b->speedup_over_start();
-  });
-  kept.insert(kept.begin(), campaign.best());
-  if (kept.size() > most) kept.resize(most);
-  return kept;
-}
-
-// The change goes on where the last iteration, which made the best variant, went.
-bool GoesOn(const CampaignState& campaign, const RankedChange& ranked) {
-  const v1::Iteration& last = campaign.iterations().back();
-  if (last.number() != campaign.best()->number() || ranked.parent != last.number()) return false;
-  const v1::Change& kept = last.change();
-  return kept.variable() == ranked.change.variable() &&
-         (kept.to() > kept.from()) == (ranked.change.to() > ranked.change.from());
-}
-
-// Every single change of the parent; `visit` gets each with its variable.
-template <typename Visit>
-void VisitChanges(const v1::Bundle& bundle, const v1::Iteration& parent, const Visit& visit) {
+// A single change of one of the parents.
+struct Found {
+  size_t parent = 0;
+  size_t variable = 0;
+  uint16_t place = 0;
+  double mean = 0;
+  SpeedModel::Guess guess;
   RankedChange ranked;
-  ranked.parent = parent.number();
-  ranked.point = PointOf(bundle, parent.variant());
-  for (int i = 0; i < bundle.variables_size(); ++i) {
-    const v1::Variable& variable = bundle.variables(i);
-    uint16_t& place = ranked.point[static_cast<size_t>(i)];
-    const uint16_t own = place;
-    ranked.change.set_variable(variable.name());
-    ranked.change.set_from(parent.variant().at(variable.name()));
-    for (place = 0; place < variable.values_size(); ++place) {
-      if (place == own) continue;
-      ranked.change.set_to(variable.values(place));
-      visit(variable, ranked);
-    }
-    place = own;
+};
+
+class Ranker {
+ public:
+  Ranker(const CampaignState& campaign, const RuleVoice& rules, const RankingSettings& settings)
+      : campaign_(campaign),
+        bundle_(campaign.bundle()),
+        best_(*campaign.best()),
+        rules_(rules),
+        settings_(settings),
+        best_log_(std::log(best_.speedup_over_start())),
+        random_(campaign.summary().name(), static_cast<uint64_t>(campaign.next_iteration())) {}
+
+  Ranking Rank() {
+    ReadIterations();
+    FindParents();
+    model_.emplace(samples_, settings_.model, scales_);
+    for (const v1::Iteration* parent : parents_) arounds_.emplace_back(*model_, Extended(*parent));
+    for (size_t i = 0; i < parents_.size(); ++i) VisitChanges(i);
+    Examine();
+    Foresee();
+    return Collected();
   }
-}
+
+ private:
+  // A variant's point, with its source where the campaign has several.
+  Point Extended(Point point, int source) const {
+    if (sources_ > 1) point.push_back(static_cast<uint16_t>(source));
+    return point;
+  }
+  Point Extended(const v1::Iteration& iteration) const {
+    return Extended(PointOf(bundle_, iteration.variant()), campaign_.SourceIdOf(iteration.number()));
+  }
+  // No two points have the same.
+  uint64_t KeyOf(const Point& point) const {
+    uint64_t key = 0;
+    for (size_t i = 0; i < point.size(); ++i) key = key * (scales_[i].size() + 1) + point[i];
+    return key;
+  }
+  double LogOf(const v1::Iteration& iteration) const { return std::log(iteration.speedup_over_start()); }
+
+  void ReadIterations() {
+    scales_ = ScalesOf(bundle_);
+    for (const v1::Iteration& iteration : campaign_.iterations()) {
+      sources_ = std::max(sources_, campaign_.SourceIdOf(iteration.number()) + 1);
+    }
+    for (const auto& [trial, open] : campaign_.open_trials()) {
+      if (open.planned.purpose() != v1::TRIAL_PURPOSE_ITERATION) continue;
+      sources_ = std::max(sources_, campaign_.SourceIdOf(open.planned.iteration()) + 1);
+    }
+    if (sources_ > 1) {
+      std::vector<double>& scale = scales_.emplace_back();
+      for (int i = 0; i < sources_; ++i) scale.push_back(i);
+    }
+    for (const v1::Iteration& iteration : campaign_.iterations()) {
+      Point point = Extended(iteration);
+      tried_[KeyOf(point)] = iteration.number();
+      if (iteration.speedup_over_start() > 0) {
+        samples_.push_back({std::move(point), LogOf(iteration)});
+      } else {
+        failed_.push_back(std::move(point));
+      }
+    }
+    // What is under way counts as fast as its parent, so that a round does not ask the same thing twice.
+    for (const auto& [trial, open] : campaign_.open_trials()) {
+      const v1::TrialPlanned& planned = open.planned;
+      if (planned.purpose() != v1::TRIAL_PURPOSE_ITERATION || !planned.has_parent()) continue;
+      Point point = Extended(PointOf(bundle_, planned.variant().values()), campaign_.SourceIdOf(planned.iteration()));
+      tried_[KeyOf(point)] = planned.iteration();
+      samples_.push_back({std::move(point), LogOf(*campaign_.Find(planned.parent()))});
+      round_parent_ = campaign_.Find(planned.parent());
+    }
+  }
+
+  // The best first.
+  void FindParents() {
+    if (round_parent_ != nullptr) {
+      parents_ = {round_parent_};
+      return;
+    }
+    for (const v1::Iteration& iteration : campaign_.iterations()) {
+      if (iteration.verdict() == v1::KEPT && &iteration != &best_) parents_.push_back(&iteration);
+    }
+    std::stable_sort(parents_.begin(), parents_.end(), [](const v1::Iteration* a, const v1::Iteration* b) {
+      return a->speedup_over_start() > b->speedup_over_start();
+    });
+    parents_.insert(parents_.begin(), &best_);
+    parents_.resize(std::min(parents_.size(), static_cast<size_t>(settings_.parents)));
+  }
+
+  // Every untried single change of the parent, with what the model makes of it on average.
+  void VisitChanges(size_t parent) {
+    Point point = Extended(*parents_[parent]);
+    for (size_t i = 0; i < static_cast<size_t>(bundle_.variables_size()); ++i) {
+      const uint16_t own = point[i];
+      for (point[i] = 0; point[i] < bundle_.variables(static_cast<int>(i)).values_size(); ++point[i]) {
+        if (point[i] == own) continue;
+        const uint64_t key = KeyOf(point);
+        if (const auto tried = tried_.find(key); tried != tried_.end()) {
+          if (parents_[parent] == &best_) tried_around_.push_back({ChangeOf(parent, i, point[i]), tried->second});
+          continue;
+        }
+        if (const auto seen = seen_.find(key); seen != seen_.end()) {
+          TakeDetour(found_[seen->second], parent, i, point[i]);
+          continue;
+        }
+        seen_[key] = found_.size();
+        Found& found = found_.emplace_back();
+        found.parent = parent;
+        found.variable = i;
+        found.place = point[i];
+        found.mean = arounds_[parent].Mean(i, point[i]);
+        if (parents_[parent] == &best_) AskRules(found);
+      }
+      point[i] = own;
+    }
+  }
+
+  // What is expected to be slower than a parent would be taken back there. From a slower parent the same variant is
+  // kept, and leads on.
+  void TakeDetour(Found& found, size_t parent, size_t variable, uint16_t place) const {
+    if (SinceBest() < settings_.detours_after) return;
+    if (found.ranked.opinion.served != nullptr || found.mean >= LogOf(*parents_[found.parent])) return;
+    found.ranked.detour = found.ranked.detour || found.parent == 0;
+    found.parent = parent;
+    found.variable = variable;
+    found.place = place;
+  }
+
+  v1::Change ChangeOf(size_t parent, size_t variable, uint16_t place) const {
+    const v1::Variable& turned = bundle_.variables(static_cast<int>(variable));
+    v1::Change change;
+    change.set_variable(turned.name());
+    change.set_from(parents_[parent]->variant().at(turned.name()));
+    change.set_to(turned.values(place));
+    return change;
+  }
+
+  void AskRules(Found& found) const {
+    const v1::Variable& variable = bundle_.variables(static_cast<int>(found.variable));
+    found.ranked.opinion = rules_.Of(variable, best_.variant().at(variable.name()), variable.values(found.place));
+    // What measurements under another parent spoke against is worth less here.
+    const double left = std::pow(settings_.retried, SpokenAgainst(variable.name(), variable.values(found.place)));
+    found.ranked.opinion.log_gain *= left;
+    found.ranked.voices.set_rules(found.ranked.opinion.log_gain);
+    found.ranked.voices.set_patterns(found.ranked.opinion.pattern_gain);
+  }
+
+  // How often turning the variable to this value did not hold, or turning it away from this value did.
+  long SpokenAgainst(const std::string& variable, int32_t to) const {
+    return std::count_if(
+        campaign_.iterations().begin(), campaign_.iterations().end(), [&](const v1::Iteration& iteration) {
+          const v1::Change& change = iteration.change();
+          return change.variable() == variable && (iteration.verdict() == v1::KEPT ? change.from() : change.to()) == to;
+        });
+  }
+
+  Point PointAt(const Found& found) const {
+    Point point = Extended(*parents_[found.parent]);
+    point[found.variable] = found.place;
+    return point;
+  }
+
+  bool Allowed(const Point& point) const {
+    v1::Variant variant;
+    for (int i = 0; i < bundle_.variables_size(); ++i) {
+      (*variant.mutable_values())[bundle_.variables(i).name()] =
+          bundle_.variables(i).values(point[static_cast<size_t>(i)]);
+    }
+    const absl::StatusOr<bool> allowed = campaign_.Allows(variant);
+    return allowed.ok() && *allowed;
+  }
+
+  // How sure the model is: of every change of the best variant, and elsewhere of those that promise most.
+  void Examine() {
+    std::vector<Found*> elsewhere;
+    for (Found& found : found_) {
+      if (parents_[found.parent] != &best_ && round_parent_ == nullptr) {
+        elsewhere.push_back(&found);
+      } else if (Allowed(PointAt(found))) {
+        Guess(found);
+      }
+    }
+    std::stable_sort(elsewhere.begin(), elsewhere.end(),
+                     [](const Found* a, const Found* b) { return a->mean > b->mean; });
+    const size_t examined = static_cast<size_t>(settings_.examined);
+    elsewhere.resize(std::min(elsewhere.size(), kAskedAMember * examined));
+    size_t left = examined;
+    for (Found* found : elsewhere) {
+      if (left == 0) break;
+      if (!Allowed(PointAt(*found))) continue;
+      Guess(*found);
+      --left;
+    }
+  }
+
+  void Guess(Found& found) {
+    found.guess = Doubted(arounds_[found.parent].Predict(found.variable, found.place));
+    double voice = ExpectedImprovement(found.guess, best_log_) * ChanceToWork(PointAt(found));
+    if (GoesOn(found)) voice += settings_.momentum;
+    found.ranked.voices.set_model(voice + kTie * random_.Uniform());
+    promising_.push_back(&found);
+  }
+
+  // Iterations judged since the best variant was.
+  ptrdiff_t SinceBest() const { return &campaign_.iterations().back() - &best_; }
+
+  // A model that has promised more for long without getting it is less sure than it says.
+  SpeedModel::Guess Doubted(SpeedModel::Guess guess) const {
+    guess.sd *= 1 + std::min(settings_.most_doubt, settings_.doubt * static_cast<double>(SinceBest()));
+    return guess;
+  }
+
+  // By what became of the variants that differ in one variable.
+  double ChanceToWork(const Point& point) const {
+    if (failed_.empty()) return 1;
+    const auto next_to = [&](const Point& other) {
+      int differences = 0;
+      for (size_t i = 0; i < point.size() && differences < 2; ++i) differences += point[i] != other[i];
+      return differences == 1;
+    };
+    const auto worked =
+        std::count_if(samples_.begin(), samples_.end(), [&](const auto& s) { return next_to(s.point); });
+    const auto failed = std::count_if(failed_.begin(), failed_.end(), next_to);
+    return (1.0 + static_cast<double>(worked)) / static_cast<double>(1 + worked + failed);
+  }
+
+  // The change goes on where the last iteration, which made the best variant, went.
+  bool GoesOn(const Found& found) const {
+    const v1::Iteration& last = campaign_.iterations().back();
+    if (&last != &best_ || parents_[found.parent] != &best_) return false;
+    const v1::Variable& variable = bundle_.variables(static_cast<int>(found.variable));
+    const v1::Change& kept = last.change();
+    return kept.variable() == variable.name() &&
+           (kept.to() > kept.from()) == (variable.values(found.place) > kept.to());
+  }
+
+  // What lies beyond a change counts as far as the change is likely to be kept.
+  void Foresee() {
+    std::stable_sort(promising_.begin(), promising_.end(), [](const Found* a, const Found* b) {
+      return a->ranked.voices.model() > b->ranked.voices.model();
+    });
+    const size_t foreseen = std::min(promising_.size(), static_cast<size_t>(settings_.foreseen));
+    for (size_t i = 0; i < foreseen; ++i) {
+      Found& found = *promising_[i];
+      const double kept = ChanceAbove(found.guess, LogOf(*parents_[found.parent]));
+      found.ranked.voices.set_model(found.ranked.voices.model() + kept * GainBeyond(PointAt(found)));
+    }
+  }
+
+  double GainBeyond(const Point& centre) const {
+    const SpeedModel::Around around(*model_, centre);
+    struct Beyond {
+      double mean;
+      size_t variable;
+      uint16_t place;
+    };
+    std::vector<Beyond> beyond;
+    Point point = centre;
+    for (size_t i = 0; i < static_cast<size_t>(bundle_.variables_size()); ++i) {
+      for (point[i] = 0; point[i] < bundle_.variables(static_cast<int>(i)).values_size(); ++point[i]) {
+        const uint64_t key = KeyOf(point);
+        if (point[i] == centre[i] || tried_.contains(key) || seen_.contains(key)) continue;
+        beyond.push_back({around.Mean(i, point[i]), i, point[i]});
+      }
+      point[i] = centre[i];
+    }
+    std::stable_sort(beyond.begin(), beyond.end(), [](const auto& a, const auto& b) { return a.mean > b.mean; });
+    if (beyond.size() > kBeyondChecked) beyond.resize(kBeyondChecked);
+    for (const Beyond& next : beyond) {
+      point = centre;
+      point[next.variable] = next.place;
+      if (Allowed(point)) return ExpectedImprovement(Doubted(around.Predict(next.variable, next.place)), best_log_);
+    }
+    return 0;
+  }
+
+  Ranking Collected() {
+    Ranking ranking;
+    ranking.tried_around = std::move(tried_around_);
+    for (Found& found : found_) {
+      found.ranked.parent = parents_[found.parent]->number();
+      found.ranked.change = ChangeOf(found.parent, found.variable, found.place);
+      ranking.changes.push_back(std::move(found.ranked));
+    }
+    std::stable_sort(ranking.changes.begin(), ranking.changes.end(),
+                     [](const RankedChange& a, const RankedChange& b) { return SumOf(a.voices) > SumOf(b.voices); });
+    return ranking;
+  }
+
+  const CampaignState& campaign_;
+  const v1::Bundle& bundle_;
+  const v1::Iteration& best_;
+  const RuleVoice& rules_;
+  const RankingSettings& settings_;
+  const double best_log_;
+  SeededRandom random_;
+
+  Scales scales_;
+  int sources_ = 1;
+  std::vector<SpeedModel::Sample> samples_;
+  std::vector<Point> failed_;
+  std::map<uint64_t, int> tried_;  // iteration by KeyOf
+  const v1::Iteration* round_parent_ = nullptr;
+  std::vector<const v1::Iteration*> parents_;
+  std::optional<SpeedModel> model_;
+  std::vector<SpeedModel::Around> arounds_;  // of the parents
+  std::vector<Found> found_;
+  std::map<uint64_t, size_t> seen_;  // place in found_ by KeyOf
+  std::vector<Found*> promising_;    // those that the model was asked about in full
+  std::vector<TriedChange> tried_around_;
+};
 
 }  // namespace
 
-std::string VoicesText(const Voices& voices) {
-  return absl::StrFormat("%+.3f = rules %+.3f, model %+.3f, patterns %+.3f", voices.sum(), voices.rules, voices.model,
-                         voices.patterns);
-}
+double SumOf(const v1::Voices& voices) { return voices.rules() + voices.model() + voices.patterns(); }
 
 Ranking RankChanges(const CampaignState& campaign, const RuleVoice& rules, const RankingSettings& settings) {
-  const v1::Bundle& bundle = campaign.bundle();
-  const v1::Iteration& best = *campaign.best();
-  Ranking ranking;
-  std::vector<SpeedModel::Sample> samples = Samples(campaign);
-  for (size_t i = 0; i < samples.size(); ++i) ranking.tried[samples[i].point] = campaign.iterations()[i].number();
-  for (const auto& [trial, open] : campaign.open_trials()) {
-    ranking.tried[PointOf(bundle, open.planned.variant().values())] = open.planned.iteration();
-  }
-  const SpeedModel model(std::move(samples), settings.model);
-  const double best_log = std::log(best.speedup_over_start());
-  SeededRandom random(campaign.summary().name(), static_cast<uint64_t>(campaign.next_iteration()));
-
-  std::set<Point> seen;
-  std::vector<std::pair<double, RankedChange>> elsewhere;  // by the model's mean
-  for (const v1::Iteration* parent : Parents(campaign, static_cast<size_t>(settings.parents))) {
-    VisitChanges(bundle, *parent, [&](const v1::Variable& variable, RankedChange& found) {
-      if (ranking.tried.contains(found.point)) {
-        if (parent == &best) ranking.tried_around.push_back(found);
-        return;
-      }
-      if (!seen.insert(found.point).second) return;
-      if (parent != &best) {
-        elsewhere.emplace_back(model.Mean(found.point), found);
-        return;
-      }
-      RankedChange ranked = found;
-      ranked.opinion = rules.Of(variable, ranked.change.from(), ranked.change.to());
-      ranked.voices.rules = ranked.opinion.log_gain;
-      ranked.voices.patterns = ranked.opinion.pattern_gain;
-      ranked.voices.model = model.ExpectedImprovement(ranked.point, best_log) + kTie * random.Uniform();
-      if (GoesOn(campaign, ranked)) ranked.voices.model += settings.momentum;
-      ranking.changes.push_back(std::move(ranked));
-    });
-  }
-  std::stable_sort(elsewhere.begin(), elsewhere.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
-  for (size_t i = 0; i < elsewhere.size(); ++i) {
-    RankedChange& ranked = elsewhere[i].second;
-    if (i < static_cast<size_t>(settings.examined)) {
-      ranked.voices.model = model.ExpectedImprovement(ranked.point, best_log) + kTie * random.Uniform();
-    }
-    ranking.changes.push_back(std::move(ranked));
-  }
-  std::stable_sort(ranking.changes.begin(), ranking.changes.end(),
-                   [](const RankedChange& a, const RankedChange& b) { return a.voices.sum() > b.voices.sum(); });
-  return ranking;
+  return Ranker(campaign, rules, settings).Rank();
 }
 
 }  // namespace pawl

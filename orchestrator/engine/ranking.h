@@ -1,51 +1,50 @@
 #pragma once
 
-#include <map>
-#include <string>
+#include <utility>
 #include <vector>
 
 #include "orchestrator/engine/campaign.h"
 #include "orchestrator/engine/model.h"
-#include "orchestrator/engine/point.h"
 #include "orchestrator/engine/rule_voice.h"
 
 namespace pawl {
 
 struct RankingSettings {
   ModelSettings model;
+  double retried = 0.2;    // of a rule's voice left for each measurement under another parent that spoke against it
   double momentum = 0.05;  // log speedup that going on with a change that was just kept is worth
-  int parents = 40;        // kept variants, the best ones, around which changes are looked for
-  int examined = 48;       // changes of parents other than the best for which the model says how sure it is
+  int parents = 24;        // kept variants, the best ones, around which changes are looked for
+  int examined = 24;       // changes of parents other than the best for which the model says how sure it is
+  int foreseen = 12;       // changes of which what lies beyond them counts too
+  double doubt = 0.1;      // the model's own, growing with each iteration since the best variant was found
+  double most_doubt = 5;
+  int detours_after = 5;  // iterations without a better variant
 };
 
-// What each voice expects of a change, in log speedup over the best variant. Their sum ranks it.
-struct Voices {
-  double rules = 0;
-  double model = 0;
-  double patterns = 0;
-  double sum() const { return rules + model + patterns; }
-};
-
-// "+0.520 = rules +0.497, model +0.023, patterns +0.000".
-std::string VoicesText(const Voices& voices);
-
-// A single change of a kept variant that was not tried yet. Constraints may forbid it.
+// A single change of a kept variant that was not tried yet. Constraints or the GPU's limits may forbid it.
 struct RankedChange {
   int parent = 0;
   v1::Change change;
-  Point point;
-  Voices voices;
+  v1::Voices voices;  // in log speedup over the best variant; their sum ranks it
   RuleVoice::Opinion opinion;
+  bool detour = false;  // the best variant could be changed so too: it is expected to be slower than that
+};
+
+double SumOf(const v1::Voices& voices);
+
+struct TriedChange {
+  v1::Change change;
+  int iteration = 0;
 };
 
 struct Ranking {
-  std::vector<RankedChange> changes;       // the most promising first
-  std::map<Point, int> tried;              // iteration by variant
-  std::vector<RankedChange> tried_around;  // changes of the best variant that are of no use: tried before
+  std::vector<RankedChange> changes;      // the most promising first
+  std::vector<TriedChange> tried_around;  // changes of the best variant that are of no use: tried before
 };
 
-// All single changes of the best variant and of earlier kept ones in one ranking. The rules speak of the best variant's
-// changes only: the evidence is of it. The campaign must have a best variant; `rules` must outlive the ranking.
+// All single changes of the best variant and of earlier kept ones in one ranking; while iterations are open, those of
+// their parent. The rules speak of the best variant's changes only: the evidence is of it. The campaign must have a
+// best variant; `rules` must outlive the ranking.
 Ranking RankChanges(const CampaignState& campaign, const RuleVoice& rules, const RankingSettings& settings);
 
 }  // namespace pawl

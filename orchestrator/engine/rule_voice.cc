@@ -106,7 +106,17 @@ std::map<std::string, double> RuleWeights(const CampaignState& campaign, const R
   for (const v1::Iteration& iteration : campaign.iterations()) {
     if (iteration.finding().rule().empty()) continue;
     double& weight = weights.try_emplace(iteration.finding().rule(), 1).first->second;
-    weight *= iteration.verdict() == v1::KEPT ? settings.came_true : settings.failed;
+    const bool kept = iteration.verdict() == v1::KEPT;
+    switch (iteration.prediction().outcome()) {
+      case v1::Prediction::CAME_TRUE:
+        weight *= settings.came_true;
+        break;
+      case v1::Prediction::FAILED:
+        weight *= kept ? settings.kept_otherwise : settings.failed;
+        break;
+      default:  // nobody checked: the verdict has to do
+        weight *= kept ? settings.came_true : settings.failed;
+    }
     weight = std::clamp(weight, kLeastWeight, kMostWeight);
   }
   return weights;

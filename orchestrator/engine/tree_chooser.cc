@@ -7,13 +7,16 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "orchestrator/engine/architecture.h"
 #include "profiles/gpus.h"
 
 namespace pawl {
 namespace {
 
-// The GPU that evidence is of, by the label of the campaign's device: thresholds may differ by GPU.
+// The GPU that evidence is of, as its worker tells or else by the label of the campaign's device: thresholds may differ
+// by GPU.
 v1::GpuInfo GpuOf(const CampaignState& campaign) {
+  if (!campaign.gpu().name().empty()) return campaign.gpu();
   v1::GpuInfo gpu;
   for (const GpuSpec& known : KnownGpus()) {
     for (const std::string& name : known.names) {
@@ -31,6 +34,12 @@ std::string EffectText(const v1::Effect& effect) {
 
 std::string ChangeText(const v1::Change& change) {
   return absl::StrCat(change.variable(), " from ", change.from(), " to ", change.to());
+}
+
+// "+0.520 = rules +0.497, model +0.023, patterns +0.000".
+std::string SumText(const v1::Voices& voices) {
+  return absl::StrFormat("%+.3f = rules %+.3f, model %+.3f, patterns %+.3f", SumOf(voices), voices.rules(),
+                         voices.model(), voices.patterns());
 }
 
 v1::Prediction PredictionOf(const RankedChange& ranked) {
@@ -68,7 +77,11 @@ const v1::Iteration* Elsewhere(const CampaignState& campaign, const v1::Change& 
 
 std::string Why(const CampaignState& campaign, const RankedChange& ranked, const v1::Finding* grid) {
   std::string why;
-  if (ranked.parent != campaign.best()->number()) {
+  if (ranked.detour) {
+    why = absl::StrFormat(
+        "expected to be slower than the best variant (iteration %d), but to lead on: %s of iteration %d",
+        campaign.best()->number(), ChangeText(ranked.change), ranked.parent);
+  } else if (ranked.parent != campaign.best()->number()) {
     why = absl::StrFormat("nothing around the best variant (iteration %d) promises more: %s of iteration %d",
                           campaign.best()->number(), ChangeText(ranked.change), ranked.parent);
   } else if (ranked.opinion.served != nullptr) {
@@ -81,13 +94,14 @@ std::string Why(const CampaignState& campaign, const RankedChange& ranked, const
     absl::StrAppend(&why, "; it did not hold in iteration ", before->number(), ", under another parent");
   }
   if (grid != nullptr) absl::StrAppend(&why, "; the grid does not fill the GPU, so parallelism comes first");
-  return absl::StrCat(why, "; log speedup ", VoicesText(ranked.voices));
+  return absl::StrCat(why, "; log speedup ", SumText(ranked.voices));
 }
 
-void PassOver(const v1::Change& change, std::string reason, Choice* choice) {
+void PassOver(const v1::Change& change, std::string reason, const v1::Voices* voices, Choice* choice) {
   v1::PassedOver& passed = choice->passed_over.emplace_back();
   *passed.mutable_change() = change;
   passed.set_reason(std::move(reason));
+  if (voices != nullptr) *passed.mutable_voices() = *voices;
 }
 
 // The reason for every change of the chosen one's parent that was not chosen, the most promising first.
@@ -97,33 +111,36 @@ void PassOverOthers(const CampaignState& campaign, const Ranking& ranking, const
   for (const RankedChange& ranked : ranking.changes) {
     if (&ranked == &chosen || ranked.parent != chosen.parent) continue;
     std::string why;
-    if (Changed(campaign, parent, ranked.change, &why)) {
-      why = grid != nullptr && ranked.voices.sum() > chosen.voices.sum()
+    const bool possible = Changed(campaign, parent, ranked.change, &why).has_value();
+    if (possible) {
+      why = grid != nullptr && SumOf(ranked.voices) > SumOf(chosen.voices)
                 ? "the grid does not fill the GPU: parallelism comes first"
-                : absl::StrCat("ranks lower: log speedup ", VoicesText(ranked.voices));
+                : absl::StrCat("ranks lower: log speedup ", SumText(ranked.voices));
     }
-    PassOver(ranked.change, std::move(why), choice);
+    PassOver(ranked.change, std::move(why), possible ? &ranked.voices : nullptr, choice);
   }
   if (chosen.parent != campaign.best()->number()) return;
-  for (const RankedChange& tried : ranking.tried_around) {
-    const int number = ranking.tried.at(tried.point);
-    const v1::Iteration* before = campaign.Find(number);
+  for (const TriedChange& tried : ranking.tried_around) {
+    const v1::Iteration* before = campaign.Find(tried.iteration);
     const std::string verdict =
         before == nullptr ? "under way" : absl::AsciiStrToLower(v1::Verdict_Name(before->verdict()));
-    PassOver(tried.change, absl::StrFormat("was tried before: iteration %d, %s", number, verdict), choice);
+    PassOver(tried.change, absl::StrFormat("was tried before: iteration %d, %s", tried.iteration, verdict), nullptr,
+             choice);
   }
 }
 
 }  // namespace
 
-TreeChooser::TreeChooser(const DecisionTree& tree, const TreeSettings& settings, PatternVoice patterns)
-    : tree_(tree), settings_(settings), patterns_(std::move(patterns)) {}
+TreeChooser::TreeChooser(const DecisionTree& tree, const TreeSettings& settings) : tree_(tree), settings_(settings) {}
 
 std::optional<Choice> TreeChooser::Next(const CampaignState& campaign) const {
   const v1::Iteration* best = campaign.best();
   if (best == nullptr) return std::nullopt;
-  const RuleVoice rules(tree_.Diagnose(campaign.best_evidence(), GpuOf(campaign)),
-                        RuleWeights(campaign, settings_.rules), settings_.rules, patterns_);
+  const v1::GpuInfo gpu = GpuOf(campaign);
+  const RuleVoice rules(tree_.Diagnose(campaign.best_evidence(), gpu), RuleWeights(campaign, settings_.rules),
+                        settings_.rules,
+                        VoiceOf(campaign.patterns(), ArchitectureOf(campaign.gpu(), campaign.summary().device()),
+                                campaign.bundle().name()));
   const Ranking ranking = RankChanges(campaign, rules, settings_.ranking);
 
   Choice choice;
@@ -133,6 +150,8 @@ std::optional<Choice> TreeChooser::Next(const CampaignState& campaign) const {
           (ranked.parent != best->number() || !Serves(campaign.bundle(), ranked.change, *must_serve))) {
         continue;
       }
+      // Another change joins a round for what it promises only; a campaign that is idle may as well try everything.
+      if (campaign.open_iterations() > 0 && SumOf(ranked.voices) < settings_.worth_joining) return nullptr;
       std::string why;
       std::optional<v1::Variant> variant =
           Changed(campaign, VariantOf(*campaign.Find(ranked.parent)), ranked.change, &why);
@@ -152,8 +171,15 @@ std::optional<Choice> TreeChooser::Next(const CampaignState& campaign) const {
   choice.change = chosen->change;
   choice.parent = chosen->parent;
   choice.author = "pawl";
+  choice.voices = chosen->voices;
+  choice.findings = rules.findings();
+  if (chosen->parent != best->number()) {
+    const v1::Evidence* evidence = campaign.EvidenceOf(chosen->parent);
+    choice.findings = evidence == nullptr ? std::vector<v1::Finding>() : tree_.Diagnose(*evidence, gpu);
+  }
   if (chosen->opinion.served != nullptr) {
     choice.finding = *chosen->opinion.served;
+    choice.effect = chosen->opinion.effect;
     choice.prediction = PredictionOf(*chosen);
   }
   choice.why = Why(campaign, *chosen, grid);

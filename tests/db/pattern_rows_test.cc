@@ -31,7 +31,8 @@ v1::Pattern MakeLesson(const std::string& bundle, double gain) {
 
 class PatternRowsTest : public ::testing::Test {
  protected:
-  PatternRowsTest() : folder_("pawl-patterns-"), file_(folder_.path() / "pawl.db"), store_(OpenStore({.file = file_})) {}
+  PatternRowsTest()
+      : folder_("pawl-patterns-"), file_(folder_.path() / "pawl.db"), store_(OpenStore({.file = file_})) {}
 
   void Reopen() {
     store_.reset();

@@ -18,6 +18,11 @@ double Separable(const Point& point) {
   return sum;
 }
 
+// Values that lie as far apart as their places.
+Scales EvenScales(int variables = kVariables) {
+  return Scales(static_cast<size_t>(variables), {0, 1 / 3.0, 2 / 3.0, 1});
+}
+
 Point RandomPoint(SeededRandom& random) {
   Point point;
   for (int i = 0; i < kVariables; ++i) point.push_back(static_cast<uint16_t>(random.Below(kValues)));
@@ -35,7 +40,7 @@ std::vector<SpeedModel::Sample> RandomSamples(int count, uint64_t seed) {
 }
 
 TEST(SpeedModel, LearnsASeparableFunctionFromAFewSamples) {
-  const SpeedModel model(RandomSamples(60, 1), ModelSettings());
+  const SpeedModel model(RandomSamples(60, 1), ModelSettings(), EvenScales());
   SeededRandom random(2);
   double squares = 0, around = 0;
   for (int i = 0; i < 200; ++i) {
@@ -47,39 +52,40 @@ TEST(SpeedModel, LearnsASeparableFunctionFromAFewSamples) {
 }
 
 TEST(SpeedModel, ExpectsMoreOfWhatItKnowsLess) {
-  const SpeedModel model({{{0, 0, 0}, 0.0}, {{0, 0, 1}, 0.1}}, ModelSettings());
+  const SpeedModel model({{{0, 0, 0}, 0.0}, {{0, 0, 1}, 0.1}}, ModelSettings(), EvenScales(3));
   EXPECT_LT(model.Predict({0, 0, 0}).sd, 0.2 * model.Predict({3, 3, 3}).sd);
-  EXPECT_GT(model.ExpectedImprovement({3, 3, 3}, 0.1), model.ExpectedImprovement({0, 0, 0}, 0.1));
+  EXPECT_GT(ExpectedImprovement(model.Predict({3, 3, 3}), 0.1), ExpectedImprovement(model.Predict({0, 0, 0}), 0.1));
 }
 
 TEST(SpeedModel, IsSureOfWhatWasMeasured) {
   const std::vector<SpeedModel::Sample> samples = RandomSamples(40, 3);
-  const SpeedModel model(samples, ModelSettings());
+  const SpeedModel model(samples, ModelSettings(), EvenScales());
   for (const SpeedModel::Sample& sample : samples) EXPECT_NEAR(model.Mean(sample.point), sample.log_speed, 0.1);
 }
 
 TEST(SpeedModel, NeverExpectsALoss) {
-  const SpeedModel model(RandomSamples(40, 4), ModelSettings());
+  const SpeedModel model(RandomSamples(40, 4), ModelSettings(), EvenScales());
   SeededRandom random(5);
-  for (int i = 0; i < 100; ++i) EXPECT_GE(model.ExpectedImprovement(RandomPoint(random), 10), 0);
+  for (int i = 0; i < 100; ++i) EXPECT_GE(ExpectedImprovement(model.Predict(RandomPoint(random)), 10), 0);
 }
 
 TEST(SpeedModel, KeepsTheBestAndTheNewestOfManySamples) {
   std::vector<SpeedModel::Sample> samples = {{{3, 3, 3, 3, 3}, 4.5}};  // the first, and the best
   for (const SpeedModel::Sample& sample : RandomSamples(500, 6)) samples.push_back(sample);
-  const SpeedModel model(samples, {.max_points = 100});
+  const SpeedModel model(samples, {.max_points = 100}, EvenScales());
   EXPECT_NEAR(model.Mean({3, 3, 3, 3, 3}), 4.5, 0.2);
   EXPECT_NEAR(model.Mean(samples.back().point), samples.back().log_speed, 0.2);
 }
 
 TEST(SpeedModel, SaysTheSameOfTheSameSamples) {
-  const SpeedModel a(RandomSamples(50, 7), ModelSettings()), b(RandomSamples(50, 7), ModelSettings());
+  const SpeedModel a(RandomSamples(50, 7), ModelSettings(), EvenScales()),
+      b(RandomSamples(50, 7), ModelSettings(), EvenScales());
   EXPECT_EQ(a.Predict({1, 2, 3, 0, 1}).mean, b.Predict({1, 2, 3, 0, 1}).mean);
   EXPECT_EQ(a.Predict({1, 2, 3, 0, 1}).sd, b.Predict({1, 2, 3, 0, 1}).sd);
 }
 
 TEST(SpeedModel, StandsOneSample) {
-  const SpeedModel model({{{0, 0}, 0.0}}, ModelSettings());
+  const SpeedModel model({{{0, 0}, 0.0}}, ModelSettings(), EvenScales(2));
   EXPECT_TRUE(std::isfinite(model.Predict({1, 1}).mean));
   EXPECT_GT(model.Predict({1, 1}).sd, 0);
 }

@@ -59,9 +59,7 @@ TEST(PatternVoice, IsSurerTheMoreWasTried) {
   EXPECT_LT(many, 1);
 }
 
-TEST(PatternVoice, DoesNotTrustOneEnormousGain) {
-  EXPECT_LT(Hear({PatternOf("", 20, 20, 50)}).log_gain, 1);
-}
+TEST(PatternVoice, DoesNotTrustOneEnormousGain) { EXPECT_LT(Hear({PatternOf("", 20, 20, 50)}).log_gain, 1); }
 
 TEST(PatternVoice, GoesByTheBundleItselfWhereItWasTriedOftenEnough) {
   const v1::Pattern all = PatternOf("", 100, 80, 1.4);

@@ -124,6 +124,19 @@ TEST(PatternTable, CountsByBundleAndOverAll) {
   EXPECT_NEAR(table.Of("attention")[0].median_gain(), 2, 0.002) << "a median that was asked for moves on";
 }
 
+TEST(PatternTable, CountsWhatIsTakenBackAsTriedButNotAsKept) {
+  PatternTable table;
+  const v1::Iteration kept = Served("grid", v1::KEPT, 2);
+  table.Add(Lesson("attention", "grid", v1::KEPT, 1.5));
+  table.Add(LessonOf(kept, "attention", "sm_90").value());
+  table.Add(TakenBack(kept, "attention", "sm_90").value());
+  PatternTable reverted;
+  reverted.Add(Lesson("attention", "grid", v1::KEPT, 1.5));
+  reverted.Add(Lesson("attention", "grid", v1::REVERTED, 2));
+  EXPECT_TRUE(Equal(table.List(), reverted.List()));
+  EXPECT_FALSE(TakenBack(Served("grid", v1::REVERTED, 2), "attention", "sm_90")) << "it is no longer kept";
+}
+
 TEST(PatternTable, KeepsWhatDiffersApart) {
   PatternTable table;
   table.Add(Lesson("attention", "grid", v1::KEPT, 2));

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/engine/campaign_script.h"
+
 namespace pawl {
 namespace {
 
@@ -82,6 +84,46 @@ TEST(RuleVoice, IsWorthLessAfterTheRuleMisled) {
   const v1::Finding finding = FindingOf("grid", v1::PHASE_PARALLELISM, v1::RESOURCE_PARALLELISM, 1, 0.5);
   EXPECT_LT(VoiceOf({finding}, {{"grid", 0.36}}).Of(kSplit, 1, 2).log_gain,
             0.5 * VoiceOf({finding}).Of(kSplit, 1, 2).log_gain);
+}
+
+// A campaign whose iterations asked for this by the rule "grid", with what became of it.
+double WeightAfter(std::initializer_list<std::pair<v1::Verdict, v1::Prediction::Outcome>> outcomes) {
+  CampaignState campaign("campaigns/7", TinyBundle());
+  int number = 0;
+  for (const auto& [verdict, outcome] : outcomes) {
+    v1::Event event;
+    v1::Iteration& iteration = *event.mutable_finished()->mutable_iteration();
+    iteration.set_number(number++);
+    iteration.set_verdict(verdict);
+    iteration.mutable_finding()->set_rule("grid");
+    iteration.mutable_prediction()->set_outcome(outcome);
+    campaign.Apply(event);
+  }
+  return RuleWeights(campaign, RuleSettings()).at("grid");
+}
+
+TEST(RuleWeights, FallAfterAPredictionThatFailedAndRiseAfterOneThatCameTrue) {
+  EXPECT_LT(WeightAfter({{v1::REVERTED, v1::Prediction::FAILED}}), 0.7);
+  EXPECT_GT(WeightAfter({{v1::KEPT, v1::Prediction::CAME_TRUE}}), 1.1);
+  const double kept_otherwise = WeightAfter({{v1::KEPT, v1::Prediction::FAILED}});
+  EXPECT_LT(kept_otherwise, 1);
+  EXPECT_GT(kept_otherwise, WeightAfter({{v1::REVERTED, v1::Prediction::FAILED}}));
+}
+
+TEST(RuleWeights, GoByTheVerdictWhereNobodyCheckedThePrediction) {
+  EXPECT_LT(WeightAfter({{v1::REVERTED, v1::Prediction::UNCHECKED}}), 0.7);
+  EXPECT_GT(WeightAfter({{v1::KEPT, v1::Prediction::UNCHECKED}}), 1.1);
+}
+
+TEST(RuleWeights, AreBounded) {
+  EXPECT_GT(WeightAfter({{v1::REVERTED, v1::Prediction::FAILED},
+                         {v1::REVERTED, v1::Prediction::FAILED},
+                         {v1::REVERTED, v1::Prediction::FAILED},
+                         {v1::REVERTED, v1::Prediction::FAILED},
+                         {v1::REVERTED, v1::Prediction::FAILED},
+                         {v1::REVERTED, v1::Prediction::FAILED},
+                         {v1::REVERTED, v1::Prediction::FAILED}}),
+            0.04);
 }
 
 TEST(RuleVoice, AsksThePatternsAboutWhatAChangeServes) {

@@ -66,6 +66,7 @@ class PatternLibraryTest : public ::testing::Test {
     Writes writes = MakeWrites(MakeJudged(1, iteration));
     library_.Judged(iteration, bundle, "sm_90", &writes);
     ASSERT_EQ(store_->Commit(&writes), absl::OkStatus());
+    last_ = iteration;
   }
 
   absl::Status Import(const v1::PatternFile& file) {
@@ -100,6 +101,7 @@ class PatternLibraryTest : public ::testing::Test {
   TemporaryFolder folder_;
   std::unique_ptr<Store> store_;
   PatternLibrary library_;
+  v1::Iteration last_;  // that was judged
 };
 
 TEST_F(PatternLibraryTest, KnowsAfterARestartExactlyWhatItKnewBefore) {
@@ -123,6 +125,17 @@ TEST_F(PatternLibraryTest, ForgetsWhatWasNotCommittedWhenItIsLoadedAgain) {
   EXPECT_EQ(List(library_, false).patterns(0).tried(), 2);
   ASSERT_EQ(library_.Load(*store_), absl::OkStatus());
   EXPECT_EQ(List(library_, false).patterns(0).tried(), 1);
+}
+
+TEST_F(PatternLibraryTest, UnlearnsThatAnIterationWasKeptWhenItIsTakenBack) {
+  for (const int number : {1, 3}) Judge("attention", number, v1::KEPT, 1.5);
+  Writes writes;
+  library_.TakenBack(last_, "attention", "sm_90", &writes);
+  ASSERT_EQ(store_->Commit(&writes), absl::OkStatus());
+  ASSERT_EQ(List(library_, false).patterns_size(), 1);
+  EXPECT_EQ(List(library_, false).patterns(0).tried(), 2);
+  EXPECT_EQ(List(library_, false).patterns(0).kept(), 1);
+  ExpectTheSameAfterARestart();
 }
 
 TEST_F(PatternLibraryTest, LearnsNothingFromAnIterationThatServedNoFinding) {

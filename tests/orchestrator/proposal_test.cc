@@ -150,12 +150,15 @@ TEST(SituationTest, HasAllThatAnAgentNeeds) {
   request.set_campaign(campaign);
   ExpectError(world->Situation(request).status(), absl::StatusCode::kFailedPrecondition, "kept nothing");
   ScriptedWorker worker(world, "a");
-  ASSERT_TRUE(worker.Complete(worker.MustLease(), [](const v1::Trial& trial) {
-    v1::TrialResult result = NothingHelps(trial);
-    v1::LaunchEvidence& launch = *result.mutable_evidence()->add_launches();
-    (*launch.mutable_metrics())["waves"] = 0.1;
-    return result;
-  }).ok());
+  ASSERT_TRUE(worker
+                  .Complete(worker.MustLease(),
+                            [](const v1::Trial& trial) {
+                              v1::TrialResult result = NothingHelps(trial);
+                              v1::LaunchEvidence& launch = *result.mutable_evidence()->add_launches();
+                              (*launch.mutable_metrics())["waves"] = 0.1;
+                              return result;
+                            })
+                  .ok());
   const absl::StatusOr<v1::Situation> situation = world->Situation(request);
   ASSERT_TRUE(situation.ok()) << situation.status();
   EXPECT_EQ(situation->source(), WithSource().source().text());
