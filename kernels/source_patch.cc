@@ -19,7 +19,7 @@ constexpr size_t kMaxLines = 50'000;  // of a source; with the next, so that no 
 constexpr size_t kMaxMoved = 2'000;   // lines that a hunk may have moved
 
 struct Hunk {
-  int64_t line = 0;                   // of the old file, from 1, where it expects to be
+  int64_t line = 0;                    // of the old file, from 1, where it expects to be
   std::vector<std::string> old_lines;  // context and removed ones, with their line ends
   std::vector<std::string> new_lines;
 };
@@ -166,7 +166,8 @@ absl::StatusOr<std::string> ApplyPatch(const std::string& source, const std::str
     const Hunk& hunk = (*hunks)[i];
     // A hunk without old lines goes after the line that it names.
     const size_t named = static_cast<size_t>(hunk.line) - (hunk.old_lines.empty() || hunk.line == 0 ? 0 : 1);
-    const std::optional<size_t> place = FindPlace(lines, hunk, done, std::clamp(named, done, std::max(done, lines.size())));
+    const std::optional<size_t> place =
+        FindPlace(lines, hunk, done, std::clamp(named, done, std::max(done, lines.size())));
     if (!place) {
       const std::string there = named < lines.size() ? Shown(lines[named]) : "the end";
       return absl::InvalidArgumentError(absl::StrCat(

@@ -49,8 +49,8 @@ absl::StatusOr<std::vector<BoundConstraint>> BindConstraints(const v1::Bundle& b
         } else if (s < bundle.sizes_size() && bundle.sizes(s).values().contains(name)) {
           b.values.push_back(bundle.sizes(s).values().at(name));
         } else {
-          return absl::InvalidArgumentError(
-              absl::StrCat("constraint \"", bundle.constraints(place).that(), "\" uses ", name, ", which is no variable and no size"));
+          return absl::InvalidArgumentError(absl::StrCat("constraint \"", bundle.constraints(place).that(), "\" uses ",
+                                                         name, ", which is no variable and no size"));
         }
       }
       const bool uses_sizes = b.variables.size() < b.values.size();

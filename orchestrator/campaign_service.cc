@@ -66,8 +66,7 @@ Reactor* CampaignService::ProposeChange(Context* context, const v1::ProposeChang
   return Answer(context, orchestrator_.Propose(*request), reply);
 }
 
-Reactor* CampaignService::GetSituation(Context* context, const v1::GetSituationRequest* request,
-                                       v1::Situation* reply) {
+Reactor* CampaignService::GetSituation(Context* context, const v1::GetSituationRequest* request, v1::Situation* reply) {
   return Answer(context, orchestrator_.Situation(*request), reply);
 }
 

@@ -69,8 +69,8 @@ std::string Text(const v1::Event& event, int iteration) {
       return absl::StrCat(campaign, " proposal by ", event.proposed().author(), ": ",
                           ChangeText(event.proposed().change()));
     case v1::Event::kDropped:
-      return absl::StrCat(campaign, " proposal by ", event.dropped().author(), " dropped: ",
-                          ChangeText(event.dropped().change()), ": ", event.dropped().reason());
+      return absl::StrCat(campaign, " proposal by ", event.dropped().author(),
+                          " dropped: ", ChangeText(event.dropped().change()), ": ", event.dropped().reason());
     case v1::Event::EVENT_NOT_SET:
       break;
   }

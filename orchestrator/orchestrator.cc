@@ -22,7 +22,7 @@ namespace {
 
 constexpr int kEventsAtOnce = 200;  // a source edit may be in each
 constexpr absl::Duration kReconnect = absl::Seconds(30);
-constexpr int kMaxSlots = 16;  // a round that is larger chooses blindly
+constexpr int kMaxSlots = 16;             // a round that is larger chooses blindly
 constexpr int kBaselineCampaigns = 1000;  // the newest, from which it is known what a baseline takes
 
 // What a baseline's time depends on.

@@ -21,8 +21,8 @@ namespace {
 
 constexpr int kDefaultIterations = 50;
 constexpr double kDefaultMinutes = 60;
-constexpr double kDefaultWait = 300;         // s, for a proposal
-constexpr size_t kMaxPatch = 100'000;        // bytes
+constexpr double kDefaultWait = 300;   // s, for a proposal
+constexpr size_t kMaxPatch = 100'000;  // bytes
 constexpr size_t kMaxProposals = 100;
 constexpr size_t kMaxText = 1000;  // of a reason or an author
 

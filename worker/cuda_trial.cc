@@ -274,9 +274,8 @@ void CudaTrial::Finish() {
   const BuiltSize* built = build_.candidate.Find(build_.size);  // none where the static check failed before it
   if (built != nullptr && built->cubin != nullptr) result().set_cubin_hash(built->module);
   if (!resources_.empty() && !result().has_evidence()) {
-    *result().mutable_evidence() =
-        EvidenceWithoutCounters(device_.gpu(), Item(), "not profiled: only what is about to be kept is",
-                                profiler_.metrics());
+    *result().mutable_evidence() = EvidenceWithoutCounters(
+        device_.gpu(), Item(), "not profiled: only what is about to be kept is", profiler_.metrics());
   }
   if (!build_.candidate.log.empty()) outcome_.artifacts.push_back({v1::Blob::LOG, build_.candidate.log});
   for (const auto& [stage, seconds] :

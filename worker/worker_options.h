@@ -16,7 +16,7 @@ struct WorkerOptions {
   double replay_speed = 0;
   std::string name;          // without workers/
   std::optional<int> ahead;  // absent: as the device likes it
-  std::string profiles;  // folder with metrics instead of those that were built in; empty: none
+  std::string profiles;      // folder with metrics instead of those that were built in; empty: none
   bool allow_unsandboxed = false;
   std::string log_level;
 };

@@ -76,8 +76,7 @@ void CampaignState::Apply(const v1::Event& event) {
       *summary_.mutable_roof() = event.ended().roof();
       *summary_.mutable_end_time() = event.time();
       StopClock(at);
-      std::erase_if(open_,
-                    [](const auto& open) { return open.second.planned.purpose() != v1::TRIAL_PURPOSE_VERIFY; });
+      std::erase_if(open_, [](const auto& open) { return open.second.planned.purpose() != v1::TRIAL_PURPOSE_VERIFY; });
       proposals_.clear();
       break;
     case v1::Event::kProposed:

@@ -90,7 +90,8 @@ class CampaignState {
   int reverts_in_a_row() const { return reverts_in_a_row_; }
   // Iterations planned and not judged.
   int open_iterations() const;
-  // Iterations of one parent that are tried at once begin with this one; more may join until the first of them is judged.
+  // Iterations of one parent that are tried at once begin with this one; more may join until the first of them is
+  // judged.
   int round_begin() const { return round_begin_; }
   bool round_joinable() const { return round_joinable_; }
   // Kept since the best variant was last measured beside the start, that is, in a product of steps.
@@ -115,13 +116,13 @@ class CampaignState {
 
   v1::Campaign summary_;
   const v1::Bundle bundle_;
-  mutable AllowedSpace space_;  // mutable: the parser keeps the values it was last given
-  mutable Planner planner_;     // likewise
+  mutable AllowedSpace space_;                                // mutable: the parser keeps the values it was last given
+  mutable Planner planner_;                                   // likewise
   mutable std::map<std::string, std::string> beyond_limits_;  // why, by VariantText: asked for often
   std::string space_hash_;
   std::map<int, OpenTrial> open_;
   std::vector<v1::Iteration> iterations_;
-  std::map<int, size_t> places_;      // of iterations by number: rounds may end out of order
+  std::map<int, size_t> places_;                 // of iterations by number: rounds may end out of order
   std::set<std::pair<int, std::string>> tried_;  // source and VariantText
   std::vector<std::string> sources_;             // the bundle's own, then one for each source edit
   std::map<int, int> source_ids_;                // by iteration, planned or judged

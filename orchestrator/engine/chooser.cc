@@ -58,7 +58,8 @@ std::optional<Choice> Proposed(const CampaignState& campaign, const v1::Change& 
   choice.parent = best->number();
   if (change.kind_case() == v1::Change::kSource) {
     const std::string& source = campaign.SourceOf(best->number());
-    absl::StatusOr<std::string> patched = ApplyPatch(source, change.source().patch(), campaign.bundle().source().path());
+    absl::StatusOr<std::string> patched =
+        ApplyPatch(source, change.source().patch(), campaign.bundle().source().path());
     if (!patched.ok()) {
       *why = std::string(patched.status().message());
       return std::nullopt;

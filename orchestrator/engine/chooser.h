@@ -14,13 +14,13 @@ struct Choice {
   v1::Change change;
   int parent = 0;  // a kept iteration
   v1::Variant variant;
-  std::optional<v1::Finding> finding;   // that the change serves
-  std::optional<v1::Effect> effect;     // that the finding wants and the change gives
-  std::vector<v1::Finding> findings;    // everything that the parent's evidence shows
+  std::optional<v1::Finding> finding;  // that the change serves
+  std::optional<v1::Effect> effect;    // that the finding wants and the change gives
+  std::vector<v1::Finding> findings;   // everything that the parent's evidence shows
   std::optional<v1::Prediction> prediction;
-  std::optional<v1::Voices> voices;     // why it ranks first; nothing: it was not ranked
+  std::optional<v1::Voices> voices;  // why it ranks first; nothing: it was not ranked
   std::vector<v1::PassedOver> passed_over;
-  std::string patched_source;           // of a source edit: the device code with it
+  std::string patched_source;  // of a source edit: the device code with it
   std::string author;
   std::string why;
 };

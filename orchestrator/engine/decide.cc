@@ -183,9 +183,8 @@ v1::Event Finish(const CampaignState& campaign, v1::Event end, const ProfileSet&
   const v1::TotalGain& total = campaign.summary().total_gain();
   const v1::Iteration& best = *campaign.best();
   if (best.parent() > 0 && total.iteration() == best.number() && !(total.speedup_over_start() > 0)) {
-    end.mutable_ended()->set_message(absl::StrCat(end.ended().message(),
-                                                  "; the total gain is a product of steps, not measured: ",
-                                                  total.interval().reason()));
+    end.mutable_ended()->set_message(absl::StrCat(
+        end.ended().message(), "; the total gain is a product of steps, not measured: ", total.interval().reason()));
   }
   end.mutable_ended()->set_tier(TierOf(campaign.summary(), profiles.gates));
   for (const std::string& roof : Roofs(campaign, profiles.tree)) end.mutable_ended()->add_roof(roof);

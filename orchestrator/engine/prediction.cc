@@ -38,8 +38,8 @@ void CheckPrediction(double speedup_over_parent, const v1::Evidence& parent, con
   if (before) prediction->set_before(*before);
   if (after) prediction->set_after(*after);
   if (before && after) prediction->set_metric_outcome(OutcomeOf(*before, *after, prediction->direction()));
-  const bool failed = prediction->time_outcome() == v1::Prediction::FAILED ||
-                      prediction->metric_outcome() == v1::Prediction::FAILED;
+  const bool failed =
+      prediction->time_outcome() == v1::Prediction::FAILED || prediction->metric_outcome() == v1::Prediction::FAILED;
   prediction->set_outcome(failed ? v1::Prediction::FAILED : v1::Prediction::CAME_TRUE);
 }
 

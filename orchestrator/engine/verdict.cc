@@ -178,8 +178,8 @@ v1::Iteration Judge(const CampaignState& campaign, const v1::TrialPlanned& plann
     const v1::Iteration* better = iteration.verdict() == v1::KEPT ? BetterInRound(campaign, iteration) : nullptr;
     if (better != nullptr) {
       iteration.set_verdict(v1::REVERTED);
-      iteration.set_reason(absl::StrCat(interval.reason(), "; but iteration ", better->number(),
-                                        " of the same round gained more"));
+      iteration.set_reason(
+          absl::StrCat(interval.reason(), "; but iteration ", better->number(), " of the same round gained more"));
     }
     if (iteration.has_prediction()) {
       const v1::Evidence* before = campaign.EvidenceOf(planned.parent());
@@ -211,9 +211,8 @@ v1::TotalGain JudgeTotal(const CampaignState& campaign, const v1::TrialPlanned& 
   const KeepRule rule = KeepRuleOf(campaign.summary().spec().keep());
   if (!unmeasured.empty() || result.pairs_size() < rule.first_pairs || result.discarded() >= rule.max_discarded) {
     total.mutable_interval()->set_result(v1::UNCLEAR);
-    total.mutable_interval()->set_reason(
-        absl::StrCat("it could not be measured beside the start: ",
-                     unmeasured.empty() ? "the GPU was too unsteady" : unmeasured));
+    total.mutable_interval()->set_reason(absl::StrCat("it could not be measured beside the start: ",
+                                                      unmeasured.empty() ? "the GPU was too unsteady" : unmeasured));
     if (failed) *total.mutable_failure() = result.failure();
   } else {
     *total.mutable_interval() = CompareSamples(result, rule);

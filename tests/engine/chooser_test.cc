@@ -66,9 +66,10 @@ TEST(NeighbourChooserTest, ListsWhatItPassedOverAndWhy) {
   EXPECT_EQ(Text(choice->change), "TILE 64->16");
   std::map<std::string, std::string> passed_over;
   for (const v1::PassedOver& passed : choice->passed_over) passed_over[Text(passed.change())] = passed.reason();
-  EXPECT_EQ(passed_over, (std::map<std::string, std::string>{{"TILE 64->32", "was tried before"},
-                                                             {"SPLIT 1->2", "was tried before"},
-                                                             {"SPLIT 1->4", "a constraint forbids it: TILE * SPLIT <= 128"}}));
+  EXPECT_EQ(passed_over,
+            (std::map<std::string, std::string>{{"TILE 64->32", "was tried before"},
+                                                {"SPLIT 1->2", "was tried before"},
+                                                {"SPLIT 1->4", "a constraint forbids it: TILE * SPLIT <= 128"}}));
   script.Run(Measured(50, 60));
   EXPECT_FALSE(NeighbourChooser().Next(script.state())) << "nothing is left around it";
 }

@@ -389,9 +389,7 @@ TEST(DecideTest, WaitsForAProposalWhereOneIsAskedFor) {
 }
 
 TEST(DecideTest, TakesNoProposalWhereTheTreeChooses) {
-  CampaignScript script(Spec([](v1::CampaignSpec* spec) {
-    spec->mutable_chooser()->set_kind(v1::CHOOSER_KIND_TREE);
-  }));
+  CampaignScript script(Spec([](v1::CampaignSpec* spec) { spec->mutable_chooser()->set_kind(v1::CHOOSER_KIND_TREE); }));
   script.Run(MeasuredStart(100));
   script.Propose("SPLIT", 2, "ann");
   EXPECT_EQ(script.Run(Measured(100, 120)).author(), "pawl");

@@ -27,7 +27,8 @@ TEST(SourcePatchTest, AppliesWhatDiffWrites) {
 }
 
 TEST(SourcePatchTest, FindsAHunkThatHasMoved) {
-  EXPECT_EQ(Patched("new\nnew\n" + std::string(kSource), "@@ -4,2 +4,1 @@\n d\n-e\n"), "new\nnew\na\nb\nc\nd\nf\ng\nh\n");
+  EXPECT_EQ(Patched("new\nnew\n" + std::string(kSource), "@@ -4,2 +4,1 @@\n d\n-e\n"),
+            "new\nnew\na\nb\nc\nd\nf\ng\nh\n");
   EXPECT_EQ(Patched("x\ny\nx\ny\nx\ny\n", "@@ -3,2 +3,2 @@\n x\n-y\n+Y\n"), "x\ny\nx\nY\nx\ny\n") << "the nearest one";
 }
 
@@ -54,8 +55,9 @@ TEST(SourcePatchTest, EditsTheBundlesSourceOnly) {
   EXPECT_THAT(Patched(kSource, "--- a/reference.cu\n+++ b/reference.cu\n@@ -1 +1 @@\n-a\n+A\n"),
               HasSubstr("only kernel.cu can be edited"));
   EXPECT_THAT(Patched(kSource, "--- /dev/null\n+++ b/kernel.cu\n@@ -0,0 +1 @@\n+A\n"), HasSubstr("/dev/null"));
-  EXPECT_THAT(Patched(kSource, "--- a/kernel.cu\n+++ b/kernel.cu\n@@ -1 +1 @@\n-a\n+A\n--- a/kernel.cu\n+++ b/kernel.cu\n"
-                               "@@ -2 +2 @@\n-b\n+B\n"),
+  EXPECT_THAT(Patched(kSource,
+                      "--- a/kernel.cu\n+++ b/kernel.cu\n@@ -1 +1 @@\n-a\n+A\n--- a/kernel.cu\n+++ b/kernel.cu\n"
+                      "@@ -2 +2 @@\n-b\n+B\n"),
               HasSubstr("more than one file"));
 }
 
