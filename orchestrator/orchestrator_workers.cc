@@ -20,7 +20,7 @@ constexpr double kMaxWaitSeconds = 60;
 constexpr size_t kMaxBlob = 4 << 20;
 constexpr int kMaxSamples = 1000;
 // Results in one transaction: whoever waits for the lock waits for all of them.
-constexpr size_t kMaxTogether = 16;
+constexpr size_t kMaxTogether = 64;
 
 absl::Status LeaseError(absl::StatusCode code, const std::string& message, const std::string& trial) {
   v1::ErrorDetail detail;
