@@ -1,6 +1,5 @@
 #include "profiles/pattern_file.h"
 
-#include <google/protobuf/struct.pb.h>
 #include <google/protobuf/util/json_util.h>
 
 #include <cmath>
@@ -105,17 +104,19 @@ absl::StatusOr<v1::PatternFile> ParsePatternFile(std::string_view json, const st
   const auto no_json = [&](const auto& status) {
     return absl::InvalidArgumentError(absl::StrCat(name, ": ", std::string(status.message())));
   };
-  // The version first: what follows may be of another form.
-  google::protobuf::Struct any;
-  if (const auto status = google::protobuf::util::JsonStringToMessage(text, &any); !status.ok()) return no_json(status);
-  const auto version = any.fields().find("version");
-  if (version == any.fields().end()) {
+  // The version first: another one may have fields that this one does not know.
+  google::protobuf::util::JsonParseOptions lenient;
+  lenient.ignore_unknown_fields = true;
+  v1::PatternFile any, file;
+  if (const auto status = google::protobuf::util::JsonStringToMessage(text, &any, lenient); !status.ok()) {
+    return no_json(status);
+  }
+  if (any.version() == 0) {
     return absl::InvalidArgumentError(absl::StrCat(name, ": has no \"version\": it is no file of patterns"));
   }
-  if (version->second.number_value() != kPatternFileVersion) {
-    return absl::InvalidArgumentError(absl::StrCat(name, ": ", WrongVersion(version->second.number_value())));
+  if (any.version() != kPatternFileVersion) {
+    return absl::InvalidArgumentError(absl::StrCat(name, ": ", WrongVersion(any.version())));
   }
-  v1::PatternFile file;
   if (const auto status = google::protobuf::util::JsonStringToMessage(text, &file); !status.ok()) {
     return no_json(status);
   }
