@@ -430,7 +430,9 @@ void Orchestrator::Tick() {
     for (const auto& [number, campaign] : campaigns_) {
       const std::optional<absl::Time> deadline = ProposalDeadline(*campaign);
       // Who proposes could not while this process was not there.
-      if (deadline && *deadline <= step.now && loaded_at_ + kReconnect <= step.now) step.touched.insert(number);
+      const bool interrupted = campaign->idle_since() < loaded_at_;
+      if (!deadline || *deadline > step.now || (interrupted && loaded_at_ + kReconnect > step.now)) continue;
+      step.touched.insert(number);
     }
     for (auto it = waiting_.begin(); it != waiting_.end();) {
       // Waiting is being there.

@@ -239,6 +239,7 @@ std::optional<v1::Event> Decide(const CampaignState& campaign, const Chooser& ch
   std::optional<Choice> choice = kind == v1::CHOOSER_KIND_TREE ? std::nullopt : FromProposals(campaign, &dropped);
   if (dropped) return dropped;
   const bool proposed = choice.has_value();
+  if (proposed) choice->findings = profiles.tree.Diagnose(campaign.best_evidence(), campaign.gpu());
   if (!proposed && kind == v1::CHOOSER_KIND_OUTSIDE) {
     if (open > 0 || now < campaign.idle_since() + absl::Seconds(spec.chooser().wait_seconds())) return std::nullopt;
     if (spec.chooser().no_proposal() == v1::NO_PROPOSAL_PAUSE) {
