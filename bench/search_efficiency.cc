@@ -1,6 +1,8 @@
-// pawl-search-efficiency [RUNS [SPACE]]: how many evaluations searches need in spaces that were measured whole. No GPU.
-// Prints Markdown: medians over the runs. The start counts as the first evaluation, and every method goes by Pawl's own
-// verdict of what is faster, so that they differ in what they try only.
+// pawl-search-efficiency [RUNS [SPACE [FIRST]]]: how many evaluations searches need in spaces that were measured whole.
+// No GPU. Prints Markdown: medians over the runs. The start counts as the first evaluation, and every method goes by
+// Pawl's own verdict of what is faster, so that they differ in what they try only. FIRST numbers the first run: other
+// numbers are other starts, ties and noise, so that settings can be scored by runs that nobody has seen. An empty SPACE
+// is all of them.
 #include <time.h>
 
 #include <algorithm>
@@ -287,7 +289,7 @@ void PrintRow(const MeasuredSpace& space, const Method& method, const std::vecto
   exit(1);
 }
 
-int Main(int runs, const std::string& only) {
+int Main(int runs, const std::string& only, int first) {
   const char* source = getenv("PAWL_SOURCE_DIR");
   const std::filesystem::path checkout = source == nullptr ? "." : source;
   ChoiceTimes times;
@@ -314,7 +316,9 @@ int Main(int runs, const std::string& only) {
     Results results;
     for (const Method& method : methods) {
       std::vector<Run>& found = results[method.name[0]];
-      for (int i = 0; i < runs; ++i) found.push_back(method.search(*space, start, 100, static_cast<uint64_t>(i)));
+      for (int i = first; i < first + runs; ++i) {
+        found.push_back(method.search(*space, start, 100, static_cast<uint64_t>(i)));
+      }
       PrintRow(*space, method, found, marks);
     }
     recorded.emplace_back(*std::move(space), std::move(results));
@@ -329,7 +333,7 @@ int Main(int runs, const std::string& only) {
     for (const Method& method : methods) {
       if (method.name[0] == 'd') continue;  // there is no evidence for rules to speak of
       std::vector<Run>& found = results[method.name[0]];
-      for (int i = 0; i < runs; ++i) {
+      for (int i = first; i < first + runs; ++i) {
         SeededRandom random("start", static_cast<uint64_t>(i));
         const Entry* start = nullptr;
         while (start == nullptr || !start->ok) start = &space.entries[random.Below(space.entries.size())];
@@ -352,5 +356,6 @@ int Main(int runs, const std::string& only) {
 }  // namespace pawl
 
 int main(int argc, char** argv) {
-  return pawl::Main(argc > 1 ? std::max(1, atoi(argv[1])) : 100, argc > 2 ? argv[2] : "");
+  return pawl::Main(argc > 1 ? std::max(1, atoi(argv[1])) : 100, argc > 2 ? argv[2] : "",
+                    argc > 3 ? std::max(0, atoi(argv[3])) : 0);
 }
