@@ -21,11 +21,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "bench/measured_campaign.h"
 #include "bench/measured_space.h"
 #include "kernels/space.h"
-#include "orchestrator/engine/decide.h"
 #include "orchestrator/engine/tree_chooser.h"
-#include "orchestrator/engine/verdict.h"
 #include "profiles/embedded.h"
 
 namespace pawl {
@@ -66,49 +65,13 @@ class TimedChooser : public Chooser {
   ChoiceTimes& times_;
 };
 
-// The engine itself, fed with events in memory.
 Run Engine(const MeasuredSpace& space, const Entry& start, const Chooser& chooser, size_t evaluations, uint64_t seed) {
-  v1::Bundle bundle = space.bundle;
-  for (v1::Variable& variable : *bundle.mutable_variables()) {
-    variable.set_start(start.variant.values().at(variable.name()));
-  }
-  const std::string name = absl::StrCat("campaigns/", seed + 1);
-  CampaignState campaign(name, bundle);
-  SeededRandom random(name, 0);
-  v1::Event submitted;
-  submitted.mutable_submitted()->mutable_spec()->mutable_goal()->set_speedup(INFINITY);
-  submitted.mutable_submitted()->mutable_spec()->mutable_budget()->set_iterations(static_cast<int>(evaluations) - 1);
-  campaign.Apply(submitted);
   Run run;
-  while (run.size() < evaluations) {
-    std::optional<v1::Event> next = Decide(campaign, chooser, absl::UnixEpoch());
-    if (!next || !next->has_planned()) break;
-    campaign.Apply(*next);
-    const v1::TrialPlanned& planned = next->planned();
-    v1::Event leased;
-    leased.mutable_leased()->set_trial(planned.trial());
-    leased.mutable_leased()->set_attempt(1);
-    leased.mutable_leased()->set_device(space.device);
-    campaign.Apply(leased);
-    const v1::Iteration* parent = planned.has_parent() ? campaign.Find(planned.parent()) : nullptr;
-    const Entry* candidate = space.Find(planned.variant().values());
-    v1::Event finished;
-    v1::TrialFinished& f = *finished.mutable_finished();
-    f.set_trial(planned.trial());
-    if (candidate == nullptr) {
-      f.mutable_result()->set_passed_over("not recorded");
-    } else {
-      *f.mutable_result() = space.Measure(*candidate, parent ? space.Find(parent->variant()) : nullptr, random);
-    }
-    if (planned.purpose() == v1::TRIAL_PURPOSE_TOTAL) {  // measures a known variant again: no evaluation of another
-      *f.mutable_total_gain() = JudgeTotal(campaign, planned, f.result());
-      campaign.Apply(finished);
-      continue;
-    }
-    *f.mutable_iteration() = Judge(campaign, planned, f.result());
-    campaign.Apply(finished);
-    run.push_back(campaign.best() == nullptr ? -INFINITY : space.Find(campaign.best()->variant())->log_speed);
-  }
+  RunMeasuredCampaign(space, start, chooser, static_cast<int>(evaluations), seed, /*patterns=*/{},
+                      [&](const CampaignState& campaign, const v1::Iteration&) {
+                        const v1::Iteration* best = campaign.best();
+                        run.push_back(best == nullptr ? -INFINITY : space.Find(best->variant())->log_speed);
+                      });
   return run;
 }
 

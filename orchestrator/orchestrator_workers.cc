@@ -225,7 +225,7 @@ absl::Status Orchestrator::CompleteOne(Step* step, const v1::CompleteTrialReques
     return LeaseError(absl::StatusCode::kAlreadyExists, absl::StrCat(trial, " has its result already"), trial);
   }
   CampaignState& campaign = *found->second;
-  const OpenTrial open = campaign.open_trials().at(lease->trial);
+  const OpenTrial& open = campaign.open_trials().at(lease->trial);  // until an event is added
   if (open.attempt != lease->attempt) {
     return LeaseError(absl::StatusCode::kAborted,
                       absl::StrCat("the lease of ", trial, " ran out and it was leased again"), trial);
