@@ -9,6 +9,12 @@
 #include "orchestrator/engine/verdict.h"
 
 namespace pawl {
+namespace {
+
+// There is nothing left to try where a sample was taken.
+constexpr int kPassedOverInARow = 50;
+
+}  // namespace
 
 void RunMeasuredCampaign(
     const MeasuredSpace& space, const MeasuredSpace::Entry& start, const Chooser& chooser, int evaluations,
@@ -23,10 +29,12 @@ void RunMeasuredCampaign(
   SeededRandom random(name, 0);
   v1::Event submitted;
   submitted.mutable_submitted()->mutable_spec()->mutable_goal()->set_speedup(INFINITY);
-  submitted.mutable_submitted()->mutable_spec()->mutable_budget()->set_iterations(evaluations - 1);
   *submitted.mutable_submitted()->mutable_patterns() = {patterns.begin(), patterns.end()};
   campaign.Apply(submitted);
-  while (std::optional<v1::Event> next = Decide(campaign, chooser, absl::UnixEpoch())) {
+  int evaluated = 0, passed_over = 0;
+  while (evaluated < evaluations && passed_over < kPassedOverInARow) {
+    const std::optional<v1::Event> next = Decide(campaign, chooser, absl::UnixEpoch());
+    if (!next) break;
     campaign.Apply(*next);
     if (!next->has_planned()) break;
     const v1::TrialPlanned& planned = next->planned();
@@ -52,6 +60,9 @@ void RunMeasuredCampaign(
     }
     *f.mutable_iteration() = Judge(campaign, planned, f.result());
     campaign.Apply(finished);
+    passed_over = candidate == nullptr ? passed_over + 1 : 0;
+    if (candidate == nullptr) continue;  // of a space of which a sample was measured
+    ++evaluated;
     judged(campaign, f.iteration());
   }
 }

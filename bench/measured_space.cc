@@ -7,11 +7,13 @@
 #include <fstream>
 #include <set>
 #include <sstream>
+#include <string_view>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "kernels/bundle_reader.h"
+#include "kernels/space.h"
 #include "profiles/comparison.h"
 #include "profiles/toml_file.h"
 #include "profiles/verdict_protocol.h"
@@ -21,6 +23,7 @@ namespace pawl {
 namespace {
 
 constexpr double kBestUs = 100;  // only ratios count
+constexpr std::string_view kRecordingSuffix = ".h200.jsonl.gz";
 
 absl::StatusOr<std::string> ReadCompressed(const std::filesystem::path& file) {
   gzFile in = gzopen(file.c_str(), "rb");
@@ -132,13 +135,33 @@ bool MeasuredSpace::Faster(const Entry& candidate, const Entry& than, SeededRand
   return candidate.ok && CompareEntries(candidate, than, random, &result).result() == v1::FASTER;
 }
 
+absl::StatusOr<std::vector<std::string>> RecordedBundles(const std::filesystem::path& checkout) {
+  const std::filesystem::path folder = checkout / "profiles/recordings";
+  std::set<std::string> names;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    const std::string file = entry.path().filename().string();
+    if (!file.ends_with(kRecordingSuffix)) continue;
+    const std::string name = file.substr(0, file.size() - kRecordingSuffix.size());
+    std::error_code missing;
+    if (std::filesystem::is_directory(checkout / "kernels" / name, missing)) names.insert(name);
+  }
+  if (error || names.empty()) return absl::NotFoundError(absl::StrCat("there are no recordings in ", folder.string()));
+  return std::vector<std::string>(names.begin(), names.end());
+}
+
 absl::StatusOr<MeasuredSpace> RecordedSpace(const std::filesystem::path& checkout, const std::string& bundle) {
   MeasuredSpace space;
   BundleReading reading = ReadBundle(checkout / "kernels" / bundle);
   if (!reading.problems.empty()) return absl::InvalidArgumentError(FormatProblem(reading.problems[0]));
   space.bundle = reading.bundle;
-  absl::StatusOr<Recording> recording = ReadRecording(checkout / "profiles/recordings" / (bundle + ".h200.jsonl.gz"));
+  absl::StatusOr<Recording> recording =
+      ReadRecording(checkout / "profiles/recordings" / absl::StrCat(bundle, std::string(kRecordingSuffix)));
   if (!recording.ok()) return recording.status();
+  if (recording->header.bundle_hash() != BundleHash(space.bundle)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the recording of ", bundle, " is of another version of the bundle: record it again"));
+  }
   std::vector<v1::Variant> variants;
   for (const v1::RecordedVariant& variant : recording->variants) variants.push_back(variant.variant());
   const ReplayRecording replay(*std::move(recording));

@@ -13,7 +13,7 @@
 
 namespace pawl {
 
-// A bundle's space of which every variant was measured, to search in without a GPU.
+// A bundle's space of which every variant was measured, or a sample, to search in without a GPU.
 struct MeasuredSpace {
   struct Entry {
     v1::Variant variant;
@@ -40,7 +40,11 @@ struct MeasuredSpace {
   bool Faster(const Entry& candidate, const Entry& than, SeededRandom& random) const;
 };
 
-// Of a shipped recording: noise as recorded, evidence with counters for what is about to be kept.
+// Names of the bundles that ship with a recording, in alphabetical order.
+absl::StatusOr<std::vector<std::string>> RecordedBundles(const std::filesystem::path& checkout);
+
+// Of a shipped recording: noise as recorded, evidence with counters for what is about to be kept. An error when it is
+// of another version of the bundle.
 absl::StatusOr<MeasuredSpace> RecordedSpace(const std::filesystem::path& checkout, const std::string& bundle);
 
 // Of spaces/spaces.toml: times only.

@@ -69,7 +69,12 @@ int Main(int campaigns, int evaluations) {
   const char* source = getenv("PAWL_SOURCE_DIR");
   const std::filesystem::path checkout = source == nullptr ? "." : source;
   PatternTable table;
-  for (const char* bundle : {"attention", "reduce_sum", "rmsnorm", "softmax", "transpose"}) {
+  const absl::StatusOr<std::vector<std::string>> bundles = RecordedBundles(checkout);
+  if (!bundles.ok()) {
+    fprintf(stderr, "pawl-recorded-patterns: %s\n", std::string(bundles.status().message()).c_str());
+    return 1;
+  }
+  for (const std::string& bundle : *bundles) {
     const absl::StatusOr<MeasuredSpace> space = RecordedSpace(checkout, bundle);
     if (!space.ok()) {
       fprintf(stderr, "pawl-recorded-patterns: %s\n", std::string(space.status().message()).c_str());

@@ -1,4 +1,4 @@
-// pawl-search-efficiency [RUNS [SPACE [FIRST]]]: how many evaluations searches need in spaces that were measured whole.
+// pawl-search-efficiency [RUNS [SPACE [FIRST]]]: how many evaluations searches need in measured spaces.
 // No GPU. Prints Markdown: medians over the runs. The start counts as the first evaluation, and every method goes by
 // Pawl's own verdict of what is faster, so that they differ in what they try only. FIRST numbers the first run: other
 // numbers are other starts, ties and noise, so that settings can be scored by runs that nobody has seen. An empty SPACE
@@ -271,11 +271,15 @@ int Main(int runs, const std::string& only, int first) {
   const std::vector<size_t> marks = {10, 20, 50, 100};
   std::vector<std::pair<MeasuredSpace, Results>> recorded, foreign;
   PrintHeader(marks);
-  for (const char* bundle : {"attention", "reduce_sum", "rmsnorm", "softmax", "transpose"}) {
+  const absl::StatusOr<std::vector<std::string>> bundles = RecordedBundles(checkout);
+  if (!bundles.ok()) Die(bundles.status());
+  for (const std::string& bundle : *bundles) {
     if (!only.empty() && only != bundle) continue;
     absl::StatusOr<MeasuredSpace> space = RecordedSpace(checkout, bundle);
     if (!space.ok()) Die(space.status());
-    const Entry& start = *space->Find(StartVariant(space->bundle).values());
+    const Entry* own = space->Find(StartVariant(space->bundle).values());
+    if (own == nullptr) Die(absl::NotFoundError(absl::StrCat("the start variant of ", bundle, " was not recorded")));
+    const Entry& start = *own;
     Results results;
     for (const Method& method : methods) {
       std::vector<Run>& found = results[method.name[0]];

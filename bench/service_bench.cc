@@ -160,6 +160,7 @@ void Submit(v1::CampaignService::Stub& stub, const v1::Bundle& bundle, int count
   static std::atomic<int> next{0};
   for (int i = 0; i < count; ++i) {
     grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
     v1::SubmitCampaignRequest request;
     *request.mutable_bundle() = bundle;
     request.mutable_spec()->mutable_goal()->set_speedup(1000);  // never reached
@@ -214,7 +215,7 @@ Throughput MeasureReplay(int workers, int campaigns, double seconds) {
   std::vector<std::thread> threads;
   for (int i = 0; i < workers; ++i) {
     devices.push_back(std::make_unique<TimedDevice>(*replay_device, &replay));
-    clients.push_back(std::make_unique<TimedClient>(ConnectToOrchestrator(server->address()), &rpc, &calls));
+    clients.push_back(std::make_unique<TimedClient>(ConnectToOrchestrator(server->address()).value(), &rpc, &calls));
     LeaseLoopOptions options;
     options.session.name = absl::StrCat("workers/bench-", i);
     options.session.instance = absl::StrCat(i, "-", getpid());
@@ -229,6 +230,7 @@ Throughput MeasureReplay(int workers, int campaigns, double seconds) {
       request.set_page_size(1000);
       v1::ListCampaignsResponse response;
       grpc::ClientContext context;
+      context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
       if (!stub->ListCampaigns(&context, request, &response).ok()) continue;
       int going = 0;
       for (const v1::Campaign& campaign : response.campaigns()) {
@@ -268,6 +270,7 @@ Throughput MeasureReplay(int workers, int campaigns, double seconds) {
   double bare = Now();
   for (int i = 0; i < kBare; ++i) {
     grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
     v1::GetBlobRequest request;
     v1::GetBlobResponse response;
     (void)stub->GetBlob(&context, request, &response);
@@ -345,7 +348,7 @@ void BenchIdle(int workers) {
   std::atomic<bool> stop{false};
   const std::unique_ptr<ReplayDevice> device = Replay();
   for (int i = 0; i < workers; ++i) {
-    clients.push_back(ConnectToOrchestrator(daemon.socket));
+    clients.push_back(ConnectToOrchestrator(daemon.socket).value());
     threads.emplace_back([&, i] {
       v1::RegisterWorkerRequest hello;
       hello.set_name(absl::StrCat("workers/idle-", i));

@@ -9,6 +9,7 @@
 #include "cli/flags.h"
 #include "cli/json_line.h"
 #include "cli/kept_path.h"
+#include "cli/winner_folder.h"
 #include "cli/words.h"
 
 namespace pawl {
@@ -17,6 +18,7 @@ namespace {
 struct Flags {
   ConnectionFlags connection;
   std::string campaign;
+  std::string output;
   bool json = false;
 };
 
@@ -37,6 +39,23 @@ void Print(const v1::BestVariant& best, const std::vector<v1::Iteration>& path) 
   std::printf("how it got there:\n%s", PathText(path).c_str());
 }
 
+absl::Status TakeAway(const Flags& flags, const v1::BestVariant& best, const std::vector<v1::Iteration>& path,
+                      Connection& connection) {
+  absl::StatusOr<v1::Campaign> campaign =
+      connection.Ask([&](CampaignClient& client) { return client.GetCampaign(flags.campaign); });
+  if (!campaign.ok()) return campaign.status();
+  std::string source = best.bundle().source().text();
+  if (const std::string& hash = best.iteration().patched_source_hash(); !hash.empty()) {
+    absl::StatusOr<v1::GetBlobResponse> blob =
+        connection.Ask([&](CampaignClient& client) { return client.GetBlob(hash); });
+    if (!blob.ok()) return blob.status();
+    source = blob->content();
+  }
+  absl::StatusOr<std::vector<WinnerFile>> files = WinnerFiles(best, *campaign, source, path);
+  if (!files.ok()) return files.status();
+  return WriteWinner(*files, flags.output);
+}
+
 absl::StatusOr<int> Best(const Flags& flags, Connection& connection) {
   absl::StatusOr<v1::BestVariant> best =
       connection.Ask([&](CampaignClient& client) { return client.GetBestVariant(flags.campaign); });
@@ -48,6 +67,9 @@ absl::StatusOr<int> Best(const Flags& flags, Connection& connection) {
   absl::StatusOr<std::vector<v1::Iteration>> path = KeptPath(connection, flags.campaign, best->iteration().number());
   if (!path.ok()) return path.status();
   Print(*best, *path);
+  if (flags.output.empty()) return kDone;
+  if (absl::Status status = TakeAway(flags, *best, *path, connection); !status.ok()) return status;
+  std::printf("written  %s: source, build.sh, launch.cc, evidence.json, README.md\n", flags.output.c_str());
   return kDone;
 }
 
@@ -56,8 +78,11 @@ absl::StatusOr<int> Best(const Flags& flags, Connection& connection) {
 void AddBest(CLI::App& app, int* exit_code) {
   auto flags = std::make_shared<Flags>();
   CLI::App* command = app.add_subcommand("best", "Show the best variant: values, times, how it is built");
-  command->group(kLooking)->footer("Example: pawl best 7");
+  command->group(kLooking)->footer("Example: pawl best 7 --output winner");
   AddCampaign(*command, &flags->campaign);
+  command->add_option("--output", flags->output,
+                      "Also write it to this folder: source with the variables fixed, how to "
+                      "build and launch it, its evidence");
   AddJsonFlag(*command, &flags->json);
   AddConnectionFlags(*command, &flags->connection);
   command->callback([flags, exit_code] {

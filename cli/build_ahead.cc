@@ -5,7 +5,7 @@
 namespace pawl {
 
 BuildAhead::BuildAhead(const std::vector<v1::Variant>& variants, Build build, int threads)
-    : variants_(variants), build_(std::move(build)), ahead_(2 * std::max(1, threads)) {
+    : build_(std::move(build)), ahead_(2 * std::max(1, threads)), variants_(variants.begin(), variants.end()) {
   for (int i = 0; i < std::max(1, threads); ++i) threads_.emplace_back([this] { Work(); });
 }
 
@@ -21,20 +21,25 @@ BuildAhead::~BuildAhead() {
 void BuildAhead::Work() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [&] { return stop_ || to_build_ >= variants_.size() || to_build_ < to_take_ + ahead_; });
+    // Stays until the end, also when all is built: a builder process that this thread started would die with it.
+    changed_.wait(lock, [&] { return stop_ || (to_build_ < variants_.size() && to_build_ < to_take_ + ahead_); });
     if (stop_) return;
-    if (to_build_ >= variants_.size()) {
-      // Stay until the end: a builder process that this thread started would die with it.
-      changed_.wait(lock, [&] { return stop_; });
-      return;
-    }
     const size_t mine = to_build_++;
+    const v1::Variant variant = variants_[mine];
     lock.unlock();
-    absl::StatusOr<BuiltVariant> built = build_(variants_[mine]);
+    absl::StatusOr<BuiltVariant> built = build_(variant);
     lock.lock();
     built_.emplace(mine, std::move(built));
     changed_.notify_all();
   }
+}
+
+void BuildAhead::Add(const std::vector<v1::Variant>& variants) {
+  {
+    std::lock_guard lock(mutex_);
+    variants_.insert(variants_.end(), variants.begin(), variants.end());
+  }
+  changed_.notify_all();
 }
 
 absl::StatusOr<BuiltVariant> BuildAhead::Next() {

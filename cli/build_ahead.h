@@ -1,6 +1,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <deque>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -20,18 +21,20 @@ class BuildAhead {
   BuildAhead(const std::vector<v1::Variant>& variants, Build build, int threads = std::thread::hardware_concurrency());
   ~BuildAhead();
 
+  // Puts more at the end of the list.
+  void Add(const std::vector<v1::Variant>& variants);
   // The next variant of the list, in its order; may be called once for each.
   absl::StatusOr<BuiltVariant> Next();
 
  private:
   void Work();
 
-  const std::vector<v1::Variant>& variants_;
   const Build build_;
   const size_t ahead_;
 
   std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
+  std::deque<v1::Variant> variants_;
   std::map<size_t, absl::StatusOr<BuiltVariant>> built_;
   size_t to_build_ = 0;
   size_t to_take_ = 0;

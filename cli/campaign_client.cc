@@ -6,11 +6,14 @@
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/support/async_stream.h>
+#include <grpcpp/support/channel_arguments.h>
 
 #include <chrono>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "channel/address.h"
 #include "cli/failure.h"
 #include "pawl/v1/campaign_service.grpc.pb.h"
 
@@ -35,10 +38,21 @@ absl::Status ToStatus(const grpc::Status& status, const std::string& address) {
   std::string message = status.error_message();
   switch (code) {
     case absl::StatusCode::kUnavailable:
+      if (const std::string lower = absl::AsciiStrToLower(message);
+          absl::StrContains(lower, "handshake") || absl::StrContains(lower, "ssl")) {
+        message = absl::StrCat("the orchestrator at ", address, " and this client do not trust each other: ", message);
+        detail.set_fix(
+            "both must speak TLS, with certificates that the other side's --tls-ca vouches for, that are not "
+            "expired and, the orchestrator's, that name its address");
+        break;
+      }
       message = absl::StrCat("no orchestrator answers at ", address);
-      detail.set_fix(absl::StrCat("start one with `pawl-orchestrator --listen ", address,
-                                  " --database FILE`, or correct the address (--orchestrator, PAWL_ORCHESTRATOR, "
-                                  "the config file)"));
+      detail.set_fix(
+          absl::StrCat("start one with `pawl-orchestrator --listen ", address,
+                       " --database FILE`, or correct the address (--orchestrator, PAWL_ORCHESTRATOR, "
+                       "the config file)",
+                       // One that wants another certificate hangs up without a word.
+                       IsUnixSocket(address) ? "" : "; one with TLS wants --tls-ca, --tls-cert and --tls-key"));
       break;
     case absl::StatusCode::kDeadlineExceeded:
       message =
@@ -60,7 +74,7 @@ absl::Status ToStatus(const grpc::Status& status, const std::string& address) {
   return WithDetail(absl::Status(code, message), detail);
 }
 
-std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address) {
+grpc::ChannelArguments MakeArguments() {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kMaxReply);
   arguments.SetMaxSendMessageSize(-1);
@@ -70,7 +84,7 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address) {
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 1000);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
-  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+  return arguments;
 }
 
 class GrpcWatch : public CampaignWatch {
@@ -145,7 +159,8 @@ class GrpcWatch : public CampaignWatch {
 
 class CampaignClient::Stub {
  public:
-  explicit Stub(const std::string& address) : address_(address), stub_(Service::NewStub(MakeChannel(address))) {}
+  Stub(const std::string& address, const std::shared_ptr<grpc::Channel>& channel)
+      : address_(address), stub_(Service::NewStub(channel)) {}
 
   template <typename Reply, typename Request>
   absl::StatusOr<Reply> Call(grpc::Status (Service::Stub::*method)(grpc::ClientContext*, const Request&, Reply*),
@@ -165,8 +180,19 @@ class CampaignClient::Stub {
   const std::unique_ptr<Service::Stub> stub_;
 };
 
+absl::StatusOr<std::unique_ptr<CampaignClient>> CampaignClient::Open(const std::string& address,
+                                                                     const Credentials& credentials) {
+  absl::StatusOr<std::shared_ptr<grpc::Channel>> channel = OpenChannel(address, credentials, MakeArguments());
+  if (!channel.ok()) return channel.status();
+  return std::unique_ptr<CampaignClient>(new CampaignClient(address, *channel));
+}
+
 CampaignClient::CampaignClient(std::string address)
-    : address_(std::move(address)), stub_(std::make_unique<Stub>(address_)) {}
+    : CampaignClient(address, grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), MakeArguments())) {
+}
+
+CampaignClient::CampaignClient(const std::string& address, const std::shared_ptr<grpc::Channel>& channel)
+    : address_(address), stub_(std::make_unique<Stub>(address_, channel)) {}
 
 CampaignClient::~CampaignClient() = default;
 
@@ -213,6 +239,12 @@ absl::StatusOr<v1::Campaign> CampaignClient::Cancel(const v1::CancelCampaignRequ
   return stub_->Call(&Service::Stub::CancelCampaign, request);
 }
 
+absl::StatusOr<v1::GetBlobResponse> CampaignClient::GetBlob(const std::string& hash) {
+  v1::GetBlobRequest request;
+  request.set_hash(hash);
+  return stub_->Call(&Service::Stub::GetBlob, request);
+}
+
 absl::StatusOr<v1::BestVariant> CampaignClient::GetBestVariant(const std::string& campaign) {
   v1::GetBestVariantRequest request;
   request.set_campaign(campaign);
@@ -233,6 +265,10 @@ absl::StatusOr<v1::Situation> CampaignClient::GetSituation(const std::string& ca
   v1::GetSituationRequest request;
   request.set_campaign(campaign);
   return stub_->Call(&Service::Stub::GetSituation, request);
+}
+
+absl::StatusOr<v1::GetReportResponse> CampaignClient::GetReport(const v1::GetReportRequest& request) {
+  return stub_->Call(&Service::Stub::GetReport, request);
 }
 
 absl::StatusOr<v1::ListPatternsResponse> CampaignClient::ListPatterns(const v1::ListPatternsRequest& request) {

@@ -7,7 +7,12 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "channel/channel.h"
 #include "pawl/v1/campaign_service.pb.h"
+
+namespace grpc {
+class Channel;
+}
 
 namespace pawl {
 
@@ -26,11 +31,16 @@ class CampaignWatch {
 // ErrorDetail (DetailOf in failure.h); where none answers, the detail is made here. Thread-safe.
 class CampaignClient {
  public:
-  explicit CampaignClient(std::string address);  // unix:/path or host:port; connects with the first call
+  // To unix:/path or host:port; connects with the first call. INVALID_ARGUMENT: another machine's address without TLS,
+  // or credentials that can't be read.
+  static absl::StatusOr<std::unique_ptr<CampaignClient>> Open(const std::string& address,
+                                                              const Credentials& credentials);
+  explicit CampaignClient(std::string address);  // of this machine, without credentials
   ~CampaignClient();
 
   absl::StatusOr<v1::Campaign> Submit(const v1::SubmitCampaignRequest& request);
   absl::StatusOr<v1::Campaign> GetCampaign(const std::string& name);
+  absl::StatusOr<v1::GetBlobResponse> GetBlob(const std::string& hash);
   absl::StatusOr<v1::ListCampaignsResponse> ListCampaigns(const v1::ListCampaignsRequest& request);
   absl::StatusOr<v1::ListIterationsResponse> ListIterations(const v1::ListIterationsRequest& request);
   absl::StatusOr<v1::Iteration> GetIteration(const std::string& name);
@@ -42,6 +52,7 @@ class CampaignClient {
   absl::StatusOr<v1::VerifyIterationResponse> Verify(const std::string& iteration);
   absl::StatusOr<v1::ProposeChangeResponse> Propose(const v1::ProposeChangeRequest& request);
   absl::StatusOr<v1::Situation> GetSituation(const std::string& campaign);
+  absl::StatusOr<v1::GetReportResponse> GetReport(const v1::GetReportRequest& request);
   absl::StatusOr<v1::ListPatternsResponse> ListPatterns(const v1::ListPatternsRequest& request);
   absl::StatusOr<v1::ImportPatternsResponse> ImportPatterns(const v1::ImportPatternsRequest& request);
   absl::StatusOr<v1::ListWorkersResponse> ListWorkers(bool gone_too);
@@ -49,6 +60,8 @@ class CampaignClient {
   const std::string& address() const { return address_; }
 
  private:
+  CampaignClient(const std::string& address, const std::shared_ptr<grpc::Channel>& channel);
+
   class Stub;
   const std::string address_;
   const std::unique_ptr<Stub> stub_;

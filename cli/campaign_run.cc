@@ -12,6 +12,7 @@
 #include "cli/follow.h"
 #include "cli/interrupt.h"
 #include "cli/json_line.h"
+#include "cli/report_file.h"
 #include "cli/resource_name.h"
 #include "cli/submission.h"
 #include "cli/watching.h"
@@ -23,6 +24,7 @@ constexpr absl::Duration kLook = absl::Milliseconds(500);
 // A registered worker asks for a trial at once; one that has not taken the campaign's by then can't.
 constexpr absl::Duration kPatience = absl::Seconds(5);
 constexpr absl::Duration kGrace = absl::Seconds(10);
+constexpr absl::Duration kReport = absl::Seconds(5);  // to be written in; a page takes far less than a second
 constexpr int kMaxRestarts = 3;
 
 }  // namespace
@@ -34,6 +36,7 @@ absl::StatusOr<int> CampaignRun::Run() {
   NoteInterrupts();
   absl::Status status = Start();
   if (status.ok()) status = Follow();
+  printer_.End();
   if (Interrupted()) {
     Cancel("interrupted");
     return Conclude(kInterrupted);
@@ -64,8 +67,8 @@ absl::Status CampaignRun::Start() {
 
 absl::Status CampaignRun::StartWorker() {
   worker_name_ = LocalWorkerName();
-  absl::StatusOr<std::unique_ptr<Daemon>> worker =
-      StartLocalWorker(options_.worker, connection_->address(), worker_name_, worker_log_);
+  absl::StatusOr<std::unique_ptr<Daemon>> worker = StartLocalWorker(
+      options_.worker, connection_->address(), options_.settings.credentials, worker_name_, worker_log_);
   if (!worker.ok()) return worker.status();
   worker_ = *std::move(worker);
   return absl::OkStatus();
@@ -75,6 +78,9 @@ void CampaignRun::SayWhatElseGoesOn() {
   if (!connection_->own()) {
     printer_.Say(absl::StrCat("joining the orchestrator at ", connection_->address()));
     return;
+  }
+  if (const std::string& http = options_.settings.http; !http.empty()) {
+    printer_.Say(absl::StrCat("dashboard at http://", absl::StrContains(http, ':') ? "" : "127.0.0.1:", http, "/"));
   }
   absl::StatusOr<v1::ListCampaignsResponse> page = connection_->client().ListCampaigns({});
   if (!page.ok()) return;  // what comes next says so
@@ -114,6 +120,10 @@ void CampaignRun::See(const v1::WatchCampaignResponse& message) {
 
 absl::Status CampaignRun::Tick() {
   const absl::Time now = absl::Now();
+  if (printer_.wants_campaign(now)) {
+    absl::StatusOr<v1::Campaign> campaign = connection_->client().GetCampaign(campaign_);
+    if (campaign.ok()) printer_.See(*campaign, now);
+  }
   printer_.Tick(now);
   if (const std::optional<std::string> line = wait_->Look(connection_->client(), now)) printer_.Say(*line);
   if (worker_ == nullptr) return StartWorker();
@@ -175,6 +185,9 @@ absl::StatusOr<int> CampaignRun::Conclude(int exit_code) {
     if (absl::Status printed = PrintSummary(*connection_, *campaign); !printed.ok()) return printed;
     if (options_.settings.orchestrator.empty()) {
       std::printf("%-10s %s\n", "database", options_.settings.database.c_str());
+    }
+    if (const std::optional<std::filesystem::path> report = AwaitReport(options_.settings, *campaign, kReport)) {
+      std::printf("%-10s %s\n", "report", report->c_str());
     }
     const std::string rest = absl::StrCat(" ", ShortName(campaign_), options_.flags);
     std::printf("%-10s pawl explain%s\n%-10s pawl history%s\n%-10s pawl best%s\n", "look at", rest.c_str(), "",

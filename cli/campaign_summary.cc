@@ -6,7 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "cli/exit_code.h"
-#include "cli/gain_text.h"
+#include "report/gain_text.h"
 #include "cli/kept_path.h"
 #include "cli/table.h"
 #include "cli/words.h"

@@ -116,7 +116,7 @@ void AddCheck(CLI::App& app, int* exit_code) {
   command->add_flag("--json", flags->json, "Print one JSON object");
   command->add_flag("--no-build", flags->no_build, "Leave compiling out");
   command->add_flag("--allow-unsandboxed", flags->allow_unsandboxed,
-                    "Compile even where no build sandbox is to be had");
+                    "Build and run even where no sandbox is to be had");
   command->callback([flags, exit_code] { *exit_code = Check(*flags); });
 }
 

@@ -23,6 +23,7 @@ void AddDiff(CLI::App& app, int* exit_code);
 void AddExplain(CLI::App& app, int* exit_code);
 void AddHistory(CLI::App& app, int* exit_code);
 void AddPatterns(CLI::App& app, int* exit_code);
+void AddReport(CLI::App& app, int* exit_code);
 void AddShow(CLI::App& app, int* exit_code);
 void AddSituation(CLI::App& app, int* exit_code);
 void AddWatch(CLI::App& app, int* exit_code);

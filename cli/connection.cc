@@ -33,11 +33,11 @@ absl::Status NoCampaigns(const std::filesystem::path& database) {
                     detail);
 }
 
-absl::Status OthersProfiles(const std::filesystem::path& database, const std::string& address) {
+absl::Status OthersFlag(const char* flag, const std::filesystem::path& database, const std::string& address) {
   v1::ErrorDetail detail;
-  detail.set_fix("give --profiles to that pawl-orchestrator, or use another --database");
+  detail.set_fix(absl::StrCat("give ", flag, " to that pawl-orchestrator, or use another --database"));
   return WithDetail(
-      absl::FailedPreconditionError(absl::StrCat("--profiles is for the orchestrator that this command starts, but ",
+      absl::FailedPreconditionError(absl::StrCat(flag, " is for the orchestrator that this command starts, but ",
                                                  database.string(), " is served already by the one at ", address)),
       detail);
 }
@@ -64,16 +64,15 @@ bool Connection::FindAgain(absl::Time deadline) {
 
 absl::Status Connection::Find(Need need) {
   if (!settings_.orchestrator.empty()) {
-    client_ = std::make_unique<CampaignClient>(settings_.orchestrator);
-    return absl::OkStatus();
+    return Connect(settings_.orchestrator);
   }
   // More than one round: another command's orchestrator may end, or win the race for the database, while we look.
   for (const absl::Time deadline = absl::Now() + kStart; absl::Now() < deadline; absl::SleepFor(kLook)) {
     if (const std::optional<LockHolder> holder = FindLockHolder(settings_.database)) {
       if (holder->address.empty()) continue;
-      if (!settings_.profiles.empty()) return OthersProfiles(settings_.database, holder->address);
-      client_ = std::make_unique<CampaignClient>(holder->address);
-      return absl::OkStatus();
+      if (!settings_.profiles.empty()) return OthersFlag("--profiles", settings_.database, holder->address);
+      if (!settings_.http.empty()) return OthersFlag("--http", settings_.database, holder->address);
+      return Connect(holder->address);
     }
     if (need == Need::kRunning) return NotRunning(settings_.database);
     std::error_code error;
@@ -86,6 +85,13 @@ absl::Status Connection::Find(Need need) {
   return absl::DeadlineExceededError(absl::StrCat("the orchestrator that holds ",
                                                   LockFilePath(settings_.database).string(),
                                                   " does not say where it listens; is it still starting?"));
+}
+
+absl::Status Connection::Connect(const std::string& address) {
+  absl::StatusOr<std::unique_ptr<CampaignClient>> client = CampaignClient::Open(address, settings_.credentials);
+  if (!client.ok()) return client.status();
+  client_ = *std::move(client);
+  return absl::OkStatus();
 }
 
 absl::Status Connection::StartOwn(Need need) {
@@ -102,6 +108,7 @@ absl::Status Connection::StartOwn(Need need) {
   if (!settings_.profiles.empty()) {
     options.arguments.insert(options.arguments.end(), {"--profiles", settings_.profiles.string()});
   }
+  if (!settings_.http.empty()) options.arguments.insert(options.arguments.end(), {"--http", settings_.http});
   if (need == Need::kCampaigns) options.arguments.push_back("--skip-check");  // who only looks should not wait for it
   absl::StatusOr<std::unique_ptr<Daemon>> daemon = Daemon::Start(options);
   if (!daemon.ok()) return daemon.status();

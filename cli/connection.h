@@ -61,6 +61,7 @@ class Connection {
   Connection(Settings settings, std::filesystem::path log) : settings_(std::move(settings)), log_(std::move(log)) {}
   absl::Status Find(Need need);
   bool FindAgain(absl::Time deadline);
+  absl::Status Connect(const std::string& address);
   absl::Status StartOwn(Need need);
 
   const Settings settings_;

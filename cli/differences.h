@@ -7,16 +7,19 @@
 
 namespace pawl {
 
-// What differs between two things, a row each: what, the first's, the second's and, of numbers, the second over the
-// first.
+// What differs between two things, a row each, in groups: what, the first's, the second's and, of numbers, the second
+// over the first.
 class Differences {
  public:
+  // The rows that follow belong to it. A group in which nothing differs is not shown.
+  void Group(const std::string& title);
+
   void Text(const std::string& what, const std::string& first, const std::string& second);
   void Time(const std::string& what, double first_us, double second_us);
   void Speedup(const std::string& what, double first, double second);
   void Number(const std::string& what, double first, double second);
 
-  // Variables, verdict, times, speedups, and what the evidence says of each launch.
+  // Variables, outcome, generated code, and what the evidence says of each launch.
   void Iterations(const v1::Iteration& first, const v1::Iteration& second);
   // Kernel, goal, device, budget, and what came of it.
   void Campaigns(const v1::Campaign& first, const v1::Campaign& second);
@@ -25,9 +28,11 @@ class Differences {
   std::string TableText(const std::string& first, const std::string& second, int width) const;
 
  private:
+  void GeneratedCode(const v1::Iteration& first, const v1::Iteration& second);
   void Evidence(const v1::Evidence& first, const v1::Evidence& second);
-  void Launch(const std::string& entry, const v1::LaunchEvidence& first, const v1::LaunchEvidence& second);
+  void Add(const std::string& what, const std::string& first, const std::string& second, const std::string& factor);
 
+  std::string group_;  // of the rows to come, until one of them is there
   std::vector<std::vector<std::string>> rows_;
 };
 

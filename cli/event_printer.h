@@ -1,15 +1,19 @@
 #pragma once
 
 #include <cstdio>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "absl/time/time.h"
+#include "cli/live_lines.h"
 #include "pawl/v1/campaign_service.pb.h"
 
 namespace pawl {
 
-// Tells a person what happens to a campaign, or a program everything.
+// Tells a person what happens to a campaign, or a program everything. On a terminal the campaign and the trial that is
+// under way stand in two lines that change in place, below the verdicts; in a log there is a line an event, and at
+// least one every half minute.
 class EventPrinter {
  public:
   struct Options {
@@ -17,25 +21,40 @@ class EventPrinter {
     int width = 0;      // lines are cut there; 0: nowhere
     bool json = false;  // every message as it came, one object a line
     bool quiet = false;
+    bool live = false;  // a terminal that can take lines back
+    bool color = false;
   };
-  explicit EventPrinter(Options options) : options_(options) {}
+  // For what a stream is: a terminal or not; the environment may forbid colour (NO_COLOR) or more (TERM=dumb).
+  static Options For(std::FILE* out);
+
+  explicit EventPrinter(Options options);
 
   // What is of no interest once it is over (which change is being tried, who runs it) waits to be shown until it has
   // lasted a second; a fast replay shows verdicts only.
   void See(const v1::WatchCampaignResponse& message, absl::Time now);
-  // Nothing came for a while. Shows what waits, and progress every ten seconds.
+  // The campaign as it stands; worth asking for when `wants_campaign`.
+  void See(const v1::Campaign& campaign, absl::Time now);
+  bool wants_campaign(absl::Time now) const;
+  // Nothing came for a while. Shows what waits.
   void Tick(absl::Time now);
   // A line of Pawl's own.
   void Say(const std::string& line);
+  // Nothing more comes: takes the changing lines away.
+  void End();
 
  private:
-  void Print(const std::string& line);
+  void Print(const std::string& line, v1::Verdict verdict = v1::VERDICT_UNSPECIFIED);
+  void ShowLive(absl::Time now);
 
   const Options options_;
+  std::unique_ptr<LiveLines> live_;
   std::string device_;
+  std::string campaign_;  // its line
   std::optional<std::string> trying_;
-  std::optional<std::string> progress_;
-  absl::Time last_;
+  std::optional<v1::Progress> progress_;
+  absl::Time progress_time_;
+  absl::Time last_ = absl::InfinitePast();  // something was printed
+  absl::Time asked_;                        // for the campaign
 };
 
 }  // namespace pawl

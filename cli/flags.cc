@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "absl/status/status.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "cli/failure.h"
@@ -29,6 +30,16 @@ absl::Status SetChooser(const SpecFlags& flags, v1::ChooserSettings* chooser) {
 
 }  // namespace
 
+CLI::Validator AboveZero() {
+  return CLI::Validator(
+      [](std::string& text) {
+        double value = 0;
+        return absl::SimpleAtod(text, &value) && value > 0 ? std::string()
+                                                           : absl::StrCat(text, " is not a number above 0");
+      },
+      "ABOVE 0");
+}
+
 void AddConnectionFlags(CLI::App& command, ConnectionFlags* flags) {
   CLI::Option* orchestrator =
       command.add_option("--orchestrator", flags->orchestrator, "Its address: unix:/path or host:port")
@@ -37,6 +48,13 @@ void AddConnectionFlags(CLI::App& command, ConnectionFlags* flags) {
       ->type_name("FILE")
       ->excludes(orchestrator);
   command.add_option("--config", flags->config, "Settings (default: ~/.config/pawl/pawl.toml)")->type_name("FILE");
+  const auto file = [&command](const char* name, std::string& value, const char* text) {
+    command.add_option(name, value, text)->type_name("FILE")->group("To an orchestrator on another machine");
+  };
+  file("--tls-ca", flags->credentials.tls.ca, "The authority of the orchestrator's certificate");
+  file("--tls-cert", flags->credentials.tls.cert, "Your certificate, with your role");
+  file("--tls-key", flags->credentials.tls.key, "Its key, which nobody else may read");
+  file("--token-file", flags->credentials.token_file, "Holds a token of your role");
 }
 
 void AddJsonFlag(CLI::App& command, bool* json) {
@@ -57,11 +75,10 @@ void AddCampaign(CLI::App& command, std::string* campaign) {
 
 void AddSpecFlags(CLI::App& command, SpecFlags* flags) {
   command.add_option("--size", flags->size, "Optimise at this size instead of the goal's");
-  command.add_option("--goal", flags->goal, "Stop at this speedup over the baseline")->check(CLI::PositiveNumber);
-  command.add_option("--iterations", flags->iterations, "Try so many changes at most")->check(CLI::PositiveNumber);
-  command.add_option("--minutes", flags->minutes, "Take so long at most")->check(CLI::PositiveNumber);
-  command.add_option("--dollars", flags->dollars, "Spend so much at most, by the GPU's price")
-      ->check(CLI::PositiveNumber);
+  command.add_option("--goal", flags->goal, "Stop at this speedup over the baseline")->check(AboveZero());
+  command.add_option("--iterations", flags->iterations, "Try so many changes at most")->check(AboveZero());
+  command.add_option("--minutes", flags->minutes, "Take so long at most")->check(AboveZero());
+  command.add_option("--dollars", flags->dollars, "Spend so much at most, by the GPU's price")->check(AboveZero());
   command
       .add_option("--chooser", flags->chooser,
                   "Who picks the next change: tree (Pawl), outside (pawl propose; the campaign waits for it) or both "
@@ -71,7 +88,7 @@ void AddSpecFlags(CLI::App& command, SpecFlags* flags) {
       .add_option("--wait-for-proposal", flags->wait_for_proposal,
                   "With --chooser outside: wait so long for each (default: 300)")
       ->type_name("SECONDS")
-      ->check(CLI::PositiveNumber);
+      ->check(AboveZero());
   command
       .add_option("--no-proposal", flags->no_proposal,
                   "With --chooser outside, when none came in time: tree (Pawl chooses; the default) or pause")
@@ -80,7 +97,7 @@ void AddSpecFlags(CLI::App& command, SpecFlags* flags) {
       .add_option("--expect-baseline-us", flags->expect_baseline_us,
                   "What the baseline should take; far from it, the machine or the build is wrong")
       ->type_name("MICROSECONDS")
-      ->check(CLI::PositiveNumber);
+      ->check(AboveZero());
 }
 
 absl::StatusOr<v1::CampaignSpec> MakeSpec(const SpecFlags& flags, const v1::Bundle& bundle) {

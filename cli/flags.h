@@ -13,6 +13,9 @@
 
 namespace pawl {
 
+// Numbers above 0; CLI11's own check speaks of its limits in floating point.
+CLI::Validator AboveZero();
+
 void AddConnectionFlags(CLI::App& command, ConnectionFlags* flags);
 void AddJsonFlag(CLI::App& command, bool* json);
 

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "cli/table.h"
 #include "cli/words.h"
 
 namespace pawl {
@@ -20,37 +22,43 @@ std::string MarksText(const v1::Iteration& iteration) {
 
 }  // namespace
 
-std::vector<Table::Column> IterationColumns() {
-  using Align = Table::Align;
-  return {{"number", Align::kRight},
-          {"verdict"},
-          {"change"},
-          {"over parent", Align::kRight},
-          {"start", Align::kRight},
-          {"baseline", Align::kRight},
-          {"time", Align::kRight},
-          {"reason"}};
+bool IsUntried(const v1::Iteration& iteration) {
+  return iteration.verdict() == v1::REJECTED && !iteration.has_failure() &&
+         absl::StartsWith(iteration.reason(), "passed over: ");
 }
 
-std::vector<std::string> IterationCells(const v1::Iteration& iteration) {
+std::string ChangeCell(const v1::Iteration& iteration) {
   std::string change = ChangeText(iteration.change());
-  // Where a change starts from matters when it is not the one before.
   if (iteration.has_parent() && iteration.number() != iteration.parent() + 1) {
     absl::StrAppend(&change, " (from ", iteration.parent(), ")");
   }
+  return change;
+}
+
+std::string ReasonCell(const v1::Iteration& iteration) {
+  return absl::StrCat(iteration.reason(), MarksText(iteration));
+}
+
+std::vector<std::string> IterationCells(const v1::Iteration& iteration) {
   return {absl::StrCat(iteration.number()),
           VerdictWord(iteration.verdict()),
-          change,
+          ChangeCell(iteration),
           SpeedupText(iteration.speedup_over_parent()),
           SpeedupText(iteration.speedup_over_start()),
           SpeedupText(iteration.speedup_over_baseline()),
           TimeText(iteration.time_us()),
-          absl::StrCat(iteration.reason(), MarksText(iteration))};
+          ReasonCell(iteration)};
 }
 
 std::string IterationLine(const v1::Iteration& iteration) {
   static constexpr int kWidths[] = {4, -8, -24, 8, 8, 8, 9, 0};
-  const std::vector<std::string> cells = IterationCells(iteration);
+  std::vector<std::string> cells = IterationCells(iteration);
+  std::string expected = iteration.finding().rule();
+  if (iteration.prediction().high() > 0) {
+    absl::StrAppend(&expected, expected.empty() ? "" : ", ", "predicted ", SpeedupText(iteration.prediction().low()),
+                    " to ", SpeedupText(iteration.prediction().high()));
+  }
+  if (!expected.empty()) cells.back() = absl::StrCat(expected, ": ", cells.back());
   std::string line;
   for (size_t i = 0; i < cells.size(); ++i) {
     const std::string cell = OneLine(cells[i]);

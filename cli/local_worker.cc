@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "absl/strings/str_cat.h"
+#include "cli/flags.h"
 #include "cli/resource_name.h"
 
 namespace pawl {
@@ -27,10 +28,11 @@ void AddWorkerFlags(CLI::App& command, WorkerFlags* flags) {
   command
       .add_option("--replay-speed", flags->replay_speed,
                   "Replay with the recorded times of the stages, so many times as fast (default: without waiting)")
-      ->check(CLI::PositiveNumber);
+      ->check(AboveZero());
   command.add_option("--recordings", flags->recordings, "Replay these: a file or a folder (default: those that ship)")
       ->check(CLI::ExistingPath);
-  command.add_flag("--allow-unsandboxed", flags->allow_unsandboxed, "Compile even where no build sandbox is to be had");
+  command.add_flag("--allow-unsandboxed", flags->allow_unsandboxed,
+                   "Build and run candidates even where no sandbox is to be had");
 }
 
 std::string LocalWorkerName() {
@@ -43,7 +45,8 @@ std::string LocalWorkerName() {
 }
 
 absl::StatusOr<std::unique_ptr<Daemon>> StartLocalWorker(const WorkerFlags& flags, const std::string& orchestrator,
-                                                         const std::string& name, const std::filesystem::path& log) {
+                                                         const Credentials& credentials, const std::string& name,
+                                                         const std::filesystem::path& log) {
   DaemonOptions options;
   options.program = "pawl-worker";
   options.log = log;
@@ -55,6 +58,8 @@ absl::StatusOr<std::unique_ptr<Daemon>> StartLocalWorker(const WorkerFlags& flag
     options.arguments.insert(options.arguments.end(), {"--recordings", flags.recordings});
   }
   if (!flags.profiles.empty()) options.arguments.insert(options.arguments.end(), {"--profiles", flags.profiles});
+  const std::vector<std::string> files = FlagsOf(credentials);
+  options.arguments.insert(options.arguments.end(), files.begin(), files.end());
   if (flags.allow_unsandboxed) options.arguments.push_back("--allow-unsandboxed");
   return Daemon::Start(options);
 }

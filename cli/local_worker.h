@@ -26,7 +26,8 @@ std::string LocalWorkerName();
 
 // A pawl-worker for the length of a command.
 absl::StatusOr<std::unique_ptr<Daemon>> StartLocalWorker(const WorkerFlags& flags, const std::string& orchestrator,
-                                                         const std::string& name, const std::filesystem::path& log);
+                                                         const Credentials& credentials, const std::string& name,
+                                                         const std::filesystem::path& log);
 
 // orchestrator.log and worker.log beside the database: what the daemons that a command starts say. A long one is put
 // aside first.

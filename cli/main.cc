@@ -1,7 +1,11 @@
+#include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <string>
+#include <vector>
 
 #include "cli/commands.h"
+#include "kernels/spelling.h"
 
 int main(int argc, char** argv) {
   try {
@@ -25,6 +29,7 @@ int main(int argc, char** argv) {
     pawl::AddExplain(app, &exit_code);
     pawl::AddHistory(app, &exit_code);
     pawl::AddPatterns(app, &exit_code);
+    pawl::AddReport(app, &exit_code);
     pawl::AddShow(app, &exit_code);
     pawl::AddSituation(app, &exit_code);
     pawl::AddWatch(app, &exit_code);
@@ -40,6 +45,12 @@ int main(int argc, char** argv) {
     pawl::AddDoctor(app, &exit_code);
     pawl::AddImport(app, &exit_code);
     pawl::AddRecord(app, &exit_code);
+    std::vector<std::string> known;
+    for (const CLI::App* command : app.get_subcommands(nullptr)) known.push_back(command->get_name());
+    if (argc > 1 && argv[1][0] != '-' && std::find(known.begin(), known.end(), argv[1]) == known.end()) {
+      std::fprintf(stderr, "pawl: there is no command %s%s\n", argv[1], pawl::Expected(argv[1], known).c_str());
+      return pawl::kWrongUsage;
+    }
     try {
       app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {

@@ -25,6 +25,7 @@ struct Flags {
   ConnectionFlags connection;
   std::string architecture, rule, export_to, import_from, source;
   bool by_bundle = false;
+  bool own = false;
   bool json = false;
 };
 
@@ -96,6 +97,8 @@ absl::StatusOr<int> List(const Flags& flags, Connection& connection) {
   request.set_architecture(flags.architecture);
   request.set_rule(flags.rule);
   request.set_by_bundle(flags.by_bundle);
+  // What shipped or was imported here is there already, or can be had from where it came: it must not count twice.
+  request.set_own(flags.own || !flags.export_to.empty());
   absl::StatusOr<v1::ListPatternsResponse> response =
       connection.Ask([&](CampaignClient& client) { return client.ListPatterns(request); });
   if (!response.ok()) return response.status();
@@ -107,7 +110,10 @@ absl::StatusOr<int> List(const Flags& flags, Connection& connection) {
     PrintTable(*response);
   }
   std::fflush(stdout);
-  if (response->patterns().empty()) std::fprintf(stderr, "no patterns: campaigns make them\n");
+  if (response->patterns().empty()) {
+    std::fprintf(stderr, request.own() ? "no patterns of campaigns of this database yet: campaigns make them\n"
+                                       : "no patterns: campaigns make them\n");
+  }
   return kDone;
 }
 
@@ -138,14 +144,17 @@ void AddPatterns(CLI::App& app, int* exit_code) {
       command->add_option("--architecture", flags->architecture, "Only of this kind of GPU, such as sm_90");
   CLI::Option* rule = command->add_option("--rule", flags->rule, "Only of this rule's findings");
   CLI::Option* by_bundle = command->add_flag("--by-bundle", flags->by_bundle, "Those of single bundles, too");
-  CLI::Option* to = command->add_option("--export", flags->export_to, "Write them into a file")->type_name("FILE");
+  CLI::Option* own =
+      command->add_flag("--own", flags->own, "Only of this database's campaigns: without what was imported or ships");
+  CLI::Option* to =
+      command->add_option("--export", flags->export_to, "Write them into a file; only one's own")->type_name("FILE");
   command->add_option("--source", flags->source, "Where they come from, for --export (default: this host, today)")
       ->needs(to);
   CLI::Option* from =
       command
           ->add_option("--import", flags->import_from, "Take in those of a file; the same source again replaces them")
           ->type_name("FILE");
-  for (CLI::Option* option : {architecture, rule, by_bundle, to}) from->excludes(option);
+  for (CLI::Option* option : {architecture, rule, by_bundle, own, to}) from->excludes(option);
   command->add_flag("--json", flags->json, "For programs: one JSON object a line")->excludes(to);
   AddConnectionFlags(*command, &flags->connection);
   command->callback([flags, exit_code] { *exit_code = Patterns(*flags); });

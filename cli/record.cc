@@ -1,17 +1,22 @@
+#include <google/protobuf/util/json_util.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <thread>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "cli/bundle_path.h"
 #include "cli/commands.h"
+#include "cli/flags.h"
 #include "cli/recorder.h"
+#include "pawl/v1/campaign.pb.h"
 
 namespace pawl {
 namespace {
@@ -20,6 +25,7 @@ struct Flags {
   std::string bundle;
   std::string size;
   int sample = 0;
+  std::string add;
   bool no_profile = false;
   bool allow_unsandboxed = false;
   int device = 0;
@@ -75,6 +81,25 @@ class ProgressLine {
   double next_ = 0;
 };
 
+// Of a history, one JSON object a line.
+absl::StatusOr<std::vector<v1::Variant>> VariantsOf(const std::string& file) {
+  std::vector<v1::Variant> variants;
+  std::ifstream in(file);
+  std::string line;
+  for (int number = 1; std::getline(in, line); ++number) {
+    v1::Iteration iteration;
+    google::protobuf::util::JsonParseOptions options;
+    options.ignore_unknown_fields = true;
+    if (!google::protobuf::util::JsonStringToMessage(line, &iteration, options).ok() || iteration.variant().empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(file, ":", number, ": no iteration; `pawl history CAMPAIGN --json` writes such a file"));
+    }
+    *variants.emplace_back().mutable_values() = iteration.variant();
+  }
+  if (variants.empty()) return absl::InvalidArgumentError(absl::StrCat(file, " is empty"));
+  return variants;
+}
+
 int Record(const Flags& flags) {
   const std::filesystem::path folder = BundlePath(flags.bundle);
   BundleReading reading = ReadBundle(folder);
@@ -104,6 +129,11 @@ int Record(const Flags& flags) {
   RecordOptions record;
   record.sample = flags.sample;
   record.profile = !flags.no_profile;
+  if (!flags.add.empty()) {
+    absl::StatusOr<std::vector<v1::Variant>> add = VariantsOf(flags.add);
+    if (!add.ok()) return failed(add.status());
+    record.add = *std::move(add);
+  }
   record.folder = folder;
   const std::filesystem::path shipped = "profiles/recordings";
   record.output = flags.output;
@@ -130,14 +160,22 @@ void AddRecord(CLI::App& app, int* exit_code) {
   command->group(kPreparing)->footer("Example: pawl record kernels/transpose --sample 50");
   command->add_option("BUNDLE", flags->bundle, "Folder of the kernel bundle, or the name of one that ships with Pawl")
       ->required();
-  command->add_option("--sample", flags->sample, "Measure N variants around the start variant instead of all")
-      ->check(CLI::PositiveNumber);
+  command
+      ->add_option("--sample", flags->sample,
+                   "Measure N variants instead of all: the start's neighbours, those of fast ones, random walks")
+      ->check(AboveZero());
+  command
+      ->add_option(
+          "--add", flags->add,
+          "Add the variants of FILE, which `pawl history CAMPAIGN --json` wrote, to the recording that is there")
+      ->type_name("FILE")
+      ->check(CLI::ExistingFile);
   command->add_option("--size", flags->size, "Time at this size instead of the goal's");
   command->add_option("--device", flags->device, "Number of the GPU")->check(CLI::NonNegativeNumber);
   command->add_option("--output", flags->output, "File to write (default: profiles/recordings/BUNDLE.GPU.jsonl.gz)");
   command->add_flag("--no-profile", flags->no_profile, "Leave ncu out: times without counters");
   command->add_flag("--allow-unsandboxed", flags->allow_unsandboxed,
-                    "Compile even where no build sandbox is to be had");
+                    "Build and run even where no sandbox is to be had");
   command->callback([flags, exit_code] { *exit_code = Record(*flags); });
 }
 

@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <deque>
-#include <future>
+#include <iterator>
 #include <map>
-#include <thread>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -31,6 +30,14 @@ namespace {
 constexpr size_t kProfiledTogether = 32;  // about four seconds of each run are ncu's own
 constexpr double kSurprise = 10;          // a larger speedup is not believed before it was validated again
 constexpr int64_t kCopyBytes = int64_t{1} << 30;
+
+// Over the start variant; nothing for one that failed.
+std::optional<double> LogSpeedup(const v1::RecordedVariant& record) {
+  if (record.has_failure() || record.pairs().empty()) return std::nullopt;
+  double sum = 0;
+  for (const v1::PairSample& pair : record.pairs()) sum += pair.log_ratio();
+  return sum / record.pairs_size();
+}
 
 }  // namespace
 
@@ -79,7 +86,7 @@ absl::StatusOr<v1::RecordingHeader> Recorder::MakeHeader(bool goes_on, const Say
   say("timing the baseline");
   const std::vector<v1::Size> sizes(bundle_.sizes().begin(), bundle_.sizes().end());
   absl::StatusOr<std::vector<v1::BaselineTime>> times =
-      RunBaseline(bundle_, options_.folder, sizes, device_.gpu().uuid());
+      RunBaseline(bundle_, options_.folder, sizes, device_.gpu().uuid(), device_.sandboxing());
   if (!times.ok()) {
     say(absl::StrCat("no baseline: ", times.status().message()));
     return header;
@@ -217,10 +224,59 @@ absl::Status Recorder::ProfileAll(std::vector<Measured>* measured, RecordingJour
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::vector<v1::Variant>> Recorder::NextRound() {
+  if (walk_) return walk_->NextRound();
+  std::vector<v1::Variant> all;
+  all.swap(selection_);
+  return all;
+}
+
+absl::Status Recorder::Select() {
+  if (options_.add.empty()) {
+    absl::StatusOr<std::vector<v1::Variant>> selection = ConnectedSample(bundle_, options_.sample);
+    if (!selection.ok()) return selection.status();
+    selection_ = *std::move(selection);
+    if (options_.sample > 0) walk_.emplace(bundle_, options_.sample);
+    return absl::OkStatus();
+  }
+  absl::StatusOr<Recording> there = ReadRecording(options_.output);
+  if (!there.ok()) return there.status();
+  if (there->header.bundle_hash() != BundleHash(bundle_)) {
+    return absl::FailedPreconditionError(absl::StrCat(options_.output.string(), " is of another state of ",
+                                                      bundle_.name(), ": record it anew instead of adding to it"));
+  }
+  std::set<std::string> seen;
+  auto select = [&](const v1::Variant& variant) {
+    if (seen.insert(VariantText(variant)).second) selection_.push_back(variant);
+  };
+  for (const v1::RecordedVariant& record : there->variants) select(record.variant());
+  for (const v1::Variant& variant : options_.add) {
+    absl::StatusOr<bool> allowed = IsAllowed(bundle_, variant);
+    if (!allowed.ok()) return allowed.status();
+    if (*allowed) select(variant);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<RecordingJournal> Recorder::OpenJournal(const std::filesystem::path& part, const Say& say) {
+  if (options_.add.empty() || RecordingJournal::Begun(part)) {
+    absl::StatusOr<v1::RecordingHeader> header = MakeHeader(RecordingJournal::Begun(part), say);
+    if (!header.ok()) return header.status();
+    return RecordingJournal::Open(part, *header);
+  }
+  absl::StatusOr<Recording> there = ReadRecording(options_.output);
+  if (!there.ok()) return there.status();
+  there->header.set_planned(selection_.size());
+  absl::StatusOr<RecordingJournal> journal = RecordingJournal::Open(part, there->header);
+  for (const v1::RecordedVariant& record : there->variants) {
+    if (!journal.ok()) break;
+    if (absl::Status status = journal->Append(record); !status.ok()) return status;
+  }
+  return journal;
+}
+
 absl::StatusOr<Recording> Recorder::Run(const Report& report, const Say& say) {
-  absl::StatusOr<std::vector<v1::Variant>> selection = ConnectedSample(bundle_, options_.sample);
-  if (!selection.ok()) return selection.status();
-  selection_ = *std::move(selection);
+  if (absl::Status status = Select(); !status.ok()) return status;
   if (FindGpu(device_.gpu().name()) == nullptr) {
     say(absl::StrCat(device_.gpu().name(), " is not in profiles/gpus: times are not held against a roofline floor"));
   }
@@ -229,9 +285,7 @@ absl::StatusOr<Recording> Recorder::Run(const Report& report, const Say& say) {
   }
   if (absl::Status status = PrepareStart(say); !status.ok()) return status;
   const std::filesystem::path part = options_.output.string() + ".part";
-  absl::StatusOr<v1::RecordingHeader> header = MakeHeader(RecordingJournal::Begun(part), say);
-  if (!header.ok()) return header.status();
-  absl::StatusOr<RecordingJournal> journal = RecordingJournal::Open(part, *header);
+  absl::StatusOr<RecordingJournal> journal = OpenJournal(part, say);
   if (!journal.ok()) return journal.status();
 
   RecordProgress progress;
@@ -239,11 +293,9 @@ absl::StatusOr<Recording> Recorder::Run(const Report& report, const Say& say) {
   auto count = [&](const v1::RecordedVariant& record) {
     ++progress.done;
     progress.failed += record.has_failure();
-    double sum = 0;
-    for (const v1::PairSample& pair : record.pairs()) sum += pair.log_ratio();
-    const double speedup = record.pairs().empty() ? 0 : std::exp(sum / record.pairs_size());
-    if (record.has_failure() || speedup <= progress.best_speedup) return;
-    progress.best_speedup = speedup;
+    const std::optional<double> log_speedup = LogSpeedup(record);
+    if (!log_speedup || std::exp(*log_speedup) <= progress.best_speedup) return;
+    progress.best_speedup = std::exp(*log_speedup);
     progress.best = VariantText(record.variant());
   };
   std::map<std::string, v1::RecordedVariant> before;
@@ -254,20 +306,26 @@ absl::StatusOr<Recording> Recorder::Run(const Report& report, const Say& say) {
     if (is_start && !record.has_failure()) start_us_ = DecidingUs(record.warm_us(), record.cold_us());
   }
   if (!before.empty()) say(absl::StrCat("going on: ", before.size(), " variants are in ", part.string()));
-  std::vector<v1::Variant> left;
-  for (const v1::Variant& variant : selection_) {
+  // What an earlier run got through is neither built nor measured again.
+  auto left = [&](const v1::Variant& variant) {
     const auto found = before.find(VariantText(variant));
-    const bool unprofiled =
-        found != before.end() && options_.profile && !found->second.has_failure() && !found->second.has_evidence();
-    if (found == before.end() || unprofiled) left.push_back(variant);
-  }
+    return found == before.end() || (options_.profile && !found->second.has_failure() && !found->second.has_evidence());
+  };
 
   const absl::Time start = absl::Now();
-  BuildAhead builds(left, [&](const v1::Variant& variant) {
+  BuildAhead builds({}, [&](const v1::Variant& variant) {
     return BuildVariant(device_.builder(), bundle_, variant, Sizes(), device_.gpu());
   });
+  auto next_round = [&]() -> absl::StatusOr<std::vector<v1::Variant>> {
+    absl::StatusOr<std::vector<v1::Variant>> round = NextRound();
+    if (!round.ok()) return round.status();
+    std::vector<v1::Variant> to_build;
+    std::copy_if(round->begin(), round->end(), std::back_inserter(to_build), left);
+    builds.Add(to_build);
+    return round;
+  };
   std::vector<Measured> to_profile;
-  for (const v1::Variant& variant : left) {
+  auto measure = [&](const v1::Variant& variant) -> absl::Status {
     absl::StatusOr<BuiltVariant> built = builds.Next();
     if (!built.ok()) return built.status();
     const auto found = before.find(VariantText(variant));
@@ -290,8 +348,24 @@ absl::StatusOr<Recording> Recorder::Run(const Report& report, const Say& say) {
       progress.seconds = absl::ToDoubleSeconds(absl::Now() - start);
       report(progress);
     }
+    if (walk_) walk_->Learn(variant, LogSpeedup(record));
     if (options_.profile && !record.has_failure()) to_profile.push_back(*std::move(measured));
+    return absl::OkStatus();
+  };
+  absl::StatusOr<std::vector<v1::Variant>> round = next_round();
+  while (round.ok() && !round->empty()) {
+    absl::StatusOr<std::vector<v1::Variant>> next = next_round();  // is built while this one is measured
+    if (!next.ok()) return next.status();
+    for (const v1::Variant& variant : *round) {
+      if (left(variant)) {
+        if (absl::Status status = measure(variant); !status.ok()) return status;
+      } else if (walk_) {
+        walk_->Learn(variant, LogSpeedup(before.at(VariantText(variant))));
+      }
+    }
+    round = next->empty() ? next_round() : std::move(next);  // none: this one may have shown where to go on
   }
+  if (!round.ok()) return round.status();
   if (absl::Status status = ProfileAll(&to_profile, &*journal, report, say, &progress); !status.ok()) return status;
   if (absl::Status status = WriteRecording(options_.output, journal->recording()); !status.ok()) return status;
   std::error_code ignored;

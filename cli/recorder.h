@@ -2,10 +2,13 @@
 
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "cli/sample_walk.h"
 #include "pawl/v1/bundle.pb.h"
 #include "worker/cuda_device.h"
 #include "worker/recording.h"
@@ -13,7 +16,8 @@
 namespace pawl {
 
 struct RecordOptions {
-  int sample = 0;  // 0: every variant the constraints allow
+  int sample = 0;  // so many, by a SampleWalk; 0: every variant the constraints allow
+  std::vector<v1::Variant> add;  // instead: these, to the recording that `output` is already
   bool profile = true;
   std::filesystem::path output;
   std::filesystem::path folder;  // the bundle's
@@ -32,8 +36,9 @@ struct RecordProgress {
   std::string best;
 };
 
-// Measures variants of a bundle against its start variant, nearest to the start first, and keeps each on disk as it is
-// done: builds run ahead side by side, one variant at a time is on the GPU. Then profiles them, many in one ncu run.
+// Measures variants of a bundle against its start variant, all of them nearest to the start first or a sample, and
+// keeps each on disk as it is done: builds run ahead side by side, one variant at a time is on the GPU. Then profiles
+// them, many in one ncu run.
 class Recorder {
  public:
   Recorder(CudaDevice& device, const v1::Bundle& bundle, RecordOptions options);
@@ -49,10 +54,14 @@ class Recorder {
 
   absl::StatusOr<v1::RecordingHeader> MakeHeader(bool goes_on, const Say& say);
   absl::Status PrepareStart(const Say& say);
+  absl::Status Select();
+  absl::StatusOr<RecordingJournal> OpenJournal(const std::filesystem::path& part, const Say& say);
   absl::StatusOr<Measured> Measure(BuiltVariant built);
   absl::StatusOr<Measured> LoadAgain(BuiltVariant built, const v1::RecordedVariant& before);
   absl::Status ProfileAll(std::vector<Measured>* measured, RecordingJournal* journal, const Report& report,
                           const Say& say, RecordProgress* progress);
+  // The next variants to measure; empty: there are no more.
+  absl::StatusOr<std::vector<v1::Variant>> NextRound();
   std::vector<v1::Size> Sizes() const;
   const BuiltSize& AtGoal(const BuiltVariant& built) const { return *built.Find(bundle_.goal().size()); }
   double DecidingUs(double warm, double cold) const { return bundle_.timing() == v1::TIMING_MODE_COLD ? cold : warm; }
@@ -60,7 +69,8 @@ class Recorder {
   CudaDevice& device_;
   const v1::Bundle& bundle_;
   const RecordOptions options_;
-  std::vector<v1::Variant> selection_;
+  std::vector<v1::Variant> selection_;  // of a sample only the number counts
+  std::optional<SampleWalk> walk_;      // of a sample
   BuiltVariant start_;
   double start_us_ = 0;  // its deciding time at the first comparison: later ones must agree
 };

@@ -1,6 +1,4 @@
 // `pawl run`: everything in one process tree.
-#include <unistd.h>
-
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -13,7 +11,6 @@
 #include "cli/commands.h"
 #include "cli/failure.h"
 #include "cli/flags.h"
-#include "cli/table.h"
 
 namespace pawl {
 namespace {
@@ -24,6 +21,7 @@ struct Flags {
   SpecFlags spec;
   WorkerFlags worker;
   std::string profiles;
+  std::string http;
   bool no_progress = false;
   bool json = false;
 };
@@ -38,15 +36,15 @@ int Run(const Flags& flags) {
   }
   absl::StatusOr<Settings> settings = ReadSettings(flags.connection);
   if (!settings.ok()) return Fail("run", settings.status());
-  if (!flags.profiles.empty()) {
-    if (!settings->orchestrator.empty()) {
-      Fail("run", absl::InvalidArgumentError(absl::StrCat(
-                      "--profiles is for the orchestrator that this command starts, but the one at ",
-                      settings->orchestrator, " is to be used: give --profiles to that pawl-orchestrator")));
-      return kWrongUsage;
-    }
-    settings->profiles = std::filesystem::absolute(flags.profiles);
+  for (const auto& [flag, value] : {std::pair("--profiles", flags.profiles), std::pair("--http", flags.http)}) {
+    if (value.empty() || settings->orchestrator.empty()) continue;
+    Fail("run", absl::InvalidArgumentError(
+                    absl::StrCat(flag, " is for the orchestrator that this command starts, but the one at ",
+                                 settings->orchestrator, " is to be used: give ", flag, " to that pawl-orchestrator")));
+    return kWrongUsage;
   }
+  if (!flags.profiles.empty()) settings->profiles = std::filesystem::absolute(flags.profiles);
+  settings->http = flags.http;
   RunOptions options;
   options.bundle = *std::move(bundle);
   options.spec = *std::move(spec);
@@ -54,8 +52,7 @@ int Run(const Flags& flags) {
   options.worker.profiles = settings->profiles.string();
   options.settings = *std::move(settings);
   options.flags = FlagsText(flags.connection);
-  options.printer.out = stderr;
-  options.printer.width = TerminalWidth(STDERR_FILENO);
+  options.printer = EventPrinter::For(stderr);
   options.printer.quiet = flags.no_progress;
   options.json = flags.json;
   absl::StatusOr<int> exit_code = CampaignRun(std::move(options)).Run();
@@ -81,6 +78,8 @@ void AddRun(CLI::App& app, int* exit_code) {
       ->add_option("--profiles", flags->profiles,
                    "Folder with a decision_tree.toml, gates.toml or metrics.toml to use instead of the built-in one")
       ->check(CLI::ExistingDirectory);
+  command->add_option("--http", flags->http, "Serve the dashboard meanwhile: a port on 127.0.0.1, or host:port")
+      ->type_name("ADDRESS");
   command->add_flag("--no-progress", flags->no_progress, "Say nothing before the end");
   command->add_flag("--json", flags->json, "For programs: the campaign as it ended, one JSON object");
   AddConnectionFlags(*command, &flags->connection);

@@ -18,6 +18,21 @@ namespace fs = std::filesystem;
 struct Level {
   std::string orchestrator;
   std::string database;
+  Credentials credentials;
+};
+
+// One of the credentials' files: its flag without the dashes, which is also its key in the config file, and its name in
+// the environment.
+struct CredentialFile {
+  const char* flag;
+  const char* variable;
+  std::string& (*of)(Credentials&);
+};
+constexpr CredentialFile kCredentialFiles[] = {
+    {"tls-cert", "PAWL_TLS_CERT", [](Credentials& c) -> std::string& { return c.tls.cert; }},
+    {"tls-key", "PAWL_TLS_KEY", [](Credentials& c) -> std::string& { return c.tls.key; }},
+    {"tls-ca", "PAWL_TLS_CA", [](Credentials& c) -> std::string& { return c.tls.ca; }},
+    {"token-file", "PAWL_TOKEN_FILE", [](Credentials& c) -> std::string& { return c.token_file; }},
 };
 
 // $XDG_…_HOME/pawl/NAME, or ~/FALLBACK/pawl/NAME; empty: there is no home.
@@ -30,6 +45,13 @@ fs::path UserFile(const Environment& environment, const char* xdg, const char* f
   return home ? fs::path(*home) / fallback / "pawl" / name : fs::path();
 }
 
+// A path in the config file is meant from where that lies.
+std::string FromConfig(const std::string& path, const fs::path& file, const Environment& environment) {
+  if (path.empty()) return "";
+  if (absl::StartsWith(path, "~/")) return absl::StrCat(environment("HOME").value_or(""), path.substr(1));
+  return (fs::absolute(file).parent_path() / path).string();
+}
+
 absl::StatusOr<Level> ReadConfig(const fs::path& file, const Environment& environment) {
   std::ifstream in(file);
   std::stringstream text;
@@ -37,14 +59,13 @@ absl::StatusOr<Level> ReadConfig(const fs::path& file, const Environment& enviro
     return absl::NotFoundError(absl::StrCat("the config file ", file.string(), " can't be read"));
   }
   TomlFile toml(text.str(), file.string());
-  toml.AllowKeys(toml.root(), {"orchestrator", "database"});
-  Level level{toml.Text(toml.root(), "orchestrator"), toml.Text(toml.root(), "database")};
-  if (absl::Status status = toml.status(); !status.ok()) return status;
-  if (absl::StartsWith(level.database, "~/")) {
-    level.database = absl::StrCat(environment("HOME").value_or(""), level.database.substr(1));
-  } else if (!level.database.empty()) {
-    level.database = (fs::absolute(file).parent_path() / level.database).string();
+  toml.AllowKeys(toml.root(), {"orchestrator", "database", "tls-cert", "tls-key", "tls-ca", "token-file"});
+  Level level{toml.Text(toml.root(), "orchestrator"), toml.Text(toml.root(), "database"), {}};
+  for (const CredentialFile& each : kCredentialFiles) {
+    each.of(level.credentials) = FromConfig(toml.Text(toml.root(), each.flag), file, environment);
   }
+  if (absl::Status status = toml.status(); !status.ok()) return status;
+  level.database = FromConfig(level.database, file, environment);
   return level;
 }
 
@@ -59,11 +80,21 @@ absl::StatusOr<Level> FindConfig(const ConnectionFlags& flags, const Environment
 
 }  // namespace
 
+std::vector<std::string> FlagsOf(Credentials credentials) {
+  std::vector<std::string> words;
+  for (const CredentialFile& each : kCredentialFiles) {
+    const std::string& file = each.of(credentials);
+    if (!file.empty()) words.insert(words.end(), {absl::StrCat("--", each.flag), file});
+  }
+  return words;
+}
+
 std::string FlagsText(const ConnectionFlags& flags) {
   std::string text;
   if (!flags.orchestrator.empty()) absl::StrAppend(&text, " --orchestrator ", flags.orchestrator);
   if (!flags.database.empty()) absl::StrAppend(&text, " --database ", flags.database);
   if (!flags.config.empty()) absl::StrAppend(&text, " --config ", flags.config);
+  for (const std::string& word : FlagsOf(flags.credentials)) absl::StrAppend(&text, " ", word);
   return text;
 }
 
@@ -76,13 +107,20 @@ std::optional<std::string> FromEnvironment(const char* name) {
 absl::StatusOr<Settings> ReadSettings(const ConnectionFlags& flags, const Environment& environment) {
   absl::StatusOr<Level> config = FindConfig(flags, environment);
   if (!config.ok()) return config.status();
-  const Level levels[] = {
-      {flags.orchestrator, flags.database},
-      {environment("PAWL_ORCHESTRATOR").value_or(""), environment("PAWL_DATABASE").value_or("")},
+  Level levels[] = {
+      {flags.orchestrator, flags.database, flags.credentials},
+      {environment("PAWL_ORCHESTRATOR").value_or(""), environment("PAWL_DATABASE").value_or(""), {}},
       *config,
   };
+  for (const CredentialFile& each : kCredentialFiles) {
+    each.of(levels[1].credentials) = environment(each.variable).value_or("");
+  }
   Settings settings;
-  for (const Level& level : levels) {
+  for (Level& level : levels) {
+    for (const CredentialFile& each : kCredentialFiles) {
+      std::string& file = each.of(settings.credentials);
+      if (file.empty()) file = each.of(level.credentials);
+    }
     if (settings.database.empty() && settings.orchestrator.empty()) settings.orchestrator = level.orchestrator;
     if (settings.database.empty()) settings.database = level.database;
   }

@@ -4,8 +4,10 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
+#include "channel/channel.h"
 
 namespace pawl {
 
@@ -14,6 +16,7 @@ struct ConnectionFlags {
   std::string orchestrator{};
   std::string database{};
   std::string config{};
+  Credentials credentials{};
 };
 
 // Where the orchestrator is to be found.
@@ -23,10 +26,15 @@ struct Settings {
   // What an orchestrator that a command starts reads instead of what is built in; empty: nothing. Not for one that
   // runs already.
   std::filesystem::path profiles{};
+  std::string http{};         // where such an orchestrator serves its dashboard; empty: nowhere
+  Credentials credentials{};  // for an orchestrator on a port; one on a unix socket needs none
 };
 
 // " --database FILE" or the like: with it, the next command finds what this one did. Empty where it does so anyway.
 std::string FlagsText(const ConnectionFlags& flags);
+
+// The same for the credentials, word by word: --tls-cert, FILE and so on.
+std::vector<std::string> FlagsOf(Credentials credentials);
 
 using Environment = std::function<std::optional<std::string>(const char*)>;
 
@@ -35,7 +43,9 @@ std::optional<std::string> FromEnvironment(const char* name);
 
 // Flags win over the environment (PAWL_ORCHESTRATOR, PAWL_DATABASE, PAWL_CONFIG), that over the config file, that over
 // the defaults. A database that is named at one level wins over an orchestrator that is named at a lower one: who says
-// `--database FILE` means that file, whatever the environment says. On one level the orchestrator wins.
+// `--database FILE` means that file, whatever the environment says. On one level the orchestrator wins. Each file of
+// the credentials is found by itself (PAWL_TLS_CERT, PAWL_TLS_KEY, PAWL_TLS_CA, PAWL_TOKEN_FILE; tls-cert and so on in
+// the config file).
 absl::StatusOr<Settings> ReadSettings(const ConnectionFlags& flags, const Environment& environment = FromEnvironment);
 
 }  // namespace pawl

@@ -1,6 +1,4 @@
 // `pawl submit`: a campaign for an orchestrator that runs already.
-#include <unistd.h>
-
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -11,7 +9,6 @@
 #include "cli/flags.h"
 #include "cli/json_line.h"
 #include "cli/submission.h"
-#include "cli/table.h"
 #include "cli/watching.h"
 
 namespace pawl {
@@ -49,8 +46,7 @@ int Submit(const Flags& flags) {
     if (!flags.wait) return kDone;
     WatchingOptions watching;
     watching.flags = FlagsText(flags.connection);
-    watching.printer.out = stderr;
-    watching.printer.width = TerminalWidth(STDERR_FILENO);
+    watching.printer = EventPrinter::For(stderr);
     watching.summary_json = flags.json;
     watching.worker_patience = kPatience;
     return WatchToTheEnd(connection, campaign->name(), watching);

@@ -27,7 +27,7 @@ absl::Status VerificationRun::NeedWorker(const v1::Campaign& campaign) {
   // A recording's figures are verified against the recording.
   if (flags_.device == "auto" && absl::StartsWith(campaign.device(), "replay")) flags_.device = "replay";
   absl::StatusOr<std::unique_ptr<Daemon>> worker =
-      StartLocalWorker(flags_, connection_.address(), LocalWorkerName(), log_);
+      StartLocalWorker(flags_, connection_.address(), connection_.settings().credentials, LocalWorkerName(), log_);
   if (!worker.ok()) return worker.status();
   worker_ = *std::move(worker);
   return absl::OkStatus();

@@ -1,6 +1,4 @@
 // `pawl verify`: a stored iteration, built and measured again.
-#include <unistd.h>
-
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -12,7 +10,6 @@
 #include "cli/interrupt.h"
 #include "cli/json_line.h"
 #include "cli/resource_name.h"
-#include "cli/table.h"
 #include "cli/verification.h"
 
 namespace pawl {
@@ -35,10 +32,7 @@ absl::StatusOr<int> Verify(const Flags& flags, std::string iteration, Connection
     }
     iteration = absl::StrCat(flags.campaign, "/iterations/", campaign->best());
   }
-  EventPrinter::Options printer;
-  printer.out = stderr;
-  printer.width = TerminalWidth(STDERR_FILENO);
-  VerificationRun run(connection, flags.worker, printer);
+  VerificationRun run(connection, flags.worker, EventPrinter::For(stderr));
   absl::StatusOr<v1::Verification> verification = run.Run(*campaign, iteration);
   if (Interrupted()) return kInterrupted;
   if (!verification.ok() && run.no_worker()) {

@@ -1,12 +1,9 @@
 // `pawl watch`: a campaign's events as they happen.
-#include <unistd.h>
-
 #include <memory>
 #include <string>
 
 #include "cli/commands.h"
 #include "cli/flags.h"
-#include "cli/table.h"
 #include "cli/watching.h"
 
 namespace pawl {
@@ -16,6 +13,7 @@ struct Flags {
   ConnectionFlags connection;
   std::string campaign;
   int64_t after = 0;
+  bool no_progress = false;
   bool json = false;
 };
 
@@ -23,8 +21,9 @@ absl::StatusOr<int> Watch(const Flags& flags, Connection& connection) {
   WatchingOptions options;
   options.after_sequence = flags.after;
   options.flags = FlagsText(flags.connection);
+  options.printer = EventPrinter::For(stdout);
   options.printer.json = flags.json;
-  options.printer.width = TerminalWidth(STDOUT_FILENO);
+  options.printer.live = options.printer.live && !flags.no_progress;
   options.summary = !flags.json;
   return WatchToTheEnd(connection, flags.campaign, options);
 }
@@ -40,6 +39,7 @@ void AddWatch(CLI::App& app, int* exit_code) {
       "running.");
   AddCampaign(*command, &flags->campaign);
   command->add_option("--after", flags->after, "Only events after this sequence number")->check(CLI::NonNegativeNumber);
+  command->add_flag("--no-progress", flags->no_progress, "A line an event, also on a terminal");
   AddJsonFlag(*command, &flags->json);
   AddConnectionFlags(*command, &flags->connection);
   command->callback([flags, exit_code] {

@@ -53,7 +53,12 @@ absl::StatusOr<int> WatchToTheEnd(Connection& connection, const std::string& cam
     return true;
   };
   follow.tick = [&] {
-    printer.Tick(absl::Now());
+    const absl::Time tick = absl::Now();
+    if (printer.wants_campaign(tick)) {
+      if (absl::StatusOr<v1::Campaign> now = connection.client().GetCampaign(campaign); now.ok())
+        printer.See(*now, tick);
+    }
+    printer.Tick(tick);
     if (const std::optional<std::string> line = wait.Look(connection.client(), absl::Now())) printer.Say(*line);
     if (options.worker_patience < absl::InfiniteDuration()) {
       absl::Status looked = worker_wait.Look(connection.client(), absl::Now());
@@ -68,6 +73,7 @@ absl::StatusOr<int> WatchToTheEnd(Connection& connection, const std::string& cam
   follow.say = [&](const std::string& line) { printer.Say(line); };
   follow.reconnected = [&] { printer.Say(absl::StrCat("found at ", connection.address(), ": going on")); };
   const absl::Status status = Follow(connection, campaign, follow);
+  printer.End();
   if (Interrupted()) {
     std::fprintf(stderr, "%s goes on without being watched; pawl watch %s looks again\n", campaign.c_str(),
                  ShortName(campaign).c_str());

@@ -1,129 +1,20 @@
 #include "cli/words.h"
 
-#include <cmath>
-#include <map>
-
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
-#include "absl/strings/strip.h"
 #include "absl/time/time.h"
 
 namespace pawl {
-namespace {
 
-// "static check" of STAGE_STATIC_CHECK.
-std::string Words(const std::string& name, absl::string_view prefix) {
-  return absl::AsciiStrToLower(absl::StrReplaceAll(absl::StripPrefix(name, prefix), {{"_", " "}}));
-}
-
-}  // namespace
-
-std::string VerdictWord(v1::Verdict verdict) {
-  return verdict == v1::VERDICT_UNSPECIFIED ? "-" : Words(v1::Verdict_Name(verdict), "");
-}
-
-std::string StateWord(v1::CampaignState state) { return Words(v1::CampaignState_Name(state), "CAMPAIGN_STATE_"); }
-
-std::string WorkerStateWord(v1::WorkerState state) { return Words(v1::WorkerState_Name(state), "WORKER_STATE_"); }
-
-std::string StageWord(v1::Stage stage) { return Words(v1::Stage_Name(stage), "STAGE_"); }
+std::string WorkerStateWord(v1::WorkerState state) { return EnumWords(v1::WorkerState_Name(state), "WORKER_STATE_"); }
 
 std::string ComparisonWord(v1::ComparisonResult result) {
-  return result == v1::COMPARISON_RESULT_UNSPECIFIED ? "not compared" : Words(v1::ComparisonResult_Name(result), "");
+  return result == v1::COMPARISON_RESULT_UNSPECIFIED ? "not compared"
+                                                     : EnumWords(v1::ComparisonResult_Name(result), "");
 }
 
-std::string CheckWord(v1::Check check) { return Words(v1::Check_Name(check), "CHECK_"); }
+std::string CheckWord(v1::Check check) { return EnumWords(v1::Check_Name(check), "CHECK_"); }
 
-std::string PhaseWord(v1::Phase phase) { return Words(v1::Phase_Name(phase), "PHASE_"); }
-
-std::string GateActionWord(v1::GateAction action) { return Words(v1::GateAction_Name(action), "GATE_ACTION_"); }
-
-std::string TierWord(v1::SuccessTier tier) {
-  return tier == v1::SUCCESS_TIER_UNSPECIFIED ? "-" : Words(v1::SuccessTier_Name(tier), "SUCCESS_TIER_");
-}
-
-std::string OutcomeText(v1::Prediction::Outcome outcome) {
-  return outcome == v1::Prediction::OUTCOME_UNSPECIFIED ? "open" : Words(v1::Prediction::Outcome_Name(outcome), "");
-}
-
-std::string StopText(v1::StopReason reason) {
-  switch (reason) {
-    case v1::STOP_REASON_GOAL:
-      return "the goal is reached";
-    case v1::STOP_REASON_ITERATIONS:
-      return "the iterations are used up";
-    case v1::STOP_REASON_MINUTES:
-      return "the minutes are used up";
-    case v1::STOP_REASON_DOLLARS:
-      return "the dollars are spent";
-    case v1::STOP_REASON_SPACE:
-      return "no change is left to try";
-    case v1::STOP_REASON_REVERTS:
-      return "too many reverts in a row";
-    case v1::STOP_REASON_START:
-      return "the start variant did not pass";
-    case v1::STOP_REASON_CANCELLED:
-      return "cancelled";
-    case v1::STOP_REASON_ROOF:
-      return "the best variant is at a limit of the GPU";
-    default:
-      return "";
-  }
-}
-
-std::string WhyText(v1::CampaignState state, const std::string& message, v1::StopReason reason) {
-  const std::string why = message.empty() ? StopText(reason) : message;
-  absl::string_view rest = why;
-  if (absl::ConsumePrefix(&rest, StateWord(state)) && !absl::ConsumePrefix(&rest, ": ") && !rest.empty()) rest = why;
-  return rest.empty() ? "" : absl::StrCat(": ", rest);
-}
-
-std::string ChangeText(const v1::Change& change) {
-  switch (change.kind_case()) {
-    case v1::Change::kVariable:
-      if (!change.has_from()) return absl::StrCat(change.variable(), " →", change.to());
-      return absl::StrCat(change.variable(), " ", change.from(), "→", change.to());
-    case v1::Change::kSource:
-      return absl::StrCat("edit ", change.source().name());
-    default:
-      return "start";
-  }
-}
-
-std::string EffectText(const v1::Effect& effect) {
-  return absl::StrCat(absl::AsciiStrToLower(absl::StripPrefix(v1::Resource_Name(effect.resource()), "RESOURCE_")),
-                      effect.direction() == v1::DIRECTION_LESS ? "-" : "+");
-}
-
-std::string ValuesText(const google::protobuf::Map<std::string, int32_t>& values) {
-  const std::map<std::string, int32_t> sorted(values.begin(), values.end());
-  return absl::StrJoin(sorted, " ", absl::PairFormatter("="));
-}
-
-std::string TimeText(double us) {
-  if (us <= 0) return "-";
-  if (us < 10) return absl::StrFormat("%.3f us", us);
-  if (us < 100) return absl::StrFormat("%.2f us", us);
-  if (us < 1000) return absl::StrFormat("%.1f us", us);
-  return absl::StrFormat("%.0f us", us);
-}
-
-std::string SpeedupText(double speedup) { return speedup <= 0 ? "-" : absl::StrFormat("%.3fx", speedup); }
-
-std::string NumberText(double value) {
-  const double size = std::abs(value);
-  return size >= 1000 && size < 1e8 ? absl::StrFormat("%.0f", value) : absl::StrFormat("%.4g", value);
-}
-
-std::string SecondsText(double seconds) {
-  if (seconds < 10) return absl::StrFormat("%.2f s", seconds);
-  const auto whole = static_cast<int64_t>(seconds + 0.5);
-  if (whole < 60) return absl::StrCat(whole, " s");
-  return absl::StrFormat("%d min %02d s", whole / 60, whole % 60);
-}
+std::string GateActionWord(v1::GateAction action) { return EnumWords(v1::GateAction_Name(action), "GATE_ACTION_"); }
 
 std::string DateText(const google::protobuf::Timestamp& time) {
   if (time.seconds() == 0) return "-";

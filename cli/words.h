@@ -1,48 +1,20 @@
-// How values of the vocabulary read in a sentence or a table.
+// Words that only the command line says, and those that it shares with reports.
 #pragma once
 
-#include <cstdint>
 #include <string>
 
-#include "google/protobuf/map.h"
 #include "google/protobuf/timestamp.pb.h"
-#include "pawl/v1/bundle.pb.h"
 #include "pawl/v1/campaign.pb.h"
-#include "pawl/v1/finding.pb.h"
 #include "pawl/v1/plan.pb.h"
 #include "pawl/v1/trial.pb.h"
+#include "report/words.h"
 
 namespace pawl {
 
-std::string VerdictWord(v1::Verdict verdict);
-std::string StateWord(v1::CampaignState state);
 std::string WorkerStateWord(v1::WorkerState state);
-std::string StageWord(v1::Stage stage);
 std::string ComparisonWord(v1::ComparisonResult result);
 std::string CheckWord(v1::Check check);
-std::string PhaseWord(v1::Phase phase);
 std::string GateActionWord(v1::GateAction action);
-std::string TierWord(v1::SuccessTier tier);                // "-" where there is none
-std::string OutcomeText(v1::Prediction::Outcome outcome);  // "came true", "failed", "unchecked"
-std::string StopText(v1::StopReason reason);
-// Why a campaign is in its state: the message, else the reason it stopped; ": wrong size", or nothing. Follows the
-// state's word, which a message may begin with, too.
-std::string WhyText(v1::CampaignState state, const std::string& message, v1::StopReason reason);
-
-// "TILE_M 64→16"; "edit unroll-inner"; "start" where there is none.
-std::string ChangeText(const v1::Change& change);
-// "parallelism+".
-std::string EffectText(const v1::Effect& effect);
-// "KV_SPLITS=4 TILE_M=16", sorted by name.
-std::string ValuesText(const google::protobuf::Map<std::string, int32_t>& values);
-// "3.361 us": four figures; "-" where nothing was measured.
-std::string TimeText(double us);
-// "1.420x"; "-" where nothing was compared.
-std::string SpeedupText(double speedup);
-// Four figures, and all of a number that is not too long.
-std::string NumberText(double value);
-// "0.35 s", "12 s", "3 min 05 s".
-std::string SecondsText(double seconds);
 // "2026-11-15 14:03:21", local time; "-" where it is not set.
 std::string DateText(const google::protobuf::Timestamp& time);
 // "128 x 1 x 1".

@@ -17,6 +17,7 @@
 #include "db/pattern_rows.h"
 #include "db/resource_name.h"
 #include "db/schema.h"
+#include "faults/fault_point.h"
 
 namespace pawl {
 namespace {
@@ -313,7 +314,9 @@ absl::Status Store::Write(Writes* writes) {
   if (status.ok()) status = WriteAll(writer_.get(), writes->workers, WriteWorker);
   if (status.ok()) status = WriteAll(writer_.get(), writes->lessons, WriteLesson);
   if (status.ok()) status = WriteAll(writer_.get(), writes->pattern_files, WritePatternFile);
-  return status.ok() ? CommitTransaction(&transaction) : status;
+  if (!status.ok()) return status;
+  Pass(FaultPoint::kBeforeCommit);
+  return CommitTransaction(&transaction);
 }
 
 absl::Status Store::CommitTransaction(Transaction* transaction) {

@@ -114,6 +114,9 @@ class Store {
   // With evidence, samples and blobs from the event that ended it.
   absl::StatusOr<std::optional<v1::Iteration>> GetIteration(int64_t campaign, int number);
 
+  // Of an iteration; empty where it has none.
+  absl::StatusOr<v1::Evidence> GetEvidence(int64_t campaign, int number);
+
   absl::StatusOr<std::optional<StoredBlob>> GetBlob(const std::string& hash);
   absl::StatusOr<bool> HasBlob(const std::string& hash);
   absl::StatusOr<std::vector<StoredWorker>> Workers();

@@ -143,6 +143,15 @@ absl::StatusOr<std::optional<v1::Iteration>> Store::GetIteration(int64_t campaig
   return std::optional<v1::Iteration>(std::move(iteration));
 }
 
+absl::StatusOr<v1::Evidence> Store::GetEvidence(int64_t campaign, int number) {
+  std::lock_guard<std::mutex> lock(reader_mutex_);
+  Statement statement = reader_->Use(
+      "SELECT payload FROM iterations JOIN events USING (sequence) WHERE iterations.campaign = ? AND number = ?");
+  absl::StatusOr<std::optional<v1::Event>> event = ReadOne<v1::Event>(statement.Bind(campaign).Bind(int64_t{number}));
+  if (!event.ok()) return event.status();
+  return *event ? std::move(*(*event)->mutable_finished()->mutable_result()->mutable_evidence()) : v1::Evidence();
+}
+
 absl::StatusOr<std::optional<StoredBlob>> Store::GetBlob(const std::string& hash) {
   std::lock_guard<std::mutex> lock(reader_mutex_);
   Statement statement = reader_->Use("SELECT kind, bytes, content FROM blobs WHERE hash = ?");

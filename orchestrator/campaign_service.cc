@@ -80,6 +80,11 @@ Reactor* CampaignService::ImportPatterns(Context* context, const v1::ImportPatte
   return Answer(context, orchestrator_.ImportPatterns(*request), reply);
 }
 
+Reactor* CampaignService::GetReport(Context* context, const v1::GetReportRequest* request,
+                                    v1::GetReportResponse* reply) {
+  return Answer(context, reports_.Get(*request), reply);
+}
+
 Reactor* CampaignService::GetBlob(Context* context, const v1::GetBlobRequest* request, v1::GetBlobResponse* reply) {
   return Answer(context, history_.GetBlob(*request), reply);
 }

@@ -2,6 +2,7 @@
 
 #include "orchestrator/history.h"
 #include "orchestrator/orchestrator.h"
+#include "orchestrator/report.h"
 #include "orchestrator/watch_hub.h"
 #include "pawl/v1/campaign_service.grpc.pb.h"
 
@@ -10,8 +11,9 @@ namespace pawl {
 // Forwards: what changes something to the orchestrator, what only reads to the history.
 class CampaignService final : public v1::CampaignService::CallbackService {
  public:
-  CampaignService(Orchestrator& orchestrator, const History& history, Store& store, WatchHub& hub)
-      : orchestrator_(orchestrator), history_(history), store_(store), hub_(hub) {}
+  CampaignService(Orchestrator& orchestrator, const History& history, const Reports& reports, Store& store,
+                  WatchHub& hub)
+      : orchestrator_(orchestrator), history_(history), reports_(reports), store_(store), hub_(hub) {}
 
   using Context = grpc::CallbackServerContext;
   using Reactor = grpc::ServerUnaryReactor;
@@ -31,12 +33,14 @@ class CampaignService final : public v1::CampaignService::CallbackService {
   Reactor* GetSituation(Context*, const v1::GetSituationRequest*, v1::Situation*) override;
   Reactor* ListPatterns(Context*, const v1::ListPatternsRequest*, v1::ListPatternsResponse*) override;
   Reactor* ImportPatterns(Context*, const v1::ImportPatternsRequest*, v1::ImportPatternsResponse*) override;
+  Reactor* GetReport(Context*, const v1::GetReportRequest*, v1::GetReportResponse*) override;
   Reactor* GetBlob(Context*, const v1::GetBlobRequest*, v1::GetBlobResponse*) override;
   Reactor* ListWorkers(Context*, const v1::ListWorkersRequest*, v1::ListWorkersResponse*) override;
 
  private:
   Orchestrator& orchestrator_;
   const History& history_;
+  const Reports& reports_;
   Store& store_;
   WatchHub& hub_;
 };

@@ -2,6 +2,7 @@
 
 #include <limits>
 #include <optional>
+#include <set>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -10,6 +11,8 @@
 #include "db/resource_name.h"
 #include "orchestrator/errors.h"
 #include "orchestrator/page_token.h"
+#include "orchestrator/shortened.h"
+#include "profiles/diagnosis.h"
 
 namespace pawl {
 namespace {
@@ -65,6 +68,12 @@ absl::StatusOr<v1::ListIterationsResponse> History::ListIterations(const v1::Lis
   if (!campaign.ok()) return campaign.status();
   if (!v1::Verdict_IsValid(request.verdict())) return BadField("verdict", "expected KEPT, REVERTED or REJECTED");
   if (!v1::IterationOrder_IsValid(request.order())) return BadField("order", "expected one of IterationOrder");
+  for (const std::string& name : request.metrics()) {
+    if (metrics_.Find(name) == nullptr) {
+      return BadField("metrics", absl::StrCat("there is no metric ", Shortened(name, 64),
+                                              "; metrics.toml lists them, pawl show those of an iteration"));
+    }
+  }
   IterationQuery query;
   query.campaign = *ParseCampaignName(request.campaign());
   query.verdict = request.verdict();
@@ -97,7 +106,25 @@ absl::StatusOr<v1::ListIterationsResponse> History::ListIterations(const v1::Lis
         PageToken(store_.secret(), bound, absl::StrFormat("%d %.17g", last.number(), last.speedup_over_start())));
   }
   for (v1::Iteration& iteration : *iterations) *response.add_iterations() = std::move(iteration);
+  if (absl::Status status = AddMetrics(request, &response); !status.ok()) return status;
   return response;
+}
+
+absl::Status History::AddMetrics(const v1::ListIterationsRequest& request, v1::ListIterationsResponse* response) const {
+  const std::set<std::string> names(request.metrics().begin(), request.metrics().end());
+  if (names.empty()) return absl::OkStatus();
+  const int64_t campaign = *ParseCampaignName(request.campaign());
+  for (v1::Iteration& iteration : *response->mutable_iterations()) {
+    const absl::StatusOr<v1::Evidence> evidence = store_.GetEvidence(campaign, iteration.number());
+    if (!evidence.ok()) return evidence.status();
+    const v1::LaunchEvidence* launch = LongestLaunch(*evidence);
+    if (launch == nullptr) continue;
+    for (const std::string& name : names) {
+      const auto value = launch->metrics().find(name);
+      if (value != launch->metrics().end()) (*iteration.mutable_metrics())[name] = value->second;
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<v1::Iteration> History::GetIteration(const v1::GetIterationRequest& request) const {

@@ -5,7 +5,9 @@
 #include "absl/strings/str_replace.h"
 
 namespace pawl {
+namespace {
 
+// "TILE_M 64 -> 16"; empty: no change.
 std::string ChangeText(const v1::Change& change) {
   switch (change.kind_case()) {
     case v1::Change::kVariable:
@@ -17,8 +19,6 @@ std::string ChangeText(const v1::Change& change) {
   }
   return "";
 }
-
-namespace {
 
 std::string Text(const v1::Event& event, int iteration) {
   const std::string& campaign = event.campaign();

@@ -10,7 +10,4 @@ namespace pawl {
 // about.
 std::string LogLine(const v1::Event& event, int iteration);
 
-// "TILE_M 64 -> 16"; empty: no change.
-std::string ChangeText(const v1::Change& change);
-
 }  // namespace pawl

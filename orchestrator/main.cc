@@ -5,9 +5,11 @@
 #include <atomic>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <thread>
 
 #include "db/backup.h"
+#include "faults/fault_point.h"
 #include "options/layered_options.h"
 #include "orchestrator/server.h"
 #include "spdlog/sinks/stdout_sinks.h"
@@ -23,6 +25,9 @@ struct Flags {
   std::string database;
   std::string backup;
   std::string profiles;
+  SecurityOptions security;
+  std::string http;
+  std::string reports;
   std::string log_level = "info";
   bool skip_check = false;
   bool reflection = false;
@@ -34,6 +39,13 @@ std::string DefaultDatabase() {
     return std::string(data) + "/pawl/pawl.db";
   const char* home = getenv("HOME");
   return std::string(home == nullptr ? "." : home) + "/.local/share/pawl/pawl.db";
+}
+
+// Empty: none.
+std::string ReportFolder(const Flags& flags) {
+  if (flags.reports == "none") return "";
+  if (!flags.reports.empty()) return flags.reports;
+  return (std::filesystem::path(flags.database).parent_path() / "reports").string();
 }
 
 int Fail(const absl::Status& status) {
@@ -51,13 +63,17 @@ int Backup(const Flags& flags) {
 int Serve(Store& store, const Flags& flags, const sigset_t& signals) {
   ServerOptions options;
   options.listen = flags.listen;
+  options.security = flags.security;
+  options.http = flags.http;
   options.reflection = flags.reflection;
   options.profiles = flags.profiles;
+  options.reports = ReportFolder(flags);
   options.orchestrator.max_unfinished = flags.max_campaigns;
   absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(store, options);
   if (!server.ok()) return Fail(server.status());
   if (absl::Status status = store.SetAddress((*server)->address()); !status.ok()) return Fail(status);
   printf("listening on %s\n", (*server)->address().c_str());
+  if (!(*server)->url().empty()) printf("dashboard at %s\n", (*server)->url().c_str());
   fflush(stdout);
   spdlog::info("listening on {}, database {}", (*server)->address(), flags.database);
 
@@ -93,13 +109,23 @@ int Run(int argc, char** argv) {
   const auto option = [&](const std::string& name, auto& value, const std::string& text) {
     return app.add_option("--" + name, value, text)->envname(EnvironmentName(name));
   };
-  option("listen", flags.listen, "host:port or unix:/path")->capture_default_str();
+  option("listen", flags.listen, "host:port or unix:/path; what other machines can reach takes TLS")
+      ->capture_default_str();
+  option("tls-cert", flags.security.tls.cert, "This orchestrator's certificate, a PEM file")->type_name("FILE");
+  option("tls-key", flags.security.tls.key, "Its key, which nobody else may read")->type_name("FILE");
+  option("tls-ca", flags.security.tls.ca, "The authority of the clients' certificates")->type_name("FILE");
+  option("tokens", flags.security.tokens, "File with `ROLE TOKEN` lines; the roles are read, submit and work")
+      ->type_name("FILE");
+  option("http", flags.http, "Serve the dashboard there: a port on 127.0.0.1, or host:port")->type_name("ADDRESS");
   option("database", flags.database, "SQLite file; made if it is not there")->capture_default_str();
   option("max-campaigns", flags.max_campaigns, "Unfinished campaigns; more are refused")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   option("profiles", flags.profiles,
          "Folder whose decision_tree.toml, gates.toml and metrics.toml replace those that were built in");
+  option("reports", flags.reports,
+         "Folder for campaign-7.html, a page of each campaign that ends (default: reports beside the database); none "
+         "writes no pages");
   option("log-level", flags.log_level, "debug, info, warn or error")
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}))
       ->capture_default_str();
@@ -118,6 +144,9 @@ int Run(int argc, char** argv) {
   spdlog::set_level(spdlog::level::from_str(flags.log_level));
 
   if (!flags.backup.empty()) return Backup(flags);
+  const absl::StatusOr<std::string> fault = ArmFaultPoint();
+  if (!fault.ok()) return Fail(fault.status());
+  if (!fault->empty()) spdlog::warn("FOR TESTS ONLY: by PAWL_FAULT this process kills itself at {}", *fault);
 
   // Before any thread is there, so that all inherit it and only sigwait sees these.
   sigset_t signals;

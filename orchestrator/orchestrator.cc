@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "db/resource_name.h"
+#include "faults/fault_point.h"
 #include "kernels/hash.h"
 #include "orchestrator/engine/architecture.h"
 #include "orchestrator/engine/decide.h"
@@ -13,6 +14,7 @@
 #include "orchestrator/errors.h"
 #include "orchestrator/lease_token.h"
 #include "orchestrator/log_line.h"
+#include "orchestrator/stored_campaign.h"
 #include "profiles/gpus.h"
 #include "profiles/pattern_file.h"
 #include "spdlog/spdlog.h"
@@ -20,7 +22,6 @@
 namespace pawl {
 namespace {
 
-constexpr int kEventsAtOnce = 200;  // a source edit may be in each
 constexpr absl::Duration kReconnect = absl::Seconds(30);
 constexpr int kMaxSlots = 16;             // a round that is larger chooses blindly
 constexpr int kBaselineCampaigns = 1000;  // the newest, from which it is known what a baseline takes
@@ -119,28 +120,9 @@ absl::Status Orchestrator::LoadAll() {
 }
 
 absl::StatusOr<std::unique_ptr<CampaignState>> Orchestrator::LoadCampaign(int64_t number) {
-  std::unique_ptr<CampaignState> campaign;
-  int64_t after = 0;
-  while (true) {
-    absl::StatusOr<std::vector<v1::Event>> events = store_.Events(number, after, kEventsAtOnce);
-    if (!events.ok()) return events.status();
-    if (events->empty()) break;
-    for (const v1::Event& event : *events) {
-      if (campaign == nullptr) {
-        absl::StatusOr<std::optional<StoredBlob>> blob = store_.GetBlob(event.submitted().bundle_hash());
-        if (!blob.ok()) return blob.status();
-        v1::Bundle bundle;
-        if (!*blob || !bundle.ParseFromString((*blob)->content)) {
-          return absl::DataLossError(absl::StrCat(CampaignName(number), " has lost its bundle; restore from a backup"));
-        }
-        campaign = std::make_unique<CampaignState>(CampaignName(number), std::move(bundle));
-      }
-      campaign->Apply(event);
-      after = event.sequence();
-    }
-  }
-  if (campaign == nullptr) return NoSuch(CampaignName(number), "pawl campaigns lists those there are");
-  return campaign;
+  absl::StatusOr<StoredCampaign> campaign = ReadCampaign(store_, number, &bundles_);
+  if (!campaign.ok()) return campaign.status();
+  return std::move(campaign->state);
 }
 
 void Orchestrator::Add(Step* step, CampaignState* campaign, v1::Event event) {
@@ -312,7 +294,12 @@ absl::Status Orchestrator::Commit(Step* step, After* after) {
     }
     return broken_;
   }
+  Pass(FaultPoint::kAfterCommit);
   for (const std::string& line : step->lines) spdlog::info("{}", line);
+  for (const v1::Event& event : writes.events) {
+    if (!event.has_ended() || !options_.ended) continue;
+    after->push_back([this, number = *ParseCampaignName(event.campaign())] { options_.ended(number); });
+  }
   for (Offer& offer : step->offers) {
     after->push_back([answer = std::move(offer.answer), response = std::move(offer.response)] { answer(response); });
   }

@@ -19,6 +19,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "db/store.h"
+#include "orchestrator/bundle_pool.h"
 #include "orchestrator/engine/campaign.h"
 #include "orchestrator/engine/chooser.h"
 #include "orchestrator/pattern_library.h"
@@ -38,6 +39,8 @@ struct OrchestratorOptions {
   absl::Duration verification = absl::Seconds(60);      // that no worker took is given up
   absl::Duration forget_workers = absl::Hours(24 * 7);  // not heard of for so long, at the next start
   const ProfileSet* profiles = &ProfileSet::Default();  // rules and gates; must outlive the orchestrator
+  // Told of each campaign that has ended, once that is on disk, on the thread that ended it: it must not take long.
+  std::function<void(int64_t)> ended = nullptr;
 };
 
 // Decides and locks: everything that changes a campaign goes through here, under one lock, as events that are applied
@@ -173,6 +176,7 @@ class Orchestrator {
 
   mutable std::mutex mutex_;
   std::map<int64_t, std::unique_ptr<CampaignState>> campaigns_;  // unfinished, or with a trial that verifies
+  BundlePool bundles_;                                           // of these
   std::map<TrialKey, absl::Time> deadlines_;                     // of leases
   std::set<QueueKey> queue_;                                     // trials to be leased, oldest first
   std::map<int64_t, std::vector<QueueKey>> queued_;              // the same by campaign

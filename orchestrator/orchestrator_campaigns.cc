@@ -179,7 +179,8 @@ absl::StatusOr<v1::Campaign> Orchestrator::Submit(const v1::SubmitCampaignReques
     Step step = Begin();
     const int64_t number = next_campaign_++;
     step.writes.blobs.push_back({v1::Blob::BUNDLE, submitted.bundle_hash(), bytes});
-    campaigns_[number] = std::make_unique<CampaignState>(CampaignName(number), request.bundle());
+    campaigns_[number] = std::make_unique<CampaignState>(
+        CampaignName(number), bundles_.Put(submitted.bundle_hash(), request.bundle()));
     Add(&step, campaigns_[number].get(), std::move(event));
     if (absl::Status status = Commit(&step, after); !status.ok()) return status;
     return Stored(number);
@@ -211,6 +212,7 @@ absl::StatusOr<v1::Campaign> Orchestrator::Get(const v1::GetCampaignRequest& req
   std::lock_guard lock(mutex_);
   const auto found = campaigns_.find(*number);
   if (found == campaigns_.end() || found->second->summary().state() == v1::PAUSED) return stored;
+  stored->set_minutes(absl::ToDoubleMinutes(found->second->Running(clock_())));
   const auto queued = queued_.find(*number);
   const bool waits = queued != queued_.end() && !queued->second.empty();
   if (waits || ProposalDeadline(*found->second)) stored->set_message(WaitsFor(*found->second));

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "db/resource_name.h"
+#include "faults/fault_point.h"
 #include "kernels/hash.h"
 #include "orchestrator/engine/campaign_states.h"
 #include "orchestrator/engine/verdict.h"
@@ -19,6 +20,7 @@ namespace {
 constexpr double kMaxWaitSeconds = 60;
 constexpr size_t kMaxBlob = 4 << 20;
 constexpr int kMaxSamples = 1000;
+constexpr int kMaxGpuFaults = 2;  // of a worker's process
 // Results in one transaction: whoever waits for the lock waits for all of them.
 constexpr size_t kMaxTogether = 64;
 
@@ -27,6 +29,13 @@ absl::Status LeaseError(absl::StatusCode code, const std::string& message, const
   detail.set_resource(trial);
   detail.set_fix("drop the trial and lease another");
   return Error(code, message, detail);
+}
+
+absl::Status Sick(const std::string& worker) {
+  v1::ErrorDetail detail;
+  detail.set_resource(worker);
+  detail.set_fix("look at the GPU (nvidia-smi, dmesg), then start the worker anew");
+  return Error(absl::StatusCode::kFailedPrecondition, "the worker's GPU failed twice: it gets no more trials", detail);
 }
 
 absl::Status CheckPairs(const google::protobuf::RepeatedPtrField<v1::PairSample>& pairs) {
@@ -105,6 +114,7 @@ uint64_t Orchestrator::Lease(const v1::LeaseTrialRequest& request, LeaseAnswer a
     if (workers_.Find(request.worker())->state() == v1::WORKER_STATE_DRAINING) {
       return LeaseError(absl::StatusCode::kFailedPrecondition, "the worker is draining", request.worker());
     }
+    if (workers_.Find(request.worker())->state() == v1::WORKER_STATE_SICK) return Sick(request.worker());
     v1::LeaseTrialResponse response;
     if (TakeTrial(&step, request.worker(), &response)) {
       if (absl::Status status = Commit(&step, after); !status.ok()) return status;
@@ -193,6 +203,7 @@ void Orchestrator::CompleteTogether(const std::vector<Completion>& together) {
     for (size_t i = 0; i < together.size(); ++i) {
       if (absl::Status status = CompleteOne(&step, *together[i].request); !status.ok()) answers[i] = status;
     }
+    Pass(FaultPoint::kAfterResult);
     Plan(&step);
     for (size_t i = 0; i < together.size(); ++i) {
       const v1::CompleteTrialRequest& request = *together[i].request;
@@ -273,7 +284,16 @@ absl::Status Orchestrator::CompleteOne(Step* step, const v1::CompleteTrialReques
     Add(step, &campaign, std::move(event));
   } else if (open.worker == request.worker()) {
     const bool fault = request.has_host_fault();
-    worker->set_host_faults(worker->host_faults() + (fault && request.host_fault().gpu()));
+    if (fault && request.host_fault().gpu()) {
+      worker->set_host_faults(worker->host_faults() + 1);
+      if (worker->host_faults() >= kMaxGpuFaults) {
+        worker->set_state(v1::WORKER_STATE_SICK);
+        spdlog::warn("{} gets no more trials: its GPU failed {} times, the last time: {}", request.worker(),
+                     worker->host_faults(), Shortened(request.host_fault().message(), 200));
+      }
+      SetTime(step->now, worker->mutable_last_seen());
+      step->writes.workers.push_back({request.instance(), *worker});
+    }
     Lose(step, key, fault ? v1::LeaseLost::HOST_FAULT : v1::LeaseLost::GIVEN_BACK,
          fault ? Shortened(request.host_fault().message(), 2000) : "the worker drains");
   }
@@ -316,7 +336,9 @@ absl::StatusOr<v1::DrainWorkerResponse> Orchestrator::Drain(const v1::DrainWorke
         Lose(&step, {trial->campaign, trial->number}, v1::LeaseLost::GIVEN_BACK, "the worker has gone");
       }
     }
-    worker->set_state(request.gone() ? v1::WORKER_STATE_GONE : v1::WORKER_STATE_DRAINING);
+    // Whoever looks for a sick one should find it, also after its process has ended.
+    const bool sick = worker->state() == v1::WORKER_STATE_SICK;
+    if (!sick) worker->set_state(request.gone() ? v1::WORKER_STATE_GONE : v1::WORKER_STATE_DRAINING);
     SetTime(step.now, worker->mutable_last_seen());
     step.writes.workers.push_back({request.instance(), *worker});
     spdlog::info("{} {}", request.worker(), request.gone() ? "has gone" : "drains");

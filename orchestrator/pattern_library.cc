@@ -104,7 +104,9 @@ google::protobuf::RepeatedPtrField<v1::Pattern> PatternLibrary::Snapshot(const v
 
 v1::ListPatternsResponse PatternLibrary::List(const v1::ListPatternsRequest& request) const {
   std::vector<v1::Pattern> patterns;
-  if (request.by_bundle()) {
+  if (request.own()) {
+    patterns = request.by_bundle() ? own_.List() : own_.Of("");
+  } else if (request.by_bundle()) {
     patterns = own_.List();
     for (const auto& [bundle, of_files] : of_files_) Append(of_files, &patterns);
     patterns = Merged(patterns);

@@ -1,6 +1,5 @@
 #include "orchestrator/server.h"
 
-#include <arpa/inet.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -12,7 +11,6 @@
 #include <thread>
 
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
@@ -22,6 +20,9 @@
 #include "orchestrator/campaign_service.h"
 #include "orchestrator/engine/tree_chooser.h"
 #include "orchestrator/history.h"
+#include "orchestrator/http_server.h"
+#include "orchestrator/report.h"
+#include "orchestrator/report_writer.h"
 #include "orchestrator/worker_service.h"
 #include "spdlog/spdlog.h"
 
@@ -29,27 +30,9 @@ namespace pawl {
 namespace {
 
 constexpr int kMaxMessage = 4 << 20;
+constexpr int kMaxStreams = 1000;  // calls that one connection may have under way; more wait
+constexpr int kKeepaliveMs = 60000;
 constexpr auto kTick = std::chrono::milliseconds(200);
-
-absl::Status CheckAddress(const std::string& address) {
-  if (absl::StartsWith(address, "unix:")) {
-    return address.size() > 5 ? absl::OkStatus() : absl::InvalidArgumentError("unix: needs a path behind it");
-  }
-  const size_t colon = address.rfind(':');
-  int port = 0;
-  if (colon == std::string::npos || !absl::SimpleAtoi(address.substr(colon + 1), &port) || port < 0 || port > 65535) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("\"", address, "\" is no address; expected host:port or unix:/path"));
-  }
-  const std::string host = address.substr(0, colon);
-  in_addr ip;  // and no name that only looks like one
-  const bool loopback = inet_pton(AF_INET, host.c_str(), &ip) == 1 && ntohl(ip.s_addr) >> 24 == 127;
-  if (host == "localhost" || host == "[::1]" || loopback) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("\"", address,
-                   "\" can be reached by others, and there is no encryption yet: listen on 127.0.0.1 or a "
-                   "unix: socket, and tunnel to it (ssh -L)"));
-}
 
 // gRPC would take a socket away from whoever listens on it.
 bool InUse(const std::string& path) {
@@ -79,8 +62,9 @@ Orchestrator::Clock SteadyClock() {
   };
 }
 
-OrchestratorOptions WithProfiles(OrchestratorOptions options, const ProfileSet& profiles) {
+OrchestratorOptions Complete(OrchestratorOptions options, const ProfileSet& profiles, ReportWriter* writer) {
   options.profiles = &profiles;
+  if (writer != nullptr) options.ended = [writer](int64_t campaign) { writer->Write(campaign); };
   return options;
 }
 
@@ -89,9 +73,11 @@ class RunningServer final : public Server {
   RunningServer(Store& store, const ServerOptions& options, ProfileSet profiles)
       : profiles_(std::move(profiles)),
         chooser_(profiles_.tree),
-        orchestrator_(store, chooser_, hub_, SteadyClock(), WithProfiles(options.orchestrator, profiles_)),
-        history_(store),
-        campaigns_(orchestrator_, history_, store, hub_),
+        reports_(store, chooser_, profiles_, SteadyClock()),
+        writer_(options.reports.empty() ? nullptr : std::make_unique<ReportWriter>(reports_, options.reports)),
+        orchestrator_(store, chooser_, hub_, SteadyClock(), Complete(options.orchestrator, profiles_, writer_.get())),
+        history_(store, profiles_.metrics),
+        campaigns_(orchestrator_, history_, reports_, store, hub_),
         workers_(orchestrator_, history_) {}
 
   ~RunningServer() override {
@@ -104,13 +90,17 @@ class RunningServer final : public Server {
     if (server_ != nullptr) {
       orchestrator_.StopLeasing();
       hub_.CloseAll();
+      http_.reset();
       server_->Shutdown(std::chrono::system_clock::now() + std::chrono::milliseconds(500));
       server_->Wait();
     }
   }
 
   absl::Status Listen(const ServerOptions& options) {
-    if (absl::Status status = CheckAddress(options.listen); !status.ok()) return status;
+    if (absl::Status status = CheckListening(options.listen, options.security); !status.ok()) return status;
+    absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> credentials =
+        MakeServerCredentials(options.listen, options.security);
+    if (!credentials.ok()) return credentials.status();
     if (absl::StartsWith(options.listen, "unix:") && InUse(options.listen.substr(5))) {
       return absl::UnavailableError(absl::StrCat("another process listens on ", options.listen));
     }
@@ -120,26 +110,36 @@ class RunningServer final : public Server {
     grpc::ServerBuilder builder;
     if (!options.reflection) builder.SetOption(std::make_unique<WithoutReflection>());
     int port = 0;
-    builder.AddListeningPort(options.listen, grpc::InsecureServerCredentials(), &port);
+    builder.AddListeningPort(options.listen, *credentials, &port);
     // Two daemons must not share a port, each with half of the clients.
     builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
     builder.SetMaxReceiveMessageSize(kMaxMessage);
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreams);
+    // Who has gone without a word (a watcher above all, which needs no deadline) is found out.
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveMs / 2);
+    builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
     builder.RegisterService(&campaigns_);
     builder.RegisterService(&workers_);
     server_ = builder.BuildAndStart();
     if (server_ == nullptr || port == 0) {
-      return absl::UnavailableError(absl::StrCat("can't listen on ", options.listen,
-                                                 ": is another orchestrator there, or the path not writable?"));
+      return absl::UnavailableError(
+          absl::StrCat("can't listen on ", options.listen, ": is another orchestrator there, or the path not writable?",
+                       options.security.tls.any() ? " Or is the key not the certificate's?" : ""));
     }
     address_ = options.listen;
     if (!absl::StartsWith(address_, "unix:")) {
       address_ = absl::StrCat(address_.substr(0, address_.rfind(':')), ":", port);
+    }
+    if (!options.http.empty()) {
+      if (absl::Status status = ListenForHttp(options); !status.ok()) return status;
     }
     ticker_ = std::thread([this] { Tick(); });
     return absl::OkStatus();
   }
 
   const std::string& address() const override { return address_; }
+  std::string url() const override { return http_ == nullptr ? "" : http_->url(); }
 
   void Drain(absl::Duration patience, const std::function<bool()>& forced) override {
     orchestrator_.StopLeasing();
@@ -150,6 +150,19 @@ class RunningServer final : public Server {
   }
 
  private:
+  absl::Status ListenForHttp(const ServerOptions& options) {
+    HttpServerOptions http;
+    http.address = options.http;
+    http.api.metrics = &profiles_.metrics;
+    http.security = options.security;
+    grpc::ChannelArguments arguments;
+    arguments.SetMaxReceiveMessageSize(-1);  // it comes from this very process
+    absl::StatusOr<std::unique_ptr<HttpServer>> started = HttpServer::Start(server_->InProcessChannel(arguments), http);
+    if (!started.ok()) return started.status();
+    http_ = *std::move(started);
+    return absl::OkStatus();
+  }
+
   void Tick() {
     std::unique_lock lock(mutex_);
     bool serving = true;
@@ -167,11 +180,14 @@ class RunningServer final : public Server {
   const ProfileSet profiles_;
   const TreeChooser chooser_;
   WatchHub hub_;
+  const Reports reports_;
+  const std::unique_ptr<ReportWriter> writer_;  // outlives the orchestrator, which tells it what ended
   Orchestrator orchestrator_;
   const History history_;
   CampaignService campaigns_;
   WorkerService workers_;
   std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<HttpServer> http_;
   std::string address_;
   std::mutex mutex_;
   std::condition_variable wake_;

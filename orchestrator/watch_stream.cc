@@ -1,10 +1,12 @@
 #include "orchestrator/watch_stream.h"
 
+#include <atomic>
 #include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
 
+#include "absl/strings/str_cat.h"
 #include "db/resource_name.h"
 #include "orchestrator/engine/campaign_states.h"
 #include "orchestrator/errors.h"
@@ -14,6 +16,9 @@ namespace pawl {
 namespace {
 
 constexpr int kEventsAtOnce = 100;
+// Streams need no deadline, so it is their number that keeps them within bounds.
+constexpr int kMostStreams = 500;
+std::atomic<int> streams = 0;
 
 using WriteReactor = grpc::ServerWriteReactor<v1::WatchCampaignResponse>;
 
@@ -21,7 +26,10 @@ using WriteReactor = grpc::ServerWriteReactor<v1::WatchCampaignResponse>;
 // costs no memory. Progress is kept only the latest.
 class WatchStream final : public WriteReactor, public Watcher {
  public:
-  WatchStream(Store& store, int64_t campaign, int64_t after) : store_(store), campaign_(campaign), after_(after) {}
+  WatchStream(Store& store, int64_t campaign, int64_t after) : store_(store), campaign_(campaign), after_(after) {
+    ++streams;
+  }
+  ~WatchStream() override { --streams; }
 
   // Not for the constructor: it needs a shared_ptr to this.
   void Start(WatchHub& hub, std::shared_ptr<WatchStream> self) {
@@ -129,6 +137,13 @@ WriteReactor* StartWatchStream(Store& store, WatchHub& hub, const v1::WatchCampa
   absl::StatusOr<std::optional<v1::Campaign>> campaign = store.GetCampaign(*number);
   if (!campaign.ok()) return new Refusal(campaign.status());
   if (!*campaign) return new Refusal(NoSuch(request.campaign(), "pawl campaigns lists those there are"));
+  if (streams >= kMostStreams) {
+    v1::ErrorDetail detail;
+    detail.set_retry_after_seconds(5);
+    detail.set_fix("end some of those that watch, or ask now and then instead (GetCampaign)");
+    return new Refusal(
+        Error(absl::StatusCode::kResourceExhausted, absl::StrCat(kMostStreams, " watch campaigns already"), detail));
+  }
   auto stream = std::make_shared<WatchStream>(store, *number, request.after_sequence());
   stream->Start(hub, stream);
   return stream.get();

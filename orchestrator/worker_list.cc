@@ -69,7 +69,10 @@ absl::StatusOr<StoredWorker> WorkerList::Register(const v1::RegisterWorkerReques
     return BadField("device", "expected a kind and a label");
   }
   const auto before = workers_.find(request.name());
-  if (before != workers_.end() && before->second.instance != request.instance() && !Gone(request.name(), now)) {
+  const bool sick = before != workers_.end() && before->second.worker.state() == v1::WORKER_STATE_SICK;
+  const bool ended = sick && before->second.worker.trials().empty();  // it has nothing left to do
+  if (before != workers_.end() && before->second.instance != request.instance() && !ended &&
+      !Gone(request.name(), now)) {
     v1::ErrorDetail detail;
     detail.set_resource(request.name());
     detail.set_fix("give this worker another --name, or stop the other one");
@@ -89,6 +92,7 @@ absl::StatusOr<StoredWorker> WorkerList::Register(const v1::RegisterWorkerReques
     *stored.worker.mutable_trials() = before->second.worker.trials();
     stored.worker.set_completed(before->second.worker.completed());
     stored.worker.set_host_faults(before->second.worker.host_faults());
+    if (sick) stored.worker.set_state(v1::WORKER_STATE_SICK);  // the same process has the same GPU
   }
   return stored;
 }
@@ -123,7 +127,8 @@ bool WorkerList::Gone(const std::string& name, absl::Time now) const {
 std::vector<v1::Worker> WorkerList::All(bool gone_too, absl::Time now) const {
   std::vector<v1::Worker> all;
   for (const auto& [name, entry] : workers_) {
-    const bool gone = Gone(name, now);
+    const bool sick = entry.worker.state() == v1::WORKER_STATE_SICK;
+    const bool gone = Gone(name, now) && !sick;
     if (gone && !gone_too) continue;
     v1::Worker worker = entry.worker;
     if (gone) worker.set_state(v1::WORKER_STATE_GONE);
@@ -142,7 +147,9 @@ std::vector<v1::Worker> WorkerList::All(bool gone_too, absl::Time now) const {
 std::vector<const v1::Worker*> WorkerList::Present(absl::Time now) const {
   std::vector<const v1::Worker*> present;
   for (const auto& [name, entry] : workers_) {
-    if (!Gone(name, now) && entry.worker.state() != v1::WORKER_STATE_DRAINING) present.push_back(&entry.worker);
+    const v1::WorkerState state = entry.worker.state();
+    const bool takes = state != v1::WORKER_STATE_DRAINING && state != v1::WORKER_STATE_SICK;
+    if (takes && !Gone(name, now)) present.push_back(&entry.worker);
   }
   return present;
 }

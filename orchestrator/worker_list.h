@@ -32,6 +32,7 @@ class WorkerList {
   const v1::Worker* Find(const std::string& name) const;
   v1::Worker* Mutable(const std::string& name);
   bool Gone(const std::string& name, absl::Time now) const;
+  // Sick ones also after their end, until a new process takes the name.
   std::vector<v1::Worker> All(bool gone_too, absl::Time now) const;
   // Those that can be given work.
   std::vector<const v1::Worker*> Present(absl::Time now) const;

@@ -38,15 +38,6 @@ absl::Status WriteFiles(const v1::Bundle& bundle, const fs::path& folder) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<v1::BaselineTime>> RunBaseline(const v1::Bundle& bundle, const std::string& gpu_uuid) {
-  const TemporaryFolder folder("pawl-baseline-");
-  if (folder.path().empty()) {
-    return absl::ResourceExhaustedError("can't make a temporary folder: set TMPDIR to one with room");
-  }
-  if (absl::Status status = WriteFiles(bundle, folder.path()); !status.ok()) return status;
-  return RunBaseline(bundle, folder.path(), {bundle.sizes().begin(), bundle.sizes().end()}, gpu_uuid);
-}
-
 std::string BaselineRequests(const std::vector<v1::Size>& sizes, uint64_t seed, int measurements) {
   std::string lines;
   for (const v1::Size& size : sizes) {
@@ -91,15 +82,19 @@ absl::StatusOr<std::vector<v1::BaselineTime>> ReadBaselineAnswers(std::string_vi
   return times;
 }
 
-absl::StatusOr<std::vector<v1::BaselineTime>> RunBaseline(const v1::Bundle& bundle, const std::filesystem::path& folder,
-                                                          const std::vector<v1::Size>& sizes,
-                                                          const std::string& gpu_uuid) {
+namespace {
+
+absl::StatusOr<std::vector<v1::BaselineTime>> RunIn(const fs::path& folder, bool own_folder, const v1::Bundle& bundle,
+                                                    const std::vector<v1::Size>& sizes, const std::string& gpu_uuid,
+                                                    const Sandboxing& sandboxing, const Stopped& stopped) {
   ProcessOptions options;
-  options.argv.assign(bundle.baseline_command().begin(), bundle.baseline_command().end());
+  options.argv = sandboxing.Baseline({bundle.baseline_command().begin(), bundle.baseline_command().end()},
+                                     folder.string(), own_folder);
   options.directory = folder.string();
   options.env = {{"CUDA_VISIBLE_DEVICES", gpu_uuid}};
   options.input = BaselineRequests(sizes, SecretSeed(), kMeasurements);
   options.timeout = kDeadline;
+  options.stopped = stopped;
   absl::StatusOr<ProcessResult> result = RunProcess(options);
   if (!result.ok()) return result.status();
   if (!result->ok()) {
@@ -120,6 +115,26 @@ absl::StatusOr<std::vector<v1::BaselineTime>> RunBaseline(const v1::Bundle& bund
     }
   }
   return times;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<v1::BaselineTime>> RunBaseline(const v1::Bundle& bundle, const fs::path& folder,
+                                                          const std::vector<v1::Size>& sizes,
+                                                          const std::string& gpu_uuid, const Sandboxing& sandboxing,
+                                                          const Stopped& stopped) {
+  return RunIn(folder, /*own_folder=*/false, bundle, sizes, gpu_uuid, sandboxing, stopped);
+}
+
+absl::StatusOr<std::vector<v1::BaselineTime>> RunBaseline(const v1::Bundle& bundle, const std::string& gpu_uuid,
+                                                          const Sandboxing& sandboxing, const Stopped& stopped) {
+  const TemporaryFolder folder("pawl-baseline-");
+  if (folder.path().empty()) {
+    return absl::ResourceExhaustedError("can't make a temporary folder: set TMPDIR to one with room");
+  }
+  if (absl::Status status = WriteFiles(bundle, folder.path()); !status.ok()) return status;
+  return RunIn(folder.path(), /*own_folder=*/true, bundle, {bundle.sizes().begin(), bundle.sizes().end()}, gpu_uuid,
+               sandboxing, stopped);
 }
 
 }  // namespace pawl

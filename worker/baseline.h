@@ -8,6 +8,8 @@
 #include "absl/status/statusor.h"
 #include "pawl/v1/bundle.pb.h"
 #include "pawl/v1/recording.pb.h"
+#include "worker/sandboxing.h"
+#include "worker/stopped.h"
 
 namespace pawl {
 
@@ -16,10 +18,14 @@ namespace pawl {
 // "what"} or {"size", "error"}. Standard error is talk.
 absl::StatusOr<std::vector<v1::BaselineTime>> RunBaseline(const v1::Bundle& bundle, const std::filesystem::path& folder,
                                                           const std::vector<v1::Size>& sizes,
-                                                          const std::string& gpu_uuid);
+                                                          const std::string& gpu_uuid,
+                                                          const Sandboxing& sandboxing = Sandboxing(),
+                                                          const Stopped& stopped = nullptr);
 
 // The same where the bundle's folder is not at hand: bundle.baseline_files are put into a folder for it. All sizes.
-absl::StatusOr<std::vector<v1::BaselineTime>> RunBaseline(const v1::Bundle& bundle, const std::string& gpu_uuid);
+absl::StatusOr<std::vector<v1::BaselineTime>> RunBaseline(const v1::Bundle& bundle, const std::string& gpu_uuid,
+                                                          const Sandboxing& sandboxing = Sandboxing(),
+                                                          const Stopped& stopped = nullptr);
 
 // What the script is asked, and what its answers mean.
 std::string BaselineRequests(const std::vector<v1::Size>& sizes, uint64_t seed, int measurements);

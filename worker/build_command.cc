@@ -14,7 +14,7 @@
 namespace pawl {
 namespace {
 
-std::string Quoted(const std::string& word) {
+std::string ShellWord(const std::string& word) {
   const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](unsigned char c) {
     return std::isalnum(c) || std::strchr("-_=+./,:@%", c) != nullptr;
   });
@@ -31,14 +31,18 @@ const v1::Size* FindSize(const v1::Bundle& bundle, const std::string& name) {
 
 std::string BuildCommand(const v1::Bundle& bundle, const v1::Variant& variant, const v1::Size& size,
                          const std::string& architecture) {
-  const std::vector<std::string> options = CompileOptions(bundle, variant, size);
+  return BuildCommand(CompileOptions(bundle, variant, size), bundle.source().path(), architecture);
+}
+
+std::string BuildCommand(const std::vector<std::string>& options, const std::string& source,
+                         const std::string& architecture) {
   const bool has_standard = std::any_of(options.begin(), options.end(), [](const std::string& option) {
     return absl::StartsWith(option, "-std") || absl::StartsWith(option, "--std");
   });
   std::string command = absl::StrCat("nvcc -cubin -arch=", architecture, has_standard ? "" : " --std=c++17");
-  for (const std::string& option : options) absl::StrAppend(&command, " ", Quoted(option));
-  const std::filesystem::path source = bundle.source().path();
-  absl::StrAppend(&command, " -o ", Quoted(source.stem().string() + ".cubin"), " ", Quoted(source.string()));
+  for (const std::string& option : options) absl::StrAppend(&command, " ", ShellWord(option));
+  const std::string cubin = std::filesystem::path(source).stem().string() + ".cubin";
+  absl::StrAppend(&command, " -o ", ShellWord(cubin), " ", ShellWord(source));
   return command;
 }
 

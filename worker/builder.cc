@@ -137,14 +137,15 @@ void Builder::GiveBack(Process process) {
   returned_.notify_one();
 }
 
-absl::StatusOr<v1::BuildReply> Builder::BuildOnce(const v1::BuildRequest& request, bool* killed) {
+absl::StatusOr<v1::BuildReply> Builder::BuildOnce(const v1::BuildRequest& request, const Stopped& stopped,
+                                                  bool* killed) {
   absl::StatusOr<Process> process = Take();
   if (!process.ok()) return process.status();
   const absl::Time start = absl::Now();
   const absl::Time deadline = start + absl::Seconds(request.deadline_seconds());
   v1::BuildReply reply;
   absl::Status status = (*process)->Send(request, deadline);
-  if (status.ok()) status = (*process)->Receive(&reply, deadline);
+  if (status.ok()) status = (*process)->Receive(&reply, deadline, stopped);
   if (status.ok()) {
     GiveBack(*std::move(process));
     if (!reply.host_error().empty()) return absl::FailedPreconditionError(reply.host_error());
@@ -155,6 +156,7 @@ absl::StatusOr<v1::BuildReply> Builder::BuildOnce(const v1::BuildRequest& reques
   const ProcessEnd end = (*process)->end().value_or(ProcessEnd{});
   process->reset();
   GiveBack(nullptr);
+  if (absl::IsCancelled(status)) return status;
   reply.Clear();
   reply.set_seconds(absl::ToDoubleSeconds(absl::Now() - start));
   if (absl::IsDeadlineExceeded(status)) {
@@ -170,20 +172,20 @@ absl::StatusOr<v1::BuildReply> Builder::BuildOnce(const v1::BuildRequest& reques
   return reply;
 }
 
-absl::StatusOr<v1::BuildReply> Builder::Build(const v1::BuildRequest& request) {
+absl::StatusOr<v1::BuildReply> Builder::Build(const v1::BuildRequest& request, const Stopped& stopped) {
   v1::BuildRequest sent = request;
   sent.set_source(ValidUtf8(request.source()));
   if (sent.deadline_seconds() <= 0) sent.set_deadline_seconds(kDefaultDeadlineSeconds);
   bool killed = false;
   {
     std::shared_lock beside_others(alone_);
-    absl::StatusOr<v1::BuildReply> reply = BuildOnce(sent, &killed);
+    absl::StatusOr<v1::BuildReply> reply = BuildOnce(sent, stopped, &killed);
     if (!killed) return reply;
   }
   // A compiler that was killed or crashed may have been short of memory: once more, with nothing beside it.
   std::unique_lock by_itself(alone_);
   killed = false;
-  absl::StatusOr<v1::BuildReply> reply = BuildOnce(sent, &killed);
+  absl::StatusOr<v1::BuildReply> reply = BuildOnce(sent, stopped, &killed);
   if (reply.ok() && IsOutOfMemory(*reply)) reply->mutable_failure()->set_message(TooLargeText(sent));
   return reply;
 }

@@ -35,8 +35,8 @@ class Builder {
   static absl::StatusOr<std::unique_ptr<Builder>> Create(int processes);
 
   // A candidate's failure is in the reply: what the compiler says, a missing entry, the sandbox, the deadline
-  // (request.deadline_seconds, 30 s where it is 0). An error status is a fault of this machine.
-  absl::StatusOr<v1::BuildReply> Build(const v1::BuildRequest& request);
+  // (request.deadline_seconds, 30 s where it is 0). An error status is a fault of this machine, or CANCELLED: stopped.
+  absl::StatusOr<v1::BuildReply> Build(const v1::BuildRequest& request, const Stopped& stopped = nullptr);
 
   bool sandboxed() const { return sandboxed_; }
   const std::string& description() const { return description_; }  // "NVRTC 13.0, nvcc, sandboxed"
@@ -50,7 +50,7 @@ class Builder {
   absl::Status Greet(ChildProcess& process, v1::BuildReply* hello) const;
   absl::StatusOr<Process> Take();
   void GiveBack(Process process);
-  absl::StatusOr<v1::BuildReply> BuildOnce(const v1::BuildRequest& request, bool* killed);
+  absl::StatusOr<v1::BuildReply> BuildOnce(const v1::BuildRequest& request, const Stopped& stopped, bool* killed);
 
   const BuilderOptions options_;
   bool sandboxed_ = false;

@@ -18,6 +18,9 @@
 namespace pawl {
 namespace {
 
+// Of one process: this one, which then starts anew, or a compiler's.
+constexpr int kCpuSeconds = 3600;
+
 struct Arguments {
   Toolkit toolkit;
   SandboxOptions sandbox;
@@ -91,6 +94,7 @@ int Main(int argc, char** argv) {
                  "[--sandbox required|optional|never]\nStarted by pawl, which speaks to it on its standard input.\n");
     return 2;
   }
+  arguments.sandbox.cpu_seconds = kCpuSeconds;
   OfferMyself();
   v1::BuildReply hello;
   absl::Status sandbox =

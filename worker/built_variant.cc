@@ -40,7 +40,8 @@ const BuiltSize* BuiltVariant::Find(const std::string& size) const {
 }
 
 std::string ArchitectureOf(const v1::GpuInfo& gpu) {
-  return absl::StrCat("sm_", gpu.compute_major(), gpu.compute_minor());
+  // From Hopper on, the instructions of one architecture only (wgmma) need its own target.
+  return absl::StrCat("sm_", gpu.compute_major(), gpu.compute_minor(), gpu.compute_major() >= 9 ? "a" : "");
 }
 
 std::shared_ptr<const std::string> ReferenceCache::Find(const std::string& key) {
@@ -56,7 +57,8 @@ void ReferenceCache::Put(const std::string& key, std::shared_ptr<const std::stri
 }
 
 absl::StatusOr<BuiltVariant> BuildVariant(Builder& builder, const v1::Bundle& bundle, const v1::Variant& variant,
-                                          const std::vector<v1::Size>& sizes, const v1::GpuInfo& gpu) {
+                                          const std::vector<v1::Size>& sizes, const v1::GpuInfo& gpu,
+                                          const Stopped& stopped) {
   const absl::Time start = absl::Now();
   BuiltVariant built;
   built.variant = variant;
@@ -88,7 +90,7 @@ absl::StatusOr<BuiltVariant> BuildVariant(Builder& builder, const v1::Bundle& bu
       at.module = found->second->module;
       continue;
     }
-    absl::StatusOr<v1::BuildReply> reply = builder.Build(request);
+    absl::StatusOr<v1::BuildReply> reply = builder.Build(request, stopped);
     if (!reply.ok()) return reply.status();
     if (!absl::StrContains(built.log, reply->log())) absl::StrAppend(&built.log, reply->log());
     if (reply->has_failure()) {
@@ -106,7 +108,7 @@ absl::StatusOr<BuiltVariant> BuildVariant(Builder& builder, const v1::Bundle& bu
 }
 
 absl::StatusOr<BuiltSize> BuildReference(Builder& builder, const v1::Bundle& bundle, const v1::Size& size,
-                                         const v1::GpuInfo& gpu, ReferenceCache* cache) {
+                                         const v1::GpuInfo& gpu, ReferenceCache* cache, const Stopped& stopped) {
   absl::StatusOr<v1::Plan> plan = MakeReferencePlan(bundle, size, gpu);
   if (!plan.ok()) return plan.status();
   const v1::BuildRequest request =
@@ -114,7 +116,7 @@ absl::StatusOr<BuiltSize> BuildReference(Builder& builder, const v1::Bundle& bun
   const std::string key = Sha256(request.SerializeAsString());
   std::shared_ptr<const std::string> cubin = cache->Find(key);
   if (cubin == nullptr) {
-    absl::StatusOr<v1::BuildReply> reply = builder.Build(request);
+    absl::StatusOr<v1::BuildReply> reply = builder.Build(request, stopped);
     if (!reply.ok()) return reply.status();
     if (reply->has_failure()) {
       return absl::InvalidArgumentError(

@@ -36,9 +36,10 @@ struct BuiltVariant {
 };
 
 // Evaluates the launches at each size, checks them against the GPU's limits, and only then compiles.
-// A status is the machine's fault. Thread-safe.
+// A status is the machine's fault, or CANCELLED: stopped. Thread-safe.
 absl::StatusOr<BuiltVariant> BuildVariant(Builder& builder, const v1::Bundle& bundle, const v1::Variant& variant,
-                                          const std::vector<v1::Size>& sizes, const v1::GpuInfo& gpu);
+                                          const std::vector<v1::Size>& sizes, const v1::GpuInfo& gpu,
+                                          const Stopped& stopped = nullptr);
 
 // Cubins of references, by source and compile options. Thread-safe.
 class ReferenceCache {
@@ -54,8 +55,9 @@ class ReferenceCache {
 // The same for the bundle's reference; InvalidArgument: it does not build. Cubins that are in `cache` are not built
 // again. Thread-safe.
 absl::StatusOr<BuiltSize> BuildReference(Builder& builder, const v1::Bundle& bundle, const v1::Size& size,
-                                         const v1::GpuInfo& gpu, ReferenceCache* cache);
+                                         const v1::GpuInfo& gpu, ReferenceCache* cache,
+                                         const Stopped& stopped = nullptr);
 
-std::string ArchitectureOf(const v1::GpuInfo& gpu);  // sm_90
+std::string ArchitectureOf(const v1::GpuInfo& gpu);  // sm_90a
 
 }  // namespace pawl

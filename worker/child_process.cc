@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <deque>
 #include <functional>
@@ -123,7 +124,13 @@ absl::Status ChildProcess::Send(const google::protobuf::MessageLite& message, ab
   return Explain(WriteMessage(requests_.get(), message, deadline));
 }
 
-absl::Status ChildProcess::Receive(google::protobuf::MessageLite* message, absl::Time deadline) {
+absl::Status ChildProcess::Receive(google::protobuf::MessageLite* message, absl::Time deadline,
+                                   const Stopped& stopped) {
+  while (stopped && absl::Now() < deadline) {
+    if (stopped()) return Explain(absl::CancelledError("nobody wants its answer any more"));
+    pollfd reply = {replies_.get(), POLLIN, 0};
+    if (poll(&reply, 1, PollTimeout(std::min(deadline, absl::Now() + kStopLook))) > 0) break;
+  }
   return Explain(ReadMessage(replies_.get(), message, deadline));
 }
 

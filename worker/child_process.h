@@ -18,6 +18,7 @@
 #include "google/protobuf/message_lite.h"
 #include "worker/fd.h"
 #include "worker/spawn.h"
+#include "worker/stopped.h"
 
 namespace pawl {
 
@@ -39,10 +40,11 @@ class ChildProcess {
   static absl::StatusOr<std::unique_ptr<ChildProcess>> Start(const ChildOptions& options);
   ~ChildProcess();
 
-  // DeadlineExceeded: it still runs, but the conversation is out of step: Kill it. Any other error: it is over, killed
-  // and reaped; the message says how it ended and the end of what it wrote to standard error.
+  // DeadlineExceeded: it still runs, but the conversation is out of step: Kill it. Any other error (CANCELLED: it was
+  // stopped before its reply began): it is over, killed and reaped; the message says how it ended and the end of what
+  // it wrote to standard error.
   absl::Status Send(const google::protobuf::MessageLite& message, absl::Time deadline);
-  absl::Status Receive(google::protobuf::MessageLite* message, absl::Time deadline);
+  absl::Status Receive(google::protobuf::MessageLite* message, absl::Time deadline, const Stopped& stopped = nullptr);
 
   bool alive();
   void Kill();  // the whole group, then waits for the child's end

@@ -54,7 +54,15 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Open(const Options& opti
   if (!device->shared_.valid()) return absl::InternalError(absl::StrCat("memfd_create: ", strerror(errno)));
 
   // The architecture to build for is the GPU's, so the runner opens the GPU before Pawl's own kernels are built.
-  const RunnerProcess::Options runner = {device->runner_program_, options.device, device->shared_.get(), ""};
+  absl::StatusOr<Sandboxing> sandboxing =
+      Sandboxing::Make(device->toolkit_, device->runner_program_, options.allow_unsandboxed);
+  if (!sandboxing.ok()) return sandboxing.status();
+  device->sandboxing_ = *std::move(sandboxing);
+  const RunnerProcess::Options runner = {.program = device->runner_program_,
+                                         .device = options.device,
+                                         .shared_fd = device->shared_.get(),
+                                         .support_cubin = "",
+                                         .sandboxing = &device->sandboxing_};
   device->runner_ = std::make_unique<RunnerProcess>(runner);
   device->reference_ = std::make_unique<RunnerProcess>(runner);
   if (absl::Status open = device->runner_->Open(); !open.ok()) return open;
@@ -76,8 +84,14 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Open(const Options& opti
   return device;
 }
 
-absl::Status CudaDevice::BuildReferenceAhead(const v1::Bundle& bundle, const v1::Size& size) {
-  return BuildReference(*builder_, bundle, size, gpu_, &references_).status();
+void CudaDevice::StopWhen(const Stopped& stopped) {
+  stopped_ = stopped;
+  runner_->StopWhen(stopped);
+  reference_->StopWhen(stopped);
+}
+
+absl::Status CudaDevice::BuildReferenceAhead(const v1::Bundle& bundle, const v1::Size& size, const Stopped& stopped) {
+  return BuildReference(*builder_, bundle, size, gpu_, &references_, stopped).status();
 }
 
 absl::StatusOr<v1::CheckReply> CudaDevice::CheckOutputs(const v1::Bundle& bundle, const v1::Plan& plan,
@@ -85,7 +99,7 @@ absl::StatusOr<v1::CheckReply> CudaDevice::CheckOutputs(const v1::Bundle& bundle
   v1::Size size;
   size.set_name(plan.size());
   *size.mutable_values() = plan.sizes();
-  absl::StatusOr<BuiltSize> built = BuildReference(*builder_, bundle, size, gpu_, &references_);
+  absl::StatusOr<BuiltSize> built = BuildReference(*builder_, bundle, size, gpu_, &references_, stopped_);
   if (!built.ok()) return built.status();
   const BuiltSize& reference = *built;
   auto fail = [&](const v1::Failure& failure) {

@@ -14,6 +14,7 @@
 #include "worker/built_variant.h"
 #include "worker/fd.h"
 #include "worker/runner_process.h"
+#include "worker/sandboxing.h"
 #include "worker/toolkit.h"
 
 namespace pawl {
@@ -36,11 +37,17 @@ class CudaDevice {
   const Toolkit& toolkit() const { return toolkit_; }
   const std::string& support_cubin() const { return support_cubin_; }
   const std::string& runner_program() const { return runner_program_; }
+  const Sandboxing& sandboxing() const { return sandboxing_; }
+  bool sandboxed() const { return sandboxing_.on() && builder_->sandboxed(); }
   int ordinal() const { return options_.device; }
+
+  // From now on: while it holds, what runs on the GPU is killed, and whoever waits for it gets CANCELLED.
+  void StopWhen(const Stopped& stopped);
+  const Stopped& stopped() const { return stopped_; }
 
   // Builds the bundle's reference at a size, so that CheckOutputs need not. InvalidArgument: it does not build.
   // Thread-safe.
-  absl::Status BuildReferenceAhead(const v1::Bundle& bundle, const v1::Size& size);
+  absl::Status BuildReferenceAhead(const v1::Bundle& bundle, const v1::Size& size, const Stopped& stopped = nullptr);
 
   // Compares the outputs that lie in shared memory with the reference's for these seeds. InvalidArgument is the
   // bundle's fault: its reference does not build or run. ResourceExhausted: the GPU's memory does not hold it. Any
@@ -53,12 +60,14 @@ class CudaDevice {
 
   const Options options_;
   Toolkit toolkit_;
+  Sandboxing sandboxing_;
   std::string runner_program_, support_cubin_;
   Fd shared_;
   std::unique_ptr<Builder> builder_;
   std::unique_ptr<RunnerProcess> runner_, reference_;
   v1::GpuInfo gpu_;
   ReferenceCache references_;
+  Stopped stopped_;
 };
 
 // A seed nobody can guess.

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "kernels/plan.h"
 #include "worker/baseline.h"
 #include "worker/roofline_check.h"
 #include "worker/sanitizer.h"
@@ -16,6 +17,14 @@ namespace {
 
 constexpr int64_t kCopyBytes = int64_t{1} << 30;
 constexpr absl::Duration kCopyDeadline = absl::Seconds(30);
+
+constexpr int kLadderPairs = 3;
+
+int64_t MemoryOf(const v1::Plan& plan) {
+  int64_t bytes = 0;
+  for (const v1::PlanTensor& tensor : plan.tensors()) bytes += tensor.elements() * ElementBytes(tensor.type());
+  return bytes;
+}
 
 // Adds the time until its end to a stage's seconds.
 class Stopwatch {
@@ -39,6 +48,20 @@ CudaTrial::CudaTrial(CudaDevice& device, NcuProfiler& profiler, const TrialBuild
       steps_(CountSteps(build.trial, *build.bundle)) {}
 
 absl::StatusOr<TrialOutcome> CudaTrial::Run() {
+  device_.StopWhen([this] { return observer_.stopped(); });
+  const absl::Status status = RunAll();
+  device_.StopWhen(nullptr);
+  if (absl::IsCancelled(status)) {
+    // Nothing that the candidate ran in stays.
+    device_.runner().Restart();
+    device_.reference().Restart();
+  }
+  if (!status.ok()) return status;
+  Finish();
+  return std::move(outcome_);
+}
+
+absl::Status CudaTrial::RunAll() {
   absl::Status status;
   if (build_.failure) {
     Fail(*build_.failure);
@@ -47,8 +70,9 @@ absl::StatusOr<TrialOutcome> CudaTrial::Run() {
     // A variant that is measured beside the start was kept before, and has passed the rest, but for the sanitizer where
     // the campaign left that to the end.
     const bool total = build_.trial.purpose() == v1::TRIAL_PURPOSE_TOTAL;
-    if (status.ok() && total && build_.trial.keep().skip_sanitizer()) {
-      status = RunSteps({&CudaTrial::Sanitize});
+    if (status.ok() && total && build_.trial.keep().skip_sanitizer()) status = RunSteps({&CudaTrial::Sanitize});
+    if (status.ok() && total) {
+      status = RunSteps({&CudaTrial::TimeLadder});
     } else if (status.ok() && faster_ && !total) {
       status = RunSteps({&CudaTrial::ValidateAgain, &CudaTrial::Sanitize, &CudaTrial::Profile});
     }
@@ -56,9 +80,7 @@ absl::StatusOr<TrialOutcome> CudaTrial::Run() {
     status = RunSteps({&CudaTrial::ValidateAlone, &CudaTrial::TimeAlone, &CudaTrial::CheckRoofline,
                        &CudaTrial::Sanitize, &CudaTrial::Profile, &CudaTrial::TimeCopy, &CudaTrial::TimeBaseline});
   }
-  if (!status.ok()) return status;
-  Finish();
-  return std::move(outcome_);
+  return status;
 }
 
 void CudaTrial::Fail(v1::Failure failure) {
@@ -199,6 +221,36 @@ absl::Status CudaTrial::TimeAlone() {
   return absl::OkStatus();
 }
 
+// For the report: a size that does not fit beside its copies is left out. Wrong outputs are wrong here too.
+absl::Status CudaTrial::TimeLadder() {
+  const Stopwatch watch(&measure_seconds_);
+  Report(v1::STAGE_MEASURE, "time start and best at every size");
+  const bool cold = bundle_.timing() == v1::TIMING_MODE_COLD;
+  for (const BuiltSize& start : build_.parent_ladder) {
+    const BuiltSize& best = *build_.candidate.Find(start.plan.size());
+    absl::StatusOr<Timing> timing = Time(best, start, kLadderPairs);
+    if (!timing.ok()) return timing.status();
+    if (timing->failure && timing->failure->check() == v1::CHECK_OUT_OF_MEMORY) {
+      Note(absl::StrCat("not timed at ", start.plan.size(), ": ", timing->failure->message()));
+      continue;
+    }
+    if (timing->failure) {
+      timing->failure->set_size(start.plan.size());
+      Fail(*timing->failure);
+      return absl::OkStatus();
+    }
+    if (timing->times.pairs().empty()) continue;
+    const v1::CompareReply& times = timing->times;
+    v1::SizeTime* size = result().add_sizes();
+    size->set_size(start.plan.size());
+    size->set_start_us(cold ? times.parent_cold_us() : times.parent_warm_us());
+    size->set_best_us(cold ? times.candidate_cold_us() : times.candidate_warm_us());
+    size->set_start_bytes(MemoryOf(start.plan));
+    size->set_best_bytes(MemoryOf(best.plan));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CudaTrial::CheckRoofline() {
   if (result().pairs().empty()) return absl::OkStatus();  // all were thrown away: there is no time
   const double share = build_.trial.keep().floor() > 0 ? build_.trial.keep().floor() : 1;
@@ -260,7 +312,9 @@ absl::Status CudaTrial::TimeBaseline() {
   if (bundle_.baseline_command().empty()) return absl::OkStatus();
   const Stopwatch watch(&measure_seconds_);
   Report(v1::STAGE_MEASURE, "time the baseline");
-  absl::StatusOr<std::vector<v1::BaselineTime>> times = RunBaseline(bundle_, device_.gpu().uuid());
+  absl::StatusOr<std::vector<v1::BaselineTime>> times =
+      RunBaseline(bundle_, device_.gpu().uuid(), device_.sandboxing(), device_.stopped());
+  if (absl::IsCancelled(times.status())) return times.status();
   if (!times.ok()) {
     result().set_baseline_error(ValidUtf8(std::string(times.status().message())));
     return absl::OkStatus();

@@ -21,6 +21,7 @@ namespace pawl {
 //   against a parent   validate at all sizes, compare by the protocol, roofline; if faster: validate 20 times with
 //   fresh
 //                      seeds, compute-sanitizer, profile
+//   beside the start   validate, compare, roofline, then time both at every size
 //   alone              validate 20 times and the tolerance itself, time against itself, roofline, compute-sanitizer,
 //                      profile, the copy bandwidth and the bundle's baseline
 class CudaTrial {
@@ -33,6 +34,7 @@ class CudaTrial {
  private:
   using Step = absl::Status (CudaTrial::*)();
 
+  absl::Status RunAll();
   absl::Status RunSteps(const std::vector<Step>& steps);
   absl::Status ValidateOnce();
   absl::Status ValidateAlone();
@@ -40,6 +42,7 @@ class CudaTrial {
   absl::Status Validate(const ValidationOptions& options);
   absl::Status CompareWithParent();
   absl::Status TimeAlone();
+  absl::Status TimeLadder();
   absl::Status CheckRoofline();
   absl::Status Sanitize();
   absl::Status Profile();

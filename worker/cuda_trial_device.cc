@@ -24,7 +24,7 @@ void CudaTrialDevice::Describe() {
   *described_.mutable_gpu() = cuda_->gpu();
   *described_.mutable_toolchain() = ToolVersions(cuda_->toolkit());
   described_.set_host(HostText());
-  described_.set_sandboxed(cuda_->builder().sandboxed());
+  described_.set_sandboxed(cuda_->sandboxed());
   const absl::Status counters = TryCounters(*cuda_, profiler_);
   described_.set_counters(counters.ok());
 
@@ -32,8 +32,13 @@ void CudaTrialDevice::Describe() {
   if (counters.ok() && !profiler_.missing().empty()) {
     warnings_.push_back(absl::StrCat("this ncu lacks ", absl::StrJoin(profiler_.missing(), ", ")));
   }
-  if (!described_.sandboxed())
+  if (!cuda_->builder().sandboxed()) {
     warnings_.push_back("builds are not sandboxed: sources are scanned instead, a weaker guard");
+  }
+  if (!cuda_->sandboxing().on()) {
+    warnings_.push_back(
+        absl::StrCat("candidates and baselines run with all that this user may: ", cuda_->sandboxing().description()));
+  }
   if (cuda_->toolkit().compute_sanitizer.empty()) {
     warnings_.push_back("compute-sanitizer was not found: variants are kept without it");
   }

@@ -150,6 +150,11 @@ Line ExamineSandbox(const Machine& m) {
                    "allow user namespaces (sysctl -w kernel.unprivileged_userns_clone=1, on Ubuntu also "
                    "kernel.apparmor_restrict_unprivileged_userns=0), or run as root; --allow-unsandboxed does without");
   }
+  if (!m.run_sandbox.ok()) {
+    return Warning("build sandbox", absl::StrCat("only for builds, not for runs: ", m.run_sandbox.message()),
+                   "in a container: --security-opt seccomp=unconfined --security-opt systempaths=unconfined, or "
+                   "--privileged; --allow-unsandboxed does without");
+  }
   if (!NvrtcWorks(m)) return Warning("build sandbox", "not tried: nothing builds", "see NVRTC");
   if (m.theft.ok() && m.theft->cubin().empty() && m.theft->failure().check() == v1::CHECK_BUILD_SANDBOX) {
     return Ok("build sandbox", "a kernel that includes /etc/passwd is refused");

@@ -38,6 +38,7 @@ class HeldTrial : public TrialObserver {
   enum class State { kWaiting, kPreparing, kPrepared, kRunning };
   State state = State::kWaiting;
   Clock::time_point next_renewal;
+  bool give_back = false;  // it was stopped for lack of time: others may have it
   std::unique_ptr<PreparedTrial> prepared;
   absl::Status fault;  // why it could not be prepared
 

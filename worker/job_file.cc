@@ -18,7 +18,9 @@ JobFile::~JobFile() {
 
 absl::StatusOr<JobFile> JobFile::Write(const CudaDevice& device, const std::vector<const BuiltSize*>& items) {
   std::error_code error;
-  const std::filesystem::path temporary = std::filesystem::temp_directory_path(error);
+  // A real path, at which a sandbox can show it.
+  const std::filesystem::path temporary =
+      std::filesystem::canonical(std::filesystem::temp_directory_path(error), error);
   std::string folder = ((error ? "/tmp" : temporary) / "pawl-job-XXXXXX").string();
   if (mkdtemp(folder.data()) == nullptr) {
     return absl::ResourceExhaustedError(

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "faults/fault_point.h"
 #include "worker/host_fault.h"
 
 namespace pawl {
@@ -50,7 +51,7 @@ bool LeaseLoop::draining() {
 // Whether results that can't be delivered are dropped: their leases have run out by then.
 bool LeaseLoop::GivesUp() {
   std::lock_guard lock(mutex_);
-  return stopped_ || (draining_ && HeldTrial::Clock::now() - drain_begin_ > options_.session.patience);
+  return stopped_ || (draining_ && HeldTrial::Clock::now() - drain_begin_ > options_.drain_patience);
 }
 
 void LeaseLoop::BeginDraining(absl::Status result) {
@@ -112,6 +113,7 @@ absl::Status LeaseLoop::Run() {
 
 // Expects the lock.
 void LeaseLoop::Add(v1::LeaseTrialResponse leased) {
+  Pass(FaultPoint::kAfterLease);
   auto held = std::make_shared<HeldTrial>(std::move(leased), times_);
   held->next_renewal = HeldTrial::Clock::now() + std::chrono::duration_cast<HeldTrial::Clock::duration>(
                                                      Backoff::Duration(session_.renew_seconds()));
@@ -231,9 +233,13 @@ void LeaseLoop::RunOne(const Held& held) {
       held->fault.ok() ? device_.Run(*held->prepared, *held) : absl::StatusOr<TrialOutcome>(held->fault);
   held->prepared.reset();
   if (held->stopped()) {
+    {
+      std::lock_guard lock(mutex_);
+      if (held->give_back) return;  // with the others
+      Remove(held);
+    }
     spdlog::info("{}: dropped after {:.1f} s, nobody wants the result", held->what(), held->seconds());
-    std::lock_guard lock(mutex_);
-    return Remove(held);
+    return;
   }
   v1::CompleteTrialRequest request;
   if (outcome.ok()) {
@@ -252,11 +258,11 @@ void LeaseLoop::CountFault(const v1::CompleteTrialRequest& request) {
   {
     std::lock_guard lock(mutex_);
     faults_ = request.has_host_fault() ? faults_ + 1 : 0;
-    gpu_faults_ = request.host_fault().gpu() ? gpu_faults_ + 1 : 0;
+    gpu_faults_ += request.host_fault().gpu();
     if (gpu_faults_ < kMaxGpuFaults) return;
   }
-  BeginDraining(absl::InternalError(absl::StrCat(
-      "the GPU failed ", kMaxGpuFaults, " times in a row: take it out of service. ", request.host_fault().message())));
+  BeginDraining(absl::InternalError(absl::StrCat("the GPU failed ", kMaxGpuFaults, " times: take it out of service. ",
+                                                 request.host_fault().message())));
 }
 
 void LeaseLoop::Deliver(const Held& held, v1::CompleteTrialRequest request) {
@@ -290,7 +296,7 @@ void LeaseLoop::GiveBackAll() {
     waiting = held_;
   }
   for (const Held& held : waiting) {
-    if (!held->stopped()) {
+    if (!held->stopped() || held->give_back) {
       held->Stop();
       v1::CompleteTrialRequest request;
       request.set_given_back(true);
@@ -302,11 +308,23 @@ void LeaseLoop::GiveBackAll() {
   }
 }
 
+// Expects the lock.
+void LeaseLoop::HurryDraining() {
+  if (!draining_ || stopped_ || HeldTrial::Clock::now() - drain_begin_ <= options_.drain_patience) return;
+  for (const Held& held : held_) {
+    if (held->state != State::kRunning || held->stopped()) continue;
+    spdlog::info("{}: not done {:.0f} s after the signal: given back", held->what(), options_.drain_patience.count());
+    held->give_back = true;
+    held->Stop();
+  }
+}
+
 void LeaseLoop::RenewLeases() {
   std::unique_lock lock(mutex_);
   for (;;) {
     closed_.wait_for(lock, Backoff::Duration(session_.renew_seconds() / 4), [this] { return closing_; });
     if (closing_) return;
+    HurryDraining();
     std::vector<Held> due = held_;
     const HeldTrial::Clock::time_point now = HeldTrial::Clock::now();
     std::erase_if(due, [&](const Held& held) { return held->stopped() || held->next_renewal > now; });

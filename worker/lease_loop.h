@@ -17,6 +17,9 @@ namespace pawl {
 struct LeaseLoopOptions {
   int ahead = 0;  // trials that are leased and built while another is measured; 0: one after the other
   double lease_wait_seconds = 20;
+  // When it drains: with what runs, which is then given back, and with an orchestrator that does not answer. The last
+  // call may take 10 s more, and all of it has to be over within 30 s.
+  Backoff::Duration drain_patience{15};
   SessionOptions session;
 };
 
@@ -30,10 +33,11 @@ class LeaseLoop {
   LeaseLoop(TrialDevice& device, WorkerClient& client, LeaseLoopOptions options);
   ~LeaseLoop();
 
-  // OK: drained. An error: it could not register, or the GPU failed twice in a row.
+  // OK: drained. An error: it could not register, or the GPU failed twice.
   absl::Status Run();
 
-  // Finishes the trial that runs, gives the others back, and ends. From any thread.
+  // Finishes the trial that runs if that takes no longer than the patience, gives the others back, and ends. From any
+  // thread.
   void Drain();
   // Ends what runs at its next step and drops it. From any thread.
   void Stop();
@@ -49,6 +53,7 @@ class LeaseLoop {
   void Add(v1::LeaseTrialResponse leased);
   void Remove(const Held& held);
   void RemoveStopped();
+  void HurryDraining();
   Held NextToRun();
   void Prepare(HeldTrial& held);
   void RunOne(const Held& held);
@@ -77,7 +82,7 @@ class LeaseLoop {
   bool closing_ = false;  // no trial is left
   absl::Status result_;
   int faults_ = 0;      // of the machine, in a row
-  int gpu_faults_ = 0;  // of the GPU, in a row
+  int gpu_faults_ = 0;  // of the GPU
 
   std::vector<std::thread> threads_;
 };

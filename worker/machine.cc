@@ -17,6 +17,7 @@
 #include "profiles/metrics.h"
 #include "worker/builder.h"
 #include "worker/nvrtc.h"
+#include "worker/sandboxing.h"
 #include "worker/subprocess.h"
 #include "worker/toolkit.h"
 
@@ -185,6 +186,7 @@ Machine LookAtMachine(const CounterProbe& counters) {
     if (const auto nvrtc = Nvrtc::Load(toolkit.nvrtc); nvrtc.ok()) machine.nvrtc_version = (*nvrtc)->version();
   }
   TryBuilds(&machine);
+  machine.run_sandbox = Sandboxing::Make(toolkit, "", /*allow_unsandboxed=*/false).status();
   machine.processes = processes.get();
   machine.nvcc = nvcc.get();
   machine.ncu = ncu.get();

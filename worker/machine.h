@@ -48,6 +48,7 @@ struct Machine {
   Asked nvcc;                 // --version
   std::string nvrtc_version;  // "13.0"; empty: unknown
   absl::Status sandbox;       // FailedPrecondition: builds can't be locked in here
+  absl::Status run_sandbox;   // FailedPrecondition: what opens the GPU can't
   // Of a tiny kernel by NVRTC, and of one that includes a file of this machine. An error: no builder process to be had.
   absl::StatusOr<v1::BuildReply> build = absl::UnavailableError("no builder was asked");
   absl::StatusOr<v1::BuildReply> theft = absl::UnavailableError("no builder was asked");

@@ -23,17 +23,8 @@ absl::Status ToStatus(const grpc::Status& status) {
 
 class OrchestratorClient : public WorkerClient {
  public:
-  explicit OrchestratorClient(const std::string& address) {
-    grpc::ChannelArguments arguments;
-    arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
-    arguments.SetMaxSendMessageSize(kMaxMessageBytes);
-    // The loop has its own pace of trying again; the channel's must not be slower.
-    arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
-    arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
-    arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 2000);
-    stub_ =
-        v1::WorkerService::NewStub(grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments));
-  }
+  explicit OrchestratorClient(const std::shared_ptr<grpc::Channel>& channel)
+      : stub_(v1::WorkerService::NewStub(channel)) {}
 
   absl::StatusOr<v1::RegisterWorkerResponse> Register(const v1::RegisterWorkerRequest& request) override {
     return Call(&v1::WorkerService::Stub::RegisterWorker, request, kCallDeadline);
@@ -97,7 +88,7 @@ class OrchestratorClient : public WorkerClient {
     return response;
   }
 
-  std::unique_ptr<v1::WorkerService::Stub> stub_;
+  const std::unique_ptr<v1::WorkerService::Stub> stub_;
   std::mutex mutex_;  // guards what follows
   grpc::ClientContext* leasing_ = nullptr;
   bool stopped_ = false;
@@ -105,8 +96,18 @@ class OrchestratorClient : public WorkerClient {
 
 }  // namespace
 
-std::unique_ptr<WorkerClient> ConnectToOrchestrator(const std::string& address) {
-  return std::make_unique<OrchestratorClient>(address);
+absl::StatusOr<std::unique_ptr<WorkerClient>> ConnectToOrchestrator(const std::string& address,
+                                                                    const Credentials& credentials) {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  arguments.SetMaxSendMessageSize(kMaxMessageBytes);
+  // The loop has its own pace of trying again; the channel's must not be slower.
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 2000);
+  absl::StatusOr<std::shared_ptr<grpc::Channel>> channel = OpenChannel(address, credentials, arguments);
+  if (!channel.ok()) return channel.status();
+  return std::make_unique<OrchestratorClient>(*channel);
 }
 
 }  // namespace pawl

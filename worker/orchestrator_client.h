@@ -3,11 +3,15 @@
 #include <memory>
 #include <string>
 
+#include "absl/status/statusor.h"
+#include "channel/channel.h"
 #include "worker/worker_client.h"
 
 namespace pawl {
 
-// A client over gRPC. Connects when it is first used. Addresses are host:port or unix:/path.
-std::unique_ptr<WorkerClient> ConnectToOrchestrator(const std::string& address);
+// A client over gRPC. Connects when it is first used. Addresses are host:port or unix:/path. INVALID_ARGUMENT: another
+// machine's address without TLS, or credentials that can't be read.
+absl::StatusOr<std::unique_ptr<WorkerClient>> ConnectToOrchestrator(const std::string& address,
+                                                                    const Credentials& credentials = {});
 
 }  // namespace pawl

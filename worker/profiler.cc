@@ -45,11 +45,12 @@ void SetMetrics(const Metrics& metrics, const v1::GpuInfo& gpu, const NcuKernel*
 ProcessOptions NcuOptions(const CudaDevice& device, const JobFile& job, std::vector<std::string> arguments,
                           absl::Duration timeout) {
   ProcessOptions options;
-  options.argv = std::move(arguments);
-  options.argv.insert(options.argv.begin(), device.toolkit().ncu);
+  arguments.insert(arguments.begin(), device.toolkit().ncu);
+  options.argv = device.sandboxing().Tool(arguments, job.folder());
   options.env = {{"LC_ALL", "C"}, {"TMPDIR", job.folder()}};  // ncu's lock file may belong to another user in /tmp
   options.timeout = timeout;
   options.output_cap = 256 << 20;
+  options.stopped = device.stopped();
   return options;
 }
 
@@ -67,7 +68,7 @@ std::string LastWords(const std::string& output) {
 std::string ExplainNcuFailure(const std::string& output) {
   if (absl::StrContains(output, "ERR_NVGPUCTRPERM")) {
     return "counters are forbidden (ERR_NVGPUCTRPERM): put `options nvidia NVreg_RestrictProfilingToAdminUsers=0` into "
-           "a file in /etc/modprobe.d and reboot, or run with CAP_SYS_ADMIN";
+           "a file in /etc/modprobe.d and reboot, or run the worker as root, in a container with CAP_SYS_ADMIN";
   }
   if (absl::StrContains(output, "driver resource was unavailable")) {
     return "another profiler holds the counters: `dcgmi profile --pause`, or stop the DCGM exporter while profiling";
@@ -123,6 +124,7 @@ void NcuProfiler::FindNames() {
   options.argv = {device_.toolkit().ncu, "--query-metrics"};
   options.env = {{"LC_ALL", "C"}};
   options.timeout = absl::Seconds(60);
+  options.stopped = device_.stopped();
   absl::StatusOr<ProcessResult> query = RunProcess(options);
   if (!query.ok() || !query->ok()) return;  // the run itself will tell
   absl::StatusOr<std::vector<std::string>> missing = MissingNcuMetrics(names_, query->out);
@@ -192,6 +194,7 @@ absl::StatusOr<Profiling> NcuProfiler::Profile(const std::vector<ProfileItem>& i
   const absl::Time start = absl::Now();
   Profiling profiling;
   absl::StatusOr<Pages> pages = Run(items);
+  if (absl::IsCancelled(pages.status())) return pages.status();
   size_t expected = 0;
   for (const ProfileItem& item : items) {
     profiling.evidence.push_back(KnownEvidence(item));

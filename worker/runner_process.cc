@@ -27,6 +27,7 @@ absl::Status RunnerProcess::Open() {
   Restart();
   ChildOptions child;
   child.argv = {options_.program, "--shared-fd", "3"};
+  if (options_.sandboxing != nullptr) child.argv = options_.sandboxing->Runner(child.argv, 3);
   child.fds = {{options_.shared_fd, 3}};
   absl::StatusOr<std::unique_ptr<ChildProcess>> started = ChildProcess::Start(child);
   if (!started.ok()) return started.status();
@@ -64,7 +65,11 @@ absl::StatusOr<v1::RunnerReply> RunnerProcess::Exchange(const v1::RunnerRequest&
   const absl::Time until = absl::Now() + deadline;
   absl::Status status = child_->Send(request, until);
   v1::RunnerReply reply;
-  if (status.ok()) status = child_->Receive(&reply, until);
+  if (status.ok()) status = child_->Receive(&reply, until, stopped_);
+  if (absl::IsCancelled(status)) {
+    Restart();
+    return status;
+  }
   if (absl::IsDeadlineExceeded(status)) {
     Restart();
     return Failed(v1::CHECK_TIMEOUT, absl::StrCat("not done after ", absl::FormatDuration(deadline),

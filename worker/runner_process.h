@@ -9,6 +9,7 @@
 #include "absl/time/time.h"
 #include "pawl/v1/runner.pb.h"
 #include "worker/child_process.h"
+#include "worker/sandboxing.h"
 
 namespace pawl {
 
@@ -19,8 +20,9 @@ class RunnerProcess {
   struct Options {
     std::string program;  // pawl-runner
     int device = 0;
-    int shared_fd = -1;         // memory that runner and reference share
-    std::string support_cubin;  // empty: it can only describe the GPU until SetSupportCubin
+    int shared_fd = -1;                      // memory that runner and reference share
+    std::string support_cubin;               // empty: it can only describe the GPU until SetSupportCubin
+    const Sandboxing* sandboxing = nullptr;  // to lock it in; null: not at all. Must outlive this
   };
   explicit RunnerProcess(Options options) : options_(std::move(options)) {}
 
@@ -28,6 +30,8 @@ class RunnerProcess {
   absl::Status Open();
   // Gives this and all later processes Pawl's own kernels, which can only be built once the GPU is known.
   absl::Status SetSupportCubin(const std::string& cubin);
+  // From now on: while it holds, whoever waits for a reply kills the process and gets CANCELLED.
+  void StopWhen(Stopped stopped) { stopped_ = std::move(stopped); }
   // The next request meets a fresh process.
   void Restart();
 
@@ -60,6 +64,7 @@ class RunnerProcess {
   uint64_t uses_ = 0;
   v1::GpuInfo gpu_;
   double busy_seconds_ = 0;
+  Stopped stopped_;
 };
 
 }  // namespace pawl

@@ -2,49 +2,41 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <linux/capability.h>
+#include <linux/keyctl.h>
+#include <net/if.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/mount.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <climits>
-#include <filesystem>
+#include <fstream>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "worker/fd.h"
+#include "worker/landlock.h"
+#include "worker/sandbox_root.h"
 
 namespace pawl {
 namespace {
 
-namespace fs = std::filesystem;
-
-// What nvcc and the host compiler need, and nothing where users or services keep data: not the whole of /usr, which
-// may hold home folders or sources on some systems.
-constexpr const char* kSystem[] = {"/bin",
-                                   "/lib",
-                                   "/lib32",
-                                   "/lib64",
-                                   "/usr/bin",
-                                   "/usr/lib",
-                                   "/usr/lib32",
-                                   "/usr/lib64",
-                                   "/usr/libexec",
-                                   "/usr/include",
-                                   "/dev/null",
-                                   "/dev/zero",
-                                   "/dev/urandom",
-                                   "/etc/alternatives",
-                                   "/etc/ld.so.cache"};
-constexpr char kNewRoot[] = "/tmp";  // covered in the new namespace only; what lies below it is opened beforehand
+// Users from here on are nobody's: above all that distributions and containers hand out.
+constexpr uid_t kFirstPrivateUser = 0x70000000;
+constexpr uid_t kNobody = 65534;
 
 absl::Status Failed(const std::string& what) { return absl::ErrnoToStatus(errno, what); }
 
@@ -63,117 +55,126 @@ absl::Status MapUser(uid_t user, gid_t group) {
   return status;
 }
 
-// Something to show in the new root: a symbolic link as it is, or an opened file or folder.
-struct Shown {
-  std::string path;
-  std::string link;
-  Fd opened;
+// Who the process inside is to be. Of zeros: who it is already.
+struct Identity {
+  uid_t user = 0;   // its own, so that processes can be counted
+  gid_t group = 0;  // that of all sandboxes of one parent, which may share files
+  std::vector<gid_t> device_groups;
 };
 
-absl::StatusOr<std::vector<Shown>> OpenAll(const SandboxOptions& options) {
-  std::vector<std::string> paths(std::begin(kSystem), std::end(kSystem));
-  for (const std::string& path : options.visible) paths.push_back(fs::path(path).lexically_normal().string());
-  std::sort(paths.begin(), paths.end());
-  paths.erase(std::unique(paths.begin(), paths.end()), paths.end());
-  std::vector<Shown> all;
-  for (const std::string& path : paths) {
-    std::error_code error;
-    const fs::file_status status = fs::symlink_status(path, error);
-    if (!fs::exists(status)) continue;
-    const bool covered = std::any_of(all.begin(), all.end(), [&](const Shown& shown) {
-      return shown.link.empty() && path.starts_with(absl::StrCat(shown.path, "/"));
-    });
-    if (covered) continue;
-    Shown shown;
-    shown.path = path;
-    if (fs::is_symlink(status)) {
-      shown.link = fs::read_symlink(path, error);
-    } else {
-      shown.opened.Reset(open(path.c_str(), O_PATH | O_CLOEXEC));
-      if (!shown.opened.valid()) return Failed(absl::StrCat("open ", path));
+bool CanBe(uid_t id, const char* map) {
+  std::ifstream lines(map);
+  for (uint64_t inside, outside, count; lines >> inside >> outside >> count;) {
+    if (id >= inside && id - inside < count) return true;
+  }
+  return false;
+}
+
+Identity PrivateIdentity() {
+  const auto choose = [](uid_t wanted, const char* map) -> uid_t {
+    if (CanBe(wanted, map)) return wanted;
+    return CanBe(kNobody, map) ? kNobody : 0;  // in a container that was lent few users
+  };
+  Identity identity;
+  identity.user = choose(kFirstPrivateUser + getpid(), "/proc/self/uid_map");
+  identity.group = choose(kFirstPrivateUser + getppid(), "/proc/self/gid_map");
+  for (const std::string& device : GpuDevices()) {
+    struct stat info;
+    if (stat(device.c_str(), &info) == 0 && S_ISCHR(info.st_mode) && (info.st_mode & 06) != 06 && info.st_gid != 0) {
+      identity.device_groups.push_back(info.st_gid);
     }
-    all.push_back(std::move(shown));
   }
-  return all;
+  return identity;
 }
 
-absl::Status MakeReadOnly(const std::string& target) {
-  mount_attr attributes = {};
-  attributes.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID;
-  if (mount_setattr(AT_FDCWD, target.c_str(), AT_RECURSIVE, &attributes, sizeof(attributes)) == 0) {
-    return absl::OkStatus();
-  }
-  if (errno != ENOSYS) return Failed(absl::StrCat("make ", target, " read-only"));
-  // Kernels before 5.12. Flags that the mount has may not be taken away in a user namespace.
-  struct statvfs now;
-  if (statvfs(target.c_str(), &now) != 0) return Failed(absl::StrCat("statvfs ", target));
-  unsigned long flags = MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID;
-  if (now.f_flag & ST_NODEV) flags |= MS_NODEV;
-  if (now.f_flag & ST_NOEXEC) flags |= MS_NOEXEC;
-  if (now.f_flag & ST_NOATIME) flags |= MS_NOATIME;
-  if (now.f_flag & ST_NODIRATIME) flags |= MS_NODIRATIME;
-  if (now.f_flag & ST_RELATIME) flags |= MS_RELATIME;
-  if (mount(nullptr, target.c_str(), nullptr, flags, nullptr) != 0) return Failed(absl::StrCat("remount ", target));
+absl::Status RaiseLoopback() {
+  const Fd socket_fd(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  ifreq request = {};
+  strcpy(request.ifr_name, "lo");
+  request.ifr_flags = IFF_UP | IFF_RUNNING;
+  if (!socket_fd.valid() || ioctl(socket_fd.get(), SIOCSIFFLAGS, &request) != 0) return Failed("raise the loopback");
   return absl::OkStatus();
 }
 
-absl::Status Show(const Shown& shown) {
-  const std::string target = kNewRoot + shown.path;
-  std::error_code error;
-  fs::create_directories(fs::path(target).parent_path(), error);
-  if (!shown.link.empty()) {
-    if (symlink(shown.link.c_str(), target.c_str()) != 0) return Failed(absl::StrCat("symlink ", target));
-    return absl::OkStatus();
-  }
-  const std::string source = absl::StrCat("/proc/self/fd/", shown.opened.get());
-  if (fs::is_directory(source, error)) {
-    fs::create_directory(target, error);
-  } else {
-    Fd(open(target.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
-  }
-  if (mount(source.c_str(), target.c_str(), nullptr, MS_BIND | MS_REC, nullptr) != 0) {
-    return Failed(absl::StrCat("show ", shown.path));
-  }
-  return MakeReadOnly(target);
+void Limit(__rlimit_resource resource, rlim_t most) {
+  rlimit limit = {most, most};
+  if (setrlimit(resource, &limit) == 0 || getrlimit(resource, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max = std::min(limit.rlim_max, most);  // nobody but root may raise one
+  setrlimit(resource, &limit);
 }
 
-absl::Status ChangeRoot(const SandboxOptions& options) {
-  if (mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return Failed("make mounts private");
-  absl::StatusOr<std::vector<Shown>> all = OpenAll(options);
-  if (!all.ok()) return all.status();
-  if (mount("tmpfs", kNewRoot, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755,size=1m") != 0) return Failed("mount tmpfs");
-  const std::string temporary = absl::StrCat(kNewRoot, "/tmp");
-  const std::string size = absl::StrCat("mode=0700,size=", options.temporary_bytes);
-  std::error_code error;
-  fs::create_directory(temporary, error);
-  if (mount("tmpfs", temporary.c_str(), "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, size.c_str()) != 0) {
-    return Failed("mount the private /tmp");
-  }
-  for (const Shown& shown : *all) {
-    if (absl::Status status = Show(shown); !status.ok()) return status;
-  }
-  all->clear();
-  if (chdir(kNewRoot) != 0 || syscall(SYS_pivot_root, ".", ".") != 0) return Failed("pivot_root");
-  if (umount2(".", MNT_DETACH) != 0) return Failed("leave the old root");
-  if (chdir("/tmp") != 0) return Failed("chdir /tmp");
-  if (mount(nullptr, "/", nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, nullptr) != 0) {
-    return Failed("make the new root read-only");
-  }
-  return absl::OkStatus();
+// Whether the kernel counts a user's processes by namespace (5.14); before, one would count those outside.
+bool CountsByNamespace() {
+  utsname name;
+  int major = 0, minor = 0;
+  return uname(&name) == 0 && sscanf(name.release, "%d.%d", &major, &minor) == 2 && major * 1000 + minor >= 5014;
 }
 
-absl::Status GiveUpPrivileges() {
+// While it still may.
+absl::Status ForswearCapabilities(bool counters) {
   for (int capability = 0; prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; ++capability) {
-    if (prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0) return Failed("drop capabilities");
+    if (counters && capability == CAP_PERFMON) continue;
+    if (prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0) return Failed("forswear capabilities");
   }
+  return absl::OkStatus();
+}
+
+absl::Status DropCapabilities() {
   __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct none[2] = {};
   if (syscall(SYS_capset, &header, none) != 0) return Failed("drop capabilities");
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return Failed("no_new_privs");
-  const rlimit no_core = {0, 0}, file_size = {rlim_t{1} << 30, rlim_t{1} << 30};
-  setrlimit(RLIMIT_CORE, &no_core);
-  setrlimit(RLIMIT_FSIZE, &file_size);
+  return absl::OkStatus();
+}
+
+// Kept across the change of the user and handed on to programs that are started. Without it ncu says what it lacks.
+void KeepCountersOnly() {
+  __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct kept[2] = {};
+  const uint32_t bit = 1u << (CAP_PERFMON % 32);
+  kept[CAP_PERFMON / 32] = {.effective = bit, .permitted = bit, .inheritable = bit};
+  if (syscall(SYS_capset, &header, kept) == 0) {
+    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_PERFMON, 0, 0);
+  } else {  // a root that has not got it either
+    kept[CAP_PERFMON / 32] = {};
+    syscall(SYS_capset, &header, kept);
+  }
+}
+
+// In the process that does the work.
+absl::Status GiveUpPrivileges(const SandboxOptions& options, const Identity& identity, SandboxParts* parts) {
+  Limit(RLIMIT_CORE, 0);
+  if (options.file_bytes > 0) Limit(RLIMIT_FSIZE, options.file_bytes);
+  if (options.cpu_seconds > 0) Limit(RLIMIT_CPU, options.cpu_seconds);
+  if (options.gpu) Limit(RLIMIT_MEMLOCK, RLIM_INFINITY);  // root's; drivers pin memory
+  // The kernel does not hold root to it, whatever root's capabilities are.
+  const bool counted = identity.user != 0 || (geteuid() != 0 && CountsByNamespace());
+  if (options.processes > 0 && counted) Limit(RLIMIT_NPROC, options.processes);
+  parts->processes = counted ? options.processes : 0;
+  syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr);  // the caller's may hold secrets
   umask(077);
+  if (identity.user != 0) {
+    if (options.counters) prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0);
+    const gid_t group = identity.group != 0 ? identity.group : identity.user;
+    if (syscall(SYS_setgroups, identity.device_groups.size(), identity.device_groups.data()) != 0 ||
+        syscall(SYS_setresgid, group, group, group) != 0 ||
+        syscall(SYS_setresuid, identity.user, identity.user, identity.user) != 0) {
+      return Failed("become a user of its own");
+    }
+    umask(007);  // the group is the sandboxes' own
+  }
+  parts->user = identity.user;
+  if (options.counters && identity.user != 0) {
+    KeepCountersOnly();
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return Failed("no_new_privs");
+  } else if (absl::Status status = DropCapabilities(); !status.ok()) {
+    return status;
+  }
+  std::vector<std::string> writable = {"/tmp", "/dev", "/proc"};
+  writable.insert(writable.end(), options.writable.begin(), options.writable.end());
+  parts->landlock = RestrictWrites(writable);
+  prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+  if (chdir(options.directory.c_str()) != 0) return Failed(absl::StrCat("stand in ", options.directory));
   return absl::OkStatus();
 }
 
@@ -211,11 +212,13 @@ int WaitFor(pid_t child) {
 }
 
 // OK only in the process inside. An error: nothing has changed.
-absl::Status Enter(const SandboxOptions& options, bool user_namespace) {
+absl::Status Enter(const SandboxOptions& options, bool user_namespace, SandboxParts* parts) {
   absl::StatusOr<Pipe> report = MakePipe();
   if (!report.ok()) return report.status();
   const uid_t user = geteuid();
   const gid_t group = getegid();
+  const Identity identity = user_namespace ? Identity() : PrivateIdentity();
+  *parts = {.user_namespace = user_namespace};
   const unsigned long flags = CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWPID | SIGCHLD |
                               (user_namespace ? CLONE_NEWUSER : 0);
   // Not unshare(), which a process with threads may not (a sanitizer's thread is one).
@@ -224,14 +227,26 @@ absl::Status Enter(const SandboxOptions& options, bool user_namespace) {
   if (init == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     absl::Status status = user_namespace ? MapUser(user, group) : absl::OkStatus();
-    if (status.ok()) status = ChangeRoot(options);
-    if (status.ok()) status = GiveUpPrivileges();
+    if (status.ok() && options.loopback) status = RaiseLoopback();
+    if (status.ok()) status = ChangeRoot(options, identity.user, identity.group);
+    if (status.ok()) status = ForswearCapabilities(options.counters);
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);  // before there is anybody who could look into this process
     const pid_t worker = status.ok() ? fork() : -1;
-    if (worker == 0) return absl::OkStatus();
+    const auto tell = [&report](const std::string& text) {
+      (void)!write(report->write.get(), text.data(), text.size());
+    };
+    if (worker == 0) {
+      status = GiveUpPrivileges(options, identity, parts);
+      tell(status.ok() ? "ok" : std::string(status.message()));
+      if (!status.ok()) _exit(1);
+      return status;
+    }
     if (status.ok() && worker < 0) status = Failed("fork");
-    const std::string text = status.ok() ? "ok" : std::string(status.message());
-    (void)!write(report->write.get(), text.data(), text.size());
-    if (!status.ok()) _exit(1);
+    if (status.ok()) status = DropCapabilities();
+    if (!status.ok()) {
+      tell(std::string(status.message()));
+      _exit(1);
+    }
     BeInit(worker);
   }
   report->write.Reset();
@@ -247,14 +262,27 @@ absl::Status Enter(const SandboxOptions& options, bool user_namespace) {
 
 }  // namespace
 
-absl::Status EnterSandbox(const SandboxOptions& options) {
-  absl::Status status = Enter(options, true);
-  if (!status.ok() && geteuid() == 0) status = Enter(options, false);
+std::string PartsText(const SandboxParts& parts) {
+  std::vector<std::string> texts;
+  texts.push_back(parts.user_namespace ? "a user namespace" : parts.user != 0 ? "a user of its own" : "as root");
+  texts.push_back(parts.landlock > 0 ? absl::StrCat("Landlock ", parts.landlock) : "no Landlock");
+  texts.push_back(parts.processes > 0 ? absl::StrCat("at most ", parts.processes, " processes")
+                                      : "no limit on processes");
+  return absl::StrJoin(texts, ", ");
+}
+
+absl::Status EnterSandbox(const SandboxOptions& options, SandboxParts* parts) {
+  SandboxParts unasked;
+  if (parts == nullptr) parts = &unasked;
+  absl::Status status = absl::FailedPreconditionError("not root");
+  if (geteuid() == 0) status = Enter(options, false, parts);
+  if (!status.ok()) status = Enter(options, true, parts);
   if (status.ok()) return status;
-  return absl::FailedPreconditionError(absl::StrCat(
-      "a build sandbox can't be made (", status.message(),
-      "): allow user namespaces (sysctl kernel.unprivileged_userns_clone=1, on Ubuntu "
-      "kernel.apparmor_restrict_unprivileged_userns=0; in a container: --security-opt seccomp=unconfined)"));
+  return absl::FailedPreconditionError(
+      absl::StrCat("a sandbox can't be made (", status.message(),
+                   "): allow user namespaces (sysctl kernel.unprivileged_userns_clone=1, on Ubuntu "
+                   "kernel.apparmor_restrict_unprivileged_userns=0; in a container: --security-opt seccomp=unconfined "
+                   "--security-opt systempaths=unconfined), or run as root"));
 }
 
 }  // namespace pawl

@@ -58,17 +58,12 @@ absl::StatusOr<Sanitizing> Sanitize(const CudaDevice& device, const std::vector<
   std::vector<std::future<absl::StatusOr<ProcessResult>>> running;
   for (const Tool& tool : kTools) {
     ProcessOptions options;
-    options.argv = {device.toolkit().compute_sanitizer,
-                    "--tool",
-                    tool.name,
-                    "--error-exitcode",
-                    absl::StrCat(kFoundErrors),
-                    "--print-limit",
-                    "3",
-                    device.runner_program(),
-                    "--job",
-                    job->path()};
+    options.argv = device.sandboxing().Tool(
+        {device.toolkit().compute_sanitizer, "--tool", tool.name, "--error-exitcode", absl::StrCat(kFoundErrors),
+         "--print-limit", "3", device.runner_program(), "--job", job->path()},
+        job->folder());
     options.timeout = kDeadline;
+    options.stopped = device.stopped();
     running.push_back(std::async(std::launch::async, [options] { return RunProcess(options); }));
   }
   Sanitizing sanitizing;

@@ -24,12 +24,14 @@ class Run {
   absl::Status Start();
   void Loop();
   ProcessResult Finish();
+  bool stopped() const { return stopped_; }
 
  private:
   void Signal(int signal) { kill(options_.own_group ? -pid_ : pid_, signal); }
   void Feed();
   void Drain(Fd& fd, std::string& text);
   void CheckTime();
+  void CheckStopped();
   void CheckEnd();
   absl::Time NextEvent() const;
 
@@ -40,6 +42,7 @@ class Run {
   bool ended_ = false;
   bool termed_ = false;
   bool killed_ = false;
+  bool stopped_ = false;
   absl::Time started_, next_, give_up_ = absl::InfiniteFuture();
   ProcessResult result_;
 };
@@ -92,7 +95,7 @@ void Run::Drain(Fd& fd, std::string& text) {
 }
 
 void Run::CheckTime() {
-  if (ended_ || absl::Now() < next_) return;
+  if (ended_ || stopped_ || absl::Now() < next_) return;
   result_.timed_out = true;
   if (!termed_) {
     termed_ = true;
@@ -103,6 +106,13 @@ void Run::CheckTime() {
     Signal(SIGKILL);
     next_ = absl::InfiniteFuture();
   }
+}
+
+void Run::CheckStopped() {
+  if (ended_ || stopped_ || !options_.stopped || !options_.stopped()) return;
+  stopped_ = killed_ = true;
+  Signal(SIGKILL);
+  next_ = absl::InfiniteFuture();
 }
 
 void Run::CheckEnd() {
@@ -117,6 +127,7 @@ void Run::CheckEnd() {
 absl::Time Run::NextEvent() const {
   absl::Time next = ended_ ? give_up_ : next_;
   if (!ended_ && !pid_fd_.valid()) next = std::min(next, absl::Now() + absl::Milliseconds(10));
+  if (!ended_ && !stopped_ && options_.stopped) next = std::min(next, absl::Now() + kStopLook);
   return next;
 }
 
@@ -132,6 +143,7 @@ void Run::Loop() {
     if (fds[3].revents != 0) Drain(err_, result_.err);
     CheckEnd();
     CheckTime();
+    CheckStopped();
   }
 }
 
@@ -159,7 +171,9 @@ absl::StatusOr<ProcessResult> RunProcess(const ProcessOptions& options) {
   Run run(options);
   if (absl::Status started = run.Start(); !started.ok()) return started;
   run.Loop();
-  return run.Finish();
+  ProcessResult result = run.Finish();
+  if (run.stopped()) return absl::CancelledError(absl::StrCat(options.argv[0], " was stopped"));
+  return result;
 }
 
 }  // namespace pawl

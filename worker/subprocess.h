@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "worker/stopped.h"
 
 namespace pawl {
 
@@ -16,11 +17,12 @@ struct ProcessOptions {
   std::string directory;                   // empty: the caller's
   std::string input;                       // its standard input
   absl::Duration timeout = absl::Minutes(1);
-  absl::Duration grace = absl::Seconds(2);  // between TERM and KILL
+  absl::Duration grace = absl::Seconds(1);  // between TERM and KILL
   size_t output_cap = 16 << 20;             // of standard output and of standard error, each; the rest is discarded
   // False: stays in the caller's process group, whose owner kills it whole; at the deadline only the process itself
   // is killed here.
   bool own_group = true;
+  Stopped stopped = nullptr;  // ends it at once
 };
 
 struct ProcessResult {
@@ -40,7 +42,7 @@ std::string EndText(const ProcessResult& result);
 
 // Runs a program to its end. It has a process group of its own: at the deadline the group gets TERM, then KILL, and
 // whatever the program left behind in its group is killed when it ends. An error status means that it could not be
-// started; a program that failed is a result. Thread-safe.
+// started, or CANCELLED: it was stopped; a program that failed is a result. Thread-safe.
 absl::StatusOr<ProcessResult> RunProcess(const ProcessOptions& options);
 
 }  // namespace pawl

@@ -42,7 +42,7 @@ int CountSteps(const v1::Trial& trial, const v1::Bundle& bundle) {
   const int sizes = bundle.sizes_size() + static_cast<int>(HiddenSizes(bundle, 0).size());
   // Comparing and confirming, and beside that validating again, sanitizer, profile; or timing alone, sanitizer,
   // profile, baseline.
-  if (trial.purpose() == v1::TRIAL_PURPOSE_TOTAL) return 1 + sizes + 2;
+  if (trial.purpose() == v1::TRIAL_PURPOSE_TOTAL) return 1 + sizes + 3;
   return 1 + sizes + (trial.has_parent() ? 5 : 4);
 }
 
@@ -63,53 +63,68 @@ absl::StatusOr<std::unique_ptr<TrialBuild>> TrialBuilder::Build(const v1::Trial&
     return build;
   }
 
-  if (observer.stopped()) return absl::CancelledError("stopped");
+  const Stopped stopped = [&observer] { return observer.stopped(); };
+  if (stopped()) return absl::CancelledError("stopped");
   std::vector<v1::Size> sizes = HiddenSizes(*build->bundle, SecretSeed());
   build->small = sizes.size() + 1;
   sizes.insert(sizes.end(), bundle->sizes().begin(), bundle->sizes().end());
   absl::StatusOr<BuiltVariant> built =
-      BuildVariant(device_.builder(), *build->bundle, trial.variant(), sizes, device_.gpu());
+      BuildVariant(device_.builder(), *build->bundle, trial.variant(), sizes, device_.gpu(), stopped);
   if (!built.ok()) return built.status();
   build->candidate = *std::move(built);
   build->failure = build->candidate.failure;
   build->check_seconds = build->candidate.check_seconds;
   if (!build->failure) {
     Remember(KeyOf(*build->bundle, trial.variant(), build->size, trial.bundle_hash()), build->at());
-    if (observer.stopped()) return absl::CancelledError("stopped");
+    if (stopped()) return absl::CancelledError("stopped");
     const std::shared_ptr<const v1::Bundle> before = WithSource(bundle, trial.parent_patched_source());
-    if (absl::Status status = BuildParent(*before, *timed, build.get()); !status.ok()) return status;
-    if (observer.stopped()) return absl::CancelledError("stopped");
-    if (absl::Status status = BuildReferences(build.get()); !status.ok()) return status;
+    if (absl::Status status = BuildParent(*before, *timed, stopped, build.get()); !status.ok()) return status;
+    if (stopped()) return absl::CancelledError("stopped");
+    if (absl::Status status = BuildReferences(stopped, build.get()); !status.ok()) return status;
   }
   build->build_seconds = absl::ToDoubleSeconds(absl::Now() - start) - build->check_seconds;
   return build;
 }
 
-absl::Status TrialBuilder::BuildParent(const v1::Bundle& bundle, const v1::Size& size, TrialBuild* build) {
+absl::Status TrialBuilder::BuildParent(const v1::Bundle& bundle, const v1::Size& size, const Stopped& stopped,
+                                       TrialBuild* build) {
   const v1::Trial& trial = build->trial;
   if (!trial.has_parent()) return absl::OkStatus();
+  absl::StatusOr<BuiltSize> parent = ParentAt(bundle, size, trial, stopped);
+  if (!parent.ok()) return parent.status();
+  build->parent = *std::move(parent);
+  if (trial.purpose() != v1::TRIAL_PURPOSE_TOTAL) return absl::OkStatus();
+  for (const v1::Size& each : bundle.sizes()) {
+    absl::StatusOr<BuiltSize> at = ParentAt(bundle, each, trial, stopped);
+    if (!at.ok()) return at.status();
+    build->parent_ladder.push_back(*std::move(at));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<BuiltSize> TrialBuilder::ParentAt(const v1::Bundle& bundle, const v1::Size& size, const v1::Trial& trial,
+                                                 const Stopped& stopped) {
   const std::string key = KeyOf(bundle, trial.parent(), size.name(), trial.bundle_hash());
-  build->parent = Recall(key);
-  if (build->parent) return absl::OkStatus();
-  absl::StatusOr<BuiltVariant> built = BuildVariant(device_.builder(), bundle, trial.parent(), {size}, device_.gpu());
+  if (std::optional<BuiltSize> recent = Recall(key)) return *std::move(recent);
+  absl::StatusOr<BuiltVariant> built =
+      BuildVariant(device_.builder(), bundle, trial.parent(), {size}, device_.gpu(), stopped);
   if (!built.ok()) return built.status();
   if (built->failure) {
     return absl::InternalError(
         absl::StrCat("the parent ", VariantText(trial.parent()),
                      " was measured before and does not build here: ", built->failure->message()));
   }
-  build->parent = built->sizes.front();
-  Remember(key, *build->parent);
-  return absl::OkStatus();
+  Remember(key, built->sizes.front());
+  return built->sizes.front();
 }
 
 // So that no time of the GPU's is spent on it.
-absl::Status TrialBuilder::BuildReferences(TrialBuild* build) {
+absl::Status TrialBuilder::BuildReferences(const Stopped& stopped, TrialBuild* build) {
   for (const BuiltSize& at : build->candidate.sizes) {
     v1::Size size;
     size.set_name(at.plan.size());
     *size.mutable_values() = at.plan.sizes();
-    const absl::Status status = device_.BuildReferenceAhead(*build->bundle, size);
+    const absl::Status status = device_.BuildReferenceAhead(*build->bundle, size, stopped);
     if (absl::IsInvalidArgument(status)) {
       build->failure = MakeFailure(v1::STAGE_BUILD, v1::CHECK_COMPILE, status.message());
       return absl::OkStatus();

@@ -15,7 +15,7 @@
 
 namespace pawl {
 
-// A trial's candidate, built at hidden sizes and the whole ladder, and its parent at the size that is timed.
+// A trial's candidate, built at hidden sizes and the whole ladder, and its parent at the sizes that are timed.
 struct TrialBuild : PreparedTrial {
   v1::Trial trial;
   std::shared_ptr<const v1::Bundle> bundle;  // with the candidate's source
@@ -24,7 +24,8 @@ struct TrialBuild : PreparedTrial {
   BuiltVariant candidate;
   size_t small = 0;  // so many of the candidate's sizes are small: the hidden ones and the first of the ladder
   std::optional<BuiltSize> parent;
-  std::string command;  // that builds the candidate at the timed size
+  std::vector<BuiltSize> parent_ladder;  // at every size, where the best is measured beside the start
+  std::string command;                   // that builds the candidate at the timed size
   double check_seconds = 0;
   double build_seconds = 0;
 
@@ -42,8 +43,10 @@ class TrialBuilder {
                                                     TrialObserver& observer);
 
  private:
-  absl::Status BuildParent(const v1::Bundle& bundle, const v1::Size& size, TrialBuild* build);
-  absl::Status BuildReferences(TrialBuild* build);
+  absl::Status BuildParent(const v1::Bundle& bundle, const v1::Size& size, const Stopped& stopped, TrialBuild* build);
+  absl::StatusOr<BuiltSize> ParentAt(const v1::Bundle& bundle, const v1::Size& size, const v1::Trial& trial,
+                                     const Stopped& stopped);
+  absl::Status BuildReferences(const Stopped& stopped, TrialBuild* build);
   std::string KeyOf(const v1::Bundle& bundle, const v1::Variant& variant, const std::string& size,
                     const std::string& bundle_hash) const;
   std::optional<BuiltSize> Recall(const std::string& key);

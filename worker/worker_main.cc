@@ -14,6 +14,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "faults/fault_point.h"
 #include "profiles/profile_set.h"
 #include "worker/children.h"
 #include "worker/cuda_trial_device.h"
@@ -120,8 +121,8 @@ absl::StatusOr<std::unique_ptr<TrialDevice>> OpenCuda(const WorkerOptions& optio
   absl::StatusOr<std::unique_ptr<CudaTrialDevice>> device = CudaTrialDevice::Open(cuda, profiles->metrics);
   if (!device.ok()) return device.status();
   const v1::GpuInfo& gpu = (*device)->cuda().gpu();
-  spdlog::info("cuda:{}: {}, driver {}; builds with {}", options.cuda, gpu.name(), gpu.driver_version(),
-               (*device)->cuda().builder().description());
+  spdlog::info("cuda:{}: {}, driver {}; builds with {}; runs {}", options.cuda, gpu.name(), gpu.driver_version(),
+               (*device)->cuda().builder().description(), (*device)->cuda().sandboxing().description());
   for (const std::string& line : (*device)->warnings()) spdlog::warn("{}", line);
   return device;
 }
@@ -159,7 +160,19 @@ int Main(const WorkerOptions& options) {
   spdlog::set_default_logger(spdlog::stderr_color_mt("pawl-worker"));
   spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e %^%l%$ %v");
   spdlog::set_level(spdlog::level::from_str(options.log_level));
+  const absl::StatusOr<std::string> fault = ArmFaultPoint();
+  if (!fault.ok()) {
+    spdlog::error("{}", Text(fault.status()));
+    return 2;
+  }
+  if (!fault->empty()) spdlog::warn("FOR TESTS ONLY: by PAWL_FAULT this process kills itself at {}", *fault);
   SignalWatch signals;
+  const absl::StatusOr<std::unique_ptr<WorkerClient>> client =
+      ConnectToOrchestrator(options.orchestrator, options.credentials);
+  if (!client.ok()) {
+    spdlog::error("{}", Text(client.status()));
+    return 2;
+  }
   absl::StatusOr<std::unique_ptr<TrialDevice>> device = OpenDevice(options, options.ahead.value_or(kAheadOnGpu));
   if (!device.ok()) {
     spdlog::error("{}", Text(device.status()));
@@ -172,8 +185,7 @@ int Main(const WorkerOptions& options) {
   loop_options.session.name = "workers/" + (options.name.empty() ? DefaultName(options, described) : options.name);
   loop_options.session.instance = Hexadecimal(4);
   loop_options.session.version = PAWL_VERSION;
-  const std::unique_ptr<WorkerClient> client = ConnectToOrchestrator(options.orchestrator);
-  LeaseLoop loop(**device, *client, loop_options);
+  LeaseLoop loop(**device, **client, loop_options);
   signals.SetLoop(&loop);
   const absl::Status status = loop.Run();
   signals.SetLoop(nullptr);

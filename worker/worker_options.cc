@@ -49,7 +49,8 @@ std::optional<WorkerOptions> ReadWorkerOptions(int argc, const char* const* argv
       "Example: pawl-worker --orchestrator gpu-head:7465 --device cuda:0\n"
       "Each option may also stand in the environment (PAWL_DEVICE) or in the file of --config (device =\n"
       "\"cuda:0\"); flags win over the environment, that over the file. TERM ends the worker after the trial\n"
-      "that runs, a second TERM at once. Exit codes: 0 drained, 1 failed, 2 wrong usage.");
+      "that runs, which is given back if it takes longer than 15 s; a second TERM at once.\n"
+      "Exit codes: 0 drained, 1 failed, 2 wrong usage.");
   app.set_version_flag("--version", version);
   AddConfigFile(app);
   const auto option = [&](const std::string& flag, auto& value, const std::string& text) {
@@ -66,7 +67,12 @@ std::optional<WorkerOptions> ReadWorkerOptions(int argc, const char* const* argv
          "Trials to lease and build while another is measured (default: 2 on a GPU, 0 in a replay)")
       ->check(CLI::Range(0, 16));
   option("profiles", options.profiles, "Folder whose metrics.toml replaces the one that was built in");
-  app.add_flag("--allow-unsandboxed", options.allow_unsandboxed, "Compile even where no build sandbox is to be had")
+  option("tls-cert", options.credentials.tls.cert, "This worker's certificate, with the role work")->type_name("FILE");
+  option("tls-key", options.credentials.tls.key, "Its key, which nobody else may read")->type_name("FILE");
+  option("tls-ca", options.credentials.tls.ca, "The authority of the orchestrator's certificate")->type_name("FILE");
+  option("token-file", options.credentials.token_file, "Holds a token of the role work")->type_name("FILE");
+  app.add_flag("--allow-unsandboxed", options.allow_unsandboxed,
+               "Build and run candidates even where no sandbox is to be had")
       ->envname(EnvironmentName("allow-unsandboxed"));
   options.log_level = "info";
   option("log-level", options.log_level, "debug, info, warn or error")

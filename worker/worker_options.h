@@ -4,12 +4,15 @@
 #include <string>
 #include <vector>
 
+#include "channel/channel.h"
+
 namespace pawl {
 
 enum class DeviceChoice { kAuto, kCuda, kReplay };
 
 struct WorkerOptions {
   std::string orchestrator;
+  Credentials credentials;
   DeviceChoice device = DeviceChoice::kAuto;
   int cuda = 0;  // number of the GPU
   std::vector<std::string> recordings;

@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include "absl/strings/str_cat.h"
+#include "faults/fault_point.h"
 #include "kernels/hash.h"
 
 namespace pawl {
@@ -168,6 +169,7 @@ void WorkerSession::PutArtifacts(std::vector<Artifact> artifacts, v1::TrialResul
       AddNote(absl::StrCat(kind, " left out: ", put.message()), result);
       continue;
     }
+    Pass(FaultPoint::kMidUpload);
     v1::Blob* blob = result->add_blobs();
     blob->set_kind(artifact.kind);
     blob->set_hash(request.hash());

@@ -23,10 +23,13 @@ void SetTime(absl::Time time, google::protobuf::Timestamp* timestamp) {
   timestamp->set_nanos(static_cast<int32_t>(micros % 1'000'000) * 1000);
 }
 
-CampaignState::CampaignState(std::string name, v1::Bundle bundle)
-    : bundle_(std::move(bundle)), space_(bundle_), planner_(bundle_), sources_({bundle_.source().text()}) {
+CampaignState::CampaignState(std::string name, std::shared_ptr<const v1::Bundle> bundle)
+    : bundle_(std::move(bundle)), space_(*bundle_), planner_(*bundle_) {
   summary_.set_name(std::move(name));
 }
+
+CampaignState::CampaignState(std::string name, v1::Bundle bundle)
+    : CampaignState(std::move(name), std::make_shared<const v1::Bundle>(std::move(bundle))) {}
 
 void CampaignState::Apply(const v1::Event& event) {
   const absl::Time at = TimeOf(event.time());
@@ -88,6 +91,7 @@ void CampaignState::Apply(const v1::Event& event) {
     case v1::Event::EVENT_NOT_SET:
       break;
   }
+  summary_.set_minutes(absl::ToDoubleMinutes(Running(at)));
 }
 
 void CampaignState::DropProposal(const v1::Change& change) {
@@ -115,8 +119,8 @@ void CampaignState::ApplyPlanned(const v1::TrialPlanned& planned, absl::Time at)
   if (!planned.patched_source().empty()) {
     source = FindSource(planned.patched_source());
     if (source < 0) {
-      source = static_cast<int>(sources_.size());
       sources_.push_back(planned.patched_source());
+      source = static_cast<int>(sources_.size());
     }
   }
   source_ids_[planned.iteration()] = source;
@@ -170,6 +174,10 @@ void CampaignState::ApplyFinished(const v1::TrialFinished& finished) {
   if (!finished.has_iteration()) return;
   const v1::Iteration& iteration = finished.iteration();
   if (gpu_.name().empty()) gpu_ = finished.result().gpu();
+  if (iteration.number() == 0) {
+    baselines_ = finished.result().baselines();
+    copy_gb_s_ = finished.result().copy_gb_s();
+  }
   round_joinable_ = false;
   places_[iteration.number()] = iterations_.size();
   iterations_.push_back(iteration);
@@ -186,6 +194,12 @@ void CampaignState::ApplyFinished(const v1::TrialFinished& finished) {
     default:
       summary_.set_rejected(summary_.rejected() + 1);
   }
+  if (!finished.result().passed_over().empty()) {
+    ++untried_;
+    ++untried_in_a_row_;
+    return;
+  }
+  untried_in_a_row_ = 0;
   // A round that kept one of its changes was no failure, whatever became of the others.
   const bool in_vain = std::none_of(iterations_.begin(), iterations_.end(), [&](const v1::Iteration& judged) {
     return judged.verdict() == v1::KEPT && judged.number() >= round_begin_;
@@ -199,7 +213,7 @@ void CampaignState::ApplyFinished(const v1::TrialFinished& finished) {
       summary_.set_baseline(absl::StrCat("it failed: ", finished.result().baseline_error()));
     }
     for (const v1::BaselineTime& baseline : finished.result().baselines()) {
-      const bool cold = bundle_.timing() == v1::TIMING_MODE_COLD;  // a baseline is timed warm
+      const bool cold = bundle_->timing() == v1::TIMING_MODE_COLD;  // a baseline is timed warm
       if (cold || baseline.size() != summary_.spec().goal().size()) continue;
       summary_.set_baseline_us(baseline.graph_us());
       summary_.set_baseline(baseline.what());
@@ -283,7 +297,7 @@ const std::string& CampaignState::BeyondLimits(const v1::Variant& variant) const
   if (beyond_limits_.size() > kMaxRemembered) beyond_limits_.clear();
   const auto [known, is_new] = beyond_limits_.try_emplace(VariantText(variant));
   if (!is_new) return known->second;
-  for (const v1::Size& size : bundle_.sizes()) {
+  for (const v1::Size& size : bundle_->sizes()) {
     if (size.name() != summary_.spec().goal().size()) continue;
     const absl::StatusOr<v1::Plan> plan = planner_.MakePlan(variant, size, gpu_);
     if (!plan.ok()) continue;  // the worker's static check says what is wrong with it
@@ -298,7 +312,8 @@ int CampaignState::SourceIdOf(int iteration) const {
 }
 
 const std::string& CampaignState::SourceOf(int iteration) const {
-  return sources_[static_cast<size_t>(SourceIdOf(iteration))];
+  const int id = SourceIdOf(iteration);
+  return id == 0 ? bundle_->source().text() : sources_[static_cast<size_t>(id - 1)];
 }
 
 bool CampaignState::Tried(const v1::Variant& variant, int source_id) const {
@@ -306,8 +321,9 @@ bool CampaignState::Tried(const v1::Variant& variant, int source_id) const {
 }
 
 int CampaignState::FindSource(const std::string& source) const {
+  if (source == bundle_->source().text()) return 0;
   const auto found = std::find(sources_.begin(), sources_.end(), source);
-  return found == sources_.end() ? -1 : static_cast<int>(found - sources_.begin());
+  return found == sources_.end() ? -1 : static_cast<int>(found - sources_.begin()) + 1;
 }
 
 }  // namespace pawl

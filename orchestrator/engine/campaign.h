@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -34,14 +35,15 @@ struct OpenTrial {
 // Pure; one thread at a time.
 class CampaignState {
  public:
-  CampaignState(std::string name, v1::Bundle bundle);
+  CampaignState(std::string name, std::shared_ptr<const v1::Bundle> bundle);
+  CampaignState(std::string name, v1::Bundle bundle);  // of its own
   CampaignState(const CampaignState&) = delete;
 
   void Apply(const v1::Event& event);
 
-  // What people see of it; last_sequence is the store's to fill in.
+  // What people see of it; last_sequence is the store's to fill in. Its minutes are those of the last event.
   const v1::Campaign& summary() const { return summary_; }
-  const v1::Bundle& bundle() const { return bundle_; }
+  const v1::Bundle& bundle() const { return *bundle_; }
   const std::string& space_hash() const { return space_hash_; }
 
   bool ended() const;
@@ -59,6 +61,9 @@ class CampaignState {
   const v1::Evidence* EvidenceOf(int iteration) const;
   // That trials of it are measured on; empty before iteration 0 has its result.
   const v1::GpuInfo& gpu() const { return gpu_; }
+  // Of every size, and the copy's speed, as iteration 0 measured them; empty and 0 before, or where it could not.
+  const google::protobuf::RepeatedPtrField<v1::BaselineTime>& baselines() const { return baselines_; }
+  double copy_gb_s() const { return copy_gb_s_; }
   // What other campaigns had taught when it was submitted.
   const google::protobuf::RepeatedPtrField<v1::Pattern>& patterns() const { return patterns_; }
 
@@ -88,6 +93,9 @@ class CampaignState {
   int next_trial() const { return next_trial_; }
   int next_iteration() const { return next_iteration_; }
   int reverts_in_a_row() const { return reverts_in_a_row_; }
+  // Iterations that no worker could try, because a recording lacks the variant: they use up no budget.
+  int untried() const { return untried_; }
+  int untried_in_a_row() const { return untried_in_a_row_; }
   // Iterations planned and not judged.
   int open_iterations() const;
   // Iterations of one parent that are tried at once begin with this one; more may join until the first of them is
@@ -115,7 +123,7 @@ class CampaignState {
   void StopClock(absl::Time at);
 
   v1::Campaign summary_;
-  const v1::Bundle bundle_;
+  const std::shared_ptr<const v1::Bundle> bundle_;            // campaigns may share it
   mutable AllowedSpace space_;                                // mutable: the parser keeps the values it was last given
   mutable Planner planner_;                                   // likewise
   mutable std::map<std::string, std::string> beyond_limits_;  // why, by VariantText: asked for often
@@ -124,15 +132,19 @@ class CampaignState {
   std::vector<v1::Iteration> iterations_;
   std::map<int, size_t> places_;                 // of iterations by number: rounds may end out of order
   std::set<std::pair<int, std::string>> tried_;  // source and VariantText
-  std::vector<std::string> sources_;             // the bundle's own, then one for each source edit
+  std::vector<std::string> sources_;             // of source edits; what is before the first is the bundle's own
   std::map<int, int> source_ids_;                // by iteration, planned or judged
   std::map<int, v1::Evidence> evidence_;         // of kept iterations
   v1::GpuInfo gpu_;
+  google::protobuf::RepeatedPtrField<v1::BaselineTime> baselines_;
+  double copy_gb_s_ = 0;
   google::protobuf::RepeatedPtrField<v1::Pattern> patterns_;
   std::deque<Proposal> proposals_;
   int next_trial_ = 1;
   int next_iteration_ = 0;
   int reverts_in_a_row_ = 0;
+  int untried_ = 0;
+  int untried_in_a_row_ = 0;
   int round_begin_ = 0;
   bool round_joinable_ = false;
   int kept_since_total_ = 0;

@@ -10,6 +10,9 @@
 namespace pawl {
 namespace {
 
+// Of a recording that holds a sample of the space: after so many in a row, it has nothing more to say.
+constexpr int kMostUntried = 60;
+
 v1::Event Ended(v1::CampaignState state, v1::StopReason reason, const std::string& message) {
   v1::Event event;
   event.mutable_ended()->set_state(state);
@@ -37,7 +40,7 @@ std::optional<v1::Event> Stop(const CampaignState& campaign, absl::Time now) {
                     absl::StrFormat("goal reached: %.2fx of %s, %gx was asked for", summary.speedup_over_baseline(),
                                     summary.baseline_us() > 0 ? "the baseline" : "the start", goal));
   }
-  if (budget.iterations() > 0 && summary.iterations() > budget.iterations()) {
+  if (budget.iterations() > 0 && summary.iterations() - campaign.untried() > budget.iterations()) {
     return finished(v1::STOP_REASON_ITERATIONS, absl::StrCat("all ", budget.iterations(), " iterations are used up"));
   }
   if (budget.minutes() > 0 && campaign.Running(now) >= absl::Minutes(budget.minutes())) {
@@ -45,6 +48,10 @@ std::optional<v1::Event> Stop(const CampaignState& campaign, absl::Time now) {
   }
   if (budget.dollars() > 0 && summary.dollars() >= budget.dollars()) {
     return finished(v1::STOP_REASON_DOLLARS, absl::StrFormat("all %.2f dollars are used up", budget.dollars()));
+  }
+  if (campaign.untried_in_a_row() >= kMostUntried) {
+    return finished(v1::STOP_REASON_SPACE, absl::StrCat("the recording has none of the last ", kMostUntried,
+                                                        " changes that were chosen: what is left to try is not in it"));
   }
   if (budget.reverts_in_a_row() > 0 && campaign.reverts_in_a_row() >= budget.reverts_in_a_row()) {
     return finished(v1::STOP_REASON_REVERTS,

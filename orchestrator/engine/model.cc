@@ -61,6 +61,8 @@ void SpeedModel::FillTables(const Scales& scales) {
         like.by_places = std::pow(settings_.alikeness, (1 + std::min(apart, kFarthest)) / 2.0);
         const double step = a < scales[i].size() ? std::abs(scales[i][a] - scales[i][b]) : 1;
         like.by_scales = std::exp(-std::max(settings_.least_step, step) / settings_.reach);
+        like.undo_places = 1 / like.by_places;
+        like.undo_scales = 1 / like.by_scales;
         table[b * side + a] = like;
       }
     }
@@ -127,8 +129,8 @@ double SpeedModel::Around::LikenessTo(size_t sample, size_t variable, uint16_t p
   const Like& with = model_.Of(variable, place, there);
   return model_.Likeness(shared.singles - without.single + with.single,
                          shared.squares - without.single * without.single + with.single * with.single,
-                         shared.by_places / without.by_places * with.by_places,
-                         shared.by_scales / without.by_scales * with.by_scales);
+                         shared.by_places * without.undo_places * with.by_places,
+                         shared.by_scales * without.undo_scales * with.by_scales);
 }
 
 double SpeedModel::Around::Mean(size_t variable, uint16_t place) const {

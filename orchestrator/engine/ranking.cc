@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <optional>
+#include <unordered_map>
 
 #include "orchestrator/engine/seeded_random.h"
 
@@ -37,6 +37,7 @@ class Ranker {
 
   Ranking Rank() {
     ReadIterations();
+    LiftSlowest();
     FindParents();
     model_.emplace(samples_, settings_.model, scales_);
     for (const v1::Iteration* parent : parents_) arounds_.emplace_back(*model_, Extended(*parent));
@@ -81,7 +82,7 @@ class Ranker {
       tried_[KeyOf(point)] = iteration.number();
       if (iteration.speedup_over_start() > 0) {
         samples_.push_back({std::move(point), LogOf(iteration)});
-      } else {
+      } else if (iteration.has_failure()) {  // what a replay passed over was not tried: it says nothing
         failed_.push_back(std::move(point));
       }
     }
@@ -93,6 +94,14 @@ class Ranker {
       tried_[KeyOf(point)] = planned.iteration();
       samples_.push_back({std::move(point), LogOf(*campaign_.Find(planned.parent()))});
       round_parent_ = campaign_.Find(planned.parent());
+    }
+  }
+
+  void LiftSlowest() {
+    double fastest = best_log_;
+    for (const SpeedModel::Sample& sample : samples_) fastest = std::max(fastest, sample.log_speed);
+    for (SpeedModel::Sample& sample : samples_) {
+      sample.log_speed = std::max(sample.log_speed, fastest - settings_.depth);
     }
   }
 
@@ -324,14 +333,14 @@ class Ranker {
   int sources_ = 1;
   std::vector<SpeedModel::Sample> samples_;
   std::vector<Point> failed_;
-  std::map<uint64_t, int> tried_;  // iteration by KeyOf
+  std::unordered_map<uint64_t, int> tried_;  // iteration by KeyOf
   const v1::Iteration* round_parent_ = nullptr;
   std::vector<const v1::Iteration*> parents_;
   std::optional<SpeedModel> model_;
   std::vector<SpeedModel::Around> arounds_;  // of the parents
   std::vector<Found> found_;
-  std::map<uint64_t, size_t> seen_;  // place in found_ by KeyOf
-  std::vector<Found*> promising_;    // those that the model was asked about in full
+  std::unordered_map<uint64_t, size_t> seen_;  // place in found_ by KeyOf
+  std::vector<Found*> promising_;              // those that the model was asked about in full
   std::vector<TriedChange> tried_around_;
 };
 

@@ -11,6 +11,7 @@ namespace pawl {
 
 struct RankingSettings {
   ModelSettings model;
+  double depth = 1;        // log speed below the best: what is slower is no slower to the model, it would blur the rest
   double retried = 0.2;    // of a rule's voice left for each measurement under another parent that spoke against it
   double momentum = 0.05;  // log speedup that going on with a change that was just kept is worth
   int parents = 24;        // kept variants, the best ones, around which changes are looked for

@@ -58,6 +58,10 @@ double RuleVoice::Weight(const std::string& rule) const {
 
 RuleVoice::Opinion RuleVoice::Of(const v1::Variable& variable, int32_t from, int32_t to) const {
   Opinion opinion;
+  v1::Effect launches;
+  launches.set_resource(v1::RESOURCE_LAUNCHES);
+  launches.set_direction(v1::DIRECTION_MORE);
+  const double launch_share = Gives(variable, from, to, launches) ? settings_.added_launch : 1;
   for (const v1::Finding& finding : findings_) {
     const int phase = finding.phase() - v1::PHASE_PARALLELISM;
     double promise =
@@ -73,7 +77,7 @@ RuleVoice::Opinion RuleVoice::Of(const v1::Variable& variable, int32_t from, int
               nearest, OffTarget(variable, from, value, Ratio(wanted.resource(), from, value), finding.deficit()));
         }
         const double off = OffTarget(variable, from, to, ratio, finding.deficit()) - nearest;
-        const double gain = promise * std::max(0.0, 1 - settings_.misfit * off);
+        const double gain = promise * launch_share * std::max(0.0, 1 - settings_.misfit * off);
         if (gain > opinion.log_gain) {
           opinion.log_gain = gain;
           opinion.served = &finding;
@@ -108,8 +112,8 @@ std::map<std::string, double> RuleWeights(const CampaignState& campaign, const R
     double& weight = weights.try_emplace(iteration.finding().rule(), 1).first->second;
     const bool kept = iteration.verdict() == v1::KEPT;
     switch (iteration.prediction().outcome()) {
-      case v1::Prediction::CAME_TRUE:
-        weight *= settings.came_true;
+      case v1::Prediction::CAME_TRUE:  // by so little that it was taken back: that is no credit
+        weight *= kept ? settings.came_true : settings.failed;
         break;
       case v1::Prediction::FAILED:
         weight *= kept ? settings.kept_otherwise : settings.failed;

@@ -16,7 +16,9 @@ struct RuleSettings {
   double later_phase = 0.8;  // of that for each phase after parallelism
   double next_want = 0.8;    // of that for each further resource that a rule wants
   double misfit = 0.15;      // of that lost for each doubling by which a step is off the one asked for, or each place
-  double failed = 0.6;       // of a rule's weight left after its prediction failed
+  double added_launch =
+      0.9;              // of that left where a change adds a launch to the call: it costs its own microsecond or two
+  double failed = 0.6;  // of a rule's weight left after its prediction failed
   double kept_otherwise = 0.85;  // likewise, but the change was kept: faster, for another reason or by another factor
   double came_true = 1.2;        // times its weight after its prediction came true
 };

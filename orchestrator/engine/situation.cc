@@ -33,20 +33,7 @@ v1::Situation SituationOf(const CampaignState& campaign, const Chooser& chooser,
       situation.set_tried_left_out(situation.tried_left_out() + 1);
     }
   }
-  if (const std::optional<Choice> choice = chooser.Next(campaign)) {
-    v1::RankedChange& first = *situation.add_untried();
-    *first.mutable_change() = choice->change;
-    first.set_parent(choice->parent);
-    if (choice->voices) *first.mutable_voices() = *choice->voices;
-    if (choice->finding) first.set_finding(choice->finding->rule());
-    for (const v1::PassedOver& passed : choice->passed_over) {
-      if (!passed.has_voices()) continue;  // it can't be tried
-      v1::RankedChange& ranked = *situation.add_untried();
-      *ranked.mutable_change() = passed.change();
-      ranked.set_parent(choice->parent);
-      *ranked.mutable_voices() = passed.voices();
-    }
-  }
+  for (v1::RankedChange& untried : UntriedChanges(campaign, chooser)) *situation.add_untried() = std::move(untried);
   for (const CampaignState::Proposal& proposal : campaign.proposals()) {
     *situation.add_proposals() = proposal.proposed;
   }
@@ -55,6 +42,25 @@ v1::Situation SituationOf(const CampaignState& campaign, const Chooser& chooser,
     SetTime(*deadline, situation.mutable_deadline());
   }
   return situation;
+}
+
+std::vector<v1::RankedChange> UntriedChanges(const CampaignState& campaign, const Chooser& chooser) {
+  std::vector<v1::RankedChange> untried;
+  const std::optional<Choice> choice = chooser.Next(campaign);
+  if (!choice) return untried;
+  v1::RankedChange& first = untried.emplace_back();
+  *first.mutable_change() = choice->change;
+  first.set_parent(choice->parent);
+  if (choice->voices) *first.mutable_voices() = *choice->voices;
+  if (choice->finding) first.set_finding(choice->finding->rule());
+  for (const v1::PassedOver& passed : choice->passed_over) {
+    if (!passed.has_voices()) continue;  // it can't be tried
+    v1::RankedChange& ranked = untried.emplace_back();
+    *ranked.mutable_change() = passed.change();
+    ranked.set_parent(choice->parent);
+    *ranked.mutable_voices() = passed.voices();
+  }
+  return untried;
 }
 
 }  // namespace pawl

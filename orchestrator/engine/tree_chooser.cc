@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "kernels/plan.h"
 #include "orchestrator/engine/architecture.h"
 #include "profiles/gpus.h"
 
@@ -24,6 +25,23 @@ v1::GpuInfo GpuOf(const CampaignState& campaign) {
     }
   }
   return gpu;
+}
+
+// Blocks of the largest launch at the size that is optimised; 0: nobody can tell.
+int64_t BlocksOf(const CampaignState& campaign, const v1::Variant& variant, const v1::GpuInfo& gpu) {
+  const v1::Bundle& bundle = campaign.bundle();
+  const std::string& asked = campaign.summary().spec().goal().size();
+  for (const v1::Size& size : bundle.sizes()) {
+    if (size.name() != (asked.empty() ? bundle.goal().size() : asked)) continue;
+    const absl::StatusOr<v1::Plan> plan = MakePlan(bundle, variant, size, gpu);
+    if (!plan.ok()) return 0;
+    int64_t most = 0;
+    for (const v1::PlanLaunch& launch : plan->launches()) {
+      most = std::max(most, int64_t{launch.grid().x()} * launch.grid().y() * launch.grid().z());
+    }
+    return most;
+  }
+  return 0;
 }
 
 std::string EffectText(const v1::Effect& effect) {
@@ -143,8 +161,10 @@ std::optional<Choice> TreeChooser::Next(const CampaignState& campaign) const {
                                 campaign.bundle().name()));
   const Ranking ranking = RankChanges(campaign, rules, settings_.ranking);
 
+  const v1::Finding* grid = rules.GridTooSmall();
+  const int64_t blocks = grid != nullptr ? BlocksOf(campaign, VariantOf(*best), gpu) : 0;
   Choice choice;
-  const auto first = [&](const v1::Finding* must_serve) -> const RankedChange* {
+  const auto first = [&](const v1::Finding* must_serve, bool must_add_blocks) -> const RankedChange* {
     for (const RankedChange& ranked : ranking.changes) {
       if (must_serve != nullptr &&
           (ranked.parent != best->number() || !Serves(campaign.bundle(), ranked.change, *must_serve))) {
@@ -156,16 +176,18 @@ std::optional<Choice> TreeChooser::Next(const CampaignState& campaign) const {
       std::optional<v1::Variant> variant =
           Changed(campaign, VariantOf(*campaign.Find(ranked.parent)), ranked.change, &why);
       if (!variant) continue;
+      if (must_add_blocks && BlocksOf(campaign, *variant, gpu) <= blocks) continue;
       choice.variant = *std::move(variant);
       return &ranked;
     }
     return nullptr;
   };
-  const v1::Finding* grid = rules.GridTooSmall();
-  const RankedChange* chosen = grid != nullptr ? first(grid) : nullptr;
+  // Blocks fill a GPU; more warps in as few blocks come after them.
+  const RankedChange* chosen = blocks > 0 ? first(grid, true) : nullptr;
+  if (chosen == nullptr && grid != nullptr) chosen = first(grid, false);
   if (chosen == nullptr) {
     grid = nullptr;
-    chosen = first(nullptr);
+    chosen = first(nullptr, false);
   }
   if (chosen == nullptr) return std::nullopt;
   choice.change = chosen->change;

@@ -202,6 +202,7 @@ v1::TotalGain JudgeTotal(const CampaignState& campaign, const v1::TrialPlanned& 
                          const v1::TrialResult& result) {
   v1::TotalGain total;
   total.set_iteration(planned.iteration());
+  *total.mutable_sizes() = result.sizes();
   if (const v1::Iteration* iteration = campaign.Find(planned.iteration())) {
     total.set_multiplied(iteration->speedup_over_start());
   }

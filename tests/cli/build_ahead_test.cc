@@ -42,6 +42,16 @@ TEST(BuildAhead, GivesThemInOrderWhicheverIsDoneFirst) {
   }
 }
 
+TEST(BuildAhead, TakesMoreWhenAllThatItHadIsBuilt) {
+  BuildAhead builds(
+      {}, [](const v1::Variant& variant) { return Built(variant); }, 2);
+  const std::vector<v1::Variant> variants = Variants(9);
+  for (int first = 0; first < 9; first += 3) {
+    builds.Add({variants.begin() + first, variants.begin() + first + 3});
+    for (int i = first; i < first + 3; ++i) EXPECT_EQ(Number(builds.Next().value().variant), i);
+  }
+}
+
 TEST(BuildAhead, PassesFailuresOnInTheirPlace) {
   const std::vector<v1::Variant> variants = Variants(4);
   BuildAhead builds(

@@ -89,7 +89,7 @@ TEST(CheckTest, PrintsOneJsonObject) {
   EXPECT_EQ(report.sizes(0).launches(0).grid().y(), 8);
   ASSERT_EQ(report.gpus_size(), 1);
   EXPECT_EQ(report.gpus(0).name(), "NVIDIA H200");
-  EXPECT_EQ(report.gpus(0).architecture(), "sm_90");
+  EXPECT_EQ(report.gpus(0).architecture(), "sm_90a");
   EXPECT_TRUE(report.gpus(0).can_run());
 }
 

@@ -3,6 +3,9 @@
 #include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <sstream>
+
 #include "tests/cli/fake_orchestrator.h"
 #include "tests/cli/pawl_program.h"
 #include "tests/cli/some_iterations.h"
@@ -61,9 +64,9 @@ class CommandsTest : public testing::Test {
 TEST_F(CommandsTest, ShowHelpWithAnExampleEach) {
   const ProcessResult all = Pawl({"--help"});
   EXPECT_EQ(all.exit_code, 0);
-  for (const char* command :
-       {"run",       "submit",   "watch",  "show",  "history", "diff",      "best",    "verify", "propose", "explain",
-        "situation", "patterns", "cancel", "pause", "resume",  "campaigns", "workers", "check",  "record",  "import"}) {
+  for (const char* command : {"run",    "submit",  "watch",     "show",      "history",  "diff",   "best",
+                              "verify", "propose", "explain",   "situation", "patterns", "report", "cancel",
+                              "pause",  "resume",  "campaigns", "workers",   "check",    "record", "import"}) {
     EXPECT_THAT(all.out, HasSubstr(std::string("  ") + command + " "));
     const ProcessResult help = Pawl({command, "--help"});
     EXPECT_EQ(help.exit_code, 0);
@@ -76,7 +79,9 @@ TEST_F(CommandsTest, AnswerWrongUsageWithTwo) {
        std::vector<std::vector<std::string>>{{"history"},
                                              {"history", "seven"},
                                              {"history", "campaigns/7/iterations/1"},
-                                             {"history", "7", "--sort", "time"},
+                                             {"history", "7", "--sort", "verdict"},
+                                             {"history", "7", "--columns", "number,number"},
+                                             {"report", "7", "--format", "pdf"},
                                              {"history", "7", "--page-size", "5000"},
                                              {"history", "7", "--kept", "--verdict", "kept"},
                                              {"show", "7", "campaigns/8/iterations/1"},
@@ -168,6 +173,44 @@ TEST_F(CommandsTest, DiffIterationsAndCampaigns) {
   EXPECT_THAT(Run({"diff", "7", "1", "1"}).out, HasSubstr("do not differ"));
   EXPECT_THAT(Run({"diff", "7", "7"}).out, HasSubstr("campaigns/7 and campaigns/7 do not differ"));
   EXPECT_THAT(Lines(Run({"diff", "7", "0", "1", "--json"}).out), SizeIs(2));
+}
+
+TEST_F(CommandsTest, PrintTheColumnsThatAreAskedFor) {
+  (*fake_.iterations[1].mutable_metrics())["registers"] = 64;
+  (*fake_.iterations[4].mutable_metrics())["registers"] = 32;
+  const ProcessResult history =
+      Run({"history", "7", "--columns", "number,TILE_M,registers,time", "--sort", "registers"});
+  EXPECT_EQ(history.exit_code, 0) << history.err;
+  EXPECT_EQ(history.out,
+            "campaigns/7: attention at main, finished; on NVIDIA H200\n"
+            "number  TILE_M  registers      time\n"
+            "     4     128         32  11.18 us\n"
+            "     1      32         64  13.41 us\n"
+            "     0      64          -  20.12 us\n"
+            "     2      16          -  13.69 us\n"
+            "     3       8          -         -\n");
+  const std::vector<v1::ListIterationsRequest> lists = fake_.asked().lists;
+  ASSERT_FALSE(lists.empty());
+  ASSERT_EQ(lists.back().metrics_size(), 2);
+  EXPECT_EQ(lists.back().metrics(0), "registers");
+  const ProcessResult slowest =
+      Run({"history", "7", "--columns", "number,finding,parent", "--sort", "-time", "--page-size", "1"});
+  EXPECT_THAT(slowest.out, HasSubstr("number  finding  parent\n     0  -             -\n"));
+}
+
+TEST_F(CommandsTest, WriteReports) {
+  const std::string file = (home_.path() / "page.html").string();
+  const ProcessResult html = Run({"report", "7", "--output", file});
+  EXPECT_EQ(html.exit_code, 0) << html.err;
+  EXPECT_EQ(html.out, file + "\n");
+  std::stringstream page;
+  page << std::ifstream(file).rdbuf();
+  EXPECT_EQ(page.str(), "<!DOCTYPE html>\n");
+  EXPECT_EQ(Run({"report", "7", "--output", "-"}).out, "<!DOCTYPE html>\n");
+  EXPECT_EQ(Run({"report", "7", "--format", "md"}).out, "# attention\n");
+  EXPECT_EQ(Parse<v1::Report>(Run({"report", "7", "--format", "json"}).out).campaign().best(), 4);
+  EXPECT_EQ(Run({"report", "8"}).exit_code, 1);
+  EXPECT_EQ(Run({"report", "7", "--output", (home_.path() / "no/such/folder/x").string()}).exit_code, 1);
 }
 
 TEST_F(CommandsTest, WatchToTheEndWithTheCampaignsExitCode) {
@@ -266,6 +309,19 @@ TEST_F(CommandsTest, MakeNoDatabaseToLookInto) {
 
 TEST_F(CommandsTest, FindTheOrchestratorInTheEnvironmentToo) {
   EXPECT_EQ(Pawl({"show", "7"}, {{"PAWL_ORCHESTRATOR", fake_.address()}}).exit_code, 0);
+}
+
+TEST_F(CommandsTest, NamesTheCommandThatWasMeant) {
+  const ProcessResult run = Pawl({"histroy", "7"}, {{"HOME", home_.path().string()}});
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.err, HasSubstr("there is no command histroy"));
+  EXPECT_THAT(run.err, HasSubstr("did you mean history?"));
+}
+
+TEST_F(CommandsTest, SaysPlainlyThatANumberIsTooSmall) {
+  const ProcessResult run = Run({"submit", "attention", "--iterations", "-3"});
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.err, HasSubstr("-3 is not a number above 0"));
 }
 
 }  // namespace

@@ -76,8 +76,18 @@ TEST_F(ConnectionTest, GoesWhereTheLockFilePoints) {
 
 TEST_F(ConnectionTest, GoesWhereItIsTold) {
   const Fd lock = Lock("1234\nunix:/tmp/x.sock\n");
+  settings_.orchestrator = "localhost:7070";
+  EXPECT_EQ((*Connection::Open(settings_, Need::kRunning))->address(), "localhost:7070");
+}
+
+TEST_F(ConnectionTest, GoesToAnotherMachineWithTlsOnly) {
   settings_.orchestrator = "host:7070";
-  EXPECT_EQ((*Connection::Open(settings_, Need::kRunning))->address(), "host:7070");
+  EXPECT_THAT(std::string(Connection::Open(settings_, Need::kRunning).status().message()), HasSubstr("--tls-ca"));
+  std::ofstream(folder_.path() / "ca.crt") << "-----BEGIN CERTIFICATE-----\n";
+  settings_.credentials.tls.ca = folder_.path() / "ca.crt";
+  absl::StatusOr<std::unique_ptr<Connection>> connection = Connection::Open(settings_, Need::kRunning);
+  ASSERT_TRUE(connection.ok()) << connection.status();
+  EXPECT_EQ((*connection)->address(), "host:7070");
 }
 
 TEST_F(ConnectionTest, MakesNoDatabaseToLookInto) {

@@ -1,15 +1,22 @@
 #include "cli/event_line.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdio>
 
+#include "cli/campaign_line.h"
 #include "cli/event_printer.h"
 #include "cli/iteration_row.h"
 #include "tests/cli/some_iterations.h"
 
 namespace pawl {
 namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 TEST(EventLineTest, SaysWhatWasSubmitted) {
   v1::Event event;
@@ -89,6 +96,15 @@ TEST(EventLineTest, SaysWhoChooses) {
   chooser->set_no_proposal(v1::NO_PROPOSAL_PAUSE);
   EXPECT_EQ(EventLine(event),
             "campaigns/7: attention at main; changes are proposed, within 1 min 30 s each or it pauses");
+}
+
+TEST(EventLineTest, SaysWhatWasFoundAndPredictedBeforeTheReason) {
+  v1::Iteration iteration = SomeIterations()[1];
+  iteration.mutable_finding()->set_rule("grid-too-small");
+  iteration.mutable_prediction()->set_low(1.2);
+  iteration.mutable_prediction()->set_high(2);
+  EXPECT_THAT(IterationLine(iteration),
+              HasSubstr("13.41 us  grid-too-small, predicted 1.200x to 2.000x: faster: 1.45 to 1.55"));
 }
 
 TEST(EventLineTest, MarksGatesThatWereNotPassed) {
@@ -214,6 +230,88 @@ TEST_F(EventPrinterTest, ShowsProgressEveryTenSeconds) {
   Tick(1.1);
   for (int second = 2; second < 35; ++second) Progress("measure", second);
   EXPECT_EQ(Lines(), 1 + 3);
+}
+
+TEST_F(EventPrinterTest, IsNeverSilentForHalfAMinute) {
+  v1::Campaign campaign;
+  campaign.set_bundle("attention");
+  campaign.set_state(v1::WAITING);
+  campaign.set_message("no worker has asked for a trial");
+  Tick(1);
+  for (int second = 2; second < 92; ++second) {
+    const absl::Time now = absl::FromUnixSeconds(second);
+    if (printer_.wants_campaign(now)) printer_.See(campaign, now);
+    printer_.Tick(now);
+  }
+  EXPECT_EQ(Lines(), 3);
+}
+
+// A terminal of 40 columns.
+class LivePrinterTest : public testing::Test {
+ protected:
+  LivePrinterTest() {
+    campaign_.set_bundle("attention");
+    campaign_.set_iterations(3);
+    campaign_.mutable_spec()->mutable_budget()->set_iterations(50);
+  }
+  ~LivePrinterTest() override { std::fclose(file_); }
+
+  std::string Text() {
+    std::rewind(file_);
+    std::string text;
+    for (int c = std::fgetc(file_); c != EOF; c = std::fgetc(file_)) text += static_cast<char>(c);
+    return text;
+  }
+
+  std::FILE* file_ = std::tmpfile();
+  v1::Campaign campaign_;
+};
+
+TEST_F(LivePrinterTest, TakesTheChangingLinesBackBeforeAVerdictAndAtTheEnd) {
+  EventPrinter printer({.out = file_, .width = 40, .live = true});
+  printer.See(campaign_, absl::FromUnixSeconds(1));
+  EXPECT_EQ(Text(), "attention at : iteration 2 of 50\n");
+  v1::WatchCampaignResponse finished;
+  *finished.mutable_event()->mutable_finished()->mutable_iteration() = SomeIterations()[1];
+  printer.See(finished, absl::FromUnixSeconds(2));
+  EXPECT_THAT(Text(), HasSubstr("iteration 2 of 50\n\x1b[1A\r\x1b[J   1  kept"));
+  EXPECT_THAT(Text(), EndsWith("attention at : iteration 2 of 50\n"));
+  printer.End();
+  EXPECT_THAT(Text(), EndsWith("\x1b[1A\r\x1b[J"));
+  EXPECT_THAT(Text(), Not(HasSubstr("\x1b[32m")));
+}
+
+TEST_F(LivePrinterTest, ColoursVerdictsWhereItMay) {
+  EventPrinter printer({.out = file_, .width = 40, .live = true, .color = true});
+  v1::WatchCampaignResponse finished;
+  *finished.mutable_event()->mutable_finished()->mutable_iteration() = SomeIterations()[1];
+  printer.See(finished, absl::FromUnixSeconds(2));
+  EXPECT_THAT(Text(), StartsWith("\x1b[32m   1  kept"));
+  EXPECT_THAT(Text(), HasSubstr("\x1b[0m\n"));
+}
+
+TEST_F(LivePrinterTest, LetsTheClockGoOnBetweenReports) {
+  EventPrinter printer({.out = file_, .width = 80, .live = true});
+  v1::WatchCampaignResponse message;
+  message.mutable_progress()->set_text("measure");
+  message.mutable_progress()->set_seconds(4);
+  message.mutable_progress()->set_seconds_left(9);
+  printer.See(message, absl::FromUnixSeconds(10));
+  printer.Tick(absl::FromUnixSeconds(13));
+  EXPECT_THAT(Text(), EndsWith("measure, 7.00 s so far, about 6.00 s left\n"));
+}
+
+TEST_F(LivePrinterTest, SaysHowMuchOfTheBudgetIsLeft) {
+  campaign_.mutable_spec()->mutable_goal()->set_speedup(2.5);
+  campaign_.mutable_spec()->mutable_goal()->set_size("main");
+  campaign_.mutable_spec()->mutable_budget()->set_minutes(60);
+  campaign_.mutable_spec()->mutable_budget()->set_dollars(1);
+  campaign_.set_minutes(58);
+  campaign_.set_dollars(0.25);
+  campaign_.set_baseline_us(6);
+  campaign_.set_speedup_over_baseline(1.5);
+  EXPECT_EQ(CampaignLine(campaign_),
+            "attention at main: iteration 2 of 50, best 1.500x over the baseline, goal 2.500x, 2 min 00 s and $0.75 left");
 }
 
 }  // namespace

@@ -124,6 +124,14 @@ class FakeOrchestrator::Service : public v1::CampaignService::Service {
     if (request->campaign() != fake_.campaign.name()) return Missing(request->campaign());
     return Answer(fake_.situation, reply);
   }
+  grpc::Status GetReport(grpc::ServerContext*, const v1::GetReportRequest* request,
+                         v1::GetReportResponse* reply) override {
+    if (request->campaign() != fake_.campaign.name()) return Missing(request->campaign());
+    *reply->mutable_report()->mutable_campaign() = fake_.campaign;
+    if (request->format() == v1::REPORT_FORMAT_HTML) reply->set_page("<!DOCTYPE html>\n");
+    if (request->format() == v1::REPORT_FORMAT_MARKDOWN) reply->set_page("# attention\n");
+    return Fails();
+  }
   grpc::Status ListPatterns(grpc::ServerContext*, const v1::ListPatternsRequest* request,
                             v1::ListPatternsResponse* reply) override {
     Note([&] { asked_.pattern_lists.push_back(*request); });

@@ -90,6 +90,23 @@ TEST_F(SettingsTest, ReadsTheFilesPathsFromWhereItLies) {
   EXPECT_EQ(Read()->database, folder_.path() / "mine.db");
 }
 
+TEST_F(SettingsTest, FindsEachFileOfTheCredentialsByItself) {
+  WriteConfig("tls-ca = \"ca.crt\"\ntls-cert = \"~/mine.crt\"\ntoken-file = \"/file/token\"\n");
+  environment_["PAWL_TLS_CERT"] = "/environment/mine.crt";
+  environment_["PAWL_TLS_KEY"] = "/environment/mine.key";
+  ConnectionFlags flags;
+  flags.credentials.tls.key = "/flag/mine.key";
+  const Credentials credentials = Read(flags)->credentials;
+  EXPECT_EQ(credentials.tls.key, "/flag/mine.key");
+  EXPECT_EQ(credentials.tls.cert, "/environment/mine.crt");
+  EXPECT_EQ(credentials.tls.ca, folder_.path() / ".config/pawl/ca.crt");
+  EXPECT_EQ(credentials.token_file, "/file/token");
+  EXPECT_THAT(FlagsOf(credentials),
+              testing::ElementsAre("--tls-cert", "/environment/mine.crt", "--tls-key", "/flag/mine.key", "--tls-ca",
+                                   credentials.tls.ca, "--token-file", "/file/token"));
+  EXPECT_EQ(FlagsText(flags), " --tls-key /flag/mine.key");
+}
+
 TEST_F(SettingsTest, SaysWhatIsWrongWithTheFile) {
   WriteConfig("orchestrater = \"a:1\"\n");
   EXPECT_THAT(std::string(Read().status().message()), HasSubstr("pawl.toml:1: "));

@@ -194,9 +194,12 @@ TEST_F(SteeringCommandsTest, ShowPatterns) {
   EXPECT_EQ(fake_.asked().pattern_lists[0].architecture(), "sm_90");
   EXPECT_EQ(fake_.asked().pattern_lists[0].rule(), "grid-too-small");
   EXPECT_TRUE(fake_.asked().pattern_lists[0].by_bundle());
+  EXPECT_FALSE(fake_.asked().pattern_lists[0].own());
   EXPECT_EQ(Parse<v1::Pattern>(Run({"patterns", "--json"}).out).kept(), 14);
   fake_.patterns.clear();
   EXPECT_THAT(Run({"patterns"}).err, HasSubstr("no patterns"));
+  EXPECT_THAT(Run({"patterns", "--own"}).err, HasSubstr("no patterns of campaigns of this database"));
+  EXPECT_TRUE(fake_.asked().pattern_lists.back().own());
 }
 
 TEST_F(SteeringCommandsTest, HandPatternsOnAndTakeThemIn) {
@@ -205,6 +208,7 @@ TEST_F(SteeringCommandsTest, HandPatternsOnAndTakeThemIn) {
   const ProcessResult exported = Run({"patterns", "--export", file, "--source", "our H200s"});
   EXPECT_EQ(exported.exit_code, 0) << exported.err;
   EXPECT_EQ(exported.out, "");
+  EXPECT_TRUE(fake_.asked().pattern_lists.back().own());
   std::stringstream text;
   text << std::ifstream(file).rdbuf();
   const v1::PatternFile written = Parse<v1::PatternFile>(text.str());

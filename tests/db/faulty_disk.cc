@@ -10,6 +10,7 @@ namespace pawl {
 namespace {
 
 std::atomic<int> write_code, sync_code, read_code, unsynced_writes;
+std::atomic<int> later_code, operations_left;
 sqlite3_vfs* real_vfs;
 sqlite3_vfs vfs;
 sqlite3_io_methods methods;
@@ -28,21 +29,36 @@ int Forward(sqlite3_file* file, Arguments... arguments) {
   return (Real(file)->pMethods->*Method)(Real(file), arguments...);
 }
 
+// What FailAfter has for an operation that would fail with this code.
+int Later(int code, int or_code = SQLITE_OK) {
+  const int later = later_code;
+  if (later == SQLITE_OK || (later != code && later != or_code)) return SQLITE_OK;
+  return operations_left-- > 0 ? SQLITE_OK : later;
+}
+
 int Read(sqlite3_file* file, void* data, int size, sqlite3_int64 offset) {
   if (read_code != SQLITE_OK) return read_code;
+  if (const int code = Later(SQLITE_IOERR_READ); code != SQLITE_OK) return code;
   return Forward<&sqlite3_io_methods::xRead>(file, data, size, offset);
 }
 
 int Write(sqlite3_file* file, const void* data, int size, sqlite3_int64 offset) {
   if (write_code != SQLITE_OK) return write_code;
+  if (const int code = Later(SQLITE_IOERR_WRITE, SQLITE_FULL); code != SQLITE_OK) return code;
   if (reinterpret_cast<File*>(file)->wal) ++unsynced_writes;
   return Forward<&sqlite3_io_methods::xWrite>(file, data, size, offset);
 }
 
 int Sync(sqlite3_file* file, int flags) {
   if (sync_code != SQLITE_OK) return sync_code;
+  if (const int code = Later(SQLITE_IOERR_FSYNC); code != SQLITE_OK) return code;
   if (reinterpret_cast<File*>(file)->wal) unsynced_writes = 0;
   return Forward<&sqlite3_io_methods::xSync>(file, flags);
+}
+
+int Truncate(sqlite3_file* file, sqlite3_int64 size) {
+  if (const int code = Later(SQLITE_IOERR_TRUNCATE); code != SQLITE_OK) return code;
+  return Forward<&sqlite3_io_methods::xTruncate>(file, size);
 }
 
 void ShmBarrier(sqlite3_file* file) { Real(file)->pMethods->xShmBarrier(Real(file)); }
@@ -69,7 +85,7 @@ FaultyDisk::FaultyDisk() {
              .xClose = Forward<&sqlite3_io_methods::xClose>,
              .xRead = Read,
              .xWrite = Write,
-             .xTruncate = Forward<&sqlite3_io_methods::xTruncate>,
+             .xTruncate = Truncate,
              .xSync = Sync,
              .xFileSize = Forward<&sqlite3_io_methods::xFileSize>,
              .xLock = Forward<&sqlite3_io_methods::xLock>,
@@ -96,7 +112,12 @@ void FaultyDisk::FailWrites(int code) { write_code = code; }
 void FaultyDisk::FailSyncs(int code) { sync_code = code; }
 void FaultyDisk::FailReads(int code) { read_code = code; }
 
-void FaultyDisk::Heal() { write_code = sync_code = read_code = SQLITE_OK; }
+void FaultyDisk::FailAfter(int operations, int code) {
+  operations_left = operations;
+  later_code = code;
+}
+
+void FaultyDisk::Heal() { write_code = sync_code = read_code = later_code = SQLITE_OK; }
 
 int FaultyDisk::unsynced() const { return unsynced_writes; }
 

@@ -15,6 +15,8 @@ class FaultyDisk {
   void FailWrites(int code);
   void FailSyncs(int code);
   void FailReads(int code);
+  // So many operations of the code's kind (write, sync, read, truncate) from now; SQLITE_FULL is a write's.
+  void FailAfter(int operations, int code);
   void Heal();
 
   // Writes to write-ahead logs since they were last forced to the disk: what a power cut would lose.

@@ -123,6 +123,18 @@ TEST(DecideTest, MeasuresTheGoalByTheBaselineWhereThereIsOne) {
   EXPECT_THAT(EndOf(&script).message(), HasSubstr("1.54x of the baseline"));
 }
 
+TEST(DecideTest, ChargesNoIterationForWhatARecordingLacks) {
+  CampaignScript script(Spec([](v1::CampaignSpec* spec) { spec->mutable_budget()->set_iterations(1); }));
+  script.Run(MeasuredStart(100));
+  v1::TrialResult missing;
+  missing.set_passed_over("not in the recording");
+  script.Run(missing);
+  EXPECT_FALSE(script.state().ended());
+  EXPECT_EQ(script.state().untried(), 1);
+  script.Run(Measured(100, 120));
+  EXPECT_EQ(EndOf(&script).reason(), v1::STOP_REASON_ITERATIONS);
+}
+
 TEST(DecideTest, StopsAfterTheIterations) {
   CampaignScript script(Spec([](v1::CampaignSpec* spec) { spec->mutable_budget()->set_iterations(2); }));
   script.Run(MeasuredStart(100));

@@ -73,6 +73,16 @@ TEST(RuleVoice, StepsToTheNeighbourWhereValuesDoNotScale) {
   EXPECT_GT(voice.Of(pad, 0, 2).log_gain, voice.Of(pad, 0, 4).log_gain);
 }
 
+TEST(RuleVoice, PrefersWhatAddsNoLaunchWhereBothGiveAsMuch) {
+  v1::Variable combined = kSplit;
+  v1::Effect* launches = combined.add_affects();
+  launches->set_resource(v1::RESOURCE_LAUNCHES);
+  launches->set_direction(v1::DIRECTION_MORE);
+  const RuleVoice voice = VoiceOf({FindingOf("grid", v1::PHASE_PARALLELISM, v1::RESOURCE_PARALLELISM, 1, 0.5)});
+  EXPECT_LT(voice.Of(combined, 1, 2).log_gain, voice.Of(kSplit, 1, 2).log_gain);
+  EXPECT_GT(voice.Of(combined, 1, 2).log_gain, 0);
+}
+
 TEST(RuleVoice, PutsEarlierPhasesFirst) {
   const v1::Variable width = VariableOf("VECTOR", {1, 2}, v1::RESOURCE_VECTOR_WIDTH, v1::DIRECTION_MORE);
   const RuleVoice voice = VoiceOf({FindingOf("grid", v1::PHASE_PARALLELISM, v1::RESOURCE_PARALLELISM, 0.6, 0.5),

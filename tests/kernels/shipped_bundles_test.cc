@@ -61,13 +61,12 @@ TEST(ShippedBundlesTest, ReadWithoutProblemsUnderTheNameOfTheirFolder) {
   }
 }
 
-TEST(ShippedBundlesTest, AllowAHundredToSixHundredVariantsThatSingleChangesReach) {
+TEST(ShippedBundlesTest, AllowAHundredVariantsAtLeastAndSingleChangesReachThemAll) {
   for (const fs::path& folder : Bundles()) {
     const v1::Bundle bundle = ReadBundle(folder).bundle;
     const absl::StatusOr<std::vector<v1::Variant>> variants = AllowedVariants(bundle);
     ASSERT_TRUE(variants.ok()) << folder << ": " << variants.status();
     EXPECT_GE(variants->size(), 100u) << folder;
-    EXPECT_LE(variants->size(), 600u) << folder;
     std::set<std::string> allowed;
     for (const v1::Variant& variant : *variants) allowed.insert(VariantText(variant));
     const std::set<std::string> reached = Reachable(bundle, allowed);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
 #include "tests/orchestrator/scripted_worker.h"
 #include "tests/orchestrator/world.h"
 
@@ -189,6 +190,37 @@ TEST_F(HistoryTest, KnowsNoOtherBlobs) {
     *bundle.mutable_hash() = hash;
     ExpectError(world_.history().GetBundle(bundle).status(), absl::StatusCode::kNotFound, "bundle");
   }
+}
+
+TEST_F(HistoryTest, GivesTheMetricsThatAreAskedFor) {
+  const std::string campaign = world_.Submit();
+  for (int i = 2; i < 8; ++i) {
+    v1::CancelCampaignRequest cancel;
+    cancel.set_name(absl::StrCat("campaigns/", i));
+    ASSERT_TRUE((*world_).Cancel(cancel).ok());
+  }
+  ScriptedWorker(world_, "b").RunAll([](const v1::Trial& trial) {
+    v1::TrialResult result = EverythingHelps(trial);
+    for (const double duration : {10.0, 20.0}) {
+      v1::LaunchEvidence& launch = *result.mutable_evidence()->add_launches();
+      (*launch.mutable_metrics())["duration_ns"] = duration;
+      (*launch.mutable_metrics())["waves"] = trial.has_parent() ? 2 * duration : duration;
+    }
+    return result;
+  });
+  v1::ListIterationsRequest request;
+  request.set_campaign(campaign);
+  absl::StatusOr<v1::ListIterationsResponse> response = world_.history().ListIterations(request);
+  ASSERT_TRUE(response.ok()) << response.status();
+  EXPECT_TRUE(response->iterations(0).metrics().empty()) << "nobody asked";
+  for (const char* name : {"waves", "occupancy", "waves"}) request.add_metrics(name);
+  response = world_.history().ListIterations(request);
+  ASSERT_TRUE(response.ok()) << response.status();
+  ASSERT_EQ(response->iterations(0).metrics().size(), 1u) << "what was not measured is missing, never 0";
+  EXPECT_EQ(response->iterations(0).metrics().at("waves"), 20) << "of the longest launch";
+  EXPECT_EQ(response->iterations(1).metrics().at("waves"), 40);
+  request.add_metrics("colour");
+  ExpectError(world_.history().ListIterations(request).status(), absl::StatusCode::kInvalidArgument, "colour");
 }
 
 }  // namespace

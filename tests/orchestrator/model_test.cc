@@ -9,6 +9,7 @@
 
 #include "tests/orchestrator/scripted_worker.h"
 #include "tests/orchestrator/world.h"
+#include "tests/promises/soak.h"
 
 namespace pawl {
 namespace {
@@ -49,6 +50,12 @@ class Model {
     }
   }
 
+  void CompleteOld() { Complete(/*fresh=*/false); }
+
+  // Completions of leases that were completed, given back or lost before.
+  int odd_completions() const { return odd_completions_; }
+  size_t campaigns() const { return campaigns_.size(); }
+
   // Lets everything come to an end, then looks at all of it.
   void Check() {
     world_.Pass(absl::Seconds(16));
@@ -87,7 +94,6 @@ class Model {
       }
     }
     EXPECT_EQ(sequences.size(), static_cast<size_t>(sequences.empty() ? 0 : *sequences.rbegin())) << "no gaps";
-    EXPECT_GT(campaigns_.size(), 50u);
     EXPECT_EQ(world_->leases_out(), 0);
   }
 
@@ -123,6 +129,7 @@ class Model {
     if (from.empty()) return;
     const size_t at = random_() % from.size();
     const Held held = from[at];
+    odd_completions_ += !fresh;
     if (fresh) {
       from.erase(from.begin() + at);
       old_.push_back(held);
@@ -164,7 +171,6 @@ class Model {
   }
 
   void CompleteFresh() { Complete(/*fresh=*/true); }
-  void CompleteOld() { Complete(/*fresh=*/false); }
   void Pass() { world_.Pass(absl::Seconds(random_() % 4)); }
   // All that is out runs out; the workers do not know it yet.
   void Expire() { world_.Pass(absl::Seconds(16)); }
@@ -209,6 +215,7 @@ class Model {
     if (world_->Cancel(request).ok()) cancelled_.insert(request.name());
   }
 
+  int odd_completions_ = 0;
   std::mt19937 random_;
   World world_;
   std::vector<std::unique_ptr<ScriptedWorker>> workers_;
@@ -226,6 +233,27 @@ TEST(ModelTest, CountsEveryIterationOnceAndLosesNoTrial) {
   Model model(seed);
   for (int i = 0; i < kOperations && !HasFatalFailure(); ++i) model.Step();
   model.Check();
+  EXPECT_GT(model.campaigns(), 50u);
+}
+
+TEST(ModelTest, CountsResultsOnceHoweverOftenLateAndOutOfOrderTheyCome) {
+  const int wanted = SoakCount(500, 10'000);
+  int completions = 0, models = 0;
+  while (completions < wanted && !testing::Test::HasFailure()) {
+    const uint32_t seed = std::random_device{}();
+    SCOPED_TRACE("PAWL_TEST_SEED=" + std::to_string(seed));
+    Model model(seed);
+    while (model.odd_completions() < 500 && !testing::Test::HasFatalFailure()) {
+      model.Step();
+      model.CompleteOld();
+    }
+    model.Check();
+    EXPECT_GT(model.campaigns(), 5u);
+    completions += model.odd_completions();
+    ++models;
+  }
+  ReportPromise(2, std::to_string(completions) + " completions that were duplicated, late or out of order, in " +
+                       std::to_string(models) + " runs against the model");
 }
 
 }  // namespace

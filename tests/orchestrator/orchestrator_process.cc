@@ -13,7 +13,7 @@
 
 namespace pawl {
 
-OrchestratorProcess::OrchestratorProcess(const std::vector<std::string>& arguments) {
+OrchestratorProcess::OrchestratorProcess(const std::vector<std::string>& arguments, const std::string& fault) {
   const char* folder = std::getenv("PAWL_BIN_DIR");
   const std::string program = std::string(folder == nullptr ? "." : folder) + "/pawl-orchestrator";
   int out[2];
@@ -25,8 +25,12 @@ OrchestratorProcess::OrchestratorProcess(const std::vector<std::string>& argumen
   std::vector<char*> argv = {const_cast<char*>(program.c_str())};
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
+  std::string fault_entry = "PAWL_FAULT=" + fault;
+  std::vector<char*> environment = {fault_entry.data()};
+  for (char** entry = environ; *entry != nullptr; ++entry) environment.push_back(*entry);
+  environment.push_back(nullptr);
   pid_t pid = 0;
-  const int error = posix_spawn(&pid, program.c_str(), &actions, nullptr, argv.data(), environ);
+  const int error = posix_spawn(&pid, program.c_str(), &actions, nullptr, argv.data(), environment.data());
   EXPECT_EQ(error, 0) << program;
   // kill() takes -1 and 0 for whole crowds: only a child that is there has an id.
   if (error == 0 && pid > 0) pid_ = pid;

@@ -13,7 +13,8 @@ namespace pawl {
 class OrchestratorProcess {
  public:
   // The program with these arguments and nothing else. It does not wait for anything.
-  explicit OrchestratorProcess(const std::vector<std::string>& arguments);
+  // `fault` is its PAWL_FAULT.
+  explicit OrchestratorProcess(const std::vector<std::string>& arguments, const std::string& fault = "");
   ~OrchestratorProcess();
   OrchestratorProcess(const OrchestratorProcess&) = delete;
 

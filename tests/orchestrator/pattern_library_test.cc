@@ -186,6 +186,27 @@ TEST_F(PatternLibraryTest, CountsAnExportedListOnce) {
   EXPECT_EQ(List(library_, false).patterns(0).tried(), 2);
 }
 
+TEST_F(PatternLibraryTest, ListsItsOwnWithoutWhatShipsOrWasImportedSoThatItCountsOnceElsewhere) {
+  const std::vector<v1::PatternFile> shipped = {FileOf("shipped", {PatternOf("softmax", 10, 2)})};
+  library_ = PatternLibrary(shipped);
+  ASSERT_EQ(Import(FileOf("ann's", {PatternOf("attention", 4, 1.1)})), absl::OkStatus());
+  v1::ListPatternsRequest request;
+  request.set_own(true);
+  EXPECT_EQ(library_.List(request).patterns_size(), 0);
+  Judge("attention", 1, v1::KEPT, 1.5);
+  ASSERT_EQ(library_.List(request).patterns_size(), 1);
+  EXPECT_EQ(library_.List(request).patterns(0).tried(), 1);
+  request.set_by_bundle(true);
+  const v1::ListPatternsResponse own = library_.List(request);
+  ASSERT_EQ(own.patterns_size(), 2);
+  for (const v1::Pattern& pattern : own.patterns()) EXPECT_EQ(pattern.tried(), 1);
+  v1::PatternFile exported = FileOf("exported", {});
+  *exported.mutable_patterns() = own.patterns();
+  library_ = PatternLibrary(shipped);  // another user's, who has the same that ships
+  ASSERT_EQ(Import(exported), absl::OkStatus());
+  EXPECT_EQ(List(library_, false).patterns(0).tried(), 11);
+}
+
 TEST_F(PatternLibraryTest, RefusesAFileThatCannotBeTrue) {
   v1::PatternFile newer = FileOf("ann's", {});
   newer.set_version(2);

@@ -120,6 +120,7 @@ TEST_F(ListenTest, TakesAnyFreePort) {
   const auto stub =
       v1::CampaignService::NewStub(grpc::CreateChannel(server->address(), grpc::InsecureChannelCredentials()));
   grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
   v1::ListCampaignsResponse reply;
   EXPECT_TRUE(stub->ListCampaigns(&context, {}, &reply).ok());
 }
@@ -134,6 +135,7 @@ TEST_F(ListenTest, SharesNoAddressWithAnother) {
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
   const auto stub = v1::CampaignService::NewStub(grpc::CreateChannel(socket, grpc::InsecureChannelCredentials()));
   grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
   v1::ListCampaignsResponse reply;
   EXPECT_TRUE(stub->ListCampaigns(&context, {}, &reply).ok()) << "the first one still listens";
 }

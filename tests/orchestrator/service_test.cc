@@ -317,6 +317,7 @@ TEST_F(WorkerServiceTest, Drains) {
 TEST_F(WorkerServiceTest, AnswersALongPollWhenThereIsSomething) {
   service_.RunAll("workers/a");
   grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(40));
   grpc::CompletionQueue queue;
   const auto call =
       service_.workers().AsyncLeaseTrial(&context, As<v1::LeaseTrialRequest>("workers/a", "wait_seconds: 30"), &queue);
@@ -333,6 +334,7 @@ TEST_F(WorkerServiceTest, AnswersALongPollWhenThereIsSomething) {
 
 TEST_F(WorkerServiceTest, IsUnavailableWhileItShutsDown) {
   grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(40));
   grpc::CompletionQueue queue;
   service_.RunAll("workers/a");
   const auto call =

@@ -192,5 +192,26 @@ TEST(WatchTest, ForgetsWhoLeavesAndTellsTheOthersWhenItStops) {
   ExpectRefusal(stays.Finish(), grpc::StatusCode::UNAVAILABLE, "watch again after the last sequence");
 }
 
+TEST(WatchTest, LetsOnlySoManyWatch) {
+  RunningService service;
+  const std::string campaign = service.Submit();
+  std::vector<std::unique_ptr<Watch>> watches;
+  for (int i = 0; i < 500; ++i) {
+    watches.push_back(std::make_unique<Watch>(service, campaign));
+    ASSERT_TRUE(watches.back()->NextMessage().has_event());
+  }
+  Watch one_more(service, campaign);
+  EXPECT_FALSE(one_more.Next().has_value());
+  ExpectRefusal(one_more.Finish(), grpc::StatusCode::RESOURCE_EXHAUSTED, "500 watch campaigns already");
+  watches.back()->Cancel();
+  watches.back()->Finish();
+  for (int i = 0; i < 500; ++i) {  // the orchestrator notices in its own time
+    Watch instead(service, campaign);
+    if (instead.Next().has_value()) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  FAIL() << "nobody was let in for one that has gone";
+}
+
 }  // namespace
 }  // namespace pawl

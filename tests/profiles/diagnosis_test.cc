@@ -105,9 +105,11 @@ TEST(Diagnosis, BlamesNoKernelForAFaultOfAnother) {
   // What a kernel may earn beside its planted fault: true of it as well, or a consequence.
   const std::map<std::string, std::set<std::string>> also = {
       {"tiny_grid", {"few-warps", "exposed-latency", "narrow-loads"}},
-      {"transpose_conflict", {"shared-queue-full"}},
-      {"transpose_padded", {"barrier-stalls"}},
-      {"uncoalesced", {"l2-bound"}},
+      {"transpose_conflict", {"shared-queue-full", "narrow-loads-minor"}},
+      {"transpose_padded", {"barrier-stalls", "narrow-loads-minor", "waiting-for-loads"}},  // 4 bytes a load
+      {"uncoalesced", {"l2-bound", "waiting-for-loads"}},
+      {"copy_scalar", {"waiting-for-loads"}},
+      {"spilling", {"narrow-loads-minor", "waiting-for-loads"}},
       {"low_occupancy", {"exposed-latency", "narrow-loads"}},
       {"compute_bound", {"compute-roof"}},
       {"copy_vec4", {"dram-roof"}},
@@ -187,15 +189,12 @@ TEST(Diagnosis, WorksWithoutCounters) {
   evidence.add_launches()->mutable_metrics()->insert(metrics.begin(), metrics.end());
   const auto findings = DecisionTree::Default().Diagnose(evidence, gpu);
   EXPECT_EQ(Names(findings),
-            (std::vector<std::string>{"grid-too-small", "low-occupancy-registers", "local-memory-compiled"}));
+            (std::vector<std::string>{"grid-too-small", "local-memory-compiled", "low-occupancy-registers"}));
 }
 
 TEST(Diagnosis, TellsWhatLimitsOccupancy) {
-  const Values base = {{"limit_registers", 8},
-                       {"limit_shared", 8},
-                       {"limit_block_size", 8},
-                       {"blocks_per_sm", 4},
-                       {"occupancy_limit", 25}};
+  const Values base = {{"limit_registers", 8}, {"limit_shared", 8}, {"limit_block_size", 8},
+                       {"blocks_per_sm", 4},   {"waves", 2},        {"occupancy_limit", 25}};
   const auto with = [&](const char* name) {
     Values metrics = base;
     metrics[name] = 4;
@@ -316,7 +315,7 @@ TEST(DiagnosisGaps, NameTheRulesThatCouldNotSpeakAndWhatTheyLack) {
   EXPECT_FALSE(Find(gaps, "grid-too-small")->found);
   ASSERT_NE(Find(gaps, "low-occupancy-registers"), nullptr);
   EXPECT_EQ(Find(gaps, "low-occupancy-registers")->missing,
-            (std::vector<std::string>{"blocks_per_sm", "sm_throughput", "dram_throughput"}));
+            (std::vector<std::string>{"blocks_per_sm", "waves", "sm_throughput", "dram_throughput"}));
   ASSERT_NE(Find(gaps, "unfused-arithmetic"), nullptr);
   EXPECT_EQ(Find(gaps, "unfused-arithmetic")->missing, std::vector<std::string>{"ncu's advice"});
 }

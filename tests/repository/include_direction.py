@@ -8,17 +8,20 @@ import sys
 # A folder may always include itself, the generated protos (pawl/v1) and what the build embeds (its own folder).
 ALLOWED = {
     "proto": [],
+    "channel": [],
     "expression": [],
     "options": [],
+    "faults": [],
     "kernels": ["expression"],
     "profiles": ["expression"],
     "orchestrator/engine": ["profiles", "kernels"],
-    "db": [],
-    "orchestrator": ["orchestrator/engine", "db", "profiles", "kernels", "options"],
-    "worker": ["profiles", "kernels", "options"],
-    "cli": ["expression", "kernels", "profiles", "worker"],
+    "db": ["faults"],
+    "report": [],
+    "orchestrator": ["orchestrator/engine", "db", "report", "profiles", "kernels", "options", "channel", "faults"],
+    "worker": ["profiles", "kernels", "options", "channel", "faults"],
+    "cli": ["report", "expression", "kernels", "profiles", "worker", "channel"],
 }
-WITHOUT_PROTO = ["expression", "options"]
+WITHOUT_PROTO = ["expression", "options", "faults"]
 # A library whose exceptions and types stay in one file; CUDA is loaded at run time, never included.
 ONLY_IN = {"muParser": ["expression/expression.cc"], "cuda": [], "nvrtc": [], "nvml": []}
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')

@@ -143,6 +143,8 @@ TEST(Doctor, ReportsABuildSandboxThatLetsThingsThrough) {
   Machine m = FineMachine();
   m.theft = m.build;
   EXPECT_TRUE(Says(LineOf(m, "build sandbox"), v1::DOCTOR_STATE_FAILED, "was not refused", "report"));
+  m.run_sandbox = absl::FailedPreconditionError("mount /proc: Operation not permitted");
+  EXPECT_TRUE(Says(LineOf(m, "build sandbox"), v1::DOCTOR_STATE_WARNING, "only for builds", "systempaths"));
   m.sandbox = absl::FailedPreconditionError("user namespaces are not allowed here");
   EXPECT_TRUE(Says(LineOf(m, "build sandbox"), v1::DOCTOR_STATE_WARNING, "user namespaces", "sysctl"));
 }

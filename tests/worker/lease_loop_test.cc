@@ -115,6 +115,7 @@ class LeaseLoopTest : public testing::Test {
     options.session.shortest_backoff = Backoff::Duration(0.001);
     options.session.longest_backoff = Backoff::Duration(0.01);
     options.session.patience = Backoff::Duration(0.3);
+    options.drain_patience = drain_patience_;
     loop_ = std::make_unique<LeaseLoop>(device_, orchestrator_, options);
     thread_ = std::thread([this] { status_ = loop_->Run(); });
   }
@@ -145,6 +146,7 @@ class LeaseLoopTest : public testing::Test {
 
   FakeOrchestrator orchestrator_;
   FakeDevice device_;
+  Backoff::Duration drain_patience_{10};
   std::unique_ptr<LeaseLoop> loop_;
   std::thread thread_;
   absl::Status status_;
@@ -345,6 +347,7 @@ TEST_F(LeaseLoopTest, FinishesWhatRunsAndGivesTheRestBackWhenDrained) {
 }
 
 TEST_F(LeaseLoopTest, GivesUpAResultWhenItIsDrainedAndTheOrchestratorStaysAway) {
+  drain_patience_ = Backoff::Duration(0.3);
   orchestrator_.Add("1");
   device_.HoldBack("run 1");
   Start();
@@ -353,6 +356,18 @@ TEST_F(LeaseLoopTest, GivesUpAResultWhenItIsDrainedAndTheOrchestratorStaysAway) 
   device_.LetGo("run 1");
   EXPECT_TRUE(End().ok());
   EXPECT_THAT(orchestrator_.completed, IsEmpty());
+}
+
+TEST_F(LeaseLoopTest, GivesBackWhatTakesTooLongWhenItIsDrained) {
+  drain_patience_ = Backoff::Duration(0.1);
+  orchestrator_.Add("1");
+  device_.HoldBack("run 1");
+  Start();
+  ASSERT_TRUE(device_.WaitUntilSaid("run 1"));
+  EXPECT_TRUE(End().ok());
+  EXPECT_THAT(Results(), IsEmpty());
+  EXPECT_THAT(GivenBack(), ElementsAre("1"));
+  EXPECT_THAT(orchestrator_.drains, ElementsAre("drain", "gone"));
 }
 
 TEST_F(LeaseLoopTest, DropsEverythingWhenItIsStopped) {
@@ -387,13 +402,15 @@ TEST_F(LeaseLoopTest, TellsTheOrchestratorOfAHostFaultAndGoesOn) {
 TEST_F(LeaseLoopTest, EndsAfterTwoFaultsOfTheGpu) {
   const absl::Status ecc = RunnerFault("CUDA_ERROR_ECC_UNCORRECTABLE (214): an error");
   device_.Break("1", ecc);
-  device_.Break("2", ecc);
-  for (const char* trial : {"1", "2", "3"}) orchestrator_.Add(trial);
+  device_.Break("2", absl::UnavailableError("no disk"));  // no fault of the GPU's
+  device_.Break("4", ecc);
+  for (const char* trial : {"1", "2", "3", "4", "5"}) orchestrator_.Add(trial);
   Start();
   thread_.join();
   EXPECT_THAT(std::string(status_.message()), HasSubstr("take it out of service"));
-  ASSERT_THAT(orchestrator_.completed, SizeIs(2));
-  EXPECT_TRUE(orchestrator_.completed[1].request.host_fault().gpu());
+  EXPECT_THAT(Results(), ElementsAre("3"));
+  ASSERT_THAT(orchestrator_.completed, SizeIs(4));
+  EXPECT_TRUE(orchestrator_.completed[3].request.host_fault().gpu());
 }
 
 TEST_F(LeaseLoopTest, TellsOfABundleThatIsNotThere) {

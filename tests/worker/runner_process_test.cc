@@ -104,6 +104,19 @@ TEST_F(RunnerProcessTest, TurnsAHangIntoATimeoutAndGoesOnInAFreshProcess) {
   EXPECT_NE(runner_.pid(), pid);
 }
 
+TEST_F(RunnerProcessTest, KillsWhatIsNoLongerWantedAndGoesOnInAFreshProcess) {
+  Load("module");
+  const pid_t pid = runner_.pid();
+  const absl::Time begin = absl::Now();
+  runner_.StopWhen([&] { return absl::Now() - begin > absl::Milliseconds(150); });
+  EXPECT_TRUE(absl::IsCancelled(Call("hang").status()));
+  EXPECT_LT(absl::Now() - begin, absl::Seconds(20));
+  EXPECT_EQ(kill(pid, 0), -1);
+  runner_.StopWhen(nullptr);
+  EXPECT_THAT(History(), IsEmpty());
+  EXPECT_NE(runner_.pid(), pid);
+}
+
 TEST_F(RunnerProcessTest, TurnsTheRunnersDeathIntoAFaultAndGoesOnInAFreshProcess) {
   Load("module");
   const absl::StatusOr<v1::RunnerReply> reply = Call("die");

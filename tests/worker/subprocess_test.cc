@@ -133,6 +133,14 @@ TEST(Subprocess, KillsTheWholeGroupAtTheDeadline) {
   EXPECT_EQ(EndOfOrphan(result.out), SIGKILL);
 }
 
+TEST(Subprocess, KillsTheWholeGroupAtOnceWhenItIsNoLongerWanted) {
+  ProcessOptions options = Shell("trap '' TERM; sleep 100 & sleep 100");
+  const absl::Time begin = absl::Now();
+  options.stopped = [&] { return absl::Now() - begin > absl::Milliseconds(150); };
+  EXPECT_TRUE(absl::IsCancelled(RunProcess(options).status()));
+  EXPECT_LT(absl::Now() - begin, absl::Seconds(20));
+}
+
 TEST(Subprocess, LeavesNothingOfItsGroupBehindWhenAProgramEnds) {
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   const ProcessResult result = Finished(Shell("sleep 100 & echo $!"));

@@ -85,6 +85,19 @@ TEST_F(WorkerOptionsTest, LetsFlagsWinOverTheEnvironmentAndThatOverTheFile) {
   EXPECT_TRUE(options->allow_unsandboxed);
 }
 
+TEST_F(WorkerOptionsTest, ReadsWhatItShowsOfItself) {
+  const std::string file = File("orchestrator = \"gpu-head:1\"\ntls-ca = \"/file/ca\"\ntls-cert = \"/file/cert\"\n");
+  setenv("PAWL_TLS_CERT", "/environment/cert", 1);
+  const std::optional<WorkerOptions> options =
+      Read({"--config", file, "--tls-key", "/flag/key", "--token-file", "/flag/token"});
+  unsetenv("PAWL_TLS_CERT");
+  ASSERT_TRUE(options.has_value()) << said_;
+  EXPECT_EQ(options->credentials.tls.ca, "/file/ca");
+  EXPECT_EQ(options->credentials.tls.cert, "/environment/cert");
+  EXPECT_EQ(options->credentials.tls.key, "/flag/key");
+  EXPECT_EQ(options->credentials.token_file, "/flag/token");
+}
+
 TEST_F(WorkerOptionsTest, TakesAnEmptyVariableForNotSet) {
   setenv("PAWL_NAME", "", 1);
   const std::optional<WorkerOptions> options =

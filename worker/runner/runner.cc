@@ -82,14 +82,9 @@ std::string MemoryText(const GpuContext& gpu, const v1::RunnerRequest& request) 
 
 }  // namespace
 
-v1::RunnerReply Runner::Answer(const v1::RunnerRequest& request) {
+v1::RunnerReply FailedReply(const absl::Status& status, const v1::RunnerRequest& request) {
   v1::RunnerReply reply;
-  const absl::Status status = Dispatch(request, &reply);
-  if (status.ok()) return reply;
-
-  reply.Clear();
   v1::Check check = v1::CHECK_UNSPECIFIED;
-  std::string message(status.message());
   switch (status.code()) {
     case absl::StatusCode::kAborted:
       check = v1::CHECK_FAULT;
@@ -97,20 +92,27 @@ v1::RunnerReply Runner::Answer(const v1::RunnerRequest& request) {
       break;
     case absl::StatusCode::kResourceExhausted:
       check = v1::CHECK_OUT_OF_MEMORY;
-      message += MemoryText(gpu_, request);
       break;
     case absl::StatusCode::kInvalidArgument:
       check = v1::CHECK_LAUNCH;
       break;
     default:
-      reply.set_host_error(message);
+      reply.set_host_error(std::string(status.message()));
       reply.set_context_lost(true);  // whatever state the context is in, a fresh process is safer
       return reply;
   }
   Place(request, reply.mutable_failure());
   reply.mutable_failure()->set_check(check);
-  reply.mutable_failure()->set_message(message);
+  reply.mutable_failure()->set_message(std::string(status.message()));
   return reply;
+}
+
+v1::RunnerReply Runner::Answer(const v1::RunnerRequest& request) {
+  v1::RunnerReply reply;
+  const absl::Status status = Dispatch(request, &reply);
+  if (status.ok()) return reply;
+  if (!absl::IsResourceExhausted(status)) return FailedReply(status, request);
+  return FailedReply(absl::ResourceExhaustedError(absl::StrCat(status.message(), MemoryText(gpu_, request))), request);
 }
 
 absl::Status Runner::Dispatch(const v1::RunnerRequest& request, v1::RunnerReply* reply) {

@@ -18,4 +18,7 @@ class Runner {
   GpuContext gpu_;
 };
 
+// What a request that ended with this status is answered.
+v1::RunnerReply FailedReply(const absl::Status& status, const v1::RunnerRequest& request);
+
 }  // namespace pawl

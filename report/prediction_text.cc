@@ -1,11 +1,11 @@
-#include "cli/prediction_text.h"
+#include "report/prediction_text.h"
 
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "cli/words.h"
+#include "report/words.h"
 
 namespace pawl {
 

@@ -1,9 +1,9 @@
-#include "cli/gain_text.h"
+#include "report/gain_text.h"
 
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
-#include "cli/words.h"
+#include "report/words.h"
 
 namespace pawl {
 

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+
+namespace pawl {
+
+// unix:/path: a socket of this machine, which the folder's permissions guard.
+bool IsUnixSocket(const std::string& address);
+
+// Whether only this machine can reach it: a unix socket, or a port of localhost, 127.0.0.1 or [::1]. A name that merely
+// looks like one of these is not.
+bool IsLocal(const std::string& address);
+
+}  // namespace pawl

@@ -1,0 +1,124 @@
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "report/sections.h"
+#include "report/words.h"
+
+namespace pawl {
+namespace {
+
+constexpr char kNotKnown[] = "-";
+
+std::string OrNotKnown(const std::string& text) { return text.empty() ? kNotKnown : text; }
+
+// "13.0" of 13000.
+std::string CudaText(int version) {
+  return version <= 0 ? kNotKnown : absl::StrFormat("%d.%d", version / 1000, version % 1000 / 10);
+}
+
+std::string MinutesText(double minutes) { return absl::StrCat(NumberText(minutes), " min"); }
+
+}  // namespace
+
+Section SizesSection(const v1::Report& report) {
+  Section section{"sizes", "All sizes", {}};
+  Grid grid{.columns = {{"size"},
+                        {"start", true},
+                        {"final", true},
+                        {"baseline", true},
+                        {"memory, start", true},
+                        {"memory, final", true}}};
+  for (const v1::SizeTime& size : report.sizes()) {
+    const bool goal = size.size() == report.campaign().spec().goal().size();
+    grid.rows.push_back({{goal ? absl::StrCat(size.size(), " (goal)") : size.size()},
+                         {TimeText(size.start_us())},
+                         {TimeText(size.best_us())},
+                         {TimeText(size.baseline_us())},
+                         {BytesText(size.start_bytes())},
+                         {BytesText(size.best_bytes())}});
+  }
+  if (grid.rows.empty()) {
+    section.blocks.push_back(Paragraph{"The bundle has no sizes.", Tone::kDim});
+    return section;
+  }
+  section.blocks.push_back(std::move(grid));
+  section.blocks.push_back(Paragraph{"- was not timed. Memory is of inputs, outputs and scratch.", Tone::kDim});
+  return section;
+}
+
+Section StagesSection(const v1::Report& report) {
+  Section section{"stages", "Time by stage", {}};
+  if (report.stages().empty()) {
+    section.blocks.push_back(Paragraph{"No stage was gone through.", Tone::kDim});
+    return section;
+  }
+  Grid grid{.columns = {
+                {"stage"}, {"times", true}, {"planned", true}, {"actual", true}, {"actual, the first included", true}}};
+  for (const v1::StagePlan& plan : report.stages()) {
+    const bool planned = plan.times() > 1;
+    grid.rows.push_back({{StageWord(plan.stage())},
+                         {absl::StrCat(plan.times())},
+                         {planned ? SecondsText(plan.planned_seconds()) : kNotKnown},
+                         {planned ? SecondsText(plan.actual_seconds()) : kNotKnown},
+                         {SecondsText(plan.total_seconds())}});
+  }
+  section.blocks.push_back(std::move(grid));
+  section.blocks.push_back(
+      Paragraph{"A stage is planned to take what it took on average in the iterations before.", Tone::kDim});
+  return section;
+}
+
+Section CostSection(const v1::Report& report) {
+  const v1::Campaign& campaign = report.campaign();
+  const v1::Budget& budget = campaign.spec().budget();
+  Section section{"cost", "Cost", {}};
+  const auto of = [](const std::string& used, bool limited, const std::string& limit) {
+    return limited ? absl::StrCat(used, " of ", limit) : used;
+  };
+  section.blocks.push_back(
+      Facts{{{"money",
+              {campaign.dollars() > 0 || budget.dollars() > 0
+                   ? of(DollarsText(campaign.dollars()), budget.dollars() > 0, DollarsText(budget.dollars()))
+                   : "none: a replay, or the GPU's price is not known"}},
+             {"GPU time of trials", {SecondsText(campaign.gpu_seconds())}},
+             {"minutes", {of(MinutesText(campaign.minutes()), budget.minutes() > 0, MinutesText(budget.minutes()))}},
+             {"iterations beside the start",
+              {budget.iterations() > 0 ? absl::StrCat("up to ", budget.iterations()) : "no limit"}}}});
+  return section;
+}
+
+Section EnvironmentSection(const v1::Report& report) {
+  const v1::Campaign& campaign = report.campaign();
+  const v1::GpuInfo& gpu = report.gpu();
+  const v1::Toolchain& tools = report.toolchain();
+  Section section{"environment", "Environment", {}};
+  Facts facts;
+  const auto fact = [&](const char* name, const std::string& value) {
+    facts.facts.push_back({name, {OrNotKnown(value)}});
+  };
+  fact("device", campaign.device());
+  fact("GPU", gpu.name());
+  if (gpu.compute_major() > 0) {
+    fact("compute capability", absl::StrCat(gpu.compute_major(), ".", gpu.compute_minor()));
+    fact("SMs", absl::StrCat(gpu.sm_count()));
+    fact("GPU memory", BytesText(gpu.memory_bytes()));
+    fact("driver", gpu.driver_version());
+    fact("CUDA of the driver", CudaText(gpu.driver_cuda_version()));
+  }
+  fact("NVRTC", tools.nvrtc());
+  fact("nvcc", tools.nvcc());
+  fact("ncu", tools.ncu());
+  fact("compute-sanitizer", tools.compute_sanitizer());
+  fact("PyTorch", tools.pytorch());
+  fact("host", report.host());
+  fact("bundle", campaign.bundle());
+  fact("bundle hash", campaign.bundle_hash());
+  fact("submitted", UtcText(campaign.create_time()));
+  fact("ended", UtcText(campaign.end_time()));
+  fact("Pawl", report.version());
+  section.blocks.push_back(std::move(facts));
+  return section;
+}
+
+}  // namespace pawl

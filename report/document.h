@@ -1,0 +1,68 @@
+// What a report says, whatever it is written in.
+#pragma once
+
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace pawl {
+
+enum class Tone { kPlain, kGood, kMiddling, kBad, kDim, kCode };
+
+struct Cell {
+  std::string text;
+  Tone tone = Tone::kPlain;
+};
+
+struct Paragraph {
+  std::string text;
+  Tone tone = Tone::kPlain;
+};
+
+// Names and values; the prominent ones are what a reader looks at first.
+struct Facts {
+  struct Fact {
+    std::string name;
+    Cell value;
+  };
+  std::vector<Fact> facts = {};
+  bool prominent = false;
+};
+
+struct Grid {
+  struct Column {
+    std::string title;
+    bool number = false;
+  };
+  std::vector<Column> columns = {};
+  std::vector<std::vector<Cell>> rows = {};
+};
+
+// Lines to be copied.
+struct Code {
+  std::vector<std::string> lines = {};
+};
+
+// A picture, as SVG that is escaped already.
+struct Chart {
+  std::string wide, narrow;
+  std::string caption = {};
+  std::string words = {};  // instead of it, where there are no pictures; empty: the tables say the same
+};
+
+using Block = std::variant<Paragraph, Facts, Grid, Code, Chart>;
+
+struct Section {
+  std::string id;
+  std::string title;
+  std::vector<Block> blocks;
+};
+
+struct Document {
+  std::string title;
+  std::string subtitle;
+  std::vector<Section> sections;
+  std::string footer;
+};
+
+}  // namespace pawl

@@ -1,0 +1,110 @@
+#include "report/html.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "report/content.h"
+#include "report/document.h"
+#include "report/embedded.h"
+#include "report/escape.h"
+
+namespace pawl {
+namespace {
+
+const char* ToneClass(Tone tone) {
+  switch (tone) {
+    case Tone::kGood:
+      return "good";
+    case Tone::kMiddling:
+      return "middling";
+    case Tone::kBad:
+      return "bad";
+    case Tone::kDim:
+      return "dim";
+    case Tone::kCode:
+      return "code";
+    case Tone::kPlain:
+      break;
+  }
+  return "";
+}
+
+std::string Span(const Cell& cell) {
+  if (cell.tone == Tone::kPlain) return EscapeHtml(cell.text);
+  return absl::StrCat("<span class=\"", ToneClass(cell.tone), "\">", EscapeHtml(cell.text), "</span>");
+}
+
+class Writer {
+ public:
+  void operator()(const Paragraph& paragraph) {
+    absl::StrAppend(&page, "<p>", Span({paragraph.text, paragraph.tone}), "</p>\n");
+  }
+
+  void operator()(const Facts& facts) {
+    absl::StrAppend(&page, "<dl class=\"", facts.prominent ? "tiles" : "facts", "\">\n");
+    for (const Facts::Fact& fact : facts.facts) {
+      absl::StrAppend(&page, "<div><dt>", EscapeHtml(fact.name), "</dt><dd>", Span(fact.value), "</dd></div>\n");
+    }
+    page += "</dl>\n";
+  }
+
+  void operator()(const Grid& grid) {
+    page += "<div class=\"scroll\" tabindex=\"0\"><table>\n<thead><tr>";
+    for (const Grid::Column& column : grid.columns) {
+      absl::StrAppend(&page, column.number ? "<th class=\"number\" scope=\"col\">" : "<th scope=\"col\">",
+                      EscapeHtml(column.title), "</th>");
+    }
+    page += "</tr></thead>\n<tbody>\n";
+    for (const std::vector<Cell>& row : grid.rows) {
+      page += "<tr>";
+      for (size_t i = 0; i < row.size(); ++i) {
+        absl::StrAppend(&page, grid.columns[i].number ? "<td class=\"number\">" : "<td>", Span(row[i]), "</td>");
+      }
+      page += "</tr>\n";
+    }
+    page += "</tbody></table></div>\n";
+  }
+
+  void operator()(const Code& code) {
+    absl::StrAppend(&page, "<pre tabindex=\"0\">", EscapeHtml(absl::StrJoin(code.lines, "\n")), "</pre>\n");
+  }
+
+  void operator()(const Chart& chart) {
+    absl::StrAppend(&page, "<figure class=\"wide\">\n", chart.wide, "</figure>\n<figure class=\"narrow\">\n",
+                    chart.narrow, "</figure>\n");
+    if (!chart.caption.empty()) (*this)(Paragraph{chart.caption, Tone::kDim});
+  }
+
+  std::string page;
+};
+
+}  // namespace
+
+std::string HtmlPage(const v1::Report& report) {
+  const Document document = ContentOf(report);
+  Writer writer;
+  std::string& page = writer.page;
+  const std::string title = EscapeHtml(document.title);
+  absl::StrAppend(&page,
+                  "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+                  "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+                  "<meta name=\"color-scheme\" content=\"light dark\">\n"
+                  // Even if something got past the escaping, it could neither run nor load anything.
+                  "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
+                  "'unsafe-inline'\">\n<title>",
+                  title, "</title>\n<style>\n", std::string(embedded::kStyleCss),
+                  "</style>\n</head>\n<body>\n<header>\n<h1>", title, "</h1>\n<p>", EscapeHtml(document.subtitle),
+                  "</p>\n</header>\n<nav aria-label=\"Sections\">");
+  for (const Section& section : document.sections) {
+    absl::StrAppend(&page, "<a href=\"#", section.id, "\">", EscapeHtml(section.title), "</a> ");
+  }
+  page += "</nav>\n<main>\n";
+  for (const Section& section : document.sections) {
+    absl::StrAppend(&page, "<section id=\"", section.id, "\">\n<h2>", EscapeHtml(section.title), "</h2>\n");
+    for (const Block& block : section.blocks) std::visit(writer, block);
+    page += "</section>\n";
+  }
+  absl::StrAppend(&page, "</main>\n<footer>", EscapeHtml(document.footer), "</footer>\n</body>\n</html>\n");
+  return std::move(page);
+}
+
+}  // namespace pawl

@@ -1,0 +1,165 @@
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "report/journey_chart.h"
+#include "report/sections.h"
+#include "report/words.h"
+
+namespace pawl {
+namespace {
+
+constexpr size_t kMostRows = 500;  // of what was not kept: a reader who wants more has `pawl history`
+
+Tone VerdictTone(v1::Verdict verdict) {
+  return verdict == v1::KEPT ? Tone::kGood : verdict == v1::REVERTED ? Tone::kMiddling : Tone::kBad;
+}
+
+Tone OutcomeTone(v1::Prediction::Outcome outcome) {
+  return outcome == v1::Prediction::CAME_TRUE ? Tone::kGood
+         : outcome == v1::Prediction::FAILED  ? Tone::kMiddling
+                                              : Tone::kDim;
+}
+
+// "1.13x to 4.00x, waves rises"; shorter than a sentence has it.
+Cell PredictedCell(const v1::Iteration& iteration) {
+  const v1::Prediction& prediction = iteration.prediction();
+  std::vector<std::string> parts;
+  if (prediction.high() > 0) parts.push_back(absl::StrFormat("%.2fx to %.2fx", prediction.low(), prediction.high()));
+  if (!prediction.metric().empty()) {
+    const char* moves = prediction.direction() == v1::DIRECTION_MORE   ? " rises"
+                        : prediction.direction() == v1::DIRECTION_LESS ? " falls"
+                                                                       : " moves";
+    parts.push_back(prediction.metric() + moves);
+  }
+  if (parts.empty()) return {"-", Tone::kDim};
+  return {absl::StrJoin(parts, ", ")};
+}
+
+// "came true, waves 0.005051 → 0.01212".
+Cell OutcomeCell(const v1::Iteration& iteration) {
+  const v1::Prediction& prediction = iteration.prediction();
+  if (!iteration.has_prediction()) return {"-", Tone::kDim};
+  std::string text = OutcomeText(prediction.outcome());
+  if (prediction.has_before() && prediction.has_after()) {
+    absl::StrAppend(&text, ", ", prediction.metric(), " ", NumberText(prediction.before()), " → ",
+                    NumberText(prediction.after()));
+  }
+  return {text, OutcomeTone(prediction.outcome())};
+}
+
+Cell BoundsCell(const v1::Comparison& interval) {
+  if (interval.pairs() <= 0) return {"-", Tone::kDim};
+  return {absl::StrCat(SpeedupText(std::exp(interval.lower())), " to ", SpeedupText(std::exp(interval.upper())))};
+}
+
+// "Best so far, over the baseline: 0.287x at 0, 0.488x at 1, ...".
+std::string BestSoFarText(const v1::Report& report) {
+  return absl::StrCat("Best so far, over the baseline, by iteration: ",
+                      absl::StrJoin(BestSoFar(report), ", ", [](std::string* out, const std::pair<int, double>& step) {
+                        absl::StrAppend(out, SpeedupText(step.second), " at ", step.first);
+                      }));
+}
+
+Cell NumberCell(const v1::Iteration& iteration) { return {absl::StrCat(iteration.number())}; }
+
+Cell FromCell(const v1::Iteration& iteration) {
+  return iteration.has_parent() ? Cell{absl::StrCat(iteration.parent())} : Cell{"-", Tone::kDim};
+}
+
+}  // namespace
+
+Section JourneySection(const v1::Report& report) {
+  Section section{"journey", "The journey", {}};
+  Chart chart{JourneyChart(report, kWideChart), JourneyChart(report, kNarrowChart)};
+  if (chart.wide.empty()) {
+    section.blocks.push_back(Paragraph{"Nothing was kept, so there is no way to draw.", Tone::kDim});
+    return section;
+  }
+  chart.caption =
+      "Each mark is an iteration; those that would lie on one another are drawn once. Rejected ones have no speed and "
+      "lie below.";
+  chart.words = BestSoFarText(report);
+  section.blocks.push_back(std::move(chart));
+  return section;
+}
+
+Section PathSection(const v1::Report& report) {
+  Section section{"path", "Kept changes", {}};
+  if (report.path().empty()) {
+    section.blocks.push_back(Paragraph{"Nothing was kept.", Tone::kDim});
+    return section;
+  }
+  Grid grid{.columns = {{"iteration", true},
+                        {"change"},
+                        {"serves"},
+                        {"predicted over parent"},
+                        {"measured", true},
+                        {"99 % bounds", true},
+                        {"prediction"},
+                        {"over baseline", true},
+                        {"time", true}}};
+  std::map<int, const v1::Iteration*> by_number;
+  for (const v1::Iteration& iteration : report.iterations()) by_number[iteration.number()] = &iteration;
+  for (const int number : report.path()) {
+    const auto found = by_number.find(number);
+    if (found == by_number.end()) continue;
+    const v1::Iteration& step = *found->second;
+    grid.rows.push_back({NumberCell(step),
+                         {ChangeText(step.change()), Tone::kCode},
+                         {step.finding().rule().empty() ? "-" : step.finding().rule()},
+                         PredictedCell(step),
+                         {SpeedupText(step.speedup_over_parent())},
+                         BoundsCell(step.interval()),
+                         OutcomeCell(step),
+                         {SpeedupText(step.speedup_over_baseline())},
+                         {TimeText(step.time_us())}});
+  }
+  section.blocks.push_back(std::move(grid));
+  section.blocks.push_back(Paragraph{
+      "From the start to the best. Predicted and measured are over the parent, the step before.", Tone::kDim});
+  return section;
+}
+
+Section RevertedSection(const v1::Report& report) {
+  Section section{"reverted", "Tried and taken back", {}};
+  Grid grid{.columns = {{"iteration", true},
+                        {"from", true},
+                        {"change"},
+                        {"verdict"},
+                        {"over parent", true},
+                        {"predicted"},
+                        {"reason"}}};
+  bool more = false;
+  for (auto at = report.iterations().rbegin(); at != report.iterations().rend(); ++at) {
+    if (at->verdict() == v1::KEPT) continue;
+    more = grid.rows.size() >= kMostRows;
+    if (more) break;
+    grid.rows.push_back({NumberCell(*at),
+                         FromCell(*at),
+                         {ChangeText(at->change()), Tone::kCode},
+                         {VerdictWord(at->verdict()), VerdictTone(at->verdict())},
+                         {SpeedupText(at->speedup_over_parent())},
+                         PredictedCell(*at),
+                         {at->reason()}});
+  }
+  if (grid.rows.empty()) {
+    section.blocks.push_back(Paragraph{"Nothing.", Tone::kDim});
+    return section;
+  }
+  std::reverse(grid.rows.begin(), grid.rows.end());
+  if (more) {
+    section.blocks.push_back(Paragraph{
+        absl::StrCat("The newest of them; all: pawl history ", report.campaign().name(), " --all"), Tone::kDim});
+  }
+  section.blocks.push_back(std::move(grid));
+  return section;
+}
+
+}  // namespace pawl

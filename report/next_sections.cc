@@ -1,0 +1,135 @@
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "report/sections.h"
+#include "report/words.h"
+
+namespace pawl {
+namespace {
+
+constexpr int kMostChanges = 15;
+
+std::string VoiceText(double voice) { return voice == 0 ? "0" : absl::StrFormat("%+.3f", voice); }
+
+std::string WantsText(const v1::Finding& finding) {
+  if (finding.roof()) return "nothing: a roof";
+  if (finding.wants().empty()) return "-";
+  return absl::StrJoin(finding.wants(), ", ",
+                       [](std::string* out, const v1::Effect& effect) { *out += EffectText(effect); });
+}
+
+Grid FindingsGrid(const v1::Report& report) {
+  Grid grid{.columns = {{"finding"}, {"phase"}, {"says"}, {"wants"}, {"advice"}}};
+  for (const v1::Finding& finding : report.findings()) {
+    grid.rows.push_back({{finding.rule(), Tone::kCode},
+                         {PhaseWord(finding.phase())},
+                         {finding.text()},
+                         {WantsText(finding)},
+                         {finding.advice()}});
+  }
+  return grid;
+}
+
+Grid ChangesGrid(const v1::Report& report) {
+  Grid grid{.columns = {
+                {"change"}, {"of iteration", true}, {"serves"}, {"rules", true}, {"model", true}, {"patterns", true}}};
+  for (const v1::RankedChange& change : report.next()) {
+    if (static_cast<int>(grid.rows.size()) >= kMostChanges) break;
+    grid.rows.push_back({{ChangeText(change.change()), Tone::kCode},
+                         {absl::StrCat(change.parent())},
+                         {change.finding().empty() ? "-" : change.finding()},
+                         {VoiceText(change.voices().rules())},
+                         {VoiceText(change.voices().model())},
+                         {VoiceText(change.voices().patterns())}});
+  }
+  return grid;
+}
+
+}  // namespace
+
+Section NextSection(const v1::Report& report) {
+  Section section{"next", "What to try next", {}};
+  if (!report.campaign().has_best()) {
+    section.blocks.push_back(Paragraph{"Mend the start variant: `pawl check` and `pawl doctor` help."});
+    return section;
+  }
+  if (report.findings().empty()) {
+    section.blocks.push_back(Paragraph{"The evidence of the best variant shows no finding.", Tone::kDim});
+  } else {
+    section.blocks.push_back(Paragraph{"What holds the best variant back:"});
+    section.blocks.push_back(FindingsGrid(report));
+  }
+  if (report.next().empty()) {
+    section.blocks.push_back(Paragraph{
+        "No single change of a variable is left: what comes next is an edit of the source, or a variable more."});
+  } else {
+    section.blocks.push_back(Paragraph{
+        "Changes that were not tried, the most promising first, with what each voice expects of them in log speedup "
+        "over the best:"});
+    section.blocks.push_back(ChangesGrid(report));
+  }
+  return section;
+}
+
+Section PatternsSection(const v1::Report& report) {
+  Section section{"patterns", "New patterns", {}};
+  if (report.patterns().empty()) {
+    section.blocks.push_back(Paragraph{"No change served a finding, so there is no pattern.", Tone::kDim});
+    return section;
+  }
+  section.blocks.push_back(
+      Paragraph{"What this campaign taught: for a finding, turning this gained so much, so often."});
+  Grid grid{.columns = {{"finding"},
+                        {"turned"},
+                        {"architecture"},
+                        {"tried", true},
+                        {"kept", true},
+                        {"median gain", true},
+                        {"predictions", true},
+                        {"came true", true}}};
+  for (const v1::Pattern& pattern : report.patterns()) {
+    grid.rows.push_back({{pattern.rule(), Tone::kCode},
+                         {EffectText(pattern.effect())},
+                         {pattern.architecture()},
+                         {absl::StrCat(pattern.tried())},
+                         {absl::StrCat(pattern.kept())},
+                         {SpeedupText(pattern.median_gain())},
+                         {absl::StrCat(pattern.predictions())},
+                         {absl::StrCat(pattern.came_true())}});
+  }
+  section.blocks.push_back(std::move(grid));
+  return section;
+}
+
+Section RebuildSection(const v1::Report& report) {
+  Section section{"rebuild", "Rebuild the winner", {}};
+  const v1::Campaign& campaign = report.campaign();
+  if (!campaign.has_best()) {
+    section.blocks.push_back(Paragraph{"There is none.", Tone::kDim});
+    return section;
+  }
+  for (const v1::Iteration& iteration : report.iterations()) {
+    if (iteration.number() != campaign.best()) continue;
+    Facts facts{{{"iteration", {absl::StrCat(iteration.number())}},
+                 {"variant", {ValuesText(iteration.variant()), Tone::kCode}}}};
+    if (!iteration.patched_source_hash().empty()) {
+      facts.facts.push_back({"edited source", {absl::StrCat("blob ", iteration.patched_source_hash()), Tone::kCode}});
+    }
+    section.blocks.push_back(std::move(facts));
+    break;
+  }
+  if (!report.rebuild().empty()) {
+    section.blocks.push_back(
+        Paragraph{"With the database at hand: a folder with everything, and the same measured again:"});
+    section.blocks.push_back(Code{{report.rebuild().begin(), report.rebuild().end()}});
+  }
+  if (!report.build().empty()) {
+    section.blocks.push_back(Paragraph{"By hand, in the bundle's folder:"});
+    section.blocks.push_back(Code{{report.build()}});
+  }
+  return section;
+}
+
+}  // namespace pawl

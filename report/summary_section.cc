@@ -1,0 +1,104 @@
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "report/gain_text.h"
+#include "report/sections.h"
+#include "report/words.h"
+
+namespace pawl {
+namespace {
+
+Tone StateTone(const v1::Campaign& campaign) {
+  switch (campaign.state()) {
+    case v1::FAILED:
+      return Tone::kBad;
+    case v1::CANCELLED:
+    case v1::PAUSED:
+      return Tone::kMiddling;
+    default:
+      return Tone::kPlain;
+  }
+}
+
+Tone TierTone(v1::SuccessTier tier) {
+  switch (tier) {
+    case v1::SUCCESS_TIER_TARGET:
+    case v1::SUCCESS_TIER_STRETCH:
+      return Tone::kGood;
+    case v1::SUCCESS_TIER_BELOW:
+      return Tone::kBad;
+    default:
+      return Tone::kPlain;
+  }
+}
+
+// What a reader asks first. A campaign that never had a start has none of it.
+Facts Tiles(const v1::Campaign& campaign) {
+  Facts tiles{.prominent = true};
+  const auto tile = [&](const char* name, const std::string& value, Tone tone = Tone::kPlain) {
+    tiles.facts.push_back({name, {value, tone}});
+  };
+  tile("start", TimeText(campaign.start_us()));
+  tile("final", TimeText(campaign.best_us()));
+  if (campaign.baseline_us() > 0) tile("baseline", TimeText(campaign.baseline_us()));
+  tile("over the start", SpeedupText(campaign.speedup_over_start()));
+  if (campaign.baseline_us() > 0) {
+    tile("over the baseline", SpeedupText(campaign.speedup_over_baseline()),
+         campaign.speedup_over_baseline() >= 1 ? Tone::kGood : Tone::kBad);
+  }
+  tile("tier", TierWord(campaign.tier()), TierTone(campaign.tier()));
+  return tiles;
+}
+
+std::string BaselineText(const v1::Campaign& campaign) {
+  if (campaign.baseline_us() > 0) {
+    return campaign.baseline().empty() ? TimeText(campaign.baseline_us()) : campaign.baseline();
+  }
+  return absl::StrCat("the start variant", campaign.baseline().empty() ? "" : "; ", campaign.baseline());
+}
+
+}  // namespace
+
+Section SummarySection(const v1::Report& report) {
+  const v1::Campaign& campaign = report.campaign();
+  Section section{"summary", "Summary", {}};
+  if (campaign.start_us() > 0) section.blocks.push_back(Tiles(campaign));
+  Facts facts;
+  const auto fact = [&](const char* name, const std::string& value, Tone tone = Tone::kPlain) {
+    if (!value.empty()) facts.facts.push_back({name, {value, tone}});
+  };
+  fact("state",
+       absl::StrCat(StateWord(campaign.state()), WhyText(campaign.state(), campaign.message(), campaign.stop_reason())),
+       StateTone(campaign));
+  if (campaign.start_us() > 0) fact("baseline", BaselineText(campaign));
+  if (campaign.spec().goal().speedup() > 0) {
+    fact("goal", absl::StrCat(NumberText(campaign.spec().goal().speedup()), "x over the baseline"));
+  }
+  fact("tier", TierText(campaign.tier()));
+  if (campaign.iterations() > 0) {
+    fact("iterations", absl::StrCat(campaign.iterations(), " with the start: ", campaign.kept(), " kept, ",
+                                    campaign.reverted(), " reverted, ", campaign.rejected(), " rejected"));
+  }
+  fact("measured", TotalGainText(campaign.total_gain()));
+  if (campaign.total_gain().has_failure()) {
+    fact("taken back", campaign.total_gain().failure().message(), Tone::kBad);
+  }
+  fact("at a roof", absl::StrJoin(campaign.roof(), ", "));
+  if (campaign.has_best() && campaign.best() == 0) fact("best", "the start variant: nothing was faster");
+  section.blocks.push_back(facts);
+  if (campaign.start_us() > 0) return section;
+  // Nothing to start from: what was wrong with it is all that there is to say.
+  for (const v1::Iteration& iteration : report.iterations()) {
+    if (iteration.number() != 0) continue;
+    section.blocks.push_back(Paragraph{"The start variant did not pass, so nothing could be tried:"});
+    section.blocks.push_back(
+        Code{{iteration.has_failure() && !iteration.failure().message().empty() ? iteration.failure().message()
+                                                                                : iteration.reason()}});
+    return section;
+  }
+  section.blocks.push_back(Paragraph{"No variant was measured.", Tone::kDim});
+  return section;
+}
+
+}  // namespace pawl

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+
+#include "pawl/v1/report.pb.h"
+
+namespace pawl {
+
+// Of a campaign on a recording, as an orchestrator gave it.
+v1::Report RecordedReport();
+
+// With so many iterations, one in fifty kept.
+v1::Report LongReport(int iterations);
+
+// A campaign whose start variant did not pass.
+v1::Report FailedReport();
+
+std::string GoldenFile(const std::string& name);
+
+}  // namespace pawl

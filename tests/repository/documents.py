@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+"""Checks what a program can see of whether the documents are true:
+- every relative link of README.md and docs/ leads to a file that is there, and to a heading of it;
+- every message that docs/troubleshooting.md quotes (a line of **`...`**) stands in a source file, where … in it is what
+  varies;
+- every piece of code that docs/tutorial.md quotes is part of a file below docs/tutorial/, and all of its kernels and
+  kernel.toml are quoted.
+Usage: documents.py ROOT"""
+import pathlib
+import re
+import sys
+
+NO_SOURCES = {"bench", "build", "dist", "docs", "packaging", "proto", "scripts", "tests", "web"}
+FENCE = re.compile(r"^```(\S*)")
+LINK = re.compile(r"\]\(<?([^)>\s]+)>?\)|<(?:img|a)[^>]*\s(?:src|href)=\"([^\"]+)\"")
+MESSAGE = re.compile(r"^\*\*`(.+)`\*\*")
+# Comments and characters are matched to be passed over.
+TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|\'(?:\\.|[^\'\\\n])\'|"(?:\\.|[^"\\\n])*"', re.DOTALL)
+ESCAPE = re.compile(r"\\(.)")
+
+
+def lines_outside_code(text):
+    inside = False
+    for number, line in enumerate(text.splitlines(), 1):
+        if FENCE.match(line):
+            inside = not inside
+        elif not inside:
+            yield number, line
+
+
+def blocks(text):
+    """Line, language and lines of every fenced block."""
+    begun = None
+    for number, line in enumerate(text.splitlines(), 1):
+        match = FENCE.match(line)
+        if match and begun is None:
+            begun = (number, match.group(1), [])
+        elif match:
+            yield begun
+            begun = None
+        elif begun is not None:
+            begun[2].append(line)
+
+
+def anchors(text):
+    """What GitHub makes of the headings."""
+    for _, line in lines_outside_code(text):
+        if line.startswith("#"):
+            heading = re.sub(r"[^\w\- ]", "", line.lstrip("#").strip().lower())
+            yield heading.replace(" ", "-")
+
+
+def broken_links(root, document):
+    name = document.relative_to(root).as_posix()
+    for number, line in lines_outside_code(document.read_text()):
+        for match in LINK.finditer(re.sub(r"`[^`]*`", "", line)):
+            link = match.group(1) or match.group(2)
+            if re.match(r"[a-z]+:", link):
+                continue
+            path, _, anchor = link.partition("#")
+            target = document.parent / path if path else document
+            if not target.exists():
+                yield f"{name}:{number}: links to {path}, which is not there"
+            elif anchor and target.suffix == ".md" and anchor not in anchors(target.read_text()):
+                yield f"{name}:{number}: {path or name} has no heading #{anchor}"
+
+
+def literals(text):
+    """The string literals of C++ or Python; neighbouring ones are joined, as a compiler or StrCat does."""
+    joined, end = [], None
+    for match in TOKEN.finditer(text):
+        if not match.group().startswith('"'):
+            continue
+        literal = ESCAPE.sub(lambda escape: {"n": "\n", "t": "\t"}.get(escape[1], escape[1]), match.group()[1:-1])
+        literal = literal.replace("%%", "%")
+        if end is not None and not text[end : match.start()].strip(" \n,"):
+            joined[-1] += literal
+        else:
+            joined.append(literal)
+        end = match.end()
+    return joined
+
+
+def source_files(root):
+    for folder in sorted(root.iterdir()):
+        if folder.is_dir() and folder.name not in NO_SOURCES and not folder.name.startswith("."):
+            yield from (file for file in sorted(folder.rglob("*")) if file.suffix in (".cc", ".h", ".py"))
+
+
+def unsaid_messages(root, document):
+    said = [literals(file.read_text()) for file in source_files(root)]
+    name = document.relative_to(root).as_posix()
+    lines = lines_outside_code(document.read_text())
+    quoted = [(number, match[1]) for number, line in lines if (match := MESSAGE.match(line))]
+    if not quoted:
+        yield f"{name}:1: quotes no message"
+    for number, message in quoted:
+        parts = [part.strip() for part in message.split("…") if part.strip()]
+        if not any(all(any(part in literal for literal in file) for part in parts) for file in said):
+            yield f"{name}:{number}: no source file says \"{message}\""
+
+
+def stale_code(root, document):
+    name = document.relative_to(root).as_posix()
+    folder = document.with_suffix("")
+    files = {file: file.read_text().splitlines() for file in sorted(folder.rglob("*")) if file.is_file()}
+    quoted = {file: [not line.strip() for line in lines] for file, lines in files.items()}
+    for number, language, code in blocks(document.read_text()):
+        if language not in ("toml", "cuda", "python", "diff"):
+            continue
+        found = False
+        for file, lines in files.items():
+            for at in range(len(lines) - len(code) + 1):
+                if lines[at : at + len(code)] == code:
+                    quoted[file][at : at + len(code)] = [True] * len(code)
+                    found = True
+        if not found:
+            yield f"{name}:{number}: this code is in no file below {folder.relative_to(root).as_posix()}"
+    for file, seen in quoted.items():
+        if (file.suffix == ".cu" or file.name == "kernel.toml") and not all(seen):
+            yield f"{file.relative_to(root).as_posix()}:{seen.index(False) + 1}: {name} does not quote this line"
+
+
+def mistakes(root):
+    for document in [root / "README.md", *sorted((root / "docs").rglob("*.md"))]:
+        yield from broken_links(root, document)
+    yield from unsaid_messages(root, root / "docs" / "troubleshooting.md")
+    yield from stale_code(root, root / "docs" / "tutorial.md")
+
+
+def main():
+    found = list(mistakes(pathlib.Path(sys.argv[1]).resolve()))
+    print("\n".join(found))
+    return 1 if found else 0
+
+
+sys.exit(main())

@@ -1,0 +1,4 @@
+// "the disk is full: buy two" in a comment is not said.
+const char* said[] = {"the disk ",
+                      " is full: "
+                      "buy another"};

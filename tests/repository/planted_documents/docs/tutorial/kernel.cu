@@ -1,0 +1,2 @@
+int one = 1;
+int two = 2;

@@ -1,0 +1,239 @@
+// Every page of the dashboard in a real browser, with a replayed campaign. Exit code 77: chromium is not installed.
+import assert from "node:assert/strict";
+import {existsSync, mkdirSync} from "node:fs";
+import {createRequire} from "node:module";
+import {join} from "node:path";
+import {after, before, test} from "node:test";
+import {Service} from "./service.mjs";
+
+const CHROMIUM = "/usr/bin/chromium";
+if (!existsSync(CHROMIUM)) {
+  console.log(`skipped: ${CHROMIUM} is not there; scripts/setup installs it`);
+  process.exit(77);
+}
+const source = process.env.PAWL_SOURCE_DIR ?? process.cwd();
+const {chromium} = createRequire(join(source, "web/package.json"))("playwright-core");
+const shots = process.env.PAWL_SCREENSHOTS ?? join(source, "build/screenshots");
+mkdirSync(shots, {recursive: true});
+
+const PATIENCE = 60_000;  // the machine may have other things to do
+const SIZES = [["1280", {width: 1280, height: 900}], ["400", {width: 400, height: 860}]];
+const PAGES = {
+  campaigns: "/", campaign: "/campaigns/1", start: "/campaigns/1/iterations/0",
+  "compare-campaigns": "/compare?a=campaigns%2F1&b=campaigns%2F2", compare: "/compare",
+  explore: "/explore?campaign=1&x=occupancy&y=timeUs&color=TILE_M", workers: "/workers", patterns: "/patterns",
+};
+
+let service, browser;
+let chosen;  // number of an iteration that was kept for a finding: it has everything to show
+const complaints = [];
+
+async function open(path, {scheme = "light", viewport = SIZES[0][1], prepare} = {}) {
+  const context = await browser.newContext({viewport, colorScheme: scheme, reducedMotion: "reduce"});
+  const page = await context.newPage();
+  page.setDefaultTimeout(PATIENCE);
+  page.on("console", message => ["error", "warning"].includes(message.type()) && complaints.push(`${path}: ${message.text()}`));
+  page.on("pageerror", error => complaints.push(`${path}: ${error.stack}`));
+  await prepare?.(page);
+  await page.goto(service.url + path);
+  await page.locator("main[data-ready]").waitFor();
+  return page;
+}
+
+const close = page => page.context().close();
+const points = async (page, chart) => JSON.parse(await page.locator(`[data-chart=${chart}]`).getAttribute("data-points"));
+const total = counts => Object.values(counts).reduce((sum, count) => sum + count, 0);
+
+before(async () => {
+  service = await Service.start();
+  service.worker("fast");
+  service.submit("attention", "--goal", "5", "--iterations", "40");
+  service.submit("softmax", "--iterations", "12");
+  for (const name of ["campaigns/1", "campaigns/2"]) {
+    await service.until(`${name} ends`, async () => (await service.get(name)).state === "FINISHED");
+  }
+  chosen = service.history("campaigns/1").find(iteration => iteration.verdict === "KEPT" && iteration.finding && iteration.change?.variable).number;
+  PAGES.iteration = `/campaigns/1/iterations/${chosen}`;
+  PAGES["compare-iterations"] = `/compare?a=campaigns%2F1%2Fiterations%2F0&b=campaigns%2F1%2Fiterations%2F${chosen}`;
+  browser = await chromium.launch({executablePath: CHROMIUM, args: ["--no-sandbox", "--disable-dev-shm-usage"]});
+});
+
+after(async () => {
+  await browser?.close();
+  service?.stop();
+});
+
+test("every page loads, is no wider than its window at both widths, and follows light and dark", async () => {
+  const page = await open("/");
+  for (const [name, path] of Object.entries(PAGES)) {
+    await page.setViewportSize(SIZES[0][1]);
+    await page.emulateMedia({colorScheme: "light"});
+    await page.goto(service.url + path);
+    await page.locator("main[data-ready]").waitFor();
+    assert.ok((await page.locator("main h1").first().textContent()).trim(), `${name} has no title`);
+    for (const [[width, viewport], scheme] of [[SIZES[0], "light"], [SIZES[0], "dark"], [SIZES[1], "dark"], [SIZES[1], "light"]]) {
+      await page.setViewportSize(viewport);
+      await page.emulateMedia({colorScheme: scheme});
+      const seen = await page.evaluate(() => new Promise(resolve => requestAnimationFrame(() => requestAnimationFrame(() => resolve({
+        scroll: document.documentElement.scrollWidth, client: document.documentElement.clientWidth,
+        back: getComputedStyle(document.body).backgroundColor,
+        narrow: [...document.querySelectorAll("[data-chart] canvas")].filter(canvas => canvas.clientWidth > document.documentElement.clientWidth).length,
+      })))));
+      assert.ok(seen.scroll <= seen.client, `${name} at ${width}: ${seen.scroll} wide in ${seen.client}`);
+      assert.equal(seen.narrow, 0, `${name} at ${width}: a chart is wider than the window`);
+      assert.equal(Number(seen.back.match(/\d+/)[0]) < 100, scheme === "dark", `${name} in ${scheme}: ${seen.back}`);
+      if (scheme === (width === "1280" ? "light" : "dark")) await page.screenshot({path: join(shots, `${name}-${width}-${scheme}.png`), fullPage: true});
+    }
+  }
+  await close(page);
+});
+
+test("the charts of a campaign have the points that the database has", async () => {
+  const iterations = service.history("campaigns/1");
+  const page = await open("/campaigns/1");
+  const count = verdict => iterations.filter(iteration => iteration.verdict === verdict).length;
+  const journey = await points(page, "journey");
+  assert.ok(count("KEPT") > 3 && count("REVERTED") > 3);
+  assert.deepEqual([journey.kept, journey.reverted, journey.rejected], [count("KEPT"), count("REVERTED"), count("REJECTED")]);
+  const stages = iterations.reduce((sum, iteration) => sum + (iteration.stages ?? []).length, 0);
+  assert.equal(total(await points(page, "timeline")), stages);
+  const {roofline} = await service.get("campaigns/1/report?fields=roofline");
+  const {roof, ...drawn} = await points(page, "roofline");
+  assert.equal(roof, 3);
+  assert.equal(total(drawn), roofline.points.length);
+  assert.equal(drawn.start, 1);
+  assert.equal(await page.locator("table:has(caption:text-is('Decision trail')) tbody tr").count(), Math.min(25, iterations.length));
+  await close(page);
+});
+
+test("an iteration shows its samples, evidence, findings and source difference", async () => {
+  const one = JSON.parse(service.pawl("show", "1", String(chosen), "--json"));
+  const page = await open(PAGES.iteration);
+  const samples = await points(page, "samples");
+  assert.deepEqual([samples["first process"], samples["fresh process"] ?? 0], [one.pairs.length, (one.confirmingPairs ?? []).length]);
+  assert.equal(await page.locator(".difference ins").count(), 1);
+  assert.match(await page.locator(".difference ins").textContent(), new RegExp(`#define ${one.change.variable} ${one.change.to}`));
+  const evidence = await page.locator("table:has(caption:text-is('Evidence of attention_forward')) tbody tr").count();
+  assert.ok(evidence >= Object.keys(one.evidence.launches[0].metrics).length, `${evidence} rows`);
+  assert.equal(await page.locator("table:has(caption:text-is('Findings')) tbody tr").count(), (one.findings ?? []).length);
+  await close(page);
+});
+
+test("explore draws a metric of every iteration that has it", async () => {
+  const {iterations} = await service.get("campaigns/1/iterations?page_size=1000&metrics=occupancy");
+  const have = iterations.filter(iteration => iteration.metrics?.occupancy !== undefined && iteration.timeUs > 0).length;
+  assert.ok(have > 5, `${have} have the metric`);
+  const page = await open(PAGES.explore);
+  assert.equal(total(await points(page, "explore")), have);
+  await page.locator("select[name=x]").selectOption("number");
+  await page.locator("main[data-ready]").waitFor();
+  await page.waitForFunction(timed => Object.values(JSON.parse(document.querySelector("[data-chart=explore]")?.dataset.points ?? "{}"))
+    .reduce((sum, one) => sum + one, 0) === timed, iterations.filter(iteration => iteration.timeUs > 0).length);
+  await close(page);
+});
+
+test("comparing shows only what differs", async () => {
+  const page = await open(PAGES["compare-iterations"]);
+  const rows = await page.locator("table:has(caption:text-is('Differences')) tbody tr").evaluateAll(all => all.map(row => [...row.cells].slice(1, 3).map(cell => cell.textContent)));
+  assert.ok(rows.length > 3);
+  for (const [one, other] of rows) assert.notEqual(one, other);
+  await page.goto(`${service.url}/compare?a=campaigns%2F1%2Fiterations%2F0&b=campaigns%2F1%2Fiterations%2F0`);
+  await page.getByText("Nothing differs.").waitFor();
+  await close(page);
+});
+
+test("a running campaign is live, and can be cancelled from its page", async () => {
+  const name = service.submit("attention", "--goal", "9", "--iterations", "60", "--gpu", "H200");
+  service.pawl("pause", "3");
+  const page = await open("/campaigns/3");
+  await page.locator("main[data-stream=live]").waitFor();
+  const here = await page.evaluate(() => performance.timeOrigin);
+  const seen = async () => total(await points(page, "journey")) - (await points(page, "journey"))["best so far"];
+  const first = await seen();
+  service.pawl("resume", "3");
+  await service.until("its points appear by themselves", async () => await seen() > first);
+  assert.equal(await page.evaluate(() => performance.timeOrigin), here, "it was loaded anew");
+  await service.until("it has ended", async () => (await service.get(name)).state === "FINISHED");
+  await page.locator(".title .badge.finished").waitFor();
+  await service.until("all its points are there", async () => await seen() === (await service.get(name)).iterations);
+
+  const slow = service.submit("attention", "--goal", "9");
+  service.pawl("pause", "4");
+  await page.goto(`${service.url}/campaigns/4`);
+  await page.locator(".title .badge.paused").waitFor();
+  page.on("dialog", dialog => dialog.accept());
+  await page.getByRole("button", {name: "Cancel"}).click();
+  await page.locator(".title .badge.cancelled").waitFor();
+  assert.equal((await service.get(slow)).state, "CANCELLED");
+  await page.goto(`${service.url}/campaigns/2`);
+  await page.getByRole("button", {name: "Submit again…"}).click();
+  await page.getByRole("spinbutton", {name: "Iterations"}).fill("3");
+  await page.getByRole("button", {name: "Submit", exact: true}).click();
+  await page.waitForURL("**/campaigns/5");
+  await service.until("the new one ends", async () => (await service.get("campaigns/5")).state === "FINISHED");
+  assert.equal((await service.get("campaigns/5")).bundle, "softmax");
+  await close(page);
+});
+
+test("everything can be reached by the keyboard, and shows where it is", async () => {
+  const page = await open("/campaigns/1");
+  await page.keyboard.press("Tab");
+  assert.equal(await page.evaluate(() => document.activeElement.textContent), "Skip to content");
+  const wanted = await page.evaluate(() => {
+    window.reached = new Set([document.activeElement]);
+    window.unmarked = [];
+    document.addEventListener("focusin", ({target}) => {
+      window.reached.add(target);
+      if (getComputedStyle(target).outlineStyle === "none") window.unmarked.push(target.outerHTML.slice(0, 100));
+    });
+    return document.querySelectorAll("a[href], button:not(:disabled), select, input").length;
+  });
+  // Regions that scroll can be reached, too.
+  for (let i = 0; i < wanted + 25; ++i) await page.keyboard.press("Tab");
+  assert.deepEqual(await page.evaluate(() => window.unmarked), [], "no outline");
+  const missed = await page.evaluate(() => [...document.querySelectorAll("a[href], button:not(:disabled), select, input")]
+    .filter(one => !window.reached.has(one)).map(one => one.outerHTML.slice(0, 100)));
+  assert.deepEqual(missed, []);
+  await page.locator("table:has(caption:text-is('Decision trail')) tbody a").first().focus();
+  await page.keyboard.press("Enter");
+  await page.waitForURL("**/iterations/*");
+  await close(page);
+});
+
+test("ten thousand iterations are drawn, and the trail has a page of them", async () => {
+  const many = 10_000;
+  const made = Array.from({length: many}, (_, number) => ({
+    name: `campaigns/1/iterations/${number}`, number, verdict: number % 7 === 0 ? "KEPT" : number % 50 === 1 ? "REJECTED" : "REVERTED", change: {variable: "TILE_M", from: 64, to: 16},
+    timeUs: 20 - number / 1000, speedupOverParent: 1.01, speedupOverStart: 1 + number / 1000 + (number % 13) / 10, speedupOverBaseline: 0.3 + number / 3000 + (number % 13) / 30,
+    variant: {TILE_M: 16 << (number % 3)}, metrics: {occupancy: number % 100}, worker: "workers/fast", endTime: new Date(1e12 + number * 2000).toISOString(),
+    stages: [{stage: "STAGE_BUILD", seconds: 0.4}, {stage: "STAGE_MEASURE", seconds: 0.9}],
+  }));
+  const prepare = page => page.route("**/api/campaigns/1/iterations?*", route => {
+    const asked = new URL(route.request().url()).searchParams;
+    const size = Number(asked.get("page_size")), begin = Number(asked.get("page_token") || 0);
+    const list = asked.get("order")?.endsWith("DESCENDING") ? [...made].reverse() : made;
+    route.fulfill({json: {iterations: list.slice(begin, begin + size), nextPageToken: begin + size < many ? String(begin + size) : ""}});
+  });
+  const page = await open("/campaigns/1", {prepare});
+  const {["best so far"]: best, ...drawn} = await points(page, "journey");
+  assert.equal(total(drawn), many);
+  assert.ok(best > 1);
+  assert.equal(await page.locator("table:has(caption:text-is('Decision trail')) tbody tr").count(), 25);
+  await page.screenshot({path: join(shots, "ten-thousand-1280-light.png"), fullPage: true});
+  await page.goto(`${service.url}${PAGES.explore}`);
+  await page.locator("main[data-ready]").waitFor();
+  assert.equal(total(await points(page, "explore")), many);
+  await page.screenshot({path: join(shots, "ten-thousand-explore.png")});
+  await close(page);
+});
+
+test("what is not there is said, and no page complained", async () => {
+  assert.deepEqual(complaints, []);
+  const page = await browser.newPage();
+  await page.goto(`${service.url}/campaigns/99`);
+  await page.locator("main[data-failed]").waitFor();
+  await page.getByText("There is no such thing here.").waitFor();
+  await page.goto(`${service.url}/nothing`);
+  assert.match(await page.textContent("body"), /no such page/);
+  await page.close();
+});

@@ -1,0 +1,78 @@
+// A real orchestrator with its dashboard, replaying workers, and `pawl`, for the length of a test.
+import {spawn, spawnSync} from "node:child_process";
+import {mkdtempSync, openSync, readFileSync, rmSync} from "node:fs";
+import {tmpdir} from "node:os";
+import {join} from "node:path";
+import {createInterface} from "node:readline";
+
+const bin = process.env.PAWL_BIN_DIR ?? "build/release/bin";
+const source = process.env.PAWL_SOURCE_DIR ?? process.cwd();
+
+export class Service {
+  #children = [];
+
+  static async start() {
+    const service = new Service();
+    service.folder = mkdtempSync(join(tmpdir(), "pawl-web-"));
+    service.address = `unix:${service.folder}/socket`;
+    const child = service.#spawn("pawl-orchestrator", ["--listen", service.address, "--database", `${service.folder}/pawl.db`, "--http", "0"]);
+    for await (const line of createInterface({input: child.stdout})) {
+      const found = line.match(/^dashboard at (.*)$/);
+      if (found) service.url = found[1].replace(/\/$/, "");
+      if (service.url) break;
+    }
+    if (!service.url) throw new Error(`pawl-orchestrator did not say where its dashboard is\n${service.#log()}`);
+    return service;
+  }
+
+  // Without arguments it answers at once; --replay-speed lets a campaign take its time.
+  worker(name, ...more) {
+    return this.#spawn("pawl-worker", ["--orchestrator", this.address, "--device", "replay", "--name", name, ...more]);
+  }
+
+  pawl(...words) {
+    const {status, stdout, stderr} = spawnSync(join(bin, "pawl"), [...words, "--orchestrator", this.address], {encoding: "utf8", timeout: 60_000, maxBuffer: 1 << 28});
+    if (status !== 0) throw new Error(`pawl ${words.join(" ")} ended with ${status}: ${stderr}`);
+    return stdout;
+  }
+
+  submit(bundle, ...more) {
+    return this.pawl("submit", join(source, "kernels", bundle), ...more).match(/campaigns\/\d+/)[0];
+  }
+
+  // Every iteration of the database, as `pawl history --json` prints it.
+  history(campaign) {
+    return this.pawl("history", campaign.split("/")[1], "--json").split("\n").filter(Boolean).map(line => JSON.parse(line));
+  }
+
+  async get(path) {
+    const response = await fetch(`${this.url}/api/${path}`);
+    if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
+    return response.json();
+  }
+
+  async until(what, done, patience = 60_000) {
+    for (const end = Date.now() + patience; Date.now() < end;) {
+      const found = await done();
+      if (found) return found;
+      await new Promise(resolve => setTimeout(resolve, 50));
+    }
+    throw new Error(`not within ${patience / 1000} s: ${what}\n${this.#log()}`);
+  }
+
+  // The last lines that the daemons wrote.
+  #log() {
+    return readFileSync(join(this.folder, "log"), "utf8").split("\n").slice(-20).join("\n");
+  }
+
+  #spawn(program, words) {
+    const child = spawn(join(bin, program), words, {stdio: ["ignore", "pipe", openSync(join(this.folder, "log"), "a")]});
+    this.#children.push(child);
+    return child;
+  }
+
+  stop() {
+    for (const child of this.#children.reverse()) child.kill("SIGKILL");
+    rmSync(this.folder, {recursive: true, force: true});
+  }
+}

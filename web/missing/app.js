@@ -1,0 +1,1 @@
+// Built without the dashboard: see index.html.

@@ -1,0 +1,171 @@
+// One campaign: journey, roofline, timeline, decision trail; live while it runs.
+import {allIterations, follow, get} from "./api.js";
+import {campaignActions} from "./actions.js";
+import {facts, h, loading, notice, put, replace, say, section} from "./element.js";
+import {journeyChart} from "./journey.js";
+import {campaignPath, iterationPath, stateBadge} from "./links.js";
+import {reportSections, speedOfLight} from "./report_sections.js";
+import {rooflineChart} from "./roofline.js";
+import {timelineChart} from "./timeline.js";
+import {Trail} from "./trail.js";
+import {changeText, dateText, dollarsText, ended, numberOf, secondsText, speedupText, stageWord, stopText, tierWord, timeText, verdictWord} from "./words.js";
+
+const DRAWN = "name,number,verdict,change,speedupOverParent,speedupOverStart,speedupOverBaseline,timeUs";
+const TIMED = "number,change,stages,worker,endTime";
+const TIMED_MOST = 500;  // trials in the timeline: the latest
+const REPORT = "summary,path,roofline,speedOfLight,changes,sizes,stages,next,findings,patterns,gpu,toolchain,host,build,rebuild,version,variables";
+
+export async function campaignPage({main, signal, path, about, go, title}) {
+  const name = `campaigns/${path[1]}`;
+  replace(main, h("h1", {}, name), loading(name));
+  const model = {campaign: await get(name, {}, signal), drawn: new Map(), timed: new Map(), report: null, reportError: null};
+  title(`${model.campaign.bundle} · ${name}`);
+  const bundle = await get(`${name}/bundle`, {fields: "variables"}, signal).catch(() => ({}));
+  const variables = (bundle.variables ?? []).map(variable => variable.name);
+
+  const head = h("div"), progress = h("p.progress", {hidden: true}), rest = h("div");
+  const drawn = () => [...model.drawn.values()], timed = () => [...model.timed.values()];
+  const open = iteration => go(iterationPath(name, iteration.number ?? 0));
+  const journey = journeyChart({campaign: () => model.campaign, iterations: drawn, open});
+  const timeline = timelineChart({iterations: timed, open});
+  const roofline = rooflineChart({roofline: () => model.report?.roofline ?? {}, open: number => go(iterationPath(name, number))});
+  const rooflineHost = h("div"), light = h("div");
+  const trail = new Trail(name, variables, signal);
+  signal.addEventListener("abort", () => [journey, timeline, roofline].forEach(chart => chart.dispose()));
+
+  const drawHead = () => replace(head, ...heading(model, about, renew));
+  const drawReport = () => {
+    const shown = model.report?.roofline?.points?.length > 0;
+    if (!shown) {
+      replace(rooflineHost, h("p.empty", {}, model.reportError ? `There is no roofline: ${model.reportError.message}.`
+        : model.report?.roofline ? "No variant has been measured yet." : "The bundle says nothing of its work ([work]), or nothing was measured yet."));
+    } else if (rooflineHost.firstChild !== roofline.element) {
+      replace(rooflineHost, roofline.element);
+    }
+    if (shown) roofline.draw();
+    replace(light, speedOfLight(model.report, model.reportError));
+    replace(rest, ...reportSections(model));
+  };
+  const renew = async () => {
+    model.campaign = await get(name, {}, signal);
+    drawHead();
+    journey.draw();
+  };
+  const loadReport = async () => {
+    try {
+      model.report = await get(`${name}/report`, {fields: REPORT}, signal);
+      model.reportError = null;
+    } catch (error) {
+      if (error.name === "AbortError") return;
+      model.reportError = error;
+    }
+    drawReport();
+  };
+  const add = iteration => {
+    model.drawn.set(iteration.number ?? 0, iteration);
+    model.timed.set(iteration.number ?? 0, iteration);
+    for (const number of model.timed.keys()) {
+      if (model.timed.size <= TIMED_MOST) break;
+      model.timed.delete(number);
+    }
+  };
+
+  replace(main, head, progress,
+    section("Journey", journey.element),
+    h("div.columns", {}, section("Roofline", rooflineHost), section("Speed of light", light)),
+    section("Timeline of stages and workers", timeline.element),
+    section("Decision trail", trail.element), rest);
+  drawHead();
+  drawReport();
+  await Promise.all([
+    allIterations(name, {fields: DRAWN}, signal, all => {
+      const first = model.drawn.size === 0;
+      for (const iteration of all.slice(model.drawn.size)) model.drawn.set(iteration.number ?? 0, iteration);
+      if (first) journey.draw();  // the rest is drawn at once, when it is there
+    }).then(() => journey.draw()),
+    get(`${name}/iterations`, {order: "ITERATION_ORDER_NUMBER_DESCENDING", page_size: TIMED_MOST, fields: TIMED}, signal).then(page => {
+      for (const iteration of (page.iterations ?? []).reverse()) model.timed.set(iteration.number ?? 0, iteration);
+      timeline.draw();
+    }),
+    trail.load(),
+    loadReport(),
+  ]);
+  main.dataset.ready = "true";
+
+  const soon = throttle(500, signal, () => {
+    renew().catch(() => {});
+    timeline.draw();
+    trail.news();
+  });
+  const later = throttle(4000, signal, loadReport);
+  const message = ({event, progress: where}) => {
+    if (where) return showProgress(progress, where);
+    const judged = event.finished?.iteration;
+    if (judged) {
+      add(judged);
+      say(`Iteration ${judged.number ?? 0}, ${changeText(judged.change)}: ${verdictWord(judged.verdict)}`);
+    }
+    if (event.ended) progress.hidden = true;
+    main.dataset.sequence = event.sequence;
+    soon();
+    if (judged || event.ended) later();
+  };
+  if (ended(model.campaign) && !model.campaign.verifying) return;
+  follow(name, model.campaign.lastSequence ?? 0, signal, {message, state: (state, error) => {
+    main.dataset.stream = state;
+    if (state === "away") progress.hidden = false, replace(progress, "The orchestrator does not answer; trying again…");
+    if (state === "live" || state === "ended") progress.hidden = true;
+    if (state === "ended") later();
+    if (state === "refused") progress.hidden = false, replace(progress, `Not live: ${error.message}`);
+  }});
+}
+
+function throttle(ms, signal, act) {
+  let timer = null;
+  return () => {
+    timer ??= setTimeout(() => {
+      timer = null;
+      if (!signal.aborted) act();
+    }, ms);
+  };
+}
+
+function showProgress(element, {iteration, stage, step, steps, text, secondsLeft, worker}) {
+  element.hidden = false;
+  replace(element, h("strong", {}, `iteration ${numberOf(iteration)}`), ` ${text || stageWord(stage)}`,
+    steps ? h("progress", {max: steps, value: step ?? 0, "aria-label": "steps"}) : null, steps ? ` step ${step ?? 0} of ${steps}` : "",
+    secondsLeft > 0 ? `, about ${secondsText(secondsLeft)} left` : "", worker ? h("small", {}, ` on ${worker}`) : null);
+}
+
+function heading(model, about, renew) {
+  const {campaign} = model;
+  const goal = campaign.spec?.goal ?? {}, budget = campaign.spec?.budget ?? {};
+  const why = campaign.message || stopText(campaign.stopReason);
+  return [
+    h("div.title", {}, h("h1", {}, `${campaign.bundle} at ${goal.size ?? ""}`), stateBadge(campaign.state),
+      h("span.quiet", {}, campaign.name), campaignActions(campaign, about, renew)),
+    why && h("p.why", {}, why),
+    campaign.state === "FAILED" && notice("error", "The start variant did not pass, so there was nothing to start from.", why),
+    h("div.figures", {},
+      figure(campaign.baselineUs > 0 ? speedupText(campaign.speedupOverBaseline) : "–", "over the baseline",
+             campaign.baseline || (campaign.baselineUs > 0 ? "" : "there is none")),
+      figure(speedupText(campaign.speedupOverStart), "over the start", campaign.totalGain?.speedupOverStart > 0 ? "measured beside it" : ""),
+      figure(timeText(campaign.bestUs), "best time", campaign.best === undefined ? "" : h("a", {href: `${campaignPath(campaign.name)}/iterations/${campaign.best}`}, `iteration ${campaign.best}`)),
+      figure(String(campaign.iterations ?? 0), "iterations", `${campaign.kept ?? 0} kept, ${campaign.reverted ?? 0} reverted, ${campaign.rejected ?? 0} rejected`)),
+    facts([
+      ["device", campaign.device],
+      ["goal", goal.speedup > 0 ? `${goal.speedup}×` : ""],
+      ["tier", tierWord(campaign.tier)],
+      ["start", campaign.startUs > 0 ? timeText(campaign.startUs) : ""],
+      ["baseline", campaign.baselineUs > 0 ? timeText(campaign.baselineUs) : ""],
+      ["time used", campaign.minutes > 0 ? secondsText(campaign.minutes * 60) : "", ` of ${budget.minutes || 60} min`],
+      ["GPU time", secondsText(campaign.gpuSeconds ?? 0)],
+      ["cost", campaign.dollars > 0 ? dollarsText(campaign.dollars) : "", budget.dollars > 0 ? ` of ${dollarsText(budget.dollars)}` : ""],
+      ["submitted", dateText(campaign.createTime)],
+      ["ended", campaign.endTime ? dateText(campaign.endTime) : ""],
+      ["at the roof", (campaign.roof ?? []).join(", ")],
+    ]),
+  ];
+}
+
+const figure = (value, name, note) => put(h("div.figure"), h("b", {}, value), h("span", {}, name), note ? h("small", {}, note) : null);

@@ -1,0 +1,64 @@
+// All campaigns, newest first.
+import {get} from "./api.js";
+import {h, loading, notice, replace} from "./element.js";
+import {campaignLink, stateBadge} from "./links.js";
+import {table} from "./table.js";
+import {dateText, dollarsText, secondsText, speedupText, tierWord, timeText} from "./words.js";
+
+const FRESH = 3000;  // ms between looks for news
+
+const COLUMNS = [
+  {name: "campaign", cell: campaign => campaignLink(campaign)},
+  {name: "kernel", cell: campaign => h("span", {}, campaign.bundle, h("small.under", {}, `at ${campaign.spec?.goal?.size ?? ""}`))},
+  {name: "state", cell: campaign => stateBadge(campaign.state)},
+  {name: "best over baseline", number: true, cell: campaign => [h("strong", {}, campaign.baselineUs > 0 ? speedupText(campaign.speedupOverBaseline) : "–"),
+    campaign.spec?.goal?.speedup > 0 && h("small.under", {}, `goal ${campaign.spec.goal.speedup}×`)]},
+  {name: "over start", number: true, cell: campaign => speedupText(campaign.speedupOverStart)},
+  {name: "tier", cell: campaign => tierWord(campaign.tier)},
+  {name: "best time", number: true, cell: campaign => timeText(campaign.bestUs)},
+  {name: "iterations", number: true, cell: campaign => h("span", {}, campaign.iterations ?? 0, h("small.under", {}, `${campaign.kept ?? 0} kept`))},
+  {name: "GPU time", number: true, cell: campaign => secondsText(campaign.gpuSeconds ?? 0)},
+  {name: "cost", number: true, cell: campaign => dollarsText(campaign.dollars)},
+  {name: "device", wide: true, cell: campaign => campaign.device ?? "–"},
+  {name: "submitted", cell: campaign => h("time", {datetime: campaign.createTime}, dateText(campaign.createTime))},
+];
+
+export async function campaignsPage({main, signal}) {
+  replace(main, h("h1", {}, "Campaigns"), loading("campaigns"));
+  const host = h("div");
+  const older = [];  // pages after the first
+  let first = await get("campaigns", {page_size: 100}, signal);
+  let last = first;
+  const draw = () => {
+    const rows = [...first.campaigns ?? [], ...older];
+    replace(host,
+      rows.length === 0
+        ? notice("empty", "There is no campaign in this database yet.", "Start one: ", h("code", {}, "pawl submit kernels/attention"),
+                 ", with a worker: ", h("code", {}, "pawl-worker --device auto"))
+        : h("section", {}, table("Campaigns", COLUMNS, rows)),
+      last.nextPageToken && h("p.pager", {}, h("button", {type: "button", click: more}, "Show older campaigns")));
+  };
+  const more = async () => {
+    last = await get("campaigns", {page_size: 100, page_token: last.nextPageToken}, signal);
+    older.push(...last.campaigns ?? []);
+    draw();
+  };
+  replace(main, h("h1", {}, "Campaigns"), host);
+  draw();
+  const timer = setInterval(async () => {
+    if (document.hidden) return;
+    try {
+      const news = await get("campaigns", {page_size: 100}, signal);
+      if (JSON.stringify(news.campaigns) === JSON.stringify(first.campaigns)) return;
+      // A new campaign moves one over the edge of the first page: read it all anew.
+      if (older.length && news.campaigns?.[0]?.name !== first.campaigns?.[0]?.name) older.length = 0, last = news;
+      if (last === first) last = news;
+      first = news;
+      draw();
+    } catch (error) {
+      if (error.name !== "AbortError") host.dataset.stale = "true";
+    }
+  }, FRESH);
+  signal.addEventListener("abort", () => clearInterval(timer));
+}
+

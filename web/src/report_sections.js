@@ -1,0 +1,102 @@
+// What a campaign's report adds to its page.
+import {facts, h, section} from "./element.js";
+import {changeCode, iterationLink} from "./links.js";
+import {table} from "./table.js";
+import {bytesText, effectText, numberText, percentText, phaseWord, secondsText, signedText, speedupText, stageWord, timeText} from "./words.js";
+
+export function reportSections({campaign, report}) {
+  if (!report) return [];
+  const made = [];
+  const add = (title, rows, ...content) => rows?.length && made.push(section(title, ...content));
+  const path = new Set(report.path ?? []);
+  if (path.size > 1) {
+    made.push(section("Path of kept changes", h("p.path", {}, [...path].map((number, at) =>
+      [at ? " → " : "", iterationLink(campaign.name, {number})]))));
+  }
+  const right = [];
+  const beside = (title, rows, content) => rows?.length && right.push(section(title, content));
+  add("Sizes", report.sizes, table("Times by size", [
+    {name: "size", cell: row => row.size},
+    {name: "start", number: true, cell: row => timeText(row.startUs)},
+    {name: "best", number: true, cell: row => timeText(row.bestUs)},
+    {name: "baseline", number: true, cell: row => timeText(row.baselineUs)},
+    {name: "over start", number: true, cell: row => speedupText(row.startUs / row.bestUs)},
+    {name: "over baseline", number: true, cell: row => speedupText(row.baselineUs / row.bestUs)},
+    {name: "memory, start", number: true, cell: row => bytesText(Number(row.startBytes))},
+    {name: "memory, best", number: true, cell: row => bytesText(Number(row.bestBytes))},
+  ], report.sizes ?? []));
+  beside("Stages: plan and actual", report.stages, table("Stages", [
+    {name: "stage", cell: row => stageWord(row.stage)},
+    {name: "times", number: true, cell: row => row.times ?? 0},
+    {name: "planned", number: true, cell: row => row.plannedSeconds > 0 ? secondsText(row.plannedSeconds) : "–"},
+    {name: "actual", number: true, cell: row => row.actualSeconds > 0 ? secondsText(row.actualSeconds) : "–"},
+    {name: "off by", number: true, cell: row => row.plannedSeconds > 0 ? percentText((row.actualSeconds / row.plannedSeconds - 1) * 100) : "–"},
+    {name: "in all", number: true, cell: row => secondsText(row.totalSeconds ?? 0)},
+  ], report.stages ?? []));
+  beside("What was left to try", report.next, table("What was left to try", [
+    {name: "change", cell: row => changeCode(row.change)},
+    {name: "from", number: true, cell: row => row.parent ?? 0},
+    {name: "sum", number: true, cell: row => signedText(sum(row.voices))},
+    {name: "rules", number: true, cell: row => signedText(row.voices?.rules)},
+    {name: "model", number: true, cell: row => signedText(row.voices?.model)},
+    {name: "patterns", number: true, cell: row => signedText(row.voices?.patterns)},
+    {name: "serves", cell: row => row.finding ?? "–"},
+  ], (report.next ?? []).slice(0, 12)));
+  const left = report.changes?.length ? [section("Before and after", beforeAfter("Before and after", report.changes))] : [];
+  if (left.length || right.length) made.push(h("div.columns", {}, h("div.stack", {}, left), h("div.stack", {}, right)));
+  add("Findings of the best variant", report.findings, findingsTable(report.findings ?? []));
+  const gpu = report.gpu ?? {}, tools = report.toolchain ?? {};
+  made.push(section("Environment", facts([
+    ["GPU", gpu.name], ["SMs", gpu.smCount], ["driver", gpu.driverVersion], ["NVRTC", tools.nvrtc], ["nvcc", tools.nvcc],
+    ["ncu", tools.ncu], ["compute-sanitizer", tools.computeSanitizer], ["PyTorch", tools.pytorch], ["host", report.host], ["Pawl", report.version],
+  ]), report.build && [h("h3", {}, "How the winner is built"), code(report.build)],
+  report.rebuild?.length > 0 && [h("h3", {}, "How to get it again"), code(report.rebuild.join("\n"))]));
+  return made;
+}
+
+export const sum = voices => (voices?.rules ?? 0) + (voices?.model ?? 0) + (voices?.patterns ?? 0);
+export const code = text => h("pre", {tabindex: "0", role: "region", "aria-label": "Commands"}, text);
+
+export function findingsTable(findings) {
+  return table("Findings", [
+    {name: "rule", cell: finding => h("span", {}, finding.rule, finding.roof ? h("small", {}, " at the roof") : null)},
+    {name: "phase", cell: finding => phaseWord(finding.phase)},
+    {name: "says", wide: true, cell: finding => finding.text},
+    {name: "saw", cell: finding => (finding.seen ?? []).map(seen =>
+      h("div.seen", {}, `${seen.metric} ${numberText(seen.value ?? 0)} ${seen.operator} ${numberText(seen.threshold ?? 0)}`))},
+    {name: "wants", wraps: true, cell: finding => (finding.wants ?? []).map(effectText).join(", ")},
+    {name: "advice", wide: true, cell: finding => finding.advice},
+  ], findings, "The evidence showed nothing that a rule speaks of.");
+}
+
+const value = (row, which) => row[which] === undefined ? "–" : numberText(row[which]);
+const metricName = {name: "metric", cell: row => h("span", {title: row.meaning}, row.metric, " ", h("small", {}, row.unit))};
+
+function beforeAfter(caption, rows) {
+  return table(caption, [
+    metricName,
+    {name: "start", number: true, cell: row => value(row, "start")},
+    {name: "best", number: true, cell: row => value(row, "best")},
+    {name: "ratio", number: true, cell: row => row.start > 0 && row.best > 0 ? `${Number((row.best / row.start).toPrecision(3))}×` : ""},
+  ], rows);
+}
+
+// Shares of the GPU's peaks, start over best.
+export function speedOfLight(report, error) {
+  if (!report?.speedOfLight?.length) {
+    return h("p.empty", {}, error ? `There is no report: ${error.message}.` : "Nothing was profiled yet.");
+  }
+  const bar = (share, kind) => {
+    const made = h("span.bar." + kind);
+    made.style.width = `${Math.max(0, Math.min(100, share ?? 0))}%`;
+    return h("div.track", {"aria-hidden": "true"}, made);
+  };
+  return [
+    table("Speed of light", [
+      metricName,
+      {name: h("span", {}, h("i.key.before"), "start"), number: true, cell: row => value(row, "start")},
+      {name: h("span", {}, h("i.key.after"), "best"), number: true, cell: row => value(row, "best")},
+      {name: "of the peak", cell: row => h("div.bars", {}, bar(row.start, "before"), bar(row.best, "after"))},
+    ], report.speedOfLight),
+  ];
+}

@@ -1,0 +1,96 @@
+// How figures and names of the messages are written, as `pawl` writes them.
+
+const lower = (name, prefix) => (name ?? "").replace(prefix, "").replaceAll("_", " ").toLowerCase();
+
+export const verdictWord = verdict => !verdict || verdict === "VERDICT_UNSPECIFIED" ? "–" : verdict.toLowerCase();
+export const stateWord = state => lower(state, "CAMPAIGN_STATE_");
+export const workerStateWord = state => lower(state, "WORKER_STATE_");
+export const stageWord = stage => lower(stage, "STAGE_");
+export const checkWord = check => lower(check, "CHECK_");
+export const phaseWord = phase => lower(phase, "PHASE_");
+export const tierWord = tier => !tier ? "" : lower(tier, "SUCCESS_TIER_");
+export const outcomeWord = outcome => !outcome || outcome === "OUTCOME_UNSPECIFIED" ? "open" : lower(outcome, "");
+export const comparisonWord = result => !result || result.startsWith("COMPARISON") ? "not compared" : lower(result, "");
+export const gateActionWord = action => lower(action, "GATE_ACTION_");
+
+const STOPS = {
+  GOAL: "the goal is reached",
+  ITERATIONS: "the iterations are used up",
+  MINUTES: "the minutes are used up",
+  DOLLARS: "the dollars are spent",
+  SPACE: "no change is left to try",
+  REVERTS: "too many reverts in a row",
+  START: "the start variant did not pass",
+  CANCELLED: "cancelled",
+  ROOF: "the best variant is at a limit of the GPU",
+};
+export const stopText = reason => STOPS[(reason ?? "").replace("STOP_REASON_", "")] ?? "";
+
+export function changeText(change) {
+  if (!change) return "start";
+  if (change.source) return `edit ${change.source.name ?? ""}`;
+  if (!change.variable) return "start";
+  return change.from === undefined ? `${change.variable} →${change.to}` : `${change.variable} ${change.from}→${change.to}`;
+}
+
+export const effectText = effect => !effect ? "" :
+  lower(effect.resource, "RESOURCE_").replaceAll(" ", "_") + (effect.direction === "DIRECTION_LESS" ? "−" : "+");
+
+export function timeText(us) {
+  if (!(us > 0)) return "–";
+  const digits = us < 10 ? 3 : us < 100 ? 2 : us < 1000 ? 1 : 0;
+  return `${us.toFixed(digits)} µs`;
+}
+
+export const speedupText = speedup => speedup > 0 ? `${speedup.toFixed(3)}×` : "–";
+
+export function numberText(value) {
+  if (value === undefined || value === null || Number.isNaN(value)) return "–";
+  const size = Math.abs(value);
+  if (size >= 1000 && size < 1e8) return Math.round(value).toLocaleString("en-US").replaceAll(",", "\u202f");
+  return String(Number(value.toPrecision(4)));
+}
+
+export function secondsText(seconds) {
+  if (!(seconds >= 0)) return "–";
+  if (seconds < 10) return `${seconds.toFixed(2)} s`;
+  const whole = Math.round(seconds);
+  if (whole < 60) return `${whole} s`;
+  if (whole < 3600) return `${Math.floor(whole / 60)} min ${String(whole % 60).padStart(2, "0")} s`;
+  return `${Math.floor(whole / 3600)} h ${String(Math.floor(whole / 60) % 60).padStart(2, "0")} min`;
+}
+
+export function bytesText(bytes) {
+  if (!(bytes > 0)) return "–";
+  const units = ["B", "KiB", "MiB", "GiB"];
+  const step = Math.min(3, Math.floor(Math.log2(bytes) / 10));
+  return `${Number((bytes / 1024 ** step).toPrecision(4))} ${units[step]}`;
+}
+
+export const dollarsText = dollars => dollars > 0 ? `$${dollars.toFixed(dollars < 1 ? 3 : 2)}` : "–";
+export const percentText = share => `${share >= 0 ? "+" : "−"}${Math.abs(share).toFixed(2)} %`;
+// Of a mean log ratio: how much faster, in per cent.
+export const gainText = logRatio => percentText((Math.exp(logRatio) - 1) * 100);
+export const signedText = value => !value ? "0" : `${value > 0 ? "+" : "−"}${Math.abs(value).toFixed(3)}`;
+
+export function dateText(timestamp) {
+  if (!timestamp) return "–";
+  const date = new Date(timestamp);
+  const two = number => String(number).padStart(2, "0");
+  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ` +
+    `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
+}
+
+export function agoText(timestamp, now = Date.now()) {
+  if (!timestamp) return "–";
+  const seconds = Math.max(0, (now - Date.parse(timestamp)) / 1000);
+  if (seconds < 60) return `${Math.floor(seconds)} s ago`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ago`;
+  if (seconds < 86400) return `${Math.floor(seconds / 3600)} h ago`;
+  return `${Math.floor(seconds / 86400)} d ago`;
+}
+
+export const extentText = extent => extent ? `${extent.x ?? 0} × ${extent.y ?? 0} × ${extent.z ?? 0}` : "–";
+export const ended = campaign => ["FINISHED", "FAILED", "CANCELLED"].includes(campaign.state);
+// A campaign's or an iteration's own number, of campaigns/7 or campaigns/7/iterations/12.
+export const numberOf = name => Number((name ?? "").split("/").pop());
