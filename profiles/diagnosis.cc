@@ -109,8 +109,24 @@ std::optional<RuleGap> GapOf(const Rule& rule, const Facts& facts) {
   return gap;
 }
 
-Facts FactsOf(const v1::LaunchEvidence& launch, const v1::GpuInfo& gpu, const Metrics& metrics) {
-  return {metrics.Derive(nullptr, launch, gpu), launch, FindGpu(gpu.name())};
+// Nothing where a launch has no duration.
+std::optional<double> OtherLaunchesShare(const v1::Evidence& evidence, const v1::LaunchEvidence& longest) {
+  double total = 0;
+  for (const v1::LaunchEvidence& launch : evidence.launches()) {
+    const auto duration = launch.metrics().find("duration_ns");
+    if (duration == launch.metrics().end() || !(duration->second > 0)) return std::nullopt;
+    total += duration->second;
+  }
+  return 100 * (1 - longest.metrics().at("duration_ns") / total);
+}
+
+Facts FactsOf(const v1::Evidence& evidence, const v1::LaunchEvidence& launch, const v1::GpuInfo& gpu,
+              const Metrics& metrics) {
+  Facts facts{metrics.Derive(nullptr, launch, gpu), launch, FindGpu(gpu.name())};
+  if (const std::optional<double> share = OtherLaunchesShare(evidence, launch)) {
+    facts.values["other_launches_share"] = *share;
+  }
+  return facts;
 }
 
 }  // namespace
@@ -157,7 +173,7 @@ std::vector<v1::Finding> DecisionTree::Diagnose(const v1::Evidence& evidence, co
   std::vector<v1::Finding> findings;
   const v1::LaunchEvidence* launch = LongestLaunch(evidence);
   if (!launch) return findings;
-  const Facts facts = FactsOf(*launch, gpu, metrics_);
+  const Facts facts = FactsOf(evidence, *launch, gpu, metrics_);
   for (const Rule& rule : rules_) {
     if (std::optional<v1::Finding> finding = Apply(rule, facts)) findings.push_back(*std::move(finding));
   }
@@ -171,7 +187,7 @@ std::vector<RuleGap> DecisionTree::Gaps(const v1::Evidence& evidence, const v1::
   std::vector<RuleGap> gaps;
   const v1::LaunchEvidence* launch = LongestLaunch(evidence);
   if (!launch) return gaps;
-  const Facts facts = FactsOf(*launch, gpu, metrics_);
+  const Facts facts = FactsOf(evidence, *launch, gpu, metrics_);
   for (const Rule& rule : rules_) {
     if (std::optional<RuleGap> gap = GapOf(rule, facts)) gaps.push_back(*std::move(gap));
   }
