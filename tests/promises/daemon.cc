@@ -22,7 +22,9 @@ namespace {
 
 std::string FileText(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
-  return std::string(std::istreambuf_iterator<char>(file), {});
+  std::ostringstream text;
+  text << file.rdbuf();  // catches what a process that ends meanwhile makes the buffer throw
+  return text.str();
 }
 
 // Behind the command's name, which may hold anything: state, parent, ... start time.
