@@ -6,14 +6,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "report/gain_text.h"
 #include "cli/gate_text.h"
 #include "cli/iteration_explanation.h"
 #include "cli/kept_path.h"
 #include "cli/paragraph.h"
-#include "report/prediction_text.h"
 #include "cli/table.h"
 #include "cli/words.h"
+#include "report/gain_text.h"
+#include "report/prediction_text.h"
 
 namespace pawl {
 namespace {

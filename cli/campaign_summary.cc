@@ -6,10 +6,10 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "cli/exit_code.h"
-#include "report/gain_text.h"
 #include "cli/kept_path.h"
 #include "cli/table.h"
 #include "cli/words.h"
+#include "report/gain_text.h"
 
 namespace pawl {
 namespace {

@@ -5,11 +5,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "report/gain_text.h"
 #include "cli/iteration_row.h"
 #include "cli/resource_name.h"
 #include "cli/table.h"
 #include "cli/words.h"
+#include "report/gain_text.h"
 
 namespace pawl {
 namespace {

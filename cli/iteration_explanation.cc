@@ -9,13 +9,13 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "cli/finding_text.h"
-#include "report/gain_text.h"
 #include "cli/gate_text.h"
 #include "cli/paragraph.h"
-#include "report/prediction_text.h"
 #include "cli/ranking_table.h"
 #include "cli/table.h"
 #include "cli/words.h"
+#include "report/gain_text.h"
+#include "report/prediction_text.h"
 
 namespace pawl {
 namespace {

@@ -18,7 +18,8 @@ bool IsUntried(const v1::Iteration& iteration);
 // An iteration in one line: number, verdict, change, speedup over parent, start and baseline, time, reason.
 std::vector<std::string> IterationCells(const v1::Iteration& iteration);
 
-// The same in columns of fixed width, for lines that come one at a time; finding and prediction stand before the reason.
+// The same in columns of fixed width, for lines that come one at a time; finding and prediction stand before the
+// reason.
 std::string IterationLine(const v1::Iteration& iteration);
 
 }  // namespace pawl

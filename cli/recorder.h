@@ -16,7 +16,7 @@
 namespace pawl {
 
 struct RecordOptions {
-  int sample = 0;  // so many, by a SampleWalk; 0: every variant the constraints allow
+  int sample = 0;                // so many, by a SampleWalk; 0: every variant the constraints allow
   std::vector<v1::Variant> add;  // instead: these, to the recording that `output` is already
   bool profile = true;
   std::filesystem::path output;

@@ -18,8 +18,7 @@ struct WinnerFile {
 // What `pawl best --output` writes: the device code with every variable fixed, how to build and launch it, what was
 // measured of it, and a page that says so. `source` is the winner's device code; `path` leads from the start to it.
 absl::StatusOr<std::vector<WinnerFile>> WinnerFiles(const v1::BestVariant& best, const v1::Campaign& campaign,
-                                                    const std::string& source,
-                                                    const std::vector<v1::Iteration>& path);
+                                                    const std::string& source, const std::vector<v1::Iteration>& path);
 
 // Makes the folder where it is missing. AlreadyExists: one of the files is there; nothing was written.
 absl::Status WriteWinner(const std::vector<WinnerFile>& files, const std::string& folder);

@@ -179,8 +179,8 @@ absl::StatusOr<v1::Campaign> Orchestrator::Submit(const v1::SubmitCampaignReques
     Step step = Begin();
     const int64_t number = next_campaign_++;
     step.writes.blobs.push_back({v1::Blob::BUNDLE, submitted.bundle_hash(), bytes});
-    campaigns_[number] = std::make_unique<CampaignState>(
-        CampaignName(number), bundles_.Put(submitted.bundle_hash(), request.bundle()));
+    campaigns_[number] =
+        std::make_unique<CampaignState>(CampaignName(number), bundles_.Put(submitted.bundle_hash(), request.bundle()));
     Add(&step, campaigns_[number].get(), std::move(event));
     if (absl::Status status = Commit(&step, after); !status.ok()) return status;
     return Stored(number);

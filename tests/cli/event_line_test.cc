@@ -310,8 +310,9 @@ TEST_F(LivePrinterTest, SaysHowMuchOfTheBudgetIsLeft) {
   campaign_.set_dollars(0.25);
   campaign_.set_baseline_us(6);
   campaign_.set_speedup_over_baseline(1.5);
-  EXPECT_EQ(CampaignLine(campaign_),
-            "attention at main: iteration 2 of 50, best 1.500x over the baseline, goal 2.500x, 2 min 00 s and $0.75 left");
+  EXPECT_EQ(
+      CampaignLine(campaign_),
+      "attention at main: iteration 2 of 50, best 1.500x over the baseline, goal 2.500x, 2 min 00 s and $0.75 left");
 }
 
 }  // namespace

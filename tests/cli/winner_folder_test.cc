@@ -75,8 +75,13 @@ TEST_F(WinnerFolderTest, WritesALaunchExampleThatCompiles) {
   const TemporaryFolder folder("pawl-winner-");
   std::ofstream(folder.path() / "launch.cc") << Find("launch.cc");
   ProcessOptions options;
-  options.argv = {"g++", "-std=c++17", "-Wall", "-Werror", "-fsyntax-only",
-                  "-I" + (Source() / "tests/cli/golden/cuda").string(), (folder.path() / "launch.cc").string()};
+  options.argv = {"g++",
+                  "-std=c++17",
+                  "-Wall",
+                  "-Werror",
+                  "-fsyntax-only",
+                  "-I" + (Source() / "tests/cli/golden/cuda").string(),
+                  (folder.path() / "launch.cc").string()};
   absl::StatusOr<ProcessResult> compiled = RunProcess(options);
   ASSERT_TRUE(compiled.ok()) << compiled.status();
   EXPECT_EQ(compiled->exit_code, 0) << compiled->err << Find("launch.cc");
