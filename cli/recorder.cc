@@ -245,6 +245,13 @@ absl::Status Recorder::Select() {
     return absl::FailedPreconditionError(absl::StrCat(options_.output.string(), " is of another state of ",
                                                       bundle_.name(), ": record it anew instead of adding to it"));
   }
+  if (there->header.size() != bundle_.goal().size() || there->header.gpu().name() != device_.gpu().name() ||
+      there->header.gpu().driver_version() != device_.gpu().driver_version()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        options_.output.string(), " was measured at size ", there->header.size(), " on ", there->header.gpu().name(),
+        " with driver ", there->header.gpu().driver_version(), ", this would be ", bundle_.goal().size(), " on ",
+        device_.gpu().name(), " with ", device_.gpu().driver_version(), ": add nothing else to it"));
+  }
   std::set<std::string> seen;
   auto select = [&](const v1::Variant& variant) {
     if (seen.insert(VariantText(variant)).second) selection_.push_back(variant);

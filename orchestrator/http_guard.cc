@@ -59,6 +59,7 @@ absl::Status HttpGuard::Check(const HttpRequest& request) const {
   const bool reads = request.method == "GET" || request.method == "HEAD";
   if (!reads && request.method != "POST") return BadField("method", "expected GET or POST");
   if (!reads) {
+    if (request.Header("content-length").empty()) return BadField("Content-Length", "expected the length of the body");
     if (absl::Status status = CheckOrigin(request); !status.ok()) return status;
     return May(request, Role::kSubmit);
   }

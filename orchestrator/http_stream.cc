@@ -11,6 +11,9 @@
 namespace pawl {
 namespace {
 
+// The largest body, and room for the head of the request.
+constexpr size_t kMostReceived = (4 << 20) + (64 << 10);
+
 using Clock = std::chrono::steady_clock;
 
 bool Wait(int socket, short events, Clock::time_point until) {
@@ -85,6 +88,7 @@ bool HttpStream::is_writable() const {
 
 ssize_t HttpStream::read(char* to, size_t size) {
   if (taken_ == buffer_.size()) {
+    if (received_ > kMostReceived) return -1;  // one request a connection: the library has no limit on its head
     buffer_.resize(4096);
     const ssize_t got = Try(
         [this] {
@@ -95,6 +99,7 @@ ssize_t HttpStream::read(char* to, size_t size) {
     buffer_.resize(std::max<ssize_t>(got, 0));
     taken_ = 0;
     if (got <= 0) return got;
+    received_ += static_cast<size_t>(got);
   }
   const size_t count = std::min(size, buffer_.size() - taken_);
   buffer_.copy(to, count, taken_);

@@ -55,6 +55,7 @@ class HttpStream final : public httplib::Stream {
   Time reply_ends_;
   std::string buffer_;  // read and not asked for yet: the library reads headers byte by byte
   size_t taken_ = 0;
+  size_t received_ = 0;
 };
 
 }  // namespace pawl

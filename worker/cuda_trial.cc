@@ -221,7 +221,8 @@ absl::Status CudaTrial::TimeAlone() {
   return absl::OkStatus();
 }
 
-// For the report: a size that does not fit beside its copies is left out. Wrong outputs are wrong here too.
+// For the report: a size that does not fit, or whose start variant takes too long, is left out. Wrong outputs of the
+// best are wrong here too.
 absl::Status CudaTrial::TimeLadder() {
   const Stopwatch watch(&measure_seconds_);
   Report(v1::STAGE_MEASURE, "time start and best at every size");
@@ -230,14 +231,15 @@ absl::Status CudaTrial::TimeLadder() {
     const BuiltSize& best = *build_.candidate.Find(start.plan.size());
     absl::StatusOr<Timing> timing = Time(best, start, kLadderPairs);
     if (!timing.ok()) return timing.status();
-    if (timing->failure && timing->failure->check() == v1::CHECK_OUT_OF_MEMORY) {
-      Note(absl::StrCat("not timed at ", start.plan.size(), ": ", timing->failure->message()));
-      continue;
-    }
-    if (timing->failure) {
+    const v1::Check check = timing->failure ? timing->failure->check() : v1::CHECK_UNSPECIFIED;
+    if (check == v1::CHECK_TIMED_OUTPUT || check == v1::CHECK_UNTOUCHED) {
       timing->failure->set_size(start.plan.size());
       Fail(*timing->failure);
       return absl::OkStatus();
+    }
+    if (timing->failure) {
+      Note(absl::StrCat("not timed at ", start.plan.size(), ": ", timing->failure->message()));
+      continue;
     }
     if (timing->times.pairs().empty()) continue;
     const v1::CompareReply& times = timing->times;

@@ -23,6 +23,13 @@ PythonFolders FindPythonFolders(const std::string& program) {
     if (path.has_parent_path()) found.folders.push_back(path.parent_path());
     return found;
   }
+  // It is asked outside of the sandbox, so nothing is run that a candidate could have put there.
+  std::error_code error;
+  const std::string real = std::filesystem::weakly_canonical(path, error).string();
+  if (path.has_parent_path() && (absl::StartsWith(program, "/proc/") || absl::StartsWith(real, "/proc/") ||
+                                 absl::StartsWith(real, "/tmp/") || absl::StartsWith(real, "/dev/"))) {
+    return found;
+  }
   ProcessOptions question;
   question.argv = {program, "-c", kQuestion};
   question.directory = "/";  // no module of anybody's must come before Python's own

@@ -237,7 +237,8 @@ std::optional<v1::Event> Decide(const CampaignState& campaign, const Chooser& ch
     if (Multiplied(campaign) && campaign.kept_since_total() >= profiles.gates.total_every()) {
       return PlannedTotal(campaign);
     }
-  } else if (spec.budget().iterations() > 0 && campaign.next_iteration() > spec.budget().iterations()) {
+  } else if (spec.budget().iterations() > 0 &&
+             campaign.next_iteration() - campaign.untried() > spec.budget().iterations()) {
     return std::nullopt;
   }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -28,12 +29,12 @@ v1::GpuInfo GpuOf(const CampaignState& campaign) {
 }
 
 // Blocks of the largest launch at the size that is optimised; 0: nobody can tell.
-int64_t BlocksOf(const CampaignState& campaign, const v1::Variant& variant, const v1::GpuInfo& gpu) {
+int64_t BlocksOf(const CampaignState& campaign, const v1::Variant& variant, const v1::GpuInfo& gpu, Planner& planner) {
   const v1::Bundle& bundle = campaign.bundle();
   const std::string& asked = campaign.summary().spec().goal().size();
   for (const v1::Size& size : bundle.sizes()) {
     if (size.name() != (asked.empty() ? bundle.goal().size() : asked)) continue;
-    const absl::StatusOr<v1::Plan> plan = MakePlan(bundle, variant, size, gpu);
+    const absl::StatusOr<v1::Plan> plan = planner.MakePlan(variant, size, gpu);
     if (!plan.ok()) return 0;
     int64_t most = 0;
     for (const v1::PlanLaunch& launch : plan->launches()) {
@@ -162,7 +163,9 @@ std::optional<Choice> TreeChooser::Next(const CampaignState& campaign) const {
   const Ranking ranking = RankChanges(campaign, rules, settings_.ranking);
 
   const v1::Finding* grid = rules.GridTooSmall();
-  const int64_t blocks = grid != nullptr ? BlocksOf(campaign, VariantOf(*best), gpu) : 0;
+  std::optional<Planner> planner;
+  if (grid != nullptr) planner.emplace(campaign.bundle());
+  const int64_t blocks = planner ? BlocksOf(campaign, VariantOf(*best), gpu, *planner) : 0;
   Choice choice;
   const auto first = [&](const v1::Finding* must_serve, bool must_add_blocks) -> const RankedChange* {
     for (const RankedChange& ranked : ranking.changes) {
@@ -176,7 +179,7 @@ std::optional<Choice> TreeChooser::Next(const CampaignState& campaign) const {
       std::optional<v1::Variant> variant =
           Changed(campaign, VariantOf(*campaign.Find(ranked.parent)), ranked.change, &why);
       if (!variant) continue;
-      if (must_add_blocks && BlocksOf(campaign, *variant, gpu) <= blocks) continue;
+      if (must_add_blocks && BlocksOf(campaign, *variant, gpu, *planner) <= blocks) continue;
       choice.variant = *std::move(variant);
       return &ranked;
     }
