@@ -195,7 +195,7 @@ void CampaignState::ApplyFinished(const v1::TrialFinished& finished) {
       summary_.set_rejected(summary_.rejected() + 1);
   }
   if (!finished.result().passed_over().empty()) {
-    ++untried_;
+    untried_.insert(iteration.number());
     ++untried_in_a_row_;
     return;
   }

@@ -94,7 +94,8 @@ class CampaignState {
   int next_iteration() const { return next_iteration_; }
   int reverts_in_a_row() const { return reverts_in_a_row_; }
   // Iterations that no worker could try, because a recording lacks the variant: they use up no budget.
-  int untried() const { return untried_; }
+  int untried() const { return static_cast<int>(untried_.size()); }
+  bool IsUntried(int iteration) const { return untried_.contains(iteration); }
   int untried_in_a_row() const { return untried_in_a_row_; }
   // Iterations planned and not judged.
   int open_iterations() const;
@@ -143,7 +144,7 @@ class CampaignState {
   int next_trial_ = 1;
   int next_iteration_ = 0;
   int reverts_in_a_row_ = 0;
-  int untried_ = 0;
+  std::set<int> untried_;
   int untried_in_a_row_ = 0;
   int round_begin_ = 0;
   bool round_joinable_ = false;

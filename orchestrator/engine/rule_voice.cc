@@ -108,7 +108,7 @@ const v1::Finding* RuleVoice::GridTooSmall() const {
 std::map<std::string, double> RuleWeights(const CampaignState& campaign, const RuleSettings& settings) {
   std::map<std::string, double> weights;
   for (const v1::Iteration& iteration : campaign.iterations()) {
-    if (iteration.finding().rule().empty()) continue;
+    if (iteration.finding().rule().empty() || campaign.IsUntried(iteration.number())) continue;
     double& weight = weights.try_emplace(iteration.finding().rule(), 1).first->second;
     const bool kept = iteration.verdict() == v1::KEPT;
     switch (iteration.prediction().outcome()) {

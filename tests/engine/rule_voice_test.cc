@@ -125,6 +125,18 @@ TEST(RuleWeights, GoByTheVerdictWhereNobodyCheckedThePrediction) {
   EXPECT_GT(WeightAfter({{v1::KEPT, v1::Prediction::UNCHECKED}}), 1.1);
 }
 
+TEST(RuleWeights, DoNotGoByWhatARecordingLacks) {
+  CampaignState campaign("campaigns/7", TinyBundle());
+  v1::Event event;
+  event.mutable_finished()->mutable_result()->set_passed_over("not in the recording");
+  v1::Iteration& iteration = *event.mutable_finished()->mutable_iteration();
+  iteration.set_verdict(v1::REJECTED);
+  iteration.mutable_finding()->set_rule("grid");
+  iteration.mutable_prediction()->set_outcome(v1::Prediction::UNCHECKED);
+  campaign.Apply(event);
+  EXPECT_FALSE(RuleWeights(campaign, RuleSettings()).contains("grid"));
+}
+
 TEST(RuleWeights, AreBounded) {
   EXPECT_GT(WeightAfter({{v1::REVERTED, v1::Prediction::FAILED},
                          {v1::REVERTED, v1::Prediction::FAILED},

@@ -167,8 +167,7 @@ TEST(TreeChooser, SaysOfEveryOtherChangeWhyItWasPassedOver) {
 }
 
 TEST(TreeChooser, ComesWithinATenthOfTheBestInTwentyEvaluations) {
-  // Of attention a sample is recorded, in which campaigns differ more: docs/search-efficiency.md has their median.
-  for (const char* bundle : {"reduce_sum", "rmsnorm", "softmax", "transpose"}) {
+  for (const char* bundle : {"attention", "reduce_sum", "rmsnorm", "softmax", "transpose"}) {
     RecordedCampaign campaign(bundle);
     const TreeChooser chooser;
     while (campaign.evaluations() < 20 && campaign.Step(chooser)) {
