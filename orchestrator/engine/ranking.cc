@@ -172,20 +172,28 @@ class Ranker {
   void AskRules(Found& found) const {
     const v1::Variable& variable = bundle_.variables(static_cast<int>(found.variable));
     found.ranked.opinion = rules_.Of(variable, best_.variant().at(variable.name()), variable.values(found.place));
-    // What measurements under another parent spoke against is worth less here.
-    const double left = std::pow(settings_.retried, SpokenAgainst(variable.name(), variable.values(found.place)));
-    found.ranked.opinion.log_gain *= left;
+    // What measurements spoke against is worth less.
+    const int32_t to = variable.values(found.place);
+    found.ranked.opinion.log_gain *= WhatIsLeft(variable.name(), to);
     found.ranked.voices.set_rules(found.ranked.opinion.log_gain);
     found.ranked.voices.set_patterns(found.ranked.opinion.pattern_gain);
   }
 
-  // How often turning the variable to this value did not hold, or turning it away from this value did.
-  long SpokenAgainst(const std::string& variable, int32_t to) const {
-    return std::count_if(
-        campaign_.iterations().begin(), campaign_.iterations().end(), [&](const v1::Iteration& iteration) {
-          const v1::Change& change = iteration.change();
-          return change.variable() == variable && (iteration.verdict() == v1::KEPT ? change.from() : change.to()) == to;
-        });
+  double WhatIsLeft(const std::string& variable, int32_t to) const {
+    double left = 1;
+    for (const v1::Iteration& iteration : campaign_.iterations()) {
+      const v1::Change& change = iteration.change();
+      if (change.variable() != variable || campaign_.IsUntried(iteration.number())) continue;
+      if (iteration.verdict() == v1::KEPT) {
+        if (change.from() == to) left *= settings_.left_behind;
+      } else if (change.to() == to) {
+        left *= settings_.retried;
+      } else if (iteration.parent() == best_.number() && iteration.verdict() == v1::REVERTED &&
+                 (change.to() > change.from()) == (to > change.from())) {
+        left *= settings_.same_way;
+      }
+    }
+    return left;
   }
 
   Point PointAt(const Found& found) const {

@@ -11,13 +11,15 @@ namespace pawl {
 
 struct RankingSettings {
   ModelSettings model;
-  double depth = 1;        // log speed below the best: what is slower is no slower to the model, it would blur the rest
-  double retried = 0.2;    // of a rule's voice left for each measurement under another parent that spoke against it
-  double momentum = 0.05;  // log speedup that going on with a change that was just kept is worth
-  int parents = 24;        // kept variants, the best ones, around which changes are looked for
-  int examined = 24;       // changes of parents other than the best for which the model says how sure it is
-  int foreseen = 12;       // changes of which what lies beyond them counts too
-  double doubt = 0.1;      // the model's own, growing with each iteration since the best variant was found
+  double depth = 1;      // log speed below the best: what is slower is no slower to the model, it would blur the rest
+  double retried = 0.2;  // of a rule's voice left for each time that the value did not hold under another parent,
+  double left_behind = 0.6;  // and for each time that turning away from it did
+  double same_way = 0.5;     // likewise, for each change of the variable the same way that this parent did not keep
+  double momentum = 0.05;    // log speedup that going on with a change that was just kept is worth
+  int parents = 24;          // kept variants, the best ones, around which changes are looked for
+  int examined = 24;         // changes of parents other than the best for which the model says how sure it is
+  int foreseen = 12;         // changes of which what lies beyond them counts too
+  double doubt = 0.1;        // the model's own, growing with each iteration since the best variant was found
   double most_doubt = 5;
   int detours_after = 5;  // iterations without a better variant
 };

@@ -40,11 +40,10 @@ std::optional<v1::Roofline> RooflineOf(const CampaignState& campaign) {
   const auto size = std::find_if(bundle.sizes().begin(), bundle.sizes().end(), [&](const v1::Size& one) {
     return one.name() == campaign.summary().spec().goal().size();
   });
-  if (bundle.work_flops().empty() || size == bundle.sizes().end()) return std::nullopt;
+  if (size == bundle.sizes().end()) return std::nullopt;
   v1::Roofline roofline;
   roofline.set_bandwidth_gb_s(campaign.copy_gb_s());
   if (const GpuSpec* gpu = FindGpu(campaign.gpu().name())) {
-    if (!(roofline.bandwidth_gb_s() > 0)) roofline.set_bandwidth_gb_s(gpu->dram_gb_s);
     roofline.set_peak_gflop_s(1e3 * (bundle.work_on_tensor_cores() ? gpu->fp16_tensor_tflops : gpu->fp32_tflops));
     roofline.set_peak(bundle.work_on_tensor_cores() ? "tensor fp16" : "fp32");
   }
@@ -59,7 +58,8 @@ std::optional<v1::Roofline> RooflineOf(const CampaignState& campaign) {
       *roofline.add_points() = *std::move(point);
     }
   }
-  if (roofline.points().empty()) return std::nullopt;
+  // Work without arithmetic has no points, and is held to the bandwidth alone.
+  if (roofline.points().empty() && !(roofline.bandwidth_gb_s() > 0)) return std::nullopt;
   return roofline;
 }
 

@@ -7,7 +7,7 @@
 
 namespace pawl {
 
-// The kept variants under the roof at the goal's size. Nothing where the bundle names no floating-point work. The
+// The kept variants under the roof at the goal's size; no variants where the bundle names no floating-point work. The
 // campaign must have a best variant.
 std::optional<v1::Roofline> RooflineOf(const CampaignState& campaign);
 

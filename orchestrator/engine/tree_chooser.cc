@@ -170,7 +170,8 @@ std::optional<Choice> TreeChooser::Next(const CampaignState& campaign) const {
   const auto first = [&](const v1::Finding* must_serve, bool must_add_blocks) -> const RankedChange* {
     for (const RankedChange& ranked : ranking.changes) {
       if (must_serve != nullptr &&
-          (ranked.parent != best->number() || !Serves(campaign.bundle(), ranked.change, *must_serve))) {
+          (ranked.parent != best->number() || ranked.voices.rules() < settings_.worth_forcing ||
+           !Serves(campaign.bundle(), ranked.change, *must_serve))) {
         continue;
       }
       // Another change joins a round for what it promises only; a campaign that is idle may as well try everything.

@@ -11,13 +11,14 @@ struct TreeSettings {
   RuleSettings rules;
   RankingSettings ranking;
   double worth_joining = 0.002;  // log speedup that a change must promise to be tried beside others in a round
+  double worth_forcing = 0.1;    // that rules must still promise of a change for more blocks to come before all others
 };
 
 // Findings of the best variant's evidence lead to the single changes that serve them; a model of the campaign's own
 // measurements and the campaign's patterns speak in the same ranking, whose first is chosen. While the grid
-// does not fill the GPU, a change that serves that comes before all others. Where nothing around the best variant
-// promises more, the ranking branches from an earlier kept one. Holds no state: the same campaign gives the same
-// choice.
+// does not fill the GPU, a change that serves that comes before all others, unless measurements have spoken against it.
+// Where nothing around the best variant promises more, the ranking branches from an earlier kept one. Holds no state:
+// the same campaign gives the same choice.
 class TreeChooser : public Chooser {
  public:
   // `tree` must outlive it.

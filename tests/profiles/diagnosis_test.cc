@@ -311,11 +311,11 @@ const RuleGap* Find(const std::vector<RuleGap>& gaps, const std::string& rule) {
 TEST(DiagnosisGaps, NameTheRulesThatCouldNotSpeakAndWhatTheyLack) {
   const auto gaps = GapsOf({{"occupancy_limit", 25}, {"limit_registers", 4}, {"waves", std::nan("")}});
   ASSERT_NE(Find(gaps, "grid-too-small"), nullptr);
-  EXPECT_EQ(Find(gaps, "grid-too-small")->missing, std::vector<std::string>{"waves"});
+  EXPECT_EQ(Find(gaps, "grid-too-small")->missing, (std::vector<std::string>{"waves", "grid_size", "sm_count"}));
   EXPECT_FALSE(Find(gaps, "grid-too-small")->found);
   ASSERT_NE(Find(gaps, "low-occupancy-registers"), nullptr);
   EXPECT_EQ(Find(gaps, "low-occupancy-registers")->missing,
-            (std::vector<std::string>{"blocks_per_sm", "waves", "sm_throughput", "dram_throughput"}));
+            (std::vector<std::string>{"blocks_per_sm", "waves", "sm_throughput", "dram_throughput", "tensor_use"}));
   ASSERT_NE(Find(gaps, "unfused-arithmetic"), nullptr);
   EXPECT_EQ(Find(gaps, "unfused-arithmetic")->missing, std::vector<std::string>{"ncu's advice"});
 }
@@ -323,7 +323,8 @@ TEST(DiagnosisGaps, NameTheRulesThatCouldNotSpeakAndWhatTheyLack) {
 TEST(DiagnosisGaps, LeaveOutRulesWhoseAnswerIsSure) {
   EXPECT_EQ(Find(GapsOf({{"occupancy_limit", 80}}), "low-occupancy-registers"), nullptr) << "a condition fails";
   EXPECT_EQ(Find(GapsOf({{"sm_throughput", 90}}), "uncoalesced"), nullptr) << "an `unless` holds";
-  EXPECT_EQ(Find(GapsOf({{"waves", 0.5}}), "grid-too-small"), nullptr) << "it fired";
+  EXPECT_EQ(Find(GapsOf({{"waves", 0.5}, {"grid_size", 100}, {"sm_count", 132}}), "grid-too-small"), nullptr)
+      << "it fired";
 }
 
 TEST(DiagnosisGaps, SayWhatCouldSpeakAgainstAFinding) {
