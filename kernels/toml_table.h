@@ -7,10 +7,7 @@
 #include <vector>
 
 #include "kernels/problem.h"
-
-// toml++ 3.3 asserts what its parser goes on to report as an error (a table header such as "[[["): a user's file must
-// not end the program. Without exceptions it is another inline namespace, so this does not mix with other users of it.
-#include <toml++/toml.h>
+#include "toml/toml.h"
 
 namespace pawl {
 

@@ -8,7 +8,7 @@
 #include <sstream>
 #include <vector>
 
-#include "toml++/toml.h"
+#include "toml/toml.h"
 
 namespace pawl {
 namespace {

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <exception>
 #include <thread>
 
@@ -13,6 +14,7 @@
 #include "orchestrator/errors.h"
 #include "orchestrator/grpc_status.h"
 #include "orchestrator/http_address.h"
+#include "orchestrator/http_connections.h"
 #include "orchestrator/http_json.h"
 #include "orchestrator/http_page.h"
 #include "orchestrator/http_stream.h"
@@ -27,6 +29,8 @@ namespace {
 constexpr char kPolicy[] =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+constexpr auto kLastReplies = std::chrono::seconds(1);  // for replies under way when it ends
 
 HttpRequest Read(const httplib::Request& from) {
   HttpRequest request;
@@ -51,6 +55,7 @@ class RunningHttpServer final : public HttpServer, private httplib::Server {
   ~RunningHttpServer() override {
     stopping_ = true;
     stop();
+    connections_.End(kLastReplies);
     if (listener_.joinable()) listener_.join();
   }
 
@@ -105,6 +110,16 @@ class RunningHttpServer final : public HttpServer, private httplib::Server {
  private:
   // The library's own would let one client hold a thread for as long as it likes.
   bool process_and_close_socket(socket_t socket) override {
+    if (connections_.Add(socket)) {
+      Serve(socket);
+      connections_.Remove(socket);
+    }
+    shutdown(socket, SHUT_RDWR);
+    close(socket);
+    return true;
+  }
+
+  void Serve(socket_t socket) {
     try {
       HttpDeadlines deadlines;
       deadlines.request = std::chrono::milliseconds(static_cast<int64_t>(options_.request_seconds * 1000));
@@ -122,11 +137,9 @@ class RunningHttpServer final : public HttpServer, private httplib::Server {
       }
       current_ = nullptr;
     } catch (const std::exception& error) {
+      current_ = nullptr;
       spdlog::warn("dashboard: a request could not be answered: {}", error.what());
     }
-    shutdown(socket, SHUT_RDWR);
-    close(socket);
-    return true;
   }
 
   void Write(HttpReply reply, httplib::Response& response) {
@@ -175,6 +188,7 @@ class RunningHttpServer final : public HttpServer, private httplib::Server {
   const TlsContext tls_;  // null: plain
   const HttpGuard guard_;
   const HttpApi api_;
+  HttpConnections connections_;
   std::atomic<bool> stopping_ = false;
   std::atomic<int> streams_ = 0;
   std::atomic<bool> ended_ = false;  // nobody is accepted any more

@@ -22,7 +22,8 @@ struct HttpServerOptions {
 };
 
 // The dashboard: the page, and the API as JSON for it. It asks the services through `channel` and does nothing else, so
-// whatever happens here, the orchestrator goes on. One request a connection. Ends with its destructor.
+// whatever happens here, the orchestrator goes on. One request a connection. Ends with its destructor, which waits for
+// nobody who is connected: replies under way have a second.
 class HttpServer {
  public:
   // INVALID_ARGUMENT: an address that is none, one that others can reach without TLS and tokens, files of keys or

@@ -14,8 +14,8 @@ struct SandboxOptions {
   // in them.
   std::vector<std::string> writable{};
   std::string directory = "/tmp";  // where it stands
-  // For what opens a GPU: shows the GPUs' device files and the driver's libraries, a /proc with its own processes, a
-  // read-only /sys, and a private /dev/shm.
+  // For what opens a GPU: shows the GPUs' device files and the driver's libraries, a /proc with its own processes,
+  // the rest of which is read-only as is /sys, and a private /dev/shm.
   bool gpu = false;
   bool loopback = false;  // a loopback of its own that is up, for tools whose parts talk to each other
   // The one capability that may be kept, where the caller is root: to read the GPU's counters where the driver reserves

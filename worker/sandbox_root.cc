@@ -10,10 +10,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
+#include <fstream>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "worker/fd.h"
 
 namespace pawl {
@@ -108,6 +112,36 @@ absl::StatusOr<std::vector<Shown>> OpenAll(const SandboxOptions& options) {
   return all;
 }
 
+// The mounts at a path and below it.
+std::vector<std::string> MountsIn(const std::string& target) {
+  std::vector<std::string> mounts;
+  std::ifstream lines("/proc/self/mountinfo");
+  for (std::string line; std::getline(lines, line);) {
+    const std::vector<std::string> words = absl::StrSplit(line, absl::MaxSplits(' ', 5));
+    std::string path, error;
+    if (words.size() < 6 || !absl::CUnescape(words[4], &path, &error)) continue;  // a space is \040
+    if (path == target || path.starts_with(absl::StrCat(target, "/"))) mounts.push_back(path);
+  }
+  return mounts;
+}
+
+// For kernels before 5.12. Flags that a mount has may not be taken away in a user namespace.
+absl::Status RestrictOneByOne(const std::string& target, bool writable) {
+  for (const std::string& path : MountsIn(target)) {
+    struct statvfs now;
+    if (statvfs(path.c_str(), &now) != 0) return Failed(absl::StrCat("statvfs ", path));
+    unsigned long flags = MS_REMOUNT | MS_BIND | MS_NOSUID;
+    if (!writable || now.f_flag & ST_RDONLY) flags |= MS_RDONLY;
+    if (now.f_flag & ST_NODEV) flags |= MS_NODEV;
+    if (now.f_flag & ST_NOEXEC) flags |= MS_NOEXEC;
+    if (now.f_flag & ST_NOATIME) flags |= MS_NOATIME;
+    if (now.f_flag & ST_NODIRATIME) flags |= MS_NODIRATIME;
+    if (now.f_flag & ST_RELATIME) flags |= MS_RELATIME;
+    if (mount(nullptr, path.c_str(), nullptr, flags, nullptr) != 0) return Failed(absl::StrCat("remount ", path));
+  }
+  return absl::OkStatus();
+}
+
 // Also keeps programs in it from giving anybody else's rights.
 absl::Status Restrict(const std::string& target, bool writable) {
   mount_attr attributes = {};
@@ -115,18 +149,8 @@ absl::Status Restrict(const std::string& target, bool writable) {
   if (mount_setattr(AT_FDCWD, target.c_str(), AT_RECURSIVE, &attributes, sizeof(attributes)) == 0) {
     return absl::OkStatus();
   }
-  if (errno != ENOSYS) return Failed(absl::StrCat("restrict the mount ", target));
-  // Kernels before 5.12. Flags that the mount has may not be taken away in a user namespace.
-  struct statvfs now;
-  if (statvfs(target.c_str(), &now) != 0) return Failed(absl::StrCat("statvfs ", target));
-  unsigned long flags = MS_REMOUNT | MS_BIND | MS_NOSUID | (writable ? 0 : MS_RDONLY);
-  if (now.f_flag & ST_NODEV) flags |= MS_NODEV;
-  if (now.f_flag & ST_NOEXEC) flags |= MS_NOEXEC;
-  if (now.f_flag & ST_NOATIME) flags |= MS_NOATIME;
-  if (now.f_flag & ST_NODIRATIME) flags |= MS_NODIRATIME;
-  if (now.f_flag & ST_RELATIME) flags |= MS_RELATIME;
-  if (mount(nullptr, target.c_str(), nullptr, flags, nullptr) != 0) return Failed(absl::StrCat("remount ", target));
-  return absl::OkStatus();
+  if (errno == ENOSYS) return RestrictOneByOne(target, writable);
+  return Failed(absl::StrCat("restrict the mount ", target));
 }
 
 absl::Status Show(const Shown& shown) {
@@ -175,6 +199,34 @@ absl::Status MountTmpfs(const std::string& path, const SandboxOptions& options, 
   return absl::OkStatus();
 }
 
+// Of /proc only what belongs to processes may be written to: in a user namespace that root made, root inside is root to
+// the kernel's settings as well, with no capability at all. What only root may read is covered.
+absl::Status RestrictProc(const std::string& proc) {
+  std::error_code error;
+  fs::directory_iterator entries(proc, error);
+  if (error) return absl::InternalError(absl::StrCat("list /proc: ", error.message()));
+  std::vector<fs::path> all;
+  for (const fs::directory_entry& entry : entries) {
+    const bool process = std::isdigit(static_cast<unsigned char>(entry.path().filename().native()[0])) != 0;
+    if (!process && !entry.is_symlink(error)) all.push_back(entry.path());
+  }
+  const std::string nothing = absl::StrCat(kNewRoot, "/dev/null");
+  for (const fs::path& path : all) {
+    const fs::file_status status = fs::status(path, error);
+    const bool folder = fs::is_directory(status);
+    const auto may = [&](fs::perms who) { return (status.permissions() & who) != fs::perms::none; };
+    constexpr fs::perms kWriting = fs::perms::owner_write | fs::perms::group_write | fs::perms::others_write;
+    const bool covered = !folder && !may(fs::perms::others_read);
+    if (!folder && !covered && !may(kWriting)) continue;
+    if (mount((covered ? nothing : path.native()).c_str(), path.c_str(), nullptr, MS_BIND, nullptr) != 0) {
+      if (errno == ENOENT) continue;  // a module that has gone
+      return Failed(absl::StrCat("restrict ", path.native()));
+    }
+    if (absl::Status restricted = Restrict(path, false); !restricted.ok()) return restricted;
+  }
+  return absl::OkStatus();
+}
+
 // The kernel gives a new /proc only to who sees a whole one already, which in some containers nobody does.
 absl::Status MountKernelFolders() {
   const std::string proc = absl::StrCat(kNewRoot, "/proc"), sys = absl::StrCat(kNewRoot, "/sys");
@@ -182,6 +234,7 @@ absl::Status MountKernelFolders() {
   fs::create_directory(proc, error);
   fs::create_directory(sys, error);
   if (mount("proc", proc.c_str(), "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) != 0) return Failed("mount /proc");
+  if (absl::Status status = RestrictProc(proc); !status.ok()) return status;
   if (mount("sysfs", sys.c_str(), "sysfs", MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY, nullptr) != 0) {
     if (mount("/sys", sys.c_str(), nullptr, MS_BIND | MS_REC, nullptr) != 0) return Failed("show /sys");
     if (absl::Status status = Restrict(sys, false); !status.ok()) return status;

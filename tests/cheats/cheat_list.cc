@@ -1,11 +1,10 @@
 #include "tests/cheats/cheat_list.h"
 
-#include <toml++/toml.h>
-
 #include <map>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "toml/toml.h"
 
 namespace pawl {
 namespace {

@@ -1,7 +1,6 @@
 // Every cheat of tests/cheats is rejected by a check that is meant for it, every honest control accepted. With
 // PAWL_CHEATS_TABLE=FILE the outcome is written there as a Markdown table.
 #include <gtest/gtest.h>
-#include <toml++/toml.h>
 
 #include <cmath>
 #include <cstdlib>
@@ -17,6 +16,7 @@
 #include "kernels/bundle_reader.h"
 #include "kernels/space.h"
 #include "tests/gpu/shared_device.h"
+#include "toml/toml.h"
 #include "worker/timer.h"
 
 namespace pawl {

@@ -198,6 +198,31 @@ TEST_F(HttpServerTest, EndsWhileSomebodyFollows) {
   reader.join();
 }
 
+// Browsers open connections ahead of what they will ask for.
+TEST_F(HttpServerTest, EndsWhileConnectionsAreIdle) {
+  HttpServerOptions options;
+  options.threads = 2;
+  options.waiting = 2;
+  options.request_seconds = 60;
+  Start(options);
+  std::vector<int> idle;
+  const std::string half =
+      "POST /api/campaigns HTTP/1.1\r\nHost: localhost\r\nX-Pawl: 1\r\nContent-Type: application/json\r\n"
+      "Content-Length: 9\r\nExpect: 100-continue\r\n\r\n";
+  for (int i = 0; i < 6; ++i) {
+    idle.push_back(Connect());
+    if (i >= 2) continue;  // two are served, which it says; the others wait
+    EXPECT_GT(send(idle[i], half.data(), half.size(), MSG_NOSIGNAL), 0);
+    char reply[12];
+    ASSERT_EQ(recv(idle[i], reply, sizeof reply, MSG_WAITALL), 12);
+    EXPECT_EQ(std::string(reply, sizeof reply), "HTTP/1.1 100");
+  }
+  const auto began = Clock::now();
+  server_.reset();
+  EXPECT_LT(Clock::now() - began, std::chrono::seconds(3));
+  for (const int fd : idle) close(fd);
+}
+
 TEST_F(HttpServerTest, ListensWhereItMayAndNobodyElseDoes) {
   Start();
   const auto start = [&](const std::string& address, const SecurityOptions& security = {}) {

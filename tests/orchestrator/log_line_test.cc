@@ -28,7 +28,7 @@ TEST(LogLineTest, NamesCampaignAndIterationInOneLineAnEvent) {
     }
   }
   EXPECT_EQ(LogLine(world.Events(campaign, v1::Event::kPlanned)[1], 0),
-            "campaigns/1/iterations/1 planned: TILE 32 -> 64, by trial 2");
+            "campaigns/1/iterations/1 planned: TILE 32 -> 64 from 0, by trial 2");
 }
 
 TEST(ShortenedTest, CutsBetweenCharacters) {

@@ -186,6 +186,41 @@ TEST_F(PatternLibraryTest, CountsAnExportedListOnce) {
   EXPECT_EQ(List(library_, false).patterns(0).tried(), 2);
 }
 
+TEST_F(PatternLibraryTest, ImportsNothingThatItHandedOutItself) {
+  Judge("attention", 1, v1::KEPT, 1.5);
+  v1::ListPatternsRequest request;
+  request.set_own(true);
+  v1::PatternFile mine = FileOf("mine", {});
+  *mine.mutable_patterns() = library_.List(request).patterns();
+  const auto tried = [&] { return List(library_, false).patterns(0).tried(); };
+  const auto import = [&](const v1::PatternFile& file) {
+    v1::ImportPatternsRequest import;
+    *import.mutable_file() = file;
+    Writes writes;
+    const int imported = library_.Import(import, &writes)->imported();
+    EXPECT_EQ(writes.pattern_files.size(), imported > 0 ? 1u : 0u);
+    EXPECT_EQ(store_->Commit(&writes), absl::OkStatus());
+    return imported;
+  };
+  EXPECT_EQ(import(mine), 0) << "it is what this database knows";
+  EXPECT_EQ(tried(), 1);
+
+  Writes writes;
+  library_.HandOut(library_.List(request), &writes);
+  ASSERT_EQ(writes.pattern_exports.size(), 1u);
+  ASSERT_EQ(store_->Commit(&writes), absl::OkStatus());
+  library_.HandOut(library_.List(request), &writes);
+  EXPECT_EQ(writes.pattern_exports.size(), 1u) << "once is enough";
+  Judge("attention", 3, v1::REVERTED, 0.9);
+  library_ = PatternLibrary({});
+  ASSERT_EQ(library_.Load(*store_), absl::OkStatus());
+  EXPECT_EQ(import(mine), 0) << "it is what this database knew";
+  EXPECT_EQ(tried(), 2);
+  mine.mutable_patterns(0)->set_kept(0);
+  EXPECT_EQ(import(mine), 1) << "somebody else's";
+  EXPECT_EQ(tried(), 3);
+}
+
 TEST_F(PatternLibraryTest, ListsItsOwnWithoutWhatShipsOrWasImportedSoThatItCountsOnceElsewhere) {
   const std::vector<v1::PatternFile> shipped = {FileOf("shipped", {PatternOf("softmax", 10, 2)})};
   library_ = PatternLibrary(shipped);

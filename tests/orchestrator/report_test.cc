@@ -147,7 +147,12 @@ TEST_F(ReportTest, TakesTenThousandIterations) {
   const absl::StatusOr<v1::GetReportResponse> response = reports.Get(request);
   RecordProperty("cpu_ms", static_cast<int>((std::clock() - begin) * 1000 / CLOCKS_PER_SEC));
   ASSERT_TRUE(response.ok()) << response.status();
-  EXPECT_LT(static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC, 5) << "s of CPU, sanitizers included";
+#ifdef __SANITIZE_THREAD__
+  const double most = 30;
+#else
+  const double most = 5;  // the other sanitizers included
+#endif
+  EXPECT_LT(static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC, most) << "s of CPU";
   EXPECT_EQ(response->report().iterations_size(), 10'000);
 
   v1::ListIterationsRequest list;

@@ -17,7 +17,7 @@ class Watch {
     v1::WatchCampaignRequest request;
     request.set_campaign(campaign);
     request.set_after_sequence(after);
-    context_.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
+    context_.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
     reader_ = service.campaigns().WatchCampaign(&context_, request);
   }
   // The next event; progress is kept aside. Nothing: the stream has ended.

@@ -1,7 +1,9 @@
 // Promise 8: draining ends within 30 s while heartbeats go on; a second signal ends either daemon within 3 s.
+#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/socket.h>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -11,6 +13,7 @@
 #include "tests/promises/client.h"
 #include "tests/promises/daemon.h"
 #include "tests/promises/soak.h"
+#include "worker/fd.h"
 
 namespace pawl {
 namespace {
@@ -78,6 +81,49 @@ TEST_F(DrainTest, OfTheOrchestratorEndsWhileHeartbeatsGoOn) {
   EXPECT_GE(heartbeats, 2);
   ReportPromise(8, absl::StrFormat("orchestrator: ended %.1f s after the signal, %d heartbeats answered meanwhile",
                                    seconds, heartbeats));
+}
+
+// A connection to a port on this machine that has sent this.
+Fd Connected(int port, const std::string& text) {
+  Fd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in to = {};
+  to.sin_family = AF_INET;
+  to.sin_port = htons(port);
+  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  EXPECT_EQ(connect(fd.get(), reinterpret_cast<sockaddr*>(&to), sizeof to), 0);
+  EXPECT_EQ(send(fd.get(), text.data(), text.size(), MSG_NOSIGNAL), static_cast<ssize_t>(text.size()));
+  return fd;
+}
+
+TEST_F(DrainTest, OfTheOrchestratorDoesNotWaitForBrowsers) {
+  orchestrator_.reset();
+  orchestrator_ = std::make_unique<Daemon>(
+      "pawl-orchestrator",
+      std::vector<std::string>{"--listen", address_, "--database", Database(), "--http", "127.0.0.1:0"});
+  ASSERT_TRUE(orchestrator_->Says("dashboard at http://127.0.0.1:"));
+  const std::string said = orchestrator_->Output();
+  const std::string before = "dashboard at http://127.0.0.1:";
+  const int port = std::stoi(said.substr(said.find(before) + before.size()));
+  client_.Submit(TinyBundle());
+  const std::string head = " HTTP/1.1\r\nHost: localhost\r\nConnection: keep-alive\r\n\r\n";
+  // One that has asked nothing yet, one in the middle of it, and one that follows a campaign.
+  const Fd idle = Connected(port, "");
+  const Fd half = Connected(port, "GET / HTTP/1.1\r\nHost: local");
+  const Fd stream = Connected(port, "GET /api/campaigns/1/events" + head);
+  std::string events;
+  while (events.find("data: ") == std::string::npos) {
+    char piece[4096];
+    const ssize_t got = recv(stream.get(), piece, sizeof piece, 0);
+    ASSERT_GT(got, 0) << events;
+    events.append(piece, got);
+  }
+  orchestrator_->Signal(SIGTERM);
+  const double seconds = EndOf(*orchestrator_, 0);
+  EXPECT_LT(seconds, 3);
+  ReportPromise(8,
+                absl::StrFormat("orchestrator with idle browsers and one that follows a campaign: ended %.2f s after "
+                                "the signal",
+                                seconds));
 }
 
 TEST_F(DrainTest, OfAWorkerEndsWhileHeartbeatsGoOn) {

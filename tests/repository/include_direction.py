@@ -10,10 +10,11 @@ ALLOWED = {
     "proto": [],
     "channel": [],
     "expression": [],
-    "options": [],
+    "options": ["toml"],
     "faults": [],
-    "kernels": ["expression"],
-    "profiles": ["expression"],
+    "toml": [],
+    "kernels": ["expression", "toml"],
+    "profiles": ["expression", "toml"],
     "orchestrator/engine": ["profiles", "kernels"],
     "db": ["faults"],
     "report": [],
@@ -21,9 +22,9 @@ ALLOWED = {
     "worker": ["profiles", "kernels", "options", "channel", "faults"],
     "cli": ["report", "expression", "kernels", "profiles", "worker", "channel"],
 }
-WITHOUT_PROTO = ["expression", "options", "faults"]
+WITHOUT_PROTO = ["expression", "options", "faults", "toml"]
 # A library whose exceptions and types stay in one file; CUDA is loaded at run time, never included.
-ONLY_IN = {"muParser": ["expression/expression.cc"], "cuda": [], "nvrtc": [], "nvml": []}
+ONLY_IN = {"muParser": ["expression/expression.cc"], r"toml\+\+": ["toml/toml.h"], "cuda": [], "nvrtc": [], "nvml": []}
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
 
 

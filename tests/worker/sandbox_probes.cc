@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,6 +20,11 @@ namespace {
 constexpr int kManyProcesses = 1200;  // more than any sandbox of Pawl's has
 
 }  // namespace
+
+bool CanBeWrittenTo(const std::string& folder) {
+  struct statvfs info;
+  return geteuid() == 0 && statvfs(folder.c_str(), &info) == 0 && (info.f_flag & ST_RDONLY) == 0;
+}
 
 SandboxProbes::SandboxProbes(const std::filesystem::path& folder, std::string program)
     : program_(std::move(program)), folder_(folder) {
@@ -71,6 +77,8 @@ std::vector<SandboxProbes::Probe> SandboxProbes::Probes(const std::string& writa
       {"killing its parent", {"kill", victim}, true},
       {"killing the test", {"kill", self}, false},
       {"an inherited descriptor", {"descriptors", ""}, false},
+      {"the kernel's settings", {"writable", "/proc"}, CanBeWrittenTo("/proc/sys")},
+      {"the devices' settings", {"writable", "/sys"}, CanBeWrittenTo("/sys")},
   };
 }
 

@@ -13,9 +13,13 @@ namespace pawl {
 // Turns a program's arguments into those that run it in a sandbox.
 using LockIn = std::function<std::vector<std::string>(const std::vector<std::string>& argv)>;
 
+// Whether this process is root where the folder is not kept from root as well, as containers do with /proc/sys.
+bool CanBeWrittenTo(const std::string& folder);
+
 // The twelve things that nothing in a sandbox may do: a socket, /etc/shadow, ~/.ssh, another trial's files, the
 // database, ptrace, another's shared memory, a fork bomb, a file of 10 GB, becoming root, killing its parent, a
-// descriptor that was left open. What is to be stolen is made here.
+// descriptor that was left open; and writing to the kernel's settings in /proc and /sys. What is to be stolen is made
+// here.
 class SandboxProbes {
  public:
   // `folder` must be there as long as this is, and is not to be shown in the sandbox; `program` is sandbox_probe.

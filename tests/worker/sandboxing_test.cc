@@ -103,6 +103,28 @@ TEST_F(SandboxingTest, DeniesTheTwelveProbesToAnotherUser) {
   EXPECT_TRUE(inside.ok()) << inside.err;
 }
 
+// As in a container: root to the kernel, and no right to mount, so that the sandbox is a user namespace of root's.
+TEST_F(SandboxingTest, KeepsTheKernelsSettingsFromARootThatMayNotMount) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can be one";
+  const auto as_root = [this](const std::vector<std::string>& argv) {
+    std::vector<std::string> words = {"setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin"};
+    const std::vector<std::string> inside = sandboxing_.Runner(argv, 3);
+    words.insert(words.end(), inside.begin(), inside.end());
+    return words;
+  };
+  if (Run(as_root({"/bin/true"})).exit_code == kSandboxFailed) GTEST_SKIP() << "no user namespaces here";
+  EXPECT_EQ(Run(as_root({"/bin/sh", "-c", "id -u"})).out, "0\n") << "or this would try nothing";
+  if (!CanBeWrittenTo("/proc/sys") || !CanBeWrittenTo("/sys")) GTEST_SKIP() << "they are kept from root here";
+  for (const char* folder : {"/proc", "/sys"}) {
+    EXPECT_EQ(Run({probe(), "writable", folder}).exit_code, 1) << folder << " without a sandbox";
+    const ProcessResult inside = Run(as_root({probe(), "writable", folder}));
+    EXPECT_TRUE(inside.ok()) << EndText(inside) << "; " << inside.out << inside.err;
+  }
+  EXPECT_EQ(Run({probe(), "kernel pages", ""}).exit_code, fs::exists("/proc/kpageflags") ? 1 : 0);
+  EXPECT_TRUE(Run(as_root({probe(), "kernel pages", ""})).ok());
+  EXPECT_TRUE(Run(as_root({"/bin/sh", "-c", "echo 7 > /proc/self/oom_score_adj"})).ok()) << "a process's own";
+}
+
 TEST_F(SandboxingTest, ClosesDescriptorsThatWereLeftOpen) {
   const std::string file = root_ / "hidden/file";
   std::ofstream(file) << "x";
