@@ -10,9 +10,9 @@
 
 namespace pawl {
 
-std::string CampaignLine(const v1::Campaign& campaign) {
+std::string CampaignLine(const v1::Campaign& campaign, int untried) {
   const v1::Budget& budget = campaign.spec().budget();
-  const int tried = std::max(0, campaign.iterations() - 1);  // iteration 0 is the start
+  const int tried = std::max(0, campaign.iterations() - 1 - untried);  // iteration 0 is the start
   std::vector<std::string> parts;
   parts.push_back(budget.iterations() > 0 ? absl::StrFormat("iteration %d of %d", tried, budget.iterations())
                                           : absl::StrFormat("iteration %d", tried));

@@ -43,15 +43,16 @@ std::string Speedup(const v1::Campaign& campaign) {
 
 }  // namespace
 
-std::string SummaryText(const v1::Campaign& campaign, const std::vector<v1::Iteration>& path) {
+std::string SummaryText(const v1::Campaign& campaign, const std::vector<v1::Iteration>& path, int untried) {
   const std::string why = WhyText(campaign.state(), campaign.message(), campaign.stop_reason());
   std::string text = absl::StrCat(campaign.name(), " ", StateWord(campaign.state()), OneLine(why), "\n");
   Line(&text, "kernel", absl::StrCat(campaign.bundle(), " at ", campaign.spec().goal().size()));
   Line(&text, "device", campaign.device());
   if (campaign.iterations() > 1) {
     Line(&text, "tried",
-         absl::StrCat(ChangesTried(campaign), ": ", ChangesKept(campaign), " kept, ", campaign.reverted(),
-                      " reverted, ", campaign.rejected(), " rejected"));
+         absl::StrCat(ChangesTried(campaign) - untried, ": ", ChangesKept(campaign), " kept, ", campaign.reverted(),
+                      " reverted, ", campaign.rejected() - untried, " rejected",
+                      untried > 0 ? absl::StrCat("; the recording lacks ", untried, " others") : ""));
   }
   if (campaign.gpu_seconds() > 0) {
     Line(&text, "spent",

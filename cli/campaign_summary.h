@@ -8,7 +8,8 @@
 namespace pawl {
 
 // What became of a campaign, in a few lines: start, best, speedups, the changes that were kept. `path` may be empty.
-std::string SummaryText(const v1::Campaign& campaign, const std::vector<v1::Iteration>& path);
+// `untried`: of its iterations so many are not in the recording, and count as nothing.
+std::string SummaryText(const v1::Campaign& campaign, const std::vector<v1::Iteration>& path, int untried = 0);
 
 // Iteration 0 changes nothing: these leave it out.
 int ChangesTried(const v1::Campaign& campaign);

@@ -100,6 +100,9 @@ int Check(const Flags& flags) {
   if (!report.problems().empty()) {
     std::fprintf(stderr, "%d problem%s in %s\n", report.problems_size(), report.problems_size() == 1 ? "" : "s",
                  flags.bundle.c_str());
+    if (const std::string meant = BundleMeant(flags.bundle); !meant.empty()) {
+      std::fprintf(stderr, "  fix: %s\n", meant.c_str());
+    }
   }
   return report.ok() ? kDone : kFailed;
 }

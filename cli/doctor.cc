@@ -50,7 +50,10 @@ void Print(const v1::DoctorReport& report) {
   if (report.can_run()) {
     std::printf("Campaigns can run here.\n");
   } else {
-    std::printf("Campaigns can't run here: %s.\n", absl::StrJoin(failed, ", ").c_str());
+    std::printf(
+        "Campaigns can't measure here: %s. Without a GPU they can replay recordings: pawl run attention --device "
+        "replay\n",
+        absl::StrJoin(failed, ", ").c_str());
   }
 }
 
@@ -88,7 +91,9 @@ int Doctor(bool json) {
 void AddDoctor(CLI::App& app, int* exit_code) {
   auto json = std::make_shared<bool>(false);
   CLI::App* command = app.add_subcommand("doctor", "Say whether this machine can run campaigns, and how to mend it");
-  command->group(kPreparing)->footer("Exit code 1: campaigns can't run here.");
+  command->group(kPreparing)
+      ->footer(
+          "Exit code 1: campaigns can't measure here. With --device replay they need no GPU, and replay recordings.");
   command->add_flag("--json", *json, "Print one JSON object");
   command->callback([json, exit_code] { *exit_code = Doctor(*json); });
 }

@@ -56,6 +56,12 @@ std::string PlannedText(const v1::TrialPlanned& planned) {
                          Because(why));
 }
 
+// Which value a proposal starts from is known when it is tried: it changes the best variant of that time.
+std::string ProposedText(const v1::Change& change) {
+  if (change.kind_case() != v1::Change::kVariable || change.has_from()) return ChangeText(change);
+  return absl::StrCat(change.variable(), "=", change.to(), " from the best variant");
+}
+
 std::string LostText(const v1::LeaseLost& lost) {
   std::string what = "gave it back before it began";
   if (lost.reason() == v1::LeaseLost::EXPIRED) what = "fell silent";
@@ -63,9 +69,9 @@ std::string LostText(const v1::LeaseLost& lost) {
   return absl::StrCat("trial ", lost.trial(), " is leased again: ", lost.worker(), " ", what, Because(lost.message()));
 }
 
-std::string FinishedText(const v1::TrialFinished& finished) {
+std::string FinishedText(const v1::TrialFinished& finished, int width) {
   if (finished.has_total_gain()) return TotalGainText(finished.total_gain());
-  if (!finished.has_verification()) return IterationLine(finished.iteration());
+  if (!finished.has_verification()) return IterationLine(finished.iteration(), width);
   return absl::StrCat("iteration ", finished.verification().iteration(), " verified: ", finished.verification().text());
 }
 
@@ -74,7 +80,7 @@ std::string EndedText(const v1::CampaignEnded& ended) {
                       WhyText(ended.state(), ended.message(), ended.reason()));
 }
 
-std::string Text(const v1::Event& event) {
+std::string Text(const v1::Event& event, int width) {
   switch (event.event_case()) {
     case v1::Event::kSubmitted:
       return SubmittedText(event);
@@ -86,7 +92,7 @@ std::string Text(const v1::Event& event) {
     case v1::Event::kLost:
       return LostText(event.lost());
     case v1::Event::kFinished:
-      return FinishedText(event.finished());
+      return FinishedText(event.finished(), width);
     case v1::Event::kPaused:
       return absl::StrCat("paused", By(event.paused().author()), Because(event.paused().reason()));
     case v1::Event::kResumed:
@@ -94,11 +100,11 @@ std::string Text(const v1::Event& event) {
     case v1::Event::kEnded:
       return EndedText(event.ended());
     case v1::Event::kProposed:
-      return absl::StrCat("proposed", By(event.proposed().author()), ": ", ChangeText(event.proposed().change()),
+      return absl::StrCat("proposed", By(event.proposed().author()), ": ", ProposedText(event.proposed().change()),
                           event.proposed().why().empty() ? "" : absl::StrCat(" (", event.proposed().why(), ")"));
     case v1::Event::kDropped:
-      return absl::StrCat("dropped: ", ChangeText(event.dropped().change()), ", proposed", By(event.dropped().author()),
-                          ": ", event.dropped().reason());
+      return absl::StrCat("dropped: ", ProposedText(event.dropped().change()), ", proposed",
+                          By(event.dropped().author()), ": ", event.dropped().reason());
     default:
       // Of a newer orchestrator.
       return absl::StrCat("event ", event.sequence(), " of a kind that this pawl does not know");
@@ -107,7 +113,7 @@ std::string Text(const v1::Event& event) {
 
 }  // namespace
 
-std::string EventLine(const v1::Event& event) { return OneLine(Text(event)); }
+std::string EventLine(const v1::Event& event, int width) { return OneLine(Text(event, width)); }
 
 std::string ProgressLine(const v1::Progress& progress) {
   const std::string text = progress.text().empty() ? StageWord(progress.stage()) : progress.text();

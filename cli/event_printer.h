@@ -12,13 +12,13 @@
 namespace pawl {
 
 // Tells a person what happens to a campaign, or a program everything. On a terminal the campaign and the trial that is
-// under way stand in two lines that change in place, below the verdicts; in a log there is a line an event, and at
-// least one every half minute.
+// under way stand in a few lines that change in place, below the verdicts; in a log there is a line an event, and at
+// least one every half minute. A terminal's width is asked for again before anything is shown: it may have changed.
 class EventPrinter {
  public:
   struct Options {
     std::FILE* out = stdout;
-    int width = 0;      // lines are cut there; 0: nowhere
+    int width = 0;      // lines are cut there, unless `out` is a terminal that says otherwise; 0: nowhere
     bool json = false;  // every message as it came, one object a line
     bool quiet = false;
     bool live = false;  // a terminal that can take lines back
@@ -28,6 +28,9 @@ class EventPrinter {
   static Options For(std::FILE* out);
 
   explicit EventPrinter(Options options);
+
+  // What starts a worker for the campaign, to be said where there is none.
+  void set_worker_command(std::string command) { worker_command_ = std::move(command); }
 
   // What is of no interest once it is over (which change is being tried, who runs it) waits to be shown until it has
   // lasted a second; a fast replay shows verdicts only.
@@ -45,16 +48,23 @@ class EventPrinter {
  private:
   void Print(const std::string& line, v1::Verdict verdict = v1::VERDICT_UNSPECIFIED);
   void ShowLive(absl::Time now);
+  void Count(const v1::Iteration& judged);
+  int Width() const;
 
   const Options options_;
   std::unique_ptr<LiveLines> live_;
   std::string device_;
-  std::string campaign_;  // its line
+  std::optional<v1::Campaign> campaign_;  // as it was when it was asked for, and what was judged since
+  std::string nobody_;                    // no worker runs it, and what to do about that
+  std::string worker_command_;
+  int untried_ = 0;      // iterations that the recording lacks
+  bool titled_ = false;  // what stands above verdicts was printed
+  bool changed_ = true;  // since the campaign was asked for
   std::optional<std::string> trying_;
   std::optional<v1::Progress> progress_;
   absl::Time progress_time_;
-  absl::Time last_ = absl::InfinitePast();  // something was printed
-  absl::Time asked_;                        // for the campaign
+  absl::Time last_ = absl::InfinitePast();   // something was printed
+  absl::Time asked_ = absl::InfinitePast();  // for the campaign
 };
 
 }  // namespace pawl

@@ -30,6 +30,7 @@ class Following {
   absl::Status Watch() {
     const std::unique_ptr<CampaignWatch> watch = connection_.client().Watch(campaign_, last_);
     absl::Time heard = absl::Now();
+    absl::Time ticked = heard;
     while (true) {
       if (Interrupted()) return absl::CancelledError("interrupted");
       v1::WatchCampaignResponse message;
@@ -41,10 +42,14 @@ class Following {
           if (message.has_event()) last_ = message.event().sequence();
           enough_ = !options_.see(message);
           if (enough_) return absl::OkStatus();
+          if (heard - ticked < kTick) break;
+          ticked = heard;
+          if (absl::Status status = options_.tick(); !status.ok()) return status;
           break;
         case CampaignWatch::Got::kEnd:
           return watch->status();
         case CampaignWatch::Got::kNothingYet:
+          ticked = absl::Now();
           if (absl::Status status = options_.tick(); !status.ok()) return status;
           if (absl::Now() - heard < kSilence) break;
           if (absl::Status status = connection_.client().GetCampaign(campaign_).status(); !status.ok()) {

@@ -14,7 +14,7 @@ struct FollowOptions {
   int64_t after_sequence = 0;
   Need reconnect = Need::kRunning;                            // what to do about an orchestrator that is gone
   std::function<bool(const v1::WatchCampaignResponse&)> see;  // false: enough
-  // Several times a second while nothing comes. An error ends the following with it.
+  // Several times a second, whether something comes or not. An error ends the following with it.
   std::function<absl::Status()> tick;
   std::function<void(const std::string&)> say;  // about the connection
   std::function<void()> reconnected;            // the orchestrator may be another one

@@ -19,7 +19,10 @@
 #include "cli/iteration_row.h"
 #include "cli/json_line.h"
 #include "cli/resource_name.h"
+#include "cli/suggestion.h"
 #include "cli/words.h"
+#include "kernels/spelling.h"
+#include "profiles/metrics.h"
 
 namespace pawl {
 namespace {
@@ -57,6 +60,9 @@ struct Listing {
   bool descending = false;
 };
 
+constexpr int kDefaultPage = 100;
+constexpr int kMostAtOnce = 1000;
+constexpr int kLookAhead = 200;
 constexpr char kDefaultColumns[] = "number,verdict,change,over-parent,over-start,over-baseline,time,reason";
 
 bool IsColumn(const std::string& name) {
@@ -79,6 +85,29 @@ absl::StatusOr<std::vector<std::string>> Variables(const std::string& campaign, 
   return names;
 }
 
+// Whether the orchestrator knows what is neither a column nor a variable: its metrics.toml may be another one.
+absl::Status CheckMetrics(const std::vector<std::string>& names, const std::vector<std::string>& variables,
+                          const std::string& campaign, Connection& connection) {
+  std::vector<std::string> known = variables;
+  for (const IterationColumn& column : IterationColumnList()) known.push_back(column.name);
+  for (const Metric& metric : Metrics::Default().all()) known.push_back(metric.name);
+  for (const std::string& name : names) {
+    if (name.empty() || std::find(known.begin(), known.end(), name) != known.end()) continue;
+    v1::ListIterationsRequest request;
+    request.set_campaign(campaign);
+    request.set_page_size(1);
+    request.add_metrics(name);
+    const absl::Status asked =
+        connection.Ask([&](CampaignClient& client) { return client.ListIterations(request); }).status();
+    if (!absl::IsInvalidArgument(asked)) return asked;
+    v1::ErrorDetail detail;
+    detail.set_fix("pawl history --help lists the columns; any variable and any metric can be one, too");
+    return WithDetail(absl::InvalidArgumentError(absl::StrCat("there is no column ", name, Suggestion(name, known))),
+                      detail);
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Listing> ReadListing(const Flags& flags, Connection& connection) {
   Listing listing;
   const std::vector<std::string> names = absl::StrSplit(flags.columns.empty() ? kDefaultColumns : flags.columns, ',');
@@ -87,11 +116,21 @@ absl::StatusOr<Listing> ReadListing(const Flags& flags, Connection& connection) 
   listing.descending = absl::StartsWith(flags.sort, "-");
   const std::string sort = by_server ? "" : flags.sort.substr(listing.descending ? 1 : 0);
   std::vector<std::string> variables;
-  if (!std::all_of(names.begin(), names.end(), IsColumn) || (!by_server && !IsColumn(sort))) {
+  if (!std::all_of(names.begin(), names.end(), IsColumn) || (!by_server && !IsColumn(sort)) ||
+      !flags.variable.empty()) {
     absl::StatusOr<std::vector<std::string>> found = Variables(flags.campaign, connection);
     if (!found.ok()) return found.status();
     variables = *std::move(found);
+    std::sort(variables.begin(), variables.end());
   }
+  if (!flags.variable.empty() && !variables.empty() &&
+      std::find(variables.begin(), variables.end(), flags.variable) == variables.end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(flags.campaign, " has no variable ", flags.variable, Expected(flags.variable, variables)));
+  }
+  std::vector<std::string> asked = names;
+  if (!by_server) asked.push_back(sort);
+  if (absl::Status known = CheckMetrics(asked, variables, flags.campaign, connection); !known.ok()) return known;
   absl::StatusOr<std::vector<IterationColumn>> columns = ReadIterationColumns(names, variables);
   if (!columns.ok()) return columns.status();
   listing.columns = *std::move(columns);
@@ -119,12 +158,13 @@ std::string NextCommand(const Flags& flags, const std::string& token) {
   return absl::StrCat(command, FlagsText(flags.connection), " --page-token ", token);
 }
 
-// People are spared what could not be tried, unless they ask for rejected ones; programs get everything. Answers how
-// many were left out.
+// People are spared what could not be tried, unless they ask for rejected ones; programs get everything.
+bool IsShown(const v1::Iteration& iteration, const Flags& flags) {
+  return flags.json || !flags.verdict.empty() || !IsUntried(iteration);
+}
+
 template <typename Iterations>
-int PrintPage(const Iterations& iterations, const std::vector<IterationColumn>& columns, const Flags& flags) {
-  const bool json = flags.json;
-  int left_out = 0;
+void PrintRows(const Iterations& iterations, const std::vector<IterationColumn>& columns, bool json) {
   std::vector<Table::Column> heads;
   for (const IterationColumn& column : columns) heads.push_back(column.head);
   Table table(std::move(heads));
@@ -133,21 +173,55 @@ int PrintPage(const Iterations& iterations, const std::vector<IterationColumn>& 
       std::printf("%s\n", JsonRow(iteration, {"variant", "reason", "comparison", "time_us", "speedup_over_parent",
                                               "speedup_over_start", "speedup_over_baseline", "stages", "device"})
                               .c_str());
-    } else if (flags.verdict.empty() && IsUntried(iteration)) {
-      ++left_out;
-    } else {
-      std::vector<std::string> cells;
-      for (const IterationColumn& column : columns) cells.push_back(column.cell(iteration));
-      table.Add(std::move(cells));
+      continue;
     }
+    std::vector<std::string> cells;
+    for (const IterationColumn& column : columns) cells.push_back(column.cell(iteration));
+    table.Add(std::move(cells));
   }
   if (!table.empty()) std::fputs(table.Text(TerminalWidth(STDOUT_FILENO)).c_str(), stdout);
-  return left_out;
+}
+
+// As many iterations as a page is to have, all of which are shown.
+struct Page {
+  std::vector<v1::Iteration> rows;
+  int left_out = 0;
+  std::string token;  // of what comes next; empty where nothing that is shown does
+};
+
+absl::StatusOr<Page> ReadPage(v1::ListIterationsRequest request, int size, const Flags& flags, Connection& connection) {
+  Page page;
+  while (true) {
+    const int wanted = size - static_cast<int>(page.rows.size());
+    request.set_page_size(wanted > 0 ? wanted : kLookAhead);
+    absl::StatusOr<v1::ListIterationsResponse> read =
+        connection.Ask([&](CampaignClient& client) { return client.ListIterations(request); });
+    if (!read.ok()) return read.status();
+    const auto shown = [&](const v1::Iteration& iteration) { return IsShown(iteration, flags); };
+    if (wanted <= 0 && std::any_of(read->iterations().begin(), read->iterations().end(), shown)) return page;
+    for (v1::Iteration& iteration : *read->mutable_iterations()) {
+      if (shown(iteration)) {
+        page.rows.push_back(std::move(iteration));
+      } else {
+        ++page.left_out;
+      }
+    }
+    const bool full = static_cast<int>(page.rows.size()) >= size;
+    if (wanted > 0) page.token = read->next_page_token();
+    request.set_page_token(read->next_page_token());
+    if (request.page_token().empty()) {
+      page.token.clear();
+      return page;
+    }
+    // Where some are left out, what follows the last row may be, too.
+    if (full && wanted > 0 && (flags.json || !flags.verdict.empty() || request.verdict() == v1::KEPT)) return page;
+  }
 }
 
 void SayWhatWasLeftOut(int left_out) {
   if (left_out == 0) return;
-  std::fprintf(stderr, "%d changes that the recording lacks are left out (--verdict rejected shows them)\n", left_out);
+  std::fprintf(stderr, "%s (--verdict rejected shows %s)\n", LeftOutText(left_out).c_str(),
+               left_out == 1 ? "it" : "them");
 }
 
 absl::Status PrintHead(Connection& connection, const std::string& name) {
@@ -161,17 +235,19 @@ absl::Status PrintHead(Connection& connection, const std::string& name) {
 }
 
 // Everything, in an order that is this command's own.
-absl::Status PrintSorted(const Listing& listing, const v1::ListIterationsRequest& request, const Flags& flags,
-                         Connection& connection) {
+absl::StatusOr<Page> ReadSorted(const Listing& listing, const v1::ListIterationsRequest& request, const Flags& flags,
+                                Connection& connection) {
   absl::StatusOr<std::vector<v1::Iteration>> all = AllIterations(connection, request);
   if (!all.ok()) return all.status();
-  SortIterations(*listing.sort, listing.descending, &*all);
-  if (flags.page_size > 0 && all->size() > static_cast<size_t>(flags.page_size)) {
-    all->resize(static_cast<size_t>(flags.page_size));
+  Page page;
+  page.rows = *std::move(all);
+  page.left_out = static_cast<int>(
+      std::erase_if(page.rows, [&](const v1::Iteration& iteration) { return !IsShown(iteration, flags); }));
+  SortIterations(*listing.sort, listing.descending, &page.rows);
+  if (flags.page_size > 0 && page.rows.size() > static_cast<size_t>(flags.page_size)) {
+    page.rows.resize(static_cast<size_t>(flags.page_size));
   }
-  SayWhatWasLeftOut(PrintPage(*all, listing.columns, flags));
-  if (all->empty() && !flags.json) std::fprintf(stderr, "no iterations\n");
-  return absl::OkStatus();
+  return page;
 }
 
 absl::StatusOr<int> History(const Flags& flags, Connection& connection) {
@@ -181,37 +257,36 @@ absl::StatusOr<int> History(const Flags& flags, Connection& connection) {
     return kWrongUsage;
   }
   if (!listing.ok()) return listing.status();
-  if (!flags.json) {
-    if (absl::Status status = PrintHead(connection, flags.campaign); !status.ok()) return status;
-  }
   v1::ListIterationsRequest request = Request(flags);
   for (const IterationColumn& column : listing->columns) {
     if (column.metric) request.add_metrics(column.name);
   }
   if (listing->sort && listing->sort->metric) request.add_metrics(listing->sort->name);
-  if (listing->sort) {
-    if (absl::Status status = PrintSorted(*listing, request, flags, connection); !status.ok()) return status;
-    return kDone;
-  }
   // A program asks for everything unless it asks for a page; its lines have no place for a token.
   const bool all = flags.all || (flags.json && flags.page_size == 0 && flags.page_token.empty());
-  if (all && flags.page_size == 0) request.set_page_size(1000);
-  bool any = false;
-  int left_out = 0;
-  do {
-    absl::StatusOr<v1::ListIterationsResponse> page =
-        connection.Ask([&](CampaignClient& client) { return client.ListIterations(request); });
+  const int size = flags.page_size > 0 ? flags.page_size : all ? kMostAtOnce : kDefaultPage;
+  // Nothing is printed before the first answer: what is asked for may be refused.
+  absl::StatusOr<Page> page =
+      listing->sort ? ReadSorted(*listing, request, flags, connection) : ReadPage(request, size, flags, connection);
+  if (!page.ok()) return page.status();
+  if (!flags.json) {
+    if (absl::Status status = PrintHead(connection, flags.campaign); !status.ok()) return status;
+  }
+  bool any = !page->rows.empty();
+  int left_out = page->left_out;
+  PrintRows(page->rows, listing->columns, flags.json);
+  while (all && !page->token.empty()) {
+    request.set_page_token(page->token);
+    page = ReadPage(request, size, flags, connection);
     if (!page.ok()) return page.status();
-    left_out += PrintPage(page->iterations(), listing->columns, flags);
-    any = any || page->iterations_size() > 0;
-    request.set_page_token(page->next_page_token());
-  } while (all && !request.page_token().empty());
+    any = any || !page->rows.empty();
+    left_out += page->left_out;
+    PrintRows(page->rows, listing->columns, flags.json);
+  }
   std::fflush(stdout);
   SayWhatWasLeftOut(left_out);
   if (!any && !flags.json) std::fprintf(stderr, "no iterations%s\n", flags.page_token.empty() ? "" : " on this page");
-  if (!request.page_token().empty()) {
-    std::fprintf(stderr, "more: %s\n", NextCommand(flags, request.page_token()).c_str());
-  }
+  if (!page->token.empty()) std::fprintf(stderr, "more: %s\n", NextCommand(flags, page->token).c_str());
   return kDone;
 }
 

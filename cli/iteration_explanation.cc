@@ -80,7 +80,7 @@ class Explanation {
   }
 
   void Considered() {
-    Title("What was considered, in log speedup over the best variant");
+    Title("What was considered, by what it may add to the best variant (log speedup)");
     std::vector<RankedRow> rows;
     std::vector<std::pair<std::string, std::vector<std::string>>> refused;  // by reason, in the order they came
     for (const v1::PassedOver& passed : of_.passed_over()) {

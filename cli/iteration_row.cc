@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "cli/table.h"
 #include "cli/words.h"
@@ -20,19 +19,63 @@ std::string MarksText(const v1::Iteration& iteration) {
   return marks.empty() ? "" : absl::StrCat(" [", marks, "]");
 }
 
-}  // namespace
-
-bool IsUntried(const v1::Iteration& iteration) {
-  return iteration.verdict() == v1::REJECTED && !iteration.has_failure() &&
-         absl::StartsWith(iteration.reason(), "passed over: ");
+std::string FromText(const v1::Iteration& iteration) {
+  const bool said = iteration.has_parent() && iteration.number() != iteration.parent() + 1;
+  return said ? absl::StrCat(" (from ", iteration.parent(), ")") : "";
 }
 
-std::string ChangeCell(const v1::Iteration& iteration) {
-  std::string change = ChangeText(iteration.change());
-  if (iteration.has_parent() && iteration.number() != iteration.parent() + 1) {
-    absl::StrAppend(&change, " (from ", iteration.parent(), ")");
+// The columns of IterationCells.
+enum Column { kNumber, kVerdict, kChange, kOverParent, kOverStart, kOverBaseline, kTime, kReason, kColumns };
+constexpr int kWidths[kColumns] = {4, 8, 24, 8, 8, 8, 9, 0};
+constexpr bool kRight[kColumns] = {true, false, false, true, true, true, true, false};
+constexpr int kGap = 2;
+constexpr int kReadable = 16;  // cells: a reason with less room says nothing
+
+// Fits into its column. A name is cut, its values and where it starts from are not.
+std::string ShortChange(const v1::Iteration& iteration) {
+  std::string name = OneLine(ChangeText(iteration.change())), rest;
+  if (const size_t values = name.find(' '); iteration.change().has_to() && values != std::string::npos) {
+    rest = name.substr(values);
+    name.erase(values);
   }
-  return change;
+  absl::StrAppend(&rest, FromText(iteration));
+  return absl::StrCat(Cut(name, std::max(1, kWidths[kChange] - DisplayWidth(rest))), rest);
+}
+
+// Which columns there are, from those that say least: the start's is known from the others, the reason has the gain.
+std::vector<bool> Shown(int width) {
+  std::vector<bool> shown(kColumns, true);
+  if (width <= 0) return shown;
+  const auto used = [&] {
+    int cells = -kGap;
+    for (int i = 0; i < kColumns; ++i) {
+      if (shown[i]) cells += kGap + (i == kReason ? kReadable : kWidths[i]);
+    }
+    return cells;
+  };
+  for (const Column least : {kOverStart, kTime, kReason, kOverBaseline}) {
+    if (used() > width) shown[least] = false;
+  }
+  return shown;
+}
+
+std::string Laid(const std::vector<std::string>& cells, int width) {
+  const std::vector<bool> shown = Shown(width);
+  std::string line;
+  for (size_t i = 0; i < kColumns; ++i) {
+    if (!shown[i]) continue;
+    const std::string cell = OneLine(cells[i]);
+    const std::string space(static_cast<size_t>(std::max(0, kWidths[i] - DisplayWidth(cell))), ' ');
+    absl::StrAppend(&line, i > 0 ? std::string(kGap, ' ') : "", kRight[i] ? space : "", cell, kRight[i] ? "" : space);
+  }
+  line.erase(line.find_last_not_of(' ') + 1);
+  return Cut(line, width);
+}
+
+}  // namespace
+
+std::string ChangeCell(const v1::Iteration& iteration) {
+  return absl::StrCat(ChangeText(iteration.change()), FromText(iteration));
 }
 
 std::string ReasonCell(const v1::Iteration& iteration) {
@@ -50,8 +93,7 @@ std::vector<std::string> IterationCells(const v1::Iteration& iteration) {
           ReasonCell(iteration)};
 }
 
-std::string IterationLine(const v1::Iteration& iteration) {
-  static constexpr int kWidths[] = {4, -8, -24, 8, 8, 8, 9, 0};
+std::string IterationLine(const v1::Iteration& iteration, int width) {
   std::vector<std::string> cells = IterationCells(iteration);
   std::string expected = iteration.finding().rule();
   if (iteration.prediction().high() > 0) {
@@ -59,15 +101,12 @@ std::string IterationLine(const v1::Iteration& iteration) {
                     " to ", SpeedupText(iteration.prediction().high()));
   }
   if (!expected.empty()) cells.back() = absl::StrCat(expected, ": ", cells.back());
-  std::string line;
-  for (size_t i = 0; i < cells.size(); ++i) {
-    const std::string cell = OneLine(cells[i]);
-    const int width = std::abs(kWidths[i]);
-    const std::string space(static_cast<size_t>(std::max(0, width - DisplayWidth(cell))), ' ');
-    absl::StrAppend(&line, i > 0 ? "  " : "", kWidths[i] > 0 ? space : "", cell, kWidths[i] < 0 ? space : "");
-  }
-  line.erase(line.find_last_not_of(' ') + 1);
-  return line;
+  if (width > 0) cells[kChange] = ShortChange(iteration);
+  return Laid(cells, width);
+}
+
+std::string IterationLineTitle(int width) {
+  return Laid({"#", "verdict", "change", "parent", "start", "baseline", "time", "finding, prediction: reason"}, width);
 }
 
 }  // namespace pawl

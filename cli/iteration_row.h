@@ -12,14 +12,14 @@ std::string ChangeCell(const v1::Iteration& iteration);
 // Why, and the gates that it did not pass.
 std::string ReasonCell(const v1::Iteration& iteration);
 
-// A recording lacks the variant: nothing was learnt, and the history is easier to read without.
-bool IsUntried(const v1::Iteration& iteration);
-
 // An iteration in one line: number, verdict, change, speedup over parent, start and baseline, time, reason.
 std::vector<std::string> IterationCells(const v1::Iteration& iteration);
 
 // The same in columns of fixed width, for lines that come one at a time; finding and prediction stand before the
-// reason.
-std::string IterationLine(const v1::Iteration& iteration);
+// reason. On a terminal of `width` cells, columns that find no room are left out, those that say least first, and a
+// change that is too long for its column is cut; 0: there is room for everything.
+std::string IterationLine(const v1::Iteration& iteration, int width = 0);
+// What stands above such lines.
+std::string IterationLineTitle(int width = 0);
 
 }  // namespace pawl

@@ -1,13 +1,16 @@
 #include "cli/live_lines.h"
 
+#include <algorithm>
+
 #include "cli/table.h"
 
 namespace pawl {
 
-void LiveLines::Set(const std::vector<std::string>& lines) {
+void LiveLines::Set(const std::vector<std::string>& lines, int width) {
   std::vector<std::string> cut;
-  for (const std::string& line : lines) cut.push_back(Cut(OneLine(line), width_));
-  if (cut == shown_) return;
+  for (const std::string& line : lines) cut.push_back(Cut(OneLine(line), width));
+  if (cut == shown_ && width == width_) return;
+  width_ = width;  // a terminal that became narrower has wrapped what is shown
   Clear();
   for (const std::string& line : cut) std::fprintf(out_, "%s\n", line.c_str());
   std::fflush(out_);
@@ -16,7 +19,10 @@ void LiveLines::Set(const std::vector<std::string>& lines) {
 
 void LiveLines::Clear() {
   // Up by as many lines, then everything below is erased.
-  if (!shown_.empty()) std::fprintf(out_, "\x1b[%zuA\r\x1b[J", shown_.size());
+  int rows = 0;
+  for (const std::string& line : shown_)
+    rows += width_ > 0 ? std::max(1, (DisplayWidth(line) + width_ - 1) / width_) : 1;
+  if (rows > 0) std::fprintf(out_, "\x1b[%dA\r\x1b[J", rows);
   std::fflush(out_);
   shown_.clear();
 }

@@ -9,18 +9,18 @@ namespace pawl {
 // A few lines at the end of a terminal that change in place, below lines that stay.
 class LiveLines {
  public:
-  // `width` cells: a longer line would wrap, and could not be taken back.
-  LiveLines(std::FILE* out, int width) : out_(out), width_(width) {}
+  explicit LiveLines(std::FILE* out) : out_(out) {}
   ~LiveLines() { Clear(); }
   LiveLines(const LiveLines&) = delete;
 
-  void Set(const std::vector<std::string>& lines);
+  // In a terminal of `width` cells, where a longer line would wrap: it is cut.
+  void Set(const std::vector<std::string>& lines, int width);
   // Takes them away, so that something else can be printed in their place.
   void Clear();
 
  private:
   std::FILE* const out_;
-  const int width_;
+  int width_ = 0;
   std::vector<std::string> shown_;
 };
 

@@ -85,6 +85,9 @@ absl::StatusOr<int> Import(const v1::PatternFile& file, bool json, Connection& c
   if (!reply.ok()) return reply.status();
   if (json) {
     PrintJsonLine(*reply, /*every_field=*/true);
+  } else if (reply->imported() == 0 && !file.patterns().empty()) {
+    std::printf("the patterns of \"%s\" are of this database itself, and count already\n",
+                OneLine(file.source()).c_str());
   } else {
     std::printf("%d patterns of \"%s\" are there for later campaigns\n", reply->imported(),
                 OneLine(file.source()).c_str());

@@ -11,6 +11,7 @@
 #include "cli/flags.h"
 #include "cli/json_line.h"
 #include "cli/patch_file.h"
+#include "cli/resource_name.h"
 #include "cli/words.h"
 
 namespace pawl {
@@ -38,13 +39,24 @@ absl::StatusOr<int> Send(const Flags& flags, const v1::Change& change, Connectio
   *request.mutable_change() = change;
   request.set_author(flags.author.empty() ? Author() : flags.author);
   request.set_why(flags.why);
+  // A campaign that waits has nothing planned; any other tries what is planned before it asks for proposals.
+  const absl::StatusOr<v1::Situation> situation = connection.client().GetSituation(flags.campaign);
+  const bool waited = situation.ok() && situation->waits();
   absl::StatusOr<v1::ProposeChangeResponse> reply = connection.client().Propose(request);
   if (!reply.ok()) return reply.status();
   if (flags.json) {
     PrintJsonLine(*reply, /*every_field=*/true);
   } else {
+    const int before = reply->waiting();
+    const std::string others = before == 1 ? "1 other proposal" : absl::StrCat(before, " other proposals");
+    std::string when = waited && before == 0 ? "next" : "after what is planned already";
+    if (before > 0) when = absl::StrCat("after ", waited ? "" : "what is planned already and ", others);
+    if (situation.ok() && situation->campaign().state() == v1::PAUSED) {
+      absl::StrAppend(&when, "; ", flags.campaign, " is paused: pawl resume ", ShortName(flags.campaign),
+                      FlagsText(flags.connection), " lets it go on");
+    }
     std::printf("%s will be tried %s\n", change.has_source() ? ChangeText(change).c_str() : flags.change.c_str(),
-                reply->waiting() == 0 ? "next" : absl::StrCat("after ", reply->waiting(), " other proposals").c_str());
+                when.c_str());
   }
   return kDone;
 }

@@ -41,7 +41,7 @@ std::string VariablesTable(const v1::Situation& situation, int width) {
 std::string TriedText(const v1::Situation& situation) {
   int kept = 0, reverted = 0, rejected = 0;
   for (const v1::Iteration& iteration : situation.tried()) {
-    if (!iteration.has_parent()) continue;
+    if (!iteration.has_parent() || IsUntried(iteration)) continue;
     kept += iteration.verdict() == v1::KEPT;
     reverted += iteration.verdict() == v1::REVERTED;
     rejected += iteration.verdict() == v1::REJECTED;
@@ -122,7 +122,7 @@ std::string SituationText(const v1::Situation& situation, const std::string& fla
     text += Paragraph("  provided that ", constraint.that(), width);
   }
   if (!situation.untried().empty()) {
-    absl::StrAppend(&text, "\nUntried, as Pawl ranks it (in log speedup over the best variant)\n",
+    absl::StrAppend(&text, "\nUntried, as Pawl ranks it: by what it may add to the best variant (log speedup)\n",
                     UntriedTable(situation, all, width));
   }
   if (!situation.proposals().empty()) absl::StrAppend(&text, "\nProposed, and not tried yet\n");

@@ -10,6 +10,7 @@
 #include "cli/interrupt.h"
 #include "cli/resource_name.h"
 #include "cli/table.h"
+#include "cli/words.h"
 
 namespace pawl {
 namespace {
@@ -70,7 +71,10 @@ absl::StatusOr<v1::Verification> VerificationRun::Run(const v1::Campaign& campai
   follow.see = [&](const v1::WatchCampaignResponse& message) {
     const v1::Event& event = message.event();
     if (message.has_event()) follow.after_sequence = event.sequence();
-    if (event.has_leased() && absl::StrCat(event.leased().trial()) == trial) leased_ = true;
+    if (event.has_leased() && absl::StrCat(event.leased().trial()) == trial) {
+      leased_ = true;
+      replayed_ = absl::StartsWith(event.leased().device(), "replay");
+    }
     if (event.has_finished() && absl::StrCat(event.finished().trial()) == trial) {
       verification = event.finished().verification();
     } else {
@@ -95,11 +99,26 @@ absl::StatusOr<v1::Verification> VerificationRun::Run(const v1::Campaign& campai
   return *verification;
 }
 
-std::string VerificationText(const v1::Verification& verification) {
-  std::string text =
-      absl::StrCat("iteration ", verification.iteration(),
-                   verification.agrees() ? " agrees: " : " does not agree: ", OneLine(verification.text()), "\n");
-  absl::StrAppend(&text, "code     ", verification.same_code() ? "the same machine code" : "other machine code", "\n");
+std::string VerificationText(const v1::Verification& verification, bool replayed) {
+  const bool figures = replayed && verification.measured_us() > 0;
+  std::string what = OneLine(verification.text());
+  if (figures) {
+    what = absl::StrCat("the recording has ", TimeText(verification.measured_us()), ", stored is ",
+                        TimeText(verification.recorded_us()));
+    if (verification.measured_speedup() > 0) {
+      absl::StrAppend(&what, "; ", SpeedupText(verification.measured_speedup()), " over its parent, stored is ",
+                      SpeedupText(verification.recorded_speedup()));
+    }
+  }
+  std::string text = absl::StrCat("iteration ", verification.iteration(),
+                                  verification.agrees() ? " agrees: " : " does not agree: ", what, "\n");
+  if (figures) {
+    absl::StrAppend(&text, "replay   recorded figures were compared; nothing was built or measured (a GPU does that: ",
+                    "--device cuda:0)\n");
+  } else {
+    absl::StrAppend(&text, "code     ", verification.same_code() ? "the same machine code" : "other machine code",
+                    "\n");
+  }
   for (const std::string& difference : verification.differences()) {
     absl::StrAppend(&text, "differs  ", OneLine(difference), "\n");
   }

@@ -26,6 +26,8 @@ class VerificationRun {
   // FAILED_PRECONDITION with no_worker(): none can take it. CANCELLED: interrupted.
   absl::StatusOr<v1::Verification> Run(const v1::Campaign& campaign, const std::string& iteration);
   bool no_worker() const { return no_worker_; }
+  // By a recording: figures were compared, and nothing was built or measured.
+  bool replayed() const { return replayed_; }
 
  private:
   absl::Status NeedWorker(const v1::Campaign& campaign);
@@ -38,11 +40,12 @@ class VerificationRun {
   std::unique_ptr<Daemon> worker_;  // our own; null: others do it
   bool leased_ = false;
   bool no_worker_ = false;
+  bool replayed_ = false;
   absl::Time next_look_;
   absl::Time idle_since_ = absl::InfiniteFuture();  // workers are there and none takes it
 };
 
 // For people.
-std::string VerificationText(const v1::Verification& verification);
+std::string VerificationText(const v1::Verification& verification, bool replayed = false);
 
 }  // namespace pawl

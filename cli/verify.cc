@@ -43,7 +43,7 @@ absl::StatusOr<int> Verify(const Flags& flags, std::string iteration, Connection
   if (flags.json) {
     PrintJsonLine(*verification, /*every_field=*/true);
   } else {
-    std::fputs(VerificationText(*verification).c_str(), stdout);
+    std::fputs(VerificationText(*verification, run.replayed()).c_str(), stdout);
   }
   return verification->agrees() ? kDone : kFailed;
 }
@@ -71,7 +71,7 @@ void AddVerify(CLI::App& app, int* exit_code) {
   command->group(kRunning)->footer(
       "Example: pawl verify 7 12\n"
       "Uses a running worker, or one of its own where there is none. Exit code: 0 within 10 % of what was recorded,\n"
-      "1 not, 4 no worker can take it.");
+      "1 not, 4 no worker can take it. On a replay, recorded figures are compared and nothing is measured.");
   AddCampaign(*command, &flags->campaign);
   command->add_option("ITERATION", flags->iteration, "12 or campaigns/7/iterations/12 (default: the best)");
   AddWorkerFlags(*command, &flags->worker);

@@ -1,10 +1,13 @@
 #include "cli/watching.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "cli/all_iterations.h"
 #include "cli/campaign_summary.h"
 #include "cli/exit_code.h"
 #include "cli/failure.h"
@@ -14,6 +17,7 @@
 #include "cli/kept_path.h"
 #include "cli/proposal_wait.h"
 #include "cli/resource_name.h"
+#include "cli/words.h"
 #include "cli/worker_wait.h"
 
 namespace pawl {
@@ -27,6 +31,17 @@ absl::Status NobodyRunsIt(const std::string& campaign, const Settings& settings)
       absl::FailedPreconditionError(absl::StrCat(campaign, " has not ended, but no orchestrator is running")), detail);
 }
 
+// Only a replay has such.
+absl::StatusOr<int> CountUntried(Connection& connection, const v1::Campaign& campaign) {
+  if (campaign.rejected() == 0 || !absl::StartsWith(campaign.device(), "replay")) return 0;
+  v1::ListIterationsRequest request;
+  request.set_campaign(campaign.name());
+  request.set_verdict(v1::REJECTED);
+  const absl::StatusOr<std::vector<v1::Iteration>> rejected = AllIterations(connection, request);
+  if (!rejected.ok()) return rejected.status();
+  return static_cast<int>(std::count_if(rejected->begin(), rejected->end(), IsUntried));
+}
+
 }  // namespace
 
 absl::Status PrintSummary(Connection& connection, const v1::Campaign& campaign) {
@@ -36,13 +51,16 @@ absl::Status PrintSummary(Connection& connection, const v1::Campaign& campaign) 
     if (!kept.ok()) return kept.status();
     path = *std::move(kept);
   }
-  std::fputs(SummaryText(campaign, path).c_str(), stdout);
+  const absl::StatusOr<int> untried = CountUntried(connection, campaign);
+  if (!untried.ok()) return untried.status();
+  std::fputs(SummaryText(campaign, path, *untried).c_str(), stdout);
   return absl::OkStatus();
 }
 
 absl::StatusOr<int> WatchToTheEnd(Connection& connection, const std::string& campaign, const WatchingOptions& options) {
   NoteInterrupts();
   EventPrinter printer(options.printer);
+  printer.set_worker_command(absl::StrCat("pawl-worker --orchestrator ", connection.address(), " --device auto"));
   ProposalWait wait(campaign, options.flags);
   WorkerWait worker_wait(campaign, options.worker_patience);
   bool no_worker = false;

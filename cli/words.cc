@@ -21,6 +21,11 @@ std::string DateText(const google::protobuf::Timestamp& time) {
   return absl::FormatTime("%Y-%m-%d %H:%M:%S", absl::FromUnixSeconds(time.seconds()), absl::LocalTimeZone());
 }
 
+std::string LeftOutText(int untried) {
+  return untried == 1 ? "1 change that the recording lacks is left out"
+                      : absl::StrCat(untried, " changes that the recording lacks are left out");
+}
+
 std::string ExtentText(const v1::Dim3& extent) {
   return absl::StrCat(extent.x(), " x ", extent.y(), " x ", extent.z());
 }

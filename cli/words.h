@@ -17,6 +17,8 @@ std::string CheckWord(v1::Check check);
 std::string GateActionWord(v1::GateAction action);
 // "2026-11-15 14:03:21", local time; "-" where it is not set.
 std::string DateText(const google::protobuf::Timestamp& time);
+// "24 changes that the recording lacks are left out".
+std::string LeftOutText(int untried);
 // "128 x 1 x 1".
 std::string ExtentText(const v1::Dim3& extent);
 

@@ -1,7 +1,5 @@
 #include "db/pattern_rows.h"
 
-#include <string>
-
 namespace pawl {
 
 absl::Status WriteLesson(Connection* writer, const v1::Pattern& lesson) {
@@ -60,6 +58,21 @@ absl::Status WritePatternFile(Connection* writer, const v1::PatternFile& file) {
       .BindText(file.source())
       .BindBytes(content)
       .Run();
+}
+
+absl::Status WritePatternExport(Connection* writer, const std::string& hash) {
+  return writer->Use("INSERT OR IGNORE INTO pattern_exports (hash) VALUES (?)").BindText(hash).Run();
+}
+
+absl::StatusOr<std::vector<std::string>> ReadPatternExports(Connection* reader) {
+  Statement statement = reader->Use("SELECT hash FROM pattern_exports ORDER BY hash");
+  std::vector<std::string> hashes;
+  while (true) {
+    const absl::StatusOr<bool> row = statement.Step();
+    if (!row.ok()) return row.status();
+    if (!*row) return hashes;
+    hashes.emplace_back(statement.Bytes(0));
+  }
 }
 
 }  // namespace pawl

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -15,5 +16,9 @@ absl::Status WriteLesson(Connection* writer, const v1::Pattern& lesson);
 absl::StatusOr<std::vector<v1::Pattern>> ReadLessons(Connection* reader);
 
 absl::Status WritePatternFile(Connection* writer, const v1::PatternFile& file);
+
+// One that is there already is left as it is.
+absl::Status WritePatternExport(Connection* writer, const std::string& hash);
+absl::StatusOr<std::vector<std::string>> ReadPatternExports(Connection* reader);
 
 }  // namespace pawl

@@ -314,6 +314,7 @@ absl::Status Store::Write(Writes* writes) {
   if (status.ok()) status = WriteAll(writer_.get(), writes->workers, WriteWorker);
   if (status.ok()) status = WriteAll(writer_.get(), writes->lessons, WriteLesson);
   if (status.ok()) status = WriteAll(writer_.get(), writes->pattern_files, WritePatternFile);
+  if (status.ok()) status = WriteAll(writer_.get(), writes->pattern_exports, WritePatternExport);
   if (!status.ok()) return status;
   Pass(FaultPoint::kBeforeCommit);
   return CommitTransaction(&transaction);

@@ -56,6 +56,7 @@ struct Writes {
   // gain are added up.
   std::vector<v1::Pattern> lessons = {};
   std::vector<v1::PatternFile> pattern_files = {};  // imported; by their source made or replaced
+  std::vector<std::string> pattern_exports = {};    // hashes of what was handed out of the lessons
 };
 
 struct IterationQuery {
@@ -124,6 +125,7 @@ class Store {
 
   absl::StatusOr<std::vector<v1::Pattern>> Lessons();           // as they were written, those of the same gain as one
   absl::StatusOr<std::vector<v1::PatternFile>> PatternFiles();  // by source
+  absl::StatusOr<std::vector<std::string>> PatternExports();    // hashes
 
   // 32 random bytes that were made with the file: lease tokens are derived from them.
   const std::string& secret() const { return secret_; }

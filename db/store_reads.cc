@@ -199,4 +199,9 @@ absl::StatusOr<std::vector<v1::PatternFile>> Store::PatternFiles() {
   return ReadAll<v1::PatternFile>(statement);
 }
 
+absl::StatusOr<std::vector<std::string>> Store::PatternExports() {
+  std::lock_guard<std::mutex> lock(reader_mutex_);
+  return ReadPatternExports(reader_.get());
+}
+
 }  // namespace pawl

@@ -34,7 +34,8 @@ std::string Text(const v1::Event& event, int iteration) {
                             " to be measured beside the start, by trial ", planned.trial());
       }
       return absl::StrCat(campaign, "/iterations/", planned.iteration(), verify ? " to be verified: " : " planned: ",
-                          planned.has_change() ? ChangeText(planned.change()) : "start variant", ", by trial ",
+                          planned.has_change() ? ChangeText(planned.change()) : "start variant",
+                          planned.has_parent() ? absl::StrCat(" from ", planned.parent()) : "", ", by trial ",
                           planned.trial());
     }
     case v1::Event::kLeased:

@@ -435,9 +435,16 @@ absl::StatusOr<v1::Situation> Orchestrator::Situation(const v1::GetSituationRequ
 }
 
 absl::StatusOr<v1::ListPatternsResponse> Orchestrator::Patterns(const v1::ListPatternsRequest& request) {
-  std::lock_guard lock(mutex_);
-  if (absl::Status status = Serving(); !status.ok()) return status;
-  return patterns_.List(request);
+  return Locked([&](After* after) -> absl::StatusOr<v1::ListPatternsResponse> {
+    if (absl::Status status = Serving(); !status.ok()) return status;
+    v1::ListPatternsResponse response = patterns_.List(request);
+    if (!request.own()) return response;
+    Step step = Begin();
+    patterns_.HandOut(response, &step.writes);
+    if (step.writes.pattern_exports.empty()) return response;
+    if (absl::Status status = Commit(&step, after); !status.ok()) return status;
+    return response;
+  });
 }
 
 absl::StatusOr<v1::ImportPatternsResponse> Orchestrator::ImportPatterns(const v1::ImportPatternsRequest& request) {

@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "kernels/hash.h"
 #include "orchestrator/errors.h"
 #include "profiles/pattern_file.h"
 
@@ -18,6 +19,16 @@ void Append(const std::vector<v1::Pattern>& more, std::vector<v1::Pattern>* patt
   patterns->insert(patterns->end(), more.begin(), more.end());
 }
 
+// Of patterns in any order.
+template <typename Patterns>
+std::string HashOf(const Patterns& patterns) {
+  std::set<std::string> each;
+  for (const v1::Pattern& pattern : patterns) each.insert(Sha256(pattern.SerializeAsString()));
+  std::string all;
+  for (const std::string& hash : each) all += hash;
+  return Sha256(all);
+}
+
 }  // namespace
 
 PatternLibrary::PatternLibrary(const std::vector<v1::PatternFile>& shipped) : shipped_(shipped) { UseFiles(); }
@@ -27,6 +38,9 @@ absl::Status PatternLibrary::Load(Store& store) {
   if (!lessons.ok()) return lessons.status();
   absl::StatusOr<std::vector<v1::PatternFile>> files = store.PatternFiles();
   if (!files.ok()) return files.status();
+  absl::StatusOr<std::vector<std::string>> exports = store.PatternExports();
+  if (!exports.ok()) return exports.status();
+  handed_out_ = {exports->begin(), exports->end()};
   own_ = PatternTable();
   for (const v1::Pattern& lesson : *lessons) own_.Add(lesson);
   imported_.clear();
@@ -73,12 +87,25 @@ absl::StatusOr<v1::ImportPatternsResponse> PatternLibrary::Import(const v1::Impo
   if (absl::Status status = CheckPatternFile(request.file(), "the file"); !status.ok()) {
     return BadField("file", std::string(status.message()));
   }
+  if (IsOwn(request.file())) return v1::ImportPatternsResponse();
   imported_[request.file().source()] = request.file();
   UseFiles();
   writes->pattern_files.push_back(request.file());
   v1::ImportPatternsResponse response;
   response.set_imported(request.file().patterns_size());
   return response;
+}
+
+bool PatternLibrary::IsOwn(const v1::PatternFile& file) const {
+  if (file.patterns().empty()) return false;
+  const std::string hash = HashOf(file.patterns());
+  return handed_out_.contains(hash) || hash == HashOf(own_.List()) || hash == HashOf(own_.Of(""));
+}
+
+void PatternLibrary::HandOut(const v1::ListPatternsResponse& own, Writes* writes) {
+  if (own.patterns().empty()) return;
+  const std::string hash = HashOf(own.patterns());
+  if (handed_out_.insert(hash).second) writes->pattern_exports.push_back(hash);
 }
 
 std::vector<v1::Pattern> PatternLibrary::Of(const std::string& bundle) const {

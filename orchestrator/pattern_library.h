@@ -2,6 +2,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,7 @@ namespace pawl {
 //   library.TakenBack(kept, bundle, architecture, &writes)       in the one that takes a kept iteration back
 //   library.Import(request, &writes)                             ImportPatterns
 //   library.List(request)                                        ListPatterns
+//   library.HandOut(response, &writes)                           ... of its own patterns
 //
 // Not thread-safe: it is the orchestrator's, under its lock.
 class PatternLibrary {
@@ -43,7 +45,8 @@ class PatternLibrary {
   // The same for one that is still marked as kept; one that is not changes nothing.
   void TakenBack(const v1::Iteration& kept, const std::string& bundle, const std::string& architecture, Writes* writes);
 
-  // INVALID_ARGUMENT: another version, an unknown resource, or figures that can't be.
+  // INVALID_ARGUMENT: another version, an unknown resource, or figures that can't be. What this library has handed out,
+  // then or now, counts already: of that nothing is imported.
   absl::StatusOr<v1::ImportPatternsResponse> Import(const v1::ImportPatternsRequest& request, Writes* writes);
 
   // What a campaign of this bundle starts with: patterns that were tried often enough to say something, of resources
@@ -53,15 +56,21 @@ class PatternLibrary {
   // The most tried first, at most 10,000.
   v1::ListPatternsResponse List(const v1::ListPatternsRequest& request) const;
 
+  // Remembers a list of its own patterns that somebody is given: it may come back as a file. Adds nothing to `writes`
+  // where it did before.
+  void HandOut(const v1::ListPatternsResponse& own, Writes* writes);
+
  private:
   std::vector<v1::Pattern> Of(const std::string& bundle) const;
   void Learn(const std::optional<v1::Pattern>& lesson, Writes* writes);
   void UseFiles();
+  bool IsOwn(const v1::PatternFile& file) const;
 
   std::vector<v1::PatternFile> shipped_;
   std::map<std::string, v1::PatternFile> imported_;           // by source
   std::map<std::string, std::vector<v1::Pattern>> of_files_;  // all files together, by bundle; empty: over all
   PatternTable own_;
+  std::set<std::string> handed_out_;  // hashes
 };
 
 }  // namespace pawl

@@ -137,8 +137,9 @@ Section RevertedSection(const v1::Report& report) {
                         {"predicted"},
                         {"reason"}}};
   bool more = false;
+  const auto untried = std::count_if(report.iterations().begin(), report.iterations().end(), IsUntried);
   for (auto at = report.iterations().rbegin(); at != report.iterations().rend(); ++at) {
-    if (at->verdict() == v1::KEPT) continue;
+    if (at->verdict() == v1::KEPT || IsUntried(*at)) continue;
     more = grid.rows.size() >= kMostRows;
     if (more) break;
     grid.rows.push_back({NumberCell(*at),
@@ -148,6 +149,13 @@ Section RevertedSection(const v1::Report& report) {
                          {SpeedupText(at->speedup_over_parent())},
                          PredictedCell(*at),
                          {at->reason()}});
+  }
+  if (untried > 0) {
+    section.blocks.push_back(
+        Paragraph{absl::StrCat(untried, untried == 1 ? " change" : " changes", " that the recording lacks ",
+                               untried == 1 ? "is" : "are", " left out: pawl history ", report.campaign().name(),
+                               " --verdict rejected lists ", untried == 1 ? "it." : "them."),
+                  Tone::kDim});
   }
   if (grid.rows.empty()) {
     section.blocks.push_back(Paragraph{"Nothing.", Tone::kDim});

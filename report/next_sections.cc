@@ -36,13 +36,14 @@ Grid ChangesGrid(const v1::Report& report) {
   Grid grid{.columns = {
                 {"change"}, {"of iteration", true}, {"serves"}, {"rules", true}, {"model", true}, {"patterns", true}}};
   for (const v1::RankedChange& change : report.next()) {
+    const bool of_best = change.parent() == report.campaign().best();
     if (static_cast<int>(grid.rows.size()) >= kMostChanges) break;
     grid.rows.push_back({{ChangeText(change.change()), Tone::kCode},
                          {absl::StrCat(change.parent())},
                          {change.finding().empty() ? "-" : change.finding()},
-                         {VoiceText(change.voices().rules())},
+                         {of_best ? VoiceText(change.voices().rules()) : "-"},
                          {VoiceText(change.voices().model())},
-                         {VoiceText(change.voices().patterns())}});
+                         {of_best ? VoiceText(change.voices().patterns()) : "-"}});
   }
   return grid;
 }
@@ -66,8 +67,10 @@ Section NextSection(const v1::Report& report) {
         "No single change of a variable is left: what comes next is an edit of the source, or a variable more."});
   } else {
     section.blocks.push_back(Paragraph{
-        "Changes that were not tried, the most promising first, with what each voice expects of them in log speedup "
-        "over the best:"});
+        "Changes that were not tried, the most promising first, with what each voice expects them to add to the best "
+        "variant, in log speedup. In the model's share losses count as nothing, and what a change leads on to counts, "
+        "too: it is no forecast of the change's own speedup. Rules and patterns speak of changes of the best variant "
+        "only."});
     section.blocks.push_back(ChangesGrid(report));
   }
   return section;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -77,8 +78,11 @@ Section SummarySection(const v1::Report& report) {
   }
   fact("tier", TierText(campaign.tier()));
   if (campaign.iterations() > 0) {
-    fact("iterations", absl::StrCat(campaign.iterations(), " with the start: ", campaign.kept(), " kept, ",
-                                    campaign.reverted(), " reverted, ", campaign.rejected(), " rejected"));
+    const int untried =
+        static_cast<int>(std::count_if(report.iterations().begin(), report.iterations().end(), IsUntried));
+    fact("iterations", absl::StrCat(campaign.iterations() - untried, " with the start: ", campaign.kept(), " kept, ",
+                                    campaign.reverted(), " reverted, ", campaign.rejected() - untried, " rejected",
+                                    untried > 0 ? absl::StrCat("; the recording lacks ", untried, " others") : ""));
   }
   fact("measured", TotalGainText(campaign.total_gain()));
   if (campaign.total_gain().has_failure()) {

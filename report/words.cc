@@ -5,6 +5,7 @@
 #include <map>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -66,6 +67,11 @@ std::string WhyText(v1::CampaignState state, const std::string& message, v1::Sto
   absl::string_view rest = why;
   if (absl::ConsumePrefix(&rest, StateWord(state)) && !absl::ConsumePrefix(&rest, ": ") && !rest.empty()) rest = why;
   return rest.empty() ? "" : absl::StrCat(": ", rest);
+}
+
+bool IsUntried(const v1::Iteration& iteration) {
+  return iteration.verdict() == v1::REJECTED && !iteration.has_failure() &&
+         absl::StartsWith(iteration.reason(), "passed over: ");
 }
 
 std::string ChangeText(const v1::Change& change) {

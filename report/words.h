@@ -27,6 +27,9 @@ std::string StopText(v1::StopReason reason);
 // state's word, which a message may begin with, too.
 std::string WhyText(v1::CampaignState state, const std::string& message, v1::StopReason reason);
 
+// A recording lacks the variant: nothing was tried or learnt, and what people read is easier to read without it.
+bool IsUntried(const v1::Iteration& iteration);
+
 // "TILE_M 64→16"; "edit unroll-inner"; "start" where there is none.
 std::string ChangeText(const v1::Change& change);
 // "parallelism+".

@@ -14,6 +14,9 @@ constexpr std::chrono::seconds kCallDeadline{10};
 constexpr std::chrono::seconds kRenewDeadline{5};  // another try must fit into the lease
 constexpr std::chrono::seconds kLeaveDeadline{1};  // a program that ends does not wait for long
 constexpr std::chrono::seconds kLeaseExtra{5};     // beyond what the orchestrator was asked to wait
+// A connection is given so long to be made before a call on it is tried. The call after that finds it, if it took
+// longer.
+constexpr std::chrono::milliseconds kConnecting{200};
 constexpr int kMaxMessageBytes = 64 << 20;
 
 absl::Status ToStatus(const grpc::Status& status) {
@@ -24,7 +27,7 @@ absl::Status ToStatus(const grpc::Status& status) {
 class OrchestratorClient : public WorkerClient {
  public:
   explicit OrchestratorClient(const std::shared_ptr<grpc::Channel>& channel)
-      : stub_(v1::WorkerService::NewStub(channel)) {}
+      : channel_(channel), stub_(v1::WorkerService::NewStub(channel)) {}
 
   absl::StatusOr<v1::RegisterWorkerResponse> Register(const v1::RegisterWorkerRequest& request) override {
     return Call(&v1::WorkerService::Stub::RegisterWorker, request, kCallDeadline);
@@ -37,6 +40,7 @@ class OrchestratorClient : public WorkerClient {
       if (stopped_) return absl::CancelledError("no more trials are leased");
       leasing_ = &context;
     }
+    Connect();
     const auto wait = std::chrono::milliseconds(static_cast<int64_t>(1000 * request.wait_seconds()));
     context.set_deadline(std::chrono::system_clock::now() + wait + kLeaseExtra);
     v1::LeaseTrialResponse response;
@@ -76,10 +80,19 @@ class OrchestratorClient : public WorkerClient {
   }
 
  private:
+  // A channel that could not connect fails every call until its own pause is over, which grows: an orchestrator that
+  // starts a moment after its worker would be found seconds later. The pace of trying again is the caller's.
+  void Connect() {
+    if (channel_->GetState(/*try_to_connect=*/true) == GRPC_CHANNEL_READY) return;
+    grpc::experimental::ChannelResetConnectionBackoff(channel_.get());
+    channel_->WaitForConnected(std::chrono::system_clock::now() + kConnecting);
+  }
+
   template <typename Request, typename Response>
   absl::StatusOr<Response> Call(grpc::Status (v1::WorkerService::Stub::*method)(grpc::ClientContext*, const Request&,
                                                                                 Response*),
                                 const Request& request, std::chrono::seconds deadline) {
+    Connect();
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + deadline);
     Response response;
@@ -88,6 +101,7 @@ class OrchestratorClient : public WorkerClient {
     return response;
   }
 
+  const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<v1::WorkerService::Stub> stub_;
   std::mutex mutex_;  // guards what follows
   grpc::ClientContext* leasing_ = nullptr;

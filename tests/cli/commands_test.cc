@@ -6,6 +6,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "absl/strings/numbers.h"
 #include "tests/cli/fake_orchestrator.h"
 #include "tests/cli/pawl_program.h"
 #include "tests/cli/some_iterations.h"
@@ -111,11 +112,68 @@ TEST_F(CommandsTest, PrintHistoryAsATableOnePageAtATime) {
   EXPECT_EQ(last.err, "");
 }
 
+// What the recording of a replay lacks.
+v1::Iteration Lacking(int number) {
+  v1::Iteration iteration;
+  iteration.set_number(number);
+  iteration.set_verdict(v1::REJECTED);
+  iteration.set_reason("passed over: not in the recording");
+  return iteration;
+}
+
+TEST_F(CommandsTest, FillAPageOfTheHistoryWithWhatIsShown) {
+  // 0, 1, four that the recording lacks, 2, 3, 4, and four again.
+  std::vector<v1::Iteration> with = fake_.iterations;
+  for (int i = 0; i < 4; ++i) with.insert(with.begin() + 2, Lacking(100 + i));
+  for (int i = 0; i < 4; ++i) with.push_back(Lacking(200 + i));
+  fake_.iterations = with;
+  const auto numbers = [&](const ProcessResult& result) {
+    std::vector<int> found;
+    for (const std::string& line : Lines(result.out)) {
+      int number = 0;
+      if (absl::SimpleAtoi(line.substr(0, 6), &number)) found.push_back(number);
+    }
+    return found;
+  };
+  const ProcessResult first = Run({"history", "7", "--page-size", "3"});
+  EXPECT_THAT(numbers(first), ElementsAre(0, 1, 2));
+  EXPECT_THAT(first.err, HasSubstr("4 changes that the recording lacks are left out"));
+  EXPECT_THAT(first.err, HasSubstr("more: pawl history 7 --page-size 3 "));
+  EXPECT_THAT(first.err, HasSubstr(" --page-token 7\n"));
+  const ProcessResult second = Run({"history", "7", "--page-size", "2", "--page-token", "7"});
+  EXPECT_THAT(numbers(second), ElementsAre(3, 4));
+  EXPECT_THAT(second.err, Not(HasSubstr("more:"))) << "only what is not shown follows";
+  EXPECT_THAT(numbers(Run({"history", "7", "--sort", "-time", "--page-size", "5"})), SizeIs(5));
+  EXPECT_THAT(Lines(Run({"history", "7", "--json"}).out), SizeIs(13)) << "programs get everything";
+}
+
+TEST_F(CommandsTest, NameTheColumnOrVariableThatWasMeant) {
+  fake_.known_metrics = {"registers"};
+  const ProcessResult column = Run({"history", "7", "--columns", "number,verdct"});
+  EXPECT_EQ(column.exit_code, 2);
+  EXPECT_EQ(column.out, "");
+  EXPECT_THAT(column.err, HasSubstr("there is no column verdct; did you mean verdict?"));
+  EXPECT_EQ(Run({"history", "7", "--sort", "tiem"}).exit_code, 2);
+  const ProcessResult variable = Run({"history", "7", "--variable", "TILE_N"});
+  EXPECT_EQ(variable.exit_code, 2);
+  EXPECT_THAT(variable.err,
+              HasSubstr("campaigns/7 has no variable TILE_N; expected TILE_M, WARPS; did you mean TILE_M?"));
+}
+
+TEST_F(CommandsTest, NameTheBundleThatWasMeant) {
+  for (const char* command : {"run", "submit"}) {
+    const ProcessResult result = Run({command, "atention"});
+    EXPECT_EQ(result.exit_code, 1) << command;
+    EXPECT_THAT(result.err, HasSubstr("did you mean attention?")) << command;
+  }
+  EXPECT_THAT(Pawl({"check", "atention"}).err, HasSubstr("did you mean attention?"));
+}
+
 TEST_F(CommandsTest, PassFiltersOnToTheOrchestrator) {
   Run({"history", "7", "--verdict", "rejected", "--variable", "TILE_M", "--finding", "grid-too-small", "--sort",
        "speedup", "--page-size", "10", "--page-token", "3"});
-  ASSERT_THAT(fake_.asked().lists, SizeIs(1));
-  const v1::ListIterationsRequest request = fake_.asked().lists[0];
+  ASSERT_THAT(fake_.asked().lists, SizeIs(2)) << "the first is for the names of variables";
+  const v1::ListIterationsRequest request = fake_.asked().lists[1];
   EXPECT_EQ(request.verdict(), v1::REJECTED);
   EXPECT_EQ(request.variable(), "TILE_M");
   EXPECT_EQ(request.finding(), "grid-too-small");
@@ -268,8 +326,14 @@ TEST_F(CommandsTest, Steer) {
   ASSERT_THAT(fake_.asked().cancels, SizeIs(1));
   EXPECT_EQ(fake_.asked().cancels[0].reason(), "wrong size");
   EXPECT_EQ(Run({"propose", "7", "TILE_M=16", "--author", "ada", "--why", "small"}).out,
-            "TILE_M=16 will be tried next\n");
-  ASSERT_THAT(fake_.asked().proposals, SizeIs(1));
+            "TILE_M=16 will be tried after what is planned already\n");
+  fake_.situation.set_waits(true);
+  EXPECT_EQ(Run({"propose", "7", "TILE_M=16"}).out, "TILE_M=16 will be tried next\n");
+  fake_.situation.set_waits(false);
+  fake_.situation.mutable_campaign()->set_state(v1::PAUSED);
+  EXPECT_THAT(Run({"propose", "7", "TILE_M=16"}).out,
+              HasSubstr("planned already; campaigns/7 is paused: pawl resume 7 --orchestrator "));
+  ASSERT_THAT(fake_.asked().proposals, SizeIs(3));
   EXPECT_EQ(fake_.asked().proposals[0].change().to(), 16);
   EXPECT_EQ(fake_.asked().proposals[0].author(), "ada");
 }
@@ -286,6 +350,14 @@ TEST_F(CommandsTest, VerifyByTheOrchestratorsWorkers) {
   const ProcessResult differs = Run({"verify", "7", "2", "--json"});
   EXPECT_EQ(differs.exit_code, 1);
   EXPECT_THAT(differs.out, HasSubstr("\"agrees\":false"));
+  fake_.events.pop_back();
+  fake_.campaign.set_device("replay of an NVIDIA H200");
+  fake_.verification.set_measured_us(3);
+  fake_.verification.set_recorded_us(3.5);
+  EXPECT_EQ(Run({"verify", "7"}).out,
+            "iteration 4 does not agree: the recording has 3.000 us, stored is 3.500 us\n"
+            "replay   recorded figures were compared; nothing was built or measured (a GPU does that: --device "
+            "cuda:0)\n");
 }
 
 TEST_F(CommandsTest, SayWhatIsWrongAndWhatToDo) {

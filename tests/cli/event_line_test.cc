@@ -1,13 +1,19 @@
 #include "cli/event_line.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "cli/campaign_line.h"
 #include "cli/event_printer.h"
 #include "cli/iteration_row.h"
+#include "cli/table.h"
 #include "tests/cli/some_iterations.h"
 
 namespace pawl {
@@ -98,6 +104,27 @@ TEST(EventLineTest, SaysWhoChooses) {
             "campaigns/7: attention at main; changes are proposed, within 1 min 30 s each or it pauses");
 }
 
+TEST(EventLineTest, KeepsItsColumnsInNarrowTerminals) {
+  v1::Iteration iteration = SomeIterations()[4];
+  iteration.mutable_finding()->set_rule("grid-too-small");
+  v1::Iteration other = iteration;
+  other.set_number(12);
+  other.mutable_change()->set_variable("BLOCKS_PER_MULTIPROCESSOR_AT_MOST");
+  EXPECT_EQ(
+      IterationLine(iteration, 120),
+      "   4  kept      TILE_M 64→128 (from 1)      1.200x    1.800x    0.540x   11.18 us  grid-too-small: faster: "
+      "1.15 to 1.25");
+  EXPECT_EQ(IterationLine(other, 120).substr(0, 60), "  12  kept      BLOCKS_… 64→128 (from 1)    1.200x    1.");
+  EXPECT_EQ(IterationLineTitle(80), "   #  verdict   change                      parent  baseline  finding, predicti…");
+  EXPECT_EQ(IterationLine(iteration, 80),
+            "   4  kept      TILE_M 64→128 (from 1)      1.200x    0.540x  grid-too-small: f…");
+  EXPECT_EQ(IterationLine(other, 80),
+            "  12  kept      BLOCKS_… 64→128 (from 1)    1.200x    0.540x  grid-too-small: f…");
+  EXPECT_EQ(IterationLine(other, 60), "  12  kept      BLOCKS_… 64→128 (from 1)    1.200x    0.540x");
+  EXPECT_EQ(IterationLine(other, 50), "  12  kept      BLOCKS_… 64→128 (from 1)    1.200x");
+  for (int width = 1; width < 200; ++width) EXPECT_LE(DisplayWidth(IterationLine(other, width)), width);
+}
+
 TEST(EventLineTest, SaysWhatWasFoundAndPredictedBeforeTheReason) {
   v1::Iteration iteration = SomeIterations()[1];
   iteration.mutable_finding()->set_rule("grid-too-small");
@@ -154,7 +181,7 @@ TEST(EventLineTest, SaysWhoSteered) {
   proposed.mutable_proposed()->mutable_change()->set_variable("WARPS");
   proposed.mutable_proposed()->mutable_change()->set_to(8);
   proposed.mutable_proposed()->set_why("more warps");
-  EXPECT_EQ(EventLine(proposed), "proposed by agent: WARPS →8 (more warps)");
+  EXPECT_EQ(EventLine(proposed), "proposed by agent: WARPS=8 from the best variant (more warps)");
 }
 
 TEST(EventLineTest, KnowsThatItDoesNotKnowEverything) {
@@ -196,11 +223,15 @@ class EventPrinterTest : public testing::Test {
     printer_.See(message, absl::FromUnixSeconds(0) + absl::Seconds(second));
   }
   void Tick(double second) { printer_.Tick(absl::FromUnixSeconds(0) + absl::Seconds(second)); }
-  int Lines() {
+  std::string Text() {
     std::rewind(file_);
-    int lines = 0;
-    for (int c = std::fgetc(file_); c != EOF; c = std::fgetc(file_)) lines += c == '\n';
-    return lines;
+    std::string text;
+    for (int c = std::fgetc(file_); c != EOF; c = std::fgetc(file_)) text += static_cast<char>(c);
+    return text;
+  }
+  long Lines() {
+    const std::string text = Text();
+    return std::count(text.begin(), text.end(), '\n');
   }
 
   std::FILE* file_ = std::tmpfile();
@@ -223,6 +254,26 @@ TEST_F(EventPrinterTest, ShowsWhatIsTriedOnceItTakesLonger) {
   EXPECT_EQ(Lines(), 1);
   Tick(2);
   EXPECT_EQ(Lines(), 1);
+}
+
+TEST_F(EventPrinterTest, SaysThatNobodyTriesItAndWhatToDo) {
+  printer_.set_worker_command("pawl-worker --orchestrator here");
+  v1::Campaign campaign;
+  campaign.set_state(v1::WAITING);
+  campaign.set_message("no worker is registered: start pawl-worker");
+  Plan(0, 0);
+  ASSERT_TRUE(printer_.wants_campaign(absl::FromUnixSeconds(1)));
+  printer_.See(campaign, absl::FromUnixSeconds(1));
+  Tick(1.1);
+  EXPECT_EQ(Text(), "no worker is connected; to start one: pawl-worker --orchestrator here\n");
+  for (int second = 2; second < 20; ++second) Tick(second);
+  EXPECT_EQ(Lines(), 1);
+  v1::WatchCampaignResponse leased;
+  leased.mutable_event()->mutable_leased()->set_device("a GPU");
+  printer_.See(leased, absl::FromUnixSeconds(20));
+  Plan(1, 21);
+  Tick(23);
+  EXPECT_THAT(Text(), EndsWith("on a GPU\n   1  trying    start\n"));
 }
 
 TEST_F(EventPrinterTest, ShowsProgressEveryTenSeconds) {
@@ -274,10 +325,11 @@ TEST_F(LivePrinterTest, TakesTheChangingLinesBackBeforeAVerdictAndAtTheEnd) {
   v1::WatchCampaignResponse finished;
   *finished.mutable_event()->mutable_finished()->mutable_iteration() = SomeIterations()[1];
   printer.See(finished, absl::FromUnixSeconds(2));
-  EXPECT_THAT(Text(), HasSubstr("iteration 2 of 50\n\x1b[1A\r\x1b[J   1  kept"));
-  EXPECT_THAT(Text(), EndsWith("attention at : iteration 2 of 50\n"));
+  EXPECT_THAT(Text(), HasSubstr("iteration 2 of 50\n\x1b[1A\r\x1b[J   #  verdict   change"));
+  EXPECT_THAT(Text(), HasSubstr("\n   1  kept"));
+  EXPECT_THAT(Text(), EndsWith("attention at : iteration 2 of 50, best\n0.450x over the start\n"));
   printer.End();
-  EXPECT_THAT(Text(), EndsWith("\x1b[1A\r\x1b[J"));
+  EXPECT_THAT(Text(), EndsWith("\x1b[2A\r\x1b[J"));
   EXPECT_THAT(Text(), Not(HasSubstr("\x1b[32m")));
 }
 
@@ -286,8 +338,79 @@ TEST_F(LivePrinterTest, ColoursVerdictsWhereItMay) {
   v1::WatchCampaignResponse finished;
   *finished.mutable_event()->mutable_finished()->mutable_iteration() = SomeIterations()[1];
   printer.See(finished, absl::FromUnixSeconds(2));
-  EXPECT_THAT(Text(), StartsWith("\x1b[32m   1  kept"));
+  EXPECT_THAT(Text(), StartsWith("\x1b[2m   #  verdict"));
+  EXPECT_THAT(Text(), HasSubstr("\n\x1b[32m   1  kept"));
   EXPECT_THAT(Text(), HasSubstr("\x1b[0m\n"));
+}
+
+TEST_F(LivePrinterTest, GoesOnBelowWhereALineIsTooLong) {
+  EventPrinter printer({.out = file_, .width = 24, .live = true});
+  campaign_.mutable_spec()->mutable_goal()->set_speedup(2.5);
+  printer.See(campaign_, absl::FromUnixSeconds(1));
+  EXPECT_EQ(Text(), "attention at : iteration\n2 of 50, goal 2.500x\n");
+  printer.End();
+  EXPECT_THAT(Text(), EndsWith("\x1b[2A\r\x1b[J"));
+}
+
+TEST_F(LivePrinterTest, IsNotBehindAFastReplayAndDoesNotCountWhatTheRecordingLacks) {
+  EventPrinter printer({.out = file_, .width = 80, .live = true});
+  printer.See(campaign_, absl::FromUnixSeconds(1));
+  EXPECT_FALSE(printer.wants_campaign(absl::FromUnixSeconds(1) + absl::Milliseconds(300))) << "nothing happened";
+  v1::WatchCampaignResponse lacking;
+  lacking.mutable_event()->mutable_finished()->mutable_iteration()->set_verdict(v1::REJECTED);
+  lacking.mutable_event()->mutable_finished()->mutable_iteration()->set_reason("passed over: not in the recording");
+  printer.See(lacking, absl::FromUnixSeconds(1) + absl::Milliseconds(100));
+  EXPECT_TRUE(printer.wants_campaign(absl::FromUnixSeconds(1) + absl::Milliseconds(300)));
+  campaign_.set_iterations(5);
+  printer.See(campaign_, absl::FromUnixSeconds(1) + absl::Milliseconds(300));
+  EXPECT_THAT(Text(), EndsWith("attention at : iteration 3 of 50\n"));
+  v1::WatchCampaignResponse finished;
+  *finished.mutable_event()->mutable_finished()->mutable_iteration() = SomeIterations()[4];
+  finished.mutable_event()->mutable_finished()->mutable_iteration()->set_number(7);
+  printer.See(finished, absl::FromUnixSeconds(1) + absl::Milliseconds(301));
+  EXPECT_THAT(Text(), EndsWith("attention at : iteration 6 of 50, best 0.540x over the start\n"))
+      << "before the campaign was asked for again";
+}
+
+// A real one, of a width that can be changed.
+TEST_F(LivePrinterTest, FollowsATerminalThatBecomesNarrower) {
+  const int terminal = posix_openpt(O_RDWR | O_NOCTTY | O_NONBLOCK);
+  ASSERT_GE(terminal, 0);
+  ASSERT_EQ(grantpt(terminal), 0);
+  ASSERT_EQ(unlockpt(terminal), 0);
+  std::FILE* out = std::fopen(ptsname(terminal), "w");
+  ASSERT_NE(out, nullptr);
+  const auto resize = [&](unsigned short columns) {
+    winsize size = {};
+    size.ws_row = 24;
+    size.ws_col = columns;
+    ASSERT_EQ(ioctl(terminal, TIOCSWINSZ, &size), 0);
+  };
+  const auto read_all = [&] {
+    char text[4096];
+    const ssize_t got = read(terminal, text, sizeof(text));
+    return std::string(text, static_cast<size_t>(std::max<ssize_t>(got, 0)));
+  };
+  resize(80);
+  EventPrinter::Options options = EventPrinter::For(out);
+  EXPECT_EQ(options.width, 80);
+  options.live = true;  // whatever TERM says where this runs
+  {
+    EventPrinter printer(options);
+    campaign_.mutable_spec()->mutable_goal()->set_speedup(2.5);
+    printer.See(campaign_, absl::FromUnixSeconds(1));
+    EXPECT_EQ(read_all(), "attention at : iteration 2 of 50, goal 2.500x\r\n");
+    resize(30);
+    printer.See(campaign_, absl::FromUnixSeconds(2));
+    EXPECT_EQ(read_all(), "\x1b[2A\r\x1b[Jattention at : iteration 2 of\r\n50, goal 2.500x\r\n")
+        << "the terminal has wrapped the line into two";
+    v1::WatchCampaignResponse finished;
+    *finished.mutable_event()->mutable_finished()->mutable_iteration() = SomeIterations()[1];
+    printer.See(finished, absl::FromUnixSeconds(3));
+    EXPECT_THAT(read_all(), HasSubstr("   1  kept      TILE_M 64→32 …\x1b"));
+  }
+  std::fclose(out);
+  close(terminal);
 }
 
 TEST_F(LivePrinterTest, LetsTheClockGoOnBetweenReports) {

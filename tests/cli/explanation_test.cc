@@ -49,7 +49,7 @@ What the evidence of iteration 1 showed
   barrier-stalls (compute)
     says    Warps wait at barriers
 
-What was considered, in log speedup over the best variant
+What was considered, by what it may add to the best variant (log speedup)
   change            sum   rules   model  patterns
   TILE_M 64→128  +0.520  +0.497  +0.023         0  chosen
   WARPS 4→8      +0.120  +0.100  -0.080    +0.100  ranks lower

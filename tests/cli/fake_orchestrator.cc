@@ -53,6 +53,10 @@ class FakeOrchestrator::Service : public v1::CampaignService::Service {
     if (!request->page_token().empty() && !absl::SimpleAtoi(request->page_token(), &next)) {
       return grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "the page token is not from this call");
     }
+    for (const std::string& metric : request->metrics()) {
+      if (fake_.known_metrics.empty() || fake_.known_metrics.contains(metric)) continue;
+      return grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, absl::StrCat("there is no metric ", metric));
+    }
     const int size = request->page_size() == 0 ? 100 : request->page_size();
     for (; next < fake_.iterations.size() && reply->iterations_size() < size; ++next) {
       const v1::Iteration& iteration = fake_.iterations[next];
@@ -107,8 +111,13 @@ class FakeOrchestrator::Service : public v1::CampaignService::Service {
     Note([&] { asked_.verifications.push_back(request->name()); });
     reply->set_trial(absl::StrCat(fake_.campaign.name(), "/trials/99"));
     reply->set_after_sequence(1000);
+    v1::WatchCampaignResponse leased;
+    leased.mutable_event()->set_sequence(1001);
+    leased.mutable_event()->mutable_leased()->set_trial(99);
+    leased.mutable_event()->mutable_leased()->set_device(fake_.campaign.device());
+    fake_.events.push_back(leased);
     v1::WatchCampaignResponse end;
-    end.mutable_event()->set_sequence(1001);
+    end.mutable_event()->set_sequence(1002);
     end.mutable_event()->mutable_finished()->set_trial(99);
     *end.mutable_event()->mutable_finished()->mutable_verification() = fake_.verification;
     fake_.events.push_back(end);

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,7 @@ class FakeOrchestrator {
   v1::Bundle bundle;              // of the best variant; its name is the campaign's
   v1::Situation situation;
   std::vector<v1::Pattern> patterns;
+  std::set<std::string> known_metrics;  // empty: any
 
   // The next call fails so.
   void FailNext(absl::Status status, const v1::ErrorDetail& detail = {});

@@ -99,6 +99,7 @@ TEST_F(SteeringCommandsTest, ShowTheSituationAndWhatIsWaitedFor) {
 
 TEST_F(SteeringCommandsTest, ProposeAPatch) {
   const std::string patch = "--- a/attention.cu\n+++ b/attention.cu\n@@ -1 +1 @@\n-a\n+b\n";
+  fake_.situation.set_waits(true);
   const ProcessResult proposed =
       Run({"propose", "7", "--patch", Write("x.patch", patch), "--name", "unroll-inner", "--why", "fewer branches"});
   EXPECT_EQ(proposed.exit_code, 0) << proposed.err;

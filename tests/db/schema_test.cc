@@ -77,7 +77,8 @@ TEST_F(SchemaTest, MigratesOnce) {
 constexpr char kSchema[] = "SELECT sum(length(sql)) FROM sqlite_schema";
 
 TEST_F(SchemaTest, BringsADatabaseOfVersion1UpToDateWithAllThatIsInIt) {
-  ASSERT_EQ(connection_->Execute("DROP TABLE pattern_counts; DROP TABLE pattern_files; PRAGMA user_version = 1"),
+  ASSERT_EQ(connection_->Execute("DROP TABLE pattern_counts; DROP TABLE pattern_files; DROP TABLE pattern_exports;"
+                                 "PRAGMA user_version = 1"),
             absl::OkStatus());
   auto first = Connection::Open(folder_.path() / "first.db", Connection::Mode::kWrite, 0).value();
   ASSERT_EQ(first->Execute(std::string(embedded::kMigrations0001InitialSql)), absl::OkStatus());
@@ -92,7 +93,9 @@ TEST_F(SchemaTest, BringsADatabaseOfVersion1UpToDateWithAllThatIsInIt) {
   Writes writes = MakeWrites(MakeJudged(1, MakeIteration(1, 3, v1::KEPT)));
   writes.lessons.emplace_back().set_tried(1);
   writes.pattern_files.emplace_back().set_source("ann's");
+  writes.pattern_exports = {"one", "one"};
   ASSERT_EQ(store->Commit(&writes), absl::OkStatus());
+  EXPECT_EQ(store->PatternExports().value(), std::vector<std::string>{"one"});
   EXPECT_EQ(store->Lessons()->size(), 1u);
   store.reset();
   connection_ = Connection::Open(file_, Connection::Mode::kWrite, 0).value();

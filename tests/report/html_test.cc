@@ -77,6 +77,25 @@ TEST(HtmlPageTest, MarksEachIterationOnceWithItsVerdict) {
   }
 }
 
+TEST(HtmlPageTest, LeavesOutWhatTheRecordingLacksAndSaysHowMuch) {
+  v1::Report report = RecordedReport();
+  const std::string before = HtmlPage(report);
+  EXPECT_THAT(before, Not(HasSubstr("the recording lacks")));
+  for (int i = 0; i < 3; ++i) {
+    v1::Iteration& lacking = *report.add_iterations();
+    lacking.set_number(41 + i);
+    lacking.mutable_change()->set_variable("NOT_RECORDED");
+    lacking.set_verdict(v1::REJECTED);
+    lacking.set_reason("passed over: not in the recording");
+  }
+  report.mutable_campaign()->set_iterations(report.campaign().iterations() + 3);
+  report.mutable_campaign()->set_rejected(report.campaign().rejected() + 3);
+  const std::string page = HtmlPage(report);
+  EXPECT_THAT(page, Not(HasSubstr("NOT_RECORDED")));
+  EXPECT_THAT(page, HasSubstr("41 with the start: 13 kept, 28 reverted, 0 rejected; the recording lacks 3 others"));
+  EXPECT_THAT(page, HasSubstr("3 changes that the recording lacks are left out"));
+}
+
 TEST(HtmlPageTest, EscapesWhateverUsersWrote) {
   const std::string evil = "<script>alert(\"1\")</script>'&\x01";
   v1::Report report = RecordedReport();

@@ -42,6 +42,9 @@ async function open(path, {scheme = "light", viewport = SIZES[0][1], prepare} = 
 
 const close = page => page.context().close();
 const points = async (page, chart) => JSON.parse(await page.locator(`[data-chart=${chart}]`).getAttribute("data-points"));
+// Of what the recording lacks, as the page and `pawl history` tell it.
+const untried = iteration => iteration.verdict === "REJECTED" && !iteration.failure && iteration.reason.startsWith("passed over: ");
+const trailRows = page => page.locator("table:has(caption:text-is('Decision trail')) tbody tr");
 const total = counts => Object.values(counts).reduce((sum, count) => sum + count, 0);
 
 before(async () => {
@@ -89,7 +92,7 @@ test("every page loads, is no wider than its window at both widths, and follows 
 });
 
 test("the charts of a campaign have the points that the database has", async () => {
-  const iterations = service.history("campaigns/1");
+  const iterations = service.history("campaigns/1").filter(iteration => !untried(iteration));
   const page = await open("/campaigns/1");
   const count = verdict => iterations.filter(iteration => iteration.verdict === verdict).length;
   const journey = await points(page, "journey");
@@ -102,7 +105,56 @@ test("the charts of a campaign have the points that the database has", async () 
   assert.equal(roof, 3);
   assert.equal(total(drawn), roofline.points.length);
   assert.equal(drawn.start, 1);
-  assert.equal(await page.locator("table:has(caption:text-is('Decision trail')) tbody tr").count(), Math.min(25, iterations.length));
+  assert.equal(await trailRows(page).count(), Math.min(25, iterations.length));
+  await close(page);
+});
+
+test("what the recording lacks is left out of the journey and the trail, counted, and shown on demand", async () => {
+  const iterations = service.history("campaigns/1");
+  const lacking = iterations.filter(untried).length, tried = iterations.length - lacking;
+  assert.ok(lacking > 5 && tried > 25, `${lacking} lacking, ${tried} tried`);
+  const page = await open("/campaigns/1");
+  const drawn = async () => {
+    const {["best so far"]: _, ...counts} = await points(page, "journey");
+    return total(counts);
+  };
+  // Numbers of every page of the trail, oldest first.
+  const listed = async () => {
+    const numbers = [];
+    for (;;) {
+      const rows = await trailRows(page).evaluateAll(all => all.map(row => Number(row.cells[0].textContent)));
+      numbers.push(...rows);
+      const next = page.getByRole("button", {name: "Next"});
+      if (await next.count() === 0 || await next.isDisabled()) return numbers;
+      assert.equal(rows.length, 25, "a page has as many rows as it can");
+      await next.click();
+      await page.waitForFunction(last => document.querySelector("table caption")
+        && ![...document.querySelectorAll("section[aria-labelledby=section-decision-trail] tbody tr")].some(row => Number(row.cells[0].textContent) === last), rows.at(-1));
+    }
+  };
+  const order = page.locator("label:has-text('Order') select");
+  const numbers = all => all.map(iteration => iteration.number ?? 0);
+  await order.selectOption("ITERATION_ORDER_NUMBER");
+  await page.waitForFunction(() => document.querySelector("section[aria-labelledby=section-decision-trail] tbody tr")?.cells[0].textContent === "0");
+  assert.equal(await drawn(), tried);
+  assert.deepEqual(await listed(), numbers(iterations.filter(iteration => !untried(iteration))));
+  assert.equal(await page.locator(".figure:has-text('iterations') b").textContent(), String(tried));
+
+  const boxes = page.getByRole("checkbox", {name: `Show ${lacking} changes that the recording lacks`});
+  assert.equal(await boxes.count(), 2);
+  await boxes.first().check();
+  assert.ok(await boxes.last().isChecked(), "one switch at two places");
+  assert.equal(await drawn(), iterations.length);
+  const missing = numbers(iterations.filter(untried))[0];
+  await page.locator(`section[aria-labelledby=section-decision-trail] a[href$="/iterations/${missing}"]`).waitFor();
+  assert.deepEqual(await listed(), numbers(iterations));
+  await boxes.last().uncheck();
+  assert.equal(await drawn(), tried);
+
+  await page.goto(`${service.url}/campaigns/2`);
+  await page.locator("main[data-ready]").waitFor();
+  assert.equal(service.history("campaigns/2").filter(untried).length, 0);
+  assert.equal(await page.getByText("that the recording lacks").filter({visible: true}).count(), 0, "nothing to be shown, no switch");
   await close(page);
 });
 
@@ -155,7 +207,7 @@ test("a running campaign is live, and can be cancelled from its page", async () 
   assert.equal(await page.evaluate(() => performance.timeOrigin), here, "it was loaded anew");
   await service.until("it has ended", async () => (await service.get(name)).state === "FINISHED");
   await page.locator(".title .badge.finished").waitFor();
-  await service.until("all its points are there", async () => await seen() === (await service.get(name)).iterations);
+  await service.until("all its points are there", async () => await seen() === service.history(name).filter(iteration => !untried(iteration)).length);
 
   const slow = service.submit("attention", "--goal", "9");
   service.pawl("pause", "4");
@@ -218,7 +270,7 @@ test("ten thousand iterations are drawn, and the trail has a page of them", asyn
   const {["best so far"]: best, ...drawn} = await points(page, "journey");
   assert.equal(total(drawn), many);
   assert.ok(best > 1);
-  assert.equal(await page.locator("table:has(caption:text-is('Decision trail')) tbody tr").count(), 25);
+  assert.equal(await trailRows(page).count(), 25);
   await page.screenshot({path: join(shots, "ten-thousand-1280-light.png"), fullPage: true});
   await page.goto(`${service.url}${PAGES.explore}`);
   await page.locator("main[data-ready]").waitFor();

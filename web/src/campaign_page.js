@@ -8,9 +8,9 @@ import {reportSections, speedOfLight} from "./report_sections.js";
 import {rooflineChart} from "./roofline.js";
 import {timelineChart} from "./timeline.js";
 import {Trail} from "./trail.js";
-import {changeText, dateText, dollarsText, ended, numberOf, secondsText, speedupText, stageWord, stopText, tierWord, timeText, verdictWord} from "./words.js";
+import {changeText, dateText, dollarsText, ended, numberOf, secondsText, speedupText, stageWord, stopText, tierWord, timeText, untried, verdictWord} from "./words.js";
 
-const DRAWN = "name,number,verdict,change,speedupOverParent,speedupOverStart,speedupOverBaseline,timeUs";
+const DRAWN = "name,number,verdict,change,reason,failure,speedupOverParent,speedupOverStart,speedupOverBaseline,timeUs";
 const TIMED = "number,change,stages,worker,endTime";
 const TIMED_MOST = 500;  // trials in the timeline: the latest
 const REPORT = "summary,path,roofline,speedOfLight,changes,sizes,stages,next,findings,patterns,gpu,toolchain,host,build,rebuild,version,variables";
@@ -18,19 +18,25 @@ const REPORT = "summary,path,roofline,speedOfLight,changes,sizes,stages,next,fin
 export async function campaignPage({main, signal, path, about, go, title}) {
   const name = `campaigns/${path[1]}`;
   replace(main, h("h1", {}, name), loading(name));
-  const model = {campaign: await get(name, {}, signal), drawn: new Map(), timed: new Map(), report: null, reportError: null};
+  const model = {campaign: await get(name, {}, signal), drawn: new Map(), timed: new Map(), untried: 0, all: false, report: null, reportError: null};
   title(`${model.campaign.bundle} · ${name}`);
   const bundle = await get(`${name}/bundle`, {fields: "variables"}, signal).catch(() => ({}));
   const variables = (bundle.variables ?? []).map(variable => variable.name);
 
   const head = h("div"), progress = h("p.progress", {hidden: true}), rest = h("div");
-  const drawn = () => [...model.drawn.values()], timed = () => [...model.timed.values()];
+  const drawn = () => [...model.drawn.values()].filter(iteration => model.all || !untried(iteration)), timed = () => [...model.timed.values()];
   const open = iteration => go(iterationPath(name, iteration.number ?? 0));
   const journey = journeyChart({campaign: () => model.campaign, iterations: drawn, open});
   const timeline = timelineChart({iterations: timed, open});
   const roofline = rooflineChart({roofline: () => model.report?.roofline ?? {}, open: number => go(iterationPath(name, number))});
   const rooflineHost = h("div"), light = h("div");
-  const trail = new Trail(name, variables, signal);
+  const switches = [0, 1].map(() => untriedSwitch(model, () => {
+    drawSwitches();
+    journey.draw();
+    trail.begin();
+  }));
+  const drawSwitches = () => switches.forEach(one => one.draw());
+  const trail = new Trail(name, variables, signal, () => !model.all, switches[1].element);
   signal.addEventListener("abort", () => [journey, timeline, roofline].forEach(chart => chart.dispose()));
 
   const drawHead = () => replace(head, ...heading(model, about, renew));
@@ -49,6 +55,7 @@ export async function campaignPage({main, signal, path, about, go, title}) {
   const renew = async () => {
     model.campaign = await get(name, {}, signal);
     drawHead();
+    drawSwitches();
     journey.draw();
   };
   const loadReport = async () => {
@@ -61,8 +68,12 @@ export async function campaignPage({main, signal, path, about, go, title}) {
     }
     drawReport();
   };
-  const add = iteration => {
+  const draw = iteration => {
+    if (untried(iteration) && !model.drawn.has(iteration.number ?? 0)) ++model.untried;
     model.drawn.set(iteration.number ?? 0, iteration);
+  };
+  const add = iteration => {
+    draw(iteration);
     model.timed.set(iteration.number ?? 0, iteration);
     for (const number of model.timed.keys()) {
       if (model.timed.size <= TIMED_MOST) break;
@@ -71,7 +82,7 @@ export async function campaignPage({main, signal, path, about, go, title}) {
   };
 
   replace(main, head, progress,
-    section("Journey", journey.element),
+    section("Journey", switches[0].element, journey.element),
     h("div.columns", {}, section("Roofline", rooflineHost), section("Speed of light", light)),
     section("Timeline of stages and workers", timeline.element),
     section("Decision trail", trail.element), rest);
@@ -80,9 +91,9 @@ export async function campaignPage({main, signal, path, about, go, title}) {
   await Promise.all([
     allIterations(name, {fields: DRAWN}, signal, all => {
       const first = model.drawn.size === 0;
-      for (const iteration of all.slice(model.drawn.size)) model.drawn.set(iteration.number ?? 0, iteration);
+      for (const iteration of all.slice(model.drawn.size)) draw(iteration);
       if (first) journey.draw();  // the rest is drawn at once, when it is there
-    }).then(() => journey.draw()),
+    }).then(() => (drawHead(), drawSwitches(), journey.draw())),
     get(`${name}/iterations`, {order: "ITERATION_ORDER_NUMBER_DESCENDING", page_size: TIMED_MOST, fields: TIMED}, signal).then(page => {
       for (const iteration of (page.iterations ?? []).reverse()) model.timed.set(iteration.number ?? 0, iteration);
       timeline.draw();
@@ -103,7 +114,7 @@ export async function campaignPage({main, signal, path, about, go, title}) {
     const judged = event.finished?.iteration;
     if (judged) {
       add(judged);
-      say(`Iteration ${judged.number ?? 0}, ${changeText(judged.change)}: ${verdictWord(judged.verdict)}`);
+      if (!untried(judged)) say(`Iteration ${judged.number ?? 0}, ${changeText(judged.change)}: ${verdictWord(judged.verdict)}`);
     }
     if (event.ended) progress.hidden = true;
     main.dataset.sequence = event.sequence;
@@ -118,6 +129,21 @@ export async function campaignPage({main, signal, path, about, go, title}) {
     if (state === "ended") later();
     if (state === "refused") progress.hidden = false, replace(progress, `Not live: ${error.message}`);
   }});
+}
+
+// Iterations that the recording lacks say nothing and crowd out the others: how many there are, and whether to show them.
+function untriedSwitch(model, changed) {
+  const box = h("input", {type: "checkbox", change: () => {
+    model.all = box.checked;
+    changed();
+  }});
+  const text = h("span"), element = h("label.switch", {hidden: true}, box, text);
+  return {element, draw: () => {
+    element.hidden = model.untried === 0;
+    box.checked = model.all;
+    replace(text, model.untried === 1 ? "Show 1 change that the recording lacks: it was passed over"
+      : `Show ${model.untried} changes that the recording lacks: they were passed over`);
+  }};
 }
 
 function throttle(ms, signal, act) {
@@ -151,7 +177,8 @@ function heading(model, about, renew) {
              campaign.baseline || (campaign.baselineUs > 0 ? "" : "there is none")),
       figure(speedupText(campaign.speedupOverStart), "over the start", campaign.totalGain?.speedupOverStart > 0 ? "measured beside it" : ""),
       figure(timeText(campaign.bestUs), "best time", campaign.best === undefined ? "" : h("a", {href: `${campaignPath(campaign.name)}/iterations/${campaign.best}`}, `iteration ${campaign.best}`)),
-      figure(String(campaign.iterations ?? 0), "iterations", `${campaign.kept ?? 0} kept, ${campaign.reverted ?? 0} reverted, ${campaign.rejected ?? 0} rejected`)),
+      figure(String(Math.max(0, (campaign.iterations ?? 0) - model.untried)), "iterations",
+             `${campaign.kept ?? 0} kept, ${campaign.reverted ?? 0} reverted, ${Math.max(0, (campaign.rejected ?? 0) - model.untried)} rejected`)),
     facts([
       ["device", campaign.device],
       ["goal", goal.speedup > 0 ? `${goal.speedup}×` : ""],

@@ -4,7 +4,7 @@ import {differenceView, lineDifference, macros, patchView} from "./difference.js
 import {facts, h, loading, notice, replace, section} from "./element.js";
 import {launchesOf, launchRows} from "./evidence.js";
 import {campaignPath, changeCode, comparePath, iterationLink, iterationPath, verdictBadge} from "./links.js";
-import {code, findingsTable, sum} from "./report_sections.js";
+import {code, findingsTable, sum, voicesNote} from "./report_sections.js";
 import {samplesChart} from "./samples.js";
 import {table} from "./table.js";
 import {bytesText, changeText, checkWord, comparisonWord, dateText, effectText, gainText, gateActionWord, numberText, outcomeWord, secondsText, signedText, speedupText, stageWord, timeText} from "./words.js";
@@ -94,12 +94,12 @@ export async function sourceOf(campaign, iteration, signal) {
 function considered(iteration) {
   const rows = [...iteration.voices ? [{change: iteration.change, voices: iteration.voices, reason: "chosen"}] : [], ...iteration.passedOver ?? []];
   const voice = name => row => row.voices ? signedText(row.voices[name]) : "";
-  return table("What was considered, in log speedup", [
+  return [rows.length > 0 && voicesNote(), table("What was considered", [
     {name: "change", cell: row => changeCode(row.change)},
     {name: "sum", number: true, cell: row => row.voices ? signedText(sum(row.voices)) : ""},
     {name: "rules", number: true, cell: voice("rules")}, {name: "model", number: true, cell: voice("model")}, {name: "patterns", number: true, cell: voice("patterns")},
     {name: "why", wide: true, cell: row => row.reason},
-  ], rows, "Nothing else was considered.");
+  ], rows, "Nothing else was considered.")];
 }
 
 function evidence(campaign, iteration, parent, known) {

@@ -14,6 +14,7 @@ export function reportSections({campaign, report}) {
       [at ? " → " : "", iterationLink(campaign.name, {number})]))));
   }
   const right = [];
+  const ofBest = row => (row.parent ?? 0) === campaign.best;
   const beside = (title, rows, content) => rows?.length && right.push(section(title, content));
   add("Sizes", report.sizes, table("Times by size", [
     {name: "size", cell: row => row.size},
@@ -33,15 +34,15 @@ export function reportSections({campaign, report}) {
     {name: "off by", number: true, cell: row => row.plannedSeconds > 0 ? percentText((row.actualSeconds / row.plannedSeconds - 1) * 100) : "–"},
     {name: "in all", number: true, cell: row => secondsText(row.totalSeconds ?? 0)},
   ], report.stages ?? []));
-  beside("What was left to try", report.next, table("What was left to try", [
+  beside("What was left to try", report.next, [voicesNote(), table("What was left to try", [
     {name: "change", cell: row => changeCode(row.change)},
     {name: "from", number: true, cell: row => row.parent ?? 0},
     {name: "sum", number: true, cell: row => signedText(sum(row.voices))},
-    {name: "rules", number: true, cell: row => signedText(row.voices?.rules)},
+    {name: "rules", number: true, cell: row => ofBest(row) ? signedText(row.voices?.rules) : "–"},
     {name: "model", number: true, cell: row => signedText(row.voices?.model)},
-    {name: "patterns", number: true, cell: row => signedText(row.voices?.patterns)},
+    {name: "patterns", number: true, cell: row => ofBest(row) ? signedText(row.voices?.patterns) : "–"},
     {name: "serves", cell: row => row.finding ?? "–"},
-  ], (report.next ?? []).slice(0, 12)));
+  ], (report.next ?? []).slice(0, 12))]);
   const left = report.changes?.length ? [section("Before and after", beforeAfter("Before and after", report.changes))] : [];
   if (left.length || right.length) made.push(h("div.columns", {}, h("div.stack", {}, left), h("div.stack", {}, right)));
   add("Findings of the best variant", report.findings, findingsTable(report.findings ?? []));
@@ -54,6 +55,10 @@ export function reportSections({campaign, report}) {
   return made;
 }
 
+// What the voices of a ranking are: see RankChanges of orchestrator/engine/ranking.h.
+export const voicesNote = () => h("p.quiet", {}, "A rank in log speedup: what a change may add to the campaign's best variant, whatever it starts from. " +
+  "In the model's share losses count as nothing, and what the change leads on to counts, too: it is no forecast of the change's own speedup. " +
+  "Rules and patterns speak of changes of the best variant only.");
 export const sum = voices => (voices?.rules ?? 0) + (voices?.model ?? 0) + (voices?.patterns ?? 0);
 export const code = text => h("pre", {tabindex: "0", role: "region", "aria-label": "Commands"}, text);
 

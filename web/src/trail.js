@@ -3,10 +3,11 @@ import {get} from "./api.js";
 import {h, loading, option, replace} from "./element.js";
 import {changeCode, iterationLink, verdictBadge} from "./links.js";
 import {pager, table} from "./table.js";
-import {numberText, speedupText, timeText} from "./words.js";
+import {numberText, speedupText, timeText, untried} from "./words.js";
 
 const SIZE = 25;
-const FIELDS = "name,number,parent,change,finding,prediction,verdict,reason,timeUs,speedupOverParent,speedupOverStart," +
+const LOOK = 200;  // iterations at a time when it is only asked whether one is left to be shown
+const FIELDS = "name,number,parent,change,finding,prediction,verdict,reason,failure,timeUs,speedupOverParent,speedupOverStart," +
   "speedupOverBaseline,author,failedGates";
 
 function predicted(iteration) {
@@ -41,9 +42,11 @@ const columns = campaign => [
 ];
 
 export class Trail {
-  constructor(campaign, variables, signal) {
+  // `hides()`: whether iterations that the recording lacks are left out. `note` stands above the table.
+  constructor(campaign, variables, signal, hides, note) {
     this.campaign = campaign;
     this.signal = signal;
+    this.hides = hides;
     this.filter = {order: "ITERATION_ORDER_NUMBER_DESCENDING", verdict: "", variable: "", finding: ""};
     this.tokens = [""];  // of the pages up to this one
     this.host = h("div");
@@ -63,7 +66,35 @@ export class Trail {
           this.tokens = [""];
           this.load();
         }}))),
-      this.host);
+      note, this.host);
+  }
+
+  // From the first page again: what is shown has changed.
+  begin() {
+    this.tokens = [""];
+    return this.load();
+  }
+
+  ask(page_size, page_token, fields) {
+    return get(`${this.campaign}/iterations`, {...this.filter, page_size, page_token, fields}, this.signal);
+  }
+
+  // As many rows as a page has, and the token of what follows them; none where nothing that is shown does.
+  async page(token) {
+    const hides = this.hides();
+    const shown = page => (page.iterations ?? []).filter(iteration => !hides || !untried(iteration));
+    const rows = [];
+    do {
+      const page = await this.ask(SIZE - rows.length, token, FIELDS);
+      rows.push(...shown(page));
+      token = page.nextPageToken;
+    } while (token && rows.length < SIZE);
+    for (let next = hides && token; next;) {
+      const page = await this.ask(LOOK, next, "verdict,reason,failure");
+      if (shown(page).length > 0) break;
+      if (!(next = page.nextPageToken)) token = "";
+    }
+    return {rows, token};
   }
 
   async load() {
@@ -71,15 +102,15 @@ export class Trail {
     const asked = this.asked = {};
     let page;
     try {
-      page = await get(`${this.campaign}/iterations`, {...this.filter, page_size: SIZE, page_token: this.tokens.at(-1), fields: FIELDS}, this.signal);
+      page = await this.page(this.tokens.at(-1));
     } catch (error) {
       if (error.name !== "AbortError") replace(this.host, h("p.error", {role: "alert"}, `${error.message}. ${error.fix ?? ""}`));
       return;
     }
     if (this.asked !== asked) return;  // a later one is under way
-    const rows = page.iterations ?? [];
+    const {rows, token} = page;
     const back = this.tokens.length > 1 && (() => (this.tokens.pop(), this.load()));
-    const on = page.nextPageToken && (() => (this.tokens.push(page.nextPageToken), this.load()));
+    const on = token && (() => (this.tokens.push(token), this.load()));
     const begin = (this.tokens.length - 1) * SIZE;
     replace(this.host, table("Decision trail", columns(this.campaign), rows, "No iteration is like that."),
       back || on ? pager(`${begin + 1}–${begin + rows.length}`, back, on) : null);

@@ -92,5 +92,8 @@ export function agoText(timestamp, now = Date.now()) {
 
 export const extentText = extent => extent ? `${extent.x ?? 0} × ${extent.y ?? 0} × ${extent.z ?? 0}` : "–";
 export const ended = campaign => ["FINISHED", "FAILED", "CANCELLED"].includes(campaign.state);
+// A recording lacks the variant: nothing was tried. The pages leave these out unless they are asked for, as `pawl` does.
+export const untried = iteration => iteration.verdict === "REJECTED" && !iteration.failure &&
+  (iteration.reason ?? "").startsWith("passed over: ");
 // A campaign's or an iteration's own number, of campaigns/7 or campaigns/7/iterations/12.
 export const numberOf = name => Number((name ?? "").split("/").pop());

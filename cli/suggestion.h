@@ -1,0 +1,11 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace pawl {
+
+// "; did you mean attention?" where one of the known words is a slip of the keyboard away; otherwise empty.
+std::string Suggestion(const std::string& word, const std::vector<std::string>& known);
+
+}  // namespace pawl
