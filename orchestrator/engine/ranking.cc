@@ -12,6 +12,7 @@ namespace {
 
 constexpr double kTie = 1e-6;        // far below any gain: decides between changes of which nothing is known
 constexpr int kBeyondChecked = 8;    // variants beyond a change that constraints are asked about
+constexpr size_t kUnlocked = 4;      // changes that constraints forbid, of those that rules ask for most
 constexpr size_t kAskedAMember = 8;  // changes elsewhere that constraints are asked about, for each that is examined
 
 // A single change of one of the parents.
@@ -43,6 +44,7 @@ class Ranker {
     for (const v1::Iteration* parent : parents_) arounds_.emplace_back(*model_, Extended(*parent));
     for (size_t i = 0; i < parents_.size(); ++i) VisitChanges(i);
     Examine();
+    Unlock();
     Foresee();
     return Collected();
   }
@@ -220,6 +222,8 @@ class Ranker {
         elsewhere.push_back(&found);
       } else if (Allowed(PointAt(found))) {
         Guess(found);
+      } else if (found.ranked.opinion.log_gain > 0) {
+        forbidden_.push_back(&found);
       }
     }
     std::stable_sort(elsewhere.begin(), elsewhere.end(),
@@ -235,12 +239,44 @@ class Ranker {
     }
   }
 
+  // What rules ask for and constraints forbid speaks for the changes of the best variant after which it is allowed.
+  void Unlock() {
+    std::stable_sort(forbidden_.begin(), forbidden_.end(), [](const Found* a, const Found* b) {
+      return a->ranked.opinion.log_gain > b->ranked.opinion.log_gain;
+    });
+    if (forbidden_.size() > kUnlocked) forbidden_.resize(kUnlocked);
+    for (Found* found : promising_) {
+      if (parents_[found->parent] != &best_) continue;
+      for (const Found* wish : forbidden_) {
+        if (wish->variable == found->variable) continue;
+        Point both = PointAt(*found);
+        both[wish->variable] = wish->place;
+        if (!Allowed(both)) continue;
+        found->ranked.unlocks = ChangeOf(wish->parent, wish->variable, wish->place);
+        found->ranked.voices.set_rules(found->ranked.voices.rules() +
+                                       settings_.unlocked * wish->ranked.opinion.log_gain);
+        break;
+      }
+    }
+  }
+
   void Guess(Found& found) {
     found.guess = Doubted(arounds_[found.parent].Predict(found.variable, found.place));
     double voice = ExpectedImprovement(found.guess, best_log_) * ChanceToWork(PointAt(found));
+    if (Returns(found)) voice *= settings_.returning;
     if (GoesOn(found)) voice += settings_.momentum;
     found.ranked.voices.set_model(voice + kTie * random_.Uniform());
     promising_.push_back(&found);
+  }
+
+  // Turns a variable back to a value that a kept change left.
+  bool Returns(const Found& found) const {
+    const v1::Variable& variable = bundle_.variables(static_cast<int>(found.variable));
+    return std::any_of(campaign_.iterations().begin(), campaign_.iterations().end(),
+                       [&](const v1::Iteration& iteration) {
+                         return iteration.verdict() == v1::KEPT && iteration.change().variable() == variable.name() &&
+                                iteration.change().from() == variable.values(found.place);
+                       });
   }
 
   // Iterations judged since the best variant was.
@@ -348,6 +384,7 @@ class Ranker {
   std::vector<SpeedModel::Around> arounds_;  // of the parents
   std::vector<Found> found_;
   std::unordered_map<uint64_t, size_t> seen_;  // place in found_ by KeyOf
+  std::vector<Found*> forbidden_;              // that rules ask for
   std::vector<Found*> promising_;              // those that the model was asked about in full
   std::vector<TriedChange> tried_around_;
 };

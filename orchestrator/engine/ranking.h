@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -15,11 +16,14 @@ struct RankingSettings {
   double retried = 0.2;  // of a rule's voice left for each time that the value did not hold under another parent,
   double left_behind = 0.6;  // and for each time that turning away from it did
   double same_way = 0.5;     // likewise, for each change of the variable the same way that this parent did not keep
+  double returning = 0.5;    // of the model's voice for turning a variable back to what a kept change left
   double momentum = 0.05;    // log speedup that going on with a change that was just kept is worth
-  int parents = 24;          // kept variants, the best ones, around which changes are looked for
-  int examined = 24;         // changes of parents other than the best for which the model says how sure it is
-  int foreseen = 12;         // changes of which what lies beyond them counts too
-  double doubt = 0.1;        // the model's own, growing with each iteration since the best variant was found
+  double unlocked =
+      0.5;             // of a rule's voice for a change that constraints forbid, given to those that make it possible
+  int parents = 24;    // kept variants, the best ones, around which changes are looked for
+  int examined = 24;   // changes of parents other than the best for which the model says how sure it is
+  int foreseen = 12;   // changes of which what lies beyond them counts too
+  double doubt = 0.1;  // the model's own, growing with each iteration since the best variant was found
   double most_doubt = 5;
   int detours_after = 5;  // iterations without a better variant
 };
@@ -30,7 +34,8 @@ struct RankedChange {
   v1::Change change;
   v1::Voices voices;  // in log speedup over the best variant; their sum ranks it
   RuleVoice::Opinion opinion;
-  bool detour = false;  // the best variant could be changed so too: it is expected to be slower than that
+  std::optional<v1::Change> unlocks;  // a change that rules ask for and constraints allow only after this one
+  bool detour = false;                // the best variant could be changed so too: it is expected to be slower than that
 };
 
 double SumOf(const v1::Voices& voices);

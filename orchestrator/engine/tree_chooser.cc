@@ -106,9 +106,12 @@ std::string Why(const CampaignState& campaign, const RankedChange& ranked, const
   } else if (ranked.opinion.served != nullptr) {
     why = absl::StrFormat("%s: %s gives %s", ranked.opinion.served->rule(), ChangeText(ranked.change),
                           EffectText(ranked.opinion.effect));
+  } else if (ranked.unlocks) {
+    why = absl::StrFormat("%s makes room for what a rule asks for", ChangeText(ranked.change));
   } else {
     why = absl::StrFormat("no rule asks for more: the model ranks %s first", ChangeText(ranked.change));
   }
+  if (ranked.unlocks) absl::StrAppend(&why, "; only then ", ChangeText(*ranked.unlocks), " is allowed");
   if (const v1::Iteration* before = Elsewhere(campaign, ranked.change); before != nullptr) {
     absl::StrAppend(&why, "; it did not hold in iteration ", before->number(), ", under another parent");
   }
