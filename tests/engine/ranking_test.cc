@@ -1,0 +1,113 @@
+#include "orchestrator/engine/ranking.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/engine/campaign_script.h"
+
+namespace pawl {
+namespace {
+
+// SPLIT gives more parallelism, TILE less.
+v1::Bundle ParallelBundle(int tile) {
+  v1::Bundle bundle = TinyBundle();
+  bundle.mutable_variables(0)->set_start(tile);
+  for (int i = 0; i < 2; ++i) {
+    v1::Effect& effect = *bundle.mutable_variables(i)->add_affects();
+    effect.set_resource(v1::RESOURCE_PARALLELISM);
+    effect.set_direction(i == 0 ? v1::DIRECTION_LESS : v1::DIRECTION_MORE);
+  }
+  return bundle;
+}
+
+// A rule that asks for four times the parallelism.
+RuleVoice AsksForParallelism() {
+  v1::Finding finding;
+  finding.set_rule("few-blocks");
+  finding.set_phase(v1::PHASE_MEMORY);
+  finding.set_severity(1);
+  finding.set_deficit(0.25);
+  v1::Effect& wants = *finding.add_wants();
+  wants.set_resource(v1::RESOURCE_PARALLELISM);
+  wants.set_direction(v1::DIRECTION_MORE);
+  return RuleVoice({finding}, {}, RuleSettings(), {});
+}
+
+RankedChange Ranked(const CampaignScript& script, const std::string& variable, int to,
+                    const RankingSettings& settings = {}) {
+  const RuleVoice rules = AsksForParallelism();
+  for (const RankedChange& change : RankChanges(script.state(), rules, settings).changes) {
+    if (change.change.variable() == variable && change.change.to() == to &&
+        change.parent == script.state().best()->number()) {
+      return change;
+    }
+  }
+  ADD_FAILURE() << variable << " to " << to << " is not ranked";
+  return {};
+}
+
+void Try(CampaignScript* script, const std::string& variable, int to, const v1::TrialResult& result) {
+  script->Propose(variable, to);
+  script->Run(result);
+}
+
+TEST(Ranking, LetsWhatConstraintsForbidSpeakForTheChangesThatAllowIt) {
+  v1::Bundle bundle = ParallelBundle(64);
+  bundle.mutable_variables(0)->clear_affects();
+  CampaignScript script({}, bundle);
+  script.Run(MeasuredStart(100));
+  // TILE=64 with SPLIT=4 is forbidden, TILE=32 with SPLIT=4 is not.
+  const RankedChange smaller = Ranked(script, "TILE", 32);
+  ASSERT_TRUE(smaller.unlocks);
+  EXPECT_EQ(smaller.unlocks->variable(), "SPLIT");
+  EXPECT_EQ(smaller.unlocks->to(), 4);
+  EXPECT_DOUBLE_EQ(smaller.voices.rules(), 0.5 * Ranked(script, "SPLIT", 4).opinion.log_gain);
+  EXPECT_FALSE(Ranked(script, "SPLIT", 2).unlocks);
+}
+
+TEST(Ranking, UnlocksNothingWhereNothingIsForbidden) {
+  v1::Bundle bundle = ParallelBundle(32);
+  bundle.clear_constraints();
+  CampaignScript script({}, bundle);
+  script.Run(MeasuredStart(100));
+  EXPECT_FALSE(Ranked(script, "TILE", 16).unlocks);
+  EXPECT_FALSE(Ranked(script, "SPLIT", 4).unlocks);
+}
+
+TEST(Ranking, ExpectsLessOfGoingOnTheWayThatFailed) {
+  CampaignScript script({}, ParallelBundle(32));
+  script.Run(MeasuredStart(100));
+  const double split = Ranked(script, "SPLIT", 4).voices.rules(), tile = Ranked(script, "TILE", 16).voices.rules();
+  Try(&script, "SPLIT", 2, Measured(100, 120));
+  EXPECT_DOUBLE_EQ(Ranked(script, "SPLIT", 4).voices.rules(), 0.5 * split);
+  EXPECT_DOUBLE_EQ(Ranked(script, "TILE", 16).voices.rules(), tile) << "another variable is not concerned";
+}
+
+TEST(Ranking, TakesNothingFromAChangeThatARecordingLacks) {
+  CampaignScript script({}, ParallelBundle(32));
+  script.Run(MeasuredStart(100));
+  const double before = Ranked(script, "SPLIT", 4).voices.rules();
+  v1::TrialResult lacking;
+  lacking.set_passed_over("not recorded");
+  Try(&script, "SPLIT", 2, lacking);
+  EXPECT_DOUBLE_EQ(Ranked(script, "SPLIT", 4).voices.rules(), before);
+}
+
+TEST(Ranking, ExpectsLessOfAValueThatAKeptChangeLeft) {
+  v1::Bundle bundle = ParallelBundle(32);
+  bundle.clear_constraints();
+  CampaignScript script({}, bundle);
+  script.Run(MeasuredStart(100));
+  Try(&script, "TILE", 64, Measured(100, 80));
+  Try(&script, "SPLIT", 2, Measured(80, 70));
+  ASSERT_EQ(script.state().best()->number(), 2);
+  const RuleVoice rules = AsksForParallelism();
+  const v1::Variable& tile = script.state().bundle().variables(0);
+  EXPECT_DOUBLE_EQ(Ranked(script, "TILE", 32).voices.rules(), 0.6 * rules.Of(tile, 64, 32).log_gain);
+  EXPECT_DOUBLE_EQ(Ranked(script, "TILE", 16).voices.rules(), rules.Of(tile, 64, 16).log_gain) << "nobody was there";
+  RankingSettings trusting;
+  trusting.returning = 1;
+  EXPECT_LT(Ranked(script, "TILE", 32).voices.model(), Ranked(script, "TILE", 32, trusting).voices.model());
+}
+
+}  // namespace
+}  // namespace pawl
