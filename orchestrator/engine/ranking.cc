@@ -34,7 +34,11 @@ class Ranker {
         rules_(rules),
         settings_(settings),
         best_log_(std::log(best_.speedup_over_start())),
-        random_(campaign.summary().name(), static_cast<uint64_t>(campaign.next_iteration())) {}
+        random_(campaign.summary().name(), static_cast<uint64_t>(campaign.next_iteration())) {
+    auto& values = *asked_.mutable_values();
+    for (const v1::Variable& variable : bundle_.variables()) values[variable.name()] = 0;
+    for (const v1::Variable& variable : bundle_.variables()) asked_values_.push_back(&values.at(variable.name()));
+  }
 
   Ranking Rank() {
     ReadIterations();
@@ -204,13 +208,11 @@ class Ranker {
     return point;
   }
 
-  bool Allowed(const Point& point) const {
-    v1::Variant variant;
-    for (int i = 0; i < bundle_.variables_size(); ++i) {
-      (*variant.mutable_values())[bundle_.variables(i).name()] =
-          bundle_.variables(i).values(point[static_cast<size_t>(i)]);
+  bool Allowed(const Point& point) {
+    for (size_t i = 0; i < asked_values_.size(); ++i) {
+      *asked_values_[i] = bundle_.variables(static_cast<int>(i)).values(point[i]);
     }
-    const absl::StatusOr<bool> allowed = campaign_.Allows(variant);
+    const absl::StatusOr<bool> allowed = campaign_.Allows(asked_);
     return allowed.ok() && *allowed;
   }
 
@@ -325,7 +327,7 @@ class Ranker {
     }
   }
 
-  double GainBeyond(const Point& centre) const {
+  double GainBeyond(const Point& centre) {
     const SpeedModel::Around around(*model_, centre);
     struct Beyond {
       double mean;
@@ -373,6 +375,8 @@ class Ranker {
   const double best_log_;
   SeededRandom random_;
 
+  v1::Variant asked_;                   // what constraints are asked about, ...
+  std::vector<int32_t*> asked_values_;  // ... made once: a map is slow to fill, and its values stay where they are
   Scales scales_;
   int sources_ = 1;
   std::vector<SpeedModel::Sample> samples_;
