@@ -181,12 +181,12 @@ void EventPrinter::ShowLive(absl::Time now) {
 
 void EventPrinter::Say(const std::string& line) {
   if (options_.quiet) return;
-  if (live_ != nullptr) live_->Clear();
+  if (live_ != nullptr) live_->Clear(Width());
   std::fprintf(stderr, "%s\n", line.c_str());
 }
 
 void EventPrinter::End() {
-  if (live_ != nullptr) live_->Clear();
+  if (live_ != nullptr) live_->Clear(Width());
 }
 
 int EventPrinter::Width() const {
@@ -195,7 +195,7 @@ int EventPrinter::Width() const {
 }
 
 void EventPrinter::Print(const std::string& line, v1::Verdict verdict) {
-  if (live_ != nullptr) live_->Clear();
+  if (live_ != nullptr) live_->Clear(Width());
   const int width = Width();
   std::string text = options_.json ? line : Cut(line, width);
   // Columns are cut; sentences of which there are few go on below.

@@ -10,13 +10,14 @@ namespace pawl {
 class LiveLines {
  public:
   explicit LiveLines(std::FILE* out) : out_(out) {}
-  ~LiveLines() { Clear(); }
+  ~LiveLines() { Clear(width_); }
   LiveLines(const LiveLines&) = delete;
 
   // In a terminal of `width` cells, where a longer line would wrap: it is cut.
   void Set(const std::vector<std::string>& lines, int width);
-  // Takes them away, so that something else can be printed in their place.
-  void Clear();
+  // Takes them away, so that something else can be printed in their place. A terminal that became narrower has wrapped
+  // them.
+  void Clear(int width);
 
  private:
   std::FILE* const out_;

@@ -279,7 +279,8 @@ absl::Status Orchestrator::Commit(Step* step, After* after) {
   for (int64_t number : step->touched) step->writes.campaigns.push_back(campaigns_.at(number)->summary());
   absl::Status status = absl::OkStatus();
   const Writes& writes = step->writes;
-  if (!writes.events.empty() || !writes.workers.empty() || !writes.blobs.empty() || !writes.pattern_files.empty()) {
+  if (!writes.events.empty() || !writes.workers.empty() || !writes.blobs.empty() || !writes.pattern_files.empty() ||
+      !writes.pattern_exports.empty()) {
     status = store_.Commit(&step->writes);
   }
   if (!status.ok()) {

@@ -127,7 +127,11 @@ std::vector<std::string> MountsIn(const std::string& target) {
 
 // For kernels before 5.12. Flags that a mount has may not be taken away in a user namespace.
 absl::Status RestrictOneByOne(const std::string& target, bool writable) {
-  for (const std::string& path : MountsIn(target)) {
+  const std::vector<std::string> mounts = MountsIn(target);
+  if (std::find(mounts.begin(), mounts.end(), target) == mounts.end()) {
+    return absl::InternalError(absl::StrCat("/proc/self/mountinfo does not have ", target, ", which was just mounted"));
+  }
+  for (const std::string& path : mounts) {
     struct statvfs now;
     if (statvfs(path.c_str(), &now) != 0) return Failed(absl::StrCat("statvfs ", path));
     unsigned long flags = MS_REMOUNT | MS_BIND | MS_NOSUID;

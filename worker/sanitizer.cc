@@ -37,15 +37,21 @@ constexpr const char* kTalk[] = {"COMPUTE-SANITIZER",
 }  // namespace
 
 std::optional<std::string> FirstSanitizerError(const std::string& output) {
+  std::optional<std::string> first;
   for (absl::string_view line : absl::StrSplit(output, '\n')) {
     if (!absl::ConsumePrefix(&line, "=========")) continue;
     line = absl::StripAsciiWhitespace(line);
+    if (first) {  // where, and the other side of a race, stand on lines of their own
+      if (!absl::StartsWith(line, "at ") && !absl::StartsWith(line, "and ")) break;
+      absl::StrAppend(&*first, " ", std::string(line));
+      continue;
+    }
     if (line.empty() || absl::StrContains(line, "SUMMARY: 0 ")) continue;
     const bool talk = std::any_of(std::begin(kTalk), std::end(kTalk),
                                   [&](const char* start) { return absl::StartsWith(line, start); });
-    if (!talk) return std::string(line);
+    if (!talk) first = std::string(line);
   }
-  return std::nullopt;
+  return first;
 }
 
 absl::StatusOr<Sanitizing> Sanitize(const CudaDevice& device, const std::vector<const BuiltSize*>& sizes) {

@@ -54,20 +54,21 @@ struct alignas(kHalves * 2) Pack {
 };
 
 // Where a tile has its halves in shared memory. For ldmatrix and plain loads: row after row, spread by 8 halves behind
-// each. For wgmma: column after column of 8x8 core matrices; spread, panels of up to 64 columns, in these row after row
-// with the vectors of 8 halves of each row swapped as the row's number says (its swizzles of 128, 64 and 32 bytes).
+// each. For wgmma: column after column of 8x8 core matrices; spread, panels of 64 columns, in these row after row with
+// the vectors of 8 halves of each row swapped as the row's number says (its swizzle of 128 bytes).
 template <int kRows, int kColumns>
 struct TileLayout {
   static constexpr int kStride = kColumns + (kSpread ? 8 : 0);
   static constexpr int kCoreColumn = kRows * 8;  // halves from a column of core matrices to the next
-  static constexpr int kPanelColumns = kColumns < 64 ? kColumns : 64;
+  static constexpr int kPanelColumns = 64;
   static constexpr int kPanel = kRows * kPanelColumns;
+  static_assert(kPath != kWgmma || kColumns % kPanelColumns == 0);
   static constexpr int kHalves = kRows * (kPath == kWgmma ? kColumns : kStride);
 
   __device__ static __forceinline__ int offset(unsigned row, unsigned column) {
     if constexpr (kPath != kWgmma) return row * kStride + column;
     if constexpr (kSpread) {
-      const int swap = row / (64 / kPanelColumns) % (kPanelColumns / 8) * 8;
+      const int swap = row % 8 * 8;
       return column / kPanelColumns * kPanel + row * kPanelColumns + (column % kPanelColumns ^ swap);
     }
     return column / 8 * kCoreColumn + row * 8 + column % 8;
@@ -457,9 +458,8 @@ __device__ __forceinline__ void wait() {
 
 // How the tensor cores find a matrix of 8x8 core matrices: where it starts, and the bytes from one core matrix (or
 // panel of the swizzled layout) to the next in its two directions.
-template <typename Layout>
 __device__ __forceinline__ unsigned long long describe(const half* start, int leading_bytes, int stride_bytes) {
-  constexpr unsigned long long kSwizzle = Layout::kPanelColumns == 64 ? 1 : Layout::kPanelColumns == 32 ? 2 : 3;
+  constexpr unsigned long long kSwizzle = 1;  // of 128 bytes
   return static_cast<unsigned long long>((shared_address(start) & 0x3ffff) >> 4) |
          static_cast<unsigned long long>(leading_bytes >> 4) << 16 |
          static_cast<unsigned long long>(stride_bytes >> 4) << 32 | (kSpread ? kSwizzle << 62 : 0);
@@ -469,16 +469,16 @@ constexpr int kCoreBytes = 128;
 
 // 64 rows of a from `row` on, 16 columns from `k` on.
 __device__ __forceinline__ unsigned long long describe_a(const half* a, int row, int k) {
-  if constexpr (kSpread) return describe<LayoutA>(a + row * kTileK + k, 0, 8 * kTileK * 2);
-  return describe<LayoutA>(a + LayoutA::offset(row, k), LayoutA::kCoreColumn * 2, kCoreBytes);
+  if constexpr (kSpread) return describe(a + row * kTileK + k, 0, 8 * kTileK * 2);
+  return describe(a + LayoutA::offset(row, k), LayoutA::kCoreColumn * 2, kCoreBytes);
 }
 
 // 16 rows of b from `k` on, kInstructionN columns from `column` on.
 __device__ __forceinline__ unsigned long long describe_b(const half* b, int k, int column) {
   if constexpr (kSpread) {
-    return describe<LayoutB>(b + column / 64 * LayoutB::kPanel + k * 64, LayoutB::kPanel * 2, 8 * 64 * 2);
+    return describe(b + column / 64 * LayoutB::kPanel + k * 64, LayoutB::kPanel * 2, 8 * 64 * 2);
   }
-  return describe<LayoutB>(b + LayoutB::offset(k, column), kCoreBytes, LayoutB::kCoreColumn * 2);
+  return describe(b + LayoutB::offset(k, column), kCoreBytes, LayoutB::kCoreColumn * 2);
 }
 
 // clang-format off

@@ -180,7 +180,8 @@ class Ranker {
     found.ranked.opinion = rules_.Of(variable, best_.variant().at(variable.name()), variable.values(found.place));
     // What measurements spoke against is worth less.
     const int32_t to = variable.values(found.place);
-    found.ranked.opinion.log_gain *= WhatIsLeft(variable.name(), to);
+    found.ranked.left = WhatIsLeft(variable.name(), to);
+    found.ranked.opinion.log_gain *= found.ranked.left;
     found.ranked.voices.set_rules(found.ranked.opinion.log_gain);
     found.ranked.voices.set_patterns(found.ranked.opinion.pattern_gain);
   }
@@ -253,7 +254,7 @@ class Ranker {
         if (wish->variable == found->variable) continue;
         Point both = PointAt(*found);
         both[wish->variable] = wish->place;
-        if (!Allowed(both)) continue;
+        if (tried_.contains(KeyOf(both)) || !Allowed(both)) continue;
         found->ranked.unlocks = ChangeOf(wish->parent, wish->variable, wish->place);
         found->ranked.voices.set_rules(found->ranked.voices.rules() +
                                        settings_.unlocked * wish->ranked.opinion.log_gain);

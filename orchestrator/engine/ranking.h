@@ -34,6 +34,7 @@ struct RankedChange {
   v1::Change change;
   v1::Voices voices;  // in log speedup over the best variant; their sum ranks it
   RuleVoice::Opinion opinion;
+  double left = 1;                    // of that opinion, by what measurements said of such changes
   std::optional<v1::Change> unlocks;  // a change that rules ask for and constraints allow only after this one
   bool detour = false;                // the best variant could be changed so too: it is expected to be slower than that
 };

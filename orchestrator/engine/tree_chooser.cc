@@ -89,7 +89,7 @@ const v1::Iteration* Elsewhere(const CampaignState& campaign, const v1::Change& 
   const auto& iterations = campaign.iterations();
   const auto same = std::find_if(iterations.rbegin(), iterations.rend(), [&](const v1::Iteration& iteration) {
     return iteration.verdict() != v1::KEPT && iteration.change().variable() == change.variable() &&
-           iteration.change().to() == change.to();
+           iteration.change().to() == change.to() && !campaign.IsUntried(iteration.number());
   });
   return same == iterations.rend() ? nullptr : &*same;
 }
@@ -173,8 +173,8 @@ std::optional<Choice> TreeChooser::Next(const CampaignState& campaign) const {
   const auto first = [&](const v1::Finding* must_serve, bool must_add_blocks) -> const RankedChange* {
     for (const RankedChange& ranked : ranking.changes) {
       if (must_serve != nullptr &&
-          (ranked.parent != best->number() || ranked.voices.rules() < settings_.worth_forcing ||
-           !Serves(campaign.bundle(), ranked.change, *must_serve))) {
+          (ranked.parent != best->number() || !Serves(campaign.bundle(), ranked.change, *must_serve) ||
+           ranked.left * rules.Weight(must_serve->rule()) < settings_.worth_forcing)) {
         continue;
       }
       // Another change joins a round for what it promises only; a campaign that is idle may as well try everything.

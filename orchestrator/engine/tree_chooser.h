@@ -11,7 +11,7 @@ struct TreeSettings {
   RuleSettings rules;
   RankingSettings ranking;
   double worth_joining = 0.002;  // log speedup that a change must promise to be tried beside others in a round
-  double worth_forcing = 0.1;    // that rules must still promise of a change for more blocks to come before all others
+  double worth_forcing = 0.3;    // what measurements must have left of a change for more blocks, to come before others
 };
 
 // Findings of the best variant's evidence lead to the single changes that serve them; a model of the campaign's own

@@ -402,6 +402,8 @@ TEST_F(RunTest, HandsOnWhatCampaignsTaught) {
   const ProcessResult imported = Run({"patterns", "--import", file, "--database", other});
   EXPECT_EQ(imported.exit_code, 0) << imported.err;
   EXPECT_THAT(Run({"patterns", "--by-bundle", "--database", other}).out, HasSubstr("attention"));
+  // What was handed out is remembered when the own patterns have changed since.
+  ASSERT_EQ(Run({"run", Attention().string(), "--device", "replay", "--iterations", "5"}).exit_code, 0);
   const std::string before = Run({"patterns"}).out;
   EXPECT_THAT(Run({"patterns", "--import", file}).out, HasSubstr("of this database itself, and count already"));
   EXPECT_EQ(Run({"patterns"}).out, before);

@@ -79,6 +79,7 @@ TEST(Ranking, ExpectsLessOfGoingOnTheWayThatFailed) {
   const double split = Ranked(script, "SPLIT", 4).voices.rules(), tile = Ranked(script, "TILE", 16).voices.rules();
   Try(&script, "SPLIT", 2, Measured(100, 120));
   EXPECT_DOUBLE_EQ(Ranked(script, "SPLIT", 4).voices.rules(), 0.5 * split);
+  EXPECT_DOUBLE_EQ(Ranked(script, "SPLIT", 4).left, 0.5);
   EXPECT_DOUBLE_EQ(Ranked(script, "TILE", 16).voices.rules(), tile) << "another variable is not concerned";
 }
 

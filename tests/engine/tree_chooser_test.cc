@@ -143,6 +143,24 @@ TEST(TreeChooser, LetsNoLaterPhaseChooseWhileTheGridIsTooSmall) {
   }
 }
 
+TEST(TreeChooser, ForcesMoreBlocksOnlyWhereMeasurementsLeftEnoughOfThem) {
+  RecordedCampaign campaign("attention");
+  const TreeChooser chooser;
+  TreeSettings demanding;
+  demanding.worth_forcing = INFINITY;
+  const auto forced = [&](const TreeChooser& by) {
+    return by.Next(campaign.state())->why.find("so parallelism comes first") != std::string::npos;
+  };
+  int seen = 0;
+  for (int i = 0; i < 20; ++i) {
+    campaign.Step(chooser);
+    if (!forced(chooser)) continue;
+    ++seen;
+    EXPECT_FALSE(forced(TreeChooser(DecisionTree::Default(), demanding)));
+  }
+  EXPECT_GT(seen, 0);
+}
+
 TEST(TreeChooser, PadsTheTileOfATransposeWithBankConflicts) {
   RecordedCampaign campaign("transpose");
   campaign.Step(TreeChooser());

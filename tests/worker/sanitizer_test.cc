@@ -13,7 +13,7 @@ TEST(FirstSanitizerError, FindsNoneInACleanRun) {
             std::nullopt);
 }
 
-TEST(FirstSanitizerError, GivesTheFirstWithoutItsDecoration) {
+TEST(FirstSanitizerError, GivesTheFirstAndWhereItHappenedWithoutTheirDecoration) {
   EXPECT_EQ(FirstSanitizerError("========= COMPUTE-SANITIZER\n"
                                 "========= Invalid __global__ write of size 4 bytes\n"
                                 "=========     at scale_rows+0xdd0\n"
@@ -21,13 +21,13 @@ TEST(FirstSanitizerError, GivesTheFirstWithoutItsDecoration) {
                                 "=========\n"
                                 "========= Invalid __global__ read of size 8 bytes\n"
                                 "========= ERROR SUMMARY: 2 errors\n"),
-            "Invalid __global__ write of size 4 bytes");
+            "Invalid __global__ write of size 4 bytes at scale_rows+0xdd0");
   EXPECT_EQ(FirstSanitizerError("========= COMPUTE-SANITIZER\n"
                                 "========= Error: Race reported between Write access at softmax+0x4d0\n"
                                 "=========     and Read access at softmax+0x5a0 [16 hazards]\n"
                                 "=========\n"
                                 "========= RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 warnings)\n"),
-            "Error: Race reported between Write access at softmax+0x4d0");
+            "Error: Race reported between Write access at softmax+0x4d0 and Read access at softmax+0x5a0 [16 hazards]");
 }
 
 TEST(FirstSanitizerError, FallsBackToASummaryOfErrorsThatWereNotPrinted) {

@@ -44,7 +44,7 @@ export async function campaignPage({main, signal, path, about, go, title}) {
     const shown = model.report?.roofline?.points?.length > 0;
     if (!shown) {
       replace(rooflineHost, h("p.empty", {}, model.reportError ? `There is no roofline: ${model.reportError.message}.`
-        : model.report?.roofline ? "No variant has been measured yet." : "The bundle says nothing of its work ([work]), or nothing was measured yet."));
+        : "The bundle names no floating-point work ([work]), or nothing was measured yet."));
     } else if (rooflineHost.firstChild !== roofline.element) {
       replace(rooflineHost, roofline.element);
     }

@@ -39,7 +39,7 @@ export function rooflineChart({roofline, open}) {
       series: [
         {
           name: "roof", type: "line", showSymbol: false, silent: true, z: 1,
-          data: [[low, low * bandwidthGbS], [ridge, peakGflopS], [high, peakGflopS]],
+          data: [...bandwidthGbS > 0 ? [[low, low * bandwidthGbS]] : [], [bandwidthGbS > 0 ? ridge : low, peakGflopS], [high, peakGflopS]],
           lineStyle: {color: palette.quiet, width: 2}, itemStyle: {color: palette.quiet},
           endLabel: {show: true, formatter: `${peak} ${numberText(peakGflopS / 1000)} TFLOP/s`, color: palette.quiet,
                      align: "right", verticalAlign: "bottom", offset: [-8, -4]},
