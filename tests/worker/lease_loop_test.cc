@@ -91,7 +91,10 @@ class FakeDevice : public TrialDevice {
   bool Pass(const std::string& step, TrialObserver& observer) {
     std::unique_lock lock(mutex_);
     while (held_back_.contains(step) && !observer.stopped()) changed_.wait_for(lock, std::chrono::milliseconds(5));
-    return !observer.stopped();
+    if (!observer.stopped()) return true;
+    said_.push_back("stopped " + step);
+    changed_.notify_all();
+    return false;
   }
 
   v1::Device device_;
@@ -163,7 +166,7 @@ TEST_F(LeaseLoopTest, WorksOffTrialsInTheirOrderAndDrains) {
   EXPECT_EQ(orchestrator_.completed[0].request.instance(), "1234");
   EXPECT_EQ(orchestrator_.next_leases, 2) << "the next trial comes with the answer to the last";
   EXPECT_EQ(orchestrator_.bundles, 1) << "a bundle is kept";
-  EXPECT_THAT(orchestrator_.drains, ElementsAre("drain", "gone"));
+  EXPECT_EQ(orchestrator_.drains.back(), "gone") << "there may be no time to say that it drains: nothing is left to do";
 }
 
 TEST_F(LeaseLoopTest, BuildsAheadWhileATrialIsMeasured) {
@@ -259,6 +262,8 @@ TEST_F(LeaseLoopTest, StopsATrialThatIsOnlyBuilt) {
   ASSERT_TRUE(device_.WaitUntilSaid("run 1"));
   ASSERT_TRUE(device_.WaitUntilSaid("prepare 2"));
   orchestrator_.CancelCampaign();
+  ASSERT_TRUE(device_.WaitUntilSaid("stopped run 1"));
+  ASSERT_TRUE(device_.WaitUntilSaid("stopped prepare 2"));
   ASSERT_TRUE(orchestrator_.WaitFor([](const FakeOrchestrator& o) { return o.waiting > 0; }))
       << "places are free again";
   EXPECT_TRUE(End().ok());
