@@ -83,7 +83,11 @@ class Ranker {
       std::vector<double>& scale = scales_.emplace_back();
       for (int i = 0; i < sources_; ++i) scale.push_back(i);
     }
+    for (const v1::Variable& variable : bundle_.variables()) {
+      left_.emplace_back(static_cast<size_t>(variable.values_size()));
+    }
     for (const v1::Iteration& iteration : campaign_.iterations()) {
+      if (iteration.verdict() == v1::KEPT) NoteLeft(iteration.change());
       Point point = Extended(iteration);
       tried_[KeyOf(point)] = iteration.number();
       if (iteration.speedup_over_start() > 0) {
@@ -100,6 +104,16 @@ class Ranker {
       tried_[KeyOf(point)] = planned.iteration();
       samples_.push_back({std::move(point), LogOf(*campaign_.Find(planned.parent()))});
       round_parent_ = campaign_.Find(planned.parent());
+    }
+  }
+
+  void NoteLeft(const v1::Change& kept) {
+    for (size_t i = 0; i < left_.size(); ++i) {
+      const v1::Variable& variable = bundle_.variables(static_cast<int>(i));
+      if (variable.name() != kept.variable()) continue;
+      for (int place = 0; place < variable.values_size(); ++place) {
+        if (variable.values(place) == kept.from()) left_[i][static_cast<size_t>(place)] = true;
+      }
     }
   }
 
@@ -266,20 +280,10 @@ class Ranker {
   void Guess(Found& found) {
     found.guess = Doubted(arounds_[found.parent].Predict(found.variable, found.place));
     double voice = ExpectedImprovement(found.guess, best_log_) * ChanceToWork(PointAt(found));
-    if (Returns(found)) voice *= settings_.returning;
+    if (left_[found.variable][found.place]) voice *= settings_.returning;
     if (GoesOn(found)) voice += settings_.momentum;
     found.ranked.voices.set_model(voice + kTie * random_.Uniform());
     promising_.push_back(&found);
-  }
-
-  // Turns a variable back to a value that a kept change left.
-  bool Returns(const Found& found) const {
-    const v1::Variable& variable = bundle_.variables(static_cast<int>(found.variable));
-    return std::any_of(campaign_.iterations().begin(), campaign_.iterations().end(),
-                       [&](const v1::Iteration& iteration) {
-                         return iteration.verdict() == v1::KEPT && iteration.change().variable() == variable.name() &&
-                                iteration.change().from() == variable.values(found.place);
-                       });
   }
 
   // Iterations judged since the best variant was.
@@ -383,6 +387,7 @@ class Ranker {
   std::vector<SpeedModel::Sample> samples_;
   std::vector<Point> failed_;
   std::unordered_map<uint64_t, int> tried_;  // iteration by KeyOf
+  std::vector<std::vector<bool>> left_;      // values that a kept change left, by variable and place
   const v1::Iteration* round_parent_ = nullptr;
   std::vector<const v1::Iteration*> parents_;
   std::optional<SpeedModel> model_;
