@@ -4,20 +4,21 @@
 // A block owns TILE_M queries of one head and walks over one of KV_SPLITS shares of the keys, TILE_N keys a step, with
 // an online softmax: per row a running maximum, a running sum and an unnormalised accumulator, all fp32. Two namespaces
 // share the copies and the output: plain FMAs (MMA=0, namespace scalar) and tensor cores (namespace tensor), there by
-// mma.sync of single warps (MMA=1) or by wgmma of warpgroups (MMA=2, sm_90a). With more than one share, each writes its
-// state to `partial` and attention_combine merges them in a fixed order, so that the result is the same bits every
-// time.
+// mma.sync of single warps (MMA=1) or by wgmma of warpgroups (MMA=2, sm_90a). Several shares are merged in a fixed
+// order, so that the result is the same bits every time: by attention_combine, from states in `partial` (MERGE=0), or
+// by the blocks themselves, which are a cluster then (MERGE=1, sm_90).
 #include <cuda_fp16.h>
 
 enum Path { kScalar = 0, kMma = 1, kWgmma = 2 };
 constexpr Path kPath = static_cast<Path>(MMA);
-constexpr int kTileM = TILE_M;               // queries a block
-constexpr int kTileN = TILE_N;               // keys a step
-constexpr int kWarps = WARPS;                // warps a block
-constexpr int kSplits = KV_SPLITS;           // shares of the keys, merged by attention_combine
-constexpr int kCluster = CLUSTER;            // blocks that share these keys again and merge among themselves
-constexpr int kVector = VECTOR;              // halves a thread reads from keys and values at once
-constexpr bool kSpread = SPREAD != 0;        // tiles in shared memory are spread over the banks
+constexpr int kTileM = TILE_M;                      // queries a block
+constexpr int kTileN = TILE_N;                      // keys a step
+constexpr int kWarps = WARPS;                       // warps a block
+constexpr int kShares = KV_SPLITS;                  // of the keys, one block each
+constexpr int kCluster = MERGE != 0 ? kShares : 1;  // blocks that merge their shares among themselves
+constexpr int kSplits = kShares / kCluster;         // shares that attention_combine merges
+constexpr int kVector = VECTOR;                     // halves a thread reads from keys and values at once
+constexpr bool kSpread = SPREAD != 0;               // tiles in shared memory are spread over the banks
 constexpr int kStages = STAGES;              // tiles of a step in shared memory; 0: keys go straight to registers
 constexpr bool kOverlap = OVERLAP != 0;      // a step's scores are computed together with the values of the one before
 constexpr bool kExchange = EXCHANGE != 0;    // warps that share rows exchange weights, not sums
@@ -29,7 +30,6 @@ constexpr int kLanes = 32;
 constexpr int kThreads = kWarps * kLanes;
 constexpr int kStride = kD + (kSpread ? 8 : 0);  // halves from row to row of a tile in shared memory, but for wgmma
 constexpr int kPartialStride = kD + 2;           // accumulator, maximum, sum
-constexpr int kShares = kSplits * kCluster;      // of the keys, one block each
 // Every step of every share is full: nothing is masked, and no maximum is missing.
 constexpr bool kWholeSteps = kFixedS > 0 && kFixedS % (kShares * kTileN) == 0;
 constexpr int kCombineRows = 4;  // rows a block of attention_combine: one a warp
@@ -40,7 +40,7 @@ static_assert(kStride % 8 == 0, "rows of a tile must stay 16-byte aligned for ld
 static_assert(kStages != 0 || (kPath == kMma && kVector == 8),
               "only fragments of mma.sync are read as 16 bytes a lane");
 static_assert(kStages < 2 || (kPath != kScalar && kVector >= 2), "cp.async copies 4, 8 or 16 bytes");
-static_assert(kCluster == 1 || (kPath != kScalar && kSplits == 1), "clusters merge fragments");
+static_assert(kCluster == 1 || kPath != kScalar, "clusters merge fragments");
 static_assert(kPath != kWgmma || kTileM % 64 == 0, "wgmma takes 64 rows");
 static_assert(!kOverlap || (kPath == kWgmma && kStages >= 3), "values of a step outlive the next one's keys");
 static_assert(!kExchange || (kPath == kMma && kStages != 1 && kWarps * 16 > kTileM && kWarps * 4 <= kTileM),
@@ -192,7 +192,7 @@ __device__ __forceinline__ Work find_work(const half* q, const half* k, const ha
   const int share = (S + kShares - 1) / kShares;
   const int first_key = min(part * share, S);
   const long long head = static_cast<long long>(blockIdx.y) * S;  // the head's first row in the tensors
-  const long long state = static_cast<long long>(part / kCluster) * gridDim.y * S + head + first_row;
+  const long long state = static_cast<long long>(part) * gridDim.y * S + head + first_row;
   return Work{q + (head + first_row) * kD,
               k + (head + first_key) * kD,
               v + (head + first_key) * kD,
@@ -553,7 +553,7 @@ constexpr int kStateBytes = kTileM * kExchangeStride * 4;
 constexpr int kGroupBytes = kExchange || kKeyGroups == 1 || kTilesBytes > kStateBytes ? kTilesBytes : kStateBytes;
 constexpr int kBoardOffset = kKeyGroups * kGroupBytes;  // for what is exchanged step by step
 constexpr int kBoardBytes = kExchange ? 2 * (kTileM * kTileN * 2 + kKeyGroups * kTileM * 4) : 0;
-constexpr int kMailboxOffset = kBoardOffset + kBoardBytes;  // for the states of a cluster, and a counter
+constexpr int kMailboxOffset = kBoardOffset + kBoardBytes;  // for the states of a cluster
 
 // The steps' tiles of one share of the keys in shared memory.
 struct Tiles {
@@ -1257,63 +1257,36 @@ __device__ __forceinline__ void merge_pairs(int column, int distance, Load load,
   for (int j = 0; j < kPairs; ++j) visit(column + j * distance, sums[j], row_max, row_sum);
 }
 
-// The other blocks of a cluster send their states here, and the sending counts down an mbarrier: no barrier of the
-// whole cluster comes after the work. Each block finishes kOwnRows of the rows.
+// The blocks of a cluster send their states here. Each block finishes kOwnRows of the rows.
 struct Mailbox {
   static constexpr int kOwnRows = kTileM / kCluster;
-  static constexpr int kBytes = kTileM * (kD + 2) * 4;  // of all blocks' states of this block's rows
 
-  float* states;                // [kCluster][kOwnRows][kExchangeStride]
-  unsigned long long* arrived;  // an mbarrier
+  float* states;  // [kCluster][kOwnRows][kExchangeStride]
 
-  // Makes it ready to receive. Nobody sends before wait_until_open() has returned.
-  __device__ __forceinline__ void open() const {
-    if (threadIdx.x == 0) {
-      asm volatile(
-          "mbarrier.init.shared::cta.b64 [%0], 1;\n"
-          "fence.mbarrier_init.release.cluster;\n"
-          "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(arrived)),
-          "n"(kBytes)
-          : "memory");
-    }
-    __syncwarp();
-    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
-  }
+  // Tells the others that this block has started: only then has it memory to send to.
+  __device__ __forceinline__ void open() const { asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory"); }
   __device__ __forceinline__ void wait_until_open() const {
-    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
-  }
-
-  __device__ __forceinline__ static void send(unsigned to, unsigned counter, float2 pair) {
-    asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.f32 [%0], {%1, %2}, [%3];" ::"r"(to),
-                 "f"(pair.x), "f"(pair.y), "r"(counter)
-                 : "memory");
+    asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
   }
 
   // Sends two columns of a row to the block that finishes it.
   __device__ __forceinline__ void send_pair(int row, int column, float2 sums, float row_max, float row_sum) const {
-    const int sender = blockIdx.z % kCluster;
-    const float* slot = states + (sender * kOwnRows + row % kOwnRows) * kExchangeStride;
-    const int receiver = row / kOwnRows;
-    unsigned to, counter;
-    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(to) : "r"(shared_address(slot)), "r"(receiver));
-    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(counter) : "r"(shared_address(arrived)), "r"(receiver));
-    send(to + column * 4, counter, sums);
-    if (column == 0) send(to + kD * 4, counter, make_float2(row_max, row_sum));
+    const float* slot = states + (blockIdx.z * kOwnRows + row % kOwnRows) * kExchangeStride;
+    unsigned to;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(to) : "r"(shared_address(slot)), "r"(row / kOwnRows));
+    send(to + column * 4, sums);
+    if (column == 0) send(to + kD * 4, make_float2(row_max, row_sum));
+  }
+  __device__ __forceinline__ static void send(unsigned to, float2 pair) {
+    asm volatile("st.shared::cluster.v2.f32 [%0], {%1, %2};" ::"r"(to), "f"(pair.x), "f"(pair.y) : "memory");
   }
 
+  // Waits for what the others send, and until they have what this block sent.
   __device__ __forceinline__ void wait_for_all() const {
-    unsigned done = 0;
-    while (done == 0) {
-      asm volatile(
-          "{\n"
-          ".reg .pred done;\n"
-          "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%1], 0;\n"
-          "selp.u32 %0, 1, 0, done;\n"
-          "}"
-          : "=r"(done)
-          : "r"(shared_address(arrived))
-          : "memory");
-    }
+    asm volatile(
+        "barrier.cluster.arrive.release.aligned;\n"
+        "barrier.cluster.wait.acquire.aligned;" ::
+            : "memory");
   }
 };
 
@@ -1331,7 +1304,7 @@ __device__ __forceinline__ void merge_cluster(const Work& work, const Mailbox& m
         return *reinterpret_cast<const float2*>(states + rank * kOwnRows * kExchangeStride + column);
       },
       [&](int column, float2 sums, float row_max, float row_sum) {
-        store_pair(work, blockIdx.z % kCluster * kOwnRows + own, column, sums, row_max, row_sum);
+        store_pair(work, blockIdx.z * kOwnRows + own, column, sums, row_max, row_sum);
       });
 }
 
@@ -1427,8 +1400,7 @@ __device__ __forceinline__ void attention_merged(const Work& work, const Role& r
 
 __device__ __forceinline__ void attention(const Work& work, float scale, unsigned char* arena) {
   const Role role;
-  const Mailbox mailbox{reinterpret_cast<float*>(arena + kMailboxOffset),
-                        reinterpret_cast<unsigned long long*>(arena + kMailboxOffset + kStateBytes)};
+  const Mailbox mailbox{reinterpret_cast<float*>(arena + kMailboxOffset)};
   if constexpr (kCluster > 1) mailbox.open();
   if constexpr (kExchange) {
     attention_exchanged(work, role, scale * kLog2E, arena, mailbox);
@@ -1442,8 +1414,8 @@ __device__ __forceinline__ void attention(const Work& work, float scale, unsigne
 
 // Grid: tiles of queries, heads, shares of the keys. Left alone, the compiler spills a few registers to fit more blocks
 // on an SM than the small grids have.
-#if CLUSTER > 1
-#define IN_CLUSTERS __cluster_dims__(1, 1, CLUSTER)
+#if MERGE != 0 && KV_SPLITS > 1
+#define IN_CLUSTERS __cluster_dims__(1, 1, KV_SPLITS)
 #else
 #define IN_CLUSTERS
 #endif

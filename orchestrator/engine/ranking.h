@@ -15,6 +15,7 @@ struct RankingSettings {
   double depth = 1;      // log speed below the best: what is slower is no slower to the model, it would blur the rest
   double retried = 0.2;  // of a rule's voice left for each time that the value did not hold under another parent,
   double left_behind = 0.6;  // and for each time that turning away from it did
+  double after_cause = 0.6;  // likewise, where undoing the kept change that brought the finding along would do as well
   double same_way = 0.5;     // likewise, for each change of the variable the same way that this parent did not keep
   double returning = 0.5;    // of the model's voice for turning a variable back to what a kept change left
   double momentum = 0.05;    // log speedup that going on with a change that was just kept is worth

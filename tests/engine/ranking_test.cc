@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+
 #include "tests/engine/campaign_script.h"
 
 namespace pawl {
@@ -19,22 +21,28 @@ v1::Bundle ParallelBundle(int tile) {
   return bundle;
 }
 
-// A rule that asks for four times the parallelism.
-RuleVoice AsksForParallelism() {
+v1::Effect EffectOf(v1::Resource resource, v1::Direction direction) {
+  v1::Effect effect;
+  effect.set_resource(resource);
+  effect.set_direction(direction);
+  return effect;
+}
+
+RuleVoice AsksFor(const v1::Effect& wanted, double deficit) {
   v1::Finding finding;
-  finding.set_rule("few-blocks");
+  finding.set_rule("a-rule");
   finding.set_phase(v1::PHASE_MEMORY);
   finding.set_severity(1);
-  finding.set_deficit(0.25);
-  v1::Effect& wants = *finding.add_wants();
-  wants.set_resource(v1::RESOURCE_PARALLELISM);
-  wants.set_direction(v1::DIRECTION_MORE);
+  finding.set_deficit(deficit);
+  *finding.add_wants() = wanted;
   return RuleVoice({finding}, {}, RuleSettings(), {});
 }
 
+// A rule that asks for four times the parallelism.
+RuleVoice AsksForParallelism() { return AsksFor(EffectOf(v1::RESOURCE_PARALLELISM, v1::DIRECTION_MORE), 0.25); }
+
 RankedChange Ranked(const CampaignScript& script, const std::string& variable, int to,
-                    const RankingSettings& settings = {}) {
-  const RuleVoice rules = AsksForParallelism();
+                    const RankingSettings& settings = {}, const RuleVoice& rules = AsksForParallelism()) {
   for (const RankedChange& change : RankChanges(script.state(), rules, settings).changes) {
     if (change.change.variable() == variable && change.change.to() == to &&
         change.parent == script.state().best()->number()) {
@@ -48,6 +56,33 @@ RankedChange Ranked(const CampaignScript& script, const std::string& variable, i
 void Try(CampaignScript* script, const std::string& variable, int to, const v1::TrialResult& result) {
   script->Propose(variable, to);
   script->Run(result);
+}
+
+// Turns a variable of the best variant, for the sake of an effect.
+class OneChange : public Chooser {
+ public:
+  OneChange(const std::string& variable, int to, const v1::Effect& effect) : effect_(effect) {
+    change_.set_variable(variable);
+    change_.set_to(to);
+  }
+  std::optional<Choice> Next(const CampaignState& campaign) const override {
+    std::string why;
+    std::optional<Choice> choice = Proposed(campaign, change_, &why);
+    if (choice) choice->effect = effect_;
+    return choice;
+  }
+
+ private:
+  v1::Change change_;
+  v1::Effect effect_;
+};
+
+void TryFor(CampaignScript* script, const std::string& variable, int to, const v1::Effect& effect,
+            const v1::TrialResult& result) {
+  const std::optional<v1::Event> planned = script->Decide(OneChange(variable, to, effect));
+  ASSERT_TRUE(planned && planned->has_planned());
+  script->Lease(planned->planned().trial());
+  script->Finish(planned->planned().trial(), result);
 }
 
 TEST(Ranking, LetsWhatConstraintsForbidSpeakForTheChangesThatAllowIt) {
@@ -108,6 +143,40 @@ TEST(Ranking, ExpectsLessOfAValueThatAKeptChangeLeft) {
   RankingSettings trusting;
   trusting.returning = 1;
   EXPECT_LT(Ranked(script, "TILE", 32).voices.model(), Ranked(script, "TILE", 32, trusting).voices.model());
+}
+
+// SPLIT brings launches along, a larger TILE takes them away.
+std::unique_ptr<CampaignScript> SplitFor(const v1::Effect& effect) {
+  v1::Bundle bundle = ParallelBundle(32);
+  bundle.clear_constraints();
+  *bundle.mutable_variables(0)->add_affects() = EffectOf(v1::RESOURCE_LAUNCHES, v1::DIRECTION_LESS);
+  *bundle.mutable_variables(1)->add_affects() = EffectOf(v1::RESOURCE_LAUNCHES, v1::DIRECTION_MORE);
+  auto script = std::make_unique<CampaignScript>(v1::CampaignSpec(), bundle);
+  script->Run(MeasuredStart(100));
+  TryFor(script.get(), "SPLIT", 4, effect, Measured(100, 80));
+  Try(script.get(), "TILE", 16, Measured(80, 70));
+  return script;
+}
+
+TEST(Ranking, AsksFirstWhetherWhatBroughtTheFindingStillPays) {
+  const std::unique_ptr<CampaignScript> split = SplitFor(EffectOf(v1::RESOURCE_PARALLELISM, v1::DIRECTION_MORE));
+  const CampaignScript& script = *split;
+  ASSERT_EQ(script.state().best()->number(), 2);
+  const RuleVoice rules = AsksFor(EffectOf(v1::RESOURCE_LAUNCHES, v1::DIRECTION_LESS), 0);
+  const auto& variables = script.state().bundle().variables();
+  const RankedChange taken_back = Ranked(script, "SPLIT", 1, {}, rules), other = Ranked(script, "TILE", 64, {}, rules);
+  EXPECT_DOUBLE_EQ(taken_back.voices.rules(), rules.Of(variables[1], 4, 1).log_gain);
+  EXPECT_DOUBLE_EQ(other.voices.rules(), 0.6 * rules.Of(variables[0], 16, 64).log_gain);
+  EXPECT_DOUBLE_EQ(other.left, 0.6);
+}
+
+TEST(Ranking, AsksForNoCauseWhereTheChangeWasKeptForThatVeryEffect) {
+  const std::unique_ptr<CampaignScript> split = SplitFor(EffectOf(v1::RESOURCE_LAUNCHES, v1::DIRECTION_MORE));
+  const CampaignScript& script = *split;
+  const RuleVoice rules = AsksFor(EffectOf(v1::RESOURCE_LAUNCHES, v1::DIRECTION_LESS), 0);
+  const auto& variables = script.state().bundle().variables();
+  EXPECT_DOUBLE_EQ(Ranked(script, "SPLIT", 1, {}, rules).voices.rules(), 0.6 * rules.Of(variables[1], 4, 1).log_gain);
+  EXPECT_DOUBLE_EQ(Ranked(script, "TILE", 64, {}, rules).voices.rules(), rules.Of(variables[0], 16, 64).log_gain);
 }
 
 }  // namespace
