@@ -30,7 +30,9 @@ constexpr int kMaxRestarts = 3;
 }  // namespace
 
 CampaignRun::CampaignRun(RunOptions options)
-    : options_(std::move(options)), worker_log_(DaemonLog(options_.settings, "worker")), printer_(options_.printer) {}
+    : options_(std::move(options)), worker_log_(DaemonLog(options_.settings, "worker")), printer_(options_.printer) {
+  printer_.set_without_worker("the worker gets ready");
+}
 
 absl::StatusOr<int> CampaignRun::Run() {
   NoteInterrupts();

@@ -103,9 +103,7 @@ void EventPrinter::See(const v1::Campaign& campaign, absl::Time now) {
   campaign_ = campaign;
   nobody_.clear();
   if (absl::StartsWith(campaign.message(), "no worker")) nobody_ = campaign.message();
-  if (absl::StartsWith(nobody_, "no worker is registered") && !worker_command_.empty()) {
-    nobody_ = absl::StrCat("no worker is connected; to start one: ", worker_command_);
-  }
+  if (absl::StartsWith(nobody_, "no worker is registered") && !without_worker_.empty()) nobody_ = without_worker_;
   ShowLive(now);
 }
 

@@ -29,8 +29,8 @@ class EventPrinter {
 
   explicit EventPrinter(Options options);
 
-  // What starts a worker for the campaign, to be said where there is none.
-  void set_worker_command(std::string command) { worker_command_ = std::move(command); }
+  // What to say while no worker is registered: how to start one, or that one is about to be.
+  void set_without_worker(std::string text) { without_worker_ = std::move(text); }
 
   // What is of no interest once it is over (which change is being tried, who runs it) waits to be shown until it has
   // lasted a second; a fast replay shows verdicts only.
@@ -56,7 +56,7 @@ class EventPrinter {
   std::string device_;
   std::optional<v1::Campaign> campaign_;  // as it was when it was asked for, and what was judged since
   std::string nobody_;                    // no worker runs it, and what to do about that
-  std::string worker_command_;
+  std::string without_worker_;
   int untried_ = 0;      // iterations that the recording lacks
   bool titled_ = false;  // what stands above verdicts was printed
   bool changed_ = true;  // since the campaign was asked for

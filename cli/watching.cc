@@ -60,7 +60,8 @@ absl::Status PrintSummary(Connection& connection, const v1::Campaign& campaign) 
 absl::StatusOr<int> WatchToTheEnd(Connection& connection, const std::string& campaign, const WatchingOptions& options) {
   NoteInterrupts();
   EventPrinter printer(options.printer);
-  printer.set_worker_command(absl::StrCat("pawl-worker --orchestrator ", connection.address(), " --device auto"));
+  printer.set_without_worker(absl::StrCat("no worker is connected; to start one: pawl-worker --orchestrator ",
+                                          connection.address(), " --device auto"));
   ProposalWait wait(campaign, options.flags);
   WorkerWait worker_wait(campaign, options.worker_patience);
   bool no_worker = false;

@@ -144,6 +144,10 @@ std::string JourneyChart(const v1::Report& report, ChartSize size) {
   const double radius = report.iterations_size() > kCrowd ? 2 : 3;
   Thinning thinning;
   LabelPlaces places(left, top, right, bottom);
+  for (size_t i = 1; i < line.size(); ++i) {  // steps go right and up
+    places.Block(line[i - 1].first, line[i].second - 1, line[i].first - line[i - 1].first + 1,
+                 line[i - 1].second - line[i].second + 2);
+  }
   std::vector<const v1::Iteration*> steps;
   for (const bool kept : {false, true}) {
     for (const v1::Iteration& iteration : report.iterations()) {
@@ -162,17 +166,17 @@ std::string JourneyChart(const v1::Report& report, ChartSize size) {
       }
     }
   }
-  // What is drawn already is not written upon.
+  // What is drawn already is not written upon; references have room along their whole line.
+  if (steps.size() > kLabelled) steps.clear();
+  for (const v1::Iteration* step : steps) {
+    DrawLabel(plot.x.At(step->number()), plot.y.At(step->speedup_over_baseline()), ChangeText(step->change()), "label",
+              &places, &svg);
+  }
   const v1::Campaign& campaign = report.campaign();
   DrawReference(plot, 1, campaign.baseline_us() > 0 ? "baseline" : "start = baseline", &places, &svg);
   if (campaign.spec().goal().speedup() > 0) {
     DrawReference(plot, campaign.spec().goal().speedup(),
                   absl::StrCat("goal ", NumberText(campaign.spec().goal().speedup()), "x"), &places, &svg);
-  }
-  if (steps.size() > kLabelled) steps.clear();
-  for (const v1::Iteration* step : steps) {
-    DrawLabel(plot.x.At(step->number()), plot.y.At(step->speedup_over_baseline()), ChangeText(step->change()), "label",
-              &places, &svg);
   }
   return std::move(svg).Done();
 }

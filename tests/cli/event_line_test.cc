@@ -257,7 +257,7 @@ TEST_F(EventPrinterTest, ShowsWhatIsTriedOnceItTakesLonger) {
 }
 
 TEST_F(EventPrinterTest, SaysThatNobodyTriesItAndWhatToDo) {
-  printer_.set_worker_command("pawl-worker --orchestrator here");
+  printer_.set_without_worker("no worker is connected; to start one: pawl-worker --orchestrator here");
   v1::Campaign campaign;
   campaign.set_state(v1::WAITING);
   campaign.set_message("no worker is registered: start pawl-worker");
