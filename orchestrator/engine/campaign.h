@@ -79,6 +79,10 @@ class CampaignState {
   // Why the GPU could not launch it at the goal's size, from its geometry and shared memory alone; empty: it could, or
   // nobody knows the GPU yet.
   const std::string& BeyondLimits(const v1::Variant& variant) const;
+  // Its launches at one of the bundle's sizes.
+  absl::StatusOr<v1::Plan> PlanOf(const v1::Variant& variant, const v1::Size& size, const v1::GpuInfo& gpu) const {
+    return planner_.MakePlan(variant, size, gpu);
+  }
   // Tried before, or being tried, with this source: whatever the parent was, the variant is the same.
   bool Tried(const v1::Variant& variant, int source_id) const;
   // Of a source that the campaign has; -1: it has none such.

@@ -45,7 +45,8 @@ class Ranker {
     LiftSlowest();
     FindParents();
     model_.emplace(samples_, settings_.model, scales_);
-    for (const v1::Iteration* parent : parents_) arounds_.emplace_back(*model_, Extended(*parent));
+    for (const v1::Iteration* parent : parents_) parent_points_.push_back(Extended(*parent));
+    for (const Point& point : parent_points_) arounds_.emplace_back(*model_, point);
     for (size_t i = 0; i < parents_.size(); ++i) VisitChanges(i);
     Examine();
     AskTheCauseFirst();
@@ -144,7 +145,7 @@ class Ranker {
 
   // Every untried single change of the parent, with what the model makes of it on average.
   void VisitChanges(size_t parent) {
-    Point point = Extended(*parents_[parent]);
+    Point point = parent_points_[parent];
     for (size_t i = 0; i < static_cast<size_t>(bundle_.variables_size()); ++i) {
       const uint16_t own = point[i];
       for (point[i] = 0; point[i] < bundle_.variables(static_cast<int>(i)).values_size(); ++point[i]) {
@@ -256,7 +257,7 @@ class Ranker {
   }
 
   Point PointAt(const Found& found) const {
-    Point point = Extended(*parents_[found.parent]);
+    Point point = parent_points_[found.parent];
     point[found.variable] = found.place;
     return point;
   }
@@ -428,6 +429,7 @@ class Ranker {
   std::vector<std::vector<bool>> left_;      // values that a kept change left, by variable and place
   const v1::Iteration* round_parent_ = nullptr;
   std::vector<const v1::Iteration*> parents_;
+  std::vector<Point> parent_points_;
   std::optional<SpeedModel> model_;
   std::vector<SpeedModel::Around> arounds_;  // of the parents
   std::vector<Found> found_;

@@ -8,7 +8,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "kernels/plan.h"
 #include "orchestrator/engine/architecture.h"
 #include "profiles/gpus.h"
 
@@ -29,12 +28,12 @@ v1::GpuInfo GpuOf(const CampaignState& campaign) {
 }
 
 // Blocks of the largest launch at the size that is optimised; 0: nobody can tell.
-int64_t BlocksOf(const CampaignState& campaign, const v1::Variant& variant, const v1::GpuInfo& gpu, Planner& planner) {
+int64_t BlocksOf(const CampaignState& campaign, const v1::Variant& variant, const v1::GpuInfo& gpu) {
   const v1::Bundle& bundle = campaign.bundle();
   const std::string& asked = campaign.summary().spec().goal().size();
   for (const v1::Size& size : bundle.sizes()) {
     if (size.name() != (asked.empty() ? bundle.goal().size() : asked)) continue;
-    const absl::StatusOr<v1::Plan> plan = planner.MakePlan(variant, size, gpu);
+    const absl::StatusOr<v1::Plan> plan = campaign.PlanOf(variant, size, gpu);
     if (!plan.ok()) return 0;
     int64_t most = 0;
     for (const v1::PlanLaunch& launch : plan->launches()) {
@@ -166,9 +165,7 @@ std::optional<Choice> TreeChooser::Next(const CampaignState& campaign) const {
   const Ranking ranking = RankChanges(campaign, rules, settings_.ranking);
 
   const v1::Finding* grid = rules.GridTooSmall();
-  std::optional<Planner> planner;
-  if (grid != nullptr) planner.emplace(campaign.bundle());
-  const int64_t blocks = planner ? BlocksOf(campaign, VariantOf(*best), gpu, *planner) : 0;
+  const int64_t blocks = grid != nullptr ? BlocksOf(campaign, VariantOf(*best), gpu) : 0;
   Choice choice;
   const auto first = [&](const v1::Finding* must_serve, bool must_add_blocks) -> const RankedChange* {
     for (const RankedChange& ranked : ranking.changes) {
@@ -183,7 +180,7 @@ std::optional<Choice> TreeChooser::Next(const CampaignState& campaign) const {
       std::optional<v1::Variant> variant =
           Changed(campaign, VariantOf(*campaign.Find(ranked.parent)), ranked.change, &why);
       if (!variant) continue;
-      if (must_add_blocks && BlocksOf(campaign, *variant, gpu, *planner) <= blocks) continue;
+      if (must_add_blocks && BlocksOf(campaign, *variant, gpu) <= blocks) continue;
       choice.variant = *std::move(variant);
       return &ranked;
     }
