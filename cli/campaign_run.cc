@@ -31,7 +31,7 @@ constexpr int kMaxRestarts = 3;
 
 CampaignRun::CampaignRun(RunOptions options)
     : options_(std::move(options)), worker_log_(DaemonLog(options_.settings, "worker")), printer_(options_.printer) {
-  printer_.set_without_worker("the worker gets ready");
+  printer_.set_without_worker(absl::StrCat("the worker gets ready; its log: ", worker_log_.string()));
 }
 
 absl::StatusOr<int> CampaignRun::Run() {

@@ -58,14 +58,28 @@ Range SpeedRange(const v1::Report& report) {
     if (speed > start / kFarBelow) range.low = std::min(range.low, speed);
   }
   range.high = std::max(range.high, report.campaign().spec().goal().speedup());
-  return {range.low / 1.12, range.high * 1.12};
+  return {range.low / 1.12, range.high * 1.25};  // above the fastest there is room for its label
 }
 
-// A line across with its name where there is room.
-void DrawReference(const Plot& plot, double at, const std::string& label, LabelPlaces* places, Svg* svg) {
-  if (!(at > 0) || at < plot.y.low() || at > plot.y.high()) return;
-  const double y = plot.y.At(at), width = TextWidth(label);
-  svg->Line(plot.left, y, plot.right, y, "reference");
+struct Reference {
+  double at;
+  std::string label;
+};
+
+// What the speeds are compared with, as far as the plot shows it.
+std::vector<Reference> ReferencesOf(const v1::Campaign& campaign, const Plot& plot) {
+  std::vector<Reference> references = {{1, campaign.baseline_us() > 0 ? "baseline" : "start = baseline"}};
+  const double goal = campaign.spec().goal().speedup();
+  references.push_back({goal, absl::StrCat("goal ", NumberText(goal), "x")});
+  std::erase_if(references,
+                [&](const Reference& one) { return !(one.at > 0) || one.at < plot.y.low() || one.at > plot.y.high(); });
+  return references;
+}
+
+// The name of a line across, where there is room along it.
+void NameReference(const Plot& plot, const Reference& reference, LabelPlaces* places, Svg* svg) {
+  const std::string& label = reference.label;
+  const double y = plot.y.At(reference.at), width = TextWidth(label);
   double left = plot.right - width - 4, top = y - 15;
   for (double x = left; x > plot.left; x -= width / 2) {
     const bool above = places->Take(x, y - 15, width, 13);
@@ -144,9 +158,16 @@ std::string JourneyChart(const v1::Report& report, ChartSize size) {
   const double radius = report.iterations_size() > kCrowd ? 2 : 3;
   Thinning thinning;
   LabelPlaces places(left, top, right, bottom);
-  for (size_t i = 1; i < line.size(); ++i) {  // steps go right and up
-    places.Block(line[i - 1].first, line[i].second - 1, line[i].first - line[i - 1].first + 1,
-                 line[i - 1].second - line[i].second + 2);
+  for (size_t i = 1; i < line.size(); ++i) {
+    const auto& [from_x, from_y] = line[i - 1];
+    const auto& [to_x, to_y] = line[i];
+    places.Block(from_x, std::min(from_y, to_y) - 1, to_x - from_x + 1, std::abs(from_y - to_y) + 2);
+  }
+  const std::vector<Reference> references = ReferencesOf(report.campaign(), plot);
+  for (const Reference& reference : references) {
+    const double y = plot.y.At(reference.at);
+    svg.Line(left, y, right, y, "reference");
+    places.Block(left, y - 1, right - left, 2);
   }
   std::vector<const v1::Iteration*> steps;
   for (const bool kept : {false, true}) {
@@ -166,18 +187,13 @@ std::string JourneyChart(const v1::Report& report, ChartSize size) {
       }
     }
   }
-  // What is drawn already is not written upon; references have room along their whole line.
+  // What is drawn already is not written upon; references have room along their whole line, and come last.
   if (steps.size() > kLabelled) steps.clear();
   for (const v1::Iteration* step : steps) {
     DrawLabel(plot.x.At(step->number()), plot.y.At(step->speedup_over_baseline()), ChangeText(step->change()), "label",
               &places, &svg);
   }
-  const v1::Campaign& campaign = report.campaign();
-  DrawReference(plot, 1, campaign.baseline_us() > 0 ? "baseline" : "start = baseline", &places, &svg);
-  if (campaign.spec().goal().speedup() > 0) {
-    DrawReference(plot, campaign.spec().goal().speedup(),
-                  absl::StrCat("goal ", NumberText(campaign.spec().goal().speedup()), "x"), &places, &svg);
-  }
+  for (const Reference& reference : references) NameReference(plot, reference, &places, &svg);
   return std::move(svg).Done();
 }
 

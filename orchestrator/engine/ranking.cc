@@ -196,20 +196,37 @@ class Ranker {
     found.ranked.opinion = rules_.Of(variable, best_.variant().at(variable.name()), variable.values(found.place));
     // What measurements spoke against is worth less.
     const int32_t to = variable.values(found.place);
-    found.ranked.left = WhatIsLeft(variable.name(), to, found.ranked.opinion.effect);
+    found.ranked.takes_back =
+        found.ranked.opinion.served != nullptr && TakesBack(variable.name(), to, found.ranked.opinion.effect);
+    found.ranked.left = WhatIsLeft(variable, to, found.ranked.takes_back);
     found.ranked.opinion.log_gain *= found.ranked.left;
     found.ranked.voices.set_rules(found.ranked.opinion.log_gain);
     found.ranked.voices.set_patterns(found.ranked.opinion.pattern_gain);
   }
 
-  // Of what a rule promises for turning the variable there, for the sake of this effect.
-  double WhatIsLeft(const std::string& variable, int32_t to, const v1::Effect& effect) const {
+  // The change takes back the one that led the best variant's variable from there, for the sake of a side effect: that
+  // was made for something else. Not where the variable went to and fro before.
+  bool TakesBack(const std::string& variable, int32_t to, const v1::Effect& effect) const {
+    const v1::Iteration* made = nullptr;
+    for (const v1::Iteration* step = &best_; step->number() > 0; step = campaign_.Find(step->parent())) {
+      if (step->change().variable() != variable) continue;
+      if (made != nullptr) return false;
+      made = step;
+    }
+    return made != nullptr && made->change().from() == to && made->has_effect() &&
+           made->effect().resource() != effect.resource();
+  }
+
+  // Of what a rule promises for turning the variable there.
+  double WhatIsLeft(const v1::Variable& variable, int32_t to, bool takes_back) const {
     double left = 1;
     for (const v1::Iteration& iteration : campaign_.iterations()) {
       const v1::Change& change = iteration.change();
-      if (change.variable() != variable || campaign_.IsUntried(iteration.number())) continue;
+      if (change.variable() != variable.name() || campaign_.IsUntried(iteration.number())) continue;
       if (iteration.verdict() == v1::KEPT) {
-        if (change.from() == to && !IsSideEffect(iteration, effect)) left *= settings_.left_behind;
+        if (change.from() == to && !takes_back) {  // what was turned there before, and back, was tried
+          left *= to == variable.start() ? settings_.left_behind : settings_.retried;
+        }
       } else if (change.to() == to) {
         left *= settings_.retried;
       } else if (iteration.parent() == best_.number() && iteration.verdict() == v1::REVERTED &&
@@ -220,38 +237,21 @@ class Ranker {
     return left;
   }
 
-  // The kept change was made for something else than what undoing it is wanted for now.
-  static bool IsSideEffect(const v1::Iteration& kept, const v1::Effect& undone) {
-    return kept.has_effect() && kept.effect().resource() != undone.resource();
-  }
-
-  // The change takes back a kept one, for the sake of a side effect which that had.
-  bool TakesBack(const Found& found) const {
-    if (found.ranked.opinion.served == nullptr) return false;
-    const v1::Variable& variable = bundle_.variables(static_cast<int>(found.variable));
-    const auto& iterations = campaign_.iterations();
-    return std::any_of(iterations.begin(), iterations.end(), [&](const v1::Iteration& iteration) {
-      const v1::Change& change = iteration.change();
-      return iteration.verdict() == v1::KEPT && change.variable() == variable.name() &&
-             change.from() == variable.values(found.place) && IsSideEffect(iteration, found.ranked.opinion.effect);
-    });
-  }
-
-  // Where a kept change brought along what a rule now wants less of, the first question is whether it still pays: other
-  // answers come after it.
+  // Where a kept change brought along what a rule now wants less of, the first question is whether it still pays: until
+  // that is answered, other changes that serve the rule speak more softly.
   void AskTheCauseFirst() {
-    for (const Found* cause : promising_) {
-      if (parents_[cause->parent] != &best_ || !TakesBack(*cause)) continue;
-      const RuleVoice::Opinion& wanted = cause->ranked.opinion;
-      for (Found* other : promising_) {
-        RuleVoice::Opinion& opinion = other->ranked.opinion;
-        if (other->variable == cause->variable || opinion.served != wanted.served ||
-            opinion.effect.resource() != wanted.effect.resource()) {
+    for (Found* found : promising_) {
+      RankedChange& ranked = found->ranked;
+      if (ranked.opinion.served == nullptr || ranked.takes_back) continue;
+      for (const Found* cause : promising_) {
+        const RankedChange& first = cause->ranked;
+        if (!first.takes_back || first.left < 1 || first.opinion.served != ranked.opinion.served ||
+            first.opinion.effect.resource() != ranked.opinion.effect.resource()) {
           continue;
         }
-        opinion.log_gain *= settings_.after_cause;
-        other->ranked.left *= settings_.after_cause;
-        other->ranked.voices.set_rules(opinion.log_gain);
+        ranked.after = ChangeOf(cause->parent, cause->variable, cause->place);
+        ranked.voices.set_rules(settings_.after_cause * ranked.voices.rules());
+        break;
       }
     }
   }

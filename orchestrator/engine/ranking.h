@@ -14,11 +14,11 @@ struct RankingSettings {
   ModelSettings model;
   double depth = 1;      // log speed below the best: what is slower is no slower to the model, it would blur the rest
   double retried = 0.2;  // of a rule's voice left for each time that the value did not hold under another parent,
-  double left_behind = 0.6;  // and for each time that turning away from it did
-  double after_cause = 0.6;  // likewise, where undoing the kept change that brought the finding along would do as well
+  double left_behind = 0.6;  // and where turning away from the start's value did
   double same_way = 0.5;     // likewise, for each change of the variable the same way that this parent did not keep
   double returning = 0.5;    // of the model's voice for turning a variable back to what a kept change left
   double momentum = 0.05;    // log speedup that going on with a change that was just kept is worth
+  double after_cause = 0.6;  // of a rule's voice where taking back what brought the finding along is still to be asked
   double unlocked =
       0.5;             // of a rule's voice for a change that constraints forbid, given to those that make it possible
   int parents = 24;    // kept variants, the best ones, around which changes are looked for
@@ -36,6 +36,8 @@ struct RankedChange {
   v1::Voices voices;  // in log speedup over the best variant; their sum ranks it
   RuleVoice::Opinion opinion;
   double left = 1;                    // of that opinion, by what measurements said of such changes
+  bool takes_back = false;            // a kept change that brought along what the rule wants less of
+  std::optional<v1::Change> after;    // such a change that serves the same rule, and is asked first
   std::optional<v1::Change> unlocks;  // a change that rules ask for and constraints allow only after this one
   bool detour = false;                // the best variant could be changed so too: it is expected to be slower than that
 };

@@ -23,8 +23,9 @@ bool Scales(v1::Resource resource) {
   }
 }
 
-// How many times more of what is wanted; 0: the values do not say.
-double Ratio(v1::Resource resource, int32_t from, int32_t to) {
+// How many times more of what is wanted; 0: the values do not say. A launch that is gone was all that it took.
+double Ratio(v1::Resource resource, double deficit, int32_t from, int32_t to) {
+  if (resource == v1::RESOURCE_LAUNCHES && deficit > 0) return 1 / deficit;
   if (!Scales(resource) || from <= 0 || to <= 0) return 0;
   return to > from ? static_cast<double>(to) / from : static_cast<double>(from) / to;
 }
@@ -68,13 +69,14 @@ RuleVoice::Opinion RuleVoice::Of(const v1::Variable& variable, int32_t from, int
         settings_.gain * finding.severity() * Weight(finding.rule()) * std::pow(settings_.later_phase, phase);
     for (const v1::Effect& wanted : finding.wants()) {
       if (Gives(variable, from, to, wanted)) {
-        const double ratio = Ratio(wanted.resource(), from, to);
+        const double ratio = Ratio(wanted.resource(), finding.deficit(), from, to);
         // The best step of the list counts in full: a list that ends before the target is no fault of its last value.
         double nearest = OffTarget(variable, from, to, ratio, finding.deficit());
         for (const int32_t value : variable.values()) {
           if (!Gives(variable, from, value, wanted)) continue;
-          nearest = std::min(
-              nearest, OffTarget(variable, from, value, Ratio(wanted.resource(), from, value), finding.deficit()));
+          nearest =
+              std::min(nearest, OffTarget(variable, from, value,
+                                          Ratio(wanted.resource(), finding.deficit(), from, value), finding.deficit()));
         }
         const double off = OffTarget(variable, from, to, ratio, finding.deficit()) - nearest;
         const double gain = promise * launch_share * std::max(0.0, 1 - settings_.misfit * off);

@@ -110,6 +110,7 @@ std::string Why(const CampaignState& campaign, const RankedChange& ranked, const
   } else {
     why = absl::StrFormat("no rule asks for more: the model ranks %s first", ChangeText(ranked.change));
   }
+  if (ranked.takes_back) absl::StrAppend(&why, "; an earlier change brought that along: does it still pay?");
   if (ranked.unlocks) absl::StrAppend(&why, "; only then ", ChangeText(*ranked.unlocks), " is allowed");
   if (const v1::Iteration* before = Elsewhere(campaign, ranked.change); before != nullptr) {
     absl::StrAppend(&why, "; it did not hold in iteration ", before->number(), ", under another parent");
@@ -137,6 +138,7 @@ void PassOverOthers(const CampaignState& campaign, const Ranking& ranking, const
       why = grid != nullptr && SumOf(ranked.voices) > SumOf(chosen.voices)
                 ? "the grid does not fill the GPU: parallelism comes first"
                 : absl::StrCat("ranks lower: log speedup ", SumText(ranked.voices));
+      if (ranked.after) absl::StrAppend(&why, "; first comes ", ChangeText(*ranked.after), ", which undoes the cause");
     }
     PassOver(ranked.change, std::move(why), possible ? &ranked.voices : nullptr, choice);
   }

@@ -145,12 +145,16 @@ TEST(Ranking, ExpectsLessOfAValueThatAKeptChangeLeft) {
   EXPECT_LT(Ranked(script, "TILE", 32).voices.model(), Ranked(script, "TILE", 32, trusting).voices.model());
 }
 
-// SPLIT brings launches along, a larger TILE takes them away.
+// SPLIT brings launches along, a larger TILE takes them away, and STAGES has nothing to do with it.
 std::unique_ptr<CampaignScript> SplitFor(const v1::Effect& effect) {
   v1::Bundle bundle = ParallelBundle(32);
   bundle.clear_constraints();
   *bundle.mutable_variables(0)->add_affects() = EffectOf(v1::RESOURCE_LAUNCHES, v1::DIRECTION_LESS);
   *bundle.mutable_variables(1)->add_affects() = EffectOf(v1::RESOURCE_LAUNCHES, v1::DIRECTION_MORE);
+  v1::Variable& stages = *bundle.add_variables();
+  stages.set_name("STAGES");
+  for (const int value : {1, 2}) stages.add_values(value);
+  stages.set_start(1);
   auto script = std::make_unique<CampaignScript>(v1::CampaignSpec(), bundle);
   script->Run(MeasuredStart(100));
   TryFor(script.get(), "SPLIT", 4, effect, Measured(100, 80));
@@ -165,9 +169,12 @@ TEST(Ranking, AsksFirstWhetherWhatBroughtTheFindingStillPays) {
   const RuleVoice rules = AsksFor(EffectOf(v1::RESOURCE_LAUNCHES, v1::DIRECTION_LESS), 0);
   const auto& variables = script.state().bundle().variables();
   const RankedChange taken_back = Ranked(script, "SPLIT", 1, {}, rules), other = Ranked(script, "TILE", 64, {}, rules);
+  EXPECT_TRUE(taken_back.takes_back);
   EXPECT_DOUBLE_EQ(taken_back.voices.rules(), rules.Of(variables[1], 4, 1).log_gain);
   EXPECT_DOUBLE_EQ(other.voices.rules(), 0.6 * rules.Of(variables[0], 16, 64).log_gain);
-  EXPECT_DOUBLE_EQ(other.left, 0.6);
+  ASSERT_TRUE(other.after);
+  EXPECT_EQ(other.after->variable(), "SPLIT");
+  EXPECT_DOUBLE_EQ(other.opinion.log_gain, rules.Of(variables[0], 16, 64).log_gain) << "it is expected to gain as much";
 }
 
 TEST(Ranking, AsksForNoCauseWhereTheChangeWasKeptForThatVeryEffect) {
@@ -177,6 +184,29 @@ TEST(Ranking, AsksForNoCauseWhereTheChangeWasKeptForThatVeryEffect) {
   const auto& variables = script.state().bundle().variables();
   EXPECT_DOUBLE_EQ(Ranked(script, "SPLIT", 1, {}, rules).voices.rules(), 0.6 * rules.Of(variables[1], 4, 1).log_gain);
   EXPECT_DOUBLE_EQ(Ranked(script, "TILE", 64, {}, rules).voices.rules(), rules.Of(variables[0], 16, 64).log_gain);
+}
+
+TEST(Ranking, AsksForTheCauseOnce) {
+  const std::unique_ptr<CampaignScript> split = SplitFor(EffectOf(v1::RESOURCE_PARALLELISM, v1::DIRECTION_MORE));
+  const RuleVoice rules = AsksFor(EffectOf(v1::RESOURCE_LAUNCHES, v1::DIRECTION_LESS), 0);
+  Try(split.get(), "SPLIT", 1, Measured(70, 90));
+  Try(split.get(), "STAGES", 2, Measured(70, 60));
+  ASSERT_EQ(split->state().best()->number(), 4);
+  const auto& variables = split->state().bundle().variables();
+  EXPECT_LT(Ranked(*split, "SPLIT", 1, {}, rules).left, 1) << "it was slower under another parent";
+  const RankedChange other = Ranked(*split, "TILE", 64, {}, rules);
+  EXPECT_FALSE(other.after);
+  EXPECT_DOUBLE_EQ(other.voices.rules(), rules.Of(variables[0], 16, 64).log_gain);
+}
+
+TEST(Ranking, ExpectsLittleOfAValueThatWasTurnedToAndLeftAgain) {
+  const std::unique_ptr<CampaignScript> split = SplitFor(EffectOf(v1::RESOURCE_PARALLELISM, v1::DIRECTION_MORE));
+  TryFor(split.get(), "SPLIT", 1, EffectOf(v1::RESOURCE_LAUNCHES, v1::DIRECTION_LESS), Measured(70, 60));
+  Try(split.get(), "STAGES", 2, Measured(60, 50));
+  ASSERT_EQ(split->state().best()->number(), 4);
+  const RankedChange again = Ranked(*split, "SPLIT", 4);
+  EXPECT_FALSE(again.takes_back) << "it went to and fro";
+  EXPECT_DOUBLE_EQ(again.left, 0.2);
 }
 
 }  // namespace
