@@ -143,6 +143,9 @@ absl::StatusOr<std::vector<std::string>> RecordedBundles(const std::filesystem::
     const std::string file = entry.path().filename().string();
     if (!file.ends_with(kRecordingSuffix)) continue;
     const std::string name = file.substr(0, file.size() - kRecordingSuffix.size());
+    const absl::StatusOr<v1::RecordingHeader> header = ReadRecordingHeader(entry.path());
+    if (!header.ok()) return header.status();
+    if (header->of_campaigns()) continue;
     std::error_code missing;
     if (std::filesystem::is_directory(checkout / "kernels" / name, missing)) names.insert(name);
   }

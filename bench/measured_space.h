@@ -40,7 +40,8 @@ struct MeasuredSpace {
   bool Faster(const Entry& candidate, const Entry& than, SeededRandom& random) const;
 };
 
-// Names of the bundles that ship with a recording, in alphabetical order.
+// Names of the bundles that ship with a recording of their space, in alphabetical order. What campaigns chose is the
+// way of one search and no space for others: such recordings are left out.
 absl::StatusOr<std::vector<std::string>> RecordedBundles(const std::filesystem::path& checkout);
 
 // Of a shipped recording: noise as recorded, evidence with counters for what is about to be kept. An error when it is

@@ -28,6 +28,17 @@ absl::Status SetChooser(const SpecFlags& flags, v1::ChooserSettings* chooser) {
   return absl::OkStatus();
 }
 
+CLI::Validator WholeCampaignName() {
+  return CLI::Validator(
+      [](std::string& text) {
+        absl::StatusOr<std::string> whole = CampaignName(text);
+        if (!whole.ok()) return std::string(whole.status().message());
+        text = *whole;
+        return std::string();
+      },
+      "");
+}
+
 }  // namespace
 
 CLI::Validator AboveZero() {
@@ -62,15 +73,11 @@ void AddJsonFlag(CLI::App& command, bool* json) {
 }
 
 void AddCampaign(CLI::App& command, std::string* campaign) {
-  CLI::Validator name(
-      [](std::string& text) {
-        absl::StatusOr<std::string> whole = CampaignName(text);
-        if (!whole.ok()) return std::string(whole.status().message());
-        text = *whole;
-        return std::string();
-      },
-      "");
-  command.add_option("CAMPAIGN", *campaign, "7 or campaigns/7")->required()->transform(name);
+  command.add_option("CAMPAIGN", *campaign, "7 or campaigns/7")->required()->transform(WholeCampaignName());
+}
+
+CLI::Option* AddCampaignOption(CLI::App& command, std::string* campaign, const std::string& text) {
+  return command.add_option("--campaign", *campaign, text)->type_name("CAMPAIGN")->transform(WholeCampaignName());
 }
 
 void AddSpecFlags(CLI::App& command, SpecFlags* flags) {

@@ -21,6 +21,8 @@ void AddJsonFlag(CLI::App& command, bool* json);
 
 // A required CAMPAIGN, which becomes campaigns/7.
 void AddCampaign(CLI::App& command, std::string* campaign);
+// The same as --campaign, which may be absent.
+CLI::Option* AddCampaignOption(CLI::App& command, std::string* campaign, const std::string& text);
 
 // What run and submit may ask for beside the bundle; 0 and empty: the bundle's goal, no limit.
 struct SpecFlags {

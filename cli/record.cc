@@ -2,9 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cstdio>
-#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <thread>
@@ -14,15 +12,20 @@
 #include "absl/strings/str_join.h"
 #include "cli/bundle_path.h"
 #include "cli/commands.h"
+#include "cli/failure.h"
 #include "cli/flags.h"
+#include "cli/record_campaign.h"
 #include "cli/recorder.h"
+#include "cli/recording_path.h"
 #include "pawl/v1/campaign.pb.h"
 
 namespace pawl {
 namespace {
 
 struct Flags {
+  ConnectionFlags connection;
   std::string bundle;
+  std::string campaign;  // empty: measure
   std::string size;
   int sample = 0;
   std::string add;
@@ -31,14 +34,6 @@ struct Flags {
   int device = 0;
   std::string output;
 };
-
-// "NVIDIA H200" is h200.
-std::string Slug(std::string name) {
-  if (const size_t space = name.find(' '); name.rfind("NVIDIA ", 0) == 0) name = name.substr(space + 1);
-  std::string slug;
-  for (unsigned char c : name) slug += isalnum(c) ? static_cast<char>(tolower(c)) : '-';
-  return slug;
-}
 
 std::string TimeText(double seconds) {
   const int whole = static_cast<int>(seconds + 0.5);
@@ -100,6 +95,14 @@ absl::StatusOr<std::vector<v1::Variant>> VariantsOf(const std::string& file) {
   return variants;
 }
 
+int RecordMeasured(const Flags& flags) {
+  absl::StatusOr<v1::Bundle> bundle = LoadBundle(flags.bundle);
+  if (!bundle.ok()) return Fail("record", bundle.status());
+  return WithConnection("record", flags.connection, Need::kCampaigns, [&](Connection& connection) {
+    return RecordCampaign(connection, flags.campaign, *bundle, flags.output);
+  });
+}
+
 int Record(const Flags& flags) {
   const std::filesystem::path folder = BundlePath(flags.bundle);
   BundleReading reading = ReadBundle(folder);
@@ -135,12 +138,8 @@ int Record(const Flags& flags) {
     record.add = *std::move(add);
   }
   record.folder = folder;
-  const std::filesystem::path shipped = "profiles/recordings";
   record.output = flags.output;
-  if (flags.output.empty()) {
-    const std::string name = bundle.name() + "." + Slug((*device)->gpu().name()) + ".jsonl.gz";
-    record.output = std::filesystem::is_directory(shipped) ? shipped / name : std::filesystem::path(name);
-  }
+  if (flags.output.empty()) record.output = RecordingPath(bundle.name(), (*device)->gpu().name());
   ProgressLine line;
   Recorder recorder(**device, bundle, record);
   absl::StatusOr<Recording> recording = recorder.Run([&](const RecordProgress& progress) { line.Show(progress); },
@@ -156,27 +155,44 @@ int Record(const Flags& flags) {
 
 void AddRecord(CLI::App& app, int* exit_code) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* command = app.add_subcommand("record", "Measure a bundle's variants on a GPU into a recording");
-  command->group(kPreparing)->footer("Example: pawl record kernels/transpose --sample 50");
+  CLI::App* command = app.add_subcommand(
+      "record", "Make a recording: measure a bundle's variants on a GPU, or take what a campaign measured");
+  command->group(kPreparing)
+      ->footer(
+          "Examples: pawl record kernels/transpose --sample 50\n"
+          "          pawl record kernels/transpose --campaign 7    what a campaign measured on a GPU; none is needed "
+          "now");
   command->add_option("BUNDLE", flags->bundle, "Folder of the kernel bundle, or the name of one that ships with Pawl")
       ->required();
-  command
-      ->add_option("--sample", flags->sample,
-                   "Measure N variants instead of all: the start's neighbours, those of fast ones, random walks")
-      ->check(AboveZero());
-  command
-      ->add_option(
-          "--add", flags->add,
-          "Add the variants of FILE, which `pawl history CAMPAIGN --json` wrote, to the recording that is there")
-      ->type_name("FILE")
-      ->check(CLI::ExistingFile);
-  command->add_option("--size", flags->size, "Time at this size instead of the goal's");
-  command->add_option("--device", flags->device, "Number of the GPU")->check(CLI::NonNegativeNumber);
+  CLI::Option* sample =
+      command
+          ->add_option("--sample", flags->sample,
+                       "Measure N variants instead of all: the start's neighbours, those of fast ones, random walks")
+          ->check(AboveZero());
+  CLI::Option* add =
+      command
+          ->add_option(
+              "--add", flags->add,
+              "Add the variants of FILE, which `pawl history CAMPAIGN --json` wrote, to the recording that is there")
+          ->type_name("FILE")
+          ->check(CLI::ExistingFile);
+  CLI::Option* size = command->add_option("--size", flags->size, "Time at this size instead of the goal's");
+  CLI::Option* device =
+      command->add_option("--device", flags->device, "Number of the GPU")->check(CLI::NonNegativeNumber);
   command->add_option("--output", flags->output, "File to write (default: profiles/recordings/BUNDLE.GPU.jsonl.gz)");
-  command->add_flag("--no-profile", flags->no_profile, "Leave ncu out: times without counters");
-  command->add_flag("--allow-unsandboxed", flags->allow_unsandboxed,
-                    "Build and run even where no sandbox is to be had");
-  command->callback([flags, exit_code] { *exit_code = Record(*flags); });
+  CLI::Option* no_profile =
+      command->add_flag("--no-profile", flags->no_profile, "Leave ncu out: times without counters");
+  CLI::Option* unsandboxed = command->add_flag("--allow-unsandboxed", flags->allow_unsandboxed,
+                                               "Build and run even where no sandbox is to be had");
+  CLI::Option* campaign =
+      AddCampaignOption(*command, &flags->campaign,
+                        "Measure nothing: take what this campaign (7 or campaigns/7) measured, and add it to the "
+                        "recording if it is there");
+  for (CLI::Option* measuring : {sample, add, size, device, no_profile, unsandboxed}) campaign->excludes(measuring);
+  AddConnectionFlags(*command, &flags->connection);
+  for (const char* name : {"--orchestrator", "--database"}) command->get_option(name)->needs(campaign);
+  command->callback(
+      [flags, exit_code] { *exit_code = flags->campaign.empty() ? Record(*flags) : RecordMeasured(*flags); });
 }
 
 }  // namespace pawl

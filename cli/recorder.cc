@@ -18,6 +18,7 @@
 #include "worker/baseline.h"
 #include "worker/host_text.h"
 #include "worker/profiler.h"
+#include "worker/recorded_speedups.h"
 #include "worker/roofline_check.h"
 #include "worker/start_variant.h"
 #include "worker/timer.h"
@@ -31,7 +32,7 @@ constexpr size_t kProfiledTogether = 32;  // about four seconds of each run are 
 constexpr double kSurprise = 10;          // a larger speedup is not believed before it was validated again
 constexpr int64_t kCopyBytes = int64_t{1} << 30;
 
-// Over the start variant; nothing for one that failed.
+// Of one that was measured beside the start; nothing for one that failed.
 std::optional<double> LogSpeedup(const v1::RecordedVariant& record) {
   if (record.has_failure() || record.pairs().empty()) return std::nullopt;
   double sum = 0;
@@ -297,18 +298,24 @@ absl::StatusOr<Recording> Recorder::Run(const Report& report, const Say& say) {
 
   RecordProgress progress;
   progress.planned = selection_.size();
-  auto count = [&](const v1::RecordedVariant& record) {
+  auto count = [&](const v1::RecordedVariant& record, std::optional<double> log_speedup) {
     ++progress.done;
     progress.failed += record.has_failure();
-    const std::optional<double> log_speedup = LogSpeedup(record);
     if (!log_speedup || std::exp(*log_speedup) <= progress.best_speedup) return;
     progress.best_speedup = std::exp(*log_speedup);
     progress.best = VariantText(record.variant());
   };
   std::map<std::string, v1::RecordedVariant> before;
-  for (const v1::RecordedVariant& record : journal->recording().variants) {
+  const Recording& begun = journal->recording();
+  const RecordedSpeedups speedups = SpeedupsOf(begun.header, begun.variants);
+  auto log_speedup_before = [&](const v1::RecordedVariant& record) -> std::optional<double> {
+    const auto found = speedups.log_speedup.find(VariantText(record.variant()));
+    if (!LogSpeedup(record) || found == speedups.log_speedup.end()) return std::nullopt;
+    return found->second;
+  };
+  for (const v1::RecordedVariant& record : begun.variants) {
     before[VariantText(record.variant())] = record;
-    count(record);
+    count(record, log_speedup_before(record));
     const bool is_start = VariantText(record.variant()) == VariantText(StartVariant(bundle_));
     if (is_start && !record.has_failure()) start_us_ = DecidingUs(record.warm_us(), record.cold_us());
   }
@@ -346,7 +353,7 @@ absl::StatusOr<Recording> Recorder::Run(const Report& report, const Say& say) {
       if (progress.fresh == 0 && !record.pairs().empty() && record.pairs(0).before().sm_clock_mhz() == 0) {
         say("NVML is not to be had: pairs measured while the GPU throttled can't be told apart");
       }
-      count(record);
+      count(record, LogSpeedup(record));
       if (record.has_failure()) {
         say(absl::StrCat(VariantText(record.variant()), ": ", v1::Check_Name(record.failure().check()), " at ",
                          record.failure().size(), ": ", record.failure().message()));
@@ -367,7 +374,7 @@ absl::StatusOr<Recording> Recorder::Run(const Report& report, const Say& say) {
       if (left(variant)) {
         if (absl::Status status = measure(variant); !status.ok()) return status;
       } else if (walk_) {
-        walk_->Learn(variant, LogSpeedup(before.at(VariantText(variant))));
+        walk_->Learn(variant, log_speedup_before(before.at(VariantText(variant))));
       }
     }
     round = next->empty() ? next_round() : std::move(next);  // none: this one may have shown where to go on

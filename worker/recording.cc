@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "kernels/space.h"
+#include "worker/recorded_speedups.h"
 
 namespace pawl {
 namespace {
@@ -81,6 +82,10 @@ absl::StatusOr<Recording> ReadRecording(const std::filesystem::path& file, bool 
   }
   if (recording.header.bundle().empty()) {
     return absl::DataLossError(absl::StrCat(file.string(), " is not a recording: its first line names no bundle"));
+  }
+  if (torn_tail) return recording;  // what a variant was measured beside may be yet to come
+  if (const RecordedSpeedups speedups = SpeedupsOf(recording.header, recording.variants); !speedups.problem.empty()) {
+    return absl::DataLossError(absl::StrCat(file.string(), " can't be used: ", speedups.problem));
   }
   return recording;
 }

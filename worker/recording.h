@@ -25,7 +25,7 @@ struct Recording {
 };
 
 // Reads compressed and plain files; of several lines of one variant the last counts. A last line that was cut off is
-// dropped when `torn_tail` allows it.
+// dropped when `torn_tail` allows it. A variant whose pairs do not lead to the start is an error, except in a journal.
 absl::StatusOr<Recording> ReadRecording(const std::filesystem::path& file, bool torn_tail = false);
 
 // The header only: the rest is not unpacked.

@@ -5,12 +5,16 @@
 #include <cstring>
 #include <set>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/space.h"
 #include "profiles/metrics.h"
+#include "worker/recorded_speedups.h"
 
 namespace pawl {
 namespace {
+
+constexpr char kReplayOf[] = "replay of ";
 
 // SplitMix64: the standard library's distributions differ between libraries, and a replay must not.
 class Random {
@@ -60,9 +64,9 @@ v1::Evidence WithoutCounters(const v1::Evidence& evidence, const std::set<std::s
   return uncounted;
 }
 
-// Mean and residuals of the recorded pairs. With the mean taken from n of them, they spread by sqrt((n - 1) / n) of
+// Residuals of the recorded pairs. With the mean taken from n of them, they spread by sqrt((n - 1) / n) of
 // what fresh ones would.
-void SetNoise(bool is_start, ReplayedVariant* variant) {
+void SetNoise(ReplayedVariant* variant) {
   const int n = variant->record.pairs_size();
   if (n == 0) return;
   double sum = 0;
@@ -71,7 +75,6 @@ void SetNoise(bool is_start, ReplayedVariant* variant) {
   for (const v1::PairSample& pair : variant->record.pairs()) {
     variant->residuals.push_back((pair.log_ratio() - mean) * widen);
   }
-  variant->log_ratio = is_start ? 0 : mean;
 }
 
 }  // namespace
@@ -83,20 +86,26 @@ std::string WithArticle(const std::string& name) {
   return absl::StrCat(vowel ? "an " : "a ", name);
 }
 
+bool IsReplayLabel(const std::string& device) { return absl::StartsWith(device, kReplayOf); }
+
 std::string ReplayLabel(const v1::RecordingHeader& header) {
-  return absl::StrCat("replay of ", WithArticle(header.gpu().name()), ", recorded on ",
+  return absl::StrCat(kReplayOf, WithArticle(header.gpu().name()), ", recorded on ",
                       header.date().substr(0, header.date().find('T')));
 }
 
 ReplayRecording::ReplayRecording(Recording recording) : header_(std::move(recording.header)) {
   const std::string start = VariantText(header_.start());
+  const RecordedSpeedups speedups = SpeedupsOf(header_, recording.variants);
   variants_.resize(recording.variants.size());
   std::set<std::string> uncounted;
   for (size_t i = 0; i < variants_.size(); ++i) {
     ReplayedVariant& variant = variants_[i];
     variant.record = std::move(recording.variants[i]);
     const std::string text = VariantText(variant.record.variant());
-    SetNoise(text == start, &variant);
+    const auto speedup = speedups.log_speedup.find(text);
+    if (speedup == speedups.log_speedup.end()) continue;  // nothing to go by, which no recording that was read has
+    variant.log_ratio = speedup->second;
+    SetNoise(&variant);
     if (text == start) start_ = &variant;
     by_text_[text] = &variant;
     if (!variant.record.has_evidence()) continue;

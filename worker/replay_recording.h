@@ -16,7 +16,7 @@ namespace pawl {
 // One variant of a recording, with what replaying needs of it again and again.
 struct ReplayedVariant {
   v1::RecordedVariant record;
-  double log_ratio = 0;           // mean of log(start time / its time); 0 of the start itself
+  double log_ratio = 0;           // log(start time / its time), by what it was measured beside; 0 of the start itself
   std::vector<double> residuals;  // of its recorded pairs, widened for the mean that was taken from them
   v1::Evidence uncounted;         // its evidence as it is without counters
 };
@@ -49,6 +49,8 @@ class ReplayRecording {
 
 // What stands where a GPU's name would: "replay of an NVIDIA H200, recorded on 2026-11-15".
 std::string ReplayLabel(const v1::RecordingHeader& header);
+// Whether a device of this name only replays.
+bool IsReplayLabel(const std::string& device);
 // "an NVIDIA H200", "a GeForce RTX 3060".
 std::string WithArticle(const std::string& name);
 

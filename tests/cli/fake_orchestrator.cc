@@ -141,6 +141,11 @@ class FakeOrchestrator::Service : public v1::CampaignService::Service {
     if (request->format() == v1::REPORT_FORMAT_MARKDOWN) reply->set_page("# attention\n");
     return Fails();
   }
+  grpc::Status GetBlob(grpc::ServerContext*, const v1::GetBlobRequest* request, v1::GetBlobResponse* reply) override {
+    if (request->hash() != fake_.campaign.bundle_hash()) return Missing(request->hash());
+    reply->set_content(fake_.bundle.SerializeAsString());
+    return Fails();
+  }
   grpc::Status ListPatterns(grpc::ServerContext*, const v1::ListPatternsRequest* request,
                             v1::ListPatternsResponse* reply) override {
     Note([&] { asked_.pattern_lists.push_back(*request); });

@@ -29,7 +29,7 @@ class FakeOrchestrator {
   std::vector<v1::WatchCampaignResponse> events;  // what watching sends; their sequences rise
   std::vector<v1::Worker> workers;
   v1::Verification verification;  // what verifying ends with
-  v1::Bundle bundle;              // of the best variant; its name is the campaign's
+  v1::Bundle bundle;              // of the campaign; with the best variant, its name is the campaign's
   v1::Situation situation;
   std::vector<v1::Pattern> patterns;
   std::set<std::string> known_metrics;  // empty: any

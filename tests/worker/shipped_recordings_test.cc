@@ -60,8 +60,15 @@ void ExpectWhole(const v1::RecordedVariant& record) {
   }
   EXPECT_GE(record.pairs_size(), 7);
   EXPECT_GT(record.warm_us(), 0);
-  EXPECT_FALSE(record.evidence().partial()) << record.evidence().partial_reason();
   EXPECT_GT(record.evidence().launches_size(), 0);
+  if (record.evidence().partial()) {
+    // A campaign profiles what is about to be kept.
+    EXPECT_EQ(record.evidence().partial_reason(), "not profiled: only what is about to be kept is");
+    double sum = 0;
+    for (const v1::PairSample& pair : record.pairs()) sum += pair.log_ratio();
+    EXPECT_LT(sum / record.pairs_size(), 0.015) << "it was faster, and has no counters";
+    return;
+  }
   for (const v1::LaunchEvidence& launch : record.evidence().launches()) {
     EXPECT_TRUE(launch.metrics().contains("duration_ns")) << launch.entry();
     EXPECT_GT(launch.metrics_size(), 30) << launch.entry();
@@ -92,10 +99,10 @@ INSTANTIATE_TEST_SUITE_P(Of, ShippedRecording, testing::ValuesIn(Files()), [](co
   return name.substr(0, name.find('.'));
 });
 
-TEST(ShippedRecordings, AreThereForTheFiveBundles) {
+TEST(ShippedRecordings, AreThereForTheBundles) {
   std::set<std::string> names;
   for (const fs::path& file : Files()) names.insert(file.filename().string());
-  for (const char* bundle : {"attention", "reduce_sum", "rmsnorm", "softmax", "transpose"}) {
+  for (const char* bundle : {"attention", "gemm", "reduce_sum", "rmsnorm", "softmax", "transpose"}) {
     EXPECT_TRUE(names.contains(std::string(bundle) + ".h200.jsonl.gz")) << bundle;
   }
 }
