@@ -28,6 +28,10 @@ v1::Variant VariantOf(const v1::Iteration& iteration) {
 
 absl::Status CheckCampaign(const MeasuredCampaign& measured, const v1::Bundle& bundle) {
   const v1::Campaign& campaign = measured.campaign;
+  if (measured.bundle.name() != bundle.name()) {
+    return absl::FailedPreconditionError(absl::StrCat(campaign.name(), " is of ", measured.bundle.name(), ", not of ",
+                                                      bundle.name(), ": name the bundle that it optimised"));
+  }
   if (BundleHash(measured.bundle) != BundleHash(bundle)) {
     return absl::FailedPreconditionError(absl::StrCat(
         campaign.name(), " is of another state of the bundle (", measured.bundle.name(), ", ",

@@ -73,6 +73,9 @@ absl::StatusOr<int> RecordCampaign(Connection& connection, const std::string& ca
   }
   std::fprintf(stderr, "variants that %s measured: %zu; new in the recording: %zu; now in it: %zu\n", campaign.c_str(),
                measured_variants, added, recording->variants.size());
+  const v1::Goal& goal = measured->campaign.spec().goal();
+  std::fprintf(stderr, "replay it: pawl run %s --size %s --goal %g --device replay --recordings %s\n",
+               bundle.name().c_str(), goal.size().c_str(), goal.speedup(), output.c_str());
   std::printf("%s\n", output.c_str());
   return kDone;
 }

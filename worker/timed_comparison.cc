@@ -1,6 +1,7 @@
 #include "worker/timed_comparison.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -86,8 +87,11 @@ class Comparing {
         "%.3f us is stored for the parent, it took %.3f us beside this candidate and "
         "%.3f us alone",
         stored_parent_us_, ParentUs(timing), ParentUs(*alone));
+    // Nearer to what is stored than to what it took beside the candidate, it is this candidate that slows it.
+    const bool as_beside = std::abs(std::log(ParentUs(*alone) / ParentUs(timing))) <=
+                           std::abs(std::log(ParentUs(*alone) / stored_parent_us_));
     stored_parent_us_ = ParentUs(*alone);
-    if (!Drift(timing)) {
+    if (as_beside && !Drift(timing)) {
       timed_.notes = absl::StrCat(seen, ": the GPU is in another state than it was");
       return timing;
     }

@@ -224,7 +224,10 @@ TEST_F(CampaignRecordingTest, RefusesARecordingOfSomethingElse) {
 }
 
 TEST_F(CampaignRecordingTest, RefusesCampaignsThatItCantStandFor) {
-  EXPECT_THAT(Refusal(measured_, BundleOf("softmax")), HasSubstr("is of another state of the bundle"));
+  EXPECT_THAT(Refusal(measured_, BundleOf("softmax")), HasSubstr("not of softmax"));
+  v1::Bundle edited = measured_.bundle;
+  edited.mutable_source()->set_text(edited.source().text() + "// edited\n");
+  EXPECT_THAT(Refusal(measured_, edited), HasSubstr("is of another state of the bundle"));
   EXPECT_THAT(Refusal(replayed_, replayed_.bundle), HasSubstr("ran on replay of an NVIDIA H200"));
   MeasuredCampaign waiting = measured_;
   waiting.iterations.clear();

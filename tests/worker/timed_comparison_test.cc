@@ -168,6 +168,14 @@ TEST(CompareTimed, BelievesAParentThatIsAsSlowAlone) {
   EXPECT_THAT(timed.notes, HasSubstr("12.100 us alone"));
 }
 
+TEST(CompareTimed, FailsACandidateWhoseParentIsAloneAsItWasStored) {
+  FakeRunner runner{{.log_ratio = 0.2, .parent_us = 12}, {.log_ratio = 0.2, .parent_us = 12}};
+  runner.parent_alone_us = 11.1;  // within 10 % of what it took beside the candidate, but nearer to what is stored
+  const TimedComparison timed = Compare(runner, /*stored_us=*/10.5);
+  ASSERT_TRUE(timed.failure.has_value());
+  EXPECT_EQ(timed.failure->check(), v1::CHECK_UNSTEADY);
+}
+
 TEST(CompareTimed, FailsACandidateThatSlowsItsParent) {
   FakeRunner runner{{.log_ratio = 0.2, .parent_us = 12}, {.log_ratio = 0.2, .parent_us = 12}};
   const TimedComparison timed = Compare(runner, /*stored_us=*/10);
