@@ -21,12 +21,22 @@ constexpr absl::Duration kPatience = absl::Seconds(5);
 }  // namespace
 
 absl::Status VerificationRun::NeedWorker(const v1::Campaign& campaign) {
+  const bool replayed = absl::StartsWith(campaign.device(), "replay");
+  if (replayed && flags_.device != "auto" && flags_.device != "replay") {
+    v1::ErrorDetail detail;
+    detail.set_fix(
+        absl::StrCat("leave --device out, or measure on ", flags_.device, " by a campaign there (pawl run)"));
+    no_worker_ = true;
+    return WithDetail(absl::FailedPreconditionError(absl::StrCat(campaign.name(), " ran on ", campaign.device(), ": ",
+                                                                 flags_.device, " can't verify a recording's figures")),
+                      detail);
+  }
   absl::StatusOr<v1::ListWorkersResponse> workers =
       connection_.Ask([](CampaignClient& client) { return client.ListWorkers(/*gone_too=*/false); });
   if (!workers.ok()) return workers.status();
   if (!workers->workers().empty()) return absl::OkStatus();
   // A recording's figures are verified against the recording.
-  if (flags_.device == "auto" && absl::StartsWith(campaign.device(), "replay")) flags_.device = "replay";
+  if (replayed) flags_.device = "replay";
   absl::StatusOr<std::unique_ptr<Daemon>> worker =
       StartLocalWorker(flags_, connection_.address(), connection_.settings().credentials, LocalWorkerName(), log_);
   if (!worker.ok()) return worker.status();
@@ -113,8 +123,7 @@ std::string VerificationText(const v1::Verification& verification, bool replayed
   std::string text = absl::StrCat("iteration ", verification.iteration(),
                                   verification.agrees() ? " agrees: " : " does not agree: ", what, "\n");
   if (figures) {
-    absl::StrAppend(&text, "replay   recorded figures were compared; nothing was built or measured (a GPU does that: ",
-                    "--device cuda:0)\n");
+    absl::StrAppend(&text, "replay   recorded figures were compared; nothing was built or measured\n");
   } else {
     absl::StrAppend(&text, "code     ", verification.same_code() ? "the same machine code" : "other machine code",
                     "\n");

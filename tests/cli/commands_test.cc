@@ -356,8 +356,12 @@ TEST_F(CommandsTest, VerifyByTheOrchestratorsWorkers) {
   fake_.verification.set_recorded_us(3.5);
   EXPECT_EQ(Run({"verify", "7"}).out,
             "iteration 4 does not agree: the recording has 3.000 us, stored is 3.500 us\n"
-            "replay   recorded figures were compared; nothing was built or measured (a GPU does that: --device "
-            "cuda:0)\n");
+            "replay   recorded figures were compared; nothing was built or measured\n");
+  const size_t asked = fake_.asked().verifications.size();
+  const ProcessResult elsewhere = Run({"verify", "7", "--device", "cuda:0"});
+  EXPECT_EQ(elsewhere.exit_code, 4);
+  EXPECT_THAT(elsewhere.err, HasSubstr("cuda:0 can't verify a recording's figures"));
+  EXPECT_EQ(fake_.asked().verifications.size(), asked) << "nothing is left for others to wait for";
 }
 
 TEST_F(CommandsTest, SayWhatIsWrongAndWhatToDo) {
