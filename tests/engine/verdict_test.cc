@@ -329,7 +329,9 @@ TEST(GateTest, MarksAPredictionThatFailed) {
     const v1::Iteration iteration = Judge(script.state(), plan, Measured(100, us));
     EXPECT_EQ(iteration.prediction().outcome(), marked ? v1::Prediction::FAILED : v1::Prediction::CAME_TRUE);
     ASSERT_EQ(iteration.failed_gates_size(), marked ? 1 : 0);
-    if (marked) EXPECT_EQ(iteration.failed_gates(0).gate(), "prediction");
+    if (marked) {
+      EXPECT_EQ(iteration.failed_gates(0).gate(), "prediction");
+    }
   }
 }
 
