@@ -5,6 +5,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "orchestrator/engine/hindsight.h"
 #include "orchestrator/engine/seeded_random.h"
 
 namespace pawl {
@@ -33,6 +34,7 @@ class Ranker {
         best_(*campaign.best()),
         rules_(rules),
         settings_(settings),
+        hindsight_(campaign, settings),
         best_log_(std::log(best_.speedup_over_start())),
         random_(campaign.summary().name(), static_cast<uint64_t>(campaign.next_iteration())) {
     auto& values = *asked_.mutable_values();
@@ -85,11 +87,7 @@ class Ranker {
       std::vector<double>& scale = scales_.emplace_back();
       for (int i = 0; i < sources_; ++i) scale.push_back(i);
     }
-    for (const v1::Variable& variable : bundle_.variables()) {
-      left_.emplace_back(static_cast<size_t>(variable.values_size()));
-    }
     for (const v1::Iteration& iteration : campaign_.iterations()) {
-      if (iteration.verdict() == v1::KEPT) NoteLeft(iteration.change());
       Point point = Extended(iteration);
       tried_[KeyOf(point)] = iteration.number();
       if (iteration.speedup_over_start() > 0) {
@@ -106,16 +104,6 @@ class Ranker {
       tried_[KeyOf(point)] = planned.iteration();
       samples_.push_back({std::move(point), LogOf(*campaign_.Find(planned.parent()))});
       round_parent_ = campaign_.Find(planned.parent());
-    }
-  }
-
-  void NoteLeft(const v1::Change& kept) {
-    for (size_t i = 0; i < left_.size(); ++i) {
-      const v1::Variable& variable = bundle_.variables(static_cast<int>(i));
-      if (variable.name() != kept.variable()) continue;
-      for (int place = 0; place < variable.values_size(); ++place) {
-        if (variable.values(place) == kept.from()) left_[i][static_cast<size_t>(place)] = true;
-      }
     }
   }
 
@@ -196,45 +184,12 @@ class Ranker {
     found.ranked.opinion = rules_.Of(variable, best_.variant().at(variable.name()), variable.values(found.place));
     // What measurements spoke against is worth less.
     const int32_t to = variable.values(found.place);
-    found.ranked.takes_back =
-        found.ranked.opinion.served != nullptr && TakesBack(variable.name(), to, found.ranked.opinion.effect);
-    found.ranked.left = WhatIsLeft(variable, to, found.ranked.takes_back);
+    found.ranked.takes_back = found.ranked.opinion.served != nullptr &&
+                              hindsight_.TakesBack(variable.name(), to, found.ranked.opinion.effect);
+    found.ranked.left = hindsight_.Left(variable, to, found.ranked.takes_back);
     found.ranked.opinion.log_gain *= found.ranked.left;
     found.ranked.voices.set_rules(found.ranked.opinion.log_gain);
     found.ranked.voices.set_patterns(found.ranked.opinion.pattern_gain);
-  }
-
-  // The change takes back the one that led the best variant's variable from there, for the sake of a side effect: that
-  // was made for something else. Not where the variable went to and fro before.
-  bool TakesBack(const std::string& variable, int32_t to, const v1::Effect& effect) const {
-    const v1::Iteration* made = nullptr;
-    for (const v1::Iteration* step = &best_; step->number() > 0; step = campaign_.Find(step->parent())) {
-      if (step->change().variable() != variable) continue;
-      if (made != nullptr) return false;
-      made = step;
-    }
-    return made != nullptr && made->change().from() == to && made->has_effect() &&
-           made->effect().resource() != effect.resource();
-  }
-
-  // Of what a rule promises for turning the variable there.
-  double WhatIsLeft(const v1::Variable& variable, int32_t to, bool takes_back) const {
-    double left = 1;
-    for (const v1::Iteration& iteration : campaign_.iterations()) {
-      const v1::Change& change = iteration.change();
-      if (change.variable() != variable.name() || campaign_.IsUntried(iteration.number())) continue;
-      if (iteration.verdict() == v1::KEPT) {
-        if (change.from() == to && !takes_back) {  // what was turned there before, and back, was tried
-          left *= to == variable.start() ? settings_.left_behind : settings_.retried;
-        }
-      } else if (change.to() == to) {
-        left *= settings_.retried;
-      } else if (iteration.parent() == best_.number() && iteration.verdict() == v1::REVERTED &&
-                 (change.to() > change.from()) == (to > change.from())) {
-        left *= settings_.same_way;
-      }
-    }
-    return left;
   }
 
   // Where a kept change brought along what a rule now wants less of, the first question is whether it still pays: until
@@ -319,7 +274,7 @@ class Ranker {
   void Guess(Found& found) {
     found.guess = Doubted(arounds_[found.parent].Predict(found.variable, found.place));
     double voice = ExpectedImprovement(found.guess, best_log_) * ChanceToWork(PointAt(found));
-    if (left_[found.variable][found.place]) voice *= settings_.returning;
+    if (hindsight_.WasLeft(found.variable, found.place)) voice *= settings_.returning;
     if (GoesOn(found)) voice += settings_.momentum;
     found.ranked.voices.set_model(voice + kTie * random_.Uniform());
     promising_.push_back(&found);
@@ -416,6 +371,7 @@ class Ranker {
   const v1::Iteration& best_;
   const RuleVoice& rules_;
   const RankingSettings& settings_;
+  const Hindsight hindsight_;
   const double best_log_;
   SeededRandom random_;
 
@@ -426,7 +382,6 @@ class Ranker {
   std::vector<SpeedModel::Sample> samples_;
   std::vector<Point> failed_;
   std::unordered_map<uint64_t, int> tried_;  // iteration by KeyOf
-  std::vector<std::vector<bool>> left_;      // values that a kept change left, by variable and place
   const v1::Iteration* round_parent_ = nullptr;
   std::vector<const v1::Iteration*> parents_;
   std::vector<Point> parent_points_;
