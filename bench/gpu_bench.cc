@@ -13,14 +13,14 @@
 #include <vector>
 
 #include "absl/time/clock.h"
-#include "cli/recorder.h"
 #include "kernels/bundle_reader.h"
 #include "kernels/plan.h"
 #include "kernels/space.h"
 #include "profiles/verdict_protocol.h"
-#include "worker/cuda_device.h"
-#include "worker/timer.h"
-#include "worker/validator.h"
+#include "worker/record/recorder.h"
+#include "worker/trial/cuda_device.h"
+#include "worker/trial/timer.h"
+#include "worker/trial/validator.h"
 
 namespace pawl {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "orchestrator/engine/decide.h"
-#include "orchestrator/engine/verdict.h"
+#include "orchestrator/engine/search/decide.h"
+#include "orchestrator/engine/verdict/verdict.h"
 
 namespace pawl {
 namespace {

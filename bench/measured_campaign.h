@@ -4,8 +4,8 @@
 #include <functional>
 
 #include "bench/measured_space.h"
-#include "orchestrator/engine/campaign.h"
-#include "orchestrator/engine/chooser.h"
+#include "orchestrator/engine/search/chooser.h"
+#include "orchestrator/engine/state/campaign.h"
 
 namespace pawl {
 

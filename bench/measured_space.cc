@@ -17,7 +17,7 @@
 #include "profiles/comparison.h"
 #include "profiles/toml_file.h"
 #include "profiles/verdict_protocol.h"
-#include "worker/replay_recording.h"
+#include "worker/replay/replay_recording.h"
 
 namespace pawl {
 namespace {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "orchestrator/engine/point.h"
-#include "orchestrator/engine/seeded_random.h"
+#include "orchestrator/engine/search/point.h"
+#include "orchestrator/engine/search/seeded_random.h"
 #include "pawl/v1/bundle.pb.h"
 #include "pawl/v1/trial.pb.h"
 

@@ -8,7 +8,7 @@
 
 #include "profiles/diagnosis.h"
 #include "profiles/metrics.h"
-#include "profiles/ncu_csv.h"
+#include "profiles/ncu/ncu_csv.h"
 
 namespace pawl {
 namespace {

@@ -24,7 +24,7 @@
 #include "bench/measured_campaign.h"
 #include "bench/measured_space.h"
 #include "kernels/space.h"
-#include "orchestrator/engine/tree_chooser.h"
+#include "orchestrator/engine/search/tree_chooser.h"
 #include "profiles/embedded.h"
 
 namespace pawl {

@@ -83,3 +83,12 @@ function(pawl_test name)
     LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT} SKIP_RETURN_CODE 77
     ENVIRONMENT "PAWL_SOURCE_DIR=${PROJECT_SOURCE_DIR};PAWL_BIN_DIR=${CMAKE_BINARY_DIR}/bin")
 endfunction()
+
+# pawl_tests(files... [PREFIX prefix_] [what pawl_test takes]...): a test of its own for each file, named after it.
+function(pawl_tests)
+  cmake_parse_arguments(ARG "" "PREFIX;LABEL;TIMEOUT" "DEPENDS" ${ARGN})
+  foreach(file ${ARG_UNPARSED_ARGUMENTS})
+    get_filename_component(name ${file} NAME_WE)
+    pawl_test(${ARG_PREFIX}${name} ${file} DEPENDS ${ARG_DEPENDS} LABEL ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT})
+  endforeach()
+endfunction()

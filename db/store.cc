@@ -12,12 +12,12 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
+#include "base/faults/fault_point.h"
 #include "db/backup.h"
 #include "db/iteration_sql.h"
 #include "db/pattern_rows.h"
 #include "db/resource_name.h"
 #include "db/schema.h"
-#include "faults/fault_point.h"
 
 namespace pawl {
 namespace {

@@ -13,7 +13,7 @@
 #include "kernels/source_patch.h"
 #include "kernels/space.h"
 #include "tests/orchestrator/in_memory.h"
-#include "worker/temporary_folder.h"
+#include "worker/process/temporary_folder.h"
 
 namespace pawl {
 namespace {

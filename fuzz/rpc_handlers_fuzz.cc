@@ -12,15 +12,15 @@
 #include "db/store.h"
 #include "fuzz/fuzz_target.h"
 #include "google/protobuf/stubs/logging.h"
-#include "orchestrator/engine/tree_chooser.h"
-#include "orchestrator/history.h"
-#include "orchestrator/orchestrator.h"
-#include "orchestrator/report.h"
-#include "orchestrator/watch_hub.h"
+#include "orchestrator/core/history.h"
+#include "orchestrator/core/orchestrator.h"
+#include "orchestrator/core/report.h"
+#include "orchestrator/core/watch_hub.h"
+#include "orchestrator/engine/search/tree_chooser.h"
 #include "spdlog/spdlog.h"
-#include "tests/engine/tiny_bundle.h"
+#include "tests/orchestrator/engine/tiny_bundle.h"
 #include "tests/orchestrator/in_memory.h"
-#include "worker/temporary_folder.h"
+#include "worker/process/temporary_folder.h"
 
 namespace pawl {
 namespace {

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "expression/expression.h"
+#include "base/expression/expression.h"
 #include "kernels/plan.h"
 #include "kernels/space.h"
 

@@ -5,7 +5,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "expression/expression.h"
+#include "base/expression/expression.h"
 #include "kernels/plan.h"
 #include "kernels/reading.h"
 #include "kernels/source_file.h"

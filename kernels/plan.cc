@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "expression/expression.h"
+#include "base/expression/expression.h"
 
 namespace pawl {
 namespace {

@@ -3,7 +3,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "expression/expression.h"
+#include "base/expression/expression.h"
 #include "kernels/reading.h"
 #include "kernels/source_file.h"
 #include "kernels/spelling.h"

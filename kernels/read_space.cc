@@ -7,7 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "expression/expression.h"
+#include "base/expression/expression.h"
 #include "kernels/reading.h"
 #include "kernels/space.h"
 #include "kernels/spelling.h"

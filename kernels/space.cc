@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "expression/expression.h"
+#include "base/expression/expression.h"
 
 namespace pawl {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "base/toml/toml.h"
 #include "kernels/problem.h"
-#include "toml/toml.h"
 
 namespace pawl {
 

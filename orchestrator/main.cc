@@ -8,10 +8,10 @@
 #include <filesystem>
 #include <thread>
 
+#include "base/faults/fault_point.h"
+#include "base/options/layered_options.h"
 #include "db/backup.h"
-#include "faults/fault_point.h"
-#include "options/layered_options.h"
-#include "orchestrator/server.h"
+#include "orchestrator/rpc/server.h"
 #include "spdlog/sinks/stdout_sinks.h"
 #include "spdlog/spdlog.h"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "expression/expression.h"
+#include "base/expression/expression.h"
 
 namespace pawl {
 

@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "pawl/v1/evidence.pb.h"
 #include "profiles/formula.h"
-#include "profiles/ncu_csv.h"
+#include "profiles/ncu/ncu_csv.h"
 
 namespace pawl {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "toml/toml.h"
+#include "base/toml/toml.h"
 
 namespace pawl {
 

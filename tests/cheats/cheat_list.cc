@@ -4,7 +4,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "toml/toml.h"
+#include "base/toml/toml.h"
 
 namespace pawl {
 namespace {

@@ -10,7 +10,7 @@
 #include "kernels/plan.h"
 #include "kernels/space.h"
 #include "tests/cheats/cheat_list.h"
-#include "worker/builder.h"
+#include "worker/build/builder.h"
 
 namespace pawl {
 namespace {

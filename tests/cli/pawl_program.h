@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "worker/subprocess.h"
+#include "worker/process/subprocess.h"
 
 namespace pawl {
 

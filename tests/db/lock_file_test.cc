@@ -8,7 +8,7 @@
 #include <fstream>
 #include <string>
 
-#include "worker/temporary_folder.h"
+#include "worker/process/temporary_folder.h"
 
 namespace pawl {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "google/protobuf/util/message_differencer.h"
 #include "tests/db/made_writes.h"
-#include "worker/temporary_folder.h"
+#include "worker/process/temporary_folder.h"
 
 namespace pawl {
 namespace {

@@ -10,7 +10,7 @@
 #include "db/sqlite.h"
 #include "db/store.h"
 #include "tests/db/made_writes.h"
-#include "worker/temporary_folder.h"
+#include "worker/process/temporary_folder.h"
 
 namespace pawl {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "db/sqlite_error.h"
-#include "worker/temporary_folder.h"
+#include "worker/process/temporary_folder.h"
 
 namespace pawl {
 namespace {

@@ -12,7 +12,7 @@
 #include "db/store.h"
 #include "tests/db/faulty_disk.h"
 #include "tests/db/made_writes.h"
-#include "worker/temporary_folder.h"
+#include "worker/process/temporary_folder.h"
 
 namespace pawl {
 namespace {

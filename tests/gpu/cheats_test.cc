@@ -13,11 +13,11 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
+#include "base/toml/toml.h"
 #include "kernels/bundle_reader.h"
 #include "kernels/space.h"
 #include "tests/gpu/shared_device.h"
-#include "toml/toml.h"
-#include "worker/timer.h"
+#include "worker/trial/timer.h"
 
 namespace pawl {
 namespace {

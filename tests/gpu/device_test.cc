@@ -10,8 +10,8 @@
 #include "kernels/space.h"
 #include "profiles/comparison.h"
 #include "tests/gpu/shared_device.h"
-#include "worker/profiler.h"
-#include "worker/validator.h"
+#include "worker/trial/profiler.h"
+#include "worker/trial/validator.h"
 
 namespace pawl {
 namespace {

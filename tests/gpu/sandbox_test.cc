@@ -7,12 +7,12 @@
 #include "kernels/bundle_reader.h"
 #include "kernels/space.h"
 #include "tests/gpu/shared_device.h"
-#include "tests/worker/sandbox_probes.h"
-#include "worker/baseline.h"
-#include "worker/profiler.h"
-#include "worker/sanitizer.h"
-#include "worker/subprocess.h"
-#include "worker/validator.h"
+#include "tests/worker/sandbox/sandbox_probes.h"
+#include "worker/process/subprocess.h"
+#include "worker/trial/baseline.h"
+#include "worker/trial/profiler.h"
+#include "worker/trial/sanitizer.h"
+#include "worker/trial/validator.h"
 
 namespace pawl {
 namespace {

@@ -3,7 +3,7 @@
 #include "absl/status/statusor.h"
 #include "pawl/v1/bundle.pb.h"
 #include "pawl/v1/trial.pb.h"
-#include "worker/cuda_trial_device.h"
+#include "worker/trial/cuda_trial_device.h"
 
 namespace pawl {
 

@@ -10,12 +10,12 @@
 #include "db/store.h"
 #include "google/protobuf/text_format.h"
 #include "grpcpp/grpcpp.h"
-#include "orchestrator/server.h"
+#include "orchestrator/rpc/server.h"
 #include "pawl/v1/campaign_service.grpc.pb.h"
 #include "pawl/v1/error.pb.h"
 #include "pawl/v1/worker_service.grpc.pb.h"
-#include "tests/engine/tiny_bundle.h"
-#include "worker/temporary_folder.h"
+#include "tests/orchestrator/engine/tiny_bundle.h"
+#include "worker/process/temporary_folder.h"
 
 namespace pawl {
 

@@ -3,7 +3,7 @@
 #include <functional>
 #include <string>
 
-#include "orchestrator/orchestrator.h"
+#include "orchestrator/core/orchestrator.h"
 #include "pawl/v1/worker_service.pb.h"
 #include "tests/orchestrator/world.h"
 

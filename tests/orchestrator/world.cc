@@ -5,7 +5,7 @@
 #include <future>
 
 #include "db/resource_name.h"
-#include "orchestrator/errors.h"
+#include "orchestrator/core/errors.h"
 #include "spdlog/spdlog.h"
 #include "tests/orchestrator/in_memory.h"
 

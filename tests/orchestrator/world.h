@@ -8,14 +8,14 @@
 
 #include "absl/time/time.h"
 #include "db/store.h"
-#include "orchestrator/engine/chooser.h"
-#include "orchestrator/history.h"
-#include "orchestrator/orchestrator.h"
-#include "orchestrator/watch_hub.h"
+#include "orchestrator/core/history.h"
+#include "orchestrator/core/orchestrator.h"
+#include "orchestrator/core/watch_hub.h"
+#include "orchestrator/engine/search/chooser.h"
 #include "pawl/v1/error.pb.h"
-#include "tests/engine/neighbour_chooser.h"
-#include "tests/engine/tiny_bundle.h"
-#include "worker/temporary_folder.h"
+#include "tests/orchestrator/engine/neighbour_chooser.h"
+#include "tests/orchestrator/engine/tiny_bundle.h"
+#include "worker/process/temporary_folder.h"
 
 namespace pawl {
 

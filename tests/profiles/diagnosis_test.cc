@@ -7,7 +7,7 @@
 #include <set>
 
 #include "profiles/gpus.h"
-#include "profiles/ncu_csv.h"
+#include "profiles/ncu/ncu_csv.h"
 #include "tests/profiles/golden.h"
 
 namespace pawl {

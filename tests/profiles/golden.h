@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "profiles/ncu_csv.h"
+#include "profiles/ncu/ncu_csv.h"
 
 namespace pawl {
 

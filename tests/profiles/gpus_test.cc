@@ -5,7 +5,7 @@
 
 #include "profiles/diagnosis.h"
 #include "profiles/embedded.h"
-#include "profiles/ncu_csv.h"
+#include "profiles/ncu/ncu_csv.h"
 #include "tests/profiles/golden.h"
 
 namespace pawl {

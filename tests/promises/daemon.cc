@@ -14,8 +14,8 @@
 #include <sstream>
 #include <thread>
 
-#include "worker/fd.h"
-#include "worker/spawn.h"
+#include "worker/process/fd.h"
+#include "worker/process/spawn.h"
 
 namespace pawl {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "worker/temporary_folder.h"
+#include "worker/process/temporary_folder.h"
 
 namespace pawl {
 

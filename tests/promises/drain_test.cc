@@ -9,11 +9,11 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "db/store.h"
-#include "tests/engine/tiny_bundle.h"
+#include "tests/orchestrator/engine/tiny_bundle.h"
 #include "tests/promises/client.h"
 #include "tests/promises/daemon.h"
 #include "tests/promises/soak.h"
-#include "worker/fd.h"
+#include "worker/process/fd.h"
 
 namespace pawl {
 namespace {

@@ -12,7 +12,7 @@
 #include <string>
 
 #include "pawl/v1/runner.pb.h"
-#include "worker/message_pipe.h"
+#include "worker/process/message_pipe.h"
 #include "worker/runner/cuda_driver.h"
 #include "worker/runner/runner.h"
 

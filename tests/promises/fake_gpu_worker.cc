@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "tests/engine/tiny_bundle.h"
+#include "tests/orchestrator/engine/tiny_bundle.h"
 
 namespace pawl {
 

@@ -10,7 +10,7 @@
 #include "absl/time/clock.h"
 #include "db/resource_name.h"
 #include "db/store.h"
-#include "tests/engine/tiny_bundle.h"
+#include "tests/orchestrator/engine/tiny_bundle.h"
 #include "tests/promises/client.h"
 #include "tests/promises/daemon.h"
 #include "tests/promises/soak.h"

@@ -9,7 +9,7 @@
 #include "tests/promises/client.h"
 #include "tests/promises/fake_gpu_worker.h"
 #include "tests/promises/soak.h"
-#include "worker/subprocess.h"
+#include "worker/process/subprocess.h"
 
 namespace pawl {
 namespace {

@@ -14,7 +14,7 @@
 #include "db/store.h"
 #include "grpcpp/grpcpp.h"
 #include "kernels/hash.h"
-#include "tests/engine/tiny_bundle.h"
+#include "tests/orchestrator/engine/tiny_bundle.h"
 #include "tests/promises/client.h"
 #include "tests/promises/daemon.h"
 #include "tests/promises/soak.h"

@@ -12,9 +12,9 @@
 #include "tests/promises/client.h"
 #include "tests/promises/fake_gpu_worker.h"
 #include "tests/promises/soak.h"
-#include "worker/builder.h"
-#include "worker/runner_process.h"
-#include "worker/subprocess.h"
+#include "worker/build/builder.h"
+#include "worker/process/subprocess.h"
+#include "worker/trial/runner_process.h"
 
 namespace pawl {
 namespace {

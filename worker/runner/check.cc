@@ -1,7 +1,7 @@
 #include "worker/runner/check.h"
 
 #include "absl/strings/str_cat.h"
-#include "worker/validator.h"
+#include "worker/trial/validator.h"
 
 namespace pawl {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "worker/message_pipe.h"
+#include "worker/process/message_pipe.h"
 #include "worker/runner/job.h"
 #include "worker/runner/runner.h"
 

@@ -1,4 +1,4 @@
 // Planted: the include-direction test must name this line, and the next one.
 #include <cuda.h>
 
-#include "worker/builder.h"
+#include "worker/build/builder.h"

@@ -1,0 +1,91 @@
+// `pawl campaigns`: all of them, newest first.
+#include <unistd.h>
+
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "cli/commands/commands.h"
+#include "cli/connect/flags.h"
+#include "cli/text/campaign_summary.h"
+#include "cli/text/json_line.h"
+#include "cli/text/resource_name.h"
+#include "cli/text/table.h"
+#include "cli/text/words.h"
+
+namespace pawl {
+namespace {
+
+struct Flags {
+  ConnectionFlags connection;
+  int page_size = 0;
+  std::string page_token;
+  bool json = false;
+};
+
+void Print(const v1::ListCampaignsResponse& page) {
+  using Align = Table::Align;
+  Table table({{"campaign", Align::kRight},
+               {"state"},
+               {"kernel"},
+               {"tried", Align::kRight},
+               {"kept", Align::kRight},
+               {"best", Align::kRight},
+               {"over start", Align::kRight},
+               {"over baseline", Align::kRight},
+               {"tier"},
+               {"begun"},
+               {"device"}});
+  for (const v1::Campaign& campaign : page.campaigns()) {
+    table.Add({ShortName(campaign.name()), StateWord(campaign.state()),
+               absl::StrCat(campaign.bundle(), " at ", campaign.spec().goal().size()),
+               absl::StrCat(ChangesTried(campaign)), absl::StrCat(ChangesKept(campaign)), TimeText(campaign.best_us()),
+               SpeedupText(campaign.speedup_over_start()), SpeedupText(campaign.speedup_over_baseline()),
+               TierWord(campaign.tier()), DateText(campaign.create_time()), campaign.device()});
+  }
+  if (!table.empty()) std::fputs(table.Text(TerminalWidth(STDOUT_FILENO)).c_str(), stdout);
+}
+
+absl::StatusOr<int> Campaigns(const Flags& flags, Connection& connection) {
+  v1::ListCampaignsRequest request;
+  request.set_page_size(flags.page_size);
+  request.set_page_token(flags.page_token);
+  absl::StatusOr<v1::ListCampaignsResponse> page =
+      connection.Ask([&](CampaignClient& client) { return client.ListCampaigns(request); });
+  if (!page.ok()) return page.status();
+  if (flags.json) {
+    for (const v1::Campaign& campaign : page->campaigns()) PrintJsonLine(campaign, /*every_field=*/true);
+  } else {
+    Print(*page);
+  }
+  std::fflush(stdout);
+  if (page->campaigns().empty() && flags.page_token.empty()) {
+    std::fprintf(stderr, "no campaigns yet: pawl run BUNDLE starts one\n");
+  }
+  if (!page->next_page_token().empty()) {
+    const std::string size = flags.page_size > 0 ? absl::StrCat(" --page-size ", flags.page_size) : "";
+    std::fprintf(stderr, "more: pawl campaigns%s%s%s --page-token %s\n", flags.json ? " --json" : "", size.c_str(),
+                 FlagsText(flags.connection).c_str(), page->next_page_token().c_str());
+  }
+  return kDone;
+}
+
+}  // namespace
+
+void AddCampaigns(CLI::App& app, int* exit_code) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* command = app.add_subcommand("campaigns", "List campaigns, newest first");
+  command->group(kLooking)->footer("Example: pawl campaigns");
+  command->add_option("--page-size", flags->page_size, "So many at a time, 1 to 1000 (default: 100)")
+      ->check(CLI::Range(1, 1000));
+  command->add_option("--page-token", flags->page_token, "Go on where an earlier page ended");
+  AddJsonFlag(*command, &flags->json);
+  AddConnectionFlags(*command, &flags->connection);
+  command->callback([flags, exit_code] {
+    *exit_code = WithConnection("campaigns", flags->connection, Need::kCampaigns,
+                                [&](Connection& connection) { return Campaigns(*flags, connection); });
+  });
+}
+
+}  // namespace pawl

@@ -1,0 +1,126 @@
+// `pawl check`: what can be said about a bundle before anything is measured.
+#include <google/protobuf/util/json_util.h>
+
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "cli/commands/commands.h"
+#include "cli/connect/bundle_path.h"
+#include "kernels/problem.h"
+#include "kernels/space.h"
+#include "worker/trial/bundle_check.h"
+
+namespace pawl {
+namespace {
+
+struct Flags {
+  std::string bundle;
+  std::string gpu;
+  bool json = false;
+  bool no_build = false;
+  bool allow_unsandboxed = false;
+};
+
+std::string Extent(const v1::Dim3& dim) { return absl::StrCat(dim.x(), " x ", dim.y(), " x ", dim.z()); }
+
+std::string BytesText(int64_t bytes) {
+  if (bytes < 10'000) return absl::StrCat(bytes, " bytes");
+  if (bytes < 10'000'000) return absl::StrFormat("%.1f KB", bytes / 1e3);
+  if (bytes < 10'000'000'000) return absl::StrFormat("%.1f MB", bytes / 1e6);
+  return absl::StrFormat("%.1f GB", bytes / 1e9);
+}
+
+void PrintGpu(const v1::CheckGpu& gpu) {
+  std::string build = "not compiled";
+  if (gpu.build() == v1::CHECK_BUILD_DONE) build = absl::StrFormat("compiled in %.2f s", gpu.build_seconds());
+  if (gpu.build() == v1::CHECK_BUILD_FAILED) build = "does not compile";
+  std::printf("  %-24s %-6s %s%s\n", gpu.name().c_str(), gpu.architecture().c_str(),
+              gpu.can_run() ? absl::StrCat("ok, ", build).c_str() : "can't run it",
+              gpu.too_large() > 0 ? absl::StrCat("; ", gpu.too_large(), " variants are too large for it").c_str() : "");
+  for (const v1::Failure& failure : gpu.failures()) {
+    std::printf("      at %s: %s\n", failure.size().c_str(), failure.message().c_str());
+  }
+}
+
+void Print(const v1::CheckReport& report) {
+  std::printf("%s: %lld variants, the constraints allow %lld\n", report.bundle().c_str(),
+              static_cast<long long>(report.space()), static_cast<long long>(report.allowed()));
+  std::printf("start: %s\n", VariantText(report.start()).c_str());
+  std::printf("launches of the start variant on %s:\n", report.gpus(0).name().c_str());
+  for (const v1::CheckSize& size : report.sizes()) {
+    for (const v1::PlanLaunch& launch : size.launches()) {
+      std::printf("  %-10s %s: grid %s, block %s, shared %d bytes\n", size.name().c_str(), launch.entry().c_str(),
+                  Extent(launch.grid()).c_str(), Extent(launch.block()).c_str(), launch.shared_bytes());
+    }
+    std::printf("  %-10s tensors %s\n", size.name().c_str(), BytesText(size.tensor_bytes()).c_str());
+  }
+  std::printf("GPUs%s:\n", report.compiler().empty() ? "" : absl::StrCat(" (", report.compiler(), ")").c_str());
+  for (const v1::CheckGpu& gpu : report.gpus()) PrintGpu(gpu);
+  if (!report.has_run()) return;
+  const v1::Failure& failure = report.run().failure();
+  std::printf("run on this %s: %s\n", report.run().gpu().c_str(),
+              report.run().has_failure() ? absl::StrCat("wrong at ", failure.size(), ": ", failure.message()).c_str()
+                                         : "right at every size");
+}
+
+int Check(const Flags& flags) {
+  BundleCheckOptions options;
+  options.build = !flags.no_build;
+  options.allow_unsandboxed = flags.allow_unsandboxed;
+  if (!flags.gpu.empty()) {
+    const GpuSpec* spec = FindGpu(flags.gpu);
+    if (spec == nullptr) {
+      const std::string known = absl::StrJoin(
+          KnownGpus(), ", ", [](std::string* out, const GpuSpec& gpu) { absl::StrAppend(out, gpu.file); });
+      std::fprintf(stderr, "pawl check: unknown GPU %s; there are %s\n", flags.gpu.c_str(), known.c_str());
+      return kWrongUsage;
+    }
+    options.gpus.push_back(spec);
+  } else {
+    for (const GpuSpec& spec : KnownGpus()) options.gpus.push_back(&spec);
+  }
+  const v1::CheckReport report = CheckBundle(BundlePath(flags.bundle), options);
+  if (flags.json) {
+    std::string json;
+    google::protobuf::util::JsonPrintOptions print;
+    print.always_print_primitive_fields = true;
+    if (!google::protobuf::util::MessageToJsonString(report, &json, print).ok()) return kFailed;
+    std::printf("%s\n", json.c_str());
+  } else if (report.problems().empty()) {
+    Print(report);
+  }
+  for (const v1::CheckProblem& problem : report.problems()) {
+    std::fprintf(stderr, "%s\n", FormatProblem({problem.file(), problem.line(), problem.message()}).c_str());
+  }
+  for (const std::string& warning : report.warnings()) std::fprintf(stderr, "warning: %s\n", warning.c_str());
+  if (!report.problems().empty()) {
+    std::fprintf(stderr, "%d problem%s in %s\n", report.problems_size(), report.problems_size() == 1 ? "" : "s",
+                 flags.bundle.c_str());
+    if (const std::string meant = BundleMeant(flags.bundle); !meant.empty()) {
+      std::fprintf(stderr, "  fix: %s\n", meant.c_str());
+    }
+  }
+  return report.ok() ? kDone : kFailed;
+}
+
+}  // namespace
+
+void AddCheck(CLI::App& app, int* exit_code) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* command = app.add_subcommand("check", "Read a bundle, judge its launches against known GPUs, compile it");
+  command->group(kPreparing)->footer("Example: pawl check kernels/attention --gpu h200");
+  command->add_option("BUNDLE", flags->bundle, "Folder of the kernel bundle, or the name of one that ships with Pawl")
+      ->required();
+  command->add_option("--gpu", flags->gpu, "Judge for this GPU only: a name such as h200 or \"NVIDIA H200\"");
+  command->add_flag("--json", flags->json, "Print one JSON object");
+  command->add_flag("--no-build", flags->no_build, "Leave compiling out");
+  command->add_flag("--allow-unsandboxed", flags->allow_unsandboxed,
+                    "Build and run even where no sandbox is to be had");
+  command->callback([flags, exit_code] { *exit_code = Check(*flags); });
+}
+
+}  // namespace pawl

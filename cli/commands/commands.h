@@ -1,0 +1,43 @@
+// The subcommands of `pawl`, one a file. Each adds itself to the program and, when called, writes the exit code.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "cli/text/exit_code.h"
+
+namespace pawl {
+
+// Groups of `pawl --help`.
+inline constexpr char kRunning[] = "Run campaigns";
+inline constexpr char kLooking[] = "Look at campaigns";
+inline constexpr char kSteering[] = "Steer campaigns";
+inline constexpr char kPreparing[] = "Prepare bundles and machines";
+
+void AddRun(CLI::App& app, int* exit_code);
+void AddSubmit(CLI::App& app, int* exit_code);
+void AddVerify(CLI::App& app, int* exit_code);
+
+void AddBest(CLI::App& app, int* exit_code);
+void AddCampaigns(CLI::App& app, int* exit_code);
+void AddDiff(CLI::App& app, int* exit_code);
+void AddExplain(CLI::App& app, int* exit_code);
+void AddHistory(CLI::App& app, int* exit_code);
+void AddPatterns(CLI::App& app, int* exit_code);
+void AddReport(CLI::App& app, int* exit_code);
+void AddShow(CLI::App& app, int* exit_code);
+void AddSituation(CLI::App& app, int* exit_code);
+void AddWatch(CLI::App& app, int* exit_code);
+void AddWorkers(CLI::App& app, int* exit_code);
+
+void AddCancel(CLI::App& app, int* exit_code);
+void AddPause(CLI::App& app, int* exit_code);
+void AddPropose(CLI::App& app, int* exit_code);
+void AddResume(CLI::App& app, int* exit_code);
+
+void AddCheck(CLI::App& app, int* exit_code);
+void AddDiagnose(CLI::App& app, int* exit_code);
+void AddDoctor(CLI::App& app, int* exit_code);
+void AddImport(CLI::App& app, int* exit_code);
+void AddRecord(CLI::App& app, int* exit_code);
+
+}  // namespace pawl

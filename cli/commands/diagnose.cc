@@ -1,0 +1,184 @@
+// `pawl diagnose`: findings for ncu output that people have, without a campaign.
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "cli/commands/commands.h"
+#include "cli/text/failure.h"
+#include "cli/text/finding_text.h"
+#include "cli/text/json_line.h"
+#include "cli/text/paragraph.h"
+#include "profiles/ncu/csv_diagnosis.h"
+
+namespace pawl {
+namespace {
+
+constexpr char kMakeOne[] =
+    "ncu --set full --csv --page raw --print-units base --log-file FILE.csv PROGRAM, "
+    "or from a report: ncu --import REPORT.ncu-rep --csv --page raw --print-units base > FILE.csv";
+
+struct Flags {
+  std::string file, details, profiles, gpu, kernel;
+  bool json = false;
+};
+
+absl::StatusOr<std::string> ReadAll(const std::string& file) {
+  std::stringstream text;
+  if (file == "-") {
+    text << std::cin.rdbuf();
+    return text.str();
+  }
+  std::ifstream in(file, std::ios::binary);
+  if (in) text << in.rdbuf();
+  // A folder opens, and then gives nothing.
+  if (!in || (in.peek(), in.bad())) return absl::NotFoundError(absl::StrCat(file, ": ", std::strerror(errno)));
+  return text.str();
+}
+
+// Lines of one label under another, nothing where there is no text.
+void Add(std::string* out, const std::string& head, const std::string& text, int width) {
+  if (!text.empty()) *out += Paragraph(head, text, width);
+}
+
+std::string AdviceLine(const v1::Advice& advice) {
+  std::string line = advice.rule();
+  if (advice.estimated_speedup_percent() > 0) {
+    absl::StrAppendFormat(&line, " (%.3g %%, %s)", advice.estimated_speedup_percent(), advice.estimate_scope());
+  }
+  return absl::StrCat(line, ": ", advice.text());
+}
+
+std::string DiagnosisText(const KernelDiagnosis& diagnosis, int width) {
+  std::string text;
+  Add(&text, "",
+      absl::StrCat(
+          diagnosis.launch.entry(), ": grid ", diagnosis.grid, ", block ", diagnosis.block, ", ",
+          diagnosis.gpu.name().empty() ? "on a GPU that the file does not name (--gpu)" : diagnosis.gpu.name()),
+      width);
+  if (diagnosis.findings.empty()) text += "  no rule found anything\n";
+  std::vector<std::string> roofs;
+  for (v1::Finding finding : diagnosis.findings) {
+    finding.clear_entry();  // the kernel's name stands above
+    std::string note;
+    for (const RuleGap& gap : diagnosis.gaps) {
+      if (gap.found && gap.rule == finding.rule()) {
+        note = absl::StrCat("not known, and might speak against it: ", absl::StrJoin(gap.missing, ", "));
+      }
+    }
+    text += FindingText(finding, note, width);
+    if (finding.roof()) roofs.push_back(finding.rule());
+  }
+  if (!roofs.empty()) {
+    Add(&text, "  roof ",
+        absl::StrCat("at a limit of the GPU (", absl::StrJoin(roofs, ", "), "): stop here, unless its advice applies"),
+        width);
+  }
+  for (const v1::Advice& advice : diagnosis.launch.advice()) Add(&text, "  ncu says ", AdviceLine(advice), width);
+  for (const RuleGap& gap : diagnosis.gaps) {
+    if (gap.found) continue;
+    Add(&text, "  silent ", absl::StrCat(gap.rule, ", for lack of ", absl::StrJoin(gap.missing, ", ")), width);
+  }
+  if (!diagnosis.beyond_ncu.empty()) {
+    Add(&text, "  not from ncu ",
+        absl::StrCat(absl::StrJoin(diagnosis.beyond_ncu, ", "), ": a bundle or the compiler would say"), width);
+  }
+  if (!diagnosis.missing_columns.empty()) {
+    Add(&text, "  to hear more ", absl::StrCat("--metrics ", absl::StrJoin(diagnosis.missing_columns, ",")), width);
+  }
+  return text;
+}
+
+nlohmann::ordered_json Json(const google::protobuf::Message& message) {
+  return nlohmann::ordered_json::parse(JsonLine(message), nullptr, /*allow_exceptions=*/false);
+}
+
+std::string DiagnosisJson(const KernelDiagnosis& diagnosis) {
+  nlohmann::ordered_json json = {{"id", diagnosis.id},
+                                 {"kernel", diagnosis.launch.entry()},
+                                 {"grid", diagnosis.grid},
+                                 {"block", diagnosis.block},
+                                 {"gpu", diagnosis.gpu.name()},
+                                 {"findings", nlohmann::ordered_json::array()},
+                                 {"gaps", nlohmann::ordered_json::array()},
+                                 {"missingColumns", diagnosis.missing_columns},
+                                 {"beyondNcu", diagnosis.beyond_ncu},
+                                 {"launch", Json(diagnosis.launch)}};
+  for (const v1::Finding& finding : diagnosis.findings) json["findings"].push_back(Json(finding));
+  for (const RuleGap& gap : diagnosis.gaps) {
+    json["gaps"].push_back({{"rule", gap.rule}, {"missing", gap.missing}, {"found", gap.found}});
+  }
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+// What is wrong with the file, and how to make a better one.
+absl::Status FileError(const std::string& file, const absl::Status& status) {
+  v1::ErrorDetail detail;
+  if (!absl::IsFailedPrecondition(status)) detail.set_fix(kMakeOne);
+  return WithDetail(absl::Status(status.code(), absl::StrCat(file, ": ", std::string(status.message()))), detail);
+}
+
+int Diagnose(const Flags& flags) {
+  CsvDiagnosisRequest request{.raw = {}, .details = {}, .gpu = nullptr, .kernel = flags.kernel};
+  if (!flags.gpu.empty()) {
+    request.gpu = FindGpu(flags.gpu);
+    if (request.gpu == nullptr) {
+      const std::string known = absl::StrJoin(
+          KnownGpus(), ", ", [](std::string* out, const GpuSpec& gpu) { absl::StrAppend(out, gpu.file); });
+      std::fprintf(stderr, "pawl diagnose: unknown GPU %s; there are %s\n", flags.gpu.c_str(), known.c_str());
+      return kWrongUsage;
+    }
+  }
+  absl::StatusOr<ProfileSet> profiles =
+      flags.profiles.empty() ? ProfileSet::Default() : ProfileSet::Load(flags.profiles);
+  if (!profiles.ok()) return Fail("diagnose", profiles.status());
+  const absl::StatusOr<std::string> raw = ReadAll(flags.file);
+  if (!raw.ok()) return Fail("diagnose", raw.status());
+  const absl::StatusOr<std::string> details = flags.details.empty() ? std::string() : ReadAll(flags.details);
+  if (!details.ok()) return Fail("diagnose", details.status());
+  request.raw = *raw;
+  request.details = *details;
+  const absl::StatusOr<std::vector<KernelDiagnosis>> diagnoses = DiagnoseCsv(request, *profiles);
+  if (!diagnoses.ok()) return Fail("diagnose", FileError(flags.file, diagnoses.status()));
+  for (const KernelDiagnosis& diagnosis : *diagnoses) {
+    if (flags.json) {
+      std::printf("%s\n", DiagnosisJson(diagnosis).c_str());
+    } else {
+      std::printf("%s%s", &diagnosis == &diagnoses->front() ? "" : "\n",
+                  DiagnosisText(diagnosis, ReadingWidth(STDOUT_FILENO)).c_str());
+    }
+  }
+  return kDone;
+}
+
+}  // namespace
+
+void AddDiagnose(CLI::App& app, int* exit_code) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* command =
+      app.add_subcommand("diagnose", "Say what holds kernels back, from a CSV file of ncu; no campaign, no GPU");
+  command->group(kPreparing)
+      ->footer(absl::StrCat("Example: pawl diagnose kernels.csv --kernel transpose\nTo make such a file: ", kMakeOne));
+  command->add_option("FILE", flags->file, "What ncu printed with --csv --page raw; - reads standard input")
+      ->required();
+  command->add_option("--details", flags->details,
+                      "What ncu printed with --csv --page details in the same run: its own advice is taken in");
+  command->add_option("--profiles", flags->profiles,
+                      "Folder whose metrics.toml and decision_tree.toml replace those that were built in");
+  command->add_option("--gpu", flags->gpu, "Where the file does not say: a name such as h200 or \"NVIDIA H200\"");
+  command->add_option("--kernel", flags->kernel, "Only kernels whose name contains this");
+  command->add_flag("--json", flags->json, "Print one JSON object a kernel, a line each");
+  command->callback([flags, exit_code] { *exit_code = Diagnose(*flags); });
+}
+
+}  // namespace pawl

@@ -1,0 +1,332 @@
+// `pawl history`: the iterations of a campaign, a page at a time.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "cli/commands/commands.h"
+#include "cli/connect/all_iterations.h"
+#include "cli/connect/flags.h"
+#include "cli/text/failure.h"
+#include "cli/text/iteration_columns.h"
+#include "cli/text/iteration_row.h"
+#include "cli/text/json_line.h"
+#include "cli/text/resource_name.h"
+#include "cli/text/suggestion.h"
+#include "cli/text/words.h"
+#include "kernels/spelling.h"
+#include "profiles/metrics.h"
+
+namespace pawl {
+namespace {
+
+struct Flags {
+  ConnectionFlags connection;
+  std::string campaign;
+  bool kept = false;
+  std::string verdict, variable, finding, sort, columns;
+  int page_size = 0;
+  std::string page_token;
+  bool all = false;
+  bool json = false;
+};
+
+v1::ListIterationsRequest Request(const Flags& flags) {
+  v1::ListIterationsRequest request;
+  request.set_campaign(flags.campaign);
+  request.set_page_size(flags.page_size);
+  request.set_page_token(flags.page_token);
+  request.set_variable(flags.variable);
+  request.set_finding(flags.finding);
+  if (flags.kept || flags.verdict == "kept") request.set_verdict(v1::KEPT);
+  if (flags.verdict == "reverted") request.set_verdict(v1::REVERTED);
+  if (flags.verdict == "rejected") request.set_verdict(v1::REJECTED);
+  if (flags.sort == "-number") request.set_order(v1::ITERATION_ORDER_NUMBER_DESCENDING);
+  if (flags.sort == "speedup") request.set_order(v1::ITERATION_ORDER_SPEEDUP);
+  return request;
+}
+
+// What is listed, and how; the orchestrator sorts by number and speedup, this command by anything else.
+struct Listing {
+  std::vector<IterationColumn> columns;
+  std::optional<IterationColumn> sort;
+  bool descending = false;
+};
+
+constexpr int kDefaultPage = 100;
+constexpr int kMostAtOnce = 1000;
+constexpr int kLookAhead = 200;
+constexpr char kDefaultColumns[] = "number,verdict,change,over-parent,over-start,over-baseline,time,reason";
+
+bool IsColumn(const std::string& name) {
+  const auto& list = IterationColumnList();
+  return std::any_of(list.begin(), list.end(), [&](const IterationColumn& column) { return column.name == name; });
+}
+
+// The campaign's variables, as its first iteration has them: a column may be one.
+absl::StatusOr<std::vector<std::string>> Variables(const std::string& campaign, Connection& connection) {
+  v1::ListIterationsRequest request;
+  request.set_campaign(campaign);
+  request.set_page_size(1);
+  absl::StatusOr<v1::ListIterationsResponse> page =
+      connection.Ask([&](CampaignClient& client) { return client.ListIterations(request); });
+  if (!page.ok()) return page.status();
+  std::vector<std::string> names;
+  for (const v1::Iteration& iteration : page->iterations()) {
+    for (const auto& [name, value] : iteration.variant()) names.push_back(name);
+  }
+  return names;
+}
+
+// Whether the orchestrator knows what is neither a column nor a variable: its metrics.toml may be another one.
+absl::Status CheckMetrics(const std::vector<std::string>& names, const std::vector<std::string>& variables,
+                          const std::string& campaign, Connection& connection) {
+  std::vector<std::string> known = variables;
+  for (const IterationColumn& column : IterationColumnList()) known.push_back(column.name);
+  for (const Metric& metric : Metrics::Default().all()) known.push_back(metric.name);
+  for (const std::string& name : names) {
+    if (name.empty() || std::find(known.begin(), known.end(), name) != known.end()) continue;
+    v1::ListIterationsRequest request;
+    request.set_campaign(campaign);
+    request.set_page_size(1);
+    request.add_metrics(name);
+    const absl::Status asked =
+        connection.Ask([&](CampaignClient& client) { return client.ListIterations(request); }).status();
+    if (!absl::IsInvalidArgument(asked)) return asked;
+    v1::ErrorDetail detail;
+    detail.set_fix("pawl history --help lists the columns; any variable and any metric can be one, too");
+    return WithDetail(absl::InvalidArgumentError(absl::StrCat("there is no column ", name, Suggestion(name, known))),
+                      detail);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Listing> ReadListing(const Flags& flags, Connection& connection) {
+  Listing listing;
+  const std::vector<std::string> names = absl::StrSplit(flags.columns.empty() ? kDefaultColumns : flags.columns, ',');
+  const bool by_server =
+      flags.sort.empty() || flags.sort == "number" || flags.sort == "-number" || flags.sort == "speedup";
+  listing.descending = absl::StartsWith(flags.sort, "-");
+  const std::string sort = by_server ? "" : flags.sort.substr(listing.descending ? 1 : 0);
+  std::vector<std::string> variables;
+  if (!std::all_of(names.begin(), names.end(), IsColumn) || (!by_server && !IsColumn(sort)) ||
+      !flags.variable.empty()) {
+    absl::StatusOr<std::vector<std::string>> found = Variables(flags.campaign, connection);
+    if (!found.ok()) return found.status();
+    variables = *std::move(found);
+    std::sort(variables.begin(), variables.end());
+  }
+  if (!flags.variable.empty() && !variables.empty() &&
+      std::find(variables.begin(), variables.end(), flags.variable) == variables.end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(flags.campaign, " has no variable ", flags.variable, Expected(flags.variable, variables)));
+  }
+  std::vector<std::string> asked = names;
+  if (!by_server) asked.push_back(sort);
+  if (absl::Status known = CheckMetrics(asked, variables, flags.campaign, connection); !known.ok()) return known;
+  absl::StatusOr<std::vector<IterationColumn>> columns = ReadIterationColumns(names, variables);
+  if (!columns.ok()) return columns.status();
+  listing.columns = *std::move(columns);
+  if (by_server) return listing;
+  absl::StatusOr<std::vector<IterationColumn>> by = ReadIterationColumns({sort}, variables);
+  if (!by.ok()) return by.status();
+  if (by->front().key == nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat("nothing can be sorted by ", sort, ": it is no number"));
+  }
+  listing.sort = std::move(by->front());
+  return listing;
+}
+
+// The command that prints the next page: a page token holds for the same filter and order only.
+std::string NextCommand(const Flags& flags, const std::string& token) {
+  std::string command = absl::StrCat("pawl history ", ShortName(flags.campaign));
+  if (flags.kept) command += " --kept";
+  if (!flags.verdict.empty()) absl::StrAppend(&command, " --verdict ", flags.verdict);
+  if (!flags.variable.empty()) absl::StrAppend(&command, " --variable ", flags.variable);
+  if (!flags.finding.empty()) absl::StrAppend(&command, " --finding ", flags.finding);
+  if (!flags.sort.empty()) absl::StrAppend(&command, " --sort ", flags.sort);
+  if (!flags.columns.empty()) absl::StrAppend(&command, " --columns ", flags.columns);
+  if (flags.page_size > 0) absl::StrAppend(&command, " --page-size ", flags.page_size);
+  if (flags.json) command += " --json";
+  return absl::StrCat(command, FlagsText(flags.connection), " --page-token ", token);
+}
+
+// People are spared what could not be tried, unless they ask for rejected ones; programs get everything.
+bool IsShown(const v1::Iteration& iteration, const Flags& flags) {
+  return flags.json || !flags.verdict.empty() || !IsUntried(iteration);
+}
+
+template <typename Iterations>
+void PrintRows(const Iterations& iterations, const std::vector<IterationColumn>& columns, bool json) {
+  std::vector<Table::Column> heads;
+  for (const IterationColumn& column : columns) heads.push_back(column.head);
+  Table table(std::move(heads));
+  for (const v1::Iteration& iteration : iterations) {
+    if (json) {
+      std::printf("%s\n", JsonRow(iteration, {"variant", "reason", "comparison", "time_us", "speedup_over_parent",
+                                              "speedup_over_start", "speedup_over_baseline", "stages", "device"})
+                              .c_str());
+      continue;
+    }
+    std::vector<std::string> cells;
+    for (const IterationColumn& column : columns) cells.push_back(column.cell(iteration));
+    table.Add(std::move(cells));
+  }
+  if (!table.empty()) std::fputs(table.Text(TerminalWidth(STDOUT_FILENO)).c_str(), stdout);
+}
+
+// As many iterations as a page is to have, all of which are shown.
+struct Page {
+  std::vector<v1::Iteration> rows;
+  int left_out = 0;
+  std::string token;  // of what comes next; empty where nothing that is shown does
+};
+
+absl::StatusOr<Page> ReadPage(v1::ListIterationsRequest request, int size, const Flags& flags, Connection& connection) {
+  Page page;
+  while (true) {
+    const int wanted = size - static_cast<int>(page.rows.size());
+    request.set_page_size(wanted > 0 ? wanted : kLookAhead);
+    absl::StatusOr<v1::ListIterationsResponse> read =
+        connection.Ask([&](CampaignClient& client) { return client.ListIterations(request); });
+    if (!read.ok()) return read.status();
+    const auto shown = [&](const v1::Iteration& iteration) { return IsShown(iteration, flags); };
+    if (wanted <= 0 && std::any_of(read->iterations().begin(), read->iterations().end(), shown)) return page;
+    for (v1::Iteration& iteration : *read->mutable_iterations()) {
+      if (shown(iteration)) {
+        page.rows.push_back(std::move(iteration));
+      } else {
+        ++page.left_out;
+      }
+    }
+    const bool full = static_cast<int>(page.rows.size()) >= size;
+    if (wanted > 0) page.token = read->next_page_token();
+    request.set_page_token(read->next_page_token());
+    if (request.page_token().empty()) {
+      page.token.clear();
+      return page;
+    }
+    // Where some are left out, what follows the last row may be, too.
+    if (full && wanted > 0 && (flags.json || !flags.verdict.empty() || request.verdict() == v1::KEPT)) return page;
+  }
+}
+
+void SayWhatWasLeftOut(int left_out) {
+  if (left_out == 0) return;
+  std::fprintf(stderr, "%s (--verdict rejected shows %s)\n", LeftOutText(left_out).c_str(),
+               left_out == 1 ? "it" : "them");
+}
+
+absl::Status PrintHead(Connection& connection, const std::string& name) {
+  absl::StatusOr<v1::Campaign> campaign =
+      connection.Ask([&](CampaignClient& client) { return client.GetCampaign(name); });
+  if (!campaign.ok()) return campaign.status();
+  std::printf("%s: %s at %s, %s; %s\n", name.c_str(), campaign->bundle().c_str(),
+              campaign->spec().goal().size().c_str(), StateWord(campaign->state()).c_str(),
+              campaign->device().empty() ? "on no device yet" : absl::StrCat("on ", campaign->device()).c_str());
+  return absl::OkStatus();
+}
+
+// Everything, in an order that is this command's own.
+absl::StatusOr<Page> ReadSorted(const Listing& listing, const v1::ListIterationsRequest& request, const Flags& flags,
+                                Connection& connection) {
+  absl::StatusOr<std::vector<v1::Iteration>> all = AllIterations(connection, request);
+  if (!all.ok()) return all.status();
+  Page page;
+  page.rows = *std::move(all);
+  page.left_out = static_cast<int>(
+      std::erase_if(page.rows, [&](const v1::Iteration& iteration) { return !IsShown(iteration, flags); }));
+  SortIterations(*listing.sort, listing.descending, &page.rows);
+  if (flags.page_size > 0 && page.rows.size() > static_cast<size_t>(flags.page_size)) {
+    page.rows.resize(static_cast<size_t>(flags.page_size));
+  }
+  return page;
+}
+
+absl::StatusOr<int> History(const Flags& flags, Connection& connection) {
+  absl::StatusOr<Listing> listing = ReadListing(flags, connection);
+  if (absl::IsInvalidArgument(listing.status())) {
+    Fail("history", listing.status());
+    return kWrongUsage;
+  }
+  if (!listing.ok()) return listing.status();
+  v1::ListIterationsRequest request = Request(flags);
+  for (const IterationColumn& column : listing->columns) {
+    if (column.metric) request.add_metrics(column.name);
+  }
+  if (listing->sort && listing->sort->metric) request.add_metrics(listing->sort->name);
+  // A program asks for everything unless it asks for a page; its lines have no place for a token.
+  const bool all = flags.all || (flags.json && flags.page_size == 0 && flags.page_token.empty());
+  const int size = flags.page_size > 0 ? flags.page_size : all ? kMostAtOnce : kDefaultPage;
+  // Nothing is printed before the first answer: what is asked for may be refused.
+  absl::StatusOr<Page> page =
+      listing->sort ? ReadSorted(*listing, request, flags, connection) : ReadPage(request, size, flags, connection);
+  if (!page.ok()) return page.status();
+  if (!flags.json) {
+    if (absl::Status status = PrintHead(connection, flags.campaign); !status.ok()) return status;
+  }
+  bool any = !page->rows.empty();
+  int left_out = page->left_out;
+  PrintRows(page->rows, listing->columns, flags.json);
+  while (all && !page->token.empty()) {
+    request.set_page_token(page->token);
+    page = ReadPage(request, size, flags, connection);
+    if (!page.ok()) return page.status();
+    any = any || !page->rows.empty();
+    left_out += page->left_out;
+    PrintRows(page->rows, listing->columns, flags.json);
+  }
+  std::fflush(stdout);
+  SayWhatWasLeftOut(left_out);
+  if (!any && !flags.json) std::fprintf(stderr, "no iterations%s\n", flags.page_token.empty() ? "" : " on this page");
+  if (!page->token.empty()) std::fprintf(stderr, "more: %s\n", NextCommand(flags, page->token).c_str());
+  return kDone;
+}
+
+}  // namespace
+
+void AddHistory(CLI::App& app, int* exit_code) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* command = app.add_subcommand("history", "List a campaign's iterations: what was tried, and its verdict");
+  command->group(kLooking)->footer(
+      "Examples: pawl history 7\n"
+      "          pawl history 7 --kept --sort speedup\n"
+      "          pawl history 7 --columns number,change,finding,TILE_M,registers,occupancy,time --sort time\n"
+      "          pawl history 7 --json | jq -r '[.number, .verdict, .speedupOverStart] | @tsv'");
+  AddCampaign(*command, &flags->campaign);
+  CLI::Option* kept = command->add_flag("--kept", flags->kept, "Only what was kept");
+  command->add_option("--verdict", flags->verdict, "Only this verdict: kept, reverted or rejected")
+      ->check(CLI::IsMember({"kept", "reverted", "rejected"}))
+      ->excludes(kept);
+  command->add_option("--variable", flags->variable, "Only changes of this variable");
+  command->add_option("--finding", flags->finding, "Only changes that served this rule's finding");
+  command
+      ->add_option("--sort", flags->sort,
+                   "number (default), -number (newest first), speedup (best first), or by any column that is a number, "
+                   "- before it for the largest first")
+      ->type_name("COLUMN");
+  command
+      ->add_option("--columns", flags->columns,
+                   absl::StrCat("Which, with commas: ", IterationColumnNames(),
+                                ", any variable, and any metric of metrics.toml"))
+      ->type_name("NAMES");
+  command->add_option("--page-size", flags->page_size, "So many at a time, 1 to 1000 (default: 100)")
+      ->check(CLI::Range(1, 1000));
+  command->add_option("--page-token", flags->page_token, "Go on where an earlier page ended");
+  command->add_flag("--all", flags->all, "Every page (--json does so unless it is asked for a page)");
+  AddJsonFlag(*command, &flags->json);
+  AddConnectionFlags(*command, &flags->connection);
+  command->callback([flags, exit_code] {
+    *exit_code = WithConnection("history", flags->connection, Need::kCampaigns,
+                                [&](Connection& connection) { return History(*flags, connection); });
+  });
+}
+
+}  // namespace pawl

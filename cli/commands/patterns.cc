@@ -1,0 +1,166 @@
+// `pawl patterns`: what many iterations taught, to look at and to hand on.
+#include <unistd.h>
+
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "cli/commands/commands.h"
+#include "cli/connect/flags.h"
+#include "cli/import/packed_file.h"
+#include "cli/output/text_file.h"
+#include "cli/text/failure.h"
+#include "cli/text/json_line.h"
+#include "cli/text/table.h"
+#include "cli/text/words.h"
+#include "profiles/pattern_file.h"
+
+namespace pawl {
+namespace {
+
+struct Flags {
+  ConnectionFlags connection;
+  std::string architecture, rule, export_to, import_from, source;
+  bool by_bundle = false;
+  bool own = false;
+  bool json = false;
+};
+
+// "14 of 20"; "-" where there were none.
+std::string Share(int part, int whole) { return whole == 0 ? "-" : absl::StrCat(part, " of ", whole); }
+
+void PrintTable(const v1::ListPatternsResponse& response) {
+  using Align = Table::Align;
+  Table table({{"rule"},
+               {"effect"},
+               {"architecture"},
+               {"bundle"},
+               {"tried", Align::kRight},
+               {"kept", Align::kRight},
+               {"median gain", Align::kRight},
+               {"came true", Align::kRight}});
+  for (const v1::Pattern& pattern : response.patterns()) {
+    table.Add({pattern.rule(), EffectText(pattern.effect()), pattern.architecture(),
+               pattern.bundle().empty() ? "all" : pattern.bundle(), absl::StrCat(pattern.tried()),
+               absl::StrCat(pattern.kept()), SpeedupText(pattern.median_gain()),
+               Share(pattern.came_true(), pattern.predictions())});
+  }
+  if (!table.empty()) std::fputs(table.Text(TerminalWidth(STDOUT_FILENO)).c_str(), stdout);
+}
+
+// Where and when: what tells the patterns of two files apart.
+std::string SourceText(const Flags& flags) {
+  if (!flags.source.empty()) return flags.source;
+  char host[256] = "localhost";
+  gethostname(host, sizeof(host) - 1);
+  return absl::StrCat("campaigns on ", host, " until ", absl::FormatTime("%Y-%m-%d", absl::Now(), absl::UTCTimeZone()));
+}
+
+absl::Status Export(const Flags& flags, const v1::ListPatternsResponse& response) {
+  v1::PatternFile file;
+  file.set_version(kPatternFileVersion);
+  file.set_source(SourceText(flags));
+  *file.mutable_patterns() = response.patterns();
+  if (absl::Status written = WriteTextFile(flags.export_to, PatternFileText(file)); !written.ok()) return written;
+  std::fprintf(stderr, "%d patterns in %s\n", file.patterns_size(), flags.export_to.c_str());
+  return absl::OkStatus();
+}
+
+absl::StatusOr<v1::PatternFile> ReadFile(const std::string& file) {
+  constexpr size_t kMaxBytes = 64 << 20;
+  absl::StatusOr<std::string> text = ReadPackedFile(file, kMaxBytes);
+  if (!text.ok()) return text.status();
+  return ParsePatternFile(*text, file);
+}
+
+absl::StatusOr<int> Import(const v1::PatternFile& file, bool json, Connection& connection) {
+  v1::ImportPatternsRequest request;
+  *request.mutable_file() = file;
+  // The same source again replaces what it brought before, so it may be asked twice.
+  absl::StatusOr<v1::ImportPatternsResponse> reply =
+      connection.Ask([&](CampaignClient& client) { return client.ImportPatterns(request); });
+  if (!reply.ok()) return reply.status();
+  if (json) {
+    PrintJsonLine(*reply, /*every_field=*/true);
+  } else if (reply->imported() == 0 && !file.patterns().empty()) {
+    std::printf("the patterns of \"%s\" are of this database itself, and count already\n",
+                OneLine(file.source()).c_str());
+  } else {
+    std::printf("%d patterns of \"%s\" are there for later campaigns\n", reply->imported(),
+                OneLine(file.source()).c_str());
+  }
+  return kDone;
+}
+
+absl::StatusOr<int> List(const Flags& flags, Connection& connection) {
+  v1::ListPatternsRequest request;
+  request.set_architecture(flags.architecture);
+  request.set_rule(flags.rule);
+  request.set_by_bundle(flags.by_bundle);
+  // What shipped or was imported here is there already, or can be had from where it came: it must not count twice.
+  request.set_own(flags.own || !flags.export_to.empty());
+  absl::StatusOr<v1::ListPatternsResponse> response =
+      connection.Ask([&](CampaignClient& client) { return client.ListPatterns(request); });
+  if (!response.ok()) return response.status();
+  if (!flags.export_to.empty()) {
+    if (absl::Status exported = Export(flags, *response); !exported.ok()) return exported;
+  } else if (flags.json) {
+    for (const v1::Pattern& pattern : response->patterns()) PrintJsonLine(pattern, /*every_field=*/true);
+  } else {
+    PrintTable(*response);
+  }
+  std::fflush(stdout);
+  if (response->patterns().empty()) {
+    std::fprintf(stderr, request.own() ? "no patterns of campaigns of this database yet: campaigns make them\n"
+                                       : "no patterns: campaigns make them\n");
+  }
+  return kDone;
+}
+
+int Patterns(const Flags& flags) {
+  v1::PatternFile file;
+  if (!flags.import_from.empty()) {
+    absl::StatusOr<v1::PatternFile> read = ReadFile(flags.import_from);
+    if (!read.ok()) return Fail("patterns", read.status());
+    file = *std::move(read);
+  }
+  return WithConnection("patterns", flags.connection, Need::kDatabase, [&](Connection& connection) {
+    return flags.import_from.empty() ? List(flags, connection) : Import(file, flags.json, connection);
+  });
+}
+
+}  // namespace
+
+void AddPatterns(CLI::App& app, int* exit_code) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* command = app.add_subcommand("patterns", "Show what all campaigns taught, hand it on, or take it in");
+  command->group(kLooking)->footer(
+      "Examples: pawl patterns --architecture sm_90\n"
+      "          pawl patterns --by-bundle --export patterns.json --source \"our H200s, November\"\n"
+      "          pawl patterns --import patterns.json\n"
+      "A line: on this rule's finding, turning a variable that gives more (+) or less (-) of a resource was tried so\n"
+      "often, kept so often, and made the variant so many times as fast in the median.");
+  CLI::Option* architecture =
+      command->add_option("--architecture", flags->architecture, "Only of this kind of GPU, such as sm_90");
+  CLI::Option* rule = command->add_option("--rule", flags->rule, "Only of this rule's findings");
+  CLI::Option* by_bundle = command->add_flag("--by-bundle", flags->by_bundle, "Those of single bundles, too");
+  CLI::Option* own =
+      command->add_flag("--own", flags->own, "Only of this database's campaigns: without what was imported or ships");
+  CLI::Option* to =
+      command->add_option("--export", flags->export_to, "Write them into a file; only one's own")->type_name("FILE");
+  command->add_option("--source", flags->source, "Where they come from, for --export (default: this host, today)")
+      ->needs(to);
+  CLI::Option* from =
+      command
+          ->add_option("--import", flags->import_from, "Take in those of a file; the same source again replaces them")
+          ->type_name("FILE");
+  for (CLI::Option* option : {architecture, rule, by_bundle, own, to}) from->excludes(option);
+  command->add_flag("--json", flags->json, "For programs: one JSON object a line")->excludes(to);
+  AddConnectionFlags(*command, &flags->connection);
+  command->callback([flags, exit_code] { *exit_code = Patterns(*flags); });
+}
+
+}  // namespace pawl

@@ -1,0 +1,104 @@
+// `pawl propose`: the next change to try.
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "cli/commands/commands.h"
+#include "cli/connect/author.h"
+#include "cli/connect/flags.h"
+#include "cli/connect/patch_file.h"
+#include "cli/text/change_argument.h"
+#include "cli/text/failure.h"
+#include "cli/text/json_line.h"
+#include "cli/text/resource_name.h"
+#include "cli/text/words.h"
+
+namespace pawl {
+namespace {
+
+struct Flags {
+  ConnectionFlags connection;
+  std::string campaign, change, patch, name, author, why;
+  bool json = false;
+};
+
+absl::StatusOr<v1::Change> MakeChange(const Flags& flags) {
+  if (flags.patch.empty()) return ReadChange(flags.change);
+  absl::StatusOr<std::string> patch = ReadPatch(flags.patch);
+  if (!patch.ok()) return patch.status();
+  v1::Change change;
+  change.mutable_source()->set_name(flags.name);
+  change.mutable_source()->set_patch(*std::move(patch));
+  return change;
+}
+
+absl::StatusOr<int> Send(const Flags& flags, const v1::Change& change, Connection& connection) {
+  v1::ProposeChangeRequest request;
+  request.set_campaign(flags.campaign);
+  *request.mutable_change() = change;
+  request.set_author(flags.author.empty() ? Author() : flags.author);
+  request.set_why(flags.why);
+  // A campaign that waits has nothing planned; any other tries what is planned before it asks for proposals.
+  const absl::StatusOr<v1::Situation> situation = connection.client().GetSituation(flags.campaign);
+  const bool waited = situation.ok() && situation->waits();
+  absl::StatusOr<v1::ProposeChangeResponse> reply = connection.client().Propose(request);
+  if (!reply.ok()) return reply.status();
+  if (flags.json) {
+    PrintJsonLine(*reply, /*every_field=*/true);
+  } else {
+    const int before = reply->waiting();
+    const std::string others = before == 1 ? "1 other proposal" : absl::StrCat(before, " other proposals");
+    std::string when = waited && before == 0 ? "next" : "after what is planned already";
+    if (before > 0) when = absl::StrCat("after ", waited ? "" : "what is planned already and ", others);
+    if (situation.ok() && situation->campaign().state() == v1::PAUSED) {
+      absl::StrAppend(&when, "; ", flags.campaign, " is paused: pawl resume ", ShortName(flags.campaign),
+                      FlagsText(flags.connection), " lets it go on");
+    }
+    std::printf("%s will be tried %s\n", change.has_source() ? ChangeText(change).c_str() : flags.change.c_str(),
+                when.c_str());
+  }
+  return kDone;
+}
+
+int Propose(const Flags& flags) {
+  if (flags.change.empty() == flags.patch.empty()) {
+    Fail("propose", absl::InvalidArgumentError(
+                        flags.change.empty() ? "expected VARIABLE=VALUE, or --patch FILE --name NAME"
+                                             : "VARIABLE=VALUE and --patch are two changes: propose one at a time"));
+    return kWrongUsage;
+  }
+  const absl::StatusOr<v1::Change> change = MakeChange(flags);
+  if (!change.ok()) return Fail("propose", change.status());
+  return WithConnection("propose", flags.connection, Need::kCampaigns,
+                        [&](Connection& connection) { return Send(flags, *change, connection); });
+}
+
+}  // namespace
+
+void AddPropose(CLI::App& app, int* exit_code) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* command = app.add_subcommand("propose", "Have a change tried next, from the best variant");
+  command->group(kSteering)->footer(
+      "Examples: pawl propose 7 TILE_M=16 --why \"eight blocks instead of two\"\n"
+      "          diff -u attention.cu edited.cu | pawl propose 7 --patch - --name unroll-inner\n"
+      "It passes the same gates and the same verdict as a change that Pawl chooses. pawl situation says what there "
+      "is.");
+  AddCampaign(*command, &flags->campaign);
+  command->add_option("CHANGE", flags->change, "VARIABLE=VALUE: one variable and the value to give it")
+      ->check(CLI::Validator(CheckChange, ""));
+  CLI::Option* patch =
+      command
+          ->add_option("--patch", flags->patch, "Edit the source: a unified diff against the best's; - reads it here")
+          ->type_name("FILE");
+  CLI::Option* name =
+      command->add_option("--name", flags->name, "What the edit is called in the history")->needs(patch);
+  patch->needs(name);
+  command->add_option("--author", flags->author, "Who proposes it (default: the user's name)");
+  command->add_option("--why", flags->why, "What it should do; recorded with it");
+  AddJsonFlag(*command, &flags->json);
+  AddConnectionFlags(*command, &flags->connection);
+  command->callback([flags, exit_code] { *exit_code = Propose(*flags); });
+}
+
+}  // namespace pawl

@@ -1,0 +1,198 @@
+#include <google/protobuf/util/json_util.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "cli/commands/commands.h"
+#include "cli/commands/record_campaign.h"
+#include "cli/connect/bundle_path.h"
+#include "cli/connect/flags.h"
+#include "cli/text/failure.h"
+#include "pawl/v1/campaign.pb.h"
+#include "worker/record/recorder.h"
+#include "worker/record/recording_path.h"
+
+namespace pawl {
+namespace {
+
+struct Flags {
+  ConnectionFlags connection;
+  std::string bundle;
+  std::string campaign;  // empty: measure
+  std::string size;
+  int sample = 0;
+  std::string add;
+  bool no_profile = false;
+  bool allow_unsandboxed = false;
+  int device = 0;
+  std::string output;
+};
+
+std::string TimeText(double seconds) {
+  const int whole = static_cast<int>(seconds + 0.5);
+  return whole < 60 ? absl::StrFormat("%d s", whole) : absl::StrFormat("%d min %02d s", whole / 60, whole % 60);
+}
+
+// One line that is rewritten on a terminal; in a log, one every ten seconds.
+class ProgressLine {
+ public:
+  void Show(const RecordProgress& progress) {
+    const bool measured = progress.done == progress.planned;
+    const bool last = measured && progress.profiled == progress.to_profile;
+    const double now = progress.seconds + progress.profile_seconds;
+    if (!terminal_ && !last && now < next_) return;
+    next_ = now + 10;
+    const double rate = progress.seconds > 0 ? progress.fresh / progress.seconds : 0;
+    const double left = rate > 0 ? (progress.planned - progress.done) / rate : 0;
+    const std::string failed = progress.failed > 0 ? absl::StrFormat(", %d failed", progress.failed) : "";
+    std::string line = absl::StrFormat("%d/%d measured%s, %.2f/s, best %.3fx (%s)", progress.done, progress.planned,
+                                       failed, rate, progress.best_speedup, progress.best);
+    if (progress.to_profile > 0) {
+      const double each = progress.profile_seconds / std::max(1, progress.profiled);
+      line = absl::StrFormat("%d/%d profiled, %s left; %s", progress.profiled, progress.to_profile,
+                             TimeText(each * (progress.to_profile - progress.profiled)), line);
+    } else {
+      line += ", " + TimeText(left) + " left";
+    }
+    fprintf(stderr, "%s%s%s", terminal_ ? "\r\033[K" : "", line.c_str(), terminal_ && !last ? "" : "\n");
+    fflush(stderr);
+    open_ = terminal_ && !last;
+  }
+  void Say(const std::string& line) {
+    fprintf(stderr, "%s%s\n", open_ ? "\n" : "", line.c_str());
+    open_ = false;
+  }
+
+ private:
+  const bool terminal_ = isatty(STDERR_FILENO);
+  bool open_ = false;
+  double next_ = 0;
+};
+
+// Of a history, one JSON object a line.
+absl::StatusOr<std::vector<v1::Variant>> VariantsOf(const std::string& file) {
+  std::vector<v1::Variant> variants;
+  std::ifstream in(file);
+  std::string line;
+  for (int number = 1; std::getline(in, line); ++number) {
+    v1::Iteration iteration;
+    google::protobuf::util::JsonParseOptions options;
+    options.ignore_unknown_fields = true;
+    if (!google::protobuf::util::JsonStringToMessage(line, &iteration, options).ok() || iteration.variant().empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(file, ":", number, ": no iteration; `pawl history CAMPAIGN --json` writes such a file"));
+    }
+    *variants.emplace_back().mutable_values() = iteration.variant();
+  }
+  if (variants.empty()) return absl::InvalidArgumentError(absl::StrCat(file, " is empty"));
+  return variants;
+}
+
+int RecordMeasured(const Flags& flags) {
+  absl::StatusOr<v1::Bundle> bundle = LoadBundle(flags.bundle);
+  if (!bundle.ok()) return Fail("record", bundle.status());
+  return WithConnection("record", flags.connection, Need::kCampaigns, [&](Connection& connection) {
+    return RecordCampaign(connection, flags.campaign, *bundle, flags.output);
+  });
+}
+
+int Record(const Flags& flags) {
+  const std::filesystem::path folder = BundlePath(flags.bundle);
+  BundleReading reading = ReadBundle(folder);
+  for (const Problem& problem : reading.problems) fprintf(stderr, "%s\n", FormatProblem(problem).c_str());
+  if (!reading.problems.empty()) return 1;
+  v1::Bundle& bundle = reading.bundle;
+  if (!flags.size.empty()) {
+    const bool known = std::any_of(bundle.sizes().begin(), bundle.sizes().end(),
+                                   [&](const v1::Size& size) { return size.name() == flags.size; });
+    if (!known) {
+      fprintf(stderr, "pawl record: %s has no size %s\n", bundle.name().c_str(), flags.size.c_str());
+      return 2;
+    }
+    bundle.mutable_goal()->set_size(flags.size);
+  }
+  auto failed = [](const absl::Status& status) {
+    fprintf(stderr, "pawl record: %s\n", std::string(status.message()).c_str());
+    return 1;
+  };
+  CudaDevice::Options options;
+  options.device = flags.device;
+  options.builders = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  options.allow_unsandboxed = flags.allow_unsandboxed;
+  absl::StatusOr<std::unique_ptr<CudaDevice>> device = CudaDevice::Open(options);
+  if (!device.ok()) return failed(device.status());
+
+  RecordOptions record;
+  record.sample = flags.sample;
+  record.profile = !flags.no_profile;
+  if (!flags.add.empty()) {
+    absl::StatusOr<std::vector<v1::Variant>> add = VariantsOf(flags.add);
+    if (!add.ok()) return failed(add.status());
+    record.add = *std::move(add);
+  }
+  record.folder = folder;
+  record.output = flags.output;
+  if (flags.output.empty()) record.output = RecordingPath(bundle.name(), (*device)->gpu().name());
+  ProgressLine line;
+  Recorder recorder(**device, bundle, record);
+  absl::StatusOr<Recording> recording = recorder.Run([&](const RecordProgress& progress) { line.Show(progress); },
+                                                     [&](const std::string& text) { line.Say(text); });
+  if (!recording.ok()) return failed(recording.status());
+  const std::vector<std::string> idle = VariablesWithoutEffect(*recording);
+  if (!idle.empty()) line.Say("without effect on code or geometry: " + absl::StrJoin(idle, ", "));
+  printf("%s\n", record.output.c_str());
+  return 0;
+}
+
+}  // namespace
+
+void AddRecord(CLI::App& app, int* exit_code) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* command = app.add_subcommand(
+      "record", "Make a recording: measure a bundle's variants on a GPU, or take what a campaign measured");
+  command->group(kPreparing)
+      ->footer(
+          "Examples: pawl record kernels/transpose --sample 50\n"
+          "          pawl record kernels/transpose --campaign 7    what a campaign measured on a GPU; none is needed "
+          "now");
+  command->add_option("BUNDLE", flags->bundle, "Folder of the kernel bundle, or the name of one that ships with Pawl")
+      ->required();
+  CLI::Option* sample =
+      command
+          ->add_option("--sample", flags->sample,
+                       "Measure N variants instead of all: the start's neighbours, those of fast ones, random walks")
+          ->check(AboveZero());
+  CLI::Option* add =
+      command
+          ->add_option(
+              "--add", flags->add,
+              "Add the variants of FILE, which `pawl history CAMPAIGN --json` wrote, to the recording that is there")
+          ->type_name("FILE")
+          ->check(CLI::ExistingFile);
+  CLI::Option* size = command->add_option("--size", flags->size, "Time at this size instead of the goal's");
+  CLI::Option* device =
+      command->add_option("--device", flags->device, "Number of the GPU")->check(CLI::NonNegativeNumber);
+  command->add_option("--output", flags->output, "File to write (default: profiles/recordings/BUNDLE.GPU.jsonl.gz)");
+  CLI::Option* no_profile =
+      command->add_flag("--no-profile", flags->no_profile, "Leave ncu out: times without counters");
+  CLI::Option* unsandboxed = command->add_flag("--allow-unsandboxed", flags->allow_unsandboxed,
+                                               "Build and run even where no sandbox is to be had");
+  CLI::Option* campaign =
+      AddCampaignOption(*command, &flags->campaign,
+                        "Measure nothing: take what this campaign (7 or campaigns/7) measured, and add it to the "
+                        "recording if it is there");
+  for (CLI::Option* measuring : {sample, add, size, device, no_profile, unsandboxed}) campaign->excludes(measuring);
+  AddConnectionFlags(*command, &flags->connection);
+  for (const char* name : {"--orchestrator", "--database"}) command->get_option(name)->needs(campaign);
+  command->callback(
+      [flags, exit_code] { *exit_code = flags->campaign.empty() ? Record(*flags) : RecordMeasured(*flags); });
+}
+
+}  // namespace pawl

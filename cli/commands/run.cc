@@ -1,0 +1,89 @@
+// `pawl run`: everything in one process tree.
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "cli/commands/commands.h"
+#include "cli/connect/bundle_path.h"
+#include "cli/connect/flags.h"
+#include "cli/follow/campaign_run.h"
+#include "cli/text/failure.h"
+
+namespace pawl {
+namespace {
+
+struct Flags {
+  ConnectionFlags connection;
+  std::string bundle;
+  SpecFlags spec;
+  WorkerFlags worker;
+  std::string profiles;
+  std::string http;
+  bool no_progress = false;
+  bool json = false;
+};
+
+int Run(const Flags& flags) {
+  absl::StatusOr<v1::Bundle> bundle = LoadBundle(flags.bundle);
+  if (!bundle.ok()) return Fail("run", bundle.status());
+  absl::StatusOr<v1::CampaignSpec> spec = MakeSpec(flags.spec, *bundle);
+  if (!spec.ok()) {
+    Fail("run", spec.status());
+    return kWrongUsage;
+  }
+  absl::StatusOr<Settings> settings = ReadSettings(flags.connection);
+  if (!settings.ok()) return Fail("run", settings.status());
+  for (const auto& [flag, value] : {std::pair("--profiles", flags.profiles), std::pair("--http", flags.http)}) {
+    if (value.empty() || settings->orchestrator.empty()) continue;
+    Fail("run", absl::InvalidArgumentError(
+                    absl::StrCat(flag, " is for the orchestrator that this command starts, but the one at ",
+                                 settings->orchestrator, " is to be used: give ", flag, " to that pawl-orchestrator")));
+    return kWrongUsage;
+  }
+  if (!flags.profiles.empty()) settings->profiles = std::filesystem::absolute(flags.profiles);
+  settings->http = flags.http;
+  RunOptions options;
+  options.bundle = *std::move(bundle);
+  options.spec = *std::move(spec);
+  options.worker = flags.worker;
+  options.worker.profiles = settings->profiles.string();
+  options.settings = *std::move(settings);
+  options.flags = FlagsText(flags.connection);
+  options.printer = EventPrinter::For(stderr);
+  options.printer.quiet = flags.no_progress;
+  options.json = flags.json;
+  absl::StatusOr<int> exit_code = CampaignRun(std::move(options)).Run();
+  return exit_code.ok() ? *exit_code : Fail("run", exit_code.status());
+}
+
+}  // namespace
+
+void AddRun(CLI::App& app, int* exit_code) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* command = app.add_subcommand("run", "Run a whole campaign here: orchestrator, worker, progress, result");
+  command->group(kRunning)->footer(
+      "Examples: pawl run attention --iterations 30\n"
+      "          pawl run my_kernel --device cuda:1 --minutes 20\n"
+      "Exit code: 0 improved or at the goal, 3 finished without an improvement, 4 no worker can take it, 1 failed,\n"
+      "130 interrupted (Ctrl-C cancels the campaign; what was found stays). The database stays, too: pawl history.\n"
+      "Orchestrator and worker log to orchestrator.log and worker.log beside it.");
+  command->add_option("BUNDLE", flags->bundle, "Folder of the kernel bundle, or the name of one that ships with Pawl")
+      ->required();
+  AddSpecFlags(*command, &flags->spec);
+  AddWorkerFlags(*command, &flags->worker);
+  command
+      ->add_option("--profiles", flags->profiles,
+                   "Folder with a decision_tree.toml, gates.toml or metrics.toml to use instead of the built-in one")
+      ->check(CLI::ExistingDirectory);
+  command->add_option("--http", flags->http, "Serve the dashboard meanwhile: a port on 127.0.0.1, or host:port")
+      ->type_name("ADDRESS");
+  command->add_flag("--no-progress", flags->no_progress, "Say nothing before the end");
+  command->add_flag("--json", flags->json, "For programs: the campaign as it ended, one JSON object");
+  AddConnectionFlags(*command, &flags->connection);
+  command->callback([flags, exit_code] { *exit_code = Run(*flags); });
+}
+
+}  // namespace pawl

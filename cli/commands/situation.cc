@@ -1,0 +1,60 @@
+// `pawl situation`: all that someone needs who is to propose the next change.
+#include <unistd.h>
+
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "absl/time/clock.h"
+#include "cli/commands/commands.h"
+#include "cli/connect/flags.h"
+#include "cli/text/json_line.h"
+#include "cli/text/paragraph.h"
+#include "cli/text/situation_text.h"
+
+namespace pawl {
+namespace {
+
+struct Flags {
+  ConnectionFlags connection;
+  std::string campaign;
+  bool all = false;
+  bool json = false;
+};
+
+absl::StatusOr<int> Show(const Flags& flags, Connection& connection) {
+  absl::StatusOr<v1::Situation> situation =
+      connection.Ask([&](CampaignClient& client) { return client.GetSituation(flags.campaign); });
+  if (!situation.ok()) return situation.status();
+  if (flags.json) {
+    PrintJsonLine(*situation);
+  } else {
+    std::fputs(
+        SituationText(*situation, FlagsText(flags.connection), flags.all, absl::Now(), ReadingWidth(STDOUT_FILENO))
+            .c_str(),
+        stdout);
+  }
+  return kDone;
+}
+
+}  // namespace
+
+void AddSituation(CLI::App& app, int* exit_code) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* command =
+      app.add_subcommand("situation", "Show where a campaign stands, for whoever proposes its next change");
+  command->group(kLooking)->footer(
+      "Examples: pawl situation 7\n"
+      "          pawl situation 7 --json | jq -r .source\n"
+      "With --json: source, variables with what they affect, evidence, findings, everything tried and how it went.");
+  AddCampaign(*command, &flags->campaign);
+  command->add_flag("--all", flags->all, "Every untried change, not only the most promising");
+  command->add_flag("--json", flags->json, "For programs: all of it, one JSON object");
+  AddConnectionFlags(*command, &flags->connection);
+  command->callback([flags, exit_code] {
+    *exit_code = WithConnection("situation", flags->connection, Need::kCampaigns,
+                                [&](Connection& connection) { return Show(*flags, connection); });
+  });
+}
+
+}  // namespace pawl

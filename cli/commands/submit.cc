@@ -1,0 +1,75 @@
+// `pawl submit`: a campaign for an orchestrator that runs already.
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "cli/commands/commands.h"
+#include "cli/connect/bundle_path.h"
+#include "cli/connect/flags.h"
+#include "cli/connect/submission.h"
+#include "cli/follow/watching.h"
+#include "cli/text/failure.h"
+#include "cli/text/json_line.h"
+
+namespace pawl {
+namespace {
+
+struct Flags {
+  ConnectionFlags connection;
+  std::string bundle;
+  SpecFlags spec;
+  std::string gpu;
+  bool wait = false;
+  bool json = false;
+};
+
+// Workers come and go: longer than one takes to start again.
+constexpr absl::Duration kPatience = absl::Seconds(60);
+
+void Say(const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); }
+
+int Submit(const Flags& flags) {
+  absl::StatusOr<v1::Bundle> bundle = LoadBundle(flags.bundle);
+  if (!bundle.ok()) return Fail("submit", bundle.status());
+  absl::StatusOr<v1::CampaignSpec> spec = MakeSpec(flags.spec, *bundle);
+  if (!spec.ok()) {
+    Fail("submit", spec.status());
+    return kWrongUsage;
+  }
+  spec->set_gpu(flags.gpu);
+  return WithConnection("submit", flags.connection, Need::kRunning, [&](Connection& connection) -> absl::StatusOr<int> {
+    absl::StatusOr<v1::Campaign> campaign = SubmitBundle(connection, *bundle, *spec, Need::kRunning, Say);
+    if (!campaign.ok()) return campaign.status();
+    if (flags.json && !flags.wait) PrintJsonLine(*campaign, /*every_field=*/true);
+    if (!flags.json) std::printf("%s\n", campaign->name().c_str());
+    std::fflush(stdout);
+    if (!flags.wait) return kDone;
+    WatchingOptions watching;
+    watching.flags = FlagsText(flags.connection);
+    watching.printer = EventPrinter::For(stderr);
+    watching.summary_json = flags.json;
+    watching.worker_patience = kPatience;
+    return WatchToTheEnd(connection, campaign->name(), watching);
+  });
+}
+
+}  // namespace
+
+void AddSubmit(CLI::App& app, int* exit_code) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* command =
+      app.add_subcommand("submit", "Hand a bundle to a running orchestrator; prints the campaign's name");
+  command->group(kRunning)->footer(
+      "Example: pawl submit kernels/attention --iterations 50 --orchestrator 127.0.0.1:7465");
+  command->add_option("BUNDLE", flags->bundle, "Folder of the kernel bundle, or the name of one that ships with Pawl")
+      ->required();
+  AddSpecFlags(*command, &flags->spec);
+  command->add_option("--gpu", flags->gpu, "Only on GPUs whose name contains this, such as H200");
+  command->add_flag("--wait", flags->wait,
+                    "Follow it to its end; exit code as of `pawl run`: 4 when no worker could take it for 60 s");
+  AddJsonFlag(*command, &flags->json);
+  AddConnectionFlags(*command, &flags->connection);
+  command->callback([flags, exit_code] { *exit_code = Submit(*flags); });
+}
+
+}  // namespace pawl

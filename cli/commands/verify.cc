@@ -1,0 +1,83 @@
+// `pawl verify`: a stored iteration, built and measured again.
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "cli/commands/commands.h"
+#include "cli/connect/flags.h"
+#include "cli/follow/interrupt.h"
+#include "cli/follow/verification.h"
+#include "cli/text/failure.h"
+#include "cli/text/json_line.h"
+#include "cli/text/resource_name.h"
+
+namespace pawl {
+namespace {
+
+struct Flags {
+  ConnectionFlags connection;
+  std::string campaign, iteration;
+  WorkerFlags worker;
+  bool json = false;
+};
+
+absl::StatusOr<int> Verify(const Flags& flags, std::string iteration, Connection& connection) {
+  absl::StatusOr<v1::Campaign> campaign =
+      connection.Ask([&](CampaignClient& client) { return client.GetCampaign(flags.campaign); });
+  if (!campaign.ok()) return campaign.status();
+  if (iteration.empty()) {
+    if (!campaign->has_best()) {
+      return absl::FailedPreconditionError(absl::StrCat(flags.campaign, " has kept nothing yet: name an iteration"));
+    }
+    iteration = absl::StrCat(flags.campaign, "/iterations/", campaign->best());
+  }
+  VerificationRun run(connection, flags.worker, EventPrinter::For(stderr));
+  absl::StatusOr<v1::Verification> verification = run.Run(*campaign, iteration);
+  if (Interrupted()) return kInterrupted;
+  if (!verification.ok() && run.no_worker()) {
+    Fail("verify", verification.status());
+    return kNoWorker;
+  }
+  if (!verification.ok()) return verification.status();
+  if (flags.json) {
+    PrintJsonLine(*verification, /*every_field=*/true);
+  } else {
+    std::fputs(VerificationText(*verification, run.replayed()).c_str(), stdout);
+  }
+  return verification->agrees() ? kDone : kFailed;
+}
+
+int Verify(const Flags& flags) {
+  std::string iteration;
+  if (!flags.iteration.empty()) {
+    absl::StatusOr<std::string> name = IterationName(flags.campaign, flags.iteration);
+    if (!name.ok()) {
+      Fail("verify", name.status());
+      return kWrongUsage;
+    }
+    iteration = *name;
+  }
+  NoteInterrupts();
+  return WithConnection("verify", flags.connection, Need::kCampaigns,
+                        [&](Connection& connection) { return Verify(flags, iteration, connection); });
+}
+
+}  // namespace
+
+void AddVerify(CLI::App& app, int* exit_code) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* command = app.add_subcommand("verify", "Build and measure a stored iteration again and compare");
+  command->group(kRunning)->footer(
+      "Example: pawl verify 7 12\n"
+      "Uses a running worker, or one of its own where there is none. Exit code: 0 within 10 % of what was recorded,\n"
+      "1 not, 4 no worker can take it. On a replay, recorded figures are compared and nothing is measured.");
+  AddCampaign(*command, &flags->campaign);
+  command->add_option("ITERATION", flags->iteration, "12 or campaigns/7/iterations/12 (default: the best)");
+  AddWorkerFlags(*command, &flags->worker);
+  AddJsonFlag(*command, &flags->json);
+  AddConnectionFlags(*command, &flags->connection);
+  command->callback([flags, exit_code] { *exit_code = Verify(*flags); });
+}
+
+}  // namespace pawl

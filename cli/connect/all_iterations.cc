@@ -1,0 +1,21 @@
+#include "cli/connect/all_iterations.h"
+
+#include <utility>
+
+namespace pawl {
+
+absl::StatusOr<std::vector<v1::Iteration>> AllIterations(Connection& connection, v1::ListIterationsRequest request) {
+  std::vector<v1::Iteration> all;
+  request.set_page_size(1000);
+  request.clear_page_token();
+  do {
+    absl::StatusOr<v1::ListIterationsResponse> page =
+        connection.Ask([&](CampaignClient& client) { return client.ListIterations(request); });
+    if (!page.ok()) return page.status();
+    for (v1::Iteration& iteration : *page->mutable_iterations()) all.push_back(std::move(iteration));
+    request.set_page_token(page->next_page_token());
+  } while (!request.page_token().empty());
+  return all;
+}
+
+}  // namespace pawl

@@ -1,0 +1,128 @@
+#include "cli/connect/connection.h"
+
+#include <optional>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "absl/time/clock.h"
+#include "cli/connect/lock_file.h"
+#include "cli/text/failure.h"
+
+namespace pawl {
+namespace {
+
+// An orchestrator checks its database before it serves.
+constexpr absl::Duration kStart = absl::Minutes(2);
+constexpr absl::Duration kLook = absl::Milliseconds(20);
+// What an orchestrator says that lost the race for its database.
+constexpr char kInUse[] = "in use by another orchestrator";
+
+absl::Status NotRunning(const std::filesystem::path& database) {
+  v1::ErrorDetail detail;
+  detail.set_fix(
+      "start one with `pawl-orchestrator --listen ADDRESS --database FILE` and name it with --orchestrator, "
+      "or do everything at once with `pawl run BUNDLE`");
+  return WithDetail(absl::FailedPreconditionError(absl::StrCat("no orchestrator serves ", database.string())), detail);
+}
+
+absl::Status NoCampaigns(const std::filesystem::path& database) {
+  v1::ErrorDetail detail;
+  detail.set_fix("`pawl run BUNDLE` starts one; --database or --orchestrator looks elsewhere");
+  return WithDetail(absl::NotFoundError(absl::StrCat("no campaigns yet: there is no database ", database.string())),
+                    detail);
+}
+
+absl::Status OthersFlag(const char* flag, const std::filesystem::path& database, const std::string& address) {
+  v1::ErrorDetail detail;
+  detail.set_fix(absl::StrCat("give ", flag, " to that pawl-orchestrator, or use another --database"));
+  return WithDetail(
+      absl::FailedPreconditionError(absl::StrCat(flag, " is for the orchestrator that this command starts, but ",
+                                                 database.string(), " is served already by the one at ", address)),
+      detail);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const Settings& settings, Need need,
+                                                             const std::filesystem::path& log) {
+  std::unique_ptr<Connection> connection(new Connection(settings, log));
+  if (absl::Status found = connection->Find(need); !found.ok()) return found;
+  return connection;
+}
+
+absl::Status Connection::Reopen(Need need) {
+  if (!own()) return Find(need);
+  return daemon_->alive() ? absl::OkStatus() : absl::UnavailableError(daemon_->Obituary());
+}
+
+bool Connection::FindAgain(absl::Time deadline) {
+  if (!settings_.orchestrator.empty() || absl::Now() >= deadline) return false;
+  absl::SleepFor(kLook);  // one that is ending has its lock a little longer than it answers
+  return Reopen(Need::kCampaigns).ok();
+}
+
+absl::Status Connection::Find(Need need) {
+  if (!settings_.orchestrator.empty()) {
+    return Connect(settings_.orchestrator);
+  }
+  // More than one round: another command's orchestrator may end, or win the race for the database, while we look.
+  for (const absl::Time deadline = absl::Now() + kStart; absl::Now() < deadline; absl::SleepFor(kLook)) {
+    if (const std::optional<LockHolder> holder = FindLockHolder(settings_.database)) {
+      if (holder->address.empty()) continue;
+      if (!settings_.profiles.empty()) return OthersFlag("--profiles", settings_.database, holder->address);
+      if (!settings_.http.empty()) return OthersFlag("--http", settings_.database, holder->address);
+      return Connect(holder->address);
+    }
+    if (need == Need::kRunning) return NotRunning(settings_.database);
+    std::error_code error;
+    if (need == Need::kCampaigns && !std::filesystem::exists(settings_.database, error)) {
+      return NoCampaigns(settings_.database);
+    }
+    const absl::Status started = StartOwn(need);
+    if (started.ok() || !absl::StrContains(started.message(), kInUse)) return started;
+  }
+  return absl::DeadlineExceededError(absl::StrCat("the orchestrator that holds ",
+                                                  LockFilePath(settings_.database).string(),
+                                                  " does not say where it listens; is it still starting?"));
+}
+
+absl::Status Connection::Connect(const std::string& address) {
+  absl::StatusOr<std::unique_ptr<CampaignClient>> client = CampaignClient::Open(address, settings_.credentials);
+  if (!client.ok()) return client.status();
+  client_ = *std::move(client);
+  return absl::OkStatus();
+}
+
+absl::Status Connection::StartOwn(Need need) {
+  std::error_code error;
+  std::filesystem::create_directories(settings_.database.parent_path(), error);
+  folder_ = std::make_unique<TemporaryFolder>("pawl-");
+  if (folder_->path().empty()) return absl::UnavailableError("no folder for a socket could be made below TMPDIR");
+  DaemonOptions options;
+  options.program = "pawl-orchestrator";
+  options.log = log_.empty() ? folder_->path() / "log" : log_;
+  options.announces = true;
+  options.arguments = {"--listen", absl::StrCat("unix:", (folder_->path() / "orchestrator").string()), "--database",
+                       settings_.database.string()};
+  if (!settings_.profiles.empty()) {
+    options.arguments.insert(options.arguments.end(), {"--profiles", settings_.profiles.string()});
+  }
+  if (!settings_.http.empty()) options.arguments.insert(options.arguments.end(), {"--http", settings_.http});
+  if (need == Need::kCampaigns) options.arguments.push_back("--skip-check");  // who only looks should not wait for it
+  absl::StatusOr<std::unique_ptr<Daemon>> daemon = Daemon::Start(options);
+  if (!daemon.ok()) return daemon.status();
+  absl::StatusOr<std::string> line = (*daemon)->FirstLine(kStart);
+  if (!line.ok()) return line.status();
+  daemon_ = *std::move(daemon);
+  client_ = std::make_unique<CampaignClient>(std::string(absl::StripPrefix(*line, "listening on ")));
+  return absl::OkStatus();
+}
+
+void Connection::Close() {
+  client_ = nullptr;  // an orchestrator that ends waits a moment for its clients
+  daemon_ = nullptr;
+  folder_ = nullptr;
+}
+
+}  // namespace pawl

@@ -1,0 +1,142 @@
+#include "cli/connect/flags.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "cli/text/failure.h"
+#include "cli/text/resource_name.h"
+
+namespace pawl {
+namespace {
+
+absl::Status SetChooser(const SpecFlags& flags, v1::ChooserSettings* chooser) {
+  if (flags.chooser != "outside" && (flags.wait_for_proposal > 0 || !flags.no_proposal.empty())) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        flags.wait_for_proposal > 0 ? "--wait-for-proposal" : "--no-proposal", " needs --chooser outside: with ",
+        flags.chooser.empty() ? "both, the default," : flags.chooser, " a campaign waits for nobody"));
+  }
+  if (flags.chooser == "tree") chooser->set_kind(v1::CHOOSER_KIND_TREE);
+  if (flags.chooser == "outside") chooser->set_kind(v1::CHOOSER_KIND_OUTSIDE);
+  if (flags.chooser == "both") chooser->set_kind(v1::CHOOSER_KIND_BOTH);
+  chooser->set_wait_seconds(flags.wait_for_proposal);
+  if (flags.no_proposal == "tree") chooser->set_no_proposal(v1::NO_PROPOSAL_TREE);
+  if (flags.no_proposal == "pause") chooser->set_no_proposal(v1::NO_PROPOSAL_PAUSE);
+  return absl::OkStatus();
+}
+
+CLI::Validator WholeCampaignName() {
+  return CLI::Validator(
+      [](std::string& text) {
+        absl::StatusOr<std::string> whole = CampaignName(text);
+        if (!whole.ok()) return std::string(whole.status().message());
+        text = *whole;
+        return std::string();
+      },
+      "");
+}
+
+}  // namespace
+
+CLI::Validator AboveZero() {
+  return CLI::Validator(
+      [](std::string& text) {
+        double value = 0;
+        return absl::SimpleAtod(text, &value) && value > 0 ? std::string()
+                                                           : absl::StrCat(text, " is not a number above 0");
+      },
+      "ABOVE 0");
+}
+
+void AddConnectionFlags(CLI::App& command, ConnectionFlags* flags) {
+  CLI::Option* orchestrator =
+      command.add_option("--orchestrator", flags->orchestrator, "Its address: unix:/path or host:port")
+          ->type_name("ADDRESS");
+  command.add_option("--database", flags->database, "Whose orchestrator to ask (default: ~/.local/share/pawl/pawl.db)")
+      ->type_name("FILE")
+      ->excludes(orchestrator);
+  command.add_option("--config", flags->config, "Settings (default: ~/.config/pawl/pawl.toml)")->type_name("FILE");
+  const auto file = [&command](const char* name, std::string& value, const char* text) {
+    command.add_option(name, value, text)->type_name("FILE")->group("To an orchestrator on another machine");
+  };
+  file("--tls-ca", flags->credentials.tls.ca, "The authority of the orchestrator's certificate");
+  file("--tls-cert", flags->credentials.tls.cert, "Your certificate, with your role");
+  file("--tls-key", flags->credentials.tls.key, "Its key, which nobody else may read");
+  file("--token-file", flags->credentials.token_file, "Holds a token of your role");
+}
+
+void AddJsonFlag(CLI::App& command, bool* json) {
+  command.add_flag("--json", *json, "For programs: one JSON object a line");
+}
+
+void AddCampaign(CLI::App& command, std::string* campaign) {
+  command.add_option("CAMPAIGN", *campaign, "7 or campaigns/7")->required()->transform(WholeCampaignName());
+}
+
+CLI::Option* AddCampaignOption(CLI::App& command, std::string* campaign, const std::string& text) {
+  return command.add_option("--campaign", *campaign, text)->type_name("CAMPAIGN")->transform(WholeCampaignName());
+}
+
+void AddSpecFlags(CLI::App& command, SpecFlags* flags) {
+  command.add_option("--size", flags->size, "Optimise at this size instead of the goal's");
+  command.add_option("--goal", flags->goal, "Stop at this speedup over the baseline")->check(AboveZero());
+  command.add_option("--iterations", flags->iterations, "Try so many changes at most")->check(AboveZero());
+  command.add_option("--minutes", flags->minutes, "Take so long at most")->check(AboveZero());
+  command.add_option("--dollars", flags->dollars, "Spend so much at most, by the GPU's price")->check(AboveZero());
+  command
+      .add_option("--chooser", flags->chooser,
+                  "Who picks the next change: tree (Pawl), outside (pawl propose; the campaign waits for it) or both "
+                  "(Pawl, but proposals come first; the default)")
+      ->check(CLI::IsMember({"tree", "outside", "both"}));
+  command
+      .add_option("--wait-for-proposal", flags->wait_for_proposal,
+                  "With --chooser outside: wait so long for each (default: 300)")
+      ->type_name("SECONDS")
+      ->check(AboveZero());
+  command
+      .add_option("--no-proposal", flags->no_proposal,
+                  "With --chooser outside, when none came in time: tree (Pawl chooses; the default) or pause")
+      ->check(CLI::IsMember({"tree", "pause"}));
+  command
+      .add_option("--expect-baseline-us", flags->expect_baseline_us,
+                  "What the baseline should take; far from it, the machine or the build is wrong")
+      ->type_name("MICROSECONDS")
+      ->check(AboveZero());
+}
+
+absl::StatusOr<v1::CampaignSpec> MakeSpec(const SpecFlags& flags, const v1::Bundle& bundle) {
+  v1::CampaignSpec spec;
+  *spec.mutable_goal() = bundle.goal();
+  if (!flags.size.empty()) {
+    const bool known = std::any_of(bundle.sizes().begin(), bundle.sizes().end(),
+                                   [&](const v1::Size& size) { return size.name() == flags.size; });
+    if (!known) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          bundle.name(), " has no size ", flags.size, "; there are ",
+          absl::StrJoin(bundle.sizes(), ", ", [](std::string* out, const v1::Size& size) { *out += size.name(); })));
+    }
+    spec.mutable_goal()->set_size(flags.size);
+  }
+  if (flags.goal > 0) spec.mutable_goal()->set_speedup(flags.goal);
+  spec.mutable_budget()->set_iterations(flags.iterations);
+  spec.mutable_budget()->set_minutes(flags.minutes);
+  spec.mutable_budget()->set_dollars(flags.dollars);
+  if (absl::Status status = SetChooser(flags, spec.mutable_chooser()); !status.ok()) return status;
+  spec.set_expected_baseline_us(flags.expect_baseline_us);
+  return spec;
+}
+
+int WithConnection(const std::string& command, const ConnectionFlags& flags, Need need,
+                   const std::function<absl::StatusOr<int>(Connection&)>& body) {
+  absl::StatusOr<Settings> settings = ReadSettings(flags);
+  if (!settings.ok()) return Fail(command, settings.status());
+  absl::StatusOr<std::unique_ptr<Connection>> connection = Connection::Open(*settings, need);
+  if (!connection.ok()) return Fail(command, connection.status());
+  absl::StatusOr<int> exit_code = body(**connection);
+  return exit_code.ok() ? *exit_code : Fail(command, exit_code.status());
+}
+
+}  // namespace pawl

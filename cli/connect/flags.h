@@ -1,0 +1,47 @@
+// Flags that several commands share.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "cli/connect/connection.h"
+#include "cli/connect/settings.h"
+#include "pawl/v1/bundle.pb.h"
+#include "pawl/v1/campaign.pb.h"
+
+namespace pawl {
+
+// Numbers above 0; CLI11's own check speaks of its limits in floating point.
+CLI::Validator AboveZero();
+
+void AddConnectionFlags(CLI::App& command, ConnectionFlags* flags);
+void AddJsonFlag(CLI::App& command, bool* json);
+
+// A required CAMPAIGN, which becomes campaigns/7.
+void AddCampaign(CLI::App& command, std::string* campaign);
+// The same as --campaign, which may be absent.
+CLI::Option* AddCampaignOption(CLI::App& command, std::string* campaign, const std::string& text);
+
+// What run and submit may ask for beside the bundle; 0 and empty: the bundle's goal, no limit.
+struct SpecFlags {
+  std::string size;
+  double goal = 0;
+  int iterations = 0;
+  double minutes = 0;
+  double dollars = 0;
+  std::string chooser;           // tree, outside or both
+  double wait_for_proposal = 0;  // seconds
+  std::string no_proposal;       // tree or pause
+  double expect_baseline_us = 0;
+};
+void AddSpecFlags(CLI::App& command, SpecFlags* flags);
+// INVALID_ARGUMENT: the bundle has no such size, or flags that make no sense together.
+absl::StatusOr<v1::CampaignSpec> MakeSpec(const SpecFlags& flags, const v1::Bundle& bundle);
+
+// Opens the way to the orchestrator, runs the command and prints its error. Answers the exit code.
+int WithConnection(const std::string& command, const ConnectionFlags& flags, Need need,
+                   const std::function<absl::StatusOr<int>(Connection&)>& body);
+
+}  // namespace pawl

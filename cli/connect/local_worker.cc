@@ -1,0 +1,78 @@
+#include "cli/connect/local_worker.h"
+
+#include <ctype.h>
+#include <unistd.h>
+
+#include "absl/strings/str_cat.h"
+#include "cli/connect/flags.h"
+#include "cli/text/resource_name.h"
+
+namespace pawl {
+namespace {
+
+constexpr uintmax_t kLongLog = 8 << 20;
+
+std::string CheckDevice(const std::string& text) {
+  if (text == "auto" || text == "replay") return "";
+  if (text.size() > 5 && text.rfind("cuda:", 0) == 0 && text.find_first_not_of("0123456789", 5) == std::string::npos) {
+    return "";
+  }
+  return absl::StrCat("\"", text, "\" is no device: expected auto, cuda:N or replay");
+}
+
+}  // namespace
+
+void AddWorkerFlags(CLI::App& command, WorkerFlags* flags) {
+  command.add_option("--device", flags->device, "auto (a GPU, else replay), cuda:N or replay")
+      ->check(CLI::Validator(CheckDevice, ""));
+  command
+      .add_option("--replay-speed", flags->replay_speed,
+                  "Replay with the recorded times of the stages, so many times as fast (default: without waiting)")
+      ->check(AboveZero());
+  command.add_option("--recordings", flags->recordings, "Replay these: a file or a folder (default: those that ship)")
+      ->check(CLI::ExistingPath);
+  command.add_flag("--allow-unsandboxed", flags->allow_unsandboxed,
+                   "Build and run candidates even where no sandbox is to be had");
+}
+
+std::string LocalWorkerName() {
+  static int count = 0;
+  char host[64] = "localhost";
+  gethostname(host, sizeof(host) - 1);
+  std::string name = "workers/";
+  for (const char* c = host; *c != '\0' && *c != '.'; ++c) name += isalnum(static_cast<unsigned char>(*c)) ? *c : '-';
+  return absl::StrCat(name, "-", getpid(), "-", count++);
+}
+
+absl::StatusOr<std::unique_ptr<Daemon>> StartLocalWorker(const WorkerFlags& flags, const std::string& orchestrator,
+                                                         const Credentials& credentials, const std::string& name,
+                                                         const std::filesystem::path& log) {
+  DaemonOptions options;
+  options.program = "pawl-worker";
+  options.log = log;
+  options.arguments = {"--orchestrator", orchestrator, "--name", ShortName(name), "--device", flags.device};
+  if (flags.replay_speed > 0) {
+    options.arguments.insert(options.arguments.end(), {"--replay-speed", absl::StrCat(flags.replay_speed)});
+  }
+  if (!flags.recordings.empty()) {
+    options.arguments.insert(options.arguments.end(), {"--recordings", flags.recordings});
+  }
+  if (!flags.profiles.empty()) options.arguments.insert(options.arguments.end(), {"--profiles", flags.profiles});
+  const std::vector<std::string> files = FlagsOf(credentials);
+  options.arguments.insert(options.arguments.end(), files.begin(), files.end());
+  if (flags.allow_unsandboxed) options.arguments.push_back("--allow-unsandboxed");
+  return Daemon::Start(options);
+}
+
+std::filesystem::path DaemonLog(const Settings& settings, const std::string& daemon) {
+  const std::filesystem::path folder = settings.database.parent_path();
+  std::error_code error;  // where it can't be made, opening the log says so
+  std::filesystem::create_directories(folder, error);
+  std::filesystem::path log = folder / (daemon + ".log");
+  if (std::filesystem::file_size(log, error) > kLongLog && !error) {
+    std::filesystem::rename(log, log.string() + ".1", error);
+  }
+  return log;
+}
+
+}  // namespace pawl

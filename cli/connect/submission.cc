@@ -1,0 +1,48 @@
+#include "cli/connect/submission.h"
+
+#include <random>
+
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "cli/connect/author.h"
+#include "cli/follow/interrupt.h"
+
+namespace pawl {
+namespace {
+
+constexpr absl::Duration kPatience = absl::Seconds(30);
+constexpr absl::Duration kPause = absl::Milliseconds(300);
+
+std::string RandomId() {
+  std::random_device random;
+  std::string id;
+  for (int i = 0; i < 4; ++i) absl::StrAppendFormat(&id, "%08x", random());
+  return id;
+}
+
+}  // namespace
+
+absl::StatusOr<v1::Campaign> SubmitBundle(Connection& connection, const v1::Bundle& bundle,
+                                          const v1::CampaignSpec& spec, Need reconnect,
+                                          const std::function<void(const std::string&)>& say) {
+  v1::SubmitCampaignRequest request;
+  *request.mutable_bundle() = bundle;
+  *request.mutable_spec() = spec;
+  request.set_request_id(RandomId());
+  request.set_author(Author());
+  const absl::Time deadline = absl::Now() + kPatience;
+  bool told = false;
+  while (true) {
+    absl::StatusOr<v1::Campaign> campaign = connection.client().Submit(request);
+    if (!absl::IsUnavailable(campaign.status()) || absl::Now() >= deadline || Interrupted()) return campaign;
+    if (!told)
+      say(absl::StrFormat("%s; trying for %d s", std::string(campaign.status().message()),
+                          absl::ToInt64Seconds(kPatience)));
+    told = true;
+    absl::SleepFor(kPause);
+    // Where it is nowhere yet, the old address is as good as any.
+    connection.Reopen(reconnect).IgnoreError();
+  }
+}
+
+}  // namespace pawl

@@ -1,0 +1,204 @@
+#include "cli/follow/campaign_run.h"
+
+#include <cstdio>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "cli/connect/author.h"
+#include "cli/connect/submission.h"
+#include "cli/follow/follow.h"
+#include "cli/follow/interrupt.h"
+#include "cli/follow/watching.h"
+#include "cli/output/report_file.h"
+#include "cli/text/campaign_summary.h"
+#include "cli/text/exit_code.h"
+#include "cli/text/failure.h"
+#include "cli/text/json_line.h"
+#include "cli/text/resource_name.h"
+
+namespace pawl {
+namespace {
+
+constexpr absl::Duration kLook = absl::Milliseconds(500);
+// A registered worker asks for a trial at once; one that has not taken the campaign's by then can't.
+constexpr absl::Duration kPatience = absl::Seconds(5);
+constexpr absl::Duration kGrace = absl::Seconds(10);
+constexpr absl::Duration kReport = absl::Seconds(5);  // to be written in; a page takes far less than a second
+constexpr int kMaxRestarts = 3;
+
+}  // namespace
+
+CampaignRun::CampaignRun(RunOptions options)
+    : options_(std::move(options)), worker_log_(DaemonLog(options_.settings, "worker")), printer_(options_.printer) {
+  printer_.set_without_worker(absl::StrCat("the worker gets ready; its log: ", worker_log_.string()));
+}
+
+absl::StatusOr<int> CampaignRun::Run() {
+  NoteInterrupts();
+  absl::Status status = Start();
+  if (status.ok()) status = Follow();
+  printer_.End();
+  if (Interrupted()) {
+    Cancel("interrupted");
+    return Conclude(kInterrupted);
+  }
+  if (no_worker_) {
+    Fail("run", status);
+    Cancel("no worker could take it");
+    return Conclude(kNoWorker);
+  }
+  if (!status.ok()) return status;
+  return Conclude(kDone);
+}
+
+absl::Status CampaignRun::Start() {
+  absl::StatusOr<std::unique_ptr<Connection>> connection =
+      Connection::Open(options_.settings, Need::kDatabase, DaemonLog(options_.settings, "orchestrator"));
+  if (!connection.ok()) return connection.status();
+  connection_ = *std::move(connection);
+  SayWhatElseGoesOn();
+  if (absl::Status status = StartWorker(); !status.ok()) return status;
+  absl::StatusOr<v1::Campaign> campaign = SubmitBundle(*connection_, options_.bundle, options_.spec, Need::kDatabase,
+                                                       [&](const std::string& line) { printer_.Say(line); });
+  if (!campaign.ok()) return campaign.status();
+  campaign_ = campaign->name();
+  wait_.emplace(campaign_, options_.flags);
+  return absl::OkStatus();
+}
+
+absl::Status CampaignRun::StartWorker() {
+  worker_name_ = LocalWorkerName();
+  absl::StatusOr<std::unique_ptr<Daemon>> worker = StartLocalWorker(
+      options_.worker, connection_->address(), options_.settings.credentials, worker_name_, worker_log_);
+  if (!worker.ok()) return worker.status();
+  worker_ = *std::move(worker);
+  return absl::OkStatus();
+}
+
+void CampaignRun::SayWhatElseGoesOn() {
+  if (!connection_->own()) {
+    printer_.Say(absl::StrCat("joining the orchestrator at ", connection_->address()));
+    return;
+  }
+  if (const std::string& http = options_.settings.http; !http.empty()) {
+    printer_.Say(absl::StrCat("dashboard at http://", absl::StrContains(http, ':') ? "" : "127.0.0.1:", http, "/"));
+  }
+  absl::StatusOr<v1::ListCampaignsResponse> page = connection_->client().ListCampaigns({});
+  if (!page.ok()) return;  // what comes next says so
+  for (const v1::Campaign& campaign : page->campaigns()) {
+    if (campaign.state() != v1::WAITING && campaign.state() != v1::RUNNING) continue;
+    printer_.Say(absl::StrCat(campaign.name(), " was left unfinished and goes on beside this one; pawl cancel ",
+                              ShortName(campaign.name()), " ends it"));
+  }
+}
+
+absl::Status CampaignRun::Follow() {
+  FollowOptions follow;
+  follow.reconnect = Need::kDatabase;
+  follow.see = [&](const v1::WatchCampaignResponse& message) {
+    See(message);
+    return true;
+  };
+  follow.tick = [&] { return Tick(); };
+  follow.say = [&](const std::string& line) { printer_.Say(line); };
+  follow.reconnected = [&] {
+    printer_.Say(absl::StrCat("going on with the orchestrator at ", connection_->address()));
+    worker_ = nullptr;  // it knows the old address; the next tick starts another
+  };
+  return pawl::Follow(*connection_, campaign_, follow);
+}
+
+void CampaignRun::See(const v1::WatchCampaignResponse& message) {
+  if (message.event().has_leased() && !leased_) {
+    leased_ = true;
+    if (options_.worker.device == "auto" && absl::StartsWith(message.event().leased().device(), "replay")) {
+      printer_.Say("no GPU was found here (pawl doctor says why): the times are those of a recording");
+    }
+  }
+  if (message.event().has_finished()) restarts_ = 0;
+  printer_.See(message, absl::Now());
+}
+
+absl::Status CampaignRun::Tick() {
+  const absl::Time now = absl::Now();
+  if (printer_.wants_campaign(now)) {
+    absl::StatusOr<v1::Campaign> campaign = connection_->client().GetCampaign(campaign_);
+    if (campaign.ok()) printer_.See(*campaign, now);
+  }
+  printer_.Tick(now);
+  if (const std::optional<std::string> line = wait_->Look(connection_->client(), now)) printer_.Say(*line);
+  if (worker_ == nullptr) return StartWorker();
+  if (!worker_->alive()) return MournWorker();
+  if (leased_ || now < next_look_) return absl::OkStatus();
+  next_look_ = now + kLook;
+  return LookWhatItWaitsFor(now);
+}
+
+absl::Status CampaignRun::MournWorker() {
+  const std::string obituary = worker_->Obituary();
+  if (leased_ && restarts_ < kMaxRestarts) {
+    ++restarts_;
+    printer_.Say(absl::StrCat(obituary, "\nstarting it again"));
+    return StartWorker();
+  }
+  no_worker_ = true;
+  v1::ErrorDetail detail;
+  detail.set_fix(absl::StrCat("`pawl doctor` says what this machine lacks; the whole log: ", worker_log_.string()));
+  return WithDetail(absl::FailedPreconditionError(obituary), detail);
+}
+
+absl::Status CampaignRun::LookWhatItWaitsFor(absl::Time now) {
+  absl::StatusOr<v1::Campaign> campaign = connection_->client().GetCampaign(campaign_);
+  absl::StatusOr<v1::ListWorkersResponse> workers = connection_->client().ListWorkers(/*gone_too=*/false);
+  if (!campaign.ok() || !workers.ok()) return absl::OkStatus();  // the watch finds out
+  bool registered = false;
+  for (const v1::Worker& worker : workers->workers()) registered = registered || worker.name() == worker_name_;
+  if (!registered || campaign->state() != v1::WAITING || campaign->message().empty()) {
+    waits_since_ = absl::InfiniteFuture();
+    return absl::OkStatus();
+  }
+  if (waits_since_ == absl::InfiniteFuture()) waits_since_ = now;
+  if (now - waits_since_ < kPatience) return absl::OkStatus();
+  no_worker_ = true;
+  v1::ErrorDetail detail;
+  detail.set_fix("--recordings names other recordings; a GPU needs none (--device cuda:0)");
+  return WithDetail(absl::FailedPreconditionError(campaign->message()), detail);
+}
+
+void CampaignRun::Cancel(const std::string& reason) {
+  if (connection_ == nullptr || campaign_.empty()) return;
+  v1::CancelCampaignRequest request;
+  request.set_name(campaign_);
+  request.set_reason(reason);
+  request.set_author(Author());
+  // It may have ended in the meantime; then that is its end.
+  connection_->client().Cancel(request).status().IgnoreError();
+}
+
+absl::StatusOr<int> CampaignRun::Conclude(int exit_code) {
+  if (campaign_.empty()) return exit_code;
+  absl::StatusOr<v1::Campaign> campaign =
+      connection_->Ask([&](CampaignClient& client) { return client.GetCampaign(campaign_); });
+  if (!campaign.ok()) return campaign.status();
+  if (options_.json) {
+    PrintJsonLine(*campaign, /*every_field=*/true);
+  } else if (exit_code != kNoWorker) {
+    if (absl::Status printed = PrintSummary(*connection_, *campaign); !printed.ok()) return printed;
+    if (options_.settings.orchestrator.empty()) {
+      std::printf("%-10s %s\n", "database", options_.settings.database.c_str());
+    }
+    if (const std::optional<std::filesystem::path> report = AwaitReport(options_.settings, *campaign, kReport)) {
+      std::printf("%-10s %s\n", "report", report->c_str());
+    }
+    const std::string rest = absl::StrCat(" ", ShortName(campaign_), options_.flags);
+    std::printf("%-10s pawl explain%s\n%-10s pawl history%s\n%-10s pawl best%s\n", "look at", rest.c_str(), "",
+                rest.c_str(), "", rest.c_str());
+  }
+  std::fflush(stdout);
+  if (worker_ != nullptr) worker_->Stop(exit_code == kInterrupted ? absl::Seconds(2) : kGrace);
+  connection_->Close();
+  return exit_code == kDone ? ExitCodeOf(*campaign) : exit_code;
+}
+
+}  // namespace pawl

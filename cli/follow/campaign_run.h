@@ -1,0 +1,68 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "cli/connect/connection.h"
+#include "cli/connect/daemon.h"
+#include "cli/connect/local_worker.h"
+#include "cli/follow/event_printer.h"
+#include "cli/follow/proposal_wait.h"
+#include "pawl/v1/campaign.pb.h"
+
+namespace pawl {
+
+struct RunOptions {
+  v1::Bundle bundle;
+  v1::CampaignSpec spec;
+  WorkerFlags worker;
+  Settings settings;
+  std::string flags;  // FlagsText: what later commands need
+  EventPrinter::Options printer;
+  bool json = false;  // the campaign as it ended, instead of a summary
+};
+
+// A whole campaign as the work of one command: an orchestrator (unless the database has one), a worker, the campaign,
+// and its end. Owns the daemons; they end with it. For one thread.
+class CampaignRun {
+ public:
+  explicit CampaignRun(RunOptions options);
+
+  // Answers the exit code: 0 improved or at the goal, 3 no improvement, 4 no worker can take it, 1 failed, 130
+  // interrupted (the campaign is cancelled then).
+  absl::StatusOr<int> Run();
+
+ private:
+  absl::Status Start();
+  absl::Status Follow();
+  void See(const v1::WatchCampaignResponse& message);
+  absl::Status Tick();
+  absl::Status MournWorker();
+  absl::Status LookWhatItWaitsFor(absl::Time now);
+  absl::StatusOr<int> Conclude(int exit_code);
+  void SayWhatElseGoesOn();
+  absl::Status StartWorker();
+  void Cancel(const std::string& reason);
+
+  const RunOptions options_;
+  const std::filesystem::path worker_log_;
+  EventPrinter printer_;
+  std::unique_ptr<Connection> connection_;
+  std::string worker_name_;
+  std::unique_ptr<Daemon> worker_;  // ends before the orchestrator
+  int restarts_ = 0;
+  std::string campaign_;
+  std::optional<ProposalWait> wait_;  // once there is a campaign
+
+  bool leased_ = false;  // a worker has taken a trial of it
+  bool no_worker_ = false;
+  absl::Time next_look_;
+  absl::Time waits_since_ = absl::InfiniteFuture();  // with a reason that will not go away
+};
+
+}  // namespace pawl

@@ -1,0 +1,209 @@
+#include "cli/follow/event_printer.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "cli/text/campaign_line.h"
+#include "cli/text/event_line.h"
+#include "cli/text/iteration_row.h"
+#include "cli/text/json_line.h"
+#include "cli/text/paragraph.h"
+#include "cli/text/table.h"
+#include "cli/text/words.h"
+
+namespace pawl {
+namespace {
+
+constexpr absl::Duration kBrief = absl::Seconds(1);
+constexpr absl::Duration kProgress = absl::Seconds(10);
+constexpr absl::Duration kSilence = absl::Seconds(25);
+constexpr absl::Duration kLook = absl::Seconds(1);
+constexpr absl::Duration kSoon = absl::Milliseconds(200);  // where something happened since
+
+const char* ColorOf(v1::Verdict verdict) {
+  switch (verdict) {
+    case v1::KEPT:
+      return "\x1b[32m";
+    case v1::REJECTED:
+      return "\x1b[31m";
+    case v1::REVERTED:
+      return "\x1b[2m";
+    default:
+      return "";
+  }
+}
+
+bool IsSet(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr && *value != '\0';
+}
+
+}  // namespace
+
+EventPrinter::Options EventPrinter::For(std::FILE* out) {
+  Options options;
+  options.out = out;
+  options.width = TerminalWidth(fileno(out));
+  const char* kind = std::getenv("TERM");
+  options.live = options.width > 0 && kind != nullptr && std::strcmp(kind, "dumb") != 0;
+  options.color = options.live && !IsSet("NO_COLOR");
+  return options;
+}
+
+EventPrinter::EventPrinter(Options options) : options_(options) {
+  if (options.live && !options.json && !options.quiet) live_ = std::make_unique<LiveLines>(options.out);
+}
+
+void EventPrinter::See(const v1::WatchCampaignResponse& message, absl::Time now) {
+  if (options_.quiet) return;
+  if (options_.json) {
+    Print(JsonLine(message));
+    return;
+  }
+  if (message.has_progress()) {
+    progress_ = message.progress();
+    progress_time_ = now;
+    Tick(now);
+    return;
+  }
+  const v1::Event& event = message.event();
+  changed_ = true;
+  if (event.has_planned()) {
+    trying_ = EventLine(event);
+  } else if (event.has_leased()) {
+    nobody_.clear();
+    if (event.leased().device() != device_) Print(absl::StrCat("on ", event.leased().device()));
+    device_ = event.leased().device();
+  } else {
+    if (event.has_finished()) {
+      trying_.reset();
+      progress_.reset();
+    }
+    const bool judged = event.has_finished() && event.finished().has_iteration();
+    if (judged) Count(event.finished().iteration());
+    if (judged && IsUntried(event.finished().iteration())) return;
+    if (judged && live_ != nullptr && !titled_) Print(IterationLineTitle(Width()), v1::REVERTED);
+    titled_ = titled_ || judged;
+    Print(EventLine(event, Width()), judged ? event.finished().iteration().verdict() : v1::VERDICT_UNSPECIFIED);
+  }
+  last_ = now;
+  ShowLive(now);
+}
+
+void EventPrinter::See(const v1::Campaign& campaign, absl::Time now) {
+  asked_ = now;
+  changed_ = false;
+  campaign_ = campaign;
+  nobody_.clear();
+  if (absl::StartsWith(campaign.message(), "no worker")) nobody_ = campaign.message();
+  if (absl::StartsWith(nobody_, "no worker is registered") && !without_worker_.empty()) nobody_ = without_worker_;
+  ShowLive(now);
+}
+
+// A fast replay is over before the campaign could be asked for again.
+void EventPrinter::Count(const v1::Iteration& judged) {
+  if (IsUntried(judged)) ++untried_;
+  if (!campaign_) return;
+  campaign_->set_iterations(std::max(campaign_->iterations(), judged.number() + 1));
+  if (judged.number() == 0 && judged.speedup_over_baseline() != 1) {
+    campaign_->set_baseline_us(judged.time_us() * judged.speedup_over_baseline());
+  }
+  if (judged.verdict() == v1::KEPT && judged.speedup_over_baseline() > campaign_->speedup_over_baseline()) {
+    campaign_->set_speedup_over_baseline(judged.speedup_over_baseline());
+  }
+}
+
+bool EventPrinter::wants_campaign(absl::Time now) const {
+  if (options_.quiet || options_.json) return false;
+  if (live_ != nullptr) return now - asked_ >= (changed_ ? kSoon : kLook);
+  // Before it says that something is tried, which nobody may do.
+  if (trying_ && changed_) return now - asked_ >= kLook;
+  return now - asked_ >= kSilence;
+}
+
+void EventPrinter::Tick(absl::Time now) {
+  if (live_ != nullptr) {
+    ShowLive(now);
+    return;
+  }
+  if (options_.quiet || options_.json) return;
+  if (last_ == absl::InfinitePast()) last_ = now;  // silence begins with the first look
+  if (trying_ && now - last_ >= kBrief) {
+    Print(nobody_.empty() ? *trying_ : nobody_);
+    trying_.reset();
+    last_ = now;
+  } else if (progress_ && now - last_ >= kProgress) {
+    Print(ProgressLine(*progress_));
+    progress_.reset();
+    last_ = now;
+  } else if (campaign_ && now - last_ >= kSilence) {
+    Print(CampaignLine(*campaign_, untried_));
+    last_ = now;
+  }
+}
+
+void EventPrinter::ShowLive(absl::Time now) {
+  if (live_ == nullptr) return;
+  const int width = Width();
+  std::vector<std::string> lines;
+  // What is too long goes on below; only what is tried, and why, is cut.
+  const auto add = [&](const std::string& text) {
+    if (DisplayWidth(text) <= width) return lines.push_back(text);
+    for (const auto line : absl::StrSplit(Paragraph("", OneLine(text), width), '\n', absl::SkipEmpty())) {
+      lines.emplace_back(line);
+    }
+  };
+  if (campaign_) add(CampaignLine(*campaign_, untried_));
+  if (!nobody_.empty()) {
+    add(nobody_);
+  } else if (trying_ && now - last_ >= kBrief) {
+    lines.push_back(*trying_);
+  }
+  if (progress_) {
+    // Reports come every few seconds; the clock goes on between them.
+    v1::Progress progress = *progress_;
+    const double since = absl::ToInt64Seconds(now - progress_time_);
+    progress.set_seconds(progress.seconds() + since);
+    if (progress.seconds_left() > 0) progress.set_seconds_left(std::max(1.0, progress.seconds_left() - since));
+    add(ProgressLine(progress));
+  }
+  live_->Set(lines, width);
+}
+
+void EventPrinter::Say(const std::string& line) {
+  if (options_.quiet) return;
+  if (live_ != nullptr) live_->Clear(Width());
+  std::fprintf(stderr, "%s\n", line.c_str());
+}
+
+void EventPrinter::End() {
+  if (live_ != nullptr) live_->Clear(Width());
+}
+
+int EventPrinter::Width() const {
+  const int now = TerminalWidth(fileno(options_.out));
+  return now > 0 ? now : options_.width;
+}
+
+void EventPrinter::Print(const std::string& line, v1::Verdict verdict) {
+  if (live_ != nullptr) live_->Clear(Width());
+  const int width = Width();
+  std::string text = options_.json ? line : Cut(line, width);
+  // Columns are cut; sentences of which there are few go on below.
+  if (live_ != nullptr && verdict == v1::VERDICT_UNSPECIFIED && DisplayWidth(line) > width) {
+    text = Paragraph("", line, width);
+    text.pop_back();
+  }
+  const char* color = options_.color ? ColorOf(verdict) : "";
+  std::fprintf(options_.out, "%s%s%s\n", color, text.c_str(), *color != '\0' ? "\x1b[0m" : "");
+  std::fflush(options_.out);
+}
+
+}  // namespace pawl

@@ -1,0 +1,116 @@
+#include "cli/follow/watching.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "cli/connect/all_iterations.h"
+#include "cli/connect/worker_wait.h"
+#include "cli/follow/follow.h"
+#include "cli/follow/interrupt.h"
+#include "cli/follow/proposal_wait.h"
+#include "cli/text/campaign_summary.h"
+#include "cli/text/exit_code.h"
+#include "cli/text/failure.h"
+#include "cli/text/json_line.h"
+#include "cli/text/kept_path.h"
+#include "cli/text/resource_name.h"
+#include "cli/text/words.h"
+
+namespace pawl {
+namespace {
+
+absl::Status NobodyRunsIt(const std::string& campaign, const Settings& settings) {
+  v1::ErrorDetail detail;
+  detail.set_fix(absl::StrCat("start one with `pawl-orchestrator --listen ADDRESS --database ",
+                              settings.database.string(), "`, and a pawl-worker"));
+  return WithDetail(
+      absl::FailedPreconditionError(absl::StrCat(campaign, " has not ended, but no orchestrator is running")), detail);
+}
+
+// Only a replay has such.
+absl::StatusOr<int> CountUntried(Connection& connection, const v1::Campaign& campaign) {
+  if (campaign.rejected() == 0 || !absl::StartsWith(campaign.device(), "replay")) return 0;
+  v1::ListIterationsRequest request;
+  request.set_campaign(campaign.name());
+  request.set_verdict(v1::REJECTED);
+  const absl::StatusOr<std::vector<v1::Iteration>> rejected = AllIterations(connection, request);
+  if (!rejected.ok()) return rejected.status();
+  return static_cast<int>(std::count_if(rejected->begin(), rejected->end(), IsUntried));
+}
+
+}  // namespace
+
+absl::Status PrintSummary(Connection& connection, const v1::Campaign& campaign) {
+  std::vector<v1::Iteration> path;
+  if (campaign.has_best()) {
+    absl::StatusOr<std::vector<v1::Iteration>> kept = KeptPath(connection, campaign.name(), campaign.best());
+    if (!kept.ok()) return kept.status();
+    path = *std::move(kept);
+  }
+  const absl::StatusOr<int> untried = CountUntried(connection, campaign);
+  if (!untried.ok()) return untried.status();
+  std::fputs(SummaryText(campaign, path, *untried).c_str(), stdout);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int> WatchToTheEnd(Connection& connection, const std::string& campaign, const WatchingOptions& options) {
+  NoteInterrupts();
+  EventPrinter printer(options.printer);
+  printer.set_without_worker(absl::StrCat("no worker is connected; to start one: pawl-worker --orchestrator ",
+                                          connection.address(), " --device auto"));
+  ProposalWait wait(campaign, options.flags);
+  WorkerWait worker_wait(campaign, options.worker_patience);
+  bool no_worker = false;
+  FollowOptions follow;
+  follow.after_sequence = options.after_sequence;
+  follow.see = [&](const v1::WatchCampaignResponse& message) {
+    printer.See(message, absl::Now());
+    return true;
+  };
+  follow.tick = [&] {
+    const absl::Time tick = absl::Now();
+    if (printer.wants_campaign(tick)) {
+      if (absl::StatusOr<v1::Campaign> now = connection.client().GetCampaign(campaign); now.ok())
+        printer.See(*now, tick);
+    }
+    printer.Tick(tick);
+    if (const std::optional<std::string> line = wait.Look(connection.client(), absl::Now())) printer.Say(*line);
+    if (options.worker_patience < absl::InfiniteDuration()) {
+      absl::Status looked = worker_wait.Look(connection.client(), absl::Now());
+      no_worker = !looked.ok();
+      if (no_worker) return looked;
+    }
+    if (!connection.own()) return absl::OkStatus();
+    absl::StatusOr<v1::Campaign> now = connection.client().GetCampaign(campaign);
+    if (!now.ok() || now->has_end_time()) return absl::OkStatus();  // the rest of its events is on the way
+    return NobodyRunsIt(campaign, connection.settings());
+  };
+  follow.say = [&](const std::string& line) { printer.Say(line); };
+  follow.reconnected = [&] { printer.Say(absl::StrCat("found at ", connection.address(), ": going on")); };
+  const absl::Status status = Follow(connection, campaign, follow);
+  printer.End();
+  if (Interrupted()) {
+    std::fprintf(stderr, "%s goes on without being watched; pawl watch %s looks again\n", campaign.c_str(),
+                 ShortName(campaign).c_str());
+    return kInterrupted;
+  }
+  if (no_worker) {
+    Fail("submit", status);
+    return kNoWorker;
+  }
+  if (!status.ok()) return status;
+  absl::StatusOr<v1::Campaign> ended =
+      connection.Ask([&](CampaignClient& client) { return client.GetCampaign(campaign); });
+  if (!ended.ok()) return ended.status();
+  if (options.summary_json) PrintJsonLine(*ended, /*every_field=*/true);
+  if (options.summary && !options.summary_json) {
+    if (absl::Status printed = PrintSummary(connection, *ended); !printed.ok()) return printed;
+  }
+  return ExitCodeOf(*ended);
+}
+
+}  // namespace pawl

@@ -1,0 +1,172 @@
+#include "cli/import/t4_file.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <optional>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "cli/import/json_field.h"
+#include "cli/import/packed_file.h"
+
+namespace pawl {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr size_t kMaxBytes = size_t{512} << 20;
+
+// Microseconds in one of the unit; nothing: it is no unit of time.
+std::optional<double> Microseconds(std::string unit) {
+  unit = absl::AsciiStrToLower(unit);
+  if (unit == "s" || unit == "seconds") return 1e6;
+  if (unit == "ms" || unit == "milliseconds" || unit == "miliseconds") return 1e3;  // files do misspell it
+  if (unit == "us" || unit == "microseconds") return 1;
+  if (unit == "ns" || unit == "nanoseconds") return 1e-3;
+  return std::nullopt;
+}
+
+class Reader {
+ public:
+  explicit Reader(const std::filesystem::path& file) : file_(file) {}
+
+  absl::StatusOr<T4File> Read() {
+    absl::StatusOr<std::string> text = ReadPackedFile(file_, kMaxBytes);
+    if (!text.ok()) return text.status();
+    const Json json = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
+    if (json.is_discarded()) return Wrong("it is no JSON");
+    const Json& results = JsonField(json, "results");
+    if (!results.is_array()) return Wrong("it has no list \"results\"; expected T4 results");
+    if (results.empty()) return Wrong("its \"results\" are empty");
+    if (absl::Status status = ReadUnit(JsonText(JsonField(json, "metadata"), "timeunit")); !status.ok()) return status;
+    for (const Json& result : results) {
+      at_ = absl::StrCat("results[", read_.results.size(), "]: ");
+      if (absl::Status status = ReadResult(result); !status.ok()) return status;
+    }
+    DropRepeated();
+    return std::move(read_);
+  }
+
+ private:
+  absl::Status Wrong(const std::string& what) const {
+    return absl::InvalidArgumentError(absl::StrCat(file_.string(), ": ", at_, what));
+  }
+
+  // Of several results of one configuration the last stays.
+  void DropRepeated() {
+    std::map<std::string, size_t> last;
+    const auto key = [](const T4Result& result) {
+      return absl::StrJoin(result.configuration, "\n", [](std::string* out, const auto& value) {
+        const ParameterValue& one = value.second;
+        absl::StrAppend(out, one.whole ? absl::StrCat(*one.whole) : one.number ? one.text : "=" + one.text);
+      });
+    };
+    for (size_t i = 0; i < read_.results.size(); ++i) last[key(read_.results[i])] = i;
+    const size_t repeated = read_.results.size() - last.size();
+    if (repeated == 0) return;
+    std::vector<T4Result> kept;
+    for (size_t i = 0; i < read_.results.size(); ++i) {
+      if (last[key(read_.results[i])] == i) kept.push_back(std::move(read_.results[i]));
+    }
+    read_.results = std::move(kept);
+    read_.assumed.push_back(absl::StrCat(repeated, " results are of configurations that come again: the last counts"));
+  }
+
+  absl::Status ReadUnit(const std::string& unit) {
+    if (unit.empty()) {
+      read_.assumed.push_back("the file does not name its unit of time: milliseconds, as Kernel Tuner writes them");
+      return absl::OkStatus();
+    }
+    const std::optional<double> us = Microseconds(unit);
+    if (!us) return Wrong(absl::StrCat("the timeunit \"", unit, "\" is none that Pawl knows"));
+    unit_us_ = *us;
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadResult(const Json& json) {
+    T4Result result;
+    if (absl::Status status = ReadConfiguration(JsonField(json, "configuration"), &result); !status.ok()) return status;
+    const Json& times = JsonField(json, "times");
+    const double compilation = JsonNumber(times, "compilation_time") + JsonNumber(times, "compilation");
+    result.compile_seconds = compilation * unit_us_ * 1e-6;
+    result.validate_seconds = JsonNumber(times, "validation") * unit_us_ * 1e-6;
+    result.timestamp = JsonText(json, "timestamp").substr(0, 19);
+    result.invalidity = JsonText(json, "invalidity");
+    constexpr const char* kKnown[] = {"correct", "timeout", "compile", "runtime", "correctness", "constraints"};
+    if (std::find(std::begin(kKnown), std::end(kKnown), result.invalidity) == std::end(kKnown)) {
+      return Wrong(absl::StrCat("invalidity is \"", result.invalidity, "\"; expected ", absl::StrJoin(kKnown, ", ")));
+    }
+    if (absl::Status status = ReadTimes(json, times, &result); !status.ok()) return status;
+    read_.results.push_back(std::move(result));
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadConfiguration(const Json& json, T4Result* result) {
+    if (!json.is_object() || json.empty()) return Wrong("it has no configuration");
+    for (const auto& [name, value] : json.items()) {
+      const std::optional<ParameterValue> read = ParameterValue::Of(value);
+      if (!read) {
+        return Wrong(absl::StrCat(name, " is ", value.type_name(), "; expected a number, a flag or a text"));
+      }
+      result->configuration.emplace(name, *read);
+    }
+    if (read_.results.empty()) return absl::OkStatus();
+    for (const auto& [name, value] : read_.results.front().configuration) {
+      if (!result->configuration.contains(name)) return Wrong(absl::StrCat("its configuration lacks ", name));
+    }
+    if (result->configuration.size() != read_.results.front().configuration.size()) {
+      return Wrong("its configuration has a parameter that results[0] lacks");
+    }
+    return absl::OkStatus();
+  }
+
+  // The samples where they are there, otherwise the objective: the measurement "time", or the first.
+  absl::Status ReadTimes(const Json& json, const Json& times, T4Result* result) {
+    const Json& measurements = JsonField(json, "measurements");
+    const Json* objective = nullptr;
+    if (measurements.is_array()) {
+      for (const Json& one : measurements) {
+        if (objective == nullptr || JsonText(one, "name") == "time") objective = &one;
+      }
+    }
+    if (result->invalidity != "correct") {
+      result->error = objective == nullptr ? "" : JsonText(*objective, "value");
+      return absl::OkStatus();
+    }
+    const Json& runtimes = JsonField(times, "runtimes");
+    if (runtimes.is_array() && !runtimes.empty()) {
+      for (const Json& runtime : runtimes) {
+        if (absl::Status status = AddRuntime(runtime, unit_us_, result); !status.ok()) return status;
+      }
+      return absl::OkStatus();
+    }
+    if (objective == nullptr) return Wrong("it is correct, but there is neither a runtime nor a measurement");
+    const std::string unit = JsonText(*objective, "unit");
+    const std::optional<double> us = unit.empty() ? unit_us_ : Microseconds(unit);
+    if (!us) return Wrong(absl::StrCat("the unit \"", unit, "\" of its measurement is no time that Pawl knows"));
+    return AddRuntime(JsonField(*objective, "value"), *us, result);
+  }
+
+  absl::Status AddRuntime(const Json& json, double unit_us, T4Result* result) const {
+    const double us = json.is_number() ? json.get<double>() * unit_us : 0;
+    if (!(us > 0) || !std::isfinite(us)) {
+      return Wrong(
+          absl::StrCat("it is correct, but its time is ", json.dump(-1, ' ', false, Json::error_handler_t::replace)));
+    }
+    result->runtimes_us.push_back(us);
+    return absl::OkStatus();
+  }
+
+  const std::filesystem::path file_;
+  T4File read_;
+  double unit_us_ = 1e3;
+  std::string at_;
+};
+
+}  // namespace
+
+absl::StatusOr<T4File> ReadT4(const std::filesystem::path& file) { return Reader(file).Read(); }
+
+}  // namespace pawl

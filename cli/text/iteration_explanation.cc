@@ -1,0 +1,178 @@
+#include "cli/text/iteration_explanation.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "cli/text/finding_text.h"
+#include "cli/text/gate_text.h"
+#include "cli/text/paragraph.h"
+#include "cli/text/ranking_table.h"
+#include "cli/text/table.h"
+#include "cli/text/words.h"
+#include "report/gain_text.h"
+#include "report/prediction_text.h"
+
+namespace pawl {
+namespace {
+
+// The text before its figures of the voices, where those stand beside it.
+std::string WithoutVoices(std::string text) {
+  text = text.substr(0, text.find("log speedup"));
+  text.erase(text.find_last_not_of(" :;,") + 1);
+  return text;
+}
+
+constexpr int kShown = 12;  // changes that were passed over, unless all are asked for
+
+class Explanation {
+ public:
+  Explanation(const v1::Iteration& iteration, bool all, int width) : of_(iteration), all_(all), width_(width) {}
+
+  std::string Text() {
+    Head();
+    if (of_.has_parent()) {
+      Findings();
+      Considered();
+      Predicted();
+    }
+    Happened();
+    return std::move(text_);
+  }
+
+ private:
+  void Title(const std::string& title) { absl::StrAppend(&text_, "\n", title, "\n"); }
+  void Say(const std::string& sentence) { text_ += Paragraph("  ", sentence, width_); }
+  void Line(const char* label, const std::string& value) {
+    if (!value.empty()) text_ += Paragraph(absl::StrFormat("  %-10s ", label), value, width_);
+  }
+
+  void Head() {
+    const std::string from = of_.has_parent() ? absl::StrCat(" from iteration ", of_.parent()) : "";
+    text_ += Paragraph(absl::StrCat(of_.name(), ": "),
+                       absl::StrCat(ChangeText(of_.change()), from, ", ", VerdictWord(of_.verdict())), width_);
+    Line("variant", ValuesText(of_.variant()));
+    Line("device", of_.device());
+    Line("chosen by", ChosenByText(of_));
+  }
+
+  void Findings() {
+    Title(absl::StrCat("What the evidence of iteration ", of_.parent(), " showed"));
+    if (of_.findings().empty() && !of_.has_finding()) Say("No rule found anything.");
+    bool served = false;
+    for (const v1::Finding& finding : of_.findings()) {
+      const bool this_one =
+          !served && finding.rule() == of_.finding().rule() && finding.entry() == of_.finding().entry();
+      served = served || this_one;
+      text_ += FindingText(finding, this_one ? ServedText() : "", width_);
+    }
+    if (!served && of_.has_finding()) text_ += FindingText(of_.finding(), ServedText(), width_);
+    if (!of_.has_finding() && !of_.findings().empty()) Say("The change serves none of them.");
+  }
+
+  std::string ServedText() const {
+    if (of_.effect().resource() == v1::RESOURCE_UNSPECIFIED) return "served by this change";
+    return absl::StrCat("served by this change, which gives ", EffectText(of_.effect()));
+  }
+
+  void Considered() {
+    Title("What was considered, by what it may add to the best variant (log speedup)");
+    std::vector<RankedRow> rows;
+    std::vector<std::pair<std::string, std::vector<std::string>>> refused;  // by reason, in the order they came
+    for (const v1::PassedOver& passed : of_.passed_over()) {
+      if (passed.has_voices()) {
+        rows.push_back({ChangeText(passed.change()), passed.voices(), PassedOverReason(passed)});
+        continue;
+      }
+      const auto same =
+          std::find_if(refused.begin(), refused.end(), [&](const auto& one) { return one.first == passed.reason(); });
+      std::vector<std::string>& changes =
+          same != refused.end() ? same->second
+                                : refused.emplace_back(passed.reason(), std::vector<std::string>()).second;
+      changes.push_back(ChangeText(passed.change()));
+    }
+    std::stable_sort(rows.begin(), rows.end(),
+                     [](const RankedRow& a, const RankedRow& b) { return Sum(a.voices) > Sum(b.voices); });
+    if (of_.has_voices()) rows.insert(rows.begin(), {ChangeText(of_.change()), of_.voices(), "chosen"});
+    if (rows.empty() && refused.empty()) Say("Nothing else: the change was not ranked.");
+    text_ += RankingTable(rows, "", all_ ? 0 : kShown, width_);
+    for (const auto& [reason, changes] : refused) {
+      text_ += Paragraph("  - ", absl::StrCat(reason, ": ", absl::StrJoin(changes, ", ")), width_);
+    }
+  }
+
+  void Predicted() {
+    Title("What was predicted");
+    if (!of_.has_prediction()) {
+      Say("Nothing: no rule stands behind the change.");
+      return;
+    }
+    Line("expected", PredictedText(of_.prediction()));
+    Line("outcome", PredictionOutcomeText(of_.prediction(), of_.speedup_over_parent()));
+  }
+
+  void Happened() {
+    Title("What happened");
+    Line("verdict", VerdictText(of_));
+    Line("time", TimeLine());
+    const std::string interval = IntervalText(of_.interval());
+    if (of_.comparison() != v1::COMPARISON_RESULT_UNSPECIFIED) {
+      Line("compared", absl::StrCat(ComparisonWord(of_.comparison()), ", ", SpeedupText(of_.speedup_over_parent()),
+                                    " over its parent", interval.empty() ? "" : ": ", interval));
+    }
+    for (const v1::FailedGate& gate : of_.failed_gates()) Line("gate", GateText(gate));
+    if (of_.has_failure()) {
+      Line("failed", absl::StrCat(CheckWord(of_.failure().check()), " at ", StageWord(of_.failure().stage()),
+                                  of_.failure().size().empty() ? "" : ", size ", of_.failure().size(), ": ",
+                                  of_.failure().message()));
+    }
+    Line("stages", absl::StrJoin(of_.stages(), ", ", [](std::string* out, const v1::StageTime& stage) {
+           absl::StrAppend(out, StageWord(stage.stage()), " ", SecondsText(stage.seconds()));
+         }));
+    Line("notes", of_.notes());
+  }
+
+  std::string TimeLine() const {
+    if (of_.time_us() <= 0) return "";
+    std::string text = TimeText(of_.time_us());
+    if (of_.has_parent() && of_.parent_time_us() > 0) {
+      absl::StrAppend(&text, ", its parent ", TimeText(of_.parent_time_us()), " beside it");
+    }
+    if (of_.speedup_over_start() > 0) {
+      absl::StrAppend(&text, "; ", SpeedupText(of_.speedup_over_start()), " over the start");
+    }
+    return text;
+  }
+
+  const v1::Iteration& of_;
+  const bool all_;
+  const int width_;
+  std::string text_;
+};
+
+}  // namespace
+
+std::string IterationExplanation(const v1::Iteration& iteration, bool all, int width) {
+  return Explanation(iteration, all, width).Text();
+}
+
+std::string ChosenByText(const v1::Iteration& iteration) {
+  const std::string why = iteration.has_voices() ? WithoutVoices(iteration.why()) : iteration.why();
+  return absl::StrCat(iteration.author(), iteration.author().empty() || why.empty() ? "" : ": ", why);
+}
+
+std::string PassedOverReason(const v1::PassedOver& passed) {
+  return passed.has_voices() ? WithoutVoices(passed.reason()) : passed.reason();
+}
+
+std::string VerdictText(const v1::Iteration& iteration) {
+  std::string text = VerdictWord(iteration.verdict());
+  if (!iteration.reason().empty()) absl::StrAppend(&text, ": ", iteration.reason());
+  return text;
+}
+
+}  // namespace pawl

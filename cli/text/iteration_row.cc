@@ -1,0 +1,112 @@
+#include "cli/text/iteration_row.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "cli/text/table.h"
+#include "cli/text/words.h"
+
+namespace pawl {
+namespace {
+
+// " [prediction: mark]": gates that it did not pass. What a reason says already, a rejection's, is not said again.
+std::string MarksText(const v1::Iteration& iteration) {
+  std::string marks;
+  for (const v1::FailedGate& gate : iteration.failed_gates()) {
+    if (gate.action() == v1::GATE_ACTION_REJECT) continue;
+    absl::StrAppend(&marks, marks.empty() ? "" : ", ", gate.gate(), ": ", GateActionWord(gate.action()));
+  }
+  return marks.empty() ? "" : absl::StrCat(" [", marks, "]");
+}
+
+std::string FromText(const v1::Iteration& iteration) {
+  const bool said = iteration.has_parent() && iteration.number() != iteration.parent() + 1;
+  return said ? absl::StrCat(" (from ", iteration.parent(), ")") : "";
+}
+
+// The columns of IterationCells.
+enum Column { kNumber, kVerdict, kChange, kOverParent, kOverStart, kOverBaseline, kTime, kReason, kColumns };
+constexpr int kWidths[kColumns] = {4, 8, 24, 8, 8, 8, 9, 0};
+constexpr bool kRight[kColumns] = {true, false, false, true, true, true, true, false};
+constexpr int kGap = 2;
+constexpr int kReadable = 16;  // cells: a reason with less room says nothing
+
+// Fits into its column. A name is cut, its values and where it starts from are not.
+std::string ShortChange(const v1::Iteration& iteration) {
+  std::string name = OneLine(ChangeText(iteration.change())), rest;
+  if (const size_t values = name.find(' '); iteration.change().has_to() && values != std::string::npos) {
+    rest = name.substr(values);
+    name.erase(values);
+  }
+  absl::StrAppend(&rest, FromText(iteration));
+  return absl::StrCat(Cut(name, std::max(1, kWidths[kChange] - DisplayWidth(rest))), rest);
+}
+
+// Which columns there are, from those that say least: the start's is known from the others, the reason has the gain.
+std::vector<bool> Shown(int width) {
+  std::vector<bool> shown(kColumns, true);
+  if (width <= 0) return shown;
+  const auto used = [&] {
+    int cells = -kGap;
+    for (int i = 0; i < kColumns; ++i) {
+      if (shown[i]) cells += kGap + (i == kReason ? kReadable : kWidths[i]);
+    }
+    return cells;
+  };
+  for (const Column least : {kOverStart, kTime, kReason, kOverBaseline}) {
+    if (used() > width) shown[least] = false;
+  }
+  return shown;
+}
+
+std::string Laid(const std::vector<std::string>& cells, int width) {
+  const std::vector<bool> shown = Shown(width);
+  std::string line;
+  for (size_t i = 0; i < kColumns; ++i) {
+    if (!shown[i]) continue;
+    const std::string cell = OneLine(cells[i]);
+    const std::string space(static_cast<size_t>(std::max(0, kWidths[i] - DisplayWidth(cell))), ' ');
+    absl::StrAppend(&line, i > 0 ? std::string(kGap, ' ') : "", kRight[i] ? space : "", cell, kRight[i] ? "" : space);
+  }
+  line.erase(line.find_last_not_of(' ') + 1);
+  return Cut(line, width);
+}
+
+}  // namespace
+
+std::string ChangeCell(const v1::Iteration& iteration) {
+  return absl::StrCat(ChangeText(iteration.change()), FromText(iteration));
+}
+
+std::string ReasonCell(const v1::Iteration& iteration) {
+  return absl::StrCat(iteration.reason(), MarksText(iteration));
+}
+
+std::vector<std::string> IterationCells(const v1::Iteration& iteration) {
+  return {absl::StrCat(iteration.number()),
+          VerdictWord(iteration.verdict()),
+          ChangeCell(iteration),
+          SpeedupText(iteration.speedup_over_parent()),
+          SpeedupText(iteration.speedup_over_start()),
+          SpeedupText(iteration.speedup_over_baseline()),
+          TimeText(iteration.time_us()),
+          ReasonCell(iteration)};
+}
+
+std::string IterationLine(const v1::Iteration& iteration, int width) {
+  std::vector<std::string> cells = IterationCells(iteration);
+  std::string expected = iteration.finding().rule();
+  if (iteration.prediction().high() > 0) {
+    absl::StrAppend(&expected, expected.empty() ? "" : ", ", "predicted ", SpeedupText(iteration.prediction().low()),
+                    " to ", SpeedupText(iteration.prediction().high()));
+  }
+  if (!expected.empty()) cells.back() = absl::StrCat(expected, ": ", cells.back());
+  if (width > 0) cells[kChange] = ShortChange(iteration);
+  return Laid(cells, width);
+}
+
+std::string IterationLineTitle(int width) {
+  return Laid({"#", "verdict", "change", "parent", "start", "baseline", "time", "finding, prediction: reason"}, width);
+}
+
+}  // namespace pawl

@@ -1,0 +1,159 @@
+#include "cli/text/iteration_text.h"
+
+#include <cmath>
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "cli/text/gate_text.h"
+#include "cli/text/ranking_table.h"
+#include "cli/text/table.h"
+#include "cli/text/words.h"
+#include "profiles/metrics.h"
+
+namespace pawl {
+namespace {
+
+void Line(std::string* text, const char* label, const std::string& value) {
+  if (!value.empty()) absl::StrAppendFormat(text, "%-12s %s\n", label, OneLine(value));
+}
+
+std::string FindingLine(const v1::Finding& finding) { return absl::StrCat(finding.rule(), ": ", finding.text()); }
+
+std::string PredictionLine(const v1::Prediction& prediction) {
+  std::string text = prediction.text();
+  if (text.empty() && prediction.high() > 0) {
+    text = absl::StrCat(SpeedupText(prediction.low()), " to ", SpeedupText(prediction.high()), " over the parent");
+  }
+  if (prediction.outcome() == v1::Prediction::CAME_TRUE) absl::StrAppend(&text, " (came true)");
+  if (prediction.outcome() == v1::Prediction::FAILED) absl::StrAppend(&text, " (did not come true)");
+  if (prediction.outcome() == v1::Prediction::UNCHECKED) absl::StrAppend(&text, " (unchecked)");
+  return text;
+}
+
+std::string FailureLine(const v1::Failure& failure) {
+  std::string text = absl::StrCat(CheckWord(failure.check()), " at ", StageWord(failure.stage()));
+  if (!failure.size().empty()) absl::StrAppend(&text, ", size ", failure.size());
+  return absl::StrCat(text, ": ", failure.message());
+}
+
+std::string ComparisonLine(const v1::Iteration& iteration) {
+  if (iteration.comparison() == v1::COMPARISON_RESULT_UNSPECIFIED) return "";
+  const v1::Comparison& interval = iteration.interval();
+  std::string text = absl::StrCat(ComparisonWord(iteration.comparison()),
+                                  " than its parent: ", SpeedupText(iteration.speedup_over_parent()));
+  if (iteration.comparison() == v1::SAME)
+    text = absl::StrCat("the same: ", SpeedupText(iteration.speedup_over_parent()));
+  if (iteration.comparison() == v1::UNCLEAR)
+    text = absl::StrCat("unclear: ", SpeedupText(iteration.speedup_over_parent()));
+  if (interval.pairs() > 0) {
+    absl::StrAppendFormat(&text, ", between %s and %s in %d pairs", SpeedupText(std::exp(interval.lower())),
+                          SpeedupText(std::exp(interval.upper())), interval.pairs());
+  }
+  if (interval.discarded() > 0) absl::StrAppend(&text, " (", interval.discarded(), " thrown away)");
+  return text;
+}
+
+std::string TimesLine(const v1::Iteration& iteration) {
+  if (iteration.time_us() <= 0) return "";
+  std::string text = TimeText(iteration.time_us());
+  if (iteration.parent_time_us() > 0) {
+    absl::StrAppend(&text, ", parent ", TimeText(iteration.parent_time_us()), " beside it");
+  }
+  if (iteration.warm_us() > 0) absl::StrAppend(&text, "; warm ", TimeText(iteration.warm_us()));
+  if (iteration.cold_us() > 0) absl::StrAppend(&text, ", cold ", TimeText(iteration.cold_us()));
+  return text;
+}
+
+std::string StagesLine(const v1::Iteration& iteration) {
+  return absl::StrJoin(iteration.stages(), ", ", [](std::string* out, const v1::StageTime& stage) {
+    absl::StrAppend(out, StageWord(stage.stage()), " ", SecondsText(stage.seconds()));
+  });
+}
+
+std::string ToolsLine(const v1::Toolchain& tools) {
+  std::vector<std::string> parts;
+  auto add = [&](const char* name, const std::string& version) {
+    if (!version.empty()) parts.push_back(absl::StrCat(name, " ", version));
+  };
+  add("NVRTC", tools.nvrtc());
+  add("nvcc", tools.nvcc());
+  add("ncu", tools.ncu());
+  add("compute-sanitizer", tools.compute_sanitizer());
+  add("PyTorch", tools.pytorch());
+  return absl::StrJoin(parts, ", ");
+}
+
+}  // namespace
+
+std::string EvidenceText(const v1::Evidence& evidence) {
+  std::string text;
+  for (const v1::LaunchEvidence& launch : evidence.launches()) {
+    const v1::ResourceUse& use = launch.resources();
+    absl::StrAppendFormat(&text,
+                          "%s: grid %s, block %s, shared %d bytes, %d registers, %d bytes local, %d blocks an SM\n",
+                          launch.entry(), ExtentText(launch.geometry().grid()), ExtentText(launch.geometry().block()),
+                          launch.geometry().shared_bytes() + use.static_shared_bytes(), use.registers(),
+                          use.local_bytes(), use.blocks_per_sm());
+    Table metrics({{""}, {"", Table::Align::kRight}, {""}});
+    const std::map<std::string, double> sorted(launch.metrics().begin(), launch.metrics().end());
+    for (const auto& [name, value] : sorted) {
+      const Metric* metric = Metrics::Default().Find(name);
+      metrics.Add({absl::StrCat("  ", name), NumberText(value), metric == nullptr ? "" : metric->unit});
+    }
+    text += metrics.Text(0);
+    for (const v1::Advice& advice : launch.advice()) {
+      absl::StrAppend(&text, "  ncu ", advice.rule(), ": ", OneLine(advice.text()), "\n");
+    }
+  }
+  if (evidence.partial()) absl::StrAppend(&text, "counters are missing: ", OneLine(evidence.partial_reason()), "\n");
+  return text;
+}
+
+std::string IterationText(const v1::Iteration& iteration) {
+  std::string text =
+      absl::StrCat(iteration.name(), " ", VerdictWord(iteration.verdict()), ": ", OneLine(iteration.reason()), "\n");
+  Line(&text, "device", iteration.device());
+  if (iteration.has_parent()) {
+    Line(&text, "change", absl::StrCat(ChangeText(iteration.change()), " from iteration ", iteration.parent()));
+  }
+  Line(&text, "variant", ValuesText(iteration.variant()));
+  Line(&text, "chosen",
+       absl::StrCat(iteration.author().empty() ? "" : absl::StrCat("by ", iteration.author()),
+                    iteration.author().empty() || iteration.why().empty() ? "" : ": ", iteration.why()));
+  if (iteration.has_finding()) Line(&text, "finding", FindingLine(iteration.finding()));
+  if (iteration.has_prediction()) Line(&text, "prediction", PredictionLine(iteration.prediction()));
+  if (iteration.has_voices()) Line(&text, "voices", VoicesText(iteration.voices()));
+  if (iteration.has_failure()) Line(&text, "failed", FailureLine(iteration.failure()));
+  for (const v1::FailedGate& gate : iteration.failed_gates()) Line(&text, "gate", GateText(gate));
+  Line(&text, "time", TimesLine(iteration));
+  Line(&text, "comparison", ComparisonLine(iteration));
+  if (iteration.speedup_over_start() > 0) {
+    Line(&text, "speedup",
+         absl::StrCat(SpeedupText(iteration.speedup_over_start()), " over the start, ",
+                      SpeedupText(iteration.speedup_over_baseline()), " over the baseline"));
+  }
+  for (const v1::BaselineTime& baseline : iteration.baselines()) {
+    Line(&text, "baseline",
+         absl::StrCat(TimeText(baseline.graph_us()), " at ", baseline.size(), ": ", baseline.what()));
+  }
+  for (const v1::OutputError& error : iteration.errors()) {
+    Line(&text, "error",
+         absl::StrFormat("%s: at most %.3g, mean %.3g, relative %.3g; %d of %d wrong", error.tensor(),
+                         error.max_absolute(), error.mean_absolute(), error.relative(), error.wrong(),
+                         error.elements()));
+  }
+  Line(&text, "stages", StagesLine(iteration));
+  Line(&text, "worker", iteration.worker());
+  Line(&text, "tools", ToolsLine(iteration.toolchain()));
+  Line(&text, "driver", iteration.gpu().driver_version());
+  Line(&text, "build", iteration.build());
+  Line(&text, "ended", iteration.has_end_time() ? DateText(iteration.end_time()) : "");
+  for (const v1::PassedOver& passed : iteration.passed_over()) {
+    Line(&text, "passed over", absl::StrCat(ChangeText(passed.change()), ": ", passed.reason()));
+  }
+  return absl::StrCat(text, EvidenceText(iteration.evidence()));
+}
+
+}  // namespace pawl

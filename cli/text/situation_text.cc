@@ -1,0 +1,137 @@
+#include "cli/text/situation_text.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "cli/text/finding_text.h"
+#include "cli/text/paragraph.h"
+#include "cli/text/ranking_table.h"
+#include "cli/text/resource_name.h"
+#include "cli/text/table.h"
+#include "cli/text/words.h"
+
+namespace pawl {
+namespace {
+
+constexpr int kShown = 10;  // untried changes, unless all are asked for
+
+// "16 32 [64] 128": the value of the best variant in brackets.
+std::string ValuesOf(const v1::Variable& variable, const v1::Iteration& best) {
+  const auto now = best.variant().find(variable.name());
+  return absl::StrJoin(variable.values(), " ", [&](std::string* out, int32_t value) {
+    const bool is = now != best.variant().end() && now->second == value;
+    absl::StrAppend(out, is ? "[" : "", value, is ? "]" : "");
+  });
+}
+
+std::string VariablesTable(const v1::Situation& situation, int width) {
+  Table table({{"  variable"}, {"values, the best one's in brackets"}, {"a larger value gives"}});
+  for (const v1::Variable& variable : situation.variables()) {
+    table.Add({absl::StrCat("  ", variable.name()), ValuesOf(variable, situation.best()),
+               absl::StrJoin(variable.affects(), " ", [](std::string* out, const v1::Effect& effect) {
+                 absl::StrAppend(out, EffectText(effect));
+               })});
+  }
+  return table.Text(width);
+}
+
+std::string TriedText(const v1::Situation& situation) {
+  int kept = 0, reverted = 0, rejected = 0;
+  for (const v1::Iteration& iteration : situation.tried()) {
+    if (!iteration.has_parent() || IsUntried(iteration)) continue;
+    kept += iteration.verdict() == v1::KEPT;
+    reverted += iteration.verdict() == v1::REVERTED;
+    rejected += iteration.verdict() == v1::REJECTED;
+  }
+  return absl::StrCat(kept + reverted + rejected, " changes: ", kept, " kept, ", reverted, " reverted, ", rejected,
+                      " rejected");
+}
+
+std::string ProposalLine(const v1::ChangeProposed& proposal) {
+  return absl::StrCat(ChangeText(proposal.change()), proposal.author().empty() ? "" : " by ", proposal.author(),
+                      proposal.why().empty() ? "" : ": ", proposal.why());
+}
+
+std::string UntriedTable(const v1::Situation& situation, bool all, int width) {
+  std::vector<RankedRow> rows;
+  for (const v1::RankedChange& untried : situation.untried()) {
+    const std::string from =
+        untried.parent() == situation.best().number() ? "" : absl::StrCat(" (from ", untried.parent(), ")");
+    rows.push_back({absl::StrCat(ChangeText(untried.change()), from), untried.voices(), untried.finding()});
+  }
+  return RankingTable(rows, "serves", all ? 0 : kShown, width);
+}
+
+std::string HowToPropose(const v1::Situation& situation, const std::string& flags) {
+  const std::string name = ShortName(situation.campaign().name());
+  std::string example = "VARIABLE=VALUE";
+  for (const v1::RankedChange& untried : situation.untried()) {
+    if (!untried.change().has_to()) continue;
+    example = absl::StrCat(untried.change().variable(), "=", untried.change().to());
+    break;
+  }
+  return absl::StrCat("  pawl propose ", name, " ", example, " --why \"...\"", flags, "\n  pawl propose ", name,
+                      " --patch FILE --name NAME --why \"...\"", flags, "\n");
+}
+
+}  // namespace
+
+std::string WaitsText(const v1::Situation& situation, absl::Time now) {
+  if (!situation.waits()) return "";
+  std::string text = "for a proposal";
+  if (situation.has_deadline()) {
+    const absl::Time deadline = absl::FromUnixSeconds(situation.deadline().seconds());
+    absl::StrAppend(&text, " until ", absl::FormatTime("%H:%M:%S", deadline, absl::LocalTimeZone()), " (",
+                    SecondsText(std::max(0.0, absl::ToDoubleSeconds(deadline - now))), " left)");
+  }
+  return text;
+}
+
+std::string SituationText(const v1::Situation& situation, const std::string& flags, bool all, absl::Time now,
+                          int width) {
+  const v1::Campaign& campaign = situation.campaign();
+  const v1::Iteration& best = situation.best();
+  std::string text = Paragraph(
+      absl::StrCat(campaign.name(), ": "),
+      absl::StrCat(campaign.bundle(), " at ", campaign.spec().goal().size(), ", ", StateWord(campaign.state()),
+                   WhyText(campaign.state(), campaign.message(), campaign.stop_reason())),
+      width);
+  const auto line = [&](const char* label, const std::string& value) {
+    if (!value.empty()) text += Paragraph(absl::StrFormat("%-10s ", label), value, width);
+  };
+  line("device", campaign.device());
+  line("waits", WaitsText(situation, now));
+  line("tried", TriedText(situation));
+  line("best", absl::StrCat("iteration ", best.number(), ": ", TimeText(best.time_us()), ", ",
+                            SpeedupText(best.speedup_over_start()), " over the start, ",
+                            SpeedupText(best.speedup_over_baseline()), " over the baseline",
+                            campaign.spec().goal().speedup() > 0
+                                ? absl::StrFormat(" (goal %.2fx)", campaign.spec().goal().speedup())
+                                : ""));
+  line("source",
+       absl::StrCat(situation.source_path(), ", ",
+                    std::count(situation.source().begin(), situation.source().end(), '\n'), " lines; --json has it"));
+  absl::StrAppend(&text, "\nWhat the best variant's evidence shows\n");
+  for (const v1::Finding& finding : situation.findings()) text += FindingText(finding, "", width);
+  if (situation.findings().empty()) text += "  nothing that a rule knows\n";
+  absl::StrAppend(&text, "\nWhat can be changed\n", VariablesTable(situation, width));
+  for (const v1::Constraint& constraint : situation.constraints()) {
+    text += Paragraph("  provided that ", constraint.that(), width);
+  }
+  if (!situation.untried().empty()) {
+    absl::StrAppend(&text, "\nUntried, as Pawl ranks it: by what it may add to the best variant (log speedup)\n",
+                    UntriedTable(situation, all, width));
+  }
+  if (!situation.proposals().empty()) absl::StrAppend(&text, "\nProposed, and not tried yet\n");
+  for (const v1::ChangeProposed& proposal : situation.proposals()) {
+    text += Paragraph("  ", ProposalLine(proposal), width);
+  }
+  if (campaign.has_end_time()) return text;
+  return absl::StrCat(text, "\nTo propose the next change (a patch is a unified diff against ", situation.source_path(),
+                      ")\n", HowToPropose(situation, flags));
+}
+
+}  // namespace pawl

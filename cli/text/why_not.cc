@@ -1,0 +1,174 @@
+#include "cli/text/why_not.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "cli/text/iteration_explanation.h"
+#include "cli/text/paragraph.h"
+#include "cli/text/ranking_table.h"
+#include "cli/text/words.h"
+#include "kernels/space.h"
+
+namespace pawl {
+namespace {
+
+absl::Status CheckKnown(const v1::Change& asked, const v1::Bundle& bundle) {
+  const auto variable =
+      std::find_if(bundle.variables().begin(), bundle.variables().end(),
+                   [&](const v1::Variable& candidate) { return candidate.name() == asked.variable(); });
+  if (variable == bundle.variables().end()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        bundle.name(), " has no variable ", asked.variable(), "; there are ",
+        absl::StrJoin(bundle.variables(), ", ",
+                      [](std::string* out, const v1::Variable& known) { absl::StrAppend(out, known.name()); })));
+  }
+  const auto& values = variable->values();
+  if (std::find(values.begin(), values.end(), asked.to()) == values.end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(asked.variable(), " has no value ", asked.to(), "; it has ", absl::StrJoin(values, ", ")));
+  }
+  return absl::OkStatus();
+}
+
+// What the decision started from.
+v1::Variant ParentOf(const v1::Iteration& decision) {
+  v1::Variant parent;
+  *parent.mutable_values() = decision.variant();
+  if (decision.change().has_from()) {
+    (*parent.mutable_values())[decision.change().variable()] = decision.change().from();
+  }
+  return parent;
+}
+
+bool SameValues(const google::protobuf::Map<std::string, int32_t>& a,
+                const google::protobuf::Map<std::string, int32_t>& b) {
+  return a.size() == b.size() && std::all_of(a.begin(), a.end(), [&](const auto& value) {
+           const auto other = b.find(value.first);
+           return other != b.end() && other->second == value.second;
+         });
+}
+
+// The constraints that a variant breaks, one by one: together they only say that one of them does.
+std::vector<std::string> Forbidding(const v1::Bundle& bundle, const v1::Variant& variant) {
+  std::vector<std::string> broken;
+  for (const v1::Constraint& constraint : bundle.constraints()) {
+    v1::Bundle alone = bundle;
+    alone.clear_constraints();
+    *alone.add_constraints() = constraint;
+    const absl::StatusOr<bool> allowed = IsAllowed(alone, variant);
+    if (allowed.ok() && !*allowed) broken.push_back(absl::StrCat("\"", constraint.that(), "\""));
+  }
+  return broken;
+}
+
+const char* LoudestDifference(const v1::Voices& asked, const v1::Voices& chosen) {
+  const double rules = chosen.rules() - asked.rules(), model = chosen.model() - asked.model(),
+               patterns = chosen.patterns() - asked.patterns();
+  if (rules >= model && rules >= patterns) return "the rules";
+  return model >= patterns ? "the model" : "the patterns";
+}
+
+std::string IterationSentence(const v1::Iteration& iteration) {
+  std::string text = absl::StrCat("iteration ", iteration.number(), ", ", VerdictText(iteration));
+  if (iteration.speedup_over_parent() > 0) {
+    absl::StrAppend(&text, " (", SpeedupText(iteration.speedup_over_parent()), " over its parent)");
+  }
+  return text;
+}
+
+class Answer {
+ public:
+  Answer(const v1::Iteration& decision, int width) : decision_(decision), width_(width) {}
+
+  void Say(const std::string& sentence) { text_ += Paragraph("", sentence, width_); }
+
+  void PassedOver(const v1::PassedOver& passed) {
+    Say(absl::StrCat("It was passed over: ", PassedOverReason(passed), "."));
+    if (!passed.has_voices()) return;
+    std::vector<RankedRow> rows = {{ChangeText(passed.change()), passed.voices(), "asked about"}};
+    if (decision_.has_voices()) {
+      rows.insert(rows.begin(), {ChangeText(decision_.change()), decision_.voices(), "chosen"});
+    }
+    text_ += RankingTable(rows, "", 0, width_);
+    const double behind = Sum(decision_.voices()) - Sum(passed.voices());
+    if (!decision_.has_voices() || behind <= 0) return;
+    Say(absl::StrFormat("In log speedup it was %.3f behind; what set it back most were %s.", behind,
+                        LoudestDifference(passed.voices(), decision_.voices())));
+  }
+
+  std::string Take() { return std::move(text_); }
+
+ private:
+  const v1::Iteration& decision_;
+  const int width_;
+  std::string text_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::string> WhyNot(const v1::Change& asked, const v1::Iteration& decision,
+                                   const std::vector<v1::Iteration>& iterations, const v1::Bundle& bundle, int width) {
+  if (absl::Status known = CheckKnown(asked, bundle); !known.ok()) return known;
+  const v1::Variant parent = ParentOf(decision);
+  v1::Variant wanted = parent;
+  (*wanted.mutable_values())[asked.variable()] = asked.to();
+  const auto is_asked = [&](const v1::Change& change) {
+    return change.variable() == asked.variable() && change.to() == asked.to();
+  };
+
+  Answer answer(decision, width);
+  if (is_asked(decision.change())) {
+    answer.Say(
+        absl::StrCat(asked.variable(), "=", asked.to(), " is what was chosen: ", IterationSentence(decision), "."));
+    return answer.Take();
+  }
+  answer.Say(absl::StrCat("Iteration ", decision.number(), " chose ", ChangeText(decision.change()), " from iteration ",
+                          decision.parent(), ", not ", asked.variable(), "=", asked.to(), "."));
+  bool answered = false;
+  const auto passed = std::find_if(decision.passed_over().begin(), decision.passed_over().end(),
+                                   [&](const v1::PassedOver& one) { return is_asked(one.change()); });
+  if (SameValues(wanted.values(), parent.values())) {
+    answer.Say(absl::StrCat("There was nothing to change: ", asked.variable(), " is ", asked.to(), " in iteration ",
+                            decision.parent(), " already."));
+    return answer.Take();
+  }
+  if (passed != decision.passed_over().end()) {
+    answer.PassedOver(*passed);
+    answered = true;
+  }
+  if (const std::vector<std::string> broken = Forbidding(bundle, wanted); !broken.empty()) {
+    answer.Say(absl::StrCat(broken.size() == 1 ? "The constraint " : "The constraints ", absl::StrJoin(broken, " and "),
+                            broken.size() == 1 ? " forbids" : " forbid", " it from there."));
+    answered = true;
+  }
+  std::vector<std::string> elsewhere;
+  for (const v1::Iteration& iteration : iterations) {
+    if (iteration.number() == decision.number()) continue;
+    const std::string when = iteration.number() < decision.number() ? "before" : "later";
+    if (SameValues(iteration.variant(), wanted.values()) && iteration.patched_source_hash().empty()) {
+      answer.Say(absl::StrCat("The same variant was tried ", when, ": ", IterationSentence(iteration), "."));
+      answered = true;
+    } else if (is_asked(iteration.change())) {
+      elsewhere.push_back(absl::StrCat(
+          iteration.number(), " (", VerdictWord(iteration.verdict()),
+          iteration.speedup_over_parent() > 0 ? absl::StrCat(", ", SpeedupText(iteration.speedup_over_parent())) : "",
+          ")"));
+    }
+  }
+  if (!elsewhere.empty()) {
+    answer.Say(absl::StrCat("From other parents it was tried in iteration", elsewhere.size() == 1 ? " " : "s ",
+                            absl::StrJoin(elsewhere, ", "), "."));
+  }
+  if (!answered) {
+    answer.Say(decision.has_voices()
+                   ? "The decision does not name it: it was not among the changes that were ranked."
+                   : absl::StrCat("Nothing was ranked: the change was proposed by ", decision.author(), "."));
+  }
+  return answer.Take();
+}
+
+}  // namespace pawl

@@ -1,0 +1,53 @@
+#include "orchestrator/core/stored_campaign.h"
+
+#include <optional>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "db/resource_name.h"
+#include "orchestrator/core/errors.h"
+
+namespace pawl {
+namespace {
+
+constexpr int kEventsAtOnce = 200;  // a source edit may be in each
+
+absl::StatusOr<std::shared_ptr<const v1::Bundle>> ReadBundleBlob(Store& store, const std::string& hash,
+                                                                 const std::string& campaign, BundlePool* pool) {
+  if (pool != nullptr) {
+    if (std::shared_ptr<const v1::Bundle> shared = pool->Find(hash)) return shared;
+  }
+  absl::StatusOr<std::optional<StoredBlob>> blob = store.GetBlob(hash);
+  if (!blob.ok()) return blob.status();
+  v1::Bundle bundle;
+  if (!*blob || !bundle.ParseFromString((*blob)->content)) {
+    return absl::DataLossError(absl::StrCat(campaign, " has lost its bundle; restore from a backup"));
+  }
+  if (pool != nullptr) return pool->Put(hash, std::move(bundle));
+  return std::make_shared<const v1::Bundle>(std::move(bundle));
+}
+
+}  // namespace
+
+absl::StatusOr<StoredCampaign> ReadCampaign(Store& store, int64_t number, BundlePool* pool) {
+  StoredCampaign campaign;
+  while (true) {
+    absl::StatusOr<std::vector<v1::Event>> events = store.Events(number, campaign.last_sequence, kEventsAtOnce);
+    if (!events.ok()) return events.status();
+    if (events->empty()) break;
+    for (const v1::Event& event : *events) {
+      if (campaign.state == nullptr) {
+        absl::StatusOr<std::shared_ptr<const v1::Bundle>> bundle =
+            ReadBundleBlob(store, event.submitted().bundle_hash(), CampaignName(number), pool);
+        if (!bundle.ok()) return bundle.status();
+        campaign.state = std::make_unique<CampaignState>(CampaignName(number), *std::move(bundle));
+      }
+      campaign.state->Apply(event);
+      campaign.last_sequence = event.sequence();
+    }
+  }
+  if (campaign.state == nullptr) return NoSuch(CampaignName(number), "pawl campaigns lists those there are");
+  return campaign;
+}
+
+}  // namespace pawl

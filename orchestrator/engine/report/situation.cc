@@ -1,0 +1,66 @@
+#include "orchestrator/engine/report/situation.h"
+
+#include <optional>
+
+#include "orchestrator/engine/search/decide.h"
+
+namespace pawl {
+namespace {
+
+constexpr int kNewest = 500;  // iterations: more would not fit into a message of a sensible size
+
+}  // namespace
+
+v1::Situation SituationOf(const CampaignState& campaign, const Chooser& chooser, const DecisionTree& tree) {
+  const v1::Iteration& best = *campaign.best();
+  v1::Situation situation;
+  *situation.mutable_campaign() = campaign.summary();
+  situation.set_source(campaign.SourceOf(best.number()));
+  situation.set_source_path(campaign.bundle().source().path());
+  *situation.mutable_variables() = campaign.bundle().variables();
+  *situation.mutable_constraints() = campaign.bundle().constraints();
+  *situation.mutable_best() = best;
+  *situation.mutable_best()->mutable_evidence() = campaign.best_evidence();
+  for (v1::Finding& finding : tree.Diagnose(campaign.best_evidence(), campaign.gpu())) {
+    *situation.add_findings() = std::move(finding);
+  }
+  const size_t judged = campaign.iterations().size();
+  for (size_t i = 0; i < judged; ++i) {
+    const v1::Iteration& iteration = campaign.iterations()[i];
+    if (i + kNewest >= judged || (iteration.verdict() == v1::KEPT && situation.tried_size() < kNewest)) {
+      *situation.add_tried() = iteration;
+    } else {
+      situation.set_tried_left_out(situation.tried_left_out() + 1);
+    }
+  }
+  for (v1::RankedChange& untried : UntriedChanges(campaign, chooser)) *situation.add_untried() = std::move(untried);
+  for (const CampaignState::Proposal& proposal : campaign.proposals()) {
+    *situation.add_proposals() = proposal.proposed;
+  }
+  if (const std::optional<absl::Time> deadline = ProposalDeadline(campaign)) {
+    situation.set_waits(true);
+    SetTime(*deadline, situation.mutable_deadline());
+  }
+  return situation;
+}
+
+std::vector<v1::RankedChange> UntriedChanges(const CampaignState& campaign, const Chooser& chooser) {
+  std::vector<v1::RankedChange> untried;
+  const std::optional<Choice> choice = chooser.Next(campaign);
+  if (!choice) return untried;
+  v1::RankedChange& first = untried.emplace_back();
+  *first.mutable_change() = choice->change;
+  first.set_parent(choice->parent);
+  if (choice->voices) *first.mutable_voices() = *choice->voices;
+  if (choice->finding) first.set_finding(choice->finding->rule());
+  for (const v1::PassedOver& passed : choice->passed_over) {
+    if (!passed.has_voices()) continue;  // it can't be tried
+    v1::RankedChange& ranked = untried.emplace_back();
+    *ranked.mutable_change() = passed.change();
+    ranked.set_parent(choice->parent);
+    *ranked.mutable_voices() = passed.voices();
+  }
+  return untried;
+}
+
+}  // namespace pawl

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <vector>
+
+#include "orchestrator/engine/search/chooser.h"
+#include "orchestrator/engine/state/campaign.h"
+#include "pawl/v1/campaign_service.pb.h"
+#include "profiles/diagnosis.h"
+
+namespace pawl {
+
+// All that someone needs who is to propose the next change of a campaign that has a best variant.
+v1::Situation SituationOf(const CampaignState& campaign, const Chooser& chooser, const DecisionTree& tree);
+
+// What could be tried next in a campaign that has a best variant, the most promising first.
+std::vector<v1::RankedChange> UntriedChanges(const CampaignState& campaign, const Chooser& chooser);
+
+}  // namespace pawl

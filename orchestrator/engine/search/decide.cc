@@ -1,0 +1,281 @@
+#include "orchestrator/engine/search/decide.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "kernels/space.h"
+
+namespace pawl {
+namespace {
+
+// Of a recording that holds a sample of the space: after so many in a row, it has nothing more to say.
+constexpr int kMostUntried = 60;
+
+v1::Event Ended(v1::CampaignState state, v1::StopReason reason, const std::string& message) {
+  v1::Event event;
+  event.mutable_ended()->set_state(state);
+  event.mutable_ended()->set_reason(reason);
+  event.mutable_ended()->set_message(message);
+  return event;
+}
+
+v1::Event Paused(const std::string& reason) {
+  v1::Event event;
+  event.mutable_paused()->set_author("pawl");
+  event.mutable_paused()->set_reason(reason);
+  return event;
+}
+
+std::optional<v1::Event> Stop(const CampaignState& campaign, absl::Time now) {
+  const v1::Campaign& summary = campaign.summary();
+  const v1::Budget& budget = summary.spec().budget();
+  auto finished = [](v1::StopReason reason, const std::string& message) {
+    return Ended(v1::FINISHED, reason, message);
+  };
+  const double goal = summary.spec().goal().speedup();
+  if (summary.speedup_over_baseline() >= goal) {
+    return finished(v1::STOP_REASON_GOAL,
+                    absl::StrFormat("goal reached: %.2fx of %s, %gx was asked for", summary.speedup_over_baseline(),
+                                    summary.baseline_us() > 0 ? "the baseline" : "the start", goal));
+  }
+  if (budget.iterations() > 0 && summary.iterations() - campaign.untried() > budget.iterations()) {
+    return finished(v1::STOP_REASON_ITERATIONS, absl::StrCat("all ", budget.iterations(), " iterations are used up"));
+  }
+  if (budget.minutes() > 0 && campaign.Running(now) >= absl::Minutes(budget.minutes())) {
+    return finished(v1::STOP_REASON_MINUTES, absl::StrFormat("all %g minutes are used up", budget.minutes()));
+  }
+  if (budget.dollars() > 0 && summary.dollars() >= budget.dollars()) {
+    return finished(v1::STOP_REASON_DOLLARS, absl::StrFormat("all %.2f dollars are used up", budget.dollars()));
+  }
+  if (campaign.untried_in_a_row() >= kMostUntried) {
+    return finished(v1::STOP_REASON_SPACE, absl::StrCat("the recording has none of the last ", kMostUntried,
+                                                        " changes that were chosen: what is left to try is not in it"));
+  }
+  if (budget.reverts_in_a_row() > 0 && campaign.reverts_in_a_row() >= budget.reverts_in_a_row()) {
+    return finished(v1::STOP_REASON_REVERTS,
+                    absl::StrCat("the last ", campaign.reverts_in_a_row(), " changes were taken back"));
+  }
+  return std::nullopt;
+}
+
+v1::ChooserKind KindOf(const CampaignState& campaign) {
+  const v1::ChooserKind kind = campaign.summary().spec().chooser().kind();
+  return kind == v1::CHOOSER_KIND_UNSPECIFIED ? v1::CHOOSER_KIND_BOTH : kind;
+}
+
+// One variable, or one source edit, of a kept parent.
+bool IsSingleChange(const CampaignState& campaign, const Choice& choice) {
+  const v1::Iteration* parent = campaign.Find(choice.parent);
+  if (parent == nullptr || parent->verdict() != v1::KEPT) return false;
+  const int differences = Differences(VariantOf(*parent), choice.variant);
+  return choice.patched_source.empty() ? differences == 1 : differences == 0;
+}
+
+// The oldest proposal, or why it can't be tried from the best variant any more: *dropped is then set.
+std::optional<Choice> FromProposals(const CampaignState& campaign, std::optional<v1::Event>* dropped) {
+  if (campaign.proposals().empty()) return std::nullopt;
+  const v1::ChangeProposed& proposed = campaign.proposals().front().proposed;
+  std::string why;
+  std::optional<Choice> choice = Proposed(campaign, proposed.change(), &why);
+  if (choice && !IsSingleChange(campaign, *choice)) {
+    choice.reset();
+    why = "it would not be a single change of the best variant";
+  }
+  if (!choice) {
+    v1::ProposalDropped& event = *dropped->emplace().mutable_dropped();
+    event.set_author(proposed.author());
+    *event.mutable_change() = proposed.change();
+    event.set_reason(why.empty() ? "this variant was tried meanwhile" : why);
+    return std::nullopt;
+  }
+  choice->author = proposed.author();
+  choice->why = proposed.why();
+  return choice;
+}
+
+v1::Event Planned(const CampaignState& campaign, v1::TrialPurpose purpose, int iteration) {
+  v1::Event event;
+  event.mutable_planned()->set_trial(campaign.next_trial());
+  event.mutable_planned()->set_purpose(purpose);
+  event.mutable_planned()->set_iteration(iteration);
+  return event;
+}
+
+v1::Event PlannedStart(const CampaignState& campaign) {
+  v1::Event event = Planned(campaign, v1::TRIAL_PURPOSE_ITERATION, campaign.next_iteration());
+  *event.mutable_planned()->mutable_variant() = StartVariant(campaign.bundle());
+  event.mutable_planned()->set_author("pawl");
+  event.mutable_planned()->set_why("the start variant comes first");
+  return event;
+}
+
+// The best variant was not measured beside the start.
+bool Multiplied(const CampaignState& campaign) {
+  const v1::Iteration& best = *campaign.best();
+  return best.number() > 0 && best.parent() > 0 && campaign.summary().total_gain().iteration() != best.number();
+}
+
+// What must be seen of the best variant before the campaign claims it.
+bool Unproven(const CampaignState& campaign) {
+  const v1::Iteration& best = *campaign.best();
+  const bool unsanitized = campaign.summary().spec().keep().skip_sanitizer() && best.number() > 0 &&
+                           campaign.summary().total_gain().iteration() != best.number();
+  return Multiplied(campaign) || unsanitized;
+}
+
+v1::Event PlannedTotal(const CampaignState& campaign) {
+  const v1::Iteration& best = *campaign.best();
+  v1::Event event = Planned(campaign, v1::TRIAL_PURPOSE_TOTAL, best.number());
+  event.mutable_planned()->set_parent(0);
+  *event.mutable_planned()->mutable_variant() = VariantOf(best);
+  event.mutable_planned()->set_author("pawl");
+  event.mutable_planned()->set_why("the total gain is measured, not multiplied");
+  return event;
+}
+
+v1::Event PlannedChoice(const CampaignState& campaign, Choice choice) {
+  v1::Event event = Planned(campaign, v1::TRIAL_PURPOSE_ITERATION, campaign.next_iteration());
+  v1::TrialPlanned& planned = *event.mutable_planned();
+  planned.set_parent(choice.parent);
+  *planned.mutable_variant() = std::move(choice.variant);
+  *planned.mutable_change() = std::move(choice.change);
+  if (choice.finding) *planned.mutable_finding() = *std::move(choice.finding);
+  if (choice.effect) *planned.mutable_effect() = *std::move(choice.effect);
+  for (v1::Finding& finding : choice.findings) *planned.add_findings() = std::move(finding);
+  if (choice.prediction) *planned.mutable_prediction() = *std::move(choice.prediction);
+  if (choice.voices) *planned.mutable_voices() = *std::move(choice.voices);
+  for (v1::PassedOver& passed : choice.passed_over) *planned.add_passed_over() = std::move(passed);
+  planned.set_patched_source(std::move(choice.patched_source));
+  planned.set_author(choice.author);
+  planned.set_why(choice.why);
+  return event;
+}
+
+// Of the iterations that are open.
+int RoundParent(const CampaignState& campaign) {
+  for (const auto& [trial, open] : campaign.open_trials()) {
+    if (open.planned.purpose() == v1::TRIAL_PURPOSE_ITERATION) return open.planned.parent();
+  }
+  return 0;
+}
+
+// Limits of the GPU that the best variant is at.
+std::vector<std::string> Roofs(const CampaignState& campaign, const DecisionTree& tree) {
+  std::vector<std::string> roofs;
+  for (const v1::Finding& finding : tree.Diagnose(campaign.best_evidence(), campaign.gpu())) {
+    if (finding.roof()) roofs.push_back(finding.text());
+  }
+  return roofs;
+}
+
+// An iteration that did not pass a gate that pauses, and that nobody was told of yet.
+std::optional<v1::Event> PauseAtGate(const CampaignState& campaign) {
+  for (const v1::Iteration& iteration : campaign.iterations()) {
+    for (const v1::FailedGate& gate : iteration.failed_gates()) {
+      if (gate.action() != v1::GATE_ACTION_PAUSE || campaign.PausedFor(iteration.number())) continue;
+      v1::Event event = Paused(absl::StrCat("iteration ", iteration.number(), " did not pass the gate ", gate.gate(),
+                                            ": ", gate.text(), ". pawl resume goes on all the same"));
+      event.mutable_paused()->set_iteration(iteration.number());
+      return event;
+    }
+  }
+  return std::nullopt;
+}
+
+// The end, once the gain it claims was measured.
+v1::Event Finish(const CampaignState& campaign, v1::Event end, const ProfileSet& profiles) {
+  if (Unproven(campaign)) return PlannedTotal(campaign);
+  const v1::TotalGain& total = campaign.summary().total_gain();
+  const v1::Iteration& best = *campaign.best();
+  if (best.parent() > 0 && total.iteration() == best.number() && !(total.speedup_over_start() > 0)) {
+    end.mutable_ended()->set_message(absl::StrCat(
+        end.ended().message(), "; the total gain is a product of steps, not measured: ", total.interval().reason()));
+  }
+  end.mutable_ended()->set_tier(TierOf(campaign.summary(), profiles.gates));
+  for (const std::string& roof : Roofs(campaign, profiles.tree)) end.mutable_ended()->add_roof(roof);
+  return end;
+}
+
+}  // namespace
+
+v1::SuccessTier TierOf(const v1::Campaign& summary, const Gates& gates) {
+  if (!summary.has_best()) return v1::SUCCESS_TIER_UNSPECIFIED;
+  return gates.TierOf(summary.speedup_over_baseline(), summary.spec().goal().speedup());
+}
+
+std::optional<absl::Time> ProposalDeadline(const CampaignState& campaign) {
+  const bool waits = KindOf(campaign) == v1::CHOOSER_KIND_OUTSIDE && !campaign.ended() &&
+                     campaign.summary().state() != v1::PAUSED && campaign.best() != nullptr &&
+                     campaign.open_iterations() == 0 && campaign.proposals().empty();
+  if (!waits) return std::nullopt;
+  return campaign.idle_since() + absl::Seconds(campaign.summary().spec().chooser().wait_seconds());
+}
+
+std::optional<v1::Event> Decide(const CampaignState& campaign, const Chooser& chooser, absl::Time now,
+                                const ProfileSet& profiles, int slots) {
+  if (campaign.ended() || campaign.summary().state() == v1::PAUSED) return std::nullopt;
+  const bool totals = std::any_of(campaign.open_trials().begin(), campaign.open_trials().end(), [](const auto& open) {
+    return open.second.planned.purpose() == v1::TRIAL_PURPOSE_TOTAL;
+  });
+  const int open = campaign.open_iterations();
+  if (totals || (open > 0 && (open >= slots || !campaign.round_joinable() || campaign.best() == nullptr))) {
+    return std::nullopt;
+  }
+  if (campaign.iterations().empty()) return PlannedStart(campaign);
+  if (open == 0) {
+    if (std::optional<v1::Event> pause = PauseAtGate(campaign)) return pause;
+  }
+  if (campaign.best() == nullptr) {
+    return Ended(v1::FAILED, v1::STOP_REASON_START,
+                 absl::StrCat("the start variant did not pass: ", campaign.iterations()[0].reason()));
+  }
+  const v1::CampaignSpec& spec = campaign.summary().spec();
+  if (open == 0) {
+    if (std::optional<v1::Event> stop = Stop(campaign, now)) return Finish(campaign, *std::move(stop), profiles);
+    if (Multiplied(campaign) && campaign.kept_since_total() >= profiles.gates.total_every()) {
+      return PlannedTotal(campaign);
+    }
+  } else if (spec.budget().iterations() > 0 &&
+             campaign.next_iteration() - campaign.untried() > spec.budget().iterations()) {
+    return std::nullopt;
+  }
+
+  const v1::ChooserKind kind = KindOf(campaign);
+  std::optional<v1::Event> dropped;
+  std::optional<Choice> choice = kind == v1::CHOOSER_KIND_TREE ? std::nullopt : FromProposals(campaign, &dropped);
+  if (dropped) return dropped;
+  const bool proposed = choice.has_value();
+  if (proposed) choice->findings = profiles.tree.Diagnose(campaign.best_evidence(), campaign.gpu());
+  if (!proposed && kind == v1::CHOOSER_KIND_OUTSIDE) {
+    if (open > 0 || now < campaign.idle_since() + absl::Seconds(spec.chooser().wait_seconds())) return std::nullopt;
+    if (spec.chooser().no_proposal() == v1::NO_PROPOSAL_PAUSE) {
+      return Paused(absl::StrFormat("nothing was proposed within %g s. pawl propose and pawl resume go on",
+                                    spec.chooser().wait_seconds()));
+    }
+  }
+  if (!proposed) choice = chooser.Next(campaign);
+  // A round is of one parent.
+  if (open > 0 && (!choice || choice->parent != RoundParent(campaign))) return std::nullopt;
+  if (!choice) {
+    return Finish(campaign, Ended(v1::FINISHED, v1::STOP_REASON_SPACE, "no change is left to try"), profiles);
+  }
+  if (!proposed && !choice->finding && open == 0) {
+    const std::vector<std::string> roofs = Roofs(campaign, profiles.tree);
+    if (!roofs.empty()) {
+      return Finish(campaign,
+                    Ended(v1::FINISHED, v1::STOP_REASON_ROOF,
+                          absl::StrCat(absl::StrJoin(roofs, "; "), ", and no rule asks for a change that is left")),
+                    profiles);
+    }
+  }
+  if (!IsSingleChange(campaign, *choice)) {
+    return Ended(v1::FAILED, v1::STOP_REASON_UNSPECIFIED,
+                 absl::StrCat("refused: iteration ", campaign.next_iteration(),
+                              " would not differ in exactly one variable from a kept parent"));
+  }
+  return PlannedChoice(campaign, *std::move(choice));
+}
+
+}  // namespace pawl

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <optional>
+
+#include "absl/time/time.h"
+#include "orchestrator/engine/search/chooser.h"
+#include "orchestrator/engine/state/campaign.h"
+#include "profiles/profile_set.h"
+
+namespace pawl {
+
+// What happens next in a campaign on its own account: a trial is planned, it is paused, or it ends. Nothing while it is
+// paused, has ended, waits for a proposal, or has as many iterations under way as workers can take at once (`slots`).
+// Pure; the event has no sequence, name or time yet.
+std::optional<v1::Event> Decide(const CampaignState& campaign, const Chooser& chooser, absl::Time now,
+                                const ProfileSet& profiles = ProfileSet::Default(), int slots = 1);
+
+// Until when the campaign waits for a proposal; nothing: it does not.
+std::optional<absl::Time> ProposalDeadline(const CampaignState& campaign);
+
+// How far it came.
+v1::SuccessTier TierOf(const v1::Campaign& summary, const Gates& gates);
+
+}  // namespace pawl

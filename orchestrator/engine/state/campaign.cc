@@ -1,0 +1,329 @@
+#include "orchestrator/engine/state/campaign.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "orchestrator/engine/search/chooser.h"
+#include "orchestrator/engine/state/campaign_states.h"
+
+namespace pawl {
+namespace {
+
+constexpr size_t kMaxRemembered = 100'000;  // variants of which it is known whether the GPU can launch them
+
+}  // namespace
+
+absl::Time TimeOf(const google::protobuf::Timestamp& timestamp) {
+  return absl::FromUnixSeconds(timestamp.seconds()) + absl::Nanoseconds(timestamp.nanos());
+}
+
+void SetTime(absl::Time time, google::protobuf::Timestamp* timestamp) {
+  const int64_t micros = absl::ToUnixMicros(time);
+  timestamp->set_seconds(micros / 1'000'000);
+  timestamp->set_nanos(static_cast<int32_t>(micros % 1'000'000) * 1000);
+}
+
+CampaignState::CampaignState(std::string name, std::shared_ptr<const v1::Bundle> bundle)
+    : bundle_(std::move(bundle)), space_(*bundle_), planner_(*bundle_) {
+  summary_.set_name(std::move(name));
+}
+
+CampaignState::CampaignState(std::string name, v1::Bundle bundle)
+    : CampaignState(std::move(name), std::make_shared<const v1::Bundle>(std::move(bundle))) {}
+
+void CampaignState::Apply(const v1::Event& event) {
+  const absl::Time at = TimeOf(event.time());
+  switch (event.event_case()) {
+    case v1::Event::kSubmitted: {
+      const v1::CampaignSubmitted& submitted = event.submitted();
+      summary_.set_state(v1::WAITING);
+      summary_.set_bundle(submitted.bundle());
+      summary_.set_bundle_hash(submitted.bundle_hash());
+      *summary_.mutable_spec() = submitted.spec();
+      *summary_.mutable_create_time() = event.time();
+      space_hash_ = submitted.space_hash();
+      patterns_ = submitted.patterns();
+      idle_since_ = at;
+      break;
+    }
+    case v1::Event::kPlanned:
+      ApplyPlanned(event.planned(), at);
+      break;
+    case v1::Event::kLeased:
+      ApplyLeased(event.leased(), at);
+      break;
+    case v1::Event::kLost:
+      ApplyLost(event.lost(), at);
+      break;
+    case v1::Event::kFinished:
+      ApplyFinished(event.finished());
+      idle_since_ = at;
+      break;
+    case v1::Event::kPaused:
+      summary_.set_state(v1::PAUSED);
+      summary_.set_message(event.paused().reason());
+      if (event.paused().has_iteration()) paused_for_.insert(event.paused().iteration());
+      StopClock(at);
+      break;
+    case v1::Event::kResumed:
+      summary_.set_state(After(v1::PAUSED, CampaignAction::kResume, leased_before_));
+      summary_.clear_message();
+      if (leased_before_) clock_since_ = at;
+      idle_since_ = at;
+      break;
+    case v1::Event::kEnded:
+      summary_.set_state(event.ended().state());
+      summary_.set_stop_reason(event.ended().reason());
+      summary_.set_message(event.ended().message());
+      summary_.set_tier(event.ended().tier());
+      *summary_.mutable_roof() = event.ended().roof();
+      *summary_.mutable_end_time() = event.time();
+      StopClock(at);
+      std::erase_if(open_, [](const auto& open) { return open.second.planned.purpose() != v1::TRIAL_PURPOSE_VERIFY; });
+      proposals_.clear();
+      break;
+    case v1::Event::kProposed:
+      proposals_.push_back({event.proposed(), at});
+      break;
+    case v1::Event::kDropped:
+      DropProposal(event.dropped().change());
+      break;
+    case v1::Event::EVENT_NOT_SET:
+      break;
+  }
+  summary_.set_minutes(absl::ToDoubleMinutes(Running(at)));
+}
+
+void CampaignState::DropProposal(const v1::Change& change) {
+  std::erase_if(proposals_, [&](const Proposal& proposal) {
+    const v1::Change& proposed = proposal.proposed.change();
+    return proposed.kind_case() == change.kind_case() && proposed.variable() == change.variable() &&
+           proposed.to() == change.to() && proposed.source().patch() == change.source().patch();
+  });
+}
+
+void CampaignState::ApplyPlanned(const v1::TrialPlanned& planned, absl::Time at) {
+  OpenTrial& open = open_[planned.trial()];
+  open.planned = planned;
+  open.planned_at = at;
+  open.free_since = at;
+  NoteVerifications();
+  next_trial_ = std::max(next_trial_, planned.trial() + 1);
+  if (planned.purpose() != v1::TRIAL_PURPOSE_ITERATION) return;
+  if (open_iterations() == 1) {
+    round_begin_ = planned.iteration();
+    round_joinable_ = true;
+  }
+  next_iteration_ = std::max(next_iteration_, planned.iteration() + 1);
+  int source = planned.has_parent() ? SourceIdOf(planned.parent()) : 0;
+  if (!planned.patched_source().empty()) {
+    source = FindSource(planned.patched_source());
+    if (source < 0) {
+      sources_.push_back(planned.patched_source());
+      source = static_cast<int>(sources_.size());
+    }
+  }
+  source_ids_[planned.iteration()] = source;
+  tried_.insert({source, VariantText(planned.variant())});
+  DropProposal(planned.change());  // whoever proposed it: it is being tried
+}
+
+int CampaignState::open_iterations() const {
+  return static_cast<int>(std::count_if(open_.begin(), open_.end(), [](const auto& open) {
+    return open.second.planned.purpose() == v1::TRIAL_PURPOSE_ITERATION;
+  }));
+}
+
+void CampaignState::NoteVerifications() {
+  summary_.set_verifying(std::any_of(open_.begin(), open_.end(), [](const auto& open) {
+    return open.second.planned.purpose() == v1::TRIAL_PURPOSE_VERIFY;
+  }));
+}
+
+void CampaignState::ApplyLeased(const v1::TrialLeased& leased, absl::Time at) {
+  OpenTrial& trial = open_[leased.trial()];
+  trial.attempt = leased.attempt();
+  trial.worker = leased.worker();
+  if (summary_.state() == v1::WAITING) summary_.set_state(v1::RUNNING);
+  if (ended()) return;  // a verification
+  summary_.clear_message();
+  summary_.set_device(leased.device());
+  price_per_hour_ = leased.price_per_hour();
+  if (!leased_before_) clock_since_ = at;
+  leased_before_ = true;
+}
+
+void CampaignState::ApplyLost(const v1::LeaseLost& lost, absl::Time at) {
+  const auto trial = open_.find(lost.trial());
+  if (trial == open_.end()) return;
+  trial->second.worker.clear();
+  trial->second.free_since = at;
+  trial->second.killed += lost.reason() == v1::LeaseLost::EXPIRED;
+  trial->second.host_faults += lost.reason() == v1::LeaseLost::HOST_FAULT;
+}
+
+void CampaignState::ApplyFinished(const v1::TrialFinished& finished) {
+  open_.erase(finished.trial());
+  NoteVerifications();
+  if (finished.has_verification()) return;  // changes nothing
+  for (const v1::StageTime& stage : finished.result().stages()) {
+    summary_.set_gpu_seconds(summary_.gpu_seconds() + stage.seconds());
+  }
+  summary_.set_dollars(summary_.gpu_seconds() / 3600 * price_per_hour_);
+  if (finished.has_total_gain()) return ApplyTotal(finished.total_gain());
+  if (!finished.has_iteration()) return;
+  const v1::Iteration& iteration = finished.iteration();
+  if (gpu_.name().empty()) gpu_ = finished.result().gpu();
+  if (iteration.number() == 0) {
+    baselines_ = finished.result().baselines();
+    copy_gb_s_ = finished.result().copy_gb_s();
+  }
+  round_joinable_ = false;
+  places_[iteration.number()] = iterations_.size();
+  iterations_.push_back(iteration);
+  iterations_.back().clear_passed_over();
+  iterations_.back().clear_findings();
+  summary_.set_iterations(summary_.iterations() + 1);
+  switch (iteration.verdict()) {
+    case v1::KEPT:
+      summary_.set_kept(summary_.kept() + 1);
+      break;
+    case v1::REVERTED:
+      summary_.set_reverted(summary_.reverted() + 1);
+      break;
+    default:
+      summary_.set_rejected(summary_.rejected() + 1);
+  }
+  if (!finished.result().passed_over().empty()) {
+    untried_.insert(iteration.number());
+    ++untried_in_a_row_;
+    return;
+  }
+  untried_in_a_row_ = 0;
+  // A round that kept one of its changes was no failure, whatever became of the others.
+  const bool in_vain = std::none_of(iterations_.begin(), iterations_.end(), [&](const v1::Iteration& judged) {
+    return judged.verdict() == v1::KEPT && judged.number() >= round_begin_;
+  });
+  reverts_in_a_row_ = in_vain ? reverts_in_a_row_ + 1 : 0;
+  if (iteration.verdict() != v1::KEPT) return;
+  evidence_[iteration.number()] = finished.result().evidence();
+  if (iteration.number() == 0) {
+    summary_.set_start_us(iteration.time_us());
+    if (!finished.result().baseline_error().empty()) {
+      summary_.set_baseline(absl::StrCat("it failed: ", finished.result().baseline_error()));
+    }
+    for (const v1::BaselineTime& baseline : finished.result().baselines()) {
+      const bool cold = bundle_->timing() == v1::TIMING_MODE_COLD;  // a baseline is timed warm
+      if (cold || baseline.size() != summary_.spec().goal().size()) continue;
+      summary_.set_baseline_us(baseline.graph_us());
+      summary_.set_baseline(baseline.what());
+    }
+  }
+  if (iteration.number() > 0) ++kept_since_total_;
+  ElectBest();
+}
+
+// The one that is said to be the fastest; of equal ones the older.
+void CampaignState::ElectBest() {
+  const v1::Iteration* best = nullptr;
+  for (const v1::Iteration& iteration : iterations_) {
+    if (iteration.verdict() != v1::KEPT) continue;
+    if (best == nullptr || iteration.speedup_over_start() > best->speedup_over_start()) best = &iteration;
+  }
+  if (best == nullptr) return;
+  summary_.set_best(best->number());
+  summary_.set_best_us(best->time_us());
+  summary_.set_speedup_over_start(best->speedup_over_start());
+  summary_.set_speedup_over_baseline(best->speedup_over_baseline());
+}
+
+// From here on the campaign goes by what was measured. All products of steps are corrected alike, so that their order
+// stays; what was compared with the start itself needs no correction.
+void CampaignState::ApplyTotal(const v1::TotalGain& total) {
+  *summary_.mutable_total_gain() = total;
+  kept_since_total_ = 0;
+  for (const int number : total.taken_back()) {
+    const auto place = places_.find(number);
+    if (place == places_.end() || iterations_[place->second].verdict() != v1::KEPT) continue;
+    iterations_[place->second].set_verdict(v1::REVERTED);
+    evidence_.erase(number);
+    summary_.set_kept(summary_.kept() - 1);
+    summary_.set_reverted(summary_.reverted() + 1);
+  }
+  if (total.speedup_over_start() > 0 && total.multiplied() > 0) {
+    const double correction = total.speedup_over_start() / total.multiplied();
+    for (v1::Iteration& iteration : iterations_) {
+      if (iteration.number() == 0 || iteration.parent() == 0) continue;
+      iteration.set_speedup_over_start(iteration.speedup_over_start() * correction);
+      iteration.set_speedup_over_baseline(iteration.speedup_over_baseline() * correction);
+    }
+  }
+  ElectBest();
+}
+
+void CampaignState::StopClock(absl::Time at) {
+  if (clock_since_) ran_ += at - *clock_since_;
+  clock_since_.reset();
+}
+
+absl::Duration CampaignState::Running(absl::Time now) const {
+  return clock_since_ ? ran_ + (now - *clock_since_) : ran_;
+}
+
+bool CampaignState::ended() const { return IsFinal(summary_.state()); }
+
+bool CampaignState::leasable() const { return summary_.state() != v1::PAUSED; }
+
+const v1::Iteration* CampaignState::Find(int number) const {
+  const auto place = places_.find(number);
+  return place == places_.end() ? nullptr : &iterations_[place->second];
+}
+
+const v1::Iteration* CampaignState::best() const { return summary_.has_best() ? Find(summary_.best()) : nullptr; }
+
+const v1::Evidence* CampaignState::EvidenceOf(int iteration) const {
+  const auto evidence = evidence_.find(iteration);
+  return evidence == evidence_.end() ? nullptr : &evidence->second;
+}
+
+const v1::Evidence& CampaignState::best_evidence() const {
+  const v1::Evidence* evidence = summary_.has_best() ? EvidenceOf(summary_.best()) : nullptr;
+  return evidence == nullptr ? v1::Evidence::default_instance() : *evidence;
+}
+
+const std::string& CampaignState::BeyondLimits(const v1::Variant& variant) const {
+  static const std::string kWithin;
+  if (gpu_.name().empty()) return kWithin;
+  if (beyond_limits_.size() > kMaxRemembered) beyond_limits_.clear();
+  const auto [known, is_new] = beyond_limits_.try_emplace(VariantText(variant));
+  if (!is_new) return known->second;
+  for (const v1::Size& size : bundle_->sizes()) {
+    if (size.name() != summary_.spec().goal().size()) continue;
+    const absl::StatusOr<v1::Plan> plan = planner_.MakePlan(variant, size, gpu_);
+    if (!plan.ok()) continue;  // the worker's static check says what is wrong with it
+    if (const std::optional<v1::Failure> failure = CheckLaunchLimits(*plan, gpu_)) known->second = failure->message();
+  }
+  return known->second;
+}
+
+int CampaignState::SourceIdOf(int iteration) const {
+  const auto source = source_ids_.find(iteration);
+  return source == source_ids_.end() ? 0 : source->second;
+}
+
+const std::string& CampaignState::SourceOf(int iteration) const {
+  const int id = SourceIdOf(iteration);
+  return id == 0 ? bundle_->source().text() : sources_[static_cast<size_t>(id - 1)];
+}
+
+bool CampaignState::Tried(const v1::Variant& variant, int source_id) const {
+  return tried_.contains({source_id, VariantText(variant)});
+}
+
+int CampaignState::FindSource(const std::string& source) const {
+  if (source == bundle_->source().text()) return 0;
+  const auto found = std::find(sources_.begin(), sources_.end(), source);
+  return found == sources_.end() ? -1 : static_cast<int>(found - sources_.begin()) + 1;
+}
+
+}  // namespace pawl

@@ -1,0 +1,279 @@
+#include "orchestrator/engine/verdict/verdict.h"
+
+#include <cmath>
+#include <set>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "kernels/hash.h"
+#include "orchestrator/engine/verdict/prediction.h"
+
+namespace pawl {
+namespace {
+
+constexpr double kVerified = 0.10;  // of what was recorded
+
+std::vector<double> LogRatios(const google::protobuf::RepeatedPtrField<v1::PairSample>& pairs) {
+  std::vector<double> ratios;
+  for (const v1::PairSample& pair : pairs) ratios.push_back(pair.log_ratio());
+  return ratios;
+}
+
+// The comparison that the samples bear out, whatever the worker made of them.
+v1::Comparison CompareSamples(const v1::TrialResult& result, const KeepRule& rule) {
+  v1::Comparison first = Compare(LogRatios(result.pairs()), result.discarded(), rule);
+  if (first.result() != v1::FASTER) return first;
+  return Confirm(first, Compare(LogRatios(result.confirming_pairs()), result.confirming_discarded(), rule), rule);
+}
+
+v1::Iteration Begin(const CampaignState& campaign, const v1::TrialPlanned& planned) {
+  v1::Iteration iteration;
+  iteration.set_name(absl::StrCat(campaign.summary().name(), "/iterations/", planned.iteration()));
+  iteration.set_number(planned.iteration());
+  if (planned.has_parent()) iteration.set_parent(planned.parent());
+  *iteration.mutable_variant() = planned.variant().values();
+  if (planned.has_change()) *iteration.mutable_change() = planned.change();
+  // A patch may be long; its source is there by its hash, and the plan has it.
+  if (iteration.change().has_source()) iteration.mutable_change()->mutable_source()->clear_patch();
+  if (planned.has_finding()) *iteration.mutable_finding() = planned.finding();
+  if (planned.has_prediction()) *iteration.mutable_prediction() = planned.prediction();
+  if (planned.has_effect()) *iteration.mutable_effect() = planned.effect();
+  if (planned.has_voices()) *iteration.mutable_voices() = planned.voices();
+  *iteration.mutable_findings() = planned.findings();
+  *iteration.mutable_passed_over() = planned.passed_over();
+  if (campaign.SourceIdOf(planned.iteration()) > 0) {
+    iteration.set_patched_source_hash(Sha256(campaign.SourceOf(planned.iteration())));
+  }
+  iteration.set_author(planned.author());
+  iteration.set_why(planned.why());
+  return iteration;
+}
+
+bool Cold(const v1::Bundle& bundle) { return bundle.timing() == v1::TIMING_MODE_COLD; }
+
+// Only the start is timed beside the baseline, and a baseline is timed warm: it says nothing about a kernel that is
+// judged by its cold time.
+double BaselineUs(const CampaignState& campaign, const v1::TrialPlanned& planned, const v1::TrialResult& result) {
+  if (Cold(campaign.bundle())) return 0;
+  if (planned.has_parent()) return campaign.summary().baseline_us();
+  for (const v1::BaselineTime& baseline : result.baselines()) {
+    if (baseline.size() == campaign.summary().spec().goal().size()) return baseline.graph_us();
+  }
+  return 0;
+}
+
+// A change of the same round that was kept and gained at least as much; null: none.
+const v1::Iteration* BetterInRound(const CampaignState& campaign, const v1::Iteration& iteration) {
+  for (const v1::Iteration& other : campaign.iterations()) {
+    if (other.number() >= campaign.round_begin() && other.verdict() == v1::KEPT &&
+        other.parent() == iteration.parent() && other.speedup_over_parent() >= iteration.speedup_over_parent()) {
+      return &other;
+    }
+  }
+  return nullptr;
+}
+
+// A gate does not let it be kept.
+void Demote(v1::Iteration* iteration, v1::Verdict verdict) {
+  if (iteration->verdict() != v1::KEPT) return;
+  iteration->set_verdict(verdict);
+  iteration->set_reason(absl::StrCat(iteration->reason(), "; but ", iteration->failed_gates().rbegin()->text()));
+}
+
+void FailGate(v1::Iteration* iteration, const Gate& gate, double value, const std::string& text) {
+  *iteration->add_failed_gates() = gate.Failed(value, text);
+}
+
+// Beside those that a failure stands for, and min-gain, which the verdict itself is.
+void CheckGates(const Gates& gates, double baseline_us, double expected_us, const std::string& baseline_error,
+                v1::Iteration* iteration) {
+  const Gate& baseline = gates.Get(GateKind::kBaseline);
+  const bool off = expected_us > 0 && std::abs(baseline_us / expected_us - 1) > baseline.threshold;
+  if (iteration->number() == 0 && (off || !baseline_error.empty())) {
+    FailGate(iteration, baseline, off ? baseline_us / expected_us - 1 : 0,
+             !baseline_error.empty()
+                 ? absl::StrCat("the baseline failed, and the start would be all there is to beat: ", baseline_error)
+                 : absl::StrFormat("the baseline takes %.3f us, %.3f us were expected: build or machine are not what "
+                                   "they were",
+                                   baseline_us, expected_us));
+    if (baseline.action == v1::GATE_ACTION_REJECT) Demote(iteration, v1::REJECTED);
+  }
+  const Gate& prediction = gates.Get(GateKind::kPrediction);
+  if (iteration->prediction().outcome() == v1::Prediction::FAILED) {
+    FailGate(iteration, prediction, iteration->speedup_over_parent(),
+             absl::StrCat("it did not do what ", iteration->finding().rule(), " predicted"));
+    if (prediction.action != v1::GATE_ACTION_MARK) Demote(iteration, v1::REVERTED);
+  }
+  if (iteration->verdict() != v1::KEPT || iteration->profiled()) return;
+  for (const GateKind kind : {GateKind::kProfileFirst, GateKind::kProfile}) {
+    const Gate& gate = gates.Get(kind);
+    if (iteration->speedup_over_baseline() >= gate.threshold) continue;
+    FailGate(iteration, gate, iteration->speedup_over_baseline(),
+             absl::StrFormat("at %.2fx of the baseline it should have been profiled before anything is changed; the "
+                             "choice goes by timing and what the compiler says",
+                             iteration->speedup_over_baseline()));
+  }
+}
+
+// The iteration and everything that was kept on top of it.
+std::vector<int> BuiltOn(const CampaignState& campaign, int iteration) {
+  std::set<int> built = {iteration};
+  for (const v1::Iteration& other : campaign.iterations()) {  // a parent was judged before its children
+    if (other.verdict() == v1::KEPT && other.has_parent() && built.contains(other.parent())) {
+      built.insert(other.number());
+    }
+  }
+  return {built.begin(), built.end()};
+}
+
+}  // namespace
+
+v1::Iteration Judge(const CampaignState& campaign, const v1::TrialPlanned& planned, const v1::TrialResult& result,
+                    const Gates& gates, double expected_baseline_us) {
+  v1::Iteration iteration = Begin(campaign, planned);
+  *iteration.mutable_stages() = result.stages();
+  iteration.set_device(result.device());
+  iteration.set_profiled(result.profiled());
+  iteration.set_notes(result.notes());
+  if (!result.baseline_error().empty()) {
+    iteration.set_notes(absl::StrCat(result.notes(), result.notes().empty() ? "" : "; ",
+                                     "the baseline failed: ", result.baseline_error()));
+  }
+  if (result.has_failure()) {
+    iteration.set_verdict(v1::REJECTED);
+    *iteration.mutable_failure() = result.failure();
+    iteration.set_reason(result.failure().message());
+    FailGate(&iteration, gates.For(result.failure().check()), 0, result.failure().message());
+    return iteration;
+  }
+  if (!result.passed_over().empty()) {
+    iteration.set_verdict(v1::REJECTED);
+    iteration.set_reason(absl::StrCat("passed over: ", result.passed_over()));
+    return iteration;
+  }
+  const bool cold = Cold(campaign.bundle());
+  iteration.set_time_us(cold ? result.cold_us() : result.warm_us());
+  iteration.set_parent_time_us(cold ? result.parent_cold_us() : result.parent_warm_us());
+  if (!(iteration.time_us() > 0) || !std::isfinite(iteration.time_us())) {
+    iteration.set_verdict(v1::REJECTED);
+    iteration.set_reason("the worker sent no time for it");
+    return iteration;
+  }
+  const double baseline_us = BaselineUs(campaign, planned, result);
+  const v1::Iteration* parent = planned.has_parent() ? campaign.Find(planned.parent()) : nullptr;
+  if (parent == nullptr) {
+    iteration.set_verdict(v1::KEPT);
+    iteration.set_reason("the start variant is right: the campaign starts from it");
+    iteration.set_speedup_over_start(1);
+  } else {
+    *iteration.mutable_interval() = CompareSamples(result, KeepRuleOf(campaign.summary().spec().keep()));
+    const v1::Comparison& interval = iteration.interval();
+    iteration.set_comparison(interval.result());
+    iteration.set_speedup_over_parent(std::exp(interval.mean_log_ratio()));
+    iteration.set_speedup_over_start(parent->speedup_over_start() * iteration.speedup_over_parent());
+    iteration.set_verdict(interval.result() == v1::FASTER ? v1::KEPT : v1::REVERTED);
+    iteration.set_reason(interval.reason());
+    const v1::Iteration* better = iteration.verdict() == v1::KEPT ? BetterInRound(campaign, iteration) : nullptr;
+    if (better != nullptr) {
+      iteration.set_verdict(v1::REVERTED);
+      iteration.set_reason(
+          absl::StrCat(interval.reason(), "; but iteration ", better->number(), " of the same round gained more"));
+    }
+    if (iteration.has_prediction()) {
+      const v1::Evidence* before = campaign.EvidenceOf(planned.parent());
+      CheckPrediction(iteration.speedup_over_parent(), before == nullptr ? v1::Evidence() : *before, result.evidence(),
+                      iteration.mutable_prediction());
+    }
+  }
+  // Against the start's time beside the baseline, and the gain since: absolute times drift with the GPU's state.
+  const double start_us = parent == nullptr ? iteration.time_us() : campaign.summary().start_us();
+  if (baseline_us > 0) {
+    iteration.set_speedup_over_baseline(baseline_us / start_us * iteration.speedup_over_start());
+  } else {
+    iteration.set_speedup_over_baseline(iteration.speedup_over_start());
+  }
+  CheckGates(gates, baseline_us, expected_baseline_us, result.baseline_error(), &iteration);
+  return iteration;
+}
+
+v1::TotalGain JudgeTotal(const CampaignState& campaign, const v1::TrialPlanned& planned,
+                         const v1::TrialResult& result) {
+  v1::TotalGain total;
+  total.set_iteration(planned.iteration());
+  *total.mutable_sizes() = result.sizes();
+  if (const v1::Iteration* iteration = campaign.Find(planned.iteration())) {
+    total.set_multiplied(iteration->speedup_over_start());
+  }
+  // What did not work is no fault of the variant where the GPU was unsteady or a replay has no record.
+  const bool failed = result.has_failure() && result.failure().check() != v1::CHECK_UNSTEADY;
+  const std::string unmeasured = result.has_failure() ? result.failure().message() : result.passed_over();
+  const KeepRule rule = KeepRuleOf(campaign.summary().spec().keep());
+  if (!unmeasured.empty() || result.pairs_size() < rule.first_pairs || result.discarded() >= rule.max_discarded) {
+    total.mutable_interval()->set_result(v1::UNCLEAR);
+    total.mutable_interval()->set_reason(absl::StrCat("it could not be measured beside the start: ",
+                                                      unmeasured.empty() ? "the GPU was too unsteady" : unmeasured));
+    if (failed) *total.mutable_failure() = result.failure();
+  } else {
+    *total.mutable_interval() = CompareSamples(result, rule);
+    total.set_speedup_over_start(std::exp(total.interval().mean_log_ratio()));
+  }
+  if (failed || total.interval().result() == v1::SLOWER) {
+    for (const int number : BuiltOn(campaign, planned.iteration())) total.add_taken_back(number);
+  }
+  return total;
+}
+
+v1::Iteration PutAside(const CampaignState& campaign, const v1::TrialPlanned& planned, int attempts) {
+  v1::Iteration iteration = Begin(campaign, planned);
+  iteration.set_verdict(v1::REJECTED);
+  iteration.set_reason(absl::StrFormat("put aside: %d workers were lost while they ran it", attempts));
+  return iteration;
+}
+
+v1::Verification Compare(const v1::Iteration& recorded, const v1::TrialResult& result, const v1::Bundle& bundle) {
+  v1::Verification verification;
+  verification.set_iteration(recorded.number());
+  verification.set_recorded_us(recorded.time_us());
+  verification.set_recorded_speedup(recorded.speedup_over_parent());
+  auto differs = [&](const char* what, const std::string& before, const std::string& now) {
+    if (before != now) verification.add_differences(absl::StrCat(what, ": ", before, " then, ", now, " now"));
+  };
+  differs("device", recorded.device(), result.device());
+  differs("driver", recorded.gpu().driver_version(), result.gpu().driver_version());
+  differs("NVRTC", recorded.toolchain().nvrtc(), result.toolchain().nvrtc());
+  differs("nvcc", recorded.toolchain().nvcc(), result.toolchain().nvcc());
+  if (result.has_failure() || !result.passed_over().empty()) {
+    verification.set_text(absl::StrCat("it could not be measured again: ",
+                                       result.has_failure() ? result.failure().message() : result.passed_over()));
+    return verification;
+  }
+  verification.set_same_code(!recorded.cubin_hash().empty() && recorded.cubin_hash() == result.cubin_hash());
+  verification.set_measured_us(Cold(bundle) ? result.cold_us() : result.warm_us());
+  double sum = 0;
+  for (const v1::PairSample& pair : result.pairs()) sum += pair.log_ratio();
+  if (recorded.has_parent() && !result.pairs().empty()) {
+    verification.set_measured_speedup(std::exp(sum / result.pairs_size()));
+  }
+  auto agree = [](double now, double before) { return std::abs(now / before - 1) <= kVerified; };
+  // The ratio to the parent is what a verdict rests on; times alone drift with the GPU's state.
+  const bool ratio = recorded.has_parent() ? agree(verification.measured_speedup(), verification.recorded_speedup())
+                                           : agree(verification.measured_us(), verification.recorded_us());
+  const bool time = agree(verification.measured_us(), verification.recorded_us());
+  verification.set_agrees(ratio && time);
+  std::string text =
+      absl::StrFormat("%.3f us now, %.3f us recorded (%+.1f %%)", verification.measured_us(),
+                      verification.recorded_us(), 100 * (verification.measured_us() / verification.recorded_us() - 1));
+  if (recorded.has_parent()) {
+    absl::StrAppendFormat(&text, "; %.3fx over its parent now, %.3fx recorded", verification.measured_speedup(),
+                          verification.recorded_speedup());
+  }
+  if (!verification.agrees() && verification.differences_size() > 0) {
+    absl::StrAppend(&text, "; ", absl::StrJoin(verification.differences(), "; "));
+  }
+  verification.set_text(text);
+  return verification;
+}
+
+}  // namespace pawl

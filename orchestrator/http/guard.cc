@@ -1,0 +1,70 @@
+#include "orchestrator/http/guard.h"
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "orchestrator/core/errors.h"
+#include "orchestrator/http/address.h"
+
+namespace pawl {
+namespace {
+
+absl::Status Refused(const std::string& message, const std::string& fix) {
+  v1::ErrorDetail detail;
+  detail.set_fix(fix);
+  return Error(absl::StatusCode::kPermissionDenied, message, detail);
+}
+
+// A page of another site can send a form or a simple request here, but no header of its own without asking first, and
+// nobody answers that.
+absl::Status CheckOrigin(const HttpRequest& request) {
+  if (request.Header("x-pawl").empty()) {
+    return Refused("the header X-Pawl is missing", "send \"X-Pawl: 1\" with whatever changes something");
+  }
+  const std::string origin = request.Header("origin");
+  const std::string host = request.Header("host");
+  const std::string site = request.Header("sec-fetch-site");
+  const bool same = origin.empty() || absl::EqualsIgnoreCase(origin, absl::StrCat("http://", host)) ||
+                    absl::EqualsIgnoreCase(origin, absl::StrCat("https://", host));
+  if (!same || (!site.empty() && site != "same-origin" && site != "none")) {
+    return Refused("the request comes from a page of another site", "use the dashboard's own page, or pawl");
+  }
+  const std::string content = request.Header("content-type");
+  const absl::string_view type = absl::StripAsciiWhitespace(absl::string_view(content).substr(0, content.find(';')));
+  if (!absl::EqualsIgnoreCase(type, "application/json")) {
+    return BadField("Content-Type", "expected application/json");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status HttpGuard::May(const HttpRequest& request, Role role) const {
+  const std::string shown = request.Header("authorization");
+  absl::string_view token = shown;
+  Caller caller;
+  if (absl::ConsumePrefix(&token, "Bearer ")) caller.token = std::string(absl::StripAsciiWhitespace(token));
+  return access_.Check(caller, role);
+}
+
+absl::Status HttpGuard::Check(const HttpRequest& request) const {
+  if (loopback_ && !IsLoopbackHost(request.Header("host"))) {
+    return Refused("this host name is not the dashboard's", "open it as http://localhost, with the port it listens on");
+  }
+  // What the library would unpack or add up without a limit; no browser sends it here.
+  if (!request.Header("content-encoding").empty() || !request.Header("transfer-encoding").empty()) {
+    return BadField("Content-Encoding", "expected a plain body with Content-Length");
+  }
+  const bool reads = request.method == "GET" || request.method == "HEAD";
+  if (!reads && request.method != "POST") return BadField("method", "expected GET or POST");
+  if (!reads) {
+    if (request.Header("content-length").empty()) return BadField("Content-Length", "expected the length of the body");
+    if (absl::Status status = CheckOrigin(request); !status.ok()) return status;
+    return May(request, Role::kSubmit);
+  }
+  // The page itself holds nothing, and asks for a token where one is needed.
+  return absl::StartsWith(request.path, "/api/") ? May(request, Role::kRead) : absl::OkStatus();
+}
+
+}  // namespace pawl

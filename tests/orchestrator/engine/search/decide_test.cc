@@ -1,0 +1,500 @@
+#include "orchestrator/engine/search/decide.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "kernels/space.h"
+#include "orchestrator/engine/verdict/verdict.h"
+#include "tests/orchestrator/engine/campaign_script.h"
+
+namespace pawl {
+namespace {
+
+using ::testing::HasSubstr;
+
+class FixedChooser : public Chooser {
+ public:
+  explicit FixedChooser(const Choice& choice) : choice_(choice) {}
+  std::optional<Choice> Next(const CampaignState&) const override { return choice_; }
+
+ private:
+  const Choice choice_;
+};
+
+TEST(DecideTest, BeginsWithTheStartVariant) {
+  CampaignScript script;
+  const std::optional<v1::Event> event = script.Decide();
+  ASSERT_TRUE(event && event->has_planned());
+  const v1::TrialPlanned& planned = event->planned();
+  EXPECT_EQ(planned.trial(), 1);
+  EXPECT_EQ(planned.iteration(), 0);
+  EXPECT_EQ(planned.purpose(), v1::TRIAL_PURPOSE_ITERATION);
+  EXPECT_FALSE(planned.has_parent());
+  EXPECT_FALSE(planned.has_change());
+  EXPECT_EQ(VariantText(planned.variant()), VariantText(StartVariant(TinyBundle())));
+  EXPECT_EQ(planned.author(), "pawl");
+  EXPECT_FALSE(script.Decide()) << "one iteration at a time";
+}
+
+TEST(DecideTest, PlansTheNextChangeWithItsReason) {
+  CampaignScript script;
+  script.Run(MeasuredStart(100));
+  const std::optional<v1::Event> event = script.Decide();
+  ASSERT_TRUE(event && event->has_planned());
+  EXPECT_EQ(event->planned().trial(), 2);
+  EXPECT_EQ(event->planned().iteration(), 1);
+  EXPECT_EQ(event->planned().parent(), 0);
+  EXPECT_EQ(event->planned().change().variable(), "TILE");
+  EXPECT_EQ(event->planned().change().from(), 32);
+  EXPECT_EQ(event->planned().change().to(), 64);
+  EXPECT_NE(event->planned().why(), "");
+}
+
+TEST(DecideTest, DoesNothingWhilePausedOrEnded) {
+  CampaignScript script;
+  script.Run(MeasuredStart(100));
+  script.Pause();
+  EXPECT_FALSE(script.Decide());
+  script.Resume();
+  EXPECT_TRUE(script.Decide());
+  script.End(v1::CANCELLED, v1::STOP_REASON_CANCELLED);
+  EXPECT_FALSE(script.Decide());
+}
+
+TEST(DecideTest, GoesOnBesideAVerification) {
+  CampaignScript script;
+  script.Run(MeasuredStart(100));
+  script.PlanVerification(0);
+  const std::optional<v1::Event> event = script.Decide();
+  ASSERT_TRUE(event && event->has_planned());
+  EXPECT_EQ(event->planned().trial(), 3);
+  EXPECT_EQ(event->planned().iteration(), 1);
+}
+
+v1::CampaignEnded EndOf(CampaignScript* script) {
+  std::optional<v1::Event> event = script->Decide();
+  if (event && event->planned().purpose() == v1::TRIAL_PURPOSE_TOTAL) {
+    script->FinishTotal(Measured(script->summary().start_us(), script->summary().best_us()));
+    event = script->Decide();
+  }
+  EXPECT_TRUE(event && event->has_ended()) << (event ? event->ShortDebugString() : "nothing");
+  EXPECT_TRUE(script->state().ended());
+  return event ? event->ended() : v1::CampaignEnded();
+}
+
+TEST(DecideTest, FailsWhenTheStartIsRejected) {
+  CampaignScript script;
+  script.Run(FailedCheck(v1::CHECK_COMPILE, "a semicolon is missing"));
+  const v1::CampaignEnded ended = EndOf(&script);
+  EXPECT_EQ(ended.state(), v1::FAILED);
+  EXPECT_EQ(ended.reason(), v1::STOP_REASON_START);
+  EXPECT_THAT(ended.message(), HasSubstr("a semicolon is missing"));
+}
+
+v1::CampaignSpec Spec(const std::function<void(v1::CampaignSpec*)>& set) {
+  v1::CampaignSpec spec;
+  *spec.mutable_goal() = TinyBundle().goal();
+  set(&spec);
+  return spec;
+}
+
+TEST(DecideTest, StopsAtTheGoal) {
+  CampaignScript script(Spec([](v1::CampaignSpec* spec) { spec->mutable_goal()->set_speedup(1.5); }));
+  script.Run(MeasuredStart(100));
+  script.Run(Measured(100, 70));  // 1.43
+  script.Run(Measured(70, 60));   // 1.67
+  const v1::CampaignEnded ended = EndOf(&script);
+  EXPECT_EQ(ended.state(), v1::FINISHED);
+  EXPECT_EQ(ended.reason(), v1::STOP_REASON_GOAL);
+  EXPECT_EQ(ended.message(), "goal reached: 1.67x of the start, 1.5x was asked for");
+}
+
+TEST(DecideTest, MeasuresTheGoalByTheBaselineWhereThereIsOne) {
+  CampaignScript script(Spec([](v1::CampaignSpec* spec) { spec->mutable_goal()->set_speedup(1.5); }));
+  v1::TrialResult start = MeasuredStart(100);
+  start.add_baselines()->set_size("main");
+  start.mutable_baselines(0)->set_graph_us(60);
+  script.Run(start);
+  script.Run(Measured(100, 60));  // 1.67 of the start, 1.0 of the baseline
+  EXPECT_FALSE(script.state().ended());
+  script.Run(Measured(60, 39));
+  EXPECT_THAT(EndOf(&script).message(), HasSubstr("1.54x of the baseline"));
+}
+
+TEST(DecideTest, ChargesNoIterationForWhatARecordingLacks) {
+  CampaignScript script(Spec([](v1::CampaignSpec* spec) { spec->mutable_budget()->set_iterations(1); }));
+  script.Run(MeasuredStart(100));
+  v1::TrialResult missing;
+  missing.set_passed_over("not in the recording");
+  script.Run(missing);
+  EXPECT_FALSE(script.state().ended());
+  EXPECT_EQ(script.state().untried(), 1);
+  script.Run(Measured(100, 120));
+  EXPECT_EQ(EndOf(&script).reason(), v1::STOP_REASON_ITERATIONS);
+}
+
+TEST(DecideTest, StopsAfterTheIterations) {
+  CampaignScript script(Spec([](v1::CampaignSpec* spec) { spec->mutable_budget()->set_iterations(2); }));
+  script.Run(MeasuredStart(100));
+  script.Run(Measured(100, 120));
+  script.Run(Measured(100, 120));
+  EXPECT_EQ(EndOf(&script).reason(), v1::STOP_REASON_ITERATIONS);
+  EXPECT_EQ(script.summary().iterations(), 3) << "iteration 0 comes beside them";
+}
+
+TEST(DecideTest, StopsAfterTheMinutes) {
+  CampaignScript script(Spec([](v1::CampaignSpec* spec) { spec->mutable_budget()->set_minutes(10); }));
+  script.Run(MeasuredStart(100));
+  script.Pass(absl::Minutes(9.5));
+  script.Run(Measured(100, 120));
+  script.Pause();
+  script.Pass(absl::Minutes(60));
+  script.Resume();
+  script.Run(Measured(100, 120));
+  script.Pass(absl::Minutes(0.5));
+  EXPECT_EQ(EndOf(&script).reason(), v1::STOP_REASON_MINUTES);
+}
+
+TEST(DecideTest, StopsWhenTheMoneyIsSpent) {
+  CampaignScript script(Spec([](v1::CampaignSpec* spec) { spec->mutable_budget()->set_dollars(0.003); }));
+  script.Decide();
+  script.Lease(1, 1, /*price_per_hour=*/3.6);
+  script.Finish(1, MeasuredStart(100));  // 2 s for 0.002
+  script.Decide();
+  script.Lease(2, 1, 3.6);
+  script.Finish(2, Measured(100, 120));
+  EXPECT_EQ(EndOf(&script).reason(), v1::STOP_REASON_DOLLARS);
+}
+
+TEST(DecideTest, StopsAfterSoManyRevertsInARow) {
+  CampaignScript script(Spec([](v1::CampaignSpec* spec) { spec->mutable_budget()->set_reverts_in_a_row(2); }));
+  script.Run(MeasuredStart(100));
+  script.Run(Measured(100, 120));
+  script.Run(Measured(100, 80));
+  EXPECT_EQ(script.state().reverts_in_a_row(), 0);
+  script.Run(Measured(80, 120));
+  script.Run(Measured(80, 120));
+  EXPECT_EQ(EndOf(&script).reason(), v1::STOP_REASON_REVERTS);
+}
+
+TEST(DecideTest, StopsWhenNothingIsLeftToTry) {
+  CampaignScript script;
+  script.Run(MeasuredStart(100));
+  for (int i = 0; i < 4; ++i) script.Run(Measured(100, 120));
+  const v1::CampaignEnded ended = EndOf(&script);
+  EXPECT_EQ(ended.state(), v1::FINISHED);
+  EXPECT_EQ(ended.reason(), v1::STOP_REASON_SPACE);
+}
+
+TEST(DecideTest, MeasuresTheTotalGainBeforeItClaimsTheGoal) {
+  CampaignScript script(Spec([](v1::CampaignSpec* spec) { spec->mutable_goal()->set_speedup(1.5); }));
+  script.Run(MeasuredStart(100));
+  script.Run(Measured(100, 80));
+  script.Run(Measured(80, 64));
+  const std::optional<v1::Event> event = script.Decide();
+  ASSERT_TRUE(event && event->has_planned());
+  EXPECT_EQ(event->planned().purpose(), v1::TRIAL_PURPOSE_TOTAL);
+  EXPECT_EQ(event->planned().iteration(), 2);
+  EXPECT_EQ(event->planned().parent(), 0);
+  EXPECT_EQ(VariantText(event->planned().variant()), VariantText(VariantOf(*script.state().best())));
+  EXPECT_FALSE(script.Decide()) << "one thing at a time";
+  script.FinishTotal(Measured(100, 70));  // 1.43: the steps promised more than there is
+  const std::optional<v1::Event> next = script.Decide();
+  ASSERT_TRUE(next && next->has_planned()) << "the goal is not reached";
+  EXPECT_EQ(next->planned().purpose(), v1::TRIAL_PURPOSE_ITERATION);
+}
+
+TEST(DecideTest, MeasuresTheTotalGainEveryFewKeeps) {
+  v1::Bundle bundle = TinyBundle();
+  for (int value : {8, 16, 32}) bundle.mutable_variables(1)->add_values(value);
+  bundle.clear_constraints();
+  CampaignScript script(Spec([](v1::CampaignSpec* spec) { spec->mutable_goal()->set_speedup(100); }), bundle);
+  script.Run(MeasuredStart(100));
+  double us = 100;
+  for (int kept = 0; kept < ProfileSet::Default().gates.total_every(); ++kept, us *= 0.9) {
+    ASSERT_EQ(script.Run(Measured(us, us * 0.9)).verdict(), v1::KEPT);
+  }
+  const std::optional<v1::Event> event = script.Decide();
+  ASSERT_TRUE(event && event->has_planned());
+  EXPECT_EQ(event->planned().purpose(), v1::TRIAL_PURPOSE_TOTAL);
+  const int best = script.summary().best();
+  script.FinishTotal(FailedCheck(v1::CHECK_UNSTEADY, "too hot"));
+  EXPECT_EQ(script.summary().best(), best) << "that is no fault of the variant";
+  EXPECT_EQ(script.summary().total_gain().speedup_over_start(), 0);
+  EXPECT_THAT(script.summary().total_gain().interval().reason(), HasSubstr("too hot"));
+  const std::optional<v1::Event> next = script.Decide();
+  ASSERT_TRUE(next && next->has_planned());
+  EXPECT_EQ(next->planned().purpose(), v1::TRIAL_PURPOSE_ITERATION) << "it is not tried again and again";
+}
+
+TEST(DecideTest, TakesBackABestThatFailsBesideTheStartWithAllThatWasBuiltOnIt) {
+  for (const v1::TrialResult& result : {FailedCheck(v1::CHECK_TOLERANCE, "wrong now"), Measured(100, 130)}) {
+    CampaignScript script(Spec([](v1::CampaignSpec* spec) { spec->mutable_goal()->set_speedup(1.5); }));
+    script.Run(MeasuredStart(100));
+    ASSERT_EQ(script.Run(Measured(100, 90)).verdict(), v1::KEPT);
+    ASSERT_EQ(script.Run(Measured(90, 60)).verdict(), v1::KEPT);
+    const std::optional<v1::Event> total = script.Decide();
+    ASSERT_TRUE(total && total->planned().purpose() == v1::TRIAL_PURPOSE_TOTAL);
+    script.FinishTotal(result);
+    EXPECT_EQ(script.summary().best(), 1);
+    EXPECT_EQ(script.state().Find(2)->verdict(), v1::REVERTED);
+    EXPECT_EQ(script.state().EvidenceOf(2), nullptr);
+    EXPECT_EQ(script.summary().kept(), 2);
+    EXPECT_EQ(script.summary().reverted(), 1);
+    EXPECT_NEAR(script.summary().speedup_over_start(), 1 / 0.9, 0.001);
+    const std::optional<v1::Event> next = script.Decide();
+    ASSERT_TRUE(next && next->has_planned()) << "the goal is not reached";
+    EXPECT_EQ(next->planned().parent(), 1);
+  }
+}
+
+TEST(DecideTest, SaysSoWhereTheTotalGainCouldNotBeMeasured) {
+  CampaignScript script(Spec([](v1::CampaignSpec* spec) { spec->mutable_goal()->set_speedup(1.5); }));
+  script.Run(MeasuredStart(100));
+  script.Run(Measured(100, 80));
+  script.Run(Measured(80, 50));
+  script.Decide();
+  v1::TrialResult thrown_away = Measured(100, 50);
+  thrown_away.set_discarded(10);
+  script.FinishTotal(thrown_away);
+  const std::optional<v1::Event> end = script.Decide();
+  ASSERT_TRUE(end && end->has_ended());
+  EXPECT_THAT(end->ended().message(), HasSubstr("a product of steps, not measured"));
+}
+
+TEST(DecideTest, SanitizesTheFinalBestWhereThatWasLeftToTheEnd) {
+  CampaignScript script(Spec([](v1::CampaignSpec* spec) {
+    spec->mutable_goal()->set_speedup(1.5);
+    spec->mutable_keep()->set_skip_sanitizer(true);
+  }));
+  script.Run(MeasuredStart(100));
+  script.Run(Measured(100, 50));
+  const std::optional<v1::Event> event = script.Decide();
+  ASSERT_TRUE(event && event->has_planned()) << "though it is a child of the start";
+  EXPECT_EQ(event->planned().purpose(), v1::TRIAL_PURPOSE_TOTAL);
+  script.FinishTotal(FailedCheck(v1::CHECK_RACECHECK, "a race"));
+  EXPECT_EQ(script.summary().best(), 0);
+}
+
+TEST(DecideTest, DropsAProposalThatCantBeTriedAnyMoreAndSaysWhy) {
+  CampaignScript script(Spec([](v1::CampaignSpec* spec) {
+    spec->mutable_chooser()->set_kind(v1::CHOOSER_KIND_OUTSIDE);
+    spec->mutable_chooser()->set_wait_seconds(60);
+  }));
+  script.Run(MeasuredStart(100));
+  script.Propose("TILE", 64, "ann");
+  script.Decide();
+  script.Propose("SPLIT", 4, "bob");  // which TILE=64 forbids
+  script.Lease(2);
+  script.Finish(2, Measured(100, 50));
+  const std::optional<v1::Event> event = script.Decide();
+  ASSERT_TRUE(event && event->has_dropped());
+  EXPECT_EQ(event->dropped().author(), "bob");
+  EXPECT_THAT(event->dropped().reason(), HasSubstr("constraint"));
+  EXPECT_FALSE(script.Decide());
+  EXPECT_TRUE(ProposalDeadline(script.state())) << "it waits for another";
+}
+
+TEST(DecideTest, CountsARoundThatKeptOneAsNoRevert) {
+  CampaignScript script;
+  script.Run(MeasuredStart(100));
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(script.Decide(NeighbourChooser(), 3));
+  for (int trial : {2, 3, 4}) script.Lease(trial);
+  script.Finish(2, Measured(100, 50));
+  script.Finish(3, Measured(100, 120));
+  script.Finish(4, Measured(100, 120));
+  EXPECT_EQ(script.state().reverts_in_a_row(), 0);
+}
+
+TEST(DecideTest, NamesTheTierThatWasReached) {
+  for (const auto& [us, tier] : {std::pair(95.0, v1::SUCCESS_TIER_BELOW), std::pair(55.0, v1::SUCCESS_TIER_MINIMUM),
+                                 std::pair(39.0, v1::SUCCESS_TIER_TARGET), std::pair(20.0, v1::SUCCESS_TIER_STRETCH)}) {
+    CampaignScript script(Spec([](v1::CampaignSpec* spec) {
+      spec->mutable_goal()->set_speedup(1.5);
+      spec->mutable_budget()->set_iterations(1);
+    }));
+    v1::TrialResult start = MeasuredStart(100);
+    start.add_baselines()->set_size("main");
+    start.mutable_baselines(0)->set_graph_us(60);
+    script.Run(start);
+    script.Run(Measured(100, us));
+    EXPECT_EQ(EndOf(&script).tier(), tier) << us;
+    EXPECT_EQ(script.summary().tier(), tier);
+  }
+}
+
+TEST(DecideTest, StopsAtTheRoofWhenNoRuleAsksForMore) {
+  CampaignScript script;
+  v1::TrialResult start = MeasuredStart(100);
+  (*start.mutable_evidence()->add_launches()->mutable_metrics())["dram_throughput"] = 93;
+  script.Run(start);
+  const v1::CampaignEnded ended = EndOf(&script);
+  EXPECT_EQ(ended.reason(), v1::STOP_REASON_ROOF);
+  EXPECT_THAT(ended.message(), HasSubstr("The DRAM is 93 % busy"));
+  ASSERT_EQ(ended.roof_size(), 1);
+  EXPECT_EQ(script.summary().roof_size(), 1);
+}
+
+TEST(DecideTest, GoesOnAtTheRoofWithWhatIsProposedOrARuleAsksFor) {
+  CampaignScript script;
+  v1::TrialResult start = MeasuredStart(100);
+  (*start.mutable_evidence()->add_launches()->mutable_metrics())["dram_throughput"] = 93;
+  script.Run(start);
+  script.Propose("SPLIT", 2, "ann");
+  EXPECT_EQ(script.Run(Measured(100, 120)).author(), "ann");
+  Choice choice = *NeighbourChooser().Next(script.state());
+  choice.finding.emplace().set_rule("poor-l2-reuse");
+  const std::optional<v1::Event> event = script.Decide(FixedChooser(choice));
+  ASSERT_TRUE(event && event->has_planned());
+  EXPECT_EQ(event->planned().finding().rule(), "poor-l2-reuse");
+}
+
+TEST(DecideTest, PausesWhereTheBaselineIsNotWhatItWas) {
+  CampaignScript script;
+  script.Decide();
+  script.Lease(1);
+  v1::TrialResult start = MeasuredStart(100);
+  start.add_baselines()->set_size("main");
+  start.mutable_baselines(0)->set_graph_us(60);
+  v1::Event event;
+  event.mutable_finished()->set_trial(1);
+  *event.mutable_finished()->mutable_result() = start;
+  *event.mutable_finished()->mutable_iteration() =
+      Judge(script.state(), script.state().open_trials().at(1).planned, start, Gates::Default(), 50);
+  script.Apply(event);
+  const std::optional<v1::Event> paused = script.Decide();
+  ASSERT_TRUE(paused && paused->has_paused());
+  EXPECT_THAT(paused->paused().reason(), HasSubstr("60.000 us, 50.000 us were expected"));
+  script.Resume();
+  const std::optional<v1::Event> next = script.Decide();
+  ASSERT_TRUE(next && next->has_planned()) << "it was looked at";
+}
+
+TEST(DecideTest, WaitsForAProposalWhereOneIsAskedFor) {
+  for (const v1::NoProposal then : {v1::NO_PROPOSAL_TREE, v1::NO_PROPOSAL_PAUSE}) {
+    CampaignScript script(Spec([&](v1::CampaignSpec* spec) {
+      spec->mutable_chooser()->set_kind(v1::CHOOSER_KIND_OUTSIDE);
+      spec->mutable_chooser()->set_wait_seconds(60);
+      spec->mutable_chooser()->set_no_proposal(then);
+    }));
+    script.Run(MeasuredStart(100));
+    EXPECT_FALSE(script.Decide());
+    ASSERT_TRUE(ProposalDeadline(script.state()));
+    EXPECT_EQ(*ProposalDeadline(script.state()), script.now() + absl::Seconds(60));
+    script.Pass(absl::Seconds(59));
+    EXPECT_FALSE(script.Decide());
+    script.Propose("SPLIT", 2, "ann");
+    EXPECT_FALSE(ProposalDeadline(script.state()));
+    EXPECT_EQ(script.Run(Measured(100, 120)).author(), "ann");
+    EXPECT_FALSE(script.Decide()) << "it waits anew";
+    script.Pass(absl::Seconds(60));
+    const std::optional<v1::Event> event = script.Decide();
+    ASSERT_TRUE(event);
+    if (then == v1::NO_PROPOSAL_PAUSE) {
+      EXPECT_THAT(event->paused().reason(), HasSubstr("nothing was proposed within 60 s"));
+    } else {
+      EXPECT_EQ(event->planned().author(), "pawl");
+    }
+  }
+}
+
+TEST(DecideTest, TakesNoProposalWhereTheTreeChooses) {
+  CampaignScript script(Spec([](v1::CampaignSpec* spec) { spec->mutable_chooser()->set_kind(v1::CHOOSER_KIND_TREE); }));
+  script.Run(MeasuredStart(100));
+  script.Propose("SPLIT", 2, "ann");
+  EXPECT_EQ(script.Run(Measured(100, 120)).author(), "pawl");
+}
+
+TEST(DecideTest, TriesAProposedSourceEditAndGoesOnFromIt) {
+  v1::Bundle bundle = TinyBundle();
+  bundle.mutable_source()->set_text("one\ntwo\nthree\n");
+  CampaignScript script({}, bundle);
+  script.Run(MeasuredStart(100));
+  script.ProposePatch("swap", "@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n");
+  const v1::Iteration edited = script.Run(Measured(100, 80));
+  EXPECT_EQ(edited.change().source().name(), "swap");
+  EXPECT_EQ(edited.author(), "an agent");
+  EXPECT_EQ(edited.verdict(), v1::KEPT);
+  EXPECT_NE(edited.patched_source_hash(), "");
+  EXPECT_EQ(script.state().SourceOf(1), "one\n2\nthree\n");
+  EXPECT_TRUE(script.state().proposals().empty());
+  const v1::Iteration next = script.Run(Measured(80, 90));
+  EXPECT_EQ(next.parent(), 1);
+  EXPECT_EQ(next.author(), "pawl");
+  EXPECT_EQ(script.state().SourceOf(2), "one\n2\nthree\n") << "a child has its parent's source";
+  EXPECT_EQ(next.patched_source_hash(), edited.patched_source_hash());
+  EXPECT_EQ(script.state().SourceOf(0), "one\ntwo\nthree\n");
+}
+
+TEST(DecideTest, RefusesAChooserThatChangesTwoVariablesOrNone) {
+  for (const auto& [tile, split] : {std::pair(64, 2), std::pair(32, 1)}) {
+    CampaignScript script;
+    script.Run(MeasuredStart(100));
+    Choice choice;
+    choice.change.set_variable("TILE");
+    (*choice.variant.mutable_values())["TILE"] = tile;
+    (*choice.variant.mutable_values())["SPLIT"] = split;
+    const std::optional<v1::Event> event = script.Decide(FixedChooser(choice));
+    ASSERT_TRUE(event && event->has_ended());
+    EXPECT_EQ(event->ended().state(), v1::FAILED);
+    EXPECT_THAT(event->ended().message(), HasSubstr("exactly one variable"));
+  }
+}
+
+TEST(DecideTest, RefusesAChooserWhoseParentWasNotKept) {
+  for (int parent : {1, 17}) {
+    CampaignScript script;
+    script.Run(MeasuredStart(100));
+    script.Run(Measured(100, 120));  // TILE 64, reverted
+    Choice choice;
+    choice.parent = parent;
+    (*choice.variant.mutable_values())["TILE"] = 64;
+    (*choice.variant.mutable_values())["SPLIT"] = 2;
+    const std::optional<v1::Event> event = script.Decide(FixedChooser(choice));
+    ASSERT_TRUE(event && event->has_ended());
+    EXPECT_THAT(event->ended().message(), HasSubstr("kept parent"));
+  }
+}
+
+TEST(DecideTest, TriesProposalsFirstInTheirOrderAndNamesTheirAuthors) {
+  CampaignScript script;
+  script.Run(MeasuredStart(100));
+  script.Propose("SPLIT", 4, "ann");
+  script.Propose("TILE", 16, "an agent");
+  const v1::Iteration first = script.Run(Measured(100, 120));
+  EXPECT_EQ(first.change().variable(), "SPLIT");
+  EXPECT_EQ(first.change().from(), 1);
+  EXPECT_EQ(first.change().to(), 4);
+  EXPECT_EQ(first.author(), "ann");
+  EXPECT_EQ(first.why(), "a hunch");
+  const v1::Iteration second = script.Run(Measured(100, 120));
+  EXPECT_EQ(second.change().variable(), "TILE");
+  EXPECT_EQ(second.author(), "an agent");
+  EXPECT_EQ(script.Run(Measured(100, 120)).author(), "pawl");
+}
+
+TEST(DecideTest, PassesOverAProposalThatTheBestHasAlready) {
+  CampaignScript script;
+  script.Run(MeasuredStart(100));
+  script.Decide();  // TILE 64
+  script.Propose("TILE", 64);
+  script.Propose("SPLIT", 2, "bob");
+  script.Lease(2);
+  script.Finish(2, Measured(100, 50));
+  EXPECT_EQ(script.Run(Measured(50, 60)).author(), "bob");
+}
+
+TEST(DecideTest, GivesTheSameAnswerForTheSameEvents) {
+  CampaignScript script;
+  script.Run(MeasuredStart(100));
+  script.Run(Measured(100, 50));
+  const std::optional<v1::Event> once = Decide(script.state(), NeighbourChooser(), script.now());
+  const std::optional<v1::Event> again = Decide(script.state(), NeighbourChooser(), script.now());
+  ASSERT_TRUE(once && again);
+  EXPECT_EQ(once->ShortDebugString(), again->ShortDebugString());
+}
+
+}  // namespace
+}  // namespace pawl

@@ -1,0 +1,141 @@
+// The same event log gives byte-identical decisions: a thousand campaigns over recordings, replayed from their logs.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "bench/measured_space.h"
+#include "google/protobuf/io/coded_stream.h"
+#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
+#include "orchestrator/engine/search/decide.h"
+#include "orchestrator/engine/search/tree_chooser.h"
+#include "orchestrator/engine/verdict/verdict.h"
+#include "tests/promises/soak.h"
+
+namespace pawl {
+namespace {
+
+constexpr int kCampaigns = 1000;
+const char* const kBundles[] = {"attention", "reduce_sum", "rmsnorm", "softmax", "transpose"};
+
+const MeasuredSpace& Recorded(const std::string& bundle) {
+  static auto& spaces = *new std::map<std::string, MeasuredSpace>;
+  if (!spaces.contains(bundle)) spaces[bundle] = RecordedSpace(getenv("PAWL_SOURCE_DIR"), bundle).value();
+  return spaces[bundle];
+}
+
+// A campaign's events as they are stored, each serialized.
+using Log = std::vector<std::string>;
+
+// A message's maps have no order of their own: they are brought into one.
+std::string Bytes(const v1::Event& event) {
+  std::string bytes;
+  google::protobuf::io::StringOutputStream stream(&bytes);
+  google::protobuf::io::CodedOutputStream out(&stream);
+  out.SetSerializationDeterministic(true);
+  event.SerializeToCodedStream(&out);
+  out.Trim();
+  return bytes;
+}
+
+struct Campaign {
+  const MeasuredSpace& space;
+  std::string name;
+  int iterations = 0;
+  int slots = 1;
+};
+
+// Different bundles, budgets, noise and numbers of workers.
+Campaign CampaignOf(int number) {
+  return {.space = Recorded(kBundles[number % std::size(kBundles)]),
+          .name = absl::StrCat("campaigns/", number),
+          .iterations = 3 + number % 6,
+          .slots = number % 4 == 3 ? 3 : 1};
+}
+
+v1::Event Finished(const Campaign& campaign, const CampaignState& state, const v1::TrialPlanned& planned,
+                   SeededRandom& noise) {
+  const MeasuredSpace& space = campaign.space;
+  const MeasuredSpace::Entry* parent =
+      planned.has_parent() ? space.Find(state.Find(planned.parent())->variant()) : nullptr;
+  v1::Event event;
+  v1::TrialFinished& finished = *event.mutable_finished();
+  finished.set_trial(planned.trial());
+  if (const MeasuredSpace::Entry* candidate = space.Find(planned.variant().values())) {
+    *finished.mutable_result() = space.Measure(*candidate, parent, noise);
+  } else {
+    finished.mutable_result()->set_passed_over("not recorded");
+  }
+  if (planned.purpose() == v1::TRIAL_PURPOSE_TOTAL) {
+    *finished.mutable_total_gain() = JudgeTotal(state, planned, finished.result());
+  } else {
+    *finished.mutable_iteration() = Judge(state, planned, finished.result());
+  }
+  return event;
+}
+
+// Runs it to its end.
+Log RunToEnd(const Campaign& campaign, const Chooser& chooser) {
+  CampaignState state(campaign.name, campaign.space.bundle);
+  SeededRandom noise(campaign.name, 0);
+  Log log;
+  const auto apply = [&](const v1::Event& event) {
+    state.Apply(event);
+    log.push_back(event.SerializeAsString());
+  };
+  v1::Event submitted;
+  submitted.mutable_submitted()->mutable_spec()->mutable_goal()->set_speedup(INFINITY);
+  submitted.mutable_submitted()->mutable_spec()->mutable_budget()->set_iterations(campaign.iterations);
+  apply(submitted);
+  while (!state.ended()) {
+    const std::optional<v1::Event> next =
+        Decide(state, chooser, absl::UnixEpoch(), ProfileSet::Default(), campaign.slots);
+    if (next) {
+      apply(*next);
+      if (next->has_paused()) break;
+      continue;
+    }
+    if (state.open_trials().empty()) break;
+    const v1::TrialPlanned planned = state.open_trials().begin()->second.planned;
+    v1::Event leased;
+    leased.mutable_leased()->set_trial(planned.trial());
+    leased.mutable_leased()->set_attempt(1);
+    leased.mutable_leased()->set_device(campaign.space.device);
+    apply(leased);
+    apply(Finished(campaign, state, planned, noise));
+  }
+  return log;
+}
+
+TEST(Determinism, AThousandReplayedCampaignsDecideTheSameBytes) {
+  const TreeChooser chooser;
+  int decisions = 0, rounds = 0;
+  for (int i = 0; i < kCampaigns; ++i) {
+    const Campaign campaign = CampaignOf(i);
+    const Log log = RunToEnd(campaign, chooser);
+    const TreeChooser another;
+    CampaignState state(campaign.name, campaign.space.bundle);
+    for (const std::string& stored : log) {
+      v1::Event event;
+      ASSERT_TRUE(event.ParseFromString(stored));
+      if (event.has_planned() || event.has_ended() || event.has_paused()) {
+        rounds += state.open_iterations() > 0;
+        const std::optional<v1::Event> again =
+            Decide(state, another, absl::UnixEpoch(), ProfileSet::Default(), campaign.slots);
+        ASSERT_TRUE(again) << campaign.name << ": " << event.ShortDebugString();
+        ASSERT_EQ(Bytes(*again), Bytes(event)) << campaign.name << ": " << event.ShortDebugString();
+        ++decisions;
+      }
+      state.Apply(event);
+    }
+  }
+  EXPECT_GT(decisions, 4 * kCampaigns);
+  EXPECT_GT(rounds, kCampaigns / 4);
+  ReportPromise(
+      7, absl::StrCat(kCampaigns, " campaigns over recordings, ", decisions, " decisions, the same bytes again"));
+}
+
+}  // namespace
+}  // namespace pawl

@@ -1,0 +1,317 @@
+#include "orchestrator/engine/state/campaign.h"
+
+#include <gtest/gtest.h>
+
+#include "orchestrator/engine/search/chooser.h"
+#include "tests/orchestrator/engine/campaign_script.h"
+
+namespace pawl {
+namespace {
+
+TEST(CampaignTest, WaitsAfterItsSubmission) {
+  CampaignScript script;
+  EXPECT_EQ(script.summary().name(), "campaigns/7");
+  EXPECT_EQ(script.summary().state(), v1::WAITING);
+  EXPECT_EQ(script.summary().bundle(), "tiny");
+  EXPECT_EQ(script.summary().bundle_hash(), "the bundle's hash");
+  EXPECT_EQ(script.state().space_hash(), "the space's hash");
+  EXPECT_EQ(script.summary().spec().goal().size(), "main");
+  EXPECT_EQ(TimeOf(script.summary().create_time()), script.now());
+  EXPECT_FALSE(script.state().ended());
+  EXPECT_TRUE(script.state().leasable());
+  EXPECT_EQ(script.state().best(), nullptr);
+  EXPECT_EQ(script.state().next_trial(), 1);
+  EXPECT_EQ(script.state().next_iteration(), 0);
+}
+
+TEST(CampaignTest, CountsVerdictsAndKnowsTheBest) {
+  CampaignScript script;
+  v1::TrialResult start = MeasuredStart(100);
+  v1::BaselineTime& baseline = *start.add_baselines();
+  baseline.set_size("main");
+  baseline.set_graph_us(50);
+  baseline.set_what("torch");
+  start.add_baselines()->set_size("small");
+  script.Run(start);
+  script.Run(Measured(100, 80));
+  script.Run(Measured(80, 90));
+  script.Run(FailedCheck(v1::CHECK_TOLERANCE, "wrong"));
+  const v1::Campaign& summary = script.summary();
+  EXPECT_EQ(summary.state(), v1::RUNNING);
+  EXPECT_EQ(summary.iterations(), 4);
+  EXPECT_EQ(summary.kept(), 2);
+  EXPECT_EQ(summary.reverted(), 1);
+  EXPECT_EQ(summary.rejected(), 1);
+  EXPECT_EQ(summary.best(), 1);
+  EXPECT_EQ(summary.start_us(), 100);
+  EXPECT_EQ(summary.best_us(), 80);
+  EXPECT_EQ(summary.baseline_us(), 50);
+  EXPECT_EQ(summary.baseline(), "torch");
+  EXPECT_NEAR(summary.speedup_over_start(), 1.25, 0.001);
+  EXPECT_NEAR(summary.speedup_over_baseline(), 0.625, 0.001);
+  EXPECT_EQ(summary.device(), "NVIDIA H200");
+  EXPECT_EQ(script.state().best()->number(), 1);
+  EXPECT_EQ(script.state().reverts_in_a_row(), 2);
+  ASSERT_EQ(script.state().iterations().size(), 4u);
+  EXPECT_EQ(script.state().Find(2)->verdict(), v1::REVERTED);
+  EXPECT_EQ(script.state().Find(4), nullptr);
+}
+
+TEST(CampaignTest, KeepsTheEvidenceOfWhatIsKept) {
+  CampaignScript script;
+  v1::TrialResult start = MeasuredStart(100);
+  start.mutable_evidence()->add_launches()->set_entry("of the start");
+  script.Run(start);
+  v1::TrialResult slower = Measured(100, 120);
+  slower.mutable_evidence()->add_launches()->set_entry("of a slower one");
+  script.Run(slower);
+  EXPECT_EQ(script.state().best_evidence().launches(0).entry(), "of the start");
+  v1::TrialResult faster = Measured(100, 60);
+  faster.mutable_evidence()->add_launches()->set_entry("of a faster one");
+  script.Run(faster);
+  EXPECT_EQ(script.state().best_evidence().launches(0).entry(), "of a faster one");
+  EXPECT_EQ(script.state().EvidenceOf(0)->launches(0).entry(), "of the start");
+  EXPECT_EQ(script.state().EvidenceOf(1), nullptr);
+}
+
+TEST(CampaignTest, KeepsTheBestOfARoundWhateverEndsLast) {
+  for (const bool better_first : {true, false}) {
+    CampaignScript script;
+    script.Run(MeasuredStart(100));
+    ASSERT_TRUE(script.Decide(NeighbourChooser(), 2));
+    ASSERT_TRUE(script.Decide(NeighbourChooser(), 2)) << "two at once";
+    EXPECT_FALSE(script.Decide(NeighbourChooser(), 2)) << "no more than two";
+    EXPECT_EQ(script.state().open_trials().at(2).planned.parent(), 0);
+    EXPECT_EQ(script.state().open_trials().at(3).planned.parent(), 0) << "a round is of one parent";
+    script.Lease(2);
+    script.Lease(3);
+    if (better_first) {
+      script.Finish(3, Measured(100, 50));
+      EXPECT_FALSE(script.Decide(NeighbourChooser(), 2)) << "the round is not over";
+      const v1::Iteration late = script.Finish(2, Measured(100, 80));
+      EXPECT_EQ(late.verdict(), v1::REVERTED);
+      EXPECT_NE(late.reason().find("iteration 2 of the same round gained more"), std::string::npos) << late.reason();
+    } else {
+      script.Finish(2, Measured(100, 80));
+      EXPECT_EQ(script.Finish(3, Measured(100, 50)).verdict(), v1::KEPT);
+    }
+    EXPECT_EQ(script.summary().best(), 2);
+    EXPECT_EQ(script.summary().best_us(), 50);
+    EXPECT_EQ(script.state().Find(1)->time_us(), 80);
+    const std::optional<v1::Event> next = script.Decide(NeighbourChooser(), 2);
+    ASSERT_TRUE(next && next->has_planned());
+    EXPECT_EQ(next->planned().parent(), 2);
+  }
+}
+
+TEST(CampaignTest, GoesByTheTotalGainAsMeasured) {
+  CampaignScript script;
+  v1::TrialResult start = MeasuredStart(100);
+  start.add_baselines()->set_size("main");
+  start.mutable_baselines(0)->set_graph_us(50);
+  script.Run(start);
+  script.Run(Measured(100, 80));
+  script.Run(Measured(80, 64));
+  EXPECT_NEAR(script.summary().speedup_over_start(), 1.5625, 0.001);
+  v1::Event planned;
+  planned.mutable_planned()->set_trial(script.state().next_trial());
+  planned.mutable_planned()->set_purpose(v1::TRIAL_PURPOSE_TOTAL);
+  planned.mutable_planned()->set_iteration(2);
+  planned.mutable_planned()->set_parent(0);
+  script.Apply(planned);
+  const v1::TotalGain total = script.FinishTotal(Measured(100, 70));
+  EXPECT_NEAR(total.speedup_over_start(), 1.4286, 0.001);
+  EXPECT_NEAR(total.multiplied(), 1.5625, 0.001);
+  EXPECT_EQ(script.summary().iterations(), 3) << "it is no iteration";
+  EXPECT_NEAR(script.summary().speedup_over_start(), 1.4286, 0.001);
+  EXPECT_NEAR(script.summary().speedup_over_baseline(), 1.4286 / 2, 0.001);
+  EXPECT_NEAR(script.state().Find(1)->speedup_over_start(), 1.25, 0.001) << "it was compared with the start itself";
+  const v1::Iteration next = script.Run(Measured(64, 32));
+  EXPECT_NEAR(next.speedup_over_start(), 2 * 1.4286, 0.001) << "what is built on it goes by it too";
+}
+
+TEST(CampaignTest, ItsClockRunsFromTheFirstLeaseAndNotInPauses) {
+  CampaignScript script;
+  script.Decide();
+  script.Pass(absl::Minutes(5));
+  EXPECT_EQ(script.state().Running(script.now()), absl::ZeroDuration()) << "nobody has leased it";
+  script.Pause();
+  script.Pass(absl::Minutes(5));
+  script.Resume();
+  EXPECT_EQ(script.summary().state(), v1::WAITING);
+  script.Pass(absl::Minutes(5));
+  EXPECT_EQ(script.state().Running(script.now()), absl::ZeroDuration());
+  script.Lease(1);
+  script.Pass(absl::Minutes(3));
+  EXPECT_EQ(script.state().Running(script.now()), absl::Minutes(3));
+  script.Pause();
+  script.Pass(absl::Minutes(60));
+  EXPECT_EQ(script.state().Running(script.now()), absl::Minutes(3));
+  script.Resume();
+  script.Pass(absl::Minutes(4));
+  EXPECT_EQ(script.state().Running(script.now()), absl::Minutes(7));
+  script.Lose(1, v1::LeaseLost::GIVEN_BACK);
+  script.Lease(1, 2);
+  script.Pass(absl::Minutes(1));
+  EXPECT_EQ(script.state().Running(script.now()), absl::Minutes(8)) << "a second lease does not set it back";
+  script.End(v1::FINISHED, v1::STOP_REASON_GOAL);
+  script.Pass(absl::Hours(1));
+  EXPECT_EQ(script.state().Running(script.now()), absl::Minutes(8));
+}
+
+TEST(CampaignTest, SaysWhyItIsPausedUntilItGoesOn) {
+  CampaignScript script;
+  script.Decide();
+  script.Lease(1);
+  script.Pause("the GPU is needed");
+  EXPECT_EQ(script.summary().message(), "the GPU is needed");
+  EXPECT_FALSE(script.state().leasable());
+  script.Finish(1, MeasuredStart(100));
+  EXPECT_EQ(script.summary().iterations(), 1) << "what was leased before still counts";
+  EXPECT_EQ(script.summary().state(), v1::PAUSED);
+  script.Resume();
+  EXPECT_EQ(script.summary().message(), "");
+  EXPECT_EQ(script.summary().state(), v1::RUNNING);
+}
+
+TEST(CampaignTest, KnowsWhoHoldsATrialAndHowItWasLost) {
+  CampaignScript script;
+  script.Decide();
+  EXPECT_EQ(script.state().open_trials().at(1).attempt, 0);
+  script.Lease(1);
+  EXPECT_EQ(script.state().open_trials().at(1).worker, "workers/a");
+  script.Lose(1, v1::LeaseLost::EXPIRED);
+  script.Lease(1, 2);
+  script.Lose(1, v1::LeaseLost::HOST_FAULT);
+  script.Lease(1, 3);
+  script.Lose(1, v1::LeaseLost::GIVEN_BACK);
+  const OpenTrial& open = script.state().open_trials().at(1);
+  EXPECT_EQ(open.worker, "");
+  EXPECT_EQ(open.attempt, 3);
+  EXPECT_EQ(open.killed, 1);
+  EXPECT_EQ(open.host_faults, 1);
+  script.Lease(1, 4);
+  script.Finish(1, MeasuredStart(100));
+  EXPECT_TRUE(script.state().open_trials().empty());
+}
+
+TEST(CampaignTest, PaysForTheTimeOfItsTrials) {
+  CampaignScript script;
+  script.Decide();
+  script.Lease(1, 1, /*price_per_hour=*/3.6);
+  script.Finish(1, MeasuredStart(100));
+  EXPECT_EQ(script.summary().gpu_seconds(), 2);
+  EXPECT_NEAR(script.summary().dollars(), 0.002, 1e-9);
+}
+
+TEST(CampaignTest, RemembersProposalsUntilTheyArePlanned) {
+  CampaignScript script;
+  script.Run(MeasuredStart(100));
+  script.Propose("SPLIT", 2);
+  script.Propose("SPLIT", 2, "bob");
+  script.Propose("TILE", 16);
+  ASSERT_EQ(script.state().proposals().size(), 3u);
+  EXPECT_EQ(script.state().proposals()[0].proposed.author(), "ann");
+  script.Run(Measured(100, 120));
+  ASSERT_EQ(script.state().proposals().size(), 1u) << "the same from two people is tried once";
+  EXPECT_EQ(script.state().proposals()[0].proposed.change().variable(), "TILE");
+}
+
+TEST(CampaignTest, DropsProposalsThatCanNoLongerBeTried) {
+  CampaignScript script;
+  script.Run(MeasuredStart(100));
+  script.Propose("TILE", 64);
+  script.Propose("SPLIT", 4);
+  script.Propose("SPLIT", 2);
+  script.Run(Measured(100, 80));  // TILE=64 is the best now: SPLIT=4 is forbidden beside it
+  script.Run(Measured(80, 90));
+  EXPECT_EQ(script.state().Find(2)->change().to(), 2);
+  EXPECT_TRUE(script.state().proposals().empty());
+}
+
+TEST(CampaignTest, DropsOpenTrialsAndProposalsWhenItIsCancelled) {
+  CampaignScript script;
+  script.Run(MeasuredStart(100));
+  script.Decide();
+  script.Propose("TILE", 16);
+  script.Lease(2);
+  script.End(v1::CANCELLED, v1::STOP_REASON_CANCELLED);
+  EXPECT_TRUE(script.state().ended());
+  EXPECT_TRUE(script.state().open_trials().empty());
+  EXPECT_TRUE(script.state().proposals().empty());
+  EXPECT_EQ(script.summary().stop_reason(), v1::STOP_REASON_CANCELLED);
+  EXPECT_EQ(script.summary().message(), "that was all");
+  EXPECT_EQ(TimeOf(script.summary().end_time()), script.now());
+}
+
+TEST(CampaignTest, CanBeVerifiedAfterItsEndWithoutBeingChanged) {
+  CampaignScript script;
+  script.Run(MeasuredStart(100));
+  script.End(v1::FINISHED, v1::STOP_REASON_SPACE);
+  const v1::Campaign before = script.summary();
+  script.Pass(absl::Hours(1));
+  script.PlanVerification(0);
+  EXPECT_TRUE(script.state().ended());
+  EXPECT_TRUE(script.state().leasable());
+  EXPECT_TRUE(script.summary().verifying());
+  ASSERT_TRUE(script.state().open_trials().contains(2));
+  script.Lease(2, 1, 10);
+  EXPECT_EQ(script.state().open_trials().at(2).worker, "workers/a");
+  EXPECT_TRUE(script.summary().verifying());
+  script.FinishVerification(MeasuredStart(101));
+  EXPECT_TRUE(script.state().open_trials().empty());
+  EXPECT_EQ(script.summary().SerializeAsString(), before.SerializeAsString());
+}
+
+TEST(CampaignTest, IsVerifiedThroughItsEnd) {
+  CampaignScript script;
+  script.Run(MeasuredStart(100));
+  script.PlanVerification(0);
+  script.Lease(2);
+  script.End(v1::CANCELLED, v1::STOP_REASON_CANCELLED);
+  EXPECT_TRUE(script.state().open_trials().contains(2));
+  EXPECT_TRUE(script.summary().verifying());
+  script.FinishVerification(MeasuredStart(100));
+  EXPECT_FALSE(script.summary().verifying());
+}
+
+TEST(CampaignTest, PaysNothingForVerifications) {
+  CampaignScript script;
+  script.Run(MeasuredStart(100));
+  script.PlanVerification(0);
+  script.Lease(2, 1, 10);
+  script.FinishVerification(MeasuredStart(100));
+  EXPECT_EQ(script.summary().gpu_seconds(), 2) << "iteration 0 alone";
+  EXPECT_EQ(script.summary().state(), v1::RUNNING);
+}
+
+TEST(CampaignTest, IsTheSameWhenTheSameEventsAreAppliedAgain) {
+  CampaignScript script;
+  script.Run(MeasuredStart(100));
+  script.Propose("SPLIT", 4);
+  script.Pass(absl::Seconds(10));
+  script.Run(Measured(100, 70));
+  script.Pause();
+  script.Pass(absl::Seconds(10));
+  script.Resume();
+  script.Decide();
+  script.Lease(3);
+  script.Lose(3, v1::LeaseLost::EXPIRED);
+  CampaignState again("campaigns/7", TinyBundle());
+  for (const v1::Event& event : script.events()) {
+    v1::Event stored;  // as it comes back from a store
+    ASSERT_TRUE(stored.ParseFromString(event.SerializeAsString()));
+    again.Apply(stored);
+  }
+  EXPECT_EQ(again.summary().SerializeAsString(), script.summary().SerializeAsString());
+  EXPECT_EQ(again.Running(script.now()), script.state().Running(script.now()));
+  EXPECT_EQ(again.open_trials().at(3).killed, 1);
+  EXPECT_EQ(again.open_trials().at(3).planned_at, script.state().open_trials().at(3).planned_at);
+  const std::optional<Choice> one = NeighbourChooser().Next(script.state());
+  const std::optional<Choice> other = NeighbourChooser().Next(again);
+  ASSERT_TRUE(one && other);
+  EXPECT_EQ(one->change.SerializeAsString(), other->change.SerializeAsString());
+}
+
+}  // namespace
+}  // namespace pawl

@@ -1,0 +1,67 @@
+#include "worker/build/compiler_log.h"
+
+#include <gtest/gtest.h>
+
+#include "worker/process/utf8.h"
+
+namespace pawl {
+namespace {
+
+// Texts are what the tools of CUDA 13.0 and gcc 12 print.
+TEST(CompilerLog, FindsTheFirstErrorBehindWarningsAndQuotesTheLine) {
+  const std::string source = "#define N 4\nint unused;\nx[0] = nope;\n";
+  const auto error = FirstError(
+      "k.cu(2): warning #177-D: variable \"unused\" was declared but never referenced\n\n"
+      "k.cu(3): error: identifier \"nope\" is undefined\n    x[0] = nope;\n           ^\n\n"
+      "k.cu(9): error: expected a \";\"\n\n2 errors detected in the compilation of \"k.cu\".\n");
+  ASSERT_TRUE(error.has_value());
+  EXPECT_EQ(error->file, "k.cu");
+  EXPECT_EQ(error->line, 3);
+  EXPECT_EQ(ErrorText(*error, "k.cu", source), "k.cu(3): error: identifier \"nope\" is undefined\n  3 | x[0] = nope;");
+}
+
+TEST(CompilerLog, ReadsThePreprocessorsErrors) {
+  const auto error = FirstError("k.cu:1:10: fatal error: /etc/nothere: No such file or directory\n    1 | #include\n");
+  ASSERT_TRUE(error.has_value());
+  EXPECT_EQ(error->file, "k.cu");
+  EXPECT_EQ(error->line, 1);
+  EXPECT_EQ(UnopenedFile(*error), "/etc/nothere");
+}
+
+TEST(CompilerLog, ReadsTheFrontEndsCatastrophes) {
+  const auto error = FirstError("k.cu(7): catastrophic error: cannot open source file \"/etc/passwd\"\n");
+  ASSERT_TRUE(error.has_value());
+  EXPECT_EQ(error->line, 7);
+  EXPECT_EQ(UnopenedFile(*error), "/etc/passwd");
+}
+
+TEST(CompilerLog, ReadsErrorsOfToolsThatKnowNoSource) {
+  EXPECT_EQ(
+      FirstError("ptxas error   : Entry function 'k' uses too much shared data (0x61a80 bytes, 0xc000 max)\n")->text,
+      "ptxas: Entry function 'k' uses too much shared data (0x61a80 bytes, 0xc000 max)");
+  EXPECT_EQ(FirstError("nvcc error   : 'cicc' died due to signal 9 (Kill signal)\n")->text,
+            "nvcc: 'cicc' died due to signal 9 (Kill signal)");
+  EXPECT_EQ(
+      FirstError("ptxas /tmp/tmpxft_1.ptx, line 21; fatal   : Parsing error near '.incbin': syntax error\n")->text,
+      "ptxas: Parsing error near '.incbin': syntax error");
+}
+
+TEST(CompilerLog, FindsNoErrorWhereThereIsNone) {
+  EXPECT_FALSE(FirstError("").has_value());
+  EXPECT_FALSE(FirstError("k.cu(2): warning #177-D: variable \"x\" was declared but never referenced\n").has_value());
+}
+
+TEST(CompilerLog, QuotesNoLineOfAnotherFile) {
+  EXPECT_EQ(ErrorText({"mma.hpp", 1, "bad"}, "k.cu", "int x;\n"), "mma.hpp(1): error: bad");
+  EXPECT_EQ(ErrorText({"k.cu", 99, "bad"}, "k.cu", "int x;\n"), "k.cu(99): error: bad");
+}
+
+TEST(Utf8, ReplacesOnlyWhatIsInvalid) {
+  EXPECT_EQ(ValidUtf8("plain \xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80"), "plain \xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80");
+  EXPECT_EQ(ValidUtf8("a\xe9z"), "a?z");
+  EXPECT_EQ(ValidUtf8("cut \xe2\x82"), "cut ??");
+  EXPECT_EQ(ValidUtf8("\xed\xa0\x80\xc0\xaf"), "?????");
+}
+
+}  // namespace
+}  // namespace pawl

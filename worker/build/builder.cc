@@ -1,0 +1,202 @@
+#include "worker/build/builder.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "worker/build/build_reply.h"
+#include "worker/process/programs.h"
+#include "worker/process/utf8.h"
+
+namespace pawl {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr absl::Duration kStartTime = absl::Seconds(60);  // loading NVRTC from a cold disk takes its time
+constexpr double kDefaultDeadlineSeconds = 30;
+
+// The toolkit's own folders. One that holds more than a toolkit (/usr, or an ancestor of the home folder) is not shown:
+// of /usr the sandbox shows what is needed anyway.
+std::vector<std::string> VisibleFolders(const Toolkit& toolkit) {
+  std::vector<std::string> folders;
+  const char* home = getenv("HOME");
+  std::error_code error;
+  const std::string real_home = home == nullptr ? "" : fs::weakly_canonical(home, error).string();
+  for (const fs::path& folder : {fs::path(toolkit.root), fs::path(toolkit.nvrtc).parent_path(),
+                                 fs::path(toolkit.nvcc).parent_path(), fs::path(toolkit.include)}) {
+    const std::string text = folder.string();
+    const bool deep = !folder.empty() && folder.relative_path().has_parent_path();
+    if (deep && !absl::StrCat(real_home, "/").starts_with(absl::StrCat(text, "/"))) folders.push_back(text);
+  }
+  return folders;
+}
+
+// Nothing of the user's environment is handed on: a candidate must not find it in its build.
+std::map<std::string, std::string> CleanEnvironment() {
+  std::map<std::string, std::string> env = {{"PATH", "/usr/bin:/bin"}, {"LC_ALL", "C"}, {"HOME", "/tmp"}};
+  for (const char* name : {"LD_LIBRARY_PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"}) {
+    if (const char* value = getenv(name); value != nullptr) env[name] = value;
+  }
+  return env;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Builder>> Builder::Create(int processes) {
+  BuilderOptions options;
+  options.processes = processes;
+  return Create(std::move(options));
+}
+
+absl::StatusOr<std::unique_ptr<Builder>> Builder::Create(BuilderOptions options) {
+  if (options.processes < 1) return absl::InvalidArgumentError("a builder needs at least one process");
+  if (options.toolkit.nvrtc.empty() && options.toolkit.nvcc.empty()) {
+    return absl::UnavailableError(absl::StrCat("NVRTC was not found (looked in ",
+                                               absl::StrJoin(options.toolkit.looked_in, ", "),
+                                               "): install the CUDA toolkit or set CUDA_HOME"));
+  }
+  if (options.program.empty()) {
+    absl::StatusOr<std::string> program = FindPawlProgram("pawl-builder");
+    if (!program.ok()) return program.status();
+    options.program = *std::move(program);
+  }
+
+  std::unique_ptr<Builder> builder(new Builder(std::move(options)));
+  for (int i = 0; i < builder->options_.processes; ++i) {
+    absl::StatusOr<Process> process = builder->Launch();
+    if (!process.ok()) return process.status();
+    builder->idle_.push_back(*std::move(process));
+  }
+  v1::BuildReply hello;
+  for (const Process& process : builder->idle_) {
+    if (absl::Status status = builder->Greet(*process, &hello); !status.ok()) return status;
+  }
+  builder->description_ = hello.log();
+  builder->sandboxed_ = !absl::StrContains(hello.log(), "not sandboxed");
+  return builder;
+}
+
+absl::StatusOr<Builder::Process> Builder::Launch() const {
+  const Toolkit& toolkit = options_.toolkit;
+  ChildOptions child;
+  child.argv = {options_.program};
+  child.env = CleanEnvironment();
+  child.clear_env = true;
+  child.env["TMPDIR"] = folder_.path().string();
+  const auto add = [&child](const char* name, const std::string& value) {
+    if (!value.empty()) child.argv.insert(child.argv.end(), {name, value});
+  };
+  add("--nvrtc", toolkit.nvrtc);
+  add("--nvcc", toolkit.nvcc);
+  add("--include", toolkit.include);
+  for (const std::string& folder : VisibleFolders(toolkit)) add("--show", folder);
+  if (options_.allow_unsandboxed) add("--sandbox", options_.skip_sandbox ? "never" : "optional");
+  return ChildProcess::Start(child);
+}
+
+absl::Status Builder::Greet(ChildProcess& process, v1::BuildReply* hello) const {
+  absl::Status status = process.Receive(hello, absl::Now() + kStartTime);
+  if (!status.ok()) return absl::InternalError(absl::StrCat("pawl-builder did not start: ", status.message()));
+  if (hello->host_error().empty()) return absl::OkStatus();
+  // It says what it found to compile with only when it stands in its sandbox.
+  return hello->log().empty() ? absl::FailedPreconditionError(hello->host_error())
+                              : absl::UnavailableError(hello->host_error());
+}
+
+absl::StatusOr<Builder::Process> Builder::Take() {
+  Process process;
+  {
+    std::unique_lock lock(mutex_);
+    returned_.wait(lock, [this] { return !idle_.empty(); });
+    process = std::move(idle_.back());
+    idle_.pop_back();
+  }
+  if (process != nullptr && process->alive()) return process;
+  absl::StatusOr<Process> fresh = Launch();
+  v1::BuildReply hello;
+  absl::Status status = fresh.status();
+  if (status.ok()) status = Greet(**fresh, &hello);
+  if (status.ok()) return fresh;
+  GiveBack(nullptr);
+  return status;
+}
+
+void Builder::GiveBack(Process process) {
+  {
+    std::lock_guard lock(mutex_);
+    // Idle ones are taken from the back: those that are still to be started come last.
+    idle_.insert(process == nullptr ? idle_.begin() : idle_.end(), std::move(process));
+  }
+  returned_.notify_one();
+}
+
+absl::StatusOr<v1::BuildReply> Builder::BuildOnce(const v1::BuildRequest& request, const Stopped& stopped,
+                                                  bool* killed) {
+  absl::StatusOr<Process> process = Take();
+  if (!process.ok()) return process.status();
+  const absl::Time start = absl::Now();
+  const absl::Time deadline = start + absl::Seconds(request.deadline_seconds());
+  v1::BuildReply reply;
+  absl::Status status = (*process)->Send(request, deadline);
+  if (status.ok()) status = (*process)->Receive(&reply, deadline, stopped);
+  if (status.ok()) {
+    GiveBack(*std::move(process));
+    if (!reply.host_error().empty()) return absl::FailedPreconditionError(reply.host_error());
+    *killed = IsOutOfMemory(reply);
+    return reply;
+  }
+  (*process)->Kill();
+  const ProcessEnd end = (*process)->end().value_or(ProcessEnd{});
+  process->reset();
+  GiveBack(nullptr);
+  if (absl::IsCancelled(status)) return status;
+  reply.Clear();
+  reply.set_seconds(absl::ToDoubleSeconds(absl::Now() - start));
+  if (absl::IsDeadlineExceeded(status)) {
+    *reply.mutable_failure() = BuildTimeout(request, request.deadline_seconds());
+    return reply;
+  }
+  if (end.signal == 0) return absl::InternalError(absl::StrCat("a build broke off: ", status.message()));
+  *killed = true;
+  *reply.mutable_failure() = BuildFailure(
+      v1::CHECK_COMPILE, end.signal == SIGKILL
+                             ? TooLargeText(request)
+                             : absl::StrCat("the compiler ", EndText(end), " on ", request.name(), ", twice"));
+  return reply;
+}
+
+absl::StatusOr<v1::BuildReply> Builder::Build(const v1::BuildRequest& request, const Stopped& stopped) {
+  v1::BuildRequest sent = request;
+  sent.set_source(ValidUtf8(request.source()));
+  if (sent.deadline_seconds() <= 0) sent.set_deadline_seconds(kDefaultDeadlineSeconds);
+  bool killed = false;
+  {
+    std::shared_lock beside_others(alone_);
+    absl::StatusOr<v1::BuildReply> reply = BuildOnce(sent, stopped, &killed);
+    if (!killed) return reply;
+  }
+  // A compiler that was killed or crashed may have been short of memory: once more, with nothing beside it.
+  std::unique_lock by_itself(alone_);
+  killed = false;
+  absl::StatusOr<v1::BuildReply> reply = BuildOnce(sent, stopped, &killed);
+  if (reply.ok() && IsOutOfMemory(*reply)) reply->mutable_failure()->set_message(TooLargeText(sent));
+  return reply;
+}
+
+std::vector<pid_t> Builder::idle_processes() {
+  std::lock_guard lock(mutex_);
+  std::vector<pid_t> pids;
+  for (const Process& process : idle_) {
+    if (process != nullptr) pids.push_back(process->pid());
+  }
+  return pids;
+}
+
+}  // namespace pawl

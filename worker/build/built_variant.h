@@ -1,0 +1,63 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "pawl/v1/bundle.pb.h"
+#include "pawl/v1/evidence.pb.h"
+#include "pawl/v1/plan.pb.h"
+#include "worker/build/builder.h"
+
+namespace pawl {
+
+// A variant at one size: what to launch, and the code. Sizes share a cubin unless the source fixes them.
+struct BuiltSize {
+  v1::Plan plan;
+  std::shared_ptr<const std::string> cubin;
+  std::string module;  // content hash of the cubin: what a runner knows it by
+};
+
+// A variant ready for a runner, or why it is none.
+struct BuiltVariant {
+  v1::Variant variant;
+  std::optional<v1::Failure> failure;
+  std::vector<BuiltSize> sizes;  // in the order asked for
+  std::string log;               // what the compiler said, size by size where it differs
+  double seconds = 0;
+  double check_seconds = 0;    // of them before anything was compiled
+  double compile_seconds = 0;  // of them the compiler's
+
+  const BuiltSize* Find(const std::string& size) const;
+};
+
+// Evaluates the launches at each size, checks them against the GPU's limits, and only then compiles.
+// A status is the machine's fault, or CANCELLED: stopped. Thread-safe.
+absl::StatusOr<BuiltVariant> BuildVariant(Builder& builder, const v1::Bundle& bundle, const v1::Variant& variant,
+                                          const std::vector<v1::Size>& sizes, const v1::GpuInfo& gpu,
+                                          const Stopped& stopped = nullptr);
+
+// Cubins of references, by source and compile options. Thread-safe.
+class ReferenceCache {
+ public:
+  std::shared_ptr<const std::string> Find(const std::string& key);  // null: not there
+  void Put(const std::string& key, std::shared_ptr<const std::string> cubin);
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<const std::string>> cubins_;
+};
+
+// The same for the bundle's reference; InvalidArgument: it does not build. Cubins that are in `cache` are not built
+// again. Thread-safe.
+absl::StatusOr<BuiltSize> BuildReference(Builder& builder, const v1::Bundle& bundle, const v1::Size& size,
+                                         const v1::GpuInfo& gpu, ReferenceCache* cache,
+                                         const Stopped& stopped = nullptr);
+
+std::string ArchitectureOf(const v1::GpuInfo& gpu);  // sm_90a
+
+}  // namespace pawl

@@ -1,0 +1,11 @@
+#pragma once
+
+#include "pawl/v1/evidence.pb.h"
+#include "worker/host/toolkit.h"
+
+namespace pawl {
+
+// Asks each tool that is there for its version, side by side. A tool that does not answer has none.
+v1::Toolchain ToolVersions(const Toolkit& toolkit);
+
+}  // namespace pawl

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "absl/status/status.h"
+#include "pawl/v1/worker_service.pb.h"
+#include "worker/lease/stage_times.h"
+#include "worker/trial/trial_device.h"
+
+namespace pawl {
+
+// A trial that this worker has leased, and how it gets on. Thread-safe, apart from what the lease loop's lock guards.
+class HeldTrial : public TrialObserver {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  HeldTrial(v1::LeaseTrialResponse leased, const StageTimes& times);
+
+  const v1::Trial& trial() const { return leased_.trial(); }
+  const std::string& lease() const { return leased_.lease(); }
+  const std::string& campaign() const { return campaign_; }
+  // For log lines: "campaigns/7/iterations/12".
+  const std::string& what() const { return trial().iteration().empty() ? trial().name() : trial().iteration(); }
+
+  void Report(v1::Stage stage, int step, int steps, const std::string& text) override;
+  bool stopped() const override { return stopped_; }
+  void Stop() { stopped_ = true; }
+
+  v1::Progress Latest() const;
+  double seconds() const;  // since it was leased
+
+  // Guarded by the lease loop's lock; `prepared` and `fault` belong to whoever moved the state to kPreparing or
+  // kRunning until it moves on.
+  enum class State { kWaiting, kPreparing, kPrepared, kRunning };
+  State state = State::kWaiting;
+  Clock::time_point next_renewal;
+  bool give_back = false;  // it was stopped for lack of time: others may have it
+  std::unique_ptr<PreparedTrial> prepared;
+  absl::Status fault;  // why it could not be prepared
+
+ private:
+  const v1::LeaseTrialResponse leased_;
+  const std::string campaign_;
+  const StageTimes& times_;
+  const Clock::time_point begin_ = Clock::now();
+  std::atomic<bool> stopped_ = false;
+
+  mutable std::mutex mutex_;  // guards what follows
+  v1::Progress progress_;
+  Clock::time_point stage_begin_ = begin_;
+};
+
+}  // namespace pawl

@@ -1,0 +1,349 @@
+#include "worker/lease/lease_loop.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "base/faults/fault_point.h"
+#include "worker/process/host_fault.h"
+
+namespace pawl {
+namespace {
+
+constexpr int kMaxGpuFaults = 2;
+
+std::string Text(const absl::Status& status) { return std::string(status.message()); }
+
+// The result itself is at fault, not the lease.
+bool Refused(const absl::Status& status) {
+  return absl::IsInvalidArgument(status) || absl::IsResourceExhausted(status) || absl::IsFailedPrecondition(status);
+}
+
+// What a finished trial is in a log.
+std::string OutcomeText(const v1::CompleteTrialRequest& request) {
+  if (request.has_host_fault()) return absl::StrCat("this machine could not run it: ", request.host_fault().message());
+  const v1::TrialResult& result = request.result();
+  if (!result.passed_over().empty()) return absl::StrCat("passed over: ", result.passed_over());
+  if (result.has_failure()) {
+    return absl::StrCat("failed (", v1::Check_Name(result.failure().check()), "): ", result.failure().message());
+  }
+  return absl::StrCat("measured, ", result.pairs_size() + result.confirming_pairs_size(), " pairs",
+                      result.profiled() ? ", profiled" : "");
+}
+
+}  // namespace
+
+LeaseLoop::LeaseLoop(TrialDevice& device, WorkerClient& client, LeaseLoopOptions options)
+    : device_(device), options_(std::move(options)), session_(client, device.device(), options_.session) {}
+
+LeaseLoop::~LeaseLoop() {
+  for (std::thread& thread : threads_) {
+    if (thread.joinable()) thread.join();
+  }
+}
+
+bool LeaseLoop::draining() {
+  std::lock_guard lock(mutex_);
+  return draining_;
+}
+
+// Whether results that can't be delivered are dropped: their leases have run out by then.
+bool LeaseLoop::GivesUp() {
+  std::lock_guard lock(mutex_);
+  return stopped_ || (draining_ && HeldTrial::Clock::now() - drain_begin_ > options_.drain_patience);
+}
+
+void LeaseLoop::BeginDraining(absl::Status result) {
+  {
+    std::lock_guard lock(mutex_);
+    if (draining_) return;
+    draining_ = true;
+    drain_begin_ = HeldTrial::Clock::now();
+    result_ = std::move(result);
+  }
+  changed_.notify_all();
+  place_free_.notify_all();
+  session_.StopLeasing();
+  session_.Wake();
+  if (absl::Status left = session_.Leave(/*gone=*/false); !left.ok()) {
+    spdlog::warn("could not tell the orchestrator that this worker drains: {}", Text(left));
+  }
+}
+
+void LeaseLoop::Drain() { BeginDraining(absl::OkStatus()); }
+
+void LeaseLoop::Stop() {
+  const absl::Status result = absl::AbortedError("ended at once: what ran was dropped");
+  {
+    std::lock_guard lock(mutex_);
+    stopped_ = true;
+    result_ = result;
+    for (const Held& held : held_) held->Stop();
+  }
+  session_.Wake();
+  BeginDraining(result);
+  (void)session_.Leave(/*gone=*/true);  // its trials need not wait for their leases to run out
+}
+
+absl::Status LeaseLoop::Run() {
+  if (absl::Status registered = session_.Register([this] { return draining(); }); !registered.ok()) {
+    return draining() ? absl::OkStatus() : registered;
+  }
+  spdlog::info("{} registered: {}", options_.session.name, device_.device().label());
+  std::thread leaser([this] { LeaseTrials(); });
+  threads_.emplace_back([this] { RenewLeases(); });
+  for (int i = 0; options_.ahead > 0 && i <= options_.ahead; ++i) threads_.emplace_back([this] { PrepareTrials(); });
+  while (const Held held = NextToRun()) RunOne(held);
+  leaser.join();
+  GiveBackAll();
+  {
+    std::lock_guard lock(mutex_);
+    closing_ = true;
+  }
+  changed_.notify_all();
+  closed_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+  if (absl::Status left = session_.Leave(/*gone=*/true); !left.ok()) {
+    spdlog::warn("could not say goodbye to the orchestrator: {}", Text(left));
+  }
+  std::lock_guard lock(mutex_);
+  return result_;
+}
+
+// Expects the lock.
+void LeaseLoop::Add(v1::LeaseTrialResponse leased) {
+  Pass(FaultPoint::kAfterLease);
+  auto held = std::make_shared<HeldTrial>(std::move(leased), times_);
+  held->next_renewal = HeldTrial::Clock::now() + std::chrono::duration_cast<HeldTrial::Clock::duration>(
+                                                     Backoff::Duration(session_.renew_seconds()));
+  spdlog::debug("{}: leased, attempt {}", held->what(), held->trial().attempt());
+  if (stopped_) held->Stop();
+  held_.push_back(std::move(held));
+  changed_.notify_all();
+}
+
+// Expects the lock.
+void LeaseLoop::Remove(const Held& held) {
+  std::erase(held_, held);
+  place_free_.notify_all();
+}
+
+// Expects the lock. Of those that nobody works on: whoever does looks for himself.
+void LeaseLoop::RemoveStopped() {
+  const size_t removed = std::erase_if(held_, [](const Held& held) {
+    return held->stopped() && (held->state == State::kWaiting || held->state == State::kPrepared);
+  });
+  if (removed > 0) place_free_.notify_all();
+}
+
+void LeaseLoop::LeaseTrials() {
+  Backoff backoff(options_.session.shortest_backoff, options_.session.longest_backoff);
+  const auto until_draining = [this] { return draining(); };
+  bool said = false;  // once is enough
+  for (;;) {
+    int faults = 0;
+    {
+      std::unique_lock lock(mutex_);
+      place_free_.wait(lock, [this] { return draining_ || held_.size() + leasing_ < capacity(); });
+      if (draining_) return;
+      ++leasing_;
+      faults = faults_;
+    }
+    // A machine that can't run trials must not use up their attempts.
+    for (Backoff slow = backoff; faults > 0; --faults) session_.Wait(slow.Next(), until_draining);
+    absl::StatusOr<v1::LeaseTrialResponse> leased = session_.Lease(options_.lease_wait_seconds);
+    {
+      std::lock_guard lock(mutex_);
+      --leasing_;
+      if (leased.ok() && leased->has_trial()) Add(*std::move(leased));
+      if (draining_) return;
+    }
+    if (leased.ok()) {
+      if (said) spdlog::info("the orchestrator answers again");
+      said = false;
+      backoff.Reset();
+      continue;
+    }
+    if (!said) spdlog::warn("no lease: {}; trying on", Text(leased.status()));
+    said = true;
+    // Elsewhere it was said that this worker drains, or its name was taken over: it asks again as a new one.
+    if (!absl::IsUnavailable(leased.status())) {
+      if (absl::Status anew = session_.Register(until_draining); !anew.ok() && !draining()) {
+        spdlog::error("this worker is not wanted: {}", Text(anew));
+        return BeginDraining(anew);
+      }
+    }
+    session_.Wait(backoff.Next(), until_draining);
+  }
+}
+
+void LeaseLoop::PrepareTrials() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    Held next;
+    changed_.wait(lock, [&] {
+      const auto found = std::find_if(held_.begin(), held_.end(), [](const Held& held) {
+        return held->state == State::kWaiting && !held->stopped();
+      });
+      next = found == held_.end() || draining_ ? nullptr : *found;
+      return closing_ || next != nullptr;
+    });
+    if (closing_) return;
+    next->state = State::kPreparing;
+    lock.unlock();
+    Prepare(*next);
+    lock.lock();
+    next->state = State::kPrepared;
+    RemoveStopped();
+    changed_.notify_all();
+  }
+}
+
+void LeaseLoop::Prepare(HeldTrial& held) {
+  absl::StatusOr<std::shared_ptr<const v1::Bundle>> bundle =
+      session_.GetBundle(held.trial().bundle_hash(), [&] { return held.stopped() || GivesUp(); });
+  if (!bundle.ok()) {
+    held.fault = bundle.status();
+    return;
+  }
+  absl::StatusOr<std::unique_ptr<PreparedTrial>> prepared = device_.Prepare(held.trial(), *std::move(bundle), held);
+  held.fault = prepared.status();
+  if (prepared.ok()) held.prepared = *std::move(prepared);
+}
+
+LeaseLoop::Held LeaseLoop::NextToRun() {
+  const State ready = options_.ahead > 0 ? State::kPrepared : State::kWaiting;
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    RemoveStopped();
+    if (draining_) return nullptr;
+    const auto found = std::find_if(held_.begin(), held_.end(), [&](const Held& held) { return held->state == ready; });
+    if (found != held_.end()) {
+      (*found)->state = State::kRunning;
+      return *found;
+    }
+    changed_.wait(lock);
+  }
+}
+
+void LeaseLoop::RunOne(const Held& held) {
+  if (options_.ahead == 0) Prepare(*held);
+  absl::StatusOr<TrialOutcome> outcome =
+      held->fault.ok() ? device_.Run(*held->prepared, *held) : absl::StatusOr<TrialOutcome>(held->fault);
+  held->prepared.reset();
+  if (held->stopped()) {
+    {
+      std::lock_guard lock(mutex_);
+      if (held->give_back) return;  // with the others
+      Remove(held);
+    }
+    spdlog::info("{}: dropped after {:.1f} s, nobody wants the result", held->what(), held->seconds());
+    return;
+  }
+  v1::CompleteTrialRequest request;
+  if (outcome.ok()) {
+    times_.Add(held->campaign(), outcome->result);
+    *request.mutable_result() = std::move(outcome->result);
+    session_.PutArtifacts(std::move(outcome->artifacts), request.mutable_result(), [this] { return GivesUp(); });
+  } else {
+    *request.mutable_host_fault() = HostFaultOf(outcome.status());
+  }
+  spdlog::info("{}: {} ({:.2f} s)", held->what(), OutcomeText(request), held->seconds());
+  CountFault(request);
+  Deliver(held, std::move(request));
+}
+
+void LeaseLoop::CountFault(const v1::CompleteTrialRequest& request) {
+  {
+    std::lock_guard lock(mutex_);
+    faults_ = request.has_host_fault() ? faults_ + 1 : 0;
+    gpu_faults_ += request.host_fault().gpu();
+    if (gpu_faults_ < kMaxGpuFaults) return;
+  }
+  BeginDraining(absl::InternalError(absl::StrCat("the GPU failed ", kMaxGpuFaults, " times: take it out of service. ",
+                                                 request.host_fault().message())));
+}
+
+void LeaseLoop::Deliver(const Held& held, v1::CompleteTrialRequest request) {
+  request.set_lease_next(request.has_result() && !draining());
+  absl::StatusOr<v1::CompleteTrialResponse> response =
+      session_.Complete(*held, std::move(request), [this] { return GivesUp(); });
+  if (!response.ok()) {
+    spdlog::warn("{}: the result is dropped: {}", held->what(), Text(response.status()));
+    if (Refused(response.status())) {
+      // Left alone, the lease would run out and be taken for a worker that the trial killed.
+      v1::CompleteTrialRequest fault;
+      fault.mutable_host_fault()->set_message(
+          absl::StrCat("the orchestrator refused the result: ", Text(response.status())));
+      (void)session_.Complete(*held, std::move(fault), [this] { return GivesUp(); });
+    }
+  }
+  std::lock_guard lock(mutex_);
+  if (response.ok() && response->next().has_trial()) {
+    std::erase(held_, held);  // its place goes to the next
+    Add(std::move(*response->mutable_next()));
+  } else {
+    Remove(held);
+  }
+}
+
+void LeaseLoop::GiveBackAll() {
+  std::vector<Held> waiting;
+  {
+    std::lock_guard lock(mutex_);
+    RemoveStopped();
+    waiting = held_;
+  }
+  for (const Held& held : waiting) {
+    if (!held->stopped() || held->give_back) {
+      held->Stop();
+      v1::CompleteTrialRequest request;
+      request.set_given_back(true);
+      const absl::Status given = session_.Complete(*held, std::move(request), [this] { return GivesUp(); }).status();
+      spdlog::info("{}: {}", held->what(), given.ok() ? "given back" : "not given back: " + Text(given));
+    }
+    std::lock_guard lock(mutex_);
+    Remove(held);
+  }
+}
+
+// Expects the lock.
+void LeaseLoop::HurryDraining() {
+  if (!draining_ || stopped_ || HeldTrial::Clock::now() - drain_begin_ <= options_.drain_patience) return;
+  for (const Held& held : held_) {
+    if (held->state != State::kRunning || held->stopped()) continue;
+    spdlog::info("{}: not done {:.0f} s after the signal: given back", held->what(), options_.drain_patience.count());
+    held->give_back = true;
+    held->Stop();
+  }
+}
+
+void LeaseLoop::RenewLeases() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    closed_.wait_for(lock, Backoff::Duration(session_.renew_seconds() / 4), [this] { return closing_; });
+    if (closing_) return;
+    HurryDraining();
+    std::vector<Held> due = held_;
+    const HeldTrial::Clock::time_point now = HeldTrial::Clock::now();
+    std::erase_if(due, [&](const Held& held) { return held->stopped() || held->next_renewal > now; });
+    lock.unlock();
+    for (const Held& held : due) {
+      const absl::StatusOr<v1::RenewLeaseResponse> renewed = session_.Renew(*held);
+      std::lock_guard relock(mutex_);
+      const bool done = std::find(held_.begin(), held_.end(), held) == held_.end();
+      if (done) continue;
+      if (renewed.ok() ? renewed->stop() : !absl::IsUnavailable(renewed.status())) {
+        spdlog::info("{}: {}", held->what(), renewed.ok() ? "the campaign was cancelled" : Text(renewed.status()));
+        held->Stop();
+        changed_.notify_all();
+      }
+      const double wait = renewed.ok() ? session_.renew_seconds() : session_.renew_seconds() / 4;
+      held->next_renewal = now + std::chrono::duration_cast<HeldTrial::Clock::duration>(Backoff::Duration(wait));
+    }
+    lock.lock();
+  }
+}
+
+}  // namespace pawl

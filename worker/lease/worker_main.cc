@@ -1,0 +1,207 @@
+// pawl-worker: leases trials from an orchestrator and measures them on a GPU, or answers them from recordings.
+#include <signal.h>
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cctype>
+#include <filesystem>
+#include <mutex>
+#include <random>
+#include <thread>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/faults/fault_point.h"
+#include "profiles/profile_set.h"
+#include "worker/lease/lease_loop.h"
+#include "worker/lease/orchestrator_client.h"
+#include "worker/lease/worker_options.h"
+#include "worker/process/children.h"
+#include "worker/replay/recordings_folder.h"
+#include "worker/replay/replay_device.h"
+#include "worker/trial/cuda_trial_device.h"
+
+namespace pawl {
+namespace {
+
+constexpr std::chrono::milliseconds kForcedEnd{1500};
+constexpr int kAheadOnGpu = 2;
+
+std::string Text(const absl::Status& status) { return std::string(status.message()); }
+
+// Turns the first TERM or INT into draining and the second into an end within three seconds. A thread of its own waits
+// for them, so that no other is ever interrupted.
+class SignalWatch {
+ public:
+  // Before any other thread starts.
+  SignalWatch() {
+    sigemptyset(&signals_);
+    sigaddset(&signals_, SIGTERM);
+    sigaddset(&signals_, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
+    thread_ = std::thread([this] { Watch(); });
+  }
+  ~SignalWatch() {
+    done_ = true;
+    pthread_kill(thread_.native_handle(), SIGTERM);
+    thread_.join();
+  }
+
+  void SetLoop(LeaseLoop* loop) {
+    std::lock_guard lock(mutex_);
+    loop_ = loop;
+  }
+
+ private:
+  void Watch() {
+    for (int seen = 1;; ++seen) {
+      int signal = 0;
+      sigwait(&signals_, &signal);
+      if (done_) return;
+      std::unique_lock lock(mutex_);
+      if (loop_ == nullptr) End(0);  // nothing is leased yet
+      if (seen == 1) {
+        spdlog::info("draining: the trial that runs is finished; a second signal ends it");
+        loop_->Drain();
+        continue;
+      }
+      spdlog::warn("ending at once");
+      loop_->Stop();
+      lock.unlock();
+      const auto until = std::chrono::steady_clock::now() + kForcedEnd;
+      while (!done_ && std::chrono::steady_clock::now() < until)
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      if (!done_) End(1);
+    }
+  }
+
+  [[noreturn]] static void End(int code) {
+    KillChildren();
+    _exit(code);
+  }
+
+  sigset_t signals_;
+  std::atomic<bool> done_ = false;
+  std::mutex mutex_;
+  LeaseLoop* loop_ = nullptr;
+  std::thread thread_;
+};
+
+// The driver's control device, also as WSL calls it.
+bool HasGpu() {
+  std::error_code error;
+  return std::filesystem::exists("/dev/nvidiactl", error) || std::filesystem::exists("/dev/dxg", error);
+}
+
+absl::StatusOr<std::unique_ptr<TrialDevice>> OpenReplay(const WorkerOptions& options) {
+  ReplayOptions replay;
+  replay.speed = options.replay_speed;
+  replay.recordings.assign(options.recordings.begin(), options.recordings.end());
+  if (replay.recordings.empty()) {
+    const std::filesystem::path shipped = FindRecordingsFolder();
+    if (!shipped.empty()) replay.recordings.push_back(shipped);
+  }
+  absl::StatusOr<std::unique_ptr<ReplayDevice>> device = ReplayDevice::Open(replay);
+  if (!device.ok()) return device.status();
+  for (const std::string& line : (*device)->left_out()) spdlog::warn("not replayed: {}", line);
+  return device;
+}
+
+absl::StatusOr<std::unique_ptr<TrialDevice>> OpenCuda(const WorkerOptions& options, int ahead) {
+  static absl::StatusOr<ProfileSet> profiles =  // the device keeps its metrics
+      options.profiles.empty() ? ProfileSet::Default() : ProfileSet::Load(options.profiles);
+  if (!profiles.ok()) return profiles.status();
+  CudaDevice::Options cuda;
+  cuda.device = options.cuda;
+  cuda.builders = 1 + ahead;
+  cuda.allow_unsandboxed = options.allow_unsandboxed;
+  absl::StatusOr<std::unique_ptr<CudaTrialDevice>> device = CudaTrialDevice::Open(cuda, profiles->metrics);
+  if (!device.ok()) return device.status();
+  const v1::GpuInfo& gpu = (*device)->cuda().gpu();
+  spdlog::info("cuda:{}: {}, driver {}; builds with {}; runs {}", options.cuda, gpu.name(), gpu.driver_version(),
+               (*device)->cuda().builder().description(), (*device)->cuda().sandboxing().description());
+  for (const std::string& line : (*device)->warnings()) spdlog::warn("{}", line);
+  return device;
+}
+
+absl::StatusOr<std::unique_ptr<TrialDevice>> OpenDevice(const WorkerOptions& options, int ahead) {
+  if (options.device == DeviceChoice::kReplay) return OpenReplay(options);
+  if (options.device == DeviceChoice::kCuda) return OpenCuda(options, ahead);
+  if (HasGpu()) {
+    absl::StatusOr<std::unique_ptr<TrialDevice>> device = OpenCuda(options, ahead);
+    // A GPU that is there and can't be used is something to mend, not to pass over.
+    if (device.ok() || !absl::StrContains(device.status().message(), "CUDA_ERROR_NO_DEVICE")) return device;
+  }
+  spdlog::info("there is no NVIDIA GPU here: replaying recordings instead");
+  return OpenReplay(options);
+}
+
+std::string Hexadecimal(int words) {
+  std::random_device random;
+  std::string text;
+  for (int i = 0; i < words; ++i) absl::StrAppendFormat(&text, "%08x", random());
+  return text;
+}
+
+std::string DefaultName(const WorkerOptions& options, const v1::Device& device) {
+  char host[256] = "worker";
+  gethostname(host, sizeof(host) - 1);
+  std::string name = std::string(host).substr(0, 48);
+  for (char& c : name) {
+    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '-' && c != '_' && c != '.') c = '-';
+  }
+  return absl::StrCat(name, device.kind() == v1::DEVICE_KIND_REPLAY ? "-replay" : absl::StrCat("-cuda", options.cuda));
+}
+
+int Main(const WorkerOptions& options) {
+  spdlog::set_default_logger(spdlog::stderr_color_mt("pawl-worker"));
+  spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e %^%l%$ %v");
+  spdlog::set_level(spdlog::level::from_str(options.log_level));
+  const absl::StatusOr<std::string> fault = ArmFaultPoint();
+  if (!fault.ok()) {
+    spdlog::error("{}", Text(fault.status()));
+    return 2;
+  }
+  if (!fault->empty()) spdlog::warn("FOR TESTS ONLY: by PAWL_FAULT this process kills itself at {}", *fault);
+  SignalWatch signals;
+  const absl::StatusOr<std::unique_ptr<WorkerClient>> client =
+      ConnectToOrchestrator(options.orchestrator, options.credentials);
+  if (!client.ok()) {
+    spdlog::error("{}", Text(client.status()));
+    return 2;
+  }
+  absl::StatusOr<std::unique_ptr<TrialDevice>> device = OpenDevice(options, options.ahead.value_or(kAheadOnGpu));
+  if (!device.ok()) {
+    spdlog::error("{}", Text(device.status()));
+    return 1;
+  }
+  const v1::Device& described = (*device)->device();
+  const bool replay = described.kind() == v1::DEVICE_KIND_REPLAY;
+  LeaseLoopOptions loop_options;
+  loop_options.ahead = options.ahead.value_or(replay ? 0 : kAheadOnGpu);
+  loop_options.session.name = "workers/" + (options.name.empty() ? DefaultName(options, described) : options.name);
+  loop_options.session.instance = Hexadecimal(4);
+  loop_options.session.version = PAWL_VERSION;
+  LeaseLoop loop(**device, **client, loop_options);
+  signals.SetLoop(&loop);
+  const absl::Status status = loop.Run();
+  signals.SetLoop(nullptr);
+  if (!status.ok()) {
+    spdlog::error("{}", Text(status));
+    return 1;
+  }
+  spdlog::info("drained");
+  return 0;
+}
+
+}  // namespace
+}  // namespace pawl
+
+int main(int argc, char** argv) {
+  int exit_code = 0;
+  const std::optional<pawl::WorkerOptions> options = pawl::ReadWorkerOptions(argc, argv, PAWL_VERSION, &exit_code);
+  return options ? pawl::Main(*options) : exit_code;
+}

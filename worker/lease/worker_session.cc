@@ -1,0 +1,202 @@
+#include "worker/lease/worker_session.h"
+
+#include <spdlog/spdlog.h>
+
+#include "absl/strings/str_cat.h"
+#include "base/faults/fault_point.h"
+#include "kernels/hash.h"
+
+namespace pawl {
+namespace {
+
+constexpr size_t kMaxBlobBytes = 4 << 20;
+constexpr size_t kMaxBundles = 32;
+
+std::string Text(const absl::Status& status) { return std::string(status.message()); }
+
+// Nobody knows whether the call arrived: try again. gRPC says INTERNAL or UNKNOWN when a connection broke in mid-call.
+bool IsUnanswered(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) || absl::IsInternal(status) ||
+         absl::IsUnknown(status);
+}
+
+absl::Status StatusOf(const absl::Status& status) { return status; }
+template <typename T>
+absl::Status StatusOf(const absl::StatusOr<T>& value) {
+  return value.status();
+}
+
+void AddNote(const std::string& note, v1::TrialResult* result) {
+  result->set_notes(result->notes().empty() ? note : absl::StrCat(result->notes(), "; ", note));
+}
+
+}  // namespace
+
+WorkerSession::WorkerSession(WorkerClient& client, const v1::Device& device, SessionOptions options)
+    : client_(client), device_(device), options_(std::move(options)) {}
+
+template <typename Request>
+Request WorkerSession::Signed() const {
+  Request request;
+  request.set_worker(options_.name);
+  request.set_instance(options_.instance);
+  return request;
+}
+
+void WorkerSession::Wait(Backoff::Duration duration, const GiveUp& give_up) {
+  std::unique_lock lock(mutex_);
+  wake_.wait_for(lock, duration, give_up);
+}
+
+void WorkerSession::Wake() {
+  std::lock_guard lock(mutex_);  // a Wait that has just asked `give_up` sleeps now, and hears it
+  wake_.notify_all();
+}
+
+template <typename Call>
+auto WorkerSession::TryUntilAnswered(const char* what, const GiveUp& give_up, const Call& call) -> decltype(call()) {
+  Backoff backoff(options_.shortest_backoff, options_.longest_backoff);
+  bool said = false, registered_anew = false;
+  for (;;) {
+    auto answer = call();
+    const absl::Status status = StatusOf(answer);
+    if (status.ok()) {
+      if (said) spdlog::info("{}: the orchestrator answers again", what);
+      return answer;
+    }
+    if (absl::IsNotFound(status) && !registered_anew) {
+      // The worker may be what was not found. If it is something else, the second answer says so again.
+      const absl::Status anew = RegisterAnew();
+      registered_anew = anew.ok();
+      if (anew.ok()) continue;
+      if (!IsUnanswered(anew)) return anew;
+    } else if (!IsUnanswered(status)) {
+      return answer;
+    }
+    if (give_up()) return absl::CancelledError(absl::StrCat("given up: ", Text(status)));
+    if (!said) spdlog::warn("{}: the orchestrator does not answer ({}); trying on", what, Text(status));
+    said = true;
+    Wait(backoff.Next(), give_up);
+  }
+}
+
+absl::Status WorkerSession::RegisterOnce() {
+  if (left_) return absl::CancelledError("this worker has left");
+  v1::RegisterWorkerRequest request;
+  request.set_name(options_.name);
+  request.set_instance(options_.instance);
+  request.set_version(options_.version);
+  *request.mutable_device() = device_;
+  absl::StatusOr<v1::RegisterWorkerResponse> response = client_.Register(request);
+  if (!response.ok()) return response.status();
+  registered_ = true;
+  if (response->renew_seconds() > 0) renew_seconds_ = response->renew_seconds();
+  return absl::OkStatus();
+}
+
+absl::Status WorkerSession::RegisterAnew() {
+  absl::Status status = RegisterOnce();
+  if (status.ok()) spdlog::info("{} registered anew", options_.name);
+  return status;
+}
+
+absl::Status WorkerSession::Register(const GiveUp& give_up) {
+  const HeldTrial::Clock::time_point begin = HeldTrial::Clock::now();
+  for (;;) {
+    absl::Status status = TryUntilAnswered("register", give_up, [this] { return RegisterOnce(); });
+    const bool patient = HeldTrial::Clock::now() - begin < options_.patience;
+    if (!absl::IsAlreadyExists(status) || !patient || give_up()) return status;
+    spdlog::warn("{}: {}", options_.name, Text(status));
+    Wait(std::min(Backoff::Duration(2), options_.longest_backoff), give_up);
+  }
+}
+
+// What a single try ended with, for a caller who tries again.
+absl::Status WorkerSession::Retried(absl::Status status) {
+  if (absl::IsNotFound(status)) {
+    absl::Status anew = RegisterAnew();
+    if (!anew.ok()) status = std::move(anew);
+  }
+  return IsUnanswered(status) || absl::IsNotFound(status) ? absl::UnavailableError(status.message()) : status;
+}
+
+absl::StatusOr<v1::LeaseTrialResponse> WorkerSession::Lease(double wait_seconds) {
+  auto request = Signed<v1::LeaseTrialRequest>();
+  request.set_wait_seconds(wait_seconds);
+  absl::StatusOr<v1::LeaseTrialResponse> response = client_.Lease(request);
+  if (!response.ok()) return Retried(response.status());
+  return response;
+}
+
+absl::StatusOr<v1::RenewLeaseResponse> WorkerSession::Renew(const HeldTrial& held) {
+  auto request = Signed<v1::RenewLeaseRequest>();
+  request.set_lease(held.lease());
+  *request.mutable_progress() = held.Latest();
+  request.mutable_progress()->set_worker(options_.name);
+  absl::StatusOr<v1::RenewLeaseResponse> response = client_.Renew(request);
+  if (!response.ok()) return Retried(response.status());
+  return response;
+}
+
+absl::StatusOr<std::shared_ptr<const v1::Bundle>> WorkerSession::GetBundle(const std::string& hash,
+                                                                           const GiveUp& give_up) {
+  {
+    std::lock_guard lock(mutex_);
+    if (const auto found = bundles_.find(hash); found != bundles_.end()) return found->second;
+  }
+  absl::StatusOr<v1::Bundle> fetched = TryUntilAnswered("bundle", give_up, [&] { return client_.GetBundle(hash); });
+  if (!fetched.ok()) return fetched.status();
+  auto bundle = std::make_shared<const v1::Bundle>(*std::move(fetched));
+  std::lock_guard lock(mutex_);
+  if (bundles_.size() >= kMaxBundles) bundles_.clear();
+  bundles_[hash] = bundle;
+  return bundle;
+}
+
+void WorkerSession::PutArtifacts(std::vector<Artifact> artifacts, v1::TrialResult* result, const GiveUp& give_up) {
+  for (Artifact& artifact : artifacts) {
+    const std::string kind = v1::Blob::Kind_Name(artifact.kind);
+    if (artifact.content.size() > kMaxBlobBytes) {
+      AddNote(absl::StrCat(kind, " of ", artifact.content.size() >> 20, " MB left out: over 4 MB"), result);
+      continue;
+    }
+    v1::PutBlobRequest request;
+    request.set_kind(artifact.kind);
+    request.set_hash(Sha256(artifact.content));
+    request.set_content(std::move(artifact.content));
+    const absl::Status put = TryUntilAnswered("blob", give_up, [&] { return client_.PutBlob(request); });
+    if (!put.ok()) {
+      AddNote(absl::StrCat(kind, " left out: ", put.message()), result);
+      continue;
+    }
+    Pass(FaultPoint::kMidUpload);
+    v1::Blob* blob = result->add_blobs();
+    blob->set_kind(artifact.kind);
+    blob->set_hash(request.hash());
+    blob->set_bytes(static_cast<int64_t>(request.content().size()));
+  }
+}
+
+absl::StatusOr<v1::CompleteTrialResponse> WorkerSession::Complete(const HeldTrial& held,
+                                                                  v1::CompleteTrialRequest request,
+                                                                  const GiveUp& give_up) {
+  request.set_worker(options_.name);
+  request.set_instance(options_.instance);
+  request.set_lease(held.lease());
+  absl::StatusOr<v1::CompleteTrialResponse> response =
+      TryUntilAnswered(held.what().c_str(), give_up, [&] { return client_.Complete(request); });
+  if (absl::IsAlreadyExists(response.status())) return v1::CompleteTrialResponse();  // an earlier try arrived
+  return response;
+}
+
+absl::Status WorkerSession::Leave(bool gone) {
+  if (!registered_ || left_) return absl::OkStatus();
+  auto request = Signed<v1::DrainWorkerRequest>();
+  request.set_gone(gone);
+  if (gone) left_ = true;
+  absl::Status status = client_.Drain(request);
+  // Whoever drained it may be overtaken by the end of what it ran, which says that it has gone.
+  return absl::IsNotFound(status) && left_ ? absl::OkStatus() : status;
+}
+
+}  // namespace pawl

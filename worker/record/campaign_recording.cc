@@ -1,0 +1,178 @@
+#include "worker/record/campaign_recording.h"
+
+#include <map>
+#include <set>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "kernels/space.h"
+#include "worker/build/built_variant.h"
+#include "worker/replay/replay_recording.h"
+
+namespace pawl {
+namespace {
+
+constexpr size_t kHashDigits = 16;  // of a cubin, as other recordings have them
+
+constexpr std::pair<v1::Stage, const char*> kStages[] = {{v1::STAGE_BUILD, "build"},
+                                                         {v1::STAGE_VALIDATE, "validate"},
+                                                         {v1::STAGE_MEASURE, "measure"},
+                                                         {v1::STAGE_PROFILE, "profile"}};
+
+v1::Variant VariantOf(const v1::Iteration& iteration) {
+  v1::Variant variant;
+  *variant.mutable_values() = iteration.variant();
+  return variant;
+}
+
+absl::Status CheckCampaign(const MeasuredCampaign& measured, const v1::Bundle& bundle) {
+  const v1::Campaign& campaign = measured.campaign;
+  if (measured.bundle.name() != bundle.name()) {
+    return absl::FailedPreconditionError(absl::StrCat(campaign.name(), " is of ", measured.bundle.name(), ", not of ",
+                                                      bundle.name(), ": name the bundle that it optimised"));
+  }
+  if (BundleHash(measured.bundle) != BundleHash(bundle)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        campaign.name(), " is of another state of the bundle (", measured.bundle.name(), ", ",
+        BundleHash(measured.bundle).substr(0, 12), ") than ", bundle.name(), " is now (",
+        BundleHash(bundle).substr(0, 12), "): name the bundle as it was then, or run a campaign of what it is now"));
+  }
+  if (measured.iterations.empty() || measured.iterations[0].has_parent() ||
+      measured.iterations[0].verdict() != v1::KEPT) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        campaign.name(), " has no times of its start variant, beside which all others count: run it on a GPU first"));
+  }
+  for (const std::string& device : {campaign.device(), measured.iterations[0].device()}) {
+    if (!IsReplayLabel(device)) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat(campaign.name(), " ran on ", device,
+                     ": its times are a recording's and not its own. Name a campaign that ran on a GPU"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<v1::RecordingHeader> HeaderOf(const MeasuredCampaign& measured, const v1::Bundle& bundle) {
+  const v1::Iteration& start = measured.iterations[0];
+  v1::RecordingHeader header;
+  header.set_bundle(bundle.name());
+  header.set_bundle_hash(BundleHash(bundle));
+  header.set_size(measured.campaign.spec().goal().size());
+  header.set_date(absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::FromUnixSeconds(start.create_time().seconds()),
+                                   absl::UTCTimeZone()));
+  *header.mutable_gpu() = start.gpu();
+  *header.mutable_toolchain() = start.toolchain();
+  header.set_architecture(ArchitectureOf(start.gpu()));
+  header.set_space(SpaceSize(bundle));
+  absl::StatusOr<int64_t> allowed = CountAllowed(bundle);
+  if (!allowed.ok()) return allowed.status();
+  header.set_allowed(*allowed);
+  *header.mutable_start() = StartVariant(bundle);
+  *header.mutable_variables() = bundle.variables();
+  *header.mutable_baseline() = start.baselines();
+  header.set_copy_gb_s(measured.copy_gb_s);
+  header.set_of_campaigns(true);
+  return header;
+}
+
+v1::RecordedVariant RecordOf(const v1::Iteration& iteration, double start_cold_us) {
+  v1::RecordedVariant record;
+  *record.mutable_variant() = VariantOf(iteration);
+  *record.mutable_pairs() = iteration.pairs();
+  record.set_warm_us(iteration.warm_us());
+  record.set_cold_us(iteration.cold_us());
+  record.set_start_cold_us(start_cold_us);
+  if (iteration.has_evidence()) *record.mutable_evidence() = iteration.evidence();
+  *record.mutable_errors() = iteration.errors();
+  for (const v1::StageTime& time : iteration.stages()) {
+    for (const auto& [stage, name] : kStages) {
+      if (time.stage() == stage) (*record.mutable_stage_seconds())[name] += time.seconds();
+    }
+  }
+  record.set_cubin_hash(iteration.cubin_hash().substr(0, kHashDigits));
+  // Of a confirmed one the interval is the second process's.
+  if (iteration.confirming_pairs().empty()) record.set_discarded(iteration.interval().discarded());
+  return record;
+}
+
+// Why an iteration can't be recorded; empty: it can.
+std::string ReasonAgainst(const v1::Iteration& iteration, const v1::GpuInfo& gpu) {
+  if (!iteration.patched_source_hash().empty() || iteration.change().has_source()) return "with a source edit";
+  if (iteration.verdict() == v1::REJECTED || iteration.has_failure()) return "rejected";
+  if (IsReplayLabel(iteration.device()) || iteration.gpu().name() != gpu.name()) return "of another device";
+  if (!iteration.has_parent()) return "";
+  if (iteration.pairs().empty()) return "without times";
+  // Perhaps since it failed a check when it was looked at again: its iteration does not say.
+  if (iteration.verdict() == v1::REVERTED && iteration.comparison() == v1::FASTER) return "taken back";
+  return "";
+}
+
+}  // namespace
+
+absl::StatusOr<Recording> RecordingOf(const MeasuredCampaign& measured, const v1::Bundle& bundle, LeftOut* left_out) {
+  if (absl::Status status = CheckCampaign(measured, bundle); !status.ok()) return status;
+  absl::StatusOr<v1::RecordingHeader> header = HeaderOf(measured, bundle);
+  if (!header.ok()) return header.status();
+  Recording recording;
+  recording.header = *std::move(header);
+  const double start_cold_us = measured.iterations[0].cold_us();
+  const std::string start = VariantText(recording.header.start());
+  std::map<int, v1::Variant> recorded;  // by the iteration's number
+  std::set<std::string> texts;
+  for (const v1::Iteration& iteration : measured.iterations) {
+    std::string against = ReasonAgainst(iteration, recording.header.gpu());
+    const auto parent = iteration.has_parent() ? recorded.find(iteration.parent()) : recorded.end();
+    if (against.empty() && iteration.has_parent() && parent == recorded.end()) {
+      against = "measured beside one that is left out";
+    }
+    if (!against.empty()) {
+      (*left_out)[against].push_back(absl::StrCat("iteration ", iteration.number()));
+      continue;
+    }
+    const v1::Variant variant = VariantOf(iteration);
+    recorded[iteration.number()] = variant;
+    if (!texts.insert(VariantText(variant)).second) continue;  // from another parent before: one way leads to each
+    v1::RecordedVariant record = RecordOf(iteration, start_cold_us);
+    if (parent != recorded.end() && VariantText(parent->second) != start) *record.mutable_beside() = parent->second;
+    recording.Put(record);
+  }
+  recording.header.set_planned(static_cast<int64_t>(recording.variants.size()));
+  return recording;
+}
+
+absl::StatusOr<int> AddVariants(const Recording& fresh, const std::string& file, Recording* there, LeftOut* left_out) {
+  const v1::RecordingHeader &old = there->header, &header = fresh.header;
+  if (old.bundle_hash() != header.bundle_hash()) {
+    return absl::FailedPreconditionError(absl::StrCat(file, " is of another state of the bundle, or of another (",
+                                                      old.bundle(), ", ", old.bundle_hash().substr(0, 12),
+                                                      "; the campaign: ", header.bundle(), ", ",
+                                                      header.bundle_hash().substr(0, 12), "): name another --output"));
+  }
+  if (old.size() != header.size() || old.gpu().name() != header.gpu().name()) {
+    return absl::FailedPreconditionError(absl::StrCat(file, " was measured at size ", old.size(), " on ",
+                                                      old.gpu().name(), ", the campaign at ", header.size(), " on ",
+                                                      header.gpu().name(), ": name another --output"));
+  }
+  std::map<std::string, bool> passed;  // by the variant's text
+  for (const v1::RecordedVariant& record : there->variants) {
+    passed[VariantText(record.variant())] = !record.has_failure();
+  }
+  const std::string start = VariantText(header.start());
+  int added = 0;
+  for (const v1::RecordedVariant& record : fresh.variants) {
+    const std::string text = VariantText(record.variant());
+    if (passed.contains(text)) continue;
+    const std::string beside = record.has_beside() ? VariantText(record.beside()) : start;
+    if (const auto found = passed.find(beside); text != start && (found == passed.end() || !found->second)) {
+      (*left_out)[absl::StrCat("measured beside one that ", file, " lacks or has as failed")].push_back(text);
+      continue;
+    }
+    there->Put(record);
+    passed[text] = true;
+    ++added;
+  }
+  there->header.set_planned(static_cast<int64_t>(there->variants.size()));
+  return added;
+}
+
+}  // namespace pawl

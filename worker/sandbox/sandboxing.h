@@ -1,0 +1,50 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "worker/host/toolkit.h"
+#include "worker/sandbox/sandbox.h"
+
+namespace pawl {
+
+// How this machine locks in what runs candidates and other people's code: each member function turns a program's
+// arguments into those of pawl-sandbox around it. Where there is no sandbox they stay as they are.
+class Sandboxing {
+ public:
+  Sandboxing() = default;  // none
+
+  // Tries whether a sandbox in which CUDA can work is to be had. FailedPrecondition: it is not, and it was not allowed
+  // to do without.
+  static absl::StatusOr<Sandboxing> Make(const Toolkit& toolkit, const std::string& runner_program,
+                                         bool allow_unsandboxed);
+
+  bool on() const { return !program_.empty(); }
+  // "sandboxed (a user of its own, Landlock 7, ...)", or why not.
+  const std::string& description() const { return description_; }
+
+  // pawl-runner, which speaks on its standard descriptors and has one more.
+  std::vector<std::string> Runner(const std::vector<std::string>& argv, int kept_fd) const;
+  // ncu or compute-sanitizer over a job in a folder of the worker's own, where it may write.
+  std::vector<std::string> Tool(const std::vector<std::string>& argv, const std::string& folder) const;
+  // A bundle's baseline command, which is its author's code, standing in the folder of its files. Sees the Python that
+  // it names with all its packages. Only a folder of the worker's own is opened to it.
+  std::vector<std::string> Baseline(const std::vector<std::string>& argv, const std::string& folder,
+                                    bool own_folder) const;
+
+  // What a runner may see and use.
+  SandboxOptions RunnerOptions() const;
+
+ private:
+  std::vector<std::string> Wrap(const SandboxOptions& options, const std::vector<int>& kept_fds,
+                                const std::vector<std::string>& argv) const;
+
+  std::string program_;  // pawl-sandbox; empty: no sandbox
+  std::string description_ = "not sandboxed";
+  std::vector<std::string> libraries_;  // files and folders that programs inside need beside the system's
+  std::vector<std::string> tools_;      // and ncu and compute-sanitizer
+  bool reserved_counters_ = false;      // to administrators, by the driver
+};
+
+}  // namespace pawl

@@ -1,0 +1,223 @@
+#include "worker/trial/bundle_check.h"
+
+#include <unistd.h>
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/bundle_reader.h"
+#include "kernels/plan.h"
+#include "kernels/space.h"
+#include "worker/build/builder.h"
+#include "worker/build/built_variant.h"
+#include "worker/process/utf8.h"
+#include "worker/trial/cuda_device.h"
+#include "worker/trial/start_variant.h"
+
+namespace pawl {
+namespace {
+
+// Each variant is planned at the goal's size on each GPU; more than this many would take minutes.
+constexpr int64_t kMaxPlanned = 20'000;
+
+const v1::Size& GoalSize(const v1::Bundle& bundle) {
+  for (const v1::Size& size : bundle.sizes()) {
+    if (size.name() == bundle.goal().size()) return size;
+  }
+  return bundle.sizes(0);
+}
+
+v1::CheckSize DescribeSize(const v1::Plan& plan) {
+  v1::CheckSize size;
+  size.set_name(plan.size());
+  *size.mutable_sizes() = plan.sizes();
+  for (const v1::PlanLaunch& launch : plan.launches()) {
+    *size.add_launches() = launch;
+    size.mutable_launches()->rbegin()->clear_arguments();
+  }
+  int64_t bytes = 0;
+  for (const v1::PlanTensor& tensor : plan.tensors()) bytes += tensor.elements() * ElementBytes(tensor.type());
+  size.set_tensor_bytes(bytes);
+  return size;
+}
+
+void AddFailure(v1::Stage stage, v1::Check check, const std::string& size, const std::string& message,
+                v1::CheckGpu& gpu) {
+  v1::Failure& failure = *gpu.add_failures();
+  failure.set_stage(stage);
+  failure.set_check(check);
+  failure.set_size(size);
+  failure.set_message(message);
+}
+
+// The start variant's geometry at every size, against the limits of one GPU.
+void CheckStart(const v1::Bundle& bundle, const v1::GpuInfo& info, v1::CheckGpu& gpu, v1::CheckReport& report) {
+  Planner planner(bundle);
+  const bool first = report.sizes().empty();
+  for (const v1::Size& size : bundle.sizes()) {
+    absl::StatusOr<v1::Plan> plan = planner.MakePlan(StartVariant(bundle), size, info);
+    if (!plan.ok()) {
+      AddFailure(v1::STAGE_STATIC_CHECK, v1::CHECK_LAUNCH_LIMITS, size.name(), std::string(plan.status().message()),
+                 gpu);
+      continue;
+    }
+    if (first) *report.add_sizes() = DescribeSize(*plan);
+    if (std::optional<v1::Failure> failure = CheckLaunchLimits(*plan, info)) *gpu.add_failures() = *failure;
+  }
+}
+
+// The start variant and the reference. Answers false when this machine can't build at all.
+bool CheckBuilds(Builder& builder, const v1::Bundle& bundle, const v1::GpuInfo& info, v1::CheckGpu& gpu,
+                 v1::CheckReport& report) {
+  const v1::Size& size = GoalSize(bundle);
+  absl::StatusOr<BuiltVariant> built = BuildVariant(builder, bundle, StartVariant(bundle), {size}, info);
+  ReferenceCache cache;
+  absl::StatusOr<BuiltSize> reference = BuildReference(builder, bundle, size, info, &cache);
+  if (!built.ok() && !absl::IsInvalidArgument(built.status())) {
+    report.add_warnings(absl::StrCat("not compiled for ", gpu.architecture(), ": ", built.status().message()));
+    gpu.set_build(v1::CHECK_BUILD_SKIPPED);
+    return false;
+  }
+  gpu.set_build(v1::CHECK_BUILD_DONE);
+  if (built.ok()) gpu.set_build_seconds(built->seconds);
+  if (!built.ok() || built->failure) {
+    gpu.set_build(v1::CHECK_BUILD_FAILED);
+    AddFailure(v1::STAGE_BUILD, built.ok() ? built->failure->check() : v1::CHECK_COMPILE, size.name(),
+               built.ok() ? built->failure->message() : std::string(built.status().message()), gpu);
+  }
+  if (!reference.ok()) {
+    gpu.set_build(v1::CHECK_BUILD_FAILED);
+    AddFailure(v1::STAGE_BUILD, v1::CHECK_COMPILE, size.name(), std::string(reference.status().message()), gpu);
+  }
+  return true;
+}
+
+// Allowed variants that no GPU can launch, or that have no geometry at all.
+void CheckVariants(const v1::Bundle& bundle, const std::vector<const GpuSpec*>& gpus, v1::CheckReport& report) {
+  if (report.allowed() > kMaxPlanned) {
+    report.add_warnings(absl::StrCat("the launches of ", report.allowed(), " variants were not evaluated; up to ",
+                                     kMaxPlanned, " are"));
+    return;
+  }
+  absl::StatusOr<std::vector<v1::Variant>> variants = AllowedVariants(bundle);
+  if (!variants.ok()) return;
+  Planner planner(bundle);
+  int64_t nowhere = 0, broken = 0;
+  std::string first_nowhere, first_broken;
+  for (const v1::Variant& variant : *variants) {
+    bool somewhere = false;
+    std::string why;
+    for (size_t i = 0; i < gpus.size(); ++i) {
+      absl::StatusOr<v1::Plan> plan = planner.MakePlan(variant, GoalSize(bundle), gpus[i]->info);
+      if (!plan.ok()) {
+        if (broken++ == 0) first_broken = absl::StrCat(VariantText(variant), ": ", plan.status().message());
+        somewhere = true;
+        break;
+      }
+      std::optional<v1::Failure> failure = CheckLaunchLimits(*plan, gpus[i]->info);
+      somewhere = somewhere || !failure;
+      if (!failure) continue;
+      why = failure->message();
+      report.mutable_gpus(static_cast<int>(i))->set_too_large(report.gpus(static_cast<int>(i)).too_large() + 1);
+    }
+    if (!somewhere && nowhere++ == 0) first_nowhere = absl::StrCat(VariantText(variant), ": ", why);
+  }
+  if (nowhere > 0) {
+    report.add_warnings(absl::StrCat(nowhere, " of ", report.allowed(), " variants exceed ",
+                                     gpus.size() == 1 ? gpus[0]->info.name() : "every known GPU",
+                                     "; a [[constraint]] would save trying them. The first: ", first_nowhere));
+  }
+  if (broken > 0) {
+    report.set_ok(false);
+    report.add_warnings(
+        absl::StrCat(broken, " of ", report.allowed(),
+                     " variants have no valid geometry; forbid them by a [[constraint]]. The first: ", first_broken));
+  }
+}
+
+// Where this machine has a GPU: whether the start variant is right, and the tolerance tight.
+void CheckRun(const v1::Bundle& bundle, bool allow_unsandboxed, v1::CheckReport& report) {
+  if (access("/dev/nvidiactl", F_OK) != 0) return;
+  absl::StatusOr<std::unique_ptr<CudaDevice>> device = CudaDevice::Open({.allow_unsandboxed = allow_unsandboxed});
+  if (!device.ok()) {
+    report.add_warnings(absl::StrCat("not run: ", device.status().message()));
+    return;
+  }
+  std::vector<v1::Size> sizes = HiddenSizes(bundle, SecretSeed());
+  sizes.insert(sizes.end(), bundle.sizes().begin(), bundle.sizes().end());
+  absl::StatusOr<StartVariantRun> run = RunStartVariant(**device, bundle, sizes);
+  if (!run.ok()) {
+    report.add_warnings(absl::StrCat("not run: ", run.status().message()));
+    return;
+  }
+  report.mutable_run()->set_gpu((*device)->gpu().name());
+  for (const std::string& warning : run->warnings) report.add_warnings(warning);
+  if (!run->failure) return;
+  *report.mutable_run()->mutable_failure() = *run->failure;
+  report.set_ok(false);
+}
+
+}  // namespace
+
+v1::CheckReport CheckBundle(const std::filesystem::path& folder, const BundleCheckOptions& options) {
+  v1::CheckReport report;
+  const BundleReading reading = ReadBundle(folder);
+  for (const Problem& problem : reading.problems) {
+    v1::CheckProblem& entry = *report.add_problems();
+    entry.set_file(ValidUtf8(problem.file));
+    entry.set_line(problem.line);
+    entry.set_message(ValidUtf8(problem.message));
+  }
+  const v1::Bundle& bundle = reading.bundle;
+  report.set_bundle(bundle.name());
+  if (!reading.problems.empty()) return report;
+
+  report.set_ok(true);
+  report.set_bundle_hash(BundleHash(bundle));
+  report.set_space(SpaceSize(bundle));
+  report.set_allowed(CountAllowed(bundle).value_or(0));
+  *report.mutable_start() = StartVariant(bundle);
+
+  std::unique_ptr<Builder> builder;
+  if (options.build) {
+    BuilderOptions builder_options;
+    builder_options.allow_unsandboxed = options.allow_unsandboxed;
+    absl::StatusOr<std::unique_ptr<Builder>> created = Builder::Create(builder_options);
+    if (created.ok()) {
+      builder = *std::move(created);
+      report.set_compiler(builder->description());
+    } else {
+      report.add_warnings(absl::StrCat("not compiled: ", created.status().message()));
+    }
+  }
+  std::map<std::string, v1::CheckGpu> by_architecture;
+  bool anywhere = false;
+  for (const GpuSpec* spec : options.gpus) {
+    v1::CheckGpu& gpu = *report.add_gpus();
+    gpu.set_name(spec->info.name());
+    gpu.set_architecture(ArchitectureOf(spec->info));
+    gpu.set_build(v1::CHECK_BUILD_SKIPPED);
+    CheckStart(bundle, spec->info, gpu, report);
+    // GPUs of one architecture share a build; one that can't launch it gets none.
+    if (gpu.failures().empty() && builder != nullptr) {
+      auto [it, fresh] = by_architecture.try_emplace(gpu.architecture());
+      if (fresh) {
+        it->second.set_architecture(gpu.architecture());
+        if (!CheckBuilds(*builder, bundle, spec->info, it->second, report)) builder.reset();
+      }
+      gpu.set_build(it->second.build());
+      gpu.set_build_seconds(it->second.build_seconds());
+      *gpu.mutable_failures() = it->second.failures();
+    }
+    gpu.set_can_run(gpu.failures().empty());
+    anywhere = anywhere || gpu.can_run();
+  }
+  if (!anywhere) report.set_ok(false);
+  CheckVariants(bundle, options.gpus, report);
+  if (options.build) CheckRun(bundle, options.allow_unsandboxed, report);
+  return report;
+}
+
+}  // namespace pawl

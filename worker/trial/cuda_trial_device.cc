@@ -1,0 +1,71 @@
+#include "worker/trial/cuda_trial_device.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "profiles/gpus.h"
+#include "worker/host/host_text.h"
+#include "worker/host/tool_versions.h"
+#include "worker/trial/cuda_trial.h"
+
+namespace pawl {
+
+absl::StatusOr<std::unique_ptr<CudaTrialDevice>> CudaTrialDevice::Open(const CudaDevice::Options& options,
+                                                                       const Metrics& metrics) {
+  absl::StatusOr<std::unique_ptr<CudaDevice>> cuda = CudaDevice::Open(options);
+  if (!cuda.ok()) return cuda.status();
+  auto device = std::unique_ptr<CudaTrialDevice>(new CudaTrialDevice(*std::move(cuda), metrics));
+  device->Describe();
+  return device;
+}
+
+void CudaTrialDevice::Describe() {
+  described_.set_kind(v1::DEVICE_KIND_CUDA);
+  described_.set_label(cuda_->gpu().name());
+  *described_.mutable_gpu() = cuda_->gpu();
+  *described_.mutable_toolchain() = ToolVersions(cuda_->toolkit());
+  described_.set_host(HostText());
+  described_.set_sandboxed(cuda_->sandboxed());
+  const absl::Status counters = TryCounters(*cuda_, profiler_);
+  described_.set_counters(counters.ok());
+
+  if (!counters.ok()) warnings_.push_back(absl::StrCat("no counters, times only: ", counters.message()));
+  if (counters.ok() && !profiler_.missing().empty()) {
+    warnings_.push_back(absl::StrCat("this ncu lacks ", absl::StrJoin(profiler_.missing(), ", ")));
+  }
+  if (!cuda_->builder().sandboxed()) {
+    warnings_.push_back("builds are not sandboxed: sources are scanned instead, a weaker guard");
+  }
+  if (!cuda_->sandboxing().on()) {
+    warnings_.push_back(
+        absl::StrCat("candidates and baselines run with all that this user may: ", cuda_->sandboxing().description()));
+  }
+  if (cuda_->toolkit().compute_sanitizer.empty()) {
+    warnings_.push_back("compute-sanitizer was not found: variants are kept without it");
+  }
+  if (FindGpu(cuda_->gpu().name()) == nullptr) {
+    warnings_.push_back(
+        absl::StrCat(cuda_->gpu().name(), " is not in profiles/gpus: times are not held against a roofline floor"));
+  }
+}
+
+absl::StatusOr<std::unique_ptr<PreparedTrial>> CudaTrialDevice::Prepare(const v1::Trial& trial,
+                                                                        std::shared_ptr<const v1::Bundle> bundle,
+                                                                        TrialObserver& observer) {
+  const int steps = CountSteps(trial, *bundle);
+  observer.Report(v1::STAGE_BUILD, 1, steps, absl::StrCat("build (1 of ", steps, ")"));
+  absl::StatusOr<std::unique_ptr<TrialBuild>> build = builder_.Build(trial, std::move(bundle), observer);
+  if (!build.ok()) return build.status();
+  return *std::move(build);
+}
+
+absl::StatusOr<TrialOutcome> CudaTrialDevice::Run(PreparedTrial& prepared, TrialObserver& observer) {
+  absl::StatusOr<TrialOutcome> outcome =
+      CudaTrial(*cuda_, profiler_, static_cast<TrialBuild&>(prepared), observer).Run();
+  if (!outcome.ok()) return outcome;
+  outcome->result.set_device(described_.label());
+  *outcome->result.mutable_gpu() = described_.gpu();
+  *outcome->result.mutable_toolchain() = described_.toolchain();
+  return outcome;
+}
+
+}  // namespace pawl

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "worker/trial/cuda_device.h"
+#include "worker/trial/profiler.h"
+#include "worker/trial/trial_build.h"
+#include "worker/trial/trial_device.h"
+
+namespace pawl {
+
+// One GPU that takes trials the whole way to a keep. The only such way: what tests of the harness see is what campaigns
+// get.
+class CudaTrialDevice : public TrialDevice {
+ public:
+  // Opens the GPU and looks at what this machine has for it: tools, sandbox, counters. Takes seconds.
+  // The metrics must outlive it.
+  static absl::StatusOr<std::unique_ptr<CudaTrialDevice>> Open(const CudaDevice::Options& options,
+                                                               const Metrics& metrics = Metrics::Default());
+
+  const v1::Device& device() const override { return described_; }
+  absl::StatusOr<std::unique_ptr<PreparedTrial>> Prepare(const v1::Trial& trial,
+                                                         std::shared_ptr<const v1::Bundle> bundle,
+                                                         TrialObserver& observer) override;
+  absl::StatusOr<TrialOutcome> Run(PreparedTrial& prepared, TrialObserver& observer) override;
+
+  CudaDevice& cuda() { return *cuda_; }
+  // What trials on this machine go without, and how to mend it.
+  const std::vector<std::string>& warnings() const { return warnings_; }
+
+ private:
+  CudaTrialDevice(std::unique_ptr<CudaDevice> cuda, const Metrics& metrics)
+      : cuda_(std::move(cuda)), builder_(*cuda_), profiler_(*cuda_, metrics) {}
+  void Describe();
+
+  const std::unique_ptr<CudaDevice> cuda_;
+  TrialBuilder builder_;
+  NcuProfiler profiler_;
+  v1::Device described_;
+  std::vector<std::string> warnings_;
+};
+
+}  // namespace pawl

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "worker/build/built_variant.h"
+#include "worker/trial/cuda_device.h"
+
+namespace pawl {
+
+// A folder of its own with a v1::Job in it, for `pawl-runner --job` under ncu or compute-sanitizer. Removed with it.
+class JobFile {
+ public:
+  static absl::StatusOr<JobFile> Write(const CudaDevice& device, const std::vector<const BuiltSize*>& items);
+  JobFile(JobFile&& other) noexcept : folder_(std::move(other.folder_)) { other.folder_.clear(); }
+  ~JobFile();
+
+  const std::string& folder() const { return folder_; }
+  std::string path() const { return folder_ + "/job"; }
+
+ private:
+  explicit JobFile(std::string folder) : folder_(std::move(folder)) {}
+
+  std::string folder_;
+};
+
+}  // namespace pawl

@@ -1,0 +1,133 @@
+#include "worker/trial/runner_process.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "worker/process/host_fault.h"
+
+namespace pawl {
+namespace {
+
+constexpr absl::Duration kOpenDeadline = absl::Seconds(60);  // the first context on an idle GPU takes seconds
+constexpr absl::Duration kLoadDeadline = absl::Seconds(20);
+constexpr size_t kMaxLoaded = 64;  // modules kept in a runner
+
+v1::RunnerReply Failed(v1::Check check, const std::string& message) {
+  v1::RunnerReply reply;
+  reply.mutable_failure()->set_check(check);
+  reply.mutable_failure()->set_message(message);
+  reply.set_context_lost(true);
+  return reply;
+}
+
+}  // namespace
+
+absl::Status RunnerProcess::Open() {
+  if (child_ != nullptr && child_->alive()) return absl::OkStatus();
+  Restart();
+  ChildOptions child;
+  child.argv = {options_.program, "--shared-fd", "3"};
+  if (options_.sandboxing != nullptr) child.argv = options_.sandboxing->Runner(child.argv, 3);
+  child.fds = {{options_.shared_fd, 3}};
+  absl::StatusOr<std::unique_ptr<ChildProcess>> started = ChildProcess::Start(child);
+  if (!started.ok()) return started.status();
+  child_ = *std::move(started);
+  return SendOpen();
+}
+
+absl::Status RunnerProcess::SetSupportCubin(const std::string& cubin) {
+  options_.support_cubin = cubin;
+  if (child_ == nullptr || !child_->alive()) return absl::OkStatus();
+  return SendOpen();
+}
+
+absl::Status RunnerProcess::SendOpen() {
+  v1::RunnerRequest request;
+  request.mutable_open()->set_device(options_.device);
+  request.mutable_open()->set_support_cubin(options_.support_cubin);
+  absl::StatusOr<v1::RunnerReply> reply = Exchange(request, kOpenDeadline);
+  if (!reply.ok()) return reply.status();
+  if (!reply->has_open()) {
+    Restart();
+    return RunnerFault(absl::StrCat("the runner could not open cuda:", options_.device, ": ",
+                                    reply->has_failure() ? reply->failure().message() : reply->host_error()));
+  }
+  gpu_ = reply->open().gpu();
+  return absl::OkStatus();
+}
+
+void RunnerProcess::Restart() {
+  child_.reset();
+  loaded_.clear();
+}
+
+absl::StatusOr<v1::RunnerReply> RunnerProcess::Exchange(const v1::RunnerRequest& request, absl::Duration deadline) {
+  const absl::Time until = absl::Now() + deadline;
+  absl::Status status = child_->Send(request, until);
+  v1::RunnerReply reply;
+  if (status.ok()) status = child_->Receive(&reply, until, stopped_);
+  if (absl::IsCancelled(status)) {
+    Restart();
+    return status;
+  }
+  if (absl::IsDeadlineExceeded(status)) {
+    Restart();
+    return Failed(v1::CHECK_TIMEOUT, absl::StrCat("not done after ", absl::FormatDuration(deadline),
+                                                  ": the kernel hangs or is far too slow; the runner was killed"));
+  }
+  if (!status.ok()) {
+    Restart();
+    return Failed(v1::CHECK_FAULT, absl::StrCat("the runner died: ", status.message()));
+  }
+  busy_seconds_ += reply.seconds();
+  if (reply.context_lost()) Restart();
+  return reply;
+}
+
+absl::StatusOr<v1::RunnerReply> RunnerProcess::Ask(const v1::RunnerRequest& request, absl::Duration deadline) {
+  if (absl::Status open = Open(); !open.ok()) return open;
+  absl::StatusOr<v1::RunnerReply> reply = Exchange(request, deadline);
+  if (reply.ok() && reply->reply_case() == v1::RunnerReply::kHostError) {
+    return RunnerFault(reply->host_error());
+  }
+  return reply;
+}
+
+absl::StatusOr<v1::RunnerReply> RunnerProcess::Load(
+    const std::string& id, const std::string& cubin,
+    const google::protobuf::RepeatedPtrField<v1::PlanLaunch>& launches) {
+  if (absl::Status open = Open(); !open.ok()) return open;
+  std::string key;  // occupancy depends on the launches
+  for (const v1::PlanLaunch& launch : launches) key += launch.SerializeAsString();
+  auto found = loaded_.find(id);
+  if (found != loaded_.end()) {
+    found->second.used = ++uses_;
+    if (auto known = found->second.replies.find(key); known != found->second.replies.end()) {
+      v1::RunnerReply reply;
+      *reply.mutable_load() = known->second;
+      return reply;
+    }
+  }
+  const bool resources_only = found != loaded_.end();
+  if (!resources_only && loaded_.size() >= kMaxLoaded) {
+    const auto oldest = std::min_element(loaded_.begin(), loaded_.end(),
+                                         [](const auto& a, const auto& b) { return a.second.used < b.second.used; });
+    v1::RunnerRequest unload;
+    unload.mutable_unload()->set_module(oldest->first);
+    loaded_.erase(oldest);
+    absl::StatusOr<v1::RunnerReply> reply = Ask(unload, kLoadDeadline);
+    if (!reply.ok()) return reply;
+  }
+  v1::RunnerRequest request;
+  request.mutable_load()->set_module(id);
+  if (!resources_only) request.mutable_load()->set_cubin(cubin);
+  *request.mutable_load()->mutable_launches() = launches;
+  absl::StatusOr<v1::RunnerReply> reply = Ask(request, kLoadDeadline);
+  if (reply.ok() && reply->has_load()) {
+    loaded_[id].replies[key] = reply->load();
+    loaded_[id].used = ++uses_;
+  }
+  return reply;
+}
+
+}  // namespace pawl

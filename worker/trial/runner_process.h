@@ -1,0 +1,70 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "pawl/v1/runner.pb.h"
+#include "worker/process/child_process.h"
+#include "worker/sandbox/sandboxing.h"
+
+namespace pawl {
+
+// Owns a pawl-runner process and starts a fresh one whenever the last has ended: a candidate that faults or hangs
+// takes its runner with it, never this object. One thread at a time.
+class RunnerProcess {
+ public:
+  struct Options {
+    std::string program;  // pawl-runner
+    int device = 0;
+    int shared_fd = -1;                      // memory that runner and reference share
+    std::string support_cubin;               // empty: it can only describe the GPU until SetSupportCubin
+    const Sandboxing* sandboxing = nullptr;  // to lock it in; null: not at all. Must outlive this
+  };
+  explicit RunnerProcess(Options options) : options_(std::move(options)) {}
+
+  // Starts the process and creates the context, if that has not happened. An error is the machine's fault.
+  absl::Status Open();
+  // Gives this and all later processes Pawl's own kernels, which can only be built once the GPU is known.
+  absl::Status SetSupportCubin(const std::string& cubin);
+  // From now on: while it holds, whoever waits for a reply kills the process and gets CANCELLED.
+  void StopWhen(Stopped stopped) { stopped_ = std::move(stopped); }
+  // The next request meets a fresh process.
+  void Restart();
+
+  // Asks and waits. A candidate's fault, a hang or the runner's death come back as the reply's failure; a status is
+  // the machine's fault.
+  absl::StatusOr<v1::RunnerReply> Ask(const v1::RunnerRequest& request, absl::Duration deadline);
+
+  // Loads a cubin under an id unless this process has it; the reply holds its resources. The last few that were asked
+  // for stay loaded.
+  absl::StatusOr<v1::RunnerReply> Load(const std::string& id, const std::string& cubin,
+                                       const google::protobuf::RepeatedPtrField<v1::PlanLaunch>& launches);
+
+  const v1::GpuInfo& gpu() const { return gpu_; }
+  // Seconds that requests took inside the process: launches, copies and waiting for the GPU.
+  double busy_seconds() const { return busy_seconds_; }
+  pid_t pid() const { return child_ ? child_->pid() : 0; }
+
+ private:
+  absl::StatusOr<v1::RunnerReply> Exchange(const v1::RunnerRequest& request, absl::Duration deadline);
+
+  absl::Status SendOpen();
+
+  Options options_;
+  std::unique_ptr<ChildProcess> child_;
+  struct Loaded {
+    std::map<std::string, v1::LoadReply> replies;  // by the launches they are about
+    uint64_t used = 0;  // grows with each Load: the least recently asked for goes first when there are too many
+  };
+  std::map<std::string, Loaded> loaded_;
+  uint64_t uses_ = 0;
+  v1::GpuInfo gpu_;
+  double busy_seconds_ = 0;
+  Stopped stopped_;
+};
+
+}  // namespace pawl

@@ -1,0 +1,59 @@
+#include "worker/trial/timer.h"
+
+#include "absl/strings/str_cat.h"
+#include "worker/trial/validator.h"
+
+namespace pawl {
+namespace {
+
+constexpr absl::Duration kCompareDeadline = absl::Seconds(60);
+
+}  // namespace
+
+absl::StatusOr<Timing> TimeAgainst(CudaDevice& device, const v1::Bundle& bundle, const BuiltSize& candidate,
+                                   const BuiltSize& parent, const TimingOptions& options) {
+  const absl::Time start = absl::Now();
+  Timing timing;
+  for (const BuiltSize* side : {&parent, &candidate}) {
+    absl::StatusOr<v1::RunnerReply> loaded = device.runner().Load(side->module, *side->cubin, side->plan.launches());
+    if (!loaded.ok()) return loaded.status();
+    if (loaded->has_failure()) {
+      timing.failure = loaded->failure();
+      return timing;
+    }
+  }
+  v1::RunnerRequest request;
+  v1::CompareRequest& compare = *request.mutable_compare();
+  compare.set_candidate(candidate.module);
+  compare.set_parent(parent.module);
+  *compare.mutable_candidate_plan() = candidate.plan;
+  *compare.mutable_parent_plan() = parent.plan;
+  compare.set_seed(SecretSeed());
+  compare.set_pairs(options.pairs);
+  compare.set_measurements(options.measurements);
+  compare.set_deciding(bundle.timing());
+  compare.set_keep_series(options.keep_series);
+  absl::StatusOr<v1::RunnerReply> reply = device.runner().Ask(request, kCompareDeadline);
+  if (!reply.ok()) return reply.status();
+  timing.seconds = absl::ToDoubleSeconds(absl::Now() - start);
+  if (reply->has_failure()) {
+    timing.failure = reply->failure();
+    timing.failure->set_stage(v1::STAGE_MEASURE);
+    timing.failure->set_size(candidate.plan.size());
+    return timing;
+  }
+  timing.times = std::move(*reply->mutable_compare());
+  const std::vector<uint64_t> seeds(timing.times.checked_seeds().begin(), timing.times.checked_seeds().end());
+  absl::StatusOr<v1::CheckReply> check = device.CheckOutputs(bundle, candidate.plan, seeds, false);
+  if (!check.ok()) return check.status();
+  if (std::optional<v1::Failure> wrong = JudgeErrors(candidate.plan, check->errors())) {
+    wrong->set_stage(v1::STAGE_MEASURE);
+    wrong->set_check(v1::CHECK_TIMED_OUTPUT);
+    wrong->set_message(absl::StrCat("right when validated, wrong when timed: ", wrong->message()));
+    timing.failure = wrong;
+  }
+  timing.seconds = absl::ToDoubleSeconds(absl::Now() - start);
+  return timing;
+}
+
+}  // namespace pawl

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <optional>
+
+#include "absl/status/statusor.h"
+#include "pawl/v1/bundle.pb.h"
+#include "pawl/v1/evidence.pb.h"
+#include "pawl/v1/runner.pb.h"
+#include "worker/build/built_variant.h"
+#include "worker/trial/cuda_device.h"
+
+namespace pawl {
+
+struct TimingOptions {
+  int pairs = 7;
+  int measurements = 30;     // of each side in a pair
+  bool keep_series = false;  // for studies of noise
+};
+
+struct Timing {
+  std::optional<v1::Failure> failure;
+  v1::CompareReply times;
+  double seconds = 0;
+};
+
+// Times a validated candidate against its parent at one size, and checks the outputs of timed calls against the
+// reference. A status is the machine's fault.
+absl::StatusOr<Timing> TimeAgainst(CudaDevice& device, const v1::Bundle& bundle, const BuiltSize& candidate,
+                                   const BuiltSize& parent, const TimingOptions& options);
+
+}  // namespace pawl

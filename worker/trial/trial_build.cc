@@ -1,0 +1,159 @@
+#include "worker/trial/trial_build.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "kernels/hidden_sizes.h"
+#include "kernels/space.h"
+#include "worker/build/build_command.h"
+
+namespace pawl {
+namespace {
+
+constexpr size_t kRecent = 64;
+
+v1::Failure MakeFailure(v1::Stage stage, v1::Check check, absl::string_view message) {
+  v1::Failure failure;
+  failure.set_stage(stage);
+  failure.set_check(check);
+  failure.set_message(std::string(message));
+  return failure;
+}
+
+std::optional<v1::Failure> CheckAllowed(const v1::Bundle& bundle, const v1::Variant& variant) {
+  const absl::StatusOr<bool> allowed = IsAllowed(bundle, variant);
+  if (allowed.ok() && *allowed) return std::nullopt;
+  const std::string why = allowed.ok() ? absl::StrCat("the bundle's constraints forbid ", VariantText(variant))
+                                       : std::string(allowed.status().message());
+  return MakeFailure(v1::STAGE_STATIC_CHECK, v1::CHECK_CONSTRAINT, why);
+}
+
+}  // namespace
+
+std::shared_ptr<const v1::Bundle> WithSource(std::shared_ptr<const v1::Bundle> bundle, const std::string& source) {
+  if (source.empty()) return bundle;
+  auto patched = std::make_shared<v1::Bundle>(*bundle);
+  patched->mutable_source()->set_text(source);
+  return patched;
+}
+
+int CountSteps(const v1::Trial& trial, const v1::Bundle& bundle) {
+  const int sizes = bundle.sizes_size() + static_cast<int>(HiddenSizes(bundle, 0).size());
+  // Comparing and confirming, and beside that validating again, sanitizer, profile; or timing alone, sanitizer,
+  // profile, baseline.
+  if (trial.purpose() == v1::TRIAL_PURPOSE_TOTAL) return 1 + sizes + 3;
+  return 1 + sizes + (trial.has_parent() ? 5 : 4);
+}
+
+absl::StatusOr<std::unique_ptr<TrialBuild>> TrialBuilder::Build(const v1::Trial& trial,
+                                                                std::shared_ptr<const v1::Bundle> bundle,
+                                                                TrialObserver& observer) {
+  const absl::Time start = absl::Now();
+  auto build = std::make_unique<TrialBuild>();
+  build->trial = trial;
+  build->size = trial.size().empty() ? bundle->goal().size() : trial.size();
+  const v1::Size* timed = FindSize(*bundle, build->size);
+  if (timed == nullptr) return absl::InvalidArgumentError(absl::StrCat(bundle->name(), " has no size ", build->size));
+  build->bundle = WithSource(bundle, trial.patched_source());
+  build->command = BuildCommand(*build->bundle, trial.variant(), *timed, ArchitectureOf(device_.gpu()));
+  build->failure = CheckAllowed(*build->bundle, trial.variant());
+  if (build->failure) {
+    build->check_seconds = absl::ToDoubleSeconds(absl::Now() - start);
+    return build;
+  }
+
+  const Stopped stopped = [&observer] { return observer.stopped(); };
+  if (stopped()) return absl::CancelledError("stopped");
+  std::vector<v1::Size> sizes = HiddenSizes(*build->bundle, SecretSeed());
+  build->small = sizes.size() + 1;
+  sizes.insert(sizes.end(), bundle->sizes().begin(), bundle->sizes().end());
+  absl::StatusOr<BuiltVariant> built =
+      BuildVariant(device_.builder(), *build->bundle, trial.variant(), sizes, device_.gpu(), stopped);
+  if (!built.ok()) return built.status();
+  build->candidate = *std::move(built);
+  build->failure = build->candidate.failure;
+  build->check_seconds = build->candidate.check_seconds;
+  if (!build->failure) {
+    Remember(KeyOf(*build->bundle, trial.variant(), build->size, trial.bundle_hash()), build->at());
+    if (stopped()) return absl::CancelledError("stopped");
+    const std::shared_ptr<const v1::Bundle> before = WithSource(bundle, trial.parent_patched_source());
+    if (absl::Status status = BuildParent(*before, *timed, stopped, build.get()); !status.ok()) return status;
+    if (stopped()) return absl::CancelledError("stopped");
+    if (absl::Status status = BuildReferences(stopped, build.get()); !status.ok()) return status;
+  }
+  build->build_seconds = absl::ToDoubleSeconds(absl::Now() - start) - build->check_seconds;
+  return build;
+}
+
+absl::Status TrialBuilder::BuildParent(const v1::Bundle& bundle, const v1::Size& size, const Stopped& stopped,
+                                       TrialBuild* build) {
+  const v1::Trial& trial = build->trial;
+  if (!trial.has_parent()) return absl::OkStatus();
+  absl::StatusOr<BuiltSize> parent = ParentAt(bundle, size, trial, stopped);
+  if (!parent.ok()) return parent.status();
+  build->parent = *std::move(parent);
+  if (trial.purpose() != v1::TRIAL_PURPOSE_TOTAL) return absl::OkStatus();
+  for (const v1::Size& each : bundle.sizes()) {
+    absl::StatusOr<BuiltSize> at = ParentAt(bundle, each, trial, stopped);
+    if (!at.ok()) return at.status();
+    build->parent_ladder.push_back(*std::move(at));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<BuiltSize> TrialBuilder::ParentAt(const v1::Bundle& bundle, const v1::Size& size, const v1::Trial& trial,
+                                                 const Stopped& stopped) {
+  const std::string key = KeyOf(bundle, trial.parent(), size.name(), trial.bundle_hash());
+  if (std::optional<BuiltSize> recent = Recall(key)) return *std::move(recent);
+  absl::StatusOr<BuiltVariant> built =
+      BuildVariant(device_.builder(), bundle, trial.parent(), {size}, device_.gpu(), stopped);
+  if (!built.ok()) return built.status();
+  if (built->failure) {
+    return absl::InternalError(
+        absl::StrCat("the parent ", VariantText(trial.parent()),
+                     " was measured before and does not build here: ", built->failure->message()));
+  }
+  Remember(key, built->sizes.front());
+  return built->sizes.front();
+}
+
+// So that no time of the GPU's is spent on it.
+absl::Status TrialBuilder::BuildReferences(const Stopped& stopped, TrialBuild* build) {
+  for (const BuiltSize& at : build->candidate.sizes) {
+    v1::Size size;
+    size.set_name(at.plan.size());
+    *size.mutable_values() = at.plan.sizes();
+    const absl::Status status = device_.BuildReferenceAhead(*build->bundle, size, stopped);
+    if (absl::IsInvalidArgument(status)) {
+      build->failure = MakeFailure(v1::STAGE_BUILD, v1::CHECK_COMPILE, status.message());
+      return absl::OkStatus();
+    }
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+std::string TrialBuilder::KeyOf(const v1::Bundle& bundle, const v1::Variant& variant, const std::string& size,
+                                const std::string& bundle_hash) const {
+  return absl::StrCat(bundle_hash.empty() ? BundleHash(bundle) : bundle_hash, " ",
+                      VariantHash(bundle, variant, ArchitectureOf(device_.gpu())), " ", size);
+}
+
+std::optional<BuiltSize> TrialBuilder::Recall(const std::string& key) {
+  std::lock_guard lock(mutex_);
+  const auto found =
+      std::find_if(recent_.begin(), recent_.end(), [&](const auto& entry) { return entry.first == key; });
+  if (found == recent_.end()) return std::nullopt;
+  recent_.splice(recent_.begin(), recent_, found);
+  return recent_.front().second;
+}
+
+void TrialBuilder::Remember(const std::string& key, const BuiltSize& built) {
+  std::lock_guard lock(mutex_);
+  recent_.remove_if([&](const auto& entry) { return entry.first == key; });
+  recent_.emplace_front(key, built);
+  if (recent_.size() > kRecent) recent_.pop_back();
+}
+
+}  // namespace pawl

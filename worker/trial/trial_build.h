@@ -1,0 +1,66 @@
+#pragma once
+
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "worker/build/built_variant.h"
+#include "worker/trial/cuda_device.h"
+#include "worker/trial/trial_device.h"
+
+namespace pawl {
+
+// A trial's candidate, built at hidden sizes and the whole ladder, and its parent at the sizes that are timed.
+struct TrialBuild : PreparedTrial {
+  v1::Trial trial;
+  std::shared_ptr<const v1::Bundle> bundle;  // with the candidate's source
+  std::string size;                          // that is timed
+  std::optional<v1::Failure> failure;        // the candidate's, or the bundle's reference's
+  BuiltVariant candidate;
+  size_t small = 0;  // so many of the candidate's sizes are small: the hidden ones and the first of the ladder
+  std::optional<BuiltSize> parent;
+  std::vector<BuiltSize> parent_ladder;  // at every size, where the best is measured beside the start
+  std::string command;                   // that builds the candidate at the timed size
+  double check_seconds = 0;
+  double build_seconds = 0;
+
+  // The candidate at that size; only where nothing failed.
+  const BuiltSize& at() const { return *candidate.Find(size); }
+};
+
+// The CPU part of trials on a GPU. Thread-safe. Variants that were built lately are not built again as parents.
+class TrialBuilder {
+ public:
+  explicit TrialBuilder(CudaDevice& device) : device_(device) {}
+
+  // A status is the machine's fault, or the orchestrator's: it asks for a size that the bundle has not.
+  absl::StatusOr<std::unique_ptr<TrialBuild>> Build(const v1::Trial& trial, std::shared_ptr<const v1::Bundle> bundle,
+                                                    TrialObserver& observer);
+
+ private:
+  absl::Status BuildParent(const v1::Bundle& bundle, const v1::Size& size, const Stopped& stopped, TrialBuild* build);
+  absl::StatusOr<BuiltSize> ParentAt(const v1::Bundle& bundle, const v1::Size& size, const v1::Trial& trial,
+                                     const Stopped& stopped);
+  absl::Status BuildReferences(const Stopped& stopped, TrialBuild* build);
+  std::string KeyOf(const v1::Bundle& bundle, const v1::Variant& variant, const std::string& size,
+                    const std::string& bundle_hash) const;
+  std::optional<BuiltSize> Recall(const std::string& key);
+  void Remember(const std::string& key, const BuiltSize& built);
+
+  CudaDevice& device_;
+  std::mutex mutex_;                                     // guards what follows
+  std::list<std::pair<std::string, BuiltSize>> recent_;  // latest first
+};
+
+// The steps of a trial on a GPU, at most: building, validating at each size, and what follows.
+int CountSteps(const v1::Trial& trial, const v1::Bundle& bundle);
+
+// The bundle with other device code; the same bundle when there is none.
+std::shared_ptr<const v1::Bundle> WithSource(std::shared_ptr<const v1::Bundle> bundle, const std::string& source);
+
+}  // namespace pawl
