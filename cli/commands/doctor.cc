@@ -1,5 +1,4 @@
 // `pawl doctor`: whether this machine can run campaigns, and what to do where it can't.
-#include "worker/host/doctor.h"
 
 #include <google/protobuf/util/json_util.h>
 #include <unistd.h>
@@ -13,6 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "cli/commands/commands.h"
+#include "worker/build/build_probe.h"
+#include "worker/host/doctor.h"
 #include "worker/trial/cuda_device.h"
 #include "worker/trial/profiler.h"
 
@@ -73,7 +74,7 @@ Asked ProbeCounters() {
 }
 
 int Doctor(bool json) {
-  const v1::DoctorReport report = Examine(LookAtMachine(ProbeCounters));
+  const v1::DoctorReport report = Examine(LookAtMachine({.builds = ProbeBuilds, .counters = ProbeCounters}));
   if (json) {
     std::string text;
     google::protobuf::util::JsonPrintOptions print;

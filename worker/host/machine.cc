@@ -15,11 +15,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "profiles/metrics.h"
-#include "worker/build/builder.h"
-#include "worker/build/nvrtc.h"
-#include "worker/host/toolkit.h"
 #include "worker/process/subprocess.h"
-#include "worker/sandbox/sandboxing.h"
+#include "worker/host/toolkit.h"
 
 namespace pawl {
 namespace {
@@ -126,41 +123,9 @@ void LookAtDisks(Machine* machine) {
   look(std::filesystem::current_path(error), "recordings");
 }
 
-v1::BuildRequest TinyKernel(const std::string& first_line, const DriverSeen& driver) {
-  v1::BuildRequest request;
-  request.set_compiler(v1::COMPILER_NVRTC);
-  request.set_name("doctor.cu");
-  request.set_source(
-      absl::StrCat(first_line, "extern \"C\" __global__ void doctor(float* out) { out[threadIdx.x] = 1; }\n"));
-  request.set_architecture("sm_80");
-  if (!driver.gpus.empty()) {
-    const GpuSeen& gpu = driver.gpus.front();
-    request.set_architecture(absl::StrCat("sm_", gpu.compute_major, gpu.compute_minor));
-  }
-  request.add_entries("doctor");
-  request.set_deadline_seconds(absl::ToDoubleSeconds(kQuick));
-  return request;
-}
-
-void TryBuilds(Machine* machine) {
-  BuilderOptions options;
-  absl::StatusOr<std::unique_ptr<Builder>> builder = Builder::Create(options);
-  if (builder.status().code() == absl::StatusCode::kFailedPrecondition) {
-    machine->sandbox = builder.status();
-    options.allow_unsandboxed = true;
-    builder = Builder::Create(options);
-  }
-  if (!builder.ok()) {
-    machine->build = machine->theft = builder.status();
-    return;
-  }
-  machine->build = (*builder)->Build(TinyKernel("", machine->driver));
-  machine->theft = (*builder)->Build(TinyKernel("#include \"/etc/passwd\"\n", machine->driver));
-}
-
 }  // namespace
 
-Machine LookAtMachine(const CounterProbe& counters) {
+Machine LookAtMachine(const MachineProbes& probes) {
   Machine machine;
   machine.metrics = Metrics::Default().NcuNames();
   const auto start = [](auto&& look) { return std::async(std::launch::async, std::forward<decltype(look)>(look)); };
@@ -182,17 +147,13 @@ Machine LookAtMachine(const CounterProbe& counters) {
   machine.driver_params = ReadFile("/proc/driver/nvidia/params");
   machine.privileged = HasSysAdmin();
   machine.driver = driver.get();
-  if (!toolkit.nvrtc.empty()) {
-    if (const auto nvrtc = Nvrtc::Load(toolkit.nvrtc); nvrtc.ok()) machine.nvrtc_version = (*nvrtc)->version();
-  }
-  TryBuilds(&machine);
-  machine.run_sandbox = Sandboxing::Make(toolkit, "", /*allow_unsandboxed=*/false).status();
+  if (probes.builds) machine.builds = probes.builds(machine.driver);
   machine.processes = processes.get();
   machine.nvcc = nvcc.get();
   machine.ncu = ncu.get();
   machine.ncu_metrics = metrics.get();
   // Only one ncu at a time gets at the counters.
-  if (counters && machine.ncu.ok && !machine.driver.gpus.empty()) machine.counters = counters();
+  if (probes.counters && machine.ncu.ok && !machine.driver.gpus.empty()) machine.counters = probes.counters();
   machine.sanitizer = sanitizer.get();
   machine.pytorch = pytorch.get();
   return machine;

@@ -41,17 +41,22 @@ struct DiskSeen {
   int64_t free_bytes = 0;
 };
 
-// What was seen of a machine, apart from what is to be thought of it (worker/doctor.h).
-struct Machine {
-  DriverSeen driver;
-  Asked processes;            // nvidia-smi: pid and memory of each process on the GPU
-  Asked nvcc;                 // --version
+// What came of trying to compile on a machine.
+struct BuildsSeen {
   std::string nvrtc_version;  // "13.0"; empty: unknown
-  absl::Status sandbox;       // FailedPrecondition: builds can't be locked in here
-  absl::Status run_sandbox;   // FailedPrecondition: what opens the GPU can't
-  // Of a tiny kernel by NVRTC, and of one that includes a file of this machine. An error: no builder process to be had.
+  absl::Status sandbox;       // FailedPrecondition: builds can't be sandboxed here
+  absl::Status run_sandbox;   // FailedPrecondition: processes that open the GPU can't be sandboxed here
+  // Of a tiny kernel by NVRTC, and of one that includes a file of this machine. An error: no builder process starts.
   absl::StatusOr<v1::BuildReply> build = absl::UnavailableError("no builder was asked");
   absl::StatusOr<v1::BuildReply> theft = absl::UnavailableError("no builder was asked");
+};
+
+// What was seen of a machine; what follows from it is in worker/host/doctor.h.
+struct Machine {
+  DriverSeen driver;
+  Asked processes;  // nvidia-smi: pid and memory of each process on the GPU
+  Asked nvcc;       // --version
+  BuildsSeen builds;
   Asked ncu;                         // --version
   Asked ncu_metrics;                 // --query-metrics
   std::vector<std::string> metrics;  // the ncu names Pawl asks for
@@ -63,11 +68,16 @@ struct Machine {
   std::vector<DiskSeen> disks;
 };
 
-// Profiles one tiny kernel: the only sure way to know whether counters can be read.
-using CounterProbe = std::function<Asked()>;
+// What needs the rest of the worker: it is passed in, so that this folder stays below it. Either may be empty.
+struct MachineProbes {
+  // Compiles tiny kernels for the GPUs that were seen (worker/build/build_probe.h).
+  std::function<BuildsSeen(const DriverSeen& driver)> builds;
+  // Profiles one tiny kernel: the only sure way to know whether counters can be read. Called only where there are a GPU
+  // and ncu.
+  std::function<Asked()> counters;
+};
 
-// Looks at this machine. What is slow runs side by side, each with a deadline; about a minute at the very worst. The
-// probe is asked only where there are a GPU and ncu, and may be empty.
-Machine LookAtMachine(const CounterProbe& counters);
+// Looks at this machine. Slow probes run in parallel, each with a deadline; about a minute in the worst case.
+Machine LookAtMachine(const MachineProbes& probes);
 
 }  // namespace pawl

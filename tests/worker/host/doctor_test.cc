@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "worker/build/build_probe.h"
+
 namespace pawl {
 namespace {
 
@@ -220,17 +222,17 @@ TEST(Doctor, CallsPytorchOptional) {
 }
 
 TEST(Machine, IsLookedAtWhateverItLacks) {
-  const Machine machine = LookAtMachine(nullptr);
+  const Machine machine = LookAtMachine({.builds = ProbeBuilds, .counters = nullptr});
   EXPECT_EQ(machine.disks.size(), 2u);
   EXPECT_GT(machine.disks[0].free_bytes, 0);
   EXPECT_FALSE(machine.metrics.empty());
   EXPECT_FALSE(machine.counters.has_value());
   EXPECT_FALSE(machine.driver.load_error.empty() && machine.driver.cuda_version == 0);
   // Where NVRTC is, the builder and its sandbox work.
-  if (!machine.nvrtc_version.empty() && machine.sandbox.ok()) {
-    ASSERT_TRUE(machine.build.ok()) << machine.build.status();
-    EXPECT_FALSE(machine.build->cubin().empty()) << machine.build->ShortDebugString();
-    EXPECT_EQ(machine.theft->failure().check(), v1::CHECK_BUILD_SANDBOX) << machine.theft->ShortDebugString();
+  if (!machine.builds.nvrtc_version.empty() && machine.builds.sandbox.ok()) {
+    ASSERT_TRUE(machine.builds.build.ok()) << machine.builds.build.status();
+    EXPECT_FALSE(machine.builds.build->cubin().empty()) << machine.builds.build->ShortDebugString();
+    EXPECT_EQ(machine.builds.theft->failure().check(), v1::CHECK_BUILD_SANDBOX) << machine.builds.theft->ShortDebugString();
   }
 }
 
