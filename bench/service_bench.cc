@@ -24,7 +24,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "db/resource_name.h"
+#include "base/names/resource_name.h"
 #include "db/store.h"
 #include "kernels/bundle_reader.h"
 #include "kernels/space.h"

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "db/resource_name.h"
+#include "base/names/resource_name.h"
 #include "db/sqlite.h"
 #include "db/store.h"
 

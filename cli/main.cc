@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "base/names/spelling.h"
 #include "cli/commands/commands.h"
-#include "kernels/spelling.h"
 
 int main(int argc, char** argv) {
   try {

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "db/embedded.h"
-#include "db/sqlite_error.h"
+#include "db/sqlite.h"
 
 namespace pawl {
 namespace {

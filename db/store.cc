@@ -13,10 +13,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/faults/fault_point.h"
+#include "base/names/resource_name.h"
 #include "db/backup.h"
 #include "db/iteration_sql.h"
 #include "db/pattern_rows.h"
-#include "db/resource_name.h"
 #include "db/schema.h"
 
 namespace pawl {

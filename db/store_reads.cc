@@ -3,9 +3,9 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "base/names/resource_name.h"
 #include "db/iteration_sql.h"
 #include "db/pattern_rows.h"
-#include "db/resource_name.h"
 #include "db/store.h"
 
 namespace pawl {

@@ -6,10 +6,10 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/expression/expression.h"
+#include "base/names/spelling.h"
 #include "kernels/plan.h"
 #include "kernels/reading.h"
 #include "kernels/source_file.h"
-#include "kernels/spelling.h"
 
 namespace pawl {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/hash.h"
+#include "base/hash/hash.h"
 #include "kernels/space.h"
 
 namespace pawl {

@@ -4,9 +4,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/expression/expression.h"
+#include "base/names/spelling.h"
 #include "kernels/reading.h"
 #include "kernels/source_file.h"
-#include "kernels/spelling.h"
 
 namespace pawl {
 namespace {

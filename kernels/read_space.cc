@@ -8,9 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/expression/expression.h"
+#include "base/names/spelling.h"
 #include "kernels/reading.h"
 #include "kernels/space.h"
-#include "kernels/spelling.h"
 
 namespace pawl {
 namespace {

@@ -2,10 +2,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/names/spelling.h"
 #include "kernels/bundle_message.h"
 #include "kernels/reading.h"
 #include "kernels/source_file.h"
-#include "kernels/spelling.h"
 
 namespace pawl {
 namespace {

@@ -7,7 +7,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "kernels/spelling.h"
+#include "base/names/spelling.h"
 
 namespace pawl {
 namespace {

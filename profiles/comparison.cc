@@ -1,11 +1,11 @@
 #include "profiles/comparison.h"
 
 #include <algorithm>
+#include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "profiles/student_t.h"
 
 namespace pawl {
 namespace {
@@ -69,7 +69,7 @@ v1::Comparison Compare(std::span<const double> log_ratios, int discarded, const 
   double squares = 0;
   for (double r : log_ratios) squares += (r - mean) * (r - mean);
   const double error = std::sqrt(squares / (n - 1) / n);
-  const double reach = StudentTQuantile(rule.confidence, n - 1) * error;
+  const double reach = boost::math::quantile(boost::math::students_t(n - 1), rule.confidence) * error;
   c.set_lower(mean - reach);
   c.set_upper(mean + reach);
 

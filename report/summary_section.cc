@@ -3,8 +3,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "report/gain_text.h"
 #include "report/sections.h"
+#include "report/sentences.h"
 #include "report/words.h"
 
 namespace pawl {

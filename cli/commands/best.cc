@@ -6,10 +6,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "cli/commands/commands.h"
+#include "cli/connect/all_iterations.h"
 #include "cli/connect/flags.h"
 #include "cli/output/winner_folder.h"
+#include "cli/text/campaign_text.h"
 #include "cli/text/json_line.h"
-#include "cli/text/kept_path.h"
 #include "cli/text/words.h"
 
 namespace pawl {

@@ -6,12 +6,12 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/names/resource_name.h"
 #include "cli/commands/commands.h"
 #include "cli/connect/flags.h"
-#include "cli/text/campaign_summary.h"
+#include "cli/text/campaign_text.h"
 #include "cli/text/json_line.h"
-#include "cli/text/resource_name.h"
-#include "cli/text/table.h"
+#include "cli/text/layout.h"
 #include "cli/text/words.h"
 
 namespace pawl {

@@ -3,7 +3,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "cli/text/exit_code.h"
+#include "cli/text/failure.h"
 
 namespace pawl {
 

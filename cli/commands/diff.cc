@@ -6,13 +6,13 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/names/resource_name.h"
 #include "cli/commands/commands.h"
 #include "cli/connect/flags.h"
 #include "cli/text/differences.h"
 #include "cli/text/failure.h"
 #include "cli/text/json_line.h"
-#include "cli/text/resource_name.h"
-#include "cli/text/table.h"
+#include "cli/text/layout.h"
 
 namespace pawl {
 namespace {
@@ -78,9 +78,9 @@ absl::StatusOr<int> DiffCampaigns(const Flags& flags, const std::string& first, 
 int Diff(const Flags& flags) {
   const bool iterations = !flags.b.empty();
   const absl::StatusOr<std::string> first =
-      iterations ? IterationName(flags.campaign, flags.a) : absl::StatusOr<std::string>(flags.campaign);
+      iterations ? ReadIterationName(flags.campaign, flags.a) : absl::StatusOr<std::string>(flags.campaign);
   const absl::StatusOr<std::string> second =
-      iterations ? IterationName(flags.campaign, flags.b) : CampaignName(flags.a);
+      iterations ? ReadIterationName(flags.campaign, flags.b) : ReadCampaignName(flags.a);
   for (const absl::StatusOr<std::string>* name : {&first, &second}) {
     if (name->ok()) continue;
     Fail("diff", name->status());

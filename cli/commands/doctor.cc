@@ -1,5 +1,7 @@
 // `pawl doctor`: whether this machine can run campaigns, and what to do where it can't.
 
+#include "worker/host/doctor.h"
+
 #include <google/protobuf/util/json_util.h>
 #include <unistd.h>
 
@@ -13,7 +15,6 @@
 #include "absl/strings/str_join.h"
 #include "cli/commands/commands.h"
 #include "worker/build/build_probe.h"
-#include "worker/host/doctor.h"
 #include "worker/trial/cuda_device.h"
 #include "worker/trial/profiler.h"
 

@@ -7,16 +7,15 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/names/resource_name.h"
 #include "cli/commands/commands.h"
 #include "cli/connect/all_iterations.h"
 #include "cli/connect/flags.h"
 #include "cli/text/campaign_explanation.h"
-#include "cli/text/change_argument.h"
 #include "cli/text/failure.h"
 #include "cli/text/iteration_explanation.h"
 #include "cli/text/json_line.h"
-#include "cli/text/paragraph.h"
-#include "cli/text/resource_name.h"
+#include "cli/text/layout.h"
 #include "cli/text/why_not.h"
 
 namespace pawl {
@@ -102,7 +101,7 @@ absl::StatusOr<int> ExplainWhyNot(const Flags& flags, std::string name, Connecti
 int Explain(const Flags& flags) {
   std::string name;
   if (!flags.iteration.empty()) {
-    absl::StatusOr<std::string> whole = IterationName(flags.campaign, flags.iteration);
+    absl::StatusOr<std::string> whole = ReadIterationName(flags.campaign, flags.iteration);
     if (!whole.ok()) {
       Fail("explain", whole.status());
       return kWrongUsage;

@@ -11,6 +11,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/names/resource_name.h"
+#include "base/names/spelling.h"
 #include "cli/commands/commands.h"
 #include "cli/connect/all_iterations.h"
 #include "cli/connect/flags.h"
@@ -18,10 +20,7 @@
 #include "cli/text/iteration_columns.h"
 #include "cli/text/iteration_row.h"
 #include "cli/text/json_line.h"
-#include "cli/text/resource_name.h"
-#include "cli/text/suggestion.h"
 #include "cli/text/words.h"
-#include "kernels/spelling.h"
 #include "profiles/metrics.h"
 
 namespace pawl {

@@ -12,7 +12,7 @@
 #include "cli/commands/commands.h"
 #include "cli/connect/bundle_path.h"
 #include "cli/import/imported_bundle.h"
-#include "cli/output/text_file.h"
+#include "cli/output/files.h"
 #include "cli/text/failure.h"
 #include "kernels/bundle_message.h"
 

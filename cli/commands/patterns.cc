@@ -10,11 +10,10 @@
 #include "absl/time/time.h"
 #include "cli/commands/commands.h"
 #include "cli/connect/flags.h"
-#include "cli/import/packed_file.h"
-#include "cli/output/text_file.h"
+#include "cli/output/files.h"
 #include "cli/text/failure.h"
 #include "cli/text/json_line.h"
-#include "cli/text/table.h"
+#include "cli/text/layout.h"
 #include "cli/text/words.h"
 #include "profiles/pattern_file.h"
 

@@ -1,21 +1,47 @@
 // `pawl propose`: the next change to try.
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <memory>
 #include <string>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "base/names/resource_name.h"
+#include "base/names/utf8.h"
 #include "cli/commands/commands.h"
-#include "cli/connect/author.h"
 #include "cli/connect/flags.h"
-#include "cli/connect/patch_file.h"
-#include "cli/text/change_argument.h"
+#include "cli/connect/settings.h"
 #include "cli/text/failure.h"
 #include "cli/text/json_line.h"
-#include "cli/text/resource_name.h"
 #include "cli/text/words.h"
 
 namespace pawl {
 namespace {
+
+constexpr size_t kMaxPatch = 1 << 20;
+
+absl::StatusOr<std::string> ReadPatch(const std::string& file) {
+  const bool standard_input = file == "-";
+  const std::string what = standard_input ? "the patch on standard input" : file;
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> opened(
+      standard_input ? nullptr : std::fopen(file.c_str(), "rb"), [](std::FILE* stream) { return std::fclose(stream); });
+  std::FILE* in = standard_input ? stdin : opened.get();
+  if (in == nullptr) return absl::NotFoundError(absl::StrCat(file, ": ", strerror(errno)));
+  std::string text(kMaxPatch + 1, '\0');
+  text.resize(std::fread(text.data(), 1, text.size(), in));
+  if (std::ferror(in) != 0) return absl::NotFoundError(absl::StrCat(what, " can't be read: ", strerror(errno)));
+  if (text.size() > kMaxPatch) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(what, " is larger than ", kMaxPatch >> 20, " MB; expected one edit of the kernel's source"));
+  }
+  if (text.empty()) return absl::InvalidArgumentError(absl::StrCat(what, " is empty; expected a unified diff"));
+  if (ValidUtf8(text) != text) {
+    return absl::InvalidArgumentError(absl::StrCat(what, " is no UTF-8 text; expected a unified diff"));
+  }
+  return text;
+}
 
 struct Flags {
   ConnectionFlags connection;

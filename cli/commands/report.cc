@@ -4,11 +4,11 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/names/resource_name.h"
 #include "cli/commands/commands.h"
 #include "cli/connect/flags.h"
-#include "cli/output/text_file.h"
+#include "cli/output/files.h"
 #include "cli/text/json_line.h"
-#include "cli/text/resource_name.h"
 
 namespace pawl {
 namespace {

@@ -4,13 +4,13 @@
 #include <string>
 
 #include "absl/time/clock.h"
+#include "base/names/resource_name.h"
 #include "cli/commands/commands.h"
 #include "cli/connect/flags.h"
 #include "cli/follow/watching.h"
 #include "cli/text/failure.h"
 #include "cli/text/iteration_text.h"
 #include "cli/text/json_line.h"
-#include "cli/text/resource_name.h"
 #include "cli/text/situation_text.h"
 
 namespace pawl {
@@ -58,7 +58,7 @@ int Show(const Flags& flags) {
     return WithConnection("show", flags.connection, Need::kCampaigns,
                           [&](Connection& connection) { return ShowCampaign(flags, connection); });
   }
-  const absl::StatusOr<std::string> name = IterationName(flags.campaign, flags.iteration);
+  const absl::StatusOr<std::string> name = ReadIterationName(flags.campaign, flags.iteration);
   if (!name.ok()) {
     Fail("show", name.status());
     return kWrongUsage;

@@ -9,7 +9,7 @@
 #include "cli/commands/commands.h"
 #include "cli/connect/flags.h"
 #include "cli/text/json_line.h"
-#include "cli/text/paragraph.h"
+#include "cli/text/layout.h"
 #include "cli/text/situation_text.h"
 
 namespace pawl {

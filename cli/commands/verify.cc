@@ -4,13 +4,13 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/names/resource_name.h"
 #include "cli/commands/commands.h"
 #include "cli/connect/flags.h"
-#include "cli/follow/interrupt.h"
+#include "cli/connect/interrupt.h"
 #include "cli/follow/verification.h"
 #include "cli/text/failure.h"
 #include "cli/text/json_line.h"
-#include "cli/text/resource_name.h"
 
 namespace pawl {
 namespace {
@@ -51,7 +51,7 @@ absl::StatusOr<int> Verify(const Flags& flags, std::string iteration, Connection
 int Verify(const Flags& flags) {
   std::string iteration;
   if (!flags.iteration.empty()) {
-    absl::StatusOr<std::string> name = IterationName(flags.campaign, flags.iteration);
+    absl::StatusOr<std::string> name = ReadIterationName(flags.campaign, flags.iteration);
     if (!name.ok()) {
       Fail("verify", name.status());
       return kWrongUsage;

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "cli/text/campaign_text.h"
+
 namespace pawl {
 
 absl::StatusOr<std::vector<v1::Iteration>> AllIterations(Connection& connection, v1::ListIterationsRequest request) {
@@ -16,6 +18,15 @@ absl::StatusOr<std::vector<v1::Iteration>> AllIterations(Connection& connection,
     request.set_page_token(page->next_page_token());
   } while (!request.page_token().empty());
   return all;
+}
+
+absl::StatusOr<std::vector<v1::Iteration>> KeptPath(Connection& connection, const std::string& campaign, int number) {
+  v1::ListIterationsRequest request;
+  request.set_campaign(campaign);
+  request.set_verdict(v1::KEPT);
+  absl::StatusOr<std::vector<v1::Iteration>> kept = AllIterations(connection, request);
+  if (!kept.ok()) return kept.status();
+  return KeptPathIn(*kept, number);
 }
 
 }  // namespace pawl

@@ -6,8 +6,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/names/spelling.h"
 #include "cli/text/failure.h"
-#include "cli/text/suggestion.h"
 
 namespace pawl {
 

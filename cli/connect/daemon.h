@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "worker/process/fd.h"
+#include "worker/process/process.h"
 #include "worker/process/spawn.h"
 
 namespace pawl {

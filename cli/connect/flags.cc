@@ -2,15 +2,18 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "base/names/resource_name.h"
 #include "cli/text/failure.h"
-#include "cli/text/resource_name.h"
 
 namespace pawl {
+
 namespace {
 
 absl::Status SetChooser(const SpecFlags& flags, v1::ChooserSettings* chooser) {
@@ -31,7 +34,7 @@ absl::Status SetChooser(const SpecFlags& flags, v1::ChooserSettings* chooser) {
 CLI::Validator WholeCampaignName() {
   return CLI::Validator(
       [](std::string& text) {
-        absl::StatusOr<std::string> whole = CampaignName(text);
+        absl::StatusOr<std::string> whole = ReadCampaignName(text);
         if (!whole.ok()) return std::string(whole.status().message());
         text = *whole;
         return std::string();
@@ -137,6 +140,21 @@ int WithConnection(const std::string& command, const ConnectionFlags& flags, Nee
   if (!connection.ok()) return Fail(command, connection.status());
   absl::StatusOr<int> exit_code = body(**connection);
   return exit_code.ok() ? *exit_code : Fail(command, exit_code.status());
+}
+
+v1::Change ReadChange(const std::string& text) {
+  v1::Change change;
+  const std::pair<std::string, std::string> parts = absl::StrSplit(text, absl::MaxSplits('=', 1));
+  int value = 0;
+  if (parts.first.empty() || !absl::SimpleAtoi(parts.second, &value)) return change;
+  change.set_variable(parts.first);
+  change.set_to(value);
+  return change;
+}
+
+std::string CheckChange(const std::string& text) {
+  if (ReadChange(text).has_to()) return "";
+  return absl::StrCat("\"", text, "\" is no change: expected VARIABLE=VALUE, such as TILE_M=16");
 }
 
 }  // namespace pawl

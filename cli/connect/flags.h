@@ -1,4 +1,4 @@
-// Flags that several commands share.
+// Flags and arguments that several commands share.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -43,5 +43,11 @@ absl::StatusOr<v1::CampaignSpec> MakeSpec(const SpecFlags& flags, const v1::Bund
 // Opens the way to the orchestrator, runs the command and prints its error. Answers the exit code.
 int WithConnection(const std::string& command, const ConnectionFlags& flags, Need need,
                    const std::function<absl::StatusOr<int>(Connection&)>& body);
+
+// The variable and the value it is to have; empty where the text is no change.
+v1::Change ReadChange(const std::string& text);
+
+// For CLI11: what is wrong with the text, empty where nothing is.
+std::string CheckChange(const std::string& text);
 
 }  // namespace pawl

@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include "absl/strings/str_cat.h"
+#include "base/names/resource_name.h"
 #include "cli/connect/flags.h"
-#include "cli/text/resource_name.h"
 
 namespace pawl {
 namespace {

@@ -11,7 +11,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
-#include "worker/process/fd.h"
+#include "worker/process/process.h"
 
 namespace pawl {
 

@@ -1,5 +1,8 @@
 #include "cli/connect/settings.h"
 
+#include <pwd.h>
+#include <unistd.h>
+
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -10,6 +13,7 @@
 #include "profiles/toml_file.h"
 
 namespace pawl {
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -131,6 +135,12 @@ absl::StatusOr<Settings> ReadSettings(const ConnectionFlags& flags, const Enviro
   }
   settings.database = fs::absolute(settings.database).lexically_normal();
   return settings;
+}
+
+std::string Author() {
+  if (const std::optional<std::string> user = FromEnvironment("USER")) return *user;
+  const passwd* entry = getpwuid(getuid());
+  return entry != nullptr ? entry->pw_name : absl::StrCat("user ", getuid());
 }
 
 }  // namespace pawl

@@ -48,4 +48,7 @@ std::optional<std::string> FromEnvironment(const char* name);
 // the config file).
 absl::StatusOr<Settings> ReadSettings(const ConnectionFlags& flags, const Environment& environment = FromEnvironment);
 
+// The user's name, to be recorded with what they ask for.
+std::string Author();
+
 }  // namespace pawl

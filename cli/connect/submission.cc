@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
-#include "cli/connect/author.h"
-#include "cli/follow/interrupt.h"
+#include "cli/connect/interrupt.h"
+#include "cli/connect/settings.h"
 
 namespace pawl {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "base/names/resource_name.h"
 #include "cli/text/failure.h"
-#include "cli/text/resource_name.h"
 
 namespace pawl {
 namespace {

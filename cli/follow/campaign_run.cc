@@ -5,17 +5,16 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "cli/connect/author.h"
+#include "base/names/resource_name.h"
+#include "cli/connect/interrupt.h"
+#include "cli/connect/settings.h"
 #include "cli/connect/submission.h"
 #include "cli/follow/follow.h"
-#include "cli/follow/interrupt.h"
 #include "cli/follow/watching.h"
 #include "cli/output/report_file.h"
-#include "cli/text/campaign_summary.h"
-#include "cli/text/exit_code.h"
+#include "cli/text/campaign_text.h"
 #include "cli/text/failure.h"
 #include "cli/text/json_line.h"
-#include "cli/text/resource_name.h"
 
 namespace pawl {
 namespace {

@@ -10,12 +10,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "cli/text/campaign_line.h"
+#include "cli/text/campaign_text.h"
 #include "cli/text/event_line.h"
 #include "cli/text/iteration_row.h"
 #include "cli/text/json_line.h"
-#include "cli/text/paragraph.h"
-#include "cli/text/table.h"
+#include "cli/text/layout.h"
 #include "cli/text/words.h"
 
 namespace pawl {

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "cli/follow/interrupt.h"
+#include "cli/connect/interrupt.h"
 
 namespace pawl {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "cli/text/table.h"
+#include "cli/text/layout.h"
 
 namespace pawl {
 

@@ -1,7 +1,7 @@
 #include "cli/follow/proposal_wait.h"
 
 #include "absl/strings/str_cat.h"
-#include "cli/text/resource_name.h"
+#include "base/names/resource_name.h"
 #include "cli/text/situation_text.h"
 
 namespace pawl {

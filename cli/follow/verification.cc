@@ -5,11 +5,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "base/names/resource_name.h"
+#include "cli/connect/interrupt.h"
 #include "cli/follow/follow.h"
-#include "cli/follow/interrupt.h"
 #include "cli/text/failure.h"
-#include "cli/text/resource_name.h"
-#include "cli/text/table.h"
+#include "cli/text/layout.h"
 #include "cli/text/words.h"
 
 namespace pawl {

@@ -8,7 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "cli/text/table.h"
+#include "cli/text/layout.h"
 #include "kernels/space.h"
 
 namespace pawl {

@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
 
@@ -35,6 +34,23 @@ std::optional<ParameterValue> ParameterValue::Of(const nlohmann::json& json) {
 bool operator==(const ParameterValue& a, const ParameterValue& b) {
   if (a.number.has_value() != b.number.has_value()) return false;
   return a.number ? *a.number == *b.number : a.text == b.text;
+}
+
+const nlohmann::json& JsonField(const nlohmann::json& object, const char* key) {
+  static const nlohmann::json& none = *new nlohmann::json();
+  if (!object.is_object()) return none;
+  const auto found = object.find(key);
+  return found == object.end() ? none : *found;
+}
+
+std::string JsonText(const nlohmann::json& object, const char* key) {
+  const nlohmann::json& value = JsonField(object, key);
+  return value.is_string() ? value.get<std::string>() : "";
+}
+
+double JsonNumber(const nlohmann::json& object, const char* key) {
+  const nlohmann::json& value = JsonField(object, key);
+  return value.is_number() ? value.get<double>() : 0;
 }
 
 }  // namespace pawl

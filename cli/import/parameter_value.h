@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -19,5 +20,12 @@ struct ParameterValue {
 
 // 1 and 1.0 are the same.
 bool operator==(const ParameterValue& a, const ParameterValue& b);
+
+// Null where it is no object, or has no such key.
+const nlohmann::json& JsonField(const nlohmann::json& object, const char* key);
+// Empty where there is no text.
+std::string JsonText(const nlohmann::json& object, const char* key);
+// 0 where there is no number.
+double JsonNumber(const nlohmann::json& object, const char* key);
 
 }  // namespace pawl

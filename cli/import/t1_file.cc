@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "cli/import/json_field.h"
-#include "cli/import/packed_file.h"
+#include "cli/import/parameter_value.h"
+#include "cli/output/files.h"
 
 namespace pawl {
 namespace {

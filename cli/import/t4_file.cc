@@ -8,8 +8,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "cli/import/json_field.h"
-#include "cli/import/packed_file.h"
+#include "cli/import/parameter_value.h"
+#include "cli/output/files.h"
 
 namespace pawl {
 namespace {

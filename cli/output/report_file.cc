@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "cli/text/resource_name.h"
+#include "base/names/resource_name.h"
 
 namespace pawl {
 namespace {

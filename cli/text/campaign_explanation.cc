@@ -6,14 +6,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "cli/text/gate_text.h"
+#include "cli/text/campaign_text.h"
+#include "cli/text/finding_text.h"
 #include "cli/text/iteration_explanation.h"
-#include "cli/text/kept_path.h"
-#include "cli/text/paragraph.h"
-#include "cli/text/table.h"
+#include "cli/text/layout.h"
 #include "cli/text/words.h"
-#include "report/gain_text.h"
-#include "report/prediction_text.h"
+#include "report/sentences.h"
 
 namespace pawl {
 namespace {

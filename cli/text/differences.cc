@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "cli/text/table.h"
+#include "cli/text/layout.h"
 #include "cli/text/words.h"
 
 namespace pawl {

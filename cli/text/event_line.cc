@@ -5,11 +5,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "base/names/resource_name.h"
 #include "cli/text/iteration_row.h"
-#include "cli/text/resource_name.h"
-#include "cli/text/table.h"
+#include "cli/text/layout.h"
 #include "cli/text/words.h"
-#include "report/gain_text.h"
+#include "report/sentences.h"
 
 namespace pawl {
 namespace {

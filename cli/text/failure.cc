@@ -5,9 +5,9 @@
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
-#include "cli/text/exit_code.h"
 
 namespace pawl {
+
 namespace {
 
 constexpr char kDetail[] = "type.googleapis.com/pawl.v1.ErrorDetail";

@@ -1,4 +1,4 @@
-// Errors as people read them.
+// Errors and exit codes.
 #pragma once
 
 #include <string>
@@ -7,6 +7,13 @@
 #include "pawl/v1/error.pb.h"
 
 namespace pawl {
+
+inline constexpr int kDone = 0;
+inline constexpr int kFailed = 1;
+inline constexpr int kWrongUsage = 2;
+inline constexpr int kNoImprovement = 3;  // finished without one
+inline constexpr int kNoWorker = 4;       // none can take it
+inline constexpr int kInterrupted = 130;
 
 // The status with the detail in its payload.
 absl::Status WithDetail(absl::Status status, const v1::ErrorDetail& detail);

@@ -3,10 +3,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "cli/text/paragraph.h"
+#include "cli/text/layout.h"
 #include "cli/text/words.h"
 
 namespace pawl {
+
 namespace {
 
 std::string WantsText(const v1::Finding& finding) {
@@ -49,6 +50,13 @@ std::string FindingText(const v1::Finding& finding, const std::string& note, int
   add("ncu", NcuText(finding));
   add("launch", finding.entry());
   add("advice", finding.advice());
+  return text;
+}
+
+std::string GateText(const v1::FailedGate& gate) {
+  std::string text = absl::StrCat(gate.gate(), " (", GateActionWord(gate.action()), "): ", gate.text());
+  if (gate.value() != 0) absl::StrAppend(&text, "; saw ", NumberText(gate.value()));
+  if (gate.threshold() != 0) absl::StrAppend(&text, ", threshold ", NumberText(gate.threshold()));
   return text;
 }
 

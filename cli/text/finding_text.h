@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "pawl/v1/campaign.pb.h"
 #include "pawl/v1/finding.pb.h"
 
 namespace pawl {
@@ -12,5 +13,8 @@ std::string FindingText(const v1::Finding& finding, const std::string& note, int
 
 // "waves 0.01515 < 1, grid_size 2 < 132".
 std::string SeenText(const v1::Finding& finding);
+
+// "prediction (mark): waves did not rise; saw 0.9, threshold 1".
+std::string GateText(const v1::FailedGate& gate);
 
 }  // namespace pawl

@@ -9,7 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "cli/text/iteration_row.h"
 #include "cli/text/words.h"
-#include "report/prediction_text.h"
+#include "report/sentences.h"
 
 namespace pawl {
 namespace {

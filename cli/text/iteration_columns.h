@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "cli/text/table.h"
+#include "cli/text/layout.h"
 #include "pawl/v1/campaign.pb.h"
 
 namespace pawl {

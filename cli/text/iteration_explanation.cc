@@ -9,13 +9,10 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "cli/text/finding_text.h"
-#include "cli/text/gate_text.h"
-#include "cli/text/paragraph.h"
+#include "cli/text/layout.h"
 #include "cli/text/ranking_table.h"
-#include "cli/text/table.h"
 #include "cli/text/words.h"
-#include "report/gain_text.h"
-#include "report/prediction_text.h"
+#include "report/sentences.h"
 
 namespace pawl {
 namespace {

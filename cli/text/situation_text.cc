@@ -6,11 +6,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "base/names/resource_name.h"
 #include "cli/text/finding_text.h"
-#include "cli/text/paragraph.h"
+#include "cli/text/layout.h"
 #include "cli/text/ranking_table.h"
-#include "cli/text/resource_name.h"
-#include "cli/text/table.h"
 #include "cli/text/words.h"
 
 namespace pawl {

@@ -2,7 +2,7 @@
 
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
-#include "orchestrator/core/shortened.h"
+#include "base/names/utf8.h"
 
 namespace pawl {
 namespace {

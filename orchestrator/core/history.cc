@@ -8,10 +8,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
-#include "db/resource_name.h"
+#include "base/names/resource_name.h"
+#include "base/names/utf8.h"
 #include "orchestrator/core/errors.h"
-#include "orchestrator/core/shortened.h"
-#include "orchestrator/security/page_token.h"
+#include "orchestrator/security/tokens.h"
 #include "profiles/diagnosis.h"
 
 namespace pawl {

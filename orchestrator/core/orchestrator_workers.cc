@@ -4,14 +4,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/faults/fault_point.h"
-#include "db/resource_name.h"
-#include "kernels/hash.h"
+#include "base/hash/hash.h"
+#include "base/names/resource_name.h"
+#include "base/names/utf8.h"
 #include "orchestrator/core/errors.h"
 #include "orchestrator/core/orchestrator.h"
-#include "orchestrator/core/shortened.h"
 #include "orchestrator/engine/state/campaign_states.h"
 #include "orchestrator/engine/verdict/verdict.h"
-#include "orchestrator/security/lease_token.h"
+#include "orchestrator/security/tokens.h"
 #include "spdlog/spdlog.h"
 
 namespace pawl {

@@ -4,7 +4,7 @@
 #include <set>
 #include <utility>
 
-#include "kernels/hash.h"
+#include "base/hash/hash.h"
 #include "orchestrator/core/errors.h"
 #include "profiles/pattern_file.h"
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "db/resource_name.h"
+#include "base/names/resource_name.h"
 #include "orchestrator/core/errors.h"
 #include "orchestrator/core/stored_campaign.h"
 #include "orchestrator/engine/report/report.h"

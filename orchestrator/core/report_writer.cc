@@ -9,7 +9,7 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
-#include "db/resource_name.h"
+#include "base/names/resource_name.h"
 #include "spdlog/spdlog.h"
 
 namespace pawl {

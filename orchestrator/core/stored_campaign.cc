@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "db/resource_name.h"
+#include "base/names/resource_name.h"
 #include "orchestrator/core/errors.h"
 
 namespace pawl {

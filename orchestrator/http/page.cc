@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/hash.h"
+#include "base/hash/hash.h"
 #include "web/embedded.h"
 
 namespace pawl {

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "db/resource_name.h"
+#include "base/names/resource_name.h"
 #include "orchestrator/core/errors.h"
 #include "orchestrator/core/grpc_status.h"
 #include "orchestrator/engine/state/campaign_states.h"

@@ -8,8 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "kernels/hash.h"
-#include "orchestrator/security/keyed_hash.h"
+#include "base/hash/hash.h"
 
 namespace pawl {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "db/resource_name.h"
+#include "base/names/resource_name.h"
 
 namespace pawl {
 

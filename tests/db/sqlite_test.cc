@@ -7,7 +7,6 @@
 #include <limits>
 #include <string>
 
-#include "db/sqlite_error.h"
 #include "worker/process/temporary_folder.h"
 
 namespace pawl {

@@ -8,7 +8,7 @@
 #include <string>
 #include <thread>
 
-#include "db/resource_name.h"
+#include "base/names/resource_name.h"
 #include "google/protobuf/util/message_differencer.h"
 #include "tests/db/made_writes.h"
 #include "worker/process/temporary_folder.h"

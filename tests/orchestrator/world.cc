@@ -4,7 +4,7 @@
 
 #include <future>
 
-#include "db/resource_name.h"
+#include "base/names/resource_name.h"
 #include "orchestrator/core/errors.h"
 #include "spdlog/spdlog.h"
 #include "tests/orchestrator/in_memory.h"

@@ -14,7 +14,7 @@
 #include <sstream>
 #include <thread>
 
-#include "worker/process/fd.h"
+#include "worker/process/process.h"
 #include "worker/process/spawn.h"
 
 namespace pawl {

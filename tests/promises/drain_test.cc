@@ -13,7 +13,7 @@
 #include "tests/promises/client.h"
 #include "tests/promises/daemon.h"
 #include "tests/promises/soak.h"
-#include "worker/process/fd.h"
+#include "worker/process/process.h"
 
 namespace pawl {
 namespace {

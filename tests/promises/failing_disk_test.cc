@@ -6,8 +6,8 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "base/hash/hash.h"
 #include "db/sqlite.h"
-#include "kernels/hash.h"
 #include "tests/db/faulty_disk.h"
 #include "tests/orchestrator/scripted_worker.h"
 #include "tests/orchestrator/world.h"

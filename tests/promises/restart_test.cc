@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
-#include "db/resource_name.h"
+#include "base/names/resource_name.h"
 #include "db/store.h"
 #include "tests/orchestrator/engine/tiny_bundle.h"
 #include "tests/promises/client.h"

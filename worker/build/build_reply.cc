@@ -12,11 +12,11 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "base/names/utf8.h"
 #include "worker/build/compiler_log.h"
 #include "worker/build/cubin.h"
 #include "worker/build/nvcc.h"
 #include "worker/build/source_paths.h"
-#include "worker/process/utf8.h"
 
 namespace pawl {
 namespace {

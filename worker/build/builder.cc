@@ -10,9 +10,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "base/names/utf8.h"
 #include "worker/build/build_reply.h"
 #include "worker/process/programs.h"
-#include "worker/process/utf8.h"
 
 namespace pawl {
 namespace {

@@ -6,7 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "kernels/hash.h"
+#include "base/hash/hash.h"
 #include "kernels/plan.h"
 
 namespace pawl {

@@ -15,8 +15,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "profiles/metrics.h"
-#include "worker/process/subprocess.h"
 #include "worker/host/toolkit.h"
+#include "worker/process/subprocess.h"
 
 namespace pawl {
 namespace {

@@ -19,8 +19,8 @@
 #include "worker/lease/lease_loop.h"
 #include "worker/lease/orchestrator_client.h"
 #include "worker/lease/worker_options.h"
-#include "worker/process/children.h"
-#include "worker/replay/recordings_folder.h"
+#include "worker/process/process.h"
+#include "worker/replay/recording.h"
 #include "worker/replay/replay_device.h"
 #include "worker/trial/cuda_trial_device.h"
 

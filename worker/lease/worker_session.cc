@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/faults/fault_point.h"
-#include "kernels/hash.h"
+#include "base/hash/hash.h"
 
 namespace pawl {
 namespace {

@@ -16,9 +16,8 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "google/protobuf/message_lite.h"
-#include "worker/process/fd.h"
+#include "worker/process/process.h"
 #include "worker/process/spawn.h"
-#include "worker/process/stopped.h"
 
 namespace pawl {
 

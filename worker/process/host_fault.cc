@@ -5,7 +5,7 @@
 #include "absl/strings/cord.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/string_view.h"
-#include "worker/process/utf8.h"
+#include "base/names/utf8.h"
 
 namespace pawl {
 namespace {

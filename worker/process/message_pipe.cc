@@ -9,7 +9,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "worker/process/fd.h"
+#include "worker/process/process.h"
 
 namespace pawl {
 namespace {

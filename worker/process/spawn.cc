@@ -17,7 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "worker/process/fd.h"
+#include "worker/process/process.h"
 
 extern char** environ;
 

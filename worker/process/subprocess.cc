@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "worker/process/fd.h"
+#include "worker/process/process.h"
 #include "worker/process/spawn.h"
 
 namespace pawl {

@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "worker/process/stopped.h"
+#include "worker/process/process.h"
 
 namespace pawl {
 

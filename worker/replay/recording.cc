@@ -14,6 +14,7 @@
 #include "worker/replay/recorded_speedups.h"
 
 namespace pawl {
+
 namespace {
 
 namespace json = google::protobuf::util;
@@ -170,6 +171,24 @@ absl::Status RecordingJournal::AppendLine(const google::protobuf::Message& messa
   }
   if (fdatasync(fd_.get()) != 0) return absl::InternalError(absl::StrCat(file_.string(), ": ", strerror(errno)));
   return absl::OkStatus();
+}
+
+namespace fs = std::filesystem;
+
+fs::path FindRecordingsFolder() {
+  std::error_code error;
+  return FindRecordingsFolder(fs::read_symlink("/proc/self/exe", error).parent_path());
+}
+
+fs::path FindRecordingsFolder(const fs::path& program_folder) {
+  std::error_code error;
+  const fs::path packaged = program_folder.parent_path() / "share/pawl/profiles/recordings";
+  if (fs::is_directory(packaged, error)) return packaged;
+  for (fs::path folder = program_folder; !folder.empty(); folder = folder.parent_path()) {
+    if (fs::is_directory(folder / "profiles/recordings", error)) return folder / "profiles/recordings";
+    if (folder == folder.parent_path()) break;
+  }
+  return {};
 }
 
 }  // namespace pawl

@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "pawl/v1/recording.pb.h"
-#include "worker/process/fd.h"
+#include "worker/process/process.h"
 
 namespace pawl {
 
@@ -55,5 +55,10 @@ class RecordingJournal {
   std::filesystem::path file_;
   Recording recording_;
 };
+
+// Where the recordings that ship with Pawl lie: ../share/pawl/profiles/recordings of the program in a package,
+// profiles/recordings of the checkout it was built in. Empty: neither is there.
+std::filesystem::path FindRecordingsFolder();
+std::filesystem::path FindRecordingsFolder(const std::filesystem::path& program_folder);
 
 }  // namespace pawl

@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "worker/process/fd.h"
+#include "worker/process/process.h"
 
 // Debian 12's headers are those of Linux 5.19; kernels have learnt more since.
 #ifndef LANDLOCK_ACCESS_FS_TRUNCATE

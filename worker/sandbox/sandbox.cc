@@ -27,7 +27,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "worker/process/fd.h"
+#include "worker/process/process.h"
 #include "worker/sandbox/landlock.h"
 #include "worker/sandbox/sandbox_root.h"
 

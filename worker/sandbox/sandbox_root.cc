@@ -18,7 +18,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "worker/process/fd.h"
+#include "worker/process/process.h"
 
 namespace pawl {
 namespace {

@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "pawl/v1/bundle.pb.h"
 #include "pawl/v1/recording.pb.h"
-#include "worker/process/stopped.h"
+#include "worker/process/process.h"
 #include "worker/sandbox/sandboxing.h"
 
 namespace pawl {

@@ -7,12 +7,12 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/names/utf8.h"
 #include "kernels/bundle_reader.h"
 #include "kernels/plan.h"
 #include "kernels/space.h"
 #include "worker/build/builder.h"
 #include "worker/build/built_variant.h"
-#include "worker/process/utf8.h"
 #include "worker/trial/cuda_device.h"
 #include "worker/trial/start_variant.h"
 

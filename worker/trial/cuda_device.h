@@ -13,7 +13,7 @@
 #include "worker/build/builder.h"
 #include "worker/build/built_variant.h"
 #include "worker/host/toolkit.h"
-#include "worker/process/fd.h"
+#include "worker/process/process.h"
 #include "worker/sandbox/sandboxing.h"
 #include "worker/trial/runner_process.h"
 

@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "base/names/utf8.h"
 #include "kernels/plan.h"
-#include "worker/process/utf8.h"
 #include "worker/trial/baseline.h"
 #include "worker/trial/roofline_check.h"
 #include "worker/trial/sanitizer.h"

@@ -3,8 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "profiles/gpus.h"
-#include "worker/host/host_text.h"
-#include "worker/host/tool_versions.h"
+#include "worker/host/versions.h"
 #include "worker/trial/cuda_trial.h"
 
 namespace pawl {

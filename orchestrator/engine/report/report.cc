@@ -1,21 +1,22 @@
 #include "orchestrator/engine/report/report.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "kernels/plan.h"
+#include "kernels/space.h"
 #include "orchestrator/engine/report/before_after.h"
 #include "orchestrator/engine/report/roofline_points.h"
 #include "orchestrator/engine/report/situation.h"
-#include "orchestrator/engine/report/size_times.h"
-#include "orchestrator/engine/report/stage_plans.h"
 #include "orchestrator/engine/search/architecture.h"
 #include "orchestrator/engine/search/patterns.h"
 
 namespace pawl {
+
 namespace {
 
 // Kept iterations from the start to the best.
@@ -67,6 +68,76 @@ v1::Report ReportOf(const CampaignState& campaign, const Chooser& chooser, const
   report.add_rebuild(absl::StrCat("pawl best ", number, " --output winner"));
   report.add_rebuild(absl::StrCat("pawl verify ", number));
   return report;
+}
+
+std::vector<v1::StagePlan> StagePlans(const std::vector<v1::Iteration>& iterations) {
+  std::map<v1::Stage, v1::StagePlan> by_stage;
+  for (const v1::Iteration& iteration : iterations) {
+    std::map<v1::Stage, double> took;  // a stage may come in parts
+    for (const v1::StageTime& stage : iteration.stages()) took[stage.stage()] += stage.seconds();
+    for (const auto& [stage, seconds] : took) {
+      v1::StagePlan& plan = by_stage[stage];
+      if (plan.times() > 0) {
+        plan.set_planned_seconds(plan.planned_seconds() + plan.total_seconds() / plan.times());
+        plan.set_actual_seconds(plan.actual_seconds() + seconds);
+      }
+      plan.set_stage(stage);
+      plan.set_total_seconds(plan.total_seconds() + seconds);
+      plan.set_times(plan.times() + 1);
+    }
+  }
+  std::vector<v1::StagePlan> plans;
+  for (auto& [stage, plan] : by_stage) plans.push_back(std::move(plan));
+  return plans;
+}
+
+namespace {
+
+// 0: it can't be planned.
+int64_t MemoryOf(const v1::Variant& variant, const v1::Size& size, const v1::GpuInfo& gpu, Planner* planner) {
+  const absl::StatusOr<v1::Plan> plan = planner->MakePlan(variant, size, gpu);
+  if (!plan.ok()) return 0;
+  int64_t bytes = 0;
+  for (const v1::PlanTensor& tensor : plan->tensors()) bytes += tensor.elements() * ElementBytes(tensor.type());
+  return bytes;
+}
+
+// What a worker measured at this size, of the variant that is the best now.
+const v1::SizeTime* MeasuredAt(const v1::Campaign& summary, const std::string& size) {
+  if (!summary.has_best() || summary.total_gain().iteration() != summary.best()) return nullptr;
+  for (const v1::SizeTime& measured : summary.total_gain().sizes()) {
+    if (measured.size() == size) return &measured;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::vector<v1::SizeTime> SizeTimes(const CampaignState& campaign) {
+  const v1::Campaign& summary = campaign.summary();
+  const bool warm = campaign.bundle().timing() != v1::TIMING_MODE_COLD;  // as baselines are timed
+  Planner planner(campaign.bundle());
+  std::vector<v1::SizeTime> times;
+  for (const v1::Size& size : campaign.bundle().sizes()) {
+    v1::SizeTime& time = times.emplace_back();
+    if (const v1::SizeTime* measured = MeasuredAt(summary, size.name())) {
+      time = *measured;
+    } else if (size.name() == summary.spec().goal().size()) {
+      time.set_start_us(summary.start_us());
+      time.set_best_us(summary.best_us());
+    }
+    time.set_size(size.name());
+    for (const v1::BaselineTime& baseline : campaign.baselines()) {
+      if (warm && baseline.size() == size.name()) time.set_baseline_us(baseline.graph_us());
+    }
+    if (time.start_bytes() == 0) {
+      time.set_start_bytes(MemoryOf(StartVariant(campaign.bundle()), size, campaign.gpu(), &planner));
+    }
+    if (time.best_bytes() == 0 && campaign.best() != nullptr) {
+      time.set_best_bytes(MemoryOf(VariantOf(*campaign.best()), size, campaign.gpu(), &planner));
+    }
+  }
+  return times;
 }
 
 }  // namespace pawl

@@ -93,10 +93,4 @@ int Differences(const v1::Variant& a, const v1::Variant& b) {
   return differences;
 }
 
-v1::Variant VariantOf(const v1::Iteration& iteration) {
-  v1::Variant variant;
-  *variant.mutable_values() = iteration.variant();
-  return variant;
-}
-
 }  // namespace pawl

@@ -46,6 +46,4 @@ std::optional<Choice> Proposed(const CampaignState& campaign, const v1::Change& 
 // Of how many variables two variants differ. A trial is refused unless its variant differs in one from its parent.
 int Differences(const v1::Variant& a, const v1::Variant& b);
 
-v1::Variant VariantOf(const v1::Iteration& iteration);
-
 }  // namespace pawl

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "orchestrator/engine/search/chooser.h"
 #include "orchestrator/engine/state/campaign_states.h"
 
 namespace pawl {
@@ -324,6 +323,12 @@ int CampaignState::FindSource(const std::string& source) const {
   if (source == bundle_->source().text()) return 0;
   const auto found = std::find(sources_.begin(), sources_.end(), source);
   return found == sources_.end() ? -1 : static_cast<int>(found - sources_.begin()) + 1;
+}
+
+v1::Variant VariantOf(const v1::Iteration& iteration) {
+  v1::Variant variant;
+  *variant.mutable_values() = iteration.variant();
+  return variant;
 }
 
 }  // namespace pawl

@@ -161,6 +161,8 @@ class CampaignState {
   std::optional<absl::Time> clock_since_;  // it runs
 };
 
+v1::Variant VariantOf(const v1::Iteration& iteration);
+
 absl::Time TimeOf(const google::protobuf::Timestamp& timestamp);
 void SetTime(absl::Time time, google::protobuf::Timestamp* timestamp);
 

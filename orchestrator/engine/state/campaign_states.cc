@@ -58,7 +58,8 @@ bool IsFinal(v1::CampaignState state) { return state == v1::FINISHED || state ==
 std::string CampaignStatesPage() {
   std::string page =
       "# The states of a campaign\n\n"
-      "Written by `engine_campaign_states_test` from the table in `orchestrator/engine/state/campaign_states.cc`. FINISHED, "
+      "Written by `engine_campaign_states_test` from the table in `orchestrator/engine/state/campaign_states.cc`. "
+      "FINISHED, "
       "FAILED and CANCELLED are final.\n\n"
       "| from | action | to | who | when |\n| --- | --- | --- | --- | --- |\n";
   for (const CampaignTransition& t : kTransitions) {

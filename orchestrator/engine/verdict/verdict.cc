@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "kernels/hash.h"
+#include "base/hash/hash.h"
 #include "orchestrator/engine/verdict/prediction.h"
 
 namespace pawl {

@@ -15,7 +15,7 @@
 #include "pawl/v1/campaign_service.pb.h"
 #include "tests/cli/pawl_program.h"
 #include "tests/kernels/bundle_folder.h"
-#include "worker/process/fd.h"
+#include "worker/process/process.h"
 #include "worker/process/spawn.h"
 #include "worker/process/temporary_folder.h"
 

@@ -9,8 +9,8 @@
 #include "cli/connect/submission.h"
 #include "cli/connect/worker_wait.h"
 #include "cli/follow/follow.h"
+#include "cli/text/campaign_text.h"
 #include "cli/text/failure.h"
-#include "cli/text/kept_path.h"
 #include "tests/cli/fake_orchestrator.h"
 #include "tests/cli/some_iterations.h"
 

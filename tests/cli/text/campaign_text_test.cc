@@ -1,13 +1,13 @@
+#include "cli/text/campaign_text.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/names/resource_name.h"
 #include "cli/follow/verification.h"
-#include "cli/text/campaign_summary.h"
-#include "cli/text/exit_code.h"
 #include "cli/text/failure.h"
 #include "cli/text/iteration_text.h"
 #include "cli/text/json_line.h"
-#include "cli/text/resource_name.h"
 #include "cli/text/words.h"
 #include "tests/cli/some_iterations.h"
 
@@ -124,15 +124,15 @@ TEST(FailureTest, SaysTheProblemsAndTheFix) {
 }
 
 TEST(ResourceNameTest, TakesNumbersAndWholeNames) {
-  EXPECT_EQ(*CampaignName("7"), "campaigns/7");
-  EXPECT_EQ(*CampaignName("campaigns/7"), "campaigns/7");
-  EXPECT_EQ(*IterationName("campaigns/7", "0"), "campaigns/7/iterations/0");
-  EXPECT_EQ(*IterationName("campaigns/7", "campaigns/7/iterations/12"), "campaigns/7/iterations/12");
+  EXPECT_EQ(*ReadCampaignName("7"), "campaigns/7");
+  EXPECT_EQ(*ReadCampaignName("campaigns/7"), "campaigns/7");
+  EXPECT_EQ(*ReadIterationName("campaigns/7", "0"), "campaigns/7/iterations/0");
+  EXPECT_EQ(*ReadIterationName("campaigns/7", "campaigns/7/iterations/12"), "campaigns/7/iterations/12");
   for (const char* wrong : {"", "0", "-1", "07", "7x", "campaigns/", "workers/7", "campaigns/7/iterations/1", " 7"}) {
-    EXPECT_FALSE(CampaignName(wrong).ok()) << wrong;
+    EXPECT_FALSE(ReadCampaignName(wrong).ok()) << wrong;
   }
   for (const char* wrong : {"", "-1", "campaigns/8/iterations/12", "01", "99999999999999999999"}) {
-    EXPECT_FALSE(IterationName("campaigns/7", wrong).ok()) << wrong;
+    EXPECT_FALSE(ReadIterationName("campaigns/7", wrong).ok()) << wrong;
   }
   EXPECT_EQ(ShortName("campaigns/7/iterations/12"), "12");
 }

@@ -11,9 +11,9 @@
 #include <cstdio>
 
 #include "cli/follow/event_printer.h"
-#include "cli/text/campaign_line.h"
+#include "cli/text/campaign_text.h"
 #include "cli/text/iteration_row.h"
-#include "cli/text/table.h"
+#include "cli/text/layout.h"
 #include "tests/cli/some_iterations.h"
 
 namespace pawl {

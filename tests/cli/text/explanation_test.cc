@@ -5,9 +5,8 @@
 #include "absl/time/time.h"
 #include "cli/text/campaign_explanation.h"
 #include "cli/text/iteration_explanation.h"
-#include "cli/text/paragraph.h"
+#include "cli/text/layout.h"
 #include "cli/text/situation_text.h"
-#include "cli/text/table.h"
 #include "cli/text/why_not.h"
 #include "tests/cli/some_iterations.h"
 

@@ -1,6 +1,6 @@
-#include "cli/text/table.h"
-
 #include <gtest/gtest.h>
+
+#include "cli/text/layout.h"
 
 namespace pawl {
 namespace {

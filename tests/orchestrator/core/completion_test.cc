@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/hash.h"
+#include "base/hash/hash.h"
 #include "tests/orchestrator/scripted_worker.h"
 #include "tests/orchestrator/world.h"
 

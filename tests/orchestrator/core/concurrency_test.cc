@@ -5,7 +5,7 @@
 #include <future>
 #include <thread>
 
-#include "db/resource_name.h"
+#include "base/names/resource_name.h"
 #include "tests/orchestrator/scripted_worker.h"
 #include "tests/orchestrator/world.h"
 

@@ -4,8 +4,8 @@
 
 #include <optional>
 
+#include "base/hash/hash.h"
 #include "db/sqlite.h"
-#include "kernels/hash.h"
 #include "tests/db/faulty_disk.h"
 #include "tests/orchestrator/scripted_worker.h"
 #include "tests/orchestrator/world.h"

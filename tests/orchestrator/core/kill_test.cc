@@ -9,7 +9,7 @@
 #include <set>
 #include <thread>
 
-#include "db/resource_name.h"
+#include "base/names/resource_name.h"
 #include "db/store.h"
 #include "grpcpp/grpcpp.h"
 #include "pawl/v1/campaign_service.grpc.pb.h"

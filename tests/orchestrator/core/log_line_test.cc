@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "orchestrator/core/shortened.h"
+#include "base/names/utf8.h"
 #include "tests/orchestrator/scripted_worker.h"
 #include "tests/orchestrator/world.h"
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "kernels/hash.h"
+#include "base/hash/hash.h"
 #include "tests/orchestrator/scripted_worker.h"
 #include "tests/orchestrator/world.h"
 

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <thread>
 
-#include "kernels/hash.h"
+#include "base/hash/hash.h"
 #include "tests/db/faulty_disk.h"
 #include "tests/orchestrator/running_service.h"
 

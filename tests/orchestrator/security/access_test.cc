@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/hash/hash.h"
 #include "google/protobuf/descriptor.h"
-#include "kernels/hash.h"
 #include "orchestrator/security/rpc_roles.h"
 #include "pawl/v1/campaign_service.pb.h"
 #include "pawl/v1/worker_service.pb.h"

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "worker/process/utf8.h"
+#include "base/names/utf8.h"
 
 namespace pawl {
 namespace {

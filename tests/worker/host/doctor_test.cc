@@ -232,7 +232,8 @@ TEST(Machine, IsLookedAtWhateverItLacks) {
   if (!machine.builds.nvrtc_version.empty() && machine.builds.sandbox.ok()) {
     ASSERT_TRUE(machine.builds.build.ok()) << machine.builds.build.status();
     EXPECT_FALSE(machine.builds.build->cubin().empty()) << machine.builds.build->ShortDebugString();
-    EXPECT_EQ(machine.builds.theft->failure().check(), v1::CHECK_BUILD_SANDBOX) << machine.builds.theft->ShortDebugString();
+    EXPECT_EQ(machine.builds.theft->failure().check(), v1::CHECK_BUILD_SANDBOX)
+        << machine.builds.theft->ShortDebugString();
   }
 }
 

@@ -5,7 +5,7 @@
 #include <spdlog/spdlog.h>
 
 #include "absl/strings/strip.h"
-#include "kernels/hash.h"
+#include "base/hash/hash.h"
 #include "tests/worker/lease/fake_orchestrator.h"
 #include "worker/process/host_fault.h"
 

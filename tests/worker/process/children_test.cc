@@ -1,5 +1,3 @@
-#include "worker/process/children.h"
-
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
@@ -7,7 +5,7 @@
 #include <fstream>
 #include <string>
 
-#include "worker/process/fd.h"
+#include "worker/process/process.h"
 #include "worker/process/spawn.h"
 
 namespace pawl {

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "pawl/v1/builder.pb.h"
-#include "worker/process/fd.h"
+#include "worker/process/process.h"
 
 namespace pawl {
 namespace {

@@ -1,8 +1,7 @@
-#include "worker/replay/recordings_folder.h"
-
 #include <gtest/gtest.h>
 
 #include "worker/process/temporary_folder.h"
+#include "worker/replay/recording.h"
 
 namespace pawl {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "worker/process/fd.h"
+#include "worker/process/process.h"
 #include "worker/process/temporary_folder.h"
 
 namespace pawl {

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "orchestrator/engine/report/stage_plans.h"
 #include "orchestrator/engine/search/tree_chooser.h"
 #include "tests/orchestrator/engine/campaign_script.h"
 

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace pawl {
+
+// The text with every byte that is no part of valid UTF-8 replaced by '?': a protobuf string must be valid, and what a
+// compiler quotes from a source need not be.
+std::string ValidUtf8(std::string_view text);
+
+// At most so many bytes of a UTF-8 text, cut between characters: a protobuf string with half a character in it can be
+// written, but not read again.
+std::string Shortened(std::string_view text, size_t bytes);
+
+}  // namespace pawl

@@ -1,0 +1,50 @@
+#include "cli/output/files.h"
+
+#include <zlib.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+
+namespace pawl {
+
+absl::Status WriteTextFile(const std::filesystem::path& file, const std::string& text) {
+  const std::filesystem::path beside = file.string() + ".new";
+  errno = 0;
+  std::ofstream out(beside, std::ios::binary | std::ios::trunc);
+  out << text;
+  out.close();
+  std::error_code error(out ? 0 : errno, std::generic_category());
+  if (out) std::filesystem::rename(beside, file, error);
+  if (out && !error) return absl::OkStatus();
+  std::error_code ignored;
+  std::filesystem::remove(beside, ignored);
+  return absl::PermissionDeniedError(absl::StrCat("can't write ", file.string(), ": ", error.message()));
+}
+
+absl::StatusOr<std::string> ReadPackedFile(const std::filesystem::path& file, size_t max_bytes) {
+  std::error_code error;
+  if (std::filesystem::is_directory(file, error)) {
+    return absl::InvalidArgumentError(absl::StrCat(file.string(), " is a folder; expected a file"));
+  }
+  gzFile in = gzopen(file.c_str(), "rb");  // reads plain files too
+  if (in == nullptr) return absl::NotFoundError(absl::StrCat(file.string(), ": ", strerror(errno)));
+  std::string text;
+  char block[1 << 16];
+  int read = 0;
+  while (text.size() <= max_bytes && (read = gzread(in, block, sizeof(block))) > 0) {
+    text.append(block, static_cast<size_t>(read));
+  }
+  const int closed = gzclose(in);
+  if (text.size() > max_bytes) {
+    return absl::InvalidArgumentError(absl::StrCat(file.string(), " has more than ", max_bytes >> 20, " MB unpacked"));
+  }
+  if (read < 0 || closed != Z_OK) {
+    return absl::DataLossError(absl::StrCat(file.string(), " is damaged: it does not unpack"));
+  }
+  return text;
+}
+
+}  // namespace pawl

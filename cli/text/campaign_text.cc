@@ -1,0 +1,140 @@
+#include "cli/text/campaign_text.h"
+
+#include <algorithm>
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "cli/text/failure.h"
+#include "cli/text/layout.h"
+#include "cli/text/words.h"
+#include "report/sentences.h"
+
+namespace pawl {
+
+namespace {
+
+bool Improved(const v1::Campaign& campaign) { return campaign.has_best() && campaign.best() > 0; }
+
+// A Table drops nothing, so a line that has nothing to say is left out before.
+void Line(std::string* text, const char* label, const std::string& value) {
+  if (!value.empty()) absl::StrAppendFormat(text, "%-10s %s\n", label, OneLine(value));
+}
+
+std::string Baseline(const v1::Campaign& campaign) {
+  if (campaign.baseline_us() <= 0) {
+    if (campaign.start_us() <= 0) return "";
+    return absl::StrCat("the start variant", campaign.baseline().empty() ? "" : "; ", campaign.baseline());
+  }
+  return absl::StrCat(TimeText(campaign.baseline_us()), campaign.baseline().empty() ? "" : "  ", campaign.baseline());
+}
+
+std::string Speedup(const v1::Campaign& campaign) {
+  if (campaign.speedup_over_start() <= 0) return "";
+  std::string text = absl::StrCat(SpeedupText(campaign.speedup_over_start()), " over the start");
+  if (campaign.baseline_us() > 0 && campaign.speedup_over_baseline() > 0) {
+    absl::StrAppend(&text, ", ", SpeedupText(campaign.speedup_over_baseline()), " over the baseline");
+  }
+  if (campaign.spec().goal().speedup() > 0) {
+    absl::StrAppendFormat(&text, " (goal %.2fx)", campaign.spec().goal().speedup());
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string SummaryText(const v1::Campaign& campaign, const std::vector<v1::Iteration>& path, int untried) {
+  const std::string why = WhyText(campaign.state(), campaign.message(), campaign.stop_reason());
+  std::string text = absl::StrCat(campaign.name(), " ", StateWord(campaign.state()), OneLine(why), "\n");
+  Line(&text, "kernel", absl::StrCat(campaign.bundle(), " at ", campaign.spec().goal().size()));
+  Line(&text, "device", campaign.device());
+  if (campaign.iterations() > 1) {
+    Line(&text, "tried",
+         absl::StrCat(ChangesTried(campaign) - untried, ": ", ChangesKept(campaign), " kept, ", campaign.reverted(),
+                      " reverted, ", campaign.rejected() - untried, " rejected",
+                      untried > 0 ? absl::StrCat("; the recording lacks ", untried, " others") : ""));
+  }
+  if (campaign.gpu_seconds() > 0) {
+    Line(&text, "spent",
+         absl::StrCat(SecondsText(campaign.gpu_seconds()), " of GPU",
+                      campaign.dollars() > 0 ? absl::StrFormat(", %.2f dollars", campaign.dollars()) : ""));
+  }
+  Line(&text, "baseline", Baseline(campaign));
+  if (campaign.start_us() > 0) Line(&text, "start", TimeText(campaign.start_us()));
+  if (Improved(campaign)) {
+    Line(&text, "best",
+         absl::StrCat(TimeText(campaign.best_us()), "  iteration ", campaign.best(), path.empty() ? "" : ": ",
+                      path.empty() ? "" : ValuesText(path.back().variant())));
+    Line(&text, "speedup", Speedup(campaign));
+    Line(&text, "measured", TotalGainText(campaign.total_gain()));
+  } else if (campaign.has_best()) {
+    Line(&text, "best", "the start variant: nothing was faster");
+  }
+  Line(&text, "tier", TierText(campaign.tier()));
+  Line(&text, "roof", absl::StrJoin(campaign.roof(), ", "));
+  if (path.size() > 1) absl::StrAppend(&text, "kept changes:\n", PathText(path));
+  return text;
+}
+
+int ChangesTried(const v1::Campaign& campaign) { return std::max(0, campaign.iterations() - 1); }
+
+int ChangesKept(const v1::Campaign& campaign) { return std::max(0, campaign.kept() - 1); }
+
+int ExitCodeOf(const v1::Campaign& campaign) {
+  if (campaign.state() != v1::FINISHED) return kFailed;
+  return Improved(campaign) || campaign.stop_reason() == v1::STOP_REASON_GOAL ? kDone : kNoImprovement;
+}
+
+std::string CampaignLine(const v1::Campaign& campaign, int untried) {
+  const v1::Budget& budget = campaign.spec().budget();
+  const int tried = std::max(0, campaign.iterations() - 1 - untried);  // iteration 0 is the start
+  std::vector<std::string> parts;
+  parts.push_back(budget.iterations() > 0 ? absl::StrFormat("iteration %d of %d", tried, budget.iterations())
+                                          : absl::StrFormat("iteration %d", tried));
+  if (campaign.speedup_over_baseline() > 0) {
+    parts.push_back(absl::StrCat("best ", SpeedupText(campaign.speedup_over_baseline()), " over the ",
+                                 campaign.baseline_us() > 0 ? "baseline" : "start"));
+  }
+  if (campaign.spec().goal().speedup() > 0) {
+    parts.push_back(absl::StrCat("goal ", SpeedupText(campaign.spec().goal().speedup())));
+  }
+  std::vector<std::string> left;
+  if (budget.minutes() > 0) left.push_back(SecondsText(60 * std::max(0.0, budget.minutes() - campaign.minutes())));
+  if (budget.dollars() > 0) {
+    left.push_back(absl::StrFormat("$%.2f", std::max(0.0, budget.dollars() - campaign.dollars())));
+  }
+  if (!left.empty()) parts.push_back(absl::StrCat(absl::StrJoin(left, " and "), " left"));
+  if (campaign.state() == v1::PAUSED || campaign.state() == v1::WAITING) {
+    parts.push_back(
+        absl::StrCat(StateWord(campaign.state()), campaign.message().empty() ? "" : ": ", campaign.message()));
+  }
+  return absl::StrCat(campaign.bundle(), " at ", campaign.spec().goal().size(), ": ", absl::StrJoin(parts, ", "));
+}
+
+std::vector<v1::Iteration> KeptPathIn(const std::vector<v1::Iteration>& iterations, int number) {
+  std::map<int, const v1::Iteration*> kept;
+  for (const v1::Iteration& iteration : iterations) {
+    if (iteration.verdict() == v1::KEPT) kept.emplace(iteration.number(), &iteration);
+  }
+  std::vector<v1::Iteration> path;
+  for (auto at = kept.find(number); at != kept.end(); at = kept.find(number)) {
+    path.push_back(*at->second);
+    if (!at->second->has_parent() || at->second->parent() >= number) break;
+    number = at->second->parent();
+  }
+  std::reverse(path.begin(), path.end());
+  return path;
+}
+
+std::string PathText(const std::vector<v1::Iteration>& path) {
+  using Align = Table::Align;
+  Table table({{"", Align::kRight}, {""}, {"", Align::kRight}, {"", Align::kRight}});
+  for (const v1::Iteration& step : path) {
+    table.Add({absl::StrCat("  ", step.number()), ChangeText(step.change()), SpeedupText(step.speedup_over_parent()),
+               TimeText(step.time_us())});
+  }
+  return table.Text(0);
+}
+
+}  // namespace pawl
