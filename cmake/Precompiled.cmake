@@ -17,12 +17,10 @@ function(pawl_precompiled name)
   target_precompile_headers(precompiled_${name} PRIVATE ${PAWL_STANDARD_HEADERS} ${ARG_HEADERS})
 endfunction()
 
+# Neither gRPC nor CLI11 is among them: their inline code costs every file more than parsing them costs those that use them.
 macro(pawl_precompile_all)
   set(messages <pawl/v1/campaign.pb.h> <pawl/v1/event.pb.h> <pawl/v1/trial.pb.h> <pawl/v1/runner.pb.h> <pawl/v1/builder.pb.h>
     <google/protobuf/util/json_util.h>)
-  set(services ${messages} <grpcpp/grpcpp.h> <pawl/v1/campaign_service.grpc.pb.h> <pawl/v1/worker_service.grpc.pb.h>)
   pawl_precompiled(messages DEPENDS pawl_proto HEADERS ${messages})
-  pawl_precompiled(services DEPENDS pawl_rpc HEADERS ${services})
-  pawl_precompiled(commands DEPENDS pawl_rpc HEADERS ${services} <CLI/CLI.hpp>)
   pawl_precompiled(tests DEPENDS pawl_proto GTest::gtest GTest::gmock HEADERS ${messages} <gtest/gtest.h> <gmock/gmock.h>)
 endmacro()
