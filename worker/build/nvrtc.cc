@@ -42,7 +42,7 @@ Compilation::Result Meaning(int code) {
     case kSuccess:
       return Compilation::Result::kOk;
     case kNvrtcOutOfMemory:
-      return Compilation::Result::kNvrtcOutOfMemory;
+      return Compilation::Result::kOutOfMemory;
     case kInvalidOption:
       return Compilation::Result::kOptionRefused;
     case kCompilation:
