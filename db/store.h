@@ -93,9 +93,10 @@ class Store {
   absl::Status SetAddress(const std::string& address);
 
   // Gives the events their sequence numbers and their campaigns' last_sequence, in `writes` too. An event that judges
-  // an iteration also makes its row; a CampaignSubmitted gives its campaign the request id. Besides the errors above:
-  // ALREADY_EXISTS (an iteration was judged before, a request id was used before), FAILED_PRECONDITION (no such
-  // campaign), INVALID_ARGUMENT (a malformed name, an event without content, an iteration without number or verdict).
+  // an iteration also makes its row, one that revises iterations changes theirs; a CampaignSubmitted gives its campaign
+  // the request id. Besides the errors above: ALREADY_EXISTS (an iteration was judged before, a request id was used
+  // before), FAILED_PRECONDITION (no such campaign), INVALID_ARGUMENT (a malformed name, an event without content, an
+  // iteration without number or verdict).
   absl::Status Commit(Writes* writes);
   bool uncertain() const { return uncertain_; }
   void ClearUncertain() { uncertain_ = false; }
@@ -103,12 +104,19 @@ class Store {
   // settles an uncertain write, by overwriting what is left of it, so that what is read afterwards stays true.
   absl::Status Probe();
 
+  // An older Pawl wrote rows that are not always what the events make of the campaigns (0004_outdated_rows.sql): each
+  // must be replaced by what replaying its events gives, then SetRowsUpToDate says that all were.
+  absl::StatusOr<bool> RowsOutdated();
+  absl::Status ReplaceRows(const v1::Campaign& campaign, const std::vector<v1::Iteration>& iterations);
+  absl::Status SetRowsUpToDate();
+
   absl::StatusOr<int64_t> LastCampaign();                      // 0: none
   absl::StatusOr<std::vector<int64_t>> UnfinishedCampaigns();  // or being verified; by number
   absl::StatusOr<std::optional<v1::Campaign>> GetCampaign(int64_t number);
   absl::StatusOr<std::optional<v1::Campaign>> FindRequest(const std::string& request_id);
   absl::StatusOr<std::vector<v1::Campaign>> ListCampaigns(int64_t before, int limit);  // newest first
 
+  // Events of an older Pawl come with the fields that it did not write and that follow from the others.
   absl::StatusOr<std::vector<v1::Event>> Events(int64_t campaign, int64_t after, int limit);
 
   absl::StatusOr<std::vector<v1::Iteration>> ListIterations(const IterationQuery& query);
