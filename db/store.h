@@ -116,7 +116,6 @@ class Store {
   absl::StatusOr<std::optional<v1::Campaign>> FindRequest(const std::string& request_id);
   absl::StatusOr<std::vector<v1::Campaign>> ListCampaigns(int64_t before, int limit);  // newest first
 
-  // Events of an older Pawl come with the fields that it did not write and that follow from the others.
   absl::StatusOr<std::vector<v1::Event>> Events(int64_t campaign, int64_t after, int limit);
 
   absl::StatusOr<std::vector<v1::Iteration>> ListIterations(const IterationQuery& query);

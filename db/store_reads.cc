@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/names/resource_name.h"
 #include "db/iteration_sql.h"
@@ -41,16 +40,6 @@ absl::StatusOr<std::optional<Message>> ReadOne(Statement& statement) {
 }
 
 int64_t Limit(int limit) { return std::max(limit, 0); }  // SQLite takes a negative one for none
-
-// Events of schema 3 and before say these things in texts only.
-void Complete(v1::Event* event) {
-  if (event->has_leased() && absl::StartsWith(event->leased().device(), "replay of ")) {
-    event->mutable_leased()->set_replay(true);
-  }
-  if (event->has_finished() && event->finished().has_iteration() && !event->finished().result().passed_over().empty()) {
-    event->mutable_finished()->mutable_iteration()->set_untried(true);
-  }
-}
 
 // What GetIteration adds to what was judged.
 void AddEvidence(v1::TrialResult* result, v1::Iteration* iteration) {
@@ -110,11 +99,7 @@ absl::StatusOr<std::vector<v1::Event>> Store::Events(int64_t campaign, int64_t a
   std::lock_guard<std::mutex> lock(reader_mutex_);
   Statement statement =
       reader_->Use("SELECT payload FROM events WHERE campaign = ? AND sequence > ? ORDER BY sequence LIMIT ?");
-  absl::StatusOr<std::vector<v1::Event>> events =
-      ReadAll<v1::Event>(statement.Bind(campaign).Bind(after).Bind(Limit(limit)));
-  if (!events.ok()) return events.status();
-  for (v1::Event& event : *events) Complete(&event);
-  return events;
+  return ReadAll<v1::Event>(statement.Bind(campaign).Bind(after).Bind(Limit(limit)));
 }
 
 absl::StatusOr<std::vector<v1::Iteration>> Store::ListIterations(const IterationQuery& query) {

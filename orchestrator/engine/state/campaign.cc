@@ -2,11 +2,20 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "orchestrator/engine/state/campaign_states.h"
 
 namespace pawl {
 namespace {
+
+// Version 0.1.0 said these two things in texts only.
+bool WasUntried(const v1::TrialFinished& finished) {
+  return finished.iteration().untried() || !finished.result().passed_over().empty();
+}
+bool RanOnReplay(const v1::TrialLeased& leased) {
+  return leased.replay() || absl::StartsWith(leased.device(), "replay of ");
+}
 
 constexpr size_t kMaxRemembered = 100'000;  // variants of which it is known whether the GPU can launch them
 
@@ -171,7 +180,7 @@ void CampaignState::ApplyLeased(const v1::TrialLeased& leased, absl::Time at) {
   if (ended()) return;  // a verification
   summary_.clear_message();
   summary_.set_device(leased.device());
-  summary_.set_replay(leased.replay());
+  summary_.set_replay(RanOnReplay(leased));
   price_per_hour_ = leased.price_per_hour();
   if (!leased_before_) clock_since_ = at;
   leased_before_ = true;
@@ -207,8 +216,9 @@ void CampaignState::ApplyFinished(const v1::TrialFinished& finished) {
   iterations_.push_back(iteration);
   iterations_.back().clear_passed_over();
   iterations_.back().clear_findings();
-  Count(iteration, 1);
-  if (iteration.untried()) {
+  iterations_.back().set_untried(WasUntried(finished));
+  Count(iterations_.back(), 1);
+  if (iterations_.back().untried()) {
     ++untried_in_a_row_;
     return;
   }
@@ -269,6 +279,13 @@ void CampaignState::ApplyTotal(const v1::TrialFinished& finished) {
     if (iteration.verdict() != v1::KEPT) evidence_.erase(iteration.number());
   }
   ElectBest();
+}
+
+void AddMissingFields(v1::Event* event) {
+  if (event->has_leased()) event->mutable_leased()->set_replay(RanOnReplay(event->leased()));
+  if (event->finished().has_iteration()) {
+    event->mutable_finished()->mutable_iteration()->set_untried(WasUntried(event->finished()));
+  }
 }
 
 std::vector<v1::RevisedIteration> RevisedBy(const v1::TotalGain& total, const std::vector<v1::Iteration>& iterations) {

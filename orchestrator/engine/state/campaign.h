@@ -162,6 +162,10 @@ class CampaignState {
   std::optional<absl::Time> clock_since_;  // it runs
 };
 
+// Sets the fields that version 0.1.0 did not write and that follow from the event's others: Iteration.untried,
+// TrialLeased.replay. CampaignState needs no such help.
+void AddMissingFields(v1::Event* event);
+
 // What a total gain makes of the iterations that were judged before it: those that change, in their order. A product of
 // steps is corrected by what was measured; what is taken back is reverted. The engine puts this into the event.
 std::vector<v1::RevisedIteration> RevisedBy(const v1::TotalGain& total, const std::vector<v1::Iteration>& iterations);

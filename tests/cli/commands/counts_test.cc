@@ -46,7 +46,7 @@ class CountsTest : public testing::Test {
     return run.out;
   }
 
-  CampaignScript script_;
+  CampaignScript script_{v1::CampaignSpec(), WideBundle()};
   FakeOrchestrator fake_;
   const TemporaryFolder home_{"pawl-home-"};
 };

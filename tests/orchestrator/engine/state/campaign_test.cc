@@ -313,5 +313,27 @@ TEST(CampaignTest, IsTheSameWhenTheSameEventsAreAppliedAgain) {
   EXPECT_EQ(one->change.SerializeAsString(), other->change.SerializeAsString());
 }
 
+TEST(OldEvents, GetTheFieldsThatTheirWriterDidNotKnow) {
+  v1::Event finished, leased, judged;
+  finished.mutable_finished()->mutable_iteration()->set_number(1);
+  finished.mutable_finished()->mutable_iteration()->set_verdict(v1::REJECTED);
+  finished.mutable_finished()->mutable_result()->set_passed_over("not in the recording");
+  leased.mutable_leased()->set_trial(1);
+  leased.mutable_leased()->set_device("replay of an NVIDIA H200, recorded on 2026-11-15");
+  judged.mutable_finished()->mutable_iteration()->set_number(2);
+  judged.mutable_finished()->mutable_iteration()->set_verdict(v1::REJECTED);
+  CampaignState campaign("campaigns/7", TinyBundle());
+  for (v1::Event* event : {&leased, &finished, &judged}) {
+    campaign.Apply(*event);
+    AddMissingFields(event);
+  }
+  EXPECT_TRUE(leased.leased().replay());
+  EXPECT_TRUE(finished.finished().iteration().untried());
+  EXPECT_FALSE(judged.finished().iteration().untried());
+  EXPECT_TRUE(campaign.summary().replay());
+  EXPECT_EQ(campaign.summary().counts().untried(), 1);
+  EXPECT_EQ(campaign.summary().counts().rejected(), 1);
+}
+
 }  // namespace
 }  // namespace pawl
