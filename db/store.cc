@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <functional>
 #include <map>
 #include <system_error>
 
@@ -125,47 +124,35 @@ absl::Status WriteIteration(Connection* writer, int64_t campaign, int64_t sequen
       .Run();
 }
 
-// Changes the row of an iteration that was judged before.
-absl::Status Revise(Connection* writer, int64_t campaign, int number,
-                    const std::function<void(v1::Iteration*)>& revise) {
-  Statement select = writer->Use("SELECT summary FROM iterations WHERE campaign = ? AND number = ?");
-  const absl::StatusOr<bool> found = select.Bind(campaign).Bind(int64_t{number}).Step();
-  if (!found.ok()) return found.status();
-  v1::Iteration row;
-  const std::string_view before = *found ? select.Bytes(0) : std::string_view();
-  if (!*found || !row.ParseFromArray(before.data(), static_cast<int>(before.size()))) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(CampaignName(campaign), " has no iteration ", number, " that could be revised"));
-  }
-  revise(&row);
+absl::Status UpdateIteration(Connection* writer, int64_t campaign, const v1::Iteration& row) {
   const std::string summary = row.SerializeAsString();
   return writer->Use("UPDATE iterations SET verdict = ?, speedup = ?, summary = ? WHERE campaign = ? AND number = ?")
       .Bind(int64_t{row.verdict()})
       .Bind(SpeedupKey(row.speedup_over_start()))
       .BindBytes(summary)
       .Bind(campaign)
-      .Bind(int64_t{number})
+      .Bind(int64_t{row.number()})
       .Run();
 }
 
-// What measuring the best variant beside the start makes of iterations that stand in the history already.
-absl::Status ReviseByTotal(Connection* writer, int64_t campaign, const v1::TotalGain& total) {
-  const std::string why = total.has_failure() ? total.failure().message() : "it is slower than the start";
-  for (const int number : total.taken_back()) {
-    absl::Status status = Revise(writer, campaign, number, [&](v1::Iteration* iteration) {
-      iteration->set_verdict(v1::REVERTED);
-      iteration->set_reason(
-          absl::StrCat(iteration->reason(), "; taken back: iteration ", total.iteration(), " beside the start: ", why));
-    });
-    if (!status.ok()) return status;
+// Gives an iteration that was judged before the values that the event has for it.
+absl::Status Revise(Connection* writer, int64_t campaign, const v1::RevisedIteration& revised) {
+  v1::Iteration row;
+  {
+    Statement select = writer->Use("SELECT summary FROM iterations WHERE campaign = ? AND number = ?");
+    const absl::StatusOr<bool> found = select.Bind(campaign).Bind(int64_t{revised.number()}).Step();
+    if (!found.ok()) return found.status();
+    const std::string_view before = *found ? select.Bytes(0) : std::string_view();
+    if (!*found || !row.ParseFromArray(before.data(), static_cast<int>(before.size()))) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(CampaignName(campaign), " has no iteration ", revised.number(), " that could be revised"));
+    }
   }
-  if (!(total.speedup_over_start() > 0)) return absl::OkStatus();
-  return Revise(writer, campaign, total.iteration(), [&](v1::Iteration* iteration) {
-    if (!(iteration->speedup_over_start() > 0)) return;
-    iteration->set_speedup_over_baseline(iteration->speedup_over_baseline() * total.speedup_over_start() /
-                                         iteration->speedup_over_start());
-    iteration->set_speedup_over_start(total.speedup_over_start());
-  });
+  row.set_verdict(revised.verdict());
+  row.set_reason(revised.reason());
+  row.set_speedup_over_start(revised.speedup_over_start());
+  row.set_speedup_over_baseline(revised.speedup_over_baseline());
+  return UpdateIteration(writer, campaign, row);
 }
 
 absl::Status WriteEvent(Connection* writer, const v1::Event& event) {
@@ -193,8 +180,8 @@ absl::Status WriteEvent(Connection* writer, const v1::Event& event) {
   if (event.has_finished() && event.finished().has_iteration()) {
     return WriteIteration(writer, *campaign, event.sequence(), event.finished().iteration());
   }
-  if (event.has_finished() && event.finished().has_total_gain()) {
-    return ReviseByTotal(writer, *campaign, event.finished().total_gain());
+  for (const v1::RevisedIteration& revised : event.finished().revised()) {
+    if (absl::Status revision = Revise(writer, *campaign, revised); !revision.ok()) return revision;
   }
   return absl::OkStatus();
 }
@@ -349,6 +336,31 @@ absl::Status Store::RemoveWorkers(const std::vector<std::string>& names) {
     if (!status.ok()) return status;
   }
   return CommitTransaction(&transaction);
+}
+
+absl::StatusOr<bool> Store::RowsOutdated() {
+  std::lock_guard<std::mutex> lock(writer_mutex_);
+  const absl::StatusOr<int64_t> found = writer_->QueryInt("SELECT count(*) FROM meta WHERE key = 'outdated rows'");
+  if (!found.ok()) return found.status();
+  return *found > 0;
+}
+
+absl::Status Store::ReplaceRows(const v1::Campaign& campaign, const std::vector<v1::Iteration>& iterations) {
+  const absl::StatusOr<int64_t> number = NumberOf(campaign.name());
+  if (!number.ok()) return number.status();
+  std::lock_guard<std::mutex> lock(writer_mutex_);
+  Transaction transaction(writer_.get());
+  if (absl::Status status = transaction.Begin(); !status.ok()) return status;
+  if (absl::Status status = WriteCampaign(writer_.get(), campaign); !status.ok()) return status;
+  for (const v1::Iteration& iteration : iterations) {
+    if (absl::Status status = UpdateIteration(writer_.get(), *number, iteration); !status.ok()) return status;
+  }
+  return CommitTransaction(&transaction);
+}
+
+absl::Status Store::SetRowsUpToDate() {
+  std::lock_guard<std::mutex> lock(writer_mutex_);
+  return writer_->Execute("DELETE FROM meta WHERE key = 'outdated rows'");
 }
 
 absl::Status Store::Backup(const std::filesystem::path& file) { return BackUp(options_.file, file); }

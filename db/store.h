@@ -93,15 +93,22 @@ class Store {
   absl::Status SetAddress(const std::string& address);
 
   // Gives the events their sequence numbers and their campaigns' last_sequence, in `writes` too. An event that judges
-  // an iteration also makes its row; a CampaignSubmitted gives its campaign the request id. Besides the errors above:
-  // ALREADY_EXISTS (an iteration was judged before, a request id was used before), FAILED_PRECONDITION (no such
-  // campaign), INVALID_ARGUMENT (a malformed name, an event without content, an iteration without number or verdict).
+  // an iteration also makes its row, one that revises iterations changes theirs; a CampaignSubmitted gives its campaign
+  // the request id. Besides the errors above: ALREADY_EXISTS (an iteration was judged before, a request id was used
+  // before), FAILED_PRECONDITION (no such campaign), INVALID_ARGUMENT (a malformed name, an event without content, an
+  // iteration without number or verdict).
   absl::Status Commit(Writes* writes);
   bool uncertain() const { return uncertain_; }
   void ClearUncertain() { uncertain_ = false; }
   // Whether a transaction can be written now. Commits one that changes nothing but a count of such tries: this also
   // settles an uncertain write, by overwriting what is left of it, so that what is read afterwards stays true.
   absl::Status Probe();
+
+  // An older Pawl wrote rows that are not always what the events make of the campaigns (0004_outdated_rows.sql): each
+  // must be replaced by what replaying its events gives, then SetRowsUpToDate says that all were.
+  absl::StatusOr<bool> RowsOutdated();
+  absl::Status ReplaceRows(const v1::Campaign& campaign, const std::vector<v1::Iteration>& iterations);
+  absl::Status SetRowsUpToDate();
 
   absl::StatusOr<int64_t> LastCampaign();                      // 0: none
   absl::StatusOr<std::vector<int64_t>> UnfinishedCampaigns();  // or being verified; by number

@@ -130,7 +130,7 @@ std::string JourneyChart(const v1::Report& report, ChartSize size) {
   const Range speeds = SpeedRange(report);
   const bool rejected =
       std::any_of(report.iterations().begin(), report.iterations().end(),
-                  [](const v1::Iteration& one) { return !(one.speedup_over_baseline() > 0) && !IsUntried(one); });
+                  [](const v1::Iteration& one) { return !(one.speedup_over_baseline() > 0) && !one.untried(); });
   const double strip = rejected ? kStrip : 0;
   const double left = 58, top = 28, right = size.width - 14, bottom = size.height - 44 - strip;
   const Plot plot = {left,
@@ -172,7 +172,7 @@ std::string JourneyChart(const v1::Report& report, ChartSize size) {
   std::vector<const v1::Iteration*> steps;
   for (const bool kept : {false, true}) {
     for (const v1::Iteration& iteration : report.iterations()) {
-      if ((iteration.verdict() == v1::KEPT) != kept || IsUntried(iteration)) continue;
+      if ((iteration.verdict() == v1::KEPT) != kept || iteration.untried()) continue;
       const double x = plot.x.At(iteration.number());
       const bool timed = iteration.speedup_over_baseline() > 0;
       const double y = timed ? plot.y.At(iteration.speedup_over_baseline()) : bottom + strip / 2;

@@ -137,9 +137,9 @@ Section RevertedSection(const v1::Report& report) {
                         {"predicted"},
                         {"reason"}}};
   bool more = false;
-  const auto untried = std::count_if(report.iterations().begin(), report.iterations().end(), IsUntried);
+  const int untried = report.campaign().counts().untried();
   for (auto at = report.iterations().rbegin(); at != report.iterations().rend(); ++at) {
-    if (at->verdict() == v1::KEPT || IsUntried(*at)) continue;
+    if (at->verdict() == v1::KEPT || at->untried()) continue;
     more = grid.rows.size() >= kMostRows;
     if (more) break;
     grid.rows.push_back({NumberCell(*at),

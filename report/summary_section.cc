@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -77,13 +76,7 @@ Section SummarySection(const v1::Report& report) {
     fact("goal", absl::StrCat(NumberText(campaign.spec().goal().speedup()), "x over the baseline"));
   }
   fact("tier", TierText(campaign.tier()));
-  if (campaign.iterations() > 0) {
-    const int untried =
-        static_cast<int>(std::count_if(report.iterations().begin(), report.iterations().end(), IsUntried));
-    fact("iterations", absl::StrCat(campaign.iterations() - untried, " with the start: ", campaign.kept(), " kept, ",
-                                    campaign.reverted(), " reverted, ", campaign.rejected() - untried, " rejected",
-                                    untried > 0 ? absl::StrCat("; the recording lacks ", untried, " others") : ""));
-  }
+  if (report.iterations_size() > 0) fact("changes tried", CountsText(campaign.counts()));
   fact("measured", TotalGainText(campaign.total_gain()));
   if (campaign.total_gain().has_failure()) {
     fact("taken back", campaign.total_gain().failure().message(), Tone::kBad);

@@ -5,7 +5,6 @@
 #include <map>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -63,22 +62,26 @@ std::string StopText(v1::StopReason reason) {
 }
 
 std::string WhyText(v1::CampaignState state, const std::string& message, v1::StopReason reason) {
-  const std::string why = message.empty() ? StopText(reason) : message;
-  absl::string_view rest = why;
-  if (absl::ConsumePrefix(&rest, StateWord(state)) && !absl::ConsumePrefix(&rest, ": ") && !rest.empty()) rest = why;
-  return rest.empty() ? "" : absl::StrCat(": ", rest);
+  if (!message.empty()) return absl::StrCat(": ", message);
+  const std::string stop = state == v1::CANCELLED ? "" : StopText(reason);  // the state's own word says it
+  return stop.empty() ? "" : absl::StrCat(": ", stop);
 }
 
-bool IsUntried(const v1::Iteration& iteration) {
-  return iteration.verdict() == v1::REJECTED && !iteration.has_failure() &&
-         absl::StartsWith(iteration.reason(), "passed over: ");
+std::string CountsText(const v1::Counts& counts) {
+  return absl::StrCat(counts.tried(), ": ", counts.kept(), " kept, ", counts.reverted(), " reverted, ",
+                      counts.rejected(), " rejected",
+                      counts.untried() > 0 ? absl::StrCat("; the recording lacks ", counts.untried(), " others") : "");
+}
+
+std::string ChangedValuesText(const v1::Change& change) {
+  if (!change.has_to()) return "";
+  return change.has_from() ? absl::StrCat(" ", change.from(), "→", change.to()) : absl::StrCat(" →", change.to());
 }
 
 std::string ChangeText(const v1::Change& change) {
   switch (change.kind_case()) {
     case v1::Change::kVariable:
-      if (!change.has_from()) return absl::StrCat(change.variable(), " →", change.to());
-      return absl::StrCat(change.variable(), " ", change.from(), "→", change.to());
+      return absl::StrCat(change.variable(), ChangedValuesText(change));
     case v1::Change::kSource:
       return absl::StrCat("edit ", change.source().name());
     default:

@@ -24,12 +24,14 @@ std::string TierWord(v1::SuccessTier tier);                // "-" where there is
 std::string OutcomeText(v1::Prediction::Outcome outcome);  // "came true", "failed", "unchecked"
 std::string StopText(v1::StopReason reason);
 // Why a campaign is in its state: the message, else the reason it stopped; ": wrong size", or nothing. Follows the
-// state's word, which a message may begin with, too.
+// state's word.
 std::string WhyText(v1::CampaignState state, const std::string& message, v1::StopReason reason);
 
-// A recording lacks the variant: nothing was tried or learnt, and what people read is easier to read without it.
-bool IsUntried(const v1::Iteration& iteration);
+// "25: 4 kept, 20 reverted, 1 rejected; the recording lacks 29 others".
+std::string CountsText(const v1::Counts& counts);
 
+// " 64→16", which follows the variable's name; empty where the change is not one of a variable.
+std::string ChangedValuesText(const v1::Change& change);
 // "TILE_M 64→16"; "edit unroll-inner"; "start" where there is none.
 std::string ChangeText(const v1::Change& change);
 // "parallelism+".

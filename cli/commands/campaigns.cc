@@ -9,7 +9,6 @@
 #include "base/names/resource_name.h"
 #include "cli/commands/commands.h"
 #include "cli/connect/flags.h"
-#include "cli/text/campaign_text.h"
 #include "cli/text/json_line.h"
 #include "cli/text/layout.h"
 #include "cli/text/words.h"
@@ -40,9 +39,10 @@ void Print(const v1::ListCampaignsResponse& page) {
   for (const v1::Campaign& campaign : page.campaigns()) {
     table.Add({ShortName(campaign.name()), StateWord(campaign.state()),
                absl::StrCat(campaign.bundle(), " at ", campaign.spec().goal().size()),
-               absl::StrCat(ChangesTried(campaign)), absl::StrCat(ChangesKept(campaign)), TimeText(campaign.best_us()),
-               SpeedupText(campaign.speedup_over_start()), SpeedupText(campaign.speedup_over_baseline()),
-               TierWord(campaign.tier()), DateText(campaign.create_time()), campaign.device()});
+               absl::StrCat(campaign.counts().tried()), absl::StrCat(campaign.counts().kept()),
+               TimeText(campaign.best_us()), SpeedupText(campaign.speedup_over_start()),
+               SpeedupText(campaign.speedup_over_baseline()), TierWord(campaign.tier()),
+               DateText(campaign.create_time()), campaign.device()});
   }
   if (!table.empty()) std::fputs(table.Text(TerminalWidth(STDOUT_FILENO)).c_str(), stdout);
 }

@@ -159,7 +159,7 @@ std::string NextCommand(const Flags& flags, const std::string& token) {
 
 // People are spared what could not be tried, unless they ask for rejected ones; programs get everything.
 bool IsShown(const v1::Iteration& iteration, const Flags& flags) {
-  return flags.json || !flags.verdict.empty() || !IsUntried(iteration);
+  return flags.json || !flags.verdict.empty() || !iteration.untried();
 }
 
 template <typename Iterations>

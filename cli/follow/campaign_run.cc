@@ -111,7 +111,7 @@ absl::Status CampaignRun::Follow() {
 void CampaignRun::See(const v1::WatchCampaignResponse& message) {
   if (message.event().has_leased() && !leased_) {
     leased_ = true;
-    if (options_.worker.device == "auto" && absl::StartsWith(message.event().leased().device(), "replay")) {
+    if (options_.worker.device == "auto" && message.event().leased().replay()) {
       printer_.Say("no GPU was found here (pawl doctor says why): the times are those of a recording");
     }
   }

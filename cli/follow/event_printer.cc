@@ -86,8 +86,8 @@ void EventPrinter::See(const v1::WatchCampaignResponse& message, absl::Time now)
       progress_.reset();
     }
     const bool judged = event.has_finished() && event.finished().has_iteration();
-    if (judged) Count(event.finished().iteration());
-    if (judged && IsUntried(event.finished().iteration())) return;
+    if (judged) Note(event.finished().iteration());
+    if (judged && event.finished().iteration().untried()) return;
     if (judged && live_ != nullptr && !titled_) Print(IterationLineTitle(Width()), v1::REVERTED);
     titled_ = titled_ || judged;
     Print(EventLine(event, Width()), judged ? event.finished().iteration().verdict() : v1::VERDICT_UNSPECIFIED);
@@ -100,17 +100,15 @@ void EventPrinter::See(const v1::Campaign& campaign, absl::Time now) {
   asked_ = now;
   changed_ = false;
   campaign_ = campaign;
-  nobody_.clear();
-  if (absl::StartsWith(campaign.message(), "no worker")) nobody_ = campaign.message();
-  if (absl::StartsWith(nobody_, "no worker is registered") && !without_worker_.empty()) nobody_ = without_worker_;
+  const bool no_worker = campaign.waiting_for() == v1::WAITING_FOR_WORKER;
+  nobody_ = no_worker || campaign.waiting_for() == v1::WAITING_FOR_DEVICE ? campaign.message() : "";
+  if (no_worker && !without_worker_.empty()) nobody_ = without_worker_;
   ShowLive(now);
 }
 
 // A fast replay is over before the campaign could be asked for again.
-void EventPrinter::Count(const v1::Iteration& judged) {
-  if (IsUntried(judged)) ++untried_;
+void EventPrinter::Note(const v1::Iteration& judged) {
   if (!campaign_) return;
-  campaign_->set_iterations(std::max(campaign_->iterations(), judged.number() + 1));
   if (judged.number() == 0 && judged.speedup_over_baseline() != 1) {
     campaign_->set_baseline_us(judged.time_us() * judged.speedup_over_baseline());
   }
@@ -143,7 +141,7 @@ void EventPrinter::Tick(absl::Time now) {
     progress_.reset();
     last_ = now;
   } else if (campaign_ && now - last_ >= kSilence) {
-    Print(CampaignLine(*campaign_, untried_));
+    Print(CampaignLine(*campaign_));
     last_ = now;
   }
 }
@@ -159,7 +157,7 @@ void EventPrinter::ShowLive(absl::Time now) {
       lines.emplace_back(line);
     }
   };
-  if (campaign_) add(CampaignLine(*campaign_, untried_));
+  if (campaign_) add(CampaignLine(*campaign_));
   if (!nobody_.empty()) {
     add(nobody_);
   } else if (trying_ && now - last_ >= kBrief) {

@@ -48,7 +48,7 @@ class EventPrinter {
  private:
   void Print(const std::string& line, v1::Verdict verdict = v1::VERDICT_UNSPECIFIED);
   void ShowLive(absl::Time now);
-  void Count(const v1::Iteration& judged);
+  void Note(const v1::Iteration& judged);
   int Width() const;
 
   const Options options_;
@@ -57,7 +57,6 @@ class EventPrinter {
   std::optional<v1::Campaign> campaign_;  // as it was when it was asked for, and what was judged since
   std::string nobody_;                    // no worker runs it, and what to do about that
   std::string without_worker_;
-  int untried_ = 0;      // iterations that the recording lacks
   bool titled_ = false;  // what stands above verdicts was printed
   bool changed_ = true;  // since the campaign was asked for
   std::optional<std::string> trying_;

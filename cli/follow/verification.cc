@@ -2,7 +2,6 @@
 
 #include <optional>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/names/resource_name.h"
@@ -21,7 +20,7 @@ constexpr absl::Duration kPatience = absl::Seconds(5);
 }  // namespace
 
 absl::Status VerificationRun::NeedWorker(const v1::Campaign& campaign) {
-  const bool replayed = absl::StartsWith(campaign.device(), "replay");
+  const bool replayed = campaign.replay();
   if (replayed && flags_.device != "auto" && flags_.device != "replay") {
     v1::ErrorDetail detail;
     detail.set_fix(
@@ -83,7 +82,7 @@ absl::StatusOr<v1::Verification> VerificationRun::Run(const v1::Campaign& campai
     if (message.has_event()) follow.after_sequence = event.sequence();
     if (event.has_leased() && absl::StrCat(event.leased().trial()) == trial) {
       leased_ = true;
-      replayed_ = absl::StartsWith(event.leased().device(), "replay");
+      replayed_ = event.leased().replay();
     }
     if (event.has_finished() && absl::StrCat(event.finished().trial()) == trial) {
       verification = event.finished().verification();

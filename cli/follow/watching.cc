@@ -1,10 +1,8 @@
 #include "cli/follow/watching.h"
 
-#include <algorithm>
 #include <cstdio>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/names/resource_name.h"
@@ -29,17 +27,6 @@ absl::Status NobodyRunsIt(const std::string& campaign, const Settings& settings)
       absl::FailedPreconditionError(absl::StrCat(campaign, " has not ended, but no orchestrator is running")), detail);
 }
 
-// Only a replay has such.
-absl::StatusOr<int> CountUntried(Connection& connection, const v1::Campaign& campaign) {
-  if (campaign.rejected() == 0 || !absl::StartsWith(campaign.device(), "replay")) return 0;
-  v1::ListIterationsRequest request;
-  request.set_campaign(campaign.name());
-  request.set_verdict(v1::REJECTED);
-  const absl::StatusOr<std::vector<v1::Iteration>> rejected = AllIterations(connection, request);
-  if (!rejected.ok()) return rejected.status();
-  return static_cast<int>(std::count_if(rejected->begin(), rejected->end(), IsUntried));
-}
-
 }  // namespace
 
 absl::Status PrintSummary(Connection& connection, const v1::Campaign& campaign) {
@@ -49,9 +36,7 @@ absl::Status PrintSummary(Connection& connection, const v1::Campaign& campaign) 
     if (!kept.ok()) return kept.status();
     path = *std::move(kept);
   }
-  const absl::StatusOr<int> untried = CountUntried(connection, campaign);
-  if (!untried.ok()) return untried.status();
-  std::fputs(SummaryText(campaign, path, *untried).c_str(), stdout);
+  std::fputs(SummaryText(campaign, path).c_str(), stdout);
   return absl::OkStatus();
 }
 

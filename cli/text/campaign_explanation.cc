@@ -63,7 +63,7 @@ std::string RulesTable(const std::vector<v1::Iteration>& iterations, int width) 
   constexpr char kModel[] = "(no rule: the model)";
   std::map<std::string, Score> scores;
   for (const v1::Iteration& iteration : iterations) {
-    if (!iteration.has_parent() || IsUntried(iteration)) continue;
+    if (!iteration.has_parent() || iteration.untried()) continue;
     std::string who = iteration.finding().rule();
     if (who.empty()) {
       const bool ours = iteration.author() == "pawl" || iteration.author().empty();
@@ -124,15 +124,12 @@ std::string CampaignExplanation(const v1::Campaign& campaign, const std::vector<
     for (const v1::Iteration& step : KeptPathIn(iterations, campaign.best())) path.insert(step.number());
   }
   absl::StrAppend(&text, "\nIterations (* leads to the best variant)\n");
-  int untried = 0;
   for (const v1::Iteration& iteration : iterations) {
-    if (IsUntried(iteration)) {
-      ++untried;
-      continue;
-    }
+    if (iteration.untried()) continue;
     text += IterationBlock(iteration, path.contains(iteration.number()), width);
   }
   if (iterations.empty()) text += "  none yet\n";
+  const int untried = campaign.counts().untried();
   if (untried > 0) absl::StrAppend(&text, "  ", LeftOutText(untried), "\n");
   return absl::StrCat(text, RulesTable(iterations, width));
 }

@@ -44,17 +44,13 @@ std::string Speedup(const v1::Campaign& campaign) {
 
 }  // namespace
 
-std::string SummaryText(const v1::Campaign& campaign, const std::vector<v1::Iteration>& path, int untried) {
+std::string SummaryText(const v1::Campaign& campaign, const std::vector<v1::Iteration>& path) {
   const std::string why = WhyText(campaign.state(), campaign.message(), campaign.stop_reason());
   std::string text = absl::StrCat(campaign.name(), " ", StateWord(campaign.state()), OneLine(why), "\n");
   Line(&text, "kernel", absl::StrCat(campaign.bundle(), " at ", campaign.spec().goal().size()));
   Line(&text, "device", campaign.device());
-  if (campaign.iterations() > 1) {
-    Line(&text, "tried",
-         absl::StrCat(ChangesTried(campaign) - untried, ": ", ChangesKept(campaign), " kept, ", campaign.reverted(),
-                      " reverted, ", campaign.rejected() - untried, " rejected",
-                      untried > 0 ? absl::StrCat("; the recording lacks ", untried, " others") : ""));
-  }
+  const v1::Counts& counts = campaign.counts();
+  if (counts.tried() + counts.untried() > 0) Line(&text, "tried", CountsText(counts));
   if (campaign.gpu_seconds() > 0) {
     Line(&text, "spent",
          absl::StrCat(SecondsText(campaign.gpu_seconds()), " of GPU",
@@ -77,18 +73,14 @@ std::string SummaryText(const v1::Campaign& campaign, const std::vector<v1::Iter
   return text;
 }
 
-int ChangesTried(const v1::Campaign& campaign) { return std::max(0, campaign.iterations() - 1); }
-
-int ChangesKept(const v1::Campaign& campaign) { return std::max(0, campaign.kept() - 1); }
-
 int ExitCodeOf(const v1::Campaign& campaign) {
   if (campaign.state() != v1::FINISHED) return kFailed;
   return Improved(campaign) || campaign.stop_reason() == v1::STOP_REASON_GOAL ? kDone : kNoImprovement;
 }
 
-std::string CampaignLine(const v1::Campaign& campaign, int untried) {
+std::string CampaignLine(const v1::Campaign& campaign) {
   const v1::Budget& budget = campaign.spec().budget();
-  const int tried = std::max(0, campaign.iterations() - 1 - untried);  // iteration 0 is the start
+  const int tried = campaign.counts().tried();
   std::vector<std::string> parts;
   parts.push_back(budget.iterations() > 0 ? absl::StrFormat("iteration %d of %d", tried, budget.iterations())
                                           : absl::StrFormat("iteration %d", tried));

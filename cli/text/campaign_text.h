@@ -8,19 +8,14 @@
 namespace pawl {
 
 // What became of a campaign, in a few lines: start, best, speedups, the changes that were kept. `path` may be empty.
-// `untried`: of its iterations so many are not in the recording, and count as nothing.
-std::string SummaryText(const v1::Campaign& campaign, const std::vector<v1::Iteration>& path, int untried = 0);
-
-// Iteration 0 changes nothing: these leave it out.
-int ChangesTried(const v1::Campaign& campaign);
-int ChangesKept(const v1::Campaign& campaign);
+std::string SummaryText(const v1::Campaign& campaign, const std::vector<v1::Iteration>& path);
 
 // 0 improved or at the goal, 3 finished without an improvement, 1 failed or cancelled.
 int ExitCodeOf(const v1::Campaign& campaign);
 
 // Where a campaign stands: "attention at main: iteration 5 of 50, best 1.56x over the baseline, goal 2.50x, 57 min
-// left". Of its iterations `untried` are not in the recording, and use up no budget.
-std::string CampaignLine(const v1::Campaign& campaign, int untried = 0);
+// left".
+std::string CampaignLine(const v1::Campaign& campaign);
 
 // The kept iterations that lead from the start to this one, first to last.
 std::vector<v1::Iteration> KeptPathIn(const std::vector<v1::Iteration>& iterations, int number);

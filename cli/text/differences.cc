@@ -156,10 +156,11 @@ void Differences::Campaigns(const v1::Campaign& first, const v1::Campaign& secon
   Text("device", first.device(), second.device());
   Text("state", StateWord(first.state()), StateWord(second.state()));
   Text("ended by", StopText(first.stop_reason()), StopText(second.stop_reason()));
-  Number("iterations", first.iterations(), second.iterations());
-  Number("kept", first.kept(), second.kept());
-  Number("reverted", first.reverted(), second.reverted());
-  Number("rejected", first.rejected(), second.rejected());
+  Number("tried", first.counts().tried(), second.counts().tried());
+  Number("kept", first.counts().kept(), second.counts().kept());
+  Number("reverted", first.counts().reverted(), second.counts().reverted());
+  Number("rejected", first.counts().rejected(), second.counts().rejected());
+  Number("not in the recording", first.counts().untried(), second.counts().untried());
   Text("best iteration", first.has_best() ? absl::StrCat(first.best()) : "",
        second.has_best() ? absl::StrCat(second.best()) : "");
   Time("start", first.start_us(), second.start_us());

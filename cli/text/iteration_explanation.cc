@@ -4,7 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -16,13 +15,6 @@
 
 namespace pawl {
 namespace {
-
-// The text before its figures of the voices, where those stand beside it.
-std::string WithoutVoices(std::string text) {
-  text = text.substr(0, text.find("log speedup"));
-  text.erase(text.find_last_not_of(" :;,") + 1);
-  return text;
-}
 
 constexpr int kShown = 12;  // changes that were passed over, unless all are asked for
 
@@ -82,7 +74,7 @@ class Explanation {
     std::vector<std::pair<std::string, std::vector<std::string>>> refused;  // by reason, in the order they came
     for (const v1::PassedOver& passed : of_.passed_over()) {
       if (passed.has_voices()) {
-        rows.push_back({ChangeText(passed.change()), passed.voices(), PassedOverReason(passed)});
+        rows.push_back({ChangeText(passed.change()), passed.voices(), passed.reason()});
         continue;
       }
       const auto same =
@@ -158,12 +150,8 @@ std::string IterationExplanation(const v1::Iteration& iteration, bool all, int w
 }
 
 std::string ChosenByText(const v1::Iteration& iteration) {
-  const std::string why = iteration.has_voices() ? WithoutVoices(iteration.why()) : iteration.why();
-  return absl::StrCat(iteration.author(), iteration.author().empty() || why.empty() ? "" : ": ", why);
-}
-
-std::string PassedOverReason(const v1::PassedOver& passed) {
-  return passed.has_voices() ? WithoutVoices(passed.reason()) : passed.reason();
+  return absl::StrCat(iteration.author(), iteration.author().empty() || iteration.why().empty() ? "" : ": ",
+                      iteration.why());
 }
 
 std::string VerdictText(const v1::Iteration& iteration) {

@@ -14,9 +14,6 @@ std::string IterationExplanation(const v1::Iteration& iteration, bool all, int w
 // "pawl", or the person or agent who proposed it; and why.
 std::string ChosenByText(const v1::Iteration& iteration);
 
-// The reason without the figures of the voices, which stand beside it.
-std::string PassedOverReason(const v1::PassedOver& passed);
-
 // "kept: faster; …" with every gate that it did not pass.
 std::string VerdictText(const v1::Iteration& iteration);
 

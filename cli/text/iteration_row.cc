@@ -33,12 +33,9 @@ constexpr int kReadable = 16;  // cells: a reason with less room says nothing
 
 // Fits into its column. A name is cut, its values and where it starts from are not.
 std::string ShortChange(const v1::Iteration& iteration) {
-  std::string name = OneLine(ChangeText(iteration.change())), rest;
-  if (const size_t values = name.find(' '); iteration.change().has_to() && values != std::string::npos) {
-    rest = name.substr(values);
-    name.erase(values);
-  }
-  absl::StrAppend(&rest, FromText(iteration));
+  const v1::Change& change = iteration.change();
+  const std::string name = OneLine(change.has_variable() ? change.variable() : ChangeText(change));
+  const std::string rest = absl::StrCat(ChangedValuesText(change), FromText(iteration));
   return absl::StrCat(Cut(name, std::max(1, kWidths[kChange] - DisplayWidth(rest))), rest);
 }
 

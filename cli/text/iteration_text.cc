@@ -151,7 +151,9 @@ std::string IterationText(const v1::Iteration& iteration) {
   Line(&text, "build", iteration.build());
   Line(&text, "ended", iteration.has_end_time() ? DateText(iteration.end_time()) : "");
   for (const v1::PassedOver& passed : iteration.passed_over()) {
-    Line(&text, "passed over", absl::StrCat(ChangeText(passed.change()), ": ", passed.reason()));
+    Line(&text, "passed over",
+         absl::StrCat(ChangeText(passed.change()), ": ", passed.reason(), passed.has_voices() ? ": " : "",
+                      passed.has_voices() ? VoicesText(passed.voices()) : ""));
   }
   return absl::StrCat(text, EvidenceText(iteration.evidence()));
 }

@@ -37,18 +37,6 @@ std::string VariablesTable(const v1::Situation& situation, int width) {
   return table.Text(width);
 }
 
-std::string TriedText(const v1::Situation& situation) {
-  int kept = 0, reverted = 0, rejected = 0;
-  for (const v1::Iteration& iteration : situation.tried()) {
-    if (!iteration.has_parent() || IsUntried(iteration)) continue;
-    kept += iteration.verdict() == v1::KEPT;
-    reverted += iteration.verdict() == v1::REVERTED;
-    rejected += iteration.verdict() == v1::REJECTED;
-  }
-  return absl::StrCat(kept + reverted + rejected, " changes: ", kept, " kept, ", reverted, " reverted, ", rejected,
-                      " rejected");
-}
-
 std::string ProposalLine(const v1::ChangeProposed& proposal) {
   return absl::StrCat(ChangeText(proposal.change()), proposal.author().empty() ? "" : " by ", proposal.author(),
                       proposal.why().empty() ? "" : ": ", proposal.why());
@@ -103,7 +91,7 @@ std::string SituationText(const v1::Situation& situation, const std::string& fla
   };
   line("device", campaign.device());
   line("waits", WaitsText(situation, now));
-  line("tried", TriedText(situation));
+  line("tried", CountsText(situation.campaign().counts()));
   line("best", absl::StrCat("iteration ", best.number(), ": ", TimeText(best.time_us()), ", ",
                             SpeedupText(best.speedup_over_start()), " over the start, ",
                             SpeedupText(best.speedup_over_baseline()), " over the baseline",

@@ -87,7 +87,7 @@ class Answer {
   void Say(const std::string& sentence) { text_ += Paragraph("", sentence, width_); }
 
   void PassedOver(const v1::PassedOver& passed) {
-    Say(absl::StrCat("It was passed over: ", PassedOverReason(passed), "."));
+    Say(absl::StrCat("It was passed over: ", passed.reason(), "."));
     if (!passed.has_voices()) return;
     std::vector<RankedRow> rows = {{ChangeText(passed.change()), passed.voices(), "asked about"}};
     if (decision_.has_voices()) {

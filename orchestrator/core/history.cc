@@ -152,9 +152,6 @@ absl::StatusOr<v1::BestVariant> History::GetBestVariant(const v1::GetBestVariant
   absl::StatusOr<v1::Iteration> found = GetIteration(iteration);
   if (!found.ok()) return found.status();
   *best.mutable_iteration() = *std::move(found);
-  // As the campaign has them: corrected by the last total gain that was measured.
-  best.mutable_iteration()->set_speedup_over_start(campaign->speedup_over_start());
-  best.mutable_iteration()->set_speedup_over_baseline(campaign->speedup_over_baseline());
   v1::GetBundleRequest bundle;
   bundle.set_hash(campaign->bundle_hash());
   absl::StatusOr<v1::Bundle> read = GetBundle(bundle);

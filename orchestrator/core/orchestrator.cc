@@ -75,6 +75,7 @@ Orchestrator::~Orchestrator() {
 
 absl::Status Orchestrator::Load() {
   std::lock_guard lock(mutex_);
+  if (absl::Status status = BringRowsUpToDate(store_); !status.ok()) return status;
   if (absl::Status status = LoadAll(); !status.ok()) return status;
   const std::vector<std::string> old = workers_.RemoveOld(clock_() - options_.forget_workers);
   if (absl::Status status = store_.RemoveWorkers(old); !status.ok()) {
@@ -244,6 +245,7 @@ bool Orchestrator::TakeTrial(Step* step, const std::string& name, v1::LeaseTrial
     leased.set_attempt(campaign.open_trials().at(trial).attempt + 1);
     leased.set_worker(name);
     leased.set_device(worker->device().label());
+    leased.set_replay(worker->device().kind() == v1::DEVICE_KIND_REPLAY);
     leased.set_price_per_hour(PricePerHour(worker->device()));
     const LeaseName lease{number, trial, leased.attempt()};
     Add(step, &campaign, std::move(event));

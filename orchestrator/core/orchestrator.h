@@ -159,7 +159,8 @@ class Orchestrator {
   absl::StatusOr<CampaignState*> Unended(const std::string& field, const std::string& name);
   absl::StatusOr<v1::Campaign> Stored(int64_t number);
   absl::Status Serving() const;
-  std::string WaitsFor(const CampaignState& campaign) const;
+  // Sets waiting_for and message.
+  void SayWhatItWaitsFor(const CampaignState& campaign, v1::Campaign* said) const;
   v1::Trial TrialOf(const CampaignState& campaign, const OpenTrial& open) const;
   absl::Status Recover();
   void ForgiveStall();

@@ -103,10 +103,10 @@ absl::Status Ended(const v1::Campaign& campaign) {
   v1::ErrorDetail detail;
   detail.set_resource(campaign.name());
   detail.set_fix(absl::StrCat("pawl show ", campaign.name(), " says how it ended; submit it again to go on"));
-  return Error(
-      absl::StatusCode::kFailedPrecondition,
-      absl::StrCat(campaign.name(), " has ended: ", v1::CampaignState_Name(campaign.state()), ", ", campaign.message()),
-      detail);
+  return Error(absl::StatusCode::kFailedPrecondition,
+               absl::StrCat(campaign.name(), " has ended: ", v1::CampaignState_Name(campaign.state()),
+                            campaign.message().empty() ? "" : ", ", campaign.message()),
+               detail);
 }
 
 absl::StatusOr<int64_t> NumberOf(const std::string& field, const std::string& name) {
@@ -187,21 +187,26 @@ absl::StatusOr<v1::Campaign> Orchestrator::Submit(const v1::SubmitCampaignReques
   });
 }
 
-std::string Orchestrator::WaitsFor(const CampaignState& campaign) const {
+void Orchestrator::SayWhatItWaitsFor(const CampaignState& campaign, v1::Campaign* said) const {
+  const auto say = [&](v1::WaitingFor what, const std::string& message) {
+    said->set_waiting_for(what);
+    said->set_message(message);
+  };
   if (const std::optional<absl::Time> deadline = ProposalDeadline(campaign)) {
-    return absl::StrCat("waits for a proposal until ", absl::FormatTime("%H:%M:%S", *deadline, absl::UTCTimeZone()),
-                        " UTC: pawl propose");
+    return say(v1::WAITING_FOR_PROPOSAL,
+               absl::StrCat("waits for a proposal until ", absl::FormatTime("%H:%M:%S", *deadline, absl::UTCTimeZone()),
+                            " UTC: pawl propose"));
   }
   const std::vector<const v1::Worker*> present = workers_.Present(clock_());
-  if (present.empty()) return "no worker is registered: start pawl-worker";
+  if (present.empty()) return say(v1::WAITING_FOR_WORKER, "no worker is registered: start pawl-worker");
   std::string why;
   for (const v1::Worker* worker : present) {
     const absl::Status can = CanRun(worker->device(), campaign.summary(), campaign.space_hash());
-    if (can.ok()) return "";
+    if (can.ok()) return say(v1::WAITING_FOR_UNSPECIFIED, "");
     absl::StrAppend(&why, why.empty() ? "" : "; ", worker->name(), " (", worker->device().label(),
                     "): ", std::string(can.message()));
   }
-  return absl::StrCat("no worker can take it: ", why);
+  say(v1::WAITING_FOR_DEVICE, absl::StrCat("no worker can take it: ", why));
 }
 
 absl::StatusOr<v1::Campaign> Orchestrator::Get(const v1::GetCampaignRequest& request) {
@@ -215,7 +220,7 @@ absl::StatusOr<v1::Campaign> Orchestrator::Get(const v1::GetCampaignRequest& req
   stored->set_minutes(absl::ToDoubleMinutes(found->second->Running(clock_())));
   const auto queued = queued_.find(*number);
   const bool waits = queued != queued_.end() && !queued->second.empty();
-  if (waits || ProposalDeadline(*found->second)) stored->set_message(WaitsFor(*found->second));
+  if (waits || ProposalDeadline(*found->second)) SayWhatItWaitsFor(*found->second, &*stored);
   return stored;
 }
 
@@ -284,7 +289,7 @@ absl::StatusOr<v1::Campaign> Orchestrator::Cancel(const v1::CancelCampaignReques
     v1::CampaignEnded& ended = *event.mutable_ended();
     ended.set_state(v1::CANCELLED);
     ended.set_reason(v1::STOP_REASON_CANCELLED);
-    ended.set_message(request.reason().empty() ? "cancelled" : absl::StrCat("cancelled: ", request.reason()));
+    ended.set_message(request.reason());
     ended.set_author(request.author());
     ended.set_tier(TierOf((*campaign)->summary(), options_.profiles->gates));
     Add(&step, *campaign, std::move(event));

@@ -269,6 +269,9 @@ absl::Status Orchestrator::CompleteOne(Step* step, const v1::CompleteTrialReques
       }
     } else if (open.planned.purpose() == v1::TRIAL_PURPOSE_TOTAL) {
       *finished.mutable_total_gain() = JudgeTotal(campaign, open.planned, request.result());
+      for (v1::RevisedIteration& revised : RevisedBy(finished.total_gain(), campaign.iterations())) {
+        *finished.add_revised() = std::move(revised);
+      }
     } else {
       v1::Iteration& iteration = *finished.mutable_iteration();
       iteration = Judge(campaign, open.planned, request.result(), options_.profiles->gates,

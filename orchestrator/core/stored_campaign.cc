@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/names/resource_name.h"
 #include "orchestrator/core/errors.h"
+#include "spdlog/spdlog.h"
 
 namespace pawl {
 namespace {
@@ -48,6 +49,27 @@ absl::StatusOr<StoredCampaign> ReadCampaign(Store& store, int64_t number, Bundle
   }
   if (campaign.state == nullptr) return NoSuch(CampaignName(number), "pawl campaigns lists those there are");
   return campaign;
+}
+
+absl::Status BringRowsUpToDate(Store& store) {
+  const absl::StatusOr<bool> outdated = store.RowsOutdated();
+  if (!outdated.ok() || !*outdated) return outdated.status();
+  const absl::StatusOr<int64_t> last = store.LastCampaign();
+  if (!last.ok()) return last.status();
+  for (int64_t number = 1; number <= *last; ++number) {
+    const absl::StatusOr<StoredCampaign> campaign = ReadCampaign(store, number);
+    if (absl::IsNotFound(campaign.status()) || absl::IsDataLoss(campaign.status())) {
+      spdlog::warn("{} keeps its rows of an older Pawl: {}", CampaignName(number),
+                   std::string(campaign.status().message()));
+      continue;
+    }
+    if (!campaign.ok()) return campaign.status();
+    v1::Campaign summary = campaign->state->summary();
+    summary.set_last_sequence(campaign->last_sequence);
+    absl::Status status = store.ReplaceRows(summary, campaign->state->iterations());
+    if (!status.ok()) return status;
+  }
+  return store.SetRowsUpToDate();
 }
 
 }  // namespace pawl

@@ -19,4 +19,9 @@ struct StoredCampaign {
 // a long log. NOT_FOUND: there is none. DATA_LOSS: its bundle is gone. With a pool it shares its bundle with others.
 absl::StatusOr<StoredCampaign> ReadCampaign(Store& store, int64_t number, BundlePool* pool = nullptr);
 
+// Writes the rows of every campaign from its events where the store says that an older Pawl wrote them: it corrected
+// fewer rows by a total gain than the state did, and counted differently. Does nothing on any later call. A campaign
+// that can't be read any more keeps its rows.
+absl::Status BringRowsUpToDate(Store& store);
+
 }  // namespace pawl

@@ -10,6 +10,7 @@
 #include "base/names/resource_name.h"
 #include "orchestrator/core/errors.h"
 #include "orchestrator/core/grpc_status.h"
+#include "orchestrator/engine/state/campaign.h"
 #include "orchestrator/engine/state/campaign_states.h"
 
 namespace pawl {
@@ -85,6 +86,7 @@ class WatchStream final : public WriteReactor, public Watcher {
       event = std::move(events_.front());
       events_.pop_front();
       after_ = event.sequence();
+      AddMissingFields(&event);
       // Evidence and samples are GetIteration's.
       if (event.has_finished()) event.mutable_finished()->clear_result();
     } else if (progress_) {

@@ -115,6 +115,7 @@ class FakeOrchestrator::Service : public v1::CampaignService::Service {
     leased.mutable_event()->set_sequence(1001);
     leased.mutable_event()->mutable_leased()->set_trial(99);
     leased.mutable_event()->mutable_leased()->set_device(fake_.campaign.device());
+    leased.mutable_event()->mutable_leased()->set_replay(fake_.campaign.replay());
     fake_.events.push_back(leased);
     v1::WatchCampaignResponse end;
     end.mutable_event()->set_sequence(1002);

@@ -75,7 +75,7 @@ v1::Iteration ExplainedIteration() {
   lower->mutable_change()->set_variable("WARPS");
   lower->mutable_change()->set_from(4);
   lower->mutable_change()->set_to(8);
-  lower->set_reason("ranks lower: log speedup +0.120 = rules +0.100, model -0.080, patterns +0.100");
+  lower->set_reason("ranks lower");
   lower->mutable_voices()->set_rules(0.1);
   lower->mutable_voices()->set_model(-0.08);
   lower->mutable_voices()->set_patterns(0.1);

@@ -95,7 +95,7 @@ TEST_F(StoreTest, UsesUpNoNumberInACommitThatFails) {
   EXPECT_EQ(store_->Events(1, 0, 10)->size(), 2u);
 }
 
-TEST_F(StoreTest, RevisesIterationsByWhatTheTotalGainShowed) {
+TEST_F(StoreTest, GivesRevisedIterationsTheValuesOfTheEvent) {
   v1::Iteration first = MakeIteration(1, 1, v1::KEPT), second = MakeIteration(1, 2, v1::KEPT);
   second.set_speedup_over_start(2);
   second.set_speedup_over_baseline(1);
@@ -104,7 +104,12 @@ TEST_F(StoreTest, RevisesIterationsByWhatTheTotalGainShowed) {
   ASSERT_EQ(Commit(MakeWrites(MakeJudged(1, second))), absl::OkStatus());
   v1::Event total = MakeProposal(1, "");
   total.mutable_finished()->mutable_total_gain()->set_iteration(2);
-  total.mutable_finished()->mutable_total_gain()->set_speedup_over_start(1.8);
+  v1::RevisedIteration& revised = *total.mutable_finished()->add_revised();
+  revised.set_number(2);
+  revised.set_verdict(v1::KEPT);
+  revised.set_reason("faster");
+  revised.set_speedup_over_start(1.8);
+  revised.set_speedup_over_baseline(0.9);
   ASSERT_EQ(Commit(MakeWrites(total)), absl::OkStatus());
   v1::Iteration shown = store_->GetIteration(1, 2)->value();
   EXPECT_DOUBLE_EQ(shown.speedup_over_start(), 1.8);
@@ -112,19 +117,17 @@ TEST_F(StoreTest, RevisesIterationsByWhatTheTotalGainShowed) {
   EXPECT_EQ(shown.verdict(), v1::KEPT);
   EXPECT_EQ(shown.passed_over_size(), 1);
 
-  total.mutable_finished()->mutable_total_gain()->set_speedup_over_start(0);
-  total.mutable_finished()->mutable_total_gain()->mutable_failure()->set_message("a race");
-  total.mutable_finished()->mutable_total_gain()->add_taken_back(2);
+  revised.set_verdict(v1::REVERTED);
+  revised.set_reason("faster; taken back: a race");
   ASSERT_EQ(Commit(MakeWrites(total)), absl::OkStatus());
   shown = store_->GetIteration(1, 2)->value();
   EXPECT_EQ(shown.verdict(), v1::REVERTED);
-  EXPECT_NE(shown.reason().find("taken back"), std::string::npos);
-  EXPECT_NE(shown.reason().find("a race"), std::string::npos);
+  EXPECT_EQ(shown.reason(), "faster; taken back: a race");
   IterationQuery kept;
   kept.campaign = 1;
   kept.verdict = v1::KEPT;
   EXPECT_EQ(store_->ListIterations(kept)->size(), 1u);
-  total.mutable_finished()->mutable_total_gain()->add_taken_back(9);
+  revised.set_number(9);
   EXPECT_EQ(Commit(MakeWrites(total)).code(), absl::StatusCode::kFailedPrecondition);
 }
 

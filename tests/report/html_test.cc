@@ -86,13 +86,12 @@ TEST(HtmlPageTest, LeavesOutWhatTheRecordingLacksAndSaysHowMuch) {
     lacking.set_number(41 + i);
     lacking.mutable_change()->set_variable("NOT_RECORDED");
     lacking.set_verdict(v1::REJECTED);
-    lacking.set_reason("passed over: not in the recording");
+    lacking.set_untried(true);
   }
-  report.mutable_campaign()->set_iterations(report.campaign().iterations() + 3);
-  report.mutable_campaign()->set_rejected(report.campaign().rejected() + 3);
+  report.mutable_campaign()->mutable_counts()->set_untried(3);
   const std::string page = HtmlPage(report);
   EXPECT_THAT(page, Not(HasSubstr("NOT_RECORDED")));
-  EXPECT_THAT(page, HasSubstr("41 with the start: 13 kept, 28 reverted, 0 rejected; the recording lacks 3 others"));
+  EXPECT_THAT(page, HasSubstr("40: 12 kept, 28 reverted, 0 rejected; the recording lacks 3 others"));
   EXPECT_THAT(page, HasSubstr("3 changes that the recording lacks are left out"));
 }
 

@@ -46,7 +46,7 @@ v1::Report LongReport(int iterations) {
                                           (iteration.verdict() == v1::KEPT ? number * 1e-4 : 0));
     }
   }
-  report.mutable_campaign()->set_iterations(iterations);
+  report.mutable_campaign()->mutable_counts()->set_tried(iterations - 1);
   return report;
 }
 
@@ -59,8 +59,6 @@ v1::Report FailedReport() {
   campaign.set_message("the start variant did not pass");
   campaign.set_bundle("softmax");
   campaign.mutable_spec()->mutable_goal()->set_size("main");
-  campaign.set_iterations(1);
-  campaign.set_rejected(1);
   v1::Iteration& start = *report.add_iterations();
   start.set_number(0);
   start.set_verdict(v1::REJECTED);

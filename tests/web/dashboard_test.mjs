@@ -43,7 +43,7 @@ async function open(path, {scheme = "light", viewport = SIZES[0][1], prepare} = 
 const close = page => page.context().close();
 const points = async (page, chart) => JSON.parse(await page.locator(`[data-chart=${chart}]`).getAttribute("data-points"));
 // Of what the recording lacks, as the page and `pawl history` tell it.
-const untried = iteration => iteration.verdict === "REJECTED" && !iteration.failure && iteration.reason.startsWith("passed over: ");
+const untried = iteration => iteration.untried === true;
 const trailRows = page => page.locator("table:has(caption:text-is('Decision trail')) tbody tr");
 const total = counts => Object.values(counts).reduce((sum, count) => sum + count, 0);
 
@@ -109,6 +109,30 @@ test("the charts of a campaign have the points that the database has", async () 
   await close(page);
 });
 
+test("counts are those of the campaign on every page", async () => {
+  const campaign = await service.get("campaigns/1"), counts = {tried: 0, kept: 0, reverted: 0, rejected: 0, untried: 0, ...campaign.counts};
+  assert.equal(counts.tried, counts.kept + counts.reverted + counts.rejected);
+  assert.ok(counts.untried > 5 && counts.tried > 25, JSON.stringify(counts));
+  const cells = async (page, row) => page.locator(row).evaluate(found => [...found.cells].map(cell => cell.innerText));
+  let page = await open("/");
+  const index = await page.locator("table thead th").evaluateAll(all => all.findIndex(cell => cell.innerText === "tried"));
+  assert.equal((await cells(page, "tbody tr:has(a[href='/campaigns/1'])"))[index].replace(/\s+/g, " "), `${counts.tried} ${counts.kept} kept`);
+  await close(page);
+  page = await open("/campaigns/1");
+  const text = await page.locator(".figure:has-text('changes tried')").innerText();
+  assert.ok(text.includes(`${counts.kept} kept, ${counts.reverted} reverted, ${counts.rejected} rejected; the recording lacks ${counts.untried} others`), text);
+  assert.equal(await page.locator(".figure:has-text('changes tried') b").textContent(), String(counts.tried));
+  await close(page);
+  page = await open("/compare?a=campaigns%2F1&b=campaigns%2F2");
+  const rows = Object.fromEntries(await page.locator("table:has(caption:text-is('Differences')) tbody tr")
+    .evaluateAll(all => all.map(row => [row.cells[0].innerText, row.cells[1].innerText])));
+  assert.equal(rows.tried, String(counts.tried));
+  for (const [name, count] of [["kept", "kept"], ["reverted", "reverted"], ["rejected", "rejected"], ["not in the recording", "untried"]]) {
+    if (name in rows) assert.equal(rows[name], String(counts[count]), name);  // else it is the same in both
+  }
+  await close(page);
+});
+
 test("what the recording lacks is left out of the journey and the trail, counted, and shown on demand", async () => {
   const iterations = service.history("campaigns/1");
   const lacking = iterations.filter(untried).length, tried = iterations.length - lacking;
@@ -138,7 +162,7 @@ test("what the recording lacks is left out of the journey and the trail, counted
   await page.waitForFunction(() => document.querySelector("section[aria-labelledby=section-decision-trail] tbody tr")?.cells[0].textContent === "0");
   assert.equal(await drawn(), tried);
   assert.deepEqual(await listed(), numbers(iterations.filter(iteration => !untried(iteration))));
-  assert.equal(await page.locator(".figure:has-text('iterations') b").textContent(), String(tried));
+  assert.equal(await page.locator(".figure:has-text('changes tried') b").textContent(), String(tried - 1), "the start is no change");
 
   const boxes = page.getByRole("checkbox", {name: `Show ${lacking} changes that the recording lacks`});
   assert.equal(await boxes.count(), 2);

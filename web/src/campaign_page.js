@@ -8,9 +8,9 @@ import {reportSections, speedOfLight} from "./report_sections.js";
 import {rooflineChart} from "./roofline.js";
 import {timelineChart} from "./timeline.js";
 import {Trail} from "./trail.js";
-import {changeText, dateText, dollarsText, ended, numberOf, secondsText, speedupText, stageWord, stopText, tierWord, timeText, untried, verdictWord} from "./words.js";
+import {changeText, countsOf, countsText, dateText, dollarsText, ended, numberOf, secondsText, speedupText, stageWord, stopText, tierWord, timeText, untried, verdictWord} from "./words.js";
 
-const DRAWN = "name,number,verdict,change,reason,failure,speedupOverParent,speedupOverStart,speedupOverBaseline,timeUs";
+const DRAWN = "name,number,verdict,untried,change,reason,failure,speedupOverParent,speedupOverStart,speedupOverBaseline,timeUs";
 const TIMED = "number,change,stages,worker,endTime";
 const TIMED_MOST = 500;  // trials in the timeline: the latest
 const REPORT = "summary,path,roofline,speedOfLight,changes,sizes,stages,next,findings,patterns,gpu,toolchain,host,build,rebuild,version,variables";
@@ -18,7 +18,7 @@ const REPORT = "summary,path,roofline,speedOfLight,changes,sizes,stages,next,fin
 export async function campaignPage({main, signal, path, about, go, title}) {
   const name = `campaigns/${path[1]}`;
   replace(main, h("h1", {}, name), loading(name));
-  const model = {campaign: await get(name, {}, signal), drawn: new Map(), timed: new Map(), untried: 0, all: false, report: null, reportError: null};
+  const model = {campaign: await get(name, {}, signal), drawn: new Map(), timed: new Map(), all: false, report: null, reportError: null};
   title(`${model.campaign.bundle} · ${name}`);
   const bundle = await get(`${name}/bundle`, {fields: "variables"}, signal).catch(() => ({}));
   const variables = (bundle.variables ?? []).map(variable => variable.name);
@@ -69,7 +69,6 @@ export async function campaignPage({main, signal, path, about, go, title}) {
     drawReport();
   };
   const draw = iteration => {
-    if (untried(iteration) && !model.drawn.has(iteration.number ?? 0)) ++model.untried;
     model.drawn.set(iteration.number ?? 0, iteration);
   };
   const add = iteration => {
@@ -139,10 +138,11 @@ function untriedSwitch(model, changed) {
   }});
   const text = h("span"), element = h("label.switch", {hidden: true}, box, text);
   return {element, draw: () => {
-    element.hidden = model.untried === 0;
+    const lacking = countsOf(model.campaign).untried;
+    element.hidden = lacking === 0;
     box.checked = model.all;
-    replace(text, model.untried === 1 ? "Show 1 change that the recording lacks: it was passed over"
-      : `Show ${model.untried} changes that the recording lacks: they were passed over`);
+    replace(text, lacking === 1 ? "Show 1 change that the recording lacks: it was passed over"
+      : `Show ${lacking} changes that the recording lacks: they were passed over`);
   }};
 }
 
@@ -177,8 +177,7 @@ function heading(model, about, renew) {
              campaign.baseline || (campaign.baselineUs > 0 ? "" : "there is none")),
       figure(speedupText(campaign.speedupOverStart), "over the start", campaign.totalGain?.speedupOverStart > 0 ? "measured beside it" : ""),
       figure(timeText(campaign.bestUs), "best time", campaign.best === undefined ? "" : h("a", {href: `${campaignPath(campaign.name)}/iterations/${campaign.best}`}, `iteration ${campaign.best}`)),
-      figure(String(Math.max(0, (campaign.iterations ?? 0) - model.untried)), "iterations",
-             `${campaign.kept ?? 0} kept, ${campaign.reverted ?? 0} reverted, ${Math.max(0, (campaign.rejected ?? 0) - model.untried)} rejected`)),
+      figure(String(countsOf(campaign).tried), "changes tried", countsText(countsOf(campaign)))),
     facts([
       ["device", campaign.device],
       ["goal", goal.speedup > 0 ? `${goal.speedup}×` : ""],

@@ -3,7 +3,7 @@ import {get} from "./api.js";
 import {h, loading, notice, replace} from "./element.js";
 import {campaignLink, stateBadge} from "./links.js";
 import {table} from "./table.js";
-import {dateText, dollarsText, secondsText, speedupText, tierWord, timeText} from "./words.js";
+import {countsOf, dateText, dollarsText, secondsText, speedupText, tierWord, timeText} from "./words.js";
 
 const FRESH = 3000;  // ms between looks for news
 
@@ -16,7 +16,7 @@ const COLUMNS = [
   {name: "over start", number: true, cell: campaign => speedupText(campaign.speedupOverStart)},
   {name: "tier", cell: campaign => tierWord(campaign.tier)},
   {name: "best time", number: true, cell: campaign => timeText(campaign.bestUs)},
-  {name: "iterations", number: true, cell: campaign => h("span", {}, campaign.iterations ?? 0, h("small.under", {}, `${campaign.kept ?? 0} kept`))},
+  {name: "tried", number: true, cell: campaign => h("span", {}, countsOf(campaign).tried, h("small.under", {}, `${countsOf(campaign).kept} kept`))},
   {name: "GPU time", number: true, cell: campaign => secondsText(campaign.gpuSeconds ?? 0)},
   {name: "cost", number: true, cell: campaign => dollarsText(campaign.dollars)},
   {name: "device", wide: true, cell: campaign => campaign.device ?? "–"},

@@ -7,7 +7,7 @@ import {sourceOf} from "./iteration_page.js";
 import {bestSoFar, journeysChart} from "./journey.js";
 import {comparePath, iterationPath, campaignPath} from "./links.js";
 import {table} from "./table.js";
-import {changeText, numberOf, numberText, secondsText, speedupText, stateWord, stopText, tierWord, timeText, verdictWord} from "./words.js";
+import {changeText, countsOf, numberOf, numberText, secondsText, speedupText, stateWord, stopText, tierWord, timeText, verdictWord} from "./words.js";
 
 const NAME = /^campaigns\/\d+(\/iterations\/\d+)?$/;
 
@@ -108,10 +108,8 @@ async function campaigns(a, b, signal) {
     ["state", stateWord(a.state), stateWord(b.state)],
     ["ended by", stopText(a.stopReason), stopText(b.stopReason)],
     ["tier", tierWord(a.tier), tierWord(b.tier)],
-    figure("iterations", numberText, a.iterations, b.iterations),
-    figure("kept", numberText, a.kept, b.kept),
-    figure("reverted", numberText, a.reverted, b.reverted),
-    figure("rejected", numberText, a.rejected, b.rejected),
+    ...[["tried", "tried"], ["kept", "kept"], ["reverted", "reverted"], ["rejected", "rejected"], ["not in the recording", "untried"]]
+      .map(([name, count]) => figure(name, numberText, countsOf(a)[count], countsOf(b)[count])),
     figure("start", timeText, a.startUs, b.startUs),
     figure("best time", timeText, a.bestUs, b.bestUs),
     figure("baseline", timeText, a.baselineUs, b.baselineUs),

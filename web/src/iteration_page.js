@@ -7,7 +7,7 @@ import {campaignPath, changeCode, comparePath, iterationLink, iterationPath, ver
 import {code, findingsTable, sum, voicesNote} from "./report_sections.js";
 import {samplesChart} from "./samples.js";
 import {table} from "./table.js";
-import {bytesText, changeText, checkWord, comparisonWord, dateText, effectText, gainText, gateActionWord, numberText, outcomeWord, secondsText, signedText, speedupText, stageWord, timeText} from "./words.js";
+import {bytesText, changeText, checkWord, comparisonWord, countsOf, dateText, effectText, gainText, gateActionWord, numberText, outcomeWord, secondsText, signedText, speedupText, stageWord, timeText} from "./words.js";
 
 export async function iterationPage({main, signal, path, title}) {
   const campaign = `campaigns/${path[1]}`, number = Number(path[3]);
@@ -26,7 +26,7 @@ export async function iterationPage({main, signal, path, title}) {
     h("div.title", {}, h("h1", {}, `Iteration ${number}: `, changeCode(iteration.change)), verdictBadge(iteration.verdict),
       h("nav.actions", {"aria-label": "Iterations"},
         number > 0 && h("a.button", {href: iterationPath(campaign, number - 1), rel: "prev"}, "Previous"),
-        number < (summary.iterations ?? 0) - 1 && h("a.button", {href: iterationPath(campaign, number + 1), rel: "next"}, "Next"),
+        number < countsOf(summary).tried + countsOf(summary).untried && h("a.button", {href: iterationPath(campaign, number + 1), rel: "next"}, "Next"),
         parent && h("a.button", {href: comparePath(`${campaign}/iterations/${iteration.parent}`, name)}, "Compare with its parent"))),
     h("p.why", {}, iteration.reason),
     failure && notice("error", `Failed ${stageWord(failure.stage)}: ${checkWord(failure.check)}${failure.size ? ` at ${failure.size}` : ""}`, failure.message),

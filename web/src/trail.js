@@ -7,7 +7,7 @@ import {numberText, speedupText, timeText, untried} from "./words.js";
 
 const SIZE = 25;
 const LOOK = 200;  // iterations at a time when it is only asked whether one is left to be shown
-const FIELDS = "name,number,parent,change,finding,prediction,verdict,reason,failure,timeUs,speedupOverParent,speedupOverStart," +
+const FIELDS = "name,number,parent,change,finding,prediction,verdict,untried,reason,failure,timeUs,speedupOverParent,speedupOverStart," +
   "speedupOverBaseline,author,failedGates";
 
 function predicted(iteration) {
@@ -90,7 +90,7 @@ export class Trail {
       token = page.nextPageToken;
     } while (token && rows.length < SIZE);
     for (let next = hides && token; next;) {
-      const page = await this.ask(LOOK, next, "verdict,reason,failure");
+      const page = await this.ask(LOOK, next, "untried");
       if (shown(page).length > 0) break;
       if (!(next = page.nextPageToken)) token = "";
     }

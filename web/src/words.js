@@ -93,7 +93,10 @@ export function agoText(timestamp, now = Date.now()) {
 export const extentText = extent => extent ? `${extent.x ?? 0} × ${extent.y ?? 0} × ${extent.z ?? 0}` : "–";
 export const ended = campaign => ["FINISHED", "FAILED", "CANCELLED"].includes(campaign.state);
 // A recording lacks the variant: nothing was tried. The pages leave these out unless they are asked for, as `pawl` does.
-export const untried = iteration => iteration.verdict === "REJECTED" && !iteration.failure &&
-  (iteration.reason ?? "").startsWith("passed over: ");
+export const untried = iteration => iteration.untried ?? false;
+// A campaign's counts of changes, which the engine computes; the start is in none of them.
+export const countsOf = campaign => ({tried: 0, kept: 0, reverted: 0, rejected: 0, untried: 0, running: 0, ...campaign.counts});
+export const countsText = ({kept, reverted, rejected, untried}) =>
+  `${kept} kept, ${reverted} reverted, ${rejected} rejected${untried > 0 ? `; the recording lacks ${untried} others` : ""}`;
 // A campaign's or an iteration's own number, of campaigns/7 or campaigns/7/iterations/12.
 export const numberOf = name => Number((name ?? "").split("/").pop());

@@ -40,7 +40,7 @@ std::optional<v1::Event> Stop(const CampaignState& campaign, absl::Time now) {
                     absl::StrFormat("goal reached: %.2fx of %s, %gx was asked for", summary.speedup_over_baseline(),
                                     summary.baseline_us() > 0 ? "the baseline" : "the start", goal));
   }
-  if (budget.iterations() > 0 && summary.iterations() - campaign.untried() > budget.iterations()) {
+  if (budget.iterations() > 0 && summary.counts().tried() >= budget.iterations()) {
     return finished(v1::STOP_REASON_ITERATIONS, absl::StrCat("all ", budget.iterations(), " iterations are used up"));
   }
   if (budget.minutes() > 0 && campaign.Running(now) >= absl::Minutes(budget.minutes())) {
@@ -238,7 +238,7 @@ std::optional<v1::Event> Decide(const CampaignState& campaign, const Chooser& ch
       return PlannedTotal(campaign);
     }
   } else if (spec.budget().iterations() > 0 &&
-             campaign.next_iteration() - campaign.untried() > spec.budget().iterations()) {
+             campaign.next_iteration() - campaign.summary().counts().untried() > spec.budget().iterations()) {
     return std::nullopt;
   }
 

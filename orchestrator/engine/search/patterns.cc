@@ -6,13 +6,8 @@
 #include <limits>
 #include <set>
 
-#include "absl/strings/match.h"
-
 namespace pawl {
 namespace {
-
-// How Judge begins the reason of what was not tried at all.
-constexpr char kPassedOver[] = "passed over: ";
 
 double Rounded(double gain) { return std::exp(std::round(1000 * std::log(gain)) / 1000); }
 
@@ -71,7 +66,7 @@ std::optional<v1::Pattern> LessonOf(const v1::Iteration& iteration, const std::s
   if (iteration.effect().resource() == v1::RESOURCE_UNSPECIFIED) return std::nullopt;
   const bool rejected = iteration.verdict() == v1::REJECTED;
   if (iteration.verdict() == v1::VERDICT_UNSPECIFIED) return std::nullopt;
-  if (rejected && !iteration.has_failure() && absl::StartsWith(iteration.reason(), kPassedOver)) return std::nullopt;
+  if (iteration.untried()) return std::nullopt;
   v1::Pattern lesson;
   lesson.set_rule(iteration.finding().rule());
   *lesson.mutable_effect() = iteration.effect();

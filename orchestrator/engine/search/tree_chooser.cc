@@ -54,12 +54,6 @@ std::string ChangeText(const v1::Change& change) {
   return absl::StrCat(change.variable(), " from ", change.from(), " to ", change.to());
 }
 
-// "+0.520 = rules +0.497, model +0.023, patterns +0.000".
-std::string SumText(const v1::Voices& voices) {
-  return absl::StrFormat("%+.3f = rules %+.3f, model %+.3f, patterns %+.3f", SumOf(voices), voices.rules(),
-                         voices.model(), voices.patterns());
-}
-
 v1::Prediction PredictionOf(const RankedChange& ranked) {
   const v1::Finding& finding = *ranked.opinion.served;
   v1::Prediction prediction;
@@ -116,7 +110,7 @@ std::string Why(const CampaignState& campaign, const RankedChange& ranked, const
     absl::StrAppend(&why, "; it did not hold in iteration ", before->number(), ", under another parent");
   }
   if (grid != nullptr) absl::StrAppend(&why, "; the grid does not fill the GPU, so parallelism comes first");
-  return absl::StrCat(why, "; log speedup ", SumText(ranked.voices));
+  return why;
 }
 
 void PassOver(const v1::Change& change, std::string reason, const v1::Voices* voices, Choice* choice) {
@@ -137,7 +131,7 @@ void PassOverOthers(const CampaignState& campaign, const Ranking& ranking, const
     if (possible) {
       why = grid != nullptr && SumOf(ranked.voices) > SumOf(chosen.voices)
                 ? "the grid does not fill the GPU: parallelism comes first"
-                : absl::StrCat("ranks lower: log speedup ", SumText(ranked.voices));
+                : "ranks lower";
       if (ranked.after) absl::StrAppend(&why, "; first comes ", ChangeText(*ranked.after), ", which undoes the cause");
     }
     PassOver(ranked.change, std::move(why), possible ? &ranked.voices : nullptr, choice);

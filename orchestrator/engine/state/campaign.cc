@@ -2,11 +2,20 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "orchestrator/engine/state/campaign_states.h"
 
 namespace pawl {
 namespace {
+
+// Version 0.1.0 said these two things in texts only.
+bool WasUntried(const v1::TrialFinished& finished) {
+  return finished.iteration().untried() || !finished.result().passed_over().empty();
+}
+bool RanOnReplay(const v1::TrialLeased& leased) {
+  return leased.replay() || absl::StartsWith(leased.device(), "replay of ");
+}
 
 constexpr size_t kMaxRemembered = 100'000;  // variants of which it is known whether the GPU can launch them
 
@@ -90,7 +99,31 @@ void CampaignState::Apply(const v1::Event& event) {
     case v1::Event::EVENT_NOT_SET:
       break;
   }
+  CountRunning();
   summary_.set_minutes(absl::ToDoubleMinutes(Running(at)));
+}
+
+void CampaignState::Count(const v1::Iteration& iteration, int by) {
+  if (iteration.number() == 0) return;  // the start is no change
+  v1::Counts& counts = *summary_.mutable_counts();
+  if (iteration.untried()) return counts.set_untried(counts.untried() + by);
+  counts.set_tried(counts.tried() + by);
+  switch (iteration.verdict()) {
+    case v1::KEPT:
+      return counts.set_kept(counts.kept() + by);
+    case v1::REVERTED:
+      return counts.set_reverted(counts.reverted() + by);
+    default:
+      return counts.set_rejected(counts.rejected() + by);
+  }
+}
+
+void CampaignState::CountRunning() {
+  summary_.mutable_counts()->set_running(
+      static_cast<int>(std::count_if(open_.begin(), open_.end(), [](const auto& open) {
+        const v1::TrialPlanned& planned = open.second.planned;
+        return planned.purpose() == v1::TRIAL_PURPOSE_ITERATION && planned.iteration() > 0;
+      })));
 }
 
 void CampaignState::DropProposal(const v1::Change& change) {
@@ -147,6 +180,7 @@ void CampaignState::ApplyLeased(const v1::TrialLeased& leased, absl::Time at) {
   if (ended()) return;  // a verification
   summary_.clear_message();
   summary_.set_device(leased.device());
+  summary_.set_replay(RanOnReplay(leased));
   price_per_hour_ = leased.price_per_hour();
   if (!leased_before_) clock_since_ = at;
   leased_before_ = true;
@@ -169,7 +203,7 @@ void CampaignState::ApplyFinished(const v1::TrialFinished& finished) {
     summary_.set_gpu_seconds(summary_.gpu_seconds() + stage.seconds());
   }
   summary_.set_dollars(summary_.gpu_seconds() / 3600 * price_per_hour_);
-  if (finished.has_total_gain()) return ApplyTotal(finished.total_gain());
+  if (finished.has_total_gain()) return ApplyTotal(finished);
   if (!finished.has_iteration()) return;
   const v1::Iteration& iteration = finished.iteration();
   if (gpu_.name().empty()) gpu_ = finished.result().gpu();
@@ -182,19 +216,9 @@ void CampaignState::ApplyFinished(const v1::TrialFinished& finished) {
   iterations_.push_back(iteration);
   iterations_.back().clear_passed_over();
   iterations_.back().clear_findings();
-  summary_.set_iterations(summary_.iterations() + 1);
-  switch (iteration.verdict()) {
-    case v1::KEPT:
-      summary_.set_kept(summary_.kept() + 1);
-      break;
-    case v1::REVERTED:
-      summary_.set_reverted(summary_.reverted() + 1);
-      break;
-    default:
-      summary_.set_rejected(summary_.rejected() + 1);
-  }
-  if (!finished.result().passed_over().empty()) {
-    untried_.insert(iteration.number());
+  iterations_.back().set_untried(WasUntried(finished));
+  Count(iterations_.back(), 1);
+  if (iterations_.back().untried()) {
     ++untried_in_a_row_;
     return;
   }
@@ -236,28 +260,63 @@ void CampaignState::ElectBest() {
   summary_.set_speedup_over_baseline(best->speedup_over_baseline());
 }
 
-// From here on the campaign goes by what was measured. All products of steps are corrected alike, so that their order
-// stays; what was compared with the start itself needs no correction.
-void CampaignState::ApplyTotal(const v1::TotalGain& total) {
-  *summary_.mutable_total_gain() = total;
+// From here on the campaign goes by what was measured.
+void CampaignState::ApplyTotal(const v1::TrialFinished& finished) {
+  *summary_.mutable_total_gain() = finished.total_gain();
   kept_since_total_ = 0;
-  for (const int number : total.taken_back()) {
-    const auto place = places_.find(number);
-    if (place == places_.end() || iterations_[place->second].verdict() != v1::KEPT) continue;
-    iterations_[place->second].set_verdict(v1::REVERTED);
-    evidence_.erase(number);
-    summary_.set_kept(summary_.kept() - 1);
-    summary_.set_reverted(summary_.reverted() + 1);
-  }
-  if (total.speedup_over_start() > 0 && total.multiplied() > 0) {
-    const double correction = total.speedup_over_start() / total.multiplied();
-    for (v1::Iteration& iteration : iterations_) {
-      if (iteration.number() == 0 || iteration.parent() == 0) continue;
-      iteration.set_speedup_over_start(iteration.speedup_over_start() * correction);
-      iteration.set_speedup_over_baseline(iteration.speedup_over_baseline() * correction);
-    }
+  std::vector<v1::RevisedIteration> revised(finished.revised().begin(), finished.revised().end());
+  if (revised.empty()) revised = RevisedBy(finished.total_gain(), iterations_);  // nothing to revise, or an old event
+  for (const v1::RevisedIteration& revision : revised) {
+    const auto place = places_.find(revision.number());
+    if (place == places_.end()) continue;
+    v1::Iteration& iteration = iterations_[place->second];
+    Count(iteration, -1);
+    iteration.set_verdict(revision.verdict());
+    iteration.set_reason(revision.reason());
+    iteration.set_speedup_over_start(revision.speedup_over_start());
+    iteration.set_speedup_over_baseline(revision.speedup_over_baseline());
+    Count(iteration, 1);
+    if (iteration.verdict() != v1::KEPT) evidence_.erase(iteration.number());
   }
   ElectBest();
+}
+
+void AddMissingFields(v1::Event* event) {
+  if (event->has_leased()) event->mutable_leased()->set_replay(RanOnReplay(event->leased()));
+  if (event->finished().has_iteration()) {
+    event->mutable_finished()->mutable_iteration()->set_untried(WasUntried(event->finished()));
+  }
+}
+
+std::vector<v1::RevisedIteration> RevisedBy(const v1::TotalGain& total, const std::vector<v1::Iteration>& iterations) {
+  const std::string why = total.has_failure() ? total.failure().message() : "it is slower than the start";
+  const bool measured = total.speedup_over_start() > 0 && total.multiplied() > 0;
+  const double correction = measured ? total.speedup_over_start() / total.multiplied() : 1;
+  std::vector<v1::RevisedIteration> all;
+  for (const v1::Iteration& iteration : iterations) {
+    v1::RevisedIteration revised;
+    revised.set_number(iteration.number());
+    revised.set_verdict(iteration.verdict());
+    revised.set_reason(iteration.reason());
+    revised.set_speedup_over_start(iteration.speedup_over_start());
+    revised.set_speedup_over_baseline(iteration.speedup_over_baseline());
+    const auto& taken_back = total.taken_back();
+    const bool reverted = iteration.verdict() == v1::KEPT &&
+                          std::find(taken_back.begin(), taken_back.end(), iteration.number()) != taken_back.end();
+    if (reverted) {
+      revised.set_verdict(v1::REVERTED);
+      revised.set_reason(
+          absl::StrCat(iteration.reason(), "; taken back: iteration ", total.iteration(), " beside the start: ", why));
+    }
+    // Products are corrected alike, so that their order stays. What was compared with the start itself is no product.
+    const bool product = iteration.parent() != 0 && iteration.speedup_over_start() != 0;
+    if (product) {
+      revised.set_speedup_over_start(iteration.speedup_over_start() * correction);
+      revised.set_speedup_over_baseline(iteration.speedup_over_baseline() * correction);
+    }
+    if (reverted || (product && correction != 1)) all.push_back(std::move(revised));
+  }
+  return all;
 }
 
 void CampaignState::StopClock(absl::Time at) {
@@ -276,6 +335,11 @@ bool CampaignState::leasable() const { return summary_.state() != v1::PAUSED; }
 const v1::Iteration* CampaignState::Find(int number) const {
   const auto place = places_.find(number);
   return place == places_.end() ? nullptr : &iterations_[place->second];
+}
+
+bool CampaignState::IsUntried(int iteration) const {
+  const v1::Iteration* found = Find(iteration);
+  return found != nullptr && found->untried();
 }
 
 const v1::Iteration* CampaignState::best() const { return summary_.has_best() ? Find(summary_.best()) : nullptr; }

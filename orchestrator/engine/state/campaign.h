@@ -97,9 +97,8 @@ class CampaignState {
   int next_trial() const { return next_trial_; }
   int next_iteration() const { return next_iteration_; }
   int reverts_in_a_row() const { return reverts_in_a_row_; }
-  // Iterations that no worker could try, because a recording lacks the variant: they use up no budget.
-  int untried() const { return static_cast<int>(untried_.size()); }
-  bool IsUntried(int iteration) const { return untried_.contains(iteration); }
+  // No worker could try it, because a recording lacks the variant: it uses up no budget.
+  bool IsUntried(int iteration) const;
   int untried_in_a_row() const { return untried_in_a_row_; }
   // Iterations planned and not judged.
   int open_iterations() const;
@@ -121,7 +120,10 @@ class CampaignState {
   void ApplyLeased(const v1::TrialLeased& leased, absl::Time at);
   void ApplyLost(const v1::LeaseLost& lost, absl::Time at);
   void ApplyFinished(const v1::TrialFinished& finished);
-  void ApplyTotal(const v1::TotalGain& total);
+  void ApplyTotal(const v1::TrialFinished& finished);
+  // Adds the iteration to the summary's counts, or takes it out of them (-1).
+  void Count(const v1::Iteration& iteration, int by);
+  void CountRunning();
   void ElectBest();
   void DropProposal(const v1::Change& change);
   void NoteVerifications();
@@ -148,7 +150,6 @@ class CampaignState {
   int next_trial_ = 1;
   int next_iteration_ = 0;
   int reverts_in_a_row_ = 0;
-  std::set<int> untried_;
   int untried_in_a_row_ = 0;
   int round_begin_ = 0;
   bool round_joinable_ = false;
@@ -160,6 +161,14 @@ class CampaignState {
   absl::Duration ran_;                     // before the clock was last stopped
   std::optional<absl::Time> clock_since_;  // it runs
 };
+
+// Sets the fields that version 0.1.0 did not write and that follow from the event's others: Iteration.untried,
+// TrialLeased.replay. CampaignState needs no such help.
+void AddMissingFields(v1::Event* event);
+
+// What a total gain makes of the iterations that were judged before it: those that change, in their order. A product of
+// steps is corrected by what was measured; what is taken back is reverted. The engine puts this into the event.
+std::vector<v1::RevisedIteration> RevisedBy(const v1::TotalGain& total, const std::vector<v1::Iteration>& iterations);
 
 v1::Variant VariantOf(const v1::Iteration& iteration);
 

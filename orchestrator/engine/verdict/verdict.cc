@@ -150,6 +150,7 @@ v1::Iteration Judge(const CampaignState& campaign, const v1::TrialPlanned& plann
   }
   if (!result.passed_over().empty()) {
     iteration.set_verdict(v1::REJECTED);
+    iteration.set_untried(true);
     iteration.set_reason(absl::StrCat("passed over: ", result.passed_over()));
     return iteration;
   }

@@ -352,6 +352,7 @@ TEST_F(CommandsTest, VerifyByTheOrchestratorsWorkers) {
   EXPECT_THAT(differs.out, HasSubstr("\"agrees\":false"));
   fake_.events.pop_back();
   fake_.campaign.set_device("replay of an NVIDIA H200");
+  fake_.campaign.set_replay(true);
   fake_.verification.set_measured_us(3);
   fake_.verification.set_recorded_us(3.5);
   EXPECT_EQ(Run({"verify", "7"}).out,

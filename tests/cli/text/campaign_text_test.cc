@@ -26,10 +26,10 @@ v1::Campaign Ended() {
   campaign.mutable_spec()->mutable_goal()->set_size("main");
   campaign.mutable_spec()->mutable_goal()->set_speedup(1.5);
   campaign.set_device("NVIDIA H200");
-  campaign.set_iterations(5);
-  campaign.set_kept(3);
-  campaign.set_reverted(1);
-  campaign.set_rejected(1);
+  campaign.mutable_counts()->set_tried(4);
+  campaign.mutable_counts()->set_kept(2);
+  campaign.mutable_counts()->set_reverted(1);
+  campaign.mutable_counts()->set_rejected(1);
   campaign.set_best(4);
   campaign.set_start_us(20.12);
   campaign.set_best_us(11.18);

@@ -65,8 +65,8 @@ TEST(DifferencesTest, ComparesCampaigns) {
   second.set_device("NVIDIA L4");
   first.set_state(v1::FINISHED);
   second.set_state(v1::RUNNING);
-  first.set_iterations(40);
-  second.set_iterations(20);
+  first.mutable_counts()->set_tried(40);
+  second.mutable_counts()->set_tried(20);
   second.set_best(0);
   first.set_start_us(20);
   second.set_start_us(60);
@@ -77,7 +77,7 @@ TEST(DifferencesTest, ComparesCampaigns) {
             "campaign\n"
             "  device          NVIDIA H200    NVIDIA L4\n"
             "  state              finished      running\n"
-            "  iterations               40           20            0.5x\n"
+            "  tried                    40           20            0.5x\n"
             "  best iteration            -            0\n"
             "  start              20.00 us     60.00 us              3x\n");
 }

@@ -165,9 +165,10 @@ TEST(EventLineTest, SaysHowItEnded) {
   EXPECT_EQ(EventLine(event), "finished: the goal is reached");
   event.mutable_ended()->set_state(v1::CANCELLED);
   event.mutable_ended()->set_author("ada");
-  event.mutable_ended()->set_message("cancelled: wrong\nsize");
+  event.mutable_ended()->set_message("wrong\nsize");
   EXPECT_EQ(EventLine(event), "cancelled by ada: wrong size");
-  event.mutable_ended()->set_message("cancelled");
+  event.mutable_ended()->clear_message();
+  event.mutable_ended()->set_reason(v1::STOP_REASON_CANCELLED);
   EXPECT_EQ(EventLine(event), "cancelled by ada");
 }
 
@@ -261,6 +262,7 @@ TEST_F(EventPrinterTest, SaysThatNobodyTriesItAndWhatToDo) {
   printer_.set_without_worker("no worker is connected; to start one: pawl-worker --orchestrator here");
   v1::Campaign campaign;
   campaign.set_state(v1::WAITING);
+  campaign.set_waiting_for(v1::WAITING_FOR_WORKER);
   campaign.set_message("no worker is registered: start pawl-worker");
   Plan(0, 0);
   ASSERT_TRUE(printer_.wants_campaign(absl::FromUnixSeconds(1)));
@@ -303,7 +305,7 @@ class LivePrinterTest : public testing::Test {
  protected:
   LivePrinterTest() {
     campaign_.set_bundle("attention");
-    campaign_.set_iterations(3);
+    campaign_.mutable_counts()->set_tried(2);
     campaign_.mutable_spec()->mutable_budget()->set_iterations(50);
   }
   ~LivePrinterTest() override { std::fclose(file_); }
@@ -353,23 +355,24 @@ TEST_F(LivePrinterTest, GoesOnBelowWhereALineIsTooLong) {
   EXPECT_THAT(Text(), EndsWith("\x1b[2A\r\x1b[J"));
 }
 
-TEST_F(LivePrinterTest, IsNotBehindAFastReplayAndDoesNotCountWhatTheRecordingLacks) {
+TEST_F(LivePrinterTest, ShowsTheCampaignsOwnCountsAndAsksForThemSoonAfterAnEvent) {
   EventPrinter printer({.out = file_, .width = 80, .live = true});
   printer.See(campaign_, absl::FromUnixSeconds(1));
   EXPECT_FALSE(printer.wants_campaign(absl::FromUnixSeconds(1) + absl::Milliseconds(300))) << "nothing happened";
   v1::WatchCampaignResponse lacking;
   lacking.mutable_event()->mutable_finished()->mutable_iteration()->set_verdict(v1::REJECTED);
-  lacking.mutable_event()->mutable_finished()->mutable_iteration()->set_reason("passed over: not in the recording");
+  lacking.mutable_event()->mutable_finished()->mutable_iteration()->set_untried(true);
   printer.See(lacking, absl::FromUnixSeconds(1) + absl::Milliseconds(100));
   EXPECT_TRUE(printer.wants_campaign(absl::FromUnixSeconds(1) + absl::Milliseconds(300)));
-  campaign_.set_iterations(5);
+  campaign_.mutable_counts()->set_tried(3);
+  campaign_.mutable_counts()->set_untried(1);
   printer.See(campaign_, absl::FromUnixSeconds(1) + absl::Milliseconds(300));
   EXPECT_THAT(Text(), EndsWith("attention at : iteration 3 of 50\n"));
   v1::WatchCampaignResponse finished;
   *finished.mutable_event()->mutable_finished()->mutable_iteration() = SomeIterations()[4];
   finished.mutable_event()->mutable_finished()->mutable_iteration()->set_number(7);
   printer.See(finished, absl::FromUnixSeconds(1) + absl::Milliseconds(301));
-  EXPECT_THAT(Text(), EndsWith("attention at : iteration 6 of 50, best 0.540x over the start\n"))
+  EXPECT_THAT(Text(), EndsWith("attention at : iteration 3 of 50, best 0.540x over the start\n"))
       << "before the campaign was asked for again";
 }
 

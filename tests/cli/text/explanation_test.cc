@@ -246,6 +246,11 @@ TEST(SituationTextTest, SaysWhatThereIsAndHowToPropose) {
   *situation.mutable_best() = ExplainedIteration();
   for (const v1::Iteration& iteration : SomeIterations()) *situation.add_tried() = iteration;
   *situation.add_findings() = ExplainedIteration().finding();
+  v1::Counts& counts = *situation.mutable_campaign()->mutable_counts();
+  counts.set_tried(4);
+  counts.set_kept(2);
+  counts.set_reverted(1);
+  counts.set_rejected(1);
   situation.set_source("a\nb\n");
   situation.set_source_path("attention.cu");
   situation.set_waits(true);
@@ -261,7 +266,7 @@ TEST(SituationTextTest, SaysWhatThereIsAndHowToPropose) {
   EXPECT_LE(Widest(text), 100);
   EXPECT_THAT(text, HasSubstr("campaigns/7: attention at main, running\n"));
   EXPECT_THAT(text, testing::ContainsRegex("waits      for a proposal until ..:..:.. .1 min 00 s left.\n"));
-  EXPECT_THAT(text, HasSubstr("tried      4 changes: 2 kept, 1 reverted, 1 rejected\n"));
+  EXPECT_THAT(text, HasSubstr("tried      4: 2 kept, 1 reverted, 1 rejected\n"));
   EXPECT_THAT(text, HasSubstr("source     attention.cu, 2 lines; --json has it\n"));
   EXPECT_THAT(text, HasSubstr("    saw     waves 0.01515 < 1\n"));
   EXPECT_THAT(text, HasSubstr("  TILE_M    8 16 32 64 [128] 256                parallelism-\n"));

@@ -83,8 +83,10 @@ class Model {
         }
       }
       EXPECT_EQ(iterations.size(), world_.Iterations(campaign).size());
-      EXPECT_EQ(static_cast<int>(iterations.size()), summary.iterations());
-      EXPECT_EQ(summary.kept() + summary.reverted() + summary.rejected(), summary.iterations());
+      const v1::Counts& counts = summary.counts();
+      EXPECT_EQ(static_cast<int>(iterations.size()), counts.tried() + iterations.contains(0));
+      EXPECT_EQ(counts.kept() + counts.reverted() + counts.rejected(), counts.tried());
+      EXPECT_EQ(counts.running(), 0);
       if (summary.state() == v1::FINISHED) {
         EXPECT_EQ(iterations.size(), 5u) << "no trial was lost";
       }

@@ -63,6 +63,12 @@ v1::Bundle TinyBundle() {
   return bundle;
 }
 
+v1::Bundle WideBundle() {
+  v1::Bundle bundle = TinyBundle();
+  AddVariable(&bundle, "UNROLL", {1, 2, 4, 8}, 1);
+  return bundle;
+}
+
 void AddPairs(google::protobuf::RepeatedPtrField<v1::PairSample>* pairs, double parent_us, double candidate_us,
               int count) {
   for (int i = 0; i < count; ++i) {

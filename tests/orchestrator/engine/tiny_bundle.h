@@ -9,6 +9,8 @@ namespace pawl {
 // The smallest bundle that is sound: TILE in 16, 32, 64 from 32 on, SPLIT in 1, 2, 4 from 1 on, and a constraint that
 // forbids TILE=64 with SPLIT=4.
 v1::Bundle TinyBundle();
+// The same with UNROLL in 1, 2, 4, 8 from 1 on: enough changes for campaigns of several steps.
+v1::Bundle WideBundle();
 
 // What an honest worker sends of a variant without a parent.
 v1::TrialResult MeasuredStart(double us);

@@ -130,7 +130,7 @@ TEST(DecideTest, ChargesNoIterationForWhatARecordingLacks) {
   missing.set_passed_over("not in the recording");
   script.Run(missing);
   EXPECT_FALSE(script.state().ended());
-  EXPECT_EQ(script.state().untried(), 1);
+  EXPECT_EQ(script.summary().counts().untried(), 1);
   script.Run(Measured(100, 120));
   EXPECT_EQ(EndOf(&script).reason(), v1::STOP_REASON_ITERATIONS);
 }
@@ -141,7 +141,7 @@ TEST(DecideTest, StopsAfterTheIterations) {
   script.Run(Measured(100, 120));
   script.Run(Measured(100, 120));
   EXPECT_EQ(EndOf(&script).reason(), v1::STOP_REASON_ITERATIONS);
-  EXPECT_EQ(script.summary().iterations(), 3) << "iteration 0 comes beside them";
+  EXPECT_EQ(script.summary().counts().tried(), 2) << "iteration 0 comes beside them";
 }
 
 TEST(DecideTest, StopsAfterTheMinutes) {
@@ -241,8 +241,8 @@ TEST(DecideTest, TakesBackABestThatFailsBesideTheStartWithAllThatWasBuiltOnIt) {
     EXPECT_EQ(script.summary().best(), 1);
     EXPECT_EQ(script.state().Find(2)->verdict(), v1::REVERTED);
     EXPECT_EQ(script.state().EvidenceOf(2), nullptr);
-    EXPECT_EQ(script.summary().kept(), 2);
-    EXPECT_EQ(script.summary().reverted(), 1);
+    EXPECT_EQ(script.summary().counts().kept(), 1);
+    EXPECT_EQ(script.summary().counts().reverted(), 1);
     EXPECT_NEAR(script.summary().speedup_over_start(), 1 / 0.9, 0.001);
     const std::optional<v1::Event> next = script.Decide();
     ASSERT_TRUE(next && next->has_planned()) << "the goal is not reached";

@@ -70,6 +70,9 @@ v1::Event Finished(const Campaign& campaign, const CampaignState& state, const v
   }
   if (planned.purpose() == v1::TRIAL_PURPOSE_TOTAL) {
     *finished.mutable_total_gain() = JudgeTotal(state, planned, finished.result());
+    for (const v1::RevisedIteration& revised : RevisedBy(finished.total_gain(), state.iterations())) {
+      *finished.add_revised() = revised;
+    }
   } else {
     *finished.mutable_iteration() = Judge(state, planned, finished.result());
   }

@@ -87,9 +87,9 @@ TEST(Lesson, IsNoneWhereNothingWasTriedForAFinding) {
   EXPECT_FALSE(LessonOf(Served("grid", v1::KEPT, 1.1), "attention", "")) << "the GPU is not known";
   EXPECT_FALSE(LessonOf(Served("grid", v1::KEPT, 1.1), "", "sm_90"));
   v1::Iteration passed_over = Served("grid", v1::REJECTED, 0);
-  passed_over.set_reason("passed over: the recording does not have it");
+  passed_over.set_untried(true);
   EXPECT_FALSE(LessonOf(passed_over, "attention", "sm_90"));
-  passed_over.set_reason("put aside: 3 workers were lost while they ran it");
+  passed_over.set_untried(false);
   EXPECT_TRUE(LessonOf(passed_over, "attention", "sm_90"));
 }
 

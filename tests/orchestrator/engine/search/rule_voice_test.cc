@@ -128,9 +128,9 @@ TEST(RuleWeights, GoByTheVerdictWhereNobodyCheckedThePrediction) {
 TEST(RuleWeights, DoNotGoByWhatARecordingLacks) {
   CampaignState campaign("campaigns/7", TinyBundle());
   v1::Event event;
-  event.mutable_finished()->mutable_result()->set_passed_over("not in the recording");
   v1::Iteration& iteration = *event.mutable_finished()->mutable_iteration();
   iteration.set_verdict(v1::REJECTED);
+  iteration.set_untried(true);
   iteration.mutable_finding()->set_rule("grid");
   iteration.mutable_prediction()->set_outcome(v1::Prediction::UNCHECKED);
   campaign.Apply(event);

@@ -38,10 +38,10 @@ TEST(CampaignTest, CountsVerdictsAndKnowsTheBest) {
   script.Run(FailedCheck(v1::CHECK_TOLERANCE, "wrong"));
   const v1::Campaign& summary = script.summary();
   EXPECT_EQ(summary.state(), v1::RUNNING);
-  EXPECT_EQ(summary.iterations(), 4);
-  EXPECT_EQ(summary.kept(), 2);
-  EXPECT_EQ(summary.reverted(), 1);
-  EXPECT_EQ(summary.rejected(), 1);
+  EXPECT_EQ(summary.counts().tried(), 3);
+  EXPECT_EQ(summary.counts().kept(), 1) << "the start is no change";
+  EXPECT_EQ(summary.counts().reverted(), 1);
+  EXPECT_EQ(summary.counts().rejected(), 1);
   EXPECT_EQ(summary.best(), 1);
   EXPECT_EQ(summary.start_us(), 100);
   EXPECT_EQ(summary.best_us(), 80);
@@ -122,7 +122,7 @@ TEST(CampaignTest, GoesByTheTotalGainAsMeasured) {
   const v1::TotalGain total = script.FinishTotal(Measured(100, 70));
   EXPECT_NEAR(total.speedup_over_start(), 1.4286, 0.001);
   EXPECT_NEAR(total.multiplied(), 1.5625, 0.001);
-  EXPECT_EQ(script.summary().iterations(), 3) << "it is no iteration";
+  EXPECT_EQ(script.summary().counts().tried(), 2) << "it is no iteration";
   EXPECT_NEAR(script.summary().speedup_over_start(), 1.4286, 0.001);
   EXPECT_NEAR(script.summary().speedup_over_baseline(), 1.4286 / 2, 0.001);
   EXPECT_NEAR(script.state().Find(1)->speedup_over_start(), 1.25, 0.001) << "it was compared with the start itself";
@@ -167,7 +167,7 @@ TEST(CampaignTest, SaysWhyItIsPausedUntilItGoesOn) {
   EXPECT_EQ(script.summary().message(), "the GPU is needed");
   EXPECT_FALSE(script.state().leasable());
   script.Finish(1, MeasuredStart(100));
-  EXPECT_EQ(script.summary().iterations(), 1) << "what was leased before still counts";
+  EXPECT_EQ(script.state().iterations().size(), 1u) << "what was leased before still counts";
   EXPECT_EQ(script.summary().state(), v1::PAUSED);
   script.Resume();
   EXPECT_EQ(script.summary().message(), "");
@@ -311,6 +311,28 @@ TEST(CampaignTest, IsTheSameWhenTheSameEventsAreAppliedAgain) {
   const std::optional<Choice> other = NeighbourChooser().Next(again);
   ASSERT_TRUE(one && other);
   EXPECT_EQ(one->change.SerializeAsString(), other->change.SerializeAsString());
+}
+
+TEST(OldEvents, GetTheFieldsThatTheirWriterDidNotKnow) {
+  v1::Event finished, leased, judged;
+  finished.mutable_finished()->mutable_iteration()->set_number(1);
+  finished.mutable_finished()->mutable_iteration()->set_verdict(v1::REJECTED);
+  finished.mutable_finished()->mutable_result()->set_passed_over("not in the recording");
+  leased.mutable_leased()->set_trial(1);
+  leased.mutable_leased()->set_device("replay of an NVIDIA H200, recorded on 2026-11-15");
+  judged.mutable_finished()->mutable_iteration()->set_number(2);
+  judged.mutable_finished()->mutable_iteration()->set_verdict(v1::REJECTED);
+  CampaignState campaign("campaigns/7", TinyBundle());
+  for (v1::Event* event : {&leased, &finished, &judged}) {
+    campaign.Apply(*event);
+    AddMissingFields(event);
+  }
+  EXPECT_TRUE(leased.leased().replay());
+  EXPECT_TRUE(finished.finished().iteration().untried());
+  EXPECT_FALSE(judged.finished().iteration().untried());
+  EXPECT_TRUE(campaign.summary().replay());
+  EXPECT_EQ(campaign.summary().counts().untried(), 1);
+  EXPECT_EQ(campaign.summary().counts().rejected(), 1);
 }
 
 }  // namespace
