@@ -17,8 +17,8 @@
 namespace pawl {
 namespace {
 
-// The text before its figures of the voices, where those stand beside it.
-std::string WithoutVoices(std::string text) {
+// The text before the figures of its score, which the table shows.
+std::string WithoutScore(std::string text) {
   text = text.substr(0, text.find("log speedup"));
   text.erase(text.find_last_not_of(" :;,") + 1);
   return text;
@@ -81,8 +81,8 @@ class Explanation {
     std::vector<RankedRow> rows;
     std::vector<std::pair<std::string, std::vector<std::string>>> refused;  // by reason, in the order they came
     for (const v1::PassedOver& passed : of_.passed_over()) {
-      if (passed.has_voices()) {
-        rows.push_back({ChangeText(passed.change()), passed.voices(), PassedOverReason(passed)});
+      if (passed.has_score()) {
+        rows.push_back({ChangeText(passed.change()), passed.score(), PassedOverReason(passed)});
         continue;
       }
       const auto same =
@@ -93,8 +93,8 @@ class Explanation {
       changes.push_back(ChangeText(passed.change()));
     }
     std::stable_sort(rows.begin(), rows.end(),
-                     [](const RankedRow& a, const RankedRow& b) { return Sum(a.voices) > Sum(b.voices); });
-    if (of_.has_voices()) rows.insert(rows.begin(), {ChangeText(of_.change()), of_.voices(), "chosen"});
+                     [](const RankedRow& a, const RankedRow& b) { return Sum(a.score) > Sum(b.score); });
+    if (of_.has_score()) rows.insert(rows.begin(), {ChangeText(of_.change()), of_.score(), "chosen"});
     if (rows.empty() && refused.empty()) Say("Nothing else: the change was not ranked.");
     text_ += RankingTable(rows, "", all_ ? 0 : kShown, width_);
     for (const auto& [reason, changes] : refused) {
@@ -158,12 +158,12 @@ std::string IterationExplanation(const v1::Iteration& iteration, bool all, int w
 }
 
 std::string ChosenByText(const v1::Iteration& iteration) {
-  const std::string why = iteration.has_voices() ? WithoutVoices(iteration.why()) : iteration.why();
+  const std::string why = iteration.has_score() ? WithoutScore(iteration.why()) : iteration.why();
   return absl::StrCat(iteration.author(), iteration.author().empty() || why.empty() ? "" : ": ", why);
 }
 
 std::string PassedOverReason(const v1::PassedOver& passed) {
-  return passed.has_voices() ? WithoutVoices(passed.reason()) : passed.reason();
+  return passed.has_score() ? WithoutScore(passed.reason()) : passed.reason();
 }
 
 std::string VerdictText(const v1::Iteration& iteration) {

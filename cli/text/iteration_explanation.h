@@ -14,7 +14,7 @@ std::string IterationExplanation(const v1::Iteration& iteration, bool all, int w
 // "pawl", or the person or agent who proposed it; and why.
 std::string ChosenByText(const v1::Iteration& iteration);
 
-// The reason without the figures of the voices, which stand beside it.
+// The reason without the figures of the score, which the table shows.
 std::string PassedOverReason(const v1::PassedOver& passed);
 
 // "kept: faster; …" with every gate that it did not pass.

@@ -89,7 +89,7 @@ TEST(Lesson, IsNoneWhereNothingWasTriedForAFinding) {
   v1::Iteration passed_over = Served("grid", v1::REJECTED, 0);
   passed_over.set_reason("passed over: the recording does not have it");
   EXPECT_FALSE(LessonOf(passed_over, "attention", "sm_90"));
-  passed_over.set_reason("put aside: 3 workers were lost while they ran it");
+  passed_over.set_reason("put aside: 3 workers were lost while running it");
   EXPECT_TRUE(LessonOf(passed_over, "attention", "sm_90"));
 }
 
