@@ -1,6 +1,6 @@
 // pawl-search-efficiency [RUNS [SPACE [FIRST]]]: how many evaluations searches need in measured spaces.
 // No GPU. Prints Markdown: medians over the runs. The start counts as the first evaluation, and every method goes by
-// Pawl's own verdict of what is faster, so that they differ in what they try only. FIRST numbers the first run: other
+// Pawl's own verdict of what is faster, so that they differ only in what they try. FIRST numbers the first run: other
 // numbers are other starts, ties and noise, so that settings can be scored by runs that nobody has seen. An empty SPACE
 // is all of them.
 #include <time.h>
@@ -146,7 +146,7 @@ Run HillClimbing(const MeasuredSpace& space, const Entry& start, size_t evaluati
   return found.run();
 }
 
-// The tree with what its rules want dealt out anew.
+// The decision tree with the wants of its rules shuffled.
 DecisionTree Shuffled(uint64_t seed) {
   SeededRandom random(seed);
   std::vector<std::string> lines = absl::StrSplit(std::string(embedded::kDecisionTreeToml), '\n');
@@ -298,7 +298,7 @@ int Main(int runs, const std::string& only, int first) {
     if (!only.empty() && !absl::StartsWith(space.name, only)) continue;
     Results results;
     for (const Method& method : methods) {
-      if (method.name[0] == 'd') continue;  // there is no evidence for rules to speak of
+      if (method.name[0] == 'd') continue;  // without evidence there are no findings
       std::vector<Run>& found = results[method.name[0]];
       for (int i = first; i < first + runs; ++i) {
         SeededRandom random("start", static_cast<uint64_t>(i));

@@ -79,7 +79,7 @@ int Serve(Store& store, const Flags& flags, const sigset_t& signals) {
 
   int signal = 0;
   sigwait(&signals, &signal);
-  spdlog::info("signal {}: draining; a second one ends it at once", signal);
+  spdlog::info("signal {}: draining; a second signal exits at once", signal);
   std::atomic<bool> forced = false;
   std::thread second([&] {
     int again = 0;
@@ -97,43 +97,44 @@ int Serve(Store& store, const Flags& flags, const sigset_t& signals) {
 int Run(int argc, char** argv) {
   Flags flags;
   flags.database = DefaultDatabase();
-  CLI::App app("Keeps campaigns, hands their trials to workers, and answers queries.", "pawl-orchestrator");
+  CLI::App app("Stores campaigns, leases their trials to workers, and answers queries.", "pawl-orchestrator");
   app.set_version_flag("--version", "pawl-orchestrator " PAWL_VERSION);
   app.footer(
       "Example: pawl-orchestrator --listen 127.0.0.1:7465 --database pawl.db\n"
       "Backup, while it runs or not: pawl-orchestrator --database pawl.db --backup copy.db\n"
-      "Each option may also stand in the environment (PAWL_LISTEN) or in the file of --config (listen =\n"
-      "\"127.0.0.1:7465\"); flags win over the environment, that over the file. TERM ends it once leased trials\n"
-      "are in, 25 s later at most; a second TERM at once. Exit codes: 0 ended, 1 failed, 2 wrong usage.");
+      "Each option can also be set in the environment (PAWL_LISTEN) or in the file of --config (listen =\n"
+      "\"127.0.0.1:7465\"); flags override the environment, which overrides the file. On TERM it exits when leased\n"
+      "trials are finished, after 25 s at most; on a second TERM at once. Exit codes: 0 ended, 1 failed, 2 wrong "
+      "usage.");
   AddConfigFile(app);
   const auto option = [&](const std::string& name, auto& value, const std::string& text) {
     return app.add_option("--" + name, value, text)->envname(EnvironmentName(name));
   };
-  option("listen", flags.listen, "host:port or unix:/path; what other machines can reach takes TLS")
+  option("listen", flags.listen, "host:port or unix:/path; an address that other machines can reach requires TLS")
       ->capture_default_str();
   option("tls-cert", flags.security.tls.cert, "This orchestrator's certificate, a PEM file")->type_name("FILE");
-  option("tls-key", flags.security.tls.key, "Its key, which nobody else may read")->type_name("FILE");
+  option("tls-key", flags.security.tls.key, "Its private key, readable by its owner only")->type_name("FILE");
   option("tls-ca", flags.security.tls.ca, "The authority of the clients' certificates")->type_name("FILE");
   option("tokens", flags.security.tokens, "File with `ROLE TOKEN` lines; the roles are read, submit and work")
       ->type_name("FILE");
-  option("http", flags.http, "Serve the dashboard there: a port on 127.0.0.1, or host:port")->type_name("ADDRESS");
-  option("database", flags.database, "SQLite file; made if it is not there")->capture_default_str();
-  option("max-campaigns", flags.max_campaigns, "Unfinished campaigns; more are refused")
+  option("http", flags.http, "Address of the dashboard: a port on 127.0.0.1, or host:port")->type_name("ADDRESS");
+  option("database", flags.database, "SQLite file; created if it does not exist")->capture_default_str();
+  option("max-campaigns", flags.max_campaigns, "Limit of unfinished campaigns; more are refused")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   option("profiles", flags.profiles,
-         "Folder whose decision_tree.toml, gates.toml and metrics.toml replace those that were built in");
+         "Folder whose decision_tree.toml, gates.toml and metrics.toml replace the built-in ones");
   option("reports", flags.reports,
-         "Folder for campaign-7.html, a page of each campaign that ends (default: reports beside the database); none "
-         "writes no pages");
+         "Folder for the HTML report of each campaign that ends (default: reports next to the database); none disables "
+         "them");
   option("log-level", flags.log_level, "debug, info, warn or error")
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}))
       ->capture_default_str();
-  app.add_flag("--reflection", flags.reflection, "Let tools like grpcurl ask for the services")
+  app.add_flag("--reflection", flags.reflection, "Enable gRPC server reflection, for tools like grpcurl")
       ->envname(EnvironmentName("reflection"));
   app.add_flag("--skip-check", flags.skip_check,
-               "Do not check the whole database at the start: for short-lived readers");
-  app.add_option("--backup", flags.backup, "Copy the database to this file and end")->configurable(false);
+               "Skip the integrity check of the database at the start; for short-lived readers");
+  app.add_option("--backup", flags.backup, "Copy the database to this file and exit")->configurable(false);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -146,7 +147,7 @@ int Run(int argc, char** argv) {
   if (!flags.backup.empty()) return Backup(flags);
   const absl::StatusOr<std::string> fault = ArmFaultPoint();
   if (!fault.ok()) return Fail(fault.status());
-  if (!fault->empty()) spdlog::warn("FOR TESTS ONLY: by PAWL_FAULT this process kills itself at {}", *fault);
+  if (!fault->empty()) spdlog::warn("FOR TESTS ONLY: PAWL_FAULT makes this process kill itself at {}", *fault);
 
   // Before any thread is there, so that all inherit it and only sigwait sees these.
   sigset_t signals;

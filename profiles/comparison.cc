@@ -27,7 +27,7 @@ std::string Reason(const v1::Comparison& c, const KeepRule& rule) {
     case v1::SAME:
       return absl::StrCat("The same: speed ", Bounds(c, rule), "; both bounds lie within ", gain);
     default:
-      return absl::StrCat("Unclear: speed ", Bounds(c, rule), "; the bounds reach across +", gain, " or -", gain);
+      return absl::StrCat("Unclear: speed ", Bounds(c, rule), "; the bounds include +", gain, " or -", gain);
   }
 }
 
@@ -51,19 +51,20 @@ v1::Comparison Compare(std::span<const double> log_ratios, int discarded, const 
   c.set_pairs(n);
   c.set_discarded(discarded);
   if (!std::all_of(log_ratios.begin(), log_ratios.end(), [](double r) { return std::isfinite(r); })) {
-    return Unclear(c, "Unclear: a pair has a time that is no positive number");
+    return Unclear(c, "Unclear: the time of a pair is not a positive number");
   }
   double sum = 0;
   for (double r : log_ratios) sum += r;
   const double mean = n > 0 ? sum / n : 0;
   c.set_mean_log_ratio(mean);
   if (discarded >= rule.max_discarded) {
-    return Unclear(c, absl::StrFormat("Unclear: %d pairs were thrown away because clocks or throttling changed within "
-                                      "them; let the GPU cool or stop what else runs on it",
-                                      discarded));
+    return Unclear(c,
+                   absl::StrFormat("Unclear: %d pairs were discarded because clocks or throttling changed during them; "
+                                   "let the GPU cool down, or stop other work on it",
+                                   discarded));
   }
   if (n < std::max(rule.first_pairs, 2)) {
-    return Unclear(c, absl::StrFormat("Unclear: %d pairs were measured where %d are the least to judge by", n,
+    return Unclear(c, absl::StrFormat("Unclear: only %d pairs were measured; a comparison needs %d", n,
                                       std::max(rule.first_pairs, 2)));
   }
   double squares = 0;
@@ -95,12 +96,13 @@ v1::Comparison Confirm(const v1::Comparison& first, const v1::Comparison& fresh,
   if (first.result() != v1::FASTER) return first;
   v1::Comparison c = fresh;
   if (fresh.result() == v1::FASTER) {
-    c.set_reason(absl::StrCat("Faster, and a fresh process agrees: ", Bounds(fresh, rule), " after ",
+    c.set_reason(absl::StrCat("Faster, confirmed in a second process: ", Bounds(fresh, rule), " after ",
                               Bounds(first, rule), " in the first"));
     return c;
   }
-  return Unclear(std::move(c), absl::StrCat("Unclear: the first process found ", Bounds(first, rule),
-                                            ", a fresh one does not agree. ", fresh.reason()));
+  return Unclear(std::move(c),
+                 absl::StrCat("Unclear: ", Bounds(first, rule),
+                              " in the first process, not confirmed in a second process. ", fresh.reason()));
 }
 
 std::optional<std::string> ParentDrift(double stored_us, double measured_us, const KeepRule& rule) {
@@ -108,8 +110,8 @@ std::optional<std::string> ParentDrift(double stored_us, double measured_us, con
   const double drift = measured_us / stored_us - 1;
   if (std::abs(drift) <= rule.max_parent_drift) return std::nullopt;
   return absl::StrFormat(
-      "the parent took %.3f us beside this candidate and %.3f us is stored for it (%+.1f %%, at most "
-      "%g %% is believed): a fresh process must decide",
+      "the parent took %.3f us next to this candidate, but %.3f us is stored for it (%+.1f %%, limit %g %%): a second "
+      "process decides",
       measured_us, stored_us, 100 * drift, 100 * rule.max_parent_drift);
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kMostChanges = 15;
 
-std::string VoiceText(double voice) { return voice == 0 ? "0" : absl::StrFormat("%+.3f", voice); }
+std::string TermText(double term) { return term == 0 ? "0" : absl::StrFormat("%+.3f", term); }
 
 std::string WantsText(const v1::Finding& finding) {
   if (finding.roof()) return "nothing: a roof";
@@ -41,9 +41,9 @@ Grid ChangesGrid(const v1::Report& report) {
     grid.rows.push_back({{ChangeText(change.change()), Tone::kCode},
                          {absl::StrCat(change.parent())},
                          {change.finding().empty() ? "-" : change.finding()},
-                         {of_best ? VoiceText(change.voices().rules()) : "-"},
-                         {VoiceText(change.voices().model())},
-                         {of_best ? VoiceText(change.voices().patterns()) : "-"}});
+                         {of_best ? TermText(change.score().rules()) : "-"},
+                         {TermText(change.score().model())},
+                         {of_best ? TermText(change.score().patterns()) : "-"}});
   }
   return grid;
 }
@@ -67,10 +67,10 @@ Section NextSection(const v1::Report& report) {
         "No single change of a variable is left: what comes next is an edit of the source, or a variable more."});
   } else {
     section.blocks.push_back(Paragraph{
-        "Changes that were not tried, the most promising first, with what each voice expects them to add to the best "
-        "variant, in log speedup. In the model's share losses count as nothing, and what a change leads on to counts, "
-        "too: it is no forecast of the change's own speedup. Rules and patterns speak of changes of the best variant "
-        "only."});
+        "Untried changes, the highest score first. The score is the predicted gain over the best variant, in log "
+        "speedup. The model's term is an expected improvement: losses count as 0, and a likely second change counts "
+        "too, so it does not predict the change's own speedup. The terms of rules and patterns apply to changes of the "
+        "best variant only."});
     section.blocks.push_back(ChangesGrid(report));
   }
   return section;

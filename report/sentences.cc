@@ -19,11 +19,10 @@ std::string IntervalText(const v1::Comparison& interval) {
 std::string TotalGainText(const v1::TotalGain& gain) {
   if (gain.speedup_over_start() <= 0) return "";
   const std::string interval = IntervalText(gain.interval());
-  return absl::StrCat("iteration ", gain.iteration(), " beside the start: ", SpeedupText(gain.speedup_over_start()),
-                      interval.empty() ? "" : absl::StrCat(" (", interval, ")"),
-                      gain.multiplied() > 0 ? absl::StrCat("; by the steps since the last such comparison ",
-                                                           SpeedupText(gain.multiplied()))
-                                            : "");
+  return absl::StrCat(
+      "iteration ", gain.iteration(), " beside the start: ", SpeedupText(gain.speedup_over_start()),
+      interval.empty() ? "" : absl::StrCat(" (", interval, ")"),
+      gain.multiplied() > 0 ? absl::StrCat("; product of the step speedups ", SpeedupText(gain.multiplied())) : "");
 }
 
 std::string TierText(v1::SuccessTier tier) {

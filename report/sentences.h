@@ -9,8 +9,8 @@ namespace pawl {
 // "1.750x to 1.850x in 15 pairs"; empty where nothing was compared.
 std::string IntervalText(const v1::Comparison& interval);
 
-// "iteration 4 beside the start: 1.800x (1.750x to 1.850x in 15 pairs); by the steps since the last such
-// comparison 1.830x"; empty where it was not measured.
+// "iteration 4 beside the start: 1.800x (1.750x to 1.850x in 15 pairs); product of the step speedups
+// 1.830x"; empty where it was not measured.
 std::string TotalGainText(const v1::TotalGain& gain);
 
 // "target: the goal is reached"; empty where nothing was kept.

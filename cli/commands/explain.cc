@@ -124,11 +124,10 @@ void AddExplain(CLI::App& app, int* exit_code) {
       "Examples: pawl explain 7\n"
       "          pawl explain 7 12\n"
       "          pawl explain 7 12 --why-not TILE_M=16\n"
-      "The voices of the ranking (rules, model, patterns) say in log speedup what a change may add to the best\n"
-      "variant: +0.693 is twice as fast. In the model's, losses count as nothing and what a change leads on to counts\n"
-      "too, whatever it starts from; rules and patterns speak of changes of the best variant only. So a sum ranks; "
-      "what\n"
-      "is expected of the change itself is the prediction.");
+      "The score of a change is its predicted gain over the best variant, in log speedup: +0.693 is twice as fast. It\n"
+      "is the sum of three terms. The model's term is an expected improvement: losses count as 0, and a likely second\n"
+      "change counts too. The terms of rules and patterns apply to changes of the best variant only. The prediction,\n"
+      "not the score, says what the change itself is expected to gain.");
   AddCampaign(*command, &flags->campaign);
   command->add_option("ITERATION", flags->iteration, "12 or campaigns/7/iterations/12");
   CLI::Option* why_not = command

@@ -73,8 +73,8 @@ class Explanation {
     std::vector<RankedRow> rows;
     std::vector<std::pair<std::string, std::vector<std::string>>> refused;  // by reason, in the order they came
     for (const v1::PassedOver& passed : of_.passed_over()) {
-      if (passed.has_voices()) {
-        rows.push_back({ChangeText(passed.change()), passed.voices(), passed.reason()});
+      if (passed.has_score()) {
+        rows.push_back({ChangeText(passed.change()), passed.score(), passed.reason()});
         continue;
       }
       const auto same =
@@ -85,8 +85,8 @@ class Explanation {
       changes.push_back(ChangeText(passed.change()));
     }
     std::stable_sort(rows.begin(), rows.end(),
-                     [](const RankedRow& a, const RankedRow& b) { return Sum(a.voices) > Sum(b.voices); });
-    if (of_.has_voices()) rows.insert(rows.begin(), {ChangeText(of_.change()), of_.voices(), "chosen"});
+                     [](const RankedRow& a, const RankedRow& b) { return Sum(a.score) > Sum(b.score); });
+    if (of_.has_score()) rows.insert(rows.begin(), {ChangeText(of_.change()), of_.score(), "chosen"});
     if (rows.empty() && refused.empty()) Say("Nothing else: the change was not ranked.");
     text_ += RankingTable(rows, "", all_ ? 0 : kShown, width_);
     for (const auto& [reason, changes] : refused) {

@@ -124,7 +124,7 @@ std::string IterationText(const v1::Iteration& iteration) {
                     iteration.author().empty() || iteration.why().empty() ? "" : ": ", iteration.why()));
   if (iteration.has_finding()) Line(&text, "finding", FindingLine(iteration.finding()));
   if (iteration.has_prediction()) Line(&text, "prediction", PredictionLine(iteration.prediction()));
-  if (iteration.has_voices()) Line(&text, "voices", VoicesText(iteration.voices()));
+  if (iteration.has_score()) Line(&text, "score", ScoreText(iteration.score()));
   if (iteration.has_failure()) Line(&text, "failed", FailureLine(iteration.failure()));
   for (const v1::FailedGate& gate : iteration.failed_gates()) Line(&text, "gate", GateText(gate));
   Line(&text, "time", TimesLine(iteration));

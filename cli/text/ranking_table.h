@@ -7,22 +7,22 @@
 
 namespace pawl {
 
-// A change with what the voices of the ranking expect of it, and a word on what became of it.
+// A change with its score and a note.
 struct RankedRow {
   std::string change;
-  v1::Voices voices;
+  v1::Score score;
   std::string note;
 };
 
-// In log speedup: the sum, then each voice. Rows in the order given; `limit` 0: all, otherwise the first so many and a
+// In log speedup: the sum, then each term. Rows in the order given; `limit` 0: all, otherwise the first so many and a
 // line that says how many are left.
 std::string RankingTable(const std::vector<RankedRow>& rows, const std::string& note_title, int limit, int width);
 
 // Rules, model and patterns together.
-double Sum(const v1::Voices& voices);
+double Sum(const v1::Score& score);
 // "+0.520 = rules +0.497, model +0.023, patterns 0".
-std::string VoicesText(const v1::Voices& voices);
-// "+0.520"; "0" where a voice is silent.
+std::string ScoreText(const v1::Score& score);
+// "+0.520"; "0" for a term that is 0.
 std::string LogText(double log_speedup);
 
 }  // namespace pawl

@@ -47,7 +47,7 @@ std::string UntriedTable(const v1::Situation& situation, bool all, int width) {
   for (const v1::RankedChange& untried : situation.untried()) {
     const std::string from =
         untried.parent() == situation.best().number() ? "" : absl::StrCat(" (from ", untried.parent(), ")");
-    rows.push_back({absl::StrCat(ChangeText(untried.change()), from), untried.voices(), untried.finding()});
+    rows.push_back({absl::StrCat(ChangeText(untried.change()), from), untried.score(), untried.finding()});
   }
   return RankingTable(rows, "serves", all ? 0 : kShown, width);
 }

@@ -65,11 +65,11 @@ std::vector<std::string> Forbidding(const v1::Bundle& bundle, const v1::Variant&
   return broken;
 }
 
-const char* LoudestDifference(const v1::Voices& asked, const v1::Voices& chosen) {
+const char* LargestDifference(const v1::Score& asked, const v1::Score& chosen) {
   const double rules = chosen.rules() - asked.rules(), model = chosen.model() - asked.model(),
                patterns = chosen.patterns() - asked.patterns();
-  if (rules >= model && rules >= patterns) return "the rules";
-  return model >= patterns ? "the model" : "the patterns";
+  if (rules >= model && rules >= patterns) return "the rules' term";
+  return model >= patterns ? "the model's term" : "the patterns' term";
 }
 
 std::string IterationSentence(const v1::Iteration& iteration) {
@@ -88,16 +88,16 @@ class Answer {
 
   void PassedOver(const v1::PassedOver& passed) {
     Say(absl::StrCat("It was passed over: ", passed.reason(), "."));
-    if (!passed.has_voices()) return;
-    std::vector<RankedRow> rows = {{ChangeText(passed.change()), passed.voices(), "asked about"}};
-    if (decision_.has_voices()) {
-      rows.insert(rows.begin(), {ChangeText(decision_.change()), decision_.voices(), "chosen"});
+    if (!passed.has_score()) return;
+    std::vector<RankedRow> rows = {{ChangeText(passed.change()), passed.score(), "asked about"}};
+    if (decision_.has_score()) {
+      rows.insert(rows.begin(), {ChangeText(decision_.change()), decision_.score(), "chosen"});
     }
     text_ += RankingTable(rows, "", 0, width_);
-    const double behind = Sum(decision_.voices()) - Sum(passed.voices());
-    if (!decision_.has_voices() || behind <= 0) return;
-    Say(absl::StrFormat("In log speedup it was %.3f behind; what set it back most were %s.", behind,
-                        LoudestDifference(passed.voices(), decision_.voices())));
+    const double behind = Sum(decision_.score()) - Sum(passed.score());
+    if (!decision_.has_score() || behind <= 0) return;
+    Say(absl::StrFormat("Its score was %.3f lower in log speedup; the largest difference is in %s.", behind,
+                        LargestDifference(passed.score(), decision_.score())));
   }
 
   std::string Take() { return std::move(text_); }
@@ -164,7 +164,7 @@ absl::StatusOr<std::string> WhyNot(const v1::Change& asked, const v1::Iteration&
                             absl::StrJoin(elsewhere, ", "), "."));
   }
   if (!answered) {
-    answer.Say(decision.has_voices()
+    answer.Say(decision.has_score()
                    ? "The decision does not name it: it was not among the changes that were ranked."
                    : absl::StrCat("Nothing was ranked: the change was proposed by ", decision.author(), "."));
   }

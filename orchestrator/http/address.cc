@@ -29,7 +29,7 @@ std::string HttpAddress::Url(bool encrypted) const {
 
 absl::StatusOr<HttpAddress> ParseHttpAddress(const std::string& text) {
   const absl::Status mistake = absl::InvalidArgumentError(
-      absl::StrCat("\"", text, "\" is no address for the dashboard; expected host:port, or a port on 127.0.0.1"));
+      absl::StrCat("\"", text, "\" is not a valid dashboard address; expected host:port, or a port on 127.0.0.1"));
   const size_t colon = text.rfind(':');
   const std::string port = colon == std::string::npos ? text : text.substr(colon + 1);
   HttpAddress address;

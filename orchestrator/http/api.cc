@@ -23,8 +23,8 @@ using Stub = v1::CampaignService::Stub;
 HttpReply Refusal(const absl::Status& status) { return ErrorReply(ToGrpc(status)); }
 
 HttpReply NoSuchPath(const HttpRequest& request) {
-  return Refusal(NoSuch(absl::StrCat(request.method, " ", request.path.substr(0, 200)),
-                        "docs/dashboard.md lists the paths there are"));
+  return Refusal(
+      NoSuch(absl::StrCat(request.method, " ", request.path.substr(0, 200)), "docs/dashboard.md lists all paths"));
 }
 
 HttpReply JsonReply(const google::protobuf::Message& message) {
@@ -183,7 +183,7 @@ HttpReply HttpApi::Bundle(const HttpRequest& request, const std::string& name) c
   if (grpc::Status status = Call(&Stub::GetBlob, hash, &blob); !status.ok()) return ErrorReply(status);
   v1::Bundle bundle;
   if (!bundle.ParseFromString(blob.content())) {
-    return Refusal(absl::DataLossError("a stored bundle can't be read any more"));
+    return Refusal(absl::DataLossError("a stored bundle can't be read"));
   }
   KeepFields(FieldsOf(request), &bundle);
   return JsonReply(bundle);

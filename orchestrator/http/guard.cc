@@ -20,7 +20,7 @@ absl::Status Refused(const std::string& message, const std::string& fix) {
 // nobody answers that.
 absl::Status CheckOrigin(const HttpRequest& request) {
   if (request.Header("x-pawl").empty()) {
-    return Refused("the header X-Pawl is missing", "send \"X-Pawl: 1\" with whatever changes something");
+    return Refused("the header X-Pawl is missing", "send \"X-Pawl: 1\" with every request that changes something");
   }
   const std::string origin = request.Header("origin");
   const std::string host = request.Header("host");
@@ -28,7 +28,7 @@ absl::Status CheckOrigin(const HttpRequest& request) {
   const bool same = origin.empty() || absl::EqualsIgnoreCase(origin, absl::StrCat("http://", host)) ||
                     absl::EqualsIgnoreCase(origin, absl::StrCat("https://", host));
   if (!same || (!site.empty() && site != "same-origin" && site != "none")) {
-    return Refused("the request comes from a page of another site", "use the dashboard's own page, or pawl");
+    return Refused("the request comes from another site's page", "use the dashboard's own page, or pawl");
   }
   const std::string content = request.Header("content-type");
   const absl::string_view type = absl::StripAsciiWhitespace(absl::string_view(content).substr(0, content.find(';')));
@@ -50,7 +50,7 @@ absl::Status HttpGuard::May(const HttpRequest& request, Role role) const {
 
 absl::Status HttpGuard::Check(const HttpRequest& request) const {
   if (loopback_ && !IsLoopbackHost(request.Header("host"))) {
-    return Refused("this host name is not the dashboard's", "open it as http://localhost, with the port it listens on");
+    return Refused("unexpected host name", "open it as http://localhost, with the port it listens on");
   }
   // What the library would unpack or add up without a limit; no browser sends it here.
   if (!request.Header("content-encoding").empty() || !request.Header("transfer-encoding").empty()) {
@@ -59,7 +59,8 @@ absl::Status HttpGuard::Check(const HttpRequest& request) const {
   const bool reads = request.method == "GET" || request.method == "HEAD";
   if (!reads && request.method != "POST") return BadField("method", "expected GET or POST");
   if (!reads) {
-    if (request.Header("content-length").empty()) return BadField("Content-Length", "expected the length of the body");
+    if (request.Header("content-length").empty())
+      return BadField("Content-Length", "the length of the body is required");
     if (absl::Status status = CheckOrigin(request); !status.ok()) return status;
     return May(request, Role::kSubmit);
   }

@@ -48,7 +48,7 @@ HttpReply PageReply(const HttpRequest& request) {
   if (found == Files().end()) {
     reply.status = 404;
     reply.type = "text/plain; charset=utf-8";
-    reply.body = "there is no such page; the dashboard begins at /\n";
+    reply.body = "there is no such page; the dashboard starts at /\n";
     return reply;
   }
   const File& file = found->second;

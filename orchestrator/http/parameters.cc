@@ -17,7 +17,7 @@ using Field = google::protobuf::FieldDescriptor;
 absl::Status Fill(const Field& field, const std::string& value, google::protobuf::Message* message) {
   const google::protobuf::Reflection& reflection = *message->GetReflection();
   if (field.is_repeated()) {
-    if (field.cpp_type() != Field::CPPTYPE_STRING) return BadField(field.name(), "it can't stand in a query");
+    if (field.cpp_type() != Field::CPPTYPE_STRING) return BadField(field.name(), "this field can't be set in a query");
     reflection.AddString(message, &field, value);
     return absl::OkStatus();
   }
@@ -43,12 +43,13 @@ absl::Status Fill(const Field& field, const std::string& value, google::protobuf
       return absl::OkStatus();
     case Field::CPPTYPE_ENUM: {
       const google::protobuf::EnumValueDescriptor* found = field.enum_type()->FindValueByName(value);
-      if (found == nullptr) return BadField(field.name(), absl::StrCat("expected one of ", field.enum_type()->name()));
+      if (found == nullptr)
+        return BadField(field.name(), absl::StrCat("expected a value of ", field.enum_type()->name()));
       reflection.SetEnum(message, &field, found);
       return absl::OkStatus();
     }
     default:
-      return BadField(field.name(), "it can't stand in a query");
+      return BadField(field.name(), "this field can't be set in a query");
   }
 }
 
@@ -59,8 +60,8 @@ absl::Status FillFromParameters(const std::multimap<std::string, std::string>& p
   for (const auto& [name, value] : parameters) {
     const Field* field = message->GetDescriptor()->FindFieldByName(name);
     if (field == nullptr) {
-      return BadField(name.substr(0, 64), absl::StrCat("there is no such parameter; ", message->GetDescriptor()->name(),
-                                                       " has those there are"));
+      return BadField(name.substr(0, 64),
+                      absl::StrCat("unknown parameter; see the fields of ", message->GetDescriptor()->name()));
     }
     if (absl::Status status = Fill(*field, value, message); !status.ok()) return status;
   }

@@ -83,7 +83,7 @@ class RunningHttpServer final : public HttpServer, private httplib::Server {
     // What the library itself refuses has no body: too long, too large, no HTTP.
     set_error_handler([this](const httplib::Request&, httplib::Response& response) {
       if (!response.body.empty() || response.status == 304) return;
-      HttpReply reply = ErrorReply(ToGrpc(BadField("request", "it is no HTTP that is served here, or too large")));
+      HttpReply reply = ErrorReply(ToGrpc(BadField("request", "not a valid HTTP request, or too large")));
       reply.status = response.status;
       Write(std::move(reply), response);
     });
@@ -94,7 +94,7 @@ class RunningHttpServer final : public HttpServer, private httplib::Server {
                                           : bind_to_port(address_.host, address_.port);
     if (!bound) {
       return absl::UnavailableError(absl::StrCat("can't listen on ", options_.address,
-                                                 " for the dashboard: is another process there? Choose another port"));
+                                                 " for the dashboard: the port may be in use; choose another one"));
     }
     listener_ = std::thread([this] {
       listen_after_bind();
@@ -145,7 +145,7 @@ class RunningHttpServer final : public HttpServer, private httplib::Server {
   void Write(HttpReply reply, httplib::Response& response) {
     if (reply.events != nullptr && streams_.fetch_add(1) >= options_.streams) {
       --streams_;
-      reply = ErrorReply(ToGrpc(TryLater("too many pages follow campaigns; close some", 5)));
+      reply = ErrorReply(ToGrpc(TryLater("too many dashboard pages are open; close some", 5)));
     }
     response.status = reply.status;
     response.headers.erase("Content-Type");
@@ -214,7 +214,7 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const std::shared_
   if (!address->loopback) {
     if (options.security.tokens.empty()) {
       return absl::InvalidArgumentError(
-          "nobody could open the dashboard: it asks for a token, so give --tokens, or let it listen on 127.0.0.1");
+          "the dashboard needs a token on this address: set --tokens, or let it listen on 127.0.0.1");
     }
     // Also says what is wrong with the files.
     if (absl::StatusOr<TlsTexts> texts = ReadTlsFiles(options.security.tls); !texts.ok()) return texts.status();

@@ -11,7 +11,7 @@ void TlsContextDeleter::operator()(SSL_CTX* context) const { SSL_CTX_free(contex
 
 absl::StatusOr<TlsContext> MakeTlsContext(const std::string& certificate, const std::string& key) {
   TlsContext context(SSL_CTX_new(TLS_server_method()));
-  if (context == nullptr) return absl::InternalError("OpenSSL made no context");
+  if (context == nullptr) return absl::InternalError("OpenSSL could not create a TLS context");
   SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
   SSL_CTX_set_mode(context.get(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   if (SSL_CTX_use_certificate_chain_file(context.get(), certificate.c_str()) != 1 ||

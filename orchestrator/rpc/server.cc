@@ -124,8 +124,8 @@ class RunningServer final : public Server {
     server_ = builder.BuildAndStart();
     if (server_ == nullptr || port == 0) {
       return absl::UnavailableError(
-          absl::StrCat("can't listen on ", options.listen, ": is another orchestrator there, or the path not writable?",
-                       options.security.tls.any() ? " Or is the key not the certificate's?" : ""));
+          absl::StrCat("can't listen on ", options.listen, ": the address may be in use, or the path not writable",
+                       options.security.tls.any() ? ", or the key does not match the certificate" : ""));
     }
     address_ = options.listen;
     if (!absl::StartsWith(address_, "unix:")) {

@@ -53,19 +53,19 @@ class WatchStream final : public WriteReactor, public Watcher {
 
   void Close() override {
     std::lock_guard lock(mutex_);
-    End(TryLater("the orchestrator shuts down; watch again after the last sequence received", 1));
+    End(TryLater("the orchestrator is shutting down; watch again from the last sequence received", 1));
   }
 
   void OnWriteDone(bool ok) override {
     std::lock_guard lock(mutex_);
     writing_ = false;
-    if (!ok) return End(absl::CancelledError("the client has gone"));
+    if (!ok) return End(absl::CancelledError("the client disconnected"));
     Write();
   }
 
   void OnCancel() override {
     std::lock_guard lock(mutex_);
-    End(absl::CancelledError("the client has gone"));
+    End(absl::CancelledError("the client disconnected"));
   }
 
   void OnDone() override { const std::shared_ptr<WatchStream> last = std::move(self_); }
@@ -138,13 +138,13 @@ WriteReactor* StartWatchStream(Store& store, WatchHub& hub, const v1::WatchCampa
   if (request.after_sequence() < 0) return new Refusal(BadField("after_sequence", "expected 0 or more"));
   absl::StatusOr<std::optional<v1::Campaign>> campaign = store.GetCampaign(*number);
   if (!campaign.ok()) return new Refusal(campaign.status());
-  if (!*campaign) return new Refusal(NoSuch(request.campaign(), "pawl campaigns lists those there are"));
+  if (!*campaign) return new Refusal(NoSuch(request.campaign(), "pawl campaigns lists all campaigns"));
   if (streams >= kMostStreams) {
     v1::ErrorDetail detail;
     detail.set_retry_after_seconds(5);
-    detail.set_fix("end some of those that watch, or ask now and then instead (GetCampaign)");
+    detail.set_fix("end some watches, or poll GetCampaign instead");
     return new Refusal(
-        Error(absl::StatusCode::kResourceExhausted, absl::StrCat(kMostStreams, " watch campaigns already"), detail));
+        Error(absl::StatusCode::kResourceExhausted, absl::StrCat(kMostStreams, " watches are open already"), detail));
   }
   auto stream = std::make_shared<WatchStream>(store, *number, request.after_sequence());
   stream->Start(hub, stream);

@@ -54,7 +54,7 @@ class LeaseCall final : public Reactor {
   void Abandon(uint64_t waiting) {
     if (waiting == 0) return;
     orchestrator_.Forget(waiting);
-    End(absl::CancelledError("the worker has gone"));
+    End(absl::CancelledError("the worker disconnected"));
   }
 
   void End(absl::StatusOr<v1::LeaseTrialResponse> answer) {

@@ -37,14 +37,14 @@ grpc::Status CallGate::Process(const InputMetadata& metadata, grpc::AuthContext*
   // Whether it serves is no secret, and load balancers ask without a name.
   if (absl::StartsWith(path, "/grpc.health.v1.Health/")) return grpc::Status::OK;
   const std::optional<RpcRule> rule = RuleOfRpc(path);
-  if (!rule) return grpc::Status(grpc::StatusCode::UNIMPLEMENTED, absl::StrCat("there is no call ", path));
+  if (!rule) return grpc::Status(grpc::StatusCode::UNIMPLEMENTED, absl::StrCat("unknown method ", path));
   const absl::Status allowed = access_.Check(WhoCalls(metadata, *context), rule->role);
   if (!allowed.ok()) {
     return grpc::Status(static_cast<grpc::StatusCode>(allowed.code()), std::string(allowed.message()));
   }
   if (rule->needs_deadline && metadata.find("grpc-timeout") == metadata.end()) {
     return grpc::Status(grpc::StatusCode::INVALID_ARGUMENT,
-                        absl::StrCat(path, " needs a deadline: set one in the client, 10 to 30 seconds as a rule"));
+                        absl::StrCat(path, " needs a deadline: set one in the client, usually 10 to 30 seconds"));
   }
   // No handler has a use for the token, and what is not handed on can't be logged.
   for (auto [at, end] = metadata.equal_range("authorization"); at != end; ++at) {

@@ -11,30 +11,31 @@ namespace pawl {
 
 absl::Status CheckListening(const std::string& address, const SecurityOptions& security) {
   if (IsUnixSocket(address)) {
-    if (address.size() == 5) return absl::InvalidArgumentError("unix: needs a path behind it");
+    if (address.size() == 5) return absl::InvalidArgumentError("unix: needs a path after it");
     if (!security.tls.any()) return absl::OkStatus();
-    return absl::InvalidArgumentError("a unix: socket goes without TLS: leave --tls-cert, --tls-key and --tls-ca out");
+    return absl::InvalidArgumentError("a unix: socket does not use TLS: omit --tls-cert, --tls-key and --tls-ca");
   }
   const size_t colon = address.rfind(':');
   int port = 0;
   if (colon == std::string::npos || colon == 0 || !absl::SimpleAtoi(address.substr(colon + 1), &port) || port < 0 ||
       port > 65535 || address.find('/') != std::string::npos) {
     return absl::InvalidArgumentError(
-        absl::StrCat("\"", address, "\" is no address; expected host:port or unix:/path"));
+        absl::StrCat("\"", address, "\" is not a valid address; expected host:port or unix:/path"));
   }
   if (!security.tls.any()) {
     if (IsLocal(address)) return absl::OkStatus();
-    return absl::InvalidArgumentError(
-        absl::StrCat("\"", address,
-                     "\" can be reached by others, which takes TLS: give --tls-cert, --tls-key and --tls-ca "
-                     "(scripts/make-certificates makes a set to try), or listen on 127.0.0.1 or a unix: socket and "
-                     "tunnel to it (ssh -L)"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "\"", address,
+        "\" is reachable from other machines, which requires TLS: set --tls-cert, --tls-key and --tls-ca "
+        "(scripts/make-certificates makes test certificates), or listen on 127.0.0.1 or a unix: socket and "
+        "tunnel to it (ssh -L)"));
   }
-  if (security.tls.cert.empty()) return absl::InvalidArgumentError("--tls-ca is of no use without --tls-cert");
+  if (security.tls.cert.empty()) return absl::InvalidArgumentError("--tls-ca needs --tls-cert");
   if (security.tls.ca.empty() && security.tokens.empty()) {
     return absl::InvalidArgumentError(
-        "nobody could be let in: name the authority of the clients' certificates (--tls-ca), or a file with their "
-        "tokens (--tokens), or both");
+        "no client could authenticate: set --tls-ca (the authority of the clients' certificates), --tokens (a file "
+        "with "
+        "their tokens), or both");
   }
   return absl::OkStatus();
 }

@@ -68,17 +68,17 @@ v1::Iteration ExplainedIteration() {
   *iteration.add_findings() = grid;
   *iteration.add_findings() = stalls;
   *iteration.mutable_effect() = *wants;
-  iteration.mutable_voices()->set_rules(0.497);
-  iteration.mutable_voices()->set_model(0.023);
+  iteration.mutable_score()->set_rules(0.497);
+  iteration.mutable_score()->set_model(0.023);
 
   v1::PassedOver* lower = iteration.add_passed_over();
   lower->mutable_change()->set_variable("WARPS");
   lower->mutable_change()->set_from(4);
   lower->mutable_change()->set_to(8);
   lower->set_reason("ranks lower");
-  lower->mutable_voices()->set_rules(0.1);
-  lower->mutable_voices()->set_model(-0.08);
-  lower->mutable_voices()->set_patterns(0.1);
+  lower->mutable_score()->set_rules(0.1);
+  lower->mutable_score()->set_model(-0.08);
+  lower->mutable_score()->set_patterns(0.1);
   for (const int value : {1, 2}) {
     v1::PassedOver* refused = iteration.add_passed_over();
     refused->mutable_change()->set_variable("WARPS");

@@ -9,7 +9,7 @@ namespace pawl {
 // Of campaigns/7, 0 to 4: the start, kept, reverted, rejected, and one that was kept from 1.
 std::vector<v1::Iteration> SomeIterations();
 
-// Iteration 4 of them with all that GetIteration adds to explain it: findings, voices, what was passed over,
+// Iteration 4 of them with all that GetIteration adds to explain it: findings, score, what was passed over,
 // prediction.
 v1::Iteration ExplainedIteration();
 

@@ -58,7 +58,7 @@ TEST(Compare, IsUnclearWhenTenPairsWereThrownAway) {
   EXPECT_EQ(Compare(Ratios(0.05, 0.002), 9, KeepRule()).result(), v1::FASTER);
   const v1::Comparison c = Compare(Ratios(0.05, 0.002), 10, KeepRule());
   EXPECT_EQ(c.result(), v1::UNCLEAR);
-  EXPECT_NE(c.reason().find("10 pairs were thrown away"), std::string::npos) << c.reason();
+  EXPECT_NE(c.reason().find("10 pairs were discarded"), std::string::npos) << c.reason();
   EXPECT_FALSE(WantsMorePairs(c, KeepRule()));
 }
 

@@ -91,7 +91,7 @@ TEST(MarkdownPageTest, HasNoFigureThatIsNotInTheMessage) {
   Collect(report, &texts);
   for (const v1::Iteration& iteration : report.iterations()) texts.insert(ValuesText(iteration.variant()));
   texts.insert({UtcText(report.campaign().create_time()), UtcText(report.campaign().end_time()), "99 %", "13.0", "9.0",
-                "0"});  // bounds, CUDA 13000, compute 9.0, a voice that is silent
+                "0"});  // bounds, CUDA 13000, compute 9.0, a term that is 0
   std::set<std::string> known;
   static const std::regex kNumber("[0-9]+(\\.[0-9]+)?(e[+-]?[0-9]+)?");
   for (const std::string& text : texts) {

@@ -4,7 +4,7 @@ import {differenceView, lineDifference, macros, patchView} from "./difference.js
 import {facts, h, loading, notice, replace, section} from "./element.js";
 import {launchesOf, launchRows} from "./evidence.js";
 import {campaignPath, changeCode, comparePath, iterationLink, iterationPath, verdictBadge} from "./links.js";
-import {code, findingsTable, sum, voicesNote} from "./report_sections.js";
+import {code, findingsTable, sum, scoreNote} from "./report_sections.js";
 import {samplesChart} from "./samples.js";
 import {table} from "./table.js";
 import {bytesText, changeText, checkWord, comparisonWord, countsOf, dateText, effectText, gainText, gateActionWord, numberText, outcomeWord, secondsText, signedText, speedupText, stageWord, timeText} from "./words.js";
@@ -92,12 +92,12 @@ export async function sourceOf(campaign, iteration, signal) {
 }
 
 function considered(iteration) {
-  const rows = [...iteration.voices ? [{change: iteration.change, voices: iteration.voices, reason: "chosen"}] : [], ...iteration.passedOver ?? []];
-  const voice = name => row => row.voices ? signedText(row.voices[name]) : "";
-  return [rows.length > 0 && voicesNote(), table("What was considered", [
+  const rows = [...iteration.score ? [{change: iteration.change, score: iteration.score, reason: "chosen"}] : [], ...iteration.passedOver ?? []];
+  const term = name => row => row.score ? signedText(row.score[name]) : "";
+  return [rows.length > 0 && scoreNote(), table("What was considered", [
     {name: "change", cell: row => changeCode(row.change)},
-    {name: "sum", number: true, cell: row => row.voices ? signedText(sum(row.voices)) : ""},
-    {name: "rules", number: true, cell: voice("rules")}, {name: "model", number: true, cell: voice("model")}, {name: "patterns", number: true, cell: voice("patterns")},
+    {name: "sum", number: true, cell: row => row.score ? signedText(sum(row.score)) : ""},
+    {name: "rules", number: true, cell: term("rules")}, {name: "model", number: true, cell: term("model")}, {name: "patterns", number: true, cell: term("patterns")},
     {name: "why", wide: true, cell: row => row.reason},
   ], rows, "Nothing else was considered.")];
 }

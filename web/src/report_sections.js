@@ -34,13 +34,13 @@ export function reportSections({campaign, report}) {
     {name: "off by", number: true, cell: row => row.plannedSeconds > 0 ? percentText((row.actualSeconds / row.plannedSeconds - 1) * 100) : "–"},
     {name: "in all", number: true, cell: row => secondsText(row.totalSeconds ?? 0)},
   ], report.stages ?? []));
-  beside("What was left to try", report.next, [voicesNote(), table("What was left to try", [
+  beside("What was left to try", report.next, [scoreNote(), table("What was left to try", [
     {name: "change", cell: row => changeCode(row.change)},
     {name: "from", number: true, cell: row => row.parent ?? 0},
-    {name: "sum", number: true, cell: row => signedText(sum(row.voices))},
-    {name: "rules", number: true, cell: row => ofBest(row) ? signedText(row.voices?.rules) : "–"},
-    {name: "model", number: true, cell: row => signedText(row.voices?.model)},
-    {name: "patterns", number: true, cell: row => ofBest(row) ? signedText(row.voices?.patterns) : "–"},
+    {name: "sum", number: true, cell: row => signedText(sum(row.score))},
+    {name: "rules", number: true, cell: row => ofBest(row) ? signedText(row.score?.rules) : "–"},
+    {name: "model", number: true, cell: row => signedText(row.score?.model)},
+    {name: "patterns", number: true, cell: row => ofBest(row) ? signedText(row.score?.patterns) : "–"},
     {name: "serves", cell: row => row.finding ?? "–"},
   ], (report.next ?? []).slice(0, 12))]);
   const left = report.changes?.length ? [section("Before and after", beforeAfter("Before and after", report.changes))] : [];
@@ -55,11 +55,11 @@ export function reportSections({campaign, report}) {
   return made;
 }
 
-// What the voices of a ranking are: see RankChanges of orchestrator/engine/ranking.h.
-export const voicesNote = () => h("p.quiet", {}, "A rank in log speedup: what a change may add to the campaign's best variant, whatever it starts from. " +
-  "In the model's share losses count as nothing, and what the change leads on to counts, too: it is no forecast of the change's own speedup. " +
-  "Rules and patterns speak of changes of the best variant only.");
-export const sum = voices => (voices?.rules ?? 0) + (voices?.model ?? 0) + (voices?.patterns ?? 0);
+// The terms of a score: see RankChanges in orchestrator/engine/search/ranking.h.
+export const scoreNote = () => h("p.quiet", {}, "The score of a change is its predicted gain over the campaign's best variant, in log speedup. " +
+  "The model's term is an expected improvement: losses count as 0, and a likely second change counts too, so it does not predict the change's own speedup. " +
+  "The terms of rules and patterns apply to changes of the best variant only.");
+export const sum = score => (score?.rules ?? 0) + (score?.model ?? 0) + (score?.patterns ?? 0);
 export const code = text => h("pre", {tabindex: "0", role: "region", "aria-label": "Commands"}, text);
 
 export function findingsTable(findings) {

@@ -7,7 +7,7 @@
 namespace pawl {
 namespace {
 
-constexpr int kNewest = 500;  // iterations: more would not fit into a message of a sensible size
+constexpr int kNewest = 500;  // iterations, to bound the size of the message
 
 }  // namespace
 
@@ -51,14 +51,14 @@ std::vector<v1::RankedChange> UntriedChanges(const CampaignState& campaign, cons
   v1::RankedChange& first = untried.emplace_back();
   *first.mutable_change() = choice->change;
   first.set_parent(choice->parent);
-  if (choice->voices) *first.mutable_voices() = *choice->voices;
+  if (choice->score) *first.mutable_score() = *choice->score;
   if (choice->finding) first.set_finding(choice->finding->rule());
   for (const v1::PassedOver& passed : choice->passed_over) {
-    if (!passed.has_voices()) continue;  // it can't be tried
+    if (!passed.has_score()) continue;  // it can't be tried
     v1::RankedChange& ranked = untried.emplace_back();
     *ranked.mutable_change() = passed.change();
     ranked.set_parent(choice->parent);
-    *ranked.mutable_voices() = passed.voices();
+    *ranked.mutable_score() = passed.score();
   }
   return untried;
 }

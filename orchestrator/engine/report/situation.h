@@ -9,10 +9,10 @@
 
 namespace pawl {
 
-// All that someone needs who is to propose the next change of a campaign that has a best variant.
+// Everything needed to propose the next change of a campaign that has a best variant.
 v1::Situation SituationOf(const CampaignState& campaign, const Chooser& chooser, const DecisionTree& tree);
 
-// What could be tried next in a campaign that has a best variant, the most promising first.
+// The untried changes of a campaign that has a best variant, the highest score first.
 std::vector<v1::RankedChange> UntriedChanges(const CampaignState& campaign, const Chooser& chooser);
 
 }  // namespace pawl

@@ -9,7 +9,7 @@ namespace pawl {
 std::string ArchitectureOf(const v1::GpuInfo& gpu, const std::string& device) {
   const v1::GpuInfo* named = &gpu;
   if (gpu.compute_major() <= 0) {
-    size_t longest = 0;  // one GPU's name may begin another's
+    size_t longest = 0;  // one GPU's name may be a prefix of another's
     for (const GpuSpec& known : KnownGpus()) {
       for (const std::string& name : known.names) {
         if (name.size() <= longest || !absl::StrContains(device, name)) continue;

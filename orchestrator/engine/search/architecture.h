@@ -6,8 +6,8 @@
 
 namespace pawl {
 
-// "sm_90", as the GPU says or, where that is not known, by the known GPU that a device's label names ("replay of an
-// NVIDIA H200, recorded on ..."). Empty: neither tells.
+// "sm_90", from the GPU's compute capability or, if that is unknown, from the known GPU that the device's label names
+// ("replay of an NVIDIA H200, recorded on ..."). Empty: unknown.
 std::string ArchitectureOf(const v1::GpuInfo& gpu, const std::string& device);
 
 }  // namespace pawl

@@ -24,11 +24,12 @@ std::optional<v1::Variant> Changed(const CampaignState& campaign, const v1::Vari
   }
   const auto& values = variable->values();
   if (std::find(values.begin(), values.end(), change.to()) == values.end()) {
-    *why = absl::StrCat(variable->name(), " has no value ", change.to(), "; it has ", absl::StrJoin(values, ", "));
+    *why =
+        absl::StrCat(variable->name(), " has no value ", change.to(), "; its values are ", absl::StrJoin(values, ", "));
     return std::nullopt;
   }
   if (parent.values().at(variable->name()) == change.to()) {
-    *why = absl::StrCat(variable->name(), " is ", change.to(), " already");
+    *why = absl::StrCat(variable->name(), " is already ", change.to());
     return std::nullopt;
   }
   v1::Variant variant = parent;
@@ -50,7 +51,7 @@ std::optional<Choice> Proposed(const CampaignState& campaign, const v1::Change& 
   why->clear();
   const v1::Iteration* best = campaign.best();
   if (best == nullptr) {
-    *why = "there is no kept variant to change yet";
+    *why = "no variant was kept yet";
     return std::nullopt;
   }
   Choice choice;
@@ -67,9 +68,9 @@ std::optional<Choice> Proposed(const CampaignState& campaign, const v1::Change& 
     choice.variant = VariantOf(*best);
     choice.patched_source = *std::move(patched);
     if (choice.patched_source == source) *why = "the patch changes nothing";
-    if (choice.patched_source.empty()) *why = "the patch leaves nothing of the source";
+    if (choice.patched_source.empty()) *why = "the patch removes the whole source";
     if (choice.patched_source.size() > kMaxSource) {
-      *why = absl::StrCat("the source would have more than ", kMaxSource, " bytes");
+      *why = absl::StrCat("the patched source is larger than ", kMaxSource, " bytes");
     }
     if (!why->empty()) return std::nullopt;
     const int known = campaign.FindSource(choice.patched_source);

@@ -18,7 +18,7 @@ struct Choice {
   std::optional<v1::Effect> effect;    // that the finding wants and the change gives
   std::vector<v1::Finding> findings;   // everything that the parent's evidence shows
   std::optional<v1::Prediction> prediction;
-  std::optional<v1::Voices> voices;  // why it ranks first; nothing: it was not ranked
+  std::optional<v1::Score> score;  // why it ranks first; nothing: it was not ranked
   std::vector<v1::PassedOver> passed_over;
   std::string patched_source;  // of a source edit: the device code with it
   std::string author;
@@ -39,11 +39,12 @@ class Chooser {
 std::optional<v1::Variant> Changed(const CampaignState& campaign, const v1::Variant& parent, const v1::Change& change,
                                    std::string* why);
 
-// A proposed change of the best variant: of a variable, or a source edit. Nothing when it can't be made, *why says why,
-// or was tried before, *why is then empty.
+// A proposed change of the best variant: of a variable, or a source edit. Nothing if it can't be made (*why says why)
+// or was tried before (*why is empty).
 std::optional<Choice> Proposed(const CampaignState& campaign, const v1::Change& change, std::string* why);
 
-// Of how many variables two variants differ. A trial is refused unless its variant differs in one from its parent.
+// The number of variables in which two variants differ. A trial is refused unless its variant differs from its parent
+// in one.
 int Differences(const v1::Variant& a, const v1::Variant& b);
 
 }  // namespace pawl

@@ -10,8 +10,8 @@
 namespace pawl {
 namespace {
 
-// Of a recording that holds a sample of the space: after so many in a row, it has nothing more to say.
-constexpr int kMostUntried = 60;
+// A recording may hold a sample of the space. After so many unrecorded variants in a row, the campaign ends.
+constexpr int kMaxUntried = 60;
 
 v1::Event Ended(v1::CampaignState state, v1::StopReason reason, const std::string& message) {
   v1::Event event;
@@ -37,8 +37,8 @@ std::optional<v1::Event> Stop(const CampaignState& campaign, absl::Time now) {
   const double goal = summary.spec().goal().speedup();
   if (summary.speedup_over_baseline() >= goal) {
     return finished(v1::STOP_REASON_GOAL,
-                    absl::StrFormat("goal reached: %.2fx of %s, %gx was asked for", summary.speedup_over_baseline(),
-                                    summary.baseline_us() > 0 ? "the baseline" : "the start", goal));
+                    absl::StrFormat("goal reached: %.2fx %s speed (goal %gx)", summary.speedup_over_baseline(),
+                                    summary.baseline_us() > 0 ? "the baseline's" : "the start's", goal));
   }
   if (budget.iterations() > 0 && summary.counts().tried() >= budget.iterations()) {
     return finished(v1::STOP_REASON_ITERATIONS, absl::StrCat("all ", budget.iterations(), " iterations are used up"));
@@ -49,13 +49,13 @@ std::optional<v1::Event> Stop(const CampaignState& campaign, absl::Time now) {
   if (budget.dollars() > 0 && summary.dollars() >= budget.dollars()) {
     return finished(v1::STOP_REASON_DOLLARS, absl::StrFormat("all %.2f dollars are used up", budget.dollars()));
   }
-  if (campaign.untried_in_a_row() >= kMostUntried) {
-    return finished(v1::STOP_REASON_SPACE, absl::StrCat("the recording has none of the last ", kMostUntried,
-                                                        " changes that were chosen: what is left to try is not in it"));
+  if (campaign.untried_in_a_row() >= kMaxUntried) {
+    return finished(v1::STOP_REASON_SPACE, absl::StrCat("the recording has none of the last ", kMaxUntried,
+                                                        " chosen changes: it has no more changes to try"));
   }
   if (budget.reverts_in_a_row() > 0 && campaign.reverts_in_a_row() >= budget.reverts_in_a_row()) {
     return finished(v1::STOP_REASON_REVERTS,
-                    absl::StrCat("the last ", campaign.reverts_in_a_row(), " changes were taken back"));
+                    absl::StrCat("the last ", campaign.reverts_in_a_row(), " changes were not kept"));
   }
   return std::nullopt;
 }
@@ -73,7 +73,7 @@ bool IsSingleChange(const CampaignState& campaign, const Choice& choice) {
   return choice.patched_source.empty() ? differences == 1 : differences == 0;
 }
 
-// The oldest proposal, or why it can't be tried from the best variant any more: *dropped is then set.
+// The oldest proposal; *dropped is set instead if it can't be tried from the best variant any more.
 std::optional<Choice> FromProposals(const CampaignState& campaign, std::optional<v1::Event>* dropped) {
   if (campaign.proposals().empty()) return std::nullopt;
   const v1::ChangeProposed& proposed = campaign.proposals().front().proposed;
@@ -87,7 +87,7 @@ std::optional<Choice> FromProposals(const CampaignState& campaign, std::optional
     v1::ProposalDropped& event = *dropped->emplace().mutable_dropped();
     event.set_author(proposed.author());
     *event.mutable_change() = proposed.change();
-    event.set_reason(why.empty() ? "this variant was tried meanwhile" : why);
+    event.set_reason(why.empty() ? "this variant was already tried" : why);
     return std::nullopt;
   }
   choice->author = proposed.author();
@@ -107,17 +107,17 @@ v1::Event PlannedStart(const CampaignState& campaign) {
   v1::Event event = Planned(campaign, v1::TRIAL_PURPOSE_ITERATION, campaign.next_iteration());
   *event.mutable_planned()->mutable_variant() = StartVariant(campaign.bundle());
   event.mutable_planned()->set_author("pawl");
-  event.mutable_planned()->set_why("the start variant comes first");
+  event.mutable_planned()->set_why("the start variant is measured first");
   return event;
 }
 
-// The best variant was not measured beside the start.
+// The best variant's speedup over the start is a product of steps.
 bool Multiplied(const CampaignState& campaign) {
   const v1::Iteration& best = *campaign.best();
   return best.number() > 0 && best.parent() > 0 && campaign.summary().total_gain().iteration() != best.number();
 }
 
-// What must be seen of the best variant before the campaign claims it.
+// The best variant has to be measured against the start before the campaign ends with it.
 bool Unproven(const CampaignState& campaign) {
   const v1::Iteration& best = *campaign.best();
   const bool unsanitized = campaign.summary().spec().keep().skip_sanitizer() && best.number() > 0 &&
@@ -131,7 +131,7 @@ v1::Event PlannedTotal(const CampaignState& campaign) {
   event.mutable_planned()->set_parent(0);
   *event.mutable_planned()->mutable_variant() = VariantOf(best);
   event.mutable_planned()->set_author("pawl");
-  event.mutable_planned()->set_why("the total gain is measured, not multiplied");
+  event.mutable_planned()->set_why("the total speedup is measured against the start");
   return event;
 }
 
@@ -145,7 +145,7 @@ v1::Event PlannedChoice(const CampaignState& campaign, Choice choice) {
   if (choice.effect) *planned.mutable_effect() = *std::move(choice.effect);
   for (v1::Finding& finding : choice.findings) *planned.add_findings() = std::move(finding);
   if (choice.prediction) *planned.mutable_prediction() = *std::move(choice.prediction);
-  if (choice.voices) *planned.mutable_voices() = *std::move(choice.voices);
+  if (choice.score) *planned.mutable_score() = *std::move(choice.score);
   for (v1::PassedOver& passed : choice.passed_over) *planned.add_passed_over() = std::move(passed);
   planned.set_patched_source(std::move(choice.patched_source));
   planned.set_author(choice.author);
@@ -153,7 +153,7 @@ v1::Event PlannedChoice(const CampaignState& campaign, Choice choice) {
   return event;
 }
 
-// Of the iterations that are open.
+// Parent of the open iterations.
 int RoundParent(const CampaignState& campaign) {
   for (const auto& [trial, open] : campaign.open_trials()) {
     if (open.planned.purpose() == v1::TRIAL_PURPOSE_ITERATION) return open.planned.parent();
@@ -161,7 +161,7 @@ int RoundParent(const CampaignState& campaign) {
   return 0;
 }
 
-// Limits of the GPU that the best variant is at.
+// Limits of the GPU that the best variant has reached.
 std::vector<std::string> Roofs(const CampaignState& campaign, const DecisionTree& tree) {
   std::vector<std::string> roofs;
   for (const v1::Finding& finding : tree.Diagnose(campaign.best_evidence(), campaign.gpu())) {
@@ -170,13 +170,13 @@ std::vector<std::string> Roofs(const CampaignState& campaign, const DecisionTree
   return roofs;
 }
 
-// An iteration that did not pass a gate that pauses, and that nobody was told of yet.
+// For an iteration that failed a gate whose action is to pause, once.
 std::optional<v1::Event> PauseAtGate(const CampaignState& campaign) {
   for (const v1::Iteration& iteration : campaign.iterations()) {
     for (const v1::FailedGate& gate : iteration.failed_gates()) {
       if (gate.action() != v1::GATE_ACTION_PAUSE || campaign.PausedFor(iteration.number())) continue;
       v1::Event event = Paused(absl::StrCat("iteration ", iteration.number(), " did not pass the gate ", gate.gate(),
-                                            ": ", gate.text(), ". pawl resume goes on all the same"));
+                                            ": ", gate.text(), "; pawl resume continues anyway"));
       event.mutable_paused()->set_iteration(iteration.number());
       return event;
     }
@@ -184,14 +184,15 @@ std::optional<v1::Event> PauseAtGate(const CampaignState& campaign) {
   return std::nullopt;
 }
 
-// The end, once the gain it claims was measured.
+// The end, after the total speedup was measured.
 v1::Event Finish(const CampaignState& campaign, v1::Event end, const ProfileSet& profiles) {
   if (Unproven(campaign)) return PlannedTotal(campaign);
   const v1::TotalGain& total = campaign.summary().total_gain();
   const v1::Iteration& best = *campaign.best();
   if (best.parent() > 0 && total.iteration() == best.number() && !(total.speedup_over_start() > 0)) {
     end.mutable_ended()->set_message(absl::StrCat(
-        end.ended().message(), "; the total gain is a product of steps, not measured: ", total.interval().reason()));
+        end.ended().message(),
+        "; the total speedup is the product of the step speedups, not measured: ", total.interval().reason()));
   }
   end.mutable_ended()->set_tier(TierOf(campaign.summary(), profiles.gates));
   for (const std::string& roof : Roofs(campaign, profiles.tree)) end.mutable_ended()->add_roof(roof);
@@ -229,7 +230,7 @@ std::optional<v1::Event> Decide(const CampaignState& campaign, const Chooser& ch
   }
   if (campaign.best() == nullptr) {
     return Ended(v1::FAILED, v1::STOP_REASON_START,
-                 absl::StrCat("the start variant did not pass: ", campaign.iterations()[0].reason()));
+                 absl::StrCat("the start variant was rejected: ", campaign.iterations()[0].reason()));
   }
   const v1::CampaignSpec& spec = campaign.summary().spec();
   if (open == 0) {
@@ -251,12 +252,12 @@ std::optional<v1::Event> Decide(const CampaignState& campaign, const Chooser& ch
   if (!proposed && kind == v1::CHOOSER_KIND_OUTSIDE) {
     if (open > 0 || now < campaign.idle_since() + absl::Seconds(spec.chooser().wait_seconds())) return std::nullopt;
     if (spec.chooser().no_proposal() == v1::NO_PROPOSAL_PAUSE) {
-      return Paused(absl::StrFormat("nothing was proposed within %g s. pawl propose and pawl resume go on",
+      return Paused(absl::StrFormat("no change was proposed within %g s; continue with pawl propose and pawl resume",
                                     spec.chooser().wait_seconds()));
     }
   }
   if (!proposed) choice = chooser.Next(campaign);
-  // A round is of one parent.
+  // All iterations of a round have the same parent.
   if (open > 0 && (!choice || choice->parent != RoundParent(campaign))) return std::nullopt;
   if (!choice) {
     return Finish(campaign, Ended(v1::FINISHED, v1::STOP_REASON_SPACE, "no change is left to try"), profiles);
@@ -266,7 +267,7 @@ std::optional<v1::Event> Decide(const CampaignState& campaign, const Chooser& ch
     if (!roofs.empty()) {
       return Finish(campaign,
                     Ended(v1::FINISHED, v1::STOP_REASON_ROOF,
-                          absl::StrCat(absl::StrJoin(roofs, "; "), ", and no rule asks for a change that is left")),
+                          absl::StrCat(absl::StrJoin(roofs, "; "), ", and no rule asks for an untried change")),
                     profiles);
     }
   }

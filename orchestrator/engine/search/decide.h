@@ -9,16 +9,16 @@
 
 namespace pawl {
 
-// What happens next in a campaign on its own account: a trial is planned, it is paused, or it ends. Nothing while it is
-// paused, has ended, waits for a proposal, or has as many iterations under way as workers can take at once (`slots`).
+// The next event that a campaign itself causes: it plans a trial, pauses, or ends. Nothing while it is paused, has
+// ended, waits for a proposal, or has as many open iterations as workers can take at once (`slots`).
 // Pure; the event has no sequence, name or time yet.
 std::optional<v1::Event> Decide(const CampaignState& campaign, const Chooser& chooser, absl::Time now,
                                 const ProfileSet& profiles = ProfileSet::Default(), int slots = 1);
 
-// Until when the campaign waits for a proposal; nothing: it does not.
+// Until when the campaign waits for a proposal; nothing: it does not wait.
 std::optional<absl::Time> ProposalDeadline(const CampaignState& campaign);
 
-// How far it came.
+// The success tier of the best variant.
 v1::SuccessTier TierOf(const v1::Campaign& summary, const Gates& gates);
 
 }  // namespace pawl

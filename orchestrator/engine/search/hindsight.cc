@@ -28,23 +28,23 @@ bool Hindsight::TakesBack(const std::string& variable, int32_t to, const v1::Eff
          made->effect().resource() != effect.resource();
 }
 
-double Hindsight::Left(const v1::Variable& variable, int32_t to, bool takes_back) const {
-  double left = 1;
+double Hindsight::Discount(const v1::Variable& variable, int32_t to, bool takes_back) const {
+  double discount = 1;
   for (const v1::Iteration& iteration : campaign_.iterations()) {
     const v1::Change& change = iteration.change();
     if (change.variable() != variable.name() || campaign_.IsUntried(iteration.number())) continue;
     if (iteration.verdict() == v1::KEPT) {
-      if (change.from() == to && !takes_back) {  // what was turned there before, and back, was tried
-        left *= to == variable.start() ? settings_.left_behind : settings_.retried;
+      if (change.from() == to && !takes_back) {  // the kept change tested this value against its own
+        discount *= to == variable.start() ? settings_.left_behind : settings_.retried;
       }
     } else if (change.to() == to) {
-      left *= settings_.retried;
+      discount *= settings_.retried;
     } else if (iteration.parent() == best_.number() && iteration.verdict() == v1::REVERTED &&
                (change.to() > change.from()) == (to > change.from())) {
-      left *= settings_.same_way;
+      discount *= settings_.same_way;
     }
   }
-  return left;
+  return discount;
 }
 
 }  // namespace pawl

@@ -11,21 +11,21 @@ namespace pawl {
 
 struct RankingSettings;
 
-// What a campaign's measurements say of changes of its best variant that rules ask for. The campaign must have a best
-// variant, and outlive this with the settings.
+// What a campaign's measurements say about the changes of its best variant that rules ask for. The campaign must have a
+// best variant. The campaign and the settings must outlive this.
 class Hindsight {
  public:
   Hindsight(const CampaignState& campaign, const RankingSettings& settings);
 
-  // A kept change left this value, both by their places.
+  // A kept change moved the variable away from the value at this place of its list.
   bool WasLeft(size_t variable, size_t place) const { return left_[variable][place]; }
 
-  // Turning the variable there takes back the change that led the best variant's from there, for the sake of a side
-  // effect: that was made for something else. Not where the variable went to and fro before.
+  // The change would undo the kept change that moved the variable away from `to`, and that change was made for another
+  // resource than `effect`'s. False if the best variant's history changed the variable more than once.
   bool TakesBack(const std::string& variable, int32_t to, const v1::Effect& effect) const;
 
-  // Of what a rule promises for turning the variable there; 1: nothing was measured that speaks against it.
-  double Left(const v1::Variable& variable, int32_t to, bool takes_back) const;
+  // Factor of a rule's prediction for changing the variable to this value; 1: no measurement contradicts it.
+  double Discount(const v1::Variable& variable, int32_t to, bool takes_back) const;
 
  private:
   const CampaignState& campaign_;

@@ -7,88 +7,91 @@
 namespace pawl {
 
 struct ModelSettings {
-  int max_points = 112;  // of the newest samples, and of the best ones before them
-  // Weights of what is learned: of single variables, of pairs of them, and of whole variants, which is what those do
-  // not explain, once by how many places apart values are and once by how far apart on their scales.
-  double singles = 0.07;
-  double pairs = 0.07;
+  int max_points = 112;  // the newest half of the samples, and the fastest ones before them
+  // Prior variance of each part of the model, relative to the others: main effects of single variables, interactions of
+  // pairs of variables, and two residuals of the whole variant. The first residual is correlated by how many places
+  // values are apart in their lists, the second by how far apart they are on their scales.
+  double main_effects = 0.07;
+  double interactions = 0.07;
   double by_places = 0.07;
   double by_scales = 0.79;
-  double nearness = 0.5;    // how much of a value's effect its neighbour in the list shares; 0: one-hot
-  double alikeness = 0.7;   // what two variants that differ in one variable by one place share of the whole
-  double reach = 1.5;       // over scales: how far along one the whole is shared
-  double least_step = 0.4;  // over scales: no step counts for less
-  double noise = 0.05;      // of a sample, as a share of the samples' spread
-  double min_spread = 0.1;  // of log times, while there are too few samples to tell
+  double neighbour_correlation = 0.5;  // between the main effects of neighbouring values; 0: independent (one-hot)
+  double place_correlation = 0.7;      // by places: between variants that differ in one variable by one place
+  double length_scale = 1.5;           // by scales: of the exponential covariance along each scale
+  double min_distance = 0.4;           // by scales: shorter distances between different values count as this
+  double noise = 0.05;                 // standard deviation of a sample's noise, as a share of the samples' own
+  double min_sd = 0.1;                 // of log speeds, while there are too few samples to estimate it
 };
 
-// A Bayesian linear model of log speed over the values of single variables and of pairs of them, with a part for each
-// whole variant, from a campaign's own measurements. It is solved in its dual form: what two variants have in common is
-// all that counts, so that the number of features does not matter. Nearby values of a variable share a part of their
-// effect. Immutable.
+// A Gaussian process over variants that predicts log speed from a campaign's own measurements: a Bayesian linear model
+// of main effects and pairwise interactions of variables, with a residual for each whole variant. It is solved in its
+// dual form, by the covariance of samples, so its cost does not depend on the number of features. Immutable.
 class SpeedModel {
  public:
   struct Sample {
     Point point;
     double log_speed = 0;  // over the start
   };
-  struct Guess {
-    double mean = 0;  // of log speed over the start
+  // Posterior distribution of log speed over the start.
+  struct Posterior {
+    double mean = 0;
     double sd = 0;
   };
 
   // `samples` oldest first.
   SpeedModel(std::vector<Sample> samples, const ModelSettings& settings, const Scales& scales);
 
-  // A point and those that differ from it in one variable: what they have in common with the samples is computed from
-  // its own. The model must outlive it.
-  class Around {
+  // A point and all points that differ from it in one variable. Their covariances with the samples are updated from
+  // those of the centre. The model must outlive it.
+  class Neighbourhood {
    public:
-    Around(const SpeedModel& model, Point centre);
+    Neighbourhood(const SpeedModel& model, Point centre);
     double Mean(size_t variable, uint16_t place) const;
-    Guess Predict(size_t variable, uint16_t place) const;
+    Posterior Predict(size_t variable, uint16_t place) const;
 
    private:
     friend class SpeedModel;
-    struct Shared {
-      double singles = 0, squares = 0, by_places = 1, by_scales = 1;
+    struct Sums {
+      double main = 0, squares = 0, by_places = 1, by_scales = 1;
     };
-    double LikenessTo(size_t sample, size_t variable, uint16_t place) const;
+    double CovarianceWith(size_t sample, size_t variable, uint16_t place) const;
 
     const SpeedModel& model_;
     const Point centre_;
-    std::vector<Shared> shared_;  // with each sample
+    std::vector<Sums> sums_;  // of the centre and each sample, over the variables
   };
 
-  double Mean(const Point& point) const { return Around(*this, point).Mean(0, point[0]); }
-  Guess Predict(const Point& point) const { return Around(*this, point).Predict(0, point[0]); }
+  double Mean(const Point& point) const { return Neighbourhood(*this, point).Mean(0, point[0]); }
+  Posterior Predict(const Point& point) const { return Neighbourhood(*this, point).Predict(0, point[0]); }
 
  private:
-  // What two values of a variable share. Products are undone by factors: a division takes five times as long.
-  struct Like {
-    double single = 1, by_places = 1, by_scales = 1, undo_places = 1, undo_scales = 1;
+  // Between two values of one variable, for each part of the model. The inverses are stored because a division takes
+  // five times as long as a multiplication.
+  struct Correlation {
+    double main = 1, by_places = 1, by_scales = 1, inverse_places = 1, inverse_scales = 1;
   };
-  const Like& Of(size_t variable, uint16_t a, uint16_t b) const {
-    return tables_[variable][static_cast<size_t>(a) * sides_[variable] + b];
+  const Correlation& Of(size_t variable, uint16_t a, uint16_t b) const {
+    return correlations_[variable][static_cast<size_t>(a) * sides_[variable] + b];
   }
-  // What two variants share, by sums over variables and products over them.
-  double Likeness(double singles, double squares, double by_places, double by_scales) const;
-  void FillTables(const Scales& scales);
+  // Prior covariance of two variants, in units of the samples' variance. `main` and `squares` are sums over variables
+  // of the main effects' correlations and of their squares; `by_places` and `by_scales` are products over variables.
+  double Covariance(double main, double squares, double by_places, double by_scales) const;
+  void FillCorrelations(const Scales& scales);
   void Solve();
 
   const ModelSettings settings_;
   std::vector<Sample> samples_;
-  std::vector<std::vector<Like>> tables_;  // by variable, and in it by both places
-  std::vector<size_t> sides_;              // of the tables
-  double single_weight_ = 0, pair_weight_ = 0, places_weight_ = 0, scales_weight_ = 0;
-  double middle_ = 0, spread_ = 1;
-  std::vector<double> factor_;   // Cholesky's, row by row
-  std::vector<double> weights_;  // of the samples
+  std::vector<std::vector<Correlation>> correlations_;  // by variable, and in it by both places
+  std::vector<size_t> sides_;                           // of those tables
+  double main_weight_ = 0, pair_weight_ = 0, places_weight_ = 0, scales_weight_ = 0;
+  double mean_ = 0, sd_ = 1;      // of the samples
+  std::vector<double> cholesky_;  // factor of the samples' covariance matrix with noise, row by row
+  std::vector<double> weights_;   // that matrix's inverse times the standardised samples
 };
 
-// By how much log speed is expected to exceed `best`, counting 0 where it does not.
-double ExpectedImprovement(const SpeedModel::Guess& guess, double best);
-// The chance that log speed exceeds `level`.
-double ChanceAbove(const SpeedModel::Guess& guess, double level);
+// Of log speed over `best`: the mean of what exceeds it, where losses count as 0.
+double ExpectedImprovement(const SpeedModel::Posterior& posterior, double best);
+// That log speed exceeds `level`.
+double ProbabilityAbove(const SpeedModel::Posterior& posterior, double level);
 
 }  // namespace pawl

@@ -29,7 +29,7 @@ void AddCounts(const v1::Pattern& pattern, v1::Pattern* sum) {
   sum->set_came_true(Sum(sum->came_true(), pattern.came_true()));
 }
 
-// Of an even number: the middle of the two, in log.
+// Of an even number: the geometric mean of the two in the middle.
 double Median(const std::map<double, int>& gains) {
   int64_t count = 0;
   for (const auto& [gain, times] : gains) count += times;
@@ -44,7 +44,7 @@ double Median(const std::map<double, int>& gains) {
   return low == high ? low : std::sqrt(low * high);
 }
 
-v1::Pattern Put(const std::vector<const v1::Pattern*>& together) {
+v1::Pattern MergedOf(const std::vector<const v1::Pattern*>& together) {
   v1::Pattern sum = *together.front();
   if (together.size() == 1) return sum;
   for (size_t i = 1; i < together.size(); ++i) AddCounts(*together[i], &sum);
@@ -151,7 +151,7 @@ std::vector<v1::Pattern> Merged(const std::vector<v1::Pattern>& patterns) {
   std::map<decltype(OrderOf(patterns.front())), std::vector<const v1::Pattern*>> together;
   for (const v1::Pattern& pattern : patterns) together[OrderOf(pattern)].push_back(&pattern);
   std::vector<v1::Pattern> merged;
-  for (const auto& [order, same] : together) merged.push_back(Put(same));
+  for (const auto& [order, same] : together) merged.push_back(MergedOf(same));
   return merged;
 }
 

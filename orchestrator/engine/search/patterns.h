@@ -11,20 +11,20 @@
 
 namespace pawl {
 
-// What a judged iteration taught: a pattern of one, whose median is its gain, rounded to a thousandth. Absent: the
-// change served no finding, the GPU is not known, or it was never tried (a replay passed it over).
+// A judged iteration as a pattern of one trial, whose median gain is its own in steps of 0.001 in log. Absent: the
+// change served no finding, the GPU is unknown, or the change was never tried (a replay passed it over).
 std::optional<v1::Pattern> LessonOf(const v1::Iteration& iteration, const std::string& bundle,
                                     const std::string& architecture);
 
-// What is to be added when a kept iteration is taken back later: one kept less, at the same gain.
+// To be added if a kept iteration is reverted later: one kept less.
 std::optional<v1::Pattern> TakenBack(const v1::Iteration& kept, const std::string& bundle,
                                      const std::string& architecture);
 
-// What many lessons come to, by bundle and over all bundles. Keeps every gain, so that medians are those of the
-// lessons in whatever order they came. Pure; one thread at a time.
+// The patterns of many lessons, by bundle and over all bundles. Keeps every gain, so that the medians do not depend on
+// the order of the lessons. Pure; one thread at a time.
 class PatternTable {
  public:
-  // A lesson, or several of the same gain that were counted together.
+  // A lesson, or several with the same gain that were counted together.
   void Add(const v1::Pattern& lesson);
 
   // Of this bundle; empty: over all. In the order of PatternOrder.
@@ -42,24 +42,23 @@ class PatternTable {
   static Key KeyOf(const v1::Pattern& pattern, const std::string& bundle);
   static const v1::Pattern& PatternOf(Lessons* lessons);
 
-  mutable std::map<Key, Lessons> lessons_;  // mutable: medians are found when they are asked for
+  mutable std::map<Key, Lessons> lessons_;  // mutable: medians are computed on demand
 };
 
-// One order for every list: by bundle, rule, architecture, resource, direction.
+// The order of every list: by bundle, rule, architecture, resource, direction.
 bool PatternOrder(const v1::Pattern& a, const v1::Pattern& b);
 // The most tried first; equal ones as in PatternOrder.
 void SortByTried(std::vector<v1::Pattern>* patterns);
 
-// Those of the same bundle, rule, effect and architecture as one: counts are added, and of the medians it is the mean
-// in log, weighted by how many were timed. In the order of PatternOrder.
+// Merges those with the same bundle, rule, effect and architecture: counts are added, and the merged median is the
+// geometric mean of the medians, weighted by how many were timed. In the order of PatternOrder.
 std::vector<v1::Pattern> Merged(const std::vector<v1::Pattern>& patterns);
 // The same over all bundles.
 std::vector<v1::Pattern> OverAll(const std::vector<v1::Pattern>& patterns);
 
-// Without those over all bundles where the list has those of the bundles they are made of: what OverAll may add up
-// without counting anything twice.
+// Leaves out patterns over all bundles that the list also has by bundle, so that OverAll counts nothing twice.
 std::vector<v1::Pattern> ByBundle(const std::vector<v1::Pattern>& patterns);
-// What is known without one bundle. Those over all bundles are left out too: nobody can tell what of them is its.
+// The patterns of other bundles. Those over all bundles are left out too: they may include this bundle's trials.
 std::vector<v1::Pattern> WithoutBundle(const std::vector<v1::Pattern>& patterns, const std::string& bundle);
 
 }  // namespace pawl

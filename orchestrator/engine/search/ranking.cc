@@ -11,24 +11,24 @@
 namespace pawl {
 namespace {
 
-constexpr double kTie = 1e-6;        // far below any gain: decides between changes of which nothing is known
-constexpr int kBeyondChecked = 8;    // variants beyond a change that constraints are asked about
-constexpr size_t kUnlocked = 4;      // changes that constraints forbid, of those that rules ask for most
-constexpr size_t kAskedAMember = 8;  // changes elsewhere that constraints are asked about, for each that is examined
+constexpr double kTieBreak = 1e-6;        // far below any gain: orders changes about which nothing is known
+constexpr int kMaxSecondChanges = 8;      // second changes whose constraints are checked
+constexpr size_t kMaxForbidden = 4;       // forbidden changes that unlocking is considered for
+constexpr size_t kChecksPerExamined = 8;  // changes of other parents whose constraints are checked
 
 // A single change of one of the parents.
-struct Found {
+struct Candidate {
   size_t parent = 0;
   size_t variable = 0;
   uint16_t place = 0;
   double mean = 0;
-  SpeedModel::Guess guess;
+  SpeedModel::Posterior posterior;
   RankedChange ranked;
 };
 
 class Ranker {
  public:
-  Ranker(const CampaignState& campaign, const RuleVoice& rules, const RankingSettings& settings)
+  Ranker(const CampaignState& campaign, const RuleScore& rules, const RankingSettings& settings)
       : campaign_(campaign),
         bundle_(campaign.bundle()),
         best_(*campaign.best()),
@@ -37,28 +37,28 @@ class Ranker {
         hindsight_(campaign, settings),
         best_log_(std::log(best_.speedup_over_start())),
         random_(campaign.summary().name(), static_cast<uint64_t>(campaign.next_iteration())) {
-    auto& values = *asked_.mutable_values();
+    auto& values = *queried_.mutable_values();
     for (const v1::Variable& variable : bundle_.variables()) values[variable.name()] = 0;
-    for (const v1::Variable& variable : bundle_.variables()) asked_values_.push_back(&values.at(variable.name()));
+    for (const v1::Variable& variable : bundle_.variables()) queried_values_.push_back(&values.at(variable.name()));
   }
 
   Ranking Rank() {
     ReadIterations();
-    LiftSlowest();
+    ClipSlowest();
     FindParents();
     model_.emplace(samples_, settings_.model, scales_);
     for (const v1::Iteration* parent : parents_) parent_points_.push_back(Extended(*parent));
-    for (const Point& point : parent_points_) arounds_.emplace_back(*model_, point);
+    for (const Point& point : parent_points_) neighbourhoods_.emplace_back(*model_, point);
     for (size_t i = 0; i < parents_.size(); ++i) VisitChanges(i);
     Examine();
-    AskTheCauseFirst();
+    DiscountUntilCauseIsTested();
     Unlock();
-    Foresee();
+    LookAhead();
     return Collected();
   }
 
  private:
-  // A variant's point, with its source where the campaign has several.
+  // A variant's point, and its source as one more variable if the campaign has several.
   Point Extended(Point point, int source) const {
     if (sources_ > 1) point.push_back(static_cast<uint16_t>(source));
     return point;
@@ -66,7 +66,7 @@ class Ranker {
   Point Extended(const v1::Iteration& iteration) const {
     return Extended(PointOf(bundle_, iteration.variant()), campaign_.SourceIdOf(iteration.number()));
   }
-  // No two points have the same.
+  // Unique for each point.
   uint64_t KeyOf(const Point& point) const {
     uint64_t key = 0;
     for (size_t i = 0; i < point.size(); ++i) key = key * (scales_[i].size() + 1) + point[i];
@@ -92,11 +92,11 @@ class Ranker {
       tried_[KeyOf(point)] = iteration.number();
       if (iteration.speedup_over_start() > 0) {
         samples_.push_back({std::move(point), LogOf(iteration)});
-      } else if (iteration.has_failure()) {  // what a replay passed over was not tried: it says nothing
+      } else if (iteration.has_failure()) {  // a variant that a replay passed over was not tried
         failed_.push_back(std::move(point));
       }
     }
-    // What is under way counts as fast as its parent, so that a round does not ask the same thing twice.
+    // Open trials count as measured with their parent's speed, so that a round does not test the same thing twice.
     for (const auto& [trial, open] : campaign_.open_trials()) {
       const v1::TrialPlanned& planned = open.planned;
       if (planned.purpose() != v1::TRIAL_PURPOSE_ITERATION || !planned.has_parent()) continue;
@@ -107,11 +107,11 @@ class Ranker {
     }
   }
 
-  void LiftSlowest() {
+  void ClipSlowest() {
     double fastest = best_log_;
     for (const SpeedModel::Sample& sample : samples_) fastest = std::max(fastest, sample.log_speed);
     for (SpeedModel::Sample& sample : samples_) {
-      sample.log_speed = std::max(sample.log_speed, fastest - settings_.depth);
+      sample.log_speed = std::max(sample.log_speed, fastest - settings_.clip_depth);
     }
   }
 
@@ -131,7 +131,7 @@ class Ranker {
     parents_.resize(std::min(parents_.size(), static_cast<size_t>(settings_.parents)));
   }
 
-  // Every untried single change of the parent, with what the model makes of it on average.
+  // Adds every untried single change of the parent, with the model's mean.
   void VisitChanges(size_t parent) {
     Point point = parent_points_[parent];
     for (size_t i = 0; i < static_cast<size_t>(bundle_.variables_size()); ++i) {
@@ -144,153 +144,154 @@ class Ranker {
           continue;
         }
         if (const auto seen = seen_.find(key); seen != seen_.end()) {
-          TakeDetour(found_[seen->second], parent, i, point[i]);
+          TakeDetour(candidates_[seen->second], parent, i, point[i]);
           continue;
         }
-        seen_[key] = found_.size();
-        Found& found = found_.emplace_back();
-        found.parent = parent;
-        found.variable = i;
-        found.place = point[i];
-        found.mean = arounds_[parent].Mean(i, point[i]);
-        if (parents_[parent] == &best_) AskRules(found);
+        seen_[key] = candidates_.size();
+        Candidate& candidate = candidates_.emplace_back();
+        candidate.parent = parent;
+        candidate.variable = i;
+        candidate.place = point[i];
+        candidate.mean = neighbourhoods_[parent].Mean(i, point[i]);
+        if (parents_[parent] == &best_) ScoreByRules(candidate);
       }
       point[i] = own;
     }
   }
 
-  // What is expected to be slower than a parent would be taken back there. From a slower parent the same variant is
-  // kept, and leads on.
-  void TakeDetour(Found& found, size_t parent, size_t variable, uint16_t place) const {
+  // A variant that is expected to be slower than its parent would be reverted. As a change of a slower parent the same
+  // variant can be kept, and further changes can start from it.
+  void TakeDetour(Candidate& candidate, size_t parent, size_t variable, uint16_t place) const {
     if (SinceBest() < settings_.detours_after) return;
-    if (found.ranked.opinion.served != nullptr || found.mean >= LogOf(*parents_[found.parent])) return;
-    found.ranked.detour = found.ranked.detour || found.parent == 0;
-    found.parent = parent;
-    found.variable = variable;
-    found.place = place;
+    if (candidate.ranked.rule.served != nullptr || candidate.mean >= LogOf(*parents_[candidate.parent])) return;
+    candidate.ranked.detour = candidate.ranked.detour || candidate.parent == 0;
+    candidate.parent = parent;
+    candidate.variable = variable;
+    candidate.place = place;
   }
 
   v1::Change ChangeOf(size_t parent, size_t variable, uint16_t place) const {
-    const v1::Variable& turned = bundle_.variables(static_cast<int>(variable));
+    const v1::Variable& changed = bundle_.variables(static_cast<int>(variable));
     v1::Change change;
-    change.set_variable(turned.name());
-    change.set_from(parents_[parent]->variant().at(turned.name()));
-    change.set_to(turned.values(place));
+    change.set_variable(changed.name());
+    change.set_from(parents_[parent]->variant().at(changed.name()));
+    change.set_to(changed.values(place));
     return change;
   }
 
-  void AskRules(Found& found) const {
-    const v1::Variable& variable = bundle_.variables(static_cast<int>(found.variable));
-    found.ranked.opinion = rules_.Of(variable, best_.variant().at(variable.name()), variable.values(found.place));
-    // What measurements spoke against is worth less.
-    const int32_t to = variable.values(found.place);
-    found.ranked.takes_back = found.ranked.opinion.served != nullptr &&
-                              hindsight_.TakesBack(variable.name(), to, found.ranked.opinion.effect);
-    found.ranked.left = hindsight_.Left(variable, to, found.ranked.takes_back);
-    found.ranked.opinion.log_gain *= found.ranked.left;
-    found.ranked.voices.set_rules(found.ranked.opinion.log_gain);
-    found.ranked.voices.set_patterns(found.ranked.opinion.pattern_gain);
+  void ScoreByRules(Candidate& candidate) const {
+    const v1::Variable& variable = bundle_.variables(static_cast<int>(candidate.variable));
+    candidate.ranked.rule = rules_.Of(variable, best_.variant().at(variable.name()), variable.values(candidate.place));
+    const int32_t to = variable.values(candidate.place);
+    candidate.ranked.takes_back = candidate.ranked.rule.served != nullptr &&
+                                  hindsight_.TakesBack(variable.name(), to, candidate.ranked.rule.effect);
+    candidate.ranked.discount = hindsight_.Discount(variable, to, candidate.ranked.takes_back);
+    candidate.ranked.rule.log_gain *= candidate.ranked.discount;
+    candidate.ranked.score.set_rules(candidate.ranked.rule.log_gain);
+    candidate.ranked.score.set_patterns(candidate.ranked.rule.pattern_gain);
   }
 
-  // Where a kept change brought along what a rule now wants less of, the first question is whether it still pays: until
-  // that is answered, other changes that serve the rule speak more softly.
-  void AskTheCauseFirst() {
-    for (Found* found : promising_) {
-      RankedChange& ranked = found->ranked;
-      if (ranked.opinion.served == nullptr || ranked.takes_back) continue;
-      for (const Found* cause : promising_) {
+  // If a kept change caused a finding, undoing that change is tested first. Until then, other changes for the finding
+  // are down-weighted.
+  void DiscountUntilCauseIsTested() {
+    for (Candidate* candidate : examined_) {
+      RankedChange& ranked = candidate->ranked;
+      if (ranked.rule.served == nullptr || ranked.takes_back) continue;
+      for (const Candidate* cause : examined_) {
         const RankedChange& first = cause->ranked;
-        if (!first.takes_back || first.left < 1 || first.opinion.served != ranked.opinion.served ||
-            first.opinion.effect.resource() != ranked.opinion.effect.resource()) {
+        if (!first.takes_back || first.discount < 1 || first.rule.served != ranked.rule.served ||
+            first.rule.effect.resource() != ranked.rule.effect.resource()) {
           continue;
         }
         ranked.after = ChangeOf(cause->parent, cause->variable, cause->place);
-        ranked.voices.set_rules(settings_.after_cause * ranked.voices.rules());
+        ranked.score.set_rules(settings_.after_cause * ranked.score.rules());
         break;
       }
     }
   }
 
-  Point PointAt(const Found& found) const {
-    Point point = parent_points_[found.parent];
-    point[found.variable] = found.place;
+  Point PointAt(const Candidate& candidate) const {
+    Point point = parent_points_[candidate.parent];
+    point[candidate.variable] = candidate.place;
     return point;
   }
 
   bool Allowed(const Point& point) {
-    for (size_t i = 0; i < asked_values_.size(); ++i) {
-      *asked_values_[i] = bundle_.variables(static_cast<int>(i)).values(point[i]);
+    for (size_t i = 0; i < queried_values_.size(); ++i) {
+      *queried_values_[i] = bundle_.variables(static_cast<int>(i)).values(point[i]);
     }
-    const absl::StatusOr<bool> allowed = campaign_.Allows(asked_);
+    const absl::StatusOr<bool> allowed = campaign_.Allows(queried_);
     return allowed.ok() && *allowed;
   }
 
-  // How sure the model is: of every change of the best variant, and elsewhere of those that promise most.
+  // Computes the model's term for every allowed change of the best variant, and for the changes of other parents with
+  // the highest means.
   void Examine() {
-    std::vector<Found*> elsewhere;
-    for (Found& found : found_) {
-      if (parents_[found.parent] != &best_ && round_parent_ == nullptr) {
-        elsewhere.push_back(&found);
-      } else if (Allowed(PointAt(found))) {
-        Guess(found);
-      } else if (found.ranked.opinion.log_gain > 0) {
-        forbidden_.push_back(&found);
+    std::vector<Candidate*> elsewhere;
+    for (Candidate& candidate : candidates_) {
+      if (parents_[candidate.parent] != &best_ && round_parent_ == nullptr) {
+        elsewhere.push_back(&candidate);
+      } else if (Allowed(PointAt(candidate))) {
+        ScoreByModel(candidate);
+      } else if (candidate.ranked.rule.log_gain > 0) {
+        forbidden_.push_back(&candidate);
       }
     }
     std::stable_sort(elsewhere.begin(), elsewhere.end(),
-                     [](const Found* a, const Found* b) { return a->mean > b->mean; });
+                     [](const Candidate* a, const Candidate* b) { return a->mean > b->mean; });
     const size_t examined = static_cast<size_t>(settings_.examined);
-    elsewhere.resize(std::min(elsewhere.size(), kAskedAMember * examined));
+    elsewhere.resize(std::min(elsewhere.size(), kChecksPerExamined * examined));
     size_t left = examined;
-    for (Found* found : elsewhere) {
+    for (Candidate* candidate : elsewhere) {
       if (left == 0) break;
-      if (!Allowed(PointAt(*found))) continue;
-      Guess(*found);
+      if (!Allowed(PointAt(*candidate))) continue;
+      ScoreByModel(*candidate);
       --left;
     }
   }
 
-  // What rules ask for and constraints forbid speaks for the changes of the best variant after which it is allowed.
+  // Changes that rules ask for and constraints forbid add to the score of the changes of the best variant after which
+  // they are allowed.
   void Unlock() {
-    std::stable_sort(forbidden_.begin(), forbidden_.end(), [](const Found* a, const Found* b) {
-      return a->ranked.opinion.log_gain > b->ranked.opinion.log_gain;
+    std::stable_sort(forbidden_.begin(), forbidden_.end(), [](const Candidate* a, const Candidate* b) {
+      return a->ranked.rule.log_gain > b->ranked.rule.log_gain;
     });
-    if (forbidden_.size() > kUnlocked) forbidden_.resize(kUnlocked);
-    for (Found* found : promising_) {
-      if (parents_[found->parent] != &best_) continue;
-      for (const Found* wish : forbidden_) {
-        if (wish->variable == found->variable) continue;
-        Point both = PointAt(*found);
-        both[wish->variable] = wish->place;
+    if (forbidden_.size() > kMaxForbidden) forbidden_.resize(kMaxForbidden);
+    for (Candidate* candidate : examined_) {
+      if (parents_[candidate->parent] != &best_) continue;
+      for (const Candidate* wanted : forbidden_) {
+        if (wanted->variable == candidate->variable) continue;
+        Point both = PointAt(*candidate);
+        both[wanted->variable] = wanted->place;
         if (tried_.contains(KeyOf(both)) || !Allowed(both)) continue;
-        found->ranked.unlocks = ChangeOf(wish->parent, wish->variable, wish->place);
-        found->ranked.voices.set_rules(found->ranked.voices.rules() +
-                                       settings_.unlocked * wish->ranked.opinion.log_gain);
+        candidate->ranked.unlocks = ChangeOf(wanted->parent, wanted->variable, wanted->place);
+        candidate->ranked.score.set_rules(candidate->ranked.score.rules() +
+                                          settings_.unlocked * wanted->ranked.rule.log_gain);
         break;
       }
     }
   }
 
-  void Guess(Found& found) {
-    found.guess = Doubted(arounds_[found.parent].Predict(found.variable, found.place));
-    double voice = ExpectedImprovement(found.guess, best_log_) * ChanceToWork(PointAt(found));
-    if (hindsight_.WasLeft(found.variable, found.place)) voice *= settings_.returning;
-    if (GoesOn(found)) voice += settings_.momentum;
-    found.ranked.voices.set_model(voice + kTie * random_.Uniform());
-    promising_.push_back(&found);
+  void ScoreByModel(Candidate& candidate) {
+    candidate.posterior = Widened(neighbourhoods_[candidate.parent].Predict(candidate.variable, candidate.place));
+    double gain = ExpectedImprovement(candidate.posterior, best_log_) * ProbabilityValid(PointAt(candidate));
+    if (hindsight_.WasLeft(candidate.variable, candidate.place)) gain *= settings_.returning;
+    if (ContinuesLastChange(candidate)) gain += settings_.momentum;
+    candidate.ranked.score.set_model(gain + kTieBreak * random_.Uniform());
+    examined_.push_back(&candidate);
   }
 
   // Iterations judged since the best variant was.
   ptrdiff_t SinceBest() const { return &campaign_.iterations().back() - &best_; }
 
-  // A model that has promised more for long without getting it is less sure than it says.
-  SpeedModel::Guess Doubted(SpeedModel::Guess guess) const {
-    guess.sd *= 1 + std::min(settings_.most_doubt, settings_.doubt * static_cast<double>(SinceBest()));
-    return guess;
+  // The model is overconfident if it has predicted gains for many iterations and none was measured.
+  SpeedModel::Posterior Widened(SpeedModel::Posterior posterior) const {
+    posterior.sd *= 1 + std::min(settings_.max_sd_growth, settings_.sd_growth * static_cast<double>(SinceBest()));
+    return posterior;
   }
 
-  // By what became of the variants that differ in one variable.
-  double ChanceToWork(const Point& point) const {
+  // The share of variants differing in one variable that passed validation, with one success added as a prior.
+  double ProbabilityValid(const Point& point) const {
     if (failed_.empty()) return 1;
     const auto next_to = [&](const Point& other) {
       int differences = 0;
@@ -303,52 +304,53 @@ class Ranker {
     return (1.0 + static_cast<double>(worked)) / static_cast<double>(1 + worked + failed);
   }
 
-  // The change goes on where the last iteration, which made the best variant, went.
-  bool GoesOn(const Found& found) const {
+  // The last iteration made the best variant, and the change moves its variable further in the same direction.
+  bool ContinuesLastChange(const Candidate& candidate) const {
     const v1::Iteration& last = campaign_.iterations().back();
-    if (&last != &best_ || parents_[found.parent] != &best_) return false;
-    const v1::Variable& variable = bundle_.variables(static_cast<int>(found.variable));
+    if (&last != &best_ || parents_[candidate.parent] != &best_) return false;
+    const v1::Variable& variable = bundle_.variables(static_cast<int>(candidate.variable));
     const v1::Change& kept = last.change();
     return kept.variable() == variable.name() &&
-           (kept.to() > kept.from()) == (variable.values(found.place) > kept.to());
+           (kept.to() > kept.from()) == (variable.values(candidate.place) > kept.to());
   }
 
-  // What lies beyond a change counts as far as the change is likely to be kept.
-  void Foresee() {
-    std::stable_sort(promising_.begin(), promising_.end(), [](const Found* a, const Found* b) {
-      return a->ranked.voices.model() > b->ranked.voices.model();
+  // Adds the expected gain of the best second change, times the probability that the first change is kept.
+  void LookAhead() {
+    std::stable_sort(examined_.begin(), examined_.end(), [](const Candidate* a, const Candidate* b) {
+      return a->ranked.score.model() > b->ranked.score.model();
     });
-    const size_t foreseen = std::min(promising_.size(), static_cast<size_t>(settings_.foreseen));
-    for (size_t i = 0; i < foreseen; ++i) {
-      Found& found = *promising_[i];
-      const double kept = ChanceAbove(found.guess, LogOf(*parents_[found.parent]));
-      found.ranked.voices.set_model(found.ranked.voices.model() + kept * GainBeyond(PointAt(found)));
+    const size_t count = std::min(examined_.size(), static_cast<size_t>(settings_.lookahead));
+    for (size_t i = 0; i < count; ++i) {
+      Candidate& candidate = *examined_[i];
+      const double kept = ProbabilityAbove(candidate.posterior, LogOf(*parents_[candidate.parent]));
+      candidate.ranked.score.set_model(candidate.ranked.score.model() + kept * GainOfSecondChange(PointAt(candidate)));
     }
   }
 
-  double GainBeyond(const Point& centre) {
-    const SpeedModel::Around around(*model_, centre);
-    struct Beyond {
+  double GainOfSecondChange(const Point& centre) {
+    const SpeedModel::Neighbourhood neighbourhood(*model_, centre);
+    struct Second {
       double mean;
       size_t variable;
       uint16_t place;
     };
-    std::vector<Beyond> beyond;
+    std::vector<Second> seconds;
     Point point = centre;
     for (size_t i = 0; i < static_cast<size_t>(bundle_.variables_size()); ++i) {
       for (point[i] = 0; point[i] < bundle_.variables(static_cast<int>(i)).values_size(); ++point[i]) {
         const uint64_t key = KeyOf(point);
         if (point[i] == centre[i] || tried_.contains(key) || seen_.contains(key)) continue;
-        beyond.push_back({around.Mean(i, point[i]), i, point[i]});
+        seconds.push_back({neighbourhood.Mean(i, point[i]), i, point[i]});
       }
       point[i] = centre[i];
     }
-    std::stable_sort(beyond.begin(), beyond.end(), [](const auto& a, const auto& b) { return a.mean > b.mean; });
-    if (beyond.size() > kBeyondChecked) beyond.resize(kBeyondChecked);
-    for (const Beyond& next : beyond) {
+    std::stable_sort(seconds.begin(), seconds.end(), [](const auto& a, const auto& b) { return a.mean > b.mean; });
+    if (seconds.size() > kMaxSecondChanges) seconds.resize(kMaxSecondChanges);
+    for (const Second& second : seconds) {
       point = centre;
-      point[next.variable] = next.place;
-      if (Allowed(point)) return ExpectedImprovement(Doubted(around.Predict(next.variable, next.place)), best_log_);
+      point[second.variable] = second.place;
+      if (Allowed(point))
+        return ExpectedImprovement(Widened(neighbourhood.Predict(second.variable, second.place)), best_log_);
     }
     return 0;
   }
@@ -356,27 +358,27 @@ class Ranker {
   Ranking Collected() {
     Ranking ranking;
     ranking.tried_around = std::move(tried_around_);
-    for (Found& found : found_) {
-      found.ranked.parent = parents_[found.parent]->number();
-      found.ranked.change = ChangeOf(found.parent, found.variable, found.place);
-      ranking.changes.push_back(std::move(found.ranked));
+    for (Candidate& candidate : candidates_) {
+      candidate.ranked.parent = parents_[candidate.parent]->number();
+      candidate.ranked.change = ChangeOf(candidate.parent, candidate.variable, candidate.place);
+      ranking.changes.push_back(std::move(candidate.ranked));
     }
     std::stable_sort(ranking.changes.begin(), ranking.changes.end(),
-                     [](const RankedChange& a, const RankedChange& b) { return SumOf(a.voices) > SumOf(b.voices); });
+                     [](const RankedChange& a, const RankedChange& b) { return SumOf(a.score) > SumOf(b.score); });
     return ranking;
   }
 
   const CampaignState& campaign_;
   const v1::Bundle& bundle_;
   const v1::Iteration& best_;
-  const RuleVoice& rules_;
+  const RuleScore& rules_;
   const RankingSettings& settings_;
   const Hindsight hindsight_;
   const double best_log_;
   SeededRandom random_;
 
-  v1::Variant asked_;                   // what constraints are asked about, ...
-  std::vector<int32_t*> asked_values_;  // ... made once: a map is slow to fill, and its values stay where they are
+  v1::Variant queried_;                   // for Allowed; made once because a map is slow to fill
+  std::vector<int32_t*> queried_values_;  // of its map, which does not move them
   Scales scales_;
   int sources_ = 1;
   std::vector<SpeedModel::Sample> samples_;
@@ -386,19 +388,19 @@ class Ranker {
   std::vector<const v1::Iteration*> parents_;
   std::vector<Point> parent_points_;
   std::optional<SpeedModel> model_;
-  std::vector<SpeedModel::Around> arounds_;  // of the parents
-  std::vector<Found> found_;
-  std::unordered_map<uint64_t, size_t> seen_;  // place in found_ by KeyOf
-  std::vector<Found*> forbidden_;              // that rules ask for
-  std::vector<Found*> promising_;              // those that the model was asked about in full
+  std::vector<SpeedModel::Neighbourhood> neighbourhoods_;  // of the parents
+  std::vector<Candidate> candidates_;
+  std::unordered_map<uint64_t, size_t> seen_;  // place in candidates_ by KeyOf
+  std::vector<Candidate*> forbidden_;          // by constraints, and asked for by rules
+  std::vector<Candidate*> examined_;           // with the model's full posterior
   std::vector<TriedChange> tried_around_;
 };
 
 }  // namespace
 
-double SumOf(const v1::Voices& voices) { return voices.rules() + voices.model() + voices.patterns(); }
+double SumOf(const v1::Score& score) { return score.rules() + score.model() + score.patterns(); }
 
-Ranking RankChanges(const CampaignState& campaign, const RuleVoice& rules, const RankingSettings& settings) {
+Ranking RankChanges(const CampaignState& campaign, const RuleScore& rules, const RankingSettings& settings) {
   return Ranker(campaign, rules, settings).Rank();
 }
 

@@ -5,27 +5,28 @@
 #include <vector>
 
 #include "orchestrator/engine/search/model.h"
-#include "orchestrator/engine/search/rule_voice.h"
+#include "orchestrator/engine/search/rule_score.h"
 #include "orchestrator/engine/state/campaign.h"
 
 namespace pawl {
 
 struct RankingSettings {
   ModelSettings model;
-  double depth = 1;      // log speed below the best: what is slower is no slower to the model, it would blur the rest
-  double retried = 0.2;  // of a rule's voice left for each time that the value did not hold under another parent,
-  double left_behind = 0.6;  // and where turning away from the start's value did
-  double same_way = 0.5;     // likewise, for each change of the variable the same way that this parent did not keep
-  double returning = 0.5;    // of the model's voice for turning a variable back to what a kept change left
-  double momentum = 0.05;    // log speedup that going on with a change that was just kept is worth
-  double after_cause = 0.6;  // of a rule's voice where taking back what brought the finding along is still to be asked
-  double unlocked =
-      0.5;             // of a rule's voice for a change that constraints forbid, given to those that make it possible
-  int parents = 24;    // kept variants, the best ones, around which changes are looked for
-  int examined = 24;   // changes of parents other than the best for which the model says how sure it is
-  int foreseen = 12;   // changes of which what lies beyond them counts too
-  double doubt = 0.1;  // the model's own, growing with each iteration since the best variant was found
-  double most_doubt = 5;
+  double clip_depth = 1;  // log speed below the best: samples slower than this are clipped before fitting
+  // Factors of the rules' term.
+  double retried = 0.2;      // for each time that the value was tried under another parent and not kept,
+  double left_behind = 0.6;  // or a kept change moved away from it and it is the start's value
+  double same_way = 0.5;     // for each change of the variable in the same direction that this parent did not keep
+  double after_cause = 0.6;  // until the change that caused the finding is tested without (see RankedChange::after)
+  double unlocked = 0.5;     // of a forbidden change: added to the changes after which constraints allow it
+  // The model's term.
+  double returning = 0.5;  // factor for a value that a kept change moved away from
+  double momentum = 0.05;  // log speedup added for continuing the change that was just kept
+  double sd_growth = 0.1;  // share by which the standard deviation grows with each iteration since the best variant
+  double max_sd_growth = 5;
+  int parents = 24;       // kept variants, the fastest ones, whose changes are ranked
+  int examined = 24;      // changes of parents other than the best for which the full posterior is computed
+  int lookahead = 12;     // changes for which the gain of a second change is added
   int detours_after = 5;  // iterations without a better variant
 };
 
@@ -33,16 +34,16 @@ struct RankingSettings {
 struct RankedChange {
   int parent = 0;
   v1::Change change;
-  v1::Voices voices;  // in log speedup over the best variant; their sum ranks it
-  RuleVoice::Opinion opinion;
-  double left = 1;                    // of that opinion, by what measurements said of such changes
-  bool takes_back = false;            // a kept change that brought along what the rule wants less of
-  std::optional<v1::Change> after;    // such a change that serves the same rule, and is asked first
+  v1::Score score;  // in log speedup over the best variant; the sum of its terms ranks it
+  RuleScore::Term rule;
+  double discount = 1;                // factor of the rule's term by the campaign's measurements (see Hindsight)
+  bool takes_back = false;            // it undoes a kept change that caused the finding
+  std::optional<v1::Change> after;    // a change that undoes the cause of the same finding, and is tested first
   std::optional<v1::Change> unlocks;  // a change that rules ask for and constraints allow only after this one
-  bool detour = false;                // the best variant could be changed so too: it is expected to be slower than that
+  bool detour = false;  // a change of the best variant gives the same variant, which is expected to be slower than it
 };
 
-double SumOf(const v1::Voices& voices);
+double SumOf(const v1::Score& score);
 
 struct TriedChange {
   v1::Change change;
@@ -50,13 +51,13 @@ struct TriedChange {
 };
 
 struct Ranking {
-  std::vector<RankedChange> changes;      // the most promising first
-  std::vector<TriedChange> tried_around;  // changes of the best variant that are of no use: tried before
+  std::vector<RankedChange> changes;      // highest score first
+  std::vector<TriedChange> tried_around;  // changes of the best variant whose variants were tried before
 };
 
-// All single changes of the best variant and of earlier kept ones in one ranking; while iterations are open, those of
-// their parent. The rules speak of the best variant's changes only: the evidence is of it. The campaign must have a
-// best variant; `rules` must outlive the ranking.
-Ranking RankChanges(const CampaignState& campaign, const RuleVoice& rules, const RankingSettings& settings);
+// Ranks all single changes of the best variant and of earlier kept ones; while iterations are open, those of their
+// parent. The rules' and patterns' terms apply to changes of the best variant only, because the evidence is of it. The
+// campaign must have a best variant; `rules` must outlive the ranking.
+Ranking RankChanges(const CampaignState& campaign, const RuleScore& rules, const RankingSettings& settings);
 
 }  // namespace pawl

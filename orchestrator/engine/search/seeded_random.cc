@@ -1,8 +1,5 @@
 #include "orchestrator/engine/search/seeded_random.h"
 
-#include <cmath>
-#include <numbers>
-
 namespace pawl {
 
 SeededRandom::SeededRandom(std::string_view name, uint64_t number) : state_(0xcbf29ce484222325) {
@@ -19,10 +16,5 @@ uint64_t SeededRandom::Next() {
 }
 
 double SeededRandom::Uniform() { return (static_cast<double>(Next() >> 11) + 0.5) * 0x1p-53; }
-
-double SeededRandom::Normal() {
-  const double radius = std::sqrt(-2 * std::log(Uniform()));
-  return radius * std::cos(2 * std::numbers::pi * Uniform());
-}
 
 }  // namespace pawl

@@ -14,8 +14,8 @@
 namespace pawl {
 namespace {
 
-// The GPU that evidence is of, as its worker tells or else by the label of the campaign's device: thresholds may differ
-// by GPU.
+// The GPU of the evidence, as reported by its worker or else by the label of the campaign's device: thresholds may
+// differ by GPU.
 v1::GpuInfo GpuOf(const CampaignState& campaign) {
   if (!campaign.gpu().name().empty()) return campaign.gpu();
   v1::GpuInfo gpu;
@@ -27,7 +27,7 @@ v1::GpuInfo GpuOf(const CampaignState& campaign) {
   return gpu;
 }
 
-// Blocks of the largest launch at the size that is optimised; 0: nobody can tell.
+// Blocks of the largest launch at the size that is optimised; 0: unknown.
 int64_t BlocksOf(const CampaignState& campaign, const v1::Variant& variant, const v1::GpuInfo& gpu) {
   const v1::Bundle& bundle = campaign.bundle();
   const std::string& asked = campaign.summary().spec().goal().size();
@@ -55,19 +55,18 @@ std::string ChangeText(const v1::Change& change) {
 }
 
 v1::Prediction PredictionOf(const RankedChange& ranked) {
-  const v1::Finding& finding = *ranked.opinion.served;
+  const v1::Finding& finding = *ranked.rule.served;
   v1::Prediction prediction;
   prediction.set_metric(finding.predicts());
   for (const v1::SeenValue& seen : finding.seen()) {
     if (seen.metric() != finding.predicts()) continue;
     prediction.set_direction(absl::StartsWith(seen.operator_(), "<") ? v1::DIRECTION_MORE : v1::DIRECTION_LESS);
   }
-  // What is kept gained at least a quarter of what a rule promises, seldom four times that; and so many times more of a
-  // resource does not gain more than so many times.
-  const double most = std::exp(4 * ranked.opinion.log_gain);
-  prediction.set_low(std::exp(ranked.opinion.log_gain / 4));
-  prediction.set_high(
-      std::max(prediction.low(), ranked.opinion.ratio > 1 ? std::min(ranked.opinion.ratio, most) : most));
+  // Kept changes gained at least a quarter of the log speedup that a rule predicts, and seldom more than four times it.
+  // A resource that grows by some factor does not gain more than that factor.
+  const double most = std::exp(4 * ranked.rule.log_gain);
+  prediction.set_low(std::exp(ranked.rule.log_gain / 4));
+  prediction.set_high(std::max(prediction.low(), ranked.rule.ratio > 1 ? std::min(ranked.rule.ratio, most) : most));
   prediction.set_outcome(v1::Prediction::UNCHECKED);
   const char* moves = prediction.direction() == v1::DIRECTION_MORE   ? "rises"
                       : prediction.direction() == v1::DIRECTION_LESS ? "falls"
@@ -77,7 +76,7 @@ v1::Prediction PredictionOf(const RankedChange& ranked) {
   return prediction;
 }
 
-// The last iteration that tried to turn the variable to this value from another parent; null: none did.
+// The last iteration that changed the variable to this value from another parent and was not kept; null: none.
 const v1::Iteration* Elsewhere(const CampaignState& campaign, const v1::Change& change) {
   const auto& iterations = campaign.iterations();
   const auto same = std::find_if(iterations.rbegin(), iterations.rend(), [&](const v1::Iteration& iteration) {
@@ -91,36 +90,42 @@ std::string Why(const CampaignState& campaign, const RankedChange& ranked, const
   std::string why;
   if (ranked.detour) {
     why = absl::StrFormat(
-        "expected to be slower than the best variant (iteration %d), but to lead on: %s of iteration %d",
+        "a detour, expected to be slower than the best variant (iteration %d) but to allow faster ones: %s, from "
+        "iteration "
+        "%d",
         campaign.best()->number(), ChangeText(ranked.change), ranked.parent);
   } else if (ranked.parent != campaign.best()->number()) {
-    why = absl::StrFormat("nothing around the best variant (iteration %d) promises more: %s of iteration %d",
+    why = absl::StrFormat("no change of the best variant (iteration %d) scores higher: %s, from iteration %d",
                           campaign.best()->number(), ChangeText(ranked.change), ranked.parent);
-  } else if (ranked.opinion.served != nullptr) {
-    why = absl::StrFormat("%s: %s gives %s", ranked.opinion.served->rule(), ChangeText(ranked.change),
-                          EffectText(ranked.opinion.effect));
+  } else if (ranked.rule.served != nullptr) {
+    why = absl::StrFormat("%s: %s gives %s", ranked.rule.served->rule(), ChangeText(ranked.change),
+                          EffectText(ranked.rule.effect));
   } else if (ranked.unlocks) {
-    why = absl::StrFormat("%s makes room for what a rule asks for", ChangeText(ranked.change));
+    why = absl::StrFormat("%s allows a change that a rule asks for", ChangeText(ranked.change));
   } else {
-    why = absl::StrFormat("no rule asks for more: the model ranks %s first", ChangeText(ranked.change));
+    why = absl::StrFormat("no rule scores higher: the model ranks %s first", ChangeText(ranked.change));
   }
-  if (ranked.takes_back) absl::StrAppend(&why, "; an earlier change brought that along: does it still pay?");
-  if (ranked.unlocks) absl::StrAppend(&why, "; only then ", ChangeText(*ranked.unlocks), " is allowed");
+  if (ranked.takes_back)
+    absl::StrAppend(&why,
+                    "; it undoes the earlier change that caused the finding, to test whether that change still pays");
+  if (ranked.unlocks) {
+    absl::StrAppend(&why, "; constraints allow ", ChangeText(*ranked.unlocks), " only after it");
+  }
   if (const v1::Iteration* before = Elsewhere(campaign, ranked.change); before != nullptr) {
-    absl::StrAppend(&why, "; it did not hold in iteration ", before->number(), ", under another parent");
+    absl::StrAppend(&why, "; it was not kept in iteration ", before->number(), ", with another parent");
   }
   if (grid != nullptr) absl::StrAppend(&why, "; the grid does not fill the GPU, so parallelism comes first");
   return why;
 }
 
-void PassOver(const v1::Change& change, std::string reason, const v1::Voices* voices, Choice* choice) {
+void PassOver(const v1::Change& change, std::string reason, const v1::Score* score, Choice* choice) {
   v1::PassedOver& passed = choice->passed_over.emplace_back();
   *passed.mutable_change() = change;
   passed.set_reason(std::move(reason));
-  if (voices != nullptr) *passed.mutable_voices() = *voices;
+  if (score != nullptr) *passed.mutable_score() = *score;
 }
 
-// The reason for every change of the chosen one's parent that was not chosen, the most promising first.
+// The reason for every change of the chosen one's parent that was not chosen, the highest score first.
 void PassOverOthers(const CampaignState& campaign, const Ranking& ranking, const RankedChange& chosen,
                     const v1::Finding* grid, Choice* choice) {
   const v1::Variant parent = VariantOf(*campaign.Find(chosen.parent));
@@ -129,19 +134,21 @@ void PassOverOthers(const CampaignState& campaign, const Ranking& ranking, const
     std::string why;
     const bool possible = Changed(campaign, parent, ranked.change, &why).has_value();
     if (possible) {
-      why = grid != nullptr && SumOf(ranked.voices) > SumOf(chosen.voices)
+      why = grid != nullptr && SumOf(ranked.score) > SumOf(chosen.score)
                 ? "the grid does not fill the GPU: parallelism comes first"
                 : "ranks lower";
-      if (ranked.after) absl::StrAppend(&why, "; first comes ", ChangeText(*ranked.after), ", which undoes the cause");
+      if (ranked.after) {
+        absl::StrAppend(&why, "; down-weighted until ", ChangeText(*ranked.after), " is tested, which undoes the cause");
+      }
     }
-    PassOver(ranked.change, std::move(why), possible ? &ranked.voices : nullptr, choice);
+    PassOver(ranked.change, std::move(why), possible ? &ranked.score : nullptr, choice);
   }
   if (chosen.parent != campaign.best()->number()) return;
   for (const TriedChange& tried : ranking.tried_around) {
     const v1::Iteration* before = campaign.Find(tried.iteration);
     const std::string verdict =
-        before == nullptr ? "under way" : absl::AsciiStrToLower(v1::Verdict_Name(before->verdict()));
-    PassOver(tried.change, absl::StrFormat("was tried before: iteration %d, %s", tried.iteration, verdict), nullptr,
+        before == nullptr ? "running" : absl::AsciiStrToLower(v1::Verdict_Name(before->verdict()));
+    PassOver(tried.change, absl::StrFormat("already tried: iteration %d, %s", tried.iteration, verdict), nullptr,
              choice);
   }
 }
@@ -154,10 +161,10 @@ std::optional<Choice> TreeChooser::Next(const CampaignState& campaign) const {
   const v1::Iteration* best = campaign.best();
   if (best == nullptr) return std::nullopt;
   const v1::GpuInfo gpu = GpuOf(campaign);
-  const RuleVoice rules(tree_.Diagnose(campaign.best_evidence(), gpu), RuleWeights(campaign, settings_.rules),
+  const RuleScore rules(tree_.Diagnose(campaign.best_evidence(), gpu), RuleWeights(campaign, settings_.rules),
                         settings_.rules,
-                        VoiceOf(campaign.patterns(), ArchitectureOf(campaign.gpu(), campaign.summary().device()),
-                                campaign.bundle().name()));
+                        PatternScoreOf(campaign.patterns(), ArchitectureOf(campaign.gpu(), campaign.summary().device()),
+                                       campaign.bundle().name()));
   const Ranking ranking = RankChanges(campaign, rules, settings_.ranking);
 
   const v1::Finding* grid = rules.GridTooSmall();
@@ -167,11 +174,11 @@ std::optional<Choice> TreeChooser::Next(const CampaignState& campaign) const {
     for (const RankedChange& ranked : ranking.changes) {
       if (must_serve != nullptr &&
           (ranked.parent != best->number() || !Serves(campaign.bundle(), ranked.change, *must_serve) ||
-           ranked.left * rules.Weight(must_serve->rule()) < settings_.worth_forcing)) {
+           ranked.discount * rules.Weight(must_serve->rule()) < settings_.min_discount)) {
         continue;
       }
-      // Another change joins a round for what it promises only; a campaign that is idle may as well try everything.
-      if (campaign.open_iterations() > 0 && SumOf(ranked.voices) < settings_.worth_joining) return nullptr;
+      // A change joins a round only if it scores high enough; an idle campaign tries any change.
+      if (campaign.open_iterations() > 0 && SumOf(ranked.score) < settings_.min_joining_score) return nullptr;
       std::string why;
       std::optional<v1::Variant> variant =
           Changed(campaign, VariantOf(*campaign.Find(ranked.parent)), ranked.change, &why);
@@ -182,7 +189,7 @@ std::optional<Choice> TreeChooser::Next(const CampaignState& campaign) const {
     }
     return nullptr;
   };
-  // Blocks fill a GPU; more warps in as few blocks come after them.
+  // Changes that add blocks come before those that add warps to the same blocks.
   const RankedChange* chosen = blocks > 0 ? first(grid, true) : nullptr;
   if (chosen == nullptr && grid != nullptr) chosen = first(grid, false);
   if (chosen == nullptr) {
@@ -193,15 +200,15 @@ std::optional<Choice> TreeChooser::Next(const CampaignState& campaign) const {
   choice.change = chosen->change;
   choice.parent = chosen->parent;
   choice.author = "pawl";
-  choice.voices = chosen->voices;
+  choice.score = chosen->score;
   choice.findings = rules.findings();
   if (chosen->parent != best->number()) {
     const v1::Evidence* evidence = campaign.EvidenceOf(chosen->parent);
     choice.findings = evidence == nullptr ? std::vector<v1::Finding>() : tree_.Diagnose(*evidence, gpu);
   }
-  if (chosen->opinion.served != nullptr) {
-    choice.finding = *chosen->opinion.served;
-    choice.effect = chosen->opinion.effect;
+  if (chosen->rule.served != nullptr) {
+    choice.finding = *chosen->rule.served;
+    choice.effect = chosen->rule.effect;
     choice.prediction = PredictionOf(*chosen);
   }
   choice.why = Why(campaign, *chosen, grid);

@@ -2,7 +2,7 @@
 
 #include "orchestrator/engine/search/chooser.h"
 #include "orchestrator/engine/search/ranking.h"
-#include "orchestrator/engine/search/rule_voice.h"
+#include "orchestrator/engine/search/rule_score.h"
 #include "profiles/diagnosis.h"
 
 namespace pawl {
@@ -10,15 +10,15 @@ namespace pawl {
 struct TreeSettings {
   RuleSettings rules;
   RankingSettings ranking;
-  double worth_joining = 0.002;  // log speedup that a change must promise to be tried beside others in a round
-  double worth_forcing = 0.3;    // what measurements must have left of a change for more blocks, to come before others
+  double min_joining_score = 0.002;  // log speedup that a change needs to be tried in parallel with others in a round
+  double min_discount = 0.3;         // of a change for more blocks (see Hindsight), to be chosen before all others
 };
 
-// Findings of the best variant's evidence lead to the single changes that serve them; a model of the campaign's own
-// measurements and the campaign's patterns speak in the same ranking, whose first is chosen. While the grid
-// does not fill the GPU, a change that serves that comes before all others, unless measurements have spoken against it.
-// Where nothing around the best variant promises more, the ranking branches from an earlier kept one. Holds no state:
-// the same campaign gives the same choice.
+// Chooses the change with the highest score: the sum of the rules' term (from findings of the best variant's evidence),
+// the model's term (from the campaign's own measurements) and the patterns' term (from earlier campaigns). While the
+// grid does not fill the GPU, a change that serves that finding comes before all others, unless measurements contradict
+// it. A change of an earlier kept variant is chosen if it scores higher than all changes of the best one. Holds no
+// state: the same campaign gives the same choice.
 class TreeChooser : public Chooser {
  public:
   // `tree` must outlive it.

@@ -233,7 +233,7 @@ void CampaignState::ApplyFinished(const v1::TrialFinished& finished) {
   if (iteration.number() == 0) {
     summary_.set_start_us(iteration.time_us());
     if (!finished.result().baseline_error().empty()) {
-      summary_.set_baseline(absl::StrCat("it failed: ", finished.result().baseline_error()));
+      summary_.set_baseline(absl::StrCat("the baseline failed: ", finished.result().baseline_error()));
     }
     for (const v1::BaselineTime& baseline : finished.result().baselines()) {
       const bool cold = bundle_->timing() == v1::TIMING_MODE_COLD;  // a baseline is timed warm

@@ -10,11 +10,11 @@ constexpr CampaignTransition kTransitions[] = {
     {v1::WAITING, CampaignAction::kPause, v1::PAUSED, "a user", "pauses it"},
     {v1::WAITING, CampaignAction::kCancel, v1::CANCELLED, "a user", "cancels it"},
     {v1::RUNNING, CampaignAction::kPause, v1::PAUSED, "a user, the orchestrator",
-     "pauses it, or sees a trial fail three times through no fault of its own; one that is leased runs on and counts"},
+     "pauses it, or sees a trial fail three times without a fault of its own; leased trials finish and count"},
     {v1::RUNNING, CampaignAction::kCancel, v1::CANCELLED, "a user", "cancels it; leased trials are told to stop"},
     {v1::RUNNING, CampaignAction::kFinish, v1::FINISHED, "the engine",
-     "finds its goal reached, its budget spent or "
-     "nothing left to try"},
+     "finds its goal reached, its budget used up or "
+     "no change left to try"},
     {v1::RUNNING, CampaignAction::kFail, v1::FAILED, "the engine",
      "sees the start variant rejected, or a choice that does not change exactly one variable"},
     {v1::PAUSED, CampaignAction::kResume, v1::WAITING, "a user", "resumes it before any trial was leased"},

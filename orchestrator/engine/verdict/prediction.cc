@@ -9,7 +9,7 @@
 namespace pawl {
 namespace {
 
-constexpr double kMoved = 0.01;  // of the metric, at least: below that it stayed
+constexpr double kMinMove = 0.01;  // of the metric; smaller changes count as none
 
 std::optional<double> Value(const v1::Evidence& evidence, const std::string& metric) {
   const v1::LaunchEvidence* launch = LongestLaunch(evidence);
@@ -20,7 +20,7 @@ std::optional<double> Value(const v1::Evidence& evidence, const std::string& met
 }
 
 v1::Prediction::Outcome OutcomeOf(double before, double after, v1::Direction direction) {
-  const double moved = after - before, least = kMoved * std::abs(before);
+  const double moved = after - before, least = kMinMove * std::abs(before);
   if (direction == v1::DIRECTION_MORE) return moved > least ? v1::Prediction::CAME_TRUE : v1::Prediction::FAILED;
   if (direction == v1::DIRECTION_LESS) return moved < -least ? v1::Prediction::CAME_TRUE : v1::Prediction::FAILED;
   return std::abs(moved) > least ? v1::Prediction::CAME_TRUE : v1::Prediction::FAILED;

@@ -5,8 +5,8 @@
 
 namespace pawl {
 
-// Whether what a change was expected to do came about, apart from the verdict. The time: it gained no less and no more
-// than was predicted. The metric: it moved the predicted way; unchecked where either evidence lacks it.
+// Sets whether a change's prediction came true, apart from the verdict. Time: the speedup lies in the predicted range.
+// Metric: it moved in the predicted direction; unchecked if either evidence lacks it.
 void CheckPrediction(double speedup_over_parent, const v1::Evidence& parent, const v1::Evidence& candidate,
                      v1::Prediction* prediction);
 

@@ -13,7 +13,7 @@
 namespace pawl {
 namespace {
 
-constexpr double kVerified = 0.10;  // of what was recorded
+constexpr double kMaxDeviation = 0.10;  // of a verification, relative to the recorded value
 
 std::vector<double> LogRatios(const google::protobuf::RepeatedPtrField<v1::PairSample>& pairs) {
   std::vector<double> ratios;
@@ -21,7 +21,7 @@ std::vector<double> LogRatios(const google::protobuf::RepeatedPtrField<v1::PairS
   return ratios;
 }
 
-// The comparison that the samples bear out, whatever the worker made of them.
+// From the samples alone; the worker's own comparison is ignored.
 v1::Comparison CompareSamples(const v1::TrialResult& result, const KeepRule& rule) {
   v1::Comparison first = Compare(LogRatios(result.pairs()), result.discarded(), rule);
   if (first.result() != v1::FASTER) return first;
@@ -35,12 +35,12 @@ v1::Iteration Begin(const CampaignState& campaign, const v1::TrialPlanned& plann
   if (planned.has_parent()) iteration.set_parent(planned.parent());
   *iteration.mutable_variant() = planned.variant().values();
   if (planned.has_change()) *iteration.mutable_change() = planned.change();
-  // A patch may be long; its source is there by its hash, and the plan has it.
+  // A patch may be long; the plan has it, and the source is stored by its hash.
   if (iteration.change().has_source()) iteration.mutable_change()->mutable_source()->clear_patch();
   if (planned.has_finding()) *iteration.mutable_finding() = planned.finding();
   if (planned.has_prediction()) *iteration.mutable_prediction() = planned.prediction();
   if (planned.has_effect()) *iteration.mutable_effect() = planned.effect();
-  if (planned.has_voices()) *iteration.mutable_voices() = planned.voices();
+  if (planned.has_score()) *iteration.mutable_score() = planned.score();
   *iteration.mutable_findings() = planned.findings();
   *iteration.mutable_passed_over() = planned.passed_over();
   if (campaign.SourceIdOf(planned.iteration()) > 0) {
@@ -53,8 +53,8 @@ v1::Iteration Begin(const CampaignState& campaign, const v1::TrialPlanned& plann
 
 bool Cold(const v1::Bundle& bundle) { return bundle.timing() == v1::TIMING_MODE_COLD; }
 
-// Only the start is timed beside the baseline, and a baseline is timed warm: it says nothing about a kernel that is
-// judged by its cold time.
+// Only the start is timed next to the baseline. Baselines are timed warm, so they are not compared with a kernel that
+// is judged by its cold time.
 double BaselineUs(const CampaignState& campaign, const v1::TrialPlanned& planned, const v1::TrialResult& result) {
   if (Cold(campaign.bundle())) return 0;
   if (planned.has_parent()) return campaign.summary().baseline_us();
@@ -75,35 +75,52 @@ const v1::Iteration* BetterInRound(const CampaignState& campaign, const v1::Iter
   return nullptr;
 }
 
-// A gate does not let it be kept.
+// A failed gate changes a kept iteration's verdict.
 void Demote(v1::Iteration* iteration, v1::Verdict verdict) {
   if (iteration->verdict() != v1::KEPT) return;
   iteration->set_verdict(verdict);
   iteration->set_reason(absl::StrCat(iteration->reason(), "; but ", iteration->failed_gates().rbegin()->text()));
 }
 
+// "the prediction of bank-conflicts failed: 1.02x over the parent (predicted 1.10x to 1.50x), conflicts 3 -> 3".
+std::string FailedPredictionText(const v1::Iteration& iteration) {
+  const v1::Prediction& prediction = iteration.prediction();
+  std::vector<std::string> failed;
+  if (prediction.time_outcome() == v1::Prediction::FAILED) {
+    failed.push_back(absl::StrFormat("%.2fx over the parent (predicted %.2fx to %.2fx)",
+                                     iteration.speedup_over_parent(), prediction.low(), prediction.high()));
+  }
+  if (prediction.metric_outcome() == v1::Prediction::FAILED) {
+    failed.push_back(absl::StrFormat("%s went from %.4g to %.4g (predicted to %s)", prediction.metric(),
+                                     prediction.before(), prediction.after(),
+                                     prediction.direction() == v1::DIRECTION_MORE   ? "rise"
+                                     : prediction.direction() == v1::DIRECTION_LESS ? "fall"
+                                                                                    : "change"));
+  }
+  return absl::StrCat("the prediction of ", iteration.finding().rule(), " failed: ", absl::StrJoin(failed, "; "));
+}
+
 void FailGate(v1::Iteration* iteration, const Gate& gate, double value, const std::string& text) {
   *iteration->add_failed_gates() = gate.Failed(value, text);
 }
 
-// Beside those that a failure stands for, and min-gain, which the verdict itself is.
+// All gates except those of failures (see Judge) and min-gain, which the comparison checks.
 void CheckGates(const Gates& gates, double baseline_us, double expected_us, const std::string& baseline_error,
                 v1::Iteration* iteration) {
   const Gate& baseline = gates.Get(GateKind::kBaseline);
   const bool off = expected_us > 0 && std::abs(baseline_us / expected_us - 1) > baseline.threshold;
   if (iteration->number() == 0 && (off || !baseline_error.empty())) {
-    FailGate(iteration, baseline, off ? baseline_us / expected_us - 1 : 0,
-             !baseline_error.empty()
-                 ? absl::StrCat("the baseline failed, and the start would be all there is to beat: ", baseline_error)
-                 : absl::StrFormat("the baseline takes %.3f us, %.3f us were expected: build or machine are not what "
-                                   "they were",
-                                   baseline_us, expected_us));
+    FailGate(
+        iteration, baseline, off ? baseline_us / expected_us - 1 : 0,
+        !baseline_error.empty()
+            ? absl::StrCat("the baseline failed, so speedups would be over the start only: ", baseline_error)
+            : absl::StrFormat("the baseline takes %.3f us (expected %.3f us): its build or the machine has changed",
+                              baseline_us, expected_us));
     if (baseline.action == v1::GATE_ACTION_REJECT) Demote(iteration, v1::REJECTED);
   }
   const Gate& prediction = gates.Get(GateKind::kPrediction);
   if (iteration->prediction().outcome() == v1::Prediction::FAILED) {
-    FailGate(iteration, prediction, iteration->speedup_over_parent(),
-             absl::StrCat("it did not do what ", iteration->finding().rule(), " predicted"));
+    FailGate(iteration, prediction, iteration->speedup_over_parent(), FailedPredictionText(*iteration));
     if (prediction.action != v1::GATE_ACTION_MARK) Demote(iteration, v1::REVERTED);
   }
   if (iteration->verdict() != v1::KEPT || iteration->profiled()) return;
@@ -111,16 +128,16 @@ void CheckGates(const Gates& gates, double baseline_us, double expected_us, cons
     const Gate& gate = gates.Get(kind);
     if (iteration->speedup_over_baseline() >= gate.threshold) continue;
     FailGate(iteration, gate, iteration->speedup_over_baseline(),
-             absl::StrFormat("at %.2fx of the baseline it should have been profiled before anything is changed; the "
-                             "choice goes by timing and what the compiler says",
+             absl::StrFormat("at %.2fx the baseline's speed the variant should be profiled before it is changed; the "
+                             "next change is chosen from timing and compiler output only",
                              iteration->speedup_over_baseline()));
   }
 }
 
-// The iteration and everything that was kept on top of it.
+// The iteration and all kept iterations that descend from it.
 std::vector<int> BuiltOn(const CampaignState& campaign, int iteration) {
   std::set<int> built = {iteration};
-  for (const v1::Iteration& other : campaign.iterations()) {  // a parent was judged before its children
+  for (const v1::Iteration& other : campaign.iterations()) {  // parents are judged before their children
     if (other.verdict() == v1::KEPT && other.has_parent() && built.contains(other.parent())) {
       built.insert(other.number());
     }
@@ -159,14 +176,14 @@ v1::Iteration Judge(const CampaignState& campaign, const v1::TrialPlanned& plann
   iteration.set_parent_time_us(cold ? result.parent_cold_us() : result.parent_warm_us());
   if (!(iteration.time_us() > 0) || !std::isfinite(iteration.time_us())) {
     iteration.set_verdict(v1::REJECTED);
-    iteration.set_reason("the worker sent no time for it");
+    iteration.set_reason("the worker sent no time");
     return iteration;
   }
   const double baseline_us = BaselineUs(campaign, planned, result);
   const v1::Iteration* parent = planned.has_parent() ? campaign.Find(planned.parent()) : nullptr;
   if (parent == nullptr) {
     iteration.set_verdict(v1::KEPT);
-    iteration.set_reason("the start variant is right: the campaign starts from it");
+    iteration.set_reason("the start variant passed validation: the campaign starts from it");
     iteration.set_speedup_over_start(1);
   } else {
     *iteration.mutable_interval() = CompareSamples(result, KeepRuleOf(campaign.summary().spec().keep()));
@@ -188,7 +205,8 @@ v1::Iteration Judge(const CampaignState& campaign, const v1::TrialPlanned& plann
                       iteration.mutable_prediction());
     }
   }
-  // Against the start's time beside the baseline, and the gain since: absolute times drift with the GPU's state.
+  // From the start's time next to the baseline and the speedup over the start: absolute times drift with the GPU's
+  // state.
   const double start_us = parent == nullptr ? iteration.time_us() : campaign.summary().start_us();
   if (baseline_us > 0) {
     iteration.set_speedup_over_baseline(baseline_us / start_us * iteration.speedup_over_start());
@@ -207,13 +225,13 @@ v1::TotalGain JudgeTotal(const CampaignState& campaign, const v1::TrialPlanned& 
   if (const v1::Iteration* iteration = campaign.Find(planned.iteration())) {
     total.set_multiplied(iteration->speedup_over_start());
   }
-  // What did not work is no fault of the variant where the GPU was unsteady or a replay has no record.
+  // An unsteady GPU or a gap in a recording is not a failure of the variant.
   const bool failed = result.has_failure() && result.failure().check() != v1::CHECK_UNSTEADY;
   const std::string unmeasured = result.has_failure() ? result.failure().message() : result.passed_over();
   const KeepRule rule = KeepRuleOf(campaign.summary().spec().keep());
   if (!unmeasured.empty() || result.pairs_size() < rule.first_pairs || result.discarded() >= rule.max_discarded) {
     total.mutable_interval()->set_result(v1::UNCLEAR);
-    total.mutable_interval()->set_reason(absl::StrCat("it could not be measured beside the start: ",
+    total.mutable_interval()->set_reason(absl::StrCat("it could not be measured against the start: ",
                                                       unmeasured.empty() ? "the GPU was too unsteady" : unmeasured));
     if (failed) *total.mutable_failure() = result.failure();
   } else {
@@ -229,7 +247,7 @@ v1::TotalGain JudgeTotal(const CampaignState& campaign, const v1::TrialPlanned& 
 v1::Iteration PutAside(const CampaignState& campaign, const v1::TrialPlanned& planned, int attempts) {
   v1::Iteration iteration = Begin(campaign, planned);
   iteration.set_verdict(v1::REJECTED);
-  iteration.set_reason(absl::StrFormat("put aside: %d workers were lost while they ran it", attempts));
+  iteration.set_reason(absl::StrFormat("put aside: %d workers were lost while running it", attempts));
   return iteration;
 }
 
@@ -239,7 +257,7 @@ v1::Verification Compare(const v1::Iteration& recorded, const v1::TrialResult& r
   verification.set_recorded_us(recorded.time_us());
   verification.set_recorded_speedup(recorded.speedup_over_parent());
   auto differs = [&](const char* what, const std::string& before, const std::string& now) {
-    if (before != now) verification.add_differences(absl::StrCat(what, ": ", before, " then, ", now, " now"));
+    if (before != now) verification.add_differences(absl::StrCat(what, ": ", before, " recorded, ", now, " now"));
   };
   differs("device", recorded.device(), result.device());
   differs("driver", recorded.gpu().driver_version(), result.gpu().driver_version());
@@ -257,8 +275,8 @@ v1::Verification Compare(const v1::Iteration& recorded, const v1::TrialResult& r
   if (recorded.has_parent() && !result.pairs().empty()) {
     verification.set_measured_speedup(std::exp(sum / result.pairs_size()));
   }
-  auto agree = [](double now, double before) { return std::abs(now / before - 1) <= kVerified; };
-  // The ratio to the parent is what a verdict rests on; times alone drift with the GPU's state.
+  auto agree = [](double now, double before) { return std::abs(now / before - 1) <= kMaxDeviation; };
+  // Verdicts depend on the ratio to the parent; absolute times drift with the GPU's state.
   const bool ratio = recorded.has_parent() ? agree(verification.measured_speedup(), verification.recorded_speedup())
                                            : agree(verification.measured_us(), verification.recorded_us());
   const bool time = agree(verification.measured_us(), verification.recorded_us());

@@ -85,16 +85,16 @@ TEST_F(TlsTest, TellsThoseWhomItRefusesWhy) {
     EXPECT_EQ(result.exit_code, 1) << result.out;
     EXPECT_THAT(result.err, HasSubstr(why));
   };
-  refused({"cancel", "1"}, Certificate("read"), "this takes the role submit");
-  refused({"campaigns"}, Certificate("work"), "this takes the role read");
-  refused({"campaigns"}, {"--tls-ca", File("certificates/ca.crt")}, "who are you?");
+  refused({"cancel", "1"}, Certificate("read"), "this call needs the role submit");
+  refused({"campaigns"}, Certificate("work"), "this call needs the role read");
+  refused({"campaigns"}, {"--tls-ca", File("certificates/ca.crt")}, "not authenticated");
   refused({"campaigns"}, {"--tls-ca", "/no/such/file"}, "/no/such/file, can't be read");
   Words arguments = {absl::StrCat(getenv("PAWL_BIN_DIR"), "/pawl-worker"), "--orchestrator", address_, "--device",
                      "replay"};
   Add(Certificate("submit"), &arguments);
   const ProcessResult worker = Run(arguments);
   EXPECT_EQ(worker.exit_code, 1);
-  EXPECT_THAT(worker.err, HasSubstr("this takes the role work"));
+  EXPECT_THAT(worker.err, HasSubstr("this call needs the role work"));
   EXPECT_THAT(Run({absl::StrCat(getenv("PAWL_BIN_DIR"), "/pawl"), "campaigns", "--orchestrator", "gpu-head:7465"}).err,
               HasSubstr("takes TLS"));
 }

@@ -64,19 +64,18 @@ TEST(SummaryTest, SaysWhatWasMeasuredInAllAndHowFarItCame) {
   campaign.mutable_total_gain()->set_speedup_over_start(1.8);
   campaign.mutable_total_gain()->set_multiplied(1.83);
   campaign.add_roof("dram-bound");
-  EXPECT_THAT(
-      SummaryText(campaign, {}),
-      HasSubstr("measured   iteration 4 beside the start: 1.800x; by the steps since the last such comparison 1.830x\n"
-                "tier       target: the goal is reached\n"
-                "roof       dram-bound\n"));
+  EXPECT_THAT(SummaryText(campaign, {}),
+              HasSubstr("measured   iteration 4 beside the start: 1.800x; product of the step speedups 1.830x\n"
+                        "tier       target: the goal is reached\n"
+                        "roof       dram-bound\n"));
 }
 
 TEST(SummaryTest, SaysThatNothingWasFaster) {
   v1::Campaign campaign = Ended();
   campaign.set_best(0);
   campaign.clear_baseline_us();
-  campaign.set_baseline("it failed: no PyTorch");
-  EXPECT_THAT(SummaryText(campaign, {}), HasSubstr("baseline   the start variant; it failed: no PyTorch\n"));
+  campaign.set_baseline("the baseline failed: no PyTorch");
+  EXPECT_THAT(SummaryText(campaign, {}), HasSubstr("baseline   the start variant; the baseline failed: no PyTorch\n"));
   campaign.clear_baseline();
   const std::string text = SummaryText(campaign, {SomeIterations()[0]});
   EXPECT_THAT(text, HasSubstr("best       the start variant: nothing was faster\n"));

@@ -84,8 +84,8 @@ TEST(EventLineTest, SaysWhatWasGainedInAll) {
   gain->mutable_interval()->set_upper(0.6151856);
   gain->mutable_interval()->set_pairs(15);
   EXPECT_EQ(EventLine(event),
-            "iteration 4 beside the start: 1.800x (1.750x to 1.850x in 15 pairs); by the steps since the last such "
-            "comparison 1.830x");
+            "iteration 4 beside the start: 1.800x (1.750x to 1.850x in 15 pairs); product of the step speedups "
+            "1.830x");
 }
 
 TEST(EventLineTest, SaysWhoChooses) {

@@ -74,7 +74,7 @@ TEST(IterationExplanationTest, ShowsTheMostPromisingFirstAndCountsTheRest) {
     passed->mutable_change()->set_variable("V");
     passed->mutable_change()->set_to(i);
     passed->set_reason("ranks lower");
-    passed->mutable_voices()->set_model(i * 0.02);
+    passed->mutable_score()->set_model(i * 0.02);
   }
   const std::string text = IterationExplanation(iteration, false, 100);
   EXPECT_LT(text.find("V →19"), text.find("V →18"));
@@ -104,7 +104,7 @@ TEST(IterationExplanationTest, StaysWithinTheWidth) {
       "least one block to run while the others wait for memory");
   iteration.mutable_passed_over(0)->set_reason(
       "the grid does not fill the GPU, and parallelism comes first, which is a "
-      "longer reason than there is room for beside the voices");
+      "longer reason than there is room for beside the score");
   iteration.mutable_failure()->set_message("two\nlines\033[31m");
   const std::string text = IterationExplanation(iteration, true, 100);
   EXPECT_LE(Widest(text), 100);
@@ -146,8 +146,8 @@ state      finished: the best variant is at a limit of the GPU
 roof       dram-bound
 start      20.12 us
 best       iteration 4: 11.18 us, 1.800x over the start, 0.540x over the baseline
-measured   iteration 4 beside the start: 1.800x (1.750x to 1.850x in 15 pairs); by the steps since
-           the last such comparison 1.830x
+measured   iteration 4 beside the start: 1.800x (1.750x to 1.850x in 15 pairs); product of the step
+           speedups 1.830x
 tier       below: the baseline is faster
 
 Iterations (* leads to the best variant)
@@ -192,13 +192,13 @@ class WhyNotTest : public testing::Test {
   v1::Iteration decision_ = ExplainedIteration();
 };
 
-TEST_F(WhyNotTest, ComparesTheVoicesOfWhatWasPassedOver) {
+TEST_F(WhyNotTest, ComparesTheScoresOfWhatWasPassedOver) {
   EXPECT_EQ(*Ask("WARPS", 8), R"(Iteration 4 chose TILE_M 64→128 from iteration 1, not WARPS=8.
 It was passed over: ranks lower.
   change            sum   rules   model  patterns
   TILE_M 64→128  +0.520  +0.497  +0.023         0  chosen
   WARPS 4→8      +0.120  +0.100  -0.080    +0.100  asked about
-In log speedup it was 0.400 behind; what set it back most were the rules.
+Its score was 0.400 lower in log speedup; the largest difference is in the rules' term.
 )");
 }
 
@@ -231,7 +231,7 @@ TEST_F(WhyNotTest, SaysWhatIsNoQuestion) {
 TEST_F(WhyNotTest, AdmitsThatADecisionDoesNotNameIt) {
   decision_.clear_passed_over();
   EXPECT_THAT(*Ask("WARPS", 8), HasSubstr("The decision does not name it"));
-  decision_.clear_voices();
+  decision_.clear_score();
   decision_.set_author("ada");
   EXPECT_THAT(*Ask("WARPS", 8), HasSubstr("Nothing was ranked: the change was proposed by ada.\n"));
 }
@@ -258,7 +258,7 @@ TEST(SituationTextTest, SaysWhatThereIsAndHowToPropose) {
   v1::RankedChange* untried = situation.add_untried();
   *untried->mutable_change() = ExplainedIteration().passed_over(0).change();
   untried->set_parent(4);
-  untried->mutable_voices()->set_model(0.1);
+  untried->mutable_score()->set_model(0.1);
   v1::ChangeProposed* proposal = situation.add_proposals();
   proposal->mutable_change()->mutable_source()->set_name("unroll-inner");
   proposal->set_author("ada");

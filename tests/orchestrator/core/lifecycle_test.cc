@@ -403,7 +403,7 @@ TEST(LifecycleTest, RefusesProposalsThatAreNone) {
   ASSERT_TRUE(worker.Complete(worker.MustLease()).ok());
   const auto bad = absl::StatusCode::kInvalidArgument;
   ExpectError(Propose(world, campaign, "WARPS", 4).status(), bad, "no variable \"WARPS\"");
-  ExpectError(Propose(world, campaign, "SPLIT", 3).status(), bad, "it has 1, 2, 4");
+  ExpectError(Propose(world, campaign, "SPLIT", 3).status(), bad, "its values are 1, 2, 4");
   ExpectError(Propose(world, campaign, "SPLIT", 1).status(), bad, "already");
   ExpectError(Propose(world, campaign, "SPLIT", 2, "").status(), bad, "author");
   ExpectError(Propose(world, "campaigns/8", "SPLIT", 2).status(), absl::StatusCode::kNotFound, "campaigns/8");

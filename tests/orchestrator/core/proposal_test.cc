@@ -93,7 +93,7 @@ TEST(SourceEditTest, IsRefusedWhereItCantBeMade) {
   for (size_t begin = 0, end; (end = source.find('\n', begin)) != std::string::npos; begin = end + 1) {
     all += "-" + source.substr(begin, end - begin + 1);
   }
-  ExpectError(ProposePatch(world, campaign, all), invalid, "leaves nothing");
+  ExpectError(ProposePatch(world, campaign, all), invalid, "removes the whole source");
   ExpectError(ProposePatch(world, campaign, "@@ -1 +1 @@\n-// one\n+// two\n", ""), invalid, "1 to 100");
   ExpectError(ProposePatch(world, campaign, std::string(2'000'000, 'x')), invalid, "at most");
   ASSERT_TRUE(ProposePatch(world, campaign, "@@ -1 +1 @@\n-// one\n+// two\n").ok());
@@ -135,7 +135,7 @@ TEST(ProposalTest, IsWaitedForAndThenTheCampaignPauses) {
   ASSERT_TRUE(worker.Complete(worker.MustLease()).ok());
   world.Pass(absl::Seconds(61));
   EXPECT_EQ(world.Get(campaign).state(), v1::PAUSED);
-  EXPECT_THAT(world.Get(campaign).message(), HasSubstr("nothing was proposed within 60 s"));
+  EXPECT_THAT(world.Get(campaign).message(), HasSubstr("no change was proposed within 60 s"));
   ASSERT_TRUE(ProposeValue(world, campaign, "SPLIT", 2).ok()) << "a paused campaign takes proposals";
   v1::ResumeCampaignRequest resume;
   resume.set_name(campaign);

@@ -202,7 +202,7 @@ TEST(WatchTest, LetsOnlySoManyWatch) {
   }
   Watch one_more(service, campaign);
   EXPECT_FALSE(one_more.Next().has_value());
-  ExpectRefusal(one_more.Finish(), grpc::StatusCode::RESOURCE_EXHAUSTED, "500 watch campaigns already");
+  ExpectRefusal(one_more.Finish(), grpc::StatusCode::RESOURCE_EXHAUSTED, "500 watches are open already");
   watches.back()->Cancel();
   watches.back()->Finish();
   for (int i = 0; i < 500; ++i) {  // the orchestrator notices in its own time

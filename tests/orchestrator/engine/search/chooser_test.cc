@@ -110,9 +110,9 @@ TEST_F(ChangedTest, SaysWhyNot) {
   EXPECT_FALSE(Change("WARPS", 2));
   EXPECT_EQ(why_, "tiny has no variable \"WARPS\"");
   EXPECT_FALSE(Change("SPLIT", 3));
-  EXPECT_EQ(why_, "SPLIT has no value 3; it has 1, 2, 4");
+  EXPECT_EQ(why_, "SPLIT has no value 3; its values are 1, 2, 4");
   EXPECT_FALSE(Change("SPLIT", 1));
-  EXPECT_EQ(why_, "SPLIT is 1 already");
+  EXPECT_EQ(why_, "SPLIT is already 1");
   EXPECT_FALSE(Change("SPLIT", 4));
   EXPECT_EQ(why_, "a constraint forbids it: TILE * SPLIT <= 128");
   v1::Change edit;

@@ -108,7 +108,7 @@ TEST(DecideTest, StopsAtTheGoal) {
   const v1::CampaignEnded ended = EndOf(&script);
   EXPECT_EQ(ended.state(), v1::FINISHED);
   EXPECT_EQ(ended.reason(), v1::STOP_REASON_GOAL);
-  EXPECT_EQ(ended.message(), "goal reached: 1.67x of the start, 1.5x was asked for");
+  EXPECT_EQ(ended.message(), "goal reached: 1.67x the start's speed (goal 1.5x)");
 }
 
 TEST(DecideTest, MeasuresTheGoalByTheBaselineWhereThereIsOne) {
@@ -261,7 +261,7 @@ TEST(DecideTest, SaysSoWhereTheTotalGainCouldNotBeMeasured) {
   script.FinishTotal(thrown_away);
   const std::optional<v1::Event> end = script.Decide();
   ASSERT_TRUE(end && end->has_ended());
-  EXPECT_THAT(end->ended().message(), HasSubstr("a product of steps, not measured"));
+  EXPECT_THAT(end->ended().message(), HasSubstr("the product of the step speedups, not measured"));
 }
 
 TEST(DecideTest, SanitizesTheFinalBestWhereThatWasLeftToTheEnd) {
@@ -366,7 +366,7 @@ TEST(DecideTest, PausesWhereTheBaselineIsNotWhatItWas) {
   script.Apply(event);
   const std::optional<v1::Event> paused = script.Decide();
   ASSERT_TRUE(paused && paused->has_paused());
-  EXPECT_THAT(paused->paused().reason(), HasSubstr("60.000 us, 50.000 us were expected"));
+  EXPECT_THAT(paused->paused().reason(), HasSubstr("60.000 us (expected 50.000 us)"));
   script.Resume();
   const std::optional<v1::Event> next = script.Decide();
   ASSERT_TRUE(next && next->has_planned()) << "it was looked at";
@@ -393,7 +393,7 @@ TEST(DecideTest, WaitsForAProposalWhereOneIsAskedFor) {
     const std::optional<v1::Event> event = script.Decide();
     ASSERT_TRUE(event);
     if (then == v1::NO_PROPOSAL_PAUSE) {
-      EXPECT_THAT(event->paused().reason(), HasSubstr("nothing was proposed within 60 s"));
+      EXPECT_THAT(event->paused().reason(), HasSubstr("no change was proposed within 60 s"));
     } else {
       EXPECT_EQ(event->planned().author(), "pawl");
     }

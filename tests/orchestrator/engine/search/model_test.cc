@@ -46,7 +46,7 @@ TEST(SpeedModel, LearnsASeparableFunctionFromAFewSamples) {
   for (int i = 0; i < 200; ++i) {
     const Point point = RandomPoint(random);
     squares += std::pow(model.Mean(point) - Separable(point), 2);
-    around += std::pow(Separable(point) - 2.25, 2);  // what one knows without a model
+    around += std::pow(Separable(point) - 2.25, 2);  // the error of the mean alone
   }
   EXPECT_LT(squares, 0.03 * around);
 }
@@ -57,7 +57,7 @@ TEST(SpeedModel, ExpectsMoreOfWhatItKnowsLess) {
   EXPECT_GT(ExpectedImprovement(model.Predict({3, 3, 3}), 0.1), ExpectedImprovement(model.Predict({0, 0, 0}), 0.1));
 }
 
-TEST(SpeedModel, IsSureOfWhatWasMeasured) {
+TEST(SpeedModel, ReproducesWhatWasMeasured) {
   const std::vector<SpeedModel::Sample> samples = RandomSamples(40, 3);
   const SpeedModel model(samples, ModelSettings(), EvenScales());
   for (const SpeedModel::Sample& sample : samples) EXPECT_NEAR(model.Mean(sample.point), sample.log_speed, 0.1);
@@ -77,17 +77,36 @@ TEST(SpeedModel, KeepsTheBestAndTheNewestOfManySamples) {
   EXPECT_NEAR(model.Mean(samples.back().point), samples.back().log_speed, 0.2);
 }
 
-TEST(SpeedModel, SaysTheSameOfTheSameSamples) {
+TEST(SpeedModel, PredictsTheSameFromTheSameSamples) {
   const SpeedModel a(RandomSamples(50, 7), ModelSettings(), EvenScales()),
       b(RandomSamples(50, 7), ModelSettings(), EvenScales());
   EXPECT_EQ(a.Predict({1, 2, 3, 0, 1}).mean, b.Predict({1, 2, 3, 0, 1}).mean);
   EXPECT_EQ(a.Predict({1, 2, 3, 0, 1}).sd, b.Predict({1, 2, 3, 0, 1}).sd);
 }
 
-TEST(SpeedModel, StandsOneSample) {
+TEST(SpeedModel, WorksWithOneSample) {
   const SpeedModel model({{{0, 0}, 0.0}}, ModelSettings(), EvenScales(2));
   EXPECT_TRUE(std::isfinite(model.Predict({1, 1}).mean));
   EXPECT_GT(model.Predict({1, 1}).sd, 0);
+}
+
+TEST(ExpectedImprovement, IsThatOfANormalDistribution) {
+  EXPECT_NEAR(ExpectedImprovement({.mean = 0, .sd = 1}, 0), 0.3989422804, 1e-9);
+  EXPECT_NEAR(ExpectedImprovement({.mean = 0.3, .sd = 0.2}, 0.2), 0.1 * 0.6914624613 + 0.2 * 0.3520653268, 1e-9);
+  EXPECT_EQ(ExpectedImprovement({.mean = 0.3, .sd = 0}, 0.1), 0.3 - 0.1);
+  EXPECT_EQ(ExpectedImprovement({.mean = 0.1, .sd = 0}, 0.3), 0);
+}
+
+TEST(ProbabilityAbove, IsThatOfANormalDistribution) {
+  EXPECT_NEAR(ProbabilityAbove({.mean = 0, .sd = 1}, 1.6448536270), 0.05, 1e-9);
+  EXPECT_NEAR(ProbabilityAbove({.mean = 2, .sd = 0.5}, 1), 0.9772498681, 1e-9);
+  EXPECT_EQ(ProbabilityAbove({.mean = 2, .sd = 0}, 1), 1);
+  EXPECT_EQ(ProbabilityAbove({.mean = 1, .sd = 0}, 2), 0);
+}
+
+TEST(ProbabilityAbove, DoesNotThrowForValuesThatAreNotFinite) {
+  EXPECT_NO_THROW(ProbabilityAbove({.mean = INFINITY, .sd = 1}, INFINITY));
+  EXPECT_NO_THROW(ExpectedImprovement({.mean = NAN, .sd = INFINITY}, 0));
 }
 
 }  // namespace

@@ -28,21 +28,21 @@ v1::Effect EffectOf(v1::Resource resource, v1::Direction direction) {
   return effect;
 }
 
-RuleVoice AsksFor(const v1::Effect& wanted, double deficit) {
+RuleScore AsksFor(const v1::Effect& wanted, double deficit) {
   v1::Finding finding;
   finding.set_rule("a-rule");
   finding.set_phase(v1::PHASE_MEMORY);
   finding.set_severity(1);
   finding.set_deficit(deficit);
   *finding.add_wants() = wanted;
-  return RuleVoice({finding}, {}, RuleSettings(), {});
+  return RuleScore({finding}, {}, RuleSettings(), {});
 }
 
 // A rule that asks for four times the parallelism.
-RuleVoice AsksForParallelism() { return AsksFor(EffectOf(v1::RESOURCE_PARALLELISM, v1::DIRECTION_MORE), 0.25); }
+RuleScore AsksForParallelism() { return AsksFor(EffectOf(v1::RESOURCE_PARALLELISM, v1::DIRECTION_MORE), 0.25); }
 
 RankedChange Ranked(const CampaignScript& script, const std::string& variable, int to,
-                    const RankingSettings& settings = {}, const RuleVoice& rules = AsksForParallelism()) {
+                    const RankingSettings& settings = {}, const RuleScore& rules = AsksForParallelism()) {
   for (const RankedChange& change : RankChanges(script.state(), rules, settings).changes) {
     if (change.change.variable() == variable && change.change.to() == to &&
         change.parent == script.state().best()->number()) {
@@ -85,7 +85,7 @@ void TryFor(CampaignScript* script, const std::string& variable, int to, const v
   script->Finish(planned->planned().trial(), result);
 }
 
-TEST(Ranking, LetsWhatConstraintsForbidSpeakForTheChangesThatAllowIt) {
+TEST(Ranking, AddsWhatConstraintsForbidToTheChangesThatAllowIt) {
   v1::Bundle bundle = ParallelBundle(64);
   bundle.mutable_variables(0)->clear_affects();
   CampaignScript script({}, bundle);
@@ -95,7 +95,7 @@ TEST(Ranking, LetsWhatConstraintsForbidSpeakForTheChangesThatAllowIt) {
   ASSERT_TRUE(smaller.unlocks);
   EXPECT_EQ(smaller.unlocks->variable(), "SPLIT");
   EXPECT_EQ(smaller.unlocks->to(), 4);
-  EXPECT_DOUBLE_EQ(smaller.voices.rules(), 0.5 * Ranked(script, "SPLIT", 4).opinion.log_gain);
+  EXPECT_DOUBLE_EQ(smaller.score.rules(), 0.5 * Ranked(script, "SPLIT", 4).rule.log_gain);
   EXPECT_FALSE(Ranked(script, "SPLIT", 2).unlocks);
 }
 
@@ -108,27 +108,27 @@ TEST(Ranking, UnlocksNothingWhereNothingIsForbidden) {
   EXPECT_FALSE(Ranked(script, "SPLIT", 4).unlocks);
 }
 
-TEST(Ranking, ExpectsLessOfGoingOnTheWayThatFailed) {
+TEST(Ranking, DiscountsADirectionThatFailed) {
   CampaignScript script({}, ParallelBundle(32));
   script.Run(MeasuredStart(100));
-  const double split = Ranked(script, "SPLIT", 4).voices.rules(), tile = Ranked(script, "TILE", 16).voices.rules();
+  const double split = Ranked(script, "SPLIT", 4).score.rules(), tile = Ranked(script, "TILE", 16).score.rules();
   Try(&script, "SPLIT", 2, Measured(100, 120));
-  EXPECT_DOUBLE_EQ(Ranked(script, "SPLIT", 4).voices.rules(), 0.5 * split);
-  EXPECT_DOUBLE_EQ(Ranked(script, "SPLIT", 4).left, 0.5);
-  EXPECT_DOUBLE_EQ(Ranked(script, "TILE", 16).voices.rules(), tile) << "another variable is not concerned";
+  EXPECT_DOUBLE_EQ(Ranked(script, "SPLIT", 4).score.rules(), 0.5 * split);
+  EXPECT_DOUBLE_EQ(Ranked(script, "SPLIT", 4).discount, 0.5);
+  EXPECT_DOUBLE_EQ(Ranked(script, "TILE", 16).score.rules(), tile) << "another variable is not affected";
 }
 
-TEST(Ranking, TakesNothingFromAChangeThatARecordingLacks) {
+TEST(Ranking, DoesNotDiscountByAChangeThatARecordingLacks) {
   CampaignScript script({}, ParallelBundle(32));
   script.Run(MeasuredStart(100));
-  const double before = Ranked(script, "SPLIT", 4).voices.rules();
+  const double before = Ranked(script, "SPLIT", 4).score.rules();
   v1::TrialResult lacking;
   lacking.set_passed_over("not recorded");
   Try(&script, "SPLIT", 2, lacking);
-  EXPECT_DOUBLE_EQ(Ranked(script, "SPLIT", 4).voices.rules(), before);
+  EXPECT_DOUBLE_EQ(Ranked(script, "SPLIT", 4).score.rules(), before);
 }
 
-TEST(Ranking, ExpectsLessOfAValueThatAKeptChangeLeft) {
+TEST(Ranking, DiscountsAValueThatAKeptChangeLeft) {
   v1::Bundle bundle = ParallelBundle(32);
   bundle.clear_constraints();
   CampaignScript script({}, bundle);
@@ -136,13 +136,13 @@ TEST(Ranking, ExpectsLessOfAValueThatAKeptChangeLeft) {
   Try(&script, "TILE", 64, Measured(100, 80));
   Try(&script, "SPLIT", 2, Measured(80, 70));
   ASSERT_EQ(script.state().best()->number(), 2);
-  const RuleVoice rules = AsksForParallelism();
+  const RuleScore rules = AsksForParallelism();
   const v1::Variable& tile = script.state().bundle().variables(0);
-  EXPECT_DOUBLE_EQ(Ranked(script, "TILE", 32).voices.rules(), 0.6 * rules.Of(tile, 64, 32).log_gain);
-  EXPECT_DOUBLE_EQ(Ranked(script, "TILE", 16).voices.rules(), rules.Of(tile, 64, 16).log_gain) << "nobody was there";
+  EXPECT_DOUBLE_EQ(Ranked(script, "TILE", 32).score.rules(), 0.6 * rules.Of(tile, 64, 32).log_gain);
+  EXPECT_DOUBLE_EQ(Ranked(script, "TILE", 16).score.rules(), rules.Of(tile, 64, 16).log_gain) << "it was never tried";
   RankingSettings trusting;
   trusting.returning = 1;
-  EXPECT_LT(Ranked(script, "TILE", 32).voices.model(), Ranked(script, "TILE", 32, trusting).voices.model());
+  EXPECT_LT(Ranked(script, "TILE", 32).score.model(), Ranked(script, "TILE", 32, trusting).score.model());
 }
 
 // SPLIT brings launches along, a larger TILE takes them away, and STAGES has nothing to do with it.
@@ -162,51 +162,51 @@ std::unique_ptr<CampaignScript> SplitFor(const v1::Effect& effect) {
   return script;
 }
 
-TEST(Ranking, AsksFirstWhetherWhatBroughtTheFindingStillPays) {
+TEST(Ranking, DownWeightsOtherChangesUntilTheCauseOfTheFindingIsTested) {
   const std::unique_ptr<CampaignScript> split = SplitFor(EffectOf(v1::RESOURCE_PARALLELISM, v1::DIRECTION_MORE));
   const CampaignScript& script = *split;
   ASSERT_EQ(script.state().best()->number(), 2);
-  const RuleVoice rules = AsksFor(EffectOf(v1::RESOURCE_LAUNCHES, v1::DIRECTION_LESS), 0);
+  const RuleScore rules = AsksFor(EffectOf(v1::RESOURCE_LAUNCHES, v1::DIRECTION_LESS), 0);
   const auto& variables = script.state().bundle().variables();
   const RankedChange taken_back = Ranked(script, "SPLIT", 1, {}, rules), other = Ranked(script, "TILE", 64, {}, rules);
   EXPECT_TRUE(taken_back.takes_back);
-  EXPECT_DOUBLE_EQ(taken_back.voices.rules(), rules.Of(variables[1], 4, 1).log_gain);
-  EXPECT_DOUBLE_EQ(other.voices.rules(), 0.6 * rules.Of(variables[0], 16, 64).log_gain);
+  EXPECT_DOUBLE_EQ(taken_back.score.rules(), rules.Of(variables[1], 4, 1).log_gain);
+  EXPECT_DOUBLE_EQ(other.score.rules(), 0.6 * rules.Of(variables[0], 16, 64).log_gain);
   ASSERT_TRUE(other.after);
   EXPECT_EQ(other.after->variable(), "SPLIT");
-  EXPECT_DOUBLE_EQ(other.opinion.log_gain, rules.Of(variables[0], 16, 64).log_gain) << "it is expected to gain as much";
+  EXPECT_DOUBLE_EQ(other.rule.log_gain, rules.Of(variables[0], 16, 64).log_gain) << "the predicted gain itself stays";
 }
 
-TEST(Ranking, AsksForNoCauseWhereTheChangeWasKeptForThatVeryEffect) {
+TEST(Ranking, NamesNoCauseWhereTheChangeWasKeptForThatVeryEffect) {
   const std::unique_ptr<CampaignScript> split = SplitFor(EffectOf(v1::RESOURCE_LAUNCHES, v1::DIRECTION_MORE));
   const CampaignScript& script = *split;
-  const RuleVoice rules = AsksFor(EffectOf(v1::RESOURCE_LAUNCHES, v1::DIRECTION_LESS), 0);
+  const RuleScore rules = AsksFor(EffectOf(v1::RESOURCE_LAUNCHES, v1::DIRECTION_LESS), 0);
   const auto& variables = script.state().bundle().variables();
-  EXPECT_DOUBLE_EQ(Ranked(script, "SPLIT", 1, {}, rules).voices.rules(), 0.6 * rules.Of(variables[1], 4, 1).log_gain);
-  EXPECT_DOUBLE_EQ(Ranked(script, "TILE", 64, {}, rules).voices.rules(), rules.Of(variables[0], 16, 64).log_gain);
+  EXPECT_DOUBLE_EQ(Ranked(script, "SPLIT", 1, {}, rules).score.rules(), 0.6 * rules.Of(variables[1], 4, 1).log_gain);
+  EXPECT_DOUBLE_EQ(Ranked(script, "TILE", 64, {}, rules).score.rules(), rules.Of(variables[0], 16, 64).log_gain);
 }
 
-TEST(Ranking, AsksForTheCauseOnce) {
+TEST(Ranking, TestsTheCauseOnce) {
   const std::unique_ptr<CampaignScript> split = SplitFor(EffectOf(v1::RESOURCE_PARALLELISM, v1::DIRECTION_MORE));
-  const RuleVoice rules = AsksFor(EffectOf(v1::RESOURCE_LAUNCHES, v1::DIRECTION_LESS), 0);
+  const RuleScore rules = AsksFor(EffectOf(v1::RESOURCE_LAUNCHES, v1::DIRECTION_LESS), 0);
   Try(split.get(), "SPLIT", 1, Measured(70, 90));
   Try(split.get(), "STAGES", 2, Measured(70, 60));
   ASSERT_EQ(split->state().best()->number(), 4);
   const auto& variables = split->state().bundle().variables();
-  EXPECT_LT(Ranked(*split, "SPLIT", 1, {}, rules).left, 1) << "it was slower under another parent";
+  EXPECT_LT(Ranked(*split, "SPLIT", 1, {}, rules).discount, 1) << "it was slower under another parent";
   const RankedChange other = Ranked(*split, "TILE", 64, {}, rules);
   EXPECT_FALSE(other.after);
-  EXPECT_DOUBLE_EQ(other.voices.rules(), rules.Of(variables[0], 16, 64).log_gain);
+  EXPECT_DOUBLE_EQ(other.score.rules(), rules.Of(variables[0], 16, 64).log_gain);
 }
 
-TEST(Ranking, ExpectsLittleOfAValueThatWasTurnedToAndLeftAgain) {
+TEST(Ranking, DiscountsAValueThatWasTriedAndLeftAgain) {
   const std::unique_ptr<CampaignScript> split = SplitFor(EffectOf(v1::RESOURCE_PARALLELISM, v1::DIRECTION_MORE));
   TryFor(split.get(), "SPLIT", 1, EffectOf(v1::RESOURCE_LAUNCHES, v1::DIRECTION_LESS), Measured(70, 60));
   Try(split.get(), "STAGES", 2, Measured(60, 50));
   ASSERT_EQ(split->state().best()->number(), 4);
   const RankedChange again = Ranked(*split, "SPLIT", 4);
-  EXPECT_FALSE(again.takes_back) << "it went to and fro";
-  EXPECT_DOUBLE_EQ(again.left, 0.2);
+  EXPECT_FALSE(again.takes_back) << "the variable was changed twice";
+  EXPECT_DOUBLE_EQ(again.discount, 0.2);
 }
 
 }  // namespace

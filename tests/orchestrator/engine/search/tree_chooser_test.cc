@@ -56,7 +56,7 @@ class RecordedCampaign {
     script_.Finish(planned.trial(), Measured(planned));
     return planned;
   }
-  // One more iteration under way, beside those that are.
+  // Opens one more iteration.
   std::optional<v1::TrialPlanned> Plan(const Chooser& chooser, int slots) {
     const std::optional<v1::Event> event =
         Decide(script_.state(), chooser, script_.now(), ProfileSet::Default(), slots);
@@ -112,8 +112,8 @@ TEST(TreeChooser, LetsNoLaterPhaseChooseWhileTheGridIsTooSmall) {
   RecordedCampaign campaign("attention");
   const TreeChooser chooser;
   campaign.Step(chooser);
-  // Where measurements spoke against a value, or against going that way from the best variant, the rule's promise is
-  // worth less, and another phase may speak.
+  // If measurements contradict a value or a direction, the rule's term is discounted, and a change for another phase
+  // may be chosen.
   const auto spoken_against = [&](const std::string& variable, int32_t value) {
     const auto& iterations = campaign.state().iterations();
     return std::any_of(iterations.begin(), iterations.end(), [&](const v1::Iteration& iteration) {
@@ -164,7 +164,7 @@ TEST(TreeChooser, ForcesMoreBlocksOnlyWhereMeasurementsLeftEnoughOfThem) {
   RecordedCampaign campaign("attention");
   const TreeChooser chooser;
   TreeSettings demanding;
-  demanding.worth_forcing = INFINITY;
+  demanding.min_discount = INFINITY;
   const auto forced = [&](const TreeChooser& by) {
     return by.Next(campaign.state())->why.find("so parallelism comes first") != std::string::npos;
   };
@@ -196,7 +196,7 @@ TEST(TreeChooser, SaysOfEveryOtherChangeWhyItWasPassedOver) {
   for (const v1::Variable& variable : campaign.state().bundle().variables()) changes += variable.values_size() - 1;
   EXPECT_EQ(static_cast<int>(choice.passed_over.size()), changes - 1);
   for (const v1::PassedOver& passed : choice.passed_over) {
-    EXPECT_THAT(passed.reason(), testing::AnyOf(HasSubstr("was tried before: iteration"), HasSubstr("ranks lower"),
+    EXPECT_THAT(passed.reason(), testing::AnyOf(HasSubstr("already tried: iteration"), HasSubstr("ranks lower"),
                                                 HasSubstr("a constraint forbids it")));
   }
 }
@@ -267,7 +267,7 @@ TEST(TreeChooser, TriesOtherChangesOfTheSameParentInARound) {
   EXPECT_EQ(parents.size(), 1u);
 }
 
-TEST(TreeChooser, JoinsNoRoundForAChangeThatPromisesNothing) {
+TEST(TreeChooser, JoinsNoRoundForAChangeWithALowScore) {
   RecordedCampaign campaign("transpose");
   const TreeChooser chooser;
   for (int i = 0; i < 4; ++i) campaign.Step(chooser);
@@ -276,24 +276,24 @@ TEST(TreeChooser, JoinsNoRoundForAChangeThatPromisesNothing) {
   EXPECT_GT(joined, 1);
   EXPECT_LT(joined, 1000);
   TreeSettings demanding;
-  demanding.worth_joining = INFINITY;
+  demanding.min_joining_score = INFINITY;
   EXPECT_FALSE(TreeChooser(DecisionTree::Default(), demanding).Next(campaign.state()).has_value());
 }
 
-TEST(TreeChooser, GivesTheVoicesAndFindingsBehindAChoice) {
+TEST(TreeChooser, GivesTheScoreAndFindingsBehindAChoice) {
   RecordedCampaign campaign("attention");
   const TreeChooser chooser;
   campaign.Step(chooser);
   const Choice choice = chooser.Next(campaign.state()).value();
-  ASSERT_TRUE(choice.voices);
-  EXPECT_GT(choice.voices->rules(), 0);
+  ASSERT_TRUE(choice.score);
+  EXPECT_GT(choice.score->rules(), 0);
   ASSERT_TRUE(choice.effect);
   EXPECT_EQ(choice.effect->resource(), v1::RESOURCE_PARALLELISM);
   ASSERT_FALSE(choice.findings.empty());
   EXPECT_EQ(choice.findings[0].rule(), choice.finding.value().rule());
   int ranked = 0;
   for (const v1::PassedOver& passed : choice.passed_over) {
-    if (!passed.has_voices()) continue;
+    if (!passed.has_score()) continue;
     ++ranked;
     EXPECT_THAT(passed.reason(), testing::AnyOf(HasSubstr("ranks lower"), HasSubstr("parallelism comes first")));
   }

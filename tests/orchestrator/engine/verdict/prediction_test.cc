@@ -37,7 +37,7 @@ TEST(PredictionTest, FailsWhenItGainsMoreThanItsRange) {
   EXPECT_EQ(Check(5, With(0.1), With(0.4)).time_outcome(), v1::Prediction::FAILED);
 }
 
-TEST(PredictionTest, FailsWhenItGainsLessThanPromised) {
+TEST(PredictionTest, FailsWhenItGainsLessThanPredicted) {
   const v1::Prediction prediction = Check(1.05, With(0.1), With(0.4));
   EXPECT_EQ(prediction.outcome(), v1::Prediction::FAILED);
   EXPECT_EQ(prediction.time_outcome(), v1::Prediction::FAILED);

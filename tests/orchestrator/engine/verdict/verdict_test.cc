@@ -45,7 +45,7 @@ TEST_F(JudgeTest, KeepsWhatTwoProcessesFoundFaster) {
   EXPECT_EQ(iteration.interval().pairs(), 9);
   EXPECT_EQ(iteration.device(), "NVIDIA H200");
   EXPECT_EQ(iteration.stages_size(), 1);
-  EXPECT_THAT(iteration.reason(), HasSubstr("a fresh process agrees"));
+  EXPECT_THAT(iteration.reason(), HasSubstr("confirmed in a second process"));
 }
 
 TEST_F(JudgeTest, DoesNotKeepWhatNoFreshProcessConfirmed) {
@@ -63,7 +63,7 @@ TEST_F(JudgeTest, DoesNotKeepWhatAFreshProcessDoesNotConfirm) {
   const v1::Iteration iteration = Judged(result);
   EXPECT_EQ(iteration.verdict(), v1::REVERTED);
   EXPECT_EQ(iteration.comparison(), v1::UNCLEAR);
-  EXPECT_THAT(iteration.reason(), HasSubstr("a fresh one does not agree"));
+  EXPECT_THAT(iteration.reason(), HasSubstr("not confirmed in a second process"));
 }
 
 TEST_F(JudgeTest, DoesNotBelieveTimesThatTheSamplesDoNotBearOut) {
@@ -204,7 +204,7 @@ TEST(PutAsideTest, SaysHowManyWorkersItCost) {
   const v1::Iteration iteration = PutAside(script.state(), planned->planned(), 3);
   EXPECT_EQ(iteration.verdict(), v1::REJECTED);
   EXPECT_EQ(iteration.number(), 0);
-  EXPECT_EQ(iteration.reason(), "put aside: 3 workers were lost while they ran it");
+  EXPECT_EQ(iteration.reason(), "put aside: 3 workers were lost while running it");
 }
 
 class VerificationTest : public ::testing::Test {
@@ -252,8 +252,8 @@ TEST_F(VerificationTest, DisagreesWhenTheTimeIsOffAndSaysWhatDiffers) {
   EXPECT_FALSE(verification.agrees());
   EXPECT_FALSE(verification.same_code());
   ASSERT_EQ(verification.differences_size(), 1);
-  EXPECT_EQ(verification.differences(0), "driver: 580.1 then, 590.2 now");
-  EXPECT_THAT(verification.text(), HasSubstr("driver: 580.1 then, 590.2 now"));
+  EXPECT_EQ(verification.differences(0), "driver: 580.1 recorded, 590.2 now");
+  EXPECT_THAT(verification.text(), HasSubstr("driver: 580.1 recorded, 590.2 now"));
 }
 
 TEST_F(VerificationTest, DisagreesWhenTheGainIsGone) {
@@ -362,7 +362,8 @@ TEST(GateTest, DoesWhatItsActionSays) {
   EXPECT_EQ(Judge(script.state(), plan, Measured(100, 80)).verdict(), v1::KEPT) << "it is marked only";
   const v1::Iteration reverted = Judge(script.state(), plan, Measured(100, 80), with("prediction", "revert"));
   EXPECT_EQ(reverted.verdict(), v1::REVERTED);
-  EXPECT_THAT(reverted.reason(), HasSubstr("did not do what grid-too-small predicted"));
+  EXPECT_THAT(reverted.reason(),
+              HasSubstr("the prediction of grid-too-small failed: 1.25x over the parent (predicted 2.00x to 3.00x)"));
   EXPECT_EQ(Judge(script.state(), plan, Measured(100, 80), with("prediction", "pause")).verdict(), v1::REVERTED);
 }
 

@@ -1,4 +1,4 @@
-#include "orchestrator/engine/search/rule_voice.h"
+#include "orchestrator/engine/search/rule_score.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,10 +6,10 @@
 namespace pawl {
 namespace {
 
-constexpr double kLeastWeight = 0.05, kMostWeight = 2;
+constexpr double kMinWeight = 0.05, kMaxWeight = 2;
 
-// A larger value of these means so many times more of the resource, or nearly.
-bool Scales(v1::Resource resource) {
+// The resource is about proportional to the value.
+bool IsProportional(v1::Resource resource) {
   switch (resource) {
     case v1::RESOURCE_PARALLELISM:
     case v1::RESOURCE_VECTOR_WIDTH:
@@ -23,10 +23,10 @@ bool Scales(v1::Resource resource) {
   }
 }
 
-// How many times more of what is wanted; 0: the values do not say. A launch that is gone was all that it took.
+// By which factor the wanted resource changes; 0: unknown. Removing a launch closes the whole deficit.
 double Ratio(v1::Resource resource, double deficit, int32_t from, int32_t to) {
   if (resource == v1::RESOURCE_LAUNCHES && deficit > 0) return 1 / deficit;
-  if (!Scales(resource) || from <= 0 || to <= 0) return 0;
+  if (!IsProportional(resource) || from <= 0 || to <= 0) return 0;
   return to > from ? static_cast<double>(to) / from : static_cast<double>(from) / to;
 }
 
@@ -36,68 +36,67 @@ int PlacesApart(const v1::Variable& variable, int32_t from, int32_t to) {
   return static_cast<int>(std::abs(a - b));
 }
 
-// Doublings between the step and the one that the deficit asks for, nearest value first. Without a ratio: places beyond
-// the neighbour.
-double OffTarget(const v1::Variable& variable, int32_t from, int32_t to, double ratio, double deficit) {
+// Doublings between the step and the one that the deficit asks for. Without a ratio: places beyond the neighbour.
+double Misfit(const v1::Variable& variable, int32_t from, int32_t to, double ratio, double deficit) {
   if (ratio <= 0 || deficit <= 0) return PlacesApart(variable, from, to) - 1;
   return std::abs(std::log2(ratio) + std::log2(deficit));
 }
 
 }  // namespace
 
-RuleVoice::RuleVoice(std::vector<v1::Finding> findings, std::map<std::string, double> weights,
-                     const RuleSettings& settings, PatternVoice patterns)
+RuleScore::RuleScore(std::vector<v1::Finding> findings, std::map<std::string, double> weights,
+                     const RuleSettings& settings, PatternScore patterns)
     : findings_(std::move(findings)),
       weights_(std::move(weights)),
       settings_(settings),
       patterns_(std::move(patterns)) {}
 
-double RuleVoice::Weight(const std::string& rule) const {
+double RuleScore::Weight(const std::string& rule) const {
   const auto weight = weights_.find(rule);
   return weight == weights_.end() ? 1 : weight->second;
 }
 
-RuleVoice::Opinion RuleVoice::Of(const v1::Variable& variable, int32_t from, int32_t to) const {
-  Opinion opinion;
+RuleScore::Term RuleScore::Of(const v1::Variable& variable, int32_t from, int32_t to) const {
+  Term term;
   v1::Effect launches;
   launches.set_resource(v1::RESOURCE_LAUNCHES);
   launches.set_direction(v1::DIRECTION_MORE);
-  const double launch_share = Gives(variable, from, to, launches) ? settings_.added_launch : 1;
+  const double launch_factor = Gives(variable, from, to, launches) ? settings_.added_launch : 1;
   for (const v1::Finding& finding : findings_) {
     const int phase = finding.phase() - v1::PHASE_PARALLELISM;
-    double promise =
+    double predicted =
         settings_.gain * finding.severity() * Weight(finding.rule()) * std::pow(settings_.later_phase, phase);
     for (const v1::Effect& wanted : finding.wants()) {
       if (Gives(variable, from, to, wanted)) {
         const double ratio = Ratio(wanted.resource(), finding.deficit(), from, to);
-        // The best step of the list counts in full: a list that ends before the target is no fault of its last value.
-        double nearest = OffTarget(variable, from, to, ratio, finding.deficit());
+        // Relative to the best step in the list: the last value is not penalised if the list ends before the target.
+        double smallest = Misfit(variable, from, to, ratio, finding.deficit());
         for (const int32_t value : variable.values()) {
           if (!Gives(variable, from, value, wanted)) continue;
-          nearest =
-              std::min(nearest, OffTarget(variable, from, value,
-                                          Ratio(wanted.resource(), finding.deficit(), from, value), finding.deficit()));
+          smallest =
+              std::min(smallest, Misfit(variable, from, value, Ratio(wanted.resource(), finding.deficit(), from, value),
+                                        finding.deficit()));
         }
-        const double off = OffTarget(variable, from, to, ratio, finding.deficit()) - nearest;
-        const double gain = promise * launch_share * std::max(0.0, 1 - settings_.misfit * off);
-        if (gain > opinion.log_gain) {
-          opinion.log_gain = gain;
-          opinion.served = &finding;
-          opinion.effect = wanted;
-          opinion.ratio = ratio;
+        const double misfit = Misfit(variable, from, to, ratio, finding.deficit()) - smallest;
+        const double gain = predicted * launch_factor * std::max(0.0, 1 - settings_.misfit * misfit);
+        if (gain > term.log_gain) {
+          term.log_gain = gain;
+          term.served = &finding;
+          term.effect = wanted;
+          term.ratio = ratio;
         }
       }
-      promise *= settings_.next_want;
+      predicted *= settings_.next_want;
     }
   }
-  if (patterns_ && opinion.served != nullptr) {
-    const PatternGain gain = patterns_(*opinion.served, opinion.effect.resource(), opinion.effect.direction());
-    opinion.pattern_gain = gain.weight * gain.log_gain;
+  if (patterns_ && term.served != nullptr) {
+    const PatternGain gain = patterns_(*term.served, term.effect.resource(), term.effect.direction());
+    term.pattern_gain = gain.weight * gain.log_gain;
   }
-  return opinion;
+  return term;
 }
 
-const v1::Finding* RuleVoice::GridTooSmall() const {
+const v1::Finding* RuleScore::GridTooSmall() const {
   for (const v1::Finding& finding : findings_) {
     if (finding.phase() != v1::PHASE_PARALLELISM) continue;
     for (const v1::SeenValue& seen : finding.seen()) {
@@ -114,16 +113,16 @@ std::map<std::string, double> RuleWeights(const CampaignState& campaign, const R
     double& weight = weights.try_emplace(iteration.finding().rule(), 1).first->second;
     const bool kept = iteration.verdict() == v1::KEPT;
     switch (iteration.prediction().outcome()) {
-      case v1::Prediction::CAME_TRUE:  // by so little that it was taken back: that is no credit
+      case v1::Prediction::CAME_TRUE:  // a gain too small to keep earns no credit
         weight *= kept ? settings.came_true : settings.failed;
         break;
       case v1::Prediction::FAILED:
         weight *= kept ? settings.kept_otherwise : settings.failed;
         break;
-      default:  // nobody checked: the verdict has to do
+      default:  // unchecked: the verdict decides
         weight *= kept ? settings.came_true : settings.failed;
     }
-    weight = std::clamp(weight, kLeastWeight, kMostWeight);
+    weight = std::clamp(weight, kMinWeight, kMaxWeight);
   }
   return weights;
 }

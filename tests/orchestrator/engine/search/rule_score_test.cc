@@ -1,4 +1,4 @@
-#include "orchestrator/engine/search/rule_voice.h"
+#include "orchestrator/engine/search/rule_score.h"
 
 #include <gtest/gtest.h>
 
@@ -33,29 +33,29 @@ v1::Finding FindingOf(const std::string& rule, v1::Phase phase, v1::Resource wan
   return finding;
 }
 
-RuleVoice VoiceOf(std::vector<v1::Finding> findings, std::map<std::string, double> weights = {},
-                  PatternVoice patterns = {}) {
-  return RuleVoice(std::move(findings), std::move(weights), RuleSettings(), std::move(patterns));
+RuleScore ScoreOf(std::vector<v1::Finding> findings, std::map<std::string, double> weights = {},
+                  PatternScore patterns = {}) {
+  return RuleScore(std::move(findings), std::move(weights), RuleSettings(), std::move(patterns));
 }
 
 const v1::Variable kTile = VariableOf("TILE", {16, 32, 64, 128}, v1::RESOURCE_PARALLELISM, v1::DIRECTION_LESS);
 const v1::Variable kSplit = VariableOf("SPLIT", {1, 2, 4, 8, 16}, v1::RESOURCE_PARALLELISM, v1::DIRECTION_MORE);
 
-TEST(RuleVoice, SpeaksForTheDirectionThatGivesWhatIsWantedOnly) {
-  const RuleVoice voice = VoiceOf({FindingOf("grid", v1::PHASE_PARALLELISM, v1::RESOURCE_PARALLELISM, 1, 0.5)});
-  EXPECT_GT(voice.Of(kTile, 32, 16).log_gain, 0);
-  EXPECT_EQ(voice.Of(kTile, 32, 64).log_gain, 0);
-  EXPECT_EQ(voice.Of(kTile, 32, 64).served, nullptr);
-  EXPECT_EQ(voice.Of(kTile, 32, 16).served->rule(), "grid");
+TEST(RuleScore, IsPositiveOnlyInTheDirectionThatGivesWhatIsWanted) {
+  const RuleScore score = ScoreOf({FindingOf("grid", v1::PHASE_PARALLELISM, v1::RESOURCE_PARALLELISM, 1, 0.5)});
+  EXPECT_GT(score.Of(kTile, 32, 16).log_gain, 0);
+  EXPECT_EQ(score.Of(kTile, 32, 64).log_gain, 0);
+  EXPECT_EQ(score.Of(kTile, 32, 64).served, nullptr);
+  EXPECT_EQ(score.Of(kTile, 32, 16).served->rule(), "grid");
 }
 
-TEST(RuleVoice, SizesTheStepByTheDeficit) {
+TEST(RuleScore, SizesTheStepByTheDeficit) {
   auto best_step = [](double deficit) {
-    const RuleVoice voice = VoiceOf({FindingOf("grid", v1::PHASE_PARALLELISM, v1::RESOURCE_PARALLELISM, 1, deficit)});
+    const RuleScore score = ScoreOf({FindingOf("grid", v1::PHASE_PARALLELISM, v1::RESOURCE_PARALLELISM, 1, deficit)});
     int best = 0;
     double most = 0;
     for (const int to : {2, 4, 8, 16}) {
-      const double gain = voice.Of(kSplit, 1, to).log_gain;
+      const double gain = score.Of(kSplit, 1, to).log_gain;
       if (gain > most) best = to;
       most = std::max(most, gain);
     }
@@ -66,34 +66,34 @@ TEST(RuleVoice, SizesTheStepByTheDeficit) {
   EXPECT_EQ(best_step(0.001), 16);
 }
 
-TEST(RuleVoice, StepsToTheNeighbourWhereValuesDoNotScale) {
+TEST(RuleScore, PrefersTheNeighbourWhereValuesAreNotProportional) {
   const v1::Variable pad = VariableOf("PAD", {0, 1, 2, 4}, v1::RESOURCE_BANK_SPREAD, v1::DIRECTION_MORE);
-  const RuleVoice voice = VoiceOf({FindingOf("banks", v1::PHASE_MEMORY, v1::RESOURCE_BANK_SPREAD, 1, 0.1)});
-  EXPECT_GT(voice.Of(pad, 0, 1).log_gain, voice.Of(pad, 0, 2).log_gain);
-  EXPECT_GT(voice.Of(pad, 0, 2).log_gain, voice.Of(pad, 0, 4).log_gain);
+  const RuleScore score = ScoreOf({FindingOf("banks", v1::PHASE_MEMORY, v1::RESOURCE_BANK_SPREAD, 1, 0.1)});
+  EXPECT_GT(score.Of(pad, 0, 1).log_gain, score.Of(pad, 0, 2).log_gain);
+  EXPECT_GT(score.Of(pad, 0, 2).log_gain, score.Of(pad, 0, 4).log_gain);
 }
 
-TEST(RuleVoice, PrefersWhatAddsNoLaunchWhereBothGiveAsMuch) {
+TEST(RuleScore, PrefersWhatAddsNoLaunchWhereBothGiveAsMuch) {
   v1::Variable combined = kSplit;
   v1::Effect* launches = combined.add_affects();
   launches->set_resource(v1::RESOURCE_LAUNCHES);
   launches->set_direction(v1::DIRECTION_MORE);
-  const RuleVoice voice = VoiceOf({FindingOf("grid", v1::PHASE_PARALLELISM, v1::RESOURCE_PARALLELISM, 1, 0.5)});
-  EXPECT_LT(voice.Of(combined, 1, 2).log_gain, voice.Of(kSplit, 1, 2).log_gain);
-  EXPECT_GT(voice.Of(combined, 1, 2).log_gain, 0);
+  const RuleScore score = ScoreOf({FindingOf("grid", v1::PHASE_PARALLELISM, v1::RESOURCE_PARALLELISM, 1, 0.5)});
+  EXPECT_LT(score.Of(combined, 1, 2).log_gain, score.Of(kSplit, 1, 2).log_gain);
+  EXPECT_GT(score.Of(combined, 1, 2).log_gain, 0);
 }
 
-TEST(RuleVoice, PutsEarlierPhasesFirst) {
+TEST(RuleScore, PutsEarlierPhasesFirst) {
   const v1::Variable width = VariableOf("VECTOR", {1, 2}, v1::RESOURCE_VECTOR_WIDTH, v1::DIRECTION_MORE);
-  const RuleVoice voice = VoiceOf({FindingOf("grid", v1::PHASE_PARALLELISM, v1::RESOURCE_PARALLELISM, 0.6, 0.5),
+  const RuleScore score = ScoreOf({FindingOf("grid", v1::PHASE_PARALLELISM, v1::RESOURCE_PARALLELISM, 0.6, 0.5),
                                    FindingOf("narrow", v1::PHASE_MEMORY, v1::RESOURCE_VECTOR_WIDTH, 0.6, 0.5)});
-  EXPECT_GT(voice.Of(kSplit, 1, 2).log_gain, voice.Of(width, 1, 2).log_gain);
+  EXPECT_GT(score.Of(kSplit, 1, 2).log_gain, score.Of(width, 1, 2).log_gain);
 }
 
-TEST(RuleVoice, IsWorthLessAfterTheRuleMisled) {
+TEST(RuleScore, ShrinksWithTheRulesWeight) {
   const v1::Finding finding = FindingOf("grid", v1::PHASE_PARALLELISM, v1::RESOURCE_PARALLELISM, 1, 0.5);
-  EXPECT_LT(VoiceOf({finding}, {{"grid", 0.36}}).Of(kSplit, 1, 2).log_gain,
-            0.5 * VoiceOf({finding}).Of(kSplit, 1, 2).log_gain);
+  EXPECT_LT(ScoreOf({finding}, {{"grid", 0.36}}).Of(kSplit, 1, 2).log_gain,
+            0.5 * ScoreOf({finding}).Of(kSplit, 1, 2).log_gain);
 }
 
 // A campaign whose iterations asked for this by the rule "grid", with what became of it.
@@ -148,26 +148,26 @@ TEST(RuleWeights, AreBounded) {
             0.04);
 }
 
-TEST(RuleVoice, AsksThePatternsAboutWhatAChangeServes) {
+TEST(RuleScore, AsksThePatternsAboutWhatAChangeServes) {
   const v1::Finding finding = FindingOf("grid", v1::PHASE_PARALLELISM, v1::RESOURCE_PARALLELISM, 1, 0.5);
-  const PatternVoice patterns = [](const v1::Finding& served, v1::Resource resource, v1::Direction direction) {
+  const PatternScore patterns = [](const v1::Finding& served, v1::Resource resource, v1::Direction direction) {
     EXPECT_EQ(served.rule(), "grid");
     EXPECT_EQ(resource, v1::RESOURCE_PARALLELISM);
     EXPECT_EQ(direction, v1::DIRECTION_MORE);
     return PatternGain{.log_gain = 0.4, .weight = 0.5};
   };
-  EXPECT_DOUBLE_EQ(VoiceOf({finding}, {}, patterns).Of(kSplit, 1, 2).pattern_gain, 0.2);
-  EXPECT_EQ(VoiceOf({finding}, {}, patterns).Of(kSplit, 2, 1).pattern_gain, 0);
+  EXPECT_DOUBLE_EQ(ScoreOf({finding}, {}, patterns).Of(kSplit, 1, 2).pattern_gain, 0.2);
+  EXPECT_EQ(ScoreOf({finding}, {}, patterns).Of(kSplit, 2, 1).pattern_gain, 0);
 }
 
-TEST(RuleVoice, SeesAGridThatDoesNotFillTheGpu) {
+TEST(RuleScore, SeesAGridThatDoesNotFillTheGpu) {
   v1::Finding finding = FindingOf("grid", v1::PHASE_PARALLELISM, v1::RESOURCE_PARALLELISM, 1, 0.5);
-  EXPECT_EQ(VoiceOf({finding}).GridTooSmall(), nullptr);
+  EXPECT_EQ(ScoreOf({finding}).GridTooSmall(), nullptr);
   finding.add_seen()->set_metric("waves");
   finding.mutable_seen(0)->set_value(0.5);
-  EXPECT_NE(VoiceOf({finding}).GridTooSmall(), nullptr);
+  EXPECT_NE(ScoreOf({finding}).GridTooSmall(), nullptr);
   finding.mutable_seen(0)->set_value(1.5);
-  EXPECT_EQ(VoiceOf({finding}).GridTooSmall(), nullptr);
+  EXPECT_EQ(ScoreOf({finding}).GridTooSmall(), nullptr);
 }
 
 }  // namespace
