@@ -19,6 +19,7 @@
 #include "profiles/verdict_protocol.h"
 #include "worker/record/recorder.h"
 #include "worker/trial/cuda_device.h"
+#include "worker/trial/output_check.h"
 #include "worker/trial/timer.h"
 #include "worker/trial/validator.h"
 
@@ -45,12 +46,6 @@ v1::Bundle Read(const std::string& name) {
   return reading.bundle;
 }
 
-std::vector<v1::Size> SizesOf(const v1::Bundle& bundle) {
-  std::vector<v1::Size> sizes = HiddenSizes(bundle, SecretSeed());
-  sizes.insert(sizes.end(), bundle.sizes().begin(), bundle.sizes().end());
-  return sizes;
-}
-
 // A variant that fails would make a figure look good.
 void MustPass(const std::optional<v1::Failure>& failure) {
   if (!failure) return;
@@ -62,7 +57,8 @@ void MustPass(const std::optional<v1::Failure>& failure) {
 void Cost(CudaDevice& device, const std::string& name, int variants) {
   const v1::Bundle bundle = Read(name);
   const std::vector<v1::Variant> sample = Must(ConnectedSample(bundle, variants + 1));
-  const BuiltVariant start = Must(BuildVariant(device.builder(), bundle, sample[0], SizesOf(bundle), device.gpu()));
+  const BuiltVariant start =
+      Must(BuildVariant(device.builder(), bundle, sample[0], SizesToValidate(bundle), device.gpu()));
   MustPass(start.failure);
   MustPass(Must(Validate(device, bundle, start, {})).failure);
   const std::string& goal = bundle.goal().size();
@@ -70,7 +66,8 @@ void Cost(CudaDevice& device, const std::string& name, int variants) {
   for (size_t i = 1; i < sample.size(); ++i) {
     const double busy = device.runner().busy_seconds() + device.reference().busy_seconds();
     const absl::Time begin = absl::Now();
-    const BuiltVariant built = Must(BuildVariant(device.builder(), bundle, sample[i], SizesOf(bundle), device.gpu()));
+    const BuiltVariant built =
+        Must(BuildVariant(device.builder(), bundle, sample[i], SizesToValidate(bundle), device.gpu()));
     MustPass(built.failure);
     const Validation validation = Must(Validate(device, bundle, built, {}));
     const Timing timing = Must(TimeAgainst(device, bundle, *built.Find(goal), *start.Find(goal), {}));
@@ -120,7 +117,7 @@ void CompareWithItself(CudaDevice& device, int comparisons, const std::string& f
   for (const std::string& name : names) {
     const v1::Bundle bundle = Read(name);
     const BuiltVariant built =
-        Must(BuildVariant(device.builder(), bundle, StartVariant(bundle), SizesOf(bundle), device.gpu()));
+        Must(BuildVariant(device.builder(), bundle, StartVariant(bundle), SizesToValidate(bundle), device.gpu()));
     MustPass(built.failure);
     const BuiltSize& at = *built.Find(bundle.goal().size());
     for (int i = 0; i < comparisons / static_cast<int>(names.size()); ++i, ++done) {

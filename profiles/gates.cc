@@ -61,6 +61,7 @@ const std::vector<Nature>& Natures() {
        {kReject, kPause},
        kNeverKept,
        Range{0.1, 1, "a share of the shortest possible time, and honest times are above it"}},
+      {"steady-timing", v1::STAGE_MEASURE, true, {kReject, kPause}, kNeverKept, {}},
       {"sanitizer", v1::STAGE_VALIDATE, true, {kReject, kPause}, kNeverKept, {}},
       {"profile-first",
        v1::STAGE_PROFILE,

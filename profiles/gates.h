@@ -20,6 +20,7 @@ enum class GateKind {
   kBuild,
   kCorrectness,
   kRooflineFloor,
+  kSteadyTiming,
   kSanitizer,
   kProfileFirst,
   kProfile,

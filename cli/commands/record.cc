@@ -25,6 +25,7 @@
 #include "pawl/v1/campaign.pb.h"
 #include "worker/record/campaign_recording.h"
 #include "worker/record/recorder.h"
+#include "worker/trial/cuda_device.h"
 
 namespace pawl {
 namespace {

@@ -69,14 +69,16 @@ absl::StatusOr<std::unique_ptr<Builder>> Builder::Create(BuilderOptions options)
   }
 
   std::unique_ptr<Builder> builder(new Builder(std::move(options)));
+  std::vector<Process> started;  // all are started before the first is greeted: they load NVRTC side by side
   for (int i = 0; i < builder->options_.processes; ++i) {
     absl::StatusOr<Process> process = builder->Launch();
     if (!process.ok()) return process.status();
-    builder->idle_.push_back(*std::move(process));
+    started.push_back(*std::move(process));
   }
   v1::BuildReply hello;
-  for (const Process& process : builder->idle_) {
+  for (Process& process : started) {
     if (absl::Status status = builder->Greet(*process, &hello); !status.ok()) return status;
+    builder->GiveBack(std::move(process));
   }
   builder->description_ = hello.log();
   builder->sandboxed_ = !absl::StrContains(hello.log(), "not sandboxed");
@@ -113,8 +115,8 @@ absl::Status Builder::Greet(ChildProcess& process, v1::BuildReply* hello) const 
 absl::StatusOr<Builder::Process> Builder::Take() {
   Process process;
   {
-    std::unique_lock lock(mutex_);
-    returned_.wait(lock, [this] { return !idle_.empty(); });
+    absl::MutexLock lock(&mutex_);
+    while (idle_.empty()) returned_.Wait(&mutex_);
     process = std::move(idle_.back());
     idle_.pop_back();
   }
@@ -130,11 +132,11 @@ absl::StatusOr<Builder::Process> Builder::Take() {
 
 void Builder::GiveBack(Process process) {
   {
-    std::lock_guard lock(mutex_);
+    absl::MutexLock lock(&mutex_);
     // Idle ones are taken from the back: those that are still to be started come last.
     idle_.insert(process == nullptr ? idle_.begin() : idle_.end(), std::move(process));
   }
-  returned_.notify_one();
+  returned_.Signal();
 }
 
 absl::StatusOr<v1::BuildReply> Builder::BuildOnce(const v1::BuildRequest& request, const Stopped& stopped,
@@ -178,12 +180,12 @@ absl::StatusOr<v1::BuildReply> Builder::Build(const v1::BuildRequest& request, c
   if (sent.deadline_seconds() <= 0) sent.set_deadline_seconds(kDefaultDeadlineSeconds);
   bool killed = false;
   {
-    std::shared_lock beside_others(alone_);
+    absl::ReaderMutexLock beside_others(&alone_);
     absl::StatusOr<v1::BuildReply> reply = BuildOnce(sent, stopped, &killed);
     if (!killed) return reply;
   }
   // A compiler that was killed or crashed may have been short of memory: once more, with nothing beside it.
-  std::unique_lock by_itself(alone_);
+  absl::WriterMutexLock by_itself(&alone_);
   killed = false;
   absl::StatusOr<v1::BuildReply> reply = BuildOnce(sent, stopped, &killed);
   if (reply.ok() && IsOutOfMemory(*reply)) reply->mutable_failure()->set_message(TooLargeText(sent));
@@ -191,7 +193,7 @@ absl::StatusOr<v1::BuildReply> Builder::Build(const v1::BuildRequest& request, c
 }
 
 std::vector<pid_t> Builder::idle_processes() {
-  std::lock_guard lock(mutex_);
+  absl::MutexLock lock(&mutex_);
   std::vector<pid_t> pids;
   for (const Process& process : idle_) {
     if (process != nullptr) pids.push_back(process->pid());

@@ -1,14 +1,14 @@
 #pragma once
 
-#include <condition_variable>
 #include <memory>
-#include <mutex>
-#include <shared_mutex>
 #include <string>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
 #include "pawl/v1/builder.pb.h"
+#include "worker/build/compiler.h"
 #include "worker/host/toolkit.h"
 #include "worker/process/child_process.h"
 #include "worker/process/temporary_folder.h"
@@ -27,16 +27,14 @@ struct BuilderOptions {
 // A pool of warm pawl-builder processes, which never open the GPU. Build may be called from many threads: each call has
 // a process to itself and waits for one when all are busy. A process that overran its deadline or died is replaced
 // when it is next needed.
-class Builder {
+class Builder : public Compiler {
  public:
-  // FailedPrecondition: no sandbox is to be had. Unavailable: neither NVRTC nor nvcc is there. NotFound: no
+  // FailedPrecondition: no sandbox is available. Unavailable: neither NVRTC nor nvcc is there. NotFound: no
   // pawl-builder.
   static absl::StatusOr<std::unique_ptr<Builder>> Create(BuilderOptions options);
   static absl::StatusOr<std::unique_ptr<Builder>> Create(int processes);
 
-  // A candidate's failure is in the reply: what the compiler says, a missing entry, the sandbox, the deadline
-  // (request.deadline_seconds, 30 s where it is 0). An error status is a fault of this machine, or CANCELLED: stopped.
-  absl::StatusOr<v1::BuildReply> Build(const v1::BuildRequest& request, const Stopped& stopped = nullptr);
+  absl::StatusOr<v1::BuildReply> Build(const v1::BuildRequest& request, const Stopped& stopped = nullptr) override;
 
   bool sandboxed() const { return sandboxed_; }
   const std::string& description() const { return description_; }  // "NVRTC 13.0, nvcc, sandboxed"
@@ -57,10 +55,10 @@ class Builder {
   std::string description_;
   TemporaryFolder folder_{"pawl-builder-"};  // for builders without a sandbox, which has a private /tmp of its own
 
-  std::shared_mutex alone_;  // held exclusively by a build that must have the machine's memory to itself
-  std::mutex mutex_;         // guards the two below
-  std::condition_variable returned_;
-  std::vector<Process> idle_;  // a null one: to be started again
+  absl::Mutex alone_;  // held exclusively by a build that must have the machine's memory to itself
+  absl::Mutex mutex_;
+  absl::CondVar returned_;
+  std::vector<Process> idle_ ABSL_GUARDED_BY(mutex_);  // a null one: to be started again
 };
 
 }  // namespace pawl

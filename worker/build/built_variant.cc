@@ -45,18 +45,18 @@ std::string ArchitectureOf(const v1::GpuInfo& gpu) {
 }
 
 std::shared_ptr<const std::string> ReferenceCache::Find(const std::string& key) {
-  std::lock_guard lock(mutex_);
+  absl::MutexLock lock(&mutex_);
   const auto found = cubins_.find(key);
   return found == cubins_.end() ? nullptr : found->second;
 }
 
 void ReferenceCache::Put(const std::string& key, std::shared_ptr<const std::string> cubin) {
-  std::lock_guard lock(mutex_);
+  absl::MutexLock lock(&mutex_);
   if (cubins_.size() >= kMaxReferences) cubins_.clear();
   cubins_[key] = std::move(cubin);
 }
 
-absl::StatusOr<BuiltVariant> BuildVariant(Builder& builder, const v1::Bundle& bundle, const v1::Variant& variant,
+absl::StatusOr<BuiltVariant> BuildVariant(Compiler& builder, const v1::Bundle& bundle, const v1::Variant& variant,
                                           const std::vector<v1::Size>& sizes, const v1::GpuInfo& gpu,
                                           const Stopped& stopped) {
   const absl::Time start = absl::Now();
@@ -107,7 +107,7 @@ absl::StatusOr<BuiltVariant> BuildVariant(Builder& builder, const v1::Bundle& bu
   return built;
 }
 
-absl::StatusOr<BuiltSize> BuildReference(Builder& builder, const v1::Bundle& bundle, const v1::Size& size,
+absl::StatusOr<BuiltSize> BuildReference(Compiler& builder, const v1::Bundle& bundle, const v1::Size& size,
                                          const v1::GpuInfo& gpu, ReferenceCache* cache, const Stopped& stopped) {
   absl::StatusOr<v1::Plan> plan = MakeReferencePlan(bundle, size, gpu);
   if (!plan.ok()) return plan.status();

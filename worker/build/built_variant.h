@@ -2,16 +2,17 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
 #include "pawl/v1/bundle.pb.h"
 #include "pawl/v1/evidence.pb.h"
 #include "pawl/v1/plan.pb.h"
-#include "worker/build/builder.h"
+#include "worker/build/compiler.h"
 
 namespace pawl {
 
@@ -37,7 +38,7 @@ struct BuiltVariant {
 
 // Evaluates the launches at each size, checks them against the GPU's limits, and only then compiles.
 // A status is the machine's fault, or CANCELLED: stopped. Thread-safe.
-absl::StatusOr<BuiltVariant> BuildVariant(Builder& builder, const v1::Bundle& bundle, const v1::Variant& variant,
+absl::StatusOr<BuiltVariant> BuildVariant(Compiler& builder, const v1::Bundle& bundle, const v1::Variant& variant,
                                           const std::vector<v1::Size>& sizes, const v1::GpuInfo& gpu,
                                           const Stopped& stopped = nullptr);
 
@@ -48,13 +49,13 @@ class ReferenceCache {
   void Put(const std::string& key, std::shared_ptr<const std::string> cubin);
 
  private:
-  std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<const std::string>> cubins_;
+  absl::Mutex mutex_;
+  std::map<std::string, std::shared_ptr<const std::string>> cubins_ ABSL_GUARDED_BY(mutex_);
 };
 
 // The same for the bundle's reference; InvalidArgument: it does not build. Cubins that are in `cache` are not built
 // again. Thread-safe.
-absl::StatusOr<BuiltSize> BuildReference(Builder& builder, const v1::Bundle& bundle, const v1::Size& size,
+absl::StatusOr<BuiltSize> BuildReference(Compiler& builder, const v1::Bundle& bundle, const v1::Size& size,
                                          const v1::GpuInfo& gpu, ReferenceCache* cache,
                                          const Stopped& stopped = nullptr);
 

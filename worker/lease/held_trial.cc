@@ -17,7 +17,7 @@ HeldTrial::HeldTrial(v1::LeaseTrialResponse leased, const StageTimes& times)
 }
 
 void HeldTrial::Report(v1::Stage stage, int step, int steps, const std::string& text) {
-  std::lock_guard lock(mutex_);
+  absl::MutexLock lock(&mutex_);
   if (stage != progress_.stage()) stage_begin_ = Clock::now();
   progress_.set_stage(stage);
   progress_.set_step(step);
@@ -26,7 +26,7 @@ void HeldTrial::Report(v1::Stage stage, int step, int steps, const std::string& 
 }
 
 v1::Progress HeldTrial::Latest() const {
-  std::lock_guard lock(mutex_);
+  absl::MutexLock lock(&mutex_);
   v1::Progress progress = progress_;
   progress.set_seconds(Since(begin_));
   progress.set_seconds_left(times_.SecondsLeft(campaign_, progress.stage(), Since(stage_begin_)));

@@ -3,10 +3,11 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
-#include <mutex>
 #include <string>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
 #include "pawl/v1/worker_service.pb.h"
 #include "worker/lease/stage_times.h"
 #include "worker/trial/trial_device.h"
@@ -33,12 +34,12 @@ class HeldTrial : public TrialObserver {
   v1::Progress Latest() const;
   double seconds() const;  // since it was leased
 
-  // Guarded by the lease loop's lock; `prepared` and `fault` belong to whoever moved the state to kPreparing or
-  // kRunning until it moves on.
+  // Guarded by the lease loop's lock; `prepared` and `fault` belong to the thread that moved the state to kPreparing or
+  // kRunning, until it moves the state on.
   enum class State { kWaiting, kPreparing, kPrepared, kRunning };
   State state = State::kWaiting;
   Clock::time_point next_renewal;
-  bool give_back = false;  // it was stopped for lack of time: others may have it
+  bool give_back = false;  // it was stopped because the worker drains: another worker may run it
   std::unique_ptr<PreparedTrial> prepared;
   absl::Status fault;  // why it could not be prepared
 
@@ -49,9 +50,9 @@ class HeldTrial : public TrialObserver {
   const Clock::time_point begin_ = Clock::now();
   std::atomic<bool> stopped_ = false;
 
-  mutable std::mutex mutex_;  // guards what follows
-  v1::Progress progress_;
-  Clock::time_point stage_begin_ = begin_;
+  mutable absl::Mutex mutex_;
+  v1::Progress progress_ ABSL_GUARDED_BY(mutex_);
+  Clock::time_point stage_begin_ ABSL_GUARDED_BY(mutex_) = begin_;
 };
 
 }  // namespace pawl

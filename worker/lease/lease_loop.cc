@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "base/faults/fault_point.h"
 #include "worker/process/host_fault.h"
 
@@ -44,26 +45,26 @@ LeaseLoop::~LeaseLoop() {
 }
 
 bool LeaseLoop::draining() {
-  std::lock_guard lock(mutex_);
+  absl::MutexLock lock(&mutex_);
   return draining_;
 }
 
 // Whether results that can't be delivered are dropped: their leases have run out by then.
 bool LeaseLoop::GivesUp() {
-  std::lock_guard lock(mutex_);
+  absl::MutexLock lock(&mutex_);
   return stopped_ || (draining_ && HeldTrial::Clock::now() - drain_begin_ > options_.drain_patience);
 }
 
 void LeaseLoop::BeginDraining(absl::Status result) {
   {
-    std::lock_guard lock(mutex_);
+    absl::MutexLock lock(&mutex_);
     if (draining_) return;
     draining_ = true;
     drain_begin_ = HeldTrial::Clock::now();
     result_ = std::move(result);
+    changed_.SignalAll();
+    place_free_.SignalAll();
   }
-  changed_.notify_all();
-  place_free_.notify_all();
   session_.StopLeasing();
   session_.Wake();
   if (absl::Status left = session_.Leave(/*gone=*/false); !left.ok()) {
@@ -76,7 +77,7 @@ void LeaseLoop::Drain() { BeginDraining(absl::OkStatus()); }
 void LeaseLoop::Stop() {
   const absl::Status result = absl::AbortedError("ended at once: what ran was dropped");
   {
-    std::lock_guard lock(mutex_);
+    absl::MutexLock lock(&mutex_);
     stopped_ = true;
     result_ = result;
     for (const Held& held : held_) held->Stop();
@@ -90,7 +91,6 @@ absl::Status LeaseLoop::Run() {
   if (absl::Status registered = session_.Register([this] { return draining(); }); !registered.ok()) {
     return draining() ? absl::OkStatus() : registered;
   }
-  spdlog::info("{} registered: {}", options_.session.name, device_.device().label());
   std::thread leaser([this] { LeaseTrials(); });
   threads_.emplace_back([this] { RenewLeases(); });
   for (int i = 0; options_.ahead > 0 && i <= options_.ahead; ++i) threads_.emplace_back([this] { PrepareTrials(); });
@@ -98,20 +98,19 @@ absl::Status LeaseLoop::Run() {
   leaser.join();
   GiveBackAll();
   {
-    std::lock_guard lock(mutex_);
+    absl::MutexLock lock(&mutex_);
     closing_ = true;
+    changed_.SignalAll();
+    closed_.SignalAll();
   }
-  changed_.notify_all();
-  closed_.notify_all();
   for (std::thread& thread : threads_) thread.join();
   if (absl::Status left = session_.Leave(/*gone=*/true); !left.ok()) {
     spdlog::warn("could not say goodbye to the orchestrator: {}", Text(left));
   }
-  std::lock_guard lock(mutex_);
+  absl::MutexLock lock(&mutex_);
   return result_;
 }
 
-// Expects the lock.
 void LeaseLoop::Add(v1::LeaseTrialResponse leased) {
   Pass(FaultPoint::kAfterLease);
   auto held = std::make_shared<HeldTrial>(std::move(leased), times_);
@@ -120,32 +119,30 @@ void LeaseLoop::Add(v1::LeaseTrialResponse leased) {
   spdlog::debug("{}: leased, attempt {}", held->what(), held->trial().attempt());
   if (stopped_) held->Stop();
   held_.push_back(std::move(held));
-  changed_.notify_all();
+  changed_.SignalAll();
 }
 
-// Expects the lock.
 void LeaseLoop::Remove(const Held& held) {
   std::erase(held_, held);
-  place_free_.notify_all();
+  place_free_.SignalAll();
 }
 
-// Expects the lock. Of those that nobody works on: whoever does looks for himself.
 void LeaseLoop::RemoveStopped() {
   const size_t removed = std::erase_if(held_, [](const Held& held) {
     return held->stopped() && (held->state == State::kWaiting || held->state == State::kPrepared);
   });
-  if (removed > 0) place_free_.notify_all();
+  if (removed > 0) place_free_.SignalAll();
 }
 
 void LeaseLoop::LeaseTrials() {
   Backoff backoff(options_.session.shortest_backoff, options_.session.longest_backoff);
   const auto until_draining = [this] { return draining(); };
-  bool said = false;  // once is enough
+  bool said = false;  // logged once per outage
   for (;;) {
     int faults = 0;
     {
-      std::unique_lock lock(mutex_);
-      place_free_.wait(lock, [this] { return draining_ || held_.size() + leasing_ < capacity(); });
+      absl::MutexLock lock(&mutex_);
+      while (!draining_ && held_.size() + leasing_ >= capacity()) place_free_.Wait(&mutex_);
       if (draining_) return;
       ++leasing_;
       faults = faults_;
@@ -154,7 +151,7 @@ void LeaseLoop::LeaseTrials() {
     for (Backoff slow = backoff; faults > 0; --faults) session_.Wait(slow.Next(), until_draining);
     absl::StatusOr<v1::LeaseTrialResponse> leased = session_.Lease(options_.lease_wait_seconds);
     {
-      std::lock_guard lock(mutex_);
+      absl::MutexLock lock(&mutex_);
       --leasing_;
       if (leased.ok() && leased->has_trial()) Add(*std::move(leased));
       if (draining_) return;
@@ -165,38 +162,39 @@ void LeaseLoop::LeaseTrials() {
       backoff.Reset();
       continue;
     }
-    if (!said) spdlog::warn("no lease: {}; trying on", Text(leased.status()));
+    if (!said) spdlog::warn("no lease: {}; retrying", Text(leased.status()));
     said = true;
-    // Elsewhere it was said that this worker drains, or its name was taken over: it asks again as a new one.
+    // The worker was drained from elsewhere, or its name was taken over: it registers as a new one.
     if (!absl::IsUnavailable(leased.status())) {
-      if (absl::Status anew = session_.Register(until_draining); !anew.ok() && !draining()) {
-        spdlog::error("this worker is not wanted: {}", Text(anew));
-        return BeginDraining(anew);
-      }
+      if (absl::Status again = session_.Register(until_draining); !again.ok() && !draining())
+        return BeginDraining(again);
     }
     session_.Wait(backoff.Next(), until_draining);
   }
 }
 
-void LeaseLoop::PrepareTrials() {
-  std::unique_lock lock(mutex_);
-  for (;;) {
-    Held next;
-    changed_.wait(lock, [&] {
-      const auto found = std::find_if(held_.begin(), held_.end(), [](const Held& held) {
-        return held->state == State::kWaiting && !held->stopped();
-      });
-      next = found == held_.end() || draining_ ? nullptr : *found;
-      return closing_ || next != nullptr;
+LeaseLoop::Held LeaseLoop::NextToPrepare() {
+  absl::MutexLock lock(&mutex_);
+  while (!closing_) {
+    const auto found = std::find_if(held_.begin(), held_.end(), [](const Held& held) {
+      return held->state == State::kWaiting && !held->stopped();
     });
-    if (closing_) return;
-    next->state = State::kPreparing;
-    lock.unlock();
+    if (found != held_.end() && !draining_) {
+      (*found)->state = State::kPreparing;
+      return *found;
+    }
+    changed_.Wait(&mutex_);
+  }
+  return nullptr;
+}
+
+void LeaseLoop::PrepareTrials() {
+  while (const Held next = NextToPrepare()) {
     Prepare(*next);
-    lock.lock();
+    absl::MutexLock lock(&mutex_);
     next->state = State::kPrepared;
     RemoveStopped();
-    changed_.notify_all();
+    changed_.SignalAll();
   }
 }
 
@@ -214,7 +212,7 @@ void LeaseLoop::Prepare(HeldTrial& held) {
 
 LeaseLoop::Held LeaseLoop::NextToRun() {
   const State ready = options_.ahead > 0 ? State::kPrepared : State::kWaiting;
-  std::unique_lock lock(mutex_);
+  absl::MutexLock lock(&mutex_);
   for (;;) {
     RemoveStopped();
     if (draining_) return nullptr;
@@ -223,7 +221,7 @@ LeaseLoop::Held LeaseLoop::NextToRun() {
       (*found)->state = State::kRunning;
       return *found;
     }
-    changed_.wait(lock);
+    changed_.Wait(&mutex_);
   }
 }
 
@@ -234,11 +232,11 @@ void LeaseLoop::RunOne(const Held& held) {
   held->prepared.reset();
   if (held->stopped()) {
     {
-      std::lock_guard lock(mutex_);
+      absl::MutexLock lock(&mutex_);
       if (held->give_back) return;  // with the others
       Remove(held);
     }
-    spdlog::info("{}: dropped after {:.1f} s, nobody wants the result", held->what(), held->seconds());
+    spdlog::info("{}: dropped after {:.1f} s: the result is no longer wanted", held->what(), held->seconds());
     return;
   }
   v1::CompleteTrialRequest request;
@@ -256,7 +254,7 @@ void LeaseLoop::RunOne(const Held& held) {
 
 void LeaseLoop::CountFault(const v1::CompleteTrialRequest& request) {
   {
-    std::lock_guard lock(mutex_);
+    absl::MutexLock lock(&mutex_);
     faults_ = request.has_host_fault() ? faults_ + 1 : 0;
     gpu_faults_ += request.host_fault().gpu();
     if (gpu_faults_ < kMaxGpuFaults) return;
@@ -279,7 +277,7 @@ void LeaseLoop::Deliver(const Held& held, v1::CompleteTrialRequest request) {
       (void)session_.Complete(*held, std::move(fault), [this] { return GivesUp(); });
     }
   }
-  std::lock_guard lock(mutex_);
+  absl::MutexLock lock(&mutex_);
   if (response.ok() && response->next().has_trial()) {
     std::erase(held_, held);  // its place goes to the next
     Add(std::move(*response->mutable_next()));
@@ -291,7 +289,7 @@ void LeaseLoop::Deliver(const Held& held, v1::CompleteTrialRequest request) {
 void LeaseLoop::GiveBackAll() {
   std::vector<Held> waiting;
   {
-    std::lock_guard lock(mutex_);
+    absl::MutexLock lock(&mutex_);
     RemoveStopped();
     waiting = held_;
   }
@@ -303,12 +301,11 @@ void LeaseLoop::GiveBackAll() {
       const absl::Status given = session_.Complete(*held, std::move(request), [this] { return GivesUp(); }).status();
       spdlog::info("{}: {}", held->what(), given.ok() ? "given back" : "not given back: " + Text(given));
     }
-    std::lock_guard lock(mutex_);
+    absl::MutexLock lock(&mutex_);
     Remove(held);
   }
 }
 
-// Expects the lock.
 void LeaseLoop::HurryDraining() {
   if (!draining_ || stopped_ || HeldTrial::Clock::now() - drain_begin_ <= options_.drain_patience) return;
   for (const Held& held : held_) {
@@ -319,30 +316,37 @@ void LeaseLoop::HurryDraining() {
   }
 }
 
+std::optional<std::vector<LeaseLoop::Held>> LeaseLoop::NextToRenew() {
+  absl::MutexLock lock(&mutex_);
+  const absl::Time until = absl::Now() + absl::Seconds(session_.renew_seconds() / 4);
+  while (!closing_ && !closed_.WaitWithDeadline(&mutex_, until)) {
+  }
+  if (closing_) return std::nullopt;
+  HurryDraining();
+  std::vector<Held> due = held_;
+  const HeldTrial::Clock::time_point now = HeldTrial::Clock::now();
+  std::erase_if(due, [&](const Held& held) { return held->stopped() || held->next_renewal > now; });
+  return due;
+}
+
+void LeaseLoop::Renew(const Held& held) {
+  const HeldTrial::Clock::time_point now = HeldTrial::Clock::now();
+  const absl::StatusOr<v1::RenewLeaseResponse> renewed = session_.Renew(*held);
+  absl::MutexLock lock(&mutex_);
+  const bool done = std::find(held_.begin(), held_.end(), held) == held_.end();
+  if (done) return;
+  if (renewed.ok() ? renewed->stop() : !absl::IsUnavailable(renewed.status())) {
+    spdlog::info("{}: {}", held->what(), renewed.ok() ? "the campaign was cancelled" : Text(renewed.status()));
+    held->Stop();
+    changed_.SignalAll();
+  }
+  const double wait = renewed.ok() ? session_.renew_seconds() : session_.renew_seconds() / 4;
+  held->next_renewal = now + std::chrono::duration_cast<HeldTrial::Clock::duration>(Backoff::Duration(wait));
+}
+
 void LeaseLoop::RenewLeases() {
-  std::unique_lock lock(mutex_);
-  for (;;) {
-    closed_.wait_for(lock, Backoff::Duration(session_.renew_seconds() / 4), [this] { return closing_; });
-    if (closing_) return;
-    HurryDraining();
-    std::vector<Held> due = held_;
-    const HeldTrial::Clock::time_point now = HeldTrial::Clock::now();
-    std::erase_if(due, [&](const Held& held) { return held->stopped() || held->next_renewal > now; });
-    lock.unlock();
-    for (const Held& held : due) {
-      const absl::StatusOr<v1::RenewLeaseResponse> renewed = session_.Renew(*held);
-      std::lock_guard relock(mutex_);
-      const bool done = std::find(held_.begin(), held_.end(), held) == held_.end();
-      if (done) continue;
-      if (renewed.ok() ? renewed->stop() : !absl::IsUnavailable(renewed.status())) {
-        spdlog::info("{}: {}", held->what(), renewed.ok() ? "the campaign was cancelled" : Text(renewed.status()));
-        held->Stop();
-        changed_.notify_all();
-      }
-      const double wait = renewed.ok() ? session_.renew_seconds() : session_.renew_seconds() / 4;
-      held->next_renewal = now + std::chrono::duration_cast<HeldTrial::Clock::duration>(Backoff::Duration(wait));
-    }
-    lock.lock();
+  while (const std::optional<std::vector<Held>> due = NextToRenew()) {
+    for (const Held& held : *due) Renew(held);
   }
 }
 

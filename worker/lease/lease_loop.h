@@ -1,12 +1,13 @@
 #pragma once
 
-#include <condition_variable>
 #include <memory>
-#include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
 #include "worker/lease/held_trial.h"
 #include "worker/lease/stage_times.h"
 #include "worker/lease/worker_session.h"
@@ -24,10 +25,11 @@ struct LeaseLoopOptions {
 };
 
 // Registers a worker and works off trials until it is drained: leases, prepares ahead, runs one at a time, renews,
-// delivers. The orchestrator may come and go; what it no longer wants is dropped.
+// delivers. The orchestrator may come and go; a trial it no longer wants is dropped.
 //
 // Three kinds of thread share the trials that are held, under one lock: one that leases, some that prepare, one that
-// renews; the thread that calls Run measures and delivers. Nobody waits for the orchestrator while holding the lock.
+// renews; the thread that calls Run measures and delivers. No thread waits for the orchestrator while it holds the
+// lock.
 class LeaseLoop {
  public:
   LeaseLoop(TrialDevice& device, WorkerClient& client, LeaseLoopOptions options);
@@ -50,11 +52,17 @@ class LeaseLoop {
   void PrepareTrials();
   void RenewLeases();
 
-  void Add(v1::LeaseTrialResponse leased);
-  void Remove(const Held& held);
-  void RemoveStopped();
-  void HurryDraining();
+  void Add(v1::LeaseTrialResponse leased) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Remove(const Held& held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Of those that no thread works on: a thread that does checks by itself.
+  void RemoveStopped() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void HurryDraining() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The next of each kind; null: there will be none.
+  Held NextToPrepare();
   Held NextToRun();
+  // Waits until some may be due; none: closing.
+  std::optional<std::vector<Held>> NextToRenew();
+  void Renew(const Held& held);
   void Prepare(HeldTrial& held);
   void RunOne(const Held& held);
   void Deliver(const Held& held, v1::CompleteTrialRequest request);
@@ -70,19 +78,19 @@ class LeaseLoop {
   WorkerSession session_;
   StageTimes times_;
 
-  std::mutex mutex_;                    // guards what follows
-  std::condition_variable place_free_;  // or draining
-  std::condition_variable changed_;     // a trial's state, draining_, closing_
-  std::condition_variable closed_;      // closing_
-  std::vector<Held> held_;              // in the order of leasing
-  size_t leasing_ = 0;                  // places that are kept for what is being leased
-  bool draining_ = false;
-  HeldTrial::Clock::time_point drain_begin_;
-  bool stopped_ = false;
-  bool closing_ = false;  // no trial is left
-  absl::Status result_;
-  int faults_ = 0;      // of the machine, in a row
-  int gpu_faults_ = 0;  // of the GPU
+  absl::Mutex mutex_;
+  absl::CondVar place_free_;                        // or draining
+  absl::CondVar changed_;                           // a trial's state, draining_, closing_
+  absl::CondVar closed_;                            // closing_
+  std::vector<Held> held_ ABSL_GUARDED_BY(mutex_);  // in the order of leasing
+  size_t leasing_ ABSL_GUARDED_BY(mutex_) = 0;      // places that are kept for what is being leased
+  bool draining_ ABSL_GUARDED_BY(mutex_) = false;
+  HeldTrial::Clock::time_point drain_begin_ ABSL_GUARDED_BY(mutex_);
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+  bool closing_ ABSL_GUARDED_BY(mutex_) = false;  // no trial is left
+  absl::Status result_ ABSL_GUARDED_BY(mutex_);
+  int faults_ ABSL_GUARDED_BY(mutex_) = 0;      // of the machine, in a row
+  int gpu_faults_ ABSL_GUARDED_BY(mutex_) = 0;  // of the GPU
 
   std::vector<std::thread> threads_;
 };

@@ -3,8 +3,9 @@
 #include <grpcpp/grpcpp.h>
 
 #include <chrono>
-#include <mutex>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
 #include "pawl/v1/worker_service.grpc.pb.h"
 
 namespace pawl {
@@ -36,7 +37,7 @@ class OrchestratorClient : public WorkerClient {
   absl::StatusOr<v1::LeaseTrialResponse> Lease(const v1::LeaseTrialRequest& request) override {
     grpc::ClientContext context;
     {
-      std::lock_guard lock(mutex_);
+      absl::MutexLock lock(&mutex_);
       if (stopped_) return absl::CancelledError("no more trials are leased");
       leasing_ = &context;
     }
@@ -45,7 +46,7 @@ class OrchestratorClient : public WorkerClient {
     context.set_deadline(std::chrono::system_clock::now() + wait + kLeaseExtra);
     v1::LeaseTrialResponse response;
     const grpc::Status status = stub_->LeaseTrial(&context, request, &response);
-    std::lock_guard lock(mutex_);
+    absl::MutexLock lock(&mutex_);
     leasing_ = nullptr;
     if (!status.ok()) return ToStatus(status);
     return response;
@@ -74,7 +75,7 @@ class OrchestratorClient : public WorkerClient {
   }
 
   void StopLeasing() override {
-    std::lock_guard lock(mutex_);
+    absl::MutexLock lock(&mutex_);
     stopped_ = true;
     if (leasing_ != nullptr) leasing_->TryCancel();
   }
@@ -103,9 +104,9 @@ class OrchestratorClient : public WorkerClient {
 
   const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<v1::WorkerService::Stub> stub_;
-  std::mutex mutex_;  // guards what follows
-  grpc::ClientContext* leasing_ = nullptr;
-  bool stopped_ = false;
+  absl::Mutex mutex_;
+  grpc::ClientContext* leasing_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace

@@ -16,7 +16,7 @@ std::string CampaignOf(const std::string& name) {
 
 void StageTimes::Add(const std::string& campaign, const v1::TrialResult& result) {
   if (result.stages().empty()) return;
-  std::lock_guard lock(mutex_);
+  absl::MutexLock lock(&mutex_);
   if (campaigns_.size() >= kMaxCampaigns && !campaigns_.contains(campaign)) campaigns_.clear();
   Sums& sums = campaigns_[campaign];
   ++sums.trials;
@@ -24,7 +24,7 @@ void StageTimes::Add(const std::string& campaign, const v1::TrialResult& result)
 }
 
 double StageTimes::SecondsLeft(const std::string& campaign, v1::Stage stage, double seconds) const {
-  std::lock_guard lock(mutex_);
+  absl::MutexLock lock(&mutex_);
   const auto found = campaigns_.find(campaign);
   if (found == campaigns_.end()) return 0;
   double left = 0;

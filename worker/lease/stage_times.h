@@ -1,9 +1,10 @@
 #pragma once
 
 #include <map>
-#include <mutex>
 #include <string>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
 #include "pawl/v1/trial.pb.h"
 
 namespace pawl {
@@ -22,8 +23,8 @@ class StageTimes {
     std::map<v1::Stage, double> seconds;
   };
 
-  mutable std::mutex mutex_;
-  std::map<std::string, Sums> campaigns_;
+  mutable absl::Mutex mutex_;
+  std::map<std::string, Sums> campaigns_ ABSL_GUARDED_BY(mutex_);
 };
 
 // "campaigns/7" of "campaigns/7/trials/13".

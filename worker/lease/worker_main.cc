@@ -7,13 +7,14 @@
 #include <atomic>
 #include <cctype>
 #include <filesystem>
-#include <mutex>
 #include <random>
 #include <thread>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/synchronization/mutex.h"
 #include "base/faults/fault_point.h"
 #include "profiles/profile_set.h"
 #include "worker/lease/lease_loop.h"
@@ -51,7 +52,7 @@ class SignalWatch {
   }
 
   void SetLoop(LeaseLoop* loop) {
-    std::lock_guard lock(mutex_);
+    absl::MutexLock lock(&mutex_);
     loop_ = loop;
   }
 
@@ -61,16 +62,17 @@ class SignalWatch {
       int signal = 0;
       sigwait(&signals_, &signal);
       if (done_) return;
-      std::unique_lock lock(mutex_);
-      if (loop_ == nullptr) End(0);  // nothing is leased yet
-      if (seen == 1) {
-        spdlog::info("draining: the trial that runs is finished; a second signal ends it");
-        loop_->Drain();
-        continue;
+      {
+        absl::MutexLock lock(&mutex_);  // the loop stays until this is done
+        if (loop_ == nullptr) End(0);   // nothing is leased yet
+        if (seen == 1) {
+          spdlog::info("draining: the running trial is finished; a second signal ends it");
+          loop_->Drain();
+          continue;
+        }
+        spdlog::warn("ending at once");
+        loop_->Stop();
       }
-      spdlog::warn("ending at once");
-      loop_->Stop();
-      lock.unlock();
       const auto until = std::chrono::steady_clock::now() + kForcedEnd;
       while (!done_ && std::chrono::steady_clock::now() < until)
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -85,8 +87,8 @@ class SignalWatch {
 
   sigset_t signals_;
   std::atomic<bool> done_ = false;
-  std::mutex mutex_;
-  LeaseLoop* loop_ = nullptr;
+  absl::Mutex mutex_;
+  LeaseLoop* loop_ ABSL_GUARDED_BY(mutex_) = nullptr;
   std::thread thread_;
 };
 
@@ -132,7 +134,7 @@ absl::StatusOr<std::unique_ptr<TrialDevice>> OpenDevice(const WorkerOptions& opt
   if (options.device == DeviceChoice::kCuda) return OpenCuda(options, ahead);
   if (HasGpu()) {
     absl::StatusOr<std::unique_ptr<TrialDevice>> device = OpenCuda(options, ahead);
-    // A GPU that is there and can't be used is something to mend, not to pass over.
+    // A GPU that is there and can't be used is an error to fix; replaying instead would hide it.
     if (device.ok() || !absl::StrContains(device.status().message(), "CUDA_ERROR_NO_DEVICE")) return device;
   }
   spdlog::info("there is no NVIDIA GPU here: replaying recordings instead");
@@ -182,6 +184,7 @@ int Main(const WorkerOptions& options) {
   const bool replay = described.kind() == v1::DEVICE_KIND_REPLAY;
   LeaseLoopOptions loop_options;
   loop_options.ahead = options.ahead.value_or(replay ? 0 : kAheadOnGpu);
+  loop_options.session.orchestrator = options.orchestrator;
   loop_options.session.name = "workers/" + (options.name.empty() ? DefaultName(options, described) : options.name);
   loop_options.session.instance = Hexadecimal(4);
   loop_options.session.version = PAWL_VERSION;

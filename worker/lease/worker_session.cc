@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "base/faults/fault_point.h"
 #include "base/hash/hash.h"
 
@@ -35,6 +36,11 @@ void AddNote(const std::string& note, v1::TrialResult* result) {
 WorkerSession::WorkerSession(WorkerClient& client, const v1::Device& device, SessionOptions options)
     : client_(client), device_(device), options_(std::move(options)) {}
 
+std::string WorkerSession::Orchestrator() const {
+  return options_.orchestrator.empty() ? "the orchestrator"
+                                       : absl::StrCat("the orchestrator at ", options_.orchestrator);
+}
+
 template <typename Request>
 Request WorkerSession::Signed() const {
   Request request;
@@ -44,37 +50,39 @@ Request WorkerSession::Signed() const {
 }
 
 void WorkerSession::Wait(Backoff::Duration duration, const GiveUp& give_up) {
-  std::unique_lock lock(mutex_);
-  wake_.wait_for(lock, duration, give_up);
+  const absl::Time until = absl::Now() + absl::Seconds(duration.count());
+  absl::MutexLock lock(&mutex_);
+  while (!give_up() && !wake_.WaitWithDeadline(&mutex_, until)) {
+  }
 }
 
 void WorkerSession::Wake() {
-  std::lock_guard lock(mutex_);  // a Wait that has just asked `give_up` sleeps now, and hears it
-  wake_.notify_all();
+  absl::MutexLock lock(&mutex_);  // a Wait that has just asked `give_up` sleeps by now, and is woken
+  wake_.SignalAll();
 }
 
 template <typename Call>
 auto WorkerSession::TryUntilAnswered(const char* what, const GiveUp& give_up, const Call& call) -> decltype(call()) {
   Backoff backoff(options_.shortest_backoff, options_.longest_backoff);
-  bool said = false, registered_anew = false;
+  bool said = false, registered_again = false;
   for (;;) {
     auto answer = call();
     const absl::Status status = StatusOf(answer);
     if (status.ok()) {
-      if (said) spdlog::info("{}: the orchestrator answers again", what);
+      if (said) spdlog::info("{}: {} answers again", what, Orchestrator());
       return answer;
     }
-    if (absl::IsNotFound(status) && !registered_anew) {
+    if (absl::IsNotFound(status) && !registered_again) {
       // The worker may be what was not found. If it is something else, the second answer says so again.
-      const absl::Status anew = RegisterAnew();
-      registered_anew = anew.ok();
-      if (anew.ok()) continue;
-      if (!IsUnanswered(anew)) return anew;
+      const absl::Status again = RegisterAgain();
+      registered_again = again.ok();
+      if (again.ok()) continue;
+      if (!IsUnanswered(again)) return again;
     } else if (!IsUnanswered(status)) {
       return answer;
     }
     if (give_up()) return absl::CancelledError(absl::StrCat("given up: ", Text(status)));
-    if (!said) spdlog::warn("{}: the orchestrator does not answer ({}); trying on", what, Text(status));
+    if (!said) spdlog::warn("{}: {} does not answer ({}); retrying", what, Orchestrator(), Text(status));
     said = true;
     Wait(backoff.Next(), give_up);
   }
@@ -94,9 +102,9 @@ absl::Status WorkerSession::RegisterOnce() {
   return absl::OkStatus();
 }
 
-absl::Status WorkerSession::RegisterAnew() {
+absl::Status WorkerSession::RegisterAgain() {
   absl::Status status = RegisterOnce();
-  if (status.ok()) spdlog::info("{} registered anew", options_.name);
+  if (status.ok()) spdlog::info("{} registered again with {}", options_.name, Orchestrator());
   return status;
 }
 
@@ -105,17 +113,22 @@ absl::Status WorkerSession::Register(const GiveUp& give_up) {
   for (;;) {
     absl::Status status = TryUntilAnswered("register", give_up, [this] { return RegisterOnce(); });
     const bool patient = HeldTrial::Clock::now() - begin < options_.patience;
-    if (!absl::IsAlreadyExists(status) || !patient || give_up()) return status;
-    spdlog::warn("{}: {}", options_.name, Text(status));
+    if (status.ok()) spdlog::info("{} registered with {}: {}", options_.name, Orchestrator(), device_.label());
+    if (status.ok() || absl::IsCancelled(status)) return status;
+    if (!absl::IsAlreadyExists(status) || !patient || give_up()) {
+      return absl::Status(status.code(),
+                          absl::StrCat("registration with ", Orchestrator(), " rejected: ", Text(status)));
+    }
+    spdlog::warn("{}: {}; retrying", options_.name, Text(status));
     Wait(std::min(Backoff::Duration(2), options_.longest_backoff), give_up);
   }
 }
 
-// What a single try ended with, for a caller who tries again.
+// What a single try ended with, for a caller that retries.
 absl::Status WorkerSession::Retried(absl::Status status) {
   if (absl::IsNotFound(status)) {
-    absl::Status anew = RegisterAnew();
-    if (!anew.ok()) status = std::move(anew);
+    absl::Status again = RegisterAgain();
+    if (!again.ok()) status = std::move(again);
   }
   return IsUnanswered(status) || absl::IsNotFound(status) ? absl::UnavailableError(status.message()) : status;
 }
@@ -141,13 +154,13 @@ absl::StatusOr<v1::RenewLeaseResponse> WorkerSession::Renew(const HeldTrial& hel
 absl::StatusOr<std::shared_ptr<const v1::Bundle>> WorkerSession::GetBundle(const std::string& hash,
                                                                            const GiveUp& give_up) {
   {
-    std::lock_guard lock(mutex_);
+    absl::MutexLock lock(&mutex_);
     if (const auto found = bundles_.find(hash); found != bundles_.end()) return found->second;
   }
   absl::StatusOr<v1::Bundle> fetched = TryUntilAnswered("bundle", give_up, [&] { return client_.GetBundle(hash); });
   if (!fetched.ok()) return fetched.status();
   auto bundle = std::make_shared<const v1::Bundle>(*std::move(fetched));
-  std::lock_guard lock(mutex_);
+  absl::MutexLock lock(&mutex_);
   if (bundles_.size() >= kMaxBundles) bundles_.clear();
   bundles_[hash] = bundle;
   return bundle;
@@ -195,7 +208,7 @@ absl::Status WorkerSession::Leave(bool gone) {
   request.set_gone(gone);
   if (gone) left_ = true;
   absl::Status status = client_.Drain(request);
-  // Whoever drained it may be overtaken by the end of what it ran, which says that it has gone.
+  // Draining may be overtaken by the end of the trial that ran, which says that the worker has gone.
   return absl::IsNotFound(status) && left_ ? absl::OkStatus() : status;
 }
 

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <deque>
 #include <functional>
 #include <future>
@@ -32,10 +31,9 @@ class LastingThread {
     std::packaged_task<absl::StatusOr<pid_t>()> task([&options] { return pawl::Spawn(options); });
     std::future<absl::StatusOr<pid_t>> result = task.get_future();
     {
-      std::lock_guard lock(mutex_);
+      absl::MutexLock lock(&mutex_);
       tasks_.push_back(std::move(task));
     }
-    wake_.notify_one();
     return result.get();
   }
 
@@ -45,20 +43,19 @@ class LastingThread {
   }
 
   [[noreturn]] void Loop() {
-    std::unique_lock lock(mutex_);
-    while (true) {
-      wake_.wait(lock, [this] { return !tasks_.empty(); });
-      auto task = std::move(tasks_.front());
-      tasks_.pop_front();
-      lock.unlock();
-      task();
-      lock.lock();
-    }
+    while (true) NextTask()();
   }
 
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  std::deque<std::packaged_task<absl::StatusOr<pid_t>()>> tasks_;
+  std::packaged_task<absl::StatusOr<pid_t>()> NextTask() {
+    const auto there = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !tasks_.empty(); };
+    absl::MutexLock lock(&mutex_, absl::Condition(&there));
+    auto task = std::move(tasks_.front());
+    tasks_.pop_front();
+    return task;
+  }
+
+  absl::Mutex mutex_;
+  std::deque<std::packaged_task<absl::StatusOr<pid_t>()>> tasks_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace
@@ -106,12 +103,12 @@ void ChildProcess::KeepErrors() {
       char buffer[4096];
       const ssize_t got = read(errors_.get(), buffer, sizeof(buffer));
       if (got == 0) {
-        std::lock_guard lock(mutex_);
+        absl::MutexLock lock(&mutex_);
         errors_ended_ = true;
-        return errors_end_.notify_all();
+        return;
       }
       if (got > 0) {
-        std::lock_guard lock(mutex_);
+        absl::MutexLock lock(&mutex_);
         tail_.append(buffer, got);
         if (tail_.size() > kTailBytes) tail_.erase(0, tail_.size() - kTailBytes);
       }
@@ -152,20 +149,20 @@ absl::Status ChildProcess::Explain(absl::Status status) {
   Kill();
   std::string text =
       ended_itself ? absl::StrCat(name_, " ", EndText(*end())) : absl::StrCat(name_, " was ended: ", status.message());
-  std::unique_lock lock(mutex_);
-  errors_end_.wait_for(lock, std::chrono::milliseconds(500), [this] { return errors_ended_; });
+  absl::MutexLock lock(&mutex_);
+  mutex_.AwaitWithTimeout(absl::Condition(&errors_ended_), absl::Milliseconds(500));
   const absl::string_view last = absl::StripSuffix(tail_, "\n");
   if (!last.empty()) absl::StrAppend(&text, "; it wrote: ", last);
   return absl::Status(status.code(), text);
 }
 
 bool ChildProcess::alive() {
-  std::lock_guard lock(mutex_);
+  absl::MutexLock lock(&mutex_);
   return !end_.has_value() && !HasEnded(pid_);
 }
 
 void ChildProcess::Kill() {
-  std::lock_guard lock(mutex_);
+  absl::MutexLock lock(&mutex_);
   if (end_.has_value()) return;
   kill(-pid_, SIGKILL);
   end_ = Reap(pid_);
@@ -174,12 +171,12 @@ void ChildProcess::Kill() {
 std::optional<ProcessEnd> ChildProcess::end() {
   if (alive()) return std::nullopt;
   Kill();  // reaps, and takes what it left in its group along
-  std::lock_guard lock(mutex_);
+  absl::MutexLock lock(&mutex_);
   return end_;
 }
 
 std::string ChildProcess::stderr_tail() {
-  std::lock_guard lock(mutex_);
+  absl::MutexLock lock(&mutex_);
   return tail_;
 }
 

@@ -2,18 +2,18 @@
 
 #include <sys/types.h>
 
-#include <condition_variable>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "google/protobuf/message_lite.h"
 #include "worker/process/process.h"
@@ -62,11 +62,10 @@ class ChildProcess {
   Fd requests_, replies_, errors_;
   Pipe stop_;  // closing the write end ends the thread, also when a process outside the group holds standard error
 
-  std::mutex mutex_;
-  std::optional<ProcessEnd> end_;  // set when reaped
-  std::string tail_;
-  bool errors_ended_ = false;
-  std::condition_variable errors_end_;
+  absl::Mutex mutex_;
+  std::optional<ProcessEnd> end_ ABSL_GUARDED_BY(mutex_);  // set when reaped
+  std::string tail_ ABSL_GUARDED_BY(mutex_);
+  bool errors_ended_ ABSL_GUARDED_BY(mutex_) = false;
 
   std::thread keeper_;
 };

@@ -11,42 +11,42 @@ BuildAhead::BuildAhead(const std::vector<v1::Variant>& variants, Build build, in
 
 BuildAhead::~BuildAhead() {
   {
-    std::lock_guard lock(mutex_);
+    absl::MutexLock lock(&mutex_);
     stop_ = true;
+    changed_.SignalAll();
   }
-  changed_.notify_all();
   for (std::thread& thread : threads_) thread.join();
 }
 
+std::optional<BuildAhead::Task> BuildAhead::NextToBuild() {
+  absl::MutexLock lock(&mutex_);
+  while (!stop_ && (to_build_ >= variants_.size() || to_build_ >= to_take_ + ahead_)) changed_.Wait(&mutex_);
+  if (stop_) return std::nullopt;
+  const size_t place = to_build_++;
+  return Task{place, variants_[place]};
+}
+
+// Stays until the end, also when all is built: a builder process that this thread started would die with it.
 void BuildAhead::Work() {
-  std::unique_lock lock(mutex_);
-  for (;;) {
-    // Stays until the end, also when all is built: a builder process that this thread started would die with it.
-    changed_.wait(lock, [&] { return stop_ || (to_build_ < variants_.size() && to_build_ < to_take_ + ahead_); });
-    if (stop_) return;
-    const size_t mine = to_build_++;
-    const v1::Variant variant = variants_[mine];
-    lock.unlock();
-    absl::StatusOr<BuiltVariant> built = build_(variant);
-    lock.lock();
-    built_.emplace(mine, std::move(built));
-    changed_.notify_all();
+  while (const std::optional<Task> task = NextToBuild()) {
+    absl::StatusOr<BuiltVariant> built = build_(task->variant);
+    absl::MutexLock lock(&mutex_);
+    built_.emplace(task->place, std::move(built));
+    changed_.SignalAll();
   }
 }
 
 void BuildAhead::Add(const std::vector<v1::Variant>& variants) {
-  {
-    std::lock_guard lock(mutex_);
-    variants_.insert(variants_.end(), variants.begin(), variants.end());
-  }
-  changed_.notify_all();
+  absl::MutexLock lock(&mutex_);
+  variants_.insert(variants_.end(), variants.begin(), variants.end());
+  changed_.SignalAll();
 }
 
 absl::StatusOr<BuiltVariant> BuildAhead::Next() {
-  std::unique_lock lock(mutex_);
+  absl::MutexLock lock(&mutex_);
   const size_t mine = to_take_++;
-  changed_.notify_all();
-  changed_.wait(lock, [&] { return built_.count(mine) > 0; });
+  changed_.SignalAll();
+  while (!built_.contains(mine)) changed_.Wait(&mutex_);
   absl::StatusOr<BuiltVariant> taken = std::move(built_.at(mine));
   built_.erase(mine);
   return taken;

@@ -1,20 +1,21 @@
 #pragma once
 
-#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <map>
-#include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
 #include "pawl/v1/bundle.pb.h"
 #include "worker/build/built_variant.h"
 
 namespace pawl {
 
-// Builds variants in order on a few threads, a bounded number ahead of who takes them.
+// Builds variants in order on a few threads, a bounded number ahead of the caller of Next.
 class BuildAhead {
  public:
   using Build = std::function<absl::StatusOr<BuiltVariant>(const v1::Variant&)>;
@@ -28,17 +29,23 @@ class BuildAhead {
 
  private:
   void Work();
+  struct Task {
+    size_t place;  // in the list
+    v1::Variant variant;
+  };
+  // Waits for the next variant to build; none: stop.
+  std::optional<Task> NextToBuild();
 
   const Build build_;
   const size_t ahead_;
 
-  std::mutex mutex_;  // guards what follows
-  std::condition_variable changed_;
-  std::deque<v1::Variant> variants_;
-  std::map<size_t, absl::StatusOr<BuiltVariant>> built_;
-  size_t to_build_ = 0;
-  size_t to_take_ = 0;
-  bool stop_ = false;
+  absl::Mutex mutex_;
+  absl::CondVar changed_;
+  std::deque<v1::Variant> variants_ ABSL_GUARDED_BY(mutex_);
+  std::map<size_t, absl::StatusOr<BuiltVariant>> built_ ABSL_GUARDED_BY(mutex_);
+  size_t to_build_ ABSL_GUARDED_BY(mutex_) = 0;
+  size_t to_take_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool stop_ ABSL_GUARDED_BY(mutex_) = false;
 
   std::vector<std::thread> threads_;
 };

@@ -12,31 +12,47 @@
 #include "absl/time/clock.h"
 #include "kernels/plan.h"
 #include "kernels/space.h"
-#include "profiles/comparison.h"
 #include "profiles/gpus.h"
 #include "worker/host/versions.h"
 #include "worker/record/build_ahead.h"
 #include "worker/replay/recorded_speedups.h"
-#include "worker/trial/baseline.h"
-#include "worker/trial/profiler.h"
-#include "worker/trial/roofline_check.h"
+#include "worker/trial/output_check.h"
 #include "worker/trial/start_variant.h"
-#include "worker/trial/timer.h"
-#include "worker/trial/validator.h"
+#include "worker/trial/trial_pipeline.h"
+#include "worker/trial/trial_steps.h"
 
 namespace pawl {
 namespace {
 
-constexpr size_t kProfiledTogether = 32;  // about four seconds of each run are ncu's own
-constexpr double kSurprise = 10;          // a larger speedup is not believed before it was validated again
-constexpr int64_t kCopyBytes = int64_t{1} << 30;
+constexpr size_t kProfiledTogether = 32;  // each run of ncu takes about four seconds to start
 
-// Of one that was measured beside the start; nothing for one that failed.
+// The mean over the start variant; nothing for a variant that failed.
 std::optional<double> LogSpeedup(const v1::RecordedVariant& record) {
   if (record.has_failure() || record.pairs().empty()) return std::nullopt;
   double sum = 0;
   for (const v1::PairSample& pair : record.pairs()) sum += pair.log_ratio();
   return sum / record.pairs_size();
+}
+
+v1::RecordedVariant RecordOf(const BuiltVariant& built, const MeasuredVariant& measured) {
+  const v1::TrialResult& result = measured.result;
+  v1::RecordedVariant record;
+  *record.mutable_variant() = built.variant;
+  if (result.has_failure()) *record.mutable_failure() = result.failure();
+  *record.mutable_errors() = result.errors();
+  if (!built.failure) record.set_cubin_hash(result.cubin_hash().substr(0, 16));
+  record.set_discarded(result.discarded());
+  (*record.mutable_stage_seconds())["build"] = built.seconds;
+  for (const v1::StageTime& time : result.stages()) {
+    if (time.stage() == v1::STAGE_VALIDATE) (*record.mutable_stage_seconds())["validate"] = time.seconds();
+    if (time.stage() == v1::STAGE_MEASURE) (*record.mutable_stage_seconds())["measure"] = time.seconds();
+  }
+  if (!measured.timed) return record;
+  *record.mutable_pairs() = result.pairs();
+  record.set_warm_us(result.warm_us());
+  record.set_cold_us(result.cold_us());
+  record.set_start_cold_us(result.parent_cold_us());
+  return record;
 }
 
 }  // namespace
@@ -48,15 +64,11 @@ struct Recorder::Measured {
   v1::RecordedVariant record;
 };
 
-Recorder::Recorder(CudaDevice& device, const v1::Bundle& bundle, RecordOptions options)
-    : device_(device), bundle_(bundle), options_(std::move(options)) {}
-
-// Hidden sizes, then the whole ladder, smallest first.
-std::vector<v1::Size> Recorder::Sizes() const {
-  std::vector<v1::Size> sizes = HiddenSizes(bundle_, SecretSeed());
-  sizes.insert(sizes.end(), bundle_.sizes().begin(), bundle_.sizes().end());
-  return sizes;
-}
+Recorder::Recorder(GpuDevice& device, const v1::Bundle& bundle, RecordOptions options)
+    : device_(device),
+      bundle_(bundle),
+      shared_bundle_(std::make_shared<const v1::Bundle>(bundle)),
+      options_(std::move(options)) {}
 
 absl::StatusOr<v1::RecordingHeader> Recorder::MakeHeader(bool goes_on, const Say& say) {
   v1::RecordingHeader header;
@@ -67,7 +79,7 @@ absl::StatusOr<v1::RecordingHeader> Recorder::MakeHeader(bool goes_on, const Say
   header.set_planned(selection_.size());
   if (goes_on) return header;  // the journal has the rest
   header.set_date(absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::Now(), absl::UTCTimeZone()));
-  *header.mutable_toolchain() = ToolVersions(device_.toolkit());
+  *header.mutable_toolchain() = device_.toolchain();
   header.set_architecture(ArchitectureOf(device_.gpu()));
   header.set_space(SpaceSize(bundle_));
   absl::StatusOr<int64_t> allowed = CountAllowed(bundle_);
@@ -77,16 +89,11 @@ absl::StatusOr<v1::RecordingHeader> Recorder::MakeHeader(bool goes_on, const Say
   *header.mutable_variables() = bundle_.variables();
   header.set_host(HostText());
 
-  v1::RunnerRequest copy;
-  copy.mutable_copy()->set_bytes(kCopyBytes);
-  absl::StatusOr<v1::RunnerReply> copied = device_.runner().Ask(copy, absl::Seconds(30));
-  if (copied.ok() && copied->has_copy()) header.set_copy_gb_s(copied->copy().gb_s());
+  header.set_copy_gb_s(CopyBandwidth(device_).value_or(0));
 
   if (bundle_.baseline_command().empty()) return header;
   say("timing the baseline");
-  const std::vector<v1::Size> sizes(bundle_.sizes().begin(), bundle_.sizes().end());
-  absl::StatusOr<std::vector<v1::BaselineTime>> times =
-      RunBaseline(bundle_, options_.folder, sizes, device_.gpu().uuid(), device_.sandboxing());
+  absl::StatusOr<std::vector<v1::BaselineTime>> times = device_.TimeBaseline(bundle_, options_.folder);
   if (!times.ok()) {
     say(absl::StrCat("no baseline: ", times.status().message()));
     return header;
@@ -101,7 +108,7 @@ absl::StatusOr<v1::RecordingHeader> Recorder::MakeHeader(bool goes_on, const Say
 
 // Nothing is measured against a start variant that is wrong, nor under a tolerance that accepts anything.
 absl::Status Recorder::PrepareStart(const Say& say) {
-  absl::StatusOr<StartVariantRun> run = RunStartVariant(device_, bundle_, Sizes());
+  absl::StatusOr<StartVariantRun> run = RunStartVariant(device_, bundle_);
   if (!run.ok()) return run.status();
   if (run->failure) {
     return absl::FailedPreconditionError(absl::StrCat("the start variant of ", bundle_.name(), " fails (",
@@ -114,69 +121,19 @@ absl::Status Recorder::PrepareStart(const Say& say) {
 }
 
 absl::StatusOr<Recorder::Measured> Recorder::Measure(BuiltVariant built) {
-  Measured measured;
-  v1::RecordedVariant& record = measured.record;
-  *record.mutable_variant() = built.variant;
-  (*record.mutable_stage_seconds())["build"] = built.seconds;
-  measured.built = std::move(built);
-  const BuiltVariant& variant = measured.built;
-  if (variant.failure) {
-    *record.mutable_failure() = *variant.failure;
-    return measured;
-  }
-  const BuiltSize& candidate = AtGoal(variant);
-  record.set_cubin_hash(candidate.module.substr(0, 16));
-  absl::StatusOr<Validation> validation = Validate(device_, bundle_, variant, {.repeats = 2});
-  if (!validation.ok()) return validation.status();
-  (*record.mutable_stage_seconds())["validate"] = validation->seconds;
-  measured.resources = validation->resources[candidate.plan.size()];
-  for (const v1::OutputError& error : validation->errors[candidate.plan.size()]) *record.add_errors() = error;
-  if (validation->failure) {
-    *record.mutable_failure() = *validation->failure;
-    return measured;
-  }
-
-  const TimingOptions options;
-  absl::StatusOr<Timing> timing = TimeAgainst(device_, bundle_, candidate, AtGoal(start_), options);
-  if (!timing.ok()) return timing.status();
-  auto start_time = [&] { return DecidingUs(timing->times.parent_warm_us(), timing->times.parent_cold_us()); };
-  auto unsteady = [&] { return timing->times.pairs_size() < options.pairs; };
-  const bool drifted = start_us_ > 0 && ParentDrift(start_us_, start_time(), KeepRule()).has_value();
-  if (!timing->failure && (unsteady() || drifted)) {
-    device_.runner().Restart();  // the candidate may have slowed the start variant: a fresh process decides
-    timing = TimeAgainst(device_, bundle_, candidate, AtGoal(start_), options);
-    if (!timing.ok()) return timing.status();
-  }
-  (*record.mutable_stage_seconds())["measure"] = timing->seconds;
-  record.set_discarded(timing->times.discarded());
-  if (!timing->failure && unsteady()) {
-    timing->failure.emplace();
-    timing->failure->set_stage(v1::STAGE_MEASURE);
-    timing->failure->set_check(v1::CHECK_UNSTEADY);
-    timing->failure->set_size(candidate.plan.size());
-    timing->failure->set_message(absl::StrCat("clocks or throttle reasons changed in ", timing->times.discarded(),
-                                              " pairs: is something else running on the GPU, or is it too hot?"));
-  }
-  if (timing->failure) {
-    *record.mutable_failure() = *timing->failure;
-    return measured;
-  }
-  const v1::CompareReply& times = timing->times;
-  if (start_us_ == 0) start_us_ = start_time();
-  *record.mutable_pairs() = times.pairs();
-  record.set_warm_us(times.candidate_warm_us());
-  record.set_cold_us(times.candidate_cold_us());
-  record.set_start_cold_us(times.parent_cold_us());
-  if (std::optional<v1::Failure> failure = BelowRoofline(device_.gpu().name(), bundle_, candidate.plan,
-                                                         times.candidate_warm_us(), times.candidate_cold_us()))
-    *record.mutable_failure() = *failure;
-  const double candidate_time = DecidingUs(times.candidate_warm_us(), times.candidate_cold_us());
-  if (!record.has_failure() && start_time() > kSurprise * candidate_time) {
-    absl::StatusOr<Validation> again = Validate(device_, bundle_, variant, {.repeats = 20});
-    if (!again.ok()) return again.status();
-    if (again->failure) *record.mutable_failure() = *again->failure;
-  }
-  return measured;
+  TrialBuild build;
+  build.bundle = shared_bundle_;
+  build.size = bundle_.goal().size();
+  build.failure = built.failure;
+  build.candidate = std::move(built);
+  build.parent = AtGoal(start_);
+  build.trial.set_parent_us(start_us_);
+  absl::StatusOr<MeasuredVariant> measured = MeasureBesideStart(device_, build);
+  if (!measured.ok()) return measured.status();
+  const v1::TrialResult& result = measured->result;
+  if (measured->timed && start_us_ == 0) start_us_ = DecidingUs(result.parent_warm_us(), result.parent_cold_us());
+  v1::RecordedVariant record = RecordOf(build.candidate, *measured);
+  return Measured{std::move(build.candidate), std::move(measured->resources), std::move(record)};
 }
 
 // A variant that an earlier run measured and did not get to profile.
@@ -196,17 +153,16 @@ absl::Status Recorder::ProfileAll(std::vector<Measured>* measured, RecordingJour
                                   const Say& say, RecordProgress* progress) {
   const absl::Time start = absl::Now();
   progress->to_profile = measured->size();
-  NcuProfiler profiler(device_);
   for (size_t first = 0; first < measured->size(); first += kProfiledTogether) {
     const size_t last = std::min(measured->size(), first + kProfiledTogether);
     std::vector<ProfileItem> items;
     for (size_t i = first; i < last; ++i) {
       items.push_back({&AtGoal((*measured)[i].built), (*measured)[i].resources, bundle_.work_on_tensor_cores()});
     }
-    absl::StatusOr<Profiling> profiling = profiler.Profile(items);
+    absl::StatusOr<Profiling> profiling = device_.Profile(items);
     if (!profiling.ok()) return profiling.status();
-    if (first == 0 && !profiler.missing().empty()) {
-      say(absl::StrCat("this ncu lacks ", absl::StrJoin(profiler.missing(), ", "), ": the evidence goes without"));
+    if (first == 0 && !profiling->missing.empty()) {
+      say(absl::StrCat("this ncu lacks ", absl::StrJoin(profiling->missing, ", "), ": the evidence goes without"));
     }
     if (first == 0 && profiling->evidence[0].partial()) {
       say(absl::StrCat("no counters, times only: ", profiling->evidence[0].partial_reason()));
@@ -243,7 +199,7 @@ absl::Status Recorder::Select() {
   if (!there.ok()) return there.status();
   if (there->header.bundle_hash() != BundleHash(bundle_)) {
     return absl::FailedPreconditionError(absl::StrCat(options_.output.string(), " is of another state of ",
-                                                      bundle_.name(), ": record it anew instead of adding to it"));
+                                                      bundle_.name(), "; record it again instead of adding to it"));
   }
   if (there->header.size() != bundle_.goal().size() || there->header.gpu().name() != device_.gpu().name() ||
       there->header.gpu().driver_version() != device_.gpu().driver_version()) {
@@ -327,7 +283,7 @@ absl::StatusOr<Recording> Recorder::Run(const Report& report, const Say& say) {
 
   const absl::Time start = absl::Now();
   BuildAhead builds({}, [&](const v1::Variant& variant) {
-    return BuildVariant(device_.builder(), bundle_, variant, Sizes(), device_.gpu());
+    return BuildVariant(device_.builder(), bundle_, variant, SizesToValidate(bundle_), device_.gpu());
   });
   auto next_round = [&]() -> absl::StatusOr<std::vector<v1::Variant>> {
     absl::StatusOr<std::vector<v1::Variant>> round = NextRound();
@@ -350,7 +306,7 @@ absl::StatusOr<Recording> Recorder::Run(const Report& report, const Say& say) {
     if (fresh) {
       if (absl::Status status = journal->Append(record); !status.ok()) return status;
       if (progress.fresh == 0 && !record.pairs().empty() && record.pairs(0).before().sm_clock_mhz() == 0) {
-        say("NVML is not to be had: pairs measured while the GPU throttled can't be told apart");
+        say("NVML is not available: pairs measured while the GPU throttled can't be told apart");
       }
       count(record, LogSpeedup(record));
       if (record.has_failure()) {

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,7 +12,7 @@
 #include "pawl/v1/bundle.pb.h"
 #include "worker/record/sample_walk.h"
 #include "worker/replay/recording.h"
-#include "worker/trial/cuda_device.h"
+#include "worker/trial/gpu_device.h"
 
 namespace pawl {
 
@@ -41,7 +42,7 @@ struct RecordProgress {
 // them, many in one ncu run.
 class Recorder {
  public:
-  Recorder(CudaDevice& device, const v1::Bundle& bundle, RecordOptions options);
+  Recorder(GpuDevice& device, const v1::Bundle& bundle, RecordOptions options);
 
   // Says what it does; a status is the machine's fault or the bundle's, and recording can go on later.
   absl::StatusOr<Recording> Run(const std::function<void(const RecordProgress&)>& report,
@@ -62,12 +63,12 @@ class Recorder {
                           const Say& say, RecordProgress* progress);
   // The next variants to measure; empty: there are no more.
   absl::StatusOr<std::vector<v1::Variant>> NextRound();
-  std::vector<v1::Size> Sizes() const;
   const BuiltSize& AtGoal(const BuiltVariant& built) const { return *built.Find(bundle_.goal().size()); }
   double DecidingUs(double warm, double cold) const { return bundle_.timing() == v1::TIMING_MODE_COLD ? cold : warm; }
 
-  CudaDevice& device_;
+  GpuDevice& device_;
   const v1::Bundle& bundle_;
+  const std::shared_ptr<const v1::Bundle> shared_bundle_;  // a copy, for trials
   const RecordOptions options_;
   std::vector<v1::Variant> selection_;  // of a sample only the number counts
   std::optional<SampleWalk> walk_;      // of a sample

@@ -89,6 +89,7 @@ absl::StatusOr<std::unique_ptr<ReplayDevice>> ReplayDevice::Open(const ReplayOpt
 }
 
 void ReplayDevice::Choose(std::vector<Served> found) {
+  absl::MutexLock lock(&mutex_);
   std::map<std::string, int> of_gpu;
   for (const Served& one : found) ++of_gpu[one.header.gpu().name()];
   const std::string gpu = std::max_element(of_gpu.begin(), of_gpu.end(), [](const auto& a, const auto& b) {
@@ -112,6 +113,7 @@ void ReplayDevice::Choose(std::vector<Served> found) {
 }
 
 void ReplayDevice::Describe() {
+  absl::MutexLock lock(&mutex_);
   const v1::RecordingHeader& newest = served_.front().header;
   const std::string first = Day(served_.back().header), last = Day(newest);
   device_.set_kind(v1::DEVICE_KIND_REPLAY);
@@ -129,7 +131,7 @@ void ReplayDevice::Describe() {
 
 absl::StatusOr<const ReplayDevice::Served*> ReplayDevice::FindRecording(const v1::Trial& trial,
                                                                         const v1::Bundle& bundle) {
-  std::lock_guard lock(mutex_);
+  absl::MutexLock lock(&mutex_);
   std::string hash;
   if (const auto known = of_blobs_.find(trial.bundle_hash()); known != of_blobs_.end()) {
     hash = known->second;

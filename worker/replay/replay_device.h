@@ -3,11 +3,12 @@
 #include <filesystem>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
 #include "worker/replay/replay_recording.h"
 #include "worker/trial/trial_device.h"
 
@@ -15,7 +16,7 @@ namespace pawl {
 
 struct ReplayOptions {
   std::vector<std::filesystem::path> recordings;  // files, or folders with *.jsonl.gz in them
-  double speed = 0;  // recorded stages are slept through so many times faster; 0: not at all
+  double speed = 0;  // recorded stages are slept through this many times faster; 0: not at all
 };
 
 // Answers trials from recordings of one GPU model, and says so wherever a GPU's name would stand. What was not recorded
@@ -55,9 +56,10 @@ class ReplayDevice : public TrialDevice {
   v1::Device device_;
   std::vector<std::string> left_out_;
 
-  std::mutex mutex_;                             // guards what follows
-  std::vector<Served> served_;                   // newest first
-  std::map<std::string, std::string> of_blobs_;  // hash of a bundle's blob to BundleHash, which takes long to compute
+  absl::Mutex mutex_;
+  std::vector<Served> served_ ABSL_GUARDED_BY(mutex_);  // newest first
+  // From the hash of a bundle's blob to its BundleHash, which takes long to compute.
+  std::map<std::string, std::string> of_blobs_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace pawl

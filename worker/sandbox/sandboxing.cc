@@ -10,7 +10,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "worker/host/python_folders.h"
 #include "worker/process/programs.h"
 #include "worker/process/subprocess.h"
 #include "worker/sandbox/sandbox_command.h"
@@ -25,6 +24,44 @@ constexpr int kProcesses = 1024;  // threads count, and tools start one a core
 constexpr uint64_t kRunnerTemporary = uint64_t{64} << 20;
 constexpr uint64_t kToolFile = uint64_t{256} << 20;
 constexpr int kToolCpuSeconds = 1800, kRunnerCpuSeconds = 7 * 24 * 3600;
+
+struct PythonFolders {
+  std::string program;               // the interpreter itself, where a name or a shim led to it; empty: it is no Python
+  std::vector<std::string> folders;  // its library and packages, those of a virtual environment and the user's too
+};
+
+constexpr char kQuestion[] =
+    "import sys\n"
+    "print(sys.executable)\n"
+    "for path in dict.fromkeys([sys.prefix, sys.base_prefix, sys.exec_prefix, *sys.path]): print(path)\n";
+
+// Asks an interpreter where its parts are. Of another program: the folder that it is in.
+PythonFolders FindPythonFolders(const std::string& program) {
+  PythonFolders found;
+  const std::filesystem::path path = program;
+  if (!absl::StartsWith(path.filename().string(), "python")) {
+    if (path.has_parent_path()) found.folders.push_back(path.parent_path());
+    return found;
+  }
+  // It is asked outside of the sandbox, so nothing is run that a candidate could have put there.
+  std::error_code error;
+  const std::string real = std::filesystem::weakly_canonical(path, error).string();
+  if (path.has_parent_path() && (absl::StartsWith(program, "/proc/") || absl::StartsWith(real, "/proc/") ||
+                                 absl::StartsWith(real, "/tmp/") || absl::StartsWith(real, "/dev/"))) {
+    return found;
+  }
+  ProcessOptions question;
+  question.argv = {program, "-c", kQuestion};
+  question.directory = "/";  // no module of a user may come before Python's own
+  question.timeout = absl::Seconds(20);
+  const absl::StatusOr<ProcessResult> answer = RunProcess(question);
+  if (!answer.ok() || !answer->ok()) return found;  // the run itself will report it
+  std::vector<std::string> lines = absl::StrSplit(answer->out, '\n', absl::SkipEmpty());
+  if (lines.empty()) return found;
+  found.program = lines[0];
+  found.folders.assign(lines.begin() + 1, lines.end());
+  return found;
+}
 
 bool IsUnder(const std::string& path, const std::string& folder) {
   return absl::StartsWith(absl::StrCat(path, "/"), absl::StrCat(folder, "/"));

@@ -8,7 +8,7 @@
 #include "absl/strings/strip.h"
 #include "worker/process/subprocess.h"
 #include "worker/process/temporary_folder.h"
-#include "worker/trial/cuda_device.h"
+#include "worker/trial/output_check.h"
 
 namespace pawl {
 namespace {

@@ -15,7 +15,7 @@ struct BundleCheckOptions {
 };
 
 // Everything that can be said about a bundle here: mistakes, compile errors, limits of the known GPUs, and, where this
-// machine has a GPU, whether the start variant is right on it.
+// machine has a GPU, whether the start variant passes validation on it.
 v1::CheckReport CheckBundle(const std::filesystem::path& folder, const BundleCheckOptions& options);
 
 }  // namespace pawl

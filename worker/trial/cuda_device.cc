@@ -1,19 +1,18 @@
 #include "worker/trial/cuda_device.h"
 
 #include <sys/mman.h>
-#include <sys/random.h>
 
 #include <cerrno>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
 #include "worker/embedded.h"
+#include "worker/host/versions.h"
 #include "worker/process/programs.h"
+#include "worker/trial/baseline.h"
 
 namespace pawl {
 namespace {
-
-constexpr absl::Duration kCheckDeadline = absl::Seconds(60);
 
 absl::StatusOr<std::string> BuildSupport(Builder& builder, const std::string& architecture) {
   v1::BuildRequest request;
@@ -37,15 +36,8 @@ absl::StatusOr<std::string> BuildSupport(Builder& builder, const std::string& ar
 
 }  // namespace
 
-uint64_t SecretSeed() {
-  uint64_t seed = 0;
-  while (getrandom(&seed, sizeof(seed), 0) != sizeof(seed)) {
-  }
-  return seed;
-}
-
-absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Open(const Options& options) {
-  auto device = std::unique_ptr<CudaDevice>(new CudaDevice(options));
+absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Open(const Options& options, const Metrics& metrics) {
+  auto device = std::unique_ptr<CudaDevice>(new CudaDevice(options, metrics));
   device->toolkit_ = FindToolkit();
   absl::StatusOr<std::string> program = FindPawlProgram("pawl-runner");
   if (!program.ok()) return program.status();
@@ -90,44 +82,17 @@ void CudaDevice::StopWhen(const Stopped& stopped) {
   reference_->StopWhen(stopped);
 }
 
-absl::Status CudaDevice::BuildReferenceAhead(const v1::Bundle& bundle, const v1::Size& size, const Stopped& stopped) {
-  return BuildReference(*builder_, bundle, size, gpu_, &references_, stopped).status();
+v1::Toolchain CudaDevice::toolchain() const { return ToolVersions(toolkit_); }
+
+absl::StatusOr<Sanitizing> CudaDevice::Sanitize(const std::vector<const BuiltSize*>& sizes) {
+  return pawl::Sanitize(*this, sizes);
 }
 
-absl::StatusOr<v1::CheckReply> CudaDevice::CheckOutputs(const v1::Bundle& bundle, const v1::Plan& plan,
-                                                        const std::vector<uint64_t>& seeds, bool self_test) {
-  v1::Size size;
-  size.set_name(plan.size());
-  *size.mutable_values() = plan.sizes();
-  absl::StatusOr<BuiltSize> built = BuildReference(*builder_, bundle, size, gpu_, &references_, stopped_);
-  if (!built.ok()) return built.status();
-  const BuiltSize& reference = *built;
-  auto fail = [&](const v1::Failure& failure) {
-    const std::string message =
-        absl::StrCat("the reference of ", bundle.name(), " failed at size ", plan.size(), ": ", failure.message());
-    const bool memory = failure.check() == v1::CHECK_OUT_OF_MEMORY;
-    return memory ? absl::ResourceExhaustedError(message) : absl::InvalidArgumentError(message);
-  };
-  absl::StatusOr<v1::RunnerReply> loaded =
-      reference_->Load(reference.module, *reference.cubin, reference.plan.launches());
-  if (!loaded.ok()) return loaded.status();
-  if (loaded->has_failure()) return fail(loaded->failure());
-  v1::RunnerRequest request;
-  request.mutable_check()->set_module(reference.module);
-  *request.mutable_check()->mutable_plan() = reference.plan;
-  for (uint64_t seed : seeds) request.mutable_check()->add_seeds(seed);
-  request.mutable_check()->set_self_test(self_test);
-  absl::StatusOr<v1::RunnerReply> reply = reference_->Ask(request, kCheckDeadline);
-  if (!reply.ok()) return reply.status();
-  if (reply->has_failure()) return fail(reply->failure());
-  // Nothing that was not compared may pass for right.
-  size_t outputs = 0;
-  for (const v1::PlanTensor& tensor : plan.tensors()) outputs += tensor.role() == v1::TENSOR_ROLE_OUTPUT;
-  if (static_cast<size_t>(reply->check().errors_size()) != outputs * seeds.size() || outputs * seeds.size() == 0) {
-    return absl::InternalError(
-        absl::StrCat("the reference compared ", reply->check().errors_size(), " outputs of ", outputs * seeds.size()));
-  }
-  return reply->check();
+absl::StatusOr<std::vector<v1::BaselineTime>> CudaDevice::TimeBaseline(const v1::Bundle& bundle,
+                                                                       const std::filesystem::path& folder) {
+  if (folder.empty()) return RunBaseline(bundle, gpu_.uuid(), sandboxing_, stopped_);
+  const std::vector<v1::Size> sizes(bundle.sizes().begin(), bundle.sizes().end());
+  return RunBaseline(bundle, folder, sizes, gpu_.uuid(), sandboxing_, stopped_);
 }
 
 }  // namespace pawl

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,31 +8,45 @@
 #include "absl/status/statusor.h"
 #include "pawl/v1/bundle.pb.h"
 #include "pawl/v1/evidence.pb.h"
-#include "pawl/v1/runner.pb.h"
 #include "worker/build/builder.h"
 #include "worker/build/built_variant.h"
 #include "worker/host/toolkit.h"
 #include "worker/process/process.h"
 #include "worker/sandbox/sandboxing.h"
+#include "worker/trial/gpu_device.h"
 #include "worker/trial/runner_process.h"
 
 namespace pawl {
 
-// One GPU with what it takes to examine variants on it: builders, the candidates' runner, and the reference process.
-// Building is thread-safe; everything that touches the GPU is for one thread at a time.
-class CudaDevice {
+// One GPU with what it takes to examine variants on it: builders, the candidates' runner, the reference process, ncu
+// and compute-sanitizer. Building is thread-safe; everything that touches the GPU is for one thread at a time.
+class CudaDevice : public GpuDevice {
  public:
   struct Options {
     int device = 0;
     int builders = 1;
     bool allow_unsandboxed = false;
   };
-  static absl::StatusOr<std::unique_ptr<CudaDevice>> Open(const Options& options);
+  // The metrics must outlive it.
+  static absl::StatusOr<std::unique_ptr<CudaDevice>> Open(const Options& options,
+                                                          const Metrics& metrics = Metrics::Default());
 
-  Builder& builder() { return *builder_; }
-  RunnerProcess& runner() { return *runner_; }
-  RunnerProcess& reference() { return *reference_; }
-  const v1::GpuInfo& gpu() const { return gpu_; }
+  const v1::GpuInfo& gpu() const override { return gpu_; }
+  v1::Toolchain toolchain() const override;
+  Builder& builder() override { return *builder_; }
+  ReferenceCache& references() override { return references_; }
+  RunnerProcess& runner() override { return *runner_; }
+  RunnerProcess& reference() override { return *reference_; }
+  void StopWhen(const Stopped& stopped) override;
+  const Stopped& stopped() const override { return stopped_; }
+  bool has_sanitizer() const override { return !toolkit_.compute_sanitizer.empty(); }
+  absl::StatusOr<Sanitizing> Sanitize(const std::vector<const BuiltSize*>& sizes) override;
+  absl::StatusOr<Profiling> Profile(const std::vector<ProfileItem>& items) override { return profiler_.Profile(items); }
+  const Metrics& metrics() const override { return profiler_.metrics(); }
+  absl::StatusOr<std::vector<v1::BaselineTime>> TimeBaseline(const v1::Bundle& bundle,
+                                                             const std::filesystem::path& folder = {}) override;
+
+  NcuProfiler& profiler() { return profiler_; }
   const Toolkit& toolkit() const { return toolkit_; }
   const std::string& support_cubin() const { return support_cubin_; }
   const std::string& runner_program() const { return runner_program_; }
@@ -41,22 +54,8 @@ class CudaDevice {
   bool sandboxed() const { return sandboxing_.on() && builder_->sandboxed(); }
   int ordinal() const { return options_.device; }
 
-  // From now on: while it holds, what runs on the GPU is killed, and whoever waits for it gets CANCELLED.
-  void StopWhen(const Stopped& stopped);
-  const Stopped& stopped() const { return stopped_; }
-
-  // Builds the bundle's reference at a size, so that CheckOutputs need not. InvalidArgument: it does not build.
-  // Thread-safe.
-  absl::Status BuildReferenceAhead(const v1::Bundle& bundle, const v1::Size& size, const Stopped& stopped = nullptr);
-
-  // Compares the outputs that lie in shared memory with the reference's for these seeds. InvalidArgument is the
-  // bundle's fault: its reference does not build or run. ResourceExhausted: the GPU's memory does not hold it. Any
-  // other status is the machine's fault.
-  absl::StatusOr<v1::CheckReply> CheckOutputs(const v1::Bundle& bundle, const v1::Plan& plan,
-                                              const std::vector<uint64_t>& seeds, bool self_test);
-
  private:
-  explicit CudaDevice(Options options) : options_(options) {}
+  CudaDevice(Options options, const Metrics& metrics) : options_(options), profiler_(*this, metrics) {}
 
   const Options options_;
   Toolkit toolkit_;
@@ -67,10 +66,8 @@ class CudaDevice {
   std::unique_ptr<RunnerProcess> runner_, reference_;
   v1::GpuInfo gpu_;
   ReferenceCache references_;
+  NcuProfiler profiler_;
   Stopped stopped_;
 };
-
-// A seed nobody can guess.
-uint64_t SecretSeed();
 
 }  // namespace pawl

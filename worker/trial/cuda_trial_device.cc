@@ -4,15 +4,15 @@
 #include "absl/strings/str_join.h"
 #include "profiles/gpus.h"
 #include "worker/host/versions.h"
-#include "worker/trial/cuda_trial.h"
+#include "worker/trial/trial_pipeline.h"
 
 namespace pawl {
 
 absl::StatusOr<std::unique_ptr<CudaTrialDevice>> CudaTrialDevice::Open(const CudaDevice::Options& options,
                                                                        const Metrics& metrics) {
-  absl::StatusOr<std::unique_ptr<CudaDevice>> cuda = CudaDevice::Open(options);
+  absl::StatusOr<std::unique_ptr<CudaDevice>> cuda = CudaDevice::Open(options, metrics);
   if (!cuda.ok()) return cuda.status();
-  auto device = std::unique_ptr<CudaTrialDevice>(new CudaTrialDevice(*std::move(cuda), metrics));
+  auto device = std::unique_ptr<CudaTrialDevice>(new CudaTrialDevice(*std::move(cuda)));
   device->Describe();
   return device;
 }
@@ -21,15 +21,15 @@ void CudaTrialDevice::Describe() {
   described_.set_kind(v1::DEVICE_KIND_CUDA);
   described_.set_label(cuda_->gpu().name());
   *described_.mutable_gpu() = cuda_->gpu();
-  *described_.mutable_toolchain() = ToolVersions(cuda_->toolkit());
+  *described_.mutable_toolchain() = cuda_->toolchain();
   described_.set_host(HostText());
   described_.set_sandboxed(cuda_->sandboxed());
-  const absl::Status counters = TryCounters(*cuda_, profiler_);
+  const absl::Status counters = TryCounters(*cuda_, cuda_->profiler());
   described_.set_counters(counters.ok());
 
   if (!counters.ok()) warnings_.push_back(absl::StrCat("no counters, times only: ", counters.message()));
-  if (counters.ok() && !profiler_.missing().empty()) {
-    warnings_.push_back(absl::StrCat("this ncu lacks ", absl::StrJoin(profiler_.missing(), ", ")));
+  if (counters.ok() && !cuda_->profiler().missing().empty()) {
+    warnings_.push_back(absl::StrCat("this ncu lacks ", absl::StrJoin(cuda_->profiler().missing(), ", ")));
   }
   if (!cuda_->builder().sandboxed()) {
     warnings_.push_back("builds are not sandboxed: sources are scanned instead, a weaker guard");
@@ -38,7 +38,7 @@ void CudaTrialDevice::Describe() {
     warnings_.push_back(
         absl::StrCat("candidates and baselines run with all that this user may: ", cuda_->sandboxing().description()));
   }
-  if (cuda_->toolkit().compute_sanitizer.empty()) {
+  if (!cuda_->has_sanitizer()) {
     warnings_.push_back("compute-sanitizer was not found: variants are kept without it");
   }
   if (FindGpu(cuda_->gpu().name()) == nullptr) {
@@ -58,8 +58,7 @@ absl::StatusOr<std::unique_ptr<PreparedTrial>> CudaTrialDevice::Prepare(const v1
 }
 
 absl::StatusOr<TrialOutcome> CudaTrialDevice::Run(PreparedTrial& prepared, TrialObserver& observer) {
-  absl::StatusOr<TrialOutcome> outcome =
-      CudaTrial(*cuda_, profiler_, static_cast<TrialBuild&>(prepared), observer).Run();
+  absl::StatusOr<TrialOutcome> outcome = RunTrial(*cuda_, static_cast<TrialBuild&>(prepared), observer);
   if (!outcome.ok()) return outcome;
   outcome->result.set_device(described_.label());
   *outcome->result.mutable_gpu() = described_.gpu();

@@ -6,14 +6,12 @@
 
 #include "absl/status/statusor.h"
 #include "worker/trial/cuda_device.h"
-#include "worker/trial/profiler.h"
 #include "worker/trial/trial_build.h"
 #include "worker/trial/trial_device.h"
 
 namespace pawl {
 
-// One GPU that takes trials the whole way to a keep. The only such way: what tests of the harness see is what campaigns
-// get.
+// One GPU that takes trials through the whole pipeline (trial_pipeline.h).
 class CudaTrialDevice : public TrialDevice {
  public:
   // Opens the GPU and looks at what this machine has for it: tools, sandbox, counters. Takes seconds.
@@ -28,17 +26,15 @@ class CudaTrialDevice : public TrialDevice {
   absl::StatusOr<TrialOutcome> Run(PreparedTrial& prepared, TrialObserver& observer) override;
 
   CudaDevice& cuda() { return *cuda_; }
-  // What trials on this machine go without, and how to mend it.
+  // What trials on this machine go without, and how to fix it.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
-  CudaTrialDevice(std::unique_ptr<CudaDevice> cuda, const Metrics& metrics)
-      : cuda_(std::move(cuda)), builder_(*cuda_), profiler_(*cuda_, metrics) {}
+  explicit CudaTrialDevice(std::unique_ptr<CudaDevice> cuda) : cuda_(std::move(cuda)), builder_(*cuda_) {}
   void Describe();
 
   const std::unique_ptr<CudaDevice> cuda_;
   TrialBuilder builder_;
-  NcuProfiler profiler_;
   v1::Device described_;
   std::vector<std::string> warnings_;
 };

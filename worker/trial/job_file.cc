@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "pawl/v1/runner.pb.h"
+#include "worker/trial/output_check.h"
 
 namespace pawl {
 

@@ -12,6 +12,7 @@
 #include "profiles/ncu/ncu_csv.h"
 #include "profiles/ncu/ncu_query.h"
 #include "worker/process/subprocess.h"
+#include "worker/trial/cuda_device.h"
 #include "worker/trial/job_file.h"
 
 namespace pawl {
@@ -195,6 +196,7 @@ absl::StatusOr<Profiling> NcuProfiler::Profile(const std::vector<ProfileItem>& i
   Profiling profiling;
   absl::StatusOr<Pages> pages = Run(items);
   if (absl::IsCancelled(pages.status())) return pages.status();
+  profiling.missing = missing_;
   size_t expected = 0;
   for (const ProfileItem& item : items) {
     profiling.evidence.push_back(KnownEvidence(item));

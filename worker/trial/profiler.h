@@ -8,9 +8,10 @@
 #include "pawl/v1/evidence.pb.h"
 #include "profiles/metrics.h"
 #include "worker/build/built_variant.h"
-#include "worker/trial/cuda_device.h"
 
 namespace pawl {
+
+class CudaDevice;
 
 // One variant to profile, with what the driver said of its launches.
 struct ProfileItem {
@@ -22,11 +23,12 @@ struct ProfileItem {
 struct Profiling {
   std::vector<v1::Evidence> evidence;  // one an item, in order
   std::string raw;                     // ncu's raw page of all of them, as CSV; empty without counters
+  std::vector<std::string> missing;    // metrics that metrics.toml names and this ncu lacks
   double seconds = 0;
 };
 
-// Profiles several variants in one ncu run, which share its start of about three seconds. Where counters are not to be
-// had, the evidence is partial: geometry, occupancy and resources, with the reason and the fix.
+// Profiles several variants in one ncu run, which share its start of about three seconds. Without counters the
+// evidence is partial: geometry, occupancy and resources, with the reason and the fix.
 class NcuProfiler {
  public:
   // Both must outlive it.
@@ -35,11 +37,11 @@ class NcuProfiler {
 
   const Metrics& metrics() const { return metrics_; }
 
-  // A status is a fault that hits partial evidence too.
-  absl::StatusOr<Profiling> Profile(const std::vector<ProfileItem>& items);
-
   // What metrics.toml names and this ncu lacks; known after the first Profile.
   const std::vector<std::string>& missing() const { return missing_; }
+
+  // A status is a fault that hits partial evidence too.
+  absl::StatusOr<Profiling> Profile(const std::vector<ProfileItem>& items);
 
  private:
   struct Pages;
@@ -48,7 +50,7 @@ class NcuProfiler {
 
   const CudaDevice& device_;
   const Metrics& metrics_;
-  std::vector<std::string> names_, missing_;  // of metrics to ask for, and not to be had
+  std::vector<std::string> names_, missing_;  // of metrics to ask for, and of those this ncu lacks
 };
 
 // What is known of a variant that was not profiled: geometry, compiler's and driver's resources, what follows from

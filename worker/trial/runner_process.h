@@ -10,12 +10,13 @@
 #include "pawl/v1/runner.pb.h"
 #include "worker/process/child_process.h"
 #include "worker/sandbox/sandboxing.h"
+#include "worker/trial/gpu_device.h"
 
 namespace pawl {
 
-// Owns a pawl-runner process and starts a fresh one whenever the last has ended: a candidate that faults or hangs
-// takes its runner with it, never this object. One thread at a time.
-class RunnerProcess {
+// Owns a pawl-runner process and starts a fresh one when the last has ended: a candidate that faults or hangs takes its
+// runner with it, never this object. One thread at a time.
+class RunnerProcess : public KernelProcess {
  public:
   struct Options {
     std::string program;  // pawl-runner
@@ -32,17 +33,11 @@ class RunnerProcess {
   absl::Status SetSupportCubin(const std::string& cubin);
   // From now on: while it holds, whoever waits for a reply kills the process and gets CANCELLED.
   void StopWhen(Stopped stopped) { stopped_ = std::move(stopped); }
-  // The next request meets a fresh process.
-  void Restart();
-
-  // Asks and waits. A candidate's fault, a hang or the runner's death come back as the reply's failure; a status is
-  // the machine's fault.
-  absl::StatusOr<v1::RunnerReply> Ask(const v1::RunnerRequest& request, absl::Duration deadline);
-
-  // Loads a cubin under an id unless this process has it; the reply holds its resources. The last few that were asked
-  // for stay loaded.
+  void Restart() override;
+  absl::StatusOr<v1::RunnerReply> Ask(const v1::RunnerRequest& request, absl::Duration deadline) override;
+  // The last few that were asked for stay loaded.
   absl::StatusOr<v1::RunnerReply> Load(const std::string& id, const std::string& cubin,
-                                       const google::protobuf::RepeatedPtrField<v1::PlanLaunch>& launches);
+                                       const google::protobuf::RepeatedPtrField<v1::PlanLaunch>& launches) override;
 
   const v1::GpuInfo& gpu() const { return gpu_; }
   // Seconds that requests took inside the process: launches, copies and waiting for the GPU.

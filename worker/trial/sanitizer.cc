@@ -8,6 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "worker/process/subprocess.h"
+#include "worker/trial/cuda_device.h"
 #include "worker/trial/job_file.h"
 
 namespace pawl {

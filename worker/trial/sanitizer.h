@@ -6,9 +6,10 @@
 #include "absl/status/statusor.h"
 #include "pawl/v1/evidence.pb.h"
 #include "worker/build/built_variant.h"
-#include "worker/trial/cuda_device.h"
 
 namespace pawl {
+
+class CudaDevice;
 
 struct Sanitizing {
   std::optional<v1::Failure> failure;  // of the first tool, in the order memcheck, racecheck, initcheck, synccheck

@@ -1,6 +1,8 @@
 #include "worker/trial/timer.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "worker/trial/output_check.h"
 #include "worker/trial/validator.h"
 
 namespace pawl {
@@ -10,7 +12,7 @@ constexpr absl::Duration kCompareDeadline = absl::Seconds(60);
 
 }  // namespace
 
-absl::StatusOr<Timing> TimeAgainst(CudaDevice& device, const v1::Bundle& bundle, const BuiltSize& candidate,
+absl::StatusOr<Timing> TimeAgainst(GpuDevice& device, const v1::Bundle& bundle, const BuiltSize& candidate,
                                    const BuiltSize& parent, const TimingOptions& options) {
   const absl::Time start = absl::Now();
   Timing timing;
@@ -44,7 +46,7 @@ absl::StatusOr<Timing> TimeAgainst(CudaDevice& device, const v1::Bundle& bundle,
   }
   timing.times = std::move(*reply->mutable_compare());
   const std::vector<uint64_t> seeds(timing.times.checked_seeds().begin(), timing.times.checked_seeds().end());
-  absl::StatusOr<v1::CheckReply> check = device.CheckOutputs(bundle, candidate.plan, seeds, false);
+  absl::StatusOr<v1::CheckReply> check = CheckOutputs(device, bundle, candidate.plan, seeds, false);
   if (!check.ok()) return check.status();
   if (std::optional<v1::Failure> wrong = JudgeErrors(candidate.plan, check->errors())) {
     wrong->set_stage(v1::STAGE_MEASURE);

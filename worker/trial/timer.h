@@ -7,7 +7,7 @@
 #include "pawl/v1/evidence.pb.h"
 #include "pawl/v1/runner.pb.h"
 #include "worker/build/built_variant.h"
-#include "worker/trial/cuda_device.h"
+#include "worker/trial/gpu_device.h"
 
 namespace pawl {
 
@@ -25,7 +25,7 @@ struct Timing {
 
 // Times a validated candidate against its parent at one size, and checks the outputs of timed calls against the
 // reference. A status is the machine's fault.
-absl::StatusOr<Timing> TimeAgainst(CudaDevice& device, const v1::Bundle& bundle, const BuiltSize& candidate,
+absl::StatusOr<Timing> TimeAgainst(GpuDevice& device, const v1::Bundle& bundle, const BuiltSize& candidate,
                                    const BuiltSize& parent, const TimingOptions& options);
 
 }  // namespace pawl

@@ -7,6 +7,7 @@
 #include "kernels/hidden_sizes.h"
 #include "kernels/space.h"
 #include "worker/build/build_command.h"
+#include "worker/trial/output_check.h"
 
 namespace pawl {
 namespace {
@@ -65,9 +66,8 @@ absl::StatusOr<std::unique_ptr<TrialBuild>> TrialBuilder::Build(const v1::Trial&
 
   const Stopped stopped = [&observer] { return observer.stopped(); };
   if (stopped()) return absl::CancelledError("stopped");
-  std::vector<v1::Size> sizes = HiddenSizes(*build->bundle, SecretSeed());
-  build->small = sizes.size() + 1;
-  sizes.insert(sizes.end(), bundle->sizes().begin(), bundle->sizes().end());
+  const std::vector<v1::Size> sizes = SizesToValidate(*build->bundle);
+  build->small = sizes.size() - bundle->sizes_size() + 1;
   absl::StatusOr<BuiltVariant> built =
       BuildVariant(device_.builder(), *build->bundle, trial.variant(), sizes, device_.gpu(), stopped);
   if (!built.ok()) return built.status();
@@ -118,13 +118,10 @@ absl::StatusOr<BuiltSize> TrialBuilder::ParentAt(const v1::Bundle& bundle, const
   return built->sizes.front();
 }
 
-// So that no time of the GPU's is spent on it.
+// Ahead, so that the GPU does not wait for it.
 absl::Status TrialBuilder::BuildReferences(const Stopped& stopped, TrialBuild* build) {
   for (const BuiltSize& at : build->candidate.sizes) {
-    v1::Size size;
-    size.set_name(at.plan.size());
-    *size.mutable_values() = at.plan.sizes();
-    const absl::Status status = device_.BuildReferenceAhead(*build->bundle, size, stopped);
+    const absl::Status status = BuildReferenceAhead(device_, *build->bundle, at.plan, stopped);
     if (absl::IsInvalidArgument(status)) {
       build->failure = MakeFailure(v1::STAGE_BUILD, v1::CHECK_COMPILE, status.message());
       return absl::OkStatus();
@@ -141,7 +138,7 @@ std::string TrialBuilder::KeyOf(const v1::Bundle& bundle, const v1::Variant& var
 }
 
 std::optional<BuiltSize> TrialBuilder::Recall(const std::string& key) {
-  std::lock_guard lock(mutex_);
+  absl::MutexLock lock(&mutex_);
   const auto found =
       std::find_if(recent_.begin(), recent_.end(), [&](const auto& entry) { return entry.first == key; });
   if (found == recent_.end()) return std::nullopt;
@@ -150,7 +147,7 @@ std::optional<BuiltSize> TrialBuilder::Recall(const std::string& key) {
 }
 
 void TrialBuilder::Remember(const std::string& key, const BuiltSize& built) {
-  std::lock_guard lock(mutex_);
+  absl::MutexLock lock(&mutex_);
   recent_.remove_if([&](const auto& entry) { return entry.first == key; });
   recent_.emplace_front(key, built);
   if (recent_.size() > kRecent) recent_.pop_back();

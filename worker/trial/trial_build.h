@@ -2,15 +2,16 @@
 
 #include <list>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
 #include "worker/build/built_variant.h"
-#include "worker/trial/cuda_device.h"
+#include "worker/trial/gpu_device.h"
 #include "worker/trial/trial_device.h"
 
 namespace pawl {
@@ -36,9 +37,9 @@ struct TrialBuild : PreparedTrial {
 // The CPU part of trials on a GPU. Thread-safe. Variants that were built lately are not built again as parents.
 class TrialBuilder {
  public:
-  explicit TrialBuilder(CudaDevice& device) : device_(device) {}
+  explicit TrialBuilder(GpuDevice& device) : device_(device) {}
 
-  // A status is the machine's fault, or the orchestrator's: it asks for a size that the bundle has not.
+  // A status is the machine's fault, or the orchestrator's: it asks for a size that the bundle does not have.
   absl::StatusOr<std::unique_ptr<TrialBuild>> Build(const v1::Trial& trial, std::shared_ptr<const v1::Bundle> bundle,
                                                     TrialObserver& observer);
 
@@ -52,9 +53,9 @@ class TrialBuilder {
   std::optional<BuiltSize> Recall(const std::string& key);
   void Remember(const std::string& key, const BuiltSize& built);
 
-  CudaDevice& device_;
-  std::mutex mutex_;                                     // guards what follows
-  std::list<std::pair<std::string, BuiltSize>> recent_;  // latest first
+  GpuDevice& device_;
+  absl::Mutex mutex_;
+  std::list<std::pair<std::string, BuiltSize>> recent_ ABSL_GUARDED_BY(mutex_);  // latest first
 };
 
 // The steps of a trial on a GPU, at most: building, validating at each size, and what follows.

@@ -19,7 +19,7 @@ class TrialObserver {
   // Step `step` of `steps`, counted over the whole trial, begins.
   virtual void Report(v1::Stage stage, int step, int steps, const std::string& text) = 0;
 
-  // Nobody wants the result any more. Looked at between steps: the trial then ends with CANCELLED.
+  // The result is no longer wanted. Checked between steps: the trial then ends with CANCELLED.
   virtual bool stopped() const = 0;
 };
 
@@ -41,7 +41,7 @@ class PreparedTrial {
 };
 
 // What a worker measures on: a GPU, or a recording of one. A candidate's failure is in the result; an error status is
-// the machine's fault (worker/host_fault.h), or CANCELLED when the observer said stop.
+// the machine's fault (worker/process/host_fault.h), or CANCELLED when the observer said stop.
 class TrialDevice {
  public:
   virtual ~TrialDevice() = default;

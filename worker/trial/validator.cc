@@ -5,6 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "worker/trial/output_check.h"
 
 namespace pawl {
 namespace {
@@ -33,7 +35,7 @@ std::optional<v1::Failure> LenientFailure(const v1::Plan& plan, const v1::CheckR
 }
 
 // One size; the failure, if any, goes into `validation`.
-absl::Status ValidateAt(CudaDevice& device, const v1::Bundle& bundle, const BuiltSize& at,
+absl::Status ValidateAt(GpuDevice& device, const v1::Bundle& bundle, const BuiltSize& at,
                         const ValidationOptions& options, Validation* validation) {
   auto failed = [&](v1::Failure failure) {
     if (failure.stage() == v1::STAGE_UNSPECIFIED) failure.set_stage(v1::STAGE_VALIDATE);
@@ -58,7 +60,7 @@ absl::Status ValidateAt(CudaDevice& device, const v1::Bundle& bundle, const Buil
   if (called->has_failure()) return failed(called->failure());
 
   const std::vector<uint64_t> seeds(called->call().staged(), call.seed());
-  absl::StatusOr<v1::CheckReply> check = device.CheckOutputs(bundle, at.plan, seeds, options.self_test);
+  absl::StatusOr<v1::CheckReply> check = CheckOutputs(device, bundle, at.plan, seeds, options.self_test);
   if (absl::IsResourceExhausted(check.status())) {
     v1::Failure failure;
     failure.set_check(v1::CHECK_OUT_OF_MEMORY);
@@ -110,7 +112,7 @@ std::optional<v1::Failure> JudgeErrors(const v1::Plan& plan,
   return std::nullopt;
 }
 
-absl::StatusOr<Validation> Validate(CudaDevice& device, const v1::Bundle& bundle, const BuiltVariant& built,
+absl::StatusOr<Validation> Validate(GpuDevice& device, const v1::Bundle& bundle, const BuiltVariant& built,
                                     const ValidationOptions& options) {
   const absl::Time start = absl::Now();
   Validation validation;

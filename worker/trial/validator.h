@@ -10,7 +10,7 @@
 #include "pawl/v1/bundle.pb.h"
 #include "pawl/v1/evidence.pb.h"
 #include "worker/build/built_variant.h"
-#include "worker/trial/cuda_device.h"
+#include "worker/trial/gpu_device.h"
 
 namespace pawl {
 
@@ -29,7 +29,7 @@ struct ValidationOptions {
 
 // Takes a built variant through its sizes in order, and stops at the first that fails: fresh inputs, poison, guard
 // bands, input check, full comparison with the reference in another process, repeats. A status is the machine's fault.
-absl::StatusOr<Validation> Validate(CudaDevice& device, const v1::Bundle& bundle, const BuiltVariant& built,
+absl::StatusOr<Validation> Validate(GpuDevice& device, const v1::Bundle& bundle, const BuiltVariant& built,
                                     const ValidationOptions& options);
 
 // Whether an output is within both limits. A NaN is not.

@@ -2,7 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <spdlog/sinks/ostream_sink.h>
 #include <spdlog/spdlog.h>
+
+#include <sstream>
 
 #include "absl/strings/strip.h"
 #include "base/hash/hash.h"
@@ -113,6 +116,7 @@ class LeaseLoopTest : public testing::Test {
   void Start(int ahead = 0) {
     LeaseLoopOptions options;
     options.ahead = ahead;
+    options.session.orchestrator = "127.0.0.1:4317";
     options.session.name = "workers/fake";
     options.session.instance = "1234";
     options.session.shortest_backoff = Backoff::Duration(0.001);
@@ -284,7 +288,7 @@ TEST_F(LeaseLoopTest, DeliversAResultOnceTheOrchestratorIsBack) {
   EXPECT_TRUE(End().ok());
   EXPECT_THAT(Results(), ElementsAre("1"));
   ASSERT_GE(orchestrator_.instances.size(), 2u);
-  EXPECT_EQ(orchestrator_.instances.back(), "1234") << "it registers anew as who it was";
+  EXPECT_EQ(orchestrator_.instances.back(), "1234") << "it registers again under the same instance";
 }
 
 TEST_F(LeaseLoopTest, TakesACountedResultForDelivered) {
@@ -470,11 +474,29 @@ TEST_F(LeaseLoopTest, EndsWhenItsNameStaysTaken) {
   EXPECT_TRUE(absl::IsAlreadyExists(status_)) << status_;
 }
 
-TEST_F(LeaseLoopTest, EndsWhenTheOrchestratorDoesNotWantIt) {
+TEST_F(LeaseLoopTest, EndsWithOneLineWhenTheOrchestratorRejectsIt) {
   orchestrator_.Answer("register", absl::InvalidArgumentError("no such name"));
   Start();
   thread_.join();
   EXPECT_TRUE(absl::IsInvalidArgument(status_)) << status_;
+  EXPECT_EQ(std::string(status_.message()),
+            "registration with the orchestrator at 127.0.0.1:4317 rejected: no such name");
+}
+
+TEST_F(LeaseLoopTest, NamesTheOrchestratorThatItRegisteredWith) {
+  std::ostringstream log;
+  const std::shared_ptr<spdlog::logger> before = spdlog::default_logger();
+  spdlog::set_default_logger(
+      std::make_shared<spdlog::logger>("test", std::make_shared<spdlog::sinks::ostream_sink_mt>(log)));
+  orchestrator_.Answer("register", absl::UnavailableError("starting"));
+  orchestrator_.Add("1");
+  Start();
+  EXPECT_TRUE(WaitForCompleted(1));
+  EXPECT_TRUE(End().ok());
+  spdlog::set_default_logger(before);
+  EXPECT_THAT(log.str(),
+              HasSubstr("register: the orchestrator at 127.0.0.1:4317 does not answer (starting); retrying"));
+  EXPECT_THAT(log.str(), HasSubstr("workers/fake registered with the orchestrator at 127.0.0.1:4317: a fake GPU"));
 }
 
 TEST_F(LeaseLoopTest, DrainsWhileItWaitsForAnOrchestratorThatIsNotThere) {
@@ -484,7 +506,7 @@ TEST_F(LeaseLoopTest, DrainsWhileItWaitsForAnOrchestratorThatIsNotThere) {
   EXPECT_TRUE(End().ok());
 }
 
-TEST_F(LeaseLoopTest, RegistersAnewWhenALeaseFindsItUnknown) {
+TEST_F(LeaseLoopTest, RegistersAgainWhenALeaseFindsItUnknown) {
   Start();
   ASSERT_TRUE(orchestrator_.WaitFor([](const FakeOrchestrator& o) { return o.waiting == 1; }));
   orchestrator_.Forget();

@@ -62,7 +62,8 @@ TEST_F(WorkerProgram, WaitsForAnOrchestratorAndDrainsWhenToldTo) {
   const ProcessResult result = RunWorker({"--orchestrator", nobody_, "--device", "replay"}, absl::Seconds(2));
   EXPECT_TRUE(result.timed_out);
   EXPECT_EQ(result.signal, 0) << "it ended by itself";
-  EXPECT_THAT(result.err, AllOf(HasSubstr("the orchestrator does not answer"), HasSubstr("drained")));
+  EXPECT_THAT(result.err,
+              AllOf(HasSubstr("the orchestrator at " + nobody_ + " does not answer"), HasSubstr("drained")));
 }
 
 }  // namespace

@@ -1,0 +1,263 @@
+#include "tests/worker/trial/scripted_gpu.h"
+
+#include <cmath>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+
+namespace pawl {
+namespace {
+
+void AddTensor(v1::Bundle* bundle, const std::string& name, v1::TensorRole role) {
+  v1::Tensor& tensor = *bundle->add_tensors();
+  tensor.set_name(name);
+  tensor.set_type(v1::DATA_TYPE_F32);
+  tensor.add_shape("N");
+  tensor.set_role(role);
+  if (role == v1::TENSOR_ROLE_INPUT) tensor.set_fill(v1::FILL_NORMAL);
+}
+
+void FillLaunch(v1::Launch* launch, const std::string& entry, const std::string& block) {
+  launch->set_entry(entry);
+  launch->add_grid("ceil_div(N, 32)");
+  launch->add_block(block);
+  for (const char* argument : {"in", "out", "N"}) launch->add_arguments(argument);
+}
+
+}  // namespace
+
+v1::Bundle CopyBundle() {
+  v1::Bundle bundle;
+  bundle.set_name("copy");
+  bundle.mutable_source()->set_path("copy.cu");
+  bundle.mutable_source()->set_text("extern \"C\" __global__ void copy(const float* in, float* out, int n) {}\n");
+  bundle.set_compiler(v1::COMPILER_NVRTC);
+  bundle.mutable_goal()->set_size("main");
+  for (const auto& [name, n] : {std::pair{"small", 1000}, std::pair{"main", 1 << 26}}) {
+    v1::Size& size = *bundle.add_sizes();
+    size.set_name(name);
+    (*size.mutable_values())["N"] = n;
+  }
+  AddTensor(&bundle, "in", v1::TENSOR_ROLE_INPUT);
+  AddTensor(&bundle, "out", v1::TENSOR_ROLE_OUTPUT);
+  v1::Variable& tile = *bundle.add_variables();
+  tile.set_name("TILE");
+  for (const int value : {32, 64, 2048, 4096}) tile.add_values(value);
+  tile.set_start(32);
+  bundle.add_constraints()->set_that("TILE < 4096");
+  (*bundle.mutable_hidden())["N"].set_low(1);
+  (*bundle.mutable_hidden())["N"].set_high(300);
+  FillLaunch(bundle.add_launches(), "copy", "TILE");
+  bundle.set_work_flops("0");
+  bundle.set_work_bytes("8 * N");
+  bundle.mutable_reference()->mutable_source()->set_path("reference.cu");
+  bundle.mutable_reference()->mutable_source()->set_text("extern \"C\" __global__ void copy_reference() {}\n");
+  FillLaunch(bundle.mutable_reference()->add_launches(), "copy_reference", "32");
+  bundle.mutable_tolerance()->set_absolute(0.01);
+  bundle.mutable_tolerance()->set_relative(0.01);
+  bundle.set_timing(v1::TIMING_MODE_WARM);
+  bundle.add_baseline_command("peer");
+  return bundle;
+}
+
+ScriptedGpu::ScriptedGpu() {
+  gpu_.set_name("NVIDIA H200");
+  gpu_.set_uuid("GPU-scripted");
+  gpu_.set_compute_major(9);
+  gpu_.set_sm_count(132);
+  gpu_.set_memory_bytes(int64_t{1} << 37);
+  gpu_.set_max_threads_per_sm(2048);
+  gpu_.set_max_threads_per_block(1024);
+  gpu_.set_max_blocks_per_sm(32);
+  gpu_.set_registers_per_sm(65536);
+  gpu_.set_shared_per_sm(233472);
+  gpu_.set_shared_per_block_optin(232448);
+  gpu_.set_l2_bytes(50 << 20);
+}
+
+v1::Toolchain ScriptedGpu::toolchain() const {
+  v1::Toolchain toolchain;
+  toolchain.set_ncu("scripted");
+  return toolchain;
+}
+
+std::vector<std::string> ScriptedGpu::compiled() { return compiler_.compiled(); }
+
+absl::Status ScriptedGpu::Note(const std::string& what) {
+  if (stopped_ && stopped_()) return absl::CancelledError("stopped");
+  log.push_back(what);
+  if (after) after(what);
+  if (const auto fault = faults.find(what); fault != faults.end()) return fault->second;
+  // Whoever waits for a process learns of the stop.
+  if (stopped_ && stopped_()) return absl::CancelledError("stopped");
+  return absl::OkStatus();
+}
+
+std::string ScriptedGpu::SizeWord(const v1::Plan& plan) const {
+  return absl::StartsWith(plan.size(), "hidden") ? "hidden" : plan.size();
+}
+
+absl::StatusOr<v1::BuildReply> ScriptedGpu::ScriptedCompiler::Build(const v1::BuildRequest& request, const Stopped&) {
+  const std::string what = absl::StrCat(request.name(), " ", absl::StrJoin(request.options(), " "));
+  {
+    absl::MutexLock lock(&mutex_);
+    compiled_.push_back(std::string(absl::StripTrailingAsciiWhitespace(what)));
+  }
+  for (const auto& [part, fault] : script_.build_faults) {
+    if (absl::StrContains(what, part)) return fault;
+  }
+  for (const auto& [part, reply] : script_.builds) {
+    if (absl::StrContains(what, part)) return reply;
+  }
+  v1::BuildReply reply;
+  reply.set_cubin(absl::StrCat("cubin of ", what, request.source()));
+  reply.set_log("ptxas info");
+  return reply;
+}
+
+std::vector<std::string> ScriptedGpu::ScriptedCompiler::compiled() {
+  absl::MutexLock lock(&mutex_);
+  return compiled_;
+}
+
+absl::StatusOr<v1::RunnerReply> ScriptedGpu::ScriptedProcess::Load(
+    const std::string& id, const std::string& cubin,
+    const google::protobuf::RepeatedPtrField<v1::PlanLaunch>& launches) {
+  const std::string what = is_reference_ ? "load reference" : "load";
+  if (const auto fault = script_.faults.find(what); fault != script_.faults.end()) return fault->second;
+  v1::RunnerReply reply;
+  if (const auto failure = script_.failures.find(what); failure != script_.failures.end()) {
+    *reply.mutable_failure() = failure->second;
+    return reply;
+  }
+  loaded_.insert(id);
+  reply.mutable_load();
+  for (const v1::PlanLaunch& launch : launches) {
+    v1::ResourceUse& use = *reply.mutable_load()->add_resources();
+    use.set_entry(launch.entry());
+    use.set_registers(32);
+    use.set_blocks_per_sm(8);
+  }
+  return reply;
+}
+
+void ScriptedGpu::ScriptedProcess::Restart() {
+  loaded_.clear();
+  script_.log.push_back(is_reference_ ? "restart reference" : "restart");
+  if (!is_reference_ && script_.processes.size() > 1) script_.processes.erase(script_.processes.begin());
+}
+
+v1::RunnerReply ScriptedGpu::Call(const std::string& what) {
+  v1::RunnerReply reply;
+  reply.mutable_call()->set_staged(1);
+  if (const auto repeat = repeats.find(what); repeat != repeats.end()) {
+    *reply.mutable_call()->mutable_repeat_failure() = repeat->second;
+  }
+  return reply;
+}
+
+v1::RunnerReply ScriptedGpu::Compare(const v1::CompareRequest& request) {
+  const Times times = request.candidate() == request.parent() && itself ? *itself : processes.front();
+  v1::RunnerReply reply;
+  v1::CompareReply& compare = *reply.mutable_compare();
+  for (int i = 0; i < request.pairs() && !times.unsteady; ++i) {
+    v1::PairSample& pair = *compare.add_pairs();
+    pair.set_parent_us(times.parent_us * std::exp(0.0004 * (i % 3 - 1)));
+    pair.set_candidate_us(times.candidate_us);
+    pair.set_log_ratio(std::log(pair.parent_us() / pair.candidate_us()));
+  }
+  compare.set_discarded(times.unsteady ? 10 : times.discarded);
+  // A call with a cold L2 takes half as long again.
+  compare.set_candidate_warm_us(times.candidate_us);
+  compare.set_candidate_cold_us(1.5 * times.candidate_us);
+  compare.set_parent_warm_us(times.parent_us);
+  compare.set_parent_cold_us(1.5 * times.parent_us);
+  compare.add_checked_seeds(request.seed());
+  return reply;
+}
+
+v1::RunnerReply ScriptedGpu::Check(const std::string& what, const v1::CheckRequest& request) {
+  v1::RunnerReply reply;
+  v1::CheckReply& check = *reply.mutable_check();
+  const int outputs = outputs_compared.value_or(request.seeds_size());  // the bundle has one output
+  for (int i = 0; i < outputs; ++i) {
+    v1::OutputError& error = *check.add_errors();
+    if (const auto wrong = errors.find(what); wrong != errors.end()) error = wrong->second;
+    error.set_tensor("out");
+    error.set_elements(1000);
+  }
+  if (request.self_test()) check.mutable_lenient()->Assign(lenient.begin(), lenient.end());
+  return reply;
+}
+
+absl::StatusOr<v1::RunnerReply> ScriptedGpu::ScriptedProcess::Ask(const v1::RunnerRequest& request, absl::Duration) {
+  std::string what, module;
+  if (request.has_call()) {
+    what = absl::StrCat("call ", script_.SizeWord(request.call().plan()), " x", request.call().repeats());
+    module = request.call().module();
+  } else if (request.has_compare()) {
+    what =
+        absl::StrCat("compare ", script_.SizeWord(request.compare().candidate_plan()), " ", request.compare().pairs());
+    module = request.compare().candidate();
+  } else if (request.has_check()) {
+    // Right after a comparison it is the timed outputs that are checked.
+    const bool timed = !script_.log.empty() && absl::StartsWith(script_.log.back(), "compare");
+    what = absl::StrCat("check ", timed ? "timed " : "", script_.SizeWord(request.check().plan()),
+                        request.check().self_test() ? " self-test" : "");
+    module = request.check().module();
+  } else {
+    what = "copy";
+  }
+  if (absl::Status status = script_.Note(what); !status.ok()) return status;
+  if (!module.empty() && !loaded_.contains(module)) return absl::InternalError(absl::StrCat(what, ": not loaded"));
+  v1::RunnerReply reply;
+  if (const auto failure = script_.failures.find(what); failure != script_.failures.end()) {
+    *reply.mutable_failure() = failure->second;
+    return reply;
+  }
+  if (request.has_call()) return script_.Call(what);
+  if (request.has_compare()) return script_.Compare(request.compare());
+  if (request.has_check()) return script_.Check(what, request.check());
+  reply.mutable_copy()->set_gb_s(4000);
+  return reply;
+}
+
+absl::StatusOr<Sanitizing> ScriptedGpu::Sanitize(const std::vector<const BuiltSize*>& sizes) {
+  std::string what = "sanitize";
+  for (const BuiltSize* size : sizes) absl::StrAppend(&what, " ", SizeWord(size->plan));
+  if (absl::Status status = Note(what); !status.ok()) return status;
+  return sanitizing;
+}
+
+absl::StatusOr<Profiling> ScriptedGpu::Profile(const std::vector<ProfileItem>& items) {
+  std::string what = "profile";
+  for (const ProfileItem& item : items) absl::StrAppend(&what, " ", SizeWord(item.built->plan));
+  if (absl::Status status = Note(what); !status.ok()) return status;
+  Profiling profiling;
+  for (const ProfileItem& item : items) {
+    v1::Evidence& evidence = profiling.evidence.emplace_back();
+    evidence.add_launches()->set_entry(item.built->plan.launches(0).entry());
+    evidence.set_partial(no_counters.has_value());
+    evidence.set_partial_reason(no_counters.value_or(""));
+  }
+  if (!no_counters) profiling.raw = "ncu's raw page";
+  return profiling;
+}
+
+absl::StatusOr<std::vector<v1::BaselineTime>> ScriptedGpu::TimeBaseline(const v1::Bundle& bundle,
+                                                                        const std::filesystem::path&) {
+  if (absl::Status status = Note("baseline"); !status.ok()) return status;
+  std::vector<v1::BaselineTime> times;
+  for (const v1::Size& size : bundle.sizes()) {
+    v1::BaselineTime& time = times.emplace_back();
+    time.set_size(size.name());
+    time.set_graph_us(150);
+  }
+  return times;
+}
+
+void ScriptedObserver::Report(v1::Stage, int, int, const std::string& text) { reports.push_back(text); }
+
+}  // namespace pawl

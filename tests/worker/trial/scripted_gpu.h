@@ -1,0 +1,125 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "worker/trial/gpu_device.h"
+#include "worker/trial/trial_device.h"
+
+namespace pawl {
+
+// A bundle that copies a vector: hidden sizes, "small" and "main"; TILE of 32 (the start), 64, 2048 (a block that no
+// GPU launches) and 4096 (which the constraint forbids). At "main" its roofline floor on an H200 is about 110 us.
+v1::Bundle CopyBundle();
+
+// A GPU without a GPU, as the trial pipeline sees it. Unless told otherwise it is healthy: everything builds, every
+// output is right, candidate and parent take 200 us, and the tools find nothing. It notes what it is asked to do.
+class ScriptedGpu : public GpuDevice {
+ public:
+  // What one runner process measures, in us.
+  struct Times {
+    double candidate_us = 200;
+    double parent_us = 200;
+    int discarded = 0;      // beside the pairs
+    bool unsteady = false;  // every pair is discarded
+  };
+
+  ScriptedGpu();
+
+  // What was asked of the GPU, in order: "call small x2", "check small", "compare main 7", "restart", "sanitize hidden
+  // hidden small", "profile main", "copy", "baseline", "restart reference".
+  std::vector<std::string> log;
+  // What was compiled, in order: "copy.cu -DTILE=32".
+  std::vector<std::string> compiled();
+
+  // Times of the present process and those after it; the last stands for all later ones.
+  std::vector<Times> processes = {Times()};
+  std::optional<Times> itself;  // of comparisons of a module with itself; none: as the others
+
+  // What happens instead of a healthy answer, by what the log says of it, or "load", "load reference".
+  std::map<std::string, v1::Failure> failures;       // the candidate's, or in a check the reference's
+  std::map<std::string, absl::Status> faults;        // the machine's
+  std::map<std::string, v1::OutputError> errors;     // of a check: what is off
+  std::map<std::string, v1::Failure> repeats;        // of a call: a repeat that gave other bits
+  std::map<std::string, v1::BuildReply> builds;      // by a part of what is compiled
+  std::map<std::string, absl::Status> build_faults;  // the same
+  std::optional<int> outputs_compared;               // by every check, instead of all
+  std::vector<std::string> lenient;                  // what a self-test of the tolerance lets pass
+  bool sanitizer_installed = true;
+  Sanitizing sanitizing;
+  std::optional<std::string> no_counters;  // why a profile is partial
+  // Called after each entry of the log.
+  std::function<void(const std::string&)> after;
+
+  const v1::GpuInfo& gpu() const override { return gpu_; }
+  v1::Toolchain toolchain() const override;
+  Compiler& builder() override { return compiler_; }
+  ReferenceCache& references() override { return references_; }
+  KernelProcess& runner() override { return runner_; }
+  KernelProcess& reference() override { return reference_; }
+  void StopWhen(const Stopped& stopped) override { stopped_ = stopped; }
+  const Stopped& stopped() const override { return stopped_; }
+  bool has_sanitizer() const override { return sanitizer_installed; }
+  absl::StatusOr<Sanitizing> Sanitize(const std::vector<const BuiltSize*>& sizes) override;
+  absl::StatusOr<Profiling> Profile(const std::vector<ProfileItem>& items) override;
+  const Metrics& metrics() const override { return Metrics::Default(); }
+  absl::StatusOr<std::vector<v1::BaselineTime>> TimeBaseline(const v1::Bundle& bundle,
+                                                             const std::filesystem::path& folder) override;
+
+ private:
+  class ScriptedCompiler : public Compiler {
+   public:
+    explicit ScriptedCompiler(ScriptedGpu& script) : script_(script) {}
+    absl::StatusOr<v1::BuildReply> Build(const v1::BuildRequest& request, const Stopped& stopped) override;
+    std::vector<std::string> compiled();
+
+   private:
+    ScriptedGpu& script_;
+    absl::Mutex mutex_;
+    std::vector<std::string> compiled_ ABSL_GUARDED_BY(mutex_);
+  };
+  class ScriptedProcess : public KernelProcess {
+   public:
+    ScriptedProcess(ScriptedGpu& script, bool reference) : script_(script), is_reference_(reference) {}
+    absl::StatusOr<v1::RunnerReply> Load(const std::string& id, const std::string& cubin,
+                                         const google::protobuf::RepeatedPtrField<v1::PlanLaunch>& launches) override;
+    absl::StatusOr<v1::RunnerReply> Ask(const v1::RunnerRequest& request, absl::Duration deadline) override;
+    void Restart() override;
+
+   private:
+    ScriptedGpu& script_;
+    const bool is_reference_;
+    std::set<std::string> loaded_;
+  };
+
+  // Notes it; a status where the script has one, or the run was stopped.
+  absl::Status Note(const std::string& what);
+  std::string SizeWord(const v1::Plan& plan) const;
+  v1::RunnerReply Call(const std::string& what);
+  v1::RunnerReply Compare(const v1::CompareRequest& request);
+  v1::RunnerReply Check(const std::string& what, const v1::CheckRequest& request);
+
+  v1::GpuInfo gpu_;
+  ScriptedCompiler compiler_{*this};
+  ScriptedProcess runner_{*this, false}, reference_{*this, true};
+  ReferenceCache references_;
+  Stopped stopped_;
+};
+
+// Notes what it is told, and stops when it is told to.
+class ScriptedObserver : public TrialObserver {
+ public:
+  void Report(v1::Stage stage, int step, int steps, const std::string& text) override;
+  bool stopped() const override { return stop; }
+
+  std::vector<std::string> reports;  // "validate at small (2 of 9)"
+  bool stop = false;
+};
+
+}  // namespace pawl

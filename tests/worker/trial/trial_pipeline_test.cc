@@ -1,0 +1,831 @@
+// The order of a trial's steps, and every way in which it ends early, without a GPU.
+#include "worker/trial/trial_pipeline.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "kernels/space.h"
+#include "tests/worker/trial/scripted_gpu.h"
+#include "worker/process/host_fault.h"
+
+namespace pawl {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::ElementsAreArray;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+using Log = std::vector<std::string>;
+
+Log operator+(Log a, const Log& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+// What validating at every size asks of a GPU.
+Log Validated(int repeats, bool self_test = false) {
+  Log log;
+  for (const char* size : {"hidden", "hidden", "small", "main"}) {
+    log.push_back(absl::StrCat("call ", size, " x", repeats));
+    log.push_back(absl::StrCat("check ", size, self_test ? " self-test" : ""));
+  }
+  return log;
+}
+
+const Log kCompared = {"compare main 7", "check timed main"};
+const Log kRestarted = {"restart"};
+const Log kSanitized = {"sanitize hidden hidden small"};
+const Log kProfiled = {"profile main"};
+
+const Log kKept = Validated(2) + kCompared + kRestarted + kCompared + Validated(20) + kSanitized + kProfiled;
+const Log kAlone = Validated(20, true) + kCompared + kSanitized + kProfiled + Log{"copy", "baseline"};
+
+v1::Variant Tile(int value) {
+  v1::Variant variant;
+  (*variant.mutable_values())["TILE"] = value;
+  return variant;
+}
+
+v1::Failure Failure(v1::Check check, const std::string& message = "it failed") {
+  v1::Failure failure;
+  failure.set_check(check);
+  failure.set_message(message);
+  return failure;
+}
+
+v1::OutputError WrongOutput() {
+  v1::OutputError error;
+  error.set_wrong(10);
+  error.set_first_wrong(-1);
+  error.set_max_absolute(1);
+  error.set_relative(1);
+  return error;
+}
+
+class TrialPipelineTest : public testing::Test {
+ protected:
+  TrialPipelineTest() {
+    *trial_.mutable_variant() = Tile(64);
+    *trial_.mutable_parent() = Tile(32);
+    trial_.set_size("main");
+  }
+
+  void Alone() {
+    trial_.clear_parent();
+    *trial_.mutable_variant() = Tile(32);
+  }
+  void Total() { trial_.set_purpose(v1::TRIAL_PURPOSE_TOTAL); }
+  void Faster() { gpu_.processes = {{.candidate_us = 180, .parent_us = 200}}; }
+
+  absl::StatusOr<std::unique_ptr<TrialBuild>> Build() {
+    return TrialBuilder(gpu_).Build(trial_, std::make_shared<const v1::Bundle>(bundle_), observer_);
+  }
+
+  absl::StatusOr<TrialOutcome> TryRun() {
+    absl::StatusOr<std::unique_ptr<TrialBuild>> build = Build();
+    if (!build.ok()) return build.status();
+    return RunTrial(gpu_, **build, observer_);
+  }
+
+  v1::TrialResult Run() {
+    absl::StatusOr<TrialOutcome> outcome = TryRun();
+    EXPECT_TRUE(outcome.ok()) << outcome.status();
+    if (!outcome.ok()) return v1::TrialResult();
+    artifacts_ = std::move(outcome->artifacts);
+    return outcome->result;
+  }
+
+  // The result of a candidate that fails, and where.
+  v1::Failure RunToFailure() {
+    const v1::TrialResult result = Run();
+    EXPECT_TRUE(result.has_failure());
+    EXPECT_FALSE(result.profiled());
+    return result.failure();
+  }
+
+  std::string RunToFault() {
+    const absl::StatusOr<TrialOutcome> outcome = TryRun();
+    EXPECT_FALSE(outcome.ok());
+    return std::string(outcome.status().message());
+  }
+
+  v1::Bundle bundle_ = CopyBundle();
+  v1::Trial trial_;
+  ScriptedGpu gpu_;
+  ScriptedObserver observer_;
+  std::vector<Artifact> artifacts_;
+};
+
+// Against a parent.
+
+TEST_F(TrialPipelineTest, TakesAFasterCandidateThroughEveryStepInOrder) {
+  Faster();
+  const v1::TrialResult result = Run();
+  EXPECT_FALSE(result.has_failure()) << result.failure().message();
+  EXPECT_THAT(gpu_.log, ElementsAreArray(kKept));
+  EXPECT_EQ(result.pairs_size(), 7);
+  EXPECT_EQ(result.confirming_pairs_size(), 7);
+  EXPECT_NEAR(result.warm_us(), 180, 1);
+  EXPECT_NEAR(result.parent_warm_us(), 200, 1);
+  EXPECT_TRUE(result.sanitized());
+  EXPECT_TRUE(result.profiled());
+  EXPECT_EQ(result.errors_size(), 1) << "of the timed size";
+  EXPECT_EQ(result.notes(), "");
+  EXPECT_THAT(result.build(), HasSubstr("-DTILE=64"));
+  EXPECT_EQ(result.cubin_hash().size(), 64u);
+  ASSERT_EQ(artifacts_.size(), 3u);
+  EXPECT_EQ(artifacts_[0].kind, v1::Blob::CUBIN);
+  EXPECT_THAT(artifacts_[0].content, HasSubstr("-DTILE=64"));
+  EXPECT_EQ(artifacts_[1].kind, v1::Blob::NCU_REPORT);
+  EXPECT_EQ(artifacts_[2].kind, v1::Blob::LOG);
+  EXPECT_THAT(
+      observer_.reports,
+      ElementsAre(testing::StartsWith("validate at hidden"), testing::StartsWith("validate at hidden"),
+                  "validate at small (4 of 10)", "validate at main (5 of 10)", "compare with the parent (6 of 10)",
+                  "compare again in a fresh process (7 of 10)", "validate 20 times with fresh inputs (8 of 10)",
+                  "compute-sanitizer at small sizes (9 of 10)", "profile with ncu (10 of 10)"));
+}
+
+TEST_F(TrialPipelineTest, EndsAfterTheComparisonWhereTheCandidateIsSlower) {
+  gpu_.processes = {{.candidate_us = 220, .parent_us = 200}};
+  const v1::TrialResult result = Run();
+  EXPECT_FALSE(result.has_failure());
+  EXPECT_THAT(gpu_.log, ElementsAreArray(Validated(2) + kCompared));
+  EXPECT_EQ(result.confirming_pairs_size(), 0);
+  EXPECT_FALSE(result.sanitized());
+  EXPECT_FALSE(result.profiled());
+  EXPECT_TRUE(result.evidence().partial());
+  EXPECT_EQ(result.evidence().partial_reason(), "not profiled: only what is about to be kept is");
+  EXPECT_EQ(result.evidence().launches(0).resources().registers(), 32);
+}
+
+TEST_F(TrialPipelineTest, EndsAfterTheComparisonWhereTheCandidateIsAsFast) {
+  const v1::TrialResult result = Run();
+  EXPECT_FALSE(result.has_failure());
+  EXPECT_THAT(gpu_.log, ElementsAreArray(Validated(2) + kCompared));
+}
+
+TEST_F(TrialPipelineTest, MeasuresMorePairsWhereTheComparisonIsUnclear) {
+  gpu_.processes = {{.candidate_us = 198, .parent_us = 200}};
+  const v1::TrialResult result = Run();
+  EXPECT_FALSE(result.has_failure());
+  EXPECT_EQ(result.pairs_size(), 15);
+  EXPECT_THAT(gpu_.log, ElementsAreArray(Validated(2) + kCompared + Log{"compare main 8", "check timed main"}));
+}
+
+TEST_F(TrialPipelineTest, KeepsNothingThatTheConfirmingProcessDoesNotFindFaster) {
+  gpu_.processes = {{.candidate_us = 180}, {.candidate_us = 200}};
+  const v1::TrialResult result = Run();
+  EXPECT_FALSE(result.has_failure());
+  EXPECT_THAT(gpu_.log, ElementsAreArray(Validated(2) + kCompared + kRestarted + kCompared));
+  EXPECT_EQ(result.confirming_pairs_size(), 7);
+  EXPECT_NEAR(result.warm_us(), 200, 1) << "the second process's time counts";
+  EXPECT_FALSE(result.profiled());
+}
+
+TEST_F(TrialPipelineTest, FailsACandidateThatFailsInTheConfirmingProcess) {
+  Faster();
+  int compared = 0;
+  gpu_.after = [&](const std::string& what) {
+    if (what == "compare main 7" && ++compared == 2) gpu_.failures[what] = Failure(v1::CHECK_TIMEOUT);
+  };
+  const v1::Failure failure = RunToFailure();
+  EXPECT_EQ(failure.check(), v1::CHECK_TIMEOUT);
+  EXPECT_EQ(failure.stage(), v1::STAGE_MEASURE);
+  EXPECT_THAT(gpu_.log, ElementsAreArray(Validated(2) + kCompared + Log{"restart", "compare main 7"}));
+}
+
+// Before the GPU.
+
+TEST_F(TrialPipelineTest, RunsNothingOfAVariantThatTheConstraintsForbid) {
+  *trial_.mutable_variant() = Tile(4096);
+  const v1::Failure failure = RunToFailure();
+  EXPECT_EQ(failure.stage(), v1::STAGE_STATIC_CHECK);
+  EXPECT_EQ(failure.check(), v1::CHECK_CONSTRAINT);
+  EXPECT_THAT(failure.message(), HasSubstr("constraints forbid TILE=4096"));
+  EXPECT_THAT(gpu_.compiled(), IsEmpty());
+  EXPECT_THAT(gpu_.log, IsEmpty());
+}
+
+TEST_F(TrialPipelineTest, RunsNothingOfAVariantWithAValueThatTheSpaceDoesNotHave) {
+  *trial_.mutable_variant() = Tile(33);
+  EXPECT_EQ(RunToFailure().check(), v1::CHECK_CONSTRAINT);
+  EXPECT_THAT(gpu_.compiled(), IsEmpty());
+}
+
+TEST_F(TrialPipelineTest, CompilesNothingThatTheGpuCannotLaunch) {
+  *trial_.mutable_variant() = Tile(2048);
+  const v1::Failure failure = RunToFailure();
+  EXPECT_EQ(failure.stage(), v1::STAGE_STATIC_CHECK);
+  EXPECT_EQ(failure.check(), v1::CHECK_LAUNCH_LIMITS);
+  EXPECT_THAT(gpu_.compiled(), IsEmpty());
+  EXPECT_THAT(gpu_.log, IsEmpty());
+}
+
+TEST_F(TrialPipelineTest, RunsNothingThatDoesNotCompile) {
+  *gpu_.builds["copy.cu"].mutable_failure() = Failure(v1::CHECK_COMPILE, "copy.cu(1): error");
+  gpu_.builds["copy.cu"].set_log("copy.cu(1): error");
+  const v1::TrialResult result = Run();
+  EXPECT_EQ(result.failure().check(), v1::CHECK_COMPILE);
+  EXPECT_THAT(result.failure().size(), testing::StartsWith("hidden")) << "the first size that is built";
+  EXPECT_EQ(result.cubin_hash(), "");
+  EXPECT_THAT(gpu_.log, IsEmpty());
+  ASSERT_EQ(artifacts_.size(), 1u);
+  EXPECT_EQ(artifacts_[0].kind, v1::Blob::LOG);
+}
+
+TEST_F(TrialPipelineTest, FailsTheCandidateWhereTheReferenceDoesNotBuild) {
+  *gpu_.builds["reference.cu"].mutable_failure() = Failure(v1::CHECK_COMPILE, "no such type");
+  const v1::Failure failure = RunToFailure();
+  EXPECT_EQ(failure.stage(), v1::STAGE_BUILD);
+  EXPECT_EQ(failure.check(), v1::CHECK_COMPILE);
+  EXPECT_THAT(failure.message(), HasSubstr("the reference of copy does not build: no such type"));
+  EXPECT_THAT(gpu_.log, IsEmpty());
+}
+
+TEST_F(TrialPipelineTest, BlamesNoCandidateForAParentThatNoLongerBuilds) {
+  *gpu_.builds["-DTILE=32"].mutable_failure() = Failure(v1::CHECK_COMPILE);
+  EXPECT_THAT(RunToFault(), HasSubstr("the parent TILE=32 was measured before and does not build here"));
+}
+
+TEST_F(TrialPipelineTest, BlamesNoCandidateForACompilerThatIsBroken) {
+  for (const char* part : {"-DTILE=64", "-DTILE=32", "reference.cu"}) {
+    gpu_.build_faults = {{part, absl::FailedPreconditionError("no NVRTC")}};
+    EXPECT_EQ(RunToFault(), "no NVRTC") << part;
+  }
+  EXPECT_THAT(gpu_.log, IsEmpty());
+}
+
+TEST_F(TrialPipelineTest, RefusesASizeThatTheBundleDoesNotHave) {
+  trial_.set_size("huge");
+  EXPECT_EQ(RunToFault(), "copy has no size huge");
+}
+
+TEST_F(TrialPipelineTest, BuildsNoParentThatItBuiltAsACandidateShortlyBefore) {
+  TrialBuilder builder(gpu_);
+  const auto bundle = std::make_shared<const v1::Bundle>(bundle_);
+  v1::Trial start = trial_;
+  start.clear_parent();
+  *start.mutable_variant() = Tile(32);
+  ASSERT_TRUE(builder.Build(start, bundle, observer_).ok());
+  ASSERT_TRUE(builder.Build(trial_, bundle, observer_).ok());
+  EXPECT_THAT(gpu_.compiled(), ElementsAre("copy.cu -DTILE=32", "reference.cu", "copy.cu -DTILE=64"));
+}
+
+TEST_F(TrialPipelineTest, StopsBetweenBuilds) {
+  observer_.stop = true;
+  EXPECT_TRUE(absl::IsCancelled(Build().status()));
+  EXPECT_THAT(gpu_.compiled(), IsEmpty());
+}
+
+// Validation.
+
+TEST_F(TrialPipelineTest, StopsAtTheFirstSizeThatFailsAndTimesNothing) {
+  Faster();
+  const Log all = Validated(2);
+  for (const std::string size : {"hidden", "small", "main"}) {
+    gpu_.log.clear();
+    const std::string call = absl::StrCat("call ", size, " x2");
+    gpu_.failures = {{call, Failure(v1::CHECK_FAULT, "CUDA_ERROR_ILLEGAL_ADDRESS (700)")}};
+    const v1::Failure failure = RunToFailure();
+    EXPECT_EQ(failure.stage(), v1::STAGE_VALIDATE);
+    EXPECT_EQ(failure.check(), v1::CHECK_FAULT);
+    EXPECT_THAT(failure.size(), testing::StartsWith(size));
+    const auto end = std::find(all.begin(), all.end(), call);
+    EXPECT_THAT(gpu_.log, ElementsAreArray(Log(all.begin(), end + 1)));
+  }
+}
+
+TEST_F(TrialPipelineTest, TimesNothingWhoseOutputsAreWrong) {
+  Faster();
+  gpu_.errors["check main"] = WrongOutput();
+  const v1::TrialResult result = Run();
+  EXPECT_EQ(result.failure().check(), v1::CHECK_TOLERANCE);
+  EXPECT_EQ(result.failure().size(), "main");
+  EXPECT_EQ(result.errors(0).wrong(), 10);
+  EXPECT_THAT(gpu_.log, ElementsAreArray(Validated(2)));
+  EXPECT_TRUE(result.evidence().partial()) << "resources are known";
+}
+
+TEST_F(TrialPipelineTest, RejectsRepeatsThatGiveOtherBits) {
+  gpu_.repeats["call small x2"] = Failure(v1::CHECK_DETERMINISM, "repeat 2 differs");
+  gpu_.repeats["call small x2"].set_stage(v1::STAGE_VALIDATE);
+  EXPECT_EQ(RunToFailure().check(), v1::CHECK_DETERMINISM);
+  EXPECT_EQ(gpu_.log.back(), "check small");
+}
+
+TEST_F(TrialPipelineTest, CallsWrongOutputsWrongBeforeNondeterministic) {
+  gpu_.repeats["call small x2"] = Failure(v1::CHECK_DETERMINISM);
+  gpu_.errors["check small"] = WrongOutput();
+  EXPECT_EQ(RunToFailure().check(), v1::CHECK_TOLERANCE);
+}
+
+TEST_F(TrialPipelineTest, FailsACandidateThatDoesNotLoad) {
+  gpu_.failures["load"] = Failure(v1::CHECK_LAUNCH, "no such entry");
+  const v1::Failure failure = RunToFailure();
+  EXPECT_EQ(failure.check(), v1::CHECK_LAUNCH);
+  EXPECT_EQ(failure.stage(), v1::STAGE_VALIDATE);
+  EXPECT_THAT(gpu_.log, IsEmpty());
+}
+
+TEST_F(TrialPipelineTest, FailsTheCandidateWhoseRunnerDied) {
+  gpu_.failures["call small x2"] = Failure(v1::CHECK_FAULT, "the runner died: pawl-runner was killed by signal 11");
+  EXPECT_THAT(RunToFailure().message(), HasSubstr("the runner died"));
+}
+
+TEST_F(TrialPipelineTest, FailsTheCandidateWhereTheReferenceDoesNotRun) {
+  for (const char* what : {"load reference", "check small"}) {
+    gpu_.failures = {{what, Failure(v1::CHECK_FAULT, "illegal address")}};
+    const v1::Failure failure = RunToFailure();
+    EXPECT_EQ(failure.stage(), v1::STAGE_VALIDATE) << what;
+    EXPECT_EQ(failure.check(), v1::CHECK_FAULT) << what;
+    EXPECT_THAT(failure.message(), HasSubstr("the reference of copy failed at size"));
+  }
+}
+
+TEST_F(TrialPipelineTest, SaysWhereTheReferenceDoesNotFitIntoMemory) {
+  gpu_.failures["check main"] = Failure(v1::CHECK_OUT_OF_MEMORY, "10 MiB are free");
+  const v1::Failure failure = RunToFailure();
+  EXPECT_EQ(failure.check(), v1::CHECK_OUT_OF_MEMORY);
+  EXPECT_EQ(failure.size(), "main");
+}
+
+TEST_F(TrialPipelineTest, LetsNoOutputPassThatWasNotCompared) {
+  gpu_.outputs_compared = 0;
+  EXPECT_THAT(RunToFault(), HasSubstr("the reference compared 0 outputs of 1"));
+}
+
+// Timing.
+
+TEST_F(TrialPipelineTest, FailsACandidateThatFailsWhileItIsTimed) {
+  gpu_.failures["compare main 7"] = Failure(v1::CHECK_WALL_CLOCK);
+  const v1::Failure failure = RunToFailure();
+  EXPECT_EQ(failure.stage(), v1::STAGE_MEASURE);
+  EXPECT_EQ(failure.check(), v1::CHECK_WALL_CLOCK);
+  EXPECT_EQ(failure.size(), "main");
+  EXPECT_EQ(gpu_.log.back(), "compare main 7");
+}
+
+TEST_F(TrialPipelineTest, RejectsOutputsThatAreWrongOnlyWhenTimed) {
+  Faster();
+  gpu_.errors["check timed main"] = WrongOutput();
+  const v1::Failure failure = RunToFailure();
+  EXPECT_EQ(failure.check(), v1::CHECK_TIMED_OUTPUT);
+  EXPECT_THAT(failure.message(), HasSubstr("right when validated, wrong when timed"));
+  EXPECT_EQ(gpu_.log.back(), "check timed main");
+}
+
+TEST_F(TrialPipelineTest, FailsTheCandidateWhereTheReferenceDoesNotFitBesideTheTiming) {
+  gpu_.failures["check timed main"] = Failure(v1::CHECK_OUT_OF_MEMORY);
+  const v1::Failure failure = RunToFailure();
+  EXPECT_EQ(failure.stage(), v1::STAGE_MEASURE);
+  EXPECT_EQ(failure.check(), v1::CHECK_OUT_OF_MEMORY);
+  EXPECT_EQ(failure.size(), "main");
+}
+
+TEST_F(TrialPipelineTest, RejectsATimeBelowTheRooflineFloorBeforeAnythingElse) {
+  gpu_.processes = {{.candidate_us = 50, .parent_us = 200}};
+  const v1::Failure failure = RunToFailure();
+  EXPECT_EQ(failure.check(), v1::CHECK_ROOFLINE);
+  EXPECT_THAT(gpu_.log, ElementsAreArray(Validated(2) + kCompared + kRestarted + kCompared));
+}
+
+TEST_F(TrialPipelineTest, HoldsTimesAgainstTheShareOfTheFloorThatTheCampaignAsksFor) {
+  gpu_.processes = {{.candidate_us = 60, .parent_us = 200}};
+  trial_.mutable_keep()->set_floor(0.5);
+  EXPECT_FALSE(Run().has_failure());
+}
+
+TEST_F(TrialPipelineTest, BelievesNothingTenTimesAsFastBeforeItIsValidatedAgain) {
+  gpu_.processes = {{.candidate_us = 200, .parent_us = 2500}};
+  gpu_.errors["check hidden"] = v1::OutputError();
+  int validated = 0;
+  gpu_.after = [&](const std::string& what) {
+    if (what == "call hidden x20" && ++validated == 1) gpu_.errors["check hidden"] = WrongOutput();
+  };
+  EXPECT_EQ(RunToFailure().check(), v1::CHECK_TOLERANCE);
+  EXPECT_THAT(gpu_.log, Not(Contains("profile main")));
+  EXPECT_THAT(gpu_.log, Not(Contains("sanitize hidden hidden small")));
+}
+
+TEST_F(TrialPipelineTest, ComparesInAFreshProcessWherePairsWereDiscarded) {
+  gpu_.processes = {{.unsteady = true}, {.candidate_us = 220}};
+  const v1::TrialResult result = Run();
+  EXPECT_FALSE(result.has_failure());
+  EXPECT_THAT(gpu_.log, ElementsAreArray(Validated(2) + kCompared + kRestarted + kCompared));
+  EXPECT_EQ(result.pairs_size(), 7);
+}
+
+TEST_F(TrialPipelineTest, HoldsNoTimeAgainstTheFloorWhereEveryPairWasDiscarded) {
+  gpu_.processes = {{.candidate_us = 1, .unsteady = true}};
+  const v1::TrialResult result = Run();
+  EXPECT_FALSE(result.has_failure()) << result.failure().message();
+  EXPECT_EQ(result.pairs_size(), 0);
+  EXPECT_FALSE(result.profiled());
+}
+
+TEST_F(TrialPipelineTest, GoesOnWhereTheParentTakesAnotherTimeThanStoredAlsoWhenAlone) {
+  trial_.set_parent_us(100);
+  gpu_.processes = {{.candidate_us = 220, .parent_us = 200}};
+  gpu_.itself = ScriptedGpu::Times{.candidate_us = 200, .parent_us = 200};
+  const v1::TrialResult result = Run();
+  EXPECT_FALSE(result.has_failure()) << result.failure().message();
+  EXPECT_THAT(result.notes(), HasSubstr("the GPU is in another state than it was"));
+  EXPECT_THAT(gpu_.log, ElementsAreArray(Validated(2) + kCompared + kRestarted + kCompared + kRestarted + kCompared));
+}
+
+TEST_F(TrialPipelineTest, RejectsACandidateThatSlowsItsParent) {
+  trial_.set_parent_us(100);
+  gpu_.processes = {{.candidate_us = 180, .parent_us = 200}};
+  gpu_.itself = ScriptedGpu::Times{.candidate_us = 100, .parent_us = 100};
+  const v1::Failure failure = RunToFailure();
+  EXPECT_EQ(failure.check(), v1::CHECK_UNSTEADY);
+  EXPECT_THAT(failure.message(), HasSubstr("200.000 us beside this candidate and 100.000 us alone"));
+  EXPECT_THAT(gpu_.log, ElementsAreArray(Validated(2) + kCompared + kRestarted + kCompared + kRestarted + kCompared));
+}
+
+TEST_F(TrialPipelineTest, BlamesNoCandidateForAParentThatFailsAlone) {
+  trial_.set_parent_us(100);
+  int compared = 0;
+  gpu_.after = [&](const std::string& what) {
+    if (what == "compare main 7" && ++compared == 3) gpu_.failures[what] = Failure(v1::CHECK_FAULT, "trap");
+  };
+  EXPECT_EQ(RunToFault(), "the parent failed beside itself: trap");
+}
+
+// Before a keep.
+
+TEST_F(TrialPipelineTest, SanitizesNothingThatFailsTheSecondValidation) {
+  Faster();
+  gpu_.failures["call main x20"] = Failure(v1::CHECK_DETERMINISM);
+  EXPECT_EQ(RunToFailure().check(), v1::CHECK_DETERMINISM);
+  EXPECT_EQ(gpu_.log.back(), "call main x20");
+}
+
+TEST_F(TrialPipelineTest, ProfilesNothingThatTheSanitizerRejects) {
+  Faster();
+  gpu_.sanitizing.failure = Failure(v1::CHECK_RACECHECK, "compute-sanitizer racecheck: hazard");
+  const v1::TrialResult result = Run();
+  EXPECT_EQ(result.failure().check(), v1::CHECK_RACECHECK);
+  EXPECT_FALSE(result.sanitized());
+  EXPECT_EQ(gpu_.log.back(), kSanitized[0]);
+}
+
+TEST_F(TrialPipelineTest, SaysThatTheSanitizerIsMissing) {
+  Faster();
+  gpu_.sanitizer_installed = false;
+  const v1::TrialResult result = Run();
+  EXPECT_FALSE(result.sanitized());
+  EXPECT_TRUE(result.profiled());
+  EXPECT_EQ(result.notes(), "compute-sanitizer is not installed here");
+}
+
+TEST_F(TrialPipelineTest, LeavesTheSanitizerOutWhereTheCampaignAsks) {
+  Faster();
+  trial_.mutable_keep()->set_skip_sanitizer(true);
+  const v1::TrialResult result = Run();
+  EXPECT_FALSE(result.sanitized());
+  EXPECT_EQ(result.notes(), "compute-sanitizer was left out, as the campaign asks");
+  EXPECT_THAT(gpu_.log, Not(Contains(kSanitized[0])));
+}
+
+TEST_F(TrialPipelineTest, KeepsACandidateWithoutCountersAndSaysWhy) {
+  Faster();
+  gpu_.no_counters = "counters are forbidden";
+  const v1::TrialResult result = Run();
+  EXPECT_FALSE(result.has_failure());
+  EXPECT_FALSE(result.profiled());
+  EXPECT_TRUE(result.evidence().partial());
+  EXPECT_EQ(result.notes(), "no counters: counters are forbidden");
+  ASSERT_EQ(artifacts_.size(), 2u) << "no report of ncu";
+  EXPECT_EQ(artifacts_[0].kind, v1::Blob::CUBIN);
+}
+
+TEST_F(TrialPipelineTest, GivesAVerificationTheSameSteps) {
+  Faster();
+  trial_.set_purpose(v1::TRIAL_PURPOSE_VERIFY);
+  EXPECT_FALSE(Run().has_failure());
+  EXPECT_THAT(gpu_.log, ElementsAreArray(kKept));
+}
+
+// Alone.
+
+TEST_F(TrialPipelineTest, TakesAVariantWithoutAParentThroughEveryStepInOrder) {
+  Alone();
+  const v1::TrialResult result = Run();
+  EXPECT_FALSE(result.has_failure()) << result.failure().message();
+  EXPECT_THAT(gpu_.log, ElementsAreArray(kAlone));
+  EXPECT_EQ(result.pairs_size(), 7);
+  EXPECT_EQ(result.warm_us(), 200);
+  EXPECT_EQ(result.cold_us(), 300);
+  EXPECT_EQ(result.copy_gb_s(), 4000);
+  EXPECT_EQ(result.baselines_size(), 2);
+  EXPECT_TRUE(result.sanitized());
+  EXPECT_TRUE(result.profiled());
+}
+
+TEST_F(TrialPipelineTest, RejectsAToleranceThatAcceptsWrongOutputs) {
+  Alone();
+  gpu_.lenient = {"zeros"};
+  const v1::Failure failure = RunToFailure();
+  EXPECT_EQ(failure.check(), v1::CHECK_LENIENT);
+  EXPECT_THAT(gpu_.log, ElementsAre("call hidden x20", "check hidden self-test"));
+}
+
+TEST_F(TrialPipelineTest, TimesAVariantAgainInAFreshProcessWhereTheGpuWasUnsteady) {
+  Alone();
+  gpu_.processes = {{.unsteady = true}, {}};
+  EXPECT_FALSE(Run().has_failure());
+  EXPECT_THAT(gpu_.log, Contains("restart").Times(1));
+}
+
+TEST_F(TrialPipelineTest, RejectsAVariantAloneOnAGpuThatStaysUnsteady) {
+  Alone();
+  gpu_.processes = {{.unsteady = true}};
+  const v1::Failure failure = RunToFailure();
+  EXPECT_EQ(failure.stage(), v1::STAGE_MEASURE);
+  EXPECT_EQ(failure.check(), v1::CHECK_UNSTEADY);
+  EXPECT_EQ(failure.size(), "main");
+  EXPECT_THAT(failure.message(), HasSubstr("changed in 10 pairs"));
+  EXPECT_THAT(gpu_.log, ElementsAreArray(Validated(20, true) + kCompared + kRestarted + kCompared));
+}
+
+TEST_F(TrialPipelineTest, HoldsAVariantAloneAgainstTheRooflineFloor) {
+  Alone();
+  gpu_.processes = {{.candidate_us = 50, .parent_us = 50}};
+  EXPECT_EQ(RunToFailure().check(), v1::CHECK_ROOFLINE);
+  EXPECT_THAT(gpu_.log, ElementsAreArray(Validated(20, true) + kCompared));
+}
+
+TEST_F(TrialPipelineTest, FailsAVariantAloneThatFailsWhileItIsTimed) {
+  Alone();
+  gpu_.failures["compare main 7"] = Failure(v1::CHECK_TIMEOUT);
+  EXPECT_EQ(RunToFailure().check(), v1::CHECK_TIMEOUT);
+  EXPECT_EQ(gpu_.log.back(), "compare main 7");
+}
+
+TEST_F(TrialPipelineTest, SaysWhyThereIsNoBaseline) {
+  Alone();
+  gpu_.faults["baseline"] = absl::UnavailableError("the baseline command exited with 1");
+  const v1::TrialResult result = Run();
+  EXPECT_FALSE(result.has_failure());
+  EXPECT_EQ(result.baseline_error(), "the baseline command exited with 1");
+  EXPECT_EQ(result.baselines_size(), 0);
+}
+
+TEST_F(TrialPipelineTest, TimesNoBaselineThatTheBundleDoesNotHave) {
+  Alone();
+  bundle_.clear_baseline_command();
+  EXPECT_EQ(Run().baseline_error(), "");
+  EXPECT_EQ(gpu_.log.back(), "copy");
+}
+
+TEST_F(TrialPipelineTest, GoesOnWithoutTheBandwidthOfACopyThatFails) {
+  Alone();
+  gpu_.failures["copy"] = Failure(v1::CHECK_OUT_OF_MEMORY);
+  const v1::TrialResult result = Run();
+  EXPECT_FALSE(result.has_failure());
+  EXPECT_EQ(result.copy_gb_s(), 0);
+  EXPECT_EQ(result.baselines_size(), 2);
+}
+
+// The best variant beside the start.
+
+TEST_F(TrialPipelineTest, TimesTheBestBesideTheStartAtEverySize) {
+  Total();
+  Faster();
+  const v1::TrialResult result = Run();
+  EXPECT_FALSE(result.has_failure()) << result.failure().message();
+  EXPECT_THAT(gpu_.log,
+              ElementsAreArray(Validated(2) + kCompared + kRestarted + kCompared +
+                               Log{"compare small 3", "check timed small", "compare main 3", "check timed main"}))
+      << "it was sanitized and profiled when it was kept";
+  ASSERT_EQ(result.sizes_size(), 2);
+  EXPECT_EQ(result.sizes(0).size(), "small");
+  EXPECT_EQ(result.sizes(0).start_us(), 200);
+  EXPECT_EQ(result.sizes(0).best_us(), 180);
+  EXPECT_EQ(result.sizes(0).start_bytes(), 8000);
+}
+
+TEST_F(TrialPipelineTest, TimesTheLadderAlsoWhereTheBestIsSlowerThanTheStart) {
+  Total();
+  gpu_.processes = {{.candidate_us = 220}};
+  EXPECT_EQ(Run().sizes_size(), 2);
+}
+
+TEST_F(TrialPipelineTest, SanitizesTheBestAtTheEndWhereTheCampaignLeftThatOut) {
+  Total();
+  trial_.mutable_keep()->set_skip_sanitizer(true);
+  const v1::TrialResult result = Run();
+  EXPECT_TRUE(result.sanitized());
+  EXPECT_THAT(gpu_.log,
+              ElementsAreArray(Validated(2) + kCompared + kSanitized +
+                               Log{"compare small 3", "check timed small", "compare main 3", "check timed main"}));
+}
+
+TEST_F(TrialPipelineTest, TimesNoLadderOfABestThatTheSanitizerRejects) {
+  Total();
+  trial_.mutable_keep()->set_skip_sanitizer(true);
+  gpu_.sanitizing.failure = Failure(v1::CHECK_MEMCHECK);
+  EXPECT_EQ(RunToFailure().check(), v1::CHECK_MEMCHECK);
+  EXPECT_EQ(gpu_.log.back(), kSanitized[0]);
+}
+
+TEST_F(TrialPipelineTest, LeavesOutASizeThatCannotBeTimed) {
+  Total();
+  gpu_.failures["compare small 3"] = Failure(v1::CHECK_TIMEOUT, "far too slow");
+  const v1::TrialResult result = Run();
+  EXPECT_FALSE(result.has_failure());
+  EXPECT_EQ(result.notes(), "not timed at small: far too slow");
+  ASSERT_EQ(result.sizes_size(), 1);
+  EXPECT_EQ(result.sizes(0).size(), "main");
+}
+
+TEST_F(TrialPipelineTest, FailsTheBestWhoseOutputsAreWrongAtAnotherSize) {
+  Total();
+  gpu_.errors["check timed small"] = WrongOutput();
+  const v1::Failure failure = RunToFailure();
+  EXPECT_EQ(failure.check(), v1::CHECK_TIMED_OUTPUT);
+  EXPECT_EQ(failure.size(), "small");
+  EXPECT_EQ(gpu_.log.back(), "check timed small");
+}
+
+// Faults of the machine, and stops.
+
+// Every single request that may fail through the machine's fault.
+void ExpectFaultAtEveryRequest(const v1::Bundle& bundle, const v1::Trial& trial, const ScriptedGpu::Times& times,
+                               const Log& log) {
+  for (const std::string& what : log) {
+    if (absl::StartsWith(what, "restart") || what == "baseline") continue;
+    ScriptedGpu gpu;
+    gpu.processes = {times};
+    gpu.faults[what] = RunnerFault("CUDA_ERROR_ECC_UNCORRECTABLE (214): uncorrectable");
+    ScriptedObserver observer;
+    absl::StatusOr<std::unique_ptr<TrialBuild>> build =
+        TrialBuilder(gpu).Build(trial, std::make_shared<const v1::Bundle>(bundle), observer);
+    ASSERT_TRUE(build.ok()) << build.status();
+    const absl::StatusOr<TrialOutcome> outcome = RunTrial(gpu, **build, observer);
+    EXPECT_TRUE(absl::IsInternal(outcome.status())) << what << ": " << outcome.status();
+    EXPECT_TRUE(BlamesGpu(outcome.status())) << what;
+    EXPECT_EQ(gpu.log.back(), what) << "nothing is run on a machine that failed";
+    EXPECT_TRUE(gpu.stopped() == nullptr) << "the next trial is not stopped by this one";
+  }
+}
+
+TEST_F(TrialPipelineTest, BlamesNoCandidateForAFaultOfTheMachineAtAnyRequest) {
+  ExpectFaultAtEveryRequest(bundle_, trial_, {.candidate_us = 180}, kKept);
+  Alone();
+  ExpectFaultAtEveryRequest(bundle_, trial_, {}, kAlone);
+}
+
+TEST_F(TrialPipelineTest, BlamesNoCandidateForAFullDisk) {
+  Faster();
+  gpu_.faults[kSanitized[0]] = absl::ResourceExhaustedError("can't write the job: is the disk full?");
+  EXPECT_THAT(RunToFault(), HasSubstr("is the disk full?"));
+}
+
+TEST_F(TrialPipelineTest, BlamesNoCandidateForAProcessThatCannotLoad) {
+  gpu_.faults["load"] = absl::InternalError("no memory for the pipe");
+  EXPECT_EQ(RunToFault(), "no memory for the pipe");
+}
+
+// A stop during any request ends the trial there, and no process that the candidate ran in is left.
+void ExpectStopAtEveryRequest(const v1::Bundle& bundle, const v1::Trial& trial, const ScriptedGpu::Times& times,
+                              const Log& log) {
+  for (size_t i = 0; i < log.size(); ++i) {
+    if (log[i] == "restart") continue;
+    ScriptedGpu gpu;
+    gpu.processes = {times};
+    ScriptedObserver observer;
+    gpu.after = [&](const std::string&) { observer.stop = gpu.log.size() == i + 1; };
+    absl::StatusOr<std::unique_ptr<TrialBuild>> build =
+        TrialBuilder(gpu).Build(trial, std::make_shared<const v1::Bundle>(bundle), observer);
+    ASSERT_TRUE(build.ok()) << build.status();
+    const absl::StatusOr<TrialOutcome> outcome = RunTrial(gpu, **build, observer);
+    EXPECT_TRUE(absl::IsCancelled(outcome.status())) << log[i] << ": " << outcome.status();
+    EXPECT_THAT(gpu.log, ElementsAreArray(Log(log.begin(), log.begin() + static_cast<long>(i) + 1) +
+                                          Log{"restart", "restart reference"}));
+    EXPECT_TRUE(gpu.stopped() == nullptr);
+  }
+}
+
+TEST_F(TrialPipelineTest, EndsWithinTheRequestThatAStopComesIn) {
+  ExpectStopAtEveryRequest(bundle_, trial_, {.candidate_us = 180}, kKept);
+  Alone();
+  ExpectStopAtEveryRequest(bundle_, trial_, {}, kAlone);
+}
+
+TEST_F(TrialPipelineTest, RunsNothingOfATrialThatWasStoppedBefore) {
+  absl::StatusOr<std::unique_ptr<TrialBuild>> build = Build();
+  ASSERT_TRUE(build.ok());
+  observer_.stop = true;
+  EXPECT_TRUE(absl::IsCancelled(RunTrial(gpu_, **build, observer_).status()));
+  EXPECT_THAT(gpu_.log, ElementsAre("restart", "restart reference"));
+}
+
+// For a recording.
+
+class MeasureBesideStartTest : public TrialPipelineTest {
+ protected:
+  absl::StatusOr<MeasuredVariant> TryMeasure() {
+    absl::StatusOr<std::unique_ptr<TrialBuild>> build = Build();
+    if (!build.ok()) return build.status();
+    return MeasureBesideStart(gpu_, **build);
+  }
+  MeasuredVariant Measure() {
+    absl::StatusOr<MeasuredVariant> measured = TryMeasure();
+    EXPECT_TRUE(measured.ok()) << measured.status();
+    return measured.ok() ? *std::move(measured) : MeasuredVariant();
+  }
+};
+
+TEST_F(MeasureBesideStartTest, ValidatesThenTimesOnceAndLeavesTheRestToLater) {
+  Faster();
+  const MeasuredVariant measured = Measure();
+  EXPECT_FALSE(measured.result.has_failure()) << measured.result.failure().message();
+  EXPECT_TRUE(measured.timed);
+  EXPECT_THAT(gpu_.log, ElementsAreArray(Validated(2) + kCompared));
+  EXPECT_EQ(measured.result.pairs_size(), 7);
+  EXPECT_EQ(measured.result.warm_us(), 180);
+  EXPECT_EQ(measured.result.parent_cold_us(), 300);
+  EXPECT_EQ(measured.result.errors_size(), 1);
+  ASSERT_EQ(measured.resources.size(), 1u);
+  EXPECT_EQ(measured.resources[0].registers(), 32);
+}
+
+TEST_F(MeasureBesideStartTest, TimesNothingThatFailsValidation) {
+  gpu_.errors["check small"] = WrongOutput();
+  const MeasuredVariant measured = Measure();
+  EXPECT_EQ(measured.result.failure().check(), v1::CHECK_TOLERANCE);
+  EXPECT_FALSE(measured.timed);
+  EXPECT_EQ(gpu_.log.back(), "check small");
+}
+
+TEST_F(MeasureBesideStartTest, MeasuresAgainInAFreshProcessWhereTheStartTakesAnotherTime) {
+  trial_.set_parent_us(200);
+  gpu_.processes = {{.candidate_us = 180, .parent_us = 300}, {.candidate_us = 180, .parent_us = 200}};
+  const MeasuredVariant measured = Measure();
+  EXPECT_TRUE(measured.timed);
+  EXPECT_EQ(measured.result.parent_warm_us(), 200);
+  EXPECT_THAT(gpu_.log, ElementsAreArray(Validated(2) + kCompared + kRestarted + kCompared));
+}
+
+TEST_F(MeasureBesideStartTest, ComparesTheTimeThatDecides) {
+  bundle_.set_timing(v1::TIMING_MODE_COLD);
+  trial_.set_parent_us(300);  // what the start takes with a cold L2
+  Measure();
+  EXPECT_THAT(gpu_.log, Not(Contains("restart")));
+}
+
+TEST_F(MeasureBesideStartTest, RecordsNoTimesOfAnUnsteadyGpu) {
+  gpu_.processes = {{.unsteady = true}};
+  const MeasuredVariant measured = Measure();
+  EXPECT_EQ(measured.result.failure().check(), v1::CHECK_UNSTEADY);
+  EXPECT_EQ(measured.result.failure().size(), "main");
+  EXPECT_EQ(measured.result.discarded(), 10);
+  EXPECT_FALSE(measured.timed);
+  EXPECT_THAT(gpu_.log, ElementsAreArray(Validated(2) + kCompared + kRestarted + kCompared));
+}
+
+TEST_F(MeasureBesideStartTest, RecordsTheTimesThatAreBelowTheRooflineFloor) {
+  gpu_.processes = {{.candidate_us = 50}};
+  const MeasuredVariant measured = Measure();
+  EXPECT_EQ(measured.result.failure().check(), v1::CHECK_ROOFLINE);
+  EXPECT_TRUE(measured.timed);
+  EXPECT_EQ(measured.result.pairs_size(), 7);
+}
+
+TEST_F(MeasureBesideStartTest, ValidatesAgainWhatIsMoreThanTenTimesAsFast) {
+  gpu_.processes = {{.candidate_us = 200, .parent_us = 2500}};
+  EXPECT_FALSE(Measure().result.has_failure());
+  EXPECT_THAT(gpu_.log, ElementsAreArray(Validated(2) + kCompared + Validated(20)));
+
+  gpu_.log.clear();
+  gpu_.failures["call main x20"] = Failure(v1::CHECK_FAULT);
+  const MeasuredVariant measured = Measure();
+  EXPECT_EQ(measured.result.failure().check(), v1::CHECK_FAULT);
+  EXPECT_EQ(gpu_.log.back(), "call main x20");
+}
+
+TEST_F(MeasureBesideStartTest, EndsWhereTheReferenceDoesNotRunSinceNoOtherVariantWould) {
+  for (const char* what : {"check small", "check timed main"}) {
+    gpu_.failures = {{what, Failure(v1::CHECK_FAULT, "trap")}};
+    const absl::Status status = TryMeasure().status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("the reference of copy failed"));
+  }
+}
+
+TEST_F(MeasureBesideStartTest, RunsNothingThatDoesNotBuild) {
+  *gpu_.builds["-DTILE=64"].mutable_failure() = Failure(v1::CHECK_COMPILE);
+  EXPECT_EQ(Measure().result.failure().check(), v1::CHECK_COMPILE);
+  EXPECT_THAT(gpu_.log, IsEmpty());
+}
+
+}  // namespace
+}  // namespace pawl

@@ -1,0 +1,19 @@
+#pragma once
+
+#include "absl/status/statusor.h"
+#include "pawl/v1/builder.pb.h"
+#include "worker/process/process.h"
+
+namespace pawl {
+
+// Turns sources into cubins: pawl-builder processes (builder.h), or a script in tests. Thread-safe.
+class Compiler {
+ public:
+  virtual ~Compiler() = default;
+
+  // A candidate's failure is in the reply: what the compiler says, a missing entry, the sandbox, the deadline
+  // (request.deadline_seconds, 30 s where it is 0). An error status is a fault of this machine, or CANCELLED: stopped.
+  virtual absl::StatusOr<v1::BuildReply> Build(const v1::BuildRequest& request, const Stopped& stopped = nullptr) = 0;
+};
+
+}  // namespace pawl

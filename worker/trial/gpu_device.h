@@ -1,0 +1,67 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "pawl/v1/bundle.pb.h"
+#include "pawl/v1/evidence.pb.h"
+#include "pawl/v1/recording.pb.h"
+#include "pawl/v1/runner.pb.h"
+#include "profiles/metrics.h"
+#include "worker/build/built_variant.h"
+#include "worker/build/compiler.h"
+#include "worker/process/process.h"
+#include "worker/trial/profiler.h"
+#include "worker/trial/sanitizer.h"
+
+namespace pawl {
+
+// A process that launches kernels: pawl-runner, or a script in tests. One thread at a time.
+class KernelProcess {
+ public:
+  virtual ~KernelProcess() = default;
+
+  // Loads a cubin under an id unless the process has it; the reply holds its resources.
+  virtual absl::StatusOr<v1::RunnerReply> Load(const std::string& id, const std::string& cubin,
+                                               const google::protobuf::RepeatedPtrField<v1::PlanLaunch>& launches) = 0;
+  // Asks and waits. A candidate's fault, a hang or the process's death is the reply's failure; a status is the
+  // machine's fault, or CANCELLED.
+  virtual absl::StatusOr<v1::RunnerReply> Ask(const v1::RunnerRequest& request, absl::Duration deadline) = 0;
+  // The next request meets a fresh process.
+  virtual void Restart() = 0;
+};
+
+// One GPU and the programs that examine variants on it. This is the seam of the trial pipeline: CudaDevice is the real
+// one, tests script another. The builder and the reference cache are thread-safe; the rest is for one thread at a time.
+class GpuDevice {
+ public:
+  virtual ~GpuDevice() = default;
+
+  virtual const v1::GpuInfo& gpu() const = 0;
+  virtual v1::Toolchain toolchain() const = 0;
+
+  virtual Compiler& builder() = 0;
+  virtual ReferenceCache& references() = 0;
+  virtual KernelProcess& runner() = 0;     // candidates and their parents
+  virtual KernelProcess& reference() = 0;  // the bundles' references, which no candidate can reach
+
+  // From now on: while `stopped` holds, what runs on the GPU is killed, and a call that waits for it returns CANCELLED.
+  virtual void StopWhen(const Stopped& stopped) = 0;
+  virtual const Stopped& stopped() const = 0;
+
+  virtual bool has_sanitizer() const = 0;
+  // As pawl::Sanitize.
+  virtual absl::StatusOr<Sanitizing> Sanitize(const std::vector<const BuiltSize*>& sizes) = 0;
+  // As NcuProfiler::Profile, with these metrics.
+  virtual absl::StatusOr<Profiling> Profile(const std::vector<ProfileItem>& items) = 0;
+  virtual const Metrics& metrics() const = 0;
+  // Runs the bundle's baseline command at every size, in the bundle's folder; an empty folder: in a temporary one with
+  // bundle.baseline_files.
+  virtual absl::StatusOr<std::vector<v1::BaselineTime>> TimeBaseline(const v1::Bundle& bundle,
+                                                                     const std::filesystem::path& folder = {}) = 0;
+};
+
+}  // namespace pawl

@@ -1,0 +1,73 @@
+#include "worker/trial/output_check.h"
+
+#include <sys/random.h>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/hidden_sizes.h"
+
+namespace pawl {
+namespace {
+
+constexpr absl::Duration kCheckDeadline = absl::Seconds(60);
+
+absl::StatusOr<BuiltSize> Reference(GpuDevice& device, const v1::Bundle& bundle, const v1::Plan& plan,
+                                    const Stopped& stopped) {
+  v1::Size size;
+  size.set_name(plan.size());
+  *size.mutable_values() = plan.sizes();
+  return BuildReference(device.builder(), bundle, size, device.gpu(), &device.references(), stopped);
+}
+
+}  // namespace
+
+uint64_t SecretSeed() {
+  uint64_t seed = 0;
+  while (getrandom(&seed, sizeof(seed), 0) != sizeof(seed)) {
+  }
+  return seed;
+}
+
+std::vector<v1::Size> SizesToValidate(const v1::Bundle& bundle) {
+  std::vector<v1::Size> sizes = HiddenSizes(bundle, SecretSeed());
+  sizes.insert(sizes.end(), bundle.sizes().begin(), bundle.sizes().end());
+  return sizes;
+}
+
+absl::Status BuildReferenceAhead(GpuDevice& device, const v1::Bundle& bundle, const v1::Plan& plan,
+                                 const Stopped& stopped) {
+  return Reference(device, bundle, plan, stopped).status();
+}
+
+absl::StatusOr<v1::CheckReply> CheckOutputs(GpuDevice& device, const v1::Bundle& bundle, const v1::Plan& plan,
+                                            const std::vector<uint64_t>& seeds, bool self_test) {
+  absl::StatusOr<BuiltSize> reference = Reference(device, bundle, plan, device.stopped());
+  if (!reference.ok()) return reference.status();
+  auto fail = [&](const v1::Failure& failure) {
+    const std::string message =
+        absl::StrCat("the reference of ", bundle.name(), " failed at size ", plan.size(), ": ", failure.message());
+    const bool memory = failure.check() == v1::CHECK_OUT_OF_MEMORY;
+    return memory ? absl::ResourceExhaustedError(message) : absl::InvalidArgumentError(message);
+  };
+  absl::StatusOr<v1::RunnerReply> loaded =
+      device.reference().Load(reference->module, *reference->cubin, reference->plan.launches());
+  if (!loaded.ok()) return loaded.status();
+  if (loaded->has_failure()) return fail(loaded->failure());
+  v1::RunnerRequest request;
+  request.mutable_check()->set_module(reference->module);
+  *request.mutable_check()->mutable_plan() = reference->plan;
+  for (uint64_t seed : seeds) request.mutable_check()->add_seeds(seed);
+  request.mutable_check()->set_self_test(self_test);
+  absl::StatusOr<v1::RunnerReply> reply = device.reference().Ask(request, kCheckDeadline);
+  if (!reply.ok()) return reply.status();
+  if (reply->has_failure()) return fail(reply->failure());
+  // Outputs that were not compared must not count as right.
+  size_t outputs = 0;
+  for (const v1::PlanTensor& tensor : plan.tensors()) outputs += tensor.role() == v1::TENSOR_ROLE_OUTPUT;
+  if (static_cast<size_t>(reply->check().errors_size()) != outputs * seeds.size() || outputs * seeds.size() == 0) {
+    return absl::InternalError(
+        absl::StrCat("the reference compared ", reply->check().errors_size(), " outputs of ", outputs * seeds.size()));
+  }
+  return reply->check();
+}
+
+}  // namespace pawl

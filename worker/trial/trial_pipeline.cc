@@ -1,0 +1,115 @@
+#include "worker/trial/trial_pipeline.h"
+
+#include <initializer_list>
+#include <utility>
+
+#include "worker/trial/trial_run.h"
+#include "worker/trial/trial_steps.h"
+
+namespace pawl {
+namespace {
+
+class NoObserver : public TrialObserver {
+ public:
+  void Report(v1::Stage, int, int, const std::string&) override {}
+  bool stopped() const override { return false; }
+};
+
+absl::Status RunSteps(TrialRun& run, std::initializer_list<TrialStep> steps) {
+  if (run.build.failure && !run.failed()) run.Fail(*run.build.failure);
+  for (const TrialStep step : steps) {
+    if (run.failed()) break;
+    if (run.observer.stopped()) return absl::CancelledError("stopped");
+    if (absl::Status status = step(run); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RunAlone(TrialRun& run) {
+  return RunSteps(
+      run, {ValidateStart, TimeAlone, CheckRoofline, SanitizeSmallSizes, ProfileCandidate, TimeCopy, TimeBaseline});
+}
+
+// A candidate that is not faster is not kept, and needs no more. Validating it again with fresh inputs is also what one
+// more than ten times as fast as its parent needs before it is believed.
+absl::Status RunAgainstParent(TrialRun& run) {
+  absl::Status status = RunSteps(run, {ValidateTwice, CompareWithParent, CheckRoofline});
+  if (!status.ok() || !run.faster) return status;
+  return RunSteps(run, {ValidateAgain, SanitizeSmallSizes, ProfileCandidate});
+}
+
+// The best variant with the start as its parent. It was kept before and has passed the rest, except for the sanitizer
+// where the campaign left that to the end.
+absl::Status RunTotal(TrialRun& run) {
+  absl::Status status = RunSteps(run, {ValidateTwice, CompareWithParent, CheckRoofline});
+  if (status.ok() && run.build.trial.keep().skip_sanitizer()) status = RunSteps(run, {SanitizeSmallSizes});
+  if (status.ok()) status = RunSteps(run, {TimeLadder});
+  return status;
+}
+
+absl::Status RunByPurpose(TrialRun& run) {
+  if (!run.build.parent) return RunAlone(run);
+  return run.build.trial.purpose() == v1::TRIAL_PURPOSE_TOTAL ? RunTotal(run) : RunAgainstParent(run);
+}
+
+// What a result says beside the findings of the steps.
+void Finish(TrialRun& run) {
+  v1::TrialResult& result = run.result();
+  result.set_build(run.build.command);
+  const BuiltSize* built = run.build.candidate.Find(run.build.size);  // null: the static check failed before it
+  if (built != nullptr && built->cubin != nullptr) result.set_cubin_hash(built->module);
+  if (!run.resources.empty() && !result.has_evidence()) {
+    *result.mutable_evidence() = EvidenceWithoutCounters(
+        run.device.gpu(), run.item(), "not profiled: only what is about to be kept is", run.device.metrics());
+  }
+  const std::string& log = run.build.candidate.log;
+  if (!log.empty()) run.outcome.artifacts.push_back({v1::Blob::LOG, log});
+  for (const auto& [stage, seconds] :
+       {std::pair{v1::STAGE_STATIC_CHECK, run.build.check_seconds}, std::pair{v1::STAGE_BUILD, run.build.build_seconds},
+        std::pair{v1::STAGE_VALIDATE, run.seconds[v1::STAGE_VALIDATE]},
+        std::pair{v1::STAGE_MEASURE, run.seconds[v1::STAGE_MEASURE]},
+        std::pair{v1::STAGE_PROFILE, run.seconds[v1::STAGE_PROFILE]}}) {
+    if (seconds <= 0) continue;
+    v1::StageTime* time = result.add_stages();
+    time->set_stage(stage);
+    time->set_seconds(seconds);
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<TrialOutcome> RunTrial(GpuDevice& device, const TrialBuild& build, TrialObserver& observer) {
+  TrialRun run(device, build, observer);
+  device.StopWhen([&observer] { return observer.stopped(); });
+  const absl::Status status = RunByPurpose(run);
+  device.StopWhen(nullptr);
+  if (absl::IsCancelled(status)) {
+    // No process that the candidate ran in stays.
+    device.runner().Restart();
+    device.reference().Restart();
+  }
+  if (!status.ok()) return status;
+  Finish(run);
+  return std::move(run.outcome);
+}
+
+absl::StatusOr<MeasuredVariant> MeasureBesideStart(GpuDevice& device, const TrialBuild& build) {
+  NoObserver nobody;
+  TrialRun run(device, build, nobody);
+  run.reference_fails_candidate = false;
+  absl::Status status = RunSteps(run, {ValidateTwice, TimeBesideParent, CheckRoofline, ValidateSurprise});
+  if (!status.ok()) return status;
+  Finish(run);
+  return MeasuredVariant{std::move(run.outcome.result), std::move(run.resources), run.timed};
+}
+
+absl::StatusOr<v1::TrialResult> ValidateStartVariant(GpuDevice& device, const TrialBuild& build) {
+  NoObserver nobody;
+  TrialRun run(device, build, nobody);
+  run.reference_fails_candidate = false;
+  absl::Status status = RunSteps(run, {ValidateStart});
+  if (!status.ok()) return status;
+  return std::move(run.outcome.result);
+}
+
+}  // namespace pawl

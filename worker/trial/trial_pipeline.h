@@ -1,0 +1,33 @@
+#pragma once
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "worker/trial/gpu_device.h"
+#include "worker/trial/trial_build.h"
+#include "worker/trial/trial_device.h"
+
+namespace pawl {
+
+// The one way a built variant goes through a GPU, whoever asks: campaigns and `pawl verify` by RunTrial, `pawl record`
+// by MeasureBesideStart, `pawl record` and `pawl check` by ValidateStartVariant. The steps are in trial_steps.h; the
+// first one that fails is the last. A candidate's failure is in the result; a status is the machine's fault, or
+// CANCELLED.
+
+// Everything a variant must pass before it may be kept, and nothing more once it is known that it will not be.
+absl::StatusOr<TrialOutcome> RunTrial(GpuDevice& device, const TrialBuild& build, TrialObserver& observer);
+
+struct MeasuredVariant {
+  v1::TrialResult result;
+  std::vector<v1::ResourceUse> resources;  // of the launches at the timed size
+  bool timed = false;                      // pairs and times of the result stand
+};
+
+// Measures a variant beside the start variant (build.parent), for a recording, which profiles later. The status may
+// also be the bundle's fault: its reference does not run.
+absl::StatusOr<MeasuredVariant> MeasureBesideStart(GpuDevice& device, const TrialBuild& build);
+
+// Validates a bundle's start variant, and the bundle's tolerance. The status may also be the bundle's fault.
+absl::StatusOr<v1::TrialResult> ValidateStartVariant(GpuDevice& device, const TrialBuild& build);
+
+}  // namespace pawl

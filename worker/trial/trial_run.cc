@@ -1,0 +1,34 @@
+#include "worker/trial/trial_run.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "base/names/utf8.h"
+
+namespace pawl {
+
+TrialRun::TrialRun(GpuDevice& device, const TrialBuild& build, TrialObserver& observer)
+    : device(device),
+      build(build),
+      bundle(*build.bundle),
+      observer(observer),
+      steps_(CountSteps(build.trial, *build.bundle)) {}
+
+void TrialRun::Fail(v1::Failure failure) {
+  if (failure.stage() == v1::STAGE_MEASURE && failure.size().empty()) failure.set_size(build.size);
+  failure.set_message(ValidUtf8(failure.message()));
+  *result().mutable_failure() = std::move(failure);
+}
+
+void TrialRun::Report(v1::Stage stage, const std::string& text) {
+  step_ = std::min(step_ + 1, steps_);
+  observer.Report(stage, step_, steps_, absl::StrCat(text, " (", step_, " of ", steps_, ")"));
+}
+
+void TrialRun::Note(const std::string& text) {
+  if (text.empty()) return;
+  const std::string valid = ValidUtf8(text);  // it may quote a tool
+  result().set_notes(result().notes().empty() ? valid : absl::StrCat(result().notes(), "; ", valid));
+}
+
+}  // namespace pawl

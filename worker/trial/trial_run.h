@@ -1,0 +1,60 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "worker/trial/gpu_device.h"
+#include "worker/trial/trial_build.h"
+#include "worker/trial/trial_device.h"
+
+namespace pawl {
+
+// A built variant on its way through the steps of a trial (trial_steps.h), and what has come of it so far. One thread.
+struct TrialRun {
+  TrialRun(GpuDevice& device, const TrialBuild& build, TrialObserver& observer);
+
+  // The candidate has failed: no later step runs.
+  void Fail(v1::Failure failure);
+  bool failed() const { return outcome.result.has_failure(); }
+  // Says that the next step begins.
+  void Report(v1::Stage stage, const std::string& text);
+  // Adds to result.notes: what was left out, and why.
+  void Note(const std::string& text);
+
+  v1::TrialResult& result() { return outcome.result; }
+  ProfileItem item() const { return {&build.at(), resources, bundle.work_on_tensor_cores()}; }
+
+  GpuDevice& device;
+  const TrialBuild& build;
+  const v1::Bundle& bundle;
+  TrialObserver& observer;
+  // A reference that does not run, or does not fit into memory beside the candidate: true: the candidate fails, and a
+  // campaign goes on with the next; false: the step returns the status, since all other variants would meet the same.
+  bool reference_fails_candidate = true;
+
+  TrialOutcome outcome;
+  std::vector<v1::ResourceUse> resources;  // of the launches at the timed size
+  bool timed = false;                      // pairs and times of the result stand
+  bool faster = false;                     // than the parent, beyond doubt
+  std::map<v1::Stage, double> seconds;     // spent on the GPU's side
+
+ private:
+  int step_ = 1;  // building was the first
+  const int steps_;
+};
+
+// Adds the time until its end to a stage of a run.
+class StageWatch {
+ public:
+  StageWatch(TrialRun& run, v1::Stage stage) : seconds_(run.seconds[stage]) {}
+  ~StageWatch() { seconds_ += absl::ToDoubleSeconds(absl::Now() - start_); }
+
+ private:
+  double& seconds_;
+  const absl::Time start_ = absl::Now();
+};
+
+}  // namespace pawl

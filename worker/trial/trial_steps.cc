@@ -1,0 +1,281 @@
+#include "worker/trial/trial_steps.h"
+
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/names/utf8.h"
+#include "kernels/plan.h"
+#include "worker/trial/roofline_check.h"
+#include "worker/trial/timed_comparison.h"
+#include "worker/trial/timer.h"
+#include "worker/trial/validator.h"
+
+namespace pawl {
+namespace {
+
+constexpr int64_t kCopyBytes = int64_t{1} << 30;
+constexpr absl::Duration kCopyDeadline = absl::Seconds(30);
+constexpr int kLadderPairs = 3;
+constexpr double kSurprise = 10;  // a larger speedup is not believed before it was validated again
+
+int64_t MemoryOf(const v1::Plan& plan) {
+  int64_t bytes = 0;
+  for (const v1::PlanTensor& tensor : plan.tensors()) bytes += tensor.elements() * ElementBytes(tensor.type());
+  return bytes;
+}
+
+double DecidingUs(const v1::Bundle& bundle, double warm_us, double cold_us) {
+  return bundle.timing() == v1::TIMING_MODE_COLD ? cold_us : warm_us;
+}
+
+// What is not the machine's fault among errors of validating and timing: a reference that does not run, or a size that
+// does not fit into the GPU's memory beside it.
+std::optional<v1::Failure> ReferenceFailure(const TrialRun& run, const absl::Status& status, v1::Stage stage) {
+  if (!run.reference_fails_candidate) return std::nullopt;
+  if (!absl::IsInvalidArgument(status) && !absl::IsResourceExhausted(status)) return std::nullopt;
+  v1::Failure failure;
+  failure.set_stage(stage);
+  failure.set_check(absl::IsResourceExhausted(status) ? v1::CHECK_OUT_OF_MEMORY : v1::CHECK_FAULT);
+  failure.set_message(std::string(status.message()));
+  return failure;
+}
+
+absl::Status ValidateSizes(TrialRun& run, const ValidationOptions& options) {
+  const StageWatch watch(run, v1::STAGE_VALIDATE);
+  absl::StatusOr<Validation> validation = Validate(run.device, run.bundle, run.build.candidate, options);
+  if (!validation.ok()) {
+    const std::optional<v1::Failure> failure = ReferenceFailure(run, validation.status(), v1::STAGE_VALIDATE);
+    if (!failure) return validation.status();
+    run.Fail(*failure);
+    return absl::OkStatus();
+  }
+  const std::vector<v1::OutputError>& errors = validation->errors[run.build.size];
+  if (!errors.empty()) run.result().mutable_errors()->Assign(errors.begin(), errors.end());
+  const std::vector<v1::ResourceUse>& resources = validation->resources[run.build.size];
+  if (!resources.empty()) run.resources = resources;
+  if (validation->failure) run.Fail(*validation->failure);
+  return absl::OkStatus();
+}
+
+absl::Status ValidateAndReportEachSize(TrialRun& run, int repeats, bool self_test) {
+  return ValidateSizes(run, {.repeats = repeats, .self_test = self_test, .report = [&run](const std::string& size) {
+                               run.Report(v1::STAGE_VALIDATE, absl::StrCat("validate at ", size));
+                             }});
+}
+
+absl::StatusOr<Timing> Time(TrialRun& run, const BuiltSize& candidate, const BuiltSize& parent, int pairs) {
+  if (run.observer.stopped()) return absl::CancelledError("stopped");
+  absl::StatusOr<Timing> timing = TimeAgainst(run.device, run.bundle, candidate, parent, {.pairs = pairs});
+  if (timing.ok()) return timing;
+  const std::optional<v1::Failure> failure = ReferenceFailure(run, timing.status(), v1::STAGE_MEASURE);
+  if (!failure) return timing.status();
+  Timing failed;
+  failed.failure = failure;
+  return failed;
+}
+
+v1::Failure Unsteady(int discarded) {
+  v1::Failure failure;
+  failure.set_stage(v1::STAGE_MEASURE);
+  failure.set_check(v1::CHECK_UNSTEADY);
+  failure.set_message(absl::StrCat("clocks or throttle reasons changed in ", discarded,
+                                   " pairs: is something else running on the GPU, or is it too hot?"));
+  return failure;
+}
+
+// The first pairs of one process. Where they can't be believed (some were thrown away, or the parent's time is off
+// what is stored for it; 0: nothing is), those of a fresh process stand: a candidate may have slowed its parent.
+absl::Status TimeFirstPairs(TrialRun& run, const BuiltSize& parent, double stored_parent_us) {
+  const StageWatch watch(run, v1::STAGE_MEASURE);
+  const KeepRule rule;
+  const auto unsteady = [&](const Timing& timing) { return timing.times.pairs_size() < rule.first_pairs; };
+  const auto drifted = [&](const Timing& timing) {
+    const double us = DecidingUs(run.bundle, timing.times.parent_warm_us(), timing.times.parent_cold_us());
+    return stored_parent_us > 0 && ParentDrift(stored_parent_us, us, rule).has_value();
+  };
+  absl::StatusOr<Timing> timing = Time(run, run.build.at(), parent, rule.first_pairs);
+  if (timing.ok() && !timing->failure && (unsteady(*timing) || drifted(*timing))) {
+    run.device.runner().Restart();
+    timing = Time(run, run.build.at(), parent, rule.first_pairs);
+  }
+  if (!timing.ok()) return timing.status();
+  const v1::CompareReply& times = timing->times;
+  *run.result().mutable_pairs() = times.pairs();
+  run.result().set_discarded(times.discarded());
+  run.result().set_warm_us(times.candidate_warm_us());
+  run.result().set_cold_us(times.candidate_cold_us());
+  run.result().set_parent_warm_us(times.parent_warm_us());
+  run.result().set_parent_cold_us(times.parent_cold_us());
+  if (timing->failure) {
+    run.Fail(*timing->failure);
+  } else if (unsteady(*timing)) {
+    run.Fail(Unsteady(times.discarded()));
+  } else {
+    run.timed = true;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status ValidateTwice(TrialRun& run) { return ValidateAndReportEachSize(run, 2, /*self_test=*/false); }
+
+absl::Status ValidateStart(TrialRun& run) { return ValidateAndReportEachSize(run, 20, /*self_test=*/true); }
+
+absl::Status ValidateAgain(TrialRun& run) {
+  run.Report(v1::STAGE_VALIDATE, "validate 20 times with fresh inputs");
+  return ValidateSizes(run, {.repeats = 20});
+}
+
+absl::Status ValidateSurprise(TrialRun& run) {
+  const v1::TrialResult& result = run.result();
+  const double parent_us = DecidingUs(run.bundle, result.parent_warm_us(), result.parent_cold_us());
+  const double candidate_us = DecidingUs(run.bundle, result.warm_us(), result.cold_us());
+  if (parent_us <= kSurprise * candidate_us) return absl::OkStatus();
+  return ValidateAgain(run);
+}
+
+absl::Status CompareWithParent(TrialRun& run) {
+  const StageWatch watch(run, v1::STAGE_MEASURE);
+  const BuiltSize& candidate = run.build.at();
+  const BuiltSize& parent = *run.build.parent;
+  PairTimer timer;
+  timer.time = [&](int pairs) { return Time(run, candidate, parent, pairs); };
+  timer.start_fresh_process = [&] { run.device.runner().Restart(); };
+  timer.time_parent_alone = [&](int pairs) {
+    run.device.runner().Restart();
+    return Time(run, parent, parent, pairs);
+  };
+  timer.report = [&](bool confirms) {
+    run.Report(v1::STAGE_MEASURE, confirms ? "compare again in a fresh process" : "compare with the parent");
+  };
+  const KeepRule rule = KeepRuleOf(run.build.trial.keep());
+  absl::StatusOr<TimedComparison> timed = CompareTimed(timer, run.bundle.timing(), run.build.trial.parent_us(), rule);
+  if (!timed.ok()) return timed.status();
+  SetTimes(*timed, &run.result());
+  run.Note(timed->notes);
+  if (timed->failure) run.Fail(*timed->failure);
+  run.timed = !timed->failure && !run.result().pairs().empty();
+  run.faster = timed->comparison.result() == v1::FASTER;
+  return absl::OkStatus();
+}
+
+absl::Status TimeBesideParent(TrialRun& run) {
+  run.Report(v1::STAGE_MEASURE, "time beside the parent");
+  return TimeFirstPairs(run, *run.build.parent, run.build.trial.parent_us());
+}
+
+absl::Status TimeAlone(TrialRun& run) {
+  run.Report(v1::STAGE_MEASURE, "time against itself");
+  return TimeFirstPairs(run, run.build.at(), 0);
+}
+
+absl::Status CheckRoofline(TrialRun& run) {
+  if (!run.timed) return absl::OkStatus();  // every pair was thrown away: there is no time
+  const double share = run.build.trial.keep().floor() > 0 ? run.build.trial.keep().floor() : 1;
+  const std::optional<v1::Failure> below = BelowRoofline(run.device.gpu().name(), run.bundle, run.build.at().plan,
+                                                         run.result().warm_us(), run.result().cold_us(), share);
+  if (below) run.Fail(*below);
+  return absl::OkStatus();
+}
+
+absl::Status TimeLadder(TrialRun& run) {
+  const StageWatch watch(run, v1::STAGE_MEASURE);
+  run.Report(v1::STAGE_MEASURE, "time start and best at every size");
+  for (const BuiltSize& start : run.build.parent_ladder) {
+    const BuiltSize& best = *run.build.candidate.Find(start.plan.size());
+    absl::StatusOr<Timing> timing = Time(run, best, start, kLadderPairs);
+    if (!timing.ok()) return timing.status();
+    const v1::Check check = timing->failure ? timing->failure->check() : v1::CHECK_UNSPECIFIED;
+    if (check == v1::CHECK_TIMED_OUTPUT || check == v1::CHECK_UNTOUCHED) {
+      timing->failure->set_size(start.plan.size());
+      run.Fail(*timing->failure);
+      return absl::OkStatus();
+    }
+    if (timing->failure) {
+      run.Note(absl::StrCat("not timed at ", start.plan.size(), ": ", timing->failure->message()));
+      continue;
+    }
+    const v1::CompareReply& times = timing->times;
+    if (times.pairs().empty()) continue;
+    v1::SizeTime* size = run.result().add_sizes();
+    size->set_size(start.plan.size());
+    size->set_start_us(DecidingUs(run.bundle, times.parent_warm_us(), times.parent_cold_us()));
+    size->set_best_us(DecidingUs(run.bundle, times.candidate_warm_us(), times.candidate_cold_us()));
+    size->set_start_bytes(MemoryOf(start.plan));
+    size->set_best_bytes(MemoryOf(best.plan));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SanitizeSmallSizes(TrialRun& run) {
+  const StageWatch watch(run, v1::STAGE_VALIDATE);
+  run.Report(v1::STAGE_VALIDATE, "compute-sanitizer at small sizes");
+  const v1::Trial& trial = run.build.trial;
+  if (trial.keep().skip_sanitizer() && trial.purpose() != v1::TRIAL_PURPOSE_TOTAL) {
+    run.Note("compute-sanitizer was left out, as the campaign asks");
+    return absl::OkStatus();
+  }
+  if (!run.device.has_sanitizer()) {
+    run.Note("compute-sanitizer is not installed here");
+    return absl::OkStatus();
+  }
+  std::vector<const BuiltSize*> small;
+  for (size_t i = 0; i < run.build.small; ++i) small.push_back(&run.build.candidate.sizes[i]);
+  absl::StatusOr<Sanitizing> sanitizing = run.device.Sanitize(small);
+  if (!sanitizing.ok()) return sanitizing.status();
+  if (sanitizing->failure) {
+    run.Fail(*sanitizing->failure);
+  } else {
+    run.result().set_sanitized(true);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ProfileCandidate(TrialRun& run) {
+  const StageWatch watch(run, v1::STAGE_PROFILE);
+  run.Report(v1::STAGE_PROFILE, "profile with ncu");
+  absl::StatusOr<Profiling> profiling = run.device.Profile({run.item()});
+  if (!profiling.ok()) return profiling.status();
+  v1::Evidence& evidence = *run.result().mutable_evidence();
+  evidence = std::move(profiling->evidence[0]);
+  evidence.set_partial_reason(ValidUtf8(evidence.partial_reason()));
+  run.result().set_profiled(!evidence.partial());
+  if (evidence.partial()) run.Note(absl::StrCat("no counters: ", evidence.partial_reason()));
+  run.outcome.artifacts.push_back({v1::Blob::CUBIN, *run.build.at().cubin});
+  if (!profiling->raw.empty()) run.outcome.artifacts.push_back({v1::Blob::NCU_REPORT, std::move(profiling->raw)});
+  return absl::OkStatus();
+}
+
+absl::StatusOr<double> CopyBandwidth(GpuDevice& device) {
+  v1::RunnerRequest copy;
+  copy.mutable_copy()->set_bytes(kCopyBytes);
+  absl::StatusOr<v1::RunnerReply> copied = device.runner().Ask(copy, kCopyDeadline);
+  if (!copied.ok()) return copied.status();
+  return copied->has_copy() ? copied->copy().gb_s() : 0;
+}
+
+absl::Status TimeCopy(TrialRun& run) {
+  const StageWatch watch(run, v1::STAGE_MEASURE);
+  const absl::StatusOr<double> gb_s = CopyBandwidth(run.device);
+  if (!gb_s.ok()) return gb_s.status();
+  run.result().set_copy_gb_s(*gb_s);
+  return absl::OkStatus();
+}
+
+absl::Status TimeBaseline(TrialRun& run) {
+  if (run.bundle.baseline_command().empty()) return absl::OkStatus();
+  const StageWatch watch(run, v1::STAGE_MEASURE);
+  run.Report(v1::STAGE_MEASURE, "time the baseline");
+  absl::StatusOr<std::vector<v1::BaselineTime>> times = run.device.TimeBaseline(run.bundle);
+  if (absl::IsCancelled(times.status())) return times.status();
+  if (!times.ok()) {
+    run.result().set_baseline_error(ValidUtf8(std::string(times.status().message())));
+    return absl::OkStatus();
+  }
+  run.result().mutable_baselines()->Assign(times->begin(), times->end());
+  return absl::OkStatus();
+}
+
+}  // namespace pawl

@@ -1,0 +1,43 @@
+#pragma once
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "worker/trial/gpu_device.h"
+#include "worker/trial/trial_run.h"
+
+namespace pawl {
+
+// One step of a trial. It adds what it finds to the run; a candidate that fails is a failure in the run. A status is
+// the machine's fault, or CANCELLED. Which steps follow each other is in trial_pipeline.cc.
+using TrialStep = absl::Status (*)(TrialRun& run);
+
+// Validate at every size, smallest first, and stop at the first that fails.
+absl::Status ValidateTwice(TrialRun& run);
+absl::Status ValidateStart(TrialRun& run);     // 20 times, and the bundle's tolerance itself
+absl::Status ValidateAgain(TrialRun& run);     // 20 times with fresh inputs, of a variant that is about to be kept
+absl::Status ValidateSurprise(TrialRun& run);  // the same, of one more than ten times as fast as its parent only
+
+// Time at the timed size.
+absl::Status CompareWithParent(TrialRun& run);  // by the protocol of the keep rule, confirmed in a second process
+absl::Status TimeBesideParent(TrialRun& run);   // the first pairs of that only
+absl::Status TimeAlone(TrialRun& run);          // against itself
+
+absl::Status CheckRoofline(TrialRun& run);  // no time may be below what the GPU can do
+
+// Time candidate and parent at every size of the ladder, for the report. A size that does not fit, or whose start
+// variant takes too long, is left out. Wrong outputs fail the candidate here too.
+absl::Status TimeLadder(TrialRun& run);
+
+// compute-sanitizer at the small sizes, where it is installed and the campaign does not leave it out.
+absl::Status SanitizeSmallSizes(TrialRun& run);
+
+absl::Status ProfileCandidate(TrialRun& run);
+
+// What the roofline and the goal are held against.
+absl::Status TimeCopy(TrialRun& run);
+absl::Status TimeBaseline(TrialRun& run);
+
+// The bandwidth of a plain device-to-device copy in GB/s, bytes read plus written; 0: the runner could not measure it.
+absl::StatusOr<double> CopyBandwidth(GpuDevice& device);
+
+}  // namespace pawl
