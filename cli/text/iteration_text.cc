@@ -152,8 +152,8 @@ std::string IterationText(const v1::Iteration& iteration) {
   Line(&text, "ended", iteration.has_end_time() ? DateText(iteration.end_time()) : "");
   for (const v1::PassedOver& passed : iteration.passed_over()) {
     Line(&text, "passed over",
-         absl::StrCat(ChangeText(passed.change()), ": ", passed.reason(), passed.has_voices() ? ": " : "",
-                      passed.has_voices() ? VoicesText(passed.voices()) : ""));
+         absl::StrCat(ChangeText(passed.change()), ": ", passed.reason(), passed.has_score() ? ": " : "",
+                      passed.has_score() ? ScoreText(passed.score()) : ""));
   }
   return absl::StrCat(text, EvidenceText(iteration.evidence()));
 }
