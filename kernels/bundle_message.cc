@@ -6,13 +6,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/expression/expression.h"
+#include "kernels/limits.h"
 #include "kernels/plan.h"
 #include "kernels/space.h"
 
 namespace pawl {
 namespace {
 
-constexpr int kMaxItems = 256;  // sizes, tensors, variables, launches, ...
+constexpr int kMaxItems = kMaxTables;  // sizes, tensors, variables, launches, ...
 
 class Checker {
  public:
@@ -106,7 +107,7 @@ class Checker {
 }  // namespace
 
 bool IsBundleName(const std::string& name) {
-  return !name.empty() && name.size() <= 64 && std::isalpha(static_cast<unsigned char>(name[0])) &&
+  return !name.empty() && name.size() <= kMaxBundleName && std::isalpha(static_cast<unsigned char>(name[0])) &&
          std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '-'; });
 }
 

@@ -31,7 +31,7 @@ void ReadTables(const std::string& text, Reading& reading) {
         absl::StrCat("not TOML: ", absl::Utf8SafeCHexEscape(std::string(parsed.error().description()))));
     return;
   }
-  TomlTable root(&parsed.table(), "", &reading.problems);
+  TomlTable root(&parsed.table(), &KernelToml(), "", &reading.problems);
   ReadTop(root, reading);
   ReadSizes(root, reading);
   ReadVariables(root, reading);
@@ -66,6 +66,10 @@ bool Reading::AddName(const std::string& name, const std::string& kind, int line
   table.Complain(line, absl::StrCat("the name ", name, " is taken by the ", it->second.first, " in line ",
                                     it->second.second, "; expected a name of its own"));
   return false;
+}
+
+void Reading::Use(TomlTable& table, const std::string& key, const Text& text, Must must, const std::string& guard) {
+  Use(table, key, text, table.scope(key), must, guard);
 }
 
 void Reading::Use(TomlTable& table, const std::string& key, const Text& text, Scope scope, Must must,

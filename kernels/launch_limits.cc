@@ -3,15 +3,11 @@
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/limits.h"
 #include "kernels/plan.h"
 
 namespace pawl {
 namespace {
-
-// The same on every architecture since sm_30.
-constexpr int32_t kMaxGridYZ = 65535;
-constexpr int32_t kMaxBlockXY = 1024;
-constexpr int32_t kMaxBlockZ = 64;
 
 std::string Extent(const v1::Dim3& dim) { return absl::StrCat(dim.x(), " x ", dim.y(), " x ", dim.z()); }
 

@@ -7,13 +7,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/expression/expression.h"
+#include "kernels/limits.h"
 
 namespace pawl {
 namespace {
 
 constexpr int64_t kMaxInt32 = std::numeric_limits<int32_t>::max();
-// Beyond any GPU's memory, and small enough that sums of tensors don't overflow.
-constexpr int64_t kMaxElements = int64_t{1} << 40;
 
 using Values = std::map<std::string, double>;
 

@@ -5,28 +5,27 @@
 #include "absl/strings/str_cat.h"
 #include "base/expression/expression.h"
 #include "base/names/spelling.h"
+#include "kernels/limits.h"
 #include "kernels/reading.h"
 #include "kernels/source_file.h"
 
 namespace pawl {
 namespace {
 
-constexpr size_t kMaxRank = 8;
-
 void ReadTensor(TomlTable& table, Reading& reading) {
   v1::Tensor& tensor = *reading.bundle.add_tensors();
-  if (std::optional<Text> name = table.RequiredText("name")) {
+  if (std::optional<Text> name = table.Text("name")) {
     table.set_where(absl::StrCat("[[tensor]] ", name->value));
     reading.AddName(name->value, "tensor", name->line, table);
     reading.lines[absl::StrCat("tensor ", name->value)] = table.line();
     tensor.set_name(name->value);
   }
-  if (std::optional<int> type = table.Word("type", {"f16", "bf16", "f32", "f64", "i32"}, true)) {
+  if (std::optional<int> type = table.Word("type")) {
     tensor.set_type(static_cast<v1::DataType>(*type + 1));
   }
-  const std::optional<int> role = table.Word("role", {"input", "output", "scratch"}, false);
+  const std::optional<int> role = table.Word("role");
   tensor.set_role(static_cast<v1::TensorRole>(role.value_or(0) + 1));
-  const std::optional<int> fill = table.Word("fill", {"normal", "uniform"}, false);
+  const std::optional<int> fill = table.Word("fill");
   if (tensor.role() == v1::TENSOR_ROLE_INPUT) {
     tensor.set_fill(static_cast<v1::Fill>(fill.value_or(0) + 1));
   } else if (fill) {
@@ -39,9 +38,9 @@ void ReadTensor(TomlTable& table, Reading& reading) {
   }
   // The reference has the same inputs and outputs, and it knows no variables.
   const bool scratch = tensor.role() == v1::TENSOR_ROLE_SCRATCH || (table.Has("role") && !role);
-  const Scope scope = scratch ? kEverything : kSizesOnly;
+  const Scope scope = scratch ? kEverything : table.scope("shape");
   for (const Text& extent : shape) {
-    reading.Use(table, "shape", extent, scope, Must::kBeAnExtent);
+    reading.Use(table, "shape", extent, scope, Must::kBeAnExtent, "");
     tensor.add_shape(extent.value);
   }
   table.Finish();
@@ -93,34 +92,33 @@ void CheckArguments(TomlTable& table, bool reference, const std::vector<Text>& a
   }
 }
 
-void ReadLaunch(TomlTable& table, Scope scope, Reading& reading, v1::Launch& launch) {
-  const bool reference = !scope.variables;
-  if (std::optional<Text> entry = table.RequiredText("entry")) {
+void ReadLaunch(TomlTable& table, bool reference, Reading& reading, v1::Launch& launch) {
+  if (std::optional<Text> entry = table.Text("entry")) {
     CheckEntry(table, *entry);
     table.set_where(absl::StrCat(table.where(), " ", entry->value));
     reading.lines[absl::StrCat("launch ", entry->value)] = table.line();
     launch.set_entry(entry->value);
   }
-  if (std::optional<Text> when = table.Expression("when", false)) {
-    reading.Use(table, "when", *when, scope, Must::kBeFinite);
+  if (std::optional<Text> when = table.Expression("when")) {
+    reading.Use(table, "when", *when, Must::kBeFinite);
     launch.set_when(when->value);
   }
   for (const auto& [key, list] :
        {std::pair{"grid", launch.mutable_grid()}, std::pair{"block", launch.mutable_block()}}) {
     const std::vector<Text> extents = table.Expressions(key);
-    if (extents.size() > 3) {
+    if (extents.size() > kMaxExtents) {
       table.Complain(table.Line(key), absl::StrCat(key, " has ", extents.size(), " entries; expected one to three"));
     }
     for (const Text& extent : extents) {
-      reading.Use(table, key, extent, scope, Must::kBeAnExtent, launch.when());
+      reading.Use(table, key, extent, Must::kBeAnExtent, launch.when());
       list->Add(std::string(extent.value));
     }
   }
-  if (std::optional<Text> shared = table.Expression("shared", false)) {
-    reading.Use(table, "shared", *shared, scope, Must::kBeBytes, launch.when());
+  if (std::optional<Text> shared = table.Expression("shared")) {
+    reading.Use(table, "shared", *shared, Must::kBeBytes, launch.when());
     launch.set_shared(shared->value);
   }
-  const std::vector<Text> arguments = table.Texts("arguments", true);
+  const std::vector<Text> arguments = table.Texts("arguments");
   CheckArguments(table, reference, arguments, reading);
   for (const Text& argument : arguments) launch.add_arguments(argument.value);
   table.Finish();
@@ -141,7 +139,7 @@ void CheckOutputs(const std::string& who, const google::protobuf::RepeatedPtrFie
 }  // namespace
 
 void ReadTensors(TomlTable& root, Reading& reading) {
-  std::vector<TomlTable> tables = root.Tables("tensor", true);
+  std::vector<TomlTable> tables = root.Tables("tensor");
   for (TomlTable& table : tables) ReadTensor(table, reading);
   const auto& tensors = reading.bundle.tensors();
   if (!tables.empty() && std::none_of(tensors.begin(), tensors.end(), [](const v1::Tensor& tensor) {
@@ -152,18 +150,17 @@ void ReadTensors(TomlTable& root, Reading& reading) {
 }
 
 void ReadScalars(TomlTable& root, Reading& reading) {
-  for (TomlTable& table : root.Tables("scalar", false)) {
+  for (TomlTable& table : root.Tables("scalar")) {
     v1::Scalar& scalar = *reading.bundle.add_scalars();
-    if (std::optional<Text> name = table.RequiredText("name")) {
+    if (std::optional<Text> name = table.Text("name")) {
       table.set_where(absl::StrCat("[[scalar]] ", name->value));
       reading.AddName(name->value, "scalar", name->line, table);
       scalar.set_name(name->value);
     }
     constexpr v1::DataType kTypes[] = {v1::DATA_TYPE_F32, v1::DATA_TYPE_F64, v1::DATA_TYPE_I32};
-    if (std::optional<int> type = table.Word("type", {"f32", "f64", "i32"}, true)) scalar.set_type(kTypes[*type]);
-    if (std::optional<Text> value = table.Expression("value", true)) {
-      reading.Use(table, "value", *value, kSizesAndVariables,
-                  scalar.type() == v1::DATA_TYPE_I32 ? Must::kBeAnInt32 : Must::kBeFinite);
+    if (std::optional<int> type = table.Word("type")) scalar.set_type(kTypes[*type]);
+    if (std::optional<Text> value = table.Expression("value")) {
+      reading.Use(table, "value", *value, scalar.type() == v1::DATA_TYPE_I32 ? Must::kBeAnInt32 : Must::kBeFinite);
       scalar.set_value(value->value);
     }
     table.Finish();
@@ -171,25 +168,25 @@ void ReadScalars(TomlTable& root, Reading& reading) {
 }
 
 void ReadLaunches(TomlTable& root, Reading& reading) {
-  std::vector<TomlTable> tables = root.Tables("launch", true);
-  for (TomlTable& table : tables) ReadLaunch(table, kEverything, reading, *reading.bundle.add_launches());
+  std::vector<TomlTable> tables = root.Tables("launch");
+  for (TomlTable& table : tables) ReadLaunch(table, false, reading, *reading.bundle.add_launches());
   if (tables.empty()) return;
   reading.lines["launches"] = tables.front().line();
   CheckOutputs("[[launch]]", reading.bundle.launches(), tables.front().line(), reading);
 }
 
 void ReadReference(TomlTable& root, Reading& reading) {
-  std::optional<TomlTable> table = root.Table("reference", true);
+  std::optional<TomlTable> table = root.Table("reference");
   if (!table) return;
   v1::Reference& reference = *reading.bundle.mutable_reference();
-  if (std::optional<Text> source = table->RequiredText("source")) {
+  if (std::optional<Text> source = table->Text("source")) {
     absl::StatusOr<std::string> text = ReadSourceFile(reading.folder, source->value);
     if (!text.ok()) table->Complain(source->line, absl::StrCat("source: ", text.status().message()));
     reference.mutable_source()->set_path(source->value);
     reference.mutable_source()->set_text(text.value_or(""));
   }
-  std::vector<TomlTable> launches = table->Tables("launch", true);
-  for (TomlTable& launch : launches) ReadLaunch(launch, kSizesOnly, reading, *reference.add_launches());
+  std::vector<TomlTable> launches = table->Tables("launch");
+  for (TomlTable& launch : launches) ReadLaunch(launch, true, reading, *reference.add_launches());
   if (!launches.empty()) {
     CheckOutputs("[[reference.launch]]", reference.launches(), launches.front().line(), reading);
   }

@@ -1,6 +1,5 @@
 // [[size]], [[variable]], [hidden] and [[constraint]]: the names that expressions use, and what spans the space.
 #include <algorithm>
-#include <limits>
 #include <set>
 
 #include "absl/strings/escaping.h"
@@ -15,40 +14,31 @@
 namespace pawl {
 namespace {
 
-constexpr int64_t kMinInt32 = std::numeric_limits<int32_t>::min();
-constexpr int64_t kMaxInt32 = std::numeric_limits<int32_t>::max();
-
-// In the order of v1::Resource.
-const std::vector<std::string>& Resources() {
-  static const auto& resources = *new std::vector<std::string>{
-      "parallelism", "registers",  "shared_memory", "vector_width", "coalescing", "bank_spread",
-      "reuse",       "pipelining", "tensor_cores",  "unrolling",    "launches"};
-  return resources;
-}
-
 void ReadAffects(TomlTable& table, v1::Variable& variable) {
-  std::optional<TomlTable> affects = table.Table("affects", false);
+  std::optional<TomlTable> affects = table.Table("affects");
   if (!affects) return;
   affects->set_where(absl::StrCat(table.where(), ": affects"));
-  for (const std::string& name : affects->OtherKeys()) {
-    const auto it = std::find(Resources().begin(), Resources().end(), name);
-    if (it == Resources().end()) {
+  std::vector<std::string> resources;
+  for (const NamedResource& resource : Resources()) resources.push_back(resource.name);
+  for (const std::string& name : affects->Names()) {
+    const auto it = std::find(resources.begin(), resources.end(), name);
+    if (it == resources.end()) {
       affects->Complain(
           affects->Line(name),
-          absl::StrCat("unknown resource ", absl::Utf8SafeCHexEscape(name.substr(0, 80)), Expected(name, Resources())));
+          absl::StrCat("unknown resource ", absl::Utf8SafeCHexEscape(name.substr(0, 80)), Expected(name, resources)));
       continue;
     }
-    const std::optional<int> direction = affects->Word(name, {"+", "-"}, true);
+    const std::optional<int> direction = affects->Word(name);
     if (!direction) continue;
     v1::Effect* effect = variable.add_affects();
-    effect->set_resource(static_cast<v1::Resource>(it - Resources().begin() + 1));
+    effect->set_resource(static_cast<v1::Resource>(it - resources.begin() + 1));
     effect->set_direction(*direction == 0 ? v1::DIRECTION_MORE : v1::DIRECTION_LESS);
   }
 }
 
 void ReadVariable(TomlTable& table, Reading& reading) {
   v1::Variable& variable = *reading.bundle.add_variables();
-  if (std::optional<Text> name = table.RequiredText("name")) {
+  if (std::optional<Text> name = table.Text("name")) {
     if (!reading.AddName(name->value, "variable", name->line, table)) reading.names_complete = false;
     if (absl::StartsWith(name->value, "SIZE_")) {
       table.Complain(name->line, absl::StrCat(name->value, " looks like the macro of a size; expected another name"));
@@ -59,14 +49,14 @@ void ReadVariable(TomlTable& table, Reading& reading) {
     reading.names_complete = false;
   }
   std::set<int64_t> seen;
-  for (int64_t value : table.Integers("values", kMinInt32, kMaxInt32)) {
+  for (int64_t value : table.Integers("values")) {
     if (!seen.insert(value).second) {
       table.Complain(table.Line("values"), absl::StrCat("values has ", value, " twice"));
     } else {
       variable.add_values(static_cast<int32_t>(value));
     }
   }
-  if (std::optional<int64_t> start = table.Integer("start", kMinInt32, kMaxInt32, true)) {
+  if (std::optional<int64_t> start = table.Integer("start")) {
     if (!seen.empty() && !seen.contains(*start)) {
       table.Complain(table.Line("start"),
                      absl::StrCat("start is ", *start, ", which is not among values; expected one of ",
@@ -74,7 +64,7 @@ void ReadVariable(TomlTable& table, Reading& reading) {
     }
     variable.set_start(static_cast<int32_t>(*start));
   }
-  if (std::optional<Text> option = table.OptionalText("option")) {
+  if (std::optional<Text> option = table.Text("option")) {
     if (!absl::StrContains(option->value, "{}")) {
       table.Complain(option->line,
                      absl::StrCat("option \"", option->value,
@@ -91,12 +81,12 @@ void ReadVariable(TomlTable& table, Reading& reading) {
 }  // namespace
 
 void ReadSizes(TomlTable& root, Reading& reading) {
-  std::vector<TomlTable> tables = root.Tables("size", true);
+  std::vector<TomlTable> tables = root.Tables("size");
   if (tables.empty()) reading.names_complete = false;
   std::set<std::string> size_names, dimensions;
   for (TomlTable& table : tables) {
     v1::Size& size = *reading.bundle.add_sizes();
-    if (std::optional<Text> name = table.RequiredText("name")) {
+    if (std::optional<Text> name = table.Text("name")) {
       size.set_name(name->value);
       table.set_where(absl::StrCat("[[size]] ", name->value));
       if (!size_names.insert(name->value).second) {
@@ -104,7 +94,8 @@ void ReadSizes(TomlTable& root, Reading& reading) {
       }
     }
     std::set<std::string> own;
-    for (const std::string& dimension : table.OtherKeys()) {
+    for (const std::string& dimension : table.Names()) {
+      if (dimension == "name") continue;
       own.insert(dimension);
       if (&table == &tables.front()) {
         if (!reading.AddName(dimension, "size", table.Line(dimension), table)) reading.names_complete = false;
@@ -114,7 +105,7 @@ void ReadSizes(TomlTable& root, Reading& reading) {
                        absl::StrCat("the size before it has no ", absl::Utf8SafeCHexEscape(dimension.substr(0, 80)),
                                     "; expected the same in every size: ", absl::StrJoin(dimensions, ", ")));
       }
-      if (std::optional<int64_t> value = table.Integer(dimension, 1, kMaxInt32, true)) {
+      if (std::optional<int64_t> value = table.Integer(dimension)) {
         (*size.mutable_values())[dimension] = static_cast<int32_t>(*value);
       }
     }
@@ -128,19 +119,19 @@ void ReadSizes(TomlTable& root, Reading& reading) {
 }
 
 void ReadVariables(TomlTable& root, Reading& reading) {
-  std::vector<TomlTable> tables = root.Tables("variable", false);
+  std::vector<TomlTable> tables = root.Tables("variable");
   if (!tables.empty()) reading.lines["variables"] = tables.front().line();
   for (TomlTable& table : tables) ReadVariable(table, reading);
 }
 
 void ReadHidden(TomlTable& root, Reading& reading) {
-  std::optional<TomlTable> table = root.Table("hidden", false);
+  std::optional<TomlTable> table = root.Table("hidden");
   if (!table) return;
   std::vector<std::string> sizes;
   for (const auto& [name, kind] : reading.names) {
     if (kind.first == "size") sizes.push_back(name);
   }
-  for (const std::string& name : table->OtherKeys()) {
+  for (const std::string& name : table->Names()) {
     const int line = table->Line(name);
     if (std::find(sizes.begin(), sizes.end(), name) == sizes.end()) {
       if (!reading.names_complete) continue;
@@ -148,7 +139,7 @@ void ReadHidden(TomlTable& root, Reading& reading) {
           line, absl::StrCat("there is no size ", absl::Utf8SafeCHexEscape(name.substr(0, 80)), Expected(name, sizes)));
       continue;
     }
-    const std::vector<int64_t> range = table->Integers(name, 1, kMaxInt32);
+    const std::vector<int64_t> range = table->Integers(name);
     if (range.empty()) continue;
     if (range.size() != 2 || range[0] > range[1]) {
       table->Complain(line, absl::StrCat(name, " is [", absl::StrJoin(range, ", "),
@@ -163,12 +154,12 @@ void ReadHidden(TomlTable& root, Reading& reading) {
 }
 
 void ReadConstraints(TomlTable& root, Reading& reading) {
-  for (TomlTable& table : root.Tables("constraint", false)) {
-    std::optional<Text> that = table.Expression("that", true);
+  for (TomlTable& table : root.Tables("constraint")) {
+    std::optional<Text> that = table.Expression("that");
     table.Finish();
     if (!that) continue;
     const size_t before = reading.expressions.size();
-    reading.Use(table, "that", *that, kSizesAndVariables, Must::kBeFinite);
+    reading.Use(table, "that", *that, Must::kBeFinite);
     if (reading.expressions.size() == before) continue;
     // Judged apart, over the whole space.
     reading.expressions.pop_back();

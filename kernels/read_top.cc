@@ -11,16 +11,16 @@ namespace pawl {
 namespace {
 
 void ReadTolerance(TomlTable& root, v1::Bundle& bundle) {
-  std::optional<TomlTable> table = root.Table("tolerance", true);
+  std::optional<TomlTable> table = root.Table("tolerance");
   if (!table) return;
   v1::Tolerance& tolerance = *bundle.mutable_tolerance();
-  if (std::optional<double> absolute = table->Number("absolute", true)) {
+  if (std::optional<double> absolute = table->Number("absolute")) {
     if (*absolute < 0) {
       table->Complain(table->Line("absolute"), absl::StrCat("absolute is ", *absolute, "; expected 0 or more"));
     }
     tolerance.set_absolute(*absolute);
   }
-  if (std::optional<double> relative = table->Number("relative", true)) {
+  if (std::optional<double> relative = table->Number("relative")) {
     if (*relative >= 1) {
       table->Complain(table->Line("relative"), absl::StrCat("relative is ", *relative,
                                                             "; expected less than 1: an output of zeros has a relative "
@@ -35,12 +35,11 @@ void ReadTolerance(TomlTable& root, v1::Bundle& bundle) {
 }
 
 void ReadGoal(TomlTable& root, Reading& reading) {
-  std::optional<TomlTable> table = root.Table("goal", true);
+  std::optional<TomlTable> table = root.Table("goal");
   if (!table) return;
   v1::Goal& goal = *reading.bundle.mutable_goal();
-  if (std::optional<Text> size = table->RequiredText("size")) goal.set_size(size->value);
-  goal.set_speedup(1);
-  if (std::optional<double> speedup = table->Number("speedup", false)) {
+  if (std::optional<Text> size = table->Text("size")) goal.set_size(size->value);
+  if (std::optional<double> speedup = table->Number("speedup")) {
     if (*speedup <= 0) {
       table->Complain(table->Line("speedup"), absl::StrCat("speedup is ", *speedup, "; expected more than 0"));
     }
@@ -75,26 +74,26 @@ void AddBaselineFile(const Text& word, TomlTable& table, Reading& reading) {
 
 void ReadTop(TomlTable& root, Reading& reading) {
   v1::Bundle& bundle = reading.bundle;
-  if (std::optional<Text> name = root.RequiredText("name")) {
+  if (std::optional<Text> name = root.Text("name")) {
     if (!IsBundleName(name->value)) {
       root.Complain(name->line, absl::StrCat("name is \"", name->value,
                                              "\"; expected a letter, then letters, digits, _ and -, at most 64"));
     }
     bundle.set_name(name->value);
   }
-  if (std::optional<Text> summary = root.OptionalText("summary")) bundle.set_summary(summary->value);
-  if (std::optional<Text> source = root.RequiredText("source")) {
+  if (std::optional<Text> summary = root.Text("summary")) bundle.set_summary(summary->value);
+  if (std::optional<Text> source = root.Text("source")) {
     absl::StatusOr<std::string> text = ReadSourceFile(reading.folder, source->value);
     if (!text.ok()) root.Complain(source->line, absl::StrCat("source: ", text.status().message()));
     bundle.mutable_source()->set_path(source->value);
     bundle.mutable_source()->set_text(text.value_or(""));
   }
-  const std::optional<int> compiler = root.Word("compiler", {"nvrtc", "nvcc"}, false);
+  const std::optional<int> compiler = root.Word("compiler");
   bundle.set_compiler(static_cast<v1::Compiler>(compiler.value_or(0) + 1));
-  const std::optional<int> timing = root.Word("timing", {"warm", "cold"}, false);
+  const std::optional<int> timing = root.Word("timing");
   bundle.set_timing(static_cast<v1::TimingMode>(timing.value_or(0) + 1));
-  bundle.set_nondeterministic(!root.Bool("deterministic").value_or(true));
-  for (const Text& option : root.Texts("options", false)) {
+  bundle.set_nondeterministic(!root.Flag("deterministic").value_or(true));
+  for (const Text& option : root.Texts("options")) {
     if (!absl::StartsWith(option.value, "-")) {
       root.Complain(option.line, absl::StrCat("options: \"", option.value, "\" does not begin with -"));
     }
@@ -102,8 +101,8 @@ void ReadTop(TomlTable& root, Reading& reading) {
   }
   ReadGoal(root, reading);
   ReadTolerance(root, bundle);
-  if (std::optional<TomlTable> table = root.Table("baseline", false)) {
-    for (const Text& word : table->Texts("command", true)) {
+  if (std::optional<TomlTable> table = root.Table("baseline")) {
+    for (const Text& word : table->Texts("command")) {
       bundle.add_baseline_command(word.value);
       AddBaselineFile(word, *table, reading);
     }
@@ -112,17 +111,17 @@ void ReadTop(TomlTable& root, Reading& reading) {
 }
 
 void ReadWork(TomlTable& root, Reading& reading) {
-  std::optional<TomlTable> table = root.Table("work", false);
+  std::optional<TomlTable> table = root.Table("work");
   if (!table) return;
-  if (std::optional<Text> flops = table->Expression("flops", false)) {
-    reading.Use(*table, "flops", *flops, kSizesOnly, Must::kBeNotNegative);
+  if (std::optional<Text> flops = table->Expression("flops")) {
+    reading.Use(*table, "flops", *flops, Must::kBeNotNegative);
     reading.bundle.set_work_flops(flops->value);
   }
-  if (std::optional<Text> bytes = table->Expression("bytes", false)) {
-    reading.Use(*table, "bytes", *bytes, kSizesOnly, Must::kBeNotNegative);
+  if (std::optional<Text> bytes = table->Expression("bytes")) {
+    reading.Use(*table, "bytes", *bytes, Must::kBeNotNegative);
     reading.bundle.set_work_bytes(bytes->value);
   }
-  reading.bundle.set_work_on_tensor_cores(table->Bool("tensor_cores").value_or(false));
+  reading.bundle.set_work_on_tensor_cores(table->Flag("tensor_cores").value_or(false));
   table->Finish();
 }
 

@@ -10,18 +10,10 @@
 
 #include "kernels/problem.h"
 #include "kernels/toml_table.h"
+#include "kernels/vocabulary.h"
 #include "pawl/v1/bundle.pb.h"
 
 namespace pawl {
-
-// What the names of an expression may be.
-struct Scope {
-  bool variables = false;
-  bool limits = false;
-};
-inline constexpr Scope kSizesOnly{};
-inline constexpr Scope kSizesAndVariables{.variables = true};
-inline constexpr Scope kEverything{.variables = true, .limits = true};
 
 // What the value of an expression must be.
 enum class Must { kBeFinite, kBeNotNegative, kBeAnExtent, kBeBytes, kBeAnInt32 };
@@ -39,9 +31,10 @@ struct Reading {
   // One namespace for sizes, variables, tensors, scalars and GPU limits. Complains about clashes and bad names.
   bool AddName(const std::string& name, const std::string& kind, int line, TomlTable& table);
 
-  // Complains when the text does not parse or uses names it may not.
+  // Complains when the text does not parse or uses names that the key's row does not allow.
+  void Use(TomlTable& table, const std::string& key, const Text& text, Must must, const std::string& guard = "");
   void Use(TomlTable& table, const std::string& key, const Text& text, Scope scope, Must must,
-           const std::string& guard = "");
+           const std::string& guard);
 
   std::filesystem::path folder;
   Problems problems;

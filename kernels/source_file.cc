@@ -6,12 +6,12 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "kernels/limits.h"
 
 namespace pawl {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr size_t kMaxBytes = 1 << 20;
 
 // Protobuf's strings must be UTF-8. Answers the line of the first byte that is not, 0 when all are.
 int FirstBadLine(const std::string& text) {
@@ -59,13 +59,13 @@ absl::StatusOr<std::string> ReadSourceFile(const fs::path& folder, const std::st
   if (!fs::is_regular_file(real, error)) return absl::NotFoundError(absl::StrCat(path, " is not a file"));
 
   std::ifstream stream(real, std::ios::binary);
-  std::string text(kMaxBytes + 1, '\0');
+  std::string text(kMaxSourceBytes + 1, '\0');
   stream.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (stream.bad() || (!stream && !stream.eof())) {
     return absl::NotFoundError(absl::StrCat("the file ", path, " can't be read; is it readable for you?"));
   }
   text.resize(static_cast<size_t>(stream.gcount()));
-  if (text.size() > kMaxBytes) return absl::OutOfRangeError(absl::StrCat(path, " is larger than 1 MB"));
+  if (text.size() > kMaxSourceBytes) return absl::OutOfRangeError(absl::StrCat(path, " is larger than 1 MB"));
   if (text.find_first_not_of(" \t\r\n") == std::string::npos) {
     return absl::InvalidArgumentError(absl::StrCat(path, " is empty"));
   }

@@ -9,12 +9,11 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "kernels/limits.h"
 #include "pawl/v1/bundle.pb.h"
 
 namespace pawl {
 
-// Larger spaces are refused: they can't be listed in a sensible time.
-inline constexpr int64_t kMaxSpace = 10'000'000;
 // AllowedVariants refuses to hold more than this.
 inline constexpr int64_t kMaxListed = 200'000;
 

@@ -5,15 +5,14 @@
 #include <utility>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/names/spelling.h"
+#include "kernels/limits.h"
 
 namespace pawl {
 namespace {
-
-constexpr size_t kMaxEntries = 1000;
-constexpr size_t kMaxText = 4000;
 
 int LineOf(const toml::node& node) { return static_cast<int>(node.source().begin.line); }
 
@@ -38,8 +37,8 @@ std::string TypeName(const toml::node& node) {
 
 }  // namespace
 
-TomlTable::TomlTable(const toml::table* table, std::string where, Problems* problems)
-    : table_(table), where_(std::move(where)), problems_(problems) {}
+TomlTable::TomlTable(const toml::table* table, const KeyTable* keys, std::string where, Problems* problems)
+    : table_(table), keys_(keys), where_(std::move(where)), problems_(problems) {}
 
 void TomlTable::Complain(int line, const std::string& message) {
   problems_->Add(line, where_.empty() ? message : absl::StrCat(where_, ": ", message));
@@ -52,20 +51,38 @@ int TomlTable::Line(const std::string& key) const {
   return node == nullptr ? line() : LineOf(*node);
 }
 
-const toml::node* TomlTable::Find(const std::string& key, bool required) {
-  asked_.emplace_back(key);
+TomlTable::Found TomlTable::Find(const std::string& key, KeyType type) {
+  asked_.push_back(key);
+  const Key* row = keys_->Find(key);
+  if (row == nullptr || row->type != type) {
+    Complain(line(), absl::StrCat("internal error: kernels/vocabulary.cc has no row of this type for ", key));
+    return {row, nullptr};
+  }
   const toml::node* node = table_->get(key);
-  if (node == nullptr && required) Complain(line(), absl::StrCat("the key ", key, " is missing"));
-  return node;
+  if (node == nullptr && row->required) {
+    if (type == KeyType::kTable) {
+      problems_->Add(line(), absl::StrCat("the table ", row->table->header, " is missing"));
+    } else if (type == KeyType::kTables) {
+      problems_->Add(line(), absl::StrCat("there is no ", row->table->header, "; expected at least one"));
+    } else {
+      Complain(line(), absl::StrCat("the key ", key, " is missing"));
+    }
+  }
+  return {row, node};
 }
 
-bool TomlTable::Has(const std::string& key) { return Find(key, false) != nullptr; }
+bool TomlTable::Has(const std::string& key) const { return table_->contains(key); }
+
+Scope TomlTable::scope(const std::string& key) const {
+  const Key* row = keys_->Find(key);
+  return row == nullptr ? kSizesOnly : row->scope;
+}
 
 void TomlTable::WrongType(const toml::node& node, const std::string& key, const std::string& expected) {
   Complain(LineOf(node), absl::StrCat(key, " is ", TypeName(node), "; expected ", expected));
 }
 
-std::optional<Text> TomlTable::AsText(const toml::node& node, const std::string& key) {
+std::optional<pawl::Text> TomlTable::AsText(const toml::node& node, const std::string& key) {
   const auto* text = node.as_string();
   if (text == nullptr) {
     WrongType(node, key, "a text in quotes");
@@ -80,32 +97,32 @@ std::optional<Text> TomlTable::AsText(const toml::node& node, const std::string&
     Complain(LineOf(node), absl::StrCat(key, " has a control character or a line break; expected one line of text"));
     return std::nullopt;
   }
-  if (value.size() > kMaxText) {
-    Complain(LineOf(node), absl::StrCat(key, " has ", value.size(), " bytes; expected at most ", kMaxText));
+  if (value.size() > kMaxTextBytes) {
+    Complain(LineOf(node), absl::StrCat(key, " has ", value.size(), " bytes; expected at most ", kMaxTextBytes));
     return std::nullopt;
   }
-  return Text{value, LineOf(node)};
+  return pawl::Text{value, LineOf(node)};
 }
 
-std::optional<Text> TomlTable::AsExpression(const toml::node& node, const std::string& key) {
-  if (const auto* integer = node.as_integer()) return Text{absl::StrCat(integer->get()), LineOf(node)};
+std::optional<pawl::Text> TomlTable::AsExpression(const toml::node& node, const std::string& key) {
+  if (const auto* integer = node.as_integer()) return pawl::Text{absl::StrCat(integer->get()), LineOf(node)};
   if (const auto* number = node.as_floating_point(); number != nullptr && std::isfinite(number->get())) {
-    return Text{absl::StrFormat("%.17g", number->get()), LineOf(node)};
+    return pawl::Text{absl::StrFormat("%.17g", number->get()), LineOf(node)};
   }
   if (node.is_string()) return AsText(node, key);
   WrongType(node, key, "an expression in quotes or a number");
   return std::nullopt;
 }
 
-std::optional<int64_t> TomlTable::AsInteger(const toml::node& node, const std::string& key, int64_t low, int64_t high) {
+std::optional<int64_t> TomlTable::AsInteger(const toml::node& node, const std::string& key, const Key& row) {
   const auto* integer = node.as_integer();
   if (integer == nullptr) {
     WrongType(node, key, "a whole number");
     return std::nullopt;
   }
-  if (integer->get() < low || integer->get() > high) {
+  if (integer->get() < row.low || integer->get() > row.high) {
     Complain(LineOf(node),
-             absl::StrCat(key, " is ", integer->get(), "; expected a whole number from ", low, " to ", high));
+             absl::StrCat(key, " is ", integer->get(), "; expected a whole number from ", row.low, " to ", row.high));
     return std::nullopt;
   }
   return integer->get();
@@ -122,48 +139,51 @@ const toml::array* TomlTable::AsArray(const toml::node* node, const std::string&
     Complain(LineOf(*node), absl::StrCat(key, " is an empty list; expected ", of));
     return nullptr;
   }
-  if (array->size() > kMaxEntries) {
-    Complain(LineOf(*node), absl::StrCat(key, " has ", array->size(), " entries; expected at most ", kMaxEntries));
+  if (array->size() > kMaxListEntries) {
+    Complain(LineOf(*node), absl::StrCat(key, " has ", array->size(), " entries; expected at most ", kMaxListEntries));
     return nullptr;
   }
   return array;
 }
 
-std::optional<Text> TomlTable::RequiredText(const std::string& key) {
-  const toml::node* node = Find(key, true);
+std::optional<pawl::Text> TomlTable::Text(const std::string& key) {
+  const toml::node* node = Find(key, KeyType::kText).node;
   return node == nullptr ? std::nullopt : AsText(*node, key);
 }
 
-std::optional<Text> TomlTable::OptionalText(const std::string& key) {
-  const toml::node* node = Find(key, false);
-  return node == nullptr ? std::nullopt : AsText(*node, key);
-}
-
-std::optional<int> TomlTable::Word(const std::string& key, const std::vector<std::string>& words, bool required) {
-  const std::optional<Text> text = required ? RequiredText(key) : OptionalText(key);
+std::optional<int> TomlTable::Word(const std::string& key) {
+  const auto [row, node] = Find(key, KeyType::kWord);
+  if (node == nullptr) return std::nullopt;
+  const std::optional<pawl::Text> text = AsText(*node, key);
   if (!text) return std::nullopt;
-  const auto it = std::find(words.begin(), words.end(), text->value);
-  if (it != words.end()) return static_cast<int>(it - words.begin());
-  Complain(text->line, absl::StrCat(key, " is \"", text->value, "\"", Expected(text->value, words)));
+  const auto it = std::find(row->words.begin(), row->words.end(), text->value);
+  if (it != row->words.end()) return static_cast<int>(it - row->words.begin());
+  Complain(text->line, absl::StrCat(key, " is \"", text->value, "\"", Expected(text->value, row->words)));
   return std::nullopt;
 }
 
-std::optional<bool> TomlTable::Bool(const std::string& key) {
-  const toml::node* node = Find(key, false);
-  if (node == nullptr) return std::nullopt;
+std::optional<bool> TomlTable::Flag(const std::string& key) {
+  const auto [row, node] = Find(key, KeyType::kFlag);
+  if (node == nullptr) {
+    bool value = false;
+    return row != nullptr && absl::SimpleAtob(row->fallback, &value) ? std::optional(value) : std::nullopt;
+  }
   if (const auto* value = node->as_boolean()) return value->get();
   WrongType(*node, key, "true or false, without quotes");
   return std::nullopt;
 }
 
-std::optional<int64_t> TomlTable::Integer(const std::string& key, int64_t low, int64_t high, bool required) {
-  const toml::node* node = Find(key, required);
-  return node == nullptr ? std::nullopt : AsInteger(*node, key, low, high);
+std::optional<int64_t> TomlTable::Integer(const std::string& key) {
+  const auto [row, node] = Find(key, KeyType::kInteger);
+  return node == nullptr ? std::nullopt : AsInteger(*node, key, *row);
 }
 
-std::optional<double> TomlTable::Number(const std::string& key, bool required) {
-  const toml::node* node = Find(key, required);
-  if (node == nullptr) return std::nullopt;
+std::optional<double> TomlTable::Number(const std::string& key) {
+  const auto [row, node] = Find(key, KeyType::kNumber);
+  if (node == nullptr) {
+    double value = 0;
+    return row != nullptr && absl::SimpleAtod(row->fallback, &value) ? std::optional(value) : std::nullopt;
+  }
   const std::optional<double> number = node->value<double>();
   if (!node->is_number() || !number) {
     WrongType(*node, key, "a number, without quotes");
@@ -176,96 +196,86 @@ std::optional<double> TomlTable::Number(const std::string& key, bool required) {
   return number;
 }
 
-std::vector<int64_t> TomlTable::Integers(const std::string& key, int64_t low, int64_t high) {
-  const toml::array* array = AsArray(Find(key, true), key, "whole numbers");
+std::vector<int64_t> TomlTable::Integers(const std::string& key) {
+  const auto [row, node] = Find(key, KeyType::kIntegers);
+  const toml::array* array = AsArray(node, key, "whole numbers");
   if (array == nullptr) return {};
   std::vector<int64_t> integers;
-  for (const toml::node& node : *array) {
-    if (std::optional<int64_t> integer = AsInteger(node, absl::StrCat("an entry of ", key), low, high)) {
+  for (const toml::node& entry : *array) {
+    if (std::optional<int64_t> integer = AsInteger(entry, absl::StrCat("an entry of ", key), *row)) {
       integers.push_back(*integer);
     }
   }
   return integers.size() == array->size() ? integers : std::vector<int64_t>{};
 }
 
-std::vector<Text> TomlTable::Texts(const std::string& key, bool required) {
-  const toml::array* array = AsArray(Find(key, required), key, "texts");
+std::vector<pawl::Text> TomlTable::Texts(const std::string& key) {
+  const toml::array* array = AsArray(Find(key, KeyType::kTexts).node, key, "texts");
   if (array == nullptr) return {};
-  std::vector<Text> texts;
-  for (const toml::node& node : *array) {
-    if (std::optional<Text> text = AsText(node, absl::StrCat("an entry of ", key))) texts.push_back(*text);
+  std::vector<pawl::Text> texts;
+  for (const toml::node& entry : *array) {
+    if (std::optional<pawl::Text> text = AsText(entry, absl::StrCat("an entry of ", key))) texts.push_back(*text);
   }
   return texts;
 }
 
-std::optional<Text> TomlTable::Expression(const std::string& key, bool required) {
-  const toml::node* node = Find(key, required);
+std::optional<pawl::Text> TomlTable::Expression(const std::string& key) {
+  const toml::node* node = Find(key, KeyType::kExpression).node;
   return node == nullptr ? std::nullopt : AsExpression(*node, key);
 }
 
-std::vector<Text> TomlTable::Expressions(const std::string& key) {
-  const toml::array* array = AsArray(Find(key, true), key, "expressions");
+std::vector<pawl::Text> TomlTable::Expressions(const std::string& key) {
+  const toml::array* array = AsArray(Find(key, KeyType::kExpressions).node, key, "expressions");
   if (array == nullptr) return {};
-  std::vector<Text> texts;
-  for (const toml::node& node : *array) {
-    if (std::optional<Text> text = AsExpression(node, absl::StrCat("an entry of ", key))) texts.push_back(*text);
+  std::vector<pawl::Text> texts;
+  for (const toml::node& entry : *array) {
+    if (std::optional<pawl::Text> text = AsExpression(entry, absl::StrCat("an entry of ", key))) texts.push_back(*text);
   }
   return texts;
 }
 
-std::optional<TomlTable> TomlTable::Table(const std::string& key, bool required) {
-  asked_.emplace_back(key);
-  const toml::node* node = table_->get(key);
-  if (node == nullptr) {
-    if (required) problems_->Add(line(), absl::StrCat("the table [", key, "] is missing"));
-    return std::nullopt;
-  }
+std::optional<TomlTable> TomlTable::Table(const std::string& key) {
+  const auto [row, node] = Find(key, KeyType::kTable);
+  if (node == nullptr) return std::nullopt;
   if (!node->is_table()) {
     WrongType(*node, key, absl::StrCat("a table: [", key, "]"));
     return std::nullopt;
   }
-  return TomlTable(node->as_table(), absl::StrCat("[", key, "]"), problems_);
+  return TomlTable(node->as_table(), row->table.get(), row->table->header, problems_);
 }
 
-std::vector<TomlTable> TomlTable::Tables(const std::string& key, bool required) {
-  asked_.emplace_back(key);
-  const std::string header = where_.empty() ? absl::StrCat("[[", key, "]]")
-                                            : absl::StrCat("[[", where_.substr(1, where_.size() - 2), ".", key, "]]");
-  const toml::node* node = table_->get(key);
-  if (node == nullptr) {
-    if (required) problems_->Add(line(), absl::StrCat("there is no ", header, "; expected at least one"));
-    return {};
-  }
+std::vector<TomlTable> TomlTable::Tables(const std::string& key) {
+  const auto [row, node] = Find(key, KeyType::kTables);
+  if (node == nullptr) return {};
+  const std::string& header = row->table->header;
   const toml::array* array = node->as_array();
   if (array == nullptr || !array->is_homogeneous(toml::node_type::table)) {
     WrongType(*node, key, absl::StrCat("tables, each under ", header));
     return {};
   }
-  if (array->size() > kMaxEntries) {
-    Complain(LineOf(*node), absl::StrCat("there are ", array->size(), " ", header, "; expected at most ", kMaxEntries));
+  if (array->size() > kMaxTables) {
+    Complain(LineOf(*node), absl::StrCat("there are ", array->size(), " ", header, "; expected at most ", kMaxTables));
     return {};
   }
   std::vector<TomlTable> tables;
-  for (const toml::node& entry : *array) tables.emplace_back(entry.as_table(), header, problems_);
+  for (const toml::node& entry : *array) tables.emplace_back(entry.as_table(), row->table.get(), header, problems_);
   return tables;
 }
 
-std::vector<std::string> TomlTable::OtherKeys() {
-  std::vector<std::string> others;
-  for (const auto& [key, node] : *table_) {
-    if (std::find(asked_.begin(), asked_.end(), key.str()) == asked_.end()) others.emplace_back(key.str());
-  }
-  asked_.insert(asked_.end(), others.begin(), others.end());
-  return others;
+std::vector<std::string> TomlTable::Names() const {
+  std::vector<std::string> names;
+  for (const auto& [key, node] : *table_) names.emplace_back(key.str());
+  return names;
 }
 
 void TomlTable::Finish() {
   for (const auto& [key, node] : *table_) {
     const std::string name(key.str());
     if (std::find(asked_.begin(), asked_.end(), name) != asked_.end()) continue;
-    std::vector<std::string> known = asked_;
+    if (keys_->Find(name) == &keys_->others) continue;  // the reader went through all of these
+    std::vector<std::string> known;
+    for (const Key& row : keys_->keys) known.push_back(row.name);
     std::sort(known.begin(), known.end());
-    known.erase(std::unique(known.begin(), known.end()), known.end());
     const int line = static_cast<int>(key.source().begin.line);
     Complain(line > 0 ? line : LineOf(node),
              absl::StrCat("unknown key ", absl::Utf8SafeCHexEscape(name.substr(0, 80)), Expected(name, known)));

@@ -1,13 +1,13 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/toml/toml.h"
 #include "kernels/problem.h"
+#include "kernels/vocabulary.h"
 
 namespace pawl {
 
@@ -16,53 +16,62 @@ struct Text {
   int line = 0;
 };
 
-// Reads one table of a TOML file key by key and notes every mistake. The keys that were asked for are the keys there
-// are: Finish() complains about the others. Every getter answers nullopt (or an empty list) after a complaint.
+// Reads one table of kernel.toml key by key and notes every mistake. What a key may be, whether it is required and its
+// default come from the key's row in the vocabulary; a key without a row can't be read. Every getter answers nullopt
+// (or an empty list) after a complaint.
 class TomlTable {
  public:
-  // `where` begins every message: "[[variable]] TILE_M". Both pointers must outlive the reader.
-  TomlTable(const toml::table* table, std::string where, Problems* problems);
+  // `where` begins every message: "[[variable]] TILE_M". All pointers must outlive the reader.
+  TomlTable(const toml::table* table, const KeyTable* keys, std::string where, Problems* problems);
 
-  // Whether the key is there; asking makes it a known one.
-  bool Has(const std::string& key);
+  bool Has(const std::string& key) const;
   // The line of the key's value, or of the table.
   int Line(const std::string& key) const;
   int line() const;
   const std::string& where() const { return where_; }
   void set_where(std::string where) { where_ = std::move(where); }
+  // The names that an expression under this key may use.
+  Scope scope(const std::string& key) const;
 
   // One line of text, not empty, without control characters.
-  std::optional<Text> RequiredText(const std::string& key);
-  std::optional<Text> OptionalText(const std::string& key);
-  // One of `words`; answers its index.
-  std::optional<int> Word(const std::string& key, const std::vector<std::string>& words, bool required);
-  std::optional<bool> Bool(const std::string& key);
-  std::optional<int64_t> Integer(const std::string& key, int64_t low, int64_t high, bool required);
-  std::optional<double> Number(const std::string& key, bool required);
-  std::vector<int64_t> Integers(const std::string& key, int64_t low, int64_t high);
-  std::vector<Text> Texts(const std::string& key, bool required);
+  std::optional<pawl::Text> Text(const std::string& key);
+  std::vector<pawl::Text> Texts(const std::string& key);
+  // The index of the word in the row; of a word that is not there nullopt: the first is the default.
+  std::optional<int> Word(const std::string& key);
+  // Without the key, the default of the row; a row may have none.
+  std::optional<bool> Flag(const std::string& key);
+  std::optional<double> Number(const std::string& key);
+  std::optional<int64_t> Integer(const std::string& key);
+  std::vector<int64_t> Integers(const std::string& key);
   // An expression: a text, or a number written as such.
-  std::optional<Text> Expression(const std::string& key, bool required);
-  std::vector<Text> Expressions(const std::string& key);
+  std::optional<pawl::Text> Expression(const std::string& key);
+  std::vector<pawl::Text> Expressions(const std::string& key);
 
-  std::optional<TomlTable> Table(const std::string& key, bool required);
+  std::optional<TomlTable> Table(const std::string& key);
   // [[key]] tables.
-  std::vector<TomlTable> Tables(const std::string& key, bool required);
-  // Keys that nobody asked for yet; asks for them.
-  std::vector<std::string> OtherKeys();
+  std::vector<TomlTable> Tables(const std::string& key);
+  // The keys that are there, known or not, sorted.
+  std::vector<std::string> Names() const;
 
   void Complain(int line, const std::string& message);
   void Finish();
 
  private:
-  const toml::node* Find(const std::string& key, bool required);
-  std::optional<Text> AsText(const toml::node& node, const std::string& key);
-  std::optional<Text> AsExpression(const toml::node& node, const std::string& key);
-  std::optional<int64_t> AsInteger(const toml::node& node, const std::string& key, int64_t low, int64_t high);
+  // The key's row, and its value in the file, which may be missing. Complains about a required one that is, and about a
+  // key that has no row of this type.
+  struct Found {
+    const Key* row;
+    const toml::node* node;
+  };
+  Found Find(const std::string& key, KeyType type);
+  std::optional<pawl::Text> AsText(const toml::node& node, const std::string& key);
+  std::optional<pawl::Text> AsExpression(const toml::node& node, const std::string& key);
+  std::optional<int64_t> AsInteger(const toml::node& node, const std::string& key, const Key& row);
   const toml::array* AsArray(const toml::node* node, const std::string& key, const std::string& of);
   void WrongType(const toml::node& node, const std::string& key, const std::string& expected);
 
   const toml::table* table_;
+  const KeyTable* keys_;
   std::string where_;
   Problems* problems_;
   std::vector<std::string> asked_;

@@ -14,8 +14,6 @@
 namespace pawl {
 namespace {
 
-constexpr size_t kMaxText = 2000;
-constexpr size_t kMaxName = 64;
 constexpr double kMaxWhole = 9007199254740992.0;  // 2^53
 
 double CeilDiv(double a, double b) { return std::ceil(a / b); }
@@ -33,8 +31,11 @@ double Sqrt(double a) { return std::sqrt(a); }
 double Log2(double a) { return std::log2(a); }
 
 const std::set<std::string>& Functions() {
-  static const auto& functions =
-      *new std::set<std::string>{"abs", "ceil", "ceil_div", "floor", "log2", "max", "min", "round", "sqrt"};
+  static const auto& functions = *[] {
+    auto* names = new std::set<std::string>;
+    for (const ExpressionFunction& function : ExpressionFunctions()) names->insert(function.name);
+    return names;
+  }();
   return functions;
 }
 
@@ -42,9 +43,9 @@ bool IsNameCharacter(char c) { return std::isalnum(static_cast<unsigned char>(c)
 
 // muParser also takes strings, assignments and several results; none of them means anything in a bundle.
 absl::Status CheckCharacters(const std::string& text) {
-  if (text.size() > kMaxText) {
+  if (text.size() > kMaxExpression) {
     return absl::InvalidArgumentError(
-        absl::StrCat("the expression has ", text.size(), " characters; at most ", kMaxText, " are read"));
+        absl::StrCat("the expression has ", text.size(), " characters; at most ", kMaxExpression, " are read"));
   }
   bool blank = true;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -212,6 +213,20 @@ absl::StatusOr<int64_t> Expression::EvaluateInteger(const std::map<std::string, 
     return absl::InvalidArgumentError(absl::StrCat("\"", text(), "\" is ", *result, ", not a whole number"));
   }
   return static_cast<int64_t>(*result);
+}
+
+const std::vector<ExpressionFunction>& ExpressionFunctions() {
+  static const auto& functions = *new std::vector<ExpressionFunction>{
+      {"ceil_div", "ceil_div(a, b)", "a / b, rounded up"},
+      {"min", "min(a, b, ...)", "the smallest"},
+      {"max", "max(a, b, ...)", "the largest"},
+      {"abs", "abs(a)", "a without its sign"},
+      {"floor", "floor(a)", "rounded down"},
+      {"ceil", "ceil(a)", "rounded up"},
+      {"round", "round(a)", "rounded to the nearest whole number, halves away from 0"},
+      {"sqrt", "sqrt(a)", "square root"},
+      {"log2", "log2(a)", "logarithm to base 2"}};
+  return functions;
 }
 
 absl::StatusOr<double> Evaluate(const std::string& text, const std::map<std::string, double>& values) {

@@ -44,8 +44,19 @@ absl::StatusOr<double> Evaluate(const std::string& text, const std::map<std::str
 absl::StatusOr<int64_t> EvaluateInteger(const std::string& text, const std::map<std::string, double>& values);
 absl::StatusOr<std::set<std::string>> NamesIn(const std::string& text);
 
-// Whether `name` can be used in an expression: a letter or _, then letters, digits or _; at most 64 characters; not a
-// function's name.
+// The functions that an expression may call.
+struct ExpressionFunction {
+  std::string name;
+  std::string call;  // "ceil_div(a, b)"
+  std::string meaning;
+};
+const std::vector<ExpressionFunction>& ExpressionFunctions();
+
+inline constexpr size_t kMaxExpression = 2000;  // characters
+inline constexpr size_t kMaxName = 64;
+
+// Whether `name` can be used in an expression: a letter or _, then letters, digits or _; at most kMaxName characters;
+// not a function's name.
 bool IsName(const std::string& name);
 
 }  // namespace pawl

@@ -46,13 +46,13 @@ std::string RuleSection(const toml::table& rule, TomlFile* file) {
   row("unless", Coded(file->Texts(rule, "unless"), " or "));
   row("ncu's own advice has", Coded(file->Texts(rule, "ncu"), " or "));
   row("supported by ncu's", Coded(file->Texts(rule, "supported_by"), ", "));
-  row("own thresholds", OwnThresholds(name));
+  row("thresholds by GPU", OwnThresholds(name));
   const std::string wants = Coded(file->Texts(rule, "wants"), ", ");
-  row("wants", wants.empty() ? "nothing: advice, it leads to no change" : wants);
-  row("share that is there", Coded(file->Texts(rule, "deficit"), ""));
+  row("wants", wants.empty() ? "nothing: advice only, it leads to no change" : wants);
+  row("share of what is needed", Coded(file->Texts(rule, "deficit"), ""));
   row("severity", Coded(file->Texts(rule, "severity"), ""));
-  row("predicts a move of", Coded(file->Texts(rule, "predicts"), ""));
-  if (file->Flag(rule, "roof", false)) row("roof", "the GPU can do no more this way: advice to stop");
+  row("predicts a change of", Coded(file->Texts(rule, "predicts"), ""));
+  if (file->Flag(rule, "roof", false)) row("roof", "the GPU is at a peak rate: advice to stop");
   row("advice", file->Text(rule, "advice"));
   row("source", file->Text(rule, "source"));
   return section;
@@ -62,8 +62,8 @@ std::string RulesPage() {
   TomlFile file(embedded::kDecisionTreeToml, "decision_tree.toml");
   std::string page =
       "# The rules of the decision tree\n\nMade from `profiles/decision_tree.toml` and `profiles/gpus/*.toml`; "
-      "`profiles/README.md` says what the keys mean. Findings\nare worked on phase by phase, the most severe first. "
-      "`{metric}` stands for the value that was seen.\n";
+      "`profiles/README.md` says what the keys mean.\nFindings are handled phase by phase, the most severe first. "
+      "`{metric}` stands for the measured value.\n";
   for (const v1::Phase phase : {v1::PHASE_PARALLELISM, v1::PHASE_MEMORY, v1::PHASE_COMPUTE, v1::PHASE_TUNING}) {
     const std::string word = WordOf("PHASE_", phase);
     absl::StrAppend(&page, "\n## Phase ", word, "\n");
@@ -95,7 +95,7 @@ std::string GatesPage() {
   }
   absl::StrAppendFormat(&page,
                         "\nSuccess tiers, by the speedup over the baseline: minimum %gx; target: the goal of the "
-                        "bundle, or %gx where it\nnames none; stretch: %g times the target.\n\nThe best variant is "
+                        "bundle, or %gx if it\nhas none; stretch: %g times the target.\n\nThe best variant is "
                         "measured beside the start after every %d kept iterations.\n",
                         gates.tiers().minimum, gates.tiers().target, gates.tiers().stretch, gates.total_every());
   return page;

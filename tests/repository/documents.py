@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Checks what a program can see of whether the documents are true:
 - every relative link of README.md and docs/ leads to a file that is there, and to a heading of it;
+- README.md is short enough to be read at once, and docs/README.md lists every page of docs/;
 - every message that docs/troubleshooting.md quotes (a line of **`...`**) stands in a source file, where … in it is what
   varies;
 - every piece of code that docs/tutorial.md quotes is part of a file below docs/tutorial/, and all of its kernels and
@@ -10,6 +11,7 @@ import pathlib
 import re
 import sys
 
+README_LINES = 160
 NO_SOURCES = {"bench", "build", "dist", "docs", "packaging", "proto", "scripts", "tests", "web"}
 FENCE = re.compile(r"^```(\S*)")
 LINK = re.compile(r"\]\(<?([^)>\s]+)>?\)|<(?:img|a)[^>]*\s(?:src|href)=\"([^\"]+)\"")
@@ -63,6 +65,17 @@ def broken_links(root, document):
                 yield f"{name}:{number}: links to {path}, which is not there"
             elif anchor and target.suffix == ".md" and anchor not in anchors(target.read_text()):
                 yield f"{name}:{number}: {path or name} has no heading #{anchor}"
+
+
+def badly_filed(root):
+    lines = len((root / "README.md").read_text().splitlines())
+    if lines > README_LINES:
+        yield f"README.md:{README_LINES + 1}: {lines} lines; at most {README_LINES} here, the rest into docs/"
+    index = root / "docs" / "README.md"
+    listed = {match.group(1).split("#")[0] for match in LINK.finditer(index.read_text()) if match.group(1)}
+    for page in sorted(index.parent.glob("*.md")):
+        if page != index and page.name not in listed:
+            yield f"docs/README.md:1: does not list {page.name}"
 
 
 def literals(text):
@@ -124,6 +137,7 @@ def stale_code(root, document):
 def mistakes(root):
     for document in [root / "README.md", *sorted((root / "docs").rglob("*.md"))]:
         yield from broken_links(root, document)
+    yield from badly_filed(root)
     yield from unsaid_messages(root, root / "docs" / "troubleshooting.md")
     yield from stale_code(root, root / "docs" / "tutorial.md")
 

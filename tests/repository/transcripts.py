@@ -2,8 +2,8 @@
 """Runs the commands that a document shows (`$ ...` in blocks of ```console) one after the other and compares what they
 print with what the document says they print; numbers may be off by 2 %, since processors differ in the last digit. A
 block of ```console gpu is left alone: it needs a GPU or a toolkit.
-Usage: transcripts.py [--write] ROOT PROGRAMS DOCUMENT...
---write puts what the commands print into the documents."""
+Usage: transcripts.py [--write] ROOT PROGRAMS [DOCUMENT...]
+Without a DOCUMENT, README.md and all of docs/ are meant. --write puts what the commands print into the documents."""
 import os
 import pathlib
 import re
@@ -55,6 +55,8 @@ def first_difference(said, printed):
 
 def check(document, root, programs, write):
     text = document.read_text()
+    if not BLOCK.search(text):
+        return []
     wrong = []
     # Commands of one document share a home and a folder, which looks like a checkout.
     with tempfile.TemporaryDirectory() as made:
@@ -83,10 +85,11 @@ def main():
     arguments = sys.argv[1:]
     write = arguments[0] == "--write"
     root, programs, *documents = (pathlib.Path(argument).resolve() for argument in arguments[write:])
+    documents = documents or [root / "README.md", *sorted((root / "docs").rglob("*.md"))]
     wrong = [line for document in documents for line in check(document, root, programs, write)]
     if wrong:
         print("\n".join(wrong))
-        print("written" if write else f"renew it with: {sys.argv[0]} --write {' '.join(arguments)}")
+        print("written" if write else f"write what they print with: {sys.argv[0]} --write {' '.join(arguments)}")
     return 1 if wrong else 0
 
 

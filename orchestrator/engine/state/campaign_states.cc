@@ -10,13 +10,13 @@ constexpr CampaignTransition kTransitions[] = {
     {v1::WAITING, CampaignAction::kPause, v1::PAUSED, "a user", "pauses it"},
     {v1::WAITING, CampaignAction::kCancel, v1::CANCELLED, "a user", "cancels it"},
     {v1::RUNNING, CampaignAction::kPause, v1::PAUSED, "a user, the orchestrator",
-     "pauses it, or sees a trial fail three times without a fault of its own; leased trials finish and count"},
+     "pauses it, or counts three failures of a trial that are not the candidate's fault; a leased trial continues and its result counts"},
     {v1::RUNNING, CampaignAction::kCancel, v1::CANCELLED, "a user", "cancels it; leased trials are told to stop"},
     {v1::RUNNING, CampaignAction::kFinish, v1::FINISHED, "the engine",
-     "finds its goal reached, its budget used up or "
-     "no change left to try"},
+     "finds that the goal is reached, the budget is spent or "
+     "nothing is left to try"},
     {v1::RUNNING, CampaignAction::kFail, v1::FAILED, "the engine",
-     "sees the start variant rejected, or a choice that does not change exactly one variable"},
+     "finds that the start variant was rejected, or that a choice does not change exactly one variable"},
     {v1::PAUSED, CampaignAction::kResume, v1::WAITING, "a user", "resumes it before any trial was leased"},
     {v1::PAUSED, CampaignAction::kResume, v1::RUNNING, "a user", "resumes it"},
     {v1::PAUSED, CampaignAction::kCancel, v1::CANCELLED, "a user", "cancels it"},

@@ -1,0 +1,278 @@
+// docs/kernel-toml.md says what the reader of kernel.toml says: the tables of keys, functions, names and limits in it
+// are made here from the reader's own vocabulary.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "base/expression/expression.h"
+#include "base/toml/toml.h"
+#include "kernels/bundle_reader.h"
+#include "kernels/limits.h"
+#include "kernels/plan.h"
+#include "kernels/vocabulary.h"
+#include "tests/kernels/bundle_folder.h"
+
+namespace pawl {
+namespace {
+
+std::filesystem::path Page() {
+  const char* source = std::getenv("PAWL_SOURCE_DIR");
+  return std::filesystem::path(source == nullptr ? "." : source) / "docs/kernel-toml.md";
+}
+
+std::string ReadText(const std::filesystem::path& file) {
+  std::ostringstream text;
+  text << std::ifstream(file).rdbuf();
+  return text.str();
+}
+
+std::string Cell(const std::string& text) { return absl::StrReplaceAll(text, {{"|", "\\|"}}); }
+
+std::string Code(const std::string& text) { return absl::StrCat("`", text, "`"); }
+
+std::string Names(const Scope& scope) {
+  return absl::StrCat("sizes",
+                      scope.limits      ? ","
+                      : scope.variables ? " and"
+                                        : "",
+                      scope.variables ? " variables" : "", scope.limits ? " and GPU limits" : "");
+}
+
+std::string TypeOf(const Key& key) {
+  const std::string range =
+      key.low == std::numeric_limits<int32_t>::min() ? "32 bits" : absl::StrCat(key.low, " to ", key.high);
+  switch (key.type) {
+    case KeyType::kText:
+      return "text";
+    case KeyType::kTexts:
+      return "list of texts";
+    case KeyType::kWord:
+      return absl::StrJoin(key.words, ", ",
+                           [](std::string* out, const std::string& word) { absl::StrAppend(out, "`\"", word, "\"`"); });
+    case KeyType::kFlag:
+      return "`true` or `false`";
+    case KeyType::kInteger:
+      return absl::StrCat("whole number, ", range);
+    case KeyType::kIntegers:
+      return absl::StrCat("list of whole numbers, ", range);
+    case KeyType::kNumber:
+      return "number";
+    case KeyType::kExpression:
+      return absl::StrCat("expression over ", Names(key.scope));
+    case KeyType::kExpressions:
+      return absl::StrCat("list of expressions over ", Names(key.scope));
+    case KeyType::kTable:
+      return "table";
+    case KeyType::kTables:
+      return "tables";
+  }
+  return "";
+}
+
+std::string Default(const Key& key) {
+  if (key.required) return "required";
+  if (key.type == KeyType::kWord && key.words.front() != "+") return absl::StrCat("`\"", key.words.front(), "\"`");
+  if (key.type == KeyType::kFlag || key.type == KeyType::kNumber) return Code(key.fallback);
+  return key.fallback.empty() ? "not affected" : key.fallback;
+}
+
+std::string KeysOf(const KeyTable& table) {
+  std::string text = absl::StrCat(table.meaning, "\n\n| key | type | default | meaning | example |\n",
+                                  "| --- | --- | --- | --- | --- |\n");
+  std::vector<Key> keys = table.keys;
+  if (!table.others.name.empty()) keys.push_back(table.others);
+  for (const Key& key : keys) {
+    if (key.table != nullptr && key.name != "affects") continue;  // has a heading of its own
+    const bool own = &key == &keys.back() && !table.others.name.empty();
+    absl::StrAppend(&text, "| ", own ? key.name : Code(key.name), " | ", Cell(TypeOf(key)), " | ",
+                    own && key.type == KeyType::kIntegers ? "not varied" : Default(key), " | ", Cell(key.meaning),
+                    " | ", Cell(key.example.empty() ? "below" : Code(key.example)), " |\n");
+  }
+  return text;
+}
+
+// Every table with the name of its block: its header without brackets, "top" for the top of the file.
+void Collect(const KeyTable& table, std::map<std::string, std::string>* blocks) {
+  const std::string name = absl::StrReplaceAll(table.header, {{"[", ""}, {"]", ""}});
+  blocks->emplace(absl::StrCat("keys ", name.empty() ? "top" : name), KeysOf(table));
+  for (const Key& key : table.keys) {
+    if (key.table != nullptr) Collect(*key.table, blocks);
+  }
+}
+
+std::string Tables() {
+  std::string text = "| table | how many | meaning |\n| --- | --- | --- |\n";
+  const std::function<void(const KeyTable&)> add = [&](const KeyTable& table) {
+    for (const Key& key : table.keys) {
+      if (key.table == nullptr || key.name == "affects") continue;
+      const bool many = key.type == KeyType::kTables;
+      absl::StrAppend(&text, "| ", Code(key.table->header), " | ",
+                      key.required ? (many ? "one or more" : "one")
+                      : many       ? "any number"
+                                   : "at most one",
+                      key.required ? "" : absl::StrCat("; without it: ", key.fallback), " | ", key.meaning, " |\n");
+      add(*key.table);
+    }
+  };
+  add(KernelToml());
+  return text;
+}
+
+std::string Functions() {
+  std::string text = "| function | value |\n| --- | --- |\n";
+  for (const ExpressionFunction& function : ExpressionFunctions()) {
+    absl::StrAppend(&text, "| ", Code(function.call), " | ", function.meaning, " |\n");
+  }
+  return text;
+}
+
+std::string Limits() {
+  const std::map<std::string, std::string> meanings = {
+      {"SM_COUNT", "multiprocessors"},
+      {"MAX_THREADS_PER_BLOCK", "threads of a block"},
+      {"MAX_THREADS_PER_SM", "threads on a multiprocessor"},
+      {"SHARED_PER_BLOCK", "shared memory of a block, bytes, opted in"},
+      {"SHARED_PER_SM", "shared memory of a multiprocessor, bytes"},
+      {"REGISTERS_PER_SM", "registers of a multiprocessor"},
+      {"L2_BYTES", "bytes of the L2"}};
+  std::string text = "| name | is | where no GPU is known |\n| --- | --- | --- |\n";
+  for (const auto& [name, value] : GpuLimits(TypicalGpu())) {
+    EXPECT_TRUE(meanings.contains(name)) << name;
+    absl::StrAppend(&text, "| ", Code(name), " | ", meanings.at(name), " | ", static_cast<int64_t>(value), " |\n");
+  }
+  return text;
+}
+
+std::string Maxima() {
+  std::string text = "| what | at most |\n| --- | --- |\n";
+  const auto row = [&](const std::string& what, const std::string& most) {
+    absl::StrAppend(&text, "| ", what, " | ", most, " |\n");
+  };
+  row("a file of the bundle", absl::StrCat(kMaxSourceBytes, " bytes of UTF-8"));
+  row("a text in `kernel.toml`", absl::StrCat(kMaxTextBytes, " bytes on one line"));
+  row("an expression", absl::StrCat(kMaxExpression, " characters"));
+  row("the name of a bundle", absl::StrCat(kMaxBundleName, " characters"));
+  row("the name of a variable, tensor, scalar or dimension", absl::StrCat(kMaxName, " characters"));
+  row("tables of one kind", absl::StrCat(kMaxTables));
+  row("entries of a list, such as `values`", absl::StrCat(kMaxListEntries));
+  row("extents of a tensor", absl::StrCat(kMaxRank));
+  row("elements of a tensor", absl::StrCat(kMaxElements, " (2^40)"));
+  row("variants, before constraints", absl::StrCat(kMaxSpace));
+  row("threads of a block in x and y, in z", absl::StrCat(kMaxBlockXY, ", ", kMaxBlockZ, "; together the GPU's limit"));
+  row("blocks of a grid in y and z", absl::StrCat(kMaxGridYZ));
+  return text;
+}
+
+std::map<std::string, std::string> Blocks() {
+  std::map<std::string, std::string> blocks = {
+      {"tables", Tables()},
+      {"functions", Functions()},
+      {"gpu limits", Limits()},
+      {"maxima", Maxima()},
+      {"example", absl::StrCat("```toml\n", ReadText(BundleFolder::Golden() / "kernel.toml"), "```\n")}};
+  Collect(KernelToml(), &blocks);
+  return blocks;
+}
+
+// The page with each block, from `<!-- made: NAME -->` to `<!-- end -->`, made from the vocabulary.
+std::string Remade(const std::string& page, std::set<std::string>* made) {
+  const std::map<std::string, std::string> blocks = Blocks();
+  const std::string begin = "<!-- made: ", end = "<!-- end -->";
+  std::string text;
+  size_t at = 0;
+  for (size_t mark; (mark = page.find(begin, at)) != std::string::npos;) {
+    const size_t name = mark + begin.size(), name_end = page.find(" -->\n", name), close = page.find(end, name);
+    if (name_end == std::string::npos || close == std::string::npos) break;
+    const std::string block = page.substr(name, name_end - name);
+    made->insert(block);
+    const auto it = blocks.find(block);
+    EXPECT_NE(it, blocks.end()) << "docs/kernel-toml.md has a block that is not made: " << block;
+    absl::StrAppend(&text, page.substr(at, name_end + 5 - at), it == blocks.end() ? "" : it->second);
+    at = close;
+  }
+  return text + page.substr(at);
+}
+
+TEST(KernelTomlPageTest, HasEveryKeyAsTheReaderKnowsIt) {
+  const std::string page = ReadText(Page());
+  std::set<std::string> made, all;
+  const std::string expected = Remade(page, &made);
+  for (const auto& [name, block] : Blocks()) all.insert(name);
+  EXPECT_EQ(made, all) << "blocks of docs/kernel-toml.md, and those that there are";
+  if (const char* write = std::getenv("PAWL_WRITE_DOCS"); write != nullptr && std::string(write) == "1") {
+    std::ofstream(Page()) << expected;
+    return;
+  }
+  EXPECT_EQ(page, expected) << "run this test with PAWL_WRITE_DOCS=1 to write " << Page();
+}
+
+// Names of keys that are in the file, as "[goal] size".
+void Used(const toml::table& table, const KeyTable& keys, std::set<std::string>* used) {
+  for (const auto& [key, node] : table) {
+    const Key* row = keys.Find(std::string(key.str()));
+    if (row == nullptr) continue;
+    used->insert(absl::StrCat(keys.header, " ", row->name));
+    if (row->table == nullptr) continue;
+    if (const toml::table* inner = node.as_table()) Used(*inner, *row->table, used);
+    if (const toml::array* array = node.as_array()) {
+      for (const toml::node& entry : *array) Used(*entry.as_table(), *row->table, used);
+    }
+  }
+}
+
+void Known(const KeyTable& keys, std::set<std::string>* known) {
+  for (const Key& key : keys.keys) {
+    known->insert(absl::StrCat(keys.header, " ", key.name));
+    if (key.table != nullptr) Known(*key.table, known);
+  }
+  if (!keys.others.name.empty()) known->insert(absl::StrCat(keys.header, " ", keys.others.name));
+}
+
+// A row that the reader does not read would make its key an unknown one here.
+TEST(KernelTomlPageTest, ShowsAnExampleThatHasEveryKeyAndIsRead) {
+  const toml::parse_result parsed = toml::parse(ReadText(BundleFolder::Golden() / "kernel.toml"));
+  ASSERT_TRUE(parsed);
+  std::set<std::string> used, known;
+  Used(parsed.table(), KernelToml(), &used);
+  Known(KernelToml(), &known);
+  for (const std::string& key : known) {
+    if (key.starts_with("affects ") || key == "[[reference.launch]] when" || key == "[[reference.launch]] shared")
+      continue;
+    EXPECT_TRUE(used.contains(key)) << "the example lacks " << key;
+  }
+  EXPECT_TRUE(ReadBundle(BundleFolder::Golden()).problems.empty());
+}
+
+TEST(KernelTomlPageTest, HasAMeaningAndAnExampleForEveryKey) {
+  const std::function<void(const KeyTable&)> check = [&](const KeyTable& table) {
+    EXPECT_FALSE(table.meaning.empty()) << table.header;
+    for (const Key& key : table.keys) {
+      EXPECT_FALSE(key.meaning.empty()) << table.header << " " << key.name;
+      EXPECT_TRUE(key.table != nullptr || key.example.find(key.name) != std::string::npos)
+          << table.header << " " << key.name;
+      if (key.table != nullptr) check(*key.table);
+    }
+  };
+  check(KernelToml());
+}
+
+TEST(KernelTomlPageTest, HasTheResourcesOfTheMessage) {
+  ASSERT_EQ(Resources().size(), static_cast<size_t>(v1::Resource_ARRAYSIZE - 1));
+  for (size_t i = 0; i < Resources().size(); ++i) {
+    std::string name = v1::Resource_Name(static_cast<v1::Resource>(i + 1)).substr(std::string("RESOURCE_").size());
+    for (char& c : name) c = static_cast<char>(std::tolower(c));
+    EXPECT_EQ(Resources()[i].name, name);
+  }
+}
+
+}  // namespace
+}  // namespace pawl
