@@ -1,5 +1,6 @@
 #include "report/sentences.h"
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -19,11 +20,10 @@ std::string IntervalText(const v1::Comparison& interval) {
 std::string TotalGainText(const v1::TotalGain& gain) {
   if (gain.speedup_over_start() <= 0) return "";
   const std::string interval = IntervalText(gain.interval());
-  return absl::StrCat("iteration ", gain.iteration(), " beside the start: ", SpeedupText(gain.speedup_over_start()),
-                      interval.empty() ? "" : absl::StrCat(" (", interval, ")"),
-                      gain.multiplied() > 0 ? absl::StrCat("; by the steps since the last such comparison ",
-                                                           SpeedupText(gain.multiplied()))
-                                            : "");
+  return absl::StrCat(
+      "iteration ", gain.iteration(), " measured against the start: ", SpeedupText(gain.speedup_over_start()),
+      interval.empty() ? "" : absl::StrCat(" (", interval, ")"),
+      gain.multiplied() > 0 ? absl::StrCat("; product of the step speedups ", SpeedupText(gain.multiplied())) : "");
 }
 
 std::string TierText(v1::SuccessTier tier) {
@@ -56,21 +56,34 @@ std::string PredictedText(const v1::Prediction& prediction) {
 }
 
 std::string PredictionOutcomeText(const v1::Prediction& prediction, double measured_speedup) {
-  // A part says how it went only where that is not how the whole went.
-  const auto outcome = [&](v1::Prediction::Outcome part) {
-    return part == prediction.outcome() ? "" : absl::StrCat(" ", OutcomeText(part));
-  };
+  const bool failed = prediction.outcome() == v1::Prediction::FAILED;
+  const bool time_failed = prediction.time_outcome() == v1::Prediction::FAILED;
+  const bool metric_failed = prediction.metric_outcome() == v1::Prediction::FAILED;
+  const char* const held = failed ? " as predicted" : "";  // of a part, where the other failed
   std::vector<std::string> parts;
   if (prediction.high() > 0 && measured_speedup > 0) {
-    parts.push_back(absl::StrCat(SpeedupText(measured_speedup), outcome(prediction.time_outcome())));
+    parts.push_back(SpeedupText(measured_speedup));
+    if (time_failed) {
+      absl::StrAppendFormat(&parts.back(), " is %s %.2fx to %.2fx",
+                            measured_speedup < prediction.low() ? "below" : "above", prediction.low(),
+                            prediction.high());
+    } else {
+      parts.back() += held;
+    }
   }
   if (!prediction.metric().empty() && prediction.has_before() && prediction.has_after()) {
-    parts.push_back(absl::StrCat(prediction.metric(), " ", NumberText(prediction.before()), " → ",
-                                 NumberText(prediction.after()), outcome(prediction.metric_outcome())));
+    const std::string values = absl::StrCat(NumberText(prediction.before()), " → ", NumberText(prediction.after()));
+    const char* const stays = prediction.direction() == v1::DIRECTION_MORE   ? " did not rise"
+                              : prediction.direction() == v1::DIRECTION_LESS ? " did not fall"
+                                                                             : " did not change";
+    parts.push_back(metric_failed ? absl::StrCat(prediction.metric(), stays, " (", values, ")")
+                                  : absl::StrCat(prediction.metric(), " ", values, held));
   } else if (!prediction.metric().empty()) {
-    parts.push_back(absl::StrCat(prediction.metric(), " ", OutcomeText(prediction.metric_outcome())));
+    parts.push_back(absl::StrCat(prediction.metric(), " was not measured"));
   }
-  return absl::StrCat(OutcomeText(prediction.outcome()), parts.empty() ? "" : ": ", absl::StrJoin(parts, ", "));
+  // What failed comes first.
+  if (metric_failed && !time_failed) std::reverse(parts.begin(), parts.end());
+  return absl::StrCat(OutcomeText(prediction.outcome()), parts.empty() ? "" : ": ", absl::StrJoin(parts, "; "));
 }
 
 }  // namespace pawl

@@ -25,7 +25,7 @@
 namespace pawl {
 namespace {
 
-// No script but the page's own file, nothing from elsewhere, in nobody's frame.
+// Scripts only from the page's own file, nothing from other origins, no framing.
 constexpr char kPolicy[] =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
@@ -76,14 +76,14 @@ class RunningHttpServer final : public HttpServer, private httplib::Server {
     });
     const auto handler = [this](const httplib::Request& request, httplib::Response& response) {
       const HttpRequest read = Read(request);
-      Write(absl::StartsWith(read.path, "/api/") ? api_.Answer(read) : PageReply(read), response);
+      Write(absl::StartsWith(read.path + "/", "/api/") ? api_.Answer(read) : PageReply(read), response);
     };
     Get("[^]*", handler);
     Post("[^]*", handler);
     // What the library itself refuses has no body: too long, too large, no HTTP.
     set_error_handler([this](const httplib::Request&, httplib::Response& response) {
       if (!response.body.empty() || response.status == 304) return;
-      HttpReply reply = ErrorReply(ToGrpc(BadField("request", "it is no HTTP that is served here, or too large")));
+      HttpReply reply = ErrorReply(ToGrpc(BadField("request", "not a valid HTTP request, or too large")));
       reply.status = response.status;
       Write(std::move(reply), response);
     });
@@ -145,7 +145,7 @@ class RunningHttpServer final : public HttpServer, private httplib::Server {
   void Write(HttpReply reply, httplib::Response& response) {
     if (reply.events != nullptr && streams_.fetch_add(1) >= options_.streams) {
       --streams_;
-      reply = ErrorReply(ToGrpc(TryLater("too many pages follow campaigns; close some", 5)));
+      reply = ErrorReply(ToGrpc(TryLater("too many pages are following campaigns; close some", 5)));
     }
     response.status = reply.status;
     response.headers.erase("Content-Type");
@@ -214,7 +214,7 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const std::shared_
   if (!address->loopback) {
     if (options.security.tokens.empty()) {
       return absl::InvalidArgumentError(
-          "nobody could open the dashboard: it asks for a token, so give --tokens, or let it listen on 127.0.0.1");
+          "the dashboard needs tokens on an address that others can reach: give --tokens, or listen on 127.0.0.1");
     }
     // Also says what is wrong with the files.
     if (absl::StatusOr<TlsTexts> texts = ReadTlsFiles(options.security.tls); !texts.ok()) return texts.status();
