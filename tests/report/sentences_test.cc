@@ -27,32 +27,32 @@ constexpr Outcome kTrue = v1::Prediction::CAME_TRUE, kFailed = v1::Prediction::F
 
 TEST(PredictionOutcomeTextTest, NamesTheMetricThatFailed) {
   EXPECT_EQ(PredictionOutcomeText(Judged(kTrue, kFailed, 0.25), 1.5),
-            "failed: waves did not rise (0.5 → 0.25); 1.500x as predicted");
+            "failed: 1.500x as predicted, waves did not rise (0.5 → 0.25)");
   v1::Prediction falls = Judged(kTrue, kFailed, 0.75);
   falls.set_direction(v1::DIRECTION_LESS);
-  EXPECT_EQ(PredictionOutcomeText(falls, 1.5), "failed: waves did not fall (0.5 → 0.75); 1.500x as predicted");
+  EXPECT_EQ(PredictionOutcomeText(falls, 1.5), "failed: 1.500x as predicted, waves did not fall (0.5 → 0.75)");
 }
 
 TEST(PredictionOutcomeTextTest, NamesTheSpeedupThatFailedAndOnWhichSide) {
   EXPECT_EQ(PredictionOutcomeText(Judged(kFailed, kTrue, 2), 1.05),
-            "failed: 1.050x is below 1.10x to 4.00x; waves 0.5 → 2 as predicted");
+            "failed: 1.050x is below the predicted 1.10x, waves 0.5 → 2 as predicted");
   EXPECT_EQ(PredictionOutcomeText(Judged(kFailed, kTrue, 2), 5),
-            "failed: 5.000x is above 1.10x to 4.00x; waves 0.5 → 2 as predicted");
+            "failed: 5.000x is above the predicted 4.00x, waves 0.5 → 2 as predicted");
 }
 
 TEST(PredictionOutcomeTextTest, NamesBothWhereBothFailed) {
   EXPECT_EQ(PredictionOutcomeText(Judged(kFailed, kFailed, 0.5), 0.9),
-            "failed: 0.900x is below 1.10x to 4.00x; waves did not rise (0.5 → 0.5)");
+            "failed: 0.900x is below the predicted 1.10x, waves did not rise (0.5 → 0.5)");
 }
 
 TEST(PredictionOutcomeTextTest, SaysWhatWasMeasuredWhereItCameTrue) {
-  EXPECT_EQ(PredictionOutcomeText(Judged(kTrue, kTrue, 2), 1.5), "came true: 1.500x; waves 0.5 → 2");
+  EXPECT_EQ(PredictionOutcomeText(Judged(kTrue, kTrue, 2), 1.5), "came true: 1.500x, waves 0.5 → 2");
 }
 
-TEST(PredictionOutcomeTextTest, SaysThatAMetricWasNotMeasured) {
+TEST(PredictionOutcomeTextTest, SaysThatAMetricWasNotChecked) {
   v1::Prediction prediction = Judged(kTrue, v1::Prediction::UNCHECKED, 0);
   prediction.clear_after();
-  EXPECT_EQ(PredictionOutcomeText(prediction, 1.5), "came true: 1.500x; waves was not measured");
+  EXPECT_EQ(PredictionOutcomeText(prediction, 1.5), "came true: 1.500x, waves unchecked");
 }
 
 }  // namespace

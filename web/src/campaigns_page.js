@@ -21,7 +21,7 @@ const COLUMNS = [
   {name: "GPU time", number: true, cell: campaign => secondsText(campaign.gpuSeconds ?? 0)},
   {name: "cost", number: true, cell: campaign => dollarsText(campaign.dollars)},
   {name: "device", wide: true, cell: campaign => campaign.device ?? "–"},
-  {name: "submitted", cell: campaign => h("time", {datetime: campaign.createTime}, dateText(campaign.createTime))},
+  {name: "submitted", wraps: true, cell: campaign => h("time", {datetime: campaign.createTime}, dateText(campaign.createTime))},
 ];
 
 export async function campaignsPage({main, signal, about}) {

@@ -22,7 +22,7 @@ function measured(iteration) {
   const {outcome} = iteration.prediction ?? {};
   return h("span", {}, speedupText(iteration.speedupOverParent),
     outcome && outcome !== "UNCHECKED" && outcome !== "OUTCOME_UNSPECIFIED"
-      ? h("small.under", {title: predictionTexts(iteration.prediction, iteration.speedupOverParent)[1]}, outcome === "CAME_TRUE" ? "as predicted" : failedPart(iteration.prediction))
+      ? h("small.under.breaks", {title: predictionTexts(iteration.prediction, iteration.speedupOverParent)[1]}, outcome === "CAME_TRUE" ? "as predicted" : failedPart(iteration.prediction))
       : null);
 }
 

@@ -10,23 +10,25 @@ export const checkWord = check => lower(check, "CHECK_");
 export const phaseWord = phase => lower(phase, "PHASE_");
 export const tierWord = tier => !tier ? "" : lower(tier, "SUCCESS_TIER_");
 export const outcomeWord = outcome => !outcome || outcome === "OUTCOME_UNSPECIFIED" ? "open" : lower(outcome, "");
-const MOVES = {DIRECTION_MORE: ["rises", "did not rise"], DIRECTION_LESS: ["falls", "did not fall"]};
+const MOVES = {DIRECTION_MORE: ["rises", "rise"], DIRECTION_LESS: ["falls", "fall"]};
 
-// [what was predicted, how it went]: "1.10–4.00×, waves rises" and "failed: waves did not rise (0.015 → 0.015), 1.500× as predicted".
+// [what was predicted, how it went]: "1.10–4.00×, waves rises" and "failed: 1.500× as predicted, waves did not rise (0.015 → 0.015)".
 export function predictionTexts(prediction, speedup) {
   const {low = 0, high = 0, metric = "", direction, before, after, outcome, timeOutcome, metricOutcome} = prediction;
-  const [moves, stays] = MOVES[direction] ?? ["changes", "did not change"];
+  const [moves, move] = MOVES[direction] ?? ["changes", "change"];
   const range = high > 0 ? `${low.toFixed(2)}–${high.toFixed(2)}×` : "";
   const predicted = [range, metric && `${metric} ${moves}`].filter(Boolean).join(", ");
-  const word = outcomeWord(outcome);
-  const figures = before === undefined || after === undefined ? "" : `${numberText(before)} → ${numberText(after)}`;
-  const time = !range || !(speedup > 0) ? "" : timeOutcome === "FAILED"
-    ? `${speedupText(speedup)} is ${speedup < low ? "below" : "above"} ${range}` : speedupText(speedup) + (outcome === "FAILED" ? " as predicted" : "");
-  const moved = !metric ? "" : metricOutcome === "FAILED" ? `${metric} ${stays} (${figures})`
-    : metricOutcome === "CAME_TRUE" ? `${metric} ${figures}` + (outcome === "FAILED" ? " as predicted" : "") : `${metric} was not measured`;
-  // What failed comes first.
-  const parts = (metricOutcome === "FAILED" && timeOutcome !== "FAILED" ? [moved, time] : [time, moved]).filter(Boolean);
-  return [predicted, [word, ...word === "open" || parts.length === 0 ? [] : [parts.join("; ")]].join(": ")];
+  // A part that went as the whole did needs no words.
+  const how = part => part === outcome ? "" : part === "CAME_TRUE" ? " as predicted" : ` ${outcomeWord(part)}`;
+  const parts = [];
+  if (range && speedup > 0) {
+    parts.push(speedupText(speedup) + (timeOutcome !== "FAILED" ? how(timeOutcome)
+      : speedup < low ? ` is below the predicted ${low.toFixed(2)}×` : ` is above the predicted ${high.toFixed(2)}×`));
+  }
+  const values = before === undefined || after === undefined ? "" : `${numberText(before)} → ${numberText(after)}`;
+  if (metric && !values) parts.push(`${metric} ${outcomeWord(metricOutcome)}`);
+  else if (metric) parts.push(metricOutcome === "FAILED" ? `${metric} did not ${move} (${values})` : `${metric} ${values}${how(metricOutcome)}`);
+  return [predicted, [outcomeWord(outcome), parts.join(", ")].filter(Boolean).join(": ")];
 }
 
 export const comparisonWord = result => !result || result.startsWith("COMPARISON") ? "not compared" : lower(result, "");
