@@ -5,8 +5,7 @@
 
 namespace pawl {
 
-// Values to places on a chart. The range grows to what it is told to show; one that is empty or turned around is
-// mended.
+// Maps values to places on a chart. An empty or reversed range is corrected.
 class Axis {
  public:
   enum class Scale { kLinear, kLog };

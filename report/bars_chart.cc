@@ -16,7 +16,7 @@ std::string BarsChart(const google::protobuf::RepeatedPtrField<v1::BeforeAfter>&
   if (shares.empty()) return "";
   const double left = 14, right = width - 60, bottom = kHead + kRow * shares.size();
   const Axis x(Axis::Scale::kLinear, 0, 100, left, right);
-  Svg svg(width, static_cast<int>(bottom + kFoot), "Shares of the GPU's peaks, start against final");
+  Svg svg(width, static_cast<int>(bottom + kFoot), "Percentages of the GPU's peak, start and final");
   svg.Bar(left, 6, 12, 10, "begin", "");
   svg.Text(left + 17, 15, "start", "label");
   svg.Bar(left + 70, 6, 12, 10, "final", "");

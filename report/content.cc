@@ -11,14 +11,14 @@ Document ContentOf(const v1::Report& report) {
   Document document;
   document.title = absl::StrCat(campaign.bundle(), " at ", campaign.spec().goal().size(), ", ", campaign.name());
   document.subtitle = absl::StrCat(report.summary(), report.summary().empty() ? "" : "; ",
-                                   campaign.device().empty() ? "on no device" : absl::StrCat("on ", campaign.device()));
+                                   campaign.device().empty() ? "no device" : absl::StrCat("on ", campaign.device()));
   document.sections = {SummarySection(report),  JourneySection(report),      PathSection(report),
                        RooflineSection(report), SpeedOfLightSection(report), BeforeAfterSection(report),
                        RevertedSection(report), SizesSection(report),        StagesSection(report),
                        CostSection(report),     EnvironmentSection(report),  NextSection(report),
                        PatternsSection(report), RebuildSection(report)};
-  document.footer =
-      absl::StrCat("Pawl ", report.version(), "; the same in figures: pawl report ", campaign.name(), " --format json");
+  document.footer = absl::StrCat("Pawl ", report.version(), "; the same data as JSON: pawl report ", campaign.name(),
+                                 " --format json");
   return document;
 }
 

@@ -39,22 +39,24 @@ Section SizesSection(const v1::Report& report) {
                          {BytesText(size.best_bytes())}});
   }
   if (grid.rows.empty()) {
-    section.blocks.push_back(Paragraph{"The bundle has no sizes.", Tone::kDim});
+    section.blocks.push_back(Paragraph{"The bundle defines no sizes.", Tone::kDim});
     return section;
   }
   section.blocks.push_back(std::move(grid));
-  section.blocks.push_back(Paragraph{"- was not timed. Memory is of inputs, outputs and scratch.", Tone::kDim});
+  section.blocks.push_back(Paragraph{
+      "A dash means that the size was not timed. Memory counts inputs, outputs and scratch buffers.", Tone::kDim});
   return section;
 }
 
 Section StagesSection(const v1::Report& report) {
   Section section{"stages", "Time by stage", {}};
   if (report.stages().empty()) {
-    section.blocks.push_back(Paragraph{"No stage was gone through.", Tone::kDim});
+    section.blocks.push_back(Paragraph{"No stage has run.", Tone::kDim});
     return section;
   }
-  Grid grid{.columns = {
-                {"stage"}, {"times", true}, {"planned", true}, {"actual", true}, {"actual, the first included", true}}};
+  Grid grid{
+      .columns = {
+          {"stage"}, {"times", true}, {"planned", true}, {"actual", true}, {"actual, including the first", true}}};
   for (const v1::StagePlan& plan : report.stages()) {
     const bool planned = plan.times() > 1;
     grid.rows.push_back({{StageWord(plan.stage())},
@@ -64,8 +66,8 @@ Section StagesSection(const v1::Report& report) {
                          {SecondsText(plan.total_seconds())}});
   }
   section.blocks.push_back(std::move(grid));
-  section.blocks.push_back(
-      Paragraph{"A stage is planned to take what it took on average in the iterations before.", Tone::kDim});
+  section.blocks.push_back(Paragraph{
+      "The planned time of a stage is its average over the iterations before. The first has no plan.", Tone::kDim});
   return section;
 }
 
@@ -80,11 +82,11 @@ Section CostSection(const v1::Report& report) {
       Facts{{{"money",
               {campaign.dollars() > 0 || budget.dollars() > 0
                    ? of(DollarsText(campaign.dollars()), budget.dollars() > 0, DollarsText(budget.dollars()))
-                   : "none: a replay, or the GPU's price is not known"}},
+                   : "none: this is a replay, or the GPU's price is unknown"}},
              {"GPU time of trials", {SecondsText(campaign.gpu_seconds())}},
-             {"minutes", {of(MinutesText(campaign.minutes()), budget.minutes() > 0, MinutesText(budget.minutes()))}},
-             {"iterations beside the start",
-              {budget.iterations() > 0 ? absl::StrCat("up to ", budget.iterations()) : "no limit"}}}});
+             {"time", {of(MinutesText(campaign.minutes()), budget.minutes() > 0, MinutesText(budget.minutes()))}},
+             {"iterations after the start",
+              {budget.iterations() > 0 ? absl::StrCat("at most ", budget.iterations()) : "no limit"}}}});
   return section;
 }
 
@@ -104,7 +106,7 @@ Section EnvironmentSection(const v1::Report& report) {
     fact("SMs", absl::StrCat(gpu.sm_count()));
     fact("GPU memory", BytesText(gpu.memory_bytes()));
     fact("driver", gpu.driver_version());
-    fact("CUDA of the driver", CudaText(gpu.driver_cuda_version()));
+    fact("CUDA version of the driver", CudaText(gpu.driver_cuda_version()));
   }
   fact("NVRTC", tools.nvrtc());
   fact("nvcc", tools.nvcc());

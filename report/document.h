@@ -1,4 +1,4 @@
-// What a report says, whatever it is written in.
+// The content of a report, independent of its format.
 #pragma once
 
 #include <string>
@@ -7,7 +7,8 @@
 
 namespace pawl {
 
-enum class Tone { kPlain, kGood, kMiddling, kBad, kDim, kCode };
+// What a text means; style.css gives the colours. The text says the same in words.
+enum class Tone { kPlain, kGood, kReverted, kBad, kRunning, kDim, kCode };
 
 struct Cell {
   std::string text;
@@ -19,7 +20,7 @@ struct Paragraph {
   Tone tone = Tone::kPlain;
 };
 
-// Names and values; the prominent ones are what a reader looks at first.
+// Names and values; prominent ones are shown large.
 struct Facts {
   struct Fact {
     std::string name;
@@ -43,11 +44,11 @@ struct Code {
   std::vector<std::string> lines = {};
 };
 
-// A picture, as SVG that is escaped already.
+// A picture, as SVG that is already escaped.
 struct Chart {
   std::string wide, narrow;
   std::string caption = {};
-  std::string words = {};  // instead of it, where there are no pictures; empty: the tables say the same
+  std::string words = {};  // replaces it where there are no pictures; empty: the tables say the same
 };
 
 using Block = std::variant<Paragraph, Facts, Grid, Code, Chart>;

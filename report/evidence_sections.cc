@@ -30,9 +30,9 @@ Grid BeforeAfterGrid(const google::protobuf::RepeatedPtrField<v1::BeforeAfter>& 
 }
 
 Paragraph Missing(const v1::Report& report, const char* what) {
-  return Paragraph{
-      report.campaign().has_best() ? absl::StrCat("No ", what, ": the device has no counters.") : "Nothing was kept.",
-      Tone::kDim};
+  return Paragraph{report.campaign().has_best() ? absl::StrCat("No ", what, ": the device has no counters.")
+                                                : "No variant was kept.",
+                   Tone::kDim};
 }
 
 }  // namespace
@@ -42,14 +42,20 @@ Section RooflineSection(const v1::Report& report) {
   const v1::Roofline& roofline = report.roofline();
   if (roofline.points().empty()) {
     section.blocks.push_back(Paragraph{report.campaign().has_best()
-                                           ? "None: the bundle's [work] names no floating-point operations."
-                                           : "Nothing was kept.",
+                                           ? "No roofline: the bundle's [work] section declares no floating-point "
+                                             "operations."
+                                           : "No variant was kept.",
                                        Tone::kDim});
     return section;
   }
   section.blocks.push_back(Chart{RooflineChart(report, kWideChart), RooflineChart(report, kNarrowChart)});
-  section.blocks.push_back(
-      Paragraph{"Traffic is what ncu counted at the DRAM; what lay in the L2 already is not in it.", Tone::kDim});
+  section.blocks.push_back(Paragraph{
+      CountsTraffic(roofline)
+          ? "Traffic is the DRAM traffic that ncu counted, for every point. Data found in the L2 cache is not "
+            "included."
+          : "Traffic is the bytes that the bundle's [work] section says must move, for every point: ncu did "
+            "not count DRAM traffic for all of them.",
+      Tone::kDim});
   Facts facts;
   if (roofline.bandwidth_gb_s() > 0) {
     facts.facts.push_back({"DRAM bandwidth", {absl::StrCat(NumberText(roofline.bandwidth_gb_s()), " GB/s")}});
@@ -60,7 +66,7 @@ Section RooflineSection(const v1::Report& report) {
   section.blocks.push_back(std::move(facts));
   std::map<int, const v1::Iteration*> by_number;
   for (const v1::Iteration& iteration : report.iterations()) by_number[iteration.number()] = &iteration;
-  Grid grid{.columns = {{"iteration", true}, {"change"}, {"GFLOP/s", true}, {"flop/byte", true}, {"traffic"}}};
+  Grid grid{.columns = {{"iteration", true}, {"change"}, {"GFLOP/s", true}, {"flop/byte", true}}};
   const int points = roofline.points_size();
   for (int i = std::max(0, points - kMostPoints); i < points; ++i) {
     const v1::RooflinePoint& point = roofline.points(i);
@@ -68,8 +74,7 @@ Section RooflineSection(const v1::Report& report) {
     grid.rows.push_back({{absl::StrCat(point.iteration())},
                          {found == by_number.end() ? "-" : ChangeText(found->second->change()), Tone::kCode},
                          {NumberText(point.gflop_s())},
-                         {NumberText(point.intensity())},
-                         {point.counted() ? "counted" : "what must move", Tone::kDim}});
+                         {NumberText(point.intensity())}});
   }
   section.blocks.push_back(std::move(grid));
   return section;
@@ -78,13 +83,13 @@ Section RooflineSection(const v1::Report& report) {
 Section SpeedOfLightSection(const v1::Report& report) {
   Section section{"speed-of-light", "Speed of light", {}};
   if (report.speed_of_light().empty()) {
-    section.blocks.push_back(Missing(report, "shares"));
+    section.blocks.push_back(Missing(report, "percentages of peak"));
     return section;
   }
   section.blocks.push_back(Chart{BarsChart(report.speed_of_light(), kWideChart.width),
                                  BarsChart(report.speed_of_light(), kNarrowChart.width)});
   section.blocks.push_back(BeforeAfterGrid(report.speed_of_light()));
-  section.blocks.push_back(Paragraph{"Shares of the GPU's peaks, of the longest launch.", Tone::kDim});
+  section.blocks.push_back(Paragraph{"Percentages of the GPU's peak, for the longest launch.", Tone::kDim});
   return section;
 }
 

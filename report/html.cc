@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "report/content.h"
 #include "report/document.h"
 #include "report/embedded.h"
@@ -14,10 +15,12 @@ const char* ToneClass(Tone tone) {
   switch (tone) {
     case Tone::kGood:
       return "good";
-    case Tone::kMiddling:
-      return "middling";
+    case Tone::kReverted:
+      return "reverted";
     case Tone::kBad:
       return "bad";
+    case Tone::kRunning:
+      return "running";
     case Tone::kDim:
       return "dim";
     case Tone::kCode:
@@ -28,9 +31,11 @@ const char* ToneClass(Tone tone) {
   return "";
 }
 
+// Text in its tone; a long name may break behind an underscore where there is no room for it.
 std::string Span(const Cell& cell) {
-  if (cell.tone == Tone::kPlain) return EscapeHtml(cell.text);
-  return absl::StrCat("<span class=\"", ToneClass(cell.tone), "\">", EscapeHtml(cell.text), "</span>");
+  const std::string text = absl::StrReplaceAll(EscapeHtml(cell.text), {{"_", "_<wbr/>"}});
+  if (cell.tone == Tone::kPlain) return text;
+  return absl::StrCat("<span class=\"", ToneClass(cell.tone), "\">", text, "</span>");
 }
 
 class Writer {

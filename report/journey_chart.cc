@@ -13,8 +13,8 @@ namespace pawl {
 namespace {
 
 constexpr double kFarBelow = 4;   // times slower than the start: drawn at the lower edge
-constexpr double kCell = 5;       // px: two points of one verdict in it are one
-constexpr double kStrip = 20;     // px below the field for those that have no speed
+constexpr double kCell = 5;       // px: two points of one verdict in a cell are drawn once
+constexpr double kStrip = 20;     // px below the field for iterations without a speedup
 constexpr int kCrowd = 500;       // iterations: marks are smaller
 constexpr size_t kLabelled = 40;  // steps of the path: more would not find room
 
@@ -76,7 +76,7 @@ std::vector<Reference> ReferencesOf(const v1::Campaign& campaign, const Plot& pl
   return references;
 }
 
-// The name of a line across, where there is room along it.
+// The name of a horizontal line, where there is room along it.
 void NameReference(const Plot& plot, const Reference& reference, LabelPlaces* places, Svg* svg) {
   const std::string& label = reference.label;
   const double y = plot.y.At(reference.at), width = TextWidth(label);
@@ -139,10 +139,10 @@ std::string JourneyChart(const v1::Report& report, ChartSize size) {
                      bottom,
                      Axis(Axis::Scale::kLinear, 0, std::max(last, 1), left + 8, right - 10),
                      Axis(Axis::Scale::kLog, speeds.low, speeds.high, bottom, top)};
-  Svg svg(size.width, size.height, "The journey: speed over the baseline by iteration, with each verdict");
-  // The x axis lies below the strip of those that were rejected.
+  Svg svg(size.width, size.height, "Journey: speedup over the baseline by iteration, with each verdict");
+  // The x axis is below the strip of rejected iterations.
   const Plot frame = {left, top, right, bottom + strip, plot.x, plot.y};
-  DrawAxes(frame, "iteration", "speed over the baseline, times", &svg);
+  DrawAxes(frame, "iteration", "speedup over the baseline", &svg);
   svg.Line(left, bottom, right, bottom, "grid");
   DrawLegend(left + 6, 12, &svg);
 
@@ -187,7 +187,7 @@ std::string JourneyChart(const v1::Report& report, ChartSize size) {
       }
     }
   }
-  // What is drawn already is not written upon; references have room along their whole line, and come last.
+  // Labels keep clear of what is drawn already; references have room along their whole line, and come last.
   if (steps.size() > kLabelled) steps.clear();
   for (const v1::Iteration* step : steps) {
     DrawLabel(plot.x.At(step->number()), plot.y.At(step->speedup_over_baseline()), ChangeText(step->change()), "label",

@@ -10,20 +10,21 @@
 #include "absl/strings/str_join.h"
 #include "report/journey_chart.h"
 #include "report/sections.h"
+#include "report/sentences.h"
 #include "report/words.h"
 
 namespace pawl {
 namespace {
 
-constexpr size_t kMostRows = 500;  // of what was not kept: a reader who wants more has `pawl history`
+constexpr size_t kMostRows = 500;  // reverted or rejected; `pawl history` lists all
 
 Tone VerdictTone(v1::Verdict verdict) {
-  return verdict == v1::KEPT ? Tone::kGood : verdict == v1::REVERTED ? Tone::kMiddling : Tone::kBad;
+  return verdict == v1::KEPT ? Tone::kGood : verdict == v1::REVERTED ? Tone::kReverted : Tone::kBad;
 }
 
 Tone OutcomeTone(v1::Prediction::Outcome outcome) {
   return outcome == v1::Prediction::CAME_TRUE ? Tone::kGood
-         : outcome == v1::Prediction::FAILED  ? Tone::kMiddling
+         : outcome == v1::Prediction::FAILED  ? Tone::kPlain
                                               : Tone::kDim;
 }
 
@@ -42,16 +43,10 @@ Cell PredictedCell(const v1::Iteration& iteration) {
   return {absl::StrJoin(parts, ", ")};
 }
 
-// "came true, waves 0.005051 → 0.01212".
 Cell OutcomeCell(const v1::Iteration& iteration) {
-  const v1::Prediction& prediction = iteration.prediction();
   if (!iteration.has_prediction()) return {"-", Tone::kDim};
-  std::string text = OutcomeText(prediction.outcome());
-  if (prediction.has_before() && prediction.has_after()) {
-    absl::StrAppend(&text, ", ", prediction.metric(), " ", NumberText(prediction.before()), " → ",
-                    NumberText(prediction.after()));
-  }
-  return {text, OutcomeTone(prediction.outcome())};
+  return {PredictionOutcomeText(iteration.prediction(), iteration.speedup_over_parent()),
+          OutcomeTone(iteration.prediction().outcome())};
 }
 
 Cell BoundsCell(const v1::Comparison& interval) {
@@ -76,15 +71,16 @@ Cell FromCell(const v1::Iteration& iteration) {
 }  // namespace
 
 Section JourneySection(const v1::Report& report) {
-  Section section{"journey", "The journey", {}};
+  Section section{"journey", "Journey", {}};
   Chart chart{JourneyChart(report, kWideChart), JourneyChart(report, kNarrowChart)};
   if (chart.wide.empty()) {
-    section.blocks.push_back(Paragraph{"Nothing was kept, so there is no way to draw.", Tone::kDim});
+    section.blocks.push_back(Paragraph{"No variant was kept, so there is no chart.", Tone::kDim});
     return section;
   }
   chart.caption =
-      "Each mark is an iteration; those that would lie on one another are drawn once. Rejected ones have no speed and "
-      "lie below.";
+      "Each mark is one iteration; marks that would overlap are drawn once. Rejected iterations have no speedup and "
+      "are "
+      "drawn below the chart.";
   chart.words = BestSoFarText(report);
   section.blocks.push_back(std::move(chart));
   return section;
@@ -93,16 +89,16 @@ Section JourneySection(const v1::Report& report) {
 Section PathSection(const v1::Report& report) {
   Section section{"path", "Kept changes", {}};
   if (report.path().empty()) {
-    section.blocks.push_back(Paragraph{"Nothing was kept.", Tone::kDim});
+    section.blocks.push_back(Paragraph{"No variant was kept.", Tone::kDim});
     return section;
   }
   Grid grid{.columns = {{"iteration", true},
                         {"change"},
-                        {"serves"},
-                        {"predicted over parent"},
+                        {"finding"},
+                        {"predicted"},
                         {"measured", true},
                         {"99 % bounds", true},
-                        {"prediction"},
+                        {"outcome of the prediction"},
                         {"over baseline", true},
                         {"time", true}}};
   std::map<int, const v1::Iteration*> by_number;
@@ -123,12 +119,13 @@ Section PathSection(const v1::Report& report) {
   }
   section.blocks.push_back(std::move(grid));
   section.blocks.push_back(Paragraph{
-      "From the start to the best. Predicted and measured are over the parent, the step before.", Tone::kDim});
+      "From the start to the best variant. Predicted and measured speedups are over the parent, the previous step.",
+      Tone::kDim});
   return section;
 }
 
 Section RevertedSection(const v1::Report& report) {
-  Section section{"reverted", "Tried and taken back", {}};
+  Section section{"reverted", "Reverted changes", {}};
   Grid grid{.columns = {{"iteration", true},
                         {"from", true},
                         {"change"},
@@ -158,13 +155,14 @@ Section RevertedSection(const v1::Report& report) {
                   Tone::kDim});
   }
   if (grid.rows.empty()) {
-    section.blocks.push_back(Paragraph{"Nothing.", Tone::kDim});
+    section.blocks.push_back(Paragraph{"No change was reverted or rejected.", Tone::kDim});
     return section;
   }
   std::reverse(grid.rows.begin(), grid.rows.end());
   if (more) {
     section.blocks.push_back(Paragraph{
-        absl::StrCat("The newest of them; all: pawl history ", report.campaign().name(), " --all"), Tone::kDim});
+        absl::StrCat("Only the newest are listed. pawl history ", report.campaign().name(), " --all lists all."),
+        Tone::kDim});
   }
   section.blocks.push_back(std::move(grid));
   return section;

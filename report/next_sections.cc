@@ -14,14 +14,14 @@ constexpr int kMostChanges = 15;
 std::string TermText(double term) { return term == 0 ? "0" : absl::StrFormat("%+.3f", term); }
 
 std::string WantsText(const v1::Finding& finding) {
-  if (finding.roof()) return "nothing: a roof";
+  if (finding.roof()) return "nothing: hardware limit";
   if (finding.wants().empty()) return "-";
   return absl::StrJoin(finding.wants(), ", ",
                        [](std::string* out, const v1::Effect& effect) { *out += EffectText(effect); });
 }
 
 Grid FindingsGrid(const v1::Report& report) {
-  Grid grid{.columns = {{"finding"}, {"phase"}, {"says"}, {"wants"}, {"advice"}}};
+  Grid grid{.columns = {{"finding"}, {"phase"}, {"message"}, {"asks for"}, {"advice"}}};
   for (const v1::Finding& finding : report.findings()) {
     grid.rows.push_back({{finding.rule(), Tone::kCode},
                          {PhaseWord(finding.phase())},
@@ -33,8 +33,9 @@ Grid FindingsGrid(const v1::Report& report) {
 }
 
 Grid ChangesGrid(const v1::Report& report) {
-  Grid grid{.columns = {
-                {"change"}, {"of iteration", true}, {"serves"}, {"rules", true}, {"model", true}, {"patterns", true}}};
+  Grid grid{
+      .columns = {
+          {"change"}, {"from iteration", true}, {"finding"}, {"rules", true}, {"model", true}, {"patterns", true}}};
   for (const v1::RankedChange& change : report.next()) {
     const bool of_best = change.parent() == report.campaign().best();
     if (static_cast<int>(grid.rows.size()) >= kMostChanges) break;
@@ -53,24 +54,25 @@ Grid ChangesGrid(const v1::Report& report) {
 Section NextSection(const v1::Report& report) {
   Section section{"next", "What to try next", {}};
   if (!report.campaign().has_best()) {
-    section.blocks.push_back(Paragraph{"Mend the start variant: `pawl check` and `pawl doctor` help."});
+    section.blocks.push_back(
+        Paragraph{"Fix the start variant first: `pawl check` checks the bundle and `pawl doctor` the machine."});
     return section;
   }
   if (report.findings().empty()) {
-    section.blocks.push_back(Paragraph{"The evidence of the best variant shows no finding.", Tone::kDim});
+    section.blocks.push_back(Paragraph{"No rule matched the evidence of the best variant.", Tone::kDim});
   } else {
-    section.blocks.push_back(Paragraph{"What holds the best variant back:"});
+    section.blocks.push_back(Paragraph{"Findings for the best variant:"});
     section.blocks.push_back(FindingsGrid(report));
   }
   if (report.next().empty()) {
     section.blocks.push_back(Paragraph{
-        "No single change of a variable is left: what comes next is an edit of the source, or a variable more."});
+        "Every single change of a variable has been tried. Edit the source or add a variable to go further."});
   } else {
     section.blocks.push_back(Paragraph{
-        "Untried changes, the highest score first. The score is the predicted gain over the best variant, in log "
-        "speedup. The model's term is an expected improvement: losses count as 0, and a likely second change counts "
-        "too, so it does not predict the change's own speedup. The terms of rules and patterns apply to changes of the "
-        "best variant only."});
+        "Untried changes, the most promising first. Scores are in log speedup: the gain over the best variant that "
+        "rules, model and patterns expect. The model's part counts a loss as zero and includes later changes that this "
+        "one makes possible, so it does not forecast the change's own speedup. Rules and patterns score only changes "
+        "of the best variant."});
     section.blocks.push_back(ChangesGrid(report));
   }
   return section;
@@ -79,13 +81,14 @@ Section NextSection(const v1::Report& report) {
 Section PatternsSection(const v1::Report& report) {
   Section section{"patterns", "New patterns", {}};
   if (report.patterns().empty()) {
-    section.blocks.push_back(Paragraph{"No change served a finding, so there is no pattern.", Tone::kDim});
+    section.blocks.push_back(Paragraph{"No change was made for a finding, so there are no patterns.", Tone::kDim});
     return section;
   }
   section.blocks.push_back(
-      Paragraph{"What this campaign taught: for a finding, turning this gained so much, so often."});
+      Paragraph{"What this campaign learned: how often changes with an effect, made for a finding, were kept, and "
+                "their median gain."});
   Grid grid{.columns = {{"finding"},
-                        {"turned"},
+                        {"effect"},
                         {"architecture"},
                         {"tried", true},
                         {"kept", true},
@@ -107,10 +110,10 @@ Section PatternsSection(const v1::Report& report) {
 }
 
 Section RebuildSection(const v1::Report& report) {
-  Section section{"rebuild", "Rebuild the winner", {}};
+  Section section{"rebuild", "Rebuild the best variant", {}};
   const v1::Campaign& campaign = report.campaign();
   if (!campaign.has_best()) {
-    section.blocks.push_back(Paragraph{"There is none.", Tone::kDim});
+    section.blocks.push_back(Paragraph{"No variant was kept.", Tone::kDim});
     return section;
   }
   for (const v1::Iteration& iteration : report.iterations()) {
@@ -125,7 +128,7 @@ Section RebuildSection(const v1::Report& report) {
   }
   if (!report.rebuild().empty()) {
     section.blocks.push_back(
-        Paragraph{"With the database at hand: a folder with everything, and the same measured again:"});
+        Paragraph{"With the database: export the best variant to a folder, and measure it again:"});
     section.blocks.push_back(Code{{report.rebuild().begin(), report.rebuild().end()}});
   }
   if (!report.build().empty()) {

@@ -22,7 +22,7 @@ std::string TitleOf(const v1::RooflinePoint& point, const v1::Report& report) {
     break;
   }
   return absl::StrCat(title, "\n", NumberText(point.gflop_s()), " GFLOP/s\n", NumberText(point.intensity()),
-                      " flop/byte", point.counted() ? "" : " by what must move: DRAM traffic was not counted");
+                      " flop/byte");
 }
 
 struct Bounds {
@@ -71,6 +71,11 @@ void DrawRoof(const v1::Roofline& roofline, const Plot& plot, LabelPlaces* place
 
 }  // namespace
 
+bool CountsTraffic(const v1::Roofline& roofline) {
+  return std::all_of(roofline.points().begin(), roofline.points().end(),
+                     [](const v1::RooflinePoint& point) { return point.counted(); });
+}
+
 std::string RooflineChart(const v1::Report& report, ChartSize size) {
   const v1::Roofline& roofline = report.roofline();
   if (roofline.points().empty()) return "";
@@ -83,7 +88,10 @@ std::string RooflineChart(const v1::Report& report, ChartSize size) {
                      Axis(Axis::Scale::kLog, bounds.x_low, bounds.x_high, left, right),
                      Axis(Axis::Scale::kLog, bounds.y_low, bounds.y_high, bottom, top)};
   Svg svg(size.width, size.height, "Roofline: start, kept and final variants under the limits of the GPU");
-  DrawAxes(plot, "floating-point operations a byte of DRAM traffic", "GFLOP/s", &svg);
+  DrawAxes(plot,
+           CountsTraffic(roofline) ? "floating-point operations per byte of DRAM traffic"
+                                   : "floating-point operations per byte that must move",
+           "GFLOP/s", &svg);
   LabelPlaces places(left, top, right, bottom);
 
   for (const v1::RooflinePoint& point : roofline.points()) {

@@ -13,9 +13,11 @@ Tone StateTone(const v1::Campaign& campaign) {
   switch (campaign.state()) {
     case v1::FAILED:
       return Tone::kBad;
+    case v1::RUNNING:
+      return Tone::kRunning;
     case v1::CANCELLED:
     case v1::PAUSED:
-      return Tone::kMiddling;
+      return Tone::kDim;
     default:
       return Tone::kPlain;
   }
@@ -33,7 +35,7 @@ Tone TierTone(v1::SuccessTier tier) {
   }
 }
 
-// What a reader asks first. A campaign that never had a start has none of it.
+// What a reader looks for first. A campaign whose start variant failed has none of it.
 Facts Tiles(const v1::Campaign& campaign) {
   Facts tiles{.prominent = true};
   const auto tile = [&](const char* name, const std::string& value, Tone tone = Tone::kPlain) {
@@ -79,16 +81,16 @@ Section SummarySection(const v1::Report& report) {
   if (report.iterations_size() > 0) fact("changes tried", CountsText(campaign.counts()));
   fact("measured", TotalGainText(campaign.total_gain()));
   if (campaign.total_gain().has_failure()) {
-    fact("taken back", campaign.total_gain().failure().message(), Tone::kBad);
+    fact("reverted", campaign.total_gain().failure().message(), Tone::kBad);
   }
-  fact("at a roof", absl::StrJoin(campaign.roof(), ", "));
+  fact("hardware limit reached", absl::StrJoin(campaign.roof(), ", "));
   if (campaign.has_best() && campaign.best() == 0) fact("best", "the start variant: nothing was faster");
   section.blocks.push_back(facts);
   if (campaign.start_us() > 0) return section;
-  // Nothing to start from: what was wrong with it is all that there is to say.
+  // The start variant failed: its failure is all there is to report.
   for (const v1::Iteration& iteration : report.iterations()) {
     if (iteration.number() != 0) continue;
-    section.blocks.push_back(Paragraph{"The start variant did not pass, so nothing could be tried:"});
+    section.blocks.push_back(Paragraph{"The start variant did not pass validation, so no change was tried:"});
     section.blocks.push_back(
         Code{{iteration.has_failure() && !iteration.failure().message().empty() ? iteration.failure().message()
                                                                                 : iteration.reason()}});

@@ -9,6 +9,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "grpcpp/grpcpp.h"
+#include "nlohmann/json.hpp"
 #include "orchestrator/core/errors.h"
 #include "orchestrator/core/grpc_status.h"
 #include "orchestrator/http/json.h"
@@ -24,7 +25,7 @@ HttpReply Refusal(const absl::Status& status) { return ErrorReply(ToGrpc(status)
 
 HttpReply NoSuchPath(const HttpRequest& request) {
   return Refusal(
-      NoSuch(absl::StrCat(request.method, " ", request.path.substr(0, 200)), "docs/dashboard.md lists all paths"));
+      NoSuch(absl::StrCat(request.method, " ", request.path.substr(0, 200)), "docs/dashboard.md lists the paths"));
 }
 
 HttpReply JsonReply(const google::protobuf::Message& message) {
@@ -233,7 +234,11 @@ HttpReply HttpApi::MetricNames() const {
 
 HttpReply HttpApi::About(const HttpRequest& request) const {
   HttpReply reply;
-  reply.body = absl::StrCat("{\"maySubmit\":", guard_.May(request, Role::kSubmit).ok() ? "true" : "false", "}");
+  const nlohmann::json about = {{"maySubmit", guard_.May(request, Role::kSubmit).ok()},
+                                {"orchestrator", options_.orchestrator},
+                                {"tls", options_.tls},
+                                {"tokens", options_.tokens}};
+  reply.body = about.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   return reply;
 }
 

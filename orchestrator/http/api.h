@@ -13,6 +13,9 @@
 namespace pawl {
 
 struct HttpApiOptions {
+  std::string orchestrator = {};  // address of the gRPC services, for the commands that the page suggests
+  bool tls = false;               // whether clients of that address need TLS
+  bool tokens = false;            // and a token
   const Metrics* metrics = &Metrics::Default();  // must outlive the API
   absl::Duration deadline = absl::Seconds(20);   // of a call
   absl::Duration patience = absl::Seconds(5);    // without news in a stream

@@ -16,11 +16,11 @@ absl::Status Refused(const std::string& message, const std::string& fix) {
   return Error(absl::StatusCode::kPermissionDenied, message, detail);
 }
 
-// A page of another site can send a form or a simple request here, but no header of its own without asking first, and
-// nobody answers that.
+// A page of another site can send a form or a simple request here. A header of its own takes a preflight request, which
+// is never granted.
 absl::Status CheckOrigin(const HttpRequest& request) {
   if (request.Header("x-pawl").empty()) {
-    return Refused("the header X-Pawl is missing", "send \"X-Pawl: 1\" with every request that changes something");
+    return Refused("the header X-Pawl is missing", "send \"X-Pawl: 1\" with every POST");
   }
   const std::string origin = request.Header("origin");
   const std::string host = request.Header("host");
@@ -50,7 +50,8 @@ absl::Status HttpGuard::May(const HttpRequest& request, Role role) const {
 
 absl::Status HttpGuard::Check(const HttpRequest& request) const {
   if (loopback_ && !IsLoopbackHost(request.Header("host"))) {
-    return Refused("unexpected host name", "open it as http://localhost, with the port it listens on");
+    return Refused("the Host header does not name this machine's loopback",
+                   "open it as http://localhost, with the port it listens on");
   }
   // What the library would unpack or add up without a limit; no browser sends it here.
   if (!request.Header("content-encoding").empty() || !request.Header("transfer-encoding").empty()) {
@@ -65,7 +66,7 @@ absl::Status HttpGuard::Check(const HttpRequest& request) const {
     return May(request, Role::kSubmit);
   }
   // The page itself holds nothing, and asks for a token where one is needed.
-  return absl::StartsWith(request.path, "/api/") ? May(request, Role::kRead) : absl::OkStatus();
+  return absl::StartsWith(request.path + "/", "/api/") ? May(request, Role::kRead) : absl::OkStatus();
 }
 
 }  // namespace pawl

@@ -1,9 +1,10 @@
 #include "orchestrator/http/page.h"
 
 #include <map>
-#include <set>
+#include <regex>
 #include <string_view>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/hash/hash.h"
 #include "web/embedded.h"
@@ -14,7 +15,7 @@ namespace {
 struct File {
   std::string_view content;
   std::string type;
-  std::string tag = {};  // by its content: a browser keeps it until Pawl is another
+  std::string tag = {};  // by its content: a browser keeps it until another Pawl serves another
 };
 
 const std::map<std::string, File>& Files() {
@@ -33,25 +34,29 @@ const std::map<std::string, File>& Files() {
   return *files;
 }
 
-// The page's own addresses: it reads them itself.
-std::string FileOf(const std::string& path) {
-  static const auto* pages = new std::set<std::string>{"", "campaigns", "compare", "explore", "workers", "patterns"};
-  const std::string first = path.substr(1, path.find('/', 1) - 1);
-  return pages->count(first) > 0 ? "/index.html" : path;
+constexpr char kIndex[] = "/index.html";
+
+// Addresses that the page shows something for; PAGES of web/src/app.js lists the same.
+bool IsPage(const std::string& path) {
+  static const auto* pages =
+      new std::regex("/|/campaigns(/[0-9]{1,20}(/iterations/[0-9]{1,20})?)?|/compare|/explore|/workers|/patterns");
+  return path.size() < 100 && std::regex_match(path, *pages);
 }
 
 }  // namespace
 
 HttpReply PageReply(const HttpRequest& request) {
   HttpReply reply;
-  const auto found = request.path.empty() ? Files().end() : Files().find(FileOf(request.path));
-  if (found == Files().end()) {
+  if (!IsPage(request.path) && (request.path == kIndex || Files().count(request.path) == 0)) {
     reply.status = 404;
-    reply.type = "text/plain; charset=utf-8";
-    reply.body = "there is no such page; the dashboard starts at /\n";
+    // A browser gets the dashboard, which says that it has no such page.
+    const bool browser = absl::StrContains(request.Header("accept"), "text/html");
+    const File& index = Files().at(kIndex);
+    reply.type = browser ? index.type : "text/plain; charset=utf-8";
+    reply.body = browser ? std::string(index.content) : "page not found; the dashboard starts at /\n";
     return reply;
   }
-  const File& file = found->second;
+  const File& file = Files().at(IsPage(request.path) ? kIndex : request.path);
   reply.type = file.type;
   reply.headers = {{"ETag", file.tag}, {"Cache-Control", "no-cache"}};
   if (request.Header("if-none-match") == file.tag) {

@@ -17,7 +17,7 @@ using Field = google::protobuf::FieldDescriptor;
 absl::Status Fill(const Field& field, const std::string& value, google::protobuf::Message* message) {
   const google::protobuf::Reflection& reflection = *message->GetReflection();
   if (field.is_repeated()) {
-    if (field.cpp_type() != Field::CPPTYPE_STRING) return BadField(field.name(), "this field can't be set in a query");
+    if (field.cpp_type() != Field::CPPTYPE_STRING) return BadField(field.name(), "can't be given in a query");
     reflection.AddString(message, &field, value);
     return absl::OkStatus();
   }
@@ -49,7 +49,7 @@ absl::Status Fill(const Field& field, const std::string& value, google::protobuf
       return absl::OkStatus();
     }
     default:
-      return BadField(field.name(), "this field can't be set in a query");
+      return BadField(field.name(), "can't be given in a query");
   }
 }
 
@@ -61,7 +61,7 @@ absl::Status FillFromParameters(const std::multimap<std::string, std::string>& p
     const Field* field = message->GetDescriptor()->FindFieldByName(name);
     if (field == nullptr) {
       return BadField(name.substr(0, 64),
-                      absl::StrCat("unknown parameter; see the fields of ", message->GetDescriptor()->name()));
+                      absl::StrCat("unknown parameter; known are the fields of ", message->GetDescriptor()->name()));
     }
     if (absl::Status status = Fill(*field, value, message); !status.ok()) return status;
   }

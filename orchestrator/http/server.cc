@@ -25,7 +25,7 @@
 namespace pawl {
 namespace {
 
-// No script but the page's own file, nothing from elsewhere, in nobody's frame.
+// Scripts only from the page's own file, nothing from other origins, no framing.
 constexpr char kPolicy[] =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
@@ -76,7 +76,7 @@ class RunningHttpServer final : public HttpServer, private httplib::Server {
     });
     const auto handler = [this](const httplib::Request& request, httplib::Response& response) {
       const HttpRequest read = Read(request);
-      Write(absl::StartsWith(read.path, "/api/") ? api_.Answer(read) : PageReply(read), response);
+      Write(absl::StartsWith(read.path + "/", "/api/") ? api_.Answer(read) : PageReply(read), response);
     };
     Get("[^]*", handler);
     Post("[^]*", handler);
@@ -145,7 +145,7 @@ class RunningHttpServer final : public HttpServer, private httplib::Server {
   void Write(HttpReply reply, httplib::Response& response) {
     if (reply.events != nullptr && streams_.fetch_add(1) >= options_.streams) {
       --streams_;
-      reply = ErrorReply(ToGrpc(TryLater("too many dashboard pages are open; close some", 5)));
+      reply = ErrorReply(ToGrpc(TryLater("too many pages are following campaigns; close some", 5)));
     }
     response.status = reply.status;
     response.headers.erase("Content-Type");
@@ -214,7 +214,7 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const std::shared_
   if (!address->loopback) {
     if (options.security.tokens.empty()) {
       return absl::InvalidArgumentError(
-          "the dashboard needs a token on this address: set --tokens, or let it listen on 127.0.0.1");
+          "the dashboard needs tokens on an address that others can reach: give --tokens, or listen on 127.0.0.1");
     }
     // Also says what is wrong with the files.
     if (absl::StatusOr<TlsTexts> texts = ReadTlsFiles(options.security.tls); !texts.ok()) return texts.status();

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <filesystem>
 #include <mutex>
 #include <thread>
 
@@ -154,6 +155,11 @@ class RunningServer final : public Server {
     HttpServerOptions http;
     http.address = options.http;
     http.api.metrics = &profiles_.metrics;
+    const bool socket = absl::StartsWith(address_, "unix:");
+    http.api.orchestrator =
+        socket ? absl::StrCat("unix:", std::filesystem::absolute(address_.substr(5)).string()) : address_;
+    http.api.tls = options.security.tls.any();
+    http.api.tokens = !options.security.tokens.empty();
     http.security = options.security;
     grpc::ChannelArguments arguments;
     arguments.SetMaxReceiveMessageSize(-1);  // it comes from this very process

@@ -77,6 +77,39 @@ TEST(HtmlPageTest, MarksEachIterationOnceWithItsVerdict) {
   }
 }
 
+TEST(HtmlPageTest, SaysHowTheRooflineCountsTraffic) {
+  v1::Report report = RecordedReport();
+  EXPECT_THAT(HtmlPage(report), HasSubstr("section says must move, for every point"));
+  EXPECT_THAT(HtmlPage(report), HasSubstr("floating-point operations per byte that must move"));
+  for (v1::RooflinePoint& point : *report.mutable_roofline()->mutable_points()) point.set_counted(true);
+  EXPECT_THAT(HtmlPage(report), HasSubstr("DRAM traffic that ncu counted, for every point"));
+  EXPECT_THAT(HtmlPage(report), HasSubstr("floating-point operations per byte of DRAM traffic"));
+}
+
+TEST(HtmlPageTest, SetsVerdictsApartByWordAndClass) {
+  v1::Report report = RecordedReport();
+  v1::Iteration& rejected = *report.mutable_iterations(report.iterations_size() - 1);
+  rejected.set_verdict(v1::REJECTED);
+  rejected.clear_speedup_over_baseline();
+  report.mutable_campaign()->set_state(v1::RUNNING);
+  const std::string page = HtmlPage(report);
+  EXPECT_THAT(page, HasSubstr("<span class=\"reverted\">reverted</span>"));
+  EXPECT_THAT(page, HasSubstr("<span class=\"bad\">rejected</span>"));
+  EXPECT_THAT(page, HasSubstr("<span class=\"running\">running"));
+  EXPECT_THAT(page, HasSubstr("<circle class=\"kept\"")) << "a disc";
+  EXPECT_THAT(page, HasSubstr("<path class=\"rejected\"")) << "a cross";
+}
+
+TEST(HtmlPageTest, GivesEveryTimeAZone) {
+  const std::string page = HtmlPage(RecordedReport());
+  static const std::regex kTime("[0-9]{2}:[0-9]{2}:[0-9]{2}( UTC)?");
+  int times = 0;
+  for (std::sregex_iterator at(page.begin(), page.end(), kTime), end; at != end; ++at, ++times) {
+    EXPECT_EQ((*at)[1], " UTC") << at->str();
+  }
+  EXPECT_GT(times, 1);
+}
+
 TEST(HtmlPageTest, LeavesOutWhatTheRecordingLacksAndSaysHowMuch) {
   v1::Report report = RecordedReport();
   const std::string before = HtmlPage(report);
@@ -154,7 +187,7 @@ TEST(HtmlPageTest, DoesWithoutBaselineAndCounters) {
   const std::string page = HtmlPage(report);
   EXPECT_THAT(page, HasSubstr("the start variant"));
   EXPECT_THAT(page, HasSubstr("start = baseline"));
-  EXPECT_THAT(page, HasSubstr("No shares: the device has no counters."));
+  EXPECT_THAT(page, HasSubstr("No percentages of peak: the device has no counters."));
   EXPECT_THAT(page, Not(HasSubstr("over the baseline</dt>")));
   EXPECT_EQ(Count(page, "<svg "), 2);
   ExpectWellFormed(page);

@@ -186,7 +186,7 @@ test("an iteration shows its samples, evidence, findings and source difference",
   const one = JSON.parse(service.pawl("show", "1", String(chosen), "--json"));
   const page = await open(PAGES.iteration);
   const samples = await points(page, "samples");
-  assert.deepEqual([samples["first process"], samples["fresh process"] ?? 0], [one.pairs.length, (one.confirmingPairs ?? []).length]);
+  assert.deepEqual([samples["first process"], samples["second process"] ?? 0], [one.pairs.length, (one.confirmingPairs ?? []).length]);
   assert.equal(await page.locator(".difference ins").count(), 1);
   assert.match(await page.locator(".difference ins").textContent(), new RegExp(`#define ${one.change.variable} ${one.change.to}`));
   const evidence = await page.locator("table:has(caption:text-is('Evidence of attention_forward')) tbody tr").count();
@@ -208,13 +208,159 @@ test("explore draws a metric of every iteration that has it", async () => {
   await close(page);
 });
 
+test("explore's selectors and plot agree after another campaign is chosen", async () => {
+  const page = await open("/explore?campaign=1&x=variable%3ATILE_M&y=timeUs&color=TILE_M");
+  await page.locator("select[name=campaign]").selectOption("2");
+  await page.waitForURL("**/explore?campaign=2&**");
+  await page.locator("main[data-ready] [data-chart=explore]").waitFor();
+  const chosen = Object.fromEntries(await page.locator("select").evaluateAll(all => all.map(one => [one.name, one.value])));
+  assert.equal(chosen.campaign, "2");
+  const {variables} = await service.get("campaigns/2/bundle?fields=variables");
+  assert.ok(!variables.some(({name}) => name === "TILE_M") && variables.some(({name}) => name === chosen.color), chosen.color);
+  const drawn = await points(page, "explore");
+  assert.ok(Object.keys(drawn).length > 0);
+  for (const group of Object.keys(drawn)) assert.ok(group.startsWith(`${chosen.color} = `) && !group.endsWith("–"), group);
+  const {iterations} = await service.get(`campaigns/2/iterations?page_size=1000&metrics=${chosen.x}`);
+  assert.equal(total(drawn), iterations.filter(iteration => iteration.metrics?.[chosen.x] !== undefined && iteration.timeUs > 0).length);
+  assert.match(await page.locator("[data-chart=explore]").getAttribute("aria-label"), new RegExp(`against ${chosen.x}\\b.*coloured by ${chosen.color}$`));
+  await close(page);
+});
+
+test("dashboard and report give verdicts and running the same colours, which are seen in light and dark", async () => {
+  const palette = async scheme => {
+    const page = await open("/campaigns/1", {scheme});
+    const read = () => ["kept", "reverted", "rejected", "running"].map(name => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim());
+    const dashboard = await page.evaluate(read);
+    const surface = await page.evaluate(() => getComputedStyle(document.documentElement).getPropertyValue("--surface").trim());
+    const badges = await page.locator("section[aria-labelledby=section-decision-trail] .badge").evaluateAll(all => all.map(badge =>
+      [badge.textContent, getComputedStyle(badge, "::before").content.replaceAll(/[^●○✕]/g, "")].join(" ")));
+    assert.ok(badges.includes("kept ●") && badges.includes("reverted ○"), badges.join());
+    const html = await (await fetch(`${service.url}/api/campaigns/1/report?format=REPORT_FORMAT_HTML`)).text();
+    await page.goto("about:blank");
+    await page.setContent(html);
+    assert.deepEqual(await page.evaluate(read), dashboard);
+    await close(page);
+    return [dashboard, surface];
+  };
+  const light = color => {
+    const [r, g, b] = [1, 3, 5].map(at => parseInt(color.slice(at, at + 2), 16) / 255).map(one => one <= 0.04045 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  for (const scheme of ["light", "dark"]) {
+    const [colours, surface] = await palette(scheme);
+    for (const color of colours) {
+      const [low, high] = [light(color), light(surface)].sort((a, b) => a - b);
+      assert.ok((high + 0.05) / (low + 0.05) > 4, `${color} on ${surface}`);
+    }
+    const channels = colours.map(color => [1, 3, 5].map(at => parseInt(color.slice(at, at + 2), 16)));
+    const most = ([r, g, b]) => Math.max(r, g, b) - Math.min(r, g, b) < 32 ? "grey" : g > r && g > b ? "green" : r > b ? "red" : "blue";
+    assert.deepEqual(channels.map(most), ["green", "grey", "red", "blue"], scheme);
+  }
+});
+
+test("a report has nothing clipped at 1280 and 800 pixels", async () => {
+  const page = await browser.newPage();
+  for (const campaign of [1, 2]) {
+    await page.setContent(await (await fetch(`${service.url}/api/campaigns/${campaign}/report?format=REPORT_FORMAT_HTML`)).text());
+    for (const width of [1280, 800]) {
+      await page.setViewportSize({width, height: 900});
+      const clipped = await page.evaluate(() => {
+        const boxes = [...document.querySelectorAll("html, .scroll, pre, td, dd")].filter(box => box.scrollWidth > box.clientWidth + 1 && box.clientWidth > 0)
+          .map(box => `${box.closest("section")?.id}: ${box.className || box.tagName} ${box.scrollWidth} in ${box.clientWidth}`);
+        const texts = [...document.querySelectorAll("svg")].filter(svg => svg.clientWidth > 0).flatMap(svg => {
+          const frame = svg.getBoundingClientRect();
+          return [...svg.querySelectorAll("text")].filter(text => {
+            const box = text.getBoundingClientRect();
+            return box.left < frame.left - 1 || box.right > frame.right + 1 || box.top < frame.top - 1 || box.bottom > frame.bottom + 1;
+          }).map(text => `${svg.getAttribute("aria-label")}: ${text.textContent}`);
+        });
+        return [...boxes, ...texts];
+      });
+      assert.deepEqual(clipped, [], `campaign ${campaign} at ${width}`);
+      await page.screenshot({path: join(shots, `report-${campaign}-${width}.png`), fullPage: true});
+    }
+  }
+  await page.close();
+});
+
+test("every time of day names its zone", async () => {
+  for (const [timezoneId, zone] of [["UTC", /^ UTC(?![+−])/], ["Asia/Kolkata", /^ UTC\+05:30/], ["America/Bogota", /^ UTC−05:00/]]) {
+    for (const path of ["/", "/campaigns/1", PAGES.iteration]) {
+      const context = await browser.newContext({timezoneId, viewport: SIZES[0][1]});
+      const page = await context.newPage();
+      await page.goto(service.url + path);
+      await page.locator("main[data-ready]").waitFor();
+      const text = await page.locator("main").textContent();
+      const times = [...text.matchAll(/\d\d:\d\d:\d\d/g)];
+      assert.ok(times.length > 0, path);
+      for (const found of times) assert.match(text.slice(found.index + 8, found.index + 20), zone, `${path}: ${found[0]}`);
+      const tables = await page.locator(".scroll").evaluateAll(all => all.filter(one => one.scrollWidth > one.clientWidth + 1).map(one => one.getAttribute("aria-label")));
+      assert.deepEqual(path === "/" ? tables : [], [], "the list of campaigns is not clipped");
+      await context.close();
+    }
+  }
+});
+
+test("a failed prediction says what failed", async () => {
+  const history = service.history("campaigns/1").map(({number = 0, prediction}) => ({number, prediction})).filter(({prediction}) => prediction?.outcome === "FAILED");
+  assert.ok(history.length > 0, "no prediction failed");
+  const page = await open("/campaigns/1");
+  for (const {number, prediction} of history.slice(0, 3)) {
+    await page.goto(`${service.url}/campaigns/1/iterations/${number}`);
+    await page.locator("main[data-ready]").waitFor();
+    const outcome = await page.locator("dt:text-is('outcome') + dd").textContent();
+    assert.match(outcome, /^failed: /);
+    if (prediction.timeOutcome === "FAILED") assert.match(outcome, /is (below|above) the predicted [\d.]+×/);
+    if (prediction.metricOutcome === "FAILED") assert.match(outcome, new RegExp(`${prediction.metric} did not (rise|fall|change)`));
+  }
+  await close(page);
+});
+
+test("an empty dashboard's commands work as they are printed, and a page says so while its orchestrator is gone", async () => {
+  const own = await Service.start();
+  const page = await browser.newPage();
+  page.setDefaultTimeout(PATIENCE);
+  try {
+    await page.goto(own.url);
+    await page.getByText("This database has no campaigns yet.").waitFor();
+    await page.screenshot({path: join(shots, "empty.png")});
+    const commands = await page.locator("main pre").allTextContents();
+    assert.equal(commands.length, 2);
+    for (const command of commands) own.shell(command);
+    await own.until("the campaign of the printed commands ends", async () => ((await own.get("campaigns")).campaigns ?? [])[0]?.state === "FINISHED");
+    await page.locator("table a[href='/campaigns/1']").waitFor();
+
+    const banner = page.getByText("The orchestrator does not answer.");
+    for (const path of ["/campaigns/1/iterations/0", "/workers"]) {
+      await page.goto(own.url + path);
+      await page.locator("main[data-ready]").waitFor();
+      assert.equal(await banner.isVisible(), false);
+      const shown = await page.locator("main").textContent();
+      await own.kill();
+      await banner.waitFor({state: "visible"});
+      await page.screenshot({path: join(shots, "away.png")});
+      assert.ok((await page.locator("main").textContent()).includes(shown.slice(0, 40)), "what was shown stays");
+      await own.restart();
+      await banner.waitFor({state: "hidden"});
+    }
+    await own.kill();
+    await page.getByRole("link", {name: "Patterns"}).click();
+    await page.getByText("This page could not be loaded").waitFor();
+    await own.restart();
+    await page.locator("main[data-ready] h1:text-is('Patterns')").waitFor();
+  } finally {
+    await page.close();
+    own.stop();
+  }
+});
+
 test("comparing shows only what differs", async () => {
   const page = await open(PAGES["compare-iterations"]);
   const rows = await page.locator("table:has(caption:text-is('Differences')) tbody tr").evaluateAll(all => all.map(row => [...row.cells].slice(1, 3).map(cell => cell.textContent)));
   assert.ok(rows.length > 3);
   for (const [one, other] of rows) assert.notEqual(one, other);
   await page.goto(`${service.url}/compare?a=campaigns%2F1%2Fiterations%2F0&b=campaigns%2F1%2Fiterations%2F0`);
-  await page.getByText("Nothing differs.").waitFor();
+  await page.getByText("No differences.").waitFor();
   await close(page);
 });
 
@@ -228,7 +374,7 @@ test("a running campaign is live, and can be cancelled from its page", async () 
   const first = await seen();
   service.pawl("resume", "3");
   await service.until("its points appear by themselves", async () => await seen() > first);
-  assert.equal(await page.evaluate(() => performance.timeOrigin), here, "it was loaded anew");
+  assert.equal(await page.evaluate(() => performance.timeOrigin), here, "the page was reloaded");
   await service.until("it has ended", async () => (await service.get(name)).state === "FINISHED");
   await page.locator(".title .badge.finished").waitFor();
   await service.until("all its points are there", async () => await seen() === service.history(name).filter(iteration => !untried(iteration)).length);
@@ -308,8 +454,17 @@ test("what is not there is said, and no page complained", async () => {
   const page = await browser.newPage();
   await page.goto(`${service.url}/campaigns/99`);
   await page.locator("main[data-failed]").waitFor();
-  await page.getByText("There is no such thing here.").waitFor();
-  await page.goto(`${service.url}/nothing`);
-  assert.match(await page.textContent("body"), /no such page/);
+  await page.getByText("Not found").waitFor();
+  for (const path of ["/nothing", "/campaigns/1/nothing", "/index.html"]) {
+    const reply = await page.goto(service.url + path);
+    assert.equal(reply.status(), 404, path);
+    await page.getByRole("heading", {name: "Page not found"}).waitFor();
+    assert.equal(await page.title(), "Page not found · Pawl");
+  }
+  await page.screenshot({path: join(shots, "not-found.png")});
+  await page.getByRole("link", {name: "All campaigns"}).click();
+  await page.getByRole("heading", {name: "Campaigns"}).waitFor();
+  const reply = await fetch(`${service.url}/api/nothing`, {headers: {Accept: "text/html"}});
+  assert.deepEqual([reply.status, (await reply.json()).code], [404, "NOT_FOUND"]);
   await page.close();
 });

@@ -2,7 +2,7 @@
 import {spawn, spawnSync} from "node:child_process";
 import {mkdtempSync, openSync, readFileSync, rmSync} from "node:fs";
 import {tmpdir} from "node:os";
-import {join} from "node:path";
+import {join, resolve} from "node:path";
 import {createInterface} from "node:readline";
 
 const bin = process.env.PAWL_BIN_DIR ?? "build/release/bin";
@@ -10,19 +10,46 @@ const source = process.env.PAWL_SOURCE_DIR ?? process.cwd();
 
 export class Service {
   #children = [];
+  #orchestrator = null;
 
   static async start() {
     const service = new Service();
     service.folder = mkdtempSync(join(tmpdir(), "pawl-web-"));
     service.address = `unix:${service.folder}/socket`;
-    const child = service.#spawn("pawl-orchestrator", ["--listen", service.address, "--database", `${service.folder}/pawl.db`, "--http", "0"]);
+    await service.#serve("0");
+    return service;
+  }
+
+  async #serve(port) {
+    const child = this.#spawn("pawl-orchestrator", ["--listen", this.address, "--database", `${this.folder}/pawl.db`, "--http", port]);
+    this.url = "";
     for await (const line of createInterface({input: child.stdout})) {
       const found = line.match(/^dashboard at (.*)$/);
-      if (found) service.url = found[1].replace(/\/$/, "");
-      if (service.url) break;
+      if (found) this.url = found[1].replace(/\/$/, "");
+      if (this.url) break;
     }
-    if (!service.url) throw new Error(`pawl-orchestrator did not say where its dashboard is\n${service.#log()}`);
-    return service;
+    if (!this.url) throw new Error(`pawl-orchestrator did not say where its dashboard is\n${this.#log()}`);
+    this.#orchestrator = child;
+  }
+
+  async kill() {
+    const ended = new Promise(resolve => this.#orchestrator.once("exit", resolve));
+    this.#orchestrator.kill("SIGKILL");
+    await ended;
+  }
+
+  // After kill: the same database at the same addresses.
+  restart() {
+    return this.#serve(new URL(this.url).port);
+  }
+
+  // A command line, as a reader would paste it into a shell that finds Pawl's programs; runs until `stop` or by itself.
+  shell(line) {
+    const child = spawn("/bin/bash", ["-c", `exec ${line}`], {
+      stdio: ["ignore", "pipe", openSync(join(this.folder, "log"), "a")], env: {...process.env, PATH: `${resolve(bin)}:${process.env.PATH}`}, cwd: this.folder,
+    });
+    this.#children.push(child);
+    return child;
   }
 
   // Without arguments it answers at once; --replay-speed lets a campaign take its time.

@@ -1,5 +1,5 @@
-// What can be done to a campaign from its page: pause, resume, cancel, submit again, keep the report. It needs the same
-// rights as the API; without them the buttons are not there.
+// Actions on a campaign: pause, resume, cancel, submit again, download the report. They need the same role as the API calls;
+// without it the buttons are not shown.
 import {get, getFile, post} from "./api.js";
 import {h, replace} from "./element.js";
 import {campaignPath} from "./links.js";
@@ -32,14 +32,14 @@ export function campaignActions(campaign, about, renew) {
   const may = about.maySubmit, over = ended(campaign);
   return h("div.actions", {},
     may && !over && (campaign.state === "PAUSED" ? act("Resume", "resume", {}) : act("Pause", "pause", {reason: "paused from the dashboard"})),
-    may && !over && act("Cancel", "cancel", {reason: "cancelled from the dashboard"}, `Cancel ${campaign.name}? What was found stays.`),
+    may && !over && act("Cancel", "cancel", {reason: "cancelled from the dashboard"}, `Cancel ${campaign.name}? Its results so far are kept.`),
     report("Report (HTML)", "REPORT_FORMAT_HTML", "html"), report("Report (Markdown)", "REPORT_FORMAT_MARKDOWN", "md"),
     h("a.button", {href: `/explore?campaign=${numberOf(campaign.name)}`}, "Explore"),
     may && h("button", {type: "button", click: event => event.target.closest(".title").after(submitForm(campaign)) || event.target.remove()}, "Submit again…"),
     says);
 }
 
-// The same bundle once more, with another goal or budget.
+// The same bundle again, with another goal or budget.
 function submitForm(campaign) {
   const {goal = {}, budget = {}, gpu = ""} = campaign.spec ?? {};
   const says = h("p.error", {role: "alert"});
@@ -67,11 +67,11 @@ function submitForm(campaign) {
     }
   }},
   field("size", "Size", goal.size, {required: true}),
-  field("speedup", "Goal, over the baseline", goal.speedup, {type: "number", step: "any", min: 0}),
+  field("speedup", "Goal (× baseline speed)", goal.speedup, {type: "number", step: "any", min: 0}),
   field("iterations", "Iterations", budget.iterations || 50, {type: "number", min: 1, step: 1}),
   field("minutes", "Minutes", budget.minutes || 60, {type: "number", min: 0, step: "any"}),
   field("dollars", "Dollars (0: no limit)", budget.dollars || 0, {type: "number", min: 0, step: "any"}),
-  field("gpu", "GPU's name contains", gpu),
+  field("gpu", "GPU name contains", gpu),
   h("button", {type: "submit"}, "Submit"), says);
   queueMicrotask(() => form.querySelector("input").focus());
   return form;

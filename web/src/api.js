@@ -1,4 +1,6 @@
-// Asks the orchestrator. Every answer is protobuf's JSON of a message of proto/pawl/v1/, the same as `pawl --json`.
+// Calls the orchestrator. Every answer is protobuf's JSON of a message of proto/pawl/v1/, the same as `pawl --json`.
+
+import {lost, reached} from "./connection.js";
 
 const TOKEN = "pawl-token";
 
@@ -25,10 +27,13 @@ async function read(response) {
 
 async function send(path, options) {
   try {
-    return await fetch(path, {...options, headers: {...headers(), ...options?.headers}, cache: "no-store"});
+    const response = await fetch(path, {...options, headers: {...headers(), ...options?.headers}, cache: "no-store"});
+    reached();
+    return response;
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new ApiError(0, {message: "the orchestrator does not answer", detail: {fix: "is it running? The page tries again when it is loaded anew"}});
+    lost();
+    throw new ApiError(0, {message: "the orchestrator does not answer", detail: {fix: "The page loads as soon as it does"}});
   }
 }
 
@@ -76,8 +81,8 @@ export async function allIterations(campaign, parameters, signal, more = () => {
   return all;
 }
 
-// Follows a campaign by server-sent events until it has ended or the signal says so; begins anew where a connection
-// broke. Read with fetch, which can show a token where EventSource can't.
+// Follows a campaign by server-sent events until it ends or the signal aborts; reconnects where a connection broke. Uses
+// fetch because EventSource can't send a token.
 export async function follow(campaign, after, signal, {message, state}) {
   let pause = 500;
   while (!signal.aborted) {
@@ -96,7 +101,7 @@ export async function follow(campaign, after, signal, {message, state}) {
       if (error.status >= 400 && error.status < 500 && error.status !== 429) return state("refused", error);
     }
     if (signal.aborted) return;
-    state("away");
+    state("waiting");
     await new Promise(resolve => setTimeout(resolve, pause));
     pause = Math.min(pause * 2, 10_000);
   }

@@ -1,8 +1,9 @@
-// Shows the page that the address names, and goes from one to the next without loading anew.
+// Shows the page that the address names, and goes from one to the next without reloading.
 import {get, setToken, token} from "./api.js";
 import {campaignPage} from "./campaign_page.js";
 import {campaignsPage} from "./campaigns_page.js";
 import {comparePage} from "./compare_page.js";
+import {keepLooking} from "./connection.js";
 import {h, notice, replace} from "./element.js";
 import {explorePage} from "./explore_page.js";
 import {iterationPage} from "./iteration_page.js";
@@ -21,7 +22,7 @@ const PAGES = [
 ];
 
 const main = document.getElementById("main");
-let shown = null;  // ends what the page before still does
+let shown = null;  // aborts what the previous page still does
 let about = null;
 
 const title = text => document.title = `${text} · Pawl`;
@@ -39,8 +40,11 @@ async function show() {
   }
   for (const name of Object.keys(main.dataset)) delete main.dataset[name];
   if (!found) {
-    title("No such page");
-    return replace(main, notice("empty", "There is no such page.", h("a", {href: "/"}, "All campaigns")));
+    title("Page not found");
+    replace(main, h("h1", {}, "Page not found"), h("p", {}, "The dashboard has no page at ", h("code", {}, pathname), "."),
+      h("p", {}, h("a", {href: "/"}, "All campaigns")));
+    main.dataset.ready = "true";
+    return;
   }
   const [, name, page] = found;
   title(name);
@@ -52,26 +56,26 @@ async function show() {
     if (signal.aborted) return;
     if (error.status === 401 || (error.status === 403 && token())) return askForToken(error);
     if (error.status === undefined) console.error(error);
-    replace(main, notice("error", error.status === 404 ? "There is no such thing here." : "This page could not be loaded.", `${error.message}. ${error.fix ?? ""}`),
+    replace(main, notice("error", error.status === 404 ? "Not found" : "This page could not be loaded", `${error.message}. ${error.fix ?? ""}`),
       h("p", {}, h("button", {type: "button", click: show}, "Try again"), " ", h("a", {href: "/"}, "All campaigns")));
-    main.dataset.failed = "true";
+    main.dataset.failed = error.status === 0 ? "unreachable" : "refused";
   }
 }
 
 function askForToken(error) {
   const input = h("input", {type: "password", autocomplete: "off", required: true, size: 40, name: "token"});
-  replace(main, h("h1", {}, "Who are you?"), h("p", {}, error.message),
+  replace(main, h("h1", {}, "Sign in"), h("p", {}, error.message),
     h("form.filters", {submit: event => {
       event.preventDefault();
       setToken(input.value.trim());
       about = null;
       show();
-    }}, h("label", {}, "Token", input), h("button", {type: "submit"}, "Go on")),
-    h("p.quiet", {}, "It is kept until this tab is closed."));
+    }}, h("label", {}, "Token", input), h("button", {type: "submit"}, "Sign in")),
+    h("p.quiet", {}, "The token is kept until this tab is closed."));
   input.focus();
 }
 
-// keep: the same page with other settings, so that focus and place stay.
+// keep: the same page with other settings; focus and scroll position stay.
 function go(path, {keep = false} = {}) {
   history[keep ? "replaceState" : "pushState"]({}, "", path);
   if (keep) {
@@ -93,4 +97,8 @@ document.addEventListener("click", event => {
 });
 addEventListener("go", event => go(event.detail));
 addEventListener("popstate", show);
+keepLooking(() => {
+  about = null;  // it may be another orchestrator
+  if (main.dataset.failed === "unreachable") show();
+});
 show();

@@ -5,7 +5,7 @@ import {facts, h, loading, notice, put, replace, say, section} from "./element.j
 import {journeyChart} from "./journey.js";
 import {campaignPath, iterationPath, stateBadge} from "./links.js";
 import {reportSections, speedOfLight} from "./report_sections.js";
-import {rooflineChart} from "./roofline.js";
+import {rooflineChart, trafficText} from "./roofline.js";
 import {timelineChart} from "./timeline.js";
 import {Trail} from "./trail.js";
 import {changeText, countsOf, countsText, dateText, dollarsText, ended, numberOf, secondsText, speedupText, stageWord, stopText, tierWord, timeText, untried, verdictWord} from "./words.js";
@@ -29,7 +29,7 @@ export async function campaignPage({main, signal, path, about, go, title}) {
   const journey = journeyChart({campaign: () => model.campaign, iterations: drawn, open});
   const timeline = timelineChart({iterations: timed, open});
   const roofline = rooflineChart({roofline: () => model.report?.roofline ?? {}, open: number => go(iterationPath(name, number))});
-  const rooflineHost = h("div"), light = h("div");
+  const rooflineHost = h("div"), rooflineNote = h("p.quiet"), light = h("div");
   const switches = [0, 1].map(() => untriedSwitch(model, () => {
     drawSwitches();
     journey.draw();
@@ -43,11 +43,12 @@ export async function campaignPage({main, signal, path, about, go, title}) {
   const drawReport = () => {
     const shown = model.report?.roofline?.points?.length > 0;
     if (!shown) {
-      replace(rooflineHost, h("p.empty", {}, model.reportError ? `There is no roofline: ${model.reportError.message}.`
-        : "The bundle names no floating-point work ([work]), or nothing was measured yet."));
+      replace(rooflineHost, h("p.empty", {}, model.reportError ? `No roofline: ${model.reportError.message}.`
+        : "No roofline: the bundle's [work] section declares no floating-point operations, or nothing has been measured yet."));
     } else if (rooflineHost.firstChild !== roofline.element) {
       replace(rooflineHost, roofline.element);
     }
+    replace(rooflineNote, shown ? trafficText(model.report.roofline) : "");
     if (shown) roofline.draw();
     replace(light, speedOfLight(model.report, model.reportError));
     replace(rest, ...reportSections(model));
@@ -82,7 +83,7 @@ export async function campaignPage({main, signal, path, about, go, title}) {
 
   replace(main, head, progress,
     section("Journey", switches[0].element, journey.element),
-    h("div.columns", {}, section("Roofline", rooflineHost), section("Speed of light", light)),
+    h("div.columns", {}, section("Roofline", rooflineHost, rooflineNote), section("Speed of light", light)),
     section("Timeline of stages and workers", timeline.element),
     section("Decision trail", trail.element), rest);
   drawHead();
@@ -91,7 +92,7 @@ export async function campaignPage({main, signal, path, about, go, title}) {
     allIterations(name, {fields: DRAWN}, signal, all => {
       const first = model.drawn.size === 0;
       for (const iteration of all.slice(model.drawn.size)) draw(iteration);
-      if (first) journey.draw();  // the rest is drawn at once, when it is there
+      if (first) journey.draw();  // the rest is drawn once all of it has arrived
     }).then(() => (drawHead(), drawSwitches(), journey.draw())),
     get(`${name}/iterations`, {order: "ITERATION_ORDER_NUMBER_DESCENDING", page_size: TIMED_MOST, fields: TIMED}, signal).then(page => {
       for (const iteration of (page.iterations ?? []).reverse()) model.timed.set(iteration.number ?? 0, iteration);
@@ -123,14 +124,13 @@ export async function campaignPage({main, signal, path, about, go, title}) {
   if (ended(model.campaign) && !model.campaign.verifying) return;
   follow(name, model.campaign.lastSequence ?? 0, signal, {message, state: (state, error) => {
     main.dataset.stream = state;
-    if (state === "away") progress.hidden = false, replace(progress, "The orchestrator does not answer; trying again…");
-    if (state === "live" || state === "ended") progress.hidden = true;
+    if (state !== "refused") progress.hidden = true;
     if (state === "ended") later();
-    if (state === "refused") progress.hidden = false, replace(progress, `Not live: ${error.message}`);
+    if (state === "refused") progress.hidden = false, replace(progress, `Live updates are off: ${error.message}`);
   }});
 }
 
-// Iterations that the recording lacks say nothing and crowd out the others: how many there are, and whether to show them.
+// Iterations that the recording lacks carry no result and crowd out the others: says how many there are, and shows them on demand.
 function untriedSwitch(model, changed) {
   const box = h("input", {type: "checkbox", change: () => {
     model.all = box.checked;
@@ -171,11 +171,11 @@ function heading(model, about, renew) {
     h("div.title", {}, h("h1", {}, `${campaign.bundle} at ${goal.size ?? ""}`), stateBadge(campaign.state),
       h("span.quiet", {}, campaign.name), campaignActions(campaign, about, renew)),
     why && h("p.why", {}, why),
-    campaign.state === "FAILED" && notice("error", "The start variant did not pass, so there was nothing to start from.", why),
+    campaign.state === "FAILED" && notice("error", "The start variant did not pass validation, so no change was tried.", why),
     h("div.figures", {},
       figure(campaign.baselineUs > 0 ? speedupText(campaign.speedupOverBaseline) : "–", "over the baseline",
-             campaign.baseline || (campaign.baselineUs > 0 ? "" : "there is none")),
-      figure(speedupText(campaign.speedupOverStart), "over the start", campaign.totalGain?.speedupOverStart > 0 ? "measured beside it" : ""),
+             campaign.baseline || (campaign.baselineUs > 0 ? "" : "no baseline")),
+      figure(speedupText(campaign.speedupOverStart), "over the start", campaign.totalGain?.speedupOverStart > 0 ? "measured directly against the start" : ""),
       figure(timeText(campaign.bestUs), "best time", campaign.best === undefined ? "" : h("a", {href: `${campaignPath(campaign.name)}/iterations/${campaign.best}`}, `iteration ${campaign.best}`)),
       figure(String(countsOf(campaign).tried), "changes tried", countsText(countsOf(campaign)))),
     facts([
@@ -189,7 +189,7 @@ function heading(model, about, renew) {
       ["cost", campaign.dollars > 0 ? dollarsText(campaign.dollars) : "", budget.dollars > 0 ? ` of ${dollarsText(budget.dollars)}` : ""],
       ["submitted", dateText(campaign.createTime)],
       ["ended", campaign.endTime ? dateText(campaign.endTime) : ""],
-      ["at the roof", (campaign.roof ?? []).join(", ")],
+      ["hardware limits reached", (campaign.roof ?? []).join(", ")],
     ]),
   ];
 }

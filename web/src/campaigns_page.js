@@ -2,10 +2,11 @@
 import {get} from "./api.js";
 import {h, loading, notice, replace} from "./element.js";
 import {campaignLink, stateBadge} from "./links.js";
+import {firstSteps} from "./first_steps.js";
 import {table} from "./table.js";
 import {countsOf, dateText, dollarsText, secondsText, speedupText, tierWord, timeText} from "./words.js";
 
-const FRESH = 3000;  // ms between looks for news
+const FRESH = 3000;  // ms between two updates
 
 const COLUMNS = [
   {name: "campaign", cell: campaign => campaignLink(campaign)},
@@ -20,10 +21,10 @@ const COLUMNS = [
   {name: "GPU time", number: true, cell: campaign => secondsText(campaign.gpuSeconds ?? 0)},
   {name: "cost", number: true, cell: campaign => dollarsText(campaign.dollars)},
   {name: "device", wide: true, cell: campaign => campaign.device ?? "–"},
-  {name: "submitted", cell: campaign => h("time", {datetime: campaign.createTime}, dateText(campaign.createTime))},
+  {name: "submitted", wraps: true, cell: campaign => h("time", {datetime: campaign.createTime}, dateText(campaign.createTime))},
 ];
 
-export async function campaignsPage({main, signal}) {
+export async function campaignsPage({main, signal, about}) {
   replace(main, h("h1", {}, "Campaigns"), loading("campaigns"));
   const host = h("div");
   const older = [];  // pages after the first
@@ -33,8 +34,7 @@ export async function campaignsPage({main, signal}) {
     const rows = [...first.campaigns ?? [], ...older];
     replace(host,
       rows.length === 0
-        ? notice("empty", "There is no campaign in this database yet.", "Start one: ", h("code", {}, "pawl submit kernels/attention"),
-                 ", with a worker: ", h("code", {}, "pawl-worker --device auto"))
+        ? firstSteps(about)
         : h("section", {}, table("Campaigns", COLUMNS, rows)),
       last.nextPageToken && h("p.pager", {}, h("button", {type: "button", click: more}, "Show older campaigns")));
   };
@@ -50,7 +50,7 @@ export async function campaignsPage({main, signal}) {
     try {
       const news = await get("campaigns", {page_size: 100}, signal);
       if (JSON.stringify(news.campaigns) === JSON.stringify(first.campaigns)) return;
-      // A new campaign moves one over the edge of the first page: read it all anew.
+      // A new campaign moves one off the first page: start again from the first page.
       if (older.length && news.campaigns?.[0]?.name !== first.campaigns?.[0]?.name) older.length = 0, last = news;
       if (last === first) last = news;
       first = news;

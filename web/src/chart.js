@@ -16,7 +16,7 @@ export function colours() {
   const of = name => style.getPropertyValue(`--${name}`).trim();
   return {
     text: of("text"), quiet: of("quiet"), line: of("line"), surface: of("surface"), accent: of("accent"),
-    kept: of("kept"), reverted: of("reverted"), rejected: of("rejected"), best: of("best"),
+    kept: of("kept"), reverted: of("reverted"), rejected: of("rejected"),
     series: [1, 2, 3, 4, 5, 6, 7, 8].map(number => of(`series-${number}`)),
   };
 }
@@ -39,6 +39,16 @@ export const legend = palette => ({
   inactiveColor: palette.line, type: "plain",
 });
 
+// How points of a verdict look, by its word: a shape of its own beside the colour. Where there are too many to see a shape, all
+// are dots.
+const CROSS = "path://M2 0L8 6L14 0L16 2L10 8L16 14L14 16L8 10L2 16L0 14L6 8L0 2Z";
+export function verdictLook(palette, word, crowded) {
+  const colour = palette[word] ?? palette.quiet;
+  if (crowded) return {symbol: "circle", symbolSize: 4, itemStyle: {color: colour, opacity: 0.8}};
+  if (word === "reverted") return {symbol: "circle", symbolSize: 8, itemStyle: {color: palette.surface, borderColor: colour, borderWidth: 1.5, opacity: 1}};
+  return {symbol: word === "rejected" ? CROSS : "circle", symbolSize: word === "kept" ? 9 : 8, itemStyle: {color: colour, opacity: 1}};
+}
+
 // lines: [[name, value], ...] under a title.
 export function tip(title, lines) {
   return h("div.tip", {}, h("strong", {}, title),
@@ -46,7 +56,7 @@ export function tip(title, lines) {
       .map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])));
 }
 
-// What is to be drawn is asked for with `option(palette, width)` each time, as colours and width change. `describe()` says it in
+// `option(palette, width)` gives what to draw; it is called again whenever colours or width change. `describe()` says it in
 // words. The element's data-points has the number of points that each series of the drawn chart holds.
 export class Chart {
   constructor(name, option, describe) {

@@ -17,11 +17,11 @@ export async function comparePage({main, signal, parameters, go}) {
   const host = h("div");
   main.append(host);
   if (names.some(name => !name)) {
-    replace(host, h("p.empty", {}, "Name two iterations (campaigns/1/iterations/4) or two campaigns (campaigns/1); 1/4 and 1 will do."));
+    replace(host, h("p.empty", {}, "Enter two iterations (campaigns/1/iterations/4, or 1/4 for short) or two campaigns (campaigns/1, or 1)."));
     return;
   }
   if (names.some(name => !NAME.test(name)) || names[0].includes("/iterations/") !== names[1].includes("/iterations/")) {
-    replace(host, h("p.error", {role: "alert"}, "Two iterations, like campaigns/1/iterations/4, or two campaigns, like campaigns/1, can be compared."));
+    replace(host, h("p.error", {role: "alert"}, "Enter two iterations, such as campaigns/1/iterations/4, or two campaigns, such as campaigns/1."));
     return;
   }
   replace(host, loading(names.join(" and ")));
@@ -53,7 +53,7 @@ function differences(a, b, rows, links) {
     {name: h("a", {href: links[0]}, a), number: true, cell: ([, first]) => first || "–"},
     {name: h("a", {href: links[1]}, b), number: true, cell: ([, , second]) => second || "–"},
     {name: "ratio", number: true, cell: ([, , , one, other]) => one > 0 && other > 0 ? `${Number((other / one).toPrecision(3))}×` : ""},
-  ], differing, "Nothing differs.");
+  ], differing, "No differences.");
 }
 
 const figure = (name, text, one, other) => [name, text(one ?? 0), text(other ?? 0), one, other];
@@ -80,13 +80,13 @@ async function iterations(a, b, signal) {
   const links = [a, b].map(one => iterationPath(campaignOf(one.name), one.number ?? 0));
   const titles = [a, b].map(one => campaignOf(a.name) === campaignOf(b.name) ? `iteration ${one.number ?? 0}` : `${numberOf(campaignOf(one.name))}/${one.number ?? 0}`);
   const launches = launchesOf(b.evidence, a.evidence).map(({entry, before, after}) => {
-    if (!before || !after) return section(entry, h("p", {}, `Launched by ${before ? titles[0] : titles[1]} only.`));
+    if (!before || !after) return section(entry, h("p", {}, `Only ${before ? titles[0] : titles[1]} launches this kernel.`));
     const differing = launchRows(before, after, known).filter(row => row.differs);
     return section(entry, table(`Evidence of ${entry}`, [
       {name: "", cell: row => h("span", {title: row.meaning}, row.name, " ", h("small", {}, row.unit))},
       {name: titles[0], number: true, cell: row => row.before}, {name: titles[1], number: true, cell: row => row.after},
       {name: "ratio", number: true, cell: row => row.ratio}, {name: "meaning", wide: true, cell: row => h("span.quiet", {}, row.meaning)},
-    ], differing, "Its evidence does not differ."));
+    ], differing, "The evidence does not differ."));
   });
   const sources = await Promise.all([a, b].map(one => sourceOf(campaignOf(one.name), one, signal).catch(() => "")));
   return [
@@ -106,7 +106,7 @@ async function campaigns(a, b, signal) {
     figure("budget, dollars", numberText, a.spec?.budget?.dollars, b.spec?.budget?.dollars),
     ["device", a.device ?? "", b.device ?? ""],
     ["state", stateWord(a.state), stateWord(b.state)],
-    ["ended by", stopText(a.stopReason), stopText(b.stopReason)],
+    ["stopped because", stopText(a.stopReason), stopText(b.stopReason)],
     ["tier", tierWord(a.tier), tierWord(b.tier)],
     ...[["tried", "tried"], ["kept", "kept"], ["reverted", "reverted"], ["rejected", "rejected"], ["not in the recording", "untried"]]
       .map(([name, count]) => figure(name, numberText, countsOf(a)[count], countsOf(b)[count])),

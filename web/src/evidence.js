@@ -8,11 +8,11 @@ export function launchesOf(after, before) {
   return entries.map(entry => ({entry, before: find(before, entry), after: find(after, entry)}));
 }
 
-// What compiler and driver say, under the names of the metrics that say the same where there are any.
+// What compiler and driver report, under the names of the metrics that report the same where there are any.
 const FIXED = [
   ["grid", launch => extentText(launch.geometry?.grid), ""],
   ["block", launch => extentText(launch.geometry?.block), ""],
-  ["shared memory asked for", launch => (launch.geometry?.sharedBytes ?? 0) + (launch.resources?.staticSharedBytes ?? 0), "byte"],
+  ["shared memory requested", launch => (launch.geometry?.sharedBytes ?? 0) + (launch.resources?.staticSharedBytes ?? 0), "byte"],
   ["registers", launch => launch.resources?.registers ?? 0, "register/thread"],
   ["local_bytes", launch => launch.resources?.localBytes ?? 0, "byte/thread"],
   ["blocks_per_sm", launch => launch.resources?.blocksPerSm ?? 0, "block"],

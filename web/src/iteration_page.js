@@ -1,4 +1,4 @@
-// One iteration: verdict, prediction, samples, findings, evidence beside its parent's, source difference.
+// One iteration: verdict, prediction, samples, findings, evidence compared with its parent's, source difference.
 import {get, getText} from "./api.js";
 import {differenceView, lineDifference, macros, patchView} from "./difference.js";
 import {facts, h, loading, notice, replace, section} from "./element.js";
@@ -7,7 +7,7 @@ import {campaignPath, changeCode, comparePath, iterationLink, iterationPath, ver
 import {code, findingsTable, sum, scoreNote} from "./report_sections.js";
 import {samplesChart} from "./samples.js";
 import {table} from "./table.js";
-import {bytesText, changeText, checkWord, comparisonWord, countsOf, dateText, effectText, gainText, gateActionWord, numberText, outcomeWord, secondsText, signedText, speedupText, stageWord, timeText} from "./words.js";
+import {bytesText, changeText, checkWord, comparisonWord, countsOf, dateText, effectText, gainText, gateActionWord, numberText, predictionTexts, secondsText, signedText, speedupText, stageWord, timeText} from "./words.js";
 
 export async function iterationPage({main, signal, path, title}) {
   const campaign = `campaigns/${path[1]}`, number = Number(path[3]);
@@ -21,6 +21,7 @@ export async function iterationPage({main, signal, path, title}) {
   const samples = (iteration.pairs?.length ?? 0) + (iteration.confirmingPairs?.length ?? 0) > 0 ? samplesChart(iteration) : null;
   if (samples) signal.addEventListener("abort", () => samples.dispose());
   const {interval, prediction, failure} = iteration;
+  const [predicted, outcome] = prediction ? predictionTexts(prediction, iteration.speedupOverParent) : [];
   replace(main,
     h("p.crumbs", {}, h("a", {href: campaignPath(campaign)}, `${summary.bundle} · ${campaign}`)),
     h("div.title", {}, h("h1", {}, `Iteration ${number}: `, changeCode(iteration.change)), verdictBadge(iteration.verdict),
@@ -34,39 +35,37 @@ export async function iterationPage({main, signal, path, title}) {
       parent && figure(speedupText(iteration.speedupOverParent), "over its parent", iterationLink(campaign, parent, `iteration ${iteration.parent}`)),
       figure(speedupText(iteration.speedupOverStart), "over the start"),
       figure(speedupText(iteration.speedupOverBaseline), "over the baseline"),
-      figure(timeText(iteration.timeUs), "a call", parent && iteration.parentTimeUs > 0 ? `parent beside it ${timeText(iteration.parentTimeUs)}` : "")),
+      figure(timeText(iteration.timeUs), "time per call", parent && iteration.parentTimeUs > 0 ? `parent in the same run: ${timeText(iteration.parentTimeUs)}` : "")),
     facts([
       ["device", iteration.device], ["worker", iteration.worker], ["chosen by", iteration.author],
       ["comparison", iteration.comparison ? comparisonWord(iteration.comparison) : ""],
       ["99 % bounds", interval?.pairs ? `${gainText(interval.lower ?? 0)} to ${gainText(interval.upper ?? 0)}` : "",
        interval?.pairs ? ` ${interval.pairs} pairs, ${interval.discarded ?? 0} discarded` : ""],
       ["warm", iteration.warmUs > 0 ? timeText(iteration.warmUs) : ""], ["cold", iteration.coldUs > 0 ? timeText(iteration.coldUs) : ""],
-      ["began", dateText(iteration.createTime)], ["ended", dateText(iteration.endTime)],
+      ["started", dateText(iteration.createTime)], ["ended", dateText(iteration.endTime)],
       ["stages", (iteration.stages ?? []).map(stage => `${stageWord(stage.stage)} ${secondsText(stage.seconds ?? 0)}`).join(", ")],
       ["notes", iteration.notes],
     ]),
-    iteration.failedGates?.length && section("Gates that it did not pass", table("Gates", [
-      {name: "gate", cell: gate => gate.gate}, {name: "does", cell: gate => gateActionWord(gate.action)}, {name: "says", wide: true, cell: gate => gate.text},
+    iteration.failedGates?.length && section("Failed gates", table("Gates", [
+      {name: "gate", cell: gate => gate.gate}, {name: "action", cell: gate => gateActionWord(gate.action)}, {name: "message", wide: true, cell: gate => gate.text},
       {name: "value", number: true, cell: gate => numberText(gate.value ?? 0)}, {name: "threshold", number: true, cell: gate => numberText(gate.threshold ?? 0)},
     ], iteration.failedGates)),
     h("div.columns", {},
-      section("Why this change", h("p", {}, iteration.why || "Nothing was said."), facts([
-        ["serves", iteration.finding?.rule], ["finding", iteration.finding?.text], ["gives", effectText(iteration.effect)],
-        ["predicted", prediction?.text],
-        ["outcome", prediction ? outcomeWord(prediction.outcome) : "",
-         prediction?.after !== undefined ? ` ${prediction.metric} ${numberText(prediction.before)} → ${numberText(prediction.after)}` : ""],
+      section("Why this change", h("p", {}, iteration.why || "No reason is recorded."), facts([
+        ["rule", iteration.finding?.rule], ["finding", iteration.finding?.text], ["effect", effectText(iteration.effect)],
+        ["predicted", predicted || prediction?.text], ["outcome", outcome],
       ])),
-      section("Samples", samples ? samples.element : h("p.empty", {}, "It was not timed."))),
+      section("Samples", samples ? samples.element : h("p.empty", {}, "This iteration was not timed."))),
     section("Source difference", await sourceDifference(summary, iteration, parent, signal)),
-    section("Findings", h("p.quiet", {}, parent ? `What the evidence of iteration ${iteration.parent} showed when this change was chosen.`
-      : "Findings stand with the iterations that were chosen by them."), findingsTable(iteration.findings ?? [])),
-    section("What was considered", considered(iteration)),
+    section("Findings", h("p.quiet", {}, parent ? `From the evidence of iteration ${iteration.parent}, on which this change was chosen.`
+      : "Findings are listed with the iterations that were chosen from them."), findingsTable(iteration.findings ?? [])),
+    section("Changes considered", considered(iteration)),
     section("Evidence", evidence(campaign, iteration, parent, known)),
     iteration.errors?.length && section("Outputs against the reference", table("Outputs", [
       {name: "tensor", cell: error => error.tensor}, {name: "elements", number: true, cell: error => numberText(Number(error.elements ?? 0))},
       {name: "largest difference", number: true, cell: error => numberText(error.maxAbsolute ?? 0)},
       {name: "mean difference", number: true, cell: error => numberText(error.meanAbsolute ?? 0)},
-      {name: "relative", number: true, cell: error => numberText(error.relative ?? 0)}, {name: "wrong", number: true, cell: error => numberText(Number(error.wrong ?? 0))},
+      {name: "relative", number: true, cell: error => numberText(error.relative ?? 0)}, {name: "wrong elements", number: true, cell: error => numberText(Number(error.wrong ?? 0))},
     ], iteration.errors)),
     (iteration.build || iteration.blobs?.length) && section("Build", iteration.build && code(iteration.build), blobs(iteration)));
   main.dataset.ready = "true";
@@ -75,9 +74,9 @@ export async function iterationPage({main, signal, path, title}) {
 const figure = (value, name, note) => h("div.figure", {}, h("b", {}, value), h("span", {}, name), note ? h("small", {}, note) : null);
 
 async function sourceDifference(summary, iteration, parent, signal) {
-  if (!parent) return h("p.empty", {}, "The start variant: there is nothing to compare it with.");
+  if (!parent) return h("p.empty", {}, "This is the start variant: it has no parent to compare with.");
   if (iteration.change?.source) return patchView(iteration.change.source.patch ?? "");
-  const made = [h("p.quiet", {}, "The source is the same; this is what the compiler is told.")];
+  const made = [h("p.quiet", {}, "The source is unchanged; these macros are passed to the compiler.")];
   made.push(differenceView(lineDifference(macros(parent.variant), macros(iteration.variant)), 20));
   if (iteration.patchedSourceHash && iteration.patchedSourceHash !== parent.patchedSourceHash) {
     const [before, after] = await Promise.all([parent, iteration].map(one => sourceOf(summary.name, one, signal)));
@@ -94,17 +93,17 @@ export async function sourceOf(campaign, iteration, signal) {
 function considered(iteration) {
   const rows = [...iteration.score ? [{change: iteration.change, score: iteration.score, reason: "chosen"}] : [], ...iteration.passedOver ?? []];
   const term = name => row => row.score ? signedText(row.score[name]) : "";
-  return [rows.length > 0 && scoreNote(), table("What was considered", [
+  return [rows.length > 0 && scoreNote(), table("Changes considered", [
     {name: "change", cell: row => changeCode(row.change)},
     {name: "sum", number: true, cell: row => row.score ? signedText(sum(row.score)) : ""},
     {name: "rules", number: true, cell: term("rules")}, {name: "model", number: true, cell: term("model")}, {name: "patterns", number: true, cell: term("patterns")},
     {name: "why", wide: true, cell: row => row.reason},
-  ], rows, "Nothing else was considered.")];
+  ], rows, "No other change was considered.")];
 }
 
 function evidence(campaign, iteration, parent, known) {
   const launches = launchesOf(iteration.evidence, parent?.evidence).filter(({after}) => after);
-  if (!launches.length) return h("p.empty", {}, iteration.evidence?.partialReason || "Nothing was profiled.");
+  if (!launches.length) return h("p.empty", {}, iteration.evidence?.partialReason || "No launch was profiled.");
   return launches.map(({entry, before, after}) => [
     h("h3", {}, h("code", {}, entry)),
     table(`Evidence of ${entry}`, [
@@ -116,7 +115,7 @@ function evidence(campaign, iteration, parent, known) {
     ].filter(Boolean), launchRows(before, after, known)),
     after.advice?.length > 0 && h("details", {}, h("summary", {}, `ncu's advice (${after.advice.length})`),
       table("ncu's advice", [
-        {name: "rule", cell: advice => advice.rule}, {name: "says", wide: true, cell: advice => advice.text},
+        {name: "rule", cell: advice => advice.rule}, {name: "advice", wide: true, cell: advice => advice.text},
         {name: "estimated", number: true, cell: advice => advice.estimatedSpeedupPercent > 0 ? `${numberText(advice.estimatedSpeedupPercent)} %` : "–"},
       ], after.advice)),
   ]);

@@ -1,9 +1,8 @@
 // The journey: every iteration's speedup, its verdict, and the best so far.
-import {axis, Chart, legend, tip} from "./chart.js";
+import {axis, Chart, legend, tip, verdictLook} from "./chart.js";
 import {changeText, speedupText, timeText, verdictWord} from "./words.js";
 
 const VERDICTS = ["KEPT", "REVERTED", "REJECTED"];
-const SYMBOLS = {KEPT: "circle", REVERTED: "circle", REJECTED: "diamond"};
 const MANY = 2000;
 
 // Over the baseline where there is one, otherwise over the start.
@@ -25,7 +24,7 @@ export function bestSoFar(campaign, iterations) {
   return steps;
 }
 
-// To a figure that an axis can end with.
+// Up to a round figure for the end of an axis.
 const roundUp = value => value < 4 ? Math.ceil(value * 2) / 2 : value < 10 ? Math.ceil(value) : Math.ceil(value / 5) * 5;
 
 export function journeyChart({campaign, iterations, open}) {
@@ -64,7 +63,7 @@ export function journeyChart({campaign, iterations, open}) {
       series: [
         {
           name: "best so far", type: "line", step: "end", showSymbol: false, data: bestSoFar(now, all), z: 1,
-          lineStyle: {width: 2, color: palette.best}, itemStyle: {color: palette.best},
+          lineStyle: {width: 2, color: palette.kept}, itemStyle: {color: palette.kept},
           markLine: lines.length === 0 ? undefined : {
             silent: true, symbol: "none", data: lines, lineStyle: {color: palette.quiet, type: "dashed", width: 1},
             label: {color: palette.quiet, fontSize: width < 500 ? 10 : 12},
@@ -74,11 +73,7 @@ export function journeyChart({campaign, iterations, open}) {
           name: verdictWord(verdict), type: "scatter", z: verdict === "KEPT" ? 3 : 2,
           data: all.filter(iteration => iteration.verdict === verdict)
             .map(iteration => ({value: [iteration.number ?? 0, speedupOf(now, iteration)], iteration})),
-          symbol: SYMBOLS[verdict], symbolSize: all.length > MANY ? 4 : verdict === "KEPT" ? 9 : 8,
-          // Hollow, but where there are too many to see it.
-          itemStyle: verdict === "REVERTED" && all.length <= MANY
-            ? {color: palette.surface, borderColor: palette.reverted, borderWidth: 1.5, opacity: 1}
-            : {color: palette[verdict.toLowerCase()], opacity: all.length > MANY ? 0.8 : 1},
+          ...verdictLook(palette, verdictWord(verdict), all.length > MANY),
           large: all.length > MANY, largeThreshold: MANY, cursor: "pointer",
         })),
       ],

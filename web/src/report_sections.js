@@ -10,7 +10,7 @@ export function reportSections({campaign, report}) {
   const add = (title, rows, ...content) => rows?.length && made.push(section(title, ...content));
   const path = new Set(report.path ?? []);
   if (path.size > 1) {
-    made.push(section("Path of kept changes", h("p.path", {}, [...path].map((number, at) =>
+    made.push(section("Kept changes from start to best", h("p.path", {}, [...path].map((number, at) =>
       [at ? " → " : "", iterationLink(campaign.name, {number})]))));
   }
   const right = [];
@@ -26,22 +26,22 @@ export function reportSections({campaign, report}) {
     {name: "memory, start", number: true, cell: row => bytesText(Number(row.startBytes))},
     {name: "memory, best", number: true, cell: row => bytesText(Number(row.bestBytes))},
   ], report.sizes ?? []));
-  beside("Stages: plan and actual", report.stages, table("Stages", [
+  beside("Stage times: planned and actual", report.stages, table("Stages", [
     {name: "stage", cell: row => stageWord(row.stage)},
     {name: "times", number: true, cell: row => row.times ?? 0},
     {name: "planned", number: true, cell: row => row.plannedSeconds > 0 ? secondsText(row.plannedSeconds) : "–"},
     {name: "actual", number: true, cell: row => row.actualSeconds > 0 ? secondsText(row.actualSeconds) : "–"},
-    {name: "off by", number: true, cell: row => row.plannedSeconds > 0 ? percentText((row.actualSeconds / row.plannedSeconds - 1) * 100) : "–"},
-    {name: "in all", number: true, cell: row => secondsText(row.totalSeconds ?? 0)},
+    {name: "difference", number: true, cell: row => row.plannedSeconds > 0 ? percentText((row.actualSeconds / row.plannedSeconds - 1) * 100) : "–"},
+    {name: "total", number: true, cell: row => secondsText(row.totalSeconds ?? 0)},
   ], report.stages ?? []));
-  beside("What was left to try", report.next, [scoreNote(), table("What was left to try", [
+  beside("Untried changes", report.next, [scoreNote(), table("Untried changes", [
     {name: "change", cell: row => changeCode(row.change)},
     {name: "from", number: true, cell: row => row.parent ?? 0},
     {name: "sum", number: true, cell: row => signedText(sum(row.score))},
     {name: "rules", number: true, cell: row => ofBest(row) ? signedText(row.score?.rules) : "–"},
     {name: "model", number: true, cell: row => signedText(row.score?.model)},
     {name: "patterns", number: true, cell: row => ofBest(row) ? signedText(row.score?.patterns) : "–"},
-    {name: "serves", cell: row => row.finding ?? "–"},
+    {name: "finding", cell: row => row.finding ?? "–"},
   ], (report.next ?? []).slice(0, 12))]);
   const left = report.changes?.length ? [section("Before and after", beforeAfter("Before and after", report.changes))] : [];
   if (left.length || right.length) made.push(h("div.columns", {}, h("div.stack", {}, left), h("div.stack", {}, right)));
@@ -50,28 +50,28 @@ export function reportSections({campaign, report}) {
   made.push(section("Environment", facts([
     ["GPU", gpu.name], ["SMs", gpu.smCount], ["driver", gpu.driverVersion], ["NVRTC", tools.nvrtc], ["nvcc", tools.nvcc],
     ["ncu", tools.ncu], ["compute-sanitizer", tools.computeSanitizer], ["PyTorch", tools.pytorch], ["host", report.host], ["Pawl", report.version],
-  ]), report.build && [h("h3", {}, "How the winner is built"), code(report.build)],
-  report.rebuild?.length > 0 && [h("h3", {}, "How to get it again"), code(report.rebuild.join("\n"))]));
+  ]), report.build && [h("h3", {}, "Build command of the best variant"), code(report.build)],
+  report.rebuild?.length > 0 && [h("h3", {}, "Export and verify the best variant"), code(report.rebuild.join("\n"))]));
   return made;
 }
 
-// The terms of a score: see RankChanges in orchestrator/engine/search/ranking.h.
-export const scoreNote = () => h("p.quiet", {}, "The score of a change is its predicted gain over the campaign's best variant, in log speedup. " +
-  "The model's term is an expected improvement: losses count as 0, and a likely second change counts too, so it does not predict the change's own speedup. " +
-  "The terms of rules and patterns apply to changes of the best variant only.");
+// What the parts of a score are: see RankChanges of orchestrator/engine/search/ranking.h.
+export const scoreNote = () => h("p.quiet", {}, "Scores are in log speedup: the gain over the campaign's best variant that rules, model and patterns expect. " +
+  "The model's part counts a loss as zero and includes later changes that this one makes possible, so it does not forecast the change's own speedup. " +
+  "Rules and patterns score only changes of the best variant.");
 export const sum = score => (score?.rules ?? 0) + (score?.model ?? 0) + (score?.patterns ?? 0);
 export const code = text => h("pre", {tabindex: "0", role: "region", "aria-label": "Commands"}, text);
 
 export function findingsTable(findings) {
   return table("Findings", [
-    {name: "rule", cell: finding => h("span", {}, finding.rule, finding.roof ? h("small", {}, " at the roof") : null)},
+    {name: "rule", cell: finding => h("span", {}, finding.rule, finding.roof ? h("small", {}, " hardware limit") : null)},
     {name: "phase", cell: finding => phaseWord(finding.phase)},
-    {name: "says", wide: true, cell: finding => finding.text},
-    {name: "saw", cell: finding => (finding.seen ?? []).map(seen =>
+    {name: "message", wide: true, cell: finding => finding.text},
+    {name: "observed", cell: finding => (finding.seen ?? []).map(seen =>
       h("div.seen", {}, `${seen.metric} ${numberText(seen.value ?? 0)} ${seen.operator} ${numberText(seen.threshold ?? 0)}`))},
-    {name: "wants", wraps: true, cell: finding => (finding.wants ?? []).map(effectText).join(", ")},
+    {name: "asks for", wraps: true, cell: finding => (finding.wants ?? []).map(effectText).join(", ")},
     {name: "advice", wide: true, cell: finding => finding.advice},
-  ], findings, "The evidence showed nothing that a rule speaks of.");
+  ], findings, "No rule matched the evidence.");
 }
 
 const value = (row, which) => row[which] === undefined ? "–" : numberText(row[which]);
@@ -89,7 +89,7 @@ function beforeAfter(caption, rows) {
 // Shares of the GPU's peaks, start over best.
 export function speedOfLight(report, error) {
   if (!report?.speedOfLight?.length) {
-    return h("p.empty", {}, error ? `There is no report: ${error.message}.` : "Nothing was profiled yet.");
+    return h("p.empty", {}, error ? `No report: ${error.message}.` : "Nothing has been profiled yet.");
   }
   const bar = (share, kind) => {
     const made = h("span.bar." + kind);

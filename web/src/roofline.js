@@ -1,9 +1,15 @@
-// The roofline: what the memory's bandwidth and the arithmetic's peak allow, and where the variants are.
+// The roofline: what memory bandwidth and peak arithmetic allow, and where the variants are.
 import {axis, Chart, legend, tip} from "./chart.js";
 import {numberText} from "./words.js";
 
 // 1e-3 as 0.001, 1e6 as 1e6.
 const tick = value => value >= 1e-3 && value < 1e6 ? String(Number(value.toPrecision(2))) : value.toExponential(0).replace("+", "");
+
+// All points of a roofline count traffic the same way; this says how.
+const counted = ({points = []}) => points.length > 0 && points.every(point => point.counted);
+export const trafficText = roofline => counted(roofline)
+  ? "Traffic is the DRAM traffic that ncu counted, for every point. Data found in the L2 cache is not included."
+  : "Traffic is the bytes that the bundle's [work] section says must move, for every point: ncu did not count DRAM traffic for all of them.";
 
 export function rooflineChart({roofline, open}) {
   const option = palette => {
@@ -13,13 +19,14 @@ export function rooflineChart({roofline, open}) {
     const low = 10 ** Math.floor(Math.log10(Math.min(ridge / 10, ...xs))), high = 10 ** Math.ceil(Math.log10(Math.max(ridge * 10, ...xs)));
     const bottom = 10 ** Math.floor(Math.log10(Math.min(low * bandwidthGbS || 1, ...ys)));
     const role = at => at === 0 ? "start" : at === points.length - 1 ? "final" : "kept";
-    const colour = {start: palette.series[1], kept: palette.series[0], final: palette.series[2]};
+    const look = {
+      start: {color: palette.surface, borderColor: palette.text, borderWidth: 2}, kept: {color: palette.kept}, final: {color: palette.kept, borderColor: palette.text, borderWidth: 2},
+    };
     const series = name => ({
       name, type: "scatter", symbolSize: name === "kept" ? 8 : 12, cursor: "pointer", z: 3,
       data: points.map((point, at) => ({point, at})).filter(({at}) => role(at) === name)
-        .map(({point}) => ({value: [point.intensity, point.gflopS], point,
-          itemStyle: point.counted ? undefined : {color: palette.surface, borderColor: colour[name], borderWidth: 2}})),
-      itemStyle: {color: colour[name]},
+        .map(({point}) => ({value: [point.intensity, point.gflopS], point})),
+      itemStyle: look[name],
       label: {show: name !== "kept", formatter: name, position: name === "start" ? "bottom" : "top", color: palette.text},
     });
     return {
@@ -30,10 +37,9 @@ export function rooflineChart({roofline, open}) {
         formatter: ({data}) => !data.point ? "" : tip(`iteration ${data.point.iteration ?? 0}`, [
           ["intensity", `${numberText(data.point.intensity)} flop/byte`],
           ["speed", `${numberText(data.point.gflopS)} GFLOP/s`],
-          ["bytes", data.point.counted ? "as ncu counted them" : "as the bundle says"],
         ]),
       },
-      xAxis: axis(palette, {type: "log", name: "flop a byte of DRAM traffic", nameGap: 28, min: low, max: high, axisLabel: {formatter: tick, hideOverlap: true}}),
+      xAxis: axis(palette, {type: "log", name: counted(roofline()) ? "flop per byte of DRAM traffic" : "flop per byte that must move", nameGap: 28, min: low, max: high, axisLabel: {formatter: tick, hideOverlap: true}}),
       yAxis: axis(palette, {type: "log", name: "GFLOP/s", nameGap: 46, min: bottom, max: 10 ** Math.ceil(Math.log10(peakGflopS * 1.01 || 10)),
                             axisLabel: {formatter: tick, hideOverlap: true}}),
       series: [

@@ -1,11 +1,11 @@
-// The pairs that a verdict rests on: how much faster the candidate was than its parent in each.
+// The pairs behind a verdict: how much faster the candidate was than its parent in each.
 import {axis, Chart, legend, tip} from "./chart.js";
 import {gainText, timeText} from "./words.js";
 
 export function samplesChart(iteration) {
   const gain = logRatio => (Math.exp(logRatio) - 1) * 100;
   const option = palette => {
-    const groups = [["first process", iteration.pairs ?? []], ["fresh process", iteration.confirmingPairs ?? []]];
+    const groups = [["first process", iteration.pairs ?? []], ["second process", iteration.confirmingPairs ?? []]];
     let count = 0;
     const {lower, upper} = iteration.interval ?? {};
     const series = groups.filter(([, pairs]) => pairs.length).map(([name, pairs], at) => ({
@@ -33,5 +33,5 @@ export function samplesChart(iteration) {
     };
   };
   return new Chart("samples", option, () =>
-    `Samples: ${(iteration.pairs ?? []).length} pairs and ${(iteration.confirmingPairs ?? []).length} of a fresh process`);
+    `Samples: ${(iteration.pairs ?? []).length} pairs and ${(iteration.confirmingPairs ?? []).length} in a second process`);
 }

@@ -2,7 +2,7 @@
 import {h, replace} from "./element.js";
 
 // columns: [{name, cell: row => content, number: right-aligned, wide: prose, wraps: words}]
-export function table(caption, columns, rows, empty = "There is nothing here yet.") {
+export function table(caption, columns, rows, empty = "Nothing here yet.") {
   if (rows.length === 0) return h("p.empty", {}, empty);
   return h("div.scroll", {tabindex: "0", role: "region", "aria-label": caption}, h("table", {},
     h("caption.unseen", {}, caption),

@@ -3,7 +3,7 @@ import {get} from "./api.js";
 import {h, loading, option, replace} from "./element.js";
 import {changeCode, iterationLink, verdictBadge} from "./links.js";
 import {pager, table} from "./table.js";
-import {numberText, speedupText, timeText, untried} from "./words.js";
+import {predictionTexts, speedupText, timeText, untried} from "./words.js";
 
 const SIZE = 25;
 const LOOK = 200;  // iterations at a time when it is only asked whether one is left to be shown
@@ -19,11 +19,16 @@ function predicted(iteration) {
 }
 
 function measured(iteration) {
-  const {outcome, metric, before, after} = iteration.prediction ?? {};
+  const {outcome} = iteration.prediction ?? {};
   return h("span", {}, speedupText(iteration.speedupOverParent),
     outcome && outcome !== "UNCHECKED" && outcome !== "OUTCOME_UNSPECIFIED"
-      ? h("small.under", {title: metric && after !== undefined ? `${metric} ${numberText(before)} → ${numberText(after)}` : null}, outcome === "CAME_TRUE" ? "as predicted" : "not as predicted")
+      ? h("small.under.breaks", {title: predictionTexts(iteration.prediction, iteration.speedupOverParent)[1]}, outcome === "CAME_TRUE" ? "as predicted" : failedPart(iteration.prediction))
       : null);
+}
+
+// What a prediction got wrong, in a few words.
+function failedPart({metric, timeOutcome, metricOutcome}) {
+  return [timeOutcome === "FAILED" && "speedup", metricOutcome === "FAILED" && metric].filter(Boolean).join(" and ").concat(" not as predicted").trim();
 }
 
 const columns = campaign => [
@@ -42,7 +47,7 @@ const columns = campaign => [
 ];
 
 export class Trail {
-  // `hides()`: whether iterations that the recording lacks are left out. `note` stands above the table.
+  // `hides()`: whether iterations that the recording lacks are left out. `note` is shown above the table.
   constructor(campaign, variables, signal, hides, note) {
     this.campaign = campaign;
     this.signal = signal;
@@ -112,11 +117,11 @@ export class Trail {
     const back = this.tokens.length > 1 && (() => (this.tokens.pop(), this.load()));
     const on = token && (() => (this.tokens.push(token), this.load()));
     const begin = (this.tokens.length - 1) * SIZE;
-    replace(this.host, table("Decision trail", columns(this.campaign), rows, "No iteration is like that."),
+    replace(this.host, table("Decision trail", columns(this.campaign), rows, "No matching iterations."),
       back || on ? pager(`${begin + 1}–${begin + rows.length}`, back, on) : null);
   }
 
-  // There is a new iteration: it stands on the first page of the newest, and may on others.
+  // There is a new iteration: it is on the first page when the newest come first, and may be on others.
   news() {
     if (this.tokens.length === 1) this.load();
   }

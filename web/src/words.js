@@ -10,6 +10,27 @@ export const checkWord = check => lower(check, "CHECK_");
 export const phaseWord = phase => lower(phase, "PHASE_");
 export const tierWord = tier => !tier ? "" : lower(tier, "SUCCESS_TIER_");
 export const outcomeWord = outcome => !outcome || outcome === "OUTCOME_UNSPECIFIED" ? "open" : lower(outcome, "");
+const MOVES = {DIRECTION_MORE: ["rises", "rise"], DIRECTION_LESS: ["falls", "fall"]};
+
+// [what was predicted, how it went]: "1.10–4.00×, waves rises" and "failed: 1.500× as predicted, waves did not rise (0.015 → 0.015)".
+export function predictionTexts(prediction, speedup) {
+  const {low = 0, high = 0, metric = "", direction, before, after, outcome, timeOutcome, metricOutcome} = prediction;
+  const [moves, move] = MOVES[direction] ?? ["changes", "change"];
+  const range = high > 0 ? `${low.toFixed(2)}–${high.toFixed(2)}×` : "";
+  const predicted = [range, metric && `${metric} ${moves}`].filter(Boolean).join(", ");
+  // A part that went as the whole did needs no words.
+  const how = part => part === outcome ? "" : part === "CAME_TRUE" ? " as predicted" : ` ${outcomeWord(part)}`;
+  const parts = [];
+  if (range && speedup > 0) {
+    parts.push(speedupText(speedup) + (timeOutcome !== "FAILED" ? how(timeOutcome)
+      : speedup < low ? ` is below the predicted ${low.toFixed(2)}×` : ` is above the predicted ${high.toFixed(2)}×`));
+  }
+  const values = before === undefined || after === undefined ? "" : `${numberText(before)} → ${numberText(after)}`;
+  if (metric && !values) parts.push(`${metric} ${outcomeWord(metricOutcome)}`);
+  else if (metric) parts.push(metricOutcome === "FAILED" ? `${metric} did not ${move} (${values})` : `${metric} ${values}${how(metricOutcome)}`);
+  return [predicted, [outcomeWord(outcome), parts.join(", ")].filter(Boolean).join(": ")];
+}
+
 export const comparisonWord = result => !result || result.startsWith("COMPARISON") ? "not compared" : lower(result, "");
 export const gateActionWord = action => lower(action, "GATE_ACTION_");
 
@@ -73,12 +94,15 @@ export const percentText = share => `${share >= 0 ? "+" : "−"}${Math.abs(share
 export const gainText = logRatio => percentText((Math.exp(logRatio) - 1) * 100);
 export const signedText = value => !value ? "0" : `${value > 0 ? "+" : "−"}${Math.abs(value).toFixed(3)}`;
 
+// In the reader's time zone, which it names: 2026-11-15 14:03:21 UTC+01:00.
 export function dateText(timestamp) {
   if (!timestamp) return "–";
   const date = new Date(timestamp);
   const two = number => String(number).padStart(2, "0");
+  const ahead = -date.getTimezoneOffset(), minutes = Math.abs(ahead);
+  const zone = ahead === 0 ? "" : `${ahead > 0 ? "+" : "−"}${two(Math.floor(minutes / 60))}:${two(minutes % 60)}`;
   return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ` +
-    `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
+    `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())} UTC${zone}`;
 }
 
 export function agoText(timestamp, now = Date.now()) {

@@ -1,6 +1,7 @@
-// The workers, and what each is at.
+// The workers and what each is running.
 import {get} from "./api.js";
 import {h, loading, notice, replace} from "./element.js";
+import {startWorker} from "./first_steps.js";
 import {table} from "./table.js";
 import {agoText, dateText, workerStateWord} from "./words.js";
 
@@ -10,9 +11,9 @@ const COLUMNS = [
   {name: "worker", cell: worker => worker.name},
   {name: "state", cell: worker => h(`span.badge.${workerStateWord(worker.state)}`, {}, workerStateWord(worker.state))},
   {name: "device", wide: true, cell: worker => worker.device?.label ?? ""},
-  {name: "at", cell: worker => (worker.trials ?? []).map(trial => h("div", {}, h("a", {href: `/campaigns/${trial.split("/")[1]}`}, trial)))},
+  {name: "running", cell: worker => (worker.trials ?? []).map(trial => h("div", {}, h("a", {href: `/campaigns/${trial.split("/")[1]}`}, trial)))},
   {name: "completed", number: true, cell: worker => Number(worker.completed ?? 0)},
-  {name: "faults", number: true, cell: worker => worker.hostFaults ?? 0},
+  {name: "host faults", number: true, cell: worker => worker.hostFaults ?? 0},
   {name: "counters", cell: worker => worker.device?.counters ? "yes" : "no"},
   {name: "sandbox", cell: worker => worker.device?.sandboxed ? "yes" : "no"},
   {name: "driver", cell: worker => worker.device?.gpu?.driverVersion ?? "–"},
@@ -20,17 +21,19 @@ const COLUMNS = [
   {name: "version", cell: worker => worker.version ?? ""},
 ];
 
-export async function workersPage({main, signal}) {
+export async function workersPage({main, signal, about}) {
   let gone = false;
   const host = h("div");
   const draw = async () => {
     const {workers = []} = await get("workers", {gone_too: gone ? "true" : undefined}, signal);
-    replace(host, workers.length ? h("section", {}, table("Workers", COLUMNS, workers))
-      : notice("empty", gone ? "No worker was ever here." : "No worker is here now.", "Start one: ", h("code", {}, "pawl-worker --orchestrator ADDRESS --device auto")));
+    if (workers.length) return replace(host, h("section", {}, table("Workers", COLUMNS, workers)));
+    const none = notice("empty", gone ? "No worker has registered yet." : "No worker is connected.");
+    none.append(...startWorker(about));
+    return replace(host, none);
   };
   replace(host, loading("workers"));
   replace(main, h("h1", {}, "Workers"),
-    h("div.filters", {}, h("label.check", {}, h("input", {type: "checkbox", change: event => (gone = event.target.checked, draw())}), "also those that are gone")), host);
+    h("div.filters", {}, h("label.check", {}, h("input", {type: "checkbox", change: event => (gone = event.target.checked, draw())}), "Show workers that are gone")), host);
   await draw();
   main.dataset.ready = "true";
   const timer = setInterval(() => document.hidden || draw().catch(() => {}), FRESH);

@@ -4,33 +4,58 @@
 
 #include "kernels/plan.h"
 #include "orchestrator/engine/search/chooser.h"
-#include "profiles/diagnosis.h"
 #include "profiles/gpus.h"
 
 namespace pawl {
 namespace {
 
+// Of all launches of a call, as the work is; 0: not known of one of them.
 double DramBytes(const v1::Evidence* evidence) {
-  const v1::LaunchEvidence* launch = evidence == nullptr ? nullptr : LongestLaunch(*evidence);
-  if (launch == nullptr) return 0;
-  const auto bytes = launch->metrics().find("dram_bytes");
-  return bytes == launch->metrics().end() ? 0 : bytes->second;
+  double sum = 0;
+  if (evidence == nullptr) return 0;
+  for (const v1::LaunchEvidence& launch : evidence->launches()) {
+    const auto bytes = launch.metrics().find("dram_bytes");
+    if (bytes == launch.metrics().end()) return 0;
+    sum += bytes->second;
+  }
+  return sum;
 }
 
-// Nothing: no time, no work, or no traffic that is known.
-std::optional<v1::RooflinePoint> PointOf(const CampaignState& campaign, const v1::Iteration& iteration,
-                                         const v1::Size& size, Planner* planner) {
-  const absl::StatusOr<v1::Plan> plan = planner->MakePlan(VariantOf(iteration), size, campaign.gpu());
-  if (!plan.ok() || !(plan->flops() > 0) || !(iteration.time_us() > 0)) return std::nullopt;
-  const double counted = DramBytes(campaign.EvidenceOf(iteration.number()));
-  const double bytes = counted > 0 ? counted : plan->bytes();
-  if (!(bytes > 0)) return std::nullopt;
-  v1::RooflinePoint point;
-  point.set_iteration(iteration.number());
-  point.set_intensity(plan->flops() / bytes);
-  point.set_gflop_s(plan->flops() / iteration.time_us() / 1e3);
-  point.set_counted(counted > 0);
-  return point;
+// A variant that was timed and whose work is known.
+struct Timed {
+  const v1::Iteration* iteration;
+  double flops;
+  double counted;    // bytes, by ncu at the DRAM; 0: not known
+  double must_move;  // bytes, by the bundle's [work]; 0: not known
+};
+
+std::vector<Timed> TimedOf(const CampaignState& campaign, const std::vector<const v1::Iteration*>& iterations,
+                           const v1::Size& size) {
+  Planner planner(campaign.bundle());
+  std::vector<Timed> timed;
+  for (const v1::Iteration* iteration : iterations) {
+    const absl::StatusOr<v1::Plan> plan = planner.MakePlan(VariantOf(*iteration), size, campaign.gpu());
+    if (!plan.ok() || !(plan->flops() > 0) || !(iteration->time_us() > 0)) continue;
+    timed.push_back({iteration, plan->flops(), DramBytes(campaign.EvidenceOf(iteration->number())), plan->bytes()});
+  }
+  return timed;
+}
+
+// Points of one chart count traffic the same way, or their places could not be compared: by ncu's count where every
+// variant has one, otherwise by the bundle's [work]. Where a bundle does not say, those without a count are left out.
+void AddPoints(const std::vector<Timed>& timed, v1::Roofline* roofline) {
+  const bool all = std::all_of(timed.begin(), timed.end(), [](const Timed& one) { return one.counted > 0; });
+  const bool declared = std::any_of(timed.begin(), timed.end(), [](const Timed& one) { return one.must_move > 0; });
+  const bool counted = all || !declared;
+  for (const Timed& one : timed) {
+    const double bytes = counted ? one.counted : one.must_move;
+    if (!(bytes > 0)) continue;
+    v1::RooflinePoint& point = *roofline->add_points();
+    point.set_iteration(one.iteration->number());
+    point.set_intensity(one.flops / bytes);
+    point.set_gflop_s(one.flops / one.iteration->time_us() / 1e3);
+    point.set_counted(counted);
+  }
 }
 
 }  // namespace
@@ -47,17 +72,12 @@ std::optional<v1::Roofline> RooflineOf(const CampaignState& campaign) {
     roofline.set_peak_gflop_s(1e3 * (bundle.work_on_tensor_cores() ? gpu->fp16_tensor_tflops : gpu->fp32_tflops));
     roofline.set_peak(bundle.work_on_tensor_cores() ? "tensor fp16" : "fp32");
   }
-  Planner planner(bundle);
   std::vector<const v1::Iteration*> kept;
   for (const v1::Iteration& iteration : campaign.iterations()) {
     if (iteration.verdict() == v1::KEPT && iteration.number() != campaign.best()->number()) kept.push_back(&iteration);
   }
   kept.push_back(campaign.best());
-  for (const v1::Iteration* iteration : kept) {
-    if (std::optional<v1::RooflinePoint> point = PointOf(campaign, *iteration, *size, &planner)) {
-      *roofline.add_points() = *std::move(point);
-    }
-  }
+  AddPoints(TimedOf(campaign, kept, *size), &roofline);
   // Work without arithmetic has no points, and is held to the bandwidth alone.
   if (roofline.points().empty() && !(roofline.bandwidth_gb_s() > 0)) return std::nullopt;
   return roofline;

@@ -14,7 +14,7 @@ using Campaigns = v1::CampaignService::Stub;
 
 class HttpApiTest : public testing::Test {
  protected:
-  HttpApiTest() : guard_(true, Access::Open()), api_(service_.channel(), guard_) {}
+  HttpApiTest() : guard_(true, Access::Open()), api_(service_.channel(), guard_, {.orchestrator = "127.0.0.1:7465"}) {}
 
   HttpReply Get(const std::string& path, const std::multimap<std::string, std::string>& parameters = {}) {
     HttpRequest request;
@@ -76,7 +76,10 @@ TEST_F(HttpApiTest, AnswersWithTheMessagesOfTheService) {
   EXPECT_EQ(Read<v1::ListWorkersResponse>(Get("/api/workers")).workers(0).name(), "workers/one");
   Read<v1::ListPatternsResponse>(Get("/api/patterns", {{"by_bundle", "true"}}));
   EXPECT_GT(json::parse(Get("/api/metrics").body).at("metrics").size(), 20u);
-  EXPECT_EQ(json::parse(Get("/api/about").body).at("maySubmit"), true);
+  const json about = json::parse(Get("/api/about").body);
+  EXPECT_EQ(about.at("maySubmit"), true);
+  EXPECT_EQ(about.at("orchestrator"), "127.0.0.1:7465") << "as clients reach it";
+  EXPECT_EQ(about.at("tls"), false);
 }
 
 TEST_F(HttpApiTest, SendsTheFieldsThatAreAskedFor) {

@@ -92,6 +92,28 @@ TEST_F(ReportTest, PutsStartKeptAndBestUnderTheRoof) {
   EXPECT_TRUE(roofline.points(0).counted());
 }
 
+TEST_F(ReportTest, CountsTheTrafficOfAllPointsByTheBundleWhereOneHasNoCount) {
+  v1::TrialResult uncounted = Profiled(Measured(60, 50), 0, 60);
+  uncounted.mutable_evidence()->mutable_launches(0)->mutable_metrics()->erase("dram_bytes");
+  script_.Run(uncounted);
+  const v1::Roofline roofline = Report(script_).roofline();
+  ASSERT_EQ(roofline.points_size(), 4);
+  for (const v1::RooflinePoint& point : roofline.points()) {
+    EXPECT_FALSE(point.counted()) << point.iteration();
+    EXPECT_DOUBLE_EQ(point.intensity(), kFlops / (8 * 4096)) << point.iteration();
+  }
+}
+
+TEST_F(ReportTest, CountsTheTrafficOfEveryLaunch) {
+  v1::TrialResult two = Profiled(Measured(60, 50), 4096, 60);
+  *two.mutable_evidence()->add_launches() = two.evidence().launches(0);
+  script_.Run(two);
+  const v1::Roofline roofline = Report(script_).roofline();
+  ASSERT_EQ(roofline.points_size(), 4);
+  EXPECT_TRUE(roofline.points(3).counted());
+  EXPECT_DOUBLE_EQ(roofline.points(3).intensity(), kFlops / 8192);
+}
+
 TEST_F(ReportTest, ComparesTheEvidenceOfStartAndBest) {
   const v1::Report report = Report(script_);
   const v1::BeforeAfter* occupancy = Find(report.changes(), "occupancy");

@@ -1,0 +1,59 @@
+#include "report/sentences.h"
+
+#include <gtest/gtest.h>
+
+namespace pawl {
+namespace {
+
+using Outcome = v1::Prediction::Outcome;
+
+// Of 1.10x to 4.00x and of waves, which should rise.
+v1::Prediction Judged(Outcome time, Outcome metric, double after) {
+  v1::Prediction prediction;
+  prediction.set_metric("waves");
+  prediction.set_direction(v1::DIRECTION_MORE);
+  prediction.set_low(1.1);
+  prediction.set_high(4);
+  prediction.set_time_outcome(time);
+  prediction.set_metric_outcome(metric);
+  const bool failed = time == v1::Prediction::FAILED || metric == v1::Prediction::FAILED;
+  prediction.set_outcome(failed ? v1::Prediction::FAILED : v1::Prediction::CAME_TRUE);
+  prediction.set_before(0.5);
+  prediction.set_after(after);
+  return prediction;
+}
+
+constexpr Outcome kTrue = v1::Prediction::CAME_TRUE, kFailed = v1::Prediction::FAILED;
+
+TEST(PredictionOutcomeTextTest, NamesTheMetricThatFailed) {
+  EXPECT_EQ(PredictionOutcomeText(Judged(kTrue, kFailed, 0.25), 1.5),
+            "failed: 1.500x as predicted, waves did not rise (0.5 → 0.25)");
+  v1::Prediction falls = Judged(kTrue, kFailed, 0.75);
+  falls.set_direction(v1::DIRECTION_LESS);
+  EXPECT_EQ(PredictionOutcomeText(falls, 1.5), "failed: 1.500x as predicted, waves did not fall (0.5 → 0.75)");
+}
+
+TEST(PredictionOutcomeTextTest, NamesTheSpeedupThatFailedAndOnWhichSide) {
+  EXPECT_EQ(PredictionOutcomeText(Judged(kFailed, kTrue, 2), 1.05),
+            "failed: 1.050x is below the predicted 1.10x, waves 0.5 → 2 as predicted");
+  EXPECT_EQ(PredictionOutcomeText(Judged(kFailed, kTrue, 2), 5),
+            "failed: 5.000x is above the predicted 4.00x, waves 0.5 → 2 as predicted");
+}
+
+TEST(PredictionOutcomeTextTest, NamesBothWhereBothFailed) {
+  EXPECT_EQ(PredictionOutcomeText(Judged(kFailed, kFailed, 0.5), 0.9),
+            "failed: 0.900x is below the predicted 1.10x, waves did not rise (0.5 → 0.5)");
+}
+
+TEST(PredictionOutcomeTextTest, SaysWhatWasMeasuredWhereItCameTrue) {
+  EXPECT_EQ(PredictionOutcomeText(Judged(kTrue, kTrue, 2), 1.5), "came true: 1.500x, waves 0.5 → 2");
+}
+
+TEST(PredictionOutcomeTextTest, SaysThatAMetricWasNotChecked) {
+  v1::Prediction prediction = Judged(kTrue, v1::Prediction::UNCHECKED, 0);
+  prediction.clear_after();
+  EXPECT_EQ(PredictionOutcomeText(prediction, 1.5), "came true: 1.500x, waves unchecked");
+}
+
+}  // namespace
+}  // namespace pawl
