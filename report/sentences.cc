@@ -19,19 +19,18 @@ std::string IntervalText(const v1::Comparison& interval) {
 std::string TotalGainText(const v1::TotalGain& gain) {
   if (gain.speedup_over_start() <= 0) return "";
   const std::string interval = IntervalText(gain.interval());
-  return absl::StrCat("iteration ", gain.iteration(), " beside the start: ", SpeedupText(gain.speedup_over_start()),
-                      interval.empty() ? "" : absl::StrCat(" (", interval, ")"),
-                      gain.multiplied() > 0 ? absl::StrCat("; by the steps since the last such comparison ",
-                                                           SpeedupText(gain.multiplied()))
-                                            : "");
+  return absl::StrCat(
+      "iteration ", gain.iteration(), " against the start: ", SpeedupText(gain.speedup_over_start()),
+      interval.empty() ? "" : absl::StrCat(" (", interval, ")"),
+      gain.multiplied() > 0 ? absl::StrCat("; product of the step speedups ", SpeedupText(gain.multiplied())) : "");
 }
 
 std::string TierText(v1::SuccessTier tier) {
   switch (tier) {
     case v1::SUCCESS_TIER_BELOW:
-      return "below: the baseline is faster";
+      return "below: slower than the baseline";
     case v1::SUCCESS_TIER_MINIMUM:
-      return "minimum: as fast as the baseline";
+      return "minimum: at least as fast as the baseline";
     case v1::SUCCESS_TIER_TARGET:
       return "target: the goal is reached";
     case v1::SUCCESS_TIER_STRETCH:
@@ -55,21 +54,44 @@ std::string PredictedText(const v1::Prediction& prediction) {
   return text.empty() ? prediction.text() : text;
 }
 
+namespace {
+
+// A part of a prediction that went as the whole did needs no words; any other says how it went.
+std::string PartOutcome(v1::Prediction::Outcome part, v1::Prediction::Outcome whole) {
+  if (part == whole) return "";
+  return part == v1::Prediction::CAME_TRUE ? " as predicted" : absl::StrCat(" ", OutcomeText(part));
+}
+
+std::string SpeedupPart(const v1::Prediction& prediction, double measured) {
+  if (prediction.time_outcome() != v1::Prediction::FAILED) {
+    return absl::StrCat(SpeedupText(measured), PartOutcome(prediction.time_outcome(), prediction.outcome()));
+  }
+  return measured < prediction.low()
+             ? absl::StrFormat("%s is below the predicted %.2fx", SpeedupText(measured), prediction.low())
+             : absl::StrFormat("%s is above the predicted %.2fx", SpeedupText(measured), prediction.high());
+}
+
+std::string MetricPart(const v1::Prediction& prediction) {
+  if (!prediction.has_before() || !prediction.has_after()) {
+    return absl::StrCat(prediction.metric(), " ", OutcomeText(prediction.metric_outcome()));
+  }
+  const std::string values = absl::StrCat(NumberText(prediction.before()), " → ", NumberText(prediction.after()));
+  if (prediction.metric_outcome() != v1::Prediction::FAILED) {
+    return absl::StrCat(prediction.metric(), " ", values,
+                        PartOutcome(prediction.metric_outcome(), prediction.outcome()));
+  }
+  const char* moves = prediction.direction() == v1::DIRECTION_MORE   ? "rise"
+                      : prediction.direction() == v1::DIRECTION_LESS ? "fall"
+                                                                     : "change";
+  return absl::StrCat(prediction.metric(), " did not ", moves, " (", values, ")");
+}
+
+}  // namespace
+
 std::string PredictionOutcomeText(const v1::Prediction& prediction, double measured_speedup) {
-  // A part says how it went only where that is not how the whole went.
-  const auto outcome = [&](v1::Prediction::Outcome part) {
-    return part == prediction.outcome() ? "" : absl::StrCat(" ", OutcomeText(part));
-  };
   std::vector<std::string> parts;
-  if (prediction.high() > 0 && measured_speedup > 0) {
-    parts.push_back(absl::StrCat(SpeedupText(measured_speedup), outcome(prediction.time_outcome())));
-  }
-  if (!prediction.metric().empty() && prediction.has_before() && prediction.has_after()) {
-    parts.push_back(absl::StrCat(prediction.metric(), " ", NumberText(prediction.before()), " → ",
-                                 NumberText(prediction.after()), outcome(prediction.metric_outcome())));
-  } else if (!prediction.metric().empty()) {
-    parts.push_back(absl::StrCat(prediction.metric(), " ", OutcomeText(prediction.metric_outcome())));
-  }
+  if (prediction.high() > 0 && measured_speedup > 0) parts.push_back(SpeedupPart(prediction, measured_speedup));
+  if (!prediction.metric().empty()) parts.push_back(MetricPart(prediction));
   return absl::StrCat(OutcomeText(prediction.outcome()), parts.empty() ? "" : ": ", absl::StrJoin(parts, ", "));
 }
 

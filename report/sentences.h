@@ -9,8 +9,8 @@ namespace pawl {
 // "1.750x to 1.850x in 15 pairs"; empty where nothing was compared.
 std::string IntervalText(const v1::Comparison& interval);
 
-// "iteration 4 beside the start: 1.800x (1.750x to 1.850x in 15 pairs); by the steps since the last such
-// comparison 1.830x"; empty where it was not measured.
+// "iteration 4 against the start: 1.800x (1.750x to 1.850x in 15 pairs); product of the step speedups 1.830x"; empty
+// where it was not measured.
 std::string TotalGainText(const v1::TotalGain& gain);
 
 // "target: the goal is reached"; empty where nothing was kept.
@@ -19,7 +19,7 @@ std::string TierText(v1::SuccessTier tier);
 // "1.10x to 4.00x as fast as its parent, and waves rises".
 std::string PredictedText(const v1::Prediction& prediction);
 
-// How it went: "failed: 1.500x came true, waves 0.01515 → 0.01515".
+// How it went, naming what failed: "failed: 1.500x as predicted, waves did not rise (0.01515 → 0.01515)".
 std::string PredictionOutcomeText(const v1::Prediction& prediction, double measured_speedup);
 
 }  // namespace pawl

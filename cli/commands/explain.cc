@@ -82,7 +82,7 @@ absl::StatusOr<int> ExplainWhyNot(const Flags& flags, std::string name, Connecti
   absl::StatusOr<v1::Iteration> decision = GetIteration(connection, name);
   if (!decision.ok()) return decision.status();
   if (!decision->has_parent()) {
-    Fail("explain", absl::InvalidArgumentError(absl::StrCat(name, " is the start: nothing was chosen")));
+    Fail("explain", absl::InvalidArgumentError(absl::StrCat(name, " is the start variant: no change was chosen")));
     return kWrongUsage;
   }
   absl::StatusOr<v1::BestVariant> best =
@@ -119,25 +119,25 @@ int Explain(const Flags& flags) {
 void AddExplain(CLI::App& app, int* exit_code) {
   auto flags = std::make_shared<Flags>();
   CLI::App* command =
-      app.add_subcommand("explain", "Explain a campaign, or the choice and the outcome of an iteration");
+      app.add_subcommand("explain", "Explain a campaign, or why an iteration was chosen and how it went");
   command->group(kLooking)->footer(
       "Examples: pawl explain 7\n"
       "          pawl explain 7 12\n"
       "          pawl explain 7 12 --why-not TILE_M=16\n"
-      "The voices of the ranking (rules, model, patterns) say in log speedup what a change may add to the best\n"
-      "variant: +0.693 is twice as fast. In the model's, losses count as nothing and what a change leads on to counts\n"
-      "too, whatever it starts from; rules and patterns speak of changes of the best variant only. So a sum ranks; "
-      "what\n"
-      "is expected of the change itself is the prediction.");
+      "The ranking estimates, in log speedup, what a change can add to the best variant: +0.693 is twice as fast. "
+      "Rules "
+      "and patterns score changes of the best variant. The model scores changes of any kept variant; it counts losses "
+      "as zero and includes what a change makes possible next. The sum ranks the changes; the speedup expected of the "
+      "change itself is its prediction.");
   AddCampaign(*command, &flags->campaign);
-  command->add_option("ITERATION", flags->iteration, "12 or campaigns/7/iterations/12");
+  command->add_option("ITERATION", flags->iteration, "Iteration: 12 or campaigns/7/iterations/12");
   CLI::Option* why_not = command
                              ->add_option("--why-not", flags->why_not,
-                                          "Why this change was not chosen then (default: in the latest iteration)")
+                                          "Explain why this change was not chosen (default: in the latest iteration)")
                              ->type_name("VARIABLE=VALUE")
                              ->check(CLI::Validator(CheckChange, ""));
-  command->add_flag("--all", flags->all, "Every change that was considered, not only the most promising");
-  command->add_flag("--json", flags->json, "For programs: iterations with all there is to know, one object a line")
+  command->add_flag("--all", flags->all, "List every change that was considered, not only the highest ranked");
+  command->add_flag("--json", flags->json, "Print JSON for programs: complete iterations, one object per line")
       ->excludes(why_not);
   AddConnectionFlags(*command, &flags->connection);
   command->callback([flags, exit_code] { *exit_code = Explain(*flags); });

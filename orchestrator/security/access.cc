@@ -63,15 +63,15 @@ absl::StatusOr<Access> Access::ByRole(std::string_view tokens, const std::string
     Token token = {.digest = "", .roles = {}};
     for (const absl::string_view word : absl::StrSplit(words[0], ',')) {
       const std::optional<Role> role = ParseRole(word);
-      if (!role) return refuse(absl::StrCat("\"", word, "\" is no role; there are read, submit and work"));
+      if (!role) return refuse(absl::StrCat("\"", word, "\" is not a role; expected read, submit or work"));
       Grant(*role, &token.roles);
     }
     absl::string_view text = words[1];
     if (absl::ConsumePrefix(&text, "sha256:")) {
-      if (!IsDigest(text)) return refuse("expected 64 hex digits behind sha256:");
+      if (!IsDigest(text)) return refuse("expected 64 hex digits after sha256:");
       token.digest = absl::AsciiStrToLower(text);
     } else if (text.size() < kShortestToken) {
-      return refuse("the token is too short to keep anybody out: `openssl rand -hex 32` makes a good one");
+      return refuse("the token is too short to be secure: `openssl rand -hex 32` makes a good one");
     } else {
       token.digest = Sha256(std::string_view(text.data(), text.size()));
     }
@@ -103,14 +103,14 @@ absl::Status Access::Check(const Caller& caller, Role role) const {
   }
   if (roles[static_cast<size_t>(role)]) return absl::OkStatus();
   if (!known) {
-    return absl::UnauthenticatedError(absl::StrCat(caller.token.empty() ? "who are you? " : "this token is not known. ",
-                                                   "This takes the role ", RoleName(role),
-                                                   ": show a certificate with the URI pawl:role/", RoleName(role),
-                                                   " (--tls-cert, --tls-key) or a token of that role (--token-file)"));
+    return absl::UnauthenticatedError(
+        absl::StrCat(caller.token.empty() ? "no credentials: " : "unknown token: ", "this call needs the role ",
+                     RoleName(role), "; use a certificate with the URI pawl:role/", RoleName(role),
+                     " (--tls-cert, --tls-key) or a token of that role (--token-file)"));
   }
-  return absl::PermissionDeniedError(absl::StrCat("this takes the role ", RoleName(role),
-                                                  ", which neither your certificate nor your token has: ask whoever "
-                                                  "runs the orchestrator for one"));
+  return absl::PermissionDeniedError(absl::StrCat("this call needs the role ", RoleName(role),
+                                                  ", which neither your certificate nor your token has: ask the "
+                                                  "orchestrator's administrator for one"));
 }
 
 }  // namespace pawl

@@ -96,7 +96,7 @@ absl::Status WorkerSession::RegisterOnce() {
 
 absl::Status WorkerSession::RegisterAnew() {
   absl::Status status = RegisterOnce();
-  if (status.ok()) spdlog::info("{} registered anew", options_.name);
+  if (status.ok()) spdlog::info("{} registered again", options_.name);
   return status;
 }
 

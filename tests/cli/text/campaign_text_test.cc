@@ -64,11 +64,10 @@ TEST(SummaryTest, SaysWhatWasMeasuredInAllAndHowFarItCame) {
   campaign.mutable_total_gain()->set_speedup_over_start(1.8);
   campaign.mutable_total_gain()->set_multiplied(1.83);
   campaign.add_roof("dram-bound");
-  EXPECT_THAT(
-      SummaryText(campaign, {}),
-      HasSubstr("measured   iteration 4 beside the start: 1.800x; by the steps since the last such comparison 1.830x\n"
-                "tier       target: the goal is reached\n"
-                "roof       dram-bound\n"));
+  EXPECT_THAT(SummaryText(campaign, {}),
+              HasSubstr("measured   iteration 4 against the start: 1.800x; product of the step speedups 1.830x\n"
+                        "tier       target: the goal is reached\n"
+                        "roof       dram-bound\n"));
 }
 
 TEST(SummaryTest, SaysThatNothingWasFaster) {
@@ -79,7 +78,7 @@ TEST(SummaryTest, SaysThatNothingWasFaster) {
   EXPECT_THAT(SummaryText(campaign, {}), HasSubstr("baseline   the start variant; it failed: no PyTorch\n"));
   campaign.clear_baseline();
   const std::string text = SummaryText(campaign, {SomeIterations()[0]});
-  EXPECT_THAT(text, HasSubstr("best       the start variant: nothing was faster\n"));
+  EXPECT_THAT(text, HasSubstr("best       the start variant: no change was faster\n"));
   EXPECT_THAT(text, HasSubstr("baseline   the start variant\n"));
   EXPECT_THAT(text, Not(HasSubstr("kept changes")));
 }
