@@ -83,6 +83,7 @@ void AddRun(CLI::App& app, int* exit_code) {
   command
       ->add_option("--profiles", flags->profiles,
                    "Folder whose decision_tree.toml, gates.toml and metrics.toml replace the built-in ones")
+      ->type_name("FOLDER")
       ->check(CLI::ExistingDirectory);
   command->add_option("--http", flags->http, "Serve the dashboard during the run: a port on 127.0.0.1, or host:port")
       ->type_name("ADDRESS");

@@ -41,6 +41,7 @@ void AddWorkerFlags(CLI::App& command, WorkerFlags* flags) {
   command
       .add_option("--recordings", flags->recordings,
                   "Recordings to replay, a file or a folder (default: those that ship with Pawl)")
+      ->type_name("FILE")
       ->check(CLI::ExistingPath);
   command.add_flag("--allow-unsandboxed", flags->allow_unsandboxed,
                    "Build and run candidates even if no sandbox is available");
@@ -50,7 +51,8 @@ absl::Status CheckRecordings(const WorkerFlags& flags, const v1::Bundle& bundle,
   const bool replay = flags.device == "replay" || (flags.device == "auto" && !flags.recordings.empty());
   if (!replay) return absl::OkStatus();
   ReplayOptions options;
-  const std::filesystem::path named = flags.recordings.empty() ? FindRecordingsFolder() : flags.recordings;
+  const std::filesystem::path named =
+      flags.recordings.empty() ? FindRecordingsFolder() : std::filesystem::path(flags.recordings);
   if (!named.empty()) options.recordings.push_back(named);
   v1::ErrorDetail detail;
   detail.set_fix("name other recordings with --recordings, or use a GPU (--device cuda:0)");

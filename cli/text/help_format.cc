@@ -1,6 +1,6 @@
 #include "cli/text/help_format.h"
 
-#include <algorithm>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -43,12 +43,17 @@ ValueKind KindOf(const CLI::Option& option) {
   return kind;
 }
 
-std::string HelpFormatter::make_groups(const CLI::App* app, CLI::AppFormatMode mode) const {
-  std::string text = CLI::Formatter::make_groups(app, mode);
+std::string HelpFormatter::make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const {
+  return absl::StrCat(Paragraph("", app->get_description(), kWidth), make_usage(app, std::move(name)),
+                      make_positionals(app), FlagGroups(*app), make_subcommands(app, mode), "\n", make_footer(app));
+}
+
+std::string HelpFormatter::FlagGroups(const CLI::App& app) const {
+  std::string text = make_groups(&app, CLI::AppFormatMode::Normal);
   // CLI11 sets two blank lines between groups, and one behind those that are not listed.
   while (absl::StrContains(text, "\n\n\n")) text.replace(text.find("\n\n\n"), 3, "\n\n");
   while (absl::EndsWith(text, "\n\n")) text.pop_back();
-  const CLI::Option* orchestrator = app->get_option_no_throw("--orchestrator");
+  const CLI::Option* orchestrator = app.get_option_no_throw("--orchestrator");
   if (orchestrator != nullptr && orchestrator->get_group().empty()) absl::StrAppend(&text, "  ", kConnection, "\n");
   return text;
 }
