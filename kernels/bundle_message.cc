@@ -43,8 +43,7 @@ class Checker {
                                                   {"variables", bundle_.variables_size()},
                                                   {"launches", bundle_.launches_size()}};
     for (const auto& [what, count] : counts) {
-      if (count == 0 || count > kMaxItems)
-        Add(absl::StrCat(what, ": there are ", count, "; expected 1 to ", kMaxItems));
+      if (count == 0 || count > kMaxItems) Add(absl::StrCat(what, ": found ", count, ", expected 1 to ", kMaxItems));
     }
     if (bundle_.constraints_size() > kMaxItems || bundle_.scalars_size() > kMaxItems) {
       Add(absl::StrCat("constraints, scalars: expected at most ", kMaxItems));
@@ -58,7 +57,7 @@ class Checker {
   void Names() {
     std::set<std::string> names;
     auto take = [&](const std::string& name, const char* what) {
-      if (!IsName(name)) Add(absl::StrCat(what, ": a name that is none"));
+      if (!IsName(name)) Add(absl::StrCat(what, ": not a valid name"));
       if (!names.insert(name).second) Add(absl::StrCat(what, ": the name ", name, " is taken"));
     };
     for (const v1::Variable& variable : bundle_.variables()) {

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/expression/expression.h"
 #include "base/names/spelling.h"
+#include "kernels/bundle_message.h"
 #include "kernels/plan.h"
 #include "kernels/reading.h"
 #include "kernels/source_file.h"
@@ -44,6 +45,12 @@ void ReadTables(const std::string& text, Reading& reading) {
   ReadWork(root, reading);
   root.Finish();
   CheckWhole(reading);
+  if (!reading.problems.empty()) return;
+  // The orchestrator judges a submitted bundle by these alone: what it would refuse is refused here, with a line.
+  for (const std::string& problem : BundleProblems(reading.bundle)) {
+    const auto line = reading.lines.find(problem.substr(0, problem.find(':')));
+    reading.problems.Add(line == reading.lines.end() ? 1 : line->second, problem);
+  }
 }
 
 std::string Article(const std::string& kind) { return absl::StrCat(kind == "input" ? "an " : "a ", kind); }

@@ -1,5 +1,6 @@
 // pawl-orchestrator: keeps campaigns, hands trials to workers, answers queries.
 #include <signal.h>
+#include <stdlib.h>
 
 #include <CLI/CLI.hpp>
 #include <atomic>
@@ -97,40 +98,42 @@ int Serve(Store& store, const Flags& flags, const sigset_t& signals) {
 int Run(int argc, char** argv) {
   Flags flags;
   flags.database = DefaultDatabase();
-  CLI::App app("Stores campaigns, leases their trials to workers, and answers queries.", "pawl-orchestrator");
-  app.set_version_flag("--version", "pawl-orchestrator " PAWL_VERSION);
+  CLI::App app("Stores campaigns, leases their trials to workers and answers queries.", "pawl-orchestrator");
+  app.set_version_flag("--version", "pawl-orchestrator " PAWL_VERSION, "Print the version");
   app.footer(
       "Example: pawl-orchestrator --listen 127.0.0.1:7465 --database pawl.db\n"
       "Backup, while it runs or not: pawl-orchestrator --database pawl.db --backup copy.db\n"
-      "Each option can also be set in the environment (PAWL_LISTEN) or in the file of --config (listen =\n"
-      "\"127.0.0.1:7465\"); flags override the environment, which overrides the file. On TERM it exits when leased\n"
-      "trials are finished, after 25 s at most; on a second TERM at once. Exit codes: 0 ended, 1 failed, 2 wrong "
-      "usage.");
+      "Each option can also be set in the environment (PAWL_LISTEN) or in the file of --config\n"
+      "(listen = \"127.0.0.1:7465\"). Flags take precedence over the environment, the environment over\n"
+      "the file. SIGTERM ends it when the leased trials have finished, after 25 s at the latest; a\n"
+      "second SIGTERM ends it at once. Exit codes: 0 ended, 1 failed, 2 wrong usage.");
   AddConfigFile(app);
   const auto option = [&](const std::string& name, auto& value, const std::string& text) {
     return app.add_option("--" + name, value, text)->envname(EnvironmentName(name));
   };
-  option("listen", flags.listen, "host:port or unix:/path; an address that other machines can reach requires TLS")
+  option("listen", flags.listen, "host:port or unix:/path; addresses that other machines can reach need TLS")
       ->capture_default_str();
   option("tls-cert", flags.security.tls.cert, "This orchestrator's certificate, a PEM file")->type_name("FILE");
-  option("tls-key", flags.security.tls.key, "Its private key, readable by its owner only")->type_name("FILE");
-  option("tls-ca", flags.security.tls.ca, "The authority of the clients' certificates")->type_name("FILE");
+  option("tls-key", flags.security.tls.key, "Private key of the certificate, readable by its owner only (mode 600)")
+      ->type_name("FILE");
+  option("tls-ca", flags.security.tls.ca, "Certificate authority that signed the clients' certificates")
+      ->type_name("FILE");
   option("tokens", flags.security.tokens, "File with `ROLE TOKEN` lines; the roles are read, submit and work")
       ->type_name("FILE");
-  option("http", flags.http, "Address of the dashboard: a port on 127.0.0.1, or host:port")->type_name("ADDRESS");
-  option("database", flags.database, "SQLite file; created if it does not exist")->capture_default_str();
-  option("max-campaigns", flags.max_campaigns, "Limit of unfinished campaigns; more are refused")
+  option("http", flags.http, "Serve the dashboard: a port on 127.0.0.1, or host:port")->type_name("ADDRESS");
+  option("database", flags.database, "SQLite file; created if missing")->capture_default_str();
+  option("max-campaigns", flags.max_campaigns, "Maximum number of unfinished campaigns; more are refused")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   option("profiles", flags.profiles,
          "Folder whose decision_tree.toml, gates.toml and metrics.toml replace the built-in ones");
   option("reports", flags.reports,
-         "Folder for the HTML report of each campaign that ends (default: reports next to the database); none disables "
-         "them");
+         "Folder for the report of each campaign that ends (default: reports next to the database); none writes no "
+         "reports");
   option("log-level", flags.log_level, "debug, info, warn or error")
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}))
       ->capture_default_str();
-  app.add_flag("--reflection", flags.reflection, "Enable gRPC server reflection, for tools like grpcurl")
+  app.add_flag("--reflection", flags.reflection, "Serve gRPC reflection, for tools like grpcurl")
       ->envname(EnvironmentName("reflection"));
   app.add_flag("--skip-check", flags.skip_check,
                "Skip the integrity check of the database at the start; for short-lived readers");
@@ -169,6 +172,7 @@ int Run(int argc, char** argv) {
 }  // namespace pawl
 
 int main(int argc, char** argv) {
+  setenv("GRPC_VERBOSITY", "NONE", /*replace=*/0);  // its errors come back as statuses, which are told in one line
   try {
     return pawl::Run(argc, argv);
   } catch (const std::exception& error) {

@@ -74,8 +74,8 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenChannel(const std::string& ad
   } else if (!IsLocal(address)) {
     return absl::InvalidArgumentError(
         absl::StrCat("the orchestrator at ", address,
-                     " is on another machine, which takes TLS: name the authority of its certificate with --tls-ca "
-                     "(and your own with --tls-cert and --tls-key), or tunnel to it (ssh -L)"));
+                     " is on another machine and needs TLS: name the authority of its certificate with --tls-ca "
+                     "(and your own with --tls-cert and --tls-key), or use a tunnel (ssh -L)"));
   }
   std::vector<std::unique_ptr<experimental::ClientInterceptorFactoryInterface>> interceptors;
   if (!credentials.token_file.empty()) {

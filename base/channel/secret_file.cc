@@ -26,7 +26,7 @@ absl::StatusOr<std::string> Read(const std::string& path, const std::string& wha
     ~Closer() { close(fd); }
   } closer{fd};
   struct stat info;
-  if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) return refuse("is no file");
+  if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) return refuse("is not a regular file");
   if (secret) {
     const bool roots = info.st_uid == 0;
     if (!roots && info.st_uid != geteuid()) return refuse("belongs to another user, who could change it");

@@ -20,8 +20,8 @@ struct TlsTexts {
   std::string cert, key, ca;
 };
 
-// INVALID_ARGUMENT: a certificate without its key or the other way round, a file that can't be read or is no PEM file,
-// a key that others can read.
+// INVALID_ARGUMENT: a certificate without its key or the other way round, a file that can't be read or is not a PEM
+// file, a key that others can read or that belongs to another certificate.
 absl::StatusOr<TlsTexts> ReadTlsFiles(const TlsFiles& files);
 
 }  // namespace pawl

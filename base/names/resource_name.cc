@@ -78,7 +78,7 @@ absl::StatusOr<std::string> ReadCampaignName(const std::string& text) {
   const absl::string_view number = absl::StripPrefix(text, "campaigns/");
   if (!IsNumber(number, 1)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("\"", text, "\" is no campaign: expected 7 or campaigns/7 (pawl campaigns lists them)"));
+        absl::StrCat("\"", text, "\" is not a campaign: expected 7 or campaigns/7 (pawl campaigns lists them)"));
   }
   return absl::StrCat("campaigns/", number);
 }
@@ -88,7 +88,7 @@ absl::StatusOr<std::string> ReadIterationName(const std::string& campaign, const
   const absl::string_view number = absl::StripPrefix(text, prefix);
   if (!IsNumber(number, 0)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("\"", text, "\" is no iteration of ", campaign, ": expected 12 or ", prefix, "12"));
+        absl::StrCat("\"", text, "\" is not an iteration of ", campaign, ": expected 12 or ", prefix, "12"));
   }
   return absl::StrCat(prefix, number);
 }

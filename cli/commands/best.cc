@@ -37,7 +37,7 @@ void Print(const v1::BestVariant& best, const std::vector<v1::Iteration>& path) 
   if (!iteration.patched_source_hash().empty()) {
     std::printf("source   edited: blob %s\n", iteration.patched_source_hash().c_str());
   }
-  std::printf("how it got there:\n%s", PathText(path).c_str());
+  std::printf("kept changes:\n%s", PathText(path).c_str());
 }
 
 absl::Status TakeAway(const Flags& flags, const v1::BestVariant& best, const std::vector<v1::Iteration>& path,
@@ -78,12 +78,14 @@ absl::StatusOr<int> Best(const Flags& flags, Connection& connection) {
 
 void AddBest(CLI::App& app, int* exit_code) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* command = app.add_subcommand("best", "Show the best variant: values, times, how it is built");
+  CLI::App* command = app.add_subcommand("best", "Show the fastest kept variant: values, times, build command");
   command->group(kLooking)->footer("Example: pawl best 7 --output winner");
   AddCampaign(*command, &flags->campaign);
-  command->add_option("--output", flags->output,
-                      "Also write it to this folder: source with the variables fixed, how to "
-                      "build and launch it, its evidence");
+  command
+      ->add_option(
+          "--output", flags->output,
+          "Also write it to this folder: source with the variables fixed, build script, launch example, evidence")
+      ->type_name("FOLDER");
   AddJsonFlag(*command, &flags->json);
   AddConnectionFlags(*command, &flags->connection);
   command->callback([flags, exit_code] {

@@ -25,26 +25,27 @@ struct Flags {
 
 void Print(const v1::ListCampaignsResponse& page) {
   using Align = Table::Align;
-  Table table({{"campaign", Align::kRight},
+  Table table({{"#", Align::kRight},
                {"state"},
-               {"kernel"},
-               {"tried", Align::kRight},
-               {"kept", Align::kRight},
-               {"best", Align::kRight},
-               {"over start", Align::kRight},
-               {"over baseline", Align::kRight},
                {"tier"},
-               {"begun"},
-               {"device"}});
+               {"best", Align::kRight},
+               {"baseline", Align::kRight},
+               {"kernel", Align::kLeft, 0, /*shrinks_to=*/12},
+               {"tried", Align::kRight, /*dispensable=*/1},
+               {"kept", Align::kRight, /*dispensable=*/2},
+               {"start", Align::kRight, /*dispensable=*/3},
+               {"begun", Align::kLeft, /*dispensable=*/4},
+               {"device", Align::kLeft, /*dispensable=*/5, /*shrinks_to=*/10}});
   for (const v1::Campaign& campaign : page.campaigns()) {
-    table.Add({ShortName(campaign.name()), StateWord(campaign.state()),
+    table.Add({ShortName(campaign.name()), StateWord(campaign.state()), TierWord(campaign.tier()),
+               TimeText(campaign.best_us()), SpeedupText(campaign.speedup_over_baseline()),
                absl::StrCat(campaign.bundle(), " at ", campaign.spec().goal().size()),
                absl::StrCat(campaign.counts().tried()), absl::StrCat(campaign.counts().kept()),
-               TimeText(campaign.best_us()), SpeedupText(campaign.speedup_over_start()),
-               SpeedupText(campaign.speedup_over_baseline()), TierWord(campaign.tier()),
-               DateText(campaign.create_time()), campaign.device()});
+               SpeedupText(campaign.speedup_over_start()), UtcText(campaign.create_time()), campaign.device()});
   }
-  if (!table.empty()) std::fputs(table.Text(TerminalWidth(STDOUT_FILENO)).c_str(), stdout);
+  if (!table.empty()) {
+    std::fputs(table.Text(TerminalWidth(STDOUT_FILENO), TakesColor(STDOUT_FILENO)).c_str(), stdout);
+  }
 }
 
 absl::StatusOr<int> Campaigns(const Flags& flags, Connection& connection) {
@@ -61,7 +62,7 @@ absl::StatusOr<int> Campaigns(const Flags& flags, Connection& connection) {
   }
   std::fflush(stdout);
   if (page->campaigns().empty() && flags.page_token.empty()) {
-    std::fprintf(stderr, "no campaigns yet: pawl run BUNDLE starts one\n");
+    std::fprintf(stderr, "No campaigns yet: `pawl run BUNDLE` starts one\n");
   }
   if (!page->next_page_token().empty()) {
     const std::string size = flags.page_size > 0 ? absl::StrCat(" --page-size ", flags.page_size) : "";
@@ -77,9 +78,9 @@ void AddCampaigns(CLI::App& app, int* exit_code) {
   auto flags = std::make_shared<Flags>();
   CLI::App* command = app.add_subcommand("campaigns", "List campaigns, newest first");
   command->group(kLooking)->footer("Example: pawl campaigns");
-  command->add_option("--page-size", flags->page_size, "So many at a time, 1 to 1000 (default: 100)")
+  command->add_option("--page-size", flags->page_size, "Campaigns per page, 1 to 1000 (default: 100)")
       ->check(CLI::Range(1, 1000));
-  command->add_option("--page-token", flags->page_token, "Go on where an earlier page ended");
+  command->add_option("--page-token", flags->page_token, "Continue after an earlier page");
   AddJsonFlag(*command, &flags->json);
   AddConnectionFlags(*command, &flags->connection);
   command->callback([flags, exit_code] {

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "base/names/spelling.h"
 #include "cli/commands/commands.h"
 #include "cli/connect/bundle_path.h"
 #include "kernels/problem.h"
@@ -39,15 +40,15 @@ void PrintGpu(const v1::CheckGpu& gpu) {
   if (gpu.build() == v1::CHECK_BUILD_DONE) build = absl::StrFormat("compiled in %.2f s", gpu.build_seconds());
   if (gpu.build() == v1::CHECK_BUILD_FAILED) build = "does not compile";
   std::printf("  %-24s %-6s %s%s\n", gpu.name().c_str(), gpu.architecture().c_str(),
-              gpu.can_run() ? absl::StrCat("ok, ", build).c_str() : "can't run it",
-              gpu.too_large() > 0 ? absl::StrCat("; ", gpu.too_large(), " variants are too large for it").c_str() : "");
+              gpu.can_run() ? absl::StrCat("ok, ", build).c_str() : "can't run this bundle",
+              gpu.too_large() > 0 ? absl::StrCat("; ", gpu.too_large(), " variants exceed its limits").c_str() : "");
   for (const v1::Failure& failure : gpu.failures()) {
     std::printf("      at %s: %s\n", failure.size().c_str(), failure.message().c_str());
   }
 }
 
 void Print(const v1::CheckReport& report) {
-  std::printf("%s: %lld variants, the constraints allow %lld\n", report.bundle().c_str(),
+  std::printf("%s: %lld variants, %lld allowed by the constraints\n", report.bundle().c_str(),
               static_cast<long long>(report.space()), static_cast<long long>(report.allowed()));
   std::printf("start: %s\n", VariantText(report.start()).c_str());
   std::printf("launches of the start variant on %s:\n", report.gpus(0).name().c_str());
@@ -63,8 +64,9 @@ void Print(const v1::CheckReport& report) {
   if (!report.has_run()) return;
   const v1::Failure& failure = report.run().failure();
   std::printf("run on this %s: %s\n", report.run().gpu().c_str(),
-              report.run().has_failure() ? absl::StrCat("wrong at ", failure.size(), ": ", failure.message()).c_str()
-                                         : "right at every size");
+              report.run().has_failure()
+                  ? absl::StrCat("failed validation at ", failure.size(), ": ", failure.message()).c_str()
+                  : "passed validation at every size");
 }
 
 int Check(const Flags& flags) {
@@ -74,9 +76,9 @@ int Check(const Flags& flags) {
   if (!flags.gpu.empty()) {
     const GpuSpec* spec = FindGpu(flags.gpu);
     if (spec == nullptr) {
-      const std::string known = absl::StrJoin(
-          KnownGpus(), ", ", [](std::string* out, const GpuSpec& gpu) { absl::StrAppend(out, gpu.file); });
-      std::fprintf(stderr, "pawl check: unknown GPU %s; there are %s\n", flags.gpu.c_str(), known.c_str());
+      std::vector<std::string> known;
+      for (const GpuSpec& gpu : KnownGpus()) known.push_back(gpu.file);
+      std::fprintf(stderr, "pawl check: unknown GPU %s%s\n", flags.gpu.c_str(), Expected(flags.gpu, known).c_str());
       return kWrongUsage;
     }
     options.gpus.push_back(spec);
@@ -111,15 +113,15 @@ int Check(const Flags& flags) {
 
 void AddCheck(CLI::App& app, int* exit_code) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* command = app.add_subcommand("check", "Read a bundle, judge its launches against known GPUs, compile it");
+  CLI::App* command = app.add_subcommand("check", "Check a bundle: syntax, launch limits on known GPUs, compilation");
   command->group(kPreparing)->footer("Example: pawl check kernels/attention --gpu h200");
-  command->add_option("BUNDLE", flags->bundle, "Folder of the kernel bundle, or the name of one that ships with Pawl")
+  command
+      ->add_option("BUNDLE", flags->bundle, "Folder of the kernel bundle, or the name of a bundle that ships with Pawl")
       ->required();
-  command->add_option("--gpu", flags->gpu, "Judge for this GPU only: a name such as h200 or \"NVIDIA H200\"");
-  command->add_flag("--json", flags->json, "Print one JSON object");
-  command->add_flag("--no-build", flags->no_build, "Leave compiling out");
-  command->add_flag("--allow-unsandboxed", flags->allow_unsandboxed,
-                    "Build and run even where no sandbox is to be had");
+  command->add_option("--gpu", flags->gpu, "Check for this GPU only: a name such as h200 or \"NVIDIA H200\"");
+  command->add_flag("--json", flags->json, "Print JSON for programs: one object");
+  command->add_flag("--no-build", flags->no_build, "Do not compile");
+  command->add_flag("--allow-unsandboxed", flags->allow_unsandboxed, "Build and run even if no sandbox is available");
   command->callback([flags, exit_code] { *exit_code = Check(*flags); });
 }
 

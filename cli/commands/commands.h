@@ -2,6 +2,9 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "cli/text/failure.h"
 
@@ -12,6 +15,18 @@ inline constexpr char kRunning[] = "Run campaigns";
 inline constexpr char kLooking[] = "Look at campaigns";
 inline constexpr char kSteering[] = "Steer campaigns";
 inline constexpr char kPreparing[] = "Prepare bundles and machines";
+inline constexpr char kHelping[] = "Help";
+
+// `pawl` with all its commands.
+std::unique_ptr<CLI::App> MakePawlApp(const std::string& version, int* exit_code);
+std::vector<std::string> CommandNames(const CLI::App& app);
+
+// Global flags that stand before the command are moved behind it: `--database x.db history 1` becomes `history
+// --database x.db 1`.
+std::vector<std::string> WithCommandFirst(std::vector<std::string> arguments);
+
+// The whole program; answers its exit code.
+int RunPawl(std::vector<std::string> arguments, const std::string& version);
 
 void AddRun(CLI::App& app, int* exit_code);
 void AddSubmit(CLI::App& app, int* exit_code);
@@ -39,5 +54,8 @@ void AddDiagnose(CLI::App& app, int* exit_code);
 void AddDoctor(CLI::App& app, int* exit_code);
 void AddImport(CLI::App& app, int* exit_code);
 void AddRecord(CLI::App& app, int* exit_code);
+
+void AddCompletion(CLI::App& app, int* exit_code);
+void AddHelp(CLI::App& app, int* exit_code);
 
 }  // namespace pawl

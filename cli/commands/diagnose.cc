@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "base/names/spelling.h"
 #include "cli/commands/commands.h"
 #include "cli/text/failure.h"
 #include "cli/text/finding_text.h"
@@ -62,18 +63,17 @@ std::string AdviceLine(const v1::Advice& advice) {
 std::string DiagnosisText(const KernelDiagnosis& diagnosis, int width) {
   std::string text;
   Add(&text, "",
-      absl::StrCat(
-          diagnosis.launch.entry(), ": grid ", diagnosis.grid, ", block ", diagnosis.block, ", ",
-          diagnosis.gpu.name().empty() ? "on a GPU that the file does not name (--gpu)" : diagnosis.gpu.name()),
+      absl::StrCat(diagnosis.launch.entry(), ": grid ", diagnosis.grid, ", block ", diagnosis.block, ", ",
+                   diagnosis.gpu.name().empty() ? "unknown GPU (name it with --gpu)" : diagnosis.gpu.name()),
       width);
-  if (diagnosis.findings.empty()) text += "  no rule found anything\n";
+  if (diagnosis.findings.empty()) text += "  no findings\n";
   std::vector<std::string> roofs;
   for (v1::Finding finding : diagnosis.findings) {
     finding.clear_entry();  // the kernel's name stands above
     std::string note;
     for (const RuleGap& gap : diagnosis.gaps) {
       if (gap.found && gap.rule == finding.rule()) {
-        note = absl::StrCat("not known, and might speak against it: ", absl::StrJoin(gap.missing, ", "));
+        note = absl::StrCat("these metrics are missing and could contradict it: ", absl::StrJoin(gap.missing, ", "));
       }
     }
     text += FindingText(finding, note, width);
@@ -81,20 +81,22 @@ std::string DiagnosisText(const KernelDiagnosis& diagnosis, int width) {
   }
   if (!roofs.empty()) {
     Add(&text, "  roof ",
-        absl::StrCat("at a limit of the GPU (", absl::StrJoin(roofs, ", "), "): stop here, unless its advice applies"),
+        absl::StrCat("at a limit of the GPU (", absl::StrJoin(roofs, ", "),
+                     "): further tuning is unlikely to help, unless its advice applies"),
         width);
   }
   for (const v1::Advice& advice : diagnosis.launch.advice()) Add(&text, "  ncu says ", AdviceLine(advice), width);
   for (const RuleGap& gap : diagnosis.gaps) {
     if (gap.found) continue;
-    Add(&text, "  silent ", absl::StrCat(gap.rule, ", for lack of ", absl::StrJoin(gap.missing, ", ")), width);
+    Add(&text, "  not evaluated ", absl::StrCat(gap.rule, ": missing ", absl::StrJoin(gap.missing, ", ")), width);
   }
   if (!diagnosis.beyond_ncu.empty()) {
     Add(&text, "  not from ncu ",
-        absl::StrCat(absl::StrJoin(diagnosis.beyond_ncu, ", "), ": a bundle or the compiler would say"), width);
+        absl::StrCat(absl::StrJoin(diagnosis.beyond_ncu, ", "), ": known only from a bundle or the compiler"), width);
   }
   if (!diagnosis.missing_columns.empty()) {
-    Add(&text, "  to hear more ", absl::StrCat("--metrics ", absl::StrJoin(diagnosis.missing_columns, ",")), width);
+    Add(&text, "  for more findings ", absl::StrCat("--metrics ", absl::StrJoin(diagnosis.missing_columns, ",")),
+        width);
   }
   return text;
 }
@@ -133,9 +135,9 @@ int Diagnose(const Flags& flags) {
   if (!flags.gpu.empty()) {
     request.gpu = FindGpu(flags.gpu);
     if (request.gpu == nullptr) {
-      const std::string known = absl::StrJoin(
-          KnownGpus(), ", ", [](std::string* out, const GpuSpec& gpu) { absl::StrAppend(out, gpu.file); });
-      std::fprintf(stderr, "pawl diagnose: unknown GPU %s; there are %s\n", flags.gpu.c_str(), known.c_str());
+      std::vector<std::string> known;
+      for (const GpuSpec& gpu : KnownGpus()) known.push_back(gpu.file);
+      std::fprintf(stderr, "pawl diagnose: unknown GPU %s%s\n", flags.gpu.c_str(), Expected(flags.gpu, known).c_str());
       return kWrongUsage;
     }
   }
@@ -166,18 +168,21 @@ int Diagnose(const Flags& flags) {
 void AddDiagnose(CLI::App& app, int* exit_code) {
   auto flags = std::make_shared<Flags>();
   CLI::App* command =
-      app.add_subcommand("diagnose", "Say what holds kernels back, from a CSV file of ncu; no campaign, no GPU");
+      app.add_subcommand("diagnose", "Find what limits kernels in an ncu CSV file; needs no campaign, no GPU");
   command->group(kPreparing)
       ->footer(absl::StrCat("Example: pawl diagnose kernels.csv --kernel transpose\nTo make such a file: ", kMakeOne));
-  command->add_option("FILE", flags->file, "What ncu printed with --csv --page raw; - reads standard input")
-      ->required();
-  command->add_option("--details", flags->details,
-                      "What ncu printed with --csv --page details in the same run: its own advice is taken in");
-  command->add_option("--profiles", flags->profiles,
-                      "Folder whose metrics.toml and decision_tree.toml replace those that were built in");
-  command->add_option("--gpu", flags->gpu, "Where the file does not say: a name such as h200 or \"NVIDIA H200\"");
-  command->add_option("--kernel", flags->kernel, "Only kernels whose name contains this");
-  command->add_flag("--json", flags->json, "Print one JSON object a kernel, a line each");
+  command->add_option("FILE", flags->file, "Output of ncu --csv --page raw; - reads standard input")->required();
+  command
+      ->add_option("--details", flags->details,
+                   "Output of ncu --csv --page details of the same run, to include ncu's own advice")
+      ->type_name("FILE");
+  command
+      ->add_option("--profiles", flags->profiles,
+                   "Folder whose metrics.toml and decision_tree.toml replace the built-in ones")
+      ->type_name("FOLDER");
+  command->add_option("--gpu", flags->gpu, "GPU, if the file does not name it: h200 or \"NVIDIA H200\", for example");
+  command->add_option("--kernel", flags->kernel, "Show only kernels whose name contains this");
+  command->add_flag("--json", flags->json, "Print JSON for programs: one object per kernel and line");
   command->callback([flags, exit_code] { *exit_code = Diagnose(*flags); });
 }
 

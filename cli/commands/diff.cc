@@ -27,7 +27,8 @@ int Print(const Differences& differences, const std::string& first, const std::s
   if (differences.empty()) {
     std::printf("%s and %s do not differ\n", first.c_str(), second.c_str());
   } else {
-    std::fputs(differences.TableText(first, second, TerminalWidth(STDOUT_FILENO)).c_str(), stdout);
+    std::fputs(differences.TableText(first, second, TerminalWidth(STDOUT_FILENO), TakesColor(STDOUT_FILENO)).c_str(),
+               stdout);
   }
   return kDone;
 }
@@ -96,13 +97,13 @@ int Diff(const Flags& flags) {
 
 void AddDiff(CLI::App& app, int* exit_code) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* command = app.add_subcommand("diff", "Show what differs between two iterations, or two campaigns");
+  CLI::App* command = app.add_subcommand("diff", "Compare two iterations, or two campaigns: only what differs");
   command->group(kLooking)->footer(
       "Examples: pawl diff 7 0 12     iterations 0 and 12 of campaign 7\n"
       "          pawl diff 7 8        campaigns 7 and 8, and their best variants\n"
-      "With --json: both of them whole, one object a line.");
+      "The ratio is the second value over the first. With --json: both objects, one per line.");
   AddCampaign(*command, &flags->campaign);
-  command->add_option("A", flags->a, "An iteration of CAMPAIGN, or, without B, another campaign")->required();
+  command->add_option("A", flags->a, "An iteration of CAMPAIGN; without B, another campaign")->required();
   command->add_option("B", flags->b, "Another iteration of CAMPAIGN");
   AddJsonFlag(*command, &flags->json);
   AddConnectionFlags(*command, &flags->connection);

@@ -38,9 +38,7 @@ Look LookOf(v1::DoctorState state) {
 }
 
 void Print(const v1::DoctorReport& report) {
-  const char* term = std::getenv("TERM");
-  const bool color =
-      isatty(STDOUT_FILENO) && std::getenv("NO_COLOR") == nullptr && (term == nullptr || std::string(term) != "dumb");
+  const bool color = TakesColor(STDOUT_FILENO);
   std::vector<std::string> failed;
   for (const v1::DoctorLine& line : report.lines()) {
     const Look look = LookOf(line.state());
@@ -52,10 +50,8 @@ void Print(const v1::DoctorReport& report) {
   if (report.can_run()) {
     std::printf("Campaigns can run here.\n");
   } else {
-    std::printf(
-        "Campaigns can't measure here: %s. Without a GPU they can replay recordings: pawl run attention --device "
-        "replay\n",
-        absl::StrJoin(failed, ", ").c_str());
+    std::printf("Campaigns can't measure here: %s. They can replay recordings: pawl run attention --device replay\n",
+                absl::StrJoin(failed, ", ").c_str());
   }
 }
 
@@ -92,11 +88,12 @@ int Doctor(bool json) {
 
 void AddDoctor(CLI::App& app, int* exit_code) {
   auto json = std::make_shared<bool>(false);
-  CLI::App* command = app.add_subcommand("doctor", "Say whether this machine can run campaigns, and how to mend it");
+  CLI::App* command = app.add_subcommand("doctor", "Check whether this machine can run campaigns, and how to fix it");
   command->group(kPreparing)
       ->footer(
-          "Exit code 1: campaigns can't measure here. With --device replay they need no GPU, and replay recordings.");
-  command->add_flag("--json", *json, "Print one JSON object");
+          "Example: pawl doctor\n"
+          "Exit code 1: campaigns can't measure here. With --device replay they replay recordings and need no GPU.");
+  command->add_flag("--json", *json, "Print JSON for programs: one object");
   command->callback([json, exit_code] { *exit_code = Doctor(*json); });
 }
 

@@ -82,7 +82,7 @@ absl::StatusOr<int> ExplainWhyNot(const Flags& flags, std::string name, Connecti
   absl::StatusOr<v1::Iteration> decision = GetIteration(connection, name);
   if (!decision.ok()) return decision.status();
   if (!decision->has_parent()) {
-    Fail("explain", absl::InvalidArgumentError(absl::StrCat(name, " is the start: nothing was chosen")));
+    Fail("explain", absl::InvalidArgumentError(absl::StrCat(name, " is the start variant: no change was chosen")));
     return kWrongUsage;
   }
   absl::StatusOr<v1::BestVariant> best =
@@ -119,7 +119,7 @@ int Explain(const Flags& flags) {
 void AddExplain(CLI::App& app, int* exit_code) {
   auto flags = std::make_shared<Flags>();
   CLI::App* command =
-      app.add_subcommand("explain", "Explain a campaign, or the choice and the outcome of an iteration");
+      app.add_subcommand("explain", "Explain a campaign, or why an iteration was chosen and how it went");
   command->group(kLooking)->footer(
       "Examples: pawl explain 7\n"
       "          pawl explain 7 12\n"
@@ -129,14 +129,14 @@ void AddExplain(CLI::App& app, int* exit_code) {
       "change counts too. The terms of rules and patterns apply to changes of the best variant only. The prediction,\n"
       "not the score, says what the change itself is expected to gain.");
   AddCampaign(*command, &flags->campaign);
-  command->add_option("ITERATION", flags->iteration, "12 or campaigns/7/iterations/12");
+  command->add_option("ITERATION", flags->iteration, "Iteration: 12 or campaigns/7/iterations/12");
   CLI::Option* why_not = command
                              ->add_option("--why-not", flags->why_not,
-                                          "Why this change was not chosen then (default: in the latest iteration)")
+                                          "Explain why this change was not chosen (default: in the latest iteration)")
                              ->type_name("VARIABLE=VALUE")
                              ->check(CLI::Validator(CheckChange, ""));
-  command->add_flag("--all", flags->all, "Every change that was considered, not only the most promising");
-  command->add_flag("--json", flags->json, "For programs: iterations with all there is to know, one object a line")
+  command->add_flag("--all", flags->all, "List every change that was considered, not only the highest ranked");
+  command->add_flag("--json", flags->json, "Print JSON for programs: complete iterations, one object per line")
       ->excludes(why_not);
   AddConnectionFlags(*command, &flags->connection);
   command->callback([flags, exit_code] { *exit_code = Explain(*flags); });

@@ -10,6 +10,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/names/resource_name.h"
 #include "base/names/spelling.h"
@@ -21,6 +22,7 @@
 #include "cli/text/iteration_row.h"
 #include "cli/text/json_line.h"
 #include "cli/text/words.h"
+#include "profiles/diagnosis.h"
 #include "profiles/metrics.h"
 
 namespace pawl {
@@ -62,7 +64,7 @@ struct Listing {
 constexpr int kDefaultPage = 100;
 constexpr int kMostAtOnce = 1000;
 constexpr int kLookAhead = 200;
-constexpr char kDefaultColumns[] = "number,verdict,change,over-parent,over-start,over-baseline,time,reason";
+constexpr char kDefaultColumns[] = "number,verdict,time,over-baseline,over-parent,over-start,change,reason";
 
 bool IsColumn(const std::string& name) {
   const auto& list = IterationColumnList();
@@ -100,11 +102,27 @@ absl::Status CheckMetrics(const std::vector<std::string>& names, const std::vect
         connection.Ask([&](CampaignClient& client) { return client.ListIterations(request); }).status();
     if (!absl::IsInvalidArgument(asked)) return asked;
     v1::ErrorDetail detail;
-    detail.set_fix("pawl history --help lists the columns; any variable and any metric can be one, too");
+    detail.set_fix("`pawl history --help` lists the columns; a variable or a metric can also be a column");
     return WithDetail(absl::InvalidArgumentError(absl::StrCat("there is no column ", name, Suggestion(name, known))),
                       detail);
   }
   return absl::OkStatus();
+}
+
+// A rule is known that is built in, or that an iteration of the campaign names: its profiles may be other ones.
+absl::Status CheckRule(const std::string& rule, const std::string& campaign, Connection& connection) {
+  std::vector<std::string> known;
+  for (const Rule& each : DecisionTree::Default().rules()) known.push_back(each.name);
+  if (rule.empty() || std::find(known.begin(), known.end(), rule) != known.end()) return absl::OkStatus();
+  v1::ListIterationsRequest request;
+  request.set_campaign(campaign);
+  request.set_page_size(1);
+  request.set_finding(rule);
+  absl::StatusOr<v1::ListIterationsResponse> served =
+      connection.Ask([&](CampaignClient& client) { return client.ListIterations(request); });
+  if (!served.ok()) return served.status();
+  if (!served->iterations().empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("there is no rule ", rule, Expected(rule, known)));
 }
 
 absl::StatusOr<Listing> ReadListing(const Flags& flags, Connection& connection) {
@@ -127,17 +145,21 @@ absl::StatusOr<Listing> ReadListing(const Flags& flags, Connection& connection) 
     return absl::InvalidArgumentError(
         absl::StrCat(flags.campaign, " has no variable ", flags.variable, Expected(flags.variable, variables)));
   }
+  if (absl::Status known = CheckRule(flags.finding, flags.campaign, connection); !known.ok()) return known;
   std::vector<std::string> asked = names;
   if (!by_server) asked.push_back(sort);
   if (absl::Status known = CheckMetrics(asked, variables, flags.campaign, connection); !known.ok()) return known;
   absl::StatusOr<std::vector<IterationColumn>> columns = ReadIterationColumns(names, variables);
   if (!columns.ok()) return columns.status();
   listing.columns = *std::move(columns);
+  if (!flags.columns.empty()) {
+    for (IterationColumn& column : listing.columns) column.head.dispensable = 0;
+  }
   if (by_server) return listing;
   absl::StatusOr<std::vector<IterationColumn>> by = ReadIterationColumns({sort}, variables);
   if (!by.ok()) return by.status();
   if (by->front().key == nullptr) {
-    return absl::InvalidArgumentError(absl::StrCat("nothing can be sorted by ", sort, ": it is no number"));
+    return absl::InvalidArgumentError(absl::StrCat("can't sort by ", sort, ": it is not a number"));
   }
   listing.sort = std::move(by->front());
   return listing;
@@ -162,8 +184,10 @@ bool IsShown(const v1::Iteration& iteration, const Flags& flags) {
   return flags.json || !flags.verdict.empty() || !iteration.untried();
 }
 
+// Answers the columns that the terminal has no room for.
 template <typename Iterations>
-void PrintRows(const Iterations& iterations, const std::vector<IterationColumn>& columns, bool json) {
+std::vector<std::string> PrintRows(const Iterations& iterations, const std::vector<IterationColumn>& columns,
+                                   bool json) {
   std::vector<Table::Column> heads;
   for (const IterationColumn& column : columns) heads.push_back(column.head);
   Table table(std::move(heads));
@@ -178,7 +202,10 @@ void PrintRows(const Iterations& iterations, const std::vector<IterationColumn>&
     for (const IterationColumn& column : columns) cells.push_back(column.cell(iteration));
     table.Add(std::move(cells));
   }
-  if (!table.empty()) std::fputs(table.Text(TerminalWidth(STDOUT_FILENO)).c_str(), stdout);
+  if (table.empty()) return {};
+  const int width = TerminalWidth(STDOUT_FILENO);
+  std::fputs(table.Text(width, TakesColor(STDOUT_FILENO)).c_str(), stdout);
+  return table.LeftOut(width);
 }
 
 // As many iterations as a page is to have, all of which are shown.
@@ -229,7 +256,7 @@ absl::Status PrintHead(Connection& connection, const std::string& name) {
   if (!campaign.ok()) return campaign.status();
   std::printf("%s: %s at %s, %s; %s\n", name.c_str(), campaign->bundle().c_str(),
               campaign->spec().goal().size().c_str(), StateWord(campaign->state()).c_str(),
-              campaign->device().empty() ? "on no device yet" : absl::StrCat("on ", campaign->device()).c_str());
+              campaign->device().empty() ? "no device yet" : absl::StrCat("on ", campaign->device()).c_str());
   return absl::OkStatus();
 }
 
@@ -273,18 +300,24 @@ absl::StatusOr<int> History(const Flags& flags, Connection& connection) {
   }
   bool any = !page->rows.empty();
   int left_out = page->left_out;
-  PrintRows(page->rows, listing->columns, flags.json);
+  std::vector<std::string> no_room = PrintRows(page->rows, listing->columns, flags.json);
   while (all && !page->token.empty()) {
     request.set_page_token(page->token);
     page = ReadPage(request, size, flags, connection);
     if (!page.ok()) return page.status();
     any = any || !page->rows.empty();
     left_out += page->left_out;
-    PrintRows(page->rows, listing->columns, flags.json);
+    no_room = PrintRows(page->rows, listing->columns, flags.json);
   }
   std::fflush(stdout);
   SayWhatWasLeftOut(left_out);
-  if (!any && !flags.json) std::fprintf(stderr, "no iterations%s\n", flags.page_token.empty() ? "" : " on this page");
+  if (!no_room.empty()) {
+    std::fprintf(stderr, "columns that do not fit this terminal: %s (a pipe or --columns shows them)\n",
+                 absl::StrJoin(no_room, ", ").c_str());
+  }
+  if (!any && !flags.json) {
+    std::fprintf(stderr, "No matching iterations%s\n", flags.page_token.empty() ? "" : " on this page");
+  }
   if (!page->token.empty()) std::fprintf(stderr, "more: %s\n", NextCommand(flags, page->token).c_str());
   return kDone;
 }
@@ -293,33 +326,34 @@ absl::StatusOr<int> History(const Flags& flags, Connection& connection) {
 
 void AddHistory(CLI::App& app, int* exit_code) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* command = app.add_subcommand("history", "List a campaign's iterations: what was tried, and its verdict");
+  CLI::App* command = app.add_subcommand("history", "List a campaign's iterations with verdict, time and speedups");
   command->group(kLooking)->footer(
       "Examples: pawl history 7\n"
       "          pawl history 7 --kept --sort speedup\n"
       "          pawl history 7 --columns number,change,finding,TILE_M,registers,occupancy,time --sort time\n"
       "          pawl history 7 --json | jq -r '[.number, .verdict, .speedupOverStart] | @tsv'");
   AddCampaign(*command, &flags->campaign);
-  CLI::Option* kept = command->add_flag("--kept", flags->kept, "Only what was kept");
-  command->add_option("--verdict", flags->verdict, "Only this verdict: kept, reverted or rejected")
+  CLI::Option* kept = command->add_flag("--kept", flags->kept, "Show only kept iterations");
+  command->add_option("--verdict", flags->verdict, "Show only iterations with this verdict")
       ->check(CLI::IsMember({"kept", "reverted", "rejected"}))
       ->excludes(kept);
-  command->add_option("--variable", flags->variable, "Only changes of this variable");
-  command->add_option("--finding", flags->finding, "Only changes that served this rule's finding");
+  command->add_option("--variable", flags->variable, "Show only changes of this variable");
+  command->add_option("--finding", flags->finding, "Show only changes that addressed a finding of this rule");
   command
-      ->add_option("--sort", flags->sort,
-                   "number (default), -number (newest first), speedup (best first), or by any column that is a number, "
-                   "- before it for the largest first")
+      ->add_option(
+          "--sort", flags->sort,
+          "number (default), -number (newest first), speedup (fastest first), or any numeric column; a leading - "
+          "sorts the largest first")
       ->type_name("COLUMN");
   command
       ->add_option("--columns", flags->columns,
-                   absl::StrCat("Which, with commas: ", IterationColumnNames(),
-                                ", any variable, and any metric of metrics.toml"))
+                   absl::StrCat("Columns to show, separated by commas: ", IterationColumnNames(),
+                                ", any variable, any metric of metrics.toml"))
       ->type_name("NAMES");
-  command->add_option("--page-size", flags->page_size, "So many at a time, 1 to 1000 (default: 100)")
+  command->add_option("--page-size", flags->page_size, "Iterations per page, 1 to 1000 (default: 100)")
       ->check(CLI::Range(1, 1000));
-  command->add_option("--page-token", flags->page_token, "Go on where an earlier page ended");
-  command->add_flag("--all", flags->all, "Every page (--json does so unless it is asked for a page)");
+  command->add_option("--page-token", flags->page_token, "Continue after an earlier page");
+  command->add_flag("--all", flags->all, "Show all pages (default with --json)");
   AddJsonFlag(*command, &flags->json);
   AddConnectionFlags(*command, &flags->connection);
   command->callback([flags, exit_code] {

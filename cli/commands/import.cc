@@ -48,7 +48,7 @@ absl::Status WriteAll(const fs::path& folder, const Imported& imported, const T4
   if (const std::vector<std::string> problems = BundleProblems(*bundle); !problems.empty()) {
     v1::ErrorDetail detail;
     for (const std::string& problem : problems) detail.add_problems(problem);
-    return WithDetail(absl::InvalidArgumentError("the space can't be a bundle's"), detail);
+    return WithDetail(absl::InvalidArgumentError("this space is not a valid bundle"), detail);
   }
   return WriteRecording(folder / (imported.name + ".t4.jsonl.gz"),
                         ImportedRecording(imported, results, space, *bundle));
@@ -76,7 +76,7 @@ absl::Status Import(const Flags& flags) {
   const fs::path output = fs::path(flags.output).lexically_normal();
   std::error_code error;
   if (fs::exists(output, error) && !(fs::is_directory(output, error) && fs::is_empty(output, error))) {
-    return absl::AlreadyExistsError(absl::StrCat(output.string(), " is there already: name a new folder"));
+    return absl::AlreadyExistsError(absl::StrCat(output.string(), " exists already: name a new folder"));
   }
   absl::StatusOr<T4File> results = ReadT4(flags.file);
   if (!results.ok()) return results.status();
@@ -96,13 +96,13 @@ absl::Status Import(const Flags& flags) {
   imported.gpu = flags.gpu;
   for (const std::string& assumed : results->assumed) std::fprintf(stderr, "%s\n", assumed.c_str());
   for (const auto& [condition, why] : space->left_out()) {
-    std::fprintf(stderr, "no constraint of the bundle: %s (%s)\n", condition.c_str(), why.c_str());
+    std::fprintf(stderr, "constraint left out of the bundle: %s (%s)\n", condition.c_str(), why.c_str());
   }
   const fs::path folder = output.has_filename() ? output : output.parent_path();
   if (absl::Status status = WriteFolder(folder, imported, *results, *space); !status.ok()) return status;
   const auto correct = std::count_if(results->results.begin(), results->results.end(),
                                      [](const T4Result& result) { return result.invalidity == "correct"; });
-  std::fprintf(stderr, "%zu configurations, of which %zu failed; run it with\n", results->results.size(),
+  std::fprintf(stderr, "%zu configurations, %zu of them failed; to run it:\n", results->results.size(),
                results->results.size() - static_cast<size_t>(correct));
   std::fprintf(stderr, "  pawl run %s --device replay --recordings %s\n", folder.c_str(), folder.c_str());
   std::printf("%s\n", folder.c_str());
@@ -113,24 +113,22 @@ absl::Status Import(const Flags& flags) {
 
 void AddImport(CLI::App& app, int* exit_code) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* command =
-      app.add_subcommand("import", "Make a bundle and a recording of another auto-tuner's results (T4)");
+  CLI::App* command = app.add_subcommand("import", "Make a bundle and a recording from an auto-tuner's T4 results");
   command->group(kPreparing)
       ->footer(
           "Example: pawl import convolution_A100.t4.json.gz --problem convolution.t1.json --gpu A100 --output "
           "convolution\n"
-          "The bundle has the space but no code; the recording has times but no counters: campaigns over it run on "
-          "the\n"
-          "replay device and choose by timing alone.");
+          "The bundle has the space but no code; the recording has times but no counters. Campaigns on it run on the "
+          "replay device and choose by time only.");
   command->add_option("FILE", flags->file, "Results in T4 format, plain or gzip-compressed")->required();
-  command->add_option("--problem", flags->problem, "The problem in T1 format: its values, constraints and start")
+  command->add_option("--problem", flags->problem, "Problem in T1 format: values, constraints, start variant")
       ->type_name("FILE");
   command->add_option("--output", flags->output, "New folder to write")->type_name("FOLDER")->required();
   command
       ->add_option("--start", flags->start,
-                   "Values of the start (default: the problem's own, else the first correct result)")
+                   "Values of the start variant (default: the problem's, otherwise the first correct result)")
       ->type_name("VARIABLE=VALUE");
-  command->add_option("--gpu", flags->gpu, "Name of the GPU they were measured on, which the format has no place for");
+  command->add_option("--gpu", flags->gpu, "Name of the GPU of the measurements; the T4 format does not contain it");
   command->callback([flags, exit_code] {
     const absl::Status status = Import(*flags);
     *exit_code = status.ok() ? kDone : Fail("import", status);

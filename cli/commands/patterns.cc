@@ -64,7 +64,7 @@ absl::Status Export(const Flags& flags, const v1::ListPatternsResponse& response
   file.set_source(SourceText(flags));
   *file.mutable_patterns() = response.patterns();
   if (absl::Status written = WriteTextFile(flags.export_to, PatternFileText(file)); !written.ok()) return written;
-  std::fprintf(stderr, "%d patterns in %s\n", file.patterns_size(), flags.export_to.c_str());
+  std::fprintf(stderr, "wrote %d patterns to %s\n", file.patterns_size(), flags.export_to.c_str());
   return absl::OkStatus();
 }
 
@@ -85,10 +85,10 @@ absl::StatusOr<int> Import(const v1::PatternFile& file, bool json, Connection& c
   if (json) {
     PrintJsonLine(*reply, /*every_field=*/true);
   } else if (reply->imported() == 0 && !file.patterns().empty()) {
-    std::printf("the patterns of \"%s\" are of this database itself, and count already\n",
+    std::printf("the patterns of \"%s\" come from this database and are in use already\n",
                 OneLine(file.source()).c_str());
   } else {
-    std::printf("%d patterns of \"%s\" are there for later campaigns\n", reply->imported(),
+    std::printf("imported %d patterns of \"%s\"; later campaigns use them\n", reply->imported(),
                 OneLine(file.source()).c_str());
   }
   return kDone;
@@ -113,8 +113,8 @@ absl::StatusOr<int> List(const Flags& flags, Connection& connection) {
   }
   std::fflush(stdout);
   if (response->patterns().empty()) {
-    std::fprintf(stderr, request.own() ? "no patterns of campaigns of this database yet: campaigns make them\n"
-                                       : "no patterns: campaigns make them\n");
+    std::fprintf(stderr, request.own() ? "No patterns from this database's campaigns yet\n"
+                                       : "No patterns yet: campaigns collect them\n");
   }
   return kDone;
 }
@@ -135,29 +135,32 @@ int Patterns(const Flags& flags) {
 
 void AddPatterns(CLI::App& app, int* exit_code) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* command = app.add_subcommand("patterns", "Show what all campaigns taught, hand it on, or take it in");
+  CLI::App* command = app.add_subcommand("patterns", "Show, export or import what earlier campaigns learned");
   command->group(kLooking)->footer(
       "Examples: pawl patterns --architecture sm_90\n"
       "          pawl patterns --by-bundle --export patterns.json --source \"our H200s, November\"\n"
       "          pawl patterns --import patterns.json\n"
-      "A line: on this rule's finding, turning a variable that gives more (+) or less (-) of a resource was tried so\n"
-      "often, kept so often, and made the variant so many times as fast in the median.");
-  CLI::Option* architecture =
-      command->add_option("--architecture", flags->architecture, "Only of this kind of GPU, such as sm_90");
-  CLI::Option* rule = command->add_option("--rule", flags->rule, "Only of this rule's findings");
-  CLI::Option* by_bundle = command->add_flag("--by-bundle", flags->by_bundle, "Those of single bundles, too");
-  CLI::Option* own =
-      command->add_flag("--own", flags->own, "Only of this database's campaigns: without what was imported or ships");
-  CLI::Option* to =
-      command->add_option("--export", flags->export_to, "Write them into a file; only one's own")->type_name("FILE");
-  command->add_option("--source", flags->source, "Where they come from, for --export (default: this host, today)")
+      "Each line is about changes that give more (+) or less (-) of a resource after a finding of the rule: how often "
+      "they were tried and kept, and their median speedup.");
+  CLI::Option* architecture = command->add_option("--architecture", flags->architecture,
+                                                  "Show only patterns of this GPU architecture, such as sm_90");
+  CLI::Option* rule = command->add_option("--rule", flags->rule, "Show only patterns of this rule");
+  CLI::Option* by_bundle =
+      command->add_flag("--by-bundle", flags->by_bundle, "Also show the patterns of single bundles");
+  CLI::Option* own = command->add_flag(
+      "--own", flags->own, "Show only patterns of this database's campaigns, without imported and shipped ones");
+  CLI::Option* to = command->add_option("--export", flags->export_to, "Write this database's own patterns to a file")
+                        ->type_name("FILE");
+  command
+      ->add_option("--source", flags->source,
+                   "Name of the source recorded in the exported file (default: this host and today)")
       ->needs(to);
-  CLI::Option* from =
-      command
-          ->add_option("--import", flags->import_from, "Take in those of a file; the same source again replaces them")
-          ->type_name("FILE");
+  CLI::Option* from = command
+                          ->add_option("--import", flags->import_from,
+                                       "Import patterns from a file; importing the same source again replaces them")
+                          ->type_name("FILE");
   for (CLI::Option* option : {architecture, rule, by_bundle, own, to}) from->excludes(option);
-  command->add_flag("--json", flags->json, "For programs: one JSON object a line")->excludes(to);
+  command->add_flag("--json", flags->json, "Print JSON for programs: one object per line")->excludes(to);
   AddConnectionFlags(*command, &flags->connection);
   command->callback([flags, exit_code] { *exit_code = Patterns(*flags); });
 }

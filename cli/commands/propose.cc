@@ -15,6 +15,7 @@
 #include "cli/connect/settings.h"
 #include "cli/text/failure.h"
 #include "cli/text/json_line.h"
+#include "cli/text/why_not.h"
 #include "cli/text/words.h"
 
 namespace pawl {
@@ -38,7 +39,7 @@ absl::StatusOr<std::string> ReadPatch(const std::string& file) {
   }
   if (text.empty()) return absl::InvalidArgumentError(absl::StrCat(what, " is empty; expected a unified diff"));
   if (ValidUtf8(text) != text) {
-    return absl::InvalidArgumentError(absl::StrCat(what, " is no UTF-8 text; expected a unified diff"));
+    return absl::InvalidArgumentError(absl::StrCat(what, " is not UTF-8 text; expected a unified diff"));
   }
   return text;
 }
@@ -68,6 +69,12 @@ absl::StatusOr<int> Send(const Flags& flags, const v1::Change& change, Connectio
   // A campaign that waits has nothing planned; any other tries what is planned before it asks for proposals.
   const absl::StatusOr<v1::Situation> situation = connection.client().GetSituation(flags.campaign);
   const bool waited = situation.ok() && situation->waits();
+  if (situation.ok() && !situation->variables().empty() && !change.has_source()) {
+    if (absl::Status known = CheckKnownChange(change, situation->variables(), flags.campaign); !known.ok()) {
+      Fail("propose", known);
+      return kWrongUsage;
+    }
+  }
   absl::StatusOr<v1::ProposeChangeResponse> reply = connection.client().Propose(request);
   if (!reply.ok()) return reply.status();
   if (flags.json) {
@@ -75,11 +82,11 @@ absl::StatusOr<int> Send(const Flags& flags, const v1::Change& change, Connectio
   } else {
     const int before = reply->waiting();
     const std::string others = before == 1 ? "1 other proposal" : absl::StrCat(before, " other proposals");
-    std::string when = waited && before == 0 ? "next" : "after what is planned already";
-    if (before > 0) when = absl::StrCat("after ", waited ? "" : "what is planned already and ", others);
+    std::string when = waited && before == 0 ? "next" : "after the trials that are planned already";
+    if (before > 0) when = absl::StrCat("after ", waited ? "" : "the trials that are planned already and ", others);
     if (situation.ok() && situation->campaign().state() == v1::PAUSED) {
       absl::StrAppend(&when, "; ", flags.campaign, " is paused: pawl resume ", ShortName(flags.campaign),
-                      FlagsText(flags.connection), " lets it go on");
+                      FlagsText(flags.connection), " continues it");
     }
     std::printf("%s will be tried %s\n", change.has_source() ? ChangeText(change).c_str() : flags.change.c_str(),
                 when.c_str());
@@ -91,7 +98,7 @@ int Propose(const Flags& flags) {
   if (flags.change.empty() == flags.patch.empty()) {
     Fail("propose", absl::InvalidArgumentError(
                         flags.change.empty() ? "expected VARIABLE=VALUE, or --patch FILE --name NAME"
-                                             : "VARIABLE=VALUE and --patch are two changes: propose one at a time"));
+                                             : "VARIABLE=VALUE and --patch are two changes; propose one at a time"));
     return kWrongUsage;
   }
   const absl::StatusOr<v1::Change> change = MakeChange(flags);
@@ -104,24 +111,24 @@ int Propose(const Flags& flags) {
 
 void AddPropose(CLI::App& app, int* exit_code) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* command = app.add_subcommand("propose", "Have a change tried next, from the best variant");
+  CLI::App* command = app.add_subcommand("propose", "Propose the next change to the best variant");
   command->group(kSteering)->footer(
       "Examples: pawl propose 7 TILE_M=16 --why \"eight blocks instead of two\"\n"
       "          diff -u attention.cu edited.cu | pawl propose 7 --patch - --name unroll-inner\n"
-      "It passes the same gates and the same verdict as a change that Pawl chooses. pawl situation says what there "
-      "is.");
+      "A proposal passes the same gates and gets the same verdict as a change that Pawl chooses. `pawl situation` "
+      "shows the variables and what was tried.");
   AddCampaign(*command, &flags->campaign);
-  command->add_option("CHANGE", flags->change, "VARIABLE=VALUE: one variable and the value to give it")
+  command->add_option("CHANGE", flags->change, "VARIABLE=VALUE: one variable and its new value")
       ->check(CLI::Validator(CheckChange, ""));
   CLI::Option* patch =
       command
-          ->add_option("--patch", flags->patch, "Edit the source: a unified diff against the best's; - reads it here")
+          ->add_option("--patch", flags->patch,
+                       "Source edit: a unified diff against the best variant's source; - reads standard input")
           ->type_name("FILE");
-  CLI::Option* name =
-      command->add_option("--name", flags->name, "What the edit is called in the history")->needs(patch);
+  CLI::Option* name = command->add_option("--name", flags->name, "Name of the edit in the history")->needs(patch);
   patch->needs(name);
-  command->add_option("--author", flags->author, "Who proposes it (default: the user's name)");
-  command->add_option("--why", flags->why, "What it should do; recorded with it");
+  command->add_option("--author", flags->author, "Author of the proposal (default: your user name)");
+  command->add_option("--why", flags->why, "Reason, recorded with the proposal");
   AddJsonFlag(*command, &flags->json);
   AddConnectionFlags(*command, &flags->connection);
   command->callback([flags, exit_code] { *exit_code = Propose(*flags); });

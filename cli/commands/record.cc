@@ -54,7 +54,8 @@ absl::StatusOr<MeasuredCampaign> Fetch(Connection& connection, const std::string
       connection.Ask([&](CampaignClient& client) { return client.GetBlob(measured.campaign.bundle_hash()); });
   if (!blob.ok()) return blob.status();
   if (!measured.bundle.ParseFromString(blob->content())) {
-    return absl::DataLossError(absl::StrCat("the stored bundle of ", name, " can't be read: is the database damaged?"));
+    return absl::DataLossError(
+        absl::StrCat("the stored bundle of ", name, " can't be read: the database may be damaged"));
   }
   v1::ListIterationsRequest request;
   request.set_campaign(name);
@@ -95,7 +96,7 @@ absl::StatusOr<int> RecordCampaign(Connection& connection, const std::string& ca
     recording = std::move(there);
   }
   for (const auto& [why, names] : left_out) {
-    std::fprintf(stderr, "left out, %s: %s\n", why.c_str(), absl::StrJoin(names, ", ").c_str());
+    std::fprintf(stderr, "left out (%s): %s\n", why.c_str(), absl::StrJoin(names, ", ").c_str());
   }
   if (added > 0) {
     if (absl::Status status = WriteRecording(output, *recording); !status.ok()) return status;
@@ -174,7 +175,7 @@ absl::StatusOr<std::vector<v1::Variant>> VariantsOf(const std::string& file) {
     options.ignore_unknown_fields = true;
     if (!google::protobuf::util::JsonStringToMessage(line, &iteration, options).ok() || iteration.variant().empty()) {
       return absl::InvalidArgumentError(
-          absl::StrCat(file, ":", number, ": no iteration; `pawl history CAMPAIGN --json` writes such a file"));
+          absl::StrCat(file, ":", number, ": not an iteration; `pawl history CAMPAIGN --json` writes such a file"));
     }
     *variants.emplace_back().mutable_values() = iteration.variant();
   }
@@ -233,7 +234,7 @@ int Record(const Flags& flags) {
                                                      [&](const std::string& text) { line.Say(text); });
   if (!recording.ok()) return failed(recording.status());
   const std::vector<std::string> idle = VariablesWithoutEffect(*recording);
-  if (!idle.empty()) line.Say("without effect on code or geometry: " + absl::StrJoin(idle, ", "));
+  if (!idle.empty()) line.Say("variables without effect on code or geometry: " + absl::StrJoin(idle, ", "));
   printf("%s\n", record.output.c_str());
   return 0;
 }
@@ -242,39 +243,40 @@ int Record(const Flags& flags) {
 
 void AddRecord(CLI::App& app, int* exit_code) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* command = app.add_subcommand(
-      "record", "Make a recording: measure a bundle's variants on a GPU, or take what a campaign measured");
+  CLI::App* command = app.add_subcommand("record", "Record a bundle's variants on a GPU, or a campaign's measurements");
   command->group(kPreparing)
       ->footer(
           "Examples: pawl record kernels/transpose --sample 50\n"
-          "          pawl record kernels/transpose --campaign 7    what a campaign measured on a GPU; none is needed "
-          "now");
-  command->add_option("BUNDLE", flags->bundle, "Folder of the kernel bundle, or the name of one that ships with Pawl")
+          "          pawl record kernels/transpose --campaign 7    needs no GPU");
+  command
+      ->add_option("BUNDLE", flags->bundle, "Folder of the kernel bundle, or the name of a bundle that ships with Pawl")
       ->required();
   CLI::Option* sample =
       command
           ->add_option("--sample", flags->sample,
-                       "Measure N variants instead of all: the start's neighbours, those of fast ones, random walks")
+                       "Measure N variants instead of all: neighbours of the start and of fast variants, random walks")
           ->check(AboveZero());
   CLI::Option* add =
       command
-          ->add_option(
-              "--add", flags->add,
-              "Add the variants of FILE, which `pawl history CAMPAIGN --json` wrote, to the recording that is there")
+          ->add_option("--add", flags->add,
+                       "Add the variants in FILE (written by `pawl history CAMPAIGN --json`) to an existing recording")
           ->type_name("FILE")
           ->check(CLI::ExistingFile);
-  CLI::Option* size = command->add_option("--size", flags->size, "Time at this size instead of the goal's");
+  CLI::Option* size =
+      command->add_option("--size", flags->size, "Measure at this size of the bundle (default: the goal's size)");
   CLI::Option* device =
       command->add_option("--device", flags->device, "Number of the GPU")->check(CLI::NonNegativeNumber);
-  command->add_option("--output", flags->output, "File to write (default: profiles/recordings/BUNDLE.GPU.jsonl.gz)");
+  command
+      ->add_option("--output", flags->output, "Recording to write (default: profiles/recordings/BUNDLE.GPU.jsonl.gz)")
+      ->type_name("FILE");
   CLI::Option* no_profile =
-      command->add_flag("--no-profile", flags->no_profile, "Leave ncu out: times without counters");
+      command->add_flag("--no-profile", flags->no_profile, "Record times only, without ncu's counters");
   CLI::Option* unsandboxed = command->add_flag("--allow-unsandboxed", flags->allow_unsandboxed,
-                                               "Build and run even where no sandbox is to be had");
+                                               "Build and run even if no sandbox is available");
   CLI::Option* campaign =
       AddCampaignOption(*command, &flags->campaign,
-                        "Measure nothing: take what this campaign (7 or campaigns/7) measured, and add it to the "
-                        "recording if it is there");
+                        "Record what this campaign (7 or campaigns/7) measured, without measuring; adds to an existing "
+                        "recording");
   for (CLI::Option* measuring : {sample, add, size, device, no_profile, unsandboxed}) campaign->excludes(measuring);
   AddConnectionFlags(*command, &flags->connection);
   for (const char* name : {"--orchestrator", "--database"}) command->get_option(name)->needs(campaign);

@@ -45,7 +45,7 @@ absl::StatusOr<int> Report(const Flags& flags, Connection& connection) {
   const std::string output = OutputOf(flags);
   if (output == kStandardOutput) {
     const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
-    if (!written) return absl::UnavailableError("standard output takes no more: is the disk full?");
+    if (!written) return absl::UnavailableError("can't write to standard output: is the disk full?");
     return kDone;
   }
   if (absl::Status status = WriteTextFile(output, text); !status.ok()) return status;
@@ -57,19 +57,19 @@ absl::StatusOr<int> Report(const Flags& flags, Connection& connection) {
 
 void AddReport(CLI::App& app, int* exit_code) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* command = app.add_subcommand("report", "Write a campaign's report: one page with everything");
+  CLI::App* command = app.add_subcommand("report", "Write a campaign's report: one page with all results");
   command->group(kLooking)->footer(
       "Examples: pawl report 7                          writes campaign-7.html and prints its name\n"
       "          pawl report 7 --format md | less\n"
       "          pawl report 7 --format json | jq .campaign.speedupOverBaseline\n"
-      "An orchestrator writes the page by itself when a campaign ends: pawl-orchestrator --reports.");
+      "An orchestrator also writes the page when a campaign ends: pawl-orchestrator --reports.");
   AddCampaign(*command, &flags->campaign);
-  command->add_option("--format", flags->format, "html (a page with charts), md (Markdown) or json")
+  command->add_option("--format", flags->format, "Format: a page with charts, Markdown or JSON (default: html)")
       ->check(CLI::IsMember({"html", "md", "json"}))
       ->capture_default_str();
   command
       ->add_option("--output", flags->output,
-                   "Write to this file; - is standard output (default: campaign-7.html, of md and json -)")
+                   "File to write; - is standard output (default: campaign-7.html for html, otherwise -)")
       ->type_name("FILE");
   AddConnectionFlags(*command, &flags->connection);
   command->callback([flags, exit_code] {

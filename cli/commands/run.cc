@@ -34,13 +34,18 @@ int Run(const Flags& flags) {
     Fail("run", spec.status());
     return kWrongUsage;
   }
+  // Before a campaign is there that nobody could run.
+  if (absl::Status status = CheckRecordings(flags.worker, *bundle, spec->goal().size()); !status.ok()) {
+    Fail("run", status);
+    return kNoWorker;
+  }
   absl::StatusOr<Settings> settings = ReadSettings(flags.connection);
   if (!settings.ok()) return Fail("run", settings.status());
   for (const auto& [flag, value] : {std::pair("--profiles", flags.profiles), std::pair("--http", flags.http)}) {
     if (value.empty() || settings->orchestrator.empty()) continue;
     Fail("run", absl::InvalidArgumentError(
                     absl::StrCat(flag, " is for the orchestrator that this command starts, but the one at ",
-                                 settings->orchestrator, " is to be used: give ", flag, " to that pawl-orchestrator")));
+                                 settings->orchestrator, " was named: give ", flag, " to that pawl-orchestrator")));
     return kWrongUsage;
   }
   if (!flags.profiles.empty()) settings->profiles = std::filesystem::absolute(flags.profiles);
@@ -63,25 +68,27 @@ int Run(const Flags& flags) {
 
 void AddRun(CLI::App& app, int* exit_code) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* command = app.add_subcommand("run", "Run a whole campaign here: orchestrator, worker, progress, result");
+  CLI::App* command = app.add_subcommand("run", "Run a campaign here: starts an orchestrator and a worker");
   command->group(kRunning)->footer(
       "Examples: pawl run attention --iterations 30\n"
       "          pawl run my_kernel --device cuda:1 --minutes 20\n"
-      "Exit code: 0 improved or at the goal, 3 finished without an improvement, 4 no worker can take it, 1 failed,\n"
-      "130 interrupted (Ctrl-C cancels the campaign; what was found stays). The database stays, too: pawl history.\n"
-      "Orchestrator and worker log to orchestrator.log and worker.log beside it.");
-  command->add_option("BUNDLE", flags->bundle, "Folder of the kernel bundle, or the name of one that ships with Pawl")
+      "Exit code: 0 improved or goal reached, 3 finished without an improvement, 4 no worker can run it, 1 failed, 130 "
+      "interrupted. Ctrl-C cancels the campaign; its results stay in the database (pawl history). orchestrator.log and "
+      "worker.log are next to the database.");
+  command
+      ->add_option("BUNDLE", flags->bundle, "Folder of the kernel bundle, or the name of a bundle that ships with Pawl")
       ->required();
   AddSpecFlags(*command, &flags->spec);
   AddWorkerFlags(*command, &flags->worker);
   command
       ->add_option("--profiles", flags->profiles,
-                   "Folder with a decision_tree.toml, gates.toml or metrics.toml to use instead of the built-in one")
+                   "Folder whose decision_tree.toml, gates.toml and metrics.toml replace the built-in ones")
+      ->type_name("FOLDER")
       ->check(CLI::ExistingDirectory);
-  command->add_option("--http", flags->http, "Serve the dashboard meanwhile: a port on 127.0.0.1, or host:port")
+  command->add_option("--http", flags->http, "Serve the dashboard during the run: a port on 127.0.0.1, or host:port")
       ->type_name("ADDRESS");
-  command->add_flag("--no-progress", flags->no_progress, "Say nothing before the end");
-  command->add_flag("--json", flags->json, "For programs: the campaign as it ended, one JSON object");
+  command->add_flag("--no-progress", flags->no_progress, "Print only the result");
+  command->add_flag("--json", flags->json, "Print JSON for programs: the finished campaign, one object");
   AddConnectionFlags(*command, &flags->connection);
   command->callback([flags, exit_code] { *exit_code = Run(*flags); });
 }

@@ -74,7 +74,7 @@ void AddShow(CLI::App& app, int* exit_code) {
   CLI::App* command = app.add_subcommand("show", "Show a campaign, or an iteration with its evidence");
   command->group(kLooking)->footer("Examples: pawl show 7\n          pawl show 7 12");
   AddCampaign(*command, &flags->campaign);
-  command->add_option("ITERATION", flags->iteration, "12 or campaigns/7/iterations/12");
+  command->add_option("ITERATION", flags->iteration, "Iteration: 12 or campaigns/7/iterations/12");
   AddJsonFlag(*command, &flags->json);
   AddConnectionFlags(*command, &flags->connection);
   command->callback([flags, exit_code] { *exit_code = Show(*flags); });

@@ -1,4 +1,4 @@
-// `pawl situation`: all that someone needs who is to propose the next change.
+// `pawl situation`: the state of a campaign, for proposing the next change.
 #include <unistd.h>
 
 #include <cstdio>
@@ -41,15 +41,14 @@ absl::StatusOr<int> Show(const Flags& flags, Connection& connection) {
 
 void AddSituation(CLI::App& app, int* exit_code) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* command =
-      app.add_subcommand("situation", "Show where a campaign stands, for whoever proposes its next change");
+  CLI::App* command = app.add_subcommand("situation", "Show a campaign's state for proposing its next change");
   command->group(kLooking)->footer(
       "Examples: pawl situation 7\n"
       "          pawl situation 7 --json | jq -r .source\n"
-      "With --json: source, variables with what they affect, evidence, findings, everything tried and how it went.");
+      "With --json: source, variables and their effects, evidence, findings, all trials with their outcome.");
   AddCampaign(*command, &flags->campaign);
-  command->add_flag("--all", flags->all, "Every untried change, not only the most promising");
-  command->add_flag("--json", flags->json, "For programs: all of it, one JSON object");
+  command->add_flag("--all", flags->all, "List every untried change, not only the highest ranked");
+  command->add_flag("--json", flags->json, "Print JSON for programs: one object with all fields");
   AddConnectionFlags(*command, &flags->connection);
   command->callback([flags, exit_code] {
     *exit_code = WithConnection("situation", flags->connection, Need::kCampaigns,

@@ -39,7 +39,7 @@ void AddSteering(CLI::App& app, int* exit_code, const std::string& name, const s
   CLI::App* command = app.add_subcommand(name, help);
   command->group(kSteering)->footer("Example: " + example);
   AddCampaign(*command, &flags->campaign);
-  if (with_reason) command->add_option("--reason", flags->reason, "Recorded with the event");
+  if (with_reason) command->add_option("--reason", flags->reason, "Reason, recorded with the event");
   AddJsonFlag(*command, &flags->json);
   AddConnectionFlags(*command, &flags->connection);
   command->callback([flags, exit_code, name, ask] {
@@ -63,7 +63,7 @@ Message RequestOf(const Flags& flags) {
 // Pausing or cancelling twice is the same as once, so a lost reply is retried; resuming is not.
 
 void AddPause(CLI::App& app, int* exit_code) {
-  AddSteering(app, exit_code, "pause", "Lease no more of a campaign's trials; leased trials still count",
+  AddSteering(app, exit_code, "pause", "Pause a campaign; trials that run are finished",
               "pawl pause 7 --reason \"the GPU is needed\"", /*with_reason=*/true,
               [](Connection& connection, const Flags& flags) {
                 const auto request = RequestOf<v1::PauseCampaignRequest>(flags);
@@ -72,7 +72,8 @@ void AddPause(CLI::App& app, int* exit_code) {
 }
 
 void AddCancel(CLI::App& app, int* exit_code) {
-  AddSteering(app, exit_code, "cancel", "End a campaign; its history stays", "pawl cancel 7 --reason \"wrong size\"",
+  AddSteering(app, exit_code, "cancel", "Cancel a campaign; its history is kept",
+              "pawl cancel 7 --reason \"wrong size\"",
               /*with_reason=*/true, [](Connection& connection, const Flags& flags) {
                 const auto request = RequestOf<v1::CancelCampaignRequest>(flags);
                 return connection.Ask([&](CampaignClient& client) { return client.Cancel(request); });

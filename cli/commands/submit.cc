@@ -57,16 +57,17 @@ int Submit(const Flags& flags) {
 
 void AddSubmit(CLI::App& app, int* exit_code) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* command =
-      app.add_subcommand("submit", "Hand a bundle to a running orchestrator; prints the campaign's name");
+  CLI::App* command = app.add_subcommand("submit", "Submit a bundle to a running orchestrator");
   command->group(kRunning)->footer(
-      "Example: pawl submit kernels/attention --iterations 50 --orchestrator 127.0.0.1:7465");
-  command->add_option("BUNDLE", flags->bundle, "Folder of the kernel bundle, or the name of one that ships with Pawl")
+      "Example: pawl submit kernels/attention --iterations 50 --orchestrator 127.0.0.1:7465\n"
+      "Prints the campaign's name.");
+  command
+      ->add_option("BUNDLE", flags->bundle, "Folder of the kernel bundle, or the name of a bundle that ships with Pawl")
       ->required();
   AddSpecFlags(*command, &flags->spec);
-  command->add_option("--gpu", flags->gpu, "Only on GPUs whose name contains this, such as H200");
+  command->add_option("--gpu", flags->gpu, "Run only on GPUs whose name contains this, such as H200");
   command->add_flag("--wait", flags->wait,
-                    "Follow it to its end; exit code as of `pawl run`: 4 when no worker could take it for 60 s");
+                    "Wait until the campaign ends; exit codes as for `pawl run`, 4 if no worker can run it for 60 s");
   AddJsonFlag(*command, &flags->json);
   AddConnectionFlags(*command, &flags->connection);
   command->callback([flags, exit_code] { *exit_code = Submit(*flags); });

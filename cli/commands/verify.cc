@@ -28,7 +28,8 @@ absl::StatusOr<int> Verify(const Flags& flags, std::string iteration, Connection
   if (!campaign.ok()) return campaign.status();
   if (iteration.empty()) {
     if (!campaign->has_best()) {
-      return absl::FailedPreconditionError(absl::StrCat(flags.campaign, " has kept nothing yet: name an iteration"));
+      return absl::FailedPreconditionError(
+          absl::StrCat(flags.campaign, " has no kept iteration yet: name an iteration"));
     }
     iteration = absl::StrCat(flags.campaign, "/iterations/", campaign->best());
   }
@@ -67,13 +68,13 @@ int Verify(const Flags& flags) {
 
 void AddVerify(CLI::App& app, int* exit_code) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* command = app.add_subcommand("verify", "Build and measure a stored iteration again and compare");
+  CLI::App* command = app.add_subcommand("verify", "Build and measure an iteration again and compare");
   command->group(kRunning)->footer(
       "Example: pawl verify 7 12\n"
-      "Uses a running worker, or one of its own where there is none. Exit code: 0 within 10 % of what was recorded,\n"
-      "1 not, 4 no worker can take it. On a replay, recorded figures are compared and nothing is measured.");
+      "Uses a registered worker, or starts one if there is none. Exit code: 0 within 10 % of the stored time, 1 not, 4 "
+      "no worker can run it. A replay compares recorded times and measures nothing.");
   AddCampaign(*command, &flags->campaign);
-  command->add_option("ITERATION", flags->iteration, "12 or campaigns/7/iterations/12 (default: the best)");
+  command->add_option("ITERATION", flags->iteration, "Iteration: 12 or campaigns/7/iterations/12 (default: the best)");
   AddWorkerFlags(*command, &flags->worker);
   AddJsonFlag(*command, &flags->json);
   AddConnectionFlags(*command, &flags->connection);

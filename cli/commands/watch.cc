@@ -32,14 +32,15 @@ absl::StatusOr<int> Watch(const Flags& flags, Connection& connection) {
 
 void AddWatch(CLI::App& app, int* exit_code) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* command = app.add_subcommand("watch", "Show what happened to a campaign and what happens next");
+  CLI::App* command = app.add_subcommand("watch", "Follow a campaign: past and new events");
   command->group(kLooking)->footer(
       "Example: pawl watch 7\n"
-      "Ends with the campaign: exit code 0 improved, 3 no improvement, 1 failed or cancelled. Ctrl-C leaves it "
-      "running.");
+      "Ends with the campaign: exit code 0 improved, 3 no improvement, 1 failed or cancelled. Ctrl-C stops watching; "
+      "the campaign continues.");
   AddCampaign(*command, &flags->campaign);
-  command->add_option("--after", flags->after, "Only events after this sequence number")->check(CLI::NonNegativeNumber);
-  command->add_flag("--no-progress", flags->no_progress, "A line an event, also on a terminal");
+  command->add_option("--after", flags->after, "Show only events after this sequence number")
+      ->check(CLI::NonNegativeNumber);
+  command->add_flag("--no-progress", flags->no_progress, "Print one line per event, also on a terminal");
   AddJsonFlag(*command, &flags->json);
   AddConnectionFlags(*command, &flags->connection);
   command->callback([flags, exit_code] {

@@ -31,13 +31,15 @@ void Print(const v1::ListWorkersResponse& reply) {
                {"faults", Align::kRight},
                {"seen"},
                {"device"},
-               {"at work on"}});
+               {"trials"}});
   for (const v1::Worker& worker : reply.workers()) {
     table.Add({ShortName(worker.name()), WorkerStateWord(worker.state()), absl::StrCat(worker.completed()),
-               absl::StrCat(worker.host_faults()), DateText(worker.last_seen()), worker.device().label(),
+               absl::StrCat(worker.host_faults()), UtcText(worker.last_seen()), worker.device().label(),
                absl::StrJoin(worker.trials(), " ")});
   }
-  if (!table.empty()) std::fputs(table.Text(TerminalWidth(STDOUT_FILENO)).c_str(), stdout);
+  if (!table.empty()) {
+    std::fputs(table.Text(TerminalWidth(STDOUT_FILENO), TakesColor(STDOUT_FILENO)).c_str(), stdout);
+  }
 }
 
 absl::StatusOr<int> Workers(const Flags& flags, Connection& connection) {
@@ -52,8 +54,8 @@ absl::StatusOr<int> Workers(const Flags& flags, Connection& connection) {
   std::fflush(stdout);
   if (reply->workers().empty()) {
     const std::string how =
-        absl::StrCat("pawl-worker --orchestrator ", connection.address(), " --device auto starts one");
-    std::fprintf(stderr, "no workers: %s\n", connection.own() ? "no orchestrator is running" : how.c_str());
+        absl::StrCat("`pawl-worker --orchestrator ", connection.address(), " --device auto` starts one");
+    std::fprintf(stderr, "No workers: %s\n", connection.own() ? "no orchestrator is running" : how.c_str());
   }
   return kDone;
 }
@@ -62,9 +64,9 @@ absl::StatusOr<int> Workers(const Flags& flags, Connection& connection) {
 
 void AddWorkers(CLI::App& app, int* exit_code) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* command = app.add_subcommand("workers", "List workers and what they run");
+  CLI::App* command = app.add_subcommand("workers", "List workers and their trials");
   command->group(kLooking)->footer("Example: pawl workers --all");
-  command->add_flag("--all", flags->all, "Those that are gone, too");
+  command->add_flag("--all", flags->all, "Also list workers that are gone");
   AddJsonFlag(*command, &flags->json);
   AddConnectionFlags(*command, &flags->connection);
   command->callback([flags, exit_code] {

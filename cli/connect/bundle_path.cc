@@ -66,7 +66,7 @@ absl::StatusOr<v1::Bundle> LoadBundle(const std::string& text) {
   v1::ErrorDetail detail;
   for (const Problem& problem : reading.problems) detail.add_problems(FormatProblem(problem));
   const std::string meant = BundleMeant(text);
-  detail.set_fix(meant.empty() ? "`pawl check` says more about a bundle" : meant);
+  detail.set_fix(meant.empty() ? "`pawl check` explains what is wrong with a bundle" : meant);
   const size_t count = reading.problems.size();
   return WithDetail(
       absl::InvalidArgumentError(absl::StrCat(count, count == 1 ? " problem" : " problems", " in ", folder.string())),

@@ -25,6 +25,28 @@ using Service = v1::CampaignService;
 constexpr absl::Duration kDeadline = absl::Seconds(30);
 constexpr int kMaxReply = 256 << 20;  // an iteration comes with its samples and counters
 
+struct TlsFailure {
+  const char* what;
+  const char* fix;
+};
+
+// What OpenSSL's or gRPC's message means, in lower case.
+TlsFailure ReadTlsFailure(const std::string& message) {
+  if (absl::StrContains(message, "wrong version number") || absl::StrContains(message, "wrong_version_number")) {
+    return {"it does not use TLS",
+            "omit --tls-ca, --tls-cert and --tls-key, or start it with --tls-cert and --tls-key"};
+  }
+  if (absl::StrContains(message, "is not in peer certificate") || absl::StrContains(message, "hostname verif")) {
+    return {"its certificate is for another address", "use the host name that the certificate contains"};
+  }
+  if (absl::StrContains(message, "verify failed") || absl::StrContains(message, "verify_failed")) {
+    return {"its certificate is not signed by the authority of --tls-ca, or has expired",
+            "name the authority that signed it with --tls-ca"};
+  }
+  return {"it did not accept this client's certificate, or has none of its own",
+          "use a certificate signed by the authority of the orchestrator's --tls-ca (--tls-cert, --tls-key)"};
+}
+
 absl::Status ToStatus(const grpc::Status& status, const std::string& address) {
   if (status.ok()) return absl::OkStatus();
   auto code = static_cast<absl::StatusCode>(status.error_code());
@@ -40,19 +62,18 @@ absl::Status ToStatus(const grpc::Status& status, const std::string& address) {
     case absl::StatusCode::kUnavailable:
       if (const std::string lower = absl::AsciiStrToLower(message);
           absl::StrContains(lower, "handshake") || absl::StrContains(lower, "ssl")) {
-        message = absl::StrCat("the orchestrator at ", address, " and this client do not trust each other: ", message);
-        detail.set_fix(
-            "both must speak TLS, with certificates that the other side's --tls-ca vouches for, that are not "
-            "expired and, the orchestrator's, that name its address");
+        const TlsFailure failure = ReadTlsFailure(lower);
+        message = absl::StrCat("TLS with the orchestrator at ", address, " failed: ", failure.what);
+        detail.set_fix(failure.fix);
         break;
       }
       message = absl::StrCat("no orchestrator answers at ", address);
-      detail.set_fix(
-          absl::StrCat("start one with `pawl-orchestrator --listen ", address,
-                       " --database FILE`, or correct the address (--orchestrator, PAWL_ORCHESTRATOR, "
-                       "the config file)",
-                       // One that wants another certificate hangs up without a word.
-                       IsUnixSocket(address) ? "" : "; one with TLS wants --tls-ca, --tls-cert and --tls-key"));
+      detail.set_fix(absl::StrCat(
+          "start one with `pawl-orchestrator --listen ", address,
+          " --database FILE`, or correct the address (--orchestrator, PAWL_ORCHESTRATOR, "
+          "the config file)",
+          // One that needs another certificate closes the connection without a message.
+          IsUnixSocket(address) ? "" : "; an orchestrator with TLS needs --tls-ca, --tls-cert and --tls-key"));
       break;
     case absl::StatusCode::kDeadlineExceeded:
       message =
@@ -60,16 +81,16 @@ absl::Status ToStatus(const grpc::Status& status, const std::string& address) {
       detail.set_fix("see its log; the machine or its disk may be overloaded");
       break;
     case absl::StatusCode::kUnimplemented:
-      message = absl::StrCat("what listens at ", address, " does not know this call");
-      detail.set_fix("is it a pawl-orchestrator of the version that `pawl --version` says?");
+      message = absl::StrCat("the server at ", address, " does not know this call");
+      detail.set_fix("start a pawl-orchestrator of the same version as `pawl --version`");
       break;
     case absl::StatusCode::kResourceExhausted:
       if (!absl::StrContains(message, "larger than max")) break;
       message = "the message is too large for the orchestrator";
-      detail.set_fix("a bundle with all its files may have 4 MB");
+      detail.set_fix("a bundle with all its files may have at most 4 MB");
       break;
     default:
-      if (message.empty()) message = absl::StrCat("the orchestrator at ", address, " failed without saying why");
+      if (message.empty()) message = absl::StrCat("the orchestrator at ", address, " failed without a message");
   }
   return WithDetail(absl::Status(code, message), detail);
 }

@@ -22,13 +22,13 @@ absl::Status NotRunning(const std::filesystem::path& database) {
   v1::ErrorDetail detail;
   detail.set_fix(
       "start one with `pawl-orchestrator --listen ADDRESS --database FILE` and name it with --orchestrator, "
-      "or do everything at once with `pawl run BUNDLE`");
+      "or use `pawl run BUNDLE`, which starts its own");
   return WithDetail(absl::FailedPreconditionError(absl::StrCat("no orchestrator serves ", database.string())), detail);
 }
 
 absl::Status NoCampaigns(const std::filesystem::path& database) {
   v1::ErrorDetail detail;
-  detail.set_fix("`pawl run BUNDLE` starts one; --database or --orchestrator looks elsewhere");
+  detail.set_fix("`pawl run BUNDLE` starts one; --database names another database, --orchestrator an orchestrator");
   return WithDetail(absl::NotFoundError(absl::StrCat("no campaigns yet: there is no database ", database.string())),
                     detail);
 }
@@ -38,7 +38,7 @@ absl::Status OthersFlag(const char* flag, const std::filesystem::path& database,
   detail.set_fix(absl::StrCat("give ", flag, " to that pawl-orchestrator, or use another --database"));
   return WithDetail(
       absl::FailedPreconditionError(absl::StrCat(flag, " is for the orchestrator that this command starts, but ",
-                                                 database.string(), " is served already by the one at ", address)),
+                                                 database.string(), " is served by the one at ", address)),
       detail);
 }
 
@@ -84,7 +84,7 @@ absl::Status Connection::Find(Need need) {
   }
   return absl::DeadlineExceededError(absl::StrCat("the orchestrator that holds ",
                                                   LockFilePath(settings_.database).string(),
-                                                  " does not say where it listens; is it still starting?"));
+                                                  " has not published its address; it may still be starting"));
 }
 
 absl::Status Connection::Connect(const std::string& address) {
@@ -98,7 +98,7 @@ absl::Status Connection::StartOwn(Need need) {
   std::error_code error;
   std::filesystem::create_directories(settings_.database.parent_path(), error);
   folder_ = std::make_unique<TemporaryFolder>("pawl-");
-  if (folder_->path().empty()) return absl::UnavailableError("no folder for a socket could be made below TMPDIR");
+  if (folder_->path().empty()) return absl::UnavailableError("can't create a folder for the socket in TMPDIR");
   DaemonOptions options;
   options.program = "pawl-orchestrator";
   options.log = log_.empty() ? folder_->path() / "log" : log_;

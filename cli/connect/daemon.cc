@@ -118,7 +118,7 @@ void Daemon::Stop(absl::Duration grace) {
 
 std::string Daemon::Obituary() {
   if (!end_ && HasEnded(pid_)) Stop(absl::ZeroDuration());
-  const std::string end = end_ ? EndText(*end_) : "runs";
+  const std::string end = end_ ? EndText(*end_) : "is running";
   const std::string said = Tail(options_.log, log_start_);
   return absl::StrCat(options_.program, " ", end, said.empty() ? "" : ":\n", said);
 }

@@ -3,13 +3,15 @@
 #include <algorithm>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/names/resource_name.h"
+#include "base/names/spelling.h"
 #include "cli/text/failure.h"
 
 namespace pawl {
@@ -20,7 +22,7 @@ absl::Status SetChooser(const SpecFlags& flags, v1::ChooserSettings* chooser) {
   if (flags.chooser != "outside" && (flags.wait_for_proposal > 0 || !flags.no_proposal.empty())) {
     return absl::InvalidArgumentError(absl::StrCat(
         flags.wait_for_proposal > 0 ? "--wait-for-proposal" : "--no-proposal", " needs --chooser outside: with ",
-        flags.chooser.empty() ? "both, the default," : flags.chooser, " a campaign waits for nobody"));
+        flags.chooser.empty() ? "both, the default," : flags.chooser, " a campaign does not wait for proposals"));
   }
   if (flags.chooser == "tree") chooser->set_kind(v1::CHOOSER_KIND_TREE);
   if (flags.chooser == "outside") chooser->set_kind(v1::CHOOSER_KIND_OUTSIDE);
@@ -54,29 +56,53 @@ CLI::Validator AboveZero() {
       "ABOVE 0");
 }
 
-void AddConnectionFlags(CLI::App& command, ConnectionFlags* flags) {
+void AddConnectionFlags(CLI::App& command, ConnectionFlags* flags, bool listed) {
+  const auto group = [listed](const char* name) { return listed ? name : ""; };  // CLI11 does not list the group ""
   CLI::Option* orchestrator =
-      command.add_option("--orchestrator", flags->orchestrator, "Its address: unix:/path or host:port")
-          ->type_name("ADDRESS");
-  command.add_option("--database", flags->database, "Whose orchestrator to ask (default: ~/.local/share/pawl/pawl.db)")
+      command.add_option("--orchestrator", flags->orchestrator, "Address of the orchestrator: unix:/path or host:port")
+          ->type_name("ADDRESS")
+          ->group(group("Connection"));
+  command
+      .add_option("--database", flags->database,
+                  "Database whose orchestrator to use (default: ~/.local/share/pawl/pawl.db)")
       ->type_name("FILE")
+      ->group(group("Connection"))
       ->excludes(orchestrator);
-  command.add_option("--config", flags->config, "Settings (default: ~/.config/pawl/pawl.toml)")->type_name("FILE");
-  const auto file = [&command](const char* name, std::string& value, const char* text) {
-    command.add_option(name, value, text)->type_name("FILE")->group("To an orchestrator on another machine");
+  command.add_option("--config", flags->config, "Settings file (default: ~/.config/pawl/pawl.toml)")
+      ->type_name("FILE")
+      ->group(group("Connection"));
+  const auto file = [&](const char* name, std::string& value, const char* text) {
+    command.add_option(name, value, text)->type_name("FILE")->group(group("TLS and authentication"));
   };
-  file("--tls-ca", flags->credentials.tls.ca, "The authority of the orchestrator's certificate");
-  file("--tls-cert", flags->credentials.tls.cert, "Your certificate, with your role");
-  file("--tls-key", flags->credentials.tls.key, "Its key, which nobody else may read");
-  file("--token-file", flags->credentials.token_file, "Holds a token of your role");
+  file("--tls-ca", flags->credentials.tls.ca, "Certificate authority that signed the orchestrator's certificate");
+  file("--tls-cert", flags->credentials.tls.cert, "Your certificate; it names your role");
+  file("--tls-key", flags->credentials.tls.key, "Private key of your certificate, readable by you only (mode 600)");
+  file("--token-file", flags->credentials.token_file, "File with the token of your role, instead of a certificate");
 }
 
 void AddJsonFlag(CLI::App& command, bool* json) {
-  command.add_flag("--json", *json, "For programs: one JSON object a line");
+  command.add_flag("--json", *json, "Print JSON for programs: one object per line");
+}
+
+bool IsGlobalFlag(const std::string& argument, bool* takes_value) {
+  static const auto* const kGlobal = [] {
+    static ConnectionFlags flags;
+    static bool json = false;
+    auto* app = new CLI::App;
+    AddConnectionFlags(*app, &flags);
+    AddJsonFlag(*app, &json);
+    return app;
+  }();
+  const size_t equals = argument.find('=');
+  const CLI::Option* option = absl::StartsWith(argument, "--") && argument != "--help"
+                                  ? kGlobal->get_option_no_throw(argument.substr(0, equals))
+                                  : nullptr;
+  *takes_value = option != nullptr && option->get_type_size() > 0 && equals == std::string::npos;
+  return option != nullptr;
 }
 
 void AddCampaign(CLI::App& command, std::string* campaign) {
-  command.add_option("CAMPAIGN", *campaign, "7 or campaigns/7")->required()->transform(WholeCampaignName());
+  command.add_option("CAMPAIGN", *campaign, "Campaign: 7 or campaigns/7")->required()->transform(WholeCampaignName());
 }
 
 CLI::Option* AddCampaignOption(CLI::App& command, std::string* campaign, const std::string& text) {
@@ -84,28 +110,32 @@ CLI::Option* AddCampaignOption(CLI::App& command, std::string* campaign, const s
 }
 
 void AddSpecFlags(CLI::App& command, SpecFlags* flags) {
-  command.add_option("--size", flags->size, "Optimise at this size instead of the goal's");
-  command.add_option("--goal", flags->goal, "Stop at this speedup over the baseline")->check(AboveZero());
-  command.add_option("--iterations", flags->iterations, "Try so many changes at most")->check(AboveZero());
-  command.add_option("--minutes", flags->minutes, "Take so long at most")->check(AboveZero());
-  command.add_option("--dollars", flags->dollars, "Spend so much at most, by the GPU's price")->check(AboveZero());
+  command.add_option("--size", flags->size, "Optimise at this size of the bundle (default: the goal's size)");
+  command.add_option("--goal", flags->goal, "Stop at this speedup over the baseline (default: the bundle's goal)")
+      ->check(AboveZero());
+  command.add_option("--iterations", flags->iterations, "Maximum number of changes to try")->check(AboveZero());
+  command.add_option("--minutes", flags->minutes, "Time limit, in minutes")->check(AboveZero());
+  command.add_option("--dollars", flags->dollars, "Cost limit in dollars, from the GPU's price per hour")
+      ->check(AboveZero());
   command
-      .add_option("--chooser", flags->chooser,
-                  "Who picks the next change: tree (Pawl), outside (pawl propose; the campaign waits for it) or both "
-                  "(Pawl, but proposals come first; the default)")
+      .add_option(
+          "--chooser", flags->chooser,
+          "Who chooses the next change: tree (Pawl), outside (the campaign waits for `pawl propose`) or both (Pawl, "
+          "proposals first; default)")
       ->check(CLI::IsMember({"tree", "outside", "both"}));
   command
       .add_option("--wait-for-proposal", flags->wait_for_proposal,
-                  "With --chooser outside: wait so long for each (default: 300)")
+                  "With --chooser outside: how long to wait for a proposal (default: 300)")
       ->type_name("SECONDS")
       ->check(AboveZero());
   command
-      .add_option("--no-proposal", flags->no_proposal,
-                  "With --chooser outside, when none came in time: tree (Pawl chooses; the default) or pause")
+      .add_option(
+          "--no-proposal", flags->no_proposal,
+          "With --chooser outside: what happens without a proposal in time: tree (Pawl chooses; default) or pause")
       ->check(CLI::IsMember({"tree", "pause"}));
   command
       .add_option("--expect-baseline-us", flags->expect_baseline_us,
-                  "What the baseline should take; far from it, the machine or the build is wrong")
+                  "Expected time of the baseline; the campaign stops if the measured time is far from it")
       ->type_name("MICROSECONDS")
       ->check(AboveZero());
 }
@@ -114,12 +144,11 @@ absl::StatusOr<v1::CampaignSpec> MakeSpec(const SpecFlags& flags, const v1::Bund
   v1::CampaignSpec spec;
   *spec.mutable_goal() = bundle.goal();
   if (!flags.size.empty()) {
-    const bool known = std::any_of(bundle.sizes().begin(), bundle.sizes().end(),
-                                   [&](const v1::Size& size) { return size.name() == flags.size; });
-    if (!known) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          bundle.name(), " has no size ", flags.size, "; there are ",
-          absl::StrJoin(bundle.sizes(), ", ", [](std::string* out, const v1::Size& size) { *out += size.name(); })));
+    std::vector<std::string> known;
+    for (const v1::Size& size : bundle.sizes()) known.push_back(size.name());
+    if (std::find(known.begin(), known.end(), flags.size) == known.end()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(bundle.name(), " has no size ", flags.size, Expected(flags.size, known)));
     }
     spec.mutable_goal()->set_size(flags.size);
   }
@@ -154,7 +183,7 @@ v1::Change ReadChange(const std::string& text) {
 
 std::string CheckChange(const std::string& text) {
   if (ReadChange(text).has_to()) return "";
-  return absl::StrCat("\"", text, "\" is no change: expected VARIABLE=VALUE, such as TILE_M=16");
+  return absl::StrCat("\"", text, "\" is not a change: expected VARIABLE=VALUE, such as TILE_M=16");
 }
 
 }  // namespace pawl

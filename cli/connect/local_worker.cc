@@ -3,9 +3,15 @@
 #include <ctype.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "base/names/resource_name.h"
 #include "cli/connect/flags.h"
+#include "cli/text/failure.h"
+#include "kernels/space.h"
+#include "worker/replay/recording.h"
+#include "worker/replay/replay_device.h"
 
 namespace pawl {
 namespace {
@@ -17,22 +23,50 @@ std::string CheckDevice(const std::string& text) {
   if (text.size() > 5 && text.rfind("cuda:", 0) == 0 && text.find_first_not_of("0123456789", 5) == std::string::npos) {
     return "";
   }
-  return absl::StrCat("\"", text, "\" is no device: expected auto, cuda:N or replay");
+  return absl::StrCat("\"", text, "\" is not a device: expected auto, cuda:N or replay");
 }
 
 }  // namespace
 
 void AddWorkerFlags(CLI::App& command, WorkerFlags* flags) {
-  command.add_option("--device", flags->device, "auto (a GPU, else replay), cuda:N or replay")
+  command
+      .add_option("--device", flags->device,
+                  "Where to measure: auto (a GPU if there is one, otherwise replay), cuda:N or replay")
+      ->type_name("{auto,cuda:0,replay}")
       ->check(CLI::Validator(CheckDevice, ""));
   command
       .add_option("--replay-speed", flags->replay_speed,
-                  "Replay with the recorded times of the stages, so many times as fast (default: without waiting)")
+                  "Replay in the recorded time of each stage, this many times as fast (default: without waiting)")
       ->check(AboveZero());
-  command.add_option("--recordings", flags->recordings, "Replay these: a file or a folder (default: those that ship)")
+  command
+      .add_option("--recordings", flags->recordings,
+                  "Recordings to replay, a file or a folder (default: those that ship with Pawl)")
+      ->type_name("FILE")
       ->check(CLI::ExistingPath);
   command.add_flag("--allow-unsandboxed", flags->allow_unsandboxed,
-                   "Build and run candidates even where no sandbox is to be had");
+                   "Build and run candidates even if no sandbox is available");
+}
+
+absl::Status CheckRecordings(const WorkerFlags& flags, const v1::Bundle& bundle, const std::string& size) {
+  const bool replay = flags.device == "replay" || (flags.device == "auto" && !flags.recordings.empty());
+  if (!replay) return absl::OkStatus();
+  ReplayOptions options;
+  const std::filesystem::path named =
+      flags.recordings.empty() ? FindRecordingsFolder() : std::filesystem::path(flags.recordings);
+  if (!named.empty()) options.recordings.push_back(named);
+  v1::ErrorDetail detail;
+  detail.set_fix("name other recordings with --recordings, or use a GPU (--device cuda:0)");
+  const absl::StatusOr<std::unique_ptr<ReplayDevice>> device = ReplayDevice::Open(options);
+  if (!device.ok()) {
+    return WithDetail(absl::FailedPreconditionError(absl::StrCat("can't replay: ", device.status().message())), detail);
+  }
+  const auto& recorded = (*device)->device().bundle_hashes();
+  const std::string wanted = absl::StrCat(BundleHash(bundle), "@", size);
+  if (std::find(recorded.begin(), recorded.end(), wanted) != recorded.end()) return absl::OkStatus();
+  return WithDetail(
+      absl::FailedPreconditionError(absl::StrCat(named.string(), " has no recording of this ", bundle.name(),
+                                                 " at size ", size, " (pawl record makes one on a GPU)")),
+      detail);
 }
 
 std::string LocalWorkerName() {

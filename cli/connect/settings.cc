@@ -130,8 +130,7 @@ absl::StatusOr<Settings> ReadSettings(const ConnectionFlags& flags, const Enviro
   }
   if (settings.database.empty()) settings.database = UserFile(environment, "XDG_DATA_HOME", ".local/share", "pawl.db");
   if (settings.database.empty() && settings.orchestrator.empty()) {
-    return absl::FailedPreconditionError(
-        "neither HOME nor XDG_DATA_HOME is set: say where the database is (--database)");
+    return absl::FailedPreconditionError("neither HOME nor XDG_DATA_HOME is set: name the database with --database");
   }
   settings.database = fs::absolute(settings.database).lexically_normal();
   return settings;

@@ -36,7 +36,7 @@ absl::StatusOr<v1::Campaign> SubmitBundle(Connection& connection, const v1::Bund
     absl::StatusOr<v1::Campaign> campaign = connection.client().Submit(request);
     if (!absl::IsUnavailable(campaign.status()) || absl::Now() >= deadline || Interrupted()) return campaign;
     if (!told)
-      say(absl::StrFormat("%s; trying for %d s", std::string(campaign.status().message()),
+      say(absl::StrFormat("%s; retrying for %d s", std::string(campaign.status().message()),
                           absl::ToInt64Seconds(kPatience)));
     told = true;
     absl::SleepFor(kPause);

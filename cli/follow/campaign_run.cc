@@ -1,6 +1,10 @@
 #include "cli/follow/campaign_run.h"
 
+#include <chrono>
 #include <cstdio>
+#include <filesystem>
+#include <optional>
+#include <system_error>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -11,7 +15,6 @@
 #include "cli/connect/submission.h"
 #include "cli/follow/follow.h"
 #include "cli/follow/watching.h"
-#include "cli/output/report_file.h"
 #include "cli/text/campaign_text.h"
 #include "cli/text/failure.h"
 #include "cli/text/json_line.h"
@@ -24,13 +27,38 @@ constexpr absl::Duration kLook = absl::Milliseconds(500);
 constexpr absl::Duration kPatience = absl::Seconds(5);
 constexpr absl::Duration kGrace = absl::Seconds(10);
 constexpr absl::Duration kReport = absl::Seconds(5);  // to be written in; a page takes far less than a second
+constexpr absl::Duration kReportLook = absl::Milliseconds(20);
 constexpr int kMaxRestarts = 3;
+
+// A page of the same number that a database before this one left there is not it.
+bool IsOf(const std::filesystem::path& file, const v1::Campaign& campaign) {
+  std::error_code error;
+  const auto written = std::filesystem::last_write_time(file, error);
+  if (error) return false;
+  const auto since_1970 = std::chrono::file_clock::to_sys(written).time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::seconds>(since_1970).count() >= campaign.create_time().seconds();
+}
+
+// The page that the database's orchestrator writes of a campaign that has ended; waits a little for it. Nothing: it
+// writes none, or somewhere else.
+std::optional<std::filesystem::path> AwaitReport(const Settings& settings, const v1::Campaign& campaign,
+                                                 absl::Duration patience) {
+  const std::optional<std::string> folder = FromEnvironment("PAWL_REPORTS");
+  if (!settings.orchestrator.empty() || folder == "none") return std::nullopt;
+  const std::filesystem::path file =
+      (folder ? std::filesystem::path(*folder) : settings.database.parent_path() / "reports") /
+      absl::StrCat("campaign-", ShortName(campaign.name()), ".html");
+  for (const absl::Time deadline = absl::Now() + patience;; absl::SleepFor(kReportLook)) {
+    if (IsOf(file, campaign)) return file;
+    if (absl::Now() >= deadline) return std::nullopt;
+  }
+}
 
 }  // namespace
 
 CampaignRun::CampaignRun(RunOptions options)
     : options_(std::move(options)), worker_log_(DaemonLog(options_.settings, "worker")), printer_(options_.printer) {
-  printer_.set_without_worker(absl::StrCat("the worker gets ready; its log: ", worker_log_.string()));
+  printer_.set_without_worker(absl::StrCat("the worker is starting; its log: ", worker_log_.string()));
 }
 
 absl::StatusOr<int> CampaignRun::Run() {
@@ -44,7 +72,7 @@ absl::StatusOr<int> CampaignRun::Run() {
   }
   if (no_worker_) {
     Fail("run", status);
-    Cancel("no worker could take it");
+    Cancel("no worker could run it");
     return Conclude(kNoWorker);
   }
   if (!status.ok()) return status;
@@ -56,7 +84,7 @@ absl::Status CampaignRun::Start() {
       Connection::Open(options_.settings, Need::kDatabase, DaemonLog(options_.settings, "orchestrator"));
   if (!connection.ok()) return connection.status();
   connection_ = *std::move(connection);
-  SayWhatElseGoesOn();
+  SayWhatElseRuns();
   if (absl::Status status = StartWorker(); !status.ok()) return status;
   absl::StatusOr<v1::Campaign> campaign = SubmitBundle(*connection_, options_.bundle, options_.spec, Need::kDatabase,
                                                        [&](const std::string& line) { printer_.Say(line); });
@@ -75,7 +103,7 @@ absl::Status CampaignRun::StartWorker() {
   return absl::OkStatus();
 }
 
-void CampaignRun::SayWhatElseGoesOn() {
+void CampaignRun::SayWhatElseRuns() {
   if (!connection_->own()) {
     printer_.Say(absl::StrCat("joining the orchestrator at ", connection_->address()));
     return;
@@ -87,8 +115,8 @@ void CampaignRun::SayWhatElseGoesOn() {
   if (!page.ok()) return;  // what comes next says so
   for (const v1::Campaign& campaign : page->campaigns()) {
     if (campaign.state() != v1::WAITING && campaign.state() != v1::RUNNING) continue;
-    printer_.Say(absl::StrCat(campaign.name(), " was left unfinished and goes on beside this one; pawl cancel ",
-                              ShortName(campaign.name()), " ends it"));
+    printer_.Say(absl::StrCat(campaign.name(), " is unfinished and continues next to this one; `pawl cancel ",
+                              ShortName(campaign.name()), "` cancels it"));
   }
 }
 
@@ -102,7 +130,7 @@ absl::Status CampaignRun::Follow() {
   follow.tick = [&] { return Tick(); };
   follow.say = [&](const std::string& line) { printer_.Say(line); };
   follow.reconnected = [&] {
-    printer_.Say(absl::StrCat("going on with the orchestrator at ", connection_->address()));
+    printer_.Say(absl::StrCat("reconnected to the orchestrator at ", connection_->address()));
     worker_ = nullptr;  // it knows the old address; the next tick starts another
   };
   return pawl::Follow(*connection_, campaign_, follow);
@@ -112,7 +140,7 @@ void CampaignRun::See(const v1::WatchCampaignResponse& message) {
   if (message.event().has_leased() && !leased_) {
     leased_ = true;
     if (options_.worker.device == "auto" && message.event().leased().replay()) {
-      printer_.Say("no GPU was found here (pawl doctor says why): the times are those of a recording");
+      printer_.Say("no GPU found (`pawl doctor` says why): the times come from a recording");
     }
   }
   if (message.event().has_finished()) restarts_ = 0;
@@ -128,22 +156,22 @@ absl::Status CampaignRun::Tick() {
   printer_.Tick(now);
   if (const std::optional<std::string> line = wait_->Look(connection_->client(), now)) printer_.Say(*line);
   if (worker_ == nullptr) return StartWorker();
-  if (!worker_->alive()) return MournWorker();
+  if (!worker_->alive()) return RestartWorker();
   if (leased_ || now < next_look_) return absl::OkStatus();
   next_look_ = now + kLook;
   return LookWhatItWaitsFor(now);
 }
 
-absl::Status CampaignRun::MournWorker() {
+absl::Status CampaignRun::RestartWorker() {
   const std::string obituary = worker_->Obituary();
   if (leased_ && restarts_ < kMaxRestarts) {
     ++restarts_;
-    printer_.Say(absl::StrCat(obituary, "\nstarting it again"));
+    printer_.Say(absl::StrCat(obituary, "\nrestarting it"));
     return StartWorker();
   }
   no_worker_ = true;
   v1::ErrorDetail detail;
-  detail.set_fix(absl::StrCat("`pawl doctor` says what this machine lacks; the whole log: ", worker_log_.string()));
+  detail.set_fix(absl::StrCat("`pawl doctor` says what is missing on this machine; log: ", worker_log_.string()));
   return WithDetail(absl::FailedPreconditionError(obituary), detail);
 }
 
@@ -161,7 +189,7 @@ absl::Status CampaignRun::LookWhatItWaitsFor(absl::Time now) {
   if (now - waits_since_ < kPatience) return absl::OkStatus();
   no_worker_ = true;
   v1::ErrorDetail detail;
-  detail.set_fix("--recordings names other recordings; a GPU needs none (--device cuda:0)");
+  detail.set_fix("name other recordings with --recordings, or use a GPU (--device cuda:0)");
   return WithDetail(absl::FailedPreconditionError(campaign->message()), detail);
 }
 

@@ -12,7 +12,7 @@
 #include "cli/connect/daemon.h"
 #include "cli/connect/local_worker.h"
 #include "cli/follow/event_printer.h"
-#include "cli/follow/proposal_wait.h"
+#include "cli/follow/waits.h"
 #include "pawl/v1/campaign.pb.h"
 
 namespace pawl {
@@ -42,10 +42,10 @@ class CampaignRun {
   absl::Status Follow();
   void See(const v1::WatchCampaignResponse& message);
   absl::Status Tick();
-  absl::Status MournWorker();
+  absl::Status RestartWorker();
   absl::Status LookWhatItWaitsFor(absl::Time now);
   absl::StatusOr<int> Conclude(int exit_code);
-  void SayWhatElseGoesOn();
+  void SayWhatElseRuns();
   absl::Status StartWorker();
   void Cancel(const std::string& reason);
 

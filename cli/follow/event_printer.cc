@@ -26,25 +26,50 @@ constexpr absl::Duration kSilence = absl::Seconds(25);
 constexpr absl::Duration kLook = absl::Seconds(1);
 constexpr absl::Duration kSoon = absl::Milliseconds(200);  // where something happened since
 
-const char* ColorOf(v1::Verdict verdict) {
-  switch (verdict) {
-    case v1::KEPT:
-      return "\x1b[32m";
-    case v1::REJECTED:
-      return "\x1b[31m";
-    case v1::REVERTED:
-      return "\x1b[2m";
-    default:
-      return "";
-  }
-}
-
-bool IsSet(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr && *value != '\0';
-}
-
 }  // namespace
+
+// A few lines at the end of a terminal that change in place, below lines that stay.
+class EventPrinter::LiveLines {
+ public:
+  // `color` is an escape sequence for all of them; empty: none.
+  explicit LiveLines(std::FILE* out, const char* color = "") : out_(out), color_(color) {}
+  ~LiveLines() { Clear(width_); }
+  LiveLines(const LiveLines&) = delete;
+
+  // In a terminal of `width` cells, where a longer line would wrap: it is cut.
+  void Set(const std::vector<std::string>& lines, int width);
+  // Takes them away, so that something else can be printed in their place. A terminal that became narrower has wrapped
+  // them.
+  void Clear(int width);
+
+ private:
+  std::FILE* const out_;
+  const char* const color_;
+  int width_ = 0;
+  std::vector<std::string> shown_;
+};
+
+void EventPrinter::LiveLines::Set(const std::vector<std::string>& lines, int width) {
+  std::vector<std::string> cut;
+  for (const std::string& line : lines) cut.push_back(Cut(OneLine(line), width));
+  if (cut == shown_ && width == width_) return;
+  width_ = width;
+  Clear(width);
+  for (const std::string& line : cut) std::fprintf(out_, "%s%s%s\n", color_, line.c_str(), *color_ ? kNoColor : "");
+  std::fflush(out_);
+  shown_ = std::move(cut);
+}
+
+void EventPrinter::LiveLines::Clear(int width) {
+  // Up by as many lines, then everything below is erased.
+  int rows = 0;
+  for (const std::string& line : shown_) rows += width > 0 ? std::max(1, (DisplayWidth(line) + width - 1) / width) : 1;
+  if (rows > 0) std::fprintf(out_, "\x1b[%dA\r\x1b[J", rows);
+  std::fflush(out_);
+  shown_.clear();
+}
+
+EventPrinter::~EventPrinter() = default;
 
 EventPrinter::Options EventPrinter::For(std::FILE* out) {
   Options options;
@@ -52,12 +77,14 @@ EventPrinter::Options EventPrinter::For(std::FILE* out) {
   options.width = TerminalWidth(fileno(out));
   const char* kind = std::getenv("TERM");
   options.live = options.width > 0 && kind != nullptr && std::strcmp(kind, "dumb") != 0;
-  options.color = options.live && !IsSet("NO_COLOR");
+  options.color = TakesColor(fileno(out));
   return options;
 }
 
 EventPrinter::EventPrinter(Options options) : options_(options) {
-  if (options.live && !options.json && !options.quiet) live_ = std::make_unique<LiveLines>(options.out);
+  if (options.live && !options.json && !options.quiet) {
+    live_ = std::make_unique<LiveLines>(options.out, options.color ? ColorOf(StateWord(v1::RUNNING)) : "");
+  }
 }
 
 void EventPrinter::See(const v1::WatchCampaignResponse& message, absl::Time now) {
@@ -198,8 +225,7 @@ void EventPrinter::Print(const std::string& line, v1::Verdict verdict) {
     text = Paragraph("", line, width);
     text.pop_back();
   }
-  const char* color = options_.color ? ColorOf(verdict) : "";
-  std::fprintf(options_.out, "%s%s%s\n", color, text.c_str(), *color != '\0' ? "\x1b[0m" : "");
+  std::fprintf(options_.out, "%s\n", Colored(text, VerdictWord(verdict), options_.color).c_str());
   std::fflush(options_.out);
 }
 

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "absl/time/time.h"
-#include "cli/follow/live_lines.h"
 #include "pawl/v1/campaign_service.pb.h"
 
 namespace pawl {
@@ -28,6 +27,7 @@ class EventPrinter {
   static Options For(std::FILE* out);
 
   explicit EventPrinter(Options options);
+  ~EventPrinter();
 
   // What to say while no worker is registered: how to start one, or that one is about to be.
   void set_without_worker(std::string text) { without_worker_ = std::move(text); }
@@ -46,6 +46,8 @@ class EventPrinter {
   void End();
 
  private:
+  class LiveLines;
+
   void Print(const std::string& line, v1::Verdict verdict = v1::VERDICT_UNSPECIFIED);
   void ShowLive(absl::Time now);
   void Note(const v1::Iteration& judged);

@@ -62,7 +62,8 @@ class Following {
   }
 
   absl::Status FindAgain() {
-    if (!told_) options_.say(absl::StrCat("the orchestrator at ", connection_.address(), " is gone: looking for it"));
+    if (!told_)
+      options_.say(absl::StrCat("the orchestrator at ", connection_.address(), " does not answer: reconnecting"));
     told_ = true;
     while (!Interrupted()) {
       const absl::Status found = connection_.Reopen(options_.reconnect);

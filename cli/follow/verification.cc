@@ -23,12 +23,12 @@ absl::Status VerificationRun::NeedWorker(const v1::Campaign& campaign) {
   const bool replayed = campaign.replay();
   if (replayed && flags_.device != "auto" && flags_.device != "replay") {
     v1::ErrorDetail detail;
-    detail.set_fix(
-        absl::StrCat("leave --device out, or measure on ", flags_.device, " by a campaign there (pawl run)"));
+    detail.set_fix(absl::StrCat("omit --device, or run a campaign on ", flags_.device, " (pawl run)"));
     no_worker_ = true;
-    return WithDetail(absl::FailedPreconditionError(absl::StrCat(campaign.name(), " ran on ", campaign.device(), ": ",
-                                                                 flags_.device, " can't verify a recording's figures")),
-                      detail);
+    return WithDetail(
+        absl::FailedPreconditionError(absl::StrCat(campaign.name(), " ran on ", campaign.device(), ": ", flags_.device,
+                                                   " can't verify the times of a recording")),
+        detail);
   }
   absl::StatusOr<v1::ListWorkersResponse> workers =
       connection_.Ask([](CampaignClient& client) { return client.ListWorkers(/*gone_too=*/false); });
@@ -47,7 +47,7 @@ absl::Status VerificationRun::Tick(const v1::Campaign& campaign) {
   const absl::Time now = absl::Now();
   printer_.Tick(now);
   v1::ErrorDetail detail;
-  detail.set_fix(absl::StrCat("it must be measured on ", campaign.device(), "; start a pawl-worker there"));
+  detail.set_fix(absl::StrCat("start a pawl-worker on ", campaign.device()));
   if (worker_ != nullptr && !worker_->alive()) {
     no_worker_ = true;
     return WithDetail(absl::FailedPreconditionError(worker_->Obituary()), detail);
@@ -65,7 +65,7 @@ absl::Status VerificationRun::Tick(const v1::Campaign& campaign) {
   if (idle_since_ == absl::InfiniteFuture()) idle_since_ = now;
   if (now - idle_since_ < kPatience) return absl::OkStatus();
   no_worker_ = true;
-  return WithDetail(absl::FailedPreconditionError("no worker that is running takes it"), detail);
+  return WithDetail(absl::FailedPreconditionError("no registered worker can run it"), detail);
 }
 
 absl::StatusOr<v1::Verification> VerificationRun::Run(const v1::Campaign& campaign, const std::string& iteration) {
@@ -94,7 +94,7 @@ absl::StatusOr<v1::Verification> VerificationRun::Run(const v1::Campaign& campai
   follow.tick = [&] { return Tick(campaign); };
   follow.say = [&](const std::string& line) { printer_.Say(line); };
   follow.reconnected = [&] {
-    printer_.Say(absl::StrCat("going on with the orchestrator at ", connection_.address()));
+    printer_.Say(absl::StrCat("reconnected to the orchestrator at ", connection_.address()));
     worker_ = nullptr;                   // it knows the old address
     NeedWorker(campaign).IgnoreError();  // where there is none, ticking gives up
   };
@@ -112,19 +112,19 @@ std::string VerificationText(const v1::Verification& verification, bool replayed
   const bool figures = replayed && verification.measured_us() > 0;
   std::string what = OneLine(verification.text());
   if (figures) {
-    what = absl::StrCat("the recording has ", TimeText(verification.measured_us()), ", stored is ",
+    what = absl::StrCat("recorded ", TimeText(verification.measured_us()), ", stored ",
                         TimeText(verification.recorded_us()));
     if (verification.measured_speedup() > 0) {
-      absl::StrAppend(&what, "; ", SpeedupText(verification.measured_speedup()), " over its parent, stored is ",
+      absl::StrAppend(&what, "; ", SpeedupText(verification.measured_speedup()), " over its parent, stored ",
                       SpeedupText(verification.recorded_speedup()));
     }
   }
   std::string text = absl::StrCat("iteration ", verification.iteration(),
                                   verification.agrees() ? " agrees: " : " does not agree: ", what, "\n");
   if (figures) {
-    absl::StrAppend(&text, "replay   recorded figures were compared; nothing was built or measured\n");
+    absl::StrAppend(&text, "replay   compared with the recording; nothing was built or measured\n");
   } else {
-    absl::StrAppend(&text, "code     ", verification.same_code() ? "the same machine code" : "other machine code",
+    absl::StrAppend(&text, "code     ", verification.same_code() ? "identical machine code" : "different machine code",
                     "\n");
   }
   for (const std::string& difference : verification.differences()) {

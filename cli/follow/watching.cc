@@ -8,9 +8,8 @@
 #include "base/names/resource_name.h"
 #include "cli/connect/all_iterations.h"
 #include "cli/connect/interrupt.h"
-#include "cli/connect/worker_wait.h"
 #include "cli/follow/follow.h"
-#include "cli/follow/proposal_wait.h"
+#include "cli/follow/waits.h"
 #include "cli/text/campaign_text.h"
 #include "cli/text/failure.h"
 #include "cli/text/json_line.h"
@@ -18,6 +17,23 @@
 
 namespace pawl {
 namespace {
+
+// A verification of an ended campaign is leased at once where a worker can take it.
+constexpr absl::Duration kUnclaimed = absl::Seconds(1);
+
+// Whether all that is left of an ended campaign is a verification that no worker has taken.
+bool WaitsForVerificationOnly(CampaignClient& client, const std::string& campaign) {
+  const absl::StatusOr<v1::Campaign> now = client.GetCampaign(campaign);
+  if (!now.ok() || !now->has_end_time() || !now->verifying()) return false;
+  const absl::StatusOr<v1::ListWorkersResponse> workers = client.ListWorkers(/*gone_too=*/false);
+  if (!workers.ok()) return false;
+  for (const v1::Worker& worker : workers->workers()) {
+    for (const std::string& trial : worker.trials()) {
+      if (absl::StartsWith(trial, campaign + "/")) return false;
+    }
+  }
+  return true;
+}
 
 absl::Status NobodyRunsIt(const std::string& campaign, const Settings& settings) {
   v1::ErrorDetail detail;
@@ -43,19 +59,26 @@ absl::Status PrintSummary(Connection& connection, const v1::Campaign& campaign) 
 absl::StatusOr<int> WatchToTheEnd(Connection& connection, const std::string& campaign, const WatchingOptions& options) {
   NoteInterrupts();
   EventPrinter printer(options.printer);
-  printer.set_without_worker(absl::StrCat("no worker is connected; to start one: pawl-worker --orchestrator ",
+  printer.set_without_worker(absl::StrCat("no worker is registered; to start one: pawl-worker --orchestrator ",
                                           connection.address(), " --device auto"));
   ProposalWait wait(campaign, options.flags);
   WorkerWait worker_wait(campaign, options.worker_patience);
-  bool no_worker = false;
+  bool no_worker = false, unclaimed = false;
+  absl::Time heard = absl::Now();  // of an event, or asked what is left
   FollowOptions follow;
   follow.after_sequence = options.after_sequence;
   follow.see = [&](const v1::WatchCampaignResponse& message) {
-    printer.See(message, absl::Now());
+    heard = absl::Now();
+    printer.See(message, heard);
     return true;
   };
   follow.tick = [&] {
     const absl::Time tick = absl::Now();
+    if (tick - heard >= kUnclaimed) {
+      heard = tick;
+      unclaimed = WaitsForVerificationOnly(connection.client(), campaign);
+      if (unclaimed) return absl::CancelledError("a verification waits for a worker");
+    }
     if (printer.wants_campaign(tick)) {
       if (absl::StatusOr<v1::Campaign> now = connection.client().GetCampaign(campaign); now.ok())
         printer.See(*now, tick);
@@ -73,11 +96,13 @@ absl::StatusOr<int> WatchToTheEnd(Connection& connection, const std::string& cam
     return NobodyRunsIt(campaign, connection.settings());
   };
   follow.say = [&](const std::string& line) { printer.Say(line); };
-  follow.reconnected = [&] { printer.Say(absl::StrCat("found at ", connection.address(), ": going on")); };
+  follow.reconnected = [&] {
+    printer.Say(absl::StrCat("reconnected to the orchestrator at ", connection.address()));
+  };
   const absl::Status status = Follow(connection, campaign, follow);
   printer.End();
   if (Interrupted()) {
-    std::fprintf(stderr, "%s goes on without being watched; pawl watch %s looks again\n", campaign.c_str(),
+    std::fprintf(stderr, "%s continues; `pawl watch %s` follows it again\n", campaign.c_str(),
                  ShortName(campaign).c_str());
     return kInterrupted;
   }
@@ -85,7 +110,11 @@ absl::StatusOr<int> WatchToTheEnd(Connection& connection, const std::string& cam
     Fail("submit", status);
     return kNoWorker;
   }
-  if (!status.ok()) return status;
+  if (unclaimed) {
+    std::fprintf(stderr, "%s has ended; a verification of it waits for a worker\n", campaign.c_str());
+  } else if (!status.ok()) {
+    return status;
+  }
   absl::StatusOr<v1::Campaign> ended =
       connection.Ask([&](CampaignClient& client) { return client.GetCampaign(campaign); });
   if (!ended.ok()) return ended.status();

@@ -75,7 +75,7 @@ std::string ImportedToml(const Imported& imported, const T4File& results, const 
       "# Imported by `pawl import` from %s: times of a kernel whose code is not in that file.\n"
       "# The variables and constraints are real. Tensor, launch, reference and tolerance only stand in for what a "
       "bundle\n"
-      "# must have: nothing here can be built or validated. The recording beside this file answers every trial:\n"
+      "# must have: nothing here can be built or validated. The recording in this folder answers every trial:\n"
       "#   pawl run FOLDER --device replay --recordings FOLDER\n"
       "name    = %s\n"
       "source  = \"%s\"\n"

@@ -80,17 +80,17 @@ absl::Status ImportedSpace::SetParameters(const T4File& results, const std::opti
       const auto found = seen.find(parameter.name);
       if (found == seen.end()) {
         return absl::InvalidArgumentError(absl::StrCat("the problem has a parameter ", parameter.name,
-                                                       " that the results lack: are they of the same kernel?"));
+                                                       " that the results do not have: are they of the same kernel?"));
       }
       for (const ParameterValue& value : found->second) {
         const std::vector<ParameterValue>& known = parameters_.back().values;
         if (std::find(known.begin(), known.end(), value) != known.end()) continue;
         return absl::InvalidArgumentError(
-            absl::StrCat("the results have ", parameter.name, "=", value.text, ", which the problem does not"));
+            absl::StrCat("the results have ", parameter.name, "=", value.text, ", which the problem does not have"));
       }
     }
     if (parameters_.size() != seen.size()) {
-      return absl::InvalidArgumentError(absl::StrCat("the results have parameters beside the problem's ",
+      return absl::InvalidArgumentError(absl::StrCat("the results have parameters besides the problem's ",
                                                      NamesText(parameters_), ": are they of the same kernel?"));
     }
   }
@@ -110,7 +110,7 @@ absl::Status ImportedSpace::SetStart(const T4File& results, const std::optional<
                                    [&](const Parameter& parameter) { return parameter.name == parts.first; });
     if (!known) {
       return absl::InvalidArgumentError(
-          absl::StrCat("--start ", one, ": there is no ", parts.first, "; there are ", NamesText(parameters_)));
+          absl::StrCat("--start ", one, ": there is no ", parts.first, "; expected ", NamesText(parameters_)));
     }
     texts.insert(parts);
   }

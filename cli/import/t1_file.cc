@@ -35,7 +35,7 @@ absl::StatusOr<T1Problem> ReadT1(const std::filesystem::path& file) {
   absl::StatusOr<std::string> text = ReadPackedFile(file, kMaxBytes);
   if (!text.ok()) return text.status();
   const Json json = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
-  if (json.is_discarded()) return wrong("it is no JSON");
+  if (json.is_discarded()) return wrong("it is not JSON");
   const Json& space = JsonField(json, "ConfigurationSpace");
   const Json& parameters = JsonField(space, "TuningParameters");
   if (!parameters.is_array() || parameters.empty()) {
@@ -56,7 +56,7 @@ absl::StatusOr<T1Problem> ReadT1(const std::filesystem::path& file) {
     }
     for (const Json& value : list) {
       const std::optional<ParameterValue> read = ParameterValue::Of(value);
-      if (!read) return wrong(absl::StrCat(parameter.name, " has a value that is no number, flag or text"));
+      if (!read) return wrong(absl::StrCat(parameter.name, " has a value that is not a number, flag or text"));
       parameter.values.push_back(*read);
     }
     parameter.preset = ParameterValue::Of(JsonField(one, "Default"));

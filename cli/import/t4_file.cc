@@ -36,7 +36,7 @@ class Reader {
     absl::StatusOr<std::string> text = ReadPackedFile(file_, kMaxBytes);
     if (!text.ok()) return text.status();
     const Json json = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
-    if (json.is_discarded()) return Wrong("it is no JSON");
+    if (json.is_discarded()) return Wrong("it is not JSON");
     const Json& results = JsonField(json, "results");
     if (!results.is_array()) return Wrong("it has no list \"results\"; expected T4 results");
     if (results.empty()) return Wrong("its \"results\" are empty");
@@ -71,7 +71,7 @@ class Reader {
       if (last[key(read_.results[i])] == i) kept.push_back(std::move(read_.results[i]));
     }
     read_.results = std::move(kept);
-    read_.assumed.push_back(absl::StrCat(repeated, " results are of configurations that come again: the last counts"));
+    read_.assumed.push_back(absl::StrCat(repeated, " results repeat a configuration: the last one is used"));
   }
 
   absl::Status ReadUnit(const std::string& unit) {
@@ -80,7 +80,7 @@ class Reader {
       return absl::OkStatus();
     }
     const std::optional<double> us = Microseconds(unit);
-    if (!us) return Wrong(absl::StrCat("the timeunit \"", unit, "\" is none that Pawl knows"));
+    if (!us) return Wrong(absl::StrCat("the timeunit \"", unit, "\" is unknown"));
     unit_us_ = *us;
     return absl::OkStatus();
   }
@@ -114,10 +114,10 @@ class Reader {
     }
     if (read_.results.empty()) return absl::OkStatus();
     for (const auto& [name, value] : read_.results.front().configuration) {
-      if (!result->configuration.contains(name)) return Wrong(absl::StrCat("its configuration lacks ", name));
+      if (!result->configuration.contains(name)) return Wrong(absl::StrCat("its configuration has no ", name));
     }
     if (result->configuration.size() != read_.results.front().configuration.size()) {
-      return Wrong("its configuration has a parameter that results[0] lacks");
+      return Wrong("its configuration has a parameter that results[0] does not have");
     }
     return absl::OkStatus();
   }
@@ -145,7 +145,7 @@ class Reader {
     if (objective == nullptr) return Wrong("it is correct, but there is neither a runtime nor a measurement");
     const std::string unit = JsonText(*objective, "unit");
     const std::optional<double> us = unit.empty() ? unit_us_ : Microseconds(unit);
-    if (!us) return Wrong(absl::StrCat("the unit \"", unit, "\" of its measurement is no time that Pawl knows"));
+    if (!us) return Wrong(absl::StrCat("the unit \"", unit, "\" of its measurement is not a known unit of time"));
     return AddRuntime(JsonField(*objective, "value"), *us, result);
   }
 

@@ -46,12 +46,12 @@ std::string Page(const v1::BestVariant& best, const v1::Campaign& campaign, cons
                  const std::string& source, const std::string& build, bool fixes_sizes,
                  const std::vector<v1::Iteration>& path) {
   const v1::Iteration& iteration = best.iteration();
-  std::string text = absl::StrCat("# ", best.bundle().name(), ", as Pawl left it\n\n", best.bundle().summary(), ". ",
+  std::string text = absl::StrCat("# ", best.bundle().name(), ", optimised by Pawl\n\n", best.bundle().summary(), ". ",
                                   iteration.name(), ".\n\n", Claims(best, campaign), ".\n\n");
   absl::StrAppend(
-      &text, "| file | what it is |\n| --- | --- |\n| `", source,
+      &text, "| file | content |\n| --- | --- |\n| `", source,
       "` | device code, every variable fixed |\n| `build.sh` | builds the cubin |\n| `launch.cc` | an example "
-      "of launching it, by the CUDA driver API |\n| `evidence.json` | what was measured of it: samples, "
+      "of launching it, by the CUDA driver API |\n| `evidence.json` | its measurements: samples, "
       "counters, compiler, GPU |\n\n");
   absl::StrAppend(&text, "```\n", build,
                   "\ng++ -I/usr/local/cuda/include launch.cc -o launch -lcuda && ./launch\n```\n\n");
@@ -60,11 +60,11 @@ std::string Page(const v1::BestVariant& best, const v1::Campaign& campaign, cons
   for (const auto& [name, value] : plan.sizes()) sizes.push_back(absl::StrCat(name, "=", value));
   std::sort(sizes.begin(), sizes.end());
   if (fixes_sizes) {
-    absl::StrAppend(&text, "The source was given the sizes ", absl::StrJoin(sizes, ", "),
-                    " as macros (SIZE_*): what it fixes at compile time holds for them only.\n\n");
+    absl::StrAppend(&text, "The source was compiled with the sizes ", absl::StrJoin(sizes, ", "),
+                    " as macros (SIZE_*): it is valid for these sizes only.\n\n");
   }
-  absl::StrAppend(&text, "How it got there, one variable at a time:\n\n```\n", PathText(path), "```\n\n");
-  if (!iteration.notes().empty()) absl::StrAppend(&text, "Left out when it was examined: ", iteration.notes(), ".\n\n");
+  absl::StrAppend(&text, "Kept changes, one variable at a time:\n\n```\n", PathText(path), "```\n\n");
+  if (!iteration.notes().empty()) absl::StrAppend(&text, "Checks that were left out: ", iteration.notes(), ".\n\n");
   absl::StrAppend(&text, "GPU ", iteration.gpu().name(), ", driver ", iteration.gpu().driver_version(), ", NVRTC ",
                   iteration.toolchain().nvrtc(), ".\n");
   return text;
@@ -113,7 +113,7 @@ absl::Status WriteWinner(const std::vector<WinnerFile>& files, const std::string
   for (const WinnerFile& file : files) {
     if (fs::exists(fs::path(folder) / file.name, error)) {
       return absl::AlreadyExistsError(
-          absl::StrCat(folder, " has a file ", file.name, " already; name a new or an empty folder"));
+          absl::StrCat(folder, " contains ", file.name, " already; name a new or empty folder"));
     }
   }
   fs::create_directories(folder, error);

@@ -90,7 +90,7 @@ std::string RulesTable(const std::vector<v1::Iteration>& iterations, int width) 
     table.Add({rule, absl::StrCat(score.tried), absl::StrCat(score.kept), absl::StrCat(score.came_true),
                absl::StrCat(score.failed), absl::StrCat(score.unchecked)});
   }
-  return absl::StrCat("\nHow often each rule's change was kept and its prediction came true\n", table.Text(width));
+  return absl::StrCat("\nRules: changes tried and kept, and how their predictions went\n", table.Text(width));
 }
 
 }  // namespace
@@ -123,7 +123,7 @@ std::string CampaignExplanation(const v1::Campaign& campaign, const std::vector<
   if (campaign.has_best()) {
     for (const v1::Iteration& step : KeptPathIn(iterations, campaign.best())) path.insert(step.number());
   }
-  absl::StrAppend(&text, "\nIterations (* leads to the best variant)\n");
+  absl::StrAppend(&text, "\nIterations (* is on the path to the best variant)\n");
   for (const v1::Iteration& iteration : iterations) {
     if (iteration.untried()) continue;
     text += IterationBlock(iteration, path.contains(iteration.number()), width);

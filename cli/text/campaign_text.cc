@@ -53,7 +53,7 @@ std::string SummaryText(const v1::Campaign& campaign, const std::vector<v1::Iter
   if (counts.tried() + counts.untried() > 0) Line(&text, "tried", CountsText(counts));
   if (campaign.gpu_seconds() > 0) {
     Line(&text, "spent",
-         absl::StrCat(SecondsText(campaign.gpu_seconds()), " of GPU",
+         absl::StrCat(SecondsText(campaign.gpu_seconds()), " of GPU time",
                       campaign.dollars() > 0 ? absl::StrFormat(", %.2f dollars", campaign.dollars()) : ""));
   }
   Line(&text, "baseline", Baseline(campaign));
@@ -65,7 +65,7 @@ std::string SummaryText(const v1::Campaign& campaign, const std::vector<v1::Iter
     Line(&text, "speedup", Speedup(campaign));
     Line(&text, "measured", TotalGainText(campaign.total_gain()));
   } else if (campaign.has_best()) {
-    Line(&text, "best", "the start variant: nothing was faster");
+    Line(&text, "best", "the start variant: no change was faster");
   }
   Line(&text, "tier", TierText(campaign.tier()));
   Line(&text, "roof", absl::StrJoin(campaign.roof(), ", "));

@@ -76,6 +76,13 @@ void Differences::Number(const std::string& what, double first, double second) {
 }
 
 void Differences::Iterations(const v1::Iteration& first, const v1::Iteration& second) {
+  Group("outcome");
+  Text("verdict", VerdictWord(first.verdict()), VerdictWord(second.verdict()));
+  Time("time", first.time_us(), second.time_us());
+  Speedup("speedup over the baseline", first.speedup_over_baseline(), second.speedup_over_baseline());
+  Speedup("speedup over the start", first.speedup_over_start(), second.speedup_over_start());
+  Time("time, warm", first.warm_us(), second.warm_us());
+  Time("time, cold", first.cold_us(), second.cold_us());
   Group("variables");
   std::set<std::string> variables;
   for (const auto& [name, value] : first.variant()) variables.insert(name);
@@ -86,13 +93,6 @@ void Differences::Iterations(const v1::Iteration& first, const v1::Iteration& se
   };
   for (const std::string& name : variables) Text(name, value(first, name), value(second, name));
   Text("source edits", first.patched_source_hash().substr(0, 12), second.patched_source_hash().substr(0, 12));
-  Group("outcome");
-  Text("verdict", VerdictWord(first.verdict()), VerdictWord(second.verdict()));
-  Time("time", first.time_us(), second.time_us());
-  Time("time, warm", first.warm_us(), second.warm_us());
-  Time("time, cold", first.cold_us(), second.cold_us());
-  Speedup("speedup over the start", first.speedup_over_start(), second.speedup_over_start());
-  Speedup("speedup over the baseline", first.speedup_over_baseline(), second.speedup_over_baseline());
   Group("environment");
   Text("device", first.device(), second.device());
   Text("driver", first.gpu().driver_version(), second.gpu().driver_version());
@@ -126,14 +126,14 @@ void Differences::Evidence(const v1::Evidence& first, const v1::Evidence& second
     const v1::LaunchEvidence &a = Find(first, entry), &b = Find(second, entry);
     Group(absl::StrCat("launch ", entry));
     if (a.entry().empty() || b.entry().empty()) {
-      Text("it is", a.entry().empty() ? "not launched" : "launched", b.entry().empty() ? "not launched" : "launched");
+      Text("launched", a.entry().empty() ? "no" : "yes", b.entry().empty() ? "no" : "yes");
       continue;
     }
     Text("grid", ExtentText(a.geometry().grid()), ExtentText(b.geometry().grid()));
     Text("block", ExtentText(a.geometry().block()), ExtentText(b.geometry().block()));
     Number("shared bytes", a.geometry().shared_bytes() + a.resources().static_shared_bytes(),
            b.geometry().shared_bytes() + b.resources().static_shared_bytes());
-    Number("blocks an SM", a.resources().blocks_per_sm(), b.resources().blocks_per_sm());
+    Number("blocks per SM", a.resources().blocks_per_sm(), b.resources().blocks_per_sm());
     // What only one of them has says that the other was not profiled, not that it differs.
     const std::map<std::string, double> sorted(a.metrics().begin(), a.metrics().end());
     for (const auto& [name, value] : sorted) {
@@ -168,11 +168,14 @@ void Differences::Campaigns(const v1::Campaign& first, const v1::Campaign& secon
   Number("GPU seconds", first.gpu_seconds(), second.gpu_seconds());
 }
 
-std::string Differences::TableText(const std::string& first, const std::string& second, int width) const {
+std::string Differences::TableText(const std::string& first, const std::string& second, int width, bool color) const {
   using Align = Table::Align;
-  Table table({{""}, {first, Align::kRight}, {second, Align::kRight}, {"second / first", Align::kRight}});
+  Table table({{"", Align::kLeft, 0, /*shrinks_to=*/27},
+               {first, Align::kRight, 0, /*shrinks_to=*/12},
+               {second, Align::kRight, 0, /*shrinks_to=*/12},
+               {"ratio", Align::kRight}});
   for (const std::vector<std::string>& row : rows_) table.Add(row);
-  return table.Text(width);
+  return table.Text(width, color);
 }
 
 }  // namespace pawl

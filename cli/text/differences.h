@@ -19,13 +19,13 @@ class Differences {
   void Speedup(const std::string& what, double first, double second);
   void Number(const std::string& what, double first, double second);
 
-  // Variables, outcome, generated code, and what the evidence says of each launch.
+  // Outcome, variables, generated code, and what the evidence says of each launch.
   void Iterations(const v1::Iteration& first, const v1::Iteration& second);
   // Kernel, goal, device, budget, and what came of it.
   void Campaigns(const v1::Campaign& first, const v1::Campaign& second);
 
   bool empty() const { return rows_.empty(); }
-  std::string TableText(const std::string& first, const std::string& second, int width) const;
+  std::string TableText(const std::string& first, const std::string& second, int width, bool color = false) const;
 
  private:
   void GeneratedCode(const v1::Iteration& first, const v1::Iteration& second);

@@ -20,11 +20,12 @@ std::string Because(const std::string& reason) { return reason.empty() ? "" : ab
 
 // Empty where Pawl chooses and nobody is waited for.
 std::string ChooserText(const v1::ChooserSettings& chooser) {
-  if (chooser.kind() == v1::CHOOSER_KIND_TREE) return "no proposals";
+  if (chooser.kind() == v1::CHOOSER_KIND_TREE) return "without proposals";
   if (chooser.kind() != v1::CHOOSER_KIND_OUTSIDE) return "";
   std::string text = "changes are proposed";
-  if (chooser.wait_seconds() > 0) absl::StrAppend(&text, ", within ", SecondsText(chooser.wait_seconds()), " each");
-  return absl::StrCat(text, chooser.no_proposal() == v1::NO_PROPOSAL_PAUSE ? " or it pauses" : " or Pawl chooses");
+  if (chooser.wait_seconds() > 0) absl::StrAppend(&text, " within ", SecondsText(chooser.wait_seconds()));
+  return absl::StrCat(
+      text, chooser.no_proposal() == v1::NO_PROPOSAL_PAUSE ? ", otherwise it pauses" : ", otherwise Pawl chooses");
 }
 
 std::string SubmittedText(const v1::Event& event) {
@@ -44,10 +45,10 @@ std::string SubmittedText(const v1::Event& event) {
 
 std::string PlannedText(const v1::TrialPlanned& planned) {
   if (planned.purpose() == v1::TRIAL_PURPOSE_VERIFY) {
-    return absl::StrFormat("%4d  to be built and measured again", planned.iteration());
+    return absl::StrFormat("%4d  verifying: build and measure again", planned.iteration());
   }
   if (planned.purpose() == v1::TRIAL_PURPOSE_TOTAL) {
-    return absl::StrFormat("%4d  to be measured beside the start", planned.iteration());
+    return absl::StrFormat("%4d  measuring the total gain against the start", planned.iteration());
   }
   std::string why = planned.why();
   if (why.empty() && planned.has_finding()) why = planned.finding().text();
@@ -63,8 +64,8 @@ std::string ProposedText(const v1::Change& change) {
 }
 
 std::string LostText(const v1::LeaseLost& lost) {
-  std::string what = "gave it back before it began";
-  if (lost.reason() == v1::LeaseLost::EXPIRED) what = "fell silent";
+  std::string what = "returned it before it started";
+  if (lost.reason() == v1::LeaseLost::EXPIRED) what = "stopped answering";
   if (lost.reason() == v1::LeaseLost::HOST_FAULT) what = "could not run it";
   return absl::StrCat("trial ", lost.trial(), " is leased again: ", lost.worker(), " ", what, Because(lost.message()));
 }
@@ -107,7 +108,7 @@ std::string Text(const v1::Event& event, int width) {
                           By(event.dropped().author()), ": ", event.dropped().reason());
     default:
       // Of a newer orchestrator.
-      return absl::StrCat("event ", event.sequence(), " of a kind that this pawl does not know");
+      return absl::StrCat("event ", event.sequence(), " has a type that this version of pawl does not know");
   }
 }
 

@@ -15,14 +15,14 @@ std::string WantsText(const v1::Finding& finding) {
     absl::StrAppend(out, EffectText(effect));
   });
   if (finding.deficit() > 0 && finding.deficit() < 1) {
-    absl::StrAppendFormat(&text, "; %.3g %% of what is wanted is there", finding.deficit() * 100);
+    absl::StrAppendFormat(&text, "; %.3g %% of it is reached", finding.deficit() * 100);
   }
   return text;
 }
 
 std::string NcuText(const v1::Finding& finding) {
   if (finding.ncu_estimate_percent() <= 0) return finding.ncu_rule();
-  return absl::StrFormat("%s estimates a speedup of %.3g %%", finding.ncu_rule().empty() ? "it" : finding.ncu_rule(),
+  return absl::StrFormat("%s estimates a speedup of %.3g %%", finding.ncu_rule().empty() ? "ncu" : finding.ncu_rule(),
                          finding.ncu_estimate_percent());
 }
 
@@ -44,8 +44,8 @@ std::string FindingText(const v1::Finding& finding, const std::string& note, int
   const auto add = [&](const char* label, const std::string& value) {
     if (!value.empty()) text += Paragraph(absl::StrFormat("    %-7s ", label), value, width);
   };
-  add("says", finding.text());
-  add("saw", SeenText(finding));
+  add("finding", finding.text());
+  add("values", SeenText(finding));
   add("wants", WantsText(finding));
   add("ncu", NcuText(finding));
   add("launch", finding.entry());
@@ -55,7 +55,7 @@ std::string FindingText(const v1::Finding& finding, const std::string& note, int
 
 std::string GateText(const v1::FailedGate& gate) {
   std::string text = absl::StrCat(gate.gate(), " (", GateActionWord(gate.action()), "): ", gate.text());
-  if (gate.value() != 0) absl::StrAppend(&text, "; saw ", NumberText(gate.value()));
+  if (gate.value() != 0) absl::StrAppend(&text, "; value ", NumberText(gate.value()));
   if (gate.threshold() != 0) absl::StrAppend(&text, ", threshold ", NumberText(gate.threshold()));
   return text;
 }

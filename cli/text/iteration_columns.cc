@@ -61,11 +61,11 @@ const std::vector<IterationColumn>& IterationColumnList() {
   using Iteration = v1::Iteration;
   static const auto* const kColumns = new std::vector<IterationColumn>{
       {"number",
-       {"number", kRight},
+       {"#", kRight},
        [](const Iteration& i) { return absl::StrCat(i.number()); },
        [](const Iteration& i) { return static_cast<double>(i.number()); }},
       {"parent",
-       {"parent", kRight},
+       {"from", kRight},
        [](const Iteration& i) { return i.has_parent() ? absl::StrCat(i.parent()) : "-"; },
        [](const Iteration& i) { return i.has_parent() ? i.parent() : kNone; }},
       {"verdict", {"verdict"}, [](const Iteration& i) { return VerdictWord(i.verdict()); }},
@@ -79,11 +79,11 @@ const std::vector<IterationColumn>& IterationColumnList() {
        {"prediction"},
        [](const Iteration& i) { return i.has_prediction() ? OutcomeText(i.prediction().outcome()) : "-"; }},
       {"over-parent",
-       {"over parent", kRight},
+       {"parent", kRight, /*dispensable=*/2},
        [](const Iteration& i) { return SpeedupText(i.speedup_over_parent()); },
        [](const Iteration& i) { return Positive(i.speedup_over_parent()); }},
       {"over-start",
-       {"start", kRight},
+       {"start", kRight, /*dispensable=*/3},
        [](const Iteration& i) { return SpeedupText(i.speedup_over_start()); },
        [](const Iteration& i) { return Positive(i.speedup_over_start()); }},
       {"over-baseline",
@@ -97,7 +97,7 @@ const std::vector<IterationColumn>& IterationColumnList() {
       {"seconds", {"took", kRight}, [](const Iteration& i) { return SecondsText(SecondsOf(i)); }, SecondsOf},
       {"author", {"author"}, [](const Iteration& i) { return OrDash(i.author()); }},
       {"worker", {"worker"}, [](const Iteration& i) { return OrDash(i.worker()); }},
-      {"reason", {"reason", kLeft}, ReasonCell},
+      {"reason", {"reason", kLeft, /*dispensable=*/1, /*shrinks_to=*/10}, ReasonCell},
   };
   return *kColumns;
 }
@@ -113,7 +113,7 @@ absl::StatusOr<std::vector<IterationColumn>> ReadIterationColumns(const std::vec
   std::set<std::string> seen;
   for (const std::string& name : names) {
     if (name.empty() || !seen.insert(name).second) {
-      return absl::InvalidArgumentError(name.empty() ? "a column has no name"
+      return absl::InvalidArgumentError(name.empty() ? "a column name is empty"
                                                      : absl::StrCat("column ", name, " is named twice"));
     }
     const auto& list = IterationColumnList();

@@ -50,8 +50,8 @@ class Explanation {
   }
 
   void Findings() {
-    Title(absl::StrCat("What the evidence of iteration ", of_.parent(), " showed"));
-    if (of_.findings().empty() && !of_.has_finding()) Say("No rule found anything.");
+    Title(absl::StrCat("Findings in the evidence of iteration ", of_.parent()));
+    if (of_.findings().empty() && !of_.has_finding()) Say("No findings.");
     bool served = false;
     for (const v1::Finding& finding : of_.findings()) {
       const bool this_one =
@@ -60,16 +60,16 @@ class Explanation {
       text_ += FindingText(finding, this_one ? ServedText() : "", width_);
     }
     if (!served && of_.has_finding()) text_ += FindingText(of_.finding(), ServedText(), width_);
-    if (!of_.has_finding() && !of_.findings().empty()) Say("The change serves none of them.");
+    if (!of_.has_finding() && !of_.findings().empty()) Say("The change addresses none of them.");
   }
 
   std::string ServedText() const {
-    if (of_.effect().resource() == v1::RESOURCE_UNSPECIFIED) return "served by this change";
-    return absl::StrCat("served by this change, which gives ", EffectText(of_.effect()));
+    if (of_.effect().resource() == v1::RESOURCE_UNSPECIFIED) return "addressed by this change";
+    return absl::StrCat("addressed by this change, which gives ", EffectText(of_.effect()));
   }
 
   void Considered() {
-    Title("What was considered, by what it may add to the best variant (log speedup)");
+    Title("Ranking of the changes, by what they can add to the best variant (log speedup)");
     std::vector<RankedRow> rows;
     std::vector<std::pair<std::string, std::vector<std::string>>> refused;  // by reason, in the order they came
     for (const v1::PassedOver& passed : of_.passed_over()) {
@@ -87,7 +87,7 @@ class Explanation {
     std::stable_sort(rows.begin(), rows.end(),
                      [](const RankedRow& a, const RankedRow& b) { return Sum(a.score) > Sum(b.score); });
     if (of_.has_score()) rows.insert(rows.begin(), {ChangeText(of_.change()), of_.score(), "chosen"});
-    if (rows.empty() && refused.empty()) Say("Nothing else: the change was not ranked.");
+    if (rows.empty() && refused.empty()) Say("The change was not ranked.");
     text_ += RankingTable(rows, "", all_ ? 0 : kShown, width_);
     for (const auto& [reason, changes] : refused) {
       text_ += Paragraph("  - ", absl::StrCat(reason, ": ", absl::StrJoin(changes, ", ")), width_);
@@ -95,9 +95,9 @@ class Explanation {
   }
 
   void Predicted() {
-    Title("What was predicted");
+    Title("Prediction");
     if (!of_.has_prediction()) {
-      Say("Nothing: no rule stands behind the change.");
+      Say("None: the change was not chosen by a rule.");
       return;
     }
     Line("expected", PredictedText(of_.prediction()));
@@ -105,7 +105,7 @@ class Explanation {
   }
 
   void Happened() {
-    Title("What happened");
+    Title("Outcome");
     Line("verdict", VerdictText(of_));
     Line("time", TimeLine());
     const std::string interval = IntervalText(of_.interval());
@@ -129,7 +129,7 @@ class Explanation {
     if (of_.time_us() <= 0) return "";
     std::string text = TimeText(of_.time_us());
     if (of_.has_parent() && of_.parent_time_us() > 0) {
-      absl::StrAppend(&text, ", its parent ", TimeText(of_.parent_time_us()), " beside it");
+      absl::StrAppend(&text, " (parent ", TimeText(of_.parent_time_us()), " in the same run)");
     }
     if (of_.speedup_over_start() > 0) {
       absl::StrAppend(&text, "; ", SpeedupText(of_.speedup_over_start()), " over the start");

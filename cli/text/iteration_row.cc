@@ -25,9 +25,9 @@ std::string FromText(const v1::Iteration& iteration) {
 }
 
 // The columns of IterationCells.
-enum Column { kNumber, kVerdict, kChange, kOverParent, kOverStart, kOverBaseline, kTime, kReason, kColumns };
-constexpr int kWidths[kColumns] = {4, 8, 24, 8, 8, 8, 9, 0};
-constexpr bool kRight[kColumns] = {true, false, false, true, true, true, true, false};
+enum Column { kNumber, kVerdict, kTime, kOverBaseline, kOverParent, kOverStart, kChange, kReason, kColumns };
+constexpr int kWidths[kColumns] = {4, 8, 9, 8, 7, 7, 24, 0};
+constexpr bool kRight[kColumns] = {true, false, true, true, true, true, false, false};
 constexpr int kGap = 2;
 constexpr int kReadable = 16;  // cells: a reason with less room says nothing
 
@@ -39,7 +39,8 @@ std::string ShortChange(const v1::Iteration& iteration) {
   return absl::StrCat(Cut(name, std::max(1, kWidths[kChange] - DisplayWidth(rest))), rest);
 }
 
-// Which columns there are, from those that say least: the start's is known from the others, the reason has the gain.
+// Which columns there are, from those that say least: the start's is known from the others. Verdict, time and the ratio
+// to the baseline are never left out.
 std::vector<bool> Shown(int width) {
   std::vector<bool> shown(kColumns, true);
   if (width <= 0) return shown;
@@ -50,7 +51,7 @@ std::vector<bool> Shown(int width) {
     }
     return cells;
   };
-  for (const Column least : {kOverStart, kTime, kReason, kOverBaseline}) {
+  for (const Column least : {kOverStart, kReason, kOverParent}) {
     if (used() > width) shown[least] = false;
   }
   return shown;
@@ -82,11 +83,11 @@ std::string ReasonCell(const v1::Iteration& iteration) {
 std::vector<std::string> IterationCells(const v1::Iteration& iteration) {
   return {absl::StrCat(iteration.number()),
           VerdictWord(iteration.verdict()),
-          ChangeCell(iteration),
+          TimeText(iteration.time_us()),
+          SpeedupText(iteration.speedup_over_baseline()),
           SpeedupText(iteration.speedup_over_parent()),
           SpeedupText(iteration.speedup_over_start()),
-          SpeedupText(iteration.speedup_over_baseline()),
-          TimeText(iteration.time_us()),
+          ChangeCell(iteration),
           ReasonCell(iteration)};
 }
 
@@ -103,7 +104,7 @@ std::string IterationLine(const v1::Iteration& iteration, int width) {
 }
 
 std::string IterationLineTitle(int width) {
-  return Laid({"#", "verdict", "change", "parent", "start", "baseline", "time", "finding, prediction: reason"}, width);
+  return Laid({"#", "verdict", "time", "baseline", "parent", "start", "change", "finding, prediction: reason"}, width);
 }
 
 }  // namespace pawl

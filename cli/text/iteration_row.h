@@ -12,7 +12,8 @@ std::string ChangeCell(const v1::Iteration& iteration);
 // Why, and the gates that it did not pass.
 std::string ReasonCell(const v1::Iteration& iteration);
 
-// An iteration in one line: number, verdict, change, speedup over parent, start and baseline, time, reason.
+// An iteration in one line: number, verdict, time, speedup over baseline, parent and start, change,
+// reason.
 std::vector<std::string> IterationCells(const v1::Iteration& iteration);
 
 // The same in columns of fixed width, for lines that come one at a time; finding and prediction stand before the

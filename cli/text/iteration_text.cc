@@ -27,7 +27,7 @@ std::string PredictionLine(const v1::Prediction& prediction) {
     text = absl::StrCat(SpeedupText(prediction.low()), " to ", SpeedupText(prediction.high()), " over the parent");
   }
   if (prediction.outcome() == v1::Prediction::CAME_TRUE) absl::StrAppend(&text, " (came true)");
-  if (prediction.outcome() == v1::Prediction::FAILED) absl::StrAppend(&text, " (did not come true)");
+  if (prediction.outcome() == v1::Prediction::FAILED) absl::StrAppend(&text, " (failed)");
   if (prediction.outcome() == v1::Prediction::UNCHECKED) absl::StrAppend(&text, " (unchecked)");
   return text;
 }
@@ -51,7 +51,7 @@ std::string ComparisonLine(const v1::Iteration& iteration) {
     absl::StrAppendFormat(&text, ", between %s and %s in %d pairs", SpeedupText(std::exp(interval.lower())),
                           SpeedupText(std::exp(interval.upper())), interval.pairs());
   }
-  if (interval.discarded() > 0) absl::StrAppend(&text, " (", interval.discarded(), " thrown away)");
+  if (interval.discarded() > 0) absl::StrAppend(&text, " (", interval.discarded(), " discarded)");
   return text;
 }
 
@@ -59,7 +59,7 @@ std::string TimesLine(const v1::Iteration& iteration) {
   if (iteration.time_us() <= 0) return "";
   std::string text = TimeText(iteration.time_us());
   if (iteration.parent_time_us() > 0) {
-    absl::StrAppend(&text, ", parent ", TimeText(iteration.parent_time_us()), " beside it");
+    absl::StrAppend(&text, " (parent ", TimeText(iteration.parent_time_us()), " in the same run)");
   }
   if (iteration.warm_us() > 0) absl::StrAppend(&text, "; warm ", TimeText(iteration.warm_us()));
   if (iteration.cold_us() > 0) absl::StrAppend(&text, ", cold ", TimeText(iteration.cold_us()));
@@ -92,7 +92,7 @@ std::string EvidenceText(const v1::Evidence& evidence) {
   for (const v1::LaunchEvidence& launch : evidence.launches()) {
     const v1::ResourceUse& use = launch.resources();
     absl::StrAppendFormat(&text,
-                          "%s: grid %s, block %s, shared %d bytes, %d registers, %d bytes local, %d blocks an SM\n",
+                          "%s: grid %s, block %s, shared %d bytes, %d registers, %d bytes local, %d blocks per SM\n",
                           launch.entry(), ExtentText(launch.geometry().grid()), ExtentText(launch.geometry().block()),
                           launch.geometry().shared_bytes() + use.static_shared_bytes(), use.registers(),
                           use.local_bytes(), use.blocks_per_sm());
@@ -107,7 +107,7 @@ std::string EvidenceText(const v1::Evidence& evidence) {
       absl::StrAppend(&text, "  ncu ", advice.rule(), ": ", OneLine(advice.text()), "\n");
     }
   }
-  if (evidence.partial()) absl::StrAppend(&text, "counters are missing: ", OneLine(evidence.partial_reason()), "\n");
+  if (evidence.partial()) absl::StrAppend(&text, "missing counters: ", OneLine(evidence.partial_reason()), "\n");
   return text;
 }
 
@@ -149,7 +149,7 @@ std::string IterationText(const v1::Iteration& iteration) {
   Line(&text, "tools", ToolsLine(iteration.toolchain()));
   Line(&text, "driver", iteration.gpu().driver_version());
   Line(&text, "build", iteration.build());
-  Line(&text, "ended", iteration.has_end_time() ? DateText(iteration.end_time()) : "");
+  Line(&text, "ended", iteration.has_end_time() ? UtcText(iteration.end_time()) : "");
   for (const v1::PassedOver& passed : iteration.passed_over()) {
     Line(&text, "passed over",
          absl::StrCat(ChangeText(passed.change()), ": ", passed.reason(), passed.has_score() ? ": " : "",

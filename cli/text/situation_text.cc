@@ -27,7 +27,7 @@ std::string ValuesOf(const v1::Variable& variable, const v1::Iteration& best) {
 }
 
 std::string VariablesTable(const v1::Situation& situation, int width) {
-  Table table({{"  variable"}, {"values, the best one's in brackets"}, {"a larger value gives"}});
+  Table table({{"  variable"}, {"values (best variant's in brackets)"}, {"a larger value gives"}});
   for (const v1::Variable& variable : situation.variables()) {
     table.Add({absl::StrCat("  ", variable.name()), ValuesOf(variable, situation.best()),
                absl::StrJoin(variable.affects(), " ", [](std::string* out, const v1::Effect& effect) {
@@ -49,7 +49,7 @@ std::string UntriedTable(const v1::Situation& situation, bool all, int width) {
         untried.parent() == situation.best().number() ? "" : absl::StrCat(" (from ", untried.parent(), ")");
     rows.push_back({absl::StrCat(ChangeText(untried.change()), from), untried.score(), untried.finding()});
   }
-  return RankingTable(rows, "serves", all ? 0 : kShown, width);
+  return RankingTable(rows, "finding", all ? 0 : kShown, width);
 }
 
 std::string HowToPropose(const v1::Situation& situation, const std::string& flags) {
@@ -71,7 +71,7 @@ std::string WaitsText(const v1::Situation& situation, absl::Time now) {
   std::string text = "for a proposal";
   if (situation.has_deadline()) {
     const absl::Time deadline = absl::FromUnixSeconds(situation.deadline().seconds());
-    absl::StrAppend(&text, " until ", absl::FormatTime("%H:%M:%S", deadline, absl::LocalTimeZone()), " (",
+    absl::StrAppend(&text, " until ", ClockText(deadline), " (",
                     SecondsText(std::max(0.0, absl::ToDoubleSeconds(deadline - now))), " left)");
   }
   return text;
@@ -98,21 +98,21 @@ std::string SituationText(const v1::Situation& situation, const std::string& fla
                             campaign.spec().goal().speedup() > 0
                                 ? absl::StrFormat(" (goal %.2fx)", campaign.spec().goal().speedup())
                                 : ""));
-  line("source",
-       absl::StrCat(situation.source_path(), ", ",
-                    std::count(situation.source().begin(), situation.source().end(), '\n'), " lines; --json has it"));
-  absl::StrAppend(&text, "\nWhat the best variant's evidence shows\n");
+  line("source", absl::StrCat(situation.source_path(), ", ",
+                              std::count(situation.source().begin(), situation.source().end(), '\n'),
+                              " lines (--json prints it)"));
+  absl::StrAppend(&text, "\nFindings in the best variant's evidence\n");
   for (const v1::Finding& finding : situation.findings()) text += FindingText(finding, "", width);
-  if (situation.findings().empty()) text += "  nothing that a rule knows\n";
-  absl::StrAppend(&text, "\nWhat can be changed\n", VariablesTable(situation, width));
+  if (situation.findings().empty()) text += "  none\n";
+  absl::StrAppend(&text, "\nVariables\n", VariablesTable(situation, width));
   for (const v1::Constraint& constraint : situation.constraints()) {
-    text += Paragraph("  provided that ", constraint.that(), width);
+    text += Paragraph("  constraint ", constraint.that(), width);
   }
   if (!situation.untried().empty()) {
-    absl::StrAppend(&text, "\nUntried, as Pawl ranks it: by what it may add to the best variant (log speedup)\n",
+    absl::StrAppend(&text, "\nUntried changes, ranked by what they can add to the best variant (log speedup)\n",
                     UntriedTable(situation, all, width));
   }
-  if (!situation.proposals().empty()) absl::StrAppend(&text, "\nProposed, and not tried yet\n");
+  if (!situation.proposals().empty()) absl::StrAppend(&text, "\nProposed changes that wait\n");
   for (const v1::ChangeProposed& proposal : situation.proposals()) {
     text += Paragraph("  ", ProposalLine(proposal), width);
   }

@@ -12,7 +12,7 @@ namespace pawl {
 std::string SituationText(const v1::Situation& situation, const std::string& flags, bool all, absl::Time now,
                           int width);
 
-// "for a proposal until 14:03:21 (4 min 10 s left)"; empty where it does not wait.
+// "for a proposal until 14:03:21 UTC (4 min 10 s left)"; empty where it does not wait.
 std::string WaitsText(const v1::Situation& situation, absl::Time now);
 
 }  // namespace pawl

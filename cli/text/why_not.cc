@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "base/names/spelling.h"
 #include "cli/text/iteration_explanation.h"
 #include "cli/text/layout.h"
 #include "cli/text/ranking_table.h"
@@ -14,25 +15,28 @@
 #include "kernels/space.h"
 
 namespace pawl {
-namespace {
 
-absl::Status CheckKnown(const v1::Change& asked, const v1::Bundle& bundle) {
-  const auto variable =
-      std::find_if(bundle.variables().begin(), bundle.variables().end(),
-                   [&](const v1::Variable& candidate) { return candidate.name() == asked.variable(); });
-  if (variable == bundle.variables().end()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        bundle.name(), " has no variable ", asked.variable(), "; there are ",
-        absl::StrJoin(bundle.variables(), ", ",
-                      [](std::string* out, const v1::Variable& known) { absl::StrAppend(out, known.name()); })));
+absl::Status CheckKnownChange(const v1::Change& asked,
+                              const google::protobuf::RepeatedPtrField<v1::Variable>& variables,
+                              const std::string& of) {
+  std::vector<std::string> names;
+  for (const v1::Variable& known : variables) names.push_back(known.name());
+  const auto variable = std::find_if(variables.begin(), variables.end(), [&](const v1::Variable& candidate) {
+    return candidate.name() == asked.variable();
+  });
+  if (variable == variables.end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(of, " has no variable ", asked.variable(), Expected(asked.variable(), names)));
   }
   const auto& values = variable->values();
   if (std::find(values.begin(), values.end(), asked.to()) == values.end()) {
     return absl::InvalidArgumentError(
-        absl::StrCat(asked.variable(), " has no value ", asked.to(), "; it has ", absl::StrJoin(values, ", ")));
+        absl::StrCat(asked.variable(), " has no value ", asked.to(), "; expected ", absl::StrJoin(values, ", ")));
   }
   return absl::OkStatus();
 }
+
+namespace {
 
 // What the decision started from.
 v1::Variant ParentOf(const v1::Iteration& decision) {
@@ -87,7 +91,7 @@ class Answer {
   void Say(const std::string& sentence) { text_ += Paragraph("", sentence, width_); }
 
   void PassedOver(const v1::PassedOver& passed) {
-    Say(absl::StrCat("It was passed over: ", passed.reason(), "."));
+    Say(absl::StrCat("It was not chosen: ", passed.reason(), "."));
     if (!passed.has_score()) return;
     std::vector<RankedRow> rows = {{ChangeText(passed.change()), passed.score(), "asked about"}};
     if (decision_.has_score()) {
@@ -112,7 +116,7 @@ class Answer {
 
 absl::StatusOr<std::string> WhyNot(const v1::Change& asked, const v1::Iteration& decision,
                                    const std::vector<v1::Iteration>& iterations, const v1::Bundle& bundle, int width) {
-  if (absl::Status known = CheckKnown(asked, bundle); !known.ok()) return known;
+  if (absl::Status known = CheckKnownChange(asked, bundle.variables(), bundle.name()); !known.ok()) return known;
   const v1::Variant parent = ParentOf(decision);
   v1::Variant wanted = parent;
   (*wanted.mutable_values())[asked.variable()] = asked.to();
@@ -122,8 +126,7 @@ absl::StatusOr<std::string> WhyNot(const v1::Change& asked, const v1::Iteration&
 
   Answer answer(decision, width);
   if (is_asked(decision.change())) {
-    answer.Say(
-        absl::StrCat(asked.variable(), "=", asked.to(), " is what was chosen: ", IterationSentence(decision), "."));
+    answer.Say(absl::StrCat(asked.variable(), "=", asked.to(), " was chosen: ", IterationSentence(decision), "."));
     return answer.Take();
   }
   answer.Say(absl::StrCat("Iteration ", decision.number(), " chose ", ChangeText(decision.change()), " from iteration ",
@@ -132,8 +135,8 @@ absl::StatusOr<std::string> WhyNot(const v1::Change& asked, const v1::Iteration&
   const auto passed = std::find_if(decision.passed_over().begin(), decision.passed_over().end(),
                                    [&](const v1::PassedOver& one) { return is_asked(one.change()); });
   if (SameValues(wanted.values(), parent.values())) {
-    answer.Say(absl::StrCat("There was nothing to change: ", asked.variable(), " is ", asked.to(), " in iteration ",
-                            decision.parent(), " already."));
+    answer.Say(absl::StrCat("No change: ", asked.variable(), " is ", asked.to(), " in iteration ", decision.parent(),
+                            " already."));
     return answer.Take();
   }
   if (passed != decision.passed_over().end()) {
@@ -165,7 +168,7 @@ absl::StatusOr<std::string> WhyNot(const v1::Change& asked, const v1::Iteration&
   }
   if (!answered) {
     answer.Say(decision.has_score()
-                   ? "The decision does not name it: it was not among the changes that were ranked."
+                   ? "It was not among the changes that were ranked."
                    : absl::StrCat("Nothing was ranked: the change was proposed by ", decision.author(), "."));
   }
   return answer.Take();

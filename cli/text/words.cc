@@ -16,14 +16,11 @@ std::string CheckWord(v1::Check check) { return EnumWords(v1::Check_Name(check),
 
 std::string GateActionWord(v1::GateAction action) { return EnumWords(v1::GateAction_Name(action), "GATE_ACTION_"); }
 
-std::string DateText(const google::protobuf::Timestamp& time) {
-  if (time.seconds() == 0) return "-";
-  return absl::FormatTime("%Y-%m-%d %H:%M:%S", absl::FromUnixSeconds(time.seconds()), absl::LocalTimeZone());
-}
+std::string ClockText(absl::Time time) { return absl::FormatTime("%H:%M:%S UTC", time, absl::UTCTimeZone()); }
 
 std::string LeftOutText(int untried) {
-  return untried == 1 ? "1 change that the recording lacks is left out"
-                      : absl::StrCat(untried, " changes that the recording lacks are left out");
+  return untried == 1 ? "1 change is not in the recording and is not shown"
+                      : absl::StrCat(untried, " changes are not in the recording and are not shown");
 }
 
 std::string ExtentText(const v1::Dim3& extent) {

@@ -15,9 +15,9 @@ std::string WorkerStateWord(v1::WorkerState state);
 std::string ComparisonWord(v1::ComparisonResult result);
 std::string CheckWord(v1::Check check);
 std::string GateActionWord(v1::GateAction action);
-// "2026-11-15 14:03:21", local time; "-" where it is not set.
-std::string DateText(const google::protobuf::Timestamp& time);
-// "24 changes that the recording lacks are left out".
+// "14:03:21 UTC": a time of today; dates are UtcText's, the same in terminal, report and log.
+std::string ClockText(absl::Time time);
+// "24 changes are not in the recording and are not shown".
 std::string LeftOutText(int untried);
 // "128 x 1 x 1".
 std::string ExtentText(const v1::Dim3& extent);

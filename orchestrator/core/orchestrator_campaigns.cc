@@ -428,11 +428,19 @@ absl::StatusOr<v1::ProposeChangeResponse> Orchestrator::Propose(const v1::Propos
 absl::StatusOr<v1::Situation> Orchestrator::Situation(const v1::GetSituationRequest& request) {
   std::lock_guard lock(mutex_);
   absl::StatusOr<CampaignState*> campaign = Unended("campaign", request.campaign());
+  std::unique_ptr<CampaignState> ended;  // an ended campaign is read from its events
+  if (absl::IsFailedPrecondition(campaign.status())) {
+    absl::StatusOr<std::unique_ptr<CampaignState>> loaded = LoadCampaign(*ParseCampaignName(request.campaign()));
+    if (!loaded.ok()) return loaded.status();
+    ended = *std::move(loaded);
+    campaign = ended.get();
+  }
   if (!campaign.ok()) return campaign.status();
   if ((*campaign)->best() == nullptr) {
     v1::ErrorDetail detail;
     detail.set_resource(request.campaign());
-    detail.set_fix("wait for iteration 0; pawl show says how far it is");
+    detail.set_fix(ended != nullptr ? "pawl show says why it ended"
+                                    : "wait for iteration 0; pawl show says how far it is");
     return Error(absl::StatusCode::kFailedPrecondition, absl::StrCat(request.campaign(), " has kept nothing yet"),
                  detail);
   }

@@ -1,9 +1,5 @@
 #include "orchestrator/rpc/server.h"
 
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
-
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -34,18 +30,6 @@ constexpr int kMaxMessage = 4 << 20;
 constexpr int kMaxStreams = 1000;  // calls that one connection may have under way; more wait
 constexpr int kKeepaliveMs = 60000;
 constexpr auto kTick = std::chrono::milliseconds(200);
-
-// gRPC would take a socket away from whoever listens on it.
-bool InUse(const std::string& path) {
-  sockaddr_un address = {};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof address.sun_path) return false;  // gRPC refuses it
-  path.copy(address.sun_path, path.size());
-  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const bool connected = fd >= 0 && connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
-  if (fd >= 0) close(fd);
-  return connected;
-}
 
 // The library puts reflection into every server of a program that it is linked to.
 class WithoutReflection final : public grpc::ServerBuilderOption {
@@ -102,9 +86,7 @@ class RunningServer final : public Server {
     absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> credentials =
         MakeServerCredentials(options.listen, options.security);
     if (!credentials.ok()) return credentials.status();
-    if (absl::StartsWith(options.listen, "unix:") && InUse(options.listen.substr(5))) {
-      return absl::UnavailableError(absl::StrCat("another process listens on ", options.listen));
-    }
+    if (absl::Status status = CheckFree(options.listen); !status.ok()) return status;
     if (absl::Status status = orchestrator_.Load(); !status.ok()) return status;
     grpc::EnableDefaultHealthCheckService(true);
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
@@ -124,9 +106,7 @@ class RunningServer final : public Server {
     builder.RegisterService(&workers_);
     server_ = builder.BuildAndStart();
     if (server_ == nullptr || port == 0) {
-      return absl::UnavailableError(
-          absl::StrCat("can't listen on ", options.listen, ": the address may be in use, or the path not writable",
-                       options.security.tls.any() ? ", or the key does not match the certificate" : ""));
+      return absl::UnavailableError(absl::StrCat("can't listen on ", options.listen));
     }
     address_ = options.listen;
     if (!absl::StartsWith(address_, "unix:")) {

@@ -71,7 +71,7 @@ absl::StatusOr<Access> Access::ByRole(std::string_view tokens, const std::string
       if (!IsDigest(text)) return refuse("expected 64 hex digits after sha256:");
       token.digest = absl::AsciiStrToLower(text);
     } else if (text.size() < kShortestToken) {
-      return refuse("the token is too short; create one with `openssl rand -hex 32`");
+      return refuse("the token is too short to be secure: `openssl rand -hex 32` makes a good one");
     } else {
       token.digest = Sha256(std::string_view(text.data(), text.size()));
     }
@@ -104,13 +104,13 @@ absl::Status Access::Check(const Caller& caller, Role role) const {
   if (roles[static_cast<size_t>(role)]) return absl::OkStatus();
   if (!known) {
     return absl::UnauthenticatedError(
-        absl::StrCat(caller.token.empty() ? "not authenticated: " : "unknown token: ", "this call needs the role ",
+        absl::StrCat(caller.token.empty() ? "no credentials: " : "unknown token: ", "this call needs the role ",
                      RoleName(role), "; use a certificate with the URI pawl:role/", RoleName(role),
                      " (--tls-cert, --tls-key) or a token of that role (--token-file)"));
   }
   return absl::PermissionDeniedError(absl::StrCat("this call needs the role ", RoleName(role),
-                                                  ", which neither your certificate nor your token has; ask the "
-                                                  "orchestrator's operator for it"));
+                                                  ", which neither your certificate nor your token has: ask the "
+                                                  "orchestrator's administrator for one"));
 }
 
 }  // namespace pawl

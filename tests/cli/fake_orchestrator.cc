@@ -9,6 +9,8 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "pawl/v1/campaign_service.grpc.pb.h"
 
 namespace pawl {
@@ -60,6 +62,7 @@ class FakeOrchestrator::Service : public v1::CampaignService::Service {
     const int size = request->page_size() == 0 ? 100 : request->page_size();
     for (; next < fake_.iterations.size() && reply->iterations_size() < size; ++next) {
       const v1::Iteration& iteration = fake_.iterations[next];
+      if (!request->finding().empty() && request->finding() != iteration.finding().rule()) continue;
       if (request->verdict() == v1::VERDICT_UNSPECIFIED || request->verdict() == iteration.verdict()) {
         *reply->add_iterations() = iteration;
       }
@@ -74,7 +77,7 @@ class FakeOrchestrator::Service : public v1::CampaignService::Service {
     }
     return Missing(request->name());
   }
-  grpc::Status WatchCampaign(grpc::ServerContext*, const v1::WatchCampaignRequest* request,
+  grpc::Status WatchCampaign(grpc::ServerContext* context, const v1::WatchCampaignRequest* request,
                              grpc::ServerWriter<v1::WatchCampaignResponse>* writer) override {
     Note([&] { asked_.watches.push_back(request->after_sequence()); });
     if (request->campaign() != fake_.campaign.name()) return Missing(request->campaign());
@@ -85,6 +88,9 @@ class FakeOrchestrator::Service : public v1::CampaignService::Service {
       writer->Write(message);
       ++sent;
     }
+    const absl::Time end = absl::Now() + absl::Seconds(20);
+    while (fake_.watch_stays_open && !context->IsCancelled() && absl::Now() < end)
+      absl::SleepFor(absl::Milliseconds(5));
     return Fails();
   }
   grpc::Status PauseCampaign(grpc::ServerContext*, const v1::PauseCampaignRequest*, v1::Campaign* reply) override {

@@ -33,6 +33,7 @@ class FakeOrchestrator {
   v1::Situation situation;
   std::vector<v1::Pattern> patterns;
   std::set<std::string> known_metrics;  // empty: any
+  bool watch_stays_open = false;        // after the last event, until the client leaves; 20 s at most
 
   // The next call fails so.
   void FailNext(absl::Status status, const v1::ErrorDetail& detail = {});

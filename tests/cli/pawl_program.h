@@ -16,6 +16,10 @@ std::string BuiltProgram(const std::string& name);
 // Runs the built `pawl` as a user does, to its end. `env` is added to the environment.
 ProcessResult Pawl(const std::vector<std::string>& arguments, const std::map<std::string, std::string>& env = {});
 
+// The same on a terminal of so many columns; `out` has what it shows, colours included.
+ProcessResult PawlOnTerminal(const std::vector<std::string>& arguments, int columns,
+                             const std::map<std::string, std::string>& env = {});
+
 std::vector<std::string> Lines(const std::string& text);
 
 // Started by the main thread of this process.

@@ -87,11 +87,16 @@ void LoadNvrtc(Compilers* compilers) {
 }
 
 int Main(int argc, char** argv) {
+  if (argc == 2 && std::string_view(argv[1]) == "--version") {
+    std::puts("pawl-builder " PAWL_VERSION);
+    return 0;
+  }
   Arguments arguments;
   if (!ReadArguments(argc, argv, &arguments)) {
     std::fprintf(stderr,
                  "usage: pawl-builder [--nvrtc FILE] [--nvcc FILE] [--include FOLDER] [--show PATH]... "
-                 "[--sandbox required|optional|never]\nStarted by pawl, which speaks to it on its standard input.\n");
+                 "[--sandbox required|optional|never]\n       pawl-builder --version\n"
+                 "Compiles kernels for a worker, which starts it and sends requests to its standard input.\n");
     return 2;
   }
   arguments.sandbox.cpu_seconds = kCpuSeconds;

@@ -176,7 +176,7 @@ Line ExamineNcu(const Machine& m) {
 }
 
 Line ExamineCounters(const Machine& m) {
-  if (!m.ncu.ok) return Warning("counters", "not to be had without ncu", "see ncu");
+  if (!m.ncu.ok) return Warning("counters", "not available without ncu", "see ncu");
   if (m.driver.gpus.empty()) return Warning("counters", "not tried: no GPU", "see GPU");
   if (m.counters.has_value()) {
     if (m.counters->ok) return Ok("counters", "ncu reads them");
@@ -200,7 +200,7 @@ Line ExamineCounters(const Machine& m) {
 }
 
 Line ExamineMetrics(const Machine& m) {
-  if (!m.ncu.ok) return Warning("metrics", "not to be had without ncu", "see ncu");
+  if (!m.ncu.ok) return Warning("metrics", "not available without ncu", "see ncu");
   const absl::StatusOr<std::vector<std::string>> missing = MissingNcuMetrics(m.metrics, m.ncu_metrics.out);
   if (!missing.ok()) {
     return Warning("metrics", absl::StrCat("ncu --query-metrics names none: ", Complaint(m.ncu_metrics)),
@@ -253,7 +253,7 @@ Line ExamineProcesses(const Machine& m) {
     others.push_back(absl::StrCat("pid ", pid, " (", absl::StripAsciiWhitespace(fields.second), ")"));
   }
   if (others.empty()) return Ok("GPU processes", "none");
-  return Warning("GPU processes", absl::StrJoin(others, ", "), "stop them, or wait: times beside them are noise");
+  return Warning("GPU processes", absl::StrJoin(others, ", "), "stop them, or wait: they disturb the measured times");
 }
 
 }  // namespace

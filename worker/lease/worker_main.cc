@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -160,7 +161,7 @@ std::string DefaultName(const WorkerOptions& options, const v1::Device& device) 
 
 int Main(const WorkerOptions& options) {
   spdlog::set_default_logger(spdlog::stderr_color_mt("pawl-worker"));
-  spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e %^%l%$ %v");
+  spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%eZ %^%l%$ %v", spdlog::pattern_time_type::utc);
   spdlog::set_level(spdlog::level::from_str(options.log_level));
   const absl::StatusOr<std::string> fault = ArmFaultPoint();
   if (!fault.ok()) {
@@ -204,6 +205,7 @@ int Main(const WorkerOptions& options) {
 }  // namespace pawl
 
 int main(int argc, char** argv) {
+  setenv("GRPC_VERBOSITY", "NONE", /*replace=*/0);  // its errors come back as statuses, which are logged
   int exit_code = 0;
   const std::optional<pawl::WorkerOptions> options = pawl::ReadWorkerOptions(argc, argv, PAWL_VERSION, &exit_code);
   return options ? pawl::Main(*options) : exit_code;

@@ -27,7 +27,7 @@ std::string ReadDevice(const std::string& word, WorkerOptions* options) {
                                options->cuda >= 0 && absl::ascii_isdigit(rest[0])))) {
     options->device = DeviceChoice::kCuda;
   } else {
-    return absl::StrCat("\"", word, "\" is no device; expected auto, cuda:N or replay");
+    return absl::StrCat("\"", word, "\" is not a device; expected auto, cuda:N or replay");
   }
   return "";
 }
@@ -44,35 +44,41 @@ std::optional<WorkerOptions> ReadWorkerOptions(int argc, const char* const* argv
                                                int* exit_code) {
   WorkerOptions options;
   std::string device = "auto";
-  CLI::App app("Measures the trials of a Pawl orchestrator on a GPU, or answers them from recordings.", "pawl-worker");
+  CLI::App app("Measures the trials of a Pawl orchestrator on a GPU, or replays recordings.", "pawl-worker");
   app.footer(
       "Example: pawl-worker --orchestrator gpu-head:7465 --device cuda:0\n"
-      "Each option may also stand in the environment (PAWL_DEVICE) or in the file of --config (device =\n"
-      "\"cuda:0\"); flags win over the environment, that over the file. TERM ends the worker after the trial\n"
-      "that runs, which is given back if it takes longer than 15 s; a second TERM at once.\n"
+      "Each option can also be set in the environment (PAWL_DEVICE) or in the file of --config\n"
+      "(device = \"cuda:0\"). Flags take precedence over the environment, the environment over the\n"
+      "file. SIGTERM ends the worker after the running trial, or after 15 s; a second SIGTERM ends it\n"
+      "at once.\n"
       "Exit codes: 0 drained, 1 failed, 2 wrong usage.");
-  app.set_version_flag("--version", version);
+  app.set_version_flag("--version", "pawl-worker " + version, "Print the version");
   AddConfigFile(app);
   const auto option = [&](const std::string& flag, auto& value, const std::string& text) {
     return app.add_option("--" + flag, value, text)->envname(EnvironmentName(flag));
   };
-  option("orchestrator", options.orchestrator, "Address: host:port or unix:/path");
-  option("device", device, "auto: cuda:0 where there is a GPU, otherwise replay; cuda:N; replay")
+  option("orchestrator", options.orchestrator, "Address of the orchestrator: host:port or unix:/path");
+  option("device", device, "auto (cuda:0 if there is a GPU, otherwise replay), cuda:N or replay")
       ->capture_default_str();
-  option("recordings", options.recordings, "Recordings for replay: files, or folders (default: those that ship)");
-  option("replay-speed", options.replay_speed, "Sleep through recorded stages, so many times faster; 0: not at all")
+  option("recordings", options.recordings,
+         "Recordings to replay: files or folders (default: those that ship with Pawl)");
+  option("replay-speed", options.replay_speed,
+         "Replay in the recorded time of each stage, this many times as fast; 0: without waiting")
       ->check(CLI::NonNegativeNumber);
-  option("name", options.name, "Name among the orchestrator's workers (default: this host's and the device's)");
+  option("name", options.name, "Name of this worker (default: host and device)");
   option("ahead", options.ahead,
          "Trials to lease and build while another is measured (default: 2 on a GPU, 0 in a replay)")
       ->check(CLI::Range(0, 16));
-  option("profiles", options.profiles, "Folder whose metrics.toml replaces the one that was built in");
+  option("profiles", options.profiles, "Folder whose metrics.toml replaces the built-in one");
   option("tls-cert", options.credentials.tls.cert, "This worker's certificate, with the role work")->type_name("FILE");
-  option("tls-key", options.credentials.tls.key, "Its key, which nobody else may read")->type_name("FILE");
-  option("tls-ca", options.credentials.tls.ca, "The authority of the orchestrator's certificate")->type_name("FILE");
-  option("token-file", options.credentials.token_file, "Holds a token of the role work")->type_name("FILE");
+  option("tls-key", options.credentials.tls.key,
+         "Private key of the certificate, readable by its owner only (mode 600)")
+      ->type_name("FILE");
+  option("tls-ca", options.credentials.tls.ca, "Certificate authority that signed the orchestrator's certificate")
+      ->type_name("FILE");
+  option("token-file", options.credentials.token_file, "File with a token of the role work")->type_name("FILE");
   app.add_flag("--allow-unsandboxed", options.allow_unsandboxed,
-               "Build and run candidates even where no sandbox is to be had")
+               "Build and run candidates even if no sandbox is available")
       ->envname(EnvironmentName("allow-unsandboxed"));
   options.log_level = "info";
   option("log-level", options.log_level, "debug, info, warn or error")
@@ -95,7 +101,7 @@ std::optional<WorkerOptions> ReadWorkerOptions(int argc, const char* const* argv
     return mistake(absl::StrCat("--name: \"", options.name, "\"; expected at most 64 letters, digits, -, _ and ."));
   }
   if (options.orchestrator.empty()) {
-    return mistake("where is the orchestrator? --orchestrator host:port or unix:/path, or PAWL_ORCHESTRATOR");
+    return mistake("name the orchestrator: --orchestrator host:port or unix:/path, or PAWL_ORCHESTRATOR");
   }
   return options;
 }

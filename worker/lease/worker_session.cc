@@ -104,7 +104,7 @@ absl::Status WorkerSession::RegisterOnce() {
 
 absl::Status WorkerSession::RegisterAgain() {
   absl::Status status = RegisterOnce();
-  if (status.ok()) spdlog::info("{} registered again with {}", options_.name, Orchestrator());
+  if (status.ok()) spdlog::info("{} registered again", options_.name);
   return status;
 }
 

@@ -18,7 +18,8 @@ namespace {
 
 constexpr char kUsage[] =
     "usage: pawl-runner --shared-fd N   serve requests on standard input (started by pawl)\n"
-    "       pawl-runner --job FILE      call each item of a job once (started under ncu or compute-sanitizer)\n";
+    "       pawl-runner --job FILE      call each item of a job once (started under ncu or compute-sanitizer)\n"
+    "       pawl-runner --version\n";
 
 int Serve(int shared_fd) {
   // A candidate's device printf goes to standard output: keep that apart from the replies.
@@ -46,6 +47,10 @@ int Serve(int shared_fd) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc == 2 && std::string(argv[1]) == "--version") {
+    puts("pawl-runner " PAWL_VERSION);
+    return EXIT_SUCCESS;
+  }
   if (argc == 3 && std::string(argv[1]) == "--job") {
     const absl::Status status = pawl::RunJob(argv[2]);
     if (status.ok()) return EXIT_SUCCESS;

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -54,10 +55,14 @@ void CloseAllBut(const std::vector<int>& kept) {
 }
 
 int Main(int argc, char** argv) {
+  if (argc == 2 && std::string_view(argv[1]) == "--version") {
+    std::puts("pawl-sandbox " PAWL_VERSION);
+    return 0;
+  }
   SandboxCommand command;
   const std::string wrong = ReadSandboxCommand({argv + 1, argv + argc}, &command);
   if (!wrong.empty()) {
-    std::fprintf(stderr, "pawl-sandbox: %s\nStarted by pawl, to run candidates in.\n", wrong.c_str());
+    std::fprintf(stderr, "pawl-sandbox: %s\nStarted by a worker to run candidates in isolation.\n", wrong.c_str());
     return kSandboxFailed;
   }
   std::sort(command.kept_fds.begin(), command.kept_fds.end());

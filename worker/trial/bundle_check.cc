@@ -129,8 +129,8 @@ void CheckVariants(const v1::Bundle& bundle, const std::vector<const GpuSpec*>& 
                                      gpus.size() == 1 ? gpus[0]->info.name() : "every known GPU",
                                      "; a [[constraint]] would save trying them. The first: ", first_nowhere));
   }
+  // A campaign rejects such a variant when it meets it: the bundle itself can be submitted.
   if (broken > 0) {
-    report.set_ok(false);
     report.add_warnings(
         absl::StrCat(broken, " of ", report.allowed(),
                      " variants have no valid geometry; forbid them by a [[constraint]]. The first: ", first_broken));

@@ -7,6 +7,8 @@
 #include <sstream>
 
 #include "absl/strings/numbers.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "tests/cli/fake_orchestrator.h"
 #include "tests/cli/pawl_program.h"
 #include "tests/cli/some_iterations.h"
@@ -65,9 +67,10 @@ class CommandsTest : public testing::Test {
 TEST_F(CommandsTest, ShowHelpWithAnExampleEach) {
   const ProcessResult all = Pawl({"--help"});
   EXPECT_EQ(all.exit_code, 0);
-  for (const char* command : {"run",    "submit",  "watch",     "show",      "history",  "diff",   "best",
-                              "verify", "propose", "explain",   "situation", "patterns", "report", "cancel",
-                              "pause",  "resume",  "campaigns", "workers",   "check",    "record", "import"}) {
+  for (const char* command :
+       {"run",       "submit",  "watch",     "show",     "history", "diff",   "best",  "verify",
+        "propose",   "explain", "situation", "patterns", "report",  "cancel", "pause", "resume",
+        "campaigns", "workers", "check",     "record",   "import",  "doctor", "help",  "completion"}) {
     EXPECT_THAT(all.out, HasSubstr(std::string("  ") + command + " "));
     const ProcessResult help = Pawl({command, "--help"});
     EXPECT_EQ(help.exit_code, 0);
@@ -102,13 +105,13 @@ TEST_F(CommandsTest, PrintHistoryAsATableOnePageAtATime) {
   EXPECT_EQ(first.exit_code, 0) << first.err;
   EXPECT_EQ(first.out,
             "campaigns/7: attention at main, finished; on NVIDIA H200\n"
-            "number  verdict  change        over parent   start  baseline      time  reason\n"
-            "     0  kept     start                   -  1.000x    0.300x  20.12 us  the start\n"
-            "     1  kept     TILE_M 64→32       1.500x  1.500x    0.450x  13.41 us  faster: 1.45 to 1.55\n");
+            "#  verdict      time  baseline  parent   start  change        reason\n"
+            "0  kept     20.12 us    0.300x       -  1.000x  start         the start\n"
+            "1  kept     13.41 us    0.450x  1.500x  1.500x  TILE_M 64→32  faster: 1.45 to 1.55\n");
   EXPECT_EQ(first.err,
             "more: pawl history 7 --sort number --page-size 2 --orchestrator " + fake_.address() + " --page-token 2\n");
   const ProcessResult last = Run({"history", "7", "--page-size", "2", "--page-token", "4"});
-  EXPECT_THAT(last.out, HasSubstr("     4  kept "));
+  EXPECT_THAT(last.out, HasSubstr("4  kept "));
   EXPECT_EQ(last.err, "");
 }
 
@@ -131,13 +134,13 @@ TEST_F(CommandsTest, FillAPageOfTheHistoryWithWhatIsShown) {
     std::vector<int> found;
     for (const std::string& line : Lines(result.out)) {
       int number = 0;
-      if (absl::SimpleAtoi(line.substr(0, 6), &number)) found.push_back(number);
+      if (absl::SimpleAtoi(line.substr(0, line.find("  ")), &number)) found.push_back(number);
     }
     return found;
   };
   const ProcessResult first = Run({"history", "7", "--page-size", "3"});
   EXPECT_THAT(numbers(first), ElementsAre(0, 1, 2));
-  EXPECT_THAT(first.err, HasSubstr("4 changes that the recording lacks are left out"));
+  EXPECT_THAT(first.err, HasSubstr("4 changes are not in the recording and are not shown"));
   EXPECT_THAT(first.err, HasSubstr("more: pawl history 7 --page-size 3 "));
   EXPECT_THAT(first.err, HasSubstr(" --page-token 7\n"));
   const ProcessResult second = Run({"history", "7", "--page-size", "2", "--page-token", "7"});
@@ -158,6 +161,13 @@ TEST_F(CommandsTest, NameTheColumnOrVariableThatWasMeant) {
   EXPECT_EQ(variable.exit_code, 2);
   EXPECT_THAT(variable.err,
               HasSubstr("campaigns/7 has no variable TILE_N; expected TILE_M, WARPS; did you mean TILE_M?"));
+  const ProcessResult rule = Run({"history", "7", "--finding", "grid-to-small"});
+  EXPECT_EQ(rule.exit_code, 2);
+  EXPECT_THAT(rule.err, HasSubstr("there is no rule grid-to-small; expected "));
+  EXPECT_THAT(rule.err, HasSubstr("did you mean grid-too-small?"));
+  fake_.iterations[1].mutable_finding()->set_rule("a-rule-of-other-profiles");
+  EXPECT_EQ(Run({"history", "7", "--finding", "a-rule-of-other-profiles"}).exit_code, 0);
+  EXPECT_THAT(Run({"history", "7", "--finding", "bank-conflicts"}).err, HasSubstr("No matching iterations"));
 }
 
 TEST_F(CommandsTest, NameTheBundleThatWasMeant) {
@@ -215,7 +225,7 @@ TEST_F(CommandsTest, ShowCampaignsIterationsAndWorkers) {
   EXPECT_EQ(Parse<v1::Campaign>(Run({"show", "7", "--json"}).out).best(), 4);
   EXPECT_THAT(Run({"show", "7", "2"}).out, HasSubstr("campaigns/7/iterations/2 reverted: slower\n"));
   EXPECT_EQ(Parse<v1::Iteration>(Run({"show", "7", "2", "--json"}).out).number(), 2);
-  EXPECT_THAT(Run({"campaigns"}).out, HasSubstr("       7  finished  attention at main"));
+  EXPECT_THAT(Run({"campaigns"}).out, HasSubstr("7  finished  -     11.18 us         -  attention at main"));
   EXPECT_EQ(Parse<v1::Campaign>(Run({"campaigns", "--json"}).out).name(), "campaigns/7");
   EXPECT_THAT(Run({"workers"}).out, HasSubstr("h200-0  idle"));
   EXPECT_EQ(Parse<v1::Worker>(Run({"workers", "--json"}).out).name(), "workers/h200-0");
@@ -241,19 +251,19 @@ TEST_F(CommandsTest, PrintTheColumnsThatAreAskedFor) {
   EXPECT_EQ(history.exit_code, 0) << history.err;
   EXPECT_EQ(history.out,
             "campaigns/7: attention at main, finished; on NVIDIA H200\n"
-            "number  TILE_M  registers      time\n"
-            "     4     128         32  11.18 us\n"
-            "     1      32         64  13.41 us\n"
-            "     0      64          -  20.12 us\n"
-            "     2      16          -  13.69 us\n"
-            "     3       8          -         -\n");
+            "#  TILE_M  registers      time\n"
+            "4     128         32  11.18 us\n"
+            "1      32         64  13.41 us\n"
+            "0      64          -  20.12 us\n"
+            "2      16          -  13.69 us\n"
+            "3       8          -         -\n");
   const std::vector<v1::ListIterationsRequest> lists = fake_.asked().lists;
   ASSERT_FALSE(lists.empty());
   ASSERT_EQ(lists.back().metrics_size(), 2);
   EXPECT_EQ(lists.back().metrics(0), "registers");
   const ProcessResult slowest =
       Run({"history", "7", "--columns", "number,finding,parent", "--sort", "-time", "--page-size", "1"});
-  EXPECT_THAT(slowest.out, HasSubstr("number  finding  parent\n     0  -             -\n"));
+  EXPECT_THAT(slowest.out, HasSubstr("#  finding  from\n0  -           -\n"));
 }
 
 TEST_F(CommandsTest, WriteReports) {
@@ -276,8 +286,8 @@ TEST_F(CommandsTest, WatchToTheEndWithTheCampaignsExitCode) {
   const ProcessResult watch = Run({"watch", "7"});
   EXPECT_EQ(watch.exit_code, 0) << watch.err;
   EXPECT_THAT(fake_.asked().watches, ElementsAre(0, 11));
-  EXPECT_THAT(watch.out, HasSubstr("   4  kept      TILE_M 64→128 (from 1)"));
-  EXPECT_THAT(watch.err, HasSubstr("looking for it"));
+  EXPECT_THAT(watch.out, HasSubstr("   4  kept       11.18 us    0.540x   1.200x   1.800x  TILE_M 64→128 (from 1)"));
+  EXPECT_THAT(watch.err, HasSubstr("reconnecting"));
   const ProcessResult json = Run({"watch", "7", "--after", "12", "--json"});
   ASSERT_THAT(Lines(json.out), SizeIs(2));
   EXPECT_EQ(Parse<v1::WatchCampaignResponse>(Lines(json.out)[0]).event().sequence(), 13);
@@ -285,6 +295,19 @@ TEST_F(CommandsTest, WatchToTheEndWithTheCampaignsExitCode) {
   EXPECT_EQ(Run({"watch", "7"}).exit_code, 3);
   fake_.campaign.set_state(v1::FAILED);
   EXPECT_EQ(Run({"watch", "7"}).exit_code, 1);
+}
+
+TEST_F(CommandsTest, WatchNoVerificationThatNoWorkerTakes) {
+  fake_.watch_stays_open = true;
+  fake_.workers.clear();
+  fake_.campaign.mutable_end_time()->set_seconds(1763215401);
+  fake_.campaign.set_verifying(true);
+  const absl::Time begin = absl::Now();
+  const ProcessResult watch = Run({"watch", "7"});
+  EXPECT_EQ(watch.exit_code, 0) << watch.err;
+  EXPECT_THAT(watch.err, HasSubstr("campaigns/7 has ended; a verification of it waits for a worker\n"));
+  EXPECT_THAT(watch.out, HasSubstr("campaigns/7 finished"));
+  EXPECT_LT(absl::Now() - begin, absl::Seconds(10));
 }
 
 TEST_F(CommandsTest, SubmitABundle) {
@@ -326,7 +349,7 @@ TEST_F(CommandsTest, Steer) {
   ASSERT_THAT(fake_.asked().cancels, SizeIs(1));
   EXPECT_EQ(fake_.asked().cancels[0].reason(), "wrong size");
   EXPECT_EQ(Run({"propose", "7", "TILE_M=16", "--author", "ada", "--why", "small"}).out,
-            "TILE_M=16 will be tried after what is planned already\n");
+            "TILE_M=16 will be tried after the trials that are planned already\n");
   fake_.situation.set_waits(true);
   EXPECT_EQ(Run({"propose", "7", "TILE_M=16"}).out, "TILE_M=16 will be tried next\n");
   fake_.situation.set_waits(false);
@@ -356,12 +379,12 @@ TEST_F(CommandsTest, VerifyByTheOrchestratorsWorkers) {
   fake_.verification.set_measured_us(3);
   fake_.verification.set_recorded_us(3.5);
   EXPECT_EQ(Run({"verify", "7"}).out,
-            "iteration 4 does not agree: the recording has 3.000 us, stored is 3.500 us\n"
-            "replay   recorded figures were compared; nothing was built or measured\n");
+            "iteration 4 does not agree: recorded 3.000 us, stored 3.500 us\n"
+            "replay   compared with the recording; nothing was built or measured\n");
   const size_t asked = fake_.asked().verifications.size();
   const ProcessResult elsewhere = Run({"verify", "7", "--device", "cuda:0"});
   EXPECT_EQ(elsewhere.exit_code, 4);
-  EXPECT_THAT(elsewhere.err, HasSubstr("cuda:0 can't verify a recording's figures"));
+  EXPECT_THAT(elsewhere.err, HasSubstr("cuda:0 can't verify the times of a recording"));
   EXPECT_EQ(fake_.asked().verifications.size(), asked) << "nothing is left for others to wait for";
 }
 

@@ -36,7 +36,7 @@ TEST(DiagnoseTest, TellsFindingsWithValuesThresholdsAndAdvice) {
                                 HasSubstr("bank_conflict_share 92.53 > 30"), HasSubstr("bank_spread+"),
                                 HasSubstr("Pad the rows of the tile")));
   EXPECT_THAT(result.out, Not(HasSubstr("transpose_padded")));
-  EXPECT_THAT(result.out, HasSubstr("silent tensor-cores-idle, for lack of matrix_work"));
+  EXPECT_THAT(result.out, HasSubstr("not evaluated tensor-cores-idle: missing matrix_work"));
   EXPECT_EQ(result.err, "");
 }
 
@@ -47,7 +47,7 @@ TEST(DiagnoseTest, TellsEveryKernelOfAFile) {
     EXPECT_THAT(result.out, testing::AnyOf(HasSubstr(std::string("\n") + kernel), testing::StartsWith(kernel)))
         << kernel;
   }
-  EXPECT_THAT(result.out, HasSubstr("at a limit of the GPU (dram-roof): stop here"));
+  EXPECT_THAT(result.out, HasSubstr("at a limit of the GPU (dram-roof): further tuning is unlikely to help"));
   EXPECT_THAT(result.out, HasSubstr("smsp__issue_active.avg.pct_of_peak_sustained_active")) << "what to ask ncu for";
 }
 
@@ -116,7 +116,7 @@ TEST(DiagnoseTest, AnswersWrongUsageWithTwo) {
   EXPECT_EQ(Pawl({"diagnose"}).exit_code, 2);
   const ProcessResult gpu = Pawl({"diagnose", Zoo("zoo_raw_small.csv"), "--gpu", "h2000"});
   EXPECT_EQ(gpu.exit_code, 2);
-  EXPECT_THAT(gpu.err, HasSubstr("unknown GPU h2000; there are a100"));
+  EXPECT_THAT(gpu.err, HasSubstr("unknown GPU h2000; expected a100"));
   EXPECT_THAT(Pawl({"diagnose", "--help"}).out, HasSubstr("Example: pawl diagnose"));
 }
 

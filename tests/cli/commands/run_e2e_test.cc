@@ -110,6 +110,10 @@ TEST_F(RunTest, ImprovesAKernelAndLeavesEverythingToLookAt) {
   EXPECT_THAT(run.out, HasSubstr("campaigns/1 finished"));
   EXPECT_THAT(run.out, HasSubstr("database   " + database_.string()));
   EXPECT_THAT(run.out, HasSubstr("pawl history 1"));
+  const ProcessResult situation = Run({"situation", "1"});
+  EXPECT_EQ(situation.exit_code, 0) << situation.err;
+  EXPECT_THAT(situation.out, HasSubstr("campaigns/1: attention at main, finished"));
+  EXPECT_THAT(situation.out, Not(HasSubstr("pawl propose"))) << "it has ended";
   const std::filesystem::path page = database_.parent_path() / "reports/campaign-1.html";
   EXPECT_THAT(run.out, HasSubstr("report     " + page.string()));
   EXPECT_THAT(Slurp(page), HasSubstr("</html>"));
@@ -191,26 +195,109 @@ TEST_F(RunTest, SaysThatACampaignIsNotThereAndWhatToDo) {
   }
 }
 
-TEST_F(RunTest, GivesUpWhereNoWorkerCanTakeIt) {
+TEST_F(RunTest, LeavesNoCampaignWithoutARecording) {
   BundleFolder folder;
-  const ProcessResult run = Run({"run", folder.path().string(), "--device", "replay"});
-  EXPECT_EQ(run.exit_code, 4) << run.err;
-  EXPECT_THAT(run.err, HasSubstr("no recording of this scale_rows"));
-  EXPECT_EQ(Parse<v1::Campaign>(Run({"show", "1", "--json"}).out).state(), v1::CANCELLED);
+  const std::filesystem::path empty = home_.path() / "empty", damaged = home_.path() / "damaged.jsonl.gz";
+  std::filesystem::create_directories(empty);
+  std::ofstream(damaged) << "no recording";
+  const std::string shipped = (Attention().parent_path().parent_path() / "profiles/recordings").string();
+  const std::vector<std::pair<std::vector<std::string>, std::string>> wrong = {
+      {{folder.path().string(), "--device", "replay"}, "no recording of this scale_rows at size "},
+      {{folder.path().string(), "--recordings", shipped}, "no recording of this scale_rows at size "},
+      {{Attention().string(), "--device", "replay", "--recordings", empty.string()}, "no recordings to replay"},
+      {{Attention().string(), "--device", "replay", "--recordings", damaged.string()}, "damaged.jsonl.gz"}};
+  for (const auto& [arguments, why] : wrong) {
+    std::vector<std::string> command = {"run"};
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    const ProcessResult run = Run(command);
+    EXPECT_EQ(run.exit_code, 4) << run.err;
+    EXPECT_THAT(run.err, HasSubstr(why));
+    EXPECT_FALSE(std::filesystem::exists(database_)) << "no campaign, not even a database";
+  }
+}
+
+// Every table is right by itself.
+constexpr char kWithoutVariables[] = R"(
+name    = "scale_rows"
+source  = "scale_rows.cu"
+summary = "out = 2 * in"
+[goal]
+size    = "main"
+speedup = 1.5
+[[size]]
+name = "main"
+ROWS = 1024
+[[tensor]]
+name  = "in"
+type  = "f32"
+shape = ["ROWS"]
+fill  = "uniform"
+[[tensor]]
+name  = "out"
+type  = "f32"
+shape = ["ROWS"]
+role  = "output"
+[[launch]]
+entry     = "scale_rows"
+grid      = ["ROWS"]
+block     = [32]
+arguments = ["in", "out"]
+[work]
+flops = "ROWS"
+bytes = "8*ROWS"
+[reference]
+source = "reference.cu"
+[[reference.launch]]
+entry     = "scale_rows_reference"
+grid      = ["ROWS"]
+block     = [32]
+arguments = ["in", "out"]
+[tolerance]
+absolute = 0.01
+relative = 0.001
+)";
+
+TEST_F(RunTest, SubmitAcceptsWhatCheckAcceptsAndNothingElse) {
+  const std::unique_ptr<Running> daemon = StartOrchestrator();
+  std::string launches;
+  for (int i = 0; i < 300; ++i) {
+    launches +=
+        "[[launch]]\nentry = \"combine\"\ngrid = [\"ROWS\"]\nblock = [32, 1]\narguments = [\"partial\", \"out\"]\n";
+  }
+  struct Case {
+    std::string name, from, to;
+    bool good;
+  };
+  const std::vector<Case> cases = {
+      {"as it is", "", "", true},
+      {"an unknown key", "summary ", "sumary ", false},
+      {"a start that is no value", "start   = 64", "start   = 65", false},
+      {"a goal at no size", "size    = \"main\"", "size    = \"mian\"", false},
+      {"more than 256 launches", "[work]", launches + "[work]", false},
+      {"no variables", "", "", false},
+  };
+  for (const Case& one : cases) {
+    BundleFolder folder;
+    if (!one.from.empty()) folder.Replace(one.from, one.to);
+    if (one.name == "no variables") folder.Write("kernel.toml", kWithoutVariables);
+    const ProcessResult check = Run({"check", "--no-build", folder.path().string()});
+    const ProcessResult submit = Run({"submit", folder.path().string()});
+    EXPECT_EQ(check.exit_code == 0, one.good) << one.name << ": " << check.err;
+    EXPECT_EQ(submit.exit_code == 0, one.good) << one.name << ": " << submit.err;
+  }
 }
 
 TEST_F(RunTest, GivesUpWhereTheWorkerDoesNotStart) {
-  const std::filesystem::path empty = home_.path() / "empty";
-  std::filesystem::create_directories(empty);
-  const ProcessResult run = Run({"run", Attention().string(), "--device", "replay", "--recordings", empty.string()});
+  const ProcessResult run = Run({"run", Attention().string(), "--device", "cuda:99"});
   EXPECT_EQ(run.exit_code, 4) << run.err;
   EXPECT_THAT(run.err, HasSubstr("pawl-worker"));
+  EXPECT_EQ(Parse<v1::Campaign>(Run({"show", "1", "--json"}).out).state(), v1::CANCELLED);
 }
 
 TEST_F(RunTest, EndsCleanlyWhenInterrupted) {
   std::unique_ptr<Running> run =
       Start("pawl", {"run", Attention().string(), "--device", "replay", "--replay-speed", "1"});
-  ASSERT_TRUE(run->Says("0  kept      start")) << run->err();
+  ASSERT_TRUE(run->Says("0  kept  ")) << run->err();
   const std::vector<pid_t> children = ChildrenOf(run->pid());
   EXPECT_THAT(children, SizeIs(2));
   const ProcessEnd end = run->End(SIGINT);
@@ -225,7 +312,7 @@ TEST_F(RunTest, EndsCleanlyWhenInterrupted) {
 TEST_F(RunTest, LeavesNoChildBehindWhenItIsKilled) {
   std::unique_ptr<Running> run =
       Start("pawl", {"run", Attention().string(), "--device", "replay", "--replay-speed", "1"});
-  ASSERT_TRUE(run->Says("0  kept      start")) << run->err();
+  ASSERT_TRUE(run->Says("0  kept  ")) << run->err();
   const std::vector<pid_t> children = ChildrenOf(run->pid());
   EXPECT_THAT(children, SizeIs(2));
   run->End(SIGKILL);
@@ -236,7 +323,7 @@ TEST_F(RunTest, LeavesNoChildBehindWhenItIsKilled) {
 
   const ProcessResult next = Run({"run", Attention().string(), "--device", "replay", "--iterations", "3"});
   EXPECT_EQ(next.exit_code, 0) << next.err;
-  EXPECT_THAT(next.err, HasSubstr("campaigns/1 was left unfinished"));
+  EXPECT_THAT(next.err, HasSubstr("campaigns/1 is unfinished and continues"));
 }
 
 TEST_F(RunTest, JoinsAnOrchestratorThatHasTheDatabaseAndOutlivesIt) {
@@ -244,9 +331,9 @@ TEST_F(RunTest, JoinsAnOrchestratorThatHasTheDatabaseAndOutlivesIt) {
   std::unique_ptr<Running> run =
       Start("pawl", {"run", Attention().string(), "--device", "replay", "--replay-speed", "4", "--iterations", "4"});
   ASSERT_TRUE(run->Says("joining the orchestrator at " + socket_)) << run->err();
-  ASSERT_TRUE(run->Says("0  kept      start")) << run->err();
+  ASSERT_TRUE(run->Says("0  kept  ")) << run->err();
   daemon->End(SIGKILL);
-  EXPECT_TRUE(run->Says("is gone: looking for it")) << run->err();
+  EXPECT_TRUE(run->Says("does not answer: reconnecting")) << run->err();
   EXPECT_EQ(run->Wait().exit_code, 0) << run->err();
   EXPECT_EQ(Parse<v1::Campaign>(Run({"show", "1", "--json"}).out).counts().tried(), 4);
 }
@@ -254,7 +341,7 @@ TEST_F(RunTest, JoinsAnOrchestratorThatHasTheDatabaseAndOutlivesIt) {
 TEST_F(RunTest, SharesADatabaseWithOtherRunsAndQueries) {
   std::unique_ptr<Running> first = Start("pawl", {"run", Attention().string(), "--device", "replay", "--iterations",
                                                   "2", "--replay-speed", "3", "--database", database_.string()});
-  ASSERT_TRUE(first->Says("0  kept      start")) << first->err();
+  ASSERT_TRUE(first->Says("0  kept  ")) << first->err();
   std::vector<std::unique_ptr<Running>> queries;
   for (int i = 0; i < 8; ++i) {
     queries.push_back(std::make_unique<Running>(std::vector<std::string>{BuiltProgram("pawl"), "history", "1"}, env_,
@@ -283,8 +370,8 @@ TEST_F(RunTest, OptimisesAnImportedSpaceByTimingAlone) {
   const ProcessResult imported = Run(import);
   ASSERT_EQ(imported.exit_code, 0) << imported.err;
   EXPECT_EQ(imported.out, folder + "\n");
-  EXPECT_THAT(imported.err, HasSubstr("128 configurations, of which 1 failed"));
-  EXPECT_THAT(Run(import).err, HasSubstr("is there already"));
+  EXPECT_THAT(imported.err, HasSubstr("128 configurations, 1 of them failed"));
+  EXPECT_THAT(Run(import).err, HasSubstr("exists already"));
 
   const ProcessResult run =
       Run({"run", folder, "--device", "replay", "--recordings", folder, "--iterations", "60", "--json"});

@@ -59,7 +59,7 @@ TEST_F(SteeringCommandsTest, ExplainACampaignAndAnIteration) {
   EXPECT_THAT(campaign.out, Not(HasSubstr("\033"))) << "no colour into a pipe";
   const ProcessResult iteration = Run({"explain", "7", "4"});
   EXPECT_EQ(iteration.exit_code, 0) << iteration.err;
-  EXPECT_THAT(iteration.out, HasSubstr("    saw     waves 0.01515 < 1\n"));
+  EXPECT_THAT(iteration.out, HasSubstr("    values  waves 0.01515 < 1\n"));
   EXPECT_EQ(Parse<v1::Iteration>(Run({"explain", "7", "4", "--json"}).out).passed_over_size(), 3);
   EXPECT_THAT(Lines(Run({"explain", "7", "--json"}).out), SizeIs(5));
   EXPECT_EQ(Run({"explain", "7", "9"}).exit_code, 1);
@@ -73,7 +73,7 @@ TEST_F(SteeringCommandsTest, ExplainWhyNot) {
   EXPECT_THAT(Run({"explain", "7", "2", "--why-not", "WARPS=8"}).out, HasSubstr("Iteration 2 chose TILE_M 64→16"));
   const ProcessResult unknown = Run({"explain", "7", "--why-not", "TILE_Q=8"});
   EXPECT_EQ(unknown.exit_code, 2);
-  EXPECT_THAT(unknown.err, HasSubstr("there are TILE_M, WARPS"));
+  EXPECT_THAT(unknown.err, HasSubstr("expected TILE_M, WARPS; did you mean TILE_M?"));
   EXPECT_EQ(Run({"explain", "7", "0", "--why-not", "WARPS=8"}).exit_code, 2) << "nothing was chosen";
   EXPECT_EQ(Run({"explain", "7", "--why-not", "WARPS"}).exit_code, 2);
   EXPECT_EQ(Run({"explain", "7", "--why-not", "WARPS=8", "--json"}).exit_code, 2);
@@ -111,6 +111,16 @@ TEST_F(SteeringCommandsTest, ProposeAPatch) {
   EXPECT_FALSE(fake_.asked().proposals[0].author().empty());
 }
 
+TEST_F(SteeringCommandsTest, NameTheVariableThatWasMeant) {
+  *fake_.situation.mutable_variables() = SomeBundle().variables();
+  const ProcessResult variable = Run({"propose", "7", "TILE_N=16"});
+  EXPECT_EQ(variable.exit_code, 2);
+  EXPECT_THAT(variable.err,
+              HasSubstr("campaigns/7 has no variable TILE_N; expected TILE_M, WARPS; did you mean TILE_M?"));
+  EXPECT_THAT(Run({"propose", "7", "WARPS=3"}).err, HasSubstr("WARPS has no value 3; expected 1, 2, 4, 8"));
+  EXPECT_THAT(fake_.asked().proposals, IsEmpty());
+}
+
 TEST_F(SteeringCommandsTest, ProposeNothingThatIsNoPatch) {
   const std::string good = Write("x.patch", "--- a\n+++ b\n");
   for (const std::vector<std::string>& wrong :
@@ -129,7 +139,7 @@ TEST_F(SteeringCommandsTest, ProposeNothingThatIsNoPatch) {
   EXPECT_THAT(error("/nonexistent"), HasSubstr("/nonexistent: No such file"));
   EXPECT_THAT(error(Write("empty", "")), HasSubstr("is empty; expected a unified diff"));
   EXPECT_THAT(error(Write("large", std::string((1 << 20) + 1, 'x'))), HasSubstr("is larger than 1 MB"));
-  EXPECT_THAT(error(Write("bytes", "\xff\xfe")), HasSubstr("is no UTF-8 text"));
+  EXPECT_THAT(error(Write("bytes", "\xff\xfe")), HasSubstr("is not UTF-8 text"));
   EXPECT_THAT(fake_.asked().proposals, IsEmpty());
 }
 
@@ -198,8 +208,8 @@ TEST_F(SteeringCommandsTest, ShowPatterns) {
   EXPECT_FALSE(fake_.asked().pattern_lists[0].own());
   EXPECT_EQ(Parse<v1::Pattern>(Run({"patterns", "--json"}).out).kept(), 14);
   fake_.patterns.clear();
-  EXPECT_THAT(Run({"patterns"}).err, HasSubstr("no patterns"));
-  EXPECT_THAT(Run({"patterns", "--own"}).err, HasSubstr("no patterns of campaigns of this database"));
+  EXPECT_THAT(Run({"patterns"}).err, HasSubstr("No patterns"));
+  EXPECT_THAT(Run({"patterns", "--own"}).err, HasSubstr("No patterns from this database's campaigns"));
   EXPECT_TRUE(fake_.asked().pattern_lists.back().own());
 }
 
@@ -219,7 +229,7 @@ TEST_F(SteeringCommandsTest, HandPatternsOnAndTakeThemIn) {
   ASSERT_EQ(Run({"patterns", "--export", file}).exit_code, 0);
   const ProcessResult imported = Run({"patterns", "--import", file});
   EXPECT_EQ(imported.exit_code, 0) << imported.err;
-  EXPECT_THAT(imported.out, HasSubstr("1 patterns of \"campaigns on "));
+  EXPECT_THAT(imported.out, HasSubstr("imported 1 patterns of \"campaigns on "));
   ASSERT_THAT(fake_.asked().imports, SizeIs(1));
   EXPECT_EQ(fake_.asked().imports[0].patterns(0).rule(), "grid-too-small");
 }

@@ -87,8 +87,15 @@ TEST_F(TlsTest, TellsThoseWhomItRefusesWhy) {
   };
   refused({"cancel", "1"}, Certificate("read"), "this call needs the role submit");
   refused({"campaigns"}, Certificate("work"), "this call needs the role read");
-  refused({"campaigns"}, {"--tls-ca", File("certificates/ca.crt")}, "not authenticated");
+  refused({"campaigns"}, {"--tls-ca", File("certificates/ca.crt")}, "no credentials: this call needs the role read");
   refused({"campaigns"}, {"--tls-ca", "/no/such/file"}, "/no/such/file, can't be read");
+  refused({"campaigns"},
+          {"--tls-ca", File("certificates/ca.crt"), "--token-file", Secret("other", "fedcba9876543210\n")},
+          "unknown token: this call needs the role read");
+  refused({"campaigns"},
+          {"--tls-ca", File("certificates/ca.crt"), "--tls-cert", File("certificates/read.crt"), "--tls-key",
+           File("certificates/submit.key")},
+          "does not belong to the certificate");
   Words arguments = {absl::StrCat(getenv("PAWL_BIN_DIR"), "/pawl-worker"), "--orchestrator", address_, "--device",
                      "replay"};
   Add(Certificate("submit"), &arguments);
@@ -96,7 +103,28 @@ TEST_F(TlsTest, TellsThoseWhomItRefusesWhy) {
   EXPECT_EQ(worker.exit_code, 1);
   EXPECT_THAT(worker.err, HasSubstr("this call needs the role work"));
   EXPECT_THAT(Run({absl::StrCat(getenv("PAWL_BIN_DIR"), "/pawl"), "campaigns", "--orchestrator", "gpu-head:7465"}).err,
-              HasSubstr("takes TLS"));
+              HasSubstr("needs TLS"));
+}
+
+TEST_F(TlsTest, SaysInOneLineThatACertificateIsNotTrusted) {
+  ASSERT_TRUE(Run({absl::StrCat(getenv("PAWL_SOURCE_DIR"), "/scripts/make-certificates"), File("others")}).ok());
+  const ProcessResult result = Pawl({"campaigns"}, {"--tls-ca", File("others/ca.crt")});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(result.err,
+            absl::StrCat("pawl campaigns: TLS with the orchestrator at ", address_,
+                         " failed: its certificate is not signed by the authority of --tls-ca, or has expired\n"
+                         "  fix: name the authority that signed it with --tls-ca\n"));
+}
+
+TEST_F(TlsTest, SaysInOneLineThatThePortIsTaken) {
+  Words second = {absl::StrCat(getenv("PAWL_BIN_DIR"), "/pawl-orchestrator"), "--listen", address_, "--database",
+                  File("second.db")};
+  Add(Certificate("orchestrator"), &second);
+  const ProcessResult result = Run(second);
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(result.err, absl::StrCat("pawl-orchestrator: can't listen on ", address_,
+                                     ": another process uses this port; stop it, or name another port with "
+                                     "--listen\n"));
 }
 
 }  // namespace

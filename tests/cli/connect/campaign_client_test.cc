@@ -7,8 +7,8 @@
 
 #include "cli/connect/connection.h"
 #include "cli/connect/submission.h"
-#include "cli/connect/worker_wait.h"
 #include "cli/follow/follow.h"
+#include "cli/follow/waits.h"
 #include "cli/text/campaign_text.h"
 #include "cli/text/failure.h"
 #include "tests/cli/fake_orchestrator.h"
@@ -126,7 +126,7 @@ TEST_F(CampaignClientTest, FollowsOnAfterARestart) {
   EXPECT_TRUE(Follow(*connection, "campaigns/7", follow).ok());
   restart.join();
   EXPECT_THAT(seen, ElementsAre(1, 2));
-  EXPECT_THAT(said_, HasSubstr("is gone: looking for it"));
+  EXPECT_THAT(said_, HasSubstr("does not answer: reconnecting"));
 }
 
 TEST_F(CampaignClientTest, DoesNotLookForWhatNeverAnswered) {
@@ -163,7 +163,7 @@ TEST_F(CampaignClientTest, SubmitsAgainWithTheSameRequest) {
   EXPECT_EQ(submits[0].request_id().size(), 32u);
   EXPECT_EQ(submits[0].request_id(), submits[1].request_id());
   EXPECT_EQ(submits[1].spec().gpu(), "H200");
-  EXPECT_THAT(said_, HasSubstr("trying for 30 s"));
+  EXPECT_THAT(said_, HasSubstr("retrying for 30 s"));
 }
 
 TEST_F(CampaignClientTest, SubmitsOnlyOnceWhatIsRefused) {

@@ -65,7 +65,7 @@ TEST(SummaryTest, SaysWhatWasMeasuredInAllAndHowFarItCame) {
   campaign.mutable_total_gain()->set_multiplied(1.83);
   campaign.add_roof("dram-bound");
   EXPECT_THAT(SummaryText(campaign, {}),
-              HasSubstr("measured   iteration 4 beside the start: 1.800x; product of the step speedups 1.830x\n"
+              HasSubstr("measured   iteration 4 against the start: 1.800x; product of the step speedups 1.830x\n"
                         "tier       target: the goal is reached\n"
                         "roof       dram-bound\n"));
 }
@@ -78,7 +78,7 @@ TEST(SummaryTest, SaysThatNothingWasFaster) {
   EXPECT_THAT(SummaryText(campaign, {}), HasSubstr("baseline   the start variant; the baseline failed: no PyTorch\n"));
   campaign.clear_baseline();
   const std::string text = SummaryText(campaign, {SomeIterations()[0]});
-  EXPECT_THAT(text, HasSubstr("best       the start variant: nothing was faster\n"));
+  EXPECT_THAT(text, HasSubstr("best       the start variant: no change was faster\n"));
   EXPECT_THAT(text, HasSubstr("baseline   the start variant\n"));
   EXPECT_THAT(text, Not(HasSubstr("kept changes")));
 }

@@ -32,23 +32,23 @@ TEST(DifferencesTest, ShowsOnlyWhatDiffersOfIterations) {
   Differences differences;
   differences.Iterations(first, second);
   EXPECT_EQ(differences.TableText("iteration 0", "iteration 1", 0),
-            "                                             iteration 0  iteration 1  second / first\n"
+            "                                             iteration 0  iteration 1   ratio\n"
+            "outcome\n"
+            "  time                                          20.12 us     13.41 us  0.667x\n"
+            "  speedup over the baseline                       0.300x       0.450x\n"
+            "  speedup over the start                          1.000x       1.500x\n"
             "variables\n"
             "  TILE_M                                              64           32\n"
-            "outcome\n"
-            "  time                                          20.12 us     13.41 us          0.667x\n"
-            "  speedup over the start                          1.000x       1.500x\n"
-            "  speedup over the baseline                       0.300x       0.450x\n"
             "generated code\n"
             "  cubin                                     aaaabbbbcccc            -\n"
-            "  attention_forward: registers                        64          128              2x\n"
+            "  attention_forward: registers                        64          128      2x\n"
             "  attention_forward: local bytes (spills)              0           16\n"
-            "  attention_forward: instructions executed          1000         2500            2.5x\n"
+            "  attention_forward: instructions executed          1000         2500    2.5x\n"
             "launch attention_forward\n"
             "  grid                                         2 x 1 x 1    4 x 1 x 1\n"
-            "  waves                                            0.015         0.03              2x\n"
+            "  waves                                            0.015         0.03      2x\n"
             "launch attention_combine\n"
-            "  it is                                     not launched     launched\n");
+            "  launched                                            no          yes\n");
 }
 
 TEST(DifferencesTest, IsEmptyForTheSameIteration) {
@@ -73,13 +73,13 @@ TEST(DifferencesTest, ComparesCampaigns) {
   Differences differences;
   differences.Campaigns(first, second);
   EXPECT_EQ(differences.TableText("campaigns/7", "campaigns/8", 0),
-            "                  campaigns/7  campaigns/8  second / first\n"
+            "                  campaigns/7  campaigns/8  ratio\n"
             "campaign\n"
             "  device          NVIDIA H200    NVIDIA L4\n"
             "  state              finished      running\n"
-            "  tried                    40           20            0.5x\n"
+            "  tried                    40           20   0.5x\n"
             "  best iteration            -            0\n"
-            "  start              20.00 us     60.00 us              3x\n");
+            "  start              20.00 us     60.00 us     3x\n");
 }
 
 }  // namespace

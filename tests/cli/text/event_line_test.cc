@@ -60,32 +60,31 @@ TEST(EventLineTest, SaysVerdictsInColumns) {
     *event.mutable_finished()->mutable_iteration() = iteration;
     lines += EventLine(event) + "\n";
   }
-  EXPECT_EQ(
-      lines,
-      "   0  kept      start                            -    1.000x    0.300x   20.12 us  the start\n"
-      "   1  kept      TILE_M 64→32                1.500x    1.500x    0.450x   13.41 us  faster: 1.45 to 1.55\n"
-      "   2  reverted  TILE_M 64→16                0.980x    1.470x    0.441x   13.69 us  slower\n"
-      "   3  rejected  TILE_M 64→8 (from 1)             -         -         -          -  "
-      "compile: error: undefined identifier\n"
-      "   4  kept      TILE_M 64→128 (from 1)      1.200x    1.800x    0.540x   11.18 us  faster: 1.15 to 1.25\n");
+  EXPECT_EQ(lines,
+            "   0  kept       20.12 us    0.300x        -   1.000x  start                     the start\n"
+            "   1  kept       13.41 us    0.450x   1.500x   1.500x  TILE_M 64→32              faster: 1.45 to 1.55\n"
+            "   2  reverted   13.69 us    0.441x   0.980x   1.470x  TILE_M 64→16              slower\n"
+            "   3  rejected          -         -        -        -  TILE_M 64→8 (from 1)      "
+            "compile: error: undefined identifier\n"
+            "   4  kept       11.18 us    0.540x   1.200x   1.800x  TILE_M 64→128 (from 1)    faster: 1.15 to 1.25\n");
 }
 
 TEST(EventLineTest, SaysWhatWasGainedInAll) {
   v1::Event event;
   event.mutable_planned()->set_iteration(4);
   event.mutable_planned()->set_purpose(v1::TRIAL_PURPOSE_TOTAL);
-  EXPECT_EQ(EventLine(event), "   4  to be measured beside the start");
+  EXPECT_EQ(EventLine(event), "   4  measuring the total gain against the start");
   v1::TotalGain* gain = event.mutable_finished()->mutable_total_gain();
   gain->set_iteration(4);
   gain->set_speedup_over_start(1.8);
-  EXPECT_EQ(EventLine(event), "iteration 4 beside the start: 1.800x");
+  EXPECT_EQ(EventLine(event), "iteration 4 against the start: 1.800x");
   gain->set_multiplied(1.83);
   gain->mutable_interval()->set_lower(0.5596158);
   gain->mutable_interval()->set_upper(0.6151856);
   gain->mutable_interval()->set_pairs(15);
-  EXPECT_EQ(EventLine(event),
-            "iteration 4 beside the start: 1.800x (1.750x to 1.850x in 15 pairs); product of the step speedups "
-            "1.830x");
+  EXPECT_EQ(
+      EventLine(event),
+      "iteration 4 against the start: 1.800x (1.750x to 1.850x in 15 pairs); product of the step speedups 1.830x");
 }
 
 TEST(EventLineTest, SaysWhoChooses) {
@@ -97,12 +96,12 @@ TEST(EventLineTest, SaysWhoChooses) {
   chooser->set_kind(v1::CHOOSER_KIND_BOTH);
   EXPECT_EQ(EventLine(event), "campaigns/7: attention at main");
   chooser->set_kind(v1::CHOOSER_KIND_TREE);
-  EXPECT_EQ(EventLine(event), "campaigns/7: attention at main; no proposals");
+  EXPECT_EQ(EventLine(event), "campaigns/7: attention at main; without proposals");
   chooser->set_kind(v1::CHOOSER_KIND_OUTSIDE);
   chooser->set_wait_seconds(90);
   chooser->set_no_proposal(v1::NO_PROPOSAL_PAUSE);
   EXPECT_EQ(EventLine(event),
-            "campaigns/7: attention at main; changes are proposed, within 1 min 30 s each or it pauses");
+            "campaigns/7: attention at main; changes are proposed within 1 min 30 s, otherwise it pauses");
 }
 
 TEST(EventLineTest, KeepsItsColumnsInNarrowTerminals) {
@@ -111,18 +110,16 @@ TEST(EventLineTest, KeepsItsColumnsInNarrowTerminals) {
   v1::Iteration other = iteration;
   other.set_number(12);
   other.mutable_change()->set_variable("BLOCKS_PER_MULTIPROCESSOR_AT_MOST");
-  EXPECT_EQ(
-      IterationLine(iteration, 120),
-      "   4  kept      TILE_M 64→128 (from 1)      1.200x    1.800x    0.540x   11.18 us  grid-too-small: faster: "
-      "1.15 to 1.25");
-  EXPECT_EQ(IterationLine(other, 120).substr(0, 60), "  12  kept      BLOCKS_… 64→128 (from 1)    1.200x    1.");
-  EXPECT_EQ(IterationLineTitle(80), "   #  verdict   change                      parent  baseline  finding, predicti…");
-  EXPECT_EQ(IterationLine(iteration, 80),
-            "   4  kept      TILE_M 64→128 (from 1)      1.200x    0.540x  grid-too-small: f…");
-  EXPECT_EQ(IterationLine(other, 80),
-            "  12  kept      BLOCKS_… 64→128 (from 1)    1.200x    0.540x  grid-too-small: f…");
-  EXPECT_EQ(IterationLine(other, 60), "  12  kept      BLOCKS_… 64→128 (from 1)    1.200x    0.540x");
-  EXPECT_EQ(IterationLine(other, 50), "  12  kept      BLOCKS_… 64→128 (from 1)    1.200x");
+  EXPECT_EQ(IterationLine(iteration, 120),
+            "   4  kept       11.18 us    0.540x   1.200x   1.800x  TILE_M 64→128 (from 1)    grid-too-small: faster: "
+            "1.15 to 1.25");
+  EXPECT_EQ(IterationLine(other, 120).substr(0, 78),
+            "  12  kept       11.18 us    0.540x   1.200x   1.800x  BLOCKS_… 64→128");
+  EXPECT_EQ(IterationLineTitle(80), "   #  verdict        time  baseline   parent  change");
+  EXPECT_EQ(IterationLine(iteration, 80), "   4  kept       11.18 us    0.540x   1.200x  TILE_M 64→128 (from 1)");
+  EXPECT_EQ(IterationLine(other, 80), "  12  kept       11.18 us    0.540x   1.200x  BLOCKS_… 64→128 (from 1)");
+  EXPECT_EQ(IterationLine(other, 62), "  12  kept       11.18 us    0.540x  BLOCKS_… 64→128 (from 1)");
+  EXPECT_EQ(IterationLine(other, 40), "  12  kept       11.18 us    0.540x  BLOC…");
   for (int width = 1; width < 200; ++width) EXPECT_LE(DisplayWidth(IterationLine(other, width)), width);
 }
 
@@ -132,7 +129,7 @@ TEST(EventLineTest, SaysWhatWasFoundAndPredictedBeforeTheReason) {
   iteration.mutable_prediction()->set_low(1.2);
   iteration.mutable_prediction()->set_high(2);
   EXPECT_THAT(IterationLine(iteration),
-              HasSubstr("13.41 us  grid-too-small, predicted 1.200x to 2.000x: faster: 1.45 to 1.55"));
+              HasSubstr("TILE_M 64→32              grid-too-small, predicted 1.200x to 2.000x: faster: 1.45 to 1.55"));
 }
 
 TEST(EventLineTest, MarksGatesThatWereNotPassed) {
@@ -143,7 +140,7 @@ TEST(EventLineTest, MarksGatesThatWereNotPassed) {
   gate->set_gate("prediction");
   gate->set_action(v1::GATE_ACTION_MARK);
   EXPECT_EQ(EventLine(event),
-            "   1  kept      TILE_M 64→32                1.500x    1.500x    0.450x   13.41 us  "
+            "   1  kept       13.41 us    0.450x   1.500x   1.500x  TILE_M 64→32              "
             "faster: 1.45 to 1.55 [prediction: mark]");
 }
 
@@ -152,7 +149,7 @@ TEST(EventLineTest, SaysWhatAWorkerDidWrong) {
   event.mutable_lost()->set_trial(4);
   event.mutable_lost()->set_worker("workers/h200-0");
   event.mutable_lost()->set_reason(v1::LeaseLost::EXPIRED);
-  EXPECT_EQ(EventLine(event), "trial 4 is leased again: workers/h200-0 fell silent");
+  EXPECT_EQ(EventLine(event), "trial 4 is leased again: workers/h200-0 stopped answering");
   event.mutable_lost()->set_reason(v1::LeaseLost::HOST_FAULT);
   event.mutable_lost()->set_message("no NVRTC");
   EXPECT_EQ(EventLine(event), "trial 4 is leased again: workers/h200-0 could not run it: no NVRTC");
@@ -189,7 +186,7 @@ TEST(EventLineTest, SaysWhoSteered) {
 TEST(EventLineTest, KnowsThatItDoesNotKnowEverything) {
   v1::Event event;
   event.set_sequence(9);
-  EXPECT_EQ(EventLine(event), "event 9 of a kind that this pawl does not know");
+  EXPECT_EQ(EventLine(event), "event 9 has a type that this version of pawl does not know");
 }
 
 TEST(ProgressLineTest, SaysStepAndEstimate) {
@@ -259,7 +256,7 @@ TEST_F(EventPrinterTest, ShowsWhatIsTriedOnceItTakesLonger) {
 }
 
 TEST_F(EventPrinterTest, SaysThatNobodyTriesItAndWhatToDo) {
-  printer_.set_without_worker("no worker is connected; to start one: pawl-worker --orchestrator here");
+  printer_.set_without_worker("no worker is registered; to start one: pawl-worker --orchestrator here");
   v1::Campaign campaign;
   campaign.set_state(v1::WAITING);
   campaign.set_waiting_for(v1::WAITING_FOR_WORKER);
@@ -268,7 +265,7 @@ TEST_F(EventPrinterTest, SaysThatNobodyTriesItAndWhatToDo) {
   ASSERT_TRUE(printer_.wants_campaign(absl::FromUnixSeconds(1)));
   printer_.See(campaign, absl::FromUnixSeconds(1));
   Tick(1.1);
-  EXPECT_EQ(Text(), "no worker is connected; to start one: pawl-worker --orchestrator here\n");
+  EXPECT_EQ(Text(), "no worker is registered; to start one: pawl-worker --orchestrator here\n");
   for (int second = 2; second < 20; ++second) Tick(second);
   EXPECT_EQ(Lines(), 1);
   v1::WatchCampaignResponse leased;
@@ -328,7 +325,7 @@ TEST_F(LivePrinterTest, TakesTheChangingLinesBackBeforeAVerdictAndAtTheEnd) {
   v1::WatchCampaignResponse finished;
   *finished.mutable_event()->mutable_finished()->mutable_iteration() = SomeIterations()[1];
   printer.See(finished, absl::FromUnixSeconds(2));
-  EXPECT_THAT(Text(), HasSubstr("iteration 2 of 50\n\x1b[1A\r\x1b[J   #  verdict   change"));
+  EXPECT_THAT(Text(), HasSubstr("iteration 2 of 50\n\x1b[1A\r\x1b[J   #  verdict        time"));
   EXPECT_THAT(Text(), HasSubstr("\n   1  kept"));
   EXPECT_THAT(Text(), EndsWith("attention at : iteration 2 of 50, best\n0.450x over the start\n"));
   printer.End();
@@ -341,7 +338,7 @@ TEST_F(LivePrinterTest, ColoursVerdictsWhereItMay) {
   v1::WatchCampaignResponse finished;
   *finished.mutable_event()->mutable_finished()->mutable_iteration() = SomeIterations()[1];
   printer.See(finished, absl::FromUnixSeconds(2));
-  EXPECT_THAT(Text(), StartsWith("\x1b[2m   #  verdict"));
+  EXPECT_THAT(Text(), StartsWith("\x1b[90m   #  verdict"));
   EXPECT_THAT(Text(), HasSubstr("\n\x1b[32m   1  kept"));
   EXPECT_THAT(Text(), HasSubstr("\x1b[0m\n"));
 }
@@ -411,7 +408,7 @@ TEST_F(LivePrinterTest, FollowsATerminalThatBecomesNarrower) {
     v1::WatchCampaignResponse finished;
     *finished.mutable_event()->mutable_finished()->mutable_iteration() = SomeIterations()[1];
     printer.See(finished, absl::FromUnixSeconds(3));
-    EXPECT_THAT(read_all(), HasSubstr("   1  kept      TILE_M 64→32 …\x1b"));
+    EXPECT_THAT(read_all(), HasSubstr("   1  kept       13.41 us    …\x1b"));
   }
   std::fclose(out);
   close(terminal);

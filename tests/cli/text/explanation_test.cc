@@ -39,32 +39,42 @@ TEST(IterationExplanationTest, TellsWhatWasSeenConsideredPredictedAndMeasured) {
   device     NVIDIA H200
   chosen by  pawl: grid-too-small: TILE_M from 64 to 128 gives less parallelism
 
-What the evidence of iteration 1 showed
-  grid-too-small (parallelism): served by this change, which gives parallelism+
-    says    The grid fills 0.015 of a wave: 2 blocks for 132 SMs
-    saw     waves 0.01515 < 1
-    wants   parallelism+; 1.52 % of what is wanted is there
+Findings in the evidence of iteration 1
+  grid-too-small (parallelism): addressed by this change, which gives parallelism+
+    finding The grid fills 0.015 of a wave: 2 blocks for 132 SMs
+    values  waves 0.01515 < 1
+    wants   parallelism+; 1.52 % of it is reached
     ncu     LaunchConfiguration estimates a speedup of 97 %
   barrier-stalls (compute)
-    says    Warps wait at barriers
+    finding Warps wait at barriers
 
-What was considered, by what it may add to the best variant (log speedup)
+Ranking of the changes, by what they can add to the best variant (log speedup)
   change            sum   rules   model  patterns
   TILE_M 64→128  +0.520  +0.497  +0.023         0  chosen
   WARPS 4→8      +0.120  +0.100  -0.080    +0.100  ranks lower
   - a constraint forbids it: WARPS 4→1, WARPS 4→2
 
-What was predicted
+Prediction
   expected   1.10x to 4.00x as fast as its parent, and waves rises
-  outcome    failed: 1.200x came true, waves 0.01515 → 0.007576
+  outcome    failed: 1.200x as predicted, waves did not rise (0.01515 → 0.007576)
 
-What happened
+Outcome
   verdict    kept: faster: 1.15 to 1.25
-  time       11.18 us, its parent 13.42 us beside it; 1.800x over the start
+  time       11.18 us (parent 13.42 us in the same run); 1.800x over the start
   compared   faster, 1.200x over its parent: 1.150x to 1.250x in 7 pairs
   gate       prediction (mark): waves fell
   stages     build 0.37 s
 )");
+}
+
+TEST(IterationExplanationTest, NamesWhatAFailedPredictionGotWrong) {
+  v1::Iteration iteration = ExplainedIteration();
+  iteration.set_speedup_over_parent(1.05);
+  iteration.mutable_prediction()->set_time_outcome(v1::Prediction::FAILED);
+  iteration.mutable_prediction()->set_metric_outcome(v1::Prediction::CAME_TRUE);
+  iteration.mutable_prediction()->set_after(2);
+  EXPECT_THAT(IterationExplanation(iteration, false, 100),
+              HasSubstr("outcome    failed: 1.050x is below the predicted 1.10x, waves 0.01515 → 2 as predicted\n"));
 }
 
 TEST(IterationExplanationTest, ShowsTheMostPromisingFirstAndCountsTheRest) {
@@ -86,14 +96,14 @@ TEST(IterationExplanationTest, ShowsTheMostPromisingFirstAndCountsTheRest) {
 TEST(IterationExplanationTest, ExplainsTheStartAndWhatNobodyRanked) {
   const std::string start = IterationExplanation(SomeIterations()[0], false, 100);
   EXPECT_THAT(start, HasSubstr("campaigns/7/iterations/0: start, kept\n"));
-  EXPECT_THAT(start, Not(HasSubstr("considered")));
+  EXPECT_THAT(start, Not(HasSubstr("Ranking")));
   v1::Iteration proposed = SomeIterations()[2];
   proposed.set_author("ada");
   proposed.set_why("smaller tiles");
   const std::string text = IterationExplanation(proposed, false, 100);
   EXPECT_THAT(text, HasSubstr("  chosen by  ada: smaller tiles\n"));
-  EXPECT_THAT(text, HasSubstr("  Nothing else: the change was not ranked.\n"));
-  EXPECT_THAT(text, HasSubstr("  Nothing: no rule stands behind the change.\n"));
+  EXPECT_THAT(text, HasSubstr("  The change was not ranked.\n"));
+  EXPECT_THAT(text, HasSubstr("  None: the change was not chosen by a rule.\n"));
 }
 
 TEST(IterationExplanationTest, StaysWithinTheWidth) {
@@ -146,11 +156,11 @@ state      finished: the best variant is at a limit of the GPU
 roof       dram-bound
 start      20.12 us
 best       iteration 4: 11.18 us, 1.800x over the start, 0.540x over the baseline
-measured   iteration 4 beside the start: 1.800x (1.750x to 1.850x in 15 pairs); product of the step
-           speedups 1.830x
-tier       below: the baseline is faster
+measured   iteration 4 against the start: 1.800x (1.750x to 1.850x in 15 pairs); product of the
+           step speedups 1.830x
+tier       below: slower than the baseline
 
-Iterations (* leads to the best variant)
+Iterations (* is on the path to the best variant)
 *   0  start
        variant    TILE_M=64 WARPS=4
        measured   20.12 us
@@ -166,13 +176,13 @@ Iterations (* leads to the best variant)
        verdict    rejected: compile: error: undefined identifier
 *   4  TILE_M 64→128 from 1
        finding    grid-too-small: The grid fills 0.015 of a wave: 2 blocks for 132 SMs
-       predicted  1.10x to 4.00x as fast as its parent, and waves rises: failed: 1.200x came true,
-                  waves 0.01515 → 0.007576
+       predicted  1.10x to 4.00x as fast as its parent, and waves rises: failed: 1.200x as
+                  predicted, waves did not rise (0.01515 → 0.007576)
        measured   11.18 us, 1.200x over its parent, 1.800x over the start
        verdict    kept: faster: 1.15 to 1.25
        gate       prediction (mark): waves fell
 
-How often each rule's change was kept and its prediction came true
+Rules: changes tried and kept, and how their predictions went
 rule                  tried  kept  came true  failed  unchecked
 (no rule: the model)      2     1          0       0          0
 (proposed by ada)         1     0          0       0          0
@@ -194,7 +204,7 @@ class WhyNotTest : public testing::Test {
 
 TEST_F(WhyNotTest, ComparesTheScoresOfWhatWasPassedOver) {
   EXPECT_EQ(*Ask("WARPS", 8), R"(Iteration 4 chose TILE_M 64→128 from iteration 1, not WARPS=8.
-It was passed over: ranks lower.
+It was not chosen: ranks lower.
   change            sum   rules   model  patterns
   TILE_M 64→128  +0.520  +0.497  +0.023         0  chosen
   WARPS 4→8      +0.120  +0.100  -0.080    +0.100  asked about
@@ -204,7 +214,7 @@ Its score was 0.400 lower in log speedup; the largest difference is in the rules
 
 TEST_F(WhyNotTest, NamesTheConstraintThatForbidsIt) {
   const std::string answer = *Ask("WARPS", 2);
-  EXPECT_THAT(answer, HasSubstr("It was passed over: a constraint forbids it.\n"));
+  EXPECT_THAT(answer, HasSubstr("It was not chosen: a constraint forbids it.\n"));
   EXPECT_THAT(answer, HasSubstr("The constraint \"WARPS >= 4\" forbids it from there.\n"));
   EXPECT_THAT(*Ask("TILE_M", 256), HasSubstr("The constraint \"TILE_M <= 64 * WARPS / 2\" forbids it from there.\n"));
 }
@@ -221,16 +231,16 @@ TEST_F(WhyNotTest, ListsWhatWasTriedFromOtherParents) {
 }
 
 TEST_F(WhyNotTest, SaysWhatIsNoQuestion) {
-  EXPECT_THAT(*Ask("TILE_M", 64), HasSubstr("There was nothing to change: TILE_M is 64 in iteration 1 already.\n"));
-  EXPECT_THAT(*Ask("TILE_M", 128), HasSubstr("TILE_M=128 is what was chosen: iteration 4, kept: faster"));
+  EXPECT_THAT(*Ask("TILE_M", 64), HasSubstr("No change: TILE_M is 64 in iteration 1 already.\n"));
+  EXPECT_THAT(*Ask("TILE_M", 128), HasSubstr("TILE_M=128 was chosen: iteration 4, kept: faster"));
   EXPECT_THAT(std::string(Ask("TILE_Q", 64).status().message()),
-              HasSubstr("attention has no variable TILE_Q; there are TILE_M, WARPS"));
-  EXPECT_THAT(std::string(Ask("WARPS", 3).status().message()), HasSubstr("WARPS has no value 3; it has 1, 2, 4, 8"));
+              HasSubstr("attention has no variable TILE_Q; expected TILE_M, WARPS; did you mean TILE_M?"));
+  EXPECT_THAT(std::string(Ask("WARPS", 3).status().message()), HasSubstr("WARPS has no value 3; expected 1, 2, 4, 8"));
 }
 
 TEST_F(WhyNotTest, AdmitsThatADecisionDoesNotNameIt) {
   decision_.clear_passed_over();
-  EXPECT_THAT(*Ask("WARPS", 8), HasSubstr("The decision does not name it"));
+  EXPECT_THAT(*Ask("WARPS", 8), HasSubstr("It was not among the changes that were ranked"));
   decision_.clear_score();
   decision_.set_author("ada");
   EXPECT_THAT(*Ask("WARPS", 8), HasSubstr("Nothing was ranked: the change was proposed by ada.\n"));
@@ -265,12 +275,12 @@ TEST(SituationTextTest, SaysWhatThereIsAndHowToPropose) {
   const std::string text = SituationText(situation, " --database x.db", false, absl::FromUnixSeconds(940), 100);
   EXPECT_LE(Widest(text), 100);
   EXPECT_THAT(text, HasSubstr("campaigns/7: attention at main, running\n"));
-  EXPECT_THAT(text, testing::ContainsRegex("waits      for a proposal until ..:..:.. .1 min 00 s left.\n"));
+  EXPECT_THAT(text, testing::ContainsRegex("waits      for a proposal until 00:16:40 UTC .1 min 00 s left.\n"));
   EXPECT_THAT(text, HasSubstr("tried      4: 2 kept, 1 reverted, 1 rejected\n"));
-  EXPECT_THAT(text, HasSubstr("source     attention.cu, 2 lines; --json has it\n"));
-  EXPECT_THAT(text, HasSubstr("    saw     waves 0.01515 < 1\n"));
-  EXPECT_THAT(text, HasSubstr("  TILE_M    8 16 32 64 [128] 256                parallelism-\n"));
-  EXPECT_THAT(text, HasSubstr("  provided that WARPS >= 4\n"));
+  EXPECT_THAT(text, HasSubstr("source     attention.cu, 2 lines (--json prints it)\n"));
+  EXPECT_THAT(text, HasSubstr("    values  waves 0.01515 < 1\n"));
+  EXPECT_THAT(text, HasSubstr("  TILE_M    8 16 32 64 [128] 256                 parallelism-\n"));
+  EXPECT_THAT(text, HasSubstr("  constraint WARPS >= 4\n"));
   EXPECT_THAT(text, HasSubstr("  WARPS 4→8  +0.100      0  +0.100         0\n"));
   EXPECT_THAT(text, HasSubstr("  edit unroll-inner by ada\n"));
   EXPECT_THAT(text, HasSubstr("  pawl propose 7 WARPS=8 --why \"...\" --database x.db\n"));

@@ -24,6 +24,28 @@ TEST(TableTest, CutsAtTheTerminalsEdge) {
   EXPECT_EQ(table.Text(21), "a  reason\n1  a very long reason\n");
 }
 
+TEST(TableTest, LeavesOutWhatSaysLeastBeforeItCuts) {
+  Table table({{"verdict"},
+               {"start", Align::kRight, /*dispensable=*/2},
+               {"time", Align::kRight},
+               {"reason", Align::kLeft, /*dispensable=*/1, /*shrinks_to=*/6}});
+  table.Add({"kept", "1.000x", "20.12 us", "a long reason"});
+  EXPECT_EQ(table.Text(0), "verdict   start      time  reason\nkept     1.000x  20.12 us  a long reason\n");
+  EXPECT_EQ(table.Text(40), table.Text(0));
+  EXPECT_EQ(table.Text(35), "verdict   start      time  reason\nkept     1.000x  20.12 us  a long …\n");
+  EXPECT_EQ(table.Text(28), "verdict      time  reason\nkept     20.12 us  a long re…\n");
+  EXPECT_EQ(table.Text(20), "verdict      time\nkept     20.12 us\n");
+  EXPECT_EQ(table.LeftOut(20), (std::vector<std::string>{"start", "reason"}));
+}
+
+TEST(TableTest, ColoursVerdictsWithoutMovingColumns) {
+  Table table({{"verdict"}, {"time", Align::kRight}});
+  table.Add({"kept", "1 us"});
+  table.Add({"rejected", "-"});
+  EXPECT_EQ(table.Text(0, /*color=*/true),
+            "verdict   time\n\x1b[32mkept\x1b[0m      1 us\n\x1b[31mrejected\x1b[0m     -\n");
+}
+
 TEST(TableTest, HasNoTitleLineWithoutTitles) {
   Table table({{""}, {""}});
   table.Add({"a", "b"});

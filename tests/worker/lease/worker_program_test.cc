@@ -41,7 +41,7 @@ TEST_F(WorkerProgram, SaysHowItIsUsed) {
   EXPECT_THAT(help.out, AllOf(HasSubstr("--orchestrator"), HasSubstr("--device"), HasSubstr("PAWL_RECORDINGS")));
   const ProcessResult wrong = RunWorker({"--orchestrator", nobody_, "--device", "gpu"});
   EXPECT_EQ(wrong.exit_code, 2);
-  EXPECT_THAT(wrong.err, HasSubstr("\"gpu\" is no device"));
+  EXPECT_THAT(wrong.err, HasSubstr("\"gpu\" is not a device"));
 }
 
 TEST_F(WorkerProgram, FailsWithoutRecordings) {

@@ -1,4 +1,4 @@
-#include "cli/follow/proposal_wait.h"
+#include "cli/follow/waits.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

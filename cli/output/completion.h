@@ -1,0 +1,13 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+namespace pawl {
+
+// Scripts that complete commands, flags, values and file names in a shell, made from the commands themselves.
+std::string BashCompletion(const CLI::App& app);
+std::string ZshCompletion(const CLI::App& app);
+std::string FishCompletion(const CLI::App& app);
+
+}  // namespace pawl
