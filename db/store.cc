@@ -228,6 +228,8 @@ Store::~Store() = default;
 absl::Status Store::Start() {
   if (absl::Status status = MakeFolder(options_.file); !status.ok()) return status;
   const std::filesystem::path& file = options_.file;
+  absl::MutexLock writing(&writer_mutex_);
+  absl::MutexLock reading(&reader_mutex_);
   auto lock = DatabaseLock::Acquire(file);
   if (!lock.ok()) return lock.status();
   lock_ = *std::move(lock);
@@ -266,7 +268,7 @@ absl::Status Store::Start() {
 absl::Status Store::SetAddress(const std::string& address) { return lock_->SetAddress(address); }
 
 absl::Status Store::Commit(Writes* writes) {
-  std::lock_guard<std::mutex> lock(writer_mutex_);
+  absl::MutexLock lock(&writer_mutex_);
   const auto begin = std::chrono::steady_clock::now();
   absl::Status status = Write(writes);
   ++commits_;
@@ -315,7 +317,7 @@ absl::Status Store::CommitTransaction(Transaction* transaction) {
 }
 
 absl::Status Store::Probe() {
-  std::lock_guard<std::mutex> lock(writer_mutex_);
+  absl::MutexLock lock(&writer_mutex_);
   Transaction transaction(writer_.get());
   if (absl::Status status = transaction.Begin(); !status.ok()) return status;
   // Space for a typical commit, given back.
@@ -328,7 +330,7 @@ absl::Status Store::Probe() {
 
 absl::Status Store::RemoveWorkers(const std::vector<std::string>& names) {
   if (names.empty()) return absl::OkStatus();
-  std::lock_guard<std::mutex> lock(writer_mutex_);
+  absl::MutexLock lock(&writer_mutex_);
   Transaction transaction(writer_.get());
   if (absl::Status status = transaction.Begin(); !status.ok()) return status;
   for (const std::string& name : names) {

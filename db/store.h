@@ -4,14 +4,15 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
 #include "db/lock_file.h"
 #include "db/sqlite.h"
 #include "pawl/v1/campaign.pb.h"
@@ -148,15 +149,15 @@ class Store {
   explicit Store(StoreOptions options) : options_(std::move(options)) {}
 
   absl::Status Start();
-  absl::Status Write(Writes* writes);  // with the mutex held
-  absl::Status CommitTransaction(Transaction* transaction);
+  absl::Status Write(Writes* writes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_);
+  absl::Status CommitTransaction(Transaction* transaction) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_);
 
   const StoreOptions options_;
   std::unique_ptr<DatabaseLock> lock_;  // outlives the connections
-  std::mutex writer_mutex_;
-  std::unique_ptr<Connection> writer_;
-  std::mutex reader_mutex_;
-  std::unique_ptr<Connection> reader_;
+  absl::Mutex writer_mutex_;
+  std::unique_ptr<Connection> writer_ ABSL_GUARDED_BY(writer_mutex_);
+  absl::Mutex reader_mutex_;
+  std::unique_ptr<Connection> reader_ ABSL_GUARDED_BY(reader_mutex_);
   std::atomic<bool> uncertain_ = false;
   std::atomic<int64_t> commit_nanos_ = 0;
   std::atomic<int64_t> commits_ = 0;

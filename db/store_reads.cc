@@ -60,12 +60,12 @@ void AddEvidence(v1::TrialResult* result, v1::Iteration* iteration) {
 }  // namespace
 
 absl::StatusOr<int64_t> Store::LastCampaign() {
-  std::lock_guard<std::mutex> lock(reader_mutex_);
+  absl::MutexLock lock(&reader_mutex_);
   return reader_->QueryInt("SELECT max(number) FROM campaigns");
 }
 
 absl::StatusOr<std::vector<int64_t>> Store::UnfinishedCampaigns() {
-  std::lock_guard<std::mutex> lock(reader_mutex_);
+  absl::MutexLock lock(&reader_mutex_);
   Statement statement = reader_->Use("SELECT number FROM campaigns WHERE ended = 0 ORDER BY number");
   std::vector<int64_t> numbers;
   while (true) {
@@ -77,26 +77,26 @@ absl::StatusOr<std::vector<int64_t>> Store::UnfinishedCampaigns() {
 }
 
 absl::StatusOr<std::optional<v1::Campaign>> Store::GetCampaign(int64_t number) {
-  std::lock_guard<std::mutex> lock(reader_mutex_);
+  absl::MutexLock lock(&reader_mutex_);
   Statement statement = reader_->Use("SELECT summary FROM campaigns WHERE number = ?");
   return ReadOne<v1::Campaign>(statement.Bind(number));
 }
 
 absl::StatusOr<std::optional<v1::Campaign>> Store::FindRequest(const std::string& request_id) {
-  std::lock_guard<std::mutex> lock(reader_mutex_);
+  absl::MutexLock lock(&reader_mutex_);
   Statement statement = reader_->Use("SELECT summary FROM campaigns WHERE request_id = ?");
   return ReadOne<v1::Campaign>(statement.BindText(request_id));
 }
 
 absl::StatusOr<std::vector<v1::Campaign>> Store::ListCampaigns(int64_t before, int limit) {
-  std::lock_guard<std::mutex> lock(reader_mutex_);
+  absl::MutexLock lock(&reader_mutex_);
   Statement statement = reader_->Use("SELECT summary FROM campaigns WHERE number < ? ORDER BY number DESC LIMIT ?");
   statement.Bind(before > 0 ? before : std::numeric_limits<int64_t>::max()).Bind(Limit(limit));
   return ReadAll<v1::Campaign>(statement);
 }
 
 absl::StatusOr<std::vector<v1::Event>> Store::Events(int64_t campaign, int64_t after, int limit) {
-  std::lock_guard<std::mutex> lock(reader_mutex_);
+  absl::MutexLock lock(&reader_mutex_);
   Statement statement =
       reader_->Use("SELECT payload FROM events WHERE campaign = ? AND sequence > ? ORDER BY sequence LIMIT ?");
   return ReadAll<v1::Event>(statement.Bind(campaign).Bind(after).Bind(Limit(limit)));
@@ -108,7 +108,7 @@ absl::StatusOr<std::vector<v1::Iteration>> Store::ListIterations(const Iteration
   const int64_t number = query.after ? query.after->number : rising ? -1 : std::numeric_limits<int64_t>::max();
   const double speedup = query.after ? query.after->speedup : std::numeric_limits<double>::infinity();
   const std::string sql = IterationSql(query);
-  std::lock_guard<std::mutex> lock(reader_mutex_);
+  absl::MutexLock lock(&reader_mutex_);
   Statement statement = reader_->Use(sql);
   statement.Bind(query.campaign)
       .Bind(int64_t{query.verdict})
@@ -121,7 +121,7 @@ absl::StatusOr<std::vector<v1::Iteration>> Store::ListIterations(const Iteration
 }
 
 absl::StatusOr<std::optional<v1::Iteration>> Store::GetIteration(int64_t campaign, int number) {
-  std::lock_guard<std::mutex> lock(reader_mutex_);
+  absl::MutexLock lock(&reader_mutex_);
   Statement statement = reader_->Use(
       "SELECT payload, summary FROM iterations JOIN events USING (sequence) WHERE iterations.campaign = ? AND number = "
       "?");
@@ -144,7 +144,7 @@ absl::StatusOr<std::optional<v1::Iteration>> Store::GetIteration(int64_t campaig
 }
 
 absl::StatusOr<v1::Evidence> Store::GetEvidence(int64_t campaign, int number) {
-  std::lock_guard<std::mutex> lock(reader_mutex_);
+  absl::MutexLock lock(&reader_mutex_);
   Statement statement = reader_->Use(
       "SELECT payload FROM iterations JOIN events USING (sequence) WHERE iterations.campaign = ? AND number = ?");
   absl::StatusOr<std::optional<v1::Event>> event = ReadOne<v1::Event>(statement.Bind(campaign).Bind(int64_t{number}));
@@ -153,7 +153,7 @@ absl::StatusOr<v1::Evidence> Store::GetEvidence(int64_t campaign, int number) {
 }
 
 absl::StatusOr<std::optional<StoredBlob>> Store::GetBlob(const std::string& hash) {
-  std::lock_guard<std::mutex> lock(reader_mutex_);
+  absl::MutexLock lock(&reader_mutex_);
   Statement statement = reader_->Use("SELECT kind, bytes, content FROM blobs WHERE hash = ?");
   const absl::StatusOr<bool> row = statement.BindText(hash).Step();
   if (!row.ok()) return row.status();
@@ -169,13 +169,13 @@ absl::StatusOr<std::optional<StoredBlob>> Store::GetBlob(const std::string& hash
 }
 
 absl::StatusOr<bool> Store::HasBlob(const std::string& hash) {
-  std::lock_guard<std::mutex> lock(reader_mutex_);
+  absl::MutexLock lock(&reader_mutex_);
   Statement statement = reader_->Use("SELECT 1 FROM blobs WHERE hash = ?");
   return statement.BindText(hash).Step();
 }
 
 absl::StatusOr<std::vector<StoredWorker>> Store::Workers() {
-  std::lock_guard<std::mutex> lock(reader_mutex_);
+  absl::MutexLock lock(&reader_mutex_);
   Statement statement = reader_->Use("SELECT summary, instance FROM workers ORDER BY name");
   std::vector<StoredWorker> workers;
   while (true) {
@@ -189,18 +189,18 @@ absl::StatusOr<std::vector<StoredWorker>> Store::Workers() {
 }
 
 absl::StatusOr<std::vector<v1::Pattern>> Store::Lessons() {
-  std::lock_guard<std::mutex> lock(reader_mutex_);
+  absl::MutexLock lock(&reader_mutex_);
   return ReadLessons(reader_.get());
 }
 
 absl::StatusOr<std::vector<v1::PatternFile>> Store::PatternFiles() {
-  std::lock_guard<std::mutex> lock(reader_mutex_);
+  absl::MutexLock lock(&reader_mutex_);
   Statement statement = reader_->Use("SELECT content FROM pattern_files ORDER BY source");
   return ReadAll<v1::PatternFile>(statement);
 }
 
 absl::StatusOr<std::vector<std::string>> Store::PatternExports() {
-  std::lock_guard<std::mutex> lock(reader_mutex_);
+  absl::MutexLock lock(&reader_mutex_);
   return ReadPatternExports(reader_.get());
 }
 

@@ -8,7 +8,7 @@ namespace pawl {
 absl::StatusOr<Formula> Formula::Parse(const std::string& text) {
   absl::StatusOr<Expression> expression = Expression::Parse(text);
   if (!expression.ok()) return expression.status();
-  return Formula(std::shared_ptr<Shared>(new Shared{{}, *std::move(expression)}));
+  return Formula(std::make_shared<Shared>(*std::move(expression)));
 }
 
 std::optional<double> Formula::Evaluate(const std::map<std::string, double>& metrics) const {
@@ -18,7 +18,7 @@ std::optional<double> Formula::Evaluate(const std::map<std::string, double>& met
     if (at == metrics.end()) return std::nullopt;
     values.push_back(at->second);
   }
-  const std::lock_guard<std::mutex> lock(shared_->mutex);
+  absl::MutexLock lock(&shared_->mutex);
   const absl::StatusOr<double> result = shared_->expression.Evaluate(values);
   if (!result.ok() || !std::isfinite(*result)) return std::nullopt;
   return *result;

@@ -3,12 +3,14 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
 #include "base/expression/expression.h"
 
 namespace pawl {
@@ -18,15 +20,17 @@ class Formula {
  public:
   static absl::StatusOr<Formula> Parse(const std::string& text);
 
-  const std::vector<std::string>& names() const { return shared_->expression.names(); }
+  const std::vector<std::string>& names() const { return shared_->names; }
 
   // No value when a name is not in `metrics` or the result is not finite.
   std::optional<double> Evaluate(const std::map<std::string, double>& metrics) const;
 
  private:
   struct Shared {
-    std::mutex mutex;  // guards evaluation, which writes into the parser
-    Expression expression;
+    explicit Shared(Expression parsed) : names(parsed.names()), expression(std::move(parsed)) {}
+    const std::vector<std::string> names;
+    absl::Mutex mutex;
+    Expression expression ABSL_GUARDED_BY(mutex);  // evaluation writes into it
   };
   explicit Formula(std::shared_ptr<Shared> shared) : shared_(std::move(shared)) {}
   std::shared_ptr<Shared> shared_;

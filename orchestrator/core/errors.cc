@@ -47,6 +47,11 @@ absl::Status BadField(const std::string& field, const std::string& message) {
   return Error(absl::StatusCode::kInvalidArgument, absl::StrCat(field, ": ", message), detail);
 }
 
+absl::Status CheckText(const std::string& field, const std::string& text) {
+  if (text.size() > kMaxText) return BadField(field, "expected at most 1000 characters");
+  return absl::OkStatus();
+}
+
 absl::Status NoSuch(const std::string& resource, const std::string& fix) {
   v1::ErrorDetail detail;
   detail.set_resource(resource);

@@ -15,6 +15,9 @@ absl::Status Error(absl::StatusCode code, const std::string& message, const v1::
 
 absl::Status BadField(const std::string& field, const std::string& message);
 absl::Status NoSuch(const std::string& resource, const std::string& fix);
+// INVALID_ARGUMENT where a reason or an author is longer than it may be.
+constexpr size_t kMaxText = 1000;
+absl::Status CheckText(const std::string& field, const std::string& text);
 // The caller may try again.
 absl::Status TryLater(const std::string& message, double seconds);
 

@@ -1,17 +1,25 @@
 #include "orchestrator/core/report.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <system_error>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/names/resource_name.h"
 #include "orchestrator/core/errors.h"
 #include "orchestrator/core/stored_campaign.h"
 #include "orchestrator/engine/report/report.h"
 #include "report/html.h"
 #include "report/markdown.h"
+#include "spdlog/spdlog.h"
 
 namespace pawl {
 namespace {
@@ -46,6 +54,18 @@ absl::StatusOr<std::string> HostOf(Store& store, const v1::Iteration& iteration)
   return "";
 }
 
+// 0, or errno.
+int WriteAll(int fd, const std::string& content) {
+  size_t written = 0;
+  while (written < content.size()) {
+    const ssize_t now = write(fd, content.data() + written, content.size() - written);
+    if (now < 0 && errno == EINTR) continue;
+    if (now < 0) return errno;
+    written += static_cast<size_t>(now);
+  }
+  return fsync(fd) == 0 ? 0 : errno;
+}
+
 }  // namespace
 
 absl::StatusOr<v1::Report> Reports::Make(int64_t number) const {
@@ -78,6 +98,77 @@ absl::StatusOr<v1::GetReportResponse> Reports::Get(const v1::GetReportRequest& r
   if (request.format() == v1::REPORT_FORMAT_MARKDOWN) response.set_page(MarkdownPage(*report));
   *response.mutable_report() = *std::move(report);
   return response;
+}
+
+std::filesystem::path ReportFile(const std::filesystem::path& folder, int64_t campaign) {
+  return folder / absl::StrCat("campaign-", campaign, ".html");
+}
+
+absl::Status ReplaceFile(const std::filesystem::path& file, const std::string& content) {
+  const std::filesystem::path beside = file.string() + ".new";
+  const auto failed = [&](int code) {
+    unlink(beside.c_str());
+    return absl::UnavailableError(absl::StrCat("can't write ", file.string(), ": ", strerror(code)));
+  };
+  const int fd = open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (fd < 0) return failed(errno);
+  const int wrong = WriteAll(fd, content);
+  if (close(fd) != 0 && wrong == 0) return failed(errno);
+  if (wrong != 0) return failed(wrong);
+  if (rename(beside.c_str(), file.c_str()) != 0) return failed(errno);
+  return absl::OkStatus();
+}
+
+ReportWriter::ReportWriter(const Reports& reports, std::filesystem::path folder)
+    : reports_(reports), folder_(std::move(folder)), thread_([this] { WorkOff(); }) {}
+
+ReportWriter::~ReportWriter() {
+  {
+    absl::MutexLock lock(&mutex_);
+    ending_ = true;
+  }
+  changed_.SignalAll();
+  thread_.join();
+}
+
+void ReportWriter::Write(int64_t campaign) {
+  {
+    absl::MutexLock lock(&mutex_);
+    waiting_.push_back(campaign);
+  }
+  changed_.SignalAll();
+}
+
+void ReportWriter::WorkOff() {
+  while (true) {
+    int64_t campaign = 0;
+    {
+      absl::MutexLock lock(&mutex_);
+      while (!ending_ && waiting_.empty()) changed_.Wait(&mutex_);
+      if (waiting_.empty()) return;
+      campaign = waiting_.front();
+      waiting_.pop_front();
+    }
+    if (const absl::Status status = WriteOne(campaign); !status.ok()) {
+      spdlog::warn("no report of {} was written, pawl report {} makes it: {}", CampaignName(campaign), campaign,
+                   std::string(status.message()));
+    }
+  }
+}
+
+absl::Status ReportWriter::WriteOne(int64_t campaign) const {
+  std::error_code error;
+  std::filesystem::create_directories(folder_, error);
+  if (error) return absl::UnavailableError(absl::StrCat("can't make ", folder_.string(), ": ", error.message()));
+  v1::GetReportRequest request;
+  request.set_campaign(CampaignName(campaign));
+  request.set_format(v1::REPORT_FORMAT_HTML);
+  const absl::StatusOr<v1::GetReportResponse> report = reports_.Get(request);
+  if (!report.ok()) return report.status();
+  const std::filesystem::path file = ReportFile(folder_, campaign);
+  if (absl::Status status = ReplaceFile(file, report->page()); !status.ok()) return status;
+  spdlog::info("{}: report in {}", CampaignName(campaign), file.string());
+  return absl::OkStatus();
 }
 
 }  // namespace pawl

@@ -30,6 +30,25 @@ absl::StatusOr<std::shared_ptr<const v1::Bundle>> ReadBundleBlob(Store& store, c
 
 }  // namespace
 
+std::shared_ptr<const v1::Bundle> BundlePool::Find(const std::string& hash) {
+  absl::MutexLock lock(&mutex_);
+  return FindLocked(hash);
+}
+
+std::shared_ptr<const v1::Bundle> BundlePool::Put(const std::string& hash, v1::Bundle bundle) {
+  absl::MutexLock lock(&mutex_);
+  if (std::shared_ptr<const v1::Bundle> there = FindLocked(hash)) return there;
+  std::erase_if(bundles_, [](const auto& entry) { return entry.second.expired(); });
+  auto shared = std::make_shared<const v1::Bundle>(std::move(bundle));
+  bundles_[hash] = shared;
+  return shared;
+}
+
+std::shared_ptr<const v1::Bundle> BundlePool::FindLocked(const std::string& hash) {
+  const auto found = bundles_.find(hash);
+  return found == bundles_.end() ? nullptr : found->second.lock();
+}
+
 absl::StatusOr<StoredCampaign> ReadCampaign(Store& store, int64_t number, BundlePool* pool) {
   StoredCampaign campaign;
   while (true) {

@@ -1,14 +1,32 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <string>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
 #include "db/store.h"
-#include "orchestrator/core/bundle_pool.h"
 #include "orchestrator/engine/state/campaign.h"
+#include "pawl/v1/bundle.pb.h"
 
 namespace pawl {
+
+// Bundles in memory once, however many campaigns run them: by the hash of the blob, as long as one of them does.
+// Thread-safe: campaigns are also read while others hold the orchestrator's lock.
+class BundlePool {
+ public:
+  std::shared_ptr<const v1::Bundle> Find(const std::string& hash);  // null: nobody has it
+  std::shared_ptr<const v1::Bundle> Put(const std::string& hash, v1::Bundle bundle);
+
+ private:
+  std::shared_ptr<const v1::Bundle> FindLocked(const std::string& hash) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  absl::Mutex mutex_;
+  std::map<std::string, std::weak_ptr<const v1::Bundle>> bundles_ ABSL_GUARDED_BY(mutex_);
+};
 
 struct StoredCampaign {
   std::unique_ptr<CampaignState> state;

@@ -3,7 +3,7 @@
 namespace pawl {
 
 void WatchHub::Add(int64_t campaign, std::weak_ptr<Watcher> watcher) {
-  std::lock_guard lock(mutex_);
+  absl::MutexLock lock(&mutex_);
   for (auto& [other, list] : watchers_) {
     std::erase_if(list, [](const std::weak_ptr<Watcher>& gone) { return gone.expired(); });
   }
@@ -12,7 +12,7 @@ void WatchHub::Add(int64_t campaign, std::weak_ptr<Watcher> watcher) {
 }
 
 std::vector<std::shared_ptr<Watcher>> WatchHub::Of(int64_t campaign) {
-  std::lock_guard lock(mutex_);
+  absl::MutexLock lock(&mutex_);
   std::vector<std::shared_ptr<Watcher>> present;
   const auto found = watchers_.find(campaign);
   if (found == watchers_.end()) return present;
@@ -38,7 +38,7 @@ void WatchHub::Show(int64_t campaign, const v1::Progress& progress) {
 void WatchHub::CloseAll() {
   std::vector<int64_t> campaigns;
   {
-    std::lock_guard lock(mutex_);
+    absl::MutexLock lock(&mutex_);
     for (const auto& [campaign, watchers] : watchers_) campaigns.push_back(campaign);
   }
   for (int64_t campaign : campaigns) {

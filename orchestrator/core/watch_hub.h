@@ -3,9 +3,10 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
 #include "pawl/v1/trial.pb.h"
 
 namespace pawl {
@@ -30,8 +31,8 @@ class WatchHub {
  private:
   std::vector<std::shared_ptr<Watcher>> Of(int64_t campaign);
 
-  std::mutex mutex_;
-  std::map<int64_t, std::vector<std::weak_ptr<Watcher>>> watchers_;
+  absl::Mutex mutex_;
+  std::map<int64_t, std::vector<std::weak_ptr<Watcher>>> watchers_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace pawl

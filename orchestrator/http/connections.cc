@@ -5,22 +5,24 @@
 namespace pawl {
 
 bool HttpConnections::Add(int socket) {
-  std::lock_guard lock(mutex_);
+  absl::MutexLock lock(&mutex_);
   if (!ended_) sockets_.insert(socket);
   return !ended_;
 }
 
 void HttpConnections::Remove(int socket) {
-  std::lock_guard lock(mutex_);
+  absl::MutexLock lock(&mutex_);
   sockets_.erase(socket);
-  if (sockets_.empty()) none_.notify_all();
+  if (sockets_.empty()) none_.SignalAll();
 }
 
 void HttpConnections::End(std::chrono::milliseconds patience) {
-  std::unique_lock lock(mutex_);
+  absl::MutexLock lock(&mutex_);
   ended_ = true;
   ShutDown(SHUT_RD);
-  if (none_.wait_for(lock, patience, [this] { return sockets_.empty(); })) return;
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  while (!sockets_.empty() && none_.WaitUntil(&mutex_, deadline)) {
+  }
   ShutDown(SHUT_RDWR);
 }
 

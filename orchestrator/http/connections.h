@@ -1,9 +1,11 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
 #include <set>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "base/sync/steady_condition.h"
 
 namespace pawl {
 
@@ -21,12 +23,12 @@ class HttpConnections {
   void End(std::chrono::milliseconds patience);
 
  private:
-  void ShutDown(int how);
+  void ShutDown(int how) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  std::mutex mutex_;
-  std::condition_variable none_;
-  std::set<int> sockets_;
-  bool ended_ = false;
+  absl::Mutex mutex_;
+  SteadyCondition none_;
+  std::set<int> sockets_ ABSL_GUARDED_BY(mutex_);
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace pawl

@@ -9,33 +9,34 @@ HttpThreads::HttpThreads(int threads, int waiting) : waiting_(waiting) {
 HttpThreads::~HttpThreads() { shutdown(); }
 
 void HttpThreads::enqueue(std::function<void()> connection) {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return ending_ || queue_.size() < waiting_; });
+  absl::MutexLock lock(&mutex_);
+  while (!ending_ && queue_.size() >= waiting_) changed_.Wait(&mutex_);
   queue_.push_back(std::move(connection));
-  changed_.notify_all();
+  changed_.SignalAll();
 }
 
 void HttpThreads::shutdown() {
   {
-    std::lock_guard lock(mutex_);
+    absl::MutexLock lock(&mutex_);
     ending_ = true;
   }
-  changed_.notify_all();
+  changed_.SignalAll();
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
 }
 
 void HttpThreads::Work() {
-  std::unique_lock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [this] { return ending_ || !queue_.empty(); });
-    if (queue_.empty()) return;
-    const std::function<void()> connection = std::move(queue_.front());
-    queue_.pop_front();
-    changed_.notify_all();
-    lock.unlock();
+    std::function<void()> connection;
+    {
+      absl::MutexLock lock(&mutex_);
+      while (!ending_ && queue_.empty()) changed_.Wait(&mutex_);
+      if (queue_.empty()) return;
+      connection = std::move(queue_.front());
+      queue_.pop_front();
+      changed_.SignalAll();
+    }
     connection();  // also closes it
-    lock.lock();
   }
 }
 

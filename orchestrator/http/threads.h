@@ -2,12 +2,13 @@
 
 #include <httplib.h>
 
-#include <condition_variable>
 #include <deque>
 #include <functional>
-#include <mutex>
 #include <thread>
 #include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
 
 namespace pawl {
 
@@ -24,10 +25,10 @@ class HttpThreads final : public httplib::TaskQueue {
   void Work();
 
   const size_t waiting_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<std::function<void()>> queue_;
-  bool ending_ = false;
+  absl::Mutex mutex_;
+  absl::CondVar changed_;
+  std::deque<std::function<void()>> queue_ ABSL_GUARDED_BY(mutex_);
+  bool ending_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;
 };
 

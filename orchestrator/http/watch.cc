@@ -1,10 +1,11 @@
 #include "orchestrator/http/watch.h"
 
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "base/sync/steady_condition.h"
 #include "grpcpp/grpcpp.h"
 #include "orchestrator/http/json.h"
 
@@ -26,16 +27,19 @@ class Watch final : public HttpEvents, public grpc::ClientReadReactor<v1::WatchC
 
   ~Watch() override {
     context_.TryCancel();
-    std::unique_lock lock(mutex_);
+    absl::MutexLock lock(&mutex_);
     closing_ = true;
     if (!reading_) LetGo();
-    changed_.wait(lock, [this] { return done_; });
+    while (!done_) changed_.Wait(&mutex_);
   }
 
   bool Next(std::string* piece) override {
-    std::unique_lock lock(mutex_);
+    absl::MutexLock lock(&mutex_);
     *piece = "";
-    if (!changed_.wait_for(lock, kLook, [this] { return ready_ || done_; })) {
+    const auto deadline = std::chrono::steady_clock::now() + kLook;
+    while (!ready_ && !done_ && changed_.WaitUntil(&mutex_, deadline)) {
+    }
+    if (!ready_ && !done_) {
       if (std::chrono::steady_clock::now() - last_ < patience_) return true;
       *piece = ": still here\n\n";
       last_ = std::chrono::steady_clock::now();
@@ -56,22 +60,22 @@ class Watch final : public HttpEvents, public grpc::ClientReadReactor<v1::WatchC
   }
 
   void OnReadDone(bool ok) override {
-    std::lock_guard lock(mutex_);
+    absl::MutexLock lock(&mutex_);
     reading_ = false;
     ready_ = ok;
     if (!ok || closing_) LetGo();
-    changed_.notify_all();
+    changed_.SignalAll();
   }
 
   void OnDone(const grpc::Status& status) override {
-    std::lock_guard lock(mutex_);
+    absl::MutexLock lock(&mutex_);
     status_ = status;
     done_ = true;
-    changed_.notify_all();
+    changed_.SignalAll();
   }
 
  private:
-  void LetGo() {
+  void LetGo() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (held_) RemoveHold();
     held_ = false;
   }
@@ -79,16 +83,17 @@ class Watch final : public HttpEvents, public grpc::ClientReadReactor<v1::WatchC
   const std::chrono::milliseconds patience_;
   const v1::WatchCampaignRequest request_;
   grpc::ClientContext context_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  v1::WatchCampaignResponse message_;
-  bool reading_ = true;  // a read is under way
-  bool ready_ = false;   // message_ holds one that was not handed on
-  bool held_ = true;
-  bool closing_ = false;
-  bool done_ = false;
-  grpc::Status status_;
-  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();  // something was sent
+  absl::Mutex mutex_;
+  SteadyCondition changed_;
+  v1::WatchCampaignResponse message_;            // gRPC's while a read is under way
+  bool reading_ ABSL_GUARDED_BY(mutex_) = true;  // a read is under way
+  bool ready_ ABSL_GUARDED_BY(mutex_) = false;   // message_ holds one that was not handed on
+  bool held_ ABSL_GUARDED_BY(mutex_) = true;
+  bool closing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool done_ ABSL_GUARDED_BY(mutex_) = false;
+  grpc::Status status_ ABSL_GUARDED_BY(mutex_);
+  // Something was sent.
+  std::chrono::steady_clock::time_point last_ ABSL_GUARDED_BY(mutex_) = std::chrono::steady_clock::now();
 };
 
 }  // namespace

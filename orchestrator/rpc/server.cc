@@ -2,21 +2,21 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <filesystem>
-#include <mutex>
 #include <thread>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
+#include "base/sync/steady_condition.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/grpcpp.h"
 #include "grpcpp/health_check_service_interface.h"
 #include "orchestrator/core/history.h"
 #include "orchestrator/core/report.h"
-#include "orchestrator/core/report_writer.h"
 #include "orchestrator/engine/search/tree_chooser.h"
 #include "orchestrator/http/server.h"
 #include "orchestrator/rpc/campaign_service.h"
@@ -67,10 +67,10 @@ class RunningServer final : public Server {
 
   ~RunningServer() override {
     {
-      std::lock_guard lock(mutex_);
+      absl::MutexLock lock(&mutex_);
       stopping_ = true;
     }
-    wake_.notify_all();
+    wake_.SignalAll();
     if (ticker_.joinable()) ticker_.join();
     if (server_ != nullptr) {
       orchestrator_.StopLeasing();
@@ -150,17 +150,22 @@ class RunningServer final : public Server {
   }
 
   void Tick() {
-    std::unique_lock lock(mutex_);
     bool serving = true;
-    while (!wake_.wait_for(lock, kTick, [this] { return stopping_; })) {
-      lock.unlock();
+    while (!StopsBeforeNextTick()) {
       orchestrator_.Tick();
       if (orchestrator_.serving() != serving) {
         serving = !serving;
         server_->GetHealthCheckService()->SetServingStatus(serving);
       }
-      lock.lock();
     }
+  }
+
+  bool StopsBeforeNextTick() {
+    absl::MutexLock lock(&mutex_);
+    const auto next = std::chrono::steady_clock::now() + kTick;
+    while (!stopping_ && wake_.WaitUntil(&mutex_, next)) {
+    }
+    return stopping_;
   }
 
   const ProfileSet profiles_;
@@ -175,9 +180,9 @@ class RunningServer final : public Server {
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<HttpServer> http_;
   std::string address_;
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  bool stopping_ = false;
+  absl::Mutex mutex_;
+  SteadyCondition wake_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread ticker_;
 };
 

@@ -3,10 +3,11 @@
 #include <atomic>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <optional>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "base/names/resource_name.h"
 #include "orchestrator/core/errors.h"
 #include "orchestrator/core/grpc_status.h"
@@ -40,39 +41,39 @@ class WatchStream final : public WriteReactor, public Watcher {
   }
 
   void Wake() override {
-    std::lock_guard lock(mutex_);
+    absl::MutexLock lock(&mutex_);
     fresh_ = true;
     Write();
   }
 
   void Show(const v1::Progress& progress) override {
-    std::lock_guard lock(mutex_);
+    absl::MutexLock lock(&mutex_);
     progress_ = progress;
     Write();
   }
 
   void Close() override {
-    std::lock_guard lock(mutex_);
+    absl::MutexLock lock(&mutex_);
     End(TryLater("the orchestrator is shutting down; watch again from the last sequence received", 1));
   }
 
   void OnWriteDone(bool ok) override {
-    std::lock_guard lock(mutex_);
+    absl::MutexLock lock(&mutex_);
     writing_ = false;
     if (!ok) return End(absl::CancelledError("the client disconnected"));
     Write();
   }
 
   void OnCancel() override {
-    std::lock_guard lock(mutex_);
+    absl::MutexLock lock(&mutex_);
     End(absl::CancelledError("the client disconnected"));
   }
 
   void OnDone() override { const std::shared_ptr<WatchStream> last = std::move(self_); }
 
  private:
-  // Writes the next thing there is, if nothing is being written. Needs the lock.
-  void Write() {
+  // Writes the next thing there is, if nothing is being written.
+  void Write() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (writing_ || ended_) return;
     if (events_.empty() && fresh_) {
       absl::StatusOr<std::vector<v1::Event>> events = store_.Events(campaign_, after_, kEventsAtOnce);
@@ -104,7 +105,7 @@ class WatchStream final : public WriteReactor, public Watcher {
     StartWrite(&message_);
   }
 
-  void End(const absl::Status& status) {
+  void End(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (ended_) return;
     ended_ = true;
     Finish(ToGrpc(status));
@@ -114,14 +115,14 @@ class WatchStream final : public WriteReactor, public Watcher {
   const int64_t campaign_;
   std::shared_ptr<WatchStream> self_;  // until OnDone
 
-  std::mutex mutex_;
-  int64_t after_;
-  bool fresh_ = false;  // there may be events in the store that were not read
-  std::deque<v1::Event> events_;
-  std::optional<v1::Progress> progress_;
-  v1::WatchCampaignResponse message_;
-  bool writing_ = false;
-  bool ended_ = false;
+  absl::Mutex mutex_;
+  int64_t after_ ABSL_GUARDED_BY(mutex_);
+  bool fresh_ ABSL_GUARDED_BY(mutex_) = false;  // there may be events in the store that were not read
+  std::deque<v1::Event> events_ ABSL_GUARDED_BY(mutex_);
+  std::optional<v1::Progress> progress_ ABSL_GUARDED_BY(mutex_);
+  v1::WatchCampaignResponse message_ ABSL_GUARDED_BY(mutex_);  // gRPC reads it while writing_
+  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 class Refusal final : public WriteReactor {

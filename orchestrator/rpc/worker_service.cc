@@ -1,8 +1,9 @@
 #include "orchestrator/rpc/worker_service.h"
 
 #include <memory>
-#include <mutex>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
 #include "orchestrator/core/grpc_status.h"
 
 namespace pawl {
@@ -31,7 +32,7 @@ class LeaseCall final : public Reactor {
   void OnCancel() override {
     uint64_t waiting;
     {
-      std::lock_guard lock(mutex_);
+      absl::MutexLock lock(&mutex_);
       cancelled_ = true;
       waiting = waiting_;
     }
@@ -44,7 +45,7 @@ class LeaseCall final : public Reactor {
   void Note(uint64_t waiting) {
     bool cancelled;
     {
-      std::lock_guard lock(mutex_);
+      absl::MutexLock lock(&mutex_);
       waiting_ = waiting;
       cancelled = cancelled_;
     }
@@ -59,7 +60,7 @@ class LeaseCall final : public Reactor {
 
   void End(absl::StatusOr<v1::LeaseTrialResponse> answer) {
     {
-      std::lock_guard lock(mutex_);
+      absl::MutexLock lock(&mutex_);
       if (ended_) return;
       ended_ = true;
     }
@@ -70,10 +71,10 @@ class LeaseCall final : public Reactor {
   Orchestrator& orchestrator_;
   v1::LeaseTrialResponse* const reply_;
   std::shared_ptr<LeaseCall> self_;  // until OnDone
-  std::mutex mutex_;
-  uint64_t waiting_ = 0;
-  bool cancelled_ = false;
-  bool ended_ = false;
+  absl::Mutex mutex_;
+  uint64_t waiting_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace

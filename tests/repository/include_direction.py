@@ -15,6 +15,7 @@ ALLOWED = {
     "base/options": ["base/toml"],
     "base/hash": [],
     "base/names": [],
+    "base/sync": [],
     "base/toml": [],
     "kernels": ["base"],
     "profiles": ["base"],
@@ -49,7 +50,8 @@ ALLOWED = {
                      "worker", "base"],
     "cli": ["cli/commands", "base"],
 }
-WITHOUT_PROTO = ["base/expression", "base/options", "base/faults", "base/toml", "base/hash", "base/names"]
+WITHOUT_PROTO = ["base/expression", "base/options", "base/faults", "base/toml", "base/hash", "base/names",
+                 "base/sync"]
 # A library whose exceptions and types stay in one file; CUDA is loaded at run time, never included.
 ONLY_IN = {"muParser": ["base/expression/expression.cc"], r"toml\+\+": ["base/toml/toml.h"], "cuda": [], "nvrtc": [], "nvml": []}
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')

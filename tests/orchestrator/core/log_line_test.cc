@@ -1,8 +1,7 @@
-#include "orchestrator/core/log_line.h"
-
 #include <gtest/gtest.h>
 
 #include "base/names/utf8.h"
+#include "orchestrator/core/committer.h"
 #include "tests/orchestrator/scripted_worker.h"
 #include "tests/orchestrator/world.h"
 

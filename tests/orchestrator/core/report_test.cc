@@ -9,7 +9,6 @@
 #include <future>
 #include <sstream>
 
-#include "orchestrator/core/report_writer.h"
 #include "orchestrator/engine/search/tree_chooser.h"
 #include "profiles/metrics.h"
 #include "tests/orchestrator/scripted_worker.h"

@@ -1,11 +1,23 @@
-#include "orchestrator/core/log_line.h"
+#include "orchestrator/core/committer.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "base/faults/fault_point.h"
+#include "base/hash/hash.h"
+#include "base/names/resource_name.h"
+#include "orchestrator/core/errors.h"
+#include "orchestrator/engine/search/architecture.h"
+#include "spdlog/spdlog.h"
 
 namespace pawl {
 namespace {
+
+// The iteration that a lease is about.
+int IterationOf(const CampaignState& campaign, const v1::Event& event) {
+  const auto open = campaign.open_trials().find(event.has_leased() ? event.leased().trial() : event.lost().trial());
+  return open == campaign.open_trials().end() ? 0 : open->second.planned.iteration();
+}
 
 // "TILE_M 64 -> 16"; empty: no change.
 std::string ChangeText(const v1::Change& change) {
@@ -20,7 +32,7 @@ std::string ChangeText(const v1::Change& change) {
   return "";
 }
 
-std::string Text(const v1::Event& event, int iteration) {
+std::string EventText(const v1::Event& event, int iteration) {
   const std::string& campaign = event.campaign();
   switch (event.event_case()) {
     case v1::Event::kSubmitted:
@@ -78,11 +90,77 @@ std::string Text(const v1::Event& event, int iteration) {
   return absl::StrCat(campaign, " event ", event.sequence());
 }
 
+bool IsEmpty(const Writes& writes) {
+  return writes.events.empty() && writes.workers.empty() && writes.blobs.empty() && writes.pattern_files.empty() &&
+         writes.pattern_exports.empty();
+}
+
 }  // namespace
 
 // Reasons and messages are other people's, and may have more lines than one.
 std::string LogLine(const v1::Event& event, int iteration) {
-  return absl::StrReplaceAll(Text(event, iteration), {{"\n", " "}, {"\r", " "}});
+  return absl::StrReplaceAll(EventText(event, iteration), {{"\n", " "}, {"\r", " "}});
+}
+
+void Committer::Add(Step* step, CampaignState* campaign, v1::Event event) {
+  event.set_campaign(campaign->summary().name());
+  SetTime(step->now, event.mutable_time());
+  step->lines.push_back(LogLine(event, IterationOf(*campaign, event)));
+  if (const std::string& source = event.planned().patched_source(); !source.empty()) {
+    step->writes.blobs.push_back({v1::Blob::SOURCE, Sha256(source), source});
+  }
+  for (const int taken_back : event.finished().total_gain().taken_back()) {
+    const v1::Iteration* kept = campaign->Find(taken_back);
+    if (kept == nullptr) continue;
+    state_.patterns.TakenBack(*kept, campaign->summary().bundle(),
+                              ArchitectureOf(campaign->gpu(), campaign->summary().device()), &step->writes);
+  }
+  campaign->Apply(event);
+  if (event.finished().has_iteration()) {
+    state_.patterns.Judged(event.finished().iteration(), campaign->summary().bundle(),
+                           ArchitectureOf(campaign->gpu(), campaign->summary().device()), &step->writes);
+  }
+  const int64_t number = *ParseCampaignName(campaign->summary().name());
+  step->touched.insert(number);
+  state_.queue.Update(number, *campaign);
+  step->writes.events.push_back(std::move(event));
+}
+
+absl::Status Committer::Commit(Step* step, Deferred* deferred) {
+  for (int64_t number : step->touched) step->writes.campaigns.push_back(state_.campaigns.at(number)->summary());
+  if (!IsEmpty(step->writes)) {
+    if (absl::Status status = store_.Commit(&step->writes); !status.ok()) return Fail(status, step, deferred);
+  }
+  Pass(FaultPoint::kAfterCommit);
+  Publish(step, deferred);
+  return absl::OkStatus();
+}
+
+void Committer::Publish(Step* step, Deferred* deferred) {
+  for (const std::string& line : step->lines) spdlog::info("{}", line);
+  for (const v1::Event& event : step->writes.events) {
+    if (!event.has_ended() || !options_.ended) continue;
+    deferred->push_back([this, number = *ParseCampaignName(event.campaign())] { options_.ended(number); });
+  }
+  for (Step::Offer& offer : step->offers) {
+    deferred->push_back([answer = std::move(offer.answer), response = std::move(offer.response)] { answer(response); });
+  }
+  for (int64_t number : step->touched) {
+    deferred->push_back([this, number] { hub_.Wake(number); });
+    const CampaignState& campaign = *state_.campaigns.at(number);
+    if (campaign.ended()) state_.baselines.Note(campaign.summary());
+    if (campaign.ended() && campaign.open_trials().empty()) state_.Drop(number);
+  }
+}
+
+absl::Status Committer::Fail(const absl::Status& status, Step* step, Deferred* deferred) {
+  spdlog::error("nothing is served until the database can be written again: {}", std::string(status.message()));
+  state_.broken = TryLater(std::string(status.message()), 1);
+  state_.SendAway(state_.broken, deferred);
+  for (Step::Offer& offer : step->offers) {
+    deferred->push_back([answer = std::move(offer.answer), broken = state_.broken] { answer(broken); });
+  }
+  return state_.broken;
 }
 
 }  // namespace pawl

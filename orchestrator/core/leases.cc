@@ -1,0 +1,124 @@
+#include "orchestrator/core/leases.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/names/resource_name.h"
+#include "orchestrator/core/errors.h"
+#include "orchestrator/engine/verdict/verdict.h"
+
+namespace pawl {
+namespace {
+
+// The end of a trial that can't be run. `why` is for a verification, `lost` for the others.
+v1::Event PutTrialAside(const CampaignState& campaign, const OpenTrial& open, const std::string& lost,
+                        const std::string& why, absl::Time now) {
+  v1::Event event;
+  v1::TrialFinished& finished = *event.mutable_finished();
+  finished.set_trial(open.planned.trial());
+  finished.set_attempt(open.attempt);
+  if (open.planned.purpose() == v1::TRIAL_PURPOSE_TOTAL) {
+    v1::TotalGain& total = *finished.mutable_total_gain();
+    total.set_iteration(open.planned.iteration());
+    total.mutable_interval()->set_result(v1::UNCLEAR);
+    total.mutable_interval()->set_reason(lost);
+  } else if (open.planned.purpose() == v1::TRIAL_PURPOSE_VERIFY) {
+    finished.mutable_verification()->set_iteration(open.planned.iteration());
+    finished.mutable_verification()->set_text(why);
+  } else {
+    *finished.mutable_iteration() = PutAside(campaign, open.planned, open.killed);
+    SetTime(open.planned_at, finished.mutable_iteration()->mutable_create_time());
+    SetTime(now, finished.mutable_iteration()->mutable_end_time());
+  }
+  return event;
+}
+
+}  // namespace
+
+void Leases::Grant(TrialKey key, v1::Worker* worker, absl::Time now) {
+  state_.deadlines[key] = now + options_.lease;
+  worker->add_trials(TrialName(key.first, key.second));
+}
+
+void Leases::Release(TrialKey key, const std::string& worker) {
+  state_.deadlines.erase(key);
+  if (v1::Worker* held_by = state_.workers.Mutable(worker)) {
+    auto* trials = held_by->mutable_trials();
+    trials->erase(std::remove(trials->begin(), trials->end(), TrialName(key.first, key.second)), trials->end());
+  }
+}
+
+void Leases::Lose(Step* step, TrialKey key, v1::LeaseLost::Reason reason, const std::string& message) {
+  CampaignState& campaign = *state_.campaigns.at(key.first);
+  const OpenTrial before = campaign.open_trials().at(key.second);
+  Release(key, before.worker);
+  v1::Event event;
+  event.mutable_lost()->set_trial(key.second);
+  event.mutable_lost()->set_attempt(before.attempt);
+  event.mutable_lost()->set_worker(before.worker);
+  event.mutable_lost()->set_reason(reason);
+  event.mutable_lost()->set_message(message);
+  committer_.Add(step, &campaign, std::move(event));
+
+  const OpenTrial& open = campaign.open_trials().at(key.second);
+  const bool too_many_faults = reason == v1::LeaseLost::HOST_FAULT &&
+                               open.host_faults >= options_.profiles->gates.Get(GateKind::kPreflight).threshold;
+  const bool verifies = open.planned.purpose() == v1::TRIAL_PURPOSE_VERIFY;
+  if (open.killed >= options_.max_killed || (verifies && too_many_faults)) {
+    const std::string lost = absl::StrCat("put aside: ", open.killed, " workers were lost to it");
+    const std::string why = too_many_faults ? absl::StrCat("put aside: it failed ", open.host_faults,
+                                                           " times, the last time on ", before.worker, ": ", message)
+                                            : lost;
+    committer_.Add(step, &campaign, PutTrialAside(campaign, open, lost, why, step->now));
+  } else if (too_many_faults && campaign.summary().state() != v1::PAUSED) {
+    v1::Event paused;
+    paused.mutable_paused()->set_author("pawl");
+    paused.mutable_paused()->set_reason(absl::StrCat("trial ", key.second, " failed ", open.host_faults,
+                                                     " times through no fault of its own, the last time on ",
+                                                     before.worker, ": ", message, ". pawl resume goes on"));
+    committer_.Add(step, &campaign, std::move(paused));
+  }
+}
+
+void Leases::LoseAllOf(Step* step, const v1::Worker& worker, v1::LeaseLost::Reason reason, const std::string& message) {
+  const std::vector<std::string> held(worker.trials().begin(), worker.trials().end());
+  for (const std::string& name : held) {
+    const std::optional<NameInCampaign> trial = ParseTrialName(name);
+    if (!trial || !state_.deadlines.contains({trial->campaign, trial->number})) continue;
+    Lose(step, {trial->campaign, trial->number}, reason, message);
+  }
+}
+
+void Leases::Expire(Step* step) {
+  ForgiveStall();
+  std::vector<TrialKey> expired;
+  for (const auto& [key, deadline] : state_.deadlines) {
+    if (deadline <= step->now) expired.push_back(key);
+  }
+  for (const TrialKey& key : expired) {
+    // A worker that is there and does not renew never got the lease: its answer was lost. The trial did it no harm.
+    const std::string& worker = state_.campaigns.at(key.first)->open_trials().at(key.second).worker;
+    const bool gone = state_.workers.Gone(worker, step->now);
+    Lose(step, key, gone ? v1::LeaseLost::EXPIRED : v1::LeaseLost::GIVEN_BACK,
+         gone ? "the worker was not heard of for a whole lease" : "the worker does not know of its lease");
+  }
+}
+
+// While this process stood still nobody could renew: that is not the workers' silence.
+void Leases::ForgiveStall() {
+  const auto now = std::chrono::steady_clock::now();
+  const absl::Duration gap = last_tick_ ? absl::FromChrono(now - *last_tick_) : absl::ZeroDuration();
+  last_tick_ = now;
+  if (gap < options_.renew) return;
+  for (auto& [key, deadline] : state_.deadlines) deadline += gap;
+}
+
+absl::Status LeaseError(absl::StatusCode code, const std::string& message, const std::string& trial) {
+  v1::ErrorDetail detail;
+  detail.set_resource(trial);
+  detail.set_fix("drop the trial and lease another");
+  return Error(code, message, detail);
+}
+
+}  // namespace pawl

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "orchestrator/core/pattern_library.h"
+#include "orchestrator/core/worker_list.h"
+#include "orchestrator/engine/state/campaign.h"
+#include "pawl/v1/campaign.pb.h"
+#include "pawl/v1/worker_service.pb.h"
+
+namespace pawl {
+
+using TrialKey = std::pair<int64_t, int>;             // campaign, trial
+using Deferred = std::vector<std::function<void()>>;  // to be done once the orchestrator's lock is free
+using LeaseAnswer = std::function<void(absl::StatusOr<v1::LeaseTrialResponse>)>;
+
+// Trials to be leased, oldest first.
+class TrialQueue {
+ public:
+  using Key = std::tuple<absl::Time, int64_t, int>;  // planned at, campaign, trial
+
+  // After every change of the campaign.
+  void Update(int64_t number, const CampaignState& campaign);
+  void Remove(int64_t number);
+  void Clear();
+
+  bool empty() const { return all_.empty(); }
+  bool HasTrialOf(int64_t number) const;
+  const std::set<Key>& all() const { return all_; }
+
+ private:
+  std::set<Key> all_;
+  std::map<int64_t, std::vector<Key>> by_campaign_;
+};
+
+// What baselines took in earlier campaigns: the newest campaign's time for the same bundle, device, size and baseline.
+class KnownBaselines {
+ public:
+  // Only a campaign that finished counts: its baseline was never in doubt.
+  void Note(const v1::Campaign& summary);
+  void Clear() { us_.clear(); }
+
+  // What the campaign's baseline should take, in us; 0: not known.
+  double Expected(const CampaignState& campaign, const v1::TrialResult& result) const;
+
+ private:
+  std::map<std::string, double> us_;
+};
+
+// A LeaseTrial call that waits for a trial.
+struct WaitingLease {
+  std::string worker, instance;
+  absl::Time deadline;
+  LeaseAnswer answer;
+};
+
+// What the orchestrator holds in memory. Events are applied here first and then committed, so it is ahead of the store
+// until Committer::Commit has returned OK. Not thread-safe: the orchestrator's lock guards it.
+struct LiveState {
+  explicit LiveState(absl::Duration lease);
+
+  // Forgets a campaign that needs nothing more.
+  void Drop(int64_t number);
+  // Answers everybody who waits for a lease.
+  void SendAway(const absl::StatusOr<v1::LeaseTrialResponse>& answer, Deferred* deferred);
+
+  std::map<int64_t, std::unique_ptr<CampaignState>> campaigns;  // unfinished, or with a trial that verifies
+  std::map<TrialKey, absl::Time> deadlines;                     // of the leases that are out
+  TrialQueue queue;
+  WorkerList workers;
+  PatternLibrary patterns;
+  KnownBaselines baselines;
+  std::map<uint64_t, WaitingLease> waiting;  // oldest first
+  uint64_t next_waiting = 1;
+  absl::Time loaded_at;
+  int64_t next_campaign = 1;
+  bool leasing = true;
+  absl::Status broken = absl::UnavailableError("starting");  // not OK: memory can't be trusted, nothing is served
+};
+
+}  // namespace pawl

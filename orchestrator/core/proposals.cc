@@ -1,0 +1,115 @@
+// Changes that people and agents propose, and the situation that they look at first.
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "orchestrator/core/errors.h"
+#include "orchestrator/core/orchestrator.h"
+#include "orchestrator/engine/report/situation.h"
+#include "orchestrator/engine/search/decide.h"
+
+namespace pawl {
+namespace {
+
+constexpr size_t kMaxPatch = 100'000;  // bytes
+constexpr size_t kMaxProposals = 100;
+
+absl::Status CheckChange(const v1::Change& change) {
+  switch (change.kind_case()) {
+    case v1::Change::kVariable:
+      return change.has_to() ? absl::OkStatus() : BadField("change", "expected the value that the variable goes to");
+    case v1::Change::kSource:
+      if (change.source().name().empty() || change.source().name().size() > 100) {
+        return BadField("change.source.name", "expected 1 to 100 characters: the edit is called so in the history");
+      }
+      if (change.source().patch().size() > kMaxPatch) {
+        return BadField("change.source.patch", absl::StrCat("expected at most ", kMaxPatch, " bytes"));
+      }
+      return absl::OkStatus();
+    case v1::Change::KIND_NOT_SET:
+      break;
+  }
+  return BadField("change", "expected a variable and the value it goes to, or a named source edit");
+}
+
+}  // namespace
+
+absl::StatusOr<v1::ProposeChangeResponse> Orchestrator::Propose(const v1::ProposeChangeRequest& request) {
+  if (request.author().empty() || request.author().size() > kMaxText) {
+    return BadField("author", "expected 1 to 1000 characters: who proposes stands in the history");
+  }
+  if (absl::Status status = CheckText("why", request.why()); !status.ok()) return status;
+  if (absl::Status status = CheckChange(request.change()); !status.ok()) return status;
+  Turn turn(&mutex_);
+  absl::StatusOr<CampaignState*> found = Unended("campaign", request.campaign());
+  if (!found.ok()) return found.status();
+  CampaignState& campaign = **found;
+  v1::ErrorDetail detail;
+  detail.set_resource(request.campaign());
+  if (campaign.summary().spec().chooser().kind() == v1::CHOOSER_KIND_TREE) {
+    detail.set_fix("submit with --chooser both or outside");
+    return Error(absl::StatusCode::kFailedPrecondition,
+                 absl::StrCat(request.campaign(), " takes no proposals: it was submitted with --chooser tree"), detail);
+  }
+  if (campaign.best() == nullptr) {
+    detail.set_fix("wait for iteration 0");
+    return Error(absl::StatusCode::kFailedPrecondition,
+                 absl::StrCat(request.campaign(), " has no kept variant to change yet"), detail);
+  }
+  std::string why;
+  const std::optional<Choice> choice = Proposed(campaign, request.change(), &why);
+  if (!choice && !why.empty()) return BadField("change", why);
+  if (!choice) {
+    detail.set_fix("pawl history shows how it went; propose another change");
+    return Error(absl::StatusCode::kAlreadyExists, "this variant was tried before", detail);
+  }
+  for (const CampaignState::Proposal& waiting : campaign.proposals()) {
+    const v1::Change& change = waiting.proposed.change();
+    if (change.variable() != request.change().variable() || change.to() != request.change().to() ||
+        change.source().patch() != request.change().source().patch()) {
+      continue;
+    }
+    detail.set_fix("wait for it to be tried; propose another change");
+    return Error(absl::StatusCode::kAlreadyExists,
+                 absl::StrCat("this change was proposed before, by ", waiting.proposed.author()), detail);
+  }
+  if (campaign.proposals().size() >= kMaxProposals) {
+    detail.set_fix("wait for some to be tried");
+    detail.set_retry_after_seconds(10);
+    return Error(absl::StatusCode::kResourceExhausted,
+                 absl::StrCat(request.campaign(), " has ", kMaxProposals, " proposals waiting"), detail);
+  }
+  v1::ProposeChangeResponse response;
+  response.set_waiting(static_cast<int>(campaign.proposals().size()));
+  Step step = Begin();
+  v1::Event event;
+  event.mutable_proposed()->set_author(request.author());
+  *event.mutable_proposed()->mutable_change() = request.change();
+  event.mutable_proposed()->set_why(request.why());
+  committer_.Add(&step, &campaign, std::move(event));
+  if (absl::Status status = Commit(&step, turn.deferred()); !status.ok()) return status;
+  return response;
+}
+
+absl::StatusOr<v1::Situation> Orchestrator::Situation(const v1::GetSituationRequest& request) {
+  absl::MutexLock lock(&mutex_);
+  absl::StatusOr<CampaignState*> campaign = Unended("campaign", request.campaign());
+  std::unique_ptr<CampaignState> ended;  // an ended campaign is read from its events
+  if (absl::IsFailedPrecondition(campaign.status())) {
+    absl::StatusOr<StoredCampaign> loaded = ReadCampaign(store_, *ParseCampaignName(request.campaign()), &bundles_);
+    if (!loaded.ok()) return loaded.status();
+    ended = std::move(loaded->state);
+    campaign = ended.get();
+  }
+  if (!campaign.ok()) return campaign.status();
+  if ((*campaign)->best() == nullptr) {
+    v1::ErrorDetail detail;
+    detail.set_resource(request.campaign());
+    detail.set_fix(ended != nullptr ? "pawl show says why it ended"
+                                    : "wait for iteration 0; pawl show says how far it is");
+    return Error(absl::StatusCode::kFailedPrecondition, absl::StrCat(request.campaign(), " has kept nothing yet"),
+                 detail);
+  }
+  return SituationOf(**campaign, chooser_, options_.profiles->tree);
+}
+
+}  // namespace pawl

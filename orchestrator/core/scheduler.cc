@@ -1,0 +1,190 @@
+#include "orchestrator/core/scheduler.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/hash/hash.h"
+#include "base/names/resource_name.h"
+#include "orchestrator/engine/search/decide.h"
+#include "orchestrator/security/tokens.h"
+#include "profiles/gpus.h"
+
+namespace pawl {
+namespace {
+
+constexpr absl::Duration kReconnect = absl::Seconds(30);
+constexpr int kMaxSlots = 16;  // a round that is larger chooses blindly
+
+// Workers for which this is the same can run the same trials.
+std::string KindOf(const v1::Device& device) {
+  return absl::StrCat(device.kind(), " ", device.label(), "\n", absl::StrJoin(device.bundle_hashes(), " "));
+}
+
+double PricePerHour(const v1::Device& device) {
+  if (device.kind() != v1::DEVICE_KIND_CUDA) return 0;  // a replay costs nothing
+  const GpuSpec* spec = FindGpu(device.gpu().name());
+  return spec == nullptr ? 0 : spec->price_per_hour;
+}
+
+// The same trial of the same campaign has the same noise in a replay.
+uint64_t SeedOf(const std::string& trial) { return std::stoull(Sha256(trial).substr(0, 16), nullptr, 16); }
+
+v1::Trial TrialOf(const CampaignState& campaign, const OpenTrial& open) {
+  v1::Trial trial;
+  const v1::TrialPlanned& planned = open.planned;
+  const std::string& name = campaign.summary().name();
+  trial.set_name(absl::StrCat(name, "/trials/", planned.trial()));
+  trial.set_purpose(planned.purpose());
+  trial.set_iteration(absl::StrCat(name, "/iterations/", planned.iteration()));
+  trial.set_bundle_hash(campaign.summary().bundle_hash());
+  *trial.mutable_variant() = planned.variant();
+  if (planned.has_parent()) {
+    const v1::Iteration& parent = *campaign.Find(planned.parent());
+    *trial.mutable_parent() = VariantOf(parent);
+    trial.set_parent_us(parent.time_us());
+    if (campaign.SourceIdOf(planned.parent()) > 0) trial.set_parent_patched_source(campaign.SourceOf(planned.parent()));
+  }
+  if (campaign.SourceIdOf(planned.iteration()) > 0) trial.set_patched_source(campaign.SourceOf(planned.iteration()));
+  trial.set_size(campaign.summary().spec().goal().size());
+  *trial.mutable_keep() = campaign.summary().spec().keep();
+  trial.set_seed(SeedOf(trial.name()));
+  trial.set_attempt(open.attempt);
+  return trial;
+}
+
+}  // namespace
+
+void Scheduler::Plan(Step* step) {
+  const std::set<int64_t> touched = step->touched;
+  std::map<std::string, int> slots;  // by bundle and device: counting takes long where there are hundreds of workers
+  for (int64_t number : touched) {
+    CampaignState& campaign = *state_.campaigns.at(number);
+    const auto [known, fresh] = slots.try_emplace(absl::StrCat(campaign.space_hash(), campaign.summary().device()));
+    if (fresh) known->second = SlotsOf(campaign, step->now);
+    while (std::optional<v1::Event> event = Decide(campaign, chooser_, step->now, *options_.profiles, known->second)) {
+      committer_.Add(step, &campaign, *std::move(event));
+    }
+  }
+}
+
+// How many of its trials could run at once: workers of its device, shared with the other campaigns there.
+int Scheduler::SlotsOf(const CampaignState& campaign, absl::Time now) const {
+  const std::string& device = campaign.summary().device();
+  if (device.empty()) return 1;
+  const std::vector<const v1::Worker*> present = state_.workers.Present(now);
+  if (present.size() <= 1) return 1;
+  const auto workers = std::count_if(present.begin(), present.end(), [&](const v1::Worker* worker) {
+    return CanRun(worker->device(), campaign.summary(), campaign.space_hash()).ok();
+  });
+  const auto campaigns = std::count_if(state_.campaigns.begin(), state_.campaigns.end(), [&](const auto& other) {
+    const v1::Campaign& summary = other.second->summary();
+    const bool goes_on = summary.state() == v1::WAITING || summary.state() == v1::RUNNING;
+    return goes_on && (summary.device().empty() || summary.device() == device);
+  });
+  return std::clamp(static_cast<int>(workers / std::max<int64_t>(1, campaigns)), 1, kMaxSlots);
+}
+
+void Scheduler::EndWaitsForProposals(Step* step) {
+  for (const auto& [number, campaign] : state_.campaigns) {
+    const std::optional<absl::Time> deadline = ProposalDeadline(*campaign);
+    // Nobody could propose while this process was not there.
+    const bool interrupted = campaign->idle_since() < state_.loaded_at;
+    if (!deadline || *deadline > step->now || (interrupted && state_.loaded_at + kReconnect > step->now)) continue;
+    step->touched.insert(number);
+  }
+}
+
+bool Scheduler::TakeTrial(Step* step, const std::string& name, v1::LeaseTrialResponse* response) {
+  v1::Worker* worker = state_.workers.Mutable(name);
+  if (!state_.leasing || worker == nullptr || worker->state() != v1::WORKER_STATE_IDLE) return false;
+  for (const TrialQueue::Key& key : state_.queue.all()) {
+    const auto [planned_at, number, trial] = key;
+    CampaignState& campaign = *state_.campaigns.at(number);
+    if (!CanRun(worker->device(), campaign.summary(), campaign.space_hash()).ok()) continue;
+    v1::Event event;
+    v1::TrialLeased& leased = *event.mutable_leased();
+    leased.set_trial(trial);
+    leased.set_attempt(campaign.open_trials().at(trial).attempt + 1);
+    leased.set_worker(name);
+    leased.set_device(worker->device().label());
+    leased.set_replay(worker->device().kind() == v1::DEVICE_KIND_REPLAY);
+    leased.set_price_per_hour(PricePerHour(worker->device()));
+    const LeaseName lease{number, trial, leased.attempt()};
+    committer_.Add(step, &campaign, std::move(event));
+    leases_.Grant({number, trial}, worker, step->now);
+    *response->mutable_trial() = TrialOf(campaign, campaign.open_trials().at(trial));
+    response->set_lease(LeaseToken(secret_, lease, name));
+    return true;
+  }
+  return false;
+}
+
+void Scheduler::OfferTrials(Step* step) {
+  std::set<std::string> hopeless;  // kinds of workers for which the queue has nothing
+  for (auto it = state_.waiting.begin(); it != state_.waiting.end() && !state_.queue.empty();) {
+    const v1::Worker* worker = state_.workers.Find(it->second.worker);
+    const std::string kind = worker == nullptr ? "" : KindOf(worker->device());
+    Step::Offer offer;
+    if (worker == nullptr || hopeless.contains(kind) || !TakeTrial(step, it->second.worker, &offer.response)) {
+      if (worker != nullptr && worker->state() == v1::WORKER_STATE_IDLE) hopeless.insert(kind);
+      ++it;
+      continue;
+    }
+    offer.answer = std::move(it->second.answer);
+    step->offers.push_back(std::move(offer));
+    it = state_.waiting.erase(it);
+  }
+}
+
+void Scheduler::EndWaits(absl::Time now, Deferred* deferred) {
+  for (auto it = state_.waiting.begin(); it != state_.waiting.end();) {
+    // A pending LeaseTrial call counts as a heartbeat.
+    const bool known = state_.workers.Hear(it->second.worker, it->second.instance, now).ok();
+    if (known && it->second.deadline > now) {
+      ++it;
+      continue;
+    }
+    deferred->push_back([answer = std::move(it->second.answer)] { answer(v1::LeaseTrialResponse()); });
+    it = state_.waiting.erase(it);
+  }
+}
+
+void Scheduler::EndWaitsOf(const std::string& worker, Deferred* deferred) {
+  for (auto it = state_.waiting.begin(); it != state_.waiting.end();) {
+    if (it->second.worker != worker) {
+      ++it;
+      continue;
+    }
+    deferred->push_back([answer = std::move(it->second.answer)] { answer(v1::LeaseTrialResponse()); });
+    it = state_.waiting.erase(it);
+  }
+}
+
+void Scheduler::SayWhatItWaitsFor(const CampaignState& campaign, absl::Time now, v1::Campaign* said) const {
+  const auto say = [&](v1::WaitingFor what, const std::string& message) {
+    said->set_waiting_for(what);
+    said->set_message(message);
+  };
+  if (const std::optional<absl::Time> deadline = ProposalDeadline(campaign)) {
+    return say(v1::WAITING_FOR_PROPOSAL,
+               absl::StrCat("waits for a proposal until ", absl::FormatTime("%H:%M:%S", *deadline, absl::UTCTimeZone()),
+                            " UTC: pawl propose"));
+  }
+  const std::vector<const v1::Worker*> present = state_.workers.Present(now);
+  if (present.empty()) return say(v1::WAITING_FOR_WORKER, "no worker is registered: start pawl-worker");
+  std::string why;
+  for (const v1::Worker* worker : present) {
+    const absl::Status can = CanRun(worker->device(), campaign.summary(), campaign.space_hash());
+    if (can.ok()) return say(v1::WAITING_FOR_UNSPECIFIED, "");
+    absl::StrAppend(&why, why.empty() ? "" : "; ", worker->name(), " (", worker->device().label(),
+                    "): ", std::string(can.message()));
+  }
+  say(v1::WAITING_FOR_DEVICE, absl::StrCat("no worker can take it: ", why));
+}
+
+}  // namespace pawl

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "absl/time/time.h"
+#include "orchestrator/core/committer.h"
+#include "orchestrator/core/leases.h"
+#include "orchestrator/core/live_state.h"
+#include "orchestrator/core/options.h"
+#include "orchestrator/engine/search/chooser.h"
+#include "pawl/v1/worker_service.pb.h"
+
+namespace pawl {
+
+// Which trials there are, and which worker gets which. Not thread-safe: the orchestrator's lock guards it.
+class Scheduler {
+ public:
+  // `secret`: of the lease tokens.
+  Scheduler(LiveState& state, Committer& committer, Leases& leases, const Chooser& chooser, const std::string& secret,
+            const OrchestratorOptions& options)
+      : state_(state), committer_(committer), leases_(leases), chooser_(chooser), secret_(secret), options_(options) {}
+
+  // Lets the engine decide what follows from the step's events: new trials, or the campaign's end.
+  void Plan(Step* step);
+  // Has campaigns planned whose wait for a proposal is over.
+  void EndWaitsForProposals(Step* step);
+
+  // Leases the oldest trial that the worker can run; false: there is none.
+  bool TakeTrial(Step* step, const std::string& worker, v1::LeaseTrialResponse* response);
+  // The same for those who wait, who are answered after the commit.
+  void OfferTrials(Step* step);
+  // Sends away those who waited long enough, and those whose worker is not known.
+  void EndWaits(absl::Time now, Deferred* deferred);
+  // The same for one worker, at once.
+  void EndWaitsOf(const std::string& worker, Deferred* deferred);
+
+  // Sets waiting_for and message: why no trial of the campaign runs; unspecified and empty where there is a worker for it.
+  void SayWhatItWaitsFor(const CampaignState& campaign, absl::Time now, v1::Campaign* said) const;
+
+ private:
+  int SlotsOf(const CampaignState& campaign, absl::Time now) const;
+
+  LiveState& state_;
+  Committer& committer_;
+  Leases& leases_;
+  const Chooser& chooser_;
+  const std::string& secret_;
+  const OrchestratorOptions& options_;
+};
+
+}  // namespace pawl

@@ -1,0 +1,127 @@
+// What makes a submission a campaign: its bundle is sound, its spec complete.
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/hash/hash.h"
+#include "base/names/resource_name.h"
+#include "google/protobuf/io/coded_stream.h"
+#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
+#include "kernels/bundle_message.h"
+#include "kernels/space.h"
+#include "orchestrator/core/errors.h"
+#include "orchestrator/core/orchestrator.h"
+
+namespace pawl {
+namespace {
+
+constexpr int kDefaultIterations = 50;
+constexpr double kDefaultMinutes = 60;
+constexpr double kDefaultWait = 300;  // s, for a proposal
+
+// The same message gives the same bytes, maps included: the hash is of these.
+std::string Bytes(const google::protobuf::Message& message) {
+  std::string bytes;
+  google::protobuf::io::StringOutputStream stream(&bytes);
+  google::protobuf::io::CodedOutputStream coded(&stream);
+  coded.SetSerializationDeterministic(true);
+  message.SerializeToCodedStream(&coded);
+  coded.Trim();
+  return bytes;
+}
+
+absl::StatusOr<v1::CampaignSpec> CompleteSpec(const v1::Bundle& bundle, v1::CampaignSpec spec, const Gates& gates) {
+  v1::Goal& goal = *spec.mutable_goal();
+  if (goal.size().empty()) goal.set_size(bundle.goal().size());
+  if (goal.speedup() == 0) goal.set_speedup(bundle.goal().speedup());
+  if (goal.speedup() == 0) goal.set_speedup(gates.tiers().target);
+  std::vector<std::string> sizes;
+  for (const v1::Size& size : bundle.sizes()) sizes.push_back(size.name());
+  if (std::find(sizes.begin(), sizes.end(), goal.size()) == sizes.end()) {
+    return BadField("spec.goal.size",
+                    absl::StrCat(bundle.name(), " has no size ", goal.size(), "; it has ", absl::StrJoin(sizes, ", ")));
+  }
+  auto sensible = [](double value) { return std::isfinite(value) && value >= 0; };
+  if (!(goal.speedup() > 0) || !std::isfinite(goal.speedup())) return BadField("spec.goal.speedup", "expected above 0");
+  v1::Budget& budget = *spec.mutable_budget();
+  if (budget.iterations() < 0) return BadField("spec.budget.iterations", "expected 0 or more");
+  if (!sensible(budget.minutes())) return BadField("spec.budget.minutes", "expected 0 or more");
+  if (!sensible(budget.dollars())) return BadField("spec.budget.dollars", "expected 0 or more");
+  if (budget.reverts_in_a_row() < 0) return BadField("spec.budget.reverts_in_a_row", "expected 0 or more");
+  if (!sensible(spec.keep().min_gain()) || spec.keep().min_gain() > 1) {
+    return BadField("spec.keep.min_gain", "expected 0 to 1");
+  }
+  if (spec.keep().min_gain() == 0) spec.mutable_keep()->set_min_gain(gates.Get(GateKind::kMinGain).threshold);
+  if (!sensible(spec.keep().floor()) || spec.keep().floor() > 1) return BadField("spec.keep.floor", "expected 0 to 1");
+  if (spec.keep().floor() == 0) spec.mutable_keep()->set_floor(gates.Get(GateKind::kRooflineFloor).threshold);
+  if (!sensible(spec.expected_baseline_us())) return BadField("spec.expected_baseline_us", "expected 0 or more");
+  v1::ChooserSettings& chooser = *spec.mutable_chooser();
+  if (!v1::ChooserKind_IsValid(chooser.kind())) return BadField("spec.chooser.kind", "expected one of ChooserKind");
+  if (!v1::NoProposal_IsValid(chooser.no_proposal())) {
+    return BadField("spec.chooser.no_proposal", "expected one of NoProposal");
+  }
+  if (!sensible(chooser.wait_seconds())) return BadField("spec.chooser.wait_seconds", "expected 0 or more");
+  if (chooser.kind() == v1::CHOOSER_KIND_UNSPECIFIED) chooser.set_kind(v1::CHOOSER_KIND_BOTH);
+  if (chooser.no_proposal() == v1::NO_PROPOSAL_UNSPECIFIED) chooser.set_no_proposal(v1::NO_PROPOSAL_TREE);
+  if (chooser.wait_seconds() == 0) chooser.set_wait_seconds(kDefaultWait);
+  if (budget.iterations() == 0) budget.set_iterations(kDefaultIterations);
+  if (budget.minutes() == 0) budget.set_minutes(kDefaultMinutes);
+  return spec;
+}
+
+}  // namespace
+
+absl::StatusOr<v1::Campaign> Orchestrator::Submit(const v1::SubmitCampaignRequest& request) {
+  if (request.request_id().size() > 64) return BadField("request_id", "expected at most 64 characters");
+  if (absl::Status status = CheckText("author", request.author()); !status.ok()) return status;
+  const std::vector<std::string> problems = BundleProblems(request.bundle());
+  if (!problems.empty()) {
+    v1::ErrorDetail detail;
+    detail.set_field("bundle");
+    detail.set_fix("pawl check BUNDLE shows where");
+    for (const std::string& problem : problems) detail.add_problems(problem);
+    return Error(absl::StatusCode::kInvalidArgument,
+                 absl::StrCat("the bundle has ", problems.size(), " mistakes: ", absl::StrJoin(problems, "; ")),
+                 detail);
+  }
+  absl::StatusOr<v1::CampaignSpec> spec = CompleteSpec(request.bundle(), request.spec(), options_.profiles->gates);
+  if (!spec.ok()) return spec.status();
+  const std::string bytes = Bytes(request.bundle());
+  v1::Event event;
+  v1::CampaignSubmitted& submitted = *event.mutable_submitted();
+  *submitted.mutable_spec() = *std::move(spec);
+  submitted.set_bundle(request.bundle().name());
+  submitted.set_bundle_hash(Sha256(bytes));
+  submitted.set_space_hash(BundleHash(request.bundle()));
+  submitted.set_author(request.author());
+  submitted.set_request_id(request.request_id());
+
+  Turn turn(&mutex_);
+  if (absl::Status status = Serving(); !status.ok()) return status;
+  if (!state_.leasing) return TryLater("the orchestrator shuts down", 1);
+  if (!request.request_id().empty()) {
+    absl::StatusOr<std::optional<v1::Campaign>> before = store_.FindRequest(request.request_id());
+    if (!before.ok()) return before.status();
+    if (*before) return **before;
+  }
+  if (static_cast<int>(state_.campaigns.size()) >= options_.max_unfinished) {
+    v1::ErrorDetail detail;
+    detail.set_retry_after_seconds(30);
+    detail.set_fix("wait for campaigns to end, cancel some, or start more workers");
+    return Error(absl::StatusCode::kResourceExhausted,
+                 absl::StrCat("there are ", state_.campaigns.size(), " unfinished campaigns, and no more are taken"),
+                 detail);
+  }
+  *submitted.mutable_patterns() = state_.patterns.Snapshot(request.bundle());
+  Step step = Begin();
+  const int64_t number = state_.next_campaign++;
+  step.writes.blobs.push_back({v1::Blob::BUNDLE, submitted.bundle_hash(), bytes});
+  state_.campaigns[number] =
+      std::make_unique<CampaignState>(CampaignName(number), bundles_.Put(submitted.bundle_hash(), request.bundle()));
+  committer_.Add(&step, state_.campaigns[number].get(), std::move(event));
+  if (absl::Status status = Commit(&step, turn.deferred()); !status.ok()) return status;
+  return Stored(number);
+}
+
+}  // namespace pawl

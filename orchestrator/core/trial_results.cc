@@ -1,0 +1,210 @@
+#include "orchestrator/core/trial_results.h"
+
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "base/faults/fault_point.h"
+#include "base/names/resource_name.h"
+#include "base/names/utf8.h"
+#include "orchestrator/core/errors.h"
+#include "orchestrator/core/orchestrator.h"
+#include "orchestrator/engine/verdict/verdict.h"
+#include "orchestrator/security/tokens.h"
+#include "spdlog/spdlog.h"
+
+namespace pawl {
+namespace {
+
+constexpr int kMaxSamples = 1000;
+constexpr int kMaxGpuFaults = 2;  // of a worker's process
+// Results in one transaction: others who need the lock wait for all of them.
+constexpr size_t kMaxTogether = 64;
+
+absl::Status CheckPairs(const google::protobuf::RepeatedPtrField<v1::PairSample>& pairs) {
+  if (pairs.size() > kMaxSamples) return BadField("result.pairs", "expected at most 1000");
+  for (const v1::PairSample& pair : pairs) {
+    const double ratio = std::log(pair.parent_us() / pair.candidate_us());
+    if (!(pair.parent_us() > 0 && pair.candidate_us() > 0) || !std::isfinite(ratio)) {
+      return BadField("result.pairs", "a time is no number above 0");
+    }
+    if (!(std::abs(pair.log_ratio() - ratio) < 1e-6)) {
+      return BadField("result.pairs", "a log_ratio is not that of its times");
+    }
+  }
+  return absl::OkStatus();
+}
+
+// What no honest worker sends.
+absl::Status CheckResult(const v1::TrialResult& result) {
+  if (absl::Status status = CheckPairs(result.pairs()); !status.ok()) return status;
+  if (absl::Status status = CheckPairs(result.confirming_pairs()); !status.ok()) return status;
+  for (const v1::BaselineTime& baseline : result.baselines()) {
+    if (!std::isfinite(baseline.graph_us()) || baseline.graph_us() < 0) {
+      return BadField("result.baselines", "a time is no number of 0 or more");
+    }
+  }
+  for (const v1::StageTime& stage : result.stages()) {
+    if (!std::isfinite(stage.seconds()) || stage.seconds() < 0) {
+      return BadField("result.stages", "expected seconds that are 0 or more");
+    }
+  }
+  for (const double us : {result.warm_us(), result.cold_us(), result.parent_warm_us(), result.parent_cold_us()}) {
+    if (!std::isfinite(us) || us < 0) return BadField("result", "a time is no number of 0 or more");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+CompletionQueue::CompletionQueue(Handler handler) : handler_(std::move(handler)), thread_([this] { Work(); }) {}
+
+CompletionQueue::~CompletionQueue() {
+  {
+    absl::MutexLock lock(&mutex_);
+    ending_ = true;
+  }
+  arrived_.SignalAll();
+  thread_.join();
+}
+
+void CompletionQueue::Add(Completion completion) {
+  {
+    absl::MutexLock lock(&mutex_);
+    waiting_.push_back(std::move(completion));
+  }
+  arrived_.Signal();
+}
+
+void CompletionQueue::Work() {
+  while (true) {
+    std::vector<Completion> together;
+    {
+      absl::MutexLock lock(&mutex_);
+      while (!ending_ && waiting_.empty()) arrived_.Wait(&mutex_);
+      if (waiting_.empty()) return;  // and not before: everyone is answered
+      while (!waiting_.empty() && together.size() < kMaxTogether) {
+        together.push_back(std::move(waiting_.front()));
+        waiting_.pop_front();
+      }
+    }
+    handler_(together);
+  }
+}
+
+void Orchestrator::Complete(const v1::CompleteTrialRequest& request, CompleteAnswer answer) {
+  if (absl::Status status = CheckResult(request.result()); !status.ok()) return answer(status);
+  completions_.Add({&request, std::move(answer)});
+}
+
+void Orchestrator::CompleteTogether(const std::vector<Completion>& together) {
+  std::vector<absl::StatusOr<v1::CompleteTrialResponse>> answers(together.size(), v1::CompleteTrialResponse());
+  const absl::Status committed = CommitTogether(together, &answers);
+  // Where nothing was written no answer holds: what was refused may have been for what another had just delivered.
+  for (size_t i = 0; i < together.size(); ++i) {
+    together[i].answer(committed.ok() ? std::move(answers[i]) : absl::StatusOr<v1::CompleteTrialResponse>(committed));
+  }
+}
+
+absl::Status Orchestrator::CommitTogether(const std::vector<Completion>& together,
+                                          std::vector<absl::StatusOr<v1::CompleteTrialResponse>>* answers) {
+  Turn turn(&mutex_);
+  if (absl::Status status = Serving(); !status.ok()) return status;
+  Step step = Begin();
+  for (size_t i = 0; i < together.size(); ++i) {
+    if (absl::Status status = CompleteOne(&step, *together[i].request); !status.ok()) (*answers)[i] = status;
+  }
+  Pass(FaultPoint::kAfterResult);
+  scheduler_.Plan(&step);
+  for (size_t i = 0; i < together.size(); ++i) {
+    const v1::CompleteTrialRequest& request = *together[i].request;
+    absl::StatusOr<v1::CompleteTrialResponse>& answer = (*answers)[i];
+    if (!answer.ok() || !request.lease_next()) continue;
+    if (!scheduler_.TakeTrial(&step, request.worker(), answer->mutable_next())) answer->clear_next();
+  }
+  return Commit(&step, turn.deferred());
+}
+
+absl::Status Orchestrator::CompleteOne(Step* step, const v1::CompleteTrialRequest& request) {
+  if (absl::Status status = state_.workers.Hear(request.worker(), request.instance(), step->now); !status.ok()) {
+    return status;
+  }
+  const std::optional<LeaseName> lease = ReadLeaseToken(store_.secret(), request.lease(), request.worker());
+  if (!lease) return LeaseError(absl::StatusCode::kPermissionDenied, "the lease is not this worker's", "");
+  const TrialKey key{lease->campaign, lease->trial};
+  const std::string trial = TrialName(lease->campaign, lease->trial);
+  const auto found = state_.campaigns.find(lease->campaign);
+  if (found == state_.campaigns.end() || !found->second->open_trials().contains(lease->trial)) {
+    absl::StatusOr<v1::Campaign> stored = Stored(lease->campaign);
+    if (!stored.ok()) return stored.status();
+    if (stored->state() == v1::CANCELLED) {
+      return LeaseError(absl::StatusCode::kFailedPrecondition, absl::StrCat(stored->name(), " was cancelled"), trial);
+    }
+    return LeaseError(absl::StatusCode::kAlreadyExists, absl::StrCat(trial, " has its result already"), trial);
+  }
+  CampaignState& campaign = *found->second;
+  const OpenTrial& open = campaign.open_trials().at(lease->trial);  // until an event is added
+  if (open.attempt != lease->attempt) {
+    return LeaseError(absl::StatusCode::kAborted,
+                      absl::StrCat("the lease of ", trial, " ran out and it was leased again"), trial);
+  }
+  if (request.outcome_case() == v1::CompleteTrialRequest::OUTCOME_NOT_SET) {
+    return BadField("outcome", "expected a result, a host fault, or given_back");
+  }
+  v1::Worker* worker = state_.workers.Mutable(request.worker());
+  if (request.has_result()) {
+    for (const v1::Blob& blob : request.result().blobs()) {
+      absl::StatusOr<bool> there = store_.HasBlob(blob.hash());
+      if (!there.ok()) return there.status();
+      if (!*there) {
+        return LeaseError(absl::StatusCode::kFailedPrecondition,
+                          absl::StrCat("the blob ", blob.hash(), " was not uploaded"), trial);
+      }
+    }
+    v1::Event event;
+    v1::TrialFinished& finished = *event.mutable_finished();
+    finished.set_trial(lease->trial);
+    finished.set_attempt(lease->attempt);
+    finished.set_worker(request.worker());
+    *finished.mutable_result() = request.result();
+    if (open.planned.purpose() == v1::TRIAL_PURPOSE_VERIFY) {
+      absl::StatusOr<std::optional<v1::Iteration>> recorded =
+          store_.GetIteration(lease->campaign, open.planned.iteration());
+      if (!recorded.ok()) return recorded.status();
+      if (*recorded) {
+        *finished.mutable_verification() = Compare(**recorded, request.result(), campaign.bundle());
+      }
+    } else if (open.planned.purpose() == v1::TRIAL_PURPOSE_TOTAL) {
+      *finished.mutable_total_gain() = JudgeTotal(campaign, open.planned, request.result());
+      for (v1::RevisedIteration& revised : RevisedBy(finished.total_gain(), campaign.iterations())) {
+        *finished.add_revised() = std::move(revised);
+      }
+    } else {
+      v1::Iteration& iteration = *finished.mutable_iteration();
+      iteration = Judge(campaign, open.planned, request.result(), options_.profiles->gates,
+                        state_.baselines.Expected(campaign, request.result()));
+      iteration.set_worker(request.worker());
+      SetTime(open.planned_at, iteration.mutable_create_time());
+      SetTime(step->now, iteration.mutable_end_time());
+    }
+    leases_.Release(key, request.worker());
+    worker->set_completed(worker->completed() + 1);
+    committer_.Add(step, &campaign, std::move(event));
+  } else if (open.worker == request.worker()) {
+    const bool fault = request.has_host_fault();
+    if (fault && request.host_fault().gpu()) {
+      worker->set_host_faults(worker->host_faults() + 1);
+      if (worker->host_faults() >= kMaxGpuFaults) {
+        worker->set_state(v1::WORKER_STATE_SICK);
+        spdlog::warn("{} gets no more trials: its GPU failed {} times, the last time: {}", request.worker(),
+                     worker->host_faults(), Shortened(request.host_fault().message(), 200));
+      }
+      SetTime(step->now, worker->mutable_last_seen());
+      step->writes.workers.push_back({request.instance(), *worker});
+    }
+    leases_.Lose(step, key, fault ? v1::LeaseLost::HOST_FAULT : v1::LeaseLost::GIVEN_BACK,
+                 fault ? Shortened(request.host_fault().message(), 2000) : "the worker drains");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace pawl

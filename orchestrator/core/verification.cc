@@ -1,0 +1,99 @@
+// Measuring an iteration again.
+#include <map>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "base/names/resource_name.h"
+#include "orchestrator/core/errors.h"
+#include "orchestrator/core/orchestrator.h"
+#include "orchestrator/engine/state/campaign_states.h"
+
+namespace pawl {
+
+absl::StatusOr<v1::VerifyIterationResponse> Orchestrator::Verify(const v1::VerifyIterationRequest& request) {
+  const std::optional<NameInCampaign> name = ParseIterationName(request.name());
+  if (!name) return BadField("name", "expected an iteration's name, like campaigns/7/iterations/12");
+  auto refused = [&](const std::string& message, const std::string& fix) {
+    v1::ErrorDetail detail;
+    detail.set_resource(request.name());
+    detail.set_fix(fix);
+    return Error(absl::StatusCode::kFailedPrecondition, message, detail);
+  };
+  // The log of a campaign that has ended may be long: it is read before others have to wait for the lock.
+  absl::StatusOr<v1::Campaign> before = Stored(name->campaign);
+  if (!before.ok()) return before.status();
+  absl::StatusOr<StoredCampaign> loaded = StoredCampaign();
+  if (IsFinal(before->state()) && !before->verifying()) loaded = ReadCampaign(store_, name->campaign, &bundles_);
+  if (!loaded.ok()) return loaded.status();
+  Turn turn(&mutex_);
+  if (absl::Status status = Serving(); !status.ok()) return status;
+  absl::StatusOr<v1::Campaign> stored = Stored(name->campaign);
+  if (!stored.ok()) return stored.status();
+  auto found = state_.campaigns.find(name->campaign);
+  if (found == state_.campaigns.end()) {
+    const bool outdated = loaded->state == nullptr || before->last_sequence() != stored->last_sequence();
+    if (outdated) loaded = ReadCampaign(store_, name->campaign, &bundles_);  // it ended, or was verified, meanwhile
+    if (!loaded.ok()) return loaded.status();
+    found = state_.campaigns.emplace(name->campaign, std::move(loaded->state)).first;
+  }
+  CampaignState& campaign = *found->second;
+  const v1::Iteration* iteration = campaign.Find(name->number);
+  absl::Status status = absl::OkStatus();
+  if (iteration == nullptr) {
+    status = NoSuch(request.name(), "pawl history lists those there are");
+  } else if (!(iteration->time_us() > 0)) {
+    status = refused(absl::StrCat(request.name(), " was never measured: ", iteration->reason()),
+                     "verify a kept or reverted one");
+  }
+  for (const auto& [trial, open] : campaign.open_trials()) {
+    if (open.planned.purpose() != v1::TRIAL_PURPOSE_VERIFY) continue;
+    if (open.planned.iteration() == name->number) {
+      v1::VerifyIterationResponse same;
+      same.set_trial(TrialName(name->campaign, trial));
+      same.set_after_sequence(stored->last_sequence());
+      return same;
+    }
+    status = refused(absl::StrCat(stored->name(), " is being verified already"),
+                     "wait for that to end, a minute at most if no worker takes it");
+  }
+  if (!status.ok()) {
+    if (campaign.ended() && campaign.open_trials().empty()) state_.Drop(name->campaign);
+    return status;
+  }
+  Step step = Begin();
+  v1::Event event;
+  v1::TrialPlanned& planned = *event.mutable_planned();
+  planned.set_trial(campaign.next_trial());
+  planned.set_purpose(v1::TRIAL_PURPOSE_VERIFY);
+  planned.set_iteration(name->number);
+  if (iteration->has_parent()) planned.set_parent(iteration->parent());
+  *planned.mutable_variant() = VariantOf(*iteration);
+  if (iteration->has_change()) *planned.mutable_change() = iteration->change();
+  v1::VerifyIterationResponse response;
+  response.set_trial(TrialName(name->campaign, planned.trial()));
+  response.set_after_sequence(stored->last_sequence());
+  committer_.Add(&step, &campaign, std::move(event));
+  if (absl::Status committed = Commit(&step, turn.deferred()); !committed.ok()) return committed;
+  return response;
+}
+
+// Nobody may be waiting for them any more, and each keeps the next one out.
+void Orchestrator::GiveUpVerifications(Step* step) {
+  for (auto& [number, campaign] : state_.campaigns) {
+    if (!campaign->summary().verifying()) continue;
+    const std::map<int, OpenTrial> open_trials = campaign->open_trials();
+    for (const auto& [trial, open] : open_trials) {
+      if (open.planned.purpose() != v1::TRIAL_PURPOSE_VERIFY || !open.worker.empty() ||
+          step->now - open.free_since < options_.verification) {
+        continue;
+      }
+      v1::Event event;
+      event.mutable_finished()->set_trial(trial);
+      event.mutable_finished()->mutable_verification()->set_iteration(open.planned.iteration());
+      event.mutable_finished()->mutable_verification()->set_text("given up: no worker took it");
+      committer_.Add(step, campaign.get(), std::move(event));
+    }
+  }
+}
+
+}  // namespace pawl
