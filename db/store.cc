@@ -341,7 +341,7 @@ absl::Status Store::RemoveWorkers(const std::vector<std::string>& names) {
 }
 
 absl::StatusOr<bool> Store::RowsOutdated() {
-  std::lock_guard<std::mutex> lock(writer_mutex_);
+  absl::MutexLock lock(&writer_mutex_);
   const absl::StatusOr<int64_t> found = writer_->QueryInt("SELECT count(*) FROM meta WHERE key = 'outdated rows'");
   if (!found.ok()) return found.status();
   return *found > 0;
@@ -350,7 +350,7 @@ absl::StatusOr<bool> Store::RowsOutdated() {
 absl::Status Store::ReplaceRows(const v1::Campaign& campaign, const std::vector<v1::Iteration>& iterations) {
   const absl::StatusOr<int64_t> number = NumberOf(campaign.name());
   if (!number.ok()) return number.status();
-  std::lock_guard<std::mutex> lock(writer_mutex_);
+  absl::MutexLock lock(&writer_mutex_);
   Transaction transaction(writer_.get());
   if (absl::Status status = transaction.Begin(); !status.ok()) return status;
   if (absl::Status status = WriteCampaign(writer_.get(), campaign); !status.ok()) return status;
@@ -361,7 +361,7 @@ absl::Status Store::ReplaceRows(const v1::Campaign& campaign, const std::vector<
 }
 
 absl::Status Store::SetRowsUpToDate() {
-  std::lock_guard<std::mutex> lock(writer_mutex_);
+  absl::MutexLock lock(&writer_mutex_);
   return writer_->Execute("DELETE FROM meta WHERE key = 'outdated rows'");
 }
 

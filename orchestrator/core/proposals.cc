@@ -2,8 +2,10 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "base/names/resource_name.h"
 #include "orchestrator/core/errors.h"
 #include "orchestrator/core/orchestrator.h"
+#include "orchestrator/core/stored_campaign.h"
 #include "orchestrator/engine/report/situation.h"
 #include "orchestrator/engine/search/decide.h"
 
