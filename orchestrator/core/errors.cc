@@ -2,6 +2,7 @@
 
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
+#include "base/finite/finite.h"
 #include "base/names/utf8.h"
 
 namespace pawl {
@@ -45,6 +46,11 @@ absl::Status BadField(const std::string& field, const std::string& message) {
   detail.set_field(field);
   detail.set_fix(absl::StrCat("correct ", field, " and send the request again"));
   return Error(absl::StatusCode::kInvalidArgument, absl::StrCat(field, ": ", message), detail);
+}
+
+absl::Status CheckFinite(const google::protobuf::Message& request) {
+  const std::optional<std::string> field = FirstNonFinite(request);
+  return field ? BadField(*field, "expected a finite number") : absl::OkStatus();
 }
 
 absl::Status NoSuch(const std::string& resource, const std::string& fix) {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/finite/finite.h"
 #include "base/names/resource_name.h"
 #include "orchestrator/core/errors.h"
 #include "orchestrator/core/stored_campaign.h"
@@ -64,6 +65,7 @@ absl::StatusOr<v1::Report> Reports::Make(int64_t number) const {
     if (!host.ok()) return host.status();
     report.set_host(*std::move(host));
   }
+  if (FirstNonFinite(report)) ClearNonFinite(&report);  // that an earlier version stored
   return report;
 }
 

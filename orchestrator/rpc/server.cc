@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <limits>
 #include <mutex>
 #include <thread>
 
@@ -32,6 +33,8 @@ namespace {
 constexpr int kMaxMessage = 4 << 20;
 constexpr int kMaxStreams = 1000;  // calls that one connection may have under way; more wait
 constexpr int kKeepaliveMs = 60000;
+constexpr int kMissingReports = 100;  // the newest campaigns whose pages are looked for at the start
+constexpr absl::Duration kMissingReportAge = absl::Hours(24);
 constexpr auto kTick = std::chrono::milliseconds(200);
 
 // gRPC would take a socket away from whoever listens on it.
@@ -71,7 +74,8 @@ OrchestratorOptions Complete(OrchestratorOptions options, const ProfileSet& prof
 class RunningServer final : public Server {
  public:
   RunningServer(Store& store, const ServerOptions& options, ProfileSet profiles)
-      : profiles_(std::move(profiles)),
+      : store_(store),
+        profiles_(std::move(profiles)),
         chooser_(profiles_.tree),
         reports_(store, chooser_, profiles_, SteadyClock()),
         writer_(options.reports.empty() ? nullptr : std::make_unique<ReportWriter>(reports_, options.reports)),
@@ -105,6 +109,12 @@ class RunningServer final : public Server {
       return absl::UnavailableError(absl::StrCat("another process listens on ", options.listen));
     }
     if (absl::Status status = orchestrator_.Load(); !status.ok()) return status;
+    if (writer_ != nullptr) {
+      const absl::StatusOr<std::vector<v1::Campaign>> newest =
+          store_.ListCampaigns(std::numeric_limits<int64_t>::max(), kMissingReports);
+      if (!newest.ok()) return newest.status();
+      writer_->WriteMissing(*newest, absl::Now() - kMissingReportAge);
+    }
     grpc::EnableDefaultHealthCheckService(true);
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
     grpc::ServerBuilder builder;
@@ -177,6 +187,7 @@ class RunningServer final : public Server {
     }
   }
 
+  Store& store_;
   const ProfileSet profiles_;
   const TreeChooser chooser_;
   WatchHub hub_;
