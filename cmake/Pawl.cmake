@@ -57,6 +57,9 @@ function(pawl_library name)
   add_library(pawl_${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
   target_include_directories(pawl_${name} PUBLIC ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/generated)
   target_link_libraries(pawl_${name} PUBLIC ${ARG_DEPENDS})
+  # In batches of files that lie together: each parses the heavy headers once. A .cc file that names what another of its
+  # batch names needs another name for it.
+  set_target_properties(pawl_${name} PROPERTIES UNITY_BUILD ${PAWL_UNITY} UNITY_BUILD_BATCH_SIZE 10)
   if(ARG_PRECOMPILED)
     target_precompile_headers(pawl_${name} REUSE_FROM precompiled_${ARG_PRECOMPILED})
   endif()

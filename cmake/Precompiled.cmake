@@ -8,23 +8,19 @@ set(PAWL_STANDARD_HEADERS
   <absl/strings/str_split.h> <absl/time/time.h> <absl/time/clock.h>)
 
 function(pawl_precompiled name)
-  cmake_parse_arguments(ARG "" "" "DEPENDS;HEADERS;DEFINITIONS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "DEPENDS;HEADERS" ${ARGN})
   set(source ${PROJECT_BINARY_DIR}/precompiled/${name}.cc)
   file(CONFIGURE OUTPUT ${source} CONTENT "// Owns a precompiled header.\n")
   add_library(precompiled_${name} STATIC ${source})
   target_link_libraries(precompiled_${name} PRIVATE ${ARG_DEPENDS} absl::status absl::statusor absl::strings absl::str_format
     absl::time)
-  target_compile_definitions(precompiled_${name} PRIVATE ${ARG_DEFINITIONS})
   target_precompile_headers(precompiled_${name} PRIVATE ${PAWL_STANDARD_HEADERS} ${ARG_HEADERS})
 endfunction()
 
+# Neither gRPC nor CLI11 is among them: their inline code costs every file more than parsing them costs those that use them.
 macro(pawl_precompile_all)
   set(messages <pawl/v1/campaign.pb.h> <pawl/v1/event.pb.h> <pawl/v1/trial.pb.h> <pawl/v1/runner.pb.h> <pawl/v1/builder.pb.h>
     <google/protobuf/util/json_util.h>)
-  set(services ${messages} <grpcpp/grpcpp.h> <pawl/v1/campaign_service.grpc.pb.h> <pawl/v1/worker_service.grpc.pb.h>)
-  set(spdlog SPDLOG_COMPILED_LIB SPDLOG_FMT_EXTERNAL)
   pawl_precompiled(messages DEPENDS pawl_proto HEADERS ${messages})
-  pawl_precompiled(services DEPENDS pawl_rpc HEADERS ${services} <spdlog/spdlog.h> DEFINITIONS ${spdlog})
-  pawl_precompiled(commands DEPENDS pawl_rpc HEADERS ${services} <CLI/CLI.hpp>)
   pawl_precompiled(tests DEPENDS pawl_proto GTest::gtest GTest::gmock HEADERS ${messages} <gtest/gtest.h> <gmock/gmock.h>)
 endmacro()

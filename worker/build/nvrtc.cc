@@ -26,7 +26,7 @@ struct Nvrtc::Functions {
 
 namespace {
 
-constexpr int kSuccess = 0, kOutOfMemory = 1, kProgramCreationFailure = 2, kInvalidOption = 5, kCompilation = 6,
+constexpr int kSuccess = 0, kNvrtcOutOfMemory = 1, kProgramCreationFailure = 2, kInvalidOption = 5, kCompilation = 6,
               kInternalError = 11;
 
 template <typename F>
@@ -41,7 +41,7 @@ Compilation::Result Meaning(int code) {
   switch (code) {
     case kSuccess:
       return Compilation::Result::kOk;
-    case kOutOfMemory:
+    case kNvrtcOutOfMemory:
       return Compilation::Result::kOutOfMemory;
     case kInvalidOption:
       return Compilation::Result::kOptionRefused;

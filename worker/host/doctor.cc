@@ -66,12 +66,14 @@ std::string Complaint(const Asked& asked) {
 
 std::string CudaVersion(int version) { return absl::StrCat(version / 1000, ".", version % 1000 / 10); }
 
-bool NvrtcWorks(const Machine& m) { return m.build.ok() && !m.build->cubin().empty(); }
+bool NvrtcWorks(const Machine& m) { return m.builds.build.ok() && !m.builds.build->cubin().empty(); }
 
 std::string NvccVersion(const Machine& m) { return WordAfter(m.nvcc.out, "release "); }
 
 // NVRTC's version, or else nvcc's: what compiles is what the driver must be able to load.
-std::string ToolkitVersion(const Machine& m) { return m.nvrtc_version.empty() ? NvccVersion(m) : m.nvrtc_version; }
+std::string ToolkitVersion(const Machine& m) {
+  return m.builds.nvrtc_version.empty() ? NvccVersion(m) : m.builds.nvrtc_version;
+}
 
 Line ExamineDriver(const Machine& m) {
   const DriverSeen& driver = m.driver;
@@ -127,16 +129,16 @@ Line ExamineToolkit(const Machine& m) {
 }
 
 Line ExamineNvrtc(const Machine& m) {
-  const std::string version = m.nvrtc_version.empty() ? "NVRTC" : absl::StrCat("NVRTC ", m.nvrtc_version);
+  const std::string version = m.builds.nvrtc_version.empty() ? "NVRTC" : absl::StrCat("NVRTC ", m.builds.nvrtc_version);
   if (NvrtcWorks(m))
-    return Ok("NVRTC", absl::StrFormat("%s builds a kernel in %.0f ms", version, 1e3 * m.build->seconds()));
+    return Ok("NVRTC", absl::StrFormat("%s builds a kernel in %.0f ms", version, 1e3 * m.builds.build->seconds()));
   std::string seen;
-  if (!m.build.ok()) {
-    seen = std::string(m.build.status().message());
-  } else if (!m.build->host_error().empty()) {
-    seen = m.build->host_error();
+  if (!m.builds.build.ok()) {
+    seen = std::string(m.builds.build.status().message());
+  } else if (!m.builds.build->host_error().empty()) {
+    seen = m.builds.build->host_error();
   } else {
-    seen = absl::StrCat("a plain kernel does not build: ", FirstLine(m.build->failure().message()));
+    seen = absl::StrCat("a plain kernel does not build: ", FirstLine(m.builds.build->failure().message()));
   }
   const std::string fix =
       "install the CUDA toolkit or its package cuda-nvrtc, or put the folder of libnvrtc.so on LD_LIBRARY_PATH";
@@ -145,22 +147,23 @@ Line ExamineNvrtc(const Machine& m) {
 }
 
 Line ExamineSandbox(const Machine& m) {
-  if (!m.sandbox.ok()) {
-    return Warning("build sandbox", std::string(m.sandbox.message()),
+  if (!m.builds.sandbox.ok()) {
+    return Warning("build sandbox", std::string(m.builds.sandbox.message()),
                    "allow user namespaces (sysctl -w kernel.unprivileged_userns_clone=1, on Ubuntu also "
                    "kernel.apparmor_restrict_unprivileged_userns=0), or run as root; --allow-unsandboxed does without");
   }
-  if (!m.run_sandbox.ok()) {
-    return Warning("build sandbox", absl::StrCat("only for builds, not for runs: ", m.run_sandbox.message()),
+  if (!m.builds.run_sandbox.ok()) {
+    return Warning("build sandbox", absl::StrCat("only for builds, not for runs: ", m.builds.run_sandbox.message()),
                    "in a container: --security-opt seccomp=unconfined --security-opt systempaths=unconfined, or "
                    "--privileged; --allow-unsandboxed does without");
   }
   if (!NvrtcWorks(m)) return Warning("build sandbox", "not tried: nothing builds", "see NVRTC");
-  if (m.theft.ok() && m.theft->cubin().empty() && m.theft->failure().check() == v1::CHECK_BUILD_SANDBOX) {
+  if (m.builds.theft.ok() && m.builds.theft->cubin().empty() &&
+      m.builds.theft->failure().check() == v1::CHECK_BUILD_SANDBOX) {
     return Ok("build sandbox", "a kernel that includes /etc/passwd is refused");
   }
   std::string seen = "a kernel that includes /etc/passwd was not refused for that";
-  if (!m.theft.ok()) seen = std::string(m.theft.status().message());
+  if (!m.builds.theft.ok()) seen = std::string(m.builds.theft.status().message());
   return Failed("build sandbox", seen, "this is a defect: report it with what pawl doctor --json prints");
 }
 

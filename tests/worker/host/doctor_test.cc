@@ -30,14 +30,14 @@ Machine FineMachine() {
   m.driver.gpus = {{"NVIDIA H200", 150 * kGigabyte, 0, 9, 0}};
   m.processes = Answers("");
   m.nvcc = Answers("nvcc: NVIDIA (R) Cuda compiler driver\nCuda compilation tools, release 13.0, V13.0.88\n");
-  m.nvrtc_version = "13.0";
+  m.builds.nvrtc_version = "13.0";
   v1::BuildReply built;
   built.set_cubin("ELF");
   built.set_seconds(0.035);
-  m.build = built;
+  m.builds.build = built;
   v1::BuildReply refused;
   refused.mutable_failure()->set_check(v1::CHECK_BUILD_SANDBOX);
-  m.theft = refused;
+  m.builds.theft = refused;
   m.ncu = Answers(
       "NVIDIA (R) Nsight Compute Command Line Profiler\nCopyright (c) 2018-2025\nVersion 2025.3.1.0 (build 1)\n");
   m.ncu_metrics = Answers(
@@ -132,7 +132,7 @@ TEST(Doctor, NeedsOneOfTheTwoCompilers) {
   m.nvcc = Asked();
   EXPECT_TRUE(Examine(m).can_run());
   EXPECT_TRUE(Says(LineOf(m, "toolkit"), v1::DOCTOR_STATE_WARNING, "no nvcc", "compiler = \"nvcc\""));
-  m.build = absl::UnavailableError("libnvrtc.so is not in /usr/local/cuda");
+  m.builds.build = absl::UnavailableError("libnvrtc.so is not in /usr/local/cuda");
   EXPECT_FALSE(Examine(m).can_run());
   EXPECT_TRUE(Says(LineOf(m, "toolkit"), v1::DOCTOR_STATE_FAILED, "no nvcc", "install the CUDA toolkit"));
   EXPECT_TRUE(Says(LineOf(m, "NVRTC"), v1::DOCTOR_STATE_FAILED, "libnvrtc.so is not in", "LD_LIBRARY_PATH"));
@@ -143,11 +143,11 @@ TEST(Doctor, NeedsOneOfTheTwoCompilers) {
 
 TEST(Doctor, ReportsABuildSandboxThatLetsThingsThrough) {
   Machine m = FineMachine();
-  m.theft = m.build;
+  m.builds.theft = m.builds.build;
   EXPECT_TRUE(Says(LineOf(m, "build sandbox"), v1::DOCTOR_STATE_FAILED, "was not refused", "report"));
-  m.run_sandbox = absl::FailedPreconditionError("mount /proc: Operation not permitted");
+  m.builds.run_sandbox = absl::FailedPreconditionError("mount /proc: Operation not permitted");
   EXPECT_TRUE(Says(LineOf(m, "build sandbox"), v1::DOCTOR_STATE_WARNING, "only for builds", "systempaths"));
-  m.sandbox = absl::FailedPreconditionError("user namespaces are not allowed here");
+  m.builds.sandbox = absl::FailedPreconditionError("user namespaces are not allowed here");
   EXPECT_TRUE(Says(LineOf(m, "build sandbox"), v1::DOCTOR_STATE_WARNING, "user namespaces", "sysctl"));
 }
 
