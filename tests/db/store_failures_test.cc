@@ -376,7 +376,8 @@ TEST_F(StoreFailuresTest, AcknowledgesNothingOnceItsFilesAreGoneReplacedOrCut) {
     EXPECT_EQ(store->Probe(), status) << "there is no way back";
     store.reset();
     for (const std::filesystem::path& file : {std::filesystem::path(log), aside}) {
-      if (std::filesystem::exists(file)) EXPECT_GT(std::filesystem::file_size(file), 0u) << "what is left is kept";
+      if (!std::filesystem::exists(file)) continue;
+      EXPECT_GT(std::filesystem::file_size(file), 0u) << "what is left is kept";
     }
     EXPECT_TRUE(std::filesystem::exists(log) || std::filesystem::exists(aside));
     for (const char* suffix : {"", "-wal", "-shm", ".lock"}) std::filesystem::remove(file_.native() + suffix);
