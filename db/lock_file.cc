@@ -4,27 +4,40 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <fstream>
 #include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 
 namespace pawl {
 namespace {
 
-// Beside the file itself, not beside a link to it: a second name is no second database.
-std::filesystem::path LockFileOf(const std::filesystem::path& database) {
+constexpr char kStopped[] = "stopped";
+constexpr int kLockTries = 20;  // AddressOfOwner holds a lock for a moment
+constexpr auto kLockPause = std::chrono::milliseconds(5);
+
+// The file itself, not a link to it: SQLite names the -wal after it, and a second name is no second database.
+std::filesystem::path Resolved(const std::filesystem::path& database) {
   std::error_code error;
   std::filesystem::path file = std::filesystem::weakly_canonical(database, error);
-  if (error) file = database;
-  file += ".lock";
-  return file;
+  return error ? database : file;
+}
+
+std::filesystem::path Beside(std::filesystem::path database, const char* suffix) { return database += suffix; }
+
+std::optional<struct stat> StatOf(const std::filesystem::path& file) {
+  struct stat found = {};
+  if (stat(file.c_str(), &found) != 0) return std::nullopt;
+  return found;
 }
 
 bool Lock(int fd, int kind) {
@@ -35,63 +48,156 @@ bool Lock(int fd, int kind) {
   return code == 0;
 }
 
-// Process id and address; empty where they are not written.
-std::pair<std::string, std::string> ReadOwner(int fd) {
+bool LockPatiently(int fd) {
+  for (int tries = 0; !Lock(fd, LOCK_EX); ++tries) {
+    if (tries == kLockTries) return false;
+    std::this_thread::sleep_for(kLockPause);
+  }
+  return true;
+}
+
+// Process id or `stopped`, address, and what else is noted; empty where they are not written.
+std::vector<std::string> ReadLines(int fd) {
   char text[4096];
   const ssize_t size = pread(fd, text, sizeof text, 0);
   std::vector<std::string> lines = absl::StrSplit(absl::string_view(text, size < 0 ? 0 : size), '\n');
-  lines.resize(2);
-  return {lines[0], lines[1]};
+  lines.resize(3);
+  return lines;
 }
 
-absl::Status WriteOwner(int fd, const std::filesystem::path& file, const std::string& address) {
-  const std::string text = absl::StrCat(getpid(), "\n", address, "\n");
-  if (pwrite(fd, text.data(), text.size(), 0) != static_cast<ssize_t>(text.size()) || ftruncate(fd, text.size()) != 0) {
-    return absl::UnavailableError(absl::StrCat("can't write ", file.native(), ": ", strerror(errno)));
+// Of the process that has the file locked, as the kernel lists it; empty: it does not say.
+std::string HolderOf(ino_t inode) {
+  std::ifstream locks("/proc/locks");
+  const std::string file = absl::StrCat(":", inode);
+  for (std::string line; std::getline(locks, line);) {
+    const std::vector<std::string> words = absl::StrSplit(line, ' ', absl::SkipEmpty());
+    if (words.size() > 5 && words[1] == "FLOCK" && absl::EndsWith(words[5], file) && words[4] != "0") return words[4];
+  }
+  return "";
+}
+
+absl::Status InUse(const std::filesystem::path& database, const std::string& pid, const std::string& address) {
+  return absl::FailedPreconditionError(absl::StrCat(
+      "database ", database.native(), " is in use by another orchestrator (process ", pid.empty() ? "unknown" : pid,
+      address.empty() ? "" : ", listening on ", address, "): use that one, or end it first, or name another database"));
+}
+
+std::string InodesText(const struct stat& database, const struct stat& wal) {
+  return absl::StrCat(database.st_ino, " ", wal.st_ino);
+}
+
+std::string LeftText(const struct stat& database) {
+  return absl::StrCat(database.st_ino, " ", database.st_size, " ", database.st_mtim.tv_sec, " ",
+                      database.st_mtim.tv_nsec);
+}
+
+// SQLite would take a -wal that is not the database's for its changes, or remove it.
+absl::Status CheckWal(const std::filesystem::path& database, const std::vector<std::string>& noted) {
+  const std::filesystem::path log = Beside(database, "-wal");
+  const std::optional<struct stat> wal = StatOf(log);
+  if (!wal || wal->st_size == 0) return absl::OkStatus();
+  const std::optional<struct stat> file = StatOf(database);
+  const std::string aside = absl::StrCat("or, to go on without those changes, move ", log.native(), " and ",
+                                         Beside(database, "-shm").filename().native(), " aside");
+  if (!file || file->st_size == 0) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "database ", database.native(), " is ", file ? "empty" : "missing", ", but ", log.native(), " beside it holds ",
+        wal->st_size, " bytes of its latest changes: put the database file back in its place; ", aside));
+  }
+  const std::vector<std::string> inodes = absl::StrSplit(noted[2], ' ');
+  if (noted[0] != kStopped && inodes.size() == 2 && inodes[1] == absl::StrCat(wal->st_ino) &&
+      inodes[0] != absl::StrCat(file->st_ino)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("database ", database.native(), " was replaced, but ", log.native(),
+                     " holds changes of the file before it: put that file back in its place; ", aside));
   }
   return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<DatabaseLock>> DatabaseLock::Acquire(const std::filesystem::path& database) {
-  std::filesystem::path file = LockFileOf(database);
+absl::StatusOr<std::unique_ptr<DatabaseLock>> DatabaseLock::Acquire(const std::filesystem::path& named) {
+  std::filesystem::path database = Resolved(named);
+  std::filesystem::path file = Beside(database, ".lock");
   const int fd = open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (fd < 0) {
     return absl::UnavailableError(absl::StrCat("can't make ", file.native(), ": ", strerror(errno),
                                                "; see that this user may write to the folder"));
   }
-  std::unique_ptr<DatabaseLock> lock(new DatabaseLock(fd, std::move(file)));
-  // AddressOfOwner holds the lock for a moment.
-  for (int tries = 0; !Lock(fd, LOCK_EX); ++tries) {
-    if (tries == 20) {
-      const auto [pid, address] = ReadOwner(fd);
-      close(std::exchange(lock->fd_, -1));
-      return absl::FailedPreconditionError(
-          absl::StrCat("database ", database.native(), " is in use by another orchestrator (process ",
-                       pid.empty() ? "unknown" : pid, address.empty() ? "" : ", listening on ", address,
-                       "): use that one, or end it first, or name another database"));
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  std::unique_ptr<DatabaseLock> lock(new DatabaseLock(fd, std::move(file), std::move(database)));
+  if (!LockPatiently(fd)) {
+    const std::vector<std::string> owner = ReadLines(fd);
+    return InUse(named, owner[0], owner[1]);
   }
-  if (absl::Status status = WriteOwner(fd, lock->file_, ""); !status.ok()) return status;
+  const std::vector<std::string> before = ReadLines(fd);
+  if (absl::Status status = CheckWal(lock->database_, before); !status.ok()) return status;
+  if (absl::Status status = lock->TakeDatabase(); !status.ok()) return status;
+  const std::optional<struct stat> found = StatOf(lock->database_);
+  const std::optional<struct stat> wal = StatOf(Beside(lock->database_, "-wal"));
+  lock->closed_before_ = found && before[0] == kStopped && before[2] == LeftText(*found) && (!wal || wal->st_size == 0);
+  // On the disk before anything is written: after a power cut nobody may read that the database was closed.
+  if (absl::Status status = lock->SetAddress(""); !status.ok()) return status;
+  if (fsync(fd) != 0) {
+    return absl::UnavailableError(absl::StrCat("can't write ", lock->file_.native(), ": ", strerror(errno)));
+  }
   return lock;
 }
 
+absl::Status DatabaseLock::TakeDatabase() {
+  // Before SQLite would make it for all to read: it holds the secret.
+  database_fd_ = open(database_.c_str(), O_RDONLY | O_CREAT | O_CLOEXEC, 0600);
+  struct stat found = {};
+  if (database_fd_ < 0 || fstat(database_fd_, &found) != 0) {
+    return absl::UnavailableError(absl::StrCat("database ", database_.native(), " can't be opened: ", strerror(errno),
+                                               "; see that this user may read and write it"));
+  }
+  if (!LockPatiently(database_fd_)) return InUse(database_, HolderOf(found.st_ino), "");
+  if (found.st_nlink > 1) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("database ", database_.native(), " has ", found.st_nlink,
+                     " names (hard links): its -wal belongs to one of them only; remove the others (find -samefile)"));
+  }
+  return absl::OkStatus();
+}
+
 DatabaseLock::~DatabaseLock() {
-  if (fd_ < 0) return;
-  (void)!ftruncate(fd_, 0);
+  if (database_fd_ >= 0) close(database_fd_);
   close(fd_);
 }
 
-absl::Status DatabaseLock::SetAddress(const std::string& address) { return WriteOwner(fd_, file_, address); }
+absl::Status DatabaseLock::Write(const std::string& text) {
+  if (pwrite(fd_, text.data(), text.size(), 0) != static_cast<ssize_t>(text.size()) ||
+      ftruncate(fd_, text.size()) != 0) {
+    return absl::UnavailableError(absl::StrCat("can't write ", file_.native(), ": ", strerror(errno)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DatabaseLock::SetAddress(const std::string& address) {
+  address_ = address;
+  return Write(absl::StrCat(getpid(), "\n", address_, "\n", inodes_.empty() ? "" : inodes_ + "\n"));
+}
+
+absl::Status DatabaseLock::NoteWal() {
+  const std::optional<struct stat> database = StatOf(database_);
+  const std::optional<struct stat> wal = StatOf(Beside(database_, "-wal"));
+  if (!database || !wal) return absl::OkStatus();
+  inodes_ = InodesText(*database, *wal);
+  return SetAddress(address_);
+}
+
+absl::Status DatabaseLock::NoteClosed() {
+  const std::optional<struct stat> database = StatOf(database_);
+  if (!database) return absl::OkStatus();
+  return Write(absl::StrCat(kStopped, "\n\n", LeftText(*database), "\n"));
+}
 
 std::optional<std::string> AddressOfOwner(const std::filesystem::path& database) {
-  const int fd = open(LockFileOf(database).c_str(), O_RDONLY | O_CLOEXEC);
+  const int fd = open(Beside(Resolved(database), ".lock").c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return std::nullopt;
   std::optional<std::string> address;
   if (!Lock(fd, LOCK_SH) && errno == EWOULDBLOCK) {
-    address = ReadOwner(fd).second;
+    address = ReadLines(fd)[1];
     if (address->empty()) address.reset();
   }
   close(fd);

@@ -10,24 +10,49 @@
 
 namespace pawl {
 
-// DATABASE.lock: its flock says that an orchestrator owns the database. Its text is for people and for the command
-// line: the owner's process id in the first line, the address it listens on in the second, once it does. The file stays
-// when the owner is gone (removing it would let two owners each lock their own), so its text counts only while it is
-// locked.
+// Says that this process owns a database. Two locks, both with flock(), which POSIX locks such as SQLite's neither see
+// nor disturb:
+// - of the database file itself, so that no other name of it (a hard link, a new name after a rename) and no missing
+//   lock file lets a second owner in;
+// - of DATABASE.lock, so that nobody starts a new database under a name whose -wal is still being written.
+//
+// The text of DATABASE.lock is for people, the command line and the next owner. While it is locked: the owner's process
+// id, the address it listens on (once it does), the inodes of the database and of its -wal. After an owner that closed
+// the database: `stopped`, and how it left the file. The file stays when the owner is gone.
 class DatabaseLock {
  public:
-  // FAILED_PRECONDITION: another process has it; the message says which. UNAVAILABLE: the file can't be made.
+  // Makes the database file if it is not there, empty and for this user only. FAILED_PRECONDITION: another process has
+  // it, the message says which; or the database is missing, empty or replaced beside a -wal that holds its changes; or
+  // it has several names. UNAVAILABLE: a file can't be made or opened.
   static absl::StatusOr<std::unique_ptr<DatabaseLock>> Acquire(const std::filesystem::path& database);
+  // Leaves the files to the next owner. Must come after the last connection is closed: closing a descriptor of the
+  // database drops SQLite's locks.
   ~DatabaseLock();
   DatabaseLock(const DatabaseLock&) = delete;
 
   absl::Status SetAddress(const std::string& address);
+  // Notes which -wal belongs to the database, once there is one.
+  absl::Status NoteWal();
+
+  // The last owner closed the database, and the file is as it was left: same inode, length and time of change.
+  bool closed_before() const { return closed_before_; }
+  // To be called once every connection is closed and nothing is wrong with the database.
+  absl::Status NoteClosed();
 
  private:
-  explicit DatabaseLock(int fd, std::filesystem::path file) : fd_(fd), file_(std::move(file)) {}
+  DatabaseLock(int fd, std::filesystem::path file, std::filesystem::path database)
+      : fd_(fd), file_(std::move(file)), database_(std::move(database)) {}
 
-  int fd_;
+  absl::Status TakeDatabase();
+  absl::Status Write(const std::string& text);
+
+  int fd_;  // of DATABASE.lock
+  int database_fd_ = -1;
   std::filesystem::path file_;
+  std::filesystem::path database_;  // not a link
+  bool closed_before_ = false;
+  std::string address_;
+  std::string inodes_;
 };
 
 // Where the orchestrator that owns this database listens; nothing if none does, or not yet.

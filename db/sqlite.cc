@@ -124,6 +124,8 @@ Statement Connection::Use(std::string_view sql) {
   return Statement(this, found->second, SQLITE_OK);
 }
 
+void Connection::KeepWalOnClose() { sqlite3_db_config(db_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr); }
+
 absl::Status Connection::Error(int code) const {
   // SQLite's words and errno are of its latest failure, which need not be this one.
   const bool latest = sqlite3_extended_errcode(db_) == code;

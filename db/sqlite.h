@@ -63,6 +63,8 @@ class Connection {
   absl::StatusOr<int64_t> QueryInt(std::string_view sql);  // the first column of the first row; 0: there is none
   Statement Use(std::string_view sql);
 
+  void KeepWalOnClose();  // neither copied into the file nor removed
+
   absl::Status Error(int code) const;
   int last_code() const;  // primary result code of the latest call
   bool read_only() const;

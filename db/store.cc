@@ -1,10 +1,6 @@
 #include "db/store.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <sqlite3.h>
-#include <string.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <map>
@@ -223,7 +219,19 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(const StoreOptions& options) 
   return store;
 }
 
-Store::~Store() = default;
+Store::~Store() {
+  const bool undamaged =
+      lock_ != nullptr && (check_ != nullptr ? check_->Found() == absl::OkStatus() : lock_->closed_before());
+  check_.reset();
+  const bool lost = files_ == nullptr || !files_->Check().ok();
+  // What the -wal holds may be all that is left: SQLite would remove it with the last connection.
+  for (Connection* connection : {writer_.get(), reader_.get()}) {
+    if (lost && connection != nullptr) connection->KeepWalOnClose();
+  }
+  reader_.reset();
+  writer_.reset();
+  if (undamaged && !lost && !uncertain_) (void)lock_->NoteClosed();  // without it the next start checks
+}
 
 absl::Status Store::Start() {
   if (absl::Status status = MakeFolder(options_.file); !status.ok()) return status;
@@ -233,20 +241,14 @@ absl::Status Store::Start() {
   auto lock = DatabaseLock::Acquire(file);
   if (!lock.ok()) return lock.status();
   lock_ = *std::move(lock);
-  // Before SQLite would make it for all to read: it holds the secret.
-  const int fd = open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (fd >= 0) close(fd);
-
   auto writer = Connection::Open(file, Connection::Mode::kWrite, options_.busy_milliseconds);
   if (!writer.ok()) return writer.status();
   writer_ = *std::move(writer);
   if (writer_->read_only()) return writer_->Error(SQLITE_READONLY);
   if (absl::Status status = CheckIsPawlDatabase(writer_.get()); !status.ok()) return status;
-  if (options_.check) {
-    if (absl::Status status = CheckIsUndamaged(writer_.get()); !status.ok()) return status;
-  }
   if (absl::Status status = UseWal(writer_.get()); !status.ok()) return status;
   if (absl::Status status = writer_->Execute(kSettings); !status.ok()) return status;
+  if (absl::Status status = CheckForDamage(); !status.ok()) return status;
   if (absl::Status status = Migrate(writer_.get()); !status.ok()) return status;
   if (options_.max_pages > 0) {
     absl::Status status = writer_->Execute(absl::StrCat("PRAGMA max_page_count = ", options_.max_pages));
@@ -262,7 +264,39 @@ absl::Status Store::Start() {
   if (!row.ok()) return row.status();
   if (!*row) return writer_->Error(SQLITE_CORRUPT);
   secret_ = secret.Bytes(0);
-  return absl::OkStatus();
+  files_ = std::make_unique<OpenFiles>(file);
+  return lock_->NoteWal();
+}
+
+// Whoever closed the database did so after its last write was whole: it need not be checked again.
+absl::Status Store::CheckForDamage() {
+  if (!options_.check || lock_->closed_before()) return absl::OkStatus();
+  auto check = DamageCheck::Start(options_.file, options_.busy_milliseconds, options_.check_begins);
+  if (!check.ok()) return check.status();
+  check_ = *std::move(check);
+  const absl::StatusOr<int64_t> version = writer_->QueryInt("PRAGMA user_version");
+  if (!version.ok()) return version.status();
+  // A migration writes, and must not spread damage.
+  std::optional<absl::Status> found = check_->Wait(options_.check_patience);
+  while (!found && *version < kSchemaVersion) found = check_->Wait(std::chrono::hours(1));
+  return found.value_or(absl::OkStatus());
+}
+
+absl::Status Store::Check() {
+  const std::optional<absl::Status> damage = check_ == nullptr ? absl::OkStatus() : check_->Found();
+  return damage && !damage->ok() ? *damage : files_->Check();
+}
+
+// Nothing is begun that could not be acknowledged.
+absl::Status Store::Begin(Transaction* transaction) {
+  if (absl::Status status = Check(); !status.ok()) return status;
+  if (check_ != nullptr && !check_->Found()) {
+    return absl::UnavailableError(
+        absl::StrCat("database ", options_.file.native(),
+                     " is being checked for damage, since it was not closed: reads are served, writes wait for the end "
+                     "of the check; try again"));
+  }
+  return transaction->Begin();
 }
 
 absl::Status Store::SetAddress(const std::string& address) { return lock_->SetAddress(address); }
@@ -281,7 +315,7 @@ absl::Status Store::Commit(Writes* writes) {
 
 absl::Status Store::Write(Writes* writes) {
   Transaction transaction(writer_.get());
-  if (absl::Status status = transaction.Begin(); !status.ok()) return status;
+  if (absl::Status status = Begin(&transaction); !status.ok()) return status;
   // Asked anew each time, so that a failed commit uses up nothing and nothing can be out of step with the file.
   const absl::StatusOr<int64_t> last = writer_->QueryInt("SELECT max(sequence) FROM events");
   if (!last.ok()) return last.status();
@@ -313,13 +347,13 @@ absl::Status Store::CommitTransaction(Transaction* transaction) {
   absl::Status status = transaction->Commit();
   // Written to the log, but did it reach the disk? This process no longer sees it; one that recovers the log might.
   if (!status.ok() && writer_->last_code() == SQLITE_IOERR) uncertain_ = true;
-  return status;
+  return status.ok() ? files_->Check() : status;
 }
 
 absl::Status Store::Probe() {
   absl::MutexLock lock(&writer_mutex_);
   Transaction transaction(writer_.get());
-  if (absl::Status status = transaction.Begin(); !status.ok()) return status;
+  if (absl::Status status = Begin(&transaction); !status.ok()) return status;
   // Space for a typical commit, given back.
   absl::Status status = writer_->Execute(
       "SAVEPOINT space; INSERT INTO meta VALUES ('space', zeroblob(65536)); ROLLBACK TO space; RELEASE space;"
@@ -332,7 +366,7 @@ absl::Status Store::RemoveWorkers(const std::vector<std::string>& names) {
   if (names.empty()) return absl::OkStatus();
   absl::MutexLock lock(&writer_mutex_);
   Transaction transaction(writer_.get());
-  if (absl::Status status = transaction.Begin(); !status.ok()) return status;
+  if (absl::Status status = Begin(&transaction); !status.ok()) return status;
   for (const std::string& name : names) {
     absl::Status status = writer_->Use("DELETE FROM workers WHERE name = ?").BindText(name).Run();
     if (!status.ok()) return status;

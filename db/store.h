@@ -1,8 +1,10 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,7 +15,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "db/damage_check.h"
 #include "db/lock_file.h"
+#include "db/open_files.h"
 #include "db/sqlite.h"
 #include "pawl/v1/campaign.pb.h"
 #include "pawl/v1/campaign_service.pb.h"
@@ -24,10 +28,13 @@
 namespace pawl {
 
 struct StoreOptions {
-  std::filesystem::path file;    // made if it is not there, with its folder
-  bool check = true;             // quick_check before anything else
-  int64_t max_pages = 0;         // 0: no limit. A test's way to a full disk
-  int busy_milliseconds = 2000;  // to wait for another process's lock, a sqlite3 shell's say
+  std::filesystem::path file;  // made if it is not there, with its folder
+  bool check = true;           // for damage, where the last owner did not close the database
+  // Open waits so long for the check. A longer one goes on while reads are served; writes are refused until it ends.
+  std::chrono::milliseconds check_patience{2000};
+  std::function<void()> check_begins = nullptr;  // a test's way to a check that takes long; on the check's thread
+  int64_t max_pages = 0;                         // 0: no limit. A test's way to a full disk
+  int busy_milliseconds = 2000;                  // to wait for another process's lock, a sqlite3 shell's say
 };
 
 struct NewBlob {
@@ -83,12 +90,18 @@ struct IterationQuery {
 // Errors of writing: UNAVAILABLE (locked, read-only, full, I/O; the message says which and what to do; nothing was
 // written, and a later try may succeed). With `uncertain` set after an I/O error the write may or may not be there:
 // read the state again before going on. Of opening also: FAILED_PRECONDITION (a newer schema, not a Pawl database, in
-// use by another orchestrator), DATA_LOSS (quick_check found damage).
+// use by another orchestrator, missing beside its -wal), DATA_LOSS (the check found damage).
+//
+// Nothing is written, and nothing acknowledged, once the files were removed, replaced or cut (FAILED_PRECONDITION) or
+// damage was found (DATA_LOSS): ask Check() a few times a second and end the process when it fails.
 class Store {
  public:
   static absl::StatusOr<std::unique_ptr<Store>> Open(const StoreOptions& options);
   ~Store();
   Store(const Store&) = delete;
+
+  // OK, also while the database is being checked for damage. An error stays.
+  absl::Status Check();
 
   // Tells those who find the database where its orchestrator listens (db/lock_file.h).
   absl::Status SetAddress(const std::string& address);
@@ -149,11 +162,15 @@ class Store {
   explicit Store(StoreOptions options) : options_(std::move(options)) {}
 
   absl::Status Start();
+  absl::Status CheckForDamage() ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_);
   absl::Status Write(Writes* writes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_);
+  absl::Status Begin(Transaction* transaction) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_);
   absl::Status CommitTransaction(Transaction* transaction) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_);
 
   const StoreOptions options_;
   std::unique_ptr<DatabaseLock> lock_;  // outlives the connections
+  std::unique_ptr<OpenFiles> files_;
+  std::unique_ptr<DamageCheck> check_;  // null: none was needed
   absl::Mutex writer_mutex_;
   std::unique_ptr<Connection> writer_ ABSL_GUARDED_BY(writer_mutex_);
   absl::Mutex reader_mutex_;

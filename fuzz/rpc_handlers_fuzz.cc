@@ -44,6 +44,7 @@ class Handlers {
     worker.set_instance("one");
     worker.mutable_device()->set_kind(v1::DEVICE_KIND_CUDA);
     worker.mutable_device()->set_label("NVIDIA H200");
+    worker.set_protocol(v1::WorkerProtocol_MAX);
     (void)orchestrator_->Register(worker);
     v1::SubmitCampaignRequest submit;
     *submit.mutable_bundle() = TinyBundle();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <filesystem>
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -14,6 +15,20 @@ namespace pawl {
 namespace {
 
 constexpr int kMaxItems = kMaxTables;  // sizes, tensors, variables, launches, ...
+constexpr int kMaxValues = 1000;       // of a variable
+constexpr size_t kMaxPath = 256;
+constexpr size_t kMaxSizeName = 64;
+
+bool HasControlCharacter(const std::string& text) {
+  return std::any_of(text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; });
+}
+
+// Inside the bundle's folder, wherever that is.
+bool IsSourcePath(const std::string& path) {
+  const std::filesystem::path parts(path);
+  return !path.empty() && path.size() <= kMaxPath && !HasControlCharacter(path) && parts.is_relative() &&
+         parts.has_filename() && std::find(parts.begin(), parts.end(), "..") == parts.end();
+}
 
 class Checker {
  public:
@@ -21,6 +36,7 @@ class Checker {
 
   std::vector<std::string> Problems() {
     Fields();
+    if (problems_.empty()) Sources();
     if (problems_.empty()) Names();
     if (problems_.empty()) Space();
     if (problems_.empty()) Plans();
@@ -54,6 +70,31 @@ class Checker {
     }
   }
 
+  void Sources() {
+    const auto check = [&](const v1::SourceFile& file, const char* what) {
+      if (!IsSourcePath(file.path())) {
+        Add(absl::StrCat(what,
+                         ": expected a path inside of the bundle's folder, without .. and control characters, of "
+                         "at most ",
+                         kMaxPath, " bytes"));
+      }
+      if (file.text().find('\0') != std::string::npos) Add(absl::StrCat(what, ": its text has a NUL character"));
+    };
+    check(bundle_.source(), "source");
+    check(bundle_.reference().source(), "reference");
+    for (const v1::SourceFile& file : bundle_.baseline_files()) check(file, "baseline");
+    const auto entries = [&](const auto& launches, const char* what) {
+      for (const v1::Launch& launch : launches) {
+        if (!IsName(launch.entry()))
+          Add(absl::StrCat(what,
+                           ": an entry is no name of a kernel: a letter or _, then "
+                           "letters, digits and _"));
+      }
+    };
+    entries(bundle_.launches(), "launches");
+    entries(bundle_.reference().launches(), "reference");
+  }
+
   void Names() {
     std::set<std::string> names;
     auto take = [&](const std::string& name, const char* what) {
@@ -64,8 +105,8 @@ class Checker {
       take(variable.name(), "variable");
       const auto& values = variable.values();
       const std::set<int32_t> distinct(values.begin(), values.end());
-      if (values.empty() || values.size() > 1000 || static_cast<int>(distinct.size()) != values.size()) {
-        Add(absl::StrCat("variable ", variable.name(), ": expected 1 to 1000 different values"));
+      if (values.empty() || values.size() > kMaxValues || static_cast<int>(distinct.size()) != values.size()) {
+        Add(absl::StrCat("variable ", variable.name(), ": expected 1 to ", kMaxValues, " different values"));
       } else if (!distinct.contains(variable.start())) {
         Add(absl::StrCat("variable ", variable.name(), ": start is none of its values"));
       }
@@ -75,6 +116,9 @@ class Checker {
     std::set<std::string> sizes;
     for (const v1::Size& size : bundle_.sizes()) {
       if (size.name().empty() || !sizes.insert(size.name()).second) Add("sizes: a name is empty or there twice");
+      if (size.name().size() > kMaxSizeName || HasControlCharacter(size.name())) {
+        Add(absl::StrCat("sizes: expected names of at most ", kMaxSizeName, " bytes without control characters"));
+      }
       if (size.values().empty() || size.values_size() > kMaxItems) Add("sizes: one has no values");
     }
     if (!sizes.contains(bundle_.goal().size())) Add("goal: its size is none of the sizes");

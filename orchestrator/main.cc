@@ -20,6 +20,7 @@ namespace pawl {
 namespace {
 
 constexpr absl::Duration kDrainPatience = absl::Seconds(25);
+constexpr timespec kLook = {0, 200'000'000};  // at the database's files
 
 struct Flags {
   std::string listen = "127.0.0.1:7465";
@@ -35,11 +36,12 @@ struct Flags {
   int max_campaigns = OrchestratorOptions().max_unfinished;
 };
 
+// Empty: there is no home folder to keep it in. The base directory specification has relative folders ignored.
 std::string DefaultDatabase() {
-  if (const char* data = getenv("XDG_DATA_HOME"); data != nullptr && *data != '\0')
-    return std::string(data) + "/pawl/pawl.db";
+  const char* data = getenv("XDG_DATA_HOME");
+  if (data != nullptr && *data == '/') return std::string(data) + "/pawl/pawl.db";
   const char* home = getenv("HOME");
-  return std::string(home == nullptr ? "." : home) + "/.local/share/pawl/pawl.db";
+  return home != nullptr && *home == '/' ? std::string(home) + "/.local/share/pawl/pawl.db" : "";
 }
 
 // Empty: none.
@@ -78,8 +80,11 @@ int Serve(Store& store, const Flags& flags, const sigset_t& signals) {
   fflush(stdout);
   spdlog::info("listening on {}, database {}", (*server)->address(), flags.database);
 
-  int signal = 0;
-  sigwait(&signals, &signal);
+  int signal = -1;
+  while (signal < 0) {
+    if (absl::Status status = store.Check(); !status.ok()) return Fail(status);
+    signal = sigtimedwait(&signals, nullptr, &kLook);
+  }
   spdlog::info("signal {}: draining; a second signal exits at once", signal);
   std::atomic<bool> forced = false;
   std::thread second([&] {
@@ -87,7 +92,7 @@ int Serve(Store& store, const Flags& flags, const sigset_t& signals) {
     sigwait(&signals, &again);
     forced = true;
   });
-  (*server)->Drain(kDrainPatience, [&] { return forced.load(); });
+  (*server)->Drain(kDrainPatience, [&] { return forced.load() || !store.Check().ok(); });
   server->reset();
   spdlog::info("ended");
   if (!forced) pthread_kill(second.native_handle(), SIGTERM);
@@ -136,7 +141,7 @@ int Run(int argc, char** argv) {
   app.add_flag("--reflection", flags.reflection, "Serve gRPC reflection, for tools like grpcurl")
       ->envname(EnvironmentName("reflection"));
   app.add_flag("--skip-check", flags.skip_check,
-               "Skip the integrity check of the database at the start; for short-lived readers");
+               "Skip the check for damage of a database that was not closed; for short-lived readers");
   app.add_option("--backup", flags.backup, "Copy the database to this file and exit")->configurable(false);
   try {
     app.parse(argc, argv);
@@ -147,6 +152,10 @@ int Run(int argc, char** argv) {
   spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%eZ %l %v", spdlog::pattern_time_type::utc);
   spdlog::set_level(spdlog::level::from_str(flags.log_level));
 
+  if (flags.database.empty()) {
+    return Fail(absl::InvalidArgumentError(
+        "neither HOME nor XDG_DATA_HOME names a folder: say where the database is (--database FILE)"));
+  }
   if (!flags.backup.empty()) return Backup(flags);
   const absl::StatusOr<std::string> fault = ArmFaultPoint();
   if (!fault.ok()) return Fail(fault.status());

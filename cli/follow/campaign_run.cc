@@ -29,6 +29,7 @@ constexpr absl::Duration kGrace = absl::Seconds(10);
 constexpr absl::Duration kReport = absl::Seconds(5);  // to be written in; a page takes far less than a second
 constexpr absl::Duration kReportLook = absl::Milliseconds(20);
 constexpr int kMaxRestarts = 3;
+constexpr char kSelf[] = "pawl";  // the author of what the orchestrator does by itself
 
 // A page of the same number that a database before this one left there is not it.
 bool IsOf(const std::filesystem::path& file, const v1::Campaign& campaign) {
@@ -76,6 +77,15 @@ absl::StatusOr<int> CampaignRun::Run() {
     return Conclude(kNoWorker);
   }
   if (!status.ok()) return status;
+  if (!paused_.empty()) {
+    v1::ErrorDetail detail;
+    detail.set_fix(absl::StrCat("remove the cause; then, with a pawl-orchestrator on this database and a pawl-worker, ",
+                                "pawl resume ", ShortName(campaign_), options_.flags, "; or pawl cancel ",
+                                ShortName(campaign_), options_.flags));
+    Fail("run",
+         WithDetail(absl::FailedPreconditionError(absl::StrCat(campaign_, " paused itself: ", paused_)), detail));
+    return Conclude(kPaused);
+  }
   return Conclude(kDone);
 }
 
@@ -125,7 +135,7 @@ absl::Status CampaignRun::Follow() {
   follow.reconnect = Need::kDatabase;
   follow.see = [&](const v1::WatchCampaignResponse& message) {
     See(message);
-    return true;
+    return paused_.empty();
   };
   follow.tick = [&] { return Tick(); };
   follow.say = [&](const std::string& line) { printer_.Say(line); };
@@ -144,6 +154,10 @@ void CampaignRun::See(const v1::WatchCampaignResponse& message) {
     }
   }
   if (message.event().has_finished()) restarts_ = 0;
+  // Nobody else is there to resume it. A pause that a person asked for ends when that person resumes it.
+  if (message.event().has_paused() && message.event().paused().author() == kSelf) {
+    paused_ = message.event().paused().reason();
+  }
   printer_.See(message, absl::Now());
 }
 
@@ -210,7 +224,7 @@ absl::StatusOr<int> CampaignRun::Conclude(int exit_code) {
   if (!campaign.ok()) return campaign.status();
   if (options_.json) {
     PrintJsonLine(*campaign, /*every_field=*/true);
-  } else if (exit_code != kNoWorker) {
+  } else if (exit_code != kNoWorker && exit_code != kPaused) {
     if (absl::Status printed = PrintSummary(*connection_, *campaign); !printed.ok()) return printed;
     if (options_.settings.orchestrator.empty()) {
       std::printf("%-10s %s\n", "database", options_.settings.database.c_str());

@@ -33,8 +33,8 @@ class CampaignRun {
  public:
   explicit CampaignRun(RunOptions options);
 
-  // Answers the exit code: 0 improved or at the goal, 3 no improvement, 4 no worker can take it, 1 failed, 130
-  // interrupted (the campaign is cancelled then).
+  // Answers the exit code: 0 improved or at the goal, 3 no improvement, 4 no worker can take it, 5 the campaign paused
+  // itself (and stays so), 1 failed, 130 interrupted (the campaign is cancelled then).
   absl::StatusOr<int> Run();
 
  private:
@@ -61,6 +61,7 @@ class CampaignRun {
 
   bool leased_ = false;  // a worker has taken a trial of it
   bool no_worker_ = false;
+  std::string paused_;  // why it paused itself; empty: it did not
   absl::Time next_look_;
   absl::Time waits_since_ = absl::InfiniteFuture();  // with a reason that will not go away
 };

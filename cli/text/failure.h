@@ -13,6 +13,7 @@ inline constexpr int kFailed = 1;
 inline constexpr int kWrongUsage = 2;
 inline constexpr int kNoImprovement = 3;  // finished without one
 inline constexpr int kNoWorker = 4;       // none can take it
+inline constexpr int kPaused = 5;         // the campaign paused itself: somebody has to look
 inline constexpr int kInterrupted = 130;
 
 // The status with the detail in its payload.

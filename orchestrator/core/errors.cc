@@ -2,6 +2,7 @@
 
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
+#include "base/finite/finite.h"
 #include "base/names/utf8.h"
 
 namespace pawl {
@@ -50,6 +51,11 @@ absl::Status BadField(const std::string& field, const std::string& message) {
 absl::Status CheckText(const std::string& field, const std::string& text) {
   if (text.size() > kMaxText) return BadField(field, "expected at most 1000 characters");
   return absl::OkStatus();
+}
+
+absl::Status CheckFinite(const google::protobuf::Message& request) {
+  const std::optional<std::string> field = FirstNonFinite(request);
+  return field ? BadField(*field, "expected a finite number") : absl::OkStatus();
 }
 
 absl::Status NoSuch(const std::string& resource, const std::string& fix) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "google/protobuf/message.h"
 #include "pawl/v1/error.pb.h"
 
 namespace pawl {
@@ -14,6 +15,8 @@ namespace pawl {
 absl::Status Error(absl::StatusCode code, const std::string& message, const v1::ErrorDetail& detail);
 
 absl::Status BadField(const std::string& field, const std::string& message);
+// INVALID_ARGUMENT for a number that is infinite or NaN, wherever in the request it is.
+absl::Status CheckFinite(const google::protobuf::Message& request);
 absl::Status NoSuch(const std::string& resource, const std::string& fix);
 // INVALID_ARGUMENT where a reason or an author is longer than it may be.
 constexpr size_t kMaxText = 1000;

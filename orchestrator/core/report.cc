@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/finite/finite.h"
 #include "base/names/resource_name.h"
 #include "orchestrator/core/errors.h"
 #include "orchestrator/core/stored_campaign.h"
@@ -55,7 +56,7 @@ absl::StatusOr<std::string> HostOf(Store& store, const v1::Iteration& iteration)
 }
 
 // 0, or errno.
-int WriteAll(int fd, const std::string& content) {
+int WriteBytes(int fd, const std::string& content) {
   size_t written = 0;
   while (written < content.size()) {
     const ssize_t now = write(fd, content.data() + written, content.size() - written);
@@ -84,6 +85,7 @@ absl::StatusOr<v1::Report> Reports::Make(int64_t number) const {
     if (!host.ok()) return host.status();
     report.set_host(*std::move(host));
   }
+  if (FirstNonFinite(report)) ClearNonFinite(&report);  // that an earlier version stored
   return report;
 }
 
@@ -112,15 +114,15 @@ absl::Status ReplaceFile(const std::filesystem::path& file, const std::string& c
   };
   const int fd = open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (fd < 0) return failed(errno);
-  const int wrong = WriteAll(fd, content);
+  const int wrong = WriteBytes(fd, content);
   if (close(fd) != 0 && wrong == 0) return failed(errno);
   if (wrong != 0) return failed(wrong);
   if (rename(beside.c_str(), file.c_str()) != 0) return failed(errno);
   return absl::OkStatus();
 }
 
-ReportWriter::ReportWriter(const Reports& reports, std::filesystem::path folder)
-    : reports_(reports), folder_(std::move(folder)), thread_([this] { WorkOff(); }) {}
+ReportWriter::ReportWriter(const Reports& reports, std::filesystem::path folder, absl::Duration pause)
+    : reports_(reports), folder_(std::move(folder)), pause_(pause), thread_([this] { WorkOff(); }) {}
 
 ReportWriter::~ReportWriter() {
   {
@@ -139,21 +141,52 @@ void ReportWriter::Write(int64_t campaign) {
   changed_.SignalAll();
 }
 
+void ReportWriter::WriteMissing(const std::vector<v1::Campaign>& campaigns, absl::Time after) {
+  for (const v1::Campaign& campaign : campaigns) {
+    const std::optional<int64_t> number = ParseCampaignName(campaign.name());
+    std::error_code error;
+    if (!number || !campaign.has_end_time() || TimeOf(campaign.end_time()) <= after) continue;
+    if (!std::filesystem::exists(ReportFile(folder_, *number), error)) Write(*number);
+  }
+}
+
 void ReportWriter::WorkOff() {
+  std::vector<int64_t> failed;
   while (true) {
-    int64_t campaign = 0;
+    std::vector<int64_t> fresh;
+    bool ending = false;
     {
       absl::MutexLock lock(&mutex_);
-      while (!ending_ && waiting_.empty()) changed_.Wait(&mutex_);
-      if (waiting_.empty()) return;
-      campaign = waiting_.front();
-      waiting_.pop_front();
+      const auto retry = std::chrono::steady_clock::now() + absl::ToChronoMilliseconds(pause_);
+      bool in_time = true;
+      while (!ending_ && waiting_.empty() && in_time) {
+        if (failed.empty()) {
+          changed_.Wait(&mutex_);
+        } else {
+          in_time = changed_.WaitUntil(&mutex_, retry);
+        }
+      }
+      fresh = std::exchange(waiting_, {});
+      ending = ending_;
     }
-    if (const absl::Status status = WriteOne(campaign); !status.ok()) {
-      spdlog::warn("no report of {} was written, pawl report {} makes it: {}", CampaignName(campaign), campaign,
-                   std::string(status.message()));
-    }
+    failed = WriteAll(failed, /*first=*/false);
+    for (const int64_t campaign : WriteAll(fresh, /*first=*/true)) failed.push_back(campaign);
+    absl::MutexLock lock(&mutex_);
+    if (ending && waiting_.empty()) return;
   }
+}
+
+// Those that a later try may succeed with.
+std::vector<int64_t> ReportWriter::WriteAll(const std::vector<int64_t>& campaigns, bool first) {
+  std::vector<int64_t> failed;
+  for (const int64_t campaign : campaigns) {
+    const absl::Status status = WriteOne(campaign);
+    if (absl::IsUnavailable(status)) failed.push_back(campaign);
+    if (status.ok() || !first) continue;  // logged once
+    spdlog::warn("no report of {} was written{}; pawl report {} makes it: {}", CampaignName(campaign),
+                 absl::IsUnavailable(status) ? ", retrying" : "", campaign, std::string(status.message()));
+  }
+  return failed;
 }
 
 absl::Status ReportWriter::WriteOne(int64_t campaign) const {

@@ -1,17 +1,18 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <filesystem>
 #include <functional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "base/sync/steady_condition.h"
 #include "db/store.h"
 #include "orchestrator/engine/search/chooser.h"
 #include "pawl/v1/campaign_service.pb.h"
@@ -40,24 +41,29 @@ class Reports {
 };
 
 // Writes campaign-7.html for each campaign that ended, on a thread of its own: whatever goes wrong is a line in the
-// log and harms no campaign. The last ones are written before the destructor returns. Thread-safe. `reports` must
-// outlive it.
+// log and harms no campaign. What can't be written, for example on a full disk, is retried every `pause`. The
+// destructor tries everything that is left once more before it returns. Thread-safe. `reports` must outlive it.
 class ReportWriter {
  public:
-  ReportWriter(const Reports& reports, std::filesystem::path folder);
+  ReportWriter(const Reports& reports, std::filesystem::path folder, absl::Duration pause = absl::Seconds(30));
   ~ReportWriter();
 
   void Write(int64_t campaign);
+  // Of these campaigns, those that ended after this time and have no page: an earlier process could not write it, or
+  // was killed before it did.
+  void WriteMissing(const std::vector<v1::Campaign>& campaigns, absl::Time after);
 
  private:
   void WorkOff();
+  std::vector<int64_t> WriteAll(const std::vector<int64_t>& campaigns, bool first);
   absl::Status WriteOne(int64_t campaign) const;
 
   const Reports& reports_;
   const std::filesystem::path folder_;
+  const absl::Duration pause_;
   absl::Mutex mutex_;
-  absl::CondVar changed_;
-  std::deque<int64_t> waiting_ ABSL_GUARDED_BY(mutex_);
+  SteadyCondition changed_;
+  std::vector<int64_t> waiting_ ABSL_GUARDED_BY(mutex_);
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;  // last: everything is there when it starts
 };

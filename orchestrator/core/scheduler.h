@@ -35,7 +35,8 @@ class Scheduler {
   // The same for one worker, at once.
   void EndWaitsOf(const std::string& worker, Deferred* deferred);
 
-  // Sets waiting_for and message: why no trial of the campaign runs; unspecified and empty where there is a worker for it.
+  // Sets waiting_for and message: why no trial of the campaign runs; unspecified and empty where there is a worker for
+  // it.
   void SayWhatItWaitsFor(const CampaignState& campaign, absl::Time now, v1::Campaign* said) const;
 
  private:

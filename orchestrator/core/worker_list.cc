@@ -20,6 +20,18 @@ bool IsWorkerName(const std::string& name) {
                      [](char c) { return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.'; });
 }
 
+absl::Status OtherProtocol(const v1::RegisterWorkerRequest& request) {
+  v1::ErrorDetail detail;
+  detail.set_resource(request.name());
+  detail.set_fix("install the orchestrator's version of Pawl on the worker's machine, or the other way round");
+  return Error(absl::StatusCode::kFailedPrecondition,
+               absl::StrCat(request.name(), " is Pawl ", request.version().empty() ? "unknown" : request.version(),
+                            " with worker protocol ", request.protocol(),
+                            ", this orchestrator is Pawl " PAWL_VERSION " with worker protocol ",
+                            v1::WorkerProtocol_MAX, ": they do not work together"),
+               detail);
+}
+
 // A replay lists what it has as HASH@SIZE; HASH alone is every size.
 absl::Status WasRecorded(const v1::Device& device, const v1::Campaign& campaign, const std::string& space_hash) {
   const std::string& size = campaign.spec().goal().size();
@@ -68,6 +80,7 @@ absl::StatusOr<StoredWorker> WorkerList::Register(const v1::RegisterWorkerReques
   if (request.device().label().empty() || request.device().kind() == v1::DEVICE_KIND_UNSPECIFIED) {
     return BadField("device", "expected a kind and a label");
   }
+  if (request.protocol() != v1::WorkerProtocol_MAX) return OtherProtocol(request);
   const auto before = workers_.find(request.name());
   const bool sick = before != workers_.end() && before->second.worker.state() == v1::WORKER_STATE_SICK;
   const bool ended = sick && before->second.worker.trials().empty();  // it has nothing left to do

@@ -3,9 +3,11 @@
 #include <google/protobuf/util/json_util.h>
 
 #include <cmath>
+#include <memory>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/finite/finite.h"
 #include "nlohmann/json.hpp"
 #include "pawl/v1/error.pb.h"
 
@@ -43,6 +45,12 @@ int HttpStatus(grpc::StatusCode code) {
 }  // namespace
 
 std::string Json(const google::protobuf::Message& message) {
+  if (FirstNonFinite(message)) {
+    const std::unique_ptr<google::protobuf::Message> finite(message.New());
+    finite->CopyFrom(message);
+    ClearNonFinite(finite.get());
+    return Json(*finite);
+  }
   std::string text;
   // Fails only for messages with an Any, of which there are none.
   if (!google::protobuf::util::MessageToJsonString(message, &text).ok()) return "{}";

@@ -10,6 +10,7 @@ using Context = grpc::CallbackServerContext;
 
 Reactor* CampaignService::SubmitCampaign(Context* context, const v1::SubmitCampaignRequest* request,
                                          v1::Campaign* reply) {
+  if (absl::Status status = CheckFinite(*request); !status.ok()) return Refuse(context, status);
   return Answer(context, orchestrator_.Submit(*request), reply);
 }
 
@@ -63,6 +64,7 @@ Reactor* CampaignService::VerifyIteration(Context* context, const v1::VerifyIter
 
 Reactor* CampaignService::ProposeChange(Context* context, const v1::ProposeChangeRequest* request,
                                         v1::ProposeChangeResponse* reply) {
+  if (absl::Status status = CheckFinite(*request); !status.ok()) return Refuse(context, status);
   return Answer(context, orchestrator_.Propose(*request), reply);
 }
 
@@ -77,6 +79,7 @@ Reactor* CampaignService::ListPatterns(Context* context, const v1::ListPatternsR
 
 Reactor* CampaignService::ImportPatterns(Context* context, const v1::ImportPatternsRequest* request,
                                          v1::ImportPatternsResponse* reply) {
+  if (absl::Status status = CheckFinite(*request); !status.ok()) return Refuse(context, status);
   return Answer(context, orchestrator_.ImportPatterns(*request), reply);
 }
 

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <filesystem>
+#include <limits>
 #include <thread>
 
 #include "absl/base/thread_annotations.h"
@@ -29,6 +30,8 @@ namespace {
 constexpr int kMaxMessage = 4 << 20;
 constexpr int kMaxStreams = 1000;  // calls that one connection may have under way; more wait
 constexpr int kKeepaliveMs = 60000;
+constexpr int kMissingReports = 100;  // the newest campaigns whose pages are looked for at the start
+constexpr absl::Duration kMissingReportAge = absl::Hours(24);
 constexpr auto kTick = std::chrono::milliseconds(200);
 
 // The library puts reflection into every server of a program that it is linked to.
@@ -56,7 +59,8 @@ OrchestratorOptions Complete(OrchestratorOptions options, const ProfileSet& prof
 class RunningServer final : public Server {
  public:
   RunningServer(Store& store, const ServerOptions& options, ProfileSet profiles)
-      : profiles_(std::move(profiles)),
+      : store_(store),
+        profiles_(std::move(profiles)),
         chooser_(profiles_.tree),
         reports_(store, chooser_, profiles_, SteadyClock()),
         writer_(options.reports.empty() ? nullptr : std::make_unique<ReportWriter>(reports_, options.reports)),
@@ -88,6 +92,12 @@ class RunningServer final : public Server {
     if (!credentials.ok()) return credentials.status();
     if (absl::Status status = CheckFree(options.listen); !status.ok()) return status;
     if (absl::Status status = orchestrator_.Load(); !status.ok()) return status;
+    if (writer_ != nullptr) {
+      const absl::StatusOr<std::vector<v1::Campaign>> newest =
+          store_.ListCampaigns(std::numeric_limits<int64_t>::max(), kMissingReports);
+      if (!newest.ok()) return newest.status();
+      writer_->WriteMissing(*newest, absl::Now() - kMissingReportAge);
+    }
     grpc::EnableDefaultHealthCheckService(true);
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
     grpc::ServerBuilder builder;
@@ -168,6 +178,7 @@ class RunningServer final : public Server {
     return stopping_;
   }
 
+  Store& store_;
   const ProfileSet profiles_;
   const TreeChooser chooser_;
   WatchHub hub_;

@@ -81,6 +81,7 @@ class LeaseCall final : public Reactor {
 
 Reactor* WorkerService::RegisterWorker(Context* context, const v1::RegisterWorkerRequest* request,
                                        v1::RegisterWorkerResponse* reply) {
+  if (absl::Status status = CheckFinite(*request); !status.ok()) return Refuse(context, status);
   return Answer(context, orchestrator_.Register(*request), reply);
 }
 
@@ -90,11 +91,13 @@ Reactor* WorkerService::LeaseTrial(Context*, const v1::LeaseTrialRequest* reques
 
 Reactor* WorkerService::RenewLease(Context* context, const v1::RenewLeaseRequest* request,
                                    v1::RenewLeaseResponse* reply) {
+  if (absl::Status status = CheckFinite(*request); !status.ok()) return Refuse(context, status);
   return Answer(context, orchestrator_.Renew(*request), reply);
 }
 
 Reactor* WorkerService::CompleteTrial(Context* context, const v1::CompleteTrialRequest* request,
                                       v1::CompleteTrialResponse* reply) {
+  if (absl::Status status = CheckFinite(*request); !status.ok()) return Refuse(context, status);
   Reactor* reactor = context->DefaultReactor();
   orchestrator_.Complete(*request, [reactor, reply](absl::StatusOr<v1::CompleteTrialResponse> answer) {
     if (answer.ok()) *reply = *std::move(answer);

@@ -6,7 +6,11 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <functional>
+#include <future>
 #include <string>
+#include <thread>
+#include <utility>
 
 #include "db/sqlite.h"
 #include "db/store.h"
@@ -273,6 +277,123 @@ TEST_F(StoreFailuresTest, FindsThatTheEndIsMissing) {
   }
   std::filesystem::resize_file(file_, 40 * 4096);
   EXPECT_EQ(OpenStatus().code(), absl::StatusCode::kDataLoss) << OpenStatus();
+}
+
+TEST_F(StoreFailuresTest, ChecksOnlyWhatWasNotClosed) {
+  bool checked = false;
+  const StoreOptions options = {.file = file_, .check_begins = [&] { checked = true; }};
+  ASSERT_EQ(Commit(OpenStore(options).get(), "before"), absl::OkStatus());
+  EXPECT_TRUE(std::exchange(checked, false)) << "nobody closed it before";
+  ASSERT_EQ(Commit(OpenStore(options).get(), "again"), absl::OkStatus());
+  EXPECT_FALSE(checked) << "the store before closed it";
+
+  auto store = OpenStore(options);
+  ASSERT_EQ(Commit(store.get(), "third"), absl::OkStatus());
+  const std::filesystem::path crashed = folder_.path() / "crashed.db";  // as a kill would leave it
+  for (const char* suffix : {"", "-wal", ".lock"}) {
+    std::filesystem::copy_file(file_.native() + suffix, crashed.native() + suffix);
+  }
+  store.reset();
+  StoreOptions other = options;
+  other.file = crashed;
+  other.check = false;
+  EXPECT_EQ(Count(OpenStore(other).get()), 3u);
+  EXPECT_FALSE(checked);
+  other.check = true;
+  EXPECT_EQ(Count(OpenStore(other).get()), 3u);
+  EXPECT_TRUE(std::exchange(checked, false)) << "who did not check does not say that it is undamaged";
+  EXPECT_EQ(Count(OpenStore(other).get()), 3u);
+  EXPECT_FALSE(checked);
+}
+
+TEST_F(StoreFailuresTest, ServesReadsWhileItIsCheckedAndWritesAfterwards) {
+  ASSERT_EQ(Commit(OpenStore({.file = file_}).get(), "before"), absl::OkStatus());
+  std::filesystem::remove(file_.native() + ".lock");
+  std::promise<void> go_on;
+  auto store = OpenStore({.file = file_, .check_patience = std::chrono::milliseconds(0), .check_begins = [&] {
+                            go_on.get_future().wait();
+                          }});
+  EXPECT_EQ(Count(store.get()), 1u);
+  ExpectUnavailable(Commit(store.get(), "too early"), "is being checked for damage");
+  ExpectUnavailable(store->Probe(), "is being checked for damage");
+  EXPECT_EQ(store->Check(), absl::OkStatus());
+  go_on.set_value();
+  absl::Status status;
+  do {
+    status = store->Probe();
+  } while (absl::IsUnavailable(status));
+  ASSERT_EQ(status, absl::OkStatus());
+  EXPECT_EQ(Commit(store.get(), "after"), absl::OkStatus());
+  EXPECT_EQ(Count(store.get()), 2u);
+}
+
+TEST_F(StoreFailuresTest, EndsWhenDamageIsFoundWhileItServes) {
+  {
+    auto store = OpenStore({.file = file_});
+    for (int i = 0; i < 200; ++i) ASSERT_EQ(Commit(store.get(), std::string(3000, 'x')), absl::OkStatus());
+  }
+  {
+    std::fstream file(file_, std::ios::in | std::ios::out | std::ios::binary);
+    for (int page = 60; page < 120; page += 7) file.seekp(page * 4096).write(std::string(2000, '\xaa').data(), 2000);
+  }
+  std::promise<void> go_on;
+  auto store = OpenStore({.file = file_, .check_patience = std::chrono::milliseconds(0), .check_begins = [&] {
+                            go_on.get_future().wait();
+                          }});
+  EXPECT_EQ(store->Check(), absl::OkStatus());
+  go_on.set_value();
+  while (store->Check().ok()) std::this_thread::yield();
+  EXPECT_EQ(store->Check().code(), absl::StatusCode::kDataLoss) << store->Check();
+  EXPECT_EQ(Commit(store.get(), "lost").code(), absl::StatusCode::kDataLoss);
+  store.reset();
+  EXPECT_EQ(OpenStatus().code(), absl::StatusCode::kDataLoss) << "it was not closed as undamaged";
+}
+
+TEST_F(StoreFailuresTest, AcknowledgesNothingOnceItsFilesAreGoneReplacedOrCut) {
+  const std::filesystem::path aside = folder_.path() / "aside";
+  const std::string log = file_.native() + "-wal";
+  const std::pair<const char*, std::function<void()>> harms[] = {
+      {"was removed or moved", [&] { std::filesystem::rename(file_, aside); }},
+      {"was replaced",
+       [&] {
+         std::filesystem::copy_file(file_, aside);
+         std::filesystem::rename(aside, file_);
+       }},
+      {"was cut", [&] { std::filesystem::resize_file(file_, 4096); }},
+      {"-wal was removed or moved", [&] { std::filesystem::rename(log, aside); }},
+  };
+  for (const auto& [what, harm] : harms) {
+    SCOPED_TRACE(what);
+    ASSERT_EQ(Commit(OpenStore({.file = file_}).get(), "before"), absl::OkStatus());
+    auto store = OpenStore({.file = file_});
+    ASSERT_EQ(Commit(store.get(), "acknowledged"), absl::OkStatus());
+    ASSERT_EQ(store->Check(), absl::OkStatus());
+    harm();
+    const absl::Status status = Commit(store.get(), "lost");
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+    EXPECT_NE(status.message().find(what), std::string::npos) << status;
+    EXPECT_EQ(store->Check(), status);
+    EXPECT_EQ(store->Probe(), status) << "there is no way back";
+    store.reset();
+    for (const std::filesystem::path& file : {std::filesystem::path(log), aside}) {
+      if (!std::filesystem::exists(file)) continue;
+      EXPECT_GT(std::filesystem::file_size(file), 0u) << "what is left is kept";
+    }
+    EXPECT_TRUE(std::filesystem::exists(log) || std::filesystem::exists(aside));
+    for (const char* suffix : {"", "-wal", "-shm", ".lock"}) std::filesystem::remove(file_.native() + suffix);
+    std::filesystem::remove(aside);
+  }
+}
+
+TEST_F(StoreFailuresTest, HasEverythingAgainWhenTheFileIsPutBack) {
+  auto store = OpenStore({.file = file_});
+  ASSERT_EQ(Commit(store.get(), "acknowledged"), absl::OkStatus());
+  std::filesystem::rename(file_, folder_.path() / "aside");
+  EXPECT_FALSE(Commit(store.get(), "lost").ok());
+  store.reset();
+  ExpectRefused("is missing, but");
+  std::filesystem::rename(folder_.path() / "aside", file_);
+  EXPECT_EQ(Count(OpenStore({.file = file_}).get()), 1u);
 }
 
 TEST_F(StoreFailuresTest, SaysThatTheDiskFailedWhileItOpens) {

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <optional>
 #include <set>
 
 #include "kernels/bundle_reader.h"
@@ -132,6 +134,51 @@ TEST(PlanTest, KnowsWhatAGpuCanNotLaunch) {
   EXPECT_EQ(CheckLaunchLimits(huge, H200())->check(), v1::CHECK_OUT_OF_MEMORY);
   v1::GpuInfo unknown;
   EXPECT_FALSE(CheckLaunchLimits(huge, unknown).has_value());
+}
+
+TEST(PlanTest, AllowsEveryLimitOfALaunchAndNothingBeyondIt) {
+  const v1::Bundle bundle = Golden();
+  const v1::Plan good = *MakePlan(bundle, StartVariant(bundle), bundle.sizes(1), H200());
+  v1::GpuInfo any;  // without a limit of threads, which would come first
+  v1::GpuInfo h200 = H200();
+  const struct {
+    const char* what;
+    const v1::GpuInfo& gpu;
+    int limit;
+    std::function<void(v1::PlanLaunch&, int)> set;
+  } limits[] = {
+      {"block x", any, 1024, [](v1::PlanLaunch& launch, int to) { launch.mutable_block()->set_x(to); }},
+      {"block y", any, 1024, [](v1::PlanLaunch& launch, int to) { launch.mutable_block()->set_y(to); }},
+      {"block z", any, 64, [](v1::PlanLaunch& launch, int to) { launch.mutable_block()->set_z(to); }},
+      {"grid y", any, 65535, [](v1::PlanLaunch& launch, int to) { launch.mutable_grid()->set_y(to); }},
+      {"grid z", any, 65535, [](v1::PlanLaunch& launch, int to) { launch.mutable_grid()->set_z(to); }},
+      {"shared memory", h200, 232448, [](v1::PlanLaunch& launch, int to) { launch.set_shared_bytes(to); }},
+      {"threads", h200, 1024, [](v1::PlanLaunch& launch, int to) { launch.mutable_block()->set_x(to); }},
+  };
+  for (const auto& [what, gpu, limit, set] : limits) {
+    SCOPED_TRACE(what);
+    for (const int beyond : {0, 1}) {
+      v1::Plan plan = good;
+      v1::PlanLaunch& launch = *plan.mutable_launches(0);
+      for (v1::Dim3* dim : {launch.mutable_block(), launch.mutable_grid()}) {
+        dim->set_x(1);
+        dim->set_y(1);
+        dim->set_z(1);
+      }
+      set(launch, limit + beyond);
+      const std::optional<v1::Failure> failure = CheckLaunchLimits(plan, gpu);
+      EXPECT_EQ(failure.has_value(), beyond == 1);
+      EXPECT_THAT(failure.value_or(v1::Failure()).message(), HasSubstr(beyond == 1 ? what : ""));
+    }
+  }
+  v1::Plan full = good;
+  full.clear_tensors();
+  v1::PlanTensor& tensor = *full.add_tensors();
+  tensor.set_type(v1::DATA_TYPE_F32);
+  tensor.set_elements(h200.memory_bytes() / 4);
+  EXPECT_FALSE(CheckLaunchLimits(full, h200).has_value());
+  tensor.set_elements(h200.memory_bytes() / 4 + 1);
+  EXPECT_TRUE(CheckLaunchLimits(full, h200).has_value());
 }
 
 TEST(PlanTest, CompilesVariablesAsMacrosOrOptionsAndSizesThatAreMentioned) {

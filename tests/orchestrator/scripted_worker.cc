@@ -36,6 +36,7 @@ absl::Status ScriptedWorker::Register() {
   request.set_instance(instance_);
   *request.mutable_device() = device_;
   request.set_version("1.2.3");
+  request.set_protocol(v1::WorkerProtocol_MAX);
   return world_->Register(request).status();
 }
 

@@ -61,6 +61,7 @@ grpc::Status Client::Register(const std::string& worker, const std::string& inst
   request.set_instance(instance);
   request.mutable_device()->set_kind(v1::DEVICE_KIND_CUDA);
   request.mutable_device()->set_label("NVIDIA H200");
+  request.set_protocol(v1::WorkerProtocol_MAX);
   v1::RegisterWorkerResponse reply;
   return Call(*workers_, &Workers::RegisterWorker, request, &reply);
 }

@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "db/store.h"
+#include "tests/instrumented.h"
 #include "tests/orchestrator/engine/tiny_bundle.h"
 #include "tests/promises/client.h"
 #include "tests/promises/daemon.h"
@@ -119,7 +120,7 @@ TEST_F(DrainTest, OfTheOrchestratorDoesNotWaitForBrowsers) {
   }
   orchestrator_->Signal(SIGTERM);
   const double seconds = EndOf(*orchestrator_, 0);
-  EXPECT_LT(seconds, 3);
+  EXPECT_LT(seconds, 3 * kSlowdown);
   ReportPromise(8,
                 absl::StrFormat("orchestrator with idle browsers and one that follows a campaign: ended %.2f s after "
                                 "the signal",
@@ -165,8 +166,8 @@ TEST_F(DrainTest, IsCutShortByASecondSignal) {
                                              std::vector<std::string>{"--listen", address_, "--database", Database()});
     ASSERT_TRUE(orchestrator_->Says("listening on"));
   }
-  EXPECT_LT(orchestrator_seconds, 3);
-  EXPECT_LT(worker_seconds, 3);
+  EXPECT_LT(orchestrator_seconds, 3 * kSlowdown);
+  EXPECT_LT(worker_seconds, 3 * kSlowdown);
   ReportPromise(8, absl::StrFormat("second signal, %d times: orchestrator ended within %.2f s, worker within %.2f s",
                                    times, orchestrator_seconds, worker_seconds));
 }

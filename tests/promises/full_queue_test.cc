@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "pawl/v1/error.pb.h"
+#include "tests/instrumented.h"
 #include "tests/promises/client.h"
 #include "tests/promises/daemon.h"
 #include "tests/promises/soak.h"
@@ -44,12 +45,12 @@ TEST(FullQueueTest, RefusesWithAHintAndLittleMemory) {
   EXPECT_EQ(refused, submissions - most);
   const double megabytes = PeakMegabytes(orchestrator->pid());
   EXPECT_GT(megabytes, 0);
-  EXPECT_LT(megabytes, 200);
+  EXPECT_LT(megabytes, 200 * kMemoryUse);
   orchestrator = nullptr;
   orchestrator = std::make_unique<Daemon>("pawl-orchestrator", arguments);
   ASSERT_TRUE(orchestrator->Says("listening on")) << orchestrator->Output();
   const double again = PeakMegabytes(orchestrator->pid());
-  EXPECT_LT(again, 200) << "also when all of them are read again";
+  EXPECT_LT(again, 200 * kMemoryUse) << "also when all of them are read again";
   v1::GetCampaignRequest get;
   get.set_name("campaigns/1");
   EXPECT_TRUE(Client::Until(std::chrono::seconds(20), [&] {

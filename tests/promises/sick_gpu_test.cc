@@ -2,7 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "absl/strings/str_cat.h"
+#include "db/store.h"
+#include "tests/kernels/bundle_folder.h"
 #include "tests/orchestrator/running_service.h"
 #include "tests/orchestrator/scripted_worker.h"
 #include "tests/orchestrator/world.h"
@@ -116,6 +120,34 @@ TEST(SickGpuTest, IsTakenOutAfterTwoInjectedCodes) {
   EXPECT_TRUE(Client::Until(std::chrono::seconds(20), [&] { return client.Get(next).has_end_time(); }));
   ReportPromise(12, absl::StrCat("real worker, ", injected, " codes of candidates: none counted; each of ", codes,
                                  " twice: taken out"));
+}
+
+// The campaign pauses itself at the third fault, two of them of the worker that was taken out and one of the next.
+TEST(SickGpuTest, EndsARunWhoseCampaignPausesItself) {
+  const BundleFolder bundle;
+  bundle.Replace("compiler = \"nvrtc\"", "compiler = \"nvcc\"");
+  std::string source;
+  std::getline(std::ifstream(bundle.path() / "scale_rows.cu"), source, '\0');
+  bundle.Write("scale_rows.cu", "//! cuda 999\n" + source);
+  const TemporaryFolder folder("pawl-paused-");
+  ProcessOptions run;
+  run.argv = {std::string(std::getenv("PAWL_BIN_DIR")) + "/pawl",
+              "run",
+              bundle.path().string(),
+              "--device",
+              "cuda:0",
+              "--allow-unsandboxed",
+              "--database",
+              (folder.path() / "pawl.db").string()};
+  run.env = FakeGpuEnvironment();
+  run.timeout = absl::Seconds(60);
+  const absl::StatusOr<ProcessResult> result = RunProcess(run);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->exit_code, 5) << result->err;
+  EXPECT_THAT(result->err, HasSubstr("campaigns/1 paused itself: trial"));
+  EXPECT_THAT(result->err, HasSubstr("pawl resume 1"));
+  const auto store = Store::Open({.file = folder.path() / "pawl.db"}).value();
+  EXPECT_EQ(store->GetCampaign(1).value()->state(), v1::PAUSED);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "tests/instrumented.h"
 #include "tests/report/made_report.h"
 
 namespace pawl {
@@ -198,7 +199,7 @@ TEST(HtmlPageTest, TakesTenThousandIterations) {
   const std::clock_t begin = std::clock();
   const std::string page = HtmlPage(report);
   const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
-  EXPECT_LT(seconds, 4) << "of CPU; a tenth of it without sanitizers";
+  EXPECT_LT(seconds, 2 * kSlowdown) << "of CPU";
   EXPECT_LT(page.size(), 4u << 20) << "points that lie on one another are drawn once";
   EXPECT_GT(Count(page, "<circle class=\"kept\""), 100);
   EXPECT_THAT(page, HasSubstr("pawl history campaigns/1 --all"));

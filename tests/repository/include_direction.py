@@ -12,6 +12,7 @@ ALLOWED = {
     "base/channel": [],
     "base/expression": [],
     "base/faults": [],
+    "base/finite": [],
     "base/options": ["base/toml"],
     "base/hash": [],
     "base/names": [],

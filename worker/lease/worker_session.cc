@@ -2,6 +2,10 @@
 
 #include <spdlog/spdlog.h>
 
+#include <cmath>
+#include <iterator>
+#include <limits>
+
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/faults/fault_point.h"
@@ -15,10 +19,25 @@ constexpr size_t kMaxBundles = 32;
 
 std::string Text(const absl::Status& status) { return std::string(status.message()); }
 
-// Nobody knows whether the call arrived: try again. gRPC says INTERNAL or UNKNOWN when a connection broke in mid-call.
+// Not the orchestrator's own verdict, as worker_service.proto lists them: nobody knows whether the call arrived, so it
+// is tried again. gRPC says CANCELLED when a server shuts down in mid-call, INTERNAL or UNKNOWN when a connection
+// breaks.
 bool IsUnanswered(const absl::Status& status) {
-  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) || absl::IsInternal(status) ||
-         absl::IsUnknown(status);
+  switch (status.code()) {
+    case absl::StatusCode::kOk:
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kNotFound:
+    case absl::StatusCode::kAlreadyExists:
+    case absl::StatusCode::kPermissionDenied:
+    case absl::StatusCode::kUnauthenticated:
+    case absl::StatusCode::kResourceExhausted:
+    case absl::StatusCode::kFailedPrecondition:
+    case absl::StatusCode::kAborted:
+    case absl::StatusCode::kUnimplemented:  // an orchestrator of another version
+      return false;
+    default:
+      return true;
+  }
 }
 
 absl::Status StatusOf(const absl::Status& status) { return status; }
@@ -29,6 +48,32 @@ absl::Status StatusOf(const absl::StatusOr<T>& value) {
 
 void AddNote(const std::string& note, v1::TrialResult* result) {
   result->set_notes(result->notes().empty() ? note : absl::StrCat(result->notes(), "; ", note));
+}
+
+// An orchestrator refuses numbers that are not finite. A candidate's wrong output, or a profiler's ratio of nothing, is
+// no reason to lose its result; a time that is not finite is.
+void MakeFinite(v1::TrialResult* result) {
+  const auto finite = [](double value) {
+    return std::isfinite(value) ? value : std::copysign(std::numeric_limits<double>::max(), value);
+  };
+  for (v1::OutputError& error : *result->mutable_errors()) {
+    error.set_max_absolute(finite(error.max_absolute()));
+    error.set_mean_absolute(finite(error.mean_absolute()));
+    error.set_relative(finite(error.relative()));
+    error.set_got(finite(error.got()));
+    error.set_expected(finite(error.expected()));
+  }
+  if (!result->has_evidence()) return;
+  int left_out = 0;
+  for (v1::LaunchEvidence& launch : *result->mutable_evidence()->mutable_launches()) {
+    auto& metrics = *launch.mutable_metrics();
+    for (auto metric = metrics.begin(); metric != metrics.end();) {
+      const bool keep = std::isfinite(metric->second);
+      left_out += !keep;
+      metric = keep ? std::next(metric) : metrics.erase(metric);
+    }
+  }
+  if (left_out > 0) AddNote(absl::StrCat(left_out, " metrics left out: not finite"), result);
 }
 
 }  // namespace
@@ -89,11 +134,12 @@ auto WorkerSession::TryUntilAnswered(const char* what, const GiveUp& give_up, co
 }
 
 absl::Status WorkerSession::RegisterOnce() {
-  if (left_) return absl::CancelledError("this worker has left");
+  if (left_) return absl::FailedPreconditionError("this worker has left");
   v1::RegisterWorkerRequest request;
   request.set_name(options_.name);
   request.set_instance(options_.instance);
   request.set_version(options_.version);
+  request.set_protocol(v1::WorkerProtocol_MAX);
   *request.mutable_device() = device_;
   absl::StatusOr<v1::RegisterWorkerResponse> response = client_.Register(request);
   if (!response.ok()) return response.status();
@@ -196,6 +242,7 @@ absl::StatusOr<v1::CompleteTrialResponse> WorkerSession::Complete(const HeldTria
   request.set_worker(options_.name);
   request.set_instance(options_.instance);
   request.set_lease(held.lease());
+  if (request.has_result()) MakeFinite(request.mutable_result());
   absl::StatusOr<v1::CompleteTrialResponse> response =
       TryUntilAnswered(held.what().c_str(), give_up, [&] { return client_.Complete(request); });
   if (absl::IsAlreadyExists(response.status())) return v1::CompleteTrialResponse();  // an earlier try arrived

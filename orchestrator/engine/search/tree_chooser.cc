@@ -138,7 +138,8 @@ void PassOverOthers(const CampaignState& campaign, const Ranking& ranking, const
                 ? "the grid does not fill the GPU: parallelism comes first"
                 : "ranks lower";
       if (ranked.after) {
-        absl::StrAppend(&why, "; down-weighted until ", ChangeText(*ranked.after), " is tested, which undoes the cause");
+        absl::StrAppend(&why, "; down-weighted until ", ChangeText(*ranked.after),
+                        " is tested, which undoes the cause");
       }
     }
     PassOver(ranked.change, std::move(why), possible ? &ranked.score : nullptr, choice);

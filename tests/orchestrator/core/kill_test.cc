@@ -69,6 +69,7 @@ class ProgramTest : public ::testing::Test {
     request.set_instance("one");
     request.mutable_device()->set_kind(v1::DEVICE_KIND_CUDA);
     request.mutable_device()->set_label("NVIDIA H200");
+    request.set_protocol(v1::WorkerProtocol_MAX);
     v1::RegisterWorkerResponse reply;
     return Call(*workers_, &v1::WorkerService::Stub::RegisterWorker, request, &reply);
   }

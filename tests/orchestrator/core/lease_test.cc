@@ -307,6 +307,7 @@ absl::Status TryRegister(World& world, const std::string& name, const std::strin
   request.set_name(name);
   request.set_instance(instance);
   *request.mutable_device() = MadeDevice();
+  request.set_protocol(v1::WorkerProtocol_MAX);
   return world->Register(request).status();
 }
 
@@ -422,6 +423,23 @@ TEST(WorkersTest, MustSayWhoAndWhatTheyAre) {
   ExpectError(world->Register(request).status(), bad, "device");
   request.mutable_device()->set_kind(v1::DEVICE_KIND_CUDA);
   ExpectError(world->Register(request).status(), bad, "device");
+}
+
+TEST(WorkersTest, SpeakTheOrchestratorsProtocol) {
+  World world;
+  v1::RegisterWorkerRequest request;
+  request.set_name("workers/a");
+  request.set_instance("one");
+  *request.mutable_device() = MadeDevice();
+  request.set_version("9.8.7");
+  for (const int other : {0, v1::WorkerProtocol_MAX + 1}) {
+    request.set_protocol(static_cast<v1::WorkerProtocol>(other));
+    const absl::Status status = world->Register(request).status();
+    ExpectError(status, absl::StatusCode::kFailedPrecondition, "workers/a is Pawl 9.8.7 with worker protocol");
+    ExpectError(status, absl::StatusCode::kFailedPrecondition, "this orchestrator is Pawl ");
+  }
+  request.set_protocol(v1::WorkerProtocol_MAX);
+  EXPECT_TRUE(world->Register(request).ok()) << "another version that speaks the same is welcome";
 }
 
 TEST(WorkersTest, AreListedNewestFirst) {

@@ -3,7 +3,11 @@
 #include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+
 #include "nlohmann/json.hpp"
+#include "orchestrator/http/json.h"
 #include "tests/orchestrator/running_service.h"
 
 namespace pawl {
@@ -55,6 +59,17 @@ class HttpApiTest : public testing::Test {
   HttpGuard guard_;
   HttpApi api_;
 };
+
+TEST(HttpJsonTest, LeavesOutNumbersThatAreNotFinite) {
+  v1::Iteration iteration;
+  iteration.set_time_us(7);
+  iteration.set_speedup_over_start(std::nan(""));
+  iteration.add_errors()->set_relative(std::numeric_limits<double>::infinity());
+  (*iteration.mutable_metrics())["waves"] = -std::numeric_limits<double>::infinity();
+  (*iteration.mutable_metrics())["occupancy"] = 50;
+  EXPECT_EQ(json::parse(Json(iteration)),
+            json::parse(R"({"timeUs": 7, "errors": [{}], "metrics": {"occupancy": 50}})"));
+}
 
 TEST_F(HttpApiTest, AnswersWithTheMessagesOfTheService) {
   Finish();

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "orchestrator/http/address.h"
+#include "tests/instrumented.h"
 #include "tests/orchestrator/running_service.h"
 #include "worker/process/temporary_folder.h"
 
@@ -144,7 +145,7 @@ TEST_F(HttpServerTest, CutsOffWhoTricklesIn) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   close(fd);
-  EXPECT_LT(Clock::now() - began, std::chrono::seconds(5));
+  EXPECT_LT(Clock::now() - began, kSlowdown * std::chrono::seconds(5));
   EXPECT_EQ(Client().Get("/")->status, 200);
 }
 
@@ -215,7 +216,7 @@ TEST_F(HttpServerTest, EndsWhileSomebodyFollows) {
   while (!following) std::this_thread::yield();
   const auto began = Clock::now();
   server_.reset();
-  EXPECT_LT(Clock::now() - began, std::chrono::seconds(3));
+  EXPECT_LT(Clock::now() - began, kSlowdown * std::chrono::seconds(3));
   reader.join();
 }
 
@@ -240,7 +241,7 @@ TEST_F(HttpServerTest, EndsWhileConnectionsAreIdle) {
   }
   const auto began = Clock::now();
   server_.reset();
-  EXPECT_LT(Clock::now() - began, std::chrono::seconds(3));
+  EXPECT_LT(Clock::now() - began, kSlowdown * std::chrono::seconds(3));
   for (const int fd : idle) close(fd);
 }
 

@@ -3,10 +3,13 @@
 #include <sqlite3.h>
 
 #include <chrono>
+#include <cmath>
+#include <limits>
 #include <thread>
 
 #include "base/hash/hash.h"
 #include "tests/db/faulty_disk.h"
+#include "tests/orchestrator/engine/tiny_bundle.h"
 #include "tests/orchestrator/running_service.h"
 
 namespace pawl {
@@ -242,7 +245,8 @@ class WorkerServiceTest : public CampaignServiceTest {
 TEST_F(WorkerServiceTest, Registers) {
   service_.Register("workers/a");
   auto request = Made<v1::RegisterWorkerRequest>(
-      "name: 'workers/a' instance: 'two' device { kind: DEVICE_KIND_CUDA label: 'NVIDIA H200' }");
+      "name: 'workers/a' instance: 'two' protocol: WORKER_PROTOCOL_1 device { kind: DEVICE_KIND_CUDA label: 'NVIDIA "
+      "H200' }");
   service_.Refuse(stub(), &Workers::RegisterWorker, request, ALREADY_EXISTS, "workers/a");
   request.set_name("a");
   service_.Refuse(stub(), &Workers::RegisterWorker, request, INVALID_ARGUMENT, "name");
@@ -279,6 +283,31 @@ TEST_F(WorkerServiceTest, LeasesRenewsAndCompletes) {
   result.mutable_result()->clear_blobs();
   service_.Ask(stub(), &Workers::CompleteTrial, result);
   service_.Refuse(stub(), &Workers::CompleteTrial, result, ALREADY_EXISTS, "result already");
+}
+
+TEST_F(WorkerServiceTest, RefusesNumbersThatAreNotFiniteWhereverTheyAre) {
+  const v1::LeaseTrialResponse leased = service_.Lease("workers/a");
+  const v1::CompleteTrialRequest good = RunningService::Result("workers/a", leased);
+  for (const double bad : {std::nan(""), std::numeric_limits<double>::infinity()}) {
+    v1::CompleteTrialRequest result = good;
+    result.mutable_result()->add_errors()->set_relative(bad);
+    service_.Refuse(stub(), &Workers::CompleteTrial, result, INVALID_ARGUMENT, "result.errors[0].relative");
+    result = good;
+    (*result.mutable_result()->mutable_evidence()->add_launches()->mutable_metrics())["waves"] = bad;
+    service_.Refuse(stub(), &Workers::CompleteTrial, result, INVALID_ARGUMENT, "metrics");
+    result = good;
+    result.mutable_result()->set_copy_gb_s(bad);
+    service_.Refuse(stub(), &Workers::CompleteTrial, result, INVALID_ARGUMENT, "result.copy_gb_s");
+    auto renew = As<v1::RenewLeaseRequest>("workers/a");
+    renew.set_lease(leased.lease());
+    renew.mutable_progress()->set_seconds_left(bad);
+    service_.Refuse(stub(), &Workers::RenewLease, renew, INVALID_ARGUMENT, "progress.seconds_left");
+    v1::SubmitCampaignRequest submit;
+    *submit.mutable_bundle() = TinyBundle();
+    submit.mutable_spec()->mutable_goal()->set_speedup(bad);
+    service_.Refuse(service_.campaigns(), &Campaigns::SubmitCampaign, submit, INVALID_ARGUMENT, "spec.goal.speedup");
+  }
+  service_.Ask(stub(), &Workers::CompleteTrial, good);
 }
 
 TEST_F(WorkerServiceTest, RefusesOldAttemptsAndCancelledCampaigns) {

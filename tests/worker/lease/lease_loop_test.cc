@@ -5,6 +5,8 @@
 #include <spdlog/sinks/ostream_sink.h>
 #include <spdlog/spdlog.h>
 
+#include <cmath>
+#include <limits>
 #include <sstream>
 
 #include "absl/strings/strip.h"
@@ -48,6 +50,7 @@ class FakeDevice : public TrialDevice {
     std::lock_guard lock(mutex_);
     if (const auto fault = faults_.find(name); fault != faults_.end()) return fault->second;
     TrialOutcome outcome;
+    outcome.result = result;
     outcome.result.set_warm_us(7);
     outcome.artifacts = artifacts;
     v1::StageTime* time = outcome.result.add_stages();
@@ -80,6 +83,7 @@ class FakeDevice : public TrialDevice {
   }
 
   std::vector<Artifact> artifacts;
+  v1::TrialResult result;  // that every trial has beside its times
 
  private:
   struct Prepared : PreparedTrial {
@@ -291,6 +295,29 @@ TEST_F(LeaseLoopTest, DeliversAResultOnceTheOrchestratorIsBack) {
   EXPECT_EQ(orchestrator_.instances.back(), "1234") << "it registers again under the same instance";
 }
 
+// What gRPC says when a server shuts down or a connection breaks is not what the orchestrator decided.
+TEST_F(LeaseLoopTest, DeliversAResultAfterEveryErrorThatIsNotTheOrchestratorsOwn) {
+  for (const absl::StatusCode code :
+       {absl::StatusCode::kCancelled, absl::StatusCode::kUnknown, absl::StatusCode::kDeadlineExceeded,
+        absl::StatusCode::kInternal, absl::StatusCode::kUnavailable, absl::StatusCode::kDataLoss,
+        absl::StatusCode::kOutOfRange}) {
+    for (const char* call : {"register", "lease", "bundle", "blob", "renew", "complete"}) {
+      orchestrator_.Answer(call, absl::Status(code, "the server shuts down"));
+    }
+  }
+  device_.artifacts = {{v1::Blob::LOG, "a log"}};
+  device_.HoldBack("run 1");
+  orchestrator_.Add("1");
+  Start();
+  ASSERT_TRUE(orchestrator_.WaitFor([](const FakeOrchestrator& o) { return !o.renewals.empty(); }))
+      << "a renewal that was cut off does not stop the trial";
+  device_.LetGo("run 1");
+  ASSERT_TRUE(WaitForCompleted(1));
+  EXPECT_TRUE(End().ok());
+  EXPECT_THAT(Results(), ElementsAre("1"));
+  EXPECT_EQ(orchestrator_.completed[0].request.result().blobs_size(), 1);
+}
+
 TEST_F(LeaseLoopTest, TakesACountedResultForDelivered) {
   orchestrator_.Answer("complete", absl::DeadlineExceededError("no answer"));
   orchestrator_.Answer("complete", absl::AlreadyExistsError("counted before"));
@@ -422,6 +449,16 @@ TEST_F(LeaseLoopTest, EndsAfterTwoFaultsOfTheGpu) {
   EXPECT_TRUE(orchestrator_.completed[3].request.host_fault().gpu());
 }
 
+TEST_F(LeaseLoopTest, GoesOnAfterOneFaultOfTheGpu) {
+  device_.Break("1", RunnerFault("CUDA_ERROR_ECC_UNCORRECTABLE (214): an error"));
+  orchestrator_.Add("1");
+  orchestrator_.Add("2");
+  Start();
+  ASSERT_TRUE(WaitForCompleted(2));
+  EXPECT_TRUE(End().ok());
+  EXPECT_THAT(Results(), ElementsAre("2"));
+}
+
 TEST_F(LeaseLoopTest, TellsOfABundleThatIsNotThere) {
   orchestrator_.Answer("bundle", absl::NotFoundError("nothing has this hash"));
   orchestrator_.Answer("bundle", absl::NotFoundError("nothing has this hash"));
@@ -446,6 +483,29 @@ TEST_F(LeaseLoopTest, StoresArtifactsBeforeTheResultThatNamesThem) {
   EXPECT_EQ(result.blobs(0).hash(), Sha256("a cubin"));
   EXPECT_EQ(result.blobs(0).bytes(), 7);
   EXPECT_THAT(result.notes(), HasSubstr("LOG of 5 MB left out"));
+}
+
+TEST_F(LeaseLoopTest, SendsNoOutputErrorOrMetricThatIsNotFinite) {
+  const double infinity = std::numeric_limits<double>::infinity(), nan = std::nan("");
+  v1::OutputError& error = *device_.result.add_errors();
+  error.set_relative(infinity);  // beside a reference of zeros
+  error.set_max_absolute(0.5);
+  error.set_got(nan);
+  error.set_expected(-infinity);
+  auto& metrics = *device_.result.mutable_evidence()->add_launches()->mutable_metrics();
+  metrics["waves"] = nan;
+  metrics["occupancy"] = 50;
+  orchestrator_.Add("1");
+  Start();
+  ASSERT_TRUE(WaitForCompleted(1));
+  EXPECT_TRUE(End().ok());
+  const v1::TrialResult& sent = orchestrator_.completed[0].request.result();
+  EXPECT_EQ(sent.errors(0).relative(), std::numeric_limits<double>::max());
+  EXPECT_EQ(sent.errors(0).max_absolute(), 0.5);
+  EXPECT_TRUE(std::isfinite(sent.errors(0).got()));
+  EXPECT_EQ(sent.errors(0).expected(), std::numeric_limits<double>::lowest());
+  EXPECT_EQ(sent.evidence().launches(0).metrics().size(), 1u);
+  EXPECT_THAT(sent.notes(), HasSubstr("1 metrics left out"));
 }
 
 TEST_F(LeaseLoopTest, LeavesOutAnArtifactThatIsRefused) {

@@ -1,0 +1,177 @@
+// Every stated limit of the services: what is at it is taken, what is one beyond it is refused.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <optional>
+
+#include "base/hash/hash.h"
+#include "tests/orchestrator/scripted_worker.h"
+#include "tests/orchestrator/world.h"
+
+namespace pawl {
+namespace {
+
+constexpr absl::StatusCode kBad = absl::StatusCode::kInvalidArgument;
+
+void ExpectRefused(const absl::Status& status, const std::string& field, absl::StatusCode code = kBad) {
+  EXPECT_EQ(status.code(), code) << status;
+  EXPECT_EQ(DetailOf(status).field(), field) << status;
+}
+
+TEST(LimitsTest, OfAWorkersNameAndInstance) {
+  World world;
+  const auto enroll = [&](int name, int instance) {
+    v1::RegisterWorkerRequest request;
+    request.set_name("workers/" + std::string(name, 'n'));
+    request.set_instance(std::string(instance, 'i'));
+    request.set_protocol(v1::WorkerProtocol_MAX);
+    *request.mutable_device() = MadeDevice();
+    return world->Register(request).status();
+  };
+  EXPECT_TRUE(enroll(1, 1).ok());
+  EXPECT_TRUE(enroll(100, 100).ok());
+  ExpectRefused(enroll(0, 1), "name");
+  ExpectRefused(enroll(101, 1), "name");
+  ExpectRefused(enroll(2, 0), "instance");
+  ExpectRefused(enroll(2, 101), "instance");
+}
+
+TEST(LimitsTest, OfWaitingForATrial) {
+  World world;
+  ScriptedWorker worker(world, "a");
+  std::optional<absl::Status> answer;
+  const auto wait = [&](double seconds) {
+    answer.reset();
+    const uint64_t waiting =
+        worker.Wait(seconds, [&](const absl::StatusOr<v1::LeaseTrialResponse>& given) { answer = given.status(); });
+    world->Forget(waiting);
+    return answer.value_or(absl::OkStatus());
+  };
+  EXPECT_TRUE(wait(0).ok());
+  EXPECT_TRUE(wait(60).ok());
+  ExpectRefused(wait(60.001), "wait_seconds");
+  ExpectRefused(wait(-0.001), "wait_seconds");
+}
+
+TEST(LimitsTest, OfAPage) {
+  World world;
+  const std::string campaign = world.Submit();
+  for (const auto& [size, fits] : {std::pair{0, true}, {1000, true}, {1001, false}, {-1, false}}) {
+    SCOPED_TRACE(size);
+    v1::ListCampaignsRequest campaigns;
+    campaigns.set_page_size(size);
+    v1::ListIterationsRequest iterations;
+    iterations.set_campaign(campaign);
+    iterations.set_page_size(size);
+    for (const absl::Status& status :
+         {world.history().ListCampaigns(campaigns).status(), world.history().ListIterations(iterations).status()}) {
+      EXPECT_EQ(status.ok(), fits);
+      EXPECT_EQ(DetailOf(status).field(), fits ? "" : "page_size");
+    }
+  }
+}
+
+TEST(LimitsTest, OfASubmissionsTexts) {
+  World world;
+  const auto submit = [&](int id, int author) {
+    v1::SubmitCampaignRequest request;
+    *request.mutable_bundle() = TinyBundle();
+    request.set_request_id(std::string(id, 'r'));
+    request.set_author(std::string(author, 'a'));
+    return world->Submit(request).status();
+  };
+  EXPECT_TRUE(submit(64, 1000).ok());
+  ExpectRefused(submit(65, 1), "request_id");
+  ExpectRefused(submit(1, 1001), "author");
+}
+
+TEST(LimitsTest, OfUnfinishedCampaigns) {
+  OrchestratorOptions options;
+  options.max_unfinished = 3;
+  World world(options);
+  for (int i = 0; i < 3; ++i) world.Submit();
+  v1::SubmitCampaignRequest request;
+  *request.mutable_bundle() = TinyBundle();
+  EXPECT_EQ(world->Submit(request).status().code(), absl::StatusCode::kResourceExhausted);
+  v1::CancelCampaignRequest cancel;
+  cancel.set_name("campaigns/1");
+  ASSERT_TRUE(world->Cancel(cancel).ok());
+  EXPECT_TRUE(world->Submit(request).ok());
+}
+
+TEST(LimitsTest, OfAProposal) {
+  World world;
+  const std::string campaign = world.Submit();
+  const auto propose = [&](int name, int patch, int author) {
+    v1::ProposeChangeRequest request;
+    request.set_campaign(campaign);
+    request.set_author(std::string(author, 'a'));
+    request.mutable_change()->mutable_source()->set_name(std::string(name, 'n'));
+    request.mutable_change()->mutable_source()->set_patch(std::string(patch, 'p'));
+    return DetailOf(world->Propose(request).status()).field();
+  };
+  // Refused as well, since nothing was kept yet, but for none of its fields.
+  EXPECT_EQ(propose(1, 1, 1), "");
+  EXPECT_EQ(propose(100, 100'000, 1000), "");
+  EXPECT_EQ(propose(0, 1, 1), "change.source.name");
+  EXPECT_EQ(propose(101, 1, 1), "change.source.name");
+  EXPECT_EQ(propose(1, 100'001, 1), "change.source.patch");
+  EXPECT_EQ(propose(1, 1, 0), "author");
+  EXPECT_EQ(propose(1, 1, 1001), "author");
+}
+
+TEST(LimitsTest, OfABlob) {
+  World world;
+  const auto put = [&](size_t bytes) {
+    v1::PutBlobRequest request;
+    request.set_kind(v1::Blob::LOG);
+    request.set_content(std::string(bytes, 'x'));
+    request.set_hash(Sha256(request.content()));
+    return world->PutBlob(request).status();
+  };
+  EXPECT_TRUE(put(4 << 20).ok());
+  ExpectRefused(put((4 << 20) + 1), "content", absl::StatusCode::kResourceExhausted);
+}
+
+TEST(LimitsTest, OfAResultsSamples) {
+  World world;
+  world.Submit();
+  ScriptedWorker worker(world, "a");
+  ASSERT_TRUE(worker.Complete(worker.MustLease()).ok());  // the start
+  const v1::LeaseTrialResponse leased = worker.MustLease();
+  const auto with = [&](int pairs, int confirming) {
+    return worker
+        .Complete(leased,
+                  [&](const v1::Trial& trial) {
+                    v1::TrialResult result = NothingHelps(trial);
+                    const v1::PairSample pair = result.pairs(0);
+                    result.clear_pairs();
+                    result.clear_confirming_pairs();
+                    for (int i = 0; i < pairs; ++i) *result.add_pairs() = pair;
+                    for (int i = 0; i < confirming; ++i) *result.add_confirming_pairs() = pair;
+                    return result;
+                  })
+        .status();
+  };
+  ExpectRefused(with(1001, 0), "result.pairs");
+  ExpectRefused(with(1, 1001), "result.pairs");
+  EXPECT_TRUE(with(1000, 1000).ok());
+}
+
+// Not the first, and not the third: the second.
+TEST(LimitsTest, OfTheFaultsOfAWorkersGpu) {
+  World world;
+  world.Submit();
+  ScriptedWorker worker(world, "a");
+  ASSERT_TRUE(worker.HostFault(worker.MustLease().lease(), "CUDA_ERROR_ECC_UNCORRECTABLE", /*gpu=*/true).ok());
+  EXPECT_EQ(worker.Shown().state(), v1::WORKER_STATE_IDLE);
+  const absl::StatusOr<v1::LeaseTrialResponse> again = worker.Lease();
+  ASSERT_TRUE(again.ok() && again->has_trial()) << "one fault may be chance";
+  ASSERT_TRUE(worker.HostFault(again->lease(), "CUDA_ERROR_ECC_UNCORRECTABLE", /*gpu=*/true).ok());
+  EXPECT_EQ(worker.Shown().state(), v1::WORKER_STATE_SICK);
+  EXPECT_EQ(worker.Shown().host_faults(), 2);
+  EXPECT_EQ(worker.Lease().status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+}  // namespace
+}  // namespace pawl

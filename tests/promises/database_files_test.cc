@@ -1,0 +1,115 @@
+// Promise 14: a database whose files are missing, moved, replaced or cut is neither started on nor written to.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <filesystem>
+#include <functional>
+
+#include "absl/strings/str_cat.h"
+#include "tests/orchestrator/engine/tiny_bundle.h"
+#include "tests/promises/client.h"
+#include "tests/promises/daemon.h"
+#include "tests/promises/soak.h"
+
+namespace pawl {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+class DatabaseFilesTest : public testing::Test {
+ protected:
+  std::unique_ptr<Daemon> Start() {
+    return std::make_unique<Daemon>("pawl-orchestrator", std::vector<std::string>{"--listen", address_, "--database",
+                                                                                  database_, "--log-level", "error"});
+  }
+
+  TemporaryFolder folder_{"pawl-files-"};
+  const std::string database_ = (folder_.path() / "pawl.db").string();
+  const std::string aside_ = (folder_.path() / "aside.db").string();
+  const std::string address_ = "unix:" + (folder_.path() / "socket").string();
+};
+
+TEST_F(DatabaseFilesTest, EndsAtOnceWhenTheyAreHarmedAndLosesNothingThatIsStillThere) {
+  const struct {
+    const char* said;
+    std::function<void()> harm, mend;
+  } harms[] = {
+      {"was removed or moved", [&] { fs::rename(database_, aside_); }, [&] { fs::rename(aside_, database_); }},
+      {"was replaced",
+       [&] {
+         fs::rename(database_, aside_);
+         fs::copy_file(aside_, database_);
+       },
+       [&] { fs::rename(aside_, database_); }},
+      {"was cut",
+       [&] {
+         fs::copy_file(database_, aside_);
+         fs::resize_file(database_, 0);
+       },
+       [&] { fs::copy_file(aside_, database_, fs::copy_options::overwrite_existing); }},
+  };
+  std::set<std::string> acknowledged;
+  int refusals = 0;
+  for (const auto& [said, harm, mend] : harms) {
+    SCOPED_TRACE(said);
+    std::unique_ptr<Daemon> orchestrator = Start();
+    Client client(address_);
+    for (int i = 0; i < 5; ++i) acknowledged.insert(client.Submit(TinyBundle()));
+    harm();
+    v1::SubmitCampaignRequest request;
+    *request.mutable_bundle() = TinyBundle();
+    v1::Campaign campaign;
+    EXPECT_FALSE(Client::Call(client.campaigns(), &Client::Campaigns::SubmitCampaign, request, &campaign).ok())
+        << "also before anything has looked at the files";
+    EXPECT_EQ(orchestrator->WaitForEnd(std::chrono::seconds(5)), 1) << orchestrator->Output();
+    EXPECT_THAT(orchestrator->Output(), HasSubstr(said));
+    orchestrator = Start();
+    EXPECT_EQ(orchestrator->WaitForEnd(std::chrono::seconds(5)), 1) << orchestrator->Output();
+    EXPECT_THAT(orchestrator->Output(), HasSubstr("put"));
+    ++refusals;
+    mend();
+    fs::remove(aside_);
+    orchestrator = Start();
+    ASSERT_TRUE(orchestrator->Says("listening on")) << orchestrator->Output();
+    Client again(address_);
+    for (const std::string& name : acknowledged) EXPECT_EQ(again.Get(name).name(), name);
+    orchestrator->Signal(SIGTERM);
+    EXPECT_EQ(orchestrator->WaitForEnd(std::chrono::seconds(10)), 0) << orchestrator->Output();
+  }
+  ReportPromise(14, absl::StrCat(refusals,
+                                 " times the files of a running orchestrator were moved, replaced or cut: it "
+                                 "ended each time, and ",
+                                 acknowledged.size(), " of ", acknowledged.size(),
+                                 " acknowledged campaigns were there after the repair"));
+}
+
+TEST_F(DatabaseFilesTest, IsNotStartedOnALogWithoutItsDatabase) {
+  {
+    std::unique_ptr<Daemon> orchestrator = Start();
+    Client client(address_);
+    client.Submit(TinyBundle());
+    orchestrator->Signal(SIGKILL);
+  }
+  const auto bytes = fs::file_size(database_ + "-wal");
+  ASSERT_GT(bytes, 0u);
+  fs::rename(database_, aside_);
+  EXPECT_EQ(Start()->WaitForEnd(std::chrono::seconds(5)), 1);
+  EXPECT_FALSE(fs::exists(database_));
+  EXPECT_EQ(fs::file_size(database_ + "-wal"), bytes) << "the log is as it was";
+  fs::rename(aside_, database_);
+  std::unique_ptr<Daemon> orchestrator = Start();
+  EXPECT_EQ(Client(address_).Get("campaigns/1").name(), "campaigns/1");
+}
+
+TEST_F(DatabaseFilesTest, HasNoDefaultWithoutAHomeFolder) {
+  for (const char* home : {"", "relative"}) {
+    Daemon orchestrator("pawl-orchestrator", {"--listen", address_}, {{"HOME", home}, {"XDG_DATA_HOME", home}});
+    EXPECT_EQ(orchestrator.WaitForEnd(std::chrono::seconds(5)), 2) << orchestrator.Output();
+    EXPECT_THAT(orchestrator.Output(), HasSubstr("--database FILE"));
+  }
+}
+
+}  // namespace
+}  // namespace pawl
