@@ -49,7 +49,7 @@ TEST(HtmlPageTest, HasEverySectionWithContent) {
     EXPECT_THAT(page, HasSubstr(absl::StrCat("<a href=\"#", id, "\">")));
   }
   EXPECT_EQ(Count(page, "<svg "), 6) << "journey, roofline and bars, each wide and narrow";
-  EXPECT_THAT(page, HasSubstr("bank_conflict_share"));
+  EXPECT_THAT(page, HasSubstr("bank_<wbr/>conflict_<wbr/>share"));
   EXPECT_THAT(page, HasSubstr("occupancy"));
   EXPECT_THAT(page, HasSubstr("pawl best 1 --output winner"));
   ExpectWellFormed(page);
