@@ -38,7 +38,7 @@ std::string Span(const Cell& cell) {
   return absl::StrCat("<span class=\"", ToneClass(cell.tone), "\">", text, "</span>");
 }
 
-class Writer {
+class HtmlWriter {
  public:
   void operator()(const Paragraph& paragraph) {
     absl::StrAppend(&page, "<p>", Span({paragraph.text, paragraph.tone}), "</p>\n");
@@ -86,7 +86,7 @@ class Writer {
 
 std::string HtmlPage(const v1::Report& report) {
   const Document document = ContentOf(report);
-  Writer writer;
+  HtmlWriter writer;
   std::string& page = writer.page;
   const std::string title = EscapeHtml(document.title);
   absl::StrAppend(&page,

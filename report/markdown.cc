@@ -23,7 +23,7 @@ std::string FenceOf(const std::vector<std::string>& lines) {
   return std::string(std::max<size_t>(3, longest + 1), '`');
 }
 
-class Writer {
+class MarkdownWriter {
  public:
   void operator()(const Paragraph& paragraph) { absl::StrAppend(&page, EscapeMarkdown(paragraph.text), "\n\n"); }
 
@@ -67,7 +67,7 @@ class Writer {
 
 std::string MarkdownPage(const v1::Report& report) {
   const Document document = ContentOf(report);
-  Writer writer;
+  MarkdownWriter writer;
   absl::StrAppend(&writer.page, "# ", EscapeMarkdown(document.title), "\n\n", EscapeMarkdown(document.subtitle),
                   "\n\n");
   for (const Section& section : document.sections) {

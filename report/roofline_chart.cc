@@ -11,10 +11,10 @@
 namespace pawl {
 namespace {
 
-constexpr double kCell = 5;      // px: two points in it are one
-constexpr double kMargin = 2.5;  // times, around what is shown
+constexpr double kRooflineCell = 5;  // px: two points in it are one
+constexpr double kMargin = 2.5;      // times, around what is shown
 
-std::string TitleOf(const v1::RooflinePoint& point, const v1::Report& report) {
+std::string PointTitle(const v1::RooflinePoint& point, const v1::Report& report) {
   std::string title = absl::StrCat("iteration ", point.iteration());
   for (const v1::Iteration& iteration : report.iterations()) {
     if (iteration.number() != point.iteration()) continue;
@@ -105,9 +105,9 @@ std::string RooflineChart(const v1::Report& report, ChartSize size) {
     const v1::RooflinePoint& point = roofline.points(i);
     const double x = plot.x.At(point.intensity()), y = plot.y.At(point.gflop_s());
     const bool named = point.iteration() == 0 || i == final;
-    if (!drawn.insert({std::lround(x / kCell), std::lround(y / kCell)}).second && !named) continue;
+    if (!drawn.insert({std::lround(x / kRooflineCell), std::lround(y / kRooflineCell)}).second && !named) continue;
     const char* style = i == final ? "final" : point.iteration() == 0 ? "begin" : "kept";
-    svg.Circle(x, y, named ? 6 : 4, style, TitleOf(point, report));
+    svg.Circle(x, y, named ? 6 : 4, style, PointTitle(point, report));
   }
   const auto label = [&](const v1::RooflinePoint& point, const std::string& text) {
     DrawLabel(plot.x.At(point.intensity()), plot.y.At(point.gflop_s()), text, "label", &places, &svg);

@@ -16,7 +16,7 @@
 namespace pawl {
 namespace {
 
-struct Flags {
+struct BestFlags {
   ConnectionFlags connection;
   std::string campaign;
   std::string output;
@@ -40,7 +40,7 @@ void Print(const v1::BestVariant& best, const std::vector<v1::Iteration>& path) 
   std::printf("kept changes:\n%s", PathText(path).c_str());
 }
 
-absl::Status TakeAway(const Flags& flags, const v1::BestVariant& best, const std::vector<v1::Iteration>& path,
+absl::Status TakeAway(const BestFlags& flags, const v1::BestVariant& best, const std::vector<v1::Iteration>& path,
                       Connection& connection) {
   absl::StatusOr<v1::Campaign> campaign =
       connection.Ask([&](CampaignClient& client) { return client.GetCampaign(flags.campaign); });
@@ -57,7 +57,7 @@ absl::Status TakeAway(const Flags& flags, const v1::BestVariant& best, const std
   return WriteWinner(*files, flags.output);
 }
 
-absl::StatusOr<int> Best(const Flags& flags, Connection& connection) {
+absl::StatusOr<int> Best(const BestFlags& flags, Connection& connection) {
   absl::StatusOr<v1::BestVariant> best =
       connection.Ask([&](CampaignClient& client) { return client.GetBestVariant(flags.campaign); });
   if (!best.ok()) return best.status();
@@ -77,7 +77,7 @@ absl::StatusOr<int> Best(const Flags& flags, Connection& connection) {
 }  // namespace
 
 void AddBest(CLI::App& app, int* exit_code) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<BestFlags>();
   CLI::App* command = app.add_subcommand("best", "Show the fastest kept variant: values, times, build command");
   command->group(kLooking)->footer("Example: pawl best 7 --output winner");
   AddCampaign(*command, &flags->campaign);

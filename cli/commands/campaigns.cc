@@ -16,7 +16,7 @@
 namespace pawl {
 namespace {
 
-struct Flags {
+struct CampaignsFlags {
   ConnectionFlags connection;
   int page_size = 0;
   std::string page_token;
@@ -48,7 +48,7 @@ void Print(const v1::ListCampaignsResponse& page) {
   }
 }
 
-absl::StatusOr<int> Campaigns(const Flags& flags, Connection& connection) {
+absl::StatusOr<int> Campaigns(const CampaignsFlags& flags, Connection& connection) {
   v1::ListCampaignsRequest request;
   request.set_page_size(flags.page_size);
   request.set_page_token(flags.page_token);
@@ -75,7 +75,7 @@ absl::StatusOr<int> Campaigns(const Flags& flags, Connection& connection) {
 }  // namespace
 
 void AddCampaigns(CLI::App& app, int* exit_code) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<CampaignsFlags>();
   CLI::App* command = app.add_subcommand("campaigns", "List campaigns, newest first");
   command->group(kLooking)->footer("Example: pawl campaigns");
   command->add_option("--page-size", flags->page_size, "Campaigns per page, 1 to 1000 (default: 100)")

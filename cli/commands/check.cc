@@ -18,7 +18,7 @@
 namespace pawl {
 namespace {
 
-struct Flags {
+struct CheckFlags {
   std::string bundle;
   std::string gpu;
   bool json = false;
@@ -69,7 +69,7 @@ void Print(const v1::CheckReport& report) {
                   : "passed validation at every size");
 }
 
-int Check(const Flags& flags) {
+int Check(const CheckFlags& flags) {
   BundleCheckOptions options;
   options.build = !flags.no_build;
   options.allow_unsandboxed = flags.allow_unsandboxed;
@@ -112,7 +112,7 @@ int Check(const Flags& flags) {
 }  // namespace
 
 void AddCheck(CLI::App& app, int* exit_code) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<CheckFlags>();
   CLI::App* command = app.add_subcommand("check", "Check a bundle: syntax, launch limits on known GPUs, compilation");
   command->group(kPreparing)->footer("Example: pawl check kernels/attention --gpu h200");
   command

@@ -29,7 +29,7 @@ constexpr char kMakeOne[] =
     "ncu --set full --csv --page raw --print-units base --log-file FILE.csv PROGRAM, "
     "or from a report: ncu --import REPORT.ncu-rep --csv --page raw --print-units base > FILE.csv";
 
-struct Flags {
+struct DiagnoseFlags {
   std::string file, details, profiles, gpu, kernel;
   bool json = false;
 };
@@ -130,7 +130,7 @@ absl::Status FileError(const std::string& file, const absl::Status& status) {
   return WithDetail(absl::Status(status.code(), absl::StrCat(file, ": ", std::string(status.message()))), detail);
 }
 
-int Diagnose(const Flags& flags) {
+int Diagnose(const DiagnoseFlags& flags) {
   CsvDiagnosisRequest request{.raw = {}, .details = {}, .gpu = nullptr, .kernel = flags.kernel};
   if (!flags.gpu.empty()) {
     request.gpu = FindGpu(flags.gpu);
@@ -166,7 +166,7 @@ int Diagnose(const Flags& flags) {
 }  // namespace
 
 void AddDiagnose(CLI::App& app, int* exit_code) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<DiagnoseFlags>();
   CLI::App* command =
       app.add_subcommand("diagnose", "Find what limits kernels in an ncu CSV file; needs no campaign, no GPU");
   command->group(kPreparing)

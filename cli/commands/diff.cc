@@ -17,7 +17,7 @@
 namespace pawl {
 namespace {
 
-struct Flags {
+struct DiffFlags {
   ConnectionFlags connection;
   std::string campaign, a, b;
   bool json = false;
@@ -33,7 +33,7 @@ int Print(const Differences& differences, const std::string& first, const std::s
   return kDone;
 }
 
-absl::StatusOr<int> DiffIterations(const Flags& flags, const std::string& first, const std::string& second,
+absl::StatusOr<int> DiffIterations(const DiffFlags& flags, const std::string& first, const std::string& second,
                                    Connection& connection) {
   absl::StatusOr<v1::Iteration> a = connection.Ask([&](CampaignClient& client) { return client.GetIteration(first); });
   if (!a.ok()) return a.status();
@@ -49,7 +49,7 @@ absl::StatusOr<int> DiffIterations(const Flags& flags, const std::string& first,
   return Print(differences, absl::StrCat("iteration ", a->number()), absl::StrCat("iteration ", b->number()));
 }
 
-absl::StatusOr<int> DiffCampaigns(const Flags& flags, const std::string& first, const std::string& second,
+absl::StatusOr<int> DiffCampaigns(const DiffFlags& flags, const std::string& first, const std::string& second,
                                   Connection& connection) {
   absl::StatusOr<v1::Campaign> a = connection.Ask([&](CampaignClient& client) { return client.GetCampaign(first); });
   if (!a.ok()) return a.status();
@@ -76,7 +76,7 @@ absl::StatusOr<int> DiffCampaigns(const Flags& flags, const std::string& first, 
   return Print(differences, first, second);
 }
 
-int Diff(const Flags& flags) {
+int Diff(const DiffFlags& flags) {
   const bool iterations = !flags.b.empty();
   const absl::StatusOr<std::string> first =
       iterations ? ReadIterationName(flags.campaign, flags.a) : absl::StatusOr<std::string>(flags.campaign);
@@ -96,7 +96,7 @@ int Diff(const Flags& flags) {
 }  // namespace
 
 void AddDiff(CLI::App& app, int* exit_code) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<DiffFlags>();
   CLI::App* command = app.add_subcommand("diff", "Compare two iterations, or two campaigns: only what differs");
   command->group(kLooking)->footer(
       "Examples: pawl diff 7 0 12     iterations 0 and 12 of campaign 7\n"

@@ -21,7 +21,7 @@
 namespace pawl {
 namespace {
 
-struct Flags {
+struct ExplainFlags {
   ConnectionFlags connection;
   std::string campaign, iteration, why_not;
   bool all = false;
@@ -38,7 +38,7 @@ absl::StatusOr<std::vector<v1::Iteration>> Iterations(Connection& connection, co
   return AllIterations(connection, request);
 }
 
-absl::StatusOr<int> ExplainCampaign(const Flags& flags, Connection& connection) {
+absl::StatusOr<int> ExplainCampaign(const ExplainFlags& flags, Connection& connection) {
   absl::StatusOr<v1::Campaign> campaign =
       connection.Ask([&](CampaignClient& client) { return client.GetCampaign(flags.campaign); });
   if (!campaign.ok()) return campaign.status();
@@ -56,7 +56,7 @@ absl::StatusOr<int> ExplainCampaign(const Flags& flags, Connection& connection) 
   return kDone;
 }
 
-absl::StatusOr<int> ExplainIteration(const Flags& flags, const std::string& name, Connection& connection) {
+absl::StatusOr<int> ExplainIteration(const ExplainFlags& flags, const std::string& name, Connection& connection) {
   absl::StatusOr<v1::Iteration> iteration = GetIteration(connection, name);
   if (!iteration.ok()) return iteration.status();
   if (flags.json) {
@@ -68,7 +68,7 @@ absl::StatusOr<int> ExplainIteration(const Flags& flags, const std::string& name
 }
 
 // Of the iteration that was asked about, or of the latest that chose something.
-absl::StatusOr<int> ExplainWhyNot(const Flags& flags, std::string name, Connection& connection) {
+absl::StatusOr<int> ExplainWhyNot(const ExplainFlags& flags, std::string name, Connection& connection) {
   absl::StatusOr<std::vector<v1::Iteration>> iterations = Iterations(connection, flags.campaign);
   if (!iterations.ok()) return iterations.status();
   if (name.empty()) {
@@ -98,7 +98,7 @@ absl::StatusOr<int> ExplainWhyNot(const Flags& flags, std::string name, Connecti
   return kDone;
 }
 
-int Explain(const Flags& flags) {
+int Explain(const ExplainFlags& flags) {
   std::string name;
   if (!flags.iteration.empty()) {
     absl::StatusOr<std::string> whole = ReadIterationName(flags.campaign, flags.iteration);
@@ -117,7 +117,7 @@ int Explain(const Flags& flags) {
 }  // namespace
 
 void AddExplain(CLI::App& app, int* exit_code) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<ExplainFlags>();
   CLI::App* command =
       app.add_subcommand("explain", "Explain a campaign, or why an iteration was chosen and how it went");
   command->group(kLooking)->footer(

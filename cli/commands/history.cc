@@ -28,7 +28,7 @@
 namespace pawl {
 namespace {
 
-struct Flags {
+struct HistoryFlags {
   ConnectionFlags connection;
   std::string campaign;
   bool kept = false;
@@ -39,7 +39,7 @@ struct Flags {
   bool json = false;
 };
 
-v1::ListIterationsRequest Request(const Flags& flags) {
+v1::ListIterationsRequest Request(const HistoryFlags& flags) {
   v1::ListIterationsRequest request;
   request.set_campaign(flags.campaign);
   request.set_page_size(flags.page_size);
@@ -125,7 +125,7 @@ absl::Status CheckRule(const std::string& rule, const std::string& campaign, Con
   return absl::InvalidArgumentError(absl::StrCat("there is no rule ", rule, Expected(rule, known)));
 }
 
-absl::StatusOr<Listing> ReadListing(const Flags& flags, Connection& connection) {
+absl::StatusOr<Listing> ReadListing(const HistoryFlags& flags, Connection& connection) {
   Listing listing;
   const std::vector<std::string> names = absl::StrSplit(flags.columns.empty() ? kDefaultColumns : flags.columns, ',');
   const bool by_server =
@@ -166,7 +166,7 @@ absl::StatusOr<Listing> ReadListing(const Flags& flags, Connection& connection) 
 }
 
 // The command that prints the next page: a page token holds for the same filter and order only.
-std::string NextCommand(const Flags& flags, const std::string& token) {
+std::string NextCommand(const HistoryFlags& flags, const std::string& token) {
   std::string command = absl::StrCat("pawl history ", ShortName(flags.campaign));
   if (flags.kept) command += " --kept";
   if (!flags.verdict.empty()) absl::StrAppend(&command, " --verdict ", flags.verdict);
@@ -180,7 +180,7 @@ std::string NextCommand(const Flags& flags, const std::string& token) {
 }
 
 // People are spared what could not be tried, unless they ask for rejected ones; programs get everything.
-bool IsShown(const v1::Iteration& iteration, const Flags& flags) {
+bool IsShown(const v1::Iteration& iteration, const HistoryFlags& flags) {
   return flags.json || !flags.verdict.empty() || !iteration.untried();
 }
 
@@ -215,7 +215,8 @@ struct Page {
   std::string token;  // of what comes next; empty where nothing that is shown does
 };
 
-absl::StatusOr<Page> ReadPage(v1::ListIterationsRequest request, int size, const Flags& flags, Connection& connection) {
+absl::StatusOr<Page> ReadPage(v1::ListIterationsRequest request, int size, const HistoryFlags& flags,
+                              Connection& connection) {
   Page page;
   while (true) {
     const int wanted = size - static_cast<int>(page.rows.size());
@@ -261,8 +262,8 @@ absl::Status PrintHead(Connection& connection, const std::string& name) {
 }
 
 // Everything, in an order that is this command's own.
-absl::StatusOr<Page> ReadSorted(const Listing& listing, const v1::ListIterationsRequest& request, const Flags& flags,
-                                Connection& connection) {
+absl::StatusOr<Page> ReadSorted(const Listing& listing, const v1::ListIterationsRequest& request,
+                                const HistoryFlags& flags, Connection& connection) {
   absl::StatusOr<std::vector<v1::Iteration>> all = AllIterations(connection, request);
   if (!all.ok()) return all.status();
   Page page;
@@ -276,7 +277,7 @@ absl::StatusOr<Page> ReadSorted(const Listing& listing, const v1::ListIterations
   return page;
 }
 
-absl::StatusOr<int> History(const Flags& flags, Connection& connection) {
+absl::StatusOr<int> History(const HistoryFlags& flags, Connection& connection) {
   absl::StatusOr<Listing> listing = ReadListing(flags, connection);
   if (absl::IsInvalidArgument(listing.status())) {
     Fail("history", listing.status());
@@ -325,7 +326,7 @@ absl::StatusOr<int> History(const Flags& flags, Connection& connection) {
 }  // namespace
 
 void AddHistory(CLI::App& app, int* exit_code) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<HistoryFlags>();
   CLI::App* command = app.add_subcommand("history", "List a campaign's iterations with verdict, time and speedups");
   command->group(kLooking)->footer(
       "Examples: pawl history 7\n"

@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Flags {
+struct ImportFlags {
   std::string file, problem, output, gpu;
   std::vector<std::string> start;
 };
@@ -72,7 +72,7 @@ absl::Status WriteFolder(const fs::path& output, const Imported& imported, const
   return status;
 }
 
-absl::Status Import(const Flags& flags) {
+absl::Status Import(const ImportFlags& flags) {
   const fs::path output = fs::path(flags.output).lexically_normal();
   std::error_code error;
   if (fs::exists(output, error) && !(fs::is_directory(output, error) && fs::is_empty(output, error))) {
@@ -112,7 +112,7 @@ absl::Status Import(const Flags& flags) {
 }  // namespace
 
 void AddImport(CLI::App& app, int* exit_code) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<ImportFlags>();
   CLI::App* command = app.add_subcommand("import", "Make a bundle and a recording from an auto-tuner's T4 results");
   command->group(kPreparing)
       ->footer(

@@ -20,7 +20,7 @@
 namespace pawl {
 namespace {
 
-struct Flags {
+struct PatternsFlags {
   ConnectionFlags connection;
   std::string architecture, rule, export_to, import_from, source;
   bool by_bundle = false;
@@ -51,14 +51,14 @@ void PrintTable(const v1::ListPatternsResponse& response) {
 }
 
 // Where and when: what tells the patterns of two files apart.
-std::string SourceText(const Flags& flags) {
+std::string SourceText(const PatternsFlags& flags) {
   if (!flags.source.empty()) return flags.source;
   char host[256] = "localhost";
   gethostname(host, sizeof(host) - 1);
   return absl::StrCat("campaigns on ", host, " until ", absl::FormatTime("%Y-%m-%d", absl::Now(), absl::UTCTimeZone()));
 }
 
-absl::Status Export(const Flags& flags, const v1::ListPatternsResponse& response) {
+absl::Status Export(const PatternsFlags& flags, const v1::ListPatternsResponse& response) {
   v1::PatternFile file;
   file.set_version(kPatternFileVersion);
   file.set_source(SourceText(flags));
@@ -94,7 +94,7 @@ absl::StatusOr<int> Import(const v1::PatternFile& file, bool json, Connection& c
   return kDone;
 }
 
-absl::StatusOr<int> List(const Flags& flags, Connection& connection) {
+absl::StatusOr<int> List(const PatternsFlags& flags, Connection& connection) {
   v1::ListPatternsRequest request;
   request.set_architecture(flags.architecture);
   request.set_rule(flags.rule);
@@ -119,7 +119,7 @@ absl::StatusOr<int> List(const Flags& flags, Connection& connection) {
   return kDone;
 }
 
-int Patterns(const Flags& flags) {
+int Patterns(const PatternsFlags& flags) {
   v1::PatternFile file;
   if (!flags.import_from.empty()) {
     absl::StatusOr<v1::PatternFile> read = ReadFile(flags.import_from);
@@ -134,7 +134,7 @@ int Patterns(const Flags& flags) {
 }  // namespace
 
 void AddPatterns(CLI::App& app, int* exit_code) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<PatternsFlags>();
   CLI::App* command = app.add_subcommand("patterns", "Show, export or import what earlier campaigns learned");
   command->group(kLooking)->footer(
       "Examples: pawl patterns --architecture sm_90\n"

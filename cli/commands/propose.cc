@@ -44,13 +44,13 @@ absl::StatusOr<std::string> ReadPatch(const std::string& file) {
   return text;
 }
 
-struct Flags {
+struct ProposeFlags {
   ConnectionFlags connection;
   std::string campaign, change, patch, name, author, why;
   bool json = false;
 };
 
-absl::StatusOr<v1::Change> MakeChange(const Flags& flags) {
+absl::StatusOr<v1::Change> MakeChange(const ProposeFlags& flags) {
   if (flags.patch.empty()) return ReadChange(flags.change);
   absl::StatusOr<std::string> patch = ReadPatch(flags.patch);
   if (!patch.ok()) return patch.status();
@@ -60,7 +60,7 @@ absl::StatusOr<v1::Change> MakeChange(const Flags& flags) {
   return change;
 }
 
-absl::StatusOr<int> Send(const Flags& flags, const v1::Change& change, Connection& connection) {
+absl::StatusOr<int> Send(const ProposeFlags& flags, const v1::Change& change, Connection& connection) {
   v1::ProposeChangeRequest request;
   request.set_campaign(flags.campaign);
   *request.mutable_change() = change;
@@ -94,7 +94,7 @@ absl::StatusOr<int> Send(const Flags& flags, const v1::Change& change, Connectio
   return kDone;
 }
 
-int Propose(const Flags& flags) {
+int Propose(const ProposeFlags& flags) {
   if (flags.change.empty() == flags.patch.empty()) {
     Fail("propose", absl::InvalidArgumentError(
                         flags.change.empty() ? "expected VARIABLE=VALUE, or --patch FILE --name NAME"
@@ -110,7 +110,7 @@ int Propose(const Flags& flags) {
 }  // namespace
 
 void AddPropose(CLI::App& app, int* exit_code) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<ProposeFlags>();
   CLI::App* command = app.add_subcommand("propose", "Propose the next change to the best variant");
   command->group(kSteering)->footer(
       "Examples: pawl propose 7 TILE_M=16 --why \"eight blocks instead of two\"\n"

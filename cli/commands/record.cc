@@ -110,7 +110,7 @@ absl::StatusOr<int> RecordCampaign(Connection& connection, const std::string& ca
   return kDone;
 }
 
-struct Flags {
+struct RecordFlags {
   ConnectionFlags connection;
   std::string bundle;
   std::string campaign;  // empty: measure
@@ -183,7 +183,7 @@ absl::StatusOr<std::vector<v1::Variant>> VariantsOf(const std::string& file) {
   return variants;
 }
 
-int RecordMeasured(const Flags& flags) {
+int RecordMeasured(const RecordFlags& flags) {
   absl::StatusOr<v1::Bundle> bundle = LoadBundle(flags.bundle);
   if (!bundle.ok()) return Fail("record", bundle.status());
   return WithConnection("record", flags.connection, Need::kCampaigns, [&](Connection& connection) {
@@ -191,7 +191,7 @@ int RecordMeasured(const Flags& flags) {
   });
 }
 
-int Record(const Flags& flags) {
+int Record(const RecordFlags& flags) {
   const std::filesystem::path folder = BundlePath(flags.bundle);
   BundleReading reading = ReadBundle(folder);
   for (const Problem& problem : reading.problems) fprintf(stderr, "%s\n", FormatProblem(problem).c_str());
@@ -242,7 +242,7 @@ int Record(const Flags& flags) {
 }  // namespace
 
 void AddRecord(CLI::App& app, int* exit_code) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<RecordFlags>();
   CLI::App* command = app.add_subcommand("record", "Record a bundle's variants on a GPU, or a campaign's measurements");
   command->group(kPreparing)
       ->footer(

@@ -15,7 +15,7 @@ namespace {
 
 constexpr char kStandardOutput[] = "-";
 
-struct Flags {
+struct ReportFlags {
   ConnectionFlags connection;
   std::string campaign;
   std::string format = "html";
@@ -28,13 +28,13 @@ v1::ReportFormat FormatOf(const std::string& format) {
 }
 
 // A page is for a browser, the rest for the terminal or a pipe.
-std::string OutputOf(const Flags& flags) {
+std::string OutputOf(const ReportFlags& flags) {
   if (!flags.output.empty()) return flags.output;
   if (flags.format != "html") return kStandardOutput;
   return absl::StrCat("campaign-", ShortName(flags.campaign), ".html");
 }
 
-absl::StatusOr<int> Report(const Flags& flags, Connection& connection) {
+absl::StatusOr<int> Report(const ReportFlags& flags, Connection& connection) {
   v1::GetReportRequest request;
   request.set_campaign(flags.campaign);
   request.set_format(FormatOf(flags.format));
@@ -56,7 +56,7 @@ absl::StatusOr<int> Report(const Flags& flags, Connection& connection) {
 }  // namespace
 
 void AddReport(CLI::App& app, int* exit_code) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<ReportFlags>();
   CLI::App* command = app.add_subcommand("report", "Write a campaign's report: one page with all results");
   command->group(kLooking)->footer(
       "Examples: pawl report 7                          writes campaign-7.html and prints its name\n"

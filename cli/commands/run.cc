@@ -15,7 +15,7 @@
 namespace pawl {
 namespace {
 
-struct Flags {
+struct RunFlags {
   ConnectionFlags connection;
   std::string bundle;
   SpecFlags spec;
@@ -26,7 +26,7 @@ struct Flags {
   bool json = false;
 };
 
-int Run(const Flags& flags) {
+int Run(const RunFlags& flags) {
   absl::StatusOr<v1::Bundle> bundle = LoadBundle(flags.bundle);
   if (!bundle.ok()) return Fail("run", bundle.status());
   absl::StatusOr<v1::CampaignSpec> spec = MakeSpec(flags.spec, *bundle);
@@ -67,7 +67,7 @@ int Run(const Flags& flags) {
 }  // namespace
 
 void AddRun(CLI::App& app, int* exit_code) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<RunFlags>();
   CLI::App* command = app.add_subcommand("run", "Run a campaign here: starts an orchestrator and a worker");
   command->group(kRunning)->footer(
       "Examples: pawl run attention --iterations 30\n"

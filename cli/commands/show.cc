@@ -16,13 +16,13 @@
 namespace pawl {
 namespace {
 
-struct Flags {
+struct ShowFlags {
   ConnectionFlags connection;
   std::string campaign, iteration;
   bool json = false;
 };
 
-absl::StatusOr<int> ShowCampaign(const Flags& flags, Connection& connection) {
+absl::StatusOr<int> ShowCampaign(const ShowFlags& flags, Connection& connection) {
   absl::StatusOr<v1::Campaign> campaign =
       connection.Ask([&](CampaignClient& client) { return client.GetCampaign(flags.campaign); });
   if (!campaign.ok()) return campaign.status();
@@ -41,7 +41,7 @@ absl::StatusOr<int> ShowCampaign(const Flags& flags, Connection& connection) {
   return kDone;
 }
 
-absl::StatusOr<int> ShowIteration(const Flags& flags, const std::string& name, Connection& connection) {
+absl::StatusOr<int> ShowIteration(const ShowFlags& flags, const std::string& name, Connection& connection) {
   absl::StatusOr<v1::Iteration> iteration =
       connection.Ask([&](CampaignClient& client) { return client.GetIteration(name); });
   if (!iteration.ok()) return iteration.status();
@@ -53,7 +53,7 @@ absl::StatusOr<int> ShowIteration(const Flags& flags, const std::string& name, C
   return kDone;
 }
 
-int Show(const Flags& flags) {
+int Show(const ShowFlags& flags) {
   if (flags.iteration.empty()) {
     return WithConnection("show", flags.connection, Need::kCampaigns,
                           [&](Connection& connection) { return ShowCampaign(flags, connection); });
@@ -70,7 +70,7 @@ int Show(const Flags& flags) {
 }  // namespace
 
 void AddShow(CLI::App& app, int* exit_code) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<ShowFlags>();
   CLI::App* command = app.add_subcommand("show", "Show a campaign, or an iteration with its evidence");
   command->group(kLooking)->footer("Examples: pawl show 7\n          pawl show 7 12");
   AddCampaign(*command, &flags->campaign);

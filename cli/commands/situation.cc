@@ -15,14 +15,14 @@
 namespace pawl {
 namespace {
 
-struct Flags {
+struct SituationFlags {
   ConnectionFlags connection;
   std::string campaign;
   bool all = false;
   bool json = false;
 };
 
-absl::StatusOr<int> Show(const Flags& flags, Connection& connection) {
+absl::StatusOr<int> Show(const SituationFlags& flags, Connection& connection) {
   absl::StatusOr<v1::Situation> situation =
       connection.Ask([&](CampaignClient& client) { return client.GetSituation(flags.campaign); });
   if (!situation.ok()) return situation.status();
@@ -40,7 +40,7 @@ absl::StatusOr<int> Show(const Flags& flags, Connection& connection) {
 }  // namespace
 
 void AddSituation(CLI::App& app, int* exit_code) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<SituationFlags>();
   CLI::App* command = app.add_subcommand("situation", "Show a campaign's state for proposing its next change");
   command->group(kLooking)->footer(
       "Examples: pawl situation 7\n"

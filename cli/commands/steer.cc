@@ -13,7 +13,7 @@
 namespace pawl {
 namespace {
 
-struct Flags {
+struct SteerFlags {
   ConnectionFlags connection;
   std::string campaign, reason;
   bool json = false;
@@ -31,11 +31,11 @@ absl::StatusOr<int> PrintState(const absl::StatusOr<v1::Campaign>& campaign, boo
 }
 
 // Asks the orchestrator for the new state and answers the campaign as it is then.
-using Request = std::function<absl::StatusOr<v1::Campaign>(Connection&, const Flags&)>;
+using StateRequest = std::function<absl::StatusOr<v1::Campaign>(Connection&, const SteerFlags&)>;
 
 void AddSteering(CLI::App& app, int* exit_code, const std::string& name, const std::string& help,
-                 const std::string& example, bool with_reason, Request ask) {
-  auto flags = std::make_shared<Flags>();
+                 const std::string& example, bool with_reason, StateRequest ask) {
+  auto flags = std::make_shared<SteerFlags>();
   CLI::App* command = app.add_subcommand(name, help);
   command->group(kSteering)->footer("Example: " + example);
   AddCampaign(*command, &flags->campaign);
@@ -50,7 +50,7 @@ void AddSteering(CLI::App& app, int* exit_code, const std::string& name, const s
 }
 
 template <typename Message>
-Message RequestOf(const Flags& flags) {
+Message RequestOf(const SteerFlags& flags) {
   Message request;
   request.set_name(flags.campaign);
   request.set_reason(flags.reason);
@@ -65,7 +65,7 @@ Message RequestOf(const Flags& flags) {
 void AddPause(CLI::App& app, int* exit_code) {
   AddSteering(app, exit_code, "pause", "Pause a campaign; trials that run are finished",
               "pawl pause 7 --reason \"the GPU is needed\"", /*with_reason=*/true,
-              [](Connection& connection, const Flags& flags) {
+              [](Connection& connection, const SteerFlags& flags) {
                 const auto request = RequestOf<v1::PauseCampaignRequest>(flags);
                 return connection.Ask([&](CampaignClient& client) { return client.Pause(request); });
               });
@@ -74,7 +74,7 @@ void AddPause(CLI::App& app, int* exit_code) {
 void AddCancel(CLI::App& app, int* exit_code) {
   AddSteering(app, exit_code, "cancel", "Cancel a campaign; its history is kept",
               "pawl cancel 7 --reason \"wrong size\"",
-              /*with_reason=*/true, [](Connection& connection, const Flags& flags) {
+              /*with_reason=*/true, [](Connection& connection, const SteerFlags& flags) {
                 const auto request = RequestOf<v1::CancelCampaignRequest>(flags);
                 return connection.Ask([&](CampaignClient& client) { return client.Cancel(request); });
               });
@@ -82,7 +82,7 @@ void AddCancel(CLI::App& app, int* exit_code) {
 
 void AddResume(CLI::App& app, int* exit_code) {
   AddSteering(app, exit_code, "resume", "Continue a paused campaign", "pawl resume 7", /*with_reason=*/false,
-              [](Connection& connection, const Flags& flags) {
+              [](Connection& connection, const SteerFlags& flags) {
                 v1::ResumeCampaignRequest request;
                 request.set_name(flags.campaign);
                 request.set_author(Author());

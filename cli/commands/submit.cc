@@ -14,7 +14,7 @@
 namespace pawl {
 namespace {
 
-struct Flags {
+struct SubmitFlags {
   ConnectionFlags connection;
   std::string bundle;
   SpecFlags spec;
@@ -28,7 +28,7 @@ constexpr absl::Duration kPatience = absl::Seconds(60);
 
 void Say(const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); }
 
-int Submit(const Flags& flags) {
+int Submit(const SubmitFlags& flags) {
   absl::StatusOr<v1::Bundle> bundle = LoadBundle(flags.bundle);
   if (!bundle.ok()) return Fail("submit", bundle.status());
   absl::StatusOr<v1::CampaignSpec> spec = MakeSpec(flags.spec, *bundle);
@@ -56,7 +56,7 @@ int Submit(const Flags& flags) {
 }  // namespace
 
 void AddSubmit(CLI::App& app, int* exit_code) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<SubmitFlags>();
   CLI::App* command = app.add_subcommand("submit", "Submit a bundle to a running orchestrator");
   command->group(kRunning)->footer(
       "Example: pawl submit kernels/attention --iterations 50 --orchestrator 127.0.0.1:7465\n"

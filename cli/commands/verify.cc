@@ -15,14 +15,14 @@
 namespace pawl {
 namespace {
 
-struct Flags {
+struct VerifyFlags {
   ConnectionFlags connection;
   std::string campaign, iteration;
   WorkerFlags worker;
   bool json = false;
 };
 
-absl::StatusOr<int> Verify(const Flags& flags, std::string iteration, Connection& connection) {
+absl::StatusOr<int> Verify(const VerifyFlags& flags, std::string iteration, Connection& connection) {
   absl::StatusOr<v1::Campaign> campaign =
       connection.Ask([&](CampaignClient& client) { return client.GetCampaign(flags.campaign); });
   if (!campaign.ok()) return campaign.status();
@@ -49,7 +49,7 @@ absl::StatusOr<int> Verify(const Flags& flags, std::string iteration, Connection
   return verification->agrees() ? kDone : kFailed;
 }
 
-int Verify(const Flags& flags) {
+int Verify(const VerifyFlags& flags) {
   std::string iteration;
   if (!flags.iteration.empty()) {
     absl::StatusOr<std::string> name = ReadIterationName(flags.campaign, flags.iteration);
@@ -67,7 +67,7 @@ int Verify(const Flags& flags) {
 }  // namespace
 
 void AddVerify(CLI::App& app, int* exit_code) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<VerifyFlags>();
   CLI::App* command = app.add_subcommand("verify", "Build and measure an iteration again and compare");
   command->group(kRunning)->footer(
       "Example: pawl verify 7 12\n"

@@ -9,7 +9,7 @@
 namespace pawl {
 namespace {
 
-struct Flags {
+struct WatchFlags {
   ConnectionFlags connection;
   std::string campaign;
   int64_t after = 0;
@@ -17,7 +17,7 @@ struct Flags {
   bool json = false;
 };
 
-absl::StatusOr<int> Watch(const Flags& flags, Connection& connection) {
+absl::StatusOr<int> Watch(const WatchFlags& flags, Connection& connection) {
   WatchingOptions options;
   options.after_sequence = flags.after;
   options.flags = FlagsText(flags.connection);
@@ -31,7 +31,7 @@ absl::StatusOr<int> Watch(const Flags& flags, Connection& connection) {
 }  // namespace
 
 void AddWatch(CLI::App& app, int* exit_code) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<WatchFlags>();
   CLI::App* command = app.add_subcommand("watch", "Follow a campaign: past and new events");
   command->group(kLooking)->footer(
       "Example: pawl watch 7\n"

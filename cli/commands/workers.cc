@@ -17,7 +17,7 @@
 namespace pawl {
 namespace {
 
-struct Flags {
+struct WorkersFlags {
   ConnectionFlags connection;
   bool all = false;
   bool json = false;
@@ -42,7 +42,7 @@ void Print(const v1::ListWorkersResponse& reply) {
   }
 }
 
-absl::StatusOr<int> Workers(const Flags& flags, Connection& connection) {
+absl::StatusOr<int> Workers(const WorkersFlags& flags, Connection& connection) {
   absl::StatusOr<v1::ListWorkersResponse> reply =
       connection.Ask([&](CampaignClient& client) { return client.ListWorkers(flags.all); });
   if (!reply.ok()) return reply.status();
@@ -63,7 +63,7 @@ absl::StatusOr<int> Workers(const Flags& flags, Connection& connection) {
 }  // namespace
 
 void AddWorkers(CLI::App& app, int* exit_code) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<WorkersFlags>();
   CLI::App* command = app.add_subcommand("workers", "List workers and their trials");
   command->group(kLooking)->footer("Example: pawl workers --all");
   command->add_flag("--all", flags->all, "Also list workers that are gone");

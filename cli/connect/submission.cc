@@ -10,7 +10,7 @@
 namespace pawl {
 namespace {
 
-constexpr absl::Duration kPatience = absl::Seconds(30);
+constexpr absl::Duration kSubmitPatience = absl::Seconds(30);
 constexpr absl::Duration kPause = absl::Milliseconds(300);
 
 std::string RandomId() {
@@ -30,14 +30,14 @@ absl::StatusOr<v1::Campaign> SubmitBundle(Connection& connection, const v1::Bund
   *request.mutable_spec() = spec;
   request.set_request_id(RandomId());
   request.set_author(Author());
-  const absl::Time deadline = absl::Now() + kPatience;
+  const absl::Time deadline = absl::Now() + kSubmitPatience;
   bool told = false;
   while (true) {
     absl::StatusOr<v1::Campaign> campaign = connection.client().Submit(request);
     if (!absl::IsUnavailable(campaign.status()) || absl::Now() >= deadline || Interrupted()) return campaign;
     if (!told)
       say(absl::StrFormat("%s; retrying for %d s", std::string(campaign.status().message()),
-                          absl::ToInt64Seconds(kPatience)));
+                          absl::ToInt64Seconds(kSubmitPatience)));
     told = true;
     absl::SleepFor(kPause);
     // Where it is nowhere yet, the old address is as good as any.

@@ -22,9 +22,9 @@
 namespace pawl {
 namespace {
 
-constexpr absl::Duration kLook = absl::Milliseconds(500);
+constexpr absl::Duration kRunLook = absl::Milliseconds(500);
 // A registered worker asks for a trial at once; one that has not taken the campaign's by then can't.
-constexpr absl::Duration kPatience = absl::Seconds(5);
+constexpr absl::Duration kRunPatience = absl::Seconds(5);
 constexpr absl::Duration kGrace = absl::Seconds(10);
 constexpr absl::Duration kReport = absl::Seconds(5);  // to be written in; a page takes far less than a second
 constexpr absl::Duration kReportLook = absl::Milliseconds(20);
@@ -172,7 +172,7 @@ absl::Status CampaignRun::Tick() {
   if (worker_ == nullptr) return StartWorker();
   if (!worker_->alive()) return RestartWorker();
   if (leased_ || now < next_look_) return absl::OkStatus();
-  next_look_ = now + kLook;
+  next_look_ = now + kRunLook;
   return LookWhatItWaitsFor(now);
 }
 
@@ -200,7 +200,7 @@ absl::Status CampaignRun::LookWhatItWaitsFor(absl::Time now) {
     return absl::OkStatus();
   }
   if (waits_since_ == absl::InfiniteFuture()) waits_since_ = now;
-  if (now - waits_since_ < kPatience) return absl::OkStatus();
+  if (now - waits_since_ < kRunPatience) return absl::OkStatus();
   no_worker_ = true;
   v1::ErrorDetail detail;
   detail.set_fix("name other recordings with --recordings, or use a GPU (--device cuda:0)");

@@ -22,8 +22,8 @@ namespace {
 
 constexpr absl::Duration kBrief = absl::Seconds(1);
 constexpr absl::Duration kProgress = absl::Seconds(10);
-constexpr absl::Duration kSilence = absl::Seconds(25);
-constexpr absl::Duration kLook = absl::Seconds(1);
+constexpr absl::Duration kPrinterSilence = absl::Seconds(25);
+constexpr absl::Duration kPrinterLook = absl::Seconds(1);
 constexpr absl::Duration kSoon = absl::Milliseconds(200);  // where something happened since
 
 }  // namespace
@@ -146,10 +146,10 @@ void EventPrinter::Note(const v1::Iteration& judged) {
 
 bool EventPrinter::wants_campaign(absl::Time now) const {
   if (options_.quiet || options_.json) return false;
-  if (live_ != nullptr) return now - asked_ >= (changed_ ? kSoon : kLook);
+  if (live_ != nullptr) return now - asked_ >= (changed_ ? kSoon : kPrinterLook);
   // Before it says that something is tried, which nobody may do.
-  if (trying_ && changed_) return now - asked_ >= kLook;
-  return now - asked_ >= kSilence;
+  if (trying_ && changed_) return now - asked_ >= kPrinterLook;
+  return now - asked_ >= kPrinterSilence;
 }
 
 void EventPrinter::Tick(absl::Time now) {
@@ -167,7 +167,7 @@ void EventPrinter::Tick(absl::Time now) {
     Print(ProgressLine(*progress_));
     progress_.reset();
     last_ = now;
-  } else if (campaign_ && now - last_ >= kSilence) {
+  } else if (campaign_ && now - last_ >= kPrinterSilence) {
     Print(CampaignLine(*campaign_));
     last_ = now;
   }

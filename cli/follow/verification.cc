@@ -14,8 +14,8 @@
 namespace pawl {
 namespace {
 
-constexpr absl::Duration kLook = absl::Milliseconds(500);
-constexpr absl::Duration kPatience = absl::Seconds(5);
+constexpr absl::Duration kVerifyLook = absl::Milliseconds(500);
+constexpr absl::Duration kVerifyPatience = absl::Seconds(5);
 
 }  // namespace
 
@@ -53,7 +53,7 @@ absl::Status VerificationRun::Tick(const v1::Campaign& campaign) {
     return WithDetail(absl::FailedPreconditionError(worker_->Obituary()), detail);
   }
   if (leased_ || now < next_look_) return absl::OkStatus();
-  next_look_ = now + kLook;
+  next_look_ = now + kVerifyLook;
   absl::StatusOr<v1::ListWorkersResponse> workers = connection_.client().ListWorkers(/*gone_too=*/false);
   if (!workers.ok()) return absl::OkStatus();  // the watch finds out
   bool busy = false;
@@ -63,7 +63,7 @@ absl::Status VerificationRun::Tick(const v1::Campaign& campaign) {
     return absl::OkStatus();
   }
   if (idle_since_ == absl::InfiniteFuture()) idle_since_ = now;
-  if (now - idle_since_ < kPatience) return absl::OkStatus();
+  if (now - idle_since_ < kVerifyPatience) return absl::OkStatus();
   no_worker_ = true;
   return WithDetail(absl::FailedPreconditionError("no registered worker can run it"), detail);
 }
@@ -102,7 +102,7 @@ absl::StatusOr<v1::Verification> VerificationRun::Run(const v1::Campaign& campai
     if (absl::Status status = Follow(connection_, campaign.name(), follow); !status.ok()) return status;
     if (Interrupted()) return absl::CancelledError("interrupted");
     // The stream of a campaign that has ended may end before the verification does.
-    if (!verification) absl::SleepFor(kLook);
+    if (!verification) absl::SleepFor(kVerifyLook);
     if (absl::Status status = verification ? absl::OkStatus() : Tick(campaign); !status.ok()) return status;
   }
   return *verification;

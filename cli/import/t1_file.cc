@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr size_t kMaxBytes = 16 << 20;
+constexpr size_t kMaxT1Bytes = 16 << 20;
 
 // "[1, 2]", "['a', 'b']", "(True, False)": lists of Python's literals that JSON has, too.
 Json ListOf(const Json& values) {
@@ -32,7 +32,7 @@ absl::StatusOr<T1Problem> ReadT1(const std::filesystem::path& file) {
   const auto wrong = [&](const std::string& what) {
     return absl::InvalidArgumentError(absl::StrCat(file.string(), ": ", what));
   };
-  absl::StatusOr<std::string> text = ReadPackedFile(file, kMaxBytes);
+  absl::StatusOr<std::string> text = ReadPackedFile(file, kMaxT1Bytes);
   if (!text.ok()) return text.status();
   const Json json = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
   if (json.is_discarded()) return wrong("it is not JSON");

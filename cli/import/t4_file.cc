@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr size_t kMaxBytes = size_t{512} << 20;
+constexpr size_t kMaxT4Bytes = size_t{512} << 20;
 
 // Microseconds in one of the unit; nothing: it is no unit of time.
 std::optional<double> Microseconds(std::string unit) {
@@ -33,7 +33,7 @@ class Reader {
   explicit Reader(const std::filesystem::path& file) : file_(file) {}
 
   absl::StatusOr<T4File> Read() {
-    absl::StatusOr<std::string> text = ReadPackedFile(file_, kMaxBytes);
+    absl::StatusOr<std::string> text = ReadPackedFile(file_, kMaxT4Bytes);
     if (!text.ok()) return text.status();
     const Json json = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
     if (json.is_discarded()) return Wrong("it is not JSON");

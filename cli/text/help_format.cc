@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kWidth = 80;
 constexpr int kText = 28;  // where the text of a flag begins
-constexpr char kConnection[] = "--database FILE, --orchestrator ADDRESS, TLS, ...: pawl help connection";
+constexpr char kConnectionGroup[] = "--database FILE, --orchestrator ADDRESS, TLS, ...: pawl help connection";
 
 // A name in the left column, its text beside it or, where the name is too long, below.
 std::string Entry(const std::string& name, const std::string& text) {
@@ -54,7 +54,8 @@ std::string HelpFormatter::FlagGroups(const CLI::App& app) const {
   while (absl::StrContains(text, "\n\n\n")) text.replace(text.find("\n\n\n"), 3, "\n\n");
   while (absl::EndsWith(text, "\n\n")) text.pop_back();
   const CLI::Option* orchestrator = app.get_option_no_throw("--orchestrator");
-  if (orchestrator != nullptr && orchestrator->get_group().empty()) absl::StrAppend(&text, "  ", kConnection, "\n");
+  if (orchestrator != nullptr && orchestrator->get_group().empty())
+    absl::StrAppend(&text, "  ", kConnectionGroup, "\n");
   return text;
 }
 

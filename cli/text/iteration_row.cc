@@ -27,8 +27,8 @@ std::string FromText(const v1::Iteration& iteration) {
 // The columns of IterationCells.
 enum Column { kNumber, kVerdict, kTime, kOverBaseline, kOverParent, kOverStart, kChange, kReason, kColumns };
 constexpr int kWidths[kColumns] = {4, 8, 9, 8, 7, 7, 24, 0};
-constexpr bool kRight[kColumns] = {true, false, true, true, true, true, false, false};
-constexpr int kGap = 2;
+constexpr bool kRowRight[kColumns] = {true, false, true, true, true, true, false, false};
+constexpr int kRowGap = 2;
 constexpr int kReadable = 16;  // cells: a reason with less room says nothing
 
 // Fits into its column. A name is cut, its values and where it starts from are not.
@@ -45,9 +45,9 @@ std::vector<bool> Shown(int width) {
   std::vector<bool> shown(kColumns, true);
   if (width <= 0) return shown;
   const auto used = [&] {
-    int cells = -kGap;
+    int cells = -kRowGap;
     for (int i = 0; i < kColumns; ++i) {
-      if (shown[i]) cells += kGap + (i == kReason ? kReadable : kWidths[i]);
+      if (shown[i]) cells += kRowGap + (i == kReason ? kReadable : kWidths[i]);
     }
     return cells;
   };
@@ -64,7 +64,8 @@ std::string Laid(const std::vector<std::string>& cells, int width) {
     if (!shown[i]) continue;
     const std::string cell = OneLine(cells[i]);
     const std::string space(static_cast<size_t>(std::max(0, kWidths[i] - DisplayWidth(cell))), ' ');
-    absl::StrAppend(&line, i > 0 ? std::string(kGap, ' ') : "", kRight[i] ? space : "", cell, kRight[i] ? "" : space);
+    absl::StrAppend(&line, i > 0 ? std::string(kRowGap, ' ') : "", kRowRight[i] ? space : "", cell,
+                    kRowRight[i] ? "" : space);
   }
   line.erase(line.find_last_not_of(' ') + 1);
   return Cut(line, width);

@@ -19,7 +19,7 @@ void Line(std::string* text, const char* label, const std::string& value) {
   if (!value.empty()) absl::StrAppendFormat(text, "%-12s %s\n", label, OneLine(value));
 }
 
-std::string FindingLine(const v1::Finding& finding) { return absl::StrCat(finding.rule(), ": ", finding.text()); }
+std::string FindingAndRule(const v1::Finding& finding) { return absl::StrCat(finding.rule(), ": ", finding.text()); }
 
 std::string PredictionLine(const v1::Prediction& prediction) {
   std::string text = prediction.text();
@@ -122,7 +122,7 @@ std::string IterationText(const v1::Iteration& iteration) {
   Line(&text, "chosen",
        absl::StrCat(iteration.author().empty() ? "" : absl::StrCat("by ", iteration.author()),
                     iteration.author().empty() || iteration.why().empty() ? "" : ": ", iteration.why()));
-  if (iteration.has_finding()) Line(&text, "finding", FindingLine(iteration.finding()));
+  if (iteration.has_finding()) Line(&text, "finding", FindingAndRule(iteration.finding()));
   if (iteration.has_prediction()) Line(&text, "prediction", PredictionLine(iteration.prediction()));
   if (iteration.has_score()) Line(&text, "score", ScoreText(iteration.score()));
   if (iteration.has_failure()) Line(&text, "failed", FailureLine(iteration.failure()));

@@ -15,7 +15,7 @@
 namespace pawl {
 namespace {
 
-constexpr int kShown = 10;  // untried changes, unless all are asked for
+constexpr int kChangesShown = 10;  // untried changes, unless all are asked for
 
 // "16 32 [64] 128": the value of the best variant in brackets.
 std::string ValuesOf(const v1::Variable& variable, const v1::Iteration& best) {
@@ -49,7 +49,7 @@ std::string UntriedTable(const v1::Situation& situation, bool all, int width) {
         untried.parent() == situation.best().number() ? "" : absl::StrCat(" (from ", untried.parent(), ")");
     rows.push_back({absl::StrCat(ChangeText(untried.change()), from), untried.score(), untried.finding()});
   }
-  return RankingTable(rows, "finding", all ? 0 : kShown, width);
+  return RankingTable(rows, "finding", all ? 0 : kChangesShown, width);
 }
 
 std::string HowToPropose(const v1::Situation& situation, const std::string& flags) {

@@ -11,7 +11,7 @@ namespace {
 constexpr char kPayload[] = "pawl.v1.ErrorDetail";
 
 // A status travels in headers, of which gRPC's clients take 8 KB: more, and they see that error instead.
-constexpr size_t kMaxMessage = 1000;
+constexpr size_t kMaxErrorBytes = 1000;
 constexpr size_t kMaxField = 200;
 constexpr size_t kMaxProblems = 1500;  // all together
 
@@ -36,7 +36,7 @@ v1::ErrorDetail Fitting(const v1::ErrorDetail& detail) {
 }  // namespace
 
 absl::Status Error(absl::StatusCode code, const std::string& message, const v1::ErrorDetail& detail) {
-  absl::Status status(code, Shortened(message, kMaxMessage));
+  absl::Status status(code, Shortened(message, kMaxErrorBytes));
   status.SetPayload(kPayload, absl::Cord(Fitting(detail).SerializeAsString()));
   return status;
 }

@@ -17,7 +17,7 @@
 namespace pawl {
 namespace {
 
-constexpr int kEventsAtOnce = 100;
+constexpr int kEventsAWrite = 100;
 // Streams need no deadline, so it is their number that keeps them within bounds.
 constexpr int kMostStreams = 500;
 std::atomic<int> streams = 0;
@@ -76,9 +76,9 @@ class WatchStream final : public WriteReactor, public Watcher {
   void Write() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (writing_ || ended_) return;
     if (events_.empty() && fresh_) {
-      absl::StatusOr<std::vector<v1::Event>> events = store_.Events(campaign_, after_, kEventsAtOnce);
+      absl::StatusOr<std::vector<v1::Event>> events = store_.Events(campaign_, after_, kEventsAWrite);
       if (!events.ok()) return End(events.status());
-      fresh_ = static_cast<int>(events->size()) == kEventsAtOnce;
+      fresh_ = static_cast<int>(events->size()) == kEventsAWrite;
       for (v1::Event& event : *events) events_.push_back(std::move(event));
     }
     message_.Clear();

@@ -15,10 +15,10 @@ namespace {
 
 constexpr size_t kHashDigits = 16;  // of a cubin, as other recordings have them
 
-constexpr std::pair<v1::Stage, const char*> kStages[] = {{v1::STAGE_BUILD, "build"},
-                                                         {v1::STAGE_VALIDATE, "validate"},
-                                                         {v1::STAGE_MEASURE, "measure"},
-                                                         {v1::STAGE_PROFILE, "profile"}};
+constexpr std::pair<v1::Stage, const char*> kRecordedStages[] = {{v1::STAGE_BUILD, "build"},
+                                                                 {v1::STAGE_VALIDATE, "validate"},
+                                                                 {v1::STAGE_MEASURE, "measure"},
+                                                                 {v1::STAGE_PROFILE, "profile"}};
 
 v1::Variant VariantOf(const v1::Iteration& iteration) {
   v1::Variant variant;
@@ -85,7 +85,7 @@ v1::RecordedVariant RecordOf(const v1::Iteration& iteration, double start_cold_u
   if (iteration.has_evidence()) *record.mutable_evidence() = iteration.evidence();
   *record.mutable_errors() = iteration.errors();
   for (const v1::StageTime& time : iteration.stages()) {
-    for (const auto& [stage, name] : kStages) {
+    for (const auto& [stage, name] : kRecordedStages) {
       if (time.stage() == stage) (*record.mutable_stage_seconds())[name] += time.seconds();
     }
   }

@@ -14,7 +14,7 @@
 namespace pawl {
 namespace {
 
-constexpr absl::Duration kDeadline = absl::Seconds(60);
+constexpr absl::Duration kSanitizerDeadline = absl::Seconds(60);
 constexpr int kFoundErrors = 99;
 
 struct Tool {
@@ -69,7 +69,7 @@ absl::StatusOr<Sanitizing> Sanitize(const CudaDevice& device, const std::vector<
         {device.toolkit().compute_sanitizer, "--tool", tool.name, "--error-exitcode", absl::StrCat(kFoundErrors),
          "--print-limit", "3", device.runner_program(), "--job", job->path()},
         job->folder());
-    options.timeout = kDeadline;
+    options.timeout = kSanitizerDeadline;
     options.stopped = device.stopped();
     running.push_back(std::async(std::launch::async, [options] { return RunProcess(options); }));
   }
