@@ -5,6 +5,9 @@
 
 #include <filesystem>
 #include <functional>
+#include <memory>
+#include <set>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "tests/orchestrator/engine/tiny_bundle.h"
@@ -67,7 +70,7 @@ TEST_F(DatabaseFilesTest, EndsAtOnceWhenTheyAreHarmedAndLosesNothingThatIsStillT
     EXPECT_THAT(orchestrator->Output(), HasSubstr(said));
     orchestrator = Start();
     EXPECT_EQ(orchestrator->WaitForEnd(std::chrono::seconds(5)), 1) << orchestrator->Output();
-    EXPECT_THAT(orchestrator->Output(), HasSubstr("put"));
+    EXPECT_THAT(orchestrator->Output(), HasSubstr("back in its place"));
     ++refusals;
     mend();
     fs::remove(aside_);
