@@ -65,7 +65,7 @@ std::string FlagNames(const Command& command) {
 }
 
 // In single quotes of a shell.
-std::string Quoted(const std::string& text) {
+std::string ShellQuoted(const std::string& text) {
   return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
 }
 
@@ -172,24 +172,25 @@ std::string FishCompletion(const CLI::App& app) {
   std::string text = "# fish completion for pawl, made by `pawl completion fish`.\ncomplete -c pawl -f\n";
   const std::string names = Words({commands.begin() + 1, commands.end()});
   const auto value = [](const ValueKind& kind) {
-    if (!kind.words.empty()) return absl::StrCat(" -x -a ", Quoted(absl::StrJoin(kind.words, " ")));
+    if (!kind.words.empty()) return absl::StrCat(" -x -a ", ShellQuoted(absl::StrJoin(kind.words, " ")));
     return std::string(kind.file ? " -r -F" : " -x");
   };
   for (const Command& command : commands) {
     const std::string condition = command.name.empty() ? absl::StrCat("not __fish_seen_subcommand_from ", names)
                                                        : absl::StrCat("__fish_seen_subcommand_from ", command.name);
-    const std::string head = absl::StrCat("complete -c pawl -n ", Quoted(condition));
+    const std::string head = absl::StrCat("complete -c pawl -n ", ShellQuoted(condition));
     if (!command.name.empty()) {
-      absl::StrAppend(&text, "complete -c pawl -n ", Quoted(absl::StrCat("not __fish_seen_subcommand_from ", names)),
-                      " -a ", command.name, " -d ", Quoted(command.text), "\n");
+      absl::StrAppend(&text, "complete -c pawl -n ",
+                      ShellQuoted(absl::StrCat("not __fish_seen_subcommand_from ", names)), " -a ", command.name,
+                      " -d ", ShellQuoted(command.text), "\n");
     }
     if (!command.arguments.words.empty()) {
-      absl::StrAppend(&text, head, " -a ", Quoted(absl::StrJoin(command.arguments.words, " ")), "\n");
+      absl::StrAppend(&text, head, " -a ", ShellQuoted(absl::StrJoin(command.arguments.words, " ")), "\n");
     }
     if (command.arguments.file) absl::StrAppend(&text, head, " -F\n");
     for (const Flag& flag : command.flags) {
       absl::StrAppend(&text, head, " -l ", flag.name.substr(2), flag.takes_value ? value(flag.kind) : "", " -d ",
-                      Quoted(flag.text), "\n");
+                      ShellQuoted(flag.text), "\n");
     }
   }
   return text;

@@ -17,7 +17,7 @@ namespace {
 constexpr size_t kMaxBlobBytes = 4 << 20;
 constexpr size_t kMaxBundles = 32;
 
-std::string Text(const absl::Status& status) { return std::string(status.message()); }
+std::string MessageOf(const absl::Status& status) { return std::string(status.message()); }
 
 // Not the orchestrator's own verdict, as worker_service.proto lists them: nobody knows whether the call arrived, so it
 // is tried again. gRPC says CANCELLED when a server shuts down in mid-call, INTERNAL or UNKNOWN when a connection
@@ -126,8 +126,8 @@ auto WorkerSession::TryUntilAnswered(const char* what, const GiveUp& give_up, co
     } else if (!IsUnanswered(status)) {
       return answer;
     }
-    if (give_up()) return absl::CancelledError(absl::StrCat("given up: ", Text(status)));
-    if (!said) spdlog::warn("{}: {} does not answer ({}); retrying", what, Orchestrator(), Text(status));
+    if (give_up()) return absl::CancelledError(absl::StrCat("given up: ", MessageOf(status)));
+    if (!said) spdlog::warn("{}: {} does not answer ({}); retrying", what, Orchestrator(), MessageOf(status));
     said = true;
     Wait(backoff.Next(), give_up);
   }
@@ -163,9 +163,9 @@ absl::Status WorkerSession::Register(const GiveUp& give_up) {
     if (status.ok() || absl::IsCancelled(status)) return status;
     if (!absl::IsAlreadyExists(status) || !patient || give_up()) {
       return absl::Status(status.code(),
-                          absl::StrCat("registration with ", Orchestrator(), " rejected: ", Text(status)));
+                          absl::StrCat("registration with ", Orchestrator(), " rejected: ", MessageOf(status)));
     }
-    spdlog::warn("{}: {}; retrying", options_.name, Text(status));
+    spdlog::warn("{}: {}; retrying", options_.name, MessageOf(status));
     Wait(std::min(Backoff::Duration(2), options_.longest_backoff), give_up);
   }
 }

@@ -48,7 +48,7 @@ constexpr const char* kSystem[] = {"/bin",
 constexpr const char* kGpuSystem[] = {"/usr/local/nvidia", "/usr/local/lib", "/usr/local/cuda", "/etc/nvidia"};
 constexpr char kNewRoot[] = "/tmp";  // covered in the new namespace only; what lies below it is opened beforehand
 
-absl::Status Failed(const std::string& what) { return absl::ErrnoToStatus(errno, what); }
+absl::Status RootFailed(const std::string& what) { return absl::ErrnoToStatus(errno, what); }
 
 // Something to show in the new root: a symbolic link as it is, or an opened file or folder.
 struct Shown {
@@ -105,7 +105,7 @@ absl::StatusOr<std::vector<Shown>> OpenAll(const SandboxOptions& options) {
       shown.link = fs::read_symlink(path, error);
     } else {
       shown.opened.Reset(open(path.c_str(), O_PATH | O_CLOEXEC));
-      if (!shown.opened.valid()) return Failed(absl::StrCat("open ", path));
+      if (!shown.opened.valid()) return RootFailed(absl::StrCat("open ", path));
     }
     all.push_back(std::move(shown));
   }
@@ -133,7 +133,7 @@ absl::Status RestrictOneByOne(const std::string& target, bool writable) {
   }
   for (const std::string& path : mounts) {
     struct statvfs now;
-    if (statvfs(path.c_str(), &now) != 0) return Failed(absl::StrCat("statvfs ", path));
+    if (statvfs(path.c_str(), &now) != 0) return RootFailed(absl::StrCat("statvfs ", path));
     unsigned long flags = MS_REMOUNT | MS_BIND | MS_NOSUID;
     if (!writable || now.f_flag & ST_RDONLY) flags |= MS_RDONLY;
     if (now.f_flag & ST_NODEV) flags |= MS_NODEV;
@@ -141,7 +141,7 @@ absl::Status RestrictOneByOne(const std::string& target, bool writable) {
     if (now.f_flag & ST_NOATIME) flags |= MS_NOATIME;
     if (now.f_flag & ST_NODIRATIME) flags |= MS_NODIRATIME;
     if (now.f_flag & ST_RELATIME) flags |= MS_RELATIME;
-    if (mount(nullptr, path.c_str(), nullptr, flags, nullptr) != 0) return Failed(absl::StrCat("remount ", path));
+    if (mount(nullptr, path.c_str(), nullptr, flags, nullptr) != 0) return RootFailed(absl::StrCat("remount ", path));
   }
   return absl::OkStatus();
 }
@@ -154,7 +154,7 @@ absl::Status Restrict(const std::string& target, bool writable) {
     return absl::OkStatus();
   }
   if (errno == ENOSYS) return RestrictOneByOne(target, writable);
-  return Failed(absl::StrCat("restrict the mount ", target));
+  return RootFailed(absl::StrCat("restrict the mount ", target));
 }
 
 absl::Status Show(const Shown& shown) {
@@ -162,7 +162,7 @@ absl::Status Show(const Shown& shown) {
   std::error_code error;
   fs::create_directories(fs::path(target).parent_path(), error);
   if (!shown.link.empty()) {
-    if (symlink(shown.link.c_str(), target.c_str()) != 0) return Failed(absl::StrCat("symlink ", target));
+    if (symlink(shown.link.c_str(), target.c_str()) != 0) return RootFailed(absl::StrCat("symlink ", target));
     return absl::OkStatus();
   }
   const std::string source = absl::StrCat("/proc/self/fd/", shown.opened.get());
@@ -172,7 +172,7 @@ absl::Status Show(const Shown& shown) {
     Fd(open(target.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
   }
   if (mount(source.c_str(), target.c_str(), nullptr, MS_BIND | MS_REC, nullptr) != 0) {
-    return Failed(absl::StrCat("show ", shown.path));
+    return RootFailed(absl::StrCat("show ", shown.path));
   }
   return Restrict(target, shown.writable);
 }
@@ -187,7 +187,7 @@ absl::Status GiveToGroup(const std::string& folder, gid_t group) {
     struct stat info;
     if (!fd.valid() || fstat(fd.get(), &info) != 0 || !(S_ISDIR(info.st_mode) || S_ISREG(info.st_mode))) continue;
     const mode_t mode = (info.st_mode & 0777) | (S_ISDIR(info.st_mode) ? 0070 : 0060);
-    if (fchown(fd.get(), -1, group) != 0 || fchmod(fd.get(), mode) != 0) return Failed(absl::StrCat("open ", path));
+    if (fchown(fd.get(), -1, group) != 0 || fchmod(fd.get(), mode) != 0) return RootFailed(absl::StrCat("open ", path));
   }
   return absl::OkStatus();
 }
@@ -198,7 +198,7 @@ absl::Status MountTmpfs(const std::string& path, const SandboxOptions& options, 
   std::string data = absl::StrCat("mode=0700,size=", options.temporary_bytes);
   if (user != 0) absl::StrAppend(&data, ",uid=", user);
   if (mount("tmpfs", path.c_str(), "tmpfs", MS_NOSUID | MS_NODEV | flags, data.c_str()) != 0) {
-    return Failed(absl::StrCat("mount ", path));
+    return RootFailed(absl::StrCat("mount ", path));
   }
   return absl::OkStatus();
 }
@@ -224,7 +224,7 @@ absl::Status RestrictProc(const std::string& proc) {
     if (!folder && !covered && !may(kWriting)) continue;
     if (mount((covered ? nothing : path.native()).c_str(), path.c_str(), nullptr, MS_BIND, nullptr) != 0) {
       if (errno == ENOENT) continue;  // a module that has gone
-      return Failed(absl::StrCat("restrict ", path.native()));
+      return RootFailed(absl::StrCat("restrict ", path.native()));
     }
     if (absl::Status restricted = Restrict(path, false); !restricted.ok()) return restricted;
   }
@@ -237,16 +237,17 @@ absl::Status MountKernelFolders() {
   std::error_code error;
   fs::create_directory(proc, error);
   fs::create_directory(sys, error);
-  if (mount("proc", proc.c_str(), "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) != 0) return Failed("mount /proc");
+  if (mount("proc", proc.c_str(), "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) != 0)
+    return RootFailed("mount /proc");
   if (absl::Status status = RestrictProc(proc); !status.ok()) return status;
   if (mount("sysfs", sys.c_str(), "sysfs", MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY, nullptr) != 0) {
-    if (mount("/sys", sys.c_str(), nullptr, MS_BIND | MS_REC, nullptr) != 0) return Failed("show /sys");
+    if (mount("/sys", sys.c_str(), nullptr, MS_BIND | MS_REC, nullptr) != 0) return RootFailed("show /sys");
     if (absl::Status status = Restrict(sys, false); !status.ok()) return status;
   }
   for (const auto& [link, target] :
        {std::pair{"/dev/fd", "/proc/self/fd"}, std::pair{"/dev/stdin", "/proc/self/fd/0"},
         std::pair{"/dev/stdout", "/proc/self/fd/1"}, std::pair{"/dev/stderr", "/proc/self/fd/2"}}) {
-    if (symlink(target, absl::StrCat(kNewRoot, link).c_str()) != 0) return Failed(absl::StrCat("symlink ", link));
+    if (symlink(target, absl::StrCat(kNewRoot, link).c_str()) != 0) return RootFailed(absl::StrCat("symlink ", link));
   }
   return absl::OkStatus();
 }
@@ -262,14 +263,15 @@ std::vector<std::string> GpuDevices() {
 
 absl::Status ChangeRoot(const SandboxOptions& options, uid_t user, gid_t group) {
   umask(022);
-  if (mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return Failed("make mounts private");
+  if (mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return RootFailed("make mounts private");
   for (const std::string& folder : options.writable) {
     if (group == 0) break;
     if (absl::Status status = GiveToGroup(folder, group); !status.ok()) return status;
   }
   absl::StatusOr<std::vector<Shown>> all = OpenAll(options);
   if (!all.ok()) return all.status();
-  if (mount("tmpfs", kNewRoot, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755,size=1m") != 0) return Failed("mount tmpfs");
+  if (mount("tmpfs", kNewRoot, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755,size=1m") != 0)
+    return RootFailed("mount tmpfs");
   absl::Status status = MountTmpfs(absl::StrCat(kNewRoot, "/tmp"), options, user, options.executables ? 0 : MS_NOEXEC);
   if (status.ok() && options.gpu) status = MountTmpfs(absl::StrCat(kNewRoot, "/dev/shm"), options, user, MS_NOEXEC);
   for (const Shown& shown : *all) {
@@ -278,11 +280,11 @@ absl::Status ChangeRoot(const SandboxOptions& options, uid_t user, gid_t group) 
   if (status.ok() && options.gpu) status = MountKernelFolders();
   if (!status.ok()) return status;
   all->clear();
-  if (chdir(kNewRoot) != 0 || syscall(SYS_pivot_root, ".", ".") != 0) return Failed("pivot_root");
-  if (umount2(".", MNT_DETACH) != 0) return Failed("leave the old root");
-  if (chdir("/") != 0) return Failed("chdir /");
+  if (chdir(kNewRoot) != 0 || syscall(SYS_pivot_root, ".", ".") != 0) return RootFailed("pivot_root");
+  if (umount2(".", MNT_DETACH) != 0) return RootFailed("leave the old root");
+  if (chdir("/") != 0) return RootFailed("chdir /");
   if (mount(nullptr, "/", nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, nullptr) != 0) {
-    return Failed("make the new root read-only");
+    return RootFailed("make the new root read-only");
   }
   return absl::OkStatus();
 }
