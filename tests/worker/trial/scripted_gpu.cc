@@ -123,8 +123,7 @@ std::vector<std::string> ScriptedGpu::ScriptedCompiler::compiled() {
 }
 
 absl::StatusOr<v1::RunnerReply> ScriptedGpu::ScriptedProcess::Load(
-    const std::string& id, const std::string& cubin,
-    const google::protobuf::RepeatedPtrField<v1::PlanLaunch>& launches) {
+    const std::string& id, const std::string&, const google::protobuf::RepeatedPtrField<v1::PlanLaunch>& launches) {
   const std::string what = is_reference_ ? "load reference" : "load";
   if (const auto fault = script_.faults.find(what); fault != script_.faults.end()) return fault->second;
   v1::RunnerReply reply;
