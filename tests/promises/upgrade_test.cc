@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/util/delimited_message_util.h>
+#include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
 #include <zlib.h>
 
@@ -16,6 +17,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "db/store.h"
+#include "orchestrator/core/stored_campaign.h"
 #include "orchestrator/engine/state/campaign.h"
 #include "tests/promises/client.h"
 #include "tests/promises/daemon.h"
@@ -126,6 +128,26 @@ TEST_P(UpgradeTest, AnEventLogMakesTheSameCampaign) {
   EXPECT_EQ(state.summary().best_us(), stored.best_us());
   EXPECT_EQ(state.summary().speedup_over_start(), stored.speedup_over_start());
   EXPECT_EQ(state.summary().speedup_over_baseline(), stored.speedup_over_baseline());
+}
+
+TEST_P(UpgradeTest, RowsBecomeWhatTheEventsMakeOfTheCampaigns) {
+  for (const char* name : {"finished", "killed"}) {
+    const auto store = Store::Open({.file = Database(name)}).value();
+    ASSERT_TRUE(BringRowsUpToDate(*store).ok());
+    const int64_t last = store->LastCampaign().value();
+    EXPECT_GT(last, 2);
+    for (int64_t number = 1; number <= last; ++number) {
+      const StoredCampaign replayed = ReadCampaign(*store, number).value();
+      const std::vector<v1::Iteration> rows = store->ListIterations({.campaign = number, .limit = 1000}).value();
+      ASSERT_EQ(rows.size(), replayed.state->iterations().size());
+      for (const v1::Iteration& row : rows) {
+        EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(*replayed.state->Find(row.number()), row))
+            << name << ": " << row.name();
+      }
+      const v1::Counts counts = store->GetCampaign(number).value()->counts();
+      EXPECT_EQ(static_cast<int>(rows.size()), 1 + counts.tried() + counts.untried());
+    }
+  }
 }
 
 TEST_P(UpgradeTest, RecordingsAreRead) {
