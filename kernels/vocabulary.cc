@@ -222,7 +222,7 @@ KeyTable Reference() {
 KeyTable Tolerance() {
   return {.header = "[tolerance]",
           .meaning = "How far an output may be from the reference's. Both limits must hold.",
-          .keys = {Number("absolute", true, "", "The largest error of any element; 0 or more.", "absolute = 0.01"),
+          .keys = {Number("absolute", true, "", "The largest error of any element; more than 0.", "absolute = 0.01"),
                    Number("relative", true, "",
                           "The norm of the differences over the norm of the reference; more than 0 and less than 1.",
                           "relative = 0.0006")}};
@@ -266,7 +266,7 @@ KeyTable Top() {
           Table(KeyType::kTables, "size", true, "", Size()),
           Table(KeyType::kTables, "tensor", true, "", Tensor()),
           Table(KeyType::kTables, "scalar", false, "none", Scalar()),
-          Table(KeyType::kTables, "variable", false, "none", Variable()),
+          Table(KeyType::kTables, "variable", true, "", Variable()),
           Table(KeyType::kTables, "constraint", false, "every variant is allowed", Constraint()),
           Table(KeyType::kTable, "hidden", false, "validation at the ladder only", Hidden()),
           Table(KeyType::kTables, "launch", true, "", Launch("[[launch]]", kEverything, false)),
