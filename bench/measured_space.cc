@@ -14,7 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "kernels/bundle_reader.h"
 #include "kernels/space.h"
-#include "profiles/comparison.h"
+#include "profiles/keep_rule.h"
 #include "profiles/toml_file.h"
 #include "profiles/verdict_protocol.h"
 #include "worker/replay/replay_recording.h"

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "profiles/comparison.h"
+#include "profiles/keep_rule.h"
 
 namespace pawl {
 

@@ -8,6 +8,7 @@
 #include "orchestrator/core/stored_campaign.h"
 #include "orchestrator/engine/report/situation.h"
 #include "orchestrator/engine/search/decide.h"
+#include "orchestrator/engine/search/single_change.h"
 
 namespace pawl {
 namespace {

@@ -8,7 +8,7 @@
 #include "kernels/bundle_reader.h"
 #include "kernels/plan.h"
 #include "kernels/space.h"
-#include "profiles/comparison.h"
+#include "profiles/keep_rule.h"
 #include "tests/gpu/shared_device.h"
 #include "worker/trial/profiler.h"
 #include "worker/trial/validator.h"

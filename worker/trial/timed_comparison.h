@@ -9,7 +9,7 @@
 #include "pawl/v1/bundle.pb.h"
 #include "pawl/v1/evidence.pb.h"
 #include "pawl/v1/trial.pb.h"
-#include "profiles/comparison.h"
+#include "profiles/keep_rule.h"
 #include "worker/trial/timer.h"
 
 namespace pawl {

@@ -34,17 +34,4 @@ class Chooser {
   virtual std::optional<Choice> Next(const CampaignState& campaign) const = 0;
 };
 
-// The variant that a change of a variable makes of a kept one. Nothing when a constraint forbids it, the GPU can't
-// launch it, the variable or value is unknown, or it changes nothing; *why says which.
-std::optional<v1::Variant> Changed(const CampaignState& campaign, const v1::Variant& parent, const v1::Change& change,
-                                   std::string* why);
-
-// A proposed change of the best variant: of a variable, or a source edit. Nothing if it can't be made (*why says why)
-// or was tried before (*why is empty).
-std::optional<Choice> Proposed(const CampaignState& campaign, const v1::Change& change, std::string* why);
-
-// The number of variables in which two variants differ. A trial is refused unless its variant differs from its parent
-// in one.
-int Differences(const v1::Variant& a, const v1::Variant& b);
-
 }  // namespace pawl

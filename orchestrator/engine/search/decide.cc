@@ -6,6 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "kernels/space.h"
+#include "orchestrator/engine/search/single_change.h"
 
 namespace pawl {
 namespace {

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "orchestrator/engine/search/architecture.h"
+#include "orchestrator/engine/search/single_change.h"
 #include "profiles/gpus.h"
 
 namespace pawl {

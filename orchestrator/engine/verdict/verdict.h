@@ -4,8 +4,8 @@
 #include "pawl/v1/campaign.pb.h"
 #include "pawl/v1/event.pb.h"
 #include "pawl/v1/trial.pb.h"
-#include "profiles/comparison.h"
 #include "profiles/gates.h"
+#include "profiles/keep_rule.h"
 
 namespace pawl {
 

@@ -9,7 +9,7 @@
 #include "absl/time/clock.h"
 #include "kernels/bundle_reader.h"
 #include "kernels/space.h"
-#include "profiles/comparison.h"
+#include "profiles/keep_rule.h"
 #include "tests/instrumented.h"
 #include "worker/process/temporary_folder.h"
 

@@ -120,7 +120,7 @@ TEST(DecideTest, MeasuresTheGoalByTheBaselineWhereThereIsOne) {
   script.Run(Measured(100, 60));  // 1.67 of the start, 1.0 of the baseline
   EXPECT_FALSE(script.state().ended());
   script.Run(Measured(60, 39));
-  EXPECT_THAT(EndOf(&script).message(), HasSubstr("1.54x of the baseline"));
+  EXPECT_THAT(EndOf(&script).message(), HasSubstr("1.54x the baseline's speed"));
 }
 
 TEST(DecideTest, ChargesNoIterationForWhatARecordingLacks) {

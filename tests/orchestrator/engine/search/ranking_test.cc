@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "orchestrator/engine/search/single_change.h"
 #include "tests/orchestrator/engine/campaign_script.h"
 
 namespace pawl {

@@ -14,6 +14,7 @@
 #include "bench/measured_space.h"
 #include "kernels/space.h"
 #include "orchestrator/engine/search/decide.h"
+#include "orchestrator/engine/search/single_change.h"
 #include "tests/instrumented.h"
 #include "tests/orchestrator/engine/campaign_script.h"
 
@@ -105,8 +106,8 @@ TEST(TreeChooser, AddsParallelismFirstWhereAttentionStartsWithTwoBlocks) {
   EXPECT_EQ(choice.prediction->direction(), v1::DIRECTION_MORE);
   EXPECT_GT(choice.prediction->low(), 1);
   EXPECT_LE(choice.prediction->high(), 4);
-  EXPECT_THAT(choice.why, AllOf(HasSubstr("grid-too-small: TILE_M from 64 to 16 gives more parallelism"),
-                                HasSubstr("= rules"), HasSubstr("model"), HasSubstr("patterns")));
+  EXPECT_THAT(choice.why, HasSubstr("grid-too-small: TILE_M from 64 to 16 gives more parallelism"));
+  EXPECT_GT(choice.score.value().rules(), 0);
 }
 
 TEST(TreeChooser, LetsNoLaterPhaseChooseWhileTheGridIsTooSmall) {
@@ -224,7 +225,7 @@ TEST(TreeChooser, ChangesOneVariableOfAKeptVariantUntilNothingIsLeft) {
       const v1::Iteration& parent = *campaign.state().Find(planned->parent());
       EXPECT_EQ(parent.verdict(), v1::KEPT);
       EXPECT_EQ(Differences(VariantOf(parent), planned->variant()), 1);
-      if (planned->why().find("nothing around the best variant") != std::string::npos) ++branches;
+      if (planned->why().find("no change of the best variant") != std::string::npos) ++branches;
     }
     EXPECT_NE(campaign.state().summary().state(), v1::FAILED);
     EXPECT_GT(branches, 0) << bundle;

@@ -1,4 +1,4 @@
-#include "profiles/comparison.h"
+#include "profiles/keep_rule.h"
 
 #include <algorithm>
 #include <boost/math/distributions/students_t.hpp>

@@ -1,4 +1,4 @@
-#include "orchestrator/engine/search/chooser.h"
+#include "orchestrator/engine/search/single_change.h"
 
 #include <algorithm>
 

@@ -1,7 +1,8 @@
-#include "orchestrator/engine/search/chooser.h"
+#include "orchestrator/engine/search/single_change.h"
 
 #include <gtest/gtest.h>
 
+#include "orchestrator/engine/search/chooser.h"
 #include "tests/orchestrator/engine/campaign_script.h"
 
 namespace pawl {
