@@ -6,7 +6,8 @@
 // write (U+00A1 to U+0499: "é", Greek, Cyrillic; and more): undefined behaviour for a key "größe". They are no white
 // space. It also asserts what its parser goes on to report as an error (a table header such as "[[["): a user's file
 // must not end the program, so cmake/Pawl.cmake does without its assertions. Without exceptions it is another inline
-// namespace, so this does not mix with other users of it.
+// namespace, so this does not mix with other users of it. Its parser is compiled once, in toml.cc.
+#define TOML_HEADER_ONLY 0
 #include <toml++/impl/preprocessor.h>
 #undef TOML_UNREACHABLE
 #define TOML_UNREACHABLE return false

@@ -1,0 +1,3 @@
+// The one place where the code of toml++ is compiled.
+#define TOML_IMPLEMENTATION
+#include "base/toml/toml.h"
