@@ -172,10 +172,14 @@ void AddDiagnose(CLI::App& app, int* exit_code) {
   command->group(kPreparing)
       ->footer(absl::StrCat("Example: pawl diagnose kernels.csv --kernel transpose\nTo make such a file: ", kMakeOne));
   command->add_option("FILE", flags->file, "Output of ncu --csv --page raw; - reads standard input")->required();
-  command->add_option("--details", flags->details,
-                      "Output of ncu --csv --page details of the same run, to include ncu's own advice");
-  command->add_option("--profiles", flags->profiles,
-                      "Folder whose metrics.toml and decision_tree.toml replace the built-in ones");
+  command
+      ->add_option("--details", flags->details,
+                   "Output of ncu --csv --page details of the same run, to include ncu's own advice")
+      ->type_name("FILE");
+  command
+      ->add_option("--profiles", flags->profiles,
+                   "Folder whose metrics.toml and decision_tree.toml replace the built-in ones")
+      ->type_name("FOLDER");
   command->add_option("--gpu", flags->gpu, "GPU, if the file does not name it: h200 or \"NVIDIA H200\", for example");
   command->add_option("--kernel", flags->kernel, "Show only kernels whose name contains this");
   command->add_flag("--json", flags->json, "Print JSON for programs: one object per kernel and line");

@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "cli/commands/commands.h"
+#include "cli/text/layout.h"
 #include "worker/build/build_probe.h"
 #include "worker/trial/cuda_device.h"
 #include "worker/trial/profiler.h"

@@ -32,9 +32,8 @@ std::string ConnectionHelp() {
       "duration of the command.\n"
       "Unix sockets and loopback addresses need no TLS. An orchestrator on another machine needs --tls-ca, and a "
       "certificate (--tls-cert, --tls-key) or a token (--token-file); docs/security.md describes the roles.");
-  const HelpFormatter formatter;
-  return absl::StrCat(topic.get_description(), "\n", formatter.make_groups(&topic, CLI::AppFormatMode::Normal), "\n",
-                      formatter.make_footer(&topic));
+  HelpFormatter formatter;
+  return absl::StrCat(topic.get_description(), "\n", formatter.FlagGroups(topic), "\n", formatter.make_footer(&topic));
 }
 
 absl::Status WriteManPages(const CLI::App& app, const std::string& folder) {

@@ -111,9 +111,7 @@ absl::StatusOr<int> WatchToTheEnd(Connection& connection, const std::string& cam
     return NobodyRunsIt(campaign, connection.settings());
   };
   follow.say = [&](const std::string& line) { printer.Say(line); };
-  follow.reconnected = [&] {
-    printer.Say(absl::StrCat("reconnected to the orchestrator at ", connection.address(), ));
-  };
+  follow.reconnected = [&] { printer.Say(absl::StrCat("reconnected to the orchestrator at ", connection.address())); };
   const absl::Status status = Follow(connection, campaign, follow);
   printer.End();
   if (Interrupted()) {

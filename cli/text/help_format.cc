@@ -1,6 +1,6 @@
 #include "cli/text/help_format.h"
 
-#include <algorithm>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -27,6 +27,8 @@ std::string Entry(const std::string& name, const std::string& text) {
 
 }  // namespace
 
+bool TakesValue(const CLI::Option& option) { return option.get_items_expected_max() > 0; }
+
 bool HasConnectionFlags(const CLI::App& command) { return command.get_option_no_throw("--orchestrator") != nullptr; }
 
 ValueKind KindOf(const CLI::Option& option) {
@@ -43,12 +45,17 @@ ValueKind KindOf(const CLI::Option& option) {
   return kind;
 }
 
-std::string HelpFormatter::make_groups(const CLI::App* app, CLI::AppFormatMode mode) const {
-  std::string text = CLI::Formatter::make_groups(app, mode);
+std::string HelpFormatter::make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const {
+  return absl::StrCat(Paragraph("", app->get_description(), kWidth), make_usage(app, std::move(name)),
+                      make_positionals(app), FlagGroups(*app), make_subcommands(app, mode), "\n", make_footer(app));
+}
+
+std::string HelpFormatter::FlagGroups(const CLI::App& app) const {
+  std::string text = make_groups(&app, CLI::AppFormatMode::Normal);
   // CLI11 sets two blank lines between groups, and one behind those that are not listed.
   while (absl::StrContains(text, "\n\n\n")) text.replace(text.find("\n\n\n"), 3, "\n\n");
   while (absl::EndsWith(text, "\n\n")) text.pop_back();
-  const CLI::Option* orchestrator = app->get_option_no_throw("--orchestrator");
+  const CLI::Option* orchestrator = app.get_option_no_throw("--orchestrator");
   if (orchestrator != nullptr && orchestrator->get_group().empty()) absl::StrAppend(&text, "  ", kConnection, "\n");
   return text;
 }
@@ -61,7 +68,7 @@ std::string HelpFormatter::make_option(const CLI::Option* option, bool is_positi
 std::string HelpFormatter::make_option_opts(const CLI::Option* option) const {
   if (option->get_positional()) return "";
   std::string text;
-  if (option->get_type_size() != 0) {
+  if (TakesValue(*option)) {
     const std::vector<std::string> words = KindOf(*option).words;
     // CLI11 appends what its checks say ("INT:INT in [1 - 1000]").
     std::string type = option->get_type_name().substr(0, option->get_type_name().find_first_of(":("));

@@ -10,11 +10,14 @@ namespace pawl {
 // connection` has the rest); words in a footer's prose are wrapped, its examples stand as they are.
 class HelpFormatter : public CLI::Formatter {
  public:
-  std::string make_groups(const CLI::App* app, CLI::AppFormatMode mode) const override;
+  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override;
   std::string make_option(const CLI::Option* option, bool is_positional) const override;
   std::string make_option_opts(const CLI::Option* option) const override;
   std::string make_subcommand(const CLI::App* command) const override;
   std::string make_footer(const CLI::App* app) const override;
+
+  // All flags by group, and the line for those of the connection.
+  std::string FlagGroups(const CLI::App& app) const;
 };
 
 // What a flag or an argument takes, as its help and its completion have it.
@@ -23,6 +26,9 @@ struct ValueKind {
   bool file = false;               // a file or a folder
 };
 ValueKind KindOf(const CLI::Option& option);
+
+// False for a flag that is only given or not.
+bool TakesValue(const CLI::Option& option);
 
 // Whether the command has connection flags.
 bool HasConnectionFlags(const CLI::App& command);

@@ -5,6 +5,7 @@
 
 #include <thread>
 
+#include "cli/connect/all_iterations.h"
 #include "cli/connect/connection.h"
 #include "cli/connect/submission.h"
 #include "cli/follow/follow.h"

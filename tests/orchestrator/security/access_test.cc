@@ -93,7 +93,7 @@ TEST(AccessTest, SaysWhichLineOfTheTokensIsWrong) {
   const auto said = [](const std::string& text) {
     return std::string(Access::ByRole(text, "tokens").status().message());
   };
-  EXPECT_THAT(said("read 0123456789abcdef\nwrite 0123456789abcdef\n"), HasSubstr("tokens:2: \"write\" is no role"));
+  EXPECT_THAT(said("read 0123456789abcdef\nwrite 0123456789abcdef\n"), HasSubstr("tokens:2: \"write\" is not a role"));
   EXPECT_THAT(said("read\n"), HasSubstr("tokens:1: expected a role and a token"));
   EXPECT_THAT(said("read 0123456789abcdef and more\n"), HasSubstr("tokens:1: expected"));
   EXPECT_THAT(said("read short\n"), HasSubstr("too short"));
