@@ -1,4 +1,5 @@
 // `pawl run`: everything in one process tree.
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -11,6 +12,9 @@
 #include "cli/connect/flags.h"
 #include "cli/follow/campaign_run.h"
 #include "cli/text/failure.h"
+#include "kernels/space.h"
+#include "worker/replay/recording.h"
+#include "worker/replay/replay_device.h"
 
 namespace pawl {
 namespace {
@@ -25,6 +29,30 @@ struct RunFlags {
   bool no_progress = false;
   bool json = false;
 };
+
+// Whether a replay has a recording of the bundle at this size: of --recordings, or of those that ship with Pawl.
+// Nothing is checked where the device is, or may be, a GPU and no recordings are named.
+absl::Status CheckRecordings(const WorkerFlags& flags, const v1::Bundle& bundle, const std::string& size) {
+  const bool replay = flags.device == "replay" || (flags.device == "auto" && !flags.recordings.empty());
+  if (!replay) return absl::OkStatus();
+  ReplayOptions options;
+  const std::filesystem::path named =
+      flags.recordings.empty() ? FindRecordingsFolder() : std::filesystem::path(flags.recordings);
+  if (!named.empty()) options.recordings.push_back(named);
+  v1::ErrorDetail detail;
+  detail.set_fix("name other recordings with --recordings, or use a GPU (--device cuda:0)");
+  const absl::StatusOr<std::unique_ptr<ReplayDevice>> device = ReplayDevice::Open(options);
+  if (!device.ok()) {
+    return WithDetail(absl::FailedPreconditionError(absl::StrCat("can't replay: ", device.status().message())), detail);
+  }
+  const auto& recorded = (*device)->device().bundle_hashes();
+  const std::string wanted = absl::StrCat(BundleHash(bundle), "@", size);
+  if (std::find(recorded.begin(), recorded.end(), wanted) != recorded.end()) return absl::OkStatus();
+  return WithDetail(
+      absl::FailedPreconditionError(absl::StrCat(named.string(), " has no recording of this ", bundle.name(),
+                                                 " at size ", size, " (pawl record makes one on a GPU)")),
+      detail);
+}
 
 int Run(const RunFlags& flags) {
   absl::StatusOr<v1::Bundle> bundle = LoadBundle(flags.bundle);

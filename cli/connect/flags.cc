@@ -97,7 +97,7 @@ bool IsGlobalFlag(const std::string& argument, bool* takes_value) {
   const CLI::Option* option = absl::StartsWith(argument, "--") && argument != "--help"
                                   ? kGlobal->get_option_no_throw(argument.substr(0, equals))
                                   : nullptr;
-  *takes_value = option != nullptr && option->get_type_size() > 0 && equals == std::string::npos;
+  *takes_value = option != nullptr && option->get_items_expected_max() > 0 && equals == std::string::npos;
   return option != nullptr;
 }
 

@@ -3,15 +3,9 @@
 #include <ctype.h>
 #include <unistd.h>
 
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
 #include "base/names/resource_name.h"
 #include "cli/connect/flags.h"
-#include "cli/text/failure.h"
-#include "kernels/space.h"
-#include "worker/replay/recording.h"
-#include "worker/replay/replay_device.h"
 
 namespace pawl {
 namespace {
@@ -45,28 +39,6 @@ void AddWorkerFlags(CLI::App& command, WorkerFlags* flags) {
       ->check(CLI::ExistingPath);
   command.add_flag("--allow-unsandboxed", flags->allow_unsandboxed,
                    "Build and run candidates even if no sandbox is available");
-}
-
-absl::Status CheckRecordings(const WorkerFlags& flags, const v1::Bundle& bundle, const std::string& size) {
-  const bool replay = flags.device == "replay" || (flags.device == "auto" && !flags.recordings.empty());
-  if (!replay) return absl::OkStatus();
-  ReplayOptions options;
-  const std::filesystem::path named =
-      flags.recordings.empty() ? FindRecordingsFolder() : std::filesystem::path(flags.recordings);
-  if (!named.empty()) options.recordings.push_back(named);
-  v1::ErrorDetail detail;
-  detail.set_fix("name other recordings with --recordings, or use a GPU (--device cuda:0)");
-  const absl::StatusOr<std::unique_ptr<ReplayDevice>> device = ReplayDevice::Open(options);
-  if (!device.ok()) {
-    return WithDetail(absl::FailedPreconditionError(absl::StrCat("can't replay: ", device.status().message())), detail);
-  }
-  const auto& recorded = (*device)->device().bundle_hashes();
-  const std::string wanted = absl::StrCat(BundleHash(bundle), "@", size);
-  if (std::find(recorded.begin(), recorded.end(), wanted) != recorded.end()) return absl::OkStatus();
-  return WithDetail(
-      absl::FailedPreconditionError(absl::StrCat(named.string(), " has no recording of this ", bundle.name(),
-                                                 " at size ", size, " (pawl record makes one on a GPU)")),
-      detail);
 }
 
 std::string LocalWorkerName() {

@@ -8,7 +8,6 @@
 #include "absl/status/statusor.h"
 #include "cli/connect/daemon.h"
 #include "cli/connect/settings.h"
-#include "pawl/v1/bundle.pb.h"
 
 namespace pawl {
 
@@ -21,10 +20,6 @@ struct WorkerFlags {
   bool allow_unsandboxed = false;
 };
 void AddWorkerFlags(CLI::App& command, WorkerFlags* flags);
-
-// Whether a replay has a recording of the bundle at this size: of --recordings, or of those that ship with Pawl.
-// Nothing is checked where the device is, or may be, a GPU and no recordings are named.
-absl::Status CheckRecordings(const WorkerFlags& flags, const v1::Bundle& bundle, const std::string& size);
 
 // workers/HOST-PID-N: nobody else's.
 std::string LocalWorkerName();

@@ -36,7 +36,7 @@ Command Describe(const CLI::App& app, const std::string& name) {
     }
     if (option->get_lnames().empty()) continue;
     command.flags.push_back(
-        {absl::StrCat("--", option->get_lnames()[0]), option->get_description(), option->get_type_size() != 0, kind});
+        {absl::StrCat("--", option->get_lnames()[0]), option->get_description(), TakesValue(*option), kind});
   }
   return command;
 }

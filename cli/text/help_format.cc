@@ -27,6 +27,8 @@ std::string Entry(const std::string& name, const std::string& text) {
 
 }  // namespace
 
+bool TakesValue(const CLI::Option& option) { return option.get_items_expected_max() > 0; }
+
 bool HasConnectionFlags(const CLI::App& command) { return command.get_option_no_throw("--orchestrator") != nullptr; }
 
 ValueKind KindOf(const CLI::Option& option) {
@@ -67,7 +69,7 @@ std::string HelpFormatter::make_option(const CLI::Option* option, bool is_positi
 std::string HelpFormatter::make_option_opts(const CLI::Option* option) const {
   if (option->get_positional()) return "";
   std::string text;
-  if (option->get_type_size() != 0) {
+  if (TakesValue(*option)) {
     const std::vector<std::string> words = KindOf(*option).words;
     // CLI11 appends what its checks say ("INT:INT in [1 - 1000]").
     std::string type = option->get_type_name().substr(0, option->get_type_name().find_first_of(":("));

@@ -27,6 +27,9 @@ struct ValueKind {
 };
 ValueKind KindOf(const CLI::Option& option);
 
+// False for a flag that is only given or not.
+bool TakesValue(const CLI::Option& option);
+
 // Whether the command has connection flags.
 bool HasConnectionFlags(const CLI::App& command);
 

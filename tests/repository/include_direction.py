@@ -43,7 +43,7 @@ ALLOWED = {
     "worker/lease": ["worker/replay", "worker/trial", "worker/process", "profiles", "kernels", "base"],
     "worker/runner": ["worker/trial", "worker/process", "kernels", "base"],
     "cli/text": ["report", "profiles", "kernels", "base"],
-    "cli/connect": ["cli/text", "profiles", "kernels", "worker/replay", "worker/process", "base"],
+    "cli/connect": ["cli/text", "profiles", "kernels", "worker/process", "base"],
     "cli/output": ["cli/connect", "cli/text", "report", "kernels", "worker/build", "base"],
     "cli/follow": ["cli/output", "cli/connect", "cli/text", "report", "base"],
     "cli/import": ["cli/output", "cli/text", "kernels", "worker/replay", "base"],

@@ -205,7 +205,7 @@ TEST(VerificationTextTest, SaysWhatDiffers) {
   verification.add_differences("driver 580.1 was 570.2");
   EXPECT_EQ(VerificationText(verification),
             "iteration 4 does not agree: 12.9 us is 15 % off 11.2 us\n"
-            "code     other machine code\n"
+            "code     different machine code\n"
             "differs  driver 580.1 was 570.2\n");
 }
 

@@ -33,7 +33,7 @@ TEST(TableTest, LeavesOutWhatSaysLeastBeforeItCuts) {
   EXPECT_EQ(table.Text(0), "verdict   start      time  reason\nkept     1.000x  20.12 us  a long reason\n");
   EXPECT_EQ(table.Text(40), table.Text(0));
   EXPECT_EQ(table.Text(35), "verdict   start      time  reason\nkept     1.000x  20.12 us  a long …\n");
-  EXPECT_EQ(table.Text(28), "verdict      time  reason\nkept     20.12 us  a long re…\n");
+  EXPECT_EQ(table.Text(28), "verdict      time  reason\nkept     20.12 us  a long r…\n");
   EXPECT_EQ(table.Text(20), "verdict      time\nkept     20.12 us\n");
   EXPECT_EQ(table.LeftOut(20), (std::vector<std::string>{"start", "reason"}));
 }
