@@ -57,7 +57,7 @@ TEST(WorkerLossTest, IsMadeGoodWithin17SecondsOnAFakeClock) {
       ExpectError(lost.Complete(leased).status(), absl::StatusCode::kAborted, "leased again");
     }
     ASSERT_TRUE(other.Complete(**taken).ok());
-    EXPECT_EQ(world.Get(campaign).iterations(), 1);
+    EXPECT_EQ(static_cast<int>(world.Iterations(campaign).size()), 1);
   }
   ReportPromise(3, absl::StrFormat("fake clock: %d killed, %d stopped; the latest was leased again after %.1f s", times,
                                    times, absl::ToDoubleSeconds(latest)));

@@ -70,7 +70,7 @@ TEST(LeaseTest, IsAdoptedAfterARestart) {
   EXPECT_TRUE(worker.Renew(leased.lease()).ok());
   world.Restart();
   EXPECT_TRUE(worker.Complete(leased).ok()) << "the old worker may still deliver";
-  EXPECT_EQ(world.Get(campaign).iterations(), 1);
+  EXPECT_EQ(static_cast<int>(world.Iterations(campaign).size()), 1);
   EXPECT_EQ(worker.RunAll(), 4);
 }
 

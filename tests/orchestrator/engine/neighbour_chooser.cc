@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "orchestrator/engine/search/single_change.h"
 
 namespace pawl {
 namespace {
