@@ -426,7 +426,9 @@ TEST(UnwritableTest, MakesEveryChangeUnavailableUntilTheDiskIsThereAgain) {
          std::chrono::steady_clock::now() < deadline) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
-  EXPECT_EQ(service.Ask(campaigns, &Campaigns::GetCampaign, Made<v1::GetCampaignRequest>(name)).iterations(), 1);
+  v1::ListIterationsRequest judged;
+  judged.set_campaign(name);
+  EXPECT_EQ(service.Ask(campaigns, &Campaigns::ListIterations, judged).iterations_size(), 1);
 }
 
 }  // namespace
