@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/hash/hash.h"
+#include "orchestrator/engine/search/single_change.h"
 #include "tests/orchestrator/scripted_worker.h"
 #include "tests/orchestrator/world.h"
 

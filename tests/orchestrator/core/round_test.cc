@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "orchestrator/engine/search/single_change.h"
 #include "tests/orchestrator/scripted_worker.h"
 #include "tests/orchestrator/world.h"
 
