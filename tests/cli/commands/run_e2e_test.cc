@@ -148,7 +148,7 @@ TEST_F(RunTest, ImprovesAKernelAndLeavesEverythingToLookAt) {
   EXPECT_GT(campaign.best(), 0);
   const std::string best = absl::StrCat(campaign.best());
   EXPECT_THAT(Run({"show", "1", best}).out, HasSubstr("attention_forward: grid "));
-  EXPECT_THAT(Run({"best", "1"}).out, HasSubstr("how it got there:"));
+  EXPECT_THAT(Run({"best", "1"}).out, HasSubstr("kept changes:"));
   const std::filesystem::path winner = home_.path() / "winner";
   EXPECT_THAT(Run({"best", "1", "--output", winner.string()}).out, HasSubstr("written  " + winner.string()));
   EXPECT_THAT(Slurp(winner / "attention.cu"), HasSubstr("#define TILE_M "));
@@ -165,11 +165,11 @@ TEST_F(RunTest, ImprovesAKernelAndLeavesEverythingToLookAt) {
   EXPECT_GT(report.patterns_size(), 0);
   EXPECT_GE(report.sizes_size(), 4);
   EXPECT_THAT(report.build(), HasSubstr("-DTILE_M="));
-  EXPECT_THAT(Run({"report", "1", "--format", "md"}).out, HasSubstr("## Rebuild the winner"));
+  EXPECT_THAT(Run({"report", "1", "--format", "md"}).out, HasSubstr("## Rebuild the best variant"));
   EXPECT_THAT(Run({"history", "1", "--columns", "number,TILE_M,registers", "--sort", "-registers"}).out,
-              HasSubstr("number  TILE_M  registers\n"));
+              HasSubstr(" #  TILE_M  registers\n"));
   EXPECT_THAT(Run({"history", "1", "--columns", "colour"}).err, HasSubstr("there is no column colour"));
-  EXPECT_THAT(Run({"campaigns"}).out, HasSubstr("finished  attention at main"));
+  EXPECT_THAT(Run({"campaigns"}).out, testing::ContainsRegex("finished .* attention at main"));
   EXPECT_EQ(Run({"watch", "1"}).exit_code, 0);
 
   const ProcessResult verify = Run({"verify", "1"});
@@ -394,10 +394,10 @@ TEST_F(RunTest, ExplainsWhatItDid) {
   const ProcessResult campaign = Run({"explain", "1"});
   EXPECT_EQ(campaign.exit_code, 0) << campaign.err;
   EXPECT_THAT(campaign.out, HasSubstr("*   0  start\n"));
-  EXPECT_THAT(campaign.out, HasSubstr("How often each rule's change was kept"));
+  EXPECT_THAT(campaign.out, HasSubstr("Rules: changes tried and kept"));
   const ProcessResult iteration = Run({"explain", "1", "1"});
   EXPECT_EQ(iteration.exit_code, 0) << iteration.err;
-  EXPECT_THAT(iteration.out, HasSubstr("What the evidence of iteration 0 showed\n  "));
+  EXPECT_THAT(iteration.out, HasSubstr("Findings in the evidence of iteration 0\n  "));
   EXPECT_THAT(iteration.out, HasSubstr("  chosen\n"));
   const v1::Iteration whole = Parse<v1::Iteration>(Run({"explain", "1", "1", "--json"}).out);
   ASSERT_GT(whole.passed_over_size(), 0);
@@ -405,7 +405,7 @@ TEST_F(RunTest, ExplainsWhatItDid) {
   const ProcessResult why_not =
       Run({"explain", "1", "1", "--why-not", absl::StrCat(other.variable(), "=", other.to())});
   EXPECT_EQ(why_not.exit_code, 0) << why_not.err;
-  EXPECT_THAT(why_not.out, HasSubstr("It was passed over: "));
+  EXPECT_THAT(why_not.out, HasSubstr("It was not chosen: "));
 }
 
 TEST_F(RunTest, ReadsProfilesOfAFolderAndSaysWhatIsWrongWithThem) {
@@ -428,7 +428,7 @@ TEST_F(RunTest, ReadsProfilesOfAFolderAndSaysWhatIsWrongWithThem) {
   std::unique_ptr<Running> daemon = StartOrchestrator();
   const ProcessResult others = Run(good);
   EXPECT_EQ(others.exit_code, 1) << "that one reads its own";
-  EXPECT_THAT(others.err, HasSubstr("is served already by the one at"));
+  EXPECT_THAT(others.err, HasSubstr("is served by the one at"));
 }
 
 TEST_F(RunTest, WaitsForWhatIsProposedAndGoesOnFromThere) {
@@ -453,7 +453,7 @@ TEST_F(RunTest, WaitsForWhatIsProposedAndGoesOnFromThere) {
   EXPECT_THAT(Run({"show", "1"}).out, HasSubstr("waits      for a proposal until "));
   const v1::Change& change = first.untried(0).change();
   const std::string proposal = absl::StrCat(change.variable(), "=", change.to());
-  EXPECT_EQ(Run({"propose", "1", "NO_SUCH=1"}).exit_code, 1);
+  EXPECT_EQ(Run({"propose", "1", "NO_SUCH=1"}).exit_code, 2);
   ASSERT_EQ(Run({"propose", "1", proposal, "--author", "ada", "--why", "it ranks first"}).exit_code, 0);
   const v1::Situation second = waits_after(2);
   ASSERT_TRUE(second.waits());
@@ -492,7 +492,7 @@ TEST_F(RunTest, HandsOnWhatCampaignsTaught) {
   // What was handed out is remembered when the own patterns have changed since.
   ASSERT_EQ(Run({"run", Attention().string(), "--device", "replay", "--iterations", "5"}).exit_code, 0);
   const std::string before = Run({"patterns"}).out;
-  EXPECT_THAT(Run({"patterns", "--import", file}).out, HasSubstr("of this database itself, and count already"));
+  EXPECT_THAT(Run({"patterns", "--import", file}).out, HasSubstr("come from this database and are in use already"));
   EXPECT_EQ(Run({"patterns"}).out, before);
 }
 
@@ -504,7 +504,7 @@ TEST_F(RunTest, SteersCampaignsOfDaemons) {
   EXPECT_THAT(Run({"pause", "1"}).out, HasSubstr("campaigns/1 is paused"));
   EXPECT_THAT(Run({"resume", "1"}).out, HasSubstr("campaigns/1 is waiting"));
   EXPECT_EQ(Run({"propose", "1", "TILE_M=16"}).exit_code, 1) << "nothing to start from yet";
-  EXPECT_THAT(Run({"workers"}).err, HasSubstr("no workers"));
+  EXPECT_THAT(Run({"workers"}).err, HasSubstr("No workers"));
 
   std::unique_ptr<Running> worker =
       Start("pawl-worker", {"--orchestrator", socket_, "--device", "replay", "--name", "replay-0"});

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -388,9 +389,16 @@ TEST_F(LivePrinterTest, FollowsATerminalThatBecomesNarrower) {
     ASSERT_EQ(ioctl(terminal, TIOCSWINSZ, &size), 0);
   };
   const auto read_all = [&] {
+    // A terminal hands on what was written in pieces, when it gets to it.
+    std::string all;
     char text[4096];
-    const ssize_t got = read(terminal, text, sizeof(text));
-    return std::string(text, static_cast<size_t>(std::max<ssize_t>(got, 0)));
+    pollfd ready = {terminal, POLLIN, 0};
+    while (poll(&ready, 1, 200) == 1) {
+      const ssize_t got = read(terminal, text, sizeof(text));
+      if (got <= 0) break;
+      all.append(text, static_cast<size_t>(got));
+    }
+    return all;
   };
   resize(80);
   EventPrinter::Options options = EventPrinter::For(out);
