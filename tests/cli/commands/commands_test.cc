@@ -6,6 +6,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -121,6 +122,7 @@ v1::Iteration Lacking(int number) {
   iteration.set_number(number);
   iteration.set_verdict(v1::REJECTED);
   iteration.set_reason("passed over: not in the recording");
+  iteration.set_untried(true);
   return iteration;
 }
 
@@ -134,7 +136,8 @@ TEST_F(CommandsTest, FillAPageOfTheHistoryWithWhatIsShown) {
     std::vector<int> found;
     for (const std::string& line : Lines(result.out)) {
       int number = 0;
-      if (absl::SimpleAtoi(line.substr(0, line.find("  ")), &number)) found.push_back(number);
+      const absl::string_view row = absl::StripLeadingAsciiWhitespace(line);
+      if (absl::SimpleAtoi(row.substr(0, row.find("  ")), &number)) found.push_back(number);
     }
     return found;
   };

@@ -53,7 +53,7 @@ class CountsTest : public testing::Test {
 
 TEST_F(CountsTest, AreTheSameInEveryOutput) {
   const std::string& name = fake_.campaign.name();
-  EXPECT_THAT(Run({"campaigns"}), ContainsRegex("running +tiny at [a-z]* +5 +2 "));
+  EXPECT_THAT(Run({"campaigns"}), ContainsRegex("running .*tiny at [a-z]* +5 +2 "));
   EXPECT_THAT(Run({"show", name}), HasSubstr(std::string("tried      ") + kCounts + "\n"));
   for (const std::string& json : {Run({"campaigns", "--json"}), Run({"show", name, "--json"})}) {
     v1::Campaign campaign;
@@ -78,7 +78,7 @@ TEST_F(CountsTest, AreTheSameInEveryOutput) {
   EXPECT_THAT(HtmlPage(report), HasSubstr("2 changes that the recording lacks are left out"));
   EXPECT_THAT(MarkdownPage(report), HasSubstr(std::string("changes tried: ") + kCounts + "\n"));
   EXPECT_THAT(CampaignExplanation(fake_.campaign, fake_.iterations, 100),
-              HasSubstr("2 changes that the recording lacks are left out\n"));
+              HasSubstr("2 changes are not in the recording and are not shown\n"));
   EXPECT_THAT(CampaignLine(fake_.campaign), HasSubstr("iteration 5"));
 }
 

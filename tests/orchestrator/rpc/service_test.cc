@@ -427,7 +427,7 @@ TEST(UnwritableTest, MakesEveryChangeUnavailableUntilTheDiskIsThereAgain) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   v1::ListIterationsRequest judged;
-  judged.set_campaign(name);
+  judged.set_campaign(campaign);
   EXPECT_EQ(service.Ask(campaigns, &Campaigns::ListIterations, judged).iterations_size(), 1);
 }
 

@@ -189,7 +189,7 @@ TEST(WatchTest, ForgetsWhoLeavesAndTellsTheOthersWhenItStops) {
   EXPECT_TRUE(stays.Next()->has_leased());
   service.Stop();
   EXPECT_FALSE(stays.Next());
-  ExpectRefusal(stays.Finish(), grpc::StatusCode::UNAVAILABLE, "watch again after the last sequence");
+  ExpectRefusal(stays.Finish(), grpc::StatusCode::UNAVAILABLE, "watch again from the last sequence");
 }
 
 TEST(WatchTest, LetsOnlySoManyWatch) {
