@@ -20,7 +20,7 @@ class CompletionTest : public ::testing::Test {
     return worker_.Complete(worker_.MustLease(), [&](const v1::Trial&) { return result; }).status();
   }
   void ExpectIterations(int count) {
-    EXPECT_EQ(world_.Get(campaign_).iterations(), count);
+    EXPECT_EQ(static_cast<int>(world_.Iterations(campaign_).size()), count);
     EXPECT_EQ(static_cast<int>(world_.Iterations(campaign_).size()), count);
     EXPECT_EQ(static_cast<int>(world_.Events(campaign_, v1::Event::kFinished).size()), count);
   }
@@ -31,6 +31,7 @@ class CompletionTest : public ::testing::Test {
     request.set_instance("one");
     request.set_lease(leased.lease());
     *request.mutable_result() = NothingHelps(leased.trial());
+    SayWhatItIsOf(leased.trial(), &request);
     return request;
   }
   std::vector<absl::Status> Together(const std::vector<v1::CompleteTrialRequest>& requests) {

@@ -50,7 +50,7 @@ TEST(FullDiskTest, ServesNothingUntilThereIsSpaceAndLosesNothing) {
   v1::SubmitCampaignRequest submit;
   *submit.mutable_bundle() = TinyBundle();
   ExpectError(world->Submit(submit).status(), unavailable, "no space");
-  EXPECT_EQ(world.Get(campaign).iterations(), 1) << "what is there can be read";
+  EXPECT_EQ(static_cast<int>(world.Iterations(campaign).size()), 1) << "what is there can be read";
   world.Pass(absl::Seconds(1));
   EXPECT_FALSE(world->serving()) << "the disk is still full";
 
@@ -59,7 +59,7 @@ TEST(FullDiskTest, ServesNothingUntilThereIsSpaceAndLosesNothing) {
   world.Pass(absl::Seconds(20));
   EXPECT_TRUE(world->serving());
   EXPECT_TRUE(worker.Complete(leased).ok()) << "its lease was adopted";
-  EXPECT_EQ(world.Get(campaign).iterations(), 2);
+  EXPECT_EQ(static_cast<int>(world.Iterations(campaign).size()), 2);
   EXPECT_EQ(world.Submit(), "campaigns/2") << "the submission that was refused used up no number";
   EXPECT_EQ(worker.RunAll(), 8);
 }
@@ -95,6 +95,7 @@ TEST(FullDiskTest, AcknowledgesNoneOfSeveralResultsThatCouldNotBeWrittenTogether
   request.set_instance("one");
   request.set_lease(leased.lease());
   *request.mutable_result() = NothingHelps(leased.trial());
+  SayWhatItIsOf(leased.trial(), &request);
   disk.FailSyncs(SQLITE_IOERR_FSYNC);
   for (const absl::Status& answer : world.CompleteTogether({request, request})) {
     ExpectError(answer, absl::StatusCode::kUnavailable, "disk failed");  // not: there already

@@ -148,7 +148,7 @@ TEST(LifecycleTest, LeasesNothingWhilePausedButCountsWhatWasLeased) {
   EXPECT_EQ(world.Events(campaign, v1::Event::kPaused).size(), 1u);
   EXPECT_FALSE(worker.Renew(leased.lease())->stop());
   EXPECT_TRUE(worker.Complete(leased).ok());
-  EXPECT_EQ(world.Get(campaign).iterations(), 1);
+  EXPECT_EQ(static_cast<int>(world.Iterations(campaign).size()), 1);
   EXPECT_FALSE(worker.Lease()->has_trial());
   world.Restart();
   EXPECT_FALSE(worker.Lease()->has_trial());
