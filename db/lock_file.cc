@@ -22,6 +22,7 @@ namespace pawl {
 namespace {
 
 constexpr char kStopped[] = "stopped";
+constexpr char kCopied[] = "copied";
 constexpr int kLockTries = 20;  // AddressOfOwner holds a lock for a moment
 constexpr auto kLockPause = std::chrono::milliseconds(5);
 
@@ -56,12 +57,12 @@ bool LockPatiently(int fd) {
   return true;
 }
 
-// Process id or `stopped`, address, and what else is noted; empty where they are not written.
+// Process id or `stopped`, address, what else is noted, `copied`; empty where they are not written.
 std::vector<std::string> ReadLines(int fd) {
   char text[4096];
   const ssize_t size = pread(fd, text, sizeof text, 0);
   std::vector<std::string> lines = absl::StrSplit(absl::string_view(text, size < 0 ? 0 : size), '\n');
-  lines.resize(3);
+  lines.resize(4);
   return lines;
 }
 
@@ -135,6 +136,12 @@ absl::StatusOr<std::unique_ptr<DatabaseLock>> DatabaseLock::Acquire(const std::f
   const std::optional<struct stat> found = StatOf(lock->database_);
   const std::optional<struct stat> wal = StatOf(Beside(lock->database_, "-wal"));
   lock->closed_before_ = found && before[0] == kStopped && before[2] == LeftText(*found) && (!wal || wal->st_size == 0);
+  const std::string before_wal = found ? absl::StrCat(found->st_ino, " 0") : "";  // the owner had not noted one yet
+  const bool killed_here =
+      found && before[0] != kStopped && (before[2] == before_wal || (wal && before[2] == InodesText(*found, *wal)));
+  const bool is_new = found && found->st_size == 0;
+  lock->same_file_ = is_new || (before[3] != kCopied && (lock->closed_before_ || killed_here));
+  if (lock->same_file_ && !is_new) lock->inodes_ = killed_here ? before[2] : before_wal;
   // On the disk before anything is written: after a power cut nobody may read that the database was closed.
   if (absl::Status status = lock->SetAddress(""); !status.ok()) return status;
   if (fsync(fd) != 0) {
@@ -175,7 +182,14 @@ absl::Status DatabaseLock::Write(const std::string& text) {
 
 absl::Status DatabaseLock::SetAddress(const std::string& address) {
   address_ = address;
-  return Write(absl::StrCat(getpid(), "\n", address_, "\n", inodes_.empty() ? "" : inodes_ + "\n"));
+  const std::string copied = same_file_ ? "" : absl::StrCat(kCopied, "\n");
+  return Write(
+      absl::StrCat(getpid(), "\n", address_, "\n", inodes_.empty() && same_file_ ? "" : inodes_ + "\n", copied));
+}
+
+absl::Status DatabaseLock::NoteSame() {
+  same_file_ = true;
+  return SetAddress(address_);
 }
 
 absl::Status DatabaseLock::NoteWal() {
@@ -189,7 +203,8 @@ absl::Status DatabaseLock::NoteWal() {
 absl::Status DatabaseLock::NoteClosed() {
   const std::optional<struct stat> database = StatOf(database_);
   if (!database) return absl::OkStatus();
-  return Write(absl::StrCat(kStopped, "\n\n", LeftText(*database), "\n"));
+  const std::string copied = same_file_ ? "" : absl::StrCat(kCopied, "\n");
+  return Write(absl::StrCat(kStopped, "\n\n", LeftText(*database), "\n", copied));
 }
 
 std::optional<std::string> AddressOfOwner(const std::filesystem::path& database) {

@@ -18,7 +18,8 @@ namespace pawl {
 //
 // The text of DATABASE.lock is for people, the command line and the next owner. While it is locked: the owner's process
 // id, the address it listens on (once it does), the inodes of the database and of its -wal. After an owner that closed
-// the database: `stopped`, and how it left the file. The file stays when the owner is gone.
+// the database: `stopped`, and how it left the file. In both cases `copied` follows while the file is another than the
+// owner before had, and its leases were not ended yet. The file stays when the owner is gone.
 class DatabaseLock {
  public:
   // Makes the database file if it is not there, empty and for this user only. FAILED_PRECONDITION: another process has
@@ -36,6 +37,11 @@ class DatabaseLock {
 
   // The last owner closed the database, and the file is as it was left: same inode, length and time of change.
   bool closed_before() const { return closed_before_; }
+  // The file is the one that the last owner had: as it was left, or, where that owner was killed, beside the -wal that
+  // it wrote. Not after a restore, a copy or a move, nor where it was never noted, until NoteSame.
+  bool same_file() const { return same_file_; }
+  // What follows from another file was done.
+  absl::Status NoteSame();
   // To be called once every connection is closed and nothing is wrong with the database.
   absl::Status NoteClosed();
 
@@ -51,6 +57,7 @@ class DatabaseLock {
   std::filesystem::path file_;
   std::filesystem::path database_;  // not a link
   bool closed_before_ = false;
+  bool same_file_ = true;
   std::string address_;
   std::string inodes_;
 };

@@ -299,7 +299,10 @@ absl::Status Store::Begin(Transaction* transaction) {
   return transaction->Begin();
 }
 
-absl::Status Store::SetAddress(const std::string& address) { return lock_->SetAddress(address); }
+absl::Status Store::SetAddress(const std::string& address) {
+  absl::MutexLock lock(&writer_mutex_);
+  return lock_->SetAddress(address);
+}
 
 absl::Status Store::Commit(Writes* writes) {
   absl::MutexLock lock(&writer_mutex_);
@@ -340,7 +343,10 @@ absl::Status Store::Write(Writes* writes) {
   if (status.ok()) status = WriteAll(writer_.get(), writes->pattern_exports, WritePatternExport);
   if (!status.ok()) return status;
   Pass(FaultPoint::kBeforeCommit);
-  return CommitTransaction(&transaction);
+  status = CommitTransaction(&transaction);
+  // Where this fails, the next start ends the leases that are out then once more.
+  if (status.ok() && writes->leases_ended) (void)lock_->NoteSame();
+  return status;
 }
 
 absl::Status Store::CommitTransaction(Transaction* transaction) {
@@ -397,6 +403,33 @@ absl::Status Store::ReplaceRows(const v1::Campaign& campaign, const std::vector<
 absl::Status Store::SetRowsUpToDate() {
   absl::MutexLock lock(&writer_mutex_);
   return writer_->Execute("DELETE FROM meta WHERE key = 'outdated rows'");
+}
+
+bool Store::Copied() {
+  absl::MutexLock lock(&writer_mutex_);
+  return !lock_->same_file();
+}
+
+absl::StatusOr<v1::ServiceNotes> Store::Notes() {
+  absl::MutexLock lock(&reader_mutex_);
+  v1::ServiceNotes notes;
+  Statement select = reader_->Use("SELECT value FROM meta WHERE key = 'notes'");
+  const absl::StatusOr<bool> row = select.Step();
+  if (!row.ok()) return row.status();
+  const std::string_view bytes = *row ? select.Bytes(0) : std::string_view();
+  if (!notes.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return v1::ServiceNotes();
+  return notes;
+}
+
+absl::Status Store::WriteNotes(const v1::ServiceNotes& notes) {
+  absl::MutexLock lock(&writer_mutex_);
+  Transaction transaction(writer_.get());
+  if (absl::Status status = Begin(&transaction); !status.ok()) return status;
+  absl::Status status =
+      writer_->Use("INSERT INTO meta VALUES ('notes', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value")
+          .BindBytes(notes.SerializeAsString())
+          .Run();
+  return status.ok() ? CommitTransaction(&transaction) : status;
 }
 
 absl::Status Store::Backup(const std::filesystem::path& file) { return BackUp(options_.file, file); }

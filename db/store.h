@@ -65,6 +65,7 @@ struct Writes {
   std::vector<v1::Pattern> lessons = {};
   std::vector<v1::PatternFile> pattern_files = {};  // imported; by their source made or replaced
   std::vector<std::string> pattern_exports = {};    // hashes of what was handed out of the lessons
+  bool leases_ended = false;                        // of the original of a copy: Copied is false from then on
 };
 
 struct IterationQuery {
@@ -123,6 +124,14 @@ class Store {
   absl::StatusOr<bool> RowsOutdated();
   absl::Status ReplaceRows(const v1::Campaign& campaign, const std::vector<v1::Iteration>& iterations);
   absl::Status SetRowsUpToDate();
+
+  // The file is not the one that the last owner under this name had (restored, copied, moved), or nobody knows: leases
+  // in it are those of another database. Until a commit with `leases_ended`.
+  bool Copied();
+
+  // What the orchestrator wrote down last; empty: nothing yet.
+  absl::StatusOr<v1::ServiceNotes> Notes();
+  absl::Status WriteNotes(const v1::ServiceNotes& notes);
 
   absl::StatusOr<int64_t> LastCampaign();                      // 0: none
   absl::StatusOr<std::vector<int64_t>> UnfinishedCampaigns();  // or being verified; by number

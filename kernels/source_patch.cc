@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -15,13 +17,15 @@ namespace pawl {
 namespace {
 
 constexpr int64_t kMaxLine = 10'000'000;
-constexpr size_t kMaxLines = 50'000;  // of a source; with the next, so that no patch takes long
-constexpr size_t kMaxMoved = 2'000;   // lines that a hunk may have moved
+constexpr size_t kMaxLines = 50'000;         // of a source
+constexpr size_t kMaxMoved = 2'000;          // lines that a hunk may have moved
+constexpr int64_t kMaxCompared = 1'000'000;  // lines, for all hunks together: no patch takes long
 
 struct Hunk {
   int64_t line = 0;                    // of the old file, from 1, where it expects to be
   std::vector<std::string> old_lines;  // context and removed ones, with their line ends
   std::vector<std::string> new_lines;
+  std::vector<int> old_ids;  // of old_lines
 };
 
 // Each with its "\n"; the last may lack it.
@@ -138,18 +142,42 @@ absl::StatusOr<std::vector<Hunk>> ReadHunks(const std::string& patch, const std:
   return hunks;
 }
 
-bool FitsAt(const std::vector<std::string>& lines, const std::vector<std::string>& wanted, size_t place) {
-  return place + wanted.size() <= lines.size() && std::equal(wanted.begin(), wanted.end(), lines.begin() + place);
-}
+// Lines as numbers, the same for the same text, so that comparing two takes no longer for long ones.
+class LineIds {
+ public:
+  int Of(std::string_view line) { return ids_.try_emplace(line, static_cast<int>(ids_.size())).first->second; }
 
-// The place nearest to the expected one, at or after `from`.
-std::optional<size_t> FindPlace(const std::vector<std::string>& lines, const Hunk& hunk, size_t from, size_t expected) {
-  for (size_t off = 0; off <= std::min(lines.size(), kMaxMoved); ++off) {
-    if (FitsAt(lines, hunk.old_lines, expected + off)) return expected + off;
-    if (off > 0 && expected >= from + off && FitsAt(lines, hunk.old_lines, expected - off)) return expected - off;
+ private:
+  std::unordered_map<std::string_view, int> ids_;
+};
+
+// Where hunks belong in a source. It looks at a bounded number of lines, over all hunks.
+class Places {
+ public:
+  explicit Places(std::vector<int> lines) : lines_(std::move(lines)) {}
+
+  // The place nearest to the expected one, at or after `from`; nothing: there is none, or `tired`.
+  std::optional<size_t> Find(const std::vector<int>& wanted, size_t from, size_t expected) {
+    for (size_t off = 0; off <= std::min(lines_.size(), kMaxMoved) && !tired(); ++off) {
+      if (FitsAt(wanted, expected + off)) return expected + off;
+      if (off > 0 && expected >= from + off && FitsAt(wanted, expected - off)) return expected - off;
+    }
+    return std::nullopt;
   }
-  return std::nullopt;
-}
+  bool tired() const { return compared_ > kMaxCompared; }
+
+ private:
+  bool FitsAt(const std::vector<int>& wanted, size_t place) {
+    ++compared_;
+    if (place + wanted.size() > lines_.size()) return false;
+    const auto differs = std::mismatch(wanted.begin(), wanted.end(), lines_.begin() + place).first;
+    compared_ += differs - wanted.begin();
+    return differs == wanted.end();
+  }
+
+  const std::vector<int> lines_;
+  int64_t compared_ = 0;
+};
 
 }  // namespace
 
@@ -160,6 +188,13 @@ absl::StatusOr<std::string> ApplyPatch(const std::string& source, const std::str
   if (lines.size() > kMaxLines) {
     return absl::InvalidArgumentError(absl::StrCat(path, " has more than ", kMaxLines, " lines: it can't be patched"));
   }
+  LineIds ids;
+  std::vector<int> line_ids;
+  for (const std::string& line : lines) line_ids.push_back(ids.Of(line));
+  for (Hunk& hunk : *hunks) {
+    for (const std::string& line : hunk.old_lines) hunk.old_ids.push_back(ids.Of(line));
+  }
+  Places places(std::move(line_ids));
   std::string result;
   size_t done = 0;  // lines of the source
   for (size_t i = 0; i < hunks->size(); ++i) {
@@ -167,7 +202,12 @@ absl::StatusOr<std::string> ApplyPatch(const std::string& source, const std::str
     // A hunk without old lines goes after the line that it names.
     const size_t named = static_cast<size_t>(hunk.line) - (hunk.old_lines.empty() || hunk.line == 0 ? 0 : 1);
     const std::optional<size_t> place =
-        FindPlace(lines, hunk, done, std::clamp(named, done, std::max(done, lines.size())));
+        places.Find(hunk.old_ids, done, std::clamp(named, done, std::max(done, lines.size())));
+    if (!place && places.tired()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the hunks of the patch are too many and too far from their lines in ", path, " (found up to hunk ", i,
+          "); make the patch against the best variant's source, as pawl situation shows it"));
+    }
     if (!place) {
       const std::string there = named < lines.size() ? Shown(lines[named]) : "the end";
       return absl::InvalidArgumentError(absl::StrCat(

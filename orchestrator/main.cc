@@ -34,6 +34,8 @@ struct Flags {
   bool skip_check = false;
   bool reflection = false;
   int max_campaigns = OrchestratorOptions().max_unfinished;
+  int64_t max_bundles = OrchestratorOptions().max_bundle_bytes >> 20;
+  int64_t max_author = OrchestratorOptions().max_author_bytes >> 20;
 };
 
 // Empty: there is no home folder to keep it in. The base directory specification has relative folders ignored.
@@ -72,6 +74,8 @@ int Serve(Store& store, const Flags& flags, const sigset_t& signals) {
   options.profiles = flags.profiles;
   options.reports = ReportFolder(flags);
   options.orchestrator.max_unfinished = flags.max_campaigns;
+  options.orchestrator.max_bundle_bytes = flags.max_bundles << 20;
+  options.orchestrator.max_author_bytes = flags.max_author << 20;
   absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(store, options);
   if (!server.ok()) return Fail(server.status());
   if (absl::Status status = store.SetAddress((*server)->address()); !status.ok()) return Fail(status);
@@ -129,6 +133,13 @@ int Run(int argc, char** argv) {
   option("database", flags.database, "SQLite file; created if missing")->capture_default_str();
   option("max-campaigns", flags.max_campaigns, "Maximum number of unfinished campaigns; more are refused")
       ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  option("max-bundle-megabytes", flags.max_bundles,
+         "Maximum size of the bundles of all unfinished campaigns; a shared bundle counts once")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  option("max-author-megabytes", flags.max_author, "The same for the campaigns of one author")
+      ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
   option("profiles", flags.profiles,
          "Folder whose decision_tree.toml, gates.toml and metrics.toml replace the built-in ones");

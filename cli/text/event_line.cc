@@ -67,6 +67,8 @@ std::string LostText(const v1::LeaseLost& lost) {
   std::string what = "returned it before it started";
   if (lost.reason() == v1::LeaseLost::EXPIRED) what = "stopped answering";
   if (lost.reason() == v1::LeaseLost::HOST_FAULT) what = "could not run it";
+  if (lost.reason() == v1::LeaseLost::NOT_RENEWED) what = "never renewed the lease";
+  if (lost.reason() == v1::LeaseLost::RESTORED) what = "leased it from the original of this database";
   return absl::StrCat("trial ", lost.trial(), " is leased again: ", lost.worker(), " ", what, Because(lost.message()));
 }
 

@@ -48,7 +48,7 @@ absl::StatusOr<v1::Campaign> Orchestrator::Get(const v1::GetCampaignRequest& req
   absl::MutexLock lock(&mutex_);
   const auto found = state_.campaigns.find(*number);
   if (found == state_.campaigns.end() || found->second->summary().state() == v1::PAUSED) return stored;
-  stored->set_minutes(absl::ToDoubleMinutes(found->second->Running(clock_())));
+  stored->set_minutes(absl::ToDoubleMinutes(found->second->Running({clock_(), state_.served.Now()})));
   if (state_.queue.HasTrialOf(*number) || ProposalDeadline(*found->second)) {
     scheduler_.SayWhatItWaitsFor(*found->second, clock_(), &*stored);
   }

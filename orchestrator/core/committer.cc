@@ -92,7 +92,7 @@ std::string EventText(const v1::Event& event, int iteration) {
 
 bool IsEmpty(const Writes& writes) {
   return writes.events.empty() && writes.workers.empty() && writes.blobs.empty() && writes.pattern_files.empty() &&
-         writes.pattern_exports.empty();
+         writes.pattern_exports.empty() && !writes.leases_ended;
 }
 
 }  // namespace
@@ -105,6 +105,7 @@ std::string LogLine(const v1::Event& event, int iteration) {
 void Committer::Add(Step* step, CampaignState* campaign, v1::Event event) {
   event.set_campaign(campaign->summary().name());
   SetTime(step->now, event.mutable_time());
+  event.set_served_us(absl::ToInt64Microseconds(step->served));
   step->lines.push_back(LogLine(event, IterationOf(*campaign, event)));
   if (const std::string& source = event.planned().patched_source(); !source.empty()) {
     step->writes.blobs.push_back({v1::Blob::SOURCE, Sha256(source), source});

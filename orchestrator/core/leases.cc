@@ -36,13 +36,18 @@ v1::Event PutTrialAside(const CampaignState& campaign, const OpenTrial& open, co
 
 }  // namespace
 
-void Leases::Grant(TrialKey key, v1::Worker* worker, absl::Time now) {
-  state_.deadlines[key] = now + options_.lease;
+void Leases::Grant(TrialKey key, v1::Worker* worker, absl::Duration served) {
+  state_.leases[key] = {.deadline = served + options_.lease};
   worker->add_trials(TrialName(key.first, key.second));
 }
 
+void Leases::Renew(TrialKey key, const std::string& worker) {
+  state_.leases[key] = {.deadline = state_.served.Now() + options_.lease, .renewed = true};
+  state_.unconfirmed.erase(worker);
+}
+
 void Leases::Release(TrialKey key, const std::string& worker) {
-  state_.deadlines.erase(key);
+  state_.leases.erase(key);
   if (v1::Worker* held_by = state_.workers.Mutable(worker)) {
     auto* trials = held_by->mutable_trials();
     trials->erase(std::remove(trials->begin(), trials->end(), TrialName(key.first, key.second)), trials->end());
@@ -52,6 +57,11 @@ void Leases::Release(TrialKey key, const std::string& worker) {
 void Leases::Lose(Step* step, TrialKey key, v1::LeaseLost::Reason reason, const std::string& message) {
   CampaignState& campaign = *state_.campaigns.at(key.first);
   const OpenTrial before = campaign.open_trials().at(key.second);
+  // Nobody knows whether it was ever begun: a worker may have been stopped with its request for a trial under way.
+  if (reason == v1::LeaseLost::EXPIRED && !state_.leases[key].renewed) {
+    reason = v1::LeaseLost::NOT_RENEWED;
+    state_.unconfirmed.insert(before.worker);
+  }
   Release(key, before.worker);
   v1::Event event;
   event.mutable_lost()->set_trial(key.second);
@@ -65,19 +75,29 @@ void Leases::Lose(Step* step, TrialKey key, v1::LeaseLost::Reason reason, const 
   const bool too_many_faults = reason == v1::LeaseLost::HOST_FAULT &&
                                open.host_faults >= options_.profiles->gates.Get(GateKind::kPreflight).threshold;
   const bool verifies = open.planned.purpose() == v1::TRIAL_PURPOSE_VERIFY;
-  if (open.killed >= options_.max_killed || (verifies && too_many_faults)) {
+  const bool too_many_killed = reason == v1::LeaseLost::EXPIRED && open.killed >= options_.max_killed;
+  const bool starts = open.planned.purpose() == v1::TRIAL_PURPOSE_ITERATION && open.planned.iteration() == 0;
+  const auto pause = [&](const std::string& why) {
+    if (campaign.summary().state() == v1::PAUSED) return;
+    v1::Event paused;
+    paused.mutable_paused()->set_author("pawl");
+    paused.mutable_paused()->set_reason(why);
+    committer_.Add(step, &campaign, std::move(paused));
+  };
+  if (too_many_killed && starts) {
+    // Nothing says that it is the candidate's fault, and without a start there is no campaign.
+    pause(absl::StrCat(open.killed, " workers were lost while they ran the start variant, the last one ", before.worker,
+                       ": see their logs. pawl resume tries it again, pawl cancel ends the campaign"));
+  } else if (too_many_killed || (verifies && too_many_faults)) {
     const std::string lost = absl::StrCat("put aside: ", open.killed, " workers were lost to it");
     const std::string why = too_many_faults ? absl::StrCat("put aside: it failed ", open.host_faults,
                                                            " times, the last time on ", before.worker, ": ", message)
                                             : lost;
     committer_.Add(step, &campaign, PutTrialAside(campaign, open, lost, why, step->now));
-  } else if (too_many_faults && campaign.summary().state() != v1::PAUSED) {
-    v1::Event paused;
-    paused.mutable_paused()->set_author("pawl");
-    paused.mutable_paused()->set_reason(absl::StrCat("trial ", key.second, " failed ", open.host_faults,
-                                                     " times through no fault of its own, the last time on ",
-                                                     before.worker, ": ", message, ". pawl resume goes on"));
-    committer_.Add(step, &campaign, std::move(paused));
+  } else if (too_many_faults) {
+    pause(absl::StrCat("trial ", key.second, " failed ", open.host_faults,
+                       " times through no fault of its own, the last time on ", before.worker, ": ", message,
+                       ". pawl resume goes on"));
   }
 }
 
@@ -85,33 +105,48 @@ void Leases::LoseAllOf(Step* step, const v1::Worker& worker, v1::LeaseLost::Reas
   const std::vector<std::string> held(worker.trials().begin(), worker.trials().end());
   for (const std::string& name : held) {
     const std::optional<NameInCampaign> trial = ParseTrialName(name);
-    if (!trial || !state_.deadlines.contains({trial->campaign, trial->number})) continue;
+    if (!trial || !state_.leases.contains({trial->campaign, trial->number})) continue;
     Lose(step, {trial->campaign, trial->number}, reason, message);
   }
 }
 
 void Leases::Expire(Step* step) {
-  ForgiveStall();
   std::vector<TrialKey> expired;
-  for (const auto& [key, deadline] : state_.deadlines) {
-    if (deadline <= step->now) expired.push_back(key);
+  for (const auto& [key, lease] : state_.leases) {
+    if (lease.deadline <= step->served) expired.push_back(key);
   }
   for (const TrialKey& key : expired) {
     // A worker that is there and does not renew never got the lease: its answer was lost. The trial did it no harm.
     const std::string& worker = state_.campaigns.at(key.first)->open_trials().at(key.second).worker;
     const bool gone = state_.workers.Gone(worker, step->now);
-    Lose(step, key, gone ? v1::LeaseLost::EXPIRED : v1::LeaseLost::GIVEN_BACK,
+    const bool silent = gone || !state_.leases.at(key).renewed;
+    Lose(step, key, silent ? v1::LeaseLost::EXPIRED : v1::LeaseLost::GIVEN_BACK,
          gone ? "the worker was not heard of for a whole lease" : "the worker does not know of its lease");
   }
 }
 
-// While this process stood still nobody could renew: that is not the workers' silence.
-void Leases::ForgiveStall() {
-  const auto now = std::chrono::steady_clock::now();
-  const absl::Duration gap = last_tick_ ? absl::FromChrono(now - *last_tick_) : absl::ZeroDuration();
-  last_tick_ = now;
-  if (gap < options_.renew) return;
-  for (auto& [key, deadline] : state_.deadlines) deadline += gap;
+v1::ServiceNotes Leases::Notes() const {
+  v1::ServiceNotes notes;
+  notes.set_served_us(absl::ToInt64Microseconds(state_.served.Now()));
+  for (const auto& [key, lease] : state_.leases) {
+    const auto& open_trials = state_.campaigns.at(key.first)->open_trials();
+    const auto open = open_trials.find(key.second);
+    if (open == open_trials.end()) continue;
+    v1::ServiceNotes::Lease& noted = *notes.add_leases();
+    noted.set_campaign(key.first);
+    noted.set_trial(key.second);
+    noted.set_attempt(open->second.attempt);
+    noted.set_deadline_us(absl::ToInt64Microseconds(lease.deadline));
+    noted.set_renewed(lease.renewed);
+    noted.set_adopted(lease.adopted);
+  }
+  return notes;
+}
+
+absl::Status OtherCopy(const std::string& trial) {
+  return LeaseError(absl::StatusCode::kAborted,
+                    absl::StrCat("the lease of ", trial, " has ended: the database was restored from a copy since"),
+                    trial);
 }
 
 absl::Status LeaseError(absl::StatusCode code, const std::string& message, const std::string& trial) {

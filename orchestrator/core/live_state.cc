@@ -58,12 +58,13 @@ double KnownBaselines::Expected(const CampaignState& campaign, const v1::TrialRe
   return 0;
 }
 
-LiveState::LiveState(absl::Duration lease) : workers(lease), patterns(ShippedPatterns()) {}
+LiveState::LiveState(const OrchestratorOptions& options)
+    : workers(options.lease), patterns(ShippedPatterns()), served(options.monotonic, options.renew) {}
 
 void LiveState::Drop(int64_t number) {
   queue.Remove(number);
   // Leases of an ended campaign are of no use any more; a renewal is told to stop.
-  std::erase_if(deadlines, [&](const auto& lease) { return lease.first.first == number; });
+  std::erase_if(leases, [&](const auto& lease) { return lease.first.first == number; });
   campaigns.erase(number);
 }
 

@@ -13,7 +13,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "orchestrator/core/options.h"
 #include "orchestrator/core/pattern_library.h"
+#include "orchestrator/core/served_clock.h"
 #include "orchestrator/core/worker_list.h"
 #include "orchestrator/engine/state/campaign.h"
 #include "pawl/v1/campaign.pb.h"
@@ -65,10 +67,17 @@ struct WaitingLease {
   LeaseAnswer answer;
 };
 
+// A lease that is out.
+struct HeldLease {
+  absl::Duration deadline;  // in served time
+  bool renewed = false;     // at least once
+  bool adopted = false;     // a start extended the deadline, and it was not renewed since
+};
+
 // What the orchestrator holds in memory. Events are applied here first and then committed, so it is ahead of the store
 // until Committer::Commit has returned OK. Not thread-safe: the orchestrator's lock guards it.
 struct LiveState {
-  explicit LiveState(absl::Duration lease);
+  explicit LiveState(const OrchestratorOptions& options);
 
   // Forgets a campaign that needs nothing more.
   void Drop(int64_t number);
@@ -76,7 +85,8 @@ struct LiveState {
   void SendAway(const absl::StatusOr<v1::LeaseTrialResponse>& answer, Deferred* deferred);
 
   std::map<int64_t, std::unique_ptr<CampaignState>> campaigns;  // unfinished, or with a trial that verifies
-  std::map<TrialKey, absl::Time> deadlines;                     // of the leases that are out
+  std::map<TrialKey, HeldLease> leases;                         // that are out
+  std::set<std::string> unconfirmed;                            // workers that never renewed their last lease
   TrialQueue queue;
   WorkerList workers;
   PatternLibrary patterns;
@@ -84,6 +94,7 @@ struct LiveState {
   std::map<uint64_t, WaitingLease> waiting;  // oldest first
   uint64_t next_waiting = 1;
   absl::Time loaded_at;
+  ServedClock served;
   int64_t next_campaign = 1;
   bool leasing = true;
   absl::Status broken = absl::UnavailableError("starting");  // not OK: memory can't be trusted, nothing is served

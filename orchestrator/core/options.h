@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 
@@ -11,10 +12,17 @@ namespace pawl {
 struct OrchestratorOptions {
   absl::Duration lease = absl::Seconds(15);
   absl::Duration renew = absl::Seconds(5);
-  int max_unfinished = 1000;                            // campaigns; more are refused
+  int max_unfinished = 1000;  // campaigns; more are refused
+  // Bundles of unfinished campaigns, which are in memory: of all, and of one author. One that several campaigns share
+  // counts once.
+  int64_t max_bundle_bytes = int64_t{1} << 30;
+  int64_t max_author_bytes = int64_t{256} << 20;
   int max_killed = 3;                                   // workers lost to a trial before it is put aside
   absl::Duration verification = absl::Seconds(60);      // a verification that no worker took is given up after this
   absl::Duration forget_workers = absl::Hours(24 * 7);  // not heard of for so long, at the next start
+  std::function<absl::Duration()> monotonic = [] {      // never set back or forth; from any beginning
+    return absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());
+  };
   const ProfileSet* profiles = &ProfileSet::Default();  // rules and gates; must outlive the orchestrator
   // Told of each campaign that has ended, once that is on disk, on the thread that ended it: it must not take long.
   std::function<void(int64_t)> ended = nullptr;

@@ -5,8 +5,14 @@
 #include "base/names/resource_name.h"
 #include "orchestrator/core/errors.h"
 #include "orchestrator/core/recovery.h"
+#include "spdlog/spdlog.h"
 
 namespace pawl {
+namespace {
+
+constexpr absl::Duration kNoteEvery = absl::Seconds(1);
+
+}  // namespace
 
 Orchestrator::Orchestrator(Store& store, const Chooser& chooser, WatchHub& hub, Clock clock,
                            OrchestratorOptions options)
@@ -15,15 +21,43 @@ Orchestrator::Orchestrator(Store& store, const Chooser& chooser, WatchHub& hub, 
       hub_(hub),
       clock_(std::move(clock)),
       options_(std::move(options)),
-      state_(options_.lease),
+      state_(options_),
       committer_(store, hub, state_, options_),
       leases_(state_, committer_, options_),
       scheduler_(state_, committer_, leases_, chooser, store.secret(), options_),
       completions_([this](const std::vector<Completion>& together) { CompleteTogether(together); }) {}
 
 absl::Status Orchestrator::Load() {
-  absl::MutexLock lock(&mutex_);
-  return Restart(store_, bundles_, options_, clock_(), &state_);
+  Turn turn(&mutex_);
+  if (absl::Status status = Restart(store_, bundles_, options_, clock_(), &state_); !status.ok()) return status;
+  (void)EndLeasesOfOriginal(turn.deferred());  // a failure is kept in state_.broken
+  NoteLeases(turn.deferred());
+  return absl::OkStatus();
+}
+
+// Workers hold leases that the original of this database gave, and may have delivered to it.
+absl::Status Orchestrator::EndLeasesOfOriginal(Deferred* deferred) {
+  if (!store_.Copied()) return absl::OkStatus();
+  if (!state_.leases.empty()) {
+    spdlog::warn("the database is not the file that was last served here: {} leases end", state_.leases.size());
+  }
+  Step step = Begin();
+  std::vector<TrialKey> out;
+  for (const auto& [key, lease] : state_.leases) out.push_back(key);
+  for (const TrialKey& key : out) {
+    leases_.Lose(&step, key, v1::LeaseLost::RESTORED, "the database was restored from a copy");
+  }
+  step.writes.leases_ended = true;
+  return Commit(&step, deferred);
+}
+
+void Orchestrator::NoteLeases(Deferred* deferred) {
+  if (state_.campaigns.empty() || !state_.broken.ok()) return;
+  noted_ = state_.served.Now();
+  const absl::Status status = store_.WriteNotes(leases_.Notes());
+  if (status.ok() || !store_.uncertain()) return;  // what was noted last holds: the next start grants some more time
+  state_.broken = TryLater(std::string(status.message()), 1);
+  state_.SendAway(state_.broken, deferred);
 }
 
 absl::Status Orchestrator::Commit(Step* step, Deferred* deferred) {
@@ -36,13 +70,16 @@ void Orchestrator::Tick() {
   Turn turn(&mutex_);
   if (!state_.broken.ok()) {
     if (!RecoverFromFailedCommit(store_, bundles_, options_, clock_(), &state_).ok()) return;
+    if (!EndLeasesOfOriginal(turn.deferred()).ok()) return;
   }
   Step step = Begin();
+  scheduler_.EndWaits(step.now, turn.deferred());  // first: who waits is there
   leases_.Expire(&step);
   GiveUpVerifications(&step);
   scheduler_.EndWaitsForProposals(&step);
-  scheduler_.EndWaits(step.now, turn.deferred());
   (void)Commit(&step, turn.deferred());  // a failure is kept in state_.broken
+  const absl::Duration unnoted = step.served - noted_;
+  if (unnoted >= kNoteEvery || unnoted < absl::ZeroDuration()) NoteLeases(turn.deferred());
 }
 
 void Orchestrator::StopLeasing() {
@@ -53,7 +90,7 @@ void Orchestrator::StopLeasing() {
 
 int Orchestrator::leases_out() const {
   absl::MutexLock lock(&mutex_);
-  return static_cast<int>(state_.deadlines.size());
+  return static_cast<int>(state_.leases.size());
 }
 
 bool Orchestrator::serving() const {

@@ -42,7 +42,7 @@ class Orchestrator {
   Orchestrator(Store& store, const Chooser& chooser, WatchHub& hub, Clock clock, OrchestratorOptions options);
 
   // Reads unfinished campaigns and workers. Leases that were out are adopted: their workers have a whole lease to be
-  // heard of. Before anything else.
+  // heard of, once; where the database is a copy, all leases end. Before anything else.
   absl::Status Load();
 
   // What people ask for; errors as campaign_service.proto has them.
@@ -98,7 +98,10 @@ class Orchestrator {
     Deferred deferred_;
   };
 
-  Step Begin() const { return Step{.now = clock_()}; }
+  Step Begin() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return Step{.now = clock_(), .served = state_.served.Now()}; }
+  absl::Status EndLeasesOfOriginal(Deferred* deferred) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Writes down how far leases and the served time are, for the next start.
+  void NoteLeases(Deferred* deferred) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Plans what follows from the step, offers its trials to those who wait, and commits it.
   absl::Status Commit(Step* step, Deferred* deferred) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Serving() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return state_.broken; }
@@ -126,6 +129,7 @@ class Orchestrator {
   Committer committer_ ABSL_GUARDED_BY(mutex_);
   Leases leases_ ABSL_GUARDED_BY(mutex_);
   Scheduler scheduler_ ABSL_GUARDED_BY(mutex_);
+  absl::Duration noted_ ABSL_GUARDED_BY(mutex_);  // in served time
 
   CompletionQueue completions_;  // last: everything is there when its thread starts
 };

@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/names/resource_name.h"
+#include "kernels/source_patch.h"
 #include "orchestrator/core/errors.h"
 #include "orchestrator/core/orchestrator.h"
 #include "orchestrator/core/stored_campaign.h"
@@ -42,6 +43,18 @@ absl::StatusOr<v1::ProposeChangeResponse> Orchestrator::Propose(const v1::Propos
   }
   if (absl::Status status = CheckText("why", request.why()); !status.ok()) return status;
   if (absl::Status status = CheckChange(request.change()); !status.ok()) return status;
+  PatchedSource patched;  // applied while others have the lock
+  if (request.change().has_source()) {
+    std::string path;
+    {
+      absl::MutexLock lock(&mutex_);
+      absl::StatusOr<CampaignState*> campaign = Unended("campaign", request.campaign());
+      if (!campaign.ok()) return campaign.status();
+      if (const v1::Iteration* best = (*campaign)->best()) patched.source = (*campaign)->SourceOf(best->number());
+      path = (*campaign)->bundle().source().path();
+    }
+    patched.patched = ApplyPatch(patched.source, request.change().source().patch(), path);
+  }
   Turn turn(&mutex_);
   absl::StatusOr<CampaignState*> found = Unended("campaign", request.campaign());
   if (!found.ok()) return found.status();
@@ -59,7 +72,7 @@ absl::StatusOr<v1::ProposeChangeResponse> Orchestrator::Propose(const v1::Propos
                  absl::StrCat(request.campaign(), " has no kept variant to change yet"), detail);
   }
   std::string why;
-  const std::optional<Choice> choice = Proposed(campaign, request.change(), &why);
+  const std::optional<Choice> choice = Proposed(campaign, request.change(), &why, &patched);
   if (!choice && !why.empty()) return BadField("change", why);
   if (!choice) {
     detail.set_fix("pawl history shows how it went; propose another change");

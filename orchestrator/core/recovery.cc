@@ -1,6 +1,8 @@
 #include "orchestrator/core/recovery.h"
 
+#include <algorithm>
 #include <limits>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,17 +24,49 @@ absl::Status LoadBaselines(Store& store, LiveState* state) {
   return absl::OkStatus();
 }
 
-absl::Status LoadUnfinished(Store& store, BundlePool& bundles, absl::Time deadline, LiveState* state) {
+// A lease that was out goes on where it was. Its worker could not be heard of meanwhile and has a whole lease for that,
+// but only once until it renews: a service that is started again and again must not keep what a dead worker held.
+HeldLease Adopted(const OpenTrial& open, const v1::ServiceNotes::Lease* noted, absl::Duration lease,
+                  absl::Duration served) {
+  HeldLease held;
+  held.deadline = open.leased_at ? *open.leased_at + lease : served + lease;
+  if (noted != nullptr && noted->attempt() == open.attempt) {
+    held.deadline = absl::Microseconds(noted->deadline_us());
+    held.renewed = noted->renewed();
+    held.adopted = noted->adopted();
+  }
+  if (!held.adopted) held.deadline = std::max(held.deadline, served + lease);
+  held.adopted = true;
+  return held;
+}
+
+absl::Status LoadLeases(Store& store, absl::Duration lease, LiveState* state) {
+  const absl::StatusOr<v1::ServiceNotes> notes = store.Notes();
+  if (!notes.ok()) return notes.status();
+  std::map<TrialKey, const v1::ServiceNotes::Lease*> noted;
+  for (const v1::ServiceNotes::Lease& each : notes->leases()) noted[{each.campaign(), each.trial()}] = &each;
+  absl::Duration served = absl::Microseconds(notes->served_us());
+  for (const auto& [number, campaign] : state->campaigns) {
+    served = std::max(served, campaign->served().value_or(served));
+  }
+  state->served.Start(served);
+  for (const auto& [number, campaign] : state->campaigns) {
+    for (const auto& [trial, open] : campaign->open_trials()) {
+      if (open.worker.empty()) continue;
+      const auto found = noted.find({number, trial});
+      state->leases[{number, trial}] = Adopted(open, found == noted.end() ? nullptr : found->second, lease, served);
+      if (v1::Worker* worker = state->workers.Mutable(open.worker)) worker->add_trials(TrialName(number, trial));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status LoadUnfinished(Store& store, BundlePool& bundles, LiveState* state) {
   absl::StatusOr<std::vector<int64_t>> unfinished = store.UnfinishedCampaigns();
   if (!unfinished.ok()) return unfinished.status();
   for (int64_t number : *unfinished) {
     absl::StatusOr<StoredCampaign> campaign = ReadCampaign(store, number, &bundles);
     if (!campaign.ok()) return campaign.status();
-    for (const auto& [trial, open] : campaign->state->open_trials()) {
-      if (open.worker.empty()) continue;
-      state->deadlines[{number, trial}] = deadline;
-      if (v1::Worker* worker = state->workers.Mutable(open.worker)) worker->add_trials(TrialName(number, trial));
-    }
     state->queue.Update(number, *campaign->state);
     state->campaigns[number] = std::move(campaign->state);
   }
@@ -42,7 +76,8 @@ absl::Status LoadUnfinished(Store& store, BundlePool& bundles, absl::Time deadli
 absl::Status LoadAll(Store& store, BundlePool& bundles, const OrchestratorOptions& options, absl::Time now,
                      LiveState* state) {
   state->campaigns.clear();
-  state->deadlines.clear();
+  state->leases.clear();
+  state->unconfirmed.clear();
   state->queue.Clear();
   state->baselines.Clear();
   state->loaded_at = now;
@@ -54,7 +89,8 @@ absl::Status LoadAll(Store& store, BundlePool& bundles, const OrchestratorOption
   absl::StatusOr<int64_t> last = store.LastCampaign();
   if (!last.ok()) return last.status();
   state->next_campaign = *last + 1;
-  if (absl::Status status = LoadUnfinished(store, bundles, now + options.lease, state); !status.ok()) return status;
+  if (absl::Status status = LoadUnfinished(store, bundles, state); !status.ok()) return status;
+  if (absl::Status status = LoadLeases(store, options.lease, state); !status.ok()) return status;
   state->broken = absl::OkStatus();
   return absl::OkStatus();
 }

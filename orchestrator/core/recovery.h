@@ -10,7 +10,8 @@
 namespace pawl {
 
 // At the start: reads workers, patterns and unfinished campaigns, and forgets workers of long ago. Leases that were out
-// are adopted: their workers have a whole lease to be heard of.
+// are adopted: their workers have a whole lease to be heard of, once until they renew, however often it is started. The
+// served time goes on from what was stored.
 absl::Status Restart(Store& store, BundlePool& bundles, const OrchestratorOptions& options, absl::Time now,
                      LiveState* state);
 

@@ -66,7 +66,8 @@ void Scheduler::Plan(Step* step) {
     CampaignState& campaign = *state_.campaigns.at(number);
     const auto [known, fresh] = slots.try_emplace(absl::StrCat(campaign.space_hash(), campaign.summary().device()));
     if (fresh) known->second = SlotsOf(campaign, step->now);
-    while (std::optional<v1::Event> event = Decide(campaign, chooser_, step->now, *options_.profiles, known->second)) {
+    while (std::optional<v1::Event> event =
+               Decide(campaign, chooser_, {step->now, step->served}, *options_.profiles, known->second)) {
       committer_.Add(step, &campaign, *std::move(event));
     }
   }
@@ -114,9 +115,10 @@ bool Scheduler::TakeTrial(Step* step, const std::string& name, v1::LeaseTrialRes
     leased.set_device(worker->device().label());
     leased.set_replay(worker->device().kind() == v1::DEVICE_KIND_REPLAY);
     leased.set_price_per_hour(PricePerHour(worker->device()));
-    const LeaseName lease{number, trial, leased.attempt()};
+    leased.set_nonce(RandomBytes(kLeaseNonce));
+    const LeaseName lease{number, trial, leased.attempt(), leased.nonce()};
     committer_.Add(step, &campaign, std::move(event));
-    leases_.Grant({number, trial}, worker, step->now);
+    leases_.Grant({number, trial}, worker, step->served);
     *response->mutable_trial() = TrialOf(campaign, campaign.open_trials().at(trial));
     response->set_lease(LeaseToken(secret_, lease, name));
     return true;
@@ -126,12 +128,22 @@ bool Scheduler::TakeTrial(Step* step, const std::string& name, v1::LeaseTrialRes
 
 void Scheduler::OfferTrials(Step* step) {
   std::set<std::string> hopeless;  // kinds of workers for which the queue has nothing
+  OfferTrials(step, /*unconfirmed=*/false, &hopeless);
+  OfferTrials(step, /*unconfirmed=*/true, &hopeless);
+}
+
+// To those that confirmed their last lease, or to the others, in the order in which they came.
+void Scheduler::OfferTrials(Step* step, bool unconfirmed, std::set<std::string>* hopeless) {
   for (auto it = state_.waiting.begin(); it != state_.waiting.end() && !state_.queue.empty();) {
+    if (state_.unconfirmed.contains(it->second.worker) != unconfirmed) {
+      ++it;
+      continue;
+    }
     const v1::Worker* worker = state_.workers.Find(it->second.worker);
     const std::string kind = worker == nullptr ? "" : KindOf(worker->device());
     Step::Offer offer;
-    if (worker == nullptr || hopeless.contains(kind) || !TakeTrial(step, it->second.worker, &offer.response)) {
-      if (worker != nullptr && worker->state() == v1::WORKER_STATE_IDLE) hopeless.insert(kind);
+    if (worker == nullptr || hopeless->contains(kind) || !TakeTrial(step, it->second.worker, &offer.response)) {
+      if (worker != nullptr && worker->state() == v1::WORKER_STATE_IDLE) hopeless->insert(kind);
       ++it;
       continue;
     }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 
 #include "absl/time/time.h"
@@ -28,7 +29,8 @@ class Scheduler {
 
   // Leases the oldest trial that the worker can run; false: there is none.
   bool TakeTrial(Step* step, const std::string& worker, v1::LeaseTrialResponse* response);
-  // The same for those who wait, who are answered after the commit.
+  // The same for those who wait, who are answered after the commit. A worker that never renewed its last lease may
+  // have stopped: it gets what nobody else wants.
   void OfferTrials(Step* step);
   // Sends away those who waited long enough, and those whose worker is not known.
   void EndWaits(absl::Time now, Deferred* deferred);
@@ -40,6 +42,7 @@ class Scheduler {
   void SayWhatItWaitsFor(const CampaignState& campaign, absl::Time now, v1::Campaign* said) const;
 
  private:
+  void OfferTrials(Step* step, bool unconfirmed, std::set<std::string>* hopeless);
   int SlotsOf(const CampaignState& campaign, absl::Time now) const;
 
   LiveState& state_;

@@ -6,6 +6,7 @@
 #include "base/faults/fault_point.h"
 #include "base/names/resource_name.h"
 #include "base/names/utf8.h"
+#include "kernels/space.h"
 #include "orchestrator/core/errors.h"
 #include "orchestrator/core/orchestrator.h"
 #include "orchestrator/engine/verdict/verdict.h"
@@ -50,6 +51,23 @@ absl::Status CheckResult(const v1::TrialResult& result) {
   }
   for (const double us : {result.warm_us(), result.cold_us(), result.parent_warm_us(), result.parent_cold_us()}) {
     if (!std::isfinite(us) || us < 0) return BadField("result", "a time is no number of 0 or more");
+  }
+  return absl::OkStatus();
+}
+
+// The worker must have run what is planned: a mistake here would be stored as a measurement of something else.
+absl::Status CheckIsOf(const CampaignState& campaign, const v1::TrialPlanned& planned,
+                       const v1::CompleteTrialRequest& request) {
+  if (request.bundle_hash() != campaign.summary().bundle_hash()) {
+    return BadField("bundle_hash", "the result is of another bundle than the trial");
+  }
+  if (VariantText(request.variant()) != VariantText(planned.variant())) {
+    return BadField("variant", absl::StrCat("the result is of ", Shortened(VariantText(request.variant()), 200),
+                                            ", the trial is of ", VariantText(planned.variant())));
+  }
+  const v1::Variant parent = planned.has_parent() ? VariantOf(*campaign.Find(planned.parent())) : v1::Variant();
+  if (request.has_parent() != planned.has_parent() || VariantText(request.parent()) != VariantText(parent)) {
+    return BadField("parent", "the result was compared with another parent than the trial's");
   }
   return absl::OkStatus();
 }
@@ -147,6 +165,10 @@ absl::Status Orchestrator::CompleteOne(Step* step, const v1::CompleteTrialReques
     return LeaseError(absl::StatusCode::kAborted,
                       absl::StrCat("the lease of ", trial, " ran out and it was leased again"), trial);
   }
+  if (open.nonce != lease->nonce) return OtherCopy(trial);
+  if (request.has_result()) {
+    if (absl::Status status = CheckIsOf(campaign, open.planned, request); !status.ok()) return status;
+  }
   if (request.outcome_case() == v1::CompleteTrialRequest::OUTCOME_NOT_SET) {
     return BadField("outcome", "expected a result, a host fault, or given_back");
   }
@@ -187,6 +209,7 @@ absl::Status Orchestrator::CompleteOne(Step* step, const v1::CompleteTrialReques
       SetTime(step->now, iteration.mutable_end_time());
     }
     leases_.Release(key, request.worker());
+    state_.unconfirmed.erase(request.worker());
     worker->set_completed(worker->completed() + 1);
     committer_.Add(step, &campaign, std::move(event));
   } else if (open.worker == request.worker()) {

@@ -105,8 +105,9 @@ absl::StatusOr<v1::RenewLeaseResponse> Orchestrator::Renew(const v1::RenewLeaseR
       return LeaseError(absl::StatusCode::kAborted,
                         absl::StrCat("the lease of ", trial, " ran out and it was leased again"), trial);
     }
+    if (open.nonce != lease->nonce) return OtherCopy(trial);
     // Where it ran out and nobody else has the trial yet, the result is still welcome.
-    if (open.worker == request.worker()) leases_.Renew({lease->campaign, lease->trial}, now);
+    if (open.worker == request.worker()) leases_.Renew({lease->campaign, lease->trial}, request.worker());
     response.set_lease_seconds(absl::ToDoubleSeconds(options_.lease));
     if (!request.has_progress()) return response;
     campaign = lease->campaign;

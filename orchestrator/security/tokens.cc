@@ -1,7 +1,9 @@
 #include "orchestrator/security/tokens.h"
 
+#include <algorithm>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -11,7 +13,8 @@
 namespace pawl {
 
 std::string LeaseToken(const std::string& secret, const LeaseName& lease, const std::string& worker) {
-  const std::string name = absl::StrCat(lease.campaign, ".", lease.trial, ".", lease.attempt);
+  const std::string name =
+      absl::StrCat(lease.campaign, ".", lease.trial, ".", lease.attempt, ".", absl::BytesToHexString(lease.nonce));
   return absl::StrCat(name, ".", KeyedHash(secret, absl::StrCat("lease ", name, " ", worker)));
 }
 
@@ -19,10 +22,12 @@ std::optional<LeaseName> ReadLeaseToken(const std::string& secret, const std::st
                                         const std::string& worker) {
   const std::vector<std::string> parts = absl::StrSplit(token, '.');
   LeaseName lease;
-  if (parts.size() != 4 || !absl::SimpleAtoi(parts[0], &lease.campaign) || !absl::SimpleAtoi(parts[1], &lease.trial) ||
-      !absl::SimpleAtoi(parts[2], &lease.attempt)) {
+  if (parts.size() != 5 || !absl::SimpleAtoi(parts[0], &lease.campaign) || !absl::SimpleAtoi(parts[1], &lease.trial) ||
+      !absl::SimpleAtoi(parts[2], &lease.attempt) || parts[3].size() != 2 * kLeaseNonce ||
+      !std::all_of(parts[3].begin(), parts[3].end(), absl::ascii_isxdigit)) {
     return std::nullopt;
   }
+  lease.nonce = absl::HexStringToBytes(parts[3]);
   if (!SameBytes(token, LeaseToken(secret, lease, worker))) return std::nullopt;
   return lease;
 }

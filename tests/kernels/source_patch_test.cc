@@ -3,6 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <ctime>
+#include <utility>
+
+#include "tests/instrumented.h"
+
 namespace pawl {
 namespace {
 
@@ -59,6 +64,41 @@ TEST(SourcePatchTest, EditsTheBundlesSourceOnly) {
                       "--- a/kernel.cu\n+++ b/kernel.cu\n@@ -1 +1 @@\n-a\n+A\n--- a/kernel.cu\n+++ b/kernel.cu\n"
                       "@@ -2 +2 @@\n-b\n+B\n"),
               HasSubstr("more than one file"));
+}
+
+// 100 KB against 50,000 lines, made to be looked for as long as may be. In processor time: others may be at work.
+TEST(SourcePatchTest, TakesMillisecondsForAnyPatchOfAnySource) {
+  std::string marked, far;  // each hunk fits, but 1,999 lines before the place that it names
+  for (int i = 0; i < 16'666; ++i) marked += "\n\nL" + std::to_string(i) + "\n";
+  for (int i = 0; far.size() < 100'000 - 50; ++i) {
+    const std::string place = std::to_string(3 * i + 2000), name = std::to_string(i);
+    far += "@@ -" + place + ",3 +" + place + ",3 @@\n \n \n-L" + name + "\n+M" + name + "\n";
+  }
+  const std::string blank(50'000, '\n');  // a hunk fits nearly everywhere
+  std::string deep = "@@ -25000,33001 +25000,33001 @@\n";
+  for (int i = 0; i < 33'000; ++i) deep += " \n";
+  deep += "-x\n+y\n";
+  for (const auto& [source, patch] : {std::pair{marked, far}, std::pair{blank, deep}}) {
+    const std::clock_t begin = std::clock();
+    const std::string patched = Patched(source, patch);
+    const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+    EXPECT_LT(seconds, 0.05 * kSlowdown) << patched.substr(0, 100);
+  }
+}
+
+TEST(SourcePatchTest, FindsManyHunksThatHaveMoved) {
+  std::string source, patch, expected;
+  for (int i = 0; i < 10'000; ++i) {
+    source += "line " + std::to_string(i) + "\n";
+    expected += "line " + std::to_string(i) + (i % 100 == 50 ? " changed\n" : "\n");
+    if (i % 100 != 50) continue;
+    const std::string line = "line " + std::to_string(i);
+    patch +=
+        "@@ -" + std::to_string(i + 1) + " +" + std::to_string(i + 1) + " @@\n-" + line + "\n+" + line + " changed\n";
+  }
+  std::string before;
+  for (int i = 0; i < 1'500; ++i) before += "new " + std::to_string(i) + "\n";
+  EXPECT_EQ(Patched(before + source, patch), before + expected);
 }
 
 TEST(SourcePatchTest, AppliesHunksInTheirOrderOnly) {

@@ -57,6 +57,7 @@ v1::CompleteTrialRequest RunningService::Result(const std::string& name, const v
   const v1::Trial& trial = leased.trial();
   *request.mutable_result() =
       trial.has_parent() ? Measured(trial.parent_us(), trial.parent_us() * 1.2) : MeasuredStart(100);
+  SayWhatItIsOf(trial, &request);
   return request;
 }
 

@@ -81,6 +81,7 @@ absl::StatusOr<v1::CompleteTrialResponse> ScriptedWorker::Complete(const v1::Lea
                                                                    const Measure& measure, bool lease_next) {
   v1::CompleteTrialRequest request;
   *request.mutable_result() = measure(leased.trial());
+  SayWhatItIsOf(leased.trial(), &request);
   request.set_lease_next(lease_next);
   return Send(std::move(request), leased.lease());
 }

@@ -14,7 +14,8 @@ namespace pawl {
 World::World(OrchestratorOptions options, int64_t max_pages, const Chooser* chooser)
     : options_(options), folder_(InMemory("pawl-world-")), chooser_(chooser == nullptr ? neighbours_ : *chooser) {
   spdlog::set_level(spdlog::level::off);
-  Restart(max_pages);
+  options_.monotonic = [this] { return absl::Microseconds(monotonic_.load()); };
+  Start(max_pages);
 }
 
 void World::Pass(absl::Duration time) {
@@ -23,9 +24,29 @@ void World::Pass(absl::Duration time) {
 }
 
 void World::Restart(int64_t max_pages) {
+  Stop();
+  Start(max_pages);
+}
+
+void World::RestartAfter(absl::Duration down) {
+  Stop();
+  Advance(down);
+  Start(0);
+}
+
+void World::Restore(const std::filesystem::path& backup) {
+  Stop();
+  std::filesystem::rename(backup, file());
+  Start(0);
+}
+
+void World::Stop() {
   orchestrator_.reset();
   history_.reset();
   store_.reset();
+}
+
+void World::Start(int64_t max_pages) {
   StoreOptions options;
   options.file = file();
   options.max_pages = max_pages;

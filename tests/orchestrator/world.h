@@ -35,10 +35,18 @@ class World {
 
   // Moves the clock, and ticks.
   void Pass(absl::Duration time);
-  // Moves the clock only.
-  void Advance(absl::Duration time) { micros_ += absl::ToInt64Microseconds(time); }
+  // Moves the clocks only.
+  void Advance(absl::Duration time) {
+    SetClock(time);
+    monotonic_ += absl::ToInt64Microseconds(time);
+  }
+  // Sets the system's clock by this much; no time passes.
+  void SetClock(absl::Duration by) { micros_ += absl::ToInt64Microseconds(by); }
   // As after kill -9: everything is read again from the file.
   void Restart(int64_t max_pages = 0);
+  // The same where it is down for a while, or where a backup replaces the file.
+  void RestartAfter(absl::Duration down);
+  void Restore(const std::filesystem::path& backup);
 
   // Submits TinyBundle; the campaign's name. The test fails where it is refused.
   std::string Submit(const v1::CampaignSpec& spec = {}, const v1::Bundle& bundle = TinyBundle());
@@ -53,9 +61,13 @@ class World {
   std::vector<v1::Event> Events(const std::string& campaign, v1::Event::EventCase kind);
 
  private:
-  const OrchestratorOptions options_;
+  void Stop();
+  void Start(int64_t max_pages);
+
+  OrchestratorOptions options_;
   TemporaryFolder folder_;
   std::atomic<int64_t> micros_ = 1'790'000'000'000'000;
+  std::atomic<int64_t> monotonic_ = 1;
   const NeighbourChooser neighbours_;
   const Chooser& chooser_;
   WatchHub hub_;

@@ -89,6 +89,7 @@ grpc::Status Client::Complete(const std::string& worker, const v1::LeaseTrialRes
   request.set_instance("one");
   request.set_lease(leased.lease());
   *request.mutable_result() = leased.trial().has_parent() ? Measured(100, 120) : MeasuredStart(100);
+  SayWhatItIsOf(leased.trial(), &request);
   v1::CompleteTrialResponse reply;
   return Call(*workers_, &Workers::CompleteTrial, request, &reply);
 }

@@ -112,7 +112,6 @@ absl::Status LeaseLoop::Run() {
 }
 
 void LeaseLoop::Add(v1::LeaseTrialResponse leased) {
-  Pass(FaultPoint::kAfterLease);
   auto held = std::make_shared<HeldTrial>(std::move(leased), times_);
   held->next_renewal = HeldTrial::Clock::now() + std::chrono::duration_cast<HeldTrial::Clock::duration>(
                                                      Backoff::Duration(session_.renew_seconds()));
@@ -190,7 +189,7 @@ LeaseLoop::Held LeaseLoop::NextToPrepare() {
 
 void LeaseLoop::PrepareTrials() {
   while (const Held next = NextToPrepare()) {
-    Prepare(*next);
+    Prepare(next);
     absl::MutexLock lock(&mutex_);
     next->state = State::kPrepared;
     RemoveStopped();
@@ -198,16 +197,23 @@ void LeaseLoop::PrepareTrials() {
   }
 }
 
-void LeaseLoop::Prepare(HeldTrial& held) {
-  absl::StatusOr<std::shared_ptr<const v1::Bundle>> bundle =
-      session_.GetBundle(held.trial().bundle_hash(), [&] { return held.stopped() || GivesUp(); });
-  if (!bundle.ok()) {
-    held.fault = bundle.status();
+void LeaseLoop::Prepare(const Held& held) {
+  // Confirms the lease: from now on the trial is blamed if this worker is lost, and one that is another's is not begun.
+  Renew(held);
+  Pass(FaultPoint::kAfterLease);
+  if (held->stopped()) {
+    held->fault = absl::AbortedError("the trial is no longer wanted");
     return;
   }
-  absl::StatusOr<std::unique_ptr<PreparedTrial>> prepared = device_.Prepare(held.trial(), *std::move(bundle), held);
-  held.fault = prepared.status();
-  if (prepared.ok()) held.prepared = *std::move(prepared);
+  absl::StatusOr<std::shared_ptr<const v1::Bundle>> bundle =
+      session_.GetBundle(held->trial().bundle_hash(), [&] { return held->stopped() || GivesUp(); });
+  if (!bundle.ok()) {
+    held->fault = bundle.status();
+    return;
+  }
+  absl::StatusOr<std::unique_ptr<PreparedTrial>> prepared = device_.Prepare(held->trial(), *std::move(bundle), *held);
+  held->fault = prepared.status();
+  if (prepared.ok()) held->prepared = *std::move(prepared);
 }
 
 LeaseLoop::Held LeaseLoop::NextToRun() {
@@ -226,7 +232,7 @@ LeaseLoop::Held LeaseLoop::NextToRun() {
 }
 
 void LeaseLoop::RunOne(const Held& held) {
-  if (options_.ahead == 0) Prepare(*held);
+  if (options_.ahead == 0) Prepare(held);
   absl::StatusOr<TrialOutcome> outcome =
       held->fault.ok() ? device_.Run(*held->prepared, *held) : absl::StatusOr<TrialOutcome>(held->fault);
   held->prepared.reset();

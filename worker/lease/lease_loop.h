@@ -63,7 +63,7 @@ class LeaseLoop {
   // Waits until some may be due; none: closing.
   std::optional<std::vector<Held>> NextToRenew();
   void Renew(const Held& held);
-  void Prepare(HeldTrial& held);
+  void Prepare(const Held& held);
   void RunOne(const Held& held);
   void Deliver(const Held& held, v1::CompleteTrialRequest request);
   void GiveBackAll();

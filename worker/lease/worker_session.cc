@@ -242,7 +242,12 @@ absl::StatusOr<v1::CompleteTrialResponse> WorkerSession::Complete(const HeldTria
   request.set_worker(options_.name);
   request.set_instance(options_.instance);
   request.set_lease(held.lease());
-  if (request.has_result()) MakeFinite(request.mutable_result());
+  if (request.has_result()) {
+    request.set_bundle_hash(held.trial().bundle_hash());
+    *request.mutable_variant() = held.trial().variant();
+    if (held.trial().has_parent()) *request.mutable_parent() = held.trial().parent();
+    MakeFinite(request.mutable_result());
+  }
   absl::StatusOr<v1::CompleteTrialResponse> response =
       TryUntilAnswered(held.what().c_str(), give_up, [&] { return client_.Complete(request); });
   if (absl::IsAlreadyExists(response.status())) return v1::CompleteTrialResponse();  // an earlier try arrived

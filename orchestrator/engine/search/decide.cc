@@ -29,7 +29,7 @@ v1::Event Paused(const std::string& reason) {
   return event;
 }
 
-std::optional<v1::Event> Stop(const CampaignState& campaign, absl::Time now) {
+std::optional<v1::Event> Stop(const CampaignState& campaign, const Moment& now) {
   const v1::Campaign& summary = campaign.summary();
   const v1::Budget& budget = summary.spec().budget();
   auto finished = [](v1::StopReason reason, const std::string& message) {
@@ -215,7 +215,7 @@ std::optional<absl::Time> ProposalDeadline(const CampaignState& campaign) {
   return campaign.idle_since() + absl::Seconds(campaign.summary().spec().chooser().wait_seconds());
 }
 
-std::optional<v1::Event> Decide(const CampaignState& campaign, const Chooser& chooser, absl::Time now,
+std::optional<v1::Event> Decide(const CampaignState& campaign, const Chooser& chooser, const Moment& now,
                                 const ProfileSet& profiles, int slots) {
   if (campaign.ended() || campaign.summary().state() == v1::PAUSED) return std::nullopt;
   const bool totals = std::any_of(campaign.open_trials().begin(), campaign.open_trials().end(), [](const auto& open) {
@@ -251,7 +251,8 @@ std::optional<v1::Event> Decide(const CampaignState& campaign, const Chooser& ch
   const bool proposed = choice.has_value();
   if (proposed) choice->findings = profiles.tree.Diagnose(campaign.best_evidence(), campaign.gpu());
   if (!proposed && kind == v1::CHOOSER_KIND_OUTSIDE) {
-    if (open > 0 || now < campaign.idle_since() + absl::Seconds(spec.chooser().wait_seconds())) return std::nullopt;
+    if (open > 0 || now.time < campaign.idle_since() + absl::Seconds(spec.chooser().wait_seconds()))
+      return std::nullopt;
     if (spec.chooser().no_proposal() == v1::NO_PROPOSAL_PAUSE) {
       return Paused(absl::StrFormat("no change was proposed within %g s; continue with pawl propose and pawl resume",
                                     spec.chooser().wait_seconds()));

@@ -12,7 +12,7 @@ namespace pawl {
 // The next event that a campaign itself causes: it plans a trial, pauses, or ends. Nothing while it is paused, has
 // ended, waits for a proposal, or has as many open iterations as workers can take at once (`slots`).
 // Pure; the event has no sequence, name or time yet.
-std::optional<v1::Event> Decide(const CampaignState& campaign, const Chooser& chooser, absl::Time now,
+std::optional<v1::Event> Decide(const CampaignState& campaign, const Chooser& chooser, const Moment& now,
                                 const ProfileSet& profiles = ProfileSet::Default(), int slots = 1);
 
 // Until when the campaign waits for a proposal; nothing: it does not wait.

@@ -47,7 +47,8 @@ std::optional<v1::Variant> Changed(const CampaignState& campaign, const v1::Vari
   return variant;
 }
 
-std::optional<Choice> Proposed(const CampaignState& campaign, const v1::Change& change, std::string* why) {
+std::optional<Choice> Proposed(const CampaignState& campaign, const v1::Change& change, std::string* why,
+                               const PatchedSource* patched_before) {
   why->clear();
   const v1::Iteration* best = campaign.best();
   if (best == nullptr) {
@@ -59,8 +60,10 @@ std::optional<Choice> Proposed(const CampaignState& campaign, const v1::Change& 
   choice.parent = best->number();
   if (change.kind_case() == v1::Change::kSource) {
     const std::string& source = campaign.SourceOf(best->number());
+    const bool known_result = patched_before != nullptr && patched_before->source == source;
     absl::StatusOr<std::string> patched =
-        ApplyPatch(source, change.source().patch(), campaign.bundle().source().path());
+        known_result ? patched_before->patched
+                     : ApplyPatch(source, change.source().patch(), campaign.bundle().source().path());
     if (!patched.ok()) {
       *why = std::string(patched.status().message());
       return std::nullopt;

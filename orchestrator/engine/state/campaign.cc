@@ -41,6 +41,12 @@ CampaignState::CampaignState(std::string name, v1::Bundle bundle)
 
 void CampaignState::Apply(const v1::Event& event) {
   const absl::Time at = TimeOf(event.time());
+  Moment moment(at);
+  if (event.has_served_us()) moment.served = served_ = absl::Microseconds(event.served_us());
+  if (clock_since_) {
+    ran_ = Running(moment);
+    clock_since_ = moment;
+  }
   switch (event.event_case()) {
     case v1::Event::kSubmitted: {
       const v1::CampaignSubmitted& submitted = event.submitted();
@@ -51,6 +57,7 @@ void CampaignState::Apply(const v1::Event& event) {
       *summary_.mutable_create_time() = event.time();
       space_hash_ = submitted.space_hash();
       patterns_ = submitted.patterns();
+      author_ = submitted.author();
       idle_since_ = at;
       break;
     }
@@ -58,7 +65,7 @@ void CampaignState::Apply(const v1::Event& event) {
       ApplyPlanned(event.planned(), at);
       break;
     case v1::Event::kLeased:
-      ApplyLeased(event.leased(), at);
+      ApplyLeased(event.leased(), moment);
       break;
     case v1::Event::kLost:
       ApplyLost(event.lost(), at);
@@ -71,12 +78,12 @@ void CampaignState::Apply(const v1::Event& event) {
       summary_.set_state(v1::PAUSED);
       summary_.set_message(event.paused().reason());
       if (event.paused().has_iteration()) paused_for_.insert(event.paused().iteration());
-      StopClock(at);
+      clock_since_.reset();
       break;
     case v1::Event::kResumed:
       summary_.set_state(After(v1::PAUSED, CampaignAction::kResume, leased_before_));
       summary_.clear_message();
-      if (leased_before_) clock_since_ = at;
+      if (leased_before_) clock_since_ = moment;
       idle_since_ = at;
       break;
     case v1::Event::kEnded:
@@ -86,7 +93,7 @@ void CampaignState::Apply(const v1::Event& event) {
       summary_.set_tier(event.ended().tier());
       *summary_.mutable_roof() = event.ended().roof();
       *summary_.mutable_end_time() = event.time();
-      StopClock(at);
+      clock_since_.reset();
       std::erase_if(open_, [](const auto& open) { return open.second.planned.purpose() != v1::TRIAL_PURPOSE_VERIFY; });
       proposals_.clear();
       break;
@@ -100,7 +107,7 @@ void CampaignState::Apply(const v1::Event& event) {
       break;
   }
   CountRunning();
-  summary_.set_minutes(absl::ToDoubleMinutes(Running(at)));
+  summary_.set_minutes(absl::ToDoubleMinutes(ran_));
 }
 
 void CampaignState::Count(const v1::Iteration& iteration, int by) {
@@ -172,10 +179,12 @@ void CampaignState::NoteVerifications() {
   }));
 }
 
-void CampaignState::ApplyLeased(const v1::TrialLeased& leased, absl::Time at) {
+void CampaignState::ApplyLeased(const v1::TrialLeased& leased, const Moment& at) {
   OpenTrial& trial = open_[leased.trial()];
   trial.attempt = leased.attempt();
   trial.worker = leased.worker();
+  trial.nonce = leased.nonce();
+  trial.leased_at = at.served;
   if (summary_.state() == v1::WAITING) summary_.set_state(v1::RUNNING);
   if (ended()) return;  // a verification
   summary_.clear_message();
@@ -190,6 +199,7 @@ void CampaignState::ApplyLost(const v1::LeaseLost& lost, absl::Time at) {
   const auto trial = open_.find(lost.trial());
   if (trial == open_.end()) return;
   trial->second.worker.clear();
+  if (lost.reason() == v1::LeaseLost::RESTORED) trial->second.nonce.clear();
   trial->second.free_since = at;
   trial->second.killed += lost.reason() == v1::LeaseLost::EXPIRED;
   trial->second.host_faults += lost.reason() == v1::LeaseLost::HOST_FAULT;
@@ -319,13 +329,12 @@ std::vector<v1::RevisedIteration> RevisedBy(const v1::TotalGain& total, const st
   return all;
 }
 
-void CampaignState::StopClock(absl::Time at) {
-  if (clock_since_) ran_ += at - *clock_since_;
-  clock_since_.reset();
-}
-
-absl::Duration CampaignState::Running(absl::Time now) const {
-  return clock_since_ ? ran_ + (now - *clock_since_) : ran_;
+absl::Duration CampaignState::Running(const Moment& now) const {
+  if (!clock_since_) return ran_;
+  absl::Duration since;
+  if (clock_since_->served && now.served) since = *now.served - *clock_since_->served;
+  if (!clock_since_->served && !now.served) since = now.time - clock_since_->time;
+  return ran_ + std::max(since, absl::ZeroDuration());
 }
 
 bool CampaignState::ended() const { return IsFinal(summary_.state()); }

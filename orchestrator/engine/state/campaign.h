@@ -20,15 +20,25 @@
 
 namespace pawl {
 
+// A point in time. Durations come from `served`, the time for which orchestrators have served, where both ends have
+// it: a clock that is set and an outage count for nothing. Version 0.1.0 wrote events without it.
+struct Moment {
+  Moment(absl::Time time, std::optional<absl::Duration> served = std::nullopt) : time(time), served(served) {}
+  absl::Time time;
+  std::optional<absl::Duration> served;
+};
+
 // A trial that has been planned and has no result yet.
 struct OpenTrial {
   v1::TrialPlanned planned;
   absl::Time planned_at;
   absl::Time free_since;  // nobody holds it
   int attempt = 0;        // of the current or last lease; 0: never leased
-  int killed = 0;         // leases that ran out: the trial may have killed their workers
+  int killed = 0;         // leases that ran out after a renewal: the trial may have killed their workers
   int host_faults = 0;
-  std::string worker;  // that holds it; empty: nobody
+  std::string worker;                       // that holds it; empty: nobody
+  std::string nonce;                        // of the current or last lease; empty: its result is not taken
+  std::optional<absl::Duration> leased_at;  // in served time
 };
 
 // One campaign, as its events made it. Apply is the only way it changes, so the same events give the same campaign.
@@ -64,6 +74,8 @@ class CampaignState {
   // Of every size, and the copy's speed, as iteration 0 measured them; empty and 0 before, or where it could not.
   const google::protobuf::RepeatedPtrField<v1::BaselineTime>& baselines() const { return baselines_; }
   double copy_gb_s() const { return copy_gb_s_; }
+  // Who submitted it; empty: they did not say.
+  const std::string& author() const { return author_; }
   // What other campaigns had taught when it was submitted.
   const google::protobuf::RepeatedPtrField<v1::Pattern>& patterns() const { return patterns_; }
 
@@ -112,12 +124,14 @@ class CampaignState {
   bool PausedFor(int iteration) const { return paused_for_.contains(iteration); }
   // Since when it could have planned its next iteration.
   absl::Time idle_since() const { return idle_since_; }
-  // Time since the first lease without the pauses, up to `now`.
-  absl::Duration Running(absl::Time now) const;
+  // Time since the first lease without the pauses and without the time in which no orchestrator served, up to `now`.
+  absl::Duration Running(const Moment& now) const;
+  // Of the newest event, in served time; absent before the first that has it.
+  std::optional<absl::Duration> served() const { return served_; }
 
  private:
   void ApplyPlanned(const v1::TrialPlanned& planned, absl::Time at);
-  void ApplyLeased(const v1::TrialLeased& leased, absl::Time at);
+  void ApplyLeased(const v1::TrialLeased& leased, const Moment& at);
   void ApplyLost(const v1::LeaseLost& lost, absl::Time at);
   void ApplyFinished(const v1::TrialFinished& finished);
   void ApplyTotal(const v1::TrialFinished& finished);
@@ -127,7 +141,6 @@ class CampaignState {
   void ElectBest();
   void DropProposal(const v1::Change& change);
   void NoteVerifications();
-  void StopClock(absl::Time at);
 
   v1::Campaign summary_;
   const std::shared_ptr<const v1::Bundle> bundle_;            // campaigns may share it
@@ -158,8 +171,10 @@ class CampaignState {
   absl::Time idle_since_;
   bool leased_before_ = false;
   double price_per_hour_ = 0;
-  absl::Duration ran_;                     // before the clock was last stopped
-  std::optional<absl::Time> clock_since_;  // it runs
+  std::string author_;
+  std::optional<absl::Duration> served_;
+  absl::Duration ran_;                 // up to the last event
+  std::optional<Moment> clock_since_;  // of the last event; absent: the clock stands
 };
 
 // Sets the fields that version 0.1.0 did not write and that follow from the event's others: Iteration.untried,

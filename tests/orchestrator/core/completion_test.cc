@@ -31,6 +31,7 @@ class CompletionTest : public ::testing::Test {
     request.set_instance("one");
     request.set_lease(leased.lease());
     *request.mutable_result() = NothingHelps(leased.trial());
+    SayWhatItIsOf(leased.trial(), &request);
     return request;
   }
   std::vector<absl::Status> Together(const std::vector<v1::CompleteTrialRequest>& requests) {

@@ -95,6 +95,7 @@ TEST(FullDiskTest, AcknowledgesNoneOfSeveralResultsThatCouldNotBeWrittenTogether
   request.set_instance("one");
   request.set_lease(leased.lease());
   *request.mutable_result() = NothingHelps(leased.trial());
+  SayWhatItIsOf(leased.trial(), &request);
   disk.FailSyncs(SQLITE_IOERR_FSYNC);
   for (const absl::Status& answer : world.CompleteTogether({request, request})) {
     ExpectError(answer, absl::StatusCode::kUnavailable, "disk failed");  // not: there already

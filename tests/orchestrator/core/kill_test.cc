@@ -143,6 +143,7 @@ class KillTest : public ProgramTest {
     request.set_lease(leased.lease());
     const v1::Trial& trial = leased.trial();
     *request.mutable_result() = trial.has_parent() ? Measured(100, 120) : MeasuredStart(100);
+    SayWhatItIsOf(trial, &request);
     for (int asked = 1;; ++asked) {
       v1::CompleteTrialResponse reply;
       const grpc::Status status = Call(*workers_, &v1::WorkerService::Stub::CompleteTrial, request, &reply);
@@ -321,6 +322,7 @@ TEST_F(ProgramTest, EndsWhenTheLastLeaseIsDelivered) {
   request.set_instance("one");
   request.set_lease(leased.lease());
   *request.mutable_result() = MeasuredStart(100);
+  SayWhatItIsOf(leased.trial(), &request);
   v1::CompleteTrialResponse reply;
   ASSERT_TRUE(Call(*workers_, &v1::WorkerService::Stub::CompleteTrial, request, &reply).ok());
   EXPECT_EQ(process->WaitForEnd(milliseconds(2000)), 0);

@@ -94,6 +94,7 @@ TEST(LeaseTest, PutsATrialAsideWhenItHasCostThreeWorkersAndGoesOn) {
     const v1::LeaseTrialResponse leased = worker.MustLease();
     EXPECT_EQ(leased.trial().name(), campaign + "/trials/2");
     EXPECT_EQ(leased.trial().attempt(), lost);
+    ASSERT_TRUE(worker.Renew(leased.lease()).ok()) << "it has begun";
     world.Pass(absl::Seconds(16));
     if (lost == 1) world.Restart();  // what was lost is not forgotten
   }
@@ -103,6 +104,74 @@ TEST(LeaseTest, PutsATrialAsideWhenItHasCostThreeWorkersAndGoesOn) {
   EXPECT_THAT(iterations[1].reason(), HasSubstr("3 workers were lost"));
   EXPECT_EQ(worker.MustLease().trial().name(), campaign + "/trials/3");
   EXPECT_EQ(world.Get(campaign).state(), v1::RUNNING);
+}
+
+TEST(LeaseTest, IsHeldAgainstNoTrialWhenItsWorkerNeverRenewed) {
+  World world;
+  std::vector<std::unique_ptr<ScriptedWorker>> frozen;
+  Answer answers[3];
+  for (int i = 0; i < 3; ++i) {  // stopped while each waits for a trial: their connections stay
+    frozen.push_back(std::make_unique<ScriptedWorker>(world, "frozen-" + std::to_string(i)));
+    frozen.back()->Wait(60, Into(&answers[i]));
+  }
+  const std::string campaign = world.Submit();
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(answers[i] && answers[i]->ok() && (*answers[i])->has_trial()) << i;
+    world.Pass(absl::Seconds(16));
+  }
+  ASSERT_EQ(world.Events(campaign, v1::Event::kLost).size(), 3u);
+  for (const v1::Event& lost : world.Events(campaign, v1::Event::kLost)) {
+    EXPECT_EQ(lost.lost().reason(), v1::LeaseLost::NOT_RENEWED);
+  }
+  EXPECT_EQ(world.Get(campaign).state(), v1::RUNNING);
+  EXPECT_TRUE(world.Iterations(campaign).empty());
+  EXPECT_EQ(ScriptedWorker(world, "healthy").RunAll(), 5);
+  EXPECT_EQ(world.Get(campaign).state(), v1::FINISHED);
+}
+
+TEST(LeaseTest, GoesToAWorkerThatNeverRenewedOnlyWhenNobodyElseWaits) {
+  World world;
+  world.Submit();
+  ScriptedWorker silent(world, "silent"), other(world, "other");
+  silent.MustLease();
+  world.Pass(absl::Seconds(16));
+  Answer first, second;
+  ASSERT_TRUE(other.Complete(other.MustLease(), EverythingHelps).ok());
+  const v1::LeaseTrialResponse held = other.MustLease();
+  EXPECT_NE(silent.Wait(60, Into(&first)), 0u);
+  EXPECT_NE(other.Wait(60, Into(&second)), 0u);
+  world.Submit();
+  EXPECT_FALSE(first) << "though it waited longer";
+  ASSERT_TRUE(second && second->ok());
+  world.Submit();
+  ASSERT_TRUE(first && first->ok()) << "nobody else waits";
+  ASSERT_TRUE(silent.Renew((*first)->lease()).ok());
+  ASSERT_TRUE(silent.Complete(**first).ok());
+}
+
+TEST(LeaseTest, PausesACampaignWhoseStartHasCostThreeWorkers) {
+  World world;
+  const std::string campaign = world.Submit();
+  for (int lost = 1; lost <= 3; ++lost) {
+    EXPECT_NE(world.Get(campaign).state(), v1::PAUSED) << "not before the third";
+    ScriptedWorker worker(world, "w" + std::to_string(lost));
+    ASSERT_TRUE(worker.Renew(worker.MustLease().lease()).ok());
+    world.Pass(absl::Seconds(16));
+  }
+  const v1::Campaign paused = world.Get(campaign);
+  EXPECT_EQ(paused.state(), v1::PAUSED);
+  EXPECT_THAT(paused.message(), HasSubstr("3 workers were lost while they ran the start variant"));
+  EXPECT_THAT(paused.message(), HasSubstr("workers/w3"));
+  EXPECT_THAT(paused.message(), HasSubstr("pawl resume"));
+  EXPECT_TRUE(world.Iterations(campaign).empty());
+  v1::ResumeCampaignRequest resume;
+  resume.set_name(campaign);
+  ASSERT_TRUE(world->Resume(resume).ok());
+  ScriptedWorker healthy(world, "healthy");
+  ASSERT_TRUE(healthy.GiveBack(healthy.MustLease().lease()).ok());
+  EXPECT_EQ(world.Get(campaign).state(), v1::RUNNING) << "only another lost worker pauses it again";
+  EXPECT_EQ(healthy.RunAll(), 5);
+  EXPECT_EQ(world.Get(campaign).state(), v1::FINISHED);
 }
 
 TEST(LeaseTest, PausesACampaignAfterThreeHostFaultsOfOneTrial) {
@@ -343,15 +412,19 @@ TEST(WorkersTest, LoseTheirNameWhenTheyAreSilentForALease) {
 TEST(WorkersTest, LeaveWhatTheyHeldToBeCountedAsLostWhenAnotherTakesTheirName) {
   World world;
   const std::string campaign = world.Submit();
+  ScriptedWorker first(world, "first");
+  ASSERT_TRUE(first.Complete(first.MustLease()).ok());
   for (int lost = 1; lost <= 3; ++lost) {  // the trial kills its worker, and something starts it again
     ScriptedWorker worker(world, "a", MadeDevice(), std::to_string(lost));
-    EXPECT_EQ(worker.MustLease().trial().attempt(), lost);
+    const v1::LeaseTrialResponse leased = worker.MustLease();
+    EXPECT_EQ(leased.trial().attempt(), lost);
+    ASSERT_TRUE(worker.Renew(leased.lease()).ok());
     world.Advance(absl::Seconds(16));  // before the orchestrator looks for leases that ran out
   }
   ScriptedWorker worker(world, "a", MadeDevice(), "the last");
   const std::vector<v1::Iteration> iterations = world.Iterations(campaign);
-  ASSERT_EQ(iterations.size(), 1u);
-  EXPECT_THAT(iterations[0].reason(), HasSubstr("3 workers were lost"));
+  ASSERT_EQ(iterations.size(), 2u);
+  EXPECT_THAT(iterations[1].reason(), HasSubstr("3 workers were lost"));
   EXPECT_EQ(world->leases_out(), 0);
 }
 

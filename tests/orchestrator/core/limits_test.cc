@@ -99,6 +99,46 @@ TEST(LimitsTest, OfUnfinishedCampaigns) {
   EXPECT_TRUE(world->Submit(request).ok());
 }
 
+v1::SubmitCampaignRequest OfBytes(int64_t bytes, char letter, const std::string& author) {
+  v1::SubmitCampaignRequest request;
+  *request.mutable_bundle() = TinyBundle();
+  std::string& text = *request.mutable_bundle()->mutable_source()->mutable_text();
+  text += "//";
+  text.append(bytes - request.bundle().ByteSizeLong(), letter);
+  text.resize(text.size() - (request.bundle().ByteSizeLong() - bytes));  // lengths take more bytes in a longer bundle
+  EXPECT_EQ(static_cast<int64_t>(request.bundle().ByteSizeLong()), bytes);
+  request.set_author(author);
+  return request;
+}
+
+TEST(LimitsTest, OfTheBytesOfUnfinishedCampaignsBundles) {
+  OrchestratorOptions options;
+  options.max_author_bytes = 100'000;
+  options.max_bundle_bytes = 150'000;
+  World world(options);
+  const auto submit = [&](int64_t bytes, char letter, const std::string& author) {
+    return world->Submit(OfBytes(bytes, letter, author)).status();
+  };
+  const auto full = absl::StatusCode::kResourceExhausted;
+  ASSERT_TRUE(submit(60'000, 'a', "ann").ok());
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(submit(60'000, 'a', "ann").ok()) << "a shared bundle counts once";
+  ExpectError(submit(40'001, 'b', "ann"), full, "of ann would be 0.1 MB with this one, and at most 0.1 MB");
+  ASSERT_TRUE(submit(40'000, 'b', "ann").ok());
+  ExpectError(submit(50'001, 'c', "bob"), full, "the bundles of unfinished campaigns would be");
+  ASSERT_TRUE(submit(50'000, 'c', "bob").ok());
+  EXPECT_EQ(submit(60'000, 'a', "bob").code(), full) << "it would be bob's as well: 110,000 bytes";
+  ExpectError(submit(10'000, 'd', ""), full, "the bundles of unfinished campaigns would be");
+  v1::CancelCampaignRequest cancel;
+  for (int number = 1; number <= 6; ++number) {
+    EXPECT_EQ(submit(10'000, 'd', "").code(), full) << "another campaign still has it";
+    cancel.set_name("campaigns/" + std::to_string(number));
+    ASSERT_TRUE(world->Cancel(cancel).ok());
+  }
+  EXPECT_TRUE(submit(10'000, 'd', "").ok());
+  world.Restart();
+  ExpectError(submit(60'001, 'e', "ann"), full, "of ann");
+}
+
 TEST(LimitsTest, OfAProposal) {
   World world;
   const std::string campaign = world.Submit();

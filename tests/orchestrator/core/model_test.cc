@@ -61,6 +61,10 @@ class Model {
     world_.Pass(absl::Seconds(16));
     for (auto& worker : workers_) ASSERT_TRUE(worker->Register().ok());
     while (!paused_.empty()) Resume();
+    for (const std::string& campaign : campaigns_) {  // paused for the workers that their start cost
+      if (world_.Get(campaign).state() == v1::PAUSED) paused_.insert(campaign);
+    }
+    while (!paused_.empty()) Resume();
     workers_[0]->RunAll();
     std::set<int64_t> sequences;
     for (const std::string& campaign : campaigns_) {

@@ -109,4 +109,10 @@ v1::TrialResult FailedCheck(v1::Check check, const std::string& message) {
   return result;
 }
 
+void SayWhatItIsOf(const v1::Trial& trial, v1::CompleteTrialRequest* request) {
+  request->set_bundle_hash(trial.bundle_hash());
+  *request->mutable_variant() = trial.variant();
+  if (trial.has_parent()) *request->mutable_parent() = trial.parent();
+}
+
 }  // namespace pawl

@@ -3,6 +3,7 @@
 #include "pawl/v1/bundle.pb.h"
 #include "pawl/v1/campaign.pb.h"
 #include "pawl/v1/trial.pb.h"
+#include "pawl/v1/worker_service.pb.h"
 
 namespace pawl {
 
@@ -14,6 +15,8 @@ v1::Bundle WideBundle();
 
 // What an honest worker sends of a variant without a parent.
 v1::TrialResult MeasuredStart(double us);
+// As a worker says what its result is of.
+void SayWhatItIsOf(const v1::Trial& trial, v1::CompleteTrialRequest* request);
 // Of one with a parent: nine pairs with a little noise, and nine of a fresh process where it is faster.
 v1::TrialResult Measured(double parent_us, double candidate_us);
 v1::TrialResult FailedCheck(v1::Check check, const std::string& message);

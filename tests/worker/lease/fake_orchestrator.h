@@ -38,7 +38,7 @@ class FakeOrchestrator : public WorkerClient {
     Change([&] { answers_[call].push_back(std::move(status)); });
   }
   void CancelCampaign() {
-    Change([&] { cancelled_ = true; });
+    Change([&] { cancelled_ = given_; });
   }
   void Forget() {
     Change([&] { registered_ = false; });
@@ -94,7 +94,7 @@ class FakeOrchestrator : public WorkerClient {
     renewals.push_back(request.progress());
     changed_.notify_all();
     v1::RenewLeaseResponse response;
-    response.set_stop(cancelled_);
+    response.set_stop(cancelled_.contains(request.lease()));
     return response;
   }
 
@@ -170,7 +170,10 @@ class FakeOrchestrator : public WorkerClient {
     response.mutable_trial()->set_name(absl::StrCat("campaigns/1/trials/", queue_.front()));
     response.mutable_trial()->set_iteration(absl::StrCat("campaigns/1/iterations/", queue_.front()));
     response.mutable_trial()->set_bundle_hash("softmax");
+    (*response.mutable_trial()->mutable_variant()->mutable_values())["BLOCK"] = 256;
+    (*response.mutable_trial()->mutable_parent()->mutable_values())["BLOCK"] = 128;
     response.set_lease(absl::StrCat("lease ", queue_.front()));
+    given_.insert(response.lease());
     queue_.pop_front();
     changed_.notify_all();
     return response;
@@ -184,7 +187,7 @@ class FakeOrchestrator : public WorkerClient {
   bool down_ = false;
   bool registered_ = false;
   bool stopped_ = false;
-  bool cancelled_ = false;
+  std::set<std::string> given_, cancelled_;  // leases
 };
 
 }  // namespace pawl

@@ -17,9 +17,11 @@
 namespace pawl {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
 
@@ -259,6 +261,28 @@ TEST_F(LeaseLoopTest, StopsATrialWhoseLeaseIsLost) {
   ASSERT_TRUE(WaitForCompleted(1));
   EXPECT_TRUE(End().ok());
   EXPECT_THAT(Results(), ElementsAre("2"));
+}
+
+TEST_F(LeaseLoopTest, DoesNotBeginATrialWhoseLeaseDoesNotHold) {
+  orchestrator_.Add("1");
+  orchestrator_.Answer("renew", absl::AbortedError("the database was restored"));
+  orchestrator_.Add("2");
+  Start();
+  ASSERT_TRUE(WaitForCompleted(1));
+  EXPECT_TRUE(End().ok());
+  EXPECT_THAT(device_.said(), Not(Contains("prepare 1"))) << "it asks first";
+  EXPECT_THAT(device_.said(), Contains("prepare 2"));
+}
+
+TEST_F(LeaseLoopTest, SaysWhatAResultIsOf) {
+  orchestrator_.Add("1");
+  Start();
+  ASSERT_TRUE(WaitForCompleted(1));
+  EXPECT_TRUE(End().ok());
+  const v1::CompleteTrialRequest& request = orchestrator_.completed[0].request;
+  EXPECT_EQ(request.bundle_hash(), "softmax");
+  EXPECT_EQ(request.variant().values().at("BLOCK"), 256);
+  EXPECT_EQ(request.parent().values().at("BLOCK"), 128);
 }
 
 TEST_F(LeaseLoopTest, StopsATrialThatIsOnlyBuilt) {

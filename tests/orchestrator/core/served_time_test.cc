@@ -1,0 +1,101 @@
+// What counts as time: that in which an orchestrator served, whatever the system's clock says.
+#include <gtest/gtest.h>
+
+#include "tests/orchestrator/scripted_worker.h"
+#include "tests/orchestrator/world.h"
+
+namespace pawl {
+namespace {
+
+v1::CampaignSpec Minutes(double minutes) {
+  v1::CampaignSpec spec;
+  spec.mutable_budget()->set_minutes(minutes);
+  return spec;
+}
+
+TEST(ServedTimeTest, AnOutageUsesUpNoMinutes) {
+  World world;
+  const std::string campaign = world.Submit(Minutes(10));
+  ScriptedWorker worker(world, "a");
+  ASSERT_TRUE(worker.Complete(worker.MustLease()).ok());
+  const v1::LeaseTrialResponse leased = worker.MustLease();
+  world.Pass(absl::Seconds(6));
+  EXPECT_DOUBLE_EQ(world.Get(campaign).minutes(), 0.1);
+  world.RestartAfter(absl::Hours(2));
+  EXPECT_DOUBLE_EQ(world.Get(campaign).minutes(), 0.1);
+  ASSERT_TRUE(worker.Complete(leased).ok());
+  EXPECT_EQ(worker.RunAll(), 3);
+  EXPECT_EQ(world.Get(campaign).stop_reason(), v1::STOP_REASON_SPACE);
+  EXPECT_DOUBLE_EQ(world.Get(campaign).minutes(), 0.1);
+}
+
+TEST(ServedTimeTest, TimeThatWasServedStillCountsAfterARestart) {
+  World world;
+  const std::string campaign = world.Submit(Minutes(1));
+  ScriptedWorker worker(world, "a");
+  ASSERT_TRUE(worker.Complete(worker.MustLease()).ok());
+  const v1::LeaseTrialResponse leased = worker.MustLease();
+  for (int i = 0; i < 13; ++i) {
+    world.Pass(absl::Seconds(4));
+    ASSERT_TRUE(worker.Renew(leased.lease()).ok());
+    world.Pass(absl::Seconds(1));
+    world.RestartAfter(absl::Minutes(1));
+  }
+  EXPECT_NEAR(world.Get(campaign).minutes(), 13 * 5.0 / 60, 1e-9);
+  ASSERT_TRUE(worker.Complete(leased).ok());
+  EXPECT_EQ(world.Get(campaign).stop_reason(), v1::STOP_REASON_MINUTES);
+}
+
+TEST(ServedTimeTest, SettingTheClockChangesNothing) {
+  for (const absl::Duration by : {absl::Hours(24), -absl::Hours(24)}) {
+    World world;
+    const std::string campaign = world.Submit(Minutes(10));
+    ScriptedWorker worker(world, "a");
+    ASSERT_TRUE(worker.Complete(worker.MustLease()).ok());
+    const v1::LeaseTrialResponse leased = worker.MustLease();
+    world.Pass(absl::Seconds(6));
+    world.SetClock(by);
+    world.Pass(absl::Seconds(6));
+    EXPECT_EQ(world->leases_out(), 1) << by;
+    EXPECT_DOUBLE_EQ(world.Get(campaign).minutes(), 0.2) << by;
+    EXPECT_TRUE(worker.Renew(leased.lease()).ok());
+    world.Pass(absl::Seconds(14));
+    EXPECT_EQ(world->leases_out(), 1) << by;
+    world.Pass(absl::Seconds(1));
+    EXPECT_EQ(world->leases_out(), 0) << "15 s after the renewal, " << by;
+    EXPECT_EQ(worker.RunAll(), 4);
+    EXPECT_EQ(world.Get(campaign).stop_reason(), v1::STOP_REASON_SPACE) << by;
+  }
+}
+
+TEST(ServedTimeTest, ALeaseOfADeadWorkerEndsThoughTheServiceIsStartedAgainAndAgain) {
+  World world;
+  world.Submit();
+  ScriptedWorker dead(world, "dead");
+  ASSERT_TRUE(dead.Renew(dead.MustLease().lease()).ok());
+  absl::Duration served;
+  for (; world->leases_out() > 0 && served < absl::Minutes(5); served += absl::Seconds(5)) {
+    world.RestartAfter(absl::Seconds(1));
+    world.Pass(absl::Seconds(5));
+  }
+  EXPECT_EQ(world->leases_out(), 0);
+  EXPECT_LE(served, absl::Seconds(30)) << "a lease, and one more for the first start";
+}
+
+TEST(ServedTimeTest, ALeaseThatIsRenewedOutlivesAnyNumberOfStarts) {
+  World world;
+  world.Submit();
+  ScriptedWorker worker(world, "a");
+  const v1::LeaseTrialResponse leased = worker.MustLease();
+  for (int i = 0; i < 20; ++i) {
+    world.RestartAfter(absl::Minutes(3));
+    world.Pass(absl::Seconds(9));
+    ASSERT_EQ(world->leases_out(), 1) << i;
+    ASSERT_TRUE(worker.Renew(leased.lease()).ok()) << i;
+    world.Pass(absl::Seconds(2));
+  }
+  EXPECT_TRUE(worker.Complete(leased).ok());
+}
+
+}  // namespace
+}  // namespace pawl
