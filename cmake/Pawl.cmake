@@ -1,6 +1,9 @@
 # Functions the folders' CMakeLists use: one static library a folder, tests, embedded data files.
 
 add_compile_options(-Wall -Wextra -Werror=return-type)
+# A program takes from a batch of files only what it uses.
+add_compile_options(-ffunction-sections -fdata-sections)
+add_link_options(LINKER:--gc-sections)
 # toml++ is header-only and must be configured alike in every file: no exceptions, and no abort on a user's odd input.
 add_compile_options(-DTOML_EXCEPTIONS=0 "-DTOML_ASSERT(expression)=static_assert(true)")
 if(PAWL_SANITIZE)
