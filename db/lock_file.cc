@@ -49,9 +49,10 @@ bool Lock(int fd, int kind) {
   return code == 0;
 }
 
+// False, with errno EWOULDBLOCK: another process has it. Any other errno: this file system has no such locks.
 bool LockPatiently(int fd) {
   for (int tries = 0; !Lock(fd, LOCK_EX); ++tries) {
-    if (tries == kLockTries) return false;
+    if (tries == kLockTries || errno != EWOULDBLOCK) return false;
     std::this_thread::sleep_for(kLockPause);
   }
   return true;
@@ -158,7 +159,8 @@ absl::Status DatabaseLock::TakeDatabase() {
     return absl::UnavailableError(absl::StrCat("database ", database_.native(), " can't be opened: ", strerror(errno),
                                                "; see that this user may read and write it"));
   }
-  if (!LockPatiently(database_fd_)) return InUse(database_, HolderOf(found.st_ino), "");
+  // Where the file system can't lock a file that is open for reading (NFS), the side file alone keeps others out.
+  if (!LockPatiently(database_fd_) && errno == EWOULDBLOCK) return InUse(database_, HolderOf(found.st_ino), "");
   if (found.st_nlink > 1) {
     return absl::FailedPreconditionError(
         absl::StrCat("database ", database_.native(), " has ", found.st_nlink,

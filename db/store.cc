@@ -276,9 +276,15 @@ absl::Status Store::CheckForDamage() {
   check_ = *std::move(check);
   const absl::StatusOr<int64_t> version = writer_->QueryInt("PRAGMA user_version");
   if (!version.ok()) return version.status();
-  // A migration writes, and must not spread damage.
+  bool upgrades = *version < kSchemaVersion;
+  if (!upgrades) {
+    const absl::StatusOr<int64_t> outdated = writer_->QueryInt("SELECT count(*) FROM meta WHERE key = 'outdated rows'");
+    if (!outdated.ok()) return outdated.status();
+    upgrades = *outdated > 0;
+  }
+  // An upgrade writes, and must not spread damage.
   std::optional<absl::Status> found = check_->Wait(options_.check_patience);
-  while (!found && *version < kSchemaVersion) found = check_->Wait(std::chrono::hours(1));
+  while (!found && upgrades) found = check_->Wait(std::chrono::hours(1));
   return found.value_or(absl::OkStatus());
 }
 

@@ -34,7 +34,8 @@ struct RunFlags {
 // Nothing is checked where the device is, or may be, a GPU and no recordings are named.
 absl::Status CheckRecordings(const WorkerFlags& flags, const v1::Bundle& bundle, const std::string& size) {
   const bool replay = flags.device == "replay" || (flags.device == "auto" && !flags.recordings.empty());
-  if (!replay) return absl::OkStatus();
+  // The worker reads PAWL_RECORDINGS itself.
+  if (!replay || (flags.recordings.empty() && FromEnvironment("PAWL_RECORDINGS"))) return absl::OkStatus();
   ReplayOptions options;
   const std::filesystem::path named =
       flags.recordings.empty() ? FindRecordingsFolder() : std::filesystem::path(flags.recordings);

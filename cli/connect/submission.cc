@@ -10,7 +10,7 @@
 namespace pawl {
 namespace {
 
-constexpr absl::Duration kSubmitPatience = absl::Seconds(30);
+constexpr absl::Duration kSubmitPatience = absl::Minutes(2);  // a database that was not closed is checked first
 constexpr absl::Duration kPause = absl::Milliseconds(300);
 
 std::string RandomId() {

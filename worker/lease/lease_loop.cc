@@ -18,7 +18,8 @@ std::string Text(const absl::Status& status) { return std::string(status.message
 
 // The result itself is at fault, not the lease.
 bool Refused(const absl::Status& status) {
-  return absl::IsInvalidArgument(status) || absl::IsResourceExhausted(status) || absl::IsFailedPrecondition(status);
+  return absl::IsInvalidArgument(status) || absl::IsResourceExhausted(status) || absl::IsFailedPrecondition(status) ||
+         absl::IsDataLoss(status);
 }
 
 // What a finished trial is in a log.
@@ -324,8 +325,9 @@ void LeaseLoop::HurryDraining() {
 
 std::optional<std::vector<LeaseLoop::Held>> LeaseLoop::NextToRenew() {
   absl::MutexLock lock(&mutex_);
-  const absl::Time until = absl::Now() + absl::Seconds(session_.renew_seconds() / 4);
-  while (!closing_ && !closed_.WaitWithDeadline(&mutex_, until)) {
+  const auto until =
+      std::chrono::steady_clock::now() + absl::ToChronoMilliseconds(absl::Seconds(session_.renew_seconds() / 4));
+  while (!closing_ && closed_.WaitUntil(&mutex_, until)) {
   }
   if (closing_) return std::nullopt;
   HurryDraining();

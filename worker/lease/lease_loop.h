@@ -8,6 +8,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "base/sync/steady_condition.h"
 #include "worker/lease/held_trial.h"
 #include "worker/lease/stage_times.h"
 #include "worker/lease/worker_session.h"
@@ -81,7 +82,7 @@ class LeaseLoop {
   absl::Mutex mutex_;
   absl::CondVar place_free_;                        // or draining
   absl::CondVar changed_;                           // a trial's state, draining_, closing_
-  absl::CondVar closed_;                            // closing_
+  SteadyCondition closed_;                          // closing_
   std::vector<Held> held_ ABSL_GUARDED_BY(mutex_);  // in the order of leasing
   size_t leasing_ ABSL_GUARDED_BY(mutex_) = 0;      // places that are kept for what is being leased
   bool draining_ ABSL_GUARDED_BY(mutex_) = false;

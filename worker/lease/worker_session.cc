@@ -33,6 +33,7 @@ bool IsUnanswered(const absl::Status& status) {
     case absl::StatusCode::kResourceExhausted:
     case absl::StatusCode::kFailedPrecondition:
     case absl::StatusCode::kAborted:
+    case absl::StatusCode::kDataLoss:       // what it has stored can't be read
     case absl::StatusCode::kUnimplemented:  // an orchestrator of another version
       return false;
     default:
@@ -95,9 +96,9 @@ Request WorkerSession::Signed() const {
 }
 
 void WorkerSession::Wait(Backoff::Duration duration, const GiveUp& give_up) {
-  const absl::Time until = absl::Now() + absl::Seconds(duration.count());
+  const auto until = std::chrono::steady_clock::now() + absl::ToChronoMilliseconds(absl::Seconds(duration.count()));
   absl::MutexLock lock(&mutex_);
-  while (!give_up() && !wake_.WaitWithDeadline(&mutex_, until)) {
+  while (!give_up() && wake_.WaitUntil(&mutex_, until)) {
   }
 }
 

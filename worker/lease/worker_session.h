@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "base/sync/steady_condition.h"
 #include "worker/lease/held_trial.h"
 #include "worker/lease/worker_client.h"
 #include "worker/trial/trial_device.h"
@@ -101,7 +102,7 @@ class WorkerSession {
   std::atomic<bool> left_ = false;
 
   absl::Mutex mutex_;
-  absl::CondVar wake_;
+  SteadyCondition wake_;
   std::map<std::string, std::shared_ptr<const v1::Bundle>> bundles_ ABSL_GUARDED_BY(mutex_);
 };
 

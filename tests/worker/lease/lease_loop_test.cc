@@ -323,8 +323,7 @@ TEST_F(LeaseLoopTest, DeliversAResultOnceTheOrchestratorIsBack) {
 TEST_F(LeaseLoopTest, DeliversAResultAfterEveryErrorThatIsNotTheOrchestratorsOwn) {
   for (const absl::StatusCode code :
        {absl::StatusCode::kCancelled, absl::StatusCode::kUnknown, absl::StatusCode::kDeadlineExceeded,
-        absl::StatusCode::kInternal, absl::StatusCode::kUnavailable, absl::StatusCode::kDataLoss,
-        absl::StatusCode::kOutOfRange}) {
+        absl::StatusCode::kInternal, absl::StatusCode::kUnavailable, absl::StatusCode::kOutOfRange}) {
     for (const char* call : {"register", "lease", "bundle", "blob", "renew", "complete"}) {
       orchestrator_.Answer(call, absl::Status(code, "the server shuts down"));
     }
