@@ -164,7 +164,7 @@ TEST_F(CampaignClientTest, SubmitsAgainWithTheSameRequest) {
   EXPECT_EQ(submits[0].request_id().size(), 32u);
   EXPECT_EQ(submits[0].request_id(), submits[1].request_id());
   EXPECT_EQ(submits[1].spec().gpu(), "H200");
-  EXPECT_THAT(said_, HasSubstr("retrying for 30 s"));
+  EXPECT_THAT(said_, HasSubstr("retrying for 120 s"));
 }
 
 TEST_F(CampaignClientTest, SubmitsOnlyOnceWhatIsRefused) {
