@@ -32,7 +32,7 @@ absl::Status CopyInto(const std::filesystem::path& database, const std::filesyst
   sqlite3_backup* backup = sqlite3_backup_init((*to)->handle(), "main", (*from)->handle(), "main");
   if (backup == nullptr) return (*to)->Error(sqlite3_extended_errcode((*to)->handle()));
   // In one step: a single read transaction, which in WAL mode holds up no writer. In several, every write in between
-  // would start the copy anew.
+  // would restart the copy.
   const int code = sqlite3_backup_step(backup, -1);
   sqlite3_backup_finish(backup);
   return code == SQLITE_DONE ? absl::OkStatus() : (*to)->Error(code);

@@ -325,7 +325,7 @@ absl::Status Store::Commit(Writes* writes) {
 absl::Status Store::Write(Writes* writes) {
   Transaction transaction(writer_.get());
   if (absl::Status status = Begin(&transaction); !status.ok()) return status;
-  // Asked anew each time, so that a failed commit uses up nothing and nothing can be out of step with the file.
+  // Asked each time, so that a failed commit uses up nothing and nothing can be out of step with the file.
   const absl::StatusOr<int64_t> last = writer_->QueryInt("SELECT max(sequence) FROM events");
   if (!last.ok()) return last.status();
   int64_t sequence = *last;

@@ -9,7 +9,7 @@ namespace pawl {
 namespace {
 
 constexpr char kWhatToDo[] =
-    ". Make the recording anew (`pawl record`), or take the line of the variant out of the file";
+    ". Make the recording again (`pawl record`), or take the line of the variant out of the file";
 
 double MeanLogRatio(const v1::RecordedVariant& variant) {
   if (variant.pairs().empty()) return 0;

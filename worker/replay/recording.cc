@@ -130,7 +130,7 @@ absl::StatusOr<RecordingJournal> RecordingJournal::Open(const std::filesystem::p
   auto differs = [&](const char* what, const auto& then, const auto& now) {
     return absl::FailedPreconditionError(absl::StrCat(file.string(), " was begun with another ", what, " (", then,
                                                       ", now ", now,
-                                                      "): remove it to begin anew, or name another --output"));
+                                                      "): remove it to start over, or name another --output"));
   };
   if (old.bundle_hash() != header.bundle_hash()) return differs("bundle", old.bundle_hash(), header.bundle_hash());
   if (old.size() != header.size()) return differs("size", old.size(), header.size());
