@@ -10,7 +10,7 @@
 namespace pawl {
 
 // The only path of a built variant through a GPU: campaigns and `pawl verify` by RunTrial, `pawl record`
-// by MeasureBesideStart, `pawl record` and `pawl check` by RunStartVariant. The steps are in trial_steps.h; the
+// by MeasureBesideStart, `pawl record` and `pawl check` by ValidateStartVariant. The steps are in trial_steps.h; the
 // first one that fails is the last. A candidate's failure is in the result; a status is the machine's fault, or
 // CANCELLED.
 
