@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cctype>
 #include <optional>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -22,17 +21,17 @@ bool IsNameCharacter(char c) { return std::isalnum(static_cast<unsigned char>(c)
 std::string WithoutComments(const std::string& source) {
   std::string text;
   for (size_t i = 0; i < source.size();) {
-    const std::string_view rest = std::string_view(source).substr(i);
-    if (rest.starts_with("\\\n")) {
+    const absl::string_view rest = absl::string_view(source).substr(i);
+    if (absl::StartsWith(rest, "\\\n")) {
       i += 2;
-    } else if (rest.starts_with("\\\r\n")) {
+    } else if (absl::StartsWith(rest, "\\\r\n")) {
       i += 3;
-    } else if (rest.starts_with("//")) {
+    } else if (absl::StartsWith(rest, "//")) {
       // A comment that ends in a backslash goes on in the next line.
       do {
         i = std::min(source.find('\n', i + 1), source.size());
       } while (i < source.size() && (source[i - 1] == '\\' || source.compare(i - 2, 2, "\\\r") == 0));
-    } else if (rest.starts_with("/*")) {
+    } else if (absl::StartsWith(rest, "/*")) {
       const size_t end = source.find("*/", i + 2);
       i = end == std::string::npos ? source.size() : end + 2;
       text += ' ';
@@ -58,7 +57,7 @@ std::string WithoutComments(const std::string& source) {
 // ! - + - * < <= > >= == != && ||.
 class Condition {
  public:
-  Condition(std::string_view text, const Macros& macros) : text_(text), macros_(macros) {}
+  Condition(absl::string_view text, const Macros& macros) : text_(text), macros_(macros) {}
 
   std::optional<int64_t> Value() {
     const std::optional<int64_t> value = Or();
@@ -70,7 +69,7 @@ class Condition {
   using Maybe = std::optional<int64_t>;
 
   void Skip() { text_ = absl::StripLeadingAsciiWhitespace(text_); }
-  bool Take(std::string_view token) {
+  bool Take(absl::string_view token) {
     Skip();
     return absl::ConsumePrefix(&text_, token);
   }
@@ -180,14 +179,14 @@ class Condition {
     return number;
   }
 
-  std::string_view text_;
+  absl::string_view text_;
   const Macros& macros_;
   bool broken_ = false;
   int depth_ = 0;
 };
 
 // The word behind # in a line, and what follows it; an empty word: no directive.
-std::pair<std::string, std::string_view> Directive(std::string_view line) {
+std::pair<std::string, absl::string_view> Directive(absl::string_view line) {
   line = absl::StripLeadingAsciiWhitespace(line);
   if (!absl::ConsumePrefix(&line, "#")) return {};
   line = absl::StripLeadingAsciiWhitespace(line);
@@ -196,7 +195,7 @@ std::pair<std::string, std::string_view> Directive(std::string_view line) {
   return {std::string(line.substr(0, end)), absl::StripAsciiWhitespace(line.substr(end))};
 }
 
-std::string FirstName(std::string_view text) {
+std::string FirstName(absl::string_view text) {
   size_t end = 0;
   while (end < text.size() && IsNameCharacter(text[end])) ++end;
   return std::string(text.substr(0, end));
@@ -224,15 +223,15 @@ std::string ActiveSource(const std::string& source, const Macros& given) {
     if (absl::StrContains(source, beyond)) return source;
   }
   const std::string text = WithoutComments(source);
-  const std::vector<std::string_view> lines = absl::StrSplit(text, '\n');
+  const std::vector<absl::string_view> lines = absl::StrSplit(text, '\n');
   Macros macros = given;
-  for (const std::string_view line : lines) {
+  for (const absl::string_view line : lines) {
     const auto [word, rest] = Directive(line);
     if (word == "define" || word == "undef") macros.erase(FirstName(rest));
   }
   std::string active;
   std::vector<Branches> open;
-  for (const std::string_view line : lines) {
+  for (const absl::string_view line : lines) {
     const auto [word, rest] = Directive(line);
     bool matters = open.empty() || open.back().in;
     if (word == "if" || word == "ifdef" || word == "ifndef") {
@@ -251,7 +250,7 @@ std::string ActiveSource(const std::string& source, const Macros& given) {
       matters = false;
     }
     if (!matters) continue;
-    active.append(line);
+    active += std::string(line);
     active += '\n';
   }
   return active;

@@ -37,7 +37,7 @@ bool IsPrime(int64_t n) {
 bool IsPowerOfTwo(int64_t n) { return n > 0 && (n & (n - 1)) == 0; }
 
 // The values of one dimension: multiples of `step` from `low` to `high`, both of them multiples.
-struct Values {
+struct HiddenValues {
   int64_t low, high, step;
 
   int64_t Any(Random& random) const { return random.Between(low / step, high / step) * step; }
@@ -68,7 +68,7 @@ struct Values {
   }
 };
 
-Values ValuesOf(const v1::HiddenRange& range) {
+HiddenValues HiddenValuesOf(const v1::HiddenRange& range) {
   const int64_t step = std::max(1, range.multiple());
   const int64_t low = (range.low() + step - 1) / step * step;
   return {low, std::max(low, range.high() / step * step), step};
@@ -89,7 +89,7 @@ enum class Kind {
 constexpr Kind kMixed[] = {Kind::kPowerOfTwo, Kind::kPrime, Kind::kMultipleOf16, Kind::kBesideATile};
 constexpr int kKinds = static_cast<int>(Kind::kAny) + 1;
 
-int64_t Draw(Kind kind, const Values& values, const std::vector<int64_t>& tiles, Random& random) {
+int64_t Draw(Kind kind, const HiddenValues& values, const std::vector<int64_t>& tiles, Random& random) {
   const auto odd_times = [&](int64_t factor) {
     return values.Near([&](int64_t n) { return n % factor == 0 && n / factor % 2 == 1; }, random);
   };
@@ -154,7 +154,7 @@ std::vector<v1::Size> HiddenSizes(const v1::Bundle& bundle, uint64_t seed, int c
       kinds.push_back(*chosen);
       mixed.erase(chosen);
     }
-    const Values values = ValuesOf(range);
+    const HiddenValues values = HiddenValuesOf(range);
     for (size_t i = 0; i < sizes.size(); ++i) {
       const Kind kind = i < kinds.size() ? kinds[i] : static_cast<Kind>(random.Between(0, kKinds - 1));
       const int64_t value = Draw(kind, values, tiles, random);

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 namespace pawl {
@@ -138,7 +137,7 @@ absl::StatusOr<std::map<std::string, std::vector<int>>> EntryParameters(std::str
   for (const Elf64_Shdr& section : *sections) {
     const std::string name = NameAt(names, section.sh_name);
     std::string_view info;
-    if (!absl::StartsWith(name, kPrefix) || !Slice(cubin, section, &info)) continue;
+    if (!name.starts_with(kPrefix) || !Slice(cubin, section, &info)) continue;
     if (std::optional<std::vector<int>> sizes = ParametersIn(info)) {
       parameters[name.substr(kPrefix.size())] = *std::move(sizes);
     }
