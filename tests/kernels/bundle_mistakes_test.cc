@@ -116,7 +116,7 @@ const Mistake kMistakes[] = {
     {"UnknownResource", "{ shared_memory = \"+\" }", "{ shared_memroy = \"+\" }",
      "launches; did you mean shared_memory?"},
     {"BadDirection", "{ shared_memory = \"+\" }", "{ shared_memory = \"up\" }", "expected +, -"},
-    {"ScalarType", "type  = \"i32\"", "type  = \"f16\"", "expected f32, f64, i32"},
+    {"ScalarType", "type  = \"i32\"\nvalue", "type  = \"f16\"\nvalue", "expected f32, f64, i32"},
     {"ScalarNotWhole", "value = \"ceil_div(COLS, TILE)\"", "value = \"COLS / 3\"", "fits into an i32"},
     {"ScalarNotFinite", "value = \"1 / sqrt(COLS)\"", "value = \"1 / (COLS - 32)\"", "is infinite"},
     {"ScalarTakesTensorsName", "[[constraint]]", "[[scalar]]\nname = \"in\"\ntype = \"f32\"\nvalue = 1\n[[constraint]]",
@@ -152,18 +152,18 @@ const Mistake kMistakes[] = {
      "is 0.5 for the start variant at size tiny; expected a whole number of at least 1"},
     {"GridZero", "\"ROWS\", \"SPLITS\"]", "\"ROWS - 8\", \"SPLITS\"]", "is 0 for the start variant at size tiny"},
     {"GridNotWholeAtAHiddenSize", "\"ROWS\", \"SPLITS\"]", "\"ROWS / 8\", \"SPLITS\"]",
-     "is 0.125 for the start variant at size hidden ROWS=1"},
+     "is 0.125 for the start variant at size hidden COLS=32 ROWS=1"},
     {"GridOfFour", "\"ROWS\", \"SPLITS\"]", "\"ROWS\", \"SPLITS\", 1]", "grid has 4 entries; expected one to three"},
     {"GridIsText", "grid      = [\"ROWS\"]", "grid      = \"ROWS\"", "grid is a text; expected a list of expressions"},
     {"SharedNegative", "shared    = \"TILE * 4\"", "shared    = \"TILE - 65\"", "expected a whole number of bytes"},
     {"ArgumentUnknown", "\"partial\", \"ROWS\", \"COLS\", \"factor\"", "\"partial\", \"ROWS\", \"COLS\", \"facto\"",
-     "argument facto is neither a tensor nor a scalar nor a size; expected COLS, ROWS, factor, in, out, partial, "
-     "tiles; did you mean factor?"},
+     "argument facto is neither a tensor nor a scalar nor a size; expected COLS, ROWS, copied, factor, first, in, out, "
+     "partial, tiles; did you mean factor?"},
     {"ArgumentIsVariable", "\"factor\", \"tiles\"]", "\"factor\", \"TILE\"]", "argument TILE is a variable"},
     {"ReferenceUsesVariable", "block     = [256]", "block     = [\"TILE\"]", "TILE is a variable; expected COLS, ROWS"},
-    {"ReferenceUsesScratch", "\"in\", \"out\", \"COLS\", \"factor\"]", "\"in\", \"out\", \"partial\"]",
+    {"ReferenceUsesScratch", "\"in\", \"out\", \"COLS\", \"factor\", \"first\"", "\"in\", \"out\", \"partial\"",
      "partial is scratch"},
-    {"ReferenceUsesVariableByAScalar", "\"in\", \"out\", \"COLS\", \"factor\"]", "\"in\", \"out\", \"tiles\"]",
+    {"ReferenceUsesVariableByAScalar", "\"in\", \"out\", \"COLS\", \"factor\", \"first\"", "\"in\", \"out\", \"tiles\"",
      "argument tiles depends on the variable TILE"},
     {"WorkNegative", "flops = \"ROWS*COLS\"", "flops = \"0 - ROWS*COLS\"", "expected 0 or more"},
     {"WorkUsesVariable", "flops = \"ROWS*COLS\"", "flops = \"ROWS*TILE\"", "TILE is a variable"},
@@ -215,7 +215,8 @@ TEST(MistakesTest, NamesMissingTables) {
 
 TEST(MistakesTest, WantsAnOutput) {
   BundleFolder folder;
-  folder.Replace("role  = \"output\"\n", "");
+  folder.Replace("role  = \"output\"\ntolerance = { absolute = 0.01, relative = 0.0005 }\n", "");
+  folder.Replace("role  = \"output\"\nexact = true", "range = [0, 1]");
   const BundleReading reading = ReadBundle(folder.path());
   ASSERT_EQ(reading.problems.size(), 1u);
   EXPECT_THAT(reading.problems[0].message, HasSubstr("no [[tensor]] has role = \"output\""));
@@ -223,7 +224,7 @@ TEST(MistakesTest, WantsAnOutput) {
 
 TEST(MistakesTest, WantsEveryOutputToBeWritten) {
   BundleFolder folder;
-  const int line = folder.Replace("\"in\", \"out\", \"COLS\", \"factor\"]", "\"in\", \"COLS\", \"factor\"]") - 4;
+  const int line = folder.Replace("\"in\", \"out\", \"COLS\", \"factor\",", "\"in\", \"COLS\", \"factor\",") - 4;
   const BundleReading reading = ReadBundle(folder.path());
   ASSERT_EQ(reading.problems.size(), 1u);
   EXPECT_EQ(reading.problems[0].line, line);

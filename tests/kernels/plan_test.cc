@@ -46,7 +46,7 @@ TEST(PlanTest, EvaluatesEverythingOfTheStartVariant) {
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->size(), "main");
   EXPECT_EQ(plan->sizes().at("COLS"), 4096);
-  ASSERT_EQ(plan->tensors_size(), 3);
+  ASSERT_EQ(plan->tensors_size(), 5);
   EXPECT_EQ(plan->tensors(0).elements(), 1024 * 4096);
   EXPECT_THAT(plan->tensors(2).shape(), ElementsAre(1, 1024, 2));
   ASSERT_EQ(plan->launches_size(), 1);  // SPLITS is 1: nothing to combine
@@ -58,7 +58,7 @@ TEST(PlanTest, EvaluatesEverythingOfTheStartVariant) {
   EXPECT_EQ(launch.block().x(), 64);
   EXPECT_EQ(launch.block().y(), 1);
   EXPECT_EQ(launch.shared_bytes(), 256);
-  ASSERT_EQ(launch.arguments_size(), 7);
+  ASSERT_EQ(launch.arguments_size(), 9);
   EXPECT_EQ(launch.arguments(2).tensor(), 2);
   EXPECT_EQ(launch.arguments(3).i32(), 1024);
   EXPECT_EQ(launch.arguments(5).f32(), 1.0f / 64);
@@ -90,7 +90,7 @@ TEST(PlanTest, TheReferenceKnowsNoScratchAndNoVariables) {
   const v1::Bundle bundle = Golden();
   const absl::StatusOr<v1::Plan> plan = MakeReferencePlan(bundle, bundle.sizes(0), H200());
   ASSERT_TRUE(plan.ok()) << plan.status();
-  ASSERT_EQ(plan->tensors_size(), 2);
+  ASSERT_EQ(plan->tensors_size(), 4);
   EXPECT_EQ(plan->tensors(1).name(), "out");
   ASSERT_EQ(plan->launches_size(), 1);
   EXPECT_EQ(plan->launches(0).entry(), "scale_rows_reference");
@@ -235,9 +235,9 @@ TEST(PlanTest, KeepsBundlesOfVersion010Usable) {
   const absl::StatusOr<v1::Plan> plan = MakePlan(bundle, StartVariant(bundle), bundle.sizes(0), TypicalGpu());
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_FALSE(plan->tensors(0).has_low());
-  EXPECT_EQ(plan->tensors(1).low(), 0) << "integers as they were drawn";
-  EXPECT_EQ(plan->tensors(1).high(), 1023);
-  EXPECT_TRUE(plan->tensors(3).tolerance().exact()) << "integers are exact";
+  EXPECT_EQ(plan->tensors(3).low(), 0) << "integers as they were drawn";
+  EXPECT_EQ(plan->tensors(3).high(), 1023);
+  EXPECT_TRUE(plan->tensors(4).tolerance().exact()) << "integers are exact";
 }
 
 TEST(PlanTest, RefusesARangeThatTheTypeDoesNotHold) {

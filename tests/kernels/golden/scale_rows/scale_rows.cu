@@ -1,7 +1,7 @@
 #include <cuda_fp16.h>
 
-extern "C" __global__ void scale_rows(const __half* in, const int* first, float* out, int* copied, float* partial,
-                                      int rows, int cols, float factor, int tiles) {
+extern "C" __global__ void scale_rows(const __half* in, float* out, float* partial, int rows, int cols, float factor,
+                                      int tiles, const int* first, int* copied) {
   const int column = blockIdx.x * TILE + threadIdx.x;
   const int row = blockIdx.y;
   if (row >= rows || column >= cols || blockIdx.x >= tiles || blockIdx.z != 0) return;
