@@ -38,6 +38,7 @@ class Checker {
     Fields();
     if (problems_.empty()) Sources();
     if (problems_.empty()) Names();
+    if (problems_.empty()) Tensors();
     if (problems_.empty()) Space();
     if (problems_.empty()) Plans();
     return problems_;
@@ -64,9 +65,40 @@ class Checker {
     if (bundle_.constraints_size() > kMaxItems || bundle_.scalars_size() > kMaxItems) {
       Add(absl::StrCat("constraints, scalars: expected at most ", kMaxItems));
     }
-    if (!(bundle_.tolerance().absolute() > 0) || !(bundle_.tolerance().relative() > 0) ||
-        !(bundle_.tolerance().relative() < 1)) {
-      Add("tolerance: expected absolute > 0 and 0 < relative < 1");
+    Tolerance(bundle_.tolerance(), "tolerance");
+  }
+
+  void Tolerance(const v1::Tolerance& tolerance, const std::string& what) {
+    if (!(tolerance.absolute() > 0) || !(tolerance.relative() > 0) || !(tolerance.relative() < 1)) {
+      Add(absl::StrCat(what, ": expected absolute > 0 and 0 < relative < 1"));
+    }
+  }
+
+  void Tensors() {
+    for (const v1::Tensor& tensor : bundle_.tensors()) {
+      const std::string what = absl::StrCat("tensor ", tensor.name());
+      const bool input = tensor.role() == v1::TENSOR_ROLE_INPUT;
+      if (tensor.low().empty() != tensor.high().empty() || (!input && !tensor.low().empty())) {
+        Add(absl::StrCat(what, ": a range has a lowest and a highest value, and only an input has one"));
+      }
+      if (input && tensor.type() == v1::DATA_TYPE_I32 && tensor.low().empty()) {
+        Add(absl::StrCat(what, ": an i32 input must state its range, such as range = [0, 1023]"));
+      }
+      const int32_t align = tensor.align();
+      const bool power = align > 0 && (align & (align - 1)) == 0;
+      if (align != 0 && (!power || align < ElementBytes(tensor.type()) || align > kMaxAlign)) {
+        Add(absl::StrCat(what, ": align: expected a power of two from ", ElementBytes(tensor.type()), " to ",
+                         kMaxAlign));
+      }
+      if (!tensor.has_tolerance()) continue;
+      if (tensor.role() != v1::TENSOR_ROLE_OUTPUT) Add(absl::StrCat(what, ": only an output has a tolerance"));
+      if (!tensor.tolerance().exact()) Tolerance(tensor.tolerance(), what);
+    }
+    for (const auto& [name, range] : bundle_.hidden()) {
+      const int64_t multiple = std::max(1, range.multiple());
+      if (range.multiple() < 0 || range.low() < 1 || range.high() / multiple * multiple < range.low()) {
+        Add(absl::StrCat("hidden: expected 1 or more, and a range with a multiple of ", multiple, " in it, of ", name));
+      }
     }
   }
 

@@ -32,7 +32,9 @@ std::vector<v1::Size> SizesToJudge(const v1::Bundle& bundle) {
     v1::Size size = bundle.sizes(0);
     std::string name = "hidden";
     for (const auto& [dimension, range] : ranges) {
-      const int32_t value = low ? range.low() : range.high();
+      const int64_t multiple = std::max(1, range.multiple());
+      const auto value = static_cast<int32_t>(
+          (low ? (range.low() + multiple - 1) / multiple : range.high() / multiple) * multiple);
       (*size.mutable_values())[dimension] = value;
       absl::StrAppend(&name, " ", dimension, "=", value);
     }

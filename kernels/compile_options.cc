@@ -5,8 +5,10 @@
 #include <set>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "kernels/active_source.h"
 #include "kernels/plan.h"
 
 namespace pawl {
@@ -31,20 +33,36 @@ void AddSizes(const std::string& source, const v1::Size& size, std::vector<std::
   }
 }
 
+int32_t ValueOf(const v1::Variant& variant, const v1::Variable& variable) {
+  const auto it = variant.values().find(variable.name());
+  return it == variant.values().end() ? variable.start() : it->second;
+}
+
+// The variables that the source sees as macros. One that the bundle's own options define as well is not known.
+std::map<std::string, int64_t> MacrosOf(const v1::Bundle& bundle, const v1::Variant& variant) {
+  std::map<std::string, int64_t> macros;
+  for (const v1::Variable& variable : bundle.variables()) {
+    const bool clash = std::any_of(bundle.options().begin(), bundle.options().end(), [&](const std::string& option) {
+      return Mentions(option, variable.name()) || absl::StrContains(option, absl::StrCat("D", variable.name()));
+    });
+    if (variable.option().empty() && !clash) macros[variable.name()] = ValueOf(variant, variable);
+  }
+  return macros;
+}
+
 }  // namespace
 
 std::vector<std::string> CompileOptions(const v1::Bundle& bundle, const v1::Variant& variant, const v1::Size& size) {
   std::vector<std::string> options(bundle.options().begin(), bundle.options().end());
   for (const v1::Variable& variable : bundle.variables()) {
-    const auto it = variant.values().find(variable.name());
-    const std::string value = absl::StrCat(it == variant.values().end() ? variable.start() : it->second);
+    const std::string value = absl::StrCat(ValueOf(variant, variable));
     if (variable.option().empty()) {
       options.push_back(absl::StrCat("-D", variable.name(), "=", value));
     } else {
       options.push_back(absl::StrReplaceAll(variable.option(), {{"{}", value}}));
     }
   }
-  AddSizes(bundle.source().text(), size, options);
+  AddSizes(ActiveSource(bundle.source().text(), MacrosOf(bundle, variant)), size, options);
   return options;
 }
 

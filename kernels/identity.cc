@@ -65,6 +65,16 @@ std::string BundleHash(const v1::Bundle& bundle) {
     content.Add(tensor.role());
     content.Add(tensor.fill());
     content.AddList(tensor.shape());
+    // Written only where they are stated, so that bundles of version 0.1.0 keep their hashes. The range of a float
+    // input is left out: it is what validation draws from, and no time depends on it.
+    if (tensor.align() != 0) content.Add(absl::StrCat("align ", tensor.align()));
+    if (tensor.type() == v1::DATA_TYPE_I32 && !tensor.low().empty()) {
+      content.Add(absl::StrCat("range ", tensor.low(), " to ", tensor.high()));
+    }
+    if (tensor.has_tolerance()) {
+      const v1::Tolerance& own = tensor.tolerance();
+      content.Add(absl::StrCat("tolerance ", own.absolute(), " ", own.relative(), " ", own.exact()));
+    }
   }
   content.Add(bundle.scalars_size());
   for (const v1::Scalar& scalar : bundle.scalars()) {
@@ -96,6 +106,7 @@ std::string BundleHash(const v1::Bundle& bundle) {
   for (const auto& [name, range] : bundle.hidden()) {
     hidden[name + " low"] = range.low();
     hidden[name + " high"] = range.high();
+    if (range.multiple() > 1) hidden[name + " multiple"] = range.multiple();
   }
   content.AddMap(hidden);
   return content.Hash();

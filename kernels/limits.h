@@ -13,6 +13,7 @@ inline constexpr size_t kMaxTables = 256;           // [[size]], [[tensor]], [[v
 inline constexpr size_t kMaxBundleName = 64;
 inline constexpr size_t kMaxRank = 8;     // of a tensor
 inline constexpr size_t kMaxExtents = 3;  // of a grid or a block
+inline constexpr int32_t kMaxAlign = 4096;  // of a tensor's address, bytes
 // Beyond any GPU's memory, and small enough that sums of tensors don't overflow.
 inline constexpr int64_t kMaxElements = int64_t{1} << 40;
 // Larger spaces are refused: they can't be listed in a sensible time.

@@ -40,6 +40,25 @@ int ElementBytes(v1::DataType type) {
   }
 }
 
+double LargestOf(v1::DataType type) {
+  switch (type) {
+    case v1::DATA_TYPE_F16:
+      return 65504;
+    case v1::DATA_TYPE_BF16:
+      return 0x1.fep127;
+    case v1::DATA_TYPE_F64:
+      return std::numeric_limits<double>::max();
+    case v1::DATA_TYPE_I32:
+      return std::numeric_limits<int32_t>::max();
+    default:
+      return std::numeric_limits<float>::max();
+  }
+}
+
+const v1::Tolerance& ToleranceOf(const v1::Plan& plan, const v1::PlanTensor& tensor) {
+  return tensor.has_tolerance() ? tensor.tolerance() : plan.tolerance();
+}
+
 struct Planner::State {
   const v1::Bundle& bundle;
   std::map<std::string, Expression> expressions;
@@ -98,7 +117,39 @@ struct Planner::State {
       }
     }
     result.set_elements(elements);
+    result.set_align(tensor.align());
+    if (tensor.role() == v1::TENSOR_ROLE_OUTPUT) {
+      if (tensor.has_tolerance()) *result.mutable_tolerance() = tensor.tolerance();
+      if (!tensor.has_tolerance() && tensor.type() == v1::DATA_TYPE_I32) result.mutable_tolerance()->set_exact(true);
+    }
     return result;
+  }
+
+  // The values that the contract allows in an input. `tensor` has its type and role.
+  absl::Status Range(const std::string& low, const std::string& high, const Values& values, v1::PlanTensor& tensor) {
+    if (low.empty() && high.empty()) {
+      if (tensor.role() != v1::TENSOR_ROLE_INPUT || tensor.type() != v1::DATA_TYPE_I32) return absl::OkStatus();
+      tensor.set_low(0);  // a bundle of version 0.1.0
+      tensor.set_high(1023);
+      return absl::OkStatus();
+    }
+    for (const auto& [text, set] :
+         {std::pair{&low, &v1::PlanTensor::set_low}, std::pair{&high, &v1::PlanTensor::set_high}}) {
+      absl::StatusOr<double> number = Number(*text, values);
+      if (!number.ok()) return number.status();
+      const double limit = LargestOf(tensor.type());
+      const bool fits = std::fabs(*number) <= limit;
+      if (!fits || (tensor.type() == v1::DATA_TYPE_I32 && *number != std::floor(*number))) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("\"", *text, "\" is ", *number, ", which the tensor's type can't hold"));
+      }
+      (tensor.*set)(*number);
+    }
+    if (tensor.low() > tensor.high()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the lowest value is ", tensor.low(), ", the highest ", tensor.high()));
+    }
+    return absl::OkStatus();
   }
 
   absl::StatusOr<v1::PlanArgument> Argument(const std::string& name, const v1::Plan& plan, const Values& values) {
@@ -178,6 +229,10 @@ struct Planner::State {
       if (!planned.ok()) {
         return absl::InvalidArgumentError(
             absl::StrCat("tensor ", tensor.name(), " at size ", size.name(), ": shape: ", planned.status().message()));
+      }
+      if (absl::Status status = Range(tensor.low(), tensor.high(), values, *planned); !status.ok()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("tensor ", tensor.name(), " at size ", size.name(), ": range: ", status.message()));
       }
       *plan.add_tensors() = *planned;
     }

@@ -6,11 +6,69 @@
 #include "base/expression/expression.h"
 #include "base/names/spelling.h"
 #include "kernels/limits.h"
+#include "kernels/plan.h"
 #include "kernels/reading.h"
 #include "kernels/source_file.h"
 
 namespace pawl {
 namespace {
+
+// The values that an input may hold.
+void ReadRange(TomlTable& table, Reading& reading, v1::Tensor& tensor) {
+  const bool input = tensor.role() == v1::TENSOR_ROLE_INPUT;
+  const bool whole = tensor.type() == v1::DATA_TYPE_I32;
+  if (!table.Has("range")) {
+    if (input && whole) {
+      table.Complain(table.line(),
+                     "the key range is missing; an i32 input must say what it may hold, such as range = [0, 1023]");
+    }
+    return;
+  }
+  const std::vector<Text> range = table.Expressions("range");
+  if (!input) {
+    table.Complain(table.Line("range"), "range is for inputs; outputs and scratch are poisoned before each call");
+    return;
+  }
+  if (range.size() != 2) {
+    if (!range.empty()) {
+      table.Complain(table.Line("range"), absl::StrCat("range has ", range.size(),
+                                                       " entries; expected the lowest and the highest value"));
+    }
+    return;
+  }
+  for (const Text& end : range) reading.Use(table, "range", end, whole ? Must::kBeAnInt32 : Must::kBeFinite);
+  tensor.set_low(range[0].value);
+  tensor.set_high(range[1].value);
+}
+
+void ReadAlign(TomlTable& table, v1::Tensor& tensor) {
+  const std::optional<int64_t> align = table.Integer("align");
+  if (!align) return;
+  const int least = ElementBytes(tensor.type());
+  if ((*align & (*align - 1)) != 0 || *align < least) {
+    table.Complain(table.Line("align"), absl::StrCat("align is ", *align, "; expected a power of two from ", least,
+                                                     ", the bytes of an element, to ", kMaxAlign));
+  }
+  tensor.set_align(static_cast<int32_t>(*align));
+}
+
+void ReadOutputTolerance(TomlTable& table, v1::Tensor& tensor) {
+  const bool exact = table.Flag("exact").value_or(false);
+  std::optional<TomlTable> tolerance = table.Table("tolerance");
+  if (tensor.role() != v1::TENSOR_ROLE_OUTPUT) {
+    for (const char* key : {"exact", "tolerance"}) {
+      if (table.Has(key)) table.Complain(table.Line(key), absl::StrCat(key, " is for outputs: only they are compared"));
+    }
+    return;
+  }
+  if (exact && tolerance) {
+    table.Complain(table.Line("exact"), "exact and tolerance exclude each other; expected one of them");
+  }
+  if (exact) tensor.mutable_tolerance()->set_exact(true);
+  if (!tolerance) return;
+  tolerance->set_where(absl::StrCat(table.where(), ": tolerance"));
+  ReadToleranceKeys(*tolerance, *tensor.mutable_tolerance());
+}
 
 void ReadTensor(TomlTable& table, Reading& reading) {
   v1::Tensor& tensor = *reading.bundle.add_tensors();
@@ -43,6 +101,9 @@ void ReadTensor(TomlTable& table, Reading& reading) {
     reading.Use(table, "shape", extent, scope, Must::kBeAnExtent, "");
     tensor.add_shape(extent.value);
   }
+  ReadRange(table, reading, tensor);
+  ReadAlign(table, tensor);
+  ReadOutputTolerance(table, tensor);
   table.Finish();
 }
 

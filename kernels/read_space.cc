@@ -139,16 +139,26 @@ void ReadHidden(TomlTable& root, Reading& reading) {
           line, absl::StrCat("there is no size ", absl::Utf8SafeCHexEscape(name.substr(0, 80)), Expected(name, sizes)));
       continue;
     }
-    const std::vector<int64_t> range = table->Integers(name);
+    std::optional<TomlTable> inner = table->TableInstead(name);
+    TomlTable& ranged = inner ? *inner : *table;
+    const std::vector<int64_t> range = ranged.Integers(inner ? "range" : name);
+    const int64_t multiple = inner ? inner->Integer("multiple").value_or(1) : 1;
+    if (inner) inner->Finish();
     if (range.empty()) continue;
     if (range.size() != 2 || range[0] > range[1]) {
       table->Complain(line, absl::StrCat(name, " is [", absl::StrJoin(range, ", "),
                                          "]; expected the lowest and the highest value, such as [1, 600]"));
       continue;
     }
+    if (range[1] / multiple * multiple < range[0]) {
+      table->Complain(line, absl::StrCat(name, " is [", absl::StrJoin(range, ", "), "], which holds no multiple of ",
+                                         multiple));
+      continue;
+    }
     v1::HiddenRange& hidden = (*reading.bundle.mutable_hidden())[name];
     hidden.set_low(static_cast<int32_t>(range[0]));
     hidden.set_high(static_cast<int32_t>(range[1]));
+    if (multiple > 1) hidden.set_multiple(static_cast<int32_t>(multiple));
   }
   table->Finish();
 }

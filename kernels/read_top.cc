@@ -8,31 +8,29 @@
 #include "kernels/source_file.h"
 
 namespace pawl {
-namespace {
 
-void ReadTolerance(TomlTable& root, v1::Bundle& bundle) {
-  std::optional<TomlTable> table = root.Table("tolerance");
-  if (!table) return;
-  v1::Tolerance& tolerance = *bundle.mutable_tolerance();
-  if (std::optional<double> absolute = table->Number("absolute")) {
+void ReadToleranceKeys(TomlTable& table, v1::Tolerance& tolerance) {
+  if (std::optional<double> absolute = table.Number("absolute")) {
     if (*absolute < 0) {
-      table->Complain(table->Line("absolute"), absl::StrCat("absolute is ", *absolute, "; expected 0 or more"));
+      table.Complain(table.Line("absolute"), absl::StrCat("absolute is ", *absolute, "; expected 0 or more"));
     }
     tolerance.set_absolute(*absolute);
   }
-  if (std::optional<double> relative = table->Number("relative")) {
+  if (std::optional<double> relative = table.Number("relative")) {
     if (*relative >= 1) {
-      table->Complain(table->Line("relative"), absl::StrCat("relative is ", *relative,
-                                                            "; expected less than 1: an output of zeros has a relative "
-                                                            "error of 1 and would be accepted"));
+      table.Complain(table.Line("relative"), absl::StrCat("relative is ", *relative,
+                                                          "; expected less than 1: an output of zeros has a relative "
+                                                          "error of 1 and would be accepted"));
     } else if (*relative <= 0) {
-      table->Complain(table->Line("relative"),
-                      absl::StrCat("relative is ", *relative, "; expected more than 0 and less than 1"));
+      table.Complain(table.Line("relative"),
+                     absl::StrCat("relative is ", *relative, "; expected more than 0 and less than 1"));
     }
     tolerance.set_relative(*relative);
   }
-  table->Finish();
+  table.Finish();
 }
+
+namespace {
 
 void ReadGoal(TomlTable& root, Reading& reading) {
   std::optional<TomlTable> table = root.Table("goal");
@@ -100,7 +98,9 @@ void ReadTop(TomlTable& root, Reading& reading) {
     bundle.add_options(option.value);
   }
   ReadGoal(root, reading);
-  ReadTolerance(root, bundle);
+  if (std::optional<TomlTable> table = root.Table("tolerance")) {
+    ReadToleranceKeys(*table, *bundle.mutable_tolerance());
+  }
   if (std::optional<TomlTable> table = root.Table("baseline")) {
     for (const Text& word : table->Texts("command")) {
       bundle.add_baseline_command(word.value);

@@ -46,6 +46,9 @@ struct Reading {
   std::map<std::string, int> lines;  // of "tensor q", "launch entry", "variables", "launches"
 };
 
+// absolute and relative, of [tolerance] or of an output.
+void ReadToleranceKeys(TomlTable& table, v1::Tolerance& tolerance);
+
 // Each reads one kind of table from the root of kernel.toml. Sizes and variables come first: the others use their
 // names.
 void ReadTop(TomlTable& root, Reading& reading);

@@ -244,6 +244,14 @@ std::optional<TomlTable> TomlTable::Table(const std::string& key) {
   return TomlTable(node->as_table(), row->table.get(), row->table->header, problems_);
 }
 
+std::optional<TomlTable> TomlTable::TableInstead(const std::string& key) {
+  const Key* row = keys_->Find(key);
+  const toml::node* node = table_->get(key);
+  if (row == nullptr || row->table == nullptr || node == nullptr || !node->is_table()) return std::nullopt;
+  asked_.push_back(key);
+  return TomlTable(node->as_table(), row->table.get(), absl::StrCat(where_, ": ", key), problems_);
+}
+
 std::vector<TomlTable> TomlTable::Tables(const std::string& key) {
   const auto [row, node] = Find(key, KeyType::kTables);
   if (node == nullptr) return {};

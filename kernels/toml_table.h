@@ -48,6 +48,8 @@ class TomlTable {
   std::vector<pawl::Text> Expressions(const std::string& key);
 
   std::optional<TomlTable> Table(const std::string& key);
+  // Of a row that allows a table in place of its type: the table, where the file has one. No complaint where not.
+  std::optional<TomlTable> TableInstead(const std::string& key);
   // [[key]] tables.
   std::vector<TomlTable> Tables(const std::string& key);
   // The keys that are there, known or not, sorted.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernels/limits.h"
+
 namespace pawl {
 namespace {
 
@@ -88,6 +90,31 @@ KeyTable Size() {
                              "ROWS = 1024")};
 }
 
+Key Align() {
+  Key key = Text("align", false, "256, as `cudaMalloc` gives",
+                 "Bytes that the tensor's address is a multiple of: a power of two, at least the size of an element. "
+                 "Buffers are placed at random multiples of it.",
+                 "align = 16");
+  key.type = KeyType::kInteger;
+  key.low = 1;
+  key.high = kMaxAlign;
+  return key;
+}
+
+std::vector<Key> ToleranceKeys(bool inner) {
+  return {Number("absolute", true, "", "The largest error of any element; more than 0.",
+                 inner ? "tolerance = { absolute = 0.01, relative = 0.0006 }" : "absolute = 0.01"),
+          Number("relative", true, "",
+                 "The norm of the differences over the norm of the reference; more than 0 and less than 1.",
+                 inner ? "tolerance = { absolute = 0.01, relative = 0.0006 }" : "relative = 0.0006")};
+}
+
+KeyTable OutputTolerance() {
+  return {.header = "tensor tolerance",
+          .meaning = "How far this output may be from the reference's, instead of `[tolerance]`; only for outputs.",
+          .keys = ToleranceKeys(true)};
+}
+
 KeyTable Tensor() {
   return {
       .header = "[[tensor]]",
@@ -100,14 +127,26 @@ KeyTable Tensor() {
                     "hold random bytes before each call.",
                     "role = \"output\""),
                Word("fill", false, {"normal", "uniform"},
-                    "The distribution of an input's values; only for inputs. `normal` has mean 0 and standard "
-                    "deviation 1 and no value beyond 3.5; `uniform` is from 0 to 1. An `i32` input holds random "
-                    "32-bit numbers, whatever its fill.",
+                    "The distribution of an input's values when it is timed; only for inputs. `normal` has mean 0 and "
+                    "standard deviation 1 and no value beyond 3.5; `uniform` is from 0 to 1. An `i32` input is uniform "
+                    "over its `range`, whatever its fill. Validation uses this fill and other distributions.",
                     "fill = \"uniform\""),
+               Formula(KeyType::kExpressions, "range", kSizesOnly, false,
+                       "floats: whatever keeps the reference finite and the start variant right",
+                       "The lowest and the highest value that the contract allows in an input; only for inputs, and "
+                       "required for an `i32` one. Validation uses all of it. The start variant must be right "
+                       "everywhere in it.",
+                       "range = [0, \"N - 1\"]"),
                Formula(KeyType::kExpressions, "shape", kSizesOnly, true, "",
                        "The extents, slowest first, each a whole number of at least 1. The shape of scratch may use "
                        "variables and GPU limits as well.",
-                       "shape = [\"B\", \"H\", \"S\", \"D\"]")}};
+                       "shape = [\"B\", \"H\", \"S\", \"D\"]"),
+               Align(),
+               Table(KeyType::kTable, "tolerance", false, "that of `[tolerance]`", OutputTolerance()),
+               Flag("exact", "false",
+                    "Every element must have the reference's value; only for outputs. An `i32` output is exact unless "
+                    "it has a `tolerance`.",
+                    "exact = true")}};
 }
 
 KeyTable Affects() {
@@ -159,15 +198,33 @@ KeyTable Constraint() {
                            "that = \"MMA == 0 || TILE_M >= 16 * WARPS\"")}};
 }
 
+KeyTable HiddenRange() {
+  Key multiple = Integers(KeyType::kInteger, "multiple", 1, "Validation uses multiples of this only.",
+                          "C = { range = [8, 720], multiple = 8 }");
+  multiple.required = false;
+  multiple.fallback = "1";
+  return {.header = "*a dimension*",
+          .meaning = "A range of which the kernel supports only multiples of a number.",
+          .keys = {Integers(KeyType::kIntegers, "range", 1, "The lowest and the highest value.",
+                            "C = { range = [8, 720], multiple = 8 }"),
+                   std::move(multiple)}};
+}
+
 KeyTable Hidden() {
-  return {.header = "[hidden]",
-          .meaning =
-              "Sizes beyond the ladder at which every variant is validated as well. Each trial draws two: one "
-              "of prime numbers, one of multiples of tiles plus or minus one. The kernel must mask its tails. "
-              "Dimensions that are not named keep the values of the smallest size.",
-          .keys = {},
-          .others = Integers(KeyType::kIntegers, "*a dimension*", 1,
-                             "The lowest and the highest value that validation may use.", "S = [1, 600]")};
+  KeyTable table = {.header = "[hidden]",
+                    .meaning =
+                        "Sizes beyond the ladder at which every variant is validated as well. Each trial draws six, "
+                        "and one that is about to be kept ten more: odd and even, multiples of 2, 4, 8 and 16, powers "
+                        "of two, primes, 1, the largest, and one less or more than a tile, as far as the ranges hold "
+                        "them. The kernel must mask its tails. Dimensions that are not named keep the values of the "
+                        "smallest size.",
+                    .keys = {},
+                    .others = Integers(KeyType::kIntegers, "*a dimension*", 1,
+                                       "The lowest and the highest value that validation may use, or a table with "
+                                       "`range` and `multiple`.",
+                                       "S = [1, 600]")};
+  table.others.table = std::make_shared<const KeyTable>(HiddenRange());
+  return table;
 }
 
 KeyTable Launch(std::string header, Scope scope, bool reference) {
@@ -221,11 +278,8 @@ KeyTable Reference() {
 
 KeyTable Tolerance() {
   return {.header = "[tolerance]",
-          .meaning = "How far an output may be from the reference's. Both limits must hold.",
-          .keys = {Number("absolute", true, "", "The largest error of any element; more than 0.", "absolute = 0.01"),
-                   Number("relative", true, "",
-                          "The norm of the differences over the norm of the reference; more than 0 and less than 1.",
-                          "relative = 0.0006")}};
+          .meaning = "How far an output of floats may be from the reference's. Both limits must hold.",
+          .keys = ToleranceKeys(false)};
 }
 
 KeyTable Baseline() {

@@ -78,7 +78,7 @@ TEST_F(SandboxOnGpu, LetsCandidatesRunInside) {
 
   const BuiltSize* size = built->Find(bundle.goal().size());
   ASSERT_NE(size, nullptr);
-  absl::StatusOr<Sanitizing> clean = Sanitize(device, {size});
+  absl::StatusOr<Sanitizing> clean = Sanitize(device, {size}, SanitizerTools::kAll);
   if (device.toolkit().compute_sanitizer.empty()) return;
   ASSERT_TRUE(clean.ok()) << clean.status();
   EXPECT_FALSE(clean->failure.has_value()) << clean->failure->message();

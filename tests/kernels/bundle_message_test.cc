@@ -45,6 +45,31 @@ TEST(BundleMessageTest, RefusesPathsThatLeadOutOfTheBundleOrAreNone) {
   }
 }
 
+TEST(BundleMessageTest, RefusesTensorsThatTheReaderWouldNotMake) {
+  const auto refuses = [](const char* why, const std::function<void(v1::Bundle&)>& change) {
+    EXPECT_THAT(ProblemsOf(change), Contains(HasSubstr(why)));
+  };
+  refuses("tensor first: an i32 input must state its range", [](v1::Bundle& bundle) {
+    bundle.mutable_tensors(3)->clear_low();
+    bundle.mutable_tensors(3)->clear_high();
+  });
+  refuses("tensor in: a range has a lowest", [](v1::Bundle& bundle) { bundle.mutable_tensors(0)->clear_low(); });
+  refuses("tensor out: a range has a lowest", [](v1::Bundle& bundle) {
+    bundle.mutable_tensors(1)->set_low("0");
+    bundle.mutable_tensors(1)->set_high("1");
+  });
+  for (const int align : {-16, 1, 3, 24, 8192}) {
+    refuses("tensor in: align", [&](v1::Bundle& bundle) { bundle.mutable_tensors(0)->set_align(align); });
+  }
+  refuses("tensor in: only an output has a tolerance",
+          [](v1::Bundle& bundle) { bundle.mutable_tensors(0)->mutable_tolerance()->set_exact(true); });
+  refuses("tensor out: expected absolute > 0",
+          [](v1::Bundle& bundle) { bundle.mutable_tensors(1)->mutable_tolerance()->set_relative(1); });
+  refuses("hidden: expected 1 or more",
+          [](v1::Bundle& bundle) { (*bundle.mutable_hidden())["COLS"].set_multiple(1000); });
+  refuses("hidden: expected 1 or more", [](v1::Bundle& bundle) { (*bundle.mutable_hidden())["ROWS"].set_low(0); });
+}
+
 TEST(BundleMessageTest, RefusesSourceTextWithANul) {
   EXPECT_THAT(ProblemsOf([](v1::Bundle& bundle) { bundle.mutable_source()->mutable_text()->push_back('\0'); }),
               Contains(HasSubstr("source: its text has a NUL")));

@@ -67,6 +67,26 @@ const Mistake kMistakes[] = {
     {"TensorRole", "role  = \"scratch\"", "role  = \"scrach\"", "did you mean scratch?"},
     {"TensorFill", "fill  = \"uniform\"", "fill  = \"unifrom\"", "did you mean uniform?"},
     {"FillOfOutput", "role  = \"output\"", "role  = \"output\"\nfill = \"normal\"", "fill is for inputs", 1},
+    {"RangeOfOutput", "role  = \"output\"\ntolerance", "role  = \"output\"\nrange = [0, 1]\ntolerance",
+     "range is for inputs", 1},
+    {"RangeMissingOfIntegers", "range = [0, \"COLS - 1\"]\n", "",
+     "[[tensor]] first: the key range is missing; an i32 input must say what it may hold", -4},
+    {"RangeOfOne", "range = [-1000, 1000]", "range = [1000]", "range has 1 entries; expected the lowest and"},
+    {"RangeBackwards", "range = [-1000, 1000]", "range = [1000, -1000]", "the lowest value is 1000, the highest -1000",
+     -4},
+    {"RangeBeyondTheType", "range = [-1000, 1000]", "range = [-1000, 100000]", "which the tensor's type can't hold", -4},
+    {"RangeNotWhole", "range = [0, \"COLS - 1\"]", "range = [0, \"COLS / 3\"]", "fits into an i32"},
+    {"RangeUsesVariable", "range = [0, \"COLS - 1\"]", "range = [0, \"TILE\"]", "TILE is a variable"},
+    {"AlignNoPower", "align = 16", "align = 24", "align is 24; expected a power of two from 2"},
+    {"AlignTooSmall", "align = 16", "align = 1", "align is 1; expected a power of two from 2, the bytes of an element"},
+    {"AlignTooLarge", "align = 16", "align = 8192", "expected a whole number from 1 to 4096"},
+    {"ExactInput", "align = 16", "exact = true", "exact is for outputs"},
+    {"ToleranceOfInput", "align = 16", "tolerance = { absolute = 1, relative = 0.1 }", "tolerance is for outputs"},
+    {"ToleranceAndExact", "exact = true", "exact = true\ntolerance = { absolute = 1, relative = 0.1 }",
+     "exact and tolerance exclude each other"},
+    {"ToleranceOfOutputTakesZeros", "relative = 0.0005 }", "relative = 1.0 }",
+     "[[tensor]] out: tolerance: relative is 1; expected less than 1"},
+    {"ToleranceOfOutputMisspelt", "relative = 0.0005 }", "relativ = 0.0005, relative = 0.1 }", "unknown key relativ"},
     {"ShapeUsesVariable", "shape = [\"ROWS\", \"COLS\"]\nfill", "shape = [\"ROWS\", \"TILE\"]\nfill",
      "TILE is a variable"},
     {"ShapeUnknownName", "shape = [\"SPLITS\", \"ROWS\", 2]", "shape = [\"SPLITS\", \"ROW\", 2]",
@@ -96,7 +116,7 @@ const Mistake kMistakes[] = {
     {"UnknownResource", "{ shared_memory = \"+\" }", "{ shared_memroy = \"+\" }",
      "launches; did you mean shared_memory?"},
     {"BadDirection", "{ shared_memory = \"+\" }", "{ shared_memory = \"up\" }", "expected +, -"},
-    {"ScalarType", "type  = \"i32\"", "type  = \"f16\"", "expected f32, f64, i32"},
+    {"ScalarType", "type  = \"i32\"\nvalue", "type  = \"f16\"\nvalue", "expected f32, f64, i32"},
     {"ScalarNotWhole", "value = \"ceil_div(COLS, TILE)\"", "value = \"COLS / 3\"", "fits into an i32"},
     {"ScalarNotFinite", "value = \"1 / sqrt(COLS)\"", "value = \"1 / (COLS - 32)\"", "is infinite"},
     {"ScalarTakesTensorsName", "[[constraint]]", "[[scalar]]\nname = \"in\"\ntype = \"f32\"\nvalue = 1\n[[constraint]]",
@@ -117,6 +137,11 @@ const Mistake kMistakes[] = {
     {"HiddenBackwards", "ROWS = [1, 600]", "ROWS = [600, 1]", "expected the lowest and the highest value"},
     {"HiddenOne", "ROWS = [1, 600]", "ROWS = [1]", "expected the lowest and the highest value"},
     {"HiddenZero", "ROWS = [1, 600]", "ROWS = [0, 600]", "an entry of ROWS is 0; expected a whole number from 1"},
+    {"HiddenNoMultiple", "{ range = [32, 720], multiple = 16 }", "{ range = [33, 40], multiple = 16 }",
+     "which holds no multiple of 16"},
+    {"HiddenMultipleZero", "multiple = 16", "multiple = 0", "multiple is 0; expected a whole number from 1"},
+    {"HiddenMisspelt", "multiple = 16", "multipel = 16", "did you mean multiple?"},
+    {"HiddenWithoutRange", "{ range = [32, 720], multiple = 16 }", "{ multiple = 16 }", "the key range is missing"},
     {"Entry", "entry     = \"combine\"", "entry     = \"combine<4>\"",
      "expected the name of an extern \"C\" __global__"},
     {"GridUnknownName", "\"ceil_div(COLS, TILE)\", \"ROWS\"", "\"ceil_div(COLS, TILES)\", \"ROWS\"",
@@ -127,18 +152,18 @@ const Mistake kMistakes[] = {
      "is 0.5 for the start variant at size tiny; expected a whole number of at least 1"},
     {"GridZero", "\"ROWS\", \"SPLITS\"]", "\"ROWS - 8\", \"SPLITS\"]", "is 0 for the start variant at size tiny"},
     {"GridNotWholeAtAHiddenSize", "\"ROWS\", \"SPLITS\"]", "\"ROWS / 8\", \"SPLITS\"]",
-     "is 0.125 for the start variant at size hidden ROWS=1"},
+     "is 0.125 for the start variant at size hidden COLS=32 ROWS=1"},
     {"GridOfFour", "\"ROWS\", \"SPLITS\"]", "\"ROWS\", \"SPLITS\", 1]", "grid has 4 entries; expected one to three"},
     {"GridIsText", "grid      = [\"ROWS\"]", "grid      = \"ROWS\"", "grid is a text; expected a list of expressions"},
     {"SharedNegative", "shared    = \"TILE * 4\"", "shared    = \"TILE - 65\"", "expected a whole number of bytes"},
     {"ArgumentUnknown", "\"partial\", \"ROWS\", \"COLS\", \"factor\"", "\"partial\", \"ROWS\", \"COLS\", \"facto\"",
-     "argument facto is neither a tensor nor a scalar nor a size; expected COLS, ROWS, factor, in, out, partial, "
-     "tiles; did you mean factor?"},
+     "argument facto is neither a tensor nor a scalar nor a size; expected COLS, ROWS, copied, factor, first, in, out, "
+     "partial, tiles; did you mean factor?"},
     {"ArgumentIsVariable", "\"factor\", \"tiles\"]", "\"factor\", \"TILE\"]", "argument TILE is a variable"},
     {"ReferenceUsesVariable", "block     = [256]", "block     = [\"TILE\"]", "TILE is a variable; expected COLS, ROWS"},
-    {"ReferenceUsesScratch", "\"in\", \"out\", \"COLS\", \"factor\"]", "\"in\", \"out\", \"partial\"]",
+    {"ReferenceUsesScratch", "\"in\", \"out\", \"COLS\", \"factor\", \"first\"", "\"in\", \"out\", \"partial\"",
      "partial is scratch"},
-    {"ReferenceUsesVariableByAScalar", "\"in\", \"out\", \"COLS\", \"factor\"]", "\"in\", \"out\", \"tiles\"]",
+    {"ReferenceUsesVariableByAScalar", "\"in\", \"out\", \"COLS\", \"factor\", \"first\"", "\"in\", \"out\", \"tiles\"",
      "argument tiles depends on the variable TILE"},
     {"WorkNegative", "flops = \"ROWS*COLS\"", "flops = \"0 - ROWS*COLS\"", "expected 0 or more"},
     {"WorkUsesVariable", "flops = \"ROWS*COLS\"", "flops = \"ROWS*TILE\"", "TILE is a variable"},
@@ -190,7 +215,8 @@ TEST(MistakesTest, NamesMissingTables) {
 
 TEST(MistakesTest, WantsAnOutput) {
   BundleFolder folder;
-  folder.Replace("role  = \"output\"\n", "");
+  folder.Replace("role  = \"output\"\ntolerance = { absolute = 0.01, relative = 0.0005 }\n", "");
+  folder.Replace("role  = \"output\"\nexact = true", "range = [0, 1]");
   const BundleReading reading = ReadBundle(folder.path());
   ASSERT_EQ(reading.problems.size(), 1u);
   EXPECT_THAT(reading.problems[0].message, HasSubstr("no [[tensor]] has role = \"output\""));
@@ -198,7 +224,7 @@ TEST(MistakesTest, WantsAnOutput) {
 
 TEST(MistakesTest, WantsEveryOutputToBeWritten) {
   BundleFolder folder;
-  const int line = folder.Replace("\"in\", \"out\", \"COLS\", \"factor\"]", "\"in\", \"COLS\", \"factor\"]") - 4;
+  const int line = folder.Replace("\"in\", \"out\", \"COLS\", \"factor\",", "\"in\", \"COLS\", \"factor\",") - 4;
   const BundleReading reading = ReadBundle(folder.path());
   ASSERT_EQ(reading.problems.size(), 1u);
   EXPECT_EQ(reading.problems[0].line, line);

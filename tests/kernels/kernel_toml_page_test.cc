@@ -85,13 +85,16 @@ std::string Default(const Key& key) {
   return key.fallback.empty() ? "not affected" : key.fallback;
 }
 
+// Written in one line as the value of a key, { ... }.
+bool IsInline(const Key& key) { return key.table != nullptr && !key.table->header.starts_with("["); }
+
 std::string KeysOf(const KeyTable& table) {
   std::string text = absl::StrCat(table.meaning, "\n\n| key | type | default | meaning | example |\n",
                                   "| --- | --- | --- | --- | --- |\n");
   std::vector<Key> keys = table.keys;
   if (!table.others.name.empty()) keys.push_back(table.others);
   for (const Key& key : keys) {
-    if (key.table != nullptr && key.name != "affects") continue;  // has a heading of its own
+    if (key.table != nullptr && !IsInline(key)) continue;  // has a heading of its own
     const bool own = &key == &keys.back() && !table.others.name.empty();
     absl::StrAppend(&text, "| ", own ? key.name : Code(key.name), " | ", Cell(TypeOf(key)), " | ",
                     own && key.type == KeyType::kIntegers ? "not varied" : Default(key), " | ", Cell(key.meaning),
@@ -102,18 +105,19 @@ std::string KeysOf(const KeyTable& table) {
 
 // Every table with the name of its block: its header without brackets, "top" for the top of the file.
 void Collect(const KeyTable& table, std::map<std::string, std::string>* blocks) {
-  const std::string name = absl::StrReplaceAll(table.header, {{"[", ""}, {"]", ""}});
-  blocks->emplace(absl::StrCat("keys ", name.empty() ? "top" : name), KeysOf(table));
+  const std::string name = absl::StrReplaceAll(table.header, {{"[", ""}, {"]", ""}, {"*", ""}});
+  EXPECT_TRUE(blocks->emplace(absl::StrCat("keys ", name.empty() ? "top" : name), KeysOf(table)).second) << name;
   for (const Key& key : table.keys) {
     if (key.table != nullptr) Collect(*key.table, blocks);
   }
+  if (table.others.table != nullptr) Collect(*table.others.table, blocks);
 }
 
 std::string Tables() {
   std::string text = "| table | how many | meaning |\n| --- | --- | --- |\n";
   const std::function<void(const KeyTable&)> add = [&](const KeyTable& table) {
     for (const Key& key : table.keys) {
-      if (key.table == nullptr || key.name == "affects") continue;
+      if (key.table == nullptr || IsInline(key)) continue;
       const bool many = key.type == KeyType::kTables;
       absl::StrAppend(&text, "| ", Code(key.table->header), " | ",
                       key.required ? (many ? "one or more" : "one")
@@ -165,6 +169,7 @@ std::string Maxima() {
   row("tables of one kind", absl::StrCat(kMaxTables));
   row("entries of a list, such as `values`", absl::StrCat(kMaxListEntries));
   row("extents of a tensor", absl::StrCat(kMaxRank));
+  row("`align` of a tensor", absl::StrCat(kMaxAlign, " bytes"));
   row("elements of a tensor", absl::StrCat(kMaxElements, " (2^40)"));
   row("variants, before constraints", absl::StrCat(kMaxSpace));
   row("threads of a block in x and y, in z", absl::StrCat(kMaxBlockXY, ", ", kMaxBlockZ, "; together the GPU's limit"));
@@ -235,6 +240,7 @@ void Known(const KeyTable& keys, std::set<std::string>* known) {
     if (key.table != nullptr) Known(*key.table, known);
   }
   if (!keys.others.name.empty()) known->insert(absl::StrCat(keys.header, " ", keys.others.name));
+  if (keys.others.table != nullptr) Known(*keys.others.table, known);
 }
 
 // A row that the reader does not read would make its key an unknown one here.

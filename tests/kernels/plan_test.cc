@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <optional>
+#include <functional>
 #include <set>
 
 #include "kernels/bundle_reader.h"
@@ -45,7 +46,7 @@ TEST(PlanTest, EvaluatesEverythingOfTheStartVariant) {
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->size(), "main");
   EXPECT_EQ(plan->sizes().at("COLS"), 4096);
-  ASSERT_EQ(plan->tensors_size(), 3);
+  ASSERT_EQ(plan->tensors_size(), 5);
   EXPECT_EQ(plan->tensors(0).elements(), 1024 * 4096);
   EXPECT_THAT(plan->tensors(2).shape(), ElementsAre(1, 1024, 2));
   ASSERT_EQ(plan->launches_size(), 1);  // SPLITS is 1: nothing to combine
@@ -57,7 +58,7 @@ TEST(PlanTest, EvaluatesEverythingOfTheStartVariant) {
   EXPECT_EQ(launch.block().x(), 64);
   EXPECT_EQ(launch.block().y(), 1);
   EXPECT_EQ(launch.shared_bytes(), 256);
-  ASSERT_EQ(launch.arguments_size(), 7);
+  ASSERT_EQ(launch.arguments_size(), 9);
   EXPECT_EQ(launch.arguments(2).tensor(), 2);
   EXPECT_EQ(launch.arguments(3).i32(), 1024);
   EXPECT_EQ(launch.arguments(5).f32(), 1.0f / 64);
@@ -89,7 +90,7 @@ TEST(PlanTest, TheReferenceKnowsNoScratchAndNoVariables) {
   const v1::Bundle bundle = Golden();
   const absl::StatusOr<v1::Plan> plan = MakeReferencePlan(bundle, bundle.sizes(0), H200());
   ASSERT_TRUE(plan.ok()) << plan.status();
-  ASSERT_EQ(plan->tensors_size(), 2);
+  ASSERT_EQ(plan->tensors_size(), 4);
   EXPECT_EQ(plan->tensors(1).name(), "out");
   ASSERT_EQ(plan->launches_size(), 1);
   EXPECT_EQ(plan->launches(0).entry(), "scale_rows_reference");
@@ -194,6 +195,61 @@ TEST(PlanTest, CompilesVariablesAsMacrosOrOptionsAndSizesThatAreMentioned) {
   EXPECT_TRUE(FixesSizes(bundle));
 }
 
+TEST(PlanTest, CompilesNoSizeThatOnlyALeftOutBranchMentions) {
+  v1::Bundle bundle = Golden();
+  bundle.mutable_source()->set_text("#if SPLITS > 1\nint fixed = SIZE_COLS;\n#else\nint n;\n#endif\n");
+  v1::Variant variant = StartVariant(bundle);
+  EXPECT_EQ(CompileOptions(bundle, variant, bundle.sizes(0)), CompileOptions(bundle, variant, bundle.sizes(1)));
+  (*variant.mutable_values())["SPLITS"] = 2;
+  EXPECT_EQ(CompileOptions(bundle, variant, bundle.sizes(0)).back(), "-DSIZE_COLS=32");
+  EXPECT_EQ(CompileOptions(bundle, variant, bundle.sizes(1)).back(), "-DSIZE_COLS=4096");
+}
+
+TEST(PlanTest, SaysWhatValuesAlignmentAndToleranceEachTensorHas) {
+  const v1::Bundle bundle = Golden();
+  const v1::Plan plan = *MakePlan(bundle, StartVariant(bundle), bundle.sizes(1), TypicalGpu());
+  const auto tensor = [&](const std::string& name) {
+    for (const v1::PlanTensor& each : plan.tensors()) {
+      if (each.name() == name) return each;
+    }
+    return v1::PlanTensor();
+  };
+  EXPECT_EQ(tensor("in").low(), -1000);
+  EXPECT_EQ(tensor("in").high(), 1000);
+  EXPECT_EQ(tensor("in").align(), 16);
+  EXPECT_EQ(tensor("first").high(), 4095) << "COLS - 1";
+  EXPECT_FALSE(tensor("out").has_low());
+  EXPECT_EQ(ToleranceOf(plan, tensor("out")).relative(), 0.0005);
+  EXPECT_TRUE(ToleranceOf(plan, tensor("copied")).exact());
+  EXPECT_EQ(ToleranceOf(plan, tensor("partial")).relative(), 0.001) << "the bundle's";
+}
+
+TEST(PlanTest, KeepsBundlesOfVersion010Usable) {
+  v1::Bundle bundle = Golden();
+  for (v1::Tensor& tensor : *bundle.mutable_tensors()) {
+    tensor.clear_low();
+    tensor.clear_high();
+    tensor.clear_tolerance();
+    tensor.clear_align();
+  }
+  const absl::StatusOr<v1::Plan> plan = MakePlan(bundle, StartVariant(bundle), bundle.sizes(0), TypicalGpu());
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_FALSE(plan->tensors(0).has_low());
+  EXPECT_EQ(plan->tensors(3).low(), 0) << "integers as they were drawn";
+  EXPECT_EQ(plan->tensors(3).high(), 1023);
+  EXPECT_TRUE(plan->tensors(4).tolerance().exact()) << "integers are exact";
+}
+
+TEST(PlanTest, RefusesARangeThatTheTypeDoesNotHold) {
+  v1::Bundle bundle = Golden();
+  bundle.mutable_tensors(0)->set_high("70000");
+  EXPECT_THAT(std::string(MakePlan(bundle, StartVariant(bundle), bundle.sizes(0), TypicalGpu()).status().message()),
+              HasSubstr("tensor in at size tiny: range: \"70000\" is 70000, which the tensor's type can't hold"));
+  bundle.mutable_tensors(0)->set_high("COLS - 2000");
+  EXPECT_THAT(std::string(MakePlan(bundle, StartVariant(bundle), bundle.sizes(0), TypicalGpu()).status().message()),
+              HasSubstr("the lowest value is -1000, the highest -1968"));
+}
+
 bool IsPrime(int n) {
   for (int d = 2; d * d <= n; ++d) {
     if (n % d == 0) return false;
@@ -201,25 +257,71 @@ bool IsPrime(int n) {
   return n > 1;
 }
 
-TEST(HiddenSizesTest, AreAPrimeAndOneBesideAMultiple) {
-  const v1::Bundle bundle = Golden();
-  std::set<int> seen;
-  for (uint64_t seed = 0; seed < 200; ++seed) {
+// A kernel that is wrong for every size of one kind. Each trial must catch it, whatever it draws.
+struct WrongKernel {
+  const char* name;
+  std::function<bool(int)> is_wrong;
+};
+
+const WrongKernel kWrongKernels[] = {
+    {"even sizes", [](int n) { return n % 2 == 0; }},
+    {"odd sizes", [](int n) { return n % 2 == 1; }},
+    {"powers of two", [](int n) { return (n & (n - 1)) == 0; }},
+    {"powers of two above 1", [](int n) { return n > 1 && (n & (n - 1)) == 0; }},
+    {"everything but powers of two", [](int n) { return (n & (n - 1)) != 0; }},
+    {"multiples of 16", [](int n) { return n % 16 == 0; }},
+    {"multiples of 8", [](int n) { return n % 8 == 0; }},
+    {"multiples of 4", [](int n) { return n % 4 == 0; }},
+    {"whatever is no multiple of 2", [](int n) { return n % 2 != 0; }},
+    {"whatever is no multiple of 16", [](int n) { return n % 16 != 0; }},
+    {"primes", [](int n) { return IsPrime(n); }},
+    {"1", [](int n) { return n == 1; }},
+    {"the largest", [](int n) { return n == 600; }},
+    {"the largest tenth", [](int n) { return n > 540; }},
+};
+
+TEST(HiddenSizesTest, CatchAKernelThatIsWrongForOneKindInEveryTrial) {
+  v1::Bundle bundle = Golden();
+  bundle.mutable_hidden()->erase("COLS");
+  std::set<std::string> seen;
+  for (uint64_t seed = 0; seed < 300; ++seed) {
     const std::vector<v1::Size> sizes = HiddenSizes(bundle, seed);
-    ASSERT_EQ(sizes.size(), 2u);
-    const int prime = sizes[0].values().at("ROWS"), beside = sizes[1].values().at("ROWS");
-    EXPECT_TRUE(IsPrime(prime)) << prime;
-    EXPECT_EQ(sizes[0].name(), "hidden ROWS=" + std::to_string(prime));
-    EXPECT_GE(beside, 1);
-    EXPECT_LE(beside, 600);
-    EXPECT_TRUE((beside + 1) % 4 == 0 || (beside - 1) % 4 == 0 || (beside + 1) % 255 == 0 || (beside - 1) % 255 == 0 ||
-                beside == 600)
-        << beside;
-    EXPECT_EQ(sizes[0].values().at("COLS"), 32);  // as in the smallest size
-    EXPECT_EQ(HiddenSizes(bundle, seed)[1].name(), sizes[1].name());
-    seen.insert(prime);
+    ASSERT_LE(sizes.size(), static_cast<size_t>(kHiddenSizes));
+    for (const WrongKernel& kernel : kWrongKernels) {
+      EXPECT_TRUE(std::any_of(sizes.begin(), sizes.end(),
+                              [&](const v1::Size& size) { return kernel.is_wrong(size.values().at("ROWS")); }))
+          << kernel.name << " with seed " << seed;
+    }
+    for (const v1::Size& size : sizes) {
+      EXPECT_EQ(size.name(), "hidden ROWS=" + std::to_string(size.values().at("ROWS")));
+      EXPECT_EQ(size.values().at("COLS"), 32);  // as in the smallest size
+      seen.insert(size.name());
+    }
+    EXPECT_EQ(HiddenSizes(bundle, seed).back().name(), sizes.back().name());
   }
-  EXPECT_GT(seen.size(), 30u);
+  EXPECT_GT(seen.size(), 100u) << "what is drawn differs from trial to trial";
+}
+
+TEST(HiddenSizesTest, AreMoreAndOfMoreKindsForWhatIsAboutToBeKept) {
+  v1::Bundle bundle = Golden();
+  bundle.mutable_hidden()->erase("COLS");
+  std::set<int> residues;
+  for (uint64_t seed = 0; seed < 50; ++seed) {
+    for (const v1::Size& size : HiddenSizes(bundle, seed, kMoreHiddenSizes)) {
+      residues.insert(size.values().at("ROWS") % 16);
+    }
+  }
+  EXPECT_EQ(residues.size(), 16u);
+}
+
+TEST(HiddenSizesTest, CombineTheLargestAndTheSmallestOfAllDimensions) {
+  v1::Bundle bundle = Golden();
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    const std::vector<v1::Size> sizes = HiddenSizes(bundle, seed);
+    EXPECT_EQ(sizes.front().name(), "hidden COLS=32 ROWS=1");
+    EXPECT_EQ(sizes.back().name(), "hidden COLS=720 ROWS=600");
+    for (const v1::Size& size : sizes) EXPECT_EQ(size.values().at("COLS") % 16, 0) << "multiple = 16";
+  }
 }
 
 TEST(HiddenSizesTest, StayWithinTheRange) {

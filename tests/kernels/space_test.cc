@@ -113,6 +113,11 @@ TEST(SpaceTest, ABundlesHashFollowsWhatIsMeasured) {
   EXPECT_TRUE(differs([](v1::Bundle& b) { b.mutable_constraints(0)->set_that("1"); }));
   EXPECT_TRUE(differs([](v1::Bundle& b) { b.mutable_launches(0)->set_shared("0"); }));
   EXPECT_TRUE(differs([](v1::Bundle& b) { b.add_options("-G"); }));
+  EXPECT_TRUE(differs([](v1::Bundle& b) { b.mutable_tensors(0)->set_align(32); }));
+  EXPECT_TRUE(differs([](v1::Bundle& b) { b.mutable_tensors(3)->set_high("7"); })) << "what is timed depends on it";
+  EXPECT_TRUE(differs([](v1::Bundle& b) { b.mutable_tensors(1)->mutable_tolerance()->set_relative(0.1); }));
+  EXPECT_TRUE(differs([](v1::Bundle& b) { (*b.mutable_hidden())["COLS"].set_multiple(32); }));
+  EXPECT_FALSE(differs([](v1::Bundle& b) { b.mutable_tensors(0)->set_high("2000"); })) << "of floats";
   EXPECT_FALSE(differs([](v1::Bundle& b) { b.set_summary("other"); }));
   EXPECT_FALSE(differs([](v1::Bundle& b) { b.mutable_goal()->set_speedup(9); }));
   EXPECT_FALSE(differs([](v1::Bundle& b) { b.mutable_variables(0)->clear_affects(); }));

@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/synchronization/blocking_counter.h"
 #include "absl/time/clock.h"
 #include "base/names/utf8.h"
 #include "worker/build/build_reply.h"
@@ -190,6 +191,51 @@ absl::StatusOr<v1::BuildReply> Builder::Build(const v1::BuildRequest& request, c
   absl::StatusOr<v1::BuildReply> reply = BuildOnce(sent, stopped, &killed);
   if (reply.ok() && IsOutOfMemory(*reply)) reply->mutable_failure()->set_message(TooLargeText(sent));
   return reply;
+}
+
+Builder::~Builder() {
+  std::vector<std::thread> threads;
+  {
+    absl::MutexLock lock(&work_mutex_);
+    ending_ = true;
+    threads.swap(threads_);
+    work_changed_.SignalAll();
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+void Builder::Work() {
+  for (;;) {
+    std::function<void()> task;
+    {
+      absl::MutexLock lock(&work_mutex_);
+      while (work_.empty() && !ending_) work_changed_.Wait(&work_mutex_);
+      if (work_.empty()) return;
+      task = std::move(work_.front());
+      work_.pop_front();
+    }
+    task();
+  }
+}
+
+std::vector<absl::StatusOr<v1::BuildReply>> Builder::BuildBeside(const std::vector<v1::BuildRequest>& requests,
+                                                                 const Stopped& stopped) {
+  if (requests.size() < 2 || options_.processes < 2) return Compiler::BuildBeside(requests, stopped);
+  std::vector<absl::StatusOr<v1::BuildReply>> replies(requests.size(), absl::UnknownError("not built"));
+  absl::BlockingCounter left(static_cast<int>(requests.size()));
+  {
+    absl::MutexLock lock(&work_mutex_);
+    while (threads_.size() < static_cast<size_t>(options_.processes)) threads_.emplace_back([this] { Work(); });
+    for (size_t i = 0; i < requests.size(); ++i) {
+      work_.push_back([&, i] {
+        replies[i] = Build(requests[i], stopped);
+        left.DecrementCount();
+      });
+    }
+    work_changed_.SignalAll();
+  }
+  left.Wait();
+  return replies;
 }
 
 std::vector<pid_t> Builder::idle_processes() {

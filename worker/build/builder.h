@@ -1,7 +1,10 @@
 #pragma once
 
+#include <deque>
+#include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -34,7 +37,11 @@ class Builder : public Compiler {
   static absl::StatusOr<std::unique_ptr<Builder>> Create(BuilderOptions options);
   static absl::StatusOr<std::unique_ptr<Builder>> Create(int processes);
 
+  ~Builder() override;
+
   absl::StatusOr<v1::BuildReply> Build(const v1::BuildRequest& request, const Stopped& stopped = nullptr) override;
+  std::vector<absl::StatusOr<v1::BuildReply>> BuildBeside(const std::vector<v1::BuildRequest>& requests,
+                                                          const Stopped& stopped) override;
 
   bool sandboxed() const { return sandboxed_; }
   const std::string& description() const { return description_; }  // "NVRTC 13.0, nvcc, sandboxed"
@@ -50,6 +57,9 @@ class Builder : public Compiler {
   void GiveBack(Process process);
   absl::StatusOr<v1::BuildReply> BuildOnce(const v1::BuildRequest& request, const Stopped& stopped, bool* killed);
 
+  // What each of threads_ does, until the end: a process that a thread started would die with it.
+  void Work();
+
   const BuilderOptions options_;
   bool sandboxed_ = false;
   std::string description_;
@@ -59,6 +69,12 @@ class Builder : public Compiler {
   absl::Mutex mutex_;
   absl::CondVar returned_;
   std::vector<Process> idle_ ABSL_GUARDED_BY(mutex_);  // a null one: to be started again
+
+  absl::Mutex work_mutex_;
+  absl::CondVar work_changed_;
+  std::deque<std::function<void()>> work_ ABSL_GUARDED_BY(work_mutex_);
+  bool ending_ ABSL_GUARDED_BY(work_mutex_) = false;
+  std::vector<std::thread> threads_ ABSL_GUARDED_BY(work_mutex_);  // one for each process, started when needed
 };
 
 }  // namespace pawl

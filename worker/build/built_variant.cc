@@ -2,12 +2,14 @@
 
 #include <map>
 #include <set>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/hash/hash.h"
 #include "kernels/plan.h"
+#include "worker/build/cubin.h"
 
 namespace pawl {
 namespace {
@@ -30,7 +32,56 @@ v1::BuildRequest RequestFor(const v1::Bundle& bundle, const v1::SourceFile& sour
   return request;
 }
 
+// The replies of all, or up to the first that failed where that is the first of all: what does not compile at one size
+// hardly ever does at another.
+absl::StatusOr<std::vector<v1::BuildReply>> BuildAll(Compiler& builder, const std::vector<v1::BuildRequest>& requests,
+                                                     const Stopped& stopped) {
+  std::vector<v1::BuildReply> replies;
+  if (requests.empty()) return replies;
+  absl::StatusOr<v1::BuildReply> first = builder.Build(requests[0], stopped);
+  if (!first.ok()) return first.status();
+  replies.push_back(*std::move(first));
+  if (replies[0].has_failure()) return replies;
+  for (absl::StatusOr<v1::BuildReply>& reply :
+       builder.BuildBeside(std::vector(requests.begin() + 1, requests.end()), stopped)) {
+    if (!reply.ok()) return reply.status();
+    replies.push_back(*std::move(reply));
+  }
+  return replies;
+}
+
+int BytesOf(const v1::PlanArgument& argument) {
+  const auto kind = argument.argument_case();
+  return kind == v1::PlanArgument::kTensor || kind == v1::PlanArgument::kF64 ? 8 : 4;
+}
+
+std::string CountText(const std::vector<int>& sizes) {
+  if (sizes.empty()) return "none";
+  return absl::StrCat(sizes.size(), " of ", absl::StrJoin(sizes, ","), " bytes");
+}
+
 }  // namespace
+
+std::optional<v1::Failure> CheckArguments(const v1::Plan& plan, const std::string& cubin) {
+  const absl::StatusOr<std::map<std::string, std::vector<int>>> known = EntryParameters(cubin);
+  if (!known.ok()) return std::nullopt;  // loading it says what is wrong
+  for (const v1::PlanLaunch& launch : plan.launches()) {
+    const auto entry = known->find(launch.entry());
+    if (entry == known->end()) continue;
+    std::vector<int> passed;
+    for (const v1::PlanArgument& argument : launch.arguments()) passed.push_back(BytesOf(argument));
+    if (passed == entry->second) continue;
+    v1::Failure failure;
+    failure.set_stage(v1::STAGE_BUILD);
+    failure.set_check(v1::CHECK_ARGUMENTS);
+    failure.set_size(plan.size());
+    failure.set_message(absl::StrCat("the parameters of ", launch.entry(), " are ", CountText(entry->second),
+                                     "; the launch passes ", CountText(passed),
+                                     ". Compare `arguments` of the launch with the kernel's parameters"));
+    return failure;
+  }
+  return std::nullopt;
+}
 
 const BuiltSize* BuiltVariant::Find(const std::string& size) const {
   for (const BuiltSize& built : sizes) {
@@ -78,30 +129,42 @@ absl::StatusOr<BuiltVariant> BuildVariant(Compiler& builder, const v1::Bundle& b
     if (built.failure) return built;
     built.sizes.push_back({*std::move(plan), nullptr, ""});
   }
-  std::map<std::string, const BuiltSize*> done;  // by compile options and entries
+  // What differs in nothing that the compiler sees is compiled once.
+  std::vector<v1::BuildRequest> requests;
+  std::vector<size_t> request_of;      // of each size
+  std::map<std::string, size_t> seen;  // compile options and entries, to their request
   for (size_t i = 0; i < sizes.size(); ++i) {
-    BuiltSize& at = built.sizes[i];
-    const v1::BuildRequest request =
-        RequestFor(bundle, bundle.source(), gpu, CompileOptions(bundle, variant, sizes[i]), at.plan);
+    v1::BuildRequest request =
+        RequestFor(bundle, bundle.source(), gpu, CompileOptions(bundle, variant, sizes[i]), built.sizes[i].plan);
     const std::string key =
         absl::StrCat(absl::StrJoin(request.options(), "\n"), "\n\n", absl::StrJoin(request.entries(), "\n"));
-    if (auto found = done.find(key); found != done.end()) {
-      at.cubin = found->second->cubin;
-      at.module = found->second->module;
-      continue;
-    }
-    absl::StatusOr<v1::BuildReply> reply = builder.Build(request, stopped);
-    if (!reply.ok()) return reply.status();
-    if (!absl::StrContains(built.log, reply->log())) absl::StrAppend(&built.log, reply->log());
-    if (reply->has_failure()) {
-      built.failure = reply->failure();
+    const auto [it, fresh] = seen.try_emplace(key, requests.size());
+    request_of.push_back(it->second);
+    if (fresh) requests.push_back(std::move(request));
+  }
+  absl::StatusOr<std::vector<v1::BuildReply>> replies = BuildAll(builder, requests, stopped);
+  if (!replies.ok()) return replies.status();
+  for (const v1::BuildReply& reply : *replies) {
+    if (!absl::StrContains(built.log, reply.log())) absl::StrAppend(&built.log, reply.log());
+    if (!reply.has_failure()) built.compile_seconds += reply.seconds();
+  }
+  std::vector<std::pair<std::string, std::shared_ptr<const std::string>>> cubins(replies->size());
+  for (size_t i = 0; i < sizes.size() && !built.failure; ++i) {
+    if (request_of[i] >= replies->size()) continue;  // the first one failed, and ends the loop
+    v1::BuildReply& reply = (*replies)[request_of[i]];
+    if (reply.has_failure()) {
+      built.failure = reply.failure();
       built.failure->set_size(sizes[i].name());
       break;
     }
-    built.compile_seconds += reply->seconds();
-    at.module = Sha256(reply->cubin());
-    at.cubin = std::make_shared<const std::string>(std::move(*reply->mutable_cubin()));
-    done[key] = &at;
+    auto& [module, cubin] = cubins[request_of[i]];
+    if (cubin == nullptr) {
+      module = Sha256(reply.cubin());
+      cubin = std::make_shared<const std::string>(std::move(*reply.mutable_cubin()));
+    }
+    built.sizes[i].module = module;
+    built.sizes[i].cubin = cubin;
+    built.failure = CheckArguments(built.sizes[i].plan, *cubin);
   }
   built.seconds = absl::ToDoubleSeconds(absl::Now() - start);
   return built;
@@ -124,6 +187,9 @@ absl::StatusOr<BuiltSize> BuildReference(Compiler& builder, const v1::Bundle& bu
     }
     cubin = std::make_shared<const std::string>(std::move(*reply->mutable_cubin()));
     cache->Put(key, cubin);
+  }
+  if (const std::optional<v1::Failure> failure = CheckArguments(*plan, *cubin)) {
+    return absl::InvalidArgumentError(absl::StrCat("the reference of ", bundle.name(), ": ", failure->message()));
   }
   return BuiltSize{*std::move(plan), cubin, Sha256(*cubin)};
 }

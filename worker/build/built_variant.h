@@ -36,11 +36,16 @@ struct BuiltVariant {
   const BuiltSize* Find(const std::string& size) const;
 };
 
-// Evaluates the launches at each size, checks them against the GPU's limits, and only then compiles.
+// Evaluates the launches at each size, checks them against the GPU's limits, and only then compiles: once for each
+// distinct source and options, side by side, and where the first compiles. Checks the launches' arguments.
 // A status is the machine's fault, or CANCELLED: stopped. Thread-safe.
 absl::StatusOr<BuiltVariant> BuildVariant(Compiler& builder, const v1::Bundle& bundle, const v1::Variant& variant,
                                           const std::vector<v1::Size>& sizes, const v1::GpuInfo& gpu,
                                           const Stopped& stopped = nullptr);
+
+// Whether every launch passes what its entry takes, by the cubin's parameter layout: a missing argument would make the
+// driver read beyond the list. Nothing where they agree, or the cubin does not tell.
+std::optional<v1::Failure> CheckArguments(const v1::Plan& plan, const std::string& cubin);
 
 // Cubins of references, by source and compile options. Thread-safe.
 class ReferenceCache {

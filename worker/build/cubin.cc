@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -32,21 +34,77 @@ bool Slice(std::string_view bytes, const Elf64_Shdr& section, std::string_view* 
   return true;
 }
 
+// The section table of a cubin that is one.
+absl::StatusOr<std::vector<Elf64_Shdr>> Sections(std::string_view cubin, Elf64_Ehdr* header) {
+  if (!ReadAt(cubin, 0, header)) return BadCubin(absl::StrCat(cubin.size(), " bytes are too few"));
+  if (std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || header->e_ident[EI_CLASS] != ELFCLASS64) {
+    return BadCubin("no 64-bit ELF file");
+  }
+  if (header->e_machine != kMachineCuda) return BadCubin(absl::StrCat("ELF machine ", header->e_machine));
+  if (header->e_shentsize != sizeof(Elf64_Shdr)) return BadCubin("its section table is damaged");
+  std::vector<Elf64_Shdr> sections(header->e_shnum);
+  for (size_t i = 0; i < sections.size(); ++i) {
+    if (!ReadAt(cubin, header->e_shoff + i * sizeof(Elf64_Shdr), &sections[i])) return BadCubin("it is cut off");
+  }
+  return sections;
+}
+
+std::string NameAt(std::string_view strings, uint64_t offset) {
+  if (offset >= strings.size()) return "";
+  const std::string_view rest = strings.substr(offset);
+  return std::string(rest.substr(0, rest.find('\0')));
+}
+
+// What an .nv.info.ENTRY section says, as `cuobjdump -elf` prints it: a list of (format, attribute, value), where the
+// value is two bytes, or, in format 4, two bytes of length and so many bytes.
+constexpr unsigned char kFormatSized = 4;
+constexpr unsigned char kParameterInfo = 0x17;   // EIATTR_KPARAM_INFO: index, ordinal, offset, packed size
+constexpr unsigned char kParameterBytes = 0x19;  // EIATTR_CBANK_PARAM_SIZE: of all parameters
+struct ParameterInfo {
+  uint32_t index;
+  uint16_t ordinal;
+  uint16_t offset;
+  uint32_t packed;  // the size in bits 18 to 31
+};
+
+// Nothing where the section does not say it in this way.
+std::optional<std::vector<int>> ParametersIn(std::string_view info) {
+  std::map<int, std::pair<int, int>> parameters;  // offset and size, by ordinal
+  int total = 0;
+  for (size_t at = 0; at < info.size();) {
+    unsigned char format, attribute;
+    uint16_t value;
+    if (!ReadAt(info, at, &format) || !ReadAt(info, at + 1, &attribute) || !ReadAt(info, at + 2, &value)) {
+      return std::nullopt;
+    }
+    at += 4;
+    if (attribute == kParameterBytes && format != kFormatSized) total = value;
+    if (format != kFormatSized) continue;
+    ParameterInfo parameter;
+    if (attribute == kParameterInfo) {
+      if (value != sizeof(parameter) || !ReadAt(info, at, &parameter)) return std::nullopt;
+      parameters[parameter.ordinal] = {parameter.offset, static_cast<int>(parameter.packed >> 18)};
+    }
+    at += value;
+  }
+  std::vector<int> sizes;
+  int end = 0;
+  for (const auto& [ordinal, place] : parameters) {
+    if (ordinal != static_cast<int>(sizes.size()) || place.first < end) return std::nullopt;
+    sizes.push_back(place.second);
+    end = place.first + place.second;
+  }
+  // Both accounts must agree, or the layout is not understood.
+  return end == total ? std::optional(sizes) : std::nullopt;
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<std::string>> EntryNames(std::string_view cubin) {
   Elf64_Ehdr header;
-  if (!ReadAt(cubin, 0, &header)) return BadCubin(absl::StrCat(cubin.size(), " bytes are too few"));
-  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64) {
-    return BadCubin("no 64-bit ELF file");
-  }
-  if (header.e_machine != kMachineCuda) return BadCubin(absl::StrCat("ELF machine ", header.e_machine));
-  if (header.e_shentsize != sizeof(Elf64_Shdr)) return BadCubin("its section table is damaged");
-
-  std::vector<Elf64_Shdr> sections(header.e_shnum);
-  for (size_t i = 0; i < sections.size(); ++i) {
-    if (!ReadAt(cubin, header.e_shoff + i * sizeof(Elf64_Shdr), &sections[i])) return BadCubin("it is cut off");
-  }
+  const absl::StatusOr<std::vector<Elf64_Shdr>> read = Sections(cubin, &header);
+  if (!read.ok()) return read.status();
+  const std::vector<Elf64_Shdr>& sections = *read;
   std::vector<std::string> names;
   for (const Elf64_Shdr& section : sections) {
     if (section.sh_type != SHT_SYMTAB) continue;
@@ -59,12 +117,32 @@ absl::StatusOr<std::vector<std::string>> EntryNames(std::string_view cubin) {
     for (size_t at = 0; ReadAt(symbols, at, &symbol); at += sizeof(symbol)) {
       if (ELF64_ST_TYPE(symbol.st_info) != STT_FUNC || (symbol.st_other & kCudaEntry) == 0) continue;
       if (symbol.st_name >= strings.size()) return BadCubin("a symbol's name is damaged");
-      const std::string_view rest = strings.substr(symbol.st_name);
-      names.emplace_back(rest.substr(0, rest.find('\0')));
+      names.push_back(NameAt(strings, symbol.st_name));
     }
   }
   std::sort(names.begin(), names.end());
   return names;
+}
+
+absl::StatusOr<std::map<std::string, std::vector<int>>> EntryParameters(std::string_view cubin) {
+  Elf64_Ehdr header;
+  const absl::StatusOr<std::vector<Elf64_Shdr>> sections = Sections(cubin, &header);
+  if (!sections.ok()) return sections.status();
+  std::string_view names;
+  if (header.e_shstrndx >= sections->size() || !Slice(cubin, (*sections)[header.e_shstrndx], &names)) {
+    return BadCubin("its section names are damaged");
+  }
+  constexpr std::string_view kPrefix = ".nv.info.";
+  std::map<std::string, std::vector<int>> parameters;
+  for (const Elf64_Shdr& section : *sections) {
+    const std::string name = NameAt(names, section.sh_name);
+    std::string_view info;
+    if (!name.starts_with(kPrefix) || !Slice(cubin, section, &info)) continue;
+    if (std::optional<std::vector<int>> sizes = ParametersIn(info)) {
+      parameters[name.substr(kPrefix.size())] = *std::move(sizes);
+    }
+  }
+  return parameters;
 }
 
 }  // namespace pawl

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cctype>
 #include <filesystem>
@@ -119,7 +120,8 @@ absl::StatusOr<std::unique_ptr<TrialDevice>> OpenCuda(const WorkerOptions& optio
   if (!profiles.ok()) return profiles.status();
   CudaDevice::Options cuda;
   cuda.device = options.cuda;
-  cuda.builders = 1 + ahead;
+  // Sources that fix their sizes are built for every size to validate, side by side.
+  cuda.builders = std::max(1 + ahead, std::min(8, static_cast<int>(std::thread::hardware_concurrency())));
   cuda.allow_unsandboxed = options.allow_unsandboxed;
   absl::StatusOr<std::unique_ptr<CudaTrialDevice>> device = CudaTrialDevice::Open(cuda, profiles->metrics);
   if (!device.ok()) return device.status();

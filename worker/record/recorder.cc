@@ -123,8 +123,10 @@ absl::Status Recorder::PrepareStart(const Say& say) {
 absl::StatusOr<Recorder::Measured> Recorder::Measure(BuiltVariant built) {
   TrialBuild build;
   build.bundle = shared_bundle_;
+  build.own_hash = BundleHash(bundle_);
   build.size = bundle_.goal().size();
   build.failure = built.failure;
+  if (!built.failure) build.small = SmallSizes(bundle_, built.sizes.size());
   build.candidate = std::move(built);
   build.parent = AtGoal(start_);
   build.trial.set_parent_us(start_us_);

@@ -58,6 +58,12 @@ Values InputValues(const v1::PlanTensor& tensor, const v1::InputDraw& draw) {
   if (tensor.has_low() && tensor.has_high()) {
     values.low = tensor.low();
     values.high = tensor.high();
+    // What is timed depends on the range as little as it can: a uniform fill stays in [0, 1] where the range holds some
+    // of that.
+    if (own && uniform && !integer && values.low < 1 && values.high > 0) {
+      values.low = std::max(values.low, 0.0);
+      values.high = std::min(values.high, 1.0);
+    }
   } else if (integer) {
     values.low = 0;
     values.high = 1023;

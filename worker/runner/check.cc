@@ -1,39 +1,95 @@
 #include "worker/runner/check.h"
 
 #include "absl/strings/str_cat.h"
-#include "worker/trial/validator.h"
+#include "kernels/plan.h"
+#include "kernels/tolerance.h"
+#include "worker/trial/checked_call.h"
 
 namespace pawl {
 namespace {
 
-// What should fail the tolerance: zeros, the right values in the wrong places, each input of the same type and length.
-absl::Status SelfTest(GpuContext& gpu, const v1::Plan& plan, const Arena& arena, CUdeviceptr base, CUdeviceptr other,
-                      v1::CheckReply* reply) {
-  for (const OutputSlot& slot : OutputSlots(plan)) {
-    const v1::PlanTensor& tensor = plan.tensors(slot.tensor);
-    const CUdeviceptr expected = base + arena.Offset(slot.tensor);
-    auto try_as = [&](CUdeviceptr out, const std::string& what) -> absl::Status {
-      absl::StatusOr<v1::OutputError> error = gpu.support.Compare(out, expected, tensor, plan.tolerance().absolute());
-      if (!error.ok()) return error.status();
-      if (WithinTolerance(*error, plan.tolerance())) reply->add_lenient(absl::StrCat(tensor.name(), ": ", what));
-      return absl::OkStatus();
-    };
-    PAWL_CUDA(MemsetD8Async(other, 0, slot.bytes, gpu.stream));
-    PAWL_RETURN_IF_ERROR(try_as(other, "all zeros"));
-    if (tensor.elements() > 1) {
-      PAWL_RETURN_IF_ERROR(gpu.support.Rotate(expected, other, tensor));
-      PAWL_RETURN_IF_ERROR(try_as(other, "the right values in the wrong places"));
+// Scaled by 1 - 1/16 and 1 + 1/16: an eighth of a sum that is left out is twice that.
+constexpr double kScaledBy = 1.0 / 16;
+constexpr int64_t kFewElements = 64;
+
+// Tries one output's tolerance on outputs that are wrong.
+class SelfTest {
+ public:
+  SelfTest(GpuContext& gpu, const v1::Plan& plan, const v1::PlanTensor& tensor, CUdeviceptr expected, CUdeviceptr other,
+           v1::CheckReply* reply)
+      : gpu_(gpu), plan_(plan), tensor_(tensor), expected_(expected), other_(other), reply_(reply) {}
+
+  absl::Status Run(const Arena& arena, CUdeviceptr base) {
+    PAWL_RETURN_IF_ERROR(CheckAbsolute());
+    PAWL_CUDA(MemsetD8Async(other_, 0, tensor_.elements() * ElementBytes(tensor_.type()), gpu_.stream));
+    PAWL_RETURN_IF_ERROR(Try(other_, "all zeros"));
+    if (tensor_.elements() > 1) {
+      PAWL_RETURN_IF_ERROR(gpu_.support.Rotate(expected_, other_, tensor_));
+      PAWL_RETURN_IF_ERROR(Try(other_, "the right values in the wrong places"));
     }
-    for (int i = 0; i < plan.tensors_size(); ++i) {
-      const v1::PlanTensor& input = plan.tensors(i);
-      if (input.role() != v1::TENSOR_ROLE_INPUT || input.type() != tensor.type() ||
-          input.elements() != tensor.elements())
+    const int64_t columns = tensor_.shape_size() > 1 ? tensor_.shape(tensor_.shape_size() - 1) : 1;
+    if (tensor_.elements() >= 8) PAWL_RETURN_IF_ERROR(TryCorrupted(kDropTail, "zeros in the last eighth"));
+    if (tensor_.elements() > columns) {
+      PAWL_RETURN_IF_ERROR(TryCorrupted(kZeroRow, "zeros in the last row"));
+      PAWL_RETURN_IF_ERROR(TryCorrupted(kSwapRows, "the first row and the last exchanged"));
+    }
+    if (columns > 1) PAWL_RETURN_IF_ERROR(TryCorrupted(kZeroColumn, "zeros in the last column"));
+    if (tensor_.type() != v1::DATA_TYPE_I32) {
+      PAWL_RETURN_IF_ERROR(TryCorrupted(kScale, "all values 1/16 too small", 1 - kScaledBy));
+      PAWL_RETURN_IF_ERROR(TryCorrupted(kScale, "all values 1/16 too large", 1 + kScaledBy));
+    }
+    for (int i = 0; i < plan_.tensors_size(); ++i) {
+      const v1::PlanTensor& input = plan_.tensors(i);
+      if (input.role() != v1::TENSOR_ROLE_INPUT || input.type() != tensor_.type() ||
+          input.elements() != tensor_.elements())
         continue;
-      PAWL_RETURN_IF_ERROR(try_as(base + arena.Offset(i), absl::StrCat("the input ", input.name())));
+      PAWL_RETURN_IF_ERROR(Try(base + arena.Offset(i), absl::StrCat("the input ", input.name())));
     }
+    return absl::OkStatus();
   }
-  return absl::OkStatus();
-}
+
+ private:
+  absl::Status TryCorrupted(Corruption corruption, const std::string& what, double factor = 1) {
+    PAWL_RETURN_IF_ERROR(gpu_.support.Corrupt(expected_, other_, tensor_, corruption, factor));
+    return Try(other_, what);
+  }
+
+  absl::Status Try(CUdeviceptr out, const std::string& what) {
+    const v1::Tolerance& tolerance = ToleranceOf(plan_, tensor_);
+    absl::StatusOr<v1::OutputError> error =
+        gpu_.support.Compare(out, expected_, tensor_, tolerance.exact() ? 0 : tolerance.absolute());
+    if (!error.ok()) return error.status();
+    if (!WithinTolerance(*error, tolerance)) return absl::OkStatus();
+    // What is right by the type's own precision proves nothing: every shuffle of a softmax of one column is.
+    absl::StatusOr<v1::OutputError> strict =
+        gpu_.support.Compare(out, expected_, tensor_, 4 * UnitRoundoff(tensor_.type()) * rms_);
+    if (!strict.ok()) return strict.status();
+    if (strict->wrong() > 0) reply_->add_lenient(absl::StrCat(tensor_.name(), ": ", what));
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckAbsolute() {
+    const absl::StatusOr<v1::ReferenceOutput> norm = gpu_.support.Norm(expected_, tensor_);
+    if (!norm.ok()) return norm.status();
+    rms_ = norm->rms();
+    const v1::Tolerance& tolerance = ToleranceOf(plan_, tensor_);
+    const double most = MostAbsolute(plan_, tensor_, rms_);
+    // Few values may happen to be small.
+    if (tensor_.elements() < kFewElements || tolerance.exact() || rms_ == 0 || tolerance.absolute() <= most) {
+      return absl::OkStatus();
+    }
+    reply_->add_lenient(absl::StrCat(tensor_.name(), ": errors of ", tolerance.absolute(), " in values of about ",
+                                     RoundedDown(rms_), "; absolute = ", RoundedDown(most), " would do"));
+    return absl::OkStatus();
+  }
+
+  GpuContext& gpu_;
+  const v1::Plan& plan_;
+  const v1::PlanTensor& tensor_;
+  const CUdeviceptr expected_, other_;
+  v1::CheckReply* const reply_;
+  double rms_ = 0;  // of what is expected
+};
 
 }  // namespace
 
@@ -47,6 +103,7 @@ absl::Status CheckOutputs(GpuContext& gpu, const v1::CheckRequest& request, v1::
   PAWL_RETURN_IF_ERROR(gpu.staging.Reserve(call_bytes));
   PAWL_RETURN_IF_ERROR(gpu.shared.Reserve(call_bytes * request.draws_size()));
   const CUdeviceptr base = gpu.arena.address();
+  const std::vector<OutputSlot> slots = OutputSlots(plan);
 
   v1::CheckReply* check = reply->mutable_check();
   for (int call = 0; call < request.draws_size(); ++call) {
@@ -58,16 +115,27 @@ absl::Status CheckOutputs(GpuContext& gpu, const v1::CheckRequest& request, v1::
     PAWL_RETURN_IF_ERROR(gpu.support.Fill(inputs, *key, draw.call()));
     PAWL_RETURN_IF_ERROR((*module)->Call(plan, arena, base, gpu.stream));
     PAWL_CUDA(CtxSynchronize());
-    for (const OutputSlot& slot : OutputSlots(plan)) {
-      PAWL_CUDA(MemcpyHtoD(gpu.staging.address(), gpu.shared.data() + call * call_bytes + slot.offset, slot.bytes));
-      absl::StatusOr<v1::OutputError> error =
-          gpu.support.Compare(gpu.staging.address(), base + arena.Offset(slot.tensor), plan.tensors(slot.tensor),
-                              plan.tolerance().absolute());
+    for (size_t i = 0; i < slots.size(); ++i) {
+      const v1::PlanTensor& tensor = plan.tensors(slots[i].tensor);
+      const v1::Tolerance& tolerance = ToleranceOf(plan, tensor);
+      const CUdeviceptr expected = base + arena.Offset(slots[i].tensor);
+      const double own_rms = static_cast<int>(i) < request.own_rms_size() ? request.own_rms(i) : 0;
+      PAWL_CUDA(
+          MemcpyHtoD(gpu.staging.address(), gpu.shared.data() + call * call_bytes + slots[i].offset, slots[i].bytes));
+      absl::StatusOr<v1::OutputError> error = gpu.support.Compare(
+          gpu.staging.address(), expected, tensor, tolerance.exact() ? 0 : tolerance.absolute(), own_rms);
       if (!error.ok()) return error.status();
       *check->add_errors() = *error;
+      absl::StatusOr<v1::ReferenceOutput> norm = gpu.support.Norm(expected, tensor);
+      if (!norm.ok()) return norm.status();
+      *check->add_references() = *norm;
     }
   }
-  if (request.self_test()) return SelfTest(gpu, plan, arena, base, gpu.staging.address(), check);
+  if (!request.self_test()) return absl::OkStatus();
+  for (const OutputSlot& slot : slots) {
+    SelfTest test(gpu, plan, plan.tensors(slot.tensor), base + arena.Offset(slot.tensor), gpu.staging.address(), check);
+    PAWL_RETURN_IF_ERROR(test.Run(arena, base));
+  }
   return absl::OkStatus();
 }
 

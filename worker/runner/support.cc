@@ -25,6 +25,12 @@ struct Difference {
   uint64_t first_wrong;
 };
 
+// Mirrored in support.cu, as Norm.
+struct NormSum {
+  double sum_squares;
+  uint64_t non_finite;
+};
+
 double ReadElement(const char* bytes, v1::DataType type) {
   switch (type) {
     case v1::DATA_TYPE_F64:
@@ -92,6 +98,8 @@ absl::Status Support::Load(const std::string& cubin, CUstream stream, int max_sh
   PAWL_CUDA(ModuleGetFunction(&dirty_shared_, module, "pawl_dirty_shared"));
   PAWL_CUDA(ModuleGetFunction(&hold_, module, "pawl_hold"));
   PAWL_CUDA(ModuleGetFunction(&anchor_, module, "pawl_anchor"));
+  PAWL_CUDA(ModuleGetFunction(&norm_, module, "pawl_norm"));
+  PAWL_CUDA(ModuleGetFunction(&corrupt_, module, "pawl_corrupt"));
   PAWL_CUDA(FuncSetAttribute(dirty_shared_, kFunctionMaxDynamicShared, max_shared_bytes));
   return result_.Reserve(sizeof(Difference));
 }
@@ -138,8 +146,39 @@ absl::StatusOr<uint64_t> Support::Digest(CUdeviceptr data, uint64_t bytes) {
   return digest;
 }
 
+absl::StatusOr<v1::ReferenceOutput> Support::Norm(CUdeviceptr values, const v1::PlanTensor& tensor) {
+  NormSum sum = {};
+  CUdeviceptr result = result_.address();
+  PAWL_CUDA(MemsetD8Async(result, 0, sizeof(sum), stream_));
+  uint32_t type = tensor.type();
+  uint64_t count = tensor.elements();
+  void* arguments[] = {&values, &type, &count, &result};
+  PAWL_RETURN_IF_ERROR(Launch(norm_, sm_count_ * 8, 1, 256, 0, arguments));
+  PAWL_CUDA(StreamSynchronize(stream_));
+  PAWL_CUDA(MemcpyDtoH(&sum, result, sizeof(sum)));
+  v1::ReferenceOutput output;
+  output.set_rms(std::sqrt(sum.sum_squares / std::max<double>(1, count)));
+  output.set_non_finite(sum.non_finite);
+  return output;
+}
+
+absl::Status Support::Corrupt(CUdeviceptr from, CUdeviceptr to, const v1::PlanTensor& tensor, Corruption corruption,
+                              double factor) {
+  uint32_t type = tensor.type(), what = corruption;
+  uint64_t count = tensor.elements();
+  uint64_t columns = tensor.shape_size() > 1 ? tensor.shape(tensor.shape_size() - 1) : 1;
+  uint64_t tail = std::max<uint64_t>(1, count / 8);
+  void* arguments[] = {&from, &to, &type, &count, &columns, &what, &tail, &factor};
+  return Launch(corrupt_, sm_count_ * 8, 1, 256, 0, arguments);
+}
+
 absl::StatusOr<v1::OutputError> Support::Compare(CUdeviceptr out, CUdeviceptr reference, const v1::PlanTensor& tensor,
-                                                 double absolute) {
+                                                 double absolute, double own_rms) {
+  if (own_rms > 0) {
+    const absl::StatusOr<v1::ReferenceOutput> norm = Norm(reference, tensor);
+    if (!norm.ok()) return norm.status();
+    absolute *= std::max(1.0, norm->rms() / own_rms);
+  }
   Difference total = {};
   total.first_wrong = ~uint64_t{0};
   CUdeviceptr result = result_.address();
@@ -156,7 +195,8 @@ absl::StatusOr<v1::OutputError> Support::Compare(CUdeviceptr out, CUdeviceptr re
   error.set_elements(tensor.elements());
   error.set_max_absolute(std::bit_cast<double>(total.max_absolute));
   error.set_mean_absolute(tensor.elements() > 0 ? total.sum_absolute / tensor.elements() : 0);
-  error.set_relative(total.sum_squares == 0 ? 0 : std::sqrt(total.sum_squares / total.sum_squares_reference));
+  const double norm = std::max(total.sum_squares_reference, own_rms * own_rms * tensor.elements());
+  error.set_relative(total.sum_squares == 0 ? 0 : std::sqrt(total.sum_squares / norm));
   error.set_wrong(total.wrong);
   error.set_non_finite(total.non_finite);
   error.set_first_wrong(-1);

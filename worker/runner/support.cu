@@ -430,3 +430,94 @@ extern "C" __global__ void pawl_anchor(u32 rounds, float* sink) {
   }
   if (a + b + c + d == 0.12345f) *sink = a;  // never; the compiler can't know
 }
+
+// Mirrors Norm in support.cc: of the finite values, and how many are not.
+struct Norm {
+  double sum_squares;
+  u64 non_finite;
+};
+
+template <typename T>
+__device__ void NormAs(const T* values, u64 count, Norm* total) {
+  double sum_squares = 0;
+  u64 non_finite = 0;
+  for (u64 i = blockIdx.x * u64(blockDim.x) + threadIdx.x; i < count; i += u64(gridDim.x) * blockDim.x) {
+    const double value = ToDouble(values[i]);
+    if (isfinite(value)) {
+      sum_squares += value * value;
+    } else {
+      ++non_finite;
+    }
+  }
+  for (int lane = 16; lane > 0; lane /= 2) {
+    sum_squares += __shfl_xor_sync(~0u, sum_squares, lane);
+    non_finite += __shfl_xor_sync(~0u, non_finite, lane);
+  }
+  if (threadIdx.x % 32 != 0) return;
+  atomicAdd(&total->sum_squares, sum_squares);
+  if (non_finite != 0) atomicAdd(&total->non_finite, non_finite);
+}
+
+extern "C" __global__ void pawl_norm(const void* values, u32 type, u64 count, Norm* total) {
+  switch (type) {
+    case kF16:
+      return NormAs((const __half*)values, count, total);
+    case kBf16:
+      return NormAs((const __nv_bfloat16*)values, count, total);
+    case kF32:
+      return NormAs((const float*)values, count, total);
+    case kF64:
+      return NormAs((const double*)values, count, total);
+    case kI32:
+      return NormAs((const int*)values, count, total);
+  }
+}
+
+// Mirrors Corruption in support.h.
+enum Corruption : u32 { kDropTail = 1, kZeroRow, kZeroColumn, kSwapRows, kScale };
+
+template <typename T>
+__device__ T FromDouble(double x) {
+  return T(x);
+}
+template <>
+__device__ __half FromDouble(double x) {
+  return __float2half_rn(float(x));
+}
+template <>
+__device__ __nv_bfloat16 FromDouble(double x) {
+  return __float2bfloat16_rn(float(x));
+}
+
+// A copy with one thing wrong, for the tolerance's self-test: `tail` elements at the end are 0; the last row or column
+// is; the first row and the last change places; everything is multiplied.
+template <typename T>
+__device__ void CorruptAs(const T* from, T* to, u64 count, u64 columns, u32 corruption, u64 tail, double factor) {
+  const u64 rows = count / columns;
+  for (u64 i = blockIdx.x * u64(blockDim.x) + threadIdx.x; i < count; i += u64(gridDim.x) * blockDim.x) {
+    const u64 row = i / columns, column = i % columns;
+    const bool ends = row == 0 || row == rows - 1;
+    const u64 source = corruption == kSwapRows && ends ? (rows - 1 - row) * columns + column : i;
+    const bool zero = (corruption == kDropTail && i >= count - tail) || (corruption == kZeroRow && row == rows - 1) ||
+                      (corruption == kZeroColumn && column == columns - 1);
+    T value = from[source];
+    if (corruption == kScale) value = FromDouble<T>(ToDouble(value) * factor);
+    to[i] = zero ? FromDouble<T>(0) : value;
+  }
+}
+
+extern "C" __global__ void pawl_corrupt(const void* from, void* to, u32 type, u64 count, u64 columns, u32 corruption,
+                                        u64 tail, double factor) {
+  switch (type) {
+    case kF16:
+      return CorruptAs((const __half*)from, (__half*)to, count, columns, corruption, tail, factor);
+    case kBf16:
+      return CorruptAs((const __nv_bfloat16*)from, (__nv_bfloat16*)to, count, columns, corruption, tail, factor);
+    case kF32:
+      return CorruptAs((const float*)from, (float*)to, count, columns, corruption, tail, factor);
+    case kF64:
+      return CorruptAs((const double*)from, (double*)to, count, columns, corruption, tail, factor);
+    case kI32:
+      return CorruptAs((const int*)from, (int*)to, count, columns, corruption, tail, factor);
+  }
+}

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "pawl/v1/evidence.pb.h"
 #include "pawl/v1/plan.pb.h"
+#include "pawl/v1/runner.pb.h"
 #include "worker/runner/cuda_driver.h"
 #include "worker/runner/device_buffer.h"
 
@@ -49,6 +50,9 @@ enum Content : uint32_t {
   kExtremes
 };
 
+// What the tolerance's self-test does to right outputs. Mirrored in support.cu.
+enum Corruption : uint32_t { kDropTail = 1, kZeroRow, kZeroColumn, kSwapRows, kScale };
+
 inline void Append(std::vector<Segment>* segments, const std::vector<Segment>& more) {
   segments->insert(segments->end(), more.begin(), more.end());
 }
@@ -83,8 +87,15 @@ class Support {
   absl::StatusOr<std::vector<ChangedByte>> Verify(SegmentTable& table, const Key& key, uint32_t call = 0);
   // Waits for the stream.
   absl::StatusOr<uint64_t> Digest(CUdeviceptr data, uint64_t bytes);
+  // `own_rms` is the reference's root mean square at the bundle's own fill, 0: that is what is compared. Where the
+  // reference is larger now, the absolute limit is so in proportion; the relative error is relative to the larger of
+  // both norms.
   absl::StatusOr<v1::OutputError> Compare(CUdeviceptr out, CUdeviceptr reference, const v1::PlanTensor& tensor,
-                                          double absolute);
+                                          double absolute, double own_rms = 0);
+  absl::StatusOr<v1::ReferenceOutput> Norm(CUdeviceptr values, const v1::PlanTensor& tensor);
+  // A copy with one thing wrong. `factor` is kScale's.
+  absl::Status Corrupt(CUdeviceptr from, CUdeviceptr to, const v1::PlanTensor& tensor, Corruption corruption,
+                       double factor = 1);
   absl::Status Rotate(CUdeviceptr from, CUdeviceptr to, const v1::PlanTensor& tensor);
   absl::Status DirtyShared(const Key& key);
   // Queues Pawl's own kernel of a fixed amount of arithmetic, about 100 us on a present GPU.
@@ -96,7 +107,7 @@ class Support {
                       void** arguments);
 
   CUstream stream_ = nullptr;
-  CUfunction fill_, verify_, digest_, compare_, rotate_, dirty_shared_, hold_, anchor_;
+  CUfunction fill_, verify_, digest_, compare_, rotate_, dirty_shared_, hold_, anchor_, norm_, corrupt_;
   int max_shared_bytes_ = 0;
   int sm_count_ = 0;
   DeviceBuffer result_;

@@ -11,6 +11,7 @@
 #include "kernels/bundle_reader.h"
 #include "kernels/plan.h"
 #include "kernels/space.h"
+#include "kernels/tolerance.h"
 #include "worker/build/builder.h"
 #include "worker/build/built_variant.h"
 #include "worker/trial/cuda_device.h"
@@ -52,10 +53,11 @@ void AddFailure(v1::Stage stage, v1::Check check, const std::string& size, const
   failure.set_message(message);
 }
 
-// The start variant's geometry at every size, against the limits of one GPU.
+// The start variant's geometry at every size, against the limits of one GPU, and the tolerance against its types.
 void CheckStart(const v1::Bundle& bundle, const v1::GpuInfo& info, v1::CheckGpu& gpu, v1::CheckReport& report) {
   Planner planner(bundle);
   const bool first = report.sizes().empty();
+  std::vector<v1::Plan> plans;
   for (const v1::Size& size : bundle.sizes()) {
     absl::StatusOr<v1::Plan> plan = planner.MakePlan(StartVariant(bundle), size, info);
     if (!plan.ok()) {
@@ -65,6 +67,12 @@ void CheckStart(const v1::Bundle& bundle, const v1::GpuInfo& info, v1::CheckGpu&
     }
     if (first) *report.add_sizes() = DescribeSize(*plan);
     if (std::optional<v1::Failure> failure = CheckLaunchLimits(*plan, info)) *gpu.add_failures() = *failure;
+    plans.push_back(*std::move(plan));
+  }
+  std::vector<const v1::Plan*> ladder;
+  for (const v1::Plan& plan : plans) ladder.push_back(&plan);
+  if (const std::optional<std::string> unjustified = UnjustifiedTolerance(ladder)) {
+    AddFailure(v1::STAGE_VALIDATE, v1::CHECK_LENIENT, "", *unjustified, gpu);
   }
 }
 

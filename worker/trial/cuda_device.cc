@@ -84,8 +84,8 @@ void CudaDevice::StopWhen(const Stopped& stopped) {
 
 v1::Toolchain CudaDevice::toolchain() const { return ToolVersions(toolkit_); }
 
-absl::StatusOr<Sanitizing> CudaDevice::Sanitize(const std::vector<const BuiltSize*>& sizes) {
-  return pawl::Sanitize(*this, sizes);
+absl::StatusOr<Sanitizing> CudaDevice::Sanitize(const std::vector<const BuiltSize*>& sizes, SanitizerTools tools) {
+  return pawl::Sanitize(*this, sizes, tools);
 }
 
 absl::StatusOr<std::vector<v1::BaselineTime>> CudaDevice::TimeBaseline(const v1::Bundle& bundle,

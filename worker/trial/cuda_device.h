@@ -35,12 +35,13 @@ class CudaDevice : public GpuDevice {
   v1::Toolchain toolchain() const override;
   Builder& builder() override { return *builder_; }
   ReferenceCache& references() override { return references_; }
+  InputLimits& input_limits() override { return input_limits_; }
   RunnerProcess& runner() override { return *runner_; }
   RunnerProcess& reference() override { return *reference_; }
   void StopWhen(const Stopped& stopped) override;
   const Stopped& stopped() const override { return stopped_; }
   bool has_sanitizer() const override { return !toolkit_.compute_sanitizer.empty(); }
-  absl::StatusOr<Sanitizing> Sanitize(const std::vector<const BuiltSize*>& sizes) override;
+  absl::StatusOr<Sanitizing> Sanitize(const std::vector<const BuiltSize*>& sizes, SanitizerTools tools) override;
   absl::StatusOr<Profiling> Profile(const std::vector<ProfileItem>& items) override { return profiler_.Profile(items); }
   const Metrics& metrics() const override { return profiler_.metrics(); }
   absl::StatusOr<std::vector<v1::BaselineTime>> TimeBaseline(const v1::Bundle& bundle,
@@ -66,6 +67,7 @@ class CudaDevice : public GpuDevice {
   std::unique_ptr<RunnerProcess> runner_, reference_;
   v1::GpuInfo gpu_;
   ReferenceCache references_;
+  InputLimits input_limits_;
   NcuProfiler profiler_;
   Stopped stopped_;
 };

@@ -14,6 +14,7 @@
 #include "worker/build/built_variant.h"
 #include "worker/build/compiler.h"
 #include "worker/process/process.h"
+#include "worker/trial/input_draws.h"
 #include "worker/trial/profiler.h"
 #include "worker/trial/sanitizer.h"
 
@@ -30,12 +31,14 @@ class KernelProcess {
   // Asks and waits. A candidate's fault, a hang or the process's death is the reply's failure; a status is the
   // machine's fault, or CANCELLED.
   virtual absl::StatusOr<v1::RunnerReply> Ask(const v1::RunnerRequest& request, absl::Duration deadline) = 0;
+  // No module stays loaded: what a candidate's globals hold must not be missing for the next.
+  virtual void UnloadAll() = 0;
   // The next request meets a fresh process.
   virtual void Restart() = 0;
 };
 
 // One GPU and the programs that examine variants on it. This is the seam of the trial pipeline: CudaDevice is the real
-// one, tests script another. The builder and the reference cache are thread-safe; the rest is for one thread at a time.
+// one, tests script another. The builder and the caches are thread-safe; the rest is for one thread at a time.
 class GpuDevice {
  public:
   virtual ~GpuDevice() = default;
@@ -45,6 +48,7 @@ class GpuDevice {
 
   virtual Compiler& builder() = 0;
   virtual ReferenceCache& references() = 0;
+  virtual InputLimits& input_limits() = 0;
   virtual KernelProcess& runner() = 0;     // candidates and their parents
   virtual KernelProcess& reference() = 0;  // the bundles' references, which no candidate can reach
 
@@ -54,7 +58,7 @@ class GpuDevice {
 
   virtual bool has_sanitizer() const = 0;
   // As pawl::Sanitize.
-  virtual absl::StatusOr<Sanitizing> Sanitize(const std::vector<const BuiltSize*>& sizes) = 0;
+  virtual absl::StatusOr<Sanitizing> Sanitize(const std::vector<const BuiltSize*>& sizes, SanitizerTools tools) = 0;
   // As NcuProfiler::Profile, with these metrics.
   virtual absl::StatusOr<Profiling> Profile(const std::vector<ProfileItem>& items) = 0;
   virtual const Metrics& metrics() const = 0;

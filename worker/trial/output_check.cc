@@ -19,6 +19,18 @@ absl::StatusOr<BuiltSize> Reference(GpuDevice& device, const v1::Bundle& bundle,
   return BuildReference(device.builder(), bundle, size, device.gpu(), &device.references(), stopped);
 }
 
+// Both processes must make the same inputs.
+v1::Plan WithRangesOf(const v1::Plan& plan, v1::Plan reference) {
+  for (v1::PlanTensor& tensor : *reference.mutable_tensors()) {
+    for (const v1::PlanTensor& given : plan.tensors()) {
+      if (given.name() != tensor.name() || !given.has_low()) continue;
+      tensor.set_low(given.low());
+      tensor.set_high(given.high());
+    }
+  }
+  return reference;
+}
+
 }  // namespace
 
 uint64_t SecretSeed() {
@@ -39,13 +51,16 @@ std::vector<v1::Size> SizesToValidate(const v1::Bundle& bundle) {
   return sizes;
 }
 
+size_t SmallSizes(const v1::Bundle& bundle, size_t sizes) { return sizes - bundle.sizes_size() + 1; }
+
 absl::Status BuildReferenceAhead(GpuDevice& device, const v1::Bundle& bundle, const v1::Plan& plan,
                                  const Stopped& stopped) {
   return Reference(device, bundle, plan, stopped).status();
 }
 
 absl::StatusOr<v1::CheckReply> CheckOutputs(GpuDevice& device, const v1::Bundle& bundle, const v1::Plan& plan,
-                                            const std::vector<v1::InputDraw>& draws, bool self_test) {
+                                            const std::vector<v1::InputDraw>& draws, bool self_test,
+                                            const std::vector<double>& own_rms) {
   absl::StatusOr<BuiltSize> reference = Reference(device, bundle, plan, device.stopped());
   if (!reference.ok()) return reference.status();
   auto fail = [&](const v1::Failure& failure) {
@@ -60,9 +75,10 @@ absl::StatusOr<v1::CheckReply> CheckOutputs(GpuDevice& device, const v1::Bundle&
   if (loaded->has_failure()) return fail(loaded->failure());
   v1::RunnerRequest request;
   request.mutable_check()->set_module(reference->module);
-  *request.mutable_check()->mutable_plan() = reference->plan;
+  *request.mutable_check()->mutable_plan() = WithRangesOf(plan, reference->plan);
   request.mutable_check()->mutable_draws()->Assign(draws.begin(), draws.end());
   request.mutable_check()->set_self_test(self_test);
+  request.mutable_check()->mutable_own_rms()->Assign(own_rms.begin(), own_rms.end());
   absl::StatusOr<v1::RunnerReply> reply = device.reference().Ask(request, kCheckDeadline);
   if (!reply.ok()) return reply.status();
   if (reply->has_failure()) return fail(reply->failure());

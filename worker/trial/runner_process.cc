@@ -77,7 +77,9 @@ absl::StatusOr<v1::RunnerReply> RunnerProcess::Exchange(const v1::RunnerRequest&
   }
   if (!status.ok()) {
     Restart();
-    return Failed(v1::CHECK_FAULT, absl::StrCat("the runner died: ", status.message()));
+    v1::RunnerReply died = Failed(v1::CHECK_FAULT, absl::StrCat("the runner died: ", status.message()));
+    died.set_runner_died(true);
+    return died;
   }
   busy_seconds_ += reply.seconds();
   if (reply.context_lost()) Restart();
@@ -91,6 +93,16 @@ absl::StatusOr<v1::RunnerReply> RunnerProcess::Ask(const v1::RunnerRequest& requ
     return RunnerFault(reply->host_error());
   }
   return reply;
+}
+
+void RunnerProcess::UnloadAll() {
+  if (child_ == nullptr || !child_->alive()) return;
+  while (!loaded_.empty()) {
+    v1::RunnerRequest unload;
+    unload.mutable_unload()->set_module(loaded_.begin()->first);
+    loaded_.erase(loaded_.begin());
+    if (!Ask(unload, kLoadDeadline).ok()) return Restart();  // a fresh process has none either
+  }
 }
 
 absl::StatusOr<v1::RunnerReply> RunnerProcess::Load(

@@ -34,6 +34,7 @@ class RunnerProcess : public KernelProcess {
   // From now on: while it holds, whoever waits for a reply kills the process and gets CANCELLED.
   void StopWhen(Stopped stopped) { stopped_ = std::move(stopped); }
   void Restart() override;
+  void UnloadAll() override;
   absl::StatusOr<v1::RunnerReply> Ask(const v1::RunnerRequest& request, absl::Duration deadline) override;
   // The last few that were asked for stay loaded.
   absl::StatusOr<v1::RunnerReply> Load(const std::string& id, const std::string& cubin,

@@ -15,6 +15,7 @@ namespace pawl {
 namespace {
 
 constexpr absl::Duration kSanitizerDeadline = absl::Seconds(60);
+constexpr absl::Duration kLargeSizeDeadline = absl::Seconds(120);
 constexpr int kFoundErrors = 99;
 
 struct Tool {
@@ -55,21 +56,29 @@ std::optional<std::string> FirstSanitizerError(const std::string& output) {
   return first;
 }
 
-absl::StatusOr<Sanitizing> Sanitize(const CudaDevice& device, const std::vector<const BuiltSize*>& sizes) {
+absl::StatusOr<Sanitizing> Sanitize(const CudaDevice& device, const std::vector<const BuiltSize*>& sizes,
+                                    SanitizerTools tools) {
   const absl::Time start = absl::Now();
   if (device.toolkit().compute_sanitizer.empty()) {
     return absl::UnavailableError("compute-sanitizer was not found: install the CUDA toolkit's cuda-sanitizer package");
   }
   absl::StatusOr<JobFile> job = JobFile::Write(device, sizes);
   if (!job.ok()) return job.status();
-  std::vector<std::future<absl::StatusOr<ProcessResult>>> running;
+  const bool small = tools == SanitizerTools::kAll;
+  std::vector<Tool> used;
   for (const Tool& tool : kTools) {
+    const bool memcheck = tool.check == v1::CHECK_MEMCHECK;
+    const bool between = tool.check == v1::CHECK_RACECHECK || tool.check == v1::CHECK_INITCHECK;
+    if (small || (tools == SanitizerTools::kMemcheck ? memcheck : between)) used.push_back(tool);
+  }
+  std::vector<std::future<absl::StatusOr<ProcessResult>>> running;
+  for (const Tool& tool : used) {
     ProcessOptions options;
     options.argv = device.sandboxing().Tool(
         {device.toolkit().compute_sanitizer, "--tool", tool.name, "--error-exitcode", absl::StrCat(kFoundErrors),
          "--print-limit", "3", device.runner_program(), "--job", job->path()},
         job->folder());
-    options.timeout = kSanitizerDeadline;
+    options.timeout = small ? kSanitizerDeadline : kLargeSizeDeadline;
     options.stopped = device.stopped();
     running.push_back(std::async(std::launch::async, [options] { return RunProcess(options); }));
   }
@@ -82,18 +91,23 @@ absl::StatusOr<Sanitizing> Sanitize(const CudaDevice& device, const std::vector<
       continue;
     }
     if (result->ok() || sanitizing.failure) continue;
+    if (result->timed_out && !small) {
+      trouble = absl::DeadlineExceededError(absl::StrCat("compute-sanitizer ", used[i].name, " did not end in ",
+                                                         absl::FormatDuration(kLargeSizeDeadline)));
+      continue;
+    }
     const std::optional<std::string> error = FirstSanitizerError(result->out + result->err);
     // Any other code is the tool's own trouble, never the candidate's.
     if (!result->timed_out && (result->exit_code != kFoundErrors || !error)) {
-      trouble = absl::InternalError(absl::StrCat("compute-sanitizer --tool ", kTools[i].name, " ", EndText(*result),
+      trouble = absl::InternalError(absl::StrCat("compute-sanitizer --tool ", used[i].name, " ", EndText(*result),
                                                  ": ", result->err.substr(0, 500)));
       continue;
     }
     sanitizing.failure.emplace();
     sanitizing.failure->set_stage(v1::STAGE_VALIDATE);
-    sanitizing.failure->set_check(result->timed_out ? v1::CHECK_TIMEOUT : kTools[i].check);
+    sanitizing.failure->set_check(result->timed_out ? v1::CHECK_TIMEOUT : used[i].check);
     sanitizing.failure->set_message(
-        absl::StrCat("compute-sanitizer ", kTools[i].name, ": ", result->timed_out ? EndText(*result) : *error));
+        absl::StrCat("compute-sanitizer ", used[i].name, ": ", result->timed_out ? EndText(*result) : *error));
   }
   sanitizing.seconds = absl::ToDoubleSeconds(absl::Now() - start);
   if (!sanitizing.failure && !trouble.ok()) return trouble;

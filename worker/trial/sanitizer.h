@@ -16,9 +16,17 @@ struct Sanitizing {
   double seconds = 0;
 };
 
-// Calls each built size once under each tool of compute-sanitizer, the tools side by side. Small sizes only: racecheck
-// is slow. A status is the machine's fault, the tool's absence included.
-absl::StatusOr<Sanitizing> Sanitize(const CudaDevice& device, const std::vector<const BuiltSize*>& sizes);
+// Which tools of compute-sanitizer run.
+enum class SanitizerTools {
+  kAll,           // for small sizes
+  kMemcheck,      // the fastest, for the size that is timed
+  kRaceAndInit,   // racecheck and initcheck, for a size between
+};
+
+// Calls each built size once under each of the tools, side by side. A status is the machine's fault, the tool's absence
+// included. DeadlineExceeded: a tool other than at small sizes did not end in time; that says nothing about the variant.
+absl::StatusOr<Sanitizing> Sanitize(const CudaDevice& device, const std::vector<const BuiltSize*>& sizes,
+                                    SanitizerTools tools);
 
 // What a tool's output means: its first error, without the decoration; nothing when it found none.
 std::optional<std::string> FirstSanitizerError(const std::string& output);

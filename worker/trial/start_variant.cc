@@ -13,10 +13,18 @@ namespace {
 
 constexpr double kLoose = 4;  // a tolerance above this many times the start variant's error gets a warning
 
-std::vector<std::string> LooseTolerances(const v1::Tolerance& tolerance,
+v1::Tolerance ToleranceFor(const v1::Bundle& bundle, const std::string& output) {
+  for (const v1::Tensor& tensor : bundle.tensors()) {
+    if (tensor.name() == output && tensor.has_tolerance()) return tensor.tolerance();
+  }
+  return bundle.tolerance();
+}
+
+std::vector<std::string> LooseTolerances(const v1::Bundle& bundle,
                                          const google::protobuf::RepeatedPtrField<v1::OutputError>& errors) {
   std::vector<std::string> warnings;
   for (const v1::OutputError& error : errors) {
+    const v1::Tolerance tolerance = ToleranceFor(bundle, error.tensor());
     const bool exact = error.max_absolute() == 0;  // nothing to compare the tolerance with
     if (exact || tolerance.absolute() <= kLoose * error.max_absolute() ||
         tolerance.relative() <= kLoose * error.relative())
@@ -32,12 +40,15 @@ std::vector<std::string> LooseTolerances(const v1::Tolerance& tolerance,
 }  // namespace
 
 absl::StatusOr<StartVariantRun> RunStartVariant(GpuDevice& device, const v1::Bundle& bundle) {
+  const std::vector<v1::Size> sizes = SizesToValidate(bundle);
   absl::StatusOr<BuiltVariant> built =
-      BuildVariant(device.builder(), bundle, StartVariant(bundle), SizesToValidate(bundle), device.gpu());
+      BuildVariant(device.builder(), bundle, StartVariant(bundle), sizes, device.gpu());
   if (!built.ok()) return built.status();
   TrialBuild build;
   build.bundle = std::make_shared<const v1::Bundle>(bundle);
+  build.own_hash = BundleHash(bundle);
   build.size = bundle.goal().size();
+  build.small = SmallSizes(bundle, sizes.size());
   build.candidate = *std::move(built);
   build.failure = build.candidate.failure;
   absl::StatusOr<v1::TrialResult> result = ValidateStartVariant(device, build);
@@ -45,7 +56,8 @@ absl::StatusOr<StartVariantRun> RunStartVariant(GpuDevice& device, const v1::Bun
   StartVariantRun run;
   run.built = std::move(build.candidate);
   if (result->has_failure()) run.failure = result->failure();
-  run.warnings = LooseTolerances(bundle.tolerance(), result->errors());
+  run.warnings = LooseTolerances(bundle, result->errors());
+  if (!result->notes().empty()) run.warnings.push_back(result->notes());
   return run;
 }
 

@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "worker/trial/output_check.h"
-#include "worker/trial/validator.h"
+#include "worker/trial/checked_call.h"
 
 namespace pawl {
 namespace {
@@ -21,6 +21,7 @@ absl::StatusOr<Timing> TimeAgainst(GpuDevice& device, const v1::Bundle& bundle, 
     if (!loaded.ok()) return loaded.status();
     if (loaded->has_failure()) {
       timing.failure = loaded->failure();
+      timing.doubtful = IsDoubtful(*loaded);
       return timing;
     }
   }
@@ -42,6 +43,7 @@ absl::StatusOr<Timing> TimeAgainst(GpuDevice& device, const v1::Bundle& bundle, 
     timing.failure = reply->failure();
     timing.failure->set_stage(v1::STAGE_MEASURE);
     timing.failure->set_size(candidate.plan.size());
+    timing.doubtful = IsDoubtful(*reply);
     return timing;
   }
   timing.times = std::move(*reply->mutable_compare());

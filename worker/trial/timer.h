@@ -20,6 +20,7 @@ struct TimingOptions {
 
 struct Timing {
   std::optional<v1::Failure> failure;
+  bool doubtful = false;  // the runner ran out of memory or died: a fresh one tells whose fault that was
   v1::CompareReply times;
   double seconds = 0;
 };

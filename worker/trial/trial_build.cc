@@ -42,8 +42,9 @@ std::shared_ptr<const v1::Bundle> WithSource(std::shared_ptr<const v1::Bundle> b
 int CountSteps(const v1::Trial& trial, const v1::Bundle& bundle) {
   const int sizes = bundle.sizes_size() + static_cast<int>(HiddenSizes(bundle, 0).size());
   // Comparing and confirming, and beside that validating again, sanitizer, profile; or timing alone, sanitizer,
-  // profile, baseline.
-  if (trial.purpose() == v1::TRIAL_PURPOSE_TOTAL) return 1 + sizes + 3;
+  // profile, baseline. Of a total gain: comparing and confirming, sanitizer at large sizes, and, where it was
+  // left out before, at small ones, the ladder.
+  if (trial.purpose() == v1::TRIAL_PURPOSE_TOTAL) return 1 + sizes + 4 + trial.keep().skip_sanitizer();
   return 1 + sizes + (trial.has_parent() ? 5 : 4);
 }
 
@@ -57,6 +58,7 @@ absl::StatusOr<std::unique_ptr<TrialBuild>> TrialBuilder::Build(const v1::Trial&
   const v1::Size* timed = FindSize(*bundle, build->size);
   if (timed == nullptr) return absl::InvalidArgumentError(absl::StrCat(bundle->name(), " has no size ", build->size));
   build->bundle = WithSource(bundle, trial.patched_source());
+  if (trial.bundle_hash().empty()) build->own_hash = BundleHash(*bundle);
   build->command = BuildCommand(*build->bundle, trial.variant(), *timed, ArchitectureOf(device_.gpu()));
   build->failure = CheckAllowed(*build->bundle, trial.variant());
   if (build->failure) {
@@ -67,7 +69,7 @@ absl::StatusOr<std::unique_ptr<TrialBuild>> TrialBuilder::Build(const v1::Trial&
   const Stopped stopped = [&observer] { return observer.stopped(); };
   if (stopped()) return absl::CancelledError("stopped");
   const std::vector<v1::Size> sizes = SizesToValidate(*build->bundle);
-  build->small = sizes.size() - bundle->sizes_size() + 1;
+  build->small = SmallSizes(*bundle, sizes.size());
   absl::StatusOr<BuiltVariant> built =
       BuildVariant(device_.builder(), *build->bundle, trial.variant(), sizes, device_.gpu(), stopped);
   if (!built.ok()) return built.status();
@@ -80,6 +82,7 @@ absl::StatusOr<std::unique_ptr<TrialBuild>> TrialBuilder::Build(const v1::Trial&
     const std::shared_ptr<const v1::Bundle> before = WithSource(bundle, trial.parent_patched_source());
     if (absl::Status status = BuildParent(*before, *timed, stopped, build.get()); !status.ok()) return status;
     if (stopped()) return absl::CancelledError("stopped");
+    if (absl::Status status = BuildStart(*bundle, sizes, stopped, build.get()); !status.ok()) return status;
     if (absl::Status status = BuildReferences(stopped, build.get()); !status.ok()) return status;
   }
   build->build_seconds = absl::ToDoubleSeconds(absl::Now() - start) - build->check_seconds;
@@ -116,6 +119,20 @@ absl::StatusOr<BuiltSize> TrialBuilder::ParentAt(const v1::Bundle& bundle, const
   }
   Remember(key, built->sizes.front());
   return built->sizes.front();
+}
+
+absl::Status TrialBuilder::BuildStart(const v1::Bundle& bundle, const std::vector<v1::Size>& sizes,
+                                      const Stopped& stopped, TrialBuild* build) {
+  // A trial without a parent is the start variant's own.
+  if (!build->trial.has_parent() || !LeavesRangeOpen(bundle) || device_.input_limits().Find(build->hash())) {
+    return absl::OkStatus();
+  }
+  const std::vector<v1::Size> small(sizes.begin(), sizes.begin() + build->small);
+  absl::StatusOr<BuiltVariant> start =
+      BuildVariant(device_.builder(), bundle, StartVariant(bundle), small, device_.gpu(), stopped);
+  if (!start.ok()) return start.status();
+  if (!start->failure) build->start = *std::move(start);
+  return absl::OkStatus();
 }
 
 // Ahead, so that the GPU does not wait for it.

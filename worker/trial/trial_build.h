@@ -24,11 +24,17 @@ struct TrialBuild : PreparedTrial {
   std::optional<v1::Failure> failure;        // the candidate's, or the bundle's reference's
   BuiltVariant candidate;
   size_t small = 0;  // so many of the candidate's sizes are small: the hidden ones and the first of the ladder
+  // The start variant at the small sizes, where the device does not know how large this bundle's inputs may be.
+  std::optional<BuiltVariant> start;
   std::optional<BuiltSize> parent;
   std::vector<BuiltSize> parent_ladder;  // at every size, where the best is measured beside the start
   std::string command;                   // that builds the candidate at the timed size
   double check_seconds = 0;
   double build_seconds = 0;
+
+  // The bundle's, without the candidate's edits.
+  const std::string& hash() const { return trial.bundle_hash().empty() ? own_hash : trial.bundle_hash(); }
+  std::string own_hash;  // for trials that come without one
 
   // The candidate at that size; only where nothing failed.
   const BuiltSize& at() const { return *candidate.Find(size); }
@@ -47,6 +53,8 @@ class TrialBuilder {
   absl::Status BuildParent(const v1::Bundle& bundle, const v1::Size& size, const Stopped& stopped, TrialBuild* build);
   absl::StatusOr<BuiltSize> ParentAt(const v1::Bundle& bundle, const v1::Size& size, const v1::Trial& trial,
                                      const Stopped& stopped);
+  absl::Status BuildStart(const v1::Bundle& bundle, const std::vector<v1::Size>& sizes, const Stopped& stopped,
+                          TrialBuild* build);
   absl::Status BuildReferences(const Stopped& stopped, TrialBuild* build);
   std::string KeyOf(const v1::Bundle& bundle, const v1::Variant& variant, const std::string& size,
                     const std::string& bundle_hash) const;

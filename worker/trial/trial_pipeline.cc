@@ -25,25 +25,31 @@ absl::Status RunSteps(TrialRun& run, std::initializer_list<TrialStep> steps) {
   return absl::OkStatus();
 }
 
+// Nothing of a trial stays in the GPU's memory.
+void UnloadModules(GpuDevice& device) {
+  device.runner().UnloadAll();
+  device.reference().UnloadAll();
+}
+
 absl::Status RunAlone(TrialRun& run) {
   return RunSteps(
-      run, {ValidateStart, TimeAlone, CheckRoofline, SanitizeSmallSizes, ProfileCandidate, TimeCopy, TimeBaseline});
+      run, {ChooseInputs, ValidateStart, TimeAlone, CheckRoofline, SanitizeSmallSizes, ProfileCandidate, TimeCopy, TimeBaseline});
 }
 
 // A candidate that is not faster is not kept, and needs no more. Validating it again with fresh inputs is also what one
 // more than ten times as fast as its parent needs before it is believed.
 absl::Status RunAgainstParent(TrialRun& run) {
-  absl::Status status = RunSteps(run, {ValidateTwice, CompareWithParent, CheckRoofline});
+  absl::Status status = RunSteps(run, {ChooseInputs, ValidateTwice, CompareWithParent, CheckRoofline});
   if (!status.ok() || !run.faster) return status;
   return RunSteps(run, {ValidateAgain, SanitizeSmallSizes, ProfileCandidate});
 }
 
 // The best variant with the start as its parent. It was kept before and has passed the rest, except for the sanitizer
-// where the campaign left that to the end.
+// at large sizes, and at small ones where the campaign left that to the end.
 absl::Status RunTotal(TrialRun& run) {
-  absl::Status status = RunSteps(run, {ValidateTwice, CompareWithParent, CheckRoofline});
+  absl::Status status = RunSteps(run, {ChooseInputs, ValidateTwice, CompareWithParent, CheckRoofline});
   if (status.ok() && run.build.trial.keep().skip_sanitizer()) status = RunSteps(run, {SanitizeSmallSizes});
-  if (status.ok()) status = RunSteps(run, {TimeLadder});
+  if (status.ok()) status = RunSteps(run, {SanitizeLargeSizes, TimeLadder});
   return status;
 }
 
@@ -82,6 +88,7 @@ absl::StatusOr<TrialOutcome> RunTrial(GpuDevice& device, const TrialBuild& build
   TrialRun run(device, build, observer);
   device.StopWhen([&observer] { return observer.stopped(); });
   const absl::Status status = RunByPurpose(run);
+  UnloadModules(device);
   device.StopWhen(nullptr);
   if (absl::IsCancelled(status)) {
     // No process that the candidate ran in stays.
@@ -97,7 +104,8 @@ absl::StatusOr<MeasuredVariant> MeasureBesideStart(GpuDevice& device, const Tria
   NoObserver nobody;
   TrialRun run(device, build, nobody);
   run.reference_fails_candidate = false;
-  absl::Status status = RunSteps(run, {ValidateTwice, TimeBesideParent, CheckRoofline, ValidateSurprise});
+  absl::Status status = RunSteps(run, {ChooseInputs, ValidateTwice, TimeBesideParent, CheckRoofline, ValidateSurprise});
+  UnloadModules(device);
   if (!status.ok()) return status;
   Finish(run);
   return MeasuredVariant{std::move(run.outcome.result), std::move(run.resources), run.timed};
@@ -107,7 +115,8 @@ absl::StatusOr<v1::TrialResult> ValidateStartVariant(GpuDevice& device, const Tr
   NoObserver nobody;
   TrialRun run(device, build, nobody);
   run.reference_fails_candidate = false;
-  absl::Status status = RunSteps(run, {ValidateStart});
+  absl::Status status = RunSteps(run, {ChooseInputs, ValidateStart});
+  UnloadModules(device);
   if (!status.ok()) return status;
   return std::move(run.outcome.result);
 }

@@ -37,6 +37,7 @@ struct TrialRun {
 
   TrialOutcome outcome;
   std::vector<v1::ResourceUse> resources;  // of the launches at the timed size
+  InputMagnitudes inputs;                  // distributions that validation uses beside the bundle's own fill
   bool timed = false;                      // pairs and times of the result stand
   bool faster = false;                     // than the parent, beyond doubt
   std::map<v1::Stage, double> seconds;     // spent on the GPU's side

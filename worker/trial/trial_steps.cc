@@ -3,9 +3,12 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/names/utf8.h"
+#include "kernels/hidden_sizes.h"
 #include "kernels/plan.h"
+#include "worker/trial/output_check.h"
 #include "worker/trial/roofline_check.h"
 #include "worker/trial/timed_comparison.h"
 #include "worker/trial/timer.h"
@@ -17,6 +20,9 @@ namespace {
 constexpr int64_t kCopyBytes = int64_t{1} << 30;
 constexpr absl::Duration kCopyDeadline = absl::Seconds(30);
 constexpr int kLadderPairs = 3;
+// Tensors of a size at which racecheck and initcheck run: they slow a kernel down up to a thousand times, and take about
+// 20 s for this much.
+constexpr int64_t kSlowToolsBytes = int64_t{16} << 20;
 constexpr double kSurprise = 10;  // a larger speedup is not believed before it was validated again
 
 int64_t MemoryOf(const v1::Plan& plan) {
@@ -41,9 +47,9 @@ std::optional<v1::Failure> ReferenceFailure(const TrialRun& run, const absl::Sta
   return failure;
 }
 
-absl::Status ValidateSizes(TrialRun& run, const ValidationOptions& options) {
+absl::Status ValidateSizes(TrialRun& run, const BuiltVariant& built, const ValidationOptions& options) {
   const StageWatch watch(run, v1::STAGE_VALIDATE);
-  absl::StatusOr<Validation> validation = Validate(run.device, run.bundle, run.build.candidate, options);
+  absl::StatusOr<Validation> validation = Validate(run.device, run.bundle, built, options);
   if (!validation.ok()) {
     const std::optional<v1::Failure> failure = ReferenceFailure(run, validation.status(), v1::STAGE_VALIDATE);
     if (!failure) return validation.status();
@@ -54,19 +60,52 @@ absl::Status ValidateSizes(TrialRun& run, const ValidationOptions& options) {
   if (!errors.empty()) run.result().mutable_errors()->Assign(errors.begin(), errors.end());
   const std::vector<v1::ResourceUse>& resources = validation->resources[run.build.size];
   if (!resources.empty()) run.resources = resources;
+  if (!absl::StrContains(run.result().notes(), validation->note)) run.Note(validation->note);
   if (validation->failure) run.Fail(*validation->failure);
   return absl::OkStatus();
 }
 
-absl::Status ValidateAndReportEachSize(TrialRun& run, int repeats, bool self_test) {
-  return ValidateSizes(run, {.repeats = repeats, .self_test = self_test, .report = [&run](const std::string& size) {
-                               run.Report(v1::STAGE_VALIDATE, absl::StrCat("validate at ", size));
-                             }});
+ValidationOptions OptionsFor(const TrialRun& run, int repeats, InputVariety variety) {
+  ValidationOptions options;
+  options.repeats = repeats;
+  options.small = run.build.small;
+  options.inputs = run.inputs;
+  options.variety = variety;
+  return options;
+}
+
+absl::Status ValidateAndReportEachSize(TrialRun& run, ValidationOptions options) {
+  options.report = [&run](const std::string& size) {
+    run.Report(v1::STAGE_VALIDATE, absl::StrCat("validate at ", size));
+  };
+  return ValidateSizes(run, run.build.candidate, options);
+}
+
+// Hidden sizes that were not drawn before.
+absl::Status ValidateAtMoreSizes(TrialRun& run) {
+  const std::vector<v1::Size> more = HiddenSizes(run.bundle, SecretSeed(), kMoreHiddenSizes);
+  if (more.empty()) return absl::OkStatus();
+  absl::StatusOr<BuiltVariant> built = BuildVariant(run.device.builder(), run.bundle, run.build.candidate.variant, more,
+                                                    run.device.gpu(), run.device.stopped());
+  if (!built.ok()) return built.status();
+  if (built->failure) {
+    run.Fail(*built->failure);
+    return absl::OkStatus();
+  }
+  ValidationOptions options = OptionsFor(run, 2, InputVariety::kEverywhere);
+  options.small = more.size();
+  return ValidateSizes(run, *built, options);
 }
 
 absl::StatusOr<Timing> Time(TrialRun& run, const BuiltSize& candidate, const BuiltSize& parent, int pairs) {
   if (run.observer.stopped()) return absl::CancelledError("stopped");
   absl::StatusOr<Timing> timing = TimeAgainst(run.device, run.bundle, candidate, parent, {.pairs = pairs});
+  if (absl::IsResourceExhausted(timing.status()) || (timing.ok() && timing->doubtful)) {
+    // Once more in fresh processes: what others left behind does not count against a candidate.
+    run.device.runner().Restart();
+    run.device.reference().Restart();
+    timing = TimeAgainst(run.device, run.bundle, candidate, parent, {.pairs = pairs});
+  }
   if (timing.ok()) return timing;
   const std::optional<v1::Failure> failure = ReferenceFailure(run, timing.status(), v1::STAGE_MEASURE);
   if (!failure) return timing.status();
@@ -119,13 +158,44 @@ absl::Status TimeFirstPairs(TrialRun& run, const BuiltSize& parent, double store
 
 }  // namespace
 
-absl::Status ValidateTwice(TrialRun& run) { return ValidateAndReportEachSize(run, 2, /*self_test=*/false); }
+absl::Status ChooseInputs(TrialRun& run) {
+  run.inputs = DistributionsFor(run.bundle);
+  if (!LeavesRangeOpen(run.bundle)) return absl::OkStatus();
+  if (std::optional<InputMagnitudes> known = run.device.input_limits().Find(run.build.hash())) {
+    run.inputs = *std::move(known);
+    return absl::OkStatus();
+  }
+  const StageWatch watch(run, v1::STAGE_VALIDATE);
+  const bool is_start = !run.build.parent && !run.build.start;
+  run.inputs.clear();
+  if (!is_start && !run.build.start) return absl::OkStatus();
+  absl::StatusOr<std::optional<FoundMagnitudes>> found =
+      FindMagnitudes(run.device, run.bundle, is_start ? run.build.candidate : *run.build.start, run.build.small);
+  if (absl::IsInvalidArgument(found.status()) || absl::IsResourceExhausted(found.status())) {
+    return absl::OkStatus();  // the reference's fault: validating says so
+  }
+  if (!found.ok()) return found.status();
+  if (!*found) return absl::OkStatus();  // so does this
+  run.inputs = (*found)->magnitudes;
+  if (is_start) run.Note((*found)->note);
+  run.device.input_limits().Put(run.build.hash(), (*found)->magnitudes);
+  return absl::OkStatus();
+}
 
-absl::Status ValidateStart(TrialRun& run) { return ValidateAndReportEachSize(run, 20, /*self_test=*/true); }
+absl::Status ValidateTwice(TrialRun& run) {
+  return ValidateAndReportEachSize(run, OptionsFor(run, 2, InputVariety::kSpread));
+}
+
+absl::Status ValidateStart(TrialRun& run) {
+  ValidationOptions options = OptionsFor(run, 20, InputVariety::kEverywhere);
+  options.self_test = true;
+  return ValidateAndReportEachSize(run, options);
+}
 
 absl::Status ValidateAgain(TrialRun& run) {
   run.Report(v1::STAGE_VALIDATE, "validate 20 times with fresh inputs");
-  return ValidateSizes(run, {.repeats = 20});
+  if (absl::Status status = ValidateAtMoreSizes(run); !status.ok() || run.failed()) return status;
+  return ValidateSizes(run, run.build.candidate, OptionsFor(run, 20, InputVariety::kEverywhere));
 }
 
 absl::Status ValidateSurprise(TrialRun& run) {
@@ -223,12 +293,39 @@ absl::Status SanitizeSmallSizes(TrialRun& run) {
   }
   std::vector<const BuiltSize*> small;
   for (size_t i = 0; i < run.build.small; ++i) small.push_back(&run.build.candidate.sizes[i]);
-  absl::StatusOr<Sanitizing> sanitizing = run.device.Sanitize(small);
+  absl::StatusOr<Sanitizing> sanitizing = run.device.Sanitize(small, SanitizerTools::kAll);
   if (!sanitizing.ok()) return sanitizing.status();
   if (sanitizing->failure) {
     run.Fail(*sanitizing->failure);
   } else {
     run.result().set_sanitized(true);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SanitizeLargeSizes(TrialRun& run) {
+  const StageWatch watch(run, v1::STAGE_VALIDATE);
+  run.Report(v1::STAGE_VALIDATE, "compute-sanitizer at large sizes");
+  if (!run.device.has_sanitizer()) return absl::OkStatus();  // the small sizes say so
+  const BuiltSize* between = nullptr;
+  for (const v1::Size& size : run.bundle.sizes()) {
+    const BuiltSize* built = run.build.candidate.Find(size.name());
+    if (built != nullptr && MemoryOf(built->plan) <= kSlowToolsBytes) between = built;
+  }
+  const std::pair<const BuiltSize*, SanitizerTools> runs[] = {{&run.build.at(), SanitizerTools::kMemcheck},
+                                                              {between, SanitizerTools::kRaceAndInit}};
+  for (const auto& [size, tools] : runs) {
+    if (size == nullptr) continue;
+    absl::StatusOr<Sanitizing> sanitizing = run.device.Sanitize({size}, tools);
+    if (absl::IsDeadlineExceeded(sanitizing.status())) {
+      run.Note(absl::StrCat(sanitizing.status().message(), " at ", size->plan.size()));
+      continue;
+    }
+    if (!sanitizing.ok()) return sanitizing.status();
+    if (!sanitizing->failure) continue;
+    sanitizing->failure->set_size(size->plan.size());
+    run.Fail(*sanitizing->failure);
+    return absl::OkStatus();
   }
   return absl::OkStatus();
 }

@@ -11,10 +11,14 @@ namespace pawl {
 // the machine's fault, or CANCELLED. Which steps follow each other is in trial_pipeline.cc.
 using TrialStep = absl::Status (*)(TrialRun& run);
 
+// Finds out which inputs validation may use, where the bundle leaves that open and the device does not know yet.
+absl::Status ChooseInputs(TrialRun& run);
+
 // Validate at every size, smallest first, and stop at the first that fails.
 absl::Status ValidateTwice(TrialRun& run);
 absl::Status ValidateStart(TrialRun& run);     // 20 times, and the bundle's tolerance itself
-absl::Status ValidateAgain(TrialRun& run);     // 20 times with fresh inputs, of a variant that is about to be kept
+absl::Status ValidateAgain(TrialRun& run);     // 20 times with fresh inputs, at more hidden sizes and with every
+                                               // distribution at all small sizes: of what is about to be kept
 absl::Status ValidateSurprise(TrialRun& run);  // the same, of one more than ten times as fast as its parent only
 
 // Time at the timed size.
@@ -30,6 +34,8 @@ absl::Status TimeLadder(TrialRun& run);
 
 // compute-sanitizer at the small sizes, where it is installed and the campaign does not leave it out.
 absl::Status SanitizeSmallSizes(TrialRun& run);
+// memcheck at the goal's size, racecheck and initcheck at the largest size of the ladder that is small enough for them.
+absl::Status SanitizeLargeSizes(TrialRun& run);
 
 absl::Status ProfileCandidate(TrialRun& run);
 

@@ -1,127 +1,176 @@
 #include "worker/trial/validator.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "kernels/tolerance.h"
 #include "worker/trial/output_check.h"
 
 namespace pawl {
 namespace {
 
-constexpr absl::Duration kCallDeadline = absl::Seconds(10);
+constexpr int kSmallerTries = 8;        // of a magnitude, each a 16th, where the reference is not finite
+constexpr double kSmallerFactor = 16;
+constexpr int kNarrowerTries = 16;  // of a stated range, each half, to say what would do
 
-std::string IndexText(int64_t index, const v1::PlanTensor& tensor) {
-  std::vector<std::string> parts(tensor.shape_size());
-  for (int i = tensor.shape_size() - 1; i >= 0; --i) {
-    parts[i] = absl::StrCat(index % tensor.shape(i));
-    index /= tensor.shape(i);
-  }
-  return absl::StrCat("[", absl::StrJoin(parts, ","), "]");
-}
-
-std::optional<v1::Failure> LenientFailure(const v1::Plan& plan, const v1::CheckReply& check) {
-  if (check.lenient().empty()) return std::nullopt;
+v1::Failure LenientFailure(const v1::Plan& plan, const std::string& what) {
   v1::Failure failure;
   failure.set_stage(v1::STAGE_VALIDATE);
   failure.set_check(v1::CHECK_LENIENT);
   failure.set_size(plan.size());
-  failure.set_message(
-      absl::StrCat("the tolerance (absolute ", plan.tolerance().absolute(), ", relative ", plan.tolerance().relative(),
-                   ") accepts what is wrong: ", absl::StrJoin(check.lenient(), "; "), ". Tighten [tolerance]"));
+  failure.set_message(what);
   return failure;
 }
 
-// One size; the failure, if any, goes into `validation`.
-absl::Status ValidateAt(GpuDevice& device, const v1::Bundle& bundle, const BuiltSize& at,
-                        const ValidationOptions& options, Validation* validation) {
-  auto failed = [&](v1::Failure failure) {
-    if (failure.stage() == v1::STAGE_UNSPECIFIED) failure.set_stage(v1::STAGE_VALIDATE);
-    if (failure.size().empty()) failure.set_size(at.plan.size());
-    validation->failure = std::move(failure);
-    return absl::OkStatus();
-  };
-  absl::StatusOr<v1::RunnerReply> loaded = device.runner().Load(at.module, *at.cubin, at.plan.launches());
-  if (!loaded.ok()) return loaded.status();
-  if (loaded->has_failure()) return failed(loaded->failure());
-  validation->resources[at.plan.size()].assign(loaded->load().resources().begin(), loaded->load().resources().end());
-
-  v1::RunnerRequest request;
-  v1::CallRequest& call = *request.mutable_call();
-  call.set_module(at.module);
-  *call.mutable_plan() = at.plan;
-  *call.mutable_draw() = FreshDraw();
-  call.set_repeats(options.repeats);
-  call.set_deterministic(!bundle.nondeterministic());
-  absl::StatusOr<v1::RunnerReply> called = device.runner().Ask(request, kCallDeadline);
-  if (!called.ok()) return called.status();
-  if (called->has_failure()) return failed(called->failure());
-
-  const std::vector<v1::InputDraw> draws(called->call().staged(), call.draw());
-  absl::StatusOr<v1::CheckReply> check = CheckOutputs(device, bundle, at.plan, draws, options.self_test);
-  if (absl::IsResourceExhausted(check.status())) {
-    v1::Failure failure;
-    failure.set_check(v1::CHECK_OUT_OF_MEMORY);
-    failure.set_message(std::string(check.status().message()));
-    return failed(std::move(failure));
-  }
-  if (!check.ok()) return check.status();
-  validation->errors[at.plan.size()].assign(check->errors().begin(), check->errors().end());
-  validation->failure = JudgeErrors(at.plan, check->errors());
-  if (!validation->failure && called->call().has_repeat_failure()) {
-    validation->failure = called->call().repeat_failure();
-  }
-  if (!validation->failure) validation->failure = LenientFailure(at.plan, *check);
-  return absl::OkStatus();
+bool HasRange(const v1::PlanTensor& tensor) {
+  return tensor.role() == v1::TENSOR_ROLE_INPUT && tensor.type() != v1::DATA_TYPE_I32 && tensor.has_low();
 }
+
+// Few distinct values: where the right result lies between two of the output's type, all elements may round the other
+// way at once, and the next draw lies elsewhere.
+bool HasFewValues(v1::Distribution distribution) {
+  return distribution == v1::DISTRIBUTION_EQUAL || distribution == v1::DISTRIBUTION_EXTREMES;
+}
+
+class Validator {
+ public:
+  Validator(GpuDevice& device, const v1::Bundle& bundle, const BuiltVariant& built, const ValidationOptions& options)
+      : device_(device), bundle_(bundle), built_(built), options_(options) {}
+
+  absl::StatusOr<Validation> Run() {
+    if (options_.self_test) CheckTolerance();
+    Assign();
+    for (size_t i = 0; i < built_.sizes.size() && !validation_.failure; ++i) {
+      const BuiltSize& at = built_.sizes[i];
+      if (options_.report) options_.report(at.plan.size());
+      if (absl::Status status = ValidateAt(at, drawn_[i]); !status.ok()) return status;
+    }
+    return std::move(validation_);
+  }
+
+ private:
+  // A tolerance that no size of the ladder justifies.
+  void CheckTolerance() {
+    std::vector<const v1::Plan*> ladder;
+    for (const v1::Size& size : bundle_.sizes()) {
+      if (const BuiltSize* built = built_.Find(size.name())) ladder.push_back(&built->plan);
+    }
+    const std::optional<std::string> unjustified = UnjustifiedTolerance(ladder);
+    if (unjustified) validation_.failure = LenientFailure(*ladder.back(), *unjustified);
+  }
+
+  // Which distributions are used at which size.
+  void Assign() {
+    drawn_.resize(built_.sizes.size());
+    const size_t small = std::min(options_.small, built_.sizes.size());
+    if (small == 0) return;
+    for (const auto& [distribution, magnitude] : options_.inputs) {
+      if (options_.variety == InputVariety::kEverywhere) {
+        for (size_t i = 0; i < small; ++i) drawn_[i].push_back(distribution);
+      } else {
+        drawn_[SecretSeed() % small].push_back(distribution);
+      }
+    }
+  }
+
+  absl::Status ValidateAt(const BuiltSize& at, const std::vector<v1::Distribution>& others) {
+    absl::StatusOr<CheckedCall> own = CallAndCheck(
+        device_, bundle_, at, FreshDraw(),
+        {.repeats = options_.repeats, .self_test = options_.self_test, .own_rms = {}});
+    if (!own.ok()) return own.status();
+    if (!own->resources.empty()) validation_.resources[at.plan.size()] = own->resources;
+    if (validation_.note.empty()) validation_.note = own->note;
+    if (own->check.errors_size() > 0) {
+      validation_.errors[at.plan.size()].assign(own->check.errors().begin(), own->check.errors().end());
+    }
+    validation_.failure = own->failure;
+    if (!validation_.failure && !own->check.lenient().empty()) {
+      validation_.failure = LenientFailure(at.plan, absl::StrCat("the tolerance (absolute ", at.plan.tolerance().absolute(), ", relative ",
+                                                 at.plan.tolerance().relative(), ") accepts what is wrong: ",
+                                                 absl::StrJoin(own->check.lenient(), "; "), ". Tighten [tolerance]"));
+    }
+    const CheckedCallOptions call = {.repeats = 1, .self_test = false, .own_rms = own->Rms(at.plan)};
+    for (const v1::Distribution distribution : others) {
+      if (validation_.failure) return absl::OkStatus();
+      if (absl::Status status = ValidateWith(at, distribution, call); !status.ok()) return status;
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status ValidateWith(const BuiltSize& at, v1::Distribution distribution, const CheckedCallOptions& options) {
+    const double largest = options_.inputs.at(distribution);
+    double magnitude = largest;
+    bool again = HasFewValues(distribution);
+    for (int tries = 0;;) {
+      absl::StatusOr<CheckedCall> called =
+          CallAndCheck(device_, bundle_, at, FreshDraw(distribution, magnitude), options);
+      if (!called.ok()) return called.status();
+      if (!called->failure) return absl::OkStatus();
+      const bool values_are_off = called->check.errors_size() > 0;
+      if (values_are_off && !called->reference_finite) {
+        if (largest == 0 || ++tries > kSmallerTries) return absl::OkStatus();  // nothing to compare with
+        magnitude /= kSmallerFactor;
+        continue;
+      }
+      if (values_are_off && again) {
+        again = false;
+        continue;
+      }
+      validation_.failure = called->failure;
+      std::string with = absl::StrCat("with ", DistributionText(distribution));
+      if (magnitude > 0) absl::StrAppend(&with, ", up to ", magnitude);
+      if (options_.self_test && values_are_off) {
+        absl::StatusOr<std::string> advice = RangeAdvice(at, distribution, options);
+        if (!advice.ok()) return advice.status();
+        absl::StrAppend(validation_.failure->mutable_message(), *advice);
+      }
+      validation_.failure->set_message(absl::StrCat(with, ": ", validation_.failure->message()));
+      return absl::OkStatus();
+    }
+  }
+
+  // What ranges the start variant would be right in, where it is wrong in those that the bundle states.
+  absl::StatusOr<std::string> RangeAdvice(const BuiltSize& at, v1::Distribution distribution,
+                                          const CheckedCallOptions& options) {
+    const auto& tensors = at.plan.tensors();
+    if (std::none_of(tensors.begin(), tensors.end(), HasRange)) return std::string();
+    BuiltSize narrower = at;
+    for (int tries = 0; tries < kNarrowerTries; ++tries) {
+      std::vector<std::string> ranges;
+      for (v1::PlanTensor& tensor : *narrower.plan.mutable_tensors()) {
+        if (!HasRange(tensor)) continue;
+        tensor.set_low(tensor.low() / 2);
+        tensor.set_high(tensor.high() / 2);
+        ranges.push_back(absl::StrCat(tensor.name(), " range = [", tensor.low(), ", ", tensor.high(), "]"));
+      }
+      absl::StatusOr<CheckedCall> called =
+          CallAndCheck(device_, bundle_, narrower, FreshDraw(distribution, options_.inputs.at(distribution)), options);
+      if (!called.ok()) return called.status();
+      if (called->failure || !called->reference_finite) continue;
+      return absl::StrCat(". The bundle states a range in which its start variant is wrong; ",
+                          absl::StrJoin(ranges, ", "), " would do");
+    }
+    return std::string(". The bundle states a range in which its start variant is wrong, and so it is in narrower ones");
+  }
+
+  GpuDevice& device_;
+  const v1::Bundle& bundle_;
+  const BuiltVariant& built_;
+  const ValidationOptions& options_;
+  std::vector<std::vector<v1::Distribution>> drawn_;  // by size
+  Validation validation_;
+};
 
 }  // namespace
-
-bool WithinTolerance(const v1::OutputError& error, const v1::Tolerance& tolerance) {
-  return error.wrong() == 0 && error.relative() <= tolerance.relative();
-}
-
-std::optional<v1::Failure> JudgeErrors(const v1::Plan& plan,
-                                       const google::protobuf::RepeatedPtrField<v1::OutputError>& errors) {
-  for (const v1::OutputError& error : errors) {
-    if (WithinTolerance(error, plan.tolerance())) continue;
-    const v1::PlanTensor* tensor = nullptr;
-    for (const v1::PlanTensor& candidate : plan.tensors()) {
-      if (candidate.name() == error.tensor()) tensor = &candidate;
-    }
-    v1::Failure failure;
-    failure.set_stage(v1::STAGE_VALIDATE);
-    failure.set_check(error.non_finite() > 0 ? v1::CHECK_NON_FINITE : v1::CHECK_TOLERANCE);
-    failure.set_size(plan.size());
-    std::string first;
-    if (error.first_wrong() >= 0 && tensor != nullptr) {
-      first = absl::StrFormat("%s%s is %g, expected %g; ", error.tensor(), IndexText(error.first_wrong(), *tensor),
-                              error.got(), error.expected());
-    } else {
-      first = absl::StrCat(error.tensor(), ": ");
-    }
-    failure.set_message(absl::StrFormat(
-        "%s%d of %d elements are off (%.3g %%), max %.3g (limit %.3g), mean %.3g, relative %.3g (limit %.3g)", first,
-        error.wrong(), error.elements(), 100.0 * error.wrong() / std::max<int64_t>(1, error.elements()),
-        error.max_absolute(), plan.tolerance().absolute(), error.mean_absolute(), error.relative(),
-        plan.tolerance().relative()));
-    return failure;
-  }
-  return std::nullopt;
-}
 
 absl::StatusOr<Validation> Validate(GpuDevice& device, const v1::Bundle& bundle, const BuiltVariant& built,
                                     const ValidationOptions& options) {
   const absl::Time start = absl::Now();
-  Validation validation;
-  for (const BuiltSize& at : built.sizes) {
-    if (options.report) options.report(at.plan.size());
-    if (absl::Status status = ValidateAt(device, bundle, at, options, &validation); !status.ok()) return status;
-    if (validation.failure) break;
-  }
-  validation.seconds = absl::ToDoubleSeconds(absl::Now() - start);
+  absl::StatusOr<Validation> validation = Validator(device, bundle, built, options).Run();
+  if (validation.ok()) validation->seconds = absl::ToDoubleSeconds(absl::Now() - start);
   return validation;
 }
 

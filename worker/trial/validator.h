@@ -10,34 +10,40 @@
 #include "pawl/v1/bundle.pb.h"
 #include "pawl/v1/evidence.pb.h"
 #include "worker/build/built_variant.h"
+#include "worker/trial/checked_call.h"
 #include "worker/trial/gpu_device.h"
+#include "worker/trial/input_draws.h"
 
 namespace pawl {
 
 struct Validation {
   std::optional<v1::Failure> failure;
-  std::map<std::string, std::vector<v1::OutputError>> errors;     // by size
+  std::map<std::string, std::vector<v1::OutputError>> errors;     // by size, with the bundle's own fill
   std::map<std::string, std::vector<v1::ResourceUse>> resources;  // of the launches, by size
+  std::string note;                                               // of the first call that has one
   double seconds = 0;
 };
 
+// At which of the small sizes the other distributions are used.
+enum class InputVariety {
+  kSpread,      // each at one, drawn at random
+  kEverywhere,  // all at all of them
+};
+
 struct ValidationOptions {
-  int repeats = 2;                                                // 20 for a candidate that is about to be kept
-  bool self_test = false;                                         // of the bundle's tolerance
+  int repeats = 2;  // with the bundle's own fill; 20 for a candidate that is about to be kept
+  size_t small = 0;  // so many of the first sizes are small
+  InputMagnitudes inputs;  // the other distributions; none: the bundle's own fill only
+  InputVariety variety = InputVariety::kSpread;
+  bool self_test = false;  // of the bundle: its tolerance, and the ranges that it states
   std::function<void(const std::string& size)> report = nullptr;  // before each size
 };
 
-// Takes a built variant through its sizes in order, and stops at the first that fails: fresh inputs, poison, guard
-// bands, input check, full comparison with the reference in another process, repeats. A status is the machine's fault.
+// Takes a built variant through its sizes in order, and stops at the first that fails: fresh inputs of the bundle's own
+// fill at every size and of other distributions at small ones, poison, guard bands, input check, full comparison with
+// the reference in another process, repeats. A draw for which the reference itself is not finite is not compared. A
+// status is the machine's fault.
 absl::StatusOr<Validation> Validate(GpuDevice& device, const v1::Bundle& bundle, const BuiltVariant& built,
                                     const ValidationOptions& options);
-
-// Whether an output is within both limits. A NaN is not.
-bool WithinTolerance(const v1::OutputError& error, const v1::Tolerance& tolerance);
-
-// What outputs that are off are called, in one line with the first wrong element; nothing when they are within the
-// tolerance.
-std::optional<v1::Failure> JudgeErrors(const v1::Plan& plan,
-                                       const google::protobuf::RepeatedPtrField<v1::OutputError>& errors);
 
 }  // namespace pawl

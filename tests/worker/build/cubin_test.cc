@@ -9,8 +9,8 @@
 namespace pawl {
 namespace {
 
-std::string Golden() {
-  std::ifstream file(std::string(getenv("PAWL_SOURCE_DIR")) + "/tests/worker/golden/two_entries.cubin",
+std::string Golden(const std::string& name = "two_entries") {
+  std::ifstream file(std::string(getenv("PAWL_SOURCE_DIR")) + "/tests/worker/golden/" + name + ".cubin",
                      std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
 }
@@ -48,6 +48,29 @@ TEST(Cubin, ReadsNothingOutsideOfDamagedOnes) {
   std::string damaged = cubin;
   damaged[40] = damaged[41] = damaged[46] = '\xff';  // the section table's place
   EXPECT_FALSE(EntryNames(damaged).ok());
+}
+
+TEST(Cubin, SaysWhatParametersEachEntryTakes) {
+  const auto parameters = EntryParameters(Golden("parameters"));
+  ASSERT_TRUE(parameters.ok()) << parameters.status();
+  EXPECT_EQ(parameters->at("five"), (std::vector<int>{8, 8, 8, 4, 4}));
+  EXPECT_EQ(parameters->at("mixed"), (std::vector<int>{4, 8, 8, 1, 72}));
+  EXPECT_EQ(parameters->at("none"), std::vector<int>());
+  EXPECT_EQ(parameters->at("_Z5otherIiEvPT_"), std::vector<int>{8});
+  EXPECT_EQ(EntryParameters(Golden())->at("add"), std::vector<int>{8});
+  EXPECT_TRUE(absl::IsInvalidArgument(EntryParameters("not a cubin").status()));
+}
+
+TEST(Cubin, ReadsNoParametersOutsideOfDamagedOnes) {
+  const std::string cubin = Golden("parameters");
+  for (size_t at = 0; at < cubin.size(); ++at) {
+    for (const int bits : {0xff, 0x01, 0x80}) {
+      std::string damaged = cubin;
+      damaged[at] = static_cast<char>(damaged[at] ^ bits);
+      (void)EntryParameters(damaged);  // must not crash; the sanitizers watch
+    }
+  }
+  for (size_t size = 0; size < cubin.size(); size += 7) (void)EntryParameters(cubin.substr(0, size));
 }
 
 }  // namespace

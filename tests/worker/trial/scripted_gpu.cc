@@ -16,7 +16,10 @@ void AddTensor(v1::Bundle* bundle, const std::string& name, v1::TensorRole role)
   tensor.set_type(v1::DATA_TYPE_F32);
   tensor.add_shape("N");
   tensor.set_role(role);
-  if (role == v1::TENSOR_ROLE_INPUT) tensor.set_fill(v1::FILL_NORMAL);
+  if (role != v1::TENSOR_ROLE_INPUT) return;
+  tensor.set_fill(v1::FILL_NORMAL);
+  tensor.set_low("-1000");
+  tensor.set_high("1000");
 }
 
 void FillLaunch(v1::Launch* launch, const std::string& entry, const std::string& block) {
@@ -47,8 +50,8 @@ v1::Bundle CopyBundle() {
   for (const int value : {32, 64, 2048, 4096}) tile.add_values(value);
   tile.set_start(32);
   bundle.add_constraints()->set_that("TILE < 4096");
-  (*bundle.mutable_hidden())["N"].set_low(1);
-  (*bundle.mutable_hidden())["N"].set_high(300);
+  (*bundle.mutable_hidden())["N"].set_low(7);
+  (*bundle.mutable_hidden())["N"].set_high(8);
   FillLaunch(bundle.add_launches(), "copy", "TILE");
   bundle.set_work_flops("0");
   bundle.set_work_bytes("8 * N");
@@ -85,9 +88,9 @@ v1::Toolchain ScriptedGpu::toolchain() const {
 
 std::vector<std::string> ScriptedGpu::compiled() { return compiler_.compiled(); }
 
-absl::Status ScriptedGpu::Note(const std::string& what) {
+absl::Status ScriptedGpu::Note(const std::string& what, bool other) {
   if (stopped_ && stopped_()) return absl::CancelledError("stopped");
-  log.push_back(what);
+  (other ? other_inputs : log).push_back(what);
   if (after) after(what);
   if (const auto fault = faults.find(what); fault != faults.end()) return fault->second;
   // Whoever waits for a process learns of the stop.
@@ -131,8 +134,13 @@ absl::StatusOr<v1::RunnerReply> ScriptedGpu::ScriptedProcess::Load(
     *reply.mutable_failure() = failure->second;
     return reply;
   }
+  if (const auto once = script_.once.find(what); once != script_.once.end()) {
+    reply = once->second;
+    script_.once.erase(once);
+    return reply;
+  }
   loaded_.insert(id);
-  reply.mutable_load();
+  reply.mutable_load()->set_module_bytes(script_.module_bytes);
   for (const v1::PlanLaunch& launch : launches) {
     v1::ResourceUse& use = *reply.mutable_load()->add_resources();
     use.set_entry(launch.entry());
@@ -183,18 +191,38 @@ v1::RunnerReply ScriptedGpu::Check(const std::string& what, const v1::CheckReque
   const int outputs = outputs_compared.value_or(request.draws_size());  // the bundle has one output
   for (int i = 0; i < outputs; ++i) {
     v1::OutputError& error = *check.add_errors();
-    if (const auto wrong = errors.find(what); wrong != errors.end()) error = wrong->second;
+    if (const auto scripted = errors.find(what); scripted != errors.end()) error = scripted->second;
+    const bool overflow = overflows && overflows(request.plan(), request.draws(0));
+    if (overflow || (wrong && wrong(request.plan(), request.draws(0)))) {
+      error.set_wrong(10);
+      error.set_first_wrong(-1);
+      error.set_relative(1);
+    }
     error.set_tensor("out");
     error.set_elements(1000);
+    check.add_references()->set_rms(1);
+    if (overflow) check.mutable_references()->rbegin()->set_non_finite(3);
   }
   if (request.self_test()) check.mutable_lenient()->Assign(lenient.begin(), lenient.end());
   return reply;
 }
 
+namespace {
+
+// " EQUAL", or nothing for the bundle's own fill.
+std::string InputWord(const v1::InputDraw& draw) {
+  if (draw.distribution() == v1::DISTRIBUTION_UNSPECIFIED) return "";
+  return absl::StrCat(" ", absl::StripPrefix(v1::Distribution_Name(draw.distribution()), "DISTRIBUTION_"));
+}
+
+}  // namespace
+
 absl::StatusOr<v1::RunnerReply> ScriptedGpu::ScriptedProcess::Ask(const v1::RunnerRequest& request, absl::Duration) {
-  std::string what, module;
+  std::string what, module, other;
   if (request.has_call()) {
-    what = absl::StrCat("call ", script_.SizeWord(request.call().plan()), " x", request.call().repeats());
+    other = InputWord(request.call().draw());
+    what = absl::StrCat("call ", script_.SizeWord(request.call().plan()),
+                        other.empty() ? absl::StrCat(" x", request.call().repeats()) : other);
     module = request.call().module();
   } else if (request.has_compare()) {
     what =
@@ -203,15 +231,21 @@ absl::StatusOr<v1::RunnerReply> ScriptedGpu::ScriptedProcess::Ask(const v1::Runn
   } else if (request.has_check()) {
     // Right after a comparison it is the timed outputs that are checked.
     const bool timed = !script_.log.empty() && absl::StartsWith(script_.log.back(), "compare");
-    what = absl::StrCat("check ", timed ? "timed " : "", script_.SizeWord(request.check().plan()),
+    if (request.check().draws_size() > 0) other = InputWord(request.check().draws(0));
+    what = absl::StrCat("check ", timed ? "timed " : "", script_.SizeWord(request.check().plan()), other,
                         request.check().self_test() ? " self-test" : "");
     module = request.check().module();
   } else {
     what = "copy";
   }
-  if (absl::Status status = script_.Note(what); !status.ok()) return status;
+  if (absl::Status status = script_.Note(what, !other.empty()); !status.ok()) return status;
   if (!module.empty() && !loaded_.contains(module)) return absl::InternalError(absl::StrCat(what, ": not loaded"));
   v1::RunnerReply reply;
+  if (const auto once = script_.once.find(what); once != script_.once.end()) {
+    reply = once->second;
+    script_.once.erase(once);
+    return reply;
+  }
   if (const auto failure = script_.failures.find(what); failure != script_.failures.end()) {
     *reply.mutable_failure() = failure->second;
     return reply;
@@ -223,10 +257,13 @@ absl::StatusOr<v1::RunnerReply> ScriptedGpu::ScriptedProcess::Ask(const v1::Runn
   return reply;
 }
 
-absl::StatusOr<Sanitizing> ScriptedGpu::Sanitize(const std::vector<const BuiltSize*>& sizes) {
-  std::string what = "sanitize";
+absl::StatusOr<Sanitizing> ScriptedGpu::Sanitize(const std::vector<const BuiltSize*>& sizes, SanitizerTools tools) {
+  std::string what = tools == SanitizerTools::kAll        ? "sanitize"
+                     : tools == SanitizerTools::kMemcheck ? "memcheck"
+                                                          : "racecheck and initcheck";
   for (const BuiltSize* size : sizes) absl::StrAppend(&what, " ", SizeWord(size->plan));
   if (absl::Status status = Note(what); !status.ok()) return status;
+  if (const auto failure = failures.find(what); failure != failures.end()) return Sanitizing{.failure = failure->second};
   return sanitizing;
 }
 

@@ -14,8 +14,9 @@
 
 namespace pawl {
 
-// A bundle that copies a vector: hidden sizes, "small" and "main"; TILE of 32 (the start), 64, 2048 (a block that no
-// GPU launches) and 4096 (which the constraint forbids). At "main" its roofline floor on an H200 is about 110 us.
+// A bundle that copies a vector: two hidden sizes (7 and 8), "small" and "main"; TILE of 32 (the start), 64, 2048 (a
+// block that no GPU launches) and 4096 (which the constraint forbids). At "main" its roofline floor on an H200 is about
+// 110 us.
 v1::Bundle CopyBundle();
 
 // A GPU without a GPU, as the trial pipeline sees it. Unless told otherwise it is healthy: everything builds, every
@@ -35,6 +36,9 @@ class ScriptedGpu : public GpuDevice {
   // What was asked of the GPU, in order: "call small x2", "check small", "compare main 7", "restart", "sanitize hidden
   // hidden small", "profile main", "copy", "baseline", "restart reference".
   std::vector<std::string> log;
+  // Calls and checks with other inputs than those of the bundle's own fill, which are left out of the log: "call hidden
+  // EQUAL", "check hidden EQUAL".
+  std::vector<std::string> other_inputs;
   // What was compiled, in order: "copy.cu -DTILE=32".
   std::vector<std::string> compiled();
 
@@ -49,6 +53,10 @@ class ScriptedGpu : public GpuDevice {
   std::map<std::string, v1::Failure> repeats;        // of a call: a repeat that gave other bits
   std::map<std::string, v1::BuildReply> builds;      // by a part of what is compiled
   std::map<std::string, absl::Status> build_faults;  // the same
+  std::map<std::string, v1::RunnerReply> once;       // the reply to the first such request only
+  // A kernel that is wrong for some sizes and inputs, and a reference that is not finite for some.
+  std::function<bool(const v1::Plan& plan, const v1::InputDraw& draw)> wrong, overflows;
+  int64_t module_bytes = 0;                          // that every module takes
   std::optional<int> outputs_compared;               // by every check, instead of all
   std::vector<std::string> lenient;                  // what a self-test of the tolerance lets pass
   bool sanitizer_installed = true;
@@ -57,16 +65,20 @@ class ScriptedGpu : public GpuDevice {
   // Called after each entry of the log.
   std::function<void(const std::string&)> after;
 
+  // Modules that are loaded in both processes.
+  size_t loaded() const { return runner_.loaded() + reference_.loaded(); }
+
   const v1::GpuInfo& gpu() const override { return gpu_; }
   v1::Toolchain toolchain() const override;
   Compiler& builder() override { return compiler_; }
   ReferenceCache& references() override { return references_; }
+  InputLimits& input_limits() override { return input_limits_; }
   KernelProcess& runner() override { return runner_; }
   KernelProcess& reference() override { return reference_; }
   void StopWhen(const Stopped& stopped) override { stopped_ = stopped; }
   const Stopped& stopped() const override { return stopped_; }
   bool has_sanitizer() const override { return sanitizer_installed; }
-  absl::StatusOr<Sanitizing> Sanitize(const std::vector<const BuiltSize*>& sizes) override;
+  absl::StatusOr<Sanitizing> Sanitize(const std::vector<const BuiltSize*>& sizes, SanitizerTools tools) override;
   absl::StatusOr<Profiling> Profile(const std::vector<ProfileItem>& items) override;
   const Metrics& metrics() const override { return Metrics::Default(); }
   absl::StatusOr<std::vector<v1::BaselineTime>> TimeBaseline(const v1::Bundle& bundle,
@@ -91,6 +103,8 @@ class ScriptedGpu : public GpuDevice {
                                          const google::protobuf::RepeatedPtrField<v1::PlanLaunch>& launches) override;
     absl::StatusOr<v1::RunnerReply> Ask(const v1::RunnerRequest& request, absl::Duration deadline) override;
     void Restart() override;
+    void UnloadAll() override { loaded_.clear(); }
+    size_t loaded() const { return loaded_.size(); }
 
    private:
     ScriptedGpu& script_;
@@ -99,7 +113,7 @@ class ScriptedGpu : public GpuDevice {
   };
 
   // Notes it; a status where the script has one, or the run was stopped.
-  absl::Status Note(const std::string& what);
+  absl::Status Note(const std::string& what, bool other = false);
   std::string SizeWord(const v1::Plan& plan) const;
   v1::RunnerReply Call(const std::string& what);
   v1::RunnerReply Compare(const v1::CompareRequest& request);
@@ -109,6 +123,7 @@ class ScriptedGpu : public GpuDevice {
   ScriptedCompiler compiler_{*this};
   ScriptedProcess runner_{*this, false}, reference_{*this, true};
   ReferenceCache references_;
+  InputLimits input_limits_;
   Stopped stopped_;
 };
 

@@ -42,7 +42,12 @@ const Log kRestarted = {"restart"};
 const Log kSanitized = {"sanitize hidden hidden small"};
 const Log kProfiled = {"profile main"};
 
-const Log kKept = Validated(2) + kCompared + kRestarted + kCompared + Validated(20) + kSanitized + kProfiled;
+// The hidden sizes that are drawn for what is about to be kept: both that the bundle allows.
+const Log kMoreSizes = {"call hidden x2", "check hidden", "call hidden x2", "check hidden"};
+const Log kSanitizedLarge = {"memcheck main", "racecheck and initcheck small"};
+
+const Log kKept =
+    Validated(2) + kCompared + kRestarted + kCompared + kMoreSizes + Validated(20) + kSanitized + kProfiled;
 const Log kAlone = Validated(20, true) + kCompared + kSanitized + kProfiled + Log{"copy", "baseline"};
 
 v1::Variant Tile(int value) {
@@ -360,7 +365,44 @@ TEST_F(TrialPipelineTest, LetsNoOutputPassThatWasNotCompared) {
   EXPECT_THAT(RunToFault(), HasSubstr("the reference compared 0 outputs of 1"));
 }
 
+TEST_F(TrialPipelineTest, LeavesNoModuleLoaded) {
+  Faster();
+  EXPECT_FALSE(Run().has_failure());
+  EXPECT_EQ(gpu_.loaded(), 0u);
+  gpu_.failures["call small x2"] = Failure(v1::CHECK_FAULT);
+  RunToFailure();
+  EXPECT_EQ(gpu_.loaded(), 0u);
+}
+
+TEST_F(TrialPipelineTest, FindsHowLargeInputsMayBeWithTheStartVariantWhereTheBundleDoesNotSay) {
+  bundle_.mutable_tensors(0)->clear_low();
+  bundle_.mutable_tensors(0)->clear_high();
+  // Right up to 100, as the start variant is: a candidate is held to no more.
+  gpu_.wrong = [](const v1::Plan&, const v1::InputDraw& draw) { return draw.magnitude() > 100; };
+  EXPECT_FALSE(Run().has_failure());
+  EXPECT_THAT(gpu_.compiled(), Contains("copy.cu -DTILE=32"));
+  const auto found = gpu_.input_limits().Find(BundleHash(bundle_));
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->at(v1::DISTRIBUTION_LARGE), 8);
+  // Known from now on: a candidate that is wrong where the start was not, is.
+  gpu_.wrong = [](const v1::Plan&, const v1::InputDraw& draw) { return draw.magnitude() > 4; };
+  EXPECT_EQ(RunToFailure().check(), v1::CHECK_TOLERANCE);
+}
+
 // Timing.
+
+TEST_F(TrialPipelineTest, TimesAgainInFreshProcessesWhereTheRunnerDiedOrRanOutOfMemory) {
+  gpu_.processes = {{.candidate_us = 220}};
+  for (const v1::Check check : {v1::CHECK_FAULT, v1::CHECK_OUT_OF_MEMORY}) {
+    gpu_.log.clear();
+    v1::RunnerReply& reply = gpu_.once["compare main 7"];
+    *reply.mutable_failure() = Failure(check);
+    reply.set_runner_died(check == v1::CHECK_FAULT);
+    EXPECT_FALSE(Run().has_failure());
+    EXPECT_THAT(gpu_.log, ElementsAreArray(Validated(2) + Log{"compare main 7", "restart", "restart reference"} +
+                                           kCompared));
+  }
+}
 
 TEST_F(TrialPipelineTest, FailsACandidateThatFailsWhileItIsTimed) {
   gpu_.failures["compare main 7"] = Failure(v1::CHECK_WALL_CLOCK);
@@ -602,9 +644,9 @@ TEST_F(TrialPipelineTest, TimesTheBestBesideTheStartAtEverySize) {
   const v1::TrialResult result = Run();
   EXPECT_FALSE(result.has_failure()) << result.failure().message();
   EXPECT_THAT(gpu_.log,
-              ElementsAreArray(Validated(2) + kCompared + kRestarted + kCompared +
+              ElementsAreArray(Validated(2) + kCompared + kRestarted + kCompared + kSanitizedLarge +
                                Log{"compare small 3", "check timed small", "compare main 3", "check timed main"}))
-      << "it was sanitized and profiled when it was kept";
+      << "it was sanitized at small sizes and profiled when it was kept";
   ASSERT_EQ(result.sizes_size(), 2);
   EXPECT_EQ(result.sizes(0).size(), "small");
   EXPECT_EQ(result.sizes(0).start_us(), 200);
@@ -624,7 +666,7 @@ TEST_F(TrialPipelineTest, SanitizesTheBestAtTheEndWhereTheCampaignLeftThatOut) {
   const v1::TrialResult result = Run();
   EXPECT_TRUE(result.sanitized());
   EXPECT_THAT(gpu_.log,
-              ElementsAreArray(Validated(2) + kCompared + kSanitized +
+              ElementsAreArray(Validated(2) + kCompared + kSanitized + kSanitizedLarge +
                                Log{"compare small 3", "check timed small", "compare main 3", "check timed main"}));
 }
 
@@ -634,6 +676,29 @@ TEST_F(TrialPipelineTest, TimesNoLadderOfABestThatTheSanitizerRejects) {
   gpu_.sanitizing.failure = Failure(v1::CHECK_MEMCHECK);
   EXPECT_EQ(RunToFailure().check(), v1::CHECK_MEMCHECK);
   EXPECT_EQ(gpu_.log.back(), kSanitized[0]);
+}
+
+TEST_F(TrialPipelineTest, FailsTheBestThatReadsOutOfBoundsAtTheTimedSizeOnly) {
+  Total();
+  gpu_.failures["memcheck main"] = Failure(v1::CHECK_MEMCHECK, "Invalid __global__ read of size 4 bytes");
+  const v1::Failure failure = RunToFailure();
+  EXPECT_EQ(failure.check(), v1::CHECK_MEMCHECK);
+  EXPECT_EQ(failure.size(), "main");
+  EXPECT_EQ(gpu_.log.back(), "memcheck main");
+}
+
+TEST_F(TrialPipelineTest, FailsTheBestWithARaceAtALargerSize) {
+  Total();
+  gpu_.failures["racecheck and initcheck small"] = Failure(v1::CHECK_RACECHECK);
+  EXPECT_EQ(RunToFailure().size(), "small") << "main has too much memory for these tools";
+}
+
+TEST_F(TrialPipelineTest, SaysWhichToolDidNotEndAtALargeSize) {
+  Total();
+  gpu_.faults["memcheck main"] = absl::DeadlineExceededError("compute-sanitizer memcheck did not end in 2m");
+  const v1::TrialResult result = Run();
+  EXPECT_FALSE(result.has_failure());
+  EXPECT_EQ(result.notes(), "compute-sanitizer memcheck did not end in 2m at main");
 }
 
 TEST_F(TrialPipelineTest, LeavesOutASizeThatCannotBeTimed) {
@@ -803,7 +868,7 @@ TEST_F(MeasureBesideStartTest, RecordsTheTimesThatAreBelowTheRooflineFloor) {
 TEST_F(MeasureBesideStartTest, ValidatesAgainWhatIsMoreThanTenTimesAsFast) {
   gpu_.processes = {{.candidate_us = 200, .parent_us = 2500}};
   EXPECT_FALSE(Measure().result.has_failure());
-  EXPECT_THAT(gpu_.log, ElementsAreArray(Validated(2) + kCompared + Validated(20)));
+  EXPECT_THAT(gpu_.log, ElementsAreArray(Validated(2) + kCompared + kMoreSizes + Validated(20)));
 
   gpu_.log.clear();
   gpu_.failures["call main x20"] = Failure(v1::CHECK_FAULT);

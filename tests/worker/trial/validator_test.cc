@@ -1,0 +1,266 @@
+// Which sizes and inputs validation uses, and that a kernel that is wrong for one kind of them is caught, without a GPU.
+#include "worker/trial/validator.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/match.h"
+#include "kernels/hidden_sizes.h"
+#include "kernels/space.h"
+#include "tests/worker/trial/scripted_gpu.h"
+#include "worker/trial/output_check.h"
+
+namespace pawl {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+const v1::Distribution kDistributions[] = {
+    v1::DISTRIBUTION_WIDE_NORMAL, v1::DISTRIBUTION_HEAVY_TAILS, v1::DISTRIBUTION_LARGE,    v1::DISTRIBUTION_EQUAL,
+    v1::DISTRIBUTION_SORTED,      v1::DISTRIBUTION_ZEROS,       v1::DISTRIBUTION_DENORMAL, v1::DISTRIBUTION_EXTREMES};
+
+v1::RunnerReply Died() {
+  v1::RunnerReply reply;
+  reply.mutable_failure()->set_check(v1::CHECK_FAULT);
+  reply.mutable_failure()->set_message("the runner died");
+  reply.set_runner_died(true);
+  return reply;
+}
+
+v1::RunnerReply OutOfMemory() {
+  v1::RunnerReply reply;
+  reply.mutable_failure()->set_check(v1::CHECK_OUT_OF_MEMORY);
+  reply.mutable_failure()->set_message("CUDA 2");
+  return reply;
+}
+
+class ValidatorTest : public testing::Test {
+ protected:
+  // As a trial validates a candidate.
+  Validation Run(InputVariety variety = InputVariety::kSpread) {
+    const std::vector<v1::Size> sizes = SizesToValidate(bundle_);
+    built_ = *BuildVariant(gpu_.builder(), bundle_, StartVariant(bundle_), sizes, gpu_.gpu());
+    options_.small = SmallSizes(bundle_, sizes.size());
+    options_.inputs = inputs_.value_or(DistributionsFor(bundle_));
+    options_.variety = variety;
+    absl::StatusOr<Validation> validation = Validate(gpu_, bundle_, built_, options_);
+    EXPECT_TRUE(validation.ok()) << validation.status();
+    return validation.ok() ? *validation : Validation();
+  }
+
+  std::string Failure(InputVariety variety = InputVariety::kSpread) {
+    const Validation validation = Run(variety);
+    return validation.failure ? validation.failure->message() : "";
+  }
+
+  void OpenRange() {
+    bundle_.mutable_tensors(0)->clear_low();
+    bundle_.mutable_tensors(0)->clear_high();
+  }
+
+  v1::Bundle bundle_ = CopyBundle();
+  ScriptedGpu gpu_;
+  BuiltVariant built_;
+  ValidationOptions options_;
+  std::optional<InputMagnitudes> inputs_;
+};
+
+TEST_F(ValidatorTest, UsesEveryDistributionOnceAndTheBundlesOwnFillEverywhere) {
+  EXPECT_EQ(Failure(), "");
+  EXPECT_THAT(gpu_.log, testing::ElementsAre("call hidden x2", "check hidden", "call hidden x2", "check hidden",
+                                             "call small x2", "check small", "call main x2", "check main"));
+  EXPECT_EQ(gpu_.other_inputs.size(), 2 * std::size(kDistributions)) << "a call and a check of each";
+  std::set<std::string> used;
+  for (const std::string& what : gpu_.other_inputs) used.insert(what.substr(what.rfind(' ')));
+  EXPECT_EQ(used.size(), std::size(kDistributions));
+}
+
+TEST_F(ValidatorTest, UsesEveryDistributionAtAllSmallSizesOfWhatIsAboutToBeKept) {
+  EXPECT_EQ(Failure(InputVariety::kEverywhere), "");
+  EXPECT_EQ(gpu_.other_inputs.size(), 2 * 3 * std::size(kDistributions));
+  EXPECT_THAT(gpu_.other_inputs, Contains("call small ZEROS"));
+  EXPECT_THAT(gpu_.other_inputs, Not(Contains("call main ZEROS")));
+}
+
+TEST_F(ValidatorTest, CatchesAKernelThatIsWrongForOneDistributionInEveryTrial) {
+  for (const v1::Distribution distribution : kDistributions) {
+    gpu_.wrong = [&](const v1::Plan&, const v1::InputDraw& draw) { return draw.distribution() == distribution; };
+    for (int trial = 0; trial < 5; ++trial) {
+      EXPECT_THAT(Failure(), HasSubstr("with " + DistributionText(distribution) + ": "));
+    }
+  }
+}
+
+TEST_F(ValidatorTest, CatchesAKernelThatIsWrongForOneKindOfSizeInEveryTrial) {
+  (*bundle_.mutable_hidden())["N"].set_low(1);
+  (*bundle_.mutable_hidden())["N"].set_high(300);
+  bundle_.mutable_sizes(0)->mutable_values()->at("N") = 1001;  // odd, no power of two, not large
+  bundle_.mutable_sizes(1)->mutable_values()->at("N") = 1003;
+  const std::pair<const char*, std::function<bool(int)>> kinds[] = {
+      {"even", [](int n) { return n % 2 == 0; }},
+      {"small and odd", [](int n) { return n < 300 && n % 2 == 1; }},
+      {"powers of two", [](int n) { return n > 1 && (n & (n - 1)) == 0; }},
+      {"the largest hidden size", [](int n) { return n == 300; }},
+      {"1", [](int n) { return n == 1; }}};
+  for (const auto& [name, is_wrong] : kinds) {
+    gpu_.wrong = [&, &is_wrong = is_wrong](const v1::Plan& plan, const v1::InputDraw&) {
+      return is_wrong(plan.sizes().at("N"));
+    };
+    for (int trial = 0; trial < 20; ++trial) EXPECT_NE(Failure(), "") << name;
+  }
+}
+
+TEST_F(ValidatorTest, UsesDistributionsOfIntegersForIntegers) {
+  bundle_.mutable_tensors(0)->set_type(v1::DATA_TYPE_I32);
+  EXPECT_EQ(Failure(), "");
+  std::set<std::string> used;
+  for (const std::string& what : gpu_.other_inputs) used.insert(what.substr(what.rfind(' ') + 1));
+  EXPECT_THAT(used, testing::ElementsAre("EQUAL", "EXTREMES", "SORTED", "ZEROS"));
+}
+
+TEST_F(ValidatorTest, ComparesNothingWithAReferenceThatIsNotFinite) {
+  gpu_.overflows = [](const v1::Plan&, const v1::InputDraw& draw) {
+    return draw.distribution() == v1::DISTRIBUTION_LARGE;
+  };
+  EXPECT_EQ(Failure(), "") << "the range is stated: there is nothing smaller to try";
+}
+
+TEST_F(ValidatorTest, TriesSmallerInputsWhereTheReferenceIsNotFinite) {
+  OpenRange();
+  inputs_ = InputMagnitudes{{v1::DISTRIBUTION_LARGE, 1024}};
+  gpu_.overflows = [](const v1::Plan&, const v1::InputDraw& draw) { return draw.magnitude() > 10; };
+  gpu_.wrong = [](const v1::Plan&, const v1::InputDraw& draw) { return draw.distribution() != 0; };
+  EXPECT_THAT(Failure(), HasSubstr("with inputs of large magnitude, up to 4: "));
+}
+
+TEST_F(ValidatorTest, FailsNothingForOneDrawOfFewValuesThatRoundsTheOtherWay) {
+  int draws = 0;
+  gpu_.wrong = [&](const v1::Plan&, const v1::InputDraw& draw) {
+    return draw.distribution() == v1::DISTRIBUTION_EQUAL && ++draws == 1;
+  };
+  EXPECT_EQ(Failure(), "");
+  EXPECT_EQ(draws, 2) << "drawn once more";
+}
+
+TEST_F(ValidatorTest, MakesTheCallAgainInAFreshRunnerAfterOneThatDiedOrRanOutOfMemory) {
+  for (const v1::RunnerReply& reply : {Died(), OutOfMemory()}) {
+    for (const char* where : {"call small x2", "load"}) {
+      gpu_.log.clear();
+      gpu_.once[where] = reply;
+      EXPECT_EQ(Failure(), "") << where;
+      EXPECT_THAT(gpu_.log, Contains("restart"));
+      EXPECT_TRUE(gpu_.once.empty());
+    }
+  }
+}
+
+TEST_F(ValidatorTest, FailsWhatDiesInAFreshRunnerToo) {
+  gpu_.once["call small x2"] = Died();
+  gpu_.failures["call small x2"] = OutOfMemory().failure();
+  const Validation validation = Run();
+  ASSERT_TRUE(validation.failure.has_value());
+  EXPECT_EQ(validation.failure->check(), v1::CHECK_OUT_OF_MEMORY);
+  EXPECT_EQ(validation.failure->size(), "small");
+  EXPECT_EQ(std::count(gpu_.log.begin(), gpu_.log.end(), "restart"), 1) << "once";
+}
+
+TEST_F(ValidatorTest, MakesTheCallAgainWhereTheReferenceDidNotFit) {
+  gpu_.once["check small"] = OutOfMemory();
+  EXPECT_EQ(Failure(), "");
+  EXPECT_THAT(gpu_.log, Contains("restart reference"));
+}
+
+TEST_F(ValidatorTest, NamesAModuleThatTakesMuchMemory) {
+  gpu_.module_bytes = gpu_.gpu().memory_bytes() / 4;
+  EXPECT_THAT(Run().note, HasSubstr("its code and globals take 32768 MiB of the GPU's memory"));
+  gpu_.failures["call small x2"] = OutOfMemory().failure();
+  EXPECT_THAT(Failure(), HasSubstr("CUDA 2; its code and globals take 32768 MiB"));
+  gpu_.module_bytes = 1 << 20;
+  gpu_.failures.clear();
+  EXPECT_EQ(Run().note, "");
+}
+
+TEST_F(ValidatorTest, HoldsIntegersToTheirExactValues) {
+  bundle_.mutable_tensors(1)->set_type(v1::DATA_TYPE_I32);
+  v1::OutputError off;
+  off.set_wrong(1);
+  off.set_first_wrong(3);
+  off.set_max_absolute(1);
+  gpu_.errors["check small"] = off;
+  EXPECT_THAT(Failure(), HasSubstr("it must be exact"));
+}
+
+// The start variant, with which the bundle itself is tested.
+
+TEST_F(ValidatorTest, RefusesAToleranceThatTypesDoNotJustify) {
+  options_.self_test = true;
+  EXPECT_EQ(Failure(), "");
+  bundle_.mutable_tolerance()->set_relative(0.6);
+  const Validation validation = Run();
+  ASSERT_TRUE(validation.failure.has_value());
+  EXPECT_EQ(validation.failure->check(), v1::CHECK_LENIENT);
+  EXPECT_THAT(validation.failure->message(), HasSubstr("would do"));
+  options_.self_test = false;
+  EXPECT_EQ(Failure(), "") << "candidates do not answer for the bundle";
+}
+
+TEST_F(ValidatorTest, SaysWhatRangeWouldDoWhereTheStartIsWrongInTheStatedOne) {
+  options_.self_test = true;
+  gpu_.wrong = [](const v1::Plan& plan, const v1::InputDraw& draw) {
+    return draw.distribution() == v1::DISTRIBUTION_LARGE && plan.tensors(0).high() > 100;
+  };
+  EXPECT_THAT(Failure(InputVariety::kEverywhere),
+              HasSubstr("The bundle states a range in which its start variant is wrong; in range = [-62.5, 62.5] would "
+                        "do"));
+  gpu_.wrong = [](const v1::Plan&, const v1::InputDraw& draw) {
+    return draw.distribution() == v1::DISTRIBUTION_LARGE;
+  };
+  EXPECT_THAT(Failure(InputVariety::kEverywhere), HasSubstr("and so it is in narrower ones"));
+}
+
+// How large inputs may be where the bundle does not say.
+
+TEST_F(ValidatorTest, FindsTheLargestInputsForWhichTheReferenceIsFinite) {
+  OpenRange();
+  EXPECT_EQ(Failure(), "");
+  gpu_.overflows = [](const v1::Plan&, const v1::InputDraw& draw) {
+    return draw.distribution() == v1::DISTRIBUTION_LARGE && draw.magnitude() > 3e9;
+  };
+  const auto found = FindMagnitudes(gpu_, bundle_, built_, options_.small);
+  ASSERT_TRUE(found.ok() && found->has_value());
+  EXPECT_EQ((*found)->magnitudes.at(v1::DISTRIBUTION_SORTED), std::ldexp(1.0, 127)) << "all that the type holds";
+  EXPECT_EQ((*found)->magnitudes.at(v1::DISTRIBUTION_LARGE), std::ldexp(1.0, 31 - 3)) << "with a margin";
+  EXPECT_EQ((*found)->note, "") << "the start variant is right wherever the reference is";
+}
+
+TEST_F(ValidatorTest, FindsTheLargestInputsForWhichTheStartVariantIsRight) {
+  OpenRange();
+  EXPECT_EQ(Failure(), "");
+  gpu_.wrong = [](const v1::Plan&, const v1::InputDraw& draw) {
+    return draw.distribution() == v1::DISTRIBUTION_SORTED ||
+           (draw.distribution() == v1::DISTRIBUTION_LARGE && draw.magnitude() > 100);
+  };
+  const auto found = FindMagnitudes(gpu_, bundle_, built_, options_.small);
+  ASSERT_TRUE(found.ok() && found->has_value());
+  EXPECT_EQ((*found)->magnitudes.at(v1::DISTRIBUTION_LARGE), 8);
+  EXPECT_FALSE((*found)->magnitudes.contains(v1::DISTRIBUTION_SORTED)) << "left out";
+  EXPECT_THAT((*found)->note, HasSubstr("with inputs of large magnitude up to 8, not with sorted inputs"));
+}
+
+TEST_F(ValidatorTest, FindsNothingWithAStartVariantThatIsWrongAnyway) {
+  OpenRange();
+  EXPECT_EQ(Failure(), "");
+  gpu_.wrong = [](const v1::Plan&, const v1::InputDraw&) { return true; };
+  const auto found = FindMagnitudes(gpu_, bundle_, built_, options_.small);
+  ASSERT_TRUE(found.ok());
+  EXPECT_FALSE(found->has_value());
+}
+
+}  // namespace
+}  // namespace pawl

@@ -1,0 +1,193 @@
+#include "worker/trial/checked_call.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "kernels/plan.h"
+#include "worker/trial/output_check.h"
+
+namespace pawl {
+namespace {
+
+constexpr absl::Duration kCallDeadline = absl::Seconds(10);
+// A module that takes more of the GPU's memory is named: its globals can starve what runs beside it.
+constexpr int64_t kLargeModuleShare = 8;
+
+std::string IndexText(int64_t index, const v1::PlanTensor& tensor) {
+  std::vector<std::string> parts(tensor.shape_size());
+  for (int i = tensor.shape_size() - 1; i >= 0; --i) {
+    parts[i] = absl::StrCat(index % tensor.shape(i));
+    index /= tensor.shape(i);
+  }
+  return absl::StrCat("[", absl::StrJoin(parts, ","), "]");
+}
+
+// One try in the present runner.
+class Attempt {
+ public:
+  Attempt(GpuDevice& device, const v1::Bundle& bundle, const BuiltSize& at, const v1::InputDraw& draw,
+          const CheckedCallOptions& options)
+      : device_(device), bundle_(bundle), at_(at), draw_(draw), options_(options) {}
+
+  absl::StatusOr<CheckedCall> Run() {
+    CheckedCall result;
+    if (absl::Status status = Load(&result); !status.ok()) return status;
+    if (result.failure) return result;
+    v1::RunnerRequest request;
+    v1::CallRequest& call = *request.mutable_call();
+    call.set_module(at_.module);
+    *call.mutable_plan() = at_.plan;
+    *call.mutable_draw() = draw_;
+    call.set_repeats(options_.repeats);
+    call.set_deterministic(!bundle_.nondeterministic());
+    absl::StatusOr<v1::RunnerReply> called = device_.runner().Ask(request, kCallDeadline);
+    if (!called.ok()) return called.status();
+    if (called->has_failure()) {
+      Fail(*called, &result);
+      return result;
+    }
+    const std::vector<v1::InputDraw> draws(called->call().staged(), draw_);
+    absl::StatusOr<v1::CheckReply> check =
+        CheckOutputs(device_, bundle_, at_.plan, draws, options_.self_test, options_.own_rms);
+    if (absl::IsResourceExhausted(check.status())) {
+      result.failure.emplace();
+      result.failure->set_check(v1::CHECK_OUT_OF_MEMORY);
+      result.failure->set_message(std::string(check.status().message()));
+      doubtful_ = true;
+      return result;
+    }
+    if (!check.ok()) return check.status();
+    result.check = *std::move(check);
+    for (const v1::ReferenceOutput& output : result.check.references()) {
+      result.reference_finite = result.reference_finite && output.non_finite() == 0;
+    }
+    result.failure = JudgeErrors(at_.plan, result.check.errors(), Scales(result.check));
+    if (!result.failure && called->call().has_repeat_failure()) result.failure = called->call().repeat_failure();
+    return result;
+  }
+
+  // What went wrong may be no fault of the candidate's: a fresh runner tells.
+  bool doubtful() const { return doubtful_; }
+
+ private:
+  absl::Status Load(CheckedCall* result) {
+    absl::StatusOr<v1::RunnerReply> loaded = device_.runner().Load(at_.module, *at_.cubin, at_.plan.launches());
+    if (!loaded.ok()) return loaded.status();
+    if (loaded->has_failure()) {
+      Fail(*loaded, result);
+      return absl::OkStatus();
+    }
+    result->resources.assign(loaded->load().resources().begin(), loaded->load().resources().end());
+    const int64_t bytes = loaded->load().module_bytes();
+    if (bytes > device_.gpu().memory_bytes() / kLargeModuleShare) {
+      result->note = absl::StrCat("its code and globals take ", bytes >> 20, " MiB of the GPU's memory");
+    }
+    return absl::OkStatus();
+  }
+
+  void Fail(const v1::RunnerReply& reply, CheckedCall* result) {
+    result->failure = reply.failure();
+    const bool memory = reply.failure().check() == v1::CHECK_OUT_OF_MEMORY;
+    if (memory && !result->note.empty()) {
+      result->failure->set_message(absl::StrCat(result->failure->message(), "; ", result->note));
+    }
+    doubtful_ = IsDoubtful(reply);
+  }
+
+  std::vector<double> Scales(const v1::CheckReply& check) const {
+    std::vector<double> scales;
+    if (options_.own_rms.empty()) return scales;
+    for (int i = 0; i < check.references_size(); ++i) {
+      const double own = options_.own_rms[i % options_.own_rms.size()];
+      scales.push_back(own > 0 ? std::max(1.0, check.references(i).rms() / own) : 1);
+    }
+    return scales;
+  }
+
+  GpuDevice& device_;
+  const v1::Bundle& bundle_;
+  const BuiltSize& at_;
+  const v1::InputDraw& draw_;
+  const CheckedCallOptions& options_;
+  bool doubtful_ = false;
+};
+
+}  // namespace
+
+std::vector<double> CheckedCall::Rms(const v1::Plan& plan) const {
+  std::vector<double> rms;
+  for (const v1::PlanTensor& tensor : plan.tensors()) {
+    if (tensor.role() != v1::TENSOR_ROLE_OUTPUT) continue;
+    const int i = static_cast<int>(rms.size());
+    rms.push_back(i < check.references_size() ? check.references(i).rms() : 0);
+  }
+  return rms;
+}
+
+absl::StatusOr<CheckedCall> CallAndCheck(GpuDevice& device, const v1::Bundle& bundle, const BuiltSize& at,
+                                         const v1::InputDraw& draw, const CheckedCallOptions& options) {
+  Attempt first(device, bundle, at, draw, options);
+  absl::StatusOr<CheckedCall> result = first.Run();
+  if (result.ok() && first.doubtful()) {
+    device.runner().Restart();
+    device.reference().Restart();
+    result = Attempt(device, bundle, at, draw, options).Run();
+  }
+  if (!result.ok() || !result->failure) return result;
+  v1::Failure& failure = *result->failure;
+  if (failure.stage() == v1::STAGE_UNSPECIFIED) failure.set_stage(v1::STAGE_VALIDATE);
+  if (failure.size().empty()) failure.set_size(at.plan.size());
+  return result;
+}
+
+bool IsDoubtful(const v1::RunnerReply& reply) {
+  return reply.runner_died() || reply.failure().check() == v1::CHECK_OUT_OF_MEMORY;
+}
+
+bool WithinTolerance(const v1::OutputError& error, const v1::Tolerance& tolerance) {
+  return error.wrong() == 0 && (tolerance.exact() || error.relative() <= tolerance.relative());
+}
+
+std::optional<v1::Failure> JudgeErrors(const v1::Plan& plan,
+                                       const google::protobuf::RepeatedPtrField<v1::OutputError>& errors,
+                                       const std::vector<double>& scales) {
+  for (int i = 0; i < errors.size(); ++i) {
+    const v1::OutputError& error = errors[i];
+    const v1::PlanTensor* tensor = nullptr;
+    for (const v1::PlanTensor& candidate : plan.tensors()) {
+      if (candidate.name() == error.tensor()) tensor = &candidate;
+    }
+    const v1::Tolerance& tolerance = tensor == nullptr ? plan.tolerance() : ToleranceOf(plan, *tensor);
+    if (WithinTolerance(error, tolerance)) continue;
+    v1::Failure failure;
+    failure.set_stage(v1::STAGE_VALIDATE);
+    failure.set_check(error.non_finite() > 0 ? v1::CHECK_NON_FINITE : v1::CHECK_TOLERANCE);
+    failure.set_size(plan.size());
+    std::string first;
+    if (error.first_wrong() >= 0 && tensor != nullptr) {
+      first = absl::StrFormat("%s%s is %g, expected %g; ", error.tensor(), IndexText(error.first_wrong(), *tensor),
+                              error.got(), error.expected());
+    } else {
+      first = absl::StrCat(error.tensor(), ": ");
+    }
+    const std::string share = absl::StrFormat("%s%d of %d elements are off (%.3g %%), max %.3g", first, error.wrong(),
+                                              error.elements(),
+                                              100.0 * error.wrong() / std::max<int64_t>(1, error.elements()),
+                                              error.max_absolute());
+    if (tolerance.exact()) {
+      failure.set_message(absl::StrCat(share, "; it must be exact"));
+      return failure;
+    }
+    const double scale = i < static_cast<int>(scales.size()) ? scales[i] : 1;
+    failure.set_message(absl::StrFormat("%s (limit %.3g), mean %.3g, relative %.3g (limit %.3g)", share,
+                                        tolerance.absolute() * scale, error.mean_absolute(), error.relative(),
+                                        tolerance.relative()));
+    return failure;
+  }
+  return std::nullopt;
+}
+
+}  // namespace pawl

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "pawl/v1/bundle.pb.h"
+#include "pawl/v1/runner.pb.h"
+#include "worker/build/built_variant.h"
+#include "worker/trial/gpu_device.h"
+
+namespace pawl {
+
+struct CheckedCallOptions {
+  int repeats = 1;
+  bool self_test = false;
+  std::vector<double> own_rms;  // as v1::CheckRequest.own_rms
+};
+
+struct CheckedCall {
+  std::optional<v1::Failure> failure;       // of the call, or outputs that are wrong
+  v1::CheckReply check;                     // empty where the call failed
+  std::vector<v1::ResourceUse> resources;   // of the launches
+  std::string note;                         // what the module did to the machine that others should know
+  bool reference_finite = true;
+
+  // The reference's root mean square of each output of the first call.
+  std::vector<double> Rms(const v1::Plan& plan) const;
+};
+
+// Calls a built size with these inputs in the runner and has the reference process check the outputs. A runner that ran
+// out of memory or died is replaced once, and the call made again: what others left behind does not count against a
+// candidate. A status is the machine's fault, or, InvalidArgument, the reference's.
+absl::StatusOr<CheckedCall> CallAndCheck(GpuDevice& device, const v1::Bundle& bundle, const BuiltSize& at,
+                                         const v1::InputDraw& draw, const CheckedCallOptions& options);
+
+// A failed reply that may be no fault of the candidate's: out of memory, or a runner that died.
+bool IsDoubtful(const v1::RunnerReply& reply);
+
+// Whether an output is within its limits. A NaN is not.
+bool WithinTolerance(const v1::OutputError& error, const v1::Tolerance& tolerance);
+
+// What outputs that are off are called, in one line with the first wrong element; nothing when they are within the
+// tolerance. `scales` multiply the absolute limits of the outputs, call after call; empty: 1.
+std::optional<v1::Failure> JudgeErrors(const v1::Plan& plan,
+                                       const google::protobuf::RepeatedPtrField<v1::OutputError>& errors,
+                                       const std::vector<double>& scales = {});
+
+}  // namespace pawl
