@@ -105,58 +105,14 @@ void BuildTimes(CudaDevice& device) {
   if (!device.toolkit().nvcc.empty()) printf("nvcc -cubin of the same, median of 5: %.3f s\n", time(nvcc, 5));
 }
 
-void CompareWithItself(CudaDevice& device, int comparisons, const std::string& file) {
-  nlohmann::json series;
-  series["gpu"] = device.gpu().name();
-  series["driver"] = device.gpu().driver_version();
-  series["date"] = absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::Now(), absl::UTCTimeZone());
-  series["measurements"] = TimingOptions().measurements;
-  series["kernel"] = "start variants of attention, then reduce_sum";
-  int kept = 0, done = 0, discarded = 0;
-  const std::vector<std::string> names = {"attention", "reduce_sum"};
-  for (const std::string& name : names) {
-    const v1::Bundle bundle = Read(name);
-    const BuiltVariant built =
-        Must(BuildVariant(device.builder(), bundle, StartVariant(bundle), SizesToValidate(bundle), device.gpu()));
-    MustPass(built.failure);
-    const BuiltSize& at = *built.Find(bundle.goal().size());
-    for (int i = 0; i < comparisons / static_cast<int>(names.size()); ++i, ++done) {
-      auto start = [&, fresh = false]() mutable -> absl::StatusOr<PairSource> {
-        if (fresh) device.runner().Restart();
-        fresh = true;
-        return PairSource([&](int pairs) -> absl::StatusOr<PairBatch> {
-          absl::StatusOr<Timing> timing = TimeAgainst(device, bundle, at, at, {.pairs = pairs, .keep_series = true});
-          if (!timing.ok()) return timing.status();
-          MustPass(timing->failure);
-          PairBatch batch;
-          for (const v1::PairSample& pair : timing->times.pairs()) batch.log_ratios.push_back(pair.log_ratio());
-          batch.discarded = timing->times.discarded();
-          discarded += batch.discarded;
-          nlohmann::json measured = nlohmann::json::array();
-          for (double us : timing->times.series()) measured.push_back(std::round(us * 1e4) / 1e4);
-          if (pairs == KeepRule().first_pairs) series["comparisons"].push_back(measured);
-          return batch;
-        });
-      };
-      kept += Must(CompareByProtocol(start, KeepRule())).result() == v1::FASTER;
-    }
-  }
-  printf("a kernel compared with itself %d times: %d kept, %d pairs thrown away\n", done, kept, discarded);
-  std::ofstream(file) << series.dump() << "\n";
-}
-
 int Main(int argc, char** argv) {
   const std::string what = argc > 1 ? argv[1] : "";
-  if (what != "cost" && !(what == "itself" && argc == 4)) {
-    fprintf(stderr, "usage: pawl-gpu-bench cost | itself N FILE\n");
+  if (what != "cost") {
+    fprintf(stderr, "usage: pawl-gpu-bench cost\n");
     return 2;
   }
   const std::unique_ptr<CudaDevice> device = Must(CudaDevice::Open({}));
   printf("%s, driver %s\n", device->gpu().name().c_str(), device->gpu().driver_version().c_str());
-  if (what == "itself") {
-    CompareWithItself(*device, atoi(argv[2]), argv[3]);
-    return 0;
-  }
   BuildTimes(*device);
   printf("\nSeconds a variant, median; build, validated on the ladder and hidden sizes, compared with its parent:\n\n");
   printf("| bundle | variants | total | build | validate | compare | of it in runner and reference | our overhead |\n");

@@ -75,11 +75,11 @@ void Compare(const v1::CompareRequest& request, v1::CompareReply* reply) {
   reply->set_parent_warm_us(kMicroseconds);
   reply->set_candidate_cold_us(2 * kMicroseconds);
   reply->set_parent_cold_us(2 * kMicroseconds);
-  reply->add_checked_seeds(request.seed());
+  reply->add_checked();
 }
 
 void Check(const v1::CheckRequest& request, v1::CheckReply* reply) {
-  for (int i = 0; i < request.seeds_size(); ++i) {
+  for (int i = 0; i < request.draws_size(); ++i) {
     for (const v1::PlanTensor& tensor : request.plan().tensors()) {
       if (tensor.role() != v1::TENSOR_ROLE_OUTPUT) continue;
       v1::OutputError& error = *reply->add_errors();

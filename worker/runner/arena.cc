@@ -1,6 +1,8 @@
 #include "worker/runner/arena.h"
 
 #include <algorithm>
+#include <limits>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "worker/runner/tensor_bytes.h"
@@ -17,7 +19,69 @@ uint32_t StreamOf(const std::string& tensor) {
   return hash & ~3u;
 }
 
+struct Values {
+  uint32_t content;
+  double low, high;
+};
+
+// The largest finite value of a type.
+double Largest(v1::DataType type) {
+  switch (type) {
+    case v1::DATA_TYPE_F16:
+      return 65504;
+    case v1::DATA_TYPE_F64:
+      return std::numeric_limits<double>::max();
+    default:
+      return std::numeric_limits<float>::max();  // bf16's is a little less, and a conversion stays below it by 2^-8
+  }
+}
+
+constexpr std::pair<v1::Distribution, Content> kContents[] = {{v1::DISTRIBUTION_WIDE_NORMAL, kWideNormal},
+                                                              {v1::DISTRIBUTION_HEAVY_TAILS, kHeavyTails},
+                                                              {v1::DISTRIBUTION_LARGE, kLarge},
+                                                              {v1::DISTRIBUTION_EQUAL, kEqual},
+                                                              {v1::DISTRIBUTION_SORTED, kSorted},
+                                                              {v1::DISTRIBUTION_ZEROS, kZeros},
+                                                              {v1::DISTRIBUTION_DENORMAL, kDenormal},
+                                                              {v1::DISTRIBUTION_EXTREMES, kExtremes}};
+
+// What an input is filled with. A range that the contract states holds for every distribution, the fill's own included.
+Values InputValues(const v1::PlanTensor& tensor, const v1::InputDraw& draw) {
+  Values values;
+  const bool integer = tensor.type() == v1::DATA_TYPE_I32;
+  const bool uniform = tensor.fill() == v1::FILL_UNIFORM;
+  values.content = uniform ? kUniform : kNormal;
+  for (const auto& [distribution, content] : kContents) {
+    if (distribution == draw.distribution()) values.content = content;
+  }
+  const bool own = draw.distribution() == v1::DISTRIBUTION_UNSPECIFIED;
+  if (tensor.has_low() && tensor.has_high()) {
+    values.low = tensor.low();
+    values.high = tensor.high();
+  } else if (integer) {
+    values.low = 0;
+    values.high = 1023;
+  } else if (own || draw.magnitude() <= 0) {
+    values.low = uniform ? 0 : -4;
+    values.high = uniform ? 1 : 4;
+  } else {
+    values.high = std::min(draw.magnitude(), Largest(tensor.type()));
+    values.low = -values.high;
+  }
+  return values;
+}
+
+Values PoisonValues(const v1::PlanTensor& tensor) {
+  if (tensor.type() == v1::DATA_TYPE_I32) return {kNormal, 0, 1023};
+  return {kNormal, -4, 4};
+}
+
 }  // namespace
+
+uint64_t SharedTensorBytes(const v1::Plan& a, const v1::Plan& b, int i) {
+  const uint64_t bytes = TensorBytes(a.tensors(i));
+  return i < b.tensors_size() ? std::max<uint64_t>(bytes, TensorBytes(b.tensors(i))) : bytes;
+}
 
 Arena Arena::For(const v1::Plan& a, const v1::Plan& b) {
   Arena arena;
@@ -25,8 +89,7 @@ Arena Arena::For(const v1::Plan& a, const v1::Plan& b) {
   for (int i = 0; i < a.tensors_size(); ++i) {
     Slot slot;
     slot.tensor = a.tensors(i);
-    slot.bytes = TensorBytes(a.tensors(i));
-    if (i < b.tensors_size()) slot.bytes = std::max<uint64_t>(slot.bytes, TensorBytes(b.tensors(i)));
+    slot.bytes = SharedTensorBytes(a, b, i);
     slot.offset = offset + kBand;
     slot.end = AlignUp(slot.offset + slot.bytes) + kBand;
     offset = slot.end;
@@ -36,20 +99,37 @@ Arena Arena::For(const v1::Plan& a, const v1::Plan& b) {
   return arena;
 }
 
-std::vector<Segment> Arena::Contents(CUdeviceptr base, uint32_t call, bool inputs) const {
+Arena Arena::At(const v1::Plan& a, const v1::Plan& b, const std::vector<uint64_t>& offsets) {
+  Arena arena;
+  for (int i = 0; i < a.tensors_size(); ++i) {
+    const uint64_t bytes = SharedTensorBytes(a, b, i);
+    arena.slots_.push_back({a.tensors(i), offsets[i], bytes, offsets[i] + bytes});
+    arena.bytes_ = std::max(arena.bytes_, offsets[i] + bytes);
+  }
+  return arena;
+}
+
+std::vector<Segment> Arena::Inputs(CUdeviceptr base, uint32_t call, const v1::InputDraw& draw) const {
   std::vector<Segment> segments;
   for (const Slot& slot : slots_) {
-    if ((slot.tensor.role() == v1::TENSOR_ROLE_INPUT) != inputs || slot.bytes == 0) continue;
-    const Content content = inputs && slot.tensor.fill() == v1::FILL_UNIFORM ? kUniform : kNormal;
-    segments.push_back({base + slot.offset, slot.bytes, content, static_cast<uint32_t>(slot.tensor.type()),
-                        StreamOf(slot.tensor.name()) + (inputs ? 0 : 3), call});
+    if (slot.tensor.role() != v1::TENSOR_ROLE_INPUT || slot.bytes == 0) continue;
+    const Values values = InputValues(slot.tensor, draw);
+    segments.push_back({base + slot.offset, slot.bytes, values.low, values.high, values.content,
+                        static_cast<uint32_t>(slot.tensor.type()), StreamOf(slot.tensor.name()), call});
   }
   return segments;
 }
 
-std::vector<Segment> Arena::Inputs(CUdeviceptr base, uint32_t call) const { return Contents(base, call, true); }
-
-std::vector<Segment> Arena::Poisons(CUdeviceptr base, uint32_t call) const { return Contents(base, call, false); }
+std::vector<Segment> Arena::Poisons(CUdeviceptr base, uint32_t call) const {
+  std::vector<Segment> segments;
+  for (const Slot& slot : slots_) {
+    if (slot.tensor.role() == v1::TENSOR_ROLE_INPUT || slot.bytes == 0) continue;
+    const Values values = PoisonValues(slot.tensor);
+    segments.push_back({base + slot.offset, slot.bytes, values.low, values.high, values.content,
+                        static_cast<uint32_t>(slot.tensor.type()), StreamOf(slot.tensor.name()) + 3, call});
+  }
+  return segments;
+}
 
 std::vector<Segment> Arena::Bands(CUdeviceptr base, uint32_t call) const {
   std::vector<Segment> segments;
@@ -57,15 +137,20 @@ std::vector<Segment> Arena::Bands(CUdeviceptr base, uint32_t call) const {
     const uint64_t data_end = slot.offset + slot.bytes;
     const Content behind = slot.tensor.role() == v1::TENSOR_ROLE_INPUT ? kAllOnes : kRandomBytes;
     const uint32_t stream = StreamOf(slot.tensor.name());
-    segments.push_back({base + slot.offset - kBand, kBand, kRandomBytes, v1::DATA_TYPE_I32, stream + 1, call});
-    segments.push_back({base + data_end, slot.end - data_end, behind, v1::DATA_TYPE_I32, stream + 2, call});
+    segments.push_back({base + slot.offset - kBand, kBand, 0, 0, kRandomBytes, v1::DATA_TYPE_I32, stream + 1, call});
+    segments.push_back({base + data_end, slot.end - data_end, 0, 0, behind, v1::DATA_TYPE_I32, stream + 2, call});
   }
   return segments;
 }
 
 std::string Arena::Describe(CUdeviceptr base, const Segment& segment, uint64_t offset) const {
   const uint64_t at = segment.address + offset - base;
-  const Slot& slot = *std::find_if(slots_.begin(), slots_.end() - 1, [&](const Slot& s) { return at < s.end; });
+  auto found = std::find_if(slots_.begin(), slots_.end(),
+                            [&](const Slot& s) { return s.offset <= at && at < s.offset + s.bytes; });
+  if (found == slots_.end()) {  // in a band
+    found = std::find_if(slots_.begin(), slots_.end() - 1, [&](const Slot& s) { return at < s.end; });
+  }
+  const Slot& slot = *found;
   if (at < slot.offset) return absl::StrCat(slot.offset - at, " bytes before the start of ", slot.tensor.name());
   if (at >= slot.offset + slot.bytes) {
     return absl::StrCat(at - slot.offset - slot.bytes, " bytes behind the end of ", slot.tensor.name());

@@ -5,23 +5,28 @@
 #include <vector>
 
 #include "pawl/v1/plan.pb.h"
+#include "pawl/v1/runner.pb.h"
 #include "worker/runner/support.h"
 
 namespace pawl {
 
-// Where the tensors of one call lie in a run of device memory, each between two guard bands. The band behind an input
-// is all ones (NaN in every float type), so that a read past the end shows; the other bands are random bytes.
+// Where the tensors of one call lie in a run of device memory.
 class Arena {
  public:
-  // Room for the larger of the two plans' tensors, matched by index: candidate and parent share their buffers.
+  // Each tensor between two guard bands, one behind another. The band behind an input is all ones (NaN in every float
+  // type), so that a read past the end shows; the other bands are random bytes. There is room for the larger of the two
+  // plans' tensors, matched by index: candidate and parent share their buffers.
   static Arena For(const v1::Plan& plan) { return For(plan, plan); }
   static Arena For(const v1::Plan& a, const v1::Plan& b);
+  // The tensors at these offsets, without bands (placement.h).
+  static Arena At(const v1::Plan& a, const v1::Plan& b, const std::vector<uint64_t>& offsets);
 
   uint64_t bytes() const { return bytes_; }
   uint64_t Offset(int tensor) const { return slots_[tensor].offset; }
 
-  // Segments of one call whose arena starts at `base`. Streams of poison differ from those of inputs.
-  std::vector<Segment> Inputs(CUdeviceptr base, uint32_t call) const;
+  // Segments of one call whose arena starts at `base`. Streams of poison differ from those of inputs. Of the draw, its
+  // distribution and magnitude count.
+  std::vector<Segment> Inputs(CUdeviceptr base, uint32_t call, const v1::InputDraw& draw = {}) const;
   std::vector<Segment> Poisons(CUdeviceptr base, uint32_t call) const;  // outputs and scratch
   std::vector<Segment> Bands(CUdeviceptr base, uint32_t call) const;
 
@@ -37,11 +42,12 @@ class Arena {
   };
   static constexpr uint64_t kBand = 4096;
 
-  std::vector<Segment> Contents(CUdeviceptr base, uint32_t call, bool inputs) const;
-
   std::vector<Slot> slots_;
   uint64_t bytes_ = 0;
 };
+
+// Bytes that tensor i of either plan needs.
+uint64_t SharedTensorBytes(const v1::Plan& a, const v1::Plan& b, int i);
 
 // Outputs of a plan laid out one after another, 256-byte aligned: how they travel to the reference process.
 struct OutputSlot {

@@ -20,11 +20,9 @@ v1::Failure MakeFailure(v1::Check check, const std::string& size, const std::str
 
 }  // namespace
 
-absl::Status StageOutputs(GpuContext& gpu, const v1::Plan& plan, const Arena& arena, CUdeviceptr base,
-                          uint64_t offset) {
+absl::Status SetAside(GpuContext& gpu, const v1::Plan& plan, const Arena& arena, CUdeviceptr base, uint64_t offset) {
   for (const OutputSlot& slot : OutputSlots(plan)) {
-    PAWL_CUDA(MemcpyDtoDAsync(gpu.staging.address() + offset + slot.offset, base + arena.Offset(slot.tensor),
-                              slot.bytes, gpu.stream));
+    PAWL_RETURN_IF_ERROR(gpu.shared.Write(offset + slot.offset, base + arena.Offset(slot.tensor), slot.bytes));
   }
   return absl::OkStatus();
 }
@@ -37,12 +35,16 @@ absl::Status Call(GpuContext& gpu, const v1::CallRequest& request, v1::RunnerRep
   PAWL_RETURN_IF_ERROR(gpu.arena.Reserve(arena.bytes()));
   const CUdeviceptr base = gpu.arena.address();
 
+  const absl::StatusOr<Key> key = KeyOf(request.draw().key());
+  if (!key.ok()) return key.status();
+  const uint32_t call = request.draw().call();
+
   SegmentTable kept, poisons;  // kept: must be unchanged after a call
-  std::vector<Segment> segments = arena.Inputs(base, kSeedAsIs);
+  std::vector<Segment> segments = arena.Inputs(base, 0, request.draw());
   const size_t inputs = segments.size();
-  Append(&segments, arena.Bands(base, kSeedAsIs));
+  Append(&segments, arena.Bands(base, 0));
   PAWL_RETURN_IF_ERROR(kept.Set(segments));
-  PAWL_RETURN_IF_ERROR(poisons.Set(arena.Poisons(base, kSeedAsIs)));
+  PAWL_RETURN_IF_ERROR(poisons.Set(arena.Poisons(base, 0)));
 
   const int repeats = std::max(1, request.repeats());
   const uint64_t call_bytes = OutputBytes(plan);
@@ -50,19 +52,18 @@ absl::Status Call(GpuContext& gpu, const v1::CallRequest& request, v1::RunnerRep
   const int room =
       static_cast<int>(std::clamp<uint64_t>(kStagingBytes / std::max<uint64_t>(1, call_bytes), 1, repeats));
   const int staged = request.deterministic() ? 1 : room;
-  PAWL_RETURN_IF_ERROR(gpu.shared.Reserve(call_bytes * staged));
   v1::CallReply outputs;
   outputs.set_staged(staged);
   for (const OutputSlot& slot : OutputSlots(plan)) outputs.add_outputs(plan.tensors(slot.tensor).name());
   uint64_t first_digest = 0;
   for (int repeat = 0; repeat < repeats; ++repeat) {
-    PAWL_RETURN_IF_ERROR(gpu.support.Fill(kept, request.seed()));
-    PAWL_RETURN_IF_ERROR(gpu.support.Fill(poisons, CallSeed(request.seed(), repeat)));
-    PAWL_RETURN_IF_ERROR(gpu.support.DirtyShared(static_cast<uint32_t>(request.seed()) + repeat));
+    PAWL_RETURN_IF_ERROR(gpu.support.Fill(kept, *key, call));
+    PAWL_RETURN_IF_ERROR(gpu.support.Fill(poisons, RandomKey()));
+    PAWL_RETURN_IF_ERROR(gpu.support.DirtyShared(RandomKey()));
     PAWL_RETURN_IF_ERROR((*module)->Call(plan, arena, base, gpu.stream));
     PAWL_CUDA(CtxSynchronize());
 
-    absl::StatusOr<std::vector<ChangedByte>> changed = gpu.support.Verify(kept, request.seed());
+    absl::StatusOr<std::vector<ChangedByte>> changed = gpu.support.Verify(kept, *key, call);
     if (!changed.ok()) return changed.status();
     if (!changed->empty()) {
       const ChangedByte& byte = changed->front();
@@ -81,10 +82,7 @@ absl::Status Call(GpuContext& gpu, const v1::CallRequest& request, v1::RunnerRep
     }
     if (repeat == 0) first_digest = digest;
     if (repeat < staged) {
-      char* const place = gpu.shared.data() + repeat * call_bytes;
-      for (const OutputSlot& slot : OutputSlots(plan)) {
-        PAWL_CUDA(MemcpyDtoH(place + slot.offset, base + arena.Offset(slot.tensor), slot.bytes));
-      }
+      PAWL_RETURN_IF_ERROR(SetAside(gpu, plan, arena, base, repeat * call_bytes));
     }
     if (request.deterministic() && digest != first_digest) {
       *outputs.mutable_repeat_failure() = MakeFailure(

@@ -12,7 +12,7 @@ namespace pawl {
 // bits in a repeat its `repeat_failure`: wrong outputs are the truer reason where both hold.
 absl::Status Call(GpuContext& gpu, const v1::CallRequest& request, v1::RunnerReply* reply);
 
-// Copies the outputs of one call from its arena to `staging + offset`.
-absl::Status StageOutputs(GpuContext& gpu, const v1::Plan& plan, const Arena& arena, CUdeviceptr base, uint64_t offset);
+// Copies the outputs of one call from its arena to this place of the shared region.
+absl::Status SetAside(GpuContext& gpu, const v1::Plan& plan, const Arena& arena, CUdeviceptr base, uint64_t offset);
 
 }  // namespace pawl

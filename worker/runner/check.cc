@@ -45,14 +45,17 @@ absl::Status CheckOutputs(GpuContext& gpu, const v1::CheckRequest& request, v1::
   const uint64_t call_bytes = OutputBytes(plan);
   PAWL_RETURN_IF_ERROR(gpu.arena.Reserve(arena.bytes()));
   PAWL_RETURN_IF_ERROR(gpu.staging.Reserve(call_bytes));
-  PAWL_RETURN_IF_ERROR(gpu.shared.Reserve(call_bytes * request.seeds_size()));
+  PAWL_RETURN_IF_ERROR(gpu.shared.Reserve(call_bytes * request.draws_size()));
   const CUdeviceptr base = gpu.arena.address();
-  SegmentTable inputs;
-  PAWL_RETURN_IF_ERROR(inputs.Set(arena.Inputs(base, kSeedAsIs)));
 
   v1::CheckReply* check = reply->mutable_check();
-  for (int call = 0; call < request.seeds_size(); ++call) {
-    PAWL_RETURN_IF_ERROR(gpu.support.Fill(inputs, request.seeds(call)));
+  for (int call = 0; call < request.draws_size(); ++call) {
+    const v1::InputDraw& draw = request.draws(call);
+    const absl::StatusOr<Key> key = KeyOf(draw.key());
+    if (!key.ok()) return key.status();
+    SegmentTable inputs;
+    PAWL_RETURN_IF_ERROR(inputs.Set(arena.Inputs(base, 0, draw)));
+    PAWL_RETURN_IF_ERROR(gpu.support.Fill(inputs, *key, draw.call()));
     PAWL_RETURN_IF_ERROR((*module)->Call(plan, arena, base, gpu.stream));
     PAWL_CUDA(CtxSynchronize());
     for (const OutputSlot& slot : OutputSlots(plan)) {

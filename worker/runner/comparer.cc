@@ -13,6 +13,15 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr uint64_t kRegionBytes = uint64_t{1} << 30;     // over which tensors are scattered, where there is room
+constexpr uint64_t kMaxRegionBytes = uint64_t{4} << 30;  // for more than one set of tensors
+constexpr uint64_t kMaxKeptBytes = uint64_t{2} << 30;    // of outputs
+constexpr double kGraphUs = 100;                         // long against the events' resolution
+constexpr double kBlockUs = 6000;                        // of replays in a quarter of a block: fewer where one is long
+constexpr int kColdCalls = 8;                            // in a quarter of a block
+constexpr double kMinWarmUp = 0.02, kMaxWarmUp = 0.4;    // seconds
+constexpr double kSteady = 0.003;                        // largest change of the anchor's time once the GPU is warm
+
 double SecondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 double Median(std::vector<double> values) {
@@ -26,12 +35,14 @@ double Median(std::vector<double> values) {
 
 }  // namespace
 
-Comparer::Comparer(GpuContext& gpu, const v1::CompareRequest& request)
-    : gpu_(gpu), request_(request), random_(request.seed()) {}
+Comparer::Comparer(GpuContext& gpu, const v1::CompareRequest& request) : gpu_(gpu), request_(request) {}
 
-Comparer::~Comparer() {
+Comparer::~Comparer() { DropGraphs(); }
+
+void Comparer::DropGraphs() {
   for (Side* side : {&candidate_, &parent_}) {
     for (CUgraphExec graph : side->graphs) Cuda().GraphExecDestroy(graph);
+    side->graphs.clear();
   }
 }
 
@@ -39,74 +50,77 @@ absl::Status Comparer::Run(v1::RunnerReply* reply) {
   reply_ = reply;
   PAWL_RETURN_IF_ERROR(Prepare());
   PAWL_RETURN_IF_ERROR(WarmUp());
-  PAWL_RETURN_IF_ERROR(MeasurePairs());
-  if (absl::StatusOr<bool> fine = CheckUntouched(); !fine.ok() || !*fine) return fine.status();
+  if (absl::StatusOr<bool> fine = MeasurePairs(); !fine.ok() || !*fine) return fine.status();
   if (absl::StatusOr<bool> fine = CheckWallClock(); !fine.ok() || !*fine) return fine.status();
-  PAWL_RETURN_IF_ERROR(Deliver());
+  if (absl::StatusOr<bool> fine = CheckUntouched(); !fine.ok() || !*fine) return fine.status();
   *reply->mutable_compare() = result_;
   return absl::OkStatus();
 }
 
-absl::Status Comparer::Prepare() {
-  absl::StatusOr<Module*> candidate = gpu_.FindModule(request_.candidate());
-  if (!candidate.ok()) return candidate.status();
-  absl::StatusOr<Module*> parent = gpu_.FindModule(request_.parent());
-  if (!parent.ok()) return parent.status();
-  candidate_.module = *candidate;
+absl::Status Comparer::LoadSides() {
   candidate_.plan = &request_.candidate_plan();
-  parent_.module = *parent;
   parent_.plan = &request_.parent_plan();
-  if (candidate_.plan->tensors_size() != parent_.plan->tensors_size()) {
+  for (Side* side : {&First(), &Second()}) {
+    absl::StatusOr<Module*> loaded = gpu_.FindModule(side == &candidate_ ? request_.candidate() : request_.parent());
+    if (!loaded.ok()) return loaded.status();
+    PAWL_RETURN_IF_ERROR(side->module.Load((*loaded)->cubin()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Comparer::ReserveRegion(int sets) {
+  size_t free = 0, total = 0;
+  PAWL_CUDA(MemGetInfo(&free, &total));
+  const uint64_t room = (free + gpu_.arena.bytes()) / 2;
+  const uint64_t needed = std::max(PlacementBytes(*candidate_.plan, *parent_.plan, sets),
+                                   Arena::For(*candidate_.plan, *parent_.plan).bytes() * static_cast<uint64_t>(sets));
+  return gpu_.arena.Reserve(std::max(needed, std::min(room, std::max(kRegionBytes, needed + needed / 4))));
+}
+
+absl::Status Comparer::Prepare() {
+  if (request_.candidate_plan().tensors_size() != request_.parent_plan().tensors_size()) {
     return absl::FailedPreconditionError("candidate and parent have different tensors: they can't share buffers");
   }
-  arena_ = Arena::For(*candidate_.plan, *parent_.plan);
-  PAWL_RETURN_IF_ERROR(gpu_.ReserveEvents(std::max(request_.measurements(), 16)));
+  PAWL_RETURN_IF_ERROR(LoadSides());
+  PAWL_RETURN_IF_ERROR(gpu_.ReserveEvents(1));
   PAWL_RETURN_IF_ERROR(gpu_.flush.Reserve(2 * gpu_.gpu.l2_bytes()));
-
-  PAWL_RETURN_IF_ERROR(gpu_.arena.Reserve(arena_.bytes()));
-  std::vector<Segment> first = arena_.Inputs(BaseOf(0), 0);
-  Append(&first, arena_.Poisons(BaseOf(0), 0));
-  PAWL_RETURN_IF_ERROR(refill_first_.Set(first));
-  double fastest = INFINITY;
-  for (Side* side : {&candidate_, &parent_}) {
+  PAWL_RETURN_IF_ERROR(ReserveRegion(1));
+  PAWL_RETURN_IF_ERROR(Place());
+  double fastest = INFINITY, slowest = 0;
+  for (Side* side : {&First(), &Second()}) {
     absl::StatusOr<double> us = RoughCallUs(*side);
     if (!us.ok()) return us.status();
     fastest = std::min(fastest, *us);
+    slowest = std::max(slowest, *us);
   }
   // Enough calls that a replay is long against the events' resolution, few enough to refill between replays.
-  const int64_t room = std::max<int64_t>(1, (int64_t{4} << 30) / std::max<int64_t>(1, arena_.bytes()));
-  calls_ = static_cast<int>(std::clamp<int64_t>(std::ceil(100 / fastest), 1, std::min<int64_t>(kMaxCalls, room)));
+  const uint64_t set_bytes = std::max<uint64_t>(1, PlacementBytes(*candidate_.plan, *parent_.plan, 1));
+  const int64_t room =
+      static_cast<int64_t>(std::min(kMaxRegionBytes, gpu_.gpu.memory_bytes() / uint64_t{4}) / set_bytes);
+  calls_ = static_cast<int>(
+      std::clamp<int64_t>(std::ceil(kGraphUs / fastest), 1, std::clamp<int64_t>(room * 4 / 5, 1, kMaxCalls)));
+  sets_ =
+      static_cast<int>(std::clamp<int64_t>(calls_ + std::max(1, calls_ / 4), calls_, std::max<int64_t>(room, calls_)));
+  PAWL_RETURN_IF_ERROR(ReserveRegion(sets_));
+  const int most = std::max(1, (request_.measurements() + 1) / 2);
+  replays_ = static_cast<int>(std::clamp<double>(kBlockUs / (slowest * calls_), 1, most));
   result_.set_calls_per_graph(calls_);
 
-  PAWL_RETURN_IF_ERROR(gpu_.arena.Reserve(arena_.bytes() * calls_));
-  PAWL_RETURN_IF_ERROR(gpu_.staging.Reserve(OutputBytes(*candidate_.plan) * (calls_ + 1)));
-  std::vector<Segment> all;
-  for (int call = 0; call < calls_; ++call) {
-    Append(&all, arena_.Inputs(BaseOf(call), call));
-    Append(&all, arena_.Poisons(BaseOf(call), call));
-  }
-  PAWL_RETURN_IF_ERROR(refill_.Set(all));
-  first = arena_.Inputs(BaseOf(0), 0);
-  Append(&first, arena_.Poisons(BaseOf(0), 0));
-  PAWL_RETURN_IF_ERROR(refill_first_.Set(first));
-
-  std::vector<int> order(calls_);
-  std::iota(order.begin(), order.end(), 0);
-  for (int graph = 0; graph < (calls_ > 1 ? 2 : 1); ++graph) {
-    std::shuffle(order.begin(), order.end(), random_);
-    PAWL_RETURN_IF_ERROR(Capture(candidate_, order));
-    PAWL_RETURN_IF_ERROR(Capture(parent_, order));
-  }
-  return absl::OkStatus();
+  const bool cold = request_.deciding() == v1::TIMING_MODE_COLD;
+  const double timed = 2.0 * std::max(1, request_.pairs()) * (cold ? kColdCalls : replays_ * calls_);
+  keep_share_ = std::min(1.0, std::max(1, request_.checked_calls()) / timed);
+  const uint64_t output_bytes = std::max<uint64_t>(1, OutputBytes(*candidate_.plan));
+  max_kept_ = static_cast<int>(std::clamp<uint64_t>(kMaxKeptBytes / output_bytes, 1, 4096));
+  return Place();
 }
 
 absl::StatusOr<double> Comparer::RoughCallUs(Side& side) {
   float best = INFINITY;
   for (int i = 0; i < 3; ++i) {
-    PAWL_RETURN_IF_ERROR(gpu_.support.Fill(refill_first_, random_()));
+    PAWL_RETURN_IF_ERROR(gpu_.support.Fill(refill_, RandomKey()));
     PAWL_RETURN_IF_ERROR(gpu_.support.Hold(20'000));
     PAWL_CUDA(EventRecord(gpu_.starts[0], gpu_.stream));
-    PAWL_RETURN_IF_ERROR(side.module->Call(*side.plan, arena_, BaseOf(0), gpu_.stream));
+    PAWL_RETURN_IF_ERROR(side.module.Call(*side.plan, arenas_[0], region(), gpu_.stream));
     PAWL_CUDA(EventRecord(gpu_.stops[0], gpu_.stream));
     PAWL_CUDA(CtxSynchronize());
     float ms = 0;
@@ -116,12 +130,42 @@ absl::StatusOr<double> Comparer::RoughCallUs(Side& side) {
   return std::max(0.5, best * 1e3);
 }
 
+absl::Status Comparer::Place() {
+  constexpr PlacementStyle kStyles[] = {PlacementStyle::kPacked, PlacementStyle::kGaps, PlacementStyle::kScattered};
+  arenas_ =
+      DrawPlacement(*candidate_.plan, *parent_.plan, sets_, gpu_.arena.bytes(), kStyles[random_.Below(3)], random_);
+  std::vector<Segment> all;
+  for (int set = 0; set < sets_; ++set) {
+    Append(&all, arenas_[set].Inputs(region(), set));
+    Append(&all, arenas_[set].Poisons(region(), set));
+  }
+  PAWL_RETURN_IF_ERROR(refill_.Set(all));
+
+  DropGraphs();
+  std::vector<int> order(sets_);
+  std::iota(order.begin(), order.end(), 0);
+  const bool exchanged = random_.Below(2) == 0;
+  for (Use& use : uses_) {
+    std::shuffle(order.begin(), order.end(), random_);
+    use.order.assign(order.begin(), order.begin() + calls_);
+    std::vector<Segment> unused;
+    for (auto set = order.begin() + calls_; set != order.end(); ++set) {
+      Append(&unused, arenas_[*set].Inputs(region(), *set));
+      Append(&unused, arenas_[*set].Poisons(region(), *set));
+    }
+    PAWL_RETURN_IF_ERROR(use.unused.Set(unused));
+    PAWL_RETURN_IF_ERROR(Capture(exchanged ? Second() : First(), use.order));
+    PAWL_RETURN_IF_ERROR(Capture(exchanged ? First() : Second(), use.order));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Comparer::Capture(Side& side, const std::vector<int>& order) {
   CUgraph graph;
   PAWL_CUDA(StreamBeginCapture(gpu_.stream, kCaptureRelaxed));
   absl::Status called;
-  for (int call : order) {
-    called = side.module->Call(*side.plan, arena_, BaseOf(call), gpu_.stream);
+  for (int set : order) {
+    called = side.module.Call(*side.plan, arenas_[set], region(), gpu_.stream);
     if (!called.ok()) break;
   }
   PAWL_CUDA(StreamEndCapture(gpu_.stream, &graph));
@@ -134,132 +178,170 @@ absl::Status Comparer::Capture(Side& side, const std::vector<int>& order) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<double> Comparer::AnchorUs() {
+  PAWL_RETURN_IF_ERROR(gpu_.support.Hold(20'000));
+  PAWL_CUDA(EventRecord(gpu_.starts[0], gpu_.stream));
+  PAWL_RETURN_IF_ERROR(gpu_.support.Anchor());
+  PAWL_CUDA(EventRecord(gpu_.stops[0], gpu_.stream));
+  PAWL_CUDA(CtxSynchronize());
+  float ms = 0;
+  PAWL_CUDA(EventElapsedTime(&ms, gpu_.starts[0], gpu_.stops[0]));
+  return ms * 1e3;
+}
+
 absl::Status Comparer::WarmUp() {
-  // An idle GPU needs some tens of milliseconds of work to reach its clocks.
   const Clock::time_point start = Clock::now();
-  while (SecondsSince(start) < 0.03) {
-    for (Side* side : {&parent_, &candidate_}) {
-      absl::StatusOr<std::vector<double>> times = Measure(*side, v1::TIMING_MODE_WARM, 4, -1);
-      if (!times.ok()) return times.status();
+  std::vector<double> anchors;
+  const auto steady = [&] {
+    if (anchors.size() < 6) return false;
+    const auto [low, high] = std::minmax_element(anchors.end() - 6, anchors.end());
+    return *high <= *low * (1 + kSteady);
+  };
+  while (SecondsSince(start) < kMinWarmUp || (!steady() && SecondsSince(start) < kMaxWarmUp)) {
+    for (Side* side : {&First(), &Second()}) {
+      PAWL_RETURN_IF_ERROR(gpu_.support.Fill(refill_, RandomKey()));
+      for (CUgraphExec graph : side->graphs) PAWL_CUDA(GraphLaunch(graph, gpu_.stream));
     }
+    absl::StatusOr<double> anchor = AnchorUs();
+    if (!anchor.ok()) return anchor.status();
+    anchors.push_back(*anchor);
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<double>> Comparer::Measure(Side& side, v1::TimingMode mode, int count, int check_at) {
+absl::StatusOr<bool> Comparer::Measure(Side& side, v1::TimingMode mode, double* us) {
   const bool cold = mode == v1::TIMING_MODE_COLD;
-  PAWL_CUDA(CtxResetPersistingL2Cache());
-  // The host queues ahead of the GPU while it holds: no measured call waits for a launch.
-  PAWL_RETURN_IF_ERROR(gpu_.support.Hold(60'000));
-  for (int i = 0; i < count; ++i) {
-    const uint64_t seed = random_();
-    PAWL_RETURN_IF_ERROR(gpu_.support.Fill(cold ? refill_first_ : refill_, seed));
-    if (cold) PAWL_CUDA(MemsetD8Async(gpu_.flush.address(), i, gpu_.flush.bytes(), gpu_.stream));
-    PAWL_CUDA(EventRecord(gpu_.starts[i], gpu_.stream));
-    if (cold) {
-      PAWL_RETURN_IF_ERROR(side.module->Call(*side.plan, arena_, BaseOf(0), gpu_.stream));
-    } else {
-      PAWL_CUDA(GraphLaunch(side.graphs[random_() % side.graphs.size()], gpu_.stream));
-    }
-    PAWL_CUDA(EventRecord(gpu_.stops[i], gpu_.stream));
-    if (i != check_at) continue;
-    const uint64_t call_bytes = OutputBytes(*side.plan);
-    std::vector<uint64_t>& staged = cold ? staged_cold_ : staged_graph_;
-    staged.clear();
-    for (int call = 0; call < (cold ? 1 : calls_); ++call) {
-      const uint64_t slot = cold ? calls_ : call;
-      PAWL_RETURN_IF_ERROR(StageOutputs(gpu_, *side.plan, arena_, BaseOf(call), slot * call_bytes));
-      staged.push_back(CallSeed(seed, call));
-    }
+  const size_t graph = random_.Below(uses_.size());
+  const int set = uses_[graph].order[random_.Below(calls_)];
+  const Key key = RandomKey();
+  // The host queues what follows while the GPU holds: no measured call waits for a launch. Gaps are random.
+  PAWL_RETURN_IF_ERROR(gpu_.support.Hold(25'000 + random_.Below(30'000)));
+  PAWL_RETURN_IF_ERROR(gpu_.support.Fill(refill_, key));
+  if (cold) PAWL_CUDA(MemsetD8Async(gpu_.flush.address(), key.words[0] & 0xff, gpu_.flush.bytes(), gpu_.stream));
+  PAWL_CUDA(EventRecord(gpu_.starts[0], gpu_.stream));
+  if (cold) {
+    PAWL_RETURN_IF_ERROR(side.module.Call(*side.plan, arenas_[set], region(), gpu_.stream));
+  } else {
+    PAWL_CUDA(GraphLaunch(side.graphs[graph], gpu_.stream));
   }
+  PAWL_CUDA(EventRecord(gpu_.stops[0], gpu_.stream));
   // Of the whole device: work a candidate hid behind the stop event would show in the wall clock.
   PAWL_CUDA(CtxSynchronize());
-  std::vector<double> us;
-  for (int i = 0; i < count; ++i) {
-    float ms = 0;
-    PAWL_CUDA(EventElapsedTime(&ms, gpu_.starts[i], gpu_.stops[i]));
-    us.push_back(ms * 1e3 / (cold ? 1 : calls_));
-  }
-  return us;
+  float ms = 0;
+  PAWL_CUDA(EventElapsedTime(&ms, gpu_.starts[0], gpu_.stops[0]));
+  *us = ms * 1e3 / (cold ? 1 : calls_);
+  return cold ? SetAsideSome(side, {set}, nullptr, key) : SetAsideSome(side, uses_[graph].order, &uses_[graph], key);
 }
 
-absl::StatusOr<v1::PairSample> Comparer::MeasurePair(v1::TimingMode mode, int count, bool check,
-                                                     std::vector<double>* series) {
-  const int half = (count + 1) / 2;
-  const int check_at = check ? static_cast<int>(random_() % half) : -1;
-  const bool check_first = random_() % 2 == 0;
-  std::vector<double> parent, candidate;
-  const struct {
-    Side& side;
-    std::vector<double>& times;
-    int check_at;
-  } segments[] = {{parent_, parent, -1},
-                  {candidate_, candidate, check_first ? check_at : -1},
-                  {candidate_, candidate, check_first ? -1 : check_at},
-                  {parent_, parent, -1}};
-  for (const auto& segment : segments) {
-    absl::StatusOr<std::vector<double>> times = Measure(segment.side, mode, half, segment.check_at);
-    if (!times.ok()) return times.status();
-    segment.times.insert(segment.times.end(), times->begin(), times->end());
-    if (series != nullptr) series->insert(series->end(), times->begin(), times->end());
+absl::StatusOr<bool> Comparer::SetAsideSome(const Side& side, const std::vector<int>& order, Use* use, const Key& key) {
+  const uint64_t output_bytes = OutputBytes(*side.plan);
+  bool any = false;
+  for (const int set : order) {
+    if (random_.Unit() >= keep_share_) continue;
+    any = true;
+    const bool kept = &side == &candidate_ && result_.checked_size() < max_kept_;
+    // What is read of the parent is overwritten by the candidate's next: both sides see the same pauses.
+    PAWL_RETURN_IF_ERROR(SetAside(gpu_, *side.plan, arenas_[set], region(), result_.checked_size() * output_bytes));
+    if (!kept) continue;
+    v1::InputDraw& draw = *result_.add_checked();
+    draw.set_key(KeyBytes(key));
+    draw.set_call(set);
   }
-  v1::PairSample pair;
-  pair.set_parent_us(Median(parent));
-  pair.set_candidate_us(Median(candidate));
-  pair.set_log_ratio(std::log(pair.parent_us() / pair.candidate_us()));
-  return pair;
+  if (!any || use == nullptr) return true;
+  absl::StatusOr<std::vector<ChangedByte>> changed = gpu_.support.Verify(use->unused, key);
+  if (!changed.ok()) return changed.status();
+  if (changed->empty() || &side != &candidate_) return true;
+  const Segment& segment = use->unused.segments()[changed->front().segment];
+  v1::Failure* failure = reply_->mutable_failure();
+  failure->set_stage(v1::STAGE_MEASURE);
+  failure->set_check(v1::CHECK_UNTOUCHED);
+  failure->set_size(side.plan->size());
+  failure->set_message(absl::StrCat("a timed call changed tensors that no call was given: ",
+                                    arenas_[segment.call].Describe(region(), segment, changed->front().offset)));
+  return false;
 }
 
-absl::Status Comparer::MeasurePairs() {
-  const v1::TimingMode deciding =
-      request_.deciding() == v1::TIMING_MODE_COLD ? v1::TIMING_MODE_COLD : v1::TIMING_MODE_WARM;
-  const v1::TimingMode other = deciding == v1::TIMING_MODE_COLD ? v1::TIMING_MODE_WARM : v1::TIMING_MODE_COLD;
-  // Early enough to be reached even when many pairs are thrown away.
-  const int check_pair = static_cast<int>(random_() % std::clamp(request_.pairs(), 1, kMaxDiscarded));
+absl::StatusOr<bool> Comparer::MeasurePair(v1::TimingMode mode, v1::PairSample* pair) {
+  PAWL_RETURN_IF_ERROR(Place());
+  PAWL_CUDA(CtxResetPersistingL2Cache());
+  const int count = mode == v1::TIMING_MODE_COLD ? kColdCalls : replays_;
+  Side& outer = random_.Below(2) == 0 ? parent_ : candidate_;
+  Side& inner = &outer == &parent_ ? candidate_ : parent_;
+  std::vector<double> parent, candidate, anchors;
+  for (int i = 0; i < 2; ++i) {
+    absl::StatusOr<double> anchor = AnchorUs();
+    if (!anchor.ok()) return anchor.status();
+    anchors.push_back(*anchor);
+    for (Side* side : {i == 0 ? &outer : &inner, i == 0 ? &inner : &outer}) {
+      for (int replay = 0; replay < count; ++replay) {
+        double us = 0;
+        if (absl::StatusOr<bool> fine = Measure(*side, mode, &us); !fine.ok() || !*fine) return fine;
+        (side == &parent_ ? parent : candidate).push_back(us);
+      }
+    }
+  }
+  pair->set_parent_us(Median(parent));
+  pair->set_candidate_us(Median(candidate));
+  pair->set_anchor_us(Median(anchors));
+  pair->set_log_ratio(std::log(pair->parent_us() / pair->candidate_us()));
+  return true;
+}
+
+absl::StatusOr<bool> Comparer::MeasurePairs() {
+  const bool cold = request_.deciding() == v1::TIMING_MODE_COLD;
+  const v1::TimingMode deciding = cold ? v1::TIMING_MODE_COLD : v1::TIMING_MODE_WARM;
   std::vector<double> parent, candidate;
   v1::GpuState before = gpu_.telemetry.Read();
-  for (int attempt = 0; result_.pairs_size() < request_.pairs() && result_.discarded() < kMaxDiscarded; ++attempt) {
-    std::vector<double> series;
-    absl::StatusOr<v1::PairSample> pair = MeasurePair(deciding, request_.measurements(), attempt == check_pair,
-                                                      request_.keep_series() ? &series : nullptr);
-    if (!pair.ok()) return pair.status();
-    *pair->mutable_before() = before;
-    *pair->mutable_after() = before = gpu_.telemetry.Read();
-    if (!SteadyBetween(pair->before(), pair->after())) {
+  while (result_.pairs_size() < request_.pairs() && result_.discarded() < kMaxDiscarded) {
+    v1::PairSample pair;
+    if (absl::StatusOr<bool> fine = MeasurePair(deciding, &pair); !fine.ok() || !*fine) return fine;
+    *pair.mutable_before() = before;
+    *pair.mutable_after() = before = gpu_.telemetry.Read();
+    if (!SteadyBetween(pair.before(), pair.after())) {
       result_.set_discarded(result_.discarded() + 1);
       continue;
     }
-    parent.push_back(pair->parent_us());
-    candidate.push_back(pair->candidate_us());
-    result_.mutable_series()->Add(series.begin(), series.end());
-    *result_.add_pairs() = *pair;
+    parent.push_back(pair.parent_us());
+    candidate.push_back(pair.candidate_us());
+    *result_.add_pairs() = pair;
   }
-  absl::StatusOr<v1::PairSample> beside = MeasurePair(other, request_.measurements(), true, nullptr);
-  if (!beside.ok()) return beside.status();
-  const bool cold = deciding == v1::TIMING_MODE_COLD;
-  result_.set_parent_warm_us(cold ? beside->parent_us() : Median(parent));
-  result_.set_candidate_warm_us(cold ? beside->candidate_us() : Median(candidate));
-  result_.set_parent_cold_us(cold ? Median(parent) : beside->parent_us());
-  result_.set_candidate_cold_us(cold ? Median(candidate) : beside->candidate_us());
-  return absl::OkStatus();
+  // The other time, for the record. Some of its calls are checked as well.
+  keep_share_ = std::max(keep_share_, cold ? 1.0 / (2 * replays_) : 1.0 / kColdCalls);
+  v1::PairSample beside;
+  absl::StatusOr<bool> fine = MeasurePair(cold ? v1::TIMING_MODE_WARM : v1::TIMING_MODE_COLD, &beside);
+  if (!fine.ok() || !*fine) return fine;
+  result_.set_parent_warm_us(cold ? beside.parent_us() : Median(parent));
+  result_.set_candidate_warm_us(cold ? beside.candidate_us() : Median(candidate));
+  result_.set_parent_cold_us(cold ? Median(parent) : beside.parent_us());
+  result_.set_candidate_cold_us(cold ? Median(candidate) : beside.candidate_us());
+  // A draw that kept nothing must not pass for a check.
+  keep_share_ = 1;
+  while (result_.checked().empty()) {
+    double us = 0;
+    if (fine = Measure(candidate_, deciding, &us); !fine.ok() || !*fine) return fine;
+  }
+  return true;
 }
 
 absl::StatusOr<bool> Comparer::CheckUntouched() {
-  const uint64_t seed = random_();
-  const int touched = static_cast<int>(random_() % calls_);
-  std::vector<Segment> kept;
+  const Key key = RandomKey();
+  const Arena banded = Arena::For(*candidate_.plan, *parent_.plan);
+  const auto base = [&](int call) { return region() + call * banded.bytes(); };
+  const int touched = static_cast<int>(random_.Below(calls_));
+  std::vector<Segment> kept, own;
   for (int call = 0; call < calls_; ++call) {
-    Append(&kept, arena_.Inputs(BaseOf(call), call));
-    Append(&kept, arena_.Bands(BaseOf(call), call));
-    if (call != touched) Append(&kept, arena_.Poisons(BaseOf(call), call));
+    Append(&kept, banded.Inputs(base(call), call));
+    Append(&kept, banded.Bands(base(call), call));
+    Append(call == touched ? &own : &kept, banded.Poisons(base(call), call));
   }
-  SegmentTable table;
+  SegmentTable table, poison;
   PAWL_RETURN_IF_ERROR(table.Set(kept));
-  PAWL_RETURN_IF_ERROR(gpu_.support.Fill(refill_, seed));
-  PAWL_RETURN_IF_ERROR(gpu_.support.Fill(table, seed));
-  PAWL_RETURN_IF_ERROR(candidate_.module->Call(*candidate_.plan, arena_, BaseOf(touched), gpu_.stream));
+  PAWL_RETURN_IF_ERROR(poison.Set(own));
+  PAWL_RETURN_IF_ERROR(gpu_.support.Fill(table, key));
+  PAWL_RETURN_IF_ERROR(gpu_.support.Fill(poison, key));
+  PAWL_RETURN_IF_ERROR(candidate_.module.Call(*candidate_.plan, banded, base(touched), gpu_.stream));
   PAWL_CUDA(CtxSynchronize());
-  absl::StatusOr<std::vector<ChangedByte>> changed = gpu_.support.Verify(table, seed);
+  absl::StatusOr<std::vector<ChangedByte>> changed = gpu_.support.Verify(table, key);
   if (!changed.ok()) return changed.status();
   if (changed->empty()) return true;
   const Segment& segment = table.segments()[changed->front().segment];
@@ -270,14 +352,14 @@ absl::StatusOr<bool> Comparer::CheckUntouched() {
   failure->set_message(absl::StrCat(segment.call == static_cast<uint32_t>(touched)
                                         ? "a call after many changed what is not its output: "
                                         : "one call changed the buffers of another: ",
-                                    arena_.Describe(BaseOf(segment.call), segment, changed->front().offset)));
+                                    banded.Describe(base(segment.call), segment, changed->front().offset)));
   return false;
 }
 
 absl::StatusOr<bool> Comparer::CheckWallClock() {
   double wall_us = 0, gpu_us = 0;
   for (int attempt = 0; attempt < 3; ++attempt) {  // a busy host can make one attempt look bad
-    PAWL_RETURN_IF_ERROR(gpu_.support.Fill(refill_, random_()));
+    PAWL_RETURN_IF_ERROR(gpu_.support.Fill(refill_, RandomKey()));
     PAWL_CUDA(CtxSynchronize());
     const Clock::time_point start = Clock::now();
     PAWL_CUDA(EventRecord(gpu_.starts[0], gpu_.stream));
@@ -297,16 +379,6 @@ absl::StatusOr<bool> Comparer::CheckWallClock() {
   failure->set_message(absl::StrCat("the GPU's events say ", gpu_us, " us, the wall clock ", wall_us,
                                     " us: work runs outside of what is timed, or the host is overloaded"));
   return false;
-}
-
-absl::Status Comparer::Deliver() {
-  const uint64_t call_bytes = OutputBytes(*candidate_.plan);
-  if (staged_graph_.empty() || staged_cold_.empty()) return absl::InternalError("no timed call was set aside to check");
-  PAWL_RETURN_IF_ERROR(gpu_.shared.Reserve(call_bytes * (calls_ + 1)));
-  PAWL_CUDA(MemcpyDtoH(gpu_.shared.data(), gpu_.staging.address(), call_bytes * (calls_ + 1)));
-  result_.mutable_checked_seeds()->Add(staged_graph_.begin(), staged_graph_.end());
-  result_.mutable_checked_seeds()->Add(staged_cold_.begin(), staged_cold_.end());
-  return absl::OkStatus();
 }
 
 }  // namespace pawl

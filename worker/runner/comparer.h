@@ -1,21 +1,26 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <random>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "pawl/v1/runner.pb.h"
 #include "worker/runner/gpu_context.h"
+#include "worker/runner/placement.h"
 
 namespace pawl {
 
-// Times candidate against parent in one process on the same buffers, in ABBA blocks.
+// Times candidate against parent in one process on the same buffers, in blocks ABBA or BAAB.
 //
-// Warm times come from CUDA graphs of several calls. Each call of a graph has its own inputs, outputs and scratch; all
-// of them get fresh content between replays, and each replay takes one of two orders of the calls, so that nothing can
-// be remembered from call to call. Cold times come from single calls after the L2 was flushed. The outputs of all calls
-// of one randomly chosen replay, and of one cold call, are set aside for the reference process.
+// Each block has its tensors placed anew, at random, for every call; both sides use the same places. Warm times come
+// from CUDA graphs of several calls, captured anew for each block. Each call has its own inputs, outputs and scratch,
+// all filled anew before every replay. There are more sets of tensors than calls in a graph: those that a replay does
+// not use must be untouched after it. Cold times come from single calls after the L2 was flushed.
+//
+// Nothing tells the sides apart: both are loaded afresh for the comparison, order and gaps are random, and the outputs
+// of both are read alike. Which outputs are kept for the reference process is drawn after the calls that made them, and
+// they leave the process before the next launch.
 class Comparer {
  public:
   Comparer(GpuContext& gpu, const v1::CompareRequest& request);
@@ -27,40 +32,59 @@ class Comparer {
 
  private:
   struct Side {
-    Module* module = nullptr;
+    Module module;
     const v1::Plan* plan = nullptr;
-    std::vector<CUgraphExec> graphs;  // one for each order of the calls
+    std::vector<CUgraphExec> graphs;  // one for each of uses_
+  };
+  // The sets of tensors that a graph's calls use, in order, and the others.
+  struct Use {
+    std::vector<int> order;
+    SegmentTable unused;
   };
   static constexpr int kMaxCalls = 20;
   static constexpr int kMaxDiscarded = 10;
 
   absl::Status Prepare();
+  absl::Status LoadSides();
+  absl::Status ReserveRegion(int sets);
   absl::StatusOr<double> RoughCallUs(Side& side);
+  // Draws places for all sets of tensors, and captures the graphs of both sides.
+  absl::Status Place();
   absl::Status Capture(Side& side, const std::vector<int>& order);
+  void DropGraphs();
+  // Until the anchor's time no longer changes: an idle GPU needs some tens of milliseconds to reach its clocks.
   absl::Status WarmUp();
-  // Times `count` replays or cold calls of a side, in us a call. The check_at-th one's outputs are set aside.
-  absl::StatusOr<std::vector<double>> Measure(Side& side, v1::TimingMode mode, int count, int check_at);
-  absl::StatusOr<v1::PairSample> MeasurePair(v1::TimingMode mode, int count, bool check, std::vector<double>* series);
-  absl::Status MeasurePairs();
-  // After all the timed calls, one more: it must leave its inputs, the bands, and the buffers of all other calls alone.
-  // False, with the reply's failure set, if not.
+  // Times one replay, or one cold call, in us a call. False: a call changed what it was not given; the reply says so.
+  absl::StatusOr<bool> Measure(Side& side, v1::TimingMode mode, double* us);
+  // After a replay of `use`: draws which calls' outputs are kept, reads them, and checks the unused tensors.
+  absl::StatusOr<bool> SetAsideSome(const Side& side, const std::vector<int>& order, Use* use, const Key& key);
+  absl::StatusOr<double> AnchorUs();
+  absl::StatusOr<bool> MeasurePair(v1::TimingMode mode, v1::PairSample* pair);
+  absl::StatusOr<bool> MeasurePairs();
+  // After all the timed calls, one more: it must leave its inputs, guard bands, and the buffers of all other calls
+  // alone. False, with the reply's failure set, if not.
   absl::StatusOr<bool> CheckUntouched();
   // GPU time and wall clock must tell the same story.
   absl::StatusOr<bool> CheckWallClock();
-  absl::Status Deliver();
 
-  CUdeviceptr BaseOf(int call) const { return gpu_.arena.address() + call * arena_.bytes(); }
+  Side& First() { return request_.candidate_first() ? candidate_ : parent_; }
+  Side& Second() { return request_.candidate_first() ? parent_ : candidate_; }
+  CUdeviceptr region() const { return gpu_.arena.address(); }
 
   GpuContext& gpu_;
   const v1::CompareRequest& request_;
   v1::RunnerReply* reply_ = nullptr;
   v1::CompareReply result_;
-  std::mt19937_64 random_;
+  SecretRandom random_;
   Side candidate_, parent_;
-  Arena arena_;
-  int calls_ = 1;  // of a graph
-  SegmentTable refill_, refill_first_;
-  std::vector<uint64_t> staged_graph_, staged_cold_;  // seeds of the calls set aside
+  int calls_ = 1;              // of a graph
+  int sets_ = 1;               // of tensors
+  int replays_ = 1;            // in a quarter of a block
+  std::vector<Arena> arenas_;  // of the sets
+  std::array<Use, 2> uses_;
+  SegmentTable refill_;
+  double keep_share_ = 1;  // of calls whose outputs are kept
+  int max_kept_ = 1;
 };
 
 }  // namespace pawl

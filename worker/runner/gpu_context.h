@@ -34,7 +34,7 @@ struct GpuContext {
   Telemetry telemetry;
   SharedRegion shared;
   DeviceBuffer arena;    // tensors of the calls under way
-  DeviceBuffer staging;  // outputs set aside until they travel
+  DeviceBuffer staging;  // outputs that came from another process
   DeviceBuffer flush;    // twice the L2
   std::vector<CUevent> starts, stops;
   std::map<std::string, std::unique_ptr<Module>> modules;

@@ -14,19 +14,14 @@ absl::Status CallOnce(GpuContext& gpu, const v1::Job::Item& item) {
   Module module;
   PAWL_RETURN_IF_ERROR(module.Load(item.cubin()));
   std::vector<CUdeviceptr> tensors;
-  std::vector<Segment> inputs;
   for (const v1::PlanTensor& tensor : item.plan().tensors()) {
     CUdeviceptr address = 0;
     PAWL_CUDA(MemAlloc(&address, std::max<int64_t>(1, TensorBytes(tensor))));
     tensors.push_back(address);
-    if (tensor.role() != v1::TENSOR_ROLE_INPUT) continue;
-    inputs.push_back({address, static_cast<uint64_t>(TensorBytes(tensor)),
-                      tensor.fill() == v1::FILL_UNIFORM ? kUniform : kNormal, static_cast<uint32_t>(tensor.type()),
-                      static_cast<uint32_t>(tensors.size()), kSeedAsIs});
   }
   SegmentTable table;
-  PAWL_RETURN_IF_ERROR(table.Set(inputs));
-  PAWL_RETURN_IF_ERROR(gpu.support.Fill(table, item.seed()));
+  PAWL_RETURN_IF_ERROR(table.Set(Arena::At(item.plan(), item.plan(), tensors).Inputs(0, 0)));
+  PAWL_RETURN_IF_ERROR(gpu.support.Fill(table, RandomKey()));
   PAWL_RETURN_IF_ERROR(module.Call(item.plan(), tensors, gpu.stream));
   PAWL_CUDA(CtxSynchronize());
   for (CUdeviceptr address : tensors) PAWL_CUDA(MemFree(address));

@@ -12,7 +12,12 @@ Module::~Module() {
 }
 
 absl::Status Module::Load(const std::string& cubin) {
+  size_t before = 0, after = 0, total = 0;
+  Cuda().MemGetInfo(&before, &total);
   PAWL_CUDA(ModuleLoadData(&module_, cubin.data()));
+  Cuda().MemGetInfo(&after, &total);
+  bytes_ = before > after ? static_cast<int64_t>(before - after) : 0;
+  cubin_ = cubin;
   return absl::OkStatus();
 }
 

@@ -21,6 +21,8 @@ class Module {
   ~Module();
 
   absl::Status Load(const std::string& cubin);
+  const std::string& cubin() const { return cubin_; }
+  int64_t bytes() const { return bytes_; }  // of GPU memory that loading took
   absl::StatusOr<v1::ResourceUse> Resources(const v1::PlanLaunch& launch);
 
   // Queues every launch of the plan, its tensors in the arena at `base`.
@@ -32,6 +34,8 @@ class Module {
   absl::StatusOr<CUfunction> Function(const std::string& entry);
 
   CUmodule module_ = nullptr;
+  std::string cubin_;
+  int64_t bytes_ = 0;
   std::map<std::string, CUfunction> functions_;
   std::map<std::string, int> dynamic_shared_;  // the limit raised so far
 };

@@ -19,7 +19,7 @@ absl::Status Load(GpuContext& gpu, const v1::LoadRequest& request, v1::RunnerRep
   }
   absl::StatusOr<Module*> module = gpu.FindModule(request.module());
   if (!module.ok()) return module.status();
-  reply->mutable_load();
+  reply->mutable_load()->set_module_bytes((*module)->bytes());
   for (const v1::PlanLaunch& launch : request.launches()) {
     absl::StatusOr<v1::ResourceUse> use = (*module)->Resources(launch);
     if (!use.ok()) return use.status();

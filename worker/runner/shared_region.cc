@@ -12,6 +12,11 @@
 #include "worker/runner/cuda_driver.h"
 
 namespace pawl {
+namespace {
+
+constexpr size_t kBounceBytes = size_t{8} << 20;
+
+}  // namespace
 
 SharedRegion::~SharedRegion() { Unmap(); }
 
@@ -21,6 +26,25 @@ void SharedRegion::Unmap() {
   munmap(data_, bytes_);
   data_ = nullptr;
   bytes_ = 0;
+}
+
+absl::Status SharedRegion::Write(size_t offset, CUdeviceptr from, size_t bytes) {
+  bounce_.resize(std::min(bytes, kBounceBytes));
+  for (size_t done = 0; done < bytes;) {
+    const size_t part = std::min(bytes - done, bounce_.size());
+    PAWL_CUDA(MemcpyDtoH(bounce_.data(), from + done, part));
+    for (size_t written = 0; written < part;) {
+      const ssize_t count = pwrite(fd_, bounce_.data() + written, part - written, offset + done + written);
+      if (count < 0 && errno == EINTR) continue;
+      if (count <= 0) {
+        return absl::ResourceExhaustedError(
+            absl::StrCat("no room for ", bytes, " bytes of outputs in shared memory: ", strerror(errno)));
+      }
+      written += count;
+    }
+    done += part;
+  }
+  return absl::OkStatus();
 }
 
 absl::Status SharedRegion::Reserve(size_t bytes) {

@@ -3,11 +3,16 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
 
+#include "base/hash/hash.h"
 #include "worker/runner/tensor_bytes.h"
 
 namespace pawl {
 namespace {
+
+// A round takes an SM with 1024 threads 512 cycles.
+constexpr uint32_t kAnchorRounds = 370;
 
 // Mirrored in support.cu.
 struct Difference {
@@ -19,13 +24,6 @@ struct Difference {
   uint64_t non_finite;
   uint64_t first_wrong;
 };
-
-uint64_t Mix64(uint64_t x) {
-  x += 0x9E3779B97F4A7C15ull;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBull;
-  return x ^ (x >> 31);
-}
 
 double ReadElement(const char* bytes, v1::DataType type) {
   switch (type) {
@@ -50,8 +48,22 @@ double ReadElement(const char* bytes, v1::DataType type) {
 
 }  // namespace
 
-uint64_t CallSeed(uint64_t seed, uint32_t call) {
-  return call == kSeedAsIs ? seed : Mix64(seed ^ (uint64_t{call} + 1) * 0xD1342543DE82EF95ull);
+Key RandomKey() {
+  Key key;
+  const std::string bytes = RandomBytes(sizeof(key.words));
+  memcpy(key.words.data(), bytes.data(), bytes.size());
+  return key;
+}
+
+std::string KeyBytes(const Key& key) {
+  return std::string(reinterpret_cast<const char*>(key.words.data()), sizeof(key.words));
+}
+
+absl::StatusOr<Key> KeyOf(const std::string& bytes) {
+  Key key;
+  if (bytes.size() != sizeof(key.words)) return absl::InternalError("a draw has no key of 32 bytes");
+  memcpy(key.words.data(), bytes.data(), bytes.size());
+  return key;
 }
 
 absl::Status SegmentTable::Set(const std::vector<Segment>& segments) {
@@ -59,7 +71,7 @@ absl::Status SegmentTable::Set(const std::vector<Segment>& segments) {
   if (segments.empty()) return absl::OkStatus();
   uint64_t largest = 0;
   for (const Segment& segment : segments) largest = std::max(largest, segment.bytes);
-  blocks_ = static_cast<unsigned>(std::clamp<uint64_t>(largest / (256 * 16 * 2), 1, 2048));
+  blocks_ = static_cast<unsigned>(std::clamp<uint64_t>(largest / (256 * 16 * 2), 1, 4096));
   PAWL_RETURN_IF_ERROR(table_.Reserve(segments.size() * sizeof(Segment)));
   PAWL_RETURN_IF_ERROR(first_.Reserve(segments.size() * sizeof(uint64_t)));
   PAWL_CUDA(MemcpyHtoD(table_.address(), segments.data(), segments.size() * sizeof(Segment)));
@@ -79,6 +91,7 @@ absl::Status Support::Load(const std::string& cubin, CUstream stream, int max_sh
   PAWL_CUDA(ModuleGetFunction(&rotate_, module, "pawl_rotate"));
   PAWL_CUDA(ModuleGetFunction(&dirty_shared_, module, "pawl_dirty_shared"));
   PAWL_CUDA(ModuleGetFunction(&hold_, module, "pawl_hold"));
+  PAWL_CUDA(ModuleGetFunction(&anchor_, module, "pawl_anchor"));
   PAWL_CUDA(FuncSetAttribute(dirty_shared_, kFunctionMaxDynamicShared, max_shared_bytes));
   return result_.Reserve(sizeof(Difference));
 }
@@ -89,20 +102,22 @@ absl::Status Support::Launch(CUfunction function, unsigned grid_x, unsigned grid
   return absl::OkStatus();
 }
 
-absl::Status Support::Fill(const SegmentTable& table, uint64_t seed) {
+absl::Status Support::Fill(const SegmentTable& table, const Key& key, uint32_t call) {
   if (table.segments_.empty()) return absl::OkStatus();
   CUdeviceptr segments = table.table_.address();
-  void* arguments[] = {&segments, &seed};
+  Key copy = key;
+  void* arguments[] = {&segments, &copy, &call};
   return Launch(fill_, table.blocks_, table.segments_.size(), 256, 0, arguments);
 }
 
-absl::StatusOr<std::vector<ChangedByte>> Support::Verify(SegmentTable& table, uint64_t seed) {
+absl::StatusOr<std::vector<ChangedByte>> Support::Verify(SegmentTable& table, const Key& key, uint32_t call) {
   std::vector<ChangedByte> changed;
   if (table.segments_.empty()) return changed;
   CUdeviceptr segments = table.table_.address(), first = table.first_.address();
   std::vector<uint64_t> offsets(table.segments_.size());
   PAWL_CUDA(MemsetD8Async(first, 0xff, offsets.size() * sizeof(uint64_t), stream_));
-  void* arguments[] = {&segments, &seed, &first};
+  Key copy = key;
+  void* arguments[] = {&segments, &copy, &call, &first};
   PAWL_RETURN_IF_ERROR(Launch(verify_, table.blocks_, table.segments_.size(), 256, 0, arguments));
   PAWL_CUDA(StreamSynchronize(stream_));
   PAWL_CUDA(MemcpyDtoH(offsets.data(), first, offsets.size() * sizeof(uint64_t)));
@@ -164,10 +179,18 @@ absl::Status Support::Rotate(CUdeviceptr from, CUdeviceptr to, const v1::PlanTen
   return Launch(rotate_, sm_count_ * 8, 1, 256, 0, arguments);
 }
 
-absl::Status Support::DirtyShared(uint32_t seed) {
+absl::Status Support::DirtyShared(const Key& key) {
   uint32_t words = max_shared_bytes_ / 4;
-  void* arguments[] = {&words, &seed};
+  Key copy = key;
+  void* arguments[] = {&words, &copy};
   return Launch(dirty_shared_, sm_count_, 1, 1024, max_shared_bytes_, arguments);
+}
+
+absl::Status Support::Anchor() {
+  uint32_t rounds = kAnchorRounds;
+  CUdeviceptr sink = result_.address();
+  void* arguments[] = {&rounds, &sink};
+  return Launch(anchor_, sm_count_ * 4, 1, 256, 0, arguments);
 }
 
 absl::Status Support::Hold(uint32_t nanoseconds) {

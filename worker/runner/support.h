@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -13,26 +14,46 @@
 
 namespace pawl {
 
-// A run of device bytes whose content follows from a seed. Mirrored in support.cu.
+// What a fill is made from: a key of ChaCha20. Mirrored in support.cu.
+struct Key {
+  std::array<uint32_t, 8> words;
+};
+
+// From the operating system.
+Key RandomKey();
+std::string KeyBytes(const Key& key);
+absl::StatusOr<Key> KeyOf(const std::string& bytes);
+
+// A run of device bytes whose content follows from a key. Mirrored in support.cu.
 struct Segment {
   uint64_t address;
   uint64_t bytes;
+  double low, high;  // of the values
   uint32_t content;
   uint32_t type;
   uint32_t stream;
   uint32_t call;
 };
-enum Content : uint32_t { kNormal = 1, kUniform = 2, kRandomBytes = 3, kAllOnes = 4 };
-constexpr uint32_t kSeedAsIs = 0xffffffffu;
+enum Content : uint32_t {
+  kNormal = 1,
+  kUniform,
+  kRandomBytes,
+  kAllOnes,
+  kWideNormal,
+  kHeavyTails,
+  kLarge,
+  kEqual,
+  kSorted,
+  kZeros,
+  kDenormal,
+  kExtremes
+};
 
 inline void Append(std::vector<Segment>* segments, const std::vector<Segment>& more) {
   segments->insert(segments->end(), more.begin(), more.end());
 }
 
-// The seed of one call of a batch that was filled with `seed`.
-uint64_t CallSeed(uint64_t seed, uint32_t call);
-
-// Segments in device memory, ready to be filled and verified with any seed.
+// Segments in device memory, ready to be filled and verified with any key.
 class SegmentTable {
  public:
   absl::Status Set(const std::vector<Segment>& segments);
@@ -56,15 +77,18 @@ class Support {
  public:
   absl::Status Load(const std::string& cubin, CUstream stream, int max_shared_bytes, int sm_count);
 
-  absl::Status Fill(const SegmentTable& table, uint64_t seed);
+  // `call` is added to the segments' own.
+  absl::Status Fill(const SegmentTable& table, const Key& key, uint32_t call = 0);
   // Waits for the stream. The first changed byte of every segment that changed.
-  absl::StatusOr<std::vector<ChangedByte>> Verify(SegmentTable& table, uint64_t seed);
+  absl::StatusOr<std::vector<ChangedByte>> Verify(SegmentTable& table, const Key& key, uint32_t call = 0);
   // Waits for the stream.
   absl::StatusOr<uint64_t> Digest(CUdeviceptr data, uint64_t bytes);
   absl::StatusOr<v1::OutputError> Compare(CUdeviceptr out, CUdeviceptr reference, const v1::PlanTensor& tensor,
                                           double absolute);
   absl::Status Rotate(CUdeviceptr from, CUdeviceptr to, const v1::PlanTensor& tensor);
-  absl::Status DirtyShared(uint32_t seed);
+  absl::Status DirtyShared(const Key& key);
+  // Queues Pawl's own kernel of a fixed amount of arithmetic, about 100 us on a present GPU.
+  absl::Status Anchor();
   absl::Status Hold(uint32_t nanoseconds);
 
  private:
@@ -72,7 +96,7 @@ class Support {
                       void** arguments);
 
   CUstream stream_ = nullptr;
-  CUfunction fill_, verify_, digest_, compare_, rotate_, dirty_shared_, hold_;
+  CUfunction fill_, verify_, digest_, compare_, rotate_, dirty_shared_, hold_, anchor_;
   int max_shared_bytes_ = 0;
   int sm_count_ = 0;
   DeviceBuffer result_;

@@ -8,7 +8,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "pawl/v1/runner.pb.h"
-#include "worker/trial/output_check.h"
 
 namespace pawl {
 
@@ -35,7 +34,6 @@ absl::StatusOr<JobFile> JobFile::Write(const CudaDevice& device, const std::vect
     v1::Job::Item* added = job.add_items();
     added->set_cubin(*item->cubin);
     *added->mutable_plan() = item->plan;
-    added->set_seed(SecretSeed());
   }
   std::ofstream out(file.path(), std::ios::binary);
   if (!job.SerializeToOstream(&out) || !out.flush()) {

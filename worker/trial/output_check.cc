@@ -1,8 +1,9 @@
 #include "worker/trial/output_check.h"
 
-#include <sys/random.h>
+#include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "base/hash/hash.h"
 #include "kernels/hidden_sizes.h"
 
 namespace pawl {
@@ -22,9 +23,14 @@ absl::StatusOr<BuiltSize> Reference(GpuDevice& device, const v1::Bundle& bundle,
 
 uint64_t SecretSeed() {
   uint64_t seed = 0;
-  while (getrandom(&seed, sizeof(seed), 0) != sizeof(seed)) {
-  }
+  memcpy(&seed, RandomBytes(sizeof(seed)).data(), sizeof(seed));
   return seed;
+}
+
+v1::InputDraw FreshDraw() {
+  v1::InputDraw draw;
+  draw.set_key(RandomBytes(32));
+  return draw;
 }
 
 std::vector<v1::Size> SizesToValidate(const v1::Bundle& bundle) {
@@ -39,7 +45,7 @@ absl::Status BuildReferenceAhead(GpuDevice& device, const v1::Bundle& bundle, co
 }
 
 absl::StatusOr<v1::CheckReply> CheckOutputs(GpuDevice& device, const v1::Bundle& bundle, const v1::Plan& plan,
-                                            const std::vector<uint64_t>& seeds, bool self_test) {
+                                            const std::vector<v1::InputDraw>& draws, bool self_test) {
   absl::StatusOr<BuiltSize> reference = Reference(device, bundle, plan, device.stopped());
   if (!reference.ok()) return reference.status();
   auto fail = [&](const v1::Failure& failure) {
@@ -55,7 +61,7 @@ absl::StatusOr<v1::CheckReply> CheckOutputs(GpuDevice& device, const v1::Bundle&
   v1::RunnerRequest request;
   request.mutable_check()->set_module(reference->module);
   *request.mutable_check()->mutable_plan() = reference->plan;
-  for (uint64_t seed : seeds) request.mutable_check()->add_seeds(seed);
+  request.mutable_check()->mutable_draws()->Assign(draws.begin(), draws.end());
   request.mutable_check()->set_self_test(self_test);
   absl::StatusOr<v1::RunnerReply> reply = device.reference().Ask(request, kCheckDeadline);
   if (!reply.ok()) return reply.status();
@@ -63,9 +69,9 @@ absl::StatusOr<v1::CheckReply> CheckOutputs(GpuDevice& device, const v1::Bundle&
   // Outputs that were not compared must not count as right.
   size_t outputs = 0;
   for (const v1::PlanTensor& tensor : plan.tensors()) outputs += tensor.role() == v1::TENSOR_ROLE_OUTPUT;
-  if (static_cast<size_t>(reply->check().errors_size()) != outputs * seeds.size() || outputs * seeds.size() == 0) {
+  if (static_cast<size_t>(reply->check().errors_size()) != outputs * draws.size() || outputs * draws.size() == 0) {
     return absl::InternalError(
-        absl::StrCat("the reference compared ", reply->check().errors_size(), " outputs of ", outputs * seeds.size()));
+        absl::StrCat("the reference compared ", reply->check().errors_size(), " outputs of ", outputs * draws.size()));
   }
   return reply->check();
 }

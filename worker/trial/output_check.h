@@ -14,6 +14,8 @@ namespace pawl {
 
 // A seed nobody can guess.
 uint64_t SecretSeed();
+// What fresh inputs of the bundle's own distribution are made from.
+v1::InputDraw FreshDraw();
 
 // The sizes a variant is validated at, smallest first: the bundle's hidden sizes, drawn by a secret seed, then its
 // ladder.
@@ -24,10 +26,10 @@ std::vector<v1::Size> SizesToValidate(const v1::Bundle& bundle);
 absl::Status BuildReferenceAhead(GpuDevice& device, const v1::Bundle& bundle, const v1::Plan& plan,
                                  const Stopped& stopped = nullptr);
 
-// Compares the outputs that lie in shared memory with the reference's for these seeds. InvalidArgument is the
+// Compares the outputs that lie in shared memory with the reference's for these draws. InvalidArgument is the
 // bundle's fault: its reference does not build or run. ResourceExhausted: the GPU's memory does not hold it. Any
 // other status is the machine's fault.
 absl::StatusOr<v1::CheckReply> CheckOutputs(GpuDevice& device, const v1::Bundle& bundle, const v1::Plan& plan,
-                                            const std::vector<uint64_t>& seeds, bool self_test);
+                                            const std::vector<v1::InputDraw>& draws, bool self_test);
 
 }  // namespace pawl

@@ -8,7 +8,7 @@
 namespace pawl {
 namespace {
 
-constexpr absl::Duration kCompareDeadline = absl::Seconds(60);
+constexpr absl::Duration kCompareDeadline = absl::Seconds(120);
 
 }  // namespace
 
@@ -30,11 +30,11 @@ absl::StatusOr<Timing> TimeAgainst(GpuDevice& device, const v1::Bundle& bundle, 
   compare.set_parent(parent.module);
   *compare.mutable_candidate_plan() = candidate.plan;
   *compare.mutable_parent_plan() = parent.plan;
-  compare.set_seed(SecretSeed());
   compare.set_pairs(options.pairs);
   compare.set_measurements(options.measurements);
   compare.set_deciding(bundle.timing());
-  compare.set_keep_series(options.keep_series);
+  compare.set_checked_calls(options.checked_calls);
+  compare.set_candidate_first(options.candidate_first);
   absl::StatusOr<v1::RunnerReply> reply = device.runner().Ask(request, kCompareDeadline);
   if (!reply.ok()) return reply.status();
   timing.seconds = absl::ToDoubleSeconds(absl::Now() - start);
@@ -45,8 +45,8 @@ absl::StatusOr<Timing> TimeAgainst(GpuDevice& device, const v1::Bundle& bundle, 
     return timing;
   }
   timing.times = std::move(*reply->mutable_compare());
-  const std::vector<uint64_t> seeds(timing.times.checked_seeds().begin(), timing.times.checked_seeds().end());
-  absl::StatusOr<v1::CheckReply> check = CheckOutputs(device, bundle, candidate.plan, seeds, false);
+  const std::vector<v1::InputDraw> draws(timing.times.checked().begin(), timing.times.checked().end());
+  absl::StatusOr<v1::CheckReply> check = CheckOutputs(device, bundle, candidate.plan, draws, false);
   if (!check.ok()) return check.status();
   if (std::optional<v1::Failure> wrong = JudgeErrors(candidate.plan, check->errors())) {
     wrong->set_stage(v1::STAGE_MEASURE);

@@ -12,9 +12,10 @@
 namespace pawl {
 
 struct TimingOptions {
-  int pairs = 7;
-  int measurements = 30;     // of each side in a pair
-  bool keep_series = false;  // for studies of noise
+  int pairs = 12;
+  int measurements = 6;         // of each side in a pair
+  int checked_calls = 20;       // about so many timed calls are compared with the reference
+  bool candidate_first = true;  // its seat (runner.proto)
 };
 
 struct Timing {

@@ -52,15 +52,15 @@ absl::Status ValidateAt(GpuDevice& device, const v1::Bundle& bundle, const Built
   v1::CallRequest& call = *request.mutable_call();
   call.set_module(at.module);
   *call.mutable_plan() = at.plan;
-  call.set_seed(SecretSeed());
+  *call.mutable_draw() = FreshDraw();
   call.set_repeats(options.repeats);
   call.set_deterministic(!bundle.nondeterministic());
   absl::StatusOr<v1::RunnerReply> called = device.runner().Ask(request, kCallDeadline);
   if (!called.ok()) return called.status();
   if (called->has_failure()) return failed(called->failure());
 
-  const std::vector<uint64_t> seeds(called->call().staged(), call.seed());
-  absl::StatusOr<v1::CheckReply> check = CheckOutputs(device, bundle, at.plan, seeds, options.self_test);
+  const std::vector<v1::InputDraw> draws(called->call().staged(), call.draw());
+  absl::StatusOr<v1::CheckReply> check = CheckOutputs(device, bundle, at.plan, draws, options.self_test);
   if (absl::IsResourceExhausted(check.status())) {
     v1::Failure failure;
     failure.set_check(v1::CHECK_OUT_OF_MEMORY);

@@ -96,14 +96,36 @@ TEST(Arena, PutsNotANumberBehindInputsOnly) {
 TEST(Arena, FillsInputsAsTheBundleSaysAndPoisonsTheRestWithWhatResemblesData) {
   v1::Plan plan = Plan();
   plan.mutable_tensors(0)->set_fill(v1::FILL_UNIFORM);
+  plan.mutable_tensors(0)->set_low(-2);
+  plan.mutable_tensors(0)->set_high(3);
   const std::vector<Segment> inputs = Arena::For(plan).Inputs(kBase, 0);
   ASSERT_EQ(inputs.size(), 2u);
   EXPECT_EQ(inputs[0].content, kUniform);
   EXPECT_EQ(inputs[0].type, static_cast<uint32_t>(v1::DATA_TYPE_F16));
+  EXPECT_EQ(inputs[0].low, -2);
+  EXPECT_EQ(inputs[0].high, 3);
   EXPECT_EQ(inputs[1].content, kNormal);
   const std::vector<Segment> poisons = Arena::For(plan).Poisons(kBase, 0);
   ASSERT_EQ(poisons.size(), 2u);
   for (const Segment& poison : poisons) EXPECT_EQ(poison.content, kNormal);
+}
+
+TEST(Arena, DrawsInputsFromTheDistributionThatIsAskedForWithinTheirRange) {
+  v1::Plan plan = Plan();
+  plan.mutable_tensors(0)->set_low(0);
+  plan.mutable_tensors(0)->set_high(0.5);
+  v1::InputDraw draw;
+  draw.set_distribution(v1::DISTRIBUTION_LARGE);
+  draw.set_magnitude(1e6);
+  const std::vector<Segment> inputs = Arena::For(plan).Inputs(kBase, 0, draw);
+  EXPECT_EQ(inputs[0].content, kLarge);
+  EXPECT_EQ(inputs[0].low, 0);
+  EXPECT_EQ(inputs[0].high, 0.5);
+  EXPECT_EQ(inputs[1].content, kLarge);
+  EXPECT_EQ(inputs[1].low, -1e6);
+  EXPECT_EQ(inputs[1].high, 1e6);
+  plan.mutable_tensors(0)->clear_low();
+  EXPECT_EQ(Arena::For(plan).Inputs(kBase, 0, draw)[0].high, 65504) << "more than an f16 holds";
 }
 
 TEST(Arena, DrawsEverySegmentFromAStreamOfItsOwn) {

@@ -173,14 +173,14 @@ v1::RunnerReply ScriptedGpu::Compare(const v1::CompareRequest& request) {
   compare.set_candidate_cold_us(1.5 * times.candidate_us);
   compare.set_parent_warm_us(times.parent_us);
   compare.set_parent_cold_us(1.5 * times.parent_us);
-  compare.add_checked_seeds(request.seed());
+  compare.add_checked();
   return reply;
 }
 
 v1::RunnerReply ScriptedGpu::Check(const std::string& what, const v1::CheckRequest& request) {
   v1::RunnerReply reply;
   v1::CheckReply& check = *reply.mutable_check();
-  const int outputs = outputs_compared.value_or(request.seeds_size());  // the bundle has one output
+  const int outputs = outputs_compared.value_or(request.draws_size());  // the bundle has one output
   for (int i = 0; i < outputs; ++i) {
     v1::OutputError& error = *check.add_errors();
     if (const auto wrong = errors.find(what); wrong != errors.end()) error = wrong->second;

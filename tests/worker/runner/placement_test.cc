@@ -1,0 +1,87 @@
+#include "worker/runner/placement.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "worker/runner/tensor_bytes.h"
+
+namespace pawl {
+namespace {
+
+v1::Plan Plan(int64_t scratch) {
+  v1::Plan plan;
+  for (const auto& [name, elements, align] :
+       {std::tuple{"x", int64_t{1001}, 0}, {"y", int64_t{7}, 16}, {"z", scratch, 1024}}) {
+    v1::PlanTensor& tensor = *plan.add_tensors();
+    tensor.set_name(name);
+    tensor.set_type(v1::DATA_TYPE_F32);
+    tensor.set_role(v1::TENSOR_ROLE_INPUT);
+    tensor.set_elements(elements);
+    tensor.set_align(align);
+  }
+  return plan;
+}
+
+constexpr PlacementStyle kStyles[] = {PlacementStyle::kPacked, PlacementStyle::kGaps, PlacementStyle::kScattered};
+
+TEST(Placement, LaysNoTensorOverAnotherAndKeepsAlignmentAndBounds) {
+  const v1::Plan small = Plan(100), large = Plan(5000);
+  SecretRandom random;
+  for (const PlacementStyle style : kStyles) {
+    for (const uint64_t bytes : {PlacementBytes(small, large, 9), uint64_t{1} << 30}) {
+      for (int round = 0; round < 50; ++round) {
+        const std::vector<Arena> arenas = DrawPlacement(small, large, 9, bytes, style, random);
+        ASSERT_EQ(arenas.size(), 9u);
+        std::vector<std::pair<uint64_t, uint64_t>> spans;
+        for (const Arena& arena : arenas) {
+          EXPECT_EQ(arena.Offset(0) % 256, 0u);
+          EXPECT_EQ(arena.Offset(1) % 16, 0u);
+          EXPECT_EQ(arena.Offset(2) % 1024, 0u);
+          for (int i = 0; i < 3; ++i) {
+            spans.emplace_back(arena.Offset(i), arena.Offset(i) + SharedTensorBytes(small, large, i));
+          }
+        }
+        std::sort(spans.begin(), spans.end());
+        for (size_t i = 1; i < spans.size(); ++i) ASSERT_LE(spans[i - 1].second, spans[i].first);
+        ASSERT_LE(spans.back().second, bytes);
+      }
+    }
+  }
+}
+
+TEST(Placement, DrawsOtherPlacesEveryTime) {
+  const v1::Plan plan = Plan(100);
+  SecretRandom random;
+  for (const PlacementStyle style : kStyles) {
+    std::set<uint64_t> places;
+    for (int round = 0; round < 200; ++round) {
+      places.insert(DrawPlacement(plan, plan, 2, uint64_t{1} << 30, style, random)[0].Offset(0));
+    }
+    EXPECT_GT(places.size(), 190u);
+  }
+}
+
+TEST(Placement, ScattersOverTheWholeRunAndPacksClosely) {
+  const v1::Plan plan = Plan(100);
+  SecretRandom random;
+  const uint64_t bytes = uint64_t{1} << 30;
+  int upper = 0;
+  for (int round = 0; round < 1000; ++round) {
+    upper += DrawPlacement(plan, plan, 4, bytes, PlacementStyle::kScattered, random)[0].Offset(0) > bytes / 2;
+    uint64_t low = bytes, high = 0;
+    for (const Arena& arena : DrawPlacement(plan, plan, 4, bytes, PlacementStyle::kPacked, random)) {
+      for (int i = 0; i < 3; ++i) {
+        low = std::min(low, arena.Offset(i));
+        high = std::max(high, arena.Offset(i) + TensorBytes(plan.tensors(i)));
+      }
+    }
+    EXPECT_LE(high - low, PlacementBytes(plan, plan, 4));
+  }
+  EXPECT_GT(upper, 400);
+  EXPECT_LT(upper, 600);
+}
+
+}  // namespace
+}  // namespace pawl
