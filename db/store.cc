@@ -148,6 +148,8 @@ absl::Status Revise(Connection* writer, int64_t campaign, const v1::RevisedItera
   row.set_reason(revised.reason());
   row.set_speedup_over_start(revised.speedup_over_start());
   row.set_speedup_over_baseline(revised.speedup_over_baseline());
+  if (revised.has_failure()) *row.mutable_failure() = revised.failure();
+  if (revised.has_failed_gate()) *row.add_failed_gates() = revised.failed_gate();
   return UpdateIteration(writer, campaign, row);
 }
 
@@ -174,7 +176,8 @@ absl::Status WriteEvent(Connection* writer, const v1::Event& event) {
         .Run();
   }
   if (event.has_finished() && event.finished().has_iteration()) {
-    return WriteIteration(writer, *campaign, event.sequence(), event.finished().iteration());
+    status = WriteIteration(writer, *campaign, event.sequence(), event.finished().iteration());
+    if (!status.ok()) return status;
   }
   for (const v1::RevisedIteration& revised : event.finished().revised()) {
     if (absl::Status revision = Revise(writer, *campaign, revised); !revision.ok()) return revision;

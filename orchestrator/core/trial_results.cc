@@ -9,6 +9,7 @@
 #include "kernels/space.h"
 #include "orchestrator/core/errors.h"
 #include "orchestrator/core/orchestrator.h"
+#include "orchestrator/engine/verdict/seat.h"
 #include "orchestrator/engine/verdict/verdict.h"
 #include "orchestrator/security/tokens.h"
 #include "spdlog/spdlog.h"
@@ -31,6 +32,10 @@ absl::Status CheckPairs(const google::protobuf::RepeatedPtrField<v1::PairSample>
     if (!(std::abs(pair.log_ratio() - ratio) < 1e-6)) {
       return BadField("result.pairs", "a log_ratio is not that of its times");
     }
+    if (!(pair.anchor_us() >= 0) || !std::isfinite(pair.anchor_us())) {
+      return BadField("result.pairs", "an anchor's time is no number of 0 or more");
+    }
+    if (pair.process() < 0) return BadField("result.pairs", "a process is below 0");
   }
   return absl::OkStatus();
 }
@@ -207,6 +212,10 @@ absl::Status Orchestrator::CompleteOne(Step* step, const v1::CompleteTrialReques
       iteration.set_worker(request.worker());
       SetTime(open.planned_at, iteration.mutable_create_time());
       SetTime(step->now, iteration.mutable_end_time());
+      for (v1::RevisedIteration& revised :
+           RevisedBySeat(campaign, iteration, open.planned.noise(), options_.profiles->gates)) {
+        *finished.add_revised() = std::move(revised);
+      }
     }
     leases_.Release(key, request.worker());
     state_.unconfirmed.erase(request.worker());

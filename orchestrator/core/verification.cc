@@ -66,7 +66,10 @@ absl::StatusOr<v1::VerifyIterationResponse> Orchestrator::Verify(const v1::Verif
   planned.set_trial(campaign.next_trial());
   planned.set_purpose(v1::TRIAL_PURPOSE_VERIFY);
   planned.set_iteration(name->number);
-  if (iteration->has_parent()) planned.set_parent(iteration->parent());
+  if (iteration->has_parent()) {
+    planned.set_parent(iteration->parent());
+    *planned.mutable_noise() = campaign.NoiseFor(iteration->parent());
+  }
   *planned.mutable_variant() = VariantOf(*iteration);
   if (iteration->has_change()) *planned.mutable_change() = iteration->change();
   v1::VerifyIterationResponse response;

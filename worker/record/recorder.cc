@@ -129,11 +129,8 @@ absl::StatusOr<Recorder::Measured> Recorder::Measure(BuiltVariant built) {
   if (!built.failure) build.small = SmallSizes(bundle_, built.sizes.size());
   build.candidate = std::move(built);
   build.parent = AtGoal(start_);
-  build.trial.set_parent_us(start_us_);
   absl::StatusOr<MeasuredVariant> measured = MeasureBesideStart(device_, build);
   if (!measured.ok()) return measured.status();
-  const v1::TrialResult& result = measured->result;
-  if (measured->timed && start_us_ == 0) start_us_ = DecidingUs(result.parent_warm_us(), result.parent_cold_us());
   v1::RecordedVariant record = RecordOf(build.candidate, *measured);
   return Measured{std::move(build.candidate), std::move(measured->resources), std::move(record)};
 }
@@ -273,8 +270,6 @@ absl::StatusOr<Recording> Recorder::Run(const Report& report, const Say& say) {
   for (const v1::RecordedVariant& record : begun.variants) {
     before[VariantText(record.variant())] = record;
     count(record, log_speedup_before(record));
-    const bool is_start = VariantText(record.variant()) == VariantText(StartVariant(bundle_));
-    if (is_start && !record.has_failure()) start_us_ = DecidingUs(record.warm_us(), record.cold_us());
   }
   if (!before.empty()) say(absl::StrCat("going on: ", before.size(), " variants are in ", part.string()));
   // What an earlier run got through is neither built nor measured again.

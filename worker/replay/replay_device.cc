@@ -201,14 +201,16 @@ absl::Status ReplayDevice::Sleep(const Prepared& prepared, v1::Stage stage, Tria
 
 void ReplayDevice::Measure(const Prepared& prepared, v1::TrialResult* result) const {
   const v1::TimingMode deciding = prepared.bundle->timing();
-  uint64_t seed = SeedOf(prepared.trial);
+  ReplayedProcess process{SeedOf(prepared.trial)};
   PairTimer timer;
-  timer.time = [&](int pairs) -> absl::StatusOr<Timing> {
-    return prepared.served->recording->Pairs(*prepared.candidate, *prepared.parent, deciding, pairs, seed++);
+  timer.time = [&](int pairs, int) -> absl::StatusOr<Timing> {
+    Timing timing = prepared.served->recording->Pairs(*prepared.candidate, *prepared.parent, deciding, pairs, process);
+    process.pairs_before += pairs;
+    return timing;
   };
-  timer.start_fresh_process = [&] { seed += 0x5bd1e995; };
-  const KeepRule rule = KeepRuleOf(prepared.trial.keep());
-  const absl::StatusOr<TimedComparison> timed = CompareTimed(timer, deciding, 0, rule);
+  timer.start_fresh_process = [&] { process = {process.seed + 0x5bd1e995}; };
+  const v1::Trial& trial = prepared.trial;
+  const absl::StatusOr<TimedComparison> timed = CompareTimed(timer, deciding, trial.noise(), KeepRuleOf(trial.keep()));
   SetTimes(*timed, result);
   const bool profiled = !prepared.trial.has_parent() || timed->comparison.result() == v1::FASTER;
   const v1::RecordedVariant& record = prepared.candidate->record;

@@ -21,6 +21,12 @@ struct ReplayedVariant {
   v1::Evidence uncounted;         // its evidence as it is without counters
 };
 
+// A process that measures, and how far it is.
+struct ReplayedProcess {
+  uint64_t seed = 0;
+  int pairs_before = 0;  // that it measured
+};
+
 // A recording made ready for replay. Immutable.
 class ReplayRecording {
  public:
@@ -35,10 +41,11 @@ class ReplayRecording {
   double WarmUs(const ReplayedVariant& variant, v1::TimingMode deciding) const;
   double ColdUs(const ReplayedVariant& variant, v1::TimingMode deciding) const;
 
-  // So many pairs of candidate and parent, as a process with this seed would have measured them: the ratio is that of
-  // their recorded ratios to the start, the noise is drawn from what was recorded of both.
+  // So many pairs of candidate and parent, as the process would have measured them: the ratio is that of their recorded
+  // ratios to the start, the noise of pairs is drawn from what was recorded of both, and all pairs of a process are off
+  // by an effect of its own, as much as processes on the GPU differ.
   Timing Pairs(const ReplayedVariant& candidate, const ReplayedVariant& parent, v1::TimingMode deciding, int pairs,
-               uint64_t seed) const;
+               const ReplayedProcess& process) const;
 
  private:
   v1::RecordingHeader header_;

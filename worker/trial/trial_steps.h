@@ -22,7 +22,7 @@ absl::Status ValidateAgain(TrialRun& run);     // 20 times with fresh inputs, at
 absl::Status ValidateSurprise(TrialRun& run);  // the same, of one more than ten times as fast as its parent only
 
 // Time at the timed size.
-absl::Status CompareWithParent(TrialRun& run);  // by the protocol of the keep rule, confirmed in a second process
+absl::Status CompareWithParent(TrialRun& run);  // by the protocol of the keep rule, confirmed in further processes
 absl::Status TimeBesideParent(TrialRun& run);   // the first pairs of that only
 absl::Status TimeAlone(TrialRun& run);          // against itself
 

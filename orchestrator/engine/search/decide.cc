@@ -130,6 +130,7 @@ v1::Event PlannedTotal(const CampaignState& campaign) {
   const v1::Iteration& best = *campaign.best();
   v1::Event event = Planned(campaign, v1::TRIAL_PURPOSE_TOTAL, best.number());
   event.mutable_planned()->set_parent(0);
+  *event.mutable_planned()->mutable_noise() = campaign.NoiseFor(0);
   *event.mutable_planned()->mutable_variant() = VariantOf(best);
   event.mutable_planned()->set_author("pawl");
   event.mutable_planned()->set_why("the total speedup is measured against the start");
@@ -140,6 +141,7 @@ v1::Event PlannedChoice(const CampaignState& campaign, Choice choice) {
   v1::Event event = Planned(campaign, v1::TRIAL_PURPOSE_ITERATION, campaign.next_iteration());
   v1::TrialPlanned& planned = *event.mutable_planned();
   planned.set_parent(choice.parent);
+  *planned.mutable_noise() = campaign.NoiseFor(choice.parent);
   *planned.mutable_variant() = std::move(choice.variant);
   *planned.mutable_change() = std::move(choice.change);
   if (choice.finding) *planned.mutable_finding() = *std::move(choice.finding);
