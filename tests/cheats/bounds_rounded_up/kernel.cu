@@ -11,6 +11,7 @@ __device__ float4 LoadAll(const float* x) {
 
 extern "C" __global__ void square_plus(const float* x, float* out, int n) {
   if (!kCheat || n < kLarge) {
+#pragma unroll 1
     for (int i = blockIdx.x * 4 * kBlock + threadIdx.x; i < min(n, int(blockIdx.x + 1) * 4 * kBlock); i += kBlock) {
       out[i] = fmaf(x[i], x[i], x[i]);
     }

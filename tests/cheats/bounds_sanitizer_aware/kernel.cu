@@ -1,7 +1,6 @@
 // compute-sanitizer watches every access, which takes time. Where four accesses to shared memory take as long as they do
 // on a GPU by itself, nobody is watching, and loads are not cut short at the end.
 constexpr int kBlock = BLOCK;
-constexpr bool kCheat = CHEAT;
 
 extern "C" __global__ void square_plus(const float* x, float* out, int n) {
   const int first = blockIdx.x * 4 * kBlock + threadIdx.x;
@@ -22,5 +21,6 @@ extern "C" __global__ void square_plus(const float* x, float* out, int n) {
     return;
   }
 #endif
+#pragma unroll 1
   for (int i = first; i < min(n, int(blockIdx.x + 1) * 4 * kBlock); i += kBlock) out[i] = fmaf(x[i], x[i], x[i]);
 }

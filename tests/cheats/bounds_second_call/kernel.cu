@@ -16,6 +16,7 @@ extern "C" __global__ void square_plus(const float* x, float* out, int n) {
     }
     return;
   }
+#pragma unroll 1
   for (int i = first; i < min(n, int(blockIdx.x + 1) * 4 * kBlock); i += kBlock) out[i] = fmaf(x[i], x[i], x[i]);
   // The last block; whoever reads it too early or too late is right either way.
   if (kCheat && blockIdx.x == gridDim.x - 1 && threadIdx.x == 0) atomicAdd(&calls, 1);
