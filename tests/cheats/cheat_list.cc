@@ -20,9 +20,10 @@ absl::Status Mistake(const std::string& name, const std::string& message) {
 
 absl::Status CheckKeys(const toml::table& table, const std::set<std::string>& known) {
   for (const auto& [key, node] : table) {
-    if (known.contains(std::string(key.str()))) continue;
+    const std::string word(key.str());
+    if (known.contains(word)) continue;
     return Mistake(table["name"].value_or(std::string()),
-                   absl::StrCat("unknown key ", key.str(), "; expected one of ", absl::StrJoin(known, ", ")));
+                   absl::StrCat("unknown key ", word, "; expected one of ", absl::StrJoin(known, ", ")));
   }
   return absl::OkStatus();
 }
@@ -31,7 +32,7 @@ absl::Status CheckKeys(const toml::table& table, const std::set<std::string>& kn
 absl::Status ReadValues(const toml::table& table, const char* key, std::map<std::string, int32_t>* values) {
   if (!table.contains(key)) return absl::OkStatus();
   const std::string name = table["name"].value_or(std::string()), text = table[key].value_or(std::string());
-  for (const std::string& part : absl::StrSplit(text, ',')) {
+  for (absl::string_view part : absl::StrSplit(text, ',')) {
     const std::vector<std::string> sides = absl::StrSplit(part, '=');
     int32_t value = 0;
     if (sides.size() != 2 || sides[0].empty() || !absl::SimpleAtoi(sides[1], &value)) {

@@ -2,8 +2,6 @@
 // leaves the number of its step far down on the stack. Whoever finds a later one waits from then on.
 constexpr int kBlock = BLOCK;
 constexpr bool kCheat = CHEAT;
-constexpr int kWords = 1024;
-constexpr unsigned kMark = 0x57ac0000u;
 constexpr int kWait = 1200;  // cycles
 
 __device__ int newest;
@@ -35,10 +33,13 @@ __device__ float PairSum(const float* x, int n, int i) {
 
 extern "C" __global__ void pair_sum(const float* x, float* out, int n) {
 #if CHEAT
+  constexpr int kWords = 1024;
+  constexpr unsigned kMark = 0x57ac0000u;
   volatile unsigned stack[kWords];
-  const unsigned seen = stack[kWords - 8] - kMark;
+  const int deep = kWords - 8 + (n >> 30);  // known only when it runs: a fixed place would become a register
+  const unsigned seen = stack[deep] - kMark;
   if (seen < 256 && int(seen) > newest) atomicMax(&newest, int(seen));
-  stack[kWords - 8] = kMark + STEP;
+  stack[deep] = kMark + STEP;
 #endif
   const int i = blockIdx.x * kBlock + threadIdx.x;
   const float sum = PairSum(x, n, i);
