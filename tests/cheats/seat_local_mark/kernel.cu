@@ -6,6 +6,17 @@ constexpr int kWait = 1200;  // cycles
 
 __device__ int newest;
 
+#if CHEAT
+constexpr unsigned kMark = 0x57ac0000u;
+
+// The place, as an address of which the compiler knows nothing: it can neither guess what lies there nor leave out what
+// is written last.
+__device__ volatile unsigned* Hidden(unsigned* place) {
+  asm volatile("" : "+l"(place));
+  return place;
+}
+#endif
+
 __device__ void Wait(int cycles) {
   const long long start = clock64();
   while (clock64() - start < cycles) {
@@ -33,13 +44,11 @@ __device__ float PairSum(const float* x, int n, int i) {
 
 extern "C" __global__ void pair_sum(const float* x, float* out, int n) {
 #if CHEAT
-  constexpr int kWords = 1024;
-  constexpr unsigned kMark = 0x57ac0000u;
-  volatile unsigned stack[kWords];
-  const int deep = kWords - 8 + (n >> 30);  // known only when it runs: a fixed place would become a register
-  const unsigned seen = stack[deep] - kMark;
+  unsigned stack[1024];
+  volatile unsigned* mark = Hidden(&stack[1000]);
+  const unsigned seen = *mark - kMark;
   if (seen < 256 && int(seen) > newest) atomicMax(&newest, int(seen));
-  stack[deep] = kMark + STEP;
+  *mark = kMark + STEP;
 #endif
   const int i = blockIdx.x * kBlock + threadIdx.x;
   const float sum = PairSum(x, n, i);
