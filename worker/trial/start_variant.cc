@@ -46,6 +46,7 @@ absl::StatusOr<StartVariantRun> RunStartVariant(GpuDevice& device, const v1::Bun
   run.built = std::move(build.candidate);
   if (result->has_failure()) run.failure = result->failure();
   run.warnings = LooseTolerances(bundle.tolerance(), result->errors());
+  if (!result->notes().empty()) run.warnings.push_back(result->notes());
   return run;
 }
 

@@ -43,7 +43,8 @@ int CountSteps(const v1::Trial& trial, const v1::Bundle& bundle) {
   const int sizes = bundle.sizes_size() + static_cast<int>(HiddenSizes(bundle, 0).size());
   // Comparing and confirming, and beside that validating again, sanitizer, profile; or timing alone, sanitizer,
   // profile, baseline.
-  if (trial.purpose() == v1::TRIAL_PURPOSE_TOTAL) return 1 + sizes + 3;
+  const int baseline = bundle.baseline_command().empty() ? 0 : 1;
+  if (trial.purpose() == v1::TRIAL_PURPOSE_TOTAL) return 1 + sizes + 3 + baseline;
   return 1 + sizes + (trial.has_parent() ? 5 : 4);
 }
 

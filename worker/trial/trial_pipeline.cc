@@ -27,7 +27,7 @@ absl::Status RunSteps(TrialRun& run, std::initializer_list<TrialStep> steps) {
 
 absl::Status RunAlone(TrialRun& run) {
   return RunSteps(
-      run, {ValidateStart, TimeAlone, CheckRoofline, SanitizeSmallSizes, ProfileCandidate, TimeCopy, TimeBaseline});
+      run, {ValidateStart, CheckReference, TimeAlone, CheckRoofline, SanitizeSmallSizes, ProfileCandidate, TimeCopy, TimeBaseline});
 }
 
 // A candidate that is not faster is not kept, and needs no more. Validating it again with fresh inputs is also what one
@@ -43,7 +43,7 @@ absl::Status RunAgainstParent(TrialRun& run) {
 absl::Status RunTotal(TrialRun& run) {
   absl::Status status = RunSteps(run, {ValidateTwice, CompareWithParent, CheckRoofline});
   if (status.ok() && run.build.trial.keep().skip_sanitizer()) status = RunSteps(run, {SanitizeSmallSizes});
-  if (status.ok()) status = RunSteps(run, {TimeLadder});
+  if (status.ok()) status = RunSteps(run, {TimeLadder, TimeBesideBaseline});
   return status;
 }
 
@@ -107,7 +107,7 @@ absl::StatusOr<v1::TrialResult> ValidateStartVariant(GpuDevice& device, const Tr
   NoObserver nobody;
   TrialRun run(device, build, nobody);
   run.reference_fails_candidate = false;
-  absl::Status status = RunSteps(run, {ValidateStart});
+  absl::Status status = RunSteps(run, {ValidateStart, CheckReference});
   if (!status.ok()) return status;
   return std::move(run.outcome.result);
 }

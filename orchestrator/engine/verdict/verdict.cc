@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "base/hash/hash.h"
 #include "orchestrator/engine/verdict/prediction.h"
+#include "profiles/mean_interval.h"
 
 namespace pawl {
 namespace {
@@ -237,6 +238,12 @@ v1::TotalGain JudgeTotal(const CampaignState& campaign, const v1::TrialPlanned& 
   } else {
     *total.mutable_interval() = CompareSamples(result, rule);
     total.set_speedup_over_start(std::exp(total.interval().mean_log_ratio()));
+  }
+  if (result.has_beside_baseline()) {
+    v1::BesideBaseline& beside = *total.mutable_beside_baseline();
+    beside = result.beside_baseline();
+    beside.clear_interval();  // a worker's or a recording's
+    if (beside.log_ratios_size() > 0) *beside.mutable_interval() = MeanInterval(beside.log_ratios());
   }
   if (failed || total.interval().result() == v1::SLOWER) {
     for (const int number : BuiltOn(campaign, planned.iteration())) total.add_taken_back(number);

@@ -184,6 +184,7 @@ v1::RunnerReply ScriptedGpu::Check(const std::string& what, const v1::CheckReque
   for (int i = 0; i < outputs; ++i) {
     v1::OutputError& error = *check.add_errors();
     if (const auto wrong = errors.find(what); wrong != errors.end()) error = wrong->second;
+    if (absl::StartsWith(what, "reference") && !blind_reference) error.set_wrong(900);
     error.set_tensor("out");
     error.set_elements(1000);
   }
@@ -194,7 +195,8 @@ v1::RunnerReply ScriptedGpu::Check(const std::string& what, const v1::CheckReque
 absl::StatusOr<v1::RunnerReply> ScriptedGpu::ScriptedProcess::Ask(const v1::RunnerRequest& request, absl::Duration) {
   std::string what, module;
   if (request.has_call()) {
-    what = absl::StrCat("call ", script_.SizeWord(request.call().plan()), " x", request.call().repeats());
+    what = absl::StrCat(is_reference_ ? "reference " : "", "call ", script_.SizeWord(request.call().plan()), " x",
+                        request.call().repeats());
     module = request.call().module();
   } else if (request.has_compare()) {
     what =
@@ -203,7 +205,10 @@ absl::StatusOr<v1::RunnerReply> ScriptedGpu::ScriptedProcess::Ask(const v1::Runn
   } else if (request.has_check()) {
     // Right after a comparison it is the timed outputs that are checked.
     const bool timed = !script_.log.empty() && absl::StartsWith(script_.log.back(), "compare");
-    what = absl::StrCat("check ", timed ? "timed " : "", script_.SizeWord(request.check().plan()),
+    // Right after a call of the reference it is that call's.
+    const bool own = !script_.log.empty() && absl::StartsWith(script_.log.back(), "reference");
+    what = absl::StrCat(own ? "reference " : "", "check ", timed ? "timed " : "",
+                        script_.SizeWord(request.check().plan()),
                         request.check().self_test() ? " self-test" : "");
     module = request.check().module();
   } else {
@@ -252,9 +257,19 @@ absl::StatusOr<std::vector<v1::BaselineTime>> ScriptedGpu::TimeBaseline(const v1
   for (const v1::Size& size : bundle.sizes()) {
     v1::BaselineTime& time = times.emplace_back();
     time.set_size(size.name());
-    time.set_graph_us(150);
+    time.set_graph_us(baseline_us);
   }
   return times;
+}
+
+absl::StatusOr<v1::BesideBaseline> ScriptedGpu::TimeBesideBaseline(const v1::Bundle&, const BuiltSize& best) {
+  if (absl::Status status = Note(absl::StrCat("baseline beside ", SizeWord(best.plan))); !status.ok()) return status;
+  v1::BesideBaseline beside;
+  beside.set_size(best.plan.size());
+  beside.set_baseline_us(baseline_us);
+  beside.set_best_us(100);
+  for (int i = 0; i < 24; ++i) beside.add_log_ratios(std::log(baseline_us / 100));
+  return beside;
 }
 
 void ScriptedObserver::Report(v1::Stage, int, int, const std::string& text) { reports.push_back(text); }
