@@ -13,8 +13,8 @@ std::string IntervalText(const v1::Comparison& interval);
 // interleaved with the baseline: 2.490x (2.470x to 2.510x in 24 placements)"; empty where it was not measured.
 std::string TotalGainText(const v1::TotalGain& gain);
 
-// "2.490x (2.470x to 2.510x)": the best variant's speed over the baseline, with bounds where both were timed interleaved
-// in one process; without where it is a product of ratios.
+// "2.490x (2.470x to 2.510x)": the best variant's speed over the baseline, with bounds where both were timed
+// interleaved in one process; without where it is a product of ratios.
 std::string OverBaselineText(const v1::Campaign& campaign);
 
 // "target: the goal is reached"; empty where nothing was kept.

@@ -36,11 +36,14 @@ double Largest(v1::DataType type) {
   }
 }
 
-constexpr std::pair<v1::Distribution, Content> kContents[] = {
-    {v1::DISTRIBUTION_WIDE_NORMAL, kWideNormal}, {v1::DISTRIBUTION_HEAVY_TAILS, kHeavyTails},
-    {v1::DISTRIBUTION_LARGE, kLarge},            {v1::DISTRIBUTION_EQUAL, kEqual},
-    {v1::DISTRIBUTION_SORTED, kSorted},          {v1::DISTRIBUTION_ZEROS, kZeros},
-    {v1::DISTRIBUTION_DENORMAL, kDenormal},      {v1::DISTRIBUTION_EXTREMES, kExtremes}};
+constexpr std::pair<v1::Distribution, Content> kContents[] = {{v1::DISTRIBUTION_WIDE_NORMAL, kWideNormal},
+                                                              {v1::DISTRIBUTION_HEAVY_TAILS, kHeavyTails},
+                                                              {v1::DISTRIBUTION_LARGE, kLarge},
+                                                              {v1::DISTRIBUTION_EQUAL, kEqual},
+                                                              {v1::DISTRIBUTION_SORTED, kSorted},
+                                                              {v1::DISTRIBUTION_ZEROS, kZeros},
+                                                              {v1::DISTRIBUTION_DENORMAL, kDenormal},
+                                                              {v1::DISTRIBUTION_EXTREMES, kExtremes}};
 
 // What an input is filled with. A range that the contract states holds for every distribution, the fill's own included.
 Values InputValues(const v1::PlanTensor& tensor, const v1::InputDraw& draw) {

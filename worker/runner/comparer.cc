@@ -61,8 +61,7 @@ absl::Status Comparer::LoadSides() {
   candidate_.plan = &request_.candidate_plan();
   parent_.plan = &request_.parent_plan();
   for (Side* side : {&First(), &Second()}) {
-    absl::StatusOr<Module*> loaded =
-        gpu_.FindModule(side == &candidate_ ? request_.candidate() : request_.parent());
+    absl::StatusOr<Module*> loaded = gpu_.FindModule(side == &candidate_ ? request_.candidate() : request_.parent());
     if (!loaded.ok()) return loaded.status();
     PAWL_RETURN_IF_ERROR(side->module.Load((*loaded)->cubin()));
   }
@@ -73,9 +72,8 @@ absl::Status Comparer::ReserveRegion(int sets) {
   size_t free = 0, total = 0;
   PAWL_CUDA(MemGetInfo(&free, &total));
   const uint64_t room = (free + gpu_.arena.bytes()) / 2;
-  const uint64_t needed =
-      std::max(PlacementBytes(*candidate_.plan, *parent_.plan, sets),
-               Arena::For(*candidate_.plan, *parent_.plan).bytes() * static_cast<uint64_t>(sets));
+  const uint64_t needed = std::max(PlacementBytes(*candidate_.plan, *parent_.plan, sets),
+                                   Arena::For(*candidate_.plan, *parent_.plan).bytes() * static_cast<uint64_t>(sets));
   return gpu_.arena.Reserve(std::max(needed, std::min(room, std::max(kRegionBytes, needed + needed / 4))));
 }
 
@@ -97,9 +95,12 @@ absl::Status Comparer::Prepare() {
   }
   // Enough calls that a replay is long against the events' resolution, few enough to refill between replays.
   const uint64_t set_bytes = std::max<uint64_t>(1, PlacementBytes(*candidate_.plan, *parent_.plan, 1));
-  const int64_t room = static_cast<int64_t>(std::min(kMaxRegionBytes, gpu_.gpu.memory_bytes() / uint64_t{4}) / set_bytes);
-  calls_ = static_cast<int>(std::clamp<int64_t>(std::ceil(kGraphUs / fastest), 1, std::clamp<int64_t>(room * 4 / 5, 1, kMaxCalls)));
-  sets_ = static_cast<int>(std::clamp<int64_t>(calls_ + std::max(1, calls_ / 4), calls_, std::max<int64_t>(room, calls_)));
+  const int64_t room =
+      static_cast<int64_t>(std::min(kMaxRegionBytes, gpu_.gpu.memory_bytes() / uint64_t{4}) / set_bytes);
+  calls_ = static_cast<int>(
+      std::clamp<int64_t>(std::ceil(kGraphUs / fastest), 1, std::clamp<int64_t>(room * 4 / 5, 1, kMaxCalls)));
+  sets_ =
+      static_cast<int>(std::clamp<int64_t>(calls_ + std::max(1, calls_ / 4), calls_, std::max<int64_t>(room, calls_)));
   PAWL_RETURN_IF_ERROR(ReserveRegion(sets_));
   const int most = std::max(1, (request_.measurements() + 1) / 2);
   replays_ = static_cast<int>(std::clamp<double>(kBlockUs / (slowest * calls_), 1, most));
@@ -131,7 +132,8 @@ absl::StatusOr<double> Comparer::RoughCallUs(Side& side) {
 
 absl::Status Comparer::Place() {
   constexpr PlacementStyle kStyles[] = {PlacementStyle::kPacked, PlacementStyle::kGaps, PlacementStyle::kScattered};
-  arenas_ = DrawPlacement(*candidate_.plan, *parent_.plan, sets_, gpu_.arena.bytes(), kStyles[random_.Below(3)], random_);
+  arenas_ =
+      DrawPlacement(*candidate_.plan, *parent_.plan, sets_, gpu_.arena.bytes(), kStyles[random_.Below(3)], random_);
   std::vector<Segment> all;
   for (int set = 0; set < sets_; ++set) {
     Append(&all, arenas_[set].Inputs(region(), set));
@@ -233,8 +235,7 @@ absl::StatusOr<bool> Comparer::Measure(Side& side, v1::TimingMode mode, double* 
   return cold ? SetAsideSome(side, {set}, nullptr, key) : SetAsideSome(side, uses_[graph].order, &uses_[graph], key);
 }
 
-absl::StatusOr<bool> Comparer::SetAsideSome(const Side& side, const std::vector<int>& order, Use* use,
-                                            const Key& key) {
+absl::StatusOr<bool> Comparer::SetAsideSome(const Side& side, const std::vector<int>& order, Use* use, const Key& key) {
   const uint64_t output_bytes = OutputBytes(*side.plan);
   bool any = false;
   for (const int set : order) {
@@ -242,8 +243,7 @@ absl::StatusOr<bool> Comparer::SetAsideSome(const Side& side, const std::vector<
     any = true;
     const bool kept = &side == &candidate_ && result_.checked_size() < max_kept_;
     // What is read of the parent is overwritten by the candidate's next: both sides see the same pauses.
-    PAWL_RETURN_IF_ERROR(
-        SetAside(gpu_, *side.plan, arenas_[set], region(), result_.checked_size() * output_bytes));
+    PAWL_RETURN_IF_ERROR(SetAside(gpu_, *side.plan, arenas_[set], region(), result_.checked_size() * output_bytes));
     if (!kept) continue;
     v1::InputDraw& draw = *result_.add_checked();
     draw.set_key(KeyBytes(key));

@@ -60,8 +60,8 @@ class Comparer {
   absl::StatusOr<double> AnchorUs();
   absl::StatusOr<bool> MeasurePair(v1::TimingMode mode, v1::PairSample* pair);
   absl::StatusOr<bool> MeasurePairs();
-  // After all the timed calls, one more: it must leave its inputs, guard bands, and the buffers of all other calls alone.
-  // False, with the reply's failure set, if not.
+  // After all the timed calls, one more: it must leave its inputs, guard bands, and the buffers of all other calls
+  // alone. False, with the reply's failure set, if not.
   absl::StatusOr<bool> CheckUntouched();
   // GPU time and wall clock must tell the same story.
   absl::StatusOr<bool> CheckWallClock();
@@ -76,9 +76,9 @@ class Comparer {
   v1::CompareReply result_;
   SecretRandom random_;
   Side candidate_, parent_;
-  int calls_ = 1;    // of a graph
-  int sets_ = 1;     // of tensors
-  int replays_ = 1;  // in a quarter of a block
+  int calls_ = 1;              // of a graph
+  int sets_ = 1;               // of tensors
+  int replays_ = 1;            // in a quarter of a block
   std::vector<Arena> arenas_;  // of the sets
   std::vector<Use> uses_;
   SegmentTable refill_;

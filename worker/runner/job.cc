@@ -18,7 +18,6 @@ absl::Status CallOnce(GpuContext& gpu, const v1::Job::Item& item) {
     CUdeviceptr address = 0;
     PAWL_CUDA(MemAlloc(&address, std::max<int64_t>(1, TensorBytes(tensor))));
     tensors.push_back(address);
-
   }
   SegmentTable table;
   PAWL_RETURN_IF_ERROR(table.Set(Arena::At(item.plan(), item.plan(), tensors).Inputs(0, 0)));

@@ -10,7 +10,8 @@ namespace pawl {
 
 // What the runner and the reference process share: a memfd their owner made and both inherited. Outputs travel through
 // it. The runner writes to the file and never maps it: a candidate can reach all memory of its process that the GPU can
-// address, but no file. The reference process maps it and registers it with CUDA, so that copies run at the bus's speed.
+// address, but no file. The reference process maps it and registers it with CUDA, so that copies run at the bus's
+// speed.
 class SharedRegion {
  public:
   explicit SharedRegion(int fd) : fd_(fd) {}

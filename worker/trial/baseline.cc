@@ -70,11 +70,12 @@ const char* RoleWord(v1::TensorRole role) {
 Json TensorsOf(const v1::Plan& plan) {
   Json tensors = Json::array();
   for (const v1::PlanTensor& tensor : plan.tensors()) {
-    Json& added = tensors.emplace_back(Json{{"name", tensor.name()},
-                                            {"type", TypeWord(tensor.type())},
-                                            {"role", RoleWord(tensor.role())},
-                                            {"shape", std::vector<int64_t>(tensor.shape().begin(), tensor.shape().end())},
-                                            {"fill", tensor.fill() == v1::FILL_UNIFORM ? "uniform" : "normal"}});
+    Json& added =
+        tensors.emplace_back(Json{{"name", tensor.name()},
+                                  {"type", TypeWord(tensor.type())},
+                                  {"role", RoleWord(tensor.role())},
+                                  {"shape", std::vector<int64_t>(tensor.shape().begin(), tensor.shape().end())},
+                                  {"fill", tensor.fill() == v1::FILL_UNIFORM ? "uniform" : "normal"}});
     if (tensor.has_low()) added["low"] = tensor.low();
     if (tensor.has_high()) added["high"] = tensor.high();
     if (tensor.align() > 0) added["align"] = tensor.align();
@@ -170,8 +171,7 @@ std::string BaselineRequests(const v1::Bundle& bundle, const std::vector<v1::Siz
 std::string BesideRequest(const v1::Plan& plan, const std::string& cubin_file, uint64_t seed) {
   Json request = RequestOf(plan.size(), plan.sizes(), seed);
   request["measurements"] = kMeasurements;  // a script that times itself only answers that
-  request["winner"] = {{"cubin", cubin_file},
-                       {"plan", {{"tensors", TensorsOf(plan)}, {"launches", LaunchesOf(plan)}}}};
+  request["winner"] = {{"cubin", cubin_file}, {"plan", {{"tensors", TensorsOf(plan)}, {"launches", LaunchesOf(plan)}}}};
   return absl::StrCat(request.dump(), "\n");
 }
 

@@ -30,9 +30,9 @@ absl::StatusOr<std::vector<v1::BaselineTime>> RunBaseline(const v1::Bundle& bund
 // The same where the bundle's folder is not at hand: bundle.baseline_files are put into a folder for it. All sizes.
 absl::StatusOr<std::vector<v1::BaselineTime>> RunBaseline(const v1::Bundle& bundle, const BaselineHost& host);
 
-// Times the baseline interleaved with a validated variant at its size. The command loads the variant's cubin: the request
-// has "winner" with the file and its plan, the answer {"size", "log_ratios", "baseline_us", "best_us"}. No interval in
-// it. A status says why there is no ratio.
+// Times the baseline interleaved with a validated variant at its size. The command loads the variant's cubin: the
+// request has "winner" with the file and its plan, the answer {"size", "log_ratios", "baseline_us", "best_us"}. No
+// interval in it. A status says why there is no ratio.
 absl::StatusOr<v1::BesideBaseline> RunBaselineBeside(const v1::Bundle& bundle, const BuiltSize& best,
                                                      const BaselineHost& host);
 

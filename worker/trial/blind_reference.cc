@@ -20,7 +20,8 @@ constexpr double kLargestInteger = 1023;  // of an integer input without a range
 bool DrawOtherwise(v1::PlanTensor* tensor) {
   if (tensor->has_low() && tensor->has_high() && !(tensor->low() < tensor->high())) return false;
   if (tensor->type() == v1::DATA_TYPE_I32) {
-    const double low = tensor->has_low() ? tensor->low() : 0, high = tensor->has_high() ? tensor->high() : kLargestInteger;
+    const double low = tensor->has_low() ? tensor->low() : 0,
+                 high = tensor->has_high() ? tensor->high() : kLargestInteger;
     tensor->set_low(low);
     tensor->set_high(low + std::floor((high - low) / 2));
     return true;

@@ -9,9 +9,9 @@
 
 namespace pawl {
 
-// Names of inputs that the bundle's reference gives the same outputs for whatever they hold, at the smallest size and at
-// the goal's. A candidate need not read those. In the reference's process. A status: the reference does not build or run,
-// or the machine's fault.
+// Names of inputs that the bundle's reference gives the same outputs for whatever they hold, at the smallest size and
+// at the goal's. A candidate need not read those. In the reference's process. A status: the reference does not build or
+// run, or the machine's fault.
 absl::StatusOr<std::vector<std::string>> BlindInputs(GpuDevice& device, const v1::Bundle& bundle);
 
 // A warning that names them; empty: there are none.

@@ -155,8 +155,8 @@ void CheckBaseline(GpuDevice& device, const v1::Bundle& bundle, const std::files
   }
 }
 
-// Where this machine has a GPU: whether the start variant passes validation, the tolerance is tight, the reference reads
-// its inputs, and the baseline is no faster than the GPU.
+// Where this machine has a GPU: whether the start variant passes validation, the tolerance is tight, the reference
+// reads its inputs, and the baseline is no faster than the GPU.
 void CheckRun(const v1::Bundle& bundle, const std::filesystem::path& folder, bool allow_unsandboxed,
               v1::CheckReport& report) {
   if (access("/dev/nvidiactl", F_OK) != 0) return;

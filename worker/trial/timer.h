@@ -13,9 +13,9 @@ namespace pawl {
 
 struct TimingOptions {
   int pairs = 12;
-  int measurements = 6;        // of each side in a pair
-  int checked_calls = 20;      // about so many timed calls are compared with the reference
-  bool candidate_first = true; // its seat (runner.proto)
+  int measurements = 6;         // of each side in a pair
+  int checked_calls = 20;       // about so many timed calls are compared with the reference
+  bool candidate_first = true;  // its seat (runner.proto)
 };
 
 struct Timing {

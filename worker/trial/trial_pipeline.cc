@@ -26,8 +26,8 @@ absl::Status RunSteps(TrialRun& run, std::initializer_list<TrialStep> steps) {
 }
 
 absl::Status RunAlone(TrialRun& run) {
-  return RunSteps(
-      run, {ValidateStart, CheckReference, TimeAlone, CheckRoofline, SanitizeSmallSizes, ProfileCandidate, TimeCopy, TimeBaseline});
+  return RunSteps(run, {ValidateStart, CheckReference, TimeAlone, CheckRoofline, SanitizeSmallSizes, ProfileCandidate,
+                        TimeCopy, TimeBaseline});
 }
 
 // A candidate that is not faster is not kept, and needs no more. Validating it again with fresh inputs is also what one

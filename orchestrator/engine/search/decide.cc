@@ -298,11 +298,11 @@ std::optional<v1::Event> Decide(const CampaignState& campaign, const Chooser& ch
   if (!proposed && !choice->finding && open == 0) {
     const std::vector<std::string> roofs = Roofs(campaign, profiles.tree);
     if (!roofs.empty()) {
-      return Finish(campaign,
-                    Ended(v1::FINISHED, v1::STOP_REASON_ROOF,
-                          absl::StrCat("at its roof: ", absl::StrJoin(roofs, "; "),
-                                       ", and no rule asks for an untried change")),
-                    profiles);
+      return Finish(
+          campaign,
+          Ended(v1::FINISHED, v1::STOP_REASON_ROOF,
+                absl::StrCat("at its roof: ", absl::StrJoin(roofs, "; "), ", and no rule asks for an untried change")),
+          profiles);
     }
   }
   if (!IsSingleChange(campaign, *choice)) {

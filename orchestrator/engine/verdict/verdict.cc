@@ -243,7 +243,8 @@ v1::TotalGain JudgeTotal(const CampaignState& campaign, const v1::TrialPlanned& 
     v1::BesideBaseline& beside = *total.mutable_beside_baseline();
     beside = result.beside_baseline();
     beside.clear_interval();  // a worker's or a recording's
-    if (beside.log_ratios_size() > 0) *beside.mutable_interval() = MeanInterval(beside.log_ratios());
+    const std::vector<double> ratios(beside.log_ratios().begin(), beside.log_ratios().end());
+    if (!ratios.empty()) *beside.mutable_interval() = MeanInterval(ratios);
   }
   if (failed || total.interval().result() == v1::SLOWER) {
     for (const int number : BuiltOn(campaign, planned.iteration())) total.add_taken_back(number);

@@ -208,8 +208,7 @@ absl::StatusOr<v1::RunnerReply> ScriptedGpu::ScriptedProcess::Ask(const v1::Runn
     // Right after a call of the reference it is that call's.
     const bool own = !script_.log.empty() && absl::StartsWith(script_.log.back(), "reference");
     what = absl::StrCat(own ? "reference " : "", "check ", timed ? "timed " : "",
-                        script_.SizeWord(request.check().plan()),
-                        request.check().self_test() ? " self-test" : "");
+                        script_.SizeWord(request.check().plan()), request.check().self_test() ? " self-test" : "");
     module = request.check().module();
   } else {
     what = "copy";

@@ -18,10 +18,9 @@ TEST(StartVariantRun, ValidatesTwentyTimesAtEverySizeWithASelfTestOfTheTolerance
   ASSERT_TRUE(run.ok()) << run.status();
   EXPECT_FALSE(run->failure.has_value());
   EXPECT_THAT(run->warnings, IsEmpty()) << "an exact copy has no error to compare the tolerance with";
-  EXPECT_THAT(gpu.log,
-              ElementsAre("call hidden x20", "check hidden self-test", "call hidden x20", "check hidden self-test",
-                          "call small x20", "check small self-test", "call main x20", "check main self-test",
-                          "reference call small x1", "reference check small"));
+  EXPECT_THAT(gpu.log, ElementsAre("call hidden x20", "check hidden self-test", "call hidden x20",
+                                   "check hidden self-test", "call small x20", "check small self-test", "call main x20",
+                                   "check main self-test", "reference call small x1", "reference check small"));
   EXPECT_EQ(run->built.sizes.size(), 4u);
 }
 

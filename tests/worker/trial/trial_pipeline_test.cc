@@ -626,10 +626,9 @@ TEST_F(TrialPipelineTest, TimesTheBestBesideTheStartAtEverySize) {
   Faster();
   const v1::TrialResult result = Run();
   EXPECT_FALSE(result.has_failure()) << result.failure().message();
-  EXPECT_THAT(gpu_.log,
-              ElementsAreArray(Validated(2) + kCompared + kRestarted + kCompared +
-                               Log{"compare small 3", "check timed small", "compare main 3", "check timed main",
-                                   "baseline beside main"}))
+  EXPECT_THAT(gpu_.log, ElementsAreArray(Validated(2) + kCompared + kRestarted + kCompared +
+                                         Log{"compare small 3", "check timed small", "compare main 3",
+                                             "check timed main", "baseline beside main"}))
       << "it was sanitized and profiled when it was kept";
   ASSERT_EQ(result.sizes_size(), 2);
   EXPECT_EQ(result.sizes(0).size(), "small");
@@ -669,10 +668,9 @@ TEST_F(TrialPipelineTest, SanitizesTheBestAtTheEndWhereTheCampaignLeftThatOut) {
   trial_.mutable_keep()->set_skip_sanitizer(true);
   const v1::TrialResult result = Run();
   EXPECT_TRUE(result.sanitized());
-  EXPECT_THAT(gpu_.log,
-              ElementsAreArray(Validated(2) + kCompared + kSanitized +
-                               Log{"compare small 3", "check timed small", "compare main 3", "check timed main",
-                                   "baseline beside main"}));
+  EXPECT_THAT(gpu_.log, ElementsAreArray(Validated(2) + kCompared + kSanitized +
+                                         Log{"compare small 3", "check timed small", "compare main 3",
+                                             "check timed main", "baseline beside main"}));
 }
 
 TEST_F(TrialPipelineTest, TimesNoLadderOfABestThatTheSanitizerRejects) {
