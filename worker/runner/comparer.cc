@@ -142,8 +142,6 @@ absl::Status Comparer::Place() {
   PAWL_RETURN_IF_ERROR(refill_.Set(all));
 
   DropGraphs();
-  uses_.clear();
-  uses_.resize(2);
   std::vector<int> order(sets_);
   std::iota(order.begin(), order.end(), 0);
   const bool exchanged = random_.Below(2) == 0;

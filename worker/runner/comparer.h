@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -80,7 +81,7 @@ class Comparer {
   int sets_ = 1;               // of tensors
   int replays_ = 1;            // in a quarter of a block
   std::vector<Arena> arenas_;  // of the sets
-  std::vector<Use> uses_;
+  std::array<Use, 2> uses_;
   SegmentTable refill_;
   double keep_share_ = 1;  // of calls whose outputs are kept
   int max_kept_ = 1;
