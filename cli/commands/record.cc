@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
 #include "cli/commands/commands.h"
 #include "cli/connect/all_iterations.h"
 #include "cli/connect/bundle_path.h"
@@ -30,6 +31,8 @@
 namespace pawl {
 namespace {
 
+constexpr absl::Duration kTotalsWait = absl::Seconds(1), kTotalsDeadline = absl::Seconds(30);
+
 // "NVIDIA H200" is h200.
 std::string Slug(std::string name) {
   if (const size_t space = name.find(' '); name.rfind("NVIDIA ", 0) == 0) name = name.substr(space + 1);
@@ -42,6 +45,27 @@ std::filesystem::path RecordingPath(const std::string& bundle, const std::string
   const std::filesystem::path shipped = "profiles/recordings", name = bundle + "." + Slug(gpu) + ".jsonl.gz";
   std::error_code error;
   return std::filesystem::is_directory(shipped, error) ? shipped / name : name;
+}
+
+// The campaign's comparisons with the start up to now, of its events.
+absl::StatusOr<std::vector<v1::TotalGain>> FetchTotals(Connection& connection, const v1::Campaign& campaign) {
+  std::vector<v1::TotalGain> totals;
+  const std::unique_ptr<CampaignWatch> watch = connection.client().Watch(campaign.name(), 0);
+  const absl::Time deadline = absl::Now() + kTotalsDeadline;
+  int64_t seen = 0;
+  while (seen < campaign.last_sequence()) {
+    v1::WatchCampaignResponse message;
+    const CampaignWatch::Got got = watch->Next(kTotalsWait, &message);
+    if (got == CampaignWatch::Got::kEnd && watch->status().ok()) break;
+    if (got == CampaignWatch::Got::kEnd) return watch->status();
+    if (got == CampaignWatch::Got::kNothingYet && absl::Now() > deadline) {
+      return absl::DeadlineExceededError(absl::StrCat("the events of ", campaign.name(), " did not come; try again"));
+    }
+    if (!message.has_event()) continue;
+    seen = message.event().sequence();
+    if (message.event().finished().has_total_gain()) totals.push_back(message.event().finished().total_gain());
+  }
+  return totals;
 }
 
 absl::StatusOr<MeasuredCampaign> Fetch(Connection& connection, const std::string& name) {
@@ -67,6 +91,9 @@ absl::StatusOr<MeasuredCampaign> Fetch(Connection& connection, const std::string
     if (!whole.ok()) return whole.status();
     measured.iterations.push_back(*std::move(whole));
   }
+  absl::StatusOr<std::vector<v1::TotalGain>> totals = FetchTotals(connection, measured.campaign);
+  if (!totals.ok()) return totals.status();
+  measured.totals = *std::move(totals);
   v1::GetReportRequest report;
   report.set_campaign(name);
   // A campaign that has measured nothing yet has none, which is said of the campaign itself.

@@ -15,6 +15,7 @@
 #include "cli/text/json_line.h"
 #include "cli/text/words.h"
 #include "kernels/plan.h"
+#include "report/sentences.h"
 #include "worker/build/build_command.h"
 #include "worker/build/built_variant.h"
 
@@ -36,7 +37,7 @@ std::string Claims(const v1::BestVariant& best, const v1::Campaign& campaign) {
                                      campaign.spec().goal().size(), iteration.device());
   absl::StrAppend(&text, ": ", SpeedupText(campaign.speedup_over_start()), " over the start variant");
   if (campaign.baseline_us() > 0) {
-    absl::StrAppend(&text, ", ", SpeedupText(campaign.speedup_over_baseline()), " over ",
+    absl::StrAppend(&text, ", ", OverBaselineText(campaign), " over ",
                     campaign.baseline().empty() ? "the baseline" : campaign.baseline());
   }
   return text;

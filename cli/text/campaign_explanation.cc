@@ -114,7 +114,7 @@ std::string CampaignExplanation(const v1::Campaign& campaign, const std::vector<
   if (campaign.has_best() && campaign.best() > 0) {
     line("best", absl::StrCat("iteration ", campaign.best(), ": ", TimeText(campaign.best_us()), ", ",
                               SpeedupText(campaign.speedup_over_start()), " over the start, ",
-                              SpeedupText(campaign.speedup_over_baseline()), " over the baseline"));
+                              OverBaselineText(campaign), " over the baseline"));
   }
   line("measured", TotalGainText(campaign.total_gain()));
   line("tier", TierText(campaign.tier()));

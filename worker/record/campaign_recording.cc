@@ -107,6 +107,16 @@ std::string ReasonAgainst(const v1::Iteration& iteration, const v1::GpuInfo& gpu
   return "";
 }
 
+// The last comparison with the start that an iteration's variant has.
+void AddTotal(const std::vector<v1::TotalGain>& totals, int iteration, v1::RecordedVariant* record) {
+  for (const v1::TotalGain& total : totals) {
+    if (total.iteration() != iteration || total.has_failure() || !(total.speedup_over_start() > 0)) continue;
+    *record->mutable_beside_start() = total.interval();
+    record->clear_beside_baseline();
+    if (total.beside_baseline().log_ratios_size() > 0) *record->mutable_beside_baseline() = total.beside_baseline();
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<Recording> RecordingOf(const MeasuredCampaign& measured, const v1::Bundle& bundle, LeftOut* left_out) {
@@ -134,6 +144,7 @@ absl::StatusOr<Recording> RecordingOf(const MeasuredCampaign& measured, const v1
     if (!texts.insert(VariantText(variant)).second) continue;  // from another parent before: one way leads to each
     v1::RecordedVariant record = RecordOf(iteration, start_cold_us);
     if (parent != recorded.end() && VariantText(parent->second) != start) *record.mutable_beside() = parent->second;
+    AddTotal(measured.totals, iteration.number(), &record);
     recording.Put(record);
   }
   recording.header.set_planned(static_cast<int64_t>(recording.variants.size()));

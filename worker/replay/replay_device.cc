@@ -170,7 +170,8 @@ absl::StatusOr<std::unique_ptr<PreparedTrial>> ReplayDevice::Prepare(const v1::T
   const ReplayRecording& recording = *prepared->served->recording;
   const std::string of =
       absl::StrCat("not in the recording of ", prepared->bundle->name(), " (", prepared->served->label, "): ");
-  prepared->candidate = recording.Find(trial.variant());
+  const bool total = trial.purpose() == v1::TRIAL_PURPOSE_TOTAL;
+  prepared->candidate = total ? recording.FindBesideStart(trial.variant()) : recording.Find(trial.variant());
   prepared->parent = trial.has_parent() ? recording.Find(trial.parent()) : prepared->candidate;
   if (!trial.patched_source().empty() || !trial.parent_patched_source().empty()) {
     prepared->passed_over = absl::StrCat(of, "a source edit");
@@ -250,6 +251,9 @@ absl::StatusOr<TrialOutcome> ReplayDevice::Run(PreparedTrial& given, TrialObserv
     *result.mutable_failure() = record.failure();
   } else {
     Measure(prepared, &result);
+    if (prepared.trial.purpose() == v1::TRIAL_PURPOSE_TOTAL && record.has_beside_baseline()) {
+      *result.mutable_beside_baseline() = record.beside_baseline();
+    }
   }
   for (const auto& [stage, name] : kStages) {
     const double seconds = RecordedSeconds(record, name);

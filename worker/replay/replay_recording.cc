@@ -122,11 +122,22 @@ ReplayRecording::ReplayRecording(Recording recording) : header_(std::move(record
     if (i < 4) uncounted.merge(UncountedNames(variant.record, header_.gpu()));
     variant.uncounted = WithoutCounters(variant.record.evidence(), uncounted);
   }
+  for (const auto& [text, variant] : by_text_) {
+    if (!variant->record.has_beside_start()) continue;
+    ReplayedVariant direct = *variant;
+    direct.log_ratio = variant->record.beside_start().mean_log_ratio();
+    beside_start_.emplace(text, std::move(direct));
+  }
 }
 
 const ReplayedVariant* ReplayRecording::Find(const v1::Variant& variant) const {
   const auto found = by_text_.find(VariantText(variant));
   return found == by_text_.end() ? nullptr : found->second;
+}
+
+const ReplayedVariant* ReplayRecording::FindBesideStart(const v1::Variant& variant) const {
+  const auto direct = beside_start_.find(VariantText(variant));
+  return direct == beside_start_.end() ? Find(variant) : &direct->second;
 }
 
 double ReplayRecording::WarmUs(const ReplayedVariant& variant, v1::TimingMode deciding) const {

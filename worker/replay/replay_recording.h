@@ -36,6 +36,8 @@ class ReplayRecording {
 
   // Null: it was not recorded.
   const ReplayedVariant* Find(const v1::Variant& variant) const;
+  // The same with its ratio to the start as it was measured directly, where it was: not by way of other variants.
+  const ReplayedVariant* FindBesideStart(const v1::Variant& variant) const;
 
   // Times of a variant that hang together: absolute times drift between recordings of two variants, ratios do not.
   double WarmUs(const ReplayedVariant& variant, v1::TimingMode deciding) const;
@@ -51,6 +53,7 @@ class ReplayRecording {
   v1::RecordingHeader header_;
   std::vector<ReplayedVariant> variants_;
   std::unordered_map<std::string, const ReplayedVariant*> by_text_;
+  std::unordered_map<std::string, ReplayedVariant> beside_start_;
   const ReplayedVariant* start_ = nullptr;
 };
 

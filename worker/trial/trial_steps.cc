@@ -8,6 +8,7 @@
 #include "base/names/utf8.h"
 #include "kernels/hidden_sizes.h"
 #include "kernels/plan.h"
+#include "worker/trial/blind_reference.h"
 #include "worker/trial/output_check.h"
 #include "worker/trial/roofline_check.h"
 #include "worker/trial/timed_comparison.h"
@@ -201,6 +202,15 @@ absl::Status ValidateSurprise(TrialRun& run) {
   return ValidateAgain(run);
 }
 
+absl::Status CheckReference(TrialRun& run) {
+  const StageWatch watch(run, v1::STAGE_VALIDATE);
+  const absl::StatusOr<std::vector<std::string>> blind = BlindInputs(run.device, run.bundle);
+  if (blind.ok()) run.Note(BlindReferenceWarning(*blind));
+  // A reference that does not run is for those steps to judge that need it.
+  if (absl::IsInvalidArgument(blind.status()) || absl::IsResourceExhausted(blind.status())) return absl::OkStatus();
+  return blind.status();
+}
+
 absl::Status CompareWithParent(TrialRun& run) {
   const StageWatch watch(run, v1::STAGE_MEASURE);
   const BuiltSize& candidate = run.build.at();
@@ -363,6 +373,27 @@ absl::Status TimeBaseline(TrialRun& run) {
     return absl::OkStatus();
   }
   run.result().mutable_baselines()->Assign(times->begin(), times->end());
+  for (const v1::BaselineTime& time : *times) {
+    const BuiltSize* built = run.build.candidate.Find(time.size());
+    if (built != nullptr) run.Note(BaselineBelowRoofline(run.device.gpu().name(), run.bundle, built->plan, time));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TimeBesideBaseline(TrialRun& run) {
+  // A baseline is timed warm, which a kernel that is judged by its cold time is not compared with.
+  if (run.bundle.baseline_command().empty() || run.bundle.timing() == v1::TIMING_MODE_COLD) return absl::OkStatus();
+  const StageWatch watch(run, v1::STAGE_MEASURE);
+  run.Report(v1::STAGE_MEASURE, "time the baseline beside the best");
+  absl::StatusOr<v1::BesideBaseline> beside = run.device.TimeBesideBaseline(run.bundle, run.build.at());
+  if (absl::IsCancelled(beside.status())) return beside.status();
+  v1::BesideBaseline& result = *run.result().mutable_beside_baseline();
+  if (beside.ok()) {
+    result = *std::move(beside);
+  } else {
+    result.set_size(run.build.size);
+    result.set_error(ValidUtf8(std::string(beside.status().message())));
+  }
   return absl::OkStatus();
 }
 

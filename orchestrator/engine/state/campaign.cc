@@ -1,6 +1,7 @@
 #include "orchestrator/engine/state/campaign.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -272,6 +273,15 @@ void CampaignState::ElectBest() {
   summary_.set_best_us(best->time_us());
   summary_.set_speedup_over_start(best->speedup_over_start());
   summary_.set_speedup_over_baseline(best->speedup_over_baseline());
+  const v1::Comparison* beside = BesideBaselineOf(summary_);
+  if (beside != nullptr) summary_.set_speedup_over_baseline(std::exp(beside->mean_log_ratio()));
+}
+
+const v1::Comparison* BesideBaselineOf(const v1::Campaign& campaign) {
+  const v1::TotalGain& total = campaign.total_gain();
+  const bool measured = campaign.has_best() && total.iteration() == campaign.best() && !total.has_failure() &&
+                        total.beside_baseline().interval().pairs() > 1;
+  return measured ? &total.beside_baseline().interval() : nullptr;
 }
 
 // From here on the campaign goes by what was measured.

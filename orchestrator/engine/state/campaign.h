@@ -190,6 +190,10 @@ void AddMissingFields(v1::Event* event);
 // steps is corrected by what was measured; what is taken back is reverted. The engine puts this into the event.
 std::vector<v1::RevisedIteration> RevisedBy(const v1::TotalGain& total, const std::vector<v1::Iteration>& iterations);
 
+// The best variant's speed over the baseline where both were timed interleaved; null: they were not, and what the
+// campaign says is a product of ratios measured at different times.
+const v1::Comparison* BesideBaselineOf(const v1::Campaign& campaign);
+
 v1::Variant VariantOf(const v1::Iteration& iteration);
 
 absl::Time TimeOf(const google::protobuf::Timestamp& timestamp);

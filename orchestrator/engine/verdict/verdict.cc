@@ -11,6 +11,7 @@
 #include "orchestrator/engine/state/noise_pool.h"
 #include "orchestrator/engine/verdict/prediction.h"
 #include "orchestrator/engine/verdict/seat.h"
+#include "profiles/mean_interval.h"
 
 namespace pawl {
 namespace {
@@ -255,6 +256,13 @@ v1::TotalGain JudgeTotal(const CampaignState& campaign, const v1::TrialPlanned& 
   } else {
     *total.mutable_interval() = CompareSamples(result, planned, rule);
     total.set_speedup_over_start(std::exp(total.interval().mean_log_ratio()));
+  }
+  if (result.has_beside_baseline()) {
+    v1::BesideBaseline& beside = *total.mutable_beside_baseline();
+    beside = result.beside_baseline();
+    beside.clear_interval();  // a worker's or a recording's
+    const std::vector<double> ratios(beside.log_ratios().begin(), beside.log_ratios().end());
+    if (!ratios.empty()) *beside.mutable_interval() = MeanInterval(ratios);
   }
   if (failed || total.interval().result() == v1::SLOWER) {
     for (const int number : BuiltOn(campaign, planned.iteration())) total.add_taken_back(number);
