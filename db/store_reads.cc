@@ -14,7 +14,7 @@ namespace {
 template <typename Message>
 absl::Status Parse(std::string_view bytes, Message* message) {
   if (message->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat("the database holds something that is no ", message->GetTypeName(),
+  return absl::DataLossError(absl::StrCat("the database contains a value that is not a ", message->GetTypeName(),
                                           ": put the latest backup in its place"));
 }
 

@@ -43,7 +43,7 @@ std::string EventText(const v1::Event& event, int iteration) {
       const bool verify = planned.purpose() == v1::TRIAL_PURPOSE_VERIFY;
       if (planned.purpose() == v1::TRIAL_PURPOSE_TOTAL) {
         return absl::StrCat(campaign, "/iterations/", planned.iteration(),
-                            " to be measured beside the start, by trial ", planned.trial());
+                            " to be measured against the start, by trial ", planned.trial());
       }
       return absl::StrCat(campaign, "/iterations/", planned.iteration(), verify ? " to be verified: " : " planned: ",
                           planned.has_change() ? ChangeText(planned.change()) : "start variant",
@@ -64,12 +64,12 @@ std::string EventText(const v1::Event& event, int iteration) {
       }
       if (event.finished().has_total_gain()) {
         const v1::TotalGain& total = event.finished().total_gain();
-        return absl::StrFormat("%s/iterations/%d beside the start: %.4gx measured, %.4gx multiplied; %s", campaign,
-                               total.iteration(), total.speedup_over_start(), total.multiplied(),
+        return absl::StrFormat("%s/iterations/%d against the start: %.4gx measured, %.4gx as product of the steps; %s",
+                               campaign, total.iteration(), total.speedup_over_start(), total.multiplied(),
                                total.interval().reason());
       }
       const v1::Iteration& judged = event.finished().iteration();
-      return absl::StrFormat("%s %s: %s; %.4gx of the start", judged.name(), v1::Verdict_Name(judged.verdict()),
+      return absl::StrFormat("%s %s: %s; %.4gx over the start", judged.name(), v1::Verdict_Name(judged.verdict()),
                              judged.reason(), judged.speedup_over_start());
     }
     case v1::Event::kPaused:

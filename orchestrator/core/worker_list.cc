@@ -23,7 +23,7 @@ bool IsWorkerName(const std::string& name) {
 absl::Status OtherProtocol(const v1::RegisterWorkerRequest& request) {
   v1::ErrorDetail detail;
   detail.set_resource(request.name());
-  detail.set_fix("install the orchestrator's version of Pawl on the worker's machine, or the other way round");
+  detail.set_fix("install the same version of Pawl for the orchestrator and the worker");
   return Error(absl::StatusCode::kFailedPrecondition,
                absl::StrCat(request.name(), " is Pawl ", request.version().empty() ? "unknown" : request.version(),
                             " with worker protocol ", request.protocol(),

@@ -209,7 +209,7 @@ TEST_F(StoreFailuresTest, RefusesAFileThatIsReadOnly) {
 TEST_F(StoreFailuresTest, RefusesAFolderThatIsReadOnly) {
   AsAnyone anyone(folder_.path());
   ASSERT_EQ(chmod(folder_.path().c_str(), 0500), 0);
-  ExpectUnavailable(OpenStatus(), "see that this user may write to the folder");
+  ExpectUnavailable(OpenStatus(), "check that this user may write to the folder");
   ASSERT_EQ(chmod(folder_.path().c_str(), 0700), 0);
 }
 

@@ -168,7 +168,7 @@ int Main(const WorkerOptions& options) {
     spdlog::error("{}", Text(fault.status()));
     return 2;
   }
-  if (!fault->empty()) spdlog::warn("FOR TESTS ONLY: by PAWL_FAULT this process kills itself at {}", *fault);
+  if (!fault->empty()) spdlog::warn("FOR TESTS ONLY: PAWL_FAULT makes this process kill itself at {}", *fault);
   SignalWatch signals;
   const absl::StatusOr<std::unique_ptr<WorkerClient>> client =
       ConnectToOrchestrator(options.orchestrator, options.credentials);

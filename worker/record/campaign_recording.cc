@@ -40,14 +40,14 @@ absl::Status CheckCampaign(const MeasuredCampaign& measured, const v1::Bundle& b
   }
   if (measured.iterations.empty() || measured.iterations[0].has_parent() ||
       measured.iterations[0].verdict() != v1::KEPT) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        campaign.name(), " has no times of its start variant, beside which all others count: run it on a GPU first"));
+    return absl::FailedPreconditionError(
+        absl::StrCat(campaign.name(),
+                     " has no times of its start variant, which all others are compared with: run it on a GPU first"));
   }
   for (const std::string& device : {campaign.device(), measured.iterations[0].device()}) {
     if (!IsReplayLabel(device)) continue;
-    return absl::FailedPreconditionError(
-        absl::StrCat(campaign.name(), " ran on ", device,
-                     ": its times are a recording's and not its own. Name a campaign that ran on a GPU"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        campaign.name(), " ran on ", device, ": its times come from a recording. Name a campaign that ran on a GPU"));
   }
   return absl::OkStatus();
 }

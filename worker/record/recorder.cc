@@ -162,7 +162,8 @@ absl::Status Recorder::ProfileAll(std::vector<Measured>* measured, RecordingJour
     absl::StatusOr<Profiling> profiling = device_.Profile(items);
     if (!profiling.ok()) return profiling.status();
     if (first == 0 && !profiling->missing.empty()) {
-      say(absl::StrCat("this ncu lacks ", absl::StrJoin(profiling->missing, ", "), ": the evidence goes without"));
+      say(absl::StrCat("this ncu lacks ", absl::StrJoin(profiling->missing, ", "),
+                       ": the evidence has no values for them"));
     }
     if (first == 0 && profiling->evidence[0].partial()) {
       say(absl::StrCat("no counters, times only: ", profiling->evidence[0].partial_reason()));
@@ -274,7 +275,7 @@ absl::StatusOr<Recording> Recorder::Run(const Report& report, const Say& say) {
     const bool is_start = VariantText(record.variant()) == VariantText(StartVariant(bundle_));
     if (is_start && !record.has_failure()) start_us_ = DecidingUs(record.warm_us(), record.cold_us());
   }
-  if (!before.empty()) say(absl::StrCat("going on: ", before.size(), " variants are in ", part.string()));
+  if (!before.empty()) say(absl::StrCat("continuing: ", before.size(), " variants are in ", part.string()));
   // What an earlier run got through is neither built nor measured again.
   auto left = [&](const v1::Variant& variant) {
     const auto found = before.find(VariantText(variant));

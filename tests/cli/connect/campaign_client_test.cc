@@ -58,7 +58,7 @@ TEST_F(CampaignClientTest, BringsErrorsWithTheirDetails) {
   EXPECT_TRUE(absl::IsNotFound(status));
   EXPECT_EQ(status.message(), "there is no campaigns/8");
   EXPECT_EQ(DetailOf(status).resource(), "campaigns/8");
-  EXPECT_EQ(DetailOf(status).fix(), "pawl campaigns lists those there are");
+  EXPECT_EQ(DetailOf(status).fix(), "pawl campaigns lists all campaigns");
 }
 
 TEST_F(CampaignClientTest, SaysWhatToDoWhereNobodyAnswers) {
