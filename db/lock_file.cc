@@ -79,7 +79,7 @@ std::string HolderOf(ino_t inode) {
 }
 
 absl::Status InUse(const std::filesystem::path& database, const std::string& pid, const std::string& address) {
-  return absl::FailedPreconditionError(absl::StrCat(
+  return absl::AlreadyExistsError(absl::StrCat(
       "database ", database.native(), " is in use by another orchestrator (process ", pid.empty() ? "unknown" : pid,
       address.empty() ? "" : ", listening on ", address, "): use that one, or end it first, or name another database"));
 }
