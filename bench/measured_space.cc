@@ -111,6 +111,7 @@ const MeasuredSpace::Entry* MeasuredSpace::Find(const google::protobuf::Map<std:
 v1::TrialResult MeasuredSpace::Measure(const Entry& candidate, const Entry* parent, SeededRandom& random) const {
   v1::TrialResult result;
   result.set_device(device);
+  result.mutable_gpu()->set_name(device);
   if (!candidate.ok) {
     result.mutable_failure()->set_stage(v1::STAGE_VALIDATE);
     result.mutable_failure()->set_check(v1::CHECK_FAULT);

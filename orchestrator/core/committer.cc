@@ -113,13 +113,12 @@ void Committer::Add(Step* step, CampaignState* campaign, v1::Event event) {
   for (const int taken_back : event.finished().total_gain().taken_back()) {
     const v1::Iteration* kept = campaign->Find(taken_back);
     if (kept == nullptr) continue;
-    state_.patterns.TakenBack(*kept, campaign->summary().bundle(),
-                              ArchitectureOf(campaign->gpu(), campaign->summary().device()), &step->writes);
+    state_.patterns.TakenBack(*kept, campaign->summary().bundle(), SmArchitecture(campaign->gpu()), &step->writes);
   }
   campaign->Apply(event);
   if (event.finished().has_iteration()) {
-    state_.patterns.Judged(event.finished().iteration(), campaign->summary().bundle(),
-                           ArchitectureOf(campaign->gpu(), campaign->summary().device()), &step->writes);
+    state_.patterns.Judged(event.finished().iteration(), campaign->summary().bundle(), SmArchitecture(campaign->gpu()),
+                           &step->writes);
   }
   const int64_t number = *ParseCampaignName(campaign->summary().name());
   step->touched.insert(number);

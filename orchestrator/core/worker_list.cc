@@ -172,7 +172,7 @@ absl::Status CanRun(const v1::Device& device, const v1::Campaign& campaign, cons
     return absl::FailedPreconditionError(absl::StrCat("it began on ", campaign.device()));
   }
   const std::string& gpu = campaign.spec().gpu();
-  if (!gpu.empty() && !absl::StrContains(absl::AsciiStrToLower(device.label()), absl::AsciiStrToLower(gpu))) {
+  if (!gpu.empty() && !absl::StrContains(absl::AsciiStrToLower(device.gpu().name()), absl::AsciiStrToLower(gpu))) {
     return absl::FailedPreconditionError(absl::StrCat("it asks for a GPU named ", gpu));
   }
   return device.kind() == v1::DEVICE_KIND_REPLAY ? WasRecorded(device, campaign, space_hash) : absl::OkStatus();

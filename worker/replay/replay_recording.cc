@@ -5,7 +5,6 @@
 #include <cstring>
 #include <set>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/space.h"
 #include "profiles/metrics.h"
@@ -13,8 +12,6 @@
 
 namespace pawl {
 namespace {
-
-constexpr char kReplayOf[] = "replay of ";
 
 // SplitMix64: the standard library's distributions differ between libraries, and a replay must not.
 class Random {
@@ -86,10 +83,8 @@ std::string WithArticle(const std::string& name) {
   return absl::StrCat(vowel ? "an " : "a ", name);
 }
 
-bool IsReplayLabel(const std::string& device) { return absl::StartsWith(device, kReplayOf); }
-
 std::string ReplayLabel(const v1::RecordingHeader& header) {
-  return absl::StrCat(kReplayOf, WithArticle(header.gpu().name()), ", recorded on ",
+  return absl::StrCat("replay of ", WithArticle(header.gpu().name()), ", recorded on ",
                       header.date().substr(0, header.date().find('T')));
 }
 

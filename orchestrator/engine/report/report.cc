@@ -31,7 +31,7 @@ std::vector<int> PathOf(const CampaignState& campaign) {
 }
 
 void AddPatterns(const CampaignState& campaign, v1::Report* report) {
-  const std::string architecture = ArchitectureOf(campaign.gpu(), campaign.summary().device());
+  const std::string architecture = SmArchitecture(campaign.gpu());
   PatternTable table;
   for (const v1::Iteration& iteration : campaign.iterations()) {
     if (const std::optional<v1::Pattern> lesson = LessonOf(iteration, campaign.bundle().name(), architecture)) {

@@ -6,8 +6,8 @@
 
 namespace pawl {
 
-// "sm_90", from the GPU's compute capability or, if that is unknown, from the known GPU that the device's label names
-// ("replay of an NVIDIA H200, recorded on ..."). Empty: unknown.
-std::string ArchitectureOf(const v1::GpuInfo& gpu, const std::string& device);
+// "sm_90", from the GPU's compute capability or, if a recording lacks that, from the known GPU of its name. Empty:
+// unknown.
+std::string SmArchitecture(const v1::GpuInfo& gpu);
 
 }  // namespace pawl
