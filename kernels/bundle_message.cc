@@ -15,9 +15,7 @@ namespace pawl {
 namespace {
 
 constexpr int kMaxItems = kMaxTables;  // sizes, tensors, variables, launches, ...
-constexpr int kMaxValues = 1000;       // of a variable
-constexpr size_t kMaxPath = 256;
-constexpr size_t kMaxSizeName = 64;
+constexpr int kMaxValues = kMaxListEntries;
 
 bool HasControlCharacter(const std::string& text) {
   return std::any_of(text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; });

@@ -11,6 +11,8 @@ inline constexpr size_t kMaxTextBytes = 4000;       // of a text in kernel.toml
 inline constexpr size_t kMaxListEntries = 1000;     // of a list, such as the values of a variable
 inline constexpr size_t kMaxTables = 256;           // [[size]], [[tensor]], [[variable]], [[launch]], ... of each kind
 inline constexpr size_t kMaxBundleName = 64;
+inline constexpr size_t kMaxSizeName = 64;
+inline constexpr size_t kMaxPath = 256;   // of a source, below the bundle's folder
 inline constexpr size_t kMaxRank = 8;     // of a tensor
 inline constexpr size_t kMaxExtents = 3;  // of a grid or a block
 // Beyond any GPU's memory, and small enough that sums of tensors don't overflow.

@@ -43,6 +43,10 @@ int FirstBadLine(const std::string& text) {
 }  // namespace
 
 absl::StatusOr<std::string> ReadSourceFile(const fs::path& folder, const std::string& path) {
+  if (path.size() > kMaxPath) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the path has ", path.size(), " bytes; expected at most ", kMaxPath));
+  }
   const fs::path relative(path);
   if (relative.is_absolute() || std::find(relative.begin(), relative.end(), "..") != relative.end()) {
     return absl::PermissionDeniedError(
