@@ -43,7 +43,7 @@ absl::StatusOr<std::optional<Message>> ReadOne(Statement& statement) {
 // Version 0.1.0 wrote "cancelled: why" where there is only the reason now; it did not write served_us yet.
 void TakeWordFromReason(v1::Event& event) {
   if (event.ended().state() != v1::CANCELLED || event.served_us() > 0) return;
-  std::string_view reason = event.ended().message();
+  absl::string_view reason = event.ended().message();
   if (!absl::ConsumePrefix(&reason, "cancelled: ") && reason != "cancelled") return;
   event.mutable_ended()->set_message(reason == "cancelled" ? "" : std::string(reason));
 }

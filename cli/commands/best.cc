@@ -1,4 +1,5 @@
 // `pawl best`: the fastest variant that was kept, and how to build it.
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <string>

@@ -1,6 +1,7 @@
 // `pawl completion`: a script that a shell reads to complete pawl's commands and flags.
 #include "cli/output/completion.h"
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <string>

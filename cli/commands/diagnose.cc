@@ -1,6 +1,7 @@
 // `pawl diagnose`: findings for ncu output that people have, without a campaign.
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>

@@ -5,6 +5,7 @@
 #include <google/protobuf/util/json_util.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>

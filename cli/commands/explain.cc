@@ -1,6 +1,7 @@
 // `pawl explain`: why a campaign did what it did.
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <string>

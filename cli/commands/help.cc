@@ -1,4 +1,5 @@
 // `pawl help`: help on the program, a command, or the flags of the connection.
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
 #include <memory>

@@ -1,6 +1,7 @@
 // `pawl history`: the iterations of a campaign, a page at a time.
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <memory>

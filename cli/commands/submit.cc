@@ -1,4 +1,5 @@
 // `pawl submit`: a campaign for an orchestrator that runs already.
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <string>

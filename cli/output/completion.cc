@@ -1,5 +1,6 @@
 #include "cli/output/completion.h"
 
+#include <CLI/CLI.hpp>
 #include <vector>
 
 #include "absl/strings/str_cat.h"

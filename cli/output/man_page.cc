@@ -1,5 +1,7 @@
 #include "cli/output/man_page.h"
 
+#include <CLI/CLI.hpp>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
