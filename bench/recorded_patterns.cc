@@ -21,7 +21,6 @@
 #include "bench/measured_campaign.h"
 #include "bench/measured_space.h"
 #include "kernels/space.h"
-#include "orchestrator/engine/search/architecture.h"
 #include "orchestrator/engine/search/patterns.h"
 #include "orchestrator/engine/search/tree_chooser.h"
 #include "profiles/pattern_file.h"

@@ -7,7 +7,6 @@
 #include "base/names/spelling.h"
 #include "kernels/limits.h"
 #include "kernels/reading.h"
-#include "kernels/source_file.h"
 
 namespace pawl {
 namespace {

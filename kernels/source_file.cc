@@ -1,5 +1,3 @@
-#include "kernels/source_file.h"
-
 #include <algorithm>
 #include <fstream>
 #include <system_error>
@@ -7,6 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/limits.h"
+#include "kernels/reading.h"
 
 namespace pawl {
 namespace {

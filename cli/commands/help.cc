@@ -12,7 +12,7 @@
 #include "cli/commands/commands.h"
 #include "cli/connect/flags.h"
 #include "cli/output/files.h"
-#include "cli/output/man_page.h"
+#include "cli/output/help_files.h"
 #include "cli/text/help_format.h"
 
 namespace pawl {

@@ -1,5 +1,3 @@
-#include "cli/output/completion.h"
-
 #include <CLI/CLI.hpp>
 #include <vector>
 
@@ -7,6 +5,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "cli/connect/flags.h"
+#include "cli/output/help_files.h"
 #include "cli/text/help_format.h"
 
 namespace pawl {

@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "cli/text/finding_text.h"
 #include "cli/text/layout.h"
 #include "cli/text/ranking_table.h"
 #include "cli/text/words.h"

@@ -7,7 +7,7 @@
 #include "base/hash/hash.h"
 #include "base/names/resource_name.h"
 #include "orchestrator/core/errors.h"
-#include "orchestrator/engine/search/architecture.h"
+#include "orchestrator/engine/search/patterns.h"
 #include "spdlog/spdlog.h"
 
 namespace pawl {

@@ -1,5 +1,3 @@
-#include "orchestrator/rpc/watch_stream.h"
-
 #include <atomic>
 #include <deque>
 #include <memory>
@@ -13,6 +11,7 @@
 #include "orchestrator/core/grpc_status.h"
 #include "orchestrator/engine/state/campaign.h"
 #include "orchestrator/engine/state/campaign_states.h"
+#include "orchestrator/rpc/campaign_service.h"
 
 namespace pawl {
 namespace {

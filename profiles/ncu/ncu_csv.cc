@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "profiles/ncu/csv_rows.h"
-#include "profiles/ncu/ncu_cell.h"
 
 namespace pawl {
 namespace {

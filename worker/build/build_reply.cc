@@ -13,9 +13,9 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "base/names/utf8.h"
+#include "worker/build/compilation.h"
 #include "worker/build/compiler_log.h"
 #include "worker/build/cubin.h"
-#include "worker/build/nvcc.h"
 #include "worker/build/source_paths.h"
 
 namespace pawl {

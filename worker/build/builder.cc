@@ -12,7 +12,7 @@
 #include "absl/time/clock.h"
 #include "base/names/utf8.h"
 #include "worker/build/build_reply.h"
-#include "worker/process/programs.h"
+#include "worker/process/spawn.h"
 
 namespace pawl {
 namespace {

@@ -9,6 +9,7 @@
 #include "absl/synchronization/mutex.h"
 #include "pawl/v1/builder.pb.h"
 #include "worker/build/compiler.h"
+#include "worker/host/machine.h"
 #include "worker/host/toolkit.h"
 #include "worker/process/child_process.h"
 #include "worker/process/temporary_folder.h"
@@ -60,5 +61,8 @@ class Builder : public Compiler {
   absl::CondVar returned_;
   std::vector<Process> idle_ ABSL_GUARDED_BY(mutex_);  // a null one: to be started again
 };
+
+// Tries what builds need on this machine: NVRTC, the sandboxes, a compilation that must pass and one that must fail.
+BuildsSeen ProbeBuilds(const DriverSeen& driver);
 
 }  // namespace pawl

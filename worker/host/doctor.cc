@@ -1,12 +1,11 @@
-#include "worker/host/doctor.h"
-
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "profiles/ncu/ncu_query.h"
+#include "profiles/ncu/ncu_csv.h"
+#include "worker/host/machine.h"
 
 namespace pawl {
 namespace {

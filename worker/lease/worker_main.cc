@@ -19,7 +19,7 @@
 #include "base/faults/fault_point.h"
 #include "profiles/profile_set.h"
 #include "worker/lease/lease_loop.h"
-#include "worker/lease/orchestrator_client.h"
+#include "worker/lease/worker_client.h"
 #include "worker/lease/worker_options.h"
 #include "worker/process/process.h"
 #include "worker/replay/recording.h"

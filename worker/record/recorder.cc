@@ -13,7 +13,7 @@
 #include "kernels/plan.h"
 #include "kernels/space.h"
 #include "profiles/gpus.h"
-#include "worker/host/versions.h"
+#include "worker/host/toolkit.h"
 #include "worker/record/build_ahead.h"
 #include "worker/replay/recorded_speedups.h"
 #include "worker/trial/output_check.h"

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "kernels/space.h"
-#include "worker/build/build_command.h"
+#include "worker/build/built_variant.h"
 #include "worker/trial/timed_comparison.h"
 
 namespace pawl {

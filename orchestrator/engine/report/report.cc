@@ -9,10 +9,8 @@
 #include "absl/strings/strip.h"
 #include "kernels/plan.h"
 #include "kernels/space.h"
-#include "orchestrator/engine/report/before_after.h"
-#include "orchestrator/engine/report/roofline_points.h"
+#include "orchestrator/engine/report/report_parts.h"
 #include "orchestrator/engine/report/situation.h"
-#include "orchestrator/engine/search/architecture.h"
 #include "orchestrator/engine/search/patterns.h"
 
 namespace pawl {

@@ -1,6 +1,5 @@
-#include "orchestrator/engine/search/architecture.h"
-
 #include "absl/strings/str_cat.h"
+#include "orchestrator/engine/search/patterns.h"
 #include "profiles/gpus.h"
 
 namespace pawl {

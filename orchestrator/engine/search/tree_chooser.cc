@@ -8,7 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "orchestrator/engine/search/architecture.h"
+#include "orchestrator/engine/search/patterns.h"
 #include "orchestrator/engine/search/single_change.h"
 
 namespace pawl {

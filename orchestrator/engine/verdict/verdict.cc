@@ -8,7 +8,6 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/hash/hash.h"
-#include "orchestrator/engine/verdict/prediction.h"
 
 namespace pawl {
 namespace {

@@ -5,9 +5,8 @@
 
 #include <thread>
 
-#include "cli/connect/all_iterations.h"
 #include "cli/connect/connection.h"
-#include "cli/connect/submission.h"
+#include "cli/connect/requests.h"
 #include "cli/follow/follow.h"
 #include "cli/follow/waits.h"
 #include "cli/text/campaign_text.h"

@@ -1,8 +1,7 @@
-#include "worker/host/doctor.h"
-
 #include <gtest/gtest.h>
 
-#include "worker/build/build_probe.h"
+#include "worker/build/builder.h"
+#include "worker/host/machine.h"
 
 namespace pawl {
 namespace {

@@ -7,7 +7,6 @@
 #include <random>
 
 #include "google/protobuf/util/message_differencer.h"
-#include "orchestrator/engine/search/architecture.h"
 
 namespace pawl {
 namespace {
