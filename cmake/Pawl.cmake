@@ -4,6 +4,10 @@ add_compile_options(-Wall -Wextra -Werror=return-type)
 # A program takes from a batch of files only what it uses.
 add_compile_options(-ffunction-sections -fdata-sections)
 add_link_options(LINKER:--gc-sections)
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  # The compiler frees its own memory from 1 GB on, not from 128 MB on: a tenth of its time.
+  add_compile_options("SHELL:--param ggc-min-heapsize=1048576")
+endif()
 # toml++ is header-only and must be configured alike in every file: no exceptions, and no abort on a user's odd input.
 add_compile_options(-DTOML_EXCEPTIONS=0 "-DTOML_ASSERT(expression)=static_assert(true)")
 if(PAWL_SANITIZE)
@@ -53,8 +57,8 @@ macro(pawl_find_dependencies)
 endmacro()
 
 # pawl_library(NAME sources... [DEPENDS targets...] [EMBED files...] [PRECOMPILED name] [FAST])
-# The library is the target pawl_NAME. FAST is for what computes: the rest waits for processes, disks and GPUs, and is
-# compiled a quarter quicker with -O1. Each EMBED file becomes `extern const std::string_view kFileNameToml` in
+# The library is the target pawl_NAME. FAST is for what computes; the rest waits for processes, disks and GPUs, and
+# -Og (preset release) compiles it a third quicker than -O2. Each EMBED file becomes `extern const std::string_view kFileNameToml` in
 # "<folder>/embedded.h", namespace pawl::embedded.
 function(pawl_library name)
   cmake_parse_arguments(ARG "FAST" "PRECOMPILED" "DEPENDS;EMBED" ${ARGN})
