@@ -79,7 +79,7 @@ std::string HolderOf(ino_t inode) {
 }
 
 absl::Status InUse(const std::filesystem::path& database, const std::string& pid, const std::string& address) {
-  return absl::FailedPreconditionError(absl::StrCat(
+  return absl::AlreadyExistsError(absl::StrCat(
       "database ", database.native(), " is in use by another orchestrator (process ", pid.empty() ? "unknown" : pid,
       address.empty() ? "" : ", listening on ", address, "): use that one, or end it first, or name another database"));
 }
@@ -99,7 +99,7 @@ absl::Status CheckWal(const std::filesystem::path& database, const std::vector<s
   const std::optional<struct stat> wal = StatOf(log);
   if (!wal || wal->st_size == 0) return absl::OkStatus();
   const std::optional<struct stat> file = StatOf(database);
-  const std::string aside = absl::StrCat("or, to go on without those changes, move ", log.native(), " and ",
+  const std::string aside = absl::StrCat("or, to continue without those changes, move ", log.native(), " and ",
                                          Beside(database, "-shm").filename().native(), " aside");
   if (!file || file->st_size == 0) {
     return absl::FailedPreconditionError(absl::StrCat(
@@ -124,7 +124,7 @@ absl::StatusOr<std::unique_ptr<DatabaseLock>> DatabaseLock::Acquire(const std::f
   const int fd = open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (fd < 0) {
     return absl::UnavailableError(absl::StrCat("can't make ", file.native(), ": ", strerror(errno),
-                                               "; see that this user may write to the folder"));
+                                               "; check that this user may write to the folder"));
   }
   std::unique_ptr<DatabaseLock> lock(new DatabaseLock(fd, std::move(file), std::move(database)));
   if (!LockPatiently(fd)) {
@@ -157,7 +157,7 @@ absl::Status DatabaseLock::TakeDatabase() {
   struct stat found = {};
   if (database_fd_ < 0 || fstat(database_fd_, &found) != 0) {
     return absl::UnavailableError(absl::StrCat("database ", database_.native(), " can't be opened: ", strerror(errno),
-                                               "; see that this user may read and write it"));
+                                               "; check that this user may read and write it"));
   }
   // Where the file system can't lock a file that is open for reading (NFS), the side file alone keeps others out.
   if (!LockPatiently(database_fd_) && errno == EWOULDBLOCK) return InUse(database_, HolderOf(found.st_ino), "");

@@ -22,9 +22,9 @@ namespace pawl {
 // owner before had, and its leases were not ended yet. The file stays when the owner is gone.
 class DatabaseLock {
  public:
-  // Makes the database file if it is not there, empty and for this user only. FAILED_PRECONDITION: another process has
-  // it, the message says which; or the database is missing, empty or replaced beside a -wal that holds its changes; or
-  // it has several names. UNAVAILABLE: a file can't be made or opened.
+  // Makes the database file if it is not there, empty and for this user only. ALREADY_EXISTS: another process has it,
+  // the message says which. FAILED_PRECONDITION: the database is missing, empty or replaced beside a -wal that holds
+  // its changes; or it has several names. UNAVAILABLE: a file can't be made or opened.
   static absl::StatusOr<std::unique_ptr<DatabaseLock>> Acquire(const std::filesystem::path& database);
   // Leaves the files to the next owner. Must come after the last connection is closed: closing a descriptor of the
   // database drops SQLite's locks.

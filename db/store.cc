@@ -39,9 +39,9 @@ absl::Status MakeFolder(const std::filesystem::path& file) {
         absl::StrCat("can't make folder ", file.parent_path().native(), ": ", error.message()));
   }
   if (std::filesystem::exists(file, error) && !std::filesystem::is_regular_file(file, error)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(file.native(), std::filesystem::is_directory(file, error) ? " is a folder" : " is no plain file",
-                     ": name a file for the database"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        file.native(), std::filesystem::is_directory(file, error) ? " is a folder" : " is not a regular file",
+        ": name a file for the database"));
   }
   return absl::OkStatus();
 }

@@ -90,8 +90,9 @@ struct IterationQuery {
 //
 // Errors of writing: UNAVAILABLE (locked, read-only, full, I/O; the message says which and what to do; nothing was
 // written, and a later try may succeed). With `uncertain` set after an I/O error the write may or may not be there:
-// read the state again before going on. Of opening also: FAILED_PRECONDITION (a newer schema, not a Pawl database, in
-// use by another orchestrator, missing beside its -wal), DATA_LOSS (the check found damage).
+// read the state again before going on. Of opening also: ALREADY_EXISTS (in use by another orchestrator),
+// FAILED_PRECONDITION (a newer schema, not a Pawl database, missing beside its -wal), DATA_LOSS (the check found
+// damage).
 //
 // Nothing is written, and nothing acknowledged, once the files were removed, replaced or cut (FAILED_PRECONDITION) or
 // damage was found (DATA_LOSS): ask Check() a few times a second and end the process when it fails.

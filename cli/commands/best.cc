@@ -1,4 +1,5 @@
 // `pawl best`: the fastest variant that was kept, and how to build it.
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -6,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "cli/commands/commands.h"
-#include "cli/connect/all_iterations.h"
 #include "cli/connect/flags.h"
+#include "cli/connect/requests.h"
 #include "cli/output/winner_folder.h"
 #include "cli/text/campaign_text.h"
 #include "cli/text/json_line.h"

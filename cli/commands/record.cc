@@ -1,6 +1,7 @@
 #include <google/protobuf/util/json_util.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
@@ -17,10 +18,10 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "cli/commands/commands.h"
-#include "cli/connect/all_iterations.h"
 #include "cli/connect/bundle_path.h"
 #include "cli/connect/connection.h"
 #include "cli/connect/flags.h"
+#include "cli/connect/requests.h"
 #include "cli/text/failure.h"
 #include "pawl/v1/bundle.pb.h"
 #include "pawl/v1/campaign.pb.h"

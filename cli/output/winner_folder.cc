@@ -10,13 +10,11 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "cli/output/launch_example.h"
 #include "cli/text/campaign_text.h"
 #include "cli/text/json_line.h"
 #include "cli/text/words.h"
 #include "kernels/plan.h"
 #include "report/sentences.h"
-#include "worker/build/build_command.h"
 #include "worker/build/built_variant.h"
 
 namespace pawl {

@@ -1,5 +1,3 @@
-#include "cli/text/campaign_explanation.h"
-
 #include <map>
 #include <set>
 
@@ -7,8 +5,8 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "cli/text/campaign_text.h"
-#include "cli/text/finding_text.h"
-#include "cli/text/iteration_explanation.h"
+#include "cli/text/explanation.h"
+#include "cli/text/iteration_text.h"
 #include "cli/text/layout.h"
 #include "cli/text/words.h"
 #include "report/sentences.h"

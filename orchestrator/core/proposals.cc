@@ -23,7 +23,7 @@ absl::Status CheckChange(const v1::Change& change) {
       return change.has_to() ? absl::OkStatus() : BadField("change", "expected the value that the variable goes to");
     case v1::Change::kSource:
       if (change.source().name().empty() || change.source().name().size() > 100) {
-        return BadField("change.source.name", "expected 1 to 100 characters: the edit is called so in the history");
+        return BadField("change.source.name", "expected 1 to 100 characters: the history shows this name");
       }
       if (change.source().patch().size() > kMaxPatch) {
         return BadField("change.source.patch", absl::StrCat("expected at most ", kMaxPatch, " bytes"));
@@ -39,7 +39,7 @@ absl::Status CheckChange(const v1::Change& change) {
 
 absl::StatusOr<v1::ProposeChangeResponse> Orchestrator::Propose(const v1::ProposeChangeRequest& request) {
   if (request.author().empty() || request.author().size() > kMaxText) {
-    return BadField("author", "expected 1 to 1000 characters: who proposes stands in the history");
+    return BadField("author", "expected 1 to 1000 characters: the history names the author");
   }
   if (absl::Status status = CheckText("why", request.why()); !status.ok()) return status;
   if (absl::Status status = CheckChange(request.change()); !status.ok()) return status;
@@ -121,8 +121,8 @@ absl::StatusOr<v1::Situation> Orchestrator::Situation(const v1::GetSituationRequ
     v1::ErrorDetail detail;
     detail.set_resource(request.campaign());
     detail.set_fix(ended != nullptr ? "pawl show says why it ended"
-                                    : "wait for iteration 0; pawl show says how far it is");
-    return Error(absl::StatusCode::kFailedPrecondition, absl::StrCat(request.campaign(), " has kept nothing yet"),
+                                    : "wait for iteration 0; pawl show shows its progress");
+    return Error(absl::StatusCode::kFailedPrecondition, absl::StrCat(request.campaign(), " has no kept variant yet"),
                  detail);
   }
   return SituationOf(**campaign, chooser_, options_.profiles->tree);

@@ -40,7 +40,7 @@ absl::StatusOr<v1::VerifyIterationResponse> Orchestrator::Verify(const v1::Verif
   const v1::Iteration* iteration = campaign.Find(name->number);
   absl::Status status = absl::OkStatus();
   if (iteration == nullptr) {
-    status = NoSuch(request.name(), "pawl history lists those there are");
+    status = NoSuch(request.name(), "pawl history lists all iterations");
   } else if (!(iteration->time_us() > 0)) {
     status = refused(absl::StrCat(request.name(), " was never measured: ", iteration->reason()),
                      "verify a kept or reverted one");
@@ -93,7 +93,7 @@ void Orchestrator::GiveUpVerifications(Step* step) {
       v1::Event event;
       event.mutable_finished()->set_trial(trial);
       event.mutable_finished()->mutable_verification()->set_iteration(open.planned.iteration());
-      event.mutable_finished()->mutable_verification()->set_text("given up: no worker took it");
+      event.mutable_finished()->mutable_verification()->set_text("abandoned: no worker leased the trial");
       committer_.Add(step, campaign.get(), std::move(event));
     }
   }

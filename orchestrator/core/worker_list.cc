@@ -23,7 +23,7 @@ bool IsWorkerName(const std::string& name) {
 absl::Status OtherProtocol(const v1::RegisterWorkerRequest& request) {
   v1::ErrorDetail detail;
   detail.set_resource(request.name());
-  detail.set_fix("install the orchestrator's version of Pawl on the worker's machine, or the other way round");
+  detail.set_fix("install the same version of Pawl for the orchestrator and the worker");
   return Error(absl::StatusCode::kFailedPrecondition,
                absl::StrCat(request.name(), " is Pawl ", request.version().empty() ? "unknown" : request.version(),
                             " with worker protocol ", request.protocol(),
@@ -172,7 +172,7 @@ absl::Status CanRun(const v1::Device& device, const v1::Campaign& campaign, cons
     return absl::FailedPreconditionError(absl::StrCat("it began on ", campaign.device()));
   }
   const std::string& gpu = campaign.spec().gpu();
-  if (!gpu.empty() && !absl::StrContains(absl::AsciiStrToLower(device.label()), absl::AsciiStrToLower(gpu))) {
+  if (!gpu.empty() && !absl::StrContains(absl::AsciiStrToLower(device.gpu().name()), absl::AsciiStrToLower(gpu))) {
     return absl::FailedPreconditionError(absl::StrCat("it asks for a GPU named ", gpu));
   }
   return device.kind() == v1::DEVICE_KIND_REPLAY ? WasRecorded(device, campaign, space_hash) : absl::OkStatus();

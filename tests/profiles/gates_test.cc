@@ -164,10 +164,10 @@ TEST(GatesFile, RefusesGatesThatAreMissingDoubledOrUnknown) {
                     HasSubstr("no [[gate]] with the name \"sanitizer\""),
                     HasSubstr("the check \"memcheck\" belongs to no gate")));
   EXPECT_THAT(ErrorAfter("\"preflight\"\nstage     = \"preflight\"", "\"build\"\nstage     = \"build\""),
-              AllOf(HasSubstr("gate build: defined twice"), HasSubstr("\"preflight\": every gate must be there")));
+              AllOf(HasSubstr("gate build: defined twice"), HasSubstr("\"preflight\": every gate must be defined")));
   EXPECT_THAT(ErrorAfter("[[gate]]", "[[gates]]"), HasSubstr("unknown key \"gates\""));
   EXPECT_THAT(std::string(Gates::Parse("", "g.toml").status().message()),
-              AllOf(HasSubstr("\"correctness\": every gate must be there"), HasSubstr("[tiers] is missing"),
+              AllOf(HasSubstr("\"correctness\": every gate must be defined"), HasSubstr("[tiers] is missing"),
                     HasSubstr("[total] is missing")));
   EXPECT_THAT(std::string(Gates::Parse("[[gate", "g.toml").status().message()), HasSubstr("g.toml:1: "));
 }

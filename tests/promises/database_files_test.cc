@@ -106,6 +106,13 @@ TEST_F(DatabaseFilesTest, IsNotStartedOnALogWithoutItsDatabase) {
   EXPECT_EQ(Client(address_).Get("campaigns/1").name(), "campaigns/1");
 }
 
+// `pawl` uses the other one then.
+TEST_F(DatabaseFilesTest, ExitsWithACodeOfItsOwnWhereAnotherOrchestratorHasThem) {
+  const std::unique_ptr<Daemon> first = Start();
+  ASSERT_TRUE(first->Says("listening on")) << first->Output();
+  EXPECT_EQ(Start()->WaitForEnd(std::chrono::seconds(5)), 75);
+}
+
 TEST_F(DatabaseFilesTest, HasNoDefaultWithoutAHomeFolder) {
   for (const char* home : {"", "relative"}) {
     Daemon orchestrator("pawl-orchestrator", {"--listen", address_}, {{"HOME", home}, {"XDG_DATA_HOME", home}});

@@ -13,7 +13,7 @@
 #include "kernels/plan.h"
 #include "kernels/space.h"
 #include "profiles/gpus.h"
-#include "worker/host/versions.h"
+#include "worker/host/toolkit.h"
 #include "worker/record/build_ahead.h"
 #include "worker/replay/recorded_speedups.h"
 #include "worker/trial/output_check.h"
@@ -161,7 +161,8 @@ absl::Status Recorder::ProfileAll(std::vector<Measured>* measured, RecordingJour
     absl::StatusOr<Profiling> profiling = device_.Profile(items);
     if (!profiling.ok()) return profiling.status();
     if (first == 0 && !profiling->missing.empty()) {
-      say(absl::StrCat("this ncu lacks ", absl::StrJoin(profiling->missing, ", "), ": the evidence goes without"));
+      say(absl::StrCat("this ncu lacks ", absl::StrJoin(profiling->missing, ", "),
+                       ": the evidence has no values for them"));
     }
     if (first == 0 && profiling->evidence[0].partial()) {
       say(absl::StrCat("no counters, times only: ", profiling->evidence[0].partial_reason()));
@@ -271,7 +272,7 @@ absl::StatusOr<Recording> Recorder::Run(const Report& report, const Say& say) {
     before[VariantText(record.variant())] = record;
     count(record, log_speedup_before(record));
   }
-  if (!before.empty()) say(absl::StrCat("going on: ", before.size(), " variants are in ", part.string()));
+  if (!before.empty()) say(absl::StrCat("continuing: ", before.size(), " variants are in ", part.string()));
   // What an earlier run got through is neither built nor measured again.
   auto left = [&](const v1::Variant& variant) {
     const auto found = before.find(VariantText(variant));

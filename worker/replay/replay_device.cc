@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "kernels/space.h"
-#include "worker/build/build_command.h"
+#include "worker/build/built_variant.h"
 #include "worker/trial/timed_comparison.h"
 
 namespace pawl {
@@ -38,7 +38,7 @@ absl::StatusOr<std::vector<fs::path>> Files(const std::vector<fs::path>& given) 
   }
   if (files.empty()) {
     return absl::NotFoundError(
-        "there are no recordings to replay: name a folder with *.jsonl.gz by --recordings, or make one on a GPU "
+        "there are no recordings to replay: name a folder with *.jsonl.gz with --recordings, or make one on a GPU "
         "with `pawl record`");
   }
   std::sort(files.begin(), files.end());
@@ -103,7 +103,7 @@ void ReplayDevice::Choose(std::vector<Served> found) {
     });
     if (one.header.gpu().name() != gpu) {
       left_out_.push_back(absl::StrCat(one.file.string(), ": it is of ", WithArticle(one.header.gpu().name()),
-                                       ", most are of ", WithArticle(gpu), "; name it by --recordings"));
+                                       ", most are of ", WithArticle(gpu), "; name it with --recordings"));
     } else if (older) {
       left_out_.push_back(absl::StrCat(one.file.string(), ": there is a newer one of the same bundle"));
     } else {

@@ -5,7 +5,6 @@
 #include <cstring>
 #include <set>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/space.h"
 #include "profiles/gpus.h"
@@ -15,7 +14,6 @@
 namespace pawl {
 namespace {
 
-constexpr char kReplayOf[] = "replay of ";
 // Of the anchor kernel, which no recording of version 0.1.0 has: a variant takes the same share of it in every process.
 constexpr double kAnchorUs = 10;
 
@@ -95,10 +93,8 @@ std::string WithArticle(const std::string& name) {
   return absl::StrCat(vowel ? "an " : "a ", name);
 }
 
-bool IsReplayLabel(const std::string& device) { return absl::StartsWith(device, kReplayOf); }
-
 std::string ReplayLabel(const v1::RecordingHeader& header) {
-  return absl::StrCat(kReplayOf, WithArticle(header.gpu().name()), ", recorded on ",
+  return absl::StrCat("replay of ", WithArticle(header.gpu().name()), ", recorded on ",
                       header.date().substr(0, header.date().find('T')));
 }
 

@@ -59,8 +59,6 @@ class ReplayRecording {
 
 // What stands where a GPU's name would: "replay of an NVIDIA H200, recorded on 2026-11-15".
 std::string ReplayLabel(const v1::RecordingHeader& header);
-// Whether a device of this name only replays.
-bool IsReplayLabel(const std::string& device);
 // "an NVIDIA H200", "a GeForce RTX 3060".
 std::string WithArticle(const std::string& name);
 

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "worker/process/programs.h"
+#include "worker/process/spawn.h"
 #include "worker/process/subprocess.h"
 #include "worker/sandbox/sandbox_command.h"
 

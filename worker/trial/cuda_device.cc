@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "worker/embedded.h"
-#include "worker/host/versions.h"
-#include "worker/process/programs.h"
+#include "worker/host/toolkit.h"
+#include "worker/process/spawn.h"
 #include "worker/trial/baseline.h"
 
 namespace pawl {

@@ -6,7 +6,7 @@
 #include "absl/time/clock.h"
 #include "kernels/hidden_sizes.h"
 #include "kernels/space.h"
-#include "worker/build/build_command.h"
+#include "worker/build/built_variant.h"
 #include "worker/trial/output_check.h"
 
 namespace pawl {

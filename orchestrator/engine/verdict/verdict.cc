@@ -9,7 +9,6 @@
 #include "absl/strings/str_join.h"
 #include "base/hash/hash.h"
 #include "orchestrator/engine/state/noise_pool.h"
-#include "orchestrator/engine/verdict/prediction.h"
 #include "orchestrator/engine/verdict/seat.h"
 #include "profiles/mean_interval.h"
 

@@ -51,6 +51,7 @@ class CampaignRecordingTest : public testing::Test {
     replayed_.copy_gb_s = 4200;
     measured_ = replayed_;
     measured_.campaign.set_device("NVIDIA H200");
+    measured_.campaign.set_replay(false);
     for (v1::Iteration& iteration : measured_.iterations) iteration.set_device("NVIDIA H200");
   }
   static void TearDownTestSuite() { home_.reset(); }

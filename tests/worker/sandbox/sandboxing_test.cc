@@ -13,7 +13,7 @@
 #include "absl/time/clock.h"
 #include "tests/instrumented.h"
 #include "tests/worker/sandbox/sandbox_probes.h"
-#include "worker/process/programs.h"
+#include "worker/process/spawn.h"
 #include "worker/process/subprocess.h"
 #include "worker/sandbox/sandbox_command.h"
 
