@@ -176,6 +176,8 @@ class Store {
   absl::Status Write(Writes* writes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_);
   absl::Status Begin(Transaction* transaction) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_);
   absl::Status CommitTransaction(Transaction* transaction) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_);
+  absl::Status NewIdentity(std::string* identity) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_);
+  void NoteIdentity() ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_);
 
   const StoreOptions options_;
   std::unique_ptr<DatabaseLock> lock_;  // outlives the connections
@@ -183,6 +185,7 @@ class Store {
   std::unique_ptr<DamageCheck> check_;  // null: none was needed
   absl::Mutex writer_mutex_;
   std::unique_ptr<Connection> writer_ ABSL_GUARDED_BY(writer_mutex_);
+  std::string identity_ ABSL_GUARDED_BY(writer_mutex_);  // empty: the first commit makes one
   absl::Mutex reader_mutex_;
   std::unique_ptr<Connection> reader_ ABSL_GUARDED_BY(reader_mutex_);
   std::atomic<bool> uncertain_ = false;

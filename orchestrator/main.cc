@@ -138,10 +138,10 @@ int Run(int argc, char** argv) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   option("max-bundle-megabytes", flags.max_bundles,
-         "Maximum size of the bundles of all unfinished campaigns; a shared bundle counts once")
+         "Maximum size of the bundles and proposals of all unfinished campaigns; a shared bundle counts once")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
-  option("max-author-megabytes", flags.max_author, "The same for the campaigns of one author")
+  option("max-author-megabytes", flags.max_author, "The same for one author")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
   option("profiles", flags.profiles,

@@ -5,6 +5,7 @@
 #include "base/names/resource_name.h"
 #include "kernels/source_patch.h"
 #include "orchestrator/core/errors.h"
+#include "orchestrator/core/held_bytes.h"
 #include "orchestrator/core/orchestrator.h"
 #include "orchestrator/core/stored_campaign.h"
 #include "orchestrator/engine/report/situation.h"
@@ -94,13 +95,18 @@ absl::StatusOr<v1::ProposeChangeResponse> Orchestrator::Propose(const v1::Propos
     return Error(absl::StatusCode::kResourceExhausted,
                  absl::StrCat(request.campaign(), " has ", kMaxProposals, " proposals waiting"), detail);
   }
-  v1::ProposeChangeResponse response;
-  response.set_waiting(static_cast<int>(campaign.proposals().size()));
-  Step step = Begin();
   v1::Event event;
   event.mutable_proposed()->set_author(request.author());
   *event.mutable_proposed()->mutable_change() = request.change();
   event.mutable_proposed()->set_why(request.why());
+  if (absl::Status status =
+          CheckHeldBytes(state_, options_, request.author(), static_cast<int64_t>(event.proposed().ByteSizeLong()));
+      !status.ok()) {
+    return status;
+  }
+  v1::ProposeChangeResponse response;
+  response.set_waiting(static_cast<int>(campaign.proposals().size()));
+  Step step = Begin();
   committer_.Add(&step, &campaign, std::move(event));
   if (absl::Status status = Commit(&step, turn.deferred()); !status.ok()) return status;
   return response;

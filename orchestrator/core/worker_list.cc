@@ -56,7 +56,7 @@ void WorkerList::Load(const std::vector<StoredWorker>& stored, absl::Time now) {
   for (const StoredWorker& worker : stored) {
     const bool gone = worker.worker.state() == v1::WORKER_STATE_GONE;
     Entry& entry = workers_[worker.worker.name()];
-    entry = {worker.instance, worker.worker, gone ? absl::InfinitePast() : now};
+    entry = {worker.instance, worker.worker, gone ? absl::InfinitePast() : now, /*heard=*/false};
     entry.worker.clear_trials();
   }
 }
@@ -86,6 +86,13 @@ absl::StatusOr<StoredWorker> WorkerList::Register(const v1::RegisterWorkerReques
   const bool ended = sick && before->second.worker.trials().empty();  // it has nothing left to do
   if (before != workers_.end() && before->second.instance != request.instance() && !ended &&
       !Gone(request.name(), now)) {
+    // Nobody knows yet whether the other process is there: an orchestrator that is started again and again must not
+    // make the new one give up.
+    if (!before->second.heard) {
+      return TryLater(absl::StrCat("another process was registered as ", request.name(),
+                                   " before the orchestrator started, and may still be there"),
+                      absl::ToDoubleSeconds(silence_));
+    }
     v1::ErrorDetail detail;
     detail.set_resource(request.name());
     detail.set_fix("give this worker another --name, or stop the other one");
@@ -121,6 +128,7 @@ absl::Status WorkerList::Hear(const std::string& name, const std::string& instan
     return NoSuch(name.empty() ? "worker" : name, "register the worker, then ask again");
   }
   found->second.last_seen = now;
+  found->second.heard = true;
   return absl::OkStatus();
 }
 

@@ -1,6 +1,7 @@
 #include "worker/replay/replay_device.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -192,10 +193,12 @@ absl::Status ReplayDevice::Sleep(const Prepared& prepared, v1::Stage stage, Tria
       std::find_if(std::begin(kStages), std::end(kStages), [&](const auto& s) { return s.first == stage; });
   const int step = static_cast<int>(at - kStages) + 1, steps = static_cast<int>(std::size(kStages));
   observer.Report(stage, step, steps, absl::StrCat(at->second, " as recorded (", step, " of ", steps, ")"));
-  const absl::Time end = absl::Now() + absl::Seconds(RecordedSeconds(prepared.candidate->record, at->second) / speed_);
-  for (absl::Time now = absl::Now(); now < end; now = absl::Now()) {
+  const auto begin = std::chrono::steady_clock::now();
+  const absl::Duration whole = absl::Seconds(RecordedSeconds(prepared.candidate->record, at->second) / speed_);
+  const auto left = [&] { return whole - absl::FromChrono(std::chrono::steady_clock::now() - begin); };
+  for (absl::Duration rest = left(); rest > absl::ZeroDuration(); rest = left()) {
     if (observer.stopped()) return absl::CancelledError("stopped");
-    absl::SleepFor(std::min(kNap, end - now));
+    absl::SleepFor(std::min(kNap, rest));
   }
   return absl::OkStatus();
 }

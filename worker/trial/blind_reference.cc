@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "worker/build/build_command.h"
 #include "worker/build/built_variant.h"
 #include "worker/trial/output_check.h"
 
