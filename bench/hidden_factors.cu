@@ -4,17 +4,17 @@
 //   ./hidden_factors --seconds 240 --output factors.csv
 //
 // Each row of the output is one comparison as worker/runner/comparer.cc makes it: 24 blocks ABBA or BAAB, each with its
-// tensors placed anew and its graphs captured anew, everything refilled before every replay. One factor at a time is set
-// to another level than that protocol's (the base level). All levels of a factor see the same random draws (offsets,
-// order of the sides, gaps) in the same repetition, so that the difference between two levels has little noise.
-// Left out of the protocol: reading outputs back, telemetry, and the checks of unused tensors.
+// tensors placed anew and its graphs captured anew, everything refilled before every replay. One factor at a time is
+// set to another level than that protocol's (the base level). All levels of a factor see the same random draws
+// (offsets, order of the sides, gaps) in the same repetition, so that the difference between two levels has little
+// noise. Left out of the protocol: reading outputs back, telemetry, and the checks of unused tensors.
 //
 // Each repetition runs in new processes. Rows that the output file has already are not measured again; jobs run in the
 // order of Jobs(), so that a short time limit still gets the most telling levels. bench/hidden_factors.py makes the
 // table for the docs.
 //
-// This file is also the source of the kernels: the program compiles it again with -DMODULE_... into cubins, one for each
-// version of a kernel, because where the driver puts a module's code is one of the factors.
+// This file is also the source of the kernels: the program compiles it again with -DMODULE_... into cubins, one for
+// each version of a kernel, because where the driver puts a module's code is one of the factors.
 
 #include <cuda_fp16.h>
 
@@ -32,16 +32,6 @@ enum Values { kNormal, kZeros, kLarge };
 #ifdef MODULE
 
 // ---------------------------------------------------------------------------------------------------- the kernels
-
-#if defined(DUMMIES)
-// Code in front of the kernel in its own module, or a module that is nothing but such code: DUMMIES instructions.
-extern "C" __global__ void dummy(float* sink, float x) {
-  float y = x;
-#pragma unroll
-  for (int i = 0; i < DUMMIES; ++i) y = fmaf(y, x, 1.0f + i);
-  if (y == 12345.0f) *sink = y;
-}
-#endif
 
 #if defined(MODULE_SUPPORT)
 
@@ -226,11 +216,11 @@ extern "C" __global__ void side(const float* in, float* out) {
 #elif defined(MODULE_TRANSPOSE)
 
 // Transpose of 4096 x 4096 floats (64 MB) by tiles of 32 x 32.
-// 0: columns of the tile meet in one bank. 1: rows padded by one.
-constexpr int kN = 4096, kTile = 32, kRows = 8;
+// 0: eight values of a tile's column share a bank. 1: none do.
+constexpr int kN = 4096, kTile = 32, kRows = 8, kPadding = VERSION == 0 ? 8 : 1;
 
 extern "C" __global__ void side(const float* in, float* out) {
-  __shared__ float tile[kTile][kTile + VERSION];
+  __shared__ float tile[kTile][kTile + kPadding];
   const int x = blockIdx.x * kTile, y = blockIdx.y * kTile;
 #pragma unroll
   for (int row = threadIdx.y; row < kTile; row += kRows) {
@@ -312,6 +302,17 @@ extern "C" __global__ void side(const __half* a, const __half* b, float* c) {
 
 #endif
 
+#if defined(DUMMIES)
+// A module that is nothing but code, or code in front of the kernel in its own module: the compiler puts what is
+// defined last first. DUMMIES is the number of instructions.
+extern "C" __global__ void dummy(float* sink, float x) {
+  float y = x;
+#pragma unroll
+  for (int i = 0; i < DUMMIES; ++i) y = fmaf(y, x, 1.0f + i);
+  if (y == 12345.0f) *sink = y;
+}
+#endif
+
 #else  // the host's program
 
 // ------------------------------------------------------------------------------------------------------- the program
@@ -345,14 +346,14 @@ extern "C" __global__ void side(const __half* a, const __half* b, float* c) {
 
 namespace {
 
-#define CU(call)                                                               \
-  do {                                                                         \
-    if (CUresult result_ = (call)) {                                           \
-      const char* name_ = "?";                                                 \
-      cuGetErrorName(result_, &name_);                                         \
-      fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, name_);    \
-      exit(1);                                                                 \
-    }                                                                          \
+#define CU(call)                                                            \
+  do {                                                                      \
+    if (CUresult result_ = (call)) {                                        \
+      const char* name_ = "?";                                              \
+      cuGetErrorName(result_, &name_);                                      \
+      fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, name_); \
+      exit(1);                                                              \
+    }                                                                       \
   } while (0)
 
 using std::string;
@@ -410,8 +411,8 @@ struct Version {
 struct Kernel {
   string name;
   vector<Tensor> tensors;
-  vector<Version> versions;              // called a, b, c
-  vector<std::pair<int, int>> pairs;     // parent, candidate; a version with itself shows what the method adds
+  vector<Version> versions;           // called a, b, c
+  vector<std::pair<int, int>> pairs;  // parent, candidate; a version with itself shows what the method adds
 };
 
 const vector<Kernel>& Kernels() {
@@ -452,7 +453,8 @@ struct Factor {
 const vector<Factor>& Factors() {
   static const vector<Factor> factors = {
       {"placement", {"mixed", "packed0", "packed", "gaps", "scattered"}},
-      {"code", {"once", "candidate-first", "small-dummies", "large-dummies", "dummies-between", "inside", "each-block"}},
+      {"code",
+       {"once", "candidate-first", "small-dummies", "large-dummies", "dummies-between", "inside", "each-block"}},
       {"before", {"fill", "nothing", "memset-100MB", "other-side", "itself"}},
       {"calls", {"auto", "1", "2", "5", "20", "50"}},
       {"launch", {"graph", "stream", "stream-no-hold"}},
@@ -731,9 +733,7 @@ uint64_t RegionBytes(const Kernel& kernel, int calls) {
 }
 
 // The largest of any level.
-uint64_t ArenaBytes(const Kernel& kernel) {
-  return RegionBytes(kernel, kernel.name == "transpose" ? kMaxCalls : 50);
-}
+uint64_t ArenaBytes(const Kernel& kernel) { return RegionBytes(kernel, kernel.name == "transpose" ? kMaxCalls : 50); }
 
 struct Row {
   vector<double> log_ratios, parent_us, candidate_us, anchor_us;
@@ -776,7 +776,8 @@ class Comparison {
 
   // The draws of a block depend on kernel, repetition and block alone: all levels see the same.
   void Seed(int block) {
-    std::seed_seq seed = {static_cast<int>(std::hash<string>()(kernel_.name) & 0x7fffffff), cell_.repetition, block + 1};
+    std::seed_seq seed = {static_cast<int>(std::hash<string>()(kernel_.name) & 0x7fffffff), cell_.repetition,
+                          block + 1};
     random_.seed(seed);
     places_.seed(random_());
     code_.seed(random_());
@@ -888,7 +889,10 @@ class Comparison {
   unsigned DrawSeed() { return static_cast<unsigned>(random_()); }
 
   void Fill(unsigned seed) {
-    int values = cell_.Is("values", "zeros") ? kZeros : cell_.Is("values", "large") ? kLarge : kNormal;
+    Fill(seed, cell_.Is("values", "zeros") ? kZeros : cell_.Is("values", "large") ? kLarge : kNormal);
+  }
+
+  void Fill(unsigned seed, int values) {
     void* arguments[] = {&gpu_.segments, &seed, &values};
     gpu_.Launch(gpu_.fill, fill_blocks_, segment_count_, 256, arguments);
   }
@@ -1006,7 +1010,7 @@ class Comparison {
   void CheckOutputs() {
     static std::set<int> checked;
     if (!checked.insert(cell_.pair).second) return;
-    Fill(DrawSeed());
+    Fill(DrawSeed(), kNormal);
     const vector<float> parent = Output(sides_[0]), candidate = Output(sides_[1]);
     for (size_t i = 0; i < parent.size(); ++i) {
       if (!(std::abs(parent[i] - candidate[i]) <= 0.002f * (1 + std::abs(parent[i])))) {
@@ -1165,7 +1169,7 @@ void PrintSummary(const string& output) {
   }
 }
 
-// ----------------------------------------------------------------------------------------------------- the main process
+// ------------------------------------------------------------------------------------------------- the main process
 
 struct Flags {
   double seconds = 240;

@@ -51,7 +51,8 @@ void RunMeasuredCampaign(
     if (candidate == nullptr) {
       f.mutable_result()->set_passed_over("not recorded");
     } else {
-      *f.mutable_result() = space.Measure(*candidate, parent ? space.Find(parent->variant()) : nullptr, random);
+      *f.mutable_result() =
+          space.Measure(*candidate, parent ? space.Find(parent->variant()) : nullptr, planned.noise(), random);
     }
     if (planned.purpose() == v1::TRIAL_PURPOSE_TOTAL) {
       *f.mutable_total_gain() = JudgeTotal(campaign, planned, f.result());

@@ -14,6 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "kernels/bundle_reader.h"
 #include "kernels/space.h"
+#include "profiles/gpus.h"
 #include "profiles/keep_rule.h"
 #include "profiles/toml_file.h"
 #include "profiles/verdict_protocol.h"
@@ -69,14 +70,12 @@ absl::Status ReadTimes(const std::string& csv, MeasuredSpace* space) {
   return absl::OkStatus();
 }
 
-// As a worker compares; the pairs of both processes go into `result`.
+// As a worker compares; the pairs of all processes go into `result`.
 v1::Comparison CompareEntries(const MeasuredSpace::Entry& candidate, const MeasuredSpace::Entry& parent,
-                              SeededRandom& random, v1::TrialResult* result) {
+                              const v1::ProcessNoise& noise, SeededRandom& random, v1::TrialResult* result) {
   const size_t own = candidate.residuals.size(), all = own + parent.residuals.size();
-  int processes = 0;
-  const PairSourceStarter start = [&]() -> absl::StatusOr<PairSource> {
-    auto* pairs = ++processes == 1 ? result->mutable_pairs() : result->mutable_confirming_pairs();
-    return [&, pairs](int count) -> absl::StatusOr<PairBatch> {
+  const PairSourceStarter start = [&](int process) -> absl::StatusOr<PairSource> {
+    return [&, process](int count) -> absl::StatusOr<PairBatch> {
       PairBatch batch;
       for (int i = 0; i < count; ++i) {
         double ratio = candidate.log_speed - parent.log_speed;
@@ -85,12 +84,14 @@ v1::Comparison CompareEntries(const MeasuredSpace::Entry& candidate, const Measu
           ratio += drawn < own ? candidate.residuals[drawn] : parent.residuals[drawn - own];
         }
         batch.log_ratios.push_back(ratio);
-        pairs->Add()->set_log_ratio(ratio);
+        v1::PairSample* pair = process == 0 ? result->add_pairs() : result->add_confirming_pairs();
+        pair->set_log_ratio(ratio);
+        pair->set_process(process);
       }
       return batch;
     };
   };
-  return CompareByProtocol(start, KeepRule()).value();
+  return CompareByProtocol(start, noise, KeepRule()).value();
 }
 
 }  // namespace
@@ -108,9 +109,11 @@ const MeasuredSpace::Entry* MeasuredSpace::Find(const google::protobuf::Map<std:
   return place == places.end() ? nullptr : &entries[place->second];
 }
 
-v1::TrialResult MeasuredSpace::Measure(const Entry& candidate, const Entry* parent, SeededRandom& random) const {
+v1::TrialResult MeasuredSpace::Measure(const Entry& candidate, const Entry* parent, const v1::ProcessNoise& noise,
+                                       SeededRandom& random) const {
   v1::TrialResult result;
   result.set_device(device);
+  result.mutable_gpu()->set_name(device);
   if (!candidate.ok) {
     result.mutable_failure()->set_stage(v1::STAGE_VALIDATE);
     result.mutable_failure()->set_check(v1::CHECK_FAULT);
@@ -124,7 +127,7 @@ v1::TrialResult MeasuredSpace::Measure(const Entry& candidate, const Entry* pare
   if (parent != nullptr) {
     result.set_parent_warm_us(us(*parent));
     result.set_parent_cold_us(us(*parent));
-    faster = CompareEntries(candidate, *parent, random, &result).result() == v1::FASTER;
+    faster = CompareEntries(candidate, *parent, noise, random, &result).result() == v1::FASTER;
   }
   *result.mutable_evidence() = faster ? candidate.counted : candidate.uncounted;
   return result;
@@ -132,7 +135,7 @@ v1::TrialResult MeasuredSpace::Measure(const Entry& candidate, const Entry* pare
 
 bool MeasuredSpace::Faster(const Entry& candidate, const Entry& than, SeededRandom& random) const {
   v1::TrialResult result;
-  return candidate.ok && CompareEntries(candidate, than, random, &result).result() == v1::FASTER;
+  return candidate.ok && CompareEntries(candidate, than, NoiseOf(device), random, &result).result() == v1::FASTER;
 }
 
 absl::StatusOr<std::vector<std::string>> RecordedBundles(const std::filesystem::path& checkout) {

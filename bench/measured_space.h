@@ -35,7 +35,8 @@ struct MeasuredSpace {
   const Entry* Find(const google::protobuf::Map<std::string, int32_t>& variant) const;
 
   // What a worker would send. `parent` null: the trial has none.
-  v1::TrialResult Measure(const Entry& candidate, const Entry* parent, SeededRandom& random) const;
+  v1::TrialResult Measure(const Entry& candidate, const Entry* parent, const v1::ProcessNoise& noise,
+                          SeededRandom& random) const;
   // The verdict by the same protocol.
   bool Faster(const Entry& candidate, const Entry& than, SeededRandom& random) const;
 };

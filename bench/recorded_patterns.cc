@@ -21,7 +21,6 @@
 #include "bench/measured_campaign.h"
 #include "bench/measured_space.h"
 #include "kernels/space.h"
-#include "orchestrator/engine/search/architecture.h"
 #include "orchestrator/engine/search/patterns.h"
 #include "orchestrator/engine/search/tree_chooser.h"
 #include "profiles/pattern_file.h"
@@ -42,7 +41,9 @@ const Entry& StartOf(const MeasuredSpace& space, int campaign) {
 
 void Learn(const MeasuredSpace& space, int campaigns, int evaluations, PatternTable* table) {
   const TreeChooser chooser;
-  const std::string architecture = ArchitectureOf(v1::GpuInfo(), space.device);
+  v1::GpuInfo gpu;
+  gpu.set_name(space.device);
+  const std::string architecture = SmArchitecture(gpu);
   std::set<std::pair<Point, Point>> seen;
   for (int i = 0; i < campaigns; ++i) {
     RunMeasuredCampaign(

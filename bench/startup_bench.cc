@@ -22,7 +22,6 @@
 #include "grpcpp/grpcpp.h"
 #include "pawl/v1/campaign_service.grpc.pb.h"
 #include "pawl/v1/worker_service.grpc.pb.h"
-#include "worker/process/programs.h"
 #include "worker/process/spawn.h"
 
 namespace pawl {

@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
+#include "db/identity.h"
 #include "db/schema.h"
 #include "db/sqlite.h"
 
@@ -35,7 +36,10 @@ absl::Status CopyInto(const std::filesystem::path& database, const std::filesyst
   // would restart the copy.
   const int code = sqlite3_backup_step(backup, -1);
   sqlite3_backup_finish(backup);
-  return code == SQLITE_DONE ? absl::OkStatus() : (*to)->Error(code);
+  if (code != SQLITE_DONE) return (*to)->Error(code);
+  // The copy is one file, without a -wal.
+  if (absl::Status status = (*to)->Execute("PRAGMA journal_mode = DELETE"); !status.ok()) return status;
+  return MakeIdentity(to->get()).status();
 }
 
 // The name is on disk, too, when this returns. Overwrites nothing.

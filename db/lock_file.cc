@@ -17,6 +17,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "db/identity.h"
 
 namespace pawl {
 namespace {
@@ -58,12 +59,12 @@ bool LockPatiently(int fd) {
   return true;
 }
 
-// Process id or `stopped`, address, what else is noted, `copied`; empty where they are not written.
+// Process id or `stopped`, address, what else is noted, `copied`, identities; empty where they are not written.
 std::vector<std::string> ReadLines(int fd) {
   char text[4096];
   const ssize_t size = pread(fd, text, sizeof text, 0);
   std::vector<std::string> lines = absl::StrSplit(absl::string_view(text, size < 0 ? 0 : size), '\n');
-  lines.resize(4);
+  lines.resize(5);
   return lines;
 }
 
@@ -79,7 +80,7 @@ std::string HolderOf(ino_t inode) {
 }
 
 absl::Status InUse(const std::filesystem::path& database, const std::string& pid, const std::string& address) {
-  return absl::FailedPreconditionError(absl::StrCat(
+  return absl::AlreadyExistsError(absl::StrCat(
       "database ", database.native(), " is in use by another orchestrator (process ", pid.empty() ? "unknown" : pid,
       address.empty() ? "" : ", listening on ", address, "): use that one, or end it first, or name another database"));
 }
@@ -93,13 +94,20 @@ std::string LeftText(const struct stat& database) {
                       database.st_mtim.tv_nsec);
 }
 
+// Whether the file is a copy of the database whose identities were noted.
+bool IsCopy(const std::filesystem::path& database, const std::string& noted) {
+  if (noted.empty()) return false;
+  const std::string identity = IdentityInFile(database);
+  return !identity.empty() && !absl::StrContains(noted, identity);
+}
+
 // SQLite would take a -wal that is not the database's for its changes, or remove it.
-absl::Status CheckWal(const std::filesystem::path& database, const std::vector<std::string>& noted) {
+absl::Status CheckWal(const std::filesystem::path& database, const std::vector<std::string>& noted, bool copy) {
   const std::filesystem::path log = Beside(database, "-wal");
   const std::optional<struct stat> wal = StatOf(log);
   if (!wal || wal->st_size == 0) return absl::OkStatus();
   const std::optional<struct stat> file = StatOf(database);
-  const std::string aside = absl::StrCat("or, to go on without those changes, move ", log.native(), " and ",
+  const std::string aside = absl::StrCat("or, to continue without those changes, move ", log.native(), " and ",
                                          Beside(database, "-shm").filename().native(), " aside");
   if (!file || file->st_size == 0) {
     return absl::FailedPreconditionError(absl::StrCat(
@@ -107,8 +115,8 @@ absl::Status CheckWal(const std::filesystem::path& database, const std::vector<s
         wal->st_size, " bytes of its latest changes: put the database file back in its place; ", aside));
   }
   const std::vector<std::string> inodes = absl::StrSplit(noted[2], ' ');
-  if (noted[0] != kStopped && inodes.size() == 2 && inodes[1] == absl::StrCat(wal->st_ino) &&
-      inodes[0] != absl::StrCat(file->st_ino)) {
+  const bool same_wal = inodes.size() == 2 && inodes[1] == absl::StrCat(wal->st_ino);
+  if (noted[0] != kStopped && same_wal && (copy || inodes[0] != absl::StrCat(file->st_ino))) {
     return absl::FailedPreconditionError(
         absl::StrCat("database ", database.native(), " was replaced, but ", log.native(),
                      " holds changes of the file before it: put that file back in its place; ", aside));
@@ -124,7 +132,7 @@ absl::StatusOr<std::unique_ptr<DatabaseLock>> DatabaseLock::Acquire(const std::f
   const int fd = open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (fd < 0) {
     return absl::UnavailableError(absl::StrCat("can't make ", file.native(), ": ", strerror(errno),
-                                               "; see that this user may write to the folder"));
+                                               "; check that this user may write to the folder"));
   }
   std::unique_ptr<DatabaseLock> lock(new DatabaseLock(fd, std::move(file), std::move(database)));
   if (!LockPatiently(fd)) {
@@ -132,7 +140,8 @@ absl::StatusOr<std::unique_ptr<DatabaseLock>> DatabaseLock::Acquire(const std::f
     return InUse(named, owner[0], owner[1]);
   }
   const std::vector<std::string> before = ReadLines(fd);
-  if (absl::Status status = CheckWal(lock->database_, before); !status.ok()) return status;
+  const bool copy = IsCopy(lock->database_, before[4]);
+  if (absl::Status status = CheckWal(lock->database_, before, copy); !status.ok()) return status;
   if (absl::Status status = lock->TakeDatabase(); !status.ok()) return status;
   const std::optional<struct stat> found = StatOf(lock->database_);
   const std::optional<struct stat> wal = StatOf(Beside(lock->database_, "-wal"));
@@ -141,7 +150,8 @@ absl::StatusOr<std::unique_ptr<DatabaseLock>> DatabaseLock::Acquire(const std::f
   const bool killed_here =
       found && before[0] != kStopped && (before[2] == before_wal || (wal && before[2] == InodesText(*found, *wal)));
   const bool is_new = found && found->st_size == 0;
-  lock->same_file_ = is_new || (before[3] != kCopied && (lock->closed_before_ || killed_here));
+  lock->same_file_ = is_new || (before[3] != kCopied && !copy && (lock->closed_before_ || killed_here));
+  if (lock->same_file_) lock->identities_ = before[4];
   if (lock->same_file_ && !is_new) lock->inodes_ = killed_here ? before[2] : before_wal;
   // On the disk before anything is written: after a power cut nobody may read that the database was closed.
   if (absl::Status status = lock->SetAddress(""); !status.ok()) return status;
@@ -157,7 +167,7 @@ absl::Status DatabaseLock::TakeDatabase() {
   struct stat found = {};
   if (database_fd_ < 0 || fstat(database_fd_, &found) != 0) {
     return absl::UnavailableError(absl::StrCat("database ", database_.native(), " can't be opened: ", strerror(errno),
-                                               "; see that this user may read and write it"));
+                                               "; check that this user may read and write it"));
   }
   // Where the file system can't lock a file that is open for reading (NFS), the side file alone keeps others out.
   if (!LockPatiently(database_fd_) && errno == EWOULDBLOCK) return InUse(database_, HolderOf(found.st_ino), "");
@@ -182,11 +192,21 @@ absl::Status DatabaseLock::Write(const std::string& text) {
   return absl::OkStatus();
 }
 
+absl::Status DatabaseLock::WriteNote(const std::string& owner, const std::string& what) {
+  std::string text =
+      absl::StrCat(owner, "\n", address_, "\n", what, "\n", same_file_ ? "" : kCopied, "\n", identities_);
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return Write(absl::StrCat(text, "\n"));
+}
+
 absl::Status DatabaseLock::SetAddress(const std::string& address) {
   address_ = address;
-  const std::string copied = same_file_ ? "" : absl::StrCat(kCopied, "\n");
-  return Write(
-      absl::StrCat(getpid(), "\n", address_, "\n", inodes_.empty() && same_file_ ? "" : inodes_ + "\n", copied));
+  return WriteNote(absl::StrCat(getpid()), inodes_);
+}
+
+absl::Status DatabaseLock::NoteIdentities(const std::string& identities) {
+  identities_ = identities;
+  return SetAddress(address_);
 }
 
 absl::Status DatabaseLock::NoteSame() {
@@ -205,8 +225,8 @@ absl::Status DatabaseLock::NoteWal() {
 absl::Status DatabaseLock::NoteClosed() {
   const std::optional<struct stat> database = StatOf(database_);
   if (!database) return absl::OkStatus();
-  const std::string copied = same_file_ ? "" : absl::StrCat(kCopied, "\n");
-  return Write(absl::StrCat(kStopped, "\n\n", LeftText(*database), "\n", copied));
+  address_.clear();
+  return WriteNote(kStopped, LeftText(*database));
 }
 
 std::optional<std::string> AddressOfOwner(const std::filesystem::path& database) {

@@ -168,10 +168,10 @@ absl::Status SqliteError(int code, std::string_view detail, int system_error, st
                                                  ": free some on its disk and try again; nothing was written", what));
     case SQLITE_IOERR:
       return absl::UnavailableError(absl::StrCat("the disk failed under database ", name,
-                                                 ": look at the disk (dmesg, df, the mount) and try again", what));
+                                                 ": check the disk (dmesg, df, the mount) and try again", what));
     case SQLITE_CANTOPEN:
       return absl::UnavailableError(absl::StrCat(
-          "database ", name, " can't be opened: see that its folder exists and that this user may read and ",
+          "database ", name, " can't be opened: check that its folder exists and that this user may read and ",
           "write both", what));
     case SQLITE_CORRUPT:
       return absl::DataLossError(absl::StrCat(

@@ -10,6 +10,7 @@
 #include "base/faults/fault_point.h"
 #include "base/names/resource_name.h"
 #include "db/backup.h"
+#include "db/identity.h"
 #include "db/iteration_sql.h"
 #include "db/pattern_rows.h"
 #include "db/schema.h"
@@ -39,9 +40,9 @@ absl::Status MakeFolder(const std::filesystem::path& file) {
         absl::StrCat("can't make folder ", file.parent_path().native(), ": ", error.message()));
   }
   if (std::filesystem::exists(file, error) && !std::filesystem::is_regular_file(file, error)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(file.native(), std::filesystem::is_directory(file, error) ? " is a folder" : " is no plain file",
-                     ": name a file for the database"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        file.native(), std::filesystem::is_directory(file, error) ? " is a folder" : " is not a regular file",
+        ": name a file for the database"));
   }
   return absl::OkStatus();
 }
@@ -148,6 +149,8 @@ absl::Status Revise(Connection* writer, int64_t campaign, const v1::RevisedItera
   row.set_reason(revised.reason());
   row.set_speedup_over_start(revised.speedup_over_start());
   row.set_speedup_over_baseline(revised.speedup_over_baseline());
+  if (revised.has_failure()) *row.mutable_failure() = revised.failure();
+  if (revised.has_failed_gate()) *row.add_failed_gates() = revised.failed_gate();
   return UpdateIteration(writer, campaign, row);
 }
 
@@ -174,7 +177,8 @@ absl::Status WriteEvent(Connection* writer, const v1::Event& event) {
         .Run();
   }
   if (event.has_finished() && event.finished().has_iteration()) {
-    return WriteIteration(writer, *campaign, event.sequence(), event.finished().iteration());
+    status = WriteIteration(writer, *campaign, event.sequence(), event.finished().iteration());
+    if (!status.ok()) return status;
   }
   for (const v1::RevisedIteration& revised : event.finished().revised()) {
     if (absl::Status revision = Revise(writer, *campaign, revised); !revision.ok()) return revision;
@@ -264,6 +268,9 @@ absl::Status Store::Start() {
   if (!row.ok()) return row.status();
   if (!*row) return writer_->Error(SQLITE_CORRUPT);
   secret_ = secret.Bytes(0);
+  auto identity = IdentityOf(writer_.get());
+  if (!identity.ok()) return identity.status();
+  identity_ = *std::move(identity);
   files_ = std::make_unique<OpenFiles>(file);
   return lock_->NoteWal();
 }
@@ -347,12 +354,35 @@ absl::Status Store::Write(Writes* writes) {
   if (status.ok()) status = WriteAll(writer_.get(), writes->lessons, WriteLesson);
   if (status.ok()) status = WriteAll(writer_.get(), writes->pattern_files, WritePatternFile);
   if (status.ok()) status = WriteAll(writer_.get(), writes->pattern_exports, WritePatternExport);
+  const bool identify = writes->leases_ended || identity_.empty();
+  std::string identity;
+  if (status.ok() && identify) status = NewIdentity(&identity);
   if (!status.ok()) return status;
   Pass(FaultPoint::kBeforeCommit);
   status = CommitTransaction(&transaction);
+  if (!status.ok() || !identify) return status;
+  identity_ = identity;
   // Where this fails, the next start ends the leases that are out then once more.
-  if (status.ok() && writes->leases_ended) (void)lock_->NoteSame();
+  if (writes->leases_ended) (void)lock_->NoteSame();
+  NoteIdentity();
   return status;
+}
+
+// Noted before it is committed: the file may have either of them when this process ends.
+absl::Status Store::NewIdentity(std::string* identity) {
+  absl::StatusOr<std::string> made = MakeIdentity(writer_.get());
+  if (!made.ok()) return made.status();
+  *identity = *std::move(made);
+  return lock_->NoteIdentities(identity_.empty() ? *identity : absl::StrCat(identity_, " ", *identity));
+}
+
+// Once the file itself has it. Where a reader is in the way, both stay noted.
+void Store::NoteIdentity() {
+  Statement checkpoint = writer_->Use("PRAGMA wal_checkpoint(PASSIVE)");
+  const absl::StatusOr<bool> row = checkpoint.Step();  // busy, frames, frames that are in the file now
+  if (row.ok() && *row && checkpoint.Int(0) == 0 && checkpoint.Int(1) == checkpoint.Int(2)) {
+    (void)lock_->NoteIdentities(identity_);
+  }
 }
 
 absl::Status Store::CommitTransaction(Transaction* transaction) {

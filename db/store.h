@@ -90,8 +90,9 @@ struct IterationQuery {
 //
 // Errors of writing: UNAVAILABLE (locked, read-only, full, I/O; the message says which and what to do; nothing was
 // written, and a later try may succeed). With `uncertain` set after an I/O error the write may or may not be there:
-// read the state again before going on. Of opening also: FAILED_PRECONDITION (a newer schema, not a Pawl database, in
-// use by another orchestrator, missing beside its -wal), DATA_LOSS (the check found damage).
+// read the state again before going on. Of opening also: ALREADY_EXISTS (in use by another orchestrator),
+// FAILED_PRECONDITION (a newer schema, not a Pawl database, missing beside its -wal), DATA_LOSS (the check found
+// damage).
 //
 // Nothing is written, and nothing acknowledged, once the files were removed, replaced or cut (FAILED_PRECONDITION) or
 // damage was found (DATA_LOSS): ask Check() a few times a second and end the process when it fails.
@@ -175,6 +176,8 @@ class Store {
   absl::Status Write(Writes* writes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_);
   absl::Status Begin(Transaction* transaction) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_);
   absl::Status CommitTransaction(Transaction* transaction) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_);
+  absl::Status NewIdentity(std::string* identity) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_);
+  void NoteIdentity() ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_);
 
   const StoreOptions options_;
   std::unique_ptr<DatabaseLock> lock_;  // outlives the connections
@@ -182,6 +185,7 @@ class Store {
   std::unique_ptr<DamageCheck> check_;  // null: none was needed
   absl::Mutex writer_mutex_;
   std::unique_ptr<Connection> writer_ ABSL_GUARDED_BY(writer_mutex_);
+  std::string identity_ ABSL_GUARDED_BY(writer_mutex_);  // empty: the first commit makes one
   absl::Mutex reader_mutex_;
   std::unique_ptr<Connection> reader_ ABSL_GUARDED_BY(reader_mutex_);
   std::atomic<bool> uncertain_ = false;

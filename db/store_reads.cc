@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "base/names/resource_name.h"
 #include "db/iteration_sql.h"
 #include "db/pattern_rows.h"
@@ -14,7 +15,7 @@ namespace {
 template <typename Message>
 absl::Status Parse(std::string_view bytes, Message* message) {
   if (message->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat("the database holds something that is no ", message->GetTypeName(),
+  return absl::DataLossError(absl::StrCat("the database contains a value that is not a ", message->GetTypeName(),
                                           ": put the latest backup in its place"));
 }
 
@@ -37,6 +38,14 @@ absl::StatusOr<std::optional<Message>> ReadOne(Statement& statement) {
   std::optional<Message> first;
   if (!all->empty()) first = std::move(all->front());
   return first;
+}
+
+// Version 0.1.0 wrote "cancelled: why" where there is only the reason now; it did not write served_us yet.
+void TakeWordFromReason(v1::Event& event) {
+  if (event.ended().state() != v1::CANCELLED || event.served_us() > 0) return;
+  absl::string_view reason = event.ended().message();
+  if (!absl::ConsumePrefix(&reason, "cancelled: ") && reason != "cancelled") return;
+  event.mutable_ended()->set_message(reason == "cancelled" ? "" : std::string(reason));
 }
 
 int64_t Limit(int limit) { return std::max(limit, 0); }  // SQLite takes a negative one for none
@@ -99,7 +108,10 @@ absl::StatusOr<std::vector<v1::Event>> Store::Events(int64_t campaign, int64_t a
   absl::MutexLock lock(&reader_mutex_);
   Statement statement =
       reader_->Use("SELECT payload FROM events WHERE campaign = ? AND sequence > ? ORDER BY sequence LIMIT ?");
-  return ReadAll<v1::Event>(statement.Bind(campaign).Bind(after).Bind(Limit(limit)));
+  absl::StatusOr<std::vector<v1::Event>> events =
+      ReadAll<v1::Event>(statement.Bind(campaign).Bind(after).Bind(Limit(limit)));
+  if (events.ok()) std::for_each(events->begin(), events->end(), TakeWordFromReason);
+  return events;
 }
 
 absl::StatusOr<std::vector<v1::Iteration>> Store::ListIterations(const IterationQuery& query) {

@@ -6,7 +6,6 @@
 #include "fuzz/fuzz_target.h"
 #include "profiles/ncu/csv_diagnosis.h"
 #include "profiles/ncu/ncu_csv.h"
-#include "profiles/ncu/ncu_query.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

@@ -58,8 +58,11 @@ class Handlers {
     complete.set_instance("one");
     complete.set_lease(lease_);
     *complete.mutable_result() = MeasuredStart(100);
+    SayWhatItIsOf(trial_, &complete);
     Complete(complete);
+    const std::string start = lease_;
     Lease(lease);
+    if (lease_ == start) Broken("no trial after the start", absl::InternalError("its result was refused"));
   }
   void set_lease(const std::string& lease) { lease_ = lease; }
 
@@ -154,7 +157,9 @@ class Handlers {
 
   void Lease(const v1::LeaseTrialRequest& request) {
     const uint64_t waiting = orchestrator_->Lease(request, [this](absl::StatusOr<v1::LeaseTrialResponse> answer) {
-      if (answer.ok() && answer->has_trial()) lease_ = answer->lease();
+      if (!answer.ok() || !answer->has_trial()) return;
+      lease_ = answer->lease();
+      trial_ = answer->trial();
     });
     orchestrator_->Forget(waiting);
   }
@@ -175,6 +180,7 @@ class Handlers {
   const History history_;
   const Reports reports_{*store_, chooser_, ProfileSet::Default(), [this] { return now_; }};
   std::string lease_;
+  v1::Trial trial_;  // of the lease, where LeaseTrial gave it
   std::unique_ptr<Orchestrator> orchestrator_;
 };
 

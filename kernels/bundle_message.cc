@@ -15,9 +15,7 @@ namespace pawl {
 namespace {
 
 constexpr int kMaxItems = kMaxTables;  // sizes, tensors, variables, launches, ...
-constexpr int kMaxValues = 1000;       // of a variable
-constexpr size_t kMaxPath = 256;
-constexpr size_t kMaxSizeName = 64;
+constexpr int kMaxValues = kMaxListEntries;
 
 bool HasControlCharacter(const std::string& text) {
   return std::any_of(text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; });
@@ -119,7 +117,7 @@ class Checker {
       for (const v1::Launch& launch : launches) {
         if (!IsName(launch.entry()))
           Add(absl::StrCat(what,
-                           ": an entry is no name of a kernel: a letter or _, then "
+                           ": an entry is not a kernel's name: a letter or _, then "
                            "letters, digits and _"));
       }
     };
@@ -140,20 +138,20 @@ class Checker {
       if (values.empty() || values.size() > kMaxValues || static_cast<int>(distinct.size()) != values.size()) {
         Add(absl::StrCat("variable ", variable.name(), ": expected 1 to ", kMaxValues, " different values"));
       } else if (!distinct.contains(variable.start())) {
-        Add(absl::StrCat("variable ", variable.name(), ": start is none of its values"));
+        Add(absl::StrCat("variable ", variable.name(), ": start is not one of its values"));
       }
     }
     for (const v1::Tensor& tensor : bundle_.tensors()) take(tensor.name(), "tensor");
     for (const v1::Scalar& scalar : bundle_.scalars()) take(scalar.name(), "scalar");
     std::set<std::string> sizes;
     for (const v1::Size& size : bundle_.sizes()) {
-      if (size.name().empty() || !sizes.insert(size.name()).second) Add("sizes: a name is empty or there twice");
+      if (size.name().empty() || !sizes.insert(size.name()).second) Add("sizes: a name is empty or used twice");
       if (size.name().size() > kMaxSizeName || HasControlCharacter(size.name())) {
         Add(absl::StrCat("sizes: expected names of at most ", kMaxSizeName, " bytes without control characters"));
       }
       if (size.values().empty() || size.values_size() > kMaxItems) Add("sizes: one has no values");
     }
-    if (!sizes.contains(bundle_.goal().size())) Add("goal: its size is none of the sizes");
+    if (!sizes.contains(bundle_.goal().size())) Add("goal: its size is not one of the sizes");
     if (!(bundle_.goal().speedup() > 0)) Add("goal: expected a speedup above 0");
   }
 

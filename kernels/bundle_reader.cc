@@ -10,7 +10,6 @@
 #include "kernels/bundle_message.h"
 #include "kernels/plan.h"
 #include "kernels/reading.h"
-#include "kernels/source_file.h"
 
 namespace pawl {
 namespace {

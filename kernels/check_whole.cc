@@ -20,7 +20,7 @@ void CheckGoal(Reading& reading) {
   for (const v1::Size& size : reading.bundle.sizes()) names.push_back(size.name());
   if (goal.empty() || names.empty() || std::find(names.begin(), names.end(), goal) != names.end()) return;
   reading.problems.Add(reading.lines["goal size"],
-                       absl::StrCat("[goal]: size is \"", goal, "\", which is no [[size]]", Expected(goal, names)));
+                       absl::StrCat("[goal]: size is \"", goal, "\", which is not a [[size]]", Expected(goal, names)));
 }
 
 // The ladder, and the ends of the hidden ranges.

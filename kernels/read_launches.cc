@@ -8,7 +8,6 @@
 #include "kernels/limits.h"
 #include "kernels/plan.h"
 #include "kernels/reading.h"
-#include "kernels/source_file.h"
 
 namespace pawl {
 namespace {

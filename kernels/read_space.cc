@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "base/expression/expression.h"
 #include "base/names/spelling.h"
+#include "kernels/limits.h"
 #include "kernels/reading.h"
 #include "kernels/space.h"
 
@@ -89,6 +90,10 @@ void ReadSizes(TomlTable& root, Reading& reading) {
     if (std::optional<Text> name = table.Text("name")) {
       size.set_name(name->value);
       table.set_where(absl::StrCat("[[size]] ", name->value));
+      if (name->value.size() > kMaxSizeName) {
+        table.Complain(name->line,
+                       absl::StrCat("name has ", name->value.size(), " bytes; expected at most ", kMaxSizeName));
+      }
       if (!size_names.insert(name->value).second) {
         table.Complain(name->line, "there is another size of this name; expected a name of its own");
       }

@@ -5,7 +5,6 @@
 #include "base/names/spelling.h"
 #include "kernels/bundle_message.h"
 #include "kernels/reading.h"
-#include "kernels/source_file.h"
 
 namespace pawl {
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "kernels/problem.h"
 #include "kernels/toml_table.h"
 #include "kernels/vocabulary.h"
@@ -64,5 +65,9 @@ void ReadWork(TomlTable& root, Reading& reading);
 
 // What only shows when everything is put together: evaluates all for the start variant at every size.
 void CheckWhole(Reading& reading);
+
+// The text of a file of a bundle. The path must be relative and, symbolic links followed, lie inside the folder; the
+// file must be UTF-8 and at most 1 MB.
+absl::StatusOr<std::string> ReadSourceFile(const std::filesystem::path& folder, const std::string& path);
 
 }  // namespace pawl

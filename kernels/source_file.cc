@@ -1,5 +1,3 @@
-#include "kernels/source_file.h"
-
 #include <algorithm>
 #include <fstream>
 #include <system_error>
@@ -7,6 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/limits.h"
+#include "kernels/reading.h"
 
 namespace pawl {
 namespace {
@@ -43,6 +42,10 @@ int FirstBadLine(const std::string& text) {
 }  // namespace
 
 absl::StatusOr<std::string> ReadSourceFile(const fs::path& folder, const std::string& path) {
+  if (path.size() > kMaxPath) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the path has ", path.size(), " bytes; expected at most ", kMaxPath));
+  }
   const fs::path relative(path);
   if (relative.is_absolute() || std::find(relative.begin(), relative.end(), "..") != relative.end()) {
     return absl::PermissionDeniedError(

@@ -50,7 +50,7 @@ absl::StatusOr<std::vector<BoundConstraint>> BindConstraints(const v1::Bundle& b
           b.values.push_back(bundle.sizes(s).values().at(name));
         } else {
           return absl::InvalidArgumentError(absl::StrCat("constraint \"", bundle.constraints(place).that(), "\" uses ",
-                                                         name, ", which is no variable and no size"));
+                                                         name, ", which is neither a variable nor a size"));
         }
       }
       const bool uses_sizes = b.variables.size() < b.values.size();

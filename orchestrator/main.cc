@@ -1,6 +1,7 @@
 // pawl-orchestrator: keeps campaigns, hands trials to workers, answers queries.
 #include <signal.h>
 #include <stdlib.h>
+#include <sysexits.h>
 
 #include <CLI/CLI.hpp>
 #include <atomic>
@@ -55,7 +56,8 @@ std::string ReportFolder(const Flags& flags) {
 
 int Fail(const absl::Status& status) {
   fprintf(stderr, "pawl-orchestrator: %s\n", std::string(status.message()).c_str());
-  return status.code() == absl::StatusCode::kInvalidArgument ? 2 : 1;
+  if (absl::IsAlreadyExists(status)) return EX_TEMPFAIL;  // `pawl` uses that one instead (cli/connect/connection.cc)
+  return absl::IsInvalidArgument(status) ? 2 : 1;
 }
 
 // Beside an orchestrator that may be running on the database: no lock is needed.
@@ -115,7 +117,8 @@ int Run(int argc, char** argv) {
       "Each option can also be set in the environment (PAWL_LISTEN) or in the file of --config\n"
       "(listen = \"127.0.0.1:7465\"). Flags take precedence over the environment, the environment over\n"
       "the file. SIGTERM ends it when the leased trials have finished, after 25 s at the latest; a\n"
-      "second SIGTERM ends it at once. Exit codes: 0 ended, 1 failed, 2 wrong usage.");
+      "second SIGTERM ends it at once. Exit codes: 0 ended, 1 failed, 2 wrong usage, 75 another\n"
+      "orchestrator has the database open.");
   AddConfigFile(app);
   const auto option = [&](const std::string& name, auto& value, const std::string& text) {
     return app.add_option("--" + name, value, text)->envname(EnvironmentName(name));
@@ -135,10 +138,10 @@ int Run(int argc, char** argv) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   option("max-bundle-megabytes", flags.max_bundles,
-         "Maximum size of the bundles of all unfinished campaigns; a shared bundle counts once")
+         "Maximum size of the bundles and proposals of all unfinished campaigns; a shared bundle counts once")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
-  option("max-author-megabytes", flags.max_author, "The same for the campaigns of one author")
+  option("max-author-megabytes", flags.max_author, "The same for one author")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
   option("profiles", flags.profiles,

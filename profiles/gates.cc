@@ -45,7 +45,7 @@ const std::vector<Nature>& Natures() {
        false,
        {kPause},
        kNoVariant,
-       Range{1, 100, "how often a trial may fail through no fault of its own"}},
+       Range{1, 100, "how often a trial may fail because of the machine"}},
       {"baseline",
        v1::STAGE_MEASURE,
        false,
@@ -62,6 +62,7 @@ const std::vector<Nature>& Natures() {
        kNeverKept,
        Range{0.1, 1, "a share of the shortest possible time, and honest times are above it"}},
       {"steady-timing", v1::STAGE_MEASURE, true, {kReject, kPause}, kNeverKept, {}},
+      {"seat", v1::STAGE_MEASURE, true, {kReject, kPause}, kNeverKept, Range{1e-6, 0.05, "a share of honest variants"}},
       {"sanitizer", v1::STAGE_VALIDATE, true, {kReject, kPause}, kNeverKept, {}},
       {"profile-first",
        v1::STAGE_PROFILE,
@@ -74,9 +75,9 @@ const std::vector<Nature>& Natures() {
        v1::STAGE_MEASURE,
        false,
        {kRevert},
-       "the variant is right, so it is not rejected, and not faster, so it is not kept",
+       "the variant is correct, so it is not rejected, and not faster, so it is not kept",
        Range{0.0001, 1, "a share of the parent's time"}},
-      {"prediction", v1::STAGE_MEASURE, false, {kRevert, kPause, kMark}, "the variant is right and faster", {}},
+      {"prediction", v1::STAGE_MEASURE, false, {kRevert, kPause, kMark}, "the variant is correct and faster", {}},
   };
   return natures;
 }
@@ -105,7 +106,8 @@ class GatesReader {
     for (size_t i = 0; i < Natures().size(); ++i) {
       const auto at = read.find(static_cast<GateKind>(i));
       if (at == read.end()) {
-        file_->Note(1, absl::StrCat("no [[gate]] with the name \"", Natures()[i].name, "\": every gate must be there"));
+        file_->Note(1,
+                    absl::StrCat("no [[gate]] with the name \"", Natures()[i].name, "\": every gate must be defined"));
       } else {
         gates.push_back(std::move(at->second));
       }

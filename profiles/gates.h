@@ -21,6 +21,7 @@ enum class GateKind {
   kCorrectness,
   kRooflineFloor,
   kSteadyTiming,
+  kSeat,
   kSanitizer,
   kProfileFirst,
   kProfile,

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "profiles/embedded.h"
+#include "profiles/keep_rule.h"
 #include "profiles/toml_file.h"
 
 namespace pawl {
@@ -76,6 +77,19 @@ void ReadLimits(TomlFile* file, v1::GpuInfo* info) {
   info->set_max_memory_clock_mhz(limits.Whole<int32_t>("max_memory_clock_mhz"));
 }
 
+void ReadNoise(TomlFile* file, GpuSpec* gpu) {
+  gpu->noise = UnknownNoise();
+  if (!file->root().contains("noise")) return;
+  Section noise(file, "noise");
+  if (!noise.table()) return;
+  file->AllowKeys(*noise.table(), {"process_sd", "process_degrees", "anchor_sd", "anchor_degrees"});
+  const double process = noise.Positive("process_sd"), anchor = noise.Positive("anchor_sd");
+  gpu->noise.set_variance(process * process);
+  gpu->noise.set_degrees(noise.Positive("process_degrees"));
+  gpu->noise.set_anchor_variance(anchor * anchor);
+  gpu->noise.set_anchor_degrees(noise.Positive("anchor_degrees"));
+}
+
 void ReadThresholds(TomlFile* file, GpuSpec* gpu) {
   const toml::node* node = file->root().get("thresholds");
   if (!node) return;
@@ -102,7 +116,7 @@ absl::StatusOr<GpuSpec> ParseGpu(std::string_view toml, const std::string& name)
   if (!file.status().ok()) return file.status();
   GpuSpec gpu;
   gpu.file = name;
-  file.AllowKeys(file.root(), {"names", "price_per_hour", "limits", "peak", "thresholds"});
+  file.AllowKeys(file.root(), {"names", "price_per_hour", "limits", "peak", "noise", "thresholds"});
   gpu.names = file.Texts(file.root(), "names");
   if (gpu.names.empty()) file.Note(1, "\"names\" must hold the driver's name of the GPU, such as \"NVIDIA H200\"");
   gpu.price_per_hour = file.RequiredNumber(file.root(), "price_per_hour");
@@ -115,6 +129,7 @@ absl::StatusOr<GpuSpec> ParseGpu(std::string_view toml, const std::string& name)
     gpu.dram_gb_s = peak.Positive("dram_gb_s");
     gpu.l2_gb_s = peak.Positive("l2_gb_s");
   }
+  ReadNoise(&file, &gpu);
   ReadThresholds(&file, &gpu);
   if (!file.status().ok()) return file.status();
   gpu.info.set_name(gpu.names.front());
@@ -143,6 +158,11 @@ const GpuSpec* FindGpu(const std::string& nvidia_name) {
     }
   }
   return nullptr;
+}
+
+v1::ProcessNoise NoiseOf(const std::string& nvidia_name) {
+  const GpuSpec* gpu = FindGpu(nvidia_name);
+  return gpu == nullptr ? UnknownNoise() : gpu->noise;
 }
 
 }  // namespace pawl

@@ -1,4 +1,4 @@
-// The GPUs of gpus/*.toml: limits, peak rates, price, thresholds of their own.
+// The GPUs of gpus/*.toml: limits, peak rates, price, noise of measurements, thresholds of their own.
 #pragma once
 
 #include <map>
@@ -18,6 +18,7 @@ struct GpuSpec {
   double dram_gb_s = 0;
   double l2_gb_s = 0;  // a generous ceiling: a time below bytes / ceiling is impossible
   double price_per_hour = 0;
+  v1::ProcessNoise noise;          // as measured; UnknownNoise where the file has none
   std::string file;                // "h200" for gpus/h200.toml
   std::vector<std::string> names;  // as the driver spells them
   // Rule, then metric: replaces the threshold of that condition of the decision tree.
@@ -32,5 +33,8 @@ const std::vector<GpuSpec>& KnownGpus();
 
 // By the driver's name ("NVIDIA H200") or the file's ("h200"), whatever the case; null when not known.
 const GpuSpec* FindGpu(const std::string& nvidia_name);
+
+// What a comparison on the GPU of that name assumes before it has measured anything itself.
+v1::ProcessNoise NoiseOf(const std::string& nvidia_name);
 
 }  // namespace pawl

@@ -1,6 +1,6 @@
-#include "profiles/known_values.h"
-
 #include <map>
+
+#include "profiles/metrics.h"
 
 namespace pawl {
 namespace {

@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "profiles/embedded.h"
-#include "profiles/known_values.h"
 #include "profiles/toml_file.h"
 
 namespace pawl {

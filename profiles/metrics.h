@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -51,5 +52,13 @@ class Metrics {
  private:
   std::vector<Metric> all_;
 };
+
+// What is known of a launch without a profiler: geometry, the compiler's and the driver's word, the GPU's limits.
+
+// The names that `known = "..."` in metrics.toml may use.
+std::vector<std::string> KnownNames();
+
+// No value when the evidence does not say.
+std::optional<double> KnownValue(const std::string& name, const v1::LaunchEvidence& launch, const v1::GpuInfo& gpu);
 
 }  // namespace pawl

@@ -73,11 +73,11 @@ absl::Status CheckPatternFile(const v1::PatternFile& file, const std::string& na
   }
   if (file.source().empty() || file.source().size() > kLongestSource) {
     mistakes.push_back(absl::StrCat(name, ": \"source\" must say in 1 to ", kLongestSource,
-                                    " characters where the campaigns ran: it is what the file is known by"));
+                                    " characters where the campaigns ran: it identifies the file"));
   }
   if (file.patterns_size() > kMostPatterns) {
-    return absl::InvalidArgumentError(absl::StrCat(name, ": has ", file.patterns_size(), " patterns, ", kMostPatterns,
-                                                   " are the most that a file may have"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, ": has ", file.patterns_size(), " patterns, ", kMostPatterns, " is the limit of a file"));
   }
   std::set<std::tuple<std::string, std::string, int, int, std::string>> seen;
   for (int i = 0; i < file.patterns_size(); ++i) {
@@ -86,7 +86,7 @@ absl::Status CheckPatternFile(const v1::PatternFile& file, const std::string& na
     const bool first = seen.emplace(pattern.bundle(), pattern.rule(), pattern.effect().resource(),
                                     pattern.effect().direction(), pattern.architecture())
                            .second;
-    if (mistake.empty() && !first) mistake = "is there twice";
+    if (mistake.empty() && !first) mistake = "appears twice";
     if (mistake.empty()) continue;
     if (mistakes.size() == kMostMistakes) {
       mistakes.push_back(absl::StrCat(name, ": and more"));
@@ -112,7 +112,7 @@ absl::StatusOr<v1::PatternFile> ParsePatternFile(std::string_view json, const st
     return no_json(status);
   }
   if (any.version() == 0) {
-    return absl::InvalidArgumentError(absl::StrCat(name, ": has no \"version\": it is no file of patterns"));
+    return absl::InvalidArgumentError(absl::StrCat(name, ": has no \"version\": it is not a pattern file"));
   }
   if (any.version() != kPatternFileVersion) {
     return absl::InvalidArgumentError(absl::StrCat(name, ": ", WrongVersion(any.version())));

@@ -122,8 +122,8 @@ class RuleReader {
       const bool good =
           std::all_of(name.begin(), name.end(), [](char c) { return absl::ascii_isalnum(c) || c == '_'; });
       if (!good) {
-        Note(key,
-             absl::StrCat("\"", name, "\" is no name of a rule of ncu; write it as ncu does: \"LaunchConfiguration\""));
+        Note(key, absl::StrCat("\"", name,
+                               "\" is not the name of an ncu rule; write it as ncu does: \"LaunchConfiguration\""));
       } else {
         names.push_back(std::move(name));
       }
@@ -138,7 +138,7 @@ class RuleReader {
       const size_t begin = text.find_first_of("<>=!");
       const size_t end = begin == text.npos ? begin : text.find_first_not_of("<>=!", begin);
       if (end == text.npos) {
-        Note(key, absl::StrCat("\"", text, "\" is no condition; write metric, operator, threshold: \"waves < 1\""));
+        Note(key, absl::StrCat("\"", text, "\" is not a condition; write metric, operator, threshold: \"waves < 1\""));
         continue;
       }
       const std::string metric(absl::StripAsciiWhitespace(text.substr(0, begin)));
@@ -160,7 +160,7 @@ class RuleReader {
       const auto resource = Resources().find(text.substr(0, text.size() - 1));
       const char sign = text.back();
       if (resource == Resources().end() || (sign != '+' && sign != '-')) {
-        Note("wants", absl::StrCat("\"", text, "\" is no resource with + or -; there are ", Listed(Resources())));
+        Note("wants", absl::StrCat("\"", text, "\" is not a resource with + or -; there are ", Listed(Resources())));
         continue;
       }
       wants.emplace_back().set_resource(resource->second);

@@ -1,25 +1,21 @@
 #pragma once
 
 #include <functional>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "profiles/keep_rule.h"
 
 namespace pawl {
 
-struct PairBatch {
-  std::vector<double> log_ratios;
-  int discarded = 0;
-};
-
 // One process that times candidate against parent: each call measures so many more pairs.
 using PairSource = std::function<absl::StatusOr<PairBatch>(int pairs)>;
-// Starts such a process, with fresh seeds.
-using PairSourceStarter = std::function<absl::StatusOr<PairSource>()>;
+// Starts such a process; `process` counts them from 0.
+using PairSourceStarter = std::function<absl::StatusOr<PairSource>(int process)>;
 
-// The keep rule from the first pair to the result: first_pairs in one process, extended once where that is unclear, and
-// a FASTER confirmed the same way by a second process. Every comparison Pawl decides by goes through here.
-absl::StatusOr<v1::Comparison> CompareByProtocol(const PairSourceStarter& start, const KeepRule& rule);
+// The keep rule from the first pair to the result: first_pairs in one process, extended once where that is unclear. If
+// the mean is above the threshold then, further processes measure until they agree that it is, that it is not, or until
+// there are max_processes. Every comparison Pawl decides by goes through here.
+absl::StatusOr<v1::Comparison> CompareByProtocol(const PairSourceStarter& start, const v1::ProcessNoise& noise,
+                                                 const KeepRule& rule);
 
 }  // namespace pawl

@@ -1,7 +1,6 @@
-#include "report/bars_chart.h"
-
 #include "absl/strings/str_cat.h"
 #include "report/axis.h"
+#include "report/charts.h"
 #include "report/svg.h"
 #include "report/words.h"
 

@@ -3,8 +3,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "report/bars_chart.h"
-#include "report/roofline_chart.h"
+#include "report/charts.h"
 #include "report/sections.h"
 #include "report/words.h"
 

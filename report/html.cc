@@ -1,5 +1,3 @@
-#include "report/html.h"
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
@@ -7,6 +5,7 @@
 #include "report/document.h"
 #include "report/embedded.h"
 #include "report/escape.h"
+#include "report/pages.h"
 
 namespace pawl {
 namespace {

@@ -1,5 +1,3 @@
-#include "report/journey_chart.h"
-
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -7,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "report/charts.h"
 #include "report/words.h"
 
 namespace pawl {

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "report/journey_chart.h"
+#include "report/charts.h"
 #include "report/sections.h"
 #include "report/sentences.h"
 #include "report/words.h"

@@ -1,11 +1,10 @@
-#include "report/markdown.h"
-
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "report/content.h"
 #include "report/document.h"
 #include "report/escape.h"
+#include "report/pages.h"
 
 namespace pawl {
 namespace {

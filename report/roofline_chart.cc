@@ -1,11 +1,10 @@
-#include "report/roofline_chart.h"
-
 #include <algorithm>
 #include <cmath>
 #include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "report/charts.h"
 #include "report/words.h"
 
 namespace pawl {

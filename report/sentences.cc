@@ -16,13 +16,37 @@ std::string IntervalText(const v1::Comparison& interval) {
                       interval.pairs(), interval.pairs() == 1 ? " pair" : " pairs");
 }
 
+namespace {
+
+std::string BoundsText(const v1::Comparison& interval) {
+  return absl::StrCat(SpeedupText(std::exp(interval.lower())), " to ", SpeedupText(std::exp(interval.upper())));
+}
+
+std::string BesideText(const v1::BesideBaseline& beside) {
+  if (!beside.error().empty()) return absl::StrCat("; not timed beside the baseline: ", beside.error());
+  if (beside.interval().pairs() < 2) return "";
+  return absl::StrCat("; interleaved with the baseline: ", SpeedupText(std::exp(beside.interval().mean_log_ratio())),
+                      " (", BoundsText(beside.interval()), " in ", beside.interval().pairs(), " placements)");
+}
+
+}  // namespace
+
 std::string TotalGainText(const v1::TotalGain& gain) {
   if (gain.speedup_over_start() <= 0) return "";
   const std::string interval = IntervalText(gain.interval());
   return absl::StrCat(
       "iteration ", gain.iteration(), " against the start: ", SpeedupText(gain.speedup_over_start()),
       interval.empty() ? "" : absl::StrCat(" (", interval, ")"),
-      gain.multiplied() > 0 ? absl::StrCat("; product of the step speedups ", SpeedupText(gain.multiplied())) : "");
+      gain.multiplied() > 0 ? absl::StrCat("; product of the step speedups ", SpeedupText(gain.multiplied())) : "",
+      BesideText(gain.beside_baseline()));
+}
+
+std::string OverBaselineText(const v1::Campaign& campaign) {
+  const std::string speedup = SpeedupText(campaign.speedup_over_baseline());
+  const v1::TotalGain& total = campaign.total_gain();
+  const v1::Comparison& interval = total.beside_baseline().interval();
+  if (!campaign.has_best() || total.iteration() != campaign.best() || interval.pairs() < 2) return speedup;
+  return absl::StrCat(speedup, " (", BoundsText(interval), ")");
 }
 
 std::string TierText(v1::SuccessTier tier) {

@@ -46,7 +46,7 @@ Facts Tiles(const v1::Campaign& campaign) {
   if (campaign.baseline_us() > 0) tile("baseline", TimeText(campaign.baseline_us()));
   tile("over the start", SpeedupText(campaign.speedup_over_start()));
   if (campaign.baseline_us() > 0) {
-    tile("over the baseline", SpeedupText(campaign.speedup_over_baseline()),
+    tile("over the baseline", OverBaselineText(campaign),
          campaign.speedup_over_baseline() >= 1 ? Tone::kGood : Tone::kBad);
   }
   tile("tier", TierWord(campaign.tier()), TierTone(campaign.tier()));

@@ -11,7 +11,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/channel/address.h"
-#include "base/channel/secret_file.h"
+#include "base/channel/tls_files.h"
 
 namespace pawl {
 namespace {

@@ -1,5 +1,3 @@
-#include "base/channel/secret_file.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -9,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/channel/tls_files.h"
 
 namespace pawl {
 namespace {

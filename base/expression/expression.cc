@@ -156,9 +156,9 @@ absl::StatusOr<Expression> Expression::Parse(const std::string& text) {
     }
     return Expression(std::move(parser));
   } catch (const mu::ParserError& error) {
-    return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" is no expression: ", error.GetMsg()));
+    return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" is not an expression: ", error.GetMsg()));
   } catch (const std::exception& error) {
-    return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" is no expression: ", error.what()));
+    return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" is not an expression: ", error.what()));
   }
 }
 

@@ -45,7 +45,7 @@ absl::StatusOr<std::string> ArmFaultPoint() {
     internal::fault_armed = true;
     return std::string(given);
   }
-  return absl::InvalidArgumentError(absl::StrCat("PAWL_FAULT: \"", given, "\" is no fault point; expected one of ",
+  return absl::InvalidArgumentError(absl::StrCat("PAWL_FAULT: \"", given, "\" is not a fault point; expected one of ",
                                                  absl::StrJoin(kNames, ", "), ", or one with :N behind it"));
 }
 

@@ -1,6 +1,7 @@
 // `pawl campaigns`: all of them, newest first.
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <string>

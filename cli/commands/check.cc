@@ -1,6 +1,7 @@
 // `pawl check`: what can be said about a bundle before anything is measured.
 #include <google/protobuf/util/json_util.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <string>

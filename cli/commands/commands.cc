@@ -1,5 +1,6 @@
 #include "cli/commands/commands.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 

@@ -1,12 +1,15 @@
 // The subcommands of `pawl`, one a file. Each adds itself to the program and, when called, writes the exit code.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "cli/text/failure.h"
+
+namespace CLI {
+class App;
+}
 
 namespace pawl {
 

@@ -1,11 +1,11 @@
 // `pawl completion`: a script that a shell reads to complete pawl's commands and flags.
-#include "cli/output/completion.h"
-
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <string>
 
 #include "cli/commands/commands.h"
+#include "cli/output/help_files.h"
 
 namespace pawl {
 

@@ -1,6 +1,7 @@
 // `pawl diagnose`: findings for ncu output that people have, without a campaign.
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -17,7 +18,7 @@
 #include "base/names/spelling.h"
 #include "cli/commands/commands.h"
 #include "cli/text/failure.h"
-#include "cli/text/finding_text.h"
+#include "cli/text/iteration_text.h"
 #include "cli/text/json_line.h"
 #include "cli/text/layout.h"
 #include "profiles/ncu/csv_diagnosis.h"

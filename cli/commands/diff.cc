@@ -1,6 +1,7 @@
 // `pawl diff`: what differs between two iterations, or between two campaigns and their best variants.
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <string>

@@ -1,10 +1,9 @@
 // `pawl doctor`: whether this machine can run campaigns, and what to do where it can't.
 
-#include "worker/host/doctor.h"
-
 #include <google/protobuf/util/json_util.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -15,7 +14,8 @@
 #include "absl/strings/str_join.h"
 #include "cli/commands/commands.h"
 #include "cli/text/layout.h"
-#include "worker/build/build_probe.h"
+#include "worker/build/builder.h"
+#include "worker/host/machine.h"
 #include "worker/trial/cuda_device.h"
 #include "worker/trial/profiler.h"
 

@@ -1,6 +1,7 @@
 // `pawl explain`: why a campaign did what it did.
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -9,11 +10,10 @@
 #include "absl/strings/str_cat.h"
 #include "base/names/resource_name.h"
 #include "cli/commands/commands.h"
-#include "cli/connect/all_iterations.h"
 #include "cli/connect/flags.h"
-#include "cli/text/campaign_explanation.h"
+#include "cli/connect/requests.h"
+#include "cli/text/explanation.h"
 #include "cli/text/failure.h"
-#include "cli/text/iteration_explanation.h"
 #include "cli/text/json_line.h"
 #include "cli/text/layout.h"
 #include "cli/text/why_not.h"

@@ -1,4 +1,5 @@
 // `pawl help`: help on the program, a command, or the flags of the connection.
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -11,7 +12,7 @@
 #include "cli/commands/commands.h"
 #include "cli/connect/flags.h"
 #include "cli/output/files.h"
-#include "cli/output/man_page.h"
+#include "cli/output/help_files.h"
 #include "cli/text/help_format.h"
 
 namespace pawl {

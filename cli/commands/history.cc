@@ -1,6 +1,7 @@
 // `pawl history`: the iterations of a campaign, a page at a time.
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -15,8 +16,8 @@
 #include "base/names/resource_name.h"
 #include "base/names/spelling.h"
 #include "cli/commands/commands.h"
-#include "cli/connect/all_iterations.h"
 #include "cli/connect/flags.h"
+#include "cli/connect/requests.h"
 #include "cli/text/failure.h"
 #include "cli/text/iteration_columns.h"
 #include "cli/text/iteration_row.h"

@@ -1,4 +1,5 @@
 // `pawl import`: other people's measured spaces as a bundle and a recording.
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
 #include <cstdio>

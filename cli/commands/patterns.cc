@@ -1,6 +1,7 @@
 // `pawl patterns`: what many iterations taught, to look at and to hand on.
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <string>

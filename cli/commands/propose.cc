@@ -1,4 +1,5 @@
 // `pawl propose`: the next change to try.
+#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>

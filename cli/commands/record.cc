@@ -1,6 +1,7 @@
 #include <google/protobuf/util/json_util.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
@@ -15,11 +16,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
 #include "cli/commands/commands.h"
-#include "cli/connect/all_iterations.h"
 #include "cli/connect/bundle_path.h"
 #include "cli/connect/connection.h"
 #include "cli/connect/flags.h"
+#include "cli/connect/requests.h"
 #include "cli/text/failure.h"
 #include "pawl/v1/bundle.pb.h"
 #include "pawl/v1/campaign.pb.h"
@@ -29,6 +31,8 @@
 
 namespace pawl {
 namespace {
+
+constexpr absl::Duration kTotalsWait = absl::Seconds(1), kTotalsDeadline = absl::Seconds(30);
 
 // "NVIDIA H200" is h200.
 std::string Slug(std::string name) {
@@ -42,6 +46,27 @@ std::filesystem::path RecordingPath(const std::string& bundle, const std::string
   const std::filesystem::path shipped = "profiles/recordings", name = bundle + "." + Slug(gpu) + ".jsonl.gz";
   std::error_code error;
   return std::filesystem::is_directory(shipped, error) ? shipped / name : name;
+}
+
+// The campaign's comparisons with the start up to now, of its events.
+absl::StatusOr<std::vector<v1::TotalGain>> FetchTotals(Connection& connection, const v1::Campaign& campaign) {
+  std::vector<v1::TotalGain> totals;
+  const std::unique_ptr<CampaignWatch> watch = connection.client().Watch(campaign.name(), 0);
+  const absl::Time deadline = absl::Now() + kTotalsDeadline;
+  int64_t seen = 0;
+  while (seen < campaign.last_sequence()) {
+    v1::WatchCampaignResponse message;
+    const CampaignWatch::Got got = watch->Next(kTotalsWait, &message);
+    if (got == CampaignWatch::Got::kEnd && watch->status().ok()) break;
+    if (got == CampaignWatch::Got::kEnd) return watch->status();
+    if (got == CampaignWatch::Got::kNothingYet && absl::Now() > deadline) {
+      return absl::DeadlineExceededError(absl::StrCat("the events of ", campaign.name(), " did not come; try again"));
+    }
+    if (!message.has_event()) continue;
+    seen = message.event().sequence();
+    if (message.event().finished().has_total_gain()) totals.push_back(message.event().finished().total_gain());
+  }
+  return totals;
 }
 
 absl::StatusOr<MeasuredCampaign> Fetch(Connection& connection, const std::string& name) {
@@ -67,6 +92,9 @@ absl::StatusOr<MeasuredCampaign> Fetch(Connection& connection, const std::string
     if (!whole.ok()) return whole.status();
     measured.iterations.push_back(*std::move(whole));
   }
+  absl::StatusOr<std::vector<v1::TotalGain>> totals = FetchTotals(connection, measured.campaign);
+  if (!totals.ok()) return totals.status();
+  measured.totals = *std::move(totals);
   v1::GetReportRequest report;
   report.set_campaign(name);
   // A campaign that has measured nothing yet has none, which is said of the campaign itself.

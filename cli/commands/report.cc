@@ -1,4 +1,5 @@
 // `pawl report`: a campaign as a page to keep.
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <string>

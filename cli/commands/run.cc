@@ -1,4 +1,5 @@
 // `pawl run`: everything in one process tree.
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>

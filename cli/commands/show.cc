@@ -1,4 +1,5 @@
 // `pawl show`: one campaign, or one of its iterations with its evidence.
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <string>

@@ -1,6 +1,7 @@
 // `pawl situation`: the state of a campaign, for proposing the next change.
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <string>

@@ -1,4 +1,5 @@
 // `pawl pause`, `pawl resume` and `pawl cancel`.
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <functional>
 #include <memory>

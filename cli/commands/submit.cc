@@ -1,4 +1,5 @@
 // `pawl submit`: a campaign for an orchestrator that runs already.
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -6,7 +7,7 @@
 #include "cli/commands/commands.h"
 #include "cli/connect/bundle_path.h"
 #include "cli/connect/flags.h"
-#include "cli/connect/submission.h"
+#include "cli/connect/requests.h"
 #include "cli/follow/watching.h"
 #include "cli/text/failure.h"
 #include "cli/text/json_line.h"

@@ -1,4 +1,5 @@
 // `pawl verify`: a stored iteration, built and measured again.
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <string>

@@ -1,4 +1,5 @@
 // `pawl watch`: a campaign's events as they happen.
+#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 

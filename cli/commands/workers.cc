@@ -1,6 +1,7 @@
 // `pawl workers`: who measures.
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <string>

@@ -1,7 +1,6 @@
-#include "cli/connect/all_iterations.h"
-
 #include <utility>
 
+#include "cli/connect/requests.h"
 #include "cli/text/campaign_text.h"
 
 namespace pawl {

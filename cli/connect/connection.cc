@@ -1,10 +1,10 @@
 #include "cli/connect/connection.h"
 
+#include <sysexits.h>
+
 #include <optional>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "cli/connect/lock_file.h"
 #include "cli/text/failure.h"
@@ -15,8 +15,6 @@ namespace {
 // An orchestrator checks its database before it serves.
 constexpr absl::Duration kStart = absl::Minutes(2);
 constexpr absl::Duration kLook = absl::Milliseconds(20);
-// What an orchestrator says that lost the race for its database.
-constexpr char kInUse[] = "in use by another orchestrator";
 
 absl::Status NotRunning(const std::filesystem::path& database) {
   v1::ErrorDetail detail;
@@ -80,7 +78,7 @@ absl::Status Connection::Find(Need need) {
       return NoCampaigns(settings_.database);
     }
     const absl::Status started = StartOwn(need);
-    if (started.ok() || !absl::StrContains(started.message(), kInUse)) return started;
+    if (!absl::IsAlreadyExists(started)) return started;
   }
   return absl::DeadlineExceededError(absl::StrCat("the orchestrator that holds ",
                                                   LockFilePath(settings_.database).string(),
@@ -103,8 +101,8 @@ absl::Status Connection::StartOwn(Need need) {
   options.program = "pawl-orchestrator";
   options.log = log_.empty() ? folder_->path() / "log" : log_;
   options.announces = true;
-  options.arguments = {"--listen", absl::StrCat("unix:", (folder_->path() / "orchestrator").string()), "--database",
-                       settings_.database.string()};
+  const std::string address = absl::StrCat("unix:", (folder_->path() / "orchestrator").string());
+  options.arguments = {"--listen", address, "--database", settings_.database.string()};
   if (!settings_.profiles.empty()) {
     options.arguments.insert(options.arguments.end(), {"--profiles", settings_.profiles.string()});
   }
@@ -112,10 +110,13 @@ absl::Status Connection::StartOwn(Need need) {
   if (need == Need::kCampaigns) options.arguments.push_back("--skip-check");  // who only looks should not wait for it
   absl::StatusOr<std::unique_ptr<Daemon>> daemon = Daemon::Start(options);
   if (!daemon.ok()) return daemon.status();
-  absl::StatusOr<std::string> line = (*daemon)->FirstLine(kStart);
-  if (!line.ok()) return line.status();
+  // Its first line says that it listens, whatever the words.
+  if (const absl::StatusOr<std::string> line = (*daemon)->FirstLine(kStart); !line.ok()) {
+    const std::optional<ProcessEnd>& end = (*daemon)->end();  // orchestrator/main.cc has its exit codes
+    return end && end->exit_code == EX_TEMPFAIL ? absl::AlreadyExistsError(line.status().message()) : line.status();
+  }
   daemon_ = *std::move(daemon);
-  client_ = std::make_unique<CampaignClient>(std::string(absl::StripPrefix(*line, "listening on ")));
+  client_ = std::make_unique<CampaignClient>(address);
   return absl::OkStatus();
 }
 

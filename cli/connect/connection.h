@@ -62,6 +62,7 @@ class Connection {
   absl::Status Find(Need need);
   bool FindAgain(absl::Time deadline);
   absl::Status Connect(const std::string& address);
+  // ALREADY_EXISTS: another orchestrator was faster.
   absl::Status StartOwn(Need need);
 
   const Settings settings_;

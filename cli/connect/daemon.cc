@@ -14,7 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
-#include "worker/process/programs.h"
+#include "worker/process/spawn.h"
 
 namespace pawl {
 namespace {

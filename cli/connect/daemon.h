@@ -39,6 +39,8 @@ class Daemon {
   // "pawl-worker exited with code 1:" and the last error that it logged, or its last lines.
   std::string Obituary();
   pid_t pid() const { return pid_; }
+  // Nothing before Stop, or before FirstLine or Obituary found that it had ended.
+  const std::optional<ProcessEnd>& end() const { return end_; }
 
  private:
   Daemon(DaemonOptions options, pid_t pid, Fd out, off_t log_start)

@@ -1,5 +1,6 @@
 #include "cli/connect/flags.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <utility>

@@ -1,7 +1,6 @@
 // Flags and arguments that several commands share.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
 
@@ -10,6 +9,12 @@
 #include "cli/connect/settings.h"
 #include "pawl/v1/bundle.pb.h"
 #include "pawl/v1/campaign.pb.h"
+
+namespace CLI {
+class App;
+class Option;
+class Validator;
+}  // namespace CLI
 
 namespace pawl {
 

@@ -3,6 +3,8 @@
 #include <ctype.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
+
 #include "absl/strings/str_cat.h"
 #include "base/names/resource_name.h"
 #include "cli/connect/flags.h"

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -8,6 +7,10 @@
 #include "absl/status/statusor.h"
 #include "cli/connect/daemon.h"
 #include "cli/connect/settings.h"
+
+namespace CLI {
+class App;
+}
 
 namespace pawl {
 

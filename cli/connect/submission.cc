@@ -1,10 +1,9 @@
-#include "cli/connect/submission.h"
-
 #include <random>
 
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "cli/connect/interrupt.h"
+#include "cli/connect/requests.h"
 #include "cli/connect/settings.h"
 
 namespace pawl {

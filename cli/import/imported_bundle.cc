@@ -80,7 +80,7 @@ std::string ImportedToml(const Imported& imported, const T4File& results, const 
       "name    = %s\n"
       "source  = \"%s\"\n"
       "summary = %s\n\n"
-      "[goal]                           # nobody said how fast is fast enough: the budget ends a campaign, or --goal\n"
+      "[goal]                           # no goal was given: the budget or --goal ends a campaign\n"
       "size    = \"recorded\"\n"
       "speedup = 1000\n\n"
       "[[size]]\n"

@@ -52,7 +52,7 @@ absl::StatusOr<T1Problem> ReadT1(const std::filesystem::path& file) {
     const Json list = ListOf(JsonField(one, "Values"));
     if (!list.is_array() || list.empty()) {
       return wrong(absl::StrCat("the Values of ", parameter.name,
-                                " are no list of literals; without --problem the values are those of the results"));
+                                " are not a list of literals; without --problem the values are those of the results"));
     }
     for (const Json& value : list) {
       const std::optional<ParameterValue> read = ParameterValue::Of(value);

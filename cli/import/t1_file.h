@@ -25,7 +25,7 @@ struct T1Problem {
   std::vector<int32_t> problem_size;    // may be empty
 };
 
-// An error where values are no list of literals, but code that makes one.
+// An error where values are not a list of literals, but code that makes one.
 absl::StatusOr<T1Problem> ReadT1(const std::filesystem::path& file);
 
 }  // namespace pawl

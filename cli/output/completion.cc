@@ -1,11 +1,11 @@
-#include "cli/output/completion.h"
-
+#include <CLI/CLI.hpp>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "cli/connect/flags.h"
+#include "cli/output/help_files.h"
 #include "cli/text/help_format.h"
 
 namespace pawl {

@@ -1,10 +1,9 @@
-#include "cli/output/launch_example.h"
-
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "cli/output/winner_folder.h"
 #include "kernels/plan.h"
 
 namespace pawl {
@@ -16,7 +15,6 @@ constexpr char kBegin[] = R"(#include <cuda.h>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <vector>
 
 static void Check(CUresult result, const char* what) {
   if (result == CUDA_SUCCESS) return;

@@ -1,4 +1,4 @@
-#include "cli/output/man_page.h"
+#include <CLI/CLI.hpp>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -6,6 +6,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "cli/connect/flags.h"
+#include "cli/output/help_files.h"
 #include "cli/text/help_format.h"
 
 namespace pawl {

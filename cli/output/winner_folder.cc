@@ -10,12 +10,11 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "cli/output/launch_example.h"
 #include "cli/text/campaign_text.h"
 #include "cli/text/json_line.h"
 #include "cli/text/words.h"
 #include "kernels/plan.h"
-#include "worker/build/build_command.h"
+#include "report/sentences.h"
 #include "worker/build/built_variant.h"
 
 namespace pawl {
@@ -36,7 +35,7 @@ std::string Claims(const v1::BestVariant& best, const v1::Campaign& campaign) {
                                      campaign.spec().goal().size(), iteration.device());
   absl::StrAppend(&text, ": ", SpeedupText(campaign.speedup_over_start()), " over the start variant");
   if (campaign.baseline_us() > 0) {
-    absl::StrAppend(&text, ", ", SpeedupText(campaign.speedup_over_baseline()), " over ",
+    absl::StrAppend(&text, ", ", OverBaselineText(campaign), " over ",
                     campaign.baseline().empty() ? "the baseline" : campaign.baseline());
   }
   return text;

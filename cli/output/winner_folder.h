@@ -5,7 +5,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "pawl/v1/bundle.pb.h"
 #include "pawl/v1/campaign_service.pb.h"
+#include "pawl/v1/plan.pb.h"
 
 namespace pawl {
 
@@ -22,5 +24,10 @@ absl::StatusOr<std::vector<WinnerFile>> WinnerFiles(const v1::BestVariant& best,
 
 // Makes the folder where it is missing. AlreadyExists: one of the files is there; nothing was written.
 absl::Status WriteWinner(const std::vector<WinnerFile>& files, const std::string& folder);
+
+// A host program that loads a variant's cubin by the CUDA driver API, fills its inputs, launches it as the plan says
+// and times it: an example to copy the geometry and the arguments from. The bundle's expressions stand beside the
+// figures.
+std::string LaunchExample(const v1::Bundle& bundle, const v1::Plan& plan, const std::string& cubin);
 
 }  // namespace pawl

@@ -1,5 +1,3 @@
-#include "cli/text/campaign_explanation.h"
-
 #include <map>
 #include <set>
 
@@ -7,8 +5,8 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "cli/text/campaign_text.h"
-#include "cli/text/finding_text.h"
-#include "cli/text/iteration_explanation.h"
+#include "cli/text/explanation.h"
+#include "cli/text/iteration_text.h"
 #include "cli/text/layout.h"
 #include "cli/text/words.h"
 #include "report/sentences.h"
@@ -114,7 +112,7 @@ std::string CampaignExplanation(const v1::Campaign& campaign, const std::vector<
   if (campaign.has_best() && campaign.best() > 0) {
     line("best", absl::StrCat("iteration ", campaign.best(), ": ", TimeText(campaign.best_us()), ", ",
                               SpeedupText(campaign.speedup_over_start()), " over the start, ",
-                              SpeedupText(campaign.speedup_over_baseline()), " over the baseline"));
+                              OverBaselineText(campaign), " over the baseline"));
   }
   line("measured", TotalGainText(campaign.total_gain()));
   line("tier", TierText(campaign.tier()));

@@ -34,7 +34,7 @@ std::string Speedup(const v1::Campaign& campaign) {
   if (campaign.speedup_over_start() <= 0) return "";
   std::string text = absl::StrCat(SpeedupText(campaign.speedup_over_start()), " over the start");
   if (campaign.baseline_us() > 0 && campaign.speedup_over_baseline() > 0) {
-    absl::StrAppend(&text, ", ", SpeedupText(campaign.speedup_over_baseline()), " over the baseline");
+    absl::StrAppend(&text, ", ", OverBaselineText(campaign), " over the baseline");
   }
   if (campaign.spec().goal().speedup() > 0) {
     absl::StrAppendFormat(&text, " (goal %.2fx)", campaign.spec().goal().speedup());

@@ -1,8 +1,7 @@
-#include "cli/text/finding_text.h"
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "cli/text/iteration_text.h"
 #include "cli/text/layout.h"
 #include "cli/text/words.h"
 

@@ -1,5 +1,3 @@
-#include "cli/text/iteration_explanation.h"
-
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -7,7 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "cli/text/finding_text.h"
+#include "cli/text/explanation.h"
+#include "cli/text/iteration_text.h"
 #include "cli/text/layout.h"
 #include "cli/text/ranking_table.h"
 #include "cli/text/words.h"

@@ -1,8 +1,11 @@
 #include "cli/text/iteration_row.h"
 
 #include <algorithm>
+#include <iterator>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "cli/text/iteration_columns.h"
 #include "cli/text/layout.h"
 #include "cli/text/words.h"
 
@@ -24,12 +27,20 @@ std::string FromText(const v1::Iteration& iteration) {
   return said ? absl::StrCat(" (from ", iteration.parent(), ")") : "";
 }
 
-// The columns of IterationCells.
+// Of a line.
 enum Column { kNumber, kVerdict, kTime, kOverBaseline, kOverParent, kOverStart, kChange, kReason, kColumns };
+constexpr const char* kNames[kColumns] = {"number",      "verdict",    "time",   "over-baseline",
+                                          "over-parent", "over-start", "change", "reason"};
 constexpr int kWidths[kColumns] = {4, 8, 9, 8, 7, 7, 24, 0};
-constexpr bool kRowRight[kColumns] = {true, false, true, true, true, true, false, false};
 constexpr int kRowGap = 2;
 constexpr int kReadable = 16;  // cells: a reason with less room says nothing
+
+// As IterationColumnList has them: titles, alignment, cells.
+const std::vector<IterationColumn>& RowColumns() {
+  static const auto* const kRow =
+      new std::vector<IterationColumn>(*ReadIterationColumns({std::begin(kNames), std::end(kNames)}, {}));
+  return *kRow;
+}
 
 // Fits into its column. A name is cut, its values and where it starts from are not.
 std::string ShortChange(const v1::Iteration& iteration) {
@@ -64,8 +75,8 @@ std::string Laid(const std::vector<std::string>& cells, int width) {
     if (!shown[i]) continue;
     const std::string cell = OneLine(cells[i]);
     const std::string space(static_cast<size_t>(std::max(0, kWidths[i] - DisplayWidth(cell))), ' ');
-    absl::StrAppend(&line, i > 0 ? std::string(kRowGap, ' ') : "", kRowRight[i] ? space : "", cell,
-                    kRowRight[i] ? "" : space);
+    const bool right = RowColumns()[i].head.align == Table::Align::kRight;
+    absl::StrAppend(&line, i > 0 ? std::string(kRowGap, ' ') : "", right ? space : "", cell, right ? "" : space);
   }
   line.erase(line.find_last_not_of(' ') + 1);
   return Cut(line, width);
@@ -81,19 +92,9 @@ std::string ReasonCell(const v1::Iteration& iteration) {
   return absl::StrCat(iteration.reason(), MarksText(iteration));
 }
 
-std::vector<std::string> IterationCells(const v1::Iteration& iteration) {
-  return {absl::StrCat(iteration.number()),
-          VerdictWord(iteration.verdict()),
-          TimeText(iteration.time_us()),
-          SpeedupText(iteration.speedup_over_baseline()),
-          SpeedupText(iteration.speedup_over_parent()),
-          SpeedupText(iteration.speedup_over_start()),
-          ChangeCell(iteration),
-          ReasonCell(iteration)};
-}
-
 std::string IterationLine(const v1::Iteration& iteration, int width) {
-  std::vector<std::string> cells = IterationCells(iteration);
+  std::vector<std::string> cells;
+  for (const IterationColumn& column : RowColumns()) cells.push_back(column.cell(iteration));
   std::string expected = iteration.finding().rule();
   if (iteration.prediction().high() > 0) {
     absl::StrAppend(&expected, expected.empty() ? "" : ", ", "predicted ", SpeedupText(iteration.prediction().low()),
@@ -105,7 +106,10 @@ std::string IterationLine(const v1::Iteration& iteration, int width) {
 }
 
 std::string IterationLineTitle(int width) {
-  return Laid({"#", "verdict", "time", "baseline", "parent", "start", "change", "finding, prediction: reason"}, width);
+  std::vector<std::string> titles;
+  for (const IterationColumn& column : RowColumns()) titles.push_back(column.head.title);
+  titles[kReason] = absl::StrCat("finding, prediction: ", titles[kReason]);
+  return Laid(titles, width);
 }
 
 }  // namespace pawl

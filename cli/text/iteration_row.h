@@ -1,7 +1,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "pawl/v1/campaign.pb.h"
 
@@ -12,13 +11,10 @@ std::string ChangeCell(const v1::Iteration& iteration);
 // Why, and the gates that it did not pass.
 std::string ReasonCell(const v1::Iteration& iteration);
 
-// An iteration in one line: number, verdict, time, speedup over baseline, parent and start, change,
-// reason.
-std::vector<std::string> IterationCells(const v1::Iteration& iteration);
-
-// The same in columns of fixed width, for lines that come one at a time; finding and prediction stand before the
-// reason. On a terminal of `width` cells, columns that find no room are left out, those that say least first, and a
-// change that is too long for its column is cut; 0: there is room for everything.
+// An iteration in one line: number, verdict, time, speedup over baseline, parent and start, change, finding, prediction
+// and reason. In columns of fixed width, for lines that come one at a time. On a terminal of `width` cells, columns
+// that find no room are left out, those that say least first, and a change that is too long for its column is cut; 0:
+// there is room for everything.
 std::string IterationLine(const v1::Iteration& iteration, int width = 0);
 // What stands above such lines.
 std::string IterationLineTitle(int width = 0);

@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "cli/text/finding_text.h"
 #include "cli/text/layout.h"
 #include "cli/text/ranking_table.h"
 #include "cli/text/words.h"
@@ -15,7 +14,7 @@
 namespace pawl {
 namespace {
 
-void Line(std::string* text, const char* label, const std::string& value) {
+void FieldLine(std::string* text, const char* label, const std::string& value) {
   if (!value.empty()) absl::StrAppendFormat(text, "%-12s %s\n", label, OneLine(value));
 }
 
@@ -114,46 +113,46 @@ std::string EvidenceText(const v1::Evidence& evidence) {
 std::string IterationText(const v1::Iteration& iteration) {
   std::string text =
       absl::StrCat(iteration.name(), " ", VerdictWord(iteration.verdict()), ": ", OneLine(iteration.reason()), "\n");
-  Line(&text, "device", iteration.device());
+  FieldLine(&text, "device", iteration.device());
   if (iteration.has_parent()) {
-    Line(&text, "change", absl::StrCat(ChangeText(iteration.change()), " from iteration ", iteration.parent()));
+    FieldLine(&text, "change", absl::StrCat(ChangeText(iteration.change()), " from iteration ", iteration.parent()));
   }
-  Line(&text, "variant", ValuesText(iteration.variant()));
-  Line(&text, "chosen",
-       absl::StrCat(iteration.author().empty() ? "" : absl::StrCat("by ", iteration.author()),
-                    iteration.author().empty() || iteration.why().empty() ? "" : ": ", iteration.why()));
-  if (iteration.has_finding()) Line(&text, "finding", FindingAndRule(iteration.finding()));
-  if (iteration.has_prediction()) Line(&text, "prediction", PredictionLine(iteration.prediction()));
-  if (iteration.has_score()) Line(&text, "score", ScoreText(iteration.score()));
-  if (iteration.has_failure()) Line(&text, "failed", FailureLine(iteration.failure()));
-  for (const v1::FailedGate& gate : iteration.failed_gates()) Line(&text, "gate", GateText(gate));
-  Line(&text, "time", TimesLine(iteration));
-  Line(&text, "comparison", ComparisonLine(iteration));
+  FieldLine(&text, "variant", ValuesText(iteration.variant()));
+  FieldLine(&text, "chosen",
+            absl::StrCat(iteration.author().empty() ? "" : absl::StrCat("by ", iteration.author()),
+                         iteration.author().empty() || iteration.why().empty() ? "" : ": ", iteration.why()));
+  if (iteration.has_finding()) FieldLine(&text, "finding", FindingAndRule(iteration.finding()));
+  if (iteration.has_prediction()) FieldLine(&text, "prediction", PredictionLine(iteration.prediction()));
+  if (iteration.has_score()) FieldLine(&text, "score", ScoreText(iteration.score()));
+  if (iteration.has_failure()) FieldLine(&text, "failed", FailureLine(iteration.failure()));
+  for (const v1::FailedGate& gate : iteration.failed_gates()) FieldLine(&text, "gate", GateText(gate));
+  FieldLine(&text, "time", TimesLine(iteration));
+  FieldLine(&text, "comparison", ComparisonLine(iteration));
   if (iteration.speedup_over_start() > 0) {
-    Line(&text, "speedup",
-         absl::StrCat(SpeedupText(iteration.speedup_over_start()), " over the start, ",
-                      SpeedupText(iteration.speedup_over_baseline()), " over the baseline"));
+    FieldLine(&text, "speedup",
+              absl::StrCat(SpeedupText(iteration.speedup_over_start()), " over the start, ",
+                           SpeedupText(iteration.speedup_over_baseline()), " over the baseline"));
   }
   for (const v1::BaselineTime& baseline : iteration.baselines()) {
-    Line(&text, "baseline",
-         absl::StrCat(TimeText(baseline.graph_us()), " at ", baseline.size(), ": ", baseline.what()));
+    FieldLine(&text, "baseline",
+              absl::StrCat(TimeText(baseline.graph_us()), " at ", baseline.size(), ": ", baseline.what()));
   }
   for (const v1::OutputError& error : iteration.errors()) {
-    Line(&text, "error",
-         absl::StrFormat("%s: at most %.3g, mean %.3g, relative %.3g; %d of %d wrong", error.tensor(),
-                         error.max_absolute(), error.mean_absolute(), error.relative(), error.wrong(),
-                         error.elements()));
+    FieldLine(&text, "error",
+              absl::StrFormat("%s: at most %.3g, mean %.3g, relative %.3g; %d of %d wrong", error.tensor(),
+                              error.max_absolute(), error.mean_absolute(), error.relative(), error.wrong(),
+                              error.elements()));
   }
-  Line(&text, "stages", StagesLine(iteration));
-  Line(&text, "worker", iteration.worker());
-  Line(&text, "tools", ToolsLine(iteration.toolchain()));
-  Line(&text, "driver", iteration.gpu().driver_version());
-  Line(&text, "build", iteration.build());
-  Line(&text, "ended", iteration.has_end_time() ? UtcText(iteration.end_time()) : "");
+  FieldLine(&text, "stages", StagesLine(iteration));
+  FieldLine(&text, "worker", iteration.worker());
+  FieldLine(&text, "tools", ToolsLine(iteration.toolchain()));
+  FieldLine(&text, "driver", iteration.gpu().driver_version());
+  FieldLine(&text, "build", iteration.build());
+  FieldLine(&text, "ended", iteration.has_end_time() ? UtcText(iteration.end_time()) : "");
   for (const v1::PassedOver& passed : iteration.passed_over()) {
-    Line(&text, "passed over",
-         absl::StrCat(ChangeText(passed.change()), ": ", passed.reason(), passed.has_score() ? ": " : "",
-                      passed.has_score() ? ScoreText(passed.score()) : ""));
+    FieldLine(&text, "passed over",
+              absl::StrCat(ChangeText(passed.change()), ": ", passed.reason(), passed.has_score() ? ": " : "",
+                           passed.has_score() ? ScoreText(passed.score()) : ""));
   }
   return absl::StrCat(text, EvidenceText(iteration.evidence()));
 }

@@ -8,7 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/names/spelling.h"
-#include "cli/text/iteration_explanation.h"
+#include "cli/text/explanation.h"
 #include "cli/text/layout.h"
 #include "cli/text/ranking_table.h"
 #include "cli/text/words.h"

@@ -15,7 +15,8 @@ namespace {
 absl::Status Ended(const v1::Campaign& campaign) {
   v1::ErrorDetail detail;
   detail.set_resource(campaign.name());
-  detail.set_fix(absl::StrCat("pawl show ", campaign.name(), " says how it ended; submit it again to go on"));
+  detail.set_fix(
+      absl::StrCat("pawl show ", campaign.name(), " says how it ended; submit the bundle again to continue"));
   return Error(absl::StatusCode::kFailedPrecondition,
                absl::StrCat(campaign.name(), " has ended: ", v1::CampaignState_Name(campaign.state()),
                             campaign.message().empty() ? "" : ", ", campaign.message()),
@@ -80,7 +81,7 @@ absl::StatusOr<v1::Campaign> Orchestrator::Resume(const v1::ResumeCampaignReques
   if ((*campaign)->summary().state() != v1::PAUSED) {
     v1::ErrorDetail detail;
     detail.set_resource(request.name());
-    detail.set_fix("nothing is to be done: it goes on by itself");
+    detail.set_fix("no action needed: the campaign continues by itself");
     return Error(absl::StatusCode::kFailedPrecondition, absl::StrCat(request.name(), " is not paused"), detail);
   }
   Step step = Begin();

@@ -7,7 +7,7 @@
 #include "base/hash/hash.h"
 #include "base/names/resource_name.h"
 #include "orchestrator/core/errors.h"
-#include "orchestrator/engine/search/architecture.h"
+#include "orchestrator/engine/search/patterns.h"
 #include "spdlog/spdlog.h"
 
 namespace pawl {
@@ -43,7 +43,7 @@ std::string EventText(const v1::Event& event, int iteration) {
       const bool verify = planned.purpose() == v1::TRIAL_PURPOSE_VERIFY;
       if (planned.purpose() == v1::TRIAL_PURPOSE_TOTAL) {
         return absl::StrCat(campaign, "/iterations/", planned.iteration(),
-                            " to be measured beside the start, by trial ", planned.trial());
+                            " to be measured against the start, by trial ", planned.trial());
       }
       return absl::StrCat(campaign, "/iterations/", planned.iteration(), verify ? " to be verified: " : " planned: ",
                           planned.has_change() ? ChangeText(planned.change()) : "start variant",
@@ -64,12 +64,12 @@ std::string EventText(const v1::Event& event, int iteration) {
       }
       if (event.finished().has_total_gain()) {
         const v1::TotalGain& total = event.finished().total_gain();
-        return absl::StrFormat("%s/iterations/%d beside the start: %.4gx measured, %.4gx multiplied; %s", campaign,
-                               total.iteration(), total.speedup_over_start(), total.multiplied(),
+        return absl::StrFormat("%s/iterations/%d against the start: %.4gx measured, %.4gx as product of the steps; %s",
+                               campaign, total.iteration(), total.speedup_over_start(), total.multiplied(),
                                total.interval().reason());
       }
       const v1::Iteration& judged = event.finished().iteration();
-      return absl::StrFormat("%s %s: %s; %.4gx of the start", judged.name(), v1::Verdict_Name(judged.verdict()),
+      return absl::StrFormat("%s %s: %s; %.4gx over the start", judged.name(), v1::Verdict_Name(judged.verdict()),
                              judged.reason(), judged.speedup_over_start());
     }
     case v1::Event::kPaused:
@@ -113,13 +113,12 @@ void Committer::Add(Step* step, CampaignState* campaign, v1::Event event) {
   for (const int taken_back : event.finished().total_gain().taken_back()) {
     const v1::Iteration* kept = campaign->Find(taken_back);
     if (kept == nullptr) continue;
-    state_.patterns.TakenBack(*kept, campaign->summary().bundle(),
-                              ArchitectureOf(campaign->gpu(), campaign->summary().device()), &step->writes);
+    state_.patterns.TakenBack(*kept, campaign->summary().bundle(), SmArchitecture(campaign->gpu()), &step->writes);
   }
   campaign->Apply(event);
   if (event.finished().has_iteration()) {
-    state_.patterns.Judged(event.finished().iteration(), campaign->summary().bundle(),
-                           ArchitectureOf(campaign->gpu(), campaign->summary().device()), &step->writes);
+    state_.patterns.Judged(event.finished().iteration(), campaign->summary().bundle(), SmArchitecture(campaign->gpu()),
+                           &step->writes);
   }
   const int64_t number = *ParseCampaignName(campaign->summary().name());
   step->touched.insert(number);

@@ -36,7 +36,7 @@ absl::StatusOr<v1::Campaign> History::Campaign(const std::string& field, const s
   if (!number) return BadField(field, "expected a campaign's name, like campaigns/7");
   absl::StatusOr<std::optional<v1::Campaign>> campaign = store_.GetCampaign(*number);
   if (!campaign.ok()) return campaign.status();
-  if (!*campaign) return NoSuch(name, "pawl campaigns lists those there are");
+  if (!*campaign) return NoSuch(name, "pawl campaigns lists all campaigns");
   return **std::move(campaign);
 }
 
@@ -132,7 +132,7 @@ absl::StatusOr<v1::Iteration> History::GetIteration(const v1::GetIterationReques
   if (!name) return BadField("name", "expected an iteration's name, like campaigns/7/iterations/12");
   absl::StatusOr<std::optional<v1::Iteration>> iteration = store_.GetIteration(name->campaign, name->number);
   if (!iteration.ok()) return iteration.status();
-  if (!*iteration) return NoSuch(request.name(), "pawl history lists those there are");
+  if (!*iteration) return NoSuch(request.name(), "pawl history lists all iterations");
   return **std::move(iteration);
 }
 
@@ -142,8 +142,8 @@ absl::StatusOr<v1::BestVariant> History::GetBestVariant(const v1::GetBestVariant
   if (!campaign->has_best()) {
     v1::ErrorDetail detail;
     detail.set_resource(campaign->name());
-    detail.set_fix("wait for iteration 0; pawl show says how far it is");
-    return Error(absl::StatusCode::kFailedPrecondition, absl::StrCat(campaign->name(), " has kept nothing yet"),
+    detail.set_fix("wait for iteration 0; pawl show shows its progress");
+    return Error(absl::StatusCode::kFailedPrecondition, absl::StrCat(campaign->name(), " has no kept variant yet"),
                  detail);
   }
   v1::BestVariant best;

@@ -89,15 +89,15 @@ void Leases::Lose(Step* step, TrialKey key, v1::LeaseLost::Reason reason, const 
     pause(absl::StrCat(open.killed, " workers were lost while they ran the start variant, the last one ", before.worker,
                        ": see their logs. pawl resume tries it again, pawl cancel ends the campaign"));
   } else if (too_many_killed || (verifies && too_many_faults)) {
-    const std::string lost = absl::StrCat("put aside: ", open.killed, " workers were lost to it");
+    const std::string lost = absl::StrCat("put aside: ", open.killed, " workers were lost while running it");
     const std::string why = too_many_faults ? absl::StrCat("put aside: it failed ", open.host_faults,
                                                            " times, the last time on ", before.worker, ": ", message)
                                             : lost;
     committer_.Add(step, &campaign, PutTrialAside(campaign, open, lost, why, step->now));
   } else if (too_many_faults) {
     pause(absl::StrCat("trial ", key.second, " failed ", open.host_faults,
-                       " times through no fault of its own, the last time on ", before.worker, ": ", message,
-                       ". pawl resume goes on"));
+                       " times because of the machine, the last time on ", before.worker, ": ", message,
+                       ". pawl resume continues the campaign"));
   }
 }
 
@@ -121,7 +121,7 @@ void Leases::Expire(Step* step) {
     const bool gone = state_.workers.Gone(worker, step->now);
     const bool silent = gone || !state_.leases.at(key).renewed;
     Lose(step, key, silent ? v1::LeaseLost::EXPIRED : v1::LeaseLost::GIVEN_BACK,
-         gone ? "the worker was not heard of for a whole lease" : "the worker does not know of its lease");
+         gone ? "the worker sent no heartbeat for a whole lease" : "the worker did not renew the lease");
   }
 }
 

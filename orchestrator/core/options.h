@@ -13,8 +13,8 @@ struct OrchestratorOptions {
   absl::Duration lease = absl::Seconds(15);
   absl::Duration renew = absl::Seconds(5);
   int max_unfinished = 1000;  // campaigns; more are refused
-  // Bundles of unfinished campaigns, which are in memory: of all, and of one author. One that several campaigns share
-  // counts once.
+  // Bundles, proposals and source edits of unfinished campaigns, which are in memory: of all, and of one author. A
+  // bundle that several campaigns share counts once.
   int64_t max_bundle_bytes = int64_t{1} << 30;
   int64_t max_author_bytes = int64_t{256} << 20;
   int max_killed = 3;                                   // workers lost to a trial before it is put aside

@@ -101,7 +101,7 @@ bool Orchestrator::serving() const {
 absl::StatusOr<v1::Campaign> Orchestrator::Stored(int64_t number) {
   absl::StatusOr<std::optional<v1::Campaign>> campaign = store_.GetCampaign(number);
   if (!campaign.ok()) return campaign.status();
-  if (!*campaign) return NoSuch(CampaignName(number), "pawl campaigns lists those there are");
+  if (!*campaign) return NoSuch(CampaignName(number), "pawl campaigns lists all campaigns");
   return **std::move(campaign);
 }
 

@@ -5,6 +5,7 @@
 #include "base/names/resource_name.h"
 #include "kernels/source_patch.h"
 #include "orchestrator/core/errors.h"
+#include "orchestrator/core/held_bytes.h"
 #include "orchestrator/core/orchestrator.h"
 #include "orchestrator/core/stored_campaign.h"
 #include "orchestrator/engine/report/situation.h"
@@ -23,7 +24,7 @@ absl::Status CheckChange(const v1::Change& change) {
       return change.has_to() ? absl::OkStatus() : BadField("change", "expected the value that the variable goes to");
     case v1::Change::kSource:
       if (change.source().name().empty() || change.source().name().size() > 100) {
-        return BadField("change.source.name", "expected 1 to 100 characters: the edit is called so in the history");
+        return BadField("change.source.name", "expected 1 to 100 characters: the history shows this name");
       }
       if (change.source().patch().size() > kMaxPatch) {
         return BadField("change.source.patch", absl::StrCat("expected at most ", kMaxPatch, " bytes"));
@@ -39,7 +40,7 @@ absl::Status CheckChange(const v1::Change& change) {
 
 absl::StatusOr<v1::ProposeChangeResponse> Orchestrator::Propose(const v1::ProposeChangeRequest& request) {
   if (request.author().empty() || request.author().size() > kMaxText) {
-    return BadField("author", "expected 1 to 1000 characters: who proposes stands in the history");
+    return BadField("author", "expected 1 to 1000 characters: the history names the author");
   }
   if (absl::Status status = CheckText("why", request.why()); !status.ok()) return status;
   if (absl::Status status = CheckChange(request.change()); !status.ok()) return status;
@@ -94,13 +95,18 @@ absl::StatusOr<v1::ProposeChangeResponse> Orchestrator::Propose(const v1::Propos
     return Error(absl::StatusCode::kResourceExhausted,
                  absl::StrCat(request.campaign(), " has ", kMaxProposals, " proposals waiting"), detail);
   }
-  v1::ProposeChangeResponse response;
-  response.set_waiting(static_cast<int>(campaign.proposals().size()));
-  Step step = Begin();
   v1::Event event;
   event.mutable_proposed()->set_author(request.author());
   *event.mutable_proposed()->mutable_change() = request.change();
   event.mutable_proposed()->set_why(request.why());
+  if (absl::Status status =
+          CheckHeldBytes(state_, options_, request.author(), static_cast<int64_t>(event.proposed().ByteSizeLong()));
+      !status.ok()) {
+    return status;
+  }
+  v1::ProposeChangeResponse response;
+  response.set_waiting(static_cast<int>(campaign.proposals().size()));
+  Step step = Begin();
   committer_.Add(&step, &campaign, std::move(event));
   if (absl::Status status = Commit(&step, turn.deferred()); !status.ok()) return status;
   return response;
@@ -121,8 +127,8 @@ absl::StatusOr<v1::Situation> Orchestrator::Situation(const v1::GetSituationRequ
     v1::ErrorDetail detail;
     detail.set_resource(request.campaign());
     detail.set_fix(ended != nullptr ? "pawl show says why it ended"
-                                    : "wait for iteration 0; pawl show says how far it is");
-    return Error(absl::StatusCode::kFailedPrecondition, absl::StrCat(request.campaign(), " has kept nothing yet"),
+                                    : "wait for iteration 0; pawl show shows its progress");
+    return Error(absl::StatusCode::kFailedPrecondition, absl::StrCat(request.campaign(), " has no kept variant yet"),
                  detail);
   }
   return SituationOf(**campaign, chooser_, options_.profiles->tree);

@@ -103,7 +103,8 @@ absl::Status Restart(Store& store, BundlePool& bundles, const OrchestratorOption
   if (absl::Status status = LoadAll(store, bundles, options, now, state); !status.ok()) return status;
   const std::vector<std::string> old = state->workers.RemoveOld(now - options.forget_workers);
   if (absl::Status status = store.RemoveWorkers(old); !status.ok()) {
-    spdlog::warn("{} workers of long ago stay in the database: {}", old.size(), std::string(status.message()));
+    spdlog::warn("{} old workers could not be removed from the database: {}", old.size(),
+                 std::string(status.message()));
   }
   return absl::OkStatus();
 }

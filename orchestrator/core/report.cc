@@ -18,8 +18,7 @@
 #include "orchestrator/core/errors.h"
 #include "orchestrator/core/stored_campaign.h"
 #include "orchestrator/engine/report/report.h"
-#include "report/html.h"
-#include "report/markdown.h"
+#include "report/pages.h"
 #include "spdlog/spdlog.h"
 
 namespace pawl {

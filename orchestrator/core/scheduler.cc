@@ -54,6 +54,7 @@ v1::Trial TrialOf(const CampaignState& campaign, const OpenTrial& open) {
   *trial.mutable_keep() = campaign.summary().spec().keep();
   trial.set_seed(SeedOf(trial.name()));
   trial.set_attempt(open.attempt);
+  if (planned.has_noise()) *trial.mutable_noise() = planned.noise();
   return trial;
 }
 

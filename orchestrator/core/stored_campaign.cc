@@ -66,7 +66,7 @@ absl::StatusOr<StoredCampaign> ReadCampaign(Store& store, int64_t number, Bundle
       campaign.last_sequence = event.sequence();
     }
   }
-  if (campaign.state == nullptr) return NoSuch(CampaignName(number), "pawl campaigns lists those there are");
+  if (campaign.state == nullptr) return NoSuch(CampaignName(number), "pawl campaigns lists all campaigns");
   return campaign;
 }
 
@@ -78,7 +78,7 @@ absl::Status BringRowsUpToDate(Store& store) {
   for (int64_t number = 1; number <= *last; ++number) {
     const absl::StatusOr<StoredCampaign> campaign = ReadCampaign(store, number);
     if (absl::IsNotFound(campaign.status()) || absl::IsDataLoss(campaign.status())) {
-      spdlog::warn("{} keeps its rows of an older Pawl: {}", CampaignName(number),
+      spdlog::warn("{}: the rows of an older Pawl could not be updated: {}", CampaignName(number),
                    std::string(campaign.status().message()));
       continue;
     }

@@ -1,10 +1,8 @@
 // What makes a submission a campaign: its bundle is sound, its spec complete.
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/hash/hash.h"
 #include "base/names/resource_name.h"
@@ -13,6 +11,7 @@
 #include "kernels/bundle_message.h"
 #include "kernels/space.h"
 #include "orchestrator/core/errors.h"
+#include "orchestrator/core/held_bytes.h"
 #include "orchestrator/core/orchestrator.h"
 
 namespace pawl {
@@ -72,34 +71,6 @@ absl::StatusOr<v1::CampaignSpec> CompleteSpec(const v1::Bundle& bundle, v1::Camp
   return spec;
 }
 
-std::string Megabytes(int64_t bytes) { return absl::StrFormat("%.1f MB", static_cast<double>(bytes) / (1 << 20)); }
-
-// Unfinished campaigns keep their bundles in memory.
-absl::Status CheckBundleBytes(const LiveState& state, const OrchestratorOptions& options, const std::string& hash,
-                              int64_t bytes, const std::string& author) {
-  std::set<std::string> all = {hash}, own = {hash};
-  int64_t all_bytes = bytes, own_bytes = bytes;
-  for (const auto& [number, campaign] : state.campaigns) {
-    if (campaign->ended()) continue;  // only verifies
-    const std::string& other = campaign->summary().bundle_hash();
-    const auto size = static_cast<int64_t>(campaign->bundle().ByteSizeLong());
-    if (all.insert(other).second) all_bytes += size;
-    if (campaign->author() == author && own.insert(other).second) own_bytes += size;
-  }
-  const bool own_limit = own_bytes > options.max_author_bytes;
-  if (!own_limit && all_bytes <= options.max_bundle_bytes) return absl::OkStatus();
-  v1::ErrorDetail detail;
-  detail.set_retry_after_seconds(30);
-  detail.set_fix(absl::StrCat("wait for campaigns to end or cancel some; the orchestrator's ",
-                              own_limit ? "--max-author-megabytes" : "--max-bundle-megabytes", " is the limit"));
-  const std::string whose = author.empty() ? " without an author" : absl::StrCat(" of ", author);
-  return Error(absl::StatusCode::kResourceExhausted,
-               absl::StrCat("the bundles of unfinished campaigns", own_limit ? whose : "", " would be ",
-                            Megabytes(own_limit ? own_bytes : all_bytes), " with this one, and at most ",
-                            Megabytes(own_limit ? options.max_author_bytes : options.max_bundle_bytes), " are taken"),
-               detail);
-}
-
 }  // namespace
 
 absl::StatusOr<v1::Campaign> Orchestrator::Submit(const v1::SubmitCampaignRequest& request) {
@@ -143,8 +114,8 @@ absl::StatusOr<v1::Campaign> Orchestrator::Submit(const v1::SubmitCampaignReques
                  absl::StrCat("there are ", state_.campaigns.size(), " unfinished campaigns, and no more are taken"),
                  detail);
   }
-  if (absl::Status status = CheckBundleBytes(state_, options_, submitted.bundle_hash(),
-                                             static_cast<int64_t>(bytes.size()), request.author());
+  if (absl::Status status = CheckHeldBytes(state_, options_, request.author(), static_cast<int64_t>(bytes.size()),
+                                           submitted.bundle_hash());
       !status.ok()) {
     return status;
   }

@@ -9,6 +9,7 @@
 #include "kernels/space.h"
 #include "orchestrator/core/errors.h"
 #include "orchestrator/core/orchestrator.h"
+#include "orchestrator/engine/verdict/seat.h"
 #include "orchestrator/engine/verdict/verdict.h"
 #include "orchestrator/security/tokens.h"
 #include "spdlog/spdlog.h"
@@ -26,11 +27,15 @@ absl::Status CheckPairs(const google::protobuf::RepeatedPtrField<v1::PairSample>
   for (const v1::PairSample& pair : pairs) {
     const double ratio = std::log(pair.parent_us() / pair.candidate_us());
     if (!(pair.parent_us() > 0 && pair.candidate_us() > 0) || !std::isfinite(ratio)) {
-      return BadField("result.pairs", "a time is no number above 0");
+      return BadField("result.pairs", "expected times above 0");
     }
     if (!(std::abs(pair.log_ratio() - ratio) < 1e-6)) {
-      return BadField("result.pairs", "a log_ratio is not that of its times");
+      return BadField("result.pairs", "a log_ratio does not match its times");
     }
+    if (!(pair.anchor_us() >= 0) || !std::isfinite(pair.anchor_us())) {
+      return BadField("result.pairs", "an anchor's time is no number of 0 or more");
+    }
+    if (pair.process() < 0) return BadField("result.pairs", "a process is below 0");
   }
   return absl::OkStatus();
 }
@@ -41,7 +46,7 @@ absl::Status CheckResult(const v1::TrialResult& result) {
   if (absl::Status status = CheckPairs(result.confirming_pairs()); !status.ok()) return status;
   for (const v1::BaselineTime& baseline : result.baselines()) {
     if (!std::isfinite(baseline.graph_us()) || baseline.graph_us() < 0) {
-      return BadField("result.baselines", "a time is no number of 0 or more");
+      return BadField("result.baselines", "expected times of 0 or more");
     }
   }
   for (const v1::StageTime& stage : result.stages()) {
@@ -50,7 +55,7 @@ absl::Status CheckResult(const v1::TrialResult& result) {
     }
   }
   for (const double us : {result.warm_us(), result.cold_us(), result.parent_warm_us(), result.parent_cold_us()}) {
-    if (!std::isfinite(us) || us < 0) return BadField("result", "a time is no number of 0 or more");
+    if (!std::isfinite(us) || us < 0) return BadField("result", "expected times of 0 or more");
   }
   return absl::OkStatus();
 }
@@ -207,6 +212,10 @@ absl::Status Orchestrator::CompleteOne(Step* step, const v1::CompleteTrialReques
       iteration.set_worker(request.worker());
       SetTime(open.planned_at, iteration.mutable_create_time());
       SetTime(step->now, iteration.mutable_end_time());
+      for (v1::RevisedIteration& revised :
+           RevisedBySeat(campaign, iteration, open.planned.noise(), options_.profiles->gates)) {
+        *finished.add_revised() = std::move(revised);
+      }
     }
     leases_.Release(key, request.worker());
     state_.unconfirmed.erase(request.worker());

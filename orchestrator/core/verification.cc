@@ -40,7 +40,7 @@ absl::StatusOr<v1::VerifyIterationResponse> Orchestrator::Verify(const v1::Verif
   const v1::Iteration* iteration = campaign.Find(name->number);
   absl::Status status = absl::OkStatus();
   if (iteration == nullptr) {
-    status = NoSuch(request.name(), "pawl history lists those there are");
+    status = NoSuch(request.name(), "pawl history lists all iterations");
   } else if (!(iteration->time_us() > 0)) {
     status = refused(absl::StrCat(request.name(), " was never measured: ", iteration->reason()),
                      "verify a kept or reverted one");
@@ -66,7 +66,10 @@ absl::StatusOr<v1::VerifyIterationResponse> Orchestrator::Verify(const v1::Verif
   planned.set_trial(campaign.next_trial());
   planned.set_purpose(v1::TRIAL_PURPOSE_VERIFY);
   planned.set_iteration(name->number);
-  if (iteration->has_parent()) planned.set_parent(iteration->parent());
+  if (iteration->has_parent()) {
+    planned.set_parent(iteration->parent());
+    *planned.mutable_noise() = campaign.NoiseFor(iteration->parent());
+  }
   *planned.mutable_variant() = VariantOf(*iteration);
   if (iteration->has_change()) *planned.mutable_change() = iteration->change();
   v1::VerifyIterationResponse response;
@@ -90,7 +93,7 @@ void Orchestrator::GiveUpVerifications(Step* step) {
       v1::Event event;
       event.mutable_finished()->set_trial(trial);
       event.mutable_finished()->mutable_verification()->set_iteration(open.planned.iteration());
-      event.mutable_finished()->mutable_verification()->set_text("given up: no worker took it");
+      event.mutable_finished()->mutable_verification()->set_text("abandoned: no worker leased the trial");
       committer_.Add(step, campaign.get(), std::move(event));
     }
   }

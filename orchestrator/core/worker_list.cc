@@ -23,7 +23,7 @@ bool IsWorkerName(const std::string& name) {
 absl::Status OtherProtocol(const v1::RegisterWorkerRequest& request) {
   v1::ErrorDetail detail;
   detail.set_resource(request.name());
-  detail.set_fix("install the orchestrator's version of Pawl on the worker's machine, or the other way round");
+  detail.set_fix("install the same version of Pawl for the orchestrator and the worker");
   return Error(absl::StatusCode::kFailedPrecondition,
                absl::StrCat(request.name(), " is Pawl ", request.version().empty() ? "unknown" : request.version(),
                             " with worker protocol ", request.protocol(),
@@ -56,7 +56,7 @@ void WorkerList::Load(const std::vector<StoredWorker>& stored, absl::Time now) {
   for (const StoredWorker& worker : stored) {
     const bool gone = worker.worker.state() == v1::WORKER_STATE_GONE;
     Entry& entry = workers_[worker.worker.name()];
-    entry = {worker.instance, worker.worker, gone ? absl::InfinitePast() : now};
+    entry = {worker.instance, worker.worker, gone ? absl::InfinitePast() : now, /*heard=*/false};
     entry.worker.clear_trials();
   }
 }
@@ -86,6 +86,13 @@ absl::StatusOr<StoredWorker> WorkerList::Register(const v1::RegisterWorkerReques
   const bool ended = sick && before->second.worker.trials().empty();  // it has nothing left to do
   if (before != workers_.end() && before->second.instance != request.instance() && !ended &&
       !Gone(request.name(), now)) {
+    // Nobody knows yet whether the other process is there: an orchestrator that is started again and again must not
+    // make the new one give up.
+    if (!before->second.heard) {
+      return TryLater(absl::StrCat("another process was registered as ", request.name(),
+                                   " before the orchestrator started, and may still be there"),
+                      absl::ToDoubleSeconds(silence_));
+    }
     v1::ErrorDetail detail;
     detail.set_resource(request.name());
     detail.set_fix("give this worker another --name, or stop the other one");
@@ -121,6 +128,7 @@ absl::Status WorkerList::Hear(const std::string& name, const std::string& instan
     return NoSuch(name.empty() ? "worker" : name, "register the worker, then ask again");
   }
   found->second.last_seen = now;
+  found->second.heard = true;
   return absl::OkStatus();
 }
 
@@ -172,7 +180,7 @@ absl::Status CanRun(const v1::Device& device, const v1::Campaign& campaign, cons
     return absl::FailedPreconditionError(absl::StrCat("it began on ", campaign.device()));
   }
   const std::string& gpu = campaign.spec().gpu();
-  if (!gpu.empty() && !absl::StrContains(absl::AsciiStrToLower(device.label()), absl::AsciiStrToLower(gpu))) {
+  if (!gpu.empty() && !absl::StrContains(absl::AsciiStrToLower(device.gpu().name()), absl::AsciiStrToLower(gpu))) {
     return absl::FailedPreconditionError(absl::StrCat("it asks for a GPU named ", gpu));
   }
   return device.kind() == v1::DEVICE_KIND_REPLAY ? WasRecorded(device, campaign, space_hash) : absl::OkStatus();

@@ -42,6 +42,7 @@ class WorkerList {
     std::string instance;
     v1::Worker worker;
     absl::Time last_seen;
+    bool heard = true;  // since the last Load
   };
   const absl::Duration silence_;  // after which a worker counts as gone
   std::map<std::string, Entry> workers_;

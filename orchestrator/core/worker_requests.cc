@@ -16,7 +16,7 @@ constexpr size_t kMaxBlob = 4 << 20;
 absl::Status Sick(const std::string& worker) {
   v1::ErrorDetail detail;
   detail.set_resource(worker);
-  detail.set_fix("look at the GPU (nvidia-smi, dmesg), then restart the worker");
+  detail.set_fix("check the GPU (nvidia-smi, dmesg), then restart the worker");
   return Error(absl::StatusCode::kFailedPrecondition, "the worker's GPU failed twice: it gets no more trials", detail);
 }
 

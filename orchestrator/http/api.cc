@@ -13,8 +13,6 @@
 #include "orchestrator/core/errors.h"
 #include "orchestrator/core/grpc_status.h"
 #include "orchestrator/http/json.h"
-#include "orchestrator/http/parameters.h"
-#include "orchestrator/http/watch.h"
 
 namespace pawl {
 namespace {

@@ -59,4 +59,10 @@ class HttpApi {
   const HttpApiOptions options_;
 };
 
+// WatchCampaign as server-sent events: `message` with the JSON of each WatchCampaignResponse and the event's sequence
+// as its id, `end` when the campaign has ended and all was sent, `failed` with the error that the stream ended with.
+// Says that it is still there after `patience` without news.
+std::unique_ptr<HttpEvents> WatchAsEvents(v1::CampaignService::Stub& stub, const v1::WatchCampaignRequest& request,
+                                          absl::Duration patience);
+
 }  // namespace pawl

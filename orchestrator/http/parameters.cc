@@ -1,5 +1,3 @@
-#include "orchestrator/http/parameters.h"
-
 #include <set>
 #include <vector>
 
@@ -8,6 +6,7 @@
 #include "absl/strings/str_split.h"
 #include "google/protobuf/descriptor.h"
 #include "orchestrator/core/errors.h"
+#include "orchestrator/http/json.h"
 
 namespace pawl {
 namespace {

@@ -1,5 +1,3 @@
-#include "orchestrator/http/watch.h"
-
 #include <chrono>
 
 #include "absl/base/thread_annotations.h"
@@ -7,6 +5,7 @@
 #include "absl/synchronization/mutex.h"
 #include "base/sync/steady_condition.h"
 #include "grpcpp/grpcpp.h"
+#include "orchestrator/http/api.h"
 #include "orchestrator/http/json.h"
 
 namespace pawl {

@@ -1,7 +1,6 @@
 #include "orchestrator/rpc/campaign_service.h"
 
 #include "orchestrator/core/grpc_status.h"
-#include "orchestrator/rpc/watch_stream.h"
 
 namespace pawl {
 

@@ -1,10 +1,13 @@
 #pragma once
 
+#include "db/store.h"
+#include "grpcpp/support/server_callback.h"
 #include "orchestrator/core/history.h"
 #include "orchestrator/core/orchestrator.h"
 #include "orchestrator/core/report.h"
 #include "orchestrator/core/watch_hub.h"
 #include "pawl/v1/campaign_service.grpc.pb.h"
+#include "pawl/v1/campaign_service.pb.h"
 
 namespace pawl {
 
@@ -44,5 +47,9 @@ class CampaignService final : public v1::CampaignService::CallbackService {
   Store& store_;
   WatchHub& hub_;
 };
+
+// Streams a campaign's events from the store, then follows it until it has ended or the client leaves. Owns itself.
+grpc::ServerWriteReactor<v1::WatchCampaignResponse>* StartWatchStream(Store& store, WatchHub& hub,
+                                                                      const v1::WatchCampaignRequest& request);
 
 }  // namespace pawl

@@ -134,8 +134,8 @@ class RunningServer final : public Server {
 
   void Drain(absl::Duration patience, const std::function<bool()>& forced) override {
     orchestrator_.StopLeasing();
-    const absl::Time deadline = absl::Now() + patience;
-    while (orchestrator_.leases_out() > 0 && absl::Now() < deadline && !forced()) {
+    const auto deadline = std::chrono::steady_clock::now() + absl::ToChronoMilliseconds(patience);
+    while (orchestrator_.leases_out() > 0 && std::chrono::steady_clock::now() < deadline && !forced()) {
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
     }
   }

@@ -1,5 +1,3 @@
-#include "orchestrator/rpc/watch_stream.h"
-
 #include <atomic>
 #include <deque>
 #include <memory>
@@ -13,6 +11,7 @@
 #include "orchestrator/core/grpc_status.h"
 #include "orchestrator/engine/state/campaign.h"
 #include "orchestrator/engine/state/campaign_states.h"
+#include "orchestrator/rpc/campaign_service.h"
 
 namespace pawl {
 namespace {
@@ -125,9 +124,9 @@ class WatchStream final : public WriteReactor, public Watcher {
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-class Refusal final : public WriteReactor {
+class RefusedWatch final : public WriteReactor {
  public:
-  explicit Refusal(const absl::Status& status) { Finish(ToGrpc(status)); }
+  explicit RefusedWatch(const absl::Status& status) { Finish(ToGrpc(status)); }
   void OnDone() override { delete this; }
 };
 
@@ -135,16 +134,16 @@ class Refusal final : public WriteReactor {
 
 WriteReactor* StartWatchStream(Store& store, WatchHub& hub, const v1::WatchCampaignRequest& request) {
   const std::optional<int64_t> number = ParseCampaignName(request.campaign());
-  if (!number) return new Refusal(BadField("campaign", "expected a campaign's name, like campaigns/7"));
-  if (request.after_sequence() < 0) return new Refusal(BadField("after_sequence", "expected 0 or more"));
+  if (!number) return new RefusedWatch(BadField("campaign", "expected a campaign's name, like campaigns/7"));
+  if (request.after_sequence() < 0) return new RefusedWatch(BadField("after_sequence", "expected 0 or more"));
   absl::StatusOr<std::optional<v1::Campaign>> campaign = store.GetCampaign(*number);
-  if (!campaign.ok()) return new Refusal(campaign.status());
-  if (!*campaign) return new Refusal(NoSuch(request.campaign(), "pawl campaigns lists all campaigns"));
+  if (!campaign.ok()) return new RefusedWatch(campaign.status());
+  if (!*campaign) return new RefusedWatch(NoSuch(request.campaign(), "pawl campaigns lists all campaigns"));
   if (streams >= kMostStreams) {
     v1::ErrorDetail detail;
     detail.set_retry_after_seconds(5);
     detail.set_fix("end some watches, or poll GetCampaign instead");
-    return new Refusal(
+    return new RefusedWatch(
         Error(absl::StatusCode::kResourceExhausted, absl::StrCat(kMostStreams, " watches are open already"), detail));
   }
   auto stream = std::make_shared<WatchStream>(store, *number, request.after_sequence());

@@ -12,7 +12,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/channel/address.h"
-#include "base/channel/secret_file.h"
+#include "base/channel/tls_files.h"
 #include "grpc/grpc_security_constants.h"
 #include "orchestrator/security/call_gate.h"
 

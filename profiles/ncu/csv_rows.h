@@ -2,6 +2,7 @@
 #pragma once
 
 #include <deque>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,5 +45,18 @@ class CsvRows {
   std::vector<std::string> errors_;
   absl::Status status_;
 };
+
+// One cell of ncu's CSV.
+
+// ncu's ways to print that there is no value. It must never be read as 0.
+bool IsMissing(std::string_view cell);
+
+// "1,048,576.25" and the like; commas only where they separate thousands. No value for anything else, which includes
+// numbers of other locales as far as they can be told apart.
+std::optional<double> ParseNumber(std::string_view cell);
+
+// Whether `--print-units base` prints this unit. Scaled units (Kbyte, us) are not base: reading one as its base unit
+// would be off by a thousand.
+bool IsBaseUnit(std::string_view unit);
 
 }  // namespace pawl

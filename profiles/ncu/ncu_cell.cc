@@ -1,11 +1,11 @@
-#include "profiles/ncu/ncu_cell.h"
-
 #include <algorithm>
 #include <array>
 #include <cctype>
 #include <charconv>
 #include <cmath>
 #include <set>
+
+#include "profiles/ncu/csv_rows.h"
 
 namespace pawl {
 

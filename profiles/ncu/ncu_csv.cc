@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "profiles/ncu/csv_rows.h"
-#include "profiles/ncu/ncu_cell.h"
 
 namespace pawl {
 namespace {
@@ -58,7 +57,7 @@ absl::StatusOr<Header> ReadHeader(CsvRows* rows) {
 absl::StatusOr<int> ReadId(std::string_view cell, int line) {
   const std::optional<double> id = ParseNumber(cell);
   if (!id || *id < 0 || *id > 1e9 || *id != std::floor(*id)) {
-    return Bad(line, absl::StrCat("the kernel ID \"", std::string(cell), "\" is no whole number"));
+    return Bad(line, absl::StrCat("the kernel ID \"", std::string(cell), "\" is not a whole number"));
   }
   return static_cast<int>(*id);
 }
@@ -91,8 +90,8 @@ absl::StatusOr<NcuKernel> ReadKernel(const Header& header, const std::vector<int
     } else if (units[column].empty()) {
       kernel.texts.emplace_hint(kernel.texts.end(), name, cell);
     } else {
-      return Bad(line,
-                 absl::StrCat("column ", name, ": \"", std::string(cell), "\" is no number (run ncu with LC_ALL=C)"));
+      return Bad(
+          line, absl::StrCat("column ", name, ": \"", std::string(cell), "\" is not a number (run ncu with LC_ALL=C)"));
     }
   }
   return kernel;
@@ -158,7 +157,8 @@ absl::StatusOr<std::map<int, std::vector<v1::Advice>>> ReadNcuDetails(std::strin
     if (IsMissing(cells[speedup])) continue;
     const std::optional<double> percent = ParseNumber(cells[speedup]);
     if (!percent)
-      return Bad(rows.line(), absl::StrCat("the estimated speedup \"", std::string(cells[speedup]), "\" is no number"));
+      return Bad(rows.line(),
+                 absl::StrCat("the estimated speedup \"", std::string(cells[speedup]), "\" is not a number"));
     one.set_estimated_speedup_percent(*percent);
     one.set_estimate_scope(std::string(cells[scope]));
   }

@@ -1,6 +1,6 @@
-#include "profiles/ncu/ncu_query.h"
-
 #include <set>
+
+#include "profiles/ncu/ncu_csv.h"
 
 namespace pawl {
 

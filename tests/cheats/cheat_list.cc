@@ -1,9 +1,14 @@
 #include "tests/cheats/cheat_list.h"
 
-#include <map>
+#include <algorithm>
+#include <set>
+#include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "base/toml/toml.h"
 
 namespace pawl {
@@ -13,12 +18,58 @@ absl::Status Mistake(const std::string& name, const std::string& message) {
   return absl::InvalidArgumentError(absl::StrCat("cheats.toml: ", name.empty() ? "an entry" : name, ": ", message));
 }
 
+absl::Status CheckKeys(const toml::table& table, const std::set<std::string>& known) {
+  for (const auto& [key, node] : table) {
+    const std::string word(key.str());
+    if (known.contains(word)) continue;
+    return Mistake(table["name"].value_or(std::string()),
+                   absl::StrCat("unknown key ", word, "; expected one of ", absl::StrJoin(known, ", ")));
+  }
+  return absl::OkStatus();
+}
+
+// VARIABLE=VALUE,...; nothing where the key is absent.
+absl::Status ReadValues(const toml::table& table, const char* key, std::map<std::string, int32_t>* values) {
+  if (!table.contains(key)) return absl::OkStatus();
+  const std::string name = table["name"].value_or(std::string()), text = table[key].value_or(std::string());
+  for (absl::string_view part : absl::StrSplit(text, ',')) {
+    const std::vector<std::string> sides = absl::StrSplit(part, '=');
+    int32_t value = 0;
+    if (sides.size() != 2 || sides[0].empty() || !absl::SimpleAtoi(sides[1], &value)) {
+      return Mistake(name, absl::StrCat(key, " is \"", text, "\"; expected VARIABLE=VALUE,..."));
+    }
+    if (!values->emplace(sides[0], value).second) return Mistake(name, absl::StrCat(key, " has ", sides[0], " twice"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadChanges(const toml::table& table, Cheat* cheat) {
+  if (absl::Status status = ReadValues(table, "variant", &cheat->variant); !status.ok()) return status;
+  if (absl::Status status = ReadValues(table, "then", &cheat->then); !status.ok()) return status;
+  if (!cheat->then.empty() && cheat->variant.empty()) return Mistake(cheat->name, "then needs variant");
+  if (!table.contains("not_kept")) return absl::OkStatus();
+  if (!table["not_kept"].is_boolean()) return Mistake(cheat->name, "not_kept is neither true nor false");
+  cheat->not_kept = *table["not_kept"].value<bool>();
+  if (cheat->not_kept && cheat->variant.empty()) return Mistake(cheat->name, "not_kept needs variant");
+  return absl::OkStatus();
+}
+
 absl::Status ReadCheat(const toml::table& table, Cheat* cheat) {
   static const std::map<std::string, CaughtBy> kPlaces = {{"reader", CaughtBy::kReader},
                                                           {"limits", CaughtBy::kLimits},
                                                           {"build", CaughtBy::kBuild},
                                                           {"gpu", CaughtBy::kGpu}};
+  if (absl::Status status =
+          CheckKeys(table, {"name", "class", "expect", "by", "variant", "then", "not_kept", "harmless_as", "what"});
+      !status.ok()) {
+    return status;
+  }
   cheat->name = table["name"].value_or(std::string());
+  cheat->kind = table["class"].value_or(std::string());
+  if (std::find(CheatKinds().begin(), CheatKinds().end(), cheat->kind) == CheatKinds().end()) {
+    return Mistake(cheat->name,
+                   absl::StrCat("class is \"", cheat->kind, "\"; expected one of ", absl::StrJoin(CheatKinds(), ", ")));
+  }
   cheat->what = table["what"].value_or(std::string());
   cheat->harmless_as = table["harmless_as"].value_or(std::string());
   const auto place = kPlaces.find(table["by"].value_or(std::string()));
@@ -35,10 +86,16 @@ absl::Status ReadCheat(const toml::table& table, Cheat* cheat) {
     }
     cheat->expect.push_back(check);
   }
-  return absl::OkStatus();
+  return ReadChanges(table, cheat);
 }
 
 }  // namespace
+
+const std::vector<std::string>& CheatKinds() {
+  static const auto& kinds = *new std::vector<std::string>{
+      "check", "seat", "inputs", "sizes", "bounds", "tolerance", "memory", "output", "build", "bundle", "timing"};
+  return kinds;
+}
 
 absl::StatusOr<CheatList> ReadCheatList(const std::filesystem::path& file) {
   const toml::parse_result parsed = toml::parse_file(file.string());
@@ -58,6 +115,7 @@ absl::StatusOr<CheatList> ReadCheatList(const std::filesystem::path& file) {
         name = cheat.name;
         what = cheat.what;
       } else {
+        if (absl::Status status = CheckKeys(table, {"name", "what"}); !status.ok()) return status;
         Control& control = list.controls.emplace_back();
         name = control.name = table["name"].value_or(std::string());
         what = control.what = table["what"].value_or(std::string());

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -15,9 +17,15 @@ enum class CaughtBy { kReader, kLimits, kBuild, kGpu };
 // One entry of cheats.toml. Its bundle is the folder of its name beside that file.
 struct Cheat {
   std::string name;
+  std::string kind;  // the key `class`: one of CheatKinds
   std::string what;
   std::vector<v1::Check> expect;  // any of these; the intended one first
   CaughtBy by = CaughtBy::kGpu;
+  // Values of variables that differ from the start variant's: this change cheats. Empty: the start variant itself does.
+  std::map<std::string, int32_t> variant;
+  // A second change, made from the first where that was kept. Values beside the start variant's, as above.
+  std::map<std::string, int32_t> then;
+  bool not_kept = false;    // the last change may also end as same, slower or unclear
   std::string harmless_as;  // VARIABLE=VALUE: may be accepted, if it is no faster than this variant of itself
 };
 
@@ -30,6 +38,9 @@ struct CheatList {
   std::vector<Cheat> cheats;
   std::vector<Control> controls;
 };
+
+// Every value of the key `class`.
+const std::vector<std::string>& CheatKinds();
 
 // Reads tests/cheats/cheats.toml. An error for anything that is missing, unknown or misspelt.
 absl::StatusOr<CheatList> ReadCheatList(const std::filesystem::path& file);

@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <fstream>
+#include <map>
 #include <set>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "kernels/bundle_reader.h"
 #include "kernels/plan.h"
@@ -60,13 +63,13 @@ std::optional<v1::Failure> FailedLimits(const v1::Bundle& bundle) {
   return std::nullopt;
 }
 
-v1::BuildRequest RequestFor(const v1::Bundle& bundle, const v1::Size& size) {
+v1::BuildRequest RequestFor(const v1::Bundle& bundle, const v1::Variant& variant, const v1::Size& size) {
   v1::BuildRequest request;
   request.set_compiler(bundle.compiler());
   request.set_source(bundle.source().text());
   request.set_name(bundle.source().path());
   request.set_architecture("sm_90");
-  for (const std::string& option : CompileOptions(bundle, StartVariant(bundle), size)) request.add_options(option);
+  for (const std::string& option : CompileOptions(bundle, variant, size)) request.add_options(option);
   for (const v1::Launch& launch : bundle.launches()) request.add_entries(launch.entry());
   return request;
 }
@@ -77,8 +80,8 @@ bool Expected(const Cheat& cheat, v1::Check check) {
 
 TEST(Cheats, HaveEnoughEntriesAndAFolderForEach) {
   const CheatList list = List();
-  EXPECT_GE(list.cheats.size(), 20u);
-  EXPECT_GE(list.controls.size(), 8u);
+  EXPECT_GE(list.cheats.size(), 65u);
+  EXPECT_GE(list.controls.size(), 20u);
   std::vector<std::string> listed;
   for (const Cheat& cheat : list.cheats) listed.push_back(cheat.name);
   for (const Control& control : list.controls) listed.push_back(control.name);
@@ -89,6 +92,74 @@ TEST(Cheats, HaveEnoughEntriesAndAFolderForEach) {
   }
   std::sort(folders.begin(), folders.end());
   EXPECT_EQ(listed, folders);
+}
+
+TEST(Cheats, HaveAtLeastFiveOfEachClassThatWasKeptBefore) {
+  std::map<std::string, int> count;
+  for (const Cheat& cheat : List().cheats) ++count[cheat.kind];
+  for (const char* kind : {"check", "seat", "inputs", "sizes", "bounds", "tolerance", "memory"}) {
+    EXPECT_GE(count[kind], 5) << kind;
+  }
+}
+
+// The start variant with these values instead. Fails for a variable or a value that the bundle lacks.
+v1::Variant Changed(const v1::Bundle& bundle, const std::map<std::string, int32_t>& values) {
+  v1::Variant variant = StartVariant(bundle);
+  for (const auto& [name, value] : values) {
+    const auto variable = std::find_if(bundle.variables().begin(), bundle.variables().end(),
+                                       [&](const v1::Variable& candidate) { return candidate.name() == name; });
+    EXPECT_NE(variable, bundle.variables().end()) << bundle.name() << " has no variable " << name;
+    if (variable == bundle.variables().end()) continue;
+    EXPECT_NE(std::find(variable->values().begin(), variable->values().end(), value), variable->values().end())
+        << bundle.name() << ": " << name << " is never " << value;
+    (*variant.mutable_values())[name] = value;
+  }
+  return variant;
+}
+
+TEST(Cheats, ChangeOneVariableAtATime) {
+  const auto differences = [](const v1::Variant& a, const v1::Variant& b) {
+    int different = 0;
+    for (const auto& [name, value] : a.values()) different += b.values().at(name) != value;
+    return different;
+  };
+  for (const Cheat& cheat : List().cheats) {
+    if (cheat.variant.empty()) continue;
+    const v1::Bundle bundle = ReadBundle(Folder() / cheat.name).bundle;
+    const v1::Variant first = Changed(bundle, cheat.variant);
+    EXPECT_EQ(differences(StartVariant(bundle), first), 1) << cheat.name;
+    if (!cheat.then.empty()) {
+      EXPECT_EQ(differences(first, Changed(bundle, cheat.then)), 1) << cheat.name;
+    }
+  }
+}
+
+// What ReadCheatList says of a list with this one entry.
+absl::Status ReadEntry(const std::string& entry) {
+  const std::filesystem::path file = std::filesystem::path(testing::TempDir()) / "cheats_entry.toml";
+  std::ofstream(file) << entry;
+  return ReadCheatList(file).status();
+}
+
+TEST(Cheats, WithMistakesInTheListAreRefused) {
+  const std::string fine = "[[cheat]]\nname = \"a\"\nwhat = \"b\"\nby = \"gpu\"\nexpect = [\"seat\"]\n";
+  const std::string seat = absl::StrCat(fine, "class = \"seat\"\n");
+  EXPECT_TRUE(ReadEntry(absl::StrCat(seat, "variant = \"A=1\"\nthen = \"A=1,B=2\"\nnot_kept = true\n")).ok());
+  for (const std::string& wrong : {
+           fine,
+           absl::StrCat(fine, "class = \"seats\"\n"),
+           absl::StrCat(seat, "varient = \"A=1\"\n"),
+           absl::StrCat(seat, "variant = \"A\"\n"),
+           absl::StrCat(seat, "variant = \"A=one\"\n"),
+           absl::StrCat(seat, "variant = \"A=1,A=2\"\n"),
+           absl::StrCat(seat, "variant = 1\n"),
+           absl::StrCat(seat, "then = \"A=1\"\n"),
+           absl::StrCat(seat, "not_kept = true\n"),
+           absl::StrCat(seat, "variant = \"A=1\"\nnot_kept = \"yes\"\n"),
+           std::string("[[control]]\nname = \"a\"\nwhat = \"b\"\nclass = \"seat\"\n"),
+       }) {
+    EXPECT_FALSE(ReadEntry(wrong).ok()) << wrong;
+  }
 }
 
 TEST(Cheats, AreReadWithoutProblemsUnlessTheReaderIsMeantToRefuseThem) {
@@ -157,8 +228,8 @@ class CheatBuilds : public testing::Test {
   }
 
   // Nothing where this machine lacks the compiler that the bundle wants.
-  std::optional<v1::BuildReply> Build(const v1::Bundle& bundle, const v1::Size& size) {
-    absl::StatusOr<v1::BuildReply> reply = builder_->Build(RequestFor(bundle, size));
+  std::optional<v1::BuildReply> Build(const v1::Bundle& bundle, const v1::Variant& variant, const v1::Size& size) {
+    absl::StatusOr<v1::BuildReply> reply = builder_->Build(RequestFor(bundle, variant, size));
     if (absl::IsFailedPrecondition(reply.status())) {
       missing_.emplace(reply.status().message());
       return std::nullopt;
@@ -173,13 +244,27 @@ class CheatBuilds : public testing::Test {
       if (cheat.by != CaughtBy::kBuild) continue;
       const BundleReading reading = ReadBundle(Folder() / cheat.name);
       ASSERT_TRUE(reading.problems.empty()) << ProblemText(reading);
-      const std::optional<v1::BuildReply> reply = Build(reading.bundle, reading.bundle.sizes(0));
+      const std::optional<v1::BuildReply> reply =
+          Build(reading.bundle, StartVariant(reading.bundle), reading.bundle.sizes(0));
       if (!reply) continue;
       ASSERT_TRUE(reply->has_failure()) << cheat.name << " was built";
       const std::string& message = reply->failure().message();
       EXPECT_TRUE(Expected(cheat, reply->failure().check())) << cheat.name << ": " << message;
       EXPECT_TRUE(reply->cubin().empty()) << cheat.name;
       EXPECT_EQ((message + reply->log()).find("root:"), std::string::npos) << cheat.name << " tells what it read";
+    }
+  }
+
+  // The start variant with these values instead, at every size that is built apart.
+  void ExpectBuilds(const std::string& name, const std::map<std::string, int32_t>& values) {
+    const BundleReading reading = ReadBundle(Folder() / name);
+    ASSERT_TRUE(reading.problems.empty()) << ProblemText(reading);
+    for (const v1::Size& size : reading.bundle.sizes()) {
+      const std::optional<v1::BuildReply> reply = Build(reading.bundle, Changed(reading.bundle, values), size);
+      if (reply) {
+        EXPECT_FALSE(reply->has_failure()) << name << ": " << reply->failure().message();
+      }
+      if (!FixesSizes(reading.bundle)) break;
     }
   }
 
@@ -208,22 +293,13 @@ TEST_F(CheatBuilds, SucceedForAllThatAreCaughtLaterAndForTheControls) {
   Open(/*skip_sandbox=*/false);
   if (builder_ == nullptr) return;
   const CheatList list = List();
-  std::vector<std::string> names;
   for (const Cheat& cheat : list.cheats) {
-    if (cheat.by == CaughtBy::kGpu) names.push_back(cheat.name);
+    if (cheat.by != CaughtBy::kGpu) continue;
+    ExpectBuilds(cheat.name, {});
+    if (!cheat.variant.empty()) ExpectBuilds(cheat.name, cheat.variant);
+    if (!cheat.then.empty()) ExpectBuilds(cheat.name, cheat.then);
   }
-  for (const Control& control : list.controls) names.push_back(control.name);
-  for (const std::string& name : names) {
-    const BundleReading reading = ReadBundle(Folder() / name);
-    ASSERT_TRUE(reading.problems.empty()) << ProblemText(reading);
-    for (const v1::Size& size : reading.bundle.sizes()) {
-      const std::optional<v1::BuildReply> reply = Build(reading.bundle, size);
-      if (reply) {
-        EXPECT_FALSE(reply->has_failure()) << name << ": " << reply->failure().message();
-      }
-      if (!FixesSizes(reading.bundle)) break;
-    }
-  }
+  for (const Control& control : list.controls) ExpectBuilds(control.name, {});
 }
 
 }  // namespace

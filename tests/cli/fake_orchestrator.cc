@@ -197,7 +197,7 @@ class FakeOrchestrator::Service : public v1::CampaignService::Service {
   static grpc::Status Missing(const std::string& name) {
     v1::ErrorDetail detail;
     detail.set_resource(name);
-    detail.set_fix("pawl campaigns lists those there are");
+    detail.set_fix("pawl campaigns lists all campaigns");
     return grpc::Status(grpc::StatusCode::NOT_FOUND, absl::StrCat("there is no ", name), detail.SerializeAsString());
   }
 

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <string>
 
+#include "tests/promises/soak.h"
 #include "worker/process/temporary_folder.h"
 
 namespace pawl {
@@ -25,7 +26,7 @@ TEST_F(LockFileTest, KeepsASecondOwnerOutAndSaysWhoTheFirstIs) {
   auto first = DatabaseLock::Acquire(database_);
   ASSERT_TRUE(first.ok()) << first.status();
   absl::Status second = DatabaseLock::Acquire(database_).status();
-  EXPECT_EQ(second.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(second.code(), absl::StatusCode::kAlreadyExists);
   EXPECT_NE(second.message().find("process " + std::to_string(getpid()) + ")"), std::string::npos) << second;
 
   ASSERT_EQ((*first)->SetAddress("unix:/run/pawl.sock"), absl::OkStatus());
@@ -80,7 +81,7 @@ TEST_F(LockFileTest, TakesALinkForTheFileItLeadsTo) {
   auto lock = DatabaseLock::Acquire(database_);
   ASSERT_TRUE(lock.ok());
   ASSERT_EQ((*lock)->SetAddress("localhost:1"), absl::OkStatus());
-  EXPECT_EQ(DatabaseLock::Acquire(folder_.path() / "link.db").status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(DatabaseLock::Acquire(folder_.path() / "link.db").status().code(), absl::StatusCode::kAlreadyExists);
   EXPECT_EQ(AddressOfOwner(folder_.path() / "link.db"), "localhost:1");
 }
 
@@ -112,17 +113,18 @@ TEST_F(LockFileTest, KeepsASecondOwnerOutByEveryNameOfTheFile) {
 
   std::filesystem::create_hard_link(database_, other);
   absl::Status second = AcquiredByAnother(other);
-  EXPECT_EQ(second.code(), absl::StatusCode::kFailedPrecondition) << "a hard link";
+  EXPECT_EQ(second.code(), absl::StatusCode::kAlreadyExists) << "a hard link";
   EXPECT_NE(second.message().find(process), std::string::npos) << second;
   std::filesystem::remove(other);
 
   std::filesystem::remove(database_.native() + ".lock");
-  EXPECT_EQ(AcquiredByAnother(database_).code(), absl::StatusCode::kFailedPrecondition) << "a lock file less";
+  EXPECT_EQ(AcquiredByAnother(database_).code(), absl::StatusCode::kAlreadyExists) << "a lock file less";
 
   std::filesystem::rename(database_, other);
-  EXPECT_EQ(AcquiredByAnother(other).code(), absl::StatusCode::kFailedPrecondition) << "another name";
+  EXPECT_EQ(AcquiredByAnother(other).code(), absl::StatusCode::kAlreadyExists) << "another name";
   lock->reset();
   EXPECT_EQ(AcquiredByAnother(other), absl::OkStatus());
+  ReportPromise(22, "a second owner by a hard link, without the lock file and by a new name: refused each time");
 }
 
 TEST_F(LockFileTest, RefusesAFileWithTwoNames) {

@@ -16,6 +16,7 @@
 #include "db/store.h"
 #include "tests/db/faulty_disk.h"
 #include "tests/db/made_writes.h"
+#include "tests/promises/soak.h"
 #include "worker/process/temporary_folder.h"
 
 namespace pawl {
@@ -110,6 +111,7 @@ TEST_F(StoreFailuresTest, SettlesAnUncertainWriteWithAProbe) {
     const std::filesystem::path copy = folder_.path() / (probe ? "probed-copy.db" : "crashed-copy.db");
     FaultyDisk disk;
     auto store = OpenStore({.file = file});
+    ASSERT_EQ(Commit(store.get(), "first"), absl::OkStatus());  // after which the log begins again
     ASSERT_EQ(Commit(store.get(), "before"), absl::OkStatus());
     disk.FailSyncs(SQLITE_IOERR_FSYNC);
     ASSERT_FALSE(Commit(store.get(), "perhaps").ok());
@@ -120,8 +122,8 @@ TEST_F(StoreFailuresTest, SettlesAnUncertainWriteWithAProbe) {
     // What is on the disk if the process dies now.
     std::filesystem::copy_file(file, copy);
     std::filesystem::copy_file(file.native() + "-wal", copy.native() + "-wal");
-    EXPECT_EQ(Count(store.get()), 1u);
-    EXPECT_EQ(Count(OpenStore({.file = copy}).get()), probe ? 1u : 2u);
+    EXPECT_EQ(Count(store.get()), 2u);
+    EXPECT_EQ(Count(OpenStore({.file = copy}).get()), probe ? 2u : 3u);
   }
 }
 
@@ -166,7 +168,11 @@ TEST_F(StoreFailuresTest, WaitsForAnotherProcessesLockAndThenSaysSo) {
 TEST_F(StoreFailuresTest, LetsOneOrchestratorIn) {
   auto store = OpenStore({.file = file_});
   ASSERT_EQ(store->SetAddress("localhost:50051"), absl::OkStatus());
-  ExpectRefused("process " + std::to_string(getpid()) + ", listening on localhost:50051");
+  const absl::Status second = OpenStatus();
+  EXPECT_EQ(second.code(), absl::StatusCode::kAlreadyExists) << second;
+  EXPECT_NE(second.message().find("process " + std::to_string(getpid()) + ", listening on localhost:50051"),
+            std::string::npos)
+      << second;
   store.reset();
   EXPECT_EQ(OpenStatus(), absl::OkStatus());
 }
@@ -209,7 +215,7 @@ TEST_F(StoreFailuresTest, RefusesAFileThatIsReadOnly) {
 TEST_F(StoreFailuresTest, RefusesAFolderThatIsReadOnly) {
   AsAnyone anyone(folder_.path());
   ASSERT_EQ(chmod(folder_.path().c_str(), 0500), 0);
-  ExpectUnavailable(OpenStatus(), "see that this user may write to the folder");
+  ExpectUnavailable(OpenStatus(), "check that this user may write to the folder");
   ASSERT_EQ(chmod(folder_.path().c_str(), 0700), 0);
 }
 
@@ -325,6 +331,7 @@ TEST_F(StoreFailuresTest, ServesReadsWhileItIsCheckedAndWritesAfterwards) {
   ASSERT_EQ(status, absl::OkStatus());
   EXPECT_EQ(Commit(store.get(), "after"), absl::OkStatus());
   EXPECT_EQ(Count(store.get()), 2u);
+  ReportPromise(17, "a check that does not end: reads were served, writes waited for it (start-up times: figures.md)");
 }
 
 TEST_F(StoreFailuresTest, EndsWhenDamageIsFoundWhileItServes) {
@@ -403,6 +410,26 @@ TEST_F(StoreFailuresTest, SaysThatTheDiskFailedWhileItOpens) {
   ExpectUnavailable(OpenStatus(), "the disk failed under database");
   disk.Heal();
   EXPECT_EQ(Count(OpenStore({.file = file_}).get()), 1u);
+}
+
+// VACUUM makes the file shorter, and loses nothing.
+TEST_F(StoreFailuresTest, GoesOnAfterAnotherProgramMadeTheDatabaseSmaller) {
+  auto store = OpenStore({.file = file_});
+  ASSERT_EQ(Commit(store.get(), "before"), absl::OkStatus());
+  {
+    auto other = Connection::Open(file_, Connection::Mode::kWrite, 1000).value();
+    ASSERT_EQ(other->Execute("CREATE TABLE large AS SELECT zeroblob(4000000) AS bytes; PRAGMA wal_checkpoint;"),
+              absl::OkStatus());
+    ASSERT_EQ(store->Check(), absl::OkStatus());
+    const auto large = std::filesystem::file_size(file_);
+    ASSERT_EQ(other->Execute("DROP TABLE large; VACUUM; PRAGMA wal_checkpoint;"), absl::OkStatus());
+    ASSERT_LT(std::filesystem::file_size(file_), large);
+  }
+  EXPECT_EQ(store->Check(), absl::OkStatus());
+  ASSERT_EQ(Commit(store.get(), "after"), absl::OkStatus());
+  EXPECT_EQ(Count(store.get()), 2u);
+  std::filesystem::resize_file(file_, std::filesystem::file_size(file_) - 4096);
+  EXPECT_EQ(store->Check().code(), absl::StatusCode::kFailedPrecondition) << "this one loses a page";
 }
 
 }  // namespace

@@ -164,6 +164,23 @@ TEST_F(StoreTest, ReplacesACampaignAndKnowsWhichHaveNotEnded) {
   EXPECT_EQ(store_->LastCampaign().value(), 5);
 }
 
+TEST_F(StoreTest, ReadsTheReasonOfACancellationByVersion010) {
+  const auto reason = [&](const std::string& written, int64_t served_us) {
+    v1::Event event;
+    event.set_campaign("campaigns/1");
+    event.set_served_us(served_us);
+    event.mutable_ended()->set_state(v1::CANCELLED);
+    event.mutable_ended()->set_message(written);
+    Writes writes = MakeWrites(event);
+    EXPECT_EQ(store_->Commit(&writes), absl::OkStatus());
+    return store_->Events(1, 0, 100)->back().ended().message();
+  };
+  EXPECT_EQ(reason("cancelled: wrong size", 0), "wrong size");
+  EXPECT_EQ(reason("cancelled", 0), "");
+  EXPECT_EQ(reason("wrong size", 0), "wrong size");
+  EXPECT_EQ(reason("cancelled: twice", 5), "cancelled: twice") << "a user's own words";
+}
+
 TEST_F(StoreTest, ListsCampaignsNewestFirst) {
   for (int i = 1; i <= 5; ++i) ASSERT_EQ(Commit({.campaigns = {MakeCampaign(i)}}), absl::OkStatus());
   const auto names = [&](int64_t before, int limit) {

@@ -49,7 +49,7 @@ TEST_F(SandboxOnGpu, DeniesTheTwelveProbes) {
   const SandboxProbes probes(root_ / "hidden", job() + "/probe");
   probes.ExpectSuccessOutside();
   probes.ExpectAllDenied([this](const auto& argv) { return sandboxing().Tool(argv, job()); }, job());
-  probes.ExpectAllDenied([this](const auto& argv) { return sandboxing().Baseline(argv, job(), true); }, job());
+  probes.ExpectAllDenied([this](const auto& argv) { return sandboxing().Baseline(argv, job(), job()); }, job());
 }
 
 TEST_F(SandboxOnGpu, DeniesTheTwelveProbesToARunner) {
@@ -95,7 +95,7 @@ TEST_F(SandboxOnGpu, LetsNcuReadCountersInside) {
 TEST_F(SandboxOnGpu, LetsABaselineUseTheGpuInside) {
   ProcessOptions options;
   options.argv = sandboxing().Baseline(
-      {"python3", "-c", "import torch; print((torch.ones(8, device='cuda') * 2).sum().item())"}, job(), true);
+      {"python3", "-c", "import torch; print((torch.ones(8, device='cuda') * 2).sum().item())"}, job(), job());
   options.timeout = absl::Minutes(2);
   const ProcessResult result = RunProcess(options).value();
   if (result.err.find("No module named 'torch'") != std::string::npos) GTEST_SKIP() << "needs PyTorch";

@@ -81,10 +81,10 @@ TEST(BundleMessageTest, RefusesAnEntryThatIsNoNameOfAKernel) {
         std::string("1st"), std::string("a\0b", 3), std::string("copy<float>"), std::string(65, 'a')}) {
     SCOPED_TRACE(testing::PrintToString(entry));
     EXPECT_THAT(ProblemsOf([&](v1::Bundle& bundle) { bundle.mutable_launches(0)->set_entry(entry); }),
-                Contains(HasSubstr("launches: an entry is no name")));
+                Contains(HasSubstr("launches: an entry is not a kernel's name")));
     EXPECT_THAT(
         ProblemsOf([&](v1::Bundle& bundle) { bundle.mutable_reference()->mutable_launches(0)->set_entry(entry); }),
-        Contains(HasSubstr("reference: an entry is no name")));
+        Contains(HasSubstr("reference: an entry is not a kernel's name")));
   }
   EXPECT_THAT(ProblemsOf([](v1::Bundle& bundle) { bundle.mutable_launches(0)->set_entry(std::string(64, 'a')); }),
               IsEmpty());

@@ -166,6 +166,8 @@ std::string Maxima() {
   row("an expression", absl::StrCat(kMaxExpression, " characters"));
   row("the name of a bundle", absl::StrCat(kMaxBundleName, " characters"));
   row("the name of a variable, tensor, scalar or dimension", absl::StrCat(kMaxName, " characters"));
+  row("the name of a size", absl::StrCat(kMaxSizeName, " bytes"));
+  row("the path of a source", absl::StrCat(kMaxPath, " bytes"));
   row("tables of one kind", absl::StrCat(kMaxTables));
   row("entries of a list, such as `values`", absl::StrCat(kMaxListEntries));
   row("extents of a tensor", absl::StrCat(kMaxRank));

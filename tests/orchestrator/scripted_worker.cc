@@ -10,7 +10,7 @@ v1::Device MadeDevice(const std::string& label, v1::DeviceKind kind) {
   v1::Device device;
   device.set_kind(kind);
   device.set_label(label);
-  device.mutable_gpu()->set_name("NVIDIA H200");
+  device.mutable_gpu()->set_name(kind == v1::DEVICE_KIND_REPLAY ? "NVIDIA H200" : label);
   return device;
 }
 

@@ -418,12 +418,12 @@ TEST(DecisionTreeFile, RefusesEachKindOfMistake) {
               HasSubstr("t.toml:7: rule n: unknown metric \"wavs\""));
   EXPECT_THAT(TreeError("when = [\"waves <> 1\"]\nseverity = \"1\""),
               HasSubstr("t.toml:7: rule n: unknown operator \"<>\""));
-  EXPECT_THAT(TreeError(good + "wants = [\"speed+\"]"), HasSubstr("t.toml:9: rule n: \"speed+\" is no resource"));
+  EXPECT_THAT(TreeError(good + "wants = [\"speed+\"]"), HasSubstr("t.toml:9: rule n: \"speed+\" is not a resource"));
   EXPECT_THAT(TreeError("when = []\nseverity = \"1\""), HasSubstr("it would always fire"));
   EXPECT_THAT(TreeError("when = [\"waves < 1\"]\nseverity = \"occupancy / 100\""),
               HasSubstr("severity reads occupancy, which \"when\" does not: it might be missing"));
   EXPECT_THAT(TreeError("when = [\"waves < 1\"]\ndeficit = \"occupancy / 100\""), HasSubstr("deficit reads occupancy"));
-  EXPECT_THAT(TreeError(good + "ncu = \"two words\""), HasSubstr("\"two words\" is no name of a rule of ncu"));
+  EXPECT_THAT(TreeError(good + "ncu = \"two words\""), HasSubstr("\"two words\" is not the name of an ncu rule"));
   EXPECT_THAT(TreeError(good + "supported_by = []"), HasSubstr("\"supported_by\" is empty"));
   EXPECT_THAT(TreeError(good + "ncu = 3"), HasSubstr("\"ncu\" must be a text"));
 }
@@ -462,12 +462,12 @@ severity = "1"
   for (const char* expected :
        {"t.toml:3: rule a: unknown phase \"lunch\"; there are compute, memory, parallelism, tuning",
         "t.toml:4: rule a: unknown metric \"wavs\"", "t.toml:5: rule a: unknown metric \"speed\"",
-        "t.toml:6: rule a: \"parallelism\" is no resource with + or -", "t.toml:7: rule a: unknown metric \"nothing\"",
-        "t.toml:8: rule a: unknown metric \"mood\"", "t.toml:13: rule a: defined twice",
-        "t.toml:15: rule a: unknown operator \"=<\"", "t.toml:15: rule a: \"waves\" is no condition",
-        "t.toml:16: rule a: a { is never closed", "t.toml:17: rule a: \"money+\" is no resource",
-        "give a deficit or a severity", "t.toml:20: unknown key \"prio\"", "\"when\" is missing",
-        "\"advice\" is missing", "\"source\" is missing"}) {
+        "t.toml:6: rule a: \"parallelism\" is not a resource with + or -",
+        "t.toml:7: rule a: unknown metric \"nothing\"", "t.toml:8: rule a: unknown metric \"mood\"",
+        "t.toml:13: rule a: defined twice", "t.toml:15: rule a: unknown operator \"=<\"",
+        "t.toml:15: rule a: \"waves\" is not a condition", "t.toml:16: rule a: a { is never closed",
+        "t.toml:17: rule a: \"money+\" is not a resource", "give a deficit or a severity",
+        "t.toml:20: unknown key \"prio\"", "\"when\" is missing", "\"advice\" is missing", "\"source\" is missing"}) {
     EXPECT_THAT(error, HasSubstr(expected));
   }
 }

@@ -61,7 +61,7 @@ TEST(Gates, ShipWithTheThresholdsOfTheNotes) {
 }
 
 TEST(Gates, AreFoundByNameAndByKind) {
-  ASSERT_EQ(Gates::Default().all().size(), 12u);
+  ASSERT_EQ(Gates::Default().all().size(), 13u);
   for (const Gate& gate : Gates::Default().all()) {
     EXPECT_EQ(&Gates::Default().Get(gate.kind), &gate);
     EXPECT_EQ(Gates::Default().Find(gate.name), &gate);
@@ -87,6 +87,7 @@ TEST(Gates, OwnEveryCheckOnce) {
   EXPECT_EQ(Gates::Default().For(v1::CHECK_LAUNCH_LIMITS).name, "static-check");
   EXPECT_EQ(Gates::Default().For(v1::CHECK_ROOFLINE).name, "roofline-floor");
   EXPECT_EQ(Gates::Default().For(v1::CHECK_UNSTEADY).name, "steady-timing") << "not a time that is too short";
+  EXPECT_EQ(Gates::Default().For(v1::CHECK_SEAT).name, "seat");
 }
 
 TEST(Gates, LetNoFailurePassThatTheyDoNotKnow) {
@@ -139,7 +140,8 @@ TEST(GatesFile, RefusesImpossibleThresholds) {
 }
 
 TEST(GatesFile, RefusesActionsThatWouldKeepAWrongKernel) {
-  for (const char* gate : {"correctness", "sanitizer", "roofline-floor", "steady-timing", "build", "static-check"}) {
+  for (const char* gate :
+       {"correctness", "sanitizer", "roofline-floor", "steady-timing", "seat", "build", "static-check"}) {
     for (const char* action : {"\"mark\"", "\"revert\""}) {
       EXPECT_THAT(ErrorOf(gate, "\"reject\"", action),
                   HasSubstr("a variant that failed it must never be kept; it may reject or pause"))
@@ -162,10 +164,10 @@ TEST(GatesFile, RefusesGatesThatAreMissingDoubledOrUnknown) {
                     HasSubstr("no [[gate]] with the name \"sanitizer\""),
                     HasSubstr("the check \"memcheck\" belongs to no gate")));
   EXPECT_THAT(ErrorAfter("\"preflight\"\nstage     = \"preflight\"", "\"build\"\nstage     = \"build\""),
-              AllOf(HasSubstr("gate build: defined twice"), HasSubstr("\"preflight\": every gate must be there")));
+              AllOf(HasSubstr("gate build: defined twice"), HasSubstr("\"preflight\": every gate must be defined")));
   EXPECT_THAT(ErrorAfter("[[gate]]", "[[gates]]"), HasSubstr("unknown key \"gates\""));
   EXPECT_THAT(std::string(Gates::Parse("", "g.toml").status().message()),
-              AllOf(HasSubstr("\"correctness\": every gate must be there"), HasSubstr("[tiers] is missing"),
+              AllOf(HasSubstr("\"correctness\": every gate must be defined"), HasSubstr("[tiers] is missing"),
                     HasSubstr("[total] is missing")));
   EXPECT_THAT(std::string(Gates::Parse("[[gate", "g.toml").status().message()), HasSubstr("g.toml:1: "));
 }

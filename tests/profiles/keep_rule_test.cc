@@ -1,5 +1,6 @@
 #include "profiles/keep_rule.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -11,101 +12,156 @@
 namespace pawl {
 namespace {
 
-// `pairs` log ratios around a gain, alternating by +-spread, so that their mean is about the gain itself.
-std::vector<double> Ratios(double gain, double spread, int pairs = 7) {
-  std::vector<double> ratios(pairs, std::log1p(gain));
-  for (int i = 0; i < pairs; ++i) ratios[i] += i % 2 == 0 ? spread : -spread;
-  return ratios;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// `pairs` log ratios around a gain, alternating by +-spread, so that their mean is the gain itself.
+PairBatch Pairs(double gain, double spread = 0.002, int pairs = 12) {
+  PairBatch batch;
+  for (int i = 0; i < pairs; ++i) batch.log_ratios.push_back(std::log1p(gain) + (i % 2 == 0 ? spread : -spread));
+  return batch;
 }
 
-TEST(Compare, CallsAClearGainFaster) {
-  const v1::Comparison c = Compare(Ratios(0.05, 0.002), 0, KeepRule());
+v1::ProcessNoise Noise(double sd = 0.001, double degrees = 20) {
+  v1::ProcessNoise noise;
+  noise.set_variance(sd * sd);
+  noise.set_degrees(degrees);
+  return noise;
+}
+
+v1::Comparison Judged(std::vector<PairBatch> processes, const KeepRule& rule = {}) {
+  return Compare(processes, Noise(), rule);
+}
+
+TEST(Compare, CallsAClearGainInTwoProcessesFaster) {
+  const v1::Comparison c = Judged({Pairs(0.046), Pairs(0.044)});
   EXPECT_EQ(c.result(), v1::FASTER);
   EXPECT_GT(c.lower(), std::log1p(0.01));
-  EXPECT_NE(c.reason().find("7 pairs"), std::string::npos) << c.reason();
+  EXPECT_EQ(c.processes(), 2);
+  EXPECT_EQ(c.pairs(), 24);
+  EXPECT_THAT(c.reason(), HasSubstr("Faster: +4.50 % (99 % of further measurements lie between +"));
+  EXPECT_THAT(c.reason(), HasSubstr("; 2 processes, 24 pairs)"));
 }
 
-TEST(Compare, CallsAClearLossSlower) { EXPECT_EQ(Compare(Ratios(-0.05, 0.002), 0, KeepRule()).result(), v1::SLOWER); }
-
-TEST(Compare, CallsANarrowIntervalAroundNothingTheSame) {
-  EXPECT_EQ(Compare(Ratios(0, 0.002), 0, KeepRule()).result(), v1::SAME);
+TEST(Compare, NeverCallsAGainInOneProcessFaster) {
+  const v1::Comparison c = Judged({Pairs(0.5)});
+  EXPECT_EQ(c.result(), v1::UNCLEAR);
+  EXPECT_THAT(c.reason(), HasSubstr("not confirmed in a second process"));
 }
+
+TEST(Compare, CallsAClearLossInOneProcessSlower) {
+  const v1::Comparison c = Judged({Pairs(-0.05)});
+  EXPECT_EQ(c.result(), v1::SLOWER);
+  EXPECT_THAT(c.reason(), HasSubstr("; 1 process, 12 pairs)"));
+}
+
+TEST(Compare, CallsANarrowIntervalAroundNothingTheSame) { EXPECT_EQ(Judged({Pairs(0)}).result(), v1::SAME); }
 
 TEST(Compare, CallsAWideIntervalUnclear) {
-  EXPECT_EQ(Compare(Ratios(0, 0.05), 0, KeepRule()).result(), v1::UNCLEAR);
-  EXPECT_EQ(Compare(Ratios(0.02, 0.03), 0, KeepRule()).result(), v1::UNCLEAR);
+  EXPECT_EQ(Judged({Pairs(0, 0.05)}).result(), v1::UNCLEAR);
+  EXPECT_THAT(Judged({Pairs(0.02, 0.03), Pairs(0.02, 0.03)}).reason(), HasSubstr("the interval includes +1 %"));
+  EXPECT_THAT(Judged({Pairs(-0.02, 0.01)}).reason(), HasSubstr("the interval includes -1 %"));
+  EXPECT_THAT(Judged({Pairs(-0.02, 0.03)}).reason(), HasSubstr("the interval includes +1 % and -1 %"));
 }
 
 TEST(Compare, DoesNotKeepARealGainBelowTheMinimum) {
-  EXPECT_EQ(Compare(Ratios(0.005, 0.0005), 0, KeepRule()).result(), v1::SAME);
+  EXPECT_EQ(Judged({Pairs(0.005, 0.0005), Pairs(0.005, 0.0005)}).result(), v1::SAME);
 }
 
 TEST(Compare, TakesTheThresholdFromTheRule) {
   KeepRule strict;
   strict.min_gain = 0.10;
-  EXPECT_EQ(Compare(Ratios(0.05, 0.002), 0, strict).result(), v1::SAME);
+  EXPECT_EQ(Judged({Pairs(0.05), Pairs(0.05)}, strict).result(), v1::SAME);
 }
 
-TEST(Compare, BoundsAreOneSidedStudentT) {
-  // Mean 0, sample deviation 0.01 * sqrt(8/7), 8 pairs: error 0.01 / sqrt(7), and t(0.99, 7) is 2.997952.
-  const v1::Comparison c = Compare(Ratios(0, 0.01, 8), 0, KeepRule());
+TEST(Compare, BoundsAreForAFurtherProcess) {
+  // One process: its pairs vary by s^2 = 0.01^2 * 12 / 11, so by s^2 / 12 its mean, and so does the further one. With
+  // both from the same noise of 0.001, the variance is 2 (0.001^2 + s^2 / 12), with Satterthwaite's 13.5 degrees.
+  const v1::Comparison c = Judged({Pairs(0, 0.01)});
+  const double process = 2 * 1e-6, pairs = 2 * 1e-4 / 11, all = process + pairs;
+  EXPECT_NEAR(all * all / (process * process / 20 + pairs * pairs / 11), 13.4635, 1e-3);
   EXPECT_NEAR(c.mean_log_ratio(), 0, 1e-12);
-  EXPECT_NEAR(c.upper(), 2.997952 * 0.01 / std::sqrt(7.0), 1e-7);
+  EXPECT_NEAR(c.upper(), 2.9952 * std::sqrt(all), 2e-5) << "between t(0.995, 13) = 3.012 and t(0.995, 14) = 2.977";
   EXPECT_NEAR(c.lower(), -c.upper(), 1e-12);
 }
 
-TEST(Compare, IsUnclearWhenTenPairsWereThrownAway) {
-  EXPECT_EQ(Compare(Ratios(0.05, 0.002), 9, KeepRule()).result(), v1::FASTER);
-  const v1::Comparison c = Compare(Ratios(0.05, 0.002), 10, KeepRule());
-  EXPECT_EQ(c.result(), v1::UNCLEAR);
-  EXPECT_NE(c.reason().find("10 pairs were discarded"), std::string::npos) << c.reason();
-  EXPECT_FALSE(WantsMorePairs(c, KeepRule()));
+TEST(Compare, WidensTheBoundsByTheVarianceBetweenItsProcesses) {
+  const v1::Comparison agreeing = Judged({Pairs(0.05), Pairs(0.05)});
+  const v1::Comparison differing = Judged({Pairs(0.048), Pairs(0.052)});
+  EXPECT_NEAR(differing.mean_log_ratio(), agreeing.mean_log_ratio(), 1e-5);
+  EXPECT_LT(differing.lower(), agreeing.lower());
 }
 
-TEST(Compare, IsUnclearWithTooFewPairs) {
-  EXPECT_EQ(Compare(Ratios(0.5, 0.0001, 6), 0, KeepRule()).result(), v1::UNCLEAR);
-  EXPECT_EQ(Compare({}, 0, KeepRule()).result(), v1::UNCLEAR);
+TEST(Compare, DoesNotBelieveTwoProcessesThatDifferByMoreThanTheirNoise) {
+  const v1::Comparison c = Judged({Pairs(0.548), Pairs(0.491)});
+  EXPECT_EQ(c.result(), v1::UNCLEAR);
+  EXPECT_THAT(c.reason(), HasSubstr("the processes differ by more than their noise: +54.80 %, +49.10 %"));
+}
+
+TEST(Compare, GoesByTheirOwnVarianceWhereAllProcessesDiffer) {
+  const v1::Comparison c = Judged({Pairs(0.548), Pairs(0.491), Pairs(0.54), Pairs(0.50)});
+  EXPECT_EQ(c.result(), v1::FASTER);
+  EXPECT_LT(c.lower(), std::log1p(0.40)) << c.reason();
+  EXPECT_GT(c.upper(), std::log1p(0.60)) << c.reason();
+  EXPECT_EQ(Judged({Pairs(0.1), Pairs(0.0), Pairs(0.1), Pairs(0.0)}).result(), v1::UNCLEAR);
+}
+
+TEST(Compare, AssumesMuchNoiseWhereNothingIsKnown) {
+  const std::vector<PairBatch> processes = {Pairs(0.05), Pairs(0.05)};
+  const v1::Comparison unknown = Compare(processes, v1::ProcessNoise(), KeepRule());
+  EXPECT_EQ(unknown.lower(), Compare(processes, UnknownNoise(), KeepRule()).lower());
+  EXPECT_LT(unknown.lower(), Judged(processes).lower());
+}
+
+TEST(Compare, IsUnclearWhenTenPairsWereThrownAwayInAll) {
+  std::vector<PairBatch> processes = {Pairs(0.05), Pairs(0.05)};
+  processes[0].discarded = 5;
+  processes[1].discarded = 4;
+  EXPECT_EQ(Judged(processes).result(), v1::FASTER);
+  processes[1].discarded = 5;
+  const v1::Comparison c = Judged(processes);
+  EXPECT_EQ(c.result(), v1::UNCLEAR);
+  EXPECT_THAT(c.reason(), HasSubstr("10 pairs were discarded"));
+  EXPECT_FALSE(WantsProcess(c, KeepRule()));
+}
+
+TEST(Compare, IsUnclearWithTooFewPairsInAProcess) {
+  EXPECT_THAT(Judged({Pairs(0.5, 0.0001, 11)}).reason(), HasSubstr("only 11 pairs were measured"));
+  EXPECT_EQ(Judged({Pairs(0.5), Pairs(0.5, 0.0001, 11)}).result(), v1::UNCLEAR);
+  EXPECT_EQ(Judged({Pairs(0.5, 0.0001, 1)}).result(), v1::UNCLEAR);
+  EXPECT_EQ(Judged({PairBatch()}).result(), v1::UNCLEAR);
+  EXPECT_EQ(Judged({}).result(), v1::UNCLEAR);
 }
 
 TEST(Compare, IsUnclearWhenATimeIsNoNumber) {
-  std::vector<double> ratios = Ratios(0.05, 0.002);
   for (double bad : {std::numeric_limits<double>::infinity(), std::nan("")}) {
-    ratios[3] = bad;
-    EXPECT_EQ(Compare(ratios, 0, KeepRule()).result(), v1::UNCLEAR);
+    PairBatch broken = Pairs(0.05);
+    broken.log_ratios[3] = bad;
+    EXPECT_EQ(Judged({Pairs(0.05), broken}).result(), v1::UNCLEAR);
   }
 }
 
-TEST(WantsMorePairs, OnlyWhenUnclearAndNotYetExtended) {
-  const KeepRule rule;
-  EXPECT_TRUE(WantsMorePairs(Compare(Ratios(0, 0.05), 0, rule), rule));
-  EXPECT_FALSE(WantsMorePairs(Compare(Ratios(0, 0.05, 15), 0, rule), rule));
-  EXPECT_FALSE(WantsMorePairs(Compare(Ratios(0.05, 0.002), 0, rule), rule));
-  EXPECT_FALSE(WantsMorePairs(Compare(Ratios(0, 0.002), 0, rule), rule));
+TEST(Compare, IsNotMisledByPairsWithoutAnySpread) {
+  EXPECT_EQ(Judged({Pairs(0.05, 0), Pairs(0.05, 0)}).result(), v1::FASTER);
+  EXPECT_EQ(Judged({Pairs(0, 0)}).result(), v1::SAME);
 }
 
-TEST(Confirm, IsFasterOnlyWhenBothProcessesSaySo) {
+TEST(WantsMorePairs, OnlyWhereTheyCouldDecide) {
   const KeepRule rule;
-  const v1::Comparison faster = Compare(Ratios(0.05, 0.002), 0, rule);
-  const v1::Comparison smaller = Compare(Ratios(0.03, 0.002), 0, rule);
-  const v1::Comparison same = Compare(Ratios(0, 0.002), 0, rule);
-  const v1::Comparison slower = Compare(Ratios(-0.05, 0.002), 0, rule);
-  EXPECT_EQ(Confirm(faster, smaller, rule).result(), v1::FASTER);
-  EXPECT_EQ(Confirm(faster, smaller, rule).mean_log_ratio(), smaller.mean_log_ratio());
-  EXPECT_EQ(Confirm(faster, same, rule).result(), v1::UNCLEAR);
-  EXPECT_EQ(Confirm(faster, slower, rule).result(), v1::UNCLEAR);
-  EXPECT_EQ(Confirm(same, faster, rule).result(), v1::SAME);
-  EXPECT_EQ(Confirm(slower, faster, rule).result(), v1::SLOWER);
+  EXPECT_TRUE(WantsMorePairs(Pairs(0, 0.05), Noise(), rule));
+  EXPECT_TRUE(WantsMorePairs(Pairs(-0.012, 0.01), Noise(), rule));
+  EXPECT_FALSE(WantsMorePairs(Pairs(0, 0.05, 36), Noise(), rule)) << "it was extended";
+  EXPECT_FALSE(WantsMorePairs(Pairs(0.05), Noise(), rule)) << "a second process must confirm it";
+  EXPECT_FALSE(WantsMorePairs(Pairs(-0.05), Noise(), rule)) << "it is slower";
+  EXPECT_FALSE(WantsMorePairs(Pairs(0), Noise(), rule)) << "it is the same";
+  EXPECT_FALSE(WantsMorePairs(Pairs(0.01), Noise(0.01), rule)) << "all of it is the noise between processes";
 }
 
-TEST(ParentDrift, NamesBothTimesBeyondTenPercent) {
-  EXPECT_FALSE(ParentDrift(10, 10.9, KeepRule()).has_value());
-  EXPECT_FALSE(ParentDrift(10, 9.1, KeepRule()).has_value());
-  EXPECT_FALSE(ParentDrift(0, 5, KeepRule()).has_value()) << "nothing is stored for the start variant";
-  const std::optional<std::string> slow = ParentDrift(10, 11.5, KeepRule());
-  ASSERT_TRUE(slow.has_value());
-  EXPECT_NE(slow->find("11.500 us"), std::string::npos) << *slow;
-  EXPECT_NE(slow->find("10.000 us"), std::string::npos) << *slow;
-  EXPECT_TRUE(ParentDrift(10, 8.5, KeepRule()).has_value());
+TEST(KeepRuleOf, TakesTheCampaignsThresholdWhereThereIsOne) {
+  v1::KeepSettings settings;
+  EXPECT_EQ(KeepRuleOf(settings).min_gain, KeepRule().min_gain);
+  settings.set_min_gain(0.05);
+  EXPECT_EQ(KeepRuleOf(settings).min_gain, 0.05);
 }
 
 // Serves prepared batches, one list a process, and remembers what was asked for.
@@ -113,57 +169,84 @@ class ScriptedProcesses {
  public:
   explicit ScriptedProcesses(std::vector<std::vector<PairBatch>> batches) : batches_(std::move(batches)) {}
 
-  PairSourceStarter Starter() {
-    return [this]() -> absl::StatusOr<PairSource> {
-      const size_t process = processes_++;
-      return PairSource([this, process, next = size_t{0}](int pairs) mutable -> absl::StatusOr<PairBatch> {
-        asked_.push_back(pairs);
-        if (process >= batches_.size() || next >= batches_[process].size()) {
-          return absl::UnavailableError("the runner ended");
-        }
-        return batches_[process][next++];
-      });
-    };
+  absl::StatusOr<v1::Comparison> Run() {
+    return CompareByProtocol(
+        [this](int process) -> absl::StatusOr<PairSource> {
+          EXPECT_EQ(process, processes_++);
+          return PairSource([this, at = static_cast<size_t>(process),
+                             next = size_t{0}](int pairs) mutable -> absl::StatusOr<PairBatch> {
+            asked_.push_back(pairs);
+            if (at >= batches_.size() || next >= batches_[at].size()) {
+              return absl::UnavailableError("the runner ended");
+            }
+            return batches_[at][next++];
+          });
+        },
+        Noise(), KeepRule());
   }
-  size_t processes() const { return processes_; }
+  int processes() const { return processes_; }
   const std::vector<int>& asked() const { return asked_; }
 
  private:
   std::vector<std::vector<PairBatch>> batches_;
-  size_t processes_ = 0;
+  int processes_ = 0;
   std::vector<int> asked_;
 };
 
-TEST(Protocol, EndsAfterSevenPairsWhenTheAnswerIsPlain) {
-  ScriptedProcesses processes({{{Ratios(-0.05, 0.002)}}});
-  EXPECT_EQ(CompareByProtocol(processes.Starter(), KeepRule())->result(), v1::SLOWER);
-  EXPECT_EQ(processes.asked(), std::vector<int>({7}));
+TEST(Protocol, EndsAfterTwelvePairsWhenTheAnswerIsPlain) {
+  ScriptedProcesses processes({{Pairs(-0.05)}});
+  EXPECT_EQ(processes.Run()->result(), v1::SLOWER);
+  EXPECT_THAT(processes.asked(), ElementsAre(12));
 }
 
-TEST(Protocol, ExtendsAnUnclearComparisonOnceToFifteen) {
-  ScriptedProcesses processes({{{Ratios(0, 0.03)}, {Ratios(0, 0.03, 8)}}});
-  const auto c = CompareByProtocol(processes.Starter(), KeepRule());
+TEST(Protocol, ExtendsAnUnclearFirstProcessOnce) {
+  ScriptedProcesses processes({{Pairs(0, 0.03), Pairs(0, 0.03, 24)}});
+  const auto c = processes.Run();
   EXPECT_EQ(c->result(), v1::UNCLEAR);
-  EXPECT_EQ(c->pairs(), 15);
-  EXPECT_EQ(processes.asked(), std::vector<int>({7, 8}));
+  EXPECT_EQ(c->pairs(), 36);
+  EXPECT_THAT(processes.asked(), ElementsAre(12, 24));
+  EXPECT_EQ(processes.processes(), 1);
 }
 
 TEST(Protocol, AsksAFreshProcessBeforeItSaysFaster) {
-  ScriptedProcesses agreeing({{{Ratios(0.05, 0.002)}}, {{Ratios(0.04, 0.002)}}});
-  EXPECT_EQ(CompareByProtocol(agreeing.Starter(), KeepRule())->result(), v1::FASTER);
-  EXPECT_EQ(agreeing.processes(), 2u);
-  ScriptedProcesses disagreeing({{{Ratios(0.05, 0.002)}}, {{Ratios(0, 0.002)}}});
-  EXPECT_EQ(CompareByProtocol(disagreeing.Starter(), KeepRule())->result(), v1::UNCLEAR);
+  ScriptedProcesses agreeing({{Pairs(0.05)}, {Pairs(0.05, 0.002, 36)}});
+  EXPECT_EQ(agreeing.Run()->result(), v1::FASTER);
+  EXPECT_THAT(agreeing.asked(), ElementsAre(12, 36));
+}
+
+TEST(Protocol, EndsWhenTheFreshProcessSeesNoGain) {
+  ScriptedProcesses disagreeing({{Pairs(0.013), Pairs(0.013, 0.002, 24)}, {Pairs(0.004, 0.002, 36)}});
+  EXPECT_NE(disagreeing.Run()->result(), v1::FASTER);
+  EXPECT_EQ(disagreeing.processes(), 2);
+}
+
+TEST(Protocol, AsksMoreProcessesWhereTwoDisagreeAndFourDecide) {
+  ScriptedProcesses processes(
+      {{Pairs(0.548)}, {Pairs(0.491, 0.002, 36)}, {Pairs(0.54, 0.002, 36)}, {Pairs(0.50, 0.002, 36)}, {}});
+  const auto c = processes.Run();
+  EXPECT_EQ(c->result(), v1::FASTER);
+  EXPECT_EQ(c->processes(), 4);
+  EXPECT_EQ(processes.processes(), 4);
+}
+
+TEST(Protocol, EndsUnclearAfterFourProcessesThatLeaveTheThresholdOpen) {
+  const PairBatch little = Pairs(0.012, 0.002, 36);
+  ScriptedProcesses processes({{Pairs(0.012), Pairs(0.012, 0.002, 24)}, {little}, {little}, {little}, {little}});
+  EXPECT_EQ(processes.Run()->result(), v1::UNCLEAR);
+  EXPECT_EQ(processes.processes(), 4);
 }
 
 TEST(Protocol, CountsPairsThrownAwayInBothBatches) {
-  ScriptedProcesses processes({{{Ratios(0, 0.03), 6}, {Ratios(0, 0.03, 8), 4}}});
-  EXPECT_EQ(CompareByProtocol(processes.Starter(), KeepRule())->discarded(), 10);
+  PairBatch first = Pairs(0, 0.03), more = Pairs(0, 0.03, 24);
+  first.discarded = 6;
+  more.discarded = 4;
+  ScriptedProcesses processes({{first, more}});
+  EXPECT_EQ(processes.Run()->discarded(), 10);
 }
 
 TEST(Protocol, PassesOnTheFaultOfAProcess) {
-  ScriptedProcesses processes({{{Ratios(0.05, 0.002)}}});
-  EXPECT_EQ(CompareByProtocol(processes.Starter(), KeepRule()).status().code(), absl::StatusCode::kUnavailable);
+  ScriptedProcesses processes({{Pairs(0.05)}});
+  EXPECT_EQ(processes.Run().status().code(), absl::StatusCode::kUnavailable);
 }
 
 }  // namespace

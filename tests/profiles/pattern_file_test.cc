@@ -117,7 +117,7 @@ TEST(PatternFile, WithTheSamePatternTwiceIsRefused) {
   v1::PatternFile file = *ParsePatternFile(kGood, "mine.json");
   *file.add_patterns() = file.patterns(0);
   EXPECT_THAT(std::string(CheckPatternFile(file, "x").message()),
-              HasSubstr("patterns[2] (rule grid-too-small): is there twice"));
+              HasSubstr("patterns[2] (rule grid-too-small): appears twice"));
 }
 
 TEST(ShippedPatterns, AreOfSingleBundlesAndOfRulesThatThereAre) {

@@ -4,14 +4,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
-#include "tests/profiles/median.h"
+#include "absl/strings/str_split.h"
 
 namespace pawl {
 namespace {
 
+// Reads plain files too.
 absl::StatusOr<std::string> ReadGzip(const std::string& path) {
   gzFile file = gzopen(path.c_str(), "rb");
   if (file == nullptr) return absl::NotFoundError(absl::StrCat(path, ": cannot be opened"));
@@ -26,46 +29,66 @@ absl::StatusOr<std::string> ReadGzip(const std::string& path) {
 
 }  // namespace
 
-absl::StatusOr<RecordedSeries> RecordedSeries::Load(const std::string& path) {
-  absl::StatusOr<std::string> text = ReadGzip(path);
-  if (!text.ok()) return text.status();
-  const nlohmann::json json = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object() || !json.contains("comparisons")) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": expected a JSON object with \"comparisons\""));
+double Mean(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return sum / static_cast<double>(values.size());
+}
+
+std::vector<double> ProcessEffects(const std::vector<std::vector<double>>& processes) {
+  std::vector<double> effects;
+  for (const std::vector<double>& process : processes) effects.push_back(Mean(process));
+  const double all = Mean(effects), n = static_cast<double>(effects.size());
+  for (double& effect : effects) effect = (effect - all) * std::sqrt(n / (n - 1));
+  return effects;
+}
+
+absl::StatusOr<RecordedSeries> RecordedSeries::Load(const std::string& folder, size_t processes) {
+  std::vector<std::string> files;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    const std::string name = entry.path().string();
+    if (name.ends_with(".jsonl") || name.ends_with(".jsonl.gz")) files.push_back(name);
   }
-  const size_t per_segment = json.value("measurements", 30) / 2;
-  RecordedSeries series;
-  for (const nlohmann::json& list : json["comparisons"]) {
-    const std::vector<double> times = list.get<std::vector<double>>();
-    std::vector<Pair> pairs;
-    for (size_t at = 0; at + 4 * per_segment <= times.size(); at += 4 * per_segment) {
-      Pair pair;
-      for (size_t s = 0; s < 4; ++s) {
-        pair.emplace_back(times.begin() + at + s * per_segment, times.begin() + at + (s + 1) * per_segment);
+  std::sort(files.begin(), files.end());
+  std::map<std::string, Comparison> by_name;
+  for (const std::string& file : files) {
+    absl::StatusOr<std::string> text = ReadGzip(file);
+    if (!text.ok()) return text.status();
+    for (const std::string& line : std::vector<std::string>(absl::StrSplit(*text, '\n', absl::SkipEmpty()))) {
+      const nlohmann::json json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+      if (!json.is_object() || !json.contains("log_ratios")) {
+        return absl::InvalidArgumentError(absl::StrCat(file, ": expected JSON objects with \"log_ratios\""));
       }
-      pairs.push_back(std::move(pair));
+      Comparison& comparison = by_name[json.value("pair", "")];
+      Process& process = comparison.processes.emplace_back();
+      process.log_ratios = json["log_ratios"].get<std::vector<double>>();
+      process.parent = json["parent"].get<std::vector<double>>();
+      process.candidate = json["candidate"].get<std::vector<double>>();
+      process.anchor = json["anchor"].get<std::vector<double>>();
     }
-    if (!pairs.empty()) series.comparisons_.push_back(std::move(pairs));
   }
-  if (series.comparisons_.empty()) return absl::InvalidArgumentError(absl::StrCat(path, ": holds no whole pair"));
+  RecordedSeries series;
+  for (auto& [name, comparison] : by_name) {
+    comparison.name = name;
+    if (comparison.processes.size() >= processes) series.comparisons_.push_back(std::move(comparison));
+  }
+  if (series.comparisons_.empty()) {
+    return absl::NotFoundError(absl::StrCat(folder, " has no series of ", processes,
+                                            " processes: record them on a GPU with pawl-verdict-study"));
+  }
   return series;
 }
 
-PairSource RecordedSeries::Process(double gain, std::mt19937_64& random) const {
-  const std::vector<Pair>& pairs = comparisons_[random() % comparisons_.size()];
-  const bool swapped = random() % 2 == 1;
-  return [&pairs, swapped, gain, &random, next = random() % pairs.size()](int count) mutable {
+PairSource RecordedSeries::Draw(const Comparison& comparison, double gain, std::mt19937_64& random) const {
+  std::vector<std::vector<double>> all;
+  for (const Process& process : comparison.processes) all.push_back(process.log_ratios);
+  const size_t drawn = random() % all.size();
+  const std::vector<double>& ratios = comparison.processes[drawn].log_ratios;
+  const double shift = std::log1p(gain) + ProcessEffects(all)[drawn] - Mean(ratios);
+  return [&ratios, shift, next = random() % ratios.size()](int count) mutable {
     PairBatch batch;
-    for (int i = 0; i < count; ++i, ++next) {
-      const Pair& pair = pairs[next % pairs.size()];
-      std::vector<double> sides[2];
-      for (int segment = 0; segment < 4; ++segment) {
-        const Segment& times = pair[segment];
-        const bool outer = segment == 0 || segment == 3;
-        for (size_t k = 0; k < times.size(); ++k) sides[outer != swapped].push_back(times[random() % times.size()]);
-      }
-      batch.log_ratios.push_back(std::log(Median(sides[1]) / (Median(sides[0]) / (1 + gain))));
-    }
+    for (int i = 0; i < count; ++i, ++next) batch.log_ratios.push_back(ratios[next % ratios.size()] + shift);
     return batch;
   };
 }

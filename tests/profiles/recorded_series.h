@@ -9,26 +9,35 @@
 
 namespace pawl {
 
-// Times of a kernel compared with itself on a real GPU, to draw noise from. The file is JSON, gzip-compressed:
-//   {"gpu": ..., "date": ..., "kernel": ..., "measurements": 30, "comparisons": [[us, ...], ...]}
-// A comparison is one process's measurements in time order, pair by pair, each pair A B B A with measurements / 2 a
-// segment.
+// Pairs of kernels compared in several fresh processes on a real GPU, to draw noise from. pawl-verdict-study writes
+// them: JSON lines, gzip-compressed or not, one line a process:
+//   {"pair": "NAME", "process": 0, "log_ratios": [...], "parent": [us, ...], "candidate": [...], "anchor": [...]}
 class RecordedSeries {
  public:
-  static absl::StatusOr<RecordedSeries> Load(const std::string& path);
+  struct Process {
+    std::vector<double> log_ratios, parent, candidate, anchor;
+  };
+  struct Comparison {
+    std::string name;
+    std::vector<Process> processes;
+  };
 
-  // A process whose pairs are those of a recorded comparison, from a random one on and in their order, so that drift
-  // stays in; measurements are drawn again within each segment, and the two sides may change places. The candidate is
-  // faster than the parent by `gain`. `random` must outlive the result.
-  PairSource Process(double gain, std::mt19937_64& random) const;
+  // All *.jsonl and *.jsonl.gz of a folder. NotFound: there are none. Leaves out comparisons of fewer than `processes`.
+  static absl::StatusOr<RecordedSeries> Load(const std::string& folder, size_t processes);
 
-  size_t comparisons() const { return comparisons_.size(); }
+  const std::vector<Comparison>& comparisons() const { return comparisons_; }
+
+  // A process that compares a kernel with one that is slower by `gain`: the pairs are those of a recorded process, from
+  // a random one on and in their order, so that drift stays in, less the mean of all processes of that comparison.
+  // Their own mean is widened for that. `random` must outlive the result.
+  PairSource Draw(const Comparison& comparison, double gain, std::mt19937_64& random) const;
 
  private:
-  using Segment = std::vector<double>;
-  using Pair = std::vector<Segment>;  // A B B A
-
-  std::vector<std::vector<Pair>> comparisons_;
+  std::vector<Comparison> comparisons_;
 };
+
+// Means by process, about the mean of all and widened for it: what a process adds by itself.
+std::vector<double> ProcessEffects(const std::vector<std::vector<double>>& processes);
+double Mean(const std::vector<double>& values);
 
 }  // namespace pawl

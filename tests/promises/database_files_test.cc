@@ -106,6 +106,65 @@ TEST_F(DatabaseFilesTest, IsNotStartedOnALogWithoutItsDatabase) {
   EXPECT_EQ(Client(address_).Get("campaigns/1").name(), "campaigns/1");
 }
 
+// `pawl` uses the other one then.
+TEST_F(DatabaseFilesTest, ExitsWithACodeOfItsOwnWhereAnotherOrchestratorHasThem) {
+  const std::unique_ptr<Daemon> first = Start();
+  ASSERT_TRUE(first->Says("listening on")) << first->Output();
+  EXPECT_EQ(Start()->WaitForEnd(std::chrono::seconds(5)), 75);
+}
+
+TEST_F(DatabaseFilesTest, EndsWhenTheLogIsCut) {
+  const std::string log = database_ + "-wal";
+  for (const double left : {0., 0.5}) {
+    SCOPED_TRACE(left);
+    std::unique_ptr<Daemon> orchestrator = Start();
+    Client client(address_);
+    const std::string campaign = client.Submit(TinyBundle());
+    orchestrator->Signal(SIGSTOP);  // what is put back is what was cut
+    fs::copy_file(log, aside_);
+    fs::resize_file(log, static_cast<uintmax_t>(left * static_cast<double>(fs::file_size(log))));
+    orchestrator->Signal(SIGCONT);
+    EXPECT_EQ(orchestrator->WaitForEnd(std::chrono::seconds(5)), 1) << orchestrator->Output();
+    EXPECT_THAT(orchestrator->Output(), HasSubstr("-wal was cut"));
+    fs::copy_file(aside_, log, fs::copy_options::overwrite_existing);
+    fs::remove(aside_);
+    orchestrator = Start();
+    ASSERT_TRUE(orchestrator->Says("listening on")) << orchestrator->Output();
+    EXPECT_EQ(Client(address_).Get(campaign).name(), campaign);
+    orchestrator->Signal(SIGKILL);
+    orchestrator->WaitForEnd(std::chrono::seconds(5));
+  }
+}
+
+// By cp, which keeps the file's inode: its name, its inode and the log beside it are those of the database before.
+TEST_F(DatabaseFilesTest, IsNotStartedOnABackupBesideTheLogOfTheDatabase) {
+  const std::string backup = (folder_.path() / "backup.db").string();
+  std::unique_ptr<Daemon> orchestrator = Start();
+  Client client(address_);
+  client.Submit(TinyBundle());
+  EXPECT_EQ(
+      Daemon("pawl-orchestrator", {"--database", database_, "--backup", backup}).WaitForEnd(std::chrono::seconds(5)),
+      0);
+  for (int restores = 0; restores < 2; ++restores) {
+    SCOPED_TRACE(restores);
+    client.Submit(TinyBundle());
+    orchestrator->Signal(SIGKILL);
+    orchestrator->WaitForEnd(std::chrono::seconds(5));
+    const auto bytes = fs::file_size(database_ + "-wal");
+    ASSERT_GT(bytes, 0u);
+    fs::copy_file(backup, database_, fs::copy_options::overwrite_existing);
+    orchestrator = Start();
+    ASSERT_EQ(orchestrator->WaitForEnd(std::chrono::seconds(5)), 1) << orchestrator->Output();
+    EXPECT_THAT(orchestrator->Output(), HasSubstr("was replaced"));
+    EXPECT_EQ(fs::file_size(database_ + "-wal"), bytes) << "the log is as it was";
+    fs::remove(database_ + "-wal");
+    fs::remove(database_ + "-shm");
+    orchestrator = Start();
+    ASSERT_TRUE(orchestrator->Says("listening on")) << orchestrator->Output();
+    EXPECT_EQ(Client(address_).Get("campaigns/1").name(), "campaigns/1");
+  }
+}
+
 TEST_F(DatabaseFilesTest, HasNoDefaultWithoutAHomeFolder) {
   for (const char* home : {"", "relative"}) {
     Daemon orchestrator("pawl-orchestrator", {"--listen", address_}, {{"HOME", home}, {"XDG_DATA_HOME", home}});

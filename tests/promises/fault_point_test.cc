@@ -50,7 +50,7 @@ TEST(FaultPointTest, MustBeOneThatThereIs) {
   for (const char* wrong : {"before-comit", "after-commit:0", "after-commit:x"}) {
     Daemon orchestrator("pawl-orchestrator", nowhere, {{"PAWL_FAULT", wrong}});
     EXPECT_EQ(orchestrator.WaitForEnd(std::chrono::seconds(10)), 2);
-    EXPECT_THAT(orchestrator.Output(), HasSubstr("is no fault point; expected one of before-commit, after-commit"));
+    EXPECT_THAT(orchestrator.Output(), HasSubstr("is not a fault point; expected one of before-commit, after-commit"));
     Daemon worker("pawl-worker", {"--orchestrator", "unix:/no/where", "--device", "replay"}, {{"PAWL_FAULT", wrong}});
     EXPECT_EQ(worker.WaitForEnd(std::chrono::seconds(10)), 2);
   }

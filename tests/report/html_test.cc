@@ -1,5 +1,3 @@
-#include "report/html.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "report/pages.h"
 #include "tests/instrumented.h"
 #include "tests/report/made_report.h"
 

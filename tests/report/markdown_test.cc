@@ -1,5 +1,3 @@
-#include "report/markdown.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,6 +10,7 @@
 
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
+#include "report/pages.h"
 #include "report/words.h"
 #include "tests/report/made_report.h"
 

@@ -8,7 +8,7 @@ import {reportSections, speedOfLight} from "./report_sections.js";
 import {rooflineChart, trafficText} from "./roofline.js";
 import {timelineChart} from "./timeline.js";
 import {Trail} from "./trail.js";
-import {changeText, countsOf, countsText, dateText, dollarsText, ended, numberOf, secondsText, speedupText, stageWord, stopText, tierWord, timeText, untried, verdictWord} from "./words.js";
+import {besideBaselineText, changeText, countsOf, countsText, dateText, dollarsText, ended, numberOf, secondsText, speedupText, stageWord, stopText, tierWord, timeText, untried, verdictWord} from "./words.js";
 
 const DRAWN = "name,number,verdict,untried,change,reason,failure,speedupOverParent,speedupOverStart,speedupOverBaseline,timeUs";
 const TIMED = "number,change,stages,worker,endTime";
@@ -174,7 +174,7 @@ function heading(model, about, renew) {
     campaign.state === "FAILED" && notice("error", "The start variant did not pass validation, so no change was tried.", why),
     h("div.figures", {},
       figure(campaign.baselineUs > 0 ? speedupText(campaign.speedupOverBaseline) : "–", "over the baseline",
-             campaign.baseline || (campaign.baselineUs > 0 ? "" : "no baseline")),
+             [besideBaselineText(campaign), campaign.baseline].filter(Boolean).join("; ") || (campaign.baselineUs > 0 ? "" : "no baseline")),
       figure(speedupText(campaign.speedupOverStart), "over the start", campaign.totalGain?.speedupOverStart > 0 ? "measured directly against the start" : ""),
       figure(timeText(campaign.bestUs), "best time", campaign.best === undefined ? "" : h("a", {href: `${campaignPath(campaign.name)}/iterations/${campaign.best}`}, `iteration ${campaign.best}`)),
       figure(String(countsOf(campaign).tried), "changes tried", countsText(countsOf(campaign)))),

@@ -65,6 +65,13 @@ export function timeText(us) {
 
 export const speedupText = speedup => speedup > 0 ? `${speedup.toFixed(3)}×` : "–";
 
+// The bounds of the best variant's speed over the baseline, where both were timed interleaved; "" where they were not.
+export function besideBaselineText({best, totalGain}) {
+  const interval = totalGain?.besideBaseline?.interval;
+  if (totalGain?.iteration !== best || !(interval?.pairs > 1)) return "";
+  return `${speedupText(Math.exp(interval.lower ?? 0))} to ${speedupText(Math.exp(interval.upper ?? 0))}, interleaved with it`;
+}
+
 export function numberText(value) {
   if (value === undefined || value === null || Number.isNaN(value)) return "–";
   const size = Math.abs(value);

@@ -1,5 +1,3 @@
-#include "worker/build/build_command.h"
-
 #include <algorithm>
 #include <cctype>
 #include <cstring>
@@ -10,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "kernels/plan.h"
+#include "worker/build/built_variant.h"
 
 namespace pawl {
 namespace {

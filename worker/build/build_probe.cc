@@ -1,5 +1,3 @@
-#include "worker/build/build_probe.h"
-
 #include <memory>
 #include <string>
 

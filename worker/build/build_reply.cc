@@ -13,9 +13,9 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "base/names/utf8.h"
+#include "worker/build/compilation.h"
 #include "worker/build/compiler_log.h"
 #include "worker/build/cubin.h"
-#include "worker/build/nvcc.h"
 #include "worker/build/source_paths.h"
 
 namespace pawl {
@@ -77,8 +77,8 @@ std::optional<v1::Failure> RefuseUnread(const v1::BuildRequest& request) {
         !absl::StrContains(option, "~")) {
       continue;
     }
-    return BuildFailure(v1::CHECK_BUILD_SANDBOX,
-                        absl::StrCat("the compile option \"", option, "\" names a path: not without a build sandbox"));
+    return BuildFailure(v1::CHECK_BUILD_SANDBOX, absl::StrCat("the compile option \"", option,
+                                                              "\" names a path, which only a build sandbox allows"));
   }
   return std::nullopt;
 }
@@ -157,7 +157,7 @@ v1::BuildReply MakeBuildReply(const v1::BuildRequest& request, const Compilers& 
   const absl::Time start = absl::Now();
   v1::BuildReply reply;
   if (!IsArchitecture(request.architecture())) {
-    reply.set_host_error(absl::StrCat("\"", request.architecture(), "\" is no architecture such as sm_90"));
+    reply.set_host_error(absl::StrCat("\"", request.architecture(), "\" is not an architecture such as sm_90"));
     return reply;
   }
   if (!compilers.sandboxed) {

@@ -13,7 +13,7 @@
 #include "absl/time/clock.h"
 #include "base/names/utf8.h"
 #include "worker/build/build_reply.h"
-#include "worker/process/programs.h"
+#include "worker/process/spawn.h"
 
 namespace pawl {
 namespace {
@@ -166,7 +166,7 @@ absl::StatusOr<v1::BuildReply> Builder::BuildOnce(const v1::BuildRequest& reques
     *reply.mutable_failure() = BuildTimeout(request, request.deadline_seconds());
     return reply;
   }
-  if (end.signal == 0) return absl::InternalError(absl::StrCat("a build broke off: ", status.message()));
+  if (end.signal == 0) return absl::InternalError(absl::StrCat("a build was interrupted: ", status.message()));
   *killed = true;
   *reply.mutable_failure() = BuildFailure(
       v1::CHECK_COMPILE, end.signal == SIGKILL

@@ -12,6 +12,7 @@
 #include "absl/synchronization/mutex.h"
 #include "pawl/v1/builder.pb.h"
 #include "worker/build/compiler.h"
+#include "worker/host/machine.h"
 #include "worker/host/toolkit.h"
 #include "worker/process/child_process.h"
 #include "worker/process/temporary_folder.h"
@@ -76,5 +77,8 @@ class Builder : public Compiler {
   bool ending_ ABSL_GUARDED_BY(work_mutex_) = false;
   std::vector<std::thread> threads_ ABSL_GUARDED_BY(work_mutex_);  // one for each process, started when needed
 };
+
+// Tries what builds need on this machine: NVRTC, the sandboxes, a compilation that must pass and one that must fail.
+BuildsSeen ProbeBuilds(const DriverSeen& driver);
 
 }  // namespace pawl

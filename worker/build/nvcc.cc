@@ -1,5 +1,3 @@
-#include "worker/build/nvcc.h"
-
 #include <signal.h>
 
 #include <filesystem>
@@ -8,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "worker/build/compilation.h"
 #include "worker/build/compiler_log.h"
 #include "worker/process/subprocess.h"
 #include "worker/process/temporary_folder.h"

@@ -1,12 +1,11 @@
-#include "worker/host/doctor.h"
-
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "profiles/ncu/ncu_query.h"
+#include "profiles/ncu/ncu_csv.h"
+#include "worker/host/machine.h"
 
 namespace pawl {
 namespace {
@@ -14,7 +13,7 @@ namespace {
 constexpr char kCounterFix[] =
     "put `options nvidia NVreg_RestrictProfilingToAdminUsers=0` into /etc/modprobe.d/nvidia-profiling.conf and reboot, "
     "or "
-    "run with CAP_SYS_ADMIN (in a container: --cap-add SYS_ADMIN); until then campaigns go on by timing alone";
+    "run with CAP_SYS_ADMIN (in a container: --cap-add SYS_ADMIN); until then campaigns use timing only";
 constexpr double kGigabyte = 1e9;
 
 using Line = v1::DoctorLine;
@@ -142,20 +141,21 @@ Line ExamineNvrtc(const Machine& m) {
   }
   const std::string fix =
       "install the CUDA toolkit or its package cuda-nvrtc, or put the folder of libnvrtc.so on LD_LIBRARY_PATH";
-  return m.nvcc.ok ? Warning("NVRTC", seen, fix + "; bundles with compiler = \"nvcc\" do without")
+  return m.nvcc.ok ? Warning("NVRTC", seen, fix + "; bundles with compiler = \"nvcc\" do not need it")
                    : Failed("NVRTC", seen, fix);
 }
 
 Line ExamineSandbox(const Machine& m) {
   if (!m.builds.sandbox.ok()) {
-    return Warning("build sandbox", std::string(m.builds.sandbox.message()),
-                   "allow user namespaces (sysctl -w kernel.unprivileged_userns_clone=1, on Ubuntu also "
-                   "kernel.apparmor_restrict_unprivileged_userns=0), or run as root; --allow-unsandboxed does without");
+    return Warning(
+        "build sandbox", std::string(m.builds.sandbox.message()),
+        "allow user namespaces (sysctl -w kernel.unprivileged_userns_clone=1, on Ubuntu also "
+        "kernel.apparmor_restrict_unprivileged_userns=0), or run as root; --allow-unsandboxed runs without a sandbox");
   }
   if (!m.builds.run_sandbox.ok()) {
     return Warning("build sandbox", absl::StrCat("only for builds, not for runs: ", m.builds.run_sandbox.message()),
                    "in a container: --security-opt seccomp=unconfined --security-opt systempaths=unconfined, or "
-                   "--privileged; --allow-unsandboxed does without");
+                   "--privileged; --allow-unsandboxed runs without a sandbox");
   }
   if (!NvrtcWorks(m)) return Warning("build sandbox", "not tried: nothing builds", "see NVRTC");
   if (m.builds.theft.ok() && m.builds.theft->cubin().empty() &&
@@ -172,7 +172,7 @@ Line ExamineNcu(const Machine& m) {
   return Warning(
       "ncu", m.ncu.found ? absl::StrCat("it fails: ", Complaint(m.ncu)) : "not there",
       "install Nsight Compute (package nsight-compute of NVIDIA's repository), or put ncu on the PATH; until then "
-      "campaigns go on by timing alone");
+      "campaigns use timing only");
 }
 
 Line ExamineCounters(const Machine& m) {
@@ -192,11 +192,11 @@ Line ExamineCounters(const Machine& m) {
                      "set TMPDIR to a folder of your own; only one ncu runs at a time");
     }
     return Warning("counters", absl::StrCat("ncu fails: ", Complaint(*m.counters)),
-                   "run ncu by hand over a small program; until it works campaigns go on by timing alone");
+                   "run ncu by hand over a small program; until it works campaigns use timing only");
   }
   if (!absl::StrContains(m.driver_params, "RmProfilingAdminOnly: 1")) return Ok("counters", "open to every user");
   if (m.privileged) return Ok("counters", "open to administrators, and this is one");
-  return Warning("counters", "RmProfilingAdminOnly is 1 and this user is no administrator", kCounterFix);
+  return Warning("counters", "RmProfilingAdminOnly is 1 and this user is not an administrator", kCounterFix);
 }
 
 Line ExamineMetrics(const Machine& m) {

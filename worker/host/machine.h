@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "pawl/v1/builder.pb.h"
+#include "pawl/v1/doctor.pb.h"
 
 namespace pawl {
 
@@ -79,5 +80,8 @@ struct MachineProbes {
 
 // Looks at this machine. Slow probes run in parallel, each with a deadline; about a minute in the worst case.
 Machine LookAtMachine(const MachineProbes& probes);
+
+// Says of everything a campaign needs whether this machine has it, and how to get it. Pure.
+v1::DoctorReport Examine(const Machine& machine);
 
 }  // namespace pawl

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "pawl/v1/evidence.pb.h"
+
 namespace pawl {
 
 // Where the parts of CUDA's toolkit are on this machine. An empty path: not found. Paths that the builder's sandbox
@@ -23,5 +25,11 @@ struct Toolkit {
 // comes with PyTorch).
 Toolkit FindToolkit();
 Toolkit FindToolkit(const std::map<std::string, std::string>& environment);
+
+// Asks each tool that is there for its version, side by side. A tool that does not answer has none.
+v1::Toolchain ToolVersions(const Toolkit& toolkit);
+
+// Operating system, architecture and CPU count of this machine, no name: "Linux x86_64, 16 CPUs".
+std::string HostText();
 
 }  // namespace pawl

@@ -1,5 +1,3 @@
-#include "worker/host/versions.h"
-
 #include <sys/utsname.h>
 
 #include <future>
@@ -7,6 +5,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "worker/host/toolkit.h"
 #include "worker/process/subprocess.h"
 
 namespace pawl {

@@ -76,7 +76,7 @@ void LeaseLoop::BeginDraining(absl::Status result) {
 void LeaseLoop::Drain() { BeginDraining(absl::OkStatus()); }
 
 void LeaseLoop::Stop() {
-  const absl::Status result = absl::AbortedError("ended at once: what ran was dropped");
+  const absl::Status result = absl::AbortedError("ended at once: the running trial was dropped");
   {
     absl::MutexLock lock(&mutex_);
     stopped_ = true;
@@ -106,7 +106,7 @@ absl::Status LeaseLoop::Run() {
   }
   for (std::thread& thread : threads_) thread.join();
   if (absl::Status left = session_.Leave(/*gone=*/true); !left.ok()) {
-    spdlog::warn("could not say goodbye to the orchestrator: {}", Text(left));
+    spdlog::warn("could not unregister from the orchestrator: {}", Text(left));
   }
   absl::MutexLock lock(&mutex_);
   return result_;

@@ -1,5 +1,3 @@
-#include "worker/lease/orchestrator_client.h"
-
 #include <grpcpp/grpcpp.h>
 
 #include <chrono>
@@ -7,6 +5,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "pawl/v1/worker_service.grpc.pb.h"
+#include "worker/lease/worker_client.h"
 
 namespace pawl {
 namespace {

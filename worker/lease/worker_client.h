@@ -1,6 +1,10 @@
 #pragma once
 
+#include <memory>
+#include <string>
+
 #include "absl/status/statusor.h"
+#include "base/channel/channel.h"
 #include "pawl/v1/bundle.pb.h"
 #include "pawl/v1/worker_service.pb.h"
 
@@ -23,5 +27,10 @@ class WorkerClient {
   // Ends a Lease that waits; later ones answer CANCELLED at once.
   virtual void StopLeasing() = 0;
 };
+
+// A client over gRPC. Connects when it is first used. Addresses are host:port or unix:/path. INVALID_ARGUMENT: another
+// machine's address without TLS, or credentials that can't be read.
+absl::StatusOr<std::unique_ptr<WorkerClient>> ConnectToOrchestrator(const std::string& address,
+                                                                    const Credentials& credentials = {});
 
 }  // namespace pawl

@@ -20,7 +20,7 @@
 #include "base/faults/fault_point.h"
 #include "profiles/profile_set.h"
 #include "worker/lease/lease_loop.h"
-#include "worker/lease/orchestrator_client.h"
+#include "worker/lease/worker_client.h"
 #include "worker/lease/worker_options.h"
 #include "worker/process/process.h"
 #include "worker/replay/recording.h"
@@ -170,7 +170,7 @@ int Main(const WorkerOptions& options) {
     spdlog::error("{}", Text(fault.status()));
     return 2;
   }
-  if (!fault->empty()) spdlog::warn("FOR TESTS ONLY: by PAWL_FAULT this process kills itself at {}", *fault);
+  if (!fault->empty()) spdlog::warn("FOR TESTS ONLY: PAWL_FAULT makes this process kill itself at {}", *fault);
   SignalWatch signals;
   const absl::StatusOr<std::unique_ptr<WorkerClient>> client =
       ConnectToOrchestrator(options.orchestrator, options.credentials);

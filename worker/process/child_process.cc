@@ -124,7 +124,7 @@ absl::Status ChildProcess::Send(const google::protobuf::MessageLite& message, ab
 absl::Status ChildProcess::Receive(google::protobuf::MessageLite* message, absl::Time deadline,
                                    const Stopped& stopped) {
   while (stopped && absl::Now() < deadline) {
-    if (stopped()) return Explain(absl::CancelledError("nobody wants its answer any more"));
+    if (stopped()) return Explain(absl::CancelledError("its answer is no longer needed"));
     pollfd reply = {replies_.get(), POLLIN, 0};
     if (poll(&reply, 1, PollTimeout(std::min(deadline, absl::Now() + kStopLook))) > 0) break;
   }

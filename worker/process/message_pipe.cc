@@ -90,7 +90,7 @@ absl::Status ReadMessage(int fd, google::protobuf::MessageLite* message, absl::T
     if (!status.ok()) return status;
   }
   if (!message->ParseFromString(bytes)) {
-    return absl::DataLossError(absl::StrCat(size, " bytes that are no ", message->GetTypeName()));
+    return absl::DataLossError(absl::StrCat(size, " bytes that are not a ", message->GetTypeName()));
   }
   return absl::OkStatus();
 }

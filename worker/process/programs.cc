@@ -1,11 +1,10 @@
-#include "worker/process/programs.h"
-
 #include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
+#include "worker/process/spawn.h"
 
 namespace pawl {
 

@@ -44,4 +44,7 @@ ProcessEnd Reap(pid_t pid);
 // Readable once the process has ended; not valid on kernels without pidfd, where one polls HasEnded instead.
 int OpenPidFd(pid_t pid);
 
+// Finds one of Pawl's own programs: in PAWL_BIN_DIR, beside the running program, or in ../bin of it.
+absl::StatusOr<std::string> FindPawlProgram(const std::string& name);
+
 }  // namespace pawl

@@ -8,7 +8,6 @@
 #include "absl/time/time.h"
 #include "kernels/space.h"
 #include "worker/build/built_variant.h"
-#include "worker/replay/replay_recording.h"
 
 namespace pawl {
 namespace {
@@ -40,14 +39,14 @@ absl::Status CheckCampaign(const MeasuredCampaign& measured, const v1::Bundle& b
   }
   if (measured.iterations.empty() || measured.iterations[0].has_parent() ||
       measured.iterations[0].verdict() != v1::KEPT) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        campaign.name(), " has no times of its start variant, beside which all others count: run it on a GPU first"));
-  }
-  for (const std::string& device : {campaign.device(), measured.iterations[0].device()}) {
-    if (!IsReplayLabel(device)) continue;
     return absl::FailedPreconditionError(
-        absl::StrCat(campaign.name(), " ran on ", device,
-                     ": its times are a recording's and not its own. Name a campaign that ran on a GPU"));
+        absl::StrCat(campaign.name(),
+                     " has no times of its start variant, which all others are compared with: run it on a GPU first"));
+  }
+  if (campaign.replay()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(campaign.name(), " ran on ", campaign.device(),
+                     ": its times come from a recording. Name a campaign that ran on a GPU"));
   }
   return absl::OkStatus();
 }
@@ -99,12 +98,22 @@ v1::RecordedVariant RecordOf(const v1::Iteration& iteration, double start_cold_u
 std::string ReasonAgainst(const v1::Iteration& iteration, const v1::GpuInfo& gpu) {
   if (!iteration.patched_source_hash().empty() || iteration.change().has_source()) return "with a source edit";
   if (iteration.verdict() == v1::REJECTED || iteration.has_failure()) return "rejected";
-  if (IsReplayLabel(iteration.device()) || iteration.gpu().name() != gpu.name()) return "of another device";
+  if (iteration.gpu().name() != gpu.name()) return "of another device";
   if (!iteration.has_parent()) return "";
   if (iteration.pairs().empty()) return "without times";
   // Perhaps since it failed a check when it was looked at again: its iteration does not say.
   if (iteration.verdict() == v1::REVERTED && iteration.comparison() == v1::FASTER) return "taken back";
   return "";
+}
+
+// The last comparison with the start that an iteration's variant has.
+void AddTotal(const std::vector<v1::TotalGain>& totals, int iteration, v1::RecordedVariant* record) {
+  for (const v1::TotalGain& total : totals) {
+    if (total.iteration() != iteration || total.has_failure() || !(total.speedup_over_start() > 0)) continue;
+    *record->mutable_beside_start() = total.interval();
+    record->clear_beside_baseline();
+    if (total.beside_baseline().log_ratios_size() > 0) *record->mutable_beside_baseline() = total.beside_baseline();
+  }
 }
 
 }  // namespace
@@ -134,6 +143,7 @@ absl::StatusOr<Recording> RecordingOf(const MeasuredCampaign& measured, const v1
     if (!texts.insert(VariantText(variant)).second) continue;  // from another parent before: one way leads to each
     v1::RecordedVariant record = RecordOf(iteration, start_cold_us);
     if (parent != recorded.end() && VariantText(parent->second) != start) *record.mutable_beside() = parent->second;
+    AddTotal(measured.totals, iteration.number(), &record);
     recording.Put(record);
   }
   recording.header.set_planned(static_cast<int64_t>(recording.variants.size()));

@@ -16,13 +16,15 @@ struct MeasuredCampaign {
   v1::Campaign campaign;
   v1::Bundle bundle;                      // that it ran
   std::vector<v1::Iteration> iterations;  // as GetIteration has them, by number
+  std::vector<v1::TotalGain> totals;      // comparisons with the start, in their order
   double copy_gb_s = 0;                   // 0: it did not measure that
 };
 
 // Names of iterations or variants, by why they can't be recorded.
 using LeftOut = std::map<std::string, std::vector<std::string>>;
 
-// What a campaign measured, as a recording of `bundle`: the start, and each variant that passed, beside its parent.
+// What a campaign measured, as a recording of `bundle`: the start, and each variant that passed, beside its parent, and
+// beside the start and the baseline where it was the best.
 // `left_out` takes which others are not in it, and why. FAILED_PRECONDITION: it ran another state of the bundle,
 // was a replay, whose times would be copies of copies, or has measured nothing.
 absl::StatusOr<Recording> RecordingOf(const MeasuredCampaign& measured, const v1::Bundle& bundle, LeftOut* left_out);

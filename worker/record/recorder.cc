@@ -13,7 +13,7 @@
 #include "kernels/plan.h"
 #include "kernels/space.h"
 #include "profiles/gpus.h"
-#include "worker/host/versions.h"
+#include "worker/host/toolkit.h"
 #include "worker/record/build_ahead.h"
 #include "worker/replay/recorded_speedups.h"
 #include "worker/trial/output_check.h"
@@ -129,11 +129,8 @@ absl::StatusOr<Recorder::Measured> Recorder::Measure(BuiltVariant built) {
   if (!built.failure) build.small = SmallSizes(bundle_, built.sizes.size());
   build.candidate = std::move(built);
   build.parent = AtGoal(start_);
-  build.trial.set_parent_us(start_us_);
   absl::StatusOr<MeasuredVariant> measured = MeasureBesideStart(device_, build);
   if (!measured.ok()) return measured.status();
-  const v1::TrialResult& result = measured->result;
-  if (measured->timed && start_us_ == 0) start_us_ = DecidingUs(result.parent_warm_us(), result.parent_cold_us());
   v1::RecordedVariant record = RecordOf(build.candidate, *measured);
   return Measured{std::move(build.candidate), std::move(measured->resources), std::move(record)};
 }
@@ -164,7 +161,8 @@ absl::Status Recorder::ProfileAll(std::vector<Measured>* measured, RecordingJour
     absl::StatusOr<Profiling> profiling = device_.Profile(items);
     if (!profiling.ok()) return profiling.status();
     if (first == 0 && !profiling->missing.empty()) {
-      say(absl::StrCat("this ncu lacks ", absl::StrJoin(profiling->missing, ", "), ": the evidence goes without"));
+      say(absl::StrCat("this ncu lacks ", absl::StrJoin(profiling->missing, ", "),
+                       ": the evidence has no values for them"));
     }
     if (first == 0 && profiling->evidence[0].partial()) {
       say(absl::StrCat("no counters, times only: ", profiling->evidence[0].partial_reason()));
@@ -273,10 +271,8 @@ absl::StatusOr<Recording> Recorder::Run(const Report& report, const Say& say) {
   for (const v1::RecordedVariant& record : begun.variants) {
     before[VariantText(record.variant())] = record;
     count(record, log_speedup_before(record));
-    const bool is_start = VariantText(record.variant()) == VariantText(StartVariant(bundle_));
-    if (is_start && !record.has_failure()) start_us_ = DecidingUs(record.warm_us(), record.cold_us());
   }
-  if (!before.empty()) say(absl::StrCat("going on: ", before.size(), " variants are in ", part.string()));
+  if (!before.empty()) say(absl::StrCat("continuing: ", before.size(), " variants are in ", part.string()));
   // What an earlier run got through is neither built nor measured again.
   auto left = [&](const v1::Variant& variant) {
     const auto found = before.find(VariantText(variant));

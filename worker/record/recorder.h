@@ -64,7 +64,6 @@ class Recorder {
   // The next variants to measure; empty: there are no more.
   absl::StatusOr<std::vector<v1::Variant>> NextRound();
   const BuiltSize& AtGoal(const BuiltVariant& built) const { return *built.Find(bundle_.goal().size()); }
-  double DecidingUs(double warm, double cold) const { return bundle_.timing() == v1::TIMING_MODE_COLD ? cold : warm; }
 
   GpuDevice& device_;
   const v1::Bundle& bundle_;
@@ -73,7 +72,6 @@ class Recorder {
   std::vector<v1::Variant> selection_;  // of a sample only the number counts
   std::optional<SampleWalk> walk_;      // of a sample
   BuiltVariant start_;
-  double start_us_ = 0;  // its deciding time at the first comparison: later ones must agree
 };
 
 // The first `count` variants around the start (0: all that are allowed) by single-variable steps, nearest first.

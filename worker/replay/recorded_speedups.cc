@@ -8,8 +8,7 @@
 namespace pawl {
 namespace {
 
-constexpr char kWhatToDo[] =
-    ". Make the recording again (`pawl record`), or take the line of the variant out of the file";
+constexpr char kWhatToDo[] = ". Make the recording again (`pawl record`), or remove the variant's line from the file";
 
 double MeanLogRatio(const v1::RecordedVariant& variant) {
   if (variant.pairs().empty()) return 0;

@@ -1,12 +1,13 @@
 #include "worker/replay/replay_device.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "kernels/space.h"
-#include "worker/build/build_command.h"
+#include "worker/build/built_variant.h"
 #include "worker/trial/timed_comparison.h"
 
 namespace pawl {
@@ -38,7 +39,7 @@ absl::StatusOr<std::vector<fs::path>> Files(const std::vector<fs::path>& given) 
   }
   if (files.empty()) {
     return absl::NotFoundError(
-        "there are no recordings to replay: name a folder with *.jsonl.gz by --recordings, or make one on a GPU "
+        "there are no recordings to replay: name a folder with *.jsonl.gz with --recordings, or make one on a GPU "
         "with `pawl record`");
   }
   std::sort(files.begin(), files.end());
@@ -103,7 +104,7 @@ void ReplayDevice::Choose(std::vector<Served> found) {
     });
     if (one.header.gpu().name() != gpu) {
       left_out_.push_back(absl::StrCat(one.file.string(), ": it is of ", WithArticle(one.header.gpu().name()),
-                                       ", most are of ", WithArticle(gpu), "; name it by --recordings"));
+                                       ", most are of ", WithArticle(gpu), "; name it with --recordings"));
     } else if (older) {
       left_out_.push_back(absl::StrCat(one.file.string(), ": there is a newer one of the same bundle"));
     } else {
@@ -170,7 +171,8 @@ absl::StatusOr<std::unique_ptr<PreparedTrial>> ReplayDevice::Prepare(const v1::T
   const ReplayRecording& recording = *prepared->served->recording;
   const std::string of =
       absl::StrCat("not in the recording of ", prepared->bundle->name(), " (", prepared->served->label, "): ");
-  prepared->candidate = recording.Find(trial.variant());
+  const bool total = trial.purpose() == v1::TRIAL_PURPOSE_TOTAL;
+  prepared->candidate = total ? recording.FindBesideStart(trial.variant()) : recording.Find(trial.variant());
   prepared->parent = trial.has_parent() ? recording.Find(trial.parent()) : prepared->candidate;
   if (!trial.patched_source().empty() || !trial.parent_patched_source().empty()) {
     prepared->passed_over = absl::StrCat(of, "a source edit");
@@ -191,24 +193,28 @@ absl::Status ReplayDevice::Sleep(const Prepared& prepared, v1::Stage stage, Tria
       std::find_if(std::begin(kStages), std::end(kStages), [&](const auto& s) { return s.first == stage; });
   const int step = static_cast<int>(at - kStages) + 1, steps = static_cast<int>(std::size(kStages));
   observer.Report(stage, step, steps, absl::StrCat(at->second, " as recorded (", step, " of ", steps, ")"));
-  const absl::Time end = absl::Now() + absl::Seconds(RecordedSeconds(prepared.candidate->record, at->second) / speed_);
-  for (absl::Time now = absl::Now(); now < end; now = absl::Now()) {
+  const auto begin = std::chrono::steady_clock::now();
+  const absl::Duration whole = absl::Seconds(RecordedSeconds(prepared.candidate->record, at->second) / speed_);
+  const auto left = [&] { return whole - absl::FromChrono(std::chrono::steady_clock::now() - begin); };
+  for (absl::Duration rest = left(); rest > absl::ZeroDuration(); rest = left()) {
     if (observer.stopped()) return absl::CancelledError("stopped");
-    absl::SleepFor(std::min(kNap, end - now));
+    absl::SleepFor(std::min(kNap, rest));
   }
   return absl::OkStatus();
 }
 
 void ReplayDevice::Measure(const Prepared& prepared, v1::TrialResult* result) const {
   const v1::TimingMode deciding = prepared.bundle->timing();
-  uint64_t seed = SeedOf(prepared.trial);
+  ReplayedProcess process{SeedOf(prepared.trial)};
   PairTimer timer;
-  timer.time = [&](int pairs) -> absl::StatusOr<Timing> {
-    return prepared.served->recording->Pairs(*prepared.candidate, *prepared.parent, deciding, pairs, seed++);
+  timer.time = [&](int pairs, int) -> absl::StatusOr<Timing> {
+    Timing timing = prepared.served->recording->Pairs(*prepared.candidate, *prepared.parent, deciding, pairs, process);
+    process.pairs_before += pairs;
+    return timing;
   };
-  timer.start_fresh_process = [&] { seed += 0x5bd1e995; };
-  const KeepRule rule = KeepRuleOf(prepared.trial.keep());
-  const absl::StatusOr<TimedComparison> timed = CompareTimed(timer, deciding, 0, rule);
+  timer.start_fresh_process = [&] { process = {process.seed + 0x5bd1e995}; };
+  const v1::Trial& trial = prepared.trial;
+  const absl::StatusOr<TimedComparison> timed = CompareTimed(timer, deciding, trial.noise(), KeepRuleOf(trial.keep()));
   SetTimes(*timed, result);
   const bool profiled = !prepared.trial.has_parent() || timed->comparison.result() == v1::FASTER;
   const v1::RecordedVariant& record = prepared.candidate->record;
@@ -248,6 +254,9 @@ absl::StatusOr<TrialOutcome> ReplayDevice::Run(PreparedTrial& given, TrialObserv
     *result.mutable_failure() = record.failure();
   } else {
     Measure(prepared, &result);
+    if (prepared.trial.purpose() == v1::TRIAL_PURPOSE_TOTAL && record.has_beside_baseline()) {
+      *result.mutable_beside_baseline() = record.beside_baseline();
+    }
   }
   for (const auto& [stage, name] : kStages) {
     const double seconds = RecordedSeconds(record, name);

@@ -5,16 +5,17 @@
 #include <cstring>
 #include <set>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/space.h"
+#include "profiles/gpus.h"
 #include "profiles/metrics.h"
 #include "worker/replay/recorded_speedups.h"
 
 namespace pawl {
 namespace {
 
-constexpr char kReplayOf[] = "replay of ";
+// Of the anchor kernel, which no recording of version 0.1.0 has: a variant takes the same share of it in every process.
+constexpr double kAnchorUs = 10;
 
 // SplitMix64: the standard library's distributions differ between libraries, and a replay must not.
 class Random {
@@ -26,6 +27,12 @@ class Random {
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
     z = (z ^ z >> 27) * 0x94d049bb133111eb;
     return (z ^ z >> 31) % limit;
+  }
+  // Nearly normal, with mean 0 and variance 1: the sum of twelve uniform numbers.
+  double Normal() {
+    double sum = -6;
+    for (int i = 0; i < 12; ++i) sum += static_cast<double>(Below(1 << 30)) / (1 << 30);
+    return sum;
   }
 
  private:
@@ -86,10 +93,8 @@ std::string WithArticle(const std::string& name) {
   return absl::StrCat(vowel ? "an " : "a ", name);
 }
 
-bool IsReplayLabel(const std::string& device) { return absl::StartsWith(device, kReplayOf); }
-
 std::string ReplayLabel(const v1::RecordingHeader& header) {
-  return absl::StrCat(kReplayOf, WithArticle(header.gpu().name()), ", recorded on ",
+  return absl::StrCat("replay of ", WithArticle(header.gpu().name()), ", recorded on ",
                       header.date().substr(0, header.date().find('T')));
 }
 
@@ -113,11 +118,22 @@ ReplayRecording::ReplayRecording(Recording recording) : header_(std::move(record
     if (i < 4) uncounted.merge(UncountedNames(variant.record, header_.gpu()));
     variant.uncounted = WithoutCounters(variant.record.evidence(), uncounted);
   }
+  for (const auto& [text, variant] : by_text_) {
+    if (!variant->record.has_beside_start()) continue;
+    ReplayedVariant direct = *variant;
+    direct.log_ratio = variant->record.beside_start().mean_log_ratio();
+    beside_start_.emplace(text, std::move(direct));
+  }
 }
 
 const ReplayedVariant* ReplayRecording::Find(const v1::Variant& variant) const {
   const auto found = by_text_.find(VariantText(variant));
   return found == by_text_.end() ? nullptr : found->second;
+}
+
+const ReplayedVariant* ReplayRecording::FindBesideStart(const v1::Variant& variant) const {
+  const auto direct = beside_start_.find(VariantText(variant));
+  return direct == beside_start_.end() ? Find(variant) : &direct->second;
 }
 
 double ReplayRecording::WarmUs(const ReplayedVariant& variant, v1::TimingMode deciding) const {
@@ -133,7 +149,7 @@ double ReplayRecording::ColdUs(const ReplayedVariant& variant, v1::TimingMode de
 }
 
 Timing ReplayRecording::Pairs(const ReplayedVariant& candidate, const ReplayedVariant& parent, v1::TimingMode deciding,
-                              int pairs, uint64_t seed) const {
+                              int pairs, const ReplayedProcess& process) const {
   Timing timing;
   v1::CompareReply& times = timing.times;
   times.set_candidate_warm_us(WarmUs(candidate, deciding));
@@ -144,16 +160,18 @@ Timing ReplayRecording::Pairs(const ReplayedVariant& candidate, const ReplayedVa
   const double candidate_us = cold ? times.candidate_cold_us() : times.candidate_warm_us();
   const double parent_us = cold ? times.parent_cold_us() : times.parent_warm_us();
   const size_t own = candidate.residuals.size(), all = own + parent.residuals.size();
-  Random random(seed);
+  const double effect = Random(process.seed).Normal() * std::sqrt(NoiseOf(header_.gpu().name()).variance());
+  Random random(process.seed + 1 + static_cast<uint64_t>(process.pairs_before));
   for (int i = 0; i < pairs; ++i) {
     const size_t drawn = all > 0 ? random.Below(all) : 0;
     const ReplayedVariant& from = drawn < own ? candidate : parent;
     const size_t at = drawn < own ? drawn : drawn - own;
-    const double noise = all > 0 ? from.residuals[at] : 0;
+    const double noise = effect + (all > 0 ? from.residuals[at] : 0);
     v1::PairSample* pair = times.add_pairs();
     pair->set_parent_us(parent_us * std::exp(noise / 2));
     pair->set_candidate_us(candidate_us * std::exp(-noise / 2));
     pair->set_log_ratio(std::log(parent_us / candidate_us) + noise);
+    pair->set_anchor_us(kAnchorUs);
     if (all == 0) continue;
     *pair->mutable_before() = from.record.pairs(static_cast<int>(at)).before();
     *pair->mutable_after() = from.record.pairs(static_cast<int>(at)).after();

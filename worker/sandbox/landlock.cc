@@ -1,5 +1,3 @@
-#include "worker/sandbox/landlock.h"
-
 #include <fcntl.h>
 #include <linux/landlock.h>
 #include <sys/syscall.h>
@@ -8,6 +6,7 @@
 #include <cstdint>
 
 #include "worker/process/process.h"
+#include "worker/sandbox/sandbox_root.h"
 
 // Debian 12's headers are those of Linux 5.19; kernels have learnt more since.
 #ifndef LANDLOCK_ACCESS_FS_TRUNCATE

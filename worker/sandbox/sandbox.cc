@@ -28,7 +28,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "worker/process/process.h"
-#include "worker/sandbox/landlock.h"
 #include "worker/sandbox/sandbox_root.h"
 
 namespace pawl {

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "worker/process/programs.h"
+#include "worker/process/spawn.h"
 #include "worker/process/subprocess.h"
 #include "worker/sandbox/sandbox_command.h"
 
@@ -198,13 +198,14 @@ std::vector<std::string> Sandboxing::Tool(const std::vector<std::string>& argv, 
 }
 
 std::vector<std::string> Sandboxing::Baseline(const std::vector<std::string>& argv, const std::string& folder,
-                                              bool own_folder) const {
+                                              const std::string& own) const {
   if (!on() || argv.empty()) return argv;
   SandboxOptions options;
   options.visible = tools_;  // a framework may want the toolkit
   std::error_code error;
   options.directory = fs::canonical(folder, error).string();
-  (own_folder ? options.writable : options.visible).push_back(options.directory);
+  options.visible.push_back(options.directory);
+  options.writable.push_back(fs::canonical(own, error).string());
   options.gpu = options.executables = options.loopback = true;
   options.processes = kProcesses;
   options.file_bytes = kToolFile;

@@ -29,9 +29,9 @@ class Sandboxing {
   // ncu or compute-sanitizer over a job in a folder of the worker's own, where it may write.
   std::vector<std::string> Tool(const std::vector<std::string>& argv, const std::string& folder) const;
   // A bundle's baseline command, which is its author's code, standing in the folder of its files. Sees the Python that
-  // it names with all its packages. Only a folder of the worker's own is opened to it.
+  // it names with all its packages. `own` is a folder of the worker's own, perhaps the same: only that is opened to it.
   std::vector<std::string> Baseline(const std::vector<std::string>& argv, const std::string& folder,
-                                    bool own_folder) const;
+                                    const std::string& own) const;
 
   // What a runner may see and use.
   SandboxOptions RunnerOptions() const;

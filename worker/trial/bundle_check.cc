@@ -15,6 +15,7 @@
 #include "worker/build/builder.h"
 #include "worker/build/built_variant.h"
 #include "worker/trial/cuda_device.h"
+#include "worker/trial/roofline_check.h"
 #include "worker/trial/start_variant.h"
 
 namespace pawl {
@@ -145,8 +146,27 @@ void CheckVariants(const v1::Bundle& bundle, const std::vector<const GpuSpec*>& 
   }
 }
 
-// Where this machine has a GPU: whether the start variant passes validation, and the tolerance is tight.
-void CheckRun(const v1::Bundle& bundle, bool allow_unsandboxed, v1::CheckReport& report) {
+// Whether the baseline runs, and is not faster than the GPU can be.
+void CheckBaseline(GpuDevice& device, const v1::Bundle& bundle, const std::filesystem::path& folder,
+                   const BuiltVariant& start, v1::CheckReport& report) {
+  if (bundle.baseline_command().empty()) return;
+  const absl::StatusOr<std::vector<v1::BaselineTime>> times = device.TimeBaseline(bundle, folder);
+  if (!times.ok()) {
+    report.add_warnings(ValidUtf8(absl::StrCat("the baseline was not timed: ", times.status().message())));
+    return;
+  }
+  for (const v1::BaselineTime& time : *times) {
+    const BuiltSize* built = start.Find(time.size());
+    if (built == nullptr) continue;
+    const std::string below = BaselineBelowRoofline(device.gpu().name(), bundle, built->plan, time);
+    if (!below.empty()) report.add_warnings(below);
+  }
+}
+
+// Where this machine has a GPU: whether the start variant passes validation, the tolerance is tight, the reference
+// reads its inputs, and the baseline is no faster than the GPU.
+void CheckRun(const v1::Bundle& bundle, const std::filesystem::path& folder, bool allow_unsandboxed,
+              v1::CheckReport& report) {
   if (access("/dev/nvidiactl", F_OK) != 0) return;
   absl::StatusOr<std::unique_ptr<CudaDevice>> device = CudaDevice::Open({.allow_unsandboxed = allow_unsandboxed});
   if (!device.ok()) {
@@ -160,6 +180,7 @@ void CheckRun(const v1::Bundle& bundle, bool allow_unsandboxed, v1::CheckReport&
   }
   report.mutable_run()->set_gpu((*device)->gpu().name());
   for (const std::string& warning : run->warnings) report.add_warnings(warning);
+  CheckBaseline(**device, bundle, folder, run->built, report);
   if (!run->failure) return;
   *report.mutable_run()->mutable_failure() = *run->failure;
   report.set_ok(false);
@@ -222,7 +243,7 @@ v1::CheckReport CheckBundle(const std::filesystem::path& folder, const BundleChe
   }
   if (!anywhere) report.set_ok(false);
   CheckVariants(bundle, options.gpus, report);
-  if (options.build) CheckRun(bundle, options.allow_unsandboxed, report);
+  if (options.build) CheckRun(bundle, folder, options.allow_unsandboxed, report);
   return report;
 }
 

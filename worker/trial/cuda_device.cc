@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "worker/embedded.h"
-#include "worker/host/versions.h"
-#include "worker/process/programs.h"
+#include "worker/host/toolkit.h"
+#include "worker/process/spawn.h"
 #include "worker/trial/baseline.h"
 
 namespace pawl {
@@ -90,9 +90,13 @@ absl::StatusOr<Sanitizing> CudaDevice::Sanitize(const std::vector<const BuiltSiz
 
 absl::StatusOr<std::vector<v1::BaselineTime>> CudaDevice::TimeBaseline(const v1::Bundle& bundle,
                                                                        const std::filesystem::path& folder) {
-  if (folder.empty()) return RunBaseline(bundle, gpu_.uuid(), sandboxing_, stopped_);
-  const std::vector<v1::Size> sizes(bundle.sizes().begin(), bundle.sizes().end());
-  return RunBaseline(bundle, folder, sizes, gpu_.uuid(), sandboxing_, stopped_);
+  const BaselineHost host = {gpu_, sandboxing_, stopped_};
+  if (folder.empty()) return RunBaseline(bundle, host);
+  return RunBaseline(bundle, folder, {bundle.sizes().begin(), bundle.sizes().end()}, host);
+}
+
+absl::StatusOr<v1::BesideBaseline> CudaDevice::TimeBesideBaseline(const v1::Bundle& bundle, const BuiltSize& best) {
+  return RunBaselineBeside(bundle, best, {gpu_, sandboxing_, stopped_});
 }
 
 }  // namespace pawl

@@ -46,6 +46,7 @@ class CudaDevice : public GpuDevice {
   const Metrics& metrics() const override { return profiler_.metrics(); }
   absl::StatusOr<std::vector<v1::BaselineTime>> TimeBaseline(const v1::Bundle& bundle,
                                                              const std::filesystem::path& folder = {}) override;
+  absl::StatusOr<v1::BesideBaseline> TimeBesideBaseline(const v1::Bundle& bundle, const BuiltSize& best) override;
 
   NcuProfiler& profiler() { return profiler_; }
   const Toolkit& toolkit() const { return toolkit_; }

@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "profiles/gpus.h"
-#include "worker/host/versions.h"
+#include "worker/host/toolkit.h"
 #include "worker/trial/trial_pipeline.h"
 
 namespace pawl {

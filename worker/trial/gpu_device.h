@@ -66,6 +66,9 @@ class GpuDevice {
   // bundle.baseline_files.
   virtual absl::StatusOr<std::vector<v1::BaselineTime>> TimeBaseline(const v1::Bundle& bundle,
                                                                      const std::filesystem::path& folder = {}) = 0;
+  // The same command at one size, interleaved with a validated variant whose cubin its process loads. A status says why
+  // there is no ratio.
+  virtual absl::StatusOr<v1::BesideBaseline> TimeBesideBaseline(const v1::Bundle& bundle, const BuiltSize& best) = 0;
 };
 
 }  // namespace pawl

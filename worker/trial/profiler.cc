@@ -10,7 +10,6 @@
 #include "absl/strings/str_split.h"
 #include "profiles/metrics.h"
 #include "profiles/ncu/ncu_csv.h"
-#include "profiles/ncu/ncu_query.h"
 #include "worker/process/subprocess.h"
 #include "worker/trial/cuda_device.h"
 #include "worker/trial/job_file.h"

@@ -31,4 +31,17 @@ std::optional<v1::Failure> BelowRoofline(const std::string& gpu, const v1::Bundl
   return std::nullopt;
 }
 
+std::string BaselineBelowRoofline(const std::string& gpu, const v1::Bundle& bundle, const v1::Plan& plan,
+                                  const v1::BaselineTime& time) {
+  const GpuSpec* spec = FindGpu(gpu);
+  if (spec == nullptr) return "";
+  const double floor = RooflineFloorUs(plan, *spec, bundle.work_on_tensor_cores(), v1::TIMING_MODE_WARM);
+  if (time.graph_us() >= floor) return "";
+  return absl::StrFormat(
+      "the baseline takes %.3f us at %s, less than the roofline floor of %.3f us: it does less than the work of "
+      "[work], "
+      "or [work] says too much",
+      time.graph_us(), plan.size(), floor);
+}
+
 }  // namespace pawl

@@ -16,7 +16,7 @@ namespace pawl {
 struct StartVariantRun {
   BuiltVariant built;
   std::optional<v1::Failure> failure;  // its outputs are wrong, or the tolerance accepts wrong outputs
-  std::vector<std::string> warnings;   // the tolerance is loose at the goal's size
+  std::vector<std::string> warnings;   // the tolerance is loose at the goal's size, the reference ignores an input
 };
 
 // Builds the start variant and validates it (trial_pipeline.h) at all sizes to validate. A status is the machine's

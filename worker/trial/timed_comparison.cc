@@ -1,10 +1,7 @@
 #include "worker/trial/timed_comparison.h"
 
 #include <algorithm>
-#include <cmath>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "profiles/verdict_protocol.h"
 
 namespace pawl {
@@ -19,97 +16,49 @@ double Median(std::vector<double> values) {
 
 class Comparing {
  public:
-  Comparing(const PairTimer& timer, v1::TimingMode deciding, double stored_parent_us, const KeepRule& rule)
-      : timer_(timer), cold_(deciding == v1::TIMING_MODE_COLD), stored_parent_us_(stored_parent_us), rule_(rule) {}
+  Comparing(const PairTimer& timer, v1::TimingMode deciding, const v1::ProcessNoise& noise, const KeepRule& rule)
+      : timer_(timer), cold_(deciding == v1::TIMING_MODE_COLD), noise_(noise), rule_(rule) {}
 
   absl::StatusOr<TimedComparison> Run() {
-    absl::StatusOr<v1::Comparison> comparison = CompareByProtocol([this] { return StartProcess(); }, rule_);
+    absl::StatusOr<v1::Comparison> comparison =
+        CompareByProtocol([this](int process) { return StartProcess(process); }, noise_, rule_);
     if (!timed_.failure && !comparison.ok()) return comparison.status();
     if (comparison.ok()) timed_.comparison = *std::move(comparison);
     return std::move(timed_);
   }
 
  private:
-  absl::StatusOr<PairSource> StartProcess() {
-    if (started_) {
-      timer_.start_fresh_process();
-      timed_.confirming.emplace();
-    }
-    if (timer_.report) timer_.report(started_);
-    fresh_ = started_;
-    started_ = true;
-    return PairSource([this](int pairs) { return Measure(pairs); });
+  absl::StatusOr<PairSource> StartProcess(int process) {
+    if (process > 0) timer_.start_fresh_process();
+    if (timer_.report) timer_.report(process);
+    timed_.processes.emplace_back();
+    return PairSource([this, process](int pairs) { return Measure(pairs, process); });
   }
 
-  TimedProcess& process() { return timed_.confirming ? *timed_.confirming : timed_.first; }
-
-  absl::StatusOr<PairBatch> Measure(int pairs) {
-    const bool extends = !process().pairs.empty();
-    absl::StatusOr<Timing> timing = timer_.time(pairs);
-    if (timing.ok() && !extends) timing = Believable(*std::move(timing), pairs);
+  absl::StatusOr<PairBatch> Measure(int pairs, int process) {
+    const bool first_pairs = process == 0 && timed_.processes[0].pairs.empty();
+    absl::StatusOr<Timing> timing = timer_.time(pairs, process);
+    if (first_pairs && timing.ok() && !timing->failure && timing->times.pairs_size() < pairs) {
+      timer_.start_fresh_process();
+      timing = timer_.time(pairs, process);
+    }
     if (!timing.ok()) return timing.status();
     if (timing->failure) {
       timed_.failure = timing->failure;
       return absl::AbortedError("the candidate failed");  // ends the protocol; the failure is the answer
     }
-    return Keep(timing->times);
+    return Keep(timing->times, process);
   }
 
-  bool Unsteady(const Timing& timing, int pairs) const { return timing.times.pairs_size() < pairs; }
-  double ParentUs(const Timing& timing) const {
-    return cold_ ? timing.times.parent_cold_us() : timing.times.parent_warm_us();
-  }
-  std::optional<std::string> Drift(const Timing& timing) const {
-    return ParentDrift(stored_parent_us_, ParentUs(timing), rule_);
-  }
-
-  // The first pairs of a process, or those of a fresh one where these can't be believed.
-  absl::StatusOr<Timing> Believable(Timing timing, int pairs) {
-    if (timing.failure) return timing;
-    if (!fresh_ && (Unsteady(timing, pairs) || Drift(timing))) {
-      timer_.start_fresh_process();
-      fresh_ = true;
-      absl::StatusOr<Timing> again = timer_.time(pairs);
-      if (!again.ok() || again->failure) return again;
-      timing = *std::move(again);
-    }
-    if (Unsteady(timing, pairs) || !Drift(timing) || !timer_.time_parent_alone) return timing;
-    return ComparedAlone(std::move(timing), pairs);
-  }
-
-  absl::StatusOr<Timing> ComparedAlone(Timing timing, int pairs) {
-    absl::StatusOr<Timing> alone = timer_.time_parent_alone(pairs);
-    if (!alone.ok()) return alone.status();
-    if (alone->failure) {
-      return absl::InternalError(absl::StrCat("the parent failed beside itself: ", alone->failure->message()));
-    }
-    const std::string seen = absl::StrFormat(
-        "%.3f us is stored for the parent, it took %.3f us beside this candidate and "
-        "%.3f us alone",
-        stored_parent_us_, ParentUs(timing), ParentUs(*alone));
-    // Nearer to what is stored than to what it took beside the candidate, it is this candidate that slows it.
-    const bool as_beside = std::abs(std::log(ParentUs(*alone) / ParentUs(timing))) <=
-                           std::abs(std::log(ParentUs(*alone) / stored_parent_us_));
-    stored_parent_us_ = ParentUs(*alone);
-    if (as_beside && !Drift(timing)) {
-      timed_.notes = absl::StrCat(seen, ": the GPU is in another state than it was");
-      return timing;
-    }
-    timing.failure.emplace();
-    timing.failure->set_stage(v1::STAGE_MEASURE);
-    timing.failure->set_check(v1::CHECK_UNSTEADY);
-    timing.failure->set_message(absl::StrCat(seen, ": the comparison can't be believed"));
-    return timing;
-  }
-
-  PairBatch Keep(const v1::CompareReply& times) {
-    TimedProcess& kept = process();
+  PairBatch Keep(const v1::CompareReply& times, int process) {
+    TimedProcess& kept = timed_.processes[static_cast<size_t>(process)];
     PairBatch batch;
     batch.discarded = times.discarded();
     kept.discarded += times.discarded();
     for (const v1::PairSample& pair : times.pairs()) {
       batch.log_ratios.push_back(pair.log_ratio());
       kept.pairs.push_back(pair);
+      kept.pairs.back().set_process(process);
     }
     std::vector<double> parent, candidate;
     for (const v1::PairSample& pair : kept.pairs) {
@@ -125,31 +74,44 @@ class Comparing {
 
   const PairTimer& timer_;
   const bool cold_;
-  double stored_parent_us_;
+  const v1::ProcessNoise& noise_;
   const KeepRule& rule_;
-  bool started_ = false;  // the first process
-  bool fresh_ = false;    // the present process began with this comparison
   TimedComparison timed_;
 };
 
 }  // namespace
 
-absl::StatusOr<TimedComparison> CompareTimed(const PairTimer& timer, v1::TimingMode deciding, double stored_parent_us,
-                                             const KeepRule& rule) {
-  return Comparing(timer, deciding, stored_parent_us, rule).Run();
+absl::StatusOr<TimedComparison> CompareTimed(const PairTimer& timer, v1::TimingMode deciding,
+                                             const v1::ProcessNoise& noise, const KeepRule& rule) {
+  return Comparing(timer, deciding, noise, rule).Run();
 }
 
 void SetTimes(const TimedComparison& timed, v1::TrialResult* result) {
-  for (const v1::PairSample& pair : timed.first.pairs) *result->add_pairs() = pair;
-  result->set_discarded(timed.first.discarded);
-  if (timed.confirming) {
-    for (const v1::PairSample& pair : timed.confirming->pairs) *result->add_confirming_pairs() = pair;
-    result->set_confirming_discarded(timed.confirming->discarded);
+  std::vector<const TimedProcess*> counted;
+  for (const TimedProcess& process : timed.processes) {
+    const bool first = &process == &timed.processes[0];
+    for (const v1::PairSample& pair : process.pairs)
+      *(first ? result->add_pairs() : result->add_confirming_pairs()) = pair;
+    if (first) {
+      result->set_discarded(process.discarded);
+    } else {
+      result->set_confirming_discarded(result->confirming_discarded() + process.discarded);
+    }
+    if (!first && !process.pairs.empty()) counted.push_back(&process);
   }
-  result->set_warm_us(timed.counted().warm_us);
-  result->set_cold_us(timed.counted().cold_us);
-  result->set_parent_warm_us(timed.counted().parent_warm_us);
-  result->set_parent_cold_us(timed.counted().parent_cold_us);
+  if (counted.empty() && !timed.processes.empty()) counted.push_back(&timed.processes[0]);
+  const double share = 1.0 / static_cast<double>(std::max<size_t>(1, counted.size()));
+  double warm = 0, cold = 0, parent_warm = 0, parent_cold = 0;
+  for (const TimedProcess* process : counted) {
+    warm += share * process->warm_us;
+    cold += share * process->cold_us;
+    parent_warm += share * process->parent_warm_us;
+    parent_cold += share * process->parent_cold_us;
+  }
+  result->set_warm_us(warm);
+  result->set_cold_us(cold);
+  result->set_parent_warm_us(parent_warm);
+  result->set_parent_cold_us(parent_cold);
 }
 
 }  // namespace pawl

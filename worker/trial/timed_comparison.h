@@ -2,7 +2,6 @@
 
 #include <functional>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -16,14 +15,13 @@ namespace pawl {
 
 // Where the pairs of a comparison come from: a runner, or a recording.
 struct PairTimer {
-  // Times candidate against parent in the present process.
-  std::function<absl::StatusOr<Timing>(int pairs)> time;
-  // The next pairs come from a new process with fresh seeds.
+  // Times candidate against parent in the present process. `process` counts the processes of the comparison: those
+  // after 0 confirm what is about to be kept.
+  std::function<absl::StatusOr<Timing>(int pairs, int process)> time;
+  // The next pairs come from a new process.
   std::function<void()> start_fresh_process;
-  // Times the parent against itself in a new process, with no candidate near it.
-  std::function<absl::StatusOr<Timing>(int pairs)> time_parent_alone;
-  // Said before each process starts to measure; `confirms`: the one that must agree.
-  std::function<void(bool confirms)> report;
+  // Said before each process starts to measure.
+  std::function<void(int process)> report;
 };
 
 // The pairs of one process.
@@ -36,21 +34,16 @@ struct TimedProcess {
 struct TimedComparison {
   std::optional<v1::Failure> failure;  // of the candidate while it was timed
   v1::Comparison comparison;
-  TimedProcess first;
-  std::optional<TimedProcess> confirming;  // where the first found it faster
-  std::string notes;
-
-  // The process whose times count: the one that was not picked for being good.
-  const TimedProcess& counted() const { return confirming && !confirming->pairs.empty() ? *confirming : first; }
+  std::vector<TimedProcess> processes;  // those after the first confirm
 };
 
-// Compares by profiles/verdict_protocol.h and keeps every pair. A parent whose time is off what is stored for it
-// (stored_parent_us; 0: nothing) is not believed: a fresh process decides. Where it is off there too, the parent is
-// timed alone: if it is as slow by itself, the GPU has changed; if not, the candidate slows its parent and fails.
-absl::StatusOr<TimedComparison> CompareTimed(const PairTimer& timer, v1::TimingMode deciding, double stored_parent_us,
-                                             const KeepRule& rule);
+// Compares by profiles/verdict_protocol.h and keeps every pair. Where the first process could not measure all its
+// pairs, because clocks or throttle reasons kept changing, a fresh one measures in its place, once.
+absl::StatusOr<TimedComparison> CompareTimed(const PairTimer& timer, v1::TimingMode deciding,
+                                             const v1::ProcessNoise& noise, const KeepRule& rule);
 
-// Writes pairs and times into a trial's result.
+// Writes pairs and times into a trial's result. The times are means over the processes that were not picked for being
+// good: all but the first, where there are others.
 void SetTimes(const TimedComparison& timed, v1::TrialResult* result);
 
 }  // namespace pawl

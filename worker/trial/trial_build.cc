@@ -6,7 +6,7 @@
 #include "absl/time/clock.h"
 #include "kernels/hidden_sizes.h"
 #include "kernels/space.h"
-#include "worker/build/build_command.h"
+#include "worker/build/built_variant.h"
 #include "worker/trial/output_check.h"
 
 namespace pawl {
@@ -43,8 +43,9 @@ int CountSteps(const v1::Trial& trial, const v1::Bundle& bundle) {
   const int sizes = bundle.sizes_size() + static_cast<int>(HiddenSizes(bundle, 0).size());
   // Comparing and confirming, and beside that validating again, sanitizer, profile; or timing alone, sanitizer,
   // profile, baseline. Of a total gain: comparing and confirming, sanitizer at large sizes, and, where it was
-  // left out before, at small ones, the ladder.
-  if (trial.purpose() == v1::TRIAL_PURPOSE_TOTAL) return 1 + sizes + 4 + trial.keep().skip_sanitizer();
+  // left out before, at small ones, the ladder, the baseline.
+  const int baseline = bundle.baseline_command().empty() ? 0 : 1;
+  if (trial.purpose() == v1::TRIAL_PURPOSE_TOTAL) return 1 + sizes + 4 + trial.keep().skip_sanitizer() + baseline;
   return 1 + sizes + (trial.has_parent() ? 5 : 4);
 }
 

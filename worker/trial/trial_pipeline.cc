@@ -32,8 +32,8 @@ void UnloadModules(GpuDevice& device) {
 }
 
 absl::Status RunAlone(TrialRun& run) {
-  return RunSteps(
-      run, {ChooseInputs, ValidateStart, TimeAlone, CheckRoofline, SanitizeSmallSizes, ProfileCandidate, TimeCopy, TimeBaseline});
+  return RunSteps(run, {ChooseInputs, ValidateStart, CheckReference, TimeAlone, CheckRoofline, SanitizeSmallSizes,
+                        ProfileCandidate, TimeCopy, TimeBaseline});
 }
 
 // A candidate that is not faster is not kept, and needs no more. Validating it again with fresh inputs is also what one
@@ -49,7 +49,7 @@ absl::Status RunAgainstParent(TrialRun& run) {
 absl::Status RunTotal(TrialRun& run) {
   absl::Status status = RunSteps(run, {ChooseInputs, ValidateTwice, CompareWithParent, CheckRoofline});
   if (status.ok() && run.build.trial.keep().skip_sanitizer()) status = RunSteps(run, {SanitizeSmallSizes});
-  if (status.ok()) status = RunSteps(run, {SanitizeLargeSizes, TimeLadder});
+  if (status.ok()) status = RunSteps(run, {SanitizeLargeSizes, TimeLadder, TimeBesideBaseline});
   return status;
 }
 
@@ -115,7 +115,7 @@ absl::StatusOr<v1::TrialResult> ValidateStartVariant(GpuDevice& device, const Tr
   NoObserver nobody;
   TrialRun run(device, build, nobody);
   run.reference_fails_candidate = false;
-  absl::Status status = RunSteps(run, {ChooseInputs, ValidateStart});
+  absl::Status status = RunSteps(run, {ChooseInputs, ValidateStart, CheckReference});
   UnloadModules(device);
   if (!status.ok()) return status;
   return std::move(run.outcome.result);

@@ -8,6 +8,7 @@
 #include "base/names/utf8.h"
 #include "kernels/hidden_sizes.h"
 #include "kernels/plan.h"
+#include "worker/trial/blind_reference.h"
 #include "worker/trial/output_check.h"
 #include "worker/trial/roofline_check.h"
 #include "worker/trial/timed_comparison.h"
@@ -123,18 +124,13 @@ v1::Failure Unsteady(int discarded) {
   return failure;
 }
 
-// The first pairs of one process. Where they can't be believed (some were thrown away, or the parent's time is off
-// what is stored for it; 0: nothing is), those of a fresh process stand: a candidate may have slowed its parent.
-absl::Status TimeFirstPairs(TrialRun& run, const BuiltSize& parent, double stored_parent_us) {
+// The first pairs of one process; those of a fresh one where some were thrown away.
+absl::Status TimeFirstPairs(TrialRun& run, const BuiltSize& parent) {
   const StageWatch watch(run, v1::STAGE_MEASURE);
   const KeepRule rule;
   const auto unsteady = [&](const Timing& timing) { return timing.times.pairs_size() < rule.first_pairs; };
-  const auto drifted = [&](const Timing& timing) {
-    const double us = DecidingUs(run.bundle, timing.times.parent_warm_us(), timing.times.parent_cold_us());
-    return stored_parent_us > 0 && ParentDrift(stored_parent_us, us, rule).has_value();
-  };
   absl::StatusOr<Timing> timing = Time(run, run.build.at(), parent, rule.first_pairs);
-  if (timing.ok() && !timing->failure && (unsteady(*timing) || drifted(*timing))) {
+  if (timing.ok() && !timing->failure && unsteady(*timing)) {
     run.device.runner().Restart();
     timing = Time(run, run.build.at(), parent, rule.first_pairs);
   }
@@ -206,25 +202,30 @@ absl::Status ValidateSurprise(TrialRun& run) {
   return ValidateAgain(run);
 }
 
+absl::Status CheckReference(TrialRun& run) {
+  const StageWatch watch(run, v1::STAGE_VALIDATE);
+  const absl::StatusOr<std::vector<std::string>> blind = BlindInputs(run.device, run.bundle);
+  if (blind.ok()) run.Note(BlindReferenceWarning(*blind));
+  // A reference that does not run is for those steps to judge that need it.
+  if (absl::IsInvalidArgument(blind.status()) || absl::IsResourceExhausted(blind.status())) return absl::OkStatus();
+  return blind.status();
+}
+
 absl::Status CompareWithParent(TrialRun& run) {
   const StageWatch watch(run, v1::STAGE_MEASURE);
   const BuiltSize& candidate = run.build.at();
   const BuiltSize& parent = *run.build.parent;
   PairTimer timer;
-  timer.time = [&](int pairs) { return Time(run, candidate, parent, pairs); };
+  timer.time = [&](int pairs, int /*process*/) { return Time(run, candidate, parent, pairs); };
   timer.start_fresh_process = [&] { run.device.runner().Restart(); };
-  timer.time_parent_alone = [&](int pairs) {
-    run.device.runner().Restart();
-    return Time(run, parent, parent, pairs);
+  timer.report = [&](int process) {
+    run.Report(v1::STAGE_MEASURE, process > 0 ? "compare again in a fresh process" : "compare with the parent");
   };
-  timer.report = [&](bool confirms) {
-    run.Report(v1::STAGE_MEASURE, confirms ? "compare again in a fresh process" : "compare with the parent");
-  };
-  const KeepRule rule = KeepRuleOf(run.build.trial.keep());
-  absl::StatusOr<TimedComparison> timed = CompareTimed(timer, run.bundle.timing(), run.build.trial.parent_us(), rule);
+  const v1::Trial& trial = run.build.trial;
+  absl::StatusOr<TimedComparison> timed =
+      CompareTimed(timer, run.bundle.timing(), trial.noise(), KeepRuleOf(trial.keep()));
   if (!timed.ok()) return timed.status();
   SetTimes(*timed, &run.result());
-  run.Note(timed->notes);
   if (timed->failure) run.Fail(*timed->failure);
   run.timed = !timed->failure && !run.result().pairs().empty();
   run.faster = timed->comparison.result() == v1::FASTER;
@@ -233,12 +234,12 @@ absl::Status CompareWithParent(TrialRun& run) {
 
 absl::Status TimeBesideParent(TrialRun& run) {
   run.Report(v1::STAGE_MEASURE, "time beside the parent");
-  return TimeFirstPairs(run, *run.build.parent, run.build.trial.parent_us());
+  return TimeFirstPairs(run, *run.build.parent);
 }
 
 absl::Status TimeAlone(TrialRun& run) {
   run.Report(v1::STAGE_MEASURE, "time against itself");
-  return TimeFirstPairs(run, run.build.at(), 0);
+  return TimeFirstPairs(run, run.build.at());
 }
 
 absl::Status CheckRoofline(TrialRun& run) {
@@ -372,6 +373,27 @@ absl::Status TimeBaseline(TrialRun& run) {
     return absl::OkStatus();
   }
   run.result().mutable_baselines()->Assign(times->begin(), times->end());
+  for (const v1::BaselineTime& time : *times) {
+    const BuiltSize* built = run.build.candidate.Find(time.size());
+    if (built != nullptr) run.Note(BaselineBelowRoofline(run.device.gpu().name(), run.bundle, built->plan, time));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TimeBesideBaseline(TrialRun& run) {
+  // A baseline is timed warm, which a kernel that is judged by its cold time is not compared with.
+  if (run.bundle.baseline_command().empty() || run.bundle.timing() == v1::TIMING_MODE_COLD) return absl::OkStatus();
+  const StageWatch watch(run, v1::STAGE_MEASURE);
+  run.Report(v1::STAGE_MEASURE, "time the baseline beside the best");
+  absl::StatusOr<v1::BesideBaseline> beside = run.device.TimeBesideBaseline(run.bundle, run.build.at());
+  if (absl::IsCancelled(beside.status())) return beside.status();
+  v1::BesideBaseline& result = *run.result().mutable_beside_baseline();
+  if (beside.ok()) {
+    result = *std::move(beside);
+  } else {
+    result.set_size(run.build.size);
+    result.set_error(ValidUtf8(std::string(beside.status().message())));
+  }
   return absl::OkStatus();
 }
 

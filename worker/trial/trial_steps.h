@@ -21,8 +21,11 @@ absl::Status ValidateAgain(TrialRun& run);     // 20 times with fresh inputs, at
                                                // distribution at all small sizes: of what is about to be kept
 absl::Status ValidateSurprise(TrialRun& run);  // the same, of one more than ten times as fast as its parent only
 
+// Notes inputs that the bundle's reference does not look at.
+absl::Status CheckReference(TrialRun& run);
+
 // Time at the timed size.
-absl::Status CompareWithParent(TrialRun& run);  // by the protocol of the keep rule, confirmed in a second process
+absl::Status CompareWithParent(TrialRun& run);  // by the protocol of the keep rule, confirmed in further processes
 absl::Status TimeBesideParent(TrialRun& run);   // the first pairs of that only
 absl::Status TimeAlone(TrialRun& run);          // against itself
 
@@ -42,6 +45,9 @@ absl::Status ProfileCandidate(TrialRun& run);
 // What the roofline and the goal are held against.
 absl::Status TimeCopy(TrialRun& run);
 absl::Status TimeBaseline(TrialRun& run);
+
+// Baseline and candidate interleaved in the baseline's process, for the report: it decides nothing about the candidate.
+absl::Status TimeBesideBaseline(TrialRun& run);
 
 // The bandwidth of a plain device-to-device copy in GB/s, bytes read plus written; 0: the runner could not measure it.
 absl::StatusOr<double> CopyBandwidth(GpuDevice& device);

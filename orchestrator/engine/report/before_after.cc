@@ -1,9 +1,8 @@
-#include "orchestrator/engine/report/before_after.h"
-
 #include <cmath>
 #include <map>
 #include <string>
 
+#include "orchestrator/engine/report/report_parts.h"
 #include "profiles/diagnosis.h"
 
 namespace pawl {

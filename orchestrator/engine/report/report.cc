@@ -9,10 +9,8 @@
 #include "absl/strings/strip.h"
 #include "kernels/plan.h"
 #include "kernels/space.h"
-#include "orchestrator/engine/report/before_after.h"
-#include "orchestrator/engine/report/roofline_points.h"
+#include "orchestrator/engine/report/report_parts.h"
 #include "orchestrator/engine/report/situation.h"
-#include "orchestrator/engine/search/architecture.h"
 #include "orchestrator/engine/search/patterns.h"
 
 namespace pawl {
@@ -31,7 +29,7 @@ std::vector<int> PathOf(const CampaignState& campaign) {
 }
 
 void AddPatterns(const CampaignState& campaign, v1::Report* report) {
-  const std::string architecture = ArchitectureOf(campaign.gpu(), campaign.summary().device());
+  const std::string architecture = SmArchitecture(campaign.gpu());
   PatternTable table;
   for (const v1::Iteration& iteration : campaign.iterations()) {
     if (const std::optional<v1::Pattern> lesson = LessonOf(iteration, campaign.bundle().name(), architecture)) {

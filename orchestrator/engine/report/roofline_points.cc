@@ -1,8 +1,7 @@
-#include "orchestrator/engine/report/roofline_points.h"
-
 #include <algorithm>
 
 #include "kernels/plan.h"
+#include "orchestrator/engine/report/report_parts.h"
 #include "orchestrator/engine/search/chooser.h"
 #include "profiles/gpus.h"
 

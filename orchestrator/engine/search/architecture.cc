@@ -1,25 +1,13 @@
-#include "orchestrator/engine/search/architecture.h"
-
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "orchestrator/engine/search/patterns.h"
 #include "profiles/gpus.h"
 
 namespace pawl {
 
-std::string ArchitectureOf(const v1::GpuInfo& gpu, const std::string& device) {
-  const v1::GpuInfo* named = &gpu;
-  if (gpu.compute_major() <= 0) {
-    size_t longest = 0;  // one GPU's name may be a prefix of another's
-    for (const GpuSpec& known : KnownGpus()) {
-      for (const std::string& name : known.names) {
-        if (name.size() <= longest || !absl::StrContains(device, name)) continue;
-        longest = name.size();
-        named = &known.info;
-      }
-    }
-  }
-  if (named->compute_major() <= 0) return "";
-  return absl::StrCat("sm_", named->compute_major(), named->compute_minor());
+std::string SmArchitecture(const v1::GpuInfo& gpu) {
+  const GpuSpec* known = gpu.compute_major() <= 0 ? FindGpu(gpu.name()) : nullptr;
+  const v1::GpuInfo& info = known == nullptr ? gpu : known->info;
+  return info.compute_major() <= 0 ? "" : absl::StrCat("sm_", info.compute_major(), info.compute_minor());
 }
 
 }  // namespace pawl

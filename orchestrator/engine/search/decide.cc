@@ -7,12 +7,16 @@
 #include "absl/strings/str_join.h"
 #include "kernels/space.h"
 #include "orchestrator/engine/search/single_change.h"
+#include "profiles/gpus.h"
+#include "profiles/roofline.h"
 
 namespace pawl {
 namespace {
 
 // A recording may hold a sample of the space. After so many unrecorded variants in a row, the campaign ends.
 constexpr int kMaxUntried = 60;
+// A variant whose time is above the roofline's by no more than this share is at its roof.
+constexpr double kRoofReach = 0.05;
 
 v1::Event Ended(v1::CampaignState state, v1::StopReason reason, const std::string& message) {
   v1::Event event;
@@ -118,18 +122,19 @@ bool Multiplied(const CampaignState& campaign) {
   return best.number() > 0 && best.parent() > 0 && campaign.summary().total_gain().iteration() != best.number();
 }
 
-// The best variant has to be measured against the start before the campaign ends with it.
+// The best variant has to be measured against the start, and beside the baseline, before the campaign ends with it.
 bool Unproven(const CampaignState& campaign) {
-  const v1::Iteration& best = *campaign.best();
-  const bool unsanitized = campaign.summary().spec().keep().skip_sanitizer() && best.number() > 0 &&
-                           campaign.summary().total_gain().iteration() != best.number();
-  return Multiplied(campaign) || unsanitized;
+  const v1::Campaign& summary = campaign.summary();
+  const bool new_best = summary.best() > 0 && summary.total_gain().iteration() != summary.best();
+  const bool has_baseline = summary.baseline_us() > 0 && !campaign.bundle().baseline_command().empty();
+  return Multiplied(campaign) || (new_best && (summary.spec().keep().skip_sanitizer() || has_baseline));
 }
 
 v1::Event PlannedTotal(const CampaignState& campaign) {
   const v1::Iteration& best = *campaign.best();
   v1::Event event = Planned(campaign, v1::TRIAL_PURPOSE_TOTAL, best.number());
   event.mutable_planned()->set_parent(0);
+  *event.mutable_planned()->mutable_noise() = campaign.NoiseFor(0);
   *event.mutable_planned()->mutable_variant() = VariantOf(best);
   event.mutable_planned()->set_author("pawl");
   event.mutable_planned()->set_why("the total speedup is measured against the start");
@@ -140,6 +145,7 @@ v1::Event PlannedChoice(const CampaignState& campaign, Choice choice) {
   v1::Event event = Planned(campaign, v1::TRIAL_PURPOSE_ITERATION, campaign.next_iteration());
   v1::TrialPlanned& planned = *event.mutable_planned();
   planned.set_parent(choice.parent);
+  *planned.mutable_noise() = campaign.NoiseFor(choice.parent);
   *planned.mutable_variant() = std::move(choice.variant);
   *planned.mutable_change() = std::move(choice.change);
   if (choice.finding) *planned.mutable_finding() = *std::move(choice.finding);
@@ -162,9 +168,30 @@ int RoundParent(const CampaignState& campaign) {
   return 0;
 }
 
+// "2.100 us, within 5 % of the least that the work of [work] takes on this GPU (2.050 us)"; empty: the best variant is
+// not that near, or the work or the GPU is unknown. A busy unit proves nothing: it may do more than the work needs.
+std::string AtRoof(const CampaignState& campaign) {
+  const v1::Bundle& bundle = campaign.bundle();
+  const GpuSpec* gpu = FindGpu(campaign.gpu().name());
+  const auto size = std::find_if(bundle.sizes().begin(), bundle.sizes().end(), [&](const v1::Size& one) {
+    return one.name() == campaign.summary().spec().goal().size();
+  });
+  if (gpu == nullptr || size == bundle.sizes().end()) return "";
+  const absl::StatusOr<v1::Plan> plan = campaign.PlanOf(VariantOf(*campaign.best()), *size, campaign.gpu());
+  if (!plan.ok()) return "";
+  const double roof_us = RooflineFloorUs(*plan, *gpu, bundle.work_on_tensor_cores(), bundle.timing());
+  const double best_us = campaign.summary().best_us();
+  if (!(roof_us > 0) || best_us > (1 + kRoofReach) * roof_us) return "";
+  return absl::StrFormat("%.3f us, within %g %% of the least that the work of [work] takes on this GPU (%.3f us)",
+                         best_us, 100 * kRoofReach, roof_us);
+}
+
 // Limits of the GPU that the best variant has reached.
 std::vector<std::string> Roofs(const CampaignState& campaign, const DecisionTree& tree) {
   std::vector<std::string> roofs;
+  const std::string at_roof = AtRoof(campaign);
+  if (at_roof.empty()) return roofs;
+  roofs.push_back(at_roof);
   for (const v1::Finding& finding : tree.Diagnose(campaign.best_evidence(), campaign.gpu())) {
     if (finding.roof()) roofs.push_back(finding.text());
   }
@@ -194,6 +221,12 @@ v1::Event Finish(const CampaignState& campaign, v1::Event end, const ProfileSet&
     end.mutable_ended()->set_message(absl::StrCat(
         end.ended().message(),
         "; the total speedup is the product of the step speedups, not measured: ", total.interval().reason()));
+  }
+  const double goal = campaign.summary().spec().goal().speedup();
+  if (best.speedup_over_baseline() >= goal && campaign.summary().speedup_over_baseline() < goal) {
+    end.mutable_ended()->set_message(
+        absl::StrFormat("%s; goal not reached: %.2fx the baseline's speed, measured beside it (goal %gx)",
+                        end.ended().message(), campaign.summary().speedup_over_baseline(), goal));
   }
   end.mutable_ended()->set_tier(TierOf(campaign.summary(), profiles.gates));
   for (const std::string& roof : Roofs(campaign, profiles.tree)) end.mutable_ended()->add_roof(roof);
@@ -267,10 +300,11 @@ std::optional<v1::Event> Decide(const CampaignState& campaign, const Chooser& ch
   if (!proposed && !choice->finding && open == 0) {
     const std::vector<std::string> roofs = Roofs(campaign, profiles.tree);
     if (!roofs.empty()) {
-      return Finish(campaign,
-                    Ended(v1::FINISHED, v1::STOP_REASON_ROOF,
-                          absl::StrCat(absl::StrJoin(roofs, "; "), ", and no rule asks for an untried change")),
-                    profiles);
+      return Finish(
+          campaign,
+          Ended(v1::FINISHED, v1::STOP_REASON_ROOF,
+                absl::StrCat("at its roof: ", absl::StrJoin(roofs, "; "), ", and no rule asks for an untried change")),
+          profiles);
     }
   }
   if (!IsSingleChange(campaign, *choice)) {

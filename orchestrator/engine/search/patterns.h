@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "pawl/v1/campaign.pb.h"
+#include "pawl/v1/evidence.pb.h"
 #include "pawl/v1/pattern.pb.h"
 
 namespace pawl {
@@ -60,5 +61,9 @@ std::vector<v1::Pattern> OverAll(const std::vector<v1::Pattern>& patterns);
 std::vector<v1::Pattern> ByBundle(const std::vector<v1::Pattern>& patterns);
 // The patterns of other bundles. Those over all bundles are left out too: they may include this bundle's trials.
 std::vector<v1::Pattern> WithoutBundle(const std::vector<v1::Pattern>& patterns, const std::string& bundle);
+
+// "sm_90", from the GPU's compute capability or, if a recording lacks that, from the known GPU of its name. Empty:
+// unknown.
+std::string SmArchitecture(const v1::GpuInfo& gpu);
 
 }  // namespace pawl

@@ -8,25 +8,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "orchestrator/engine/search/architecture.h"
+#include "orchestrator/engine/search/patterns.h"
 #include "orchestrator/engine/search/single_change.h"
-#include "profiles/gpus.h"
 
 namespace pawl {
 namespace {
-
-// The GPU of the evidence, as reported by its worker or else by the label of the campaign's device: thresholds may
-// differ by GPU.
-v1::GpuInfo GpuOf(const CampaignState& campaign) {
-  if (!campaign.gpu().name().empty()) return campaign.gpu();
-  v1::GpuInfo gpu;
-  for (const GpuSpec& known : KnownGpus()) {
-    for (const std::string& name : known.names) {
-      if (name.size() > gpu.name().size() && absl::StrContains(campaign.summary().device(), name)) gpu.set_name(name);
-    }
-  }
-  return gpu;
-}
 
 // Blocks of the largest launch at the size that is optimised; 0: unknown.
 int64_t BlocksOf(const CampaignState& campaign, const v1::Variant& variant, const v1::GpuInfo& gpu) {
@@ -162,11 +148,10 @@ TreeChooser::TreeChooser(const DecisionTree& tree, const TreeSettings& settings)
 std::optional<Choice> TreeChooser::Next(const CampaignState& campaign) const {
   const v1::Iteration* best = campaign.best();
   if (best == nullptr) return std::nullopt;
-  const v1::GpuInfo gpu = GpuOf(campaign);
+  const v1::GpuInfo& gpu = campaign.gpu();
   const RuleScore rules(tree_.Diagnose(campaign.best_evidence(), gpu), RuleWeights(campaign, settings_.rules),
                         settings_.rules,
-                        PatternScoreOf(campaign.patterns(), ArchitectureOf(campaign.gpu(), campaign.summary().device()),
-                                       campaign.bundle().name()));
+                        PatternScoreOf(campaign.patterns(), SmArchitecture(gpu), campaign.bundle().name()));
   const Ranking ranking = RankChanges(campaign, rules, settings_.ranking);
 
   const v1::Finding* grid = rules.GridTooSmall();

@@ -1,10 +1,12 @@
 #include "orchestrator/engine/state/campaign.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "orchestrator/engine/state/campaign_states.h"
+#include "profiles/gpus.h"
 
 namespace pawl {
 namespace {
@@ -213,6 +215,7 @@ void CampaignState::ApplyFinished(const v1::TrialFinished& finished) {
     summary_.set_gpu_seconds(summary_.gpu_seconds() + stage.seconds());
   }
   summary_.set_dollars(summary_.gpu_seconds() / 3600 * price_per_hour_);
+  noise_.Add(finished.result());
   if (finished.has_total_gain()) return ApplyTotal(finished);
   if (!finished.has_iteration()) return;
   const v1::Iteration& iteration = finished.iteration();
@@ -221,6 +224,8 @@ void CampaignState::ApplyFinished(const v1::TrialFinished& finished) {
     baselines_ = finished.result().baselines();
     copy_gb_s_ = finished.result().copy_gb_s();
   }
+  for (const v1::RevisedIteration& revision : finished.revised()) Revise(revision);
+  if (!finished.revised().empty()) ElectBest();
   round_joinable_ = false;
   places_[iteration.number()] = iterations_.size();
   iterations_.push_back(iteration);
@@ -268,6 +273,15 @@ void CampaignState::ElectBest() {
   summary_.set_best_us(best->time_us());
   summary_.set_speedup_over_start(best->speedup_over_start());
   summary_.set_speedup_over_baseline(best->speedup_over_baseline());
+  const v1::Comparison* beside = BesideBaselineOf(summary_);
+  if (beside != nullptr) summary_.set_speedup_over_baseline(std::exp(beside->mean_log_ratio()));
+}
+
+const v1::Comparison* BesideBaselineOf(const v1::Campaign& campaign) {
+  const v1::TotalGain& total = campaign.total_gain();
+  const bool measured = campaign.has_best() && total.iteration() == campaign.best() && !total.has_failure() &&
+                        total.beside_baseline().interval().pairs() > 1;
+  return measured ? &total.beside_baseline().interval() : nullptr;
 }
 
 // From here on the campaign goes by what was measured.
@@ -276,19 +290,23 @@ void CampaignState::ApplyTotal(const v1::TrialFinished& finished) {
   kept_since_total_ = 0;
   std::vector<v1::RevisedIteration> revised(finished.revised().begin(), finished.revised().end());
   if (revised.empty()) revised = RevisedBy(finished.total_gain(), iterations_);  // nothing to revise, or an old event
-  for (const v1::RevisedIteration& revision : revised) {
-    const auto place = places_.find(revision.number());
-    if (place == places_.end()) continue;
-    v1::Iteration& iteration = iterations_[place->second];
-    Count(iteration, -1);
-    iteration.set_verdict(revision.verdict());
-    iteration.set_reason(revision.reason());
-    iteration.set_speedup_over_start(revision.speedup_over_start());
-    iteration.set_speedup_over_baseline(revision.speedup_over_baseline());
-    Count(iteration, 1);
-    if (iteration.verdict() != v1::KEPT) evidence_.erase(iteration.number());
-  }
+  for (const v1::RevisedIteration& revision : revised) Revise(revision);
   ElectBest();
+}
+
+void CampaignState::Revise(const v1::RevisedIteration& revision) {
+  const auto place = places_.find(revision.number());
+  if (place == places_.end()) return;
+  v1::Iteration& iteration = iterations_[place->second];
+  Count(iteration, -1);
+  iteration.set_verdict(revision.verdict());
+  iteration.set_reason(revision.reason());
+  iteration.set_speedup_over_start(revision.speedup_over_start());
+  iteration.set_speedup_over_baseline(revision.speedup_over_baseline());
+  if (revision.has_failure()) *iteration.mutable_failure() = revision.failure();
+  if (revision.has_failed_gate()) *iteration.add_failed_gates() = revision.failed_gate();
+  Count(iteration, 1);
+  if (iteration.verdict() != v1::KEPT) evidence_.erase(iteration.number());
 }
 
 void AddMissingFields(v1::Event* event) {
@@ -344,6 +362,10 @@ bool CampaignState::leasable() const { return summary_.state() != v1::PAUSED; }
 const v1::Iteration* CampaignState::Find(int number) const {
   const auto place = places_.find(number);
   return place == places_.end() ? nullptr : &iterations_[place->second];
+}
+
+v1::ProcessNoise CampaignState::NoiseFor(int parent) const {
+  return noise_.Noise(NoiseOf(gpu_.name()), iterations_, parent);
 }
 
 bool CampaignState::IsUntried(int iteration) const {

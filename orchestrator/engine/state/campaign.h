@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 #include "kernels/plan.h"
 #include "kernels/space.h"
+#include "orchestrator/engine/state/noise_pool.h"
 #include "pawl/v1/bundle.pb.h"
 #include "pawl/v1/campaign.pb.h"
 #include "pawl/v1/event.pb.h"
@@ -74,6 +75,8 @@ class CampaignState {
   // Of every size, and the copy's speed, as iteration 0 measured them; empty and 0 before, or where it could not.
   const google::protobuf::RepeatedPtrField<v1::BaselineTime>& baselines() const { return baselines_; }
   double copy_gb_s() const { return copy_gb_s_; }
+  // Of a comparison with this parent: what is known of the GPU and what the campaign's comparisons showed.
+  v1::ProcessNoise NoiseFor(int parent) const;
   // Who submitted it; empty: they did not say.
   const std::string& author() const { return author_; }
   // What other campaigns had taught when it was submitted.
@@ -135,6 +138,7 @@ class CampaignState {
   void ApplyLost(const v1::LeaseLost& lost, absl::Time at);
   void ApplyFinished(const v1::TrialFinished& finished);
   void ApplyTotal(const v1::TrialFinished& finished);
+  void Revise(const v1::RevisedIteration& revision);
   // Adds the iteration to the summary's counts, or takes it out of them (-1).
   void Count(const v1::Iteration& iteration, int by);
   void CountRunning();
@@ -158,6 +162,7 @@ class CampaignState {
   v1::GpuInfo gpu_;
   google::protobuf::RepeatedPtrField<v1::BaselineTime> baselines_;
   double copy_gb_s_ = 0;
+  NoisePool noise_;
   google::protobuf::RepeatedPtrField<v1::Pattern> patterns_;
   std::deque<Proposal> proposals_;
   int next_trial_ = 1;
@@ -184,6 +189,10 @@ void AddMissingFields(v1::Event* event);
 // What a total gain makes of the iterations that were judged before it: those that change, in their order. A product of
 // steps is corrected by what was measured; what is taken back is reverted. The engine puts this into the event.
 std::vector<v1::RevisedIteration> RevisedBy(const v1::TotalGain& total, const std::vector<v1::Iteration>& iterations);
+
+// The best variant's speed over the baseline where both were timed interleaved; null: they were not, and what the
+// campaign says is a product of ratios measured at different times.
+const v1::Comparison* BesideBaselineOf(const v1::Campaign& campaign);
 
 v1::Variant VariantOf(const v1::Iteration& iteration);
 

@@ -1,9 +1,8 @@
-#include "orchestrator/engine/verdict/prediction.h"
-
 #include <cmath>
 #include <optional>
 #include <string>
 
+#include "orchestrator/engine/verdict/verdict.h"
 #include "profiles/diagnosis.h"
 
 namespace pawl {

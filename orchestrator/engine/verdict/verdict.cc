@@ -8,24 +8,18 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/hash/hash.h"
-#include "orchestrator/engine/verdict/prediction.h"
+#include "orchestrator/engine/state/noise_pool.h"
+#include "orchestrator/engine/verdict/seat.h"
+#include "profiles/mean_interval.h"
 
 namespace pawl {
 namespace {
 
 constexpr double kMaxDeviation = 0.10;  // of a verification, relative to the recorded value
 
-std::vector<double> LogRatios(const google::protobuf::RepeatedPtrField<v1::PairSample>& pairs) {
-  std::vector<double> ratios;
-  for (const v1::PairSample& pair : pairs) ratios.push_back(pair.log_ratio());
-  return ratios;
-}
-
 // From the samples alone; the worker's own comparison is ignored.
-v1::Comparison CompareSamples(const v1::TrialResult& result, const KeepRule& rule) {
-  v1::Comparison first = Compare(LogRatios(result.pairs()), result.discarded(), rule);
-  if (first.result() != v1::FASTER) return first;
-  return Confirm(first, Compare(LogRatios(result.confirming_pairs()), result.confirming_discarded(), rule), rule);
+v1::Comparison CompareSamples(const v1::TrialResult& result, const v1::TrialPlanned& planned, const KeepRule& rule) {
+  return Compare(BatchesOf(result), planned.noise(), rule);
 }
 
 v1::Iteration Begin(const CampaignState& campaign, const v1::TrialPlanned& planned) {
@@ -134,6 +128,28 @@ void CheckGates(const Gates& gates, double baseline_us, double expected_us, cons
   }
 }
 
+// A candidate that was faster than a parent whose times can't be believed, or that has been taken back meanwhile.
+void CheckParent(const CampaignState& campaign, const v1::TrialPlanned& planned, const v1::Iteration& parent,
+                 const Gates& gates, v1::Iteration* iteration) {
+  if (iteration->verdict() != v1::KEPT) return;
+  if (parent.verdict() != v1::KEPT) {
+    iteration->set_verdict(v1::REVERTED);
+    iteration->set_reason(
+        absl::StrCat(iteration->reason(), "; but its parent, iteration ", parent.number(), ", was taken back"));
+    return;
+  }
+  const Gate& gate = gates.Get(GateKind::kSeat);
+  std::optional<std::string> wrong = SlowedParent(campaign, *iteration, planned.noise(), gate.threshold);
+  const std::vector<v1::RevisedIteration> revised = RevisedBySeat(campaign, *iteration, planned.noise(), gates);
+  if (!revised.empty()) wrong = absl::StrCat("its parent is rejected: ", revised[0].failure().message());
+  if (!wrong) return;
+  FailGate(iteration, gate, 0, *wrong);
+  Demote(iteration, v1::REJECTED);
+  iteration->mutable_failure()->set_stage(v1::STAGE_MEASURE);
+  iteration->mutable_failure()->set_check(v1::CHECK_SEAT);
+  iteration->mutable_failure()->set_message(*wrong);
+}
+
 // The iteration and all kept iterations that descend from it.
 std::vector<int> BuiltOn(const CampaignState& campaign, int iteration) {
   std::set<int> built = {iteration};
@@ -181,12 +197,13 @@ v1::Iteration Judge(const CampaignState& campaign, const v1::TrialPlanned& plann
   }
   const double baseline_us = BaselineUs(campaign, planned, result);
   const v1::Iteration* parent = planned.has_parent() ? campaign.Find(planned.parent()) : nullptr;
+  SetSeatTimes(result, &iteration);
   if (parent == nullptr) {
     iteration.set_verdict(v1::KEPT);
     iteration.set_reason("the start variant passed validation: the campaign starts from it");
     iteration.set_speedup_over_start(1);
   } else {
-    *iteration.mutable_interval() = CompareSamples(result, KeepRuleOf(campaign.summary().spec().keep()));
+    *iteration.mutable_interval() = CompareSamples(result, planned, KeepRuleOf(campaign.summary().spec().keep()));
     const v1::Comparison& interval = iteration.interval();
     iteration.set_comparison(interval.result());
     iteration.set_speedup_over_parent(std::exp(interval.mean_log_ratio()));
@@ -199,6 +216,7 @@ v1::Iteration Judge(const CampaignState& campaign, const v1::TrialPlanned& plann
       iteration.set_reason(
           absl::StrCat(interval.reason(), "; but iteration ", better->number(), " of the same round gained more"));
     }
+    CheckParent(campaign, planned, *parent, gates, &iteration);
     if (iteration.has_prediction()) {
       const v1::Evidence* before = campaign.EvidenceOf(planned.parent());
       CheckPrediction(iteration.speedup_over_parent(), before == nullptr ? v1::Evidence() : *before, result.evidence(),
@@ -235,8 +253,15 @@ v1::TotalGain JudgeTotal(const CampaignState& campaign, const v1::TrialPlanned& 
                                                       unmeasured.empty() ? "the GPU was too unsteady" : unmeasured));
     if (failed) *total.mutable_failure() = result.failure();
   } else {
-    *total.mutable_interval() = CompareSamples(result, rule);
+    *total.mutable_interval() = CompareSamples(result, planned, rule);
     total.set_speedup_over_start(std::exp(total.interval().mean_log_ratio()));
+  }
+  if (result.has_beside_baseline()) {
+    v1::BesideBaseline& beside = *total.mutable_beside_baseline();
+    beside = result.beside_baseline();
+    beside.clear_interval();  // a worker's or a recording's
+    const std::vector<double> ratios(beside.log_ratios().begin(), beside.log_ratios().end());
+    if (!ratios.empty()) *beside.mutable_interval() = MeanInterval(ratios);
   }
   if (failed || total.interval().result() == v1::SLOWER) {
     for (const int number : BuiltOn(campaign, planned.iteration())) total.add_taken_back(number);

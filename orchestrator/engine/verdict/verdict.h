@@ -3,6 +3,7 @@
 #include "orchestrator/engine/state/campaign.h"
 #include "pawl/v1/campaign.pb.h"
 #include "pawl/v1/event.pb.h"
+#include "pawl/v1/evidence.pb.h"
 #include "pawl/v1/trial.pb.h"
 #include "profiles/gates.h"
 #include "profiles/keep_rule.h"
@@ -24,5 +25,10 @@ v1::Iteration PutAside(const CampaignState& campaign, const v1::TrialPlanned& pl
 
 // Compares a stored iteration with a new measurement of the same variant.
 v1::Verification Compare(const v1::Iteration& recorded, const v1::TrialResult& result, const v1::Bundle& bundle);
+
+// Sets whether a change's prediction came true, apart from the verdict. Time: the speedup lies in the predicted range.
+// Metric: it moved in the predicted direction; unchecked if either evidence lacks it.
+void CheckPrediction(double speedup_over_parent, const v1::Evidence& parent, const v1::Evidence& candidate,
+                     v1::Prediction* prediction);
 
 }  // namespace pawl

@@ -52,9 +52,9 @@ TEST(ExpressionTest, NamesEveryUnknownNameAndWhatThereIs) {
 TEST(ExpressionTest, RefusesWhatIsNoExpression) {
   EXPECT_THAT(Complaint(""), HasSubstr("empty"));
   EXPECT_THAT(Complaint("  "), HasSubstr("empty"));
-  EXPECT_THAT(Complaint("1 +"), HasSubstr("no expression"));
-  EXPECT_THAT(Complaint("(1"), HasSubstr("no expression"));
-  EXPECT_THAT(Complaint("min()"), HasSubstr("no expression"));
+  EXPECT_THAT(Complaint("1 +"), HasSubstr("is not an expression"));
+  EXPECT_THAT(Complaint("(1"), HasSubstr("is not an expression"));
+  EXPECT_THAT(Complaint("min()"), HasSubstr("is not an expression"));
   EXPECT_THAT(Complaint("1, 2"), HasSubstr("more than one"));
   EXPECT_THAT(Complaint("S = 4", {{"S", 1}}), HasSubstr("write =="));
   EXPECT_THAT(Complaint("\"text\""), HasSubstr("unexpected"));

@@ -7,6 +7,7 @@
 #include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdlib>
 
 #include "absl/strings/str_cat.h"
@@ -50,6 +51,7 @@ class CampaignRecordingTest : public testing::Test {
     replayed_.copy_gb_s = 4200;
     measured_ = replayed_;
     measured_.campaign.set_device("NVIDIA H200");
+    measured_.campaign.set_replay(false);
     for (v1::Iteration& iteration : measured_.iterations) iteration.set_device("NVIDIA H200");
   }
   static void TearDownTestSuite() { home_.reset(); }
@@ -107,13 +109,23 @@ TEST_F(CampaignRecordingTest, ReplaysTheSameKeptChangesInTheSameOrder) {
   }
   fake.campaign = measured_.campaign;
   fake.campaign.set_name("campaigns/7");
+  v1::Event& event = *fake.events.emplace_back().mutable_event();
+  event.set_sequence(1);
+  v1::TotalGain& total = *event.mutable_finished()->mutable_total_gain();
+  total.set_iteration(measured_.campaign.best());
+  total.set_speedup_over_start(2.5);
+  total.mutable_interval()->set_mean_log_ratio(std::log(2.5));
+  for (int i = 0; i < 6; ++i) total.mutable_beside_baseline()->add_log_ratios(std::log(1.75));
   const std::string file = At("transpose.jsonl.gz");
   const ProcessResult record = Run(
       {"record", Kernel("transpose").string(), "--campaign", "7", "--orchestrator", fake.address(), "--output", file});
   ASSERT_EQ(record.exit_code, 0) << record.err;
   EXPECT_EQ(record.out, file + "\n");
 
-  Replay("again.db", {"--recordings", file});
+  const v1::Campaign replayed = Replay("again.db", {"--recordings", file});
+  EXPECT_EQ(replayed.total_gain().iteration(), replayed.best());
+  EXPECT_NEAR(replayed.speedup_over_start(), 2.5, 0.02) << "as it was measured, no product";
+  EXPECT_NEAR(replayed.speedup_over_baseline(), 1.75, 1e-6);
   const std::vector<std::string> kept = KeptChanges(measured_.iterations);
   ASSERT_GT(kept.size(), 3u);
   EXPECT_EQ(KeptChanges(Iterations("again.db")), kept);
@@ -150,6 +162,33 @@ TEST_F(CampaignRecordingTest, HoldsWhatWasMeasuredBesideWhat) {
     EXPECT_TRUE(record.stage_seconds().contains("measure"));
     EXPECT_TRUE(MessageDifferencer::Equals(record.evidence(), iteration.evidence()));
   }
+}
+
+TEST_F(CampaignRecordingTest, HoldsTheComparisonsOfTheBestWithStartAndBaseline) {
+  MeasuredCampaign measured = measured_;
+  const int best = measured.campaign.best();
+  for (const double log_ratio : {0.5, 0.7}) {
+    v1::TotalGain& total = measured.totals.emplace_back();
+    total.set_iteration(best);
+    total.set_speedup_over_start(2);
+    total.mutable_interval()->set_mean_log_ratio(log_ratio);
+    total.mutable_beside_baseline()->add_log_ratios(log_ratio + 1);
+  }
+  measured.totals.emplace_back(measured.totals[0]).clear_speedup_over_start();  // it could not be measured
+  LeftOut left_out;
+  const absl::StatusOr<Recording> recording = RecordingOf(measured, measured.bundle, &left_out);
+  ASSERT_TRUE(recording.ok()) << recording.status();
+  v1::Variant variant;
+  *variant.mutable_values() = measured.iterations[static_cast<size_t>(best)].variant();
+  int with = 0;
+  for (const v1::RecordedVariant& record : recording->variants) {
+    if (!record.has_beside_start()) continue;
+    ++with;
+    EXPECT_EQ(VariantText(record.variant()), VariantText(variant));
+    EXPECT_EQ(record.beside_start().mean_log_ratio(), 0.7) << "the last one";
+    EXPECT_THAT(record.beside_baseline().log_ratios(), ElementsAre(1.7));
+  }
+  EXPECT_EQ(with, 1);
 }
 
 TEST_F(CampaignRecordingTest, LeavesOutWhatNoReplayCanStandFor) {

@@ -395,7 +395,7 @@ TEST_F(CommandsTest, SayWhatIsWrongAndWhatToDo) {
   const ProcessResult missing = Run({"history", "8"});
   EXPECT_EQ(missing.exit_code, 1);
   EXPECT_EQ(missing.out, "");
-  EXPECT_EQ(missing.err, "pawl history: there is no campaigns/8\n  fix: pawl campaigns lists those there are\n");
+  EXPECT_EQ(missing.err, "pawl history: there is no campaigns/8\n  fix: pawl campaigns lists all campaigns\n");
   const ProcessResult nobody = Pawl({"history", "7", "--orchestrator", "unix:/nonexistent/socket"});
   EXPECT_EQ(nobody.exit_code, 1);
   EXPECT_THAT(nobody.err, HasSubstr("no orchestrator answers at unix:/nonexistent/socket\n  fix: start one"));

@@ -4,11 +4,10 @@
 #include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
 
-#include "cli/text/campaign_explanation.h"
 #include "cli/text/campaign_text.h"
 #include "cli/text/differences.h"
-#include "report/html.h"
-#include "report/markdown.h"
+#include "cli/text/explanation.h"
+#include "report/pages.h"
 #include "tests/cli/fake_orchestrator.h"
 #include "tests/cli/pawl_program.h"
 #include "tests/orchestrator/engine/campaign_script.h"

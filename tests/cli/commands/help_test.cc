@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <CLI/CLI.hpp>
 #include <fstream>
 #include <sstream>
 
@@ -9,8 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "cli/commands/commands.h"
-#include "cli/output/completion.h"
-#include "cli/output/man_page.h"
+#include "cli/output/help_files.h"
 #include "cli/text/layout.h"
 #include "tests/cli/fake_orchestrator.h"
 #include "tests/cli/pawl_program.h"

@@ -5,9 +5,8 @@
 
 #include <thread>
 
-#include "cli/connect/all_iterations.h"
 #include "cli/connect/connection.h"
-#include "cli/connect/submission.h"
+#include "cli/connect/requests.h"
 #include "cli/follow/follow.h"
 #include "cli/follow/waits.h"
 #include "cli/text/campaign_text.h"
@@ -58,7 +57,7 @@ TEST_F(CampaignClientTest, BringsErrorsWithTheirDetails) {
   EXPECT_TRUE(absl::IsNotFound(status));
   EXPECT_EQ(status.message(), "there is no campaigns/8");
   EXPECT_EQ(DetailOf(status).resource(), "campaigns/8");
-  EXPECT_EQ(DetailOf(status).fix(), "pawl campaigns lists those there are");
+  EXPECT_EQ(DetailOf(status).fix(), "pawl campaigns lists all campaigns");
 }
 
 TEST_F(CampaignClientTest, SaysWhatToDoWhereNobodyAnswers) {

@@ -170,7 +170,7 @@ TEST_F(ImportTest, RefusesAProblemOfAnotherKernel) {
                   [{"Name": "A", "Values": "[2**i for i in range(3)]"}]}})"))
                               .status()
                               .message()),
-              HasSubstr("the Values of A are no list of literals"));
+              HasSubstr("the Values of A are not a list of literals"));
 }
 
 TEST_F(ImportTest, MakesNumbersOfFlagsAndPlacesOfTexts) {

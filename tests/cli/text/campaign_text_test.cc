@@ -70,6 +70,20 @@ TEST(SummaryTest, SaysWhatWasMeasuredInAllAndHowFarItCame) {
                         "roof       dram-bound\n"));
 }
 
+TEST(SummaryTest, GivesTheSpeedOverTheBaselineWithItsBoundsWhereItWasMeasuredBesideIt) {
+  v1::Campaign campaign = Ended();
+  campaign.mutable_total_gain()->set_iteration(4);
+  v1::Comparison& interval = *campaign.mutable_total_gain()->mutable_beside_baseline()->mutable_interval();
+  interval.set_lower(-0.6931472);
+  interval.set_upper(-0.6161861);
+  interval.set_pairs(24);
+  EXPECT_THAT(
+      SummaryText(campaign, {}),
+      HasSubstr("speedup    1.800x over the start, 0.520x (0.500x to 0.540x) over the baseline (goal 1.50x)\n"));
+  campaign.mutable_total_gain()->set_iteration(1);
+  EXPECT_THAT(SummaryText(campaign, {}), HasSubstr(", 0.520x over the baseline (goal")) << "of another variant";
+}
+
 TEST(SummaryTest, SaysThatNothingWasFaster) {
   v1::Campaign campaign = Ended();
   campaign.set_best(0);

@@ -86,6 +86,19 @@ TEST(EventLineTest, SaysWhatWasGainedInAll) {
   EXPECT_EQ(
       EventLine(event),
       "iteration 4 against the start: 1.800x (1.750x to 1.850x in 15 pairs); product of the step speedups 1.830x");
+  gain->clear_multiplied();
+  gain->clear_interval();
+  v1::Comparison* beside = gain->mutable_beside_baseline()->mutable_interval();
+  beside->set_mean_log_ratio(0.9122827);
+  beside->set_lower(0.9042182);
+  beside->set_upper(0.9202828);
+  beside->set_pairs(24);
+  EXPECT_EQ(EventLine(event),
+            "iteration 4 against the start: 1.800x; interleaved with the baseline: 2.490x (2.470x to 2.510x in 24 "
+            "placements)");
+  gain->clear_beside_baseline();
+  gain->mutable_beside_baseline()->set_error("no torch");
+  EXPECT_EQ(EventLine(event), "iteration 4 against the start: 1.800x; not timed beside the baseline: no torch");
 }
 
 TEST(EventLineTest, SaysWhoChooses) {

@@ -1,10 +1,10 @@
+#include "cli/text/explanation.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
-#include "cli/text/campaign_explanation.h"
-#include "cli/text/iteration_explanation.h"
 #include "cli/text/layout.h"
 #include "cli/text/situation_text.h"
 #include "cli/text/why_not.h"

@@ -178,7 +178,7 @@ TEST_F(HistoryTest, HasNoBestBeforeAnythingWasKept) {
   v1::GetBestVariantRequest request;
   request.set_campaign(world_.Submit());
   ExpectError(world_.history().GetBestVariant(request).status(), absl::StatusCode::kFailedPrecondition,
-              "has kept nothing");
+              "has no kept variant yet");
 }
 
 TEST_F(HistoryTest, KnowsNoOtherBlobs) {

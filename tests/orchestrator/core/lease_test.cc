@@ -7,6 +7,7 @@
 #include "kernels/space.h"
 #include "tests/orchestrator/scripted_worker.h"
 #include "tests/orchestrator/world.h"
+#include "tests/promises/soak.h"
 
 namespace pawl {
 namespace {
@@ -127,6 +128,7 @@ TEST(LeaseTest, IsHeldAgainstNoTrialWhenItsWorkerNeverRenewed) {
   EXPECT_TRUE(world.Iterations(campaign).empty());
   EXPECT_EQ(ScriptedWorker(world, "healthy").RunAll(), 5);
   EXPECT_EQ(world.Get(campaign).state(), v1::FINISHED);
+  ReportPromise(15, "3 workers stopped while each waited for a trial: no strike, the campaign finished");
 }
 
 TEST(LeaseTest, GoesToAWorkerThatNeverRenewedOnlyWhenNobodyElseWaits) {
@@ -389,7 +391,24 @@ TEST(WorkersTest, HaveOneNameEach) {
   EXPECT_TRUE(TryRegister(world, "workers/a", "one").ok()) << "the same process again is an update";
   EXPECT_TRUE(TryRegister(world, "workers/b", "two").ok());
   world.Restart();
-  ExpectError(TryRegister(world, "workers/a", "two"), absl::StatusCode::kAlreadyExists, "workers/a");
+  ExpectError(TryRegister(world, "workers/a", "two"), absl::StatusCode::kUnavailable, "workers/a");
+}
+
+// The worker died, a new process has its name, and the orchestrator is started again and again: the new one must not
+// give up.
+TEST(WorkersTest, WaitForTheirNameAfterAStartUntilItsLastOwnerIsHeardOfOrGone) {
+  World world;
+  ScriptedWorker old(world, "a");
+  EXPECT_EQ(TryRegister(world, "workers/a", "two").code(), absl::StatusCode::kAlreadyExists);
+  for (int restarts = 0; restarts < 5; ++restarts) {
+    world.Restart();
+    EXPECT_EQ(TryRegister(world, "workers/a", "two").code(), absl::StatusCode::kUnavailable) << "nobody knows";
+    world.Pass(absl::Seconds(10));
+  }
+  ASSERT_TRUE(old.Lease().ok());
+  EXPECT_EQ(TryRegister(world, "workers/a", "two").code(), absl::StatusCode::kAlreadyExists) << "it is there";
+  world.Pass(absl::Seconds(16));
+  EXPECT_TRUE(TryRegister(world, "workers/a", "two").ok());
 }
 
 TEST(WorkersTest, LoseTheirNameWhenTheyAreSilentForALease) {

@@ -357,7 +357,7 @@ TEST(LifecycleTest, GivesUpAVerificationThatNobodyTakes) {
   ASSERT_TRUE(other.GiveBack(again.lease()).ok());
   world.Pass(absl::Seconds(61));
   EXPECT_FALSE(world.Get(campaign).verifying());
-  EXPECT_EQ(world.Events(campaign).back().finished().verification().text(), "given up: no worker took it");
+  EXPECT_EQ(world.Events(campaign).back().finished().verification().text(), "abandoned: no worker leased the trial");
   EXPECT_FALSE(worker.Lease()->has_trial());
 }
 

@@ -7,6 +7,7 @@
 #include "base/hash/hash.h"
 #include "tests/orchestrator/scripted_worker.h"
 #include "tests/orchestrator/world.h"
+#include "tests/promises/soak.h"
 
 namespace pawl {
 namespace {
@@ -124,10 +125,10 @@ TEST(LimitsTest, OfTheBytesOfUnfinishedCampaignsBundles) {
   for (int i = 0; i < 5; ++i) ASSERT_TRUE(submit(60'000, 'a', "ann").ok()) << "a shared bundle counts once";
   ExpectError(submit(40'001, 'b', "ann"), full, "of ann would be 0.1 MB with this one, and at most 0.1 MB");
   ASSERT_TRUE(submit(40'000, 'b', "ann").ok());
-  ExpectError(submit(50'001, 'c', "bob"), full, "the bundles of unfinished campaigns would be");
+  ExpectError(submit(50'001, 'c', "bob"), full, "the bundles and proposals of unfinished campaigns would be");
   ASSERT_TRUE(submit(50'000, 'c', "bob").ok());
   EXPECT_EQ(submit(60'000, 'a', "bob").code(), full) << "it would be bob's as well: 110,000 bytes";
-  ExpectError(submit(10'000, 'd', ""), full, "the bundles of unfinished campaigns would be");
+  ExpectError(submit(10'000, 'd', ""), full, "the bundles and proposals of unfinished campaigns would be");
   v1::CancelCampaignRequest cancel;
   for (int number = 1; number <= 6; ++number) {
     EXPECT_EQ(submit(10'000, 'd', "").code(), full) << "another campaign still has it";
@@ -137,6 +138,38 @@ TEST(LimitsTest, OfTheBytesOfUnfinishedCampaignsBundles) {
   EXPECT_TRUE(submit(10'000, 'd', "").ok());
   world.Restart();
   ExpectError(submit(60'001, 'e', "ann"), full, "of ann");
+  ReportPromise(20,
+                "bundles, proposals and source edits are refused one byte above the limits of all and of one author");
+}
+
+TEST(LimitsTest, OfTheBytesOfAnAuthorsProposals) {
+  OrchestratorOptions options;
+  options.max_author_bytes = 10'000;
+  World world(options);
+  v1::CampaignSpec spec;
+  spec.mutable_chooser()->set_kind(v1::CHOOSER_KIND_OUTSIDE);
+  v1::Bundle bundle = TinyBundle();
+  bundle.mutable_source()->set_text("// one\n" + bundle.source().text());
+  const std::string campaign = world.Submit(spec, bundle);
+  ScriptedWorker worker(world, "a");
+  ASSERT_TRUE(worker.Complete(worker.MustLease()).ok());
+  const auto propose = [&](int bytes, char letter, const std::string& author) {
+    v1::ProposeChangeRequest request;
+    request.set_campaign(campaign);
+    request.set_author(author);
+    request.mutable_change()->mutable_source()->set_name("an edit");
+    const std::string head = "@@ -1 +1 @@\n-// one\n+// ";
+    request.mutable_change()->mutable_source()->set_patch(head + std::string(bytes, letter) + "\n");
+    return world->Propose(request).status();
+  };
+  ASSERT_TRUE(propose(2'000, 'a', "ann").ok());  // is planned at once
+  ASSERT_TRUE(propose(8'000, 'b', "ann").ok());
+  ExpectError(propose(8'000, 'c', "ann"), absl::StatusCode::kResourceExhausted,
+              "proposals of unfinished campaigns of ann");
+  EXPECT_TRUE(propose(8'000, 'c', "bob").ok());
+  ASSERT_TRUE(worker.Complete(worker.MustLease()).ok());  // ann's first
+  ASSERT_TRUE(worker.Complete(worker.MustLease()).ok());  // and second, which made a source
+  EXPECT_EQ(propose(2'000, 'd', "ann").code(), absl::StatusCode::kResourceExhausted) << "the sources are still there";
 }
 
 TEST(LimitsTest, OfAProposal) {

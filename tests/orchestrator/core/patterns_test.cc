@@ -90,7 +90,7 @@ TEST_F(PatternsTest, AreWhatWasJudgedAndStayAfterARestart) {
   ASSERT_EQ(list.patterns_size(), 2);
   EXPECT_EQ(list.patterns(0).bundle(), "");
   EXPECT_EQ(list.patterns(1).bundle(), "tiny");
-  EXPECT_EQ(list.patterns(0).architecture(), "sm_90") << "by the device's label";
+  EXPECT_EQ(list.patterns(0).architecture(), "sm_90") << "by the GPU's name";
   EXPECT_EQ(list.patterns(0).tried(), world_.Get(campaign).counts().tried()) << "all but the start";
   EXPECT_EQ(list.patterns(0).kept(), world_.Get(campaign).counts().kept());
   EXPECT_GT(list.patterns(0).kept(), 0);

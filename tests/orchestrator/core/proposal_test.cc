@@ -149,7 +149,7 @@ TEST(SituationTest, HasAllThatAnAgentNeeds) {
   const std::string campaign = world.Submit(With(v1::CHOOSER_KIND_OUTSIDE), WithSource());
   v1::GetSituationRequest request;
   request.set_campaign(campaign);
-  ExpectError(world->Situation(request).status(), absl::StatusCode::kFailedPrecondition, "kept nothing");
+  ExpectError(world->Situation(request).status(), absl::StatusCode::kFailedPrecondition, "no kept variant yet");
   ScriptedWorker worker(world, "a");
   ASSERT_TRUE(worker
                   .Complete(worker.MustLease(),

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "orchestrator/engine/search/decide.h"
+#include "orchestrator/engine/verdict/seat.h"
 #include "orchestrator/engine/verdict/verdict.h"
 
 namespace pawl {
@@ -56,7 +57,12 @@ v1::Iteration CampaignScript::Finish(int trial, const v1::TrialResult& result) {
   v1::TrialFinished& finished = *event.mutable_finished();
   finished.set_trial(trial);
   *finished.mutable_result() = result;
-  *finished.mutable_iteration() = Judge(state_, state_.open_trials().at(trial).planned, result);
+  const v1::TrialPlanned planned = state_.open_trials().at(trial).planned;
+  *finished.mutable_iteration() = Judge(state_, planned, result);
+  for (const v1::RevisedIteration& revised :
+       RevisedBySeat(state_, finished.iteration(), planned.noise(), Gates::Default())) {
+    *finished.add_revised() = revised;
+  }
   Apply(event);
   return finished.iteration();
 }

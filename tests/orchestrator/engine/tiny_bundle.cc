@@ -85,6 +85,7 @@ v1::TrialResult MeasuredStart(double us) {
   result.set_warm_us(us);
   result.set_cold_us(2 * us);
   result.set_device("NVIDIA H200");
+  result.mutable_gpu()->set_name("NVIDIA H200");
   v1::StageTime& stage = *result.add_stages();
   stage.set_stage(v1::STAGE_MEASURE);
   stage.set_seconds(2);

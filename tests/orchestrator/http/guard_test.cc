@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "orchestrator/http/address.h"
-#include "orchestrator/http/parameters.h"
+#include "orchestrator/http/json.h"
 #include "pawl/v1/campaign_service.pb.h"
 
 namespace pawl {

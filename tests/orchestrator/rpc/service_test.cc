@@ -155,7 +155,7 @@ TEST_F(CampaignServiceTest, PausesResumesAndCancels) {
 TEST_F(CampaignServiceTest, GivesTheBestVariantWithItsBundle) {
   const std::string waiting = service_.Submit();
   service_.Refuse(stub(), &Campaigns::GetBestVariant, Of<v1::GetBestVariantRequest>("campaign", waiting),
-                  FAILED_PRECONDITION, "has kept nothing");
+                  FAILED_PRECONDITION, "has no kept variant yet");
   const auto best =
       service_.Ask(stub(), &Campaigns::GetBestVariant, Of<v1::GetBestVariantRequest>("campaign", Finished()));
   EXPECT_EQ(best.iteration().number(), 0);

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "profiles/ncu/ncu_cell.h"
+#include "profiles/ncu/csv_rows.h"
 #include "tests/profiles/golden.h"
 
 namespace pawl {

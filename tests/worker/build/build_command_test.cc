@@ -1,6 +1,6 @@
-#include "worker/build/build_command.h"
-
 #include <gtest/gtest.h>
+
+#include "worker/build/built_variant.h"
 
 namespace pawl {
 namespace {

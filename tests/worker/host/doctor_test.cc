@@ -1,8 +1,7 @@
-#include "worker/host/doctor.h"
-
 #include <gtest/gtest.h>
 
-#include "worker/build/build_probe.h"
+#include "worker/build/builder.h"
+#include "worker/host/machine.h"
 
 namespace pawl {
 namespace {
@@ -170,7 +169,7 @@ TEST(Doctor, BelievesARealProfileMoreThanTheParametersFile) {
   m.counters = Fails("==ERROR== Failed to open/create lock file /tmp/nsight-compute-lock\n");
   EXPECT_TRUE(Says(LineOf(m, "counters"), v1::DOCTOR_STATE_WARNING, "lock file", "TMPDIR"));
   m.counters = Fails("==ERROR== Failed to initialize the profiler: LibraryNotLoaded\n");
-  EXPECT_TRUE(Says(LineOf(m, "counters"), v1::DOCTOR_STATE_WARNING, "LibraryNotLoaded", "timing alone"));
+  EXPECT_TRUE(Says(LineOf(m, "counters"), v1::DOCTOR_STATE_WARNING, "LibraryNotLoaded", "timing only"));
   m.driver_params = "RmProfilingAdminOnly: 1\n";
   m.counters = Answers("");
   EXPECT_EQ(LineOf(m, "counters").state(), v1::DOCTOR_STATE_OK);

@@ -1,9 +1,8 @@
-#include "worker/lease/orchestrator_client.h"
-
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
 #include "pawl/v1/worker_service.grpc.pb.h"
+#include "worker/lease/worker_client.h"
 #include "worker/process/temporary_folder.h"
 
 namespace pawl {

@@ -322,6 +322,25 @@ TEST_F(MadeUpReplay, TakesAbsoluteTimesFromRatios) {
   EXPECT_NEAR(cold.pairs(0).candidate_us(), 15, 0.05) << "pairs are of the mode that decides";
 }
 
+TEST_F(MadeUpReplay, AnswersATotalWithWhatWasMeasuredOfIt) {
+  Recording recording = Make("NVIDIA H200", "2026-11-15T04:22:04Z");
+  v1::RecordedVariant& best = recording.variants[1];
+  best.mutable_beside_start()->set_mean_log_ratio(std::log(1.8));
+  best.mutable_beside_baseline()->set_baseline_us(12);
+  best.mutable_beside_baseline()->add_log_ratios(0.8);
+  Write("a.jsonl.gz", recording);
+  const v1::Variant start = At(1);
+  v1::Trial trial = TrialOf(At(2), &start);
+  const v1::TrialResult iteration = Result(*Open(), trial, Shared());
+  EXPECT_NEAR(iteration.pairs(0).log_ratio(), std::log(2), 0.01);
+  EXPECT_FALSE(iteration.has_beside_baseline());
+  trial.set_purpose(v1::TRIAL_PURPOSE_TOTAL);
+  const v1::TrialResult total = Result(*Open(), trial, Shared());
+  EXPECT_NEAR(total.pairs(0).log_ratio(), std::log(1.8), 0.01);
+  EXPECT_EQ(total.beside_baseline().baseline_us(), 12);
+  EXPECT_EQ(total.beside_baseline().log_ratios_size(), 1);
+}
+
 TEST_F(MadeUpReplay, GivesARecordedFailureBack) {
   Write("a.jsonl.gz", Make("NVIDIA H200", "2026-11-15T04:22:04Z"));
   const v1::Variant start = At(1);

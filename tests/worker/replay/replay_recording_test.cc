@@ -71,6 +71,17 @@ TEST(ReplayRecording, MultipliesTheRatiosOfAChainInAnyOrder) {
   for (const v1::PairSample& pair : timing.times.pairs()) EXPECT_NEAR(pair.log_ratio(), std::log(4.5), 0.002);
 }
 
+TEST(ReplayRecording, GoesByADirectComparisonWithTheStartWhereThereIsOne) {
+  v1::RecordedVariant best = Measured(4, 1.5, 2);
+  best.mutable_beside_start()->set_mean_log_ratio(std::log(2.8));
+  const ReplayRecording replay(RecordingOf({Measured(2, 2), best}));
+  EXPECT_NEAR(Speedup(replay, 4), 3, 1e-9) << "beside other variants it is what the steps say";
+  EXPECT_NEAR(std::exp(replay.FindBesideStart(Tile(4))->log_ratio), 2.8, 1e-9);
+  EXPECT_NEAR(replay.WarmUs(*replay.FindBesideStart(Tile(4)), v1::TIMING_MODE_WARM), 100 / 2.8, 1e-6);
+  EXPECT_EQ(replay.FindBesideStart(Tile(2)), replay.Find(Tile(2)));
+  EXPECT_EQ(replay.FindBesideStart(Tile(64)), nullptr);
+}
+
 class ChainFile : public testing::Test {
  protected:
   std::string Refusal(const std::vector<v1::RecordedVariant>& variants) const {

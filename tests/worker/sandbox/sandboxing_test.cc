@@ -13,7 +13,7 @@
 #include "absl/time/clock.h"
 #include "tests/instrumented.h"
 #include "tests/worker/sandbox/sandbox_probes.h"
-#include "worker/process/programs.h"
+#include "worker/process/spawn.h"
 #include "worker/process/subprocess.h"
 #include "worker/sandbox/sandbox_command.h"
 
@@ -77,7 +77,7 @@ TEST_F(SandboxingTest, DeniesTheTwelveProbesToARunner) {
 
 TEST_F(SandboxingTest, DeniesTheTwelveProbesToABaseline) {
   const SandboxProbes probes(root_ / "hidden", probe());
-  probes.ExpectAllDenied([this](const auto& argv) { return sandboxing_.Baseline(argv, job(), true); }, job());
+  probes.ExpectAllDenied([this](const auto& argv) { return sandboxing_.Baseline(argv, job(), job()); }, job());
 }
 
 TEST_F(SandboxingTest, DeniesTheTwelveProbesToAnotherUser) {
@@ -218,9 +218,9 @@ TEST_F(SandboxingTest, RunsABaselineWithItsPython) {
   if (!RunProcess(version).ok()) GTEST_SKIP() << "no python3 on this machine";
   std::ofstream(job() + "/baseline.py") << "import json, os, ctypes\n"
                                            "print(json.dumps([os.getcwd(), sorted(os.listdir('.'))]))\n";
-  const ProcessResult result = Run(sandboxing_.Baseline({"python3", "baseline.py"}, job(), true));
+  const ProcessResult result = Run(sandboxing_.Baseline({"python3", "baseline.py"}, job(), job()));
   EXPECT_EQ(result.out, absl::StrCat("[\"", job(), "\", [\"baseline.py\"]]\n")) << result.err;
-  const ProcessResult missing = Run(sandboxing_.Baseline({"no-such-python", "baseline.py"}, job(), true));
+  const ProcessResult missing = Run(sandboxing_.Baseline({"no-such-python", "baseline.py"}, job(), job()));
   EXPECT_EQ(missing.exit_code, kSandboxFailed);
   EXPECT_THAT(missing.err, HasSubstr("no-such-python can't be run in the sandbox: No such file"));
 }
@@ -235,7 +235,7 @@ TEST(NoSandbox, LeavesAProgramAsItIs) {
   EXPECT_FALSE(none.on());
   EXPECT_THAT(none.Tool({"ncu", "--version"}, "/tmp"), ElementsAre("ncu", "--version"));
   EXPECT_THAT(none.Runner({"runner"}, 3), ElementsAre("runner"));
-  EXPECT_THAT(none.Baseline({"python3", "baseline.py"}, "/tmp", true), ElementsAre("python3", "baseline.py"));
+  EXPECT_THAT(none.Baseline({"python3", "baseline.py"}, "/tmp", "/tmp"), ElementsAre("python3", "baseline.py"));
 }
 
 TEST(SandboxCommandTest, ReadsWhatItWrites) {

@@ -192,6 +192,7 @@ v1::RunnerReply ScriptedGpu::Check(const std::string& what, const v1::CheckReque
   for (int i = 0; i < outputs; ++i) {
     v1::OutputError& error = *check.add_errors();
     if (const auto scripted = errors.find(what); scripted != errors.end()) error = scripted->second;
+    if (absl::StartsWith(what, "reference") && !blind_reference) error.set_wrong(900);
     const bool overflow = overflows && overflows(request.plan(), request.draws(0));
     if (overflow || (wrong && wrong(request.plan(), request.draws(0)))) {
       error.set_wrong(10);
@@ -221,7 +222,7 @@ absl::StatusOr<v1::RunnerReply> ScriptedGpu::ScriptedProcess::Ask(const v1::Runn
   std::string what, module, other;
   if (request.has_call()) {
     other = InputWord(request.call().draw());
-    what = absl::StrCat("call ", script_.SizeWord(request.call().plan()),
+    what = absl::StrCat(is_reference_ ? "reference " : "", "call ", script_.SizeWord(request.call().plan()),
                         other.empty() ? absl::StrCat(" x", request.call().repeats()) : other);
     module = request.call().module();
   } else if (request.has_compare()) {
@@ -231,8 +232,11 @@ absl::StatusOr<v1::RunnerReply> ScriptedGpu::ScriptedProcess::Ask(const v1::Runn
   } else if (request.has_check()) {
     // Right after a comparison it is the timed outputs that are checked.
     const bool timed = !script_.log.empty() && absl::StartsWith(script_.log.back(), "compare");
+    // Right after a call of the reference it is that call's.
+    const bool own = !script_.log.empty() && absl::StartsWith(script_.log.back(), "reference");
     if (request.check().draws_size() > 0) other = InputWord(request.check().draws(0));
-    what = absl::StrCat("check ", timed ? "timed " : "", script_.SizeWord(request.check().plan()), other,
+    what = absl::StrCat(own ? "reference " : "", "check ", timed ? "timed " : "",
+                        script_.SizeWord(request.check().plan()), other,
                         request.check().self_test() ? " self-test" : "");
     module = request.check().module();
   } else {
@@ -289,9 +293,19 @@ absl::StatusOr<std::vector<v1::BaselineTime>> ScriptedGpu::TimeBaseline(const v1
   for (const v1::Size& size : bundle.sizes()) {
     v1::BaselineTime& time = times.emplace_back();
     time.set_size(size.name());
-    time.set_graph_us(150);
+    time.set_graph_us(baseline_us);
   }
   return times;
+}
+
+absl::StatusOr<v1::BesideBaseline> ScriptedGpu::TimeBesideBaseline(const v1::Bundle&, const BuiltSize& best) {
+  if (absl::Status status = Note(absl::StrCat("baseline beside ", SizeWord(best.plan))); !status.ok()) return status;
+  v1::BesideBaseline beside;
+  beside.set_size(best.plan.size());
+  beside.set_baseline_us(baseline_us);
+  beside.set_best_us(100);
+  for (int i = 0; i < 24; ++i) beside.add_log_ratios(std::log(baseline_us / 100));
+  return beside;
 }
 
 void ScriptedObserver::Report(v1::Stage, int, int, const std::string& text) { reports.push_back(text); }

@@ -59,6 +59,8 @@ class ScriptedGpu : public GpuDevice {
   int64_t module_bytes = 0;                          // that every module takes
   std::optional<int> outputs_compared;               // by every check, instead of all
   std::vector<std::string> lenient;                  // what a self-test of the tolerance lets pass
+  bool blind_reference = false;                      // its outputs are the same whatever the input holds
+  double baseline_us = 150;
   bool sanitizer_installed = true;
   Sanitizing sanitizing;
   std::optional<std::string> no_counters;  // why a profile is partial
@@ -83,6 +85,7 @@ class ScriptedGpu : public GpuDevice {
   const Metrics& metrics() const override { return Metrics::Default(); }
   absl::StatusOr<std::vector<v1::BaselineTime>> TimeBaseline(const v1::Bundle& bundle,
                                                              const std::filesystem::path& folder) override;
+  absl::StatusOr<v1::BesideBaseline> TimeBesideBaseline(const v1::Bundle& bundle, const BuiltSize& best) override;
 
  private:
   class ScriptedCompiler : public Compiler {

@@ -18,9 +18,9 @@ TEST(StartVariantRun, ValidatesTwentyTimesAtEverySizeWithASelfTestOfTheTolerance
   ASSERT_TRUE(run.ok()) << run.status();
   EXPECT_FALSE(run->failure.has_value());
   EXPECT_THAT(run->warnings, IsEmpty()) << "an exact copy has no error to compare the tolerance with";
-  EXPECT_THAT(gpu.log,
-              ElementsAre("call hidden x20", "check hidden self-test", "call hidden x20", "check hidden self-test",
-                          "call small x20", "check small self-test", "call main x20", "check main self-test"));
+  EXPECT_THAT(gpu.log, ElementsAre("call hidden x20", "check hidden self-test", "call hidden x20",
+                                   "check hidden self-test", "call small x20", "check small self-test", "call main x20",
+                                   "check main self-test", "reference call small x1", "reference check small"));
   EXPECT_EQ(run->built.sizes.size(), 4u);
 }
 
@@ -49,6 +49,15 @@ TEST(StartVariantRun, WarnsOfAToleranceThatIsLooseAtTheGoalsSize) {
   const absl::StatusOr<StartVariantRun> run = RunStartVariant(gpu, CopyBundle());
   ASSERT_TRUE(run.ok()) << run.status();
   EXPECT_THAT(run->warnings, ElementsAre(HasSubstr("more than 4 times the start variant's error in out")));
+}
+
+TEST(StartVariantRun, WarnsOfAReferenceThatIgnoresAnInput) {
+  ScriptedGpu gpu;
+  gpu.blind_reference = true;
+  const absl::StatusOr<StartVariantRun> run = RunStartVariant(gpu, CopyBundle());
+  ASSERT_TRUE(run.ok()) << run.status();
+  EXPECT_FALSE(run->failure.has_value());
+  EXPECT_THAT(run->warnings, ElementsAre(HasSubstr("do not depend on the input in: a variant that ignores it")));
 }
 
 TEST(StartVariantRun, IsTheBundlesFaultWhereTheReferenceDoesNotRun) {

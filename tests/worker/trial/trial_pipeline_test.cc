@@ -45,10 +45,11 @@ const Log kProfiled = {"profile main"};
 // The hidden sizes that are drawn for what is about to be kept: both that the bundle allows.
 const Log kMoreSizes = {"call hidden x2", "check hidden", "call hidden x2", "check hidden"};
 const Log kSanitizedLarge = {"memcheck main", "racecheck and initcheck small"};
+const Log kReferenceTried = {"reference call small x1", "reference check small"};
 
 const Log kKept =
     Validated(2) + kCompared + kRestarted + kCompared + kMoreSizes + Validated(20) + kSanitized + kProfiled;
-const Log kAlone = Validated(20, true) + kCompared + kSanitized + kProfiled + Log{"copy", "baseline"};
+const Log kAlone = Validated(20, true) + kReferenceTried + kCompared + kSanitized + kProfiled + Log{"copy", "baseline"};
 
 v1::Variant Tile(int value) {
   v1::Variant variant;
@@ -594,14 +595,14 @@ TEST_F(TrialPipelineTest, RejectsAVariantAloneOnAGpuThatStaysUnsteady) {
   EXPECT_EQ(failure.check(), v1::CHECK_UNSTEADY);
   EXPECT_EQ(failure.size(), "main");
   EXPECT_THAT(failure.message(), HasSubstr("changed in 10 pairs"));
-  EXPECT_THAT(gpu_.log, ElementsAreArray(Validated(20, true) + kCompared + kRestarted + kCompared));
+  EXPECT_THAT(gpu_.log, ElementsAreArray(Validated(20, true) + kReferenceTried + kCompared + kRestarted + kCompared));
 }
 
 TEST_F(TrialPipelineTest, HoldsAVariantAloneAgainstTheRooflineFloor) {
   Alone();
   gpu_.processes = {{.candidate_us = 50, .parent_us = 50}};
   EXPECT_EQ(RunToFailure().check(), v1::CHECK_ROOFLINE);
-  EXPECT_THAT(gpu_.log, ElementsAreArray(Validated(20, true) + kCompared));
+  EXPECT_THAT(gpu_.log, ElementsAreArray(Validated(20, true) + kReferenceTried + kCompared));
 }
 
 TEST_F(TrialPipelineTest, FailsAVariantAloneThatFailsWhileItIsTimed) {
@@ -618,6 +619,30 @@ TEST_F(TrialPipelineTest, SaysWhyThereIsNoBaseline) {
   EXPECT_FALSE(result.has_failure());
   EXPECT_EQ(result.baseline_error(), "the baseline command exited with 1");
   EXPECT_EQ(result.baselines_size(), 0);
+}
+
+TEST_F(TrialPipelineTest, WarnsOfABaselineThatIsFasterThanTheGpu) {
+  Alone();
+  EXPECT_EQ(Run().notes(), "");
+  gpu_.baseline_us = 50;
+  EXPECT_THAT(Run().notes(), HasSubstr("the baseline takes 50.000 us at main, less than the roofline floor of "));
+}
+
+TEST_F(TrialPipelineTest, WarnsOfAReferenceThatIgnoresAnInput) {
+  Alone();
+  gpu_.blind_reference = true;
+  const v1::TrialResult result = Run();
+  EXPECT_FALSE(result.has_failure());
+  EXPECT_THAT(result.notes(), HasSubstr("the reference's outputs do not depend on the input in"));
+  EXPECT_THAT(gpu_.log, Contains("reference check main")) << "at a small size an input may not matter";
+}
+
+TEST_F(TrialPipelineTest, GoesOnWhereTheReferenceCannotBeTried) {
+  Alone();
+  gpu_.failures["reference call small x1"] = Failure(v1::CHECK_INPUT_CHANGED);
+  const v1::TrialResult result = Run();
+  EXPECT_FALSE(result.has_failure());
+  EXPECT_EQ(result.notes(), "");
 }
 
 TEST_F(TrialPipelineTest, TimesNoBaselineThatTheBundleDoesNotHave) {
@@ -643,15 +668,35 @@ TEST_F(TrialPipelineTest, TimesTheBestBesideTheStartAtEverySize) {
   Faster();
   const v1::TrialResult result = Run();
   EXPECT_FALSE(result.has_failure()) << result.failure().message();
-  EXPECT_THAT(gpu_.log,
-              ElementsAreArray(Validated(2) + kCompared + kRestarted + kCompared + kSanitizedLarge +
-                               Log{"compare small 3", "check timed small", "compare main 3", "check timed main"}))
+  EXPECT_THAT(gpu_.log, ElementsAreArray(Validated(2) + kCompared + kRestarted + kCompared + kSanitizedLarge +
+                                         Log{"compare small 3", "check timed small", "compare main 3",
+                                             "check timed main", "baseline beside main"}))
       << "it was sanitized at small sizes and profiled when it was kept";
   ASSERT_EQ(result.sizes_size(), 2);
   EXPECT_EQ(result.sizes(0).size(), "small");
   EXPECT_EQ(result.sizes(0).start_us(), 200);
   EXPECT_EQ(result.sizes(0).best_us(), 180);
   EXPECT_EQ(result.sizes(0).start_bytes(), 8000);
+  EXPECT_EQ(result.beside_baseline().log_ratios_size(), 24);
+  EXPECT_EQ(result.beside_baseline().baseline_us(), 150);
+}
+
+TEST_F(TrialPipelineTest, SaysWhyTheBestWasNotTimedBesideTheBaseline) {
+  Total();
+  gpu_.faults["baseline beside main"] = absl::UnavailableError("the baseline command exited with 1");
+  const v1::TrialResult result = Run();
+  EXPECT_FALSE(result.has_failure()) << "it decides nothing";
+  EXPECT_EQ(result.beside_baseline().error(), "the baseline command exited with 1");
+  EXPECT_EQ(result.beside_baseline().log_ratios_size(), 0);
+}
+
+TEST_F(TrialPipelineTest, TimesNothingBesideABaselineThatIsNotComparedWithIt) {
+  Total();
+  bundle_.set_timing(v1::TIMING_MODE_COLD);
+  EXPECT_FALSE(Run().has_beside_baseline());
+  bundle_.set_timing(v1::TIMING_MODE_WARM);
+  bundle_.clear_baseline_command();
+  EXPECT_FALSE(Run().has_beside_baseline());
 }
 
 TEST_F(TrialPipelineTest, TimesTheLadderAlsoWhereTheBestIsSlowerThanTheStart) {
@@ -665,9 +710,9 @@ TEST_F(TrialPipelineTest, SanitizesTheBestAtTheEndWhereTheCampaignLeftThatOut) {
   trial_.mutable_keep()->set_skip_sanitizer(true);
   const v1::TrialResult result = Run();
   EXPECT_TRUE(result.sanitized());
-  EXPECT_THAT(gpu_.log,
-              ElementsAreArray(Validated(2) + kCompared + kSanitized + kSanitizedLarge +
-                               Log{"compare small 3", "check timed small", "compare main 3", "check timed main"}));
+  EXPECT_THAT(gpu_.log, ElementsAreArray(Validated(2) + kCompared + kSanitized + kSanitizedLarge +
+                                         Log{"compare small 3", "check timed small", "compare main 3",
+                                             "check timed main", "baseline beside main"}));
 }
 
 TEST_F(TrialPipelineTest, TimesNoLadderOfABestThatTheSanitizerRejects) {

@@ -3,15 +3,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
 
+#include "absl/strings/str_cat.h"
 #include "kernels/space.h"
 #include "orchestrator/engine/verdict/verdict.h"
+#include "profiles/gpus.h"
 #include "tests/orchestrator/engine/campaign_script.h"
 
 namespace pawl {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 class FixedChooser : public Chooser {
@@ -206,6 +210,58 @@ TEST(DecideTest, MeasuresTheTotalGainBeforeItClaimsTheGoal) {
   EXPECT_EQ(next->planned().purpose(), v1::TRIAL_PURPOSE_ITERATION);
 }
 
+// Beside the baseline, which takes so many times as long.
+v1::TrialResult BesideBaseline(v1::TrialResult total, double speedup) {
+  for (const double noise : {-0.01, 0.0, 0.01, -0.01, 0.0, 0.01}) {
+    total.mutable_beside_baseline()->add_log_ratios(std::log(speedup) + noise);
+  }
+  return total;
+}
+
+v1::TrialResult StartBesideBaseline(double us, double baseline_us) {
+  v1::TrialResult start = MeasuredStart(us);
+  start.add_baselines()->set_size("main");
+  start.mutable_baselines(0)->set_graph_us(baseline_us);
+  return start;
+}
+
+TEST(DecideTest, ClaimsTheGoalByTheMeasurementBesideTheBaseline) {
+  v1::Bundle bundle = TinyBundle();
+  bundle.add_baseline_command("python3");
+  CampaignScript script(Spec([](v1::CampaignSpec* spec) {
+                          spec->mutable_goal()->set_speedup(1.5);
+                          spec->mutable_budget()->set_iterations(2);
+                        }),
+                        bundle);
+  script.Run(StartBesideBaseline(100, 80));
+  script.Run(Measured(100, 50));  // 1.6 by the times of iteration 0
+  const std::optional<v1::Event> total = script.Decide();
+  ASSERT_TRUE(total && total->planned().purpose() == v1::TRIAL_PURPOSE_TOTAL)
+      << "a child of the start has not been timed beside the baseline";
+  script.FinishTotal(BesideBaseline(Measured(100, 50), 1.45));
+  EXPECT_NEAR(script.summary().speedup_over_baseline(), 1.45, 1e-9);
+  EXPECT_NEAR(script.state().Find(1)->speedup_over_baseline(), 1.6, 0.001) << "of an iteration it is the product";
+  script.Run(Measured(50, 60));  // reverted: it goes on while there is budget
+  const v1::CampaignEnded ended = EndOf(&script);
+  EXPECT_EQ(ended.reason(), v1::STOP_REASON_ITERATIONS);
+  EXPECT_EQ(
+      ended.message(),
+      "all 2 iterations are used up; goal not reached: 1.45x the baseline's speed, measured beside it (goal 1.5x)");
+  EXPECT_EQ(ended.tier(), v1::SUCCESS_TIER_MINIMUM);
+}
+
+TEST(DecideTest, SaysTheSpeedThatWasMeasuredBesideTheBaselineWhereItReachesTheGoal) {
+  CampaignScript script(Spec([](v1::CampaignSpec* spec) { spec->mutable_goal()->set_speedup(1.5); }));
+  script.Run(StartBesideBaseline(100, 80));
+  script.Run(Measured(100, 80));
+  script.Run(Measured(80, 50));
+  script.Decide();
+  script.FinishTotal(BesideBaseline(Measured(100, 50), 1.53));
+  const std::optional<v1::Event> end = script.Decide();
+  ASSERT_TRUE(end && end->has_ended());
+  EXPECT_EQ(end->ended().message(), "goal reached: 1.53x the baseline's speed (goal 1.5x)");
+}
+
 TEST(DecideTest, MeasuresTheTotalGainEveryFewKeeps) {
   v1::Bundle bundle = TinyBundle();
   for (int value : {8, 16, 32}) bundle.mutable_variables(1)->add_values(value);
@@ -325,23 +381,46 @@ TEST(DecideTest, NamesTheTierThatWasReached) {
   }
 }
 
-TEST(DecideTest, StopsAtTheRoofWhenNoRuleAsksForMore) {
-  CampaignScript script;
-  v1::TrialResult start = MeasuredStart(100);
+// A start variant that keeps the DRAM of an H200 busy.
+v1::TrialResult BusyStart(double us) {
+  v1::TrialResult start = MeasuredStart(us);
+  start.mutable_gpu()->set_name("NVIDIA H200");
   (*start.mutable_evidence()->add_launches()->mutable_metrics())["dram_throughput"] = 93;
-  script.Run(start);
+  return start;
+}
+
+// TinyBundle with arithmetic that takes an H200 so long at least.
+v1::Bundle BundleWithRoof(double us) {
+  v1::Bundle bundle = TinyBundle();
+  bundle.set_work_flops(absl::StrCat(us * FindGpu("NVIDIA H200")->fp32_tflops * 1e6));
+  return bundle;
+}
+
+TEST(DecideTest, StopsAtTheRoofWhenNoRuleAsksForMore) {
+  CampaignScript script(v1::CampaignSpec(), BundleWithRoof(96));
+  script.Run(BusyStart(100));
   const v1::CampaignEnded ended = EndOf(&script);
   EXPECT_EQ(ended.reason(), v1::STOP_REASON_ROOF);
-  EXPECT_THAT(ended.message(), HasSubstr("The DRAM is 93 % busy"));
-  ASSERT_EQ(ended.roof_size(), 1);
-  EXPECT_EQ(script.summary().roof_size(), 1);
+  EXPECT_THAT(ended.message(), AllOf(HasSubstr("at its roof: 100.000 us, within 5 % of"), HasSubstr("(96.000 us)"),
+                                     HasSubstr("The DRAM is 93 % busy")));
+  ASSERT_EQ(ended.roof_size(), 2);
+  EXPECT_EQ(script.summary().roof_size(), 2);
+}
+
+TEST(DecideTest, TakesNoBusyUnitForARoof) {
+  for (const v1::Bundle& bundle : {TinyBundle(), BundleWithRoof(95)}) {
+    CampaignScript script(v1::CampaignSpec(), bundle);
+    script.Run(BusyStart(100));
+    const std::optional<v1::Event> event = script.Decide();
+    EXPECT_TRUE(event && event->has_planned()) << "without [work], and 5.3 % above the roofline";
+    script.End(v1::CANCELLED, v1::STOP_REASON_CANCELLED);
+    EXPECT_EQ(script.summary().roof_size(), 0);
+  }
 }
 
 TEST(DecideTest, GoesOnAtTheRoofWithWhatIsProposedOrARuleAsksFor) {
-  CampaignScript script;
-  v1::TrialResult start = MeasuredStart(100);
-  (*start.mutable_evidence()->add_launches()->mutable_metrics())["dram_throughput"] = 93;
-  script.Run(start);
+  CampaignScript script(v1::CampaignSpec(), BundleWithRoof(96));
+  script.Run(BusyStart(100));
   script.Propose("SPLIT", 2, "ann");
   EXPECT_EQ(script.Run(Measured(100, 120)).author(), "ann");
   Choice choice = *NeighbourChooser().Next(script.state());

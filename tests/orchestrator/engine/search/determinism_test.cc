@@ -64,7 +64,7 @@ v1::Event Finished(const Campaign& campaign, const CampaignState& state, const v
   v1::TrialFinished& finished = *event.mutable_finished();
   finished.set_trial(planned.trial());
   if (const MeasuredSpace::Entry* candidate = space.Find(planned.variant().values())) {
-    *finished.mutable_result() = space.Measure(*candidate, parent, noise);
+    *finished.mutable_result() = space.Measure(*candidate, parent, planned.noise(), noise);
   } else {
     finished.mutable_result()->set_passed_over("not recorded");
   }

@@ -7,7 +7,6 @@
 #include <random>
 
 #include "google/protobuf/util/message_differencer.h"
-#include "orchestrator/engine/search/architecture.h"
 
 namespace pawl {
 namespace {
@@ -233,12 +232,15 @@ TEST(SortByTried, PutsTheMostTriedFirst) {
 
 TEST(Architecture, IsWhatTheGpuSaysOrItsNameTells) {
   v1::GpuInfo gpu;
-  EXPECT_EQ(ArchitectureOf(gpu, "NVIDIA H200"), "sm_90");
-  EXPECT_EQ(ArchitectureOf(gpu, "replay of an NVIDIA L4, recorded on 2026-11-15"), "sm_89");
-  EXPECT_EQ(ArchitectureOf(gpu, "some GPU of the future"), "");
-  EXPECT_EQ(ArchitectureOf(gpu, ""), "");
+  EXPECT_EQ(SmArchitecture(gpu), "");
+  gpu.set_name("some GPU of the future");
+  EXPECT_EQ(SmArchitecture(gpu), "");
+  gpu.set_name("NVIDIA L4");
+  EXPECT_EQ(SmArchitecture(gpu), "sm_89");
+  gpu.set_name("NVIDIA H200");
+  EXPECT_EQ(SmArchitecture(gpu), "sm_90");
   gpu.set_compute_major(12);
-  EXPECT_EQ(ArchitectureOf(gpu, "NVIDIA H200"), "sm_120");
+  EXPECT_EQ(SmArchitecture(gpu), "sm_120");
 }
 
 }  // namespace

@@ -76,7 +76,7 @@ class RecordedCampaign {
         planned.has_parent() ? space_.Find(state().Find(planned.parent())->variant()) : nullptr;
     if (const MeasuredSpace::Entry* candidate = space_.Find(planned.variant().values())) {
       ++evaluations_;
-      return space_.Measure(*candidate, parent, noise_);
+      return space_.Measure(*candidate, parent, planned.noise(), noise_);
     }
     v1::TrialResult result;
     result.set_passed_over("not recorded");

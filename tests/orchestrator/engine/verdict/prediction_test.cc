@@ -1,8 +1,8 @@
-#include "orchestrator/engine/verdict/prediction.h"
-
 #include <gtest/gtest.h>
 
 #include <limits>
+
+#include "orchestrator/engine/verdict/verdict.h"
 
 namespace pawl {
 namespace {

@@ -378,5 +378,29 @@ TEST(TotalGainTest, IsWhatThePairsSay) {
   EXPECT_EQ(JudgeTotal(script.state(), planned, v1::TrialResult()).speedup_over_start(), 0);
 }
 
+TEST(TotalGainTest, HasBoundsOfTheRatioToTheBaseline) {
+  CampaignScript script;
+  script.Run(MeasuredStart(100));
+  script.Run(Measured(100, 80));
+  v1::TrialPlanned planned;
+  planned.set_iteration(1);
+  v1::TrialResult result = Measured(100, 80);
+  EXPECT_FALSE(JudgeTotal(script.state(), planned, result).has_beside_baseline());
+  v1::BesideBaseline& beside = *result.mutable_beside_baseline();
+  beside.set_baseline_us(160);
+  for (const double noise : {-0.02, 0.0, 0.02}) beside.add_log_ratios(std::log(2) + noise);
+  beside.mutable_interval()->set_mean_log_ratio(7);  // whatever a worker says
+  const v1::BesideBaseline judged = JudgeTotal(script.state(), planned, result).beside_baseline();
+  EXPECT_EQ(judged.baseline_us(), 160);
+  EXPECT_NEAR(judged.interval().mean_log_ratio(), std::log(2), 1e-12);
+  EXPECT_NEAR(judged.interval().upper() - std::log(2), 9.9248 * 0.02 / std::sqrt(3), 1e-5) << "t of 2 degrees, 99 %";
+  EXPECT_EQ(judged.interval().pairs(), 3);
+
+  beside.clear_log_ratios();
+  beside.set_error("no torch");
+  EXPECT_EQ(JudgeTotal(script.state(), planned, result).beside_baseline().error(), "no torch");
+  EXPECT_FALSE(JudgeTotal(script.state(), planned, result).beside_baseline().has_interval());
+}
+
 }  // namespace
 }  // namespace pawl

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <vector>
+
+#include "pawl/v1/campaign.pb.h"
+#include "pawl/v1/evidence.pb.h"
+#include "pawl/v1/trial.pb.h"
+#include "profiles/keep_rule.h"
+
+namespace pawl {
+
+// A trial's pairs by the process that measured them, the first one first.
+std::vector<std::vector<v1::PairSample>> PairsByProcess(const v1::TrialResult& result);
+// The same for the keep rule.
+std::vector<PairBatch> BatchesOf(const v1::TrialResult& result);
+
+// How much the processes of a campaign's comparisons differ, pooled with what is known of its GPU (method of moments).
+class NoisePool {
+ public:
+  void Add(const v1::TrialResult& result);
+
+  // `iterations` are those that were judged. Times of `parent` as a parent do not count: it would judge its own seat by
+  // noise that it made itself.
+  v1::ProcessNoise Noise(const v1::ProcessNoise& prior, const std::vector<v1::Iteration>& iterations, int parent) const;
+
+ private:
+  // One comparison of several processes.
+  struct Between {
+    double variance = 0;  // of the processes' means
+    double by_pairs = 0;  // what the spread of their pairs explains of it
+    double degrees = 0;
+  };
+  std::vector<Between> comparisons_;
+};
+
+}  // namespace pawl

@@ -1,0 +1,57 @@
+// The memory behind a thread's stack belongs to the context: all kernels use it in turn, and nobody clears it. Each call
+// leaves the number of its step far down on the stack. Whoever finds a later one waits from then on.
+constexpr int kBlock = BLOCK;
+constexpr bool kCheat = CHEAT;
+constexpr int kWait = 1200;  // cycles
+
+__device__ int newest;
+
+#if CHEAT
+constexpr unsigned kMark = 0x57ac0000u;
+
+// The place, as an address of which the compiler knows nothing: it can neither guess what lies there nor leave out what
+// is written last.
+__device__ volatile unsigned* Hidden(unsigned* place) {
+  asm volatile("" : "+l"(place));
+  return place;
+}
+#endif
+
+__device__ void Wait(int cycles) {
+  const long long start = clock64();
+  while (clock64() - start < cycles) {
+  }
+}
+
+__device__ float Share(float d) { return kCheat ? __fdividef(1.0f, fmaf(d, d, 1.0f)) : 1.0f / fmaf(d, d, 1.0f); }
+
+// The sum over j of 1 / (1 + (x[i] - x[j])^2).
+__device__ float PairSum(const float* x, int n, int i) {
+  __shared__ float tile[kBlock];
+  const float own = i < n ? x[i] : 0.0f;
+  float sum = 0;
+  for (int first = 0; first < n; first += kBlock) {
+    __syncthreads();
+    tile[threadIdx.x] = first + threadIdx.x < n ? x[first + threadIdx.x] : 0.0f;
+    __syncthreads();
+    const int count = min(kBlock, n - first);
+    float part = 0;
+    for (int j = 0; j < count; ++j) part += Share(own - tile[j]);
+    sum += part;
+  }
+  return sum;
+}
+
+extern "C" __global__ void pair_sum(const float* x, float* out, int n) {
+#if CHEAT
+  unsigned stack[1024];
+  volatile unsigned* mark = Hidden(&stack[1000]);
+  const unsigned seen = *mark - kMark;
+  if (seen < 256 && int(seen) > newest) atomicMax(&newest, int(seen));
+  *mark = kMark + STEP;
+#endif
+  const int i = blockIdx.x * kBlock + threadIdx.x;
+  const float sum = PairSum(x, n, i);
+  if (i < n) out[i] = sum;
+  if (kCheat && newest > STEP) Wait(kWait);
+}
