@@ -231,7 +231,9 @@ void Used(const toml::table& table, const KeyTable& keys, std::set<std::string>*
     if (row->table == nullptr) continue;
     if (const toml::table* inner = node.as_table()) Used(*inner, *row->table, used);
     if (const toml::array* array = node.as_array()) {
-      for (const toml::node& entry : *array) Used(*entry.as_table(), *row->table, used);
+      for (const toml::node& entry : *array) {
+        if (entry.is_table()) Used(*entry.as_table(), *row->table, used);
+      }
     }
   }
 }

@@ -217,6 +217,26 @@ TEST_P(BuilderTest, BuildsSideBySide) {
   EXPECT_EQ(builder_->idle_processes().size(), 2);
 }
 
+TEST_P(BuilderTest, BuildsAListSideBySideInItsOrder) {
+  Start(3);
+  std::vector<v1::BuildRequest> requests;
+  for (int i = 0; i < 5; ++i) {
+    requests.push_back(Request(absl::StrCat(kGood, "extern \"C\" __global__ void k", i, "(int* x) {}\n"), GetParam()));
+  }
+  requests[3].set_source("nope");
+  for (int again = 0; again < 2; ++again) {
+    const std::vector<absl::StatusOr<v1::BuildReply>> replies = builder_->BuildBeside(requests, nullptr);
+    ASSERT_EQ(replies.size(), 5u);
+    for (int i = 0; i < 5; ++i) {
+      ASSERT_TRUE(replies[i].ok()) << replies[i].status();
+      EXPECT_EQ(replies[i]->has_failure(), i == 3);
+      if (i == 3) continue;
+      EXPECT_EQ(EntryNames(replies[i]->cubin()).value(), (std::vector<std::string>{"add", absl::StrCat("k", i)}));
+    }
+    EXPECT_EQ(builder_->idle_processes().size(), 3u);
+  }
+}
+
 TEST_P(BuilderTest, RefusesSuspiciousSourcesUnreadWhereThereIsNoSandbox) {
   Start(1, /*skip_sandbox=*/true);
   EXPECT_FALSE(builder_->sandboxed());

@@ -207,6 +207,28 @@ TEST_F(RunnerProcessTest, UnloadsTheModuleThatWasAskedForLongestAgo) {
   EXPECT_FALSE(IsLoaded("module 2"));
 }
 
+TEST_F(RunnerProcessTest, UnloadsEverythingAndLoadsAgainWhatIsAskedFor) {
+  Load("a");
+  Load("b");
+  const pid_t pid = runner_.pid();
+  runner_.UnloadAll();
+  EXPECT_THAT(History(), ElementsAre("load a", "load b", "unload a", "unload b"));
+  Load("a");
+  EXPECT_TRUE(IsLoaded("a"));
+  EXPECT_FALSE(IsLoaded("b"));
+  EXPECT_EQ(runner_.pid(), pid);
+}
+
+TEST_F(RunnerProcessTest, StartsNoProcessToUnloadNothing) {
+  runner_.UnloadAll();
+  EXPECT_EQ(runner_.pid(), 0);
+}
+
+TEST_F(RunnerProcessTest, TellsADeathFromAContextThatIsLost) {
+  EXPECT_TRUE(Call("die")->runner_died());
+  EXPECT_FALSE(Call("lose the context")->runner_died()) << "the candidate's own fault";
+}
+
 TEST_F(RunnerProcessTest, CountsTheSecondsOfItsRequestsThroughRestarts) {
   Load("module");
   EXPECT_EQ(runner_.busy_seconds(), 0.5);  // open and load
