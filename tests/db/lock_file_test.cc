@@ -8,6 +8,7 @@
 #include <fstream>
 #include <string>
 
+#include "tests/promises/soak.h"
 #include "worker/process/temporary_folder.h"
 
 namespace pawl {
@@ -123,6 +124,7 @@ TEST_F(LockFileTest, KeepsASecondOwnerOutByEveryNameOfTheFile) {
   EXPECT_EQ(AcquiredByAnother(other).code(), absl::StatusCode::kFailedPrecondition) << "another name";
   lock->reset();
   EXPECT_EQ(AcquiredByAnother(other), absl::OkStatus());
+  ReportPromise(22, "a second owner by a hard link, without the lock file and by a new name: refused each time");
 }
 
 TEST_F(LockFileTest, RefusesAFileWithTwoNames) {

@@ -15,7 +15,7 @@ inline bool FullSoak() {
 
 inline int SoakCount(int brief, int full) { return FullSoak() ? full : brief; }
 
-// What scripts/soak shows: the promise's number in docs/reliability.md (0: none of the twelve) and what was done.
+// What scripts/soak shows: the promise's number in docs/reliability.md (0: none of them) and what was done.
 inline void ReportPromise(int promise, const std::string& did) {
   ::testing::Test::RecordProperty("promise", promise);
   ::testing::Test::RecordProperty("did", did);

@@ -10,8 +10,8 @@ constexpr CampaignTransition kTransitions[] = {
     {v1::WAITING, CampaignAction::kPause, v1::PAUSED, "a user", "pauses it"},
     {v1::WAITING, CampaignAction::kCancel, v1::CANCELLED, "a user", "cancels it"},
     {v1::RUNNING, CampaignAction::kPause, v1::PAUSED, "a user, the orchestrator",
-     "pauses it, or counts three failures of a trial that are not the candidate's fault; a leased trial continues and "
-     "its result counts"},
+     "pauses it, or counts three failures of a trial that are not the candidate's fault, or three workers lost while "
+     "they ran the start variant; a leased trial continues and its result counts"},
     {v1::RUNNING, CampaignAction::kCancel, v1::CANCELLED, "a user", "cancels it; leased trials are told to stop"},
     {v1::RUNNING, CampaignAction::kFinish, v1::FINISHED, "the engine",
      "finds that the goal is reached, the budget is spent or "

@@ -496,6 +496,14 @@ TEST_F(RunTest, HandsOnWhatCampaignsTaught) {
   EXPECT_EQ(Run({"patterns"}).out, before);
 }
 
+TEST_F(RunTest, EndsWhenItsCampaignPausesItself) {
+  const ProcessResult run = Run({"run", Attention().string(), "--device", "replay", "--chooser", "outside",
+                                 "--wait-for-proposal", "1", "--no-proposal", "pause"});
+  EXPECT_EQ(run.exit_code, 5) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("campaigns/1 paused itself: "));
+  EXPECT_THAT(run.err, HasSubstr("pawl resume 1"));
+}
+
 TEST_F(RunTest, SteersCampaignsOfDaemons) {
   EXPECT_THAT(Run({"submit", Attention().string()}).err, HasSubstr("no orchestrator serves"));
   std::unique_ptr<Running> daemon = StartOrchestrator();

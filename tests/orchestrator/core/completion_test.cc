@@ -7,6 +7,7 @@
 #include "base/hash/hash.h"
 #include "tests/orchestrator/scripted_worker.h"
 #include "tests/orchestrator/world.h"
+#include "tests/promises/soak.h"
 
 namespace pawl {
 namespace {
@@ -187,6 +188,7 @@ TEST_F(CompletionTest, RefusesFiguresThatNoHonestWorkerSends) {
   ExpectError(sent([&](v1::TrialResult* r) { AddPairs(r->mutable_pairs(), 100, 80, 1000); }), refused, "pairs");
   ExpectIterations(0);
   EXPECT_TRUE(sent([](v1::TrialResult*) {}).ok());
+  ReportPromise(21, "NaN, infinity and negative values in 7 fields of a result: all refused, the result counted once");
 }
 
 TEST_F(CompletionTest, GivesTheNextTrialWithTheAnswerToAResult) {

@@ -6,6 +6,7 @@
 
 #include "tests/orchestrator/scripted_worker.h"
 #include "tests/orchestrator/world.h"
+#include "tests/promises/soak.h"
 
 namespace pawl {
 namespace {
@@ -58,6 +59,8 @@ TEST(RestoreTest, EndsTheLeasesThatWereOutAndBlamesNobody) {
   }
   EXPECT_EQ(world.Get(campaign).state(), v1::RUNNING);
   EXPECT_EQ(worker.RunAll(), 5);
+  ReportPromise(13,
+                "4 restores with a trial leased: each ended the lease, its result and renewal were refused, no strike");
 }
 
 TEST(RestoreTest, IsRememberedUntilTheLeasesHaveEnded) {

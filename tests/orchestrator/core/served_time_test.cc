@@ -1,8 +1,10 @@
 // What counts as time: that in which an orchestrator served, whatever the system's clock says.
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
 #include "tests/orchestrator/scripted_worker.h"
 #include "tests/orchestrator/world.h"
+#include "tests/promises/soak.h"
 
 namespace pawl {
 namespace {
@@ -27,6 +29,7 @@ TEST(ServedTimeTest, AnOutageUsesUpNoMinutes) {
   EXPECT_EQ(worker.RunAll(), 3);
   EXPECT_EQ(world.Get(campaign).stop_reason(), v1::STOP_REASON_SPACE);
   EXPECT_DOUBLE_EQ(world.Get(campaign).minutes(), 0.1);
+  ReportPromise(18, "an outage of 2 hours used up none of 10 minutes");
 }
 
 TEST(ServedTimeTest, TimeThatWasServedStillCountsAfterARestart) {
@@ -80,6 +83,7 @@ TEST(ServedTimeTest, ALeaseOfADeadWorkerEndsThoughTheServiceIsStartedAgainAndAga
   }
   EXPECT_EQ(world->leases_out(), 0);
   EXPECT_LE(served, absl::Seconds(30)) << "a lease, and one more for the first start";
+  ReportPromise(19, absl::StrCat("a restart every 6 s: the dead lease ended after ", absl::FormatDuration(served)));
 }
 
 TEST(ServedTimeTest, ALeaseThatIsRenewedOutlivesAnyNumberOfStarts) {
