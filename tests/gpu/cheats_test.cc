@@ -2,21 +2,26 @@
 // PAWL_CHEATS_TABLE=FILE the outcome is written there as a Markdown table.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
+#include <map>
+#include <optional>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
-#include "base/toml/toml.h"
 #include "kernels/bundle_reader.h"
 #include "kernels/space.h"
+#include "tests/cheats/cheat_list.h"
 #include "tests/gpu/shared_device.h"
+#include "tests/orchestrator/engine/campaign_script.h"
 #include "worker/trial/timer.h"
 
 namespace pawl {
@@ -29,21 +34,96 @@ std::string CheckName(v1::Check check) {
   return absl::AsciiStrToLower(absl::StripPrefix(name, "CHECK_"));
 }
 
-// The check that fired, "accepted", or "refused by the reader"; the message in *why.
-std::string Outcome(const std::string& name, std::string* why) {
-  const BundleReading reading = ReadBundle(CheatsFolder() / name);
-  if (!reading.problems.empty()) {
-    *why = reading.problems[0].message;
-    return "reader";
+struct Outcome {
+  std::string fired;  // the check, "accepted", "not kept", "reader" or "error"
+  std::string why;
+};
+
+std::string CheckOf(const v1::Iteration& iteration) {
+  return iteration.has_failure() ? CheckName(iteration.failure().check()) : "rejected";
+}
+
+// A campaign on the GPU in which the changes are those that the test proposes.
+class GpuCampaign {
+ public:
+  explicit GpuCampaign(const v1::Bundle& bundle) : bundle_(bundle), script_(v1::CampaignSpec(), bundle) {}
+
+  // The start variant; then proposals, from the best so far.
+  absl::StatusOr<v1::Iteration> Start() { return RunPlanned(); }
+  absl::StatusOr<v1::Iteration> Try(const std::string& variable, int value) {
+    script_.Propose(variable, value);
+    return RunPlanned();
   }
-  absl::StatusOr<v1::TrialResult> result = RunAlone(reading.bundle, StartVariant(reading.bundle));
-  if (!result.ok()) {
-    *why = std::string(result.status().message());
-    return "error";
+  // The best beside the start, as before a campaign ends.
+  absl::StatusOr<v1::TrialResult> Total() {
+    v1::TrialPlanned planned;
+    planned.set_purpose(v1::TRIAL_PURPOSE_TOTAL);
+    planned.set_parent(0);
+    *planned.mutable_variant() = VariantOf(*script_.state().best());
+    return RunPlan(bundle_, planned, VariantOf(Now(0)));
   }
-  if (!result->has_failure()) return "accepted";
-  *why = absl::StrCat(result->failure().size(), ": ", result->failure().message());
-  return CheckName(result->failure().check());
+  // As it stands now: a later result may have changed it.
+  const v1::Iteration& Now(int number) const { return *script_.state().Find(number); }
+
+ private:
+  absl::StatusOr<v1::Iteration> RunPlanned() {
+    std::optional<v1::Event> event = script_.Decide();
+    if (!event || !event->has_planned()) {
+      return absl::FailedPreconditionError(event ? event->ShortDebugString() : "nothing is planned");
+    }
+    const v1::TrialPlanned& planned = event->planned();
+    script_.Lease(planned.trial());
+    absl::StatusOr<v1::TrialResult> result =
+        RunPlan(bundle_, planned, planned.has_parent() ? VariantOf(Now(planned.parent())) : v1::Variant());
+    if (!result.ok()) return result.status();
+    return script_.Finish(planned.trial(), *result);
+  }
+
+  const v1::Bundle bundle_;
+  CampaignScript script_;
+};
+
+Outcome Judged(const v1::Iteration& iteration) {
+  if (iteration.verdict() == v1::KEPT) return {"accepted", iteration.reason()};
+  if (iteration.verdict() == v1::REVERTED) return {"not kept", iteration.reason()};
+  const std::string size = iteration.failure().size();
+  return {CheckOf(iteration), size.empty() ? iteration.reason() : absl::StrCat(size, ": ", iteration.reason())};
+}
+
+// What the end of the campaign makes of a variant that was kept.
+Outcome AtTheEnd(GpuCampaign& campaign, const v1::Iteration& kept) {
+  const absl::StatusOr<v1::TrialResult> total = campaign.Total();
+  if (!total.ok()) return {"error", std::string(total.status().message())};
+  if (!total->has_failure()) return Judged(kept);
+  return {CheckName(total->failure().check()),
+          absl::StrCat("at the campaign's end, ", total->failure().size(), ": ", total->failure().message())};
+}
+
+// What becomes of a bundle: of its start variant, or of the changes that the cheat makes one after another.
+Outcome Run(const v1::Bundle& bundle, const std::map<std::string, int32_t>& variant,
+            const std::map<std::string, int32_t>& then) {
+  GpuCampaign campaign(bundle);
+  absl::StatusOr<v1::Iteration> last = campaign.Start();
+  if (!last.ok()) return {"error", std::string(last.status().message())};
+  if (last->verdict() != v1::KEPT) {
+    Outcome outcome = Judged(*last);
+    if (!variant.empty()) outcome.fired = absl::StrCat("start: ", outcome.fired);
+    return outcome;
+  }
+  std::map<std::string, int32_t> made;
+  for (const std::map<std::string, int32_t>* changes : {&variant, &then}) {
+    for (const auto& [name, value] : *changes) {
+      if (made.contains(name) && made[name] == value) continue;
+      made[name] = value;
+      last = campaign.Try(name, value);
+      if (!last.ok()) return {"error", std::string(last.status().message())};
+      // A result may also have rejected the variant that it was made from.
+      const v1::Iteration& first = campaign.Now(1);
+      if (first.verdict() == v1::REJECTED) return Judged(first);
+      if (last->verdict() != v1::KEPT) return Judged(*last);
+    }
+  }
+  return AtTheEnd(campaign, *last);
 }
 
 // How much faster the start variant is than the same with `instead` (VARIABLE=VALUE), at the goal's size.
@@ -74,58 +154,75 @@ std::string Cell(std::string text) {
   return text.substr(0, 240);
 }
 
+bool Contains(const std::vector<v1::Check>& expected, const std::string& fired) {
+  return std::any_of(expected.begin(), expected.end(), [&](v1::Check check) { return CheckName(check) == fired; });
+}
+
+// PAWL_CHEATS=WORD,...: those whose name has one of the words.
+bool Wanted(const std::string& name) {
+  const char* words = getenv("PAWL_CHEATS");
+  if (words == nullptr) return true;
+  const std::vector<std::string> parts = absl::StrSplit(words, ',');
+  return std::any_of(parts.begin(), parts.end(),
+                     [&](const std::string& word) { return absl::StrContains(name, word); });
+}
+
 TEST(Cheats, AreRejectedByTheCheckMeantForThemAndControlsAreAccepted) {
   PAWL_NEEDS_GPU();
   CudaDevice& device = SharedDevice()->cuda();
-  const toml::parse_result parsed = toml::parse_file((CheatsFolder() / "cheats.toml").string());
-  ASSERT_TRUE(parsed.succeeded()) << parsed.error().description();
-  const toml::table& list = parsed.table();
+  const absl::StatusOr<CheatList> list = ReadCheatList(CheatsFolder() / "cheats.toml");
+  ASSERT_TRUE(list.ok()) << list.status();
   std::string table;
   int cheats = 0, caught = 0, controls = 0, accepted = 0, harmless = 0;
-  for (const char* kind : {"cheat", "control"}) {
-    for (const toml::node& node : *list[kind].as_array()) {
-      const toml::table& entry = *node.as_table();
-      const std::string name = entry["name"].value_or(std::string());
-      std::vector<std::string> expected;
-      if (const toml::array* given = entry["expect"].as_array()) {
-        for (const toml::node& check : *given) expected.push_back(check.value_or(std::string()));
-      } else {
-        expected.push_back("accepted");
-      }
-      std::string why;
-      const absl::Time start = absl::Now();
-      std::string fired = Outcome(name, &why);
-      const std::string harmless_as = entry["harmless_as"].value_or(std::string());
-      if (fired == "accepted" && !harmless_as.empty()) {
-        const absl::StatusOr<double> gain = GainOver(device, name, harmless_as);
-        ASSERT_TRUE(gain.ok()) << gain.status();
-        fired = *gain < 0.03 ? "no gain" : "accepted";
-        why = absl::StrFormat("against itself with %s: %+.2f %% faster", harmless_as, 100 * *gain);
-      }
-      const bool fine = std::find(expected.begin(), expected.end(), fired) != expected.end() || fired == "no gain" ||
-                        (fired == "reader" && entry["by"].value_or(std::string()) == "reader");
-      fprintf(stderr, "%-22s %-14s %5.2f s  %s%s\n", name.c_str(), fired.c_str(),
-              absl::ToDoubleSeconds(absl::Now() - start), fine ? "" : "UNEXPECTED ", why.substr(0, 160).c_str());
-      EXPECT_TRUE(fine) << name << ": " << fired << ": " << why;
-      (kind == std::string("cheat") ? cheats : controls) += 1;
-      (kind == std::string("cheat") ? caught : accepted) += fine && fired != "no gain";
-      harmless += fired == "no gain";
-      absl::StrAppend(&table, "| `", name, "` | ", entry["what"].value_or(std::string()), " | ",
-                      absl::StrJoin(expected, ", "), " | ", fired, " | ", Cell(why), " |\n");
+  const auto report = [&](const std::string& name, const std::string& kind, const std::string& what,
+                          const std::string& expected, const Outcome& outcome, bool fine, absl::Time start) {
+    fprintf(stderr, "%-26s %-14s %5.2f s  %s%s\n", name.c_str(), outcome.fired.c_str(),
+            absl::ToDoubleSeconds(absl::Now() - start), fine ? "" : "UNEXPECTED ", outcome.why.substr(0, 200).c_str());
+    EXPECT_TRUE(fine) << name << ": " << outcome.fired << ": " << outcome.why;
+    absl::StrAppend(&table, "| `", name, "` | ", kind, " | ", what, " | ", expected, " | ", outcome.fired, " | ",
+                    Cell(outcome.why), " |\n");
+  };
+  for (const Cheat& cheat : list->cheats) {
+    if (!Wanted(cheat.name)) continue;
+    const absl::Time start = absl::Now();
+    const BundleReading reading = ReadBundle(CheatsFolder() / cheat.name);
+    Outcome outcome = reading.problems.empty() ? Run(reading.bundle, cheat.variant, cheat.then)
+                                               : Outcome{"reader", reading.problems[0].message};
+    if (outcome.fired == "accepted" && !cheat.harmless_as.empty()) {
+      const absl::StatusOr<double> gain = GainOver(device, cheat.name, cheat.harmless_as);
+      ASSERT_TRUE(gain.ok()) << gain.status();
+      outcome = {*gain < 0.03 ? "no gain" : "accepted",
+                 absl::StrFormat("against itself with %s: %+.2f %% faster", cheat.harmless_as, 100 * *gain)};
     }
+    const bool no_gain = outcome.fired == "no gain" || (outcome.fired == "not kept" && cheat.not_kept);
+    const bool rejected =
+        Contains(cheat.expect, outcome.fired) || (outcome.fired == "reader" && cheat.by == CaughtBy::kReader);
+    ++cheats;
+    caught += rejected;
+    harmless += no_gain;
+    std::vector<std::string> expected;
+    for (const v1::Check check : cheat.expect) expected.push_back(CheckName(check));
+    report(cheat.name, cheat.kind, cheat.what, absl::StrJoin(expected, ", "), outcome, rejected || no_gain, start);
   }
-  EXPECT_GE(cheats, 20);
-  EXPECT_GE(controls, 8);
+  for (const Control& control : list->controls) {
+    if (!Wanted(control.name)) continue;
+    const absl::Time start = absl::Now();
+    const BundleReading reading = ReadBundle(CheatsFolder() / control.name);
+    const Outcome outcome =
+        reading.problems.empty() ? Run(reading.bundle, {}, {}) : Outcome{"reader", reading.problems[0].message};
+    ++controls;
+    accepted += outcome.fired == "accepted";
+    report(control.name, "honest", control.what, "accepted", outcome, outcome.fired == "accepted", start);
+  }
   if (const char* file = getenv("PAWL_CHEATS_TABLE")) {
     std::ofstream out(file);
     out << "# Kernels that try to fool the harness\n\nMade by `scripts/cheats` on an " << device.gpu().name()
         << ", driver " << device.gpu().driver_version() << ", on "
         << absl::FormatTime("%Y-%m-%d", absl::Now(), absl::UTCTimeZone()) << ": " << caught << " of " << cheats
-        << " cheats rejected by a check meant for them, " << harmless
-        << " accepted and measured to gain nothing over the same kernel without the trick, " << accepted << " of "
-        << controls << " honest controls accepted. The bundles are in `tests/cheats/`.\n\n"
-        << "| bundle | what it does | check expected | check that fired | what it said |\n| --- | --- | --- | --- | "
-           "--- |\n"
+        << " cheats rejected by a check meant for them, " << harmless << " measured to gain nothing, " << accepted
+        << " of " << controls << " honest controls accepted. The bundles are in `tests/cheats/`.\n\n"
+        << "| bundle | class | what it does | check expected | check that fired | what it said |\n| --- | --- | --- | "
+           "--- | --- | --- |\n"
         << table;
   }
 }

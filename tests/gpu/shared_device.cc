@@ -39,6 +39,17 @@ absl::StatusOr<v1::TrialResult> RunAlone(const v1::Bundle& bundle, const v1::Var
   return Run(bundle, trial);
 }
 
+absl::StatusOr<v1::TrialResult> RunPlan(const v1::Bundle& bundle, const v1::TrialPlanned& planned,
+                                        const v1::Variant& parent) {
+  v1::Trial trial;
+  trial.set_purpose(planned.purpose());
+  *trial.mutable_variant() = planned.variant();
+  if (planned.has_parent()) *trial.mutable_parent() = parent;
+  *trial.mutable_noise() = planned.noise();
+  trial.set_size(bundle.goal().size());
+  return Run(bundle, trial);
+}
+
 absl::StatusOr<v1::TrialResult> RunAgainst(const v1::Bundle& bundle, const v1::Variant& variant,
                                            const v1::Variant& parent) {
   v1::Trial trial;
