@@ -1,8 +1,8 @@
 // pawl-verdict-study: how much the results of fresh processes differ on this machine's GPU, and whether a kernel is
 // ever kept over a copy of itself.
-//   pawl-verdict-study --output FILE BUNDLE...           random single changes, each compared in several processes
-//   pawl-verdict-study --same --output FILE BUNDLE...    a variant against a copy of it whose code is placed
-//   differently
+//   pawl-verdict-study --output FILE BUNDLE...         random single changes, each compared in several processes
+//   pawl-verdict-study --same --output FILE BUNDLE...  variants against copies of them whose code is placed differently
+//   pawl-verdict-study --noise --output FILE           the [noise] of the GPU's file that FILE shows; needs no GPU
 // FILE gets a JSON line a process (tests/profiles/recorded_series.h); what is in it already is not measured again.
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -126,9 +126,8 @@ class Study {
     printf("%s; %d processes in %s\n", TimeIsUp() ? "the time is up" : "all done", measured_, options_.output.c_str());
     if (options_.same) {
       printf(
-          "%d comparisons of a variant with a copy of itself: %d kept, %d slower, %d the same, %d unclear; GPU %.3f s "
-          "a "
-          "comparison\n",
+          "%d variants compared with copies of themselves: %d kept, %d slower, %d the same, %d unclear; GPU %.3f s "
+          "each\n",
           results_[0], results_[v1::FASTER], results_[v1::SLOWER], results_[v1::SAME], results_[v1::UNCLEAR],
           gpu_seconds_ / std::max(1, results_[0]));
     }
