@@ -1,11 +1,12 @@
 // pawl-verdict-study: how much the results of fresh processes differ on this machine's GPU, and whether a kernel is
 // ever kept over a copy of itself.
-//   pawl-verdict-study --output FILE BUNDLE...           random single changes, each compared in several processes
-//   pawl-verdict-study --same --output FILE BUNDLE...    a variant against a copy of it whose code is placed
-//   differently
+//   pawl-verdict-study --output FILE BUNDLE...         random single changes, each compared in several processes
+//   pawl-verdict-study --same --output FILE BUNDLE...  variants against copies of them whose code is placed differently
+//   pawl-verdict-study --noise --output FILE           the [noise] of the GPU's file that FILE shows; needs no GPU
 // FILE gets a JSON line a process (tests/profiles/recorded_series.h); what is in it already is not measured again.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <boost/math/distributions/fisher_f.hpp>
 #include <cmath>
 #include <cstdio>
 #include <fstream>
@@ -42,6 +43,7 @@ struct Options {
   std::vector<std::string> bundles;
   std::string output;
   bool same = false;
+  bool noise = false;
   int pairs = 10;     // of variants, a bundle
   int processes = 6;  // a pair of variants
   double seconds = 540;
@@ -124,9 +126,8 @@ class Study {
     printf("%s; %d processes in %s\n", TimeIsUp() ? "the time is up" : "all done", measured_, options_.output.c_str());
     if (options_.same) {
       printf(
-          "%d comparisons of a variant with a copy of itself: %d kept, %d slower, %d the same, %d unclear; GPU %.3f s "
-          "a "
-          "comparison\n",
+          "%d variants compared with copies of themselves: %d kept, %d slower, %d the same, %d unclear; GPU %.3f s "
+          "each\n",
           results_[0], results_[v1::FASTER], results_[v1::SLOWER], results_[v1::SAME], results_[v1::UNCLEAR],
           gpu_seconds_ / std::max(1, results_[0]));
     }
@@ -277,17 +278,101 @@ class Study {
   double gpu_seconds_ = 0;
 };
 
+// The variance between the processes of one comparison.
+struct Between {
+  double variance = 0;   // of their means
+  double explained = 0;  // of it by the spread of pairs
+  double degrees = 0;
+};
+
+Between BetweenOf(const std::vector<std::vector<double>>& processes, bool explain) {
+  const double k = static_cast<double>(processes.size());
+  Between between{.degrees = k - 1};
+  std::vector<double> means;
+  double all = 0;
+  for (const std::vector<double>& process : processes) {
+    const double n = static_cast<double>(process.size());
+    double mean = 0, squares = 0;
+    for (const double value : process) mean += value / n;
+    for (const double value : process) squares += (value - mean) * (value - mean);
+    if (explain) between.explained += squares / (n - 1) / n / k;
+    means.push_back(mean);
+    all += mean / k;
+  }
+  for (const double mean : means) between.variance += (mean - all) * (mean - all) / (k - 1);
+  return between;
+}
+
+// Kernels differ in their noise. With its variance distributed over them as an inverse chi square with these degrees of
+// freedom, the variance that a comparison shows, relative to the one expected, has the F distribution: the most likely
+// parameters are what a comparison of the next kernel should assume.
+void PrintFit(const char* name, const std::vector<Between>& all) {
+  double best = -INFINITY, best_sd = 0, best_degrees = 0, sum = 0, degrees = 0;
+  for (double sd = 1e-4; sd < 0.05; sd *= 1.03) {
+    for (double assumed = 2; assumed < 300; assumed *= 1.1) {
+      double likelihood = 0;
+      for (const Between& one : all) {
+        const double expected = sd * sd + one.explained;
+        const boost::math::fisher_f distribution(one.degrees, assumed);
+        likelihood += std::log(boost::math::pdf(distribution, one.variance / expected) / expected);
+      }
+      if (likelihood <= best) continue;
+      best = likelihood;
+      best_sd = sd;
+      best_degrees = assumed;
+    }
+  }
+  for (const Between& one : all) {
+    sum += one.degrees * (one.variance - one.explained);
+    degrees += one.degrees;
+  }
+  printf("%s_sd = %.5f\n%s_degrees = %.1f   # %zu comparisons, %.0f degrees in all, pooled %.5f\n", name, best_sd, name,
+         best_degrees, all.size(), degrees, std::sqrt(std::max(0.0, sum / degrees)));
+}
+
+void PrintNoise(const std::string& file) {
+  std::map<std::string, std::vector<std::vector<double>>> ratios, times;
+  std::ifstream in(file);
+  for (std::string line; std::getline(in, line);) {
+    const nlohmann::json json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (!json.is_object()) continue;  // broken off
+    const std::string pair = json["pair"];
+    ratios[pair].push_back(json["log_ratios"].get<std::vector<double>>());
+    for (const char* side : {"parent", "candidate"}) {
+      std::vector<double>& relative = times[absl::StrCat(side, " ", pair)].emplace_back();
+      for (size_t i = 0; i < json[side].size(); ++i) {
+        relative.push_back(std::log(json[side][i].get<double>() / json["anchor"][i].get<double>()));
+      }
+    }
+  }
+  std::vector<Between> process, anchor;
+  for (const auto& [pair, lists] : ratios) {
+    if (lists.size() > 1) process.push_back(BetweenOf(lists, true));
+  }
+  for (const auto& [pair, lists] : times) {
+    if (lists.size() > 1) anchor.push_back(BetweenOf(lists, false));
+  }
+  printf("[noise]\n");
+  PrintFit("process", process);
+  PrintFit("anchor", anchor);
+}
+
 int Main(int argc, char** argv) {
   Options options;
   CLI::App app("Measures how much fresh processes differ on this machine's GPU");
-  app.add_option("bundles", options.bundles, "Folders of bundles")->required();
+  app.add_option("bundles", options.bundles, "Folders of bundles");
   app.add_option("--output", options.output, "File that gets a JSON line a process")->required();
   app.add_flag("--same", options.same, "Compare variants with copies of themselves, by the whole protocol");
+  app.add_flag("--noise", options.noise, "Print the noise that the file shows");
   app.add_option("--pairs", options.pairs, "Pairs of variants, a bundle");
   app.add_option("--processes", options.processes, "Fresh processes, a pair");
   app.add_option("--seconds", options.seconds, "Time limit");
   app.add_option("--seed", options.seed, "Which pairs are drawn");
   CLI11_PARSE(app, argc, argv);
+  if (options.noise) {
+    PrintNoise(options.output);
+    return 0;
+  }
   const std::unique_ptr<CudaDevice> device = Must(CudaDevice::Open({}));
   printf("%s, driver %s\n", device->gpu().name().c_str(), device->gpu().driver_version().c_str());
   Study(*device, options).Run();

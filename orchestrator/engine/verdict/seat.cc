@@ -12,6 +12,9 @@
 namespace pawl {
 namespace {
 
+// Looks at one variant: by the last, 1024 processes have measured it as a parent.
+constexpr int kMaxLooks = 10;
+
 // Times of one variant, weighted by the processes that measured them.
 struct PooledTime {
   double log_time = 0;
@@ -106,7 +109,7 @@ std::vector<v1::RevisedIteration> RevisedBySeat(const CampaignState& campaign, c
   int before = 0;
   for (const v1::SeatTime& time : times) before += time.processes();
   const int look = LooksAt(before + iteration.as_parent().processes());
-  if (times.empty() || (times.size() > 1 && look == LooksAt(before))) return {};
+  if (times.empty() || look > kMaxLooks || (times.size() > 1 && look == LooksAt(before))) return {};
   times.push_back(iteration.as_parent());
   // Beside the slowest it may have been the candidate's doing.
   std::iter_swap(std::max_element(times.begin(), times.end(),
@@ -116,7 +119,7 @@ std::vector<v1::RevisedIteration> RevisedBySeat(const CampaignState& campaign, c
   PooledTime as_parent;
   for (const v1::SeatTime& time : times) as_parent.Add(time);
   const Gate& gate = gates.Get(GateKind::kSeat);
-  const double share = gate.threshold / (look * (look + 1));  // adds up to the threshold over any number of looks
+  const double share = gate.threshold / kMaxLooks;
   const double slower = as_parent.log_time - parent->as_candidate().log_time();
   const double limit = Limit(noise, as_parent.processes, parent->as_candidate().processes(), share);
   if (slower <= limit) return {};
