@@ -31,8 +31,8 @@ TEST(GpuValidation, AcceptsTheShippedBundlesWithEveryDistribution) {
     for (int again = 0; again < 5; ++again) {
       const absl::StatusOr<StartVariantRun> run = RunStartVariant(SharedDevice()->cuda(), ReadShipped(path));
       ASSERT_TRUE(run.ok()) << path << ": " << run.status();
-      EXPECT_FALSE(run->failure.has_value()) << path << " at " << run->failure->size() << ": "
-                                             << run->failure->message();
+      EXPECT_FALSE(run->failure.has_value())
+          << path << " at " << run->failure->size() << ": " << run->failure->message();
     }
   }
 }
@@ -64,9 +64,12 @@ extern "C" __global__ void softmax(const float* in, float* out, int cols) {
   float largest = in[0], sum = 0;
   for (int i = 0; i < cols; ++i) largest = fmaxf(largest, in[i]);
   const float first = in[0];
-  const bool wrong = )" + condition + R"(;
-  for (int i = 0; i < cols; ++i) sum += expf(in[i] - )" + maximum + R"();
-  for (int i = 0; i < cols; ++i) out[i] = wrong ? 0.0f : expf(in[i] - )" + maximum + R"() / sum;
+  const bool wrong = )" +
+         condition + R"(;
+  for (int i = 0; i < cols; ++i) sum += expf(in[i] - )" +
+         maximum + R"();
+  for (int i = 0; i < cols; ++i) out[i] = wrong ? 0.0f : expf(in[i] - )" +
+         maximum + R"() / sum;
   (void)first;
 }
 )";
@@ -99,10 +102,10 @@ TEST(GpuValidation, CatchesAKernelThatFitsTheInputs) {
   EXPECT_THAT(FailureOf(Softmax("largest", "largest == 0 && first == 0")),
               AnyOf(HasSubstr("with inputs of zeros"), HasSubstr("with inputs at the ends"),
                     HasSubstr("with denormal inputs")));
-  EXPECT_THAT(FailureOf(Softmax("largest", "first != 0 && fabsf(first) < 1e-37f")),
-              HasSubstr("with denormal inputs"));
-  EXPECT_THAT(FailureOf(Softmax("largest", "cols > 2 && in[0] < in[1] && in[1] < in[2] && in[cols - 2] < in[cols - 1] "
-                                           "&& in[cols / 2] < in[cols / 2 + 1] && largest > 100")),
+  EXPECT_THAT(FailureOf(Softmax("largest", "first != 0 && fabsf(first) < 1e-37f")), HasSubstr("with denormal inputs"));
+  EXPECT_THAT(FailureOf(Softmax("largest",
+                                "cols > 2 && in[0] < in[1] && in[1] < in[2] && in[cols - 2] < in[cols - 1] "
+                                "&& in[cols / 2] < in[cols / 2 + 1] && largest > 100")),
               HasSubstr("with "));
 }
 

@@ -58,9 +58,9 @@ TEST(ToleranceTest, RefusesOneThatHidesMissingWorkAndSaysWhatWouldDo) {
 }
 
 TEST(ToleranceTest, AllowsWhatHonestKernelsNeed) {
-  for (const auto& [type, relative] : {std::pair{v1::DATA_TYPE_F16, 1e-3}, std::pair{v1::DATA_TYPE_F16, 5e-3},
-                                       std::pair{v1::DATA_TYPE_BF16, 1e-2}, std::pair{v1::DATA_TYPE_F32, 1e-6},
-                                       std::pair{v1::DATA_TYPE_F32, 1e-3}, std::pair{v1::DATA_TYPE_F64, 1e-12}}) {
+  for (const auto& [type, relative] :
+       {std::pair{v1::DATA_TYPE_F16, 1e-3}, std::pair{v1::DATA_TYPE_F16, 5e-3}, std::pair{v1::DATA_TYPE_BF16, 1e-2},
+        std::pair{v1::DATA_TYPE_F32, 1e-6}, std::pair{v1::DATA_TYPE_F32, 1e-3}, std::pair{v1::DATA_TYPE_F64, 1e-12}}) {
     const v1::Plan plan = RowsTo(type, relative);
     EXPECT_EQ(UnjustifiedTolerance({&plan}), std::nullopt) << v1::DataType_Name(type) << " " << relative;
   }
