@@ -67,7 +67,7 @@ function(pawl_library name)
   target_link_libraries(pawl_${name} PUBLIC ${ARG_DEPENDS})
   # In batches of files that lie together: each parses the heavy headers once. A .cc file that names what another of its
   # batch names needs another name for it.
-  set_target_properties(pawl_${name} PROPERTIES UNITY_BUILD ${PAWL_UNITY} UNITY_BUILD_BATCH_SIZE 35)
+  set_target_properties(pawl_${name} PROPERTIES UNITY_BUILD ${PAWL_UNITY} UNITY_BUILD_BATCH_SIZE 45)
   if(ARG_FAST)
     target_compile_options(pawl_${name} PRIVATE $<$<CONFIG:Release>:-O2>)
   endif()

@@ -131,6 +131,25 @@ TEST_F(StoreTest, GivesRevisedIterationsTheValuesOfTheEvent) {
   EXPECT_EQ(Commit(MakeWrites(total)).code(), absl::StatusCode::kFailedPrecondition);
 }
 
+TEST_F(StoreTest, RejectsIterationsThatTheNextOneTakesBack) {
+  ASSERT_EQ(Commit(MakeWrites(MakeJudged(1, MakeIteration(1, 1, v1::KEPT)))), absl::OkStatus());
+  v1::Event judged = MakeJudged(1, MakeIteration(1, 2, v1::REVERTED));
+  v1::RevisedIteration& revised = *judged.mutable_finished()->add_revised();
+  revised.set_number(1);
+  revised.set_verdict(v1::REJECTED);
+  revised.set_reason("faster; but slower as a parent");
+  revised.mutable_failure()->set_check(v1::CHECK_SEAT);
+  revised.mutable_failed_gate()->set_gate("seat");
+  ASSERT_EQ(Commit(MakeWrites(judged)), absl::OkStatus());
+  EXPECT_EQ(store_->GetIteration(1, 2)->value().verdict(), v1::REVERTED);
+  const v1::Iteration shown = store_->GetIteration(1, 1)->value();
+  EXPECT_EQ(shown.verdict(), v1::REJECTED);
+  EXPECT_EQ(shown.reason(), "faster; but slower as a parent");
+  EXPECT_EQ(shown.failure().check(), v1::CHECK_SEAT);
+  ASSERT_EQ(shown.failed_gates_size(), 1);
+  EXPECT_EQ(shown.failed_gates(0).gate(), "seat");
+}
+
 TEST_F(StoreTest, RefusesWhatItCouldNotReadBack) {
   Writes nameless = MakeWrites(MakeProposal(1, "a"));
   nameless.events[0].set_campaign("campaigns/x");

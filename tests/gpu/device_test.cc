@@ -100,7 +100,7 @@ TEST(Device, AcceptsTheStartVariantOfEveryShippedBundle) {
   for (const char* name : {"attention", "transpose", "reduce_sum", "softmax", "rmsnorm"}) {
     const v1::Bundle bundle = Read(std::string("kernels/") + name);
     const v1::TrialResult result = Passed(name, RunAlone(bundle, StartVariant(bundle)));
-    EXPECT_EQ(result.pairs_size(), 7) << name;
+    EXPECT_EQ(result.pairs_size(), KeepRule().first_pairs) << name;
     EXPECT_GT(result.warm_us(), 0) << name;
     EXPECT_NEAR(result.warm_us() / result.parent_warm_us(), 1, 0.05) << name;
     EXPECT_GT(result.evidence().launches_size(), 0) << name;
@@ -119,8 +119,8 @@ TEST(Device, TakesAFasterVariantAllTheWayToAKeep) {
   v1::Variant variant = StartVariant(bundle);
   (*variant.mutable_values())["MMA"] = 1;
   const v1::TrialResult faster = Passed("MMA = 1", RunAgainst(bundle, variant, StartVariant(bundle)));
-  EXPECT_GE(faster.pairs_size(), 7);
-  EXPECT_GE(faster.confirming_pairs_size(), 7);
+  EXPECT_GE(faster.pairs_size(), KeepRule().first_pairs);
+  EXPECT_GE(faster.confirming_pairs_size(), KeepRule().extended_pairs);
   EXPECT_LT(faster.warm_us(), faster.parent_warm_us());
   EXPECT_EQ(faster.profiled(), SharedDevice()->device().counters()) << faster.notes();
   EXPECT_EQ(faster.sanitized(), !SharedDevice()->cuda().toolkit().compute_sanitizer.empty()) << faster.notes();

@@ -77,9 +77,13 @@ TEST(ToleranceTest, JudgesNoOutputThatIsExact) {
   v1::Plan plan = RowsTo(v1::DATA_TYPE_F32, 0.6);
   plan.mutable_tensors(1)->mutable_tolerance()->set_exact(true);
   EXPECT_EQ(UnjustifiedTolerance({&plan}), std::nullopt);
-  plan.mutable_tensors(1)->clear_tolerance();
-  plan.mutable_tensors(1)->set_type(v1::DATA_TYPE_I32);
-  EXPECT_EQ(UnjustifiedTolerance({&plan}), std::nullopt);
+}
+
+TEST(ToleranceTest, AllowsIntegersTheRoundingOfFloatsAndNoMore) {
+  v1::Plan plan = RowsTo(v1::DATA_TYPE_I32, 0.1);
+  EXPECT_TRUE(UnjustifiedTolerance({&plan}).has_value());
+  plan = RowsTo(v1::DATA_TYPE_I32, 0.05);
+  EXPECT_FALSE(UnjustifiedTolerance({&plan}).has_value());
 }
 
 TEST(ToleranceTest, ScalesTheAbsoluteLimitWithTheOutput) {

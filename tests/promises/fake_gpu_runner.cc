@@ -70,6 +70,7 @@ void Compare(const v1::CompareRequest& request, v1::CompareReply* reply) {
     pair.set_parent_us(kMicroseconds * (1 + 0.0001 * (i % 3)));
     pair.set_candidate_us(kMicroseconds);
     pair.set_log_ratio(std::log(pair.parent_us() / pair.candidate_us()));
+    pair.set_anchor_us(kMicroseconds);
   }
   reply->set_candidate_warm_us(kMicroseconds);
   reply->set_parent_warm_us(kMicroseconds);

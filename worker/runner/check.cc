@@ -42,7 +42,7 @@ class SelfTest {
     if (columns > 1 && rows >= kFewCorrupted) {
       PAWL_RETURN_IF_ERROR(TryCorrupted(kZeroColumn, "zeros in the last column"));
     }
-    if (tensor_.type() != v1::DATA_TYPE_I32) {
+    if (!ToleranceOf(plan_, tensor_).exact()) {
       PAWL_RETURN_IF_ERROR(TryCorrupted(kScale, "all values 1/16 too small", 1 - kScaledBy));
       PAWL_RETURN_IF_ERROR(TryCorrupted(kScale, "all values 1/16 too large", 1 + kScaledBy));
     }

@@ -13,6 +13,9 @@
 
 namespace pawl {
 
+// Timed calls that a process that confirms checks: one that cheats in 5 % of its calls passes once in 1000.
+inline constexpr int kConfirmingCalls = 135;
+
 // Where the pairs of a comparison come from: a runner, or a recording.
 struct PairTimer {
   // Times candidate against parent in the present process. `process` counts the processes of the comparison: those

@@ -1,6 +1,7 @@
 #include "worker/trial/trial_steps.h"
 
 #include <optional>
+#include <random>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -98,14 +99,15 @@ absl::Status ValidateAtMoreSizes(TrialRun& run) {
   return ValidateSizes(run, *built, options);
 }
 
-absl::StatusOr<Timing> Time(TrialRun& run, const BuiltSize& candidate, const BuiltSize& parent, int pairs) {
+absl::StatusOr<Timing> Time(TrialRun& run, const BuiltSize& candidate, const BuiltSize& parent,
+                            const TimingOptions& options) {
   if (run.observer.stopped()) return absl::CancelledError("stopped");
-  absl::StatusOr<Timing> timing = TimeAgainst(run.device, run.bundle, candidate, parent, {.pairs = pairs});
+  absl::StatusOr<Timing> timing = TimeAgainst(run.device, run.bundle, candidate, parent, options);
   if (absl::IsResourceExhausted(timing.status()) || (timing.ok() && timing->doubtful)) {
     // Once more in fresh processes: what others left behind does not count against a candidate.
     run.device.runner().Restart();
     run.device.reference().Restart();
-    timing = TimeAgainst(run.device, run.bundle, candidate, parent, {.pairs = pairs});
+    timing = TimeAgainst(run.device, run.bundle, candidate, parent, options);
   }
   if (timing.ok()) return timing;
   const std::optional<v1::Failure> failure = ReferenceFailure(run, timing.status(), v1::STAGE_MEASURE);
@@ -129,10 +131,10 @@ absl::Status TimeFirstPairs(TrialRun& run, const BuiltSize& parent) {
   const StageWatch watch(run, v1::STAGE_MEASURE);
   const KeepRule rule;
   const auto unsteady = [&](const Timing& timing) { return timing.times.pairs_size() < rule.first_pairs; };
-  absl::StatusOr<Timing> timing = Time(run, run.build.at(), parent, rule.first_pairs);
+  absl::StatusOr<Timing> timing = Time(run, run.build.at(), parent, {.pairs = rule.first_pairs});
   if (timing.ok() && !timing->failure && unsteady(*timing)) {
     run.device.runner().Restart();
-    timing = Time(run, run.build.at(), parent, rule.first_pairs);
+    timing = Time(run, run.build.at(), parent, {.pairs = rule.first_pairs});
   }
   if (!timing.ok()) return timing.status();
   const v1::CompareReply& times = timing->times;
@@ -216,7 +218,13 @@ absl::Status CompareWithParent(TrialRun& run) {
   const BuiltSize& candidate = run.build.at();
   const BuiltSize& parent = *run.build.parent;
   PairTimer timer;
-  timer.time = [&](int pairs, int /*process*/) { return Time(run, candidate, parent, pairs); };
+  // Each process exchanges the seats of the one before it.
+  const bool first_seat = std::random_device()() % 2 == 0;
+  timer.time = [&](int pairs, int process) {
+    TimingOptions options{.pairs = pairs, .candidate_first = (process % 2 == 0) == first_seat};
+    if (process > 0) options.checked_calls = kConfirmingCalls;
+    return Time(run, candidate, parent, options);
+  };
   timer.start_fresh_process = [&] { run.device.runner().Restart(); };
   timer.report = [&](int process) {
     run.Report(v1::STAGE_MEASURE, process > 0 ? "compare again in a fresh process" : "compare with the parent");
@@ -256,7 +264,7 @@ absl::Status TimeLadder(TrialRun& run) {
   run.Report(v1::STAGE_MEASURE, "time start and best at every size");
   for (const BuiltSize& start : run.build.parent_ladder) {
     const BuiltSize& best = *run.build.candidate.Find(start.plan.size());
-    absl::StatusOr<Timing> timing = Time(run, best, start, kLadderPairs);
+    absl::StatusOr<Timing> timing = Time(run, best, start, {.pairs = kLadderPairs});
     if (!timing.ok()) return timing.status();
     const v1::Check check = timing->failure ? timing->failure->check() : v1::CHECK_UNSPECIFIED;
     if (check == v1::CHECK_TIMED_OUTPUT || check == v1::CHECK_UNTOUCHED) {

@@ -165,8 +165,8 @@ TEST_F(HistoryTest, ShowsAnIterationWithItsSamples) {
   request.set_name("campaigns/1/iterations/1");
   const absl::StatusOr<v1::Iteration> iteration = world_.history().GetIteration(request);
   ASSERT_TRUE(iteration.ok()) << iteration.status();
-  EXPECT_EQ(iteration->pairs_size(), 9);
-  EXPECT_EQ(iteration->confirming_pairs_size(), 9);
+  EXPECT_EQ(iteration->pairs_size(), 12);
+  EXPECT_EQ(iteration->confirming_pairs_size(), 12);
   EXPECT_EQ(iteration->passed_over_size(), 0);
   request.set_name("campaigns/1/iterations/99");
   ExpectError(world_.history().GetIteration(request).status(), absl::StatusCode::kNotFound, "iterations/99");

@@ -88,7 +88,7 @@ TEST(LifecycleTest, ClimbsFromKeptToKept) {
   const absl::StatusOr<v1::BestVariant> best = world.history().GetBestVariant(request);
   ASSERT_TRUE(best.ok()) << best.status();
   EXPECT_EQ(best->iteration().number(), ended.best());
-  EXPECT_EQ(best->iteration().pairs_size(), 9);
+  EXPECT_EQ(best->iteration().pairs_size(), 12);
   EXPECT_EQ(best->bundle().name(), "tiny");
 }
 

@@ -70,13 +70,14 @@ v1::Bundle WideBundle() {
 }
 
 void AddPairs(google::protobuf::RepeatedPtrField<v1::PairSample>* pairs, double parent_us, double candidate_us,
-              int count) {
+              int count, int process) {
   for (int i = 0; i < count; ++i) {
     const double noise = 0.0004 * (i % 3 - 1);
     v1::PairSample& pair = *pairs->Add();
     pair.set_parent_us(parent_us * std::exp(noise));
     pair.set_candidate_us(candidate_us);
     pair.set_log_ratio(std::log(pair.parent_us() / pair.candidate_us()));
+    pair.set_process(process);
   }
 }
 
@@ -96,8 +97,8 @@ v1::TrialResult Measured(double parent_us, double candidate_us) {
   v1::TrialResult result = MeasuredStart(candidate_us);
   result.set_parent_warm_us(parent_us);
   result.set_parent_cold_us(2 * parent_us);
-  AddPairs(result.mutable_pairs(), parent_us, candidate_us, 9);
-  if (candidate_us < parent_us) AddPairs(result.mutable_confirming_pairs(), parent_us, candidate_us, 9);
+  AddPairs(result.mutable_pairs(), parent_us, candidate_us, 12);
+  if (candidate_us < parent_us) AddPairs(result.mutable_confirming_pairs(), parent_us, candidate_us, 12, 1);
   return result;
 }
 

@@ -22,6 +22,6 @@ v1::TrialResult Measured(double parent_us, double candidate_us);
 v1::TrialResult FailedCheck(v1::Check check, const std::string& message);
 
 void AddPairs(google::protobuf::RepeatedPtrField<v1::PairSample>* pairs, double parent_us, double candidate_us,
-              int count);
+              int count, int process = 0);
 
 }  // namespace pawl

@@ -124,7 +124,7 @@ TEST_F(CampaignServiceTest, Lists) {
 
   const auto iteration =
       service_.Ask(stub(), &Campaigns::GetIteration, Of<v1::GetIterationRequest>("name", campaign + "/iterations/1"));
-  EXPECT_EQ(iteration.pairs_size(), 9);
+  EXPECT_EQ(iteration.pairs_size(), 12);
   service_.Refuse(stub(), &Campaigns::GetIteration, Of<v1::GetIterationRequest>("name", campaign + "/iterations/99"),
                   NOT_FOUND, "iterations/99");
   service_.Refuse(stub(), &Campaigns::GetIteration, Of<v1::GetIterationRequest>("name", campaign), INVALID_ARGUMENT,

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "profiles/gpus.h"
 #include "worker/process/temporary_folder.h"
 
 namespace pawl {
@@ -66,9 +67,30 @@ TEST(ReplayRecording, MultipliesTheRatiosOfAChainInAnyOrder) {
   EXPECT_NEAR(replay.WarmUs(candidate, v1::TIMING_MODE_WARM), 100 / 9.0, 1e-6);
   EXPECT_NEAR(replay.ColdUs(candidate, v1::TIMING_MODE_WARM), 200 * 25 / 50.0, 1e-6);
   EXPECT_NEAR(replay.ColdUs(candidate, v1::TIMING_MODE_COLD), 200 / 9.0, 1e-6);
-  const Timing timing = replay.Pairs(candidate, parent, v1::TIMING_MODE_WARM, 7, 1);
+  const Timing timing = replay.Pairs(candidate, parent, v1::TIMING_MODE_WARM, 7, {.seed = 1});
   ASSERT_EQ(timing.times.pairs_size(), 7);
-  for (const v1::PairSample& pair : timing.times.pairs()) EXPECT_NEAR(pair.log_ratio(), std::log(4.5), 0.002);
+  for (const v1::PairSample& pair : timing.times.pairs()) EXPECT_NEAR(pair.log_ratio(), std::log(4.5), 0.03);
+}
+
+TEST(ReplayRecording, GivesEachProcessAnEffectOfItsOwnAndAllTheSameAnchor) {
+  Recording recording = RecordingOf({Measured(2, 2)});
+  recording.header.mutable_gpu()->set_name("NVIDIA H200");
+  const ReplayRecording replay(recording);
+  const ReplayedVariant &candidate = *replay.Find(Tile(2)), &parent = *replay.Find(Tile(1));
+  const auto mean = [&](const ReplayedProcess& process) {
+    const Timing timing = replay.Pairs(candidate, parent, v1::TIMING_MODE_WARM, 500, process);
+    double sum = 0;
+    for (const v1::PairSample& pair : timing.times.pairs()) sum += pair.log_ratio() / 500;
+    EXPECT_EQ(timing.times.pairs(0).anchor_us(), timing.times.pairs(499).anchor_us());
+    return sum;
+  };
+  double squares = 0;
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    const double effect = mean({.seed = 1000 * seed}) - std::log(2);
+    EXPECT_NEAR(mean({.seed = 1000 * seed, .pairs_before = 12}) - std::log(2), effect, 0.0005) << "the same process";
+    squares += effect * effect / 200;
+  }
+  EXPECT_NEAR(squares, NoiseOf("h200").variance(), 0.3 * NoiseOf("h200").variance());
 }
 
 TEST(ReplayRecording, GoesByADirectComparisonWithTheStartWhereThereIsOne) {

@@ -33,7 +33,7 @@ class ScriptedGpu : public GpuDevice {
 
   ScriptedGpu();
 
-  // What was asked of the GPU, in order: "call small x2", "check small", "compare main 7", "restart", "sanitize hidden
+  // What was asked of the GPU, in order: "call small x2", "check small", "compare main 12", "restart", "sanitize hidden
   // hidden small", "profile main", "copy", "baseline", "restart reference".
   std::vector<std::string> log;
   // Calls and checks with other inputs than those of the bundle's own fill, which are left out of the log: "call hidden
@@ -44,7 +44,6 @@ class ScriptedGpu : public GpuDevice {
 
   // Times of the present process and those after it; the last stands for all later ones.
   std::vector<Times> processes = {Times()};
-  std::optional<Times> itself;  // of comparisons of a module with itself; none: as the others
 
   // What happens instead of a healthy answer, by what the log says of it, or "load", "load reference".
   std::map<std::string, v1::Failure> failures;       // the candidate's, or in a check the reference's

@@ -10,7 +10,6 @@ namespace pawl {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 // A runner without a GPU: each process has a ratio of its own, and times the parent as it is told.
 class FakeRunner {
@@ -28,8 +27,9 @@ class FakeRunner {
 
   PairTimer Timer(bool cold = false) {
     PairTimer timer;
-    timer.time = [this, cold](int pairs) -> absl::StatusOr<Timing> {
+    timer.time = [this, cold](int pairs, int number) -> absl::StatusOr<Timing> {
       asked.push_back(pairs);
+      numbers.push_back(number);
       const Process& process = processes_.front();
       Timing timing;
       if (process.fails && batch_++ >= process.fails_after) {
@@ -58,72 +58,93 @@ class FakeRunner {
       batch_ = 0;
       ++restarts;
     };
-    timer.time_parent_alone = [this](int) -> absl::StatusOr<Timing> {
-      ++alone;
-      Timing timing;
-      timing.times.set_parent_warm_us(parent_alone_us);
-      return timing;
-    };
-    timer.report = [this](bool confirms) { reports.push_back(confirms); };
+    timer.report = [this](int process) { reports.push_back(process); };
     return timer;
   }
 
   std::vector<int> asked;
-  std::vector<bool> reports;
+  std::vector<int> numbers;  // of the process, each time it was asked
+  std::vector<int> reports;
   int restarts = 0;
-  int alone = 0;
-  double parent_alone_us = 10;
 
  private:
   std::deque<Process> processes_;
   int batch_ = 0;
 };
 
-TimedComparison Compare(FakeRunner& runner, double stored_us = 0) {
-  absl::StatusOr<TimedComparison> timed = CompareTimed(runner.Timer(), v1::TIMING_MODE_WARM, stored_us, KeepRule());
+v1::ProcessNoise LittleNoise() {
+  v1::ProcessNoise noise;
+  noise.set_variance(1e-6);
+  noise.set_degrees(20);
+  return noise;
+}
+
+TimedComparison Compare(FakeRunner& runner) {
+  absl::StatusOr<TimedComparison> timed = CompareTimed(runner.Timer(), v1::TIMING_MODE_WARM, LittleNoise(), KeepRule());
   EXPECT_TRUE(timed.ok()) << timed.status();
   return *std::move(timed);
 }
 
 TEST(CompareTimed, ConfirmsAFasterCandidateInAFreshProcessAndKeepsThePairsOfBoth) {
-  FakeRunner runner{{.log_ratio = 0.10}, {.log_ratio = 0.05}};
+  FakeRunner runner{{.log_ratio = 0.101}, {.log_ratio = 0.10}};
   const TimedComparison timed = Compare(runner);
   EXPECT_EQ(timed.comparison.result(), v1::FASTER);
-  EXPECT_EQ(timed.first.pairs.size(), 7u);
-  ASSERT_TRUE(timed.confirming.has_value());
-  EXPECT_EQ(timed.confirming->pairs.size(), 7u);
+  ASSERT_EQ(timed.processes.size(), 2u);
   EXPECT_EQ(runner.restarts, 1);
-  EXPECT_THAT(runner.reports, ElementsAre(false, true));
+  EXPECT_THAT(runner.asked, ElementsAre(12, 36));
+  EXPECT_THAT(runner.numbers, ElementsAre(0, 1));
+  EXPECT_THAT(runner.reports, ElementsAre(0, 1));
 
   v1::TrialResult result;
   SetTimes(timed, &result);
-  EXPECT_EQ(result.pairs_size(), 7);
-  EXPECT_EQ(result.confirming_pairs_size(), 7);
-  EXPECT_NEAR(result.warm_us(), 10 * std::exp(-0.05), 0.02) << "the times are the fresh process's";
-  EXPECT_NEAR(result.cold_us(), 20 * std::exp(-0.05), 0.02);
+  ASSERT_EQ(result.pairs_size(), 12);
+  ASSERT_EQ(result.confirming_pairs_size(), 36);
+  EXPECT_EQ(result.pairs(0).process(), 0);
+  EXPECT_EQ(result.confirming_pairs(0).process(), 1);
+  EXPECT_NEAR(result.warm_us(), 10 * std::exp(-0.10), 0.01) << "the times are the fresh process's";
+  EXPECT_NEAR(result.cold_us(), 20 * std::exp(-0.10), 0.01);
   EXPECT_EQ(result.parent_warm_us(), 10);
   EXPECT_EQ(result.parent_cold_us(), 20);
 }
 
+TEST(CompareTimed, AsksFurtherProcessesWhereTheFirstTwoDisagree) {
+  FakeRunner runner{{.log_ratio = 0.44, .discarded = 1},
+                    {.log_ratio = 0.40, .discarded = 2},
+                    {.log_ratio = 0.43},
+                    {.log_ratio = 0.41, .discarded = 3}};
+  const TimedComparison timed = Compare(runner);
+  EXPECT_EQ(timed.comparison.result(), v1::FASTER) << timed.comparison.reason();
+  EXPECT_EQ(timed.processes.size(), 4u);
+  v1::TrialResult result;
+  SetTimes(timed, &result);
+  EXPECT_EQ(result.confirming_pairs_size(), 3 * 36);
+  EXPECT_EQ(result.confirming_pairs(107).process(), 3);
+  EXPECT_EQ(result.discarded(), 1);
+  EXPECT_EQ(result.confirming_discarded(), 5);
+  EXPECT_NEAR(result.warm_us(), 10 * (std::exp(-0.40) + std::exp(-0.43) + std::exp(-0.41)) / 3, 0.02)
+      << "the mean over those that were not picked";
+}
+
 TEST(CompareTimed, DoesNotBelieveWhatAFreshProcessDoesNotSee) {
-  FakeRunner runner{{.log_ratio = 0.10}, {.log_ratio = 0}};
-  EXPECT_EQ(Compare(runner).comparison.result(), v1::UNCLEAR);
+  FakeRunner runner{{.log_ratio = 0.015}, {.log_ratio = 0}};
+  EXPECT_NE(Compare(runner).comparison.result(), v1::FASTER);
 }
 
 TEST(CompareTimed, NeedsNoSecondProcessForASlowerOne) {
   FakeRunner runner{{.log_ratio = -0.10}};
   const TimedComparison timed = Compare(runner);
   EXPECT_EQ(timed.comparison.result(), v1::SLOWER);
-  EXPECT_FALSE(timed.confirming.has_value());
+  EXPECT_EQ(timed.processes.size(), 1u);
   EXPECT_EQ(runner.restarts, 0);
 }
 
 TEST(CompareTimed, ExtendsAnUnclearComparisonOnceInTheSameProcess) {
-  FakeRunner runner{{.log_ratio = 0.01, .noise = 0.02}};
+  FakeRunner runner{{.log_ratio = 0.005, .noise = 0.02}};
   const TimedComparison timed = Compare(runner);
-  EXPECT_THAT(runner.asked, ElementsAre(7, 8));
-  EXPECT_EQ(timed.first.pairs.size(), 15u);
-  EXPECT_EQ(timed.comparison.pairs(), 15);
+  EXPECT_THAT(runner.asked, ElementsAre(12, 24));
+  EXPECT_THAT(runner.numbers, ElementsAre(0, 0));
+  EXPECT_EQ(timed.processes[0].pairs.size(), 36u);
+  EXPECT_EQ(timed.comparison.pairs(), 36);
   EXPECT_EQ(runner.restarts, 0);
 }
 
@@ -144,70 +165,27 @@ TEST(CompareTimed, SeesAFailureInTheConfirmingProcess) {
 
 TEST(CompareTimed, PassesAFaultOfTheMachineOn) {
   PairTimer timer;
-  timer.time = [](int) -> absl::StatusOr<Timing> { return absl::InternalError("lost"); };
-  EXPECT_EQ(CompareTimed(timer, v1::TIMING_MODE_WARM, 0, KeepRule()).status(), absl::InternalError("lost"));
-}
-
-TEST(CompareTimed, LetsAFreshProcessDecideWhenTheParentIsOffItsStoredTime) {
-  FakeRunner runner{{.log_ratio = 0.2, .parent_us = 12}, {.log_ratio = 0, .parent_us = 10}};
-  const TimedComparison timed = Compare(runner, /*stored_us=*/10);
-  EXPECT_EQ(timed.comparison.result(), v1::SAME) << "only the fresh process counts";
-  EXPECT_EQ(timed.first.pairs.size(), 7u);
-  EXPECT_EQ(timed.first.pairs[0].parent_us(), 10);
-  EXPECT_EQ(runner.restarts, 1);
-  EXPECT_EQ(runner.alone, 0);
-}
-
-TEST(CompareTimed, BelievesAParentThatIsAsSlowAlone) {
-  FakeRunner runner{{.parent_us = 12}, {.parent_us = 12}};
-  runner.parent_alone_us = 12.1;
-  const TimedComparison timed = Compare(runner, /*stored_us=*/10);
-  EXPECT_FALSE(timed.failure.has_value());
-  EXPECT_EQ(timed.comparison.result(), v1::SAME);
-  EXPECT_EQ(runner.alone, 1);
-  EXPECT_THAT(timed.notes, HasSubstr("12.100 us alone"));
-}
-
-TEST(CompareTimed, FailsACandidateWhoseParentIsAloneAsItWasStored) {
-  FakeRunner runner{{.log_ratio = 0.2, .parent_us = 12}, {.log_ratio = 0.2, .parent_us = 12}};
-  runner.parent_alone_us = 11.1;  // within 10 % of what it took beside the candidate, but nearer to what is stored
-  const TimedComparison timed = Compare(runner, /*stored_us=*/10.5);
-  ASSERT_TRUE(timed.failure.has_value());
-  EXPECT_EQ(timed.failure->check(), v1::CHECK_UNSTEADY);
-}
-
-TEST(CompareTimed, FailsACandidateThatSlowsItsParent) {
-  FakeRunner runner{{.log_ratio = 0.2, .parent_us = 12}, {.log_ratio = 0.2, .parent_us = 12}};
-  const TimedComparison timed = Compare(runner, /*stored_us=*/10);
-  ASSERT_TRUE(timed.failure.has_value());
-  EXPECT_EQ(timed.failure->check(), v1::CHECK_UNSTEADY);
-  EXPECT_THAT(timed.failure->message(), HasSubstr("12.000 us beside this candidate and 10.000 us alone"));
+  timer.time = [](int, int) -> absl::StatusOr<Timing> { return absl::InternalError("lost"); };
+  EXPECT_EQ(CompareTimed(timer, v1::TIMING_MODE_WARM, LittleNoise(), KeepRule()).status(), absl::InternalError("lost"));
 }
 
 TEST(CompareTimed, MeasuresAgainInAFreshProcessWhenTheGpuWasUnsteady) {
   FakeRunner runner{{.discarded = 10}, {.log_ratio = -0.1}};
   EXPECT_EQ(Compare(runner).comparison.result(), v1::SLOWER);
+  EXPECT_EQ(runner.restarts, 1);
   FakeRunner always{{.discarded = 10}, {.discarded = 10}};
-  const TimedComparison timed = Compare(always, /*stored_us=*/10);
+  const TimedComparison timed = Compare(always);
   EXPECT_EQ(timed.comparison.result(), v1::UNCLEAR);
-  EXPECT_EQ(timed.first.discarded, 10);
+  EXPECT_EQ(timed.processes[0].discarded, 10);
 }
 
 TEST(CompareTimed, TakesTheDecidingTimesFromThePairsWhenColdDecides) {
   FakeRunner runner{{.log_ratio = -0.10}};
   absl::StatusOr<TimedComparison> timed =
-      CompareTimed(runner.Timer(/*cold=*/true), v1::TIMING_MODE_COLD, /*stored_parent_us=*/10, KeepRule());
+      CompareTimed(runner.Timer(/*cold=*/true), v1::TIMING_MODE_COLD, LittleNoise(), KeepRule());
   ASSERT_TRUE(timed.ok());
-  EXPECT_EQ(timed->first.parent_cold_us, 10);
-  EXPECT_EQ(timed->first.parent_warm_us, 20);
-  EXPECT_EQ(runner.restarts, 0) << "the stored time is compared with the cold one";
-}
-
-TEST(KeepRuleOf, TakesTheCampaignsThresholdWhereThereIsOne) {
-  v1::KeepSettings settings;
-  EXPECT_EQ(KeepRuleOf(settings).min_gain, KeepRule().min_gain);
-  settings.set_min_gain(0.05);
-  EXPECT_EQ(KeepRuleOf(settings).min_gain, 0.05);
+  EXPECT_EQ(timed->processes[0].parent_cold_us, 10);
+  EXPECT_EQ(timed->processes[0].parent_warm_us, 20);
 }
 
 }  // namespace

@@ -24,7 +24,9 @@ class JudgeTest : public ::testing::Test {
     script_.Decide();
   }
   v1::Iteration Judged(const v1::TrialResult& result) {
-    return Judge(script_.state(), script_.state().open_trials().at(2).planned, result);
+    v1::TrialPlanned planned = script_.state().open_trials().at(2).planned;
+    planned.mutable_noise()->set_variance(1e-6);
+    return Judge(script_.state(), planned, result);
   }
   CampaignScript script_;
 };
@@ -42,10 +44,11 @@ TEST_F(JudgeTest, KeepsWhatTwoProcessesFoundFaster) {
   EXPECT_EQ(iteration.parent_time_us(), 100);
   EXPECT_NEAR(iteration.speedup_over_parent(), 1.25, 0.001);
   EXPECT_NEAR(iteration.speedup_over_start(), 1.25, 0.001);
-  EXPECT_EQ(iteration.interval().pairs(), 9);
+  EXPECT_EQ(iteration.interval().pairs(), 24);
+  EXPECT_EQ(iteration.interval().processes(), 2);
   EXPECT_EQ(iteration.device(), "NVIDIA H200");
   EXPECT_EQ(iteration.stages_size(), 1);
-  EXPECT_THAT(iteration.reason(), HasSubstr("confirmed in a second process"));
+  EXPECT_THAT(iteration.reason(), HasSubstr("Faster: +25.00 % (99 % of further measurements lie between"));
 }
 
 TEST_F(JudgeTest, DoesNotKeepWhatNoFreshProcessConfirmed) {
@@ -59,17 +62,32 @@ TEST_F(JudgeTest, DoesNotKeepWhatNoFreshProcessConfirmed) {
 TEST_F(JudgeTest, DoesNotKeepWhatAFreshProcessDoesNotConfirm) {
   v1::TrialResult result = Measured(100, 80);
   result.clear_confirming_pairs();
-  AddPairs(result.mutable_confirming_pairs(), 100, 100, 9);
+  AddPairs(result.mutable_confirming_pairs(), 100, 100, 12, 1);
   const v1::Iteration iteration = Judged(result);
   EXPECT_EQ(iteration.verdict(), v1::REVERTED);
   EXPECT_EQ(iteration.comparison(), v1::UNCLEAR);
-  EXPECT_THAT(iteration.reason(), HasSubstr("not confirmed in a second process"));
+  EXPECT_THAT(iteration.reason(), HasSubstr("the processes differ by more than their noise: +25.00 %, +0.00 %"));
+}
+
+TEST_F(JudgeTest, KeepsApartTheProcessesThatConfirm) {
+  v1::TrialResult result = Measured(100, 80);
+  AddPairs(result.mutable_confirming_pairs(), 100, 79, 12, 2);
+  AddPairs(result.mutable_confirming_pairs(), 100, 81, 12, 3);
+  const v1::Iteration iteration = Judged(result);
+  EXPECT_EQ(iteration.interval().processes(), 4);
+  EXPECT_EQ(iteration.interval().pairs(), 48);
+  EXPECT_EQ(iteration.verdict(), v1::KEPT) << iteration.reason();
+}
+
+TEST_F(JudgeTest, AssumesTheNoiseThatWasPlannedWith) {
+  v1::TrialPlanned planned = script_.state().open_trials().at(2).planned;
+  planned.mutable_noise()->set_variance(0.1 * 0.1);
+  EXPECT_EQ(Judge(script_.state(), planned, Measured(100, 80)).comparison(), v1::UNCLEAR);
 }
 
 TEST_F(JudgeTest, DoesNotBelieveTimesThatTheSamplesDoNotBearOut) {
   v1::TrialResult result = Measured(100, 120);
   result.set_warm_us(10);  // the worker's word
-  AddPairs(result.mutable_confirming_pairs(), 100, 10, 9);
   const v1::Iteration iteration = Judged(result);
   EXPECT_EQ(iteration.verdict(), v1::REVERTED);
   EXPECT_EQ(iteration.comparison(), v1::SLOWER);

@@ -1,0 +1,220 @@
+#include "orchestrator/engine/verdict/seat.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <functional>
+#include <random>
+#include <string>
+
+#include "orchestrator/engine/verdict/verdict.h"
+#include "profiles/gpus.h"
+#include "tests/orchestrator/engine/tiny_bundle.h"
+#include "tests/profiles/recorded_series.h"
+
+namespace pawl {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr double kAnchorUs = 10;
+
+// One process: what it adds to the logarithm of the parent's and of the candidate's time.
+struct Added {
+  double parent = 0, candidate = 0;
+};
+
+// A campaign on an H200 whose trials are measured with an anchor.
+class SeatCampaign {
+ public:
+  SeatCampaign() : state_("campaigns/7", std::make_shared<const v1::Bundle>(Bundle())) {
+    v1::Event submitted;
+    submitted.mutable_submitted()->mutable_spec()->mutable_goal()->set_size("main");
+    state_.Apply(submitted);
+    Try(std::nullopt, 100, 100, {Added()});
+  }
+
+  // Measures one more iteration: the times of parent and candidate in us, and what each process adds to them.
+  v1::TrialFinished Try(std::optional<int> parent, double parent_us, double us, const std::vector<Added>& processes,
+                        bool anchored = true) {
+    v1::Event planned;
+    v1::TrialPlanned& plan = *planned.mutable_planned();
+    plan.set_trial(state_.next_trial());
+    plan.set_purpose(v1::TRIAL_PURPOSE_ITERATION);
+    plan.set_iteration(state_.next_iteration());
+    if (parent) {
+      plan.set_parent(*parent);
+      *plan.mutable_noise() = state_.NoiseFor(*parent);
+    }
+    state_.Apply(planned);
+    v1::Event finished;
+    v1::TrialFinished& f = *finished.mutable_finished();
+    f.set_trial(plan.trial());
+    v1::TrialResult& result = *f.mutable_result();
+    result = MeasuredStart(us);
+    result.mutable_gpu()->set_name("NVIDIA H200");
+    for (size_t process = 0; process < processes.size(); ++process) {
+      auto* pairs = process == 0 ? result.mutable_pairs() : result.mutable_confirming_pairs();
+      const int first = pairs->size();
+      AddPairs(pairs, parent_us * std::exp(processes[process].parent), us * std::exp(processes[process].candidate), 12,
+               static_cast<int>(process));
+      for (int i = first; anchored && i < pairs->size(); ++i) pairs->at(i).set_anchor_us(kAnchorUs);
+    }
+    *f.mutable_iteration() = Judge(state_, plan, result);
+    for (v1::RevisedIteration& revised : RevisedBySeat(state_, f.iteration(), plan.noise(), Gates::Default())) {
+      *f.add_revised() = std::move(revised);
+    }
+    state_.Apply(finished);
+    return f;
+  }
+
+  const CampaignState& state() const { return state_; }
+  v1::Verdict VerdictOf(int iteration) const { return state_.Find(iteration)->verdict(); }
+
+ private:
+  static const v1::Bundle& Bundle() {
+    static const auto& bundle = *new v1::Bundle(TinyBundle());
+    return bundle;
+  }
+  CampaignState state_;
+};
+
+// By `slower` in the parent's seat, beside this candidate.
+std::vector<Added> Slower(double slower, int processes = 1) {
+  return std::vector<Added>(static_cast<size_t>(processes), {std::log1p(slower), 0});
+}
+
+TEST(Seat, IsTimedRelativeToTheAnchorInEveryProcess) {
+  SeatCampaign campaign;
+  const v1::Iteration kept = campaign.Try(0, 100, 80, {{0.001, 0.002}, {0.003, 0.004}}).iteration();
+  EXPECT_EQ(kept.verdict(), v1::KEPT) << kept.reason();
+  EXPECT_NEAR(kept.as_candidate().log_time(), std::log(8) + 0.003, 1e-9);
+  EXPECT_EQ(kept.as_candidate().processes(), 2);
+  EXPECT_NEAR(kept.as_parent().log_time(), std::log(10) + 0.002, 1e-4);
+  EXPECT_EQ(kept.as_parent().processes(), 2);
+  EXPECT_EQ(campaign.state().Find(0)->as_candidate().processes(), 1) << "its time alone counts";
+  EXPECT_FALSE(campaign.state().Find(0)->has_as_parent());
+}
+
+TEST(Seat, RejectsAVariantThatIsSlowerAsAParentWithWhatWasBuiltOnIt) {
+  SeatCampaign campaign;
+  campaign.Try(0, 100, 80, Slower(0, 2));
+  const v1::Iteration first = campaign.Try(1, 80, 70, Slower(0.06, 2)).iteration();
+  EXPECT_EQ(first.verdict(), v1::REJECTED) << "it may be the candidate that slows its parent";
+  EXPECT_EQ(first.failure().check(), v1::CHECK_SEAT);
+  EXPECT_THAT(first.reason(), HasSubstr("the parent took 6.0 % longer beside this candidate than before"));
+  EXPECT_EQ(campaign.VerdictOf(1), v1::KEPT);
+  EXPECT_EQ(campaign.Try(1, 80, 90, Slower(0)).revised_size(), 0);
+  EXPECT_EQ(campaign.VerdictOf(1), v1::KEPT) << "beside one candidate only";
+  campaign.Try(1, 80, 60, Slower(0.01, 2));
+  ASSERT_EQ(campaign.VerdictOf(4), v1::KEPT);
+  campaign.Try(4, 60, 50, Slower(0, 2));
+  ASSERT_EQ(campaign.VerdictOf(5), v1::KEPT);
+  EXPECT_EQ(campaign.state().summary().best(), 5);
+  v1::TrialFinished finished;
+  for (int i = 0; i < 8 && finished.revised().empty(); ++i) finished = campaign.Try(1, 80, 70, Slower(0.06, 2));
+  ASSERT_EQ(finished.revised_size(), 3);
+  EXPECT_EQ(finished.iteration().verdict(), v1::REJECTED) << "not kept on a parent that is rejected";
+  EXPECT_THAT(finished.iteration().reason(), HasSubstr("its parent is rejected: as a parent it takes"));
+  for (const int number : {1, 4, 5}) {
+    EXPECT_EQ(campaign.VerdictOf(number), v1::REJECTED) << number;
+    EXPECT_EQ(campaign.state().Find(number)->failure().check(), v1::CHECK_SEAT);
+    EXPECT_EQ(campaign.state().Find(number)->failed_gates().rbegin()->gate(), "seat");
+  }
+  EXPECT_THAT(campaign.state().Find(1)->reason(), HasSubstr("longer than as a candidate, relative to the anchor"));
+  EXPECT_THAT(campaign.state().Find(5)->reason(), HasSubstr("it was built on iteration 1, which was rejected"));
+  EXPECT_EQ(campaign.state().summary().best(), 0);
+  EXPECT_EQ(campaign.state().summary().counts().kept(), 0);
+}
+
+TEST(Seat, KeepsNothingOfAParentThatWasRejectedMeanwhile) {
+  SeatCampaign campaign;
+  campaign.Try(0, 100, 80, Slower(0, 2));
+  while (campaign.VerdictOf(1) == v1::KEPT) campaign.Try(1, 80, 100, Slower(0.06));
+  const v1::Iteration late = campaign.Try(1, 80, 60, Slower(0, 2)).iteration();
+  EXPECT_EQ(late.verdict(), v1::REVERTED);
+  EXPECT_THAT(late.reason(), HasSubstr("its parent, iteration 1, was taken back"));
+}
+
+TEST(Seat, DoesNotBlameAVariantForOneCandidateThatSlowsIt) {
+  SeatCampaign campaign;
+  campaign.Try(0, 100, 80, Slower(0, 2));
+  campaign.Try(1, 80, 90, Slower(0));
+  EXPECT_EQ(campaign.Try(1, 80, 60, Slower(0.5, 2)).iteration().failure().check(), v1::CHECK_SEAT);
+  for (int i = 0; i < 5; ++i) campaign.Try(1, 80, 90, Slower(0));
+  EXPECT_EQ(campaign.VerdictOf(1), v1::KEPT);
+}
+
+TEST(Seat, NeverRejectsTheStart) {
+  SeatCampaign campaign;
+  for (int i = 0; i < 20; ++i) campaign.Try(0, 100, 120, Slower(0.1));
+  EXPECT_EQ(campaign.VerdictOf(0), v1::KEPT);
+}
+
+TEST(Seat, ExemptsIterationsWithoutAnAnchor) {
+  SeatCampaign campaign;
+  campaign.Try(0, 100, 80, Slower(0, 2), /*anchored=*/false);
+  EXPECT_FALSE(campaign.state().Find(1)->has_as_candidate());
+  for (int i = 0; i < 5; ++i) campaign.Try(1, 80, 90, Slower(0.1));
+  EXPECT_EQ(campaign.VerdictOf(1), v1::KEPT);
+  EXPECT_EQ(campaign.Try(1, 80, 70, Slower(0.1, 2), /*anchored=*/false).iteration().verdict(), v1::KEPT);
+}
+
+// How often the test is wrong. A variant that gained 3 % gets 16 children of which none is faster.
+using Effect = std::function<Added()>;
+
+bool IsRejected(double bias, const Effect& effect) {
+  SeatCampaign campaign;
+  const auto processes = [&](int count, double slower) {
+    std::vector<Added> all;
+    for (int i = 0; i < count; ++i) {
+      all.push_back(effect());
+      all.back().parent += std::log1p(slower);
+    }
+    return all;
+  };
+  campaign.Try(0, 100, 97, processes(2, 0));
+  if (campaign.VerdictOf(1) != v1::KEPT) campaign.Try(0, 100, 90, Slower(0, 2));
+  const int kept = campaign.state().best()->number();
+  for (int i = 0; i < 16 && campaign.VerdictOf(kept) == v1::KEPT; ++i) campaign.Try(kept, 97, 104, processes(1, bias));
+  return campaign.VerdictOf(kept) == v1::REJECTED;
+}
+
+class SeatRate : public testing::Test {
+ protected:
+  int Rejected(double bias, int campaigns, const Effect& effect) {
+    int rejected = 0;
+    for (int i = 0; i < campaigns; ++i) rejected += IsRejected(bias, effect);
+    return rejected;
+  }
+  // The noise that h200.toml says there is.
+  Effect Textbook() {
+    const v1::ProcessNoise noise = NoiseOf("h200");
+    const double side = std::sqrt(noise.variance() / 2);
+    const double both = std::sqrt(noise.anchor_variance() - side * side);
+    return [this, side, both] {
+      const double all = both * normal_(random_);
+      return Added{all + side * normal_(random_), all + side * normal_(random_)};
+    };
+  }
+  std::mt19937_64 random_{20256};
+  std::normal_distribution<double> normal_;
+};
+
+TEST_F(SeatRate, PassesHonestVariants) {
+  const int n = Rejected(0, 3000, Textbook());
+  printf("honest %d\n", n);
+  EXPECT_LE(n, 3);
+}
+
+TEST_F(SeatRate, FindsABiasOfTwoPercent) {
+  const int n = Rejected(0.02, 1000, Textbook());
+  printf("found %d\n", n);
+  EXPECT_GE(n, 990);
+}
+
+}  // namespace
+}  // namespace pawl
