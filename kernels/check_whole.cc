@@ -33,8 +33,8 @@ std::vector<v1::Size> SizesToJudge(const v1::Bundle& bundle) {
     std::string name = "hidden";
     for (const auto& [dimension, range] : ranges) {
       const int64_t multiple = std::max(1, range.multiple());
-      const auto value = static_cast<int32_t>(
-          (low ? (range.low() + multiple - 1) / multiple : range.high() / multiple) * multiple);
+      const auto value =
+          static_cast<int32_t>((low ? (range.low() + multiple - 1) / multiple : range.high() / multiple) * multiple);
       (*size.mutable_values())[dimension] = value;
       absl::StrAppend(&name, " ", dimension, "=", value);
     }

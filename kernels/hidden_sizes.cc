@@ -1,7 +1,12 @@
 #include "kernels/hidden_sizes.h"
 
 #include <algorithm>
+#include <iterator>
+#include <limits>
 #include <map>
+#include <numeric>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -56,16 +61,19 @@ struct HiddenValues {
     return first;
   }
 
-  int64_t PowerOfTwo(Random& random) const {
-    std::vector<int64_t> powers;
+  // None that the ladder has, where there are others: a kernel may be right for those alone.
+  int64_t PowerOfTwo(const std::set<int64_t>& ladder, Random& random) const {
+    std::vector<int64_t> powers, others;
     for (int64_t n = 1; n <= high; n *= 2) {
-      if (n >= low && n % step == 0) powers.push_back(n);
+      if (n < low || n % step != 0) continue;
+      powers.push_back(n);
+      if (n > 1 && !ladder.contains(n)) others.push_back(n);  // 1 is the lowest value already
     }
-    if (powers.empty()) return Any(random);
-    // 1 is the lowest value already, where it is allowed.
-    const int64_t first = powers.size() > 1 && powers[0] == 1 ? 1 : 0;
-    return powers[random.Between(first, static_cast<int64_t>(powers.size()) - 1)];
+    if (!others.empty()) powers = others;
+    return powers.empty() ? Any(random) : powers[random.Between(0, static_cast<int64_t>(powers.size()) - 1)];
   }
+
+  HiddenValues UpperHalf() const { return {low + (high - low) / 2 / step * step, high, step}; }
 };
 
 HiddenValues HiddenValuesOf(const v1::HiddenRange& range) {
@@ -77,48 +85,106 @@ HiddenValues HiddenValuesOf(const v1::HiddenRange& range) {
 enum class Kind {
   kLowest,
   kHighest,
+  kEqual,  // in all dimensions, as far as they have values in common
   kPowerOfTwo,
   kPrime,
-  kMultipleOf16,
-  kBesideATile,
   kTwiceOdd,
+  kMultipleOf16,  // in the upper half of the range, beyond most tiles
+  kBesideATile,
   kFourTimesOdd,
   kEightTimesOdd,
+  kNextToLowest,
+  kNextToHighest,
+  kMultipleOfATile,
   kAny,
 };
-constexpr Kind kMixed[] = {Kind::kPowerOfTwo, Kind::kPrime, Kind::kMultipleOf16, Kind::kBesideATile};
-constexpr int kKinds = static_cast<int>(Kind::kAny) + 1;
+// Those that come together in all dimensions, and those that are combined at random: of every trial, and of what is
+// about to be kept.
+constexpr Kind kTogether[] = {Kind::kLowest, Kind::kHighest, Kind::kEqual};
+constexpr Kind kMixed[] = {Kind::kPowerOfTwo, Kind::kPrime, Kind::kTwiceOdd, Kind::kMultipleOf16, Kind::kBesideATile};
+constexpr Kind kMoreTogether[] = {Kind::kEqual, Kind::kNextToLowest, Kind::kNextToHighest};
+constexpr Kind kMoreMixed[] = {Kind::kFourTimesOdd,    Kind::kEightTimesOdd, Kind::kPowerOfTwo, Kind::kBesideATile,
+                               Kind::kMultipleOfATile, Kind::kAny,           Kind::kAny};
+static_assert(std::size(kTogether) + std::size(kMixed) == kHiddenSizes);
+static_assert(std::size(kMoreTogether) + std::size(kMoreMixed) == kMoreHiddenSizes);
 
-int64_t Draw(Kind kind, const HiddenValues& values, const std::vector<int64_t>& tiles, Random& random) {
+struct Dimension {
+  HiddenValues values;
+  std::set<int64_t> ladder;  // what the bundle's own sizes have
+  int64_t equal;             // for this draw
+};
+
+int64_t Draw(Kind kind, const Dimension& dimension, const std::vector<int64_t>& tiles, Random& random) {
+  const HiddenValues& values = dimension.values;
   const auto odd_times = [&](int64_t factor) {
     return values.Near([&](int64_t n) { return n % factor == 0 && n / factor % 2 == 1; }, random);
   };
+  const int64_t tile = tiles[random.Between(0, static_cast<int64_t>(tiles.size()) - 1)];
   switch (kind) {
     case Kind::kLowest:
       return values.low;
     case Kind::kHighest:
       return values.high;
+    case Kind::kEqual:
+      return dimension.equal;
     case Kind::kPowerOfTwo:
-      return values.PowerOfTwo(random);
+      return values.PowerOfTwo(dimension.ladder, random);
     case Kind::kPrime:
       return values.Near([](int64_t n) { return n > 2 && IsPrime(n); }, random);
+    case Kind::kTwiceOdd:
+      return odd_times(2);
     case Kind::kMultipleOf16:
-      return values.Near([](int64_t n) { return n % 16 == 0 && !IsPowerOfTwo(n); }, random);
+      return values.UpperHalf().Near([](int64_t n) { return n % 16 == 0 && !IsPowerOfTwo(n); }, random);
     case Kind::kBesideATile: {
-      const int64_t tile = tiles[random.Between(0, static_cast<int64_t>(tiles.size()) - 1)];
       const int64_t beside = random.Between(0, 1) == 0 ? 1 : tile - 1;
       return values.Near([&](int64_t n) { return n > 1 && n % tile == beside; }, random);
     }
-    case Kind::kTwiceOdd:
-      return odd_times(2);
     case Kind::kFourTimesOdd:
       return odd_times(4);
     case Kind::kEightTimesOdd:
       return odd_times(8);
+    case Kind::kNextToLowest:
+      return std::min(values.low + values.step, values.high);
+    case Kind::kNextToHighest:
+      return std::max(values.high - values.step, values.low);
+    case Kind::kMultipleOfATile:
+      return values.Near([&](int64_t n) { return n % tile == 0 && !dimension.ladder.contains(n); }, random);
     case Kind::kAny:
       break;
   }
   return values.Any(random);
+}
+
+// A value that all dimensions have, a prime where there is one; nothing where they have none in common.
+std::optional<int64_t> InCommon(const std::map<std::string, Dimension>& dimensions, Random& random) {
+  HiddenValues common = {1, std::numeric_limits<int32_t>::max(), 1};
+  for (const auto& [name, dimension] : dimensions) {
+    common.low = std::max(common.low, dimension.values.low);
+    common.high = std::min(common.high, dimension.values.high);
+    common.step = std::lcm(common.step, dimension.values.step);
+  }
+  common.low = (common.low + common.step - 1) / common.step * common.step;
+  common.high = common.high / common.step * common.step;
+  if (common.low > common.high) return std::nullopt;
+  return common.Near([](int64_t n) { return n > 2 && IsPrime(n); }, random);
+}
+
+// The kinds of one dimension: those that come together first, in their order, then the others in any.
+std::vector<Kind> KindsOf(bool more, Random& random) {
+  std::vector<Kind> kinds, mixed;
+  if (more) {
+    kinds.assign(std::begin(kMoreTogether), std::end(kMoreTogether));
+    mixed.assign(std::begin(kMoreMixed), std::end(kMoreMixed));
+  } else {
+    kinds.assign(std::begin(kTogether), std::end(kTogether));
+    mixed.assign(std::begin(kMixed), std::end(kMixed));
+  }
+  while (!mixed.empty()) {
+    const auto chosen = mixed.begin() + random.Between(0, static_cast<int64_t>(mixed.size()) - 1);
+    kinds.push_back(*chosen);
+    mixed.erase(chosen);
+  }
+  return kinds;
 }
 
 double Volume(const v1::Size& size) {
@@ -132,9 +198,7 @@ const v1::Size& Smallest(const v1::Bundle& bundle) {
                            [](const v1::Size& a, const v1::Size& b) { return Volume(a) < Volume(b); });
 }
 
-}  // namespace
-
-std::vector<v1::Size> HiddenSizes(const v1::Bundle& bundle, uint64_t seed, int count) {
+std::vector<v1::Size> DrawSizes(const v1::Bundle& bundle, uint64_t seed, bool more) {
   if (bundle.hidden().empty() || bundle.sizes().empty()) return {};
   std::vector<int64_t> tiles = {8, 16, 32, 64, 128};
   for (const v1::Variable& variable : bundle.variables()) {
@@ -143,23 +207,25 @@ std::vector<v1::Size> HiddenSizes(const v1::Bundle& bundle, uint64_t seed, int c
     }
   }
   Random random(seed);
-  std::vector<v1::Size> sizes(count, Smallest(bundle));
-  std::vector<std::string> names(count, "hidden");
-  const std::map<std::string, v1::HiddenRange> ranges(bundle.hidden().begin(), bundle.hidden().end());
-  for (const auto& [dimension, range] : ranges) {
-    std::vector<Kind> kinds = {Kind::kLowest, Kind::kHighest};
-    std::vector<Kind> mixed(std::begin(kMixed), std::end(kMixed));
-    while (!mixed.empty()) {
-      const auto chosen = mixed.begin() + random.Between(0, static_cast<int64_t>(mixed.size()) - 1);
-      kinds.push_back(*chosen);
-      mixed.erase(chosen);
+  std::map<std::string, Dimension> dimensions;
+  for (const auto& [name, range] : bundle.hidden()) {
+    Dimension& dimension = dimensions[name];
+    dimension.values = HiddenValuesOf(range);
+    for (const v1::Size& size : bundle.sizes()) {
+      const auto value = size.values().find(name);
+      if (value != size.values().end()) dimension.ladder.insert(value->second);
     }
-    const HiddenValues values = HiddenValuesOf(range);
+  }
+  const std::optional<int64_t> common = InCommon(dimensions, random);
+  std::vector<v1::Size> sizes(more ? kMoreHiddenSizes : kHiddenSizes, Smallest(bundle));
+  std::vector<std::string> names(sizes.size(), "hidden");
+  for (auto& [name, dimension] : dimensions) {
+    dimension.equal = common ? *common : dimension.values.Any(random);
+    const std::vector<Kind> kinds = KindsOf(more, random);
     for (size_t i = 0; i < sizes.size(); ++i) {
-      const Kind kind = i < kinds.size() ? kinds[i] : static_cast<Kind>(random.Between(0, kKinds - 1));
-      const int64_t value = Draw(kind, values, tiles, random);
-      (*sizes[i].mutable_values())[dimension] = static_cast<int32_t>(value);
-      absl::StrAppend(&names[i], " ", dimension, "=", value);
+      const int64_t value = Draw(kinds[i], dimension, tiles, random);
+      (*sizes[i].mutable_values())[name] = static_cast<int32_t>(value);
+      absl::StrAppend(&names[i], " ", name, "=", value);
     }
   }
   for (size_t i = 0; i < sizes.size(); ++i) sizes[i].set_name(names[i]);
@@ -170,5 +236,11 @@ std::vector<v1::Size> HiddenSizes(const v1::Bundle& bundle, uint64_t seed, int c
   sizes.erase(std::unique(sizes.begin(), sizes.end(), same), sizes.end());
   return sizes;
 }
+
+}  // namespace
+
+std::vector<v1::Size> HiddenSizes(const v1::Bundle& bundle, uint64_t seed) { return DrawSizes(bundle, seed, false); }
+
+std::vector<v1::Size> MoreHiddenSizes(const v1::Bundle& bundle, uint64_t seed) { return DrawSizes(bundle, seed, true); }
 
 }  // namespace pawl

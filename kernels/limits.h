@@ -12,9 +12,9 @@ inline constexpr size_t kMaxListEntries = 1000;     // of a list, such as the va
 inline constexpr size_t kMaxTables = 256;           // [[size]], [[tensor]], [[variable]], [[launch]], ... of each kind
 inline constexpr size_t kMaxBundleName = 64;
 inline constexpr size_t kMaxSizeName = 64;
-inline constexpr size_t kMaxPath = 256;   // of a source, below the bundle's folder
-inline constexpr size_t kMaxRank = 8;     // of a tensor
-inline constexpr size_t kMaxExtents = 3;  // of a grid or a block
+inline constexpr size_t kMaxPath = 256;     // of a source, below the bundle's folder
+inline constexpr size_t kMaxRank = 8;       // of a tensor
+inline constexpr size_t kMaxExtents = 3;    // of a grid or a block
 inline constexpr int32_t kMaxAlign = 4096;  // of a tensor's address, bytes
 // Beyond any GPU's memory, and small enough that sums of tensors don't overflow.
 inline constexpr int64_t kMaxElements = int64_t{1} << 40;

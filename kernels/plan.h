@@ -38,8 +38,8 @@ absl::StatusOr<v1::Plan> MakeReferencePlan(const v1::Bundle& bundle, const v1::S
 std::optional<v1::Failure> CheckLaunchLimits(const v1::Plan& plan, const v1::GpuInfo& gpu);
 
 // -DNAME=value or the filled-in option of each variable, the bundle's options, and -DSIZE_S=128 for each size that the
-// source mentions outside of what #if leaves out for this variant (active_source.h): builds that give the same code have
-// the same options.
+// source mentions outside of what #if leaves out for this variant (active_source.h): builds that give the same code
+// have the same options.
 std::vector<std::string> CompileOptions(const v1::Bundle& bundle, const v1::Variant& variant, const v1::Size& size);
 std::vector<std::string> ReferenceCompileOptions(const v1::Bundle& bundle, const v1::Size& size);
 // The source mentions SIZE_<name>: one cubin for each size.

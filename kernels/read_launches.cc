@@ -30,8 +30,8 @@ void ReadRange(TomlTable& table, Reading& reading, v1::Tensor& tensor) {
   }
   if (range.size() != 2) {
     if (!range.empty()) {
-      table.Complain(table.Line("range"), absl::StrCat("range has ", range.size(),
-                                                       " entries; expected the lowest and the highest value"));
+      table.Complain(table.Line("range"),
+                     absl::StrCat("range has ", range.size(), " entries; expected the lowest and the highest value"));
     }
     return;
   }

@@ -156,8 +156,8 @@ void ReadHidden(TomlTable& root, Reading& reading) {
       continue;
     }
     if (range[1] / multiple * multiple < range[0]) {
-      table->Complain(line, absl::StrCat(name, " is [", absl::StrJoin(range, ", "), "], which holds no multiple of ",
-                                         multiple));
+      table->Complain(
+          line, absl::StrCat(name, " is [", absl::StrJoin(range, ", "), "], which holds no multiple of ", multiple));
       continue;
     }
     v1::HiddenRange& hidden = (*reading.bundle.mutable_hidden())[name];

@@ -14,6 +14,8 @@ constexpr double kSumFactor = 64;
 constexpr double kAbsoluteFactor = 64;
 // What the GPU's approximate functions and tf32 cost beside the roundoff of f32; and the least for f64.
 constexpr double kLeastRoundoff = 0x1p-14, kLeastRoundoffOfF64 = 0x1p-37;
+// Of integers that are rounded floats, which is the only reason not to be exact.
+constexpr double kRoundoffOfIntegers = 0x1p-8;
 
 bool IsFloat(v1::DataType type) { return type != v1::DATA_TYPE_I32 && type != v1::DATA_TYPE_UNSPECIFIED; }
 
@@ -59,6 +61,7 @@ double MostRelative(const v1::Plan& plan, const v1::PlanTensor& output) {
   }
   if (!all_f64) sum_roundoff = UnitRoundoff(v1::DATA_TYPE_F32);
   roundoff = std::max(roundoff, all_f64 ? kLeastRoundoffOfF64 : kLeastRoundoff);
+  if (output.type() == v1::DATA_TYPE_I32) roundoff = kRoundoffOfIntegers;
   return kTypeFactor * roundoff + kSumFactor * sum_roundoff * std::sqrt(ReductionLength(plan, output));
 }
 
@@ -75,7 +78,7 @@ double RoundedDown(double limit) {
 std::optional<std::string> UnjustifiedTolerance(const std::vector<const v1::Plan*>& plans) {
   if (plans.empty()) return std::nullopt;
   for (const v1::PlanTensor& output : plans.front()->tensors()) {
-    if (output.role() != v1::TENSOR_ROLE_OUTPUT || !IsFloat(output.type())) continue;
+    if (output.role() != v1::TENSOR_ROLE_OUTPUT) continue;
     const v1::Tolerance& tolerance = ToleranceOf(*plans.front(), output);
     double most = 0, length = 0;
     for (const v1::Plan* plan : plans) {

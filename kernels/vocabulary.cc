@@ -141,8 +141,7 @@ KeyTable Tensor() {
                        "The extents, slowest first, each a whole number of at least 1. The shape of scratch may use "
                        "variables and GPU limits as well.",
                        "shape = [\"B\", \"H\", \"S\", \"D\"]"),
-               Align(),
-               Table(KeyType::kTable, "tolerance", false, "that of `[tolerance]`", OutputTolerance()),
+               Align(), Table(KeyType::kTable, "tolerance", false, "that of `[tolerance]`", OutputTolerance()),
                Flag("exact", "false",
                     "Every element must have the reference's value; only for outputs. An `i32` output is exact unless "
                     "it has a `tolerance`.",
@@ -213,10 +212,11 @@ KeyTable HiddenRange() {
 KeyTable Hidden() {
   KeyTable table = {.header = "[hidden]",
                     .meaning =
-                        "Sizes beyond the ladder at which every variant is validated as well. Each trial draws six, "
-                        "and one that is about to be kept ten more: odd and even, multiples of 2, 4, 8 and 16, powers "
-                        "of two, primes, 1, the largest, and one less or more than a tile, as far as the ranges hold "
-                        "them. The kernel must mask its tails. Dimensions that are not named keep the values of the "
+                        "Sizes beyond the ladder at which every variant is validated as well. Each trial draws "
+                        "eight, and one that is about to be kept ten more: odd and even, multiples of 2, 4, 8 and 16, "
+                        "powers of two, primes, 1, the largest, one less or more than a tile, and equal ones, as far "
+                        "as the ranges hold them. The kernel must mask its tails. Dimensions that are not named keep "
+                        "the values of the "
                         "smallest size.",
                     .keys = {},
                     .others = Integers(KeyType::kIntegers, "*a dimension*", 1,

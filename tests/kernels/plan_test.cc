@@ -5,7 +5,6 @@
 
 #include <functional>
 #include <optional>
-#include <functional>
 #include <set>
 
 #include "kernels/bundle_reader.h"
@@ -272,6 +271,9 @@ const WrongKernel kWrongKernels[] = {
     {"multiples of 16", [](int n) { return n % 16 == 0; }},
     {"multiples of 8", [](int n) { return n % 8 == 0; }},
     {"multiples of 4", [](int n) { return n % 4 == 0; }},
+    {"multiples of 2 that are none of 4", [](int n) { return n % 4 == 2; }},
+    {"multiples of 8 in the upper half", [](int n) { return n % 8 == 0 && n >= 300; }},
+    {"powers of two that the ladder has not", [](int n) { return n > 1 && (n & (n - 1)) == 0 && n != 8 && n != 1024; }},
     {"whatever is no multiple of 2", [](int n) { return n % 2 != 0; }},
     {"whatever is no multiple of 16", [](int n) { return n % 16 != 0; }},
     {"primes", [](int n) { return IsPrime(n); }},
@@ -286,7 +288,7 @@ TEST(HiddenSizesTest, CatchAKernelThatIsWrongForOneKindInEveryTrial) {
   std::set<std::string> seen;
   for (uint64_t seed = 0; seed < 300; ++seed) {
     const std::vector<v1::Size> sizes = HiddenSizes(bundle, seed);
-    ASSERT_LE(sizes.size(), static_cast<size_t>(kHiddenSizes));
+    ASSERT_LE(sizes.size(), kHiddenSizes);
     for (const WrongKernel& kernel : kWrongKernels) {
       EXPECT_TRUE(std::any_of(sizes.begin(), sizes.end(),
                               [&](const v1::Size& size) { return kernel.is_wrong(size.values().at("ROWS")); }))
@@ -305,13 +307,32 @@ TEST(HiddenSizesTest, CatchAKernelThatIsWrongForOneKindInEveryTrial) {
 TEST(HiddenSizesTest, AreMoreAndOfMoreKindsForWhatIsAboutToBeKept) {
   v1::Bundle bundle = Golden();
   bundle.mutable_hidden()->erase("COLS");
+  const WrongKernel further[] = {{"multiples of 4 that are none of 8", [](int n) { return n % 8 == 4; }},
+                                 {"multiples of 8 that are none of 16", [](int n) { return n % 16 == 8; }},
+                                 {"2", [](int n) { return n == 2; }},
+                                 {"one less than the largest", [](int n) { return n == 599; }}};
   std::set<int> residues;
-  for (uint64_t seed = 0; seed < 50; ++seed) {
-    for (const v1::Size& size : HiddenSizes(bundle, seed, kMoreHiddenSizes)) {
-      residues.insert(size.values().at("ROWS") % 16);
+  for (uint64_t seed = 0; seed < 100; ++seed) {
+    const std::vector<v1::Size> sizes = MoreHiddenSizes(bundle, seed);
+    for (const WrongKernel& kernel : further) {
+      EXPECT_TRUE(std::any_of(sizes.begin(), sizes.end(),
+                              [&](const v1::Size& size) { return kernel.is_wrong(size.values().at("ROWS")); }))
+          << kernel.name << " with seed " << seed;
     }
+    for (const v1::Size& size : sizes) residues.insert(size.values().at("ROWS") % 16);
   }
   EXPECT_EQ(residues.size(), 16u);
+}
+
+TEST(HiddenSizesTest, CatchAKernelThatIsWrongForSquareMatrices) {
+  v1::Bundle bundle = Golden();
+  (*bundle.mutable_hidden())["COLS"].clear_multiple();
+  for (uint64_t seed = 0; seed < 100; ++seed) {
+    const std::vector<v1::Size> sizes = HiddenSizes(bundle, seed);
+    EXPECT_TRUE(std::any_of(sizes.begin(), sizes.end(), [](const v1::Size& size) {
+      return size.values().at("ROWS") == size.values().at("COLS") && size.values().at("ROWS") % 32 != 0;
+    })) << seed;
+  }
 }
 
 TEST(HiddenSizesTest, CombineTheLargestAndTheSmallestOfAllDimensions) {

@@ -99,6 +99,7 @@ absl::Status Support::Load(const std::string& cubin, CUstream stream, int max_sh
   PAWL_CUDA(ModuleGetFunction(&hold_, module, "pawl_hold"));
   PAWL_CUDA(ModuleGetFunction(&anchor_, module, "pawl_anchor"));
   PAWL_CUDA(ModuleGetFunction(&norm_, module, "pawl_norm"));
+  PAWL_CUDA(ModuleGetFunction(&differ_, module, "pawl_differ"));
   PAWL_CUDA(ModuleGetFunction(&corrupt_, module, "pawl_corrupt"));
   PAWL_CUDA(FuncSetAttribute(dirty_shared_, kFunctionMaxDynamicShared, max_shared_bytes));
   return result_.Reserve(sizeof(Difference));
@@ -160,6 +161,20 @@ absl::StatusOr<v1::ReferenceOutput> Support::Norm(CUdeviceptr values, const v1::
   output.set_rms(std::sqrt(sum.sum_squares / std::max<double>(1, count)));
   output.set_non_finite(sum.non_finite);
   return output;
+}
+
+absl::StatusOr<uint64_t> Support::Differing(CUdeviceptr out, CUdeviceptr reference, const v1::PlanTensor& tensor,
+                                            double share) {
+  uint64_t differing = 0;
+  CUdeviceptr result = result_.address();
+  PAWL_CUDA(MemsetD8Async(result, 0, sizeof(differing), stream_));
+  uint32_t type = tensor.type();
+  uint64_t count = tensor.elements();
+  void* arguments[] = {&out, &reference, &type, &count, &share, &result};
+  PAWL_RETURN_IF_ERROR(Launch(differ_, sm_count_ * 8, 1, 256, 0, arguments));
+  PAWL_CUDA(StreamSynchronize(stream_));
+  PAWL_CUDA(MemcpyDtoH(&differing, result, sizeof(differing)));
+  return differing;
 }
 
 absl::Status Support::Corrupt(CUdeviceptr from, CUdeviceptr to, const v1::PlanTensor& tensor, Corruption corruption,

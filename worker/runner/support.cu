@@ -473,8 +473,37 @@ extern "C" __global__ void pawl_norm(const void* values, u32 type, u64 count, No
   }
 }
 
+// How many elements differ from the reference by more than this share of themselves.
+template <typename T>
+__device__ void DifferAs(const T* out, const T* reference, u64 count, double share, u64* total) {
+  u64 differing = 0;
+  for (u64 i = blockIdx.x * u64(blockDim.x) + threadIdx.x; i < count; i += u64(gridDim.x) * blockDim.x) {
+    const double a = ToDouble(out[i]), b = ToDouble(reference[i]);
+    const bool same = a == b || (isnan(a) && isnan(b)) || fabs(a - b) <= share * fabs(b);
+    differing += !same;
+  }
+  for (int lane = 16; lane > 0; lane /= 2) differing += __shfl_xor_sync(~0u, differing, lane);
+  if (threadIdx.x % 32 == 0 && differing != 0) atomicAdd(total, differing);
+}
+
+extern "C" __global__ void pawl_differ(const void* out, const void* reference, u32 type, u64 count, double share,
+                                       u64* total) {
+  switch (type) {
+    case kF16:
+      return DifferAs((const __half*)out, (const __half*)reference, count, share, total);
+    case kBf16:
+      return DifferAs((const __nv_bfloat16*)out, (const __nv_bfloat16*)reference, count, share, total);
+    case kF32:
+      return DifferAs((const float*)out, (const float*)reference, count, share, total);
+    case kF64:
+      return DifferAs((const double*)out, (const double*)reference, count, share, total);
+    case kI32:
+      return DifferAs((const int*)out, (const int*)reference, count, share, total);
+  }
+}
+
 // Mirrors Corruption in support.h.
-enum Corruption : u32 { kDropTail = 1, kZeroRow, kZeroColumn, kSwapRows, kScale };
+enum Corruption : u32 { kDropTail = 1, kZeroFirstRow, kZeroLastRow, kZeroColumn, kSwapRows, kScale };
 
 template <typename T>
 __device__ T FromDouble(double x) {
@@ -489,8 +518,8 @@ __device__ __nv_bfloat16 FromDouble(double x) {
   return __float2bfloat16_rn(float(x));
 }
 
-// A copy with one thing wrong, for the tolerance's self-test: `tail` elements at the end are 0; the last row or column
-// is; the first row and the last change places; everything is multiplied.
+// A copy with one thing wrong, for the tolerance's self-test: `tail` elements at the end are 0; the first row, the
+// last row or the last column is; the first row and the last change places; everything is multiplied.
 template <typename T>
 __device__ void CorruptAs(const T* from, T* to, u64 count, u64 columns, u32 corruption, u64 tail, double factor) {
   const u64 rows = count / columns;
@@ -498,7 +527,8 @@ __device__ void CorruptAs(const T* from, T* to, u64 count, u64 columns, u32 corr
     const u64 row = i / columns, column = i % columns;
     const bool ends = row == 0 || row == rows - 1;
     const u64 source = corruption == kSwapRows && ends ? (rows - 1 - row) * columns + column : i;
-    const bool zero = (corruption == kDropTail && i >= count - tail) || (corruption == kZeroRow && row == rows - 1) ||
+    const bool zero = (corruption == kDropTail && i >= count - tail) || (corruption == kZeroLastRow && row == rows - 1) ||
+                      (corruption == kZeroFirstRow && row == 0) ||
                       (corruption == kZeroColumn && column == columns - 1);
     T value = from[source];
     if (corruption == kScale) value = FromDouble<T>(ToDouble(value) * factor);

@@ -51,7 +51,7 @@ enum Content : uint32_t {
 };
 
 // What the tolerance's self-test does to right outputs. Mirrored in support.cu.
-enum Corruption : uint32_t { kDropTail = 1, kZeroRow, kZeroColumn, kSwapRows, kScale };
+enum Corruption : uint32_t { kDropTail = 1, kZeroFirstRow, kZeroLastRow, kZeroColumn, kSwapRows, kScale };
 
 inline void Append(std::vector<Segment>* segments, const std::vector<Segment>& more) {
   segments->insert(segments->end(), more.begin(), more.end());
@@ -93,6 +93,9 @@ class Support {
   absl::StatusOr<v1::OutputError> Compare(CUdeviceptr out, CUdeviceptr reference, const v1::PlanTensor& tensor,
                                           double absolute, double own_rms = 0);
   absl::StatusOr<v1::ReferenceOutput> Norm(CUdeviceptr values, const v1::PlanTensor& tensor);
+  // Elements that differ from the reference's by more than this share of it.
+  absl::StatusOr<uint64_t> Differing(CUdeviceptr out, CUdeviceptr reference, const v1::PlanTensor& tensor,
+                                     double share);
   // A copy with one thing wrong. `factor` is kScale's.
   absl::Status Corrupt(CUdeviceptr from, CUdeviceptr to, const v1::PlanTensor& tensor, Corruption corruption,
                        double factor = 1);
@@ -107,7 +110,7 @@ class Support {
                       void** arguments);
 
   CUstream stream_ = nullptr;
-  CUfunction fill_, verify_, digest_, compare_, rotate_, dirty_shared_, hold_, anchor_, norm_, corrupt_;
+  CUfunction fill_, verify_, digest_, compare_, rotate_, dirty_shared_, hold_, anchor_, norm_, differ_, corrupt_;
   int max_shared_bytes_ = 0;
   int sm_count_ = 0;
   DeviceBuffer result_;

@@ -173,10 +173,9 @@ std::optional<v1::Failure> JudgeErrors(const v1::Plan& plan,
     } else {
       first = absl::StrCat(error.tensor(), ": ");
     }
-    const std::string share = absl::StrFormat("%s%d of %d elements are off (%.3g %%), max %.3g", first, error.wrong(),
-                                              error.elements(),
-                                              100.0 * error.wrong() / std::max<int64_t>(1, error.elements()),
-                                              error.max_absolute());
+    const std::string share =
+        absl::StrFormat("%s%d of %d elements are off (%.3g %%), max %.3g", first, error.wrong(), error.elements(),
+                        100.0 * error.wrong() / std::max<int64_t>(1, error.elements()), error.max_absolute());
     if (tolerance.exact()) {
       failure.set_message(absl::StrCat(share, "; it must be exact"));
       return failure;

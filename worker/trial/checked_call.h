@@ -19,10 +19,10 @@ struct CheckedCallOptions {
 };
 
 struct CheckedCall {
-  std::optional<v1::Failure> failure;       // of the call, or outputs that are wrong
-  v1::CheckReply check;                     // empty where the call failed
-  std::vector<v1::ResourceUse> resources;   // of the launches
-  std::string note;                         // what the module did to the machine that others should know
+  std::optional<v1::Failure> failure;      // of the call, or outputs that are wrong
+  v1::CheckReply check;                    // empty where the call failed
+  std::vector<v1::ResourceUse> resources;  // of the launches
+  std::string note;                        // what the module did to the machine that others should know
   bool reference_finite = true;
 
   // The reference's root mean square of each output of the first call.

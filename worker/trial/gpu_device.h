@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "pawl/v1/bundle.pb.h"
+#include "pawl/v1/campaign.pb.h"
 #include "pawl/v1/evidence.pb.h"
 #include "pawl/v1/recording.pb.h"
 #include "pawl/v1/runner.pb.h"

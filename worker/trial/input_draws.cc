@@ -21,8 +21,8 @@ constexpr v1::Distribution kForIntegers[] = {v1::DISTRIBUTION_EQUAL, v1::DISTRIB
                                              v1::DISTRIBUTION_EXTREMES};
 
 constexpr size_t kMaxBundles = 256;
-constexpr int kMargin = 3;          // powers of two below the largest that is right
-constexpr int kLeastExponent = -2;  // below the bundle's own fill: such a distribution is left out
+constexpr int kMargin = 3;             // powers of two below the largest that is right
+constexpr int kLeastExponent = -2;     // below the bundle's own fill: such a distribution is left out
 constexpr int kLargestExponent = 500;  // of f64: its square is finite too
 
 bool IsOpen(const v1::Tensor& tensor) {

@@ -42,8 +42,8 @@ struct FoundMagnitudes {
 };
 
 // For each distribution the largest power of two at which, at the first `small` sizes, the reference's outputs are
-// finite and the start variant is right, less a margin of 8 where that is not all that the type holds. A distribution at
-// which it is right for no magnitude is left out. Nothing where the start variant fails with the bundle's own fill.
+// finite and the start variant is right, less a margin of 8 where that is not all that the type holds. A distribution
+// at which it is right for no magnitude is left out. Nothing where the start variant fails with the bundle's own fill.
 absl::StatusOr<std::optional<FoundMagnitudes>> FindMagnitudes(GpuDevice& device, const v1::Bundle& bundle,
                                                               const BuiltVariant& start, size_t small);
 

@@ -99,8 +99,8 @@ absl::StatusOr<Sanitizing> Sanitize(const CudaDevice& device, const std::vector<
     const std::optional<std::string> error = FirstSanitizerError(result->out + result->err);
     // Any other code is the tool's own trouble, never the candidate's.
     if (!result->timed_out && (result->exit_code != kFoundErrors || !error)) {
-      trouble = absl::InternalError(absl::StrCat("compute-sanitizer --tool ", used[i].name, " ", EndText(*result),
-                                                 ": ", result->err.substr(0, 500)));
+      trouble = absl::InternalError(absl::StrCat("compute-sanitizer --tool ", used[i].name, " ", EndText(*result), ": ",
+                                                 result->err.substr(0, 500)));
       continue;
     }
     sanitizing.failure.emplace();

@@ -18,13 +18,14 @@ struct Sanitizing {
 
 // Which tools of compute-sanitizer run.
 enum class SanitizerTools {
-  kAll,           // for small sizes
-  kMemcheck,      // the fastest, for the size that is timed
-  kRaceAndInit,   // racecheck and initcheck, for a size between
+  kAll,          // for small sizes
+  kMemcheck,     // the fastest, for the size that is timed
+  kRaceAndInit,  // racecheck and initcheck, for a size between
 };
 
 // Calls each built size once under each of the tools, side by side. A status is the machine's fault, the tool's absence
-// included. DeadlineExceeded: a tool other than at small sizes did not end in time; that says nothing about the variant.
+// included. DeadlineExceeded: a tool other than at small sizes did not end in time; that says nothing about the
+// variant.
 absl::StatusOr<Sanitizing> Sanitize(const CudaDevice& device, const std::vector<const BuiltSize*>& sizes,
                                     SanitizerTools tools);
 

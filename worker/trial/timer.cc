@@ -2,8 +2,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "worker/trial/output_check.h"
 #include "worker/trial/checked_call.h"
+#include "worker/trial/output_check.h"
 
 namespace pawl {
 namespace {

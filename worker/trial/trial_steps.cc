@@ -22,8 +22,8 @@ namespace {
 constexpr int64_t kCopyBytes = int64_t{1} << 30;
 constexpr absl::Duration kCopyDeadline = absl::Seconds(30);
 constexpr int kLadderPairs = 3;
-// Tensors of a size at which racecheck and initcheck run: they slow a kernel down up to a thousand times, and take about
-// 20 s for this much.
+// Tensors of a size at which racecheck and initcheck run: they slow a kernel down up to a thousand times, and take
+// about 20 s for this much.
 constexpr int64_t kSlowToolsBytes = int64_t{16} << 20;
 constexpr double kSurprise = 10;  // a larger speedup is not believed before it was validated again
 
@@ -85,7 +85,7 @@ absl::Status ValidateAndReportEachSize(TrialRun& run, ValidationOptions options)
 
 // Hidden sizes that were not drawn before.
 absl::Status ValidateAtMoreSizes(TrialRun& run) {
-  const std::vector<v1::Size> more = HiddenSizes(run.bundle, SecretSeed(), kMoreHiddenSizes);
+  const std::vector<v1::Size> more = MoreHiddenSizes(run.bundle, SecretSeed());
   if (more.empty()) return absl::OkStatus();
   absl::StatusOr<BuiltVariant> built = BuildVariant(run.device.builder(), run.bundle, run.build.candidate.variant, more,
                                                     run.device.gpu(), run.device.stopped());

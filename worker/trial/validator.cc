@@ -12,7 +12,7 @@
 namespace pawl {
 namespace {
 
-constexpr int kSmallerTries = 8;        // of a magnitude, each a 16th, where the reference is not finite
+constexpr int kSmallerTries = 8;  // of a magnitude, each a 16th, where the reference is not finite
 constexpr double kSmallerFactor = 16;
 constexpr int kNarrowerTries = 16;  // of a stated range, each half, to say what would do
 
@@ -77,9 +77,9 @@ class Validator {
   }
 
   absl::Status ValidateAt(const BuiltSize& at, const std::vector<v1::Distribution>& others) {
-    absl::StatusOr<CheckedCall> own = CallAndCheck(
-        device_, bundle_, at, FreshDraw(),
-        {.repeats = options_.repeats, .self_test = options_.self_test, .own_rms = {}});
+    absl::StatusOr<CheckedCall> own =
+        CallAndCheck(device_, bundle_, at, FreshDraw(),
+                     {.repeats = options_.repeats, .self_test = options_.self_test, .own_rms = {}});
     if (!own.ok()) return own.status();
     if (!own->resources.empty()) validation_.resources[at.plan.size()] = own->resources;
     if (validation_.note.empty()) validation_.note = own->note;
@@ -88,9 +88,11 @@ class Validator {
     }
     validation_.failure = own->failure;
     if (!validation_.failure && !own->check.lenient().empty()) {
-      validation_.failure = LenientFailure(at.plan, absl::StrCat("the tolerance (absolute ", at.plan.tolerance().absolute(), ", relative ",
-                                                 at.plan.tolerance().relative(), ") accepts what is wrong: ",
-                                                 absl::StrJoin(own->check.lenient(), "; "), ". Tighten [tolerance]"));
+      validation_.failure =
+          LenientFailure(at.plan, absl::StrCat("the tolerance (absolute ", at.plan.tolerance().absolute(),
+                                               ", relative ", at.plan.tolerance().relative(),
+                                               ") accepts what is wrong: ", absl::StrJoin(own->check.lenient(), "; "),
+                                               ". Tighten [tolerance]"));
     }
     const CheckedCallOptions call = {.repeats = 1, .self_test = false, .own_rms = own->Rms(at.plan)};
     for (const v1::Distribution distribution : others) {
@@ -153,7 +155,8 @@ class Validator {
       return absl::StrCat(". The bundle states a range in which its start variant is wrong; ",
                           absl::StrJoin(ranges, ", "), " would do");
     }
-    return std::string(". The bundle states a range in which its start variant is wrong, and so it is in narrower ones");
+    return std::string(
+        ". The bundle states a range in which its start variant is wrong, and so it is in narrower ones");
   }
 
   GpuDevice& device_;

@@ -31,8 +31,8 @@ enum class InputVariety {
 };
 
 struct ValidationOptions {
-  int repeats = 2;  // with the bundle's own fill; 20 for a candidate that is about to be kept
-  size_t small = 0;  // so many of the first sizes are small
+  int repeats = 2;         // with the bundle's own fill; 20 for a candidate that is about to be kept
+  size_t small = 0;        // so many of the first sizes are small
   InputMagnitudes inputs;  // the other distributions; none: the bundle's own fill only
   InputVariety variety = InputVariety::kSpread;
   bool self_test = false;  // of the bundle: its tolerance, and the ranges that it states

@@ -34,9 +34,7 @@ v1::Plan FivePlan() {
   return plan;
 }
 
-TEST(CheckArguments, AcceptsWhatTheEntryTakes) {
-  EXPECT_FALSE(CheckArguments(FivePlan(), GoldenCubin()).has_value());
-}
+TEST(CheckArguments, AcceptsWhatTheEntryTakes) { EXPECT_FALSE(CheckArguments(FivePlan(), GoldenCubin()).has_value()); }
 
 TEST(CheckArguments, FindsAMissingArgument) {
   v1::Plan plan = FivePlan();

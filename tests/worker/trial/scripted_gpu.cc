@@ -236,9 +236,9 @@ absl::StatusOr<v1::RunnerReply> ScriptedGpu::ScriptedProcess::Ask(const v1::Runn
     // Right after a call of the reference it is that call's.
     const bool own = !script_.log.empty() && absl::StartsWith(script_.log.back(), "reference");
     if (request.check().draws_size() > 0) other = InputWord(request.check().draws(0));
-    what = absl::StrCat(own ? "reference " : "", "check ", timed ? "timed " : "",
-                        script_.SizeWord(request.check().plan()), other,
-                        request.check().self_test() ? " self-test" : "");
+    what =
+        absl::StrCat(own ? "reference " : "", "check ", timed ? "timed " : "", script_.SizeWord(request.check().plan()),
+                     other, request.check().self_test() ? " self-test" : "");
     module = request.check().module();
   } else {
     what = "copy";
@@ -268,7 +268,8 @@ absl::StatusOr<Sanitizing> ScriptedGpu::Sanitize(const std::vector<const BuiltSi
                                                           : "racecheck and initcheck";
   for (const BuiltSize* size : sizes) absl::StrAppend(&what, " ", SizeWord(size->plan));
   if (absl::Status status = Note(what); !status.ok()) return status;
-  if (const auto failure = failures.find(what); failure != failures.end()) return Sanitizing{.failure = failure->second};
+  if (const auto failure = failures.find(what); failure != failures.end())
+    return Sanitizing{.failure = failure->second};
   return sanitizing;
 }
 

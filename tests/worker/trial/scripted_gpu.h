@@ -54,11 +54,11 @@ class ScriptedGpu : public GpuDevice {
   std::map<std::string, absl::Status> build_faults;  // the same
   std::map<std::string, v1::RunnerReply> once;       // the reply to the first such request only
   // A kernel that is wrong for some sizes and inputs, and a reference that is not finite for some.
-  std::function<bool(const v1::Plan& plan, const v1::InputDraw& draw)> wrong, overflows;
-  int64_t module_bytes = 0;                          // that every module takes
-  std::optional<int> outputs_compared;               // by every check, instead of all
-  std::vector<std::string> lenient;                  // what a self-test of the tolerance lets pass
-  bool blind_reference = false;                      // its outputs are the same whatever the input holds
+  std::function<bool(const v1::Plan&plan, const v1::InputDraw&draw)> wrong, overflows;
+  int64_t module_bytes = 0;             // that every module takes
+  std::optional<int> outputs_compared;  // by every check, instead of all
+  std::vector<std::string> lenient;     // what a self-test of the tolerance lets pass
+  bool blind_reference = false;         // its outputs are the same whatever the input holds
   double baseline_us = 150;
   bool sanitizer_installed = true;
   Sanitizing sanitizing;

@@ -1,4 +1,5 @@
-// Which sizes and inputs validation uses, and that a kernel that is wrong for one kind of them is caught, without a GPU.
+// Which sizes and inputs validation uses, and that a kernel that is wrong for one kind of them is caught, without a
+// GPU.
 #include "worker/trial/validator.h"
 
 #include <gmock/gmock.h>
@@ -218,9 +219,7 @@ TEST_F(ValidatorTest, SaysWhatRangeWouldDoWhereTheStartIsWrongInTheStatedOne) {
   EXPECT_THAT(Failure(InputVariety::kEverywhere),
               HasSubstr("The bundle states a range in which its start variant is wrong; in range = [-62.5, 62.5] would "
                         "do"));
-  gpu_.wrong = [](const v1::Plan&, const v1::InputDraw& draw) {
-    return draw.distribution() == v1::DISTRIBUTION_LARGE;
-  };
+  gpu_.wrong = [](const v1::Plan&, const v1::InputDraw& draw) { return draw.distribution() == v1::DISTRIBUTION_LARGE; };
   EXPECT_THAT(Failure(InputVariety::kEverywhere), HasSubstr("and so it is in narrower ones"));
 }
 
