@@ -1,6 +1,7 @@
 #include "orchestrator/engine/report/report.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <utility>
@@ -127,6 +128,11 @@ std::vector<v1::SizeTime> SizeTimes(const CampaignState& campaign) {
     time.set_size(size.name());
     for (const v1::BaselineTime& baseline : campaign.baselines()) {
       if (warm && baseline.size() == size.name()) time.set_baseline_us(baseline.graph_us());
+    }
+    // Times of one row must have the ratio that was measured: those of different moments do not.
+    const v1::Comparison* beside = BesideBaselineOf(summary);
+    if (beside != nullptr && size.name() == summary.spec().goal().size()) {
+      time.set_baseline_us(time.best_us() * std::exp(beside->mean_log_ratio()));
     }
     if (time.start_bytes() == 0) {
       time.set_start_bytes(MemoryOf(StartVariant(campaign.bundle()), size, campaign.gpu(), &planner));

@@ -41,7 +41,6 @@ v1::Bundle RowsBundle() {
     tensor.add_shape("ROWS");
     tensor.add_shape("COLS");
   }
-  bundle.mutable_tensors(0)->set_align(16);
   v1::Launch& launch = *bundle.mutable_reference()->add_launches();
   launch.set_entry("reference");
   launch.add_grid("ROWS");
@@ -64,8 +63,8 @@ TEST(BaselineRequests, AreOneObjectALine) {
   EXPECT_GT(tiny["seed"].get<uint64_t>(), 0u);
   EXPECT_LT(tiny["seed"].get<uint64_t>(), uint64_t{1} << 31);
   EXPECT_EQ(nlohmann::json::parse(lines[1], nullptr, false)["size"], "ma\"in\n");
-  const nlohmann::json in = {{"name", "in"},     {"type", "f16"},     {"role", "input"},
-                             {"fill", "normal"}, {"shape", {8, 128}}, {"align", 16}};
+  const nlohmann::json in = {
+      {"name", "in"}, {"type", "f16"}, {"role", "input"}, {"fill", "normal"}, {"shape", {8, 128}}};
   EXPECT_EQ(tiny["tensors"][0], in);
   EXPECT_EQ(tiny["tensors"][1]["role"], "output");
   EXPECT_EQ(tiny["tensors"].size(), 2u) << "no scratch, whose shape may be a variant's";

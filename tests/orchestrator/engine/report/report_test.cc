@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "orchestrator/engine/search/tree_chooser.h"
 #include "tests/orchestrator/engine/campaign_script.h"
 
@@ -159,6 +161,12 @@ TEST_F(ReportTest, TakesSizesFromTheWorkerThatTimedThem) {
   EXPECT_EQ(report.sizes(0).best_us(), 6);
   EXPECT_EQ(report.sizes(0).best_bytes(), 12345);
   EXPECT_EQ(report.sizes(0).baseline_us(), 3);
+  total.mutable_beside_baseline()->mutable_interval()->set_mean_log_ratio(std::log(1.5));
+  total.mutable_beside_baseline()->mutable_interval()->set_pairs(24);
+  script_.Apply(event);
+  report = Report(script_);
+  EXPECT_NEAR(report.sizes(1).baseline_us(), 1.5 * 60, 1e-9) << "the ratio that was measured beside it";
+  EXPECT_EQ(report.sizes(0).baseline_us(), 3) << "of the goal's size only";
   total.set_iteration(1);
   script_.Apply(event);
   EXPECT_EQ(Report(script_).sizes(0).start_us(), 0) << "they are not the best variant's";
