@@ -43,7 +43,8 @@ constexpr std::pair<v1::Distribution, Content> kContents[] = {{v1::DISTRIBUTION_
                                                               {v1::DISTRIBUTION_SORTED, kSorted},
                                                               {v1::DISTRIBUTION_ZEROS, kZeros},
                                                               {v1::DISTRIBUTION_DENORMAL, kDenormal},
-                                                              {v1::DISTRIBUTION_EXTREMES, kExtremes}};
+                                                              {v1::DISTRIBUTION_EXTREMES, kExtremes},
+                                                              {v1::DISTRIBUTION_STRIPED, kStriped}};
 
 // What an input is filled with. A range that the contract states holds for every distribution, the fill's own included.
 Values InputValues(const v1::PlanTensor& tensor, const v1::InputDraw& draw) {

@@ -216,6 +216,7 @@ absl::StatusOr<bool> Comparer::Measure(Side& side, v1::TimingMode mode, double* 
   const Key key = RandomKey();
   // The host queues what follows while the GPU holds: no measured call waits for a launch. Gaps are random.
   PAWL_RETURN_IF_ERROR(gpu_.support.Hold(25'000 + random_.Below(30'000)));
+  PAWL_RETURN_IF_ERROR(gpu_.support.DirtyShared(RandomKey()));  // neither side finds what the other left
   PAWL_RETURN_IF_ERROR(gpu_.support.Fill(refill_, key));
   if (cold) PAWL_CUDA(MemsetD8Async(gpu_.flush.address(), key.words[0] & 0xff, gpu_.flush.bytes(), gpu_.stream));
   PAWL_CUDA(EventRecord(gpu_.starts[0], gpu_.stream));

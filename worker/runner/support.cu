@@ -35,7 +35,8 @@ enum Content : u32 {
   kSorted,
   kZeros,
   kDenormal,
-  kExtremes
+  kExtremes,
+  kStriped
 };
 enum Type : u32 { kF16 = 1, kBf16 = 2, kF32 = 3, kF64 = 4, kI32 = 5 };
 
@@ -117,6 +118,9 @@ __device__ double Draw(const Segment& segment, uint2 bits, uint2 first, u64 i, u
       return value;  // made of bits, by the caller
     case kExtremes:
       value = bits.x % 3 == 0 ? low : bits.x % 3 == 1 ? high : 0;
+      break;
+    case kStriped:
+      value = (low + 2 * half * Unit(bits.x)) * ((i >> first.x % 8 & 1) == (first.y & 1) ? 1 : 1.0 / 64);
       break;
   }
   return fmin(fmax(value, low), high);
@@ -226,7 +230,7 @@ __device__ void MakePiece(const Segment& segment, const Key& key, uint2 first, u
 }
 
 __device__ __forceinline__ uint2 FirstBits(const Segment& segment, const Key& key) {
-  if (segment.content != kEqual) return make_uint2(0, 0);
+  if (segment.content != kEqual && segment.content != kStriped) return make_uint2(0, 0);
   const Block block = ChaCha20(key, segment.stream, segment.call, 0);
   return make_uint2(block.words[0], block.words[1]);
 }
@@ -395,9 +399,12 @@ extern "C" __global__ void pawl_rotate(const unsigned char* from, unsigned char*
   }
 }
 
-// Leaves data-like garbage in every SM's shared memory, so that nobody profits from zeros there.
+// Leaves data-like garbage in every SM's shared memory and in the threads' local memory, so that nobody profits from
+// zeros there, or from what it or another left.
 extern "C" __global__ void pawl_dirty_shared(u32 words, Key key) {
   extern __shared__ volatile u32 shared[];
+  volatile u32 local[256];
+  for (u32 i = 0; i < 256; ++i) local[(i + key.words[0]) % 256] = key.words[i % 8] ^ i * 0x9E3779B1u;
   for (u32 b = threadIdx.x; b * 8 < words; b += blockDim.x) {
     const Block block = ChaCha20(key, blockIdx.x, 0, b);
     for (u32 i = 0; i < 8 && b * 8 + i < words; ++i) {

@@ -47,7 +47,8 @@ enum Content : uint32_t {
   kSorted,
   kZeros,
   kDenormal,
-  kExtremes
+  kExtremes,
+  kStriped
 };
 
 // What the tolerance's self-test does to right outputs. Mirrored in support.cu.

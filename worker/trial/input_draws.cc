@@ -15,8 +15,9 @@ namespace pawl {
 namespace {
 
 constexpr v1::Distribution kForFloats[] = {
-    v1::DISTRIBUTION_WIDE_NORMAL, v1::DISTRIBUTION_HEAVY_TAILS, v1::DISTRIBUTION_LARGE,    v1::DISTRIBUTION_EQUAL,
-    v1::DISTRIBUTION_SORTED,      v1::DISTRIBUTION_ZEROS,       v1::DISTRIBUTION_DENORMAL, v1::DISTRIBUTION_EXTREMES};
+    v1::DISTRIBUTION_WIDE_NORMAL, v1::DISTRIBUTION_HEAVY_TAILS, v1::DISTRIBUTION_LARGE,
+    v1::DISTRIBUTION_EQUAL,       v1::DISTRIBUTION_SORTED,      v1::DISTRIBUTION_ZEROS,
+    v1::DISTRIBUTION_DENORMAL,    v1::DISTRIBUTION_EXTREMES,    v1::DISTRIBUTION_STRIPED};
 constexpr v1::Distribution kForIntegers[] = {v1::DISTRIBUTION_EQUAL, v1::DISTRIBUTION_SORTED, v1::DISTRIBUTION_ZEROS,
                                              v1::DISTRIBUTION_EXTREMES};
 
@@ -177,6 +178,8 @@ std::string DistributionText(v1::Distribution distribution) {
       return "denormal inputs";
     case v1::DISTRIBUTION_EXTREMES:
       return "inputs at the ends of the range";
+    case v1::DISTRIBUTION_STRIPED:
+      return "inputs with stripes of small values";
     default:
       return "inputs of the bundle's own fill";
   }

@@ -16,7 +16,8 @@ JobFile::~JobFile() {
   if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
 }
 
-absl::StatusOr<JobFile> JobFile::Write(const CudaDevice& device, const std::vector<const BuiltSize*>& items) {
+absl::StatusOr<JobFile> JobFile::Write(const CudaDevice& device, const std::vector<const BuiltSize*>& items,
+                                       int calls) {
   std::error_code error;
   // A real path, at which a sandbox can show it.
   const std::filesystem::path temporary =
@@ -34,6 +35,7 @@ absl::StatusOr<JobFile> JobFile::Write(const CudaDevice& device, const std::vect
     v1::Job::Item* added = job.add_items();
     added->set_cubin(*item->cubin);
     *added->mutable_plan() = item->plan;
+    added->set_calls(calls);
   }
   std::ofstream out(file.path(), std::ios::binary);
   if (!job.SerializeToOstream(&out) || !out.flush()) {

@@ -12,7 +12,9 @@ namespace pawl {
 // A folder of its own with a v1::Job in it, for `pawl-runner --job` under ncu or compute-sanitizer. Removed with it.
 class JobFile {
  public:
-  static absl::StatusOr<JobFile> Write(const CudaDevice& device, const std::vector<const BuiltSize*>& items);
+  // Each item is called so many times.
+  static absl::StatusOr<JobFile> Write(const CudaDevice& device, const std::vector<const BuiltSize*>& items,
+                                       int calls = 1);
   JobFile(JobFile&& other) noexcept : folder_(std::move(other.folder_)) { other.folder_.clear(); }
   ~JobFile();
 

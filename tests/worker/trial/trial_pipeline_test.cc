@@ -402,8 +402,8 @@ TEST_F(TrialPipelineTest, TimesAgainInFreshProcessesWhereTheRunnerDiedOrRanOutOf
     *reply.mutable_failure() = Failure(check);
     reply.set_runner_died(check == v1::CHECK_FAULT);
     EXPECT_FALSE(Run().has_failure());
-    EXPECT_THAT(gpu_.log, ElementsAreArray(Validated(2) + Log{"compare main 12", "restart", "restart reference"} +
-                                           kCompared));
+    EXPECT_THAT(gpu_.log,
+                ElementsAreArray(Validated(2) + Log{"compare main 12", "restart", "restart reference"} + kCompared));
   }
 }
 
