@@ -13,8 +13,8 @@
 
 namespace pawl {
 
-// Timed calls that a process that confirms checks: one that cheats in 5 % of its calls passes once in 1000.
-inline constexpr int kConfirmingCalls = 135;
+// Timed calls that a process that confirms checks: a candidate that cheats in 1.4 % of its calls passes once in 1000.
+inline constexpr int kConfirmingCalls = 500;
 
 // Where the pairs of a comparison come from: a runner, or a recording.
 struct PairTimer {
