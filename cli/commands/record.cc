@@ -151,13 +151,13 @@ struct RecordFlags {
   std::string output;
 };
 
-std::string TimeText(double seconds) {
+std::string LeftText(double seconds) {
   const int whole = static_cast<int>(seconds + 0.5);
   return whole < 60 ? absl::StrFormat("%d s", whole) : absl::StrFormat("%d min %02d s", whole / 60, whole % 60);
 }
 
 // One line that is rewritten on a terminal; in a log, one every ten seconds.
-class ProgressLine {
+class RecordingProgress {
  public:
   void Show(const RecordProgress& progress) {
     const bool measured = progress.done == progress.planned;
@@ -173,9 +173,9 @@ class ProgressLine {
     if (progress.to_profile > 0) {
       const double each = progress.profile_seconds / std::max(1, progress.profiled);
       line = absl::StrFormat("%d/%d profiled, %s left; %s", progress.profiled, progress.to_profile,
-                             TimeText(each * (progress.to_profile - progress.profiled)), line);
+                             LeftText(each * (progress.to_profile - progress.profiled)), line);
     } else {
-      line += ", " + TimeText(left) + " left";
+      line += ", " + LeftText(left) + " left";
     }
     fprintf(stderr, "%s%s%s", terminal_ ? "\r\033[K" : "", line.c_str(), terminal_ && !last ? "" : "\n");
     fflush(stderr);
@@ -256,7 +256,7 @@ int Record(const RecordFlags& flags) {
   record.folder = folder;
   record.output = flags.output;
   if (flags.output.empty()) record.output = RecordingPath(bundle.name(), (*device)->gpu().name());
-  ProgressLine line;
+  RecordingProgress line;
   Recorder recorder(**device, bundle, record);
   absl::StatusOr<Recording> recording = recorder.Run([&](const RecordProgress& progress) { line.Show(progress); },
                                                      [&](const std::string& text) { line.Say(text); });
