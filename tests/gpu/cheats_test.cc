@@ -100,8 +100,8 @@ Outcome AtTheEnd(GpuCampaign& campaign, const v1::Iteration& kept) {
 }
 
 // What becomes of a bundle: of its start variant, or of the changes that the cheat makes one after another.
-Outcome Run(const v1::Bundle& bundle, const std::map<std::string, int32_t>& variant,
-            const std::map<std::string, int32_t>& then) {
+Outcome RunCampaign(const v1::Bundle& bundle, const std::map<std::string, int32_t>& variant,
+                    const std::map<std::string, int32_t>& then) {
   GpuCampaign campaign(bundle);
   absl::StatusOr<v1::Iteration> last = campaign.Start();
   if (!last.ok()) return {"error", std::string(last.status().message())};
@@ -186,7 +186,7 @@ TEST(Cheats, AreRejectedByTheCheckMeantForThemAndControlsAreAccepted) {
     if (!Wanted(cheat.name)) continue;
     const absl::Time start = absl::Now();
     const BundleReading reading = ReadBundle(CheatsFolder() / cheat.name);
-    Outcome outcome = reading.problems.empty() ? Run(reading.bundle, cheat.variant, cheat.then)
+    Outcome outcome = reading.problems.empty() ? RunCampaign(reading.bundle, cheat.variant, cheat.then)
                                                : Outcome{"reader", reading.problems[0].message};
     if (outcome.fired == "accepted" && !cheat.harmless_as.empty()) {
       const absl::StatusOr<double> gain = GainOver(device, cheat.name, cheat.harmless_as);
@@ -209,7 +209,7 @@ TEST(Cheats, AreRejectedByTheCheckMeantForThemAndControlsAreAccepted) {
     const absl::Time start = absl::Now();
     const BundleReading reading = ReadBundle(CheatsFolder() / control.name);
     const Outcome outcome =
-        reading.problems.empty() ? Run(reading.bundle, {}, {}) : Outcome{"reader", reading.problems[0].message};
+        reading.problems.empty() ? RunCampaign(reading.bundle, {}, {}) : Outcome{"reader", reading.problems[0].message};
     ++controls;
     accepted += outcome.fired == "accepted";
     report(control.name, "honest", control.what, "accepted", outcome, outcome.fired == "accepted", start);
