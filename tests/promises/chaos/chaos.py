@@ -489,7 +489,7 @@ class Chaos:
                 continue
             # The reply came between its begin and its end: it may be in no backup that had begun by then.
             gone = any(each.end > backup and each.begin < restored for backup, restored in self.restores)
-            if not by_minutes[each.minutes] and not gone:
+            if each.minutes not in by_minutes and not gone:
                 lost += 1
                 self.broke(f"{each.campaign} ({each.minutes} minutes) was acknowledged and is lost")
             if any(each.begin > begin and each.end < end for begin, end in self.harms):
