@@ -98,7 +98,7 @@ TEST(GpuValidation, CatchesAKernelThatFitsTheInputs) {
   EXPECT_EQ(FailureOf(Softmax("largest", "false")), "");
   EXPECT_THAT(FailureOf(Softmax("0.0f", "false")), HasSubstr("with ")) << "without the maximum";
   EXPECT_THAT(FailureOf(Softmax("largest", "cols > 1 && in[1] == first && in[cols - 1] == first && first != 0")),
-              HasSubstr("with inputs that are all equal"));
+              AnyOf(HasSubstr("with inputs that are all equal"), HasSubstr("with inputs at the ends")));
   EXPECT_THAT(FailureOf(Softmax("largest", "largest == 0 && first == 0")),
               AnyOf(HasSubstr("with inputs of zeros"), HasSubstr("with inputs at the ends"),
                     HasSubstr("with denormal inputs")));

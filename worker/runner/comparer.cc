@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "worker/runner/call.h"
@@ -19,6 +20,8 @@ constexpr uint64_t kMaxKeptBytes = uint64_t{2} << 30;    // of outputs
 constexpr double kGraphUs = 100;                         // long against the events' resolution
 constexpr double kBlockUs = 6000;                        // of replays in a quarter of a block: fewer where one is long
 constexpr int kColdCalls = 8;                            // in a quarter of a block
+constexpr size_t kGenerations = 4;                       // of loaded code that stay beside the one in use
+constexpr int64_t kLargeModule = int64_t{64} << 20;      // one of these is not kept beside another
 constexpr double kMinWarmUp = 0.02, kMaxWarmUp = 0.4;    // seconds
 constexpr double kSteady = 0.003;                        // largest change of the anchor's time once the GPU is warm
 
@@ -57,14 +60,32 @@ absl::Status Comparer::Run(v1::RunnerReply* reply) {
   return absl::OkStatus();
 }
 
-absl::Status Comparer::LoadSides() {
+absl::Status Comparer::FindSides() {
   candidate_.plan = &request_.candidate_plan();
   parent_.plan = &request_.parent_plan();
-  for (Side* side : {&First(), &Second()}) {
+  for (Side* side : {&candidate_, &parent_}) {
     absl::StatusOr<Module*> loaded = gpu_.FindModule(side == &candidate_ ? request_.candidate() : request_.parent());
     if (!loaded.ok()) return loaded.status();
-    PAWL_RETURN_IF_ERROR(side->module.Load((*loaded)->cubin()));
+    side->cubin = &(*loaded)->cubin();
+    large_ |= (*loaded)->bytes() > kLargeModule;
   }
+  return absl::OkStatus();
+}
+
+absl::Status Comparer::LoadSides() {
+  DropGraphs();
+  const size_t kept = large_ ? 0 : kGenerations;
+  const bool exchanged = random_.Below(2) == 0;
+  for (Side* side : {exchanged ? &Second() : &First(), exchanged ? &First() : &Second()}) {
+    for (uint64_t spacers = random_.Below(3); spacers > 0; --spacers) {
+      spacers_.push_back(std::make_unique<Module>());
+      PAWL_RETURN_IF_ERROR(spacers_.back()->Load(gpu_.support_cubin));
+    }
+    while (side->modules.size() > kept) side->modules.pop_front();
+    side->modules.push_back(std::make_unique<Module>());
+    PAWL_RETURN_IF_ERROR(side->modules.back()->Load(*side->cubin));
+  }
+  while (spacers_.size() > 2 * kGenerations) spacers_.pop_front();
   return absl::OkStatus();
 }
 
@@ -81,7 +102,7 @@ absl::Status Comparer::Prepare() {
   if (request_.candidate_plan().tensors_size() != request_.parent_plan().tensors_size()) {
     return absl::FailedPreconditionError("candidate and parent have different tensors: they can't share buffers");
   }
-  PAWL_RETURN_IF_ERROR(LoadSides());
+  PAWL_RETURN_IF_ERROR(FindSides());
   PAWL_RETURN_IF_ERROR(gpu_.ReserveEvents(1));
   PAWL_RETURN_IF_ERROR(gpu_.flush.Reserve(2 * gpu_.gpu.l2_bytes()));
   PAWL_RETURN_IF_ERROR(ReserveRegion(1));
@@ -120,7 +141,7 @@ absl::StatusOr<double> Comparer::RoughCallUs(Side& side) {
     PAWL_RETURN_IF_ERROR(gpu_.support.Fill(refill_, RandomKey()));
     PAWL_RETURN_IF_ERROR(gpu_.support.Hold(20'000));
     PAWL_CUDA(EventRecord(gpu_.starts[0], gpu_.stream));
-    PAWL_RETURN_IF_ERROR(side.module.Call(*side.plan, arenas_[0], region(), gpu_.stream));
+    PAWL_RETURN_IF_ERROR(side.modules.back()->Call(*side.plan, arenas_[0], region(), gpu_.stream));
     PAWL_CUDA(EventRecord(gpu_.stops[0], gpu_.stream));
     PAWL_CUDA(CtxSynchronize());
     float ms = 0;
@@ -131,9 +152,14 @@ absl::StatusOr<double> Comparer::RoughCallUs(Side& side) {
 }
 
 absl::Status Comparer::Place() {
-  constexpr PlacementStyle kStyles[] = {PlacementStyle::kPacked, PlacementStyle::kGaps, PlacementStyle::kScattered};
-  arenas_ =
-      DrawPlacement(*candidate_.plan, *parent_.plan, sets_, gpu_.arena.bytes(), kStyles[random_.Below(3)], random_);
+  PAWL_RETURN_IF_ERROR(LoadSides());
+  if (styles_.empty()) {
+    styles_ = {PlacementStyle::kPacked, PlacementStyle::kGaps, PlacementStyle::kScattered};
+    std::shuffle(styles_.begin(), styles_.end(), random_);
+  }
+  const PlacementStyle style = styles_.back();
+  styles_.pop_back();
+  arenas_ = DrawPlacement(*candidate_.plan, *parent_.plan, sets_, gpu_.arena.bytes(), style, random_);
   std::vector<Segment> all;
   for (int set = 0; set < sets_; ++set) {
     Append(&all, arenas_[set].Inputs(region(), set));
@@ -141,7 +167,6 @@ absl::Status Comparer::Place() {
   }
   PAWL_RETURN_IF_ERROR(refill_.Set(all));
 
-  DropGraphs();
   std::vector<int> order(sets_);
   std::iota(order.begin(), order.end(), 0);
   const bool exchanged = random_.Below(2) == 0;
@@ -165,7 +190,7 @@ absl::Status Comparer::Capture(Side& side, const std::vector<int>& order) {
   PAWL_CUDA(StreamBeginCapture(gpu_.stream, kCaptureRelaxed));
   absl::Status called;
   for (int set : order) {
-    called = side.module.Call(*side.plan, arenas_[set], region(), gpu_.stream);
+    called = side.modules.back()->Call(*side.plan, arenas_[set], region(), gpu_.stream);
     if (!called.ok()) break;
   }
   PAWL_CUDA(StreamEndCapture(gpu_.stream, &graph));
@@ -221,7 +246,7 @@ absl::StatusOr<bool> Comparer::Measure(Side& side, v1::TimingMode mode, double* 
   if (cold) PAWL_CUDA(MemsetD8Async(gpu_.flush.address(), key.words[0] & 0xff, gpu_.flush.bytes(), gpu_.stream));
   PAWL_CUDA(EventRecord(gpu_.starts[0], gpu_.stream));
   if (cold) {
-    PAWL_RETURN_IF_ERROR(side.module.Call(*side.plan, arenas_[set], region(), gpu_.stream));
+    PAWL_RETURN_IF_ERROR(side.modules.back()->Call(*side.plan, arenas_[set], region(), gpu_.stream));
   } else {
     PAWL_CUDA(GraphLaunch(side.graphs[graph], gpu_.stream));
   }
@@ -340,7 +365,7 @@ absl::StatusOr<bool> Comparer::CheckUntouched() {
   PAWL_RETURN_IF_ERROR(poison.Set(own));
   PAWL_RETURN_IF_ERROR(gpu_.support.Fill(table, key));
   PAWL_RETURN_IF_ERROR(gpu_.support.Fill(poison, key));
-  PAWL_RETURN_IF_ERROR(candidate_.module.Call(*candidate_.plan, banded, base(touched), gpu_.stream));
+  PAWL_RETURN_IF_ERROR(candidate_.modules.back()->Call(*candidate_.plan, banded, base(touched), gpu_.stream));
   PAWL_CUDA(CtxSynchronize());
   absl::StatusOr<std::vector<ChangedByte>> changed = gpu_.support.Verify(table, key);
   if (!changed.ok()) return changed.status();

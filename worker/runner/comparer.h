@@ -2,6 +2,9 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -13,13 +16,14 @@ namespace pawl {
 
 // Times candidate against parent in one process on the same buffers, in blocks ABBA or BAAB.
 //
-// Each block has its tensors placed anew, at random, for every call; both sides use the same places. Warm times come
+// Each block has its tensors placed anew, at random, for every call; both sides use the same places. Code is placed
+// anew as well: both modules are loaded again for each block, between spacers, before older ones go. Warm times come
 // from CUDA graphs of several calls, captured anew for each block. Each call has its own inputs, outputs and scratch,
 // all filled anew before every replay. There are more sets of tensors than calls in a graph: those that a replay does
 // not use must be untouched after it. Cold times come from single calls after the L2 was flushed.
 //
-// Nothing tells the sides apart: both are loaded afresh for the comparison, order and gaps are random, and the outputs
-// of both are read alike. Which outputs are kept for the reference process is drawn after the calls that made them, and
+// Nothing tells the sides apart: both are loaded afresh, order and gaps are random, and the outputs of both are read
+// alike. Which outputs are kept for the reference process is drawn after the calls that made them, and
 // they leave the process before the next launch.
 class Comparer {
  public:
@@ -32,9 +36,10 @@ class Comparer {
 
  private:
   struct Side {
-    Module module;
+    const std::string* cubin = nullptr;
     const v1::Plan* plan = nullptr;
-    std::vector<CUgraphExec> graphs;  // one for each of uses_
+    std::deque<std::unique_ptr<Module>> modules;  // the last is in use; the others keep it from their places
+    std::vector<CUgraphExec> graphs;              // one for each of uses_
   };
   // The sets of tensors that a graph's calls use, in order, and the others.
   struct Use {
@@ -45,6 +50,8 @@ class Comparer {
   static constexpr int kMaxDiscarded = 10;
 
   absl::Status Prepare();
+  absl::Status FindSides();
+  // Both sides' code at other places than before.
   absl::Status LoadSides();
   absl::Status ReserveRegion(int sets);
   absl::StatusOr<double> RoughCallUs(Side& side);
@@ -77,10 +84,12 @@ class Comparer {
   v1::CompareReply result_;
   SecretRandom random_;
   Side candidate_, parent_;
-  int calls_ = 1;              // of a graph
-  int sets_ = 1;               // of tensors
-  int replays_ = 1;            // in a quarter of a block
-  std::vector<Arena> arenas_;  // of the sets
+  std::deque<std::unique_ptr<Module>> spacers_;
+  std::vector<PlacementStyle> styles_;  // that come next, so that all come equally often
+  int calls_ = 1;                       // of a graph
+  int sets_ = 1;                        // of tensors
+  int replays_ = 1;                     // in a quarter of a block
+  std::vector<Arena> arenas_;           // of the sets
   std::array<Use, 2> uses_;
   SegmentTable refill_;
   double keep_share_ = 1;  // of calls whose outputs are kept

@@ -52,9 +52,10 @@ absl::StatusOr<v1::GpuInfo> Describe(CUdevice device) {
 
 }  // namespace
 
-absl::Status GpuContext::Open(int device, const std::string& support_cubin) {
+absl::Status GpuContext::Open(int device, const std::string& cubin) {
   if (stream == nullptr) PAWL_RETURN_IF_ERROR(OpenDevice(device));
-  if (support_cubin.empty()) return absl::OkStatus();
+  if (cubin.empty()) return absl::OkStatus();
+  support_cubin = cubin;
   return support.Load(support_cubin, stream, gpu.shared_per_block_optin(), gpu.sm_count());
 }
 

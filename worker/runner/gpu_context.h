@@ -23,7 +23,7 @@ struct GpuContext {
   explicit GpuContext(int shared_fd) : shared(shared_fd) {}
 
   // May be called again with Pawl's own kernels, once the owner knows what GPU to build them for.
-  absl::Status Open(int device, const std::string& support_cubin);
+  absl::Status Open(int device, const std::string& cubin);
   absl::StatusOr<Module*> FindModule(const std::string& id);
   // Makes at least `count` pairs of events, kept for later requests.
   absl::Status ReserveEvents(size_t count);
@@ -31,6 +31,7 @@ struct GpuContext {
   v1::GpuInfo gpu;
   CUstream stream = nullptr;
   Support support;
+  std::string support_cubin;
   Telemetry telemetry;
   SharedRegion shared;
   DeviceBuffer arena;    // tensors of the calls under way

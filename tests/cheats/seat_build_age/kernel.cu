@@ -5,7 +5,7 @@ constexpr bool kCheat = CHEAT;
 constexpr int kWait = 1200;  // cycles
 constexpr int kFresh = 20;   // seconds
 
-constexpr int Digits(const char* text) { return 10 * (text[0] - '0') + text[1] - '0'; }
+__device__ constexpr int Digits(const char* text) { return 10 * (text[0] - '0') + text[1] - '0'; }
 constexpr int kBuilt = 3600 * Digits(&__TIME__[0]) + 60 * Digits(&__TIME__[3]) + Digits(&__TIME__[6]);
 
 __device__ unsigned long long Now() {
