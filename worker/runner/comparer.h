@@ -86,6 +86,7 @@ class Comparer {
   Side candidate_, parent_;
   std::deque<std::unique_ptr<Module>> spacers_;
   std::vector<PlacementStyle> styles_;  // that come next, so that all come equally often
+  bool large_ = false;                  // a module takes much memory
   int calls_ = 1;                       // of a graph
   int sets_ = 1;                        // of tensors
   int replays_ = 1;                     // in a quarter of a block
