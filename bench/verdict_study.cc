@@ -75,12 +75,14 @@ nlohmann::json LineOf(const std::string& pair, int process,
                       const google::protobuf::RepeatedPtrField<v1::PairSample>& pairs) {
   const auto rounded = [](double value, double digits) { return std::round(value * digits) / digits; };
   nlohmann::json line = {{"pair", pair}, {"process", process}};
-  for (const char* list : {"log_ratios", "parent", "candidate", "anchor"}) line[list] = nlohmann::json::array();
+  for (const char* list : {"log_ratios", "parent", "candidate", "anchor", "launch"})
+    line[list] = nlohmann::json::array();
   for (const v1::PairSample& one : pairs) {
     line["log_ratios"].push_back(rounded(one.log_ratio(), 1e7));
     line["parent"].push_back(rounded(one.parent_us(), 1e5));
     line["candidate"].push_back(rounded(one.candidate_us(), 1e5));
     line["anchor"].push_back(rounded(one.anchor_us(), 1e5));
+    line["launch"].push_back(rounded(one.launch_us(), 1e5));
   }
   return line;
 }
@@ -235,7 +237,10 @@ class Study {
     PairTimer timer;
     timer.time = [&](int pairs, int process) {
       TimingOptions options{.pairs = pairs, .candidate_first = process % 2 == 0};
-      if (process > 0) options.checked_calls = kConfirmingCalls;
+      if (process > 0) {
+        options.checked_calls = kConfirmingCalls;
+        options.checked_bytes = kConfirmingBytes;
+      }
       return TimeAgainst(device_, bundle, candidate, parent, options);
     };
     timer.start_fresh_process = [&] { device_.runner().Restart(); };

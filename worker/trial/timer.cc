@@ -1,7 +1,10 @@
 #include "worker/trial/timer.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "kernels/plan.h"
 #include "worker/trial/checked_call.h"
 #include "worker/trial/output_check.h"
 
@@ -9,6 +12,14 @@ namespace pawl {
 namespace {
 
 constexpr absl::Duration kCompareDeadline = absl::Seconds(120);
+
+int64_t OutputBytesOf(const v1::Plan& plan) {
+  int64_t bytes = 0;
+  for (const v1::PlanTensor& tensor : plan.tensors()) {
+    if (tensor.role() == v1::TENSOR_ROLE_OUTPUT) bytes += tensor.elements() * ElementBytes(tensor.type());
+  }
+  return bytes;
+}
 
 }  // namespace
 
@@ -34,7 +45,8 @@ absl::StatusOr<Timing> TimeAgainst(GpuDevice& device, const v1::Bundle& bundle, 
   compare.set_pairs(options.pairs);
   compare.set_measurements(options.measurements);
   compare.set_deciding(bundle.timing());
-  compare.set_checked_calls(options.checked_calls);
+  const int64_t room = options.checked_bytes / std::max<int64_t>(1, OutputBytesOf(candidate.plan));
+  compare.set_checked_calls(static_cast<int>(std::clamp<int64_t>(room, 1, options.checked_calls)));
   compare.set_candidate_first(options.candidate_first);
   absl::StatusOr<v1::RunnerReply> reply = device.runner().Ask(request, kCompareDeadline);
   if (!reply.ok()) return reply.status();

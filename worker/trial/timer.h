@@ -13,8 +13,10 @@ namespace pawl {
 
 struct TimingOptions {
   int pairs = 12;
-  int measurements = 6;         // of each side in a pair
-  int checked_calls = 20;       // about so many timed calls are compared with the reference
+  int measurements = 6;  // of each side in a pair
+  // About so many timed calls are compared with the reference; fewer where their outputs take more than checked_bytes.
+  int checked_calls = 20;
+  int64_t checked_bytes = int64_t{64} << 20;
   bool candidate_first = true;  // its seat (runner.proto)
 };
 

@@ -222,7 +222,10 @@ absl::Status CompareWithParent(TrialRun& run) {
   const bool first_seat = std::random_device()() % 2 == 0;
   timer.time = [&](int pairs, int process) {
     TimingOptions options{.pairs = pairs, .candidate_first = (process % 2 == 0) == first_seat};
-    if (process > 0) options.checked_calls = kConfirmingCalls;
+    if (process > 0) {
+      options.checked_calls = kConfirmingCalls;
+      options.checked_bytes = kConfirmingBytes;
+    }
     return Time(run, candidate, parent, options);
   };
   timer.start_fresh_process = [&] { run.device.runner().Restart(); };
