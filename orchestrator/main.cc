@@ -56,7 +56,6 @@ std::string ReportFolder(const Flags& flags) {
 
 int Fail(const absl::Status& status) {
   fprintf(stderr, "pawl-orchestrator: %s\n", std::string(status.message()).c_str());
-  if (absl::IsAlreadyExists(status)) return EX_TEMPFAIL;  // `pawl` uses that one instead (cli/connect/connection.cc)
   return absl::IsInvalidArgument(status) ? 2 : 1;
 }
 
@@ -187,7 +186,11 @@ int Run(int argc, char** argv) {
   options.file = flags.database;
   options.check = !flags.skip_check;
   absl::StatusOr<std::unique_ptr<Store>> store = Store::Open(options);
-  if (!store.ok()) return Fail(store.status());
+  if (!store.ok()) {
+    const int failed = Fail(store.status());
+    // Another has it open: `pawl` uses that one instead (cli/connect/connection.cc).
+    return absl::IsAlreadyExists(store.status()) ? EX_TEMPFAIL : failed;
+  }
   return Serve(**store, flags, signals);
 }
 

@@ -1,6 +1,7 @@
 // The real program: kill -9 at any moment loses nothing that was acknowledged, and it ends when it is told to.
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sysexits.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -331,7 +332,7 @@ TEST_F(ProgramTest, EndsWhenTheLastLeaseIsDelivered) {
 TEST_F(ProgramTest, RefusesADatabaseThatAnotherHasAndNamesIt) {
   const auto process = Start();
   OrchestratorProcess second({"--listen", "127.0.0.1:0", "--database", database_.string()});
-  EXPECT_EQ(second.WaitForEnd(milliseconds(5000)), 1);
+  EXPECT_EQ(second.WaitForEnd(milliseconds(5000)), EX_TEMPFAIL);
   const std::string said = second.Output();
   EXPECT_NE(said.find("process " + process->pid()), std::string::npos) << said;
   EXPECT_NE(said.find(address_), std::string::npos) << said;
