@@ -15,6 +15,7 @@ constexpr char kBegin[] = R"(#include <cuda.h>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <vector>
 
 static void Check(CUresult result, const char* what) {
   if (result == CUDA_SUCCESS) return;
