@@ -153,7 +153,7 @@ TEST(GatesFile, RefusesActionsThatWouldKeepAWrongKernel) {
   EXPECT_THAT(ErrorOf("profile", "\"mark\"", "\"reject\""), HasSubstr("not about a variant"));
   EXPECT_THAT(ErrorOf("preflight", "\"pause\"", "\"revert\""), HasSubstr("not about a variant"));
   EXPECT_THAT(ErrorOf("baseline", "\"pause\"", "\"revert\""), HasSubstr("no parent to go back to"));
-  EXPECT_THAT(ErrorOf("prediction", "\"mark\"", "\"reject\""), HasSubstr("right and faster"));
+  EXPECT_THAT(ErrorOf("prediction", "\"mark\"", "\"reject\""), HasSubstr("correct and faster"));
   EXPECT_THAT(ErrorOf("build", "\"reject\"", "\"explode\""),
               HasSubstr("unknown action \"explode\"; there are mark, pause, reject, revert"));
 }

@@ -89,7 +89,7 @@ v1::RecordedVariant RecordOf(const v1::Iteration& iteration, double start_cold_u
     }
   }
   record.set_cubin_hash(iteration.cubin_hash().substr(0, kHashDigits));
-  // Of a confirmed one the interval is the second process's.
+  // Of a confirmed one the interval counts those of all processes; the pairs here are the first's.
   if (iteration.confirming_pairs().empty()) record.set_discarded(iteration.interval().discarded());
   return record;
 }

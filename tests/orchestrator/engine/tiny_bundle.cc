@@ -58,7 +58,7 @@ v1::Bundle TinyBundle() {
   bundle.mutable_reference()->mutable_source()->set_text("extern \"C\" __global__ void copy_reference() {}\n");
   FillLaunch(bundle.mutable_reference()->add_launches(), "copy_reference", "ceil_div(N, 128)");
   bundle.mutable_tolerance()->set_absolute(0.01);
-  bundle.mutable_tolerance()->set_relative(0.01);
+  bundle.mutable_tolerance()->set_relative(0.001);
   bundle.set_timing(v1::TIMING_MODE_WARM);
   return bundle;
 }

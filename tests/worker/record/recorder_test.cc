@@ -47,7 +47,7 @@ TEST_F(RecorderTest, MeasuresEveryVariantBesideTheStartThenProfilesThemInOneRun)
   for (const char* variant : {"TILE=32", "TILE=64"}) {
     const v1::RecordedVariant& record = Of(*recording, variant);
     EXPECT_FALSE(record.has_failure()) << variant;
-    EXPECT_EQ(record.pairs_size(), 7) << variant;
+    EXPECT_EQ(record.pairs_size(), 12) << variant;
     EXPECT_EQ(record.warm_us(), 200) << variant;
     EXPECT_EQ(record.cold_us(), 300) << variant;
     EXPECT_EQ(record.start_cold_us(), 300) << variant;

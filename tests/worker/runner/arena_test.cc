@@ -102,9 +102,12 @@ TEST(Arena, FillsInputsAsTheBundleSaysAndPoisonsTheRestWithWhatResemblesData) {
   ASSERT_EQ(inputs.size(), 2u);
   EXPECT_EQ(inputs[0].content, kUniform);
   EXPECT_EQ(inputs[0].type, static_cast<uint32_t>(v1::DATA_TYPE_F16));
-  EXPECT_EQ(inputs[0].low, -2);
-  EXPECT_EQ(inputs[0].high, 3);
+  EXPECT_EQ(inputs[0].low, 0) << "a uniform fill stays in [0, 1] where the range holds some of that";
+  EXPECT_EQ(inputs[0].high, 1);
   EXPECT_EQ(inputs[1].content, kNormal);
+  plan.mutable_tensors(0)->set_low(2);
+  EXPECT_EQ(Arena::For(plan).Inputs(kBase, 0)[0].low, 2) << "a range that holds none of it is used as it is";
+  EXPECT_EQ(Arena::For(plan).Inputs(kBase, 0)[0].high, 3);
   const std::vector<Segment> poisons = Arena::For(plan).Poisons(kBase, 0);
   ASSERT_EQ(poisons.size(), 2u);
   for (const Segment& poison : poisons) EXPECT_EQ(poison.content, kNormal);

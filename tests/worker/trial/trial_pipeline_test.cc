@@ -437,7 +437,7 @@ TEST_F(TrialPipelineTest, RejectsATimeBelowTheRooflineFloorBeforeAnythingElse) {
   gpu_.processes = {{.candidate_us = 50, .parent_us = 200}};
   const v1::Failure failure = RunToFailure();
   EXPECT_EQ(failure.check(), v1::CHECK_ROOFLINE);
-  EXPECT_THAT(gpu_.log, ElementsAreArray(Validated(2) + kCompared + kRestarted + kCompared));
+  EXPECT_THAT(gpu_.log, ElementsAreArray(Validated(2) + kCompared + kConfirmed));
 }
 
 TEST_F(TrialPipelineTest, HoldsTimesAgainstTheShareOfTheFloorThatTheCampaignAsksFor) {
