@@ -1,14 +1,10 @@
-// pawl-gpu-bench: what a variant costs on this machine's GPU, and whether a kernel is ever kept over itself.
-//   pawl-gpu-bench cost                     build, validate, compare: seconds a variant, by part
-//   pawl-gpu-bench itself N FILE            compares kernels with themselves N times; keeps every measurement in FILE
+// pawl-gpu-bench cost: what a variant costs on this machine's GPU: build, validate, compare, in seconds by part.
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -16,7 +12,6 @@
 #include "kernels/bundle_reader.h"
 #include "kernels/plan.h"
 #include "kernels/space.h"
-#include "profiles/verdict_protocol.h"
 #include "worker/record/recorder.h"
 #include "worker/trial/cuda_device.h"
 #include "worker/trial/output_check.h"
