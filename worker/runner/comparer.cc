@@ -20,7 +20,6 @@ constexpr uint64_t kMaxKeptBytes = uint64_t{2} << 30;    // of outputs
 constexpr double kGraphUs = 100;                         // long against the events' resolution
 constexpr double kBlockUs = 6000;                        // of replays in a quarter of a block: fewer where one is long
 constexpr int kColdCalls = 8;                            // in a quarter of a block
-constexpr int kTicks = 20;                               // launches of the graph that shows what one costs
 constexpr size_t kGenerations = 4;                       // of loaded code that stay beside the one in use
 constexpr int64_t kLargeModule = int64_t{64} << 20;      // one of these is not kept beside another
 constexpr double kMinWarmUp = 0.02, kMaxWarmUp = 0.4;    // seconds
@@ -48,7 +47,6 @@ void Comparer::DropGraphs() {
     for (CUgraphExec graph : side->graphs) Cuda().GraphExecDestroy(graph);
     side->graphs.clear();
   }
-  if (ticks_ != nullptr) Cuda().GraphExecDestroy(std::exchange(ticks_, nullptr));
 }
 
 absl::Status Comparer::Run(v1::RunnerReply* reply) {
@@ -184,19 +182,6 @@ absl::Status Comparer::Place() {
     PAWL_RETURN_IF_ERROR(Capture(exchanged ? Second() : First(), use.order));
     PAWL_RETURN_IF_ERROR(Capture(exchanged ? First() : Second(), use.order));
   }
-  return CaptureTicks();
-}
-
-absl::Status Comparer::CaptureTicks() {
-  CUgraph graph;
-  PAWL_CUDA(StreamBeginCapture(gpu_.stream, kCaptureRelaxed));
-  absl::Status queued;
-  for (int i = 0; i < kTicks && queued.ok(); ++i) queued = gpu_.support.Tick();
-  PAWL_CUDA(StreamEndCapture(gpu_.stream, &graph));
-  PAWL_RETURN_IF_ERROR(queued);
-  PAWL_CUDA(GraphInstantiate(&ticks_, graph, 0));
-  PAWL_CUDA(GraphDestroy(graph));
-  PAWL_CUDA(GraphUpload(ticks_, gpu_.stream));
   return absl::OkStatus();
 }
 
@@ -227,17 +212,6 @@ absl::StatusOr<double> Comparer::AnchorUs() {
   float ms = 0;
   PAWL_CUDA(EventElapsedTime(&ms, gpu_.starts[0], gpu_.stops[0]));
   return ms * 1e3;
-}
-
-absl::StatusOr<double> Comparer::LaunchUs() {
-  PAWL_RETURN_IF_ERROR(gpu_.support.Hold(20'000));
-  PAWL_CUDA(EventRecord(gpu_.starts[0], gpu_.stream));
-  PAWL_CUDA(GraphLaunch(ticks_, gpu_.stream));
-  PAWL_CUDA(EventRecord(gpu_.stops[0], gpu_.stream));
-  PAWL_CUDA(CtxSynchronize());
-  float ms = 0;
-  PAWL_CUDA(EventElapsedTime(&ms, gpu_.starts[0], gpu_.stops[0]));
-  return ms * 1e3 / kTicks;
 }
 
 absl::Status Comparer::WarmUp() {
@@ -319,14 +293,11 @@ absl::StatusOr<bool> Comparer::MeasurePair(v1::TimingMode mode, v1::PairSample* 
   const int count = mode == v1::TIMING_MODE_COLD ? kColdCalls : replays_;
   Side& outer = random_.Below(2) == 0 ? parent_ : candidate_;
   Side& inner = &outer == &parent_ ? candidate_ : parent_;
-  std::vector<double> parent, candidate, anchors, launches;
+  std::vector<double> parent, candidate, anchors;
   for (int i = 0; i < 2; ++i) {
     absl::StatusOr<double> anchor = AnchorUs();
     if (!anchor.ok()) return anchor.status();
     anchors.push_back(*anchor);
-    absl::StatusOr<double> launch = LaunchUs();
-    if (!launch.ok()) return launch.status();
-    launches.push_back(*launch);
     for (Side* side : {i == 0 ? &outer : &inner, i == 0 ? &inner : &outer}) {
       for (int replay = 0; replay < count; ++replay) {
         double us = 0;
@@ -338,7 +309,6 @@ absl::StatusOr<bool> Comparer::MeasurePair(v1::TimingMode mode, v1::PairSample* 
   pair->set_parent_us(Median(parent));
   pair->set_candidate_us(Median(candidate));
   pair->set_anchor_us(Median(anchors));
-  pair->set_launch_us(Median(launches));
   pair->set_log_ratio(std::log(pair->parent_us() / pair->candidate_us()));
   return true;
 }

@@ -58,7 +58,6 @@ class Comparer {
   // Draws places for all sets of tensors, and captures the graphs of both sides.
   absl::Status Place();
   absl::Status Capture(Side& side, const std::vector<int>& order);
-  absl::Status CaptureTicks();
   void DropGraphs();
   // Until the anchor's time no longer changes: an idle GPU needs some tens of milliseconds to reach its clocks.
   absl::Status WarmUp();
@@ -67,7 +66,6 @@ class Comparer {
   // After a replay of `use`: draws which calls' outputs are kept, reads them, and checks the unused tensors.
   absl::StatusOr<bool> SetAsideSome(const Side& side, const std::vector<int>& order, Use* use, const Key& key);
   absl::StatusOr<double> AnchorUs();
-  absl::StatusOr<double> LaunchUs();
   absl::StatusOr<bool> MeasurePair(v1::TimingMode mode, v1::PairSample* pair);
   absl::StatusOr<bool> MeasurePairs();
   // After all the timed calls, one more: it must leave its inputs, guard bands, and the buffers of all other calls
@@ -87,7 +85,6 @@ class Comparer {
   SecretRandom random_;
   Side candidate_, parent_;
   std::deque<std::unique_ptr<Module>> spacers_;
-  CUgraphExec ticks_ = nullptr;
   std::vector<PlacementStyle> styles_;  // that come next, so that all come equally often
   bool large_ = false;                  // a module takes much memory
   int calls_ = 1;                       // of a graph

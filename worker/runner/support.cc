@@ -98,7 +98,6 @@ absl::Status Support::Load(const std::string& cubin, CUstream stream, int max_sh
   PAWL_CUDA(ModuleGetFunction(&dirty_shared_, module, "pawl_dirty_shared"));
   PAWL_CUDA(ModuleGetFunction(&hold_, module, "pawl_hold"));
   PAWL_CUDA(ModuleGetFunction(&anchor_, module, "pawl_anchor"));
-  PAWL_CUDA(ModuleGetFunction(&tick_, module, "pawl_tick"));
   PAWL_CUDA(ModuleGetFunction(&norm_, module, "pawl_norm"));
   PAWL_CUDA(ModuleGetFunction(&differ_, module, "pawl_differ"));
   PAWL_CUDA(ModuleGetFunction(&corrupt_, module, "pawl_corrupt"));
@@ -247,12 +246,6 @@ absl::Status Support::Anchor() {
   CUdeviceptr sink = result_.address();
   void* arguments[] = {&rounds, &sink};
   return Launch(anchor_, sm_count_ * 4, 1, 256, 0, arguments);
-}
-
-absl::Status Support::Tick() {
-  CUdeviceptr sink = result_.address();
-  void* arguments[] = {&sink, &sink};
-  return Launch(tick_, sm_count_, 1, 64, 0, arguments);
 }
 
 absl::Status Support::Hold(uint32_t nanoseconds) {

@@ -53,9 +53,9 @@ __device__ __forceinline__ void QuarterRound(u32& a, u32& b, u32& c, u32& d) {
 }
 
 __device__ Block ChaCha20(const Key& key, u32 stream, u32 call, u64 counter) {
-  const u32 in[16] = {0x61707865,   0x3320646e,   0x79622d32,   0x6b206574,   key.words[0], key.words[1],
-                      key.words[2], key.words[3], key.words[4], key.words[5], key.words[6], key.words[7],
-                      u32(counter), u32(counter >> 32), stream, call};
+  const u32 in[16] = {0x61707865,   0x3320646e,         0x79622d32,   0x6b206574,   key.words[0], key.words[1],
+                      key.words[2], key.words[3],       key.words[4], key.words[5], key.words[6], key.words[7],
+                      u32(counter), u32(counter >> 32), stream,       call};
   Block block;
 #pragma unroll
   for (int i = 0; i < 16; ++i) block.words[i] = in[i];
@@ -174,7 +174,9 @@ __device__ double Denormal(const Segment& segment, uint2 bits) {
   return __longlong_as_double((long long)(bits.x & 0xfffff) << 32 | bits.y | (negative ? 1ll << 63 : 0));
 }
 
-__device__ __forceinline__ u32 ElementBytes(u32 type) { return type == kF64 ? 8 : type == kF32 || type == kI32 ? 4 : 2; }
+__device__ __forceinline__ u32 ElementBytes(u32 type) {
+  return type == kF64 ? 8 : type == kF32 || type == kI32 ? 4 : 2;
+}
 
 // Bytes that one block of the stream makes: itself, or eight elements.
 __device__ __forceinline__ u32 PieceBytes(const Segment& segment) {
@@ -422,11 +424,6 @@ extern "C" __global__ void pawl_hold(u32 nanoseconds) {
   } while (now - start < nanoseconds);
 }
 
-// Next to nothing: what a launch in a graph costs in this process.
-extern "C" __global__ void pawl_tick(const float* from, float* sink) {
-  if (*from == 0.12345f) *sink = 1;  // never; the compiler can't know
-}
-
 // Arithmetic on registers alone, so that its time follows the SM clock and nothing else: what times of different
 // processes are held against.
 extern "C" __global__ void pawl_anchor(u32 rounds, float* sink) {
@@ -539,8 +536,8 @@ __device__ void CorruptAs(const T* from, T* to, u64 count, u64 columns, u32 corr
     const u64 row = i / columns, column = i % columns;
     const bool ends = row == 0 || row == rows - 1;
     const u64 source = corruption == kSwapRows && ends ? (rows - 1 - row) * columns + column : i;
-    const bool zero = (corruption == kDropTail && i >= count - tail) || (corruption == kZeroLastRow && row == rows - 1) ||
-                      (corruption == kZeroFirstRow && row == 0) ||
+    const bool zero = (corruption == kDropTail && i >= count - tail) ||
+                      (corruption == kZeroLastRow && row == rows - 1) || (corruption == kZeroFirstRow && row == 0) ||
                       (corruption == kZeroColumn && column == columns - 1);
     T value = from[source];
     if (corruption == kScale) value = FromDouble<T>(ToDouble(value) * factor);

@@ -104,8 +104,6 @@ class Support {
   absl::Status DirtyShared(const Key& key);
   // Queues Pawl's own kernel of a fixed amount of arithmetic, about 100 us on a present GPU.
   absl::Status Anchor();
-  // Queues Pawl's own kernel that does next to nothing.
-  absl::Status Tick();
   absl::Status Hold(uint32_t nanoseconds);
 
  private:
@@ -113,7 +111,7 @@ class Support {
                       void** arguments);
 
   CUstream stream_ = nullptr;
-  CUfunction fill_, verify_, digest_, compare_, rotate_, dirty_shared_, hold_, anchor_, tick_, norm_, differ_, corrupt_;
+  CUfunction fill_, verify_, digest_, compare_, rotate_, dirty_shared_, hold_, anchor_, norm_, differ_, corrupt_;
   int max_shared_bytes_ = 0;
   int sm_count_ = 0;
   DeviceBuffer result_;
