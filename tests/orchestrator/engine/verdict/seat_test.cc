@@ -177,7 +177,7 @@ bool IsRejected(double bias, const Effect& effect) {
     return all;
   };
   campaign.Try(0, 100, 97, processes(2, 0));
-  if (campaign.VerdictOf(1) != v1::KEPT) campaign.Try(0, 100, 90, Slower(0, 2));
+  if (campaign.VerdictOf(1) != v1::KEPT) campaign.Try(0, 100, 97, Slower(0, 2));
   const int kept = campaign.state().best()->number();
   for (int i = 0; i < 16 && campaign.VerdictOf(kept) == v1::KEPT; ++i) campaign.Try(kept, 97, 104, processes(1, bias));
   return campaign.VerdictOf(kept) == v1::REJECTED;
@@ -206,8 +206,8 @@ TEST_F(SeatRate, PassesHonestVariantsWithAllTheNoiseThatIsAssumed) {
   EXPECT_LE(Rejected(0, 3000, Textbook(std::sqrt(NoiseOf("h200").anchor_variance()))), 3);
 }
 
-TEST_F(SeatRate, FindsABiasOfTwoPercentInNoiseOfThreePerMille) {
-  EXPECT_GE(Rejected(0.02, 1000, Textbook(0.003)), 990);
+TEST_F(SeatRate, FindsABiasOfFivePercentInNoiseOfThreePerMille) {
+  EXPECT_GE(Rejected(0.05, 1000, Textbook(0.003)), 990);
 }
 
 // What the processes of a comparison that was recorded on an H200 add to the times of its two sides, relative to the
@@ -245,7 +245,7 @@ class RecordedSeatRate : public SeatRate {
 
 TEST_F(RecordedSeatRate, PassesHonestVariants) { EXPECT_LE(RejectedOf(0, 3000), 3); }
 
-TEST_F(RecordedSeatRate, FindsABiasOfTwoPercent) { EXPECT_GE(RejectedOf(0.02, 1000), 990); }
+TEST_F(RecordedSeatRate, FindsABiasOfSixPercent) { EXPECT_GE(RejectedOf(0.06, 1000), 990); }
 
 }  // namespace
 }  // namespace pawl
