@@ -75,8 +75,7 @@ nlohmann::json LineOf(const std::string& pair, int process,
                       const google::protobuf::RepeatedPtrField<v1::PairSample>& pairs) {
   const auto rounded = [](double value, double digits) { return std::round(value * digits) / digits; };
   nlohmann::json line = {{"pair", pair}, {"process", process}};
-  for (const char* list : {"log_ratios", "parent", "candidate", "anchor"})
-    line[list] = nlohmann::json::array();
+  for (const char* list : {"log_ratios", "parent", "candidate", "anchor"}) line[list] = nlohmann::json::array();
   for (const v1::PairSample& one : pairs) {
     line["log_ratios"].push_back(rounded(one.log_ratio(), 1e7));
     line["parent"].push_back(rounded(one.parent_us(), 1e5));
