@@ -14,6 +14,7 @@
 #include "worker/process/process.h"
 #include "worker/sandbox/sandboxing.h"
 #include "worker/trial/gpu_device.h"
+#include "worker/trial/profiler.h"
 #include "worker/trial/runner_process.h"
 
 namespace pawl {
