@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "pawl/v1/evidence.pb.h"
 #include "profiles/metrics.h"
-#include "worker/trial/gpu_device.h"
+#include "worker/validate/gpu_device.h"
 
 namespace pawl {
 

@@ -6,7 +6,7 @@
 #include "absl/status/statusor.h"
 #include "pawl/v1/evidence.pb.h"
 #include "worker/build/built_variant.h"
-#include "worker/trial/gpu_device.h"
+#include "worker/validate/gpu_device.h"
 
 namespace pawl {
 

@@ -16,7 +16,7 @@
 #include "worker/build/built_variant.h"
 #include "worker/build/compiler.h"
 #include "worker/process/process.h"
-#include "worker/trial/input_draws.h"
+#include "worker/validate/input_draws.h"
 
 namespace pawl {
 
