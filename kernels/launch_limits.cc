@@ -47,7 +47,7 @@ std::optional<v1::Failure> CheckLaunchLimits(const v1::Plan& plan, const v1::Gpu
     }
   }
   double bytes = 0;
-  for (const v1::PlanTensor& tensor : plan.tensors()) bytes += double(tensor.elements()) * ElementBytes(tensor.type());
+  for (const v1::PlanTensor& tensor : plan.tensors()) bytes += double(TensorBytes(tensor));
   if (gpu.memory_bytes() > 0 && bytes > static_cast<double>(gpu.memory_bytes())) {
     return failure(v1::CHECK_OUT_OF_MEMORY, absl::StrCat("the tensors take ", static_cast<int64_t>(bytes / (1 << 20)),
                                                          " MiB; ", on, " has ", gpu.memory_bytes() >> 20, " MiB"));

@@ -28,33 +28,6 @@ std::map<std::string, double> GpuLimits(const v1::GpuInfo& gpu) {
           {"L2_BYTES", static_cast<double>(gpu.l2_bytes())}};
 }
 
-int ElementBytes(v1::DataType type) {
-  switch (type) {
-    case v1::DATA_TYPE_F16:
-    case v1::DATA_TYPE_BF16:
-      return 2;
-    case v1::DATA_TYPE_F64:
-      return 8;
-    default:
-      return 4;
-  }
-}
-
-double LargestOf(v1::DataType type) {
-  switch (type) {
-    case v1::DATA_TYPE_F16:
-      return 65504;
-    case v1::DATA_TYPE_BF16:
-      return 0x1.fep127;
-    case v1::DATA_TYPE_F64:
-      return std::numeric_limits<double>::max();
-    case v1::DATA_TYPE_I32:
-      return std::numeric_limits<int32_t>::max();
-    default:
-      return std::numeric_limits<float>::max();
-  }
-}
-
 const v1::Tolerance& ToleranceOf(const v1::Plan& plan, const v1::PlanTensor& tensor) {
   return tensor.has_tolerance() ? tensor.tolerance() : plan.tolerance();
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "kernels/data_type.h"
 #include "kernels/hidden_sizes.h"
 #include "pawl/v1/bundle.pb.h"
 #include "pawl/v1/evidence.pb.h"
@@ -51,11 +52,6 @@ std::map<std::string, double> GpuLimits(const v1::GpuInfo& gpu);
 // The limits of a common GPU, for judging expressions where there is none; `pawl check` and the worker judge again by a
 // GPU's own.
 v1::GpuInfo TypicalGpu();
-
-// Bytes of one element.
-int ElementBytes(v1::DataType type);
-// The largest value that an element holds.
-double LargestOf(v1::DataType type);
 
 // What an output is held against: its own tolerance, or the plan's.
 const v1::Tolerance& ToleranceOf(const v1::Plan& plan, const v1::PlanTensor& tensor);

@@ -10,6 +10,7 @@
 #include "base/hash/hash.h"
 #include "kernels/plan.h"
 #include "worker/build/cubin.h"
+#include "worker/build/plan_arguments.h"
 
 namespace pawl {
 namespace {
@@ -50,37 +51,64 @@ absl::StatusOr<std::vector<v1::BuildReply>> BuildAll(Compiler& builder, const st
   return replies;
 }
 
-int BytesOf(const v1::PlanArgument& argument) {
-  const auto kind = argument.argument_case();
-  return kind == v1::PlanArgument::kTensor || kind == v1::PlanArgument::kF64 ? 8 : 4;
-}
-
 std::string CountText(const std::vector<int>& sizes) {
   if (sizes.empty()) return "none";
   return absl::StrCat(sizes.size(), " of ", absl::StrJoin(sizes, ","), " bytes");
 }
 
-}  // namespace
+using PlanLaunches = google::protobuf::RepeatedPtrField<v1::PlanLaunch>;
 
-std::optional<v1::Failure> CheckArguments(const v1::Plan& plan, const std::string& cubin) {
+std::optional<v1::Failure> CheckLaunchArguments(const PlanLaunches& launches, const std::string& size,
+                                                const std::string& cubin) {
   const absl::StatusOr<std::map<std::string, std::vector<int>>> known = EntryParameters(cubin);
   if (!known.ok()) return std::nullopt;  // loading it says what is wrong
-  for (const v1::PlanLaunch& launch : plan.launches()) {
+  for (const v1::PlanLaunch& launch : launches) {
     const auto entry = known->find(launch.entry());
     if (entry == known->end()) continue;
     std::vector<int> passed;
-    for (const v1::PlanArgument& argument : launch.arguments()) passed.push_back(BytesOf(argument));
+    for (const v1::PlanArgument& argument : launch.arguments()) passed.push_back(ArgumentBytes(argument));
     if (passed == entry->second) continue;
     v1::Failure failure;
     failure.set_stage(v1::STAGE_BUILD);
     failure.set_check(v1::CHECK_ARGUMENTS);
-    failure.set_size(plan.size());
+    failure.set_size(size);
     failure.set_message(absl::StrCat("the parameters of ", launch.entry(), " are ", CountText(entry->second),
                                      "; the launch passes ", CountText(passed),
                                      ". Compare `arguments` of the launch with the kernel's parameters"));
     return failure;
   }
   return std::nullopt;
+}
+
+// The code of each size's setup launches.
+absl::Status BuildSetup(Compiler& builder, const v1::Bundle& bundle, const std::vector<v1::Size>& sizes,
+                        const v1::GpuInfo& gpu, const Stopped& stopped, BuiltVariant* built) {
+  std::map<std::string, std::shared_ptr<const std::string>> cubins;  // by request
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    BuiltSize& at = built->sizes[i];
+    if (at.plan.setup().empty()) continue;
+    const v1::SourceFile& source = bundle.setup().source();
+    v1::BuildRequest request = RequestFor(bundle, source, gpu, ContractCompileOptions(source, sizes[i]), at.plan.setup());
+    std::shared_ptr<const std::string>& cubin = cubins[request.SerializeAsString()];
+    if (cubin == nullptr) {
+      absl::StatusOr<v1::BuildReply> reply = builder.Build(request, stopped);
+      if (!reply.ok()) return reply.status();
+      built->failure = FailureOf(*reply, at.plan.size());
+      if (built->failure) return absl::OkStatus();
+      cubin = std::make_shared<const std::string>(std::move(*reply->mutable_cubin()));
+    }
+    at.setup_cubin = cubin;
+    at.setup_module = Sha256(*cubin);
+    built->failure = CheckLaunchArguments(at.plan.setup(), at.plan.size(), *cubin);
+    if (built->failure) return absl::OkStatus();
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::optional<v1::Failure> CheckArguments(const v1::Plan& plan, const std::string& cubin) {
+  return CheckLaunchArguments(plan.launches(), plan.size(), cubin);
 }
 
 const BuiltSize* BuiltVariant::Find(const std::string& size) const {
