@@ -31,7 +31,12 @@ class KernelProcess {
   // Asks and waits. A candidate's fault, a hang or the process's death is the reply's failure; a status is the
   // machine's fault, or CANCELLED.
   virtual absl::StatusOr<v1::RunnerReply> Ask(const v1::RunnerRequest& request, absl::Duration deadline) = 0;
-  // No module stays loaded: what a candidate's globals hold must not be missing for the next.
+  // Hands over tensors that lie in shared memory, or drops a pool. A failure in the reply: the GPU's memory does not
+  // hold them.
+  virtual absl::StatusOr<v1::RunnerReply> Provide(const v1::ProvideRequest& request) = 0;
+  // Whether the process has an entry of a pool. A fresh process has none.
+  virtual bool HasEntry(const std::string& pool, uint32_t entry) const = 0;
+  // No module stays loaded and no pool is kept: what a candidate's globals hold must not be missing for the next.
   virtual void UnloadAll() = 0;
   // The next request meets a fresh process.
   virtual void Restart() = 0;

@@ -150,8 +150,21 @@ absl::StatusOr<v1::RunnerReply> ScriptedGpu::ScriptedProcess::Load(
   return reply;
 }
 
+absl::StatusOr<v1::RunnerReply> ScriptedGpu::ScriptedProcess::Provide(const v1::ProvideRequest& request) {
+  if (request.drop()) {
+    std::erase_if(entries_, [&](const auto& entry) { return entry.first == request.pool(); });
+    return v1::RunnerReply();
+  }
+  std::string what = absl::StrCat(is_reference_ ? "reference " : "runner ", request.pool(), " ", request.entry());
+  for (const v1::ProvideRequest::Part& part : request.parts()) absl::StrAppend(&what, " ", part.tensor());
+  script_.provided.push_back(what);
+  entries_.insert({request.pool(), request.entry()});
+  return v1::RunnerReply();
+}
+
 void ScriptedGpu::ScriptedProcess::Restart() {
   loaded_.clear();
+  entries_.clear();
   script_.log.push_back(is_reference_ ? "restart reference" : "restart");
   if (!is_reference_ && script_.processes.size() > 1) script_.processes.erase(script_.processes.begin());
 }

@@ -63,6 +63,8 @@ class ScriptedGpu : public GpuDevice {
   bool sanitizer_installed = true;
   Sanitizing sanitizing;
   std::optional<std::string> no_counters;  // why a profile is partial
+  // What both processes were given, in order: "runner pool 0 in", "reference pool expected 0 out".
+  std::vector<std::string> provided;
   // Called after each entry of the log.
   std::function<void(const std::string&)> after;
 
@@ -105,13 +107,19 @@ class ScriptedGpu : public GpuDevice {
                                          const google::protobuf::RepeatedPtrField<v1::PlanLaunch>& launches) override;
     absl::StatusOr<v1::RunnerReply> Ask(const v1::RunnerRequest& request, absl::Duration deadline) override;
     void Restart() override;
-    void UnloadAll() override { loaded_.clear(); }
+    absl::StatusOr<v1::RunnerReply> Provide(const v1::ProvideRequest& request) override;
+    bool HasEntry(const std::string& pool, uint32_t entry) const override { return entries_.contains({pool, entry}); }
+    void UnloadAll() override {
+      loaded_.clear();
+      entries_.clear();
+    }
     size_t loaded() const { return loaded_.size(); }
 
    private:
     ScriptedGpu& script_;
     const bool is_reference_;
     std::set<std::string> loaded_;
+    std::set<std::pair<std::string, uint32_t>> entries_;
   };
 
   // Notes it; a status where the script has one, or the run was stopped.
