@@ -30,6 +30,14 @@ PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER = 1, 4, 36
 class ProblemError(Exception):
     """problem.py is wrong; the message is one line for its author."""
 
+    kind = "problem"
+
+
+class NoBaseline(ProblemError):
+    """There is nothing to time here, which is no mistake of problem.py."""
+
+    kind = "no baseline"
+
 
 # Talking.
 
@@ -218,7 +226,8 @@ class Problem:
         for spec in wanted:
             name, what = spec["name"], f"{self.path}: {spec['name']} of inputs()"
             if name in made:
-                storages[name] = self._tensor(lambda: pawl_tensors.input_storage(made[name], spec, what))
+                # A copy: the problem's own tensor may change.
+                storages[name] = self._tensor(lambda: pawl_tensors.input_storage(made[name], spec, what)).copy()
                 if checks:
                     self._tensor(lambda: pawl_tensors.check_values(storages[name], spec, what))
             elif "data" in spec:
@@ -403,11 +412,12 @@ class Problem:
         made = self.inputs(request)
         storages = self.input_storages(request, made, False)
         torch = sys.modules.get("torch")
+        refusal = ProblemError if self.has("baseline") else NoBaseline
         if torch is None or not torch.cuda.is_available():
-            raise ProblemError("the baseline was not timed: it needs PyTorch with CUDA")
+            raise refusal("there is no baseline: PyTorch with CUDA is not installed here")
+        if not self.uses_torch(made):
+            raise refusal(f"there is no baseline: {self.path} computes with NumPy arrays, which no GPU does")
         given = self.arguments(request, made, storages)
-        if not all(hasattr(value, "is_cuda") for value in given.values()):
-            raise ProblemError("the baseline was not timed: inputs() gives NumPy arrays, which no GPU computes with")
         return self.names.get("baseline", self.names["reference"]), given
 
     def time_baseline(self, request):
@@ -430,7 +440,7 @@ class Problem:
         try:
             return handlers[request["do"]](request)
         except ProblemError as error:
-            return error_reply("problem", error)
+            return error_reply(error.kind, error)
         except BaseException as error:
             if is_out_of_memory(error):
                 return error_reply("memory", f"{self.path}: out of memory: {error}")

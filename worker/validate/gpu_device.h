@@ -15,8 +15,10 @@
 #include "profiles/metrics.h"
 #include "worker/build/built_variant.h"
 #include "worker/build/compiler.h"
+#include "worker/problem/problem_server.h"
 #include "worker/process/process.h"
 #include "worker/validate/input_draws.h"
+#include "worker/validate/provided_inputs.h"
 
 namespace pawl {
 
@@ -83,6 +85,8 @@ class GpuDevice {
   virtual InputLimits& input_limits() = 0;
   virtual KernelProcess& runner() = 0;     // candidates and their parents
   virtual KernelProcess& reference() = 0;  // the bundles' references, which no candidate can reach
+  virtual ProblemServer& problem() = 0;    // the bundles' problem.py, which neither can reach
+  virtual ProvidedPools& pools() = 0;      // what came from there
 
   // From now on: while `stopped` holds, what runs on the GPU is killed, and a call that waits for it returns CANCELLED.
   virtual void StopWhen(const Stopped& stopped) = 0;
@@ -95,7 +99,7 @@ class GpuDevice {
   virtual absl::StatusOr<Profiling> Profile(const std::vector<ProfileItem>& items) = 0;
   virtual const Metrics& metrics() const = 0;
   // Runs the bundle's baseline command at every size, in the bundle's folder; an empty folder: in a temporary one with
-  // bundle.baseline_files.
+  // bundle.baseline_files. Or the baseline of its problem.py.
   virtual absl::StatusOr<std::vector<v1::BaselineTime>> TimeBaseline(const v1::Bundle& bundle,
                                                                      const std::filesystem::path& folder = {}) = 0;
   // The same command at one size, interleaved with a validated variant whose cubin its process loads. A status says why
