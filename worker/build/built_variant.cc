@@ -142,6 +142,8 @@ absl::StatusOr<BuiltVariant> BuildVariant(Compiler& builder, const v1::Bundle& b
   BuiltVariant built;
   built.variant = variant;
   Planner planner(bundle);
+  const std::shared_ptr<const v1::Bundle> problem =
+      HasProblem(bundle) ? std::make_shared<const v1::Bundle>(bundle) : nullptr;
   for (const v1::Size& size : sizes) {
     absl::StatusOr<v1::Plan> plan = planner.MakePlan(variant, size, gpu);
     if (!plan.ok()) {
@@ -156,6 +158,7 @@ absl::StatusOr<BuiltVariant> BuildVariant(Compiler& builder, const v1::Bundle& b
     built.seconds = built.check_seconds = absl::ToDoubleSeconds(absl::Now() - start);
     if (built.failure) return built;
     built.sizes.push_back({*std::move(plan), nullptr, ""});
+    built.sizes.back().problem = problem;
   }
   // What differs in nothing that the compiler sees is compiled once.
   std::vector<v1::BuildRequest> requests;

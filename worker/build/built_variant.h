@@ -21,7 +21,8 @@ namespace pawl {
 struct BuiltSize {
   v1::Plan plan;
   std::shared_ptr<const std::string> cubin;
-  std::string module;  // content hash of the cubin: what a runner knows it by
+  std::string module;                                   // content hash of the cubin: what a runner knows it by
+  std::shared_ptr<const v1::Bundle> problem = nullptr;  // whose problem.py makes the inputs; null: they are filled
   // Of the plan's setup launches; null: there are none.
   std::shared_ptr<const std::string> setup_cubin = nullptr;
   std::string setup_module = {};

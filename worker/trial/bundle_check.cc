@@ -149,7 +149,7 @@ void CheckVariants(const v1::Bundle& bundle, const std::vector<const GpuSpec*>& 
 // Whether the baseline runs, and is not faster than the GPU can be.
 void CheckBaseline(GpuDevice& device, const v1::Bundle& bundle, const std::filesystem::path& folder,
                    const BuiltVariant& start, v1::CheckReport& report) {
-  if (bundle.baseline_command().empty()) return;
+  if (!HasBaseline(bundle)) return;
   const absl::StatusOr<std::vector<v1::BaselineTime>> times = device.TimeBaseline(bundle, folder);
   if (!times.ok()) {
     report.add_warnings(ValidUtf8(absl::StrCat("the baseline was not timed: ", times.status().message())));

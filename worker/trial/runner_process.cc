@@ -10,6 +10,7 @@ namespace {
 
 constexpr absl::Duration kOpenDeadline = absl::Seconds(60);  // the first context on an idle GPU takes seconds
 constexpr absl::Duration kLoadDeadline = absl::Seconds(20);
+constexpr absl::Duration kProvideDeadline = absl::Seconds(60);
 constexpr size_t kMaxLoaded = 64;  // modules kept in a runner
 
 v1::RunnerReply Failed(v1::Check check, const std::string& message) {
@@ -59,6 +60,7 @@ absl::Status RunnerProcess::SendOpen() {
 void RunnerProcess::Restart() {
   child_.reset();
   loaded_.clear();
+  pools_.clear();
 }
 
 absl::StatusOr<v1::RunnerReply> RunnerProcess::Exchange(const v1::RunnerRequest& request, absl::Duration deadline) {
@@ -103,6 +105,27 @@ void RunnerProcess::UnloadAll() {
     loaded_.erase(loaded_.begin());
     if (!Ask(unload, kLoadDeadline).ok()) return Restart();  // a fresh process has none either
   }
+  while (!pools_.empty()) {
+    v1::ProvideRequest drop;
+    drop.set_pool(pools_.begin()->first);
+    drop.set_drop(true);
+    if (!Provide(drop).ok()) return Restart();
+  }
+}
+
+absl::StatusOr<v1::RunnerReply> RunnerProcess::Provide(const v1::ProvideRequest& request) {
+  if (absl::Status open = Open(); !open.ok()) return open;
+  if (request.drop() && pools_.erase(request.pool()) == 0) return v1::RunnerReply();
+  v1::RunnerRequest asked;
+  *asked.mutable_provide() = request;
+  absl::StatusOr<v1::RunnerReply> reply = Ask(asked, kProvideDeadline);
+  if (reply.ok() && !reply->has_failure() && !request.drop()) pools_[request.pool()].insert(request.entry());
+  return reply;
+}
+
+bool RunnerProcess::HasEntry(const std::string& pool, uint32_t entry) const {
+  const auto found = pools_.find(pool);
+  return found != pools_.end() && found->second.contains(entry);
 }
 
 absl::StatusOr<v1::RunnerReply> RunnerProcess::Load(

@@ -7,6 +7,7 @@
 #include "kernels/plan.h"
 #include "worker/validate/checked_call.h"
 #include "worker/validate/output_check.h"
+#include "worker/validate/provided_inputs.h"
 
 namespace pawl {
 namespace {
@@ -37,6 +38,8 @@ absl::StatusOr<Timing> TimeAgainst(GpuDevice& device, const v1::Bundle& bundle, 
       return timing;
     }
   }
+  const absl::StatusOr<TimedPool> pool = ProvideTimedPool(device, bundle, candidate.plan);
+  if (!pool.ok()) return pool.status();
   v1::RunnerRequest request;
   v1::CompareRequest& compare = *request.mutable_compare();
   compare.set_candidate(candidate.module);
@@ -49,6 +52,8 @@ absl::StatusOr<Timing> TimeAgainst(GpuDevice& device, const v1::Bundle& bundle, 
   const int64_t room = options.checked_bytes / std::max<int64_t>(1, OutputBytesOf(candidate.plan));
   compare.set_checked_calls(static_cast<int>(std::clamp<int64_t>(room, 1, options.checked_calls)));
   compare.set_candidate_first(options.candidate_first);
+  compare.set_pool(pool->pool);
+  compare.set_entries(pool->entries);
   absl::StatusOr<v1::RunnerReply> reply = device.runner().Ask(request, kCompareDeadline);
   if (!reply.ok()) return reply.status();
   timing.seconds = absl::ToDoubleSeconds(absl::Now() - start);
@@ -63,7 +68,7 @@ absl::StatusOr<Timing> TimeAgainst(GpuDevice& device, const v1::Bundle& bundle, 
   const std::vector<v1::InputDraw> draws(timing.times.checked().begin(), timing.times.checked().end());
   absl::StatusOr<v1::CheckReply> check = CheckOutputs(device, bundle, candidate.plan, draws, false);
   if (!check.ok()) return check.status();
-  if (std::optional<v1::Failure> wrong = JudgeErrors(candidate.plan, check->errors())) {
+  if (std::optional<v1::Failure> wrong = JudgeCheck(candidate.plan, *check)) {
     wrong->set_stage(v1::STAGE_MEASURE);
     wrong->set_check(v1::CHECK_TIMED_OUTPUT);
     wrong->set_message(absl::StrCat("right when validated, wrong when timed: ", wrong->message()));

@@ -9,6 +9,7 @@
 #include "kernels/data_type.h"
 #include "kernels/plan.h"
 #include "worker/validate/output_check.h"
+#include "worker/validate/provided_inputs.h"
 
 namespace pawl {
 namespace {
@@ -37,6 +38,9 @@ class Attempt {
     CheckedCall result;
     if (absl::Status status = Load(&result); !status.ok()) return status;
     if (result.failure) return result;
+    absl::Status given = HandOver(device_, bundle_, draw_, options_.self_test);
+    if (absl::IsResourceExhausted(given)) return OutOfMemory(given, std::move(result));
+    if (!given.ok()) return given;
     v1::RunnerRequest request;
     v1::CallRequest& call = *request.mutable_call();
     call.set_module(at_.module);
@@ -53,19 +57,13 @@ class Attempt {
     const std::vector<v1::InputDraw> draws(called->call().staged(), draw_);
     absl::StatusOr<v1::CheckReply> check =
         CheckOutputs(device_, bundle_, at_.plan, draws, options_.self_test, options_.own_rms);
-    if (absl::IsResourceExhausted(check.status())) {
-      result.failure.emplace();
-      result.failure->set_check(v1::CHECK_OUT_OF_MEMORY);
-      result.failure->set_message(std::string(check.status().message()));
-      doubtful_ = true;
-      return result;
-    }
+    if (absl::IsResourceExhausted(check.status())) return OutOfMemory(check.status(), std::move(result));
     if (!check.ok()) return check.status();
     result.check = *std::move(check);
     for (const v1::ReferenceOutput& output : result.check.references()) {
       result.reference_finite = result.reference_finite && output.non_finite() == 0;
     }
-    result.failure = JudgeErrors(at_.plan, result.check.errors(), Scales(result.check));
+    result.failure = JudgeCheck(at_.plan, result.check, Scales(result.check));
     if (!result.failure && called->call().has_repeat_failure()) result.failure = called->call().repeat_failure();
     return result;
   }
@@ -74,6 +72,14 @@ class Attempt {
   bool doubtful() const { return doubtful_; }
 
  private:
+  CheckedCall OutOfMemory(const absl::Status& status, CheckedCall result) {
+    result.failure.emplace();
+    result.failure->set_check(v1::CHECK_OUT_OF_MEMORY);
+    result.failure->set_message(std::string(status.message()));
+    doubtful_ = true;
+    return result;
+  }
+
   absl::Status Load(CheckedCall* result) {
     absl::StatusOr<v1::RunnerReply> loaded = device_.runner().Load(at_.module, *at_.cubin, at_.plan.launches());
     if (!loaded.ok()) return loaded.status();
@@ -130,12 +136,14 @@ std::vector<double> CheckedCall::Rms(const v1::Plan& plan) const {
 
 absl::StatusOr<CheckedCall> CallAndCheck(GpuDevice& device, const v1::Bundle& bundle, const BuiltSize& at,
                                          const v1::InputDraw& draw, const CheckedCallOptions& options) {
-  Attempt first(device, bundle, at, draw, options);
+  const absl::StatusOr<v1::InputDraw> given = MakeInputs(device, bundle, at.plan, draw);
+  if (!given.ok()) return given.status();
+  Attempt first(device, bundle, at, *given, options);
   absl::StatusOr<CheckedCall> result = first.Run();
   if (result.ok() && first.doubtful()) {
     device.runner().Restart();
     device.reference().Restart();
-    result = Attempt(device, bundle, at, draw, options).Run();
+    result = Attempt(device, bundle, at, *given, options).Run();
   }
   if (!result.ok() || !result->failure) return result;
   v1::Failure& failure = *result->failure;
@@ -165,6 +173,20 @@ std::string IndexAdvice(const v1::Plan& plan) {
 
 bool WithinTolerance(const v1::OutputError& error, const v1::Tolerance& tolerance) {
   return error.wrong() == 0 && (tolerance.exact() || error.relative() <= tolerance.relative());
+}
+
+std::optional<v1::Failure> JudgeCheck(const v1::Plan& plan, const v1::CheckReply& check,
+                                      const std::vector<double>& scales) {
+  for (const std::string& verdict : check.verdicts()) {
+    if (verdict.empty()) continue;
+    v1::Failure failure;
+    failure.set_stage(v1::STAGE_VALIDATE);
+    failure.set_check(v1::CHECK_TOLERANCE);
+    failure.set_size(plan.size());
+    failure.set_message(absl::StrCat("check() of problem.py: ", verdict));
+    return failure;
+  }
+  return JudgeErrors(plan, check.errors(), scales);
 }
 
 std::optional<v1::Failure> JudgeErrors(const v1::Plan& plan,

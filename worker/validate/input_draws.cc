@@ -27,7 +27,8 @@ constexpr int kLeastExponent = -2;     // below the bundle's own fill: such a di
 constexpr int kLargestExponent = 500;  // of f64: its square is finite too
 
 bool IsOpen(const v1::Tensor& tensor) {
-  return tensor.role() == v1::TENSOR_ROLE_INPUT && tensor.type() != v1::DATA_TYPE_I32 && tensor.low().empty();
+  return tensor.role() == v1::TENSOR_ROLE_INPUT && tensor.type() != v1::DATA_TYPE_I32 && tensor.low().empty() &&
+         tensor.fill() != v1::FILL_PROBLEM;
 }
 
 // The largest power of two that every float input without a range holds.
@@ -89,7 +90,7 @@ class Trying {
 InputMagnitudes DistributionsFor(const v1::Bundle& bundle) {
   InputMagnitudes distributions;
   for (const v1::Tensor& tensor : bundle.tensors()) {
-    if (tensor.role() != v1::TENSOR_ROLE_INPUT) continue;
+    if (tensor.role() != v1::TENSOR_ROLE_INPUT || tensor.fill() == v1::FILL_PROBLEM) continue;
     if (tensor.type() == v1::DATA_TYPE_I32) {
       for (const v1::Distribution distribution : kForIntegers) distributions[distribution] = 0;
     } else {
