@@ -88,13 +88,20 @@ absl::Status BuildSetup(Compiler& builder, const v1::Bundle& bundle, const std::
     BuiltSize& at = built->sizes[i];
     if (at.plan.setup().empty()) continue;
     const v1::SourceFile& source = bundle.setup().source();
-    v1::BuildRequest request = RequestFor(bundle, source, gpu, ContractCompileOptions(source, sizes[i]), at.plan.setup());
+    v1::Plan launched;
+    *launched.mutable_launches() = at.plan.setup();
+    const v1::BuildRequest request =
+        RequestFor(bundle, source, gpu, ContractCompileOptions(source, sizes[i]), launched);
     std::shared_ptr<const std::string>& cubin = cubins[request.SerializeAsString()];
     if (cubin == nullptr) {
       absl::StatusOr<v1::BuildReply> reply = builder.Build(request, stopped);
       if (!reply.ok()) return reply.status();
-      built->failure = FailureOf(*reply, at.plan.size());
-      if (built->failure) return absl::OkStatus();
+      if (reply->has_failure()) {
+        built->failure = reply->failure();
+        built->failure->set_size(at.plan.size());
+        built->failure->set_message(absl::StrCat("the setup does not build: ", reply->failure().message()));
+        return absl::OkStatus();
+      }
       cubin = std::make_shared<const std::string>(std::move(*reply->mutable_cubin()));
     }
     at.setup_cubin = cubin;
@@ -157,7 +164,10 @@ absl::StatusOr<BuiltVariant> BuildVariant(Compiler& builder, const v1::Bundle& b
     }
     built.seconds = built.check_seconds = absl::ToDoubleSeconds(absl::Now() - start);
     if (built.failure) return built;
+    absl::StatusOr<std::vector<TensorFile>> files = TakeFiles(bundle, &*plan);
+    if (!files.ok()) return files.status();
     built.sizes.push_back({*std::move(plan), nullptr, ""});
+    built.sizes.back().files = *std::move(files);
     built.sizes.back().problem = problem;
   }
   // What differs in nothing that the compiler sees is compiled once.
@@ -197,6 +207,9 @@ absl::StatusOr<BuiltVariant> BuildVariant(Compiler& builder, const v1::Bundle& b
     built.sizes[i].cubin = cubin;
     built.failure = CheckArguments(built.sizes[i].plan, *cubin);
   }
+  if (!built.failure) {
+    if (absl::Status status = BuildSetup(builder, bundle, sizes, gpu, stopped, &built); !status.ok()) return status;
+  }
   built.seconds = absl::ToDoubleSeconds(absl::Now() - start);
   return built;
 }
@@ -222,7 +235,11 @@ absl::StatusOr<BuiltSize> BuildReference(Compiler& builder, const v1::Bundle& bu
   if (const std::optional<v1::Failure> failure = CheckArguments(*plan, *cubin)) {
     return absl::InvalidArgumentError(absl::StrCat("the reference of ", bundle.name(), ": ", failure->message()));
   }
-  return BuiltSize{*std::move(plan), cubin, Sha256(*cubin)};
+  absl::StatusOr<std::vector<TensorFile>> files = TakeFiles(bundle, &*plan);
+  if (!files.ok()) return files.status();
+  BuiltSize built = {*std::move(plan), cubin, Sha256(*cubin)};
+  built.files = *std::move(files);
+  return built;
 }
 
 }  // namespace pawl

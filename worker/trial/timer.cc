@@ -6,6 +6,7 @@
 #include "absl/time/clock.h"
 #include "kernels/plan.h"
 #include "worker/validate/checked_call.h"
+#include "worker/validate/load_built.h"
 #include "worker/validate/output_check.h"
 #include "worker/validate/provided_inputs.h"
 
@@ -30,7 +31,7 @@ absl::StatusOr<Timing> TimeAgainst(GpuDevice& device, const v1::Bundle& bundle, 
   const absl::Time start = absl::Now();
   Timing timing;
   for (const BuiltSize* side : {&parent, &candidate}) {
-    absl::StatusOr<v1::RunnerReply> loaded = device.runner().Load(side->module, *side->cubin, side->plan.launches());
+    absl::StatusOr<v1::RunnerReply> loaded = LoadBuilt(device.runner(), *side);
     if (!loaded.ok()) return loaded.status();
     if (loaded->has_failure()) {
       timing.failure = loaded->failure();
@@ -44,6 +45,7 @@ absl::StatusOr<Timing> TimeAgainst(GpuDevice& device, const v1::Bundle& bundle, 
   v1::CompareRequest& compare = *request.mutable_compare();
   compare.set_candidate(candidate.module);
   compare.set_parent(parent.module);
+  compare.set_setup(candidate.setup_module);
   *compare.mutable_candidate_plan() = candidate.plan;
   *compare.mutable_parent_plan() = parent.plan;
   compare.set_pairs(options.pairs);

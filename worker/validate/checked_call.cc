@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "kernels/data_type.h"
 #include "kernels/plan.h"
+#include "worker/validate/load_built.h"
 #include "worker/validate/output_check.h"
 #include "worker/validate/provided_inputs.h"
 
@@ -44,6 +45,7 @@ class Attempt {
     v1::RunnerRequest request;
     v1::CallRequest& call = *request.mutable_call();
     call.set_module(at_.module);
+    call.set_setup(at_.setup_module);
     *call.mutable_plan() = at_.plan;
     *call.mutable_draw() = draw_;
     call.set_repeats(options_.repeats);
@@ -81,7 +83,7 @@ class Attempt {
   }
 
   absl::Status Load(CheckedCall* result) {
-    absl::StatusOr<v1::RunnerReply> loaded = device_.runner().Load(at_.module, *at_.cubin, at_.plan.launches());
+    absl::StatusOr<v1::RunnerReply> loaded = LoadBuilt(device_.runner(), at_);
     if (!loaded.ok()) return loaded.status();
     if (loaded->has_failure()) {
       Fail(*loaded, result);

@@ -6,6 +6,7 @@
 #include "base/hash/hash.h"
 #include "kernels/hidden_sizes.h"
 #include "kernels/plan.h"
+#include "worker/validate/load_built.h"
 #include "worker/validate/provided_inputs.h"
 
 namespace pawl {
@@ -109,8 +110,7 @@ absl::StatusOr<v1::CheckReply> CheckOutputs(GpuDevice& device, const v1::Bundle&
   } else {
     absl::StatusOr<BuiltSize> reference = Reference(device, bundle, plan, device.stopped());
     if (!reference.ok()) return reference.status();
-    absl::StatusOr<v1::RunnerReply> loaded =
-        device.reference().Load(reference->module, *reference->cubin, reference->plan.launches());
+    absl::StatusOr<v1::RunnerReply> loaded = LoadBuilt(device.reference(), *reference);
     if (!loaded.ok()) return loaded.status();
     if (loaded->has_failure()) return fail(loaded->failure());
     request.mutable_check()->set_module(reference->module);
