@@ -89,7 +89,8 @@ absl::StatusOr<FoundArray> ReadSafetensors(absl::string_view bytes, const std::s
     return absl::InvalidArgumentError("it is not a .safetensors file, or it is cut off");
   }
   const absl::string_view described = bytes.substr(8, *length);
-  const nlohmann::json header = nlohmann::json::parse(described.begin(), described.end(), nullptr, /*allow_exceptions=*/false);
+  const nlohmann::json header =
+      nlohmann::json::parse(described.begin(), described.end(), nullptr, /*allow_exceptions=*/false);
   if (!header.is_object()) return absl::InvalidArgumentError("its header is not JSON; expected a .safetensors file");
   std::vector<std::string> names;
   for (const auto& [key, value] : header.items()) {
@@ -98,8 +99,8 @@ absl::StatusOr<FoundArray> ReadSafetensors(absl::string_view bytes, const std::s
   const std::string chosen = names.size() == 1 ? names[0] : name;
   const auto found = header.find(chosen);
   if (found == header.end() || chosen == "__metadata__") {
-    return absl::InvalidArgumentError(absl::StrCat("it has no tensor ", name, "; it has ",
-                                                   absl::Utf8SafeCHexEscape(absl::StrJoin(names, ", ").substr(0, 400))));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "it has no tensor ", name, "; it has ", absl::Utf8SafeCHexEscape(absl::StrJoin(names, ", ").substr(0, 400))));
   }
   const auto type = found->find("dtype"), shape = found->find("shape"), offsets = found->find("data_offsets");
   if (!found->is_object() || type == found->end() || shape == found->end() || offsets == found->end() ||

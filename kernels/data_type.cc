@@ -55,8 +55,8 @@ double DecodedFloat(const SmallFloat& format, uint32_t bits) {
     return std::numeric_limits<double>::quiet_NaN();
   }
   if (exponent == 0) return sign * std::ldexp(mantissa, 1 - bias - format.mantissa_bits);
-  return sign * std::ldexp(mantissa + (1u << format.mantissa_bits),
-                           static_cast<int>(exponent) - bias - format.mantissa_bits);
+  return sign *
+         std::ldexp(mantissa + (1u << format.mantissa_bits), static_cast<int>(exponent) - bias - format.mantissa_bits);
 }
 
 template <typename T>
@@ -89,9 +89,9 @@ bool IsUnsigned(v1::DataType type) {
 }  // namespace
 
 const std::vector<std::string>& DataTypeNames() {
-  static const auto& names = *new std::vector<std::string>{"f16", "bf16", "f32", "f64", "i32", "f8e4m3",
-                                                           "f8e5m2", "i8", "u8", "i16", "u16", "u32",
-                                                           "i64", "u64", "bool", "i4", "u4"};
+  static const auto& names =
+      *new std::vector<std::string>{"f16", "bf16", "f32", "f64", "i32", "f8e4m3", "f8e5m2", "i8", "u8",
+                                    "i16", "u16",  "u32", "i64", "u64", "bool",   "i4",     "u4"};
   return names;
 }
 

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/data_type.h"
 #include "kernels/plan.h"
 
 namespace pawl {
@@ -20,14 +19,6 @@ constexpr double kRoundoffOfIntegers = 0x1p-8;
 
 // Beyond this an output of zeros is hardly worse. Only types of 8 bits come near it.
 constexpr double kMostRelative = 0.25;
-
-// What a call computes from, and what it gives.
-bool IsRead(const v1::PlanTensor& tensor) {
-  return tensor.role() == v1::TENSOR_ROLE_INPUT || tensor.role() == v1::TENSOR_ROLE_INOUT;
-}
-bool IsGiven(const v1::PlanTensor& tensor) {
-  return tensor.role() == v1::TENSOR_ROLE_OUTPUT || tensor.role() == v1::TENSOR_ROLE_INOUT;
-}
 
 // Inputs of 8 bits are computed with in a wider type: bf16 at the least.
 double RoundoffOfWork(v1::DataType type, bool is_output) {
@@ -59,7 +50,7 @@ double UnitRoundoff(v1::DataType type) {
 double ReductionLength(const v1::Plan& plan, const v1::PlanTensor& output) {
   double longest = 1;
   for (const v1::PlanTensor& input : plan.tensors()) {
-    if (!IsRead(input)) continue;
+    if (!IsFilled(input.role())) continue;
     double length = static_cast<double>(input.elements());
     // Extents that both begin with are rows that do not mix. The last one of an input may always be summed over.
     for (int i = 0; i + 1 < input.shape_size() && i < output.shape_size(); ++i) {
@@ -75,7 +66,7 @@ double MostRelative(const v1::Plan& plan, const v1::PlanTensor& output) {
   double roundoff = 0, sum_roundoff = UnitRoundoff(v1::DATA_TYPE_F64);
   bool all_f64 = true;
   for (const v1::PlanTensor& tensor : plan.tensors()) {
-    if (!IsFloat(tensor.type()) || (!IsRead(tensor) && tensor.name() != output.name())) continue;
+    if (!IsFloat(tensor.type()) || (!IsFilled(tensor.role()) && tensor.name() != output.name())) continue;
     roundoff = std::max(roundoff, RoundoffOfWork(tensor.type(), tensor.name() == output.name()));
     all_f64 = all_f64 && tensor.type() == v1::DATA_TYPE_F64;
   }
@@ -99,7 +90,7 @@ double RoundedDown(double limit) {
 std::optional<std::string> UnjustifiedTolerance(const std::vector<const v1::Plan*>& plans) {
   if (plans.empty()) return std::nullopt;
   for (const v1::PlanTensor& output : plans.front()->tensors()) {
-    if (!IsGiven(output)) continue;
+    if (!IsCompared(output.role())) continue;
     const v1::Tolerance& tolerance = ToleranceOf(*plans.front(), output);
     double most = 0, length = 0;
     for (const v1::Plan* plan : plans) {

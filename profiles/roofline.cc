@@ -30,7 +30,7 @@ int BitsOf(v1::DataType type) {
   }
 }
 
-// Of the tensors that are read, or those that are written: an inout is both.
+// An inout is read and written.
 double TensorBytes(const v1::Plan& plan, v1::TensorRole role) {
   double bytes = 0;
   for (const v1::PlanTensor& tensor : plan.tensors()) {

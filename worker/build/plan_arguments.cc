@@ -125,12 +125,6 @@ std::string StructContent(const v1::PlanStruct& fields, const std::vector<uint64
   return content;
 }
 
-int64_t LaunchesOf(const v1::Plan& plan) {
-  int64_t launches = 0;
-  for (const v1::PlanLaunch& launch : plan.launches()) launches += RepeatsOf(launch);
-  return launches;
-}
-
 std::vector<int> BuffersAfter(const v1::Plan& plan) {
   std::vector<int> buffers(plan.tensors_size());
   std::iota(buffers.begin(), buffers.end(), 0);

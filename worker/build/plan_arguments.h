@@ -27,8 +27,6 @@ std::string StructContent(const v1::PlanStruct& fields, const std::vector<uint64
 
 // How often the launch runs: once where the plan does not say.
 inline int32_t RepeatsOf(const v1::PlanLaunch& launch) { return launch.repeat() > 0 ? launch.repeat() : 1; }
-// Kernels that one call launches.
-int64_t LaunchesOf(const v1::Plan& plan);
 
 // Of each tensor the one whose buffer its name means once all launches have exchanged theirs.
 std::vector<int> BuffersAfter(const v1::Plan& plan);

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/data_type.h"
+#include "kernels/plan.h"
 #include "worker/build/plan_arguments.h"
 #include "worker/runner/tensor_fill.h"
 
@@ -85,9 +86,7 @@ std::vector<Segment> Arena::InOuts(CUdeviceptr base, uint32_t call, const v1::In
 std::vector<Segment> Arena::Poisons(CUdeviceptr base, uint32_t call) const {
   std::vector<Segment> segments;
   for (const Slot& slot : slots_) {
-    const bool filled =
-        slot.tensor.role() == v1::TENSOR_ROLE_INPUT || slot.tensor.role() == v1::TENSOR_ROLE_INOUT;
-    if (filled || slot.bytes == 0) continue;
+    if (IsFilled(slot.tensor.role()) || slot.bytes == 0) continue;
     Segment segment = Placed(PoisonFill(slot.tensor), slot, base, 3, call);
     segment.elements = slot.bytes * 8 / ElementBits(slot.tensor.type());
     segments.push_back(segment);
@@ -99,7 +98,6 @@ std::vector<Segment> Arena::Bands(CUdeviceptr base, uint32_t call) const {
   std::vector<Segment> segments;
   for (const Slot& slot : slots_) {
     const uint64_t data_end = slot.offset + slot.bytes;
-    const bool is_read = slot.tensor.role() == v1::TENSOR_ROLE_INPUT || slot.tensor.role() == v1::TENSOR_ROLE_INOUT;
     Segment before;
     before.address = base + slot.offset - kBand;
     before.bytes = kBand;
@@ -109,7 +107,7 @@ std::vector<Segment> Arena::Bands(CUdeviceptr base, uint32_t call) const {
     Segment behind = before;
     behind.address = base + data_end;
     behind.bytes = slot.end - data_end;
-    behind.content = is_read ? kAllOnes : kRandomBytes;
+    behind.content = IsFilled(slot.tensor.role()) ? kAllOnes : kRandomBytes;
     behind.stream = StreamOf(slot.tensor.name()) + 2;
     segments.push_back(before);
     segments.push_back(behind);
@@ -143,8 +141,7 @@ std::vector<OutputSlot> OutputSlots(const v1::Plan& plan) {
   const std::vector<int> buffers = BuffersAfter(plan);
   uint64_t offset = 0;
   for (int i = 0; i < plan.tensors_size(); ++i) {
-    const v1::TensorRole role = plan.tensors(i).role();
-    if (role != v1::TENSOR_ROLE_OUTPUT && role != v1::TENSOR_ROLE_INOUT) continue;
+    if (!IsCompared(plan.tensors(i).role())) continue;
     const uint64_t bytes = TensorBytes(plan.tensors(i));
     slots.push_back({i, buffers[i], offset, bytes});
     offset += AlignUp(bytes);

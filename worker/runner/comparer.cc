@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/plan.h"
 #include "worker/build/plan_arguments.h"
 #include "worker/runner/call.h"
 
@@ -134,7 +135,7 @@ absl::Status Comparer::Prepare() {
   const uint64_t set_bytes = std::max<uint64_t>(1, PlacementBytes(*candidate_.plan, *parent_.plan, 1));
   const int64_t room =
       static_cast<int64_t>(std::min(kMaxRegionBytes, gpu_.gpu.memory_bytes() / uint64_t{4}) / set_bytes);
-  const int64_t nodes = std::max<int64_t>(1, std::max(LaunchesOf(*candidate_.plan), LaunchesOf(*parent_.plan)));
+  const int64_t nodes = std::max<int64_t>(1, std::max(CountLaunches(*candidate_.plan), CountLaunches(*parent_.plan)));
   const int64_t most_calls = std::min<int64_t>(kMaxCalls, std::max<int64_t>(1, kMaxNodes / nodes));
   calls_ = static_cast<int>(
       std::clamp<int64_t>(std::ceil(kGraphUs / fastest), 1, std::clamp<int64_t>(room * 4 / 5, 1, most_calls)));
@@ -331,7 +332,7 @@ absl::StatusOr<bool> Comparer::Measure(Side& side, v1::TimingMode mode, double* 
   const Key key = RandomKey();
   // More launches than the host can queue in the meantime are one graph.
   OwnedGraph single;
-  if (cold && LaunchesOf(*side.plan) > kQueuedLaunches) {
+  if (cold && CountLaunches(*side.plan) > kQueuedLaunches) {
     absl::StatusOr<CUgraphExec> captured = Captured(side, {set});
     if (!captured.ok()) return captured.status();
     single.graph = *captured;

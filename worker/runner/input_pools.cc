@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/data_type.h"
+#include "kernels/plan.h"
 
 namespace pawl {
 namespace {
@@ -74,7 +75,7 @@ absl::StatusOr<Sources> InputPools::SourcesOf(const v1::Plan& plan, const v1::In
     drawn = *found;
   }
   for (const v1::PlanTensor& tensor : plan.tensors()) {
-    if (tensor.role() != v1::TENSOR_ROLE_INPUT && tensor.role() != v1::TENSOR_ROLE_INOUT) continue;
+    if (!IsFilled(tensor.role())) continue;
     const Part* part = nullptr;
     if (drawn != nullptr && drawn->contains(tensor.name())) {
       part = drawn->at(tensor.name()).get();
@@ -98,7 +99,7 @@ absl::StatusOr<Sources> InputPools::ExpectedOf(const v1::Plan& plan, const std::
   if (!found.ok()) return found.status();
   Sources sources;
   for (const v1::PlanTensor& tensor : plan.tensors()) {
-    if (tensor.role() != v1::TENSOR_ROLE_OUTPUT && tensor.role() != v1::TENSOR_ROLE_INOUT) continue;
+    if (!IsCompared(tensor.role())) continue;
     const auto part = (*found)->find(tensor.name());
     if (part == (*found)->end()) {
       return absl::FailedPreconditionError(

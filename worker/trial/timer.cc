@@ -18,8 +18,7 @@ constexpr absl::Duration kCompareDeadline = absl::Seconds(120);
 int64_t OutputBytesOf(const v1::Plan& plan) {
   int64_t bytes = 0;
   for (const v1::PlanTensor& tensor : plan.tensors()) {
-    const bool given = tensor.role() == v1::TENSOR_ROLE_OUTPUT || tensor.role() == v1::TENSOR_ROLE_INOUT;
-    if (given) bytes += TensorBytes(tensor);
+    if (IsCompared(tensor.role())) bytes += TensorBytes(tensor);
   }
   return bytes;
 }

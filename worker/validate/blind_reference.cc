@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "kernels/plan.h"
 #include "kernels/data_type.h"
+#include "kernels/plan.h"
 #include "worker/build/built_variant.h"
 #include "worker/validate/load_built.h"
 #include "worker/validate/output_check.h"
@@ -62,8 +63,7 @@ absl::StatusOr<std::set<std::string>> BlindAt(GpuDevice& device, const v1::Bundl
 
   std::set<std::string> blind;
   for (int i = 0; i < reference->plan.tensors_size(); ++i) {
-    const v1::TensorRole role = reference->plan.tensors(i).role();
-    if (role != v1::TENSOR_ROLE_INPUT && role != v1::TENSOR_ROLE_INOUT) continue;
+    if (!IsFilled(reference->plan.tensors(i).role())) continue;
     v1::RunnerRequest again;
     again.mutable_check()->set_module(reference->module);
     *again.mutable_check()->mutable_plan() = reference->plan;

@@ -129,7 +129,7 @@ class Attempt {
 std::vector<double> CheckedCall::Rms(const v1::Plan& plan) const {
   std::vector<double> rms;
   for (const v1::PlanTensor& tensor : plan.tensors()) {
-    if (tensor.role() != v1::TENSOR_ROLE_OUTPUT && tensor.role() != v1::TENSOR_ROLE_INOUT) continue;
+    if (!IsCompared(tensor.role())) continue;
     const int i = static_cast<int>(rms.size());
     rms.push_back(i < check.references_size() ? check.references(i).rms() : 0);
   }
@@ -164,8 +164,7 @@ bool IsDoubtful(const v1::RunnerReply& reply) {
 std::string IndexAdvice(const v1::Plan& plan) {
   std::vector<std::string> drawn;
   for (const v1::PlanTensor& tensor : plan.tensors()) {
-    const bool read = tensor.role() == v1::TENSOR_ROLE_INPUT || tensor.role() == v1::TENSOR_ROLE_INOUT;
-    if (!read || !IsInteger(tensor.type()) || !tensor.has_low() || !tensor.has_high()) continue;
+    if (!IsFilled(tensor.role()) || !IsInteger(tensor.type()) || !tensor.has_low() || !tensor.has_high()) continue;
     drawn.push_back(absl::StrCat(tensor.name(), " (", tensor.low(), " to ", tensor.high(), ")"));
   }
   if (drawn.empty()) return "";

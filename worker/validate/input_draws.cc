@@ -27,15 +27,11 @@ constexpr int kMargin = 3;             // powers of two below the largest that i
 constexpr int kLeastExponent = -2;     // below the bundle's own fill: such a distribution is left out
 constexpr int kLargestExponent = 500;  // of f64: its square is finite too
 
-bool IsRead(const v1::Tensor& tensor) {
-  return tensor.role() == v1::TENSOR_ROLE_INPUT || tensor.role() == v1::TENSOR_ROLE_INOUT;
-}
-
 // Values of such a fill may have any distribution within their range.
 bool IsFree(v1::Fill fill) { return fill <= v1::FILL_INTEGERS; }
 
 bool IsOpen(const v1::Tensor& tensor) {
-  return IsRead(tensor) && IsFloat(tensor.type()) && tensor.fill() <= v1::FILL_UNIFORM && tensor.low().empty();
+  return IsFilled(tensor.role()) && IsFloat(tensor.type()) && tensor.fill() <= v1::FILL_UNIFORM && tensor.low().empty();
 }
 
 // The largest power of two that every float input without a range holds.
@@ -97,7 +93,7 @@ class Trying {
 InputMagnitudes DistributionsFor(const v1::Bundle& bundle) {
   InputMagnitudes distributions;
   for (const v1::Tensor& tensor : bundle.tensors()) {
-    if (!IsRead(tensor)) continue;
+    if (!IsFilled(tensor.role())) continue;
     if (tensor.fill() == v1::FILL_SORTED) distributions[v1::DISTRIBUTION_EQUAL] = 0;
     if (!IsFree(tensor.fill())) continue;
     if (!IsFloat(tensor.type()) || tensor.fill() == v1::FILL_INTEGERS) {

@@ -125,7 +125,7 @@ absl::StatusOr<v1::CheckReply> CheckOutputs(GpuDevice& device, const v1::Bundle&
   // Outputs that were not compared must not count as right.
   size_t outputs = 0;
   for (const v1::PlanTensor& tensor : plan.tensors()) {
-    outputs += tensor.role() == v1::TENSOR_ROLE_OUTPUT || tensor.role() == v1::TENSOR_ROLE_INOUT;
+    outputs += IsCompared(tensor.role());
   }
   if (static_cast<size_t>(reply->check().errors_size()) != outputs * draws.size() || outputs * draws.size() == 0) {
     return absl::InternalError(
