@@ -12,8 +12,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "kernels/bundle_reader.h"
+#include "kernels/plan.h"
 #include "kernels/space.h"
 #include "tests/gpu/shared_device.h"
+#include "worker/build/builder.h"
+#include "worker/build/built_variant.h"
 #include "worker/trial/start_variant.h"
 #include "worker/validate/output_check.h"
 
@@ -371,6 +374,32 @@ class Plans : public testing::TestWithParam<Case> {};
 TEST_P(Plans, AreReadWithoutProblems) {
   const v1::Bundle bundle = Folder(GetParam()).Read();
   EXPECT_EQ(bundle.name(), "case");
+}
+
+Builder* SharedBuilder() {
+  static const std::unique_ptr<Builder> builder = [] {
+    absl::StatusOr<std::unique_ptr<Builder>> created = Builder::Create({.allow_unsandboxed = true});
+    return created.ok() ? *std::move(created) : nullptr;
+  }();
+  return builder.get();
+}
+
+// Without a GPU too: the code compiles, and its parameters are what the launches pass.
+TEST_P(Plans, AreBuilt) {
+  if (SharedBuilder() == nullptr) GTEST_SKIP() << "needs NVRTC or nvcc";
+  const v1::Bundle bundle = Folder(GetParam()).Read();
+  v1::GpuInfo gpu = TypicalGpu();
+  gpu.set_compute_major(9);
+  const absl::StatusOr<BuiltVariant> built =
+      BuildVariant(*SharedBuilder(), bundle, StartVariant(bundle), {bundle.sizes().begin(), bundle.sizes().end()}, gpu);
+  ASSERT_TRUE(built.ok()) << built.status();
+  if (built->failure) {
+    ASSERT_FALSE(GetParam().failure.empty()) << built->failure->message();
+    EXPECT_THAT(built->failure->message(), HasSubstr(GetParam().failure));
+  }
+  ReferenceCache cache;
+  const absl::StatusOr<BuiltSize> reference = BuildReference(*SharedBuilder(), bundle, bundle.sizes(0), gpu, &cache);
+  EXPECT_TRUE(reference.ok()) << reference.status();
 }
 
 TEST_P(Plans, AreValidated) {
