@@ -67,4 +67,9 @@ int64_t CountLaunches(const v1::Plan& plan);
 // What an output is held against: its own tolerance, or the plan's.
 const v1::Tolerance& ToleranceOf(const v1::Plan& plan, const v1::PlanTensor& tensor);
 
+// Its inputs and expected outputs come from problem.py.
+inline bool HasProblem(const v1::Bundle& bundle) { return !bundle.problem().text().empty(); }
+// There is a peer that is timed: a command, or what problem.py has.
+inline bool HasBaseline(const v1::Bundle& bundle) { return !bundle.baseline_command().empty() || HasProblem(bundle); }
+
 }  // namespace pawl
