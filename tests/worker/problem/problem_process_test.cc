@@ -247,6 +247,12 @@ TEST_F(ProblemProcessTest, WithoutPyTorchThereIsNoBaseline) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("there is no baseline"));
 }
 
+TEST_F(ProblemProcessTest, AMissingPyTorchIsNoFaultOfTheProblem) {
+  const absl::Status status = MakeOf(absl::StrCat("import sys\nsys.modules['torch'] = None\nimport torch\n", kScale));
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("problem.py needs PyTorch"));
+}
+
 TEST_F(ProblemProcessTest, AMissingPythonIsNamedWithTheFix) {
   options_.python = "python-there-is-none";
   const absl::Status status = MakeOf(kScale);
