@@ -78,7 +78,8 @@ TEST(BundleMessageTest, RefusesSourceTextWithANul) {
 TEST(BundleMessageTest, RefusesAnEntryThatIsNoNameOfAKernel) {
   for (const std::string& entry :
        {std::string(), std::string("two words"), std::string("a\nb"), std::string("a|b"), std::string(".*"),
-        std::string("1st"), std::string("a\0b", 3), std::string("copy<float>"), std::string(65, 'a')}) {
+        std::string("1st"), std::string("a\0b", 3), std::string("copy<float"), std::string("copy<float>()"),
+        std::string("copy<a;b>"), std::string("a::"), std::string("a:b"), std::string(65, 'a')}) {
     SCOPED_TRACE(testing::PrintToString(entry));
     EXPECT_THAT(ProblemsOf([&](v1::Bundle& bundle) { bundle.mutable_launches(0)->set_entry(entry); }),
                 Contains(HasSubstr("launches: an entry is not a kernel's name")));
@@ -120,7 +121,7 @@ TEST(BundleMessageTest, AllowsEveryLimitAndNothingBeyondIt) {
          added.set_start(1);
          for (int i = 1; i <= to; ++i) added.add_values(i);
        }},
-      {"constraints, scalars", 256,
+      {"constraints, scalars, structs", 256,
        [](v1::Bundle& bundle, int to) {
          while (bundle.constraints_size() < to) bundle.add_constraints()->set_that("1");
        }},

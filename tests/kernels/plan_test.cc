@@ -186,7 +186,7 @@ TEST(PlanTest, CompilesVariablesAsMacrosOrOptionsAndSizesThatAreMentioned) {
   EXPECT_THAT(CompileOptions(bundle, StartVariant(bundle), bundle.sizes(0)),
               ElementsAre("--use_fast_math", "-DSPLITS=1", "-DTILE=64", "-maxrregcount=255", "-DSIZE_COLS=32"));
   EXPECT_TRUE(FixesSizes(bundle));
-  EXPECT_TRUE(ReferenceCompileOptions(bundle, bundle.sizes(0)).empty());
+  EXPECT_TRUE(ContractCompileOptions(bundle.reference().source(), bundle.sizes(0)).empty());
   bundle.mutable_source()->set_text("int SIZE_COLS2, MY_SIZE_COLS, SIZE_OTHER;");
   EXPECT_FALSE(FixesSizes(bundle));
   EXPECT_EQ(CompileOptions(bundle, StartVariant(bundle), bundle.sizes(0)).back(), "-maxrregcount=255");

@@ -10,6 +10,7 @@
 #include "base/hash/hash.h"
 #include "kernels/plan.h"
 #include "worker/build/cubin.h"
+#include "worker/build/plan_arguments.h"
 
 namespace pawl {
 namespace {
@@ -50,37 +51,71 @@ absl::StatusOr<std::vector<v1::BuildReply>> BuildAll(Compiler& builder, const st
   return replies;
 }
 
-int BytesOf(const v1::PlanArgument& argument) {
-  const auto kind = argument.argument_case();
-  return kind == v1::PlanArgument::kTensor || kind == v1::PlanArgument::kF64 ? 8 : 4;
-}
-
 std::string CountText(const std::vector<int>& sizes) {
   if (sizes.empty()) return "none";
   return absl::StrCat(sizes.size(), " of ", absl::StrJoin(sizes, ","), " bytes");
 }
 
-}  // namespace
+using PlanLaunches = google::protobuf::RepeatedPtrField<v1::PlanLaunch>;
 
-std::optional<v1::Failure> CheckArguments(const v1::Plan& plan, const std::string& cubin) {
+std::optional<v1::Failure> CheckLaunchArguments(const PlanLaunches& launches, const std::string& size,
+                                                const std::string& cubin) {
   const absl::StatusOr<std::map<std::string, std::vector<int>>> known = EntryParameters(cubin);
   if (!known.ok()) return std::nullopt;  // loading it says what is wrong
-  for (const v1::PlanLaunch& launch : plan.launches()) {
+  for (const v1::PlanLaunch& launch : launches) {
     const auto entry = known->find(launch.entry());
     if (entry == known->end()) continue;
     std::vector<int> passed;
-    for (const v1::PlanArgument& argument : launch.arguments()) passed.push_back(BytesOf(argument));
+    for (const v1::PlanArgument& argument : launch.arguments()) passed.push_back(ArgumentBytes(argument));
     if (passed == entry->second) continue;
     v1::Failure failure;
     failure.set_stage(v1::STAGE_BUILD);
     failure.set_check(v1::CHECK_ARGUMENTS);
-    failure.set_size(plan.size());
+    failure.set_size(size);
     failure.set_message(absl::StrCat("the parameters of ", launch.entry(), " are ", CountText(entry->second),
                                      "; the launch passes ", CountText(passed),
                                      ". Compare `arguments` of the launch with the kernel's parameters"));
     return failure;
   }
   return std::nullopt;
+}
+
+// The code of each size's setup launches.
+absl::Status BuildSetup(Compiler& builder, const v1::Bundle& bundle, const std::vector<v1::Size>& sizes,
+                        const v1::GpuInfo& gpu, const Stopped& stopped, BuiltVariant* built) {
+  std::map<std::string, std::shared_ptr<const std::string>> cubins;  // by request
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    BuiltSize& at = built->sizes[i];
+    if (at.plan.setup().empty()) continue;
+    const v1::SourceFile& source = bundle.setup().source();
+    v1::Plan launched;
+    *launched.mutable_launches() = at.plan.setup();
+    const v1::BuildRequest request =
+        RequestFor(bundle, source, gpu, ContractCompileOptions(source, sizes[i]), launched);
+    std::shared_ptr<const std::string>& cubin = cubins[request.SerializeAsString()];
+    if (cubin == nullptr) {
+      absl::StatusOr<v1::BuildReply> reply = builder.Build(request, stopped);
+      if (!reply.ok()) return reply.status();
+      if (reply->has_failure()) {
+        built->failure = reply->failure();
+        built->failure->set_size(at.plan.size());
+        built->failure->set_message(absl::StrCat("the setup does not build: ", reply->failure().message()));
+        return absl::OkStatus();
+      }
+      cubin = std::make_shared<const std::string>(std::move(*reply->mutable_cubin()));
+    }
+    at.setup_cubin = cubin;
+    at.setup_module = Sha256(*cubin);
+    built->failure = CheckLaunchArguments(at.plan.setup(), at.plan.size(), *cubin);
+    if (built->failure) return absl::OkStatus();
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::optional<v1::Failure> CheckArguments(const v1::Plan& plan, const std::string& cubin) {
+  return CheckLaunchArguments(plan.launches(), plan.size(), cubin);
 }
 
 const BuiltSize* BuiltVariant::Find(const std::string& size) const {
@@ -129,7 +164,10 @@ absl::StatusOr<BuiltVariant> BuildVariant(Compiler& builder, const v1::Bundle& b
     }
     built.seconds = built.check_seconds = absl::ToDoubleSeconds(absl::Now() - start);
     if (built.failure) return built;
+    absl::StatusOr<std::vector<TensorFile>> files = TakeFiles(bundle, &*plan);
+    if (!files.ok()) return files.status();
     built.sizes.push_back({*std::move(plan), nullptr, ""});
+    built.sizes.back().files = *std::move(files);
     built.sizes.back().problem = problem;
   }
   // What differs in nothing that the compiler sees is compiled once.
@@ -169,6 +207,9 @@ absl::StatusOr<BuiltVariant> BuildVariant(Compiler& builder, const v1::Bundle& b
     built.sizes[i].cubin = cubin;
     built.failure = CheckArguments(built.sizes[i].plan, *cubin);
   }
+  if (!built.failure) {
+    if (absl::Status status = BuildSetup(builder, bundle, sizes, gpu, stopped, &built); !status.ok()) return status;
+  }
   built.seconds = absl::ToDoubleSeconds(absl::Now() - start);
   return built;
 }
@@ -177,8 +218,8 @@ absl::StatusOr<BuiltSize> BuildReference(Compiler& builder, const v1::Bundle& bu
                                          const v1::GpuInfo& gpu, ReferenceCache* cache, const Stopped& stopped) {
   absl::StatusOr<v1::Plan> plan = MakeReferencePlan(bundle, size, gpu);
   if (!plan.ok()) return plan.status();
-  const v1::BuildRequest request =
-      RequestFor(bundle, bundle.reference().source(), gpu, ReferenceCompileOptions(bundle, size), *plan);
+  const v1::BuildRequest request = RequestFor(bundle, bundle.reference().source(), gpu,
+                                              ContractCompileOptions(bundle.reference().source(), size), *plan);
   const std::string key = Sha256(request.SerializeAsString());
   std::shared_ptr<const std::string> cubin = cache->Find(key);
   if (cubin == nullptr) {
@@ -194,7 +235,11 @@ absl::StatusOr<BuiltSize> BuildReference(Compiler& builder, const v1::Bundle& bu
   if (const std::optional<v1::Failure> failure = CheckArguments(*plan, *cubin)) {
     return absl::InvalidArgumentError(absl::StrCat("the reference of ", bundle.name(), ": ", failure->message()));
   }
-  return BuiltSize{*std::move(plan), cubin, Sha256(*cubin)};
+  absl::StatusOr<std::vector<TensorFile>> files = TakeFiles(bundle, &*plan);
+  if (!files.ok()) return files.status();
+  BuiltSize built = {*std::move(plan), cubin, Sha256(*cubin)};
+  built.files = *std::move(files);
+  return built;
 }
 
 }  // namespace pawl

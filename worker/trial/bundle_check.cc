@@ -46,7 +46,7 @@ v1::CheckSize DescribeSize(const v1::Plan& plan) {
     size.mutable_launches()->rbegin()->clear_arguments();
   }
   int64_t bytes = 0;
-  for (const v1::PlanTensor& tensor : plan.tensors()) bytes += tensor.elements() * ElementBytes(tensor.type());
+  for (const v1::PlanTensor& tensor : plan.tensors()) bytes += TensorBytes(tensor);
   size.set_tensor_bytes(bytes);
   return size;
 }

@@ -31,7 +31,7 @@ absl::Status JobFile::AddInputs(CudaDevice& device, const BuiltSize& size, uint3
   if (!staged.ok()) return staged.status();
   item->set_data(absl::StrCat(folder_, "/inputs-", number));
   const Fd file(open(item->data().c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0644));
-  off_t end = 0;
+  off_t end = lseek(file.get(), 0, SEEK_END);
   for (const v1::ProvideRequest::Part& part : staged->inputs) {
     *item->add_parts() = part;
     item->mutable_parts()->rbegin()->set_offset(end);
@@ -46,6 +46,26 @@ absl::Status JobFile::AddInputs(CudaDevice& device, const BuiltSize& size, uint3
       end += sent;
     }
   }
+  return absl::OkStatus();
+}
+
+absl::Status JobFile::AddFiles(const BuiltSize& size, uint32_t number, v1::Job::Item* item) const {
+  if (size.files.empty()) return absl::OkStatus();
+  item->set_data(absl::StrCat(folder_, "/inputs-", number));
+  std::ofstream out(item->data(), std::ios::binary);
+  int64_t end = 0;
+  for (const v1::PlanTensor& tensor : size.plan.tensors()) {
+    for (const TensorFile& file : size.files) {
+      if (tensor.fill() != v1::FILL_FILE || tensor.file() != file.id) continue;
+      v1::ProvideRequest::Part& part = *item->add_parts();
+      part.set_tensor(tensor.name());
+      part.set_offset(end);
+      part.set_bytes(static_cast<int64_t>(file.content->size()));
+      out << *file.content;
+      end += part.bytes();
+    }
+  }
+  if (!out.flush()) return absl::ResourceExhaustedError(absl::StrCat("can't write ", item->data(), ": is the disk full?"));
   return absl::OkStatus();
 }
 
@@ -68,9 +88,11 @@ absl::StatusOr<JobFile> JobFile::Write(CudaDevice& device, const std::vector<con
     added->set_cubin(*item->cubin);
     *added->mutable_plan() = item->plan;
     added->set_calls(calls);
+    if (item->setup_cubin != nullptr) added->set_setup_cubin(*item->setup_cubin);
+    const auto number = static_cast<uint32_t>(job.items_size());
+    if (absl::Status status = file.AddFiles(*item, number, added); !status.ok()) return status;
     if (item->problem == nullptr) continue;
-    const absl::Status status = file.AddInputs(device, *item, static_cast<uint32_t>(job.items_size()), added);
-    if (!status.ok()) return status;
+    if (absl::Status status = file.AddInputs(device, *item, number, added); !status.ok()) return status;
   }
   std::ofstream out(file.path(), std::ios::binary);
   if (!job.SerializeToOstream(&out) || !out.flush()) {

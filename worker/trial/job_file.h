@@ -23,7 +23,9 @@ class JobFile {
 
  private:
   explicit JobFile(std::string folder) : folder_(std::move(folder)) {}
-  // Inputs that problem.py makes, in a file beside the job.
+  // Inputs that files of the bundle hold, in a file beside the job.
+  absl::Status AddFiles(const BuiltSize& size, uint32_t number, v1::Job::Item* item) const;
+  // Inputs that problem.py makes, at the end of the same file.
   absl::Status AddInputs(CudaDevice& device, const BuiltSize& size, uint32_t number, v1::Job::Item* item) const;
 
   std::string folder_;

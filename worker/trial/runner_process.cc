@@ -1,6 +1,10 @@
 #include "worker/trial/runner_process.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 
 #include "absl/strings/str_cat.h"
 #include "worker/process/host_fault.h"
@@ -121,6 +125,25 @@ absl::StatusOr<v1::RunnerReply> RunnerProcess::Provide(const v1::ProvideRequest&
   absl::StatusOr<v1::RunnerReply> reply = Ask(asked, kProvideDeadline);
   if (reply.ok() && !reply->has_failure() && !request.drop()) pools_[request.pool()].insert(request.entry());
   return reply;
+}
+
+absl::StatusOr<v1::RunnerReply> RunnerProcess::ProvideFile(const std::string& id, const std::string& content) {
+  if (absl::Status open = Open(); !open.ok()) return open;
+  if (HasEntry(id, 0)) return v1::RunnerReply();
+  for (size_t written = 0; written < content.size();) {
+    const ssize_t count =
+        pwrite(options_.shared_fd, content.data() + written, content.size() - written, static_cast<off_t>(written));
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("no room for ", content.size(), " bytes of inputs in shared memory: ", strerror(errno)));
+    }
+    written += static_cast<size_t>(count);
+  }
+  v1::ProvideRequest request;
+  request.set_pool(id);
+  request.add_parts()->set_bytes(static_cast<int64_t>(content.size()));
+  return Provide(request);
 }
 
 bool RunnerProcess::HasEntry(const std::string& pool, uint32_t entry) const {

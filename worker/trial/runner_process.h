@@ -42,6 +42,7 @@ class RunnerProcess : public KernelProcess {
                                        const google::protobuf::RepeatedPtrField<v1::PlanLaunch>& launches) override;
 
   absl::StatusOr<v1::RunnerReply> Provide(const v1::ProvideRequest& request) override;
+  absl::StatusOr<v1::RunnerReply> ProvideFile(const std::string& id, const std::string& content) override;
   bool HasEntry(const std::string& pool, uint32_t entry) const override;
 
   const v1::GpuInfo& gpu() const { return gpu_; }

@@ -6,6 +6,7 @@
 #include "absl/time/clock.h"
 #include "kernels/plan.h"
 #include "worker/validate/checked_call.h"
+#include "worker/validate/load_built.h"
 #include "worker/validate/output_check.h"
 #include "worker/validate/provided_inputs.h"
 
@@ -17,7 +18,7 @@ constexpr absl::Duration kCompareDeadline = absl::Seconds(120);
 int64_t OutputBytesOf(const v1::Plan& plan) {
   int64_t bytes = 0;
   for (const v1::PlanTensor& tensor : plan.tensors()) {
-    if (tensor.role() == v1::TENSOR_ROLE_OUTPUT) bytes += tensor.elements() * ElementBytes(tensor.type());
+    if (IsCompared(tensor.role())) bytes += TensorBytes(tensor);
   }
   return bytes;
 }
@@ -29,7 +30,7 @@ absl::StatusOr<Timing> TimeAgainst(GpuDevice& device, const v1::Bundle& bundle, 
   const absl::Time start = absl::Now();
   Timing timing;
   for (const BuiltSize* side : {&parent, &candidate}) {
-    absl::StatusOr<v1::RunnerReply> loaded = device.runner().Load(side->module, *side->cubin, side->plan.launches());
+    absl::StatusOr<v1::RunnerReply> loaded = LoadBuilt(device.runner(), *side);
     if (!loaded.ok()) return loaded.status();
     if (loaded->has_failure()) {
       timing.failure = loaded->failure();
@@ -43,6 +44,7 @@ absl::StatusOr<Timing> TimeAgainst(GpuDevice& device, const v1::Bundle& bundle, 
   v1::CompareRequest& compare = *request.mutable_compare();
   compare.set_candidate(candidate.module);
   compare.set_parent(parent.module);
+  compare.set_setup(candidate.setup_module);
   *compare.mutable_candidate_plan() = candidate.plan;
   *compare.mutable_parent_plan() = parent.plan;
   compare.set_pairs(options.pairs);

@@ -29,7 +29,7 @@ constexpr double kSurprise = 10;  // a larger speedup is not believed before it 
 
 int64_t MemoryOf(const v1::Plan& plan) {
   int64_t bytes = 0;
-  for (const v1::PlanTensor& tensor : plan.tensors()) bytes += tensor.elements() * ElementBytes(tensor.type());
+  for (const v1::PlanTensor& tensor : plan.tensors()) bytes += TensorBytes(tensor);
   return bytes;
 }
 

@@ -6,7 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "kernels/data_type.h"
 #include "kernels/plan.h"
+#include "worker/validate/load_built.h"
 #include "worker/validate/output_check.h"
 #include "worker/validate/provided_inputs.h"
 
@@ -43,6 +45,7 @@ class Attempt {
     v1::RunnerRequest request;
     v1::CallRequest& call = *request.mutable_call();
     call.set_module(at_.module);
+    call.set_setup(at_.setup_module);
     *call.mutable_plan() = at_.plan;
     *call.mutable_draw() = draw_;
     call.set_repeats(options_.repeats);
@@ -80,7 +83,7 @@ class Attempt {
   }
 
   absl::Status Load(CheckedCall* result) {
-    absl::StatusOr<v1::RunnerReply> loaded = device_.runner().Load(at_.module, *at_.cubin, at_.plan.launches());
+    absl::StatusOr<v1::RunnerReply> loaded = LoadBuilt(device_.runner(), at_);
     if (!loaded.ok()) return loaded.status();
     if (loaded->has_failure()) {
       Fail(*loaded, result);
@@ -126,7 +129,7 @@ class Attempt {
 std::vector<double> CheckedCall::Rms(const v1::Plan& plan) const {
   std::vector<double> rms;
   for (const v1::PlanTensor& tensor : plan.tensors()) {
-    if (tensor.role() != v1::TENSOR_ROLE_OUTPUT) continue;
+    if (!IsCompared(tensor.role())) continue;
     const int i = static_cast<int>(rms.size());
     rms.push_back(i < check.references_size() ? check.references(i).rms() : 0);
   }
@@ -148,11 +151,25 @@ absl::StatusOr<CheckedCall> CallAndCheck(GpuDevice& device, const v1::Bundle& bu
   v1::Failure& failure = *result->failure;
   if (failure.stage() == v1::STAGE_UNSPECIFIED) failure.set_stage(v1::STAGE_VALIDATE);
   if (failure.size().empty()) failure.set_size(at.plan.size());
+  if (failure.check() == v1::CHECK_FAULT || failure.check() == v1::CHECK_GUARD_BAND) {
+    failure.set_message(absl::StrCat(failure.message(), IndexAdvice(at.plan)));
+  }
   return result;
 }
 
 bool IsDoubtful(const v1::RunnerReply& reply) {
   return reply.runner_died() || reply.failure().check() == v1::CHECK_OUT_OF_MEMORY;
+}
+
+std::string IndexAdvice(const v1::Plan& plan) {
+  std::vector<std::string> drawn;
+  for (const v1::PlanTensor& tensor : plan.tensors()) {
+    if (!IsFilled(tensor.role()) || !IsInteger(tensor.type()) || !tensor.has_low() || !tensor.has_high()) continue;
+    drawn.push_back(absl::StrCat(tensor.name(), " (", tensor.low(), " to ", tensor.high(), ")"));
+  }
+  if (drawn.empty()) return "";
+  return absl::StrCat(". Do all indices exist in what they point into? Check the range of ",
+                      absl::StrJoin(drawn, ", "));
 }
 
 bool WithinTolerance(const v1::OutputError& error, const v1::Tolerance& tolerance) {

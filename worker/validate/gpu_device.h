@@ -36,6 +36,8 @@ class KernelProcess {
   // Hands over tensors that lie in shared memory, or drops a pool. A failure in the reply: the GPU's memory does not
   // hold them.
   virtual absl::StatusOr<v1::RunnerReply> Provide(const v1::ProvideRequest& request) = 0;
+  // Hands over the content of a file under an id, as the only entry of a pool of that name, unless the process has it.
+  virtual absl::StatusOr<v1::RunnerReply> ProvideFile(const std::string& id, const std::string& content) = 0;
   // Whether the process has an entry of a pool. A fresh process has none.
   virtual bool HasEntry(const std::string& pool, uint32_t entry) const = 0;
   // No module stays loaded and no pool is kept: what a candidate's globals hold must not be missing for the next.

@@ -6,6 +6,7 @@
 #include "base/hash/hash.h"
 #include "kernels/hidden_sizes.h"
 #include "kernels/plan.h"
+#include "worker/validate/load_built.h"
 #include "worker/validate/provided_inputs.h"
 
 namespace pawl {
@@ -109,8 +110,7 @@ absl::StatusOr<v1::CheckReply> CheckOutputs(GpuDevice& device, const v1::Bundle&
   } else {
     absl::StatusOr<BuiltSize> reference = Reference(device, bundle, plan, device.stopped());
     if (!reference.ok()) return reference.status();
-    absl::StatusOr<v1::RunnerReply> loaded =
-        device.reference().Load(reference->module, *reference->cubin, reference->plan.launches());
+    absl::StatusOr<v1::RunnerReply> loaded = LoadBuilt(device.reference(), *reference);
     if (!loaded.ok()) return loaded.status();
     if (loaded->has_failure()) return fail(loaded->failure());
     request.mutable_check()->set_module(reference->module);
@@ -125,7 +125,7 @@ absl::StatusOr<v1::CheckReply> CheckOutputs(GpuDevice& device, const v1::Bundle&
   // Outputs that were not compared must not count as right.
   size_t outputs = 0;
   for (const v1::PlanTensor& tensor : plan.tensors()) {
-    outputs += tensor.role() == v1::TENSOR_ROLE_OUTPUT || tensor.role() == v1::TENSOR_ROLE_INOUT;
+    outputs += IsCompared(tensor.role());
   }
   if (static_cast<size_t>(reply->check().errors_size()) != outputs * draws.size() || outputs * draws.size() == 0) {
     return absl::InternalError(

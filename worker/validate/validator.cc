@@ -28,7 +28,8 @@ v1::Failure LenientFailure(const v1::Plan& plan, const std::string& what) {
 }
 
 bool HasRange(const v1::PlanTensor& tensor) {
-  return tensor.role() == v1::TENSOR_ROLE_INPUT && tensor.type() != v1::DATA_TYPE_I32 && tensor.has_low();
+  const bool free = tensor.fill() <= v1::FILL_UNIFORM;  // no structure that would have to stay
+  return IsFilled(tensor.role()) && free && IsFloat(tensor.type()) && tensor.has_low();
 }
 
 // Few distinct values: where the right result lies between two of the output's type, all elements may round the other
