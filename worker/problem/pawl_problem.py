@@ -267,7 +267,7 @@ class Problem:
                 continue
             value = made.get(name)
             if torch is not None:
-                tensor = value if pawl_tensors.is_torch(value) else pawl_tensors.tensor_from(torch, storages[name], spec)
+                tensor = value if pawl_tensors.is_torch(value) else pawl_tensors.tensor_from(torch, storages[name].copy(), spec)
                 given[name] = tensor.to(device)
                 if spec["role"] == "inout" and given[name] is tensor:
                     given[name] = tensor.clone()
