@@ -14,6 +14,7 @@
 #include "base/hash/hash.h"
 #include "kernels/data_file.h"
 #include "kernels/data_type.h"
+#include "kernels/plan.h"
 #include "worker/embedded.h"
 #include "worker/problem/baseline_answers.h"
 #include "worker/problem/plan_json.h"
@@ -127,10 +128,6 @@ absl::StatusOr<StagedEntry> StagedOf(const nlohmann::json& reply) {
   staged.make_seconds = NumberOf(reply, "make_seconds");
   staged.stage_seconds = NumberOf(reply, "stage_seconds");
   return staged;
-}
-
-bool IsCompared(const v1::PlanTensor& tensor) {
-  return tensor.role() == v1::TENSOR_ROLE_OUTPUT || tensor.role() == v1::TENSOR_ROLE_INOUT;
 }
 
 }  // namespace
@@ -287,7 +284,7 @@ absl::StatusOr<OwnCheck> ProblemProcess::Check(const v1::Bundle& bundle, const v
   for (const v1::InputDraw& draw : draws) {
     Json outputs = Json::array();
     for (const v1::PlanTensor& tensor : plan.tensors()) {
-      if (!IsCompared(tensor)) continue;
+      if (!IsCompared(tensor.role())) continue;
       outputs.push_back({{"tensor", tensor.name()}, {"offset", offset}, {"bytes", TensorBytes(tensor)}});
       offset += AlignedUp(TensorBytes(tensor));
     }
