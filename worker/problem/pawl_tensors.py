@@ -424,7 +424,7 @@ def draw_floats(spec, low, high, count, rng, distribution):
     sign = lambda: np.where(rng.random(count) < 0.5, -1.0, 1.0)  # noqa: E731
     if not distribution:
         dtype = np.float32 if kind != "f64" else np.float64
-        if spec.get("fill") == "uniform":
+        if spec.get("fill") in ("uniform", "uniform_range"):
             values = low + 2 * half * rng.random(count, dtype=dtype)
         else:
             values = rng.standard_normal(count, dtype=dtype)

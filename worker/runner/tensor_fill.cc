@@ -50,7 +50,7 @@ Content ContentOf(v1::Fill fill, v1::Distribution distribution) {
   for (const auto& [drawn, content] : kContents) {
     if (drawn == distribution) return content;
   }
-  return fill == v1::FILL_UNIFORM || fill == v1::FILL_INTEGERS ? kUniform : kNormal;
+  return fill == v1::FILL_NORMAL || fill == v1::FILL_UNSPECIFIED ? kNormal : kUniform;
 }
 
 // In 64 bits of two's complement, which hold the whole numbers of every type. Doubles just beyond them are clamped.

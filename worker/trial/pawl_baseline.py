@@ -164,9 +164,9 @@ def fill(torch, view, tensor):
         drawn = view.float()
         fill(torch, drawn, {**tensor, "type": "f32"})
         view.copy_(drawn)
-    elif tensor.get("fill") == "uniform":
+    elif tensor.get("fill") in ("uniform", "uniform_range"):
         low, high = (0.0 if low is None else low), (1.0 if high is None else high)
-        if low < 1 and high > 0:
+        if tensor["fill"] == "uniform" and low < 1 and high > 0:
             low, high = max(low, 0.0), min(high, 1.0)
         view.uniform_(low, high)
     else:

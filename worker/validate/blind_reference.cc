@@ -23,7 +23,7 @@ bool DrawOtherwise(v1::PlanTensor* tensor) {
   if (tensor->has_low() && tensor->has_high() && !(tensor->low() < tensor->high())) return false;
   // What has a structure has few other values that are valid, and which of them matter, nobody says.
   const bool integers = tensor->fill() == v1::FILL_INTEGERS || !IsFloat(tensor->type());
-  if (tensor->fill() > v1::FILL_INTEGERS) return false;
+  if (tensor->fill() > v1::FILL_INTEGERS && tensor->fill() != v1::FILL_UNIFORM_RANGE) return false;
   if (integers) {
     const double most = std::min(kLargestInteger, LargestOf(tensor->type()));
     const double low = tensor->has_low() ? tensor->low() : 0, high = tensor->has_high() ? tensor->high() : most;

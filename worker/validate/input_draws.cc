@@ -28,7 +28,7 @@ constexpr int kLeastExponent = -2;     // below the bundle's own fill: such a di
 constexpr int kLargestExponent = 500;  // of f64: its square is finite too
 
 // Values of such a fill may have any distribution within their range.
-bool IsFree(v1::Fill fill) { return fill <= v1::FILL_INTEGERS; }
+bool IsFree(v1::Fill fill) { return fill <= v1::FILL_INTEGERS || fill == v1::FILL_UNIFORM_RANGE; }
 
 bool IsOpen(const v1::Tensor& tensor) {
   return IsFilled(tensor.role()) && IsFloat(tensor.type()) && tensor.fill() <= v1::FILL_UNIFORM && tensor.low().empty();

@@ -28,7 +28,8 @@ v1::Failure LenientFailure(const v1::Plan& plan, const std::string& what) {
 }
 
 bool HasRange(const v1::PlanTensor& tensor) {
-  const bool free = tensor.fill() <= v1::FILL_UNIFORM;  // no structure that would have to stay
+  // No structure that would have to stay.
+  const bool free = tensor.fill() <= v1::FILL_UNIFORM || tensor.fill() == v1::FILL_UNIFORM_RANGE;
   return IsFilled(tensor.role()) && free && IsFloat(tensor.type()) && tensor.has_low();
 }
 
