@@ -3,11 +3,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "base/names/utf8.h"
 #include "kernels/bundle_reader.h"
 #include "kernels/plan.h"
@@ -193,9 +196,18 @@ bool RunProblem(const v1::Bundle& bundle, const v1::GpuInfo& gpu, bool allow_uns
   const absl::Status made = ProblemProcess(options).Make(bundle, *plan, request).status();
   if (made.ok()) return true;
   if (!absl::IsInvalidArgument(made)) return skip(made);
+  // "problem.py:12 in inputs(): ...", or "problem.py: ..." where no line is to blame.
   v1::CheckProblem& problem = *report.add_problems();
   problem.set_file(bundle.problem().path());
-  problem.set_message(ValidUtf8(std::string(made.message())));
+  absl::string_view text = made.message();
+  int line = 0;
+  if (absl::ConsumePrefix(&text, absl::StrCat(bundle.problem().path(), ":"))) {
+    const size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+    if (absl::SimpleAtoi(text.substr(0, digits), &line)) text.remove_prefix(digits);
+    absl::ConsumePrefix(&text, ":");
+  }
+  problem.set_line(line);
+  problem.set_message(ValidUtf8(std::string(absl::StripAsciiWhitespace(text))));
   report.set_ok(false);
   return false;
 }
