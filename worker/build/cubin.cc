@@ -134,9 +134,8 @@ absl::StatusOr<std::vector<std::string>> EntryNames(std::string_view cubin) {
 }
 
 absl::StatusOr<std::vector<std::string>> GlobalNames(std::string_view cubin) {
-  return SymbolNames(cubin, [](const Elf64_Sym& symbol) {
-    return ELF64_ST_TYPE(symbol.st_info) == STT_OBJECT && symbol.st_size > 0;
-  });
+  return SymbolNames(
+      cubin, [](const Elf64_Sym& symbol) { return ELF64_ST_TYPE(symbol.st_info) == STT_OBJECT && symbol.st_size > 0; });
 }
 
 absl::StatusOr<std::map<std::string, std::vector<int>>> EntryParameters(std::string_view cubin) {

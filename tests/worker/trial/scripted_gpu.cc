@@ -172,6 +172,13 @@ absl::StatusOr<v1::RunnerReply> ScriptedGpu::ScriptedProcess::Provide(const v1::
   return v1::RunnerReply();
 }
 
+absl::StatusOr<v1::RunnerReply> ScriptedGpu::ScriptedProcess::ProvideFile(const std::string& id, const std::string&) {
+  if (HasEntry(id, 0)) return v1::RunnerReply();
+  v1::ProvideRequest request;
+  request.set_pool(id);
+  return Provide(request);
+}
+
 StagedEntry ScriptedGpu::ScriptedProblem::Staged() const {
   StagedEntry staged;
   staged.inputs.emplace_back().set_tensor("in");
