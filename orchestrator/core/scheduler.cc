@@ -11,6 +11,7 @@
 #include "base/hash/hash.h"
 #include "base/names/resource_name.h"
 #include "orchestrator/engine/search/decide.h"
+#include "orchestrator/engine/verdict/seat.h"
 #include "orchestrator/security/tokens.h"
 #include "profiles/gpus.h"
 
@@ -34,6 +35,17 @@ double PricePerHour(const v1::Device& device) {
 // The same trial of the same campaign has the same noise in a replay.
 uint64_t SeedOf(const std::string& trial) { return std::stoull(Sha256(trial).substr(0, 16), nullptr, 16); }
 
+// Only what could be kept is measured beside a witness.
+void AddWitness(const CampaignState& campaign, const v1::TrialPlanned& planned, v1::Trial* trial) {
+  if (planned.purpose() != v1::TRIAL_PURPOSE_ITERATION || !planned.has_parent()) return;
+  const v1::Iteration& parent = *campaign.Find(planned.parent());
+  const std::optional<int> witness = WitnessOf(parent);
+  if (!witness) return;
+  *trial->mutable_witness() = VariantOf(*campaign.Find(*witness));
+  *trial->mutable_parent_as_candidate() = parent.candidate_beside_witness();
+  if (campaign.SourceIdOf(*witness) > 0) trial->set_witness_patched_source(campaign.SourceOf(*witness));
+}
+
 v1::Trial TrialOf(const CampaignState& campaign, const OpenTrial& open) {
   v1::Trial trial;
   const v1::TrialPlanned& planned = open.planned;
@@ -55,6 +67,7 @@ v1::Trial TrialOf(const CampaignState& campaign, const OpenTrial& open) {
   trial.set_seed(SeedOf(trial.name()));
   trial.set_attempt(open.attempt);
   if (planned.has_noise()) *trial.mutable_noise() = planned.noise();
+  AddWitness(campaign, planned, &trial);
   return trial;
 }
 
