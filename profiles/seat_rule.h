@@ -31,7 +31,7 @@ struct SeatTest {
 SeatTest TestSeat(const v1::SeatTime& as_candidate, const v1::SeatTime& as_parent, const v1::ProcessNoise& noise,
                   double share);
 
-// Whether the two can be compared: both were measured, relative to the same witness, on the same GPU.
+// Whether the two can be compared: both were measured, relative to the same witness.
 bool ComparableSeats(const v1::SeatTime& as_candidate, const v1::SeatTime& as_parent);
 
 }  // namespace pawl

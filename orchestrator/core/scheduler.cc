@@ -35,17 +35,6 @@ double PricePerHour(const v1::Device& device) {
 // The same trial of the same campaign has the same noise in a replay.
 uint64_t SeedOf(const std::string& trial) { return std::stoull(Sha256(trial).substr(0, 16), nullptr, 16); }
 
-// Only what could be kept is measured beside a witness.
-void AddWitness(const CampaignState& campaign, const v1::TrialPlanned& planned, v1::Trial* trial) {
-  if (planned.purpose() != v1::TRIAL_PURPOSE_ITERATION || !planned.has_parent()) return;
-  const v1::Iteration& parent = *campaign.Find(planned.parent());
-  const std::optional<int> witness = WitnessOf(parent);
-  if (!witness) return;
-  *trial->mutable_witness() = VariantOf(*campaign.Find(*witness));
-  *trial->mutable_parent_as_candidate() = parent.candidate_beside_witness();
-  if (campaign.SourceIdOf(*witness) > 0) trial->set_witness_patched_source(campaign.SourceOf(*witness));
-}
-
 v1::Trial TrialOf(const CampaignState& campaign, const OpenTrial& open) {
   v1::Trial trial;
   const v1::TrialPlanned& planned = open.planned;

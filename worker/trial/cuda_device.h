@@ -56,6 +56,7 @@ class CudaDevice : public GpuDevice {
   const Sandboxing& sandboxing() const { return sandboxing_; }
   bool sandboxed() const { return sandboxing_.on() && builder_->sandboxed(); }
   int ordinal() const { return options_.device; }
+  int shared_fd() const { return shared_.get(); }
 
  private:
   CudaDevice(Options options, const Metrics& metrics) : options_(options), profiler_(*this, metrics) {}

@@ -134,7 +134,6 @@ bool SeatInDoubt(const TrialRun& run, const std::vector<TimedProcess>& processes
   if (witnessed.empty()) return false;
   v1::SeatTime as_parent = SeatTimeOf(witnessed);
   as_parent.set_witness(as_candidate.witness());
-  as_parent.set_gpu(run.device.gpu().uuid());
   if (!ComparableSeats(as_candidate, as_parent)) return false;
   const double share = Gates::Default().Get(GateKind::kSeat).threshold / 2;
   const SeatTest test = TestSeat(as_candidate, as_parent, run.build.trial.noise(), share);

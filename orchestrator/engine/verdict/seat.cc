@@ -75,16 +75,14 @@ v1::SeatTime SeatTimeOf(const Processes& processes, TimeOf time, TimeOf relative
   return all.empty() ? v1::SeatTime() : pawl::SeatTimeOf(all);
 }
 
-void SetTimesBesideWitness(const v1::Iteration& parent, const Processes& processes, const std::string& gpu,
+void SetTimesBesideWitness(const v1::Iteration& parent, bool same_gpu, const Processes& processes,
                            v1::Iteration* iteration) {
   const std::optional<int> witness = WitnessOf(parent);
   v1::SeatTime candidate;
   if (witness) {
-    v1::SeatTime& time = *iteration->mutable_parent_beside_witness();
-    time = SeatTimeOf(processes, &v1::PairSample::parent_us, &v1::PairSample::witness_us);
+    v1::SeatTime time = SeatTimeOf(processes, &v1::PairSample::parent_us, &v1::PairSample::witness_us);
     time.set_witness(*witness);
-    time.set_gpu(gpu);
-    if (time.processes() == 0) iteration->clear_parent_beside_witness();
+    if (time.processes() > 0 && same_gpu) *iteration->mutable_parent_beside_witness() = time;
     candidate = SeatTimeOf(processes, &v1::PairSample::candidate_us, &v1::PairSample::witness_us);
     candidate.set_witness(*witness);
   }
@@ -93,9 +91,7 @@ void SetTimesBesideWitness(const v1::Iteration& parent, const Processes& process
     candidate = SeatTimeOf(processes, &v1::PairSample::candidate_us, &v1::PairSample::parent_us);
     candidate.set_witness(parent.number());
   }
-  if (candidate.processes() == 0) return;
-  candidate.set_gpu(gpu);
-  *iteration->mutable_candidate_beside_witness() = candidate;
+  if (candidate.processes() > 0) *iteration->mutable_candidate_beside_witness() = candidate;
 }
 
 // What the witness says of the parent beside one candidate; nothing: it was not there.
@@ -158,10 +154,23 @@ std::optional<int> WitnessOf(const v1::Iteration& parent) {
   return parent.candidate_beside_witness().witness();
 }
 
+void AddWitness(const CampaignState& campaign, const v1::TrialPlanned& planned, v1::Trial* trial) {
+  if (planned.purpose() != v1::TRIAL_PURPOSE_ITERATION || !planned.has_parent()) return;
+  const v1::Iteration& parent = *campaign.Find(planned.parent());
+  const std::optional<int> witness = WitnessOf(parent);
+  if (!witness) return;
+  *trial->mutable_witness() = VariantOf(*campaign.Find(*witness));
+  *trial->mutable_parent_as_candidate() = parent.candidate_beside_witness();
+  if (campaign.SourceIdOf(*witness) > 0) trial->set_witness_patched_source(campaign.SourceOf(*witness));
+}
+
 void SetSeatTimes(const CampaignState& campaign, const v1::TrialResult& result, v1::Iteration* iteration) {
   const Processes processes = PairsByProcess(result);
   const v1::Iteration* parent = iteration->has_parent() ? campaign.Find(iteration->parent()) : nullptr;
-  if (parent != nullptr) SetTimesBesideWitness(*parent, processes, result.gpu().uuid(), iteration);
+  if (parent != nullptr) {
+    const bool same_gpu = campaign.GpuOf(parent->number()) == result.gpu().uuid();
+    SetTimesBesideWitness(*parent, same_gpu, processes, iteration);
+  }
   const auto anchored = [](const std::vector<v1::PairSample>& process) {
     return std::all_of(process.begin(), process.end(), [](const auto& pair) { return pair.anchor_us() > 0; });
   };

@@ -20,8 +20,12 @@ namespace pawl {
 // variants that were kept before there were witnesses.
 std::optional<int> WitnessOf(const v1::Iteration& parent);
 
+// Gives a planned iteration's trial its witness and what the parent took beside it.
+void AddWitness(const CampaignState& campaign, const v1::TrialPlanned& planned, v1::Trial* trial);
+
 // Sets as_candidate and as_parent, where an anchor was timed, and candidate_beside_witness and parent_beside_witness.
-// The candidate's witness is its parent's, or the parent where that has none that is near enough.
+// The candidate's witness is its parent's, or the parent where that has none that is near enough. Two GPUs of one model
+// differ: parent_beside_witness is set only if the one that measured the parent as a candidate measured it again.
 void SetSeatTimes(const CampaignState& campaign, const v1::TrialResult& result, v1::Iteration* iteration);
 
 // Why the comparison can't be believed: relative to the witness, the parent took longer beside this candidate than it
