@@ -18,6 +18,7 @@ struct TimingOptions {
   int checked_calls = 20;
   int64_t checked_bytes = int64_t{64} << 20;
   bool candidate_first = true;  // its seat (runner.proto)
+  const BuiltSize* witness = nullptr;  // timed beside both
 };
 
 struct Timing {

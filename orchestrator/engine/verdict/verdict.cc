@@ -197,7 +197,7 @@ v1::Iteration Judge(const CampaignState& campaign, const v1::TrialPlanned& plann
   }
   const double baseline_us = BaselineUs(campaign, planned, result);
   const v1::Iteration* parent = planned.has_parent() ? campaign.Find(planned.parent()) : nullptr;
-  SetSeatTimes(result, &iteration);
+  SetSeatTimes(campaign, result, &iteration);
   if (parent == nullptr) {
     iteration.set_verdict(v1::KEPT);
     iteration.set_reason("the start variant passed validation: the campaign starts from it");
