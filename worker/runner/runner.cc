@@ -6,6 +6,7 @@
 #include "worker/runner/call.h"
 #include "worker/runner/check.h"
 #include "worker/runner/comparer.h"
+#include "worker/runner/profile.h"
 #include "worker/runner/tensor_bytes.h"
 
 namespace pawl {
@@ -135,6 +136,8 @@ absl::Status Runner::Dispatch(const v1::RunnerRequest& request, v1::RunnerReply*
       return CheckOutputs(gpu_, request.check(), reply);
     case v1::RunnerRequest::kCopy:
       return Copy(gpu_, request.copy(), reply);
+    case v1::RunnerRequest::kProfile:
+      return Profile(gpu_, profiler_, request.profile(), reply);
     default:
       return absl::UnimplementedError("this runner does not know the request: worker and runner differ in version");
   }

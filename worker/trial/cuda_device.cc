@@ -74,6 +74,8 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Open(const Options& opti
   for (RunnerProcess* process : {device->runner_.get(), device->reference_.get()}) {
     if (absl::Status set = process->SetSupportCubin(device->support_cubin_); !set.ok()) return set;
   }
+  device->cupti_ = std::make_unique<CuptiProfiler>(*device, metrics);
+  device->profiler_ = std::make_unique<FastestProfiler>(*device->cupti_, device->ncu_);
   return device;
 }
 
@@ -81,6 +83,7 @@ void CudaDevice::StopWhen(const Stopped& stopped) {
   stopped_ = stopped;
   runner_->StopWhen(stopped);
   reference_->StopWhen(stopped);
+  cupti_->StopWhen(stopped);
 }
 
 v1::Toolchain CudaDevice::toolchain() const { return ToolVersions(toolkit_); }

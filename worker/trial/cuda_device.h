@@ -13,6 +13,7 @@
 #include "worker/host/toolkit.h"
 #include "worker/process/process.h"
 #include "worker/sandbox/sandboxing.h"
+#include "worker/trial/cupti_profiler.h"
 #include "worker/trial/profiler.h"
 #include "worker/trial/runner_process.h"
 #include "worker/validate/gpu_device.h"
@@ -43,13 +44,15 @@ class CudaDevice : public GpuDevice {
   const Stopped& stopped() const override { return stopped_; }
   bool has_sanitizer() const override { return !toolkit_.compute_sanitizer.empty(); }
   absl::StatusOr<Sanitizing> Sanitize(const std::vector<const BuiltSize*>& sizes, SanitizerTools tools) override;
-  absl::StatusOr<Profiling> Profile(const std::vector<ProfileItem>& items) override { return profiler_.Profile(items); }
-  const Metrics& metrics() const override { return profiler_.metrics(); }
+  absl::StatusOr<Profiling> Profile(const std::vector<ProfileItem>& items) override {
+    return profiler_->Profile(items);
+  }
+  const Metrics& metrics() const override { return metrics_; }
   absl::StatusOr<std::vector<v1::BaselineTime>> TimeBaseline(const v1::Bundle& bundle,
                                                              const std::filesystem::path& folder = {}) override;
   absl::StatusOr<v1::BesideBaseline> TimeBesideBaseline(const v1::Bundle& bundle, const BuiltSize& best) override;
 
-  NcuProfiler& profiler() { return profiler_; }
+  FastestProfiler& profiler() { return *profiler_; }
   const Toolkit& toolkit() const { return toolkit_; }
   const std::string& support_cubin() const { return support_cubin_; }
   const std::string& runner_program() const { return runner_program_; }
@@ -58,9 +61,10 @@ class CudaDevice : public GpuDevice {
   int ordinal() const { return options_.device; }
 
  private:
-  CudaDevice(Options options, const Metrics& metrics) : options_(options), profiler_(*this, metrics) {}
+  CudaDevice(Options options, const Metrics& metrics) : options_(options), metrics_(metrics), ncu_(*this, metrics) {}
 
   const Options options_;
+  const Metrics& metrics_;
   Toolkit toolkit_;
   Sandboxing sandboxing_;
   std::string runner_program_, support_cubin_;
@@ -70,7 +74,9 @@ class CudaDevice : public GpuDevice {
   v1::GpuInfo gpu_;
   ReferenceCache references_;
   InputLimits input_limits_;
-  NcuProfiler profiler_;
+  NcuProfiler ncu_;
+  std::unique_ptr<CuptiProfiler> cupti_;
+  std::unique_ptr<FastestProfiler> profiler_;
   Stopped stopped_;
 };
 
