@@ -46,8 +46,7 @@ TEST(Counters, OfCuptiAreThoseOfNcu) {
   if (const char* file = getenv("PAWL_COUNTERS_CSV"); file != nullptr) table.open(file);
   table << "bundle,launch,metric,ncu,cupti,ncu_low,ncu_high\n";
   for (const char* name : {"attention", "transpose", "softmax", "rmsnorm", "gemm", "reduce_sum"}) {
-    const BundleReading reading =
-        ReadBundle(std::filesystem::path(getenv("PAWL_SOURCE_DIR")) / "kernels" / name);
+    const BundleReading reading = ReadBundle(std::filesystem::path(getenv("PAWL_SOURCE_DIR")) / "kernels" / name);
     ASSERT_TRUE(reading.problems.empty()) << name;
     const v1::Size* size = nullptr;
     for (const v1::Size& each : reading.bundle.sizes()) {

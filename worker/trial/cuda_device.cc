@@ -15,6 +15,17 @@
 namespace pawl {
 namespace {
 
+// Changes when the compilers do.
+std::string CompilersText(const Builder& builder, const Toolkit& toolkit) {
+  std::string text = builder.description();
+  for (const std::string& path : {toolkit.nvrtc, toolkit.nvcc, toolkit.include}) {
+    std::error_code error;
+    const auto changed = std::filesystem::last_write_time(path, error);
+    absl::StrAppend(&text, "\n", path, " ", error ? 0 : changed.time_since_epoch().count());
+  }
+  return text;
+}
+
 absl::StatusOr<std::string> BuildSupport(Builder& builder, const std::string& architecture) {
   v1::BuildRequest request;
   request.set_compiler(v1::COMPILER_NVRTC);
@@ -68,6 +79,9 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Open(const Options& opti
   absl::StatusOr<std::unique_ptr<Builder>> created = Builder::Create(builder);
   if (!created.ok()) return created.status();
   device->builder_ = *std::move(created);
+  device->cached_ = std::make_unique<CachedCompiler>(
+      *device->builder_, BuildCacheOptions{.folder = options.build_cache,
+                                           .toolchain = CompilersText(*device->builder_, device->toolkit_)});
   absl::StatusOr<std::string> support = BuildSupport(*device->builder_, ArchitectureOf(device->gpu_));
   if (!support.ok()) return support.status();
   device->support_cubin_ = *std::move(support);

@@ -10,6 +10,7 @@
 #include "pawl/v1/evidence.pb.h"
 #include "worker/build/builder.h"
 #include "worker/build/built_variant.h"
+#include "worker/build/cached_compiler.h"
 #include "worker/host/toolkit.h"
 #include "worker/process/process.h"
 #include "worker/sandbox/sandboxing.h"
@@ -28,6 +29,7 @@ class CudaDevice : public GpuDevice {
     int device = 0;
     int builders = 1;
     bool allow_unsandboxed = false;
+    std::filesystem::path build_cache = DefaultBuildCache();
   };
   // The metrics must outlive it.
   static absl::StatusOr<std::unique_ptr<CudaDevice>> Open(const Options& options,
@@ -35,7 +37,7 @@ class CudaDevice : public GpuDevice {
 
   const v1::GpuInfo& gpu() const override { return gpu_; }
   v1::Toolchain toolchain() const override;
-  Builder& builder() override { return *builder_; }
+  Compiler& builder() override { return *cached_; }
   ReferenceCache& references() override { return references_; }
   InputLimits& input_limits() override { return input_limits_; }
   RunnerProcess& runner() override { return *runner_; }
@@ -52,6 +54,8 @@ class CudaDevice : public GpuDevice {
                                                              const std::filesystem::path& folder = {}) override;
   absl::StatusOr<v1::BesideBaseline> TimeBesideBaseline(const v1::Bundle& bundle, const BuiltSize& best) override;
 
+  const Builder& builders() const { return *builder_; }
+  const CachedCompiler& build_cache() const { return *cached_; }
   FastestProfiler& profiler() { return *profiler_; }
   const Toolkit& toolkit() const { return toolkit_; }
   const std::string& support_cubin() const { return support_cubin_; }
@@ -70,6 +74,7 @@ class CudaDevice : public GpuDevice {
   std::string runner_program_, support_cubin_;
   Fd shared_;
   std::unique_ptr<Builder> builder_;
+  std::unique_ptr<CachedCompiler> cached_;
   std::unique_ptr<RunnerProcess> runner_, reference_;
   v1::GpuInfo gpu_;
   ReferenceCache references_;

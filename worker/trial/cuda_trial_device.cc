@@ -36,7 +36,7 @@ void CudaTrialDevice::Describe() {
     warnings_.push_back(
         absl::StrCat("counters come from ncu, which takes seconds a variant: ", cuda_->profiler().why_ncu()));
   }
-  if (!cuda_->builder().sandboxed()) {
+  if (!cuda_->builders().sandboxed()) {
     warnings_.push_back("builds are not sandboxed: sources are scanned instead, a weaker guard");
   }
   if (!cuda_->sandboxing().on()) {

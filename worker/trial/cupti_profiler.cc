@@ -63,8 +63,8 @@ absl::StatusOr<std::vector<NcuKernel>> CuptiProfiler::Measure(const ProfileItem&
   if (!reply->has_profile()) return CandidateFault(*reply);
   if (!reply->profile().unavailable().empty()) return absl::UnavailableError(reply->profile().unavailable());
   if (reply->profile().launches_size() != plan.launches_size()) {
-    return absl::UnavailableError(absl::StrCat("CUPTI reported ", reply->profile().launches_size(), " launches, ",
-                                               plan.launches_size(), " ran"));
+    return absl::UnavailableError(
+        absl::StrCat("CUPTI reported ", reply->profile().launches_size(), " launches, ", plan.launches_size(), " ran"));
   }
   missing_.assign(reply->profile().missing().begin(), reply->profile().missing().end());
   std::vector<NcuKernel> kernels;
