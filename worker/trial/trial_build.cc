@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "google/protobuf/util/message_differencer.h"
 #include "kernels/hidden_sizes.h"
 #include "kernels/space.h"
 #include "worker/build/built_variant.h"
@@ -88,6 +89,11 @@ absl::StatusOr<std::unique_ptr<TrialBuild>> TrialBuilder::Build(const v1::Trial&
   }
   build->build_seconds = absl::ToDoubleSeconds(absl::Now() - start) - build->check_seconds;
   return build;
+}
+
+bool TrialBuild::same_as_parent() const {
+  if (failure || !parent || parent->module != at().module) return false;
+  return google::protobuf::util::MessageDifferencer::Equals(parent->plan, at().plan);
 }
 
 absl::Status TrialBuilder::BuildParent(const v1::Bundle& bundle, const v1::Size& size, const Stopped& stopped,
