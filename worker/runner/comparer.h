@@ -24,8 +24,9 @@ namespace pawl {
 // more sets of tensors than calls in a graph: those that a replay does not use must be untouched after it. Cold times
 // come from single calls after the L2 was flushed.
 //
-// Nothing tells the sides apart: all are loaded afresh, order and gaps are random, and their outputs are read alike. Which outputs are kept for the reference process is drawn after the calls that made them, and
-// they leave the process before the next launch.
+// Nothing tells the sides apart: all are loaded afresh, order and gaps are random, and their outputs are read alike.
+// Which outputs are kept for the reference process is drawn after the calls that made them, and they leave the process
+// before the next launch.
 class Comparer {
  public:
   Comparer(GpuContext& gpu, const v1::CompareRequest& request);

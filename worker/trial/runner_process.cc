@@ -46,9 +46,15 @@ absl::Status RunnerProcess::OpenAhead() {
 absl::Status RunnerProcess::Start() {
   Restart();
   ChildOptions child;
-  child.argv = {options_.program, "--shared-fd", "3"};
-  if (options_.sandboxing != nullptr) child.argv = options_.sandboxing->Runner(child.argv, 3);
-  child.fds = {{options_.shared_fd, 3}};
+  child.env = options_.env;
+  if (options_.counters_folder.empty()) {
+    child.argv = {options_.program, "--shared-fd", "3"};
+    if (options_.sandboxing != nullptr) child.argv = options_.sandboxing->Runner(child.argv, 3);
+    child.fds = {{options_.shared_fd, 3}};
+  } else {
+    child.argv = {options_.program, "--counters"};
+    if (options_.sandboxing != nullptr) child.argv = options_.sandboxing->Tool(child.argv, options_.counters_folder);
+  }
   absl::StatusOr<std::unique_ptr<ChildProcess>> started = ChildProcess::Start(child);
   if (!started.ok()) return started.status();
   child_ = *std::move(started);

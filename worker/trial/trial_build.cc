@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "google/protobuf/util/message_differencer.h"
 #include "kernels/hidden_sizes.h"
 #include "kernels/plan.h"
 #include "kernels/space.h"
@@ -93,6 +94,11 @@ absl::StatusOr<std::unique_ptr<TrialBuild>> TrialBuilder::Build(const v1::Trial&
   return build;
 }
 
+bool TrialBuild::same_as_parent() const {
+  if (failure || !parent || parent->module != at().module) return false;
+  return google::protobuf::util::MessageDifferencer::Equals(parent->plan, at().plan);
+}
+
 absl::Status TrialBuilder::BuildParent(const v1::Bundle& bundle, const v1::Size& size, const Stopped& stopped,
                                        TrialBuild* build) {
   const v1::Trial& trial = build->trial;
@@ -125,8 +131,7 @@ absl::StatusOr<BuiltSize> TrialBuilder::EarlierAt(const v1::Bundle& bundle, cons
                                                   const Stopped& stopped) {
   const std::string key = KeyOf(bundle, variant, size.name(), bundle_hash);
   if (std::optional<BuiltSize> recent = Recall(key)) return *std::move(recent);
-  absl::StatusOr<BuiltVariant> built =
-      BuildVariant(device_.builder(), bundle, variant, {size}, device_.gpu(), stopped);
+  absl::StatusOr<BuiltVariant> built = BuildVariant(device_.builder(), bundle, variant, {size}, device_.gpu(), stopped);
   if (!built.ok()) return built.status();
   if (built->failure) {
     return absl::InternalError(

@@ -371,9 +371,10 @@ absl::Status SanitizeLargeSizes(TrialRun& run) {
 
 absl::Status ProfileCandidate(TrialRun& run) {
   const StageWatch watch(run, v1::STAGE_PROFILE);
-  run.Report(v1::STAGE_PROFILE, "profile with ncu");
+  run.Report(v1::STAGE_PROFILE, "read counters");
   absl::StatusOr<Profiling> profiling = run.device.Profile({run.item()});
   if (!profiling.ok()) return profiling.status();
+  if (!profiling->note.empty()) run.Note(profiling->note);
   v1::Evidence& evidence = *run.result().mutable_evidence();
   evidence = std::move(profiling->evidence[0]);
   evidence.set_partial_reason(ValidUtf8(evidence.partial_reason()));
