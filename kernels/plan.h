@@ -61,10 +61,18 @@ v1::GpuInfo TypicalGpu();
 bool IsFilled(v1::TensorRole role);
 bool IsCompared(v1::TensorRole role);
 
+// The name of a launch's kernel in the cubin.
+const std::string& SymbolOf(const v1::PlanLaunch& launch);
+
 // Launches of a call, with their repetitions.
 int64_t CountLaunches(const v1::Plan& plan);
 
 // What an output is held against: its own tolerance, or the plan's.
 const v1::Tolerance& ToleranceOf(const v1::Plan& plan, const v1::PlanTensor& tensor);
+
+// Its inputs and expected outputs come from problem.py.
+inline bool HasProblem(const v1::Bundle& bundle) { return !bundle.problem().text().empty(); }
+// There is a peer that is timed: a command, or what problem.py has.
+inline bool HasBaseline(const v1::Bundle& bundle) { return !bundle.baseline_command().empty() || HasProblem(bundle); }
 
 }  // namespace pawl

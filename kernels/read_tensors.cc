@@ -62,7 +62,7 @@ void ReadDataFile(TomlTable& fill, Reading& reading, v1::Tensor& tensor) {
 // { integers = [0, 9] } and such.
 void ReadFillTable(TomlTable& fill, Reading& reading, v1::Tensor& tensor) {
   const std::pair<const char*, v1::Fill> kinds[] = {
-      {"integers", v1::FILL_INTEGERS}, {"uniform", v1::FILL_UNIFORM},         {"sorted", v1::FILL_SORTED},
+      {"integers", v1::FILL_INTEGERS}, {"uniform", v1::FILL_UNIFORM_RANGE},   {"sorted", v1::FILL_SORTED},
       {"constant", v1::FILL_CONSTANT}, {"csr_offsets", v1::FILL_CSR_OFFSETS}, {"file", v1::FILL_FILE}};
   int count = 0;
   for (const auto& [key, kind] : kinds) {

@@ -17,6 +17,15 @@ constexpr double kLeastRoundoff = 0x1p-14, kLeastRoundoffOfF64 = 0x1p-37;
 // Of integers that are rounded floats, which is the only reason not to be exact.
 constexpr double kRoundoffOfIntegers = 0x1p-8;
 
+// Beyond this an output of zeros is hardly worse. Only types of 8 bits come near it.
+constexpr double kMostRelative = 0.25;
+
+// Inputs of 8 bits are computed with in a wider type: bf16 at the least.
+double RoundoffOfWork(v1::DataType type, bool is_output) {
+  const bool wider = ElementBits(type) == 8 && !is_output;
+  return UnitRoundoff(wider ? v1::DATA_TYPE_BF16 : type);
+}
+
 }  // namespace
 
 double UnitRoundoff(v1::DataType type) {
@@ -58,13 +67,14 @@ double MostRelative(const v1::Plan& plan, const v1::PlanTensor& output) {
   bool all_f64 = true;
   for (const v1::PlanTensor& tensor : plan.tensors()) {
     if (!IsFloat(tensor.type()) || (!IsFilled(tensor.role()) && tensor.name() != output.name())) continue;
-    roundoff = std::max(roundoff, UnitRoundoff(tensor.type()));
+    roundoff = std::max(roundoff, RoundoffOfWork(tensor.type(), tensor.name() == output.name()));
     all_f64 = all_f64 && tensor.type() == v1::DATA_TYPE_F64;
   }
   if (!all_f64) sum_roundoff = UnitRoundoff(v1::DATA_TYPE_F32);
   roundoff = std::max(roundoff, all_f64 ? kLeastRoundoffOfF64 : kLeastRoundoff);
   if (!IsFloat(output.type())) roundoff = kRoundoffOfIntegers;
-  return kTypeFactor * roundoff + kSumFactor * sum_roundoff * std::sqrt(ReductionLength(plan, output));
+  const double sums = kSumFactor * sum_roundoff * std::sqrt(ReductionLength(plan, output));
+  return std::min(kMostRelative, kTypeFactor * roundoff + sums);
 }
 
 double MostAbsolute(const v1::Plan& plan, const v1::PlanTensor& output, double rms) {

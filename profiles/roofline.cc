@@ -40,10 +40,21 @@ double TensorBytes(const v1::Plan& plan, v1::TensorRole role) {
   return bytes;
 }
 
+// How much faster than at 16 bits the arithmetic may be: the units double their rate each time the operands halve.
+double RateOfNarrowTypes(const v1::Plan& plan) {
+  int narrowest = 16;
+  for (const v1::PlanTensor& tensor : plan.tensors()) {
+    const bool read = tensor.role() == v1::TENSOR_ROLE_INPUT || tensor.role() == v1::TENSOR_ROLE_INOUT;
+    if (read) narrowest = std::min(narrowest, BitsOf(tensor.type()));
+  }
+  return 16.0 / narrowest;
+}
+
 }  // namespace
 
 double RooflineFloorUs(const v1::Plan& plan, const GpuSpec& gpu, bool tensor_cores, v1::TimingMode mode) {
-  const double peak_tflops = tensor_cores ? gpu.fp16_tensor_tflops : gpu.fp32_tflops;
+  const double peak_tflops =
+      (tensor_cores ? gpu.fp16_tensor_tflops : gpu.fp32_tflops) * RateOfNarrowTypes(plan);
   double floor_us = peak_tflops > 0 ? plan.flops() / (peak_tflops * 1e6) : 0;
   if (gpu.l2_gb_s > 0) floor_us = std::max(floor_us, plan.bytes() / (gpu.l2_gb_s * 1e3));
 

@@ -10,6 +10,7 @@
 #include "base/hash/hash.h"
 #include "kernels/plan.h"
 #include "worker/build/cubin.h"
+#include "worker/build/plan_arguments.h"
 
 namespace pawl {
 namespace {
@@ -70,37 +71,72 @@ absl::StatusOr<std::vector<v1::BuildReply>> BuildAll(Compiler& builder, const st
   return replies;
 }
 
-int BytesOf(const v1::PlanArgument& argument) {
-  const auto kind = argument.argument_case();
-  return kind == v1::PlanArgument::kTensor || kind == v1::PlanArgument::kF64 ? 8 : 4;
-}
-
 std::string CountText(const std::vector<int>& sizes) {
   if (sizes.empty()) return "none";
   return absl::StrCat(sizes.size(), " of ", absl::StrJoin(sizes, ","), " bytes");
 }
 
-}  // namespace
+using PlanLaunches = google::protobuf::RepeatedPtrField<v1::PlanLaunch>;
 
-std::optional<v1::Failure> CheckArguments(const v1::Plan& plan, const std::string& cubin) {
+std::optional<v1::Failure> CheckLaunchArguments(const PlanLaunches& launches, const std::string& size,
+                                                const std::string& cubin) {
   const absl::StatusOr<std::map<std::string, std::vector<int>>> known = EntryParameters(cubin);
   if (!known.ok()) return std::nullopt;  // loading it says what is wrong
-  for (const v1::PlanLaunch& launch : plan.launches()) {
-    const auto entry = known->find(launch.symbol().empty() ? launch.entry() : launch.symbol());
+  for (const v1::PlanLaunch& launch : launches) {
+    const auto entry = known->find(SymbolOf(launch));
     if (entry == known->end()) continue;
     std::vector<int> passed;
-    for (const v1::PlanArgument& argument : launch.arguments()) passed.push_back(BytesOf(argument));
+    for (const v1::PlanArgument& argument : launch.arguments()) passed.push_back(ArgumentBytes(argument));
     if (passed == entry->second) continue;
     v1::Failure failure;
     failure.set_stage(v1::STAGE_BUILD);
     failure.set_check(v1::CHECK_ARGUMENTS);
-    failure.set_size(plan.size());
+    failure.set_size(size);
     failure.set_message(absl::StrCat("the parameters of ", launch.entry(), " are ", CountText(entry->second),
                                      "; the launch passes ", CountText(passed),
                                      ". Compare `arguments` of the launch with the kernel's parameters"));
     return failure;
   }
   return std::nullopt;
+}
+
+// The code of each size's setup launches.
+absl::Status BuildSetup(Compiler& builder, const v1::Bundle& bundle, const std::vector<v1::Size>& sizes,
+                        const v1::GpuInfo& gpu, const Stopped& stopped, BuiltVariant* built) {
+  std::map<std::string, std::shared_ptr<const v1::BuildReply>> replies;  // by request
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    BuiltSize& at = built->sizes[i];
+    if (at.plan.setup().empty()) continue;
+    const v1::SourceFile& source = bundle.setup().source();
+    v1::Plan launched;
+    *launched.mutable_launches() = at.plan.setup();
+    const v1::BuildRequest request =
+        RequestFor(bundle, source, gpu, ContractCompileOptions(source, sizes[i]), launched);
+    std::shared_ptr<const v1::BuildReply>& known = replies[request.SerializeAsString()];
+    if (known == nullptr) {
+      absl::StatusOr<v1::BuildReply> reply = builder.Build(request, stopped);
+      if (!reply.ok()) return reply.status();
+      if (reply->has_failure()) {
+        built->failure = reply->failure();
+        built->failure->set_size(at.plan.size());
+        built->failure->set_message(absl::StrCat("the setup does not build: ", reply->failure().message()));
+        return absl::OkStatus();
+      }
+      known = std::make_shared<const v1::BuildReply>(*std::move(reply));
+    }
+    at.setup_cubin = std::shared_ptr<const std::string>(known, &known->cubin());
+    at.setup_module = Sha256(known->cubin());
+    NameSymbols(known->lowered(), at.plan.mutable_setup());
+    built->failure = CheckLaunchArguments(at.plan.setup(), at.plan.size(), known->cubin());
+    if (built->failure) return absl::OkStatus();
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::optional<v1::Failure> CheckArguments(const v1::Plan& plan, const std::string& cubin) {
+  return CheckLaunchArguments(plan.launches(), plan.size(), cubin);
 }
 
 const BuiltSize* BuiltVariant::Find(const std::string& size) const {
@@ -134,6 +170,8 @@ absl::StatusOr<BuiltVariant> BuildVariant(Compiler& builder, const v1::Bundle& b
   BuiltVariant built;
   built.variant = variant;
   Planner planner(bundle);
+  const std::shared_ptr<const v1::Bundle> problem =
+      HasProblem(bundle) ? std::make_shared<const v1::Bundle>(bundle) : nullptr;
   for (const v1::Size& size : sizes) {
     absl::StatusOr<v1::Plan> plan = planner.MakePlan(variant, size, gpu);
     if (!plan.ok()) {
@@ -147,7 +185,11 @@ absl::StatusOr<BuiltVariant> BuildVariant(Compiler& builder, const v1::Bundle& b
     }
     built.seconds = built.check_seconds = absl::ToDoubleSeconds(absl::Now() - start);
     if (built.failure) return built;
+    absl::StatusOr<std::vector<TensorFile>> files = TakeFiles(bundle, &*plan);
+    if (!files.ok()) return files.status();
     built.sizes.push_back({*std::move(plan), nullptr, ""});
+    built.sizes.back().files = *std::move(files);
+    built.sizes.back().problem = problem;
   }
   // What differs in nothing that the compiler sees is compiled once.
   std::vector<v1::BuildRequest> requests;
@@ -186,6 +228,9 @@ absl::StatusOr<BuiltVariant> BuildVariant(Compiler& builder, const v1::Bundle& b
     NameSymbols(reply.lowered(), built.sizes[i].plan.mutable_launches());
     built.failure = CheckArguments(built.sizes[i].plan, *cubin);
   }
+  if (!built.failure) {
+    if (absl::Status status = BuildSetup(builder, bundle, sizes, gpu, stopped, &built); !status.ok()) return status;
+  }
   built.seconds = absl::ToDoubleSeconds(absl::Now() - start);
   return built;
 }
@@ -212,9 +257,14 @@ absl::StatusOr<BuiltSize> BuildReference(Compiler& builder, const v1::Bundle& bu
   if (const std::optional<v1::Failure> failure = CheckArguments(*plan, built->cubin())) {
     return absl::InvalidArgumentError(absl::StrCat("the reference of ", bundle.name(), ": ", failure->message()));
   }
-  // Shares the reply's bytes.
-  return BuiltSize{*std::move(plan), std::shared_ptr<const std::string>(built, &built->cubin()),
-                   Sha256(built->cubin())};
+  absl::StatusOr<std::vector<TensorFile>> files = TakeFiles(bundle, &*plan);
+  if (!files.ok()) return files.status();
+  BuiltSize size_built;
+  size_built.plan = *std::move(plan);
+  size_built.cubin = std::shared_ptr<const std::string>(built, &built->cubin());  // shares the reply's bytes
+  size_built.module = Sha256(built->cubin());
+  size_built.files = *std::move(files);
+  return size_built;
 }
 
 }  // namespace pawl

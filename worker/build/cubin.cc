@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <optional>
 #include <utility>
 
@@ -101,9 +102,9 @@ std::optional<std::vector<int>> ParametersIn(std::string_view info) {
   return end == total ? std::optional(sizes) : std::nullopt;
 }
 
-}  // namespace
-
-absl::StatusOr<std::vector<std::string>> EntrySymbols(std::string_view cubin) {
+// Of the symbols that are wanted, sorted.
+absl::StatusOr<std::vector<std::string>> SymbolNames(std::string_view cubin,
+                                                     const std::function<bool(const Elf64_Sym&)>& wanted) {
   Elf64_Ehdr header;
   const absl::StatusOr<std::vector<Elf64_Shdr>> read = Sections(cubin, &header);
   if (!read.ok()) return read.status();
@@ -118,13 +119,27 @@ absl::StatusOr<std::vector<std::string>> EntrySymbols(std::string_view cubin) {
     }
     Elf64_Sym symbol;
     for (size_t at = 0; ReadAt(symbols, at, &symbol); at += sizeof(symbol)) {
-      if (ELF64_ST_TYPE(symbol.st_info) != STT_FUNC || (symbol.st_other & kCudaEntry) == 0) continue;
+      if (!wanted(symbol)) continue;
       if (symbol.st_name >= strings.size()) return BadCubin("a symbol's name is damaged");
       names.push_back(NameAt(strings, symbol.st_name));
     }
   }
   std::sort(names.begin(), names.end());
   return names;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<std::string>> EntrySymbols(std::string_view cubin) {
+  return SymbolNames(cubin, [](const Elf64_Sym& symbol) {
+    return ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && (symbol.st_other & kCudaEntry) != 0;
+  });
+}
+
+absl::StatusOr<std::vector<std::string>> GlobalNames(std::string_view cubin) {
+  return SymbolNames(cubin, [](const Elf64_Sym& symbol) {
+    return ELF64_ST_TYPE(symbol.st_info) == STT_OBJECT && symbol.st_size > 0;
+  });
 }
 
 absl::StatusOr<std::vector<std::string>> EntryNames(std::string_view cubin) {

@@ -98,4 +98,9 @@ absl::StatusOr<Module*> GpuContext::FindModule(const std::string& id) {
   return found->second.get();
 }
 
+absl::StatusOr<Module*> GpuContext::FindSetup(const v1::Plan& plan, const std::string& id) {
+  if (plan.setup().empty()) return nullptr;
+  return FindModule(id);
+}
+
 }  // namespace pawl

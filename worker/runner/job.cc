@@ -1,38 +1,106 @@
 #include "worker/runner/job.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <fstream>
+#include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "kernels/data_type.h"
 #include "pawl/v1/runner.pb.h"
+#include "worker/build/plan_arguments.h"
 #include "worker/runner/gpu_context.h"
+#include "worker/runner/input_pools.h"
 
 namespace pawl {
 namespace {
 
-absl::Status CallOnce(GpuContext& gpu, const v1::Job::Item& item) {
-  Module module;
-  PAWL_RETURN_IF_ERROR(module.Load(item.cubin()));
-  std::vector<CUdeviceptr> tensors;
-  for (const v1::PlanTensor& tensor : item.plan().tensors()) {
-    CUdeviceptr address = 0;
-    PAWL_CUDA(MemAlloc(&address, std::max<int64_t>(1, TensorBytes(tensor))));
-    tensors.push_back(address);
+// The tensors of one item, each in an allocation of its exact size, and what its calls need beside them.
+class JobItem {
+ public:
+  JobItem(GpuContext& gpu, const v1::Job::Item& item) : gpu_(gpu), item_(item), plan_(item.plan()) {}
+
+  absl::Status Run() {
+    PAWL_RETURN_IF_ERROR(CheckPlan(plan_));
+    PAWL_RETURN_IF_ERROR(module_.Load(item_.cubin()));
+    if (!plan_.setup().empty()) PAWL_RETURN_IF_ERROR(setup_.Load(item_.setup_cubin()));
+    PAWL_RETURN_IF_ERROR(Allocate());
+    PAWL_RETURN_IF_ERROR(ReadParts());
+    for (int call = 0; call < std::max(1, item_.calls()); ++call) PAWL_RETURN_IF_ERROR(CallOnce(call));
+    return absl::OkStatus();
   }
-  // A fault may show at a later call, or with values at the ends of their range only.
-  const Arena arena = Arena::At(item.plan(), item.plan(), tensors);
-  v1::InputDraw draw;
-  for (int call = 0; call < std::max(1, item.calls()); ++call) {
+
+ private:
+  absl::Status Allocate() {
+    std::vector<CUdeviceptr> addresses;
+    for (const v1::PlanTensor& tensor : plan_.tensors()) {
+      memory_.push_back(std::make_unique<DeviceBuffer>());
+      PAWL_RETURN_IF_ERROR(memory_.back()->Reserve(std::max<int64_t>(1, TensorBytes(tensor))));
+      addresses.push_back(memory_.back()->address());
+    }
+    arena_ = Arena::At(plan_, plan_, addresses);
+    structs_.Add(plan_, addresses);
+    return structs_.Reserve();
+  }
+
+  absl::Status ReadParts() {
+    if (item_.parts().empty()) return absl::OkStatus();
+    const int fd = open(item_.data().c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return absl::InvalidArgumentError(absl::StrCat(item_.data(), ": ", strerror(errno)));
+    absl::Status status;
+    for (const v1::ProvideRequest::Part& part : item_.parts()) {
+      parts_.push_back(std::make_unique<DeviceBuffer>());
+      status = parts_.back()->Reserve(std::max<int64_t>(1, part.bytes()));
+      if (status.ok()) status = CopyToGpu(fd, part.offset(), part.bytes(), parts_.back()->address());
+      if (!status.ok()) break;
+      sources_[part.tensor()] = parts_.back()->address();
+    }
+    close(fd);
+    return status;
+  }
+
+  absl::Status CallOnce(int call) {
+    // A fault may show at a later call, or with values at the ends of their range only.
+    v1::InputDraw draw;
     draw.set_distribution(call % 2 == 1 ? v1::DISTRIBUTION_EXTREMES : v1::DISTRIBUTION_UNSPECIFIED);
+    std::vector<Segment> segments = arena_.Inputs(0, 0, draw, sources_);
+    Append(&segments, arena_.InOuts(0, 0, draw, sources_));
     SegmentTable table;
-    PAWL_RETURN_IF_ERROR(table.Set(arena.Inputs(0, 0, draw)));
-    PAWL_RETURN_IF_ERROR(gpu.support.Fill(table, RandomKey()));
-    PAWL_RETURN_IF_ERROR(module.Call(item.plan(), tensors, gpu.stream));
+    PAWL_RETURN_IF_ERROR(table.Set(segments));
+    PAWL_RETURN_IF_ERROR(gpu_.support.Fill(table, RandomKey()));
+    PAWL_RETURN_IF_ERROR(structs_.Upload());
+    const std::vector<CUdeviceptr> tensors = arena_.Addresses(0);
+    if (!plan_.setup().empty()) {
+      PAWL_RETURN_IF_ERROR(setup_.Launch(plan_.setup(), tensors, structs_, gpu_.stream));
+    }
+    // Of a launch that is repeated, a profiler sees the one in the middle.
+    const auto around = [this](int launch, int32_t index, bool before) -> absl::Status {
+      if (index != RepeatsOf(plan_.launches(launch)) / 2) return absl::OkStatus();
+      if (before) {
+        PAWL_CUDA(ProfilerStart());
+      } else {
+        PAWL_CUDA(ProfilerStop());
+      }
+      return absl::OkStatus();
+    };
+    PAWL_RETURN_IF_ERROR(module_.Launch(plan_.launches(), tensors, structs_, gpu_.stream, around));
     PAWL_CUDA(CtxSynchronize());
+    return absl::OkStatus();
   }
-  for (CUdeviceptr address : tensors) PAWL_CUDA(MemFree(address));
-  return absl::OkStatus();
-}
+
+  GpuContext& gpu_;
+  const v1::Job::Item& item_;
+  const v1::Plan& plan_;
+  Module module_, setup_;
+  std::vector<std::unique_ptr<DeviceBuffer>> memory_, parts_;
+  Sources sources_;
+  Arena arena_;
+  StructTable structs_;
+};
 
 }  // namespace
 
@@ -42,7 +110,7 @@ absl::Status RunJob(const std::string& file) {
   if (!in || !job.ParseFromIstream(&in)) return absl::InvalidArgumentError(absl::StrCat(file, " is not a job"));
   GpuContext gpu(-1);
   PAWL_RETURN_IF_ERROR(gpu.Open(job.device(), job.support_cubin()));
-  for (const v1::Job::Item& item : job.items()) PAWL_RETURN_IF_ERROR(CallOnce(gpu, item));
+  for (const v1::Job::Item& item : job.items()) PAWL_RETURN_IF_ERROR(JobItem(gpu, item).Run());
   return absl::OkStatus();
 }
 

@@ -2,16 +2,15 @@
 
 #include <cmath>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "kernels/plan.h"
 #include "worker/embedded.h"
+#include "worker/problem/plan_json.h"
 #include "worker/process/subprocess.h"
 #include "worker/process/temporary_folder.h"
 #include "worker/validate/output_check.h"
@@ -48,83 +47,6 @@ absl::Status WriteFiles(const v1::Bundle& bundle, const fs::path& folder) {
   return absl::OkStatus();
 }
 
-const char* TypeWord(v1::DataType type) {
-  switch (type) {
-    case v1::DATA_TYPE_F16:
-      return "f16";
-    case v1::DATA_TYPE_BF16:
-      return "bf16";
-    case v1::DATA_TYPE_F64:
-      return "f64";
-    case v1::DATA_TYPE_I32:
-      return "i32";
-    default:
-      return "f32";
-  }
-}
-
-const char* RoleWord(v1::TensorRole role) {
-  return role == v1::TENSOR_ROLE_OUTPUT ? "output" : role == v1::TENSOR_ROLE_SCRATCH ? "scratch" : "input";
-}
-
-Json TensorsOf(const v1::Plan& plan) {
-  Json tensors = Json::array();
-  for (const v1::PlanTensor& tensor : plan.tensors()) {
-    Json& added =
-        tensors.emplace_back(Json{{"name", tensor.name()},
-                                  {"type", TypeWord(tensor.type())},
-                                  {"role", RoleWord(tensor.role())},
-                                  {"shape", std::vector<int64_t>(tensor.shape().begin(), tensor.shape().end())},
-                                  {"fill", tensor.fill() == v1::FILL_UNIFORM ? "uniform" : "normal"}});
-    if (tensor.has_low()) added["low"] = tensor.low();
-    if (tensor.has_high()) added["high"] = tensor.high();
-    if (tensor.align() > 0) added["align"] = tensor.align();
-  }
-  return tensors;
-}
-
-// As in memory: JSON has no infinity, and a float is not a double.
-template <typename T>
-std::string HexOf(T value) {
-  char bytes[sizeof(T)];
-  memcpy(bytes, &value, sizeof(T));
-  return absl::BytesToHexString(absl::string_view(bytes, sizeof(T)));
-}
-
-Json ArgumentOf(const v1::PlanArgument& argument) {
-  switch (argument.argument_case()) {
-    case v1::PlanArgument::kTensor:
-      return {{"tensor", argument.tensor()}};
-    case v1::PlanArgument::kF32:
-      return {{"bytes", HexOf(argument.f32())}};
-    case v1::PlanArgument::kF64:
-      return {{"bytes", HexOf(argument.f64())}};
-    default:
-      return {{"bytes", HexOf(argument.i32())}};
-  }
-}
-
-Json LaunchesOf(const v1::Plan& plan) {
-  Json launches = Json::array();
-  for (const v1::PlanLaunch& launch : plan.launches()) {
-    Json arguments = Json::array();
-    for (const v1::PlanArgument& argument : launch.arguments()) arguments.push_back(ArgumentOf(argument));
-    launches.push_back({{"entry", launch.entry()},
-                        {"grid", {launch.grid().x(), launch.grid().y(), launch.grid().z()}},
-                        {"block", {launch.block().x(), launch.block().y(), launch.block().z()}},
-                        {"shared", launch.shared_bytes()},
-                        {"arguments", std::move(arguments)}});
-  }
-  return launches;
-}
-
-// Small enough for every generator's seed.
-Json RequestOf(const std::string& size, const google::protobuf::Map<std::string, int32_t>& sizes, uint64_t seed) {
-  Json request = {{"size", size}, {"seed", seed >> 33}, {"sizes", Json::object()}};
-  for (const auto& [name, value] : sizes) request["sizes"][name] = value;
-  return request;
-}
-
 // The answer of a line. UNAVAILABLE: it is an error, of the baseline.
 absl::StatusOr<Json> ReadAnswer(absl::string_view line, int number) {
   Json answer = Json::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false);
@@ -157,11 +79,11 @@ std::string BaselineRequests(const v1::Bundle& bundle, const std::vector<v1::Siz
                              uint64_t seed, int measurements) {
   std::string lines;
   for (const v1::Size& size : sizes) {
-    Json request = RequestOf(size.name(), size.values(), seed);
+    Json request = SizeJson(size.name(), size.values(), seed);
     request["measurements"] = measurements;
     // The reference's tensors are those of every variant, without scratch.
     if (absl::StatusOr<v1::Plan> plan = MakeReferencePlan(bundle, size, gpu); plan.ok()) {
-      request["tensors"] = TensorsOf(*plan);
+      request["tensors"] = TensorsJson(*plan);
     }
     absl::StrAppend(&lines, request.dump(), "\n");
   }
@@ -169,9 +91,10 @@ std::string BaselineRequests(const v1::Bundle& bundle, const std::vector<v1::Siz
 }
 
 std::string BesideRequest(const v1::Plan& plan, const std::string& cubin_file, uint64_t seed) {
-  Json request = RequestOf(plan.size(), plan.sizes(), seed);
+  Json request = SizeJson(plan.size(), plan.sizes(), seed);
   request["measurements"] = kMeasurements;  // a script that times itself only answers that
-  request["winner"] = {{"cubin", cubin_file}, {"plan", {{"tensors", TensorsOf(plan)}, {"launches", LaunchesOf(plan)}}}};
+  request["winner"] = {{"cubin", cubin_file},
+                       {"plan", {{"tensors", TensorsJson(plan)}, {"launches", LaunchesJson(plan)}}}};
   return absl::StrCat(request.dump(), "\n");
 }
 

@@ -40,7 +40,7 @@ v1::CheckSize DescribeSize(const v1::Plan& plan) {
     size.mutable_launches()->rbegin()->clear_arguments();
   }
   int64_t bytes = 0;
-  for (const v1::PlanTensor& tensor : plan.tensors()) bytes += tensor.elements() * ElementBytes(tensor.type());
+  for (const v1::PlanTensor& tensor : plan.tensors()) bytes += TensorBytes(tensor);
   size.set_tensor_bytes(bytes);
   return size;
 }
@@ -149,7 +149,7 @@ void CheckVariants(const v1::Bundle& bundle, const std::vector<const GpuSpec*>& 
 // Whether the baseline runs, and is not faster than the GPU can be.
 void CheckBaseline(GpuDevice& device, const v1::Bundle& bundle, const std::filesystem::path& folder,
                    const BuiltVariant& start, v1::CheckReport& report) {
-  if (bundle.baseline_command().empty()) return;
+  if (!HasBaseline(bundle)) return;
   const absl::StatusOr<std::vector<v1::BaselineTime>> times = device.TimeBaseline(bundle, folder);
   if (!times.ok()) {
     report.add_warnings(ValidUtf8(absl::StrCat("the baseline was not timed: ", times.status().message())));

@@ -11,6 +11,7 @@
 #include "worker/build/builder.h"
 #include "worker/build/built_variant.h"
 #include "worker/host/toolkit.h"
+#include "worker/problem/problem_process.h"
 #include "worker/process/process.h"
 #include "worker/sandbox/sandboxing.h"
 #include "worker/trial/profiler.h"
@@ -39,6 +40,8 @@ class CudaDevice : public GpuDevice {
   InputLimits& input_limits() override { return input_limits_; }
   RunnerProcess& runner() override { return *runner_; }
   RunnerProcess& reference() override { return *reference_; }
+  ProblemProcess& problem() override { return *problem_; }
+  ProvidedPools& pools() override { return pools_; }
   void StopWhen(const Stopped& stopped) override;
   const Stopped& stopped() const override { return stopped_; }
   bool has_sanitizer() const override { return !toolkit_.compute_sanitizer.empty(); }
@@ -56,6 +59,7 @@ class CudaDevice : public GpuDevice {
   const Sandboxing& sandboxing() const { return sandboxing_; }
   bool sandboxed() const { return sandboxing_.on() && builder_->sandboxed(); }
   int ordinal() const { return options_.device; }
+  int shared_fd() const { return shared_.get(); }
 
  private:
   CudaDevice(Options options, const Metrics& metrics) : options_(options), profiler_(*this, metrics) {}
@@ -70,6 +74,8 @@ class CudaDevice : public GpuDevice {
   v1::GpuInfo gpu_;
   ReferenceCache references_;
   InputLimits input_limits_;
+  std::unique_ptr<ProblemProcess> problem_;
+  ProvidedPools pools_;
   NcuProfiler profiler_;
   Stopped stopped_;
 };

@@ -18,7 +18,7 @@ class CudaDevice;
 class NcuProfiler {
  public:
   // Both must outlive it.
-  explicit NcuProfiler(const CudaDevice& device, const Metrics& metrics = Metrics::Default())
+  explicit NcuProfiler(CudaDevice& device, const Metrics& metrics = Metrics::Default())
       : device_(device), metrics_(metrics) {}
 
   const Metrics& metrics() const { return metrics_; }
@@ -34,7 +34,7 @@ class NcuProfiler {
   absl::StatusOr<Pages> Run(const std::vector<ProfileItem>& items);
   void FindNames();
 
-  const CudaDevice& device_;
+  CudaDevice& device_;
   const Metrics& metrics_;
   std::vector<std::string> names_, missing_;  // of metrics to ask for, and of those this ncu lacks
 };

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "absl/status/status.h"
@@ -40,6 +41,10 @@ class RunnerProcess : public KernelProcess {
   absl::StatusOr<v1::RunnerReply> Load(const std::string& id, const std::string& cubin,
                                        const google::protobuf::RepeatedPtrField<v1::PlanLaunch>& launches) override;
 
+  absl::StatusOr<v1::RunnerReply> Provide(const v1::ProvideRequest& request) override;
+  absl::StatusOr<v1::RunnerReply> ProvideFile(const std::string& id, const std::string& content) override;
+  bool HasEntry(const std::string& pool, uint32_t entry) const override;
+
   const v1::GpuInfo& gpu() const { return gpu_; }
   // Seconds that requests took inside the process: launches, copies and waiting for the GPU.
   double busy_seconds() const { return busy_seconds_; }
@@ -58,6 +63,7 @@ class RunnerProcess : public KernelProcess {
   };
   std::map<std::string, Loaded> loaded_;
   uint64_t uses_ = 0;
+  std::map<std::string, std::set<uint32_t>> pools_;  // entries that the process has
   v1::GpuInfo gpu_;
   double busy_seconds_ = 0;
   Stopped stopped_;
