@@ -61,6 +61,10 @@ bool IsFilled(v1::TensorRole role) { return role == v1::TENSOR_ROLE_INPUT || rol
 
 bool IsCompared(v1::TensorRole role) { return role == v1::TENSOR_ROLE_OUTPUT || role == v1::TENSOR_ROLE_INOUT; }
 
+const std::string& SymbolOf(const v1::PlanLaunch& launch) {
+  return launch.symbol().empty() ? launch.entry() : launch.symbol();
+}
+
 int64_t CountLaunches(const v1::Plan& plan) {
   int64_t count = 0;
   for (const v1::PlanLaunch& launch : plan.launches()) count += std::max(1, launch.repeat());

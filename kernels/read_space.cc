@@ -72,8 +72,8 @@ void ReadValues(TomlTable& table, v1::Variable& variable) {
     values = {{Kind::kFlag, 0, "", 0}, {Kind::kFlag, 1, "", 0}};
   }
   for (const WrittenValue& value : values) AddValue(table, value, variable);
+  variable.set_flag(!values.empty() && values[0].kind == Kind::kFlag);
   if (!start || values.empty()) return;
-  variable.set_flag(values[0].kind == Kind::kFlag);
   const auto found = std::find(values.begin(), values.end(), *start);
   if (found == values.end()) {
     table.Complain(start->line, absl::StrCat("start is ", start->Shown(),
@@ -112,6 +112,7 @@ void ReadVariable(TomlTable& table, Reading& reading) {
     reading.names_complete = false;
   }
   ReadValues(table, variable);
+  if (variable.values().empty()) reading.names_complete = false;  // its words are not known
   ReadOption(table, reading.bundle.source(), variable);
   ReadAffects(table, variable);
   table.Finish();
