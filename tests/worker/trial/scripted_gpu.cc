@@ -172,11 +172,13 @@ absl::StatusOr<v1::RunnerReply> ScriptedGpu::ScriptedProcess::Provide(const v1::
   return v1::RunnerReply();
 }
 
-absl::StatusOr<v1::RunnerReply> ScriptedGpu::ScriptedProcess::ProvideFile(const std::string& id, const std::string&) {
+absl::StatusOr<v1::RunnerReply> ScriptedGpu::ScriptedProcess::ProvideFile(const std::string& id,
+                                                                          const std::string& content) {
   if (HasEntry(id, 0)) return v1::RunnerReply();
-  v1::ProvideRequest request;
-  request.set_pool(id);
-  return Provide(request);
+  entries_.insert({id, 0});
+  script_.provided.push_back(
+      absl::StrCat(is_reference_ ? "reference " : "runner ", "file of ", content.size(), " bytes"));
+  return v1::RunnerReply();
 }
 
 StagedEntry ScriptedGpu::ScriptedProblem::Staged() const {
