@@ -84,10 +84,12 @@ void ReadValues(TomlTable& table, v1::Variable& variable) {
                                                 : static_cast<int32_t>(start->number));
 }
 
-void ReadOption(TomlTable& table, v1::Variable& variable) {
+void ReadOption(TomlTable& table, const v1::SourceFile& source, v1::Variable& variable) {
   const std::optional<Text> option = table.Text("option");
   if (!option) return;
-  if (!absl::StrContains(option->value, "{}") && !variable.flag()) {
+  if (!source.binary().empty()) {
+    table.Complain(option->line, "option: a cubin is not compiled; expected a variable that the launches use");
+  } else if (!absl::StrContains(option->value, "{}") && !variable.flag()) {
     table.Complain(option->line, absl::StrCat("option \"", option->value,
                                               "\" has no {}; expected one where the value goes, \"-maxrregcount={}\", "
                                               "or values = [false, true] for an option that is on or off"));
@@ -110,7 +112,7 @@ void ReadVariable(TomlTable& table, Reading& reading) {
     reading.names_complete = false;
   }
   ReadValues(table, variable);
-  ReadOption(table, variable);
+  ReadOption(table, reading.bundle.source(), variable);
   ReadAffects(table, variable);
   table.Finish();
 }
