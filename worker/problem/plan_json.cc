@@ -78,7 +78,7 @@ Json LaunchesJson(const v1::Plan& plan) {
   for (const v1::PlanLaunch& launch : plan.launches()) {
     Json arguments = Json::array();
     for (const v1::PlanArgument& argument : launch.arguments()) arguments.push_back(ArgumentJson(argument));
-    Json& added = launches.emplace_back(Json{{"entry", launch.entry()},
+    Json& added = launches.emplace_back(Json{{"entry", launch.symbol().empty() ? launch.entry() : launch.symbol()},
                                              {"grid", ExtentsJson(launch.grid())},
                                              {"block", ExtentsJson(launch.block())},
                                              {"shared", launch.shared_bytes()},

@@ -177,6 +177,7 @@ absl::StatusOr<v1::RunnerReply> RunnerProcess::ProvideFile(const std::string& id
 }
 
 bool RunnerProcess::HasEntry(const std::string& pool, uint32_t entry) const {
+  if (child_ == nullptr || !child_->alive()) return false;
   const auto found = pools_.find(pool);
   return found != pools_.end() && found->second.contains(entry);
 }
