@@ -5,22 +5,37 @@
 namespace pawl {
 namespace {
 
-int BytesOf(v1::DataType type) {
+int BitsOf(v1::DataType type) {
   switch (type) {
+    case v1::DATA_TYPE_I4:
+    case v1::DATA_TYPE_U4:
+      return 4;
+    case v1::DATA_TYPE_F8E4M3:
+    case v1::DATA_TYPE_F8E5M2:
+    case v1::DATA_TYPE_I8:
+    case v1::DATA_TYPE_U8:
+    case v1::DATA_TYPE_BOOL:
+      return 8;
     case v1::DATA_TYPE_F16:
     case v1::DATA_TYPE_BF16:
-      return 2;
+    case v1::DATA_TYPE_I16:
+    case v1::DATA_TYPE_U16:
+      return 16;
     case v1::DATA_TYPE_F64:
-      return 8;
+    case v1::DATA_TYPE_I64:
+    case v1::DATA_TYPE_U64:
+      return 64;
     default:
-      return 4;
+      return 32;
   }
 }
 
+// An inout is read and written.
 double TensorBytes(const v1::Plan& plan, v1::TensorRole role) {
   double bytes = 0;
   for (const v1::PlanTensor& tensor : plan.tensors()) {
-    if (tensor.role() == role) bytes += static_cast<double>(tensor.elements()) * BytesOf(tensor.type());
+    if (tensor.role() != role && tensor.role() != v1::TENSOR_ROLE_INOUT) continue;
+    bytes += static_cast<double>(tensor.elements()) * BitsOf(tensor.type()) / 8;
   }
   return bytes;
 }

@@ -174,8 +174,8 @@ absl::StatusOr<BuiltSize> BuildReference(Compiler& builder, const v1::Bundle& bu
                                          const v1::GpuInfo& gpu, ReferenceCache* cache, const Stopped& stopped) {
   absl::StatusOr<v1::Plan> plan = MakeReferencePlan(bundle, size, gpu);
   if (!plan.ok()) return plan.status();
-  const v1::BuildRequest request =
-      RequestFor(bundle, bundle.reference().source(), gpu, ReferenceCompileOptions(bundle, size), *plan);
+  const v1::BuildRequest request = RequestFor(bundle, bundle.reference().source(), gpu,
+                                              ContractCompileOptions(bundle.reference().source(), size), *plan);
   const std::string key = Sha256(request.SerializeAsString());
   std::shared_ptr<const std::string> cubin = cache->Find(key);
   if (cubin == nullptr) {

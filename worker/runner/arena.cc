@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "worker/runner/tensor_bytes.h"
+#include "kernels/data_type.h"
 
 namespace pawl {
 namespace {

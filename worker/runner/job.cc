@@ -3,9 +3,9 @@
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/data_type.h"
 #include "pawl/v1/runner.pb.h"
 #include "worker/runner/gpu_context.h"
-#include "worker/runner/tensor_bytes.h"
 
 namespace pawl {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "base/hash/hash.h"
-#include "worker/runner/tensor_bytes.h"
+#include "kernels/data_type.h"
 
 namespace pawl {
 namespace {

@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "worker/runner/tensor_bytes.h"
+#include "kernels/data_type.h"
 
 namespace pawl {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "worker/runner/tensor_bytes.h"
+#include "kernels/data_type.h"
 
 namespace pawl {
 namespace {
