@@ -5,6 +5,7 @@
 #include <map>
 
 #include "absl/status/status.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/host_code.h"
 #include "kernels/variable_values.h"
@@ -36,22 +37,26 @@ void Apply(std::vector<Substitution> substitutions, std::string& text) {
   }
 }
 
-absl::Status WriteValues(const v1::Bundle& bundle, const v1::Variant& variant, std::vector<v1::SourceFile*> files) {
+absl::Status NotOnce(const v1::Variable& variable, size_t count) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the variable ", variable.name(), " replaces \"", absl::Utf8SafeCHexEscape(variable.replaces()), "\" with ",
+      ValueText(variable, variable.start()), " for {}, which stands ",
+      count == 0 ? "nowhere" : absl::StrCat(count, " times"), " in the source; expected once"));
+}
+
+absl::Status WriteValues(const v1::Bundle& bundle, const v1::Variant& variant,
+                         const std::vector<v1::SourceFile*>& files) {
   std::map<v1::SourceFile*, std::vector<Substitution>> found;
   for (const v1::Variable& variable : bundle.variables()) {
     if (variable.replaces().empty()) continue;
-    const std::string start = ValueText(variable, variable.start());
     size_t count = 0;
     for (v1::SourceFile* file : files) {
-      for (const TextPlace& place : PlacesOf(variable.replaces(), start, file->text())) {
+      for (const TextPlace& place : PlacesOf(variable.replaces(), ValueText(variable, variable.start()), file->text())) {
         found[file].push_back({place, ValueText(variable, SubstitutedValue(variant, variable))});
         ++count;
       }
     }
-    if (count == 1) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the variable ", variable.name(), " replaces \"", variable.replaces(), "\" with {} as ", start, ", which stands ",
-        count == 0 ? "nowhere" : absl::StrCat(count, " times"), " in the source; expected once"));
+    if (count != 1) return NotOnce(variable, count);
   }
   for (auto& [file, substitutions] : found) Apply(std::move(substitutions), *file->mutable_text());
   return absl::OkStatus();
@@ -101,6 +106,19 @@ std::vector<TextPlace> PlacesOf(std::string_view pattern, std::string_view value
     places.push_back({at + hole, at + hole + value.size()});
   }
   return places;
+}
+
+absl::Status CheckReplaced(const v1::Bundle& bundle, const v1::Variable& variable) {
+  const std::string start = ValueText(variable, variable.start());
+  size_t count = PlacesOf(variable.replaces(), start, bundle.source().text()).size();
+  for (const v1::SourceFile& file : bundle.files()) count += PlacesOf(variable.replaces(), start, file.text()).size();
+  return count == 1 ? absl::OkStatus() : NotOnce(variable, count);
+}
+
+bool ChangesFiles(const v1::Bundle& bundle) {
+  return bundle.skip_host_code() ||
+         std::any_of(bundle.variables().begin(), bundle.variables().end(),
+                     [](const v1::Variable& variable) { return !variable.replaces().empty(); });
 }
 
 absl::StatusOr<CompiledFiles> FilesToCompile(const v1::Bundle& bundle, const v1::Variant& variant) {

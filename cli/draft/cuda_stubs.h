@@ -96,9 +96,9 @@ struct CUtensorMap { alignas(64) unsigned long opaque[16]; };
 namespace std {
 using ::int16_t; using ::int32_t; using ::int64_t; using ::int8_t; using ::ptrdiff_t; using ::size_t; using ::uint16_t;
 using ::uint32_t; using ::uint64_t; using ::uint8_t;
-template <typename T> struct vector;
-template <typename... T> struct tuple;
-template <typename T> struct optional;
+template <typename T> struct vector {};
+template <typename... T> struct tuple {};
+template <typename T> struct optional {};
 template <typename A, typename B> struct pair { A first; B second; };
 template <typename T, size_t N> struct array { T data[N]; };
 template <typename K, typename V> struct map;
@@ -115,8 +115,8 @@ template <typename A, typename B> inline constexpr bool is_same_v = is_same<A, B
 template <bool B, typename X, typename Y> struct conditional { using type = X; };
 template <typename X, typename Y> struct conditional<false, X, Y> { using type = Y; };
 template <bool B, typename X, typename Y> using conditional_t = typename conditional<B, X, Y>::type;
-struct string;
-struct string_view;
+struct string {};
+struct string_view {};
 template <typename T> struct complex { T re, im; };
 }
 namespace cuda { namespace std { using namespace ::std; } }
@@ -136,9 +136,9 @@ enum class ScalarType : signed char;
 }
 namespace at {
 using c10::BFloat16; using c10::Float8_e4m3fn; using c10::Float8_e5m2; using c10::Half; using c10::ScalarType; using c10::IntArrayRef;
-struct Tensor;
-struct TensorOptions;
-struct PhiloxCudaState;
+struct Tensor {};
+struct TensorOptions {};
+struct PhiloxCudaState {};
 using TensorList = c10::ArrayRef<Tensor>;
 template <typename T> struct RestrictPtrTraits { typedef T* PtrType; };
 template <typename T> struct DefaultPtrTraits { typedef T* PtrType; };

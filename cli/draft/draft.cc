@@ -316,16 +316,46 @@ class Drafting {
   void Numbers(Planned& planned) {
     for (size_t i = 0; i < planned.kernel->parameters.size(); ++i) {
       const SourceParameter& parameter = planned.kernel->parameters[i];
-      const std::optional<ElementType> type = TypeOf(parameter.type, planned);
-      if (parameter.type.pointers > 0 || parameter.type.record || !type || !IsWholeType(type->type)) continue;
       const CppExpression* argument =
           planned.launch != nullptr && i < planned.launch->arguments.size() ? &planned.launch->arguments[i] : nullptr;
-      if (argument == nullptr) {
-        LoneNumber(parameter, planned);
-      } else {
-        GivenNumber(parameter, *argument, planned);
+      Number(parameter, argument, planned);
+      for (size_t k = 0; k < parameter.fields.size(); ++k) {
+        SourceParameter field = parameter.fields[k];
+        const CppExpression* given = FieldOf(parameter, k, argument, planned);
+        field.name = absl::StrCat(parameter.name, ".", field.name);
+        Number(field, given, planned);
       }
     }
+  }
+
+  void Number(const SourceParameter& parameter, const CppExpression* argument, Planned& planned) {
+    const std::optional<ElementType> type = TypeOf(parameter.type, planned);
+    if (parameter.type.pointers > 0 || parameter.type.record || !type || !IsWholeType(type->type)) return;
+    if (argument == nullptr) {
+      LoneNumber(parameter, planned);
+    } else {
+      GivenNumber(parameter, *argument, planned);
+    }
+  }
+
+  // What the host puts into a field of a struct: Params p{x, n}, or p.n = n.
+  static const CppExpression* FieldOf(const SourceParameter& parameter, size_t field, const CppExpression* argument,
+                                      const Planned& planned) {
+    if (argument == nullptr || argument->kind != Kind::kName) return nullptr;
+    const HostValues& values = planned.launch->values;
+    const auto assigned = values.find(absl::StrCat(argument->text, ".", parameter.fields[field].name));
+    if (assigned != values.end() && assigned->second.parts.size() == 1) return &assigned->second.parts[0];
+    const auto made = values.find(argument->text);
+    if (made == values.end()) return nullptr;
+    const std::vector<CppExpression>* parts = &made->second.parts;
+    if (parts->size() == 1 && (*parts)[0].kind == Kind::kList) parts = &(*parts)[0].parts;
+    return parts->size() == parameter.fields.size() ? &(*parts)[field] : nullptr;
+  }
+
+  // n of params.n
+  static std::string LastName(const std::string& name) {
+    const size_t dot = name.rfind('.');
+    return dot == std::string::npos ? name : name.substr(dot + 1);
   }
 
   static bool IsFlagName(const std::string& name) {
@@ -334,7 +364,7 @@ class Drafting {
 
   void LoneNumber(const SourceParameter& parameter, Planned& planned) {
     if (IsFlagName(parameter.name) || HasWord(parameter.name, {"stride", "pitch"})) return;
-    planned.sizes[parameter.name] = AddSize(parameter.name, parameter.name, std::nullopt, "no launch in the source says how large it is");
+    planned.sizes[parameter.name] = AddSize(parameter.name, LastName(parameter.name), std::nullopt, "no launch in the source says how large it is");
   }
 
   // The name at the root of an argument: n of int n = N; is N.
@@ -371,12 +401,13 @@ class Drafting {
     if (argument.kind == Kind::kNumber || argument.kind == Kind::kPrefix) {
       if (IsFlagName(parameter.name)) return;
       planned.sizes[parameter.name] =
-          AddSize(absl::StrCat(parameter.name, "=", CppText(argument)), parameter.name, ConstantValue(argument, {}), "");
+          AddSize(absl::StrCat(parameter.name, "=", CppText(argument)), LastName(parameter.name),
+                  ConstantValue(argument, {}), "");
       return;
     }
     const auto value = launch.values.find(root);
     const bool made = value != launch.values.end() && value->second.parts.size() == 1 &&
-                      value->second.parts[0].kind == Kind::kBinary && !ConstantValue(Resolved(value->second.parts[0], launch.values), ConstantValues(model_));
+                      value->second.parts[0].kind == Kind::kBinary && IsMadeOfSizes(value->second.parts[0], launch);
     const bool bare = !made && (root == CppText(argument) || launch.values.contains(root) || argument.kind == Kind::kName ||
                                 argument.kind == Kind::kCast);
     const bool simple = bare && (argument.kind == Kind::kName || argument.kind == Kind::kCast ||
@@ -387,12 +418,30 @@ class Drafting {
     planned.sizes[parameter.name] = AddSize(root, SizeNameFor(parameter, root), worth, worth ? "" : "guessed by its name");
   }
 
+  // int n = rows * cols, where both are the host's own integers: not 1 << 20, and not x.numel() / cols.
+  bool IsMadeOfSizes(const CppExpression& e, const HostLaunch& launch) const {
+    if (ConstantValue(Resolved(e, launch.values), ConstantValues(model_))) return false;
+    if (e.kind == Kind::kName) {
+      const auto value = launch.values.find(e.text);
+      if (value != launch.values.end()) return value->second.parts.size() == 1;
+      return std::any_of(launch.host->parameters.begin(), launch.host->parameters.end(),
+                         [&](const SourceParameter& parameter) { return parameter.name == e.text; }) ||
+             model_.FindConstant(e.text) != nullptr;
+    }
+    if (e.kind == Kind::kNumber) return true;
+    if (e.kind != Kind::kBinary && e.kind != Kind::kCast) return false;
+    return std::all_of(e.parts.begin(), e.parts.end(), [&](const CppExpression& part) {
+      return part.kind == Kind::kNumber || ConstantValue(part, ConstantValues(model_)) || IsMadeOfSizes(part, launch);
+    });
+  }
+
   // An int takes the size itself; a long is a scalar beside a size, which needs another name.
   std::string SizeNameFor(const SourceParameter& parameter, const std::string& root) const {
-    if (parameter.type.element == "int") return parameter.name;
-    if (IsName(root) && root != parameter.name) return root;
-    const std::string upper = absl::AsciiStrToUpper(parameter.name);
-    return upper != parameter.name ? upper : absl::StrCat(parameter.name, "_size");
+    const std::string name = LastName(parameter.name);
+    if (parameter.type.element == "int") return name;
+    if (IsName(root) && root != name) return root;
+    const std::string upper = absl::AsciiStrToUpper(name);
+    return upper != name ? upper : absl::StrCat(name, "_size");
   }
 
   std::optional<ElementType> TypeOf(const SourceType& type, const Planned& planned) const {
@@ -475,7 +524,9 @@ class Drafting {
 
   std::string EntryText(const Planned& planned) {
     const SourceFunction& kernel = *planned.kernel;
-    if (kernel.extern_c || kernel.templates.empty()) return kernel.extern_c ? kernel.name : kernel.qualified;
+    if (kernel.extern_c) return kernel.name;
+    // :: says that it is a C++ name, which the compiler lowers.
+    if (kernel.templates.empty()) return absl::StrCat(kernel.name == kernel.qualified ? "::" : "", kernel.qualified);
     std::vector<std::string> arguments;
     for (const TemplateParameter& parameter : kernel.templates) {
       const std::string& argument = planned.templates.at(parameter.name);
@@ -499,18 +550,19 @@ class Drafting {
       while (to.size() > 1 && to.back() == "1") to.pop_back();
     };
     extents(host.block, "block", launch.block);
-    if (launch.block.size() == 1) {
-      // A number that only the launch has can be varied where the kernel asks for blockDim.
-      if (std::optional<std::string> variable = variables_->AddBlock(launch.block[0], planned.body)) {
-        block_names_[launch.block[0]] = *variable;
-        launch.block[0] = *variable;
-      }
-    }
     extents(host.grid, "grid", launch.grid);
-    for (std::string& extent : launch.grid) {
-      for (const auto& [number, name] : block_names_) {
-        extent = absl::StrReplaceAll(extent, {{absl::StrCat(", ", number, ")"), absl::StrCat(", ", name, ")")},
-                                              {absl::StrCat("/ ", number, ")"), absl::StrCat("/ ", name, ")")}});
+    // Numbers that only the launch has can be varied where the kernel asks for blockDim.
+    for (size_t axis = 0; axis < launch.block.size(); ++axis) {
+      const std::string number = launch.block[axis];
+      const std::string wanted = launch.block.size() == 1 ? "BLOCK" : absl::StrCat("BLOCK_", std::string(1, "XYZ"[axis]));
+      std::optional<std::string> variable = variables_->AddBlock(wanted, number, planned.body);
+      if (!variable) continue;
+      launch.block[axis] = *variable;
+      for (size_t i = 0; i < launch.grid.size(); ++i) {
+        if (launch.block.size() > 1 && i != axis) continue;
+        launch.grid[i] = absl::StrReplaceAll(
+            launch.grid[i], {{absl::StrCat(", ", number, ")"), absl::StrCat(", ", *variable, ")")},
+                             {absl::StrCat("/ ", number, ")"), absl::StrCat("/ ", *variable, ")")}});
       }
     }
     if (host.shared) {
@@ -554,6 +606,10 @@ class Drafting {
   }
 
   std::optional<std::string> KernelLeaf(const CppExpression& e, const Planned& planned) const {
+    if (e.kind == Kind::kMember) {
+      const auto size = planned.sizes.find(CppText(e));
+      return size == planned.sizes.end() ? std::nullopt : std::optional(size->second);
+    }
     if (e.kind != Kind::kName) return std::nullopt;
     if (const auto size = planned.sizes.find(e.text); size != planned.sizes.end()) return size->second;
     if (const SourceConstant* constant = model_.FindConstant(e.text)) return absl::StrCat(constant->value);
@@ -843,7 +899,7 @@ class Drafting {
     if (parameter.type.record) {
       // A __half by value is a scalar, however libclang sees it.
       const std::optional<ElementType> plain = TypeOf(parameter.type, planned);
-      if (!plain || plain->width > 1) return Struct(parameter, planned);
+      if (!plain || plain->width > 1) return Struct(parameter, given, planned);
     }
     if (given != nullptr && planned.launch->loop && RootOf(*given, planned.launch->values) == planned.launch->loop->index) {
       launch.index = FreeName(parameter.name);
@@ -863,9 +919,8 @@ class Drafting {
     if (!size.empty()) {
       scalar.value = size;
     } else if (given != nullptr) {
-      std::optional<std::string> text = HostText(*given, planned);
-      const bool made_up = text && size_of_.contains(CppText(*given)) && scalar.type[0] == 'f';
-      if (text && !made_up) scalar.value = *text;
+      // A number of the host that is no integer is none of the sizes.
+      if (std::optional<std::string> text = HostText(*given, planned, nullptr, IsWholeType(scalar.type))) scalar.value = *text;
     }
     if (scalar.value.empty()) {
       scalar.value = TypicalValue(parameter.name, scalar.type);
@@ -883,7 +938,7 @@ class Drafting {
     return scalar.name;
   }
 
-  std::string Struct(const SourceParameter& parameter, Planned& planned) {
+  std::string Struct(const SourceParameter& parameter, const CppExpression* given, Planned& planned) {
     DraftStruct made;
     made.name = FreeName(parameter.name);
     if (parameter.fields.empty()) made.todo = absl::StrCat(parameter.type.spelling, " is not known: name its fields");
@@ -894,11 +949,12 @@ class Drafting {
         continue;
       }
       const std::optional<ElementType> type = TypeOf(field.type, planned);
-      if (type && type->type == "i32" && !IsFlagName(field.name)) {
-        made.fields.push_back(AddSize(absl::StrCat(parameter.name, ".", field.name), field.name, std::nullopt,
-                                      absl::StrCat("a field of ", parameter.name)));
+      const auto size = planned.sizes.find(absl::StrCat(parameter.name, ".", field.name));
+      if (size != planned.sizes.end() && type && type->type == "i32") {
+        made.fields.push_back(size->second);
       } else {
-        made.fields.push_back(Scalar(field, nullptr, planned, type, ""));
+        const CppExpression* value = FieldOf(parameter, static_cast<size_t>(&field - parameter.fields.data()), given, planned);
+        made.fields.push_back(Scalar(field, value, planned, type, size == planned.sizes.end() ? "" : size->second));
       }
     }
     draft_.structs.push_back(made);
@@ -923,7 +979,6 @@ class Drafting {
   std::optional<DraftVariables> variables_;
   std::set<std::string> names_ = {"SM_COUNT", "MAX_REGISTERS", "FAST_MATH"};
   std::map<std::string, std::string> size_of_;      // by the host's name for it
-  std::map<std::string, std::string> block_names_;  // "256" to the variable that stands for it
 };
 
 }  // namespace

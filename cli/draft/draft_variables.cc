@@ -183,9 +183,11 @@ std::string DraftVariables::AddTemplate(const TemplateParameter& parameter, cons
   return variable.name;
 }
 
-std::optional<std::string> DraftVariables::AddBlock(const std::string& threads, const KernelBody& body) {
+std::optional<std::string> DraftVariables::AddBlock(const std::string& wanted, const std::string& threads,
+                                                    const KernelBody& body) {
   const std::optional<int64_t> number = NumberIn(threads);
-  if (!number || *number < 32) return std::nullopt;
+  if (!number || *number < 2) return std::nullopt;
+  if (const auto known = blocks_.find(absl::StrCat(wanted, "=", threads)); known != blocks_.end()) return known->second;
   for (const auto& [key, name] : templates_) {
     const auto variable = std::find_if(variables_.begin(), variables_.end(), [&](const DraftVariable& v) { return v.name == name; });
     if (variable == variables_.end() || variable->start != threads) continue;
@@ -194,19 +196,20 @@ std::optional<std::string> DraftVariables::AddBlock(const std::string& threads, 
     return name;
   }
   const bool fixed = std::find(body.numbers.begin(), body.numbers.end(), threads) != body.numbers.end() ||
-                     std::find(body.numbers.begin(), body.numbers.end(), absl::StrCat(*number / 32)) != body.numbers.end();
+                     (*number >= 64 && std::find(body.numbers.begin(), body.numbers.end(), absl::StrCat(*number / 32)) != body.numbers.end());
   if (!body.words.contains("blockDim") || fixed) return std::nullopt;
   int64_t most = 1024;
   for (const SourceFunction* kernel : kernels_) {
     const std::string first = kernel->launch_bounds.substr(0, kernel->launch_bounds.find(','));
     if (const std::optional<int64_t> bound = NumberIn(first)) most = std::min(most, *bound);
   }
-  DraftVariable& variable = Add(free_name_("BLOCK"), Tunable::kBlock, *number, "values: the kernel asks for blockDim; is every block right for it?");
+  DraftVariable& variable = Add(free_name_(wanted), Tunable::kBlock, *number, "values: the kernel asks for blockDim; is every block right for it?");
   std::vector<std::string> allowed;
   for (const std::string& value : variable.values) {
     if (*NumberIn(value) <= most) allowed.push_back(value);
   }
   variable.values = allowed;
+  blocks_[absl::StrCat(wanted, "=", threads)] = variable.name;
   return variable.name;
 }
 

@@ -32,7 +32,7 @@ class DraftVariables {
   // What stands for a template parameter in the entry: a variable, or the argument itself.
   std::string AddTemplate(const TemplateParameter& parameter, const std::string& argument);
   // A variable for a block of this many threads, a number that only the launch has. Nothing: the kernel depends on it.
-  std::optional<std::string> AddBlock(const std::string& threads, const KernelBody& body);
+  std::optional<std::string> AddBlock(const std::string& wanted, const std::string& threads, const KernelBody& body);
   // The block of a kernel that no launch gives one.
   std::string BoundsOrBlock(const SourceFunction& kernel, const KernelBody& body);
 
@@ -57,6 +57,7 @@ class DraftVariables {
   std::set<std::string> in_geometry_;             // names that launches use
   std::map<std::string, std::string> constants_;  // to their variables
   std::map<std::string, std::string> templates_;  // parameter and argument, to their variables
+  std::map<std::string, std::string> blocks_;     // "BLOCK=256", to the variable
   std::vector<DraftVariable> variables_;
   std::vector<std::string> left_out_;
 };

@@ -94,7 +94,10 @@ class HostReader {
       static const std::string kAxes = "xyz";
       const size_t axis = kAxes.find(left.text);
       HostValue& value = values_[left.parts[0].text];
-      if (axis == std::string::npos || left.text.size() != 1 || !value.is_dim3) return;
+      if (axis == std::string::npos || left.text.size() != 1 || !value.is_dim3) {
+        values_[CppText(left)] = {{e.parts[1]}, false, ""};  // a field of a struct
+        return;
+      }
       CppExpression one;
       one.kind = Kind::kNumber;
       one.text = "1";

@@ -9,6 +9,8 @@
 #include "absl/strings/str_join.h"
 #include "base/hash/hash.h"
 #include "kernels/plan.h"
+#include "kernels/substitution.h"
+#include "worker/build/build_reply.h"
 #include "worker/build/cubin.h"
 
 namespace pawl {
@@ -133,9 +135,16 @@ absl::StatusOr<BuiltVariant> BuildVariant(Compiler& builder, const v1::Bundle& b
   std::vector<v1::BuildRequest> requests;
   std::vector<size_t> request_of;      // of each size
   std::map<std::string, size_t> seen;  // compile options and entries, to their request
+  const absl::StatusOr<CompiledFiles> files = FilesToCompile(bundle, variant);
+  if (!files.ok()) {
+    built.failure = BuildFailure(v1::CHECK_COMPILE, std::string(files.status().message()));
+    return built;
+  }
   for (size_t i = 0; i < sizes.size(); ++i) {
-    v1::BuildRequest request =
-        RequestFor(bundle, bundle.source(), gpu, CompileOptions(bundle, variant, sizes[i]), built.sizes[i].plan);
+    std::vector<std::string> options = CompileOptions(bundle, variant, sizes[i]);
+    options.insert(options.end(), files->options.begin(), files->options.end());
+    v1::BuildRequest request = RequestFor(bundle, files->source, gpu, std::move(options), built.sizes[i].plan);
+    for (const v1::SourceFile& file : files->files) *request.add_files() = file;
     const std::string key =
         absl::StrCat(absl::StrJoin(request.options(), "\n"), "\n\n", absl::StrJoin(request.entries(), "\n"));
     const auto [it, fresh] = seen.try_emplace(key, requests.size());
