@@ -164,7 +164,7 @@ class Lexer {
 };
 
 // Which branch of the #ifs around a token it is in.
-class Branches {
+class SkippedBranches {
  public:
   void Pass(const CppToken& directive) {
     const std::vector<CppToken> tokens = DirectiveTokens(directive);
@@ -201,7 +201,7 @@ std::vector<CppToken> DirectiveTokens(const CppToken& directive) {
 
 std::vector<bool> InFirstBranch(const std::vector<CppToken>& tokens) {
   std::vector<bool> first;
-  Branches branches;
+  SkippedBranches branches;
   for (const CppToken& token : tokens) {
     if (token.kind == CppToken::Kind::kDirective) branches.Pass(token);
     first.push_back(token.kind == CppToken::Kind::kDirective || branches.in_first());
@@ -211,7 +211,7 @@ std::vector<bool> InFirstBranch(const std::vector<CppToken>& tokens) {
 
 size_t ClosingBracket(const std::vector<CppToken>& tokens, size_t open) {
   int depth = 0;
-  Branches branches;
+  SkippedBranches branches;
   for (size_t i = open; i < tokens.size(); ++i) {
     const CppToken& token = tokens[i];
     if (token.kind == CppToken::Kind::kDirective) branches.Pass(token);

@@ -30,7 +30,7 @@ namespace {
 
 constexpr size_t kLogCap = 1 << 20;
 // What NVRTC calls the text that it makes of name expressions.
-constexpr char kNvrtcNames[] = "__nv_name_map", kNvrtcPragma[] = "#pragma nv_mangled_name ";
+constexpr char kNameMap[] = "__nv_name_map", kNvrtcPragma[] = "#pragma nv_mangled_name ";
 constexpr char kOutOfMemory[] = "out of memory: ";  // begins the message of a failure that deserves another try
 
 std::string Name(const v1::BuildRequest& request) { return request.name().empty() ? "kernel.cu" : request.name(); }
@@ -141,7 +141,7 @@ std::string MissingHeaderHint(const v1::BuildRequest& request, const std::string
 // The entry that NVRTC or nvcc could not make anything of, where the error is about one.
 std::string FailedEntry(const CompilerError& error, const std::string& log) {
   if (const std::string entry = MarkedEntry(error.file); !entry.empty()) return entry;
-  if (error.file != kNvrtcNames) return "";
+  if (error.file != kNameMap) return "";
   const size_t at = log.find(kNvrtcPragma);
   return at == std::string::npos
              ? "?"

@@ -30,7 +30,7 @@ std::string CompilersText(const Builder& builder, const Toolkit& toolkit) {
 absl::StatusOr<std::string> BuildSupport(Builder& builder, const std::string& architecture) {
   v1::BuildRequest request;
   request.set_compiler(v1::COMPILER_NVRTC);
-  request.set_source(absl::StrCat(embedded::kRunnerFillsH, embedded::kRunnerSupportCu));
+  request.set_source(std::string(embedded::kRunnerFillsH) + std::string(embedded::kRunnerSupportCu));
   request.set_name("support.cu");
   request.set_architecture(architecture);
   request.add_entries("pawl_fill");
