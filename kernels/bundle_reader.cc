@@ -98,6 +98,7 @@ void Reading::Use(TomlTable& table, const std::string& key, const Text& text, Sc
   const absl::StatusOr<std::set<std::string>> used =
       plain.ok() ? NamesIn(*plain) : absl::StatusOr<std::set<std::string>>(plain.status());
   if (!used.ok()) {
+    if (!plain.ok() && !names_complete) return;
     table.Complain(text.line, absl::StrCat(key, ": ", used.status().message()));
     return;
   }

@@ -30,6 +30,21 @@ std::optional<int> TensorNamed(const std::string& name, const v1::Plan& plan) {
   return std::nullopt;
 }
 
+// The first tensor that a launch is given and that is not static; empty: none.
+std::string NotStatic(const v1::PlanLaunch& launch, const v1::Plan& plan) {
+  std::vector<const v1::PlanArgument*> arguments;
+  for (const v1::PlanArgument& argument : launch.arguments()) {
+    arguments.push_back(&argument);
+    for (const v1::PlanArgument& field : argument.fields().fields()) arguments.push_back(&field);
+  }
+  for (const v1::PlanArgument* argument : arguments) {
+    if (argument->argument_case() != v1::PlanArgument::kTensor) continue;
+    const v1::PlanTensor& tensor = plan.tensors(argument->tensor());
+    if (!tensor.is_static()) return tensor.name();
+  }
+  return "";
+}
+
 }  // namespace
 
 std::map<std::string, double> GpuLimits(const v1::GpuInfo& gpu) {
@@ -45,6 +60,10 @@ std::map<std::string, double> GpuLimits(const v1::GpuInfo& gpu) {
 bool IsFilled(v1::TensorRole role) { return role == v1::TENSOR_ROLE_INPUT || role == v1::TENSOR_ROLE_INOUT; }
 
 bool IsCompared(v1::TensorRole role) { return role == v1::TENSOR_ROLE_OUTPUT || role == v1::TENSOR_ROLE_INOUT; }
+
+const std::string& SymbolOf(const v1::PlanLaunch& launch) {
+  return launch.symbol().empty() ? launch.entry() : launch.symbol();
+}
 
 int64_t CountLaunches(const v1::Plan& plan) {
   int64_t count = 0;
@@ -367,6 +386,13 @@ struct Planner::State {
     if (absl::Status status = AddLaunches(bundle.setup().launches(), v1::Variant(), size, values, plan, &planned);
         !status.ok()) {
       return status;
+    }
+    for (const v1::PlanLaunch& launch : planned) {
+      if (const std::string other = NotStatic(launch, plan); !other.empty()) {
+        return absl::InvalidArgumentError(absl::StrCat("launch ", launch.entry(), " at size ", size.name(),
+                                                       ": the setup gets static tensors only, and ", other,
+                                                       " is not static"));
+      }
     }
     plan.mutable_setup()->Swap(&planned);
     return absl::OkStatus();

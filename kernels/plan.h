@@ -61,6 +61,9 @@ v1::GpuInfo TypicalGpu();
 bool IsFilled(v1::TensorRole role);
 bool IsCompared(v1::TensorRole role);
 
+// The name of a launch's kernel in the cubin.
+const std::string& SymbolOf(const v1::PlanLaunch& launch);
+
 // Launches of a call, with their repetitions.
 int64_t CountLaunches(const v1::Plan& plan);
 

@@ -12,6 +12,7 @@
 #include "kernels/limits.h"
 #include "kernels/reading.h"
 #include "kernels/space.h"
+#include "kernels/substitution.h"
 #include "kernels/variable_values.h"
 
 namespace pawl {
@@ -72,8 +73,8 @@ void ReadValues(TomlTable& table, v1::Variable& variable) {
     values = {{Kind::kFlag, 0, "", 0}, {Kind::kFlag, 1, "", 0}};
   }
   for (const WrittenValue& value : values) AddValue(table, value, variable);
+  variable.set_flag(!values.empty() && values[0].kind == Kind::kFlag);
   if (!start || values.empty()) return;
-  variable.set_flag(values[0].kind == Kind::kFlag);
   const auto found = std::find(values.begin(), values.end(), *start);
   if (found == values.end()) {
     table.Complain(start->line, absl::StrCat("start is ", start->Shown(),
@@ -84,10 +85,12 @@ void ReadValues(TomlTable& table, v1::Variable& variable) {
                                                 : static_cast<int32_t>(start->number));
 }
 
-void ReadOption(TomlTable& table, v1::Variable& variable) {
+void ReadOption(TomlTable& table, const v1::SourceFile& source, v1::Variable& variable) {
   const std::optional<Text> option = table.Text("option");
   if (!option) return;
-  if (!absl::StrContains(option->value, "{}") && !variable.flag()) {
+  if (!source.binary().empty()) {
+    table.Complain(option->line, "option: a cubin is not compiled; expected a variable that the launches use");
+  } else if (!absl::StrContains(option->value, "{}") && !variable.flag()) {
     table.Complain(option->line, absl::StrCat("option \"", option->value,
                                               "\" has no {}; expected one where the value goes, \"-maxrregcount={}\", "
                                               "or values = [false, true] for an option that is on or off"));
@@ -95,6 +98,26 @@ void ReadOption(TomlTable& table, v1::Variable& variable) {
     table.Complain(option->line, absl::StrCat("option \"", option->value, "\" does not begin with -"));
   }
   variable.set_option(option->value);
+}
+
+// The text must be there, once, or no value can be written into it.
+void ReadReplaces(TomlTable& table, const v1::Bundle& bundle, v1::Variable& variable) {
+  const std::optional<Text> replaces = table.Text("replaces");
+  if (!replaces) return;
+  const size_t hole = replaces->value.find("{}");
+  if (hole == std::string::npos || replaces->value.find("{}", hole + 2) != std::string::npos) {
+    table.Complain(replaces->line, absl::StrCat("replaces \"", absl::Utf8SafeCHexEscape(replaces->value),
+                                                "\" needs one {} where the value is: \"constexpr int BLOCK = {};\""));
+    return;
+  }
+  if (!variable.option().empty()) {
+    table.Complain(replaces->line, "replaces and option exclude each other; expected one of them");
+  }
+  variable.set_replaces(replaces->value);
+  if (bundle.source().text().empty() || variable.values().empty()) return;
+  if (const absl::Status status = CheckReplaced(bundle, variable); !status.ok()) {
+    table.Complain(replaces->line, std::string(status.message()));
+  }
 }
 
 void ReadVariable(TomlTable& table, Reading& reading) {
@@ -110,7 +133,9 @@ void ReadVariable(TomlTable& table, Reading& reading) {
     reading.names_complete = false;
   }
   ReadValues(table, variable);
-  ReadOption(table, variable);
+  if (variable.values().empty()) reading.names_complete = false;  // its words are not known
+  ReadOption(table, reading.bundle.source(), variable);
+  ReadReplaces(table, reading.bundle, variable);
   ReadAffects(table, variable);
   table.Finish();
 }

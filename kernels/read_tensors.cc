@@ -81,7 +81,7 @@ void ReadFillTable(TomlTable& fill, Reading& reading, v1::Tensor& tensor) {
       ReadEnds(fill, key, reading, tensor);
     }
   }
-  if (count != 1) {
+  if (count > 1 || fill.Names().empty()) {
     fill.Complain(fill.line(),
                   absl::StrCat("it has ", count, " of its keys; expected one, such as { integers = [0, 9] }"));
   }

@@ -219,7 +219,7 @@ KeyTable Affects() {
   return table;
 }
 
-Key Values() {
+Key ValuesKey() {
   Key key =
       Text("values", false, "`[false, true]` where `start` is one of them",
            "The values that it may take, in order and without duplicates: whole numbers; words, which the macro "
@@ -230,7 +230,7 @@ Key Values() {
   return key;
 }
 
-Key Start() {
+Key StartKey() {
   Key key = Text("start", true, "", "The value of the start variant, one of `values`.", "start = 64");
   key.type = KeyType::kValue;
   return key;
@@ -240,15 +240,21 @@ KeyTable Variable() {
   return {
       .header = "[[variable]]",
       .meaning = "One tunable of the kernel. A campaign changes one variable at a time.",
-      .keys = {Text("name", true, "",
-                    "Its name in expressions, and the macro that the source sees. It may not begin with `SIZE_`.",
-                    "name = \"TILE_M\""),
-               Values(), Start(),
-               Text("option", false, "a macro: `-DNAME=value`",
-                    "A compile option instead of a macro; the value replaces `{}`. Without `{}` the option is on or "
-                    "off: `values` are `false` and `true`.",
-                    "option = \"-maxrregcount={}\""),
-               Table(KeyType::kTable, "affects", false, "nothing: only the model may choose it", Affects())}};
+      .keys = {
+          Text("name", true, "",
+               "Its name in expressions, and the macro that the source sees. It may not begin with `SIZE_`.",
+               "name = \"TILE_M\""),
+          ValuesKey(), StartKey(),
+          Text("option", false, "a macro: `-DNAME=value`",
+               "A compile option instead of a macro; the value replaces `{}`. Without `{}` the option is on or "
+               "off: `values` are `false` and `true`.",
+               "option = \"-maxrregcount={}\""),
+          Text("replaces", false, "a macro: `-DNAME=value`",
+               "A place in the source that holds the value, instead of a macro: the text around it with `{}` where "
+               "the value is. With `start` for `{}` it must stand exactly once in the source and `files`. The files "
+               "stay as they are; the value is written in for each build.",
+               "replaces = \"constexpr int BLOCK = {};\""),
+          Table(KeyType::kTable, "affects", false, "nothing: only the model may choose it", Affects())}};
 }
 
 // All that a parameter can be: the packed types have no size of their own.
@@ -386,7 +392,7 @@ KeyTable Launch(std::string header, Scope scope, LaunchOf of) {
                       "cluster = [2]")}};
 }
 
-Key Launches(std::string header, Scope scope, LaunchOf of, bool required) {
+Key LaunchTables(std::string header, Scope scope, LaunchOf of, bool required) {
   Key key = Table(KeyType::kTables, "launch", required, "", Launch(std::move(header), scope, of));
   key.most = kMaxLaunches;
   return key;
@@ -412,7 +418,7 @@ KeyTable Reference() {
               "to be obviously right; it may be slow.",
           .keys = {Text("source", true, "", "Its `.cu` file, a path inside the bundle's folder.",
                         "source = \"reference.cu\""),
-                   Launches("[[reference.launch]]", kSizesOnly, LaunchOf::kReference, true)}};
+                   LaunchTables("[[reference.launch]]", kSizesOnly, LaunchOf::kReference, true)}};
 }
 
 KeyTable Setup() {
@@ -422,7 +428,7 @@ KeyTable Setup() {
           "Launches before the calls, outside the timed region, that prepare static tensors, such as the repacked "
           "weights of a layer. It is part of the contract: no edit changes it.",
       .keys = {Text("source", true, "", "Its `.cu` file, a path inside the bundle's folder.", "source = \"setup.cu\""),
-               Launches("[[setup.launch]]", kSizesOnly, LaunchOf::kSetup, true)}};
+               LaunchTables("[[setup.launch]]", kSizesOnly, LaunchOf::kSetup, true)}};
 }
 
 KeyTable Tolerance() {
@@ -478,6 +484,13 @@ KeyTable Top() {
                "Which time decides: calls that follow each other, or single calls after the L2 was flushed. Both are "
                "stored.",
                "timing = \"cold\""),
+          Word("host_code", false, {"keep", "skip"},
+               "`skip` leaves host functions, host variables, bindings for Python, and headers of PyTorch and of the "
+               "standard library out of the build, so that a source that has them can be compiled as it is. Every line "
+               "keeps its number. What carries `__global__`, `__device__` or `__constant__`, types, templates, "
+               "constants "
+               "and `constexpr` functions stay.",
+               "host_code = \"skip\""),
           Flag("deterministic", "true",
                "The same inputs give the same bits. Set it to false for kernels that use floating-point atomics.",
                "deterministic = false"),
@@ -489,7 +502,7 @@ KeyTable Top() {
           Table(KeyType::kTables, "variable", true, "", Variable()),
           Table(KeyType::kTables, "constraint", false, "every variant is allowed", Constraint()),
           Table(KeyType::kTable, "hidden", false, "validation at the ladder only", Hidden()),
-          Launches("[[launch]]", kEverything, LaunchOf::kKernel, true),
+          LaunchTables("[[launch]]", kEverything, LaunchOf::kKernel, true),
           Table(KeyType::kTable, "setup", false, "nothing is prepared", Setup()),
           Table(KeyType::kTable, "work", false, "no roofline and no floor", Work()),
           Table(KeyType::kTable, "reference", false, "`problem` has the reference", Reference()),

@@ -55,15 +55,15 @@ absl::StatusOr<BuiltVariant> BuildVariant(Compiler& builder, const v1::Bundle& b
 // driver read beyond the list. Nothing where they agree, or the cubin does not tell.
 std::optional<v1::Failure> CheckArguments(const v1::Plan& plan, const std::string& cubin);
 
-// Cubins of references, by source and compile options. Thread-safe.
+// Builds of references that succeeded, by source and compile options. Thread-safe.
 class ReferenceCache {
  public:
-  std::shared_ptr<const std::string> Find(const std::string& key);  // null: not there
-  void Put(const std::string& key, std::shared_ptr<const std::string> cubin);
+  std::shared_ptr<const v1::BuildReply> Find(const std::string& key);  // null: not there
+  void Put(const std::string& key, std::shared_ptr<const v1::BuildReply> built);
 
  private:
   absl::Mutex mutex_;
-  std::map<std::string, std::shared_ptr<const std::string>> cubins_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::shared_ptr<const v1::BuildReply>> built_ ABSL_GUARDED_BY(mutex_);
 };
 
 // The same for the bundle's reference; InvalidArgument: it does not build. Cubins that are in `cache` are not built

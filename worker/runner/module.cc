@@ -123,7 +123,7 @@ absl::StatusOr<CUfunction> Module::Function(const std::string& entry) {
 }
 
 absl::StatusOr<v1::ResourceUse> Module::Resources(const v1::PlanLaunch& launch) {
-  absl::StatusOr<CUfunction> function = Function(launch.entry());
+  absl::StatusOr<CUfunction> function = Function(SymbolOf(launch));
   if (!function.ok()) return function.status();
   int registers, static_shared, local, max_threads, blocks = 0;
   PAWL_CUDA(FuncGetAttribute(&registers, kFunctionRegisters, *function));
@@ -147,7 +147,7 @@ absl::StatusOr<v1::ResourceUse> Module::Resources(const v1::PlanLaunch& launch) 
 }
 
 absl::StatusOr<CUfunction> Module::Prepare(const v1::PlanLaunch& launch) {
-  absl::StatusOr<CUfunction> function = Function(launch.entry());
+  absl::StatusOr<CUfunction> function = Function(SymbolOf(launch));
   if (!function.ok()) return function;
   if (launch.shared_bytes() > dynamic_shared_[launch.entry()]) {
     PAWL_CUDA(FuncSetAttribute(*function, kFunctionMaxDynamicShared, launch.shared_bytes()));

@@ -94,7 +94,7 @@ v1::Evidence EvidenceWithoutCounters(const v1::GpuInfo& gpu, const ProfileItem& 
   return evidence;
 }
 
-absl::Status TryCounters(const CudaDevice& device, NcuProfiler& profiler) {
+absl::Status TryCounters(const CudaDevice& device, Profiler& profiler) {
   BuiltSize hold;
   v1::PlanLaunch* launch = hold.plan.add_launches();
   launch->set_entry("pawl_hold");
@@ -191,6 +191,31 @@ absl::StatusOr<NcuProfiler::Pages> NcuProfiler::Run(const std::vector<ProfileIte
   return pages;
 }
 
+absl::StatusOr<std::vector<v1::Evidence>> EvidenceOf(const v1::GpuInfo& gpu, const Metrics& metrics,
+                                                     const std::vector<ProfileItem>& items,
+                                                     const absl::StatusOr<std::vector<NcuKernel>>& kernels) {
+  std::vector<v1::Evidence> all;
+  size_t row = 0;  // profilers list launches in the order in which they ran
+  for (const ProfileItem& item : items) {
+    v1::Evidence& evidence = all.emplace_back(KnownEvidence(item));
+    if (!kernels.ok()) {
+      evidence.set_partial(true);
+      evidence.set_partial_reason(std::string(kernels.status().message()));
+    }
+    for (v1::LaunchEvidence& launch : *evidence.mutable_launches()) {
+      const NcuKernel* kernel = kernels.ok() ? &kernels->at(row++) : nullptr;
+      // A C++ name is written in another way than the bundle does.
+      const bool plain =
+          !absl::StartsWith(launch.entry(), "_Z") && launch.entry().find_first_of("<:") == std::string::npos;
+      if (kernel != nullptr && plain && kernel->name.find(launch.entry()) == std::string::npos) {
+        return absl::InternalError(absl::StrCat("ncu lists ", kernel->name, " where ", launch.entry(), " ran"));
+      }
+      SetMetrics(metrics, gpu, kernel, &launch);
+    }
+  }
+  return all;
+}
+
 absl::StatusOr<Profiling> NcuProfiler::Profile(const std::vector<ProfileItem>& items) {
   const absl::Time start = absl::Now();
   Profiling profiling;
@@ -198,30 +223,24 @@ absl::StatusOr<Profiling> NcuProfiler::Profile(const std::vector<ProfileItem>& i
   if (absl::IsCancelled(pages.status())) return pages.status();
   profiling.missing = missing_;
   size_t expected = 0;
-  for (const ProfileItem& item : items) {
-    profiling.evidence.push_back(KnownEvidence(item));
-    expected += item.built->plan.launches_size();
-  }
+  for (const ProfileItem& item : items) expected += static_cast<size_t>(item.built->plan.launches_size());
   if (pages.ok() && pages->kernels.size() != expected) {
     pages =
         absl::UnavailableError(absl::StrCat("ncu reported ", pages->kernels.size(), " launches, ", expected, " ran"));
   }
-  if (pages.ok()) profiling.raw = std::move(pages->raw);
-  size_t row = 0;  // ncu lists launches in the order in which they ran
-  for (v1::Evidence& evidence : profiling.evidence) {
-    if (!pages.ok()) {
-      evidence.set_partial(true);
-      evidence.set_partial_reason(std::string(pages.status().message()));
-    }
-    for (v1::LaunchEvidence& launch : *evidence.mutable_launches()) {
-      const NcuKernel* kernel = pages.ok() ? &pages->kernels[row++] : nullptr;
-      const bool mangled = absl::StartsWith(launch.entry(), "_Z");  // ncu writes it as the source does
-      if (kernel != nullptr && !mangled && kernel->name.find(launch.entry()) == std::string::npos) {
-        return absl::InternalError(absl::StrCat("ncu lists ", kernel->name, " where ", launch.entry(), " ran"));
+  absl::StatusOr<std::vector<NcuKernel>> kernels = pages.status();
+  if (pages.ok()) kernels = std::move(pages->kernels);
+  absl::StatusOr<std::vector<v1::Evidence>> evidence = EvidenceOf(device_.gpu(), metrics_, items, kernels);
+  if (!evidence.ok()) return evidence.status();
+  profiling.evidence = *std::move(evidence);
+  if (pages.ok()) {
+    profiling.raw = std::move(pages->raw);
+    size_t row = 0;
+    for (v1::Evidence& each : profiling.evidence) {
+      for (v1::LaunchEvidence& launch : *each.mutable_launches()) {
+        for (const v1::Advice& advice : pages->advice[kernels->at(row).id]) *launch.add_advice() = advice;
+        ++row;
       }
-      SetMetrics(metrics_, device_.gpu(), kernel, &launch);
-      if (kernel == nullptr) continue;
-      for (const v1::Advice& advice : pages->advice[kernel->id]) *launch.add_advice() = advice;
     }
   }
   profiling.seconds = absl::ToDoubleSeconds(absl::Now() - start);
