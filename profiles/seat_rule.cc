@@ -53,8 +53,9 @@ SeatTest TestSeat(const v1::SeatTime& as_candidate, const v1::SeatTime& as_paren
   const double by_pairs = as_candidate.pair_variance() + as_parent.pair_variance();
   const double pair_degrees = (KeepRule().extended_pairs - 1) * (as_candidate.processes() + as_parent.processes());
   const double variance = by_processes + by_pairs;
-  const double degrees = variance * variance / (by_processes * by_processes / known.degrees() +
-                                                by_pairs * by_pairs / pair_degrees);  // Satterthwaite's
+  const double degrees =
+      variance * variance /
+      (by_processes * by_processes / known.degrees() + by_pairs * by_pairs / pair_degrees);  // Satterthwaite's
   SeatTest test;
   test.slower = as_parent.log_time() - as_candidate.log_time();
   test.limit = Above(degrees, share) * std::sqrt(variance);

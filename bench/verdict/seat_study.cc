@@ -1,6 +1,6 @@
 // Seats on the GPU. Of each bundle: a variant W, a variant P near it, and C, a change of P. P is timed as a candidate
-// beside W; as a parent of C with W as the witness; and the same with a copy of P that waits in place of P, so that it is
-// slower as a parent only.
+// beside W; as a parent of C with W as the witness; and the same with a copy of P that waits in place of P, so that it
+// is slower as a parent only.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -27,11 +27,13 @@ double MeanOf(const std::vector<v1::PairSample>& samples) {
 // All threads of every kernel wait for so many cycles before they begin.
 std::string WithWait(const std::string& source, int cycles) {
   std::string text = absl::StrCat(
-      "static __device__ __forceinline__ void pawl_wait() {\n  const long long start = clock64();\n  while (clock64() - "
+      "static __device__ __forceinline__ void pawl_wait() {\n  const long long start = clock64();\n  while (clock64() "
+      "- "
       "start < ",
       cycles, ") {\n  }\n}\n");
   size_t from = 0;
-  for (size_t kernel = source.find("__global__"); kernel != std::string::npos; kernel = source.find("__global__", from)) {
+  for (size_t kernel = source.find("__global__"); kernel != std::string::npos;
+       kernel = source.find("__global__", from)) {
     const size_t body = source.find('{', kernel), end = source.find(';', kernel);
     if (body == std::string::npos) break;
     if (end < body) {  // a declaration
@@ -65,8 +67,7 @@ bool Study::FindBias(Seats* seats) {
     waiting.mutable_source()->set_text(WithWait(waiting.source().text(), cycles));
     std::optional<BuiltSize> built = Built(waiting, seats->variant);
     if (!built) return false;
-    const auto samples =
-        Time(seats->name, *seats->bundle, seats->parent, *built, {.pairs = 2 * kQuickPairs});
+    const auto samples = Time(seats->name, *seats->bundle, seats->parent, *built, {.pairs = 2 * kQuickPairs});
     if (!samples) return false;
     const double bias = MeanOf(*samples);  // log(with wait / without)
     printf("%s: waiting %d cycles takes %.2f %% longer\n", seats->name.c_str(), cycles, 100 * std::expm1(bias));

@@ -165,8 +165,7 @@ void PrintSeatRates(const std::vector<SeriesLine>& lines, const std::string& gpu
     whole.push_back(&series);
     const double candidate = SeatTimeOf(series.candidate).log_time(), parent = SeatTimeOf(series.parent).log_time();
     printf("%s: %zu processes, as a parent %+.2f %%, biased %+.2f %%\n", name.c_str(), series.parent.size(),
-           100 * std::expm1(parent - candidate),
-           100 * std::expm1(SeatTimeOf(series.biased).log_time() - candidate));
+           100 * std::expm1(parent - candidate), 100 * std::expm1(SeatTimeOf(series.biased).log_time() - candidate));
   }
   if (whole.empty()) return;
   std::mt19937_64 random(17);

@@ -79,8 +79,7 @@ std::optional<BuiltSize> Study::Built(const v1::Bundle& bundle, const v1::Varian
   return built.sizes.front();
 }
 
-void Study::Build(
-    const std::vector<std::pair<std::optional<BuiltSize>*, std::pair<v1::Bundle, v1::Variant>>>& wanted) {
+void Study::Build(const std::vector<std::pair<std::optional<BuiltSize>*, std::pair<v1::Bundle, v1::Variant>>>& wanted) {
   const absl::Time start = absl::Now();
   std::vector<std::function<void()>> jobs;
   for (const auto& [built, what] : wanted) {
@@ -111,8 +110,8 @@ std::vector<StudyPair> Study::DrawPairs() {
     for (int attempt = 0; attempt < kAttempts * wanted && static_cast<int>(names.size()) < wanted; ++attempt) {
       const auto change = DrawChange(space);
       if (!change) continue;
-      const std::string name = absl::StrCat(space.bundle.name(), ": ", VariantText(change->first), " -> ",
-                                            VariantText(change->second));
+      const std::string name =
+          absl::StrCat(space.bundle.name(), ": ", VariantText(change->first), " -> ", VariantText(change->second));
       if (!names.insert(name).second) continue;
       drawn.push_back({{.name = name, .bundle = &space.bundle}, *change});
     }
@@ -197,9 +196,10 @@ void Study::CompareCopies() {
     }
   }
   Say();
-  printf("%d variants compared with copies of themselves: %d kept, %d slower, %d the same, %d unclear; GPU %.3f s each\n",
-         results_[0], results_[v1::FASTER], results_[v1::SLOWER], results_[v1::SAME], results_[v1::UNCLEAR],
-         gpu_seconds_ / std::max(1, results_[0]));
+  printf(
+      "%d variants compared with copies of themselves: %d kept, %d slower, %d the same, %d unclear; GPU %.3f s each\n",
+      results_[0], results_[v1::FASTER], results_[v1::SLOWER], results_[v1::SAME], results_[v1::UNCLEAR],
+      gpu_seconds_ / std::max(1, results_[0]));
 }
 
 void Study::CompareCopy(const StudyPair& pair) {

@@ -21,10 +21,10 @@ namespace pawl {
 struct StudyOptions {
   std::vector<std::string> bundles;
   std::string output;
-  std::string size;     // that is timed; empty: the goal's
-  int pairs = 10;       // of variants, a bundle
-  int processes = 6;    // a pair of variants
-  int series = 36;      // pairs of blocks, a process
+  std::string size;   // that is timed; empty: the goal's
+  int pairs = 10;     // of variants, a bundle
+  int processes = 6;  // a pair of variants
+  int series = 36;    // pairs of blocks, a process
   double seconds = 540;
   uint64_t seed = 1;
 };

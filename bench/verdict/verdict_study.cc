@@ -1,5 +1,5 @@
-// pawl-verdict-study: how much the results of fresh processes differ on this machine's GPU, whether a kernel is ever kept
-// over a copy of itself, and whether a variant that is slower as a parent is found.
+// pawl-verdict-study: how much the results of fresh processes differ on this machine's GPU, whether a kernel is ever
+// kept over a copy of itself, and whether a variant that is slower as a parent is found.
 //   pawl-verdict-study --output FILE BUNDLE...         random single changes, each compared in several processes
 //   pawl-verdict-study --same --output FILE BUNDLE...  variants against copies of them whose code is placed differently
 //   pawl-verdict-study --seats --output FILE BUNDLE... variants as candidates, as parents, and as parents that wait

@@ -1,8 +1,8 @@
 #include "tests/gpu/shared_device.h"
 
-#include "orchestrator/engine/verdict/seat.h"
-
 #include <cstdio>
+
+#include "orchestrator/engine/verdict/seat.h"
 
 namespace pawl {
 namespace {

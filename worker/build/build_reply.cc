@@ -13,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "base/names/utf8.h"
+#include "kernels/active_source.h"
 #include "worker/build/compilation.h"
 #include "worker/build/compiler_log.h"
 #include "worker/build/cubin.h"
@@ -79,6 +80,21 @@ std::optional<v1::Failure> RefuseUnread(const v1::BuildRequest& request) {
     }
     return BuildFailure(v1::CHECK_BUILD_SANDBOX, absl::StrCat("the compile option \"", option,
                                                               "\" names a path, which only a build sandbox allows"));
+  }
+  return std::nullopt;
+}
+
+// A source that knows when it was compiled. The builder's clock stands still (builder_main.cc), so that it would learn
+// nothing; but whoever asks should hear so.
+std::optional<v1::Failure> AskedForTime(const v1::BuildRequest& request) {
+  const std::string active = ActiveSource(request.source(), {});
+  for (const char* macro : {"__TIME__", "__DATE__", "__TIMESTAMP__"}) {
+    if (!absl::StrContains(active, macro)) continue;
+    const std::string before = request.source().substr(0, request.source().find(macro));
+    const int line = 1 + static_cast<int>(std::count(before.begin(), before.end(), '\n'));
+    const std::string what =
+        absl::StrCat("the source uses ", macro, ": the same variant must give the same code whenever it is compiled");
+    return BuildFailure(v1::CHECK_COMPILE, ErrorText({Name(request), line, what}, Name(request), request.source()));
   }
   return std::nullopt;
 }
@@ -165,6 +181,10 @@ v1::BuildReply MakeBuildReply(const v1::BuildRequest& request, const Compilers& 
       *reply.mutable_failure() = *std::move(refused);
       return reply;
     }
+  }
+  if (std::optional<v1::Failure> asked = AskedForTime(request)) {
+    *reply.mutable_failure() = *std::move(asked);
+    return reply;
   }
   const Compilation compilation = Compile(request, compilers);
   reply.set_log(ValidUtf8(std::string_view(compilation.log).substr(0, kLogCap)));

@@ -98,9 +98,8 @@ std::optional<std::vector<int>> ParametersIn(std::string_view info) {
   return end == total ? std::optional(sizes) : std::nullopt;
 }
 
-}  // namespace
-
-absl::StatusOr<std::vector<std::string>> EntryNames(std::string_view cubin) {
+// Names of the function symbols that `wanted` takes, sorted.
+absl::StatusOr<std::vector<std::string>> FunctionNames(std::string_view cubin, bool (*wanted)(const Elf64_Sym&)) {
   Elf64_Ehdr header;
   const absl::StatusOr<std::vector<Elf64_Shdr>> read = Sections(cubin, &header);
   if (!read.ok()) return read.status();
@@ -115,13 +114,23 @@ absl::StatusOr<std::vector<std::string>> EntryNames(std::string_view cubin) {
     }
     Elf64_Sym symbol;
     for (size_t at = 0; ReadAt(symbols, at, &symbol); at += sizeof(symbol)) {
-      if (ELF64_ST_TYPE(symbol.st_info) != STT_FUNC || (symbol.st_other & kCudaEntry) == 0) continue;
+      if (ELF64_ST_TYPE(symbol.st_info) != STT_FUNC || !wanted(symbol)) continue;
       if (symbol.st_name >= strings.size()) return BadCubin("a symbol's name is damaged");
       names.push_back(NameAt(strings, symbol.st_name));
     }
   }
   std::sort(names.begin(), names.end());
   return names;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<std::string>> EntryNames(std::string_view cubin) {
+  return FunctionNames(cubin, [](const Elf64_Sym& symbol) { return (symbol.st_other & kCudaEntry) != 0; });
+}
+
+absl::StatusOr<std::vector<std::string>> DriverFunctions(std::string_view cubin) {
+  return FunctionNames(cubin, [](const Elf64_Sym& symbol) { return symbol.st_shndx == SHN_UNDEF; });
 }
 
 absl::StatusOr<std::map<std::string, std::vector<int>>> EntryParameters(std::string_view cubin) {

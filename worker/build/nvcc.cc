@@ -48,7 +48,8 @@ Compilation CompileWithNvcc(const std::string& nvcc, const std::string& source, 
   }
   ProcessOptions process;
   process.argv = {nvcc, "-cubin"};
-  process.env = {{"TMPDIR", folder.path().string()}};
+  process.env = {{"TMPDIR", folder.path().string()},
+                 {"SOURCE_DATE_EPOCH", "0"}};  // of __DATE__ and __TIME__: the same source gives the same cubin
   process.directory = folder.path().string();
   process.timeout = timeout;
   process.output_cap = 1 << 20;

@@ -23,8 +23,9 @@ namespace pawl {
 // before every replay. There are more sets of tensors than calls in a graph: those that a replay does not use must be
 // untouched after it. Cold times come from single calls after the L2 was flushed.
 //
-// Nothing tells the sides apart: all are loaded afresh, order and gaps are random, and their outputs are read alike. Which outputs are kept for the reference process is drawn after the calls that made them, and
-// they leave the process before the next launch.
+// Nothing tells the sides apart: all are loaded afresh, order and gaps are random, and their outputs are read alike.
+// Which outputs are kept for the reference process is drawn after the calls that made them, and they leave the process
+// before the next launch.
 class Comparer {
  public:
   Comparer(GpuContext& gpu, const v1::CompareRequest& request);
@@ -68,8 +69,10 @@ class Comparer {
   // After a replay of `use`: draws which calls' outputs are kept, reads them, and checks the unused tensors.
   absl::StatusOr<bool> SetAsideSome(const Side& side, const std::vector<int>& order, Use* use, const Key& key);
   absl::StatusOr<double> AnchorUs();
-  absl::StatusOr<bool> MeasurePair(v1::TimingMode mode, v1::PairSample* pair);
+  // `disturbance`: why the pair can't be trusted; empty: it can.
+  absl::StatusOr<bool> MeasurePair(v1::TimingMode mode, v1::PairSample* pair, std::string* disturbance);
   absl::StatusOr<bool> MeasurePairs();
+  void Discard(const std::string& why);
   // After all the timed calls, one more: it must leave its inputs, guard bands, and the buffers of all other calls
   // alone. False, with the reply's failure set, if not.
   absl::StatusOr<bool> CheckUntouched();

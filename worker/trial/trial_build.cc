@@ -124,8 +124,7 @@ absl::StatusOr<BuiltSize> TrialBuilder::EarlierAt(const v1::Bundle& bundle, cons
                                                   const Stopped& stopped) {
   const std::string key = KeyOf(bundle, variant, size.name(), bundle_hash);
   if (std::optional<BuiltSize> recent = Recall(key)) return *std::move(recent);
-  absl::StatusOr<BuiltVariant> built =
-      BuildVariant(device_.builder(), bundle, variant, {size}, device_.gpu(), stopped);
+  absl::StatusOr<BuiltVariant> built = BuildVariant(device_.builder(), bundle, variant, {size}, device_.gpu(), stopped);
   if (!built.ok()) return built.status();
   if (built->failure) {
     return absl::InternalError(

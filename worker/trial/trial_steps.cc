@@ -7,6 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/names/utf8.h"
 #include "kernels/hidden_sizes.h"
 #include "kernels/plan.h"
@@ -65,7 +66,6 @@ absl::Status ValidateSizes(TrialRun& run, const BuiltVariant& built, const Valid
   if (!errors.empty()) run.result().mutable_errors()->Assign(errors.begin(), errors.end());
   const std::vector<v1::ResourceUse>& resources = validation->resources[run.build.size];
   if (!resources.empty()) run.resources = resources;
-  if (!absl::StrContains(run.result().notes(), validation->note)) run.Note(validation->note);
   if (validation->failure) run.Fail(*validation->failure);
   return absl::OkStatus();
 }
@@ -140,12 +140,13 @@ bool SeatInDoubt(const TrialRun& run, const std::vector<TimedProcess>& processes
   return !test.failed() && !test.excluded;
 }
 
-v1::Failure Unsteady(int discarded) {
+v1::Failure Unsteady(const v1::TrialResult& result) {
   v1::Failure failure;
   failure.set_stage(v1::STAGE_MEASURE);
   failure.set_check(v1::CHECK_UNSTEADY);
-  failure.set_message(absl::StrCat("clocks or throttle reasons changed in ", discarded,
-                                   " pairs: is something else running on the GPU, or is it too hot?"));
+  failure.set_message(absl::StrCat("the GPU was unsteady in ", result.discarded(), " pairs: ",
+                                   result.disturbances().empty() ? "is something else running on it, or is it too hot?"
+                                                                 : absl::StrJoin(result.disturbances(), "; ")));
   return failure;
 }
 
@@ -163,6 +164,7 @@ absl::Status TimeFirstPairs(TrialRun& run, const BuiltSize& parent) {
   const v1::CompareReply& times = timing->times;
   *run.result().mutable_pairs() = times.pairs();
   run.result().set_discarded(times.discarded());
+  AddDisturbances({times.disturbances().begin(), times.disturbances().end()}, &run.result());
   run.result().set_warm_us(times.candidate_warm_us());
   run.result().set_cold_us(times.candidate_cold_us());
   run.result().set_parent_warm_us(times.parent_warm_us());
@@ -170,7 +172,7 @@ absl::Status TimeFirstPairs(TrialRun& run, const BuiltSize& parent) {
   if (timing->failure) {
     run.Fail(*timing->failure);
   } else if (unsteady(*timing)) {
-    run.Fail(Unsteady(times.discarded()));
+    run.Fail(Unsteady(run.result()));
   } else {
     run.timed = true;
   }

@@ -13,8 +13,6 @@ namespace pawl {
 namespace {
 
 constexpr absl::Duration kCallDeadline = absl::Seconds(10);
-// A module that takes more of the GPU's memory is named: its globals can starve what runs beside it.
-constexpr int64_t kLargeModuleShare = 8;
 
 std::string IndexText(int64_t index, const v1::PlanTensor& tensor) {
   std::vector<std::string> parts(tensor.shape_size());
@@ -81,19 +79,12 @@ class Attempt {
       return absl::OkStatus();
     }
     result->resources.assign(loaded->load().resources().begin(), loaded->load().resources().end());
-    const int64_t bytes = loaded->load().module_bytes();
-    if (bytes > device_.gpu().memory_bytes() / kLargeModuleShare) {
-      result->note = absl::StrCat("its code and globals take ", bytes >> 20, " MiB of the GPU's memory");
-    }
+    result->module_bytes = loaded->load().module_bytes();
     return absl::OkStatus();
   }
 
   void Fail(const v1::RunnerReply& reply, CheckedCall* result) {
     result->failure = reply.failure();
-    const bool memory = reply.failure().check() == v1::CHECK_OUT_OF_MEMORY;
-    if (memory && !result->note.empty()) {
-      result->failure->set_message(absl::StrCat(result->failure->message(), "; ", result->note));
-    }
     doubtful_ = IsDoubtful(reply);
   }
 

@@ -22,7 +22,7 @@ struct CheckedCall {
   std::optional<v1::Failure> failure;      // of the call, or outputs that are wrong
   v1::CheckReply check;                    // empty where the call failed
   std::vector<v1::ResourceUse> resources;  // of the launches
-  std::string note;                        // what the module did to the machine that others should know
+  int64_t module_bytes = 0;                // of GPU memory that its code and globals take
   bool reference_finite = true;
 
   // The reference's root mean square of each output of the first call.

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "kernels/plan.h"
 #include "kernels/tolerance.h"
 #include "worker/validate/output_check.h"
 
@@ -14,6 +15,7 @@ namespace {
 
 constexpr int kSmallerTries = 8;  // of a magnitude, each a 16th, where the reference is not finite
 constexpr double kSmallerFactor = 16;
+constexpr int64_t kOwnMemoryShare = 8;
 constexpr int kNarrowerTries = 16;  // of a stated range, each half, to say what would do
 
 v1::Failure LenientFailure(const v1::Plan& plan, const std::string& what) {
@@ -82,11 +84,12 @@ class Validator {
                      {.repeats = options_.repeats, .self_test = options_.self_test, .own_rms = {}});
     if (!own.ok()) return own.status();
     if (!own->resources.empty()) validation_.resources[at.plan.size()] = own->resources;
-    if (validation_.note.empty()) validation_.note = own->note;
     if (own->check.errors_size() > 0) {
       validation_.errors[at.plan.size()].assign(own->check.errors().begin(), own->check.errors().end());
     }
     validation_.failure = own->failure;
+    modules_[at.module] = own->module_bytes;
+    if (!validation_.failure) validation_.failure = TooMuchMemory(at, own->resources);
     if (!validation_.failure && !own->check.lenient().empty()) {
       validation_.failure =
           LenientFailure(at.plan, absl::StrCat("the tolerance (absolute ", at.plan.tolerance().absolute(),
@@ -100,6 +103,32 @@ class Validator {
       if (absl::Status status = ValidateWith(at, distribution, call); !status.ok()) return status;
     }
     return absl::OkStatus();
+  }
+
+  // Beside the contract's tensors a variant may take an eighth of the GPU's memory, or twice what those take where that
+  // is more: what it takes is missing for whatever is measured beside it.
+  std::optional<v1::Failure> TooMuchMemory(const BuiltSize& at, const std::vector<v1::ResourceUse>& resources) const {
+    const v1::GpuInfo& gpu = device_.gpu();
+    int64_t modules = 0, scratch = 0, contract = 0, stack = 0;
+    for (const auto& [module, bytes] : modules_) modules += bytes;
+    for (const v1::PlanTensor& tensor : at.plan.tensors()) {
+      const bool own = tensor.role() == v1::TENSOR_ROLE_SCRATCH;
+      (own ? scratch : contract) += tensor.elements() * ElementBytes(tensor.type());
+    }
+    // The driver keeps stacks for as many threads as the GPU can hold.
+    for (const v1::ResourceUse& use : resources) stack = std::max<int64_t>(stack, use.local_bytes());
+    stack *= int64_t{gpu.max_threads_per_sm()} * gpu.sm_count();
+    const int64_t limit = std::max(gpu.memory_bytes() / kOwnMemoryShare, 2 * contract);
+    if (modules + scratch + stack <= limit) return std::nullopt;
+    v1::Failure failure;
+    failure.set_stage(v1::STAGE_VALIDATE);
+    failure.set_check(v1::CHECK_OUT_OF_MEMORY);
+    failure.set_size(at.plan.size());
+    failure.set_message(absl::StrCat("beside the contract's tensors it takes ", (modules + scratch + stack) >> 20,
+                                     " MiB of the GPU's memory (code and globals ", modules >> 20, ", scratch ",
+                                     scratch >> 20, ", stacks ", stack >> 20, "); at most ", limit >> 20,
+                                     " MiB are allowed"));
+    return failure;
   }
 
   absl::Status ValidateWith(const BuiltSize& at, v1::Distribution distribution, const CheckedCallOptions& options) {
@@ -164,6 +193,7 @@ class Validator {
   const BuiltVariant& built_;
   const ValidationOptions& options_;
   std::vector<std::vector<v1::Distribution>> drawn_;  // by size
+  std::map<std::string, int64_t> modules_;            // bytes of those that were loaded
   Validation validation_;
 };
 

@@ -20,7 +20,6 @@ struct Validation {
   std::optional<v1::Failure> failure;
   std::map<std::string, std::vector<v1::OutputError>> errors;     // by size, with the bundle's own fill
   std::map<std::string, std::vector<v1::ResourceUse>> resources;  // of the launches, by size
-  std::string note;                                               // of the first call that has one
   double seconds = 0;
 };
 

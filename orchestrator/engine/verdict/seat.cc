@@ -102,9 +102,10 @@ std::optional<SeatTest> TestBesideWitness(const v1::Iteration& parent, const v1:
 }
 
 std::string BesideWitnessText(const SeatTest& test, int witness) {
-  return absl::StrFormat("%.1f %% longer than as a candidate, relative to iteration %d in the same processes (limit "
-                         "%.1f %%)",
-                         PercentOf(test.slower), witness, PercentOf(test.limit));
+  return absl::StrFormat(
+      "%.1f %% longer than as a candidate, relative to iteration %d in the same processes (limit "
+      "%.1f %%)",
+      PercentOf(test.slower), witness, PercentOf(test.limit));
 }
 
 // The parent with everything that was built on it.
@@ -216,9 +217,9 @@ std::vector<v1::RevisedIteration> RevisedBySeat(const CampaignState& campaign, c
   const Gate& gate = gates.Get(GateKind::kSeat);
   if (const std::optional<SeatTest> shown =
           ShownByWitness(campaign, *parent, iteration, noise, kWitnessPart * gate.threshold)) {
-    const std::string why = absl::StrCat(
-        "as a parent it takes ", BesideWitnessText(*shown, parent->candidate_beside_witness().witness()),
-        ", beside two candidates");
+    const std::string why =
+        absl::StrCat("as a parent it takes ", BesideWitnessText(*shown, parent->candidate_beside_witness().witness()),
+                     ", beside two candidates");
     return RejectedWith(campaign, parent->number(), why, shown->slower, gate);
   }
   if (parent->as_candidate().processes() == 0 || iteration.as_parent().processes() == 0) return {};

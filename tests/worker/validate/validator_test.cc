@@ -17,6 +17,7 @@
 namespace pawl {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -178,14 +179,23 @@ TEST_F(ValidatorTest, MakesTheCallAgainWhereTheReferenceDidNotFit) {
   EXPECT_THAT(gpu_.log, Contains("restart reference"));
 }
 
-TEST_F(ValidatorTest, NamesAModuleThatTakesMuchMemory) {
+TEST_F(ValidatorTest, RejectsAVariantThatTakesMuchMemoryBesideItsTensors) {
   gpu_.module_bytes = gpu_.gpu().memory_bytes() / 4;
-  EXPECT_THAT(Run().note, HasSubstr("its code and globals take 32768 MiB of the GPU's memory"));
-  gpu_.failures["call small x2"] = OutOfMemory().failure();
-  EXPECT_THAT(Failure(), HasSubstr("CUDA 2; its code and globals take 32768 MiB"));
-  gpu_.module_bytes = 1 << 20;
-  gpu_.failures.clear();
-  EXPECT_EQ(Run().note, "");
+  const Validation validation = Run();
+  ASSERT_TRUE(validation.failure);
+  EXPECT_EQ(validation.failure->check(), v1::CHECK_OUT_OF_MEMORY);
+  EXPECT_THAT(validation.failure->message(),
+              AllOf(HasSubstr("beside the contract's tensors it takes 32768 MiB of the GPU's memory"),
+                    HasSubstr("code and globals 32768, scratch 0, stacks 0"), HasSubstr("at most 16384 MiB")));
+  gpu_.module_bytes = gpu_.gpu().memory_bytes() / 8;
+  EXPECT_EQ(Failure(), "");
+}
+
+TEST_F(ValidatorTest, CountsStacksOfAllThreadsThatTheGpuHolds) {
+  gpu_.local_bytes = 128 << 10;
+  EXPECT_THAT(Failure(), HasSubstr("stacks"));
+  gpu_.local_bytes = 1 << 10;
+  EXPECT_EQ(Failure(), "");
 }
 
 TEST_F(ValidatorTest, HoldsIntegersToTheirExactValues) {
