@@ -70,12 +70,29 @@ absl::Status ValidateSizes(TrialRun& run, const BuiltVariant& built, const Valid
   return absl::OkStatus();
 }
 
-ValidationOptions OptionsFor(const TrialRun& run, int repeats, InputVariety variety) {
+// The start variant at a size of the candidate's.
+absl::StatusOr<const BuiltSize*> StartAt(TrialRun& run, const v1::Plan& plan) {
+  const auto [known, fresh] = run.starts.try_emplace(plan.size());
+  if (fresh) {
+    v1::Size size;
+    size.set_name(plan.size());
+    *size.mutable_values() = plan.sizes();
+    absl::StatusOr<BuiltVariant> built =
+        BuildVariant(run.device.builder(), *run.build.before_edits, StartVariant(*run.build.before_edits), {size},
+                     run.device.gpu(), run.device.stopped());
+    if (!built.ok()) return built.status();
+    if (!built->failure) known->second = built->sizes.front();
+  }
+  return known->second ? &*known->second : nullptr;
+}
+
+ValidationOptions OptionsFor(TrialRun& run, int repeats, InputVariety variety) {
   ValidationOptions options;
   options.repeats = repeats;
   options.small = run.build.small;
   options.inputs = run.inputs;
   options.variety = variety;
+  if (run.build.parent) options.start = [&run](const v1::Plan& at) { return StartAt(run, at); };
   return options;
 }
 

@@ -62,7 +62,8 @@ class Attempt {
     for (const v1::ReferenceOutput& output : result.check.references()) {
       result.reference_finite = result.reference_finite && output.non_finite() == 0;
     }
-    result.failure = JudgeErrors(at_.plan, result.check.errors(), Scales(result.check));
+    result.scales = Scales(result.check);
+    result.failure = JudgeErrors(at_.plan, result.check.errors(), result.scales);
     if (!result.failure && called->call().has_repeat_failure()) result.failure = called->call().repeat_failure();
     return result;
   }
@@ -140,6 +141,18 @@ bool IsDoubtful(const v1::RunnerReply& reply) {
 
 bool WithinTolerance(const v1::OutputError& error, const v1::Tolerance& tolerance) {
   return error.wrong() == 0 && (tolerance.exact() || error.relative() <= tolerance.relative());
+}
+
+double Strain(const v1::Plan& plan, const CheckedCall& call, int i) {
+  const v1::OutputError& error = call.check.errors(i);
+  v1::Tolerance tolerance = plan.tolerance();
+  for (const v1::PlanTensor& tensor : plan.tensors()) {
+    if (tensor.name() == error.tensor()) tolerance = ToleranceOf(plan, tensor);
+  }
+  if (error.non_finite() > 0 || (tolerance.exact() && error.wrong() > 0)) return INFINITY;
+  if (tolerance.exact()) return 0;
+  const double scale = i < static_cast<int>(call.scales.size()) ? call.scales[static_cast<size_t>(i)] : 1;
+  return std::max(error.max_absolute() / (tolerance.absolute() * scale), error.relative() / tolerance.relative());
 }
 
 std::optional<v1::Failure> JudgeErrors(const v1::Plan& plan,

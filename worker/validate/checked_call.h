@@ -24,6 +24,7 @@ struct CheckedCall {
   std::vector<v1::ResourceUse> resources;  // of the launches
   int64_t module_bytes = 0;                // of GPU memory that its code and globals take
   bool reference_finite = true;
+  std::vector<double> scales;  // of the absolute limits, output by output; empty: 1
 
   // The reference's root mean square of each output of the first call.
   std::vector<double> Rms(const v1::Plan& plan) const;
@@ -40,6 +41,10 @@ bool IsDoubtful(const v1::RunnerReply& reply);
 
 // Whether an output is within its limits. A NaN is not.
 bool WithinTolerance(const v1::OutputError& error, const v1::Tolerance& tolerance);
+
+// The error of output i in shares of its limits, the larger of both: more than 1 is off. Infinite where values are not
+// finite that should be, or an output that must be exact is not.
+double Strain(const v1::Plan& plan, const CheckedCall& call, int i);
 
 // What outputs that are off are called, in one line with the first wrong element; nothing when they are within the
 // tolerance. `scales` multiply the absolute limits of the outputs, call after call; empty: 1.

@@ -35,6 +35,9 @@ struct ValidationOptions {
   InputMagnitudes inputs;  // the other distributions; none: the bundle's own fill only
   InputVariety variety = InputVariety::kSpread;
   bool self_test = false;  // of the bundle: its tolerance, and the ranges that it states
+  // The start variant at one of the sizes, asked for where a candidate is off with other inputs than the bundle's own
+  // fill; null: it is not to be had. Empty: the variant is the start itself.
+  std::function<absl::StatusOr<const BuiltSize*>(const v1::Plan& at)> start = nullptr;
   std::function<void(const std::string& size)> report = nullptr;  // before each size
 };
 

@@ -198,6 +198,59 @@ TEST_F(ValidatorTest, CountsStacksOfAllThreadsThatTheGpuHolds) {
   EXPECT_EQ(Failure(), "");
 }
 
+v1::OutputError Off(double strain) {
+  v1::OutputError error;
+  error.set_wrong(strain > 1 ? 5 : 0);
+  error.set_first_wrong(-1);
+  error.set_max_absolute(0.01 * strain);
+  error.set_relative(0.01 * strain / 2);
+  return error;
+}
+
+// The candidate's error with sorted inputs and the start's, in shares of the limit.
+class StrainedStart : public ValidatorTest {
+ protected:
+  std::string FailureWith(double candidate, double start) {
+    for (const char* size : {"hidden", "small"}) gpu_.errors[absl::StrCat("check ", size, " SORTED")] = Off(candidate);
+    gpu_.errors["check start SORTED"] = Off(start);
+    options_.start = [this](const v1::Plan& at) -> absl::StatusOr<const BuiltSize*> {
+      start_ = *built_.Find(at.size());
+      start_.plan.set_size("start");
+      return &start_;
+    };
+    return Failure();
+  }
+  BuiltSize start_;
+};
+
+TEST_F(StrainedStart, AllowsACandidateThatIsOffByLittleMoreThanTheStart) {
+  EXPECT_EQ(FailureWith(2.5, 0.7), "");
+  EXPECT_EQ(FailureWith(3.9, 1), "");
+}
+
+TEST_F(StrainedStart, AllowsNoneThatIsOffByMuchMore) {
+  EXPECT_THAT(FailureWith(3, 0.7), HasSubstr("with sorted inputs"));
+  EXPECT_THAT(FailureWith(500, 1), HasSubstr("with sorted inputs"));
+}
+
+TEST_F(StrainedStart, AllowsNothingWhereTheStartIsWellWithinTheLimits) {
+  EXPECT_THAT(FailureWith(1.5, 0.49), HasSubstr("with sorted inputs"));
+  EXPECT_THAT(FailureWith(1.1, 0), HasSubstr("with sorted inputs"));
+}
+
+TEST_F(StrainedStart, AllowsNothingWithTheBundlesOwnFill) {
+  gpu_.errors["check small"] = Off(1.1);
+  EXPECT_NE(FailureWith(0, 0.9), "");
+}
+
+TEST_F(StrainedStart, AllowsNothingWithoutAStartToAsk) {
+  gpu_.errors["check small SORTED"] = gpu_.errors["check hidden SORTED"] = Off(1.1);
+  options_.start = nullptr;
+  EXPECT_NE(Failure(), "");
+  options_.start = [](const v1::Plan&) -> absl::StatusOr<const BuiltSize*> { return nullptr; };
+  EXPECT_NE(Failure(), "");
+}
+
 TEST_F(ValidatorTest, HoldsIntegersToTheirExactValues) {
   bundle_.mutable_tensors(1)->set_type(v1::DATA_TYPE_I32);
   v1::OutputError off;
