@@ -11,6 +11,7 @@
 #include "base/names/utf8.h"
 #include "kernels/hidden_sizes.h"
 #include "kernels/plan.h"
+#include "kernels/space.h"
 #include "profiles/gates.h"
 #include "profiles/seat_rule.h"
 #include "worker/trial/roofline_check.h"
