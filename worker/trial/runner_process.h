@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "absl/status/status.h"
@@ -24,6 +25,9 @@ class RunnerProcess : public KernelProcess {
     int shared_fd = -1;                      // memory that runner and reference share
     std::string support_cubin;               // empty: it can only describe the GPU until SetSupportCubin
     const Sandboxing* sandboxing = nullptr;  // to lock it in; null: not at all. Must outlive this
+    // A folder of the worker's own makes it a runner that reads counters: locked in as ncu is, without shared memory.
+    std::string counters_folder;
+    std::map<std::string, std::string> env;
   };
   explicit RunnerProcess(Options options) : options_(std::move(options)) {}
 
@@ -41,6 +45,10 @@ class RunnerProcess : public KernelProcess {
   // The last few that were asked for stay loaded.
   absl::StatusOr<v1::RunnerReply> Load(const std::string& id, const std::string& cubin,
                                        const google::protobuf::RepeatedPtrField<v1::PlanLaunch>& launches) override;
+
+  absl::StatusOr<v1::RunnerReply> Provide(const v1::ProvideRequest& request) override;
+  absl::StatusOr<v1::RunnerReply> ProvideFile(const std::string& id, const std::string& content) override;
+  bool HasEntry(const std::string& pool, uint32_t entry) const override;
 
   const v1::GpuInfo& gpu() const { return gpu_; }
   // Seconds that requests took inside the process: launches, copies and waiting for the GPU.
@@ -65,6 +73,7 @@ class RunnerProcess : public KernelProcess {
   };
   std::map<std::string, Loaded> loaded_;
   uint64_t uses_ = 0;
+  std::map<std::string, std::set<uint32_t>> pools_;  // entries that the process has
   v1::GpuInfo gpu_;
   double busy_seconds_ = 0;
   Stopped stopped_;

@@ -4,7 +4,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "google/protobuf/util/message_differencer.h"
 #include "kernels/hidden_sizes.h"
+#include "kernels/plan.h"
 #include "kernels/space.h"
 #include "worker/build/built_variant.h"
 #include "worker/validate/output_check.h"
@@ -44,7 +46,7 @@ int CountSteps(const v1::Trial& trial, const v1::Bundle& bundle) {
   // Comparing and confirming, and beside that validating again, sanitizer, profile; or timing alone, sanitizer,
   // profile, baseline. Of a total gain: comparing and confirming, sanitizer at large sizes, and, where it was
   // left out before, at small ones, the ladder, the baseline.
-  const int baseline = bundle.baseline_command().empty() ? 0 : 1;
+  const int baseline = HasBaseline(bundle) ? 1 : 0;
   if (trial.purpose() == v1::TRIAL_PURPOSE_TOTAL) return 1 + sizes + 4 + trial.keep().skip_sanitizer() + baseline;
   return 1 + sizes + (trial.has_parent() ? 5 : 4);
 }
@@ -91,6 +93,11 @@ absl::StatusOr<std::unique_ptr<TrialBuild>> TrialBuilder::Build(const v1::Trial&
   }
   build->build_seconds = absl::ToDoubleSeconds(absl::Now() - start) - build->check_seconds;
   return build;
+}
+
+bool TrialBuild::same_as_parent() const {
+  if (failure || !parent || parent->module != at().module) return false;
+  return google::protobuf::util::MessageDifferencer::Equals(parent->plan, at().plan);
 }
 
 absl::Status TrialBuilder::BuildParent(const v1::Bundle& bundle, const v1::Size& size, const Stopped& stopped,

@@ -40,6 +40,8 @@ struct TrialBuild : PreparedTrial {
 
   // The candidate at that size; only where nothing failed.
   const BuiltSize& at() const { return *candidate.Find(size); }
+  // Machine code and launches at that size are the parent's.
+  bool same_as_parent() const;
 };
 
 // The CPU part of trials on a GPU. Thread-safe. Variants that were built lately are not built again as parents.

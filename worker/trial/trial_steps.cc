@@ -34,7 +34,7 @@ constexpr double kSurprise = 10;  // a larger speedup is not believed before it 
 
 int64_t MemoryOf(const v1::Plan& plan) {
   int64_t bytes = 0;
-  for (const v1::PlanTensor& tensor : plan.tensors()) bytes += tensor.elements() * ElementBytes(tensor.type());
+  for (const v1::PlanTensor& tensor : plan.tensors()) bytes += TensorBytes(tensor);
   return bytes;
 }
 
@@ -391,9 +391,10 @@ absl::Status SanitizeLargeSizes(TrialRun& run) {
 
 absl::Status ProfileCandidate(TrialRun& run) {
   const StageWatch watch(run, v1::STAGE_PROFILE);
-  run.Report(v1::STAGE_PROFILE, "profile with ncu");
+  run.Report(v1::STAGE_PROFILE, "read counters");
   absl::StatusOr<Profiling> profiling = run.device.Profile({run.item()});
   if (!profiling.ok()) return profiling.status();
+  if (!profiling->note.empty()) run.Note(profiling->note);
   v1::Evidence& evidence = *run.result().mutable_evidence();
   evidence = std::move(profiling->evidence[0]);
   evidence.set_partial_reason(ValidUtf8(evidence.partial_reason()));
@@ -421,11 +422,15 @@ absl::Status TimeCopy(TrialRun& run) {
 }
 
 absl::Status TimeBaseline(TrialRun& run) {
-  if (run.bundle.baseline_command().empty()) return absl::OkStatus();
+  if (!HasBaseline(run.bundle)) return absl::OkStatus();
   const StageWatch watch(run, v1::STAGE_MEASURE);
   run.Report(v1::STAGE_MEASURE, "time the baseline");
   absl::StatusOr<std::vector<v1::BaselineTime>> times = run.device.TimeBaseline(run.bundle);
   if (absl::IsCancelled(times.status())) return times.status();
+  if (absl::IsUnimplemented(times.status())) {
+    run.Note(std::string(times.status().message()));
+    return absl::OkStatus();
+  }
   if (!times.ok()) {
     run.result().set_baseline_error(ValidUtf8(std::string(times.status().message())));
     return absl::OkStatus();
@@ -440,7 +445,7 @@ absl::Status TimeBaseline(TrialRun& run) {
 
 absl::Status TimeBesideBaseline(TrialRun& run) {
   // A baseline is timed warm, which a kernel that is judged by its cold time is not compared with.
-  if (run.bundle.baseline_command().empty() || run.bundle.timing() == v1::TIMING_MODE_COLD) return absl::OkStatus();
+  if (!HasBaseline(run.bundle) || run.bundle.timing() == v1::TIMING_MODE_COLD) return absl::OkStatus();
   const StageWatch watch(run, v1::STAGE_MEASURE);
   run.Report(v1::STAGE_MEASURE, "time the baseline beside the best");
   absl::StatusOr<v1::BesideBaseline> beside = run.device.TimeBesideBaseline(run.bundle, run.build.at());

@@ -155,6 +155,20 @@ void CheckParent(const CampaignState& campaign, const v1::TrialPlanned& planned,
   iteration->mutable_failure()->set_message(*wrong);
 }
 
+// Nothing was measured, and nothing could be gained.
+void JudgeSameCode(const v1::Iteration& parent, v1::Iteration* iteration) {
+  iteration->set_verdict(v1::REVERTED);
+  iteration->set_comparison(v1::SAME);
+  iteration->set_reason("the same machine code and launches as its parent: there is nothing to measure");
+  iteration->mutable_interval()->set_result(v1::SAME);
+  iteration->mutable_interval()->set_reason(iteration->reason());
+  iteration->set_time_us(parent.time_us());
+  iteration->set_parent_time_us(parent.time_us());
+  iteration->set_speedup_over_parent(1);
+  iteration->set_speedup_over_start(parent.speedup_over_start());
+  iteration->set_speedup_over_baseline(parent.speedup_over_baseline());
+}
+
 // The iteration and all kept iterations that descend from it.
 std::vector<int> BuiltOn(const CampaignState& campaign, int iteration) {
   std::set<int> built = {iteration};
@@ -190,6 +204,11 @@ v1::Iteration Judge(const CampaignState& campaign, const v1::TrialPlanned& plann
     iteration.set_verdict(v1::REJECTED);
     iteration.set_untried(true);
     iteration.set_reason(absl::StrCat("passed over: ", result.passed_over()));
+    return iteration;
+  }
+  if (const v1::Iteration* parent = planned.has_parent() ? campaign.Find(planned.parent()) : nullptr;
+      parent != nullptr && result.same_code()) {
+    JudgeSameCode(*parent, &iteration);
     return iteration;
   }
   const bool cold = Cold(campaign.bundle());
