@@ -121,7 +121,7 @@ Json RankedForm(const v1::RankedChange& ranked, int best) {
   return form;
 }
 
-const v1::LaunchEvidence* LongestLaunch(const v1::Evidence& evidence) {
+const v1::LaunchEvidence* LongestOf(const v1::Evidence& evidence) {
   const v1::LaunchEvidence* longest = nullptr;
   double most = -1;
   for (const v1::LaunchEvidence& launch : evidence.launches()) {

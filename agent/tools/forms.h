@@ -26,7 +26,7 @@ Json IterationForm(const v1::Iteration& iteration);
 Json FindingForm(const v1::Finding& finding);
 Json RankedForm(const v1::RankedChange& ranked, int best);
 // Of the launch that takes the longest; null: there is no evidence.
-const v1::LaunchEvidence* LongestLaunch(const v1::Evidence& evidence);
+const v1::LaunchEvidence* LongestOf(const v1::Evidence& evidence);
 
 // "q: f16 [B, H, S, D], input".
 std::string TensorLine(const v1::Tensor& tensor);

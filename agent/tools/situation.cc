@@ -47,7 +47,7 @@ Json RoofForm(const v1::Situation& situation) {
     if (finding.roof()) reached.push_back(finding.rule());
   }
   form["reached"] = reached;
-  const v1::LaunchEvidence* launch = LongestLaunch(situation.best().evidence());
+  const v1::LaunchEvidence* launch = LongestOf(situation.best().evidence());
   if (launch == nullptr) return form;
   form["launch"] = launch->entry();
   Json metrics = Json::object();

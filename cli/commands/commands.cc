@@ -53,6 +53,7 @@ std::unique_ptr<CLI::App> MakePawlApp(const std::string& version, int* exit_code
   AddDiagnose(app, exit_code);
   AddDoctor(app, exit_code);
   AddImport(app, exit_code);
+  AddInit(app, exit_code);
   AddRecord(app, exit_code);
 
   AddCompletion(app, exit_code);

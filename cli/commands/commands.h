@@ -58,6 +58,7 @@ void AddCheck(CLI::App& app, int* exit_code);
 void AddDiagnose(CLI::App& app, int* exit_code);
 void AddDoctor(CLI::App& app, int* exit_code);
 void AddImport(CLI::App& app, int* exit_code);
+void AddInit(CLI::App& app, int* exit_code);
 void AddRecord(CLI::App& app, int* exit_code);
 
 void AddCompletion(CLI::App& app, int* exit_code);

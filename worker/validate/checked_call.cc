@@ -6,15 +6,16 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "kernels/data_type.h"
 #include "kernels/plan.h"
+#include "worker/validate/load_built.h"
 #include "worker/validate/output_check.h"
+#include "worker/validate/provided_inputs.h"
 
 namespace pawl {
 namespace {
 
 constexpr absl::Duration kCallDeadline = absl::Seconds(10);
-// A module that takes more of the GPU's memory is named: its globals can starve what runs beside it.
-constexpr int64_t kLargeModuleShare = 8;
 
 std::string IndexText(int64_t index, const v1::PlanTensor& tensor) {
   std::vector<std::string> parts(tensor.shape_size());
@@ -36,9 +37,13 @@ class Attempt {
     CheckedCall result;
     if (absl::Status status = Load(&result); !status.ok()) return status;
     if (result.failure) return result;
+    absl::Status given = HandOver(device_, bundle_, draw_, options_.self_test);
+    if (absl::IsResourceExhausted(given)) return OutOfMemory(given, std::move(result));
+    if (!given.ok()) return given;
     v1::RunnerRequest request;
     v1::CallRequest& call = *request.mutable_call();
     call.set_module(at_.module);
+    call.set_setup(at_.setup_module);
     *call.mutable_plan() = at_.plan;
     *call.mutable_draw() = draw_;
     call.set_repeats(options_.repeats);
@@ -52,19 +57,14 @@ class Attempt {
     const std::vector<v1::InputDraw> draws(called->call().staged(), draw_);
     absl::StatusOr<v1::CheckReply> check =
         CheckOutputs(device_, bundle_, at_.plan, draws, options_.self_test, options_.own_rms);
-    if (absl::IsResourceExhausted(check.status())) {
-      result.failure.emplace();
-      result.failure->set_check(v1::CHECK_OUT_OF_MEMORY);
-      result.failure->set_message(std::string(check.status().message()));
-      doubtful_ = true;
-      return result;
-    }
+    if (absl::IsResourceExhausted(check.status())) return OutOfMemory(check.status(), std::move(result));
     if (!check.ok()) return check.status();
     result.check = *std::move(check);
     for (const v1::ReferenceOutput& output : result.check.references()) {
       result.reference_finite = result.reference_finite && output.non_finite() == 0;
     }
-    result.failure = JudgeErrors(at_.plan, result.check.errors(), Scales(result.check));
+    result.scales = Scales(result.check);
+    result.failure = JudgeCheck(at_.plan, result.check, result.scales);
     if (!result.failure && called->call().has_repeat_failure()) result.failure = called->call().repeat_failure();
     return result;
   }
@@ -73,27 +73,28 @@ class Attempt {
   bool doubtful() const { return doubtful_; }
 
  private:
+  CheckedCall OutOfMemory(const absl::Status& status, CheckedCall result) {
+    result.failure.emplace();
+    result.failure->set_check(v1::CHECK_OUT_OF_MEMORY);
+    result.failure->set_message(std::string(status.message()));
+    doubtful_ = true;
+    return result;
+  }
+
   absl::Status Load(CheckedCall* result) {
-    absl::StatusOr<v1::RunnerReply> loaded = device_.runner().Load(at_.module, *at_.cubin, at_.plan.launches());
+    absl::StatusOr<v1::RunnerReply> loaded = LoadBuilt(device_.runner(), at_);
     if (!loaded.ok()) return loaded.status();
     if (loaded->has_failure()) {
       Fail(*loaded, result);
       return absl::OkStatus();
     }
     result->resources.assign(loaded->load().resources().begin(), loaded->load().resources().end());
-    const int64_t bytes = loaded->load().module_bytes();
-    if (bytes > device_.gpu().memory_bytes() / kLargeModuleShare) {
-      result->note = absl::StrCat("its code and globals take ", bytes >> 20, " MiB of the GPU's memory");
-    }
+    result->module_bytes = loaded->load().module_bytes();
     return absl::OkStatus();
   }
 
   void Fail(const v1::RunnerReply& reply, CheckedCall* result) {
     result->failure = reply.failure();
-    const bool memory = reply.failure().check() == v1::CHECK_OUT_OF_MEMORY;
-    if (memory && !result->note.empty()) {
-      result->failure->set_message(absl::StrCat(result->failure->message(), "; ", result->note));
-    }
     doubtful_ = IsDoubtful(reply);
   }
 
@@ -120,7 +121,7 @@ class Attempt {
 std::vector<double> CheckedCall::Rms(const v1::Plan& plan) const {
   std::vector<double> rms;
   for (const v1::PlanTensor& tensor : plan.tensors()) {
-    if (tensor.role() != v1::TENSOR_ROLE_OUTPUT) continue;
+    if (!IsCompared(tensor.role())) continue;
     const int i = static_cast<int>(rms.size());
     rms.push_back(i < check.references_size() ? check.references(i).rms() : 0);
   }
@@ -129,17 +130,22 @@ std::vector<double> CheckedCall::Rms(const v1::Plan& plan) const {
 
 absl::StatusOr<CheckedCall> CallAndCheck(GpuDevice& device, const v1::Bundle& bundle, const BuiltSize& at,
                                          const v1::InputDraw& draw, const CheckedCallOptions& options) {
-  Attempt first(device, bundle, at, draw, options);
+  const absl::StatusOr<v1::InputDraw> given = MakeInputs(device, bundle, at.plan, draw);
+  if (!given.ok()) return given.status();
+  Attempt first(device, bundle, at, *given, options);
   absl::StatusOr<CheckedCall> result = first.Run();
   if (result.ok() && first.doubtful()) {
     device.runner().Restart();
     device.reference().Restart();
-    result = Attempt(device, bundle, at, draw, options).Run();
+    result = Attempt(device, bundle, at, *given, options).Run();
   }
   if (!result.ok() || !result->failure) return result;
   v1::Failure& failure = *result->failure;
   if (failure.stage() == v1::STAGE_UNSPECIFIED) failure.set_stage(v1::STAGE_VALIDATE);
   if (failure.size().empty()) failure.set_size(at.plan.size());
+  if (failure.check() == v1::CHECK_FAULT || failure.check() == v1::CHECK_GUARD_BAND) {
+    failure.set_message(absl::StrCat(failure.message(), IndexAdvice(at.plan)));
+  }
   return result;
 }
 
@@ -147,8 +153,45 @@ bool IsDoubtful(const v1::RunnerReply& reply) {
   return reply.runner_died() || reply.failure().check() == v1::CHECK_OUT_OF_MEMORY;
 }
 
+std::string IndexAdvice(const v1::Plan& plan) {
+  std::vector<std::string> drawn;
+  for (const v1::PlanTensor& tensor : plan.tensors()) {
+    if (!IsFilled(tensor.role()) || !IsInteger(tensor.type()) || !tensor.has_low() || !tensor.has_high()) continue;
+    drawn.push_back(absl::StrCat(tensor.name(), " (", tensor.low(), " to ", tensor.high(), ")"));
+  }
+  if (drawn.empty()) return "";
+  return absl::StrCat(". Do all indices exist in what they point into? Check the range of ",
+                      absl::StrJoin(drawn, ", "));
+}
+
 bool WithinTolerance(const v1::OutputError& error, const v1::Tolerance& tolerance) {
   return error.wrong() == 0 && (tolerance.exact() || error.relative() <= tolerance.relative());
+}
+
+double Strain(const v1::Plan& plan, const CheckedCall& call, int i) {
+  const v1::OutputError& error = call.check.errors(i);
+  v1::Tolerance tolerance = plan.tolerance();
+  for (const v1::PlanTensor& tensor : plan.tensors()) {
+    if (tensor.name() == error.tensor()) tolerance = ToleranceOf(plan, tensor);
+  }
+  if (error.non_finite() > 0 || (tolerance.exact() && error.wrong() > 0)) return INFINITY;
+  if (tolerance.exact()) return 0;
+  const double scale = i < static_cast<int>(call.scales.size()) ? call.scales[static_cast<size_t>(i)] : 1;
+  return std::max(error.max_absolute() / (tolerance.absolute() * scale), error.relative() / tolerance.relative());
+}
+
+std::optional<v1::Failure> JudgeCheck(const v1::Plan& plan, const v1::CheckReply& check,
+                                      const std::vector<double>& scales) {
+  for (const std::string& verdict : check.verdicts()) {
+    if (verdict.empty()) continue;
+    v1::Failure failure;
+    failure.set_stage(v1::STAGE_VALIDATE);
+    failure.set_check(v1::CHECK_TOLERANCE);
+    failure.set_size(plan.size());
+    failure.set_message(absl::StrCat("check() of problem.py: ", verdict));
+    return failure;
+  }
+  return JudgeErrors(plan, check.errors(), scales);
 }
 
 std::optional<v1::Failure> JudgeErrors(const v1::Plan& plan,
