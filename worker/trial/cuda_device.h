@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -27,6 +28,7 @@ class CudaDevice : public GpuDevice {
   struct Options {
     int device = 0;
     int builders = 1;
+    std::map<std::string, std::string> libraries{};  // header libraries beside those that FindToolkit finds
     bool allow_unsandboxed = false;
   };
   // The metrics must outlive it.
