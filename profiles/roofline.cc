@@ -53,8 +53,7 @@ double RateOfNarrowTypes(const v1::Plan& plan) {
 }  // namespace
 
 double RooflineFloorUs(const v1::Plan& plan, const GpuSpec& gpu, bool tensor_cores, v1::TimingMode mode) {
-  const double peak_tflops =
-      (tensor_cores ? gpu.fp16_tensor_tflops : gpu.fp32_tflops) * RateOfNarrowTypes(plan);
+  const double peak_tflops = (tensor_cores ? gpu.fp16_tensor_tflops : gpu.fp32_tflops) * RateOfNarrowTypes(plan);
   double floor_us = peak_tflops > 0 ? plan.flops() / (peak_tflops * 1e6) : 0;
   if (gpu.l2_gb_s > 0) floor_us = std::max(floor_us, plan.bytes() / (gpu.l2_gb_s * 1e3));
 

@@ -56,8 +56,8 @@ absl::Status CheckLaunch(const v1::Plan& plan, const v1::PlanLaunch& launch) {
   }
   if (launch.swap().empty()) return absl::OkStatus();
   if (launch.swap_size() != 2) {
-    return absl::InvalidArgumentError(absl::StrCat("launch ", launch.entry(), " exchanges ", launch.swap_size(),
-                                                   " tensors: expected two"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("launch ", launch.entry(), " exchanges ", launch.swap_size(), " tensors: expected two"));
   }
   for (const int tensor : launch.swap()) {
     if (absl::Status status = CheckTensor(plan, launch, tensor); !status.ok()) return status;

@@ -43,7 +43,8 @@ absl::StatusOr<std::vector<TensorFile>> TakeFiles(const v1::Bundle& bundle, v1::
     if (tensor.fill() != v1::FILL_FILE) continue;
     const v1::DataFile* file = FindDataFile(bundle, tensor.file());
     if (file == nullptr) {
-      return absl::InvalidArgumentError(absl::StrCat("tensor ", tensor.name(), ": there is no data file ", tensor.file()));
+      return absl::InvalidArgumentError(
+          absl::StrCat("tensor ", tensor.name(), ": there is no data file ", tensor.file()));
     }
     const absl::StatusOr<absl::string_view> content = DataOf(*file, tensor);
     if (!content.ok()) return content.status();

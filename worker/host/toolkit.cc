@@ -177,8 +177,8 @@ Toolkit FindToolkit(const std::map<std::string, std::string>& environment) { ret
 
 Toolkit FindToolkit() {
   std::map<std::string, std::string> environment;
-  for (const char* name : {"PATH", "CUDA_HOME", "CUDA_PATH", "PAWL_NVCC", "PAWL_NVRTC", "PAWL_CUDA_INCLUDE", "PAWL_INCLUDE", "PAWL_NCU",
-                           "PAWL_COMPUTE_SANITIZER"}) {
+  for (const char* name : {"PATH", "CUDA_HOME", "CUDA_PATH", "PAWL_NVCC", "PAWL_NVRTC", "PAWL_CUDA_INCLUDE",
+                           "PAWL_INCLUDE", "PAWL_NCU", "PAWL_COMPUTE_SANITIZER"}) {
     if (const char* value = getenv(name); value != nullptr) environment[name] = value;
   }
   return FindToolkit(environment);

@@ -18,8 +18,8 @@ using Sources = std::map<std::string, CUdeviceptr>;
 class Arena {
  public:
   // Each tensor between two guard bands, one behind another. The band behind an input is all ones (NaN in every float
-  // type, an index of -1), so that a read past the end shows; the other bands are random bytes. There is room for the larger of the two
-  // plans' tensors, matched by index: candidate and parent share their buffers.
+  // type, an index of -1), so that a read past the end shows; the other bands are random bytes. There is room for the
+  // larger of the two plans' tensors, matched by index: candidate and parent share their buffers.
   static Arena For(const v1::Plan& plan) { return For(plan, plan); }
   static Arena For(const v1::Plan& a, const v1::Plan& b);
   // The tensors at these offsets, without bands (placement.h).
@@ -63,7 +63,8 @@ class Arena {
 // Bytes that tensor i of either plan needs.
 uint64_t SharedTensorBytes(const v1::Plan& a, const v1::Plan& b, int i);
 
-// Outputs of a plan, tensors that are changed in place included, laid out one after another, 256-byte aligned: how they travel to the reference process.
+// Outputs of a plan, tensors that are changed in place included, laid out one after another, 256-byte aligned: how they
+// travel to the reference process.
 struct OutputSlot {
   int tensor;
   int buffer;  // the tensor in whose place the call leaves it

@@ -123,11 +123,11 @@ class ValidatedCall {
       const ChangedByte& byte = changed->front();
       const bool input = byte.segment < inputs_;
       const std::string where = arena_.Describe(base(), kept_.segments()[byte.segment], byte.offset);
-      *reply_->mutable_failure() = MakeFailure(
-          input ? v1::CHECK_INPUT_CHANGED : v1::CHECK_GUARD_BAND, plan_.size(),
-          input ? absl::StrCat("the kernel changed its input: ", where,
-                               ". A tensor that is changed in place has role = \"inout\"")
-                : absl::StrCat("the kernel wrote outside a tensor: ", where));
+      *reply_->mutable_failure() =
+          MakeFailure(input ? v1::CHECK_INPUT_CHANGED : v1::CHECK_GUARD_BAND, plan_.size(),
+                      input ? absl::StrCat("the kernel changed its input: ", where,
+                                           ". A tensor that is changed in place has role = \"inout\"")
+                            : absl::StrCat("the kernel wrote outside a tensor: ", where));
       return false;
     }
     if (setup_ == nullptr) return true;

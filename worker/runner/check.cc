@@ -118,7 +118,11 @@ class SelfTest {
 class OutputCheck {
  public:
   OutputCheck(GpuContext& gpu, const v1::CheckRequest& request, v1::RunnerReply* reply)
-      : gpu_(gpu), request_(request), plan_(request.plan()), arena_(Arena::For(plan_)), slots_(OutputSlots(plan_)),
+      : gpu_(gpu),
+        request_(request),
+        plan_(request.plan()),
+        arena_(Arena::For(plan_)),
+        slots_(OutputSlots(plan_)),
         reply_(reply) {}
 
   absl::Status Run() {
@@ -200,11 +204,10 @@ class OutputCheck {
       const v1::PlanTensor& tensor = plan_.tensors(slots_[i].tensor);
       const v1::Tolerance& tolerance = ToleranceOf(plan_, tensor);
       const double own_rms = static_cast<int>(i) < request_.own_rms_size() ? request_.own_rms(i) : 0;
-      PAWL_CUDA(MemcpyHtoD(gpu_.staging.address(),
-                           gpu_.shared.data() + call * OutputBytes(plan_) + slots_[i].offset, slots_[i].bytes));
-      absl::StatusOr<v1::OutputError> error =
-          gpu_.support.Compare(gpu_.staging.address(), expected_[i], tensor,
-                               tolerance.exact() ? 0 : tolerance.absolute(), own_rms);
+      PAWL_CUDA(MemcpyHtoD(gpu_.staging.address(), gpu_.shared.data() + call * OutputBytes(plan_) + slots_[i].offset,
+                           slots_[i].bytes));
+      absl::StatusOr<v1::OutputError> error = gpu_.support.Compare(
+          gpu_.staging.address(), expected_[i], tensor, tolerance.exact() ? 0 : tolerance.absolute(), own_rms);
       if (!error.ok()) return error.status();
       *check->add_errors() = *error;
       absl::StatusOr<v1::ReferenceOutput> norm = gpu_.support.Norm(expected_[i], tensor);
@@ -214,8 +217,8 @@ class OutputCheck {
     return absl::OkStatus();
   }
 
-  // The reference once more with its tensors elsewhere and NaN around them: where it gives something else, it reads what
-  // it was not given, as an index beyond its table does. False: the reply says so.
+  // The reference once more with its tensors elsewhere and NaN around them: where it gives something else, it reads
+  // what it was not given, as an index beyond its table does. False: the reply says so.
   absl::StatusOr<bool> CheckReads() {
     const uint64_t bytes = 2 * PlacementBytes(plan_, plan_, 1);
     if (bytes > kMostElsewhere) return true;

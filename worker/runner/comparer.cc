@@ -209,7 +209,7 @@ absl::Status Comparer::SetTables() {
   const bool has_static =
       std::any_of(tensors.begin(), tensors.end(), [](const v1::PlanTensor& tensor) { return tensor.is_static(); });
   const auto entry = static_cast<uint32_t>(random_.Below(request_.entries()));  // of all sets, which share those
-  std::vector<Segment> shared, all;                              // shared: static inputs
+  std::vector<Segment> shared, all;                                             // shared: static inputs
   std::vector<std::vector<Segment>> own(sets_), changed(sets_);  // of each set: its inputs, and what calls change
   for (int set = 0; set < sets_; ++set) {
     if (!request_.pool().empty()) {
@@ -478,8 +478,7 @@ absl::StatusOr<bool> Comparer::CheckUntouched() {
   if (setup_ != nullptr) {
     PAWL_RETURN_IF_ERROR(setup_->Launch(candidate_.plan->setup(), tensors, structs, gpu_.stream));
   }
-  PAWL_RETURN_IF_ERROR(
-      candidate_.modules.back()->Launch(candidate_.plan->launches(), tensors, structs, gpu_.stream));
+  PAWL_RETURN_IF_ERROR(candidate_.modules.back()->Launch(candidate_.plan->launches(), tensors, structs, gpu_.stream));
   PAWL_CUDA(CtxSynchronize());
   absl::StatusOr<std::vector<ChangedByte>> changed = gpu_.support.Verify(table, key);
   if (!changed.ok()) return changed.status();

@@ -19,8 +19,9 @@ namespace pawl {
 // In each block every call has its tensors at random addresses, the same for both sides. Code moves as well: both
 // modules are loaded again for each block, between spacers, before older ones are unloaded. Warm times come from CUDA
 // graphs of several calls, captured for each block. Each call has its own inputs, outputs and scratch, all filled
-// before every replay; static tensors are shared by all calls, filled and set up before every replay as well. There are more sets of tensors than calls in a graph: those that a replay does not use must be
-// untouched after it. Cold times come from single calls after the L2 was flushed.
+// before every replay; static tensors are shared by all calls, filled and set up before every replay as well. There are
+// more sets of tensors than calls in a graph: those that a replay does not use must be untouched after it. Cold times
+// come from single calls after the L2 was flushed.
 //
 // Nothing tells the sides apart: both are loaded afresh, order and gaps are random, and the outputs of both are read
 // alike. Which outputs are kept for the reference process is drawn after the calls that made them, and

@@ -137,10 +137,10 @@ PAWL_BOTH Block ChaCha20(const Key& key, u32 stream, u32 call, u64 counter) {
                       stream,
                       call};
   Block block;
-PAWL_UNROLL
+  PAWL_UNROLL
   for (int i = 0; i < 16; ++i) block.words[i] = in[i];
   u32* x = block.words;
-PAWL_UNROLL
+  PAWL_UNROLL
   for (int round = 0; round < 10; ++round) {
     QuarterRound(x[0], x[4], x[8], x[12]);
     QuarterRound(x[1], x[5], x[9], x[13]);
@@ -151,7 +151,7 @@ PAWL_UNROLL
     QuarterRound(x[2], x[7], x[8], x[13]);
     QuarterRound(x[3], x[4], x[9], x[14]);
   }
-PAWL_UNROLL
+  PAWL_UNROLL
   for (int i = 0; i < 16; ++i) block.words[i] += in[i];
   return block;
 }
@@ -206,7 +206,7 @@ PAWL_BOTH u64 Permuted(const Block& seed, u64 i, u64 count) {
   const u64 mask = (u64{1} << half) - 1;
   do {
     u64 left = i >> half, right = i & mask;
-PAWL_UNROLL
+    PAWL_UNROLL
     for (int round = 0; round < 7; ++round) {
       const u64 key = Wide(seed.words[2 * round], seed.words[2 * round + 1]);
       const u64 next = left ^ (Mix64(right ^ key) & mask);

@@ -14,14 +14,12 @@ constexpr int64_t kPortableCluster = 8;  // blocks that every GPU with clusters 
 
 int64_t BlocksIn(const v1::Dim3& extent) { return int64_t{extent.x()} * extent.y() * extent.z(); }
 
-std::string ExtentText(const v1::Dim3& extent) {
-  return absl::StrCat(extent.x(), "x", extent.y(), "x", extent.z());
-}
+std::string ExtentText(const v1::Dim3& extent) { return absl::StrCat(extent.x(), "x", extent.y(), "x", extent.z()); }
 
 std::string LaunchText(const v1::PlanLaunch& launch) {
-  std::string text = absl::StrCat("LaunchKernel of ", launch.entry(), ", grid ", ExtentText(launch.grid()), ", block ",
-                                  ExtentText(launch.block()), ", ", launch.shared_bytes(),
-                                  " bytes of dynamic shared memory");
+  std::string text =
+      absl::StrCat("LaunchKernel of ", launch.entry(), ", grid ", ExtentText(launch.grid()), ", block ",
+                   ExtentText(launch.block()), ", ", launch.shared_bytes(), " bytes of dynamic shared memory");
   if (launch.cooperative()) absl::StrAppend(&text, ", cooperative");
   if (launch.has_cluster()) {
     absl::StrAppend(&text, ", clusters of ", ExtentText(launch.cluster()),

@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/data_type.h"
 #include "worker/runner/call.h"
 #include "worker/runner/check.h"
 #include "worker/runner/comparer.h"
-#include "kernels/data_type.h"
 
 namespace pawl {
 namespace {

@@ -10,9 +10,7 @@ namespace {
 
 constexpr size_t kStructAlign = 16;
 
-bool PointsToStruct(const v1::PlanArgument& argument) {
-  return argument.has_fields() && argument.fields().in_memory();
-}
+bool PointsToStruct(const v1::PlanArgument& argument) { return argument.has_fields() && argument.fields().in_memory(); }
 
 }  // namespace
 

@@ -16,7 +16,8 @@ Segment InputFill(const v1::PlanTensor& tensor, const v1::InputDraw& draw, u64 s
 // Random values that resemble data.
 Segment PoisonFill(const v1::PlanTensor& tensor);
 
-// Fills whose content follows from nothing that a draw can vary: bytes of a file or of a program, constants, 0, 1, 2, ...
+// Fills whose content follows from nothing that a draw can vary: bytes of a file or of a program, constants, 0, 1, 2,
+// ...
 bool IsFixedFill(v1::Fill fill);
 
 }  // namespace pawl

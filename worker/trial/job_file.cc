@@ -65,7 +65,8 @@ absl::Status JobFile::AddFiles(const BuiltSize& size, uint32_t number, v1::Job::
       end += part.bytes();
     }
   }
-  if (!out.flush()) return absl::ResourceExhaustedError(absl::StrCat("can't write ", item->data(), ": is the disk full?"));
+  if (!out.flush())
+    return absl::ResourceExhaustedError(absl::StrCat("can't write ", item->data(), ": is the disk full?"));
   return absl::OkStatus();
 }
 

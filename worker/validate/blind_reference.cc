@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "kernels/plan.h"
 #include "kernels/data_type.h"
 #include "kernels/plan.h"
 #include "worker/build/built_variant.h"

@@ -43,8 +43,8 @@ bool IsDoubtful(const v1::RunnerReply& reply);
 // Whether an output is within its limits. A NaN is not.
 bool WithinTolerance(const v1::OutputError& error, const v1::Tolerance& tolerance);
 
-// Asks whether the indices that the bundle draws exist, where it draws some: what reads or writes outside of its tensors
-// often does so because they do not. Empty where it draws none.
+// Asks whether the indices that the bundle draws exist, where it draws some: what reads or writes outside of its
+// tensors often does so because they do not. Empty where it draws none.
 std::string IndexAdvice(const v1::Plan& plan);
 
 // What outputs that are off are called, in one line with the first wrong element; nothing when they are within the

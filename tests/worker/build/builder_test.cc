@@ -447,10 +447,11 @@ TEST_P(BuilderTest, TakesACubinAsItIs) {
   ExpectFailure(Build(request), v1::CHECK_ENTRY, "no entry \"sub\"; it has add");
   for (const char* other : {"sm_80", "sm_89", "sm_100a", "sm_120"}) {
     request.set_architecture(other);
-    ExpectFailure(Build(request), v1::CHECK_COMPILE,
-                  absl::StrCat("the cubin is for sm_90, and this GPU is ", other));
+    ExpectFailure(Build(request), v1::CHECK_COMPILE, absl::StrCat("the cubin is for sm_90, and this GPU is ", other));
   }
-  request.set_binary("\x7f" "ELF and nothing else");
+  request.set_binary(
+      "\x7f"
+      "ELF and nothing else");
   ExpectFailure(Build(request), v1::CHECK_COMPILE, "not a cubin");
 }
 

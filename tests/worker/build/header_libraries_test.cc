@@ -26,7 +26,7 @@ TEST(HeaderLibrariesTest, KnowsThoseOfTheToolkitWhereverItKeepsThem) {
   const TemporaryFolder old("pawl-old-"), fresh("pawl-fresh-");
   Touch(old.path() / "cub/block/block_reduce.cuh");
   Touch(fresh.path() / "cccl/cub/block/block_reduce.cuh");
-  for (const std::string include : {old.path().string(), fresh.path().string()}) {
+  for (const std::string& include : {old.path().string(), fresh.path().string()}) {
     const absl::StatusOr<std::vector<std::string>> folders = IncludeFolders({"cub"}, include, {});
     ASSERT_TRUE(folders.ok()) << folders.status();
     EXPECT_THAT(*folders, IsEmpty()) << "they are searched anyway";
@@ -41,7 +41,8 @@ TEST(HeaderLibrariesTest, KnowsThoseOfTheToolkitWhereverItKeepsThem) {
 TEST(HeaderLibrariesTest, TakesAnAdministratorsBeforeTheToolkits) {
   const std::map<std::string, std::string> allowed = {{"cub", "/opt/cub"}, {"cutlass", "/opt/cutlass/include"}};
   EXPECT_THAT(*IncludeFolders({"cutlass", "cub"}, "", allowed), ElementsAre("/opt/cutlass/include", "/opt/cub"));
-  EXPECT_THAT(std::string(IncludeFolders({"eigen"}, "", allowed).status().message()), HasSubstr("it has cub, cutlass."));
+  EXPECT_THAT(std::string(IncludeFolders({"eigen"}, "", allowed).status().message()),
+              HasSubstr("it has cub, cutlass."));
 }
 
 TEST(HeaderLibrariesTest, ReadsWhatAnAdministratorWrites) {
