@@ -14,6 +14,7 @@
 #include "kernels/limits.h"
 #include "kernels/plan.h"
 #include "kernels/space.h"
+#include "kernels/substitution.h"
 #include "kernels/variable_values.h"
 
 namespace pawl {
@@ -183,6 +184,11 @@ class Checker {
     }
     const bool cubin = absl::EndsWith(bundle_.source().path(), ".cubin");
     if (cubin != !bundle_.source().binary().empty()) Add("source: expected bytes of a cubin, and only of a cubin");
+    for (const v1::Variable& variable : bundle_.variables()) {
+      if (variable.replaces().empty()) continue;
+      if (const absl::Status status = CheckReplaced(bundle_, variable); !status.ok())
+        Add(std::string(status.message()));
+    }
     Entries(bundle_.launches(), "launches");
     Entries(bundle_.reference().launches(), "reference");
     Entries(bundle_.setup().launches(), "setup");

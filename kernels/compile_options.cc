@@ -10,6 +10,7 @@
 #include "absl/strings/str_replace.h"
 #include "kernels/active_source.h"
 #include "kernels/plan.h"
+#include "kernels/substitution.h"
 #include "kernels/variable_values.h"
 
 namespace pawl {
@@ -64,7 +65,7 @@ std::map<std::string, int64_t> MacrosOf(const v1::Bundle& bundle, const v1::Vari
     const bool clash = std::any_of(bundle.options().begin(), bundle.options().end(), [&](const std::string& option) {
       return Mentions(option, variable.name()) || absl::StrContains(option, absl::StrCat("D", variable.name()));
     });
-    if (variable.option().empty() && !clash && variable.words().empty())
+    if (variable.option().empty() && variable.replaces().empty() && !clash && variable.words().empty())
       macros[variable.name()] = ValueOf(variant, variable);
   }
   return macros;
@@ -73,16 +74,22 @@ std::map<std::string, int64_t> MacrosOf(const v1::Bundle& bundle, const v1::Vari
 // What of the source and its files can matter for these macros. A file that defines one of them hides its value from
 // the others: then nothing is left out.
 std::vector<std::string> ActiveTexts(const v1::Bundle& bundle, const v1::Variant& variant) {
+  std::vector<std::string> texts = {bundle.source().text()};
+  for (const v1::SourceFile& file : bundle.files()) texts.push_back(file.text());
+  absl::StatusOr<CompiledFiles> compiled = absl::NotFoundError("the files are compiled as they are");
+  if (ChangesFiles(bundle)) compiled = FilesToCompile(bundle, variant);
+  if (compiled.ok()) {
+    texts = {compiled->source.text()};
+    for (const v1::SourceFile& file : compiled->files) texts.push_back(file.text());
+  }
   std::map<std::string, int64_t> macros = MacrosOf(bundle, variant);
-  if (!bundle.files().empty()) {
+  if (texts.size() > 1) {
     std::erase_if(macros, [&](const auto& macro) {
-      return Defines(bundle.source().text(), macro.first) ||
-             std::any_of(bundle.files().begin(), bundle.files().end(),
-                         [&](const v1::SourceFile& file) { return Defines(file.text(), macro.first); });
+      return std::any_of(texts.begin(), texts.end(),
+                         [&](const std::string& text) { return Defines(text, macro.first); });
     });
   }
-  std::vector<std::string> texts = {ActiveSource(bundle.source().text(), macros)};
-  for (const v1::SourceFile& file : bundle.files()) texts.push_back(ActiveSource(file.text(), macros));
+  for (std::string& text : texts) text = ActiveSource(text, macros);
   return texts;
 }
 
@@ -93,6 +100,7 @@ std::vector<std::string> CompileOptions(const v1::Bundle& bundle, const v1::Vari
   const bool compiled = IsCudaSource(bundle.source().path());
   for (const v1::Variable& variable : bundle.variables()) {
     const int32_t value = ValueOf(variant, variable);
+    if (!variable.replaces().empty()) continue;  // it is in the files
     if (variable.option().empty()) {
       if (compiled) options.push_back(absl::StrCat("-D", variable.name(), "=", MacroText(variable, value)));
     } else if (absl::StrContains(variable.option(), "{}")) {

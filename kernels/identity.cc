@@ -63,10 +63,12 @@ void AddFiles(const v1::Bundle& bundle, Content& content) {
     content.Add(file.text());
   }
   for (const std::string& name : bundle.include()) content.Add(absl::StrCat("include ", name));
+  if (bundle.skip_host_code()) content.Add(std::string("skip host code"));
 }
 
 void AddWords(const v1::Variable& variable, Content& content) {
   if (variable.flag()) content.Add(std::string("flag"));
+  if (!variable.replaces().empty()) content.Add(absl::StrCat("replaces ", variable.replaces()));
   if (variable.words().empty()) return;
   content.Add(std::string("words"));
   content.AddList(variable.words());

@@ -12,6 +12,7 @@
 #include "kernels/limits.h"
 #include "kernels/reading.h"
 #include "kernels/space.h"
+#include "kernels/substitution.h"
 #include "kernels/variable_values.h"
 
 namespace pawl {
@@ -99,6 +100,26 @@ void ReadOption(TomlTable& table, const v1::SourceFile& source, v1::Variable& va
   variable.set_option(option->value);
 }
 
+// The text must be there, once, or no value can be written into it.
+void ReadReplaces(TomlTable& table, const v1::Bundle& bundle, v1::Variable& variable) {
+  const std::optional<Text> replaces = table.Text("replaces");
+  if (!replaces) return;
+  const size_t hole = replaces->value.find("{}");
+  if (hole == std::string::npos || replaces->value.find("{}", hole + 2) != std::string::npos) {
+    table.Complain(replaces->line, absl::StrCat("replaces \"", absl::Utf8SafeCHexEscape(replaces->value),
+                                                "\" needs one {} where the value is: \"constexpr int BLOCK = {};\""));
+    return;
+  }
+  if (!variable.option().empty()) {
+    table.Complain(replaces->line, "replaces and option exclude each other; expected one of them");
+  }
+  variable.set_replaces(replaces->value);
+  if (bundle.source().text().empty() || variable.values().empty()) return;
+  if (const absl::Status status = CheckReplaced(bundle, variable); !status.ok()) {
+    table.Complain(replaces->line, std::string(status.message()));
+  }
+}
+
 void ReadVariable(TomlTable& table, Reading& reading) {
   v1::Variable& variable = *reading.bundle.add_variables();
   if (std::optional<Text> name = table.Text("name")) {
@@ -114,6 +135,7 @@ void ReadVariable(TomlTable& table, Reading& reading) {
   ReadValues(table, variable);
   if (variable.values().empty()) reading.names_complete = false;  // its words are not known
   ReadOption(table, reading.bundle.source(), variable);
+  ReadReplaces(table, reading.bundle, variable);
   ReadAffects(table, variable);
   table.Finish();
 }

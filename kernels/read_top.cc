@@ -123,6 +123,7 @@ void ReadTop(TomlTable& root, Reading& reading) {
   if (std::optional<Text> summary = root.Text("summary")) bundle.set_summary(summary->value);
   const std::optional<int> compiler = root.Word("compiler");
   bundle.set_compiler(static_cast<v1::Compiler>(compiler.value_or(0) + 1));
+  bundle.set_skip_host_code(root.Word("host_code").value_or(0) == 1);
   const std::optional<int> timing = root.Word("timing");
   bundle.set_timing(static_cast<v1::TimingMode>(timing.value_or(0) + 1));
   bundle.set_nondeterministic(!root.Flag("deterministic").value_or(true));

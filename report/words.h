@@ -36,10 +36,8 @@ std::string ChangedValuesText(const v1::Change& change);
 std::string ChangeText(const v1::Change& change);
 // "parallelism+".
 std::string EffectText(const v1::Effect& effect);
-// The value of a variable as the bundle has it: "64", "half", "true"; empty where the iteration has none.
-std::string ValueOf(const v1::Iteration& iteration, const std::string& variable);
-// "ACC=half KV_SPLITS=4", sorted by name.
-std::string ValuesText(const v1::Iteration& iteration);
+// "KV_SPLITS=4 TILE_M=16", sorted by name.
+std::string ValuesText(const google::protobuf::Map<std::string, int32_t>& values);
 // "3.361 us": four figures; "-" where nothing was measured.
 std::string TimeText(double us);
 // "1.420x"; "-" where nothing was compared.

@@ -61,23 +61,21 @@ absl::StatusOr<v1::Change> MakeChange(const ProposeFlags& flags) {
   return change;
 }
 
-absl::StatusOr<int> Send(const ProposeFlags& flags, v1::Change change, Connection& connection) {
+absl::StatusOr<int> Send(const ProposeFlags& flags, const v1::Change& change, Connection& connection) {
   v1::ProposeChangeRequest request;
   request.set_campaign(flags.campaign);
+  *request.mutable_change() = change;
   request.set_author(flags.author.empty() ? Author() : flags.author);
   request.set_why(flags.why);
   // A campaign that waits has nothing planned; any other tries what is planned before it asks for proposals.
   const absl::StatusOr<v1::Situation> situation = connection.client().GetSituation(flags.campaign);
   const bool waited = situation.ok() && situation->waits();
   if (situation.ok() && !situation->variables().empty() && !change.has_source()) {
-    absl::StatusOr<v1::Change> known = KnownChange(change, situation->variables(), flags.campaign);
-    if (!known.ok()) {
-      Fail("propose", known.status());
+    if (absl::Status known = CheckKnownChange(change, situation->variables(), flags.campaign); !known.ok()) {
+      Fail("propose", known);
       return kWrongUsage;
     }
-    change = *std::move(known);
   }
-  *request.mutable_change() = change;
   absl::StatusOr<v1::ProposeChangeResponse> reply = connection.client().Propose(request);
   if (!reply.ok()) return reply.status();
   if (flags.json) {

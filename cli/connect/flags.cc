@@ -14,7 +14,6 @@
 #include "base/names/resource_name.h"
 #include "base/names/spelling.h"
 #include "cli/text/failure.h"
-#include "kernels/variable_values.h"
 
 namespace pawl {
 
@@ -177,20 +176,14 @@ v1::Change ReadChange(const std::string& text) {
   v1::Change change;
   const std::pair<std::string, std::string> parts = absl::StrSplit(text, absl::MaxSplits('=', 1));
   int value = 0;
-  if (parts.first.empty() || parts.second.empty()) return change;
-  const bool number = absl::SimpleAtoi(parts.second, &value);
-  if (!number && !IsValueWord(parts.second) && parts.second != "true" && parts.second != "false") return change;
+  if (parts.first.empty() || !absl::SimpleAtoi(parts.second, &value)) return change;
   change.set_variable(parts.first);
-  if (number) {
-    change.set_to(value);
-  } else {
-    change.set_to_word(parts.second);
-  }
+  change.set_to(value);
   return change;
 }
 
 std::string CheckChange(const std::string& text) {
-  if (ReadChange(text).has_variable()) return "";
+  if (ReadChange(text).has_to()) return "";
   return absl::StrCat("\"", text, "\" is not a change: expected VARIABLE=VALUE, such as TILE_M=16");
 }
 

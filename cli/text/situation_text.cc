@@ -58,7 +58,7 @@ std::string HowToPropose(const v1::Situation& situation, const std::string& flag
   std::string example = "VARIABLE=VALUE";
   for (const v1::RankedChange& untried : situation.untried()) {
     if (!untried.change().has_to()) continue;
-    example = absl::StrCat(untried.change().variable(), "=", ToText(untried.change()));
+    example = absl::StrCat(untried.change().variable(), "=", untried.change().to());
     break;
   }
   return absl::StrCat("  pawl propose ", name, " ", example, " --why \"...\"", flags, "\n  pawl propose ", name,

@@ -13,13 +13,12 @@
 #include "cli/text/ranking_table.h"
 #include "cli/text/words.h"
 #include "kernels/space.h"
-#include "kernels/variable_values.h"
 
 namespace pawl {
 
-absl::StatusOr<v1::Change> KnownChange(const v1::Change& asked,
-                                       const google::protobuf::RepeatedPtrField<v1::Variable>& variables,
-                                       const std::string& of) {
+absl::Status CheckKnownChange(const v1::Change& asked,
+                              const google::protobuf::RepeatedPtrField<v1::Variable>& variables,
+                              const std::string& of) {
   std::vector<std::string> names;
   for (const v1::Variable& known : variables) names.push_back(known.name());
   const auto variable = std::find_if(variables.begin(), variables.end(), [&](const v1::Variable& candidate) {
@@ -29,15 +28,12 @@ absl::StatusOr<v1::Change> KnownChange(const v1::Change& asked,
     return absl::InvalidArgumentError(
         absl::StrCat(of, " has no variable ", asked.variable(), Expected(asked.variable(), names)));
   }
-  const absl::StatusOr<int32_t> value = ReadValue(*variable, ToText(asked));
-  if (!value.ok()) {
+  const auto& values = variable->values();
+  if (std::find(values.begin(), values.end(), asked.to()) == values.end()) {
     return absl::InvalidArgumentError(
-        absl::StrCat(asked.variable(), " has no value ", ToText(asked), "; expected ", ValuesText(*variable)));
+        absl::StrCat(asked.variable(), " has no value ", asked.to(), "; expected ", absl::StrJoin(values, ", ")));
   }
-  v1::Change change = asked;
-  change.set_to(*value);
-  if (!variable->words().empty() || variable->flag()) change.set_to_word(ValueText(*variable, *value));
-  return change;
+  return absl::OkStatus();
 }
 
 namespace {
@@ -118,11 +114,9 @@ class Answer {
 
 }  // namespace
 
-absl::StatusOr<std::string> WhyNot(const v1::Change& asked_for, const v1::Iteration& decision,
+absl::StatusOr<std::string> WhyNot(const v1::Change& asked, const v1::Iteration& decision,
                                    const std::vector<v1::Iteration>& iterations, const v1::Bundle& bundle, int width) {
-  const absl::StatusOr<v1::Change> known = KnownChange(asked_for, bundle.variables(), bundle.name());
-  if (!known.ok()) return known.status();
-  const v1::Change& asked = *known;
+  if (absl::Status known = CheckKnownChange(asked, bundle.variables(), bundle.name()); !known.ok()) return known;
   const v1::Variant parent = ParentOf(decision);
   v1::Variant wanted = parent;
   (*wanted.mutable_values())[asked.variable()] = asked.to();
@@ -132,16 +126,16 @@ absl::StatusOr<std::string> WhyNot(const v1::Change& asked_for, const v1::Iterat
 
   Answer answer(decision, width);
   if (is_asked(decision.change())) {
-    answer.Say(absl::StrCat(asked.variable(), "=", ToText(asked), " was chosen: ", IterationSentence(decision), "."));
+    answer.Say(absl::StrCat(asked.variable(), "=", asked.to(), " was chosen: ", IterationSentence(decision), "."));
     return answer.Take();
   }
   answer.Say(absl::StrCat("Iteration ", decision.number(), " chose ", ChangeText(decision.change()), " from iteration ",
-                          decision.parent(), ", not ", asked.variable(), "=", ToText(asked), "."));
+                          decision.parent(), ", not ", asked.variable(), "=", asked.to(), "."));
   bool answered = false;
   const auto passed = std::find_if(decision.passed_over().begin(), decision.passed_over().end(),
                                    [&](const v1::PassedOver& one) { return is_asked(one.change()); });
   if (SameValues(wanted.values(), parent.values())) {
-    answer.Say(absl::StrCat("No change: ", asked.variable(), " is ", ToText(asked), " in iteration ", decision.parent(),
+    answer.Say(absl::StrCat("No change: ", asked.variable(), " is ", asked.to(), " in iteration ", decision.parent(),
                             " already."));
     return answer.Take();
   }

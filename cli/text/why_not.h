@@ -9,11 +9,10 @@
 
 namespace pawl {
 
-// The change with its value, which the user may have given as a word. INVALID_ARGUMENT: there is no such variable or
-// value in `of`; the message lists those there are, and the nearest name.
-absl::StatusOr<v1::Change> KnownChange(const v1::Change& asked,
-                                       const google::protobuf::RepeatedPtrField<v1::Variable>& variables,
-                                       const std::string& of);
+// INVALID_ARGUMENT: there is no such variable or value in `of`; the message lists those there are, and the nearest
+// name.
+absl::Status CheckKnownChange(const v1::Change& asked,
+                              const google::protobuf::RepeatedPtrField<v1::Variable>& variables, const std::string& of);
 
 // Why a decision did not choose a change: `asked` has the variable and the value, `decision` is the iteration that was
 // chosen instead (as GetIteration tells it), `iterations` are all of the campaign, `bundle` is what it optimises.

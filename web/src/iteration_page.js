@@ -39,7 +39,7 @@ export async function iterationPage({main, signal, path, title}) {
     facts([
       ["device", iteration.device], ["worker", iteration.worker], ["chosen by", iteration.author],
       ["comparison", iteration.comparison ? comparisonWord(iteration.comparison) : ""],
-      ["99 % bounds", interval?.pairs ? `${gainText(interval.lower ?? 0)} to ${gainText(interval.upper ?? 0)}` : "",
+      ["99 % prediction interval", interval?.pairs ? `${gainText(interval.lower ?? 0)} to ${gainText(interval.upper ?? 0)}` : "",
        interval?.pairs ? ` ${interval.pairs} pairs, ${interval.discarded ?? 0} discarded` : ""],
       ["warm", iteration.warmUs > 0 ? timeText(iteration.warmUs) : ""], ["cold", iteration.coldUs > 0 ? timeText(iteration.coldUs) : ""],
       ["started", dateText(iteration.createTime)], ["ended", dateText(iteration.endTime)],
@@ -77,7 +77,7 @@ async function sourceDifference(summary, iteration, parent, signal) {
   if (!parent) return h("p.empty", {}, "This is the start variant: it has no parent to compare with.");
   if (iteration.change?.source) return patchView(iteration.change.source.patch ?? "");
   const made = [h("p.quiet", {}, "The source is unchanged; these macros are passed to the compiler.")];
-  made.push(differenceView(lineDifference(macros(parent), macros(iteration)), 20));
+  made.push(differenceView(lineDifference(macros(parent.variant), macros(iteration.variant)), 20));
   if (iteration.patchedSourceHash && iteration.patchedSourceHash !== parent.patchedSourceHash) {
     const [before, after] = await Promise.all([parent, iteration].map(one => sourceOf(summary.name, one, signal)));
     made.push(differenceView(lineDifference(before, after)));

@@ -9,6 +9,8 @@
 #include "absl/strings/str_join.h"
 #include "base/hash/hash.h"
 #include "kernels/plan.h"
+#include "kernels/substitution.h"
+#include "worker/build/build_reply.h"
 #include "worker/build/cubin.h"
 #include "worker/build/plan_arguments.h"
 
@@ -36,11 +38,13 @@ v1::BuildRequest RequestFor(const v1::Bundle& bundle, const v1::SourceFile& sour
 }
 
 // Of the implementation: its source with its files.
-v1::BuildRequest VariantRequest(const v1::Bundle& bundle, const v1::Variant& variant, const v1::Size& size,
-                                const v1::GpuInfo& gpu, const v1::Plan& plan) {
-  v1::BuildRequest request = RequestFor(bundle, bundle.source(), gpu, CompileOptions(bundle, variant, size), plan);
+v1::BuildRequest VariantRequest(const v1::Bundle& bundle, const CompiledFiles& files, const v1::Variant& variant,
+                                const v1::Size& size, const v1::GpuInfo& gpu, const v1::Plan& plan) {
+  std::vector<std::string> options = CompileOptions(bundle, variant, size);
+  options.insert(options.end(), files.options.begin(), files.options.end());
+  v1::BuildRequest request = RequestFor(bundle, files.source, gpu, std::move(options), plan);
   request.set_binary(bundle.source().binary());
-  *request.mutable_files() = bundle.files();
+  request.mutable_files()->Assign(files.files.begin(), files.files.end());
   return request;
 }
 
@@ -195,8 +199,13 @@ absl::StatusOr<BuiltVariant> BuildVariant(Compiler& builder, const v1::Bundle& b
   std::vector<v1::BuildRequest> requests;
   std::vector<size_t> request_of;      // of each size
   std::map<std::string, size_t> seen;  // compile options and entries, to their request
+  const absl::StatusOr<CompiledFiles> files = FilesToCompile(bundle, variant);
+  if (!files.ok()) {
+    built.failure = BuildFailure(v1::CHECK_COMPILE, std::string(files.status().message()));
+    return built;
+  }
   for (size_t i = 0; i < sizes.size(); ++i) {
-    v1::BuildRequest request = VariantRequest(bundle, variant, sizes[i], gpu, built.sizes[i].plan);
+    v1::BuildRequest request = VariantRequest(bundle, *files, variant, sizes[i], gpu, built.sizes[i].plan);
     const std::string key =
         absl::StrCat(absl::StrJoin(request.options(), "\n"), "\n\n", absl::StrJoin(request.entries(), "\n"));
     const auto [it, fresh] = seen.try_emplace(key, requests.size());

@@ -137,8 +137,15 @@ absl::StatusOr<std::vector<std::string>> EntrySymbols(std::string_view cubin) {
 }
 
 absl::StatusOr<std::vector<std::string>> GlobalNames(std::string_view cubin) {
-  return SymbolNames(
-      cubin, [](const Elf64_Sym& symbol) { return ELF64_ST_TYPE(symbol.st_info) == STT_OBJECT && symbol.st_size > 0; });
+  return SymbolNames(cubin, [](const Elf64_Sym& symbol) {
+    return ELF64_ST_TYPE(symbol.st_info) == STT_OBJECT && symbol.st_shndx != SHN_UNDEF && symbol.st_size > 0;
+  });
+}
+
+absl::StatusOr<std::vector<std::string>> DriverFunctions(std::string_view cubin) {
+  return SymbolNames(cubin, [](const Elf64_Sym& symbol) {
+    return ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && symbol.st_shndx == SHN_UNDEF;
+  });
 }
 
 absl::StatusOr<std::vector<std::string>> EntryNames(std::string_view cubin) {

@@ -33,6 +33,12 @@ class ProblemError(Exception):
     kind = "problem"
 
 
+class NotHere(ProblemError):
+    """problem.py needs what this machine lacks."""
+
+    kind = "machine"
+
+
 class NoBaseline(ProblemError):
     """There is nothing to time here, which is no mistake of problem.py."""
 
@@ -183,6 +189,8 @@ class Problem:
         except BaseException as error:
             if is_out_of_memory(error):
                 raise
+            if isinstance(error, ModuleNotFoundError) and (error.name or "").split(".")[0] == "torch":
+                raise NotHere(f"{self.path} needs PyTorch, which {sys.executable} lacks: pip install torch, or set PAWL_PYTHON to an interpreter that has it") from None
             raise ProblemError(location(self.path, error)) from None
 
     # Making an entry.
@@ -259,7 +267,7 @@ class Problem:
                 continue
             value = made.get(name)
             if torch is not None:
-                tensor = value if pawl_tensors.is_torch(value) else pawl_tensors.tensor_from(torch, storages[name], spec)
+                tensor = value if pawl_tensors.is_torch(value) else pawl_tensors.tensor_from(torch, storages[name].copy(), spec)
                 given[name] = tensor.to(device)
                 if spec["role"] == "inout" and given[name] is tensor:
                     given[name] = tensor.clone()
@@ -328,6 +336,8 @@ class Problem:
     def make(self, request):
         """Makes an entry of a pool and puts it into shared memory."""
         start = time.monotonic()
+        if request.get("only"):
+            self.drop(request)
         checks = request.get("strict", False) or request["size"] not in self.checked
         made = self.inputs(request)
         storages = self.input_storages(request, made, checks)
@@ -336,8 +346,6 @@ class Problem:
         right = self.expected(request, made, storages, checks)
         self.checked.add(request["size"])
         key = (request["pool"], request["entry"])
-        if request.get("only"):
-            self.entries = {kept: entry for kept, entry in self.entries.items() if kept[0] != request["pool"]}
         self.entries[key] = {"inputs": storages, "expected": right, "specs": {s["name"]: s for s in request["tensors"]},
                              "torch": self.uses_torch(made)}  # fmt: skip
         del made
@@ -483,7 +491,7 @@ def problem_process(request, pipe, memory_fd):
         try:
             problem = Problem(request["path"], request["source"], SharedMemory(memory_fd), report)
         except ProblemError as error:
-            pipe.write(error_reply("problem", error))
+            pipe.write(error_reply(error.kind, error))
         else:
             torch = sys.modules.get("torch")
             pipe.write({"check": problem.has("check"), "baseline": problem.has("baseline"), "torch": torch.__version__ if torch else ""})

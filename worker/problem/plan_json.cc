@@ -65,7 +65,7 @@ Json TensorsJson(const v1::Plan& plan) {
                                   {"type", WordOf(v1::DataType_Name(tensor.type()), "DATA_TYPE_")},
                                   {"role", WordOf(v1::TensorRole_Name(tensor.role()), "TENSOR_ROLE_")},
                                   {"shape", std::vector<int64_t>(tensor.shape().begin(), tensor.shape().end())}});
-    if (tensor.fill() != v1::FILL_UNSPECIFIED) added["fill"] = WordOf(v1::Fill_Name(tensor.fill()), "FILL_");
+    added["fill"] = tensor.fill() == v1::FILL_UNSPECIFIED ? "normal" : WordOf(v1::Fill_Name(tensor.fill()), "FILL_");
     if (tensor.has_low()) added["low"] = tensor.low();
     if (tensor.has_high()) added["high"] = tensor.high();
     if (tensor.align() > 0) added["align"] = tensor.align();
@@ -78,7 +78,7 @@ Json LaunchesJson(const v1::Plan& plan) {
   for (const v1::PlanLaunch& launch : plan.launches()) {
     Json arguments = Json::array();
     for (const v1::PlanArgument& argument : launch.arguments()) arguments.push_back(ArgumentJson(argument));
-    Json& added = launches.emplace_back(Json{{"entry", launch.entry()},
+    Json& added = launches.emplace_back(Json{{"entry", launch.symbol().empty() ? launch.entry() : launch.symbol()},
                                              {"grid", ExtentsJson(launch.grid())},
                                              {"block", ExtentsJson(launch.block())},
                                              {"shared", launch.shared_bytes()},

@@ -3,19 +3,21 @@
 #include <google/protobuf/wrappers.pb.h>
 #include <unistd.h>
 
-#include <cmath>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/hash/hash.h"
+#include "kernels/data_file.h"
+#include "kernels/data_type.h"
 #include "kernels/plan.h"
 #include "worker/embedded.h"
+#include "worker/problem/baseline_answers.h"
 #include "worker/problem/plan_json.h"
-#include "worker/trial/baseline.h"
-#include "worker/validate/output_check.h"
 
 namespace pawl {
 namespace {
@@ -32,6 +34,12 @@ constexpr int kSharedFd = 3;
 absl::Status WriteModule(const fs::path& path, std::string_view text) {
   if ((std::ofstream(path, std::ios::binary) << text).flush()) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat("can't write ", path.string(), ": is the disk full?"));
+}
+
+uint64_t RandomSeed() {
+  uint64_t seed = 0;
+  memcpy(&seed, RandomBytes(sizeof(seed)).data(), sizeof(seed));
+  return seed;
 }
 
 int64_t MachineMemory() { return int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGE_SIZE); }
@@ -72,6 +80,44 @@ absl::StatusOr<std::vector<v1::ProvideRequest::Part>> PartsOf(const nlohmann::js
   return parts;
 }
 
+// Where the runner puts the outputs of one call of several (OutputSlots in worker/runner/arena.h).
+constexpr int64_t kOutputAlign = 256;
+
+int64_t AlignedUp(int64_t bytes) { return (bytes + kOutputAlign - 1) / kOutputAlign * kOutputAlign; }
+
+// What is at `offset` of shared memory from now on.
+absl::Status WriteShared(int fd, absl::string_view data, int64_t offset) {
+  while (!data.empty()) {
+    const ssize_t count = pwrite(fd, data.data(), data.size(), offset);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("no room for ", data.size(), " bytes of inputs in shared memory: ", strerror(errno)));
+    }
+    data.remove_prefix(static_cast<size_t>(count));
+    offset += count;
+  }
+  return absl::OkStatus();
+}
+
+// Puts the data of files into shared memory and says in `tensors` where: reference() gets them too.
+absl::Status StageFiles(const v1::Bundle& bundle, const v1::Plan& plan, int fd, nlohmann::json* tensors) {
+  int64_t offset = 0;
+  for (int i = 0; i < plan.tensors_size(); ++i) {
+    if (plan.tensors(i).fill() != v1::FILL_FILE) continue;
+    for (const v1::Tensor& tensor : bundle.tensors()) {
+      const v1::DataFile* file = FindDataFile(bundle, tensor.file());
+      if (tensor.name() != plan.tensors(i).name() || file == nullptr) continue;
+      const absl::StatusOr<absl::string_view> data = DataOf(*file, plan.tensors(i));
+      if (!data.ok()) return data.status();
+      if (absl::Status status = WriteShared(fd, *data, offset); !status.ok()) return status;
+      (*tensors)[i]["data"] = {{"offset", offset}, {"bytes", data->size()}};
+      offset += AlignedUp(static_cast<int64_t>(data->size()));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<StagedEntry> StagedOf(const nlohmann::json& reply) {
   StagedEntry staged;
   for (const auto& [key, parts] : {std::pair{"inputs", &staged.inputs}, std::pair{"expected", &staged.expected}}) {
@@ -82,20 +128,6 @@ absl::StatusOr<StagedEntry> StagedOf(const nlohmann::json& reply) {
   staged.make_seconds = NumberOf(reply, "make_seconds");
   staged.stage_seconds = NumberOf(reply, "stage_seconds");
   return staged;
-}
-
-// Where the runner puts the outputs of one call of several (OutputSlots in worker/runner/arena.h).
-constexpr int64_t kOutputAlign = 256;
-
-int64_t AlignedUp(int64_t bytes) { return (bytes + kOutputAlign - 1) / kOutputAlign * kOutputAlign; }
-
-int64_t BytesIn(const v1::PlanTensor& tensor) {
-  const bool packed = tensor.type() == v1::DATA_TYPE_I4 || tensor.type() == v1::DATA_TYPE_U4;
-  return packed ? (tensor.elements() + 1) / 2 : tensor.elements() * ElementBytes(tensor.type());
-}
-
-bool IsCompared(const v1::PlanTensor& tensor) {
-  return tensor.role() == v1::TENSOR_ROLE_OUTPUT || tensor.role() == v1::TENSOR_ROLE_INOUT;
 }
 
 }  // namespace
@@ -224,6 +256,7 @@ absl::StatusOr<StagedEntry> ProblemProcess::Make(const v1::Bundle& bundle, const
   asked["only"] = request.only;
   asked["strict"] = request.strict;
   asked["tensors"] = TensorsJson(plan);
+  if (absl::Status files = StageFiles(bundle, plan, options_.shared_fd, &asked["tensors"]); !files.ok()) return files;
   if (request.distribution != v1::DISTRIBUTION_UNSPECIFIED) {
     asked["distribution"] = v1::Distribution_Name(request.distribution).substr(sizeof("DISTRIBUTION_") - 1);
     asked["magnitude"] = request.magnitude;
@@ -251,9 +284,9 @@ absl::StatusOr<OwnCheck> ProblemProcess::Check(const v1::Bundle& bundle, const v
   for (const v1::InputDraw& draw : draws) {
     Json outputs = Json::array();
     for (const v1::PlanTensor& tensor : plan.tensors()) {
-      if (!IsCompared(tensor)) continue;
-      outputs.push_back({{"tensor", tensor.name()}, {"offset", offset}, {"bytes", BytesIn(tensor)}});
-      offset += AlignedUp(BytesIn(tensor));
+      if (!IsCompared(tensor.role())) continue;
+      outputs.push_back({{"tensor", tensor.name()}, {"offset", offset}, {"bytes", TensorBytes(tensor)}});
+      offset += AlignedUp(TensorBytes(tensor));
     }
     calls.push_back({{"pool", draw.pool()}, {"entry", draw.entry()}, {"outputs", std::move(outputs)}});
   }
@@ -270,7 +303,7 @@ absl::StatusOr<OwnCheck> ProblemProcess::Check(const v1::Bundle& bundle, const v
 }
 
 absl::StatusOr<v1::BaselineTime> ProblemProcess::TimeBaseline(const v1::Bundle& bundle, const v1::Plan& plan) {
-  Json asked = SizeJson(plan.size(), plan.sizes(), SecretSeed());
+  Json asked = SizeJson(plan.size(), plan.sizes(), RandomSeed());
   asked["do"] = "baseline";
   asked["tensors"] = TensorsJson(plan);
   asked["measurements"] = kBaselineMeasurements;
@@ -289,7 +322,7 @@ absl::StatusOr<v1::BesideBaseline> ProblemProcess::TimeBesideBaseline(const v1::
   std::error_code error;
   const fs::path cubin = fs::canonical(folder_->path(), error) / kWinner;
   if (absl::Status status = WriteModule(cubin, *best.cubin); !status.ok()) return status;
-  Json asked = SizeJson(best.plan.size(), best.plan.sizes(), SecretSeed());
+  Json asked = SizeJson(best.plan.size(), best.plan.sizes(), RandomSeed());
   asked["do"] = "beside";
   asked["tensors"] = TensorsJson(best.plan);
   asked["winner"] = {{"cubin", cubin.string()},

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/data_type.h"
 #include "kernels/plan.h"
 #include "worker/build/plan_arguments.h"
 #include "worker/runner/call.h"
@@ -27,7 +29,9 @@ constexpr int kColdCalls = 8;                            // in a quarter of a bl
 constexpr size_t kGenerations = 4;                       // of loaded code that stay beside the one in use
 constexpr int64_t kLargeModule = int64_t{64} << 20;      // one of these is not kept beside another
 constexpr double kMinWarmUp = 0.02, kMaxWarmUp = 0.4;    // seconds
-constexpr double kSteady = 0.003;                        // largest change of the anchor's time once the GPU is warm
+// By which the anchor's times at both ends of a block differ where others use the GPU; by chance, one block in 1000.
+constexpr double kAloneOnGpu = 0.1;
+constexpr double kSteady = 0.003;  // largest change of the anchor's time once the GPU is warm
 
 double SecondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
@@ -54,7 +58,7 @@ Comparer::Comparer(GpuContext& gpu, const v1::CompareRequest& request) : gpu_(gp
 Comparer::~Comparer() { DropGraphs(); }
 
 void Comparer::DropGraphs() {
-  for (Side* side : {&candidate_, &parent_}) {
+  for (Side* side : {&candidate_, &parent_, &witness_}) {
     for (CUgraphExec graph : side->graphs) Cuda().GraphExecDestroy(graph);
     side->graphs.clear();
   }
@@ -72,14 +76,23 @@ absl::Status Comparer::Run(v1::RunnerReply* reply) {
 }
 
 absl::Status Comparer::FindSides() {
-  candidate_.plan = &request_.candidate_plan();
-  parent_.plan = &request_.parent_plan();
-  for (Side* side : {&candidate_, &parent_}) {
-    absl::StatusOr<Module*> loaded = gpu_.FindModule(side == &candidate_ ? request_.candidate() : request_.parent());
+  const auto add = [&](Side& side, const std::string& module, const v1::Plan& plan) {
+    absl::StatusOr<Module*> loaded = gpu_.FindModule(module);
     if (!loaded.ok()) return loaded.status();
-    side->cubin = &(*loaded)->cubin();
+    side.plan = &plan;
+    side.cubin = &(*loaded)->cubin();
     large_ |= (*loaded)->bytes() > kLargeModule;
-    PAWL_RETURN_IF_ERROR(CheckPlan(*side->plan));
+    PAWL_RETURN_IF_ERROR(CheckPlan(*side.plan));
+    sides_.push_back(&side);
+    return absl::OkStatus();
+  };
+  PAWL_RETURN_IF_ERROR(add(candidate_, request_.candidate(), request_.candidate_plan()));
+  PAWL_RETURN_IF_ERROR(add(parent_, request_.parent(), request_.parent_plan()));
+  if (has_witness()) PAWL_RETURN_IF_ERROR(add(witness_, request_.witness(), request_.witness_plan()));
+  others_ = request_.parent_plan();
+  for (int i = 0; has_witness() && i < others_.tensors_size(); ++i) {
+    const v1::PlanTensor& tensor = request_.witness_plan().tensors(i);
+    if (TensorBytes(tensor) > TensorBytes(others_.tensors(i))) *others_.mutable_tensors(i) = tensor;
   }
   absl::StatusOr<Module*> setup = gpu_.FindSetup(*candidate_.plan, request_.setup());
   if (!setup.ok()) return setup.status();
@@ -89,11 +102,23 @@ absl::Status Comparer::FindSides() {
   return absl::OkStatus();
 }
 
+std::vector<Comparer::Side*> Comparer::Shuffled() {
+  std::vector<Side*> sides = sides_;
+  std::shuffle(sides.begin(), sides.end(), random_);
+  return sides;
+}
+
+std::vector<Comparer::Side*> Comparer::Seated() {
+  std::vector<Side*> sides = {&candidate_, &parent_};
+  if (!request_.candidate_first()) std::swap(sides[0], sides[1]);
+  if (has_witness()) sides.insert(sides.begin() + static_cast<ptrdiff_t>(random_.Below(3)), &witness_);
+  return sides;
+}
+
 absl::Status Comparer::LoadSides() {
   DropGraphs();
   const size_t kept = large_ ? 0 : kGenerations;
-  const bool exchanged = random_.Below(2) == 0;
-  for (Side* side : {exchanged ? &Second() : &First(), exchanged ? &First() : &Second()}) {
+  for (Side* side : Shuffled()) {
     for (uint64_t spacers = random_.Below(3); spacers > 0; --spacers) {
       spacers_.push_back(std::make_unique<Module>());
       PAWL_RETURN_IF_ERROR(spacers_.back()->Load(gpu_.support_cubin));
@@ -110,14 +135,16 @@ absl::Status Comparer::ReserveRegion(int sets) {
   size_t free = 0, total = 0;
   PAWL_CUDA(MemGetInfo(&free, &total));
   const uint64_t room = (free + gpu_.arena.bytes()) / 2;
-  const uint64_t needed = std::max(PlacementBytes(*candidate_.plan, *parent_.plan, sets),
-                                   Arena::For(*candidate_.plan, *parent_.plan).bytes() * static_cast<uint64_t>(sets));
+  const uint64_t needed = std::max(PlacementBytes(*candidate_.plan, others_, sets),
+                                   Arena::For(*candidate_.plan, others_).bytes() * static_cast<uint64_t>(sets));
   return gpu_.arena.Reserve(std::max(needed, std::min(room, std::max(kRegionBytes, needed + needed / 4))));
 }
 
 absl::Status Comparer::Prepare() {
-  if (request_.candidate_plan().tensors_size() != request_.parent_plan().tensors_size()) {
-    return absl::FailedPreconditionError("candidate and parent have different tensors: they can't share buffers");
+  const int tensors = request_.candidate_plan().tensors_size();
+  if (tensors != request_.parent_plan().tensors_size() ||
+      (has_witness() && tensors != request_.witness_plan().tensors_size())) {
+    return absl::FailedPreconditionError("the variants have different tensors: they can't share buffers");
   }
   PAWL_RETURN_IF_ERROR(FindSides());
   PAWL_RETURN_IF_ERROR(gpu_.ReserveEvents(1));
@@ -125,14 +152,14 @@ absl::Status Comparer::Prepare() {
   PAWL_RETURN_IF_ERROR(ReserveRegion(1));
   PAWL_RETURN_IF_ERROR(Place());
   double fastest = INFINITY, slowest = 0;
-  for (Side* side : {&First(), &Second()}) {
+  for (Side* side : Seated()) {
     absl::StatusOr<double> us = RoughCallUs(*side);
     if (!us.ok()) return us.status();
     fastest = std::min(fastest, *us);
     slowest = std::max(slowest, *us);
   }
   // Enough calls that a replay is long against the events' resolution, few enough to refill between replays.
-  const uint64_t set_bytes = std::max<uint64_t>(1, PlacementBytes(*candidate_.plan, *parent_.plan, 1));
+  const uint64_t set_bytes = std::max<uint64_t>(1, PlacementBytes(*candidate_.plan, others_, 1));
   const int64_t room =
       static_cast<int64_t>(std::min(kMaxRegionBytes, gpu_.gpu.memory_bytes() / uint64_t{4}) / set_bytes);
   const int64_t nodes = std::max<int64_t>(1, std::max(CountLaunches(*candidate_.plan), CountLaunches(*parent_.plan)));
@@ -178,7 +205,7 @@ absl::Status Comparer::Place() {
   }
   const PlacementStyle style = styles_.back();
   styles_.pop_back();
-  arenas_ = DrawPlacement(*candidate_.plan, *parent_.plan, sets_, gpu_.arena.bytes(), style, random_);
+  arenas_ = DrawPlacement(*candidate_.plan, others_, sets_, gpu_.arena.bytes(), style, random_);
   std::vector<int> order(sets_);
   std::iota(order.begin(), order.end(), 0);
   for (Use& use : uses_) {
@@ -186,16 +213,16 @@ absl::Status Comparer::Place() {
     use.order.assign(order.begin(), order.begin() + calls_);
     use.others.assign(order.begin() + calls_, order.end());
   }
-  for (Side* side : {&candidate_, &parent_}) {
+  for (Side* side : sides_) {
     side->structs.Clear();
     for (const Arena& arena : arenas_) side->structs.Add(*side->plan, arena.Addresses(region()));
     PAWL_RETURN_IF_ERROR(side->structs.Reserve());
   }
   draws_.assign(sets_, v1::InputDraw());
   PAWL_RETURN_IF_ERROR(SetTables());
-  const bool exchanged = random_.Below(2) == 0;
+  const std::vector<Side*> sides = Shuffled();
   for (const Use& use : uses_) {
-    for (Side* side : {exchanged ? &Second() : &First(), exchanged ? &First() : &Second()}) {
+    for (Side* side : sides) {
       absl::StatusOr<CUgraphExec> graph = Captured(*side, use.order);
       if (!graph.ok()) return graph.status();
       side->graphs.push_back(*graph);
@@ -249,10 +276,10 @@ absl::Status Comparer::Renew() {
   if (inputs_repeat_) {
     // What a kernel remembers must not serve it again.
     PAWL_CUDA(MemsetD8Async(region(), static_cast<unsigned char>(random_.Below(256)), gpu_.arena.bytes(), gpu_.stream));
-    for (Side* side : {&candidate_, &parent_}) PAWL_RETURN_IF_ERROR(side->modules.back()->ResetGlobals(gpu_.stream));
+    for (Side* side : sides_) PAWL_RETURN_IF_ERROR(side->modules.back()->ResetGlobals(gpu_.stream));
   }
   if (!request_.pool().empty()) PAWL_RETURN_IF_ERROR(SetTables());
-  for (const Side* side : {&candidate_, &parent_}) PAWL_RETURN_IF_ERROR(side->structs.Upload());
+  for (const Side* side : sides_) PAWL_RETURN_IF_ERROR(side->structs.Upload());
   PAWL_CUDA(CtxSynchronize());
   return absl::OkStatus();
 }
@@ -312,7 +339,7 @@ absl::Status Comparer::WarmUp() {
     return *high <= *low * (1 + kSteady);
   };
   while (SecondsSince(start) < kMinWarmUp || (!steady() && SecondsSince(start) < kMaxWarmUp)) {
-    for (Side* side : {&First(), &Second()}) {
+    for (Side* side : Seated()) {
       for (CUgraphExec graph : side->graphs) {
         PAWL_RETURN_IF_ERROR(Refill(RandomKey()));  // each call finds what it expects in tensors that it changes
         PAWL_CUDA(GraphLaunch(graph, gpu_.stream));
@@ -366,7 +393,7 @@ absl::StatusOr<bool> Comparer::SetAsideSome(const Side& side, const std::vector<
     if (random_.Unit() >= keep_share_) continue;
     any = true;
     const bool kept = &side == &candidate_ && result_.checked_size() < max_kept_;
-    // What is read of the parent is overwritten by the candidate's next: both sides see the same pauses.
+    // What is read of the others is overwritten by the candidate's next: all sides see the same pauses.
     PAWL_RETURN_IF_ERROR(SetAside(gpu_, *side.plan, arenas_[set], region(), result_.checked_size() * output_bytes));
     if (!kept) continue;
     v1::InputDraw& draw = *result_.add_checked();
@@ -388,30 +415,41 @@ absl::StatusOr<bool> Comparer::SetAsideSome(const Side& side, const std::vector<
   return false;
 }
 
-absl::StatusOr<bool> Comparer::MeasurePair(v1::TimingMode mode, v1::PairSample* pair) {
+absl::StatusOr<bool> Comparer::MeasurePair(v1::TimingMode mode, v1::PairSample* pair, std::string* disturbance) {
   PAWL_RETURN_IF_ERROR(Place());
   PAWL_CUDA(CtxResetPersistingL2Cache());
   const int count = mode == v1::TIMING_MODE_COLD ? kColdCalls : replays_;
-  Side& outer = random_.Below(2) == 0 ? parent_ : candidate_;
-  Side& inner = &outer == &parent_ ? candidate_ : parent_;
-  std::vector<double> parent, candidate, anchors;
-  for (int i = 0; i < 2; ++i) {
+  std::vector<Side*> order = Shuffled();
+  std::map<const Side*, std::vector<double>> times;
+  std::vector<double> anchors;
+  for (int half = 0; half < 2; ++half) {
     absl::StatusOr<double> anchor = AnchorUs();
     if (!anchor.ok()) return anchor.status();
     anchors.push_back(*anchor);
-    for (Side* side : {i == 0 ? &outer : &inner, i == 0 ? &inner : &outer}) {
+    for (Side* side : order) {
       for (int replay = 0; replay < count; ++replay) {
         double us = 0;
         if (absl::StatusOr<bool> fine = Measure(*side, mode, &us); !fine.ok() || !*fine) return fine;
-        (side == &parent_ ? parent : candidate).push_back(us);
+        times[side].push_back(us);
       }
     }
+    std::reverse(order.begin(), order.end());
   }
-  pair->set_parent_us(Median(parent));
-  pair->set_candidate_us(Median(candidate));
+  pair->set_parent_us(Median(times[&parent_]));
+  pair->set_candidate_us(Median(times[&candidate_]));
+  pair->set_witness_us(Median(times[&witness_]));
   pair->set_anchor_us(Median(anchors));
+  if (std::max(anchors[0], anchors[1]) > std::min(anchors[0], anchors[1]) * (1 + kAloneOnGpu)) {
+    *disturbance = "Pawl's own kernel took longer at times: stop other work on the GPU";
+  }
   pair->set_log_ratio(std::log(pair->parent_us() / pair->candidate_us()));
   return true;
+}
+
+void Comparer::Discard(const std::string& why) {
+  result_.set_discarded(result_.discarded() + 1);
+  const auto& known = result_.disturbances();
+  if (std::find(known.begin(), known.end(), why) == known.end()) result_.add_disturbances(why);
 }
 
 absl::StatusOr<bool> Comparer::MeasurePairs() {
@@ -421,11 +459,15 @@ absl::StatusOr<bool> Comparer::MeasurePairs() {
   v1::GpuState before = gpu_.telemetry.Read();
   while (result_.pairs_size() < request_.pairs() && result_.discarded() < kMaxDiscarded) {
     v1::PairSample pair;
-    if (absl::StatusOr<bool> fine = MeasurePair(deciding, &pair); !fine.ok() || !*fine) return fine;
+    std::string disturbance;
+    if (absl::StatusOr<bool> fine = MeasurePair(deciding, &pair, &disturbance); !fine.ok() || !*fine) return fine;
     *pair.mutable_before() = before;
     *pair.mutable_after() = before = gpu_.telemetry.Read();
-    if (!SteadyBetween(pair.before(), pair.after())) {
-      result_.set_discarded(result_.discarded() + 1);
+    if (const std::string changed = DisturbanceBetween(pair.before(), pair.after()); !changed.empty()) {
+      disturbance = changed;
+    }
+    if (!disturbance.empty()) {
+      Discard(disturbance);
       continue;
     }
     parent.push_back(pair.parent_us());
@@ -435,7 +477,8 @@ absl::StatusOr<bool> Comparer::MeasurePairs() {
   // The other time, for the record. Some of its calls are checked as well.
   keep_share_ = std::max(keep_share_, cold ? 1.0 / (2 * replays_) : 1.0 / kColdCalls);
   v1::PairSample beside;
-  absl::StatusOr<bool> fine = MeasurePair(cold ? v1::TIMING_MODE_WARM : v1::TIMING_MODE_COLD, &beside);
+  std::string ignored;  // it decides nothing
+  absl::StatusOr<bool> fine = MeasurePair(cold ? v1::TIMING_MODE_WARM : v1::TIMING_MODE_COLD, &beside, &ignored);
   if (!fine.ok() || !*fine) return fine;
   result_.set_parent_warm_us(cold ? beside.parent_us() : Median(parent));
   result_.set_candidate_warm_us(cold ? beside.candidate_us() : Median(candidate));
@@ -452,7 +495,7 @@ absl::StatusOr<bool> Comparer::MeasurePairs() {
 
 absl::StatusOr<bool> Comparer::CheckUntouched() {
   const Key key = RandomKey();
-  const Arena banded = Arena::For(*candidate_.plan, *parent_.plan);
+  const Arena banded = Arena::For(*candidate_.plan, others_);
   const auto base = [&](int call) { return region() + call * banded.bytes(); };
   const int touched = static_cast<int>(random_.Below(calls_));
   PAWL_RETURN_IF_ERROR(Renew());

@@ -14,18 +14,19 @@
 
 namespace pawl {
 
-// Times candidate against parent in one process on the same buffers, in blocks ABBA or BAAB.
+// Times candidate against parent in one process on the same buffers, in blocks ABBA or BAAB; with a witness, in blocks
+// such as AWBBWA, in any order.
 //
-// In each block every call has its tensors at random addresses, the same for both sides. Code moves as well: both
+// In each block every call has its tensors at random addresses, the same for all sides. Code moves as well: the
 // modules are loaded again for each block, between spacers, before older ones are unloaded. Warm times come from CUDA
 // graphs of several calls, captured for each block. Each call has its own inputs, outputs and scratch, all filled
 // before every replay; static tensors are shared by all calls, filled and set up before every replay as well. There are
 // more sets of tensors than calls in a graph: those that a replay does not use must be untouched after it. Cold times
 // come from single calls after the L2 was flushed.
 //
-// Nothing tells the sides apart: both are loaded afresh, order and gaps are random, and the outputs of both are read
-// alike. Which outputs are kept for the reference process is drawn after the calls that made them, and
-// they leave the process before the next launch.
+// Nothing tells the sides apart: all are loaded afresh, order and gaps are random, and their outputs are read alike.
+// Which outputs are kept for the reference process is drawn after the calls that made them, and they leave the process
+// before the next launch.
 class Comparer {
  public:
   Comparer(GpuContext& gpu, const v1::CompareRequest& request);
@@ -54,11 +55,13 @@ class Comparer {
 
   absl::Status Prepare();
   absl::Status FindSides();
-  // Both sides' code at other places than before.
+  // In random order.
+  std::vector<Side*> Shuffled();
+  // All sides' code at other places than before.
   absl::Status LoadSides();
   absl::Status ReserveRegion(int sets);
   absl::StatusOr<double> RoughCallUs(Side& side);
-  // Draws places for all sets of tensors, and captures the graphs of both sides.
+  // Draws places for all sets of tensors, and captures the graphs of all sides.
   absl::Status Place();
   // What is filled before a replay, and what a replay must leave alone. Draws the entries of a pool.
   absl::Status SetTables();
@@ -77,16 +80,19 @@ class Comparer {
   // After a replay of `use`: draws which calls' outputs are kept, reads them, and checks the unused tensors.
   absl::StatusOr<bool> SetAsideSome(const Side& side, const std::vector<int>& order, Use* use, const Key& key);
   absl::StatusOr<double> AnchorUs();
-  absl::StatusOr<bool> MeasurePair(v1::TimingMode mode, v1::PairSample* pair);
+  // `disturbance`: why the pair can't be trusted; empty: it can.
+  absl::StatusOr<bool> MeasurePair(v1::TimingMode mode, v1::PairSample* pair, std::string* disturbance);
   absl::StatusOr<bool> MeasurePairs();
+  void Discard(const std::string& why);
   // After all the timed calls, one more: it must leave its inputs, guard bands, and the buffers of all other calls
   // alone. False, with the reply's failure set, if not.
   absl::StatusOr<bool> CheckUntouched();
   // GPU time and wall clock must tell the same story.
   absl::StatusOr<bool> CheckWallClock();
 
-  Side& First() { return request_.candidate_first() ? candidate_ : parent_; }
-  Side& Second() { return request_.candidate_first() ? parent_ : candidate_; }
+  // Candidate and parent in the order of their seats, the witness anywhere.
+  std::vector<Side*> Seated();
+  bool has_witness() const { return !request_.witness().empty(); }
   CUdeviceptr region() const { return gpu_.arena.address(); }
 
   GpuContext& gpu_;
@@ -94,7 +100,9 @@ class Comparer {
   v1::RunnerReply* reply_ = nullptr;
   v1::CompareReply result_;
   SecretRandom random_;
-  Side candidate_, parent_;
+  Side candidate_, parent_, witness_;
+  std::vector<Side*> sides_;  // those that are timed
+  v1::Plan others_;           // the parent's plan, each tensor as large as that of parent or witness
   std::deque<std::unique_ptr<Module>> spacers_;
   std::vector<PlacementStyle> styles_;  // that come next, so that all come equally often
   bool large_ = false;                  // a module takes much memory

@@ -38,6 +38,7 @@ absl::Status Load() {
   Find(library, "cuDeviceTotalMem_v2", &driver.DeviceTotalMem, &missing);
   Find(library, "cuDevicePrimaryCtxRetain", &driver.PrimaryCtxRetain, &missing);
   Find(library, "cuCtxSetCurrent", &driver.CtxSetCurrent, &missing);
+  Find(library, "cuCtxGetCurrent", &driver.CtxGetCurrent, &missing);
   Find(library, "cuCtxSetLimit", &driver.CtxSetLimit, &missing);
   Find(library, "cuCtxSynchronize", &driver.CtxSynchronize, &missing);
   Find(library, "cuCtxResetPersistingL2Cache", &driver.CtxResetPersistingL2Cache, &missing);

@@ -81,6 +81,7 @@ struct CudaDriver {
   CUresult (*DeviceTotalMem)(size_t*, CUdevice);
   CUresult (*PrimaryCtxRetain)(CUcontext*, CUdevice);
   CUresult (*CtxSetCurrent)(CUcontext);
+  CUresult (*CtxGetCurrent)(CUcontext*);
   CUresult (*CtxSetLimit)(int, size_t);
   CUresult (*CtxSynchronize)();
   CUresult (*CtxResetPersistingL2Cache)();

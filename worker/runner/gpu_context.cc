@@ -77,6 +77,7 @@ absl::Status GpuContext::OpenDevice(int device) {
   absl::StatusOr<v1::GpuInfo> described = Describe(handle);
   if (!described.ok()) return described.status();
   gpu = *described;
+  ordinal = device;
   telemetry.Open(gpu.uuid());
   gpu.set_driver_version(telemetry.DriverVersion());
   telemetry.MaxClocks(&gpu);

@@ -32,6 +32,7 @@ struct GpuContext {
   absl::Status ReserveEvents(size_t count);
 
   v1::GpuInfo gpu;
+  int ordinal = 0;  // as in cuda:0
   CUstream stream = nullptr;
   Support support;
   std::string support_cubin;

@@ -7,6 +7,7 @@
 #include "worker/runner/call.h"
 #include "worker/runner/check.h"
 #include "worker/runner/comparer.h"
+#include "worker/runner/profile.h"
 
 namespace pawl {
 namespace {
@@ -149,6 +150,8 @@ absl::Status Runner::Dispatch(const v1::RunnerRequest& request, v1::RunnerReply*
       return Copy(gpu_, request.copy(), reply);
     case v1::RunnerRequest::kProvide:
       return gpu_.pools.Provide(request.provide(), gpu_.shared.fd());
+    case v1::RunnerRequest::kProfile:
+      return Profile(gpu_, profiler_, request.profile(), reply);
     default:
       return absl::UnimplementedError("this runner does not know the request: worker and runner differ in version");
   }

@@ -16,10 +16,21 @@
 namespace pawl {
 namespace {
 
+// Changes when the compilers do.
+std::string CompilersText(const Builder& builder, const Toolkit& toolkit) {
+  std::string text = builder.description();
+  for (const std::string& path : {toolkit.nvrtc, toolkit.nvcc, toolkit.include}) {
+    std::error_code error;
+    const auto changed = std::filesystem::last_write_time(path, error);
+    absl::StrAppend(&text, "\n", path, " ", error ? 0 : changed.time_since_epoch().count());
+  }
+  return text;
+}
+
 absl::StatusOr<std::string> BuildSupport(Builder& builder, const std::string& architecture) {
   v1::BuildRequest request;
   request.set_compiler(v1::COMPILER_NVRTC);
-  request.set_source(absl::StrCat(embedded::kRunnerFillsH, embedded::kRunnerSupportCu));
+  request.set_source(std::string(embedded::kRunnerFillsH) + std::string(embedded::kRunnerSupportCu));
   request.set_name("support.cu");
   request.set_architecture(architecture);
   request.add_entries("pawl_fill");
@@ -88,12 +99,17 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Open(const Options& opti
   absl::StatusOr<std::unique_ptr<Builder>> created = Builder::Create(builder);
   if (!created.ok()) return created.status();
   device->builder_ = *std::move(created);
+  device->cached_ = std::make_unique<CachedCompiler>(
+      *device->builder_, BuildCacheOptions{.folder = options.build_cache,
+                                           .toolchain = CompilersText(*device->builder_, device->toolkit_)});
   absl::StatusOr<std::string> support = BuildSupport(*device->builder_, ArchitectureOf(device->gpu_));
   if (!support.ok()) return support.status();
   device->support_cubin_ = *std::move(support);
   for (RunnerProcess* process : {device->runner_.get(), device->reference_.get()}) {
     if (absl::Status set = process->SetSupportCubin(device->support_cubin_); !set.ok()) return set;
   }
+  device->cupti_ = std::make_unique<CuptiProfiler>(*device, metrics);
+  device->profiler_ = std::make_unique<FastestProfiler>(*device->cupti_, device->ncu_);
   return device;
 }
 
@@ -102,6 +118,7 @@ void CudaDevice::StopWhen(const Stopped& stopped) {
   runner_->StopWhen(stopped);
   reference_->StopWhen(stopped);
   problem_->StopWhen(stopped);
+  cupti_->StopWhen(stopped);
 }
 
 v1::Toolchain CudaDevice::toolchain() const { return ToolVersions(toolkit_); }

@@ -70,11 +70,12 @@ absl::Status JobFile::AddFiles(const BuiltSize& size, uint32_t number, v1::Job::
   return absl::OkStatus();
 }
 
-absl::StatusOr<JobFile> JobFile::Write(CudaDevice& device, const std::vector<const BuiltSize*>& items, int calls) {
+absl::StatusOr<JobFile> JobFile::Write(CudaDevice& device, const std::vector<const BuiltSize*>& items, int calls,
+                                       const std::filesystem::path& parent) {
   std::error_code error;
   // A real path, at which a sandbox can show it.
   const std::filesystem::path temporary =
-      std::filesystem::canonical(std::filesystem::temp_directory_path(error), error);
+      std::filesystem::canonical(parent.empty() ? std::filesystem::temp_directory_path(error) : parent, error);
   std::string folder = ((error ? "/tmp" : temporary) / "pawl-job-XXXXXX").string();
   if (mkdtemp(folder.data()) == nullptr) {
     return absl::ResourceExhaustedError(

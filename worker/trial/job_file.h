@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -13,8 +14,9 @@ namespace pawl {
 // A folder of its own with a v1::Job in it, for `pawl-runner --job` under ncu or compute-sanitizer. Removed with it.
 class JobFile {
  public:
-  // Each item is called so many times.
-  static absl::StatusOr<JobFile> Write(CudaDevice& device, const std::vector<const BuiltSize*>& items, int calls = 1);
+  // Each item is called so many times. The folder is made in `parent`; where that is empty, in the temporary one.
+  static absl::StatusOr<JobFile> Write(CudaDevice& device, const std::vector<const BuiltSize*>& items, int calls = 1,
+                                       const std::filesystem::path& parent = {});
   JobFile(JobFile&& other) noexcept : folder_(std::move(other.folder_)) { other.folder_.clear(); }
   ~JobFile();
 

@@ -141,28 +141,28 @@ def restore(torch, view, tensor, contents):
     """What an input holds before a call."""
     content = contents.get(tensor["name"])
     if content is None:
-        fill(view, tensor)
+        fill(torch, view, tensor)
     else:
         view.copy_(content.view(view.dtype))
 
 
-def fill(view, tensor):
+def fill(torch, view, tensor):
     """As Pawl fills an input that is timed."""
     low, high = tensor.get("low"), tensor.get("high")
     kind = tensor.get("fill")
     if kind in ("zeros", "ones", "constant"):
         view.fill_({"zeros": 0, "ones": 1, "constant": low}[kind])
     elif kind in ("iota", "permutation", "sorted", "csr_offsets"):
-        fill_in_order(view, tensor, kind)
+        fill_in_order(torch, view, tensor, kind)
     elif tensor["type"] in PACKED or kind == "bytes":
-        (view if view.element_size() == 1 and tensor["type"] != "bool" else view.view(-1).view(uint8_of(view))).random_(0, 256)
+        view.view(torch.uint8).random_(0, 256)
     elif tensor["type"] == "bool":
         view.random_(0, 2)
     elif tensor["type"] not in FLOATS:
         view.random_(int(0 if low is None else low), int(1023 if high is None else high) + 1)
     elif tensor["type"].startswith("f8"):  # PyTorch draws no such numbers
         drawn = view.float()
-        fill(drawn, {**tensor, "type": "f32"})
+        fill(torch, drawn, {**tensor, "type": "f32"})
         view.copy_(drawn)
     elif tensor.get("fill") in ("uniform", "uniform_range"):
         low, high = (0.0 if low is None else low), (1.0 if high is None else high)
@@ -175,15 +175,7 @@ def fill(view, tensor):
             view.clamp_(low, high)
 
 
-def uint8_of(view):
-    import torch
-
-    return torch.uint8
-
-
-def fill_in_order(view, tensor, kind):
-    import torch
-
+def fill_in_order(torch, view, tensor, kind):
     count = view.numel()
     if kind == "permutation":
         values = torch.randperm(count, device=view.device)
@@ -546,14 +538,14 @@ def relative_difference(got, expected):
 
 def contents_of(torch, tensors, given):
     """What the kernel's inputs hold, as the kernel has them: 4-bit values packed."""
-    import pawl_tensors
-
     contents = {}
     for tensor in tensors:
         if tensor["role"] not in FILLED:
             continue
         own = given[tensor["name"]]
         if list(own.shape) != shape_of(tensor):
+            import pawl_tensors
+
             packed = pawl_tensors.input_storage(own, tensor, tensor["name"])
             own = torch.from_numpy(packed).to("cuda").view(shape_of(tensor))
         contents[tensor["name"]] = own

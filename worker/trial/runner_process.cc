@@ -28,29 +28,56 @@ v1::RunnerReply Failed(v1::Check check, const std::string& message) {
 }  // namespace
 
 absl::Status RunnerProcess::Open() {
-  if (child_ != nullptr && child_->alive()) return absl::OkStatus();
+  if (child_ != nullptr && child_->alive()) {
+    if (!opening_) return absl::OkStatus();
+    opening_ = false;
+    return ReadOpened(Reply(absl::OkStatus(), absl::Now() + kOpenDeadline, kOpenDeadline));
+  }
+  if (absl::Status status = Start(); !status.ok()) return status;
+  return SendOpen();
+}
+
+absl::Status RunnerProcess::OpenAhead() {
+  if (absl::Status status = Start(); !status.ok()) return status;
+  opening_ = true;
+  return child_->Send(OpenRequest(), absl::Now() + kOpenDeadline);
+}
+
+absl::Status RunnerProcess::Start() {
   Restart();
   ChildOptions child;
-  child.argv = {options_.program, "--shared-fd", "3"};
-  if (options_.sandboxing != nullptr) child.argv = options_.sandboxing->Runner(child.argv, 3);
-  child.fds = {{options_.shared_fd, 3}};
+  child.env = options_.env;
+  if (options_.counters_folder.empty()) {
+    child.argv = {options_.program, "--shared-fd", "3"};
+    if (options_.sandboxing != nullptr) child.argv = options_.sandboxing->Runner(child.argv, 3);
+    child.fds = {{options_.shared_fd, 3}};
+  } else {
+    child.argv = {options_.program, "--counters"};
+    if (options_.sandboxing != nullptr) child.argv = options_.sandboxing->Tool(child.argv, options_.counters_folder);
+  }
   absl::StatusOr<std::unique_ptr<ChildProcess>> started = ChildProcess::Start(child);
   if (!started.ok()) return started.status();
   child_ = *std::move(started);
-  return SendOpen();
+  return absl::OkStatus();
 }
 
 absl::Status RunnerProcess::SetSupportCubin(const std::string& cubin) {
   options_.support_cubin = cubin;
   if (child_ == nullptr || !child_->alive()) return absl::OkStatus();
+  if (absl::Status open = Open(); !open.ok()) return open;  // where it was opened ahead
   return SendOpen();
 }
 
-absl::Status RunnerProcess::SendOpen() {
+v1::RunnerRequest RunnerProcess::OpenRequest() const {
   v1::RunnerRequest request;
   request.mutable_open()->set_device(options_.device);
   request.mutable_open()->set_support_cubin(options_.support_cubin);
-  absl::StatusOr<v1::RunnerReply> reply = Exchange(request, kOpenDeadline);
+  return request;
+}
+
+absl::Status RunnerProcess::SendOpen() { return ReadOpened(Exchange(OpenRequest(), kOpenDeadline)); }
+
+absl::Status RunnerProcess::ReadOpened(absl::StatusOr<v1::RunnerReply> reply) {
   if (!reply.ok()) return reply.status();
   if (!reply->has_open()) {
     Restart();
@@ -63,13 +90,17 @@ absl::Status RunnerProcess::SendOpen() {
 
 void RunnerProcess::Restart() {
   child_.reset();
+  opening_ = false;
   loaded_.clear();
   pools_.clear();
 }
 
 absl::StatusOr<v1::RunnerReply> RunnerProcess::Exchange(const v1::RunnerRequest& request, absl::Duration deadline) {
   const absl::Time until = absl::Now() + deadline;
-  absl::Status status = child_->Send(request, until);
+  return Reply(child_->Send(request, until), until, deadline);
+}
+
+absl::StatusOr<v1::RunnerReply> RunnerProcess::Reply(absl::Status status, absl::Time until, absl::Duration deadline) {
   v1::RunnerReply reply;
   if (status.ok()) status = child_->Receive(&reply, until, stopped_);
   if (absl::IsCancelled(status)) {
@@ -147,6 +178,7 @@ absl::StatusOr<v1::RunnerReply> RunnerProcess::ProvideFile(const std::string& id
 }
 
 bool RunnerProcess::HasEntry(const std::string& pool, uint32_t entry) const {
+  if (child_ == nullptr || !child_->alive()) return false;
   const auto found = pools_.find(pool);
   return found != pools_.end() && found->second.contains(entry);
 }

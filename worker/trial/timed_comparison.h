@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -17,6 +18,14 @@ namespace pawl {
 inline constexpr int kConfirmingCalls = 500;
 inline constexpr int64_t kConfirmingBytes = int64_t{1} << 30;  // of their outputs; fewer calls where those are large
 
+// The pairs of one process.
+struct TimedProcess {
+  std::vector<v1::PairSample> pairs;
+  int discarded = 0;
+  std::vector<std::string> disturbances;  // why
+  double warm_us = 0, cold_us = 0, parent_warm_us = 0, parent_cold_us = 0;
+};
+
 // Where the pairs of a comparison come from: a runner, or a recording.
 struct PairTimer {
   // Times candidate against parent in the present process. `process` counts the processes of the comparison: those
@@ -26,13 +35,8 @@ struct PairTimer {
   std::function<void()> start_fresh_process;
   // Said before each process starts to measure.
   std::function<void(int process)> report;
-};
-
-// The pairs of one process.
-struct TimedProcess {
-  std::vector<v1::PairSample> pairs;
-  int discarded = 0;
-  double warm_us = 0, cold_us = 0, parent_warm_us = 0, parent_cold_us = 0;
+  // Whether another process should measure what was found faster (verdict_protocol.h). Empty: none.
+  std::function<bool(const std::vector<TimedProcess>& processes)> doubted;
 };
 
 struct TimedComparison {
@@ -45,6 +49,9 @@ struct TimedComparison {
 // pairs, because clocks or throttle reasons kept changing, a fresh one measures in its place, once.
 absl::StatusOr<TimedComparison> CompareTimed(const PairTimer& timer, v1::TimingMode deciding,
                                              const v1::ProcessNoise& noise, const KeepRule& rule);
+
+// Each reason once.
+void AddDisturbances(const std::vector<std::string>& reasons, v1::TrialResult* result);
 
 // Writes pairs and times into a trial's result. The times are means over the processes that were not picked for being
 // good: all but the first, where there are others.

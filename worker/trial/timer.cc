@@ -1,6 +1,7 @@
 #include "worker/trial/timer.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -29,7 +30,10 @@ absl::StatusOr<Timing> TimeAgainst(GpuDevice& device, const v1::Bundle& bundle, 
                                    const BuiltSize& parent, const TimingOptions& options) {
   const absl::Time start = absl::Now();
   Timing timing;
-  for (const BuiltSize* side : {&parent, &candidate}) {
+  const bool witnessed = options.witness != nullptr;
+  std::vector<const BuiltSize*> sides = {&parent, &candidate};
+  if (witnessed) sides.push_back(options.witness);
+  for (const BuiltSize* side : sides) {
     absl::StatusOr<v1::RunnerReply> loaded = LoadBuilt(device.runner(), *side);
     if (!loaded.ok()) return loaded.status();
     if (loaded->has_failure()) {
@@ -47,6 +51,10 @@ absl::StatusOr<Timing> TimeAgainst(GpuDevice& device, const v1::Bundle& bundle, 
   compare.set_setup(candidate.setup_module);
   *compare.mutable_candidate_plan() = candidate.plan;
   *compare.mutable_parent_plan() = parent.plan;
+  if (witnessed) {
+    compare.set_witness(options.witness->module);
+    *compare.mutable_witness_plan() = options.witness->plan;
+  }
   compare.set_pairs(options.pairs);
   compare.set_measurements(options.measurements);
   compare.set_deciding(bundle.timing());

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "google/protobuf/util/message_differencer.h"
 #include "kernels/hidden_sizes.h"
 #include "kernels/implementation.h"
 #include "kernels/plan.h"
@@ -63,6 +64,7 @@ absl::StatusOr<std::unique_ptr<TrialBuild>> TrialBuilder::Build(const v1::Trial&
   const v1::Size* timed = FindSize(*bundle, build->size);
   if (timed == nullptr) return absl::InvalidArgumentError(absl::StrCat(bundle->name(), " has no size ", build->size));
   build->bundle = WithSource(bundle, trial.patched_source());
+  build->before_edits = bundle;
   if (trial.bundle_hash().empty()) build->own_hash = BundleHash(*bundle);
   build->command = BuildCommand(*build->bundle, trial.variant(), *timed, ArchitectureOf(device_.gpu()));
   build->failure = CheckAllowed(*build->bundle, trial.variant());
@@ -86,6 +88,8 @@ absl::StatusOr<std::unique_ptr<TrialBuild>> TrialBuilder::Build(const v1::Trial&
     if (stopped()) return absl::CancelledError("stopped");
     const std::shared_ptr<const v1::Bundle> before = WithSource(bundle, trial.parent_patched_source());
     if (absl::Status status = BuildParent(*before, *timed, stopped, build.get()); !status.ok()) return status;
+    const std::shared_ptr<const v1::Bundle> earlier = WithSource(bundle, trial.witness_patched_source());
+    if (absl::Status status = BuildWitness(*earlier, *timed, stopped, build.get()); !status.ok()) return status;
     if (stopped()) return absl::CancelledError("stopped");
     if (absl::Status status = BuildStart(*bundle, sizes, stopped, build.get()); !status.ok()) return status;
     if (absl::Status status = BuildReferences(stopped, build.get()); !status.ok()) return status;
@@ -94,32 +98,48 @@ absl::StatusOr<std::unique_ptr<TrialBuild>> TrialBuilder::Build(const v1::Trial&
   return build;
 }
 
+bool TrialBuild::same_as_parent() const {
+  if (failure || !parent || parent->module != at().module) return false;
+  return google::protobuf::util::MessageDifferencer::Equals(parent->plan, at().plan);
+}
+
 absl::Status TrialBuilder::BuildParent(const v1::Bundle& bundle, const v1::Size& size, const Stopped& stopped,
                                        TrialBuild* build) {
   const v1::Trial& trial = build->trial;
   if (!trial.has_parent()) return absl::OkStatus();
-  absl::StatusOr<BuiltSize> parent = ParentAt(bundle, size, trial, stopped);
+  absl::StatusOr<BuiltSize> parent = EarlierAt(bundle, size, trial.parent(), trial.bundle_hash(), stopped);
   if (!parent.ok()) return parent.status();
   build->parent = *std::move(parent);
   if (trial.purpose() != v1::TRIAL_PURPOSE_TOTAL) return absl::OkStatus();
   for (const v1::Size& each : bundle.sizes()) {
-    absl::StatusOr<BuiltSize> at = ParentAt(bundle, each, trial, stopped);
+    absl::StatusOr<BuiltSize> at = EarlierAt(bundle, each, trial.parent(), trial.bundle_hash(), stopped);
     if (!at.ok()) return at.status();
     build->parent_ladder.push_back(*std::move(at));
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<BuiltSize> TrialBuilder::ParentAt(const v1::Bundle& bundle, const v1::Size& size, const v1::Trial& trial,
-                                                 const Stopped& stopped) {
-  const std::string key = KeyOf(bundle, trial.parent(), size.name(), trial.bundle_hash());
+absl::Status TrialBuilder::BuildWitness(const v1::Bundle& bundle, const v1::Size& size, const Stopped& stopped,
+                                        TrialBuild* build) {
+  const v1::Trial& trial = build->trial;
+  if (!trial.has_witness()) return absl::OkStatus();
+  absl::StatusOr<BuiltSize> witness = EarlierAt(bundle, size, trial.witness(), trial.bundle_hash(), stopped);
+  if (!witness.ok()) return witness.status();
+  // Variants with other scratch tensors can't share buffers.
+  if (witness->plan.tensors_size() == build->at().plan.tensors_size()) build->witness = *std::move(witness);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<BuiltSize> TrialBuilder::EarlierAt(const v1::Bundle& bundle, const v1::Size& size,
+                                                  const v1::Variant& variant, const std::string& bundle_hash,
+                                                  const Stopped& stopped) {
+  const std::string key = KeyOf(bundle, variant, size.name(), bundle_hash);
   if (std::optional<BuiltSize> recent = Recall(key)) return *std::move(recent);
-  absl::StatusOr<BuiltVariant> built =
-      BuildVariant(device_.builder(), bundle, trial.parent(), {size}, device_.gpu(), stopped);
+  absl::StatusOr<BuiltVariant> built = BuildVariant(device_.builder(), bundle, variant, {size}, device_.gpu(), stopped);
   if (!built.ok()) return built.status();
   if (built->failure) {
     return absl::InternalError(
-        absl::StrCat("the parent ", VariantText(bundle, trial.parent()),
+        absl::StrCat("the variant ", VariantText(bundle, variant),
                      " was measured before and does not build here: ", built->failure->message()));
   }
   Remember(key, built->sizes.front());

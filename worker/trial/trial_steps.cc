@@ -1,14 +1,19 @@
 #include "worker/trial/trial_steps.h"
 
+#include <cmath>
 #include <optional>
 #include <random>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/names/utf8.h"
 #include "kernels/hidden_sizes.h"
 #include "kernels/plan.h"
+#include "kernels/space.h"
+#include "profiles/gates.h"
+#include "profiles/seat_rule.h"
 #include "worker/trial/roofline_check.h"
 #include "worker/trial/timed_comparison.h"
 #include "worker/trial/timer.h"
@@ -62,17 +67,33 @@ absl::Status ValidateSizes(TrialRun& run, const BuiltVariant& built, const Valid
   if (!errors.empty()) run.result().mutable_errors()->Assign(errors.begin(), errors.end());
   const std::vector<v1::ResourceUse>& resources = validation->resources[run.build.size];
   if (!resources.empty()) run.resources = resources;
-  if (!absl::StrContains(run.result().notes(), validation->note)) run.Note(validation->note);
   if (validation->failure) run.Fail(*validation->failure);
   return absl::OkStatus();
 }
 
-ValidationOptions OptionsFor(const TrialRun& run, int repeats, InputVariety variety) {
+// The start variant at a size of the candidate's.
+absl::StatusOr<const BuiltSize*> StartAt(TrialRun& run, const v1::Plan& plan) {
+  const auto [known, fresh] = run.starts.try_emplace(plan.size());
+  if (fresh) {
+    v1::Size size;
+    size.set_name(plan.size());
+    *size.mutable_values() = plan.sizes();
+    absl::StatusOr<BuiltVariant> built =
+        BuildVariant(run.device.builder(), *run.build.before_edits, StartVariant(*run.build.before_edits), {size},
+                     run.device.gpu(), run.device.stopped());
+    if (!built.ok()) return built.status();
+    if (!built->failure) known->second = built->sizes.front();
+  }
+  return known->second ? &*known->second : nullptr;
+}
+
+ValidationOptions OptionsFor(TrialRun& run, int repeats, InputVariety variety) {
   ValidationOptions options;
   options.repeats = repeats;
   options.small = run.build.small;
   options.inputs = run.inputs;
   options.variety = variety;
+  if (run.build.parent) options.start = [&run](const v1::Plan& at) { return StartAt(run, at); };
   return options;
 }
 
@@ -117,12 +138,33 @@ absl::StatusOr<Timing> Time(TrialRun& run, const BuiltSize& candidate, const Bui
   return failed;
 }
 
-v1::Failure Unsteady(int discarded) {
+// Whether the processes so far neither show that the parent is slower than it was as a candidate, nor exclude it.
+bool SeatInDoubt(const TrialRun& run, const std::vector<TimedProcess>& processes) {
+  const v1::SeatTime& as_candidate = run.build.trial.parent_as_candidate();
+  std::vector<std::vector<double>> witnessed;
+  for (const TimedProcess& process : processes) {
+    std::vector<double> logs;
+    for (const v1::PairSample& pair : process.pairs) {
+      if (pair.witness_us() > 0) logs.push_back(std::log(pair.parent_us() / pair.witness_us()));
+    }
+    if (logs.size() > 1) witnessed.push_back(std::move(logs));
+  }
+  if (witnessed.empty()) return false;
+  v1::SeatTime as_parent = SeatTimeOf(witnessed);
+  as_parent.set_witness(as_candidate.witness());
+  if (!ComparableSeats(as_candidate, as_parent)) return false;
+  const double share = Gates::Default().Get(GateKind::kSeat).threshold / 2;
+  const SeatTest test = TestSeat(as_candidate, as_parent, run.build.trial.noise(), share);
+  return !test.failed() && !test.excluded;
+}
+
+v1::Failure Unsteady(const v1::TrialResult& result) {
   v1::Failure failure;
   failure.set_stage(v1::STAGE_MEASURE);
   failure.set_check(v1::CHECK_UNSTEADY);
-  failure.set_message(absl::StrCat("clocks or throttle reasons changed in ", discarded,
-                                   " pairs: is something else running on the GPU, or is it too hot?"));
+  failure.set_message(absl::StrCat("the GPU was unsteady in ", result.discarded(), " pairs: ",
+                                   result.disturbances().empty() ? "is something else running on it, or is it too hot?"
+                                                                 : absl::StrJoin(result.disturbances(), "; ")));
   return failure;
 }
 
@@ -140,6 +182,7 @@ absl::Status TimeFirstPairs(TrialRun& run, const BuiltSize& parent) {
   const v1::CompareReply& times = timing->times;
   *run.result().mutable_pairs() = times.pairs();
   run.result().set_discarded(times.discarded());
+  AddDisturbances({times.disturbances().begin(), times.disturbances().end()}, &run.result());
   run.result().set_warm_us(times.candidate_warm_us());
   run.result().set_cold_us(times.candidate_cold_us());
   run.result().set_parent_warm_us(times.parent_warm_us());
@@ -147,7 +190,7 @@ absl::Status TimeFirstPairs(TrialRun& run, const BuiltSize& parent) {
   if (timing->failure) {
     run.Fail(*timing->failure);
   } else if (unsteady(*timing)) {
-    run.Fail(Unsteady(times.discarded()));
+    run.Fail(Unsteady(run.result()));
   } else {
     run.timed = true;
   }
@@ -225,9 +268,11 @@ absl::Status CompareWithParent(TrialRun& run) {
     if (process > 0) {
       options.checked_calls = kConfirmingCalls;
       options.checked_bytes = kConfirmingBytes;
+      if (run.build.witness) options.witness = &*run.build.witness;
     }
     return Time(run, candidate, parent, options);
   };
+  timer.doubted = [&](const std::vector<TimedProcess>& processes) { return SeatInDoubt(run, processes); };
   timer.start_fresh_process = [&] { run.device.runner().Restart(); };
   timer.report = [&](int process) {
     run.Report(v1::STAGE_MEASURE, process > 0 ? "compare again in a fresh process" : "compare with the parent");
@@ -346,9 +391,10 @@ absl::Status SanitizeLargeSizes(TrialRun& run) {
 
 absl::Status ProfileCandidate(TrialRun& run) {
   const StageWatch watch(run, v1::STAGE_PROFILE);
-  run.Report(v1::STAGE_PROFILE, "profile with ncu");
+  run.Report(v1::STAGE_PROFILE, "read counters");
   absl::StatusOr<Profiling> profiling = run.device.Profile({run.item()});
   if (!profiling.ok()) return profiling.status();
+  if (!profiling->note.empty()) run.Note(profiling->note);
   v1::Evidence& evidence = *run.result().mutable_evidence();
   evidence = std::move(profiling->evidence[0]);
   evidence.set_partial_reason(ValidUtf8(evidence.partial_reason()));

@@ -69,8 +69,9 @@ struct ProfileItem {
 struct Profiling {
   std::vector<v1::Evidence> evidence;  // one an item, in order
   std::string raw;                     // ncu's raw page of all of them, as CSV; empty without counters
-  std::vector<std::string> missing;    // metrics that metrics.toml names and this ncu lacks
+  std::vector<std::string> missing;    // metrics that metrics.toml names and this profiler lacks
   double seconds = 0;
+  std::string note;  // for a person; empty: nothing to say
 };
 
 // One GPU and the programs that examine variants on it. This is the seam of the trial pipeline: CudaDevice is the real
@@ -97,7 +98,7 @@ class GpuDevice {
   virtual bool has_sanitizer() const = 0;
   // As pawl::Sanitize.
   virtual absl::StatusOr<Sanitizing> Sanitize(const std::vector<const BuiltSize*>& sizes, SanitizerTools tools) = 0;
-  // As NcuProfiler::Profile, with these metrics.
+  // As Profiler::Profile, with these metrics.
   virtual absl::StatusOr<Profiling> Profile(const std::vector<ProfileItem>& items) = 0;
   virtual const Metrics& metrics() const = 0;
   // Runs the bundle's baseline command at every size, in the bundle's folder; an empty folder: in a temporary one with

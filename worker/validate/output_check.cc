@@ -103,7 +103,9 @@ absl::StatusOr<v1::CheckReply> CheckOutputs(GpuDevice& device, const v1::Bundle&
   v1::RunnerRequest request;
   if (HasProblem(bundle)) {
     for (const v1::InputDraw& draw : draws) {
-      if (absl::Status given = HandOver(device, bundle, draw, self_test); !given.ok()) return given;
+      // They can't be handed over now: shared memory holds the outputs. A fresh runner gets all of it again.
+      if (device.reference().HasEntry(ExpectedPool(draw.pool()), draw.entry())) continue;
+      return absl::ResourceExhaustedError("the reference process no longer has the outputs that problem.py expects");
     }
     *request.mutable_check()->mutable_plan() = WithoutScratch(plan);
     if (!draws.empty()) request.mutable_check()->set_expected(ExpectedPool(draws[0].pool()));

@@ -51,6 +51,7 @@ absl::Status Provide(KernelProcess& process, const std::string& pool, uint32_t e
 }
 
 absl::Status Drop(GpuDevice& device, const std::string& pool) {
+  if (pool.empty()) return absl::OkStatus();
   for (KernelProcess* process : {&device.runner(), &device.reference()}) {
     for (const std::string& name : {pool, ExpectedPool(pool)}) {
       v1::ProvideRequest request;
@@ -169,6 +170,10 @@ absl::Status HandOver(GpuDevice& device, const v1::Bundle& bundle, const v1::Inp
 absl::StatusOr<TimedPool> ProvideTimedPool(GpuDevice& device, const v1::Bundle& bundle, const v1::Plan& plan) {
   if (!HasProblem(bundle)) return TimedPool();
   const std::string pool = absl::StrCat("timed ", plan.size(), " ", Sha256(bundle.problem().text()).substr(0, 16));
+  if (device.pools().timed != pool) {
+    if (absl::Status dropped = Drop(device, device.pools().timed); !dropped.ok()) return dropped;
+    device.pools().timed = pool;
+  }
   if (const auto kept = device.pools().slow.find(pool); kept != device.pools().slow.end()) {
     const TimedPool timed = {pool, kept->second};
     absl::Status status;

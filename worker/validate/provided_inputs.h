@@ -22,6 +22,7 @@ class GpuDevice;
 struct ProvidedPools {
   std::set<std::string> checked;         // bundles whose problem.py gave the same data for the same seed
   uint32_t next_entry = 0;               // of fresh inputs
+  std::string timed;                     // the pool of timed calls that the processes have
   std::map<std::string, uint32_t> slow;  // pools of timed calls that took long to make and are kept: their entries
 };
 

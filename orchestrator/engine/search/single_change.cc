@@ -28,7 +28,7 @@ std::optional<v1::Variant> Changed(const CampaignState& campaign, const v1::Vari
   }
   const auto& values = variable->values();
   if (std::find(values.begin(), values.end(), change.to()) == values.end()) {
-    *why = absl::StrCat(variable->name(), " has no value ", ToText(change), "; its values are ", ValuesText(*variable));
+    *why = absl::StrCat(variable->name(), " has no value ", change.to(), "; its values are ", ValuesText(*variable));
     return std::nullopt;
   }
   if (parent.values().at(variable->name()) == change.to()) {

@@ -73,6 +73,8 @@ class CampaignState {
   const v1::Evidence* EvidenceOf(int iteration) const;
   // That trials of it are measured on; empty before iteration 0 has its result.
   const v1::GpuInfo& gpu() const { return gpu_; }
+  // The uuid of the one that a judged iteration was measured on; empty: its worker did not say.
+  const std::string& GpuOf(int iteration) const;
   // Of every size, and the copy's speed, as iteration 0 measured them; empty and 0 before, or where it could not.
   const google::protobuf::RepeatedPtrField<v1::BaselineTime>& baselines() const { return baselines_; }
   double copy_gb_s() const { return copy_gb_s_; }
@@ -163,6 +165,7 @@ class CampaignState {
   std::map<int, int> source_ids_;                // by iteration, planned or judged
   std::map<int, v1::Evidence> evidence_;         // of kept iterations
   v1::GpuInfo gpu_;
+  std::map<int, std::string> gpu_uuids_;  // by iteration
   google::protobuf::RepeatedPtrField<v1::BaselineTime> baselines_;
   double copy_gb_s_ = 0;
   NoisePool noise_;

@@ -8,7 +8,6 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/hash/hash.h"
-#include "kernels/variable_values.h"
 #include "orchestrator/engine/state/noise_pool.h"
 #include "orchestrator/engine/verdict/seat.h"
 #include "profiles/mean_interval.h"
@@ -20,7 +19,12 @@ constexpr double kMaxDeviation = 0.10;  // of a verification, relative to the re
 
 // From the samples alone; the worker's own comparison is ignored.
 v1::Comparison CompareSamples(const v1::TrialResult& result, const v1::TrialPlanned& planned, const KeepRule& rule) {
-  return Compare(BatchesOf(result), planned.noise(), rule);
+  v1::Comparison comparison = Compare(BatchesOf(result), planned.noise(), rule);
+  if (comparison.discarded() >= rule.max_discarded && !result.disturbances().empty()) {
+    comparison.set_reason(absl::StrCat("Unclear: ", comparison.discarded(),
+                                       " pairs were discarded: ", absl::StrJoin(result.disturbances(), "; ")));
+  }
+  return comparison;
 }
 
 v1::Iteration Begin(const CampaignState& campaign, const v1::TrialPlanned& planned) {
@@ -29,7 +33,6 @@ v1::Iteration Begin(const CampaignState& campaign, const v1::TrialPlanned& plann
   iteration.set_number(planned.iteration());
   if (planned.has_parent()) iteration.set_parent(planned.parent());
   *iteration.mutable_variant() = planned.variant().values();
-  *iteration.mutable_words() = WordsOf(campaign.bundle(), planned.variant().values());
   if (planned.has_change()) *iteration.mutable_change() = planned.change();
   // A patch may be long; the plan has it, and the source is stored by its hash.
   if (iteration.change().has_source()) iteration.mutable_change()->mutable_source()->clear_patch();
@@ -152,6 +155,20 @@ void CheckParent(const CampaignState& campaign, const v1::TrialPlanned& planned,
   iteration->mutable_failure()->set_message(*wrong);
 }
 
+// Nothing was measured, and nothing could be gained.
+void JudgeSameCode(const v1::Iteration& parent, v1::Iteration* iteration) {
+  iteration->set_verdict(v1::REVERTED);
+  iteration->set_comparison(v1::SAME);
+  iteration->set_reason("the same machine code and launches as its parent: there is nothing to measure");
+  iteration->mutable_interval()->set_result(v1::SAME);
+  iteration->mutable_interval()->set_reason(iteration->reason());
+  iteration->set_time_us(parent.time_us());
+  iteration->set_parent_time_us(parent.time_us());
+  iteration->set_speedup_over_parent(1);
+  iteration->set_speedup_over_start(parent.speedup_over_start());
+  iteration->set_speedup_over_baseline(parent.speedup_over_baseline());
+}
+
 // The iteration and all kept iterations that descend from it.
 std::vector<int> BuiltOn(const CampaignState& campaign, int iteration) {
   std::set<int> built = {iteration};
@@ -189,6 +206,11 @@ v1::Iteration Judge(const CampaignState& campaign, const v1::TrialPlanned& plann
     iteration.set_reason(absl::StrCat("passed over: ", result.passed_over()));
     return iteration;
   }
+  if (const v1::Iteration* parent = planned.has_parent() ? campaign.Find(planned.parent()) : nullptr;
+      parent != nullptr && result.same_code()) {
+    JudgeSameCode(*parent, &iteration);
+    return iteration;
+  }
   const bool cold = Cold(campaign.bundle());
   iteration.set_time_us(cold ? result.cold_us() : result.warm_us());
   iteration.set_parent_time_us(cold ? result.parent_cold_us() : result.parent_warm_us());
@@ -199,7 +221,7 @@ v1::Iteration Judge(const CampaignState& campaign, const v1::TrialPlanned& plann
   }
   const double baseline_us = BaselineUs(campaign, planned, result);
   const v1::Iteration* parent = planned.has_parent() ? campaign.Find(planned.parent()) : nullptr;
-  SetSeatTimes(result, &iteration);
+  SetSeatTimes(campaign, result, &iteration);
   if (parent == nullptr) {
     iteration.set_verdict(v1::KEPT);
     iteration.set_reason("the start variant passed validation: the campaign starts from it");

@@ -21,6 +21,15 @@ TEST(Cubin, NamesItsEntriesAndNoDeviceFunctions) {
   EXPECT_EQ(*names, (std::vector<std::string>{"add", "scale"}));
 }
 
+TEST(Cubin, NamesTheDriversFunctionsThatItCalls) {
+  const absl::StatusOr<std::vector<std::string>> none = DriverFunctions(Golden()),
+                                                 some = DriverFunctions(Golden("heap"));
+  ASSERT_TRUE(none.ok() && some.ok()) << none.status() << some.status();
+  EXPECT_EQ(*none, std::vector<std::string>());
+  EXPECT_EQ(*some, (std::vector<std::string>{"free", "malloc", "vprintf"}));
+  EXPECT_TRUE(absl::IsInvalidArgument(DriverFunctions("not a cubin").status()));
+}
+
 TEST(Cubin, RefusesWhatIsNone) {
   EXPECT_TRUE(absl::IsInvalidArgument(EntryNames("").status()));
   EXPECT_TRUE(absl::IsInvalidArgument(EntryNames("not a cubin").status()));
@@ -59,6 +68,20 @@ TEST(Cubin, SaysWhatParametersEachEntryTakes) {
   EXPECT_EQ(parameters->at("_Z5otherIiEvPT_"), std::vector<int>{8});
   EXPECT_EQ(EntryParameters(Golden())->at("add"), std::vector<int>{8});
   EXPECT_TRUE(absl::IsInvalidArgument(EntryParameters("not a cubin").status()));
+}
+
+TEST(Cubin, SaysWhatStructsByValueTake) {
+  const auto parameters = EntryParameters(Golden("structs"));
+  ASSERT_TRUE(parameters.ok()) << parameters.status();
+  EXPECT_EQ(parameters->at("structs"), (std::vector<int>{40, 8, 16, 1, 8, 4}));
+}
+
+TEST(Cubin, NamesItsGlobalVariables) {
+  const absl::StatusOr<std::vector<std::string>> names = GlobalNames(Golden("structs"));
+  ASSERT_TRUE(names.ok()) << names.status();
+  EXPECT_EQ(*names, (std::vector<std::string>{"counter", "hidden", "table"}));
+  EXPECT_EQ(*GlobalNames(Golden()), std::vector<std::string>());
+  EXPECT_TRUE(absl::IsInvalidArgument(GlobalNames("not a cubin").status()));
 }
 
 TEST(Cubin, ReadsNoParametersOutsideOfDamagedOnes) {

@@ -4,6 +4,7 @@ import pathlib
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 import numpy as np
 
@@ -197,6 +198,8 @@ class Problems(unittest.TestCase):
             self.problem("x = 1\ndef f(:\n")
         with self.assertRaisesRegex(pawl_problem.ProblemError, "problem.py:1: ModuleNotFoundError"):
             self.problem("import there_is_none\n")
+        with self.assertRaisesRegex(pawl_problem.NotHere, "problem.py needs PyTorch, which .* lacks"), mock.patch.dict(sys.modules, {"torch": None}):
+            self.problem("import torch\n")
         with self.assertRaisesRegex(pawl_problem.ProblemError, "problem.py has no function reference"):
             self.problem("def inputs(sizes, seed): pass\n")
         with self.assertRaisesRegex(pawl_problem.ProblemError, "problem.py:1: SystemExit"):

@@ -183,6 +183,25 @@ TEST_F(ProblemProcessTest, ChecksDataAgainstWhatKernelTomlStates) {
   EXPECT_THAT(message("0, 3, 10, 9"), HasSubstr("x of inputs()[2] is 10, outside of the range of kernel.toml, [0, 9]"));
 }
 
+TEST_F(ProblemProcessTest, TheReferenceAlsoGetsTheDataOfFiles) {
+  v1::Bundle bundle =
+      BundleOf("def inputs(sizes, seed):\n    return {}\n\n\ndef reference(x):\n    return {'y': x + 1}\n");
+  v1::Tensor& x = *bundle.add_tensors();
+  x.set_name("x");
+  x.set_type(v1::DATA_TYPE_F32);
+  x.set_file("x.bin");
+  const std::vector<float> values = {3, 1, 4, 1};
+  v1::DataFile& file = *bundle.add_data_files();
+  file.set_path("x.bin");
+  file.set_data(std::string(reinterpret_cast<const char*>(values.data()), 16));
+  v1::Plan plan = PlanOf(4);
+  plan.mutable_tensors(0)->set_fill(v1::FILL_FILE);
+  const absl::StatusOr<StagedEntry> made = process().Make(bundle, plan, Entry());
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_EQ(Read(made->inputs[0]), values);
+  EXPECT_THAT(Read(made->expected[0]), ElementsAre(4, 2, 5, 2));
+}
+
 TEST_F(ProblemProcessTest, EndsAProblemThatHangsAndGoesOn) {
   options_.deadline = absl::Seconds(2);
   const absl::Status status = MakeOf(With("    return {\"y\"", "    while True: pass\n    return {\"y\""));
@@ -245,6 +264,12 @@ TEST_F(ProblemProcessTest, WithoutPyTorchThereIsNoBaseline) {
   const absl::Status status = process().TimeBaseline(BundleOf(kScale), PlanOf(8)).status();
   EXPECT_TRUE(absl::IsUnimplemented(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("there is no baseline"));
+}
+
+TEST_F(ProblemProcessTest, AMissingPyTorchIsNoFaultOfTheProblem) {
+  const absl::Status status = MakeOf(absl::StrCat("import sys\nsys.modules['torch'] = None\nimport torch\n", kScale));
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("problem.py needs PyTorch"));
 }
 
 TEST_F(ProblemProcessTest, AMissingPythonIsNamedWithTheFix) {

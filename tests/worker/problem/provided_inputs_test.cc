@@ -112,6 +112,26 @@ TEST_F(ProvidedInputsTest, APoolThatTakesLongToMakeIsSmallAndKept) {
   EXPECT_EQ(std::count(gpu_.problem_log.begin(), gpu_.problem_log.end(), "make main"), 2);
 }
 
+TEST_F(ProvidedInputsTest, ThePoolOfAnotherSizeMakesRoom) {
+  ASSERT_TRUE(Time().ok());
+  const std::string pool = gpu_.pools().timed;
+  EXPECT_TRUE(gpu_.runner().HasEntry(pool, 0));
+  ASSERT_TRUE(TimeAgainst(gpu_, bundle_, built_.sizes[0], built_.sizes[0], TimingOptions()).ok());
+  EXPECT_FALSE(gpu_.runner().HasEntry(pool, 0));
+}
+
+TEST_F(ProvidedInputsTest, AReferenceProcessThatLostExpectedOutputsIsADoubtfulCall) {
+  gpu_.after = [&](const std::string& what) {
+    if (what != "call small x1") return;
+    gpu_.after = nullptr;
+    gpu_.reference().Restart();
+  };
+  const absl::StatusOr<CheckedCall> called = Call();
+  ASSERT_TRUE(called.ok()) << called.status();
+  EXPECT_FALSE(called->failure);
+  EXPECT_THAT(gpu_.problem_log, ElementsAre("check small", "make small", "stage fresh 0"));
+}
+
 TEST_F(ProvidedInputsTest, ItsOwnCheckTakesThePlaceOfTheTolerance) {
   gpu_.own_check = "row 3 is not sorted";
   const absl::StatusOr<CheckedCall> called = Call();

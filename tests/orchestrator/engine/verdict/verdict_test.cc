@@ -105,6 +105,10 @@ TEST_F(JudgeTest, DoesNotKeepWhenTheGpuWasUnsteady) {
   v1::TrialResult result = Measured(100, 80);
   result.set_discarded(10);
   EXPECT_EQ(Judged(result).comparison(), v1::UNCLEAR);
+  for (const char* reason : {"the SM clock changed", "an uncorrected ECC error"}) result.add_disturbances(reason);
+  const v1::Iteration iteration = Judged(result);
+  EXPECT_EQ(iteration.verdict(), v1::REVERTED);
+  EXPECT_EQ(iteration.reason(), "Unclear: 10 pairs were discarded: the SM clock changed; an uncorrected ECC error");
 }
 
 TEST_F(JudgeTest, RevertsWhatIsTheSameOrSlower) {
@@ -152,6 +156,18 @@ TEST_F(JudgeTest, RejectsAFailureWithItsMessage) {
   EXPECT_EQ(iteration.reason(), "two threads write out[3]");
   EXPECT_EQ(iteration.time_us(), 0);
   EXPECT_EQ(iteration.variant().at("TILE"), 64);
+}
+
+TEST_F(JudgeTest, RevertsWhatHasItsParentsCodeWithoutAMeasurement) {
+  v1::TrialResult result;
+  result.set_same_code(true);
+  const v1::Iteration iteration = Judged(result);
+  EXPECT_EQ(iteration.verdict(), v1::REVERTED);
+  EXPECT_EQ(iteration.comparison(), v1::SAME);
+  EXPECT_EQ(iteration.speedup_over_parent(), 1);
+  EXPECT_EQ(iteration.speedup_over_start(), 1);
+  EXPECT_EQ(iteration.time_us(), 100);
+  EXPECT_THAT(iteration.reason(), HasSubstr("the same machine code and launches as its parent"));
 }
 
 TEST_F(JudgeTest, RejectsWhatWasPassedOver) {
