@@ -16,6 +16,7 @@
 #include "kernels/plan.h"
 #include "kernels/space.h"
 #include "kernels/tolerance.h"
+#include "kernels/variable_values.h"
 #include "worker/build/builder.h"
 #include "worker/build/built_variant.h"
 #include "worker/host/toolkit.h"
@@ -131,7 +132,7 @@ void CheckVariants(const v1::Bundle& bundle, const std::vector<const GpuSpec*>& 
     for (size_t i = 0; i < gpus.size(); ++i) {
       absl::StatusOr<v1::Plan> plan = planner.MakePlan(variant, GoalSize(bundle), gpus[i]->info);
       if (!plan.ok()) {
-        if (broken++ == 0) first_broken = absl::StrCat(VariantText(variant), ": ", plan.status().message());
+        if (broken++ == 0) first_broken = absl::StrCat(VariantText(bundle, variant), ": ", plan.status().message());
         somewhere = true;
         break;
       }
@@ -141,7 +142,7 @@ void CheckVariants(const v1::Bundle& bundle, const std::vector<const GpuSpec*>& 
       why = failure->message();
       report.mutable_gpus(static_cast<int>(i))->set_too_large(report.gpus(static_cast<int>(i)).too_large() + 1);
     }
-    if (!somewhere && nowhere++ == 0) first_nowhere = absl::StrCat(VariantText(variant), ": ", why);
+    if (!somewhere && nowhere++ == 0) first_nowhere = absl::StrCat(VariantText(bundle, variant), ": ", why);
   }
   if (nowhere > 0) {
     report.add_warnings(absl::StrCat(nowhere, " of ", report.allowed(), " variants exceed ",

@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "kernels/implementation.h"
 #include "orchestrator/engine/state/campaign_states.h"
 #include "profiles/gpus.h"
 
@@ -35,6 +36,7 @@ void SetTime(absl::Time time, google::protobuf::Timestamp* timestamp) {
 
 CampaignState::CampaignState(std::string name, std::shared_ptr<const v1::Bundle> bundle)
     : bundle_(std::move(bundle)), space_(*bundle_), planner_(*bundle_) {
+  if (!bundle_->files().empty()) own_source_ = ImplementationText(*bundle_);
   summary_.set_name(std::move(name));
 }
 
@@ -414,15 +416,19 @@ int CampaignState::SourceIdOf(int iteration) const {
 
 const std::string& CampaignState::SourceOf(int iteration) const {
   const int id = SourceIdOf(iteration);
-  return id == 0 ? bundle_->source().text() : sources_[static_cast<size_t>(id - 1)];
+  return id == 0 ? OwnSource() : sources_[static_cast<size_t>(id - 1)];
 }
 
 bool CampaignState::Tried(const v1::Variant& variant, int source_id) const {
   return tried_.contains({source_id, VariantText(variant)});
 }
 
+const std::string& CampaignState::OwnSource() const {
+  return bundle_->files().empty() ? bundle_->source().text() : own_source_;
+}
+
 int CampaignState::FindSource(const std::string& source) const {
-  if (source == bundle_->source().text()) return 0;
+  if (source == OwnSource()) return 0;
   const auto found = std::find(sources_.begin(), sources_.end(), source);
   return found == sources_.end() ? -1 : static_cast<int>(found - sources_.begin()) + 1;
 }

@@ -55,6 +55,7 @@ class CampaignState {
   // What people see of it; last_sequence is the store's to fill in. Its minutes are those of the last event.
   const v1::Campaign& summary() const { return summary_; }
   const v1::Bundle& bundle() const { return *bundle_; }
+  const std::shared_ptr<const v1::Bundle>& shared_bundle() const { return bundle_; }
   const std::string& space_hash() const { return space_hash_; }
 
   bool ended() const;
@@ -84,7 +85,7 @@ class CampaignState {
   // What other campaigns had taught when it was submitted.
   const google::protobuf::RepeatedPtrField<v1::Pattern>& patterns() const { return patterns_; }
 
-  // Device code of a judged iteration.
+  // Device code of a judged iteration: all its files (kernels/implementation.h).
   const std::string& SourceOf(int iteration) const;
   // Which of the campaign's sources that is: 0 is the bundle's own, each source edit makes the next.
   int SourceIdOf(int iteration) const;
@@ -135,6 +136,7 @@ class CampaignState {
   std::optional<absl::Duration> served() const { return served_; }
 
  private:
+  const std::string& OwnSource() const;
   void ApplyPlanned(const v1::TrialPlanned& planned, absl::Time at);
   void ApplyLeased(const v1::TrialLeased& leased, const Moment& at);
   void ApplyLost(const v1::LeaseLost& lost, absl::Time at);
@@ -158,6 +160,7 @@ class CampaignState {
   std::vector<v1::Iteration> iterations_;
   std::map<int, size_t> places_;                 // of iterations by number: rounds may end out of order
   std::set<std::pair<int, std::string>> tried_;  // source and VariantText
+  std::string own_source_;                       // the bundle's, where it has several files
   std::vector<std::string> sources_;             // of source edits; what is before the first is the bundle's own
   std::map<int, int> source_ids_;                // by iteration, planned or judged
   std::map<int, v1::Evidence> evidence_;         // of kept iterations
