@@ -282,6 +282,9 @@ class Drafting {
       return host != nullptr && std::any_of(host->templates.begin(), host->templates.end(),
                                             [&](const TemplateParameter& own) { return own.name == argument; });
     };
+    // using acc_t = at::acc_type<scalar_t, true>; in the host function.
+    const std::string alias = AliasOf(argument);
+    if (absl::StrContains(alias, "acc_type") || absl::StrContains(alias, "opmath")) return "float";
     const bool open = argument.empty() || argument == "scalar_t" || is_parameter_of(planned.launch ? planned.launch->host : nullptr);
     if (!open) return argument;
     const std::string chosen = HasWord(parameter.name, {"index", "idx"}) ? "int" : "float";
@@ -485,7 +488,12 @@ class Drafting {
       }
     }
     if (!may_add) return std::nullopt;
-    if (e.kind == Kind::kName) return AddSize(text, text, std::nullopt, "only the launch uses it");
+    if (e.kind == Kind::kName) {
+      // Of a class: what it is worth, only the compiler knows.
+      if (absl::StrContains(text, "::")) return std::nullopt;
+      if (std::optional<std::string> variable = variables_->AddLaunchParameter(text)) return variable;
+      return AddSize(text, text, std::nullopt, "only the launch uses it");
+    }
     if (e.kind == Kind::kCall && e.parts[0].kind == Kind::kMember) {
       const std::string object = CppText(e.parts[0].parts[0]), method = e.parts[0].text;
       if (method == "numel" || method == "size" || method == "sizes" || method == "length") {

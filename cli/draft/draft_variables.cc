@@ -213,6 +213,16 @@ std::optional<std::string> DraftVariables::AddBlock(const std::string& wanted, c
   return variable.name;
 }
 
+std::optional<std::string> DraftVariables::AddLaunchParameter(const std::string& name) {
+  if (const auto known = blocks_.find(name); known != blocks_.end()) return known->second;
+  const Tunable tunable = TunableOf(name, 256, false);
+  if (tunable == Tunable::kNone || tunable == Tunable::kFlag) return std::nullopt;
+  const int64_t start = tunable == Tunable::kBlock ? 256 : tunable == Tunable::kTile ? 32 : 4;
+  const std::string upper = absl::AsciiStrToUpper(name);
+  blocks_[name] = Add(free_name_(upper), tunable, start, absl::StrCat("start: whoever calls the host function chooses ", name)).name;
+  return blocks_[name];
+}
+
 std::string DraftVariables::BoundsOrBlock(const SourceFunction& kernel, const KernelBody& body) {
   const std::string bound = kernel.launch_bounds.substr(0, kernel.launch_bounds.find(','));
   if (std::optional<std::string> constant = NameOf(bound)) return *constant;

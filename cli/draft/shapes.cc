@@ -191,6 +191,13 @@ std::optional<std::vector<std::string>> ShapeOfIndex(const CppExpression& index,
     current = terms[i].sizes;
   }
   for (const std::string& size : current) shape.push_back(size);
+  // The tiles of a loop, t * 32 + i with t < ceil_div(k, 32): k of them.
+  for (size_t i = 0; i + 1 < shape.size(); ++i) {
+    const std::string head = "ceil_div(", tail = absl::StrCat(", ", shape[i + 1], ")");
+    if (!absl::StartsWith(shape[i], head) || !absl::EndsWith(shape[i], tail)) continue;
+    shape[i] = shape[i].substr(head.size(), shape[i].size() - head.size() - tail.size());
+    shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+  }
   // A term of the leading kind that another one joins, x[(b + k) * C]: the bound of the first is a guess that stands.
   return shape;
 }
