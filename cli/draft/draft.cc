@@ -127,13 +127,20 @@ class Drafting {
     for (const HostLaunch& launch : launches_) {
       if (launch.kernel == &kernel && host == nullptr) host = launch.host;
     }
+    std::vector<std::string> again;
     for (const HostLaunch& launch : launches_) {
       if (launch.host != host) continue;
-      if (launch.kernel == &kernel) {
+      if (launch.kernel != &kernel) {
+        others.insert(launch.kernel->name);
+      } else if (planned_.empty()) {
         TakeLaunch(launch);
       } else {
-        others.insert(launch.kernel->name);
+        again.push_back(absl::StrCat(launch.line));
       }
+    }
+    if (!again.empty()) {
+      draft_.remarks.push_back(absl::StrCat(host->name, " launches ", kernel.name, " again in line ", absl::StrJoin(again, ", "),
+                                            ": the draft has the first launch only; `--entry ", host->name, "` drafts all of them"));
     }
     if (!others.empty()) {
       draft_.remarks.push_back(absl::StrCat(host->name, " also launches ", absl::StrJoin(others, ", "),
@@ -147,9 +154,15 @@ class Drafting {
 
   // Of launches that exclude each other the first is taken.
   void TakeLaunch(const HostLaunch& launch) {
+    const auto texts = [](const HostLaunch& made) {
+      std::string text;
+      for (const CppExpression& argument : made.arguments) absl::StrAppend(&text, CppText(argument), ", ");
+      return text;
+    };
     for (const Planned& planned : planned_) {
       if (planned.kernel != launch.kernel || planned.launch == nullptr) continue;
-      bool excluded = planned.launch->template_arguments != launch.template_arguments;
+      // The same once more, as a benchmark does.
+      bool excluded = planned.launch->template_arguments != launch.template_arguments || texts(*planned.launch) == texts(launch);
       for (const auto& [condition, negative] : launch.conditions) {
         for (const auto& [other, other_negative] : planned.launch->conditions) {
           excluded = excluded || (CppText(condition) == CppText(other) && negative != other_negative);
@@ -173,6 +186,14 @@ class Drafting {
             where, " takes ", parameter.name, " as ", parameter.type.spelling,
             ", a type of PyTorch's. Let it take a pointer and the extents it needs (const float* ", parameter.name,
             ", int rows, ...); the host passes ", parameter.name, ".data_ptr<float>() and ", parameter.name, ".size(0)"));
+      }
+      const bool is_template = std::any_of(kernel.templates.begin(), kernel.templates.end(), [&](const TemplateParameter& own) {
+        return own.is_type && own.name == parameter.type.element;
+      });
+      if (is_template && parameter.type.pointers == 0 && HasWord(parameter.type.element, {"func", "functor", "lambda", "op_t", "_op"})) {
+        return absl::InvalidArgumentError(absl::StrCat(where, " takes ", parameter.name, " as ", parameter.type.spelling,
+                                                       ", a function object, which a launch of Pawl can't pass: write a kernel "
+                                                       "that calls the function itself"));
       }
       for (const char* word : {"(*)", "cudaTextureObject_t", "cudaSurfaceObject_t", "CUtensorMap", "curandState"}) {
         if (!absl::StrContains(parameter.type.spelling, word)) continue;
@@ -288,8 +309,9 @@ class Drafting {
     const bool open = argument.empty() || argument == "scalar_t" || is_parameter_of(planned.launch ? planned.launch->host : nullptr);
     if (!open) return argument;
     const std::string chosen = HasWord(parameter.name, {"index", "idx"}) ? "int" : "float";
-    draft_.remarks.push_back(absl::StrCat(planned.kernel->name, "<", parameter.name, ">: ", chosen,
-                                          " was chosen for the type; change it in `entry` and in the tensors' types"));
+    const std::string remark = absl::StrCat(planned.kernel->name, "<", parameter.name, ">: ", chosen,
+                                            " was chosen for the type; change it in `entry` and in the tensors' types");
+    if (std::find(draft_.remarks.begin(), draft_.remarks.end(), remark) == draft_.remarks.end()) draft_.remarks.push_back(remark);
     return chosen;
   }
 
@@ -401,8 +423,8 @@ class Drafting {
     const HostLaunch& launch = *planned.launch;
     const std::string root = RootOf(argument, launch.values);
     if (launch.loop && root == launch.loop->index) return;  // the launch's index
+    if (IsFlagName(parameter.name)) return;                 // a scalar
     if (argument.kind == Kind::kNumber || argument.kind == Kind::kPrefix) {
-      if (IsFlagName(parameter.name)) return;
       planned.sizes[parameter.name] =
           AddSize(absl::StrCat(parameter.name, "=", CppText(argument)), LastName(parameter.name),
                   ConstantValue(argument, {}), "");
@@ -478,6 +500,7 @@ class Drafting {
       return "SM_COUNT";
     }
     if (const auto known = size_of_.find(text); known != size_of_.end()) return known->second;
+    if (e.kind == Kind::kCall && e.parts[0].IsName("sizeof") && e.parts.size() == 2) return SizeOf(e.parts[1].text, planned);
     if (e.kind == Kind::kName) {
       if (std::optional<std::string> variable = variables_->NameOf(e.text)) return variable;
       const std::string root = RootOf(e, planned.launch->values);
@@ -503,6 +526,19 @@ class Drafting {
       }
     }
     return std::nullopt;
+  }
+
+  // sizeof(T), where T is a type of the kernel's, or the host's own that the draft chose.
+  std::optional<std::string> SizeOf(const std::string& type, const Planned& planned) const {
+    SourceType named;
+    named.element = type;
+    std::optional<ElementType> element = TypeOf(named, planned);
+    for (const TemplateParameter& own : planned.launch->host->templates) {
+      if (!element && own.is_type && own.name == type) element = ElementTypeOf("float");
+    }
+    if (!element && type == "scalar_t") element = ElementTypeOf("float");
+    if (!element) return std::nullopt;
+    return absl::StrCat(BytesOfType(element->type) * element->width);
   }
 
   std::optional<std::string> HostText(const CppExpression& e, const Planned& planned, std::string* missing = nullptr,
@@ -587,6 +623,15 @@ class Drafting {
   void Loop(const Planned& planned, DraftLaunch& launch) {
     if (!planned.launch->loop) return;
     const HostLoop& loop = *planned.launch->loop;
+    // Where nothing differs from one launch to the next, the loop is a benchmark's.
+    const bool differs = !planned.launch->swaps.empty() ||
+                         std::any_of(planned.launch->arguments.begin(), planned.launch->arguments.end(), [&](const CppExpression& argument) {
+                           return RootOf(argument, planned.launch->values) == loop.index;
+                         });
+    if (loop.plain && !differs) {
+      launch.todos.push_back(absl::StrCat("the host repeats the launch, `", loop.text, "`; if that is no benchmark, add `repeat`"));
+      return;
+    }
     std::optional<std::string> count = loop.plain ? HostText(loop.count, planned) : std::nullopt;
     if (!count) {
       launch.todos.push_back(absl::StrCat("it is launched in a loop that `repeat` can't say: ", loop.text));
@@ -701,6 +746,21 @@ class Drafting {
       }
     }
     for (TensorUse& use : tensors) AddTensor(use);
+    SetRanges();
+  }
+
+  // Integers that index another tensor stay within it.
+  void SetRanges() {
+    for (const auto& [which, parameter, extent] : indexed_) {
+      const auto tensor = planned_[which].tensors.find(parameter);
+      if (tensor == planned_[which].tensors.end()) continue;
+      const auto unknown = size_of_.find(extent);
+      for (DraftTensor& own : draft_.tensors) {
+        if (own.name != tensor->second || !own.range_high.empty() || !IsWholeType(own.type)) continue;
+        own.range_high = absl::StrCat(absl::StartsWith(extent, "?") && unknown != size_of_.end() ? unknown->second : extent, " - 1");
+        if (absl::StrContains(own.range_high, "?")) own.range_high.clear();
+      }
+    }
   }
 
   // d_x is x.
@@ -749,6 +809,7 @@ class Drafting {
       width = 1;
       tensor.todos.push_back(absl::StrCat("type: ", type.element, " is declared in a header that was not found"));
     } else if (!element) {
+      tensor.range_high = "bytes";
       tensor.todos.push_back(absl::StrCat("type: bytes of ", type.element, ", ", width, " each"));
     } else if (type.element == "void") {
       tensor.todos.push_back("type: the parameter is void*");
@@ -808,7 +869,9 @@ class Drafting {
       const DraftLaunch& launch = draft_.launches[which];
       ShapeScope scope{&model_, &planned.body, [&](const CppExpression& e) { return KernelLeaf(e, planned); },
                        SizesOnly(launch.grid), SizesOnly(launch.block)};
-      std::optional<std::vector<std::string>> indexed = ShapeOf(planned.body.pointers[key].indices, scope);
+      IndexedExtents by_data;
+      std::optional<std::vector<std::string>> indexed = ShapeOf(planned.body.pointers[key].indices, scope, &by_data);
+      for (const auto& [parameter, extent] : by_data) indexed_.push_back({which, parameter, extent == "?" ? absl::StrCat("?", tensor.name) : extent});
       const auto unknown = [](const std::vector<std::string>& s) {
         return std::any_of(s.begin(), s.end(), [](const std::string& e) { return absl::StrContains(e, "?"); });
       };
@@ -818,7 +881,10 @@ class Drafting {
     }
     if (!shape) {
       shape.emplace();
-      for (const DraftSize& size : draft_.sizes) shape->push_back(size.name);
+      for (const auto& [parameter, size] : first.sizes) {
+        const bool known = std::any_of(draft_.sizes.begin(), draft_.sizes.end(), [&](const DraftSize& own) { return own.name == size; });
+        if (known && std::find(shape->begin(), shape->end(), size) == shape->end()) shape->push_back(size);
+      }
       if (shape->empty()) shape->push_back(AddSize("elements", "N", std::nullopt, "nothing in the source says how large"));
       tensor.todos.push_back("shape: neither its indices nor an allocation tell it");
     } else if (!exact) {
@@ -826,9 +892,12 @@ class Drafting {
     }
     for (std::string& extent : *shape) {
       if (!absl::StrContains(extent, "?")) continue;
-      extent = AddSize(absl::StrCat("?", tensor.name), absl::StrCat(absl::AsciiStrToUpper(tensor.name), "_ROWS"), std::nullopt,
-                       absl::StrCat("the data decide which rows of ", tensor.name, " are used"));
-      tensor.todos.push_back(absl::StrCat("shape: data decide which of its ", extent, " rows are used"));
+      const std::string key = absl::StrCat("?", tensor.name);
+      const bool by_data = std::any_of(indexed_.begin(), indexed_.end(), [&](const Indexed& index) { return index.extent == key; });
+      const std::string why = by_data ? "other data decide which of its rows are used" : "how large an index gets is not understood";
+      extent = AddSize(key, absl::StrCat(absl::AsciiStrToUpper(tensor.name), by_data ? "_ROWS" : "_EXTENT"), std::nullopt,
+                       absl::StrCat("of ", tensor.name, ": ", why));
+      tensor.todos.push_back(absl::StrCat("shape: ", why));
     }
     if (width > 1) shape->push_back(absl::StrCat(width));
     tensor.shape = *std::move(shape);
@@ -928,7 +997,9 @@ class Drafting {
       scalar.value = size;
     } else if (given != nullptr) {
       // A number of the host that is no integer is none of the sizes.
-      if (std::optional<std::string> text = HostText(*given, planned, nullptr, IsWholeType(scalar.type))) scalar.value = *text;
+      if (std::optional<std::string> text = HostText(*given, planned, nullptr, IsWholeType(scalar.type) && !IsFlagName(parameter.name))) {
+        scalar.value = *text;
+      }
     }
     if (scalar.value.empty()) {
       scalar.value = TypicalValue(parameter.name, scalar.type);
@@ -987,6 +1058,11 @@ class Drafting {
   std::optional<DraftVariables> variables_;
   std::set<std::string> names_ = {"SM_COUNT", "MAX_REGISTERS", "FAST_MATH"};
   std::map<std::string, std::string> size_of_;      // by the host's name for it
+  struct Indexed {
+    size_t which = 0;
+    std::string parameter, extent;
+  };
+  std::vector<Indexed> indexed_;  // integer parameters of the planned kernels, and what they index
 };
 
 }  // namespace

@@ -186,7 +186,7 @@ std::string DraftVariables::AddTemplate(const TemplateParameter& parameter, cons
 std::optional<std::string> DraftVariables::AddBlock(const std::string& wanted, const std::string& threads,
                                                     const KernelBody& body) {
   const std::optional<int64_t> number = NumberIn(threads);
-  if (!number || *number < 2) return std::nullopt;
+  if (!number || *number < 2 || (*number & (*number - 1)) != 0) return std::nullopt;
   if (const auto known = blocks_.find(absl::StrCat(wanted, "=", threads)); known != blocks_.end()) return known->second;
   for (const auto& [key, name] : templates_) {
     const auto variable = std::find_if(variables_.begin(), variables_.end(), [&](const DraftVariable& v) { return v.name == name; });
