@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -42,6 +43,12 @@ struct OpenTrial {
   std::optional<absl::Duration> leased_at;  // in served time
 };
 
+// Parameters of the search's model, as last fitted: they depend on the campaign alone, and take long to compute.
+struct FittedParameters {
+  size_t observations = 0, variables = 0;  // that they were fitted to; 0: none yet
+  std::vector<double> parameters;
+};
+
 // One campaign, as its events made it. Apply is the only way it changes, so the same events give the same campaign.
 // Pure; one thread at a time.
 class CampaignState {
@@ -68,8 +75,15 @@ class CampaignState {
   const v1::Iteration* best() const;
   // Of the best kept variant, as profiled; empty before iteration 0 is kept.
   const v1::Evidence& best_evidence() const;
-  // Of any kept variant; null: it was not kept.
+  // Of any kept variant, and of an expedition's that was faster than its parent; null: of others.
   const v1::Evidence* EvidenceOf(int iteration) const;
+  // It passed every check and was timed, so that its variant can be a parent.
+  bool IsMeasured(const v1::Iteration& iteration) const {
+    return iteration.verdict() != v1::REJECTED && iteration.speedup_over_start() > 0 && !iteration.untried();
+  }
+  // An expedition that seems to be faster than the best variant and was not compared with it; null: none.
+  const v1::Iteration* UncomparedEnd() const;
+  FittedParameters& fitted_parameters() const { return fitted_; }
   // That trials of it are measured on; empty before iteration 0 has its result.
   const v1::GpuInfo& gpu() const { return gpu_; }
   // Of every size, and the copy's speed, as iteration 0 measured them; empty and 0 before, or where it could not.
@@ -138,6 +152,7 @@ class CampaignState {
   void ApplyLost(const v1::LeaseLost& lost, absl::Time at);
   void ApplyFinished(const v1::TrialFinished& finished);
   void ApplyTotal(const v1::TrialFinished& finished);
+  void ApplyEnd(const v1::TrialFinished& finished);
   void Revise(const v1::RevisedIteration& revision);
   // Adds the iteration to the summary's counts, or takes it out of them (-1).
   void Count(const v1::Iteration& iteration, int by);
@@ -158,7 +173,8 @@ class CampaignState {
   std::set<std::pair<int, std::string>> tried_;  // source and VariantText
   std::vector<std::string> sources_;             // of source edits; what is before the first is the bundle's own
   std::map<int, int> source_ids_;                // by iteration, planned or judged
-  std::map<int, v1::Evidence> evidence_;         // of kept iterations
+  std::map<int, v1::Evidence> evidence_;         // see EvidenceOf
+  mutable FittedParameters fitted_;              // mutable: a cache
   v1::GpuInfo gpu_;
   google::protobuf::RepeatedPtrField<v1::BaselineTime> baselines_;
   double copy_gb_s_ = 0;
