@@ -14,9 +14,9 @@
 #include "kernels/space.h"
 #include "worker/record/recorder.h"
 #include "worker/trial/cuda_device.h"
-#include "worker/trial/output_check.h"
 #include "worker/trial/timer.h"
-#include "worker/trial/validator.h"
+#include "worker/validate/output_check.h"
+#include "worker/validate/validator.h"
 
 namespace pawl {
 namespace {

@@ -28,10 +28,10 @@
 #include "profiles/verdict_protocol.h"
 #include "worker/record/recorder.h"
 #include "worker/trial/cuda_device.h"
-#include "worker/trial/output_check.h"
 #include "worker/trial/timed_comparison.h"
 #include "worker/trial/timer.h"
-#include "worker/trial/validator.h"
+#include "worker/validate/output_check.h"
+#include "worker/validate/validator.h"
 
 namespace pawl {
 namespace {

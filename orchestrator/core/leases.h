@@ -13,7 +13,7 @@
 namespace pawl {
 
 // The leases that are out: who holds which trial until when, and what becomes of a trial whose lease is lost. Deadlines
-// are in served time (served_clock.h). Not thread-safe: the orchestrator's lock guards it.
+// are in served time (ServedClock). Not thread-safe: the orchestrator's lock guards it.
 class Leases {
  public:
   Leases(LiveState& state, Committer& committer, const OrchestratorOptions& options)

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -15,7 +16,6 @@
 #include "absl/time/time.h"
 #include "orchestrator/core/options.h"
 #include "orchestrator/core/pattern_library.h"
-#include "orchestrator/core/served_clock.h"
 #include "orchestrator/core/worker_list.h"
 #include "orchestrator/engine/state/campaign.h"
 #include "pawl/v1/campaign.pb.h"
@@ -60,6 +60,28 @@ class KnownBaselines {
   std::map<std::string, double> us_;
 };
 
+// Counts the time in which orchestrators of a database have served. It goes on after a restart from what was stored, so
+// that an outage counts for nothing; neither does time in which this process was stopped (SIGSTOP, a laptop's lid). It
+// goes by a monotonic clock: setting the system's clock changes nothing. Not thread-safe.
+class ServedClock {
+ public:
+  using Monotonic = std::function<absl::Duration()>;
+  // A longer gap between two calls was a stop of this process.
+  ServedClock(Monotonic monotonic, absl::Duration longest_gap)
+      : monotonic_(std::move(monotonic)), longest_gap_(longest_gap) {}
+
+  // Goes on from here.
+  void Start(absl::Duration served);
+  absl::Duration Now();
+
+ private:
+  const Monotonic monotonic_;
+  const absl::Duration longest_gap_;
+  absl::Duration served_;
+  absl::Duration last_;
+  std::chrono::steady_clock::time_point last_call_;
+};
+
 // A LeaseTrial call that waits for a trial.
 struct WaitingLease {
   std::string worker, instance;
@@ -99,5 +121,13 @@ struct LiveState {
   bool leasing = true;
   absl::Status broken = absl::UnavailableError("starting");  // not OK: memory can't be trusted, nothing is served
 };
+
+// Unfinished campaigns are in memory with what people sent for them: bundles, of which a shared one counts once,
+// proposals that wait, and the sources that proposed edits made.
+//
+// RESOURCE_EXHAUSTED: with this many bytes more, those of this author or those of all would be more than the options
+// allow. `bundle_hash` names a bundle that they are of; empty: they are of a proposal.
+absl::Status CheckHeldBytes(const LiveState& state, const OrchestratorOptions& options, const std::string& author,
+                            int64_t bytes, const std::string& bundle_hash = "");
 
 }  // namespace pawl

@@ -5,7 +5,6 @@
 #include "base/names/resource_name.h"
 #include "kernels/source_patch.h"
 #include "orchestrator/core/errors.h"
-#include "orchestrator/core/held_bytes.h"
 #include "orchestrator/core/orchestrator.h"
 #include "orchestrator/core/stored_campaign.h"
 #include "orchestrator/engine/report/situation.h"

@@ -11,7 +11,6 @@
 #include "kernels/bundle_message.h"
 #include "kernels/space.h"
 #include "orchestrator/core/errors.h"
-#include "orchestrator/core/held_bytes.h"
 #include "orchestrator/core/orchestrator.h"
 
 namespace pawl {

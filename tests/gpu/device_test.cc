@@ -11,7 +11,7 @@
 #include "profiles/keep_rule.h"
 #include "tests/gpu/shared_device.h"
 #include "worker/trial/profiler.h"
-#include "worker/trial/validator.h"
+#include "worker/validate/validator.h"
 
 namespace pawl {
 namespace {

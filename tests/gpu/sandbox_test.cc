@@ -12,7 +12,7 @@
 #include "worker/trial/baseline.h"
 #include "worker/trial/profiler.h"
 #include "worker/trial/sanitizer.h"
-#include "worker/trial/validator.h"
+#include "worker/validate/validator.h"
 
 namespace pawl {
 namespace {

@@ -8,9 +8,9 @@
 #include "kernels/bundle_reader.h"
 #include "kernels/space.h"
 #include "tests/gpu/shared_device.h"
-#include "worker/trial/output_check.h"
 #include "worker/trial/start_variant.h"
-#include "worker/trial/validator.h"
+#include "worker/validate/output_check.h"
+#include "worker/validate/validator.h"
 
 namespace pawl {
 namespace {

@@ -16,10 +16,10 @@
 #include "worker/host/toolkit.h"
 #include "worker/record/build_ahead.h"
 #include "worker/replay/recorded_speedups.h"
-#include "worker/trial/output_check.h"
 #include "worker/trial/start_variant.h"
 #include "worker/trial/trial_pipeline.h"
 #include "worker/trial/trial_steps.h"
+#include "worker/validate/output_check.h"
 
 namespace pawl {
 namespace {

@@ -12,7 +12,7 @@
 #include "pawl/v1/bundle.pb.h"
 #include "worker/record/sample_walk.h"
 #include "worker/replay/recording.h"
-#include "worker/trial/gpu_device.h"
+#include "worker/validate/gpu_device.h"
 
 namespace pawl {
 

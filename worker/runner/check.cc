@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/plan.h"
 #include "kernels/tolerance.h"
-#include "worker/trial/checked_call.h"
+#include "worker/validate/checked_call.h"
 
 namespace pawl {
 namespace {

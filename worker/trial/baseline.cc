@@ -14,7 +14,7 @@
 #include "worker/embedded.h"
 #include "worker/process/subprocess.h"
 #include "worker/process/temporary_folder.h"
-#include "worker/trial/output_check.h"
+#include "worker/validate/output_check.h"
 
 namespace pawl {
 namespace {

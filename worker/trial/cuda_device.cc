@@ -10,6 +10,7 @@
 #include "worker/host/toolkit.h"
 #include "worker/process/spawn.h"
 #include "worker/trial/baseline.h"
+#include "worker/trial/sanitizer.h"
 
 namespace pawl {
 namespace {

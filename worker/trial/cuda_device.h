@@ -13,8 +13,9 @@
 #include "worker/host/toolkit.h"
 #include "worker/process/process.h"
 #include "worker/sandbox/sandboxing.h"
-#include "worker/trial/gpu_device.h"
+#include "worker/trial/profiler.h"
 #include "worker/trial/runner_process.h"
+#include "worker/validate/gpu_device.h"
 
 namespace pawl {
 

@@ -4,6 +4,7 @@
 #include "absl/strings/str_join.h"
 #include "profiles/gpus.h"
 #include "worker/host/toolkit.h"
+#include "worker/trial/profiler.h"
 #include "worker/trial/trial_pipeline.h"
 
 namespace pawl {

@@ -7,25 +7,11 @@
 #include "absl/status/statusor.h"
 #include "pawl/v1/evidence.pb.h"
 #include "profiles/metrics.h"
-#include "worker/build/built_variant.h"
+#include "worker/validate/gpu_device.h"
 
 namespace pawl {
 
 class CudaDevice;
-
-// One variant to profile, with what the driver said of its launches.
-struct ProfileItem {
-  const BuiltSize* built;
-  std::vector<v1::ResourceUse> resources;
-  bool matrix_work = false;  // the bundle says that tensor cores can do its work
-};
-
-struct Profiling {
-  std::vector<v1::Evidence> evidence;  // one an item, in order
-  std::string raw;                     // ncu's raw page of all of them, as CSV; empty without counters
-  std::vector<std::string> missing;    // metrics that metrics.toml names and this ncu lacks
-  double seconds = 0;
-};
 
 // Profiles several variants in one ncu run, which share its start of about three seconds. Without counters the
 // evidence is partial: geometry, occupancy and resources, with the reason and the fix.

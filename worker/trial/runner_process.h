@@ -10,7 +10,7 @@
 #include "pawl/v1/runner.pb.h"
 #include "worker/process/child_process.h"
 #include "worker/sandbox/sandboxing.h"
-#include "worker/trial/gpu_device.h"
+#include "worker/validate/gpu_device.h"
 
 namespace pawl {
 

@@ -10,7 +10,7 @@
 #include "worker/process/subprocess.h"
 #include "worker/trial/cuda_device.h"
 #include "worker/trial/job_file.h"
-#include "worker/trial/output_check.h"
+#include "worker/validate/output_check.h"
 
 namespace pawl {
 namespace {

@@ -6,22 +6,11 @@
 #include "absl/status/statusor.h"
 #include "pawl/v1/evidence.pb.h"
 #include "worker/build/built_variant.h"
+#include "worker/validate/gpu_device.h"
 
 namespace pawl {
 
 class CudaDevice;
-
-struct Sanitizing {
-  std::optional<v1::Failure> failure;  // of the first tool, in the order memcheck, racecheck, initcheck, synccheck
-  double seconds = 0;
-};
-
-// Which tools of compute-sanitizer run.
-enum class SanitizerTools {
-  kAll,          // for small sizes
-  kMemcheck,     // the fastest, for the size that is timed
-  kRaceAndInit,  // racecheck and initcheck, for a size between
-};
 
 // Calls each built size once under each of the tools, side by side. A status is the machine's fault, the tool's absence
 // included. DeadlineExceeded: a tool other than at small sizes did not end in time; that says nothing about the

@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_format.h"
 #include "kernels/space.h"
-#include "worker/trial/output_check.h"
 #include "worker/trial/trial_pipeline.h"
+#include "worker/validate/output_check.h"
 
 namespace pawl {
 namespace {

@@ -8,7 +8,7 @@
 #include "pawl/v1/bundle.pb.h"
 #include "pawl/v1/evidence.pb.h"
 #include "worker/build/built_variant.h"
-#include "worker/trial/gpu_device.h"
+#include "worker/validate/gpu_device.h"
 
 namespace pawl {
 

@@ -5,8 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "kernels/plan.h"
-#include "worker/trial/checked_call.h"
-#include "worker/trial/output_check.h"
+#include "worker/validate/checked_call.h"
+#include "worker/validate/output_check.h"
 
 namespace pawl {
 namespace {

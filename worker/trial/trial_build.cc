@@ -7,7 +7,7 @@
 #include "kernels/hidden_sizes.h"
 #include "kernels/space.h"
 #include "worker/build/built_variant.h"
-#include "worker/trial/output_check.h"
+#include "worker/validate/output_check.h"
 
 namespace pawl {
 namespace {

@@ -11,8 +11,8 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "worker/build/built_variant.h"
-#include "worker/trial/gpu_device.h"
 #include "worker/trial/trial_device.h"
+#include "worker/validate/gpu_device.h"
 
 namespace pawl {
 

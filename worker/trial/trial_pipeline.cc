@@ -3,6 +3,7 @@
 #include <initializer_list>
 #include <utility>
 
+#include "worker/trial/profiler.h"
 #include "worker/trial/trial_run.h"
 #include "worker/trial/trial_steps.h"
 

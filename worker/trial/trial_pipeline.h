@@ -3,9 +3,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "worker/trial/gpu_device.h"
 #include "worker/trial/trial_build.h"
 #include "worker/trial/trial_device.h"
+#include "worker/validate/gpu_device.h"
 
 namespace pawl {
 

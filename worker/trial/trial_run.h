@@ -6,9 +6,9 @@
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "worker/trial/gpu_device.h"
 #include "worker/trial/trial_build.h"
 #include "worker/trial/trial_device.h"
+#include "worker/validate/gpu_device.h"
 
 namespace pawl {
 

@@ -9,12 +9,12 @@
 #include "base/names/utf8.h"
 #include "kernels/hidden_sizes.h"
 #include "kernels/plan.h"
-#include "worker/trial/blind_reference.h"
-#include "worker/trial/output_check.h"
 #include "worker/trial/roofline_check.h"
 #include "worker/trial/timed_comparison.h"
 #include "worker/trial/timer.h"
-#include "worker/trial/validator.h"
+#include "worker/validate/blind_reference.h"
+#include "worker/validate/output_check.h"
+#include "worker/validate/validator.h"
 
 namespace pawl {
 namespace {

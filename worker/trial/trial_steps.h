@@ -2,8 +2,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "worker/trial/gpu_device.h"
 #include "worker/trial/trial_run.h"
+#include "worker/validate/gpu_device.h"
 
 namespace pawl {
 

@@ -9,8 +9,8 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
-#include "worker/trial/gpu_device.h"
 #include "worker/trial/trial_device.h"
+#include "worker/validate/gpu_device.h"
 
 namespace pawl {
 

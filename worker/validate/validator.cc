@@ -1,4 +1,4 @@
-#include "worker/trial/validator.h"
+#include "worker/validate/validator.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "kernels/tolerance.h"
-#include "worker/trial/output_check.h"
+#include "worker/validate/output_check.h"
 
 namespace pawl {
 namespace {

@@ -10,9 +10,9 @@
 #include "pawl/v1/bundle.pb.h"
 #include "pawl/v1/evidence.pb.h"
 #include "worker/build/built_variant.h"
-#include "worker/trial/checked_call.h"
-#include "worker/trial/gpu_device.h"
-#include "worker/trial/input_draws.h"
+#include "worker/validate/checked_call.h"
+#include "worker/validate/gpu_device.h"
+#include "worker/validate/input_draws.h"
 
 namespace pawl {
 

@@ -1,4 +1,4 @@
-#include "worker/trial/input_draws.h"
+#include "worker/validate/input_draws.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "kernels/plan.h"
-#include "worker/trial/checked_call.h"
-#include "worker/trial/output_check.h"
+#include "worker/validate/checked_call.h"
+#include "worker/validate/output_check.h"
 
 namespace pawl {
 namespace {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,9 +16,7 @@
 #include "worker/build/built_variant.h"
 #include "worker/build/compiler.h"
 #include "worker/process/process.h"
-#include "worker/trial/input_draws.h"
-#include "worker/trial/profiler.h"
-#include "worker/trial/sanitizer.h"
+#include "worker/validate/input_draws.h"
 
 namespace pawl {
 
@@ -36,6 +35,33 @@ class KernelProcess {
   virtual void UnloadAll() = 0;
   // The next request meets a fresh process.
   virtual void Restart() = 0;
+};
+
+// What compute-sanitizer found.
+struct Sanitizing {
+  std::optional<v1::Failure> failure;  // of the first tool, in the order memcheck, racecheck, initcheck, synccheck
+  double seconds = 0;
+};
+
+// Which tools of compute-sanitizer run.
+enum class SanitizerTools {
+  kAll,          // for small sizes
+  kMemcheck,     // the fastest, for the size that is timed
+  kRaceAndInit,  // racecheck and initcheck, for a size between
+};
+
+// One variant to profile, with what the driver said of its launches.
+struct ProfileItem {
+  const BuiltSize* built;
+  std::vector<v1::ResourceUse> resources;
+  bool matrix_work = false;  // the bundle says that tensor cores can do its work
+};
+
+struct Profiling {
+  std::vector<v1::Evidence> evidence;  // one an item, in order
+  std::string raw;                     // ncu's raw page of all of them, as CSV; empty without counters
+  std::vector<std::string> missing;    // metrics that metrics.toml names and this ncu lacks
+  double seconds = 0;
 };
 
 // One GPU and the programs that examine variants on it. This is the seam of the trial pipeline: CudaDevice is the real

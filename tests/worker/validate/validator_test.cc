@@ -1,6 +1,6 @@
 // Which sizes and inputs validation uses, and that a kernel that is wrong for one kind of them is caught, without a
 // GPU.
-#include "worker/trial/validator.h"
+#include "worker/validate/validator.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 #include "kernels/hidden_sizes.h"
 #include "kernels/space.h"
 #include "tests/worker/trial/scripted_gpu.h"
-#include "worker/trial/output_check.h"
+#include "worker/validate/output_check.h"
 
 namespace pawl {
 namespace {

@@ -1,4 +1,4 @@
-#include "worker/trial/output_check.h"
+#include "worker/validate/output_check.h"
 
 #include <cstring>
 

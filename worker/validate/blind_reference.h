@@ -5,7 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "pawl/v1/bundle.pb.h"
-#include "worker/trial/gpu_device.h"
+#include "worker/validate/gpu_device.h"
 
 namespace pawl {
 

@@ -1,4 +1,4 @@
-#include "worker/trial/blind_reference.h"
+#include "worker/validate/blind_reference.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "worker/build/built_variant.h"
-#include "worker/trial/output_check.h"
+#include "worker/validate/output_check.h"
 
 namespace pawl {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "worker/trial/checked_call.h"
+#include "worker/validate/checked_call.h"
 
 namespace pawl {
 namespace {

@@ -1,4 +1,4 @@
-#include "worker/trial/checked_call.h"
+#include "worker/validate/checked_call.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "kernels/plan.h"
-#include "worker/trial/output_check.h"
+#include "worker/validate/output_check.h"
 
 namespace pawl {
 namespace {
