@@ -66,7 +66,7 @@ std::vector<std::string> Roofs(const CampaignState& campaign, const DecisionTree
   return roofs;
 }
 
-std::optional<v1::Event> Stop(const CampaignState& campaign, const Moment& now, const DecisionTree& tree) {
+std::optional<v1::Event> Stop(const CampaignState& campaign, const Moment& now) {
   const v1::Campaign& summary = campaign.summary();
   const v1::Budget& budget = summary.spec().budget();
   auto finished = [](v1::StopReason reason, const std::string& message) {
@@ -77,9 +77,6 @@ std::optional<v1::Event> Stop(const CampaignState& campaign, const Moment& now, 
     return finished(v1::STOP_REASON_GOAL,
                     absl::StrFormat("goal reached: %.2fx %s speed (goal %gx)", summary.speedup_over_baseline(),
                                     summary.baseline_us() > 0 ? "the baseline's" : "the start's", goal));
-  }
-  if (const std::vector<std::string> roofs = Roofs(campaign, tree); !roofs.empty()) {
-    return finished(v1::STOP_REASON_ROOF, absl::StrCat("at its roof: ", absl::StrJoin(roofs, "; ")));
   }
   if (budget.iterations() > 0 && summary.counts().tried() >= budget.iterations()) {
     return finished(v1::STOP_REASON_ITERATIONS, absl::StrCat("all ", budget.iterations(), " iterations are used up"));
@@ -304,7 +301,7 @@ std::optional<v1::Event> Decide(const CampaignState& campaign, const Chooser& ch
   const v1::CampaignSpec& spec = campaign.summary().spec();
   if (open == 0) {
     if (const v1::Iteration* end = campaign.UncomparedEnd()) return PlannedEnd(campaign, *end);
-    if (std::optional<v1::Event> stop = Stop(campaign, now, profiles.tree)) return Finish(campaign, *std::move(stop), profiles);
+    if (std::optional<v1::Event> stop = Stop(campaign, now)) return Finish(campaign, *std::move(stop), profiles);
     if (Multiplied(campaign) && campaign.kept_since_total() >= profiles.gates.total_every()) {
       return PlannedTotal(campaign);
     }
@@ -326,6 +323,11 @@ std::optional<v1::Event> Decide(const CampaignState& campaign, const Chooser& ch
       return Paused(absl::StrFormat("no change was proposed within %g s; continue with pawl propose and pawl resume",
                                     spec.chooser().wait_seconds()));
     }
+  }
+  if (!proposed && open == 0) {
+    const std::vector<std::string> roofs = Roofs(campaign, profiles.tree);
+    const std::string message = absl::StrCat("at its roof: ", absl::StrJoin(roofs, "; "));
+    if (!roofs.empty()) return Finish(campaign, Ended(v1::FINISHED, v1::STOP_REASON_ROOF, message), profiles);
   }
   if (!proposed) choice = chooser.Next(campaign);
   // All iterations of a round have the same parent.

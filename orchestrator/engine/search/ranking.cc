@@ -155,7 +155,8 @@ class Ranker {
     return fitted.parameters;
   }
 
-  // The best first, then the fastest.
+  // The best first. Where there are too many: the fastest half of the number, and a half that is spread evenly over the
+  // others, because the fastest may all lie in one valley.
   void FindParents() {
     if (round_parent_ != nullptr) {
       parents_ = {round_parent_};
@@ -168,7 +169,11 @@ class Ranker {
       return a->speedup_over_start() > b->speedup_over_start();
     });
     parents_.insert(parents_.begin(), &best_);
-    parents_.resize(std::min(parents_.size(), settings_.parents));
+    const size_t fastest = settings_.parents / 2, spread = settings_.parents - fastest;
+    if (parents_.size() <= settings_.parents) return;
+    const std::vector<const v1::Iteration*> others(parents_.begin() + static_cast<ptrdiff_t>(fastest), parents_.end());
+    parents_.resize(fastest);
+    for (size_t i = 0; i < spread; ++i) parents_.push_back(others[i * others.size() / spread]);
   }
 
   // Adds every untried single change of the parent that leads to a variant which no earlier parent leads to.

@@ -13,7 +13,7 @@ namespace pawl {
 struct RankingSettings {
   PosteriorSettings posterior;
   double clip_depth = 1;  // log speed below the best: slower measurements count as this slow
-  size_t parents = 48;    // measured variants, the fastest ones, whose changes are considered
+  size_t parents = 64;    // measured variants whose changes are considered, at most
   size_t examined = 512;  // changes whose exact posterior is computed, at most
   size_t lookahead = 8;   // changes that constraints forbid, whose gain after another change is computed
   // Whether there is such a variant, where constraints do not say it all. Empty: they do.
