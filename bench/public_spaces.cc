@@ -7,7 +7,6 @@
 #include <fstream>
 #include <set>
 #include <sstream>
-#include <string_view>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -50,7 +49,8 @@ absl::StatusOr<Table> ReadCsv(const fs::path& file) {
   Table table;
   size_t columns = 0;
   int number = 0;
-  for (const std::string_view line : absl::StrSplit(*text, absl::ByAnyChar("\r\n"), absl::SkipEmpty())) {
+  for (const std::string& line :
+       std::vector<std::string>(absl::StrSplit(*text, absl::ByAnyChar("\r\n"), absl::SkipEmpty()))) {
     ++number;
     const std::vector<std::string> cells = absl::StrSplit(line, ',');
     if (number == 1) {
@@ -191,7 +191,7 @@ absl::StatusOr<std::vector<PublicSpace>> ReadPublicSpaces(const fs::path& folder
     }
     if (const toml::table* strategies = (*table)["kernel_tuner"].as_table()) {
       for (const auto& [name, evaluations] : *strategies) {
-        space.peers[absl::StrCat("Kernel Tuner, ", name.str())] = static_cast<int>(evaluations.value_or(int64_t{0}));
+        space.peers[absl::StrCat("Kernel Tuner, ", std::string(name.str()))] = static_cast<int>(evaluations.value_or(int64_t{0}));
       }
     }
     if (table->contains("constraints")) {

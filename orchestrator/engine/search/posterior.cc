@@ -85,10 +85,8 @@ struct Standardised {
   }
 };
 
-}  // namespace
-
 // The covariance of observations for some parameters, and the posterior density of the parameters.
-struct Posterior::Kernel {
+struct Kernel {
   const std::vector<Observation>& observations;
   const Scales& scales;
   const Standardised& data;
@@ -103,7 +101,7 @@ struct Posterior::Kernel {
 
   size_t variables() const { return scales.size(); }
 
-  void Set(const Parameters& parameters) {
+  void Set(const Posterior::Parameters& parameters) {
     correlations.resize(variables());
     for (size_t v = 0; v < variables(); ++v) {
       // A value that is not in its list has the place past its end.
@@ -151,7 +149,7 @@ struct Posterior::Kernel {
   }
 
   // Negative logarithm of the density, but for a constant.
-  double Loss(const Parameters& parameters) const {
+  double Loss(const Posterior::Parameters& parameters) const {
     double loss = 0.5 * (data.values.array() - mean).matrix().dot(weights) + 0.5 * mean * mean / kMeanVariance;
     for (Eigen::Index i = 0; i < factor.matrixLLT().rows(); ++i) loss += std::log(factor.matrixLLT()(i, i));
     for (size_t i = 0; i < priors.size(); ++i) {
@@ -161,7 +159,7 @@ struct Posterior::Kernel {
     return std::isfinite(loss) ? loss : INFINITY;
   }
 
-  std::vector<double> Gradient(const Parameters& parameters) const {
+  std::vector<double> Gradient(const Posterior::Parameters& parameters) const {
     const auto n = static_cast<Eigen::Index>(observations.size());
     MatrixXd slope = factor.solve(MatrixXd::Identity(n, n));  // of the loss by the covariance, twice
     slope.noalias() -= weights * weights.transpose();
@@ -208,6 +206,8 @@ struct Posterior::Kernel {
     return gradient;
   }
 };
+
+}  // namespace
 
 Posterior::Parameters Posterior::Fit(const std::vector<Observation>& observations, const Scales& scales,
                                      const std::vector<KnownCause>& causes, const PosteriorSettings& settings) {

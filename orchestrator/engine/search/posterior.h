@@ -80,7 +80,6 @@ class Posterior {
   double Similarity(const Point& a, const Point& b) const;
 
  private:
-  struct Kernel;  // of a set of parameters
   Eigen::MatrixXd CovarianceOf(const std::vector<Point>& points) const;
 
   std::vector<Observation> observations_;

@@ -44,10 +44,10 @@ v1::Finding FindingOf(const std::string& rule, v1::Resource wants, double severi
   return finding;
 }
 
-using Patterns = google::protobuf::RepeatedPtrField<v1::Pattern>;
+using PatternList = google::protobuf::RepeatedPtrField<v1::Pattern>;
 
 struct Prior : RulePrior {
-  explicit Prior(const v1::Finding& finding, const Patterns& patterns = {})
+  explicit Prior(const v1::Finding& finding, const PatternList& patterns = {})
       : RulePrior({finding}, SomeBundle(), kBest, patterns, "sm_90", {}) {}
 };
 
@@ -102,7 +102,7 @@ v1::Pattern PatternOf(const std::string& bundle, int tried, double median, const
   return pattern;
 }
 
-Patterns ListOf(std::initializer_list<v1::Pattern> patterns) { return {patterns.begin(), patterns.end()}; }
+PatternList ListOf(std::initializer_list<v1::Pattern> patterns) { return {patterns.begin(), patterns.end()}; }
 
 double WorthAfter(std::initializer_list<v1::Pattern> patterns) {
   return WorthOf(ListOf(patterns), "grid", EffectOf(v1::RESOURCE_PARALLELISM, v1::DIRECTION_MORE), "sm_90", "attention",
