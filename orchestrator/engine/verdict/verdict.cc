@@ -162,15 +162,18 @@ void AwaitComparison(const CampaignState& campaign, v1::Iteration* iteration) {
                                         of_best > 1 ? ": it is compared with that next" : ""));
 }
 
-// The iteration and all kept iterations that descend from it.
+// The iteration and all kept iterations that descend from it, or were kept for being faster than one of these.
 std::vector<int> BuiltOn(const CampaignState& campaign, int iteration) {
-  std::set<int> built = {iteration};
+  std::set<int> descend = {iteration};
+  std::vector<int> built = {iteration};
   for (const v1::Iteration& other : campaign.iterations()) {  // parents are judged before their children
-    if (other.verdict() == v1::KEPT && other.has_parent() && built.contains(other.parent())) {
-      built.insert(other.number());
-    }
+    const bool descends = other.has_parent() && descend.contains(other.parent());
+    const bool by_comparison = other.has_over_best() && descend.contains(other.compared_with());
+    if (!descends && !by_comparison) continue;
+    descend.insert(other.number());
+    if (other.verdict() == v1::KEPT) built.push_back(other.number());
   }
-  return {built.begin(), built.end()};
+  return built;
 }
 
 }  // namespace
