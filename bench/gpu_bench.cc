@@ -106,7 +106,7 @@ int Main(int argc, char** argv) {
     fprintf(stderr, "usage: pawl-gpu-bench cost\n");
     return 2;
   }
-  const std::unique_ptr<CudaDevice> device = Must(CudaDevice::Open({}));
+  const std::unique_ptr<CudaDevice> device = Must(CudaDevice::Open({.build_cache = ""}));
   printf("%s, driver %s\n", device->gpu().name().c_str(), device->gpu().driver_version().c_str());
   BuildTimes(*device);
   printf("\nSeconds a variant, median; build, validated on the ladder and hidden sizes, compared with its parent:\n\n");

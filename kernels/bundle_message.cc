@@ -2,14 +2,20 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <filesystem>
 #include <set>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/expression/expression.h"
+#include "kernels/data_file.h"
+#include "kernels/entry_name.h"
 #include "kernels/limits.h"
 #include "kernels/plan.h"
 #include "kernels/space.h"
+#include "kernels/substitution.h"
+#include "kernels/variable_values.h"
 
 namespace pawl {
 namespace {
@@ -47,23 +53,57 @@ class Checker {
 
   void Fields() {
     if (!IsBundleName(bundle_.name())) Add("name: expected a letter, then letters, digits, _ and -, at most 64");
-    if (bundle_.source().text().empty()) Add("source: there is no device code");
-    if (bundle_.reference().source().text().empty()) Add("reference: there is no source");
-    if (bundle_.reference().launches().empty()) Add("reference: there is no launch");
+    if (bundle_.source().text().empty() && bundle_.source().binary().empty()) Add("source: there is no device code");
+    if (bundle_.has_problem()) {
+      if (bundle_.problem().text().empty()) Add("problem: it is empty");
+      if (bundle_.has_reference()) Add("problem: it has the reference, and there is another");
+    } else {
+      if (bundle_.reference().source().text().empty()) Add("reference: there is no source");
+      if (bundle_.reference().launches().empty()) Add("reference: there is no launch");
+    }
+    if (bundle_.has_setup() && bundle_.setup().source().text().empty()) Add("setup: there is no source");
+    if (bundle_.has_setup() && bundle_.setup().launches().empty()) Add("setup: there is no launch");
     if (bundle_.compiler() != v1::COMPILER_NVRTC && bundle_.compiler() != v1::COMPILER_NVCC) {
       Add("compiler: expected NVRTC or nvcc");
     }
-    const std::pair<const char*, int> counts[] = {{"sizes", bundle_.sizes_size()},
-                                                  {"tensors", bundle_.tensors_size()},
-                                                  {"variables", bundle_.variables_size()},
-                                                  {"launches", bundle_.launches_size()}};
+    const std::pair<const char*, int> counts[] = {
+        {"sizes", bundle_.sizes_size()}, {"tensors", bundle_.tensors_size()}, {"variables", bundle_.variables_size()}};
     for (const auto& [what, count] : counts) {
       if (count == 0 || count > kMaxItems) Add(absl::StrCat(what, ": found ", count, ", expected 1 to ", kMaxItems));
     }
-    if (bundle_.constraints_size() > kMaxItems || bundle_.scalars_size() > kMaxItems) {
-      Add(absl::StrCat("constraints, scalars: expected at most ", kMaxItems));
+    if (bundle_.launches().empty()) Add("launches: there is none");
+    for (const int count :
+         {bundle_.launches_size(), bundle_.reference().launches_size(), bundle_.setup().launches_size()}) {
+      if (count > kMaxLaunches) Add(absl::StrCat("launches: found ", count, ", expected at most ", kMaxLaunches));
     }
-    Tolerance(bundle_.tolerance(), "tolerance");
+    if (bundle_.constraints_size() > kMaxItems || bundle_.scalars_size() > kMaxItems ||
+        bundle_.structs_size() > kMaxItems) {
+      Add(absl::StrCat("constraints, scalars, structs: expected at most ", kMaxItems));
+    }
+    if (bundle_.has_tolerance() || NeedsTolerance(bundle_)) Tolerance(bundle_.tolerance(), "tolerance");
+    Counts();
+  }
+
+  // Files, data and libraries.
+  void Counts() {
+    size_t files = 0, data = 0;
+    for (const v1::SourceFile& file : bundle_.files()) files += file.text().size();
+    for (const v1::DataFile& file : bundle_.data_files()) data += file.data().size();
+    if (bundle_.files_size() > static_cast<int>(kMaxFiles) || files > kMaxFilesBytes) {
+      Add(absl::StrCat("files: expected at most ", kMaxFiles, " files and ", kMaxFilesBytes, " bytes"));
+    }
+    if (bundle_.data_files_size() > kMaxItems || data > kMaxDataBytes) {
+      Add(absl::StrCat("data files: expected at most ", kMaxItems, " files and ", kMaxDataBytes, " bytes"));
+    }
+    if (bundle_.source().binary().size() > kMaxCubinBytes) {
+      Add(absl::StrCat("source: a cubin of more than ", kMaxCubinBytes, " bytes"));
+    }
+    if (bundle_.include_size() > static_cast<int>(kMaxIncludes)) {
+      Add(absl::StrCat("include: expected at most ", kMaxIncludes, " libraries"));
+    }
+    for (const std::string& name : bundle_.include()) {
+      if (!IsHeaderLibrary(name)) Add("include: not the name of a header library");
+    }
   }
 
   void Tolerance(const v1::Tolerance& tolerance, const std::string& what) {
@@ -75,13 +115,31 @@ class Checker {
   void Tensors() {
     for (const v1::Tensor& tensor : bundle_.tensors()) {
       const std::string what = absl::StrCat("tensor ", tensor.name());
-      const bool input = tensor.role() == v1::TENSOR_ROLE_INPUT;
+      const bool input = IsFilled(tensor.role());
+      if (!v1::DataType_IsValid(tensor.type()) || tensor.type() == v1::DATA_TYPE_UNSPECIFIED ||
+          !v1::TensorRole_IsValid(tensor.role()) || tensor.role() == v1::TENSOR_ROLE_UNSPECIFIED ||
+          !v1::Fill_IsValid(tensor.fill())) {
+        Add(absl::StrCat(what, ": its type, role or fill is unknown here"));
+        continue;
+      }
       if (tensor.low().empty() != tensor.high().empty() || (!input && !tensor.low().empty())) {
         Add(absl::StrCat(what, ": a range has a lowest and a highest value, and only an input has one"));
       }
-      if (input && tensor.type() == v1::DATA_TYPE_I32 && tensor.low().empty()) {
-        Add(absl::StrCat(what, ": an i32 input must state its range, such as range = [0, 1023]"));
+      const bool drawn = tensor.fill() <= v1::FILL_INTEGERS || tensor.fill() == v1::FILL_SORTED;
+      if (input && IsInteger(tensor.type()) && drawn && tensor.low().empty()) {
+        Add(absl::StrCat(what, ": an ", DataTypeName(tensor.type()),
+                         " input must state its range, such as range = [0, 1023]"));
       }
+      const bool stated = tensor.fill() == v1::FILL_CONSTANT || tensor.fill() == v1::FILL_SORTED ||
+                          tensor.fill() == v1::FILL_CSR_OFFSETS || tensor.fill() == v1::FILL_INTEGERS;
+      if (input && stated && tensor.low().empty()) Add(absl::StrCat(what, ": its fill needs values"));
+      if (!input && (tensor.fill() != v1::FILL_UNSPECIFIED || !tensor.file().empty())) {
+        Add(absl::StrCat(what, ": only inputs are filled"));
+      }
+      if (tensor.fill() == v1::FILL_PROBLEM && !bundle_.has_problem()) {
+        Add(absl::StrCat(what, ": it is filled by problem.py, and there is none"));
+      }
+      if (tensor.is_static() && IsCompared(tensor.role())) Add(absl::StrCat(what, ": an output can't be static"));
       const int32_t align = tensor.align();
       const bool power = align > 0 && (align & (align - 1)) == 0;
       if (align != 0 && (!power || align < ElementBytes(tensor.type()) || align > kMaxAlign)) {
@@ -89,7 +147,7 @@ class Checker {
                          kMaxAlign));
       }
       if (!tensor.has_tolerance()) continue;
-      if (tensor.role() != v1::TENSOR_ROLE_OUTPUT) Add(absl::StrCat(what, ": only an output has a tolerance"));
+      if (!IsCompared(tensor.role())) Add(absl::StrCat(what, ": only an output has a tolerance"));
       if (!tensor.tolerance().exact()) Tolerance(tensor.tolerance(), what);
     }
     for (const auto& [name, range] : bundle_.hidden()) {
@@ -111,18 +169,39 @@ class Checker {
       if (file.text().find('\0') != std::string::npos) Add(absl::StrCat(what, ": its text has a NUL character"));
     };
     check(bundle_.source(), "source");
-    check(bundle_.reference().source(), "reference");
+    if (bundle_.has_reference()) check(bundle_.reference().source(), "reference");
+    if (bundle_.has_setup()) check(bundle_.setup().source(), "setup");
+    if (bundle_.has_problem()) check(bundle_.problem(), "problem");
     for (const v1::SourceFile& file : bundle_.baseline_files()) check(file, "baseline");
-    const auto entries = [&](const auto& launches, const char* what) {
-      for (const v1::Launch& launch : launches) {
-        if (!IsName(launch.entry()))
-          Add(absl::StrCat(what,
-                           ": an entry is not a kernel's name: a letter or _, then "
-                           "letters, digits and _"));
+    std::set<std::string> paths = {bundle_.source().path()};
+    for (const v1::SourceFile& file : bundle_.files()) {
+      check(file, "files");
+      if (!paths.insert(file.path()).second) Add("files: a path is there twice");
+      if (!file.binary().empty()) Add("files: expected text");
+    }
+    for (const v1::DataFile& file : bundle_.data_files()) {
+      if (!IsSourcePath(file.path())) Add("data files: expected a path inside of the bundle's folder");
+    }
+    const bool cubin = absl::EndsWith(bundle_.source().path(), ".cubin");
+    if (cubin != !bundle_.source().binary().empty()) Add("source: expected bytes of a cubin, and only of a cubin");
+    for (const v1::Variable& variable : bundle_.variables()) {
+      if (variable.replaces().empty()) continue;
+      if (const absl::Status status = CheckReplaced(bundle_, variable); !status.ok()) Add(std::string(status.message()));
+    }
+    Entries(bundle_.launches(), "launches");
+    Entries(bundle_.reference().launches(), "reference");
+    Entries(bundle_.setup().launches(), "setup");
+  }
+
+  void Entries(const google::protobuf::RepeatedPtrField<v1::Launch>& launches, const char* what) {
+    for (const v1::Launch& launch : launches) {
+      if (!IsEntryName(launch.entry())) {
+        Add(absl::StrCat(what,
+                         ": an entry is not a kernel's name: a letter or _, then letters, digits and _, or a C++ "
+                         "name with template arguments"));
       }
-    };
-    entries(bundle_.launches(), "launches");
-    entries(bundle_.reference().launches(), "reference");
+      if (!launch.index().empty() && !IsName(launch.index())) Add(absl::StrCat(what, ": index is not a valid name"));
+    }
   }
 
   void Names() {
@@ -140,9 +219,22 @@ class Checker {
       } else if (!distinct.contains(variable.start())) {
         Add(absl::StrCat("variable ", variable.name(), ": start is not one of its values"));
       }
+      Words(variable);
     }
     for (const v1::Tensor& tensor : bundle_.tensors()) take(tensor.name(), "tensor");
-    for (const v1::Scalar& scalar : bundle_.scalars()) take(scalar.name(), "scalar");
+    for (const v1::Scalar& scalar : bundle_.scalars()) {
+      take(scalar.name(), "scalar");
+      if (!v1::DataType_IsValid(scalar.type()) || scalar.type() == v1::DATA_TYPE_UNSPECIFIED ||
+          ElementBits(scalar.type()) < 8) {
+        Add(absl::StrCat("scalar ", scalar.name(), ": no parameter has its type"));
+      }
+    }
+    for (const v1::StructArgument& argument : bundle_.structs()) {
+      take(argument.name(), "struct");
+      if (argument.fields().empty() || argument.fields_size() > static_cast<int>(kMaxFields)) {
+        Add(absl::StrCat("struct ", argument.name(), ": expected 1 to ", kMaxFields, " fields"));
+      }
+    }
     std::set<std::string> sizes;
     for (const v1::Size& size : bundle_.sizes()) {
       if (size.name().empty() || !sizes.insert(size.name()).second) Add("sizes: a name is empty or used twice");
@@ -153,6 +245,34 @@ class Checker {
     }
     if (!sizes.contains(bundle_.goal().size())) Add("goal: its size is not one of the sizes");
     if (!(bundle_.goal().speedup() > 0)) Add("goal: expected a speedup above 0");
+    double sum = 0;
+    for (const auto& [name, weight] : bundle_.goal().sizes()) {
+      if (!sizes.contains(name) || !(weight > 0)) Add("goal: expected weights above 0, of sizes that there are");
+      sum += weight;
+    }
+    if (!bundle_.goal().sizes().empty() && !(std::fabs(sum - 1) <= kGoalWeights)) {
+      Add("goal: expected weights whose sum is 1");
+    }
+    if (!(bundle_.goal().worst() >= 0) || bundle_.goal().worst() > 1) Add("goal: expected worst from 0 to 1");
+  }
+
+  // Values are the positions of words, or 0 and 1 of a flag.
+  void Words(const v1::Variable& variable) {
+    const std::string what = absl::StrCat("variable ", variable.name());
+    const std::set<std::string> distinct(variable.words().begin(), variable.words().end());
+    if (variable.words_size() > 0) {
+      bool good = variable.words_size() == variable.values_size() &&
+                  static_cast<int>(distinct.size()) == variable.words_size() && !variable.flag();
+      for (int i = 0; good && i < variable.values_size(); ++i) {
+        good = variable.values(i) == i && IsValueWord(variable.words(i));
+      }
+      if (!good) Add(absl::StrCat(what, ": expected different words without blanks, and their positions as values"));
+    }
+    for (const int32_t value : variable.values()) {
+      if (variable.flag() && value != 0 && value != 1) Add(absl::StrCat(what, ": a flag is 0 or 1"));
+    }
+    const bool on_or_off = !variable.option().empty() && !absl::StrContains(variable.option(), "{}");
+    if (on_or_off && !variable.flag()) Add(absl::StrCat(what, ": its option has no {}, and it is no flag"));
   }
 
   void Space() {
@@ -167,9 +287,21 @@ class Checker {
     for (const v1::Size& size : bundle_.sizes()) {
       const absl::StatusOr<v1::Plan> plan = planner.MakePlan(StartVariant(bundle_), size, TypicalGpu());
       if (!plan.ok()) Add(absl::StrCat("size ", size.name(), ": ", std::string(plan.status().message())));
+      if (plan.ok()) Data(*plan);
       const absl::StatusOr<v1::Plan> reference = planner.MakeReferencePlan(size, TypicalGpu());
       if (!reference.ok()) Add(absl::StrCat("size ", size.name(), ": ", std::string(reference.status().message())));
       if (!problems_.empty()) return;
+    }
+  }
+
+  // The values in files, against the ranges that the contract states.
+  void Data(const v1::Plan& plan) {
+    for (const v1::PlanTensor& tensor : plan.tensors()) {
+      const v1::DataFile* file = tensor.fill() == v1::FILL_FILE ? FindDataFile(bundle_, tensor.file()) : nullptr;
+      if (file == nullptr) continue;
+      const absl::StatusOr<absl::string_view> data = DataOf(*file, tensor);
+      const absl::Status status = data.ok() ? CheckDataRange(*file, tensor, *data) : data.status();
+      if (!status.ok()) Add(absl::StrCat("tensor ", tensor.name(), ": ", status.message()));
     }
   }
 
@@ -182,6 +314,19 @@ class Checker {
 bool IsBundleName(const std::string& name) {
   return !name.empty() && name.size() <= kMaxBundleName && std::isalpha(static_cast<unsigned char>(name[0])) &&
          std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '-'; });
+}
+
+bool IsHeaderLibrary(const std::string& name) {
+  return !name.empty() && name.size() <= kMaxBundleName &&
+         std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '-'; });
+}
+
+bool NeedsTolerance(const v1::Bundle& bundle) {
+  const auto compared = [](const v1::Tensor& tensor) { return IsCompared(tensor.role()); };
+  return std::none_of(bundle.tensors().begin(), bundle.tensors().end(), compared) ||
+         std::any_of(bundle.tensors().begin(), bundle.tensors().end(), [&](const v1::Tensor& tensor) {
+           return compared(tensor) && !tensor.has_tolerance() && IsFloat(tensor.type());
+         });
 }
 
 std::vector<std::string> BundleProblems(const v1::Bundle& bundle) { return Checker(bundle).Problems(); }

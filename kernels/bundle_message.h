@@ -10,6 +10,12 @@ namespace pawl {
 // A letter, then letters, digits, _ and -, at most 64.
 bool IsBundleName(const std::string& name);
 
+// Letters, digits, _ and -, at most 64.
+bool IsHeaderLibrary(const std::string& name);
+
+// An output of floats has no tolerance of its own; also where there is no output.
+bool NeedsTolerance(const v1::Bundle& bundle);
+
 // What is wrong with a bundle that came as a message: from a stranger, not from the bundle reader. Empty: the space can
 // be listed, and plans of the start variant can be made at every size. Nothing in it makes this crash or take long.
 std::vector<std::string> BundleProblems(const v1::Bundle& bundle);

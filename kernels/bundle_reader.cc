@@ -10,18 +10,28 @@
 #include "kernels/bundle_message.h"
 #include "kernels/plan.h"
 #include "kernels/reading.h"
+#include "kernels/variable_values.h"
 
 namespace pawl {
 namespace {
 
 namespace fs = std::filesystem;
 
-// a.b.c.d makes a table in a table in a table, and toml++ takes them down by recursion.
-constexpr auto kMaxDots = 2000;
+// a.b.c.d makes a table in a table in a table, and toml++ takes them down by recursion. A key stands on one line.
+constexpr auto kMaxDots = 500;
+
+bool HasLineOfDots(const std::string& text) {
+  int dots = 0;
+  for (const char c : text) {
+    if (c == '\n') dots = 0;
+    if (c == '.' && ++dots > kMaxDots) return true;
+  }
+  return false;
+}
 
 void ReadTables(const std::string& text, Reading& reading) {
-  if (std::count(text.begin(), text.end(), '.') > kMaxDots) {
-    reading.problems.Add(1, absl::StrCat("there are more than ", kMaxDots, " dots in the file; is it a bundle?"));
+  if (HasLineOfDots(text)) {
+    reading.problems.Add(1, absl::StrCat("there are more than ", kMaxDots, " dots in a line; is it a bundle?"));
     return;
   }
   toml::parse_result parsed = toml::parse(text);
@@ -33,14 +43,18 @@ void ReadTables(const std::string& text, Reading& reading) {
   }
   TomlTable root(&parsed.table(), &KernelToml(), "", &reading.problems);
   ReadTop(root, reading);
+  ReadFiles(root, reading);
   ReadSizes(root, reading);
   ReadVariables(root, reading);
   ReadHidden(root, reading);
   ReadConstraints(root, reading);
   ReadTensors(root, reading);
   ReadScalars(root, reading);
+  ReadStructs(root, reading);
+  ReadTolerance(root, reading);
   ReadLaunches(root, reading);
   ReadReference(root, reading);
+  ReadSetup(root, reading);
   ReadWork(root, reading);
   root.Finish();
   CheckWhole(reading);
@@ -52,7 +66,7 @@ void ReadTables(const std::string& text, Reading& reading) {
   }
 }
 
-std::string Article(const std::string& kind) { return absl::StrCat(kind == "input" ? "an " : "a ", kind); }
+std::string Article(const std::string& kind) { return absl::StrCat(kind[0] == 'i' ? "an " : "a ", kind); }
 
 }  // namespace
 
@@ -80,8 +94,11 @@ void Reading::Use(TomlTable& table, const std::string& key, const Text& text, Mu
 
 void Reading::Use(TomlTable& table, const std::string& key, const Text& text, Scope scope, Must must,
                   const std::string& guard) {
-  absl::StatusOr<std::set<std::string>> used = NamesIn(text.value);
+  const absl::StatusOr<std::string> plain = WithoutWords(bundle, text.value);
+  const absl::StatusOr<std::set<std::string>> used =
+      plain.ok() ? NamesIn(*plain) : absl::StatusOr<std::set<std::string>>(plain.status());
   if (!used.ok()) {
+    if (!plain.ok() && !names_complete) return;
     table.Complain(text.line, absl::StrCat(key, ": ", used.status().message()));
     return;
   }
@@ -104,7 +121,11 @@ void Reading::Use(TomlTable& table, const std::string& key, const Text& text, Sc
                                                      : absl::StrCat("unknown name ", name);
     table.Complain(text.line, absl::StrCat(key, " \"", text.value, "\": ", what, Expected(name, known)));
   }
-  if (good) expressions.push_back({text, absl::StrCat(table.where(), ": ", key), must, guard});
+  if (good)
+    expressions.push_back({{*plain, text.line},
+                           absl::StrCat(table.where(), ": ", key),
+                           must,
+                           WithoutWords(bundle, guard).value_or(guard)});
 }
 
 BundleReading ReadBundle(const fs::path& given) {

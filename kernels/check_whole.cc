@@ -2,7 +2,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <set>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/expression/expression.h"
@@ -10,17 +13,24 @@
 #include "kernels/plan.h"
 #include "kernels/reading.h"
 #include "kernels/space.h"
+#include "kernels/variable_values.h"
 
 namespace pawl {
 namespace {
 
 void CheckGoal(Reading& reading) {
-  const std::string& goal = reading.bundle.goal().size();
+  const v1::Goal& goal = reading.bundle.goal();
   std::vector<std::string> names;
   for (const v1::Size& size : reading.bundle.sizes()) names.push_back(size.name());
-  if (goal.empty() || names.empty() || std::find(names.begin(), names.end(), goal) != names.end()) return;
-  reading.problems.Add(reading.lines["goal size"],
-                       absl::StrCat("[goal]: size is \"", goal, "\", which is not a [[size]]", Expected(goal, names)));
+  std::set<std::string> wanted;
+  for (const auto& [name, weight] : goal.sizes()) wanted.insert(name);
+  if (wanted.empty() && !goal.size().empty()) wanted.insert(goal.size());
+  for (const std::string& name : wanted) {
+    if (names.empty() || std::find(names.begin(), names.end(), name) != names.end()) continue;
+    reading.problems.Add(reading.lines["goal size"],
+                         absl::StrCat("[goal]: size is \"", absl::Utf8SafeCHexEscape(name.substr(0, 80)),
+                                      "\", which is not a [[size]]", Expected(name, names)));
+  }
 }
 
 // The ladder, and the ends of the hidden ranges.
@@ -58,6 +68,12 @@ std::string Complaint(double value, Must must) {
     case Must::kBeAnInt32:
       if (!whole || std::fabs(value) > max) return "expected a whole number that fits into an i32";
       break;
+    case Must::kBeWhole:
+      if (!whole) return "expected a whole number";
+      break;
+    case Must::kBeACount:
+      if (!whole || value < 0 || value > max) return "expected a whole number of 0 or more";
+      break;
     case Must::kBeNotNegative:
       if (value < 0) return "expected 0 or more";
       break;
@@ -68,13 +84,21 @@ std::string Complaint(double value, Must must) {
 }
 
 void CheckExpressions(const std::vector<v1::Size>& sizes, Reading& reading) {
+  std::map<std::string, Expression> parsed;  // thousands of launches may share a few
+  const auto evaluate = [&](const std::string& text, const std::map<std::string, double>& values) {
+    auto it = parsed.find(text);
+    if (it != parsed.end()) return it->second.Evaluate(values);
+    absl::StatusOr<Expression> expression = Expression::Parse(text);
+    if (!expression.ok()) return absl::StatusOr<double>(expression.status());
+    return parsed.emplace(text, *std::move(expression)).first->second.Evaluate(values);
+  };
   for (const UsedExpression& used : reading.expressions) {
     for (const v1::Size& size : sizes) {
       std::map<std::string, double> values = GpuLimits(TypicalGpu());
       for (const v1::Variable& variable : reading.bundle.variables()) values[variable.name()] = variable.start();
       for (const auto& [name, value] : size.values()) values[name] = value;
-      if (!used.guard.empty() && Evaluate(used.guard, values).value_or(0) == 0) continue;
-      absl::StatusOr<double> value = Evaluate(used.text.value, values);
+      if (!used.guard.empty() && evaluate(used.guard, values).value_or(0) == 0) continue;
+      absl::StatusOr<double> value = evaluate(used.text.value, values);
       const std::string at = absl::StrCat(" for the start variant at size ", size.name());
       if (!value.ok()) {
         reading.problems.Add(used.text.line, absl::StrCat(used.where, ": ", value.status().message(), at));
@@ -101,9 +125,10 @@ void CheckConstraints(Reading& reading) {
     if (allowed.ok() && *allowed) continue;
     start_allowed = false;
     reading.problems.Add(
-        that.line, absl::StrCat("[[constraint]] \"", that.value, "\" ",
-                                allowed.ok() ? absl::StrCat("forbids the start variant (", VariantText(start), ")")
-                                             : absl::StrCat("can't be judged: ", allowed.status().message())));
+        that.line,
+        absl::StrCat("[[constraint]] \"", that.value, "\" ",
+                     allowed.ok() ? absl::StrCat("forbids the start variant (", VariantText(bundle, start), ")")
+                                  : absl::StrCat("can't be judged: ", allowed.status().message())));
   }
   if (SpaceSize(bundle) > kMaxSpace) {
     reading.problems.Add(reading.lines["variables"],

@@ -5,6 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/hash/hash.h"
+#include "kernels/data_type.h"
+#include "kernels/entry_name.h"
 #include "kernels/space.h"
 
 namespace pawl {
@@ -42,6 +44,34 @@ void AddLaunch(const v1::Launch& launch, Content& content) {
   content.AddList(launch.block());
   content.Add(launch.shared());
   content.AddList(launch.arguments());
+  // From here on: only what is not at its default, so that what was hashed before keeps its hash.
+  if (!launch.repeat().empty()) content.Add(absl::StrCat("repeat ", launch.repeat()));
+  if (!launch.index().empty()) content.Add(absl::StrCat("index ", launch.index()));
+  if (!launch.swap().empty()) content.AddList(launch.swap());
+  if (launch.cooperative()) content.Add(std::string("cooperative"));
+  if (!launch.cluster().empty()) {
+    content.Add(std::string("cluster"));
+    content.AddList(launch.cluster());
+  }
+}
+
+// What the implementation has beside its source's text.
+void AddFiles(const v1::Bundle& bundle, Content& content) {
+  if (!bundle.source().binary().empty()) content.Add(absl::StrCat("binary ", Sha256(bundle.source().binary())));
+  for (const v1::SourceFile& file : bundle.files()) {
+    content.Add(absl::StrCat("file ", file.path()));
+    content.Add(file.text());
+  }
+  for (const std::string& name : bundle.include()) content.Add(absl::StrCat("include ", name));
+  if (bundle.skip_host_code()) content.Add(std::string("skip host code"));
+}
+
+void AddWords(const v1::Variable& variable, Content& content) {
+  if (variable.flag()) content.Add(std::string("flag"));
+  if (!variable.replaces().empty()) content.Add(absl::StrCat("replaces ", variable.replaces()));
+  if (variable.words().empty()) return;
+  content.Add(std::string("words"));
+  content.AddList(variable.words());
 }
 
 }  // namespace
@@ -68,13 +98,15 @@ std::string BundleHash(const v1::Bundle& bundle) {
     // Written only where they are stated, so that bundles of version 0.1.0 keep their hashes. The range of a float
     // input is left out: it is what validation draws from, and no time depends on it.
     if (tensor.align() != 0) content.Add(absl::StrCat("align ", tensor.align()));
-    if (tensor.type() == v1::DATA_TYPE_I32 && !tensor.low().empty()) {
+    if ((!IsFloat(tensor.type()) || tensor.fill() > v1::FILL_UNIFORM) && !tensor.low().empty()) {
       content.Add(absl::StrCat("range ", tensor.low(), " to ", tensor.high()));
     }
     if (tensor.has_tolerance()) {
       const v1::Tolerance& own = tensor.tolerance();
       content.Add(absl::StrCat("tolerance ", own.absolute(), " ", own.relative(), " ", own.exact()));
     }
+    if (!tensor.file().empty()) content.Add(absl::StrCat("data ", tensor.file()));
+    if (tensor.is_static()) content.Add(std::string("static"));
   }
   content.Add(bundle.scalars_size());
   for (const v1::Scalar& scalar : bundle.scalars()) {
@@ -88,6 +120,7 @@ std::string BundleHash(const v1::Bundle& bundle) {
     content.AddList(variable.values());
     content.Add(variable.start());
     content.Add(variable.option());
+    AddWords(variable, content);
   }
   content.Add(bundle.constraints_size());
   for (const v1::Constraint& constraint : bundle.constraints()) content.Add(constraint.that());
@@ -109,6 +142,19 @@ std::string BundleHash(const v1::Bundle& bundle) {
     if (range.multiple() > 1) hidden[name + " multiple"] = range.multiple();
   }
   content.AddMap(hidden);
+  AddFiles(bundle, content);
+  if (bundle.has_problem()) content.Add(absl::StrCat("problem ", bundle.problem().text()));
+  for (const v1::StructArgument& argument : bundle.structs()) {
+    content.Add(absl::StrCat("struct ", argument.name(), " ", argument.in_memory()));
+    content.AddList(argument.fields());
+  }
+  if (bundle.has_setup()) {
+    content.Add(absl::StrCat("setup ", bundle.setup().source().text()));
+    for (const v1::Launch& launch : bundle.setup().launches()) AddLaunch(launch, content);
+  }
+  for (const v1::DataFile& file : bundle.data_files()) {
+    content.Add(absl::StrCat("data file ", file.path(), " ", Sha256(file.data())));
+  }
   return content.Hash();
 }
 
@@ -120,9 +166,15 @@ std::string VariantHash(const v1::Bundle& bundle, const v1::Variant& variant, co
   content.AddList(bundle.options());
   for (const v1::Variable& variable : bundle.variables()) {
     if (!variable.option().empty()) content.Add(absl::StrCat(variable.name(), " ", variable.option()));
+    AddWords(variable, content);
   }
   content.AddMap(variant.values());
   content.Add(architecture);
+  AddFiles(bundle, content);
+  // Template arguments are instantiated by them.
+  for (const v1::Launch& launch : bundle.launches()) {
+    if (IsCppEntry(launch.entry())) content.Add(absl::StrCat("entry ", launch.entry()));
+  }
   return content.Hash();
 }
 

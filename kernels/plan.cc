@@ -1,5 +1,6 @@
 #include "kernels/plan.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <set>
@@ -7,7 +8,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/expression/expression.h"
+#include "kernels/data_file.h"
+#include "kernels/entry_name.h"
 #include "kernels/limits.h"
+#include "kernels/tolerance.h"
+#include "kernels/variable_values.h"
 
 namespace pawl {
 namespace {
@@ -15,6 +20,30 @@ namespace {
 constexpr int64_t kMaxInt32 = std::numeric_limits<int32_t>::max();
 
 using Values = std::map<std::string, double>;
+using Launches = google::protobuf::RepeatedPtrField<v1::Launch>;
+using Planned = google::protobuf::RepeatedPtrField<v1::PlanLaunch>;
+
+std::optional<int> TensorNamed(const std::string& name, const v1::Plan& plan) {
+  for (int i = 0; i < plan.tensors_size(); ++i) {
+    if (plan.tensors(i).name() == name) return i;
+  }
+  return std::nullopt;
+}
+
+// The first tensor that a launch is given and that is not static; empty: none.
+std::string NotStatic(const v1::PlanLaunch& launch, const v1::Plan& plan) {
+  std::vector<const v1::PlanArgument*> arguments;
+  for (const v1::PlanArgument& argument : launch.arguments()) {
+    arguments.push_back(&argument);
+    for (const v1::PlanArgument& field : argument.fields().fields()) arguments.push_back(&field);
+  }
+  for (const v1::PlanArgument* argument : arguments) {
+    if (argument->argument_case() != v1::PlanArgument::kTensor) continue;
+    const v1::PlanTensor& tensor = plan.tensors(argument->tensor());
+    if (!tensor.is_static()) return tensor.name();
+  }
+  return "";
+}
 
 }  // namespace
 
@@ -28,31 +57,18 @@ std::map<std::string, double> GpuLimits(const v1::GpuInfo& gpu) {
           {"L2_BYTES", static_cast<double>(gpu.l2_bytes())}};
 }
 
-int ElementBytes(v1::DataType type) {
-  switch (type) {
-    case v1::DATA_TYPE_F16:
-    case v1::DATA_TYPE_BF16:
-      return 2;
-    case v1::DATA_TYPE_F64:
-      return 8;
-    default:
-      return 4;
-  }
+bool IsFilled(v1::TensorRole role) { return role == v1::TENSOR_ROLE_INPUT || role == v1::TENSOR_ROLE_INOUT; }
+
+bool IsCompared(v1::TensorRole role) { return role == v1::TENSOR_ROLE_OUTPUT || role == v1::TENSOR_ROLE_INOUT; }
+
+const std::string& SymbolOf(const v1::PlanLaunch& launch) {
+  return launch.symbol().empty() ? launch.entry() : launch.symbol();
 }
 
-double LargestOf(v1::DataType type) {
-  switch (type) {
-    case v1::DATA_TYPE_F16:
-      return 65504;
-    case v1::DATA_TYPE_BF16:
-      return 0x1.fep127;
-    case v1::DATA_TYPE_F64:
-      return std::numeric_limits<double>::max();
-    case v1::DATA_TYPE_I32:
-      return std::numeric_limits<int32_t>::max();
-    default:
-      return std::numeric_limits<float>::max();
-  }
+int64_t CountLaunches(const v1::Plan& plan) {
+  int64_t count = 0;
+  for (const v1::PlanLaunch& launch : plan.launches()) count += std::max(1, launch.repeat());
+  return count;
 }
 
 const v1::Tolerance& ToleranceOf(const v1::Plan& plan, const v1::PlanTensor& tensor) {
@@ -66,7 +82,9 @@ struct Planner::State {
   absl::StatusOr<double> Number(const std::string& text, const Values& values) {
     auto it = expressions.find(text);
     if (it == expressions.end()) {
-      absl::StatusOr<Expression> expression = Expression::Parse(text);
+      const absl::StatusOr<std::string> plain = WithoutWords(bundle, text);
+      if (!plain.ok()) return plain.status();
+      absl::StatusOr<Expression> expression = Expression::Parse(*plain);
       if (!expression.ok()) return expression.status();
       it = expressions.emplace(text, std::move(*expression)).first;
     }
@@ -116,19 +134,42 @@ struct Planner::State {
         return absl::InvalidArgumentError("it has more than 2^40 elements, which no GPU holds");
       }
     }
+    if (ElementBits(tensor.type()) < 8 && !result.shape().empty() && *result.shape().rbegin() % 2 != 0) {
+      return absl::InvalidArgumentError(absl::StrCat("the last extent is ", *result.shape().rbegin(),
+                                                     "; expected an even one: two elements share a byte"));
+    }
     result.set_elements(elements);
     result.set_align(tensor.align());
-    if (tensor.role() == v1::TENSOR_ROLE_OUTPUT) {
+    result.set_file(tensor.file());
+    result.set_is_static(tensor.is_static());
+    if (IsCompared(tensor.role())) {
       if (tensor.has_tolerance()) *result.mutable_tolerance() = tensor.tolerance();
-      if (!tensor.has_tolerance() && tensor.type() == v1::DATA_TYPE_I32) result.mutable_tolerance()->set_exact(true);
+      if (!tensor.has_tolerance() && !IsFloat(tensor.type())) result.mutable_tolerance()->set_exact(true);
     }
     return result;
+  }
+
+  // Whether the fill can be made: what it counts must be a value of the type, and a file must have it.
+  absl::Status CheckFill(const v1::PlanTensor& tensor) {
+    const bool counts = tensor.fill() == v1::FILL_IOTA || tensor.fill() == v1::FILL_PERMUTATION;
+    const double last = static_cast<double>(tensor.elements() - 1);
+    if (counts && (last > LargestOf(tensor.type()) || last > 1 / std::max(UnitRoundoff(tensor.type()), 0x1p-53))) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("it counts to ", last, ", which ", DataTypeName(tensor.type()), " can't hold exactly"));
+    }
+    if (tensor.fill() != v1::FILL_FILE) return absl::OkStatus();
+    const v1::DataFile* file = FindDataFile(bundle, tensor.file());
+    if (file == nullptr) return absl::InvalidArgumentError(absl::StrCat("there is no data file ", tensor.file()));
+    return DataOf(*file, tensor).status();
   }
 
   // The values that the contract allows in an input. `tensor` has its type and role.
   absl::Status Range(const std::string& low, const std::string& high, const Values& values, v1::PlanTensor& tensor) {
     if (low.empty() && high.empty()) {
-      if (tensor.role() != v1::TENSOR_ROLE_INPUT || tensor.type() != v1::DATA_TYPE_I32) return absl::OkStatus();
+      if (tensor.role() != v1::TENSOR_ROLE_INPUT || tensor.type() != v1::DATA_TYPE_I32 ||
+          tensor.fill() > v1::FILL_UNIFORM) {
+        return absl::OkStatus();
+      }
       tensor.set_low(0);  // a bundle of version 0.1.0
       tensor.set_high(1023);
       return absl::OkStatus();
@@ -137,9 +178,7 @@ struct Planner::State {
          {std::pair{&low, &v1::PlanTensor::set_low}, std::pair{&high, &v1::PlanTensor::set_high}}) {
       absl::StatusOr<double> number = Number(*text, values);
       if (!number.ok()) return number.status();
-      const double limit = LargestOf(tensor.type());
-      const bool fits = std::fabs(*number) <= limit;
-      if (!fits || (tensor.type() == v1::DATA_TYPE_I32 && *number != std::floor(*number))) {
+      if (!Holds(tensor.type(), *number)) {
         return absl::InvalidArgumentError(
             absl::StrCat("\"", *text, "\" is ", *number, ", which the tensor's type can't hold"));
       }
@@ -152,11 +191,36 @@ struct Planner::State {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<v1::PlanArgument> Argument(const std::string& name, const v1::Plan& plan, const Values& values) {
+  absl::StatusOr<v1::PlanArgument> Scalar(const v1::Scalar& scalar, const Values& values) {
     v1::PlanArgument argument;
-    for (int i = 0; i < plan.tensors_size(); ++i) {
-      if (plan.tensors(i).name() != name) continue;
-      argument.set_tensor(i);
+    if (scalar.type() == v1::DATA_TYPE_I32) {
+      absl::StatusOr<int64_t> whole = Whole(scalar.value(), values, -kMaxInt32 - 1, kMaxInt32);
+      if (!whole.ok()) return whole.status();
+      argument.set_i32(static_cast<int32_t>(*whole));
+      return argument;
+    }
+    absl::StatusOr<double> number = Number(scalar.value(), values);
+    if (!number.ok()) return number.status();
+    if (!Holds(scalar.type(), *number)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "\"", scalar.value(), "\" is ", *number,
+          IsFloat(scalar.type()) ? ", too large for " : ", which can't be a value of ", DataTypeName(scalar.type())));
+    }
+    if (scalar.type() == v1::DATA_TYPE_F64) {
+      argument.set_f64(*number);
+    } else if (scalar.type() == v1::DATA_TYPE_F32) {
+      argument.set_f32(static_cast<float>(*number));
+    } else {
+      argument.set_raw(EncodedScalar(scalar.type(), *number));
+    }
+    return argument;
+  }
+
+  // A tensor, a size or a scalar.
+  absl::StatusOr<v1::PlanArgument> Field(const std::string& name, const v1::Plan& plan, const Values& values) {
+    v1::PlanArgument argument;
+    if (const std::optional<int> tensor = TensorNamed(name, plan)) {
+      argument.set_tensor(*tensor);
       return argument;
     }
     if (auto it = plan.sizes().find(name); it != plan.sizes().end()) {
@@ -164,28 +228,51 @@ struct Planner::State {
       return argument;
     }
     for (const v1::Scalar& scalar : bundle.scalars()) {
-      if (scalar.name() != name) continue;
-      if (scalar.type() == v1::DATA_TYPE_I32) {
-        absl::StatusOr<int64_t> whole = Whole(scalar.value(), values, -kMaxInt32 - 1, kMaxInt32);
-        if (!whole.ok()) return whole.status();
-        argument.set_i32(static_cast<int32_t>(*whole));
-        return argument;
-      }
-      absl::StatusOr<double> number = Number(scalar.value(), values);
-      if (!number.ok()) return number.status();
-      if (scalar.type() == v1::DATA_TYPE_F64) {
-        argument.set_f64(*number);
-      } else if (std::fabs(*number) > std::numeric_limits<float>::max()) {
-        return absl::InvalidArgumentError(absl::StrCat("\"", scalar.value(), "\" is ", *number, ", too large for f32"));
-      } else {
-        argument.set_f32(static_cast<float>(*number));
-      }
-      return argument;
+      if (scalar.name() == name) return Scalar(scalar, values);
     }
     return absl::InvalidArgumentError("it is neither a tensor nor a scalar nor a size");
   }
 
-  absl::Status AddLaunch(const v1::Launch& launch, const Values& values, v1::Plan& plan) {
+  absl::StatusOr<v1::PlanArgument> Argument(const std::string& name, const v1::Plan& plan, const Values& values) {
+    for (const v1::StructArgument& of : bundle.structs()) {
+      if (of.name() != name) continue;
+      v1::PlanArgument argument;
+      argument.mutable_fields()->set_in_memory(of.in_memory());
+      for (const std::string& field : of.fields()) {
+        absl::StatusOr<v1::PlanArgument> planned = Field(field, plan, values);
+        if (!planned.ok()) {
+          return absl::InvalidArgumentError(absl::StrCat("field ", field, ": ", planned.status().message()));
+        }
+        *argument.mutable_fields()->add_fields() = *std::move(planned);
+      }
+      return argument;
+    }
+    return Field(name, plan, values);
+  }
+
+  // The two tensors whose names a launch exchanges.
+  absl::Status Swap(const v1::Launch& launch, const v1::Plan& plan, v1::PlanLaunch& result) {
+    if (launch.swap().empty()) return absl::OkStatus();
+    if (launch.swap_size() != 2) return absl::InvalidArgumentError("expected two tensors");
+    for (const std::string& name : launch.swap()) {
+      const std::optional<int> tensor = TensorNamed(name, plan);
+      if (!tensor) return absl::InvalidArgumentError(absl::StrCat("there is no tensor ", name));
+      if (plan.tensors(*tensor).role() == v1::TENSOR_ROLE_INPUT || plan.tensors(*tensor).is_static()) {
+        return absl::InvalidArgumentError(absl::StrCat(name, " may not be written by a launch"));
+      }
+      result.add_swap(*tensor);
+    }
+    const v1::PlanTensor &a = plan.tensors(result.swap(0)), &b = plan.tensors(result.swap(1));
+    const bool same =
+        a.type() == b.type() && std::equal(a.shape().begin(), a.shape().end(), b.shape().begin(), b.shape().end());
+    if (same && result.swap(0) != result.swap(1)) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat(a.name(), " and ", b.name(), " must be two tensors of the same type and shape"));
+  }
+
+  // Nothing where the launch is left out.
+  absl::StatusOr<std::optional<v1::PlanLaunch>> Launch(const v1::Launch& launch, const std::string& entry,
+                                                       const Values& values, const v1::Plan& plan) {
     const auto failed = [&](const std::string& what, const absl::Status& status) {
       return absl::InvalidArgumentError(
           absl::StrCat("launch ", launch.entry(), " at size ", plan.size(), ": ", what, ": ", status.message()));
@@ -193,32 +280,68 @@ struct Planner::State {
     if (!launch.when().empty()) {
       absl::StatusOr<double> when = Number(launch.when(), values);
       if (!when.ok()) return failed("when", when.status());
-      if (*when == 0) return absl::OkStatus();
+      if (*when == 0) return std::nullopt;
     }
     v1::PlanLaunch result;
-    result.set_entry(launch.entry());
+    result.set_entry(entry);
+    if (!launch.repeat().empty()) {
+      absl::StatusOr<int64_t> repeat = Whole(launch.repeat(), values, 0, kMaxLaunches);
+      if (!repeat.ok()) return failed("repeat", repeat.status());
+      if (*repeat == 0) return std::nullopt;
+      result.set_repeat(static_cast<int32_t>(*repeat));
+    }
     absl::StatusOr<v1::Dim3> grid = Geometry(launch.grid(), values);
     if (!grid.ok()) return failed("grid", grid.status());
     absl::StatusOr<v1::Dim3> block = Geometry(launch.block(), values);
     if (!block.ok()) return failed("block", block.status());
     *result.mutable_grid() = *grid;
     *result.mutable_block() = *block;
+    if (!launch.cluster().empty()) {
+      absl::StatusOr<v1::Dim3> cluster = Geometry(launch.cluster(), values);
+      if (!cluster.ok()) return failed("cluster", cluster.status());
+      *result.mutable_cluster() = *cluster;
+    }
+    result.set_cooperative(launch.cooperative());
     if (!launch.shared().empty()) {
       absl::StatusOr<int64_t> shared = Whole(launch.shared(), values, 0, kMaxInt32);
       if (!shared.ok()) return failed("shared", shared.status());
       result.set_shared_bytes(static_cast<int32_t>(*shared));
     }
+    if (absl::Status status = Swap(launch, plan, result); !status.ok()) return failed("swap", status);
     for (const std::string& name : launch.arguments()) {
+      if (!launch.index().empty() && name == launch.index()) {
+        result.add_arguments()->set_index(true);
+        continue;
+      }
       absl::StatusOr<v1::PlanArgument> argument = Argument(name, plan, values);
       if (!argument.ok()) return failed(absl::StrCat("argument ", name), argument.status());
-      *result.add_arguments() = *argument;
+      *result.add_arguments() = *std::move(argument);
     }
-    *plan.add_launches() = std::move(result);
+    return result;
+  }
+
+  // Launches that know sizes alone see no variables, whatever their names are.
+  absl::Status AddLaunches(const Launches& launches, const v1::Variant& variant, const v1::Size& size,
+                           const Values& values, const v1::Plan& plan, Planned* planned) {
+    int64_t count = 0;
+    for (const v1::Launch& launch : launches) {
+      absl::StatusOr<std::optional<v1::PlanLaunch>> result =
+          Launch(launch, EntryOf(bundle, launch.entry(), variant, size), values, plan);
+      if (!result.ok()) return result.status();
+      if (!result->has_value()) continue;
+      count += std::max(1, (*result)->repeat());
+      if (count > kMaxLaunches) {
+        return absl::InvalidArgumentError(absl::StrCat("launch ", launch.entry(), " at size ", size.name(),
+                                                       ": a call has more than ", kMaxLaunches,
+                                                       " launches, repetitions counted"));
+      }
+      *planned->Add() = **std::move(result);
+    }
     return absl::OkStatus();
   }
 
-  absl::StatusOr<v1::Plan> Make(const v1::Size& size, const Values& values,
-                                const google::protobuf::RepeatedPtrField<v1::Launch>& launches, bool with_scratch) {
+  absl::StatusOr<v1::Plan> Make(const v1::Size& size, const Values& values, const v1::Variant& variant,
+                                const Launches& launches, bool with_scratch) {
     v1::Plan plan;
     plan.set_size(size.name());
     *plan.mutable_sizes() = size.values();
@@ -234,12 +357,16 @@ struct Planner::State {
         return absl::InvalidArgumentError(
             absl::StrCat("tensor ", tensor.name(), " at size ", size.name(), ": range: ", status.message()));
       }
+      if (absl::Status status = CheckFill(*planned); !status.ok()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("tensor ", tensor.name(), " at size ", size.name(), ": fill: ", status.message()));
+      }
       *plan.add_tensors() = *planned;
     }
-    for (const v1::Launch& launch : launches) {
-      if (absl::Status status = AddLaunch(launch, values, plan); !status.ok()) return status;
-    }
-    if (plan.launches().empty()) {
+    Planned planned;
+    if (absl::Status status = AddLaunches(launches, variant, size, values, plan, &planned); !status.ok()) return status;
+    plan.mutable_launches()->Swap(&planned);
+    if (plan.launches().empty() && !launches.empty()) {
       return absl::InvalidArgumentError(absl::StrCat("no launch is left at size ", size.name(), ": every `when` is 0"));
     }
     for (const auto& [text, set] : {std::pair{&bundle.work_flops(), &v1::Plan::set_flops},
@@ -251,6 +378,25 @@ struct Planner::State {
     }
     return plan;
   }
+
+  // Launches of the setup: its expressions know sizes alone.
+  absl::Status AddSetup(const v1::Size& size, v1::Plan& plan) {
+    const Values values(size.values().begin(), size.values().end());
+    Planned planned;
+    if (absl::Status status = AddLaunches(bundle.setup().launches(), v1::Variant(), size, values, plan, &planned);
+        !status.ok()) {
+      return status;
+    }
+    for (const v1::PlanLaunch& launch : planned) {
+      if (const std::string other = NotStatic(launch, plan); !other.empty()) {
+        return absl::InvalidArgumentError(absl::StrCat("launch ", launch.entry(), " at size ", size.name(),
+                                                       ": the setup gets static tensors only, and ", other,
+                                                       " is not static"));
+      }
+    }
+    plan.mutable_setup()->Swap(&planned);
+    return absl::OkStatus();
+  }
 };
 
 Planner::Planner(const v1::Bundle& bundle) : state_(new State{bundle, {}}) {}
@@ -260,13 +406,16 @@ absl::StatusOr<v1::Plan> Planner::MakePlan(const v1::Variant& variant, const v1:
   Values values = GpuLimits(gpu);
   for (const auto& [name, value] : size.values()) values[name] = value;
   for (const auto& [name, value] : variant.values()) values[name] = value;
-  return state_->Make(size, values, state_->bundle.launches(), true);
+  absl::StatusOr<v1::Plan> plan = state_->Make(size, values, variant, state_->bundle.launches(), true);
+  if (!plan.ok()) return plan;
+  if (absl::Status status = state_->AddSetup(size, *plan); !status.ok()) return status;
+  return plan;
 }
 
 absl::StatusOr<v1::Plan> Planner::MakeReferencePlan(const v1::Size& size, const v1::GpuInfo& gpu) {
   Values values = GpuLimits(gpu);
   for (const auto& [name, value] : size.values()) values[name] = value;
-  return state_->Make(size, values, state_->bundle.reference().launches(), false);
+  return state_->Make(size, values, v1::Variant(), state_->bundle.reference().launches(), false);
 }
 
 absl::StatusOr<v1::Plan> MakePlan(const v1::Bundle& bundle, const v1::Variant& variant, const v1::Size& size,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "kernels/data_type.h"
 #include "kernels/hidden_sizes.h"
 #include "pawl/v1/bundle.pb.h"
 #include "pawl/v1/evidence.pb.h"
@@ -22,7 +23,8 @@ class Planner {
   ~Planner();
 
   absl::StatusOr<v1::Plan> MakePlan(const v1::Variant& variant, const v1::Size& size, const v1::GpuInfo& gpu);
-  // The launches of [reference] over the inputs and outputs of the bundle, in its order, no scratch.
+  // The launches of [reference] over the inputs and outputs of the bundle, in its order, no scratch. Of a bundle whose
+  // reference is in problem.py: no launches.
   absl::StatusOr<v1::Plan> MakeReferencePlan(const v1::Size& size, const v1::GpuInfo& gpu);
 
  private:
@@ -38,11 +40,14 @@ absl::StatusOr<v1::Plan> MakeReferencePlan(const v1::Bundle& bundle, const v1::S
 std::optional<v1::Failure> CheckLaunchLimits(const v1::Plan& plan, const v1::GpuInfo& gpu);
 
 // -DNAME=value or the filled-in option of each variable, the bundle's options, and -DSIZE_S=128 for each size that the
-// source mentions outside of what #if leaves out for this variant (active_source.h): builds that give the same code
-// have the same options.
+// source or one of its files mentions outside of what #if leaves out for this variant (active_source.h): builds that
+// give the same code have the same options. What another compiler made (.ptx, .cubin) sees no macros.
 std::vector<std::string> CompileOptions(const v1::Bundle& bundle, const v1::Variant& variant, const v1::Size& size);
-std::vector<std::string> ReferenceCompileOptions(const v1::Bundle& bundle, const v1::Size& size);
-// The source mentions SIZE_<name>: one cubin for each size.
+// Whether a source is compiled from CUDA C++: the others end in .ptx and .cubin.
+bool IsCudaSource(const std::string& path);
+// Of the reference's source or the setup's.
+std::vector<std::string> ContractCompileOptions(const v1::SourceFile& source, const v1::Size& size);
+// The source, one of its files or an entry mentions SIZE_<name>: one cubin for each size.
 bool FixesSizes(const v1::Bundle& bundle);
 
 // SM_COUNT and such, by the names expressions use.
@@ -52,12 +57,22 @@ std::map<std::string, double> GpuLimits(const v1::GpuInfo& gpu);
 // GPU's own.
 v1::GpuInfo TypicalGpu();
 
-// Bytes of one element.
-int ElementBytes(v1::DataType type);
-// The largest value that an element holds.
-double LargestOf(v1::DataType type);
+// Filled before a call; compared with the reference after it.
+bool IsFilled(v1::TensorRole role);
+bool IsCompared(v1::TensorRole role);
+
+// The name of a launch's kernel in the cubin.
+const std::string& SymbolOf(const v1::PlanLaunch& launch);
+
+// Launches of a call, with their repetitions.
+int64_t CountLaunches(const v1::Plan& plan);
 
 // What an output is held against: its own tolerance, or the plan's.
 const v1::Tolerance& ToleranceOf(const v1::Plan& plan, const v1::PlanTensor& tensor);
+
+// Its inputs and expected outputs come from problem.py.
+inline bool HasProblem(const v1::Bundle& bundle) { return !bundle.problem().text().empty(); }
+// There is a peer that is timed: a command, or what problem.py has.
+inline bool HasBaseline(const v1::Bundle& bundle) { return !bundle.baseline_command().empty() || HasProblem(bundle); }
 
 }  // namespace pawl

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -11,6 +12,8 @@
 #include "kernels/limits.h"
 #include "kernels/reading.h"
 #include "kernels/space.h"
+#include "kernels/substitution.h"
+#include "kernels/variable_values.h"
 
 namespace pawl {
 namespace {
@@ -37,6 +40,86 @@ void ReadAffects(TomlTable& table, v1::Variable& variable) {
   }
 }
 
+// Each once, as the message has them.
+void AddValue(TomlTable& table, const WrittenValue& value, v1::Variable& variable) {
+  const bool word = value.kind == WrittenValue::Kind::kWord;
+  const bool twice = word ? absl::c_linear_search(variable.words(), value.word)
+                          : absl::c_linear_search(variable.values(), static_cast<int32_t>(value.number));
+  if (twice) {
+    table.Complain(table.Line("values"), absl::StrCat("values has ", value.Shown(), " twice"));
+  } else if (!word) {
+    variable.add_values(static_cast<int32_t>(value.number));
+  } else if (!IsValueWord(value.word)) {
+    table.Complain(value.line, absl::StrCat("values has ", absl::Utf8SafeCHexEscape(value.Shown()),
+                                            "; expected a number without quotes, or a word that begins with a letter, "
+                                            "a digit or _, without blanks and quotes, of at most ",
+                                            kMaxWord, " bytes"));
+  } else {
+    variable.add_values(variable.words_size());
+    variable.add_words(value.word);
+  }
+}
+
+void ReadValues(TomlTable& table, v1::Variable& variable) {
+  using Kind = WrittenValue::Kind;
+  const std::optional<WrittenValue> start = table.Value("start");
+  std::vector<WrittenValue> values = table.Values("values");
+  const bool flags = start && start->kind == Kind::kFlag;
+  if (!table.Has("values")) {
+    if (!flags) {
+      table.Complain(table.line(), "the key values is missing");
+      return;
+    }
+    values = {{Kind::kFlag, 0, "", 0}, {Kind::kFlag, 1, "", 0}};
+  }
+  for (const WrittenValue& value : values) AddValue(table, value, variable);
+  variable.set_flag(!values.empty() && values[0].kind == Kind::kFlag);
+  if (!start || values.empty()) return;
+  const auto found = std::find(values.begin(), values.end(), *start);
+  if (found == values.end()) {
+    table.Complain(start->line, absl::StrCat("start is ", start->Shown(),
+                                             ", which is not among values; expected one of ", ValuesText(variable)));
+    return;
+  }
+  variable.set_start(start->kind == Kind::kWord ? static_cast<int32_t>(found - values.begin())
+                                                : static_cast<int32_t>(start->number));
+}
+
+void ReadOption(TomlTable& table, const v1::SourceFile& source, v1::Variable& variable) {
+  const std::optional<Text> option = table.Text("option");
+  if (!option) return;
+  if (!source.binary().empty()) {
+    table.Complain(option->line, "option: a cubin is not compiled; expected a variable that the launches use");
+  } else if (!absl::StrContains(option->value, "{}") && !variable.flag()) {
+    table.Complain(option->line, absl::StrCat("option \"", option->value,
+                                              "\" has no {}; expected one where the value goes, \"-maxrregcount={}\", "
+                                              "or values = [false, true] for an option that is on or off"));
+  } else if (!absl::StartsWith(option->value, "-")) {
+    table.Complain(option->line, absl::StrCat("option \"", option->value, "\" does not begin with -"));
+  }
+  variable.set_option(option->value);
+}
+
+// The text must be there, once, or no value can be written into it.
+void ReadReplaces(TomlTable& table, const v1::Bundle& bundle, v1::Variable& variable) {
+  const std::optional<Text> replaces = table.Text("replaces");
+  if (!replaces) return;
+  const size_t hole = replaces->value.find("{}");
+  if (hole == std::string::npos || replaces->value.find("{}", hole + 2) != std::string::npos) {
+    table.Complain(replaces->line, absl::StrCat("replaces \"", absl::Utf8SafeCHexEscape(replaces->value),
+                                                "\" needs one {} where the value is: \"constexpr int BLOCK = {};\""));
+    return;
+  }
+  if (!variable.option().empty()) {
+    table.Complain(replaces->line, "replaces and option exclude each other; expected one of them");
+  }
+  variable.set_replaces(replaces->value);
+  if (bundle.source().text().empty() || variable.values().empty()) return;
+  if (const absl::Status status = CheckReplaced(bundle, variable); !status.ok()) {
+    table.Complain(replaces->line, std::string(status.message()));
+  }
+}
+
 void ReadVariable(TomlTable& table, Reading& reading) {
   v1::Variable& variable = *reading.bundle.add_variables();
   if (std::optional<Text> name = table.Text("name")) {
@@ -49,32 +132,10 @@ void ReadVariable(TomlTable& table, Reading& reading) {
   } else {
     reading.names_complete = false;
   }
-  std::set<int64_t> seen;
-  for (int64_t value : table.Integers("values")) {
-    if (!seen.insert(value).second) {
-      table.Complain(table.Line("values"), absl::StrCat("values has ", value, " twice"));
-    } else {
-      variable.add_values(static_cast<int32_t>(value));
-    }
-  }
-  if (std::optional<int64_t> start = table.Integer("start")) {
-    if (!seen.empty() && !seen.contains(*start)) {
-      table.Complain(table.Line("start"),
-                     absl::StrCat("start is ", *start, ", which is not among values; expected one of ",
-                                  absl::StrJoin(variable.values(), ", ")));
-    }
-    variable.set_start(static_cast<int32_t>(*start));
-  }
-  if (std::optional<Text> option = table.Text("option")) {
-    if (!absl::StrContains(option->value, "{}")) {
-      table.Complain(option->line,
-                     absl::StrCat("option \"", option->value,
-                                  "\" has no {}; expected one where the value goes: \"-maxrregcount={}\""));
-    } else if (!absl::StartsWith(option->value, "-")) {
-      table.Complain(option->line, absl::StrCat("option \"", option->value, "\" does not begin with -"));
-    }
-    variable.set_option(option->value);
-  }
+  ReadValues(table, variable);
+  if (variable.values().empty()) reading.names_complete = false;  // its words are not known
+  ReadOption(table, reading.bundle.source(), variable);
+  ReadReplaces(table, reading.bundle, variable);
   ReadAffects(table, variable);
   table.Finish();
 }
@@ -178,7 +239,7 @@ void ReadConstraints(TomlTable& root, Reading& reading) {
     if (reading.expressions.size() == before) continue;
     // Judged apart, over the whole space.
     reading.expressions.pop_back();
-    const std::set<std::string> names = *NamesIn(that->value);
+    const std::set<std::string> names = *NamesIn(*WithoutWords(reading.bundle, that->value));
     for (const std::string& name : names) {
       if (reading.bundle.hidden().contains(name)) {
         table.Complain(that->line, absl::StrCat("that \"", that->value, "\" depends on ", name,

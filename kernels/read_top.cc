@@ -1,9 +1,14 @@
 // The keys at the top of kernel.toml, [goal], [tolerance], [work] and [baseline].
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/names/spelling.h"
 #include "kernels/bundle_message.h"
+#include "kernels/limits.h"
 #include "kernels/reading.h"
 
 namespace pawl {
@@ -31,18 +36,55 @@ void ReadToleranceKeys(TomlTable& table, v1::Tolerance& tolerance) {
 
 namespace {
 
+// The weights of several sizes. The heaviest stands for all of them where one is asked for.
+void ReadGoalSizes(TomlTable& table, v1::Goal& goal) {
+  std::optional<TomlTable> sizes = table.Table("sizes");
+  if (!sizes) return;
+  sizes->set_where("[goal]: sizes");
+  double sum = 0, most = 0;
+  const size_t before = sizes->Names().size();
+  for (const std::string& name : sizes->Names()) {
+    const std::optional<double> weight = sizes->Number(name);
+    if (!weight) continue;
+    if (*weight <= 0) {
+      sizes->Complain(sizes->Line(name), absl::StrCat("the weight of ", absl::Utf8SafeCHexEscape(name.substr(0, 80)),
+                                                      " is ", *weight, "; expected more than 0"));
+      continue;
+    }
+    (*goal.mutable_sizes())[name] = *weight;
+    sum += *weight;
+    if (*weight > most) goal.set_size(name);
+    most = std::max(most, *weight);
+  }
+  if (before == 0) sizes->Complain(sizes->line(), "it is empty; expected sizes and their weights");
+  if (goal.sizes().size() == before && before > 0 && std::fabs(sum - 1) > kGoalWeights) {
+    sizes->Complain(sizes->line(), absl::StrCat("the weights have the sum ", sum, "; expected 1"));
+  }
+}
+
 void ReadGoal(TomlTable& root, Reading& reading) {
   std::optional<TomlTable> table = root.Table("goal");
   if (!table) return;
   v1::Goal& goal = *reading.bundle.mutable_goal();
   if (std::optional<Text> size = table->Text("size")) goal.set_size(size->value);
+  if (table->Has("size") == table->Has("sizes")) {
+    table->Complain(table->line(), table->Has("size") ? "size and sizes exclude each other; expected one of them"
+                                                      : "the key size is missing; expected it, or sizes");
+  }
+  ReadGoalSizes(*table, goal);
+  if (std::optional<double> worst = table->Number("worst")) {
+    if (*worst < 0 || *worst > 1) {
+      table->Complain(table->Line("worst"), absl::StrCat("worst is ", *worst, "; expected 0 to 1"));
+    }
+    goal.set_worst(*worst);
+  }
   if (std::optional<double> speedup = table->Number("speedup")) {
     if (*speedup <= 0) {
       table->Complain(table->Line("speedup"), absl::StrCat("speedup is ", *speedup, "; expected more than 0"));
     }
     goal.set_speedup(*speedup);
   }
-  reading.lines["goal size"] = table->Line("size");
+  reading.lines["goal size"] = table->Line(table->Has("size") ? "size" : "sizes");
   table->Finish();
 }
 
@@ -79,14 +121,9 @@ void ReadTop(TomlTable& root, Reading& reading) {
     bundle.set_name(name->value);
   }
   if (std::optional<Text> summary = root.Text("summary")) bundle.set_summary(summary->value);
-  if (std::optional<Text> source = root.Text("source")) {
-    absl::StatusOr<std::string> text = ReadSourceFile(reading.folder, source->value);
-    if (!text.ok()) root.Complain(source->line, absl::StrCat("source: ", text.status().message()));
-    bundle.mutable_source()->set_path(source->value);
-    bundle.mutable_source()->set_text(text.value_or(""));
-  }
   const std::optional<int> compiler = root.Word("compiler");
   bundle.set_compiler(static_cast<v1::Compiler>(compiler.value_or(0) + 1));
+  bundle.set_skip_host_code(root.Word("host_code").value_or(0) == 1);
   const std::optional<int> timing = root.Word("timing");
   bundle.set_timing(static_cast<v1::TimingMode>(timing.value_or(0) + 1));
   bundle.set_nondeterministic(!root.Flag("deterministic").value_or(true));
@@ -97,15 +134,20 @@ void ReadTop(TomlTable& root, Reading& reading) {
     bundle.add_options(option.value);
   }
   ReadGoal(root, reading);
-  if (std::optional<TomlTable> table = root.Table("tolerance")) {
-    ReadToleranceKeys(*table, *bundle.mutable_tolerance());
-  }
   if (std::optional<TomlTable> table = root.Table("baseline")) {
     for (const Text& word : table->Texts("command")) {
       bundle.add_baseline_command(word.value);
       AddBaselineFile(word, *table, reading);
     }
     table->Finish();
+  }
+}
+
+void ReadTolerance(TomlTable& root, Reading& reading) {
+  if (std::optional<TomlTable> table = root.Table("tolerance")) {
+    ReadToleranceKeys(*table, *reading.bundle.mutable_tolerance());
+  } else if (NeedsTolerance(reading.bundle) && !root.Has("tolerance")) {
+    reading.problems.Add(1, "the table [tolerance] is missing; expected it, or tolerance or exact for every output");
   }
 }
 

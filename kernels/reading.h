@@ -17,7 +17,7 @@
 namespace pawl {
 
 // What the value of an expression must be.
-enum class Must { kBeFinite, kBeNotNegative, kBeAnExtent, kBeBytes, kBeAnInt32 };
+enum class Must { kBeFinite, kBeNotNegative, kBeAnExtent, kBeBytes, kBeAnInt32, kBeWhole, kBeACount };
 
 struct UsedExpression {
   Text text;
@@ -43,6 +43,7 @@ struct Reading {
   std::map<std::string, std::pair<std::string, int>> names;  // to what it is ("size", ...) and its line
   bool names_complete = true;  // false: a table of names is broken, and unknown names are its consequence
   std::vector<UsedExpression> expressions;
+  size_t data_bytes = 0;  // of data files
   std::vector<Text> constraints;
   std::map<std::string, int> lines;  // of "tensor q", "launch entry", "variables", "launches"
 };
@@ -53,14 +54,19 @@ void ReadToleranceKeys(TomlTable& table, v1::Tolerance& tolerance);
 // Each reads one kind of table from the root of kernel.toml. Sizes and variables come first: the others use their
 // names.
 void ReadTop(TomlTable& root, Reading& reading);
+void ReadFiles(TomlTable& root, Reading& reading);
 void ReadSizes(TomlTable& root, Reading& reading);
 void ReadVariables(TomlTable& root, Reading& reading);
 void ReadHidden(TomlTable& root, Reading& reading);
 void ReadConstraints(TomlTable& root, Reading& reading);
 void ReadTensors(TomlTable& root, Reading& reading);
 void ReadScalars(TomlTable& root, Reading& reading);
+void ReadStructs(TomlTable& root, Reading& reading);
 void ReadLaunches(TomlTable& root, Reading& reading);
 void ReadReference(TomlTable& root, Reading& reading);
+void ReadSetup(TomlTable& root, Reading& reading);
+// After the tensors: [tolerance] may be missing where none of them needs it.
+void ReadTolerance(TomlTable& root, Reading& reading);
 void ReadWork(TomlTable& root, Reading& reading);
 
 // What only shows when everything is put together: evaluates all for the start variant at every size.
@@ -69,5 +75,15 @@ void CheckWhole(Reading& reading);
 // The text of a file of a bundle. The path must be relative and, symbolic links followed, lie inside the folder; the
 // file must be UTF-8 and at most 1 MB.
 absl::StatusOr<std::string> ReadSourceFile(const std::filesystem::path& folder, const std::string& path);
+// The bytes of a file of a bundle, whatever they are; at most `most`.
+absl::StatusOr<std::string> ReadBinaryFile(const std::filesystem::path& folder, const std::string& path, size_t most);
+
+// The files of a bundle's folder that a pattern names, sorted: * stands for part of a name, ** for any folders. Neither
+// stands for names that begin with a dot, and no symbolic link to a folder is followed. An error: the pattern leads out
+// of the folder, or too many files would have to be looked at.
+absl::StatusOr<std::vector<std::string>> FilesLike(const std::filesystem::path& folder, const std::string& pattern);
+
+// The key's file, complained about where it can't be read.
+void ReadSource(TomlTable& table, const std::string& key, Reading& reading, v1::SourceFile& file);
 
 }  // namespace pawl

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/expression/expression.h"
+#include "kernels/variable_values.h"
 
 namespace pawl {
 namespace {
@@ -35,7 +36,9 @@ absl::StatusOr<std::vector<BoundConstraint>> BindConstraints(const v1::Bundle& b
   for (int i = 0; i < bundle.variables_size(); ++i) index[bundle.variables(i).name()] = i;
   std::vector<BoundConstraint> bound;
   for (int place = 0; place < bundle.constraints_size(); ++place) {
-    absl::StatusOr<Expression> parsed = Expression::Parse(bundle.constraints(place).that());
+    const absl::StatusOr<std::string> plain = WithoutWords(bundle, bundle.constraints(place).that());
+    if (!plain.ok()) return plain.status();
+    absl::StatusOr<Expression> parsed = Expression::Parse(*plain);
     if (!parsed.ok()) return parsed.status();
     const auto expression = std::make_shared<Expression>(*std::move(parsed));
     std::set<std::vector<double>> seen;  // sizes that look the same to this constraint are one
@@ -63,7 +66,9 @@ absl::StatusOr<std::vector<BoundConstraint>> BindConstraints(const v1::Bundle& b
 
 std::string AssignmentText(const v1::Bundle& bundle, const std::vector<int32_t>& assignment, size_t count) {
   std::vector<std::string> parts;
-  for (size_t i = 0; i < count; ++i) parts.push_back(absl::StrCat(bundle.variables(i).name(), "=", assignment[i]));
+  for (size_t i = 0; i < count; ++i) {
+    parts.push_back(absl::StrCat(bundle.variables(i).name(), "=", ValueText(bundle.variables(i), assignment[i])));
+  }
   return absl::StrJoin(parts, " ");
 }
 
@@ -190,13 +195,13 @@ absl::StatusOr<std::string> AllowedSpace::Forbidding(const v1::Variant& variant)
       return absl::InvalidArgumentError(absl::StrCat("the variant has no value for ", variable.name()));
     }
     if (std::find(variable.values().begin(), variable.values().end(), it->second) == variable.values().end()) {
-      return absl::InvalidArgumentError(absl::StrCat(variable.name(), "=", it->second, " is not among its values ",
-                                                     absl::StrJoin(variable.values(), ", ")));
+      return absl::InvalidArgumentError(
+          absl::StrCat(variable.name(), "=", it->second, " is not among its values ", ValuesText(variable)));
     }
     assignment.push_back(it->second);
   }
   if (variant.values_size() != bundle_.variables_size()) {
-    return absl::InvalidArgumentError(absl::StrCat("the variant \"", VariantText(variant),
+    return absl::InvalidArgumentError(absl::StrCat("the variant \"", VariantText(bundle_, variant),
                                                    "\" has variables that bundle ", bundle_.name(), " lacks"));
   }
   if (!bound_->constraints.ok()) return bound_->constraints.status();

@@ -51,7 +51,8 @@ class AllowedSpace {
   std::unique_ptr<Bound> bound_;
 };
 
-// "KV_SPLITS=4 TILE_M=16", sorted by name.
+// "KV_SPLITS=4 TILE_M=16", sorted by name: the same for the same variant. Words are positions here; variable_values.h
+// has the text for users.
 std::string VariantText(const v1::Variant& variant);
 
 // Of sources, space, sizes, tensors and launches: what a recording depends on. Not of summary, goal, tolerance,

@@ -17,7 +17,14 @@ constexpr double kLeastRoundoff = 0x1p-14, kLeastRoundoffOfF64 = 0x1p-37;
 // Of integers that are rounded floats, which is the only reason not to be exact.
 constexpr double kRoundoffOfIntegers = 0x1p-8;
 
-bool IsFloat(v1::DataType type) { return type != v1::DATA_TYPE_I32 && type != v1::DATA_TYPE_UNSPECIFIED; }
+// Beyond this an output of zeros is hardly worse. Only types of 8 bits come near it.
+constexpr double kMostRelative = 0.25;
+
+// Inputs of 8 bits are computed with in a wider type: bf16 at the least.
+double RoundoffOfWork(v1::DataType type, bool is_output) {
+  const bool wider = ElementBits(type) == 8 && !is_output;
+  return UnitRoundoff(wider ? v1::DATA_TYPE_BF16 : type);
+}
 
 }  // namespace
 
@@ -31,6 +38,10 @@ double UnitRoundoff(v1::DataType type) {
       return 0x1p-24;
     case v1::DATA_TYPE_F64:
       return 0x1p-53;
+    case v1::DATA_TYPE_F8E4M3:
+      return 0x1p-4;
+    case v1::DATA_TYPE_F8E5M2:
+      return 0x1p-3;
     default:
       return 0;
   }
@@ -39,7 +50,7 @@ double UnitRoundoff(v1::DataType type) {
 double ReductionLength(const v1::Plan& plan, const v1::PlanTensor& output) {
   double longest = 1;
   for (const v1::PlanTensor& input : plan.tensors()) {
-    if (input.role() != v1::TENSOR_ROLE_INPUT) continue;
+    if (!IsFilled(input.role())) continue;
     double length = static_cast<double>(input.elements());
     // Extents that both begin with are rows that do not mix. The last one of an input may always be summed over.
     for (int i = 0; i + 1 < input.shape_size() && i < output.shape_size(); ++i) {
@@ -55,14 +66,15 @@ double MostRelative(const v1::Plan& plan, const v1::PlanTensor& output) {
   double roundoff = 0, sum_roundoff = UnitRoundoff(v1::DATA_TYPE_F64);
   bool all_f64 = true;
   for (const v1::PlanTensor& tensor : plan.tensors()) {
-    if (!IsFloat(tensor.type()) || (tensor.role() != v1::TENSOR_ROLE_INPUT && tensor.name() != output.name())) continue;
-    roundoff = std::max(roundoff, UnitRoundoff(tensor.type()));
+    if (!IsFloat(tensor.type()) || (!IsFilled(tensor.role()) && tensor.name() != output.name())) continue;
+    roundoff = std::max(roundoff, RoundoffOfWork(tensor.type(), tensor.name() == output.name()));
     all_f64 = all_f64 && tensor.type() == v1::DATA_TYPE_F64;
   }
   if (!all_f64) sum_roundoff = UnitRoundoff(v1::DATA_TYPE_F32);
   roundoff = std::max(roundoff, all_f64 ? kLeastRoundoffOfF64 : kLeastRoundoff);
-  if (output.type() == v1::DATA_TYPE_I32) roundoff = kRoundoffOfIntegers;
-  return kTypeFactor * roundoff + kSumFactor * sum_roundoff * std::sqrt(ReductionLength(plan, output));
+  if (!IsFloat(output.type())) roundoff = kRoundoffOfIntegers;
+  const double sums = kSumFactor * sum_roundoff * std::sqrt(ReductionLength(plan, output));
+  return std::min(kMostRelative, kTypeFactor * roundoff + sums);
 }
 
 double MostAbsolute(const v1::Plan& plan, const v1::PlanTensor& output, double rms) {
@@ -78,7 +90,7 @@ double RoundedDown(double limit) {
 std::optional<std::string> UnjustifiedTolerance(const std::vector<const v1::Plan*>& plans) {
   if (plans.empty()) return std::nullopt;
   for (const v1::PlanTensor& output : plans.front()->tensors()) {
-    if (output.role() != v1::TENSOR_ROLE_OUTPUT) continue;
+    if (!IsCompared(output.role())) continue;
     const v1::Tolerance& tolerance = ToleranceOf(*plans.front(), output);
     double most = 0, length = 0;
     for (const v1::Plan* plan : plans) {

@@ -73,6 +73,12 @@ TomlTable::Found TomlTable::Find(const std::string& key, KeyType type) {
 
 bool TomlTable::Has(const std::string& key) const { return table_->contains(key); }
 
+const std::vector<std::string>& TomlTable::words(const std::string& key) const {
+  static const auto& none = *new std::vector<std::string>;
+  const Key* row = keys_->Find(key);
+  return row == nullptr ? none : row->words;
+}
+
 Scope TomlTable::scope(const std::string& key) const {
   const Key* row = keys_->Find(key);
   return row == nullptr ? kSizesOnly : row->scope;
@@ -209,6 +215,55 @@ std::vector<int64_t> TomlTable::Integers(const std::string& key) {
   return integers.size() == array->size() ? integers : std::vector<int64_t>{};
 }
 
+std::string WrittenValue::Shown() const {
+  switch (kind) {
+    case Kind::kWord:
+      return absl::StrCat("\"", word, "\"");
+    case Kind::kFlag:
+      return number != 0 ? "true" : "false";
+    case Kind::kNumber:
+      break;
+  }
+  return absl::StrCat(number);
+}
+
+std::optional<WrittenValue> TomlTable::AsValue(const toml::node& node, const std::string& key, const Key& row) {
+  if (const auto* flag = node.as_boolean()) {
+    return WrittenValue{WrittenValue::Kind::kFlag, flag->get() ? 1 : 0, "", LineOf(node)};
+  }
+  if (node.is_string()) {
+    std::optional<pawl::Text> text = AsText(node, key);
+    if (!text) return std::nullopt;
+    return WrittenValue{WrittenValue::Kind::kWord, 0, text->value, text->line};
+  }
+  const std::optional<int64_t> number = AsInteger(node, key, row);
+  if (!number) return std::nullopt;
+  return WrittenValue{WrittenValue::Kind::kNumber, *number, "", LineOf(node)};
+}
+
+std::optional<WrittenValue> TomlTable::Value(const std::string& key) {
+  const auto [row, node] = Find(key, KeyType::kValue);
+  return node == nullptr ? std::nullopt : AsValue(*node, key, *row);
+}
+
+std::vector<WrittenValue> TomlTable::Values(const std::string& key) {
+  const auto [row, node] = Find(key, KeyType::kValues);
+  const toml::array* array = AsArray(node, key, "whole numbers, words, or false and true");
+  if (array == nullptr) return {};
+  std::vector<WrittenValue> values;
+  for (const toml::node& entry : *array) {
+    const std::optional<WrittenValue> value = AsValue(entry, absl::StrCat("an entry of ", key), *row);
+    if (!value) continue;
+    if (!values.empty() && value->kind != values[0].kind) {
+      Complain(value->line, absl::StrCat(key, " has ", values[0].Shown(), " and ", value->Shown(),
+                                         "; expected whole numbers only, words only, or false and true"));
+      return {};
+    }
+    values.push_back(*value);
+  }
+  return values.size() == array->size() ? values : std::vector<WrittenValue>{};
+}
+
 std::vector<pawl::Text> TomlTable::Texts(const std::string& key) {
   const toml::array* array = AsArray(Find(key, KeyType::kTexts).node, key, "texts");
   if (array == nullptr) return {};
@@ -261,8 +316,9 @@ std::vector<TomlTable> TomlTable::Tables(const std::string& key) {
     WrongType(*node, key, absl::StrCat("tables, each under ", header));
     return {};
   }
-  if (array->size() > kMaxTables) {
-    Complain(LineOf(*node), absl::StrCat("there are ", array->size(), " ", header, "; expected at most ", kMaxTables));
+  const size_t most = row->most == 0 ? kMaxTables : row->most;
+  if (array->size() > most) {
+    Complain(LineOf(*node), absl::StrCat("there are ", array->size(), " ", header, "; expected at most ", most));
     return {};
   }
   std::vector<TomlTable> tables;

@@ -16,6 +16,20 @@ struct Text {
   int line = 0;
 };
 
+// A value of a variable as the file has it.
+struct WrittenValue {
+  enum class Kind { kNumber, kWord, kFlag };
+  Kind kind = Kind::kNumber;
+  int64_t number = 0;  // a flag is 0 or 1
+  std::string word;
+  int line = 0;
+
+  std::string Shown() const;  // 64, "half", true
+  bool operator==(const WrittenValue& other) const {
+    return kind == other.kind && number == other.number && word == other.word;
+  }
+};
+
 // Reads one table of kernel.toml key by key and notes every mistake. What a key may be, whether it is required and its
 // default come from the key's row in the vocabulary; a key without a row can't be read. Every getter answers nullopt
 // (or an empty list) after a complaint.
@@ -30,6 +44,8 @@ class TomlTable {
   int line() const;
   const std::string& where() const { return where_; }
   void set_where(std::string where) { where_ = std::move(where); }
+  // The words of the key's row.
+  const std::vector<std::string>& words(const std::string& key) const;
   // The names that an expression under this key may use.
   Scope scope(const std::string& key) const;
 
@@ -43,6 +59,9 @@ class TomlTable {
   std::optional<double> Number(const std::string& key);
   std::optional<int64_t> Integer(const std::string& key);
   std::vector<int64_t> Integers(const std::string& key);
+  std::optional<WrittenValue> Value(const std::string& key);
+  // Empty after a complaint; otherwise all are of one kind.
+  std::vector<WrittenValue> Values(const std::string& key);
   // An expression: a text, or a number written as such.
   std::optional<pawl::Text> Expression(const std::string& key);
   std::vector<pawl::Text> Expressions(const std::string& key);
@@ -56,6 +75,8 @@ class TomlTable {
   std::vector<std::string> Names() const;
 
   void Complain(int line, const std::string& message);
+  // The key was complained about: what it holds does not matter.
+  void Skip(const std::string& key) { asked_.push_back(key); }
   void Finish();
 
  private:
@@ -69,6 +90,7 @@ class TomlTable {
   std::optional<pawl::Text> AsText(const toml::node& node, const std::string& key);
   std::optional<pawl::Text> AsExpression(const toml::node& node, const std::string& key);
   std::optional<int64_t> AsInteger(const toml::node& node, const std::string& key, const Key& row);
+  std::optional<WrittenValue> AsValue(const toml::node& node, const std::string& key, const Key& row);
   const toml::array* AsArray(const toml::node* node, const std::string& key, const std::string& of);
   void WrongType(const toml::node& node, const std::string& key, const std::string& expected);
 

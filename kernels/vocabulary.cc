@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernels/data_type.h"
 #include "kernels/limits.h"
 
 namespace pawl {
@@ -64,13 +65,25 @@ Key Table(KeyType type, std::string name, bool required, std::string fallback, K
   return key;
 }
 
-constexpr int64_t kAnyInt32 = std::numeric_limits<int32_t>::min();
+KeyTable GoalSizes() {
+  return {.header = "goal sizes",
+          .meaning = "The weights of several sizes. Each is more than 0, and their sum is 1.",
+          .keys = {},
+          .others = Number("*a size*", false, "not optimised",
+                           "The weight of the speedup at this `[[size]]` in the geometric mean that is optimised.",
+                           "sizes = { decode = 0.6, prefill = 0.4 }")};
+}
 
 KeyTable Goal() {
   return {.header = "[goal]",
-          .meaning = "What the campaign optimises, and when it stops.",
-          .keys = {Text("size", true, "", "The `[[size]]` whose time is optimised. `pawl run --size` overrides it.",
-                        "size = \"main\""),
+          .meaning = "What the campaign optimises, and when it stops. It has `size` or `sizes`.",
+          .keys = {Text("size", false, "the one of `sizes` with the largest weight",
+                        "The `[[size]]` whose time is optimised. `pawl run --size` overrides it.", "size = \"main\""),
+                   Table(KeyType::kTable, "sizes", false, "`size` alone", GoalSizes()),
+                   Number("worst", false, "0",
+                          "No size may fall below this share of the best speed that was kept there; from 0, which "
+                          "means no limit, to 1.",
+                          "worst = 0.98"),
                    Number("speedup", false, "1",
                           "The campaign stops when the best variant is this many times as fast as the baseline; more "
                           "than 0. `--goal` overrides it.",
@@ -115,37 +128,82 @@ KeyTable OutputTolerance() {
           .keys = ToleranceKeys(true)};
 }
 
+KeyTable FillTable() {
+  const auto ends = [](std::string name, std::string meaning, std::string example) {
+    return Formula(KeyType::kExpressions, std::move(name), kSizesOnly, false, "another fill", std::move(meaning),
+                   std::move(example));
+  };
+  return {
+      .header = "fill",
+      .meaning = "A fill with what it needs. It has exactly one of these keys.",
+      .keys = {
+          ends("integers", "Whole numbers from the lowest to the highest, each as likely.",
+               "fill = { integers = [0, \"V - 1\"] }"),
+          ends("uniform", "Numbers from the lowest to the highest, each as likely.", "fill = { uniform = [-1, 1] }"),
+          ends("sorted", "Rising numbers from the lowest to the highest.", "fill = { sorted = [0, \"N - 1\"] }"),
+          Formula(KeyType::kExpression, "constant", kSizesOnly, false, "another fill", "This number everywhere.",
+                  "fill = { constant = 0.5 }"),
+          Formula(KeyType::kExpression, "csr_offsets", kSizesOnly, false, "another fill",
+                  "Row offsets of a sparse matrix: rising from 0 to this number of non-zeros. A matrix of N "
+                  "rows has N + 1 of them.",
+                  "fill = { csr_offsets = \"NNZ\" }"),
+          Text("file", false, "another fill",
+               "The data of this file in the bundle's folder: `.npy`, `.safetensors` (the tensor of this name, "
+               "or the only one), or raw bytes. It has the tensor's type and shape; where it has more rows, the "
+               "first are taken.",
+               "fill = { file = \"weights.npy\" }")}};
+}
+
+Key FillKey() {
+  Key key =
+      Word("fill", false, {"normal", "uniform", "zeros", "ones", "iota", "permutation", "bytes"},
+           "What an `input` or `inout` holds when it is timed. `normal` has mean 0 and standard deviation 1 and no "
+           "value beyond 3.5; `uniform` is from 0 to 1; `iota` is 0, 1, 2, ...; `permutation` has each of 0 to "
+           "elements - 1 once; `bytes` are random bits. Or a table: `{ integers = [0, \"V - 1\"] }` and others, "
+           "below. Integers are uniform over their range. With `problem`, an input without `fill` and `range` "
+           "comes from `problem.py`. Validation uses this fill and, for `normal` and `uniform`, other "
+           "distributions.",
+           "fill = \"uniform\"");
+  key.table = std::make_shared<const KeyTable>(FillTable());
+  return key;
+}
+
 KeyTable Tensor() {
   return {
       .header = "[[tensor]]",
-      .meaning = "An array in GPU memory that launches get as a pointer. At least one is an output.",
-      .keys = {Text("name", true, "", "Its name in `arguments`.", "name = \"q\""),
-               Word("type", true, {"f16", "bf16", "f32", "f64", "i32"}, "The type of an element.", "type = \"f16\""),
-               Word("role", false, {"input", "output", "scratch"},
-                    "An `input` is filled before each call and may not be changed by it. An `output` is compared with "
-                    "the reference. `scratch` is the kernel's own; the reference does not get it. Outputs and scratch "
-                    "hold random bytes before each call.",
-                    "role = \"output\""),
-               Word("fill", false, {"normal", "uniform"},
-                    "The distribution of an input's values when it is timed; only for inputs. `normal` has mean 0 and "
-                    "standard deviation 1 and no value beyond 3.5; `uniform` is from 0 to 1. An `i32` input is uniform "
-                    "over its `range`, whatever its fill. Validation uses this fill and other distributions.",
-                    "fill = \"uniform\""),
-               Formula(KeyType::kExpressions, "range", kSizesOnly, false,
-                       "floats: whatever keeps the reference finite and the start variant right",
-                       "The lowest and the highest value that the contract allows in an input; only for inputs, and "
-                       "required for an `i32` one. Validation uses all of it. The start variant must be right "
-                       "everywhere in it.",
-                       "range = [0, \"N - 1\"]"),
-               Formula(KeyType::kExpressions, "shape", kSizesOnly, true, "",
-                       "The extents, slowest first, each a whole number of at least 1. The shape of scratch may use "
-                       "variables and GPU limits as well.",
-                       "shape = [\"B\", \"H\", \"S\", \"D\"]"),
-               Align(), Table(KeyType::kTable, "tolerance", false, "that of `[tolerance]`", OutputTolerance()),
-               Flag("exact", "false",
-                    "Every element must have the reference's value; only for outputs. An `i32` output is exact unless "
-                    "it has a `tolerance`.",
-                    "exact = true")}};
+      .meaning = "An array in GPU memory that launches get as a pointer. At least one is an output or an inout.",
+      .keys = {
+          Text("name", true, "", "Its name in `arguments`.", "name = \"q\""),
+          Word("type", true, DataTypeNames(),
+               "The type of an element. `bool` is a byte, 0 or 1. `i4` and `u4` are packed two a byte, the first in "
+               "the low half, and their last extent is even.",
+               "type = \"f16\""),
+          Word("role", false, {"input", "output", "scratch", "inout"},
+               "An `input` is filled before each call and may not be changed by it. An `output` is compared with "
+               "the reference. `scratch` is the kernel's own; the reference does not get it. Outputs and scratch "
+               "hold random bytes before each call. An `inout` is filled before each call, outside the timed "
+               "region, and compared after it.",
+               "role = \"output\""),
+          FillKey(),
+          Formula(KeyType::kExpressions, "range", kSizesOnly, false,
+                  "floats: whatever keeps the reference finite and the start variant right",
+                  "The lowest and the highest value that the contract allows in an input. An integer input must "
+                  "state it, here or by its `fill`, unless the fill leaves no choice. Validation uses all of it. "
+                  "The start variant must be right everywhere in it.",
+                  "range = [0, \"N - 1\"]"),
+          Formula(KeyType::kExpressions, "shape", kSizesOnly, true, "",
+                  "The extents, slowest first, each a whole number of at least 1. The shape of scratch may use "
+                  "variables and GPU limits as well.",
+                  "shape = [\"B\", \"H\", \"S\", \"D\"]"),
+          Align(), Table(KeyType::kTable, "tolerance", false, "that of `[tolerance]`", OutputTolerance()),
+          Flag("exact", "false",
+               "Every element must have the reference's value; only for outputs. An output of integers or bools is "
+               "exact unless it has a `tolerance`.",
+               "exact = true"),
+          Flag("static", "false",
+               "It has the same content in every call, such as the weights of a layer; only for inputs, and for "
+               "scratch that `[setup]` writes.",
+               "static = true")}};
 }
 
 KeyTable Affects() {
@@ -161,6 +219,23 @@ KeyTable Affects() {
   return table;
 }
 
+Key ValuesKey() {
+  Key key =
+      Text("values", false, "`[false, true]` where `start` is one of them",
+           "The values that it may take, in order and without duplicates: whole numbers; words, which the macro "
+           "stands for (`[\"float\", \"half\"]`); or `[false, true]`, for which the macro is 0 or 1. An expression "
+           "compares a word in quotes, `ACC == \"half\"`.",
+           "values = [16, 32, 64]");
+  key.type = KeyType::kValues;
+  return key;
+}
+
+Key StartKey() {
+  Key key = Text("start", true, "", "The value of the start variant, one of `values`.", "start = 64");
+  key.type = KeyType::kValue;
+  return key;
+}
+
 KeyTable Variable() {
   return {
       .header = "[[variable]]",
@@ -168,24 +243,53 @@ KeyTable Variable() {
       .keys = {Text("name", true, "",
                     "Its name in expressions, and the macro that the source sees. It may not begin with `SIZE_`.",
                     "name = \"TILE_M\""),
-               Integers(KeyType::kIntegers, "values", kAnyInt32,
-                        "The values that it may take, in order and without duplicates.", "values = [16, 32, 64]"),
-               Integers(KeyType::kInteger, "start", kAnyInt32, "The value of the start variant, one of `values`.",
-                        "start = 64"),
+               ValuesKey(), StartKey(),
                Text("option", false, "a macro: `-DNAME=value`",
-                    "A compile option instead of a macro; the value replaces `{}`.", "option = \"-maxrregcount={}\""),
+                    "A compile option instead of a macro; the value replaces `{}`. Without `{}` the option is on or "
+                    "off: `values` are `false` and `true`.",
+                    "option = \"-maxrregcount={}\""),
+               Text("replaces", false, "a macro: `-DNAME=value`",
+                    "A place in the source that holds the value, instead of a macro: the text around it with `{}` where "
+                    "the value is. With `start` for `{}` it must stand exactly once in the source and `files`. The files "
+                    "stay as they are; the value is written in for each build.",
+                    "replaces = \"constexpr int BLOCK = {};\""),
                Table(KeyType::kTable, "affects", false, "nothing: only the model may choose it", Affects())}};
+}
+
+// All that a parameter can be: the packed types have no size of their own.
+std::vector<std::string> ScalarTypes() {
+  std::vector<std::string> names = {"f32", "f64", "i32"};
+  for (size_t i = 0; i < DataTypeNames().size(); ++i) {
+    const std::string& name = DataTypeNames()[i];
+    if (ElementBits(static_cast<v1::DataType>(i + 1)) == 4 || std::count(names.begin(), names.end(), name) > 0)
+      continue;
+    names.push_back(name);
+  }
+  return names;
 }
 
 KeyTable Scalar() {
   return {.header = "[[scalar]]",
           .meaning = "A number that launches get by value.",
           .keys = {Text("name", true, "", "Its name in `arguments`.", "name = \"scale\""),
-                   Word("type", true, {"f32", "f64", "i32"}, "The type of the parameter.", "type = \"f32\""),
+                   Word("type", true, ScalarTypes(), "The type of the parameter.", "type = \"f32\""),
                    Formula(KeyType::kExpression, "value", kSizesAndVariables, true, "",
-                           "Its value; a whole number for `i32`. The reference may only use scalars whose values "
+                           "Its value; a whole number for integers. The reference may only use scalars whose values "
                            "depend on sizes alone.",
                            "value = \"1 / sqrt(D)\"")}};
+}
+
+KeyTable Struct() {
+  return {
+      .header = "[[struct]]",
+      .meaning =
+          "A parameter made of others: a struct that the kernel takes by value, or an array of pointers. Its fields "
+          "lie as in C.",
+      .keys = {Text("name", true, "", "Its name in `arguments`.", "name = \"params\""),
+               Texts("fields", true, "", "Tensors (pointers), scalars and dimensions (`int`), in order.",
+                     "fields = [\"q\", \"k\", \"scale\"]"),
+               Flag("in_memory", "false", "The kernel gets a pointer to it in GPU memory, as for `float** rows`.",
+                    "in_memory = true")}};
 }
 
 KeyTable Constraint() {
@@ -227,30 +331,70 @@ KeyTable Hidden() {
   return table;
 }
 
-KeyTable Launch(std::string header, Scope scope, bool reference) {
-  const std::string of = reference ? "the reference's source" : "the source";
-  return {
-      .header = std::move(header),
-      .meaning = reference ? "One kernel launch of the reference, with the keys of `[[launch]]`. Its expressions "
-                             "know sizes only, and its arguments are inputs, outputs, scalars and sizes."
-                           : "One kernel launch. All launches of a call run in the order of the file, and the "
-                             "time of a call is that of all of them.",
-      .keys = {Text("entry", true, "", "The name of an `extern \"C\" __global__` function of " + of + ".",
-                    "entry = \"attention_forward\""),
-               Formula(KeyType::kExpression, "when", scope, false, "always",
-                       "Skips the launch where it is 0. At least one launch must remain.", "when = \"KV_SPLITS > 1\""),
-               Formula(KeyType::kExpressions, "grid", scope, true, "",
-                       "Blocks in x, y and z, each a whole number of at least 1; missing ones are 1.",
-                       "grid = [\"ceil_div(S, TILE_M)\", \"B*H\"]"),
-               Formula(KeyType::kExpressions, "block", scope, true, "",
-                       "Threads of a block in x, y and z; missing ones are 1.", "block = [\"WARPS * 32\"]"),
-               Formula(KeyType::kExpression, "shared", scope, false, "0", "Dynamic shared memory of a block, in bytes.",
-                       "shared = \"4 * TILE_M * D\""),
-               Texts("arguments", true, "",
-                     "The parameters of the function in order: tensors (pointers), scalars, and dimensions "
-                     "(`int`). Variables are macros and no arguments. Every output must be an argument of a "
-                     "launch.",
-                     "arguments = [\"q\", \"out\", \"S\", \"scale\"]")}};
+enum class LaunchOf { kKernel, kReference, kSetup };
+
+std::string MeaningOf(LaunchOf of) {
+  switch (of) {
+    case LaunchOf::kReference:
+      return "One kernel launch of the reference, with the keys of `[[launch]]`. Its expressions know sizes only, and "
+             "its arguments are inputs, outputs, scalars, structs and sizes.";
+    case LaunchOf::kSetup:
+      return "One kernel launch of the setup, with the keys of `[[launch]]`. Its expressions know sizes only, and its "
+             "arguments are static tensors, scalars, structs and sizes.";
+    case LaunchOf::kKernel:
+      break;
+  }
+  return "One kernel launch. All launches of a call run in the order of the file, and the time of a call is that of "
+         "all "
+         "of them.";
+}
+
+KeyTable Launch(std::string header, Scope scope, LaunchOf of) {
+  const std::string source = of == LaunchOf::kReference ? "the reference's source"
+                             : of == LaunchOf::kSetup   ? "the setup's source"
+                                                        : "the source";
+  return {.header = std::move(header),
+          .meaning = MeaningOf(of),
+          .keys = {
+              Text("entry", true, "",
+                   "A `__global__` function of " + source +
+                       ": an `extern \"C\"` name, or a C++ name with namespaces and template arguments, in which "
+                       "variables and `SIZE_` macros stand for their values.",
+                   "entry = \"vllm::norm<__nv_bfloat16, WIDTH>\""),
+              Formula(KeyType::kExpression, "when", scope, false, "always",
+                      "Skips the launch where it is 0. At least one launch must remain.", "when = \"KV_SPLITS > 1\""),
+              Formula(KeyType::kExpressions, "grid", scope, true, "",
+                      "Blocks in x, y and z, each a whole number of at least 1; missing ones are 1.",
+                      "grid = [\"ceil_div(S, TILE_M)\", \"B*H\"]"),
+              Formula(KeyType::kExpressions, "block", scope, true, "",
+                      "Threads of a block in x, y and z; missing ones are 1.", "block = [\"WARPS * 32\"]"),
+              Formula(KeyType::kExpression, "shared", scope, false, "0", "Dynamic shared memory of a block, in bytes.",
+                      "shared = \"4 * TILE_M * D\""),
+              Texts("arguments", true, "",
+                    "The parameters of the function in order: tensors (pointers), scalars, structs, dimensions "
+                    "(`int`), and the launch's `index` (`int`). Variables are macros and no arguments. Every output "
+                    "must be an argument of a launch.",
+                    "arguments = [\"q\", \"out\", \"S\", \"scale\"]"),
+              Formula(KeyType::kExpression, "repeat", scope, false, "1",
+                      "So many launches in a row, with the same geometry; none where it is 0.", "repeat = \"NODES\""),
+              Text("index", false, "none", "The name by which `arguments` gets the number of the launch, from 0.",
+                   "index = \"pass\""),
+              Texts("swap", false, "none",
+                    "Two tensors of the same type and shape, neither an input, whose names are exchanged after each of "
+                    "these launches. Afterwards each name means the buffer that it was exchanged for.",
+                    "swap = [\"ping\", \"pong\"]"),
+              Flag("cooperative", "false",
+                   "A cooperative launch, as `grid.sync()` needs it: all blocks must fit on the GPU at once.",
+                   "cooperative = true"),
+              Formula(KeyType::kExpressions, "cluster", scope, false, "no clusters",
+                      "Blocks of a thread block cluster in x, y and z, which the grid is a multiple of.",
+                      "cluster = [2]")}};
+}
+
+Key LaunchTables(std::string header, Scope scope, LaunchOf of, bool required) {
+  Key key = Table(KeyType::kTables, "launch", required, "", Launch(std::move(header), scope, of));
+  key.most = kMaxLaunches;
+  return key;
 }
 
 KeyTable Work() {
@@ -273,7 +417,17 @@ KeyTable Reference() {
               "to be obviously right; it may be slow.",
           .keys = {Text("source", true, "", "Its `.cu` file, a path inside the bundle's folder.",
                         "source = \"reference.cu\""),
-                   Table(KeyType::kTables, "launch", true, "", Launch("[[reference.launch]]", kSizesOnly, true))}};
+                   LaunchTables("[[reference.launch]]", kSizesOnly, LaunchOf::kReference, true)}};
+}
+
+KeyTable Setup() {
+  return {
+      .header = "[setup]",
+      .meaning =
+          "Launches before the calls, outside the timed region, that prepare static tensors, such as the repacked "
+          "weights of a layer. It is part of the contract: no edit changes it.",
+      .keys = {Text("source", true, "", "Its `.cu` file, a path inside the bundle's folder.", "source = \"setup.cu\""),
+               LaunchTables("[[setup.launch]]", kSizesOnly, LaunchOf::kSetup, true)}};
 }
 
 KeyTable Tolerance() {
@@ -299,8 +453,24 @@ KeyTable Top() {
       .keys = {
           Text("name", true, "", "The name of the bundle: a letter, then letters, digits, `_` and `-`.",
                "name = \"attention\""),
-          Text("source", true, "", "The `.cu` file with the device code, a path inside the bundle's folder.",
+          Text("source", true, "",
+               "The file with the device code, a path inside the bundle's folder: CUDA C++ (`.cu`), or what another "
+               "compiler made, `.ptx` or `.cubin`.",
                "source = \"attention.cu\""),
+          Texts(
+              "files", false, "none",
+              "Further files of the implementation, which `#include \"...\"` finds: paths inside the bundle's folder, "
+              "in which `*` stands for part of a name and `**` for any folders.",
+              "files = [\"include/**/*.cuh\"]"),
+          Texts(
+              "include", false, "none",
+              "Header libraries by name. `cub`, `thrust`, `libcudacxx`, `cooperative_groups` and others come with the "
+              "toolkit; the worker's administrator allows more (`pawl-worker --include NAME=FOLDER`).",
+              "include = [\"cub\"]"),
+          Text("problem", false, "`[reference]` and fills",
+               "A Python file with the inputs, the reference and, optionally, the baseline, in place of `[reference]` "
+               "and `[baseline]`.",
+               "problem = \"problem.py\""),
           Text("summary", false, "none", "One line that says what the kernel computes.",
                "summary = \"Scaled dot-product attention, forward, fp16\""),
           Word("compiler", false, {"nvrtc", "nvcc"},
@@ -313,6 +483,12 @@ KeyTable Top() {
                "Which time decides: calls that follow each other, or single calls after the L2 was flushed. Both are "
                "stored.",
                "timing = \"cold\""),
+          Word("host_code", false, {"keep", "skip"},
+               "`skip` leaves host functions, host variables, bindings for Python, and headers of PyTorch and of the "
+               "standard library out of the build, so that a source that has them can be compiled as it is. Every line "
+               "keeps its number. What carries `__global__`, `__device__` or `__constant__`, types, templates, constants "
+               "and `constexpr` functions stay.",
+               "host_code = \"skip\""),
           Flag("deterministic", "true",
                "The same inputs give the same bits. Set it to false for kernels that use floating-point atomics.",
                "deterministic = false"),
@@ -320,13 +496,15 @@ KeyTable Top() {
           Table(KeyType::kTables, "size", true, "", Size()),
           Table(KeyType::kTables, "tensor", true, "", Tensor()),
           Table(KeyType::kTables, "scalar", false, "none", Scalar()),
+          Table(KeyType::kTables, "struct", false, "none", Struct()),
           Table(KeyType::kTables, "variable", true, "", Variable()),
           Table(KeyType::kTables, "constraint", false, "every variant is allowed", Constraint()),
           Table(KeyType::kTable, "hidden", false, "validation at the ladder only", Hidden()),
-          Table(KeyType::kTables, "launch", true, "", Launch("[[launch]]", kEverything, false)),
+          LaunchTables("[[launch]]", kEverything, LaunchOf::kKernel, true),
+          Table(KeyType::kTable, "setup", false, "nothing is prepared", Setup()),
           Table(KeyType::kTable, "work", false, "no roofline and no floor", Work()),
-          Table(KeyType::kTable, "reference", true, "", Reference()),
-          Table(KeyType::kTable, "tolerance", true, "", Tolerance()),
+          Table(KeyType::kTable, "reference", false, "`problem` has the reference", Reference()),
+          Table(KeyType::kTable, "tolerance", false, "every output is exact or has its own", Tolerance()),
           Table(KeyType::kTable, "baseline", false, "the start variant", Baseline()),
       }};
 }

@@ -20,6 +20,8 @@ enum class KeyType {
   kNumber,
   kExpression,
   kExpressions,
+  kValue,   // of a variable: a whole number, a word, or true or false
+  kValues,  // all of one kind
   kTable,   // [key]
   kTables,  // [[key]]
 };
@@ -42,11 +44,12 @@ struct Key {
   std::string fallback;  // the value without the key; of a word the first one is, and this stays empty
   std::string meaning;
   std::string example;
-  std::vector<std::string> words;  // of kWord
+  std::vector<std::string> words = {};  // of kWord
   int64_t low = std::numeric_limits<int32_t>::min();
   int64_t high = std::numeric_limits<int32_t>::max();  // of kInteger and kIntegers
-  Scope scope;                                         // of expressions
-  std::shared_ptr<const KeyTable> table;               // of kTable and kTables
+  Scope scope = {};                                    // of expressions
+  std::shared_ptr<const KeyTable> table = {};  // of kTable and kTables; of others what may stand in place of the value
+  size_t most = 0;                             // of kTables: so many; 0: kMaxTables
 };
 
 struct KeyTable {
@@ -54,7 +57,7 @@ struct KeyTable {
   std::string meaning;
   std::vector<Key> keys;
   // Keys whose names are the user's own, such as the dimensions of a size; without a name: there are none.
-  Key others;
+  Key others = {};
 
   // The key's row: the one of its name, or `others`. Null: this table has no such key.
   const Key* Find(const std::string& name) const;

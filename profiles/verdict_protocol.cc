@@ -21,12 +21,15 @@ absl::StatusOr<PairBatch> MeasureFirst(const PairSourceStarter& start, const v1:
 }  // namespace
 
 absl::StatusOr<v1::Comparison> CompareByProtocol(const PairSourceStarter& start, const v1::ProcessNoise& noise,
-                                                 const KeepRule& rule) {
+                                                 const KeepRule& rule, const std::function<bool()>& doubted) {
+  const auto in_doubt = [&](const v1::Comparison& comparison) {
+    return doubted && comparison.result() == v1::FASTER && comparison.processes() < rule.max_processes && doubted();
+  };
   absl::StatusOr<PairBatch> first = MeasureFirst(start, noise, rule);
   if (!first.ok()) return first.status();
   std::vector<PairBatch> processes = {*std::move(first)};
   v1::Comparison comparison = Compare(processes, noise, rule);
-  while (WantsProcess(comparison, rule)) {
+  while (WantsProcess(comparison, rule) || in_doubt(comparison)) {
     absl::StatusOr<PairSource> source = start(comparison.processes());
     if (!source.ok()) return source.status();
     absl::StatusOr<PairBatch> pairs = (*source)(rule.extended_pairs);

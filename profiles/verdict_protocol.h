@@ -14,8 +14,9 @@ using PairSourceStarter = std::function<absl::StatusOr<PairSource>(int process)>
 
 // The keep rule from the first pair to the result: first_pairs in one process, extended once where that is unclear. If
 // the mean is above the threshold then, further processes measure until they agree that it is, that it is not, or until
-// there are max_processes. Every comparison Pawl decides by goes through here.
+// there are max_processes; also while `doubted` says, of a candidate that is faster, that what was measured does not
+// tell whether the comparison can be believed. Every comparison Pawl decides by goes through here.
 absl::StatusOr<v1::Comparison> CompareByProtocol(const PairSourceStarter& start, const v1::ProcessNoise& noise,
-                                                 const KeepRule& rule);
+                                                 const KeepRule& rule, const std::function<bool()>& doubted = {});
 
 }  // namespace pawl

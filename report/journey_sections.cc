@@ -97,7 +97,7 @@ Section PathSection(const v1::Report& report) {
                         {"finding"},
                         {"predicted"},
                         {"measured", true},
-                        {"99 % bounds", true},
+                        {"99 % prediction interval", true},
                         {"outcome of the prediction"},
                         {"over baseline", true},
                         {"time", true}}};

@@ -29,6 +29,7 @@ double Ceil(double a) { return std::ceil(a); }
 double Round(double a) { return std::round(a); }
 double Sqrt(double a) { return std::sqrt(a); }
 double Log2(double a) { return std::log2(a); }
+double Pow(double a, double b) { return std::pow(a, b); }
 
 const std::set<std::string>& Functions() {
   static const auto& functions = *[] {
@@ -52,7 +53,7 @@ absl::Status CheckCharacters(const std::string& text) {
     const char c = text[i];
     if (c == ' ' || c == '\t') continue;
     blank = false;
-    if (!IsNameCharacter(c) && std::string_view(".+-*/%()<>=!&|?:,").find(c) == std::string_view::npos) {
+    if (!IsNameCharacter(c) && std::string_view(".+-*/%^()<>=!&|?:,").find(c) == std::string_view::npos) {
       const bool printable = c > ' ' && c < 127;
       return absl::InvalidArgumentError(absl::StrCat("unexpected ",
                                                      printable ? std::string{'\'', c, '\''} : "character",
@@ -125,6 +126,7 @@ struct Expression::Parser {
     parser.DefineFun("round", Round);
     parser.DefineFun("sqrt", Sqrt);
     parser.DefineFun("log2", Log2);
+    parser.DefineFun("pow", Pow);
     parser.SetVarFactory(AddName, this);
     parser.SetExpr(expression);
     parser.Eval();
@@ -225,7 +227,8 @@ const std::vector<ExpressionFunction>& ExpressionFunctions() {
       {"ceil", "ceil(a)", "rounded up"},
       {"round", "round(a)", "rounded to the nearest whole number, halves away from 0"},
       {"sqrt", "sqrt(a)", "square root"},
-      {"log2", "log2(a)", "logarithm to base 2"}};
+      {"log2", "log2(a)", "logarithm to base 2"},
+      {"pow", "pow(a, b)", "a to the power of b, as a ^ b is"}};
   return functions;
 }
 

@@ -1,5 +1,6 @@
-// Arithmetic that users write in bundles, rules and metrics: + - * / %, comparisons, && || !, a ? b : c, and the
-// functions ceil_div, min, max, abs, floor, ceil, round, sqrt, log2. Text comes from users: nothing in it may crash.
+// Arithmetic that users write in bundles, rules and metrics: + - * / %, ^ (power), comparisons, && || !, a ? b : c, and
+// the functions ceil_div, min, max, abs, floor, ceil, round, sqrt, log2, pow. Text comes from users: nothing in it may
+// crash.
 #pragma once
 
 #include <cstdint>

@@ -49,7 +49,7 @@ void Print(const v1::ListCampaignsResponse& page) {
   }
 }
 
-absl::StatusOr<int> Campaigns(const CampaignsFlags& flags, Connection& connection) {
+absl::StatusOr<int> ListCampaigns(const CampaignsFlags& flags, Connection& connection) {
   v1::ListCampaignsRequest request;
   request.set_page_size(flags.page_size);
   request.set_page_token(flags.page_token);
@@ -86,7 +86,7 @@ void AddCampaigns(CLI::App& app, int* exit_code) {
   AddConnectionFlags(*command, &flags->connection);
   command->callback([flags, exit_code] {
     *exit_code = WithConnection("campaigns", flags->connection, Need::kCampaigns,
-                                [&](Connection& connection) { return Campaigns(*flags, connection); });
+                                [&](Connection& connection) { return ListCampaigns(*flags, connection); });
   });
 }
 

@@ -25,6 +25,7 @@ std::unique_ptr<CLI::App> MakePawlApp(const std::string& version, int* exit_code
       "Flags of the connection (--database, --orchestrator, ...) and --json may come before or after the command; "
       "`pawl help connection` lists them.");
   // In the order of `pawl --help`: by group, and by name within it.
+  AddMcp(app, exit_code);
   AddRun(app, exit_code);
   AddSubmit(app, exit_code);
   AddVerify(app, exit_code);
@@ -50,6 +51,7 @@ std::unique_ptr<CLI::App> MakePawlApp(const std::string& version, int* exit_code
   AddDiagnose(app, exit_code);
   AddDoctor(app, exit_code);
   AddImport(app, exit_code);
+  AddInit(app, exit_code);
   AddRecord(app, exit_code);
 
   AddCompletion(app, exit_code);

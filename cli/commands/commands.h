@@ -31,6 +31,7 @@ std::vector<std::string> WithCommandFirst(std::vector<std::string> arguments);
 // The whole program; answers its exit code.
 int RunPawl(std::vector<std::string> arguments, const std::string& version);
 
+void AddMcp(CLI::App& app, int* exit_code);
 void AddRun(CLI::App& app, int* exit_code);
 void AddSubmit(CLI::App& app, int* exit_code);
 void AddVerify(CLI::App& app, int* exit_code);
@@ -56,6 +57,7 @@ void AddCheck(CLI::App& app, int* exit_code);
 void AddDiagnose(CLI::App& app, int* exit_code);
 void AddDoctor(CLI::App& app, int* exit_code);
 void AddImport(CLI::App& app, int* exit_code);
+void AddInit(CLI::App& app, int* exit_code);
 void AddRecord(CLI::App& app, int* exit_code);
 
 void AddCompletion(CLI::App& app, int* exit_code);

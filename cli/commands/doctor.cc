@@ -64,8 +64,7 @@ Asked ProbeCounters() {
     return asked;
   }
   asked.found = true;
-  NcuProfiler profiler(**device);
-  const absl::Status counters = TryCounters(**device, profiler);
+  const absl::Status counters = TryCounters(**device, (*device)->profiler());
   asked.ok = counters.ok();
   asked.err = std::string(counters.message());
   return asked;

@@ -5,7 +5,6 @@
 #include <grpcpp/client_context.h>
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
-#include <grpcpp/support/async_stream.h>
 #include <grpcpp/support/channel_arguments.h>
 
 #include <chrono>
@@ -13,6 +12,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "agent/campaigns/grpc_watch.h"
 #include "base/channel/address.h"
 #include "cli/text/failure.h"
 #include "pawl/v1/campaign_service.grpc.pb.h"
@@ -108,74 +108,6 @@ grpc::ChannelArguments MakeArguments() {
   return arguments;
 }
 
-class GrpcWatch : public CampaignWatch {
- public:
-  GrpcWatch(Service::Stub& stub, const v1::WatchCampaignRequest& request, std::string address)
-      : address_(std::move(address)), reader_(stub.PrepareAsyncWatchCampaign(&context_, request, &queue_)) {
-    reader_->StartCall(&waiting_);
-  }
-
-  ~GrpcWatch() override {
-    context_.TryCancel();
-    while (step_ != Step::kOver) Take(std::chrono::system_clock::time_point::max());
-    queue_.Shutdown();
-    void* tag;
-    bool ok;
-    while (queue_.Next(&tag, &ok)) {
-    }
-  }
-
-  Got Next(absl::Duration wait, v1::WatchCampaignResponse* message) override {
-    const auto deadline = absl::ToChronoTime(absl::Now() + wait);
-    while (step_ != Step::kOver) {
-      const bool reading = step_ == Step::kRead;
-      if (!Take(deadline)) return Got::kNothingYet;
-      if (!reading || step_ != Step::kRead) continue;
-      *message = std::move(came_);
-      return Got::kMessage;
-    }
-    return Got::kEnd;
-  }
-
-  absl::Status status() const override { return ToStatus(status_, address_); }
-
- private:
-  // One operation is under way at a time: the call's start, a read, or the end.
-  enum class Step { kStart, kRead, kFinish, kOver };
-
-  // Takes what comes first and asks for the next. False: nothing came by the deadline.
-  bool Take(std::chrono::system_clock::time_point deadline) {
-    if (step_ == Step::kRead && came_taken_) {
-      came_taken_ = false;
-      came_.Clear();
-      reader_->Read(&came_, &waiting_);
-    }
-    void* tag;
-    bool ok = false;
-    if (queue_.AsyncNext(&tag, &ok, deadline) != grpc::CompletionQueue::GOT_EVENT) return false;
-    if (step_ == Step::kFinish) {
-      step_ = Step::kOver;
-    } else if (ok) {
-      step_ = Step::kRead;
-      came_taken_ = true;
-    } else {
-      step_ = Step::kFinish;
-      reader_->Finish(&status_, &waiting_);
-    }
-    return true;
-  }
-
-  const std::string address_;
-  grpc::ClientContext context_;
-  grpc::CompletionQueue queue_;
-  std::unique_ptr<grpc::ClientAsyncReader<v1::WatchCampaignResponse>> reader_;
-  v1::WatchCampaignResponse came_;
-  bool came_taken_ = false;
-  Step step_ = Step::kStart;
-  grpc::Status status_;
-  char waiting_ = 0;  // its address is the tag
-};
-
 }  // namespace
 
 class CampaignClient::Stub {
@@ -194,11 +126,11 @@ class CampaignClient::Stub {
     return reply;
   }
 
-  Service::Stub& stub() { return *stub_; }
+  const std::shared_ptr<Service::Stub>& shared() { return stub_; }
 
  private:
   const std::string address_;
-  const std::unique_ptr<Service::Stub> stub_;
+  const std::shared_ptr<Service::Stub> stub_;
 };
 
 absl::StatusOr<std::unique_ptr<CampaignClient>> CampaignClient::Open(const std::string& address,
@@ -213,9 +145,11 @@ CampaignClient::CampaignClient(std::string address)
 }
 
 CampaignClient::CampaignClient(const std::string& address, const std::shared_ptr<grpc::Channel>& channel)
-    : address_(address), stub_(std::make_unique<Stub>(address_, channel)) {}
+    : address_(address), channel_(channel), stub_(std::make_unique<Stub>(address_, channel)) {}
 
 CampaignClient::~CampaignClient() = default;
+
+absl::Status CampaignClient::Read(const grpc::Status& status) const { return ToStatus(status, address_); }
 
 absl::StatusOr<v1::Campaign> CampaignClient::Submit(const v1::SubmitCampaignRequest& request) {
   return stub_->Call(&Service::Stub::SubmitCampaign, request);
@@ -245,7 +179,8 @@ std::unique_ptr<CampaignWatch> CampaignClient::Watch(const std::string& campaign
   v1::WatchCampaignRequest request;
   request.set_campaign(campaign);
   request.set_after_sequence(after_sequence);
-  return std::make_unique<GrpcWatch>(stub_->stub(), request, address_);
+  return StartGrpcWatch(stub_->shared(), request,
+                        [address = address_](const grpc::Status& status) { return ToStatus(status, address); });
 }
 
 absl::StatusOr<v1::Campaign> CampaignClient::Pause(const v1::PauseCampaignRequest& request) {

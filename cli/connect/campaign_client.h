@@ -6,26 +6,16 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/time/time.h"
+#include "agent/campaigns/campaign_watch.h"
 #include "base/channel/channel.h"
 #include "pawl/v1/campaign_service.pb.h"
 
 namespace grpc {
 class Channel;
-}
+class Status;
+}  // namespace grpc
 
 namespace pawl {
-
-// A campaign's events as they come. For one thread.
-class CampaignWatch {
- public:
-  enum class Got { kMessage, kNothingYet, kEnd };
-
-  virtual ~CampaignWatch() = default;
-  // Waits so long at most. kEnd: the stream is over, status() says how; OK when the campaign has ended.
-  virtual Got Next(absl::Duration wait, v1::WatchCampaignResponse* message) = 0;
-  virtual absl::Status status() const = 0;
-};
 
 // CampaignService by plain calls: each waits for its answer, 30 s at most. Errors are the orchestrator's, with its
 // ErrorDetail (DetailOf in failure.h); where none answers, the detail is made here. Thread-safe.
@@ -58,12 +48,16 @@ class CampaignClient {
   absl::StatusOr<v1::ListWorkersResponse> ListWorkers(bool gone_too);
 
   const std::string& address() const { return address_; }
+  const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
+  // What a status that came through the channel means.
+  absl::Status Read(const grpc::Status& status) const;
 
  private:
   CampaignClient(const std::string& address, const std::shared_ptr<grpc::Channel>& channel);
 
   class Stub;
   const std::string address_;
+  const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<Stub> stub_;
 };
 

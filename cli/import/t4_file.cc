@@ -14,7 +14,7 @@
 namespace pawl {
 namespace {
 
-using Json = nlohmann::json;
+using T4Json = nlohmann::json;
 
 constexpr size_t kMaxT4Bytes = size_t{512} << 20;
 
@@ -35,13 +35,13 @@ class Reader {
   absl::StatusOr<T4File> Read() {
     absl::StatusOr<std::string> text = ReadPackedFile(file_, kMaxT4Bytes);
     if (!text.ok()) return text.status();
-    const Json json = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
+    const T4Json json = T4Json::parse(*text, nullptr, /*allow_exceptions=*/false);
     if (json.is_discarded()) return Wrong("it is not JSON");
-    const Json& results = JsonField(json, "results");
+    const T4Json& results = JsonField(json, "results");
     if (!results.is_array()) return Wrong("it has no list \"results\"; expected T4 results");
     if (results.empty()) return Wrong("its \"results\" are empty");
     if (absl::Status status = ReadUnit(JsonText(JsonField(json, "metadata"), "timeunit")); !status.ok()) return status;
-    for (const Json& result : results) {
+    for (const T4Json& result : results) {
       at_ = absl::StrCat("results[", read_.results.size(), "]: ");
       if (absl::Status status = ReadResult(result); !status.ok()) return status;
     }
@@ -85,10 +85,10 @@ class Reader {
     return absl::OkStatus();
   }
 
-  absl::Status ReadResult(const Json& json) {
+  absl::Status ReadResult(const T4Json& json) {
     T4Result result;
     if (absl::Status status = ReadConfiguration(JsonField(json, "configuration"), &result); !status.ok()) return status;
-    const Json& times = JsonField(json, "times");
+    const T4Json& times = JsonField(json, "times");
     const double compilation = JsonNumber(times, "compilation_time") + JsonNumber(times, "compilation");
     result.compile_seconds = compilation * unit_us_ * 1e-6;
     result.validate_seconds = JsonNumber(times, "validation") * unit_us_ * 1e-6;
@@ -103,7 +103,7 @@ class Reader {
     return absl::OkStatus();
   }
 
-  absl::Status ReadConfiguration(const Json& json, T4Result* result) {
+  absl::Status ReadConfiguration(const T4Json& json, T4Result* result) {
     if (!json.is_object() || json.empty()) return Wrong("it has no configuration");
     for (const auto& [name, value] : json.items()) {
       const std::optional<ParameterValue> read = ParameterValue::Of(value);
@@ -123,11 +123,11 @@ class Reader {
   }
 
   // The samples where they are there, otherwise the objective: the measurement "time", or the first.
-  absl::Status ReadTimes(const Json& json, const Json& times, T4Result* result) {
-    const Json& measurements = JsonField(json, "measurements");
-    const Json* objective = nullptr;
+  absl::Status ReadTimes(const T4Json& json, const T4Json& times, T4Result* result) {
+    const T4Json& measurements = JsonField(json, "measurements");
+    const T4Json* objective = nullptr;
     if (measurements.is_array()) {
-      for (const Json& one : measurements) {
+      for (const T4Json& one : measurements) {
         if (objective == nullptr || JsonText(one, "name") == "time") objective = &one;
       }
     }
@@ -135,9 +135,9 @@ class Reader {
       result->error = objective == nullptr ? "" : JsonText(*objective, "value");
       return absl::OkStatus();
     }
-    const Json& runtimes = JsonField(times, "runtimes");
+    const T4Json& runtimes = JsonField(times, "runtimes");
     if (runtimes.is_array() && !runtimes.empty()) {
-      for (const Json& runtime : runtimes) {
+      for (const T4Json& runtime : runtimes) {
         if (absl::Status status = AddRuntime(runtime, unit_us_, result); !status.ok()) return status;
       }
       return absl::OkStatus();
@@ -149,11 +149,11 @@ class Reader {
     return AddRuntime(JsonField(*objective, "value"), *us, result);
   }
 
-  absl::Status AddRuntime(const Json& json, double unit_us, T4Result* result) const {
+  absl::Status AddRuntime(const T4Json& json, double unit_us, T4Result* result) const {
     const double us = json.is_number() ? json.get<double>() * unit_us : 0;
     if (!(us > 0) || !std::isfinite(us)) {
       return Wrong(
-          absl::StrCat("it is correct, but its time is ", json.dump(-1, ' ', false, Json::error_handler_t::replace)));
+          absl::StrCat("it is correct, but its time is ", json.dump(-1, ' ', false, T4Json::error_handler_t::replace)));
     }
     result->runtimes_us.push_back(us);
     return absl::OkStatus();

@@ -11,6 +11,7 @@
 #include "base/hash/hash.h"
 #include "base/names/resource_name.h"
 #include "orchestrator/engine/search/decide.h"
+#include "orchestrator/engine/verdict/seat.h"
 #include "orchestrator/security/tokens.h"
 #include "profiles/gpus.h"
 
@@ -55,6 +56,7 @@ v1::Trial TrialOf(const CampaignState& campaign, const OpenTrial& open) {
   trial.set_seed(SeedOf(trial.name()));
   trial.set_attempt(open.attempt);
   if (planned.has_noise()) *trial.mutable_noise() = planned.noise();
+  AddWitness(campaign, planned, &trial);
   return trial;
 }
 

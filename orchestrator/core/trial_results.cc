@@ -35,6 +35,9 @@ absl::Status CheckPairs(const google::protobuf::RepeatedPtrField<v1::PairSample>
     if (!(pair.anchor_us() >= 0) || !std::isfinite(pair.anchor_us())) {
       return BadField("result.pairs", "an anchor's time is no number of 0 or more");
     }
+    if (!(pair.witness_us() >= 0) || !std::isfinite(pair.witness_us())) {
+      return BadField("result.pairs", "a witness's time is no number of 0 or more");
+    }
     if (pair.process() < 0) return BadField("result.pairs", "a process is below 0");
   }
   return absl::OkStatus();

@@ -28,7 +28,7 @@ HttpReply NoSuchPath(const HttpRequest& request) {
 
 HttpReply JsonReply(const google::protobuf::Message& message) {
   HttpReply reply;
-  reply.body = Json(message);
+  reply.body = MessageJson(message);
   return reply;
 }
 
@@ -224,7 +224,7 @@ HttpReply HttpApi::MetricNames() const {
     one.set_metric(metric.name);
     one.set_unit(metric.unit);
     one.set_meaning(metric.meaning);
-    absl::StrAppend(&reply.body, reply.body.back() == '[' ? "" : ",", Json(one));
+    absl::StrAppend(&reply.body, reply.body.back() == '[' ? "" : ",", MessageJson(one));
   }
   reply.body += "]}";
   return reply;

@@ -16,12 +16,8 @@ absl::Status Refused(const std::string& message, const std::string& fix) {
   return Error(absl::StatusCode::kPermissionDenied, message, detail);
 }
 
-// A page of another site can send a form or a simple request here. A header of its own takes a preflight request, which
-// is never granted.
+// Whether it comes from a page of this very origin, or from no page.
 absl::Status CheckOrigin(const HttpRequest& request) {
-  if (request.Header("x-pawl").empty()) {
-    return Refused("the header X-Pawl is missing", "send \"X-Pawl: 1\" with every POST");
-  }
   const std::string origin = request.Header("origin");
   const std::string host = request.Header("host");
   const std::string site = request.Header("sec-fetch-site");
@@ -30,6 +26,11 @@ absl::Status CheckOrigin(const HttpRequest& request) {
   if (!same || (!site.empty() && site != "same-origin" && site != "none")) {
     return Refused("the request comes from another site's page", "use the dashboard's own page, or pawl");
   }
+  return absl::OkStatus();
+}
+
+absl::Status CheckContent(const HttpRequest& request) {
+  if (request.Header("content-length").empty()) return BadField("Content-Length", "the length of the body is required");
   const std::string content = request.Header("content-type");
   const absl::string_view type = absl::StripAsciiWhitespace(absl::string_view(content).substr(0, content.find(';')));
   if (!absl::EqualsIgnoreCase(type, "application/json")) {
@@ -48,6 +49,17 @@ absl::Status HttpGuard::May(const HttpRequest& request, Role role) const {
   return access_.Check(caller, role);
 }
 
+absl::Status HttpGuard::CheckMcp(const HttpRequest& request) const {
+  if (request.method != "GET" && request.method != "POST" && request.method != "DELETE") {
+    return BadField("method", "expected POST or DELETE");
+  }
+  if (absl::Status status = CheckOrigin(request); !status.ok()) return status;
+  if (request.method == "POST") {
+    if (absl::Status status = CheckContent(request); !status.ok()) return status;
+  }
+  return May(request, Role::kRead);
+}
+
 absl::Status HttpGuard::Check(const HttpRequest& request) const {
   if (loopback_ && !IsLoopbackHost(request.Header("host"))) {
     return Refused("the Host header does not name this machine's loopback",
@@ -58,11 +70,16 @@ absl::Status HttpGuard::Check(const HttpRequest& request) const {
     return BadField("Content-Encoding", "expected a plain body with Content-Length");
   }
   const bool reads = request.method == "GET" || request.method == "HEAD";
+  if (request.path == kMcpPath) return CheckMcp(request);
   if (!reads && request.method != "POST") return BadField("method", "expected GET or POST");
   if (!reads) {
-    if (request.Header("content-length").empty())
-      return BadField("Content-Length", "the length of the body is required");
+    // A page of another site can send a form or a simple request here. A header of its own takes a preflight request,
+    // which is never granted.
+    if (request.Header("x-pawl").empty()) {
+      return Refused("the header X-Pawl is missing", "send \"X-Pawl: 1\" with every POST");
+    }
     if (absl::Status status = CheckOrigin(request); !status.ok()) return status;
+    if (absl::Status status = CheckContent(request); !status.ok()) return status;
     return May(request, Role::kSubmit);
   }
   // The page itself holds nothing, and asks for a token where one is needed.

@@ -44,12 +44,12 @@ int HttpStatus(grpc::StatusCode code) {
 
 }  // namespace
 
-std::string Json(const google::protobuf::Message& message) {
+std::string MessageJson(const google::protobuf::Message& message) {
   if (FirstNonFinite(message)) {
     const std::unique_ptr<google::protobuf::Message> finite(message.New());
     finite->CopyFrom(message);
     ClearNonFinite(finite.get());
-    return Json(*finite);
+    return MessageJson(*finite);
   }
   std::string text;
   // Fails only for messages with an Any, of which there are none.
@@ -63,7 +63,7 @@ std::string ErrorJson(const grpc::Status& status) {
   nlohmann::json error;
   error["code"] = absl::StatusCodeToString(static_cast<absl::StatusCode>(status.error_code()));
   error["message"] = status.error_message();
-  error["detail"] = nlohmann::json::parse(Json(detail), nullptr, false);
+  error["detail"] = nlohmann::json::parse(MessageJson(detail), nullptr, false);
   // What is no UTF-8 must not be an exception.
   return error.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }

@@ -16,6 +16,7 @@
 #include "orchestrator/http/address.h"
 #include "orchestrator/http/connections.h"
 #include "orchestrator/http/json.h"
+#include "orchestrator/http/mcp.h"
 #include "orchestrator/http/page.h"
 #include "orchestrator/http/stream.h"
 #include "orchestrator/http/threads.h"
@@ -50,7 +51,8 @@ class RunningHttpServer final : public HttpServer, private httplib::Server {
         address_(std::move(address)),
         tls_(std::move(tls)),
         guard_(address_.loopback, std::move(access)),
-        api_(channel, guard_, options_.api) {}
+        api_(channel, guard_, options_.api),
+        mcp_(options_.mcp == nullptr ? nullptr : std::make_unique<HttpMcp>(options_.mcp, guard_)) {}
 
   ~RunningHttpServer() override {
     stopping_ = true;
@@ -76,10 +78,11 @@ class RunningHttpServer final : public HttpServer, private httplib::Server {
     });
     const auto handler = [this](const httplib::Request& request, httplib::Response& response) {
       const HttpRequest read = Read(request);
-      Write(absl::StartsWith(read.path + "/", "/api/") ? api_.Answer(read) : PageReply(read), response);
+      Write(Answer(read), response);
     };
     Get("[^]*", handler);
     Post("[^]*", handler);
+    Delete("[^]*", handler);
     // What the library itself refuses has no body: too long, too large, no HTTP.
     set_error_handler([this](const httplib::Request&, httplib::Response& response) {
       if (!response.body.empty() || response.status == 304) return;
@@ -108,6 +111,11 @@ class RunningHttpServer final : public HttpServer, private httplib::Server {
   std::string url() const override { return address_.Url(tls_ != nullptr); }
 
  private:
+  HttpReply Answer(const HttpRequest& request) {
+    if (mcp_ != nullptr && request.path == kMcpPath) return mcp_->Answer(request);
+    return absl::StartsWith(request.path + "/", "/api/") ? api_.Answer(request) : PageReply(request);
+  }
+
   // The library's own would let one client hold a thread for as long as it likes.
   bool process_and_close_socket(socket_t socket) override {
     if (connections_.Add(socket)) {
@@ -188,6 +196,7 @@ class RunningHttpServer final : public HttpServer, private httplib::Server {
   const TlsContext tls_;  // null: plain
   const HttpGuard guard_;
   const HttpApi api_;
+  const std::unique_ptr<HttpMcp> mcp_;  // null: there is none
   HttpConnections connections_;
   std::atomic<bool> stopping_ = false;
   std::atomic<int> streams_ = 0;

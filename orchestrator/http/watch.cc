@@ -51,7 +51,7 @@ class Watch final : public HttpEvents, public grpc::ClientReadReactor<v1::WatchC
       return false;
     }
     if (message_.has_event()) absl::StrAppend(piece, "id: ", message_.event().sequence(), "\n");
-    absl::StrAppend(piece, "data: ", Json(message_), "\n\n");
+    absl::StrAppend(piece, "data: ", MessageJson(message_), "\n\n");
     ready_ = false;
     reading_ = true;
     StartRead(&message_);

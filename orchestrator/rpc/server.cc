@@ -12,6 +12,8 @@
 #include "absl/strings/strip.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
+#include "agent/campaigns/grpc_campaigns.h"
+#include "agent/tools/pawl_features.h"
 #include "base/sync/steady_condition.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/grpcpp.h"
@@ -19,6 +21,7 @@
 #include "orchestrator/core/history.h"
 #include "orchestrator/core/report.h"
 #include "orchestrator/engine/search/tree_chooser.h"
+#include "orchestrator/http/sent_bundles.h"
 #include "orchestrator/http/server.h"
 #include "orchestrator/rpc/campaign_service.h"
 #include "orchestrator/rpc/worker_service.h"
@@ -153,7 +156,10 @@ class RunningServer final : public Server {
     http.security = options.security;
     grpc::ChannelArguments arguments;
     arguments.SetMaxReceiveMessageSize(-1);  // it comes from this very process
-    absl::StatusOr<std::unique_ptr<HttpServer>> started = HttpServer::Start(server_->InProcessChannel(arguments), http);
+    const std::shared_ptr<grpc::Channel> channel = server_->InProcessChannel(arguments);
+    http.mcp = std::make_shared<PawlFeatures>(OpenGrpcCampaigns(channel), std::make_unique<SentBundles>(),
+                                              PawlFeatures::Options{.version = PAWL_VERSION});
+    absl::StatusOr<std::unique_ptr<HttpServer>> started = HttpServer::Start(channel, http);
     if (!started.ok()) return started.status();
     http_ = *std::move(started);
     return absl::OkStatus();

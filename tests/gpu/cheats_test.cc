@@ -68,7 +68,7 @@ class GpuCampaign {
     planned.set_purpose(v1::TRIAL_PURPOSE_TOTAL);
     planned.set_parent(0);
     *planned.mutable_variant() = VariantOf(*script_.state().best());
-    return RunPlan(bundle_, planned, VariantOf(Now(0)));
+    return RunPlan(bundle_, planned, script_.state());
   }
   // As it stands now: a later result may have changed it.
   const v1::Iteration& Now(int number) const { return *script_.state().Find(number); }
@@ -81,8 +81,7 @@ class GpuCampaign {
     }
     const v1::TrialPlanned& planned = event->planned();
     script_.Lease(planned.trial());
-    absl::StatusOr<v1::TrialResult> result =
-        RunPlan(bundle_, planned, planned.has_parent() ? VariantOf(Now(planned.parent())) : v1::Variant());
+    absl::StatusOr<v1::TrialResult> result = RunPlan(bundle_, planned, script_.state());
     if (!result.ok()) return result.status();
     return script_.Finish(planned.trial(), *result);
   }

@@ -2,6 +2,8 @@
 
 #include <cstdio>
 
+#include "orchestrator/engine/verdict/seat.h"
+
 namespace pawl {
 namespace {
 
@@ -40,11 +42,12 @@ absl::StatusOr<v1::TrialResult> RunAlone(const v1::Bundle& bundle, const v1::Var
 }
 
 absl::StatusOr<v1::TrialResult> RunPlan(const v1::Bundle& bundle, const v1::TrialPlanned& planned,
-                                        const v1::Variant& parent) {
+                                        const CampaignState& campaign) {
   v1::Trial trial;
   trial.set_purpose(planned.purpose());
   *trial.mutable_variant() = planned.variant();
-  if (planned.has_parent()) *trial.mutable_parent() = parent;
+  if (planned.has_parent()) *trial.mutable_parent() = VariantOf(*campaign.Find(planned.parent()));
+  AddWitness(campaign, planned, &trial);
   *trial.mutable_noise() = planned.noise();
   trial.set_size(bundle.goal().size());
   return Run(bundle, trial);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "absl/status/statusor.h"
+#include "orchestrator/engine/state/campaign.h"
 #include "pawl/v1/bundle.pb.h"
 #include "pawl/v1/event.pb.h"
 #include "pawl/v1/trial.pb.h"
@@ -14,9 +15,9 @@ CudaTrialDevice* SharedDevice();
 // Takes a variant through a trial without a parent, as iteration 0 of a campaign goes: everything that must be passed
 // before it could be kept.
 absl::StatusOr<v1::TrialResult> RunAlone(const v1::Bundle& bundle, const v1::Variant& variant);
-// As a campaign plans it; `parent` counts where the plan has one.
+// As a campaign plans it.
 absl::StatusOr<v1::TrialResult> RunPlan(const v1::Bundle& bundle, const v1::TrialPlanned& planned,
-                                        const v1::Variant& parent);
+                                        const CampaignState& campaign);
 // Against a parent.
 absl::StatusOr<v1::TrialResult> RunAgainst(const v1::Bundle& bundle, const v1::Variant& variant,
                                            const v1::Variant& parent);

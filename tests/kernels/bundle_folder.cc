@@ -11,15 +11,15 @@ namespace pawl {
 
 namespace fs = std::filesystem;
 
-fs::path BundleFolder::Golden() {
+fs::path BundleFolder::Golden(const std::string& name) {
   const char* source = std::getenv("PAWL_SOURCE_DIR");
-  return fs::path(source == nullptr ? "." : source) / "tests/kernels/golden/scale_rows";
+  return fs::path(source == nullptr ? "." : source) / "tests/kernels/golden" / name;
 }
 
-BundleFolder::BundleFolder() {
+BundleFolder::BundleFolder(const std::string& golden) {
   std::string name = (fs::temp_directory_path() / "pawl_bundle_XXXXXX").string();
   path_ = mkdtemp(name.data());
-  fs::copy(Golden(), path_, fs::copy_options::recursive);
+  fs::copy(Golden(golden), path_, fs::copy_options::recursive);
 }
 
 BundleFolder::~BundleFolder() {
@@ -28,6 +28,7 @@ BundleFolder::~BundleFolder() {
 }
 
 void BundleFolder::Write(const std::string& file, const std::string& text) const {
+  fs::create_directories((path_ / file).parent_path());
   std::ofstream(path_ / file, std::ios::binary) << text;
 }
 

@@ -5,10 +5,10 @@
 
 namespace pawl {
 
-// A copy of the golden bundle in a temporary folder, to be spoilt; removed with the object.
+// A copy of a golden bundle in a temporary folder, to be spoilt; removed with the object.
 class BundleFolder {
  public:
-  BundleFolder();
+  explicit BundleFolder(const std::string& golden = "scale_rows");
   ~BundleFolder();
   BundleFolder(const BundleFolder&) = delete;
 
@@ -17,7 +17,8 @@ class BundleFolder {
   // Replaces the first `from` in kernel.toml, which must be there. Answers the line it begins in.
   int Replace(const std::string& from, const std::string& to) const;
 
-  static std::filesystem::path Golden();
+  // scale_rows, or graph_steps, which has the keys that scale_rows lacks.
+  static std::filesystem::path Golden(const std::string& name = "scale_rows");
 
  private:
   std::filesystem::path path_;

@@ -78,7 +78,8 @@ TEST(BundleMessageTest, RefusesSourceTextWithANul) {
 TEST(BundleMessageTest, RefusesAnEntryThatIsNoNameOfAKernel) {
   for (const std::string& entry :
        {std::string(), std::string("two words"), std::string("a\nb"), std::string("a|b"), std::string(".*"),
-        std::string("1st"), std::string("a\0b", 3), std::string("copy<float>"), std::string(65, 'a')}) {
+        std::string("1st"), std::string("a\0b", 3), std::string("copy<float"), std::string("copy<float>()"),
+        std::string("copy<a;b>"), std::string("a::"), std::string("a:b"), std::string(65, 'a')}) {
     SCOPED_TRACE(testing::PrintToString(entry));
     EXPECT_THAT(ProblemsOf([&](v1::Bundle& bundle) { bundle.mutable_launches(0)->set_entry(entry); }),
                 Contains(HasSubstr("launches: an entry is not a kernel's name")));
@@ -88,6 +89,84 @@ TEST(BundleMessageTest, RefusesAnEntryThatIsNoNameOfAKernel) {
   }
   EXPECT_THAT(ProblemsOf([](v1::Bundle& bundle) { bundle.mutable_launches(0)->set_entry(std::string(64, 'a')); }),
               IsEmpty());
+}
+
+TEST(BundleMessageTest, RefusesWhatTheReaderWouldNotMakeOfTheNewerKeys) {
+  const v1::Bundle graph = ReadBundle(BundleFolder::Golden("graph_steps")).bundle;
+  ASSERT_THAT(BundleProblems(graph), IsEmpty());
+  const auto refuses = [&](const char* why, const std::function<void(v1::Bundle&)>& change) {
+    v1::Bundle bundle = graph;
+    change(bundle);
+    EXPECT_THAT(BundleProblems(bundle), Contains(HasSubstr(why)));
+  };
+  refuses("files: expected a path", [](v1::Bundle& b) { b.mutable_files(0)->set_path("../x.cuh"); });
+  refuses("files: expected a path", [](v1::Bundle& b) { b.mutable_files(0)->set_path("/etc/x.cuh"); });
+  refuses("files: a path is there twice", [](v1::Bundle& b) { b.mutable_files(0)->set_path("steps.cu"); });
+  refuses("files: its text has a NUL", [](v1::Bundle& b) { b.mutable_files(0)->mutable_text()->push_back('\0'); });
+  refuses("files: expected at most 256", [](v1::Bundle& b) {
+    for (int i = 0; i < 256; ++i) b.add_files()->set_path("f" + std::to_string(i));
+  });
+  refuses("files: expected at most", [](v1::Bundle& b) { b.mutable_files(0)->set_text(std::string(3 << 20, ' ')); });
+  refuses("data files: expected at most",
+          [](v1::Bundle& b) { b.mutable_data_files(0)->set_data(std::string((16 << 20) + 1, ' ')); });
+  refuses("data files: expected a path", [](v1::Bundle& b) { b.mutable_data_files(0)->set_path("../t.npy"); });
+  refuses("there is no data file", [](v1::Bundle& b) { b.clear_data_files(); });
+  refuses("include: not the name", [](v1::Bundle& b) { b.add_include("../cub"); });
+  refuses("include: expected at most 16", [](v1::Bundle& b) {
+    while (b.include_size() < 17) b.add_include("l" + std::to_string(b.include_size()));
+  });
+  refuses("problem: it is empty", [](v1::Bundle& b) { b.mutable_problem()->clear_text(); });
+  refuses("problem: it has the reference", [](v1::Bundle& b) { b.mutable_reference(); });
+  refuses("reference: there is no source", [](v1::Bundle& b) { b.clear_problem(); });
+  refuses("setup: there is no launch", [](v1::Bundle& b) { b.mutable_setup()->clear_launches(); });
+  refuses("source: expected bytes of a cubin", [](v1::Bundle& b) { b.mutable_source()->set_binary("x"); });
+  refuses("source: a cubin of more than", [](v1::Bundle& b) {
+    b.mutable_source()->set_path("k.cubin");
+    b.mutable_source()->set_binary(std::string((8 << 20) + 1, ' '));
+  });
+  refuses("its type, role or fill is unknown",
+          [](v1::Bundle& b) { b.mutable_tensors(0)->set_type(static_cast<v1::DataType>(99)); });
+  refuses("its type, role or fill is unknown",
+          [](v1::Bundle& b) { b.mutable_tensors(0)->set_role(v1::TENSOR_ROLE_UNSPECIFIED); });
+  refuses("its type, role or fill is unknown",
+          [](v1::Bundle& b) { b.mutable_tensors(0)->set_fill(static_cast<v1::Fill>(99)); });
+  refuses("tensor columns: an i64 input must state its range", [](v1::Bundle& b) {
+    b.mutable_tensors(3)->clear_low();
+    b.mutable_tensors(3)->clear_high();
+  });
+  refuses("tensor bias: its fill needs values", [](v1::Bundle& b) {
+    b.mutable_tensors(6)->clear_low();
+    b.mutable_tensors(6)->clear_high();
+  });
+  refuses("tensor visits: only inputs are filled",
+          [](v1::Bundle& b) { b.mutable_tensors(10)->set_fill(v1::FILL_ZEROS); });
+  refuses("tensor visits: an output can't be static",
+          [](v1::Bundle& b) { b.mutable_tensors(10)->set_is_static(true); });
+  refuses("scalar damping: no parameter", [](v1::Bundle& b) { b.mutable_scalars(0)->set_type(v1::DATA_TYPE_U4); });
+  refuses("struct graph: expected 1 to 64 fields", [](v1::Bundle& b) { b.mutable_structs(0)->clear_fields(); });
+  refuses("field nothing: it is neither", [](v1::Bundle& b) { b.mutable_structs(0)->set_fields(0, "nothing"); });
+  refuses("variable ACC: expected different words", [](v1::Bundle& b) { b.mutable_variables(0)->set_words(0, "a b"); });
+  refuses("variable ACC: expected different words",
+          [](v1::Bundle& b) { b.mutable_variables(0)->set_words(0, "double"); });
+  refuses("variable ACC: expected different words", [](v1::Bundle& b) { b.mutable_variables(0)->add_words("int"); });
+  refuses("variable STAGED: a flag is 0 or 1", [](v1::Bundle& b) { b.mutable_variables(2)->set_values(1, 2); });
+  refuses("variable UNROLL: its option has no {}", [](v1::Bundle& b) { b.mutable_variables(1)->set_option("-x"); });
+  refuses("goal: expected weights", [](v1::Bundle& b) { (*b.mutable_goal()->mutable_sizes())["small"] = 0.5; });
+  refuses("goal: expected weights", [](v1::Bundle& b) { (*b.mutable_goal()->mutable_sizes())["other"] = 0.5; });
+  refuses("goal: expected worst", [](v1::Bundle& b) { b.mutable_goal()->set_worst(2); });
+  refuses("launches: index is not", [](v1::Bundle& b) { b.mutable_launches(0)->set_index("a b"); });
+  refuses("repeat", [](v1::Bundle& b) { b.mutable_launches(0)->set_repeat("10001"); });
+  refuses("more than 10000 launches", [](v1::Bundle& b) { b.mutable_launches(0)->set_repeat("10000"); });
+  refuses("swap: expected two tensors", [](v1::Bundle& b) { b.mutable_launches(0)->add_swap("state"); });
+  refuses("swap: weight may not be written", [](v1::Bundle& b) { b.mutable_launches(0)->set_swap(0, "weight"); });
+  refuses("swap: state and state must be two", [](v1::Bundle& b) { b.mutable_launches(0)->set_swap(1, "state"); });
+  refuses("cluster: expected one to three", [](v1::Bundle& b) {
+    for (int i = 0; i < 3; ++i) b.mutable_launches(0)->add_cluster("1");
+  });
+  refuses("the setup", [](v1::Bundle& b) { b.mutable_setup()->mutable_launches(0)->set_arguments(0, "weight"); });
+  refuses("launches: found 10001", [](v1::Bundle& b) {
+    while (b.launches_size() < 10001) *b.add_launches() = b.launches(1);
+  });
 }
 
 TEST(BundleMessageTest, AllowsEveryLimitAndNothingBeyondIt) {
@@ -120,7 +199,7 @@ TEST(BundleMessageTest, AllowsEveryLimitAndNothingBeyondIt) {
          added.set_start(1);
          for (int i = 1; i <= to; ++i) added.add_values(i);
        }},
-      {"constraints, scalars", 256,
+      {"constraints, scalars, structs", 256,
        [](v1::Bundle& bundle, int to) {
          while (bundle.constraints_size() < to) bundle.add_constraints()->set_that("1");
        }},

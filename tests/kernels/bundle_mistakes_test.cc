@@ -22,10 +22,9 @@ struct Mistake {
 void PrintTo(const Mistake& mistake, std::ostream* out) { *out << mistake.name; }
 
 class MistakeTest : public ::testing::TestWithParam<Mistake> {};
+class GraphMistakeTest : public ::testing::TestWithParam<Mistake> {};
 
-TEST_P(MistakeTest, IsReportedAtItsLine) {
-  const Mistake& mistake = GetParam();
-  BundleFolder folder;
+void ExpectReported(const Mistake& mistake, const BundleFolder& folder) {
   const int line = folder.Replace(mistake.from, mistake.to) + mistake.lines_down;
   const BundleReading reading = ReadBundle(folder.path());
   std::string all;
@@ -36,12 +35,16 @@ TEST_P(MistakeTest, IsReportedAtItsLine) {
   EXPECT_THAT(reading.problems[0].message, HasSubstr(mistake.message));
 }
 
+TEST_P(MistakeTest, IsReportedAtItsLine) { ExpectReported(GetParam(), BundleFolder()); }
+TEST_P(GraphMistakeTest, IsReportedAtItsLine) { ExpectReported(GetParam(), BundleFolder("graph_steps")); }
+
 const Mistake kMistakes[] = {
     {"NotToml", "[goal]", "[goal", "not TOML"},
     {"DuplicateKey", "[goal]", "name = \"again\"\n[goal]", "not TOML"},
     {"MisspeltTopKey", "summary ", "sumary ", "did you mean summary?"},
     {"MisspeltTable", "[hidden]", "[hiden]", "did you mean hidden?"},
-    {"UnknownKeyListsKeys", "speedup = 1.5", "zzzzzzz = 1.5", "[goal]: unknown key zzzzzzz; expected size, speedup"},
+    {"UnknownKeyListsKeys", "speedup = 1.5", "zzzzzzz = 1.5",
+     "[goal]: unknown key zzzzzzz; expected size, sizes, speedup, worst"},
     {"MisspeltVariableKey", "values  = [1, 2, 4]\nstart ", "values  = [1, 2, 4]\nstrat = 2\nstart ",
      "[[variable]] SPLITS: unknown key strat; expected affects, name, option, start, values; did you mean start?", 1},
     {"WrongType", "name     = \"scale_rows\"", "name     = 7", "name is a whole number; expected a text in quotes"},
@@ -66,7 +69,7 @@ const Mistake kMistakes[] = {
     {"SizeHuge", "COLS = 4096", "COLS = 4096000000", "expected a whole number from 1 to 2147483647"},
     {"SizeMissing", "[[size]]\nname = \"main\"\nROWS = 1024", "[[size]]\nname = \"main\"", "the key ROWS is missing"},
     {"SizeExtra", "ROWS = 1024", "ROWS = 1024\nDEPTH = 2", "the size before it has no DEPTH", 1},
-    {"TensorType", "type  = \"f16\"", "type  = \"fp16\"", "expected f16, bf16, f32, f64, i32; did you mean f16?"},
+    {"TensorType", "type  = \"f16\"", "type  = \"fp16\"", "bool, i4, u4; did you mean f16?"},
     {"TensorRole", "role  = \"scratch\"", "role  = \"scrach\"", "did you mean scratch?"},
     {"TensorFill", "fill  = \"uniform\"", "fill  = \"unifrom\"", "did you mean uniform?"},
     {"FillOfOutput", "role  = \"output\"", "role  = \"output\"\nfill = \"normal\"", "fill is for inputs", 1},
@@ -120,7 +123,7 @@ const Mistake kMistakes[] = {
     {"UnknownResource", "{ shared_memory = \"+\" }", "{ shared_memroy = \"+\" }",
      "launches; did you mean shared_memory?"},
     {"BadDirection", "{ shared_memory = \"+\" }", "{ shared_memory = \"up\" }", "expected +, -"},
-    {"ScalarType", "type  = \"i32\"\nvalue", "type  = \"f16\"\nvalue", "expected f32, f64, i32"},
+    {"ScalarType", "type  = \"i32\"\nvalue", "type  = \"u4\"\nvalue", "expected f32, f64, i32, f16,"},
     {"ScalarNotWhole", "value = \"ceil_div(COLS, TILE)\"", "value = \"COLS / 3\"", "fits into an i32"},
     {"ScalarNotFinite", "value = \"1 / sqrt(COLS)\"", "value = \"1 / (COLS - 32)\"", "is infinite"},
     {"ScalarTakesTensorsName", "[[constraint]]", "[[scalar]]\nname = \"in\"\ntype = \"f32\"\nvalue = 1\n[[constraint]]",
@@ -146,7 +149,7 @@ const Mistake kMistakes[] = {
     {"HiddenMultipleZero", "multiple = 16", "multiple = 0", "multiple is 0; expected a whole number from 1"},
     {"HiddenMisspelt", "multiple = 16", "multipel = 16", "did you mean multiple?"},
     {"HiddenWithoutRange", "{ range = [32, 720], multiple = 16 }", "{ multiple = 16 }", "the key range is missing"},
-    {"Entry", "entry     = \"combine\"", "entry     = \"combine<4>\"",
+    {"Entry", "entry     = \"combine\"", "entry     = \"combine<4\"",
      "expected the name of an extern \"C\" __global__"},
     {"GridUnknownName", "\"ceil_div(COLS, TILE)\", \"ROWS\"", "\"ceil_div(COLS, TILES)\", \"ROWS\"",
      "SHARED_PER_SM, SM_COUNT; did you mean TILE?"},
@@ -181,6 +184,128 @@ const Mistake kMistakes[] = {
 
 INSTANTIATE_TEST_SUITE_P(Bundle, MistakeTest, ::testing::ValuesIn(kMistakes),
                          [](const auto& info) { return info.param.name; });
+
+// Of the bundle that has files, problem.py, words and the rest.
+const Mistake kGraphMistakes[] = {
+    {"FilesNone", "include/**/*.cuh", "include/**/*.cuhh", "files: no file is like include/**/*.cuhh"},
+    {"FilesOutside", "\"include/**/*.cuh\"", "\"../**/*.cuh\"", "may lie outside of the bundle's folder"},
+    {"FilesMissing", "\"include/**/*.cuh\"", "\"include/other.cuh\"",
+     "files: the file include/other.cuh can't be read"},
+    {"IncludeName", "[\"cooperative_groups\"]", "[\"../cub\"]", "can't name a header library"},
+    {"ProblemMissing", "problem = \"problem.py\"", "problem = \"other.py\"",
+     "problem: the file other.py can't be read"},
+    {"ProblemAndReference", "[setup]",
+     "[reference]\nsource = \"setup.cu\"\n[[reference.launch]]\nentry = \"x\"\n"
+     "grid = [1]\nblock = [1]\narguments = [\"state\", \"visits\"]\n[setup]",
+     "problem has the reference already"},
+    {"GoalSizeUnknown", "large = 0.75", "larg = 0.75", "size is \"larg\", which is not a [[size]]"},
+    {"GoalWeightsSum", "large = 0.75", "large = 0.7", "the weights have the sum 0.95; expected 1"},
+    {"GoalWeightNegative", "large = 0.75", "large = -0.75", "the weight of large is -0.75; expected more than 0"},
+    {"GoalSizeTwice", "[goal]", "[goal]\nsize = \"small\"", "size and sizes exclude each other"},
+    {"GoalWorst", "worst   = 0.98", "worst   = 1.5", "worst is 1.5; expected 0 to 1"},
+    {"FillOfTwo", "{ integers = [0, \"NODES - 1\"] }", "{ integers = [0, 9], sorted = [0, 9] }",
+     "it has 2 of its keys; expected one"},
+    {"FillMisspelt", "{ csr_offsets = \"EDGES\" }", "{ csr_ofsets = \"EDGES\" }", "did you mean csr_offsets?"},
+    {"FillAndRange", "fill  = \"permutation\"", "fill  = \"permutation\"\nrange = [0, 9]",
+     "the fill states what the tensor holds", 1},
+    {"FillNormalOfIntegers", "fill  = \"permutation\"", "fill  = \"normal\"\nrange = [0, 9]", "normal is for floats"},
+    {"FillTooLargeForItsType", "{ sorted = [0, 15] }", "{ sorted = [0, 256] }", "which the tensor's type can't hold",
+     -4},
+    {"FillCountsTooFar", "type  = \"u32\"", "type  = \"u8\"", "it counts to 999, which u8 can't hold exactly", -2},
+    {"FillNotWhole", "{ integers = [0, \"NODES - 1\"] }", "{ integers = [0, \"NODES / 3\"] }",
+     "expected a whole number"},
+    {"FillOffsetsOfFloats", "type  = \"i32\"\nshape = [\"NODES + 1\"]", "type  = \"f32\"\nshape = [\"NODES + 1\"]",
+     "csr_offsets are integers", 2},
+    {"FillFileMissing", "table.npy", "tabel.npy", "file: the file tabel.npy can't be read"},
+    {"FillFileType", "type  = \"f32\"\nshape = [16, 4]", "type  = \"f16\"\nshape = [16, 4]",
+     "table.npy: its elements are <f4; expected f16", -2},
+    {"FillFileShape", "shape = [16, 4]", "shape = [16, 5]", "table.npy: its shape is [16, 4]; expected [16, 5]", -3},
+    {"FillFileRows", "shape = [16, 4]", "shape = [17, 4]", "table.npy: its shape is [16, 4]; expected [17, 4]", -3},
+    {"RangeOfIntegersMissing", "fill  = { integers = [0, \"NODES - 1\"] }", "range = [0]",
+     "range has 1 entries; expected the lowest and the highest value"},
+    {"StaticOutput", "type  = \"i32\"\nshape = [1]\n", "type  = \"i32\"\nshape = [1]\nstatic = true\n",
+     "static is for inputs and scratch", 2},
+    {"StaticShapeUsesVariable", "shape = [4, 16]", "shape = [4, \"16 * UNROLL\"]", "UNROLL is a variable"},
+    {"PackedOdd", "type  = \"u8\"\nshape = [\"NODES\"]", "type  = \"u4\"\nshape = [\"NODES + 1\"]",
+     "expected an even one: two elements share a byte", -2},
+    {"WordStart", "start  = \"float\"", "start  = \"half\"",
+     "start is \"half\", which is not among values; expected one of "
+     "float, double"},
+    {"WordTwice", "values = [\"float\", \"double\"]", "values = [\"float\", \"double\", \"float\"]",
+     "values has \"float\" twice"},
+    {"WordWithBlank", "values = [\"float\", \"double\"]", "values = [\"float\", \"long double\"]",
+     "values has \\\"long double\\\"; expected a number without quotes, or a word"},
+    {"WordThatIsANumber", "values = [\"float\", \"double\"]", "values = [\"float\", \"2\"]", "a number without quotes"},
+    {"WordsAndNumbers", "values = [\"float\", \"double\"]", "values = [\"float\", 2]",
+     "values has \"float\" and 2; expected whole numbers only"},
+    {"WordUnknown", "ACC == \"float\"", "ACC == \"flaot\"", "is no value of ACC; expected float, double; did you mean"},
+    {"WordOfNumbers", "ACC == \"float\"", "UNROLL == \"float\"", "must be compared with a variable whose values are"},
+    {"FlagOptionWithNumbers", "option = \"--use_fast_math\"\nstart  = false",
+     "option = \"--use_fast_math\"\nstart  = 0\nvalues = [0, 1]", "has no {}; expected one where the value goes"},
+    {"FlagWithoutStart", "option = \"--use_fast_math\"\nstart  = false\n",
+     "option = \"--use_fast_math\"\nvalues = [false, true]\n", "the key start is missing", -2},
+    {"ScalarTooLarge", "value = \"1 / 2 ^ 3\"", "value = \"2 ^ 17\"", "too large for f16", 20},
+    {"StructField", "\"weight\", \"edges\"]", "\"weight\", \"edge\"]", "field edge is neither a tensor nor a scalar"},
+    {"EntryBrackets", "steps::advance<ACC, UNROLL, STAGED>", "steps::advance<ACC, UNROLL, STAGED",
+     "can't be a function"},
+    {"EntryEndsItsName", "steps::advance<ACC, UNROLL, STAGED>", "steps::advance<ACC>; int x<1>", "can't be a function"},
+    {"RepeatNegative", "repeat    = \"STEPS\"", "repeat    = \"0 - STEPS\"", "expected a whole number of 0 or more"},
+    {"IndexTaken", "\"damping\", \"step\"]\nrepeat    = \"STEPS\"\nindex     = \"step\"",
+     "\"damping\", \"state\"]\nrepeat    = \"STEPS\"\nindex     = \"state\"",
+     "index: the name state is taken by the tensor", 2},
+    {"SwapInput", "swap      = [\"state\", \"next\"]", "swap      = [\"state\", \"weight\"]",
+     "swap: weight is an input"},
+    {"SwapOfOne", "swap      = [\"state\", \"next\"]", "swap      = [\"state\"]", "expected two different tensors"},
+    {"SwapOfShapes", "swap      = [\"state\", \"next\"]", "swap      = [\"state\", \"visits\"]",
+     "must be two tensors of the same type and shape", -8},
+    {"ClusterOfFour", "cluster   = [2]", "cluster   = [1, 1, 1, 1]", "cluster has 4 entries; expected one to three"},
+    {"SetupSeesStaticOnly", "arguments = [\"table\", \"by_column\"]",
+     "arguments = [\"table\", \"by_column\", \"weight\"]", "the tensor weight is not static"},
+    {"SetupUsesVariable", "block     = [64]", "block     = [\"64 * UNROLL\"]", "UNROLL is a variable"},
+    {"SetupEntryUsesVariable", "entry     = \"transpose_table\"", "entry     = \"transpose<UNROLL>\"",
+     "UNROLL is a variable"},
+    {"ToleranceMissing", "tolerance = { absolute = 1e-4, relative = 1e-5 }\n", "",
+     "the table [tolerance] is missing; expected it, or tolerance or exact for every output", -29},
+};
+
+INSTANTIATE_TEST_SUITE_P(Graph, GraphMistakeTest, ::testing::ValuesIn(kGraphMistakes),
+                         [](const auto& info) { return info.param.name; });
+
+TEST(MistakesTest, TellsAnIntegerInputWithoutARangeWhatToWrite) {
+  BundleFolder folder;
+  folder.Replace("type  = \"i32\"\nshape = [\"ROWS\"]\nrange = [0, \"COLS - 1\"]",
+                 "type = \"i64\"\nshape = [\"ROWS\"]");
+  const BundleReading reading = ReadBundle(folder.path());
+  ASSERT_EQ(reading.problems.size(), 1u);
+  EXPECT_THAT(reading.problems[0].message,
+              HasSubstr("an i64 input must say what it may hold, such as range = [0, 1023] or fill = { integers = [0, "
+                        "\"COLS - 1\"] }"));
+}
+
+TEST(MistakesTest, RefusesMoreLaunchesThanACallMayHave) {
+  BundleFolder folder("graph_steps");
+  folder.Replace("STEPS = 32", "STEPS = 10000");
+  const BundleReading reading = ReadBundle(folder.path());
+  ASSERT_EQ(reading.problems.size(), 1u);
+  EXPECT_THAT(reading.problems[0].message,
+              HasSubstr("launch count_visits at size large: a call has more than 10000 launches, repetitions counted"));
+}
+
+TEST(MistakesTest, NamesAFileThatIsNoText) {
+  BundleFolder folder("graph_steps");
+  folder.Write("include/bad.cuh", "ok\n\xff\n");
+  const BundleReading reading = ReadBundle(folder.path());
+  ASSERT_EQ(reading.problems.size(), 1u);
+  EXPECT_THAT(reading.problems[0].message, HasSubstr("files: line 2 of include/bad.cuh is not UTF-8 text"));
+}
+
+TEST(MistakesTest, NamesAValueOfAFileThatIsOutsideOfTheRange) {
+  BundleFolder folder("graph_steps");
+  folder.Replace("fill  = { file = \"table.npy\" }", "fill  = { file = \"table.npy\" }\nrange = [0, 1]");
+  const BundleReading reading = ReadBundle(folder.path());
+  ASSERT_EQ(reading.problems.size(), 1u);
+  EXPECT_THAT(reading.problems[0].message, HasSubstr("table.npy: element 0 is -0.375; the range is 0 to 1"));
+}
 
 TEST(MistakesTest, ReportsEveryMistakeAtOnce) {
   BundleFolder folder;

@@ -92,6 +92,155 @@ TEST(BundleReaderTest, HasDefaults) {
   EXPECT_EQ(reading.bundle.tensors(0).fill(), v1::FILL_NORMAL);
 }
 
+TEST(BundleReaderTest, ReadsFilesWordsFillsAndLaunchesAsPeopleHaveThem) {
+  const BundleReading reading = ReadBundle(BundleFolder::Golden("graph_steps"));
+  ASSERT_THAT(Texts(reading.problems), IsEmpty());
+  const v1::Bundle& bundle = reading.bundle;
+  ASSERT_EQ(bundle.files_size(), 2);
+  EXPECT_EQ(bundle.files(0).path(), "include/detail/load.cuh") << "sorted";
+  EXPECT_EQ(bundle.files(1).path(), "include/graph.cuh");
+  EXPECT_THAT(bundle.files(1).text(), HasSubstr("struct Graph"));
+  EXPECT_THAT(bundle.include(), ElementsAre("cooperative_groups"));
+  EXPECT_THAT(bundle.problem().text(), HasSubstr("def reference("));
+  EXPECT_FALSE(bundle.has_reference());
+  EXPECT_FALSE(bundle.has_tolerance());
+  EXPECT_EQ(bundle.goal().size(), "large") << "the heaviest stands for all";
+  EXPECT_EQ(bundle.goal().sizes().at("small"), 0.25);
+  EXPECT_EQ(bundle.goal().worst(), 0.98);
+  const auto tensor = [&](const std::string& name) {
+    for (const v1::Tensor& each : bundle.tensors()) {
+      if (each.name() == name) return each;
+    }
+    return v1::Tensor();
+  };
+  EXPECT_EQ(tensor("state").role(), v1::TENSOR_ROLE_INOUT);
+  EXPECT_EQ(tensor("state").fill(), v1::FILL_UNIFORM);
+  EXPECT_EQ(tensor("state").low(), "-1");
+  EXPECT_EQ(tensor("offsets").fill(), v1::FILL_CSR_OFFSETS);
+  EXPECT_EQ(tensor("offsets").high(), "EDGES");
+  EXPECT_EQ(tensor("columns").fill(), v1::FILL_INTEGERS);
+  EXPECT_EQ(tensor("columns").type(), v1::DATA_TYPE_I64);
+  EXPECT_EQ(tensor("order").fill(), v1::FILL_PERMUTATION);
+  EXPECT_EQ(tensor("segment").fill(), v1::FILL_SORTED);
+  EXPECT_EQ(tensor("bias").fill(), v1::FILL_CONSTANT);
+  EXPECT_EQ(tensor("bias").low(), "0.5");
+  EXPECT_EQ(tensor("table").fill(), v1::FILL_FILE);
+  EXPECT_EQ(tensor("table").file(), "table.npy");
+  EXPECT_TRUE(tensor("table").is_static());
+  EXPECT_EQ(tensor("weight").fill(), v1::FILL_PROBLEM);
+  ASSERT_EQ(bundle.data_files_size(), 1);
+  EXPECT_EQ(bundle.data_files(0).data().size(), 384u);
+  EXPECT_THAT(bundle.variables(0).words(), ElementsAre("float", "double"));
+  EXPECT_THAT(bundle.variables(0).values(), ElementsAre(0, 1));
+  EXPECT_EQ(bundle.variables(0).start(), 0);
+  EXPECT_TRUE(bundle.variables(2).flag());
+  EXPECT_TRUE(bundle.variables(3).flag());
+  EXPECT_THAT(bundle.variables(3).values(), ElementsAre(0, 1)) << "without `values`";
+  EXPECT_EQ(bundle.variables(3).option(), "--use_fast_math");
+  EXPECT_EQ(bundle.scalars(0).type(), v1::DATA_TYPE_F16);
+  EXPECT_THAT(bundle.structs(0).fields(), ElementsAre("offsets", "columns", "weight", "edges"));
+  EXPECT_TRUE(bundle.structs(1).in_memory());
+  EXPECT_EQ(bundle.constraints(0).that(), "ACC == \"float\" || UNROLL < 4");
+  const v1::Launch& launch = bundle.launches(0);
+  EXPECT_EQ(launch.entry(), "steps::advance<ACC, UNROLL, STAGED>");
+  EXPECT_EQ(launch.repeat(), "STEPS");
+  EXPECT_EQ(launch.index(), "step");
+  EXPECT_THAT(launch.swap(), ElementsAre("state", "next"));
+  EXPECT_THAT(launch.cluster(), ElementsAre("2"));
+  EXPECT_TRUE(bundle.launches(1).cooperative());
+  EXPECT_EQ(bundle.setup().launches(0).entry(), "transpose_table");
+}
+
+TEST(BundleReaderTest, TakesIntegersOfEveryWidthByRangeOrByFill) {
+  for (const char* type : {"i8", "u8", "i16", "u16", "u32", "i64", "u64", "i4", "u4"}) {
+    SCOPED_TRACE(type);
+    BundleFolder folder;
+    folder.Replace("type  = \"i32\"\nshape = [\"ROWS\"]\nrange = [0, \"COLS - 1\"]",
+                   std::string("type  = \"") + type + "\"\nshape = [\"2 * ROWS\"]\nrange = [0, 7]");
+    const BundleReading reading = ReadBundle(folder.path());
+    ASSERT_THAT(Texts(reading.problems), IsEmpty());
+    EXPECT_EQ(reading.bundle.tensors(3).fill(), v1::FILL_INTEGERS);
+    EXPECT_EQ(reading.bundle.tensors(3).high(), "7");
+  }
+  BundleFolder folder;
+  folder.Replace("type  = \"i32\"\nshape = [\"ROWS\"]\nrange = [0, \"COLS - 1\"]",
+                 "type  = \"bool\"\nshape = [\"ROWS\"]");
+  const BundleReading reading = ReadBundle(folder.path());
+  ASSERT_THAT(Texts(reading.problems), IsEmpty());
+  EXPECT_EQ(reading.bundle.tensors(3).high(), "1") << "a bool has no other values";
+  folder.Replace("type  = \"bool\"", "type  = \"u64\"\nfill = \"bytes\"");
+  EXPECT_THAT(Texts(ReadBundle(folder.path()).problems), IsEmpty()) << "bytes need no range";
+}
+
+TEST(BundleReaderTest, FindsFilesByPattern) {
+  BundleFolder folder("graph_steps");
+  folder.Write("include/detail/deep/er/last.cuh", "// last\n");
+  folder.Write("include/.hidden/secret.cuh", "// secret\n");
+  folder.Write("include/readme.txt", "text\n");
+  std::filesystem::create_directory_symlink("/etc", folder.path() / "include/etc");
+  const auto paths = [&](const std::string& pattern) {
+    folder.Replace("files   = [", "files   = [\"" + pattern + "\"] #");
+    std::vector<std::string> found;
+    const BundleReading reading = ReadBundle(folder.path());
+    EXPECT_THAT(Texts(reading.problems), IsEmpty()) << pattern;
+    for (const v1::SourceFile& file : reading.bundle.files()) found.push_back(file.path());
+    folder.Replace("files   = [\"" + pattern + "\"] #", "files   = [");
+    return found;
+  };
+  EXPECT_THAT(paths("include/**/*.cuh"),
+              ElementsAre("include/detail/deep/er/last.cuh", "include/detail/load.cuh", "include/graph.cuh"));
+  EXPECT_THAT(paths("include/*.cuh"), ElementsAre("include/graph.cuh"));
+  EXPECT_THAT(paths("**/l*.cuh"), ElementsAre("include/detail/deep/er/last.cuh", "include/detail/load.cuh"));
+  EXPECT_THAT(paths("*/*/*"), ElementsAre("include/detail/load.cuh"));
+  EXPECT_THAT(paths("./include/graph.cuh"), ElementsAre("include/graph.cuh"));
+  EXPECT_THAT(paths("*.cu"), ElementsAre("setup.cu")) << "without the source itself";
+}
+
+TEST(BundleReaderTest, TakesCodeThatAnotherCompilerMade) {
+  BundleFolder folder;
+  folder.Write("kernel.ptx", ".version 8.0\n.target sm_90\n.address_size 64\n");
+  folder.Replace("source   = \"scale_rows.cu\"", "source   = \"kernel.ptx\"");
+  const BundleReading ptx = ReadBundle(folder.path());
+  ASSERT_THAT(Texts(ptx.problems), IsEmpty());
+  EXPECT_THAT(ptx.bundle.source().text(), HasSubstr(".target"));
+  folder.Write("kernel.cubin", std::string("\x7f"
+                                           "ELF\0\xff",
+                                           6));
+  folder.Replace("source   = \"kernel.ptx\"", "source   = \"kernel.cubin\"");
+  folder.Replace("option  = \"-maxrregcount={}\"\n", "");
+  folder.Replace("options  = [\"--use_fast_math\"]\n", "");
+  const BundleReading cubin = ReadBundle(folder.path());
+  ASSERT_THAT(Texts(cubin.problems), IsEmpty());
+  EXPECT_EQ(cubin.bundle.source().binary().size(), 6u);
+  EXPECT_EQ(cubin.bundle.source().text(), "");
+  folder.Write("kernel.cubin", "text");
+  EXPECT_THAT(Texts(ReadBundle(folder.path()).problems), ElementsAre(HasSubstr("kernel.cubin is not a cubin")));
+}
+
+TEST(BundleReaderTest, RefusesOptionsWhereNothingIsCompiled) {
+  BundleFolder folder;
+  folder.Write("kernel.cubin", std::string("\x7f"
+                                           "ELF\0\xff",
+                                           6));
+  folder.Replace("source   = \"scale_rows.cu\"", "source   = \"kernel.cubin\"");
+  EXPECT_THAT(Texts(ReadBundle(folder.path()).problems),
+              ElementsAre(HasSubstr("options: a cubin is not compiled"),
+                          HasSubstr("option: a cubin is not compiled; expected a variable that the launches use")));
+}
+
+TEST(BundleReaderTest, ReadsThousandsOfLaunches) {
+  BundleFolder folder;
+  std::string launches;
+  for (int i = 0; i < 257; ++i) {
+    launches += "[[launch]]\nentry = \"combine\"\nwhen = \"SPLITS > " + std::to_string(i) +
+                "\"\ngrid = [\"ROWS\"]\nblock = [32]\narguments = [\"partial\", \"out\"]\n";
+  }
+  folder.Replace("[work]", launches + "[work]");
+  const BundleReading reading = ReadBundle(folder.path());
+  ASSERT_THAT(Texts(reading.problems), IsEmpty());
+  EXPECT_EQ(reading.bundle.launches_size(), 259);
+}
+
 TEST(BundleReaderTest, SaysWhatIsNoBundle) {
   EXPECT_THAT(
       Texts(ReadBundle("/nonexistent/bundle").problems),

@@ -186,7 +186,7 @@ TEST(PlanTest, CompilesVariablesAsMacrosOrOptionsAndSizesThatAreMentioned) {
   EXPECT_THAT(CompileOptions(bundle, StartVariant(bundle), bundle.sizes(0)),
               ElementsAre("--use_fast_math", "-DSPLITS=1", "-DTILE=64", "-maxrregcount=255", "-DSIZE_COLS=32"));
   EXPECT_TRUE(FixesSizes(bundle));
-  EXPECT_TRUE(ReferenceCompileOptions(bundle, bundle.sizes(0)).empty());
+  EXPECT_TRUE(ContractCompileOptions(bundle.reference().source(), bundle.sizes(0)).empty());
   bundle.mutable_source()->set_text("int SIZE_COLS2, MY_SIZE_COLS, SIZE_OTHER;");
   EXPECT_FALSE(FixesSizes(bundle));
   EXPECT_EQ(CompileOptions(bundle, StartVariant(bundle), bundle.sizes(0)).back(), "-maxrregcount=255");
@@ -221,6 +221,120 @@ TEST(PlanTest, SaysWhatValuesAlignmentAndToleranceEachTensorHas) {
   EXPECT_EQ(ToleranceOf(plan, tensor("out")).relative(), 0.0005);
   EXPECT_TRUE(ToleranceOf(plan, tensor("copied")).exact());
   EXPECT_EQ(ToleranceOf(plan, tensor("partial")).relative(), 0.001) << "the bundle's";
+}
+
+v1::Bundle Graph() { return ReadBundle(BundleFolder::Golden("graph_steps")).bundle; }
+
+TEST(PlanTest, EvaluatesStructsRepetitionsAndSetup) {
+  const v1::Bundle bundle = Graph();
+  const v1::Variant variant = With(With(StartVariant(bundle), "ACC", 1), "UNROLL", 2);
+  const absl::StatusOr<v1::Plan> plan = MakePlan(bundle, variant, bundle.sizes(1), H200());
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  ASSERT_EQ(plan->launches_size(), 2);
+  const v1::PlanLaunch& advance = plan->launches(0);
+  EXPECT_EQ(advance.entry(), "steps::advance<double, 2, false>");
+  EXPECT_EQ(advance.repeat(), 32);
+  EXPECT_THAT(advance.swap(), ElementsAre(0, 1));
+  EXPECT_EQ(advance.cluster().x(), 2);
+  EXPECT_EQ(advance.cluster().z(), 1);
+  EXPECT_FALSE(advance.cooperative());
+  const v1::PlanStruct& graph = advance.arguments(0).fields();
+  ASSERT_EQ(graph.fields_size(), 4);
+  EXPECT_EQ(graph.fields(0).tensor(), 2);
+  EXPECT_EQ(graph.fields(3).raw(), std::string("\x00\x71\x02\x00\x00\x00\x00\x00", 8)) << "160000 as an i64";
+  EXPECT_FALSE(graph.in_memory());
+  EXPECT_TRUE(advance.arguments(1).fields().in_memory());
+  EXPECT_EQ(advance.arguments(8).raw(), std::string("\x00\x30", 2)) << "0.125 as an f16";
+  EXPECT_TRUE(advance.arguments(9).index());
+  EXPECT_TRUE(plan->launches(1).cooperative());
+  EXPECT_EQ(plan->launches(1).repeat(), 0) << "once";
+  EXPECT_EQ(CountLaunches(*plan), 33);
+  ASSERT_EQ(plan->setup_size(), 1);
+  EXPECT_EQ(plan->setup(0).arguments(0).tensor(), 7);
+  EXPECT_TRUE(plan->tensors(7).is_static());
+  EXPECT_EQ(plan->tensors(7).file(), "table.npy");
+  EXPECT_EQ(plan->tensors(2).high(), 160000) << "csr_offsets end at the number of edges";
+  EXPECT_FALSE(plan->tensors(0).tolerance().exact());
+  EXPECT_TRUE(plan->tensors(10).tolerance().exact()) << "integers are";
+}
+
+TEST(PlanTest, TheReferenceInPythonHasNoLaunches) {
+  const v1::Bundle bundle = Graph();
+  const absl::StatusOr<v1::Plan> plan = MakeReferencePlan(bundle, bundle.sizes(0), H200());
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->launches_size(), 0);
+  EXPECT_EQ(plan->setup_size(), 0);
+  EXPECT_EQ(plan->tensors_size(), 9) << "no scratch";
+}
+
+TEST(PlanTest, LeavesOutALaunchThatIsRepeatedZeroTimes) {
+  v1::Bundle bundle = Graph();
+  bundle.mutable_launches(0)->set_repeat("STEPS - 5");
+  const absl::StatusOr<v1::Plan> plan = MakePlan(bundle, StartVariant(bundle), bundle.sizes(0), H200());
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  ASSERT_EQ(plan->launches_size(), 1);
+  EXPECT_EQ(plan->launches(0).entry(), "count_visits");
+}
+
+TEST(PlanTest, CompilesWordsFlagsAndEveryFile) {
+  v1::Bundle bundle = Graph();
+  const v1::Variant variant = With(With(With(StartVariant(bundle), "ACC", 1), "STAGED", 1), "FAST_MATH", 1);
+  EXPECT_THAT(CompileOptions(bundle, variant, bundle.sizes(0)),
+              ElementsAre("-DACC=double", "-DUNROLL=1", "-DSTAGED=1", "--use_fast_math"));
+  EXPECT_THAT(CompileOptions(bundle, StartVariant(bundle), bundle.sizes(0)),
+              ElementsAre("-DACC=float", "-DUNROLL=1", "-DSTAGED=0"));
+  EXPECT_FALSE(FixesSizes(bundle));
+  v1::Bundle by_entry = bundle;
+  by_entry.mutable_launches(1)->set_entry("count<SIZE_NODES>");
+  EXPECT_TRUE(FixesSizes(by_entry));
+  bundle.mutable_files(0)->set_text("constexpr int kNodes = SIZE_NODES;");
+  EXPECT_TRUE(FixesSizes(bundle));
+  EXPECT_EQ(CompileOptions(bundle, variant, bundle.sizes(0)).back(), "-DSIZE_NODES=1000");
+  bundle.mutable_files(0)->set_text("#if STAGED\nint n = SIZE_NODES;\n#endif\n");
+  EXPECT_EQ(CompileOptions(bundle, variant, bundle.sizes(0)).back(), "-DSIZE_NODES=1000");
+  EXPECT_EQ(CompileOptions(bundle, StartVariant(bundle), bundle.sizes(0)).back(), "-DSTAGED=0");
+  bundle.mutable_source()->set_text("#undef STAGED\n#define STAGED 1\n");
+  EXPECT_EQ(CompileOptions(bundle, StartVariant(bundle), bundle.sizes(0)).back(), "-DSIZE_NODES=1000")
+      << "another file may define it again";
+  bundle.mutable_source()->set_path("kernel.ptx");
+  EXPECT_THAT(CompileOptions(bundle, variant, bundle.sizes(0)), ElementsAre("--use_fast_math")) << "PTX has no macros";
+}
+
+TEST(PlanTest, ChecksClustersAndCooperativeGrids) {
+  const v1::Bundle bundle = Graph();
+  const v1::Plan good = *MakePlan(bundle, StartVariant(bundle), bundle.sizes(1), H200());
+  EXPECT_FALSE(CheckLaunchLimits(good, H200()).has_value());
+  const auto message = [&](const v1::GpuInfo& gpu, auto change) {
+    v1::Plan plan = good;
+    change(plan);
+    return CheckLaunchLimits(plan, gpu).value_or(v1::Failure()).message();
+  };
+  v1::GpuInfo old = H200();
+  old.set_compute_major(8);
+  EXPECT_THAT(message(old, [](v1::Plan&) {}), HasSubstr("has no thread block clusters"));
+  EXPECT_THAT(message(H200(), [](v1::Plan& plan) { plan.mutable_launches(0)->mutable_grid()->set_x(79); }),
+              HasSubstr("the grid of 79 x 1 x 1 blocks is not a multiple of the cluster of 2 x 1 x 1"));
+  EXPECT_THAT(message(H200(), [](v1::Plan& plan) { plan.mutable_launches(0)->mutable_cluster()->set_x(17); }),
+              HasSubstr("at most 16 are allowed"));
+  EXPECT_THAT(message(H200(), [](v1::Plan& plan) { plan.mutable_launches(1)->mutable_grid()->set_x(132 * 8 + 1); }),
+              HasSubstr("a cooperative grid of 1057 x 1 x 1 = 1057 blocks; at most 1056 fit on NVIDIA H200 at once"));
+  EXPECT_EQ(message(H200(), [](v1::Plan& plan) { plan.mutable_launches(1)->mutable_grid()->set_x(132 * 8); }), "");
+  EXPECT_THAT(message(H200(), [](v1::Plan& plan) { plan.mutable_launches(1)->set_shared_bytes(200000); }), "")
+      << "79 blocks on 132 multiprocessors";
+  EXPECT_THAT(message(H200(), [](v1::Plan& plan) { plan.mutable_setup(0)->mutable_block()->set_x(2000); }),
+              HasSubstr("launch transpose_table"));
+}
+
+TEST(PlanTest, CountsPackedElementsAsHalfBytes) {
+  v1::Plan plan;
+  v1::PlanTensor& tensor = *plan.add_tensors();
+  tensor.set_type(v1::DATA_TYPE_U4);
+  tensor.set_elements(2000);
+  v1::GpuInfo gpu;
+  gpu.set_memory_bytes(1000);
+  EXPECT_FALSE(CheckLaunchLimits(plan, gpu).has_value());
+  gpu.set_memory_bytes(999);
+  EXPECT_TRUE(CheckLaunchLimits(plan, gpu).has_value());
 }
 
 TEST(PlanTest, KeepsBundlesOfVersion010Usable) {

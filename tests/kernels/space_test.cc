@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <set>
 
 #include "kernels/bundle_reader.h"
@@ -138,6 +139,53 @@ TEST(SpaceTest, AVariantsHashFollowsWhatIsCompiled) {
   changed = bundle;
   changed.set_summary("other");
   EXPECT_EQ(VariantHash(changed, start, "sm_90"), hash);
+}
+
+// Databases and recordings hold them.
+TEST(SpaceTest, HashesStayAsTheyWere) {
+  EXPECT_EQ(VariantHash(Golden(), StartVariant(Golden()), "sm_90"),
+            "6aa3bca1042ef6d8a1eab5841e7aa10e251624f818bb28d6908ed244c64d826a");
+}
+
+TEST(SpaceTest, HashesFollowFilesWordsAndLaunchesToo) {
+  const v1::Bundle bundle = ReadBundle(BundleFolder::Golden("graph_steps")).bundle;
+  const std::string hash = BundleHash(bundle), variant_hash = VariantHash(bundle, StartVariant(bundle), "sm_90");
+  const auto differs = [&](auto change) {
+    v1::Bundle changed = bundle;
+    change(changed);
+    return BundleHash(changed) != hash;
+  };
+  const auto variant_differs = [&](auto change) {
+    v1::Bundle changed = bundle;
+    change(changed);
+    return VariantHash(changed, StartVariant(changed), "sm_90") != variant_hash;
+  };
+  const std::function<void(v1::Bundle&)> of_the_cubin[] = {
+      [](v1::Bundle& b) { b.mutable_files(0)->mutable_text()->push_back(' '); },
+      [](v1::Bundle& b) { b.mutable_files(0)->set_path("include/other.cuh"); },
+      [](v1::Bundle& b) { b.add_include("cub"); },
+      [](v1::Bundle& b) { b.mutable_variables(0)->set_words(0, "half"); },
+      [](v1::Bundle& b) { b.mutable_source()->set_binary("x"); },
+      [](v1::Bundle& b) { b.mutable_launches(0)->set_entry("steps::advance<ACC, UNROLL, true>"); }};
+  for (const auto& change : of_the_cubin) {
+    EXPECT_TRUE(differs(change));
+    EXPECT_TRUE(variant_differs(change));
+  }
+  EXPECT_TRUE(differs([](v1::Bundle& b) { b.mutable_problem()->mutable_text()->push_back(' '); }));
+  EXPECT_TRUE(differs([](v1::Bundle& b) { b.mutable_data_files(0)->mutable_data()->push_back(' '); }));
+  EXPECT_TRUE(differs([](v1::Bundle& b) { b.mutable_tensors(7)->set_is_static(false); }));
+  EXPECT_TRUE(differs([](v1::Bundle& b) { b.mutable_tensors(3)->set_high("NODES - 2"); }));
+  EXPECT_TRUE(differs([](v1::Bundle& b) { b.mutable_structs(0)->mutable_fields(0)->push_back('x'); }));
+  EXPECT_TRUE(differs([](v1::Bundle& b) { b.mutable_structs(0)->set_in_memory(true); }));
+  EXPECT_TRUE(differs([](v1::Bundle& b) { b.mutable_launches(0)->set_repeat("1"); }));
+  EXPECT_TRUE(differs([](v1::Bundle& b) { b.mutable_launches(0)->set_index("i"); }));
+  EXPECT_TRUE(differs([](v1::Bundle& b) { b.mutable_launches(0)->clear_swap(); }));
+  EXPECT_TRUE(differs([](v1::Bundle& b) { b.mutable_launches(0)->clear_cluster(); }));
+  EXPECT_TRUE(differs([](v1::Bundle& b) { b.mutable_launches(1)->set_cooperative(false); }));
+  EXPECT_TRUE(differs([](v1::Bundle& b) { b.mutable_setup()->mutable_source()->mutable_text()->push_back(' '); }));
+  EXPECT_TRUE(differs([](v1::Bundle& b) { b.mutable_setup()->mutable_launches(0)->set_grid(0, "2"); }));
+  EXPECT_FALSE(variant_differs([](v1::Bundle& b) { b.mutable_launches(0)->set_repeat("1"); }));
+  EXPECT_FALSE(variant_differs([](v1::Bundle& b) { b.mutable_problem()->mutable_text()->push_back(' '); }));
 }
 
 }  // namespace

@@ -86,6 +86,26 @@ TEST(ToleranceTest, AllowsIntegersTheRoundingOfFloatsAndNoMore) {
   EXPECT_FALSE(UnjustifiedTolerance({&plan}).has_value());
 }
 
+TEST(ToleranceTest, HoldsOutputsOf8BitsToMoreThanZerosWould) {
+  for (const v1::DataType type : {v1::DATA_TYPE_F8E4M3, v1::DATA_TYPE_F8E5M2}) {
+    v1::Plan plan = RowsTo(type, 0.3);
+    EXPECT_TRUE(UnjustifiedTolerance({&plan}).has_value());
+    plan = RowsTo(type, 0.2);
+    EXPECT_FALSE(UnjustifiedTolerance({&plan}).has_value());
+    // Inputs of 8 bits say little about an output that is wider.
+    plan = RowsTo(v1::DATA_TYPE_F16, 0.1);
+    plan.mutable_tensors(0)->set_type(type);
+    EXPECT_TRUE(UnjustifiedTolerance({&plan}).has_value());
+  }
+}
+
+TEST(ToleranceTest, JudgesWhatIsChangedInPlace) {
+  v1::Plan plan = RowsTo(v1::DATA_TYPE_F32, 0.6);
+  plan.mutable_tensors()->DeleteSubrange(0, 1);
+  plan.mutable_tensors(0)->set_role(v1::TENSOR_ROLE_INOUT);
+  EXPECT_TRUE(UnjustifiedTolerance({&plan}).has_value());
+}
+
 TEST(ToleranceTest, ScalesTheAbsoluteLimitWithTheOutput) {
   const v1::Plan plan = RowsTo(v1::DATA_TYPE_F16, 1e-3);
   EXPECT_GT(MostAbsolute(plan, plan.tensors(1), 1), 0.01);

@@ -55,6 +55,18 @@ TEST(Roofline, IsZeroWhenTheWorkIsUnknown) {
   EXPECT_EQ(RooflineFloorUs(plan, Gpu(), false, v1::TIMING_MODE_COLD), 0);
 }
 
+TEST(Roofline, LetsNarrowTypesComputeFaster) {
+  v1::Plan plan = Copy(4);
+  plan.set_bytes(0);
+  plan.set_flops(1e12);
+  const double floor = RooflineFloorUs(plan, Gpu(), false, v1::TIMING_MODE_WARM);
+  ASSERT_GT(floor, 0);
+  plan.mutable_tensors(0)->set_type(v1::DATA_TYPE_F8E4M3);
+  EXPECT_DOUBLE_EQ(RooflineFloorUs(plan, Gpu(), false, v1::TIMING_MODE_WARM), floor / 2);
+  plan.mutable_tensors(0)->set_type(v1::DATA_TYPE_U4);
+  EXPECT_DOUBLE_EQ(RooflineFloorUs(plan, Gpu(), false, v1::TIMING_MODE_WARM), floor / 4);
+}
+
 TEST(Roofline, IgnoresScratchInTheWorkingSet) {
   v1::Plan plan = Copy(4e6);
   v1::PlanTensor* scratch = plan.add_tensors();

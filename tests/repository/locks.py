@@ -11,11 +11,11 @@ import subprocess
 import sys
 import tempfile
 
-FOLDERS = ["base", "profiles", "db", "orchestrator", "worker", "cli"]
+FOLDERS = ["base", "profiles", "db", "agent", "orchestrator", "worker", "cli"]
 # clang knows nothing of these: absl::Mutex with ABSL_GUARDED_BY takes their place.
 UNCHECKED = re.compile(r"std::(mutex|shared_mutex|recursive_mutex|timed_mutex|condition_variable|lock_guard|unique_lock|"
                        r"shared_lock|scoped_lock)\b")
-WITHOUT_UNCHECKED = ["base", "profiles", "db", "orchestrator", "cli"]
+WITHOUT_UNCHECKED = ["base", "profiles", "db", "agent", "orchestrator", "cli"]
 HOLDS = re.compile(r"\babsl::Mutex|\bABSL_GUARDED_BY\b")
 CLASS = re.compile(r"^\s*(?:class|struct)\s+(?:ABSL_\w+\s+)?(\w+)[^;]*\{", re.M)
 INCLUDE = re.compile(r'^#include ([<"][^>"]+[>"])', re.M)

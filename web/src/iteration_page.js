@@ -39,7 +39,7 @@ export async function iterationPage({main, signal, path, title}) {
     facts([
       ["device", iteration.device], ["worker", iteration.worker], ["chosen by", iteration.author],
       ["comparison", iteration.comparison ? comparisonWord(iteration.comparison) : ""],
-      ["99 % bounds", interval?.pairs ? `${gainText(interval.lower ?? 0)} to ${gainText(interval.upper ?? 0)}` : "",
+      ["99 % prediction interval", interval?.pairs ? `${gainText(interval.lower ?? 0)} to ${gainText(interval.upper ?? 0)}` : "",
        interval?.pairs ? ` ${interval.pairs} pairs, ${interval.discarded ?? 0} discarded` : ""],
       ["warm", iteration.warmUs > 0 ? timeText(iteration.warmUs) : ""], ["cold", iteration.coldUs > 0 ? timeText(iteration.coldUs) : ""],
       ["started", dateText(iteration.createTime)], ["ended", dateText(iteration.endTime)],

@@ -2,13 +2,26 @@
 import {axis, Chart, legend, tip} from "./chart.js";
 import {gainText, timeText} from "./words.js";
 
+// The pairs of each process that measured the comparison, as [name, pairs] in the order of measuring. Version 0.1.0 had one
+// confirming process, and did not number it.
+function byProcess(iteration) {
+  const groups = new Map();
+  const add = (number, pair) => {
+    const name = `process ${number + 1}`;
+    groups.set(name, [...groups.get(name) ?? [], pair]);
+  };
+  for (const pair of iteration.pairs ?? []) add(0, pair);
+  for (const pair of iteration.confirmingPairs ?? []) add(Math.max(pair.process ?? 0, 1), pair);
+  return [...groups];
+}
+
 export function samplesChart(iteration) {
   const gain = logRatio => (Math.exp(logRatio) - 1) * 100;
   const option = palette => {
-    const groups = [["first process", iteration.pairs ?? []], ["second process", iteration.confirmingPairs ?? []]];
+    const groups = byProcess(iteration);
     let count = 0;
     const {lower, upper} = iteration.interval ?? {};
-    const series = groups.filter(([, pairs]) => pairs.length).map(([name, pairs], at) => ({
+    const series = groups.map(([name, pairs], at) => ({
       name, type: "scatter", symbolSize: 8, itemStyle: {color: palette.series[at]},
       data: pairs.map(pair => ({value: [++count, gain(pair.logRatio ?? 0)], pair})),
       markLine: at > 0 || lower === undefined ? undefined : {
@@ -33,5 +46,5 @@ export function samplesChart(iteration) {
     };
   };
   return new Chart("samples", option, () =>
-    `Samples: ${(iteration.pairs ?? []).length} pairs and ${(iteration.confirmingPairs ?? []).length} in a second process`);
+    `Samples: ${byProcess(iteration).map(([name, pairs]) => `${pairs.length} pairs in ${name}`).join(", ")}`);
 }

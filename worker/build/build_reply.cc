@@ -3,25 +3,34 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
+#include <map>
 #include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "base/names/utf8.h"
+#include "kernels/bundle_message.h"
+#include "kernels/entry_name.h"
 #include "worker/build/compilation.h"
 #include "worker/build/compiler_log.h"
 #include "worker/build/cubin.h"
+#include "worker/build/entry_markers.h"
+#include "worker/build/header_libraries.h"
 #include "worker/build/source_paths.h"
+#include "worker/build/source_tree.h"
 
 namespace pawl {
 namespace {
 
 constexpr size_t kLogCap = 1 << 20;
+// What NVRTC calls the text that it makes of name expressions.
+constexpr char kNameMap[] = "__nv_name_map", kNvrtcPragma[] = "#pragma nv_mangled_name ";
 constexpr char kOutOfMemory[] = "out of memory: ";  // begins the message of a failure that deserves another try
 
 std::string Name(const v1::BuildRequest& request) { return request.name().empty() ? "kernel.cu" : request.name(); }
@@ -31,47 +40,75 @@ bool IsArchitecture(const std::string& text) {
          std::all_of(text.begin() + 3, text.end(), [](char c) { return absl::ascii_isalnum(c); });
 }
 
-std::vector<std::string> Options(const v1::BuildRequest& request, const Toolkit& toolkit) {
+bool IsPtx(const v1::BuildRequest& request) { return absl::EndsWith(Name(request), ".ptx"); }
+
+std::vector<std::string> Options(const v1::BuildRequest& request, const Toolkit& toolkit,
+                                 const std::vector<std::string>& include_folders) {
   std::vector<std::string> options = {absl::StrCat("-arch=", request.architecture())};
-  const bool has_standard = std::any_of(request.options().begin(), request.options().end(), [](const std::string& o) {
-    return o.starts_with("-std") || o.starts_with("--std");
-  });
-  if (!has_standard) options.push_back("--std=c++17");
-  if (!toolkit.include.empty()) {
-    options.push_back(absl::StrCat("-I", toolkit.include));
-    std::error_code error;
-    const std::string cccl = toolkit.include + "/cccl";  // libcu++ since CUDA 13
-    if (std::filesystem::is_directory(cccl, error)) options.push_back(absl::StrCat("-I", cccl));
+  if (!IsPtx(request)) {
+    const bool has_standard = std::any_of(request.options().begin(), request.options().end(), [](const std::string& o) {
+      return o.starts_with("-std") || o.starts_with("--std");
+    });
+    if (!has_standard) options.push_back("--std=c++17");
+    for (const std::string& folder : include_folders) options.push_back(absl::StrCat("-I", folder));
+    for (const std::string& folder : ToolkitFolders(toolkit.include)) options.push_back(absl::StrCat("-I", folder));
   }
   options.insert(options.end(), request.options().begin(), request.options().end());
   return options;
 }
 
-v1::Failure Refused(const v1::BuildRequest& request, int line, const std::string& path) {
+// The message about a place in one of the request's files, with its line.
+std::string PlaceText(const v1::BuildRequest& request, CompilerError error) {
+  error.file = NormalPath(error.file);
+  const SourceTexts texts = TextsOf(request);
+  const auto text = texts.find(error.file);
+  return text == texts.end() ? ErrorText(error, "", "") : ErrorText(error, text->first, *text->second);
+}
+
+v1::Failure Refused(const v1::BuildRequest& request, const std::string& file, int line, const std::string& path) {
   const std::string what = path.empty() ? "the source asks for a file by way of a macro"
                                         : absl::StrCat("the source asks for \"", path, "\"");
   return BuildFailure(
       v1::CHECK_BUILD_SANDBOX,
-      ErrorText({Name(request), line, absl::StrCat(what, ": a build sees only the toolkit and the system's headers")},
-                Name(request), request.source()));
+      PlaceText(
+          request,
+          {file, line, absl::StrCat(what, ": a build sees only its own files, the toolkit and the system's headers")}));
 }
 
-// A place where the source asks for a file that is not to be seen from here. Files that are (a toolkit header by its
-// full path) are no offence.
-std::optional<v1::Failure> AskedForOutside(const v1::BuildRequest& request, bool compiled) {
-  for (const OutsidePath& asked : OutsidePaths(request.source())) {
+// Where one of the files makes the compiler read a file that is none of them.
+struct AskedFor {
+  std::string file;
+  OutsidePath path;
+};
+
+std::vector<AskedFor> AskedForOutside(const v1::BuildRequest& request) {
+  const SourceTexts texts = TextsOf(request);
+  std::vector<AskedFor> asked;
+  for (const auto& [file, text] : texts) {
+    for (OutsidePath& path : OutsidePaths(*text)) {
+      if (path.directive != ".incbin" && !IncludedFile(texts, file, path.path).empty()) continue;
+      asked.push_back({file, std::move(path)});
+    }
+  }
+  return asked;
+}
+
+// A place where a file asks for one that is not to be seen from here. Files that are (a toolkit header by its full
+// path) are no offence.
+std::optional<v1::Failure> Stolen(const v1::BuildRequest& request, bool compiled) {
+  for (const auto& [file, asked] : AskedForOutside(request)) {
     const bool assembly = asked.directive == ".incbin";
     if (compiled && !assembly) continue;  // the compiler saw nothing there, and that was all right
     if (!assembly && (asked.path.empty() || access(asked.path.c_str(), R_OK) == 0)) continue;
-    return Refused(request, asked.line, asked.path);
+    return Refused(request, file, asked.line, asked.path);
   }
   return std::nullopt;
 }
 
 // The weaker guard, before compiling, where there is no sandbox.
 std::optional<v1::Failure> RefuseUnread(const v1::BuildRequest& request) {
-  const std::vector<OutsidePath> asked = OutsidePaths(request.source());
-  if (!asked.empty()) return Refused(request, asked[0].line, asked[0].path);
+  const std::vector<AskedFor> asked = AskedForOutside(request);
+  if (!asked.empty()) return Refused(request, asked[0].file, asked[0].path.line, asked[0].path.path);
   for (const std::string& option : request.options()) {
     if (!absl::StrContains(option, "..") && !absl::StrContains(option, "/") && !absl::StrContains(option, "@") &&
         !absl::StrContains(option, "~")) {
@@ -83,42 +120,158 @@ std::optional<v1::Failure> RefuseUnread(const v1::BuildRequest& request) {
   return std::nullopt;
 }
 
+// What to write in kernel.toml for a header that was not found.
+std::string MissingHeaderHint(const v1::BuildRequest& request, const std::string& header) {
+  const std::string name = header.substr(header.rfind('/') + 1);
+  for (const v1::SourceFile& file : request.files()) {
+    if (file.path().substr(file.path().rfind('/') + 1) == name) {
+      return absl::StrCat("; the bundle has ", file.path(), ": include it by that path, or relative to the file");
+    }
+  }
+  const std::string first = header.substr(0, header.find('/'));
+  if (first != header && IsHeaderLibrary(first)) {
+    return absl::StrCat(
+        "; if it is the bundle's own, `files` in kernel.toml must name it; if it is of a library, "
+        "`include = [\"",
+        first, "\"]`");
+  }
+  return "; `files` in kernel.toml must name the files of the bundle that are included";
+}
+
+// The entry that NVRTC or nvcc could not make anything of, where the error is about one.
+std::string FailedEntry(const CompilerError& error, const std::string& log) {
+  if (const std::string entry = MarkedEntry(error.file); !entry.empty()) return entry;
+  if (error.file != kNameMap) return "";
+  const size_t at = log.find(kNvrtcPragma);
+  return at == std::string::npos
+             ? "?"
+             : log.substr(at + sizeof(kNvrtcPragma) - 1, log.find('\n', at) - at - sizeof(kNvrtcPragma) + 1);
+}
+
 v1::Failure CompileFailure(const v1::BuildRequest& request, const Compilation& compilation) {
   const std::optional<CompilerError> error = FirstError(compilation.log);
+  const std::string missing = error.has_value() ? UnopenedFile(*error) : "";
+  const bool own = !missing.empty() && !IncludedFile(TextsOf(request), NormalPath(error->file), missing).empty();
+  if (IsOutside(missing) && !own) return Refused(request, error->file, error->line, missing);
+  if (std::optional<v1::Failure> asked = Stolen(request, false)) return *asked;
+  if (const std::string cycle = CyclicInclude(request); !cycle.empty()) return BuildFailure(v1::CHECK_COMPILE, cycle);
   if (error.has_value()) {
-    if (const std::string file = UnopenedFile(*error); IsOutside(file)) return Refused(request, error->line, file);
+    if (const std::string entry = FailedEntry(*error, compilation.log); !entry.empty()) {
+      return BuildFailure(v1::CHECK_ENTRY, absl::StrCat("the entry ", entry, " can't be instantiated: ", error->text));
+    }
+    CompilerError shown = *error;
+    if (!missing.empty()) shown.text += MissingHeaderHint(request, missing);
+    return BuildFailure(v1::CHECK_COMPILE, PlaceText(request, shown));
   }
-  if (std::optional<v1::Failure> asked = AskedForOutside(request, false)) return *asked;
-  if (error.has_value()) return BuildFailure(v1::CHECK_COMPILE, ErrorText(*error, Name(request), request.source()));
   const absl::string_view log = absl::StripAsciiWhitespace(compilation.log);
   return BuildFailure(v1::CHECK_COMPILE, absl::StrCat(Name(request), ": ", compilation.error, log.empty() ? "" : ": ",
                                                       log.substr(0, log.find('\n'))));
 }
 
-std::optional<v1::Failure> CheckEntries(const v1::BuildRequest& request, const std::vector<std::string>& entries) {
+// The kernels of this plain C++ name: `__global__ void add(float*)` is _Z3addPf.
+std::vector<std::string> SymbolsOf(const std::string& name, const std::vector<std::string>& symbols) {
+  std::vector<std::string> found;
+  for (const std::string& symbol : symbols) {
+    absl::string_view rest = symbol;
+    if (!absl::ConsumePrefix(&rest, "_Z")) continue;
+    absl::ConsumePrefix(&rest, "L");
+    if (absl::ConsumePrefix(&rest, absl::StrCat(name.size(), name)) && !absl::StartsWith(rest, "I")) {
+      found.push_back(symbol);
+    }
+  }
+  return found;
+}
+
+// Finds each entry that was asked for among the cubin's kernels, and notes those whose names are others there.
+std::optional<v1::Failure> FindEntries(const v1::BuildRequest& request, const std::vector<std::string>& symbols,
+                                       const std::map<std::string, std::string>& lowered, v1::BuildReply* reply) {
+  const auto has = [&](const std::string& name) {
+    return std::find(symbols.begin(), symbols.end(), name) != symbols.end();
+  };
   for (const std::string& wanted : request.entries()) {
-    if (std::find(entries.begin(), entries.end(), wanted) != entries.end()) continue;
+    const auto known = lowered.find(wanted);
+    if (known != lowered.end() && has(known->second)) {
+      (*reply->mutable_lowered())[wanted] = known->second;
+      continue;
+    }
+    if (has(wanted)) continue;
+    const std::vector<std::string> plain = SymbolsOf(wanted, symbols);
+    if (plain.size() == 1) {
+      (*reply->mutable_lowered())[wanted] = plain[0];
+      continue;
+    }
+    std::vector<std::string> names;
+    for (const std::string& symbol : plain.empty() ? symbols : plain) names.push_back(Demangled(symbol));
+    if (!plain.empty()) {
+      return BuildFailure(v1::CHECK_ENTRY, absl::StrCat("the entry \"", wanted, "\" of ", Name(request),
+                                                        " is one of several: ", absl::StrJoin(names, ", ")));
+    }
     return BuildFailure(
         v1::CHECK_ENTRY,
         absl::StrCat("the cubin of ", Name(request), " has no entry \"", wanted, "\"; it has ",
-                     entries.empty() ? "none" : absl::StrJoin(entries, ", "), ". Entries are extern \"C\" __global__"));
+                     names.empty() ? "none" : absl::StrJoin(names, ", "),
+                     ". Entries are __global__ functions; of templates, with their arguments: copy<float, 4>"));
   }
   return std::nullopt;
 }
 
-Compilation Compile(const v1::BuildRequest& request, const Compilers& compilers) {
-  const std::vector<std::string> options = Options(request, compilers.toolkit);
-  const bool with_nvcc = request.compiler() == v1::COMPILER_NVCC;
-  if (with_nvcc && compilers.toolkit.nvcc.empty()) {
-    return Broken("nvcc was not found: install the CUDA toolkit or set CUDA_HOME");
+constexpr absl::Duration kBeyondDeadline = absl::Seconds(5);
+
+Compilation CompileFiles(const v1::BuildRequest& request, const Compilers& compilers,
+                         const std::vector<std::string>& libraries) {
+  const Toolkit& toolkit = compilers.toolkit;
+  const bool with_nvcc = request.compiler() == v1::COMPILER_NVCC, ptx = IsPtx(request);
+  if (ptx && toolkit.nvcc.empty()) {
+    return Broken("PTX needs ptxas, which comes with nvcc: install the CUDA toolkit or set CUDA_HOME");
   }
-  if (with_nvcc) {
-    // The owner kills at the deadline; this one is for a builder whose owner does not.
-    return CompileWithNvcc(compilers.toolkit.nvcc, request.source(), Name(request), options,
-                           absl::Seconds(request.deadline_seconds()) + absl::Seconds(5));
+  if (with_nvcc && toolkit.nvcc.empty()) return Broken("nvcc was not found: install the CUDA toolkit or set CUDA_HOME");
+  if (!with_nvcc && !ptx && compilers.nvrtc == nullptr) return Broken(compilers.nvrtc_missing);
+  CompileJob job;
+  job.source = request.source();
+  job.name = Name(request);
+  for (const std::string& entry : request.entries()) {
+    if (IsCppEntry(entry) && !ptx) job.entries.push_back(entry);
   }
-  if (compilers.nvrtc == nullptr) return Broken(compilers.nvrtc_missing);
-  return compilers.nvrtc->Compile(request.source(), Name(request), options);
+  if (!with_nvcc && !ptx && request.files().empty()) {
+    job.options = Options(request, toolkit, libraries);
+    return compilers.nvrtc->Compile(job);
+  }
+  SourceTree tree(compilers.sandboxed);
+  if (const absl::Status status = tree.Write(request); !status.ok()) {
+    Compilation compilation = Broken(std::string(status.message()));
+    if (absl::IsInvalidArgument(status)) compilation.result = Compilation::Result::kSourceRefused;
+    return compilation;
+  }
+  std::vector<std::string> folders = {"."};
+  if (!with_nvcc) folders = tree.IncludeFolders(job.name);
+  folders.insert(folders.end(), libraries.begin(), libraries.end());
+  job.options = Options(request, toolkit, folders);
+  // The owner kills at the deadline; this one is for a builder whose owner does not.
+  const absl::Duration timeout = absl::Seconds(request.deadline_seconds()) + kBeyondDeadline;
+  Compilation compilation = ptx         ? AssemblePtx(toolkit.nvcc, job, tree.path(), timeout)
+                            : with_nvcc ? CompileWithNvcc(toolkit.nvcc, job, tree.path(), timeout)
+                                        : compilers.nvrtc->Compile(job);
+  compilation.log = tree.WithoutFolder(compilation.log);
+  return compilation;
+}
+
+// Code that is there already: it is only looked at.
+Compilation TakeCubin(const v1::BuildRequest& request) {
+  Compilation compilation;
+  compilation.result = Compilation::Result::kSourceRefused;
+  const absl::StatusOr<int> has = CubinArchitecture(request.binary());
+  int wanted = 0;
+  if (!has.ok()) {
+    compilation.error = std::string(has.status().message());
+  } else if (const std::string digits =
+                 request.architecture().substr(3, request.architecture().find_last_of("0123456789") - 2);
+             !absl::SimpleAtoi(digits, &wanted) || *has / 10 != wanted / 10 || *has % 10 > wanted % 10) {
+    compilation.error = absl::StrCat("the cubin is for sm_", *has, ", and this GPU is ", request.architecture());
+  } else {
+    compilation.result = Compilation::Result::kOk;
+    compilation.cubin = request.binary();
+  }
+  return compilation;
 }
 
 // The architecture is the GPU's, not the candidate's choice.
@@ -140,12 +293,13 @@ void Judge(const v1::BuildRequest& request, const Compilation& compilation, v1::
     *reply->mutable_failure() = BuildTimeout(request, request.deadline_seconds());
   } else if (compilation.result != Result::kOk) {
     *reply->mutable_failure() = CompileFailure(request, compilation);
-  } else if (std::optional<v1::Failure> asked = AskedForOutside(request, true)) {
+  } else if (std::optional<v1::Failure> asked = Stolen(request, true)) {
     *reply->mutable_failure() = *std::move(asked);
   } else if (absl::StatusOr<std::vector<std::string>> entries = EntryNames(compilation.cubin); !entries.ok()) {
     reply->set_host_error(absl::StrCat("the compiler's output can't be read: ", entries.status().message()));
-  } else if (std::optional<v1::Failure> missing = CheckEntries(request, *entries)) {
+  } else if (std::optional<v1::Failure> missing = FindEntries(request, *entries, compilation.lowered, reply)) {
     *reply->mutable_failure() = *std::move(missing);
+    reply->clear_lowered();
   } else {
     reply->set_cubin(compilation.cubin);
   }
@@ -166,7 +320,14 @@ v1::BuildReply MakeBuildReply(const v1::BuildRequest& request, const Compilers& 
       return reply;
     }
   }
-  const Compilation compilation = Compile(request, compilers);
+  const absl::StatusOr<std::vector<std::string>> libraries = IncludeFolders(
+      {request.include().begin(), request.include().end()}, compilers.toolkit.include, compilers.toolkit.libraries);
+  if (!libraries.ok()) {
+    *reply.mutable_failure() = BuildFailure(v1::CHECK_COMPILE, std::string(libraries.status().message()));
+    return reply;
+  }
+  const Compilation compilation =
+      request.binary().empty() ? CompileFiles(request, compilers, *libraries) : TakeCubin(request);
   reply.set_log(ValidUtf8(std::string_view(compilation.log).substr(0, kLogCap)));
   Judge(request, compilation, &reply);
   reply.set_seconds(absl::ToDoubleSeconds(absl::Now() - start));

@@ -11,7 +11,7 @@ namespace pawl {
 
 // What a builder process compiles with.
 struct Compilers {
-  Toolkit toolkit;
+  Toolkit toolkit;               // its header libraries among it
   std::unique_ptr<Nvrtc> nvrtc;  // none: `nvrtc_missing` says why
   std::string nvrtc_missing;
   bool sandboxed = false;

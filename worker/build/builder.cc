@@ -36,6 +36,8 @@ std::vector<std::string> VisibleFolders(const Toolkit& toolkit) {
     const bool deep = !folder.empty() && folder.relative_path().has_parent_path();
     if (deep && !absl::StrCat(real_home, "/").starts_with(absl::StrCat(text, "/"))) folders.push_back(text);
   }
+  // What an administrator named is shown wherever it is.
+  for (const auto& [name, folder] : toolkit.libraries) folders.push_back(folder);
   return folders;
 }
 
@@ -99,6 +101,7 @@ absl::StatusOr<Builder::Process> Builder::Launch() const {
   add("--nvrtc", toolkit.nvrtc);
   add("--nvcc", toolkit.nvcc);
   add("--include", toolkit.include);
+  for (const auto& [name, folder] : toolkit.libraries) add("--library", absl::StrCat(name, "=", folder));
   for (const std::string& folder : VisibleFolders(toolkit)) add("--show", folder);
   if (options_.allow_unsandboxed) add("--sandbox", options_.skip_sandbox ? "never" : "optional");
   return ChildProcess::Start(child);

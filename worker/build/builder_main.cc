@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "worker/build/build_reply.h"
+#include "worker/build/header_libraries.h"
 #include "worker/process/message_pipe.h"
 #include "worker/sandbox/sandbox.h"
 
@@ -38,6 +39,8 @@ bool ReadArguments(int argc, char** argv, Arguments* arguments) {
       arguments->toolkit.nvcc = value;
     } else if (name == "--include") {
       arguments->toolkit.include = value;
+    } else if (name == "--library") {
+      if (!AddLibrary(value, &arguments->toolkit.libraries).empty()) return false;
     } else if (name == "--show") {
       arguments->sandbox.visible.push_back(value);
     } else if (name == "--sandbox") {
@@ -83,7 +86,10 @@ void LoadNvrtc(Compilers* compilers) {
   }
   compilers->nvrtc = *std::move(nvrtc);
   // The first compilation loads NVRTC's own library and tables: not at a candidate's expense.
-  compilers->nvrtc->Compile("extern \"C\" __global__ void warm(float* x) { x[threadIdx.x] = 0; }", "warm.cu", {});
+  compilers->nvrtc->Compile({.source = "extern \"C\" __global__ void warm(float* x) { x[threadIdx.x] = 0; }",
+                             .name = "warm.cu",
+                             .options = {},
+                             .entries = {}});
 }
 
 int Main(int argc, char** argv) {
@@ -94,8 +100,8 @@ int Main(int argc, char** argv) {
   Arguments arguments;
   if (!ReadArguments(argc, argv, &arguments)) {
     std::fprintf(stderr,
-                 "usage: pawl-builder [--nvrtc FILE] [--nvcc FILE] [--include FOLDER] [--show PATH]... "
-                 "[--sandbox required|optional|never]\n       pawl-builder --version\n"
+                 "usage: pawl-builder [--nvrtc FILE] [--nvcc FILE] [--include FOLDER] [--library NAME=FOLDER]... "
+                 "[--show PATH]... [--sandbox required|optional|never]\n       pawl-builder --version\n"
                  "Compiles kernels for a worker, which starts it and sends requests to its standard input.\n");
     return 2;
   }

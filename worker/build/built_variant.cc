@@ -9,7 +9,10 @@
 #include "absl/strings/str_join.h"
 #include "base/hash/hash.h"
 #include "kernels/plan.h"
+#include "kernels/substitution.h"
+#include "worker/build/build_reply.h"
 #include "worker/build/cubin.h"
+#include "worker/build/plan_arguments.h"
 
 namespace pawl {
 namespace {
@@ -17,12 +20,14 @@ namespace {
 constexpr double kBuildDeadlineSeconds = 60;
 constexpr size_t kMaxReferences = 256;  // where sizes are fixed at compile time, every hidden size makes one
 
+// Of a source by itself: the reference's.
 v1::BuildRequest RequestFor(const v1::Bundle& bundle, const v1::SourceFile& source, const v1::GpuInfo& gpu,
                             std::vector<std::string> options, const v1::Plan& plan) {
   v1::BuildRequest request;
   request.set_compiler(bundle.compiler());
   request.set_source(source.text());
   request.set_name(source.path());
+  *request.mutable_include() = bundle.include();
   request.set_architecture(ArchitectureOf(gpu));
   for (std::string& option : options) request.add_options(std::move(option));
   std::set<std::string> entries;
@@ -30,6 +35,26 @@ v1::BuildRequest RequestFor(const v1::Bundle& bundle, const v1::SourceFile& sour
   for (const std::string& entry : entries) request.add_entries(entry);
   request.set_deadline_seconds(kBuildDeadlineSeconds);
   return request;
+}
+
+// Of the implementation: its source with its files.
+v1::BuildRequest VariantRequest(const v1::Bundle& bundle, const CompiledFiles& files, const v1::Variant& variant,
+                                const v1::Size& size, const v1::GpuInfo& gpu, const v1::Plan& plan) {
+  std::vector<std::string> options = CompileOptions(bundle, variant, size);
+  options.insert(options.end(), files.options.begin(), files.options.end());
+  v1::BuildRequest request = RequestFor(bundle, files.source, gpu, std::move(options), plan);
+  request.set_binary(bundle.source().binary());
+  request.mutable_files()->Assign(files.files.begin(), files.files.end());
+  return request;
+}
+
+// The names that the plan's entries have in the cubin.
+void NameSymbols(const google::protobuf::Map<std::string, std::string>& lowered,
+                 google::protobuf::RepeatedPtrField<v1::PlanLaunch>* launches) {
+  for (v1::PlanLaunch& launch : *launches) {
+    const auto found = lowered.find(launch.entry());
+    if (found != lowered.end()) launch.set_symbol(found->second);
+  }
 }
 
 // The replies of all, or up to the first that failed where that is the first of all: what does not compile at one size
@@ -50,37 +75,72 @@ absl::StatusOr<std::vector<v1::BuildReply>> BuildAll(Compiler& builder, const st
   return replies;
 }
 
-int BytesOf(const v1::PlanArgument& argument) {
-  const auto kind = argument.argument_case();
-  return kind == v1::PlanArgument::kTensor || kind == v1::PlanArgument::kF64 ? 8 : 4;
-}
-
 std::string CountText(const std::vector<int>& sizes) {
   if (sizes.empty()) return "none";
   return absl::StrCat(sizes.size(), " of ", absl::StrJoin(sizes, ","), " bytes");
 }
 
-}  // namespace
+using PlanLaunches = google::protobuf::RepeatedPtrField<v1::PlanLaunch>;
 
-std::optional<v1::Failure> CheckArguments(const v1::Plan& plan, const std::string& cubin) {
+std::optional<v1::Failure> CheckLaunchArguments(const PlanLaunches& launches, const std::string& size,
+                                                const std::string& cubin) {
   const absl::StatusOr<std::map<std::string, std::vector<int>>> known = EntryParameters(cubin);
   if (!known.ok()) return std::nullopt;  // loading it says what is wrong
-  for (const v1::PlanLaunch& launch : plan.launches()) {
-    const auto entry = known->find(launch.entry());
+  for (const v1::PlanLaunch& launch : launches) {
+    const auto entry = known->find(SymbolOf(launch));
     if (entry == known->end()) continue;
     std::vector<int> passed;
-    for (const v1::PlanArgument& argument : launch.arguments()) passed.push_back(BytesOf(argument));
+    for (const v1::PlanArgument& argument : launch.arguments()) passed.push_back(ArgumentBytes(argument));
     if (passed == entry->second) continue;
     v1::Failure failure;
     failure.set_stage(v1::STAGE_BUILD);
     failure.set_check(v1::CHECK_ARGUMENTS);
-    failure.set_size(plan.size());
+    failure.set_size(size);
     failure.set_message(absl::StrCat("the parameters of ", launch.entry(), " are ", CountText(entry->second),
                                      "; the launch passes ", CountText(passed),
                                      ". Compare `arguments` of the launch with the kernel's parameters"));
     return failure;
   }
   return std::nullopt;
+}
+
+// The code of each size's setup launches.
+absl::Status BuildSetup(Compiler& builder, const v1::Bundle& bundle, const std::vector<v1::Size>& sizes,
+                        const v1::GpuInfo& gpu, const Stopped& stopped, BuiltVariant* built) {
+  std::map<std::string, std::shared_ptr<const v1::BuildReply>> replies;  // by request
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    BuiltSize& at = built->sizes[i];
+    if (at.plan.setup().empty()) continue;
+    const v1::SourceFile& source = bundle.setup().source();
+    v1::Plan launched;
+    *launched.mutable_launches() = at.plan.setup();
+    const v1::BuildRequest request =
+        RequestFor(bundle, source, gpu, ContractCompileOptions(source, sizes[i]), launched);
+    std::shared_ptr<const v1::BuildReply>& known = replies[request.SerializeAsString()];
+    if (known == nullptr) {
+      absl::StatusOr<v1::BuildReply> reply = builder.Build(request, stopped);
+      if (!reply.ok()) return reply.status();
+      if (reply->has_failure()) {
+        built->failure = reply->failure();
+        built->failure->set_size(at.plan.size());
+        built->failure->set_message(absl::StrCat("the setup does not build: ", reply->failure().message()));
+        return absl::OkStatus();
+      }
+      known = std::make_shared<const v1::BuildReply>(*std::move(reply));
+    }
+    at.setup_cubin = std::shared_ptr<const std::string>(known, &known->cubin());
+    at.setup_module = Sha256(known->cubin());
+    NameSymbols(known->lowered(), at.plan.mutable_setup());
+    built->failure = CheckLaunchArguments(at.plan.setup(), at.plan.size(), known->cubin());
+    if (built->failure) return absl::OkStatus();
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::optional<v1::Failure> CheckArguments(const v1::Plan& plan, const std::string& cubin) {
+  return CheckLaunchArguments(plan.launches(), plan.size(), cubin);
 }
 
 const BuiltSize* BuiltVariant::Find(const std::string& size) const {
@@ -95,16 +155,16 @@ std::string ArchitectureOf(const v1::GpuInfo& gpu) {
   return absl::StrCat("sm_", gpu.compute_major(), gpu.compute_minor(), gpu.compute_major() >= 9 ? "a" : "");
 }
 
-std::shared_ptr<const std::string> ReferenceCache::Find(const std::string& key) {
+std::shared_ptr<const v1::BuildReply> ReferenceCache::Find(const std::string& key) {
   absl::MutexLock lock(&mutex_);
-  const auto found = cubins_.find(key);
-  return found == cubins_.end() ? nullptr : found->second;
+  const auto found = built_.find(key);
+  return found == built_.end() ? nullptr : found->second;
 }
 
-void ReferenceCache::Put(const std::string& key, std::shared_ptr<const std::string> cubin) {
+void ReferenceCache::Put(const std::string& key, std::shared_ptr<const v1::BuildReply> built) {
   absl::MutexLock lock(&mutex_);
-  if (cubins_.size() >= kMaxReferences) cubins_.clear();
-  cubins_[key] = std::move(cubin);
+  if (built_.size() >= kMaxReferences) built_.clear();
+  built_[key] = std::move(built);
 }
 
 absl::StatusOr<BuiltVariant> BuildVariant(Compiler& builder, const v1::Bundle& bundle, const v1::Variant& variant,
@@ -114,6 +174,8 @@ absl::StatusOr<BuiltVariant> BuildVariant(Compiler& builder, const v1::Bundle& b
   BuiltVariant built;
   built.variant = variant;
   Planner planner(bundle);
+  const std::shared_ptr<const v1::Bundle> problem =
+      HasProblem(bundle) ? std::make_shared<const v1::Bundle>(bundle) : nullptr;
   for (const v1::Size& size : sizes) {
     absl::StatusOr<v1::Plan> plan = planner.MakePlan(variant, size, gpu);
     if (!plan.ok()) {
@@ -127,15 +189,23 @@ absl::StatusOr<BuiltVariant> BuildVariant(Compiler& builder, const v1::Bundle& b
     }
     built.seconds = built.check_seconds = absl::ToDoubleSeconds(absl::Now() - start);
     if (built.failure) return built;
+    absl::StatusOr<std::vector<TensorFile>> files = TakeFiles(bundle, &*plan);
+    if (!files.ok()) return files.status();
     built.sizes.push_back({*std::move(plan), nullptr, ""});
+    built.sizes.back().files = *std::move(files);
+    built.sizes.back().problem = problem;
   }
   // What differs in nothing that the compiler sees is compiled once.
   std::vector<v1::BuildRequest> requests;
   std::vector<size_t> request_of;      // of each size
   std::map<std::string, size_t> seen;  // compile options and entries, to their request
+  const absl::StatusOr<CompiledFiles> files = FilesToCompile(bundle, variant);
+  if (!files.ok()) {
+    built.failure = BuildFailure(v1::CHECK_COMPILE, std::string(files.status().message()));
+    return built;
+  }
   for (size_t i = 0; i < sizes.size(); ++i) {
-    v1::BuildRequest request =
-        RequestFor(bundle, bundle.source(), gpu, CompileOptions(bundle, variant, sizes[i]), built.sizes[i].plan);
+    v1::BuildRequest request = VariantRequest(bundle, *files, variant, sizes[i], gpu, built.sizes[i].plan);
     const std::string key =
         absl::StrCat(absl::StrJoin(request.options(), "\n"), "\n\n", absl::StrJoin(request.entries(), "\n"));
     const auto [it, fresh] = seen.try_emplace(key, requests.size());
@@ -164,7 +234,11 @@ absl::StatusOr<BuiltVariant> BuildVariant(Compiler& builder, const v1::Bundle& b
     }
     built.sizes[i].module = module;
     built.sizes[i].cubin = cubin;
+    NameSymbols(reply.lowered(), built.sizes[i].plan.mutable_launches());
     built.failure = CheckArguments(built.sizes[i].plan, *cubin);
+  }
+  if (!built.failure) {
+    if (absl::Status status = BuildSetup(builder, bundle, sizes, gpu, stopped, &built); !status.ok()) return status;
   }
   built.seconds = absl::ToDoubleSeconds(absl::Now() - start);
   return built;
@@ -174,24 +248,32 @@ absl::StatusOr<BuiltSize> BuildReference(Compiler& builder, const v1::Bundle& bu
                                          const v1::GpuInfo& gpu, ReferenceCache* cache, const Stopped& stopped) {
   absl::StatusOr<v1::Plan> plan = MakeReferencePlan(bundle, size, gpu);
   if (!plan.ok()) return plan.status();
-  const v1::BuildRequest request =
-      RequestFor(bundle, bundle.reference().source(), gpu, ReferenceCompileOptions(bundle, size), *plan);
+  const v1::BuildRequest request = RequestFor(bundle, bundle.reference().source(), gpu,
+                                              ContractCompileOptions(bundle.reference().source(), size), *plan);
   const std::string key = Sha256(request.SerializeAsString());
-  std::shared_ptr<const std::string> cubin = cache->Find(key);
-  if (cubin == nullptr) {
+  std::shared_ptr<const v1::BuildReply> built = cache->Find(key);
+  if (built == nullptr) {
     absl::StatusOr<v1::BuildReply> reply = builder.Build(request, stopped);
     if (!reply.ok()) return reply.status();
     if (reply->has_failure()) {
       return absl::InvalidArgumentError(
           absl::StrCat("the reference of ", bundle.name(), " does not build: ", reply->failure().message()));
     }
-    cubin = std::make_shared<const std::string>(std::move(*reply->mutable_cubin()));
-    cache->Put(key, cubin);
+    built = std::make_shared<const v1::BuildReply>(*std::move(reply));
+    cache->Put(key, built);
   }
-  if (const std::optional<v1::Failure> failure = CheckArguments(*plan, *cubin)) {
+  NameSymbols(built->lowered(), plan->mutable_launches());
+  if (const std::optional<v1::Failure> failure = CheckArguments(*plan, built->cubin())) {
     return absl::InvalidArgumentError(absl::StrCat("the reference of ", bundle.name(), ": ", failure->message()));
   }
-  return BuiltSize{*std::move(plan), cubin, Sha256(*cubin)};
+  absl::StatusOr<std::vector<TensorFile>> files = TakeFiles(bundle, &*plan);
+  if (!files.ok()) return files.status();
+  BuiltSize size_built;
+  size_built.plan = *std::move(plan);
+  size_built.cubin = std::shared_ptr<const std::string>(built, &built->cubin());  // shares the reply's bytes
+  size_built.module = Sha256(built->cubin());
+  size_built.files = *std::move(files);
+  return size_built;
 }
 
 }  // namespace pawl

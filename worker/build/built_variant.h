@@ -13,6 +13,7 @@
 #include "pawl/v1/evidence.pb.h"
 #include "pawl/v1/plan.pb.h"
 #include "worker/build/compiler.h"
+#include "worker/build/tensor_files.h"
 
 namespace pawl {
 
@@ -20,7 +21,12 @@ namespace pawl {
 struct BuiltSize {
   v1::Plan plan;
   std::shared_ptr<const std::string> cubin;
-  std::string module;  // content hash of the cubin: what a runner knows it by
+  std::string module;                                   // content hash of the cubin: what a runner knows it by
+  std::shared_ptr<const v1::Bundle> problem = nullptr;  // whose problem.py makes the inputs; null: they are filled
+  // Of the plan's setup launches; null: there are none.
+  std::shared_ptr<const std::string> setup_cubin = nullptr;
+  std::string setup_module = {};
+  std::vector<TensorFile> files = {};  // of inputs
 };
 
 // A variant ready for a runner, or why it is none.
@@ -39,6 +45,8 @@ struct BuiltVariant {
 // Evaluates the launches at each size, checks them against the GPU's limits, and only then compiles: once for each
 // distinct source and options, side by side, and where the first compiles. Checks the launches' arguments.
 // A status is the machine's fault, or CANCELLED: stopped. Thread-safe.
+// Setup launches are built with the same compiler, from sources that no edit touches: that they do not build is a
+// failure too.
 absl::StatusOr<BuiltVariant> BuildVariant(Compiler& builder, const v1::Bundle& bundle, const v1::Variant& variant,
                                           const std::vector<v1::Size>& sizes, const v1::GpuInfo& gpu,
                                           const Stopped& stopped = nullptr);
@@ -47,15 +55,15 @@ absl::StatusOr<BuiltVariant> BuildVariant(Compiler& builder, const v1::Bundle& b
 // driver read beyond the list. Nothing where they agree, or the cubin does not tell.
 std::optional<v1::Failure> CheckArguments(const v1::Plan& plan, const std::string& cubin);
 
-// Cubins of references, by source and compile options. Thread-safe.
+// Builds of references that succeeded, by source and compile options. Thread-safe.
 class ReferenceCache {
  public:
-  std::shared_ptr<const std::string> Find(const std::string& key);  // null: not there
-  void Put(const std::string& key, std::shared_ptr<const std::string> cubin);
+  std::shared_ptr<const v1::BuildReply> Find(const std::string& key);  // null: not there
+  void Put(const std::string& key, std::shared_ptr<const v1::BuildReply> built);
 
  private:
   absl::Mutex mutex_;
-  std::map<std::string, std::shared_ptr<const std::string>> cubins_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::shared_ptr<const v1::BuildReply>> built_ ABSL_GUARDED_BY(mutex_);
 };
 
 // The same for the bundle's reference; InvalidArgument: it does not build. Cubins that are in `cache` are not built

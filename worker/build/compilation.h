@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@ struct Compilation {
 
   Result result = Result::kOk;
   std::string cubin;
+  std::map<std::string, std::string> lowered;  // C++ entries that were asked for, to their names in the cubin
   std::string log;
   std::string error;  // the compiler's word for the result, where it is not kOk
 };
@@ -32,9 +34,21 @@ inline Compilation Broken(const std::string& error) {
   return compilation;
 }
 
-// `nvcc -cubin` in a private temporary folder, which is removed afterwards. Everything nvcc starts stays in the
-// caller's process group, so that who kills the caller's group leaves no cicc behind.
-Compilation CompileWithNvcc(const std::string& nvcc, const std::string& source, const std::string& name,
-                            const std::vector<std::string>& options, absl::Duration timeout);
+// What a compiler is given.
+struct CompileJob {
+  std::string source;
+  std::string name;                  // of the source in messages: its path in the bundle
+  std::vector<std::string> options;  // the include folders among them
+  std::vector<std::string> entries;  // C++ names to instantiate
+};
+
+// `nvcc -cubin` in `folder`, which has the source's files. Everything nvcc starts stays in the caller's process group,
+// so that who kills the caller's group leaves no cicc behind.
+Compilation CompileWithNvcc(const std::string& nvcc, const CompileJob& job, const std::string& folder,
+                            absl::Duration timeout);
+
+// The same for PTX, by the ptxas that comes with nvcc.
+Compilation AssemblePtx(const std::string& nvcc, const CompileJob& job, const std::string& folder,
+                        absl::Duration timeout);
 
 }  // namespace pawl

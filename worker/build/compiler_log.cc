@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 
 namespace pawl {
 namespace {
@@ -44,14 +45,31 @@ bool ReadFrontEnd(absl::string_view line, CompilerError* error) {
   return false;
 }
 
-// "ptxas FILE, line 21; fatal   : TEXT", "ptxas error   : TEXT", "nvcc fatal   : TEXT". The file is a temporary one
-// and its lines are not the source's: neither is kept.
+// "ptxas kernel.ptx, line 21; error   : TEXT": PTX that is the source has a place, which a temporary file, named by
+// its full path, has not.
+void ReadAssemblersPlace(absl::string_view line, CompilerError* error) {
+  const size_t comma = line.find(", line "), semicolon = line.find(';');
+  if (!absl::ConsumePrefix(&line, "ptxas ") || comma == line.npos || semicolon == line.npos || semicolon < comma ||
+      absl::StartsWith(line, "/")) {
+    return;
+  }
+  const size_t taken = sizeof("ptxas ") - 1, number = comma - taken + sizeof(", line ") - 1;
+  const absl::string_view file = line.substr(0, comma - taken);
+  int found = 0;
+  if (!absl::EndsWith(file, ".ptx") || !absl::SimpleAtoi(line.substr(number, semicolon - taken - number), &found))
+    return;
+  error->file = std::string(file);
+  error->line = found;
+}
+
+// "ptxas FILE, line 21; fatal   : TEXT", "ptxas error   : TEXT", "nvcc fatal   : TEXT".
 bool ReadTool(absl::string_view line, CompilerError* error) {
   for (absl::string_view mark : {"error   :", "fatal   :"}) {
     const size_t at = line.find(mark);
     if (at == line.npos) continue;
     const absl::string_view tool = line.substr(0, line.find_first_of(" :"));
     error->text = absl::StrCat(tool, ": ", absl::StripAsciiWhitespace(line.substr(at + mark.size())));
+    ReadAssemblersPlace(line, error);
     return true;
   }
   return false;

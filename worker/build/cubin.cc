@@ -1,14 +1,18 @@
 #include "worker/build/cubin.h"
 
+#include <cxxabi.h>
 #include <elf.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <optional>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "worker/build/entry_markers.h"
 
 namespace pawl {
 namespace {
@@ -98,9 +102,9 @@ std::optional<std::vector<int>> ParametersIn(std::string_view info) {
   return end == total ? std::optional(sizes) : std::nullopt;
 }
 
-}  // namespace
-
-absl::StatusOr<std::vector<std::string>> EntryNames(std::string_view cubin) {
+// Of the symbols that are wanted, sorted.
+absl::StatusOr<std::vector<std::string>> SymbolNames(std::string_view cubin,
+                                                     const std::function<bool(const Elf64_Sym&)>& wanted) {
   Elf64_Ehdr header;
   const absl::StatusOr<std::vector<Elf64_Shdr>> read = Sections(cubin, &header);
   if (!read.ok()) return read.status();
@@ -115,13 +119,50 @@ absl::StatusOr<std::vector<std::string>> EntryNames(std::string_view cubin) {
     }
     Elf64_Sym symbol;
     for (size_t at = 0; ReadAt(symbols, at, &symbol); at += sizeof(symbol)) {
-      if (ELF64_ST_TYPE(symbol.st_info) != STT_FUNC || (symbol.st_other & kCudaEntry) == 0) continue;
+      if (!wanted(symbol)) continue;
       if (symbol.st_name >= strings.size()) return BadCubin("a symbol's name is damaged");
       names.push_back(NameAt(strings, symbol.st_name));
     }
   }
   std::sort(names.begin(), names.end());
   return names;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<std::string>> EntrySymbols(std::string_view cubin) {
+  return SymbolNames(cubin, [](const Elf64_Sym& symbol) {
+    return ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && (symbol.st_other & kCudaEntry) != 0;
+  });
+}
+
+absl::StatusOr<std::vector<std::string>> GlobalNames(std::string_view cubin) {
+  return SymbolNames(cubin, [](const Elf64_Sym& symbol) {
+    return ELF64_ST_TYPE(symbol.st_info) == STT_OBJECT && symbol.st_shndx != SHN_UNDEF && symbol.st_size > 0;
+  });
+}
+
+absl::StatusOr<std::vector<std::string>> EntryNames(std::string_view cubin) {
+  absl::StatusOr<std::vector<std::string>> names = EntrySymbols(cubin);
+  if (names.ok()) std::erase_if(*names, IsMarker);
+  return names;
+}
+
+absl::StatusOr<int> CubinArchitecture(std::string_view cubin) {
+  Elf64_Ehdr header;
+  const absl::StatusOr<std::vector<Elf64_Shdr>> sections = Sections(cubin, &header);
+  if (!sections.ok()) return sections.status();
+  // CUDA 13 has the number one byte further up.
+  return static_cast<int>(header.e_flags >> (header.e_ident[EI_ABIVERSION] >= 8 ? 8 : 0) & 0xff);
+}
+
+std::string Demangled(const std::string& symbol) {
+  int status = 0;
+  char* text = abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status);
+  if (text == nullptr) return symbol;
+  const std::string demangled = text;
+  std::free(text);
+  return demangled;
 }
 
 absl::StatusOr<std::map<std::string, std::vector<int>>> EntryParameters(std::string_view cubin) {

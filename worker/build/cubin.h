@@ -11,10 +11,22 @@ namespace pawl {
 
 // The kernels of a cubin, sorted: function symbols that carry CUDA's entry flag, so device functions are left out.
 // InvalidArgument: it is no cubin, or a broken one.
+absl::StatusOr<std::vector<std::string>> EntrySymbols(std::string_view cubin);
+// Those of the source: without what was appended to it (entry_markers.h).
 absl::StatusOr<std::vector<std::string>> EntryNames(std::string_view cubin);
+
+// The GPUs that the code is for: 90 for sm_90 and sm_90a. InvalidArgument: as above.
+absl::StatusOr<int> CubinArchitecture(std::string_view cubin);
+
+// A symbol as C++ has it: "void steps::advance<float, 4>(float*)"; one of C as it is.
+std::string Demangled(const std::string& symbol);
 
 // The bytes of each parameter of each kernel, in order, from the cubin's .nv.info sections. A kernel whose layout is
 // written in a way that is not known here is left out. InvalidArgument: as above.
 absl::StatusOr<std::map<std::string, std::vector<int>>> EntryParameters(std::string_view cubin);
+
+// The global variables of a cubin, sorted: what lies in GPU memory from loading to unloading, constants included.
+// InvalidArgument: as above.
+absl::StatusOr<std::vector<std::string>> GlobalNames(std::string_view cubin);
 
 }  // namespace pawl

@@ -22,6 +22,8 @@ struct Nvrtc::Functions {
   int (*cubin)(Program, char*);
   int (*log_size)(Program, size_t*);
   int (*log)(Program, char*);
+  int (*add_name)(Program, const char* expression);
+  int (*lowered_name)(Program, const char* expression, const char** name);
 };
 
 namespace {
@@ -87,6 +89,8 @@ absl::StatusOr<std::unique_ptr<Nvrtc>> Nvrtc::Load(const std::string& library) {
   status.Update(Find(from, "nvrtcGetCUBIN", &f.cubin));
   status.Update(Find(from, "nvrtcGetProgramLogSize", &f.log_size));
   status.Update(Find(from, "nvrtcGetProgramLog", &f.log));
+  status.Update(Find(from, "nvrtcAddNameExpression", &f.add_name));
+  status.Update(Find(from, "nvrtcGetLoweredName", &f.lowered_name));
   if (!status.ok()) return status;
   return nvrtc;
 }
@@ -97,8 +101,7 @@ std::string Nvrtc::version() const {
   return absl::StrCat(major, ".", minor);
 }
 
-Compilation Nvrtc::Compile(const std::string& source, const std::string& name,
-                           const std::vector<std::string>& options) const {
+Compilation Nvrtc::Compile(const CompileJob& job) const {
   const Functions& f = *functions_;
   Compilation compilation;
   const auto failed = [&](int code) {
@@ -107,9 +110,10 @@ Compilation Nvrtc::Compile(const std::string& source, const std::string& name,
     return code != kSuccess;
   };
   Functions::Program program = nullptr;
-  if (failed(f.create(&program, source.c_str(), name.c_str(), 0, nullptr, nullptr))) return compilation;
+  if (failed(f.create(&program, job.source.c_str(), job.name.c_str(), 0, nullptr, nullptr))) return compilation;
+  for (const std::string& entry : job.entries) f.add_name(program, entry.c_str());
   std::vector<const char*> arguments;
-  for (const std::string& option : options) arguments.push_back(option.c_str());
+  for (const std::string& option : job.options) arguments.push_back(option.c_str());
   const int compiled = f.compile(program, static_cast<int>(arguments.size()), arguments.data());
 
   size_t size = 0;
@@ -121,6 +125,10 @@ Compilation Nvrtc::Compile(const std::string& source, const std::string& name,
   if (!failed(compiled) && !failed(f.cubin_size(program, &size))) {
     compilation.cubin.resize(size);
     failed(f.cubin(program, compilation.cubin.data()));
+    for (const std::string& entry : job.entries) {
+      const char* name = nullptr;
+      if (f.lowered_name(program, entry.c_str(), &name) == kSuccess) compilation.lowered[entry] = name;
+    }
   }
   f.destroy(&program);
   return compilation;

@@ -17,8 +17,7 @@ class Nvrtc {
   ~Nvrtc();
 
   std::string version() const;  // "13.0"
-  Compilation Compile(const std::string& source, const std::string& name,
-                      const std::vector<std::string>& options) const;
+  Compilation Compile(const CompileJob& job) const;
 
  private:
   struct Functions;

@@ -1,10 +1,12 @@
 #include "worker/build/source_paths.h"
 
 #include <cctype>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 
 namespace pawl {
 namespace {
@@ -83,23 +85,22 @@ void AddOperand(const LogicalLine& line, absl::string_view directive, absl::stri
   found->push_back({line.number, std::string(directive), path});
 }
 
-void ScanDirective(const LogicalLine& line, std::vector<OutsidePath>* found) {
-  absl::string_view text = absl::StripLeadingAsciiWhitespace(line.text);
-  if (absl::StartsWith(text, "#")) {
-    text.remove_prefix(1);
-  } else if (absl::StartsWith(text, "%:")) {
-    text.remove_prefix(2);
-  } else if (absl::StartsWith(text, "?\?=")) {
-    text.remove_prefix(3);
-  } else {
-    return;
+// The word behind # and what follows it; an empty word: the line is no directive.
+std::pair<absl::string_view, absl::string_view> DirectiveOf(absl::string_view line) {
+  absl::string_view text = absl::StripLeadingAsciiWhitespace(line);
+  if (!absl::ConsumePrefix(&text, "#") && !absl::ConsumePrefix(&text, "%:") && !absl::ConsumePrefix(&text, "?\?=")) {
+    return {};
   }
   text = absl::StripLeadingAsciiWhitespace(text);
   size_t length = 0;
   while (length < text.size() && IsWord(text[length])) ++length;
-  const absl::string_view word = text.substr(0, length);
+  return {text.substr(0, length), text.substr(length)};
+}
+
+void ScanDirective(const LogicalLine& line, std::vector<OutsidePath>* found) {
+  const auto [word, operand] = DirectiveOf(line.text);
   if (word == "include" || word == "include_next" || word == "import" || word == "embed") {
-    AddOperand(line, word, text.substr(length), found);
+    AddOperand(line, word, operand, found);
   }
 }
 
@@ -132,6 +133,27 @@ bool IsOutside(absl::string_view path) {
   if (absl::StartsWith(path, "/") || absl::StartsWith(path, "~")) return true;
   for (absl::string_view part : absl::StrSplit(path, '/')) {
     if (part == "..") return true;
+  }
+  return false;
+}
+
+std::vector<Include> QuotedIncludes(absl::string_view source) {
+  std::vector<Include> found;
+  for (const LogicalLine& line : LogicalLines(source)) {
+    const auto [word, operand] = DirectiveOf(line.text);
+    std::string path;
+    if (word == "include" && Literal(operand, &path)) found.push_back({line.number, path});
+  }
+  return found;
+}
+
+bool IsGuarded(absl::string_view source) {
+  for (const LogicalLine& line : LogicalLines(source)) {
+    if (absl::StripAsciiWhitespace(line.text).empty()) continue;
+    const auto [word, operand] = DirectiveOf(line.text);
+    if (word == "pragma" && absl::StripAsciiWhitespace(operand) == "once") return true;
+    // What stands before it is included again, which is the file's own business.
+    if (word == "ifndef") return true;
   }
   return false;
 }

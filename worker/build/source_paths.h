@@ -17,6 +17,16 @@ struct OutsidePath {
 // True for an absolute path and for one that goes up.
 bool IsOutside(absl::string_view path);
 
+// An #include with quotes or angle brackets.
+struct Include {
+  int line = 0;
+  std::string path;
+};
+std::vector<Include> QuotedIncludes(absl::string_view source);
+
+// Whether a file may be included twice: it says #pragma once, or all of it is within #ifndef.
+bool IsGuarded(absl::string_view source);
+
 // All of them, in order. A scan of the text: good for naming what a failed build asked for, and as a guard where there
 // is no sandbox, but no substitute for one.
 std::vector<OutsidePath> OutsidePaths(absl::string_view source);

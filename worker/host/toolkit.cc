@@ -18,6 +18,8 @@ namespace fs = std::filesystem;
 
 constexpr const char* kNvrtcNames[] = {"libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"};
 
+constexpr const char* kCuptiNames[] = {"libcupti.so", "libcupti.so.13", "libcupti.so.12"};
+
 std::string RealPath(const fs::path& path) {
   std::error_code error;
   const fs::path real = fs::canonical(path, error);
@@ -57,6 +59,7 @@ class Search {
     }
     toolkit_.compute_sanitizer = Program("PAWL_COMPUTE_SANITIZER", "compute-sanitizer",
                                          {"bin", "compute-sanitizer", "extras/compute-sanitizer"});
+    FindCupti();
     if (!toolkit_.nvcc.empty()) {
       toolkit_.root = fs::path(toolkit_.nvcc).parent_path().parent_path();
     } else if (!roots_.empty()) {
@@ -144,6 +147,22 @@ class Search {
     }
   }
 
+  void FindCupti() {
+    if (const std::string value = Value("PAWL_CUPTI"); !value.empty()) {
+      toolkit_.cupti = RealPath(value);
+      return;
+    }
+    for (const fs::path& root : roots_) {
+      std::vector<fs::path> folders = {root / "lib64", root / "lib", root / "extras/CUPTI/lib64"};
+      for (const fs::path& target : Newest(root / "targets", "")) folders.push_back(target / "lib");
+      for (const fs::path& folder : folders) {
+        for (const char* name : kCuptiNames) {
+          if (toolkit_.cupti.empty() && IsFile(folder / name)) toolkit_.cupti = RealPath(folder / name);
+        }
+      }
+    }
+  }
+
   void FindInclude() {
     std::vector<fs::path> folders;
     if (const std::string value = Value("PAWL_CUDA_INCLUDE"); !value.empty()) folders.push_back(value);
@@ -174,7 +193,7 @@ Toolkit FindToolkit(const std::map<std::string, std::string>& environment) { ret
 Toolkit FindToolkit() {
   std::map<std::string, std::string> environment;
   for (const char* name : {"PATH", "CUDA_HOME", "CUDA_PATH", "PAWL_NVCC", "PAWL_NVRTC", "PAWL_CUDA_INCLUDE", "PAWL_NCU",
-                           "PAWL_COMPUTE_SANITIZER"}) {
+                           "PAWL_COMPUTE_SANITIZER", "PAWL_CUPTI"}) {
     if (const char* value = getenv(name); value != nullptr) environment[name] = value;
   }
   return FindToolkit(environment);

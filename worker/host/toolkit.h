@@ -17,12 +17,14 @@ struct Toolkit {
   std::string include;  // has cuda_fp16.h
   std::string ncu;
   std::string compute_sanitizer;
-  std::vector<std::string> looked_in;  // for "not found" messages
+  std::string cupti;                             // the library
+  std::map<std::string, std::string> libraries;  // further header libraries that builds may use: names to folders
+  std::vector<std::string> looked_in;            // for "not found" messages
 };
 
 // Looks at CUDA_HOME and CUDA_PATH, then PATH, then /usr/local/cuda and the usual other places. PAWL_NVCC, PAWL_NVRTC,
-// PAWL_CUDA_INCLUDE, PAWL_NCU and PAWL_COMPUTE_SANITIZER name a part outright (PAWL_NVRTC may be the library that
-// comes with PyTorch).
+// PAWL_CUDA_INCLUDE, PAWL_NCU, PAWL_COMPUTE_SANITIZER and PAWL_CUPTI name a part outright (PAWL_NVRTC may be the
+// library that comes with PyTorch). The libraries are an administrator's to add.
 Toolkit FindToolkit();
 Toolkit FindToolkit(const std::map<std::string, std::string>& environment);
 

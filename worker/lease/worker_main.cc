@@ -127,7 +127,7 @@ absl::StatusOr<std::unique_ptr<TrialDevice>> OpenCuda(const WorkerOptions& optio
   if (!device.ok()) return device.status();
   const v1::GpuInfo& gpu = (*device)->cuda().gpu();
   spdlog::info("cuda:{}: {}, driver {}; builds with {}; runs {}", options.cuda, gpu.name(), gpu.driver_version(),
-               (*device)->cuda().builder().description(), (*device)->cuda().sandboxing().description());
+               (*device)->cuda().builders().description(), (*device)->cuda().sandboxing().description());
   for (const std::string& line : (*device)->warnings()) spdlog::warn("{}", line);
   return device;
 }

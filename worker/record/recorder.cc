@@ -91,7 +91,7 @@ absl::StatusOr<v1::RecordingHeader> Recorder::MakeHeader(bool goes_on, const Say
 
   header.set_copy_gb_s(CopyBandwidth(device_).value_or(0));
 
-  if (bundle_.baseline_command().empty()) return header;
+  if (!HasBaseline(bundle_)) return header;
   say("timing the baseline");
   absl::StatusOr<std::vector<v1::BaselineTime>> times = device_.TimeBaseline(bundle_, options_.folder);
   if (!times.ok()) {

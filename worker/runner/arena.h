@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -10,12 +11,15 @@
 
 namespace pawl {
 
+// Where bytes lie in GPU memory that were handed over for tensors, by their names.
+using Sources = std::map<std::string, CUdeviceptr>;
+
 // Where the tensors of one call lie in a run of device memory.
 class Arena {
  public:
   // Each tensor between two guard bands, one behind another. The band behind an input is all ones (NaN in every float
-  // type), so that a read past the end shows; the other bands are random bytes. There is room for the larger of the two
-  // plans' tensors, matched by index: candidate and parent share their buffers.
+  // type, an index of -1), so that a read past the end shows; the other bands are random bytes. There is room for the
+  // larger of the two plans' tensors, matched by index: candidate and parent share their buffers.
   static Arena For(const v1::Plan& plan) { return For(plan, plan); }
   static Arena For(const v1::Plan& a, const v1::Plan& b);
   // The tensors at these offsets, without bands (placement.h).
@@ -24,9 +28,15 @@ class Arena {
   uint64_t bytes() const { return bytes_; }
   uint64_t Offset(int tensor) const { return slots_[tensor].offset; }
 
+  // Of all tensors.
+  std::vector<CUdeviceptr> Addresses(CUdeviceptr base) const;
+
   // Segments of one call whose arena starts at `base`. Streams of poison differ from those of inputs. Of the draw, its
-  // distribution and magnitude count.
-  std::vector<Segment> Inputs(CUdeviceptr base, uint32_t call, const v1::InputDraw& draw = {}) const;
+  // distribution and magnitude count. Static tensors have the same content in every call.
+  std::vector<Segment> Inputs(CUdeviceptr base, uint32_t call, const v1::InputDraw& draw = {},
+                              const Sources& sources = {}) const;
+  std::vector<Segment> InOuts(CUdeviceptr base, uint32_t call, const v1::InputDraw& draw = {},
+                              const Sources& sources = {}) const;
   std::vector<Segment> Poisons(CUdeviceptr base, uint32_t call) const;  // outputs and scratch
   std::vector<Segment> Bands(CUdeviceptr base, uint32_t call) const;
 
@@ -42,6 +52,10 @@ class Arena {
   };
   static constexpr uint64_t kBand = 4096;
 
+  static Segment Placed(Segment segment, const Slot& slot, CUdeviceptr base, uint32_t stream, uint32_t call);
+  std::vector<Segment> Filled(v1::TensorRole role, CUdeviceptr base, uint32_t call, const v1::InputDraw& draw,
+                              const Sources& sources) const;
+
   std::vector<Slot> slots_;
   uint64_t bytes_ = 0;
 };
@@ -49,9 +63,11 @@ class Arena {
 // Bytes that tensor i of either plan needs.
 uint64_t SharedTensorBytes(const v1::Plan& a, const v1::Plan& b, int i);
 
-// Outputs of a plan laid out one after another, 256-byte aligned: how they travel to the reference process.
+// Outputs of a plan, tensors that are changed in place included, laid out one after another, 256-byte aligned: how they
+// travel to the reference process.
 struct OutputSlot {
   int tensor;
+  int buffer;  // the tensor in whose place the call leaves it
   uint64_t offset;
   uint64_t bytes;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "worker/build/plan_arguments.h"
 
 namespace pawl {
 namespace {
@@ -18,82 +19,163 @@ v1::Failure MakeFailure(v1::Check check, const std::string& size, const std::str
   return failure;
 }
 
+// What one request calls, repeat after repeat.
+class ValidatedCall {
+ public:
+  ValidatedCall(GpuContext& gpu, const v1::CallRequest& request, v1::RunnerReply* reply)
+      : gpu_(gpu), request_(request), plan_(request.plan()), arena_(Arena::For(plan_)), reply_(reply) {}
+
+  absl::Status Run() {
+    PAWL_RETURN_IF_ERROR(Prepare());
+    const int repeats = std::max(1, request_.repeats());
+    const uint64_t call_bytes = OutputBytes(plan_);
+    // Repeats that must have the same bits need no comparing of their own.
+    const int room =
+        static_cast<int>(std::clamp<uint64_t>(kStagingBytes / std::max<uint64_t>(1, call_bytes), 1, repeats));
+    const int staged = request_.deterministic() ? 1 : room;
+    v1::CallReply outputs;
+    outputs.set_staged(staged);
+    for (const OutputSlot& slot : OutputSlots(plan_)) outputs.add_outputs(plan_.tensors(slot.tensor).name());
+    uint64_t first_digest = 0;
+    for (int repeat = 0; repeat < repeats; ++repeat) {
+      PAWL_RETURN_IF_ERROR(CallOnce());
+      if (absl::StatusOr<bool> fine = CheckUnchanged(); !fine.ok() || !*fine) return fine.status();
+      const absl::StatusOr<uint64_t> digest = DigestOfOutputs();
+      if (!digest.ok()) return digest.status();
+      if (repeat == 0) first_digest = *digest;
+      if (repeat < staged) PAWL_RETURN_IF_ERROR(SetAside(gpu_, plan_, arena_, base(), repeat * call_bytes));
+      if (request_.deterministic() && *digest != first_digest) {
+        *outputs.mutable_repeat_failure() = MakeFailure(
+            v1::CHECK_DETERMINISM, plan_.size(),
+            absl::StrCat("the same input gave other bits at call ", repeat + 1,
+                         ": a race, uninitialised memory, or atomics on floats (then say deterministic = false)"));
+        break;
+      }
+    }
+    *reply_->mutable_call() = outputs;
+    return absl::OkStatus();
+  }
+
+ private:
+  CUdeviceptr base() const { return gpu_.arena.address(); }
+
+  absl::Status Prepare() {
+    absl::StatusOr<Module*> module = gpu_.FindModule(request_.module());
+    if (!module.ok()) return module.status();
+    module_ = *module;
+    absl::StatusOr<Module*> setup = gpu_.FindSetup(plan_, request_.setup());
+    if (!setup.ok()) return setup.status();
+    setup_ = *setup;
+    absl::StatusOr<Key> key = KeyOf(request_.draw().key());
+    if (!key.ok()) return key.status();
+    key_ = *key;
+    const absl::StatusOr<Sources> sources = gpu_.pools.SourcesOf(plan_, request_.draw());
+    if (!sources.ok()) return sources.status();
+
+    PAWL_RETURN_IF_ERROR(gpu_.arena.Reserve(arena_.bytes()));
+    tensors_ = arena_.Addresses(base());
+    std::vector<Segment> kept = arena_.Inputs(base(), 0, request_.draw(), *sources);
+    inputs_ = kept.size();
+    Append(&kept, arena_.Bands(base(), 0));
+    PAWL_RETURN_IF_ERROR(kept_.Set(kept));
+    PAWL_RETURN_IF_ERROR(changed_in_place_.Set(arena_.InOuts(base(), 0, request_.draw(), *sources)));
+    PAWL_RETURN_IF_ERROR(poisons_.Set(arena_.Poisons(base(), 0)));
+    structs_.Add(plan_, tensors_);
+    return structs_.Reserve();
+  }
+
+  absl::Status CallOnce() {
+    const uint32_t call = request_.draw().call();
+    PAWL_RETURN_IF_ERROR(gpu_.support.Fill(kept_, key_, call));
+    PAWL_RETURN_IF_ERROR(gpu_.support.Fill(changed_in_place_, key_, call));
+    PAWL_RETURN_IF_ERROR(gpu_.support.Fill(poisons_, RandomKey()));
+    PAWL_RETURN_IF_ERROR(structs_.Upload());
+    if (setup_ != nullptr) {
+      PAWL_RETURN_IF_ERROR(setup_->Launch(plan_.setup(), tensors_, structs_, gpu_.stream));
+      absl::StatusOr<std::vector<uint64_t>> digests = DigestsOfSetup();
+      if (!digests.ok()) return digests.status();
+      set_up_ = *std::move(digests);
+    }
+    PAWL_RETURN_IF_ERROR(gpu_.support.DirtyShared(RandomKey()));
+    PAWL_RETURN_IF_ERROR(module_->Launch(plan_.launches(), tensors_, structs_, gpu_.stream));
+    PAWL_CUDA(CtxSynchronize());
+    return absl::OkStatus();
+  }
+
+  // What the setup wrote.
+  absl::StatusOr<std::vector<uint64_t>> DigestsOfSetup() {
+    std::vector<uint64_t> digests;
+    for (int i = 0; i < plan_.tensors_size(); ++i) {
+      const v1::PlanTensor& tensor = plan_.tensors(i);
+      if (!tensor.is_static() || tensor.role() == v1::TENSOR_ROLE_INPUT) continue;
+      const absl::StatusOr<uint64_t> digest = gpu_.support.Digest(tensors_[i], tensor);
+      if (!digest.ok()) return digest.status();
+      digests.push_back(*digest);
+    }
+    return digests;
+  }
+
+  // False: the reply says what the call changed and should not have.
+  absl::StatusOr<bool> CheckUnchanged() {
+    absl::StatusOr<std::vector<ChangedByte>> changed = gpu_.support.Verify(kept_, key_, request_.draw().call());
+    if (!changed.ok()) return changed.status();
+    if (!changed->empty()) {
+      const ChangedByte& byte = changed->front();
+      const bool input = byte.segment < inputs_;
+      const std::string where = arena_.Describe(base(), kept_.segments()[byte.segment], byte.offset);
+      *reply_->mutable_failure() =
+          MakeFailure(input ? v1::CHECK_INPUT_CHANGED : v1::CHECK_GUARD_BAND, plan_.size(),
+                      input ? absl::StrCat("the kernel changed its input: ", where,
+                                           ". A tensor that is changed in place has role = \"inout\"")
+                            : absl::StrCat("the kernel wrote outside a tensor: ", where));
+      return false;
+    }
+    if (setup_ == nullptr) return true;
+    const absl::StatusOr<std::vector<uint64_t>> digests = DigestsOfSetup();
+    if (!digests.ok()) return digests.status();
+    if (*digests == set_up_) return true;
+    *reply_->mutable_failure() = MakeFailure(v1::CHECK_INPUT_CHANGED, plan_.size(),
+                                             "the kernel changed a static tensor that the setup launches made");
+    return false;
+  }
+
+  absl::StatusOr<uint64_t> DigestOfOutputs() {
+    uint64_t digest = 0;
+    for (const OutputSlot& slot : OutputSlots(plan_)) {
+      const absl::StatusOr<uint64_t> part = gpu_.support.Digest(tensors_[slot.buffer], plan_.tensors(slot.tensor));
+      if (!part.ok()) return part.status();
+      digest = digest * 31 + *part;
+    }
+    return digest;
+  }
+
+  GpuContext& gpu_;
+  const v1::CallRequest& request_;
+  const v1::Plan& plan_;
+  const Arena arena_;
+  v1::RunnerReply* const reply_;
+  Module* module_ = nullptr;
+  Module* setup_ = nullptr;
+  Key key_ = {};
+  std::vector<CUdeviceptr> tensors_;
+  StructTable structs_;
+  SegmentTable kept_, changed_in_place_, poisons_;  // kept: must be unchanged after a call
+  size_t inputs_ = 0;                               // of kept
+  std::vector<uint64_t> set_up_;                    // digests of what the setup wrote
+};
+
 }  // namespace
 
 absl::Status SetAside(GpuContext& gpu, const v1::Plan& plan, const Arena& arena, CUdeviceptr base, uint64_t offset) {
   for (const OutputSlot& slot : OutputSlots(plan)) {
-    PAWL_RETURN_IF_ERROR(gpu.shared.Write(offset + slot.offset, base + arena.Offset(slot.tensor), slot.bytes));
+    PAWL_RETURN_IF_ERROR(gpu.shared.Write(offset + slot.offset, base + arena.Offset(slot.buffer), slot.bytes));
   }
   return absl::OkStatus();
 }
 
 absl::Status Call(GpuContext& gpu, const v1::CallRequest& request, v1::RunnerReply* reply) {
-  absl::StatusOr<Module*> module = gpu.FindModule(request.module());
-  if (!module.ok()) return module.status();
-  const v1::Plan& plan = request.plan();
-  const Arena arena = Arena::For(plan);
-  PAWL_RETURN_IF_ERROR(gpu.arena.Reserve(arena.bytes()));
-  const CUdeviceptr base = gpu.arena.address();
-
-  const absl::StatusOr<Key> key = KeyOf(request.draw().key());
-  if (!key.ok()) return key.status();
-  const uint32_t call = request.draw().call();
-
-  SegmentTable kept, poisons;  // kept: must be unchanged after a call
-  std::vector<Segment> segments = arena.Inputs(base, 0, request.draw());
-  const size_t inputs = segments.size();
-  Append(&segments, arena.Bands(base, 0));
-  PAWL_RETURN_IF_ERROR(kept.Set(segments));
-  PAWL_RETURN_IF_ERROR(poisons.Set(arena.Poisons(base, 0)));
-
-  const int repeats = std::max(1, request.repeats());
-  const uint64_t call_bytes = OutputBytes(plan);
-  // Repeats that must have the same bits need no comparing of their own.
-  const int room =
-      static_cast<int>(std::clamp<uint64_t>(kStagingBytes / std::max<uint64_t>(1, call_bytes), 1, repeats));
-  const int staged = request.deterministic() ? 1 : room;
-  v1::CallReply outputs;
-  outputs.set_staged(staged);
-  for (const OutputSlot& slot : OutputSlots(plan)) outputs.add_outputs(plan.tensors(slot.tensor).name());
-  uint64_t first_digest = 0;
-  for (int repeat = 0; repeat < repeats; ++repeat) {
-    PAWL_RETURN_IF_ERROR(gpu.support.Fill(kept, *key, call));
-    PAWL_RETURN_IF_ERROR(gpu.support.Fill(poisons, RandomKey()));
-    PAWL_RETURN_IF_ERROR(gpu.support.DirtyShared(RandomKey()));
-    PAWL_RETURN_IF_ERROR((*module)->Call(plan, arena, base, gpu.stream));
-    PAWL_CUDA(CtxSynchronize());
-
-    absl::StatusOr<std::vector<ChangedByte>> changed = gpu.support.Verify(kept, *key, call);
-    if (!changed.ok()) return changed.status();
-    if (!changed->empty()) {
-      const ChangedByte& byte = changed->front();
-      const bool input = byte.segment < inputs;
-      *reply->mutable_failure() =
-          MakeFailure(input ? v1::CHECK_INPUT_CHANGED : v1::CHECK_GUARD_BAND, plan.size(),
-                      absl::StrCat(input ? "the kernel changed its input: " : "the kernel wrote outside a tensor: ",
-                                   arena.Describe(base, kept.segments()[byte.segment], byte.offset)));
-      return absl::OkStatus();
-    }
-    uint64_t digest = 0;
-    for (const OutputSlot& slot : OutputSlots(plan)) {
-      absl::StatusOr<uint64_t> part = gpu.support.Digest(base + arena.Offset(slot.tensor), slot.bytes);
-      if (!part.ok()) return part.status();
-      digest = digest * 31 + *part;
-    }
-    if (repeat == 0) first_digest = digest;
-    if (repeat < staged) {
-      PAWL_RETURN_IF_ERROR(SetAside(gpu, plan, arena, base, repeat * call_bytes));
-    }
-    if (request.deterministic() && digest != first_digest) {
-      *outputs.mutable_repeat_failure() = MakeFailure(
-          v1::CHECK_DETERMINISM, plan.size(),
-          absl::StrCat("the same input gave other bits at call ", repeat + 1,
-                       ": a race, uninitialised memory, or atomics on floats (then say deterministic = false)"));
-      break;
-    }
-  }
-  *reply->mutable_call() = outputs;
-  return absl::OkStatus();
+  PAWL_RETURN_IF_ERROR(CheckPlan(request.plan()));
+  return ValidatedCall(gpu, request, reply).Run();
 }
 
 }  // namespace pawl

@@ -1,8 +1,13 @@
 #include "worker/runner/check.h"
 
+#include <optional>
+
 #include "absl/strings/str_cat.h"
+#include "kernels/data_type.h"
 #include "kernels/plan.h"
 #include "kernels/tolerance.h"
+#include "worker/build/plan_arguments.h"
+#include "worker/runner/placement.h"
 #include "worker/validate/checked_call.h"
 
 namespace pawl {
@@ -13,6 +18,8 @@ constexpr double kScaledBy = 1.0 / 16;
 // Fewer values may happen to be small: no proof that errors of their size are accepted.
 constexpr int64_t kFewElements = 64;
 constexpr int64_t kFewCorrupted = 8;
+// Of tensors that are placed once more: what reads outside does so at small sizes too.
+constexpr uint64_t kMostElsewhere = uint64_t{1} << 30;
 
 // Tries one output's tolerance on outputs that are wrong.
 class SelfTest {
@@ -21,9 +28,11 @@ class SelfTest {
            v1::CheckReply* reply)
       : gpu_(gpu), plan_(plan), tensor_(tensor), expected_(expected), other_(other), reply_(reply) {}
 
-  absl::Status Run(const Arena& arena, CUdeviceptr base) {
+  // `initial` makes what a tensor that is changed in place held before the call: its key and number.
+  absl::Status Run(const Arena& arena, CUdeviceptr base, const std::optional<Segment>& initial, const Key& key,
+                   uint32_t call) {
     PAWL_RETURN_IF_ERROR(CheckAbsolute());
-    PAWL_CUDA(MemsetD8Async(other_, 0, tensor_.elements() * ElementBytes(tensor_.type()), gpu_.stream));
+    PAWL_CUDA(MemsetD8Async(other_, 0, TensorBytes(tensor_), gpu_.stream));
     PAWL_RETURN_IF_ERROR(Try(other_, "all zeros"));
     if (tensor_.elements() > 1) {
       PAWL_RETURN_IF_ERROR(gpu_.support.Rotate(expected_, other_, tensor_));
@@ -45,6 +54,14 @@ class SelfTest {
     if (!ToleranceOf(plan_, tensor_).exact()) {
       PAWL_RETURN_IF_ERROR(TryCorrupted(kScale, "all values 1/16 too small", 1 - kScaledBy));
       PAWL_RETURN_IF_ERROR(TryCorrupted(kScale, "all values 1/16 too large", 1 + kScaledBy));
+    }
+    if (initial) {
+      SegmentTable before;
+      Segment elsewhere = *initial;
+      elsewhere.address = other_;
+      PAWL_RETURN_IF_ERROR(before.Set({elsewhere}));
+      PAWL_RETURN_IF_ERROR(gpu_.support.Fill(before, key, call));
+      PAWL_RETURN_IF_ERROR(Try(other_, "what it was before the call"));
     }
     for (int i = 0; i < plan_.tensors_size(); ++i) {
       const v1::PlanTensor& input = plan_.tensors(i);
@@ -97,52 +114,177 @@ class SelfTest {
   v1::CheckReply* const reply_;
 };
 
-}  // namespace
+// What one request compares, draw after draw.
+class OutputCheck {
+ public:
+  OutputCheck(GpuContext& gpu, const v1::CheckRequest& request, v1::RunnerReply* reply)
+      : gpu_(gpu),
+        request_(request),
+        plan_(request.plan()),
+        arena_(Arena::For(plan_)),
+        slots_(OutputSlots(plan_)),
+        reply_(reply) {}
 
-absl::Status CheckOutputs(GpuContext& gpu, const v1::CheckRequest& request, v1::RunnerReply* reply) {
-  absl::StatusOr<Module*> module = gpu.FindModule(request.module());
-  if (!module.ok()) return module.status();
-  const v1::Plan& plan = request.plan();
-  const Arena arena = Arena::For(plan);
-  const uint64_t call_bytes = OutputBytes(plan);
-  PAWL_RETURN_IF_ERROR(gpu.arena.Reserve(arena.bytes()));
-  PAWL_RETURN_IF_ERROR(gpu.staging.Reserve(call_bytes));
-  PAWL_RETURN_IF_ERROR(gpu.shared.Reserve(call_bytes * request.draws_size()));
-  const CUdeviceptr base = gpu.arena.address();
-  const std::vector<OutputSlot> slots = OutputSlots(plan);
+  absl::Status Run() {
+    PAWL_RETURN_IF_ERROR(Prepare());
+    for (int call = 0; call < request_.draws_size(); ++call) {
+      PAWL_RETURN_IF_ERROR(Compute(request_.draws(call)));
+      PAWL_RETURN_IF_ERROR(Compare(call));
+    }
+    if (!request_.self_test() || request_.draws().empty()) return absl::OkStatus();
+    if (module_ != nullptr) {
+      const absl::StatusOr<bool> fine = CheckReads();
+      if (!fine.ok() || !*fine) return fine.status();
+    }
+    return TestTolerance();
+  }
 
-  v1::CheckReply* check = reply->mutable_check();
-  for (int call = 0; call < request.draws_size(); ++call) {
-    const v1::InputDraw& draw = request.draws(call);
+ private:
+  CUdeviceptr base() const { return gpu_.arena.address(); }
+
+  absl::Status Prepare() {
+    if (request_.expected().empty()) {
+      absl::StatusOr<Module*> module = gpu_.FindModule(request_.module());
+      if (!module.ok()) return module.status();
+      module_ = *module;
+      absl::StatusOr<Module*> setup = gpu_.FindSetup(plan_, request_.setup());
+      if (!setup.ok()) return setup.status();
+      setup_ = *setup;
+    }
+    PAWL_RETURN_IF_ERROR(gpu_.arena.Reserve(arena_.bytes()));
+    PAWL_RETURN_IF_ERROR(gpu_.staging.Reserve(OutputBytes(plan_)));
+    return gpu_.shared.Reserve(OutputBytes(plan_) * request_.draws_size());
+  }
+
+  absl::Status Fill(const Arena& arena, CUdeviceptr at) {
+    const absl::StatusOr<Sources> sources = gpu_.pools.SourcesOf(plan_, *draw_);
+    if (!sources.ok()) return sources.status();
+    std::vector<Segment> segments = arena.Inputs(at, 0, *draw_, *sources);
+    Append(&segments, arena.InOuts(at, 0, *draw_, *sources));
+    SegmentTable table;
+    PAWL_RETURN_IF_ERROR(table.Set(segments));
+    return gpu_.support.Fill(table, key_, draw_->call());
+  }
+
+  absl::Status Call(const Arena& arena, CUdeviceptr at) {
+    const std::vector<CUdeviceptr> tensors = arena.Addresses(at);
+    StructTable structs;
+    structs.Add(plan_, tensors);
+    PAWL_RETURN_IF_ERROR(structs.Reserve());
+    PAWL_RETURN_IF_ERROR(structs.Upload());
+    if (setup_ != nullptr) PAWL_RETURN_IF_ERROR(setup_->Launch(plan_.setup(), tensors, structs, gpu_.stream));
+    PAWL_RETURN_IF_ERROR(module_->Launch(plan_.launches(), tensors, structs, gpu_.stream));
+    PAWL_CUDA(CtxSynchronize());
+    return absl::OkStatus();
+  }
+
+  // What the outputs of a draw should be, at expected_.
+  absl::Status Compute(const v1::InputDraw& draw) {
+    draw_ = &draw;
     const absl::StatusOr<Key> key = KeyOf(draw.key());
     if (!key.ok()) return key.status();
-    SegmentTable inputs;
-    PAWL_RETURN_IF_ERROR(inputs.Set(arena.Inputs(base, 0, draw)));
-    PAWL_RETURN_IF_ERROR(gpu.support.Fill(inputs, *key, draw.call()));
-    PAWL_RETURN_IF_ERROR((*module)->Call(plan, arena, base, gpu.stream));
-    PAWL_CUDA(CtxSynchronize());
-    for (size_t i = 0; i < slots.size(); ++i) {
-      const v1::PlanTensor& tensor = plan.tensors(slots[i].tensor);
-      const v1::Tolerance& tolerance = ToleranceOf(plan, tensor);
-      const CUdeviceptr expected = base + arena.Offset(slots[i].tensor);
-      const double own_rms = static_cast<int>(i) < request.own_rms_size() ? request.own_rms(i) : 0;
-      PAWL_CUDA(
-          MemcpyHtoD(gpu.staging.address(), gpu.shared.data() + call * call_bytes + slots[i].offset, slots[i].bytes));
-      absl::StatusOr<v1::OutputError> error = gpu.support.Compare(
-          gpu.staging.address(), expected, tensor, tolerance.exact() ? 0 : tolerance.absolute(), own_rms);
+    key_ = *key;
+    // Only a self-test looks at the inputs of expected outputs.
+    if (module_ != nullptr || request_.self_test()) PAWL_RETURN_IF_ERROR(Fill(arena_, base()));
+    expected_.clear();
+    if (module_ != nullptr) {
+      PAWL_RETURN_IF_ERROR(Call(arena_, base()));
+      for (const OutputSlot& slot : slots_) expected_.push_back(base() + arena_.Offset(slot.buffer));
+      return absl::OkStatus();
+    }
+    const absl::StatusOr<Sources> sources = gpu_.pools.ExpectedOf(plan_, request_.expected(), draw.entry());
+    if (!sources.ok()) return sources.status();
+    for (const OutputSlot& slot : slots_) expected_.push_back(sources->at(plan_.tensors(slot.tensor).name()));
+    return absl::OkStatus();
+  }
+
+  absl::Status Compare(int call) {
+    v1::CheckReply* check = reply_->mutable_check();
+    for (size_t i = 0; i < slots_.size(); ++i) {
+      const v1::PlanTensor& tensor = plan_.tensors(slots_[i].tensor);
+      const v1::Tolerance& tolerance = ToleranceOf(plan_, tensor);
+      const double own_rms = static_cast<int>(i) < request_.own_rms_size() ? request_.own_rms(i) : 0;
+      PAWL_CUDA(MemcpyHtoD(gpu_.staging.address(), gpu_.shared.data() + call * OutputBytes(plan_) + slots_[i].offset,
+                           slots_[i].bytes));
+      absl::StatusOr<v1::OutputError> error = gpu_.support.Compare(
+          gpu_.staging.address(), expected_[i], tensor, tolerance.exact() ? 0 : tolerance.absolute(), own_rms);
       if (!error.ok()) return error.status();
       *check->add_errors() = *error;
-      absl::StatusOr<v1::ReferenceOutput> norm = gpu.support.Norm(expected, tensor);
+      absl::StatusOr<v1::ReferenceOutput> norm = gpu_.support.Norm(expected_[i], tensor);
       if (!norm.ok()) return norm.status();
       *check->add_references() = *norm;
     }
+    return absl::OkStatus();
   }
-  if (!request.self_test()) return absl::OkStatus();
-  for (const OutputSlot& slot : slots) {
-    SelfTest test(gpu, plan, plan.tensors(slot.tensor), base + arena.Offset(slot.tensor), gpu.staging.address(), check);
-    PAWL_RETURN_IF_ERROR(test.Run(arena, base));
+
+  // The reference once more with its tensors elsewhere and NaN around them: where it gives something else, it reads
+  // what it was not given, as an index beyond its table does. False: the reply says so.
+  absl::StatusOr<bool> CheckReads() {
+    const uint64_t bytes = 2 * PlacementBytes(plan_, plan_, 1);
+    if (bytes > kMostElsewhere) return true;
+    SecretRandom random;
+    const Arena elsewhere = DrawPlacement(plan_, plan_, 1, bytes, PlacementStyle::kScattered, random).front();
+    DeviceBuffer region;
+    PAWL_RETURN_IF_ERROR(region.Reserve(bytes));
+    PAWL_CUDA(MemsetD8Async(region.address(), 0xff, bytes, gpu_.stream));
+    PAWL_RETURN_IF_ERROR(Fill(elsewhere, region.address()));
+    PAWL_RETURN_IF_ERROR(Call(elsewhere, region.address()));
+    for (size_t i = 0; i < slots_.size(); ++i) {
+      const v1::PlanTensor& tensor = plan_.tensors(slots_[i].tensor);
+      const v1::Tolerance& tolerance = ToleranceOf(plan_, tensor);
+      const absl::StatusOr<v1::OutputError> error =
+          gpu_.support.Compare(region.address() + elsewhere.Offset(slots_[i].buffer), expected_[i], tensor,
+                               tolerance.exact() ? 0 : tolerance.absolute());
+      if (!error.ok()) return error.status();
+      if (WithinTolerance(*error, tolerance)) continue;
+      v1::Failure& failure = *reply_->mutable_failure();
+      failure.set_stage(v1::STAGE_VALIDATE);
+      failure.set_check(v1::CHECK_GUARD_BAND);
+      failure.set_size(plan_.size());
+      failure.set_message(absl::StrCat("it reads outside of its tensors: element ", error->first_wrong(), " of ",
+                                       tensor.name(), " depends on what lies around them", IndexAdvice(plan_)));
+      return false;
+    }
+    return true;
   }
-  return absl::OkStatus();
+
+  absl::Status TestTolerance() {
+    for (size_t i = 0; i < slots_.size(); ++i) {
+      const v1::PlanTensor& tensor = plan_.tensors(slots_[i].tensor);
+      std::optional<Segment> initial;
+      for (const Segment& segment : InOutsHere()) {
+        if (segment.address == base() + arena_.Offset(slots_[i].tensor)) initial = segment;
+      }
+      SelfTest test(gpu_, plan_, tensor, expected_[i], gpu_.staging.address(), reply_->mutable_check());
+      PAWL_RETURN_IF_ERROR(test.Run(arena_, base(), initial, key_, draw_->call()));
+    }
+    return absl::OkStatus();
+  }
+
+  std::vector<Segment> InOutsHere() const {
+    const absl::StatusOr<Sources> sources = gpu_.pools.SourcesOf(plan_, *draw_);
+    return arena_.InOuts(base(), 0, *draw_, sources.ok() ? *sources : Sources());
+  }
+
+  GpuContext& gpu_;
+  const v1::CheckRequest& request_;
+  const v1::Plan& plan_;
+  const Arena arena_;
+  const std::vector<OutputSlot> slots_;
+  v1::RunnerReply* const reply_;
+  Module* module_ = nullptr;  // null: the outputs that are right were provided
+  Module* setup_ = nullptr;
+  const v1::InputDraw* draw_ = nullptr;  // the last that was computed
+  Key key_ = {};
+  std::vector<CUdeviceptr> expected_;  // as slots_
+};
+
+}  // namespace
+
+absl::Status CheckOutputs(GpuContext& gpu, const v1::CheckRequest& request, v1::RunnerReply* reply) {
+  PAWL_RETURN_IF_ERROR(CheckPlan(request.plan()));
+  reply->mutable_check();
+  return OutputCheck(gpu, request, reply).Run();
 }
 
 }  // namespace pawl

@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/data_type.h"
+#include "kernels/plan.h"
+#include "worker/build/plan_arguments.h"
 #include "worker/runner/call.h"
 
 namespace pawl {
@@ -19,6 +23,8 @@ constexpr uint64_t kMaxRegionBytes = uint64_t{4} << 30;  // for more than one se
 constexpr uint64_t kMaxKeptBytes = uint64_t{2} << 30;    // of outputs
 constexpr double kGraphUs = 100;                         // long against the events' resolution
 constexpr double kBlockUs = 6000;                        // of replays in a quarter of a block: fewer where one is long
+constexpr int64_t kMaxNodes = 2000;                      // of a graph of more than one call
+constexpr int64_t kQueuedLaunches = 8;                   // that the host queues while the GPU holds
 constexpr int kColdCalls = 8;                            // in a quarter of a block
 constexpr size_t kGenerations = 4;                       // of loaded code that stay beside the one in use
 constexpr int64_t kLargeModule = int64_t{64} << 20;      // one of these is not kept beside another
@@ -36,6 +42,13 @@ double Median(std::vector<double> values) {
   return (upper + *std::max_element(values.begin(), values.begin() + middle)) / 2;
 }
 
+struct OwnedGraph {
+  ~OwnedGraph() {
+    if (graph != nullptr) Cuda().GraphExecDestroy(graph);
+  }
+  CUgraphExec graph = nullptr;
+};
+
 }  // namespace
 
 Comparer::Comparer(GpuContext& gpu, const v1::CompareRequest& request) : gpu_(gpu), request_(request) {}
@@ -43,7 +56,7 @@ Comparer::Comparer(GpuContext& gpu, const v1::CompareRequest& request) : gpu_(gp
 Comparer::~Comparer() { DropGraphs(); }
 
 void Comparer::DropGraphs() {
-  for (Side* side : {&candidate_, &parent_}) {
+  for (Side* side : {&candidate_, &parent_, &witness_}) {
     for (CUgraphExec graph : side->graphs) Cuda().GraphExecDestroy(graph);
     side->graphs.clear();
   }
@@ -61,22 +74,49 @@ absl::Status Comparer::Run(v1::RunnerReply* reply) {
 }
 
 absl::Status Comparer::FindSides() {
-  candidate_.plan = &request_.candidate_plan();
-  parent_.plan = &request_.parent_plan();
-  for (Side* side : {&candidate_, &parent_}) {
-    absl::StatusOr<Module*> loaded = gpu_.FindModule(side == &candidate_ ? request_.candidate() : request_.parent());
+  const auto add = [&](Side& side, const std::string& module, const v1::Plan& plan) {
+    absl::StatusOr<Module*> loaded = gpu_.FindModule(module);
     if (!loaded.ok()) return loaded.status();
-    side->cubin = &(*loaded)->cubin();
+    side.plan = &plan;
+    side.cubin = &(*loaded)->cubin();
     large_ |= (*loaded)->bytes() > kLargeModule;
+    PAWL_RETURN_IF_ERROR(CheckPlan(*side.plan));
+    sides_.push_back(&side);
+    return absl::OkStatus();
+  };
+  PAWL_RETURN_IF_ERROR(add(candidate_, request_.candidate(), request_.candidate_plan()));
+  PAWL_RETURN_IF_ERROR(add(parent_, request_.parent(), request_.parent_plan()));
+  if (has_witness()) PAWL_RETURN_IF_ERROR(add(witness_, request_.witness(), request_.witness_plan()));
+  others_ = request_.parent_plan();
+  for (int i = 0; has_witness() && i < others_.tensors_size(); ++i) {
+    const v1::PlanTensor& tensor = request_.witness_plan().tensors(i);
+    if (TensorBytes(tensor) > TensorBytes(others_.tensors(i))) *others_.mutable_tensors(i) = tensor;
   }
+  absl::StatusOr<Module*> setup = gpu_.FindSetup(*candidate_.plan, request_.setup());
+  if (!setup.ok()) return setup.status();
+  setup_ = *setup;
+  inputs_repeat_ = !request_.pool().empty();
+  for (const v1::PlanTensor& tensor : candidate_.plan->tensors()) inputs_repeat_ |= tensor.fill() == v1::FILL_FILE;
   return absl::OkStatus();
+}
+
+std::vector<Comparer::Side*> Comparer::Shuffled() {
+  std::vector<Side*> sides = sides_;
+  std::shuffle(sides.begin(), sides.end(), random_);
+  return sides;
+}
+
+std::vector<Comparer::Side*> Comparer::Seated() {
+  std::vector<Side*> sides = {&candidate_, &parent_};
+  if (!request_.candidate_first()) std::swap(sides[0], sides[1]);
+  if (has_witness()) sides.insert(sides.begin() + static_cast<ptrdiff_t>(random_.Below(3)), &witness_);
+  return sides;
 }
 
 absl::Status Comparer::LoadSides() {
   DropGraphs();
   const size_t kept = large_ ? 0 : kGenerations;
-  const bool exchanged = random_.Below(2) == 0;
-  for (Side* side : {exchanged ? &Second() : &First(), exchanged ? &First() : &Second()}) {
+  for (Side* side : Shuffled()) {
     for (uint64_t spacers = random_.Below(3); spacers > 0; --spacers) {
       spacers_.push_back(std::make_unique<Module>());
       PAWL_RETURN_IF_ERROR(spacers_.back()->Load(gpu_.support_cubin));
@@ -93,14 +133,16 @@ absl::Status Comparer::ReserveRegion(int sets) {
   size_t free = 0, total = 0;
   PAWL_CUDA(MemGetInfo(&free, &total));
   const uint64_t room = (free + gpu_.arena.bytes()) / 2;
-  const uint64_t needed = std::max(PlacementBytes(*candidate_.plan, *parent_.plan, sets),
-                                   Arena::For(*candidate_.plan, *parent_.plan).bytes() * static_cast<uint64_t>(sets));
+  const uint64_t needed = std::max(PlacementBytes(*candidate_.plan, others_, sets),
+                                   Arena::For(*candidate_.plan, others_).bytes() * static_cast<uint64_t>(sets));
   return gpu_.arena.Reserve(std::max(needed, std::min(room, std::max(kRegionBytes, needed + needed / 4))));
 }
 
 absl::Status Comparer::Prepare() {
-  if (request_.candidate_plan().tensors_size() != request_.parent_plan().tensors_size()) {
-    return absl::FailedPreconditionError("candidate and parent have different tensors: they can't share buffers");
+  const int tensors = request_.candidate_plan().tensors_size();
+  if (tensors != request_.parent_plan().tensors_size() ||
+      (has_witness() && tensors != request_.witness_plan().tensors_size())) {
+    return absl::FailedPreconditionError("the variants have different tensors: they can't share buffers");
   }
   PAWL_RETURN_IF_ERROR(FindSides());
   PAWL_RETURN_IF_ERROR(gpu_.ReserveEvents(1));
@@ -108,18 +150,20 @@ absl::Status Comparer::Prepare() {
   PAWL_RETURN_IF_ERROR(ReserveRegion(1));
   PAWL_RETURN_IF_ERROR(Place());
   double fastest = INFINITY, slowest = 0;
-  for (Side* side : {&First(), &Second()}) {
+  for (Side* side : Seated()) {
     absl::StatusOr<double> us = RoughCallUs(*side);
     if (!us.ok()) return us.status();
     fastest = std::min(fastest, *us);
     slowest = std::max(slowest, *us);
   }
   // Enough calls that a replay is long against the events' resolution, few enough to refill between replays.
-  const uint64_t set_bytes = std::max<uint64_t>(1, PlacementBytes(*candidate_.plan, *parent_.plan, 1));
+  const uint64_t set_bytes = std::max<uint64_t>(1, PlacementBytes(*candidate_.plan, others_, 1));
   const int64_t room =
       static_cast<int64_t>(std::min(kMaxRegionBytes, gpu_.gpu.memory_bytes() / uint64_t{4}) / set_bytes);
+  const int64_t nodes = std::max<int64_t>(1, std::max(CountLaunches(*candidate_.plan), CountLaunches(*parent_.plan)));
+  const int64_t most_calls = std::min<int64_t>(kMaxCalls, std::max<int64_t>(1, kMaxNodes / nodes));
   calls_ = static_cast<int>(
-      std::clamp<int64_t>(std::ceil(kGraphUs / fastest), 1, std::clamp<int64_t>(room * 4 / 5, 1, kMaxCalls)));
+      std::clamp<int64_t>(std::ceil(kGraphUs / fastest), 1, std::clamp<int64_t>(room * 4 / 5, 1, most_calls)));
   sets_ =
       static_cast<int>(std::clamp<int64_t>(calls_ + std::max(1, calls_ / 4), calls_, std::max<int64_t>(room, calls_)));
   PAWL_RETURN_IF_ERROR(ReserveRegion(sets_));
@@ -138,10 +182,10 @@ absl::Status Comparer::Prepare() {
 absl::StatusOr<double> Comparer::RoughCallUs(Side& side) {
   float best = INFINITY;
   for (int i = 0; i < 3; ++i) {
-    PAWL_RETURN_IF_ERROR(gpu_.support.Fill(refill_, RandomKey()));
+    PAWL_RETURN_IF_ERROR(Refill(RandomKey()));
     PAWL_RETURN_IF_ERROR(gpu_.support.Hold(20'000));
     PAWL_CUDA(EventRecord(gpu_.starts[0], gpu_.stream));
-    PAWL_RETURN_IF_ERROR(side.modules.back()->Call(*side.plan, arenas_[0], region(), gpu_.stream));
+    PAWL_RETURN_IF_ERROR(CallSet(side, 0));
     PAWL_CUDA(EventRecord(gpu_.stops[0], gpu_.stream));
     PAWL_CUDA(CtxSynchronize());
     float ms = 0;
@@ -159,48 +203,118 @@ absl::Status Comparer::Place() {
   }
   const PlacementStyle style = styles_.back();
   styles_.pop_back();
-  arenas_ = DrawPlacement(*candidate_.plan, *parent_.plan, sets_, gpu_.arena.bytes(), style, random_);
-  std::vector<Segment> all;
-  for (int set = 0; set < sets_; ++set) {
-    Append(&all, arenas_[set].Inputs(region(), set));
-    Append(&all, arenas_[set].Poisons(region(), set));
-  }
-  PAWL_RETURN_IF_ERROR(refill_.Set(all));
-
+  arenas_ = DrawPlacement(*candidate_.plan, others_, sets_, gpu_.arena.bytes(), style, random_);
   std::vector<int> order(sets_);
   std::iota(order.begin(), order.end(), 0);
-  const bool exchanged = random_.Below(2) == 0;
   for (Use& use : uses_) {
     std::shuffle(order.begin(), order.end(), random_);
     use.order.assign(order.begin(), order.begin() + calls_);
-    std::vector<Segment> unused;
-    for (auto set = order.begin() + calls_; set != order.end(); ++set) {
-      Append(&unused, arenas_[*set].Inputs(region(), *set));
-      Append(&unused, arenas_[*set].Poisons(region(), *set));
+    use.others.assign(order.begin() + calls_, order.end());
+  }
+  for (Side* side : sides_) {
+    side->structs.Clear();
+    for (const Arena& arena : arenas_) side->structs.Add(*side->plan, arena.Addresses(region()));
+    PAWL_RETURN_IF_ERROR(side->structs.Reserve());
+  }
+  draws_.assign(sets_, v1::InputDraw());
+  PAWL_RETURN_IF_ERROR(SetTables());
+  const std::vector<Side*> sides = Shuffled();
+  for (const Use& use : uses_) {
+    for (Side* side : sides) {
+      absl::StatusOr<CUgraphExec> graph = Captured(*side, use.order);
+      if (!graph.ok()) return graph.status();
+      side->graphs.push_back(*graph);
     }
-    PAWL_RETURN_IF_ERROR(use.unused.Set(unused));
-    PAWL_RETURN_IF_ERROR(Capture(exchanged ? Second() : First(), use.order));
-    PAWL_RETURN_IF_ERROR(Capture(exchanged ? First() : Second(), use.order));
   }
   return absl::OkStatus();
 }
 
-absl::Status Comparer::Capture(Side& side, const std::vector<int>& order) {
+absl::Status Comparer::SetTables() {
+  const auto& tensors = candidate_.plan->tensors();
+  const bool has_static =
+      std::any_of(tensors.begin(), tensors.end(), [](const v1::PlanTensor& tensor) { return tensor.is_static(); });
+  const auto entry = static_cast<uint32_t>(random_.Below(request_.entries()));  // of all sets, which share those
+  std::vector<Segment> shared, all;                                             // shared: static inputs
+  std::vector<std::vector<Segment>> own(sets_), changed(sets_);  // of each set: its inputs, and what calls change
+  for (int set = 0; set < sets_; ++set) {
+    if (!request_.pool().empty()) {
+      draws_[set].set_pool(request_.pool());
+      draws_[set].set_entry(has_static ? entry : static_cast<uint32_t>(random_.Below(request_.entries())));
+    }
+    const absl::StatusOr<Sources> sources = gpu_.pools.SourcesOf(*candidate_.plan, draws_[set]);
+    if (!sources.ok()) return sources.status();
+    for (const Segment& segment : arenas_[set].Inputs(region(), set, draws_[set], *sources)) {
+      if (segment.shared == 0) own[set].push_back(segment);
+      if (segment.shared != 0 && set == 0) shared.push_back(segment);
+    }
+    changed[set] = arenas_[set].InOuts(region(), set, draws_[set], *sources);
+    for (const Segment& segment : arenas_[set].Poisons(region(), set)) {
+      if (segment.shared == 0) changed[set].push_back(segment);
+      if (segment.shared != 0 && set == 0) all.push_back(segment);  // the setup launches write it
+    }
+  }
+  Append(&all, shared);
+  for (int set = 0; set < sets_; ++set) {
+    Append(&all, own[set]);
+    Append(&all, changed[set]);
+  }
+  PAWL_RETURN_IF_ERROR(refill_.Set(all));
+  for (Use& use : uses_) {
+    std::vector<Segment> unused = shared;
+    for (const int set : use.others) {
+      Append(&unused, own[set]);
+      Append(&unused, changed[set]);
+    }
+    PAWL_RETURN_IF_ERROR(use.unused.Set(unused));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Comparer::Renew() {
+  if (inputs_repeat_) {
+    // What a kernel remembers must not serve it again.
+    PAWL_CUDA(MemsetD8Async(region(), static_cast<unsigned char>(random_.Below(256)), gpu_.arena.bytes(), gpu_.stream));
+    for (Side* side : sides_) PAWL_RETURN_IF_ERROR(side->modules.back()->ResetGlobals(gpu_.stream));
+  }
+  if (!request_.pool().empty()) PAWL_RETURN_IF_ERROR(SetTables());
+  for (const Side* side : sides_) PAWL_RETURN_IF_ERROR(side->structs.Upload());
+  PAWL_CUDA(CtxSynchronize());
+  return absl::OkStatus();
+}
+
+absl::Status Comparer::Fill(const Key& key) {
+  PAWL_RETURN_IF_ERROR(gpu_.support.Fill(refill_, key));
+  if (setup_ == nullptr) return absl::OkStatus();
+  return setup_->Launch(candidate_.plan->setup(), arenas_[0].Addresses(region()), candidate_.structs, gpu_.stream);
+}
+
+absl::Status Comparer::Refill(const Key& key) {
+  PAWL_RETURN_IF_ERROR(Renew());
+  return Fill(key);
+}
+
+absl::Status Comparer::CallSet(Side& side, int set) {
+  return side.modules.back()->Launch(side.plan->launches(), arenas_[set].Addresses(region()), side.structs,
+                                     gpu_.stream);
+}
+
+absl::StatusOr<CUgraphExec> Comparer::Captured(Side& side, const std::vector<int>& order) {
   CUgraph graph;
   PAWL_CUDA(StreamBeginCapture(gpu_.stream, kCaptureRelaxed));
   absl::Status called;
   for (int set : order) {
-    called = side.modules.back()->Call(*side.plan, arenas_[set], region(), gpu_.stream);
+    called = CallSet(side, set);
     if (!called.ok()) break;
   }
-  PAWL_CUDA(StreamEndCapture(gpu_.stream, &graph));
+  const CUresult ended = Cuda().StreamEndCapture(gpu_.stream, &graph);
   if (!called.ok()) return called;
+  if (ended != 0) return CudaStatus(ended, "StreamEndCapture");
   CUgraphExec executable;
-  PAWL_CUDA(GraphInstantiate(&executable, graph, 0));
-  side.graphs.push_back(executable);
-  PAWL_CUDA(GraphDestroy(graph));
+  const CUresult made = Cuda().GraphInstantiate(&executable, graph, 0);
+  Cuda().GraphDestroy(graph);
+  if (made != 0) return CudaStatus(made, "GraphInstantiate");
   PAWL_CUDA(GraphUpload(executable, gpu_.stream));
-  return absl::OkStatus();
+  return executable;
 }
 
 absl::StatusOr<double> Comparer::AnchorUs() {
@@ -223,9 +337,11 @@ absl::Status Comparer::WarmUp() {
     return *high <= *low * (1 + kSteady);
   };
   while (SecondsSince(start) < kMinWarmUp || (!steady() && SecondsSince(start) < kMaxWarmUp)) {
-    for (Side* side : {&First(), &Second()}) {
-      PAWL_RETURN_IF_ERROR(gpu_.support.Fill(refill_, RandomKey()));
-      for (CUgraphExec graph : side->graphs) PAWL_CUDA(GraphLaunch(graph, gpu_.stream));
+    for (Side* side : Seated()) {
+      for (CUgraphExec graph : side->graphs) {
+        PAWL_RETURN_IF_ERROR(Refill(RandomKey()));  // each call finds what it expects in tensors that it changes
+        PAWL_CUDA(GraphLaunch(graph, gpu_.stream));
+      }
     }
     absl::StatusOr<double> anchor = AnchorUs();
     if (!anchor.ok()) return anchor.status();
@@ -239,16 +355,25 @@ absl::StatusOr<bool> Comparer::Measure(Side& side, v1::TimingMode mode, double* 
   const size_t graph = random_.Below(uses_.size());
   const int set = uses_[graph].order[random_.Below(calls_)];
   const Key key = RandomKey();
+  // More launches than the host can queue in the meantime are one graph.
+  OwnedGraph single;
+  if (cold && CountLaunches(*side.plan) > kQueuedLaunches) {
+    absl::StatusOr<CUgraphExec> captured = Captured(side, {set});
+    if (!captured.ok()) return captured.status();
+    single.graph = *captured;
+  }
+  PAWL_RETURN_IF_ERROR(Renew());
+  if (setup_ != nullptr) PAWL_RETURN_IF_ERROR(Fill(key));  // so many launches may take longer than the GPU holds
   // The host queues what follows while the GPU holds: no measured call waits for a launch. Gaps are random.
   PAWL_RETURN_IF_ERROR(gpu_.support.Hold(25'000 + random_.Below(30'000)));
   PAWL_RETURN_IF_ERROR(gpu_.support.DirtyShared(RandomKey()));  // neither side finds what the other left
-  PAWL_RETURN_IF_ERROR(gpu_.support.Fill(refill_, key));
+  if (setup_ == nullptr) PAWL_RETURN_IF_ERROR(Fill(key));
   if (cold) PAWL_CUDA(MemsetD8Async(gpu_.flush.address(), key.words[0] & 0xff, gpu_.flush.bytes(), gpu_.stream));
   PAWL_CUDA(EventRecord(gpu_.starts[0], gpu_.stream));
-  if (cold) {
-    PAWL_RETURN_IF_ERROR(side.modules.back()->Call(*side.plan, arenas_[set], region(), gpu_.stream));
+  if (cold && single.graph == nullptr) {
+    PAWL_RETURN_IF_ERROR(CallSet(side, set));
   } else {
-    PAWL_CUDA(GraphLaunch(side.graphs[graph], gpu_.stream));
+    PAWL_CUDA(GraphLaunch(cold ? single.graph : side.graphs[graph], gpu_.stream));
   }
   PAWL_CUDA(EventRecord(gpu_.stops[0], gpu_.stream));
   // Of the whole device: work a candidate hid behind the stop event would show in the wall clock.
@@ -266,10 +391,11 @@ absl::StatusOr<bool> Comparer::SetAsideSome(const Side& side, const std::vector<
     if (random_.Unit() >= keep_share_) continue;
     any = true;
     const bool kept = &side == &candidate_ && result_.checked_size() < max_kept_;
-    // What is read of the parent is overwritten by the candidate's next: both sides see the same pauses.
+    // What is read of the others is overwritten by the candidate's next: all sides see the same pauses.
     PAWL_RETURN_IF_ERROR(SetAside(gpu_, *side.plan, arenas_[set], region(), result_.checked_size() * output_bytes));
     if (!kept) continue;
     v1::InputDraw& draw = *result_.add_checked();
+    draw = draws_[set];
     draw.set_key(KeyBytes(key));
     draw.set_call(set);
   }
@@ -291,23 +417,25 @@ absl::StatusOr<bool> Comparer::MeasurePair(v1::TimingMode mode, v1::PairSample* 
   PAWL_RETURN_IF_ERROR(Place());
   PAWL_CUDA(CtxResetPersistingL2Cache());
   const int count = mode == v1::TIMING_MODE_COLD ? kColdCalls : replays_;
-  Side& outer = random_.Below(2) == 0 ? parent_ : candidate_;
-  Side& inner = &outer == &parent_ ? candidate_ : parent_;
-  std::vector<double> parent, candidate, anchors;
-  for (int i = 0; i < 2; ++i) {
+  std::vector<Side*> order = Shuffled();
+  std::map<const Side*, std::vector<double>> times;
+  std::vector<double> anchors;
+  for (int half = 0; half < 2; ++half) {
     absl::StatusOr<double> anchor = AnchorUs();
     if (!anchor.ok()) return anchor.status();
     anchors.push_back(*anchor);
-    for (Side* side : {i == 0 ? &outer : &inner, i == 0 ? &inner : &outer}) {
+    for (Side* side : order) {
       for (int replay = 0; replay < count; ++replay) {
         double us = 0;
         if (absl::StatusOr<bool> fine = Measure(*side, mode, &us); !fine.ok() || !*fine) return fine;
-        (side == &parent_ ? parent : candidate).push_back(us);
+        times[side].push_back(us);
       }
     }
+    std::reverse(order.begin(), order.end());
   }
-  pair->set_parent_us(Median(parent));
-  pair->set_candidate_us(Median(candidate));
+  pair->set_parent_us(Median(times[&parent_]));
+  pair->set_candidate_us(Median(times[&candidate_]));
+  pair->set_witness_us(Median(times[&witness_]));
   pair->set_anchor_us(Median(anchors));
   pair->set_log_ratio(std::log(pair->parent_us() / pair->candidate_us()));
   return true;
@@ -351,13 +479,17 @@ absl::StatusOr<bool> Comparer::MeasurePairs() {
 
 absl::StatusOr<bool> Comparer::CheckUntouched() {
   const Key key = RandomKey();
-  const Arena banded = Arena::For(*candidate_.plan, *parent_.plan);
+  const Arena banded = Arena::For(*candidate_.plan, others_);
   const auto base = [&](int call) { return region() + call * banded.bytes(); };
   const int touched = static_cast<int>(random_.Below(calls_));
+  PAWL_RETURN_IF_ERROR(Renew());
   std::vector<Segment> kept, own;
   for (int call = 0; call < calls_; ++call) {
-    Append(&kept, banded.Inputs(base(call), call));
+    const absl::StatusOr<Sources> sources = gpu_.pools.SourcesOf(*candidate_.plan, draws_[call]);
+    if (!sources.ok()) return sources.status();
+    Append(&kept, banded.Inputs(base(call), call, draws_[call], *sources));
     Append(&kept, banded.Bands(base(call), call));
+    Append(call == touched ? &own : &kept, banded.InOuts(base(call), call, draws_[call], *sources));
     Append(call == touched ? &own : &kept, banded.Poisons(base(call), call));
   }
   SegmentTable table, poison;
@@ -365,27 +497,35 @@ absl::StatusOr<bool> Comparer::CheckUntouched() {
   PAWL_RETURN_IF_ERROR(poison.Set(own));
   PAWL_RETURN_IF_ERROR(gpu_.support.Fill(table, key));
   PAWL_RETURN_IF_ERROR(gpu_.support.Fill(poison, key));
-  PAWL_RETURN_IF_ERROR(candidate_.modules.back()->Call(*candidate_.plan, banded, base(touched), gpu_.stream));
+  const std::vector<CUdeviceptr> tensors = banded.Addresses(base(touched));
+  StructTable structs;
+  structs.Add(*candidate_.plan, tensors);
+  PAWL_RETURN_IF_ERROR(structs.Reserve());
+  PAWL_RETURN_IF_ERROR(structs.Upload());
+  if (setup_ != nullptr) {
+    PAWL_RETURN_IF_ERROR(setup_->Launch(candidate_.plan->setup(), tensors, structs, gpu_.stream));
+  }
+  PAWL_RETURN_IF_ERROR(candidate_.modules.back()->Launch(candidate_.plan->launches(), tensors, structs, gpu_.stream));
   PAWL_CUDA(CtxSynchronize());
   absl::StatusOr<std::vector<ChangedByte>> changed = gpu_.support.Verify(table, key);
   if (!changed.ok()) return changed.status();
   if (changed->empty()) return true;
   const Segment& segment = table.segments()[changed->front().segment];
+  const int whose = static_cast<int>((segment.address - region()) / banded.bytes());
   v1::Failure* failure = reply_->mutable_failure();
   failure->set_stage(v1::STAGE_MEASURE);
   failure->set_check(v1::CHECK_UNTOUCHED);
   failure->set_size(candidate_.plan->size());
-  failure->set_message(absl::StrCat(segment.call == static_cast<uint32_t>(touched)
-                                        ? "a call after many changed what is not its output: "
-                                        : "one call changed the buffers of another: ",
-                                    banded.Describe(base(segment.call), segment, changed->front().offset)));
+  failure->set_message(absl::StrCat(whose == touched ? "a call after many changed what is not its output: "
+                                                     : "one call changed the buffers of another: ",
+                                    banded.Describe(base(whose), segment, changed->front().offset)));
   return false;
 }
 
 absl::StatusOr<bool> Comparer::CheckWallClock() {
   double wall_us = 0, gpu_us = 0;
   for (int attempt = 0; attempt < 3; ++attempt) {  // a busy host can make one attempt look bad
-    PAWL_RETURN_IF_ERROR(gpu_.support.Fill(refill_, RandomKey()));
+    PAWL_RETURN_IF_ERROR(Refill(RandomKey()));
     PAWL_CUDA(CtxSynchronize());
     const Clock::time_point start = Clock::now();
     PAWL_CUDA(EventRecord(gpu_.starts[0], gpu_.stream));

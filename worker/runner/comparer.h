@@ -14,17 +14,19 @@
 
 namespace pawl {
 
-// Times candidate against parent in one process on the same buffers, in blocks ABBA or BAAB.
+// Times candidate against parent in one process on the same buffers, in blocks ABBA or BAAB; with a witness, in blocks
+// such as AWBBWA, in any order.
 //
-// In each block every call has its tensors at random addresses, the same for both sides. Code moves as well: both
+// In each block every call has its tensors at random addresses, the same for all sides. Code moves as well: the
 // modules are loaded again for each block, between spacers, before older ones are unloaded. Warm times come from CUDA
 // graphs of several calls, captured for each block. Each call has its own inputs, outputs and scratch, all filled
-// before every replay. There are more sets of tensors than calls in a graph: those that a replay does not use must be
-// untouched after it. Cold times come from single calls after the L2 was flushed.
+// before every replay; static tensors are shared by all calls, filled and set up before every replay as well. There are
+// more sets of tensors than calls in a graph: those that a replay does not use must be untouched after it. Cold times
+// come from single calls after the L2 was flushed.
 //
-// Nothing tells the sides apart: both are loaded afresh, order and gaps are random, and the outputs of both are read
-// alike. Which outputs are kept for the reference process is drawn after the calls that made them, and
-// they leave the process before the next launch.
+// Nothing tells the sides apart: all are loaded afresh, order and gaps are random, and their outputs are read alike.
+// Which outputs are kept for the reference process is drawn after the calls that made them, and they leave the process
+// before the next launch.
 class Comparer {
  public:
   Comparer(GpuContext& gpu, const v1::CompareRequest& request);
@@ -40,10 +42,12 @@ class Comparer {
     const v1::Plan* plan = nullptr;
     std::deque<std::unique_ptr<Module>> modules;  // the last is in use; the others keep it from their places
     std::vector<CUgraphExec> graphs;              // one for each of uses_
+    StructTable structs;                          // of all sets of tensors
   };
   // The sets of tensors that a graph's calls use, in order, and the others.
   struct Use {
     std::vector<int> order;
+    std::vector<int> others;
     SegmentTable unused;
   };
   static constexpr int kMaxCalls = 20;
@@ -51,13 +55,23 @@ class Comparer {
 
   absl::Status Prepare();
   absl::Status FindSides();
-  // Both sides' code at other places than before.
+  // In random order.
+  std::vector<Side*> Shuffled();
+  // All sides' code at other places than before.
   absl::Status LoadSides();
   absl::Status ReserveRegion(int sets);
   absl::StatusOr<double> RoughCallUs(Side& side);
-  // Draws places for all sets of tensors, and captures the graphs of both sides.
+  // Draws places for all sets of tensors, and captures the graphs of all sides.
   absl::Status Place();
-  absl::Status Capture(Side& side, const std::vector<int>& order);
+  // What is filled before a replay, and what a replay must leave alone. Draws the entries of a pool.
+  absl::Status SetTables();
+  // Before a replay, nothing being queued: draws entries of a pool, undoes what kernels did outside of their tensors.
+  absl::Status Renew();
+  // Queues the fill of all sets of tensors, and the setup launches.
+  absl::Status Fill(const Key& key);
+  absl::Status Refill(const Key& key);  // both
+  absl::Status CallSet(Side& side, int set);
+  absl::StatusOr<CUgraphExec> Captured(Side& side, const std::vector<int>& order);
   void DropGraphs();
   // Until the anchor's time no longer changes: an idle GPU needs some tens of milliseconds to reach its clocks.
   absl::Status WarmUp();
@@ -74,8 +88,9 @@ class Comparer {
   // GPU time and wall clock must tell the same story.
   absl::StatusOr<bool> CheckWallClock();
 
-  Side& First() { return request_.candidate_first() ? candidate_ : parent_; }
-  Side& Second() { return request_.candidate_first() ? parent_ : candidate_; }
+  // Candidate and parent in the order of their seats, the witness anywhere.
+  std::vector<Side*> Seated();
+  bool has_witness() const { return !request_.witness().empty(); }
   CUdeviceptr region() const { return gpu_.arena.address(); }
 
   GpuContext& gpu_;
@@ -83,14 +98,19 @@ class Comparer {
   v1::RunnerReply* reply_ = nullptr;
   v1::CompareReply result_;
   SecretRandom random_;
-  Side candidate_, parent_;
+  Side candidate_, parent_, witness_;
+  std::vector<Side*> sides_;  // those that are timed
+  v1::Plan others_;           // the parent's plan, each tensor as large as that of parent or witness
   std::deque<std::unique_ptr<Module>> spacers_;
   std::vector<PlacementStyle> styles_;  // that come next, so that all come equally often
   bool large_ = false;                  // a module takes much memory
+  bool inputs_repeat_ = false;          // some come from a pool or a file
+  Module* setup_ = nullptr;             // null: no setup launches
   int calls_ = 1;                       // of a graph
   int sets_ = 1;                        // of tensors
   int replays_ = 1;                     // in a quarter of a block
   std::vector<Arena> arenas_;           // of the sets
+  std::vector<v1::InputDraw> draws_;    // of the sets: pool and entry
   std::array<Use, 2> uses_;
   SegmentTable refill_;
   double keep_share_ = 1;  // of calls whose outputs are kept

@@ -38,12 +38,14 @@ absl::Status Load() {
   Find(library, "cuDeviceTotalMem_v2", &driver.DeviceTotalMem, &missing);
   Find(library, "cuDevicePrimaryCtxRetain", &driver.PrimaryCtxRetain, &missing);
   Find(library, "cuCtxSetCurrent", &driver.CtxSetCurrent, &missing);
+  Find(library, "cuCtxGetCurrent", &driver.CtxGetCurrent, &missing);
   Find(library, "cuCtxSetLimit", &driver.CtxSetLimit, &missing);
   Find(library, "cuCtxSynchronize", &driver.CtxSynchronize, &missing);
   Find(library, "cuCtxResetPersistingL2Cache", &driver.CtxResetPersistingL2Cache, &missing);
   Find(library, "cuModuleLoadData", &driver.ModuleLoadData, &missing);
   Find(library, "cuModuleUnload", &driver.ModuleUnload, &missing);
   Find(library, "cuModuleGetFunction", &driver.ModuleGetFunction, &missing);
+  Find(library, "cuModuleGetGlobal_v2", &driver.ModuleGetGlobal, &missing);
   Find(library, "cuFuncGetAttribute", &driver.FuncGetAttribute, &missing);
   Find(library, "cuFuncSetAttribute", &driver.FuncSetAttribute, &missing);
   Find(library, "cuOccupancyMaxActiveBlocksPerMultiprocessor", &driver.OccupancyMaxActiveBlocks, &missing);
@@ -69,6 +71,9 @@ absl::Status Load() {
   Find(library, "cuEventRecord", &driver.EventRecord, &missing);
   Find(library, "cuEventElapsedTime", &driver.EventElapsedTime, &missing);
   Find(library, "cuLaunchKernel", &driver.LaunchKernel, &missing);
+  Find(library, "cuLaunchKernelEx", &driver.LaunchKernelEx, &missing);
+  Find(library, "cuProfilerStart", &driver.ProfilerStart, &missing);
+  Find(library, "cuProfilerStop", &driver.ProfilerStop, &missing);
   if (!missing.empty()) {
     return absl::UnavailableError(
         absl::StrCat("libcuda.so.1 lacks", missing, ": the driver is too old, CUDA 12 needs 525"));

@@ -41,6 +41,27 @@ enum CudaFunctionAttribute {
   kFunctionLocalBytes = 3,
   kFunctionRegisters = 4,
   kFunctionMaxDynamicShared = 8,
+  kFunctionNonPortableClusters = 14,
+};
+enum CudaLaunchAttribute { kLaunchCooperative = 2, kLaunchClusterDimension = 4 };
+struct CudaLaunchAttributeValue {
+  int id;
+  char padding[4];
+  union {
+    int cooperative;
+    struct {
+      unsigned x, y, z;
+    } cluster;
+    char bytes[64];
+  } value;
+};
+struct CudaLaunchConfig {
+  unsigned grid_x, grid_y, grid_z;
+  unsigned block_x, block_y, block_z;
+  unsigned shared_bytes;
+  CUstream stream;
+  CudaLaunchAttributeValue* attributes;
+  unsigned attribute_count;
 };
 constexpr int kLimitPersistingL2 = 6;
 constexpr unsigned kStreamNonBlocking = 1;
@@ -60,12 +81,14 @@ struct CudaDriver {
   CUresult (*DeviceTotalMem)(size_t*, CUdevice);
   CUresult (*PrimaryCtxRetain)(CUcontext*, CUdevice);
   CUresult (*CtxSetCurrent)(CUcontext);
+  CUresult (*CtxGetCurrent)(CUcontext*);
   CUresult (*CtxSetLimit)(int, size_t);
   CUresult (*CtxSynchronize)();
   CUresult (*CtxResetPersistingL2Cache)();
   CUresult (*ModuleLoadData)(CUmodule*, const void*);
   CUresult (*ModuleUnload)(CUmodule);
   CUresult (*ModuleGetFunction)(CUfunction*, CUmodule, const char*);
+  CUresult (*ModuleGetGlobal)(CUdeviceptr*, size_t*, CUmodule, const char*);
   CUresult (*FuncGetAttribute)(int*, int, CUfunction);
   CUresult (*FuncSetAttribute)(CUfunction, int, int);
   CUresult (*OccupancyMaxActiveBlocks)(int*, CUfunction, int, size_t);
@@ -92,6 +115,9 @@ struct CudaDriver {
   CUresult (*EventElapsedTime)(float*, CUevent, CUevent);
   CUresult (*LaunchKernel)(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream,
                            void**, void**);
+  CUresult (*LaunchKernelEx)(const CudaLaunchConfig*, CUfunction, void**, void**);
+  CUresult (*ProfilerStart)();
+  CUresult (*ProfilerStop)();
 };
 
 // Loads libcuda once for the process. Unavailable, with advice, where there is none.

@@ -77,6 +77,7 @@ absl::Status GpuContext::OpenDevice(int device) {
   absl::StatusOr<v1::GpuInfo> described = Describe(handle);
   if (!described.ok()) return described.status();
   gpu = *described;
+  ordinal = device;
   telemetry.Open(gpu.uuid());
   gpu.set_driver_version(telemetry.DriverVersion());
   telemetry.MaxClocks(&gpu);
@@ -96,6 +97,11 @@ absl::StatusOr<Module*> GpuContext::FindModule(const std::string& id) {
   auto found = modules.find(id);
   if (found == modules.end()) return absl::FailedPreconditionError(absl::StrCat("module ", id, " was not loaded"));
   return found->second.get();
+}
+
+absl::StatusOr<Module*> GpuContext::FindSetup(const v1::Plan& plan, const std::string& id) {
+  if (plan.setup().empty()) return nullptr;
+  return FindModule(id);
 }
 
 }  // namespace pawl

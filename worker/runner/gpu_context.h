@@ -10,6 +10,7 @@
 #include "pawl/v1/runner.pb.h"
 #include "worker/runner/cuda_driver.h"
 #include "worker/runner/device_buffer.h"
+#include "worker/runner/input_pools.h"
 #include "worker/runner/module.h"
 #include "worker/runner/shared_region.h"
 #include "worker/runner/support.h"
@@ -25,10 +26,13 @@ struct GpuContext {
   // May be called again with Pawl's own kernels, once the owner knows what GPU to build them for.
   absl::Status Open(int device, const std::string& cubin);
   absl::StatusOr<Module*> FindModule(const std::string& id);
+  // Of a plan's setup launches; null: it has none.
+  absl::StatusOr<Module*> FindSetup(const v1::Plan& plan, const std::string& id);
   // Makes at least `count` pairs of events, kept for later requests.
   absl::Status ReserveEvents(size_t count);
 
   v1::GpuInfo gpu;
+  int ordinal = 0;  // as in cuda:0
   CUstream stream = nullptr;
   Support support;
   std::string support_cubin;
@@ -39,6 +43,7 @@ struct GpuContext {
   DeviceBuffer flush;    // twice the L2
   std::vector<CUevent> starts, stops;
   std::map<std::string, std::unique_ptr<Module>> modules;
+  InputPools pools;
 
  private:
   absl::Status OpenDevice(int device);

@@ -1,48 +1,120 @@
 #include "worker/runner/job.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <fstream>
+#include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/data_type.h"
 #include "pawl/v1/runner.pb.h"
+#include "worker/build/plan_arguments.h"
 #include "worker/runner/gpu_context.h"
-#include "worker/runner/tensor_bytes.h"
+#include "worker/runner/input_pools.h"
 
 namespace pawl {
 namespace {
 
-absl::Status CallOnce(GpuContext& gpu, const v1::Job::Item& item) {
-  Module module;
-  PAWL_RETURN_IF_ERROR(module.Load(item.cubin()));
-  std::vector<CUdeviceptr> tensors;
-  for (const v1::PlanTensor& tensor : item.plan().tensors()) {
-    CUdeviceptr address = 0;
-    PAWL_CUDA(MemAlloc(&address, std::max<int64_t>(1, TensorBytes(tensor))));
-    tensors.push_back(address);
-  }
-  // A fault may show at a later call, or with values at the ends of their range only.
-  const Arena arena = Arena::At(item.plan(), item.plan(), tensors);
-  v1::InputDraw draw;
+absl::Status RunItem(GpuContext& gpu, const v1::Job::Item& item) {
+  JobItem loaded(gpu, item);
+  PAWL_RETURN_IF_ERROR(loaded.Load());
+  // Of a launch that is repeated, a profiler sees the one in the middle.
+  const auto around = [&loaded](int launch, int32_t index, bool before) -> absl::Status {
+    if (index != RepeatsOf(loaded.plan().launches(launch)) / 2) return absl::OkStatus();
+    if (before) {
+      PAWL_CUDA(ProfilerStart());
+    } else {
+      PAWL_CUDA(ProfilerStop());
+    }
+    return absl::OkStatus();
+  };
   for (int call = 0; call < std::max(1, item.calls()); ++call) {
-    draw.set_distribution(call % 2 == 1 ? v1::DISTRIBUTION_EXTREMES : v1::DISTRIBUTION_UNSPECIFIED);
-    SegmentTable table;
-    PAWL_RETURN_IF_ERROR(table.Set(arena.Inputs(0, 0, draw)));
-    PAWL_RETURN_IF_ERROR(gpu.support.Fill(table, RandomKey()));
-    PAWL_RETURN_IF_ERROR(module.Call(item.plan(), tensors, gpu.stream));
+    PAWL_RETURN_IF_ERROR(loaded.Fill(call));
+    PAWL_RETURN_IF_ERROR(loaded.Call(around));
     PAWL_CUDA(CtxSynchronize());
   }
-  for (CUdeviceptr address : tensors) PAWL_CUDA(MemFree(address));
   return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::Status RunJob(const std::string& file) {
+absl::Status JobItem::Load() {
+  PAWL_RETURN_IF_ERROR(CheckPlan(plan_));
+  PAWL_RETURN_IF_ERROR(module_.Load(item_.cubin()));
+  if (!plan_.setup().empty()) PAWL_RETURN_IF_ERROR(setup_.Load(item_.setup_cubin()));
+  PAWL_RETURN_IF_ERROR(Allocate());
+  return ReadParts();
+}
+
+absl::Status JobItem::Allocate() {
+  std::vector<CUdeviceptr> addresses;
+  for (const v1::PlanTensor& tensor : plan_.tensors()) {
+    memory_.push_back(std::make_unique<DeviceBuffer>());
+    PAWL_RETURN_IF_ERROR(memory_.back()->Reserve(std::max<int64_t>(1, TensorBytes(tensor))));
+    addresses.push_back(memory_.back()->address());
+  }
+  arena_ = Arena::At(plan_, plan_, addresses);
+  structs_.Add(plan_, addresses);
+  return structs_.Reserve();
+}
+
+absl::Status JobItem::ReadParts() {
+  if (item_.parts().empty()) return absl::OkStatus();
+  const int fd = open(item_.data().c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return absl::InvalidArgumentError(absl::StrCat(item_.data(), ": ", strerror(errno)));
+  absl::Status status;
+  for (const v1::ProvideRequest::Part& part : item_.parts()) {
+    parts_.push_back(std::make_unique<DeviceBuffer>());
+    status = parts_.back()->Reserve(std::max<int64_t>(1, part.bytes()));
+    if (status.ok()) status = CopyToGpu(fd, part.offset(), part.bytes(), parts_.back()->address());
+    if (!status.ok()) break;
+    sources_[part.tensor()] = parts_.back()->address();
+  }
+  close(fd);
+  return status;
+}
+
+absl::Status JobItem::Fill(int call) {
+  // A fault may show at a later call, or with values at the ends of their range only.
+  v1::InputDraw draw;
+  draw.set_distribution(call % 2 == 1 ? v1::DISTRIBUTION_EXTREMES : v1::DISTRIBUTION_UNSPECIFIED);
+  std::vector<Segment> segments = arena_.Inputs(0, 0, draw, sources_);
+  Append(&segments, arena_.InOuts(0, 0, draw, sources_));
+  SegmentTable table;
+  PAWL_RETURN_IF_ERROR(table.Set(segments));
+  PAWL_RETURN_IF_ERROR(gpu_.support.Fill(table, RandomKey()));
+  PAWL_RETURN_IF_ERROR(structs_.Upload());
+  if (plan_.setup().empty()) return absl::OkStatus();
+  return setup_.Launch(plan_.setup(), arena_.Addresses(0), structs_, gpu_.stream);
+}
+
+absl::Status JobItem::Call(const Module::Around& around) {
+  return module_.Launch(plan_.launches(), arena_.Addresses(0), structs_, gpu_.stream, around);
+}
+
+absl::Status JobItem::CallOnceEach() {
+  Module::Launches launches = plan_.launches();
+  for (v1::PlanLaunch& launch : launches) launch.clear_repeat();
+  return module_.Launch(launches, arena_.Addresses(0), structs_, gpu_.stream);
+}
+
+absl::StatusOr<v1::Job> ReadJob(const std::string& file) {
   std::ifstream in(file, std::ios::binary);
   v1::Job job;
   if (!in || !job.ParseFromIstream(&in)) return absl::InvalidArgumentError(absl::StrCat(file, " is not a job"));
+  return job;
+}
+
+absl::Status RunJob(const std::string& file) {
+  absl::StatusOr<v1::Job> job = ReadJob(file);
+  if (!job.ok()) return job.status();
   GpuContext gpu(-1);
-  PAWL_RETURN_IF_ERROR(gpu.Open(job.device(), job.support_cubin()));
-  for (const v1::Job::Item& item : job.items()) PAWL_RETURN_IF_ERROR(CallOnce(gpu, item));
+  PAWL_RETURN_IF_ERROR(gpu.Open(job->device(), job->support_cubin()));
+  for (const v1::Job::Item& item : job->items()) PAWL_RETURN_IF_ERROR(RunItem(gpu, item));
   return absl::OkStatus();
 }
 

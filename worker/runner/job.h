@@ -1,10 +1,49 @@
 #pragma once
 
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "pawl/v1/runner.pb.h"
+#include "worker/runner/gpu_context.h"
 
 namespace pawl {
+
+// One item of a job: its tensors, each in an allocation of its exact size, without guard bands or poison, and what its
+// calls need beside them.
+class JobItem {
+ public:
+  // Both must outlive it.
+  JobItem(GpuContext& gpu, const v1::Job::Item& item) : gpu_(gpu), item_(item), plan_(item.plan()) {}
+
+  // Once, before the rest.
+  absl::Status Load();
+  // Fills the inputs, every other time with values at the ends of their range, and runs the setup launches.
+  absl::Status Fill(int call);
+  // Queues the launches.
+  absl::Status Call(const Module::Around& around = nullptr);
+  // The same, a launch that is repeated once only.
+  absl::Status CallOnceEach();
+
+  const v1::Plan& plan() const { return plan_; }
+
+ private:
+  absl::Status Allocate();
+  absl::Status ReadParts();
+
+  GpuContext& gpu_;
+  const v1::Job::Item& item_;
+  const v1::Plan& plan_;
+  Module module_, setup_;
+  std::vector<std::unique_ptr<DeviceBuffer>> memory_, parts_;
+  Sources sources_;
+  Arena arena_;
+  StructTable structs_;
+};
+
+absl::StatusOr<v1::Job> ReadJob(const std::string& file);
 
 // Calls each item of a v1::Job file once, every tensor in an allocation of its exact size, without guard bands or
 // poison: those would blind compute-sanitizer. What ncu and compute-sanitizer run.

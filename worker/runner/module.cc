@@ -1,11 +1,102 @@
 #include "worker/runner/module.h"
 
-#include <deque>
-#include <vector>
+#include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "worker/build/cubin.h"
+#include "worker/build/plan_arguments.h"
 
 namespace pawl {
+namespace {
+
+constexpr int64_t kPortableCluster = 8;  // blocks that every GPU with clusters allows
+
+int64_t BlocksIn(const v1::Dim3& extent) { return int64_t{extent.x()} * extent.y() * extent.z(); }
+
+std::string ExtentText(const v1::Dim3& extent) { return absl::StrCat(extent.x(), "x", extent.y(), "x", extent.z()); }
+
+std::string LaunchText(const v1::PlanLaunch& launch) {
+  std::string text =
+      absl::StrCat("LaunchKernel of ", launch.entry(), ", grid ", ExtentText(launch.grid()), ", block ",
+                   ExtentText(launch.block()), ", ", launch.shared_bytes(), " bytes of dynamic shared memory");
+  if (launch.cooperative()) absl::StrAppend(&text, ", cooperative");
+  if (launch.has_cluster()) {
+    absl::StrAppend(&text, ", clusters of ", ExtentText(launch.cluster()),
+                    " blocks, which must divide the grid and need compute capability 9.0");
+  }
+  return text;
+}
+
+CUresult QueueLaunch(CUfunction function, const v1::PlanLaunch& launch, CUstream stream, void** arguments) {
+  const v1::Dim3 &grid = launch.grid(), &block = launch.block();
+  if (!launch.cooperative() && !launch.has_cluster()) {
+    return Cuda().LaunchKernel(function, grid.x(), grid.y(), grid.z(), block.x(), block.y(), block.z(),
+                               launch.shared_bytes(), stream, arguments, nullptr);
+  }
+  CudaLaunchAttributeValue attributes[2] = {};
+  CudaLaunchConfig config = {};
+  config.grid_x = grid.x(), config.grid_y = grid.y(), config.grid_z = grid.z();
+  config.block_x = block.x(), config.block_y = block.y(), config.block_z = block.z();
+  config.shared_bytes = launch.shared_bytes();
+  config.stream = stream;
+  config.attributes = attributes;
+  if (launch.cooperative()) {
+    CudaLaunchAttributeValue& attribute = attributes[config.attribute_count++];
+    attribute.id = kLaunchCooperative;
+    attribute.value.cooperative = 1;
+  }
+  if (launch.has_cluster()) {
+    CudaLaunchAttributeValue& attribute = attributes[config.attribute_count++];
+    attribute.id = kLaunchClusterDimension;
+    attribute.value.cluster = {static_cast<unsigned>(launch.cluster().x()), static_cast<unsigned>(launch.cluster().y()),
+                               static_cast<unsigned>(launch.cluster().z())};
+  }
+  return Cuda().LaunchKernelEx(&config, function, arguments, nullptr);
+}
+
+// The values of a launch's arguments, at stable addresses for the driver.
+class Arguments {
+ public:
+  explicit Arguments(const v1::PlanLaunch& launch) : launch_(launch), values_(launch.arguments_size()) {
+    const auto counts = [](const v1::PlanArgument& argument) {
+      const auto& fields = argument.fields().fields();
+      return argument.has_index() ||
+             std::any_of(fields.begin(), fields.end(), [](const v1::PlanArgument& field) { return field.has_index(); });
+    };
+    changes_ = launch.swap_size() == 2 || std::any_of(launch.arguments().begin(), launch.arguments().end(), counts);
+  }
+
+  absl::Status Set(const std::vector<CUdeviceptr>& tensors, const StructTable& structs, int32_t index) {
+    if (index > 0 && !changes_) return absl::OkStatus();
+    pointers_.clear();
+    for (int i = 0; i < launch_.arguments_size(); ++i) {
+      const v1::PlanArgument& argument = launch_.arguments(i);
+      if (!argument.has_fields()) {
+        values_[i] = ArgumentContent(argument, tensors, index);
+      } else {
+        values_[i] = StructContent(argument.fields(), tensors, index);
+        if (argument.fields().in_memory()) {
+          const absl::StatusOr<CUdeviceptr> address = structs.Find(values_[i]);
+          if (!address.ok()) return address.status();
+          values_[i].assign(reinterpret_cast<const char*>(&*address), sizeof(*address));
+        }
+      }
+      pointers_.push_back(values_[i].data());
+    }
+    return absl::OkStatus();
+  }
+
+  void** pointers() { return pointers_.data(); }
+
+ private:
+  const v1::PlanLaunch& launch_;
+  bool changes_ = false;  // from one repetition to the next
+  std::vector<std::string> values_;
+  std::vector<void*> pointers_;
+};
+
+}  // namespace
 
 Module::~Module() {
   if (module_ != nullptr) Cuda().ModuleUnload(module_);
@@ -32,7 +123,7 @@ absl::StatusOr<CUfunction> Module::Function(const std::string& entry) {
 }
 
 absl::StatusOr<v1::ResourceUse> Module::Resources(const v1::PlanLaunch& launch) {
-  absl::StatusOr<CUfunction> function = Function(launch.entry());
+  absl::StatusOr<CUfunction> function = Function(SymbolOf(launch));
   if (!function.ok()) return function.status();
   int registers, static_shared, local, max_threads, blocks = 0;
   PAWL_CUDA(FuncGetAttribute(&registers, kFunctionRegisters, *function));
@@ -55,50 +146,64 @@ absl::StatusOr<v1::ResourceUse> Module::Resources(const v1::PlanLaunch& launch) 
   return use;
 }
 
-absl::Status Module::Call(const v1::Plan& plan, const Arena& arena, CUdeviceptr base, CUstream stream) {
-  std::vector<CUdeviceptr> tensors;
-  for (int i = 0; i < plan.tensors_size(); ++i) tensors.push_back(base + arena.Offset(i));
-  return Call(plan, tensors, stream);
+absl::StatusOr<CUfunction> Module::Prepare(const v1::PlanLaunch& launch) {
+  absl::StatusOr<CUfunction> function = Function(SymbolOf(launch));
+  if (!function.ok()) return function;
+  if (launch.shared_bytes() > dynamic_shared_[launch.entry()]) {
+    PAWL_CUDA(FuncSetAttribute(*function, kFunctionMaxDynamicShared, launch.shared_bytes()));
+    dynamic_shared_[launch.entry()] = launch.shared_bytes();
+  }
+  if (launch.has_cluster() && BlocksIn(launch.cluster()) > kPortableCluster) {
+    PAWL_CUDA(FuncSetAttribute(*function, kFunctionNonPortableClusters, 1));
+  }
+  return function;
 }
 
-absl::Status Module::Call(const v1::Plan& plan, const std::vector<CUdeviceptr>& tensors, CUstream stream) {
-  for (const v1::PlanLaunch& launch : plan.launches()) {
-    absl::StatusOr<CUfunction> function = Function(launch.entry());
+absl::Status Module::Launch(const Launches& launches, const std::vector<CUdeviceptr>& tensors,
+                            const StructTable& structs, CUstream stream, const Around& around) {
+  std::vector<CUdeviceptr> named = tensors;  // exchanged as launches say
+  for (int i = 0; i < launches.size(); ++i) {
+    const v1::PlanLaunch& launch = launches[i];
+    const absl::StatusOr<CUfunction> function = Prepare(launch);
     if (!function.ok()) return function.status();
-    if (launch.shared_bytes() > dynamic_shared_[launch.entry()]) {
-      PAWL_CUDA(FuncSetAttribute(*function, kFunctionMaxDynamicShared, launch.shared_bytes()));
-      dynamic_shared_[launch.entry()] = launch.shared_bytes();
-    }
-    std::deque<uint64_t> values;  // stable addresses for the driver
-    std::vector<void*> arguments;
-    for (const v1::PlanArgument& argument : launch.arguments()) {
-      uint64_t& value = values.emplace_back(0);
-      switch (argument.argument_case()) {
-        case v1::PlanArgument::kTensor:
-          value = tensors[argument.tensor()];
-          break;
-        case v1::PlanArgument::kI32:
-          *reinterpret_cast<int32_t*>(&value) = argument.i32();
-          break;
-        case v1::PlanArgument::kF32:
-          *reinterpret_cast<float*>(&value) = argument.f32();
-          break;
-        case v1::PlanArgument::kF64:
-          *reinterpret_cast<double*>(&value) = argument.f64();
-          break;
-        default:
-          return absl::InvalidArgumentError(absl::StrCat("an argument of ", launch.entry(), " has no value"));
+    Arguments arguments(launch);
+    for (int32_t index = 0; index < RepeatsOf(launch); ++index) {
+      PAWL_RETURN_IF_ERROR(arguments.Set(named, structs, index));
+      if (around) PAWL_RETURN_IF_ERROR(around(i, index, true));
+      if (CUresult result = QueueLaunch(*function, launch, stream, arguments.pointers())) {
+        return CudaStatus(result, LaunchText(launch).c_str());
       }
-      arguments.push_back(&value);
+      if (around) PAWL_RETURN_IF_ERROR(around(i, index, false));
+      if (launch.swap_size() == 2) std::swap(named[launch.swap(0)], named[launch.swap(1)]);
     }
-    const v1::Dim3& grid = launch.grid();
-    const v1::Dim3& block = launch.block();
-    if (CUresult result = Cuda().LaunchKernel(*function, grid.x(), grid.y(), grid.z(), block.x(), block.y(), block.z(),
-                                              launch.shared_bytes(), stream, arguments.data(), nullptr)) {
-      return CudaStatus(result, absl::StrCat("LaunchKernel of ", launch.entry(), ", grid ", grid.x(), "x", grid.y(),
-                                             "x", grid.z(), ", block ", block.x(), "x", block.y(), "x", block.z(), ", ",
-                                             launch.shared_bytes(), " bytes of dynamic shared memory")
-                                    .c_str());
+  }
+  return absl::OkStatus();
+}
+
+// A variable that the driver does not find by its name is left as it is.
+absl::Status Module::FindGlobals() {
+  if (knows_globals_) return absl::OkStatus();
+  knows_globals_ = true;
+  const absl::StatusOr<std::vector<std::string>> names = GlobalNames(cubin_);
+  if (!names.ok()) return absl::OkStatus();
+  for (const std::string& name : *names) {
+    Global global;
+    if (Cuda().ModuleGetGlobal(&global.address, &global.bytes, module_, name.c_str()) != 0) continue;
+    global.content.resize(global.bytes);
+    PAWL_CUDA(MemcpyDtoH(global.content.data(), global.address, global.bytes));
+    if (global.content.find_first_not_of('\0') == std::string::npos) global.content.clear();
+    globals_.push_back(std::move(global));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Module::ResetGlobals(CUstream stream) {
+  PAWL_RETURN_IF_ERROR(FindGlobals());
+  for (const Global& global : globals_) {
+    if (global.content.empty()) {
+      PAWL_CUDA(MemsetD8Async(global.address, 0, global.bytes, stream));
+    } else {
+      PAWL_CUDA(MemcpyHtoD(global.address, global.content.data(), global.bytes));
     }
   }
   return absl::OkStatus();

@@ -1,20 +1,26 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "pawl/v1/evidence.pb.h"
 #include "pawl/v1/plan.pb.h"
-#include "worker/runner/arena.h"
 #include "worker/runner/cuda_driver.h"
+#include "worker/runner/struct_table.h"
 
 namespace pawl {
 
 // A cubin in the runner's context. Owns the module; launches plans from it.
 class Module {
  public:
+  using Launches = google::protobuf::RepeatedPtrField<v1::PlanLaunch>;
+  // What is called before and after a launch is queued: which of the plan's it is, and which repetition of it.
+  using Around = std::function<absl::Status(int launch, int32_t index, bool before)>;
+
   Module() = default;
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
@@ -25,19 +31,33 @@ class Module {
   int64_t bytes() const { return bytes_; }  // of GPU memory that loading took
   absl::StatusOr<v1::ResourceUse> Resources(const v1::PlanLaunch& launch);
 
-  // Queues every launch of the plan, its tensors in the arena at `base`.
-  absl::Status Call(const v1::Plan& plan, const Arena& arena, CUdeviceptr base, CUstream stream);
-  // The same with each tensor in an allocation of its own.
-  absl::Status Call(const v1::Plan& plan, const std::vector<CUdeviceptr>& tensors, CUstream stream);
+  // Queues launches in their order, each as often as it says, its tensors at these addresses. The structs that they
+  // point to must be in the table.
+  absl::Status Launch(const Launches& launches, const std::vector<CUdeviceptr>& tensors, const StructTable& structs,
+                      CUstream stream, const Around& around = nullptr);
+
+  // Gives the module's global variables their first content again, as far as the cubin names them.
+  absl::Status ResetGlobals(CUstream stream);
 
  private:
+  // A function and its attributes, ready for this launch.
+  absl::StatusOr<CUfunction> Prepare(const v1::PlanLaunch& launch);
   absl::StatusOr<CUfunction> Function(const std::string& entry);
+  absl::Status FindGlobals();
+
+  struct Global {
+    CUdeviceptr address;
+    size_t bytes;
+    std::string content;  // empty: zeros
+  };
 
   CUmodule module_ = nullptr;
   std::string cubin_;
   int64_t bytes_ = 0;
   std::map<std::string, CUfunction> functions_;
   std::map<std::string, int> dynamic_shared_;  // the limit raised so far
+  bool knows_globals_ = false;
+  std::vector<Global> globals_;
 };
 
 }  // namespace pawl

@@ -44,9 +44,10 @@ uint64_t PlacementBytes(const v1::Plan& a, const v1::Plan& b, int calls) {
   uint64_t bytes = 0;
   for (int i = 0; i < a.tensors_size(); ++i) {
     const uint64_t align = std::max(AlignOf(a.tensors(i)), kAlign);
-    bytes += RoundUp(SharedTensorBytes(a, b, i), align) + align + kMaxGap;
+    const uint64_t copies = a.tensors(i).is_static() ? 1 : calls;
+    bytes += (RoundUp(SharedTensorBytes(a, b, i), align) + align + kMaxGap) * copies;
   }
-  return bytes * calls;
+  return bytes;
 }
 
 std::vector<Arena> DrawPlacement(const v1::Plan& a, const v1::Plan& b, int calls, uint64_t bytes, PlacementStyle style,
@@ -55,6 +56,7 @@ std::vector<Arena> DrawPlacement(const v1::Plan& a, const v1::Plan& b, int calls
   uint64_t needed = 0;
   for (int call = 0; call < calls; ++call) {
     for (int i = 0; i < a.tensors_size(); ++i) {
+      if (call > 0 && a.tensors(i).is_static()) continue;
       items.push_back({call, i, SharedTensorBytes(a, b, i), AlignOf(a.tensors(i))});
       needed += RoundUp(items.back().bytes, items.back().align) + items.back().align;
     }
@@ -84,6 +86,10 @@ std::vector<Arena> DrawPlacement(const v1::Plan& a, const v1::Plan& b, int calls
     const uint64_t offset = RoundUp(next + before[i], items[i].align);
     offsets[items[i].call][items[i].tensor] = offset;
     next = offset + items[i].bytes;
+  }
+  for (int i = 0; i < a.tensors_size(); ++i) {
+    if (!a.tensors(i).is_static()) continue;
+    for (int call = 1; call < calls; ++call) offsets[call][i] = offsets[0][i];
   }
   std::vector<Arena> arenas;
   for (int call = 0; call < calls; ++call) arenas.push_back(Arena::At(a, b, offsets[call]));

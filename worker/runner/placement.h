@@ -38,7 +38,8 @@ enum class PlacementStyle {
 uint64_t PlacementBytes(const v1::Plan& a, const v1::Plan& b, int calls);
 
 // Draws places for the tensors of `calls` calls in a run of `bytes`, at multiples of each tensor's alignment, none over
-// another: one arena a call. Candidate and parent share the places, so each has room for the larger of both.
+// another: one arena a call. Candidate and parent share the places, so each has room for the larger of both. All calls
+// share one place for each static tensor.
 std::vector<Arena> DrawPlacement(const v1::Plan& a, const v1::Plan& b, int calls, uint64_t bytes, PlacementStyle style,
                                  SecretRandom& random);
 

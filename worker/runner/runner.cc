@@ -3,13 +3,25 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/data_type.h"
 #include "worker/runner/call.h"
 #include "worker/runner/check.h"
 #include "worker/runner/comparer.h"
-#include "worker/runner/tensor_bytes.h"
+#include "worker/runner/profile.h"
 
 namespace pawl {
 namespace {
+
+// All blocks of a cooperative launch must run at once.
+absl::Status CheckCooperative(const v1::PlanLaunch& launch, const v1::ResourceUse& use, const v1::GpuInfo& gpu) {
+  const int64_t blocks = int64_t{launch.grid().x()} * launch.grid().y() * launch.grid().z();
+  const int64_t room = int64_t{use.blocks_per_sm()} * gpu.sm_count();
+  if (!launch.cooperative() || blocks <= room) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("the cooperative launch of ", launch.entry(), " has ", blocks,
+                                                 " blocks, but only ", room, " run at once on this GPU (",
+                                                 use.blocks_per_sm(), " on each of ", gpu.sm_count(),
+                                                 " multiprocessors): a grid in terms of SM_COUNT fits"));
+}
 
 absl::Status Load(GpuContext& gpu, const v1::LoadRequest& request, v1::RunnerReply* reply) {
   if (!request.cubin().empty()) {
@@ -23,6 +35,7 @@ absl::Status Load(GpuContext& gpu, const v1::LoadRequest& request, v1::RunnerRep
   for (const v1::PlanLaunch& launch : request.launches()) {
     absl::StatusOr<v1::ResourceUse> use = (*module)->Resources(launch);
     if (!use.ok()) return use.status();
+    PAWL_RETURN_IF_ERROR(CheckCooperative(launch, *use, gpu.gpu));
     *reply->mutable_load()->add_resources() = *use;
   }
   return absl::OkStatus();
@@ -135,6 +148,10 @@ absl::Status Runner::Dispatch(const v1::RunnerRequest& request, v1::RunnerReply*
       return CheckOutputs(gpu_, request.check(), reply);
     case v1::RunnerRequest::kCopy:
       return Copy(gpu_, request.copy(), reply);
+    case v1::RunnerRequest::kProvide:
+      return gpu_.pools.Provide(request.provide(), gpu_.shared.fd());
+    case v1::RunnerRequest::kProfile:
+      return Profile(gpu_, profiler_, request.profile(), reply);
     default:
       return absl::UnimplementedError("this runner does not know the request: worker and runner differ in version");
   }

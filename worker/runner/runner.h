@@ -2,6 +2,7 @@
 
 #include "pawl/v1/runner.pb.h"
 #include "worker/runner/gpu_context.h"
+#include "worker/runner/range_profiler.h"
 
 namespace pawl {
 
@@ -16,6 +17,7 @@ class Runner {
   absl::Status Dispatch(const v1::RunnerRequest& request, v1::RunnerReply* reply);
 
   GpuContext gpu_;
+  RangeProfiler profiler_;
 };
 
 // What a request that ended with this status is answered.

@@ -18,6 +18,7 @@ namespace {
 
 constexpr char kUsage[] =
     "usage: pawl-runner --shared-fd N   serve requests on standard input (started by pawl)\n"
+    "       pawl-runner --counters      the same, to read counters (started by pawl)\n"
     "       pawl-runner --job FILE      call each item of a job once (started under ncu or compute-sanitizer)\n"
     "       pawl-runner --version\n";
 
@@ -51,6 +52,7 @@ int main(int argc, char** argv) {
     puts("pawl-runner " PAWL_VERSION);
     return EXIT_SUCCESS;
   }
+  if (argc == 2 && std::string(argv[1]) == "--counters") return Serve(-1);
   if (argc == 3 && std::string(argv[1]) == "--job") {
     const absl::Status status = pawl::RunJob(argv[2]);
     if (status.ok()) return EXIT_SUCCESS;

@@ -25,6 +25,7 @@ class SharedRegion {
   // Maps at least `bytes` of the file.
   absl::Status Reserve(size_t bytes);
   char* data() const { return data_; }
+  int fd() const { return fd_; }
 
  private:
   void Unmap();

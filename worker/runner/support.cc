@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "base/hash/hash.h"
-#include "worker/runner/tensor_bytes.h"
+#include "kernels/data_type.h"
 
 namespace pawl {
 namespace {
@@ -31,25 +31,17 @@ struct NormSum {
   uint64_t non_finite;
 };
 
-double ReadElement(const char* bytes, v1::DataType type) {
-  switch (type) {
-    case v1::DATA_TYPE_F64:
-      return *reinterpret_cast<const double*>(bytes);
-    case v1::DATA_TYPE_F32:
-      return *reinterpret_cast<const float*>(bytes);
-    case v1::DATA_TYPE_I32:
-      return *reinterpret_cast<const int32_t*>(bytes);
-    case v1::DATA_TYPE_BF16:
-      return std::bit_cast<float>(uint32_t{*reinterpret_cast<const uint16_t*>(bytes)} << 16);
-    default: {
-      const uint16_t half = *reinterpret_cast<const uint16_t*>(bytes);
-      const int exponent = half >> 10 & 31;
-      const double sign = half >> 15 ? -1 : 1;
-      if (exponent == 31) return half & 1023 ? NAN : sign * INFINITY;
-      if (exponent == 0) return sign * std::ldexp(half & 1023, -24);
-      return sign * std::ldexp((half & 1023) + 1024, exponent - 25);
-    }
+// Element i of those that begin at `values`.
+absl::StatusOr<double> ReadElement(CUdeviceptr values, v1::DataType type, uint64_t i) {
+  char bytes[8] = {};
+  const int bits = ElementBits(type);
+  if (bits >= 8) {
+    PAWL_CUDA(MemcpyDtoH(bytes, values + i * (bits / 8), bits / 8));
+    return DecodedScalar(type, bytes);
   }
+  PAWL_CUDA(MemcpyDtoH(bytes, values + i / 2, 1));
+  const int half = (static_cast<unsigned char>(bytes[0]) >> (i % 2 * 4)) & 15;
+  return type == v1::DATA_TYPE_I4 && half > 7 ? half - 16 : half;
 }
 
 }  // namespace
@@ -57,18 +49,18 @@ double ReadElement(const char* bytes, v1::DataType type) {
 Key RandomKey() {
   Key key;
   const std::string bytes = RandomBytes(sizeof(key.words));
-  memcpy(key.words.data(), bytes.data(), bytes.size());
+  memcpy(key.words, bytes.data(), bytes.size());
   return key;
 }
 
 std::string KeyBytes(const Key& key) {
-  return std::string(reinterpret_cast<const char*>(key.words.data()), sizeof(key.words));
+  return std::string(reinterpret_cast<const char*>(key.words), sizeof(key.words));
 }
 
 absl::StatusOr<Key> KeyOf(const std::string& bytes) {
   Key key;
   if (bytes.size() != sizeof(key.words)) return absl::InternalError("a draw has no key of 32 bytes");
-  memcpy(key.words.data(), bytes.data(), bytes.size());
+  memcpy(key.words, bytes.data(), bytes.size());
   return key;
 }
 
@@ -136,11 +128,12 @@ absl::StatusOr<std::vector<ChangedByte>> Support::Verify(SegmentTable& table, co
   return changed;
 }
 
-absl::StatusOr<uint64_t> Support::Digest(CUdeviceptr data, uint64_t bytes) {
-  uint64_t digest = 0;
+absl::StatusOr<uint64_t> Support::Digest(CUdeviceptr data, const v1::PlanTensor& tensor) {
+  uint64_t digest = 0, bytes = TensorBytes(tensor);
+  uint32_t half = ElementBits(tensor.type()) * tensor.elements() % 8 != 0;
   CUdeviceptr result = result_.address();
   PAWL_CUDA(MemsetD8Async(result, 0, sizeof(digest), stream_));
-  void* arguments[] = {&data, &bytes, &result};
+  void* arguments[] = {&data, &bytes, &half, &result};
   PAWL_RETURN_IF_ERROR(Launch(digest_, sm_count_ * 4, 1, 256, 0, arguments));
   PAWL_CUDA(StreamSynchronize(stream_));
   PAWL_CUDA(MemcpyDtoH(&digest, result, sizeof(digest)));
@@ -216,21 +209,21 @@ absl::StatusOr<v1::OutputError> Support::Compare(CUdeviceptr out, CUdeviceptr re
   error.set_non_finite(total.non_finite);
   error.set_first_wrong(-1);
   if (total.wrong > 0) {
-    const int64_t width = ElementBytes(tensor.type());
-    char got[8], expected[8];
-    PAWL_CUDA(MemcpyDtoH(got, out + total.first_wrong * width, width));
-    PAWL_CUDA(MemcpyDtoH(expected, reference + total.first_wrong * width, width));
+    const absl::StatusOr<double> got = ReadElement(out, tensor.type(), total.first_wrong);
+    if (!got.ok()) return got.status();
+    const absl::StatusOr<double> expected = ReadElement(reference, tensor.type(), total.first_wrong);
+    if (!expected.ok()) return expected.status();
     error.set_first_wrong(total.first_wrong);
-    error.set_got(ReadElement(got, tensor.type()));
-    error.set_expected(ReadElement(expected, tensor.type()));
+    error.set_got(*got);
+    error.set_expected(*expected);
   }
   return error;
 }
 
 absl::Status Support::Rotate(CUdeviceptr from, CUdeviceptr to, const v1::PlanTensor& tensor) {
-  uint32_t width = ElementBytes(tensor.type());
+  uint32_t type = tensor.type();
   uint64_t count = tensor.elements();
-  void* arguments[] = {&from, &to, &width, &count};
+  void* arguments[] = {&from, &to, &type, &count};
   return Launch(rotate_, sm_count_ * 8, 1, 256, 0, arguments);
 }
 

@@ -2,78 +2,149 @@
 // compare outputs, and put the GPU into a known state between calls. A key serves for one fill and is drawn after
 // everything that ran before it, so that nothing a candidate reads tells what the next fill holds.
 
-typedef unsigned int u32;
-typedef unsigned long long u64;
-
+// fills.h stands in front of this text.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cuda_fp8.h>
 
-// Mirrors Key in support.h.
-struct Key {
-  u32 words[8];
-};
+using namespace pawl;
 
-// Mirrors Segment in support.h.
-struct Segment {
-  u64 address;
-  u64 bytes;
-  double low, high;  // of the values
-  u32 content;       // what to write: see Content
-  u32 type;          // v1::DataType
-  u32 stream;        // tells the segments of a call apart
-  u32 call;          // tells the calls of a fill apart
-};
-enum Content : u32 {
-  kNormal = 1,
-  kUniform,
-  kRandomBytes,
-  kAllOnes,
-  kWideNormal,
-  kHeavyTails,
-  kLarge,
-  kEqual,
-  kSorted,
-  kZeros,
-  kDenormal,
-  kExtremes,
-  kStriped
-};
-enum Type : u32 { kF16 = 1, kBf16 = 2, kF32 = 3, kF64 = 4, kI32 = 5 };
+// Elements of every type as bits: the low ones of a u64.
 
-// 64 bytes of the ChaCha20 stream: block `counter` of the stream that key, stream and call name.
-struct Block {
-  u32 words[16];
-};
-
-__device__ __forceinline__ void QuarterRound(u32& a, u32& b, u32& c, u32& d) {
-  a += b, d = __funnelshift_l(d ^ a, d ^ a, 16);
-  c += d, b = __funnelshift_l(b ^ c, b ^ c, 12);
-  a += b, d = __funnelshift_l(d ^ a, d ^ a, 8);
-  c += d, b = __funnelshift_l(b ^ c, b ^ c, 7);
+__device__ __forceinline__ u32 BitsOf(u32 type) {
+  switch (type) {
+    case kI4:
+    case kU4:
+      return 4;
+    case kF8E4M3:
+    case kF8E5M2:
+    case kI8:
+    case kU8:
+    case kBool:
+      return 8;
+    case kF16:
+    case kBf16:
+    case kI16:
+    case kU16:
+      return 16;
+    case kF64:
+    case kI64:
+    case kU64:
+      return 64;
+    default:
+      return 32;
+  }
 }
 
-__device__ Block ChaCha20(const Key& key, u32 stream, u32 call, u64 counter) {
-  const u32 in[16] = {0x61707865,   0x3320646e,         0x79622d32,   0x6b206574,   key.words[0], key.words[1],
-                      key.words[2], key.words[3],       key.words[4], key.words[5], key.words[6], key.words[7],
-                      u32(counter), u32(counter >> 32), stream,       call};
-  Block block;
-#pragma unroll
-  for (int i = 0; i < 16; ++i) block.words[i] = in[i];
-  u32* x = block.words;
-#pragma unroll
-  for (int round = 0; round < 10; ++round) {
-    QuarterRound(x[0], x[4], x[8], x[12]);
-    QuarterRound(x[1], x[5], x[9], x[13]);
-    QuarterRound(x[2], x[6], x[10], x[14]);
-    QuarterRound(x[3], x[7], x[11], x[15]);
-    QuarterRound(x[0], x[5], x[10], x[15]);
-    QuarterRound(x[1], x[6], x[11], x[12]);
-    QuarterRound(x[2], x[7], x[8], x[13]);
-    QuarterRound(x[3], x[4], x[9], x[14]);
+__device__ __forceinline__ bool IsFloat(u32 type) {
+  return type == kF16 || type == kBf16 || type == kF32 || type == kF64 || type == kF8E4M3 || type == kF8E5M2;
+}
+
+__device__ __forceinline__ bool IsSigned(u32 type) {
+  return type == kI4 || type == kI8 || type == kI16 || type == kI32 || type == kI64;
+}
+
+// Of the bits behind the exponent.
+__device__ __forceinline__ u64 MantissaMask(u32 type) {
+  switch (type) {
+    case kF16:
+      return 0x3ff;
+    case kBf16:
+      return 0x7f;
+    case kF32:
+      return 0x7fffff;
+    case kF8E4M3:
+      return 0x7;
+    case kF8E5M2:
+      return 0x3;
+    default:
+      return 0xfffffffffffffull;
   }
-#pragma unroll
-  for (int i = 0; i < 16; ++i) block.words[i] += in[i];
-  return block;
+}
+
+__device__ __forceinline__ u64 LoadBits(const void* data, u32 type, u64 i) {
+  switch (BitsOf(type)) {
+    case 4:
+      return static_cast<const unsigned char*>(data)[i / 2] >> 4 * (i % 2) & 15;
+    case 8:
+      return static_cast<const unsigned char*>(data)[i];
+    case 16:
+      return static_cast<const unsigned short*>(data)[i];
+    case 32:
+      return static_cast<const u32*>(data)[i];
+    default:
+      return static_cast<const u64*>(data)[i];
+  }
+}
+
+// Elements that are stored at once: one, or the two that share a byte.
+__device__ __forceinline__ u64 UnitsOf(u32 type, u64 count) { return BitsOf(type) == 4 ? (count + 1) / 2 : count; }
+
+// make(i) gives the bits of element i.
+template <typename Make>
+__device__ void StoreUnit(void* to, u32 type, u64 unit, u64 count, Make make) {
+  switch (BitsOf(type)) {
+    case 4: {
+      const u64 low = make(2 * unit), high = 2 * unit + 1 < count ? make(2 * unit + 1) : 0;
+      static_cast<unsigned char*>(to)[unit] = (low & 15) | (high & 15) << 4;
+      return;
+    }
+    case 8:
+      static_cast<unsigned char*>(to)[unit] = make(unit);
+      return;
+    case 16:
+      static_cast<unsigned short*>(to)[unit] = make(unit);
+      return;
+    case 32:
+      static_cast<u32*>(to)[unit] = make(unit);
+      return;
+    default:
+      static_cast<u64*>(to)[unit] = make(unit);
+  }
+}
+
+// Of the bits of a whole number.
+__device__ __forceinline__ long long Signed(u32 type, u64 bits) {
+  const int unused = 64 - int(BitsOf(type));
+  return IsSigned(type) ? (long long)(bits << unused) >> unused : (long long)bits;
+}
+
+__device__ double ToDouble(u32 type, u64 bits) {
+  switch (type) {
+    case kF16:
+      return double(__half2float(__ushort_as_half((unsigned short)bits)));
+    case kBf16:
+      return double(__bfloat162float(__ushort_as_bfloat16((unsigned short)bits)));
+    case kF32:
+      return double(__uint_as_float(u32(bits)));
+    case kF64:
+      return __longlong_as_double((long long)bits);
+    case kF8E4M3:
+      return double(__half2float(__half(__nv_cvt_fp8_to_halfraw((unsigned char)bits, __NV_E4M3))));
+    case kF8E5M2:
+      return double(__half2float(__half(__nv_cvt_fp8_to_halfraw((unsigned char)bits, __NV_E5M2))));
+    default:
+      return IsSigned(type) ? double(Signed(type, bits)) : double(bits);
+  }
+}
+
+__device__ u64 FromDouble(u32 type, double x) {
+  switch (type) {
+    case kF16:
+      return __half_as_ushort(__float2half_rn(float(x)));
+    case kBf16:
+      return __bfloat16_as_ushort(__float2bfloat16_rn(float(x)));
+    case kF32:
+      return __float_as_uint(float(x));
+    case kF64:
+      return u64(__double_as_longlong(x));
+    case kF8E4M3:
+      return __nv_cvt_double_to_fp8(x, __NV_SATFINITE, __NV_E4M3);
+    case kF8E5M2:
+      return __nv_cvt_double_to_fp8(x, __NV_SATFINITE, __NV_E5M2);
+    default:
+      return IsSigned(type) ? u64((long long)x) : u64(x);
+  }
 }
 
 // Sum of four 16-bit uniforms: mean 0, variance 1, no tails beyond 3.5. Integer until the last product, so that two
@@ -83,11 +154,8 @@ __device__ __forceinline__ float Normal(uint2 bits) {
   return float(sum) * (1.0f / 37837.2f);
 }
 
-// In [0, 1).
-__device__ __forceinline__ double Unit(u32 bits) { return double(bits) * (1.0 / 4294967296.0); }
-
-// Element i of a segment of `count` elements, from 64 random bits; `first` are those of the segment's first element.
-__device__ double Draw(const Segment& segment, uint2 bits, uint2 first, u64 i, u64 count) {
+// Element i of a segment of floats, from 64 random bits.
+__device__ double Draw(const Segment& segment, const Block& seed, uint2 bits, u64 i) {
   const double low = segment.low, high = segment.high;
   const double middle = 0.5 * low + 0.5 * high, half = 0.5 * high - 0.5 * low;
   const bool upper = bits.y & 1;
@@ -109,152 +177,171 @@ __device__ double Draw(const Segment& segment, uint2 bits, uint2 first, u64 i, u
       value = middle + (upper ? half : -half) * (1 - 0.25 * Unit(bits.x));
       break;
     case kEqual:
-      value = low + 2 * half * Unit(first.x);
+      value = low + 2 * half * Unit(seed.words[0]);
       break;
     case kSorted:
-      value = low + 2 * half * ((double(i) + Unit(bits.x)) / double(count));
+      value = low + 2 * half * ((double(i) + Unit(bits.x)) / double(segment.elements));
       break;
-    case kDenormal:
-      return value;  // made of bits, by the caller
     case kExtremes:
       value = bits.x % 3 == 0 ? low : bits.x % 3 == 1 ? high : 0;
       break;
     case kStriped:
-      value = (low + 2 * half * Unit(bits.x)) * ((i >> first.x % 8 & 1) == (first.y & 1) ? 1 : 1.0 / 64);
+      value = (low + 2 * half * Unit(bits.x)) *
+              ((i >> seed.words[0] % 8 & 1) == (seed.words[1] & 1) ? 1 : 1.0 / 64);
       break;
   }
   return fmin(fmax(value, low), high);
 }
 
-__device__ int DrawInteger(const Segment& segment, uint2 bits, uint2 first, u64 i, u64 count) {
-  const long long low = (long long)segment.low, high = (long long)segment.high;
-  const u64 span = u64(high - low) + 1;
-  const u64 wide = u64(bits.x) << 32 | bits.y;
-  switch (segment.content) {
-    case kLarge:
-      return int(high - (long long)__umul64hi(wide, span - span / 4 * 3));
-    case kEqual:
-      return int(low + (long long)__umul64hi(u64(first.x) << 32 | first.y, span));
-    case kSorted:
-      return int(low + (long long)(double(i) / double(count) * double(span)));
-    case kZeros:
-      return int(max(low, min(high, 0ll)));
-    case kExtremes:
-      return int(bits.x % 3 == 0 ? low : bits.x % 3 == 1 ? high : max(low, min(high, 0ll)));
-    default:
-      return int(low + (long long)__umul64hi(wide, span));
-  }
-}
-
 // A value too small for the type's full precision, or 0, of a sign that the range has; the low end where it has none.
-template <typename T>
-__device__ T Denormal(const Segment& segment, uint2 bits);
-template <>
-__device__ __half Denormal(const Segment& segment, uint2 bits) {
-  if (segment.low > 0 || segment.high < 0) return __float2half_rn(float(segment.low));
+__device__ u64 Denormal(const Segment& segment, uint2 bits) {
+  if (segment.low > 0 || segment.high < 0) return FromDouble(segment.type, segment.low);
   const bool negative = segment.low < 0 && (segment.high <= 0 || (bits.y & 1));
-  return __ushort_as_half((unsigned short)((bits.x & 0x3ff) | (negative ? 0x8000 : 0)));
-}
-template <>
-__device__ __nv_bfloat16 Denormal(const Segment& segment, uint2 bits) {
-  if (segment.low > 0 || segment.high < 0) return __float2bfloat16_rn(float(segment.low));
-  const bool negative = segment.low < 0 && (segment.high <= 0 || (bits.y & 1));
-  return __ushort_as_bfloat16((unsigned short)((bits.x & 0x7f) | (negative ? 0x8000 : 0)));
-}
-template <>
-__device__ float Denormal(const Segment& segment, uint2 bits) {
-  if (segment.low > 0 || segment.high < 0) return float(segment.low);
-  const bool negative = segment.low < 0 && (segment.high <= 0 || (bits.y & 1));
-  return __uint_as_float((bits.x & 0x7fffff) | (negative ? 0x80000000u : 0));
-}
-template <>
-__device__ double Denormal(const Segment& segment, uint2 bits) {
-  if (segment.low > 0 || segment.high < 0) return segment.low;
-  const bool negative = segment.low < 0 && (segment.high <= 0 || (bits.y & 1));
-  return __longlong_as_double((long long)(bits.x & 0xfffff) << 32 | bits.y | (negative ? 1ll << 63 : 0));
+  return (Wide(bits.x, bits.y) >> 1 & MantissaMask(segment.type)) | u64(negative) << (BitsOf(segment.type) - 1);
 }
 
-__device__ __forceinline__ u32 ElementBytes(u32 type) {
-  return type == kF64 ? 8 : type == kF32 || type == kI32 ? 4 : 2;
+// What a block of threads fills, in shared memory.
+struct Work {
+  Segment segment;
+  Key key;
+  Block seed;
+};
+
+// The bits of element i. One copy of it: the code is large, and compiled on every start of a worker.
+__device__ __noinline__ u64 MakeElement(const Work& work, uint2 bits, u64 i) {
+  const Segment& segment = work.segment;
+  const bool is_float = IsFloat(segment.type);
+  u64 whole = 0;
+  switch (segment.content) {
+    case kIota:
+      whole = i;
+      break;
+    case kPermutation:
+      whole = Permuted(work.seed, i, segment.elements);
+      break;
+    case kCsrOffsets:
+      whole = CsrOffset(segment, work.key, i);
+      break;
+    case kDenormal:
+      if (is_float && !segment.whole) return Denormal(segment, bits);
+    default:
+      if (is_float && !segment.whole) return FromDouble(segment.type, Draw(segment, work.seed, bits, i));
+      whole = DrawWhole(segment, work.seed, bits.x, bits.y, i);
+  }
+  return is_float ? FromDouble(segment.type, double((long long)whole)) : whole;
+}
+
+__device__ __forceinline__ bool IsMadeOfBytes(const Segment& segment) {
+  return segment.content == kRandomBytes || segment.content == kAllOnes || segment.content == kCopy;
 }
 
 // Bytes that one block of the stream makes: itself, or eight elements.
 __device__ __forceinline__ u32 PieceBytes(const Segment& segment) {
-  return segment.content == kRandomBytes || segment.content == kAllOnes ? 64 : 8 * ElementBytes(segment.type);
+  return IsMadeOfBytes(segment) ? 64 : BitsOf(segment.type);
 }
 
 union Piece {
   uint4 words[4];
   unsigned char bytes[64];
+  unsigned short u16s[32];
   u32 u32s[16];
-  __half f16[8];
-  __nv_bfloat16 bf16[8];
-  float f32[8];
-  double f64[8];
-  int i32[8];
+  u64 u64s[8];
   __device__ Piece() {}
 };
 
-// The bytes at piece p of a segment; `first` as in Draw.
-__device__ void MakePiece(const Segment& segment, const Key& key, uint2 first, u64 p, Piece& piece) {
+__device__ void CopyPiece(const Work& work, u64 at, Piece& piece) {
+  const Segment& segment = work.segment;
+  const unsigned char* source = reinterpret_cast<const unsigned char*>(segment.source);
+  if (segment.row_bytes == 0 && at + 64 <= segment.bytes && segment.source % 16 == 0) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) piece.words[i] = reinterpret_cast<const uint4*>(source + at)[i];
+    return;
+  }
+  u64 row = ~0ull, from = 0;
+  for (u32 i = 0; i < 64 && at + i < segment.bytes; ++i) {
+    if (segment.row_bytes == 0) {
+      piece.bytes[i] = source[at + i];
+      continue;
+    }
+    if ((at + i) / segment.row_bytes != row) {
+      row = (at + i) / segment.row_bytes;
+      from = Permuted(work.seed, row, segment.bytes / segment.row_bytes);
+    }
+    piece.bytes[i] = source[from * segment.row_bytes + (at + i) % segment.row_bytes];
+  }
+}
+
+// The bytes at piece p of a segment.
+__device__ void MakePiece(const Work& work, u64 p, Piece& piece) {
+  const Segment& segment = work.segment;
   if (segment.content == kAllOnes) {
 #pragma unroll
     for (int i = 0; i < 16; ++i) piece.u32s[i] = ~0u;
     return;
   }
-  const Block block = ChaCha20(key, segment.stream, segment.call, p);
+  if (segment.content == kCopy) return CopyPiece(work, 64 * p, piece);
+  const Block block = ChaCha20(work.key, segment.stream, segment.call, p);
   if (segment.content == kRandomBytes) {
+    const u32 mask = segment.type == kBool ? 0x01010101u : ~0u;
 #pragma unroll
-    for (int i = 0; i < 16; ++i) piece.u32s[i] = block.words[i];
+    for (int i = 0; i < 16; ++i) piece.u32s[i] = block.words[i] & mask;
     return;
   }
-  const u64 count = segment.bytes / ElementBytes(segment.type);
+  const u32 width = BitsOf(segment.type);
 #pragma unroll
   for (int i = 0; i < 8; ++i) {
+    const u64 element = 8 * p + i;
     const uint2 bits = make_uint2(block.words[2 * i], block.words[2 * i + 1]);
-    if (segment.type == kI32) {
-      piece.i32[i] = DrawInteger(segment, bits, first, 8 * p + i, count);
-      continue;
-    }
-    const bool denormal = segment.content == kDenormal;
-    const double value = segment.content == kZeros ? fmin(fmax(0.0, segment.low), segment.high)
-                                                   : Draw(segment, bits, first, 8 * p + i, count);
-    if (segment.type == kF16) {
-      piece.f16[i] = denormal ? Denormal<__half>(segment, bits) : __float2half_rn(float(value));
-    } else if (segment.type == kBf16) {
-      piece.bf16[i] = denormal ? Denormal<__nv_bfloat16>(segment, bits) : __float2bfloat16_rn(float(value));
-    } else if (segment.type == kF32) {
-      piece.f32[i] = denormal ? Denormal<float>(segment, bits) : float(value);
+    const u64 made = element < segment.elements ? MakeElement(work, bits, element) : 0;
+    if (width == 4) {
+      piece.bytes[i / 2] = i % 2 == 0 ? made & 15 : piece.bytes[i / 2] | (made & 15) << 4;
+    } else if (width == 8) {
+      piece.bytes[i] = made;
+    } else if (width == 16) {
+      piece.u16s[i] = made;
+    } else if (width == 32) {
+      piece.u32s[i] = made;
     } else {
-      piece.f64[i] = denormal ? Denormal<double>(segment, bits) : value;
+      piece.u64s[i] = made;
     }
   }
 }
 
-__device__ __forceinline__ uint2 FirstBits(const Segment& segment, const Key& key) {
-  if (segment.content != kEqual && segment.content != kStriped) return make_uint2(0, 0);
-  const Block block = ChaCha20(key, segment.stream, segment.call, 0);
-  return make_uint2(block.words[0], block.words[1]);
+// The segment of this row of blocks. `call` is added to its own.
+__device__ __forceinline__ const Work& WorkOf(const Segment* segments, const Key& key, u32 call) {
+  __shared__ Work work;
+  if (threadIdx.x == 0) {
+    work.segment = segments[blockIdx.y];
+    if (!work.segment.shared) work.segment.call += call;
+    work.key = key;
+    work.seed = SeedOf(work.segment, key);
+  }
+  __syncthreads();
+  return work;
 }
 
 // One row of blocks (blockIdx.y) a segment. Segments need not start or end on 16 bytes. `call` is added to those of
 // the segments.
 extern "C" __global__ void pawl_fill(const Segment* segments, Key key, u32 call) {
-  Segment segment = segments[blockIdx.y];
-  segment.call += call;
-  const uint2 first = FirstBits(segment, key);
+  const Work& work = WorkOf(segments, key, call);
+  const Segment& segment = work.segment;
   unsigned char* base = reinterpret_cast<unsigned char*>(segment.address);
   const bool aligned = segment.address % 16 == 0;
   const u32 width = PieceBytes(segment);
   const u64 pieces = (segment.bytes + width - 1) / width;
   for (u64 p = blockIdx.x * u64(blockDim.x) + threadIdx.x; p < pieces; p += u64(gridDim.x) * blockDim.x) {
     Piece piece;
-    MakePiece(segment, key, first, p, piece);
+    MakePiece(work, p, piece);
     const u64 at = p * width;
-    if (aligned && at + width <= segment.bytes) {
+    if (aligned && width >= 16 && at + width <= segment.bytes) {
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
         if (16 * i < width) reinterpret_cast<uint4*>(base + at)[i] = piece.words[i];
+      }
+    } else if (aligned && at + width <= segment.bytes) {
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        if (4 * i < width) reinterpret_cast<u32*>(base + at)[i] = piece.u32s[i];
       }
     } else {
       for (u32 i = 0; i < width && at + i < segment.bytes; ++i) base[at + i] = piece.bytes[i];
@@ -264,15 +351,14 @@ extern "C" __global__ void pawl_fill(const Segment* segments, Key key, u32 call)
 
 // first_changed[segment]: offset of the first byte that is not what pawl_fill wrote; all ones where there is none.
 extern "C" __global__ void pawl_verify(const Segment* segments, Key key, u32 call, u64* first_changed) {
-  Segment segment = segments[blockIdx.y];
-  segment.call += call;
-  const uint2 first = FirstBits(segment, key);
+  const Work& work = WorkOf(segments, key, call);
+  const Segment& segment = work.segment;
   const unsigned char* base = reinterpret_cast<const unsigned char*>(segment.address);
   const u32 width = PieceBytes(segment);
   const u64 pieces = (segment.bytes + width - 1) / width;
   for (u64 p = blockIdx.x * u64(blockDim.x) + threadIdx.x; p < pieces; p += u64(gridDim.x) * blockDim.x) {
     Piece piece;
-    MakePiece(segment, key, first, p, piece);
+    MakePiece(work, p, piece);
     const u64 at = p * width;
     for (u32 i = 0; i < width && at + i < segment.bytes; ++i) {
       if (base[at + i] != piece.bytes[i]) {
@@ -283,23 +369,16 @@ extern "C" __global__ void pawl_verify(const Segment* segments, Key key, u32 cal
   }
 }
 
-__device__ __forceinline__ u64 Mix64(u64 x) {
-  x += 0x9E3779B97F4A7C15ull;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBull;
-  return x ^ (x >> 31);
-}
-
-// Adds a position-dependent digest of the bytes to *digest: equal digests, equal outputs.
-extern "C" __global__ void pawl_digest(const unsigned char* data, u64 bytes, u64* digest) {
-  const u32* words = reinterpret_cast<const u32*>(data);
+// Adds a position-dependent digest of the bytes to *digest: equal digests, equal outputs. Of the last byte the high half
+// is left out where it holds no element.
+extern "C" __global__ void pawl_digest(const unsigned char* data, u64 bytes, u32 half, u64* digest) {
   u64 sum = 0;
   for (u64 i = blockIdx.x * u64(blockDim.x) + threadIdx.x; i < (bytes + 3) / 4; i += u64(gridDim.x) * blockDim.x) {
     u32 word = 0;
-    if (i * 4 + 4 <= bytes) {
-      word = words[i];
+    if (i * 4 + 4 < bytes) {
+      word = reinterpret_cast<const u32*>(data)[i];
     } else {
-      for (u64 b = i * 4; b < bytes; ++b) word = word << 8 | data[b];
+      for (u64 b = i * 4; b < bytes; ++b) word = word << 8 | (data[b] & (half && b + 1 == bytes ? 0x0f : 0xff));
     }
     sum += Mix64(u64(word) << 32 ^ i);
   }
@@ -318,25 +397,21 @@ struct Difference {
   u64 first_wrong;
 };
 
-template <typename T>
-__device__ double ToDouble(T x) {
-  return double(x);
-}
-template <>
-__device__ double ToDouble(__half x) {
-  return double(__half2float(x));
-}
-template <>
-__device__ double ToDouble(__nv_bfloat16 x) {
-  return double(__bfloat162float(x));
+// Of two whole numbers, without loss where a double holds it.
+__device__ __forceinline__ double WholeDifference(u32 type, u64 a, u64 b) {
+  const long long x = Signed(type, a), y = Signed(type, b);
+  const bool above = IsSigned(type) ? x > y : u64(x) > u64(y);
+  return double(above ? u64(x) - u64(y) : u64(y) - u64(x));
 }
 
-template <typename T>
-__device__ void CompareAs(const T* out, const T* reference, u64 count, double absolute, Difference* total) {
+extern "C" __global__ void pawl_compare(const void* out, const void* reference, u32 type, u64 count, double absolute,
+                                        Difference* total) {
   double sum_absolute = 0, sum_squares = 0, sum_squares_reference = 0, max_absolute = 0;
   u64 wrong = 0, non_finite = 0, first_wrong = ~0ull;
+  const bool is_float = IsFloat(type);
   for (u64 i = blockIdx.x * u64(blockDim.x) + threadIdx.x; i < count; i += u64(gridDim.x) * blockDim.x) {
-    const double a = ToDouble(out[i]), b = ToDouble(reference[i]);
+    const u64 got = LoadBits(out, type, i), expected = LoadBits(reference, type, i);
+    const double a = ToDouble(type, got), b = ToDouble(type, expected);
     const bool both_finite = isfinite(a) && isfinite(b);
     if (!both_finite) {
       const bool same = (isnan(a) && isnan(b)) || a == b;
@@ -347,7 +422,7 @@ __device__ void CompareAs(const T* out, const T* reference, u64 count, double ab
       }
       continue;
     }
-    const double difference = fabs(a - b);
+    const double difference = is_float ? fabs(a - b) : WholeDifference(type, got, expected);
     sum_absolute += difference;
     sum_squares += difference * difference;
     sum_squares_reference += b * b;
@@ -376,28 +451,11 @@ __device__ void CompareAs(const T* out, const T* reference, u64 count, double ab
   atomicMin(&total->first_wrong, first_wrong);
 }
 
-extern "C" __global__ void pawl_compare(const void* out, const void* reference, u32 type, u64 count, double absolute,
-                                        Difference* total) {
-  switch (type) {
-    case kF16:
-      return CompareAs((const __half*)out, (const __half*)reference, count, absolute, total);
-    case kBf16:
-      return CompareAs((const __nv_bfloat16*)out, (const __nv_bfloat16*)reference, count, absolute, total);
-    case kF32:
-      return CompareAs((const float*)out, (const float*)reference, count, absolute, total);
-    case kF64:
-      return CompareAs((const double*)out, (const double*)reference, count, absolute, total);
-    case kI32:
-      return CompareAs((const int*)out, (const int*)reference, count, absolute, total);
-  }
-}
-
 // A permutation of the elements that moves every one when there is more than one: for the tolerance's self-test.
-extern "C" __global__ void pawl_rotate(const unsigned char* from, unsigned char* to, u32 width, u64 count) {
-  const u64 shift = count / 2;
-  for (u64 i = blockIdx.x * u64(blockDim.x) + threadIdx.x; i < count; i += u64(gridDim.x) * blockDim.x) {
-    const u64 source = (i + shift) % count;
-    for (u32 b = 0; b < width; ++b) to[i * width + b] = from[source * width + b];
+extern "C" __global__ void pawl_rotate(const void* from, void* to, u32 type, u64 count) {
+  const u64 units = UnitsOf(type, count);
+  for (u64 unit = blockIdx.x * u64(blockDim.x) + threadIdx.x; unit < units; unit += u64(gridDim.x) * blockDim.x) {
+    StoreUnit(to, type, unit, count, [&](u64 i) { return LoadBits(from, type, (i + count / 2) % count); });
   }
 }
 
@@ -446,12 +504,11 @@ struct Norm {
   u64 non_finite;
 };
 
-template <typename T>
-__device__ void NormAs(const T* values, u64 count, Norm* total) {
+extern "C" __global__ void pawl_norm(const void* values, u32 type, u64 count, Norm* total) {
   double sum_squares = 0;
   u64 non_finite = 0;
   for (u64 i = blockIdx.x * u64(blockDim.x) + threadIdx.x; i < count; i += u64(gridDim.x) * blockDim.x) {
-    const double value = ToDouble(values[i]);
+    const double value = ToDouble(type, LoadBits(values, type, i));
     if (isfinite(value)) {
       sum_squares += value * value;
     } else {
@@ -467,96 +524,40 @@ __device__ void NormAs(const T* values, u64 count, Norm* total) {
   if (non_finite != 0) atomicAdd(&total->non_finite, non_finite);
 }
 
-extern "C" __global__ void pawl_norm(const void* values, u32 type, u64 count, Norm* total) {
-  switch (type) {
-    case kF16:
-      return NormAs((const __half*)values, count, total);
-    case kBf16:
-      return NormAs((const __nv_bfloat16*)values, count, total);
-    case kF32:
-      return NormAs((const float*)values, count, total);
-    case kF64:
-      return NormAs((const double*)values, count, total);
-    case kI32:
-      return NormAs((const int*)values, count, total);
-  }
-}
-
 // How many elements differ from the reference by more than this share of themselves.
-template <typename T>
-__device__ void DifferAs(const T* out, const T* reference, u64 count, double share, u64* total) {
+extern "C" __global__ void pawl_differ(const void* out, const void* reference, u32 type, u64 count, double share,
+                                       u64* total) {
   u64 differing = 0;
   for (u64 i = blockIdx.x * u64(blockDim.x) + threadIdx.x; i < count; i += u64(gridDim.x) * blockDim.x) {
-    const double a = ToDouble(out[i]), b = ToDouble(reference[i]);
-    const bool same = a == b || (isnan(a) && isnan(b)) || fabs(a - b) <= share * fabs(b);
-    differing += !same;
+    const u64 got = LoadBits(out, type, i), expected = LoadBits(reference, type, i);
+    const double a = ToDouble(type, got), b = ToDouble(type, expected);
+    const bool near = a == b || (isnan(a) && isnan(b)) || fabs(a - b) <= share * fabs(b);
+    differing += IsFloat(type) ? !near : got != expected;
   }
   for (int lane = 16; lane > 0; lane /= 2) differing += __shfl_xor_sync(~0u, differing, lane);
   if (threadIdx.x % 32 == 0 && differing != 0) atomicAdd(total, differing);
 }
 
-extern "C" __global__ void pawl_differ(const void* out, const void* reference, u32 type, u64 count, double share,
-                                       u64* total) {
-  switch (type) {
-    case kF16:
-      return DifferAs((const __half*)out, (const __half*)reference, count, share, total);
-    case kBf16:
-      return DifferAs((const __nv_bfloat16*)out, (const __nv_bfloat16*)reference, count, share, total);
-    case kF32:
-      return DifferAs((const float*)out, (const float*)reference, count, share, total);
-    case kF64:
-      return DifferAs((const double*)out, (const double*)reference, count, share, total);
-    case kI32:
-      return DifferAs((const int*)out, (const int*)reference, count, share, total);
-  }
-}
-
 // Mirrors Corruption in support.h.
 enum Corruption : u32 { kDropTail = 1, kZeroFirstRow, kZeroLastRow, kZeroColumn, kSwapRows, kScale };
 
-template <typename T>
-__device__ T FromDouble(double x) {
-  return T(x);
-}
-template <>
-__device__ __half FromDouble(double x) {
-  return __float2half_rn(float(x));
-}
-template <>
-__device__ __nv_bfloat16 FromDouble(double x) {
-  return __float2bfloat16_rn(float(x));
-}
-
 // A copy with one thing wrong, for the tolerance's self-test: `tail` elements at the end are 0; the first row, the
 // last row or the last column is; the first row and the last change places; everything is multiplied.
-template <typename T>
-__device__ void CorruptAs(const T* from, T* to, u64 count, u64 columns, u32 corruption, u64 tail, double factor) {
-  const u64 rows = count / columns;
-  for (u64 i = blockIdx.x * u64(blockDim.x) + threadIdx.x; i < count; i += u64(gridDim.x) * blockDim.x) {
+extern "C" __global__ void pawl_corrupt(const void* from, void* to, u32 type, u64 count, u64 columns, u32 corruption,
+                                        u64 tail, double factor) {
+  const u64 rows = count / columns, units = UnitsOf(type, count);
+  const auto corrupted = [&](u64 i) -> u64 {
     const u64 row = i / columns, column = i % columns;
     const bool ends = row == 0 || row == rows - 1;
     const u64 source = corruption == kSwapRows && ends ? (rows - 1 - row) * columns + column : i;
     const bool zero = (corruption == kDropTail && i >= count - tail) ||
                       (corruption == kZeroLastRow && row == rows - 1) || (corruption == kZeroFirstRow && row == 0) ||
                       (corruption == kZeroColumn && column == columns - 1);
-    T value = from[source];
-    if (corruption == kScale) value = FromDouble<T>(ToDouble(value) * factor);
-    to[i] = zero ? FromDouble<T>(0) : value;
-  }
-}
-
-extern "C" __global__ void pawl_corrupt(const void* from, void* to, u32 type, u64 count, u64 columns, u32 corruption,
-                                        u64 tail, double factor) {
-  switch (type) {
-    case kF16:
-      return CorruptAs((const __half*)from, (__half*)to, count, columns, corruption, tail, factor);
-    case kBf16:
-      return CorruptAs((const __nv_bfloat16*)from, (__nv_bfloat16*)to, count, columns, corruption, tail, factor);
-    case kF32:
-      return CorruptAs((const float*)from, (float*)to, count, columns, corruption, tail, factor);
-    case kF64:
-      return CorruptAs((const double*)from, (double*)to, count, columns, corruption, tail, factor);
-    case kI32:
-      return CorruptAs((const int*)from, (int*)to, count, columns, corruption, tail, factor);
+    const u64 value = LoadBits(from, type, source);
+    if (zero) return 0;
+    return corruption == kScale ? FromDouble(type, ToDouble(type, value) * factor) : value;
+  };
+  for (u64 unit = blockIdx.x * u64(blockDim.x) + threadIdx.x; unit < units; unit += u64(gridDim.x) * blockDim.x) {
+    StoreUnit(to, type, unit, count, corrupted);
   }
 }

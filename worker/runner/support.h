@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -12,44 +11,14 @@
 #include "pawl/v1/runner.pb.h"
 #include "worker/runner/cuda_driver.h"
 #include "worker/runner/device_buffer.h"
+#include "worker/runner/fills.h"
 
 namespace pawl {
-
-// What a fill is made from: a key of ChaCha20. Mirrored in support.cu.
-struct Key {
-  std::array<uint32_t, 8> words;
-};
 
 // From the operating system.
 Key RandomKey();
 std::string KeyBytes(const Key& key);
 absl::StatusOr<Key> KeyOf(const std::string& bytes);
-
-// A run of device bytes whose content follows from a key. Mirrored in support.cu.
-struct Segment {
-  uint64_t address;
-  uint64_t bytes;
-  double low, high;  // of the values
-  uint32_t content;
-  uint32_t type;
-  uint32_t stream;
-  uint32_t call;
-};
-enum Content : uint32_t {
-  kNormal = 1,
-  kUniform,
-  kRandomBytes,
-  kAllOnes,
-  kWideNormal,
-  kHeavyTails,
-  kLarge,
-  kEqual,
-  kSorted,
-  kZeros,
-  kDenormal,
-  kExtremes,
-  kStriped
-};
 
 // What the tolerance's self-test does to right outputs. Mirrored in support.cu.
 enum Corruption : uint32_t { kDropTail = 1, kZeroFirstRow, kZeroLastRow, kZeroColumn, kSwapRows, kScale };
@@ -86,8 +55,8 @@ class Support {
   absl::Status Fill(const SegmentTable& table, const Key& key, uint32_t call = 0);
   // Waits for the stream. The first changed byte of every segment that changed.
   absl::StatusOr<std::vector<ChangedByte>> Verify(SegmentTable& table, const Key& key, uint32_t call = 0);
-  // Waits for the stream.
-  absl::StatusOr<uint64_t> Digest(CUdeviceptr data, uint64_t bytes);
+  // Of a tensor's elements; bits that belong to none do not count. Waits for the stream.
+  absl::StatusOr<uint64_t> Digest(CUdeviceptr data, const v1::PlanTensor& tensor);
   // `own_rms` is the reference's root mean square at the bundle's own fill, 0: that is what is compared. Where the
   // reference is larger now, the absolute limit is so in proportion; the relative error is relative to the larger of
   // both norms.

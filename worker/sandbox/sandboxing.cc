@@ -197,9 +197,8 @@ std::vector<std::string> Sandboxing::Tool(const std::vector<std::string>& argv, 
   return Wrap(options, {}, argv);
 }
 
-std::vector<std::string> Sandboxing::Baseline(const std::vector<std::string>& argv, const std::string& folder,
-                                              const std::string& own) const {
-  if (!on() || argv.empty()) return argv;
+SandboxOptions Sandboxing::PythonOptions(std::vector<std::string>* argv, const std::string& folder,
+                                         const std::string& own) const {
   SandboxOptions options;
   options.visible = tools_;  // a framework may want the toolkit
   std::error_code error;
@@ -210,11 +209,28 @@ std::vector<std::string> Sandboxing::Baseline(const std::vector<std::string>& ar
   options.processes = kProcesses;
   options.file_bytes = kToolFile;
   options.cpu_seconds = kToolCpuSeconds;
-  const PythonFolders python = FindPythonFolders(argv[0]);
+  const PythonFolders python = FindPythonFolders(argv->at(0));
   for (const std::string& path : python.folders) AddFolder(path, &options.visible);
+  if (!python.program.empty()) argv->at(0) = python.program;
+  return options;
+}
+
+std::vector<std::string> Sandboxing::Baseline(const std::vector<std::string>& argv, const std::string& folder,
+                                              const std::string& own) const {
+  if (!on() || argv.empty()) return argv;
   std::vector<std::string> words = argv;
-  if (!python.program.empty()) words[0] = python.program;
+  const SandboxOptions options = PythonOptions(&words, folder, own);
   return Wrap(options, {}, words);
+}
+
+std::vector<std::string> Sandboxing::Problem(const std::vector<std::string>& argv, const std::string& own,
+                                             int kept_fd) const {
+  if (!on() || argv.empty()) return argv;
+  std::vector<std::string> words = argv;
+  SandboxOptions options = PythonOptions(&words, own, own);
+  options.file_bytes = 0;
+  options.cpu_seconds = kRunnerCpuSeconds;  // it stays as long as the worker; its problems have deadlines
+  return Wrap(options, {kept_fd}, words);
 }
 
 }  // namespace pawl

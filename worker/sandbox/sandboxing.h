@@ -33,10 +33,16 @@ class Sandboxing {
   std::vector<std::string> Baseline(const std::vector<std::string>& argv, const std::string& folder,
                                     const std::string& own) const;
 
+  // The Python process that runs bundles' problem.py, standing in a folder of the worker's own. As a baseline, with one
+  // more descriptor, that of shared memory of any size.
+  std::vector<std::string> Problem(const std::vector<std::string>& argv, const std::string& own, int kept_fd) const;
+
   // What a runner may see and use.
   SandboxOptions RunnerOptions() const;
 
  private:
+  // Of a Python program and its packages; `argv` becomes that of the interpreter itself.
+  SandboxOptions PythonOptions(std::vector<std::string>* argv, const std::string& folder, const std::string& own) const;
   std::vector<std::string> Wrap(const SandboxOptions& options, const std::vector<int>& kept_fds,
                                 const std::vector<std::string>& argv) const;
 

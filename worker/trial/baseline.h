@@ -9,6 +9,7 @@
 #include "pawl/v1/bundle.pb.h"
 #include "pawl/v1/recording.pb.h"
 #include "worker/build/built_variant.h"
+#include "worker/problem/baseline_answers.h"
 #include "worker/process/process.h"
 #include "worker/sandbox/sandboxing.h"
 
@@ -36,11 +37,9 @@ absl::StatusOr<std::vector<v1::BaselineTime>> RunBaseline(const v1::Bundle& bund
 absl::StatusOr<v1::BesideBaseline> RunBaselineBeside(const v1::Bundle& bundle, const BuiltSize& best,
                                                      const BaselineHost& host);
 
-// What the script is asked, and what its answers mean.
+// What the script is asked; problem/baseline_answers.h reads its answers.
 std::string BaselineRequests(const v1::Bundle& bundle, const std::vector<v1::Size>& sizes, const v1::GpuInfo& gpu,
                              uint64_t seed, int measurements);
 std::string BesideRequest(const v1::Plan& plan, const std::string& cubin_file, uint64_t seed);
-absl::StatusOr<std::vector<v1::BaselineTime>> ReadBaselineAnswers(std::string_view lines);
-absl::StatusOr<v1::BesideBaseline> ReadBesideAnswer(std::string_view lines, const std::string& size);
 
 }  // namespace pawl

@@ -1,12 +1,16 @@
 #include "worker/trial/bundle_check.h"
 
+#include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "base/names/utf8.h"
 #include "kernels/bundle_reader.h"
 #include "kernels/plan.h"
@@ -14,9 +18,14 @@
 #include "kernels/tolerance.h"
 #include "worker/build/builder.h"
 #include "worker/build/built_variant.h"
+#include "worker/host/toolkit.h"
+#include "worker/problem/problem_process.h"
+#include "worker/process/process.h"
+#include "worker/sandbox/sandboxing.h"
 #include "worker/trial/cuda_device.h"
 #include "worker/trial/roofline_check.h"
 #include "worker/trial/start_variant.h"
+#include "worker/validate/output_check.h"
 
 namespace pawl {
 namespace {
@@ -40,7 +49,7 @@ v1::CheckSize DescribeSize(const v1::Plan& plan) {
     size.mutable_launches()->rbegin()->clear_arguments();
   }
   int64_t bytes = 0;
-  for (const v1::PlanTensor& tensor : plan.tensors()) bytes += tensor.elements() * ElementBytes(tensor.type());
+  for (const v1::PlanTensor& tensor : plan.tensors()) bytes += TensorBytes(tensor);
   size.set_tensor_bytes(bytes);
   return size;
 }
@@ -83,7 +92,8 @@ bool CheckBuilds(Compiler& builder, const v1::Bundle& bundle, const v1::GpuInfo&
   const v1::Size& size = GoalSize(bundle);
   absl::StatusOr<BuiltVariant> built = BuildVariant(builder, bundle, StartVariant(bundle), {size}, info);
   ReferenceCache cache;
-  absl::StatusOr<BuiltSize> reference = BuildReference(builder, bundle, size, info, &cache);
+  const absl::Status reference =
+      HasProblem(bundle) ? absl::OkStatus() : BuildReference(builder, bundle, size, info, &cache).status();
   if (!built.ok() && !absl::IsInvalidArgument(built.status())) {
     report.add_warnings(absl::StrCat("not compiled for ", gpu.architecture(), ": ", built.status().message()));
     gpu.set_build(v1::CHECK_BUILD_SKIPPED);
@@ -98,7 +108,7 @@ bool CheckBuilds(Compiler& builder, const v1::Bundle& bundle, const v1::GpuInfo&
   }
   if (!reference.ok()) {
     gpu.set_build(v1::CHECK_BUILD_FAILED);
-    AddFailure(v1::STAGE_BUILD, v1::CHECK_COMPILE, size.name(), std::string(reference.status().message()), gpu);
+    AddFailure(v1::STAGE_BUILD, v1::CHECK_COMPILE, size.name(), std::string(reference.message()), gpu);
   }
   return true;
 }
@@ -149,7 +159,7 @@ void CheckVariants(const v1::Bundle& bundle, const std::vector<const GpuSpec*>& 
 // Whether the baseline runs, and is not faster than the GPU can be.
 void CheckBaseline(GpuDevice& device, const v1::Bundle& bundle, const std::filesystem::path& folder,
                    const BuiltVariant& start, v1::CheckReport& report) {
-  if (bundle.baseline_command().empty()) return;
+  if (!HasBaseline(bundle)) return;
   const absl::StatusOr<std::vector<v1::BaselineTime>> times = device.TimeBaseline(bundle, folder);
   if (!times.ok()) {
     report.add_warnings(ValidUtf8(absl::StrCat("the baseline was not timed: ", times.status().message())));
@@ -161,6 +171,45 @@ void CheckBaseline(GpuDevice& device, const v1::Bundle& bundle, const std::files
     const std::string below = BaselineBelowRoofline(device.gpu().name(), bundle, built->plan, time);
     if (!below.empty()) report.add_warnings(below);
   }
+}
+
+// What problem.py gives at the smallest size: names, shapes, types, ranges, the same data for the same seed. Answers
+// false when it is wrong.
+bool RunProblem(const v1::Bundle& bundle, const v1::GpuInfo& gpu, bool allow_unsandboxed, v1::CheckReport& report) {
+  if (!HasProblem(bundle)) return true;
+  const auto skip = [&](const absl::Status& status) {
+    report.add_warnings(ValidUtf8(absl::StrCat(bundle.problem().path(), " was not run: ", status.message())));
+    return true;
+  };
+  const absl::StatusOr<Sandboxing> sandboxing = Sandboxing::Make(FindToolkit(), "", allow_unsandboxed);
+  if (!sandboxing.ok()) return skip(sandboxing.status());
+  absl::StatusOr<v1::Plan> plan = MakeReferencePlan(bundle, bundle.sizes(0), gpu);
+  if (!plan.ok()) return skip(plan.status());
+  const Fd shared(memfd_create("pawl-problem", MFD_CLOEXEC));
+  ProblemProcess::Options options;
+  options.shared_fd = shared.get();
+  options.sandboxing = &*sandboxing;
+  EntryRequest request;
+  request.pool = "check";
+  request.seed = SecretSeed();
+  request.strict = true;
+  const absl::Status made = ProblemProcess(options).Make(bundle, *plan, request).status();
+  if (made.ok()) return true;
+  if (!absl::IsInvalidArgument(made)) return skip(made);
+  // "problem.py:12 in inputs(): ...", or "problem.py: ..." where no line is to blame.
+  v1::CheckProblem& problem = *report.add_problems();
+  problem.set_file(bundle.problem().path());
+  absl::string_view text = made.message();
+  int line = 0;
+  if (absl::ConsumePrefix(&text, absl::StrCat(bundle.problem().path(), ":"))) {
+    const size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+    if (absl::SimpleAtoi(text.substr(0, digits), &line)) text.remove_prefix(digits);
+    absl::ConsumePrefix(&text, ":");
+  }
+  problem.set_line(line);
+  problem.set_message(ValidUtf8(std::string(absl::StripAsciiWhitespace(text))));
+  report.set_ok(false);
+  return false;
 }
 
 // Where this machine has a GPU: whether the start variant passes validation, the tolerance is tight, the reference
@@ -243,7 +292,9 @@ v1::CheckReport CheckBundle(const std::filesystem::path& folder, const BundleChe
   }
   if (!anywhere) report.set_ok(false);
   CheckVariants(bundle, options.gpus, report);
-  if (options.build) CheckRun(bundle, folder, options.allow_unsandboxed, report);
+  if (options.build && RunProblem(bundle, options.gpus[0]->info, options.allow_unsandboxed, report)) {
+    CheckRun(bundle, folder, options.allow_unsandboxed, report);
+  }
   return report;
 }
 

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/plan.h"
 #include "worker/embedded.h"
 #include "worker/host/toolkit.h"
 #include "worker/process/spawn.h"
@@ -15,10 +16,21 @@
 namespace pawl {
 namespace {
 
+// Changes when the compilers do.
+std::string CompilersText(const Builder& builder, const Toolkit& toolkit) {
+  std::string text = builder.description();
+  for (const std::string& path : {toolkit.nvrtc, toolkit.nvcc, toolkit.include}) {
+    std::error_code error;
+    const auto changed = std::filesystem::last_write_time(path, error);
+    absl::StrAppend(&text, "\n", path, " ", error ? 0 : changed.time_since_epoch().count());
+  }
+  return text;
+}
+
 absl::StatusOr<std::string> BuildSupport(Builder& builder, const std::string& architecture) {
   v1::BuildRequest request;
   request.set_compiler(v1::COMPILER_NVRTC);
-  request.set_source(std::string(embedded::kRunnerSupportCu));
+  request.set_source(std::string(embedded::kRunnerFillsH) + std::string(embedded::kRunnerSupportCu));
   request.set_name("support.cu");
   request.set_architecture(architecture);
   request.add_entries("pawl_fill");
@@ -33,6 +45,19 @@ absl::StatusOr<std::string> BuildSupport(Builder& builder, const std::string& ar
     return absl::InternalError(absl::StrCat("Pawl's own kernels do not build: ", reply->failure().message()));
   }
   return reply->cubin();
+}
+
+absl::StatusOr<std::vector<v1::BaselineTime>> TimeProblemBaseline(ProblemServer& problem, const v1::Bundle& bundle,
+                                                                  const v1::GpuInfo& gpu) {
+  std::vector<v1::BaselineTime> times;
+  for (const v1::Size& size : bundle.sizes()) {
+    absl::StatusOr<v1::Plan> plan = MakeReferencePlan(bundle, size, gpu);
+    if (!plan.ok()) return plan.status();
+    absl::StatusOr<v1::BaselineTime> time = problem.TimeBaseline(bundle, *plan);
+    if (!time.ok()) return time.status();
+    times.push_back(*std::move(time));
+  }
+  return times;
 }
 
 }  // namespace
@@ -60,6 +85,11 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Open(const Options& opti
   device->reference_ = std::make_unique<RunnerProcess>(runner);
   if (absl::Status open = device->runner_->Open(); !open.ok()) return open;
   device->gpu_ = device->runner_->gpu();
+  ProblemProcess::Options problem;
+  problem.shared_fd = device->shared_.get();
+  problem.gpu_uuid = device->gpu_.uuid();
+  problem.sandboxing = &device->sandboxing_;
+  device->problem_ = std::make_unique<ProblemProcess>(problem);
 
   BuilderOptions builder;
   builder.processes = options.builders;
@@ -68,12 +98,17 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Open(const Options& opti
   absl::StatusOr<std::unique_ptr<Builder>> created = Builder::Create(builder);
   if (!created.ok()) return created.status();
   device->builder_ = *std::move(created);
+  device->cached_ = std::make_unique<CachedCompiler>(
+      *device->builder_, BuildCacheOptions{.folder = options.build_cache,
+                                           .toolchain = CompilersText(*device->builder_, device->toolkit_)});
   absl::StatusOr<std::string> support = BuildSupport(*device->builder_, ArchitectureOf(device->gpu_));
   if (!support.ok()) return support.status();
   device->support_cubin_ = *std::move(support);
   for (RunnerProcess* process : {device->runner_.get(), device->reference_.get()}) {
     if (absl::Status set = process->SetSupportCubin(device->support_cubin_); !set.ok()) return set;
   }
+  device->cupti_ = std::make_unique<CuptiProfiler>(*device, metrics);
+  device->profiler_ = std::make_unique<FastestProfiler>(*device->cupti_, device->ncu_);
   return device;
 }
 
@@ -81,6 +116,8 @@ void CudaDevice::StopWhen(const Stopped& stopped) {
   stopped_ = stopped;
   runner_->StopWhen(stopped);
   reference_->StopWhen(stopped);
+  problem_->StopWhen(stopped);
+  cupti_->StopWhen(stopped);
 }
 
 v1::Toolchain CudaDevice::toolchain() const { return ToolVersions(toolkit_); }
@@ -91,12 +128,14 @@ absl::StatusOr<Sanitizing> CudaDevice::Sanitize(const std::vector<const BuiltSiz
 
 absl::StatusOr<std::vector<v1::BaselineTime>> CudaDevice::TimeBaseline(const v1::Bundle& bundle,
                                                                        const std::filesystem::path& folder) {
+  if (HasProblem(bundle) && bundle.baseline_command().empty()) return TimeProblemBaseline(*problem_, bundle, gpu_);
   const BaselineHost host = {gpu_, sandboxing_, stopped_};
   if (folder.empty()) return RunBaseline(bundle, host);
   return RunBaseline(bundle, folder, {bundle.sizes().begin(), bundle.sizes().end()}, host);
 }
 
 absl::StatusOr<v1::BesideBaseline> CudaDevice::TimeBesideBaseline(const v1::Bundle& bundle, const BuiltSize& best) {
+  if (HasProblem(bundle) && bundle.baseline_command().empty()) return problem_->TimeBesideBaseline(bundle, best);
   return RunBaselineBeside(bundle, best, {gpu_, sandboxing_, stopped_});
 }
 

@@ -10,9 +10,12 @@
 #include "pawl/v1/evidence.pb.h"
 #include "worker/build/builder.h"
 #include "worker/build/built_variant.h"
+#include "worker/build/cached_compiler.h"
 #include "worker/host/toolkit.h"
+#include "worker/problem/problem_process.h"
 #include "worker/process/process.h"
 #include "worker/sandbox/sandboxing.h"
+#include "worker/trial/cupti_profiler.h"
 #include "worker/trial/profiler.h"
 #include "worker/trial/runner_process.h"
 #include "worker/validate/gpu_device.h"
@@ -27,6 +30,7 @@ class CudaDevice : public GpuDevice {
     int device = 0;
     int builders = 1;
     bool allow_unsandboxed = false;
+    std::filesystem::path build_cache = DefaultBuildCache();
   };
   // The metrics must outlive it.
   static absl::StatusOr<std::unique_ptr<CudaDevice>> Open(const Options& options,
@@ -34,43 +38,56 @@ class CudaDevice : public GpuDevice {
 
   const v1::GpuInfo& gpu() const override { return gpu_; }
   v1::Toolchain toolchain() const override;
-  Builder& builder() override { return *builder_; }
+  Compiler& builder() override { return *cached_; }
   ReferenceCache& references() override { return references_; }
   InputLimits& input_limits() override { return input_limits_; }
   RunnerProcess& runner() override { return *runner_; }
   RunnerProcess& reference() override { return *reference_; }
+  ProblemProcess& problem() override { return *problem_; }
+  ProvidedPools& pools() override { return pools_; }
   void StopWhen(const Stopped& stopped) override;
   const Stopped& stopped() const override { return stopped_; }
   bool has_sanitizer() const override { return !toolkit_.compute_sanitizer.empty(); }
   absl::StatusOr<Sanitizing> Sanitize(const std::vector<const BuiltSize*>& sizes, SanitizerTools tools) override;
-  absl::StatusOr<Profiling> Profile(const std::vector<ProfileItem>& items) override { return profiler_.Profile(items); }
-  const Metrics& metrics() const override { return profiler_.metrics(); }
+  absl::StatusOr<Profiling> Profile(const std::vector<ProfileItem>& items) override {
+    return profiler_->Profile(items);
+  }
+  const Metrics& metrics() const override { return metrics_; }
   absl::StatusOr<std::vector<v1::BaselineTime>> TimeBaseline(const v1::Bundle& bundle,
                                                              const std::filesystem::path& folder = {}) override;
   absl::StatusOr<v1::BesideBaseline> TimeBesideBaseline(const v1::Bundle& bundle, const BuiltSize& best) override;
 
-  NcuProfiler& profiler() { return profiler_; }
+  const Builder& builders() const { return *builder_; }
+  const CachedCompiler& build_cache() const { return *cached_; }
+  FastestProfiler& profiler() { return *profiler_; }
   const Toolkit& toolkit() const { return toolkit_; }
   const std::string& support_cubin() const { return support_cubin_; }
   const std::string& runner_program() const { return runner_program_; }
   const Sandboxing& sandboxing() const { return sandboxing_; }
   bool sandboxed() const { return sandboxing_.on() && builder_->sandboxed(); }
   int ordinal() const { return options_.device; }
+  int shared_fd() const { return shared_.get(); }
 
  private:
-  CudaDevice(Options options, const Metrics& metrics) : options_(options), profiler_(*this, metrics) {}
+  CudaDevice(Options options, const Metrics& metrics) : options_(options), metrics_(metrics), ncu_(*this, metrics) {}
 
   const Options options_;
+  const Metrics& metrics_;
   Toolkit toolkit_;
   Sandboxing sandboxing_;
   std::string runner_program_, support_cubin_;
   Fd shared_;
   std::unique_ptr<Builder> builder_;
+  std::unique_ptr<CachedCompiler> cached_;
   std::unique_ptr<RunnerProcess> runner_, reference_;
   v1::GpuInfo gpu_;
   ReferenceCache references_;
   InputLimits input_limits_;
-  NcuProfiler profiler_;
+  std::unique_ptr<ProblemProcess> problem_;
+  ProvidedPools pools_;
+  NcuProfiler ncu_;
+  std::unique_ptr<CuptiProfiler> cupti_;
+  std::unique_ptr<FastestProfiler> profiler_;
   Stopped stopped_;
 };
 

@@ -30,9 +30,13 @@ void CudaTrialDevice::Describe() {
 
   if (!counters.ok()) warnings_.push_back(absl::StrCat("no counters, times only: ", counters.message()));
   if (counters.ok() && !cuda_->profiler().missing().empty()) {
-    warnings_.push_back(absl::StrCat("this ncu lacks ", absl::StrJoin(cuda_->profiler().missing(), ", ")));
+    warnings_.push_back(absl::StrCat("this profiler lacks ", absl::StrJoin(cuda_->profiler().missing(), ", ")));
   }
-  if (!cuda_->builder().sandboxed()) {
+  if (counters.ok() && !cuda_->profiler().why_ncu().empty()) {
+    warnings_.push_back(
+        absl::StrCat("counters come from ncu, which takes seconds a variant: ", cuda_->profiler().why_ncu()));
+  }
+  if (!cuda_->builders().sandboxed()) {
     warnings_.push_back("builds are not sandboxed: sources are scanned instead, a weaker guard");
   }
   if (!cuda_->sandboxing().on()) {

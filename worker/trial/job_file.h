@@ -1,9 +1,11 @@
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "pawl/v1/runner.pb.h"
 #include "worker/build/built_variant.h"
 #include "worker/trial/cuda_device.h"
 
@@ -12,9 +14,9 @@ namespace pawl {
 // A folder of its own with a v1::Job in it, for `pawl-runner --job` under ncu or compute-sanitizer. Removed with it.
 class JobFile {
  public:
-  // Each item is called so many times.
-  static absl::StatusOr<JobFile> Write(const CudaDevice& device, const std::vector<const BuiltSize*>& items,
-                                       int calls = 1);
+  // Each item is called so many times. The folder is made in `parent`; where that is empty, in the temporary one.
+  static absl::StatusOr<JobFile> Write(CudaDevice& device, const std::vector<const BuiltSize*>& items, int calls = 1,
+                                       const std::filesystem::path& parent = {});
   JobFile(JobFile&& other) noexcept : folder_(std::move(other.folder_)) { other.folder_.clear(); }
   ~JobFile();
 
@@ -23,6 +25,10 @@ class JobFile {
 
  private:
   explicit JobFile(std::string folder) : folder_(std::move(folder)) {}
+  // Inputs that files of the bundle hold, in a file beside the job.
+  absl::Status AddFiles(const BuiltSize& size, uint32_t number, v1::Job::Item* item) const;
+  // Inputs that problem.py makes, at the end of the same file.
+  absl::Status AddInputs(CudaDevice& device, const BuiltSize& size, uint32_t number, v1::Job::Item* item) const;
 
   std::string folder_;
 };

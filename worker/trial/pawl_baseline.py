@@ -13,6 +13,8 @@ A worker puts this module where a baseline script finds it. The script says what
 
 `tensors` has the inputs and outputs of the bundle by their names, on the GPU. The function returns the bundle's output, a
 list of them in the order of kernel.toml, or None where it wrote them into `tensors`.
+
+The baseline of a problem.py is timed by the same code (time_problem, compare_problem), eager and compiled.
 """
 
 import ctypes
@@ -39,16 +41,31 @@ WARM_SECONDS = 0.3
 HOLD_CYCLES = 300_000  # during which the events and the graph are enqueued
 MAX_DIFFERENCE = 0.1  # relative, between the outputs of baseline and winner: more is another computation
 MAX_DYNAMIC_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+CLUSTER, COOPERATIVE = 4, 2  # CU_LAUNCH_ATTRIBUTE_...
 
-ELEMENT_BYTES = {"f16": 2, "bf16": 2, "f32": 4, "f64": 8, "i32": 4}
-TORCH_TYPES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64", "i32": "int32"}
+ELEMENT_BYTES = {"f16": 2, "bf16": 2, "f32": 4, "f64": 8, "f8e4m3": 1, "f8e5m2": 1, "i8": 1, "u8": 1, "i16": 2, "u16": 2,
+                 "i32": 4, "u32": 4, "i64": 8, "u64": 8, "bool": 1}  # fmt: skip
+TORCH_TYPES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64", "f8e4m3": "float8_e4m3fn",
+               "f8e5m2": "float8_e5m2", "i8": "int8", "u8": "uint8", "i16": "int16", "u16": "int16", "i32": "int32",
+               "u32": "int32", "i64": "int64", "u64": "int64", "bool": "bool", "i4": "uint8", "u4": "uint8"}  # fmt: skip
+PACKED = ("i4", "u4")  # two a byte
+FLOATS = ("f16", "bf16", "f32", "f64", "f8e4m3", "f8e5m2")
+FILLED = ("input", "inout")  # before a call
 
 
 # Where tensors lie.
 
 
 def bytes_of(tensor):
+    if tensor["type"] in PACKED:
+        return (math.prod(tensor["shape"]) + 1) // 2
     return math.prod(tensor["shape"]) * ELEMENT_BYTES[tensor["type"]]
+
+
+def shape_of(tensor):
+    """Of its view: packed types are bytes there."""
+    shape = list(tensor["shape"])
+    return shape[:-1] + [(shape[-1] + 1) // 2] if tensor["type"] in PACKED else shape
 
 
 def align_of(tensor):
@@ -94,10 +111,11 @@ def draw_places(tensors, calls, base, size, style, rng):
 
 
 class Region:
-    """A run of GPU memory in which the tensors of several calls are placed again and again."""
+    """A run of GPU memory in which the tensors of several calls are placed again and again. `contents` are what inputs
+    hold, by name; without it they are filled."""
 
-    def __init__(self, torch, tensors, calls, rng):
-        self.torch, self.tensors, self.calls, self.rng = torch, tensors, calls, rng
+    def __init__(self, torch, tensors, calls, rng, contents=None):
+        self.torch, self.tensors, self.calls, self.rng, self.contents = torch, tensors, calls, rng, contents or {}
         needed = region_bytes(tensors, calls)
         free = torch.cuda.mem_get_info()[0]
         self.size = max(needed, min(free // 2, max(REGION_BYTES, needed + needed // 4)))
@@ -112,27 +130,63 @@ class Region:
             views = []
             for tensor, offset in zip(self.tensors, offsets):
                 dtype = getattr(self.torch, TORCH_TYPES[tensor["type"]])
-                views.append(self.memory[offset : offset + bytes_of(tensor)].view(dtype).view(tensor["shape"]))
-                if tensor["role"] == "input":
-                    fill(views[-1], tensor)
+                views.append(self.memory[offset : offset + bytes_of(tensor)].view(dtype).view(shape_of(tensor)))
+                if tensor["role"] in FILLED:
+                    restore(self.torch, views[-1], tensor, self.contents)
             sets.append(views)
         return sets
 
 
-def fill(view, tensor):
+def restore(torch, view, tensor, contents):
+    """What an input holds before a call."""
+    content = contents.get(tensor["name"])
+    if content is None:
+        fill(torch, view, tensor)
+    else:
+        view.copy_(content.view(view.dtype))
+
+
+def fill(torch, view, tensor):
     """As Pawl fills an input that is timed."""
     low, high = tensor.get("low"), tensor.get("high")
-    if tensor["type"] == "i32":
+    kind = tensor.get("fill")
+    if kind in ("zeros", "ones", "constant"):
+        view.fill_({"zeros": 0, "ones": 1, "constant": low}[kind])
+    elif kind in ("iota", "permutation", "sorted", "csr_offsets"):
+        fill_in_order(torch, view, tensor, kind)
+    elif tensor["type"] in PACKED or kind == "bytes":
+        view.view(torch.uint8).random_(0, 256)
+    elif tensor["type"] == "bool":
+        view.random_(0, 2)
+    elif tensor["type"] not in FLOATS:
         view.random_(int(0 if low is None else low), int(1023 if high is None else high) + 1)
-    elif tensor.get("fill") == "uniform":
+    elif tensor["type"].startswith("f8"):  # PyTorch draws no such numbers
+        drawn = view.float()
+        fill(torch, drawn, {**tensor, "type": "f32"})
+        view.copy_(drawn)
+    elif tensor.get("fill") in ("uniform", "uniform_range"):
         low, high = (0.0 if low is None else low), (1.0 if high is None else high)
-        if low < 1 and high > 0:
+        if tensor["fill"] == "uniform" and low < 1 and high > 0:
             low, high = max(low, 0.0), min(high, 1.0)
         view.uniform_(low, high)
     else:
         view.normal_()
         if low is not None and high is not None:
             view.clamp_(low, high)
+
+
+def fill_in_order(torch, view, tensor, kind):
+    count = view.numel()
+    if kind == "permutation":
+        values = torch.randperm(count, device=view.device)
+    elif kind == "iota":
+        values = torch.arange(count, device=view.device)
+    else:
+        low, high = (0 if kind == "csr_offsets" else tensor.get("low") or 0), tensor.get("high") or 0
+        values = (low + (high - low) * torch.rand(count, dtype=torch.float64, device=view.device)).sort().values
+        if kind == "csr_offsets" and count:
+            values[0], values[-1] = 0, high
+    view.copy_(values.view(view.shape).to(view.dtype))
 
 
 # What runs: the baseline, and the winner's cubin.
@@ -149,6 +203,24 @@ class Baseline:
         return self.compute(self.torch, self.sizes, named)
 
 
+class ProblemSide:
+    """baseline() or reference() of a problem.py, or the same compiled."""
+
+    def __init__(self, torch, compute, tensors, given):
+        self.torch, self.compute, self.tensors, self.given = torch, compute, tensors, given
+
+    def call(self, views):
+        named = {}
+        for tensor, view in zip(self.tensors, views):
+            if tensor["role"] not in FILLED:
+                continue
+            own = self.given[tensor["name"]]
+            # Where the problem has another form of a tensor than the kernel, 4-bit values one a byte, it gets that.
+            same = list(own.shape) == list(view.shape) and own.element_size() == view.element_size()
+            named[tensor["name"]] = view.view(own.dtype) if same else own
+        return self.compute(**named)
+
+
 class Winner:
     """The launches of a plan from a cubin, in the context that PyTorch has made current, on its current stream."""
 
@@ -159,10 +231,11 @@ class Winner:
         self.image = cubin  # the driver may read it later
         self._check(self.cuda.cuModuleLoadData(ctypes.byref(self.module), ctypes.c_char_p(self.image)), "cuModuleLoadData")
         self.functions = {}
+        self.structs = {}  # in GPU memory, by their bytes
         for launch in plan["launches"]:
-            self._prepare(launch)
+            self._find(launch)
 
-    def _prepare(self, launch):
+    def _find(self, launch):
         entry = launch["entry"]
         if entry not in self.functions:
             function = ctypes.c_void_p()
@@ -178,24 +251,100 @@ class Winner:
         if result != 0:
             raise RuntimeError(f"the winner can't be run here: {what} failed with CUDA error {result}")
 
+    def prepare(self, views):
+        """Before a capture: structs that lie in GPU memory are written."""
+        for launch, named, index in launches_of(self.plan, views):
+            for argument in launch["arguments"]:
+                if argument.get("in_memory"):
+                    content = struct_bytes(argument["fields"], named, index)
+                    if content not in self.structs:
+                        self.structs[content] = self.torch.tensor(list(content), dtype=self.torch.uint8, device="cuda")
+
     def call(self, views):
+        """Answers the tensors as they are named after it: launches may exchange them."""
         stream = ctypes.c_void_p(self.torch.cuda.current_stream().cuda_stream)
-        for launch in self.plan["launches"]:
-            values = [ctypes.create_string_buffer(bytes, len(bytes)) for bytes in arguments_of(launch, views)]
+        named = list(views)
+        for launch, named, index in launches_of(self.plan, views):
+            arguments = arguments_of(launch, named, index, self.structs)
+            values = [ctypes.create_string_buffer(bytes, len(bytes)) for bytes in arguments]
             pointers = (ctypes.c_void_p * len(values))(*[ctypes.addressof(value) for value in values])
-            extents = [ctypes.c_uint(extent) for extent in (*launch["grid"], *launch["block"], launch["shared"])]
-            result = self.cuda.cuLaunchKernel(self.functions[launch["entry"]], *extents, stream, pointers, None)
+            result = self._launch(launch, stream, pointers)
             self._check(result, f"cuLaunchKernel of {launch['entry']}")
+        return named_after(self.plan, views)
+
+    def _launch(self, launch, stream, pointers):
+        function, extents = self.functions[launch["entry"]], (*launch["grid"], *launch["block"], launch["shared"])
+        if not launch.get("cooperative") and not launch.get("cluster"):
+            return self.cuda.cuLaunchKernel(function, *[ctypes.c_uint(extent) for extent in extents], stream, pointers, None)
+        attributes = []
+        if launch.get("cluster"):
+            attributes.append(LaunchAttribute(CLUSTER, 0, (ctypes.c_uint * 16)(*launch["cluster"])))
+        if launch.get("cooperative"):
+            attributes.append(LaunchAttribute(COOPERATIVE, 0, (ctypes.c_uint * 16)(1)))
+        array = (LaunchAttribute * len(attributes))(*attributes)
+        config = LaunchConfig((ctypes.c_uint * 7)(*extents), stream, ctypes.cast(array, ctypes.c_void_p), len(attributes))
+        return self.cuda.cuLaunchKernelEx(ctypes.byref(config), function, pointers, None)
 
 
-def arguments_of(launch, views):
-    """The bytes of each argument: the address of a tensor, or a scalar as the worker wrote it."""
+class LaunchAttribute(ctypes.Structure):
+    """CUlaunchAttribute, whose value has 64 bytes."""
+
+    _fields_ = [("id", ctypes.c_int), ("pad", ctypes.c_int), ("value", ctypes.c_uint * 16)]
+
+
+class LaunchConfig(ctypes.Structure):
+    """CUlaunchConfig; the extents of grid and block, then the bytes of shared memory."""
+
+    _fields_ = [("extents", ctypes.c_uint * 7), ("stream", ctypes.c_void_p), ("attributes", ctypes.c_void_p), ("count", ctypes.c_uint)]
+
+
+def launches_of(plan, views):
+    """Every single launch with the tensors as they are named then and its number in its repetition."""
+    named = list(views)
+    for launch in plan["launches"]:
+        for index in range(launch.get("repeat") or 1):
+            yield launch, named, index
+            if launch.get("swap"):
+                a, b = launch["swap"]
+                named[a], named[b] = named[b], named[a]
+
+
+def named_after(plan, views):
+    named = list(views)
+    for launch in plan["launches"]:
+        if launch.get("swap") and (launch.get("repeat") or 1) % 2:
+            a, b = launch["swap"]
+            named[a], named[b] = named[b], named[a]
+    return named
+
+
+def argument_bytes(argument, views, index):
+    if "tensor" in argument:
+        return struct.pack("<Q", views[argument["tensor"]].data_ptr())
+    if "index" in argument:
+        return struct.pack("<i", index)
+    return bytes.fromhex(argument["bytes"])
+
+
+def struct_bytes(fields, views, index):
+    """As C lays them out: each field at a multiple of its own size."""
+    content, most = b"", 1
+    for field in fields:
+        value = argument_bytes(field, views, index)
+        most = max(most, len(value))
+        content += bytes(-len(content) % len(value)) + value
+    return content + bytes(-len(content) % most)
+
+
+def arguments_of(launch, views, index=0, structs=None):
+    """The bytes of each argument: the address of a tensor, a scalar as the worker wrote it, a struct or its address."""
     arguments = []
     for argument in launch["arguments"]:
-        if "tensor" in argument:
-            arguments.append(struct.pack("<Q", views[argument["tensor"]].data_ptr()))
-        else:
-            arguments.append(bytes.fromhex(argument["bytes"]))
+        if "fields" not in argument:
+            arguments.append(argument_bytes(argument, views, index))
+            continue
+        content = struct_bytes(argument["fields"], views, index)
+        arguments.append(struct.pack("<Q", structs[content].data_ptr()) if argument.get("in_memory") else content)
     return arguments
 
 
@@ -212,8 +361,15 @@ def run_beside(torch, work):
     torch.cuda.synchronize()
 
 
+def prepare(side, sets):
+    if hasattr(side, "prepare"):
+        for views in sets:
+            side.prepare(views)
+
+
 def capture(torch, side, sets, rng):
     """A graph with a call for each set of tensors, and what must live as long as it."""
+    prepare(side, sets)
     graph = torch.cuda.CUDAGraph()
     kept = []
     with torch.cuda.graph(graph):
@@ -242,6 +398,7 @@ def replay_us(torch, graph, replays):
 
 def rough_us(torch, side, sets, rng):
     """About what a call takes, by a graph of one."""
+    prepare(side, sets[:1])
     run_beside(torch, lambda: side.call(sets[0]))
     graph, _kept = capture(torch, side, sets[:1], rng)
     return min(replay_us(torch, graph, 4))
@@ -253,13 +410,13 @@ def calls_in_graph(torch, tensors, fastest_us):
     return max(1, min(max(2, math.ceil(GRAPH_US / max(fastest_us, 0.1))), MAX_CALLS, room))
 
 
-def time_alone(torch, baseline, tensors, measurements, rng):
+def time_alone(torch, baseline, tensors, measurements, rng, contents=None):
     """graph_us and event_us: a call inside a graph, and one launched by itself, as a user of the baseline sees it."""
-    sets = Region(torch, tensors, 1, rng).place()
+    sets = Region(torch, tensors, 1, rng, contents).place()
     calls = calls_in_graph(torch, tensors, rough_us(torch, baseline, sets, rng))
     del sets
     torch.cuda.empty_cache()
-    region = Region(torch, tensors, calls, rng)
+    region = Region(torch, tensors, calls, rng, contents)
     times = []
     for _ in range(3):  # places
         sets = region.place()
@@ -289,13 +446,13 @@ def time_block(torch, graphs, order, replays):
     return times
 
 
-def compare(torch, baseline, winner, tensors, rng, now=time.monotonic):
+def compare(torch, baseline, winner, tensors, rng, now=time.monotonic, contents=None):
     """log(baseline / winner), one for each placement of the tensors; both run on the same inputs at the same places."""
-    region = Region(torch, tensors, 1, rng)
+    region = Region(torch, tensors, 1, rng, contents)
     sets = region.place()
     sides = {"A": baseline, "B": winner}
     rough = {side: rough_us(torch, sides[side], sets, rng) for side in "AB"}
-    check_outputs(torch, baseline, winner, tensors, sets[0])
+    check_outputs(torch, baseline, winner, tensors, sets[0], contents)
     del region, sets
     torch.cuda.empty_cache()
     calls = calls_in_graph(torch, tensors, min(rough.values()))
@@ -303,7 +460,7 @@ def compare(torch, baseline, winner, tensors, rng, now=time.monotonic):
     replays = int(max(1, min(QUARTER_US // replay_time, 15)))
     blocks = int(max(MIN_BLOCKS, min(BLOCKS, COMPARE_SECONDS * 1e6 / (4 * replays * replay_time))))
 
-    region = Region(torch, tensors, calls, rng)
+    region = Region(torch, tensors, calls, rng, contents)
     ratios, us = [], {"A": [], "B": []}
     for block in range(blocks):
         sets = region.place()
@@ -327,28 +484,38 @@ def compare(torch, baseline, winner, tensors, rng, now=time.monotonic):
     return {"log_ratios": ratios, "baseline_us": statistics.median(us["A"]), "best_us": statistics.median(us["B"])}
 
 
-def outputs_of(result, written):
+def outputs_of(result, written, names):
     """What the baseline computed, as a list of tensors."""
     if result is None:
         return written
+    if isinstance(result, dict):
+        return [result[name] for name in names if name in result]
     return list(result) if isinstance(result, (list, tuple)) else [result]
 
 
-def check_outputs(torch, baseline, winner, tensors, views):
+def check_outputs(torch, baseline, winner, tensors, views, contents=None):
     """Both must compute about the same, or the ratio of their times means nothing. The winner's outputs were validated
     before; this finds a baseline of something else and a cubin that was not loaded as it should."""
-    outputs = [(t, view) for t, view in zip(tensors, views) if t["role"] == "output"]
-    for _, view in outputs:
-        view.zero_()
-    result = outputs_of(baseline.call(views), [view for _, view in outputs])
+    places = [i for i, t in enumerate(tensors) if t["role"] in ("output", "inout")]
+
+    def reset():
+        for i in places:
+            if tensors[i]["role"] == "output":
+                views[i].zero_()
+            else:
+                restore(torch, views[i], tensors[i], contents or {})
+
+    reset()
+    result = outputs_of(baseline.call(views), [views[i] for i in places], [tensors[i]["name"] for i in places])
     torch.cuda.synchronize()
-    if len(result) != len(outputs):
-        raise ValueError(f"the baseline returned {len(result)} outputs, the bundle has {len(outputs)}")
+    if len(result) != len(places):
+        raise ValueError(f"the baseline returned {len(result)} outputs, the bundle has {len(places)}")
     expected = [each.detach().clone() for each in result]
-    for _, view in outputs:
-        view.zero_()
-    winner.call(views)
+    reset()
+    prepare(winner, [views])
+    named = winner.call(views) or views
     torch.cuda.synchronize()
+    outputs = [(tensors[i], named[i]) for i in places]
     for (tensor, view), right in zip(outputs, expected):
         if right.numel() != view.numel():
             raise ValueError(f"the baseline's {tensor['name']} has {right.numel()} elements, the bundle's {view.numel()}")
@@ -364,6 +531,97 @@ def relative_difference(got, expected):
     got, expected = got.reshape(-1).double(), expected.reshape(-1).double()
     norm = float(expected.norm())
     return float((got - expected).norm()) / norm if norm > 0 else float(got.norm())
+
+
+# The baseline of a problem.py.
+
+
+def contents_of(torch, tensors, given):
+    """What the kernel's inputs hold, as the kernel has them: 4-bit values packed."""
+    contents = {}
+    for tensor in tensors:
+        if tensor["role"] not in FILLED:
+            continue
+        own = given[tensor["name"]]
+        if list(own.shape) != shape_of(tensor):
+            import pawl_tensors
+
+            packed = pawl_tensors.input_storage(own, tensor, tensor["name"])
+            own = torch.from_numpy(packed).to("cuda").view(shape_of(tensor))
+        contents[tensor["name"]] = own
+    return contents
+
+
+def forms_of(torch, compute):
+    """The function as it is, and compiled."""
+    forms = {"eager": compute}
+    if hasattr(torch, "compile"):
+        forms["torch.compile"] = torch.compile(compute, dynamic=False)
+    return forms
+
+
+def time_form(torch, side, tensors, measurements, rng, contents):
+    """Its times by graph, or, where it can't be captured, launched call by call."""
+    try:
+        return {**time_alone(torch, side, tensors, measurements, rng, contents), "captured": True}
+    except RuntimeError as error:
+        torch.cuda.synchronize()
+        sets = Region(torch, tensors, 1, rng, contents).place()
+        for _ in range(3):
+            side.call(sets[0])
+        us = statistics.median(launched_us(torch, lambda: side.call(sets[0])) for _ in range(measurements))
+        return {"graph_us": us, "event_us": us, "captured": False, "why": one_line(error)}
+
+
+def one_line(error):
+    return f"{type(error).__name__}: {error}".splitlines()[0][:200]
+
+
+def time_problem(torch, compute, given, request):
+    """The faster of eager and compiled is the baseline; `what` states both."""
+    rng = random.SystemRandom()
+    tensors = [tensor for tensor in request["tensors"] if tensor["role"] in FILLED]
+    contents = contents_of(torch, tensors, given)
+    times, said = {}, []
+    with torch.inference_mode():
+        for form, function in forms_of(torch, compute).items():
+            side = ProblemSide(torch, function, tensors, given)
+            try:
+                times[form] = time_form(torch, side, tensors, request["measurements"], rng, contents)
+            except Exception as error:
+                if form == "eager":
+                    raise
+                said.append(f"{form} failed: {one_line(error)}")
+                continue
+            by = "" if times[form]["captured"] else ", not by graph"
+            said.append(f"{form} {times[form]['graph_us']:.2f} us{by}")
+    best = min(times, key=lambda form: times[form]["graph_us"])
+    return {"size": request["size"], "graph_us": times[best]["graph_us"], "event_us": times[best]["event_us"],
+            "what": f"torch {torch.__version__} problem.py, {best} ({'; '.join(said)})"}  # fmt: skip
+
+
+def compare_problem(torch, compute, given, request):
+    """The winner beside the faster of eager and compiled."""
+    rng = random.SystemRandom()
+    plan = request["winner"]["plan"]
+    tensors = plan["tensors"]
+    contents = contents_of(torch, tensors, given)
+    with torch.inference_mode():
+        rough, why = {}, []
+        for form, function in forms_of(torch, compute).items():
+            side = ProblemSide(torch, function, tensors, given)
+            try:
+                rough[form] = (rough_us(torch, side, Region(torch, tensors, 1, rng, contents).place(), rng), side)
+            except Exception as error:
+                torch.cuda.synchronize()
+                why.append(f"{form}: {one_line(error)}")
+        if not rough:
+            raise ValueError(f"the baseline can't be captured in a CUDA graph, so it was not timed beside the winner ({'; '.join(why)})")
+        best = min(rough, key=lambda form: rough[form][0])
+        with open(request["winner"]["cubin"], "rb") as file:
+            winner = Winner(torch, file.read(), plan)
+        times = compare(torch, rough[best][1], winner, tensors, rng, contents=contents)
+    return {"size": request["size"], **times, "what": f"torch {torch.__version__} problem.py, {best}"}
 
 
 # The worker's requests.

@@ -94,7 +94,7 @@ v1::Evidence EvidenceWithoutCounters(const v1::GpuInfo& gpu, const ProfileItem& 
   return evidence;
 }
 
-absl::Status TryCounters(const CudaDevice& device, NcuProfiler& profiler) {
+absl::Status TryCounters(const CudaDevice& device, Profiler& profiler) {
   BuiltSize hold;
   v1::PlanLaunch* launch = hold.plan.add_launches();
   launch->set_entry("pawl_hold");
@@ -154,14 +154,15 @@ absl::StatusOr<NcuProfiler::Pages> NcuProfiler::Run(const std::vector<ProfileIte
     return absl::UnavailableError(why);
   };
   const std::string report = job->folder() + "/report.ncu-rep";
-  absl::StatusOr<ProcessResult> run = RunProcess(NcuOptions(
-      device_, *job,
-      {"--export", report, "--force-overwrite", "--clock-control", "none", "--cache-control", "none",
-       // The sections whose rules need hardly more passes than the metrics do.
-       "--section", "SpeedOfLight", "--section", "LaunchStats", "--section", "Occupancy", "--metrics",
-       absl::StrJoin(names_, ","), "--kernel-name-base", "function", "--kernel-name",
-       absl::StrCat("regex:^(", absl::StrJoin(entries, "|"), ")$"), device_.runner_program(), "--job", job->path()},
-      absl::Seconds(60 + 5 * items.size())));
+  absl::StatusOr<ProcessResult> run = RunProcess(
+      NcuOptions(device_, *job,
+                 {"--export", report, "--force-overwrite", "--clock-control", "none", "--cache-control", "none",
+                  // The sections whose rules need hardly more passes than the metrics do.
+                  "--section", "SpeedOfLight", "--section", "LaunchStats", "--section", "Occupancy", "--metrics",
+                  // The job says which launches count: neither fills nor setup, and one of those that are repeated.
+                  absl::StrJoin(names_, ","), "--kernel-name-base", "function", "--profile-from-start", "off",
+                  device_.runner_program(), "--job", job->path()},
+                 absl::Seconds(60 + 5 * items.size())));
   if (!run.ok()) return run.status();
   if (!run->ok()) return failed(absl::StrCat(run->out, run->err, "\n", EndText(*run)));
 
@@ -190,6 +191,30 @@ absl::StatusOr<NcuProfiler::Pages> NcuProfiler::Run(const std::vector<ProfileIte
   return pages;
 }
 
+absl::StatusOr<std::vector<v1::Evidence>> EvidenceOf(const v1::GpuInfo& gpu, const Metrics& metrics,
+                                                     const std::vector<ProfileItem>& items,
+                                                     const absl::StatusOr<std::vector<NcuKernel>>& kernels) {
+  std::vector<v1::Evidence> all;
+  size_t row = 0;  // profilers list launches in the order in which they ran
+  for (const ProfileItem& item : items) {
+    v1::Evidence& evidence = all.emplace_back(KnownEvidence(item));
+    if (!kernels.ok()) {
+      evidence.set_partial(true);
+      evidence.set_partial_reason(std::string(kernels.status().message()));
+    }
+    for (v1::LaunchEvidence& launch : *evidence.mutable_launches()) {
+      const NcuKernel* kernel = kernels.ok() ? &kernels->at(row++) : nullptr;
+      // A C++ name is written in another way than the bundle does.
+      const bool plain = !absl::StartsWith(launch.entry(), "_Z") && launch.entry().find_first_of("<:") == std::string::npos;
+      if (kernel != nullptr && plain && kernel->name.find(launch.entry()) == std::string::npos) {
+        return absl::InternalError(absl::StrCat("ncu lists ", kernel->name, " where ", launch.entry(), " ran"));
+      }
+      SetMetrics(metrics, gpu, kernel, &launch);
+    }
+  }
+  return all;
+}
+
 absl::StatusOr<Profiling> NcuProfiler::Profile(const std::vector<ProfileItem>& items) {
   const absl::Time start = absl::Now();
   Profiling profiling;
@@ -197,29 +222,24 @@ absl::StatusOr<Profiling> NcuProfiler::Profile(const std::vector<ProfileItem>& i
   if (absl::IsCancelled(pages.status())) return pages.status();
   profiling.missing = missing_;
   size_t expected = 0;
-  for (const ProfileItem& item : items) {
-    profiling.evidence.push_back(KnownEvidence(item));
-    expected += item.built->plan.launches_size();
-  }
+  for (const ProfileItem& item : items) expected += static_cast<size_t>(item.built->plan.launches_size());
   if (pages.ok() && pages->kernels.size() != expected) {
     pages =
         absl::UnavailableError(absl::StrCat("ncu reported ", pages->kernels.size(), " launches, ", expected, " ran"));
   }
-  if (pages.ok()) profiling.raw = std::move(pages->raw);
-  size_t row = 0;  // ncu lists launches in the order in which they ran
-  for (v1::Evidence& evidence : profiling.evidence) {
-    if (!pages.ok()) {
-      evidence.set_partial(true);
-      evidence.set_partial_reason(std::string(pages.status().message()));
-    }
-    for (v1::LaunchEvidence& launch : *evidence.mutable_launches()) {
-      const NcuKernel* kernel = pages.ok() ? &pages->kernels[row++] : nullptr;
-      if (kernel != nullptr && kernel->name.find(launch.entry()) == std::string::npos) {
-        return absl::InternalError(absl::StrCat("ncu lists ", kernel->name, " where ", launch.entry(), " ran"));
+  absl::StatusOr<std::vector<NcuKernel>> kernels = pages.status();
+  if (pages.ok()) kernels = std::move(pages->kernels);
+  absl::StatusOr<std::vector<v1::Evidence>> evidence = EvidenceOf(device_.gpu(), metrics_, items, kernels);
+  if (!evidence.ok()) return evidence.status();
+  profiling.evidence = *std::move(evidence);
+  if (pages.ok()) {
+    profiling.raw = std::move(pages->raw);
+    size_t row = 0;
+    for (v1::Evidence& each : profiling.evidence) {
+      for (v1::LaunchEvidence& launch : *each.mutable_launches()) {
+        for (const v1::Advice& advice : pages->advice[kernels->at(row).id]) *launch.add_advice() = advice;
+        ++row;
       }
-      SetMetrics(metrics_, device_.gpu(), kernel, &launch);
-      if (kernel == nullptr) continue;
-      for (const v1::Advice& advice : pages->advice[kernel->id]) *launch.add_advice() = advice;
     }
   }
   profiling.seconds = absl::ToDoubleSeconds(absl::Now() - start);

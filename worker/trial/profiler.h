@@ -13,28 +13,36 @@ namespace pawl {
 
 class CudaDevice;
 
-// Profiles several variants in one ncu run, which share its start of about three seconds. Without counters the
-// evidence is partial: geometry, occupancy and resources, with the reason and the fix.
-class NcuProfiler {
+// Reads the counters of variants. Without counters the evidence is partial: geometry, occupancy and resources, with the
+// reason and the fix.
+class Profiler {
+ public:
+  virtual ~Profiler() = default;
+  // A status is a fault that hits partial evidence too.
+  virtual absl::StatusOr<Profiling> Profile(const std::vector<ProfileItem>& items) = 0;
+  // What metrics.toml names and this profiler lacks; known after the first Profile.
+  virtual const std::vector<std::string>& missing() const = 0;
+};
+
+// Profiles several variants in one ncu run, which share its start of about three seconds.
+class NcuProfiler : public Profiler {
  public:
   // Both must outlive it.
-  explicit NcuProfiler(const CudaDevice& device, const Metrics& metrics = Metrics::Default())
+  explicit NcuProfiler(CudaDevice& device, const Metrics& metrics = Metrics::Default())
       : device_(device), metrics_(metrics) {}
 
   const Metrics& metrics() const { return metrics_; }
 
-  // What metrics.toml names and this ncu lacks; known after the first Profile.
-  const std::vector<std::string>& missing() const { return missing_; }
+  const std::vector<std::string>& missing() const override { return missing_; }
 
-  // A status is a fault that hits partial evidence too.
-  absl::StatusOr<Profiling> Profile(const std::vector<ProfileItem>& items);
+  absl::StatusOr<Profiling> Profile(const std::vector<ProfileItem>& items) override;
 
  private:
   struct Pages;
   absl::StatusOr<Pages> Run(const std::vector<ProfileItem>& items);
   void FindNames();
 
-  const CudaDevice& device_;
+  CudaDevice& device_;
   const Metrics& metrics_;
   std::vector<std::string> names_, missing_;  // of metrics to ask for, and of those this ncu lacks
 };
@@ -44,9 +52,14 @@ class NcuProfiler {
 v1::Evidence EvidenceWithoutCounters(const v1::GpuInfo& gpu, const ProfileItem& item, const std::string& reason,
                                      const Metrics& metrics = Metrics::Default());
 
+// The evidence of each item from the launches that were profiled, in order; with a status, what is known without them.
+absl::StatusOr<std::vector<v1::Evidence>> EvidenceOf(const v1::GpuInfo& gpu, const Metrics& metrics,
+                                                     const std::vector<ProfileItem>& items,
+                                                     const absl::StatusOr<std::vector<NcuKernel>>& kernels);
+
 // Profiles one of Pawl's own kernels: no file of the driver says as surely whether counters can be read. Unavailable:
 // why they can't.
-absl::Status TryCounters(const CudaDevice& device, NcuProfiler& profiler);
+absl::Status TryCounters(const CudaDevice& device, Profiler& profiler);
 
 // Why ncu gave nothing, in words a user can act on, from its exit and output.
 std::string ExplainNcuFailure(const std::string& output);

@@ -1,6 +1,10 @@
 #include "worker/trial/runner_process.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 
 #include "absl/strings/str_cat.h"
 #include "worker/process/host_fault.h"
@@ -10,6 +14,7 @@ namespace {
 
 constexpr absl::Duration kOpenDeadline = absl::Seconds(60);  // the first context on an idle GPU takes seconds
 constexpr absl::Duration kLoadDeadline = absl::Seconds(20);
+constexpr absl::Duration kProvideDeadline = absl::Seconds(60);
 constexpr size_t kMaxLoaded = 64;  // modules kept in a runner
 
 v1::RunnerReply Failed(v1::Check check, const std::string& message) {
@@ -23,16 +28,37 @@ v1::RunnerReply Failed(v1::Check check, const std::string& message) {
 }  // namespace
 
 absl::Status RunnerProcess::Open() {
-  if (child_ != nullptr && child_->alive()) return absl::OkStatus();
+  if (child_ != nullptr && child_->alive()) {
+    if (!opening_) return absl::OkStatus();
+    opening_ = false;
+    return ReadOpened(Reply(absl::OkStatus(), absl::Now() + kOpenDeadline, kOpenDeadline));
+  }
+  if (absl::Status status = Start(); !status.ok()) return status;
+  return SendOpen();
+}
+
+absl::Status RunnerProcess::OpenAhead() {
+  if (absl::Status status = Start(); !status.ok()) return status;
+  opening_ = true;
+  return child_->Send(OpenRequest(), absl::Now() + kOpenDeadline);
+}
+
+absl::Status RunnerProcess::Start() {
   Restart();
   ChildOptions child;
-  child.argv = {options_.program, "--shared-fd", "3"};
-  if (options_.sandboxing != nullptr) child.argv = options_.sandboxing->Runner(child.argv, 3);
-  child.fds = {{options_.shared_fd, 3}};
+  child.env = options_.env;
+  if (options_.counters_folder.empty()) {
+    child.argv = {options_.program, "--shared-fd", "3"};
+    if (options_.sandboxing != nullptr) child.argv = options_.sandboxing->Runner(child.argv, 3);
+    child.fds = {{options_.shared_fd, 3}};
+  } else {
+    child.argv = {options_.program, "--counters"};
+    if (options_.sandboxing != nullptr) child.argv = options_.sandboxing->Tool(child.argv, options_.counters_folder);
+  }
   absl::StatusOr<std::unique_ptr<ChildProcess>> started = ChildProcess::Start(child);
   if (!started.ok()) return started.status();
   child_ = *std::move(started);
-  return SendOpen();
+  return absl::OkStatus();
 }
 
 absl::Status RunnerProcess::SetSupportCubin(const std::string& cubin) {
@@ -41,11 +67,16 @@ absl::Status RunnerProcess::SetSupportCubin(const std::string& cubin) {
   return SendOpen();
 }
 
-absl::Status RunnerProcess::SendOpen() {
+v1::RunnerRequest RunnerProcess::OpenRequest() const {
   v1::RunnerRequest request;
   request.mutable_open()->set_device(options_.device);
   request.mutable_open()->set_support_cubin(options_.support_cubin);
-  absl::StatusOr<v1::RunnerReply> reply = Exchange(request, kOpenDeadline);
+  return request;
+}
+
+absl::Status RunnerProcess::SendOpen() { return ReadOpened(Exchange(OpenRequest(), kOpenDeadline)); }
+
+absl::Status RunnerProcess::ReadOpened(absl::StatusOr<v1::RunnerReply> reply) {
   if (!reply.ok()) return reply.status();
   if (!reply->has_open()) {
     Restart();
@@ -58,12 +89,17 @@ absl::Status RunnerProcess::SendOpen() {
 
 void RunnerProcess::Restart() {
   child_.reset();
+  opening_ = false;
   loaded_.clear();
+  pools_.clear();
 }
 
 absl::StatusOr<v1::RunnerReply> RunnerProcess::Exchange(const v1::RunnerRequest& request, absl::Duration deadline) {
   const absl::Time until = absl::Now() + deadline;
-  absl::Status status = child_->Send(request, until);
+  return Reply(child_->Send(request, until), until, deadline);
+}
+
+absl::StatusOr<v1::RunnerReply> RunnerProcess::Reply(absl::Status status, absl::Time until, absl::Duration deadline) {
   v1::RunnerReply reply;
   if (status.ok()) status = child_->Receive(&reply, until, stopped_);
   if (absl::IsCancelled(status)) {
@@ -103,6 +139,47 @@ void RunnerProcess::UnloadAll() {
     loaded_.erase(loaded_.begin());
     if (!Ask(unload, kLoadDeadline).ok()) return Restart();  // a fresh process has none either
   }
+  while (!pools_.empty()) {
+    v1::ProvideRequest drop;
+    drop.set_pool(pools_.begin()->first);
+    drop.set_drop(true);
+    if (!Provide(drop).ok()) return Restart();
+  }
+}
+
+absl::StatusOr<v1::RunnerReply> RunnerProcess::Provide(const v1::ProvideRequest& request) {
+  if (absl::Status open = Open(); !open.ok()) return open;
+  if (request.drop() && pools_.erase(request.pool()) == 0) return v1::RunnerReply();
+  v1::RunnerRequest asked;
+  *asked.mutable_provide() = request;
+  absl::StatusOr<v1::RunnerReply> reply = Ask(asked, kProvideDeadline);
+  if (reply.ok() && !reply->has_failure() && !request.drop()) pools_[request.pool()].insert(request.entry());
+  return reply;
+}
+
+absl::StatusOr<v1::RunnerReply> RunnerProcess::ProvideFile(const std::string& id, const std::string& content) {
+  if (absl::Status open = Open(); !open.ok()) return open;
+  if (HasEntry(id, 0)) return v1::RunnerReply();
+  for (size_t written = 0; written < content.size();) {
+    const ssize_t count =
+        pwrite(options_.shared_fd, content.data() + written, content.size() - written, static_cast<off_t>(written));
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("no room for ", content.size(), " bytes of inputs in shared memory: ", strerror(errno)));
+    }
+    written += static_cast<size_t>(count);
+  }
+  v1::ProvideRequest request;
+  request.set_pool(id);
+  request.add_parts()->set_bytes(static_cast<int64_t>(content.size()));
+  return Provide(request);
+}
+
+bool RunnerProcess::HasEntry(const std::string& pool, uint32_t entry) const {
+  if (child_ == nullptr || !child_->alive()) return false;
+  const auto found = pools_.find(pool);
+  return found != pools_.end() && found->second.contains(entry);
 }
 
 absl::StatusOr<v1::RunnerReply> RunnerProcess::Load(

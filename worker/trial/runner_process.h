@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "absl/status/status.h"
@@ -24,11 +25,16 @@ class RunnerProcess : public KernelProcess {
     int shared_fd = -1;                      // memory that runner and reference share
     std::string support_cubin;               // empty: it can only describe the GPU until SetSupportCubin
     const Sandboxing* sandboxing = nullptr;  // to lock it in; null: not at all. Must outlive this
+    // A folder of the worker's own makes it a runner that reads counters: locked in as ncu is, without shared memory.
+    std::string counters_folder;
+    std::map<std::string, std::string> env;
   };
   explicit RunnerProcess(Options options) : options_(std::move(options)) {}
 
   // Starts the process and creates the context, if that has not happened. An error is the machine's fault.
   absl::Status Open();
+  // Starts the process and lets it create the context in its own time: the next request waits for that.
+  absl::Status OpenAhead();
   // Gives this and all later processes Pawl's own kernels, which can only be built once the GPU is known.
   absl::Status SetSupportCubin(const std::string& cubin);
   // From now on: while it holds, whoever waits for a reply kills the process and gets CANCELLED.
@@ -40,6 +46,10 @@ class RunnerProcess : public KernelProcess {
   absl::StatusOr<v1::RunnerReply> Load(const std::string& id, const std::string& cubin,
                                        const google::protobuf::RepeatedPtrField<v1::PlanLaunch>& launches) override;
 
+  absl::StatusOr<v1::RunnerReply> Provide(const v1::ProvideRequest& request) override;
+  absl::StatusOr<v1::RunnerReply> ProvideFile(const std::string& id, const std::string& content) override;
+  bool HasEntry(const std::string& pool, uint32_t entry) const override;
+
   const v1::GpuInfo& gpu() const { return gpu_; }
   // Seconds that requests took inside the process: launches, copies and waiting for the GPU.
   double busy_seconds() const { return busy_seconds_; }
@@ -47,17 +57,23 @@ class RunnerProcess : public KernelProcess {
 
  private:
   absl::StatusOr<v1::RunnerReply> Exchange(const v1::RunnerRequest& request, absl::Duration deadline);
+  absl::StatusOr<v1::RunnerReply> Reply(absl::Status status, absl::Time until, absl::Duration deadline);
 
+  absl::Status Start();
   absl::Status SendOpen();
+  v1::RunnerRequest OpenRequest() const;
+  absl::Status ReadOpened(absl::StatusOr<v1::RunnerReply> reply);
 
   Options options_;
   std::unique_ptr<ChildProcess> child_;
+  bool opening_ = false;  // the reply to the request to open has not been read
   struct Loaded {
     std::map<std::string, v1::LoadReply> replies;  // by the launches they are about
     uint64_t used = 0;  // grows with each Load: the least recently asked for goes first when there are too many
   };
   std::map<std::string, Loaded> loaded_;
   uint64_t uses_ = 0;
+  std::map<std::string, std::set<uint32_t>> pools_;  // entries that the process has
   v1::GpuInfo gpu_;
   double busy_seconds_ = 0;
   Stopped stopped_;

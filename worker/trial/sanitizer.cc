@@ -57,7 +57,7 @@ std::optional<std::string> FirstSanitizerError(const std::string& output) {
   return first;
 }
 
-absl::StatusOr<Sanitizing> Sanitize(const CudaDevice& device, const std::vector<const BuiltSize*>& sizes,
+absl::StatusOr<Sanitizing> Sanitize(CudaDevice& device, const std::vector<const BuiltSize*>& sizes,
                                     SanitizerTools tools) {
   const absl::Time start = absl::Now();
   if (device.toolkit().compute_sanitizer.empty()) {

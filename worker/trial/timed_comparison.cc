@@ -21,7 +21,8 @@ class Comparing {
 
   absl::StatusOr<TimedComparison> Run() {
     absl::StatusOr<v1::Comparison> comparison =
-        CompareByProtocol([this](int process) { return StartProcess(process); }, noise_, rule_);
+        CompareByProtocol([this](int process) { return StartProcess(process); }, noise_, rule_,
+                          [this] { return timer_.doubted && timer_.doubted(timed_.processes); });
     if (!timed_.failure && !comparison.ok()) return comparison.status();
     if (comparison.ok()) timed_.comparison = *std::move(comparison);
     return std::move(timed_);

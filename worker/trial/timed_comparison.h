@@ -17,6 +17,13 @@ namespace pawl {
 inline constexpr int kConfirmingCalls = 500;
 inline constexpr int64_t kConfirmingBytes = int64_t{1} << 30;  // of their outputs; fewer calls where those are large
 
+// The pairs of one process.
+struct TimedProcess {
+  std::vector<v1::PairSample> pairs;
+  int discarded = 0;
+  double warm_us = 0, cold_us = 0, parent_warm_us = 0, parent_cold_us = 0;
+};
+
 // Where the pairs of a comparison come from: a runner, or a recording.
 struct PairTimer {
   // Times candidate against parent in the present process. `process` counts the processes of the comparison: those
@@ -26,13 +33,8 @@ struct PairTimer {
   std::function<void()> start_fresh_process;
   // Said before each process starts to measure.
   std::function<void(int process)> report;
-};
-
-// The pairs of one process.
-struct TimedProcess {
-  std::vector<v1::PairSample> pairs;
-  int discarded = 0;
-  double warm_us = 0, cold_us = 0, parent_warm_us = 0, parent_cold_us = 0;
+  // Whether another process should measure what was found faster (verdict_protocol.h). Empty: none.
+  std::function<bool(const std::vector<TimedProcess>& processes)> doubted;
 };
 
 struct TimedComparison {

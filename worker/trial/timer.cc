@@ -1,12 +1,15 @@
 #include "worker/trial/timer.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "kernels/plan.h"
 #include "worker/validate/checked_call.h"
+#include "worker/validate/load_built.h"
 #include "worker/validate/output_check.h"
+#include "worker/validate/provided_inputs.h"
 
 namespace pawl {
 namespace {
@@ -16,7 +19,7 @@ constexpr absl::Duration kCompareDeadline = absl::Seconds(120);
 int64_t OutputBytesOf(const v1::Plan& plan) {
   int64_t bytes = 0;
   for (const v1::PlanTensor& tensor : plan.tensors()) {
-    if (tensor.role() == v1::TENSOR_ROLE_OUTPUT) bytes += tensor.elements() * ElementBytes(tensor.type());
+    if (IsCompared(tensor.role())) bytes += TensorBytes(tensor);
   }
   return bytes;
 }
@@ -27,8 +30,11 @@ absl::StatusOr<Timing> TimeAgainst(GpuDevice& device, const v1::Bundle& bundle, 
                                    const BuiltSize& parent, const TimingOptions& options) {
   const absl::Time start = absl::Now();
   Timing timing;
-  for (const BuiltSize* side : {&parent, &candidate}) {
-    absl::StatusOr<v1::RunnerReply> loaded = device.runner().Load(side->module, *side->cubin, side->plan.launches());
+  const bool witnessed = options.witness != nullptr;
+  std::vector<const BuiltSize*> sides = {&parent, &candidate};
+  if (witnessed) sides.push_back(options.witness);
+  for (const BuiltSize* side : sides) {
+    absl::StatusOr<v1::RunnerReply> loaded = LoadBuilt(device.runner(), *side);
     if (!loaded.ok()) return loaded.status();
     if (loaded->has_failure()) {
       timing.failure = loaded->failure();
@@ -36,18 +42,27 @@ absl::StatusOr<Timing> TimeAgainst(GpuDevice& device, const v1::Bundle& bundle, 
       return timing;
     }
   }
+  const absl::StatusOr<TimedPool> pool = ProvideTimedPool(device, bundle, candidate.plan);
+  if (!pool.ok()) return pool.status();
   v1::RunnerRequest request;
   v1::CompareRequest& compare = *request.mutable_compare();
   compare.set_candidate(candidate.module);
   compare.set_parent(parent.module);
+  compare.set_setup(candidate.setup_module);
   *compare.mutable_candidate_plan() = candidate.plan;
   *compare.mutable_parent_plan() = parent.plan;
+  if (witnessed) {
+    compare.set_witness(options.witness->module);
+    *compare.mutable_witness_plan() = options.witness->plan;
+  }
   compare.set_pairs(options.pairs);
   compare.set_measurements(options.measurements);
   compare.set_deciding(bundle.timing());
   const int64_t room = options.checked_bytes / std::max<int64_t>(1, OutputBytesOf(candidate.plan));
   compare.set_checked_calls(static_cast<int>(std::clamp<int64_t>(room, 1, options.checked_calls)));
   compare.set_candidate_first(options.candidate_first);
+  compare.set_pool(pool->pool);
+  compare.set_entries(pool->entries);
   absl::StatusOr<v1::RunnerReply> reply = device.runner().Ask(request, kCompareDeadline);
   if (!reply.ok()) return reply.status();
   timing.seconds = absl::ToDoubleSeconds(absl::Now() - start);
@@ -62,7 +77,7 @@ absl::StatusOr<Timing> TimeAgainst(GpuDevice& device, const v1::Bundle& bundle, 
   const std::vector<v1::InputDraw> draws(timing.times.checked().begin(), timing.times.checked().end());
   absl::StatusOr<v1::CheckReply> check = CheckOutputs(device, bundle, candidate.plan, draws, false);
   if (!check.ok()) return check.status();
-  if (std::optional<v1::Failure> wrong = JudgeErrors(candidate.plan, check->errors())) {
+  if (std::optional<v1::Failure> wrong = JudgeCheck(candidate.plan, *check)) {
     wrong->set_stage(v1::STAGE_MEASURE);
     wrong->set_check(v1::CHECK_TIMED_OUTPUT);
     wrong->set_message(absl::StrCat("right when validated, wrong when timed: ", wrong->message()));

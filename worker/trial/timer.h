@@ -17,7 +17,8 @@ struct TimingOptions {
   // About so many timed calls are compared with the reference; fewer where their outputs take more than checked_bytes.
   int checked_calls = 20;
   int64_t checked_bytes = int64_t{64} << 20;
-  bool candidate_first = true;  // its seat (runner.proto)
+  bool candidate_first = true;         // its seat (runner.proto)
+  const BuiltSize* witness = nullptr;  // timed beside both
 };
 
 struct Timing {

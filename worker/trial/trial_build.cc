@@ -4,7 +4,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "google/protobuf/util/message_differencer.h"
 #include "kernels/hidden_sizes.h"
+#include "kernels/plan.h"
 #include "kernels/space.h"
 #include "worker/build/built_variant.h"
 #include "worker/validate/output_check.h"
@@ -44,7 +46,7 @@ int CountSteps(const v1::Trial& trial, const v1::Bundle& bundle) {
   // Comparing and confirming, and beside that validating again, sanitizer, profile; or timing alone, sanitizer,
   // profile, baseline. Of a total gain: comparing and confirming, sanitizer at large sizes, and, where it was
   // left out before, at small ones, the ladder, the baseline.
-  const int baseline = bundle.baseline_command().empty() ? 0 : 1;
+  const int baseline = HasBaseline(bundle) ? 1 : 0;
   if (trial.purpose() == v1::TRIAL_PURPOSE_TOTAL) return 1 + sizes + 4 + trial.keep().skip_sanitizer() + baseline;
   return 1 + sizes + (trial.has_parent() ? 5 : 4);
 }
@@ -82,6 +84,8 @@ absl::StatusOr<std::unique_ptr<TrialBuild>> TrialBuilder::Build(const v1::Trial&
     if (stopped()) return absl::CancelledError("stopped");
     const std::shared_ptr<const v1::Bundle> before = WithSource(bundle, trial.parent_patched_source());
     if (absl::Status status = BuildParent(*before, *timed, stopped, build.get()); !status.ok()) return status;
+    const std::shared_ptr<const v1::Bundle> earlier = WithSource(bundle, trial.witness_patched_source());
+    if (absl::Status status = BuildWitness(*earlier, *timed, stopped, build.get()); !status.ok()) return status;
     if (stopped()) return absl::CancelledError("stopped");
     if (absl::Status status = BuildStart(*bundle, sizes, stopped, build.get()); !status.ok()) return status;
     if (absl::Status status = BuildReferences(stopped, build.get()); !status.ok()) return status;
@@ -90,32 +94,48 @@ absl::StatusOr<std::unique_ptr<TrialBuild>> TrialBuilder::Build(const v1::Trial&
   return build;
 }
 
+bool TrialBuild::same_as_parent() const {
+  if (failure || !parent || parent->module != at().module) return false;
+  return google::protobuf::util::MessageDifferencer::Equals(parent->plan, at().plan);
+}
+
 absl::Status TrialBuilder::BuildParent(const v1::Bundle& bundle, const v1::Size& size, const Stopped& stopped,
                                        TrialBuild* build) {
   const v1::Trial& trial = build->trial;
   if (!trial.has_parent()) return absl::OkStatus();
-  absl::StatusOr<BuiltSize> parent = ParentAt(bundle, size, trial, stopped);
+  absl::StatusOr<BuiltSize> parent = EarlierAt(bundle, size, trial.parent(), trial.bundle_hash(), stopped);
   if (!parent.ok()) return parent.status();
   build->parent = *std::move(parent);
   if (trial.purpose() != v1::TRIAL_PURPOSE_TOTAL) return absl::OkStatus();
   for (const v1::Size& each : bundle.sizes()) {
-    absl::StatusOr<BuiltSize> at = ParentAt(bundle, each, trial, stopped);
+    absl::StatusOr<BuiltSize> at = EarlierAt(bundle, each, trial.parent(), trial.bundle_hash(), stopped);
     if (!at.ok()) return at.status();
     build->parent_ladder.push_back(*std::move(at));
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<BuiltSize> TrialBuilder::ParentAt(const v1::Bundle& bundle, const v1::Size& size, const v1::Trial& trial,
-                                                 const Stopped& stopped) {
-  const std::string key = KeyOf(bundle, trial.parent(), size.name(), trial.bundle_hash());
+absl::Status TrialBuilder::BuildWitness(const v1::Bundle& bundle, const v1::Size& size, const Stopped& stopped,
+                                        TrialBuild* build) {
+  const v1::Trial& trial = build->trial;
+  if (!trial.has_witness()) return absl::OkStatus();
+  absl::StatusOr<BuiltSize> witness = EarlierAt(bundle, size, trial.witness(), trial.bundle_hash(), stopped);
+  if (!witness.ok()) return witness.status();
+  // Variants with other scratch tensors can't share buffers.
+  if (witness->plan.tensors_size() == build->at().plan.tensors_size()) build->witness = *std::move(witness);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<BuiltSize> TrialBuilder::EarlierAt(const v1::Bundle& bundle, const v1::Size& size,
+                                                  const v1::Variant& variant, const std::string& bundle_hash,
+                                                  const Stopped& stopped) {
+  const std::string key = KeyOf(bundle, variant, size.name(), bundle_hash);
   if (std::optional<BuiltSize> recent = Recall(key)) return *std::move(recent);
-  absl::StatusOr<BuiltVariant> built =
-      BuildVariant(device_.builder(), bundle, trial.parent(), {size}, device_.gpu(), stopped);
+  absl::StatusOr<BuiltVariant> built = BuildVariant(device_.builder(), bundle, variant, {size}, device_.gpu(), stopped);
   if (!built.ok()) return built.status();
   if (built->failure) {
     return absl::InternalError(
-        absl::StrCat("the parent ", VariantText(trial.parent()),
+        absl::StrCat("the variant ", VariantText(variant),
                      " was measured before and does not build here: ", built->failure->message()));
   }
   Remember(key, built->sizes.front());

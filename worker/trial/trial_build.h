@@ -27,6 +27,7 @@ struct TrialBuild : PreparedTrial {
   // The start variant at the small sizes, where the device does not know how large this bundle's inputs may be.
   std::optional<BuiltVariant> start;
   std::optional<BuiltSize> parent;
+  std::optional<BuiltSize> witness;      // at the timed size, where the trial has one
   std::vector<BuiltSize> parent_ladder;  // at every size, where the best is measured beside the start
   std::string command;                   // that builds the candidate at the timed size
   double check_seconds = 0;
@@ -38,6 +39,8 @@ struct TrialBuild : PreparedTrial {
 
   // The candidate at that size; only where nothing failed.
   const BuiltSize& at() const { return *candidate.Find(size); }
+  // Machine code and launches at that size are the parent's.
+  bool same_as_parent() const;
 };
 
 // The CPU part of trials on a GPU. Thread-safe. Variants that were built lately are not built again as parents.
@@ -51,8 +54,10 @@ class TrialBuilder {
 
  private:
   absl::Status BuildParent(const v1::Bundle& bundle, const v1::Size& size, const Stopped& stopped, TrialBuild* build);
-  absl::StatusOr<BuiltSize> ParentAt(const v1::Bundle& bundle, const v1::Size& size, const v1::Trial& trial,
-                                     const Stopped& stopped);
+  absl::Status BuildWitness(const v1::Bundle& bundle, const v1::Size& size, const Stopped& stopped, TrialBuild* build);
+  // A variant that was measured before.
+  absl::StatusOr<BuiltSize> EarlierAt(const v1::Bundle& bundle, const v1::Size& size, const v1::Variant& variant,
+                                      const std::string& bundle_hash, const Stopped& stopped);
   absl::Status BuildStart(const v1::Bundle& bundle, const std::vector<v1::Size>& sizes, const Stopped& stopped,
                           TrialBuild* build);
   absl::Status BuildReferences(const Stopped& stopped, TrialBuild* build);

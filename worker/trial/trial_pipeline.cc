@@ -37,9 +37,13 @@ absl::Status RunAlone(TrialRun& run) {
                         ProfileCandidate, TimeCopy, TimeBaseline});
 }
 
-// A candidate that is not faster is not kept, and needs no more. Validating it again with fresh inputs is also what one
-// more than ten times as fast as its parent needs before it is believed.
+// A candidate with its parent's code can't be faster. One that is not faster is not kept, and needs no more. Validating
+// it again with fresh inputs is also what one more than ten times as fast as its parent needs before it is believed.
 absl::Status RunAgainstParent(TrialRun& run) {
+  if (run.build.trial.purpose() != v1::TRIAL_PURPOSE_VERIFY && run.build.same_as_parent()) {
+    run.result().set_same_code(true);
+    return absl::OkStatus();
+  }
   absl::Status status = RunSteps(run, {ChooseInputs, ValidateTwice, CompareWithParent, CheckRoofline});
   if (!status.ok() || !run.faster) return status;
   return RunSteps(run, {ValidateAgain, SanitizeSmallSizes, ProfileCandidate});

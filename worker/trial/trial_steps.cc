@@ -1,5 +1,6 @@
 #include "worker/trial/trial_steps.h"
 
+#include <cmath>
 #include <optional>
 #include <random>
 #include <utility>
@@ -9,6 +10,8 @@
 #include "base/names/utf8.h"
 #include "kernels/hidden_sizes.h"
 #include "kernels/plan.h"
+#include "profiles/gates.h"
+#include "profiles/seat_rule.h"
 #include "worker/trial/roofline_check.h"
 #include "worker/trial/timed_comparison.h"
 #include "worker/trial/timer.h"
@@ -29,7 +32,7 @@ constexpr double kSurprise = 10;  // a larger speedup is not believed before it 
 
 int64_t MemoryOf(const v1::Plan& plan) {
   int64_t bytes = 0;
-  for (const v1::PlanTensor& tensor : plan.tensors()) bytes += tensor.elements() * ElementBytes(tensor.type());
+  for (const v1::PlanTensor& tensor : plan.tensors()) bytes += TensorBytes(tensor);
   return bytes;
 }
 
@@ -115,6 +118,26 @@ absl::StatusOr<Timing> Time(TrialRun& run, const BuiltSize& candidate, const Bui
   Timing failed;
   failed.failure = failure;
   return failed;
+}
+
+// Whether the processes so far neither show that the parent is slower than it was as a candidate, nor exclude it.
+bool SeatInDoubt(const TrialRun& run, const std::vector<TimedProcess>& processes) {
+  const v1::SeatTime& as_candidate = run.build.trial.parent_as_candidate();
+  std::vector<std::vector<double>> witnessed;
+  for (const TimedProcess& process : processes) {
+    std::vector<double> logs;
+    for (const v1::PairSample& pair : process.pairs) {
+      if (pair.witness_us() > 0) logs.push_back(std::log(pair.parent_us() / pair.witness_us()));
+    }
+    if (logs.size() > 1) witnessed.push_back(std::move(logs));
+  }
+  if (witnessed.empty()) return false;
+  v1::SeatTime as_parent = SeatTimeOf(witnessed);
+  as_parent.set_witness(as_candidate.witness());
+  if (!ComparableSeats(as_candidate, as_parent)) return false;
+  const double share = Gates::Default().Get(GateKind::kSeat).threshold / 2;
+  const SeatTest test = TestSeat(as_candidate, as_parent, run.build.trial.noise(), share);
+  return !test.failed() && !test.excluded;
 }
 
 v1::Failure Unsteady(int discarded) {
@@ -225,9 +248,11 @@ absl::Status CompareWithParent(TrialRun& run) {
     if (process > 0) {
       options.checked_calls = kConfirmingCalls;
       options.checked_bytes = kConfirmingBytes;
+      if (run.build.witness) options.witness = &*run.build.witness;
     }
     return Time(run, candidate, parent, options);
   };
+  timer.doubted = [&](const std::vector<TimedProcess>& processes) { return SeatInDoubt(run, processes); };
   timer.start_fresh_process = [&] { run.device.runner().Restart(); };
   timer.report = [&](int process) {
     run.Report(v1::STAGE_MEASURE, process > 0 ? "compare again in a fresh process" : "compare with the parent");
@@ -346,9 +371,10 @@ absl::Status SanitizeLargeSizes(TrialRun& run) {
 
 absl::Status ProfileCandidate(TrialRun& run) {
   const StageWatch watch(run, v1::STAGE_PROFILE);
-  run.Report(v1::STAGE_PROFILE, "profile with ncu");
+  run.Report(v1::STAGE_PROFILE, "read counters");
   absl::StatusOr<Profiling> profiling = run.device.Profile({run.item()});
   if (!profiling.ok()) return profiling.status();
+  if (!profiling->note.empty()) run.Note(profiling->note);
   v1::Evidence& evidence = *run.result().mutable_evidence();
   evidence = std::move(profiling->evidence[0]);
   evidence.set_partial_reason(ValidUtf8(evidence.partial_reason()));
@@ -376,11 +402,15 @@ absl::Status TimeCopy(TrialRun& run) {
 }
 
 absl::Status TimeBaseline(TrialRun& run) {
-  if (run.bundle.baseline_command().empty()) return absl::OkStatus();
+  if (!HasBaseline(run.bundle)) return absl::OkStatus();
   const StageWatch watch(run, v1::STAGE_MEASURE);
   run.Report(v1::STAGE_MEASURE, "time the baseline");
   absl::StatusOr<std::vector<v1::BaselineTime>> times = run.device.TimeBaseline(run.bundle);
   if (absl::IsCancelled(times.status())) return times.status();
+  if (absl::IsUnimplemented(times.status())) {
+    run.Note(std::string(times.status().message()));
+    return absl::OkStatus();
+  }
   if (!times.ok()) {
     run.result().set_baseline_error(ValidUtf8(std::string(times.status().message())));
     return absl::OkStatus();
@@ -395,7 +425,7 @@ absl::Status TimeBaseline(TrialRun& run) {
 
 absl::Status TimeBesideBaseline(TrialRun& run) {
   // A baseline is timed warm, which a kernel that is judged by its cold time is not compared with.
-  if (run.bundle.baseline_command().empty() || run.bundle.timing() == v1::TIMING_MODE_COLD) return absl::OkStatus();
+  if (!HasBaseline(run.bundle) || run.bundle.timing() == v1::TIMING_MODE_COLD) return absl::OkStatus();
   const StageWatch watch(run, v1::STAGE_MEASURE);
   run.Report(v1::STAGE_MEASURE, "time the baseline beside the best");
   absl::StatusOr<v1::BesideBaseline> beside = run.device.TimeBesideBaseline(run.bundle, run.build.at());

@@ -6,7 +6,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "kernels/data_type.h"
+#include "kernels/plan.h"
 #include "worker/build/built_variant.h"
+#include "worker/validate/load_built.h"
 #include "worker/validate/output_check.h"
 
 namespace pawl {
@@ -18,9 +21,13 @@ constexpr double kLargestInteger = 1023;  // of an integer input without a range
 // Other values of one input from the same draw, within its range; false: the range has one value only.
 bool DrawOtherwise(v1::PlanTensor* tensor) {
   if (tensor->has_low() && tensor->has_high() && !(tensor->low() < tensor->high())) return false;
-  if (tensor->type() == v1::DATA_TYPE_I32) {
-    const double low = tensor->has_low() ? tensor->low() : 0,
-                 high = tensor->has_high() ? tensor->high() : kLargestInteger;
+  // What has a structure has few other values that are valid, and which of them matter, nobody says.
+  const bool integers = tensor->fill() == v1::FILL_INTEGERS || !IsFloat(tensor->type());
+  if (tensor->fill() > v1::FILL_INTEGERS && tensor->fill() != v1::FILL_UNIFORM_RANGE) return false;
+  if (integers) {
+    const double most = std::min(kLargestInteger, LargestOf(tensor->type()));
+    const double low = tensor->has_low() ? tensor->low() : 0, high = tensor->has_high() ? tensor->high() : most;
+    if (!(low < high)) return false;
     tensor->set_low(low);
     tensor->set_high(low + std::floor((high - low) / 2));
     return true;
@@ -40,8 +47,7 @@ absl::StatusOr<std::set<std::string>> BlindAt(GpuDevice& device, const v1::Bundl
   absl::StatusOr<BuiltSize> reference =
       BuildReference(device.builder(), bundle, size, device.gpu(), &device.references(), device.stopped());
   if (!reference.ok()) return reference.status();
-  absl::StatusOr<v1::RunnerReply> loaded =
-      device.reference().Load(reference->module, *reference->cubin, reference->plan.launches());
+  absl::StatusOr<v1::RunnerReply> loaded = LoadBuilt(device.reference(), *reference);
   if (!loaded.ok()) return loaded.status();
   if (loaded->has_failure()) return absl::InvalidArgumentError(loaded->failure().message());
 
@@ -56,7 +62,7 @@ absl::StatusOr<std::set<std::string>> BlindAt(GpuDevice& device, const v1::Bundl
 
   std::set<std::string> blind;
   for (int i = 0; i < reference->plan.tensors_size(); ++i) {
-    if (reference->plan.tensors(i).role() != v1::TENSOR_ROLE_INPUT) continue;
+    if (!IsFilled(reference->plan.tensors(i).role())) continue;
     v1::RunnerRequest again;
     again.mutable_check()->set_module(reference->module);
     *again.mutable_check()->mutable_plan() = reference->plan;
@@ -76,6 +82,8 @@ absl::StatusOr<std::set<std::string>> BlindAt(GpuDevice& device, const v1::Bundl
 }  // namespace
 
 absl::StatusOr<std::vector<std::string>> BlindInputs(GpuDevice& device, const v1::Bundle& bundle) {
+  // Of data that depend on other data no other values are known to be valid.
+  if (HasProblem(bundle)) return std::vector<std::string>();
   absl::StatusOr<std::set<std::string>> blind = BlindAt(device, bundle, bundle.sizes(0));
   if (!blind.ok()) return blind.status();
   // At a small size an input may not matter: of softmax of one column none does.

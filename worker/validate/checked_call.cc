@@ -6,8 +6,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "kernels/data_type.h"
 #include "kernels/plan.h"
+#include "worker/validate/load_built.h"
 #include "worker/validate/output_check.h"
+#include "worker/validate/provided_inputs.h"
 
 namespace pawl {
 namespace {
@@ -36,9 +39,13 @@ class Attempt {
     CheckedCall result;
     if (absl::Status status = Load(&result); !status.ok()) return status;
     if (result.failure) return result;
+    absl::Status given = HandOver(device_, bundle_, draw_, options_.self_test);
+    if (absl::IsResourceExhausted(given)) return OutOfMemory(given, std::move(result));
+    if (!given.ok()) return given;
     v1::RunnerRequest request;
     v1::CallRequest& call = *request.mutable_call();
     call.set_module(at_.module);
+    call.set_setup(at_.setup_module);
     *call.mutable_plan() = at_.plan;
     *call.mutable_draw() = draw_;
     call.set_repeats(options_.repeats);
@@ -52,19 +59,13 @@ class Attempt {
     const std::vector<v1::InputDraw> draws(called->call().staged(), draw_);
     absl::StatusOr<v1::CheckReply> check =
         CheckOutputs(device_, bundle_, at_.plan, draws, options_.self_test, options_.own_rms);
-    if (absl::IsResourceExhausted(check.status())) {
-      result.failure.emplace();
-      result.failure->set_check(v1::CHECK_OUT_OF_MEMORY);
-      result.failure->set_message(std::string(check.status().message()));
-      doubtful_ = true;
-      return result;
-    }
+    if (absl::IsResourceExhausted(check.status())) return OutOfMemory(check.status(), std::move(result));
     if (!check.ok()) return check.status();
     result.check = *std::move(check);
     for (const v1::ReferenceOutput& output : result.check.references()) {
       result.reference_finite = result.reference_finite && output.non_finite() == 0;
     }
-    result.failure = JudgeErrors(at_.plan, result.check.errors(), Scales(result.check));
+    result.failure = JudgeCheck(at_.plan, result.check, Scales(result.check));
     if (!result.failure && called->call().has_repeat_failure()) result.failure = called->call().repeat_failure();
     return result;
   }
@@ -73,8 +74,16 @@ class Attempt {
   bool doubtful() const { return doubtful_; }
 
  private:
+  CheckedCall OutOfMemory(const absl::Status& status, CheckedCall result) {
+    result.failure.emplace();
+    result.failure->set_check(v1::CHECK_OUT_OF_MEMORY);
+    result.failure->set_message(std::string(status.message()));
+    doubtful_ = true;
+    return result;
+  }
+
   absl::Status Load(CheckedCall* result) {
-    absl::StatusOr<v1::RunnerReply> loaded = device_.runner().Load(at_.module, *at_.cubin, at_.plan.launches());
+    absl::StatusOr<v1::RunnerReply> loaded = LoadBuilt(device_.runner(), at_);
     if (!loaded.ok()) return loaded.status();
     if (loaded->has_failure()) {
       Fail(*loaded, result);
@@ -120,7 +129,7 @@ class Attempt {
 std::vector<double> CheckedCall::Rms(const v1::Plan& plan) const {
   std::vector<double> rms;
   for (const v1::PlanTensor& tensor : plan.tensors()) {
-    if (tensor.role() != v1::TENSOR_ROLE_OUTPUT) continue;
+    if (!IsCompared(tensor.role())) continue;
     const int i = static_cast<int>(rms.size());
     rms.push_back(i < check.references_size() ? check.references(i).rms() : 0);
   }
@@ -129,17 +138,22 @@ std::vector<double> CheckedCall::Rms(const v1::Plan& plan) const {
 
 absl::StatusOr<CheckedCall> CallAndCheck(GpuDevice& device, const v1::Bundle& bundle, const BuiltSize& at,
                                          const v1::InputDraw& draw, const CheckedCallOptions& options) {
-  Attempt first(device, bundle, at, draw, options);
+  const absl::StatusOr<v1::InputDraw> given = MakeInputs(device, bundle, at.plan, draw);
+  if (!given.ok()) return given.status();
+  Attempt first(device, bundle, at, *given, options);
   absl::StatusOr<CheckedCall> result = first.Run();
   if (result.ok() && first.doubtful()) {
     device.runner().Restart();
     device.reference().Restart();
-    result = Attempt(device, bundle, at, draw, options).Run();
+    result = Attempt(device, bundle, at, *given, options).Run();
   }
   if (!result.ok() || !result->failure) return result;
   v1::Failure& failure = *result->failure;
   if (failure.stage() == v1::STAGE_UNSPECIFIED) failure.set_stage(v1::STAGE_VALIDATE);
   if (failure.size().empty()) failure.set_size(at.plan.size());
+  if (failure.check() == v1::CHECK_FAULT || failure.check() == v1::CHECK_GUARD_BAND) {
+    failure.set_message(absl::StrCat(failure.message(), IndexAdvice(at.plan)));
+  }
   return result;
 }
 
@@ -147,8 +161,33 @@ bool IsDoubtful(const v1::RunnerReply& reply) {
   return reply.runner_died() || reply.failure().check() == v1::CHECK_OUT_OF_MEMORY;
 }
 
+std::string IndexAdvice(const v1::Plan& plan) {
+  std::vector<std::string> drawn;
+  for (const v1::PlanTensor& tensor : plan.tensors()) {
+    if (!IsFilled(tensor.role()) || !IsInteger(tensor.type()) || !tensor.has_low() || !tensor.has_high()) continue;
+    drawn.push_back(absl::StrCat(tensor.name(), " (", tensor.low(), " to ", tensor.high(), ")"));
+  }
+  if (drawn.empty()) return "";
+  return absl::StrCat(". Do all indices exist in what they point into? Check the range of ",
+                      absl::StrJoin(drawn, ", "));
+}
+
 bool WithinTolerance(const v1::OutputError& error, const v1::Tolerance& tolerance) {
   return error.wrong() == 0 && (tolerance.exact() || error.relative() <= tolerance.relative());
+}
+
+std::optional<v1::Failure> JudgeCheck(const v1::Plan& plan, const v1::CheckReply& check,
+                                      const std::vector<double>& scales) {
+  for (const std::string& verdict : check.verdicts()) {
+    if (verdict.empty()) continue;
+    v1::Failure failure;
+    failure.set_stage(v1::STAGE_VALIDATE);
+    failure.set_check(v1::CHECK_TOLERANCE);
+    failure.set_size(plan.size());
+    failure.set_message(absl::StrCat("check() of problem.py: ", verdict));
+    return failure;
+  }
+  return JudgeErrors(plan, check.errors(), scales);
 }
 
 std::optional<v1::Failure> JudgeErrors(const v1::Plan& plan,

@@ -24,6 +24,8 @@ struct CheckedCall {
   std::vector<v1::ResourceUse> resources;  // of the launches
   std::string note;                        // what the module did to the machine that others should know
   bool reference_finite = true;
+  // Values were compared, and it is they that are wrong where there is a failure.
+  bool compared() const { return check.errors_size() > 0 || check.verdicts_size() > 0; }
 
   // The reference's root mean square of each output of the first call.
   std::vector<double> Rms(const v1::Plan& plan) const;
@@ -41,10 +43,18 @@ bool IsDoubtful(const v1::RunnerReply& reply);
 // Whether an output is within its limits. A NaN is not.
 bool WithinTolerance(const v1::OutputError& error, const v1::Tolerance& tolerance);
 
+// Asks whether the indices that the bundle draws exist, where it draws some: what reads or writes outside of its
+// tensors often does so because they do not. Empty where it draws none.
+std::string IndexAdvice(const v1::Plan& plan);
+
 // What outputs that are off are called, in one line with the first wrong element; nothing when they are within the
 // tolerance. `scales` multiply the absolute limits of the outputs, call after call; empty: 1.
 std::optional<v1::Failure> JudgeErrors(const v1::Plan& plan,
                                        const google::protobuf::RepeatedPtrField<v1::OutputError>& errors,
                                        const std::vector<double>& scales = {});
+
+// The same of a whole check, whose outputs problem.py's own check() may have judged.
+std::optional<v1::Failure> JudgeCheck(const v1::Plan& plan, const v1::CheckReply& check,
+                                      const std::vector<double>& scales = {});
 
 }  // namespace pawl

@@ -15,8 +15,10 @@
 #include "profiles/metrics.h"
 #include "worker/build/built_variant.h"
 #include "worker/build/compiler.h"
+#include "worker/problem/problem_server.h"
 #include "worker/process/process.h"
 #include "worker/validate/input_draws.h"
+#include "worker/validate/provided_inputs.h"
 
 namespace pawl {
 
@@ -31,7 +33,14 @@ class KernelProcess {
   // Asks and waits. A candidate's fault, a hang or the process's death is the reply's failure; a status is the
   // machine's fault, or CANCELLED.
   virtual absl::StatusOr<v1::RunnerReply> Ask(const v1::RunnerRequest& request, absl::Duration deadline) = 0;
-  // No module stays loaded: what a candidate's globals hold must not be missing for the next.
+  // Hands over tensors that lie in shared memory, or drops a pool. A failure in the reply: the GPU's memory does not
+  // hold them.
+  virtual absl::StatusOr<v1::RunnerReply> Provide(const v1::ProvideRequest& request) = 0;
+  // Hands over the content of a file under an id, as the only entry of a pool of that name, unless the process has it.
+  virtual absl::StatusOr<v1::RunnerReply> ProvideFile(const std::string& id, const std::string& content) = 0;
+  // Whether the process has an entry of a pool. A fresh process has none.
+  virtual bool HasEntry(const std::string& pool, uint32_t entry) const = 0;
+  // No module stays loaded and no pool is kept: what a candidate's globals hold must not be missing for the next.
   virtual void UnloadAll() = 0;
   // The next request meets a fresh process.
   virtual void Restart() = 0;
@@ -60,8 +69,9 @@ struct ProfileItem {
 struct Profiling {
   std::vector<v1::Evidence> evidence;  // one an item, in order
   std::string raw;                     // ncu's raw page of all of them, as CSV; empty without counters
-  std::vector<std::string> missing;    // metrics that metrics.toml names and this ncu lacks
+  std::vector<std::string> missing;    // metrics that metrics.toml names and this profiler lacks
   double seconds = 0;
+  std::string note;  // for a person; empty: nothing to say
 };
 
 // One GPU and the programs that examine variants on it. This is the seam of the trial pipeline: CudaDevice is the real
@@ -78,6 +88,8 @@ class GpuDevice {
   virtual InputLimits& input_limits() = 0;
   virtual KernelProcess& runner() = 0;     // candidates and their parents
   virtual KernelProcess& reference() = 0;  // the bundles' references, which no candidate can reach
+  virtual ProblemServer& problem() = 0;    // the bundles' problem.py, which neither can reach
+  virtual ProvidedPools& pools() = 0;      // what came from there
 
   // From now on: while `stopped` holds, what runs on the GPU is killed, and a call that waits for it returns CANCELLED.
   virtual void StopWhen(const Stopped& stopped) = 0;
@@ -86,11 +98,11 @@ class GpuDevice {
   virtual bool has_sanitizer() const = 0;
   // As pawl::Sanitize.
   virtual absl::StatusOr<Sanitizing> Sanitize(const std::vector<const BuiltSize*>& sizes, SanitizerTools tools) = 0;
-  // As NcuProfiler::Profile, with these metrics.
+  // As Profiler::Profile, with these metrics.
   virtual absl::StatusOr<Profiling> Profile(const std::vector<ProfileItem>& items) = 0;
   virtual const Metrics& metrics() const = 0;
   // Runs the bundle's baseline command at every size, in the bundle's folder; an empty folder: in a temporary one with
-  // bundle.baseline_files.
+  // bundle.baseline_files. Or the baseline of its problem.py.
   virtual absl::StatusOr<std::vector<v1::BaselineTime>> TimeBaseline(const v1::Bundle& bundle,
                                                                      const std::filesystem::path& folder = {}) = 0;
   // The same command at one size, interleaved with a validated variant whose cubin its process loads. A status says why

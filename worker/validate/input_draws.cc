@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "kernels/data_type.h"
 #include "kernels/plan.h"
 #include "worker/validate/checked_call.h"
 #include "worker/validate/output_check.h"
@@ -26,8 +27,11 @@ constexpr int kMargin = 3;             // powers of two below the largest that i
 constexpr int kLeastExponent = -2;     // below the bundle's own fill: such a distribution is left out
 constexpr int kLargestExponent = 500;  // of f64: its square is finite too
 
+// Values of such a fill may have any distribution within their range.
+bool IsFree(v1::Fill fill) { return fill <= v1::FILL_INTEGERS || fill == v1::FILL_UNIFORM_RANGE; }
+
 bool IsOpen(const v1::Tensor& tensor) {
-  return tensor.role() == v1::TENSOR_ROLE_INPUT && tensor.type() != v1::DATA_TYPE_I32 && tensor.low().empty();
+  return IsFilled(tensor.role()) && IsFloat(tensor.type()) && tensor.fill() <= v1::FILL_UNIFORM && tensor.low().empty();
 }
 
 // The largest power of two that every float input without a range holds.
@@ -89,8 +93,10 @@ class Trying {
 InputMagnitudes DistributionsFor(const v1::Bundle& bundle) {
   InputMagnitudes distributions;
   for (const v1::Tensor& tensor : bundle.tensors()) {
-    if (tensor.role() != v1::TENSOR_ROLE_INPUT) continue;
-    if (tensor.type() == v1::DATA_TYPE_I32) {
+    if (!IsFilled(tensor.role())) continue;
+    if (tensor.fill() == v1::FILL_SORTED) distributions[v1::DISTRIBUTION_EQUAL] = 0;
+    if (!IsFree(tensor.fill())) continue;
+    if (!IsFloat(tensor.type()) || tensor.fill() == v1::FILL_INTEGERS) {
       for (const v1::Distribution distribution : kForIntegers) distributions[distribution] = 0;
     } else {
       for (const v1::Distribution distribution : kForFloats) distributions[distribution] = 0;

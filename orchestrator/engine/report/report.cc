@@ -97,7 +97,7 @@ int64_t MemoryOf(const v1::Variant& variant, const v1::Size& size, const v1::Gpu
   const absl::StatusOr<v1::Plan> plan = planner->MakePlan(variant, size, gpu);
   if (!plan.ok()) return 0;
   int64_t bytes = 0;
-  for (const v1::PlanTensor& tensor : plan->tensors()) bytes += tensor.elements() * ElementBytes(tensor.type());
+  for (const v1::PlanTensor& tensor : plan->tensors()) bytes += TensorBytes(tensor);
   return bytes;
 }
 

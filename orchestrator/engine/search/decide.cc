@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "kernels/plan.h"
 #include "kernels/space.h"
 #include "orchestrator/engine/search/single_change.h"
 #include "profiles/gpus.h"
@@ -159,7 +160,7 @@ bool Multiplied(const CampaignState& campaign) {
 bool Unproven(const CampaignState& campaign) {
   const v1::Campaign& summary = campaign.summary();
   const bool new_best = summary.best() > 0 && summary.total_gain().iteration() != summary.best();
-  const bool has_baseline = summary.baseline_us() > 0 && !campaign.bundle().baseline_command().empty();
+  const bool has_baseline = summary.baseline_us() > 0 && HasBaseline(campaign.bundle());
   return Multiplied(campaign) || (new_best && (summary.spec().keep().skip_sanitizer() || has_baseline));
 }
 

@@ -223,6 +223,7 @@ void CampaignState::ApplyFinished(const v1::TrialFinished& finished) {
   if (!finished.has_iteration()) return;
   const v1::Iteration& iteration = finished.iteration();
   if (gpu_.name().empty()) gpu_ = finished.result().gpu();
+  gpu_uuids_[iteration.number()] = finished.result().gpu().uuid();
   if (iteration.number() == 0) {
     baselines_ = finished.result().baselines();
     copy_gb_s_ = finished.result().copy_gb_s();
@@ -428,6 +429,12 @@ const std::string& CampaignState::BeyondLimits(const v1::Variant& variant) const
     if (const std::optional<v1::Failure> failure = CheckLaunchLimits(*plan, gpu_)) known->second = failure->message();
   }
   return known->second;
+}
+
+const std::string& CampaignState::GpuOf(int iteration) const {
+  static const std::string& unknown = *new std::string;
+  const auto found = gpu_uuids_.find(iteration);
+  return found == gpu_uuids_.end() ? unknown : found->second;
 }
 
 int CampaignState::SourceIdOf(int iteration) const {

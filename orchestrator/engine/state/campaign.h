@@ -86,6 +86,8 @@ class CampaignState {
   FittedParameters& fitted_parameters() const { return fitted_; }
   // That trials of it are measured on; empty before iteration 0 has its result.
   const v1::GpuInfo& gpu() const { return gpu_; }
+  // The uuid of the one that a judged iteration was measured on; empty: its worker did not say.
+  const std::string& GpuOf(int iteration) const;
   // Of every size, and the copy's speed, as iteration 0 measured them; empty and 0 before, or where it could not.
   const google::protobuf::RepeatedPtrField<v1::BaselineTime>& baselines() const { return baselines_; }
   double copy_gb_s() const { return copy_gb_s_; }
@@ -176,6 +178,7 @@ class CampaignState {
   std::map<int, v1::Evidence> evidence_;         // see EvidenceOf
   mutable FittedParameters fitted_;              // mutable: a cache
   v1::GpuInfo gpu_;
+  std::map<int, std::string> gpu_uuids_;  // by iteration
   google::protobuf::RepeatedPtrField<v1::BaselineTime> baselines_;
   double copy_gb_s_ = 0;
   NoisePool noise_;

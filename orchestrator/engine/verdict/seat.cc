@@ -8,12 +8,16 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "orchestrator/engine/state/noise_pool.h"
+#include "profiles/seat_rule.h"
 
 namespace pawl {
 namespace {
 
 // Looks at one variant: by the last, 1024 processes have measured it as a parent.
 constexpr int kMaxLooks = 10;
+
+// Of the share of honest comparisons that may fail, where both the witness and the anchor tell.
+constexpr double kWitnessPart = 0.5;
 
 // Times of one variant, weighted by the processes that measured them.
 struct PooledTime {
@@ -54,38 +58,149 @@ int LooksAt(int processes) { return static_cast<int>(std::log2(processes)); }
 
 double PercentOf(double log_time) { return 100 * std::expm1(log_time); }
 
-v1::SeatTime SeatTimeOf(const std::vector<std::vector<v1::PairSample>>& processes, bool parent) {
-  v1::SeatTime time;
+using Processes = std::vector<std::vector<v1::PairSample>>;
+using TimeOf = double (v1::PairSample::*)() const;
+
+// Of the processes all of whose pairs have both times.
+v1::SeatTime SeatTimeOf(const Processes& processes, TimeOf time, TimeOf relative_to) {
+  std::vector<std::vector<double>> all;
   for (const std::vector<v1::PairSample>& process : processes) {
-    double sum = 0;
+    std::vector<double> logs;
     for (const v1::PairSample& pair : process) {
-      sum += std::log((parent ? pair.parent_us() : pair.candidate_us()) / pair.anchor_us());
+      const double of = (pair.*time)(), beside = (pair.*relative_to)();
+      if (of > 0 && beside > 0) logs.push_back(std::log(of / beside));
     }
-    time.set_log_time(time.log_time() + sum / static_cast<double>(process.size()));
+    if (logs.size() == process.size() && logs.size() > 1) all.push_back(std::move(logs));
   }
-  time.set_log_time(time.log_time() / static_cast<double>(processes.size()));
-  time.set_processes(static_cast<int>(processes.size()));
-  return time;
+  return all.empty() ? v1::SeatTime() : pawl::SeatTimeOf(all);
+}
+
+void SetTimesBesideWitness(const v1::Iteration& parent, bool same_gpu, const Processes& processes,
+                           v1::Iteration* iteration) {
+  const std::optional<int> witness = WitnessOf(parent);
+  v1::SeatTime candidate;
+  if (witness) {
+    v1::SeatTime time = SeatTimeOf(processes, &v1::PairSample::parent_us, &v1::PairSample::witness_us);
+    time.set_witness(*witness);
+    if (time.processes() > 0 && same_gpu) *iteration->mutable_parent_beside_witness() = time;
+    candidate = SeatTimeOf(processes, &v1::PairSample::candidate_us, &v1::PairSample::witness_us);
+    candidate.set_witness(*witness);
+  }
+  const bool near = candidate.processes() > 0 && -candidate.log_time() <= std::log(kNearWitness);
+  if (!near) {
+    candidate = SeatTimeOf(processes, &v1::PairSample::candidate_us, &v1::PairSample::parent_us);
+    candidate.set_witness(parent.number());
+  }
+  if (candidate.processes() > 0) *iteration->mutable_candidate_beside_witness() = candidate;
+}
+
+// What the witness says of the parent beside one candidate; nothing: it was not there.
+std::optional<SeatTest> TestBesideWitness(const v1::Iteration& parent, const v1::Iteration& child,
+                                          const v1::ProcessNoise& noise, double share) {
+  if (!ComparableSeats(parent.candidate_beside_witness(), child.parent_beside_witness())) return std::nullopt;
+  return TestSeat(parent.candidate_beside_witness(), child.parent_beside_witness(), noise, share);
+}
+
+std::string BesideWitnessText(const SeatTest& test, int witness) {
+  return absl::StrFormat(
+      "%.1f %% longer than as a candidate, relative to iteration %d in the same processes (limit "
+      "%.1f %%)",
+      PercentOf(test.slower), witness, PercentOf(test.limit));
+}
+
+// The parent with everything that was built on it.
+std::vector<v1::RevisedIteration> RejectedWith(const CampaignState& campaign, int parent, const std::string& why,
+                                               double slower, const Gate& gate) {
+  std::vector<v1::RevisedIteration> all;
+  std::set<int> rejected = {parent};
+  for (const v1::Iteration& other : campaign.iterations()) {  // parents are judged before their children
+    const bool itself = other.number() == parent;
+    const bool built = (other.has_parent() && rejected.contains(other.parent())) ||
+                       (other.has_over_best() && rejected.contains(other.compared_with()));
+    if (!itself && !built) continue;
+    rejected.insert(other.number());
+    if (other.verdict() != v1::KEPT) continue;
+    const std::string text =
+        itself ? why : absl::StrCat("it was built on iteration ", parent, ", which was rejected: ", why);
+    v1::RevisedIteration& revised = all.emplace_back();
+    revised.set_number(other.number());
+    revised.set_verdict(v1::REJECTED);
+    revised.set_reason(absl::StrCat(other.reason(), "; but ", text));
+    revised.set_speedup_over_start(other.speedup_over_start());
+    revised.set_speedup_over_baseline(other.speedup_over_baseline());
+    revised.mutable_failure()->set_stage(v1::STAGE_MEASURE);
+    revised.mutable_failure()->set_check(v1::CHECK_SEAT);
+    revised.mutable_failure()->set_message(text);
+    *revised.mutable_failed_gate() = gate.Failed(slower, text);
+  }
+  return all;
+}
+
+// Two candidates showed it, and no fewer than showed the opposite.
+std::optional<SeatTest> ShownByWitness(const CampaignState& campaign, const v1::Iteration& parent,
+                                       const v1::Iteration& iteration, const v1::ProcessNoise& noise, double share) {
+  const std::optional<SeatTest> now = TestBesideWitness(parent, iteration, noise, share);
+  if (!now || !now->failed()) return std::nullopt;
+  int failed = 1, passed = 0;
+  for (const v1::Iteration& other : campaign.iterations()) {
+    if (!other.has_parent() || other.parent() != parent.number()) continue;
+    const std::optional<SeatTest> test = TestBesideWitness(parent, other, noise, share);
+    if (test) (test->failed() ? failed : passed) += 1;
+  }
+  if (failed < 2 || failed < passed) return std::nullopt;
+  return now;
 }
 
 }  // namespace
 
-void SetSeatTimes(const v1::TrialResult& result, v1::Iteration* iteration) {
-  const std::vector<std::vector<v1::PairSample>> processes = PairsByProcess(result);
-  for (const std::vector<v1::PairSample>& process : processes) {
-    if (std::any_of(process.begin(), process.end(), [](const auto& pair) { return !(pair.anchor_us() > 0); })) return;
+std::optional<int> WitnessOf(const v1::Iteration& parent) {
+  if (parent.number() == 0 || parent.candidate_beside_witness().processes() == 0) return std::nullopt;
+  return parent.candidate_beside_witness().witness();
+}
+
+void AddWitness(const CampaignState& campaign, const v1::TrialPlanned& planned, v1::Trial* trial) {
+  if (planned.purpose() != v1::TRIAL_PURPOSE_ITERATION || !planned.has_parent()) return;
+  const v1::Iteration& parent = *campaign.Find(planned.parent());
+  const std::optional<int> witness = WitnessOf(parent);
+  if (!witness) return;
+  *trial->mutable_witness() = VariantOf(*campaign.Find(*witness));
+  *trial->mutable_parent_as_candidate() = parent.candidate_beside_witness();
+  if (campaign.SourceIdOf(*witness) > 0) trial->set_witness_patched_source(campaign.SourceOf(*witness));
+}
+
+void SetSeatTimes(const CampaignState& campaign, const v1::TrialResult& result, v1::Iteration* iteration) {
+  const Processes processes = PairsByProcess(result);
+  const v1::Iteration* parent = iteration->has_parent() ? campaign.Find(iteration->parent()) : nullptr;
+  if (parent != nullptr) {
+    const bool same_gpu = campaign.GpuOf(parent->number()) == result.gpu().uuid();
+    SetTimesBesideWitness(*parent, same_gpu, processes, iteration);
   }
-  if (processes.empty()) return;
-  *iteration->mutable_as_candidate() = SeatTimeOf(processes, false);
-  if (iteration->has_parent()) *iteration->mutable_as_parent() = SeatTimeOf(processes, true);
+  const auto anchored = [](const std::vector<v1::PairSample>& process) {
+    return std::all_of(process.begin(), process.end(), [](const auto& pair) { return pair.anchor_us() > 0; });
+  };
+  if (processes.empty() || !std::all_of(processes.begin(), processes.end(), anchored)) return;
+  const auto set = [](const v1::SeatTime& from, v1::SeatTime* to) {
+    to->set_log_time(from.log_time());
+    to->set_processes(from.processes());
+  };
+  set(SeatTimeOf(processes, &v1::PairSample::candidate_us, &v1::PairSample::anchor_us),
+      iteration->mutable_as_candidate());
+  if (!iteration->has_parent()) return;
+  set(SeatTimeOf(processes, &v1::PairSample::parent_us, &v1::PairSample::anchor_us), iteration->mutable_as_parent());
 }
 
 std::optional<std::string> SlowedParent(const CampaignState& campaign, const v1::Iteration& iteration,
                                         const v1::ProcessNoise& noise, double share) {
   const v1::Iteration* parent = iteration.has_parent() ? campaign.Find(iteration.parent()) : nullptr;
-  if (parent == nullptr || parent->as_candidate().processes() == 0 || iteration.as_parent().processes() == 0) {
-    return std::nullopt;
+  if (parent == nullptr) return std::nullopt;
+  const std::optional<SeatTest> beside = TestBesideWitness(*parent, iteration, noise, kWitnessPart * share);
+  if (beside && beside->failed()) {
+    return absl::StrCat("beside this candidate the parent took ",
+                        BesideWitnessText(*beside, iteration.parent_beside_witness().witness()),
+                        ": the comparison can't be believed");
   }
+  if (beside) share *= 1 - kWitnessPart;
+  if (parent->as_candidate().processes() == 0 || iteration.as_parent().processes() == 0) return std::nullopt;
   PooledTime before;
   before.Add(parent->as_candidate());
   for (const v1::SeatTime& time : TimesAsParent(campaign, parent->number())) before.Add(time);
@@ -101,10 +216,16 @@ std::optional<std::string> SlowedParent(const CampaignState& campaign, const v1:
 std::vector<v1::RevisedIteration> RevisedBySeat(const CampaignState& campaign, const v1::Iteration& iteration,
                                                 const v1::ProcessNoise& noise, const Gates& gates) {
   const v1::Iteration* parent = iteration.has_parent() ? campaign.Find(iteration.parent()) : nullptr;
-  if (parent == nullptr || parent->number() == 0 || parent->verdict() != v1::KEPT ||
-      parent->as_candidate().processes() == 0 || iteration.as_parent().processes() == 0) {
-    return {};
+  if (parent == nullptr || parent->number() == 0 || parent->verdict() != v1::KEPT) return {};
+  const Gate& gate = gates.Get(GateKind::kSeat);
+  if (const std::optional<SeatTest> shown =
+          ShownByWitness(campaign, *parent, iteration, noise, kWitnessPart * gate.threshold)) {
+    const std::string why =
+        absl::StrCat("as a parent it takes ", BesideWitnessText(*shown, parent->candidate_beside_witness().witness()),
+                     ", beside two candidates");
+    return RejectedWith(campaign, parent->number(), why, shown->slower, gate);
   }
+  if (parent->as_candidate().processes() == 0 || iteration.as_parent().processes() == 0) return {};
   std::vector<v1::SeatTime> times = TimesAsParent(campaign, parent->number());
   int before = 0;
   for (const v1::SeatTime& time : times) before += time.processes();
@@ -118,7 +239,6 @@ std::vector<v1::RevisedIteration> RevisedBySeat(const CampaignState& campaign, c
   times.pop_back();
   PooledTime as_parent;
   for (const v1::SeatTime& time : times) as_parent.Add(time);
-  const Gate& gate = gates.Get(GateKind::kSeat);
   const double share = gate.threshold / kMaxLooks;
   const double slower = as_parent.log_time - parent->as_candidate().log_time();
   const double limit = Limit(noise, as_parent.processes, parent->as_candidate().processes(), share);
@@ -127,29 +247,7 @@ std::vector<v1::RevisedIteration> RevisedBySeat(const CampaignState& campaign, c
   const std::string why = absl::StrFormat(
       "as a parent it takes %.1f %% longer than as a candidate, relative to the anchor (limit %.1f %%, %d processes)",
       PercentOf(slower), PercentOf(limit), as_parent.processes);
-  std::vector<v1::RevisedIteration> all;
-  std::set<int> rejected = {parent->number()};
-  for (const v1::Iteration& other : campaign.iterations()) {  // parents are judged before their children
-    const bool itself = other.number() == parent->number();
-    const bool built = (other.has_parent() && rejected.contains(other.parent())) ||
-                       (other.has_over_best() && rejected.contains(other.compared_with()));
-    if (!itself && !built) continue;
-    rejected.insert(other.number());
-    if (other.verdict() != v1::KEPT) continue;
-    const std::string text =
-        itself ? why : absl::StrCat("it was built on iteration ", parent->number(), ", which was rejected: ", why);
-    v1::RevisedIteration& revised = all.emplace_back();
-    revised.set_number(other.number());
-    revised.set_verdict(v1::REJECTED);
-    revised.set_reason(absl::StrCat(other.reason(), "; but ", text));
-    revised.set_speedup_over_start(other.speedup_over_start());
-    revised.set_speedup_over_baseline(other.speedup_over_baseline());
-    revised.mutable_failure()->set_stage(v1::STAGE_MEASURE);
-    revised.mutable_failure()->set_check(v1::CHECK_SEAT);
-    revised.mutable_failure()->set_message(text);
-    *revised.mutable_failed_gate() = gate.Failed(slower, text);
-  }
-  return all;
+  return RejectedWith(campaign, parent->number(), why, slower, gate);
 }
 
 }  // namespace pawl

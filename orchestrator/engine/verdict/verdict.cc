@@ -152,6 +152,20 @@ void CheckParent(const CampaignState& campaign, const v1::TrialPlanned& planned,
   iteration->mutable_failure()->set_message(*wrong);
 }
 
+// Nothing was measured, and nothing could be gained.
+void JudgeSameCode(const v1::Iteration& parent, v1::Iteration* iteration) {
+  iteration->set_verdict(v1::REVERTED);
+  iteration->set_comparison(v1::SAME);
+  iteration->set_reason("the same machine code and launches as its parent: there is nothing to measure");
+  iteration->mutable_interval()->set_result(v1::SAME);
+  iteration->mutable_interval()->set_reason(iteration->reason());
+  iteration->set_time_us(parent.time_us());
+  iteration->set_parent_time_us(parent.time_us());
+  iteration->set_speedup_over_parent(1);
+  iteration->set_speedup_over_start(parent.speedup_over_start());
+  iteration->set_speedup_over_baseline(parent.speedup_over_baseline());
+}
+
 // An expedition that was faster than its parent is kept only if it is faster than the best variant, too.
 void AwaitComparison(const CampaignState& campaign, v1::Iteration* iteration) {
   const v1::Iteration& best = *campaign.best();
@@ -202,6 +216,11 @@ v1::Iteration Judge(const CampaignState& campaign, const v1::TrialPlanned& plann
     iteration.set_reason(absl::StrCat("passed over: ", result.passed_over()));
     return iteration;
   }
+  if (const v1::Iteration* parent = planned.has_parent() ? campaign.Find(planned.parent()) : nullptr;
+      parent != nullptr && result.same_code()) {
+    JudgeSameCode(*parent, &iteration);
+    return iteration;
+  }
   const bool cold = Cold(campaign.bundle());
   iteration.set_time_us(cold ? result.cold_us() : result.warm_us());
   iteration.set_parent_time_us(cold ? result.parent_cold_us() : result.parent_warm_us());
@@ -212,7 +231,7 @@ v1::Iteration Judge(const CampaignState& campaign, const v1::TrialPlanned& plann
   }
   const double baseline_us = BaselineUs(campaign, planned, result);
   const v1::Iteration* parent = planned.has_parent() ? campaign.Find(planned.parent()) : nullptr;
-  SetSeatTimes(result, &iteration);
+  SetSeatTimes(campaign, result, &iteration);
   if (parent == nullptr) {
     iteration.set_verdict(v1::KEPT);
     iteration.set_reason("the start variant passed validation: the campaign starts from it");
@@ -304,11 +323,12 @@ v1::RevisedIteration JudgeEnd(const CampaignState& campaign, const v1::TrialPlan
                               const v1::TrialResult& result, const Gates& gates) {
   if (result.has_failure()) return UncomparedEnd(campaign, planned, result.failure().message());
   if (!result.passed_over().empty()) return UncomparedEnd(campaign, planned, result.passed_over());
+  if (result.same_code()) return UncomparedEnd(campaign, planned, "both have the same machine code and launches");
   const v1::Iteration& end = *campaign.Find(planned.iteration());
   const v1::Iteration& best = *campaign.Find(planned.parent());
   v1::Iteration beside = end;  // with the best as its parent
   beside.set_parent(best.number());
-  SetSeatTimes(result, &beside);
+  SetSeatTimes(campaign, result, &beside);
   const std::optional<std::string> wrong =
       SlowedParent(campaign, beside, planned.noise(), gates.Get(GateKind::kSeat).threshold);
   if (wrong) return UncomparedEnd(campaign, planned, *wrong);

@@ -112,6 +112,38 @@ TEST(CheckTest, ReportsProblemsWithFileAndLineOnStderr) {
   EXPECT_FALSE(report.ok());
 }
 
+// A Python with NumPy for problem.py; false: there is none.
+bool FindNumpy() {
+  for (const char* python : {std::getenv("PAWL_PYTHON"), "python3", "/usr/bin/python3"}) {
+    if (python == nullptr || std::system((std::string(python) + " -c 'import numpy' 2>/dev/null").c_str()) != 0)
+      continue;
+    return setenv("PAWL_PYTHON", python, 1) == 0;
+  }
+  return false;
+}
+
+TEST(CheckTest, RunsProblemPy) {
+  if (!FindNumpy()) GTEST_SKIP() << "no Python with NumPy: scripts/setup installs it";
+  const char* source = std::getenv("PAWL_SOURCE_DIR");
+  const std::filesystem::path example = std::filesystem::path(source == nullptr ? "." : source) / "examples/csr_spmm";
+  const Outcome good = Pawl("check " + example.string());
+  EXPECT_EQ(good.exit_code, 0) << good.err;
+  EXPECT_THAT(good.out + good.err, Not(HasSubstr("problem.py")));
+
+  const BundleFolder scratch;
+  const std::filesystem::path folder = scratch.path() / "copy";
+  std::filesystem::copy(example, folder);
+  std::string text = Slurp(folder / "problem.py");
+  const std::string offsets = "offsets.astype(np.int32)";
+  ASSERT_NE(text.find(offsets), std::string::npos);
+  std::ofstream(folder / "problem.py") << text.replace(text.find(offsets), offsets.size(),
+                                                       "offsets[::-1].astype(np.int32)");
+  const Outcome bad = Pawl("check " + folder.string());
+  if (bad.err.find("was not run") != std::string::npos) GTEST_SKIP() << bad.err;
+  EXPECT_EQ(bad.exit_code, 1) << bad.out;
+  EXPECT_THAT(bad.err, HasSubstr("CSR offsets must not fall"));
+}
+
 TEST(CheckTest, SaysWhatIsNoBundleAndNoGpu) {
   const Outcome nowhere = Pawl("check /nonexistent/bundle");
   EXPECT_EQ(nowhere.exit_code, 1);

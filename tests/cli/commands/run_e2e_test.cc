@@ -15,6 +15,7 @@
 #include "pawl/v1/campaign_service.pb.h"
 #include "tests/cli/pawl_program.h"
 #include "tests/kernels/bundle_folder.h"
+#include "tests/promises/soak.h"
 #include "worker/process/process.h"
 #include "worker/process/spawn.h"
 #include "worker/process/temporary_folder.h"
@@ -502,6 +503,7 @@ TEST_F(RunTest, EndsWhenItsCampaignPausesItself) {
   EXPECT_EQ(run.exit_code, 5) << run.err;
   EXPECT_THAT(run.err, HasSubstr("campaigns/1 paused itself: "));
   EXPECT_THAT(run.err, HasSubstr("pawl resume 1"));
+  ReportPromise(22, absl::StrCat("`pawl run` of a campaign that paused itself ended with exit code ", run.exit_code));
 }
 
 TEST_F(RunTest, SteersCampaignsOfDaemons) {

@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "absl/strings/str_cat.h"
 #include "kernels/space.h"
 #include "tests/orchestrator/scripted_worker.h"
 #include "tests/orchestrator/world.h"
@@ -107,28 +108,43 @@ TEST(LeaseTest, PutsATrialAsideWhenItHasCostThreeWorkersAndGoesOn) {
   EXPECT_EQ(world.Get(campaign).state(), v1::RUNNING);
 }
 
-TEST(LeaseTest, IsHeldAgainstNoTrialWhenItsWorkerNeverRenewed) {
-  World world;
-  std::vector<std::unique_ptr<ScriptedWorker>> frozen;
-  Answer answers[3];
-  for (int i = 0; i < 3; ++i) {  // stopped while each waits for a trial: their connections stay
-    frozen.push_back(std::make_unique<ScriptedWorker>(world, "frozen-" + std::to_string(i)));
-    frozen.back()->Wait(60, Into(&answers[i]));
-  }
-  const std::string campaign = world.Submit();
-  for (int i = 0; i < 3; ++i) {
-    ASSERT_TRUE(answers[i] && answers[i]->ok() && (*answers[i])->has_trial()) << i;
-    world.Pass(absl::Seconds(16));
-  }
-  ASSERT_EQ(world.Events(campaign, v1::Event::kLost).size(), 3u);
+// How many leases the campaign lost to workers that had renewed them; the others were lost to frozen ones.
+int CountStrikes(World& world, const std::string& campaign) {
+  int strikes = 0;
   for (const v1::Event& lost : world.Events(campaign, v1::Event::kLost)) {
-    EXPECT_EQ(lost.lost().reason(), v1::LeaseLost::NOT_RENEWED);
+    strikes += lost.lost().reason() != v1::LeaseLost::NOT_RENEWED;
   }
-  EXPECT_EQ(world.Get(campaign).state(), v1::RUNNING);
-  EXPECT_TRUE(world.Iterations(campaign).empty());
-  EXPECT_EQ(ScriptedWorker(world, "healthy").RunAll(), 5);
-  EXPECT_EQ(world.Get(campaign).state(), v1::FINISHED);
-  ReportPromise(15, "3 workers stopped while each waited for a trial: no strike, the campaign finished");
+  return strikes;
+}
+
+TEST(LeaseTest, IsHeldAgainstNoTrialWhenItsWorkerNeverRenewed) {
+  int lost = 0, strikes = 0, finished = 0;
+  const int campaigns = SoakCount(1, 50);
+  for (int round = 0; round < campaigns; ++round) {
+    World world;
+    std::vector<std::unique_ptr<ScriptedWorker>> frozen;
+    Answer answers[3];
+    for (int i = 0; i < 3; ++i) {  // stopped while each waits for a trial: their connections stay
+      frozen.push_back(std::make_unique<ScriptedWorker>(world, "frozen-" + std::to_string(i)));
+      frozen.back()->Wait(60, Into(&answers[i]));
+    }
+    const std::string campaign = world.Submit();
+    for (int i = 0; i < 3; ++i) {
+      ASSERT_TRUE(answers[i] && answers[i]->ok() && (*answers[i])->has_trial()) << i;
+      world.Pass(absl::Seconds(16));
+    }
+    ASSERT_EQ(world.Events(campaign, v1::Event::kLost).size(), 3u);
+    lost += 3;
+    strikes += CountStrikes(world, campaign);
+    EXPECT_EQ(world.Get(campaign).state(), v1::RUNNING);
+    EXPECT_TRUE(world.Iterations(campaign).empty());
+    EXPECT_EQ(ScriptedWorker(world, "healthy").RunAll(), 5);
+    finished += world.Get(campaign).state() == v1::FINISHED;
+  }
+  EXPECT_EQ(strikes, 0);
+  EXPECT_EQ(finished, campaigns);
+  ReportPromise(15, absl::StrCat(lost, " workers stopped while each waited for a trial: ", strikes, " strikes, ",
+                                 finished, " of ", campaigns, " campaigns finished"));
 }
 
 TEST(LeaseTest, GoesToAWorkerThatNeverRenewedOnlyWhenNobodyElseWaits) {
@@ -524,14 +540,17 @@ TEST(WorkersTest, SpeakTheOrchestratorsProtocol) {
   request.set_instance("one");
   *request.mutable_device() = MadeDevice();
   request.set_version("9.8.7");
+  int refused = 0;
   for (const int other : {0, v1::WorkerProtocol_MAX + 1}) {
     request.set_protocol(static_cast<v1::WorkerProtocol>(other));
     const absl::Status status = world->Register(request).status();
     ExpectError(status, absl::StatusCode::kFailedPrecondition, "workers/a is Pawl 9.8.7 with worker protocol");
     ExpectError(status, absl::StatusCode::kFailedPrecondition, "this orchestrator is Pawl ");
+    refused += absl::IsFailedPrecondition(status);
   }
   request.set_protocol(v1::WorkerProtocol_MAX);
   EXPECT_TRUE(world->Register(request).ok()) << "another version that speaks the same is welcome";
+  ReportPromise(22, absl::StrCat(refused, " workers of another protocol were refused by name"));
 }
 
 TEST(WorkersTest, AreListedNewestFirst) {

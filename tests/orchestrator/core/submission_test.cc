@@ -6,11 +6,13 @@
 #include <limits>
 #include <random>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "google/protobuf/stubs/logging.h"
 #include "tests/instrumented.h"
 #include "tests/orchestrator/scripted_worker.h"
 #include "tests/orchestrator/world.h"
+#include "tests/promises/soak.h"
 
 namespace pawl {
 namespace {
@@ -181,6 +183,7 @@ std::vector<std::pair<std::string, Spoil>> Mistakes() {
 
 TEST(MalformedBundleTest, IsRefusedWithWhatIsWrong) {
   World world;
+  int refused = 0;
   for (const auto& [what, spoil] : Mistakes()) {
     SCOPED_TRACE(what);
     v1::SubmitCampaignRequest request = Request();
@@ -193,7 +196,9 @@ TEST(MalformedBundleTest, IsRefusedWithWhatIsWrong) {
     EXPECT_EQ(DetailOf(status).field(), "bundle");
     EXPECT_GE(DetailOf(status).problems_size(), 1);
     EXPECT_LT(absl::Now() - begin, kSlowdown * absl::Seconds(5));
+    refused += status.code() == kRefused;
   }
+  ReportPromise(22, absl::StrCat(refused, " kinds of malformed bundle were refused with what is wrong"));
 }
 
 TEST(MalformedBundleTest, HasAllItsMistakesListedAsFarAsAStatusGoes) {

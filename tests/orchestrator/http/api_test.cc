@@ -67,7 +67,7 @@ TEST(HttpJsonTest, LeavesOutNumbersThatAreNotFinite) {
   iteration.add_errors()->set_relative(std::numeric_limits<double>::infinity());
   (*iteration.mutable_metrics())["waves"] = -std::numeric_limits<double>::infinity();
   (*iteration.mutable_metrics())["occupancy"] = 50;
-  EXPECT_EQ(json::parse(Json(iteration)),
+  EXPECT_EQ(json::parse(MessageJson(iteration)),
             json::parse(R"({"timeUs": 7, "errors": [{}], "metrics": {"occupancy": 50}})"));
 }
 

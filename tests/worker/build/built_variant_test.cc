@@ -16,8 +16,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::string GoldenCubin() {
-  std::ifstream file(std::string(getenv("PAWL_SOURCE_DIR")) + "/tests/worker/golden/parameters.cubin",
+std::string GoldenCubin(const std::string& name = "parameters") {
+  std::ifstream file(std::string(getenv("PAWL_SOURCE_DIR")) + "/tests/worker/golden/" + name + ".cubin",
                      std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
 }
@@ -65,6 +65,43 @@ TEST(CheckArguments, LeavesToTheDriverWhatItCannotRead) {
   EXPECT_FALSE(CheckArguments(plan, GoldenCubin()).has_value());
 }
 
+v1::Plan StructsPlan() {
+  v1::PlanStruct mixed, pair;
+  mixed.add_fields()->set_raw(std::string(1, 'x'));
+  mixed.add_fields()->set_tensor(0);
+  mixed.add_fields()->set_i32(1);
+  mixed.add_fields()->set_f64(1);
+  mixed.add_fields()->set_raw(std::string(2, 'x'));
+  for (int i = 0; i < 2; ++i) pair.add_fields()->set_tensor(i);
+  v1::Plan plan;
+  plan.set_size("main");
+  v1::PlanLaunch& launch = *plan.add_launches();
+  launch.set_entry("structs");
+  *launch.add_arguments()->mutable_fields() = mixed;
+  *launch.add_arguments()->mutable_fields() = mixed;
+  launch.mutable_arguments(1)->mutable_fields()->set_in_memory(true);
+  *launch.add_arguments()->mutable_fields() = pair;
+  launch.add_arguments()->set_raw(std::string(1, 'x'));
+  launch.add_arguments()->set_raw(std::string(8, 'x'));
+  launch.add_arguments()->set_index(true);
+  return plan;
+}
+
+TEST(CheckArguments, KnowsStructsAndScalarsOfEveryWidth) {
+  const std::string cubin = GoldenCubin("structs");
+  const std::optional<v1::Failure> fine = CheckArguments(StructsPlan(), cubin);
+  EXPECT_FALSE(fine.has_value()) << fine->message();
+  v1::Plan plan = StructsPlan();
+  plan.mutable_launches(0)->mutable_arguments(0)->mutable_fields()->mutable_fields()->RemoveLast();
+  const std::optional<v1::Failure> shorter = CheckArguments(plan, cubin);
+  ASSERT_TRUE(shorter.has_value());
+  EXPECT_THAT(shorter->message(),
+              HasSubstr("are 6 of 40,8,16,1,8,4 bytes; the launch passes 6 of 32,8,16,1,8,4 bytes"));
+  plan = StructsPlan();
+  plan.mutable_launches(0)->mutable_arguments(3)->set_i32(1);
+  EXPECT_TRUE(CheckArguments(plan, cubin).has_value());
+}
+
 std::vector<v1::Size> SomeSizes(const std::vector<int>& values) {
   std::vector<v1::Size> sizes;
   for (const int value : values) {
@@ -72,6 +109,79 @@ std::vector<v1::Size> SomeSizes(const std::vector<int>& values) {
     (*sizes.back().mutable_values())["N"] = value;
   }
   return sizes;
+}
+
+// A bundle whose weights are packed before the calls.
+v1::Bundle BundleWithSetup() {
+  v1::Bundle bundle = CopyBundle();
+  v1::Tensor& weights = *bundle.add_tensors();
+  weights.set_name("weights");
+  weights.set_type(v1::DATA_TYPE_F32);
+  weights.add_shape("N");
+  weights.set_role(v1::TENSOR_ROLE_INPUT);
+  weights.set_fill(v1::FILL_NORMAL);
+  weights.set_low("-1");
+  weights.set_high("1");
+  weights.set_is_static(true);
+  bundle.mutable_setup()->mutable_source()->set_path("setup.cu");
+  bundle.mutable_setup()->mutable_source()->set_text("extern \"C\" __global__ void pack(float* weights) {}\n");
+  v1::Launch& launch = *bundle.mutable_setup()->add_launches();
+  launch.set_entry("pack");
+  launch.add_grid("1");
+  launch.add_block("32");
+  launch.add_arguments("weights");
+  return bundle;
+}
+
+TEST(BuildVariant, BuildsTheSetupOnceForAllSizes) {
+  ScriptedGpu gpu;
+  const v1::Bundle bundle = BundleWithSetup();
+  const absl::StatusOr<BuiltVariant> built =
+      BuildVariant(gpu.builder(), bundle, StartVariant(bundle), SomeSizes({100, 200}), gpu.gpu());
+  ASSERT_TRUE(built.ok()) << built.status();
+  ASSERT_FALSE(built->failure.has_value()) << built->failure->message();
+  ASSERT_NE(built->sizes[0].setup_cubin, nullptr);
+  EXPECT_EQ(built->sizes[0].setup_cubin, built->sizes[1].setup_cubin);
+  EXPECT_NE(built->sizes[0].setup_module, built->sizes[0].module);
+  EXPECT_THAT(*built->sizes[0].setup_cubin, HasSubstr("setup.cu"));
+}
+
+TEST(BuildVariant, SaysThatTheSetupDoesNotBuild) {
+  ScriptedGpu gpu;
+  const v1::Bundle bundle = BundleWithSetup();
+  gpu.builds["setup.cu"].mutable_failure()->set_message("setup.cu(1): error");
+  const absl::StatusOr<BuiltVariant> built =
+      BuildVariant(gpu.builder(), bundle, StartVariant(bundle), SomeSizes({100}), gpu.gpu());
+  ASSERT_TRUE(built.ok()) << built.status();
+  ASSERT_TRUE(built->failure.has_value());
+  EXPECT_EQ(built->failure->message(), "the setup does not build: setup.cu(1): error");
+}
+
+TEST(BuildVariant, CarriesTheFilesOfInputs) {
+  ScriptedGpu gpu;
+  v1::Bundle bundle = CopyBundle();
+  bundle.mutable_tensors(0)->set_fill(v1::FILL_FILE);
+  bundle.mutable_tensors(0)->clear_low();
+  bundle.mutable_tensors(0)->clear_high();
+  bundle.mutable_tensors(0)->set_file("data.bin");
+  v1::DataFile& file = *bundle.add_data_files();
+  file.set_path("data.bin");
+  file.set_data(std::string(100 * sizeof(float), 'x'));
+  const auto build = [&] {
+    return BuildVariant(gpu.builder(), bundle, StartVariant(bundle), SomeSizes({100}), gpu.gpu());
+  };
+  const absl::StatusOr<BuiltVariant> built = build(), again = build();
+  ASSERT_TRUE(built.ok()) << built.status();
+  ASSERT_TRUE(again.ok()) << again.status();
+  ASSERT_FALSE(built->failure.has_value()) << built->failure->message();
+  ASSERT_EQ(built->sizes[0].files.size(), 1u);
+  EXPECT_EQ(*built->sizes[0].files[0].content, file.data());
+  EXPECT_EQ(built->sizes[0].files[0].id, built->sizes[0].plan.tensors(0).file());
+  EXPECT_EQ(built->sizes[0].files[0].content, again->sizes[0].files[0].content) << "it is in memory once";
+  file.mutable_data()->back() = 'y';
+  const absl::StatusOr<BuiltVariant> other = build();
+  ASSERT_TRUE(other.ok()) << other.status();
+  EXPECT_NE(other->sizes[0].files[0].id, built->sizes[0].files[0].id);
 }
 
 TEST(BuildVariant, FailsWhereTheArgumentsDoNotFit) {

@@ -61,6 +61,20 @@ TEST(Cubin, SaysWhatParametersEachEntryTakes) {
   EXPECT_TRUE(absl::IsInvalidArgument(EntryParameters("not a cubin").status()));
 }
 
+TEST(Cubin, SaysWhatStructsByValueTake) {
+  const auto parameters = EntryParameters(Golden("structs"));
+  ASSERT_TRUE(parameters.ok()) << parameters.status();
+  EXPECT_EQ(parameters->at("structs"), (std::vector<int>{40, 8, 16, 1, 8, 4}));
+}
+
+TEST(Cubin, NamesItsGlobalVariables) {
+  const absl::StatusOr<std::vector<std::string>> names = GlobalNames(Golden("structs"));
+  ASSERT_TRUE(names.ok()) << names.status();
+  EXPECT_EQ(*names, (std::vector<std::string>{"counter", "hidden", "table"}));
+  EXPECT_EQ(*GlobalNames(Golden()), std::vector<std::string>());
+  EXPECT_TRUE(absl::IsInvalidArgument(GlobalNames("not a cubin").status()));
+}
+
 TEST(Cubin, ReadsNoParametersOutsideOfDamagedOnes) {
   const std::string cubin = Golden("parameters");
   for (size_t at = 0; at < cubin.size(); ++at) {

@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "worker/runner/tensor_bytes.h"
+#include "kernels/data_type.h"
 
 namespace pawl {
 namespace {
@@ -155,6 +155,58 @@ TEST(Arena, DrawsTheSameInputsWhereThePlanHasNoScratch) {
   EXPECT_NE(with[0].stream, with[1].stream);
 }
 
+v1::Plan InPlacePlan() {
+  v1::Plan plan = Plan();
+  plan.mutable_tensors(3)->set_role(v1::TENSOR_ROLE_INOUT);
+  AddTensor("nibbles", v1::DATA_TYPE_U4, v1::TENSOR_ROLE_OUTPUT, 101, plan);
+  return plan;
+}
+
+TEST(Arena, FillsWhatIsChangedInPlaceAndDoesNotKeepIt) {
+  const v1::Plan plan = InPlacePlan();
+  const Arena arena = Arena::For(plan);
+  const std::vector<Segment> in_place = arena.InOuts(kBase, 2);
+  ASSERT_EQ(in_place.size(), 1u);
+  EXPECT_EQ(in_place[0].address, kBase + arena.Offset(3));
+  EXPECT_EQ(in_place[0].elements, 1001u);
+  EXPECT_EQ(in_place[0].call, 2u);
+  for (const std::vector<Segment>& others : {arena.Inputs(kBase, 2), arena.Poisons(kBase, 2)}) {
+    for (const Segment& segment : others) EXPECT_NE(segment.address, in_place[0].address);
+  }
+  int ones = 0;
+  for (const Segment& band : arena.Bands(kBase, 0)) ones += band.content == kAllOnes;
+  EXPECT_EQ(ones, 3) << "a read past the end of what is changed in place shows too";
+}
+
+TEST(Arena, CopiesFromWhatWasHandedOver) {
+  const v1::Plan plan = InPlacePlan();
+  const Arena arena = Arena::For(plan);
+  const Sources sources = {{"k", 0x5000}, {"out", 0x6000}};
+  const std::vector<Segment> inputs = arena.Inputs(kBase, 0, {}, sources);
+  EXPECT_EQ(inputs[0].content, static_cast<uint32_t>(kNormal));
+  EXPECT_EQ(inputs[1].content, static_cast<uint32_t>(kCopy));
+  EXPECT_EQ(inputs[1].source, 0x5000u);
+  EXPECT_EQ(inputs[1].bytes, 20000u);
+  EXPECT_EQ(arena.InOuts(kBase, 0, {}, sources)[0].source, 0x6000u);
+}
+
+TEST(Arena, DrawsStaticTensorsTheSameForEveryCall) {
+  v1::Plan plan = Plan();
+  plan.mutable_tensors(0)->set_is_static(true);
+  const std::vector<Segment> inputs = Arena::For(plan).Inputs(kBase, 5);
+  EXPECT_EQ(inputs[0].call, 0u);
+  EXPECT_NE(inputs[0].shared, 0u);
+  EXPECT_EQ(inputs[1].call, 5u);
+}
+
+TEST(Arena, CountsPackedElements) {
+  const v1::Plan plan = InPlacePlan();
+  const Arena arena = Arena::For(plan);
+  const Segment nibbles = arena.Poisons(kBase, 0)[1];
+  EXPECT_EQ(nibbles.bytes, 51u);
+  EXPECT_EQ(arena.Describe(kBase, nibbles, 3), "element 6 of nibbles");
+}
+
 TEST(Arena, SaysWhatAByteIs) {
   const Arena arena = Arena::For(Plan());
   const std::vector<Segment> bands = arena.Bands(kBase, 0);
@@ -179,6 +231,24 @@ TEST(Arena, HasRoomForTheLargerTensorOfTwoPlans) {
     EXPECT_EQ(mirrored.Offset(i), alone.Offset(i));
   }
   EXPECT_EQ(arena.Poisons(kBase, 0)[0].bytes, 9000u * 4);
+}
+
+TEST(OutputSlots, AreReadWhereTheCallLeavesThem) {
+  v1::Plan plan;
+  for (const char* name : {"ping", "pong"}) {
+    AddTensor(name, v1::DATA_TYPE_F32, v1::TENSOR_ROLE_SCRATCH, 64, plan);
+  }
+  plan.mutable_tensors(0)->set_role(v1::TENSOR_ROLE_INOUT);
+  v1::PlanLaunch& launch = *plan.add_launches();
+  launch.add_swap(0);
+  launch.add_swap(1);
+  for (const auto& [repeat, buffer] : {std::pair{6, 0}, {7, 1}}) {
+    launch.set_repeat(repeat);
+    const std::vector<OutputSlot> slots = OutputSlots(plan);
+    ASSERT_EQ(slots.size(), 1u);
+    EXPECT_EQ(slots[0].tensor, 0);
+    EXPECT_EQ(slots[0].buffer, buffer);
+  }
 }
 
 TEST(OutputSlots, LieAlignedOneBehindAnother) {

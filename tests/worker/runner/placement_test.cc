@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "worker/runner/tensor_bytes.h"
+#include "kernels/data_type.h"
 
 namespace pawl {
 namespace {
@@ -47,6 +47,22 @@ TEST(Placement, LaysNoTensorOverAnotherAndKeepsAlignmentAndBounds) {
         for (size_t i = 1; i < spans.size(); ++i) ASSERT_LE(spans[i - 1].second, spans[i].first);
         ASSERT_LE(spans.back().second, bytes);
       }
+    }
+  }
+}
+
+TEST(Placement, GivesAllCallsOnePlaceForEachStaticTensor) {
+  v1::Plan plan = Plan(1000);
+  const uint64_t apart = PlacementBytes(plan, plan, 5);
+  plan.mutable_tensors(0)->set_is_static(true);
+  EXPECT_LT(PlacementBytes(plan, plan, 5), apart);
+  EXPECT_EQ(PlacementBytes(plan, plan, 1), PlacementBytes(Plan(1000), Plan(1000), 1));
+  SecretRandom random;
+  for (const PlacementStyle style : kStyles) {
+    const std::vector<Arena> arenas = DrawPlacement(plan, plan, 5, PlacementBytes(plan, plan, 5), style, random);
+    for (const Arena& arena : arenas) {
+      EXPECT_EQ(arena.Offset(0), arenas[0].Offset(0));
+      if (&arena != &arenas[0]) EXPECT_NE(arena.Offset(1), arenas[0].Offset(1));
     }
   }
 }

@@ -45,6 +45,11 @@ void Unload(const pawl::v1::UnloadRequest& request, RunnerReply* reply) {
   reply->mutable_load();
 }
 
+void Provide(const pawl::v1::ProvideRequest& request, RunnerReply* reply) {
+  history.push_back(absl::StrCat(request.drop() ? "drop " : "provide ", request.pool(), " ", request.entry()));
+  if (request.pool() == "too large") Fail(pawl::v1::CHECK_OUT_OF_MEMORY, "CUDA 2", reply);
+}
+
 void Call(const std::string& what, RunnerReply* reply) {
   if (what == "hang") {
     pause();
@@ -78,6 +83,7 @@ int main() {
     if (request.has_open()) Open(request.open(), &reply);
     if (request.has_load()) Load(request.load(), &reply);
     if (request.has_unload()) Unload(request.unload(), &reply);
+    if (request.has_provide()) Provide(request.provide(), &reply);
     if (request.has_call()) Call(request.call().module(), &reply);
     reply.set_seconds(0.25);
     if (!pawl::WriteMessage(1, reply, absl::InfiniteFuture()).ok()) _exit(1);

@@ -10,11 +10,13 @@ import random
 import statistics
 import struct
 import sys
+import tempfile
 import types
 import unittest
 from unittest import mock
 
-sys.path.insert(0, str(pathlib.Path(sys.argv.pop(1)) / "worker/trial"))
+root = pathlib.Path(sys.argv.pop(1))
+sys.path.insert(0, str(root / "worker/trial"))
 import pawl_baseline  # noqa: E402
 
 
@@ -114,7 +116,55 @@ class Winner(unittest.TestCase):
             winner.call([types.SimpleNamespace(data_ptr=lambda: 0)] * 2)
 
 
+class Arguments(unittest.TestCase):
+    VIEWS = [types.SimpleNamespace(data_ptr=lambda address=address: address) for address in (0x100, 0x200, 0x300)]
+
+    def test_repeated_launches_count_and_exchange_their_tensors(self):
+        launch = {"entry": "k", "arguments": [{"tensor": 0}, {"tensor": 1}, {"index": True}], "repeat": 3, "swap": [0, 1]}
+        plan = {"launches": [launch, {"entry": "last", "arguments": [{"tensor": 1}]}]}
+        seen = [[int.from_bytes(each, "little") for each in pawl_baseline.arguments_of(launch, named, index)]
+                for launch, named, index in pawl_baseline.launches_of(plan, self.VIEWS)]  # fmt: skip
+        self.assertEqual(seen, [[0x100, 0x200, 0], [0x200, 0x100, 1], [0x100, 0x200, 2], [0x100]])
+        self.assertEqual([view.data_ptr() for view in pawl_baseline.named_after(plan, self.VIEWS)], [0x200, 0x100, 0x300])
+        launch["repeat"] = 4
+        self.assertEqual(pawl_baseline.named_after(plan, self.VIEWS), self.VIEWS)
+
+    def test_structs_lie_as_in_c(self):
+        fields = [{"bytes": "01"}, {"tensor": 0}, {"bytes": "02000000"}]
+        content = pawl_baseline.struct_bytes(fields, self.VIEWS, 0)
+        self.assertEqual(content, b"\1" + bytes(7) + struct.pack("<Q", 0x100) + b"\2\0\0\0" + bytes(4))
+        launch = {"arguments": [{"fields": fields}]}
+        self.assertEqual(pawl_baseline.arguments_of(launch, self.VIEWS), [content])
+        launch["arguments"][0]["in_memory"] = True
+        structs = {content: self.VIEWS[2]}
+        self.assertEqual(pawl_baseline.arguments_of(launch, self.VIEWS, 0, structs), [struct.pack("<Q", 0x300)])
+
+    def test_cooperative_launches_and_clusters_have_attributes(self):
+        plan = {"launches": [{"entry": "k", "grid": [4, 1, 1], "block": [64, 1, 1], "shared": 16, "arguments": [],
+                              "cooperative": True, "cluster": [2, 1, 1]}]}  # fmt: skip
+        driver = FakeDriver()
+        seen = []
+
+        def launch(config, function, pointers, extra):
+            config = config._obj
+            attributes = (pawl_baseline.LaunchAttribute * config.count).from_address(config.attributes)
+            seen.append((list(config.extents), [(each.id, each.value[0]) for each in attributes]))
+            return 0
+
+        driver.cuLaunchKernelEx = launch
+        pawl_baseline.Winner(FakeTorch(), b"cubin", plan, driver).call([])
+        self.assertEqual(seen, [([4, 1, 1, 64, 1, 1, 16], [(4, 2), (2, 1)])])
+
+
 class FakeTensor:
+    dtype, shape = "float32", [64]
+
+    def element_size(self):
+        return 4
+
+    def copy_(self, other):
+        self.fills.append(("copy", other.address))
+
     def __init__(self, address, elements, fills=None):
         self.address, self.elements, self.fills, self.value = address, elements, fills if fills is not None else [], 0.0
 
@@ -299,6 +349,65 @@ class Compare(unittest.TestCase):
             self.compare(5, 2)
         with self.assertRaisesRegex(ValueError, "returned 2 outputs, the bundle has 1"):
             self.compare(5, 2, outputs=2)
+
+
+class Problem(unittest.TestCase):
+    """The baseline of a problem.py."""
+
+    TENSORS = [tensor("x", [64]), tensor("y", [64], role="inout"), tensor("out", [64], role="output")]
+    REQUEST = {"size": "main", "sizes": {"N": 64}, "seed": 7, "measurements": 6, "tensors": TENSORS}
+
+    def time(self, eager_us, compiled_us, capturable=True):
+        torch = FakeTorch()
+        given = {"x": FakeTensor(0xAA, 64), "y": FakeTensor(0xBB, 64)}
+
+        def compute(x, y, us=eager_us):
+            if torch.cuda.capturing is not None and not capturable:
+                torch.cuda.capturing = None
+                raise RuntimeError("operation not permitted when stream is capturing\nat length")
+            torch.cuda.work(us)
+            return {"out": x, "y": y}
+
+        def compile(function, dynamic):
+            if compiled_us is None:
+                return lambda x, y: 1 / 0
+            return lambda x, y: function(x, y, compiled_us)
+
+        torch.compile = compile
+        return torch, pawl_baseline.time_problem(torch, compute, given, self.REQUEST)
+
+    def test_the_faster_of_eager_and_compiled_counts_and_both_are_stated(self):
+        torch, answer = self.time(5, 3)
+        self.assertEqual(answer, {"size": "main", "graph_us": 3, "event_us": 3,
+                                  "what": "torch 9.9 problem.py, torch.compile (eager 5.00 us; torch.compile 3.00 us)"})  # fmt: skip
+        self.assertEqual({each for each in torch.filled if each[0] == "copy"}, {("copy", 0xAA), ("copy", 0xBB)})
+        self.assertIn("problem.py, eager (", self.time(3, 5)[1]["what"])
+
+    def test_what_does_not_compile_is_said(self):
+        _, answer = self.time(5, None)
+        self.assertEqual(answer["graph_us"], 5)
+        self.assertIn("eager 5.00 us; torch.compile failed: ZeroDivisionError", answer["what"])
+
+    def test_what_cant_be_captured_is_launched_call_by_call(self):
+        _, answer = self.time(5, 3, capturable=False)
+        self.assertEqual(answer["graph_us"], 3)
+        self.assertIn("torch.compile 3.00 us, not by graph", answer["what"])
+
+    def test_is_compared_with_the_winner(self):
+        torch = FakeTorch()
+        given = {"x": FakeTensor(0xAA, 64), "y": FakeTensor(0xBB, 64)}
+
+        def compute(x, y):
+            torch.cuda.work(6)
+            return {"out": x, "y": y}
+
+        launch = {"entry": "k", "grid": [1, 1, 1], "block": [32, 1, 1], "shared": 0, "arguments": [{"tensor": 0}, {"tensor": 1}, {"bytes": "40000000"}]}
+        with tempfile.NamedTemporaryFile() as cubin, mock.patch.object(pawl_baseline, "relative_difference", lambda got, expected: 0), \
+                mock.patch.object(pawl_baseline.ctypes, "CDLL", lambda name: FakeDriver(torch, 2)):  # fmt: skip
+            request = {**self.REQUEST, "winner": {"cubin": cubin.name, "plan": {"tensors": self.TENSORS, "launches": [launch]}}}
+            answer = pawl_baseline.compare_problem(torch, compute, given, request)
+        self.assertAlmostEqual(answer["log_ratios"][0], math.log(3))
+        self.assertEqual(answer["what"], "torch 9.9 problem.py, eager")
 
 
 class Alone(unittest.TestCase):

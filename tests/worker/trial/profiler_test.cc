@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
+#include "profiles/ncu/ncu_csv.h"
+#include "worker/trial/cupti_profiler.h"
 
 namespace pawl {
 namespace {
@@ -89,6 +91,66 @@ TEST(EvidenceWithoutCounters, HasGeometryResourcesAndWhatFollowsFromThem) {
   EXPECT_EQ(evidence.launches(0).metrics().at("waves"), 1);
   EXPECT_EQ(evidence.launches(0).metrics().at("work_bytes"), 1000);
   EXPECT_FALSE(evidence.launches(0).metrics().contains("duration_ns"));
+}
+
+TEST(RawPage, IsReadAsNcusOwn) {
+  NcuKernel first{.id = 0, .name = "split", .block = "(256, 1, 1)", .grid = "(8, 1, 1)"};
+  first.values = {{"dram__bytes.sum", 1.25e9}, {"sm__throughput.avg.pct_of_peak_sustained_elapsed", 41.5}};
+  NcuKernel second{.id = 1, .name = "combine", .block = "(32, 1, 1)", .grid = "(1, 1, 1)"};
+  second.values = {{"dram__bytes.sum", 0}};
+  const absl::StatusOr<std::vector<NcuKernel>> read = ReadNcuRaw(RawPage({first, second}));
+  ASSERT_TRUE(read.ok()) << read.status();
+  ASSERT_EQ(read->size(), 2u);
+  EXPECT_EQ(read->at(0).name, "split");
+  EXPECT_EQ(read->at(0).grid, "(8, 1, 1)");
+  EXPECT_EQ(read->at(0).values, first.values);
+  EXPECT_EQ(read->at(1).values, second.values);
+  EXPECT_EQ(RawPage({}), "");
+}
+
+class ScriptedProfiler : public Profiler {
+ public:
+  explicit ScriptedProfiler(absl::StatusOr<Profiling> answer, std::vector<std::string> missing = {})
+      : answer_(std::move(answer)), missing_(std::move(missing)) {}
+  absl::StatusOr<Profiling> Profile(const std::vector<ProfileItem>&) override {
+    ++asked;
+    return answer_;
+  }
+  const std::vector<std::string>& missing() const override { return missing_; }
+  int asked = 0;
+
+ private:
+  absl::StatusOr<Profiling> answer_;
+  std::vector<std::string> missing_;
+};
+
+TEST(FastestProfiler, UsesCuptiWhereItWorks) {
+  Profiling fast;
+  fast.raw = "fast";
+  ScriptedProfiler cupti(fast, {"a"}), ncu(Profiling{}, {"b"});
+  FastestProfiler profiler(cupti, ncu);
+  EXPECT_EQ(profiler.Profile({}).value().raw, "fast");
+  EXPECT_EQ(profiler.why_ncu(), "");
+  EXPECT_EQ(profiler.missing(), std::vector<std::string>{"a"});
+  EXPECT_EQ(ncu.asked, 0);
+}
+
+TEST(FastestProfiler, TakesNcuForGoodOnceCuptiCantAndSaysItOnce) {
+  ScriptedProfiler cupti(absl::UnavailableError("libcupti was not found")), ncu(Profiling{}, {"b"});
+  FastestProfiler profiler(cupti, ncu);
+  EXPECT_EQ(profiler.Profile({}).value().note, "counters come from ncu, which takes seconds: libcupti was not found");
+  EXPECT_EQ(profiler.Profile({}).value().note, "");
+  EXPECT_EQ(cupti.asked, 1);
+  EXPECT_EQ(ncu.asked, 2);
+  EXPECT_EQ(profiler.missing(), std::vector<std::string>{"b"});
+}
+
+TEST(FastestProfiler, DoesNotTakeAFaultOfTheWorkerForALackOfCounters) {
+  ScriptedProfiler cupti(absl::CancelledError("stopped")), ncu(Profiling{});
+  FastestProfiler profiler(cupti, ncu);
+  EXPECT_TRUE(absl::IsCancelled(profiler.Profile({}).status()));
+  EXPECT_EQ(ncu.asked, 0);
+  EXPECT_EQ(profiler.why_ncu(), "");
 }
 
 }  // namespace

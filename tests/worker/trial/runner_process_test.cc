@@ -64,6 +64,34 @@ TEST_F(RunnerProcessTest, OpensTheGpuOnceAndSaysWhatItIs) {
   EXPECT_EQ(runner_.gpu().uuid(), "support");
 }
 
+TEST_F(RunnerProcessTest, KnowsWhichEntriesItsProcessHas) {
+  const auto provide = [&](const std::string& pool, uint32_t entry, bool drop = false) {
+    v1::ProvideRequest request;
+    request.set_pool(pool);
+    request.set_entry(entry);
+    request.set_drop(drop);
+    return runner_.Provide(request);
+  };
+  EXPECT_FALSE(runner_.HasEntry("timed", 0));
+  ASSERT_TRUE(provide("timed", 0).ok());
+  ASSERT_TRUE(provide("timed", 3).ok());
+  ASSERT_TRUE(provide("fresh", 1).ok());
+  EXPECT_TRUE(runner_.HasEntry("timed", 3));
+  EXPECT_FALSE(runner_.HasEntry("timed", 1));
+  EXPECT_TRUE(provide("too large", 0)->has_failure());
+  EXPECT_FALSE(runner_.HasEntry("too large", 0));
+  ASSERT_TRUE(provide("fresh", 0, /*drop=*/true).ok());
+  ASSERT_TRUE(provide("never there", 0, /*drop=*/true).ok());
+  EXPECT_FALSE(runner_.HasEntry("fresh", 1));
+  EXPECT_THAT(History(), ElementsAre("provide timed 0", "provide timed 3", "provide fresh 1", "provide too large 0",
+                                     "drop fresh 0"));
+  runner_.UnloadAll();
+  EXPECT_FALSE(runner_.HasEntry("timed", 0));
+  ASSERT_TRUE(provide("timed", 0).ok());
+  ASSERT_TRUE(Call("die").ok());
+  EXPECT_FALSE(runner_.HasEntry("timed", 0)) << "a fresh process has none";
+}
+
 TEST_F(RunnerProcessTest, GivesALaterSupportCubinToThisAndAllLaterProcesses) {
   ASSERT_TRUE(runner_.Open().ok());
   const pid_t pid = runner_.pid();

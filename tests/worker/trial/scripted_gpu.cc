@@ -65,6 +65,16 @@ v1::Bundle CopyBundle() {
   return bundle;
 }
 
+v1::Bundle ProblemBundle() {
+  v1::Bundle bundle = CopyBundle();
+  bundle.mutable_problem()->set_path("problem.py");
+  bundle.mutable_problem()->set_text("def inputs(sizes, seed): ...");
+  bundle.clear_reference();
+  bundle.clear_baseline_command();
+  bundle.mutable_tensors(0)->set_fill(v1::FILL_PROBLEM);
+  return bundle;
+}
+
 ScriptedGpu::ScriptedGpu() {
   gpu_.set_name("NVIDIA H200");
   gpu_.set_uuid("GPU-scripted");
@@ -150,8 +160,80 @@ absl::StatusOr<v1::RunnerReply> ScriptedGpu::ScriptedProcess::Load(
   return reply;
 }
 
+absl::StatusOr<v1::RunnerReply> ScriptedGpu::ScriptedProcess::Provide(const v1::ProvideRequest& request) {
+  if (request.drop()) {
+    std::erase_if(entries_, [&](const auto& entry) { return entry.first == request.pool(); });
+    return v1::RunnerReply();
+  }
+  std::string what = absl::StrCat(is_reference_ ? "reference " : "runner ", request.pool(), " ", request.entry());
+  for (const v1::ProvideRequest::Part& part : request.parts()) absl::StrAppend(&what, " ", part.tensor());
+  script_.provided.push_back(what);
+  entries_.insert({request.pool(), request.entry()});
+  return v1::RunnerReply();
+}
+
+absl::StatusOr<v1::RunnerReply> ScriptedGpu::ScriptedProcess::ProvideFile(const std::string& id,
+                                                                          const std::string& content) {
+  if (HasEntry(id, 0)) return v1::RunnerReply();
+  entries_.insert({id, 0});
+  script_.provided.push_back(
+      absl::StrCat(is_reference_ ? "reference " : "runner ", "file of ", content.size(), " bytes"));
+  return v1::RunnerReply();
+}
+
+StagedEntry ScriptedGpu::ScriptedProblem::Staged() const {
+  StagedEntry staged;
+  staged.inputs.emplace_back().set_tensor("in");
+  staged.expected.emplace_back().set_tensor("out");
+  staged.make_seconds = script_.make_seconds;
+  return staged;
+}
+
+absl::StatusOr<StagedEntry> ScriptedGpu::ScriptedProblem::Make(const v1::Bundle&, const v1::Plan& plan,
+                                                               const EntryRequest& request) {
+  std::string what = absl::StrCat(request.strict ? "check " : "make ", script_.SizeWord(plan));
+  if (request.distribution != v1::DISTRIBUTION_UNSPECIFIED) {
+    absl::StrAppend(&what, " ", v1::Distribution_Name(request.distribution));
+  }
+  script_.problem_log.push_back(what);
+  if (const auto fault = script_.faults.find(what); fault != script_.faults.end()) return fault->second;
+  made_.insert({request.pool, request.entry});
+  return Staged();
+}
+
+absl::StatusOr<StagedEntry> ScriptedGpu::ScriptedProblem::Stage(const v1::Bundle&, const std::string& pool,
+                                                                uint32_t entry) {
+  script_.problem_log.push_back(absl::StrCat("stage ", pool, " ", entry));
+  if (!made_.contains({pool, entry})) return absl::NotFoundError("it is gone");
+  return Staged();
+}
+
+absl::StatusOr<OwnCheck> ScriptedGpu::ScriptedProblem::Check(const v1::Bundle&, const v1::Plan& plan,
+                                                             const std::vector<v1::InputDraw>& draws, bool self_test) {
+  script_.problem_log.push_back(absl::StrCat("own check ", script_.SizeWord(plan)));
+  OwnCheck check;
+  check.verdicts.assign(draws.size(), *script_.own_check);
+  if (self_test) check.lenient = script_.lenient;
+  return check;
+}
+
+absl::StatusOr<v1::BaselineTime> ScriptedGpu::ScriptedProblem::TimeBaseline(const v1::Bundle&, const v1::Plan& plan) {
+  v1::BaselineTime time;
+  time.set_size(plan.size());
+  time.set_graph_us(script_.baseline_us);
+  return time;
+}
+
+absl::StatusOr<v1::BesideBaseline> ScriptedGpu::ScriptedProblem::TimeBesideBaseline(const v1::Bundle&,
+                                                                                    const BuiltSize& best) {
+  v1::BesideBaseline beside;
+  beside.set_size(best.plan.size());
+  return beside;
+}
+
 void ScriptedGpu::ScriptedProcess::Restart() {
   loaded_.clear();
+  entries_.clear();
   script_.log.push_back(is_reference_ ? "restart reference" : "restart");
   if (!is_reference_ && script_.processes.size() > 1) script_.processes.erase(script_.processes.begin());
 }
@@ -182,7 +264,9 @@ v1::RunnerReply ScriptedGpu::Compare(const v1::CompareRequest& request) {
   compare.set_candidate_cold_us(1.5 * times.candidate_us);
   compare.set_parent_warm_us(times.parent_us);
   compare.set_parent_cold_us(1.5 * times.parent_us);
-  compare.add_checked();
+  v1::InputDraw& checked = *compare.add_checked();
+  checked.set_pool(request.pool());
+  if (request.entries() > 0) checked.set_entry(request.entries() - 1);
   return reply;
 }
 

@@ -63,6 +63,12 @@ class ScriptedGpu : public GpuDevice {
   bool sanitizer_installed = true;
   Sanitizing sanitizing;
   std::optional<std::string> no_counters;  // why a profile is partial
+  // What problem.py is asked for, in order, and what its own check() says; it has none.
+  std::vector<std::string> problem_log;
+  std::optional<std::string> own_check;
+  double make_seconds = 0.01;  // of an entry
+  // What both processes were given, in order: "runner pool 0 in", "reference pool expected 0 out".
+  std::vector<std::string> provided;
   // Called after each entry of the log.
   std::function<void(const std::string&)> after;
 
@@ -76,6 +82,8 @@ class ScriptedGpu : public GpuDevice {
   InputLimits& input_limits() override { return input_limits_; }
   KernelProcess& runner() override { return runner_; }
   KernelProcess& reference() override { return reference_; }
+  ProblemServer& problem() override { return problem_; }
+  ProvidedPools& pools() override { return pools_; }
   void StopWhen(const Stopped& stopped) override { stopped_ = stopped; }
   const Stopped& stopped() const override { return stopped_; }
   bool has_sanitizer() const override { return sanitizer_installed; }
@@ -105,13 +113,40 @@ class ScriptedGpu : public GpuDevice {
                                          const google::protobuf::RepeatedPtrField<v1::PlanLaunch>& launches) override;
     absl::StatusOr<v1::RunnerReply> Ask(const v1::RunnerRequest& request, absl::Duration deadline) override;
     void Restart() override;
-    void UnloadAll() override { loaded_.clear(); }
+    absl::StatusOr<v1::RunnerReply> Provide(const v1::ProvideRequest& request) override;
+    absl::StatusOr<v1::RunnerReply> ProvideFile(const std::string& id, const std::string& content) override;
+    bool HasEntry(const std::string& pool, uint32_t entry) const override { return entries_.contains({pool, entry}); }
+    void UnloadAll() override {
+      loaded_.clear();
+      entries_.clear();
+    }
     size_t loaded() const { return loaded_.size(); }
 
    private:
     ScriptedGpu& script_;
     const bool is_reference_;
     std::set<std::string> loaded_;
+    std::set<std::pair<std::string, uint32_t>> entries_;
+  };
+
+  // A problem.py of the copy bundle. It notes "make small", "make small EQUAL", "stage fresh 3", "own check small".
+  class ScriptedProblem : public ProblemServer {
+   public:
+    explicit ScriptedProblem(ScriptedGpu& script) : script_(script) {}
+    absl::StatusOr<StagedEntry> Make(const v1::Bundle& bundle, const v1::Plan& plan,
+                                     const EntryRequest& request) override;
+    absl::StatusOr<StagedEntry> Stage(const v1::Bundle& bundle, const std::string& pool, uint32_t entry) override;
+    absl::StatusOr<bool> HasCheck(const v1::Bundle&) override { return script_.own_check.has_value(); }
+    absl::StatusOr<OwnCheck> Check(const v1::Bundle& bundle, const v1::Plan& plan,
+                                   const std::vector<v1::InputDraw>& draws, bool self_test) override;
+    absl::StatusOr<v1::BaselineTime> TimeBaseline(const v1::Bundle& bundle, const v1::Plan& plan) override;
+    absl::StatusOr<v1::BesideBaseline> TimeBesideBaseline(const v1::Bundle& bundle, const BuiltSize& best) override;
+
+   private:
+    StagedEntry Staged() const;
+
+    ScriptedGpu& script_;
+    std::set<std::pair<std::string, uint32_t>> made_;
   };
 
   // Notes it; a status where the script has one, or the run was stopped.
@@ -124,10 +159,15 @@ class ScriptedGpu : public GpuDevice {
   v1::GpuInfo gpu_;
   ScriptedCompiler compiler_{*this};
   ScriptedProcess runner_{*this, false}, reference_{*this, true};
+  ScriptedProblem problem_{*this};
+  ProvidedPools pools_;
   ReferenceCache references_;
   InputLimits input_limits_;
   Stopped stopped_;
 };
+
+// The same with a problem.py in place of reference and baseline command.
+v1::Bundle ProblemBundle();
 
 // Notes what it is told, and stops when it is told to.
 class ScriptedObserver : public TrialObserver {

@@ -247,6 +247,30 @@ TEST_F(TrialPipelineTest, RunsNothingThatDoesNotCompile) {
   EXPECT_EQ(artifacts_[0].kind, v1::Blob::LOG);
 }
 
+TEST_F(TrialPipelineTest, RunsNothingOfACandidateWithItsParentsCodeAndLaunches) {
+  gpu_.builds["copy.cu"].set_cubin("of every variant");
+  bundle_.mutable_launches(0)->set_block(0, "32");
+  const v1::TrialResult result = Run();
+  EXPECT_TRUE(result.same_code());
+  EXPECT_FALSE(result.has_failure());
+  EXPECT_THAT(gpu_.log, IsEmpty());
+  EXPECT_NE(result.cubin_hash(), "");
+}
+
+TEST_F(TrialPipelineTest, RunsWhatDiffersFromItsParentInItsLaunchesAlone) {
+  gpu_.builds["copy.cu"].set_cubin("of every variant");
+  EXPECT_FALSE(Run().same_code());
+  EXPECT_THAT(gpu_.log, Contains("compare main 12"));
+}
+
+TEST_F(TrialPipelineTest, MeasuresAVerificationWhateverTheCode) {
+  gpu_.builds["copy.cu"].set_cubin("of every variant");
+  bundle_.mutable_launches(0)->set_block(0, "32");
+  trial_.set_purpose(v1::TRIAL_PURPOSE_VERIFY);
+  EXPECT_FALSE(Run().same_code());
+  EXPECT_THAT(gpu_.log, Contains("compare main 12"));
+}
+
 TEST_F(TrialPipelineTest, FailsTheCandidateWhereTheReferenceDoesNotBuild) {
   *gpu_.builds["reference.cu"].mutable_failure() = Failure(v1::CHECK_COMPILE, "no such type");
   const v1::Failure failure = RunToFailure();

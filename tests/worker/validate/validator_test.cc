@@ -126,6 +126,50 @@ TEST_F(ValidatorTest, UsesDistributionsOfIntegersForIntegers) {
   EXPECT_THAT(used, testing::ElementsAre("EQUAL", "EXTREMES", "SORTED", "ZEROS"));
 }
 
+TEST_F(ValidatorTest, KeepsTheStructureOfIndices) {
+  bundle_.mutable_tensors(0)->set_type(v1::DATA_TYPE_I64);
+  bundle_.mutable_tensors(0)->clear_low();
+  bundle_.mutable_tensors(0)->clear_high();
+  for (const v1::Fill fill : {v1::FILL_PERMUTATION, v1::FILL_IOTA, v1::FILL_BYTES}) {
+    bundle_.mutable_tensors(0)->set_fill(fill);
+    EXPECT_EQ(Failure(), "");
+    EXPECT_THAT(gpu_.other_inputs, testing::IsEmpty()) << v1::Fill_Name(fill);
+    EXPECT_FALSE(LeavesRangeOpen(bundle_));
+  }
+}
+
+TEST_F(ValidatorTest, UsesEveryDistributionForWhatIsChangedInPlace) {
+  bundle_.mutable_tensors(0)->set_role(v1::TENSOR_ROLE_INOUT);
+  EXPECT_EQ(DistributionsFor(bundle_).size(), std::size(kDistributions));
+  OpenRange();
+  EXPECT_TRUE(LeavesRangeOpen(bundle_));
+}
+
+TEST_F(ValidatorTest, HandsFilesOverOnceAProcess) {
+  bundle_.clear_hidden();
+  bundle_.mutable_sizes()->DeleteSubrange(1, 1);
+  bundle_.mutable_goal()->set_size("small");
+  bundle_.mutable_tensors(0)->set_fill(v1::FILL_FILE);
+  bundle_.mutable_tensors(0)->set_file("data.bin");
+  OpenRange();
+  bundle_.add_data_files()->set_path("data.bin");
+  bundle_.mutable_data_files(0)->set_data(std::string(4000, 'x'));
+  EXPECT_EQ(Failure(), "");
+  EXPECT_EQ(Failure(), "");
+  EXPECT_THAT(gpu_.provided, testing::ElementsAre("runner file of 4000 bytes", "reference file of 4000 bytes"));
+  gpu_.runner().Restart();
+  EXPECT_EQ(Failure(), "");
+  EXPECT_EQ(gpu_.provided.size(), 3u);
+}
+
+TEST_F(ValidatorTest, AsksForTheRangeOfIndicesAfterAFault) {
+  bundle_.mutable_tensors(0)->set_type(v1::DATA_TYPE_I32);
+  gpu_.failures["call small x2"].set_check(v1::CHECK_FAULT);
+  gpu_.failures["call small x2"].set_message("an illegal memory access");
+  EXPECT_THAT(Failure(), HasSubstr("an illegal memory access. Do all indices exist in what they point into? Check the "
+                                   "range of in (-1000 to 1000)"));
+}
+
 TEST_F(ValidatorTest, ComparesNothingWithAReferenceThatIsNotFinite) {
   gpu_.overflows = [](const v1::Plan&, const v1::InputDraw& draw) {
     return draw.distribution() == v1::DISTRIBUTION_LARGE;

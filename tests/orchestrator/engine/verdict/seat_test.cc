@@ -22,9 +22,10 @@ using ::testing::HasSubstr;
 
 constexpr double kAnchorUs = 10;
 
-// One process: what it adds to the logarithm of the parent's and of the candidate's time.
+// One process: what it adds to the logarithm of the parent's and of the candidate's time, and what a witness takes.
 struct Added {
   double parent = 0, candidate = 0;
+  double witness_us = 0;  // 0: there is none
 };
 
 // A campaign on an H200 whose trials are measured with an anchor.
@@ -56,12 +57,16 @@ class SeatCampaign {
     v1::TrialResult& result = *f.mutable_result();
     result = MeasuredStart(us);
     result.mutable_gpu()->set_name("NVIDIA H200");
+    result.mutable_gpu()->set_uuid(gpu_uuid);
     for (size_t process = 0; process < processes.size(); ++process) {
       auto* pairs = process == 0 ? result.mutable_pairs() : result.mutable_confirming_pairs();
       const int first = pairs->size();
       AddPairs(pairs, parent_us * std::exp(processes[process].parent), us * std::exp(processes[process].candidate), 12,
                static_cast<int>(process));
-      for (int i = first; anchored && i < pairs->size(); ++i) pairs->at(i).set_anchor_us(kAnchorUs);
+      for (int i = first; i < pairs->size(); ++i) {
+        if (anchored) pairs->at(i).set_anchor_us(kAnchorUs);
+        pairs->at(i).set_witness_us(processes[process].witness_us);
+      }
     }
     *f.mutable_iteration() = Judge(state_, plan, result);
     for (v1::RevisedIteration& revised : RevisedBySeat(state_, f.iteration(), plan.noise(), Gates::Default())) {
@@ -70,6 +75,18 @@ class SeatCampaign {
     state_.Apply(finished);
     return f;
   }
+
+  // What the trial of a child of `parent` is given.
+  v1::Trial TrialOf(int parent) const {
+    v1::TrialPlanned planned;
+    planned.set_purpose(v1::TRIAL_PURPOSE_ITERATION);
+    planned.set_parent(parent);
+    v1::Trial trial;
+    AddWitness(state_, planned, &trial);
+    return trial;
+  }
+
+  std::string gpu_uuid = "GPU-1";  // that measures what comes next
 
   const CampaignState& state() const { return state_; }
   v1::Verdict VerdictOf(int iteration) const { return state_.Find(iteration)->verdict(); }
@@ -161,6 +178,79 @@ TEST(Seat, ExemptsIterationsWithoutAnAnchor) {
   for (int i = 0; i < 5; ++i) campaign.Try(1, 80, 90, Slower(0.1));
   EXPECT_EQ(campaign.VerdictOf(1), v1::KEPT);
   EXPECT_EQ(campaign.Try(1, 80, 70, Slower(0.1, 2), /*anchored=*/false).iteration().verdict(), v1::KEPT);
+}
+
+// The parent slower by `slower`; the second process has a witness.
+std::vector<Added> Witnessed(double slower, double witness_us) {
+  return {{std::log1p(slower), 0}, {std::log1p(slower), 0, witness_us}};
+}
+
+TEST(Witness, IsTheStartForItsChildrenAndStaysAsLongAsItIsNear) {
+  SeatCampaign campaign;
+  EXPECT_FALSE(campaign.TrialOf(0).has_witness()) << "the start never was a candidate";
+  const v1::Iteration first = campaign.Try(0, 100, 90, {Added(), Added()}).iteration();
+  ASSERT_EQ(first.verdict(), v1::KEPT) << first.reason();
+  EXPECT_EQ(first.candidate_beside_witness().witness(), 0);
+  EXPECT_EQ(first.candidate_beside_witness().processes(), 2);
+  EXPECT_NEAR(first.candidate_beside_witness().log_time(), std::log(0.9), 1e-3);
+  EXPECT_FALSE(first.has_parent_beside_witness());
+  const v1::Trial trial = campaign.TrialOf(1);
+  EXPECT_TRUE(trial.has_witness());
+  EXPECT_NEAR(trial.parent_as_candidate().log_time(), std::log(0.9), 1e-3);
+
+  const v1::Iteration second = campaign.Try(1, 90, 85, Witnessed(0, 100)).iteration();
+  ASSERT_EQ(second.verdict(), v1::KEPT) << second.reason();
+  EXPECT_EQ(second.parent_beside_witness().processes(), 1) << "where there was a witness";
+  EXPECT_NEAR(second.parent_beside_witness().log_time(), std::log(0.9), 1e-3);
+  EXPECT_EQ(second.candidate_beside_witness().witness(), 0);
+  EXPECT_NEAR(second.candidate_beside_witness().log_time(), std::log(0.85), 1e-3);
+
+  const v1::Iteration third = campaign.Try(2, 85, 60, Witnessed(0, 100)).iteration();
+  ASSERT_EQ(third.verdict(), v1::KEPT) << third.reason();
+  EXPECT_EQ(third.candidate_beside_witness().witness(), 2) << "the start takes 1.7 times as long";
+  EXPECT_NEAR(third.candidate_beside_witness().log_time(), std::log(60.0 / 85), 1e-3);
+}
+
+TEST(Witness, RejectsACandidateBesideWhichItsParentIsTwoPercentSlower) {
+  SeatCampaign campaign;
+  campaign.Try(0, 100, 90, {Added(), Added()});
+  const v1::Iteration child = campaign.Try(1, 90, 86, Witnessed(0.02, 100)).iteration();
+  EXPECT_EQ(child.verdict(), v1::REJECTED);
+  EXPECT_EQ(child.failure().check(), v1::CHECK_SEAT);
+  EXPECT_THAT(child.reason(), HasSubstr("beside this candidate the parent took 2.0 % longer than as a candidate, "
+                                        "relative to iteration 0 in the same processes"));
+  EXPECT_EQ(campaign.VerdictOf(1), v1::KEPT) << "it may have been the candidate's doing";
+}
+
+TEST(Witness, RejectsAVariantThatTwoCandidatesShowToBeSlowerWithWhatWasBuiltOnIt) {
+  SeatCampaign campaign;
+  campaign.Try(0, 100, 90, {Added(), Added()});
+  campaign.Try(1, 90, 84, Witnessed(0, 100));
+  campaign.Try(2, 84, 80, Witnessed(0, 100));
+  ASSERT_EQ(campaign.VerdictOf(3), v1::KEPT);
+  EXPECT_EQ(campaign.Try(1, 90, 86, Witnessed(0.02, 100)).revised_size(), 0);
+  const v1::TrialFinished finished = campaign.Try(1, 90, 85, Witnessed(0.025, 100));
+  ASSERT_EQ(finished.revised_size(), 3);
+  EXPECT_THAT(finished.iteration().reason(), HasSubstr("its parent is rejected: as a parent it takes 2.5 % longer"));
+  for (const int number : {1, 2, 3}) EXPECT_EQ(campaign.VerdictOf(number), v1::REJECTED) << number;
+  EXPECT_EQ(campaign.state().summary().best(), 0);
+}
+
+TEST(Witness, LetsFewCandidatesNotOutvoteManyThatShowNoBias) {
+  SeatCampaign campaign;
+  campaign.Try(0, 100, 90, {Added(), Added()});
+  for (int i = 0; i < 3; ++i) campaign.Try(1, 90, 84, Witnessed(0, 100));
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(campaign.Try(1, 90, 86, Witnessed(0.02, 100)).revised_size(), 0);
+  EXPECT_EQ(campaign.VerdictOf(1), v1::KEPT);
+}
+
+TEST(Witness, DoesNotCompareTwoGpus) {
+  SeatCampaign campaign;
+  campaign.Try(0, 100, 90, {Added(), Added()});
+  campaign.gpu_uuid = "GPU-2";
+  const v1::Iteration child = campaign.Try(1, 90, 86, Witnessed(0.02, 100)).iteration();
+  EXPECT_EQ(child.verdict(), v1::KEPT) << child.reason();
+  EXPECT_FALSE(child.has_parent_beside_witness());
 }
 
 // How often the test is wrong. A variant that gained 3 % gets 16 children of which none is faster.

@@ -154,6 +154,18 @@ TEST_F(JudgeTest, RejectsAFailureWithItsMessage) {
   EXPECT_EQ(iteration.variant().at("TILE"), 64);
 }
 
+TEST_F(JudgeTest, RevertsWhatHasItsParentsCodeWithoutAMeasurement) {
+  v1::TrialResult result;
+  result.set_same_code(true);
+  const v1::Iteration iteration = Judged(result);
+  EXPECT_EQ(iteration.verdict(), v1::REVERTED);
+  EXPECT_EQ(iteration.comparison(), v1::SAME);
+  EXPECT_EQ(iteration.speedup_over_parent(), 1);
+  EXPECT_EQ(iteration.speedup_over_start(), 1);
+  EXPECT_EQ(iteration.time_us(), 100);
+  EXPECT_THAT(iteration.reason(), HasSubstr("the same machine code and launches as its parent"));
+}
+
 TEST_F(JudgeTest, RejectsWhatWasPassedOver) {
   v1::TrialResult result;
   result.set_passed_over("the recording has no such variant");

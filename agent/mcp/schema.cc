@@ -1,0 +1,119 @@
+#include "agent/mcp/schema.h"
+
+#include <cmath>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/names/spelling.h"
+
+namespace pawl {
+namespace {
+
+bool IsOfType(const Json& value, const std::string& type) {
+  if (type == "object") return value.is_object();
+  if (type == "array") return value.is_array();
+  if (type == "string") return value.is_string();
+  if (type == "boolean") return value.is_boolean();
+  if (type == "number") return value.is_number();
+  if (type == "integer") {
+    return value.is_number_integer() ||
+           (value.is_number_float() && std::trunc(value.get<double>()) == value.get<double>());
+  }
+  return type == "null" && value.is_null();
+}
+
+std::string At(const std::string& path, const std::string& mistake) {
+  return path.empty() ? mistake : absl::StrCat(path, ": ", mistake);
+}
+
+// One type or several.
+std::string TypeMistake(const Json& value, const Json& types) {
+  std::vector<std::string> known;
+  for (const Json& type : types.is_array() ? types : Json::array({types})) {
+    known.push_back(type.get<std::string>());
+    if (IsOfType(value, known.back())) return "";
+  }
+  return absl::StrCat("expected ", absl::StrJoin(known, " or "), ", got ", value.type_name());
+}
+
+std::string SizeMistake(const Json& value, const Json& schema) {
+  const auto beyond = [&](const char* key, double size, bool most) {
+    const Json* limit = JsonAt(schema, key);
+    return limit != nullptr && (most ? size > limit->get<double>() : size < limit->get<double>());
+  };
+  const auto said = [&](const char* words, const char* key) { return absl::StrCat(words, JsonText(schema[key])); };
+  if (value.is_number()) {
+    if (beyond("minimum", value.get<double>(), false)) return said("expected at least ", "minimum");
+    if (beyond("maximum", value.get<double>(), true)) return said("expected at most ", "maximum");
+  } else if (value.is_string()) {
+    const auto size = static_cast<double>(value.get_ref<const std::string&>().size());
+    if (beyond("minLength", size, false)) return "expected a text that is not empty";
+    if (beyond("maxLength", size, true)) return absl::StrCat(said("expected at most ", "maxLength"), " bytes");
+  } else if (value.is_array() && beyond("maxItems", static_cast<double>(value.size()), true)) {
+    return absl::StrCat(said("expected at most ", "maxItems"), " items");
+  } else if (value.is_object() && beyond("maxProperties", static_cast<double>(value.size()), true)) {
+    return absl::StrCat(said("expected at most ", "maxProperties"), " entries");
+  }
+  return "";
+}
+
+std::string MistakeAt(const std::string& path, const Json& value, const Json& schema);
+
+std::string ObjectMistake(const std::string& path, const Json& value, const Json& schema) {
+  if (const Json* required = JsonAt(schema, "required")) {
+    for (const Json& name : *required) {
+      if (!value.contains(name.get<std::string>())) {
+        return At(path, absl::StrCat("missing: ", name.get<std::string>()));
+      }
+    }
+  }
+  const Json* properties = JsonAt(schema, "properties");
+  const Json* others = JsonAt(schema, "additionalProperties");
+  for (const auto& [name, each] : value.items()) {
+    const std::string below = path.empty() ? name : absl::StrCat(path, ".", name);
+    if (const Json* known = properties == nullptr ? nullptr : JsonAt(*properties, name.c_str())) {
+      if (std::string mistake = MistakeAt(below, each, *known); !mistake.empty()) return mistake;
+    } else if (others != nullptr && others->is_boolean() && !others->get<bool>()) {
+      std::vector<std::string> names;
+      if (properties != nullptr) {
+        for (const auto& property : properties->items()) names.push_back(property.key());
+      }
+      return At(path, absl::StrCat("unknown: ", name.substr(0, 64), Expected(name.substr(0, 64), names)));
+    } else if (others != nullptr && others->is_object()) {
+      if (std::string mistake = MistakeAt(below, each, *others); !mistake.empty()) return mistake;
+    }
+  }
+  return "";
+}
+
+std::string MistakeAt(const std::string& path, const Json& value, const Json& schema) {
+  if (const Json* type = JsonAt(schema, "type")) {
+    if (std::string mistake = TypeMistake(value, *type); !mistake.empty()) return At(path, mistake);
+  }
+  if (const Json* known = JsonAt(schema, "enum")) {
+    bool found = false;
+    std::vector<std::string> words;
+    for (const Json& each : *known) {
+      found = found || each == value;
+      words.push_back(each.is_string() ? each.get<std::string>() : JsonText(each));
+    }
+    if (!found) return At(path, absl::StrCat("expected ", absl::StrJoin(words, ", ")));
+  }
+  if (std::string mistake = SizeMistake(value, schema); !mistake.empty()) return At(path, mistake);
+  if (value.is_object()) return ObjectMistake(path, value, schema);
+  if (const Json* items = JsonAt(schema, "items"); items != nullptr && value.is_array()) {
+    for (size_t i = 0; i < value.size(); ++i) {
+      if (std::string mistake = MistakeAt(absl::StrCat(path, "[", i, "]"), value[i], *items); !mistake.empty()) {
+        return mistake;
+      }
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string SchemaMistake(const Json& value, const Json& schema) { return MistakeAt("", value, schema); }
+
+}  // namespace pawl

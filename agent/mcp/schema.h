@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+
+#include "agent/mcp/json.h"
+
+namespace pawl {
+
+// What is wrong with a value by a JSON schema, for a model to correct: "timeoutSeconds: expected at most 45". Empty:
+// nothing. Knows the keywords that the schemas of agent/tools use: type, properties, required, additionalProperties,
+// items, enum, minimum, maximum, minLength, maxLength, maxItems, maxProperties. Others are passed over.
+std::string SchemaMistake(const Json& value, const Json& schema);
+
+}  // namespace pawl

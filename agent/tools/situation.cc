@@ -1,0 +1,182 @@
+// `situation`: all that somebody needs who is to propose the next change, what matters most first.
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "agent/tools/forms.h"
+#include "agent/tools/source_text.h"
+#include "agent/tools/tool.h"
+#include "report/words.h"
+
+namespace pawl {
+namespace {
+
+constexpr int kMostUntried = 10;
+constexpr size_t kMostTried = 30;
+// Shares of the GPU's peaks, and what bounds a kernel that is far from all of them.
+constexpr const char* kRoofMetrics[] = {
+    "dram_throughput", "l2_throughput", "l1_throughput",       "sm_throughput",
+    "tensor_use",      "issue_active",  "occupancy",           "waves",
+    "registers",       "local_bytes",   "bank_conflict_share", "long_scoreboard_share"};
+
+double MetricOf(const v1::LaunchEvidence& launch, const std::string& name) {
+  const auto found = launch.metrics().find(name);
+  return found == launch.metrics().end() ? 0 : found->second;
+}
+
+Json BestForm(const v1::Situation& situation) {
+  const v1::Iteration& best = situation.best();
+  Json form = {{"iteration", best.number()}};
+  AddNumber("timeUs", best.time_us(), &form);
+  AddNumber("speedupOverStart", best.speedup_over_start(), &form);
+  AddNumber("speedupOverBaseline", best.speedup_over_baseline(), &form);
+  AddNumber("goalSpeedup", situation.campaign().spec().goal().speedup(), &form);
+  AddNumber("baselineUs", situation.campaign().baseline_us(), &form);
+  AddText("baseline", situation.campaign().baseline(), &form);
+  if (!best.variant().empty()) form["variant"] = ValuesText(best.variant());
+  return form;
+}
+
+// How near the best is to what the GPU can do, by its longest launch.
+Json RoofForm(const v1::Situation& situation) {
+  Json form = Json::object();
+  std::vector<std::string> reached;
+  for (const v1::Finding& finding : situation.findings()) {
+    if (finding.roof()) reached.push_back(finding.rule());
+  }
+  form["reached"] = reached;
+  const v1::LaunchEvidence* launch = LongestOf(situation.best().evidence());
+  if (launch == nullptr) return form;
+  form["launch"] = launch->entry();
+  Json metrics = Json::object();
+  for (const char* name : kRoofMetrics) {
+    if (launch->metrics().contains(name)) metrics[name] = Rounded(MetricOf(*launch, name));
+  }
+  form["metrics"] = std::move(metrics);
+  const double seconds = situation.best().time_us() * 1e-6;
+  if (seconds > 0) {
+    AddNumber("workGBs", MetricOf(*launch, "work_bytes") / seconds * 1e-9, &form);
+    AddNumber("workTflops", MetricOf(*launch, "work_flops") / seconds * 1e-12, &form);
+  }
+  if (situation.best().evidence().partial()) AddText("missing", situation.best().evidence().partial_reason(), &form);
+  return form;
+}
+
+Json EditForm(const v1::Situation& situation) {
+  const std::string& campaign = situation.campaign().name();
+  Json variables = Json::array();
+  for (const v1::Variable& variable : situation.variables()) {
+    const auto now = situation.best().variant().find(variable.name());
+    Json each = {{"name", variable.name()}, {"values", absl::StrJoin(variable.values(), " ")}};
+    if (now != situation.best().variant().end()) each["now"] = now->second;
+    AddText("moreGives",
+            absl::StrJoin(variable.affects(), " ",
+                          [](std::string* out, const v1::Effect& effect) { absl::StrAppend(out, EffectText(effect)); }),
+            &each);
+    variables.push_back(std::move(each));
+  }
+  Json constraints = Json::array();
+  for (const v1::Constraint& constraint : situation.constraints()) constraints.push_back(constraint.that());
+  return {{"files", Json::array({{{"path", situation.source_path()},
+                                  {"lines", LinesOf(situation.source())},
+                                  {"uri", absl::StrCat("pawl://", campaign, "/source")}}})},
+          {"how", absl::StrCat("one named unified diff against the best's ", situation.source_path(),
+                               " (the tool best has its text), or one value of one variable")},
+          {"refused",
+           "other files, the contract (sizes, tensors, scalars, reference, tolerance, baseline, goal), a "
+           "variant that was tried, and a change of two things at once"},
+          {"variables", std::move(variables)},
+          {"constraints", std::move(constraints)}};
+}
+
+// What the kernel must compute: it can't be edited.
+Json ContractForm(const v1::Bundle& bundle) {
+  Json form = Json::object();
+  AddText("summary", bundle.summary(), &form);
+  Json sizes = Json::array(), tensors = Json::array(), launches = Json::array();
+  for (const v1::Size& size : bundle.sizes())
+    sizes.push_back(absl::StrCat(size.name(), ": ", ValuesText(size.values())));
+  for (const v1::Tensor& tensor : bundle.tensors()) tensors.push_back(TensorLine(tensor));
+  for (const v1::Launch& launch : bundle.launches()) launches.push_back(LaunchLine(launch));
+  form["sizes"] = std::move(sizes);
+  form["tensors"] = std::move(tensors);
+  form["launches"] = std::move(launches);
+  form["tolerance"] = bundle.tolerance().exact() ? "exact"
+                                                 : absl::StrCat("absolute ", bundle.tolerance().absolute(),
+                                                                ", relative ", bundle.tolerance().relative());
+  if (bundle.nondeterministic()) form["deterministic"] = false;
+  return form;
+}
+
+void AddTried(const v1::Situation& situation, Json* result) {
+  Json kept = Json::array(), failed = Json::array();
+  int left_out = situation.tried_left_out();
+  for (auto at = situation.tried().rbegin(); at != situation.tried().rend(); ++at) {
+    if (at->number() == 0 || at->untried() || at->verdict() == v1::VERDICT_UNSPECIFIED) continue;
+    Json& list = at->verdict() == v1::KEPT ? kept : failed;
+    if (list.size() >= kMostTried) {
+      ++left_out;
+    } else {
+      list.push_back(IterationForm(*at));
+    }
+  }
+  (*result)["failed"] = std::move(failed);
+  (*result)["kept"] = std::move(kept);
+  if (left_out > 0) (*result)["olderTried"] = left_out;
+}
+
+}  // namespace
+
+absl::StatusOr<Json> SituationTool(const ToolContext& context, const Json& arguments, const McpCall&) {
+  absl::StatusOr<std::string> name = CampaignArgument(context, arguments);
+  if (!name.ok()) return name.status();
+  absl::StatusOr<v1::Situation> situation = context.campaigns.GetSituation(*name);
+  if (!situation.ok()) return situation.status();
+  const v1::Campaign& campaign = situation->campaign();
+  Json result = {{"campaign", campaign.name()},
+                 {"bundle", campaign.bundle()},
+                 {"size", campaign.spec().goal().size()},
+                 {"state", StateWord(campaign.state())}};
+  AddText("message", campaign.message(), &result);
+  AddText("device", campaign.device(), &result);
+  result["takesProposals"] = !campaign.has_end_time() && campaign.spec().chooser().kind() != v1::CHOOSER_KIND_TREE;
+  result["waitsForProposal"] = situation->waits();
+  if (situation->has_deadline()) {
+    const absl::Duration left = absl::FromUnixSeconds(situation->deadline().seconds()) - absl::Now();
+    result["secondsLeftToPropose"] = Rounded(std::max(0.0, absl::ToDoubleSeconds(left)));
+  }
+  result["best"] = BestForm(*situation);
+  result["roof"] = RoofForm(*situation);
+  Json findings = Json::array();
+  for (const v1::Finding& finding : situation->findings()) findings.push_back(FindingForm(finding));
+  result["findings"] = std::move(findings);
+  AddTried(*situation, &result);
+  Json untried = Json::array();
+  for (const v1::RankedChange& ranked : situation->untried()) {
+    if (untried.size() < kMostUntried) untried.push_back(RankedForm(ranked, situation->best().number()));
+  }
+  result["engineWouldTry"] = std::move(untried);
+  Json proposals = Json::array();
+  for (const v1::ChangeProposed& proposal : situation->proposals()) {
+    Json each = {{"change", ChangeText(proposal.change())}, {"author", proposal.author()}};
+    AddText("why", proposal.why(), &each);
+    proposals.push_back(std::move(each));
+  }
+  result["proposals"] = std::move(proposals);
+  result["edit"] = EditForm(*situation);
+  if (absl::StatusOr<v1::Bundle> bundle = BundleOf(context.campaigns, campaign); bundle.ok()) {
+    result["contract"] = ContractForm(*bundle);
+  }
+  const v1::Budget& budget = campaign.spec().budget();
+  Json left = Json::object();
+  if (budget.iterations() > 0) left["iterations"] = std::max(0, budget.iterations() - campaign.counts().tried());
+  if (budget.minutes() > 0) left["minutes"] = Rounded(std::max(0.0, budget.minutes() - campaign.minutes()));
+  if (budget.dollars() > 0) left["dollars"] = Rounded(std::max(0.0, budget.dollars() - campaign.dollars()));
+  result["budgetLeft"] = std::move(left);
+  FitResult({"failed", "kept", "proposals", "findings", "engineWouldTry"}, kMostResult, &result);
+  return result;
+}
+
+}  // namespace pawl

@@ -1,0 +1,45 @@
+#include "agent/tools/source_text.h"
+
+#include <algorithm>
+
+namespace pawl {
+
+absl::StatusOr<v1::Bundle> BundleOf(Campaigns& campaigns, const v1::Campaign& campaign) {
+  absl::StatusOr<v1::GetBlobResponse> blob = campaigns.GetBlob(campaign.bundle_hash());
+  if (!blob.ok()) return blob.status();
+  v1::Bundle bundle;
+  if (!bundle.ParseFromString(blob->content())) return absl::DataLossError("a stored bundle can't be read");
+  return bundle;
+}
+
+absl::StatusOr<std::string> SourceOf(Campaigns& campaigns, const v1::Bundle& bundle, const v1::Iteration& iteration) {
+  if (iteration.patched_source_hash().empty()) return bundle.source().text();
+  absl::StatusOr<v1::GetBlobResponse> blob = campaigns.GetBlob(iteration.patched_source_hash());
+  if (!blob.ok()) return blob.status();
+  return std::move(*blob->mutable_content());
+}
+
+int LinesOf(const std::string& text) {
+  const auto ends = std::count(text.begin(), text.end(), '\n');
+  return static_cast<int>(ends) + (text.empty() || text.back() == '\n' ? 0 : 1);
+}
+
+SourcePage PageOf(const std::string& text, int first, int last, size_t bytes) {
+  SourcePage page;
+  page.lines = LinesOf(text);
+  page.first = std::max(1, first);
+  page.last = page.first - 1;
+  size_t at = 0;
+  for (int line = 1; at < text.size() && line <= last; ++line) {
+    const size_t end = std::min(text.find('\n', at), text.size() - 1) + 1;
+    if (line >= page.first) {
+      if (!page.text.empty() && page.text.size() + (end - at) > bytes) break;
+      page.text.append(text, at, end - at);
+      page.last = line;
+    }
+    at = end;
+  }
+  return page;
+}
+
+}  // namespace pawl

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "agent/campaigns/campaigns.h"
+
+namespace pawl {
+
+// The bundle that a campaign was submitted with.
+absl::StatusOr<v1::Bundle> BundleOf(Campaigns& campaigns, const v1::Campaign& campaign);
+
+// The device code of an iteration: after source edits, or the bundle's.
+absl::StatusOr<std::string> SourceOf(Campaigns& campaigns, const v1::Bundle& bundle, const v1::Iteration& iteration);
+
+int LinesOf(const std::string& text);
+
+// Some lines of a text.
+struct SourcePage {
+  std::string text;
+  int first = 1;  // line, from 1
+  int last = 0;
+  int lines = 0;  // of the whole text
+};
+
+// From this line on, as many whole lines as have no more than so many bytes; one at least, where there is one.
+SourcePage PageOf(const std::string& text, int first, int last, size_t bytes);
+
+}  // namespace pawl

@@ -1,0 +1,91 @@
+// A bundle as `pawl init` would write it, with the reason of every guess.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "cli/draft/source_model.h"
+
+namespace pawl {
+
+struct DraftSize {
+  std::string name;
+  int64_t tiny = 0, main = 0;
+  std::string todo;
+};
+
+struct DraftTensor {
+  std::string name;
+  std::string type;
+  std::string role;  // input, output, inout, scratch
+  std::vector<std::string> shape;
+  std::vector<std::string> todos;
+  std::string range_high;  // of an integer input
+};
+
+struct DraftScalar {
+  std::string name;
+  std::string type;
+  std::string value;
+  std::string todo;
+};
+
+struct DraftStruct {
+  std::string name;
+  std::vector<std::string> fields;
+  bool in_memory = false;
+  std::string todo;
+};
+
+struct DraftVariable {
+  std::string name;
+  std::vector<std::string> values;  // as TOML has them
+  std::string start;
+  std::string option;
+  std::string replaces;
+  std::vector<std::pair<std::string, std::string>> affects;
+  std::vector<std::string> todos;
+};
+
+struct DraftLaunch {
+  std::string entry;
+  std::string when;
+  std::vector<std::string> grid, block, cluster, arguments, swap;
+  std::string shared, repeat, index;
+  bool cooperative = false;
+  std::vector<std::string> todos;
+};
+
+struct Draft {
+  std::string name;
+  std::string source;
+  std::vector<std::string> files;
+  std::vector<std::string> include;
+  bool skip_host_code = false;
+  bool deterministic = true;
+  std::vector<DraftSize> sizes;
+  std::vector<DraftTensor> tensors;
+  std::vector<DraftScalar> scalars;
+  std::vector<DraftStruct> structs;
+  std::vector<DraftVariable> variables;
+  std::vector<std::string> constraints;
+  std::vector<DraftLaunch> launches;
+  std::vector<std::string> remarks;  // at the top of kernel.toml, each a TODO
+  std::vector<std::string> constants;  // that were not offered as variables, with the reason
+};
+
+// `entry` is a kernel, or a host function whose launches are taken; empty: the source's only kernel. An error is one
+// line for the user.
+absl::StatusOr<Draft> MakeDraft(const SourceModel& model, const std::string& entry);
+
+std::string KernelTomlText(const Draft& draft);
+// `reference`: a Python file that computes the same, whose text becomes part of it; empty: none.
+std::string ProblemText(const Draft& draft, const std::string& reference);
+
+// How many TODOs a file has.
+int CountTodos(const std::string& text);
+
+}  // namespace pawl

@@ -1,0 +1,254 @@
+// KernelTomlText and ProblemText, declared in draft.h.
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "cli/draft/draft.h"
+#include "cli/draft/element_type.h"
+
+namespace pawl {
+namespace {
+
+// TOML's basic strings have C's escapes for what a source can hold.
+std::string Quoted(const std::string& text) { return absl::StrCat("\"", absl::CEscape(text), "\""); }
+
+std::string List(const std::vector<std::string>& texts) {
+  return absl::StrCat("[", absl::StrJoin(texts, ", ", [](std::string* out, const std::string& text) { *out += Quoted(text); }),
+                      "]");
+}
+
+void Todo(const std::string& text, std::string& out) {
+  if (!text.empty()) absl::StrAppend(&out, "# TODO: ", text, "\n");
+}
+void Todos(const std::vector<std::string>& texts, std::string& out) {
+  for (const std::string& text : texts) Todo(text, out);
+}
+
+void Sizes(const Draft& draft, std::string& out) {
+  for (const bool main : {false, true}) {
+    absl::StrAppend(&out, "\n[[size]]\nname = ", main ? "\"main\"" : "\"tiny\"", "\n");
+    for (const DraftSize& size : draft.sizes) {
+      absl::StrAppend(&out, size.name, " = ", main ? size.main : size.tiny);
+      if (main && !size.todo.empty()) absl::StrAppend(&out, "  # TODO: ", size.todo);
+      absl::StrAppend(&out, "\n");
+    }
+    // A size is needed to have a ladder.
+    if (draft.sizes.empty()) absl::StrAppend(&out, "N = 1  # TODO: nothing in the source looks like a size\n");
+  }
+}
+
+void Tensors(const Draft& draft, std::string& out) {
+  for (const DraftTensor& tensor : draft.tensors) {
+    absl::StrAppend(&out, "\n");
+    Todos(tensor.todos, out);
+    absl::StrAppend(&out, "[[tensor]]\nname = ", Quoted(tensor.name), "\ntype = ", Quoted(tensor.type),
+                    "\nshape = ", List(tensor.shape), "\n");
+    if (tensor.role != "input") absl::StrAppend(&out, "role = ", Quoted(tensor.role), "\n");
+    if (tensor.role != "input" && tensor.role != "inout") continue;
+    if (tensor.range_high == "zeros") {
+      absl::StrAppend(&out, "fill = \"zeros\"\n");
+    } else if (tensor.type == "bool") {
+      absl::StrAppend(&out, "fill = { integers = [0, 1] }\n");
+    } else if (IsWholeType(tensor.type)) {
+      absl::StrAppend(&out, "fill = { integers = [0, ", tensor.range_high.empty() ? "15" : Quoted(tensor.range_high),
+                      "] }  # TODO: the values that it may hold\n");
+    } else {
+      absl::StrAppend(&out, "fill = \"normal\"\n");
+    }
+  }
+}
+
+void Variables(const Draft& draft, std::string& out) {
+  for (const DraftVariable& variable : draft.variables) {
+    absl::StrAppend(&out, "\n");
+    Todos(variable.todos, out);
+    absl::StrAppend(&out, "[[variable]]\nname = ", Quoted(variable.name), "\nvalues = [", absl::StrJoin(variable.values, ", "),
+                    "]\nstart = ", variable.start, "\n");
+    if (!variable.option.empty()) absl::StrAppend(&out, "option = ", Quoted(variable.option), "\n");
+    if (!variable.replaces.empty()) absl::StrAppend(&out, "replaces = ", Quoted(variable.replaces), "\n");
+    if (variable.affects.empty()) continue;
+    std::vector<std::string> effects;
+    for (const auto& [resource, direction] : variable.affects) effects.push_back(absl::StrCat(resource, " = ", Quoted(direction)));
+    absl::StrAppend(&out, "affects = { ", absl::StrJoin(effects, ", "), " }\n");
+  }
+}
+
+void Launches(const Draft& draft, std::string& out) {
+  for (const DraftLaunch& launch : draft.launches) {
+    absl::StrAppend(&out, "\n");
+    Todos(launch.todos, out);
+    absl::StrAppend(&out, "[[launch]]\nentry = ", Quoted(launch.entry), "\n");
+    if (!launch.when.empty()) absl::StrAppend(&out, "when = ", Quoted(launch.when), "\n");
+    absl::StrAppend(&out, "grid = ", List(launch.grid), "\nblock = ", List(launch.block), "\n");
+    if (!launch.shared.empty()) absl::StrAppend(&out, "shared = ", Quoted(launch.shared), "\n");
+    absl::StrAppend(&out, "arguments = ", List(launch.arguments), "\n");
+    if (!launch.repeat.empty()) absl::StrAppend(&out, "repeat = ", Quoted(launch.repeat), "\n");
+    if (!launch.index.empty()) absl::StrAppend(&out, "index = ", Quoted(launch.index), "\n");
+    if (!launch.swap.empty()) absl::StrAppend(&out, "swap = ", List(launch.swap), "\n");
+    if (launch.cooperative) absl::StrAppend(&out, "cooperative = true\n");
+    if (!launch.cluster.empty()) absl::StrAppend(&out, "cluster = ", List(launch.cluster), "\n");
+  }
+}
+
+// Loose enough for a first run; `pawl check` says where they are too loose.
+void Tolerance(const Draft& draft, std::string& out) {
+  bool low = false, any = false;
+  for (const DraftTensor& tensor : draft.tensors) {
+    if (tensor.role != "output" && tensor.role != "inout") continue;
+    if (IsWholeType(tensor.type) || tensor.type == "bool") continue;
+    any = true;
+    low = low || BytesOfType(tensor.type) < 4;
+  }
+  if (!any) return;
+  absl::StrAppend(&out, "\n# TODO: how far the outputs may be from the reference's; `pawl check` on a GPU says what the start variant's error is\n",
+                  "[tolerance]\nabsolute = ", low ? "0.05" : "0.001", "\nrelative = ", low ? "0.01" : "0.0001", "\n");
+}
+
+struct PythonFunction {
+  std::string name;
+  std::vector<std::string> parameters;
+};
+
+// The functions at the left margin of a Python file.
+std::vector<PythonFunction> FunctionsOf(const std::string& text) {
+  std::vector<PythonFunction> functions;
+  std::string joined;
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    if (joined.empty() && !absl::StartsWith(line, "def ")) continue;
+    absl::StrAppend(&joined, line, " ");
+    const size_t open = joined.find('('), close = joined.find(')');
+    if (open == std::string::npos || close == std::string::npos) continue;
+    PythonFunction function;
+    function.name = std::string(absl::StripAsciiWhitespace(joined.substr(4, open - 4)));
+    for (absl::string_view parameter : absl::StrSplit(joined.substr(open + 1, close - open - 1), ',')) {
+      parameter = absl::StripAsciiWhitespace(parameter.substr(0, parameter.find_first_of(":=")));
+      if (!parameter.empty() && parameter[0] != '*') function.parameters.emplace_back(parameter);
+    }
+    functions.push_back(std::move(function));
+    joined.clear();
+  }
+  return functions;
+}
+
+std::vector<std::string> TensorsOf(const Draft& draft, std::initializer_list<const char*> roles) {
+  std::vector<std::string> names;
+  for (const DraftTensor& tensor : draft.tensors) {
+    if (std::find(roles.begin(), roles.end(), tensor.role) != roles.end()) names.push_back(tensor.name);
+  }
+  return names;
+}
+
+std::string InputsFunction(const Draft& draft) {
+  return absl::StrCat(
+      "def inputs(sizes, seed):\n"
+      "    \"\"\"Tensors by name, of the same data for the same seed. What is left out is made by its `fill` in kernel.toml.\n\n"
+      "    sizes: ",
+      absl::StrJoin(draft.sizes, ", ", [](std::string* out, const DraftSize& size) { absl::StrAppend(out, "sizes[\"", size.name, "\"]"); }),
+      "\n    \"\"\"\n    return {}\n");
+}
+
+std::string Returned(const std::vector<std::string>& outputs, const std::string& from) {
+  if (outputs.size() == 1) return absl::StrCat("    return {\"", outputs[0], "\": ", from, "}\n");
+  std::string text = absl::StrCat("    results = ", from, "\n    return {");
+  for (size_t i = 0; i < outputs.size(); ++i) absl::StrAppend(&text, i > 0 ? ", " : "", "\"", outputs[i], "\": results[", i, "]");
+  return absl::StrCat(text, "}\n");
+}
+
+}  // namespace
+
+std::string KernelTomlText(const Draft& draft) {
+  std::string out = absl::StrCat("# Drafted by `pawl init` from ", draft.source,
+                                 ". Every TODO is a guess with its reason: check it, then delete the comment.\n");
+  Todos(draft.remarks, out);
+  absl::StrAppend(&out, "name = ", Quoted(draft.name), "\nsource = ", Quoted(draft.source), "\n");
+  if (!draft.files.empty()) absl::StrAppend(&out, "files = ", List(draft.files), "\n");
+  if (!draft.include.empty()) absl::StrAppend(&out, "include = ", List(draft.include), "\n");
+  absl::StrAppend(&out, "problem = \"problem.py\"\nsummary = ", Quoted(absl::StrCat(draft.name, " of ", draft.source)),
+                  "  # TODO: what it computes, in a line\n");
+  if (draft.skip_host_code) absl::StrAppend(&out, "host_code = \"skip\"\n");
+  if (!draft.deterministic) {
+    absl::StrAppend(&out, "deterministic = false  # TODO: it adds floating-point numbers atomically, in any order\n");
+  }
+  absl::StrAppend(&out, "\n[goal]\nsize = \"main\"\nspeedup = 1.5  # TODO: over the baseline of problem.py\n");
+  Sizes(draft, out);
+  Tensors(draft, out);
+  for (const DraftScalar& scalar : draft.scalars) {
+    absl::StrAppend(&out, "\n");
+    Todo(scalar.todo, out);
+    absl::StrAppend(&out, "[[scalar]]\nname = ", Quoted(scalar.name), "\ntype = ", Quoted(scalar.type),
+                    "\nvalue = ", Quoted(scalar.value), "\n");
+  }
+  for (const DraftStruct& made : draft.structs) {
+    absl::StrAppend(&out, "\n");
+    Todo(made.todo, out);
+    absl::StrAppend(&out, "[[struct]]\nname = ", Quoted(made.name), "\nfields = ", List(made.fields), "\n",
+                    made.in_memory ? "in_memory = true\n" : "");
+  }
+  Variables(draft, out);
+  if (!draft.constants.empty()) absl::StrAppend(&out, "\n# Constants that were not made variables:\n");
+  for (const std::string& constant : draft.constants) absl::StrAppend(&out, "#   ", constant, "\n");
+  for (const std::string& constraint : draft.constraints) {
+    absl::StrAppend(&out, "\n[[constraint]]\nthat = ", Quoted(constraint), "\n");
+  }
+  Launches(draft, out);
+  Tolerance(draft, out);
+  return out;
+}
+
+std::string ProblemText(const Draft& draft, const std::string& reference) {
+  const std::vector<std::string> given = TensorsOf(draft, {"input", "inout"}), outputs = TensorsOf(draft, {"output", "inout"});
+  const std::vector<PythonFunction> functions = FunctionsOf(reference);
+  const auto has = [&](const std::string& name) {
+    return std::any_of(functions.begin(), functions.end(), [&](const PythonFunction& f) { return f.name == name; });
+  };
+  // One that is written for Pawl stays as it is.
+  if (has("inputs") && has("reference")) return reference;
+  std::string text;
+  if (reference.empty()) {
+    text = "\"\"\"Inputs, reference and baseline. Drafted by `pawl init`.\"\"\"\n\nimport torch\n\n\n";
+  } else {
+    text = reference;
+    while (absl::EndsWith(text, "\n")) text.pop_back();
+    absl::StrAppend(&text, "\n\n\n# Drafted by `pawl init`: how the above computes what kernel.toml asks for.\n\n");
+  }
+  if (!has("inputs")) absl::StrAppend(&text, InputsFunction(draft), "\n\n");
+  if (!has("reference")) {
+    absl::StrAppend(&text, "def reference(", absl::StrJoin(given, ", "), given.empty() ? "**rest" : ", **rest",
+                    "):\n    \"\"\"The right outputs, in float32 or better inside. They are PyTorch tensors, on the GPU where there is one.\"\"\"\n");
+    // The function that takes most of the tensors by name, or the only one.
+    const PythonFunction* best = nullptr;
+    const auto matching = [&](const PythonFunction& function) {
+      return std::count_if(function.parameters.begin(), function.parameters.end(), [&](const std::string& parameter) {
+        return std::find(given.begin(), given.end(), parameter) != given.end();
+      });
+    };
+    for (const PythonFunction& function : functions) {
+      if (best == nullptr || matching(function) > matching(*best)) best = &function;
+    }
+    if (best != nullptr) {
+      absl::StrAppend(&text, "    # TODO: is this the right function, with the right arguments?\n",
+                      Returned(outputs, absl::StrCat(best->name, "(", absl::StrJoin(matching(*best) > 0 ? best->parameters : given, ", "), ")")));
+    } else {
+      absl::StrAppend(&text, "    # TODO: compute ", absl::StrJoin(outputs, ", "), "\n    raise NotImplementedError(\"reference() in problem.py\")\n",
+                      "    return {", absl::StrJoin(outputs, ", ", [](std::string* out, const std::string& name) { absl::StrAppend(out, "\"", name, "\": ", name); }),
+                      "}\n");
+    }
+  }
+  if (!has("baseline")) {
+    absl::StrAppend(&text, "\n\n# What the kernel must beat is reference() unless there is a faster way: uncomment, and call it.\n# def baseline(",
+                    absl::StrJoin(given, ", "), given.empty() ? "**rest" : ", **rest", "):\n#     return torch....\n");
+  }
+  return text;
+}
+
+int CountTodos(const std::string& text) {
+  int count = 0;
+  for (size_t at = text.find("TODO"); at != std::string::npos; at = text.find("TODO", at + 1)) ++count;
+  return count;
+}
+
+}  // namespace pawl

@@ -1,0 +1,313 @@
+#include "cli/draft/draft_variables.h"
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "cli/draft/constants.h"
+#include "cli/draft/translation.h"
+#include "kernels/substitution.h"
+
+namespace pawl {
+namespace {
+
+using Kind = CppExpression::Kind;
+
+// All names in an expression, and in what the host's variables among them are made of.
+void NamesIn(const CppExpression& e, const HostValues& values, int steps, std::set<std::string>& names) {
+  if (steps > 24) return;
+  if (e.kind == Kind::kName && names.insert(e.text).second) {
+    if (const auto found = values.find(e.text); found != values.end()) {
+      for (const CppExpression& part : found->second.parts) NamesIn(part, values, steps + 1, names);
+    }
+  }
+  for (const CppExpression& part : e.parts) NamesIn(part, values, steps + 1, names);
+}
+
+std::vector<std::string> Texts(const std::vector<int64_t>& values, bool flags) {
+  std::vector<std::string> texts;
+  for (const int64_t value : values) texts.push_back(flags ? (value != 0 ? "true" : "false") : absl::StrCat(value));
+  return texts;
+}
+
+}  // namespace
+
+DraftVariables::DraftVariables(const SourceModel& model, std::vector<const SourceFunction*> kernels,
+                               std::vector<const KernelBody*> bodies, std::vector<const HostLaunch*> launches,
+                               FreeName free_name)
+    : model_(model), kernels_(std::move(kernels)), bodies_(std::move(bodies)), launches_(std::move(launches)),
+      free_name_(std::move(free_name)) {
+  for (const HostLaunch* launch : launches_) {
+    for (const std::vector<CppExpression>* list : {&launch->grid, &launch->block}) {
+      for (const CppExpression& e : *list) NamesIn(e, launch->values, 0, in_geometry_);
+    }
+    if (launch->shared) NamesIn(*launch->shared, launch->values, 0, in_geometry_);
+    for (const std::string& argument : launch->template_arguments) {
+      const std::vector<CppToken> tokens = CppTokens(argument);
+      for (const CppToken& token : tokens) {
+        if (token.IsWord()) in_geometry_.emplace(token.text);
+      }
+    }
+  }
+  ReadConstants();
+}
+
+bool DraftVariables::InKernels(const std::string& name) const {
+  return std::any_of(bodies_.begin(), bodies_.end(),
+                     [&](const KernelBody* body) { return body->words.contains(name); }) ||
+         std::any_of(kernels_.begin(), kernels_.end(), [&](const SourceFunction* kernel) {
+           return absl::StrContains(kernel->launch_bounds, name);
+         });
+}
+
+void DraftVariables::ReadConstants() {
+  std::set<std::string> seen;
+  for (const SourceConstant& constant : model_.constants) {
+    const Tunable tunable = TunableOf(constant.name, constant.value, constant.is_bool);
+    if (tunable == Tunable::kNone || !constant.literal) continue;
+    const bool in_kernel = InKernels(constant.name), in_geometry = in_geometry_.contains(constant.name);
+    if (!in_kernel && !in_geometry) continue;
+    if (!seen.insert(constant.name).second) {
+      left_out_.push_back(absl::StrCat(constant.name, " = ", constant.value_text, " in line ", constant.line,
+                                       ": the source defines this name more than once"));
+      continue;
+    }
+    if (!in_geometry && !IsLocalTo(tunable) && !launches_.empty()) {
+      left_out_.push_back(absl::StrCat(constant.name, " = ", constant.value_text, " in line ", constant.line,
+                                       ": the launch does not use this name, and may depend on its value"));
+      continue;
+    }
+    AddConstant(constant, tunable, in_kernel);
+  }
+}
+
+void DraftVariables::AddConstant(const SourceConstant& constant, Tunable tunable, bool in_kernel) {
+  // A constant of a host function that no kernel sees: only the geometry changes.
+  const bool host_only = constant.local && !in_kernel;
+  std::string replaces;
+  if (!host_only) {
+    replaces = Replaces(constant.before, constant.value_text, constant.after);
+    if (replaces.empty()) {
+      left_out_.push_back(absl::StrCat(constant.name, " = ", constant.value_text, " in line ", constant.line,
+                                       ": its definition is not a text that stands once in the source"));
+      return;
+    }
+  }
+  DraftVariable& variable =
+      Add(constant.name, tunable, constant.value, absl::StrCat("values: around ", constant.value_text, " of line ", constant.line));
+  variable.replaces = replaces;
+  if (constant.is_bool) {
+    variable.values = {"false", "true"};
+    variable.start = constant.value != 0 ? "true" : "false";
+  }
+  // A macro of a name that the source has would change the source.
+  if (host_only) {
+    variable.name = free_name_(absl::AsciiStrToUpper(constant.name) == constant.name
+                                   ? absl::StrCat("LAUNCH_", constant.name)
+                                   : absl::AsciiStrToUpper(constant.name));
+  }
+  constants_[constant.name] = variable.name;
+}
+
+DraftVariable& DraftVariables::Add(const std::string& name, Tunable tunable, int64_t start, const std::string& why) {
+  DraftVariable variable;
+  variable.name = name;
+  variable.values = Texts(ValuesToTry(tunable, start), false);
+  variable.start = absl::StrCat(start);
+  variable.affects = Effects(tunable);
+  if (!why.empty()) variable.todos.push_back(why);
+  variables_.push_back(std::move(variable));
+  return variables_.back();
+}
+
+std::string DraftVariables::Replaces(const std::string& before, const std::string& value, const std::string& after) const {
+  // 256u: the number is the value, the u stays.
+  std::string number = value, suffix;
+  while (!number.empty() && number != "true" && number != "false" && absl::ascii_isalpha(static_cast<unsigned char>(number.back()))) {
+    suffix.insert(suffix.begin(), number.back());
+    number.pop_back();
+  }
+  if (number.empty() || absl::StartsWith(number, "0x") || absl::StrContains(before, "{}") || absl::StrContains(after, "{}")) {
+    return "";
+  }
+  const std::string pattern = absl::StrCat(before, "{}", suffix, after);
+  size_t count = 0;
+  for (const std::unique_ptr<SourceText>& file : model_.files) count += PlacesOf(pattern, number, file->text).size();
+  return count == 1 ? pattern : "";
+}
+
+std::optional<std::string> DraftVariables::NameOf(const std::string& constant) const {
+  const auto found = constants_.find(constant);
+  return found == constants_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::vector<std::string> DraftVariables::kept() const {
+  std::vector<std::string> names;
+  for (const auto& [constant, variable] : constants_) names.push_back(constant);
+  return names;
+}
+
+std::string DraftVariables::AddTemplate(const TemplateParameter& parameter, const std::string& argument) {
+  if (std::optional<std::string> constant = NameOf(argument)) return *constant;
+  const std::string key = absl::StrCat(parameter.name, "=", argument);
+  if (const auto known = templates_.find(key); known != templates_.end()) return known->second;
+  // A parameter of the host's template, which a launch passes on under its own name.
+  for (const auto& [other, variable] : templates_) {
+    if (!argument.empty() && absl::StartsWith(other, absl::StrCat(argument, "="))) return variable;
+    if (argument.empty() && absl::StartsWith(other, absl::StrCat(parameter.name, "="))) return variable;
+  }
+  const bool is_bool = parameter.kind == "bool" || parameter.kind == "const bool";
+  std::optional<int64_t> start = NumberIn(argument);
+  if (const SourceConstant* constant = model_.FindConstant(argument); !start && constant != nullptr) start = constant->value;
+  if (argument == "true" || argument == "false") start = argument == "true";
+  const Tunable tunable = TunableOf(parameter.name, start.value_or(256), is_bool);
+  if (start && tunable == Tunable::kNone) return argument;
+  if (!start && tunable == Tunable::kNone && !argument.empty() && NumberIn(parameter.fallback)) return parameter.fallback;
+  const bool block = tunable == Tunable::kBlock;
+  std::string why = start ? absl::StrCat("values: around ", argument, ", the template argument of the launch")
+                          : "start: no launch says what it is";
+  if (!start) start = NumberIn(parameter.fallback).value_or(block ? 256 : is_bool ? 0 : 4);
+  const std::string wanted = model_.Find(argument) == nullptr && !argument.empty() && !NumberIn(argument) && argument != "true" &&
+                                     argument != "false" && model_.FindConstant(argument) == nullptr &&
+                                     argument.find_first_of("<>:+-*/ ()") == std::string::npos
+                                 ? argument
+                                 : parameter.name;
+  DraftVariable& variable = Add(free_name_(wanted), tunable == Tunable::kNone ? Tunable::kItems : tunable, *start, why);
+  if (is_bool) {
+    variable.values = {"false", "true"};
+    variable.start = *start != 0 ? "true" : "false";
+  }
+  templates_[key] = variable.name;
+  return variable.name;
+}
+
+std::optional<std::string> DraftVariables::AddBlock(const std::string& wanted, const std::string& threads,
+                                                    const KernelBody& body) {
+  const std::optional<int64_t> number = NumberIn(threads);
+  if (!number || *number < 2) return std::nullopt;
+  if (const auto known = blocks_.find(absl::StrCat(wanted, "=", threads)); known != blocks_.end()) return known->second;
+  for (const auto& [key, name] : templates_) {
+    const auto variable = std::find_if(variables_.begin(), variables_.end(), [&](const DraftVariable& v) { return v.name == name; });
+    if (variable == variables_.end() || variable->start != threads) continue;
+    if (TunableOf(name, *number, false) != Tunable::kBlock) continue;
+    variable->todos.push_back("the block of the launch follows it");
+    return name;
+  }
+  const bool fixed = std::find(body.numbers.begin(), body.numbers.end(), threads) != body.numbers.end() ||
+                     (*number >= 64 && std::find(body.numbers.begin(), body.numbers.end(), absl::StrCat(*number / 32)) != body.numbers.end());
+  if (!body.words.contains("blockDim") || fixed) return std::nullopt;
+  int64_t most = 1024;
+  for (const SourceFunction* kernel : kernels_) {
+    const std::string first = kernel->launch_bounds.substr(0, kernel->launch_bounds.find(','));
+    if (const std::optional<int64_t> bound = NumberIn(first)) most = std::min(most, *bound);
+  }
+  DraftVariable& variable = Add(free_name_(wanted), Tunable::kBlock, *number, "values: the kernel asks for blockDim; is every block right for it?");
+  std::vector<std::string> allowed;
+  for (const std::string& value : variable.values) {
+    if (*NumberIn(value) <= most) allowed.push_back(value);
+  }
+  variable.values = allowed;
+  blocks_[absl::StrCat(wanted, "=", threads)] = variable.name;
+  return variable.name;
+}
+
+std::string DraftVariables::BoundsOrBlock(const SourceFunction& kernel, const KernelBody& body) {
+  const std::string bound = kernel.launch_bounds.substr(0, kernel.launch_bounds.find(','));
+  if (std::optional<std::string> constant = NameOf(bound)) return *constant;
+  if (!bound.empty()) {
+    for (const TemplateParameter& parameter : kernel.templates) {
+      if (parameter.name == bound) return AddTemplate(parameter, parameter.fallback);
+    }
+    if (NumberIn(bound)) return bound;
+    if (const SourceConstant* constant = model_.FindConstant(bound)) return absl::StrCat(constant->value);
+  }
+  for (const auto& [constant, variable] : constants_) {
+    const SourceConstant* known = model_.FindConstant(constant);
+    if (known != nullptr && TunableOf(constant, known->value, false) == Tunable::kBlock && body.words.contains(constant)) return variable;
+  }
+  for (const TemplateParameter& parameter : kernel.templates) {
+    if (!parameter.is_type && TunableOf(parameter.name, 256, false) == Tunable::kBlock) return AddTemplate(parameter, parameter.fallback);
+  }
+  if (!body.words.contains("blockDim")) return "256";
+  return Add(free_name_("BLOCK"), Tunable::kBlock, 256, "start: the source does not say it").name;
+}
+
+void DraftVariables::AddUnrolls(const SourceFunction& kernel) {
+  const std::vector<CppToken>& tokens = kernel.file->tokens;
+  const size_t close = ClosingBracket(tokens, kernel.body);
+  for (size_t i = kernel.body; i < close; ++i) {
+    if (tokens[i].kind != CppToken::Kind::kDirective) continue;
+    const std::vector<CppToken> words = DirectiveTokens(tokens[i]);
+    // #pragma unroll 4, #pragma unroll(4)
+    if (words.size() < 4 || !words[1].Is("pragma") || !words[2].Is("unroll")) continue;
+    const CppToken& factor = words[words[3].Is("(") && words.size() > 4 ? 4 : 3];
+    const std::optional<int64_t> start = WholeNumber(factor.text);
+    if (!start || *start < 1) continue;
+    const std::string& text = kernel.file->text;
+    const size_t begin = words[0].offset, end = factor.offset + factor.text.size();
+    const std::string before = text.substr(begin, factor.offset - begin);
+    std::string after = text.substr(end, text.find('\n', end) - end);
+    std::string replaces = Replaces(before, std::string(factor.text), after);
+    if (replaces.empty()) {
+      const size_t line = text.find('\n', end);
+      if (line != std::string::npos) replaces = Replaces(before, std::string(factor.text), text.substr(end, text.find('\n', line + 1) - end));
+    }
+    if (replaces.empty()) {
+      left_out_.push_back(absl::StrCat("#pragma unroll ", *start, " in line ", factor.line, ": the text stands more than once in the source"));
+      continue;
+    }
+    DraftVariable& variable = Add(free_name_("UNROLL"), Tunable::kUnroll, *start, absl::StrCat("values: the unroll factor of line ", factor.line));
+    variable.replaces = replaces;
+  }
+}
+
+void DraftVariables::AddLaunchBounds(const SourceFunction& kernel) {
+  const std::vector<CppToken>& tokens = kernel.file->tokens;
+  for (size_t i = kernel.head; i < kernel.name_at; ++i) {
+    if (!tokens[i].Is("__launch_bounds__") || !tokens[i + 1].Is("(")) continue;
+    const auto ranges = SplitAtCommas(tokens, i + 2, ClosingBracket(tokens, i + 1));
+    if (ranges.size() < 2 || ranges[1].second != ranges[1].first + 1) continue;
+    const CppToken& blocks = tokens[ranges[1].first];
+    const std::optional<int64_t> start = WholeNumber(blocks.text);
+    if (!start || *start < 1) continue;
+    const std::string before = kernel.file->text.substr(tokens[i].offset, blocks.offset - tokens[i].offset);
+    std::string replaces = Replaces(before, std::string(blocks.text), ")");
+    if (replaces.empty()) continue;
+    DraftVariable variable;
+    variable.name = free_name_("MIN_BLOCKS");
+    variable.values = {"1", "2", "3", "4"};
+    if (*start > 4) variable.values.push_back(absl::StrCat(*start));
+    variable.start = absl::StrCat(*start);
+    variable.replaces = replaces;
+    variable.affects = {{"registers", "-"}, {"parallelism", "+"}};
+    variable.todos = {absl::StrCat("values: blocks that must fit on an SM, from __launch_bounds__ in line ", tokens[i].line)};
+    variables_.push_back(std::move(variable));
+  }
+}
+
+std::vector<DraftVariable> DraftVariables::Finish(std::vector<std::string>* left_out) {
+  for (const SourceFunction* kernel : kernels_) {
+    AddUnrolls(*kernel);
+    AddLaunchBounds(*kernel);
+  }
+  DraftVariable registers;
+  registers.name = "MAX_REGISTERS";
+  registers.values = {"32", "48", "64", "96", "128", "255"};
+  registers.start = "255";
+  registers.option = "-maxrregcount={}";
+  registers.affects = {{"registers", "+"}};
+  variables_.push_back(std::move(registers));
+  DraftVariable fast;
+  fast.name = "FAST_MATH";
+  fast.values = {"false", "true"};
+  fast.start = "false";
+  fast.option = "--use_fast_math";
+  fast.todos = {"remove it if approximate division, square root and exponentials are not acceptable"};
+  variables_.push_back(std::move(fast));
+  *left_out = left_out_;
+  return variables_;
+}
+
+}  // namespace pawl

@@ -1,0 +1,65 @@
+// The variables of a draft: constants, template arguments, unroll factors and launch bounds of a source that can be
+// varied, and compile options.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "cli/draft/draft.h"
+#include "cli/draft/host_launches.h"
+#include "cli/draft/kernel_body.h"
+#include "cli/draft/tuning.h"
+
+namespace pawl {
+
+class DraftVariables {
+ public:
+  using FreeName = std::function<std::string(const std::string& wanted)>;
+
+  // The kernels and launches of the draft, with what each kernel's body says. All must outlive it.
+  DraftVariables(const SourceModel& model, std::vector<const SourceFunction*> kernels,
+                 std::vector<const KernelBody*> bodies, std::vector<const HostLaunch*> launches, FreeName free_name);
+
+  // The variable that a constant of the source is; nothing: it is fixed.
+  std::optional<std::string> NameOf(const std::string& constant) const;
+  // Names that expressions should keep: the constants that are variables.
+  std::vector<std::string> kept() const;
+
+  // What stands for a template parameter in the entry: a variable, or the argument itself.
+  std::string AddTemplate(const TemplateParameter& parameter, const std::string& argument);
+  // A variable for a block of this many threads, a number that only the launch has. Nothing: the kernel depends on it.
+  std::optional<std::string> AddBlock(const std::string& wanted, const std::string& threads, const KernelBody& body);
+  // The block of a kernel that no launch gives one.
+  std::string BoundsOrBlock(const SourceFunction& kernel, const KernelBody& body);
+
+  // All of them. Constants that look tunable and are none are added to `left_out`, with the reason.
+  std::vector<DraftVariable> Finish(std::vector<std::string>* left_out);
+
+ private:
+  void ReadConstants();
+  void AddConstant(const SourceConstant& constant, Tunable tunable, bool in_kernel);
+  bool InKernels(const std::string& name) const;
+  void AddUnrolls(const SourceFunction& kernel);
+  void AddLaunchBounds(const SourceFunction& kernel);
+  DraftVariable& Add(const std::string& name, Tunable tunable, int64_t start, const std::string& why);
+  // "constexpr int BLOCK = {};" where that stands exactly once in the files; empty: it does not.
+  std::string Replaces(const std::string& before, const std::string& value, const std::string& after) const;
+
+  const SourceModel& model_;
+  std::vector<const SourceFunction*> kernels_;
+  std::vector<const KernelBody*> bodies_;
+  std::vector<const HostLaunch*> launches_;
+  FreeName free_name_;
+  std::set<std::string> in_geometry_;             // names that launches use
+  std::map<std::string, std::string> constants_;  // to their variables
+  std::map<std::string, std::string> templates_;  // parameter and argument, to their variables
+  std::map<std::string, std::string> blocks_;     // "BLOCK=256", to the variable
+  std::vector<DraftVariable> variables_;
+  std::vector<std::string> left_out_;
+};
+
+}  // namespace pawl

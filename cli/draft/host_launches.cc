@@ -1,0 +1,476 @@
+#include "cli/draft/host_launches.h"
+
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "cli/draft/constants.h"
+
+namespace pawl {
+namespace {
+
+using Kind = CppExpression::Kind;
+
+constexpr int kMaxSteps = 24;  // from a variable to the variable that it was made of
+
+bool IsDim3(const std::string& type) { return absl::StrContains(type, "dim3"); }
+
+// dim3(a, b), dim3{a, b}, {a, b}; nothing: a plain value.
+std::optional<std::vector<CppExpression>> Dim3Parts(const CppExpression& e) {
+  if (e.kind == Kind::kList) return e.parts;
+  if (e.kind == Kind::kCall && e.parts[0].IsName("dim3")) {
+    return std::vector<CppExpression>(e.parts.begin() + 1, e.parts.end());
+  }
+  if (e.kind == Kind::kCast && e.text == "dim3") return std::vector<CppExpression>{e.parts[0]};
+  return std::nullopt;
+}
+
+class HostReader {
+ public:
+  HostReader(const SourceModel& model, const SourceFunction& host, std::vector<HostLaunch>& found)
+      : model_(model), host_(host), tokens_(host.file->tokens), found_(found) {}
+
+  void Run() {
+    // Constants made of others: what they are made of may be varied.
+    for (const SourceConstant& constant : model_.constants) {
+      if (!constant.literal && !constant.local) values_[constant.name] = {{constant.expression}, false, "constexpr int"};
+    }
+    for (const CppStatement& statement : ParseCppBody(tokens_, host_.body)) Visit(statement);
+  }
+
+ private:
+  void Visit(const CppStatement& statement) {
+    using StatementKind = CppStatement::Kind;
+    switch (statement.kind) {
+      case StatementKind::kDeclaration:
+        for (const CppDeclarator& declarator : statement.declared) Declare(declarator);
+        Launches(statement);
+        return;
+      case StatementKind::kFor:
+        For(statement);
+        return;
+      case StatementKind::kIf:
+        If(statement);
+        return;
+      case StatementKind::kExpression:
+        for (const CppExpression& expression : statement.expressions) Assign(expression);
+        Launches(statement);
+        return;
+      default:
+        if (statement.kind == StatementKind::kReturn) Launches(statement);
+        for (const CppStatement& inner : statement.body) Visit(inner);
+    }
+  }
+
+  void Declare(const CppDeclarator& declarator) {
+    HostValue value;
+    value.type = declarator.type;
+    value.is_dim3 = IsDim3(declarator.type);
+    value.parts = declarator.initial;
+    if (declarator.initial.size() == 1) {
+      if (std::optional<std::vector<CppExpression>> parts = Dim3Parts(declarator.initial[0])) {
+        const bool list = declarator.initial[0].kind == Kind::kList;
+        if (!list || value.is_dim3 || declarator.array) {
+          value.parts = *std::move(parts);
+          value.is_dim3 = value.is_dim3 || !list;
+        }
+      }
+    }
+    values_[declarator.name] = std::move(value);
+  }
+
+  void Assign(const CppExpression& e) {
+    if (e.kind != Kind::kAssign) return;
+    const CppExpression& left = e.parts[0];
+    if (e.text == "=" && left.kind == Kind::kName) {
+      CppDeclarator again;
+      again.name = left.text;
+      const auto known = values_.find(left.text);
+      again.type = known == values_.end() ? "" : known->second.type;
+      again.initial = {e.parts[1]};
+      Declare(again);
+    } else if (e.text == "=" && left.kind == Kind::kMember && left.parts[0].kind == Kind::kName) {
+      static const std::string kAxes = "xyz";
+      const size_t axis = kAxes.find(left.text);
+      HostValue& value = values_[left.parts[0].text];
+      if (axis == std::string::npos || left.text.size() != 1 || !value.is_dim3) {
+        values_[CppText(left)] = {{e.parts[1]}, false, ""};  // a field of a struct
+        return;
+      }
+      CppExpression one;
+      one.kind = Kind::kNumber;
+      one.text = "1";
+      while (value.parts.size() <= axis) value.parts.push_back(one);
+      value.parts[axis] = e.parts[1];
+    } else if (left.kind == Kind::kName) {
+      values_.erase(left.text);  // n /= 2: what it is from now on is not followed
+    }
+  }
+
+  void If(const CppStatement& statement) {
+    const CppExpression condition = statement.expressions.empty() ? CppExpression{} : statement.expressions[0];
+    const HostValues before = values_;
+    for (size_t i = 0; i < statement.body.size(); ++i) {
+      const size_t launches = found_.size();
+      conditions_.push_back({condition, i == 1});
+      Visit(statement.body[i]);
+      conditions_.pop_back();
+      // What a branch without a launch assigns holds perhaps: the values before it are the better guess.
+      if (found_.size() > launches || statement.body.size() == 2) values_ = before;
+    }
+  }
+
+  void For(const CppStatement& statement) {
+    const size_t first = found_.size();
+    HostLoop loop;
+    loop.text = TokensText(tokens_, statement.begin, std::min(ClosingBracket(tokens_, statement.begin + 1) + 1,
+                                                              statement.end));
+    if (!statement.body.empty() && statement.body[0].kind == CppStatement::Kind::kDeclaration &&
+        statement.body[0].declared.size() == 1 && statement.has_condition && statement.expressions.size() == 2) {
+      const CppDeclarator& index = statement.body[0].declared[0];
+      const CppExpression& condition = statement.expressions[0];
+      const CppExpression& step = statement.expressions[1];
+      loop.index = index.name;
+      const bool up = (step.kind == Kind::kPrefix || step.kind == Kind::kPostfix) && step.text == "++";
+      const bool zero = index.initial.size() == 1 && index.initial[0].kind == Kind::kNumber && index.initial[0].text == "0";
+      if (up && zero && condition.kind == Kind::kBinary && condition.text == "<" && condition.parts[0].IsName(loop.index)) {
+        loop.plain = true;
+        loop.count = condition.parts[1];
+      }
+    }
+    for (size_t i = 1; i < statement.body.size(); ++i) Visit(statement.body[i]);
+    values_.erase(loop.index);
+    std::vector<std::pair<std::string, std::string>> swaps;
+    CollectSwaps(statement, swaps);
+    for (size_t i = first; i < found_.size(); ++i) {
+      if (found_[i].loop) continue;
+      found_[i].loop = loop;
+      found_[i].values.erase(loop.index);
+      found_[i].swaps = swaps;
+    }
+  }
+
+  void CollectSwaps(const CppStatement& statement, std::vector<std::pair<std::string, std::string>>& swaps) const {
+    for (const CppExpression& e : statement.expressions) {
+      if (e.kind != Kind::kCall || e.parts.size() != 3 || !absl::EndsWith(e.parts[0].text, "swap")) continue;
+      swaps.push_back({CppText(e.parts[1]), CppText(e.parts[2])});
+    }
+    for (const CppStatement& inner : statement.body) CollectSwaps(inner, swaps);
+  }
+
+  // Launches in the tokens of a statement: <<<, the functions of the runtime, or those of a lambda in it.
+  void Launches(const CppStatement& statement) {
+    const size_t end = std::min(statement.end, tokens_.size());
+    bool any = false;
+    size_t lambda = 0;
+    for (size_t i = statement.begin; i < end; ++i) {
+      any = any || tokens_[i].Is("<<<") || IsLaunchFunction(tokens_[i].text);
+      if (lambda == 0 && tokens_[i].Is("[")) {
+        const size_t open = LambdaBody(i, end);
+        if (open != 0) lambda = open;
+      }
+    }
+    if (!any) return;
+    if (lambda != 0) {
+      const std::string outer = dispatch_;
+      if (tokens_[statement.begin].text.find("DISPATCH") != std::string_view::npos) dispatch_ = "float";
+      for (const CppStatement& inner : ParseCppBody(tokens_, lambda)) Visit(inner);
+      dispatch_ = outer;
+      return;
+    }
+    for (size_t i = statement.begin; i < end; ++i) {
+      if (tokens_[i].Is("<<<")) Chevrons(i, end);
+      if (IsLaunchFunction(tokens_[i].text) && i + 1 < end && tokens_[i + 1].Is("(")) LaunchFunction(i);
+    }
+  }
+
+  size_t LambdaBody(size_t open, size_t end) const {
+    size_t at = ClosingBracket(tokens_, open) + 1;
+    if (at < end && tokens_[at].Is("(")) at = ClosingBracket(tokens_, at) + 1;
+    while (at < end && (tokens_[at].IsWord() || tokens_[at].Is("->"))) ++at;
+    return at < end && tokens_[at].Is("{") ? at : 0;
+  }
+
+  static bool IsLaunchFunction(std::string_view name) {
+    return name == "cudaLaunchKernel" || name == "cudaLaunchCooperativeKernel" || name == "hipLaunchKernelGGL" ||
+           name == "cudaLaunchKernelEx" || name == "hipLaunchKernel" || name == "hipLaunchCooperativeKernel";
+  }
+
+  std::optional<CppExpression> Parsed(std::pair<size_t, size_t> range) const {
+    return ParseCppExpression(tokens_, range.first, range.second);
+  }
+
+  HostLaunch Begin(int line) const {
+    HostLaunch launch;
+    launch.host = &host_;
+    launch.values = values_;
+    launch.conditions = conditions_;
+    launch.dispatch = dispatch_;
+    launch.line = line;
+    return launch;
+  }
+
+  // A dim3 or a number, through variables.
+  std::vector<CppExpression> Extents(const CppExpression& e) const {
+    if (std::optional<std::vector<CppExpression>> parts = Dim3Parts(e)) return *std::move(parts);
+    if (e.kind == Kind::kName) {
+      const auto found = values_.find(e.text);
+      if (found != values_.end() && found->second.is_dim3 && !found->second.parts.empty()) {
+        if (found->second.parts.size() == 1) {
+          if (std::optional<std::vector<CppExpression>> parts = Dim3Parts(found->second.parts[0])) return *parts;
+          if (found->second.parts[0].kind == Kind::kName) return Extents(found->second.parts[0]);
+        }
+        return found->second.parts;
+      }
+    }
+    return {e};
+  }
+
+  void Chevrons(size_t at, size_t end) {
+    // Back over the template arguments to the name.
+    size_t name = at;
+    std::vector<std::string> arguments;
+    if (name > 0 && tokens_[name - 1].Is(">")) {
+      int depth = 0;
+      size_t open = name;
+      while (open > 0) {
+        --open;
+        if (tokens_[open].Is(">")) ++depth;
+        if (tokens_[open].Is("<") && --depth == 0) break;
+      }
+      for (const auto& [from, to] : SplitAtCommas(tokens_, open + 1, name - 1)) {
+        arguments.push_back(TokensText(tokens_, from, to));
+      }
+      name = open;
+    }
+    if (name == 0 || !tokens_[name - 1].IsWord()) return;
+    HostLaunch launch = Begin(tokens_[name - 1].line);
+    launch.kernel = KernelOf(std::string(tokens_[name - 1].text), &arguments);
+    launch.template_arguments = std::move(arguments);
+    // >>> are three tokens, the last of them before the (
+    size_t close = at + 1;
+    for (; close + 2 < end; ++close) {
+      if (tokens_[close].Is("(") || tokens_[close].Is("{") || tokens_[close].Is("[")) {
+        close = ClosingBracket(tokens_, close);
+        continue;
+      }
+      if (tokens_[close].Is(">") && tokens_[close + 1].Is(">") && tokens_[close + 2].Is(">")) break;
+    }
+    if (launch.kernel == nullptr || close + 3 >= end || !tokens_[close + 3].Is("(")) return;
+    const auto configuration = SplitAtCommas(tokens_, at + 1, close);
+    if (configuration.size() < 2) return;
+    const std::optional<CppExpression> grid = Parsed(configuration[0]), block = Parsed(configuration[1]);
+    if (!grid || !block) return;
+    launch.grid = Extents(*grid);
+    launch.block = Extents(*block);
+    if (configuration.size() > 2) launch.shared = Parsed(configuration[2]);
+    const size_t open = close + 3;
+    for (const auto& range : SplitAtCommas(tokens_, open + 1, ClosingBracket(tokens_, open))) {
+      launch.arguments.push_back(Parsed(range).value_or(CppExpression{}));
+    }
+    found_.push_back(std::move(launch));
+  }
+
+  // A kernel by its name, or by a variable that holds it.
+  const SourceFunction* KernelOf(const std::string& name, std::vector<std::string>* arguments) const {
+    const SourceFunction* function = model_.Find(name);
+    if (function != nullptr && function->kernel) return function;
+    const auto value = values_.find(name);
+    if (value == values_.end() || value->second.parts.empty()) return nullptr;
+    CppExpression held = value->second.parts[0];
+    while ((held.kind == Kind::kPrefix || held.kind == Kind::kCast) && !held.parts.empty()) held = CppExpression(held.parts[0]);
+    function = model_.Find(held.text);
+    if (arguments->empty()) *arguments = held.template_arguments;
+    return function != nullptr && function->kernel ? function : nullptr;
+  }
+
+  void LaunchFunction(size_t at) {
+    const size_t close = ClosingBracket(tokens_, at + 1);
+    std::vector<std::pair<size_t, size_t>> ranges = SplitAtCommas(tokens_, at + 2, close);
+    HostLaunch launch = Begin(tokens_[at].line);
+    const std::string_view name = tokens_[at].text;
+    const bool ggl = name == "hipLaunchKernelGGL", extended = name == "cudaLaunchKernelEx";
+    if (ranges.size() < 2) return;
+    std::optional<CppExpression> kernel = Parsed(ranges[extended ? 1 : 0]);
+    // HIP_KERNEL_NAME(k<float>) and (void*)k
+    while (kernel && (kernel->kind == Kind::kCast || kernel->kind == Kind::kPrefix ||
+                      (kernel->kind == Kind::kCall && kernel->parts.size() == 2))) {
+      kernel = CppExpression(kernel->parts.back());
+    }
+    if (!kernel) kernel = LastName(ranges[0]);
+    if (!kernel || kernel->kind != Kind::kName) return;
+    launch.template_arguments = kernel->template_arguments;
+    launch.kernel = KernelOf(kernel->text, &launch.template_arguments);
+    if (launch.kernel == nullptr) return;
+    launch.cooperative = name.find("Cooperative") != std::string_view::npos;
+    if (extended) {
+      Configuration(ranges[0], launch);
+      for (size_t i = 2; i < ranges.size(); ++i) launch.arguments.push_back(Parsed(ranges[i]).value_or(CppExpression{}));
+    } else {
+      if (ranges.size() < 4) return;
+      const std::optional<CppExpression> grid = Parsed(ranges[1]), block = Parsed(ranges[2]);
+      if (!grid || !block) return;
+      launch.grid = Extents(*grid);
+      launch.block = Extents(*block);
+      const size_t shared = ggl ? 3 : 4;
+      if (ranges.size() > shared) launch.shared = Parsed(ranges[shared]);
+      if (ggl) {
+        for (size_t i = 5; i < ranges.size(); ++i) launch.arguments.push_back(Parsed(ranges[i]).value_or(CppExpression{}));
+      } else if (const std::optional<CppExpression> list = Parsed(ranges[3])) {
+        launch.arguments = ArgumentList(*list);
+      }
+    }
+    if (launch.grid.empty() || launch.block.empty()) return;
+    found_.push_back(std::move(launch));
+  }
+
+  // k<float, 4> that stands alone: SkipTemplateArguments wants something behind it.
+  std::optional<CppExpression> LastName(std::pair<size_t, size_t> range) const {
+    size_t at = range.first;
+    while (at < range.second && !(tokens_[at].IsWord() && model_.Find(std::string(tokens_[at].text)) != nullptr)) ++at;
+    if (at >= range.second) return std::nullopt;
+    CppExpression name;
+    name.kind = Kind::kName;
+    name.text = tokens_[at].text;
+    if (at + 1 < range.second && tokens_[at + 1].Is("<")) {
+      const size_t behind = SkipTemplateArguments(tokens_, at + 1, range.second);
+      for (const auto& [from, to] : SplitAtCommas(tokens_, at + 2, std::max(behind, at + 3) - 1)) {
+        name.template_arguments.push_back(TokensText(tokens_, from, to));
+      }
+    }
+    return name;
+  }
+
+  // void* arguments[] = {&x, &n}
+  std::vector<CppExpression> ArgumentList(const CppExpression& list) const {
+    std::vector<CppExpression> arguments;
+    const CppExpression& bare = list.kind == Kind::kCast ? list.parts[0] : list;
+    const auto found = values_.find(bare.text);
+    if (found == values_.end()) return arguments;
+    for (CppExpression part : found->second.parts) {
+      while ((part.kind == Kind::kCast || (part.kind == Kind::kPrefix && part.text == "&")) && !part.parts.empty()) {
+        part = CppExpression(part.parts[0]);
+      }
+      arguments.push_back(std::move(part));
+    }
+    return arguments;
+  }
+
+  // cudaLaunchConfig_t config; config.gridDim = ...
+  void Configuration(std::pair<size_t, size_t> range, HostLaunch& launch) const {
+    std::string name;
+    for (size_t i = range.first; i < range.second; ++i) {
+      if (tokens_[i].IsWord()) name = tokens_[i].text;
+    }
+    for (size_t i = host_.body; i + 4 < tokens_.size() && tokens_[i].line <= launch.line; ++i) {
+      if (!tokens_[i].Is(name) || !tokens_[i + 1].Is(".") || !tokens_[i + 3].Is("=")) continue;
+      size_t end = i + 4;
+      while (end < tokens_.size() && !tokens_[end].Is(";")) ++end;
+      const std::optional<CppExpression> value = ParseCppExpression(tokens_, i + 4, end);
+      if (!value) continue;
+      if (tokens_[i + 2].Is("gridDim")) launch.grid = Extents(*value);
+      if (tokens_[i + 2].Is("blockDim")) launch.block = Extents(*value);
+      if (tokens_[i + 2].Is("dynamicSmemBytes")) launch.shared = *value;
+    }
+  }
+
+  const SourceModel& model_;
+  const SourceFunction& host_;
+  const std::vector<CppToken>& tokens_;
+  std::vector<HostLaunch>& found_;
+  HostValues values_;
+  std::vector<std::pair<CppExpression, bool>> conditions_;
+  std::string dispatch_;
+};
+
+CppExpression ResolvedWithin(const CppExpression& e, const HostValues& values, const std::map<std::string, bool>& kept,
+                             int steps) {
+  if (steps > kMaxSteps) return e;
+  if (e.kind == Kind::kName) {
+    if (kept.contains(e.text)) return e;
+    const auto found = values.find(e.text);
+    if (found == values.end() || found->second.parts.size() != 1 || found->second.is_dim3) return e;
+    const CppExpression& value = found->second.parts[0];
+    // What a tensor or the device answers has no better name than the variable's.
+    if (value.kind == Kind::kOther || value.kind == Kind::kString || value.kind == Kind::kList) return e;
+    if (value.IsName(e.text)) return e;
+    CppExpression inner = ResolvedWithin(value, values, kept, steps + 1);
+    const bool opaque = inner.kind == Kind::kCall || inner.kind == Kind::kSubscript || inner.kind == Kind::kMember;
+    if (opaque && !absl::StrContains(CppText(inner), "multiProcessorCount")) {
+      static const auto& arithmetic = *new std::set<std::string>{"std::min", "std::max", "min", "max", "sizeof", "ceil",
+                                                                 "std::ceil", "ceilf"};
+      const bool known = inner.kind == Kind::kCall && inner.parts[0].kind == Kind::kName &&
+                         (arithmetic.contains(inner.parts[0].text) ||
+                          absl::StrContains(inner.parts[0].text, "div") || absl::StrContains(inner.parts[0].text, "Div") ||
+                          absl::StrContains(inner.parts[0].text, "DIV"));
+      if (!known) return e;
+    }
+    return inner;
+  }
+  if (e.kind == Kind::kMember && e.parts[0].kind == Kind::kName && e.text.size() == 1) {
+    static const std::string kAxes = "xyz";
+    const auto found = values.find(e.parts[0].text);
+    const size_t axis = kAxes.find(e.text);
+    if (found != values.end() && found->second.is_dim3 && axis != std::string::npos) {
+      if (axis < found->second.parts.size()) return ResolvedWithin(found->second.parts[axis], values, kept, steps + 1);
+      CppExpression one;
+      one.kind = Kind::kNumber;
+      one.text = "1";
+      return one;
+    }
+  }
+  if (e.kind == Kind::kMember) return e;
+  CppExpression result = e;
+  const size_t from = e.kind == Kind::kCall ? 1 : 0;
+  for (size_t i = from; i < result.parts.size(); ++i) result.parts[i] = ResolvedWithin(e.parts[i], values, kept, steps + 1);
+  return result;
+}
+
+}  // namespace
+
+std::vector<HostLaunch> FindLaunches(const SourceModel& model) {
+  std::vector<HostLaunch> launches;
+  for (const SourceFunction& function : model.functions) {
+    if (!function.kernel && !function.device) HostReader(model, function, launches).Run();
+  }
+  return launches;
+}
+
+CppExpression Resolved(const CppExpression& expression, const HostValues& values,
+                       const std::map<std::string, bool>& kept) {
+  return ResolvedWithin(expression, values, kept, 0);
+}
+
+std::string HostTensor(const CppExpression& argument, const HostValues& values) {
+  CppExpression e = argument;
+  for (int step = 0; step < kMaxSteps; ++step) {
+    if (e.kind == Kind::kCast || (e.kind == Kind::kPrefix && e.text == "&")) {
+      e = CppExpression(e.parts[0]);
+    } else if (e.kind == Kind::kCall && e.parts[0].kind == Kind::kMember) {
+      e = CppExpression(e.parts[0].parts[0]);  // x.data_ptr<float>(), x.value().data_ptr()
+    } else if (e.kind == Kind::kCall && e.parts.size() == 2) {
+      e = CppExpression(e.parts[1]);  // thrust::raw_pointer_cast(x.data())
+    } else if (e.kind == Kind::kBinary) {
+      e = CppExpression(e.parts[0]);
+    } else if (e.kind == Kind::kConditional) {
+      e = CppExpression(e.parts[1]);
+    } else if (e.kind == Kind::kName) {
+      const auto found = values.find(e.text);
+      if (found == values.end() || found->second.parts.size() != 1) return e.text;
+      const std::string text = CppText(found->second.parts[0]);
+      if (!absl::StrContains(text, "data_ptr") && !absl::StrContains(text, ".data()") &&
+          found->second.parts[0].kind != Kind::kCast) {
+        return e.text;
+      }
+      e = CppExpression(found->second.parts[0]);
+    } else if (e.kind == Kind::kMember) {
+      return e.text;  // params.x
+    } else {
+      return "";
+    }
+  }
+  return "";
+}
+
+}  // namespace pawl

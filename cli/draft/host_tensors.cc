@@ -1,0 +1,143 @@
+#include "cli/draft/host_tensors.h"
+
+#include <functional>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+namespace pawl {
+namespace {
+
+using Kind = CppExpression::Kind;
+
+void Visit(const std::vector<CppStatement>& statements, const std::function<void(const CppStatement&)>& see) {
+  for (const CppStatement& statement : statements) {
+    see(statement);
+    Visit(statement.body, see);
+  }
+}
+
+bool Mentions(const CppExpression& e, const std::string& name) {
+  if (e.kind == Kind::kName && e.text == name) return true;
+  for (const CppExpression& part : e.parts) {
+    if (Mentions(part, name)) return true;
+  }
+  return false;
+}
+
+// The factors of a product.
+void Factors(const CppExpression& e, std::vector<CppExpression>& factors) {
+  if (e.kind == Kind::kCast) return Factors(e.parts[0], factors);
+  if (e.kind == Kind::kBinary && e.text == "*") {
+    Factors(e.parts[0], factors);
+    Factors(e.parts[1], factors);
+    return;
+  }
+  factors.push_back(e);
+}
+
+// Elements of n * sizeof(T) bytes; nothing: it has no sizeof.
+std::vector<CppExpression> Elements(const CppExpression& bytes) {
+  std::vector<CppExpression> factors, elements;
+  Factors(bytes, factors);
+  bool sized = false;
+  for (const CppExpression& factor : factors) {
+    if (!sized && factor.kind == Kind::kCall && factor.parts[0].IsName("sizeof")) {
+      sized = true;
+    } else {
+      elements.push_back(factor);
+    }
+  }
+  if (!sized || elements.empty()) return {};
+  CppExpression product = elements[0];
+  for (size_t i = 1; i < elements.size(); ++i) {
+    CppExpression next;
+    next.kind = Kind::kBinary;
+    next.text = "*";
+    next.parts = {product, elements[i]};
+    product = next;
+  }
+  return {product};
+}
+
+class Allocating {
+ public:
+  Allocating(const HostLaunch& launch, std::string tensor) : launch_(launch), tensor_(std::move(tensor)) {}
+
+  HostAllocation Run() {
+    const std::vector<CppStatement> body = ParseCppBody(launch_.host->file->tokens, launch_.host->body);
+    Visit(body, [&](const CppStatement& statement) { See(statement); });
+    return std::move(made_);
+  }
+
+ private:
+  void See(const CppStatement& statement) {
+    for (const CppDeclarator& declarator : statement.declared) {
+      for (const CppExpression& initial : declarator.initial) {
+        if (declarator.name == tensor_) Tensor(initial);
+        Calls(initial);
+      }
+      // float* out = workspace: declared here, but what it points to is not made here.
+      if (declarator.name == tensor_ && declarator.pointer && declarator.initial.empty()) made_.local = true;
+    }
+    for (const CppExpression& e : statement.expressions) {
+      if (statement.kind == CppStatement::Kind::kReturn && Mentions(e, tensor_)) made_.returned = true;
+      if (e.kind == Kind::kAssign && e.parts[0].IsName(tensor_)) Tensor(e.parts[1]);
+      Calls(e);
+    }
+  }
+
+  // auto out = torch::empty({rows, cols}, options)
+  void Tensor(const CppExpression& e) {
+    if (e.kind != Kind::kCall) return;
+    const std::string& name = e.parts[0].text;
+    const bool method = e.parts[0].kind == Kind::kMember;
+    if (absl::StrContains(name, "zeros")) made_.cleared = true;
+    if (absl::StrContains(name, "empty_like") || absl::StrContains(name, "zeros_like")) {
+      made_.local = true;
+      return;
+    }
+    const bool makes = absl::EndsWith(name, "empty") || absl::EndsWith(name, "zeros") || absl::EndsWith(name, "ones") ||
+                       absl::EndsWith(name, "full") || (method && absl::StartsWith(name, "new_"));
+    if (!makes || e.parts.size() < 2) return;
+    made_.local = true;
+    if (e.parts[1].kind == Kind::kList) made_.shape = e.parts[1].parts;
+  }
+
+  void Calls(const CppExpression& e) {
+    for (const CppExpression& part : e.parts) Calls(part);
+    if (e.kind != Kind::kCall || e.parts.size() < 3) return;
+    const std::string& name = e.parts[0].text;
+    if (absl::StrContains(name, "Malloc") && HostTensor(e.parts[1], {}) == tensor_) {
+      made_.local = true;
+      if (!made_.shape.empty()) return;
+      made_.shape = Elements(Resolved(e.parts[2], Bytes()));
+      made_.flat = true;
+    }
+    if (absl::StrContains(name, "Memset") && HostTensor(e.parts[1], {}) == tensor_) made_.cleared = true;
+    // What comes back to the host is a result.
+    if (absl::StrContains(name, "Memcpy") && HostTensor(e.parts[2], {}) == tensor_) made_.returned = true;
+  }
+
+  // Of the host's variables those that are bytes: size_t bytes = n * sizeof(float).
+  HostValues Bytes() const {
+    HostValues bytes;
+    for (const auto& [name, value] : launch_.values) {
+      if (value.parts.size() == 1 && absl::StrContains(CppText(value.parts[0]), "sizeof")) bytes[name] = value;
+    }
+    return bytes;
+  }
+
+  const HostLaunch& launch_;
+  std::string tensor_;
+  HostAllocation made_;
+};
+
+}  // namespace
+
+HostAllocation AllocationOf(const HostLaunch* launch, const std::string& tensor) {
+  if (launch == nullptr || tensor.empty()) return {};
+  return Allocating(*launch, tensor).Run();
+}
+
+}  // namespace pawl

@@ -1,0 +1,22 @@
+// How a host function makes the memory that it hands to kernels.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/draft/host_launches.h"
+
+namespace pawl {
+
+struct HostAllocation {
+  bool local = false;     // allocated in the function that launches
+  bool returned = false;  // and handed out of it
+  bool cleared = false;   // to zeros, before the launch
+  bool flat = false;      // the shape is one number of elements
+  std::vector<CppExpression> shape;  // in the host's names; empty: not known
+};
+
+// Of the variable `tensor` in the function of the launch; without a launch nothing is known.
+HostAllocation AllocationOf(const HostLaunch* launch, const std::string& tensor);
+
+}  // namespace pawl

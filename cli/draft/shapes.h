@@ -1,0 +1,26 @@
+// The shape of a tensor from the indices at which a kernel uses it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/draft/cpp_expression.h"
+#include "cli/draft/kernel_body.h"
+#include "cli/draft/translation.h"
+
+namespace pawl {
+
+// What is known where a shape is derived.
+struct ShapeScope {
+  const SourceModel* model = nullptr;
+  const KernelBody* body = nullptr;
+  LeafText size;  // of a name that is a size in kernel.toml, or made of sizes; nothing: it is no size
+  std::vector<std::string> grid, block;  // of the launch, in kernel.toml's words; empty where they are not known
+};
+
+// ["rows", "cols"] for x[row * cols + c] where row < rows and c < cols. Nothing: the indices do not tell. An extent that
+// only data decide (x[index[i] * cols + c]) is "?".
+std::optional<std::vector<std::string>> ShapeOf(const std::vector<CppExpression>& indices, const ShapeScope& scope);
+
+}  // namespace pawl

@@ -1,0 +1,133 @@
+// How often the seat rule is wrong, with noise resampled from series of an H200.
+#include "profiles/seat_rule.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <string>
+
+#include "profiles/gates.h"
+#include "profiles/gpus.h"
+#include "profiles/keep_rule.h"
+#include "tests/profiles/recorded_series.h"
+
+namespace pawl {
+namespace {
+
+v1::SeatTime Time(double log_time, int processes = 2, double pair_sd = 0.0005) {
+  v1::SeatTime time;
+  time.set_log_time(log_time);
+  time.set_processes(processes);
+  time.set_pair_variance(pair_sd * pair_sd);
+  return time;
+}
+
+TEST(SeatRule, IsTheMeanOverProcessesWithTheVarianceThatPairsGiveIt) {
+  const v1::SeatTime time = SeatTimeOf({{0.1, 0.2, 0.3}, {0.5, 0.5}});
+  EXPECT_NEAR(time.log_time(), (0.2 + 0.5) / 2, 1e-12);
+  EXPECT_EQ(time.processes(), 2);
+  EXPECT_NEAR(time.pair_variance(), (0.01 / 3 + 0) / 4, 1e-12);
+}
+
+TEST(SeatRule, FailsAParentThatIsSlowerByMoreThanTheNoiseOnly) {
+  const v1::ProcessNoise noise = NoiseOf("h200");
+  EXPECT_FALSE(TestSeat(Time(-0.1), Time(-0.1), noise, 0.0005).failed());
+  EXPECT_TRUE(TestSeat(Time(-0.1), Time(-0.08), noise, 0.0005).failed());
+  EXPECT_FALSE(TestSeat(Time(-0.08), Time(-0.1), noise, 0.0005).failed()) << "faster as a parent: its own loss";
+}
+
+TEST(SeatRule, SaysWhetherABiasIsExcluded) {
+  const v1::ProcessNoise noise = NoiseOf("h200");
+  EXPECT_TRUE(TestSeat(Time(-0.1), Time(-0.1), noise, 0.0005).excluded);
+  EXPECT_FALSE(TestSeat(Time(-0.1), Time(-0.085), noise, 0.0005).excluded);
+  EXPECT_FALSE(TestSeat(Time(-0.1, 1), Time(-0.1, 1), UnknownNoise(), 0.0005).excluded) << "too noisy to tell";
+}
+
+TEST(SeatRule, AllowsMoreWhereTheWitnessIsFarFromTheVariant) {
+  const v1::ProcessNoise noise = NoiseOf("h200");
+  const double near = TestSeat(Time(-0.05), Time(-0.05), noise, 0.0005).limit;
+  EXPECT_GT(TestSeat(Time(-0.7), Time(-0.7), noise, 0.0005).limit, 1.5 * near);
+}
+
+TEST(SeatRule, ComparesTimesBesideTheSameWitnessOnly) {
+  v1::SeatTime other = Time(0);
+  other.set_witness(3);
+  EXPECT_TRUE(ComparableSeats(Time(0), Time(0)));
+  EXPECT_FALSE(ComparableSeats(Time(0), other));
+  EXPECT_FALSE(ComparableSeats(Time(0), v1::SeatTime()));
+  EXPECT_FALSE(ComparableSeats(v1::SeatTime(), Time(0)));
+}
+
+// The ratio of a recorded pair stands for that of a variant to its witness.
+class RecordedSeats : public testing::Test {
+ protected:
+  void SetUp() override {
+    const char* root = std::getenv("PAWL_SOURCE_DIR");
+    ASSERT_NE(root, nullptr);
+    absl::StatusOr<RecordedSeries> series = RecordedSeries::Load(std::string(root) + "/tests/profiles/series", 3);
+    ASSERT_TRUE(series.ok()) << series.status();
+    series_ = *std::move(series);
+    for (const RecordedSeries::Comparison& comparison : series_.comparisons()) {
+      double mean = 0;
+      for (const RecordedSeries::Process& process : comparison.processes) {
+        mean += Mean(process.log_ratios) / static_cast<double>(comparison.processes.size());
+      }
+      (std::abs(mean) <= std::log(kNearWitness) ? near_ : far_).push_back({&comparison, mean});
+    }
+    ASSERT_GE(near_.size(), 10u);
+    ASSERT_GE(far_.size(), 5u);
+  }
+
+  struct Kernel {
+    const RecordedSeries::Comparison* comparison;
+    double mean;
+  };
+
+  std::vector<double> Process(const Kernel& kernel, double bias) {
+    std::vector<double> logs = series_.Draw(*kernel.comparison, bias, random_)(KeepRule().extended_pairs)->log_ratios;
+    for (double& log : logs) log += kernel.mean;
+    return logs;
+  }
+
+  // As a worker measures: until the witness shows a bias or excludes it, in at most three processes that confirm.
+  bool Fails(const Kernel& kernel, int as_candidate, double bias) {
+    std::vector<std::vector<double>> before, now;
+    for (int i = 0; i < as_candidate; ++i) before.push_back(Process(kernel, 0));
+    SeatTest test;
+    while (static_cast<int>(now.size()) < KeepRule().max_processes - 1 && !test.excluded && !test.failed()) {
+      now.push_back(Process(kernel, bias));
+      test = TestSeat(SeatTimeOf(before), SeatTimeOf(now), NoiseOf("h200"),
+                      Gates::Default().Get(GateKind::kSeat).threshold / 2);
+    }
+    return test.failed();
+  }
+
+  double Failing(const std::vector<Kernel>& kernels, int as_candidate, double bias, int trials) {
+    int failed = 0;
+    for (int i = 0; i < trials; ++i) failed += Fails(kernels[random_() % kernels.size()], as_candidate, bias);
+    return static_cast<double>(failed) / trials;
+  }
+
+  RecordedSeries series_;
+  std::vector<Kernel> near_, far_;
+  std::mt19937_64 random_{20257};
+};
+
+TEST_F(RecordedSeats, PassHonestVariants) {
+  for (const int as_candidate : {1, 2}) {
+    EXPECT_LE(Failing(near_, as_candidate, 0, 20000), 0.001) << as_candidate;
+    EXPECT_LE(Failing(far_, as_candidate, 0, 20000), 0.001) << as_candidate;
+  }
+}
+
+TEST_F(RecordedSeats, FindABiasOfTwoPercentBesideANearWitness) {
+  for (const int as_candidate : {1, 2}) EXPECT_GE(Failing(near_, as_candidate, kSeatBias, 10000), 0.99) << as_candidate;
+}
+
+TEST_F(RecordedSeats, FindABiasOfFourPercentBesideAFarOne) {
+  for (const int as_candidate : {1, 2}) EXPECT_GE(Failing(far_, as_candidate, 0.04, 10000), 0.99) << as_candidate;
+}
+
+}  // namespace
+}  // namespace pawl

@@ -1,0 +1,173 @@
+// How inputs of problem.py reach the runner and its outputs the reference process, without a GPU.
+#include "worker/validate/provided_inputs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "kernels/space.h"
+#include "tests/worker/trial/scripted_gpu.h"
+#include "worker/trial/timer.h"
+#include "worker/validate/checked_call.h"
+#include "worker/validate/output_check.h"
+#include "worker/validate/validator.h"
+
+namespace pawl {
+namespace {
+
+using ::testing::Contains;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+class ProvidedInputsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const std::vector<v1::Size> sizes(bundle_.sizes().begin(), bundle_.sizes().end());
+    built_ = *BuildVariant(gpu_.builder(), bundle_, StartVariant(bundle_), sizes, gpu_.gpu());
+  }
+
+  absl::StatusOr<CheckedCall> Call(const CheckedCallOptions& options = {}) {
+    return CallAndCheck(gpu_, bundle_, built_.sizes[0], FreshDraw(), options);
+  }
+
+  absl::StatusOr<Timing> Time() {
+    return TimeAgainst(gpu_, bundle_, built_.sizes[1], built_.sizes[1], TimingOptions());
+  }
+
+  // Of the entries that the runner was given for timed calls.
+  int64_t TimedEntries() const {
+    return std::count_if(gpu_.provided.begin(), gpu_.provided.end(),
+                         [](const std::string& what) { return absl::StartsWith(what, "runner timed main"); });
+  }
+
+  ScriptedGpu gpu_;
+  v1::Bundle bundle_ = ProblemBundle();
+  BuiltVariant built_;
+};
+
+TEST_F(ProvidedInputsTest, EveryCallGetsFreshInputsAndTheReferenceProcessTheExpectedOutputs) {
+  ASSERT_TRUE(Call().ok());
+  ASSERT_TRUE(Call().ok());
+  EXPECT_THAT(gpu_.problem_log, ElementsAre("check small", "make small", "make small"));
+  EXPECT_THAT(gpu_.provided, ElementsAre("runner fresh 0 in", "reference fresh expected 0 out", "runner fresh 1 in",
+                                         "reference fresh expected 1 out"));
+  EXPECT_THAT(gpu_.compiled(), Each(Not(HasSubstr("reference"))));
+  EXPECT_FALSE(gpu_.runner().HasEntry("fresh", 0)) << "what is no longer used takes no memory";
+}
+
+TEST_F(ProvidedInputsTest, ASelfTestAlsoGetsTheInputs) {
+  ASSERT_TRUE(Call({.repeats = 1, .self_test = true, .own_rms = {}}).ok());
+  EXPECT_THAT(gpu_.provided, Contains("reference fresh 0 in"));
+}
+
+TEST_F(ProvidedInputsTest, AFreshRunnerGetsTheSameInputsAgain) {
+  v1::RunnerReply died;
+  died.mutable_failure()->set_check(v1::CHECK_FAULT);
+  died.set_runner_died(true);
+  gpu_.once["call small x1"] = died;
+  const absl::StatusOr<CheckedCall> called = Call();
+  ASSERT_TRUE(called.ok()) << called.status();
+  EXPECT_FALSE(called->failure);
+  EXPECT_THAT(gpu_.problem_log, ElementsAre("check small", "make small", "stage fresh 0"));
+}
+
+TEST_F(ProvidedInputsTest, AWrongProblemIsTheBundlesFaultBeforeAnythingRuns) {
+  gpu_.faults["check small"] = absl::InvalidArgumentError("problem.py:3 in inputs(): KeyError: 'M'");
+  const absl::StatusOr<CheckedCall> called = Call();
+  EXPECT_TRUE(absl::IsInvalidArgument(called.status()));
+  EXPECT_THAT(gpu_.log, ElementsAre());
+}
+
+TEST_F(ProvidedInputsTest, TimedCallsDrawFromAPoolWhoseOutputsAreChecked) {
+  const absl::StatusOr<Timing> timing = Time();
+  ASSERT_TRUE(timing.ok()) << timing.status();
+  EXPECT_FALSE(timing->failure);
+  EXPECT_EQ(TimedEntries(), 8);
+  ASSERT_EQ(timing->times.checked_size(), 1);
+  EXPECT_THAT(timing->times.checked(0).pool(), StartsWith("timed main"));
+  EXPECT_THAT(gpu_.log, Contains("check timed main"));
+}
+
+TEST_F(ProvidedInputsTest, APoolThatIsMadeQuicklyIsMadeAgainForEveryProcess) {
+  ASSERT_TRUE(Time().ok());
+  gpu_.runner().Restart();
+  ASSERT_TRUE(Time().ok());
+  EXPECT_EQ(TimedEntries(), 16);
+  EXPECT_EQ(std::count(gpu_.problem_log.begin(), gpu_.problem_log.end(), "make main"), 16);
+}
+
+TEST_F(ProvidedInputsTest, APoolThatTakesLongToMakeIsSmallAndKept) {
+  gpu_.make_seconds = 3;
+  ASSERT_TRUE(Time().ok());
+  EXPECT_EQ(TimedEntries(), 2);
+  gpu_.runner().Restart();
+  ASSERT_TRUE(Time().ok());
+  EXPECT_EQ(TimedEntries(), 4);
+  EXPECT_EQ(std::count(gpu_.problem_log.begin(), gpu_.problem_log.end(), "make main"), 2);
+}
+
+TEST_F(ProvidedInputsTest, ThePoolOfAnotherSizeMakesRoom) {
+  ASSERT_TRUE(Time().ok());
+  const std::string pool = gpu_.pools().timed;
+  EXPECT_TRUE(gpu_.runner().HasEntry(pool, 0));
+  ASSERT_TRUE(TimeAgainst(gpu_, bundle_, built_.sizes[0], built_.sizes[0], TimingOptions()).ok());
+  EXPECT_FALSE(gpu_.runner().HasEntry(pool, 0));
+}
+
+TEST_F(ProvidedInputsTest, AReferenceProcessThatLostExpectedOutputsIsADoubtfulCall) {
+  gpu_.after = [&](const std::string& what) {
+    if (what != "call small x1") return;
+    gpu_.after = nullptr;
+    gpu_.reference().Restart();
+  };
+  const absl::StatusOr<CheckedCall> called = Call();
+  ASSERT_TRUE(called.ok()) << called.status();
+  EXPECT_FALSE(called->failure);
+  EXPECT_THAT(gpu_.problem_log, ElementsAre("check small", "make small", "stage fresh 0"));
+}
+
+TEST_F(ProvidedInputsTest, ItsOwnCheckTakesThePlaceOfTheTolerance) {
+  gpu_.own_check = "row 3 is not sorted";
+  const absl::StatusOr<CheckedCall> called = Call();
+  ASSERT_TRUE(called.ok()) << called.status();
+  ASSERT_TRUE(called->failure);
+  EXPECT_EQ(called->failure->message(), "check() of problem.py: row 3 is not sorted");
+  EXPECT_THAT(gpu_.log, ElementsAre("call small x1"));
+  gpu_.own_check = "";
+  EXPECT_FALSE(Call()->failure);
+  const absl::StatusOr<Timing> timing = Time();
+  ASSERT_TRUE(timing.ok()) << timing.status();
+  EXPECT_FALSE(timing->failure);
+}
+
+TEST_F(ProvidedInputsTest, ValidationUsesSeveralSeedsAtSmallSizes) {
+  ValidationOptions options;
+  options.small = 1;
+  options.inputs = DistributionsFor(bundle_);
+  EXPECT_TRUE(options.inputs.empty()) << "problem.py makes the only input";
+  const absl::StatusOr<Validation> validation = Validate(gpu_, bundle_, built_, options);
+  ASSERT_TRUE(validation.ok()) << validation.status();
+  EXPECT_FALSE(validation->failure);
+  EXPECT_EQ(std::count(gpu_.problem_log.begin(), gpu_.problem_log.end(), "make small"), 4);
+  EXPECT_EQ(std::count(gpu_.problem_log.begin(), gpu_.problem_log.end(), "make main"), 1);
+}
+
+TEST_F(ProvidedInputsTest, ACheckThatAcceptsWhatIsWrongIsRefused) {
+  gpu_.own_check = "";
+  gpu_.lenient = {"out: all zeros"};
+  ValidationOptions options;
+  options.self_test = true;
+  const absl::StatusOr<Validation> validation = Validate(gpu_, bundle_, built_, options);
+  ASSERT_TRUE(validation.ok()) << validation.status();
+  ASSERT_TRUE(validation->failure);
+  EXPECT_THAT(validation->failure->message(), HasSubstr("check() of problem.py accepts what is wrong: out: all zeros"));
+}
+
+}  // namespace
+}  // namespace pawl

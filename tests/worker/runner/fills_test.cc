@@ -1,0 +1,177 @@
+// The arithmetic of fills, which the GPU and the host share.
+#include "worker/runner/fills.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <set>
+#include <vector>
+
+namespace pawl {
+namespace {
+
+constexpr Key kKey = {{1, 2, 3, 4, 5, 6, 7, 8}};
+
+Segment SegmentOf(u64 elements, Content content) {
+  Segment segment;
+  segment.elements = elements;
+  segment.content = content;
+  segment.stream = 17;
+  return segment;
+}
+
+// RFC 8439, 2.3.2: the key is 00, 01, 02, ...; counter 1; the nonce 00 00 00 09 00 00 00 4a 00 00 00 00.
+TEST(ChaCha20, GivesTheBlockOfTheStandard) {
+  Key key;
+  for (u32 i = 0; i < 8; ++i) key.words[i] = (4 * i) | (4 * i + 1) << 8 | (4 * i + 2) << 16 | (4 * i + 3) << 24;
+  const Block block = ChaCha20(key, 0x4a000000, 0, u64{0x09000000} << 32 | 1);
+  EXPECT_EQ(block.words[0], 0xe4e7f110u);
+  EXPECT_EQ(block.words[1], 0x15593bd1u);
+  EXPECT_EQ(block.words[15], 0x4e3c50a2u);
+}
+
+TEST(Permuted, TakesEveryNumberToAnotherOne) {
+  for (const u64 count : {u64{1}, u64{2}, u64{3}, u64{7}, u64{64}, u64{1000}, u64{4097}}) {
+    const Block seed = SeedOf(SegmentOf(count, kPermutation), kKey);
+    std::set<u64> taken;
+    for (u64 i = 0; i < count; ++i) {
+      const u64 to = Permuted(seed, i, count);
+      EXPECT_LT(to, count);
+      taken.insert(to);
+    }
+    EXPECT_EQ(taken.size(), count);
+  }
+}
+
+TEST(Permuted, FollowsFromTheKeyAlone) {
+  Segment segment = SegmentOf(1000, kPermutation);
+  const Block seed = SeedOf(segment, kKey);
+  segment.call = 1;
+  const Block other = SeedOf(segment, kKey);
+  int fixed = 0, same = 0, ascents = 0;
+  for (u64 i = 0; i < 1000; ++i) {
+    EXPECT_EQ(Permuted(seed, i, 1000), Permuted(SeedOf(SegmentOf(1000, kPermutation), kKey), i, 1000));
+    fixed += Permuted(seed, i, 1000) == i;
+    same += Permuted(seed, i, 1000) == Permuted(other, i, 1000);
+    ascents += i > 0 && Permuted(seed, i, 1000) > Permuted(seed, i - 1, 1000);
+  }
+  EXPECT_LT(fixed, 10);
+  EXPECT_LT(same, 10);
+  EXPECT_GT(ascents, 400);
+  EXPECT_LT(ascents, 600);
+}
+
+TEST(Permuted, HoldsForManyElements) {
+  const u64 count = (u64{1} << 40) - 3;
+  const Block seed = SeedOf(SegmentOf(count, kPermutation), kKey);
+  for (u64 i : {u64{0}, u64{1}, count / 2, count - 1}) EXPECT_LT(Permuted(seed, i, count), count);
+}
+
+std::vector<u64> Offsets(u64 rows, u64 entries, u32 call = 0) {
+  Segment segment = SegmentOf(rows + 1, kCsrOffsets);
+  segment.extent = entries;
+  segment.call = call;
+  std::vector<u64> offsets;
+  for (u64 i = 0; i <= rows; ++i) offsets.push_back(CsrOffset(segment, kKey, i));
+  return offsets;
+}
+
+TEST(CsrOffset, RisesFromNoneToAll) {
+  for (const u64 rows : {u64{1}, u64{2}, u64{3}, u64{8}, u64{9}, u64{1000}, u64{4095}}) {
+    for (const u64 entries : {u64{0}, u64{1}, u64{7}, u64{10'000}, u64{1} << 40}) {
+      const std::vector<u64> offsets = Offsets(rows, entries);
+      EXPECT_EQ(offsets.front(), 0u);
+      EXPECT_EQ(offsets.back(), entries);
+      EXPECT_TRUE(std::is_sorted(offsets.begin(), offsets.end())) << rows << " rows, " << entries << " entries";
+    }
+  }
+  EXPECT_EQ(Offsets(0, 0), std::vector<u64>{0});
+}
+
+TEST(CsrOffset, HasEmptyRowsAndLongOnes) {
+  const std::vector<u64> offsets = Offsets(10'000, 200'000);
+  u64 empty = 0, longest = 0;
+  for (size_t i = 1; i < offsets.size(); ++i) {
+    empty += offsets[i] == offsets[i - 1];
+    longest = std::max(longest, offsets[i] - offsets[i - 1]);
+  }
+  EXPECT_GT(empty, 500u);
+  EXPECT_LT(empty, 6000u);
+  EXPECT_GT(longest, 100u) << "five times the mean";
+  EXPECT_NE(offsets, Offsets(10'000, 200'000, 1));
+}
+
+Segment Range(int64_t low, int64_t high, Content content, u64 elements = 1000) {
+  Segment segment = SegmentOf(elements, content);
+  segment.first = static_cast<u64>(low);
+  segment.extent = static_cast<u64>(high) - static_cast<u64>(low);
+  segment.zero = low > 0 ? static_cast<u64>(low) : high < 0 ? static_cast<u64>(high) : 0;
+  return segment;
+}
+
+std::vector<int64_t> Drawn(const Segment& segment) {
+  const Block seed = SeedOf(segment, kKey);
+  std::vector<int64_t> values;
+  for (u64 i = 0; i < segment.elements; ++i) {
+    const Block block = ChaCha20(kKey, segment.stream, segment.call, i);
+    values.push_back(static_cast<int64_t>(DrawWhole(segment, seed, block.words[0], block.words[1], i)));
+  }
+  return values;
+}
+
+TEST(DrawWhole, StaysInRangeWithEveryContent) {
+  for (const Content content : {kUniform, kNormal, kLarge, kEqual, kSorted, kZeros, kExtremes, kDenormal}) {
+    for (const auto& [low, high] : {std::pair<int64_t, int64_t>{0, 49'999},
+                                    {-8, 7},
+                                    {5, 5},
+                                    {-20, -10},
+                                    {std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()},
+                                    {3'000'000'000, 4'000'000'000}}) {
+      for (const int64_t value : Drawn(Range(low, high, content))) {
+        EXPECT_GE(value, low) << content;
+        EXPECT_LE(value, high) << content;
+      }
+    }
+  }
+}
+
+TEST(DrawWhole, DrawsEachNumberOfTheRangeAboutAsOften) {
+  std::vector<int> counts(10);
+  for (const int64_t value : Drawn(Range(-3, 6, kUniform, 10'000))) ++counts[value + 3];
+  for (const int count : counts) {
+    EXPECT_GT(count, 850);
+    EXPECT_LT(count, 1150);
+  }
+}
+
+TEST(DrawWhole, UsesAll64Bits) {
+  const auto values =
+      Drawn(Range(std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max(), kUniform, 1000));
+  int64_t ones = 0, zeros = -1;
+  for (const int64_t value : values) {
+    ones |= value;
+    zeros &= value;
+  }
+  EXPECT_EQ(ones, -1);
+  EXPECT_EQ(zeros, 0);
+}
+
+TEST(DrawWhole, SortsOverTheWholeRange) {
+  const std::vector<int64_t> values = Drawn(Range(-100, 100'000, kSorted));
+  EXPECT_TRUE(std::is_sorted(values.begin(), values.end()));
+  EXPECT_LT(values.front(), 200);
+  EXPECT_GT(values.back(), 99'800);
+  EXPECT_GT(std::set<int64_t>(values.begin(), values.end()).size(), 990u);
+}
+
+TEST(DrawWhole, IsEqualOrAtTheEndsWhereAskedFor) {
+  const std::vector<int64_t> equal = Drawn(Range(0, 1'000'000, kEqual));
+  EXPECT_EQ(std::set<int64_t>(equal.begin(), equal.end()).size(), 1u);
+  const std::vector<int64_t> ends = Drawn(Range(-5, 9, kExtremes));
+  EXPECT_EQ(std::set<int64_t>(ends.begin(), ends.end()), (std::set<int64_t>{-5, 0, 9}));
+}
+
+}  // namespace
+}  // namespace pawl

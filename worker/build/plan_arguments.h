@@ -1,0 +1,38 @@
+// How a launch's arguments lie in memory, and which buffer each tensor's name means as launches exchange them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "pawl/v1/plan.pb.h"
+
+namespace pawl {
+
+// Bytes of the kernel's parameter: of a struct in memory those of the pointer to it.
+int ArgumentBytes(const v1::PlanArgument& argument);
+
+// Where each field of a struct begins, as C lays it out, and the bytes of the whole.
+struct StructLayout {
+  std::vector<int> offsets;
+  int bytes = 0;
+};
+StructLayout LayoutOf(const v1::PlanStruct& fields);
+
+// The bytes of an argument that is no struct: `tensors` are addresses, `index` is the number of the launch.
+std::string ArgumentContent(const v1::PlanArgument& argument, const std::vector<uint64_t>& tensors, int32_t index);
+// The bytes of a struct, the room between its fields zero.
+std::string StructContent(const v1::PlanStruct& fields, const std::vector<uint64_t>& tensors, int32_t index);
+
+// How often the launch runs: once where the plan does not say.
+inline int32_t RepeatsOf(const v1::PlanLaunch& launch) { return launch.repeat() > 0 ? launch.repeat() : 1; }
+
+// Of each tensor the one whose buffer its name means once all launches have exchanged theirs.
+std::vector<int> BuffersAfter(const v1::Plan& plan);
+
+// InvalidArgument: an argument without a value, an index outside of the plan's tensors, or an exchange of two tensors
+// that differ in bytes.
+absl::Status CheckPlan(const v1::Plan& plan);
+
+}  // namespace pawl

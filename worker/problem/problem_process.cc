@@ -1,0 +1,335 @@
+#include "worker/problem/problem_process.h"
+
+#include <google/protobuf/wrappers.pb.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/hash/hash.h"
+#include "kernels/data_file.h"
+#include "kernels/data_type.h"
+#include "kernels/plan.h"
+#include "worker/embedded.h"
+#include "worker/problem/baseline_answers.h"
+#include "worker/problem/plan_json.h"
+
+namespace pawl {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr absl::Duration kStartDeadline = absl::Minutes(3);  // PyTorch from a cold disk
+constexpr absl::Duration kGrace = absl::Seconds(15);         // for the process to end a problem that hangs
+constexpr int kBaselineMeasurements = 30;
+constexpr char kServer[] = "pawl_problem.py";
+constexpr char kWinner[] = "pawl_winner.cubin";
+constexpr int kSharedFd = 3;
+
+absl::Status WriteModule(const fs::path& path, std::string_view text) {
+  if ((std::ofstream(path, std::ios::binary) << text).flush()) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat("can't write ", path.string(), ": is the disk full?"));
+}
+
+uint64_t RandomSeed() {
+  uint64_t seed = 0;
+  memcpy(&seed, RandomBytes(sizeof(seed)).data(), sizeof(seed));
+  return seed;
+}
+
+int64_t MachineMemory() { return int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGE_SIZE); }
+
+std::string TextOf(const nlohmann::json& object, const char* key) {
+  return object.is_object() && object.contains(key) && object[key].is_string() ? object[key].get<std::string>() : "";
+}
+
+double NumberOf(const nlohmann::json& object, const char* key) {
+  return object.contains(key) && object[key].is_number() ? object[key].get<double>() : 0;
+}
+
+absl::Status BrokenAnswer(const nlohmann::json& reply) {
+  return absl::InternalError(absl::StrCat("pawl_problem.py gave no answer that fits: ", reply.dump().substr(0, 200)));
+}
+
+// What a reply says went wrong.
+absl::Status ErrorOf(const nlohmann::json& reply) {
+  if (!reply.is_object()) return BrokenAnswer(reply);
+  if (!reply.contains("error")) return absl::OkStatus();
+  const std::string kind = TextOf(reply["error"], "kind"), message = TextOf(reply["error"], "message");
+  if (kind == "problem") return absl::InvalidArgumentError(message);
+  if (kind == "memory") return absl::ResourceExhaustedError(message);
+  if (kind == "no baseline") return absl::UnimplementedError(message);
+  if (kind == "closed") return absl::NotFoundError(message);
+  return absl::FailedPreconditionError(message);
+}
+
+absl::StatusOr<std::vector<v1::ProvideRequest::Part>> PartsOf(const nlohmann::json& reply, const char* key) {
+  std::vector<v1::ProvideRequest::Part> parts;
+  if (!reply.contains(key) || !reply[key].is_array()) return BrokenAnswer(reply);
+  for (const nlohmann::json& each : reply[key]) {
+    v1::ProvideRequest::Part& part = parts.emplace_back();
+    part.set_tensor(TextOf(each, "tensor"));
+    part.set_offset(static_cast<int64_t>(NumberOf(each, "offset")));
+    part.set_bytes(static_cast<int64_t>(NumberOf(each, "bytes")));
+  }
+  return parts;
+}
+
+// Where the runner puts the outputs of one call of several (OutputSlots in worker/runner/arena.h).
+constexpr int64_t kOutputAlign = 256;
+
+int64_t AlignedUp(int64_t bytes) { return (bytes + kOutputAlign - 1) / kOutputAlign * kOutputAlign; }
+
+// What is at `offset` of shared memory from now on.
+absl::Status WriteShared(int fd, absl::string_view data, int64_t offset) {
+  while (!data.empty()) {
+    const ssize_t count = pwrite(fd, data.data(), data.size(), offset);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("no room for ", data.size(), " bytes of inputs in shared memory: ", strerror(errno)));
+    }
+    data.remove_prefix(static_cast<size_t>(count));
+    offset += count;
+  }
+  return absl::OkStatus();
+}
+
+// Puts the data of files into shared memory and says in `tensors` where: reference() gets them too.
+absl::Status StageFiles(const v1::Bundle& bundle, const v1::Plan& plan, int fd, nlohmann::json* tensors) {
+  int64_t offset = 0;
+  for (int i = 0; i < plan.tensors_size(); ++i) {
+    if (plan.tensors(i).fill() != v1::FILL_FILE) continue;
+    for (const v1::Tensor& tensor : bundle.tensors()) {
+      const v1::DataFile* file = FindDataFile(bundle, tensor.file());
+      if (tensor.name() != plan.tensors(i).name() || file == nullptr) continue;
+      const absl::StatusOr<absl::string_view> data = DataOf(*file, plan.tensors(i));
+      if (!data.ok()) return data.status();
+      if (absl::Status status = WriteShared(fd, *data, offset); !status.ok()) return status;
+      (*tensors)[i]["data"] = {{"offset", offset}, {"bytes", data->size()}};
+      offset += AlignedUp(static_cast<int64_t>(data->size()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<StagedEntry> StagedOf(const nlohmann::json& reply) {
+  StagedEntry staged;
+  for (const auto& [key, parts] : {std::pair{"inputs", &staged.inputs}, std::pair{"expected", &staged.expected}}) {
+    absl::StatusOr<std::vector<v1::ProvideRequest::Part>> read = PartsOf(reply, key);
+    if (!read.ok()) return read.status();
+    *parts = *std::move(read);
+  }
+  staged.make_seconds = NumberOf(reply, "make_seconds");
+  staged.stage_seconds = NumberOf(reply, "stage_seconds");
+  return staged;
+}
+
+}  // namespace
+
+int64_t StagedEntry::bytes() const {
+  int64_t bytes = 0;
+  for (const auto* parts : {&inputs, &expected}) {
+    for (const v1::ProvideRequest::Part& part : *parts) bytes += part.bytes();
+  }
+  return bytes;
+}
+
+std::string ProblemProcess::DefaultPython() {
+  const char* chosen = getenv("PAWL_PYTHON");
+  return chosen != nullptr && *chosen != '\0' ? chosen : "python3";
+}
+
+void ProblemProcess::Restart() {
+  child_.reset();
+  open_.clear();
+}
+
+absl::Status ProblemProcess::Start() {
+  if (child_ != nullptr && child_->alive()) return absl::OkStatus();
+  Restart();
+  folder_ = std::make_unique<TemporaryFolder>("pawl-problem-");
+  std::error_code error;
+  const fs::path folder = fs::canonical(folder_->path(), error);
+  if (folder_->path().empty() || error) {
+    return absl::ResourceExhaustedError("can't make a temporary folder: set TMPDIR to one with room");
+  }
+  for (const auto& [name, text] : {std::pair{kServer, embedded::kProblemPawlProblemPy},
+                                   std::pair{"pawl_tensors.py", embedded::kProblemPawlTensorsPy},
+                                   std::pair{"pawl_baseline.py", embedded::kTrialPawlBaselinePy}}) {
+    if (absl::Status status = WriteModule(folder / name, text); !status.ok()) return status;
+  }
+  const int64_t memory = options_.memory_bytes > 0 ? options_.memory_bytes : MachineMemory() / 4 * 3;
+  ChildOptions child;
+  child.argv = {options_.python, (folder / kServer).string(), absl::StrCat(kSharedFd), absl::StrCat(memory)};
+  if (options_.sandboxing != nullptr) {
+    child.argv = options_.sandboxing->Problem(child.argv, folder.string(), kSharedFd);
+  }
+  child.directory = folder.string();
+  child.env = {{"CUDA_VISIBLE_DEVICES", options_.gpu_uuid}, {"PYTHONDONTWRITEBYTECODE", "1"}};
+  child.fds = {{options_.shared_fd, kSharedFd}};
+  absl::StatusOr<std::unique_ptr<ChildProcess>> started = ChildProcess::Start(child);
+  if (absl::IsNotFound(started.status())) {
+    return absl::FailedPreconditionError(absl::StrCat("problem.py needs Python 3 with NumPy, and there is no ",
+                                                      options_.python,
+                                                      ": install it, or set PAWL_PYTHON to an interpreter"));
+  }
+  if (!started.ok()) return started.status();
+  child_ = *std::move(started);
+  absl::StatusOr<Json> hello = Receive(kStartDeadline);
+  if (hello.ok()) hello = ErrorOf(*hello).ok() ? hello : absl::StatusOr<Json>(ErrorOf(*hello));
+  if (!hello.ok()) {
+    Restart();
+    return hello.status();
+  }
+  start_seconds_ = NumberOf(*hello, "seconds");
+  return absl::OkStatus();
+}
+
+absl::StatusOr<nlohmann::json> ProblemProcess::Receive(absl::Duration deadline) {
+  google::protobuf::BytesValue message;
+  absl::Status status = child_->Receive(&message, absl::Now() + deadline, stopped_);
+  if (!status.ok()) {
+    Restart();
+    if (absl::IsCancelled(status)) return status;
+    return absl::UnavailableError(absl::StrCat("the process that runs problem.py failed: ", status.message()));
+  }
+  Json reply = Json::parse(message.value(), nullptr, /*allow_exceptions=*/false);
+  if (!reply.is_object()) {
+    Restart();
+    return BrokenAnswer(reply);
+  }
+  return reply;
+}
+
+absl::StatusOr<nlohmann::json> ProblemProcess::Exchange(const Json& request, absl::Duration deadline) {
+  google::protobuf::BytesValue message;
+  message.set_value(request.dump(-1, ' ', false, Json::error_handler_t::replace));
+  if (absl::Status sent = child_->Send(message, absl::Now() + deadline); !sent.ok()) {
+    Restart();
+    return absl::UnavailableError(absl::StrCat("the process that runs problem.py failed: ", sent.message()));
+  }
+  absl::StatusOr<Json> reply = Receive(deadline + kGrace);
+  if (!reply.ok()) return reply;
+  if (absl::Status error = ErrorOf(*reply); !error.ok()) return error;
+  return reply;
+}
+
+absl::Status ProblemProcess::Open(const v1::Bundle& bundle) {
+  if (absl::Status status = Start(); !status.ok()) return status;
+  const std::string identity = Sha256(absl::StrCat(bundle.name(), "\n", bundle.problem().text()));
+  if (open_ == identity) return absl::OkStatus();
+  open_.clear();
+  const std::string path = bundle.problem().path().empty() ? "problem.py" : bundle.problem().path();
+  const absl::StatusOr<Json> opened = Exchange({{"do", "open"},
+                                                {"path", path},
+                                                {"source", bundle.problem().text()},
+                                                {"seconds", absl::ToDoubleSeconds(options_.deadline)}},
+                                               options_.deadline);
+  if (!opened.ok()) return opened.status();
+  has_check_ = opened->contains("check") && (*opened)["check"] == true;
+  open_ = identity;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<nlohmann::json> ProblemProcess::Ask(const v1::Bundle& bundle, Json request, absl::Duration deadline) {
+  if (absl::Status open = Open(bundle); !open.ok()) return open;
+  request["seconds"] = absl::ToDoubleSeconds(deadline);
+  absl::StatusOr<Json> reply = Exchange(request, deadline);
+  // A problem that ended is closed: the next request opens it again.
+  if (!reply.ok() && !absl::IsNotFound(reply.status())) open_.clear();
+  return reply;
+}
+
+absl::StatusOr<StagedEntry> ProblemProcess::Make(const v1::Bundle& bundle, const v1::Plan& plan,
+                                                 const EntryRequest& request) {
+  Json asked = SizeJson(plan.size(), plan.sizes(), request.seed);
+  asked["do"] = "make";
+  asked["fill_seed"] = request.seed & ((uint64_t{1} << 32) - 1);
+  asked["pool"] = request.pool;
+  asked["entry"] = request.entry;
+  asked["only"] = request.only;
+  asked["strict"] = request.strict;
+  asked["tensors"] = TensorsJson(plan);
+  if (absl::Status files = StageFiles(bundle, plan, options_.shared_fd, &asked["tensors"]); !files.ok()) return files;
+  if (request.distribution != v1::DISTRIBUTION_UNSPECIFIED) {
+    asked["distribution"] = v1::Distribution_Name(request.distribution).substr(sizeof("DISTRIBUTION_") - 1);
+    asked["magnitude"] = request.magnitude;
+  }
+  absl::StatusOr<Json> reply = Ask(bundle, std::move(asked), options_.deadline);
+  if (!reply.ok()) return reply.status();
+  return StagedOf(*reply);
+}
+
+absl::StatusOr<StagedEntry> ProblemProcess::Stage(const v1::Bundle& bundle, const std::string& pool, uint32_t entry) {
+  absl::StatusOr<Json> reply = Ask(bundle, {{"do", "stage"}, {"pool", pool}, {"entry", entry}}, options_.deadline);
+  if (!reply.ok()) return reply.status();
+  return StagedOf(*reply);
+}
+
+absl::StatusOr<bool> ProblemProcess::HasCheck(const v1::Bundle& bundle) {
+  if (absl::Status open = Open(bundle); !open.ok()) return open;
+  return has_check_;
+}
+
+absl::StatusOr<OwnCheck> ProblemProcess::Check(const v1::Bundle& bundle, const v1::Plan& plan,
+                                               const std::vector<v1::InputDraw>& draws, bool self_test) {
+  Json calls = Json::array();
+  int64_t offset = 0;  // outputs lie one after another, those of the next call behind them
+  for (const v1::InputDraw& draw : draws) {
+    Json outputs = Json::array();
+    for (const v1::PlanTensor& tensor : plan.tensors()) {
+      if (!IsCompared(tensor.role())) continue;
+      outputs.push_back({{"tensor", tensor.name()}, {"offset", offset}, {"bytes", TensorBytes(tensor)}});
+      offset += AlignedUp(TensorBytes(tensor));
+    }
+    calls.push_back({{"pool", draw.pool()}, {"entry", draw.entry()}, {"outputs", std::move(outputs)}});
+  }
+  absl::StatusOr<Json> reply =
+      Ask(bundle, {{"do", "check"}, {"calls", std::move(calls)}, {"self_test", self_test}}, options_.deadline);
+  if (!reply.ok()) return reply.status();
+  OwnCheck check;
+  for (const auto& [key, texts] : {std::pair{"verdicts", &check.verdicts}, std::pair{"lenient", &check.lenient}}) {
+    if (!reply->contains(key) || !(*reply)[key].is_array()) return BrokenAnswer(*reply);
+    for (const Json& text : (*reply)[key]) texts->push_back(text.is_string() ? text.get<std::string>() : "?");
+  }
+  if (check.verdicts.size() != draws.size()) return BrokenAnswer(*reply);
+  return check;
+}
+
+absl::StatusOr<v1::BaselineTime> ProblemProcess::TimeBaseline(const v1::Bundle& bundle, const v1::Plan& plan) {
+  Json asked = SizeJson(plan.size(), plan.sizes(), RandomSeed());
+  asked["do"] = "baseline";
+  asked["tensors"] = TensorsJson(plan);
+  asked["measurements"] = kBaselineMeasurements;
+  absl::StatusOr<Json> reply = Ask(bundle, std::move(asked), options_.baseline_deadline);
+  if (!reply.ok()) return reply.status();
+  absl::StatusOr<std::vector<v1::BaselineTime>> times = ReadBaselineAnswers(reply->dump());
+  if (!times.ok()) return times.status();
+  return times->at(0);
+}
+
+absl::StatusOr<v1::BesideBaseline> ProblemProcess::TimeBesideBaseline(const v1::Bundle& bundle, const BuiltSize& best) {
+  if (best.plan.setup_size() > 0) {
+    return absl::UnimplementedError("a kernel with setup launches is not timed beside the baseline");
+  }
+  if (absl::Status open = Open(bundle); !open.ok()) return open;
+  std::error_code error;
+  const fs::path cubin = fs::canonical(folder_->path(), error) / kWinner;
+  if (absl::Status status = WriteModule(cubin, *best.cubin); !status.ok()) return status;
+  Json asked = SizeJson(best.plan.size(), best.plan.sizes(), RandomSeed());
+  asked["do"] = "beside";
+  asked["tensors"] = TensorsJson(best.plan);
+  asked["winner"] = {{"cubin", cubin.string()},
+                     {"plan", {{"tensors", TensorsJson(best.plan)}, {"launches", LaunchesJson(best.plan)}}}};
+  absl::StatusOr<Json> reply = Ask(bundle, std::move(asked), options_.baseline_deadline);
+  if (!reply.ok()) return reply.status();
+  return ReadBesideAnswer(reply->dump(), best.plan.size());
+}
+
+}  // namespace pawl

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "worker/problem/problem_server.h"
+#include "worker/process/child_process.h"
+#include "worker/process/temporary_folder.h"
+#include "worker/sandbox/sandboxing.h"
+
+namespace pawl {
+
+// Owns the Python process that runs problem.py (pawl_problem.py), in the baseline's sandbox, never in a candidate's. It
+// is started at the first need and stays: NumPy and PyTorch are imported once a worker. A problem that hangs, dies or
+// takes too much memory is ended and is the bundle's fault; the process itself goes on.
+class ProblemProcess : public ProblemServer {
+ public:
+  struct Options {
+    std::string python = DefaultPython();
+    int shared_fd = -1;                      // through which tensors travel
+    std::string gpu_uuid;                    // the only GPU that it sees
+    const Sandboxing* sandboxing = nullptr;  // null: not locked in. Must outlive this
+    int64_t memory_bytes = 0;  // of main memory that a problem may take; 0: three quarters of the machine's
+    absl::Duration deadline = absl::Seconds(60);            // of inputs() and reference() together, or of check()
+    absl::Duration baseline_deadline = absl::Seconds(180);  // of timing at one size, torch.compile included
+  };
+  explicit ProblemProcess(Options options) : options_(std::move(options)) {}
+
+  // PAWL_PYTHON, or python3.
+  static std::string DefaultPython();
+
+  // From now on: while it holds, whoever waits for the process kills it and gets CANCELLED.
+  void StopWhen(Stopped stopped) { stopped_ = std::move(stopped); }
+
+  absl::StatusOr<StagedEntry> Make(const v1::Bundle& bundle, const v1::Plan& plan,
+                                   const EntryRequest& request) override;
+  absl::StatusOr<StagedEntry> Stage(const v1::Bundle& bundle, const std::string& pool, uint32_t entry) override;
+  absl::StatusOr<bool> HasCheck(const v1::Bundle& bundle) override;
+  absl::StatusOr<OwnCheck> Check(const v1::Bundle& bundle, const v1::Plan& plan,
+                                 const std::vector<v1::InputDraw>& draws, bool self_test) override;
+  absl::StatusOr<v1::BaselineTime> TimeBaseline(const v1::Bundle& bundle, const v1::Plan& plan) override;
+  absl::StatusOr<v1::BesideBaseline> TimeBesideBaseline(const v1::Bundle& bundle, const BuiltSize& best) override;
+
+  pid_t pid() const { return child_ ? child_->pid() : 0; }
+  double start_seconds() const { return start_seconds_; }  // of the imports
+
+ private:
+  using Json = nlohmann::json;
+
+  absl::Status Start();
+  // Makes sure that the bundle's problem.py is the one that runs.
+  absl::Status Open(const v1::Bundle& bundle);
+  // Asks the bundle's problem, which is opened again once where it has ended.
+  absl::StatusOr<Json> Ask(const v1::Bundle& bundle, Json request, absl::Duration deadline);
+  absl::StatusOr<Json> Exchange(const Json& request, absl::Duration deadline);
+  absl::StatusOr<Json> Receive(absl::Duration deadline);
+  void Restart();
+
+  const Options options_;
+  std::unique_ptr<TemporaryFolder> folder_;  // with Pawl's modules
+  std::unique_ptr<ChildProcess> child_;
+  std::string open_;  // identity of the problem that runs; empty: none
+  bool has_check_ = false;
+  double start_seconds_ = 0;
+  Stopped stopped_;
+};
+
+}  // namespace pawl

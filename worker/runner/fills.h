@@ -1,0 +1,258 @@
+// What fills are made of, and the parts of them that are whole-number arithmetic: one text for the GPU, whose source it
+// is put in front of (support.cu), and for the host, which fills in the segments and tests it.
+#pragma once
+
+#ifdef __CUDACC__
+#define PAWL_BOTH __device__ __forceinline__
+#define PAWL_UNROLL _Pragma("unroll")
+typedef unsigned int u32;
+typedef unsigned long long u64;
+#else
+#include <bit>
+#include <cstdint>
+#define PAWL_BOTH inline
+#define PAWL_UNROLL
+using u32 = uint32_t;
+using u64 = uint64_t;
+#endif
+
+namespace pawl {
+
+// What a fill is made from: a key of ChaCha20.
+struct Key {
+  u32 words[8];
+};
+
+enum Content : u32 {
+  kNormal = 1,
+  kUniform,
+  kRandomBytes,
+  kAllOnes,
+  kWideNormal,
+  kHeavyTails,
+  kLarge,
+  kEqual,
+  kSorted,
+  kZeros,
+  kDenormal,
+  kExtremes,
+  kStriped,
+  kIota,
+  kPermutation,
+  kCsrOffsets,
+  kCopy
+};
+
+// A run of device bytes whose content follows from a key.
+struct Segment {
+  u64 address = 0;
+  u64 bytes = 0;
+  u64 elements = 0;
+  double low = 0, high = 0;  // of the values, where they are floats
+  // The same of whole numbers: the lowest in two's complement, how far above it the highest is, and the one nearest
+  // to 0.
+  u64 first = 0, extent = 0, zero = 0;
+  u64 source = 0;     // of kCopy: address of the bytes
+  u64 row_bytes = 0;  // of kCopy: rows of so many bytes come in another order; 0: in their own
+  u32 content = 0;    // Content
+  u32 type = 0;       // v1::DataType
+  u32 stream = 0;     // tells the segments of a call apart
+  u32 call = 0;       // tells the calls of a fill apart
+  u32 whole = 0;      // the values are whole numbers, whatever the type
+  u32 shared = 0;     // the same in every call of a fill: calls are not told apart
+};
+
+// v1::DataType.
+enum ElementType : u32 {
+  kF16 = 1,
+  kBf16,
+  kF32,
+  kF64,
+  kI32,
+  kF8E4M3,
+  kF8E5M2,
+  kI8,
+  kU8,
+  kI16,
+  kU16,
+  kU32,
+  kI64,
+  kU64,
+  kBool,
+  kI4,
+  kU4
+};
+
+PAWL_BOTH u64 HighOfProduct(u64 a, u64 b) {
+#ifdef __CUDACC__
+  return __umul64hi(a, b);
+#else
+  return static_cast<u64>(static_cast<unsigned __int128>(a) * b >> 64);
+#endif
+}
+
+PAWL_BOTH u32 RotatedLeft(u32 x, int by) {
+#ifdef __CUDACC__
+  return __funnelshift_l(x, x, by);
+#else
+  return std::rotl(x, by);
+#endif
+}
+
+PAWL_BOTH int LeadingZeros(u64 x) {
+#ifdef __CUDACC__
+  return __clzll(static_cast<long long>(x));
+#else
+  return std::countl_zero(x);
+#endif
+}
+
+// 64 bytes of the ChaCha20 stream: block `counter` of the stream that key, stream and call name.
+struct Block {
+  u32 words[16];
+};
+
+PAWL_BOTH void QuarterRound(u32& a, u32& b, u32& c, u32& d) {
+  a += b, d = RotatedLeft(d ^ a, 16);
+  c += d, b = RotatedLeft(b ^ c, 12);
+  a += b, d = RotatedLeft(d ^ a, 8);
+  c += d, b = RotatedLeft(b ^ c, 7);
+}
+
+PAWL_BOTH Block ChaCha20(const Key& key, u32 stream, u32 call, u64 counter) {
+  const u32 in[16] = {0x61707865,
+                      0x3320646e,
+                      0x79622d32,
+                      0x6b206574,
+                      key.words[0],
+                      key.words[1],
+                      key.words[2],
+                      key.words[3],
+                      key.words[4],
+                      key.words[5],
+                      key.words[6],
+                      key.words[7],
+                      static_cast<u32>(counter),
+                      static_cast<u32>(counter >> 32),
+                      stream,
+                      call};
+  Block block;
+  PAWL_UNROLL
+  for (int i = 0; i < 16; ++i) block.words[i] = in[i];
+  u32* x = block.words;
+  PAWL_UNROLL
+  for (int round = 0; round < 10; ++round) {
+    QuarterRound(x[0], x[4], x[8], x[12]);
+    QuarterRound(x[1], x[5], x[9], x[13]);
+    QuarterRound(x[2], x[6], x[10], x[14]);
+    QuarterRound(x[3], x[7], x[11], x[15]);
+    QuarterRound(x[0], x[5], x[10], x[15]);
+    QuarterRound(x[1], x[6], x[11], x[12]);
+    QuarterRound(x[2], x[7], x[8], x[13]);
+    QuarterRound(x[3], x[4], x[9], x[14]);
+  }
+  PAWL_UNROLL
+  for (int i = 0; i < 16; ++i) block.words[i] += in[i];
+  return block;
+}
+
+// Of the segment as a whole: the counter is one that no element has.
+PAWL_BOTH Block SeedOf(const Segment& segment, const Key& key) {
+  return ChaCha20(key, segment.stream, segment.call, u64{1} << 63);
+}
+
+PAWL_BOTH u64 Wide(u32 high, u32 low) { return static_cast<u64>(high) << 32 | low; }
+
+// In [0, 1).
+PAWL_BOTH double Unit(u32 bits) { return static_cast<double>(bits) * (1.0 / 4294967296.0); }
+
+// From 0 to `extent`, each as likely.
+PAWL_BOTH u64 Scaled(u64 bits, u64 extent) { return extent == ~u64{0} ? bits : HighOfProduct(bits, extent + 1); }
+
+PAWL_BOTH u64 Mix64(u64 x) {
+  x += 0x9E3779B97F4A7C15ull;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBull;
+  return x ^ (x >> 31);
+}
+
+// Element i of a segment of whole numbers, in two's complement, from 64 random bits.
+PAWL_BOTH u64 DrawWhole(const Segment& segment, const Block& seed, u32 x, u32 y, u64 i) {
+  const u64 extent = segment.extent;
+  switch (segment.content) {
+    case kLarge:
+      return segment.first + (extent - Scaled(Wide(x, y), extent / 4));
+    case kEqual:
+      return segment.first + Scaled(Wide(seed.words[0], seed.words[1]), extent);
+    case kSorted: {
+      const double share = (static_cast<double>(i) + Unit(x)) / static_cast<double>(segment.elements);
+      const double offset = share * (static_cast<double>(extent) + 1);
+      return segment.first + (offset >= static_cast<double>(extent) ? extent : static_cast<u64>(offset));
+    }
+    case kZeros:
+      return segment.zero;
+    case kExtremes:
+      return x % 3 == 0 ? segment.first : x % 3 == 1 ? segment.first + extent : segment.zero;
+    default:
+      return segment.first + Scaled(Wide(x, y), extent);
+  }
+}
+
+// Where a permutation of 0 to count - 1 that the seed names takes i: a Feistel network over the next even number of
+// bits, walked until it leads back into the range.
+PAWL_BOTH u64 Permuted(const Block& seed, u64 i, u64 count) {
+  if (count <= 1) return 0;
+  const int half = (64 - LeadingZeros(count - 1) + 1) / 2;
+  const u64 mask = (u64{1} << half) - 1;
+  do {
+    u64 left = i >> half, right = i & mask;
+    PAWL_UNROLL
+    for (int round = 0; round < 7; ++round) {
+      const u64 key = Wide(seed.words[2 * round], seed.words[2 * round + 1]);
+      const u64 next = left ^ (Mix64(right ^ key) & mask);
+      left = right;
+      right = next;
+    }
+    i = left << half | right;
+  } while (i >= count);
+  return i;
+}
+
+// How many of `total` entries the first `left` of `rows` rows get. Large groups get about their share; the rows of a
+// small one differ by much, and some get nothing or everything.
+PAWL_BOTH u64 EntriesOnTheLeft(u32 x, u32 y, u64 left, u64 rows, u64 total) {
+  constexpr u64 kSmallGroup = 8;
+  double share = Unit(x);
+  if (rows > kSmallGroup) {
+    share = static_cast<double>(left) / static_cast<double>(rows) * (0.75 + 0.5 * share);
+  } else if (y % 8 < 2) {
+    share = y % 8;
+  }
+  const double taken = share * static_cast<double>(total);
+  return taken >= static_cast<double>(total) ? total : static_cast<u64>(taken);
+}
+
+// Element i of offsets that rise from 0 to segment.extent over the segment, as the rows of a sparse matrix begin: found
+// by halving the rows, so that any element can be had by itself.
+PAWL_BOTH u64 CsrOffset(const Segment& segment, const Key& key, u64 i) {
+  u64 rows = segment.elements - 1, total = segment.extent;
+  if (i >= rows) return i == 0 ? 0 : total;
+  u64 first = 0, before = 0;
+  for (u64 level = 0; rows > 1; ++level) {
+    const u64 left = rows / 2;
+    const Block block = ChaCha20(key, segment.stream, segment.call, u64{1} << 62 | level << 48 | first);
+    const u64 taken = EntriesOnTheLeft(block.words[0], block.words[1], left, rows, total);
+    if (i < first + left) {
+      rows = left;
+      total = taken;
+    } else {
+      first += left;
+      rows -= left;
+      before += taken;
+      total -= taken;
+    }
+  }
+  return before;
+}
+
+}  // namespace pawl

@@ -1,0 +1,114 @@
+#include "worker/runner/input_pools.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/data_type.h"
+#include "kernels/plan.h"
+
+namespace pawl {
+namespace {
+
+constexpr int64_t kPieceBytes = int64_t{8} << 20;
+
+absl::Status CheckLength(const v1::PlanTensor& tensor, const std::string& size, int64_t bytes) {
+  if (bytes >= TensorBytes(tensor)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("tensor ", tensor.name(), " has ", TensorBytes(tensor),
+                                                 " bytes at size ", size, ", but ", bytes, " were given for it"));
+}
+
+}  // namespace
+
+absl::Status CopyToGpu(int fd, int64_t offset, int64_t bytes, CUdeviceptr to) {
+  std::vector<char> piece(static_cast<size_t>(std::min(bytes, kPieceBytes)));
+  for (int64_t done = 0; done < bytes;) {
+    const ssize_t count =
+        pread(fd, piece.data(), static_cast<size_t>(std::min(bytes - done, kPieceBytes)), offset + done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) {
+      return absl::InternalError(absl::StrCat("inputs of ", bytes, " bytes could not be read: ",
+                                              count == 0 ? "the file ends before them" : strerror(errno)));
+    }
+    PAWL_CUDA(MemcpyHtoD(to + done, piece.data(), count));
+    done += count;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status InputPools::Provide(const v1::ProvideRequest& request, int fd) {
+  if (request.drop()) {
+    std::erase_if(entries_, [&](const auto& entry) { return entry.first.first == request.pool(); });
+    return absl::OkStatus();
+  }
+  Entry entry;
+  for (const v1::ProvideRequest::Part& part : request.parts()) {
+    if (part.offset() < 0 || part.bytes() < 0) {
+      return absl::InternalError(absl::StrCat("tensor ", part.tensor(), " was provided with negative bytes"));
+    }
+    auto copied = std::make_unique<Part>();
+    PAWL_RETURN_IF_ERROR(copied->memory.Reserve(std::max<int64_t>(1, part.bytes())));
+    PAWL_RETURN_IF_ERROR(CopyToGpu(fd, part.offset(), part.bytes(), copied->memory.address()));
+    copied->bytes = part.bytes();
+    entry[part.tensor()] = std::move(copied);
+  }
+  entries_[{request.pool(), request.entry()}] = std::move(entry);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<const InputPools::Entry*> InputPools::Find(const std::string& pool, uint32_t entry) const {
+  const auto found = entries_.find({pool, entry});
+  if (found != entries_.end()) return &found->second;
+  return absl::FailedPreconditionError(absl::StrCat("pool ", pool, " entry ", entry, " was not provided"));
+}
+
+absl::StatusOr<Sources> InputPools::SourcesOf(const v1::Plan& plan, const v1::InputDraw& draw) const {
+  Sources sources;
+  const Entry* drawn = nullptr;
+  if (!draw.pool().empty()) {
+    absl::StatusOr<const Entry*> found = Find(draw.pool(), draw.entry());
+    if (!found.ok()) return found.status();
+    drawn = *found;
+  }
+  for (const v1::PlanTensor& tensor : plan.tensors()) {
+    if (!IsFilled(tensor.role())) continue;
+    const Part* part = nullptr;
+    if (drawn != nullptr && drawn->contains(tensor.name())) {
+      part = drawn->at(tensor.name()).get();
+    } else if (tensor.fill() == v1::FILL_FILE) {
+      absl::StatusOr<const Entry*> file = Find(tensor.file(), 0);
+      if (!file.ok()) return file.status();
+      if (!(*file)->empty()) part = (*file)->begin()->second.get();
+    }
+    if (part == nullptr) {
+      if (tensor.fill() != v1::FILL_FILE && tensor.fill() != v1::FILL_PROBLEM) continue;
+      return absl::FailedPreconditionError(absl::StrCat("no content of ", tensor.name(), " was provided"));
+    }
+    PAWL_RETURN_IF_ERROR(CheckLength(tensor, plan.size(), part->bytes));
+    sources[tensor.name()] = part->memory.address();
+  }
+  return sources;
+}
+
+absl::StatusOr<Sources> InputPools::ExpectedOf(const v1::Plan& plan, const std::string& pool, uint32_t entry) const {
+  const absl::StatusOr<const Entry*> found = Find(pool, entry);
+  if (!found.ok()) return found.status();
+  Sources sources;
+  for (const v1::PlanTensor& tensor : plan.tensors()) {
+    if (!IsCompared(tensor.role())) continue;
+    const auto part = (*found)->find(tensor.name());
+    if (part == (*found)->end()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("pool ", pool, " entry ", entry, " has no expected ", tensor.name()));
+    }
+    PAWL_RETURN_IF_ERROR(CheckLength(tensor, plan.size(), part->second->bytes));
+    sources[tensor.name()] = part->second->memory.address();
+  }
+  return sources;
+}
+
+}  // namespace pawl

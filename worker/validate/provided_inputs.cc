@@ -1,0 +1,190 @@
+#include "worker/validate/provided_inputs.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/hash/hash.h"
+#include "kernels/plan.h"
+#include "worker/problem/problem_server.h"
+#include "worker/validate/gpu_device.h"
+#include "worker/validate/output_check.h"
+
+namespace pawl {
+namespace {
+
+constexpr char kFreshPool[] = "fresh";
+constexpr char kProbePool[] = "probe";
+constexpr uint32_t kMinEntries = 2, kMaxEntries = 8;
+constexpr double kPoolSeconds = 4;                // of making a pool
+constexpr int64_t kPoolBytes = int64_t{2} << 30;  // of a pool
+constexpr double kQuickSeconds = 1;               // a pool that takes less is made again for every process
+
+// The bundle's first size with everything checked, once a device.
+absl::Status CheckProblemOnce(GpuDevice& device, const v1::Bundle& bundle) {
+  const std::string identity = Sha256(absl::StrCat(bundle.name(), "\n", bundle.problem().text()));
+  if (device.pools().checked.contains(identity)) return absl::OkStatus();
+  absl::StatusOr<v1::Plan> plan = MakeReferencePlan(bundle, bundle.sizes(0), device.gpu());
+  if (!plan.ok()) return plan.status();
+  EntryRequest request;
+  request.pool = kProbePool;
+  request.seed = SecretSeed();
+  request.only = request.strict = true;
+  const absl::StatusOr<StagedEntry> made = device.problem().Make(bundle, *plan, request);
+  if (!made.ok()) return made.status();
+  device.pools().checked.insert(identity);
+  return absl::OkStatus();
+}
+
+absl::Status Provide(KernelProcess& process, const std::string& pool, uint32_t entry,
+                     const std::vector<v1::ProvideRequest::Part>& parts) {
+  v1::ProvideRequest request;
+  request.set_pool(pool);
+  request.set_entry(entry);
+  request.mutable_parts()->Assign(parts.begin(), parts.end());
+  absl::StatusOr<v1::RunnerReply> reply = process.Provide(request);
+  if (!reply.ok()) return reply.status();
+  if (!reply->has_failure()) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("the inputs that problem.py made could not be copied to the GPU: ", reply->failure().message()));
+}
+
+absl::Status Drop(GpuDevice& device, const std::string& pool) {
+  if (pool.empty()) return absl::OkStatus();
+  for (KernelProcess* process : {&device.runner(), &device.reference()}) {
+    for (const std::string& name : {pool, ExpectedPool(pool)}) {
+      v1::ProvideRequest request;
+      request.set_pool(name);
+      request.set_drop(true);
+      const absl::StatusOr<v1::RunnerReply> reply = process->Provide(request);
+      if (!reply.ok()) return reply.status();
+    }
+  }
+  return absl::OkStatus();
+}
+
+// What lies in shared memory to the processes that lack it.
+absl::Status ProvideStaged(GpuDevice& device, const StagedEntry& staged, const std::string& pool, uint32_t entry,
+                           bool with_inputs) {
+  absl::Status status;
+  if (!device.runner().HasEntry(pool, entry)) status = Provide(device.runner(), pool, entry, staged.inputs);
+  const std::string expected = ExpectedPool(pool);
+  if (status.ok() && !device.reference().HasEntry(expected, entry)) {
+    status = Provide(device.reference(), expected, entry, staged.expected);
+  }
+  if (status.ok() && with_inputs && !device.reference().HasEntry(pool, entry)) {
+    status = Provide(device.reference(), pool, entry, staged.inputs);
+  }
+  return status;
+}
+
+uint64_t SeedOf(const std::string& key) {
+  uint64_t seed = 0;
+  memcpy(&seed, key.data(), std::min(sizeof(seed), key.size()));
+  return seed;
+}
+
+bool HasAll(GpuDevice& device, const std::string& pool, uint32_t entry, bool with_inputs) {
+  return device.runner().HasEntry(pool, entry) && device.reference().HasEntry(ExpectedPool(pool), entry) &&
+         (!with_inputs || device.reference().HasEntry(pool, entry));
+}
+
+absl::Status HandOverEntry(GpuDevice& device, const v1::Bundle& bundle, const std::string& pool, uint32_t entry,
+                           bool with_inputs) {
+  if (HasAll(device, pool, entry, with_inputs)) return absl::OkStatus();
+  absl::StatusOr<StagedEntry> staged = device.problem().Stage(bundle, pool, entry);
+  if (!staged.ok()) return staged.status();
+  return ProvideStaged(device, *staged, pool, entry, with_inputs);
+}
+
+class PoolMaker {
+ public:
+  PoolMaker(GpuDevice& device, const v1::Bundle& bundle, const v1::Plan& plan, std::string pool)
+      : device_(device), bundle_(bundle), plan_(plan), pool_(std::move(pool)) {}
+
+  absl::StatusOr<TimedPool> Make() {
+    if (absl::Status dropped = Drop(device_, pool_); !dropped.ok()) return dropped;
+    uint32_t entries = kMinEntries;
+    double seconds = 0;
+    for (uint32_t entry = 0; entry < entries; ++entry) {
+      EntryRequest request;
+      request.pool = pool_;
+      request.entry = entry;
+      request.seed = SecretSeed();
+      request.only = entry == 0;
+      absl::StatusOr<StagedEntry> staged = device_.problem().Make(bundle_, plan_, request);
+      if (!staged.ok()) return staged.status();
+      seconds += staged->make_seconds;
+      if (entry == 0) entries = EntriesFor(*staged);
+      absl::Status provided = ProvideStaged(device_, *staged, pool_, entry, /*with_inputs=*/false);
+      if (!provided.ok()) return provided;
+    }
+    if (seconds > kQuickSeconds) device_.pools().slow[pool_] = entries;
+    return TimedPool{pool_, entries};
+  }
+
+ private:
+  static uint32_t EntriesFor(const StagedEntry& first) {
+    const double by_time = kPoolSeconds / std::max(first.make_seconds, 1e-3);
+    const double by_bytes = static_cast<double>(kPoolBytes) / static_cast<double>(std::max<int64_t>(1, first.bytes()));
+    return static_cast<uint32_t>(std::clamp(std::min(by_time, by_bytes), double{kMinEntries}, double{kMaxEntries}));
+  }
+
+  GpuDevice& device_;
+  const v1::Bundle& bundle_;
+  const v1::Plan& plan_;
+  const std::string pool_;
+};
+
+}  // namespace
+
+std::string ExpectedPool(const std::string& pool) { return absl::StrCat(pool, " expected"); }
+
+absl::StatusOr<v1::InputDraw> MakeInputs(GpuDevice& device, const v1::Bundle& bundle, const v1::Plan& plan,
+                                         v1::InputDraw draw) {
+  if (!HasProblem(bundle)) return draw;
+  if (absl::Status checked = CheckProblemOnce(device, bundle); !checked.ok()) return checked;
+  if (absl::Status dropped = Drop(device, kFreshPool); !dropped.ok()) return dropped;
+  EntryRequest request;
+  request.pool = kFreshPool;
+  request.entry = device.pools().next_entry++;
+  request.seed = SeedOf(draw.key());
+  request.only = true;
+  request.distribution = draw.distribution();
+  request.magnitude = draw.magnitude();
+  absl::StatusOr<StagedEntry> staged = device.problem().Make(bundle, plan, request);
+  if (!staged.ok()) return staged.status();
+  draw.set_pool(request.pool);
+  draw.set_entry(request.entry);
+  absl::Status provided = ProvideStaged(device, *staged, request.pool, request.entry, /*with_inputs=*/false);
+  if (!provided.ok()) return provided;
+  return draw;
+}
+
+absl::Status HandOver(GpuDevice& device, const v1::Bundle& bundle, const v1::InputDraw& draw, bool with_inputs) {
+  if (!HasProblem(bundle)) return absl::OkStatus();
+  return HandOverEntry(device, bundle, draw.pool(), draw.entry(), with_inputs);
+}
+
+absl::StatusOr<TimedPool> ProvideTimedPool(GpuDevice& device, const v1::Bundle& bundle, const v1::Plan& plan) {
+  if (!HasProblem(bundle)) return TimedPool();
+  const std::string pool = absl::StrCat("timed ", plan.size(), " ", Sha256(bundle.problem().text()).substr(0, 16));
+  if (device.pools().timed != pool) {
+    if (absl::Status dropped = Drop(device, device.pools().timed); !dropped.ok()) return dropped;
+    device.pools().timed = pool;
+  }
+  if (const auto kept = device.pools().slow.find(pool); kept != device.pools().slow.end()) {
+    const TimedPool timed = {pool, kept->second};
+    absl::Status status;
+    for (uint32_t entry = 0; entry < timed.entries && status.ok(); ++entry) {
+      status = HandOverEntry(device, bundle, pool, entry, /*with_inputs=*/false);
+    }
+    if (status.ok()) return timed;
+    if (!absl::IsNotFound(status)) return status;
+    device.pools().slow.erase(pool);  // its process has ended: another one is made
+  }
+  return PoolMaker(device, bundle, plan, pool).Make();
+}
+
+}  // namespace pawl

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "pawl/v1/bundle.pb.h"
+#include "pawl/v1/plan.pb.h"
+#include "pawl/v1/runner.pb.h"
+
+namespace pawl {
+
+class GpuDevice;
+
+// The inputs that problem.py makes, on their way to the runner, and its expected outputs, on theirs to the reference
+// process. Nothing here does anything for a bundle without problem.py.
+
+// A device's memory of pools. One thread at a time.
+struct ProvidedPools {
+  std::set<std::string> checked;         // bundles whose problem.py gave the same data for the same seed
+  uint32_t next_entry = 0;               // of fresh inputs
+  std::string timed;                     // the pool of timed calls that the processes have
+  std::map<std::string, uint32_t> slow;  // pools of timed calls that took long to make and are kept: their entries
+};
+
+// The pool that has the expected outputs of a pool's entries.
+std::string ExpectedPool(const std::string& pool);
+
+// Makes inputs of a validated call and hands them over: the draw names them in the answer. The first time, also checks
+// problem.py at the bundle's smallest size. Statuses are ProblemServer's; ResourceExhausted also: the GPU's memory does
+// not hold them.
+absl::StatusOr<v1::InputDraw> MakeInputs(GpuDevice& device, const v1::Bundle& bundle, const v1::Plan& plan,
+                                         v1::InputDraw draw);
+
+// Hands over what MakeInputs made to processes that do not have it: fresh ones. `with_inputs`: the reference process
+// gets the inputs too, which a self-test compares.
+absl::Status HandOver(GpuDevice& device, const v1::Bundle& bundle, const v1::InputDraw& draw, bool with_inputs);
+
+struct TimedPool {
+  std::string pool;  // empty: fills alone
+  uint32_t entries = 0;
+};
+
+// Makes a pool of inputs for timed calls and hands it over: as many as can be made in a few seconds and take no more
+// than a few GB. A pool that can be made quickly is made again each time.
+absl::StatusOr<TimedPool> ProvideTimedPool(GpuDevice& device, const v1::Bundle& bundle, const v1::Plan& plan);
+
+}  // namespace pawl
