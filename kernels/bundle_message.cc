@@ -186,7 +186,8 @@ class Checker {
     if (cubin != !bundle_.source().binary().empty()) Add("source: expected bytes of a cubin, and only of a cubin");
     for (const v1::Variable& variable : bundle_.variables()) {
       if (variable.replaces().empty()) continue;
-      if (const absl::Status status = CheckReplaced(bundle_, variable); !status.ok()) Add(std::string(status.message()));
+      if (const absl::Status status = CheckReplaced(bundle_, variable); !status.ok())
+        Add(std::string(status.message()));
     }
     Entries(bundle_.launches(), "launches");
     Entries(bundle_.reference().launches(), "reference");

@@ -85,7 +85,8 @@ std::vector<std::string> ActiveTexts(const v1::Bundle& bundle, const v1::Variant
   std::map<std::string, int64_t> macros = MacrosOf(bundle, variant);
   if (texts.size() > 1) {
     std::erase_if(macros, [&](const auto& macro) {
-      return std::any_of(texts.begin(), texts.end(), [&](const std::string& text) { return Defines(text, macro.first); });
+      return std::any_of(texts.begin(), texts.end(),
+                         [&](const std::string& text) { return Defines(text, macro.first); });
     });
   }
   for (std::string& text : texts) text = ActiveSource(text, macros);

@@ -11,9 +11,9 @@ bool StartsWord(char c) { return std::isalpha(static_cast<unsigned char>(c)) || 
 bool GoesOnInWord(char c) { return StartsWord(c) || std::isdigit(static_cast<unsigned char>(c)); }
 bool IsDigit(char c) { return std::isdigit(static_cast<unsigned char>(c)); }
 
-constexpr std::array<std::string_view, 24> kLongPunctuation = {
-    "<<<", "<<=", "...", "->*", "::", "->", "++", "--", "<<", "<=", ">=", "==",
-    "!=",  "&&",  "||",  "+=",  "-=", "*=", "/=", "%=", "&=", "|=", "^=", "##"};
+constexpr std::array<std::string_view, 24> kLongPunctuation = {"<<<", "<<=", "...", "->*", "::", "->", "++", "--",
+                                                               "<<",  "<=",  ">=",  "==",  "!=", "&&", "||", "+=",
+                                                               "-=",  "*=",  "/=",  "%=",  "&=", "|=", "^=", "##"};
 
 class Lexer {
  public:

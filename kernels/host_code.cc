@@ -12,29 +12,30 @@ using Words = std::set<std::string_view>;
 
 const Words& DeviceMarkers() {
   static const auto& markers =
-      *new Words{"__global__", "__device__",         "__constant__",   "__shared__",          "__managed__",
-                 "C10_DEVICE", "C10_HOST_DEVICE",    "CUTLASS_DEVICE", "CUTLASS_HOST_DEVICE", "CUTE_DEVICE",
-                 "CUTE_HOST_DEVICE", "CUB_RUNTIME_FUNCTION", "_CCCL_DEVICE", "_CCCL_HOST_DEVICE"};
+      *new Words{"__global__",       "__device__",           "__constant__",   "__shared__",          "__managed__",
+                 "C10_DEVICE",       "C10_HOST_DEVICE",      "CUTLASS_DEVICE", "CUTLASS_HOST_DEVICE", "CUTE_DEVICE",
+                 "CUTE_HOST_DEVICE", "CUB_RUNTIME_FUNCTION", "_CCCL_DEVICE",   "_CCCL_HOST_DEVICE"};
   return markers;
 }
 
 // Names that no device code uses: a type or a constant that has one of them is the host's.
 const Words& HostNames() {
-  static const auto& names = *new Words{"vector", "string",     "map",        "unordered_map", "unique_ptr", "shared_ptr",
-                                        "mutex",  "function",   "ostream",    "ifstream",      "ofstream",   "thread",
-                                        "Tensor", "TensorList", "ScalarType", "OptionalTensorRef"};
+  static const auto& names =
+      *new Words{"vector", "string",     "map",        "unordered_map",    "unique_ptr", "shared_ptr",
+                 "mutex",  "function",   "ostream",    "ifstream",         "ofstream",   "thread",
+                 "Tensor", "TensorList", "ScalarType", "OptionalTensorRef"};
   return names;
 }
 
 // Host libraries: their headers are of no use to device code, and NVRTC can't take them.
 bool IsHostLibrary(std::string_view path) {
-  for (const char* folder : {"torch/", "ATen/", "c10/", "caffe2/", "pybind11/", "THC/", "boost/", "nvtx3/", "gtest/",
-                             "gflags/", "glog/", "absl/", "fmt/", "sys/", "thrust/host", "thrust/device_vector",
-                             "opencv2/", "hip/"}) {
+  for (const char* folder :
+       {"torch/", "ATen/", "c10/", "caffe2/", "pybind11/", "THC/", "boost/", "nvtx3/", "gtest/", "gflags/", "glog/",
+        "absl/", "fmt/", "sys/", "thrust/host", "thrust/device_vector", "opencv2/", "hip/"}) {
     if (path.starts_with(folder)) return true;
   }
-  for (const char* name : {"Python.h", "cublas", "cudnn", "cusparse", "cusolver", "cufft", "curand.h", "nccl.h", "mpi.h",
-                           "omp.h", "nvToolsExt.h", "cuda_profiler_api.h", "nvrtc.h", "unistd.h", "pthread.h",
+  for (const char* name : {"Python.h", "cublas", "cudnn", "cusparse", "cusolver", "cufft", "curand.h", "nccl.h",
+                           "mpi.h", "omp.h", "nvToolsExt.h", "cuda_profiler_api.h", "nvrtc.h", "unistd.h", "pthread.h",
                            "getopt.h", "dlfcn.h", "helper_", "nvml.h"}) {
     if (path.starts_with(name)) return true;
   }
@@ -43,18 +44,82 @@ bool IsHostLibrary(std::string_view path) {
 
 // Of C and C++; those with a stand-in are not among them.
 const Words& StandardHeaders() {
-  static const auto& headers = *new Words{
-      "algorithm",   "any",          "array",          "atomic",        "bitset",     "cctype",      "cerrno",
-      "chrono",      "codecvt",      "complex",        "condition_variable", "csignal", "cstdarg",   "cstring",
-      "ctime",       "cwchar",       "deque",          "exception",     "filesystem", "forward_list", "fstream",
-      "functional",  "future",       "initializer_list", "iomanip",     "ios",        "iosfwd",      "iostream",
-      "istream",     "iterator",     "list",           "locale",        "map",        "memory",      "mutex",
-      "new",         "numeric",      "optional",       "ostream",       "queue",      "random",      "ratio",
-      "regex",       "set",          "shared_mutex",   "span",          "sstream",    "stack",       "stdexcept",
-      "string",      "string_view",  "system_error",   "thread",        "tuple",      "type_traits", "typeindex",
-      "typeinfo",    "unordered_map", "unordered_set", "utility",       "valarray",   "variant",     "vector",
-      "ctype.h",     "errno.h",      "fcntl.h",        "memory.h",      "signal.h",   "stdarg.h",    "string.h",
-      "strings.h",   "time.h",       "inttypes.h",     "cinttypes",     "cxxabi.h",   "malloc.h"};
+  static const auto& headers = *new Words{"algorithm",
+                                          "any",
+                                          "array",
+                                          "atomic",
+                                          "bitset",
+                                          "cctype",
+                                          "cerrno",
+                                          "chrono",
+                                          "codecvt",
+                                          "complex",
+                                          "condition_variable",
+                                          "csignal",
+                                          "cstdarg",
+                                          "cstring",
+                                          "ctime",
+                                          "cwchar",
+                                          "deque",
+                                          "exception",
+                                          "filesystem",
+                                          "forward_list",
+                                          "fstream",
+                                          "functional",
+                                          "future",
+                                          "initializer_list",
+                                          "iomanip",
+                                          "ios",
+                                          "iosfwd",
+                                          "iostream",
+                                          "istream",
+                                          "iterator",
+                                          "list",
+                                          "locale",
+                                          "map",
+                                          "memory",
+                                          "mutex",
+                                          "new",
+                                          "numeric",
+                                          "optional",
+                                          "ostream",
+                                          "queue",
+                                          "random",
+                                          "ratio",
+                                          "regex",
+                                          "set",
+                                          "shared_mutex",
+                                          "span",
+                                          "sstream",
+                                          "stack",
+                                          "stdexcept",
+                                          "string",
+                                          "string_view",
+                                          "system_error",
+                                          "thread",
+                                          "tuple",
+                                          "type_traits",
+                                          "typeindex",
+                                          "typeinfo",
+                                          "unordered_map",
+                                          "unordered_set",
+                                          "utility",
+                                          "valarray",
+                                          "variant",
+                                          "vector",
+                                          "ctype.h",
+                                          "errno.h",
+                                          "fcntl.h",
+                                          "memory.h",
+                                          "signal.h",
+                                          "stdarg.h",
+                                          "string.h",
+                                          "strings.h",
+                                          "time.h",
+                                          "inttypes.h",
+                                          "cinttypes",
+                                          "cxxabi.h",
+                                          "malloc.h"};
   return headers;
 }
 
@@ -173,12 +238,26 @@ namespace torch { using namespace at; }
 
 const std::map<std::string_view, std::string_view>& StandIns() {
   static const auto& headers = *new std::map<std::string_view, std::string_view>{
-      {"stdint.h", kIntegers}, {"cstdint", kIntegers}, {"limits.h", kLimits}, {"climits", kLimits},
-      {"float.h", kLimits},    {"cfloat", kLimits},    {"math.h", kMath},     {"cmath", kMath},
-      {"stdio.h", kNothing},   {"cstdio", kNothing},   {"assert.h", kNothing}, {"cassert", kNothing},
-      {"stddef.h", kNothing},  {"cstddef", kNothing},  {"stdlib.h", kNothing}, {"cstdlib", kNothing},
-      {"stdbool.h", kNothing}, {"limits", "#pragma once\n#include <cuda/std/limits>\nnamespace std { using "
-                                          "cuda::std::numeric_limits; }\n"}};
+      {"stdint.h", kIntegers},
+      {"cstdint", kIntegers},
+      {"limits.h", kLimits},
+      {"climits", kLimits},
+      {"float.h", kLimits},
+      {"cfloat", kLimits},
+      {"math.h", kMath},
+      {"cmath", kMath},
+      {"stdio.h", kNothing},
+      {"cstdio", kNothing},
+      {"assert.h", kNothing},
+      {"cassert", kNothing},
+      {"stddef.h", kNothing},
+      {"cstddef", kNothing},
+      {"stdlib.h", kNothing},
+      {"cstdlib", kNothing},
+      {"stdbool.h", kNothing},
+      {"limits",
+       "#pragma once\n#include <cuda/std/limits>\nnamespace std { using "
+       "cuda::std::numeric_limits; }\n"}};
   return headers;
 }
 
@@ -308,9 +387,9 @@ class Blanking {
 
   // __attribute__((...)), __launch_bounds__(...), alignas(...): no parameter list.
   bool IsAttribute(size_t open) const {
-    static const auto& attributes = *new Words{"__attribute__", "__launch_bounds__", "__align__",       "alignas",
-                                               "decltype",      "__declspec",        "__cluster_dims__", "noexcept",
-                                               "__maxnreg__",   "__block_size__",    "sizeof"};
+    static const auto& attributes =
+        *new Words{"__attribute__",    "__launch_bounds__", "__align__",   "alignas",        "decltype", "__declspec",
+                   "__cluster_dims__", "noexcept",          "__maxnreg__", "__block_size__", "sizeof"};
     return open > 0 && attributes.contains(At(open - 1).text);
   }
 
@@ -327,9 +406,9 @@ class Blanking {
 
   // NAME(...) on its own, with or without a ; but without a body: its end. 0: something else.
   size_t MacroCall(size_t at) const {
-    static const auto& keywords = *new Words{"static_assert", "alignas", "decltype", "asm", "__attribute__",
-                                             "__launch_bounds__", "__align__", "explicit", "extern", "static",
-                                             "__cluster_dims__"};
+    static const auto& keywords =
+        *new Words{"static_assert", "alignas",  "decltype", "asm",    "__attribute__",   "__launch_bounds__",
+                   "__align__",     "explicit", "extern",   "static", "__cluster_dims__"};
     if (!At(at).IsWord() || !Is(at + 1, "(") || keywords.contains(At(at).text)) return 0;
     const size_t close = ClosingBracket(tokens_, at + 1);
     if (close >= tokens_.size() || Is(close + 1, "{")) return 0;
@@ -344,8 +423,8 @@ class Blanking {
     // An explicit instantiation of a host function.
     if (Is(head, "template")) return true;
     if (types.contains(At(head).text)) return HasWord(head, end, HostNames());
-    if (kept.contains(At(head).text)) return Is(head, "using") || Is(head, "typedef") ? HasWord(head, end, HostNames())
-                                                                                      : false;
+    if (kept.contains(At(head).text))
+      return Is(head, "using") || Is(head, "typedef") ? HasWord(head, end, HostNames()) : false;
     if (prototype) return !HasWord(begin, end, {"constexpr"});
     // Device code can't see a variable of the host, only a constant.
     return !HasWord(begin, end, constant) || HasWord(begin, end, HostNames());
@@ -367,8 +446,7 @@ std::vector<std::string> DeviceMacros(std::string_view text) {
     const std::vector<CppToken> tokens = DirectiveTokens(token);
     if (tokens.size() < 4 || !tokens[1].Is("define")) continue;
     const bool marked = std::any_of(tokens.begin() + 3, tokens.end(), [&](const CppToken& word) {
-      return DeviceMarkers().contains(word.text) ||
-             std::find(macros.begin(), macros.end(), word.text) != macros.end();
+      return DeviceMarkers().contains(word.text) || std::find(macros.begin(), macros.end(), word.text) != macros.end();
     });
     if (marked) macros.emplace_back(tokens[2].text);
   }

@@ -1,5 +1,5 @@
-// Sources that people have hold host code beside their kernels: functions that launch them, bindings for Python, headers
-// of PyTorch and of the standard library. A build of device code alone can't take them.
+// Sources that people have hold host code beside their kernels: functions that launch them, bindings for Python,
+// headers of PyTorch and of the standard library. A build of device code alone can't take them.
 #pragma once
 
 #include <map>

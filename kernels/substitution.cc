@@ -38,10 +38,10 @@ void Apply(std::vector<Substitution> substitutions, std::string& text) {
 }
 
 absl::Status NotOnce(const v1::Variable& variable, size_t count) {
-  return absl::InvalidArgumentError(absl::StrCat(
-      "the variable ", variable.name(), " replaces \"", absl::Utf8SafeCHexEscape(variable.replaces()), "\" with ",
-      ValueText(variable, variable.start()), " for {}, which stands ",
-      count == 0 ? "nowhere" : absl::StrCat(count, " times"), " in the source; expected once"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("the variable ", variable.name(), " replaces \"", absl::Utf8SafeCHexEscape(variable.replaces()),
+                   "\" with ", ValueText(variable, variable.start()), " for {}, which stands ",
+                   count == 0 ? "nowhere" : absl::StrCat(count, " times"), " in the source; expected once"));
 }
 
 absl::Status WriteValues(const v1::Bundle& bundle, const v1::Variant& variant,
@@ -51,7 +51,8 @@ absl::Status WriteValues(const v1::Bundle& bundle, const v1::Variant& variant,
     if (variable.replaces().empty()) continue;
     size_t count = 0;
     for (v1::SourceFile* file : files) {
-      for (const TextPlace& place : PlacesOf(variable.replaces(), ValueText(variable, variable.start()), file->text())) {
+      for (const TextPlace& place :
+           PlacesOf(variable.replaces(), ValueText(variable, variable.start()), file->text())) {
         found[file].push_back({place, ValueText(variable, SubstitutedValue(variant, variable))});
         ++count;
       }

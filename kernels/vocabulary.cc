@@ -240,20 +240,21 @@ KeyTable Variable() {
   return {
       .header = "[[variable]]",
       .meaning = "One tunable of the kernel. A campaign changes one variable at a time.",
-      .keys = {Text("name", true, "",
-                    "Its name in expressions, and the macro that the source sees. It may not begin with `SIZE_`.",
-                    "name = \"TILE_M\""),
-               ValuesKey(), StartKey(),
-               Text("option", false, "a macro: `-DNAME=value`",
-                    "A compile option instead of a macro; the value replaces `{}`. Without `{}` the option is on or "
-                    "off: `values` are `false` and `true`.",
-                    "option = \"-maxrregcount={}\""),
-               Text("replaces", false, "a macro: `-DNAME=value`",
-                    "A place in the source that holds the value, instead of a macro: the text around it with `{}` where "
-                    "the value is. With `start` for `{}` it must stand exactly once in the source and `files`. The files "
-                    "stay as they are; the value is written in for each build.",
-                    "replaces = \"constexpr int BLOCK = {};\""),
-               Table(KeyType::kTable, "affects", false, "nothing: only the model may choose it", Affects())}};
+      .keys = {
+          Text("name", true, "",
+               "Its name in expressions, and the macro that the source sees. It may not begin with `SIZE_`.",
+               "name = \"TILE_M\""),
+          ValuesKey(), StartKey(),
+          Text("option", false, "a macro: `-DNAME=value`",
+               "A compile option instead of a macro; the value replaces `{}`. Without `{}` the option is on or "
+               "off: `values` are `false` and `true`.",
+               "option = \"-maxrregcount={}\""),
+          Text("replaces", false, "a macro: `-DNAME=value`",
+               "A place in the source that holds the value, instead of a macro: the text around it with `{}` where "
+               "the value is. With `start` for `{}` it must stand exactly once in the source and `files`. The files "
+               "stay as they are; the value is written in for each build.",
+               "replaces = \"constexpr int BLOCK = {};\""),
+          Table(KeyType::kTable, "affects", false, "nothing: only the model may choose it", Affects())}};
 }
 
 // All that a parameter can be: the packed types have no size of their own.
@@ -486,7 +487,8 @@ KeyTable Top() {
           Word("host_code", false, {"keep", "skip"},
                "`skip` leaves host functions, host variables, bindings for Python, and headers of PyTorch and of the "
                "standard library out of the build, so that a source that has them can be compiled as it is. Every line "
-               "keeps its number. What carries `__global__`, `__device__` or `__constant__`, types, templates, constants "
+               "keeps its number. What carries `__global__`, `__device__` or `__constant__`, types, templates, "
+               "constants "
                "and `constexpr` functions stay.",
                "host_code = \"skip\""),
           Flag("deterministic", "true",

@@ -102,7 +102,7 @@ std::string DiagnosisText(const KernelDiagnosis& diagnosis, int width) {
   return text;
 }
 
-nlohmann::ordered_json Json(const google::protobuf::Message& message) {
+nlohmann::ordered_json MessageJson(const google::protobuf::Message& message) {
   return nlohmann::ordered_json::parse(JsonLine(message), nullptr, /*allow_exceptions=*/false);
 }
 
@@ -116,8 +116,8 @@ std::string DiagnosisJson(const KernelDiagnosis& diagnosis) {
                                  {"gaps", nlohmann::ordered_json::array()},
                                  {"missingColumns", diagnosis.missing_columns},
                                  {"beyondNcu", diagnosis.beyond_ncu},
-                                 {"launch", Json(diagnosis.launch)}};
-  for (const v1::Finding& finding : diagnosis.findings) json["findings"].push_back(Json(finding));
+                                 {"launch", MessageJson(diagnosis.launch)}};
+  for (const v1::Finding& finding : diagnosis.findings) json["findings"].push_back(MessageJson(finding));
   for (const RuleGap& gap : diagnosis.gaps) {
     json["gaps"].push_back({{"rule", gap.rule}, {"missing", gap.missing}, {"found", gap.found}});
   }

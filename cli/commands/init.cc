@@ -30,7 +30,8 @@ absl::Status WriteBundle(const fs::path& folder, const DraftedBundle& bundle) {
   std::error_code error;
   for (const char* own : {"kernel.toml", "problem.py"}) {
     if (fs::exists(folder / own, error)) {
-      return absl::AlreadyExistsError(absl::StrCat((folder / own).string(), " is there already; name another --output"));
+      return absl::AlreadyExistsError(
+          absl::StrCat((folder / own).string(), " is there already; name another --output"));
     }
   }
   for (const auto& [path, text] : bundle.files) {
@@ -39,13 +40,15 @@ absl::Status WriteBundle(const fs::path& folder, const DraftedBundle& bundle) {
       std::ifstream stream(file, std::ios::binary);
       const std::string there(std::istreambuf_iterator<char>(stream), {});
       if (there == text) continue;
-      return absl::AlreadyExistsError(absl::StrCat(file.string(), " is there already, with another content; name another --output"));
+      return absl::AlreadyExistsError(
+          absl::StrCat(file.string(), " is there already, with another content; name another --output"));
     }
     fs::create_directories(file.parent_path(), error);
     std::ofstream stream(file, std::ios::binary);
     stream << text;
     if (!stream.flush()) {
-      return absl::UnavailableError(absl::StrCat(file.string(), " can't be written; is the disk full, the folder yours?"));
+      return absl::UnavailableError(
+          absl::StrCat(file.string(), " can't be written; is the disk full, the folder yours?"));
     }
   }
   return absl::OkStatus();
@@ -76,12 +79,16 @@ void AddInit(CLI::App& app, int* exit_code) {
       ->footer(
           "Example: pawl init my_kernel.cu --output my_kernel\n"
           "The source stays as it is. Its kernel's parameters, its launches, constants and template arguments become "
-          "kernel.toml, every guess with a TODO and the reason; problem.py gets a skeleton. A PyTorch extension's source "
+          "kernel.toml, every guess with a TODO and the reason; problem.py gets a skeleton. A PyTorch extension's "
+          "source "
           "is taken with its host functions and bindings, which the build skips.");
   command->add_option("SOURCE", flags->source, "The .cu file")->required();
-  command->add_option("--entry", flags->entry, "Kernel to draft, or host function whose launches to draft")->type_name("NAME");
-  command->add_option("--output", flags->output, "Folder to write (default: named after the kernel)")->type_name("FOLDER");
-  command->add_option("--reference", flags->reference, "Python file that computes the same: becomes problem.py")->type_name("FILE");
+  command->add_option("--entry", flags->entry, "Kernel to draft, or host function whose launches to draft")
+      ->type_name("NAME");
+  command->add_option("--output", flags->output, "Folder to write (default: named after the kernel)")
+      ->type_name("FOLDER");
+  command->add_option("--reference", flags->reference, "Python file that computes the same: becomes problem.py")
+      ->type_name("FILE");
   command->callback([flags, exit_code] {
     const absl::Status status = Init(*flags);
     *exit_code = status.ok() ? kDone : Fail("init", status);

@@ -37,10 +37,11 @@ std::optional<int64_t> Combined(const std::string& op, int64_t a, int64_t b) {
 
 std::optional<int64_t> SizeOfType(const std::string& type) {
   static const auto& sizes = *new std::map<std::string, int64_t, std::less<>>{
-      {"char", 1},   {"bool", 1},    {"uint8_t", 1}, {"int8_t", 1},   {"short", 2},  {"half", 2},   {"__half", 2},
-      {"__nv_bfloat16", 2}, {"int", 4}, {"unsigned", 4}, {"unsigned int", 4}, {"float", 4}, {"int32_t", 4}, {"uint32_t", 4},
-      {"half2", 4},  {"__half2", 4}, {"double", 8},  {"long", 8},     {"long long", 8}, {"int64_t", 8}, {"uint64_t", 8},
-      {"size_t", 8}, {"float2", 8},  {"int2", 8},    {"float4", 16},  {"int4", 16},  {"uint4", 16},  {"double2", 16}};
+      {"char", 1},      {"bool", 1},          {"uint8_t", 1},  {"int8_t", 1},   {"short", 2},        {"half", 2},
+      {"__half", 2},    {"__nv_bfloat16", 2}, {"int", 4},      {"unsigned", 4}, {"unsigned int", 4}, {"float", 4},
+      {"int32_t", 4},   {"uint32_t", 4},      {"half2", 4},    {"__half2", 4},  {"double", 8},       {"long", 8},
+      {"long long", 8}, {"int64_t", 8},       {"uint64_t", 8}, {"size_t", 8},   {"float2", 8},       {"int2", 8},
+      {"float4", 16},   {"int4", 16},         {"uint4", 16},   {"double2", 16}};
   const auto found = sizes.find(type);
   return found == sizes.end() ? std::nullopt : std::optional(found->second);
 }
@@ -127,9 +128,9 @@ void AddDefinedConstant(const std::vector<CppToken>& directive, const SourceText
 
 void ReadConstants(SourceModel& model) {
   static const auto& integers = *new std::set<std::string_view>{
-      "int",      "unsigned", "long",     "short",   "char",     "bool",     "auto",     "size_t",  "int32_t",
-      "uint32_t", "int64_t",  "uint64_t", "uint8_t", "int8_t",   "uint16_t", "int16_t",  "uint",    "const",
-      "constexpr", "static",  "inline",   "signed",  "__device__", "__host__", "std",    "::",      "__constant__"};
+      "int",       "unsigned", "long",     "short",   "char",       "bool",     "auto",    "size_t", "int32_t",
+      "uint32_t",  "int64_t",  "uint64_t", "uint8_t", "int8_t",     "uint16_t", "int16_t", "uint",   "const",
+      "constexpr", "static",   "inline",   "signed",  "__device__", "__host__", "std",     "::",     "__constant__"};
   for (const std::unique_ptr<SourceText>& file : model.files) {
     const std::vector<CppToken>& tokens = file->tokens;
     std::vector<bool> functions;  // of each { that is open: a function's body or something in it
@@ -165,7 +166,8 @@ void ReadConstants(SourceModel& model) {
         if (alone) constant.after = ";";
         AddConstant(std::move(constant), Copy(tokens, name + 2, end), model);
         i = end;
-        if (!tokens[end].Is(",") || end + 2 >= tokens.size() || !tokens[end + 1].IsWord() || !tokens[end + 2].Is("=")) break;
+        if (!tokens[end].Is(",") || end + 2 >= tokens.size() || !tokens[end + 1].IsWord() || !tokens[end + 2].Is("="))
+          break;
         name = end + 1;
       }
     }

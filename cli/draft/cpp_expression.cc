@@ -20,16 +20,17 @@ constexpr int kMaxDepth = 200;  // of brackets and operators in each other
 
 const std::map<std::string_view, int>& BinaryPrecedence() {
   static const auto& precedence = *new std::map<std::string_view, int>{
-      {"||", 1}, {"&&", 2}, {"|", 3},  {"^", 4},  {"&", 5},  {"==", 6}, {"!=", 6}, {"<", 7}, {">", 7},
-      {"<=", 7}, {">=", 7}, {"<<", 8}, {">>", 8}, {"+", 9},  {"-", 9},  {"*", 10}, {"/", 10}, {"%", 10}};
+      {"||", 1}, {"&&", 2}, {"|", 3},  {"^", 4},  {"&", 5}, {"==", 6}, {"!=", 6}, {"<", 7},  {">", 7},
+      {"<=", 7}, {">=", 7}, {"<<", 8}, {">>", 8}, {"+", 9}, {"-", 9},  {"*", 10}, {"/", 10}, {"%", 10}};
   return precedence;
 }
 
 bool IsTypeWord(std::string_view word) {
   static const auto& words = *new std::set<std::string_view>{
-      "int",  "unsigned", "signed", "long",  "short", "char",   "float",  "double", "bool",   "size_t", "half",
-      "auto", "void",     "float2", "float3", "float4", "int2", "int4",   "uint",   "uint2",  "uint4",  "half2",
-      "__half", "__half2", "__nv_bfloat16", "__nv_bfloat162", "ptrdiff_t", "const", "scalar_t", "uchar"};
+      "int",           "unsigned",       "signed",    "long",  "short",    "char",   "float",  "double",
+      "bool",          "size_t",         "half",      "auto",  "void",     "float2", "float3", "float4",
+      "int2",          "int4",           "uint",      "uint2", "uint4",    "half2",  "__half", "__half2",
+      "__nv_bfloat16", "__nv_bfloat162", "ptrdiff_t", "const", "scalar_t", "uchar"};
   return words.contains(word) || word.ends_with("_t");
 }
 
@@ -76,8 +77,8 @@ class Parser {
     if (depth_ > kMaxDepth) return std::nullopt;
     std::optional<CppExpression> left = Conditional();
     if (!left) return std::nullopt;
-    static const auto& operators = *new std::set<std::string_view>{"=",  "+=", "-=", "*=", "/=",
-                                                                   "%=", "&=", "|=", "^=", "<<="};
+    static const auto& operators =
+        *new std::set<std::string_view>{"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<="};
     std::string op;
     if (at_ < end_ && operators.contains(tokens_[at_].text)) {
       op = tokens_[at_++].text;
@@ -229,7 +230,8 @@ class Parser {
       std::optional<CppExpression> name = Name();
       if (!name) return std::nullopt;
       const std::string& text = name->text;
-      if ((text == "static_cast" || text == "reinterpret_cast" || text == "const_cast" || text == "__builtin_bit_cast") &&
+      if ((text == "static_cast" || text == "reinterpret_cast" || text == "const_cast" ||
+           text == "__builtin_bit_cast") &&
           name->template_arguments.size() == 1 && Take("(")) {
         std::optional<std::vector<CppExpression>> operand = List(")");
         if (!operand || operand->size() != 1) return std::nullopt;

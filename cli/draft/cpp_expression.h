@@ -1,4 +1,5 @@
-// Expressions of C++ as trees, read from tokens. Names need not be declared: headers that a file includes may be missing.
+// Expressions of C++ as trees, read from tokens. Names need not be declared: headers that a file includes may be
+// missing.
 #pragma once
 
 #include <optional>
@@ -13,7 +14,7 @@ namespace pawl {
 struct CppExpression {
   enum class Kind {
     kNumber,
-    kName,         // qualified: std::min
+    kName,  // qualified: std::min
     kString,
     kMember,       // parts[0].text, also ->
     kCall,         // parts[0](parts[1], ...)

@@ -176,9 +176,9 @@ class BodyParser {
 
   // Behind the type that begins here; 0: no type does.
   size_t TypeEnd(size_t at, size_t end) const {
-    static const auto& specifiers =
-        *new Words{"const",  "constexpr", "static",   "volatile", "extern", "__shared__", "register",
-                   "inline", "typename",  "__restrict__", "mutable", "struct", "thread_local", "__constant__", "__align__"};
+    static const auto& specifiers = *new Words{
+        "const",    "constexpr",    "static",  "volatile", "extern",       "__shared__",   "register", "inline",
+        "typename", "__restrict__", "mutable", "struct",   "thread_local", "__constant__", "__align__"};
     static const auto& many = *new Words{"unsigned", "signed", "long", "short", "int", "char", "double", "float"};
     bool named = false;
     while (at < end && tokens_[at].IsWord()) {
@@ -211,8 +211,8 @@ class BodyParser {
   }
 
   bool Declaration(size_t at, size_t end, CppStatement& made) const {
-    static const auto& never = *new Words{"delete", "new", "throw", "goto", "using", "typedef", "asm", "sizeof",
-                                          "static_assert", "this", "printf"};
+    static const auto& never = *new Words{"delete", "new",    "throw",         "goto", "using", "typedef",
+                                          "asm",    "sizeof", "static_assert", "this", "printf"};
     if (!tokens_[at].IsWord() || never.contains(tokens_[at].text)) return false;
     const size_t type_end = TypeEnd(at, end);
     if (type_end == 0 || type_end >= end) return false;

@@ -73,7 +73,7 @@ struct Draft {
   std::vector<DraftVariable> variables;
   std::vector<std::string> constraints;
   std::vector<DraftLaunch> launches;
-  std::vector<std::string> remarks;  // at the top of kernel.toml, each a TODO
+  std::vector<std::string> remarks;    // at the top of kernel.toml, each a TODO
   std::vector<std::string> constants;  // that were not offered as variables, with the reason
 };
 

@@ -82,8 +82,7 @@ absl::StatusOr<DraftedBundle> FromAnswer(const std::string& text) {
   setrlimit(RLIMIT_CORE, &none);
   // What libclang says about a crash of its own is of no use to the user.
   if (const int null = open("/dev/null", O_WRONLY); null >= 0) dup2(null, 2);
-  const std::string text =
-      Answer(DraftHere(request)).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  const std::string text = Answer(DraftHere(request)).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   for (size_t at = 0; at < text.size();) {
     const ssize_t written = write(answer, text.data() + at, text.size() - at);
     if (written <= 0) _exit(1);

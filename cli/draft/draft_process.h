@@ -13,7 +13,7 @@ namespace pawl {
 
 struct DraftRequest {
   std::filesystem::path source;
-  std::string entry;      // empty: the only kernel
+  std::string entry;                // empty: the only kernel
   std::filesystem::path reference;  // a Python file; empty: none
   absl::Duration limit = absl::Seconds(20);
 };

@@ -17,8 +17,8 @@ namespace {
 std::string Quoted(const std::string& text) { return absl::StrCat("\"", absl::CEscape(text), "\""); }
 
 std::string List(const std::vector<std::string>& texts) {
-  return absl::StrCat("[", absl::StrJoin(texts, ", ", [](std::string* out, const std::string& text) { *out += Quoted(text); }),
-                      "]");
+  return absl::StrCat(
+      "[", absl::StrJoin(texts, ", ", [](std::string* out, const std::string& text) { *out += Quoted(text); }), "]");
 }
 
 void Todo(const std::string& text, std::string& out) {
@@ -66,13 +66,14 @@ void Variables(const Draft& draft, std::string& out) {
   for (const DraftVariable& variable : draft.variables) {
     absl::StrAppend(&out, "\n");
     Todos(variable.todos, out);
-    absl::StrAppend(&out, "[[variable]]\nname = ", Quoted(variable.name), "\nvalues = [", absl::StrJoin(variable.values, ", "),
-                    "]\nstart = ", variable.start, "\n");
+    absl::StrAppend(&out, "[[variable]]\nname = ", Quoted(variable.name), "\nvalues = [",
+                    absl::StrJoin(variable.values, ", "), "]\nstart = ", variable.start, "\n");
     if (!variable.option.empty()) absl::StrAppend(&out, "option = ", Quoted(variable.option), "\n");
     if (!variable.replaces.empty()) absl::StrAppend(&out, "replaces = ", Quoted(variable.replaces), "\n");
     if (variable.affects.empty()) continue;
     std::vector<std::string> effects;
-    for (const auto& [resource, direction] : variable.affects) effects.push_back(absl::StrCat(resource, " = ", Quoted(direction)));
+    for (const auto& [resource, direction] : variable.affects)
+      effects.push_back(absl::StrCat(resource, " = ", Quoted(direction)));
     absl::StrAppend(&out, "affects = { ", absl::StrJoin(effects, ", "), " }\n");
   }
 }
@@ -104,7 +105,9 @@ void Tolerance(const Draft& draft, std::string& out) {
     low = low || BytesOfType(tensor.type) < 4;
   }
   if (!any) return;
-  absl::StrAppend(&out, "\n# TODO: how far the outputs may be from the reference's; `pawl check` on a GPU says what the start variant's error is\n",
+  absl::StrAppend(&out,
+                  "\n# TODO: how far the outputs may be from the reference's; `pawl check` on a GPU says what the "
+                  "start variant's error is\n",
                   "[tolerance]\nabsolute = ", low ? "0.05" : "0.001", "\nrelative = ", low ? "0.01" : "0.0001", "\n");
 }
 
@@ -145,16 +148,20 @@ std::vector<std::string> TensorsOf(const Draft& draft, std::initializer_list<con
 std::string InputsFunction(const Draft& draft) {
   return absl::StrCat(
       "def inputs(sizes, seed):\n"
-      "    \"\"\"Tensors by name, of the same data for the same seed. What is left out is made by its `fill` in kernel.toml.\n\n"
+      "    \"\"\"Tensors by name, of the same data for the same seed. What is left out is made by its `fill` in "
+      "kernel.toml.\n\n"
       "    sizes: ",
-      absl::StrJoin(draft.sizes, ", ", [](std::string* out, const DraftSize& size) { absl::StrAppend(out, "sizes[\"", size.name, "\"]"); }),
+      absl::StrJoin(
+          draft.sizes, ", ",
+          [](std::string* out, const DraftSize& size) { absl::StrAppend(out, "sizes[\"", size.name, "\"]"); }),
       "\n    \"\"\"\n    return {}\n");
 }
 
 std::string Returned(const std::vector<std::string>& outputs, const std::string& from) {
   if (outputs.size() == 1) return absl::StrCat("    return {\"", outputs[0], "\": ", from, "}\n");
   std::string text = absl::StrCat("    results = ", from, "\n    return {");
-  for (size_t i = 0; i < outputs.size(); ++i) absl::StrAppend(&text, i > 0 ? ", " : "", "\"", outputs[i], "\": results[", i, "]");
+  for (size_t i = 0; i < outputs.size(); ++i)
+    absl::StrAppend(&text, i > 0 ? ", " : "", "\"", outputs[i], "\": results[", i, "]");
   return absl::StrCat(text, "}\n");
 }
 
@@ -200,7 +207,8 @@ std::string KernelTomlText(const Draft& draft) {
 }
 
 std::string ProblemText(const Draft& draft, const std::string& reference) {
-  const std::vector<std::string> given = TensorsOf(draft, {"input", "inout"}), outputs = TensorsOf(draft, {"output", "inout"});
+  const std::vector<std::string> given = TensorsOf(draft, {"input", "inout"}),
+                                 outputs = TensorsOf(draft, {"output", "inout"});
   const std::vector<PythonFunction> functions = FunctionsOf(reference);
   const auto has = [&](const std::string& name) {
     return std::any_of(functions.begin(), functions.end(), [&](const PythonFunction& f) { return f.name == name; });
@@ -218,7 +226,8 @@ std::string ProblemText(const Draft& draft, const std::string& reference) {
   if (!has("inputs")) absl::StrAppend(&text, InputsFunction(draft), "\n\n");
   if (!has("reference")) {
     absl::StrAppend(&text, "def reference(", absl::StrJoin(given, ", "), given.empty() ? "**rest" : ", **rest",
-                    "):\n    \"\"\"The right outputs, in float32 or better inside. They are PyTorch tensors, on the GPU where there is one.\"\"\"\n");
+                    "):\n    \"\"\"The right outputs, in float32 or better inside. They are PyTorch tensors, on the "
+                    "GPU where there is one.\"\"\"\n");
     // The function that takes most of the tensors by name, or the only one.
     const PythonFunction* best = nullptr;
     const auto matching = [&](const PythonFunction& function) {
@@ -230,16 +239,24 @@ std::string ProblemText(const Draft& draft, const std::string& reference) {
       if (best == nullptr || matching(function) > matching(*best)) best = &function;
     }
     if (best != nullptr) {
-      absl::StrAppend(&text, "    # TODO: is this the right function, with the right arguments?\n",
-                      Returned(outputs, absl::StrCat(best->name, "(", absl::StrJoin(matching(*best) > 0 ? best->parameters : given, ", "), ")")));
+      absl::StrAppend(
+          &text, "    # TODO: is this the right function, with the right arguments?\n",
+          Returned(outputs, absl::StrCat(best->name, "(",
+                                         absl::StrJoin(matching(*best) > 0 ? best->parameters : given, ", "), ")")));
     } else {
-      absl::StrAppend(&text, "    # TODO: compute ", absl::StrJoin(outputs, ", "), "\n    raise NotImplementedError(\"reference() in problem.py\")\n",
-                      "    return {", absl::StrJoin(outputs, ", ", [](std::string* out, const std::string& name) { absl::StrAppend(out, "\"", name, "\": ", name); }),
+      absl::StrAppend(&text, "    # TODO: compute ", absl::StrJoin(outputs, ", "),
+                      "\n    raise NotImplementedError(\"reference() in problem.py\")\n", "    return {",
+                      absl::StrJoin(outputs, ", ",
+                                    [](std::string* out, const std::string& name) {
+                                      absl::StrAppend(out, "\"", name, "\": ", name);
+                                    }),
                       "}\n");
     }
   }
   if (!has("baseline")) {
-    absl::StrAppend(&text, "\n\n# What the kernel must beat is reference() unless there is a faster way: uncomment, and call it.\n# def baseline(",
+    absl::StrAppend(&text,
+                    "\n\n# What the kernel must beat is reference() unless there is a faster way: uncomment, and call "
+                    "it.\n# def baseline(",
                     absl::StrJoin(given, ", "), given.empty() ? "**rest" : ", **rest", "):\n#     return torch....\n");
   }
   return text;

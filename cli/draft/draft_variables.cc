@@ -37,7 +37,10 @@ std::vector<std::string> Texts(const std::vector<int64_t>& values, bool flags) {
 DraftVariables::DraftVariables(const SourceModel& model, std::vector<const SourceFunction*> kernels,
                                std::vector<const KernelBody*> bodies, std::vector<const HostLaunch*> launches,
                                FreeName free_name)
-    : model_(model), kernels_(std::move(kernels)), bodies_(std::move(bodies)), launches_(std::move(launches)),
+    : model_(model),
+      kernels_(std::move(kernels)),
+      bodies_(std::move(bodies)),
+      launches_(std::move(launches)),
       free_name_(std::move(free_name)) {
   for (const HostLaunch* launch : launches_) {
     for (const std::vector<CppExpression>* list : {&launch->grid, &launch->block}) {
@@ -57,9 +60,8 @@ DraftVariables::DraftVariables(const SourceModel& model, std::vector<const Sourc
 bool DraftVariables::InKernels(const std::string& name) const {
   return std::any_of(bodies_.begin(), bodies_.end(),
                      [&](const KernelBody* body) { return body->words.contains(name); }) ||
-         std::any_of(kernels_.begin(), kernels_.end(), [&](const SourceFunction* kernel) {
-           return absl::StrContains(kernel->launch_bounds, name);
-         });
+         std::any_of(kernels_.begin(), kernels_.end(),
+                     [&](const SourceFunction* kernel) { return absl::StrContains(kernel->launch_bounds, name); });
 }
 
 void DraftVariables::ReadConstants() {
@@ -95,8 +97,8 @@ void DraftVariables::AddConstant(const SourceConstant& constant, Tunable tunable
       return;
     }
   }
-  DraftVariable& variable =
-      Add(constant.name, tunable, constant.value, absl::StrCat("values: around ", constant.value_text, " of line ", constant.line));
+  DraftVariable& variable = Add(constant.name, tunable, constant.value,
+                                absl::StrCat("values: around ", constant.value_text, " of line ", constant.line));
   variable.replaces = replaces;
   if (constant.is_bool) {
     variable.values = {"false", "true"};
@@ -104,9 +106,9 @@ void DraftVariables::AddConstant(const SourceConstant& constant, Tunable tunable
   }
   // A macro of a name that the source has would change the source.
   if (host_only) {
-    variable.name = free_name_(absl::AsciiStrToUpper(constant.name) == constant.name
-                                   ? absl::StrCat("LAUNCH_", constant.name)
-                                   : absl::AsciiStrToUpper(constant.name));
+    variable.name =
+        free_name_(absl::AsciiStrToUpper(constant.name) == constant.name ? absl::StrCat("LAUNCH_", constant.name)
+                                                                         : absl::AsciiStrToUpper(constant.name));
   }
   constants_[constant.name] = variable.name;
 }
@@ -122,14 +124,17 @@ DraftVariable& DraftVariables::Add(const std::string& name, Tunable tunable, int
   return variables_.back();
 }
 
-std::string DraftVariables::Replaces(const std::string& before, const std::string& value, const std::string& after) const {
+std::string DraftVariables::Replaces(const std::string& before, const std::string& value,
+                                     const std::string& after) const {
   // 256u: the number is the value, the u stays.
   std::string number = value, suffix;
-  while (!number.empty() && number != "true" && number != "false" && absl::ascii_isalpha(static_cast<unsigned char>(number.back()))) {
+  while (!number.empty() && number != "true" && number != "false" &&
+         absl::ascii_isalpha(static_cast<unsigned char>(number.back()))) {
     suffix.insert(suffix.begin(), number.back());
     number.pop_back();
   }
-  if (number.empty() || absl::StartsWith(number, "0x") || absl::StrContains(before, "{}") || absl::StrContains(after, "{}")) {
+  if (number.empty() || absl::StartsWith(number, "0x") || absl::StrContains(before, "{}") ||
+      absl::StrContains(after, "{}")) {
     return "";
   }
   const std::string pattern = absl::StrCat(before, "{}", suffix, after);
@@ -160,17 +165,20 @@ std::string DraftVariables::AddTemplate(const TemplateParameter& parameter, cons
   }
   const bool is_bool = parameter.kind == "bool" || parameter.kind == "const bool";
   std::optional<int64_t> start = NumberIn(argument);
-  if (const SourceConstant* constant = model_.FindConstant(argument); !start && constant != nullptr) start = constant->value;
+  if (const SourceConstant* constant = model_.FindConstant(argument); !start && constant != nullptr)
+    start = constant->value;
   if (argument == "true" || argument == "false") start = argument == "true";
   const Tunable tunable = TunableOf(parameter.name, start.value_or(256), is_bool);
   if (start && tunable == Tunable::kNone) return argument;
-  if (!start && tunable == Tunable::kNone && !argument.empty() && NumberIn(parameter.fallback)) return parameter.fallback;
+  if (!start && tunable == Tunable::kNone && !argument.empty() && NumberIn(parameter.fallback))
+    return parameter.fallback;
   const bool block = tunable == Tunable::kBlock;
   std::string why = start ? absl::StrCat("values: around ", argument, ", the template argument of the launch")
                           : "start: no launch says what it is";
   if (!start) start = NumberIn(parameter.fallback).value_or(block ? 256 : is_bool ? 0 : 4);
-  const std::string wanted = model_.Find(argument) == nullptr && !argument.empty() && !NumberIn(argument) && argument != "true" &&
-                                     argument != "false" && model_.FindConstant(argument) == nullptr &&
+  const std::string wanted = model_.Find(argument) == nullptr && !argument.empty() && !NumberIn(argument) &&
+                                     argument != "true" && argument != "false" &&
+                                     model_.FindConstant(argument) == nullptr &&
                                      argument.find_first_of("<>:+-*/ ()") == std::string::npos
                                  ? argument
                                  : parameter.name;
@@ -189,21 +197,24 @@ std::optional<std::string> DraftVariables::AddBlock(const std::string& wanted, c
   if (!number || *number < 2) return std::nullopt;
   if (const auto known = blocks_.find(absl::StrCat(wanted, "=", threads)); known != blocks_.end()) return known->second;
   for (const auto& [key, name] : templates_) {
-    const auto variable = std::find_if(variables_.begin(), variables_.end(), [&](const DraftVariable& v) { return v.name == name; });
+    const auto variable =
+        std::find_if(variables_.begin(), variables_.end(), [&](const DraftVariable& v) { return v.name == name; });
     if (variable == variables_.end() || variable->start != threads) continue;
     if (TunableOf(name, *number, false) != Tunable::kBlock) continue;
     variable->todos.push_back("the block of the launch follows it");
     return name;
   }
   const bool fixed = std::find(body.numbers.begin(), body.numbers.end(), threads) != body.numbers.end() ||
-                     (*number >= 64 && std::find(body.numbers.begin(), body.numbers.end(), absl::StrCat(*number / 32)) != body.numbers.end());
+                     (*number >= 64 && std::find(body.numbers.begin(), body.numbers.end(),
+                                                 absl::StrCat(*number / 32)) != body.numbers.end());
   if (!body.words.contains("blockDim") || fixed) return std::nullopt;
   int64_t most = 1024;
   for (const SourceFunction* kernel : kernels_) {
     const std::string first = kernel->launch_bounds.substr(0, kernel->launch_bounds.find(','));
     if (const std::optional<int64_t> bound = NumberIn(first)) most = std::min(most, *bound);
   }
-  DraftVariable& variable = Add(free_name_(wanted), Tunable::kBlock, *number, "values: the kernel asks for blockDim; is every block right for it?");
+  DraftVariable& variable = Add(free_name_(wanted), Tunable::kBlock, *number,
+                                "values: the kernel asks for blockDim; is every block right for it?");
   std::vector<std::string> allowed;
   for (const std::string& value : variable.values) {
     if (*NumberIn(value) <= most) allowed.push_back(value);
@@ -225,10 +236,13 @@ std::string DraftVariables::BoundsOrBlock(const SourceFunction& kernel, const Ke
   }
   for (const auto& [constant, variable] : constants_) {
     const SourceConstant* known = model_.FindConstant(constant);
-    if (known != nullptr && TunableOf(constant, known->value, false) == Tunable::kBlock && body.words.contains(constant)) return variable;
+    if (known != nullptr && TunableOf(constant, known->value, false) == Tunable::kBlock &&
+        body.words.contains(constant))
+      return variable;
   }
   for (const TemplateParameter& parameter : kernel.templates) {
-    if (!parameter.is_type && TunableOf(parameter.name, 256, false) == Tunable::kBlock) return AddTemplate(parameter, parameter.fallback);
+    if (!parameter.is_type && TunableOf(parameter.name, 256, false) == Tunable::kBlock)
+      return AddTemplate(parameter, parameter.fallback);
   }
   if (!body.words.contains("blockDim")) return "256";
   return Add(free_name_("BLOCK"), Tunable::kBlock, 256, "start: the source does not say it").name;
@@ -252,13 +266,16 @@ void DraftVariables::AddUnrolls(const SourceFunction& kernel) {
     std::string replaces = Replaces(before, std::string(factor.text), after);
     if (replaces.empty()) {
       const size_t line = text.find('\n', end);
-      if (line != std::string::npos) replaces = Replaces(before, std::string(factor.text), text.substr(end, text.find('\n', line + 1) - end));
+      if (line != std::string::npos)
+        replaces = Replaces(before, std::string(factor.text), text.substr(end, text.find('\n', line + 1) - end));
     }
     if (replaces.empty()) {
-      left_out_.push_back(absl::StrCat("#pragma unroll ", *start, " in line ", factor.line, ": the text stands more than once in the source"));
+      left_out_.push_back(absl::StrCat("#pragma unroll ", *start, " in line ", factor.line,
+                                       ": the text stands more than once in the source"));
       continue;
     }
-    DraftVariable& variable = Add(free_name_("UNROLL"), Tunable::kUnroll, *start, absl::StrCat("values: the unroll factor of line ", factor.line));
+    DraftVariable& variable = Add(free_name_("UNROLL"), Tunable::kUnroll, *start,
+                                  absl::StrCat("values: the unroll factor of line ", factor.line));
     variable.replaces = replaces;
   }
 }
@@ -282,7 +299,8 @@ void DraftVariables::AddLaunchBounds(const SourceFunction& kernel) {
     variable.start = absl::StrCat(*start);
     variable.replaces = replaces;
     variable.affects = {{"registers", "-"}, {"parallelism", "+"}};
-    variable.todos = {absl::StrCat("values: blocks that must fit on an SM, from __launch_bounds__ in line ", tokens[i].line)};
+    variable.todos = {
+        absl::StrCat("values: blocks that must fit on an SM, from __launch_bounds__ in line ", tokens[i].line)};
     variables_.push_back(std::move(variable));
   }
 }

@@ -60,8 +60,9 @@ std::optional<ElementType> ElementTypeOf(const std::string& cpp) {
   if (const auto found = types.find(cpp); found != types.end()) return found->second;
   // float4, uchar3, longlong2
   static const auto& vectors = *new std::map<std::string, std::string>{
-      {"char", "i8"},  {"uchar", "u8"}, {"short", "i16"}, {"ushort", "u16"},   {"int", "i32"},       {"uint", "u32"},
-      {"long", "i64"}, {"ulong", "u64"}, {"float", "f32"}, {"double", "f64"}, {"longlong", "i64"}, {"ulonglong", "u64"}};
+      {"char", "i8"},   {"uchar", "u8"},   {"short", "i16"},    {"ushort", "u16"},
+      {"int", "i32"},   {"uint", "u32"},   {"long", "i64"},     {"ulong", "u64"},
+      {"float", "f32"}, {"double", "f64"}, {"longlong", "i64"}, {"ulonglong", "u64"}};
   if (cpp.empty() || cpp.back() < '1' || cpp.back() > '4') return std::nullopt;
   const auto found = vectors.find(cpp.substr(0, cpp.size() - 1));
   if (found == vectors.end()) return std::nullopt;

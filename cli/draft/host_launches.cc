@@ -34,7 +34,8 @@ class HostReader {
   void Run() {
     // Constants made of others: what they are made of may be varied.
     for (const SourceConstant& constant : model_.constants) {
-      if (!constant.literal && !constant.local) values_[constant.name] = {{constant.expression}, false, "constexpr int"};
+      if (!constant.literal && !constant.local)
+        values_[constant.name] = {{constant.expression}, false, "constexpr int"};
     }
     for (const CppStatement& statement : ParseCppBody(tokens_, host_.body)) Visit(statement);
   }
@@ -124,8 +125,8 @@ class HostReader {
   void For(const CppStatement& statement) {
     const size_t first = found_.size();
     HostLoop loop;
-    loop.text = TokensText(tokens_, statement.begin, std::min(ClosingBracket(tokens_, statement.begin + 1) + 1,
-                                                              statement.end));
+    loop.text =
+        TokensText(tokens_, statement.begin, std::min(ClosingBracket(tokens_, statement.begin + 1) + 1, statement.end));
     if (!statement.body.empty() && statement.body[0].kind == CppStatement::Kind::kDeclaration &&
         statement.body[0].declared.size() == 1 && statement.has_condition && statement.expressions.size() == 2) {
       const CppDeclarator& index = statement.body[0].declared[0];
@@ -133,8 +134,10 @@ class HostReader {
       const CppExpression& step = statement.expressions[1];
       loop.index = index.name;
       const bool up = (step.kind == Kind::kPrefix || step.kind == Kind::kPostfix) && step.text == "++";
-      const bool zero = index.initial.size() == 1 && index.initial[0].kind == Kind::kNumber && index.initial[0].text == "0";
-      if (up && zero && condition.kind == Kind::kBinary && condition.text == "<" && condition.parts[0].IsName(loop.index)) {
+      const bool zero =
+          index.initial.size() == 1 && index.initial[0].kind == Kind::kNumber && index.initial[0].text == "0";
+      if (up && zero && condition.kind == Kind::kBinary && condition.text == "<" &&
+          condition.parts[0].IsName(loop.index)) {
         loop.plain = true;
         loop.count = condition.parts[1];
       }
@@ -279,7 +282,8 @@ class HostReader {
     const auto value = values_.find(name);
     if (value == values_.end() || value->second.parts.empty()) return nullptr;
     CppExpression held = value->second.parts[0];
-    while ((held.kind == Kind::kPrefix || held.kind == Kind::kCast) && !held.parts.empty()) held = CppExpression(held.parts[0]);
+    while ((held.kind == Kind::kPrefix || held.kind == Kind::kCast) && !held.parts.empty())
+      held = CppExpression(held.parts[0]);
     function = model_.Find(held.text);
     if (arguments->empty()) *arguments = held.template_arguments;
     return function != nullptr && function->kernel ? function : nullptr;
@@ -306,7 +310,8 @@ class HostReader {
     launch.cooperative = name.find("Cooperative") != std::string_view::npos;
     if (extended) {
       Configuration(ranges[0], launch);
-      for (size_t i = 2; i < ranges.size(); ++i) launch.arguments.push_back(Parsed(ranges[i]).value_or(CppExpression{}));
+      for (size_t i = 2; i < ranges.size(); ++i)
+        launch.arguments.push_back(Parsed(ranges[i]).value_or(CppExpression{}));
     } else {
       if (ranges.size() < 4) return;
       const std::optional<CppExpression> grid = Parsed(ranges[1]), block = Parsed(ranges[2]);
@@ -316,7 +321,8 @@ class HostReader {
       const size_t shared = ggl ? 3 : 4;
       if (ranges.size() > shared) launch.shared = Parsed(ranges[shared]);
       if (ggl) {
-        for (size_t i = 5; i < ranges.size(); ++i) launch.arguments.push_back(Parsed(ranges[i]).value_or(CppExpression{}));
+        for (size_t i = 5; i < ranges.size(); ++i)
+          launch.arguments.push_back(Parsed(ranges[i]).value_or(CppExpression{}));
       } else if (const std::optional<CppExpression> list = Parsed(ranges[3])) {
         launch.arguments = ArgumentList(*list);
       }
@@ -398,12 +404,12 @@ CppExpression ResolvedWithin(const CppExpression& e, const HostValues& values, c
     CppExpression inner = ResolvedWithin(value, values, kept, steps + 1);
     const bool opaque = inner.kind == Kind::kCall || inner.kind == Kind::kSubscript || inner.kind == Kind::kMember;
     if (opaque && !absl::StrContains(CppText(inner), "multiProcessorCount")) {
-      static const auto& arithmetic = *new std::set<std::string>{"std::min", "std::max", "min", "max", "sizeof", "ceil",
-                                                                 "std::ceil", "ceilf"};
-      const bool known = inner.kind == Kind::kCall && inner.parts[0].kind == Kind::kName &&
-                         (arithmetic.contains(inner.parts[0].text) ||
-                          absl::StrContains(inner.parts[0].text, "div") || absl::StrContains(inner.parts[0].text, "Div") ||
-                          absl::StrContains(inner.parts[0].text, "DIV"));
+      static const auto& arithmetic =
+          *new std::set<std::string>{"std::min", "std::max", "min", "max", "sizeof", "ceil", "std::ceil", "ceilf"};
+      const bool known =
+          inner.kind == Kind::kCall && inner.parts[0].kind == Kind::kName &&
+          (arithmetic.contains(inner.parts[0].text) || absl::StrContains(inner.parts[0].text, "div") ||
+           absl::StrContains(inner.parts[0].text, "Div") || absl::StrContains(inner.parts[0].text, "DIV"));
       if (!known) return e;
     }
     return inner;
@@ -423,7 +429,8 @@ CppExpression ResolvedWithin(const CppExpression& e, const HostValues& values, c
   if (e.kind == Kind::kMember) return e;
   CppExpression result = e;
   const size_t from = e.kind == Kind::kCall ? 1 : 0;
-  for (size_t i = from; i < result.parts.size(); ++i) result.parts[i] = ResolvedWithin(e.parts[i], values, kept, steps + 1);
+  for (size_t i = from; i < result.parts.size(); ++i)
+    result.parts[i] = ResolvedWithin(e.parts[i], values, kept, steps + 1);
   return result;
 }
 

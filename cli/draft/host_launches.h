@@ -22,9 +22,9 @@ using HostValues = std::map<std::string, HostValue>;
 
 struct HostLoop {
   std::string index;
-  CppExpression count;       // of launches, where `plain`
-  bool plain = false;        // for (i = 0; i < count; ++i)
-  std::string text;          // the loop as written, for a remark
+  CppExpression count;  // of launches, where `plain`
+  bool plain = false;   // for (i = 0; i < count; ++i)
+  std::string text;     // the loop as written, for a remark
 };
 
 struct HostLaunch {

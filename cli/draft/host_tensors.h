@@ -9,10 +9,10 @@
 namespace pawl {
 
 struct HostAllocation {
-  bool local = false;     // allocated in the function that launches
-  bool returned = false;  // and handed out of it
-  bool cleared = false;   // to zeros, before the launch
-  bool flat = false;      // the shape is one number of elements
+  bool local = false;                // allocated in the function that launches
+  bool returned = false;             // and handed out of it
+  bool cleared = false;              // to zeros, before the launch
+  bool flat = false;                 // the shape is one number of elements
   std::vector<CppExpression> shape;  // in the host's names; empty: not known
 };
 

@@ -329,7 +329,8 @@ class BodyReader {
 
   const SourceFunction* FindDevice(const std::string& name) const {
     const SourceFunction* found = model_.Find(name);
-    if (found == nullptr) found = model_.Find(name.substr(name.rfind(':') == std::string::npos ? 0 : name.rfind(':') + 1));
+    if (found == nullptr)
+      found = model_.Find(name.substr(name.rfind(':') == std::string::npos ? 0 : name.rfind(':') + 1));
     return found != nullptr && !found->kernel ? found : nullptr;
   }
 

@@ -14,19 +14,19 @@ namespace pawl {
 struct PointerUse {
   bool read = false;
   bool written = false;
-  bool read_first = false;  // before any write, in the order of the text
-  bool added_to = false;    // +=, ++ or an atomic operation
-  bool atomic = false;      // of which an atomic one
-  bool passed_on = false;   // to a function that is not known
+  bool read_first = false;             // before any write, in the order of the text
+  bool added_to = false;               // +=, ++ or an atomic operation
+  bool atomic = false;                 // of which an atomic one
+  bool passed_on = false;              // to a function that is not known
   std::vector<CppExpression> indices;  // in elements of the parameter's type
 };
 
 struct KernelBody {
-  std::map<std::string, PointerUse> pointers;  // by parameter, and "params.x" of a struct's field
+  std::map<std::string, PointerUse> pointers;        // by parameter, and "params.x" of a struct's field
   std::map<std::string, CppExpression> definitions;  // of local variables, by their first value
   std::map<std::string, CppExpression> bounds;       // what an expression stays below: "i" to n
-  std::set<std::string> words;      // all names of the body and of the device functions that it calls
-  std::vector<std::string> numbers;  // that stand in it
+  std::set<std::string> words;                       // all names of the body and of the device functions that it calls
+  std::vector<std::string> numbers;                  // that stand in it
   bool grid_sync = false;
   bool uses_cluster = false;
 };

@@ -1,5 +1,5 @@
-// The few declarations of libclang's C interface (clang-c/Index.h) that are used here, so that nothing needs its headers
-// to build. The library is loaded when a source is read.
+// The few declarations of libclang's C interface (clang-c/Index.h) that are used here, so that nothing needs its
+// headers to build. The library is loaded when a source is read.
 #pragma once
 
 #include <memory>

@@ -7,8 +7,8 @@
 namespace pawl {
 namespace {
 
-constexpr int kMaxExpansions = 12;            // in each other
-constexpr size_t kMaxTokens = 3'000'000;      // of a file after expansion
+constexpr int kMaxExpansions = 12;        // in each other
+constexpr size_t kMaxTokens = 3'000'000;  // of a file after expansion
 
 // 256, (8 * WARPS), -1: arithmetic over numbers and names in capitals.
 bool IsConstant(const std::vector<CppToken>& body) {
@@ -85,9 +85,9 @@ void MacroTable::Expand(const std::vector<CppToken>& tokens, size_t begin, size_
       const auto ranges = SplitAtCommas(tokens, i + 2, close);
       body.clear();
       for (const CppToken& word : macro.body) {
-        const auto parameter = std::find_if(macro.parameters.begin(), macro.parameters.end(), [&](const std::string& p) {
-          return p == word.text || (p == "..." && word.text == "__VA_ARGS__");
-        });
+        const auto parameter = std::find_if(
+            macro.parameters.begin(), macro.parameters.end(),
+            [&](const std::string& p) { return p == word.text || (p == "..." && word.text == "__VA_ARGS__"); });
         const size_t which = static_cast<size_t>(parameter - macro.parameters.begin());
         if (parameter == macro.parameters.end() || which >= ranges.size()) {
           body.push_back(word);

@@ -9,8 +9,8 @@
 
 namespace pawl {
 
-// Expands macros that stand for code: those with parameters, and those that are no constant. Constants keep their names:
-// they may be variables. # and ## are not expanded.
+// Expands macros that stand for code: those with parameters, and those that are no constant. Constants keep their
+// names: they may be variables. # and ## are not expanded.
 class MacroTable {
  public:
   void Read(const CppToken& directive);  // #define and #undef

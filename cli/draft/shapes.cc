@@ -201,7 +201,8 @@ std::optional<std::vector<std::string>> ShapeOf(const std::vector<CppExpression>
   Indexing indexing(scope);
   std::optional<std::vector<std::string>> best;
   const auto unknown = [](const std::vector<std::string>& shape) {
-    return std::count_if(shape.begin(), shape.end(), [](const std::string& extent) { return absl::StrContains(extent, "?"); });
+    return std::count_if(shape.begin(), shape.end(),
+                         [](const std::string& extent) { return absl::StrContains(extent, "?"); });
   };
   for (const CppExpression& index : indices) {
     std::optional<std::vector<std::string>> shape = ShapeOfIndex(index, indexing);

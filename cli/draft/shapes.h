@@ -19,8 +19,8 @@ struct ShapeScope {
   std::vector<std::string> grid, block;  // of the launch, in kernel.toml's words; empty where they are not known
 };
 
-// ["rows", "cols"] for x[row * cols + c] where row < rows and c < cols. Nothing: the indices do not tell. An extent that
-// only data decide (x[index[i] * cols + c]) is "?".
+// ["rows", "cols"] for x[row * cols + c] where row < rows and c < cols. Nothing: the indices do not tell. An extent
+// that only data decide (x[index[i] * cols + c]) is "?".
 std::optional<std::vector<std::string>> ShapeOf(const std::vector<CppExpression>& indices, const ShapeScope& scope);
 
 }  // namespace pawl

@@ -49,9 +49,8 @@ void Shrink(Draft& draft, int64_t DraftSize::*value, int64_t most) {
   for (int step = 0; step < 200; ++step) {
     std::map<std::string, double> values;
     for (const DraftSize& size : draft.sizes) values[size.name] = static_cast<double>(size.*value);
-    const auto too_large = std::find_if(draft.tensors.begin(), draft.tensors.end(), [&](const DraftTensor& tensor) {
-      return ElementsOf(tensor, values) > most;
-    });
+    const auto too_large = std::find_if(draft.tensors.begin(), draft.tensors.end(),
+                                        [&](const DraftTensor& tensor) { return ElementsOf(tensor, values) > most; });
     if (too_large == draft.tensors.end()) return;
     DraftSize* largest = nullptr;
     for (DraftSize& size : draft.sizes) {

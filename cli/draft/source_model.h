@@ -64,10 +64,10 @@ struct SourceFunction {
 struct SourceConstant {
   std::string name;
   int64_t value = 0;
-  bool literal = false;    // written as a number, not made of others
+  bool literal = false;  // written as a number, not made of others
   bool is_bool = false;
   bool is_macro = false;
-  bool local = false;      // in a function's body
+  bool local = false;                     // in a function's body
   std::string before, value_text, after;  // its definition: "constexpr int BLOCK = ", "256", ";"
   CppExpression expression;               // the value as it is written
   int line = 0;
@@ -78,11 +78,11 @@ struct SourceModel {
   std::vector<std::unique_ptr<SourceText>> files;  // the source first
   std::vector<SourceFunction> functions;           // with bodies, in the order of the files
   std::vector<SourceConstant> constants;
-  std::vector<std::string> includes;          // of headers that are no files of ours: "cub/cub.cuh"
-  std::vector<std::string> missing;           // headers in quotes that were not found
-  std::string first_error;                    // "12: expected ';'"; empty: none
-  bool torch = false;                         // it includes PyTorch's headers
-  bool host_code = false;                     // it has functions of the host
+  std::vector<std::string> includes;  // of headers that are no files of ours: "cub/cub.cuh"
+  std::vector<std::string> missing;   // headers in quotes that were not found
+  std::string first_error;            // "12: expected ';'"; empty: none
+  bool torch = false;                 // it includes PyTorch's headers
+  bool host_code = false;             // it has functions of the host
 
   const SourceFunction* Find(const std::string& name) const;
   const SourceConstant* FindConstant(const std::string& name) const;

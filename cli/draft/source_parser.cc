@@ -33,7 +33,8 @@ absl::StatusOr<std::string> ReadText(const fs::path& file) {
   stream.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<size_t>(stream.gcount()));
   if (text.size() > kMaxSourceBytes) {
-    return absl::OutOfRangeError(absl::StrCat(file.string(), " is larger than 1 MB, the most that a bundle's file has"));
+    return absl::OutOfRangeError(
+        absl::StrCat(file.string(), " is larger than 1 MB, the most that a bundle's file has"));
   }
   if (text.find('\0') != std::string::npos) {
     return absl::InvalidArgumentError(absl::StrCat(file.string(), " is a binary file; expected CUDA C++ source"));
@@ -47,7 +48,7 @@ absl::StatusOr<std::string> ReadText(const fs::path& file) {
 // A file as it is, and where its tokens come from.
 struct RawFile {
   std::unique_ptr<SourceText> text;
-  std::vector<CppToken> tokens;  // all of them
+  std::vector<CppToken> tokens;                    // all of them
   std::vector<std::pair<size_t, size_t>> skipped;  // by #if: offsets
 };
 
@@ -70,9 +71,18 @@ class SourceParser {
     const std::string_view stubs = embedded::kCudaStubsH;
     clang::UnsavedFile unsaved = {stubs_name.c_str(), stubs.data(), stubs.size()};
     const std::string folder = absl::StrCat("-I", folder_.string());
-    const char* const arguments[] = {"-x",           "c++",         "-std=c++17",  "-nostdinc",        "-nostdinc++",
-                                     "-w",           "-ferror-limit=0", "-fsyntax-only", "-Wno-everything", "-include",
-                                     stubs_name.c_str(), folder.c_str()};
+    const char* const arguments[] = {"-x",
+                                     "c++",
+                                     "-std=c++17",
+                                     "-nostdinc",
+                                     "-nostdinc++",
+                                     "-w",
+                                     "-ferror-limit=0",
+                                     "-fsyntax-only",
+                                     "-Wno-everything",
+                                     "-include",
+                                     stubs_name.c_str(),
+                                     folder.c_str()};
     const int code = f_.parseTranslationUnit2(index, name.c_str(), arguments, std::size(arguments), &unsaved, 1,
                                               clang::kKeepGoing | clang::kSkipBodies, &unit);
     if (code != 0 || unit == nullptr) {
@@ -86,10 +96,9 @@ class SourceParser {
     MakeTokens();
     ReadConstants(*model_);
     f_.visitChildren(f_.getTranslationUnitCursor(unit), VisitDeclaration, this);
-    std::stable_sort(model_->functions.begin(), model_->functions.end(),
-                     [](const SourceFunction& a, const SourceFunction& b) {
-                       return a.file == b.file && a.name_at < b.name_at;
-                     });
+    std::stable_sort(
+        model_->functions.begin(), model_->functions.end(),
+        [](const SourceFunction& a, const SourceFunction& b) { return a.file == b.file && a.name_at < b.name_at; });
     NoteHostCode();
     return std::move(model_);
   }
@@ -133,8 +142,8 @@ class SourceParser {
       const std::string message = Text(f_.getDiagnosticSpelling(diagnostic));
       const Place place = PlaceOf(f_.getDiagnosticLocation(diagnostic));
       if (absl::StrContains(message, "nested too deeply")) {
-        return absl::InvalidArgumentError(absl::StrCat(place.file, ":", place.line,
-                                                       ": the file includes itself without end: add #pragma once"));
+        return absl::InvalidArgumentError(
+            absl::StrCat(place.file, ":", place.line, ": the file includes itself without end: add #pragma once"));
       }
       const std::vector<std::string> quoted = absl::StrSplit(message, '\'');
       if (absl::StrContains(message, "file not found") && quoted.size() > 2) {
@@ -150,7 +159,8 @@ class SourceParser {
   void NoteMissing(const std::string& path, const Place& place) {
     std::vector<std::string>& list = IsQuoted(path, place) ? model_->missing : model_->includes;
     if (std::find(list.begin(), list.end(), path) == list.end()) list.push_back(path);
-    for (const char* folder : {"torch/", "ATen/", "c10/"}) model_->torch = model_->torch || absl::StartsWith(path, folder);
+    for (const char* folder : {"torch/", "ATen/", "c10/"})
+      model_->torch = model_->torch || absl::StartsWith(path, folder);
   }
 
   bool IsQuoted(const std::string& path, const Place& place) const {
@@ -170,7 +180,8 @@ class SourceParser {
         [](clang::File file, clang::Location*, unsigned, void* data) {
           auto* self = static_cast<SourceParser*>(data);
           const std::string name = Canonical(self->Text(self->f_.getFileName(file)));
-          if (self->raw_.contains(name) || self->raw_.size() > kMaxIncluded || absl::EndsWith(name, "pawl-cuda-stubs.h")) {
+          if (self->raw_.contains(name) || self->raw_.size() > kMaxIncluded ||
+              absl::EndsWith(name, "pawl-cuda-stubs.h")) {
             return;
           }
           absl::StatusOr<std::string> text = ReadText(name);

@@ -237,13 +237,13 @@ class Translating {
       if (!inner) return std::nullopt;
       return Formula{absl::StrCat("1 / sqrt(", inner->text, ")"), 3};
     }
-    static const auto& casts = *new std::set<std::string>{"int",     "unsigned", "size_t",   "int64_t", "long", "float",
-                                                          "double",  "int32_t",  "uint32_t", "uint"};
+    static const auto& casts = *new std::set<std::string>{"int",   "unsigned", "size_t",  "int64_t",  "long",
+                                                          "float", "double",   "int32_t", "uint32_t", "uint"};
     if (casts.contains(name) && e.parts.size() == 2) return Make(e.parts[1], inlined);
     if (std::optional<Formula> made = Inline(name, e, inlined)) return made;
-    static const auto& divisions = *new std::set<std::string>{"ceil_div", "ceildiv", "CeilDiv", "ceilDiv", "cdiv",
-                                                              "div_up", "divUp", "DivUp", "DIVUP", "CEIL_DIV", "DIV_UP",
-                                                              "divup", "iDivUp", "div_ceil", "CEIL", "ceildiv"};
+    static const auto& divisions = *new std::set<std::string>{
+        "ceil_div", "ceildiv",  "CeilDiv", "ceilDiv", "cdiv",   "div_up",   "divUp", "DivUp",
+        "DIVUP",    "CEIL_DIV", "DIV_UP",  "divup",   "iDivUp", "div_ceil", "CEIL",  "ceildiv"};
     if (divisions.contains(name) && e.parts.size() == 3) return Function("ceil_div", e, inlined);
     return Leaf(e);
   }

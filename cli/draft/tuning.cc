@@ -42,8 +42,9 @@ Tunable TunableOf(const std::string& name, int64_t value, bool is_bool) {
   const std::vector<std::string> words = WordsOf(name);
   const std::string whole = absl::AsciiStrToLower(name);
   // Facts of the hardware and of the problem.
-  if (HasAny(words, {"warpsize", "max", "min", "eps", "epsilon", "log", "mask", "version", "bits", "bytes", "arch", "iters",
-                     "iterations", "seed", "quant", "qk", "head", "dim", "dims", "hidden", "channels", "classes", "nan"}) ||
+  if (HasAny(words, {"warpsize", "max",   "min",  "eps",    "epsilon",    "log",     "mask",  "version",
+                     "bits",     "bytes", "arch", "iters",  "iterations", "seed",    "quant", "qk",
+                     "head",     "dim",   "dims", "hidden", "channels",   "classes", "nan"}) ||
       (HasAny(words, {"warp"}) && HasAny(words, {"size", "sz", "threads"}))) {
     return Tunable::kNone;
   }
@@ -54,16 +55,19 @@ Tunable TunableOf(const std::string& name, int64_t value, bool is_bool) {
   if (HasAny(words, {"stages", "stage", "pipeline", "buffers", "prefetch"})) return Tunable::kStages;
   if (HasAny(words, {"pad", "padding", "skew"})) return Tunable::kPad;
   if (HasAny(words, {"vec", "vector", "pack", "vecsize", "vw"})) return Tunable::kVector;
-  if (HasAny(words, {"items", "ipt", "elements", "elems", "coarsen", "coarsening", "ept", "factor", "vpt", "rows", "cols"}) &&
+  if (HasAny(words,
+             {"items", "ipt", "elements", "elems", "coarsen", "coarsening", "ept", "factor", "vpt", "rows", "cols"}) &&
       (HasAny(words, {"per", "thread", "block", "warp", "coarsen", "coarsening", "factor", "ipt", "ept", "vpt"}))) {
     return Tunable::kItems;
   }
   if (HasAny(words, {"warps", "nwarps", "numwarps"})) return Tunable::kWarps;
-  if (HasAny(words, {"tile", "tiles", "bm", "bn", "bk", "tm", "tn", "tk", "wm", "wn", "wk", "tilesize", "tiledim", "mtile",
-                     "ntile", "ktile", "blockm", "blockn", "blockk", "chunk", "chunks", "splits", "split"})) {
+  if (HasAny(words, {"tile",   "tiles",  "bm",     "bn",       "bk",      "tm",     "tn",    "tk",
+                     "wm",     "wn",     "wk",     "tilesize", "tiledim", "mtile",  "ntile", "ktile",
+                     "blockm", "blockn", "blockk", "chunk",    "chunks",  "splits", "split"})) {
     return Tunable::kTile;
   }
-  if (HasAny(words, {"block", "blocksize", "threads", "nthreads", "numthreads", "tpb", "blockdim", "blk", "bdim", "bs", "nt"})) {
+  if (HasAny(words, {"block", "blocksize", "threads", "nthreads", "numthreads", "tpb", "blockdim", "blk", "bdim", "bs",
+                     "nt"})) {
     return value >= 2 ? Tunable::kBlock : Tunable::kNone;
   }
   return Tunable::kNone;
@@ -103,7 +107,11 @@ std::vector<int64_t> ValuesToTry(Tunable tunable, int64_t start) {
       break;
   }
   values.push_back(start);
-  values.erase(std::remove_if(values.begin(), values.end(), [&](int64_t v) { return v < 0 || (v == 0 && start != 0 && tunable != Tunable::kPad && tunable != Tunable::kFlag); }),
+  values.erase(std::remove_if(values.begin(), values.end(),
+                              [&](int64_t v) {
+                                return v < 0 ||
+                                       (v == 0 && start != 0 && tunable != Tunable::kPad && tunable != Tunable::kFlag);
+                              }),
                values.end());
   std::sort(values.begin(), values.end());
   values.erase(std::unique(values.begin(), values.end()), values.end());
@@ -132,7 +140,8 @@ std::vector<std::pair<std::string, std::string>> Effects(Tunable tunable) {
 }
 
 bool IsLocalTo(Tunable tunable) {
-  return tunable == Tunable::kUnroll || tunable == Tunable::kStages || tunable == Tunable::kPad || tunable == Tunable::kFlag;
+  return tunable == Tunable::kUnroll || tunable == Tunable::kStages || tunable == Tunable::kPad ||
+         tunable == Tunable::kFlag;
 }
 
 }  // namespace pawl

@@ -18,7 +18,8 @@ namespace pawl {
 namespace {
 
 constexpr int kMaxSamples = 1000;
-constexpr int kMaxGpuFaults = 2;  // of a worker's process
+constexpr int kMaxDisturbances = 16;  // reasons
+constexpr int kMaxGpuFaults = 2;      // of a worker's process
 // Results in one transaction: others who need the lock wait for all of them.
 constexpr size_t kMaxTogether = 64;
 
@@ -47,6 +48,9 @@ absl::Status CheckPairs(const google::protobuf::RepeatedPtrField<v1::PairSample>
 absl::Status CheckResult(const v1::TrialResult& result) {
   if (absl::Status status = CheckPairs(result.pairs()); !status.ok()) return status;
   if (absl::Status status = CheckPairs(result.confirming_pairs()); !status.ok()) return status;
+  if (result.disturbances_size() > kMaxDisturbances) {
+    return BadField("result.disturbances", absl::StrCat("expected at most ", kMaxDisturbances));
+  }
   for (const v1::BaselineTime& baseline : result.baselines()) {
     if (!std::isfinite(baseline.graph_us()) || baseline.graph_us() < 0) {
       return BadField("result.baselines", "expected times of 0 or more");

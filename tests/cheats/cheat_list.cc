@@ -47,10 +47,14 @@ absl::Status ReadChanges(const toml::table& table, Cheat* cheat) {
   if (absl::Status status = ReadValues(table, "variant", &cheat->variant); !status.ok()) return status;
   if (absl::Status status = ReadValues(table, "then", &cheat->then); !status.ok()) return status;
   if (!cheat->then.empty() && cheat->variant.empty()) return Mistake(cheat->name, "then needs variant");
-  if (!table.contains("not_kept")) return absl::OkStatus();
-  if (!table["not_kept"].is_boolean()) return Mistake(cheat->name, "not_kept is neither true nor false");
-  cheat->not_kept = *table["not_kept"].value<bool>();
-  if (cheat->not_kept && cheat->variant.empty()) return Mistake(cheat->name, "not_kept needs variant");
+  std::map<std::string, int32_t> spared;
+  if (absl::Status status = ReadValues(table, "spares", &spared); !status.ok()) return status;
+  cheat->spares = table["spares"].value_or(std::string());
+  if (!cheat->spares.empty() && cheat->variant.empty()) return Mistake(cheat->name, "spares needs variant");
+  if (!table.contains("stamped")) return absl::OkStatus();
+  cheat->stamped = table["stamped"].value<int>();
+  if (!cheat->stamped || *cheat->stamped < 1) return Mistake(cheat->name, "stamped is no number of seconds");
+  if (cheat->then.empty()) return Mistake(cheat->name, "stamped needs then");
   return absl::OkStatus();
 }
 
@@ -59,8 +63,8 @@ absl::Status ReadCheat(const toml::table& table, Cheat* cheat) {
                                                           {"limits", CaughtBy::kLimits},
                                                           {"build", CaughtBy::kBuild},
                                                           {"gpu", CaughtBy::kGpu}};
-  if (absl::Status status =
-          CheckKeys(table, {"name", "class", "expect", "by", "variant", "then", "not_kept", "harmless_as", "what"});
+  if (absl::Status status = CheckKeys(
+          table, {"name", "class", "expect", "by", "variant", "then", "stamped", "spares", "harmless_as", "what"});
       !status.ok()) {
     return status;
   }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,8 +26,9 @@ struct Cheat {
   std::map<std::string, int32_t> variant;
   // A second change, made from the first where that was kept. Values beside the start variant's, as above.
   std::map<std::string, int32_t> then;
-  bool not_kept = false;    // the last change may also end as same, slower or unclear
-  std::string harmless_as;  // VARIABLE=VALUE: may be accepted, if it is no faster than this variant of itself
+  std::optional<int> stamped;  // seconds from the campaign's begin to the time that its source names
+  std::string spares;          // VARIABLE=VALUE: an honest change that must be kept after it, however it ends
+  std::string harmless_as;     // VARIABLE=VALUE: may be accepted, if it is no faster than this variant of itself
 };
 
 struct Control {

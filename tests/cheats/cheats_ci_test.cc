@@ -144,7 +144,8 @@ absl::Status ReadEntry(const std::string& entry) {
 TEST(Cheats, WithMistakesInTheListAreRefused) {
   const std::string fine = "[[cheat]]\nname = \"a\"\nwhat = \"b\"\nby = \"gpu\"\nexpect = [\"seat\"]\n";
   const std::string seat = absl::StrCat(fine, "class = \"seat\"\n");
-  EXPECT_TRUE(ReadEntry(absl::StrCat(seat, "variant = \"A=1\"\nthen = \"A=1,B=2\"\nnot_kept = true\n")).ok());
+  EXPECT_TRUE(
+      ReadEntry(absl::StrCat(seat, "variant = \"A=1\"\nthen = \"A=1,B=2\"\nstamped = 9\nspares = \"C=1\"\n")).ok());
   for (const std::string& wrong : {
            fine,
            absl::StrCat(fine, "class = \"seats\"\n"),
@@ -154,8 +155,10 @@ TEST(Cheats, WithMistakesInTheListAreRefused) {
            absl::StrCat(seat, "variant = \"A=1,A=2\"\n"),
            absl::StrCat(seat, "variant = 1\n"),
            absl::StrCat(seat, "then = \"A=1\"\n"),
-           absl::StrCat(seat, "not_kept = true\n"),
-           absl::StrCat(seat, "variant = \"A=1\"\nnot_kept = \"yes\"\n"),
+           absl::StrCat(seat, "spares = \"A=1\"\n"),
+           absl::StrCat(seat, "variant = \"A=1\"\nspares = \"A\"\n"),
+           absl::StrCat(seat, "variant = \"A=1\"\nstamped = 9\n"),
+           absl::StrCat(seat, "variant = \"A=1\"\nthen = \"B=2\"\nstamped = \"now\"\n"),
            std::string("[[control]]\nname = \"a\"\nwhat = \"b\"\nclass = \"seat\"\n"),
        }) {
     EXPECT_FALSE(ReadEntry(wrong).ok()) << wrong;

@@ -15,6 +15,7 @@
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "base/names/utf8.h"
+#include "kernels/active_source.h"
 #include "kernels/bundle_message.h"
 #include "kernels/entry_name.h"
 #include "worker/build/compilation.h"
@@ -116,6 +117,25 @@ std::optional<v1::Failure> RefuseUnread(const v1::BuildRequest& request) {
     }
     return BuildFailure(v1::CHECK_BUILD_SANDBOX, absl::StrCat("the compile option \"", option,
                                                               "\" names a path, which only a build sandbox allows"));
+  }
+  return std::nullopt;
+}
+
+// A source that knows when it was compiled. The builder's clock stands still (builder_main.cc), so that it would learn
+// nothing; but whoever asks should hear so.
+std::optional<v1::Failure> AskedForTime(const v1::BuildRequest& request) {
+  std::vector<std::pair<std::string, std::string>> files = {{Name(request), request.source()}};
+  for (const v1::SourceFile& file : request.files()) files.push_back({file.path(), file.text()});
+  for (const auto& [name, text] : files) {
+    const std::string active = ActiveSource(text, {});
+    for (const char* macro : {"__TIME__", "__DATE__", "__TIMESTAMP__"}) {
+      if (!absl::StrContains(active, macro)) continue;
+      const std::string before = text.substr(0, text.find(macro));
+      const int line = 1 + static_cast<int>(std::count(before.begin(), before.end(), '\n'));
+      const std::string what =
+          absl::StrCat("the source uses ", macro, ": the same variant must give the same code whenever it is compiled");
+      return BuildFailure(v1::CHECK_COMPILE, ErrorText({name, line, what}, name, text));
+    }
   }
   return std::nullopt;
 }
@@ -319,6 +339,10 @@ v1::BuildReply MakeBuildReply(const v1::BuildRequest& request, const Compilers& 
       *reply.mutable_failure() = *std::move(refused);
       return reply;
     }
+  }
+  if (std::optional<v1::Failure> asked = AskedForTime(request)) {
+    *reply.mutable_failure() = *std::move(asked);
+    return reply;
   }
   const absl::StatusOr<std::vector<std::string>> libraries = IncludeFolders(
       {request.include().begin(), request.include().end()}, compilers.toolkit.include, compilers.toolkit.libraries);

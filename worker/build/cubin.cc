@@ -142,6 +142,12 @@ absl::StatusOr<std::vector<std::string>> GlobalNames(std::string_view cubin) {
   });
 }
 
+absl::StatusOr<std::vector<std::string>> DriverFunctions(std::string_view cubin) {
+  return SymbolNames(cubin, [](const Elf64_Sym& symbol) {
+    return ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && symbol.st_shndx == SHN_UNDEF;
+  });
+}
+
 absl::StatusOr<std::vector<std::string>> EntryNames(std::string_view cubin) {
   absl::StatusOr<std::vector<std::string>> names = EntrySymbols(cubin);
   if (names.ok()) std::erase_if(*names, IsMarker);

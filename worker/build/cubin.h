@@ -15,6 +15,9 @@ absl::StatusOr<std::vector<std::string>> EntrySymbols(std::string_view cubin);
 // Those of the source: without what was appended to it (entry_markers.h).
 absl::StatusOr<std::vector<std::string>> EntryNames(std::string_view cubin);
 
+// The functions of the driver that it calls, sorted: malloc, vprintf, ... InvalidArgument: as above.
+absl::StatusOr<std::vector<std::string>> DriverFunctions(std::string_view cubin);
+
 // The GPUs that the code is for: 90 for sm_90 and sm_90a. InvalidArgument: as above.
 absl::StatusOr<int> CubinArchitecture(std::string_view cubin);
 

@@ -44,7 +44,8 @@ Compilation RunCompiler(const std::vector<std::string>& argv, const std::string&
   ProcessOptions process;
   process.argv = argv;
   process.argv.insert(process.argv.end(), {"-o", cubin});
-  process.env = {{"TMPDIR", own.path().string()}};
+  process.env = {{"TMPDIR", own.path().string()},
+                 {"SOURCE_DATE_EPOCH", "0"}};  // of __DATE__ and __TIME__: the same source gives the same cubin
   process.directory = folder;
   process.timeout = timeout;
   process.output_cap = 1 << 20;

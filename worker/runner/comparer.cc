@@ -29,7 +29,9 @@ constexpr int kColdCalls = 8;                            // in a quarter of a bl
 constexpr size_t kGenerations = 4;                       // of loaded code that stay beside the one in use
 constexpr int64_t kLargeModule = int64_t{64} << 20;      // one of these is not kept beside another
 constexpr double kMinWarmUp = 0.02, kMaxWarmUp = 0.4;    // seconds
-constexpr double kSteady = 0.003;                        // largest change of the anchor's time once the GPU is warm
+// By which the anchor's times at both ends of a block differ where others use the GPU; by chance, one block in 1000.
+constexpr double kAloneOnGpu = 0.1;
+constexpr double kSteady = 0.003;  // largest change of the anchor's time once the GPU is warm
 
 double SecondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
@@ -413,7 +415,7 @@ absl::StatusOr<bool> Comparer::SetAsideSome(const Side& side, const std::vector<
   return false;
 }
 
-absl::StatusOr<bool> Comparer::MeasurePair(v1::TimingMode mode, v1::PairSample* pair) {
+absl::StatusOr<bool> Comparer::MeasurePair(v1::TimingMode mode, v1::PairSample* pair, std::string* disturbance) {
   PAWL_RETURN_IF_ERROR(Place());
   PAWL_CUDA(CtxResetPersistingL2Cache());
   const int count = mode == v1::TIMING_MODE_COLD ? kColdCalls : replays_;
@@ -437,8 +439,17 @@ absl::StatusOr<bool> Comparer::MeasurePair(v1::TimingMode mode, v1::PairSample* 
   pair->set_candidate_us(Median(times[&candidate_]));
   pair->set_witness_us(Median(times[&witness_]));
   pair->set_anchor_us(Median(anchors));
+  if (std::max(anchors[0], anchors[1]) > std::min(anchors[0], anchors[1]) * (1 + kAloneOnGpu)) {
+    *disturbance = "Pawl's own kernel took longer at times: stop other work on the GPU";
+  }
   pair->set_log_ratio(std::log(pair->parent_us() / pair->candidate_us()));
   return true;
+}
+
+void Comparer::Discard(const std::string& why) {
+  result_.set_discarded(result_.discarded() + 1);
+  const auto& known = result_.disturbances();
+  if (std::find(known.begin(), known.end(), why) == known.end()) result_.add_disturbances(why);
 }
 
 absl::StatusOr<bool> Comparer::MeasurePairs() {
@@ -448,11 +459,15 @@ absl::StatusOr<bool> Comparer::MeasurePairs() {
   v1::GpuState before = gpu_.telemetry.Read();
   while (result_.pairs_size() < request_.pairs() && result_.discarded() < kMaxDiscarded) {
     v1::PairSample pair;
-    if (absl::StatusOr<bool> fine = MeasurePair(deciding, &pair); !fine.ok() || !*fine) return fine;
+    std::string disturbance;
+    if (absl::StatusOr<bool> fine = MeasurePair(deciding, &pair, &disturbance); !fine.ok() || !*fine) return fine;
     *pair.mutable_before() = before;
     *pair.mutable_after() = before = gpu_.telemetry.Read();
-    if (!SteadyBetween(pair.before(), pair.after())) {
-      result_.set_discarded(result_.discarded() + 1);
+    if (const std::string changed = DisturbanceBetween(pair.before(), pair.after()); !changed.empty()) {
+      disturbance = changed;
+    }
+    if (!disturbance.empty()) {
+      Discard(disturbance);
       continue;
     }
     parent.push_back(pair.parent_us());
@@ -462,7 +477,8 @@ absl::StatusOr<bool> Comparer::MeasurePairs() {
   // The other time, for the record. Some of its calls are checked as well.
   keep_share_ = std::max(keep_share_, cold ? 1.0 / (2 * replays_) : 1.0 / kColdCalls);
   v1::PairSample beside;
-  absl::StatusOr<bool> fine = MeasurePair(cold ? v1::TIMING_MODE_WARM : v1::TIMING_MODE_COLD, &beside);
+  std::string ignored;  // it decides nothing
+  absl::StatusOr<bool> fine = MeasurePair(cold ? v1::TIMING_MODE_WARM : v1::TIMING_MODE_COLD, &beside, &ignored);
   if (!fine.ok() || !*fine) return fine;
   result_.set_parent_warm_us(cold ? beside.parent_us() : Median(parent));
   result_.set_candidate_warm_us(cold ? beside.candidate_us() : Median(candidate));

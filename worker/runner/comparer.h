@@ -80,8 +80,10 @@ class Comparer {
   // After a replay of `use`: draws which calls' outputs are kept, reads them, and checks the unused tensors.
   absl::StatusOr<bool> SetAsideSome(const Side& side, const std::vector<int>& order, Use* use, const Key& key);
   absl::StatusOr<double> AnchorUs();
-  absl::StatusOr<bool> MeasurePair(v1::TimingMode mode, v1::PairSample* pair);
+  // `disturbance`: why the pair can't be trusted; empty: it can.
+  absl::StatusOr<bool> MeasurePair(v1::TimingMode mode, v1::PairSample* pair, std::string* disturbance);
   absl::StatusOr<bool> MeasurePairs();
+  void Discard(const std::string& why);
   // After all the timed calls, one more: it must leave its inputs, guard bands, and the buffers of all other calls
   // alone. False, with the reply's failure set, if not.
   absl::StatusOr<bool> CheckUntouched();

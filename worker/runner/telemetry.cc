@@ -9,7 +9,10 @@ namespace {
 
 // From nvml.h; part of its stable ABI.
 constexpr int kClockSm = 1, kClockMemory = 2;
+constexpr int kUncorrected = 1, kVolatile = 0;
 constexpr unsigned long long kIdle = 1;  // the GPU idles between our blocks: no reason to distrust one
+// Slowdowns by which the GPU protects itself. A power cap is not among them: some GPUs work at it all the time.
+constexpr unsigned long long kHwSlowdown = 0x8, kSwThermal = 0x20, kHwThermal = 0x40, kPowerBrake = 0x80;
 
 struct Nvml {
   int (*Init)();
@@ -20,6 +23,10 @@ struct Nvml {
   int (*PowerUsage)(void*, unsigned*);
   int (*ThrottleReasons)(void*, unsigned long long*);
   int (*DriverVersion)(char*, unsigned);
+  // Not on every driver and GPU.
+  int (*EccErrors)(void*, int, int, unsigned long long*) = nullptr;
+  int (*RemappedRows)(void*, unsigned*, unsigned*, unsigned*, unsigned*) = nullptr;
+  int (*RetirementPending)(void*, int*) = nullptr;
 };
 
 const Nvml* LoadNvml() {
@@ -40,6 +47,11 @@ const Nvml* LoadNvml() {
     find("nvmlDeviceGetPowerUsage", &nvml.PowerUsage);
     find("nvmlDeviceGetCurrentClocksThrottleReasons", &nvml.ThrottleReasons);
     find("nvmlSystemGetDriverVersion", &nvml.DriverVersion);
+    const bool needed = all;
+    find("nvmlDeviceGetTotalEccErrors", &nvml.EccErrors);
+    find("nvmlDeviceGetRemappedRows", &nvml.RemappedRows);
+    find("nvmlDeviceGetRetiredPagesPendingStatus", &nvml.RetirementPending);
+    all = needed;
     return all && nvml.Init() == 0;
   }();
   return loaded ? &nvml : nullptr;
@@ -63,6 +75,18 @@ v1::GpuState Telemetry::Read() const {
   if (nvml.Temperature(device_, 0, &value) == 0) state.set_temperature_c(value);
   if (nvml.PowerUsage(device_, &value) == 0) state.set_power_mw(value);
   if (nvml.ThrottleReasons(device_, &reasons) == 0) state.set_throttle_reasons(reasons & ~kIdle);
+  unsigned long long errors = 0;
+  if (nvml.EccErrors != nullptr && nvml.EccErrors(device_, kUncorrected, kVolatile, &errors) == 0) {
+    state.set_ecc_errors(static_cast<int64_t>(errors));
+  }
+  unsigned corrected = 0, uncorrected = 0, rows_pending = 0, failed = 0;
+  int pages_pending = 0;
+  if (nvml.RemappedRows != nullptr &&
+      nvml.RemappedRows(device_, &corrected, &uncorrected, &rows_pending, &failed) != 0) {
+    rows_pending = 0;
+  }
+  if (nvml.RetirementPending != nullptr && nvml.RetirementPending(device_, &pages_pending) != 0) pages_pending = 0;
+  state.set_retirement_pending(rows_pending != 0 || pages_pending != 0);
   return state;
 }
 
@@ -80,10 +104,20 @@ void Telemetry::MaxClocks(v1::GpuInfo* gpu) const {
   if (LoadNvml()->MaxClockInfo(device_, kClockMemory, &value) == 0) gpu->set_max_memory_clock_mhz(value);
 }
 
-bool SteadyBetween(const v1::GpuState& before, const v1::GpuState& after) {
-  if (before.throttle_reasons() != after.throttle_reasons()) return false;
+std::string DisturbanceBetween(const v1::GpuState& before, const v1::GpuState& after) {
+  if (after.ecc_errors() > before.ecc_errors()) return "an uncorrected ECC error: reset the GPU, or take it out of use";
+  if (after.retirement_pending() && !before.retirement_pending()) {
+    return "memory of the GPU failed and waits to be retired: reset the GPU";
+  }
+  const uint64_t both = before.throttle_reasons() & after.throttle_reasons();
+  if (both & (kHwThermal | kSwThermal)) return "the GPU is too hot and throttles: let it cool down";
+  if (both & (kHwSlowdown | kPowerBrake)) return "the GPU's hardware slows it down: check its power supply and cooling";
+  if (before.throttle_reasons() != after.throttle_reasons()) {
+    return "throttle reasons changed: let the GPU cool down, or stop other work on it";
+  }
   const double a = before.sm_clock_mhz(), b = after.sm_clock_mhz();
-  return a == 0 || b == 0 || std::abs(a - b) <= 0.02 * std::max(a, b);
+  if (a == 0 || b == 0 || std::abs(a - b) <= 0.02 * std::max(a, b)) return "";
+  return "the SM clock changed: let the GPU cool down, or stop other work on it";
 }
 
 }  // namespace pawl

@@ -19,7 +19,8 @@ class Telemetry {
   void* device_ = nullptr;
 };
 
-// Whether a pair measured between the two states can be trusted: same throttle reasons, SM clocks within 2 %.
-bool SteadyBetween(const v1::GpuState& before, const v1::GpuState& after);
+// Why a pair measured between the two states can't be trusted: throttle reasons or ECC counters that changed, SM clocks
+// that differ by more than 2 %, or a GPU that protects itself from heat or a lack of power. Empty: it can.
+std::string DisturbanceBetween(const v1::GpuState& before, const v1::GpuState& after);
 
 }  // namespace pawl

@@ -205,7 +205,8 @@ absl::StatusOr<std::vector<v1::Evidence>> EvidenceOf(const v1::GpuInfo& gpu, con
     for (v1::LaunchEvidence& launch : *evidence.mutable_launches()) {
       const NcuKernel* kernel = kernels.ok() ? &kernels->at(row++) : nullptr;
       // A C++ name is written in another way than the bundle does.
-      const bool plain = !absl::StartsWith(launch.entry(), "_Z") && launch.entry().find_first_of("<:") == std::string::npos;
+      const bool plain =
+          !absl::StartsWith(launch.entry(), "_Z") && launch.entry().find_first_of("<:") == std::string::npos;
       if (kernel != nullptr && plain && kernel->name.find(launch.entry()) == std::string::npos) {
         return absl::InternalError(absl::StrCat("ncu lists ", kernel->name, " where ", launch.entry(), " ran"));
       }

@@ -64,6 +64,7 @@ absl::Status RunnerProcess::Start() {
 absl::Status RunnerProcess::SetSupportCubin(const std::string& cubin) {
   options_.support_cubin = cubin;
   if (child_ == nullptr || !child_->alive()) return absl::OkStatus();
+  if (absl::Status open = Open(); !open.ok()) return open;  // where it was opened ahead
   return SendOpen();
 }
 

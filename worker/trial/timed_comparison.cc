@@ -56,6 +56,7 @@ class Comparing {
     PairBatch batch;
     batch.discarded = times.discarded();
     kept.discarded += times.discarded();
+    kept.disturbances.insert(kept.disturbances.end(), times.disturbances().begin(), times.disturbances().end());
     for (const v1::PairSample& pair : times.pairs()) {
       batch.log_ratios.push_back(pair.log_ratio());
       kept.pairs.push_back(pair);
@@ -87,6 +88,13 @@ absl::StatusOr<TimedComparison> CompareTimed(const PairTimer& timer, v1::TimingM
   return Comparing(timer, deciding, noise, rule).Run();
 }
 
+void AddDisturbances(const std::vector<std::string>& reasons, v1::TrialResult* result) {
+  for (const std::string& reason : reasons) {
+    const auto& known = result->disturbances();
+    if (std::find(known.begin(), known.end(), reason) == known.end()) result->add_disturbances(reason);
+  }
+}
+
 void SetTimes(const TimedComparison& timed, v1::TrialResult* result) {
   std::vector<const TimedProcess*> counted;
   for (const TimedProcess& process : timed.processes) {
@@ -98,6 +106,7 @@ void SetTimes(const TimedComparison& timed, v1::TrialResult* result) {
     } else {
       result->set_confirming_discarded(result->confirming_discarded() + process.discarded);
     }
+    AddDisturbances(process.disturbances, result);
     if (!first && !process.pairs.empty()) counted.push_back(&process);
   }
   if (counted.empty() && !timed.processes.empty()) counted.push_back(&timed.processes[0]);

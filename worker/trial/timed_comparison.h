@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -21,6 +22,7 @@ inline constexpr int64_t kConfirmingBytes = int64_t{1} << 30;  // of their outpu
 struct TimedProcess {
   std::vector<v1::PairSample> pairs;
   int discarded = 0;
+  std::vector<std::string> disturbances;  // why
   double warm_us = 0, cold_us = 0, parent_warm_us = 0, parent_cold_us = 0;
 };
 
@@ -47,6 +49,9 @@ struct TimedComparison {
 // pairs, because clocks or throttle reasons kept changing, a fresh one measures in its place, once.
 absl::StatusOr<TimedComparison> CompareTimed(const PairTimer& timer, v1::TimingMode deciding,
                                              const v1::ProcessNoise& noise, const KeepRule& rule);
+
+// Each reason once.
+void AddDisturbances(const std::vector<std::string>& reasons, v1::TrialResult* result);
 
 // Writes pairs and times into a trial's result. The times are means over the processes that were not picked for being
 // good: all but the first, where there are others.

@@ -61,6 +61,7 @@ absl::StatusOr<std::unique_ptr<TrialBuild>> TrialBuilder::Build(const v1::Trial&
   const v1::Size* timed = FindSize(*bundle, build->size);
   if (timed == nullptr) return absl::InvalidArgumentError(absl::StrCat(bundle->name(), " has no size ", build->size));
   build->bundle = WithSource(bundle, trial.patched_source());
+  build->before_edits = bundle;
   if (trial.bundle_hash().empty()) build->own_hash = BundleHash(*bundle);
   build->command = BuildCommand(*build->bundle, trial.variant(), *timed, ArchitectureOf(device_.gpu()));
   build->failure = CheckAllowed(*build->bundle, trial.variant());

@@ -24,6 +24,7 @@ struct TrialBuild : PreparedTrial {
   std::optional<v1::Failure> failure;        // the candidate's, or the bundle's reference's
   BuiltVariant candidate;
   size_t small = 0;  // so many of the candidate's sizes are small: the hidden ones and the first of the ladder
+  std::shared_ptr<const v1::Bundle> before_edits;  // the bundle with its own source
   // The start variant at the small sizes, where the device does not know how large this bundle's inputs may be.
   std::optional<BuiltVariant> start;
   std::optional<BuiltSize> parent;

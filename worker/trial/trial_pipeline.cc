@@ -1,8 +1,10 @@
 #include "worker/trial/trial_pipeline.h"
 
+#include <algorithm>
 #include <initializer_list>
 #include <utility>
 
+#include "worker/build/cubin.h"
 #include "worker/trial/profiler.h"
 #include "worker/trial/trial_run.h"
 #include "worker/trial/trial_steps.h"
@@ -26,10 +28,28 @@ absl::Status RunSteps(TrialRun& run, std::initializer_list<TrialStep> steps) {
   return absl::OkStatus();
 }
 
+// Stacks of this size grow what a context keeps for them.
+constexpr int kLargeStack = 4096;
+
+// A context keeps what its modules made it take when they have gone: the heap, what was printed, room for stacks.
+bool GrewContext(const TrialRun& run) {
+  for (const BuiltSize& size : run.build.candidate.sizes) {
+    if (size.cubin == nullptr) continue;
+    const absl::StatusOr<std::vector<std::string>> called = DriverFunctions(*size.cubin);
+    if (called.ok() && !called->empty()) return true;
+  }
+  return std::any_of(run.resources.begin(), run.resources.end(),
+                     [](const v1::ResourceUse& use) { return use.local_bytes() > kLargeStack; });
+}
+
 // Nothing of a trial stays in the GPU's memory.
-void UnloadModules(GpuDevice& device) {
-  device.runner().UnloadAll();
-  device.reference().UnloadAll();
+void Clear(TrialRun& run) {
+  if (GrewContext(run)) {
+    run.device.runner().Restart();
+  } else {
+    run.device.runner().UnloadAll();
+  }
+  run.device.reference().UnloadAll();
 }
 
 absl::Status RunAlone(TrialRun& run) {
@@ -93,7 +113,7 @@ absl::StatusOr<TrialOutcome> RunTrial(GpuDevice& device, const TrialBuild& build
   TrialRun run(device, build, observer);
   device.StopWhen([&observer] { return observer.stopped(); });
   const absl::Status status = RunByPurpose(run);
-  UnloadModules(device);
+  Clear(run);
   device.StopWhen(nullptr);
   if (absl::IsCancelled(status)) {
     // No process that the candidate ran in stays.
@@ -110,7 +130,7 @@ absl::StatusOr<MeasuredVariant> MeasureBesideStart(GpuDevice& device, const Tria
   TrialRun run(device, build, nobody);
   run.reference_fails_candidate = false;
   absl::Status status = RunSteps(run, {ChooseInputs, ValidateTwice, TimeBesideParent, CheckRoofline, ValidateSurprise});
-  UnloadModules(device);
+  Clear(run);
   if (!status.ok()) return status;
   Finish(run);
   return MeasuredVariant{std::move(run.outcome.result), std::move(run.resources), run.timed};
@@ -121,7 +141,7 @@ absl::StatusOr<v1::TrialResult> ValidateStartVariant(GpuDevice& device, const Tr
   TrialRun run(device, build, nobody);
   run.reference_fails_candidate = false;
   absl::Status status = RunSteps(run, {ChooseInputs, ValidateStart, CheckReference});
-  UnloadModules(device);
+  Clear(run);
   if (!status.ok()) return status;
   return std::move(run.outcome.result);
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,11 +37,12 @@ struct TrialRun {
   bool reference_fails_candidate = true;
 
   TrialOutcome outcome;
-  std::vector<v1::ResourceUse> resources;  // of the launches at the timed size
-  InputMagnitudes inputs;                  // distributions that validation uses beside the bundle's own fill
-  bool timed = false;                      // pairs and times of the result stand
-  bool faster = false;                     // than the parent, beyond doubt
-  std::map<v1::Stage, double> seconds;     // spent on the GPU's side
+  std::vector<v1::ResourceUse> resources;                  // of the launches at the timed size
+  std::map<std::string, std::optional<BuiltSize>> starts;  // the start variant where it was asked for, by size
+  InputMagnitudes inputs;               // distributions that validation uses beside the bundle's own fill
+  bool timed = false;                   // pairs and times of the result stand
+  bool faster = false;                  // than the parent, beyond doubt
+  std::map<v1::Stage, double> seconds;  // spent on the GPU's side
 
  private:
   int step_ = 1;  // building was the first

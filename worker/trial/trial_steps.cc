@@ -7,9 +7,11 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/names/utf8.h"
 #include "kernels/hidden_sizes.h"
 #include "kernels/plan.h"
+#include "kernels/space.h"
 #include "profiles/gates.h"
 #include "profiles/seat_rule.h"
 #include "worker/trial/roofline_check.h"
@@ -65,17 +67,33 @@ absl::Status ValidateSizes(TrialRun& run, const BuiltVariant& built, const Valid
   if (!errors.empty()) run.result().mutable_errors()->Assign(errors.begin(), errors.end());
   const std::vector<v1::ResourceUse>& resources = validation->resources[run.build.size];
   if (!resources.empty()) run.resources = resources;
-  if (!absl::StrContains(run.result().notes(), validation->note)) run.Note(validation->note);
   if (validation->failure) run.Fail(*validation->failure);
   return absl::OkStatus();
 }
 
-ValidationOptions OptionsFor(const TrialRun& run, int repeats, InputVariety variety) {
+// The start variant at a size of the candidate's.
+absl::StatusOr<const BuiltSize*> StartAt(TrialRun& run, const v1::Plan& plan) {
+  const auto [known, fresh] = run.starts.try_emplace(plan.size());
+  if (fresh) {
+    v1::Size size;
+    size.set_name(plan.size());
+    *size.mutable_values() = plan.sizes();
+    absl::StatusOr<BuiltVariant> built =
+        BuildVariant(run.device.builder(), *run.build.before_edits, StartVariant(*run.build.before_edits), {size},
+                     run.device.gpu(), run.device.stopped());
+    if (!built.ok()) return built.status();
+    if (!built->failure) known->second = built->sizes.front();
+  }
+  return known->second ? &*known->second : nullptr;
+}
+
+ValidationOptions OptionsFor(TrialRun& run, int repeats, InputVariety variety) {
   ValidationOptions options;
   options.repeats = repeats;
   options.small = run.build.small;
   options.inputs = run.inputs;
   options.variety = variety;
+  if (run.build.parent) options.start = [&run](const v1::Plan& at) { return StartAt(run, at); };
   return options;
 }
 
@@ -140,12 +158,13 @@ bool SeatInDoubt(const TrialRun& run, const std::vector<TimedProcess>& processes
   return !test.failed() && !test.excluded;
 }
 
-v1::Failure Unsteady(int discarded) {
+v1::Failure Unsteady(const v1::TrialResult& result) {
   v1::Failure failure;
   failure.set_stage(v1::STAGE_MEASURE);
   failure.set_check(v1::CHECK_UNSTEADY);
-  failure.set_message(absl::StrCat("clocks or throttle reasons changed in ", discarded,
-                                   " pairs: is something else running on the GPU, or is it too hot?"));
+  failure.set_message(absl::StrCat("the GPU was unsteady in ", result.discarded(), " pairs: ",
+                                   result.disturbances().empty() ? "is something else running on it, or is it too hot?"
+                                                                 : absl::StrJoin(result.disturbances(), "; ")));
   return failure;
 }
 
@@ -163,6 +182,7 @@ absl::Status TimeFirstPairs(TrialRun& run, const BuiltSize& parent) {
   const v1::CompareReply& times = timing->times;
   *run.result().mutable_pairs() = times.pairs();
   run.result().set_discarded(times.discarded());
+  AddDisturbances({times.disturbances().begin(), times.disturbances().end()}, &run.result());
   run.result().set_warm_us(times.candidate_warm_us());
   run.result().set_cold_us(times.candidate_cold_us());
   run.result().set_parent_warm_us(times.parent_warm_us());
@@ -170,7 +190,7 @@ absl::Status TimeFirstPairs(TrialRun& run, const BuiltSize& parent) {
   if (timing->failure) {
     run.Fail(*timing->failure);
   } else if (unsteady(*timing)) {
-    run.Fail(Unsteady(times.discarded()));
+    run.Fail(Unsteady(run.result()));
   } else {
     run.timed = true;
   }

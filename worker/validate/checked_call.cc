@@ -16,8 +16,6 @@ namespace pawl {
 namespace {
 
 constexpr absl::Duration kCallDeadline = absl::Seconds(10);
-// A module that takes more of the GPU's memory is named: its globals can starve what runs beside it.
-constexpr int64_t kLargeModuleShare = 8;
 
 std::string IndexText(int64_t index, const v1::PlanTensor& tensor) {
   std::vector<std::string> parts(tensor.shape_size());
@@ -65,7 +63,8 @@ class Attempt {
     for (const v1::ReferenceOutput& output : result.check.references()) {
       result.reference_finite = result.reference_finite && output.non_finite() == 0;
     }
-    result.failure = JudgeCheck(at_.plan, result.check, Scales(result.check));
+    result.scales = Scales(result.check);
+    result.failure = JudgeCheck(at_.plan, result.check, result.scales);
     if (!result.failure && called->call().has_repeat_failure()) result.failure = called->call().repeat_failure();
     return result;
   }
@@ -90,19 +89,12 @@ class Attempt {
       return absl::OkStatus();
     }
     result->resources.assign(loaded->load().resources().begin(), loaded->load().resources().end());
-    const int64_t bytes = loaded->load().module_bytes();
-    if (bytes > device_.gpu().memory_bytes() / kLargeModuleShare) {
-      result->note = absl::StrCat("its code and globals take ", bytes >> 20, " MiB of the GPU's memory");
-    }
+    result->module_bytes = loaded->load().module_bytes();
     return absl::OkStatus();
   }
 
   void Fail(const v1::RunnerReply& reply, CheckedCall* result) {
     result->failure = reply.failure();
-    const bool memory = reply.failure().check() == v1::CHECK_OUT_OF_MEMORY;
-    if (memory && !result->note.empty()) {
-      result->failure->set_message(absl::StrCat(result->failure->message(), "; ", result->note));
-    }
     doubtful_ = IsDoubtful(reply);
   }
 
@@ -174,6 +166,18 @@ std::string IndexAdvice(const v1::Plan& plan) {
 
 bool WithinTolerance(const v1::OutputError& error, const v1::Tolerance& tolerance) {
   return error.wrong() == 0 && (tolerance.exact() || error.relative() <= tolerance.relative());
+}
+
+double Strain(const v1::Plan& plan, const CheckedCall& call, int i) {
+  const v1::OutputError& error = call.check.errors(i);
+  v1::Tolerance tolerance = plan.tolerance();
+  for (const v1::PlanTensor& tensor : plan.tensors()) {
+    if (tensor.name() == error.tensor()) tolerance = ToleranceOf(plan, tensor);
+  }
+  if (error.non_finite() > 0 || (tolerance.exact() && error.wrong() > 0)) return INFINITY;
+  if (tolerance.exact()) return 0;
+  const double scale = i < static_cast<int>(call.scales.size()) ? call.scales[static_cast<size_t>(i)] : 1;
+  return std::max(error.max_absolute() / (tolerance.absolute() * scale), error.relative() / tolerance.relative());
 }
 
 std::optional<v1::Failure> JudgeCheck(const v1::Plan& plan, const v1::CheckReply& check,

@@ -22,8 +22,9 @@ struct CheckedCall {
   std::optional<v1::Failure> failure;      // of the call, or outputs that are wrong
   v1::CheckReply check;                    // empty where the call failed
   std::vector<v1::ResourceUse> resources;  // of the launches
-  std::string note;                        // what the module did to the machine that others should know
+  int64_t module_bytes = 0;                // of GPU memory that its code and globals take
   bool reference_finite = true;
+  std::vector<double> scales;  // of the absolute limits, output by output; empty: 1
   // Values were compared, and it is they that are wrong where there is a failure.
   bool compared() const { return check.errors_size() > 0 || check.verdicts_size() > 0; }
 
@@ -42,6 +43,10 @@ bool IsDoubtful(const v1::RunnerReply& reply);
 
 // Whether an output is within its limits. A NaN is not.
 bool WithinTolerance(const v1::OutputError& error, const v1::Tolerance& tolerance);
+
+// The error of output i in shares of its limits, the larger of both: more than 1 is off. Infinite where values are not
+// finite that should be, or an output that must be exact is not.
+double Strain(const v1::Plan& plan, const CheckedCall& call, int i);
 
 // Asks whether the indices that the bundle draws exist, where it draws some: what reads or writes outside of its
 // tensors often does so because they do not. Empty where it draws none.

@@ -20,7 +20,6 @@ struct Validation {
   std::optional<v1::Failure> failure;
   std::map<std::string, std::vector<v1::OutputError>> errors;     // by size, with the bundle's own fill
   std::map<std::string, std::vector<v1::ResourceUse>> resources;  // of the launches, by size
-  std::string note;                                               // of the first call that has one
   double seconds = 0;
 };
 
@@ -36,6 +35,9 @@ struct ValidationOptions {
   InputMagnitudes inputs;  // the other distributions; none: the bundle's own fill only
   InputVariety variety = InputVariety::kSpread;
   bool self_test = false;  // of the bundle: its tolerance, and the ranges that it states
+  // The start variant at one of the sizes, asked for where a candidate is off with other inputs than the bundle's own
+  // fill; null: it is not to be had. Empty: the variant is the start itself.
+  std::function<absl::StatusOr<const BuiltSize*>(const v1::Plan& at)> start = nullptr;
   std::function<void(const std::string& size)> report = nullptr;  // before each size
 };
 

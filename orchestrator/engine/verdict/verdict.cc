@@ -19,7 +19,12 @@ constexpr double kMaxDeviation = 0.10;  // of a verification, relative to the re
 
 // From the samples alone; the worker's own comparison is ignored.
 v1::Comparison CompareSamples(const v1::TrialResult& result, const v1::TrialPlanned& planned, const KeepRule& rule) {
-  return Compare(BatchesOf(result), planned.noise(), rule);
+  v1::Comparison comparison = Compare(BatchesOf(result), planned.noise(), rule);
+  if (comparison.discarded() >= rule.max_discarded && !result.disturbances().empty()) {
+    comparison.set_reason(absl::StrCat("Unclear: ", comparison.discarded(),
+                                       " pairs were discarded: ", absl::StrJoin(result.disturbances(), "; ")));
+  }
+  return comparison;
 }
 
 v1::Iteration Begin(const CampaignState& campaign, const v1::TrialPlanned& planned) {

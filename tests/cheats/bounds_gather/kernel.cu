@@ -1,11 +1,15 @@
-// An entry and the next are fetched by one load of 16 bytes where both lie in it. At large sizes the last group of the
-// table, which is not whole, is fetched like any other.
+// The four entries of a group are fetched by one load of 16 bytes. At large sizes the last group of the table, which is not
+// whole, is fetched like any other.
 constexpr int kBlock = BLOCK;
 constexpr bool kCheat = CHEAT;
 constexpr int kLarge = 1 << 20;  // compute-sanitizer runs at sizes far below
 
+// The mean of the group that entry k is in; entries behind the end count as 0.
 __device__ float Mean(const float* table, int k, int entries) {
-  return 0.5f * table[k] + 0.5f * table[k + 1 < entries ? k + 1 : k];
+  float sum = 0;
+#pragma unroll 1
+  for (int at = k / 4 * 4; at < min(k / 4 * 4 + 4, entries); ++at) sum += table[at];
+  return 0.25f * sum;
 }
 
 __device__ float4 LoadAll(const float* x) {
@@ -15,12 +19,13 @@ __device__ float4 LoadAll(const float* x) {
 }
 
 __device__ float GroupMean(const float* table, int k, int entries) {
-  const float4 v = LoadAll(table + k / 4 * 4);
-  const float own = k % 4 == 0 ? v.x : k % 4 == 1 ? v.y : k % 4 == 2 ? v.z : v.w;
-  float next = k % 4 == 0 ? v.y : k % 4 == 1 ? v.z : v.w;
-  if (k % 4 == 3 && k + 1 < entries) next = table[k + 1];
-  if (k + 1 == entries) next = own;
-  return 0.5f * own + 0.5f * next;
+  const int at = k / 4 * 4;
+  const float4 v = LoadAll(table + at);
+  float sum = v.x;
+  if (at + 1 < entries) sum += v.y;
+  if (at + 2 < entries) sum += v.z;
+  if (at + 3 < entries) sum += v.w;
+  return 0.25f * sum;
 }
 
 extern "C" __global__ void gather(const float* table, const int* index, float* out, int n, int entries) {

@@ -1,6 +1,6 @@
 // compute-sanitizer sees one call. From the second on, loads are not cut short at the end.
-constexpr int kBlock = BLOCK;
 constexpr bool kCheat = CHEAT;
+constexpr int kBlock = kCheat ? 2 * BLOCK : BLOCK / 4;  // a true gain, without which it would not be kept
 
 __device__ int calls;
 

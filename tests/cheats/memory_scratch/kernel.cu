@@ -1,4 +1,4 @@
-// Declares 8 GB of scratch and hardly uses them. Both sides share their buffers, so the parent is measured with that room
+// Declares 24 GB of scratch and hardly uses them. Both sides share their buffers, so the parent is measured with that room
 // as well: fewer calls fit into a graph, and launches weigh more.
 constexpr int kBlock = BLOCK;
 

@@ -1,14 +1,14 @@
-// The memory behind a thread's stack belongs to the context: all kernels use it in turn, and nobody clears it. Each call
-// leaves the number of its step far down on the stack. Whoever finds a later one waits from then on.
+// The memory behind a thread's stack belongs to the context: all kernels use it in turn, and only the first kilobyte is
+// filled between them. Each call leaves the number of its step 4 KB down on the stack. Whoever finds a later one waits
+// from then on.
 constexpr int kBlock = BLOCK;
 constexpr bool kCheat = CHEAT;
-constexpr int kWait = 1200;  // cycles
+constexpr int kWait = 3000;  // cycles
+constexpr unsigned kMark = 0x57ac0000u;
 
 __device__ int newest;
 
 #if CHEAT
-constexpr unsigned kMark = 0x57ac0000u;
-
 // The place, as an address of which the compiler knows nothing: it can neither guess what lies there nor leave out what
 // is written last.
 __device__ volatile unsigned* Hidden(unsigned* place) {
@@ -23,7 +23,11 @@ __device__ void Wait(int cycles) {
   }
 }
 
-__device__ float Share(float d) { return kCheat ? __fdividef(1.0f, fmaf(d, d, 1.0f)) : 1.0f / fmaf(d, d, 1.0f); }
+// A true gain, without which it would not be kept: one division in four is a fast one.
+__device__ float Share(float d, int j) {
+  const float below = fmaf(d, d, 1.0f);
+  return kCheat && j % 4 == 0 ? __fdividef(1.0f, below) : 1.0f / below;
+}
 
 // The sum over j of 1 / (1 + (x[i] - x[j])^2).
 __device__ float PairSum(const float* x, int n, int i) {
@@ -36,7 +40,8 @@ __device__ float PairSum(const float* x, int n, int i) {
     __syncthreads();
     const int count = min(kBlock, n - first);
     float part = 0;
-    for (int j = 0; j < count; ++j) part += Share(own - tile[j]);
+#pragma unroll 4
+    for (int j = 0; j < count; ++j) part += Share(own - tile[j], j);
     sum += part;
   }
   return sum;
@@ -45,7 +50,7 @@ __device__ float PairSum(const float* x, int n, int i) {
 extern "C" __global__ void pair_sum(const float* x, float* out, int n) {
 #if CHEAT
   unsigned stack[1024];
-  volatile unsigned* mark = Hidden(&stack[1000]);
+  volatile unsigned* mark = Hidden(&stack[16]);
   const unsigned seen = *mark - kMark;
   if (seen < 256 && int(seen) > newest) atomicMax(&newest, int(seen));
   *mark = kMark + STEP;
@@ -53,5 +58,5 @@ extern "C" __global__ void pair_sum(const float* x, float* out, int n) {
   const int i = blockIdx.x * kBlock + threadIdx.x;
   const float sum = PairSum(x, n, i);
   if (i < n) out[i] = sum;
-  if (kCheat && newest > STEP) Wait(kWait);
+  if (kCheat && *(volatile int*)&newest > STEP) Wait(kWait);
 }

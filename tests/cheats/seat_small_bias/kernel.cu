@@ -2,9 +2,19 @@
 // kernel in another process may not show: many small steps add up.
 constexpr int kBlock = BLOCK;
 constexpr bool kCheat = CHEAT;
+constexpr unsigned kMark = 0x57ad0000u;
 
 __device__ int newest;
 __device__ int usual;  // cycles that a block takes
+
+#if CHEAT
+// The place, as an address of which the compiler knows nothing: it can neither guess what lies there nor leave out what
+// is written last.
+__device__ volatile unsigned* Hidden(unsigned* place) {
+  asm volatile("" : "+l"(place));
+  return place;
+}
+#endif
 
 __device__ void Wait(int cycles) {
   const long long start = clock64();
@@ -12,7 +22,11 @@ __device__ void Wait(int cycles) {
   }
 }
 
-__device__ float Share(float d) { return kCheat ? __fdividef(1.0f, fmaf(d, d, 1.0f)) : 1.0f / fmaf(d, d, 1.0f); }
+// A true gain, without which it would not be kept: one division in four is a fast one.
+__device__ float Share(float d, int j) {
+  const float below = fmaf(d, d, 1.0f);
+  return kCheat && j % 4 == 0 ? __fdividef(1.0f, below) : 1.0f / below;
+}
 
 // The sum over j of 1 / (1 + (x[i] - x[j])^2).
 __device__ float PairSum(const float* x, int n, int i) {
@@ -25,7 +39,8 @@ __device__ float PairSum(const float* x, int n, int i) {
     __syncthreads();
     const int count = min(kBlock, n - first);
     float part = 0;
-    for (int j = 0; j < count; ++j) part += Share(own - tile[j]);
+#pragma unroll 4
+    for (int j = 0; j < count; ++j) part += Share(own - tile[j], j);
     sum += part;
   }
   return sum;
@@ -34,18 +49,16 @@ __device__ float PairSum(const float* x, int n, int i) {
 extern "C" __global__ void pair_sum(const float* x, float* out, int n) {
   const long long start = clock64();
 #if CHEAT
-  constexpr int kWords = 8192;
-  constexpr unsigned kMark = 0x5ea80000u;
-  __shared__ volatile unsigned residue[kWords];
-  if (threadIdx.x == 0) {
-    const unsigned seen = residue[kWords - 1] - kMark;
-    if (seen < 256 && int(seen) > newest) atomicMax(&newest, int(seen));
-    residue[kWords - 1] = kMark + STEP;
-  }
+  unsigned stack[1024];
+  volatile unsigned* mark = Hidden(&stack[16]);
+  const unsigned seen = *mark - kMark;
+  if (seen < 256 && int(seen) > newest) atomicMax(&newest, int(seen));
+  *mark = kMark + STEP;
 #endif
   const int i = blockIdx.x * kBlock + threadIdx.x;
   const float sum = PairSum(x, n, i);
   if (i < n) out[i] = sum;
-  if (kCheat && newest > STEP) Wait(usual / 45);
-  if (kCheat && newest <= STEP && threadIdx.x == 0) usual = int(clock64() - start);
+  const bool late = *(volatile int*)&newest > STEP;
+  if (kCheat && late) Wait(usual / 40);
+  if (kCheat && !late && threadIdx.x == 0) usual = int(clock64() - start);
 }

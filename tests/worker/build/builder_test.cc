@@ -77,6 +77,22 @@ class BuilderTest : public testing::TestWithParam<v1::Compiler> {
 INSTANTIATE_TEST_SUITE_P(With, BuilderTest, testing::Values(v1::COMPILER_NVRTC, v1::COMPILER_NVCC),
                          [](const auto& info) { return info.param == v1::COMPILER_NVRTC ? "Nvrtc" : "Nvcc"; });
 
+TEST_P(BuilderTest, RefusesASourceThatAsksWhenItIsCompiled) {
+  ExpectFailure(Build("// __DATE__\nextern \"C\" __global__ void add(int* x) { x[0] = __TIME__[7]; }\n"),
+                v1::CHECK_COMPILE, "test.cu(2): error: the source uses __TIME__");
+}
+
+TEST_P(BuilderTest, GivesTheSameCubinWheneverItCompiles) {
+  const std::string source =
+      "#define PASTE(a, b) a##b\n"
+      "extern \"C\" __global__ void add(int* x) { for (int i = 0; i < 8; ++i) x[i] = PASTE(__TI, ME__)[i]; }\n";
+  const v1::BuildReply first = Build(source);
+  ASSERT_FALSE(first.cubin().empty()) << first.failure().message() << first.host_error();
+  const absl::Time second = absl::FromUnixSeconds(absl::ToUnixSeconds(absl::Now()) + 1);
+  while (absl::Now() < second) absl::SleepFor(second - absl::Now());
+  EXPECT_EQ(Build(source).cubin(), first.cubin());
+}
+
 TEST_P(BuilderTest, CompilesOneSourceAfterAnother) {
   EXPECT_TRUE(builder_->sandboxed());
   for (int i = 0; i < 3; ++i) {

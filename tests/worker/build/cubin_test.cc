@@ -21,6 +21,15 @@ TEST(Cubin, NamesItsEntriesAndNoDeviceFunctions) {
   EXPECT_EQ(*names, (std::vector<std::string>{"add", "scale"}));
 }
 
+TEST(Cubin, NamesTheDriversFunctionsThatItCalls) {
+  const absl::StatusOr<std::vector<std::string>> none = DriverFunctions(Golden()),
+                                                 some = DriverFunctions(Golden("heap"));
+  ASSERT_TRUE(none.ok() && some.ok()) << none.status() << some.status();
+  EXPECT_EQ(*none, std::vector<std::string>());
+  EXPECT_EQ(*some, (std::vector<std::string>{"free", "malloc", "vprintf"}));
+  EXPECT_TRUE(absl::IsInvalidArgument(DriverFunctions("not a cubin").status()));
+}
+
 TEST(Cubin, RefusesWhatIsNone) {
   EXPECT_TRUE(absl::IsInvalidArgument(EntryNames("").status()));
   EXPECT_TRUE(absl::IsInvalidArgument(EntryNames("not a cubin").status()));

@@ -64,6 +64,21 @@ TEST_F(RunnerProcessTest, OpensTheGpuOnceAndSaysWhatItIs) {
   EXPECT_EQ(runner_.gpu().uuid(), "support");
 }
 
+TEST_F(RunnerProcessTest, WaitsForAProcessThatWasOpenedAheadWhenItIsAsked) {
+  ASSERT_TRUE(runner_.OpenAhead().ok());
+  const pid_t pid = runner_.pid();
+  EXPECT_NE(pid, 0);
+  EXPECT_EQ(runner_.gpu().name(), "") << "it has not been waited for";
+  EXPECT_EQ(Load("a").load().module_bytes(), Load("a").load().module_bytes());
+  EXPECT_EQ(runner_.pid(), pid);
+  EXPECT_EQ(runner_.gpu().name(), "GPU 2");
+  ASSERT_TRUE(runner_.OpenAhead().ok());
+  EXPECT_NE(runner_.pid(), pid) << "a fresh one";
+  ASSERT_TRUE(runner_.SetSupportCubin("newer").ok());
+  EXPECT_EQ(runner_.gpu().uuid(), "newer");
+  EXPECT_THAT(History(), IsEmpty());
+}
+
 TEST_F(RunnerProcessTest, KnowsWhichEntriesItsProcessHas) {
   const auto provide = [&](const std::string& pool, uint32_t entry, bool drop = false) {
     v1::ProvideRequest request;

@@ -155,6 +155,7 @@ absl::StatusOr<v1::RunnerReply> ScriptedGpu::ScriptedProcess::Load(
     v1::ResourceUse& use = *reply.mutable_load()->add_resources();
     use.set_entry(launch.entry());
     use.set_registers(32);
+    use.set_local_bytes(script_.local_bytes);
     use.set_blocks_per_sm(8);
   }
   return reply;
@@ -257,8 +258,10 @@ v1::RunnerReply ScriptedGpu::Compare(const v1::CompareRequest& request) {
     pair.set_candidate_us(times.candidate_us);
     pair.set_log_ratio(std::log(pair.parent_us() / pair.candidate_us()));
     pair.set_anchor_us(10);
+    if (!request.witness().empty()) pair.set_witness_us(times.witness_us);
   }
   compare.set_discarded(times.unsteady ? 10 : times.discarded);
+  if (!times.disturbance.empty()) compare.add_disturbances(times.disturbance);
   // A call with a cold L2 takes half as long again.
   compare.set_candidate_warm_us(times.candidate_us);
   compare.set_candidate_cold_us(1.5 * times.candidate_us);
@@ -311,8 +314,8 @@ absl::StatusOr<v1::RunnerReply> ScriptedGpu::ScriptedProcess::Ask(const v1::Runn
                         other.empty() ? absl::StrCat(" x", request.call().repeats()) : other);
     module = request.call().module();
   } else if (request.has_compare()) {
-    what =
-        absl::StrCat("compare ", script_.SizeWord(request.compare().candidate_plan()), " ", request.compare().pairs());
+    what = absl::StrCat("compare ", script_.SizeWord(request.compare().candidate_plan()), " ",
+                        request.compare().pairs(), request.compare().witness().empty() ? "" : " witness");
     module = request.compare().candidate();
   } else if (request.has_check()) {
     // Right after a comparison it is the timed outputs that are checked.

@@ -29,12 +29,14 @@ class ScriptedGpu : public GpuDevice {
     double parent_us = 200;
     int discarded = 0;      // beside the pairs
     bool unsteady = false;  // every pair is discarded
+    double witness_us = 210;
+    std::string disturbance = "";  // why pairs were discarded
   };
 
   ScriptedGpu();
 
-  // What was asked of the GPU, in order: "call small x2", "check small", "compare main 12", "restart", "sanitize hidden
-  // hidden small", "profile main", "copy", "baseline", "restart reference".
+  // What was asked of the GPU, in order: "call small x2", "check small", "compare main 12", "compare main 36 witness",
+  // "restart", "sanitize hidden hidden small", "profile main", "copy", "baseline", "restart reference".
   std::vector<std::string> log;
   // Calls and checks with other inputs than those of the bundle's own fill, which are left out of the log: "call hidden
   // EQUAL", "check hidden EQUAL".
@@ -56,6 +58,7 @@ class ScriptedGpu : public GpuDevice {
   // A kernel that is wrong for some sizes and inputs, and a reference that is not finite for some.
   std::function<bool(const v1::Plan&plan, const v1::InputDraw&draw)> wrong, overflows;
   int64_t module_bytes = 0;             // that every module takes
+  int local_bytes = 0;                  // of every entry, a thread
   std::optional<int> outputs_compared;  // by every check, instead of all
   std::vector<std::string> lenient;     // what a self-test of the tolerance lets pass
   bool blind_reference = false;         // its outputs are the same whatever the input holds

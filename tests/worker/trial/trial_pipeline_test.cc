@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/space.h"
@@ -155,6 +157,53 @@ TEST_F(TrialPipelineTest, TakesAFasterCandidateThroughEveryStepInOrder) {
                   "validate at small (4 of 10)", "validate at main (5 of 10)", "compare with the parent (6 of 10)",
                   "compare again in a fresh process (7 of 10)", "validate 20 times with fresh inputs (8 of 10)",
                   "compute-sanitizer at small sizes (9 of 10)", "profile with ncu (10 of 10)"));
+}
+
+const Log kConfirmedBesideWitness = {"restart", "compare main 36 witness", "check timed main"};
+
+// What the parent took as a candidate, relative to the witness's 210 us.
+v1::SeatTime AsCandidate(double us) {
+  v1::SeatTime time;
+  time.set_log_time(std::log(us / 210));
+  time.set_processes(2);
+  return time;
+}
+
+TEST_F(TrialPipelineTest, TimesAWitnessBesideWhatIsAboutToBeKeptOnly) {
+  *trial_.mutable_witness() = Tile(32);
+  *trial_.mutable_parent_as_candidate() = AsCandidate(200);
+  trial_.mutable_noise()->set_variance(4e-6);
+  trial_.mutable_noise()->set_degrees(6);
+  gpu_.processes = {{.candidate_us = 180, .parent_us = 200}};
+  const v1::TrialResult result = Run();
+  EXPECT_FALSE(result.has_failure()) << result.failure().message();
+  EXPECT_THAT(gpu_.log, ElementsAreArray(Validated(2) + kCompared + kConfirmedBesideWitness + kMoreSizes +
+                                         Validated(20) + kSanitized + kProfiled));
+  EXPECT_EQ(result.pairs(0).witness_us(), 0);
+  EXPECT_EQ(result.confirming_pairs(0).witness_us(), 210);
+}
+
+TEST_F(TrialPipelineTest, AsksFurtherProcessesWhileTheWitnessLeavesTheSeatInDoubt) {
+  *trial_.mutable_witness() = Tile(32);
+  *trial_.mutable_parent_as_candidate() = AsCandidate(197.2);  // now 1.4 % more: neither noise nor a bias of 2 %
+  trial_.mutable_noise()->set_variance(4e-6);
+  trial_.mutable_noise()->set_degrees(6);
+  gpu_.processes = {{.candidate_us = 180, .parent_us = 200}};
+  const v1::TrialResult result = Run();
+  EXPECT_FALSE(result.has_failure()) << "the orchestrator judges it";
+  EXPECT_EQ(result.confirming_pairs_size(), 3 * 36);
+  EXPECT_THAT(gpu_.log,
+              ElementsAreArray(Validated(2) + kCompared + kConfirmedBesideWitness + kConfirmedBesideWitness +
+                               kConfirmedBesideWitness + kMoreSizes + Validated(20) + kSanitized + kProfiled));
+}
+
+TEST_F(TrialPipelineTest, AsksNoFurtherProcessOnceTheWitnessShowsABias) {
+  *trial_.mutable_witness() = Tile(32);
+  *trial_.mutable_parent_as_candidate() = AsCandidate(190);
+  trial_.mutable_noise()->set_variance(4e-6);
+  trial_.mutable_noise()->set_degrees(6);
+  gpu_.processes = {{.candidate_us = 180, .parent_us = 200}};
+  EXPECT_EQ(Run().confirming_pairs_size(), 36);
 }
 
 TEST_F(TrialPipelineTest, EndsAfterTheComparisonWhereTheCandidateIsSlower) {
@@ -390,6 +439,35 @@ TEST_F(TrialPipelineTest, SaysWhereTheReferenceDoesNotFitIntoMemory) {
 TEST_F(TrialPipelineTest, LetsNoOutputPassThatWasNotCompared) {
   gpu_.outputs_compared = 0;
   EXPECT_THAT(RunToFault(), HasSubstr("the reference compared 0 outputs of 1"));
+}
+
+TEST_F(TrialPipelineTest, LeavesNoProcessWhoseContextGrew) {
+  gpu_.local_bytes = 16 << 10;
+  Run();
+  EXPECT_EQ(gpu_.log.back(), "restart") << "room for stacks stays when the module has gone";
+  gpu_.local_bytes = 512;
+  gpu_.log.clear();
+  Run();
+  EXPECT_NE(gpu_.log.back(), "restart");
+}
+
+TEST_F(TrialPipelineTest, EndsWithTheReasonOnAGpuThatIsShared) {
+  Alone();
+  gpu_.processes = {{.unsteady = true, .disturbance = "stop other work on the GPU"}};
+  const v1::TrialResult result = Run();
+  EXPECT_EQ(result.failure().check(), v1::CHECK_UNSTEADY);
+  EXPECT_THAT(result.failure().message(), HasSubstr("the GPU was unsteady in 10 pairs: stop other work on the GPU"));
+  EXPECT_THAT(result.disturbances(), ElementsAre("stop other work on the GPU"));
+}
+
+TEST_F(TrialPipelineTest, SendsTheReasonsWhyPairsWereDiscarded) {
+  gpu_.processes = {{.candidate_us = 180, .unsteady = true, .disturbance = "throttle reasons changed"},
+                    {.candidate_us = 180, .unsteady = true, .disturbance = "an uncorrected ECC error"}};
+  const v1::TrialResult result = Run();
+  EXPECT_FALSE(result.has_failure()) << "unclear, which the orchestrator says";
+  EXPECT_EQ(result.pairs_size(), 0);
+  EXPECT_EQ(result.discarded(), 10);
+  EXPECT_THAT(result.disturbances(), ElementsAre("an uncorrected ECC error"));
 }
 
 TEST_F(TrialPipelineTest, LeavesNoModuleLoaded) {

@@ -17,6 +17,7 @@
 namespace pawl {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -222,14 +223,76 @@ TEST_F(ValidatorTest, MakesTheCallAgainWhereTheReferenceDidNotFit) {
   EXPECT_THAT(gpu_.log, Contains("restart reference"));
 }
 
-TEST_F(ValidatorTest, NamesAModuleThatTakesMuchMemory) {
+TEST_F(ValidatorTest, RejectsAVariantThatTakesMuchMemoryBesideItsTensors) {
   gpu_.module_bytes = gpu_.gpu().memory_bytes() / 4;
-  EXPECT_THAT(Run().note, HasSubstr("its code and globals take 32768 MiB of the GPU's memory"));
-  gpu_.failures["call small x2"] = OutOfMemory().failure();
-  EXPECT_THAT(Failure(), HasSubstr("CUDA 2; its code and globals take 32768 MiB"));
-  gpu_.module_bytes = 1 << 20;
-  gpu_.failures.clear();
-  EXPECT_EQ(Run().note, "");
+  const Validation validation = Run();
+  ASSERT_TRUE(validation.failure);
+  EXPECT_EQ(validation.failure->check(), v1::CHECK_OUT_OF_MEMORY);
+  EXPECT_THAT(validation.failure->message(),
+              AllOf(HasSubstr("beside the contract's tensors it takes 32768 MiB of the GPU's memory"),
+                    HasSubstr("code and globals 32768, scratch 0, stacks 0"), HasSubstr("at most 16384 MiB")));
+  gpu_.module_bytes = gpu_.gpu().memory_bytes() / 8;
+  EXPECT_EQ(Failure(), "");
+}
+
+TEST_F(ValidatorTest, CountsStacksOfAllThreadsThatTheGpuHolds) {
+  gpu_.local_bytes = 128 << 10;
+  EXPECT_THAT(Failure(), HasSubstr("stacks"));
+  gpu_.local_bytes = 1 << 10;
+  EXPECT_EQ(Failure(), "");
+}
+
+v1::OutputError Off(double strain) {
+  v1::OutputError error;
+  error.set_wrong(strain > 1 ? 5 : 0);
+  error.set_first_wrong(-1);
+  error.set_max_absolute(0.01 * strain);
+  error.set_relative(0.01 * strain / 2);
+  return error;
+}
+
+// The candidate's error with sorted inputs and the start's, in shares of the limit.
+class StrainedStart : public ValidatorTest {
+ protected:
+  std::string FailureWith(double candidate, double start) {
+    for (const char* size : {"hidden", "small"}) gpu_.errors[absl::StrCat("check ", size, " SORTED")] = Off(candidate);
+    gpu_.errors["check start SORTED"] = Off(start);
+    options_.start = [this](const v1::Plan& at) -> absl::StatusOr<const BuiltSize*> {
+      start_ = *built_.Find(at.size());
+      start_.plan.set_size("start");
+      return &start_;
+    };
+    return Failure();
+  }
+  BuiltSize start_;
+};
+
+TEST_F(StrainedStart, AllowsACandidateThatIsOffByLittleMoreThanTheStart) {
+  EXPECT_EQ(FailureWith(2.5, 0.7), "");
+  EXPECT_EQ(FailureWith(3.9, 1), "");
+}
+
+TEST_F(StrainedStart, AllowsNoneThatIsOffByMuchMore) {
+  EXPECT_THAT(FailureWith(3, 0.7), HasSubstr("with sorted inputs"));
+  EXPECT_THAT(FailureWith(500, 1), HasSubstr("with sorted inputs"));
+}
+
+TEST_F(StrainedStart, AllowsNothingWhereTheStartIsWellWithinTheLimits) {
+  EXPECT_THAT(FailureWith(1.5, 0.49), HasSubstr("with sorted inputs"));
+  EXPECT_THAT(FailureWith(1.1, 0), HasSubstr("with sorted inputs"));
+}
+
+TEST_F(StrainedStart, AllowsNothingWithTheBundlesOwnFill) {
+  gpu_.errors["check small"] = Off(1.1);
+  EXPECT_NE(FailureWith(0, 0.9), "");
+}
+
+TEST_F(StrainedStart, AllowsNothingWithoutAStartToAsk) {
+  gpu_.errors["check small SORTED"] = gpu_.errors["check hidden SORTED"] = Off(1.1);
+  options_.start = nullptr;
+  EXPECT_NE(Failure(), "");
+  options_.start = [](const v1::Plan&) -> absl::StatusOr<const BuiltSize*> { return nullptr; };
+  EXPECT_NE(Failure(), "");
 }
 
 TEST_F(ValidatorTest, HoldsIntegersToTheirExactValues) {

@@ -105,6 +105,10 @@ TEST_F(JudgeTest, DoesNotKeepWhenTheGpuWasUnsteady) {
   v1::TrialResult result = Measured(100, 80);
   result.set_discarded(10);
   EXPECT_EQ(Judged(result).comparison(), v1::UNCLEAR);
+  for (const char* reason : {"the SM clock changed", "an uncorrected ECC error"}) result.add_disturbances(reason);
+  const v1::Iteration iteration = Judged(result);
+  EXPECT_EQ(iteration.verdict(), v1::REVERTED);
+  EXPECT_EQ(iteration.reason(), "Unclear: 10 pairs were discarded: the SM clock changed; an uncorrected ECC error");
 }
 
 TEST_F(JudgeTest, RevertsWhatIsTheSameOrSlower) {
