@@ -16,7 +16,7 @@ namespace pawl {
 namespace {
 
 // A recording may hold a sample of the space. After so many unrecorded variants in a row, the campaign ends.
-constexpr int kMaxUntried = 60;
+constexpr int kMaxUntried = 150;
 // A variant whose time is above the roofline's by no more than this share is at its roof.
 constexpr double kRoofReach = 0.05;
 // Expected improvement below which a campaign ends, where its budget does not say.

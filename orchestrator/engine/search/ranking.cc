@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <unordered_map>
 
@@ -14,6 +15,8 @@ constexpr double kTieBreak = 1e-9;    // far below any gain: orders changes abou
 constexpr size_t kBlock = 32;         // changes whose posteriors are computed together
 constexpr size_t kFirstRefit = 20;    // observations: with fewer, the parameters are fitted for every choice,
 constexpr double kRefitGrowth = 1.1;  // then whenever their number has grown by this factor
+constexpr size_t kMostAllowed = 100'000;  // variants of which it is remembered whether constraints allow them
+constexpr size_t kMostOutcomes = 160;     // the newest ones, by which failures and costs are judged
 constexpr double kInterval = 2.576;   // standard deviations to a bound that holds 99 times in 100
 
 struct PointHash {
@@ -40,7 +43,7 @@ struct Candidate {
 // Of a trial.
 struct Outcome {
   Point point;
-  double valid = 1;  // 0: it was rejected
+  double valid = 1;  // 0: it was rejected, or a recording lacks it
   double seconds = 0;
 };
 
@@ -112,13 +115,19 @@ class Ranker {
     for (const v1::Iteration& iteration : campaign_.iterations()) {
       const Point point = PointAt(iteration);
       tried_[point] = iteration.number();
-      if (iteration.untried()) continue;
       double seconds = 0;
       for (const v1::StageTime& stage : iteration.stages()) seconds += stage.seconds();
-      const bool valid = iteration.speedup_over_start() > 0 && iteration.verdict() != v1::REJECTED;
+      const bool valid = campaign_.IsMeasured(iteration);
       outcomes_.push_back({point, valid ? 1.0 : 0.0, seconds});
       if (valid) observations_.push_back({point, LogOf(iteration), VarianceOf(iteration.interval())});
     }
+    if (outcomes_.size() > kMostOutcomes) outcomes_.erase(outcomes_.begin(), outcomes_.end() - kMostOutcomes);
+    double seconds = 0, timed = 0;
+    for (const Outcome& outcome : outcomes_) {
+      seconds += outcome.seconds;
+      timed += outcome.seconds > 0;
+    }
+    if (timed > 0) average_seconds_ = seconds / timed;
     // Open trials count as measured with their parent's speed, so that a round does not test the same thing twice.
     for (const auto& [trial, open] : campaign_.open_trials()) {
       const v1::TrialPlanned& planned = open.planned;
@@ -144,15 +153,14 @@ class Ranker {
   }
 
   const Posterior::Parameters& Parameters() const {
-    FittedParameters& fitted = campaign_.fitted_parameters();
+    SearchMemo& memo = campaign_.search_memo();
     const size_t count = FittedOf(observations_.size());
-    if (fitted.observations != count || fitted.variables != scales_.size()) {
-      fitted.parameters = Posterior::Fit(Clipped(count), scales_, {}, settings_.posterior);
-      // Those of an open round are not measured yet.
-      fitted.observations = round_parent_ == nullptr ? count : 0;
-      fitted.variables = scales_.size();
+    if (memo.observations != count || memo.variables != scales_.size()) {
+      memo.parameters = Posterior::Fit(Clipped(count), scales_, {}, settings_.posterior);
+      memo.observations = round_parent_ == nullptr ? count : 0;  // those of an open round are not measured yet
+      memo.variables = scales_.size();
     }
-    return fitted.parameters;
+    return memo.parameters;
   }
 
   // The best first. Where there are too many: the fastest half of the number, and a half that is spread evenly over the
@@ -209,11 +217,16 @@ class Ranker {
   }
 
   bool Allowed(const Point& point) {
+    std::map<Point, bool>& known = campaign_.search_memo().allowed;
+    if (known.size() > kMostAllowed) known.clear();
+    const auto [entry, is_new] = known.try_emplace(point);
+    if (!is_new) return entry->second;
     for (size_t v = 0; v < queried_values_.size(); ++v) {
       *queried_values_[v] = bundle_.variables(static_cast<int>(v)).values(point[v]);
     }
     const absl::StatusOr<bool> allowed = campaign_.Allows(queried_);
-    return allowed.ok() && *allowed && (!settings_.exists || settings_.exists(queried_));
+    entry->second = allowed.ok() && *allowed && (!settings_.exists || settings_.exists(queried_));
+    return entry->second;
   }
 
   // Computes the posteriors of the allowed changes, those with the largest upper bounds first: of the best variant's
@@ -257,14 +270,9 @@ class Ranker {
     }
   }
 
-  // Averages over what was tried, by similarity. The average over everything counts as one more trial.
+  // Averages over what was tried, by similarity. A success, and the average over everything, count as one more trial.
   void SetValidAndSeconds(const Point& point, v1::Score* score) const {
-    double valid = 1, seconds = 0, timed = 0;
-    for (const Outcome& outcome : outcomes_) {
-      seconds += outcome.seconds;
-      timed += outcome.seconds > 0;
-    }
-    seconds = timed > 0 ? seconds / timed : 1;
+    double valid = 1, seconds = average_seconds_;
     double weights = 1, time_weights = 1;
     for (const Outcome& outcome : outcomes_) {
       const double similarity = posterior_->Similarity(point, outcome.point), weight = similarity * similarity;
@@ -312,11 +320,14 @@ class Ranker {
     }
   }
 
-  // Changes of the best variant that constraints forbid, those with the largest expected improvement.
-  std::vector<const Candidate*> Forbidden() const {
+  // Changes of the best variant that constraints forbid, and of which more may be expected than of any that they allow:
+  // others can't make a first change rank first. Those with the largest expected improvement.
+  std::vector<const Candidate*> Forbidden() {
+    const double most = examined_.empty() ? 0 : examined_.front()->score.gain();
     std::vector<const Candidate*> forbidden;
     for (const Candidate& candidate : candidates_) {
-      if (candidate.parent == 0 && !candidate.examined) forbidden.push_back(&candidate);
+      const bool hopeful = candidate.parent == 0 && !candidate.examined && candidate.most > most;
+      if (hopeful && !Allowed(candidate.point)) forbidden.push_back(&candidate);
     }
     std::stable_sort(forbidden.begin(), forbidden.end(),
                      [](const Candidate* a, const Candidate* b) { return a->most > b->most; });
@@ -358,6 +369,7 @@ class Ranker {
   int sources_ = 1;
   std::vector<Posterior::Observation> observations_;
   std::vector<Outcome> outcomes_;
+  double average_seconds_ = 1;
   PointMap<int> tried_;  // iteration
   const v1::Iteration* round_parent_ = nullptr;
   std::vector<const v1::Iteration*> parents_;

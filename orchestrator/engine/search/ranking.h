@@ -14,8 +14,8 @@ struct RankingSettings {
   PosteriorSettings posterior;
   double clip_depth = 1;  // log speed below the best: slower measurements count as this slow
   size_t parents = 64;    // measured variants whose changes are considered, at most
-  size_t examined = 512;  // changes whose exact posterior is computed, at most
-  size_t lookahead = 8;   // changes that constraints forbid, whose gain after another change is computed
+  size_t examined = 256;  // changes whose exact posterior is computed, at most
+  size_t lookahead = 4;   // changes that constraints forbid, whose gain after another change is computed
   // Whether there is such a variant, where constraints do not say it all. Empty: they do.
   std::function<bool(const v1::Variant&)> exists;
 };

@@ -324,7 +324,7 @@ void CampaignState::Revise(const v1::RevisedIteration& revision) {
   const auto place = places_.find(revision.number());
   if (place == places_.end()) return;
   v1::Iteration& iteration = iterations_[place->second];
-  fitted_ = {};
+  memo_.observations = 0;
   Count(iteration, -1);
   iteration.set_verdict(revision.verdict());
   iteration.set_reason(revision.reason());

@@ -43,10 +43,11 @@ struct OpenTrial {
   std::optional<absl::Duration> leased_at;  // in served time
 };
 
-// Parameters of the search's model, as last fitted: they depend on the campaign alone, and take long to compute.
-struct FittedParameters {
-  size_t observations = 0, variables = 0;  // that they were fitted to; 0: none yet
+// What the search computed before. It follows from the campaign, and would take long to compute for every choice.
+struct SearchMemo {
+  size_t observations = 0, variables = 0;  // to which `parameters` of the model were fitted; 0: none yet
   std::vector<double> parameters;
+  std::map<std::vector<uint16_t>, bool> allowed;  // by constraints: variants as the places of their values
 };
 
 // One campaign, as its events made it. Apply is the only way it changes, so the same events give the same campaign.
@@ -83,7 +84,7 @@ class CampaignState {
   }
   // An expedition that seems to be faster than the best variant and was not compared with it; null: none.
   const v1::Iteration* UncomparedEnd() const;
-  FittedParameters& fitted_parameters() const { return fitted_; }
+  SearchMemo& search_memo() const { return memo_; }
   // That trials of it are measured on; empty before iteration 0 has its result.
   const v1::GpuInfo& gpu() const { return gpu_; }
   // The uuid of the one that a judged iteration was measured on; empty: its worker did not say.
@@ -176,7 +177,7 @@ class CampaignState {
   std::vector<std::string> sources_;             // of source edits; what is before the first is the bundle's own
   std::map<int, int> source_ids_;                // by iteration, planned or judged
   std::map<int, v1::Evidence> evidence_;         // see EvidenceOf
-  mutable FittedParameters fitted_;              // mutable: a cache
+  mutable SearchMemo memo_;
   v1::GpuInfo gpu_;
   std::map<int, std::string> gpu_uuids_;  // by iteration
   google::protobuf::RepeatedPtrField<v1::BaselineTime> baselines_;
