@@ -98,7 +98,11 @@ absl::Status JobItem::Call(const Module::Around& around) {
 
 absl::Status JobItem::CallOnceEach() {
   Module::Launches launches = plan_.launches();
-  for (v1::PlanLaunch& launch : launches) launch.clear_repeat();
+  for (v1::PlanLaunch& launch : launches) {
+    // Later launches find each name where the whole call would leave it.
+    if (RepeatsOf(launch) % 2 == 0) launch.clear_swap();
+    launch.clear_repeat();
+  }
   return module_.Launch(launches, arena_.Addresses(0), structs_, gpu_.stream);
 }
 
