@@ -1,5 +1,7 @@
 #pragma once
 
+// <resolv.h> has a macro of a name that Eigen uses.
+#undef _res
 #include <Eigen/Core>
 #include <cstddef>
 #include <vector>
