@@ -94,13 +94,6 @@ std::string PlainName(const std::string& entry) {
   return colon == std::string::npos ? name : name.substr(colon + 1);
 }
 
-std::string Demangled(const std::string& symbol) {
-  int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> name(abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status),
-                                                    std::free);
-  return status == 0 && name != nullptr ? name.get() : symbol;
-}
-
 }  // namespace
 
 std::vector<std::string> UnusedVariables(const v1::Bundle& bundle) {
