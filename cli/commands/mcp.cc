@@ -27,7 +27,7 @@ class FolderBundles final : public Bundles {
  public:
   absl::StatusOr<v1::Bundle> Read(const BundleSource& source) const override {
     if (!source.folder.empty()) return LoadBundle(source.folder);
-    absl::StatusOr<std::unique_ptr<BundleFolder>> folder = BundleFolder::Write(source.files);
+    absl::StatusOr<std::unique_ptr<GivenBundle>> folder = GivenBundle::Write(source.files);
     if (!folder.ok()) return folder.status();
     return LoadBundle((*folder)->path().string());
   }
@@ -43,7 +43,7 @@ class FolderBundles final : public Bundles {
     if (options.gpus.empty())
       return absl::InvalidArgumentError(absl::StrCat("unknown GPU ", gpu, Expected(gpu, known)));
     if (!source.folder.empty()) return CheckBundle(BundlePath(source.folder), options);
-    absl::StatusOr<std::unique_ptr<BundleFolder>> folder = BundleFolder::Write(source.files);
+    absl::StatusOr<std::unique_ptr<GivenBundle>> folder = GivenBundle::Write(source.files);
     if (!folder.ok()) return folder.status();
     return CheckBundle((*folder)->path(), options);
   }
