@@ -68,6 +68,12 @@ bool IsEntryName(const std::string& entry) {
   return entry.back() == '>' && AreArguments(absl::string_view(entry).substr(open));
 }
 
+std::string FunctionName(const std::string& entry) {
+  const std::string qualified = entry.substr(0, entry.find('<'));
+  const size_t last = qualified.rfind("::");
+  return last == std::string::npos ? qualified : qualified.substr(last + 2);
+}
+
 std::set<std::string> WordsOf(const std::string& entry) {
   std::set<std::string> words;
   VisitWords(

@@ -13,6 +13,9 @@ bool IsEntryName(const std::string& entry);
 // It has namespaces or template arguments: its name in the cubin is the compiler's.
 bool IsCppEntry(const std::string& entry);
 
+// The function itself, without namespaces and template arguments: "norm".
+std::string FunctionName(const std::string& entry);
+
 // The words of a name, such as WIDTH.
 std::set<std::string> WordsOf(const std::string& entry);
 

@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 
@@ -113,33 +114,68 @@ absl::StatusOr<Hunk> ReadHunk(const std::vector<std::string>& lines, size_t* at)
   return hunk;
 }
 
-absl::StatusOr<std::vector<Hunk>> ReadHunks(const std::string& patch, const std::string& path) {
-  const std::vector<std::string> lines = Lines(patch);
+// The part of a patch that edits one file.
+struct FilePatch {
+  size_t file = 0;  // of those that may be edited
   std::vector<Hunk> hunks;
-  int files = 0;
+};
+
+// The file that both lines name: "--- a/x.cu" and "+++ b/x.cu".
+absl::StatusOr<size_t> EditedFile(const std::vector<std::string>& lines, size_t at, const SourceFiles& files) {
+  size_t found = files.size();
+  for (const std::string& name : {NamedFile(lines[at]), NamedFile(lines[at + 1])}) {
+    const auto file = std::find_if(files.begin(), files.end(), [&](const auto& one) { return Names(name, one.first); });
+    if (file == files.end()) {
+      std::vector<std::string> paths;
+      for (const auto& [path, text] : files) paths.push_back(path);
+      return Wrong(at, absl::StrCat("it edits ", name, "; only ", absl::StrJoin(paths, ", "), " can be edited"));
+    }
+    const auto exact = std::find_if(files.begin(), files.end(), [&](const auto& one) { return one.first == name; });
+    const size_t place = static_cast<size_t>((exact == files.end() ? file : exact) - files.begin());
+    if (found != files.size() && found != place) return Wrong(at, "it renames a file, which no edit may");
+    found = place;
+  }
+  return found;
+}
+
+absl::StatusOr<std::vector<FilePatch>> ReadPatch(const std::string& patch, const SourceFiles& files) {
+  const std::vector<std::string> lines = Lines(patch);
+  std::vector<FilePatch> parts;
+  bool between = true;  // before a file's first hunk, where tools write what they like
   for (size_t at = 0; at < lines.size();) {
     if (absl::StartsWith(lines[at], "--- ") && at + 1 < lines.size() && absl::StartsWith(lines[at + 1], "+++ ")) {
-      for (const std::string& name : {NamedFile(lines[at]), NamedFile(lines[at + 1])}) {
-        if (!Names(name, path)) return Wrong(at, absl::StrCat("it edits ", name, "; only ", path, " can be edited"));
+      absl::StatusOr<size_t> file = EditedFile(lines, at, files);
+      if (!file.ok()) return file.status();
+      for (const FilePatch& part : parts) {
+        if (part.file == *file) {
+          return Wrong(at, files.size() == 1 ? "it edits more than one file"
+                                             : absl::StrCat("it edits ", files[*file].first, " twice"));
+        }
       }
-      if (++files > 1) return Wrong(at, "it edits more than one file");
+      parts.push_back({*file, {}});
+      between = true;
       at += 2;
     } else if (absl::StartsWith(lines[at], "@@")) {
       absl::StatusOr<Hunk> hunk = ReadHunk(lines, &at);
       if (!hunk.ok()) return hunk.status();
-      hunks.push_back(*std::move(hunk));
-    } else if (hunks.empty()) {
-      ++at;  // what a tool writes before the first hunk
+      if (parts.empty()) parts.emplace_back();
+      parts.back().hunks.push_back(*std::move(hunk));
+      between = false;
+    } else if (between) {
+      ++at;
     } else if (absl::StartsWith(lines[at], "diff ")) {
-      return Wrong(at, "it edits more than one file");
+      if (files.size() == 1) return Wrong(at, "it edits more than one file");
+      between = true;
+      ++at;
     } else if (lines[at].find_first_not_of(" \r\n") == std::string::npos || absl::StartsWith(lines[at], "-- ")) {
       ++at;
     } else {
       return Wrong(at, absl::StrCat("expected the next hunk, got ", Shown(lines[at])));
     }
   }
-  if (hunks.empty()) return absl::InvalidArgumentError("the patch has no hunk: expected a unified diff (diff -u)");
-  return hunks;
+  std::erase_if(parts, [](const FilePatch& part) { return part.hunks.empty(); });
+  if (parts.empty()) return absl::InvalidArgumentError("the patch has no hunk: expected a unified diff (diff -u)");
+  return parts;
 }
 
 // Lines as numbers, the same for the same text, so that comparing two takes no longer for long ones.
@@ -179,11 +215,7 @@ class Places {
   int64_t compared_ = 0;
 };
 
-}  // namespace
-
-absl::StatusOr<std::string> ApplyPatch(const std::string& source, const std::string& patch, const std::string& path) {
-  absl::StatusOr<std::vector<Hunk>> hunks = ReadHunks(patch, path);
-  if (!hunks.ok()) return hunks.status();
+absl::StatusOr<std::string> WithHunks(const std::string& source, std::vector<Hunk> hunks, const std::string& path) {
   const std::vector<std::string> lines = Lines(source);
   if (lines.size() > kMaxLines) {
     return absl::InvalidArgumentError(absl::StrCat(path, " has more than ", kMaxLines, " lines: it can't be patched"));
@@ -191,14 +223,14 @@ absl::StatusOr<std::string> ApplyPatch(const std::string& source, const std::str
   LineIds ids;
   std::vector<int> line_ids;
   for (const std::string& line : lines) line_ids.push_back(ids.Of(line));
-  for (Hunk& hunk : *hunks) {
+  for (Hunk& hunk : hunks) {
     for (const std::string& line : hunk.old_lines) hunk.old_ids.push_back(ids.Of(line));
   }
   Places places(std::move(line_ids));
   std::string result;
   size_t done = 0;  // lines of the source
-  for (size_t i = 0; i < hunks->size(); ++i) {
-    const Hunk& hunk = (*hunks)[i];
+  for (size_t i = 0; i < hunks.size(); ++i) {
+    const Hunk& hunk = hunks[i];
     // A hunk without old lines goes after the line that it names.
     const size_t named = static_cast<size_t>(hunk.line) - (hunk.old_lines.empty() || hunk.line == 0 ? 0 : 1);
     const std::optional<size_t> place =
@@ -221,6 +253,28 @@ absl::StatusOr<std::string> ApplyPatch(const std::string& source, const std::str
   }
   for (; done < lines.size(); ++done) result += lines[done];
   return result;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ApplyPatch(const std::string& source, const std::string& patch, const std::string& path) {
+  SourceFiles files = {{path, source}};
+  if (absl::Status status = ApplyPatch(patch, &files); !status.ok()) return status;
+  return std::move(files[0].second);
+}
+
+absl::Status ApplyPatch(const std::string& patch, SourceFiles* files) {
+  absl::StatusOr<std::vector<FilePatch>> parts = ReadPatch(patch, *files);
+  if (!parts.ok()) return parts.status();
+  SourceFiles patched = *files;
+  for (FilePatch& part : *parts) {
+    auto& [path, text] = patched[part.file];
+    absl::StatusOr<std::string> result = WithHunks(text, std::move(part.hunks), path);
+    if (!result.ok()) return result.status();
+    text = *std::move(result);
+  }
+  *files = std::move(patched);
+  return absl::OkStatus();
 }
 
 }  // namespace pawl

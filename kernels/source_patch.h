@@ -1,7 +1,10 @@
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
 namespace pawl {
@@ -10,5 +13,10 @@ namespace pawl {
 // exactly; a hunk may have moved by some lines. An error says which hunk does not fit and what was expected there: the
 // patch edits another file than `path`, more than one file, makes or removes a file, or is no unified diff.
 absl::StatusOr<std::string> ApplyPatch(const std::string& source, const std::string& patch, const std::string& path);
+
+// Paths and texts of the files that a patch may edit. The same for each of them that the patch names; a patch that
+// names none edits the first. Nothing is changed where a part of it does not fit.
+using SourceFiles = std::vector<std::pair<std::string, std::string>>;
+absl::Status ApplyPatch(const std::string& patch, SourceFiles* files);
 
 }  // namespace pawl

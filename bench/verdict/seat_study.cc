@@ -90,8 +90,10 @@ std::optional<Study::Seats> Study::DrawSeats(const Space& space) {
   for (int draw = 0; draw < kDraws && !TimeIsUp(); ++draw) {
     const auto first = DrawChange(space), second = DrawChange(space);
     if (!first || !second) continue;
-    const std::optional<BuiltSize> w = Built(space.bundle, first->first), p = Built(space.bundle, first->second),
-                                   c = Built(space.bundle, second->second);
+    std::optional<BuiltSize> w, p, c;
+    Build({{&w, {space.bundle, first->first}},
+           {&p, {space.bundle, first->second}},
+           {&c, {space.bundle, second->second}}});
     if (!w || !p || !c) continue;
     Seats seats;
     seats.name = absl::StrCat("seats of ", space.bundle.name(), ": ", VariantText(first->second));

@@ -21,6 +21,7 @@ constexpr int kSample = 200;    // variants around the start that changes are dr
 constexpr int kAttempts = 40;   // at a change that is allowed
 constexpr double kSpare = 1.3;  // more are built than are asked for: some fail
 constexpr int kBuilders = 16;
+constexpr int kCheckedCalls = 4;  // nobody cheats here
 
 v1::Bundle ReadOrExit(const std::string& folder) {
   BundleReading reading = ReadBundle(folder);
@@ -63,7 +64,7 @@ Study::Study(StudyDevice& device, const StudyOptions& options)
   for (const std::string& folder : options.bundles) {
     Space& space = spaces_.emplace_back();
     space.bundle = ReadOrExit(folder);
-    if (!options.size.empty()) space.bundle.mutable_goal()->set_size(options.size);
+    if (FindSize(space.bundle, options.size) != nullptr) space.bundle.mutable_goal()->set_size(options.size);
     space.sample = Must(ConnectedSample(space.bundle, kSample));
   }
   random_.seed(options.seed);  // the same pairs again when it goes on
@@ -138,6 +139,7 @@ std::optional<std::vector<v1::PairSample>> Study::Time(const std::string& name, 
     exit(1);
   }
   options.candidate_first = random_() % 2 == 0;
+  options.checked_calls = kCheckedCalls;
   const absl::StatusOr<Timing> timing = TimeAgainst(device_, bundle, candidate, parent, options);
   std::string why = timing.ok() ? "" : std::string(timing.status().message());
   if (timing.ok() && timing->failure) why = timing->failure->message();

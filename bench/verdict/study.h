@@ -21,7 +21,7 @@ namespace pawl {
 struct StudyOptions {
   std::vector<std::string> bundles;
   std::string output;
-  std::string size;   // that is timed; empty: the goal's
+  std::string size;   // that is timed where a bundle has it; else the goal's
   int pairs = 10;     // of variants, a bundle
   int processes = 6;  // a pair of variants
   int series = 36;    // pairs of blocks, a process

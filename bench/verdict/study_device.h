@@ -21,11 +21,13 @@ class StudyDevice : public GpuDevice {
 
   const v1::GpuInfo& gpu() const override { return cuda_.gpu(); }
   v1::Toolchain toolchain() const override { return cuda_.toolchain(); }
-  Builder& builder() override { return cuda_.builder(); }
+  Compiler& builder() override { return cuda_.builder(); }
   ReferenceCache& references() override { return cuda_.references(); }
   InputLimits& input_limits() override { return cuda_.input_limits(); }
   RunnerProcess& runner() override { return *runners_.front(); }
   RunnerProcess& reference() override { return cuda_.reference(); }
+  ProblemServer& problem() override { return cuda_.problem(); }
+  ProvidedPools& pools() override { return cuda_.pools(); }
   void StopWhen(const Stopped& stopped) override { cuda_.StopWhen(stopped); }
   const Stopped& stopped() const override { return cuda_.stopped(); }
   bool has_sanitizer() const override { return cuda_.has_sanitizer(); }

@@ -37,7 +37,7 @@ int Main(int argc, char** argv) {
   app.add_flag("--seats", seats, "Time variants as candidates, as parents, and as parents that wait");
   app.add_flag("--report", report, "Print noise, coverage and rates that the file shows");
   app.add_option("--gpu", gpu, "GPU whose noise is assumed in the report");
-  app.add_option("--size", options.size, "Size that is timed; the goal's unless given");
+  app.add_option("--size", options.size, "Size that is timed where a bundle has it; the goal's otherwise");
   app.add_option("--pairs", options.pairs, "Pairs of variants, a bundle");
   app.add_option("--processes", options.processes, "Fresh processes, a pair");
   app.add_option("--series", options.series, "Blocks, a process");

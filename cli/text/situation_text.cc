@@ -11,6 +11,7 @@
 #include "cli/text/layout.h"
 #include "cli/text/ranking_table.h"
 #include "cli/text/words.h"
+#include "kernels/variable_values.h"
 
 namespace pawl {
 namespace {
@@ -22,7 +23,7 @@ std::string ValuesOf(const v1::Variable& variable, const v1::Iteration& best) {
   const auto now = best.variant().find(variable.name());
   return absl::StrJoin(variable.values(), " ", [&](std::string* out, int32_t value) {
     const bool is = now != best.variant().end() && now->second == value;
-    absl::StrAppend(out, is ? "[" : "", value, is ? "]" : "");
+    absl::StrAppend(out, is ? "[" : "", ValueText(variable, value), is ? "]" : "");
   });
 }
 

@@ -3,7 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/names/resource_name.h"
-#include "kernels/source_patch.h"
+#include "kernels/implementation.h"
 #include "orchestrator/core/errors.h"
 #include "orchestrator/core/orchestrator.h"
 #include "orchestrator/core/stored_campaign.h"
@@ -45,15 +45,15 @@ absl::StatusOr<v1::ProposeChangeResponse> Orchestrator::Propose(const v1::Propos
   if (absl::Status status = CheckChange(request.change()); !status.ok()) return status;
   PatchedSource patched;  // applied while others have the lock
   if (request.change().has_source()) {
-    std::string path;
+    std::shared_ptr<const v1::Bundle> bundle;
     {
       absl::MutexLock lock(&mutex_);
       absl::StatusOr<CampaignState*> campaign = Unended("campaign", request.campaign());
       if (!campaign.ok()) return campaign.status();
       if (const v1::Iteration* best = (*campaign)->best()) patched.source = (*campaign)->SourceOf(best->number());
-      path = (*campaign)->bundle().source().path();
+      bundle = (*campaign)->shared_bundle();
     }
-    patched.patched = ApplyPatch(patched.source, request.change().source().patch(), path);
+    patched.patched = PatchImplementation(*bundle, patched.source, request.change().source().patch());
   }
   Turn turn(&mutex_);
   absl::StatusOr<CampaignState*> found = Unended("campaign", request.campaign());

@@ -36,7 +36,7 @@ struct Case {
 
 void PrintTo(const Case& each, std::ostream* out) { *out << each.name; }
 
-constexpr char kHead[] = R"(
+constexpr char kHead[] = R"toml(
 name = "case"
 source = "kernel.cu"
 [goal]
@@ -48,14 +48,18 @@ N = 96
 [[size]]
 name = "main"
 N = 20000
+[[variable]]
+name = "UNUSED"
+values = [0, 1]
+start = 0
 [reference]
 source = "reference.cu"
 [tolerance]
 absolute = 0.001
 relative = 0.001
-)";
+)toml";
 
-constexpr char kLaunches[] = R"(
+constexpr char kLaunches[] = R"toml(
 [[launch]]
 entry = "step"
 grid = ["ceil_div(N, 256)"]
@@ -66,7 +70,7 @@ entry = "expected"
 grid = ["ceil_div(N, 256)"]
 block = [256]
 arguments = [ARGUMENTS]
-)";
+)toml";
 
 std::string Launches(const std::string& arguments) {
   return absl::StrReplaceAll(kLaunches, {{"ARGUMENTS", arguments}});

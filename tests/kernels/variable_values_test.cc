@@ -75,6 +75,8 @@ TEST(EntryNameTest, TakesNamesOfCAndOfCpp) {
   EXPECT_FALSE(IsEntryName("k<" + std::string(600, 'a') + ">"));
   EXPECT_TRUE(IsCppEntry("a::b"));
   EXPECT_FALSE(IsCppEntry("combine"));
+  EXPECT_EQ(FunctionName("a::b::norm<c::d, 4>"), "norm");
+  EXPECT_EQ(FunctionName("combine"), "combine");
 }
 
 TEST(EntryNameTest, PutsValuesInPlaceOfVariablesAndSizes) {

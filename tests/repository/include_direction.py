@@ -25,6 +25,7 @@ ALLOWED = {
     "agent/campaigns": ["base"],
     "agent/mcp": ["base"],
     "agent/tools": ["agent/mcp", "agent/campaigns", "report", "base"],
+    "agent/drive": ["agent/tools", "agent/mcp", "agent/campaigns", "report", "base"],
     "orchestrator/engine/state": ["profiles", "kernels", "base"],
     "orchestrator/engine/verdict": ["orchestrator/engine/state", "profiles", "kernels", "base"],
     "orchestrator/engine/search": ["orchestrator/engine/state", "profiles", "kernels", "base"],
@@ -50,14 +51,15 @@ ALLOWED = {
     "worker/runner": ["worker/validate", "worker/process", "kernels", "base"],
     "cli/text": ["report", "profiles", "kernels", "base"],
     "cli/connect": ["cli/text", "agent", "profiles", "kernels", "worker/process", "base"],
+    "cli/drive": ["cli/connect", "cli/text", "agent", "worker/process", "base"],
     "cli/output": ["cli/connect", "cli/text", "report", "kernels", "worker/build", "base"],
     "cli/follow": ["cli/output", "cli/connect", "cli/text", "report", "base"],
     "cli/import": ["cli/output", "cli/text", "kernels", "worker/replay", "base"],
-    "cli/commands": ["cli/import", "cli/follow", "cli/output", "cli/connect", "cli/text", "agent", "report", "profiles",
+    "cli/commands": ["cli/import", "cli/follow", "cli/output", "cli/drive", "cli/connect", "cli/text", "agent", "report", "profiles",
                      "kernels", "worker", "base"],
     "cli": ["cli/commands", "base"],
 }
-WITHOUT_PROTO = ["base/expression", "base/options", "base/faults", "base/toml", "base/hash", "base/names",
+WITHOUT_PROTO = ["agent/mcp", "base/expression", "base/options", "base/faults", "base/toml", "base/hash", "base/names",
                  "base/sync"]
 # A library whose exceptions and types stay in one file; CUDA is loaded at run time, never included.
 ONLY_IN = {"muParser": ["base/expression/expression.cc"], r"toml\+\+": ["base/toml/toml.h"], "cuda": [], "nvrtc": [], "nvml": []}

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "worker/build/header_libraries.h"
 
 namespace pawl {
 namespace {
@@ -64,6 +65,9 @@ class Search {
       toolkit_.root = fs::path(toolkit_.nvcc).parent_path().parent_path();
     } else if (!roots_.empty()) {
       toolkit_.root = RealPath(roots_[0]);
+    }
+    for (const absl::string_view library : absl::StrSplit(Value("PAWL_INCLUDE"), ',', absl::SkipEmpty())) {
+      (void)AddLibrary(std::string(library), &toolkit_.libraries);
     }
     return std::move(toolkit_);
   }
@@ -192,8 +196,8 @@ Toolkit FindToolkit(const std::map<std::string, std::string>& environment) { ret
 
 Toolkit FindToolkit() {
   std::map<std::string, std::string> environment;
-  for (const char* name : {"PATH", "CUDA_HOME", "CUDA_PATH", "PAWL_NVCC", "PAWL_NVRTC", "PAWL_CUDA_INCLUDE", "PAWL_NCU",
-                           "PAWL_COMPUTE_SANITIZER", "PAWL_CUPTI"}) {
+  for (const char* name : {"PATH", "CUDA_HOME", "CUDA_PATH", "PAWL_NVCC", "PAWL_NVRTC", "PAWL_CUDA_INCLUDE",
+                           "PAWL_INCLUDE", "PAWL_NCU", "PAWL_COMPUTE_SANITIZER", "PAWL_CUPTI"}) {
     if (const char* value = getenv(name); value != nullptr) environment[name] = value;
   }
   return FindToolkit(environment);

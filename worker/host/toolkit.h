@@ -24,7 +24,9 @@ struct Toolkit {
 
 // Looks at CUDA_HOME and CUDA_PATH, then PATH, then /usr/local/cuda and the usual other places. PAWL_NVCC, PAWL_NVRTC,
 // PAWL_CUDA_INCLUDE, PAWL_NCU, PAWL_COMPUTE_SANITIZER and PAWL_CUPTI name a part outright (PAWL_NVRTC may be the
-// library that comes with PyTorch). The libraries are an administrator's to add.
+// library that comes with PyTorch). PAWL_INCLUDE lists header libraries,
+// cutlass=/opt/cutlass/include,...; what is wrong there is left out: pawl-worker, which has the same option, reports
+// it.
 Toolkit FindToolkit();
 Toolkit FindToolkit(const std::map<std::string, std::string>& environment);
 

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/options/layered_options.h"
+#include "worker/build/header_libraries.h"
 
 namespace pawl {
 namespace {
@@ -70,6 +71,12 @@ std::optional<WorkerOptions> ReadWorkerOptions(int argc, const char* const* argv
          "Trials to lease and build while another is measured (default: 2 on a GPU, 0 in a replay)")
       ->check(CLI::Range(0, 16));
   option("profiles", options.profiles, "Folder whose metrics.toml replaces the built-in one");
+  std::vector<std::string> libraries;
+  option("include", libraries,
+         "Header library that bundles may name in `include`, beside the toolkit's own: cutlass=/opt/cutlass/include. "
+         "Builds can read this folder")
+      ->type_name("NAME=FOLDER")
+      ->delimiter(',');
   option("tls-cert", options.credentials.tls.cert, "This worker's certificate, with the role work")->type_name("FILE");
   option("tls-key", options.credentials.tls.key,
          "Private key of the certificate, readable by its owner only (mode 600)")
@@ -96,6 +103,11 @@ std::optional<WorkerOptions> ReadWorkerOptions(int argc, const char* const* argv
     return std::nullopt;
   };
   if (const std::string wrong = ReadDevice(device, &options); !wrong.empty()) return mistake("--device: " + wrong);
+  for (const std::string& library : libraries) {
+    if (const std::string wrong = AddLibrary(library, &options.libraries); !wrong.empty()) {
+      return mistake("--include: " + wrong);
+    }
+  }
   options.name = std::string(absl::StripPrefix(options.name, "workers/"));
   if (!IsWorkerName(options.name)) {
     return mistake(absl::StrCat("--name: \"", options.name, "\"; expected at most 64 letters, digits, -, _ and ."));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,9 +18,10 @@ struct WorkerOptions {
   int cuda = 0;  // number of the GPU
   std::vector<std::string> recordings;
   double replay_speed = 0;
-  std::string name;          // without workers/
-  std::optional<int> ahead;  // absent: as the device likes it
-  std::string profiles;      // folder with metrics instead of those that were built in; empty: none
+  std::string name;                              // without workers/
+  std::optional<int> ahead;                      // absent: as the device likes it
+  std::string profiles;                          // folder with metrics instead of those that were built in; empty: none
+  std::map<std::string, std::string> libraries;  // header libraries that builds may use: names to folders
   bool allow_unsandboxed = false;
   std::string log_level;
 };

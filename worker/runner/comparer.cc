@@ -162,7 +162,8 @@ absl::Status Comparer::Prepare() {
   const uint64_t set_bytes = std::max<uint64_t>(1, PlacementBytes(*candidate_.plan, others_, 1));
   const int64_t room =
       static_cast<int64_t>(std::min(kMaxRegionBytes, gpu_.gpu.memory_bytes() / uint64_t{4}) / set_bytes);
-  const int64_t nodes = std::max<int64_t>(1, std::max(CountLaunches(*candidate_.plan), CountLaunches(*parent_.plan)));
+  int64_t nodes = 1;
+  for (const Side* side : sides_) nodes = std::max<int64_t>(nodes, CountLaunches(*side->plan));
   const int64_t most_calls = std::min<int64_t>(kMaxCalls, std::max<int64_t>(1, kMaxNodes / nodes));
   calls_ = static_cast<int>(
       std::clamp<int64_t>(std::ceil(kGraphUs / fastest), 1, std::clamp<int64_t>(room * 4 / 5, 1, most_calls)));

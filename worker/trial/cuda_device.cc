@@ -65,6 +65,7 @@ absl::StatusOr<std::vector<v1::BaselineTime>> TimeProblemBaseline(ProblemServer&
 absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Open(const Options& options, const Metrics& metrics) {
   auto device = std::unique_ptr<CudaDevice>(new CudaDevice(options, metrics));
   device->toolkit_ = FindToolkit();
+  for (const auto& [name, folder] : options.libraries) device->toolkit_.libraries[name] = folder;
   absl::StatusOr<std::string> program = FindPawlProgram("pawl-runner");
   if (!program.ok()) return program.status();
   device->runner_program_ = *program;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -29,6 +30,7 @@ class CudaDevice : public GpuDevice {
   struct Options {
     int device = 0;
     int builders = 1;
+    std::map<std::string, std::string> libraries{};  // header libraries beside those that FindToolkit finds
     bool allow_unsandboxed = false;
     std::filesystem::path build_cache = DefaultBuildCache();
   };

@@ -6,8 +6,10 @@
 #include "absl/time/clock.h"
 #include "google/protobuf/util/message_differencer.h"
 #include "kernels/hidden_sizes.h"
+#include "kernels/implementation.h"
 #include "kernels/plan.h"
 #include "kernels/space.h"
+#include "kernels/variable_values.h"
 #include "worker/build/built_variant.h"
 #include "worker/validate/output_check.h"
 
@@ -27,7 +29,7 @@ v1::Failure MakeFailure(v1::Stage stage, v1::Check check, absl::string_view mess
 std::optional<v1::Failure> CheckAllowed(const v1::Bundle& bundle, const v1::Variant& variant) {
   const absl::StatusOr<bool> allowed = IsAllowed(bundle, variant);
   if (allowed.ok() && *allowed) return std::nullopt;
-  const std::string why = allowed.ok() ? absl::StrCat("the bundle's constraints forbid ", VariantText(variant))
+  const std::string why = allowed.ok() ? absl::StrCat("the bundle's constraints forbid ", VariantText(bundle, variant))
                                        : std::string(allowed.status().message());
   return MakeFailure(v1::STAGE_STATIC_CHECK, v1::CHECK_CONSTRAINT, why);
 }
@@ -37,7 +39,8 @@ std::optional<v1::Failure> CheckAllowed(const v1::Bundle& bundle, const v1::Vari
 std::shared_ptr<const v1::Bundle> WithSource(std::shared_ptr<const v1::Bundle> bundle, const std::string& source) {
   if (source.empty()) return bundle;
   auto patched = std::make_shared<v1::Bundle>(*bundle);
-  patched->mutable_source()->set_text(source);
+  // What is no text of this bundle can't be built either, and the build says so.
+  if (!SetImplementation(source, patched.get()).ok()) patched->mutable_source()->set_text(source);
   return patched;
 }
 
@@ -136,7 +139,7 @@ absl::StatusOr<BuiltSize> TrialBuilder::EarlierAt(const v1::Bundle& bundle, cons
   if (!built.ok()) return built.status();
   if (built->failure) {
     return absl::InternalError(
-        absl::StrCat("the variant ", VariantText(variant),
+        absl::StrCat("the variant ", VariantText(bundle, variant),
                      " was measured before and does not build here: ", built->failure->message()));
   }
   Remember(key, built->sizes.front());

@@ -4,12 +4,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "kernels/source_patch.h"
+#include "kernels/implementation.h"
+#include "kernels/limits.h"
+#include "kernels/variable_values.h"
 
 namespace pawl {
 namespace {
 
 constexpr size_t kMaxSource = 256 << 10;  // bytes, after an edit
+
+size_t MostBytes(const v1::Bundle& bundle) { return bundle.files().empty() ? kMaxSource : kMaxSource + kMaxFilesBytes; }
 
 }  // namespace
 
@@ -24,12 +28,11 @@ std::optional<v1::Variant> Changed(const CampaignState& campaign, const v1::Vari
   }
   const auto& values = variable->values();
   if (std::find(values.begin(), values.end(), change.to()) == values.end()) {
-    *why =
-        absl::StrCat(variable->name(), " has no value ", change.to(), "; its values are ", absl::StrJoin(values, ", "));
+    *why = absl::StrCat(variable->name(), " has no value ", change.to(), "; its values are ", ValuesText(*variable));
     return std::nullopt;
   }
   if (parent.values().at(variable->name()) == change.to()) {
-    *why = absl::StrCat(variable->name(), " is already ", change.to());
+    *why = absl::StrCat(variable->name(), " is already ", ValueText(*variable, change.to()));
     return std::nullopt;
   }
   v1::Variant variant = parent;
@@ -61,9 +64,9 @@ std::optional<Choice> Proposed(const CampaignState& campaign, const v1::Change& 
   if (change.kind_case() == v1::Change::kSource) {
     const std::string& source = campaign.SourceOf(best->number());
     const bool known_result = patched_before != nullptr && patched_before->source == source;
-    absl::StatusOr<std::string> patched =
-        known_result ? patched_before->patched
-                     : ApplyPatch(source, change.source().patch(), campaign.bundle().source().path());
+    absl::StatusOr<std::string> patched = known_result
+                                              ? patched_before->patched
+                                              : PatchImplementation(campaign.bundle(), source, change.source().patch());
     if (!patched.ok()) {
       *why = std::string(patched.status().message());
       return std::nullopt;
@@ -72,7 +75,7 @@ std::optional<Choice> Proposed(const CampaignState& campaign, const v1::Change& 
     choice.patched_source = *std::move(patched);
     if (choice.patched_source == source) *why = "the patch changes nothing";
     if (choice.patched_source.empty()) *why = "the patch removes the whole source";
-    if (choice.patched_source.size() > kMaxSource) {
+    if (choice.patched_source.size() > MostBytes(campaign.bundle())) {
       *why = absl::StrCat("the patched source is larger than ", kMaxSource, " bytes");
     }
     if (!why->empty()) return std::nullopt;

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <thread>
 
 #include "absl/strings/match.h"
@@ -264,6 +265,210 @@ TEST_P(BuilderTest, RefusesSuspiciousSourcesUnreadWhereThereIsNoSandbox) {
   v1::BuildRequest request = Request(kGood, GetParam());
   request.add_options("-include/etc/passwd");
   ExpectFailure(Build(request), v1::CHECK_BUILD_SANDBOX, "names a path");
+}
+
+void AddFile(const std::string& path, const std::string& text, v1::BuildRequest* request) {
+  v1::SourceFile& file = *request->add_files();
+  file.set_path(path);
+  file.set_text(text);
+}
+
+TEST_P(BuilderTest, FindsTheBundlesFilesFromTheTopAndFromWhereTheyStand) {
+  v1::BuildRequest request = Request(
+      "#include \"beside.cuh\"\n#include \"include/add.cuh\"\n#include <include/detail/step.cuh>\n"
+      "extern \"C\" __global__ void add(float* x) { x[0] = Add(x[0]) + kBeside; }\n",
+      GetParam());
+  request.set_name("src/test.cu");
+  AddFile("src/beside.cuh", "#pragma once\nconstexpr int kBeside = 1;\n", &request);
+  AddFile("include/add.cuh",
+          "#pragma once\n#include \"detail/step.cuh\"\n#include \"../src/beside.cuh\"\n"
+          "__device__ inline float Add(float x) { return x + kStep; }\n",
+          &request);
+  AddFile("include/detail/step.cuh", "#pragma once\nconstexpr int kStep = STEP;\n", &request);
+  for (const bool sandboxed : {true, false}) {
+    if (!sandboxed) Start(1, /*skip_sandbox=*/true);
+    const v1::BuildReply reply = Build(request);
+    EXPECT_FALSE(reply.has_failure()) << reply.failure().message();
+    // What one build saw the next one does not.
+    v1::BuildRequest without = request;
+    without.clear_files();
+    ExpectFailure(Build(without), v1::CHECK_COMPILE, "src/test.cu(1): error: ");
+  }
+}
+
+TEST_P(BuilderTest, GivesTheSameCodeWhateverTheFolderIsCalled) {
+  v1::BuildRequest request = Request(
+      "#include \"where.cuh\"\nextern \"C\" __global__ void add(const char** x) { *x = Where(); }\n", GetParam());
+  AddFile("where.cuh", "__device__ inline const char* Where() { return __FILE__; }\n", &request);
+  const v1::BuildReply first = Build(request);
+  EXPECT_FALSE(first.has_failure()) << first.failure().message();
+  EXPECT_EQ(Build(request).cubin(), first.cubin());
+}
+
+TEST_P(BuilderTest, NamesTheFileAndTheLineOfAnError) {
+  v1::BuildRequest request = Request(absl::StrCat("#include \"include/add.cuh\"\n", kGood), GetParam());
+  AddFile("include/add.cuh", "#include \"../other/bad.cuh\"\n", &request);
+  AddFile("other/bad.cuh", "// first\n__device__ int f() { return nope; }\n", &request);
+  ExpectFailure(Build(request), v1::CHECK_COMPILE,
+                "other/bad.cuh(2): error: identifier \"nope\" is undefined\n  2 | __device__ int f() { return nope; }");
+}
+
+TEST_P(BuilderTest, SaysWhatToDoAboutAMissingHeader) {
+  v1::BuildRequest request = Request(absl::StrCat("// first\n#include \"add.cuh\"\n", kGood), GetParam());
+  ExpectFailure(Build(request), v1::CHECK_COMPILE, "test.cu(2): error: ");
+  ExpectFailure(Build(request), v1::CHECK_COMPILE, "; `files` in kernel.toml must name the files");
+  AddFile("include/add.cuh", "// nothing\n", &request);
+  ExpectFailure(Build(request), v1::CHECK_COMPILE, "; the bundle has include/add.cuh");
+  request.set_source(absl::StrCat("#include \"cutlass/gemm.h\"\n", kGood));
+  ExpectFailure(Build(request), v1::CHECK_COMPILE, "`include = [\"cutlass\"]`");
+  request.set_source(absl::StrCat("#include \"include/add.cuh\"\n", kGood));
+  request.mutable_files(0)->set_text("#include \"deeper.cuh\"\n");
+  ExpectFailure(Build(request), v1::CHECK_COMPILE, "include/add.cuh(1): error: ");
+}
+
+TEST_P(BuilderTest, SaysThatFilesIncludeEachOther) {
+  v1::BuildRequest request = Request(absl::StrCat("#include \"a.cuh\"\n", kGood), GetParam());
+  AddFile("a.cuh", "#include \"b.cuh\"\n", &request);
+  AddFile("b.cuh", "// first\n#include \"a.cuh\"\n", &request);
+  ExpectFailure(Build(request), v1::CHECK_COMPILE,
+                "b.cuh(2): error: the files include each other without end: a.cuh -> b.cuh -> a.cuh");
+  request.mutable_files(0)->set_text("#pragma once\n#include \"b.cuh\"\n");
+  EXPECT_FALSE(Build(request).has_failure());
+}
+
+TEST_P(BuilderTest, FilesSeeNoMoreThanTheSource) {
+  v1::BuildRequest request = Request(absl::StrCat("#include \"a.cuh\"\n", kGood), GetParam());
+  AddFile("a.cuh", "// first\n#include \"/etc/passwd\"\n", &request);
+  ExpectFailure(Build(request), v1::CHECK_BUILD_SANDBOX, "a.cuh(2): error: the source asks for \"/etc/passwd\"");
+  request.mutable_files(0)->set_text("#include \"../../etc/passwd\"\n");
+  ExpectFailure(Build(request), v1::CHECK_BUILD_SANDBOX, "../../etc/passwd");
+  Start(1, /*skip_sandbox=*/true);
+  ExpectFailure(Build(request), v1::CHECK_BUILD_SANDBOX, "a.cuh(1)");
+  request.mutable_files(0)->set_path("../a.cuh");
+  EXPECT_TRUE(Build(request).has_failure());
+}
+
+TEST_P(BuilderTest, HasTheHeaderLibrariesOfTheToolkit) {
+  v1::BuildRequest request = Request(
+      "#include <cub/block/block_reduce.cuh>\n#include <cooperative_groups.h>\n#include <cuda/std/array>\n"
+      "extern \"C\" __global__ void add(float* x) {\n  using Reduce = cub::BlockReduce<float, 128>;\n"
+      "  __shared__ typename Reduce::TempStorage storage;\n  cuda::std::array<float, 2> pair{x[threadIdx.x], 1};\n"
+      "  const float sum = Reduce(storage).Sum(pair[0]);\n"
+      "  if (cooperative_groups::this_thread_block().thread_rank() == 0) *x = sum;\n}\n",
+      GetParam());
+  for (const char* name : {"cub", "cooperative_groups", "libcudacxx"}) request.add_include(name);
+  const v1::BuildReply reply = Build(request);
+  EXPECT_FALSE(reply.has_failure()) << reply.failure().message();
+  request.add_include("cutlass");
+  ExpectFailure(Build(request), v1::CHECK_COMPILE, "this worker has no header library cutlass; it has cccl, ");
+  ExpectFailure(Build(request), v1::CHECK_COMPILE, "pawl-worker --include cutlass=FOLDER");
+}
+
+TEST_P(BuilderTest, HasTheHeaderLibrariesThatAnAdministratorAllows) {
+  const fs::path folder = fs::path(testing::TempDir()) / absl::StrCat("pawl-library-", getpid());
+  fs::create_directories(folder / "mylib");
+  std::ofstream(folder / "mylib/step.h") << "#pragma once\nconstexpr int kLibraryStep = 3;\n";
+  fs::permissions(folder, fs::perms::others_read | fs::perms::others_exec, fs::perm_options::add);
+  BuilderOptions options;
+  options.toolkit.libraries["mylib"] = fs::canonical(folder);
+  absl::StatusOr<std::unique_ptr<Builder>> builder = Builder::Create(options);
+  ASSERT_TRUE(builder.ok()) << builder.status();
+  builder_ = *std::move(builder);
+  v1::BuildRequest request = Request(
+      "#include <mylib/step.h>\nextern \"C\" __global__ void add(float* x) { *x = kLibraryStep; }\n", GetParam());
+  ExpectFailure(Build(request), v1::CHECK_COMPILE, "`include = [\"mylib\"]`");
+  request.add_include("mylib");
+  const v1::BuildReply reply = Build(request);
+  EXPECT_FALSE(reply.has_failure()) << reply.failure().message();
+  fs::remove_all(folder);
+}
+
+TEST_P(BuilderTest, InstantiatesCppEntriesAndTellsTheirNames) {
+  v1::BuildRequest request = Request(
+      "namespace a {\nenum class Kind { kOne, kTwo };\n"
+      "template <typename T, int N, bool kFast = false> __global__ void add(T* x) { x[0] += N + kFast; }\n"
+      "template <Kind kKind> __global__ void pick(int* x) { *x = static_cast<int>(kKind); }\n"
+      "__global__ void plain(float* x) { *x = 1; }\n}\n"
+      "__global__ void outside(float* x) { *x = 1; }\nextern \"C\" __global__ void c(float* x) { *x = 1; }",
+      GetParam());
+  request.clear_entries();
+  const std::map<std::string, std::string> expected = {{"a::add<float, 4>", "_ZN1a3addIfLi4ELb0EEEvPT_"},
+                                                       {"a::add<float, 4, true>", "_ZN1a3addIfLi4ELb1EEEvPT_"},
+                                                       {"a::add<double,(8>4)>", "_ZN1a3addIdLi1ELb0EEEvPT_"},
+                                                       {"::a::plain", "_ZN1a5plainEPf"},
+                                                       {"a::pick<a::Kind::kTwo>", "_ZN1a4pickILNS_4KindE1EEEvPi"},
+                                                       {"outside", "_Z7outsidePf"}};
+  for (const auto& [entry, symbol] : expected) request.add_entries(entry);
+  request.add_entries("c");
+  const v1::BuildReply reply = Build(request);
+  ASSERT_FALSE(reply.has_failure()) << reply.failure().message();
+  const std::map<std::string, std::string> lowered(reply.lowered().begin(), reply.lowered().end());
+  EXPECT_EQ(lowered, expected) << "c is itself";
+  EXPECT_EQ(EntryNames(reply.cubin())->size(), 7u) << "nothing of ours is among them";
+}
+
+TEST_P(BuilderTest, SaysWhatIsWrongWithACppEntry) {
+  const char* source =
+      "namespace a {\ntemplate <int N> __global__ void add(float* x) {\n  static_assert(N < 4, \"too many\");\n"
+      "  x[0] += N;\n}\n__global__ void one(float* x) {}\n__global__ void one(int* x) {}\n}\n"
+      "__global__ void two(float* x) {}\n__global__ void two(int* x) {}\n";
+  v1::BuildRequest request = Request(source, GetParam());
+  request.set_entries(0, "a::add<8>");
+  ExpectFailure(Build(request), v1::CHECK_COMPILE, "test.cu(3): error: static assertion failed");
+  request.set_entries(0, "a::ad<2>");
+  ExpectFailure(Build(request), v1::CHECK_ENTRY,
+                "the entry a::ad<2> can't be instantiated: namespace \"a\" has no member \"ad\"");
+  request.set_entries(0, "a::add<float>");
+  ExpectFailure(Build(request), v1::CHECK_ENTRY, "the entry a::add<float> can't be instantiated: ");
+  request.set_entries(0, "two");
+  ExpectFailure(Build(request), v1::CHECK_ENTRY, "is one of several: two(float*), two(int*)");
+}
+
+constexpr char kPtx[] =
+    ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry add(.param .u64 p)\n{\n  .reg .b64 %a<3>;\n"
+    "  .reg .f32 %f<2>;\n  ld.param.u64 %a1, [p];\n  cvta.to.global.u64 %a2, %a1;\n  mov.f32 %f1, 0f3F800000;\n"
+    "  st.global.f32 [%a2], %f1;\n  ret;\n}\n";
+
+TEST_P(BuilderTest, AssemblesPtx) {
+  if (FindToolkit().nvcc.empty()) GTEST_SKIP() << "no ptxas on this machine";
+  v1::BuildRequest request = Request(kPtx, GetParam());
+  request.set_name("kernels/add.ptx");
+  request.clear_options();
+  request.add_options("-maxrregcount=64");
+  request.set_architecture("sm_90a");
+  const v1::BuildReply reply = Build(request);
+  ASSERT_FALSE(reply.has_failure()) << reply.failure().message();
+  EXPECT_EQ(EntryNames(reply.cubin()).value(), std::vector<std::string>{"add"});
+  EXPECT_EQ(CubinArchitecture(reply.cubin()).value(), 90);
+  request.set_entries(0, "sub");
+  ExpectFailure(Build(request), v1::CHECK_ENTRY, "no entry \"sub\"; it has add");
+  request.set_source(absl::StrCat(kPtx, "nonsense\n"));
+  ExpectFailure(Build(request), v1::CHECK_COMPILE, "kernels/add.ptx(14): error: ptxas: ");
+  request.set_source(kPtx);
+  request.add_options("--use_fast_math");
+  ExpectFailure(Build(request), v1::CHECK_COMPILE, "use_fast_math");
+}
+
+TEST_P(BuilderTest, TakesACubinAsItIs) {
+  const v1::BuildReply built = Build(kGood);
+  ASSERT_FALSE(built.has_failure());
+  v1::BuildRequest request = Request("", GetParam());
+  request.set_name("add.cubin");
+  request.set_binary(built.cubin());
+  request.set_architecture("sm_90a");
+  const v1::BuildReply reply = Build(request);
+  ASSERT_FALSE(reply.has_failure()) << reply.failure().message();
+  EXPECT_EQ(reply.cubin(), built.cubin());
+  request.set_entries(0, "sub");
+  ExpectFailure(Build(request), v1::CHECK_ENTRY, "no entry \"sub\"; it has add");
+  for (const char* other : {"sm_80", "sm_89", "sm_100a", "sm_120"}) {
+    request.set_architecture(other);
+    ExpectFailure(Build(request), v1::CHECK_COMPILE, absl::StrCat("the cubin is for sm_90, and this GPU is ", other));
+  }
+  request.set_binary(
+      "\x7f"
+      "ELF and nothing else");
+  ExpectFailure(Build(request), v1::CHECK_COMPILE, "not a cubin");
 }
 
 int CompilersOfBuilders() {

@@ -40,5 +40,25 @@ TEST(SourcePaths, FindsFilesThatAssemblyTakesIn) {
   EXPECT_EQ(Only("asm(\".incbin \\\"local\\\"\");"), "1 .incbin local");
 }
 
+TEST(SourcePathsTest, ListsWhatIsIncluded) {
+  const std::vector<Include> includes = QuotedIncludes(
+      "// #include \"no.h\"\n#include \"a.h\"\n  # include <b/c.h> // why\n#define X \"d.h\"\n#include X\n/*\n"
+      "#include \"no.h\" */\n#inc\\\nlude \"e.h\"\n");
+  ASSERT_EQ(includes.size(), 3u);
+  EXPECT_EQ(includes[0].path, "a.h");
+  EXPECT_EQ(includes[0].line, 2);
+  EXPECT_EQ(includes[1].path, "b/c.h");
+  EXPECT_EQ(includes[2].path, "e.h");
+}
+
+TEST(SourcePathsTest, KnowsAFileThatMayBeIncludedTwice) {
+  EXPECT_TRUE(IsGuarded("// words\n#pragma once\n"));
+  EXPECT_TRUE(IsGuarded("/* words */ #pragma once"));
+  EXPECT_TRUE(IsGuarded("\n#ifndef A_H\n#define A_H\n#endif\n"));
+  EXPECT_FALSE(IsGuarded("#include \"a.h\"\n"));
+  EXPECT_FALSE(IsGuarded("// #pragma once\n"));
+  EXPECT_FALSE(IsGuarded(""));
+}
+
 }  // namespace
 }  // namespace pawl
