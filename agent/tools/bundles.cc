@@ -29,7 +29,7 @@ bool IsPlainPath(const std::string& path) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<BundleFolder>> BundleFolder::Write(const std::map<std::string, std::string>& files) {
+absl::StatusOr<std::unique_ptr<GivenBundle>> GivenBundle::Write(const std::map<std::string, std::string>& files) {
   if (files.size() > kMostFiles) {
     return absl::InvalidArgumentError(absl::StrCat("files: expected at most ", kMostFiles, " files"));
   }
@@ -44,7 +44,7 @@ absl::StatusOr<std::unique_ptr<BundleFolder>> BundleFolder::Write(const std::map
   if (error || mkdtemp(pattern.data()) == nullptr) {
     return absl::UnavailableError("can't create a folder for the bundle's files in TMPDIR");
   }
-  std::unique_ptr<BundleFolder> folder(new BundleFolder(pattern));
+  std::unique_ptr<GivenBundle> folder(new GivenBundle(pattern));
   for (const auto& [path, text] : files) {
     const std::filesystem::path file = folder->path() / path;
     std::filesystem::create_directories(file.parent_path(), error);
@@ -56,7 +56,7 @@ absl::StatusOr<std::unique_ptr<BundleFolder>> BundleFolder::Write(const std::map
   return folder;
 }
 
-BundleFolder::~BundleFolder() {
+GivenBundle::~GivenBundle() {
   std::error_code error;
   std::filesystem::remove_all(path_, error);
 }

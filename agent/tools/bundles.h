@@ -29,16 +29,16 @@ class Bundles {
 };
 
 // Files from a caller in a folder of their own, which goes with this object.
-class BundleFolder {
+class GivenBundle {
  public:
   // INVALID_ARGUMENT: a path is absolute, leaves the folder, or is no plain name; or there are too many files.
-  static absl::StatusOr<std::unique_ptr<BundleFolder>> Write(const std::map<std::string, std::string>& files);
-  ~BundleFolder();
+  static absl::StatusOr<std::unique_ptr<GivenBundle>> Write(const std::map<std::string, std::string>& files);
+  ~GivenBundle();
 
   const std::filesystem::path& path() const { return path_; }
 
  private:
-  explicit BundleFolder(std::filesystem::path path) : path_(std::move(path)) {}
+  explicit GivenBundle(std::filesystem::path path) : path_(std::move(path)) {}
   const std::filesystem::path path_;
 };
 

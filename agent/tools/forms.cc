@@ -115,7 +115,8 @@ Json RankedForm(const v1::RankedChange& ranked, int best) {
   Json form = {{"change", ChangeText(ranked.change())}};
   if (ranked.parent() != best) form["fromIteration"] = ranked.parent();
   const v1::Score& score = ranked.score();
-  form["expectedGain"] = Rounded(score.rules() + score.model() + score.patterns());
+  const double gain = score.gain() > 0 ? score.gain() : score.rules() + score.model() + score.patterns();
+  form["expectedGain"] = Rounded(gain);
   AddText("finding", ranked.finding(), &form);
   return form;
 }

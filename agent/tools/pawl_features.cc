@@ -80,7 +80,7 @@ const std::vector<PromptEntry>& PromptTable() {
 
 }  // namespace
 
-PawlFeatures::PawlFeatures(std::unique_ptr<Campaigns> campaigns, std::unique_ptr<Bundles> bundles, Options options)
+PawlFeatures::PawlFeatures(std::shared_ptr<Campaigns> campaigns, std::unique_ptr<Bundles> bundles, Options options)
     : campaigns_(std::move(campaigns)), bundles_(std::move(bundles)), options_(std::move(options)) {}
 
 std::string PawlFeatures::instructions() const {

@@ -7,7 +7,7 @@
 
 namespace pawl {
 
-// Pawl's tools, resources and prompts. Owns what they stand on.
+// Pawl's tools, resources and prompts.
 class PawlFeatures final : public McpFeatures {
  public:
   struct Options {
@@ -15,7 +15,7 @@ class PawlFeatures final : public McpFeatures {
     std::string author = {};    // as in ToolContext
     std::string campaign = {};  // as in ToolContext
   };
-  PawlFeatures(std::unique_ptr<Campaigns> campaigns, std::unique_ptr<Bundles> bundles, Options options);
+  PawlFeatures(std::shared_ptr<Campaigns> campaigns, std::unique_ptr<Bundles> bundles, Options options);
 
   std::string name() const override { return "pawl"; }
   std::string version() const override { return options_.version; }
@@ -36,7 +36,7 @@ class PawlFeatures final : public McpFeatures {
  private:
   ToolContext context() const { return {*campaigns_, *bundles_, options_.author, options_.campaign}; }
 
-  const std::unique_ptr<Campaigns> campaigns_;
+  const std::shared_ptr<Campaigns> campaigns_;
   const std::unique_ptr<Bundles> bundles_;
   const Options options_;
 };

@@ -64,12 +64,20 @@ Json RoofForm(const v1::Situation& situation) {
   return form;
 }
 
+// "64 128", or "0=float 1=half" where values are words.
+std::string ValuesForm(const v1::Variable& variable) {
+  return absl::StrJoin(variable.values(), " ", [&](std::string* out, int32_t value) {
+    absl::StrAppend(out, value);
+    if (value >= 0 && value < variable.words_size()) absl::StrAppend(out, "=", variable.words(value));
+  });
+}
+
 Json EditForm(const v1::Situation& situation) {
   const std::string& campaign = situation.campaign().name();
   Json variables = Json::array();
   for (const v1::Variable& variable : situation.variables()) {
     const auto now = situation.best().variant().find(variable.name());
-    Json each = {{"name", variable.name()}, {"values", absl::StrJoin(variable.values(), " ")}};
+    Json each = {{"name", variable.name()}, {"values", ValuesForm(variable)}};
     if (now != situation.best().variant().end()) each["now"] = now->second;
     AddText("moreGives",
             absl::StrJoin(variable.affects(), " ",

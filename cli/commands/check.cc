@@ -2,6 +2,7 @@
 #include <google/protobuf/util/json_util.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -12,8 +13,10 @@
 #include "base/names/spelling.h"
 #include "cli/commands/commands.h"
 #include "cli/connect/bundle_path.h"
+#include "kernels/bundle_reader.h"
 #include "kernels/problem.h"
 #include "kernels/space.h"
+#include "kernels/variable_values.h"
 #include "worker/trial/bundle_check.h"
 
 namespace pawl {
@@ -24,6 +27,7 @@ struct CheckFlags {
   std::string gpu;
   bool json = false;
   bool no_build = false;
+  bool builds = false;
   bool allow_unsandboxed = false;
 };
 
@@ -48,10 +52,38 @@ void PrintGpu(const v1::CheckGpu& gpu) {
   }
 }
 
-void Print(const v1::CheckReport& report) {
+void PrintEntries(const v1::CheckReport& report) {
+  if (report.entries().empty()) return;
+  std::printf("kernels in the cubin:\n");
+  for (const v1::CheckEntry& entry : report.entries()) {
+    const std::string bytes = entry.parameter_bytes().empty()
+                                  ? ""
+                                  : absl::StrCat("  parameters of ", absl::StrJoin(entry.parameter_bytes(), ","), " bytes");
+    std::printf("  %s%s\n", entry.name().c_str(), bytes.c_str());
+  }
+}
+
+void PrintChanges(const v1::CheckReport& report, const v1::Bundle& bundle) {
+  if (report.changes().empty()) return;
+  const auto failed = std::count_if(report.changes().begin(), report.changes().end(),
+                                    [](const v1::CheckChange& change) { return change.has_failure(); });
+  std::printf("single changes of the start variant: %d, %d of them can't be built\n", report.changes_size(),
+              static_cast<int>(failed));
+  for (const v1::CheckChange& made : report.changes()) {
+    const v1::Change& change = made.change();
+    const std::string text = made.has_failure() ? made.failure().message()
+                             : made.same_code() ? "the same as the start variant"
+                                                : absl::StrFormat("compiled in %.2f s", made.seconds());
+    std::printf("  %s %s -> %s: %s\n", change.variable().c_str(),
+                ValueText(bundle, change.variable(), change.from()).c_str(),
+                ValueText(bundle, change.variable(), change.to()).c_str(), text.c_str());
+  }
+}
+
+void Print(const v1::CheckReport& report, const v1::Bundle& bundle) {
   std::printf("%s: %lld variants, %lld allowed by the constraints\n", report.bundle().c_str(),
               static_cast<long long>(report.space()), static_cast<long long>(report.allowed()));
-  std::printf("start: %s\n", VariantText(report.start()).c_str());
+  std::printf("start: %s\n", VariantText(bundle, report.start()).c_str());
   std::printf("launches of the start variant on %s:\n", report.gpus(0).name().c_str());
   for (const v1::CheckSize& size : report.sizes()) {
     for (const v1::PlanLaunch& launch : size.launches()) {
@@ -62,17 +94,23 @@ void Print(const v1::CheckReport& report) {
   }
   std::printf("GPUs%s:\n", report.compiler().empty() ? "" : absl::StrCat(" (", report.compiler(), ")").c_str());
   for (const v1::CheckGpu& gpu : report.gpus()) PrintGpu(gpu);
+  PrintEntries(report);
+  PrintChanges(report, bundle);
   if (!report.has_run()) return;
   const v1::Failure& failure = report.run().failure();
   std::printf("run on this %s: %s\n", report.run().gpu().c_str(),
               report.run().has_failure()
                   ? absl::StrCat("failed validation at ", failure.size(), ": ", failure.message()).c_str()
                   : "passed validation at every size");
+  if (!report.run().slowest().empty()) {
+    std::printf("slowest size: %s, %.4g us a call\n", report.run().slowest().c_str(), report.run().slowest_us());
+  }
 }
 
 int Check(const CheckFlags& flags) {
   BundleCheckOptions options;
   options.build = !flags.no_build;
+  options.builds = flags.builds;
   options.allow_unsandboxed = flags.allow_unsandboxed;
   if (!flags.gpu.empty()) {
     const GpuSpec* spec = FindGpu(flags.gpu);
@@ -94,7 +132,7 @@ int Check(const CheckFlags& flags) {
     if (!google::protobuf::util::MessageToJsonString(report, &json, print).ok()) return kFailed;
     std::printf("%s\n", json.c_str());
   } else if (report.problems().empty()) {
-    Print(report);
+    Print(report, ReadBundle(BundlePath(flags.bundle)).bundle);
   }
   for (const v1::CheckProblem& problem : report.problems()) {
     std::fprintf(stderr, "%s\n", FormatProblem({problem.file(), problem.line(), problem.message()}).c_str());
@@ -122,6 +160,8 @@ void AddCheck(CLI::App& app, int* exit_code) {
   command->add_option("--gpu", flags->gpu, "Check for this GPU only: a name such as h200 or \"NVIDIA H200\"");
   command->add_flag("--json", flags->json, "Print JSON for programs: one object");
   command->add_flag("--no-build", flags->no_build, "Do not compile");
+  command->add_flag("--builds", flags->builds, "Compile every single change of the start variant as well")
+      ->excludes("--no-build");
   command->add_flag("--allow-unsandboxed", flags->allow_unsandboxed, "Build and run even if no sandbox is available");
   command->callback([flags, exit_code] { *exit_code = Check(*flags); });
 }

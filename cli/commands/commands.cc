@@ -6,6 +6,7 @@
 
 #include "base/names/spelling.h"
 #include "cli/connect/flags.h"
+#include "cli/drive/keeper.h"
 #include "cli/text/help_format.h"
 
 namespace pawl {
@@ -25,6 +26,7 @@ std::unique_ptr<CLI::App> MakePawlApp(const std::string& version, int* exit_code
       "Flags of the connection (--database, --orchestrator, ...) and --json may come before or after the command; "
       "`pawl help connection` lists them.");
   // In the order of `pawl --help`: by group, and by name within it.
+  AddAgent(app, exit_code);
   AddMcp(app, exit_code);
   AddRun(app, exit_code);
   AddSubmit(app, exit_code);
@@ -78,6 +80,8 @@ std::vector<std::string> WithCommandFirst(std::vector<std::string> arguments) {
 }
 
 int RunPawl(std::vector<std::string> arguments, const std::string& version) {
+  // For `pawl agent` itself; what follows is another program's command line.
+  if (!arguments.empty() && arguments[0] == kKeepAgent) return KeepAgent({arguments.begin() + 1, arguments.end()});
   int exit_code = kDone;
   const std::unique_ptr<CLI::App> app = MakePawlApp(version, &exit_code);
   arguments = WithCommandFirst(std::move(arguments));

@@ -31,6 +31,7 @@ std::vector<std::string> WithCommandFirst(std::vector<std::string> arguments);
 // The whole program; answers its exit code.
 int RunPawl(std::vector<std::string> arguments, const std::string& version);
 
+void AddAgent(CLI::App& app, int* exit_code);
 void AddMcp(CLI::App& app, int* exit_code);
 void AddRun(CLI::App& app, int* exit_code);
 void AddSubmit(CLI::App& app, int* exit_code);

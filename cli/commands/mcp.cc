@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "agent/campaigns/grpc_campaigns.h"
 #include "agent/mcp/stdio.h"
 #include "agent/tools/pawl_features.h"
 #include "base/names/spelling.h"
@@ -16,6 +15,8 @@
 #include "cli/connect/flags.h"
 #include "cli/connect/interrupt.h"
 #include "cli/connect/local_worker.h"
+#include "cli/drive/bridge.h"
+#include "cli/drive/connected_campaigns.h"
 #include "worker/trial/bundle_check.h"
 
 namespace pawl {
@@ -26,7 +27,7 @@ class FolderBundles final : public Bundles {
  public:
   absl::StatusOr<v1::Bundle> Read(const BundleSource& source) const override {
     if (!source.folder.empty()) return LoadBundle(source.folder);
-    absl::StatusOr<std::unique_ptr<BundleFolder>> folder = BundleFolder::Write(source.files);
+    absl::StatusOr<std::unique_ptr<GivenBundle>> folder = GivenBundle::Write(source.files);
     if (!folder.ok()) return folder.status();
     return LoadBundle((*folder)->path().string());
   }
@@ -42,7 +43,7 @@ class FolderBundles final : public Bundles {
     if (options.gpus.empty())
       return absl::InvalidArgumentError(absl::StrCat("unknown GPU ", gpu, Expected(gpu, known)));
     if (!source.folder.empty()) return CheckBundle(BundlePath(source.folder), options);
-    absl::StatusOr<std::unique_ptr<BundleFolder>> folder = BundleFolder::Write(source.files);
+    absl::StatusOr<std::unique_ptr<GivenBundle>> folder = GivenBundle::Write(source.files);
     if (!folder.ok()) return folder.status();
     return CheckBundle((*folder)->path(), options);
   }
@@ -52,17 +53,9 @@ struct McpFlags {
   ConnectionFlags connection;
   std::string campaign;
   std::string author;
+  std::string connect;
   WorkerFlags worker;
 };
-
-GrpcCampaignsOptions ByConnection(Connection& connection) {
-  GrpcCampaignsOptions options;
-  options.read = [&connection](const grpc::Status& status) { return connection.client().Read(status); };
-  options.reopen = [&connection]() -> std::shared_ptr<grpc::Channel> {
-    return connection.Reopen(Need::kDatabase).ok() ? connection.client().channel() : nullptr;
-  };
-  return options;
-}
 
 absl::StatusOr<int> Serve(const McpFlags& flags, const std::string& version, Connection& connection) {
   std::unique_ptr<Daemon> worker;
@@ -77,8 +70,7 @@ absl::StatusOr<int> Serve(const McpFlags& flags, const std::string& version, Con
   options.version = version;
   options.author = flags.author;
   options.campaign = flags.campaign;
-  const PawlFeatures features(OpenGrpcCampaigns(connection.client().channel(), ByConnection(connection)),
-                              std::make_unique<FolderBundles>(), options);
+  const PawlFeatures features(CampaignsOf(connection), std::make_unique<FolderBundles>(), options);
   const McpServer server(features);
   McpStdioOptions stdio;
   stdio.stopped = Interrupted;
@@ -89,6 +81,10 @@ absl::StatusOr<int> Serve(const McpFlags& flags, const std::string& version, Con
 
 int RunMcp(const McpFlags& flags, const std::string& version) {
   signal(SIGPIPE, SIG_IGN);  // a client that is gone is noticed by what can't be written
+  if (!flags.connect.empty()) {
+    const absl::Status bridged = BridgeToSocket(flags.connect);
+    return bridged.ok() ? kDone : Fail("mcp", bridged);
+  }
   NoteInterrupts();
   return WithConnection("mcp", flags.connection, Need::kDatabase,
                         [&](Connection& connection) { return Serve(flags, version, connection); });
@@ -109,6 +105,10 @@ void AddMcp(CLI::App& app, int* exit_code) {
   AddCampaignOption(*command, &flags->campaign, "Serve this campaign only");
   command->add_option("--author", flags->author,
                       "Author of what is submitted and proposed (default: the client's name)");
+  command
+      ->add_option("--connect", flags->connect,
+                   "Pass everything on to this socket of `pawl agent`, which starts its agents so")
+      ->type_name("SOCKET");
   AddWorkerFlags(*command, &flags->worker);
   AddConnectionFlags(*command, &flags->connection);
   const std::string version(absl::StripPrefix(app.version(), "pawl "));

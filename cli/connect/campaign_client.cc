@@ -149,7 +149,9 @@ CampaignClient::CampaignClient(const std::string& address, const std::shared_ptr
 
 CampaignClient::~CampaignClient() = default;
 
-absl::Status CampaignClient::Read(const grpc::Status& status) const { return ToStatus(status, address_); }
+absl::Status CampaignClient::Read(const grpc::Status& status, const std::string& address) {
+  return ToStatus(status, address);
+}
 
 absl::StatusOr<v1::Campaign> CampaignClient::Submit(const v1::SubmitCampaignRequest& request) {
   return stub_->Call(&Service::Stub::SubmitCampaign, request);

@@ -49,8 +49,8 @@ class CampaignClient {
 
   const std::string& address() const { return address_; }
   const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
-  // What a status that came through the channel means.
-  absl::Status Read(const grpc::Status& status) const;
+  // What a status that came from an orchestrator at this address means.
+  static absl::Status Read(const grpc::Status& status, const std::string& address);
 
  private:
   CampaignClient(const std::string& address, const std::shared_ptr<grpc::Channel>& channel);

@@ -23,7 +23,7 @@ struct DraftTensor {
   std::string role;  // input, output, inout, scratch
   std::vector<std::string> shape;
   std::vector<std::string> todos;
-  std::string range_high;  // of an integer input
+  std::string range_high;  // of an integer input; or a fill's name
 };
 
 struct DraftScalar {

@@ -49,8 +49,8 @@ void Tensors(const Draft& draft, std::string& out) {
                     "\nshape = ", List(tensor.shape), "\n");
     if (tensor.role != "input") absl::StrAppend(&out, "role = ", Quoted(tensor.role), "\n");
     if (tensor.role != "input" && tensor.role != "inout") continue;
-    if (tensor.range_high == "zeros") {
-      absl::StrAppend(&out, "fill = \"zeros\"\n");
+    if (tensor.range_high == "zeros" || tensor.range_high == "bytes") {
+      absl::StrAppend(&out, "fill = ", Quoted(tensor.range_high), "\n");
     } else if (tensor.type == "bool") {
       absl::StrAppend(&out, "fill = { integers = [0, 1] }\n");
     } else if (IsWholeType(tensor.type)) {

@@ -194,7 +194,7 @@ std::string DraftVariables::AddTemplate(const TemplateParameter& parameter, cons
 std::optional<std::string> DraftVariables::AddBlock(const std::string& wanted, const std::string& threads,
                                                     const KernelBody& body) {
   const std::optional<int64_t> number = NumberIn(threads);
-  if (!number || *number < 2) return std::nullopt;
+  if (!number || *number < 2 || (*number & (*number - 1)) != 0) return std::nullopt;
   if (const auto known = blocks_.find(absl::StrCat(wanted, "=", threads)); known != blocks_.end()) return known->second;
   for (const auto& [key, name] : templates_) {
     const auto variable =
@@ -222,6 +222,16 @@ std::optional<std::string> DraftVariables::AddBlock(const std::string& wanted, c
   variable.values = allowed;
   blocks_[absl::StrCat(wanted, "=", threads)] = variable.name;
   return variable.name;
+}
+
+std::optional<std::string> DraftVariables::AddLaunchParameter(const std::string& name) {
+  if (const auto known = blocks_.find(name); known != blocks_.end()) return known->second;
+  const Tunable tunable = TunableOf(name, 256, false);
+  if (tunable == Tunable::kNone || tunable == Tunable::kFlag) return std::nullopt;
+  const int64_t start = tunable == Tunable::kBlock ? 256 : tunable == Tunable::kTile ? 32 : 4;
+  const std::string upper = absl::AsciiStrToUpper(name);
+  blocks_[name] = Add(free_name_(upper), tunable, start, absl::StrCat("start: whoever calls the host function chooses ", name)).name;
+  return blocks_[name];
 }
 
 std::string DraftVariables::BoundsOrBlock(const SourceFunction& kernel, const KernelBody& body) {

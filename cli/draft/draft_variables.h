@@ -33,6 +33,8 @@ class DraftVariables {
   std::string AddTemplate(const TemplateParameter& parameter, const std::string& argument);
   // A variable for a block of this many threads, a number that only the launch has. Nothing: the kernel depends on it.
   std::optional<std::string> AddBlock(const std::string& wanted, const std::string& threads, const KernelBody& body);
+  // A parameter of the host function that is a block's size or the like; nothing: its name says no such thing.
+  std::optional<std::string> AddLaunchParameter(const std::string& name);
   // The block of a kernel that no launch gives one.
   std::string BoundsOrBlock(const SourceFunction& kernel, const KernelBody& body);
 

@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "cli/draft/constants.h"
+#include "cli/draft/translation.h"
 
 namespace pawl {
 namespace {
@@ -90,6 +91,14 @@ class HostReader {
       const auto known = values_.find(left.text);
       again.type = known == values_.end() ? "" : known->second.type;
       again.initial = {e.parts[1]};
+      if (Uses(e.parts[1], left.text)) {
+        // n = n / 2: of what it was, or not followed.
+        if (known == values_.end() || known->second.parts.size() != 1) {
+          values_.erase(left.text);
+          return;
+        }
+        again.initial = {Substituted(e.parts[1], {{left.text, known->second.parts[0]}})};
+      }
       Declare(again);
     } else if (e.text == "=" && left.kind == Kind::kMember && left.parts[0].kind == Kind::kName) {
       static const std::string kAxes = "xyz";
@@ -104,9 +113,15 @@ class HostReader {
       one.text = "1";
       while (value.parts.size() <= axis) value.parts.push_back(one);
       value.parts[axis] = e.parts[1];
+    } else if (e.text == "=" && left.kind == Kind::kSubscript && left.parts[0].kind == Kind::kName) {
+      values_[CppText(left)] = {{e.parts[1]}, false, ""};  // an element of an array
     } else if (left.kind == Kind::kName) {
       values_.erase(left.text);  // n /= 2: what it is from now on is not followed
     }
+  }
+
+  static bool Uses(const CppExpression& e, const std::string& name) {
+    return e.IsName(name) || std::any_of(e.parts.begin(), e.parts.end(), [&](const CppExpression& part) { return Uses(part, name); });
   }
 
   void If(const CppStatement& statement) {
@@ -424,6 +439,18 @@ CppExpression ResolvedWithin(const CppExpression& e, const HostValues& values, c
       one.kind = Kind::kNumber;
       one.text = "1";
       return one;
+    }
+  }
+  if (e.kind == Kind::kSubscript && e.parts[0].kind == Kind::kName) {
+    const auto element = values.find(CppText(e));
+    if (element != values.end() && element->second.parts.size() == 1) {
+      return ResolvedWithin(element->second.parts[0], values, kept, steps + 1);
+    }
+    const auto array = values.find(e.parts[0].text);
+    const std::optional<int64_t> index = ConstantValue(e.parts[1], {});
+    if (array != values.end() && index && *index >= 0 && static_cast<size_t>(*index) < array->second.parts.size() &&
+        array->second.parts.size() > 1) {
+      return ResolvedWithin(array->second.parts[static_cast<size_t>(*index)], values, kept, steps + 1);
     }
   }
   if (e.kind == Kind::kMember) return e;

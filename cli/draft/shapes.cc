@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "cli/draft/constants.h"
 
 namespace pawl {
@@ -40,6 +41,13 @@ class Indexing {
       case Kind::kBinary:
         return Binary(e, steps);
       case Kind::kCall:
+        if (e.parts.size() == 3 && (e.parts[0].IsName("__mul24") || e.parts[0].IsName("__umul24"))) {
+          CppExpression product;
+          product.kind = Kind::kBinary;
+          product.text = "*";
+          product.parts = {e.parts[1], e.parts[2]};
+          return Binary(product, steps);
+        }
         if (e.parts.size() == 2 && e.parts[0].kind == Kind::kName && IsCastName(e.parts[0].text)) {
           return Terms(e.parts[1], steps + 1);
         }
@@ -54,8 +62,7 @@ class Indexing {
   std::string Bound(const CppExpression& e, int steps = 0) {
     if (steps > kMaxSteps) return "?";
     if (const auto found = scope_.body->bounds.find(CppText(e)); found != scope_.body->bounds.end()) {
-      if (std::optional<std::string> size = Size(found->second)) return *size;
-      const std::string inner = Bound(found->second, steps + 1);
+      const std::string inner = Limit(found->second, steps);
       if (inner != "?") return inner;
     }
     if (e.kind == Kind::kMember && e.parts[0].kind == Kind::kName) {
@@ -82,13 +89,46 @@ class Indexing {
     return "?";
   }
 
+  // What stands on the other side of i < ...: a size, the smaller of two, or something that has a bound itself.
+  std::string Limit(const CppExpression& e, int steps) {
+    if (e.kind == Kind::kCall && e.parts.size() == 3 && (e.parts[0].IsName("min") || e.parts[0].IsName("std::min"))) {
+      for (const size_t part : {1, 2}) {
+        const std::string limit = Limit(e.parts[part], steps + 1);
+        if (limit != "?") return limit;
+      }
+      return "?";
+    }
+    if (std::optional<std::string> size = Size(e)) {
+      // y < ny - 1 leaves a border, which the tensor has.
+      const size_t minus = size->rfind(" - ");
+      return minus != std::string::npos && NumberIn(size->substr(minus + 3)) ? size->substr(0, minus) : *size;
+    }
+    return Bound(e, steps + 1);
+  }
+
+  // The parameter whose element an index is: index[i], or a variable that holds it. Empty: none.
+  std::string DataOf(const CppExpression& e, int steps = 0) const {
+    if (steps > kMaxSteps) return "";
+    if (e.kind == Kind::kSubscript && e.parts[0].kind == Kind::kName && scope_.body->pointers.contains(e.parts[0].text)) {
+      return e.parts[0].text;
+    }
+    if (e.kind == Kind::kCast || e.kind == Kind::kPrefix) return DataOf(e.parts[0], steps + 1);
+    if (e.kind == Kind::kCall && e.parts.size() == 2) return DataOf(e.parts[1], steps + 1);  // __ldg(&index[i])
+    if (e.kind == Kind::kName) {
+      const auto made = scope_.body->definitions.find(e.text);
+      if (made != scope_.body->definitions.end()) return DataOf(made->second, steps + 1);
+    }
+    return "";
+  }
+
   // B * T / T is B.
   static std::string Quotient(const std::string& over, const std::string& by) {
-    const std::string tail = absl::StrCat(" * ", by), head = absl::StrCat(by, " * ");
-    if (over == by) return "1";
-    if (absl::EndsWith(over, tail)) return over.substr(0, over.size() - tail.size());
-    if (absl::StartsWith(over, head)) return over.substr(head.size());
-    return absl::StrCat("ceil_div(", over, ", ", by, ")");
+    std::vector<std::string> factors = absl::StrSplit(over, " * ");
+    const auto found = std::find(factors.begin(), factors.end(), by);
+    const bool plain = over.find_first_of("+-(/") == std::string::npos;
+    if (!plain || found == factors.end()) return absl::StrCat("ceil_div(", over, ", ", by, ")");
+    factors.erase(found);
+    return factors.empty() ? "1" : absl::StrJoin(factors, " * ");
   }
 
   std::optional<std::string> Size(const CppExpression& e) const {
@@ -168,8 +208,13 @@ bool Subtract(std::vector<std::string>& more, const std::vector<std::string>& le
   return true;
 }
 
-std::optional<std::vector<std::string>> ShapeOfIndex(const CppExpression& index, Indexing& indexing) {
+std::optional<std::vector<std::string>> ShapeOfIndex(const CppExpression& index, Indexing& indexing,
+                                                     IndexedExtents& indexed) {
   std::vector<Term> terms = indexing.Terms(index);
+  // x[0], x[2]
+  if (terms.size() == 1 && terms[0].running.empty() && terms[0].sizes.empty() && terms[0].number >= 0) {
+    return std::vector<std::string>{absl::StrCat(terms[0].number + 1)};
+  }
   terms.erase(std::remove_if(terms.begin(), terms.end(), [](const Term& term) { return term.running.empty(); }),
               terms.end());
   // x[0]; x[n - 1 - i] has i as its only term that runs.
@@ -183,34 +228,51 @@ std::optional<std::vector<std::string>> ShapeOfIndex(const CppExpression& index,
                    [](const Term& a, const Term& b) { return a.sizes.size() > b.sizes.size(); });
   std::vector<std::string> shape = {indexing.Bound(terms[0].running[0])};
   std::vector<std::string> current = terms[0].sizes;
+  const auto note = [&](const Term& term, const std::string& extent) {
+    if (const std::string data = indexing.DataOf(term.running[0]); !data.empty()) indexed[data] = extent;
+  };
+  note(terms[0], shape[0]);
   for (size_t i = 1; i < terms.size() && !current.empty(); ++i) {
     if (terms[i].sizes.size() == current.size()) continue;
     std::vector<std::string> extent = current;
     if (!Subtract(extent, terms[i].sizes)) continue;
     shape.push_back(absl::StrJoin(extent, " * "));
+    note(terms[i], shape.back());
     current = terms[i].sizes;
   }
   for (const std::string& size : current) shape.push_back(size);
+  // The tiles of a loop, t * 32 + i with t < ceil_div(k, 32): k of them.
+  for (size_t i = 0; i + 1 < shape.size(); ++i) {
+    const std::string head = "ceil_div(", tail = absl::StrCat(", ", shape[i + 1], ")");
+    if (!absl::StartsWith(shape[i], head) || !absl::EndsWith(shape[i], tail)) continue;
+    shape[i] = shape[i].substr(head.size(), shape[i].size() - head.size() - tail.size());
+    shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+  }
   // A term of the leading kind that another one joins, x[(b + k) * C]: the bound of the first is a guess that stands.
   return shape;
 }
 
 }  // namespace
 
-std::optional<std::vector<std::string>> ShapeOf(const std::vector<CppExpression>& indices, const ShapeScope& scope) {
+std::optional<std::vector<std::string>> ShapeOf(const std::vector<CppExpression>& indices, const ShapeScope& scope,
+                                                IndexedExtents* indexed) {
   Indexing indexing(scope);
+  IndexedExtents found;
   std::optional<std::vector<std::string>> best;
   const auto unknown = [](const std::vector<std::string>& shape) {
     return std::count_if(shape.begin(), shape.end(),
                          [](const std::string& extent) { return absl::StrContains(extent, "?"); });
   };
   for (const CppExpression& index : indices) {
-    std::optional<std::vector<std::string>> shape = ShapeOfIndex(index, indexing);
+    std::optional<std::vector<std::string>> shape = ShapeOfIndex(index, indexing, found);
     if (!shape) continue;
-    const bool better = !best || unknown(*shape) < unknown(*best) ||
+    const auto number = [](const std::vector<std::string>& s) { return s.size() == 1 ? NumberIn(s[0]) : std::nullopt; };
+    if (best && number(*shape) && (!number(*best) || *number(*best) >= *number(*shape))) continue;
+    const bool better = !best || number(*best) || unknown(*shape) < unknown(*best) ||
                         (unknown(*shape) == unknown(*best) && shape->size() > best->size());
     if (better) best = std::move(shape);
   }
+  if (indexed != nullptr) *indexed = std::move(found);
   return best;
 }
 

@@ -29,6 +29,7 @@ int64_t TypicalSize(const std::string& name, size_t count) {
   if (has({"vocab"}) || is({"v"})) return 32000;
   if (has({"hidden", "dim", "channel", "features"}) || is({"c", "d"})) return 1024;
   if (has({"group", "expert"}) || is({"g"})) return 32;
+  if (has({"topk", "top_k"})) return 4;
   if (has({"_rows"})) return 32000;
   if (has({"iter", "steps", "passes"})) return 16;
   if (is({"m", "k"}) || (is({"n"}) && count > 1)) return 2048;

@@ -191,6 +191,7 @@ class Translating {
     }
     if (e.text == "/") {
       if (y && *y == 1) return a;
+      if (x && y && *y != 0 && !IsReal(e)) return Formula{absl::StrCat(*x / *y)};
       if (IsReal(e)) return Formula{absl::StrCat(At(*a, 3), " / ", At(*b, 4)), 3};
       return Formula{absl::StrCat("floor(", At(*a, 3), " / ", At(*b, 4), ")")};
     }

@@ -15,7 +15,7 @@ absl::StatusOr<BundleReading> ReadSent(const BundleSource& source) {
     return absl::InvalidArgumentError(
         "bundle: folders are read by `pawl mcp` only, on your machine; over HTTP send the bundle's files");
   }
-  absl::StatusOr<std::unique_ptr<BundleFolder>> folder = BundleFolder::Write(source.files);
+  absl::StatusOr<std::unique_ptr<GivenBundle>> folder = GivenBundle::Write(source.files);
   if (!folder.ok()) return folder.status();
   return ReadBundle((*folder)->path());
 }

@@ -1,6 +1,6 @@
 // Speaks pawl-runner's language without a GPU, as a healthy GPU would answer: every output is right, every call takes
-// 100 us. A module whose code says `fake: hang-call` never returns from a call; `fake: cuda 214` has the driver's
-// result 214 in every call, and answers as the real runner answers that.
+// 100 us, or 80 where a module's code says `fake: time 80`. One that says `fake: hang-call` never returns from a call;
+// `fake: cuda 214` has the driver's result 214 in every call, and answers as the real runner answers that.
 
 #include <signal.h>
 #include <sys/prctl.h>
@@ -64,18 +64,26 @@ bool Run(const std::string& module, const v1::RunnerRequest& request, v1::Runner
   return false;
 }
 
+double TimeOf(const std::string& module) {
+  const std::string& code = modules[module];
+  const size_t at = code.find("fake: time ");
+  return at == std::string::npos ? kMicroseconds : std::atof(code.c_str() + at + 11);
+}
+
 void Compare(const v1::CompareRequest& request, v1::CompareReply* reply) {
+  const double candidate = TimeOf(request.candidate());
+  const double parent = request.parent().empty() ? candidate : TimeOf(request.parent());
   for (int i = 0; i < request.pairs(); ++i) {
     v1::PairSample& pair = *reply->add_pairs();
-    pair.set_parent_us(kMicroseconds * (1 + 0.0001 * (i % 3)));
-    pair.set_candidate_us(kMicroseconds);
+    pair.set_parent_us(parent * (1 + 0.0001 * (i % 3)));
+    pair.set_candidate_us(candidate);
     pair.set_log_ratio(std::log(pair.parent_us() / pair.candidate_us()));
     pair.set_anchor_us(kMicroseconds);
   }
-  reply->set_candidate_warm_us(kMicroseconds);
-  reply->set_parent_warm_us(kMicroseconds);
-  reply->set_candidate_cold_us(2 * kMicroseconds);
-  reply->set_parent_cold_us(2 * kMicroseconds);
+  reply->set_candidate_warm_us(candidate);
+  reply->set_parent_warm_us(parent);
+  reply->set_candidate_cold_us(2 * candidate);
+  reply->set_parent_cold_us(2 * parent);
   reply->add_checked();
 }
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Checks what a program can see of whether the documents are true:
-- every relative link of README.md and docs/ leads to a file that is there, and to a heading of it;
+- every relative link of README.md, AGENTS.md, docs/ and skills/ leads to a file that is there, and to a heading of it;
 - README.md is short enough to be read at once, and docs/README.md lists every page of docs/;
 - every message that docs/troubleshooting.md quotes (a line of **`...`**) stands in a source file, where … in it is what
   varies;
+- every skill of skills/ has the front matter that agents look for: the name of its folder, and a description;
 - every piece of code that docs/tutorial.md quotes is part of a file below docs/tutorial/, and all of its kernels and
   kernel.toml are quoted.
 Usage: documents.py ROOT"""
@@ -134,9 +135,23 @@ def stale_code(root, document):
             yield f"{file.relative_to(root).as_posix()}:{seen.index(False) + 1}: {name} does not quote this line"
 
 
+def unusable_skills(root):
+    for skill in sorted((root / "skills").glob("*/SKILL.md")):
+        name = skill.relative_to(root).as_posix()
+        match = re.match(r"---\n(.*?)\n---\n", skill.read_text(), re.DOTALL)
+        fields = dict(line.split(": ", 1) for line in match[1].splitlines()) if match else {}
+        if fields.get("name") != skill.parent.name:
+            yield f"{name}:1: the front matter's name is not {skill.parent.name}"
+        if not 1 <= len(fields.get("description", "")) <= 1024:
+            yield f"{name}:1: the front matter's description must have 1 to 1024 characters"
+
+
 def mistakes(root):
-    for document in [root / "README.md", *sorted((root / "docs").rglob("*.md"))]:
+    documents = [root / "README.md", *root.glob("AGENTS.md"), *sorted((root / "docs").rglob("*.md")),
+                 *sorted((root / "skills").rglob("*.md"))]
+    for document in documents:
         yield from broken_links(root, document)
+    yield from unusable_skills(root)
     yield from badly_filed(root)
     yield from unsaid_messages(root, root / "docs" / "troubleshooting.md")
     yield from stale_code(root, root / "docs" / "tutorial.md")

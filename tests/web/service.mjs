@@ -52,9 +52,11 @@ export class Service {
     return child;
   }
 
-  // Without arguments it answers at once; --replay-speed lets a campaign take its time.
+  // Without arguments it answers at once; --replay-speed lets a campaign take its time. An environment may come before them.
   worker(name, ...more) {
-    return this.#spawn("pawl-worker", ["--orchestrator", this.address, "--device", "replay", "--name", name, ...more]);
+    const {env} = typeof more[0] === "object" ? more.shift() : {};
+    const device = more.includes("--device") ? [] : ["--device", "replay"];
+    return this.#spawn("pawl-worker", ["--orchestrator", this.address, ...device, "--name", name, ...more], env);
   }
 
   pawl(...words) {
@@ -64,7 +66,7 @@ export class Service {
   }
 
   submit(bundle, ...more) {
-    return this.pawl("submit", join(source, "kernels", bundle), ...more).match(/campaigns\/\d+/)[0];
+    return this.pawl("submit", resolve(source, "kernels", bundle), ...more).match(/campaigns\/\d+/)[0];
   }
 
   // Every iteration of the database, as `pawl history --json` prints it.
@@ -92,8 +94,8 @@ export class Service {
     return readFileSync(join(this.folder, "log"), "utf8").split("\n").slice(-20).join("\n");
   }
 
-  #spawn(program, words) {
-    const child = spawn(join(bin, program), words, {stdio: ["ignore", "pipe", openSync(join(this.folder, "log"), "a")]});
+  #spawn(program, words, env = {}) {
+    const child = spawn(join(bin, program), words, {stdio: ["ignore", "pipe", openSync(join(this.folder, "log"), "a")], env: {...process.env, ...env}});
     this.#children.push(child);
     return child;
   }

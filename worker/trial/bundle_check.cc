@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
+#include <thread>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -25,6 +27,8 @@
 #include "worker/sandbox/sandboxing.h"
 #include "worker/trial/cuda_device.h"
 #include "worker/trial/roofline_check.h"
+#include "worker/trial/single_changes.h"
+#include "worker/trial/source_check.h"
 #include "worker/trial/start_variant.h"
 #include "worker/validate/output_check.h"
 
@@ -33,6 +37,7 @@ namespace {
 
 // Each variant is planned at the goal's size on each GPU; more than this many would take minutes.
 constexpr int64_t kMaxPlanned = 20'000;
+constexpr int kMostBuilders = 16;
 
 const v1::Size& GoalSize(const v1::Bundle& bundle) {
   for (const v1::Size& size : bundle.sizes()) {
@@ -87,31 +92,64 @@ void CheckStart(const v1::Bundle& bundle, const v1::GpuInfo& info, v1::CheckGpu&
   }
 }
 
-// The start variant and the reference. Answers false when this machine can't build at all.
-bool CheckBuilds(Compiler& builder, const v1::Bundle& bundle, const v1::GpuInfo& info, v1::CheckGpu& gpu,
-                 v1::CheckReport& report) {
-  const v1::Size& size = GoalSize(bundle);
-  absl::StatusOr<BuiltVariant> built = BuildVariant(builder, bundle, StartVariant(bundle), {size}, info);
-  ReferenceCache cache;
-  const absl::Status reference =
-      HasProblem(bundle) ? absl::OkStatus() : BuildReference(builder, bundle, size, info, &cache).status();
-  if (!built.ok() && !absl::IsInvalidArgument(built.status())) {
-    report.add_warnings(absl::StrCat("not compiled for ", gpu.architecture(), ": ", built.status().message()));
-    gpu.set_build(v1::CHECK_BUILD_SKIPPED);
-    return false;
+// What compiling for one architecture gave.
+struct ArchitectureBuild {
+  v1::GpuInfo gpu;
+  absl::StatusOr<BuiltVariant> start = absl::UnknownError("not built");
+  absl::Status reference;
+};
+
+// The start variant and the reference, for every architecture side by side.
+void BuildForAll(Compiler& builder, const v1::Bundle& bundle, std::map<std::string, ArchitectureBuild>& builds) {
+  std::vector<std::thread> threads;
+  for (auto& [architecture, build] : builds) {
+    threads.emplace_back([&builder, &bundle, &build = build] {
+      const v1::Size& size = GoalSize(bundle);
+      build.start = BuildVariant(builder, bundle, StartVariant(bundle), {size}, build.gpu);
+      ReferenceCache cache;
+      if (!HasProblem(bundle)) build.reference = BuildReference(builder, bundle, size, build.gpu, &cache).status();
+    });
   }
+  for (std::thread& thread : threads) thread.join();
+}
+
+// What the builds say about one GPU. A warning: this machine can't build at all.
+void DescribeBuild(const v1::Bundle& bundle, const ArchitectureBuild& build, v1::CheckGpu& gpu,
+                   std::set<std::string>& warnings) {
+  const absl::StatusOr<BuiltVariant>& built = build.start;
+  if (!built.ok() && !absl::IsInvalidArgument(built.status())) {
+    warnings.insert(absl::StrCat("not compiled for ", gpu.architecture(), ": ", built.status().message()));
+    return;
+  }
+  const std::string& size = GoalSize(bundle).name();
   gpu.set_build(v1::CHECK_BUILD_DONE);
   if (built.ok()) gpu.set_build_seconds(built->seconds);
   if (!built.ok() || built->failure) {
     gpu.set_build(v1::CHECK_BUILD_FAILED);
-    AddFailure(v1::STAGE_BUILD, built.ok() ? built->failure->check() : v1::CHECK_COMPILE, size.name(),
+    AddFailure(v1::STAGE_BUILD, built.ok() ? built->failure->check() : v1::CHECK_COMPILE, size,
                built.ok() ? built->failure->message() : std::string(built.status().message()), gpu);
   }
-  if (!reference.ok()) {
+  if (!build.reference.ok()) {
     gpu.set_build(v1::CHECK_BUILD_FAILED);
-    AddFailure(v1::STAGE_BUILD, v1::CHECK_COMPILE, size.name(), std::string(reference.message()), gpu);
+    AddFailure(v1::STAGE_BUILD, v1::CHECK_COMPILE, size, std::string(build.reference.message()), gpu);
   }
-  return true;
+}
+
+// Every single change of the start variant, compiled for one GPU.
+void CheckChanges(Compiler& builder, const v1::Bundle& bundle, const ArchitectureBuild& build, int threads,
+                  v1::CheckReport& report) {
+  if (!build.start.ok() || build.start->failure) return;
+  const absl::StatusOr<std::vector<v1::CheckChange>> changes =
+      BuildSingleChanges(builder, bundle, *build.start, GoalSize(bundle), build.gpu, threads);
+  if (!changes.ok()) {
+    report.add_warnings(absl::StrCat("the changes were not compiled: ", changes.status().message()));
+    return;
+  }
+  for (const v1::CheckChange& change : *changes) *report.add_changes() = change;
+  for (const std::string& variable : VariablesWithoutEffect(*changes)) {
+    report.add_warnings(absl::StrCat("the variable ", variable, " changes neither the code nor the launches at ",
+                                     GoalSize(bundle).name(), ": every value gives the start variant"));
+  }
 }
 
 // Allowed variants that no GPU can launch, or that have no geometry at all.
@@ -231,7 +269,15 @@ void CheckRun(const v1::Bundle& bundle, const std::filesystem::path& folder, boo
   report.mutable_run()->set_gpu((*device)->gpu().name());
   for (const std::string& warning : run->warnings) report.add_warnings(warning);
   CheckBaseline(**device, bundle, folder, run->built, report);
-  if (!run->failure) return;
+  if (!run->failure) {
+    const absl::StatusOr<SlowestSize> slowest = TimeSlowestSize(**device, bundle, run->built);
+    if (!slowest.ok()) report.add_warnings(absl::StrCat("not timed: ", slowest.status().message()));
+    if (slowest.ok()) {
+      report.mutable_run()->set_slowest(slowest->size);
+      report.mutable_run()->set_slowest_us(slowest->microseconds);
+    }
+    return;
+  }
   *report.mutable_run()->mutable_failure() = *run->failure;
   report.set_ok(false);
 }
@@ -250,6 +296,14 @@ v1::CheckReport CheckBundle(const std::filesystem::path& folder, const BundleChe
   const v1::Bundle& bundle = reading.bundle;
   report.set_bundle(bundle.name());
   if (!reading.problems.empty()) return report;
+  std::vector<std::string> mistakes = UnusedVariables(bundle);
+  for (std::string& launch : LaunchesWithoutCooperation(bundle)) mistakes.push_back(std::move(launch));
+  for (const std::string& mistake : mistakes) {
+    v1::CheckProblem& entry = *report.add_problems();
+    entry.set_file(ValidUtf8((folder / "kernel.toml").string()));
+    entry.set_message(ValidUtf8(mistake));
+  }
+  if (!mistakes.empty()) return report;
 
   report.set_ok(true);
   report.set_bundle_hash(BundleHash(bundle));
@@ -257,10 +311,12 @@ v1::CheckReport CheckBundle(const std::filesystem::path& folder, const BundleChe
   report.set_allowed(CountAllowed(bundle).value_or(0));
   *report.mutable_start() = StartVariant(bundle);
 
+  const int cores = std::clamp<int>(static_cast<int>(std::thread::hardware_concurrency()), 1, kMostBuilders);
   std::unique_ptr<Builder> builder;
   if (options.build) {
     BuilderOptions builder_options;
     builder_options.allow_unsandboxed = options.allow_unsandboxed;
+    builder_options.processes = cores;
     absl::StatusOr<std::unique_ptr<Builder>> created = Builder::Create(builder_options);
     if (created.ok()) {
       builder = *std::move(created);
@@ -269,28 +325,32 @@ v1::CheckReport CheckBundle(const std::filesystem::path& folder, const BundleChe
       report.add_warnings(absl::StrCat("not compiled: ", created.status().message()));
     }
   }
-  std::map<std::string, v1::CheckGpu> by_architecture;
-  bool anywhere = false;
+  // GPUs of one architecture share a build; one that can't launch it gets none.
+  std::map<std::string, ArchitectureBuild> builds;
   for (const GpuSpec* spec : options.gpus) {
     v1::CheckGpu& gpu = *report.add_gpus();
     gpu.set_name(spec->info.name());
     gpu.set_architecture(ArchitectureOf(spec->info));
     gpu.set_build(v1::CHECK_BUILD_SKIPPED);
     CheckStart(bundle, spec->info, gpu, report);
-    // GPUs of one architecture share a build; one that can't launch it gets none.
-    if (gpu.failures().empty() && builder != nullptr) {
-      auto [it, fresh] = by_architecture.try_emplace(gpu.architecture());
-      if (fresh) {
-        it->second.set_architecture(gpu.architecture());
-        if (!CheckBuilds(*builder, bundle, spec->info, it->second, report)) builder.reset();
-      }
-      gpu.set_build(it->second.build());
-      gpu.set_build_seconds(it->second.build_seconds());
-      *gpu.mutable_failures() = it->second.failures();
-    }
+    if (gpu.failures().empty() && builder != nullptr) builds[gpu.architecture()].gpu = spec->info;
+  }
+  if (builder != nullptr) BuildForAll(*builder, bundle, builds);
+  std::set<std::string> warnings;
+  bool anywhere = false;
+  for (v1::CheckGpu& gpu : *report.mutable_gpus()) {
+    const auto build = builds.find(gpu.architecture());
+    if (gpu.failures().empty() && build != builds.end()) DescribeBuild(bundle, build->second, gpu, warnings);
     gpu.set_can_run(gpu.failures().empty());
     anywhere = anywhere || gpu.can_run();
   }
+  for (const std::string& warning : warnings) report.add_warnings(warning);
+  for (const auto& [architecture, build] : builds) {
+    if (!report.entries().empty() || !build.start.ok() || build.start->sizes.empty()) continue;
+    if (build.start->sizes[0].cubin == nullptr) continue;
+    for (v1::CheckEntry& entry : EntriesOf(*build.start->sizes[0].cubin)) *report.add_entries() = std::move(entry);
+  }
+  if (options.builds && !builds.empty()) CheckChanges(*builder, bundle, builds.begin()->second, cores, report);
   if (!anywhere) report.set_ok(false);
   CheckVariants(bundle, options.gpus, report);
   if (options.build && RunProblem(bundle, options.gpus[0]->info, options.allow_unsandboxed, report)) {

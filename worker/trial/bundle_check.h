@@ -11,6 +11,7 @@ namespace pawl {
 struct BundleCheckOptions {
   std::vector<const GpuSpec*> gpus;  // at least one
   bool build = true;
+  bool builds = false;  // also every single change of the start variant
   bool allow_unsandboxed = false;
 };
 

@@ -100,6 +100,14 @@ absl::StatusOr<JobFile> JobFile::Write(CudaDevice& device, const std::vector<con
   if (!job.SerializeToOstream(&out) || !out.flush()) {
     return absl::ResourceExhaustedError(absl::StrCat("can't write ", file.path(), ": is the disk full?"));
   }
+  // A sandbox that runs already has another user, to whom only what it was started with was given.
+  if (!parent.empty()) {
+    using std::filesystem::perms;
+    std::filesystem::permissions(folder, perms::owner_all | perms::others_read | perms::others_exec, error);
+    for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+      std::filesystem::permissions(entry.path(), perms::owner_read | perms::owner_write | perms::others_read, error);
+    }
+  }
   return file;
 }
 

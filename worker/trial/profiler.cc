@@ -228,8 +228,12 @@ absl::StatusOr<Profiling> NcuProfiler::Profile(const std::vector<ProfileItem>& i
     pages =
         absl::UnavailableError(absl::StrCat("ncu reported ", pages->kernels.size(), " launches, ", expected, " ran"));
   }
-  absl::StatusOr<std::vector<NcuKernel>> kernels = pages.status();
-  if (pages.ok()) kernels = std::move(pages->kernels);
+  absl::StatusOr<std::vector<NcuKernel>> kernels = absl::UnavailableError("");
+  if (pages.ok()) {
+    kernels = std::move(pages->kernels);
+  } else {
+    kernels = pages.status();
+  }
   absl::StatusOr<std::vector<v1::Evidence>> evidence = EvidenceOf(device_.gpu(), metrics_, items, kernels);
   if (!evidence.ok()) return evidence.status();
   profiling.evidence = *std::move(evidence);

@@ -5,12 +5,14 @@
 
 #include "absl/strings/str_format.h"
 #include "kernels/space.h"
+#include "worker/trial/timer.h"
 #include "worker/trial/trial_pipeline.h"
 #include "worker/validate/output_check.h"
 
 namespace pawl {
 namespace {
 
+constexpr int kRoughPairs = 2, kRoughMeasurements = 2;
 constexpr double kLoose = 4;  // a tolerance above this many times the start variant's error gets a warning
 
 v1::Tolerance ToleranceFor(const v1::Bundle& bundle, const std::string& output) {
@@ -59,6 +61,25 @@ absl::StatusOr<StartVariantRun> RunStartVariant(GpuDevice& device, const v1::Bun
   run.warnings = LooseTolerances(bundle, result->errors());
   if (!result->notes().empty()) run.warnings.push_back(result->notes());
   return run;
+}
+
+absl::StatusOr<SlowestSize> TimeSlowestSize(GpuDevice& device, const v1::Bundle& bundle, const BuiltVariant& built) {
+  SlowestSize slowest;
+  for (const v1::Size& size : bundle.sizes()) {
+    const BuiltSize* at = built.Find(size.name());
+    if (at == nullptr) continue;
+    TimingOptions options;
+    options.pairs = kRoughPairs;
+    options.measurements = kRoughMeasurements;
+    options.checked_calls = 1;
+    const absl::StatusOr<Timing> timing = TimeAgainst(device, bundle, *at, *at, options);
+    if (!timing.ok()) return timing.status();
+    if (timing->failure) return absl::FailedPreconditionError(timing->failure->message());
+    const v1::CompareReply& times = timing->times;
+    const double us = bundle.timing() == v1::TIMING_MODE_COLD ? times.candidate_cold_us() : times.candidate_warm_us();
+    if (us >= slowest.microseconds) slowest = {size.name(), us};
+  }
+  return slowest;
 }
 
 }  // namespace pawl

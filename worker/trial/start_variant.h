@@ -23,4 +23,12 @@ struct StartVariantRun {
 // fault, or the reference's.
 absl::StatusOr<StartVariantRun> RunStartVariant(GpuDevice& device, const v1::Bundle& bundle);
 
+struct SlowestSize {
+  std::string size;
+  double microseconds = 0;  // of a call, in the bundle's timing mode
+};
+
+// Times a validated start variant at every size of the ladder, roughly. An error says why it can't be timed.
+absl::StatusOr<SlowestSize> TimeSlowestSize(GpuDevice& device, const v1::Bundle& bundle, const BuiltVariant& built);
+
 }  // namespace pawl

@@ -428,8 +428,8 @@ TEST_F(ToolsTest, PromptsNameTheirSubject) {
 TEST(BundleFolderTest, HoldsTheFilesAndGoesWithItsObject) {
   std::filesystem::path path;
   {
-    absl::StatusOr<std::unique_ptr<BundleFolder>> folder =
-        BundleFolder::Write({{"kernel.toml", "a"}, {"include/tile.cuh", "b"}});
+    absl::StatusOr<std::unique_ptr<GivenBundle>> folder =
+        GivenBundle::Write({{"kernel.toml", "a"}, {"include/tile.cuh", "b"}});
     ASSERT_TRUE(folder.ok()) << folder.status();
     path = (*folder)->path();
     EXPECT_EQ(std::filesystem::file_size(path / "include/tile.cuh"), 1u);
@@ -440,12 +440,12 @@ TEST(BundleFolderTest, HoldsTheFilesAndGoesWithItsObject) {
 TEST(BundleFolderTest, RefusesPathsThatLeaveIt) {
   for (const char* bad :
        {"", "/etc/passwd", "../x", "a/../../x", "a//b", "a/", ".", "a/./b", "a\nb", "a b", "a\\b", "~/x"}) {
-    EXPECT_TRUE(absl::IsInvalidArgument(BundleFolder::Write({{bad, "x"}}).status())) << bad;
+    EXPECT_TRUE(absl::IsInvalidArgument(GivenBundle::Write({{bad, "x"}}).status())) << bad;
   }
   std::map<std::string, std::string> many;
   for (int i = 0; i < 201; ++i) many[absl::StrCat("f", i)] = "";
-  EXPECT_TRUE(absl::IsInvalidArgument(BundleFolder::Write(many).status()));
-  EXPECT_FALSE(BundleFolder::Write({{"a", "x"}, {"a/b", "y"}}).ok());
+  EXPECT_TRUE(absl::IsInvalidArgument(GivenBundle::Write(many).status()));
+  EXPECT_FALSE(GivenBundle::Write({{"a", "x"}, {"a/b", "y"}}).ok());
 }
 
 }  // namespace

@@ -72,5 +72,25 @@ TEST(StartVariantRun, IsTheMachinesFaultWhereTheRunnerCannotStart) {
   EXPECT_TRUE(absl::IsInternal(RunStartVariant(gpu, CopyBundle()).status()));
 }
 
+TEST(SlowestSize, IsTheOneWhoseCallTakesLongest) {
+  ScriptedGpu gpu;
+  const v1::Bundle bundle = CopyBundle();
+  const absl::StatusOr<StartVariantRun> run = RunStartVariant(gpu, bundle);
+  ASSERT_TRUE(run.ok()) << run.status();
+  const absl::StatusOr<SlowestSize> slowest = TimeSlowestSize(gpu, bundle, run->built);
+  ASSERT_TRUE(slowest.ok()) << slowest.status();
+  EXPECT_EQ(slowest->size, "main");
+  EXPECT_GT(slowest->microseconds, 0);
+}
+
+TEST(SlowestSize, SaysWhyItCannotBeTimed) {
+  ScriptedGpu gpu;
+  const v1::Bundle bundle = CopyBundle();
+  const absl::StatusOr<StartVariantRun> run = RunStartVariant(gpu, bundle);
+  ASSERT_TRUE(run.ok()) << run.status();
+  gpu.failures["compare small 2"].set_message("the kernel hangs");
+  EXPECT_EQ(TimeSlowestSize(gpu, bundle, run->built).status().message(), "the kernel hangs");
+}
+
 }  // namespace
 }  // namespace pawl

@@ -1,0 +1,373 @@
+#include "cli/drive/agent_run.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/time/clock.h"
+#include "agent/drive/agent_command.h"
+#include "agent/drive/driven_features.h"
+#include "agent/tools/source_text.h"
+#include "cli/connect/interrupt.h"
+#include "cli/drive/agent_process.h"
+#include "cli/drive/connected_campaigns.h"
+#include "cli/drive/mcp_socket.h"
+#include "cli/text/failure.h"
+#include "cli/text/words.h"
+#include "worker/process/temporary_folder.h"
+
+namespace pawl {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr absl::Duration kLimitsLook = absl::Milliseconds(100);
+constexpr absl::Duration kCampaignLook = absl::Seconds(1);
+constexpr absl::Duration kAgentGrace = absl::Seconds(5);
+constexpr absl::Duration kLastWords = absl::Seconds(30);     // of agents that have nothing more to propose
+constexpr absl::Duration kLastVerdicts = absl::Seconds(60);  // on what agents proposed that have ended
+
+using Clock = std::chrono::steady_clock;
+
+// Below `folder`, whatever the path says.
+absl::Status WriteFile(const fs::path& folder, const std::string& path, const std::string& text) {
+  const fs::path file = folder / path;
+  const fs::path below = fs::path(path).lexically_normal();
+  if (below.is_absolute() || below.empty() || *below.begin() == "..") {
+    return absl::InvalidArgumentError(absl::StrCat(path, " is no path in a folder"));
+  }
+  std::error_code error;
+  fs::create_directories(file.parent_path(), error);
+  std::ofstream out(file, std::ios::binary);
+  if (!out.write(text.data(), static_cast<std::streamsize>(text.size())).flush()) {
+    return absl::UnavailableError(absl::StrCat("can't write ", file.string()));
+  }
+  return absl::OkStatus();
+}
+
+// Follows the campaign, for as long as this object is there.
+class CampaignFollower {
+ public:
+  CampaignFollower(Campaigns& campaigns, const v1::Campaign& campaign, AgentLedger& ledger)
+      : campaigns_(campaigns),
+        name_(campaign.name()),
+        gpu_seconds_(campaign.gpu_seconds()),
+        ledger_(ledger),
+        thread_([this, after = campaign.last_sequence()] { Follow(after); }) {}
+  ~CampaignFollower() {
+    stopping_ = true;
+    thread_.join();
+  }
+
+ private:
+  void Follow(int64_t after) {
+    std::unique_ptr<CampaignWatch> watch = campaigns_.Watch(name_, after);
+    absl::Time looked;
+    while (!stopping_) {
+      if (absl::Now() - looked > kCampaignLook) {
+        looked = absl::Now();
+        const absl::StatusOr<v1::Campaign> now = campaigns_.GetCampaign(name_);
+        if (now.ok()) ledger_.GpuSeconds(now->gpu_seconds() - gpu_seconds_);
+      }
+      v1::WatchCampaignResponse message;
+      switch (watch->Next(kLimitsLook, &message)) {
+        case CampaignWatch::Got::kMessage:
+          if (!message.has_event()) break;
+          after = message.event().sequence();
+          ledger_.Take(message.event());
+          Tell(message.event());
+          break;
+        case CampaignWatch::Got::kEnd:
+          absl::SleepFor(kCampaignLook);
+          if (!watch->status().ok()) watch = campaigns_.Watch(name_, after);
+          break;
+        case CampaignWatch::Got::kNothingYet:
+          break;
+      }
+    }
+  }
+
+  void Tell(const v1::Event& event) const {
+    const v1::Iteration& judged = event.finished().iteration();
+    if (judged.verdict() == v1::VERDICT_UNSPECIFIED || ledger_.accounts().count(judged.author()) == 0) return;
+    std::fprintf(
+        stderr, "%s: %s, %s%s\n", judged.author().c_str(), ChangeText(judged.change()).c_str(),
+        VerdictWord(judged.verdict()).c_str(),
+        judged.speedup_over_parent() > 0 ? absl::StrCat(", ", SpeedupText(judged.speedup_over_parent())).c_str() : "");
+  }
+
+  Campaigns& campaigns_;
+  const std::string name_;
+  const double gpu_seconds_;
+  AgentLedger& ledger_;
+  std::atomic<bool> stopping_ = false;
+  std::thread thread_;
+};
+
+// One of the agents, with what it is given.
+struct Driven {
+  std::string author;
+  fs::path folder, transcript;
+  std::unique_ptr<DrivenFeatures> features;
+  std::unique_ptr<McpServer> server;
+  std::unique_ptr<McpSocket> socket;
+  std::unique_ptr<AgentProcess> process;
+  bool idle = false;  // it was ended for this
+};
+
+class AgentRun {
+ public:
+  AgentRun(Connection& connection, const AgentRunOptions& options)
+      : options_(options), campaigns_(CampaignsOf(connection)), ledger_(options.limits, Clock::now()) {}
+
+  absl::StatusOr<int> Run() {
+    absl::StatusOr<v1::Campaign> campaign = WaitForStart();
+    if (!campaign.ok()) return campaign.status();
+    before_ = *std::move(campaign);
+    if (sockets_.path().empty()) return absl::UnavailableError("can't create a folder for sockets in TMPDIR");
+    if (absl::Status prepared = Prepare(); !prepared.ok()) return prepared;
+    AgentStop stop = AgentStop::kFailed;
+    {
+      const CampaignFollower follower(*campaigns_, before_, ledger_);
+      if (absl::Status started = StartAll(); !started.ok()) return started;
+      stop = Watch();
+      if (stop == AgentStop::kProposals || stop == AgentStop::kCampaignEnded) {
+        Wait(kLastWords, [this] { return !AnyAlive(); });
+      }
+      for (Driven& agent : agents_) agent.process->Stop(kAgentGrace);
+      NoteUsage();
+      if (stop == AgentStop::kAgentsEnded) Wait(kLastVerdicts, [this] { return AllJudged(); });
+    }
+    return Finish(stop);
+  }
+
+ private:
+  absl::StatusOr<v1::Campaign> WaitForStart() {
+    std::string told;
+    while (true) {
+      absl::StatusOr<v1::Campaign> campaign = campaigns_->GetCampaign(options_.campaign);
+      if (!campaign.ok()) return campaign.status();
+      if (campaign->has_end_time()) {
+        return absl::FailedPreconditionError(
+            absl::StrCat(options_.campaign, " has ended: ", campaign->message(), "; submit another with pawl submit"));
+      }
+      if (campaign->spec().chooser().kind() == v1::CHOOSER_KIND_TREE) {
+        return absl::FailedPreconditionError(
+            absl::StrCat(options_.campaign, " takes no proposals: submit one with --chooser outside or both"));
+      }
+      if (campaign->has_best()) return campaign;
+      if (Interrupted()) return absl::CancelledError("interrupted before the start variant was measured");
+      if (campaign->message() != told) {
+        told = campaign->message();
+        if (!told.empty()) std::fprintf(stderr, "%s: %s\n", options_.campaign.c_str(), told.c_str());
+      }
+      absl::SleepFor(kLimitsLook);
+    }
+  }
+
+  // Folders, tools and sockets of all agents.
+  absl::Status Prepare() {
+    absl::StatusOr<v1::BestVariant> best = campaigns_->GetBestVariant(options_.campaign);
+    if (!best.ok()) return best.status();
+    absl::StatusOr<std::string> source = SourceOf(*campaigns_, best->bundle(), best->iteration());
+    if (!source.ok()) return source.status();
+    absl::StatusOr<std::vector<std::string>> words = CommandWords(options_.command);
+    if (!words.ok()) return words.status();
+    const std::string name = fs::path((*words)[0]).filename();
+    for (int i = 1; i <= options_.agents; ++i) {
+      Driven& agent = agents_.emplace_back();
+      agent.author = options_.agents == 1 ? name : absl::StrCat(name, " ", i);
+      agent.folder = options_.folder / absl::StrCat("agent-", i);
+      agent.transcript = options_.folder / absl::StrCat("agent-", i, ".out");
+      ledger_.AddAgent(agent.author, Clock::now());
+      const fs::path checkout = agent.folder / "implementation";
+      if (absl::Status written = WriteFile(checkout, best->bundle().source().path(), *source); !written.ok()) {
+        return written;
+      }
+      for (const v1::SourceFile& file : best->bundle().files()) {
+        if (absl::Status written = WriteFile(checkout, file.path(), file.text()); !written.ok()) return written;
+      }
+      const fs::path calls = options_.folder / absl::StrCat("agent-", i, ".calls.jsonl");
+      PawlFeatures::Options features;
+      features.version = options_.version;
+      features.author = agent.author;
+      features.campaign = options_.campaign;
+      agent.features = std::make_unique<DrivenFeatures>(campaigns_, features, ledger_, std::fopen(calls.c_str(), "we"));
+      agent.server = std::make_unique<McpServer>(*agent.features);
+      absl::StatusOr<std::unique_ptr<McpSocket>> socket = McpSocket::Open(SocketOf(i), *agent.server);
+      if (!socket.ok()) return socket.status();
+      agent.socket = *std::move(socket);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status StartAll() {
+    std::error_code error;
+    const std::string pawl = fs::read_symlink("/proc/self/exe", error).string();
+    for (size_t i = 0; i < agents_.size(); ++i) {
+      Driven& agent = agents_[i];
+      AgentCommand command;
+      command.text = options_.command;
+      command.folder = agent.folder.string();
+      command.mcp = {pawl, "mcp", "--connect", SocketOf(static_cast<int>(i) + 1).string()};
+      absl::StatusOr<Json> prompt = agent.features->GetPrompt("optimise", Json::object());
+      if (!prompt.ok()) return prompt.status();
+      command.prompt = absl::StrCat((*prompt)["messages"][0]["content"]["text"].get<std::string>(),
+                                    DrivenPrompt(agent.author, options_.agents), options_.more_prompt);
+      absl::StatusOr<AgentStart> start = StartOfAgent(command);
+      if (!start.ok()) return start.status();
+      for (const auto& [path, text] : start->files) {
+        if (absl::Status written = WriteFile(agent.folder, path, text); !written.ok()) return written;
+      }
+      AgentProcessOptions process;
+      process.argv = start->argv;
+      process.folder = agent.folder;
+      process.out = agent.transcript;
+      process.err = options_.folder / absl::StrCat("agent-", i + 1, ".err");
+      process.env = {{"PAWL_MCP_CONFIG", (agent.folder / kMcpConfigFile).string()},
+                     {"PAWL_PROMPT_FILE", (agent.folder / kPromptFile).string()}};
+      absl::StatusOr<std::unique_ptr<AgentProcess>> started = AgentProcess::Start(process);
+      if (!started.ok()) return started.status();
+      agent.process = *std::move(started);
+      ledger_.Active(agent.author, Clock::now());
+      std::fprintf(stderr, "%s started in %s\n", agent.author.c_str(), agent.folder.c_str());
+    }
+    return absl::OkStatus();
+  }
+
+  AgentStop Watch() {
+    while (true) {
+      NoteUsage();
+      if (Interrupted()) return AgentStop::kInterrupted;
+      if (const std::optional<AgentStop> stop = ledger_.Stop(Clock::now())) return *stop;
+      for (Driven& agent : agents_) {
+        if (!agent.process->alive()) continue;
+        if (!ledger_.Idle(agent.author, Clock::now())) continue;
+        agent.idle = true;
+        std::fprintf(stderr, "%s called no tool for %g minutes: ended\n", agent.author.c_str(),
+                     options_.limits.idle_minutes);
+        agent.process->Stop(kAgentGrace);
+      }
+      if (!AnyAlive()) return AgentStop::kAgentsEnded;
+      absl::SleepFor(kLimitsLook);
+    }
+  }
+
+  static void Wait(absl::Duration patience, const std::function<bool()>& done) {
+    for (const absl::Time deadline = absl::Now() + patience; !done() && !Interrupted() && absl::Now() < deadline;) {
+      absl::SleepFor(kLimitsLook);
+    }
+  }
+
+  bool AnyAlive() const {
+    return std::any_of(agents_.begin(), agents_.end(), [](const Driven& agent) { return agent.process->alive(); });
+  }
+
+  bool AllJudged() const {
+    const std::map<std::string, AgentLedger::Account> accounts = ledger_.accounts();
+    return ledger_.Stop(Clock::now()) == AgentStop::kCampaignEnded ||
+           std::all_of(accounts.begin(), accounts.end(),
+                       [](const auto& each) { return each.second.judged >= each.second.proposals; });
+  }
+
+  void NoteUsage() {
+    for (const Driven& agent : agents_) {
+      const AgentUsage usage = agent.process->usage();
+      ledger_.Used(agent.author, usage.tokens(), usage.dollars());
+    }
+  }
+
+  // Whether it ran at all: an agent that ends at once without a call has failed, whatever its exit code.
+  bool AllFailed() const {
+    for (const Driven& agent : agents_) {
+      if (agent.process->succeeded() || agent.idle) return false;
+    }
+    return true;
+  }
+
+  absl::StatusOr<int> Finish(AgentStop stop) {
+    if (stop == AgentStop::kAgentsEnded && AllFailed()) stop = AgentStop::kFailed;
+    absl::StatusOr<v1::Campaign> campaign = campaigns_->GetCampaign(options_.campaign);
+    if (!campaign.ok()) return campaign.status();
+    const Json result = Result(stop, *campaign);
+    if (absl::Status written = WriteFile(options_.folder, "result.json", result.dump(2) + "\n"); !written.ok()) {
+      return written;
+    }
+    if (options_.json) {
+      std::printf("%s\n", JsonText(result).c_str());
+    } else {
+      Print(stop, *campaign);
+    }
+    if (stop == AgentStop::kInterrupted) return kInterrupted;
+    if (stop == AgentStop::kFailed) return kFailed;
+    return ledger_.kept() > 0 ? kDone : kNoImprovement;
+  }
+
+  Json Result(AgentStop stop, const v1::Campaign& campaign) const {
+    Json agents = Json::array();
+    const std::map<std::string, AgentLedger::Account> accounts = ledger_.accounts();
+    for (const Driven& agent : agents_) {
+      const AgentLedger::Account& account = accounts.at(agent.author);
+      agents.push_back({{"author", agent.author},
+                        {"end", agent.process->end()},
+                        {"idle", agent.idle},
+                        {"proposals", account.proposals},
+                        {"judged", account.judged},
+                        {"kept", account.kept},
+                        {"tokens", account.tokens},
+                        {"dollars", account.dollars},
+                        {"transcript", agent.transcript.string()}});
+    }
+    return {{"campaign", options_.campaign},
+            {"stopReason", StopName(stop)},
+            {"campaignState", StateWord(campaign.state())},
+            {"campaignMessage", campaign.message()},
+            {"kept", ledger_.kept()},
+            {"timeUsBefore", before_.best_us()},
+            {"timeUs", campaign.best_us()},
+            {"speedupOverStart", campaign.speedup_over_start()},
+            {"speedupOverBaseline", campaign.speedup_over_baseline()},
+            {"gpuSeconds", campaign.gpu_seconds() - before_.gpu_seconds()},
+            {"folder", options_.folder.string()},
+            {"agents", std::move(agents)}};
+  }
+
+  void Print(AgentStop stop, const v1::Campaign& campaign) const {
+    std::printf("stopped   %s\n", StopName(stop));
+    std::printf("best      %s before, %s now; %s over the start, %s over the baseline\n",
+                TimeText(before_.best_us()).c_str(), TimeText(campaign.best_us()).c_str(),
+                SpeedupText(campaign.speedup_over_start()).c_str(),
+                SpeedupText(campaign.speedup_over_baseline()).c_str());
+    for (const Driven& agent : agents_) {
+      const AgentLedger::Account account = ledger_.accounts().at(agent.author);
+      std::printf("%-9s %d proposals, %d kept; %lld tokens; %s\n", agent.author.c_str(), account.proposals,
+                  account.kept, static_cast<long long>(account.tokens), agent.process->end().c_str());
+    }
+    std::printf("folder    %s: transcripts, calls of tools, result.json\n", options_.folder.c_str());
+  }
+
+  fs::path SocketOf(int agent) const { return sockets_.path() / absl::StrCat("agent-", agent); }
+
+  const AgentRunOptions& options_;
+  const std::shared_ptr<Campaigns> campaigns_;
+  AgentLedger ledger_;
+  const TemporaryFolder sockets_{"pawl-agent-"};
+  v1::Campaign before_;
+  std::vector<Driven> agents_;
+};
+
+}  // namespace
+
+absl::StatusOr<int> RunAgents(Connection& connection, const AgentRunOptions& options) {
+  return AgentRun(connection, options).Run();
+}
+
+}  // namespace pawl

@@ -1,0 +1,60 @@
+// `pawl init` as a user calls it, and `pawl check` on what it wrote.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "cli/draft/libclang.h"
+#include "tests/cli/pawl_program.h"
+#include "worker/process/temporary_folder.h"
+
+namespace pawl {
+namespace {
+
+using ::testing::HasSubstr;
+
+class InitTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const absl::StatusOr<clang::Functions> loaded = clang::Load(); !loaded.ok()) GTEST_SKIP() << loaded.status();
+    std::ofstream(folder_.path() / "scale.cu") << "extern \"C\" __global__ void scale(const float* x, float* y, int n) {\n"
+                                                  "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n  if (i < n) y[i] = 2 * x[i];\n}\n";
+  }
+  std::string Path(const std::string& name) const { return (folder_.path() / name).string(); }
+  TemporaryFolder folder_{"pawl-init-"};
+};
+
+TEST_F(InitTest, WritesABundleThatCheckTakes) {
+  const ProcessResult result = Pawl({"init", Path("scale.cu"), "--output", Path("bundle")});
+  ASSERT_TRUE(result.ok()) << result.err;
+  EXPECT_EQ(result.out, Path("bundle") + "\n");
+  EXPECT_THAT(result.err, HasSubstr("TODOs in kernel.toml and problem.py"));
+  EXPECT_TRUE(std::filesystem::exists(Path("bundle/scale.cu")));
+  EXPECT_TRUE(std::filesystem::exists(Path("bundle/problem.py")));
+  const ProcessResult check = Pawl({"check", Path("bundle"), "--no-build", "--gpu", "h200"});
+  EXPECT_TRUE(check.ok()) << check.err;
+}
+
+TEST_F(InitTest, OverwritesNothing) {
+  ASSERT_TRUE(Pawl({"init", Path("scale.cu"), "--output", Path("bundle")}).ok());
+  const ProcessResult again = Pawl({"init", Path("scale.cu"), "--output", Path("bundle")});
+  EXPECT_EQ(again.exit_code, 1);
+  EXPECT_THAT(again.err, HasSubstr("kernel.toml is there already"));
+}
+
+TEST_F(InitTest, WritesBesideTheSource) {
+  ASSERT_TRUE(Pawl({"init", Path("scale.cu"), "--output", folder_.path().string()}).ok());
+  EXPECT_TRUE(std::filesystem::exists(Path("kernel.toml")));
+}
+
+TEST_F(InitTest, AMistakeIsOneLine) {
+  const ProcessResult result = Pawl({"init", Path("missing.cu")});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("missing.cu can't be read; does it exist?"));
+  EXPECT_EQ(Pawl({"init"}).exit_code, 2);
+}
+
+}  // namespace
+}  // namespace pawl

@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""An agent without a model: connects to the MCP server that its .mcp.json names and does what its arguments say, in order.
+  propose VARIABLE VALUE   proposes it and waits for the verdict
+  all                      proposes what the engine would try first, again and again, until a proposal is refused
+  say TEXT                 prints it
+  flood                    prints without an end
+  hang                     does nothing, and takes no TERM
+  daemon FILE              leaves a process behind in a session of its own that has FILE open
+  fork                     starts processes without an end
+  fail                     ends with code 7
+The last argument is the prompt."""
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+
+class Pawl:
+    def __init__(self):
+        server = json.load(open(".mcp.json"))["mcpServers"]["pawl"]
+        self.process = subprocess.Popen([server["command"], *server["args"]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.id = 0
+        self.ask("initialize", {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "scripted", "version": "1"}})
+
+    def ask(self, method, params):
+        self.id += 1
+        print(json.dumps({"jsonrpc": "2.0", "id": self.id, "method": method, "params": params}), file=self.process.stdin, flush=True)
+        while True:
+            message = json.loads(self.process.stdout.readline())
+            if message.get("id") == self.id:
+                return message["result"]
+
+    def call(self, tool, **arguments):
+        result = self.ask("tools/call", {"name": tool, "arguments": arguments})
+        if result.get("isError"):
+            print(json.dumps({"refused": result["content"][0]["text"]}), flush=True)
+            return None
+        return result["structuredContent"]
+
+    def propose(self, **change):
+        proposed = self.call("propose", why="scripted", **change)
+        while proposed:
+            answer = self.call("wait", proposal=proposed["proposal"], timeoutSeconds=20)
+            if answer is None or answer["done"]:
+                print(json.dumps(answer), flush=True)
+                return answer
+        return None
+
+
+def main():
+    words = sys.argv[1:-1]
+    assert "Make the kernel of" in sys.argv[-1], sys.argv[-1]
+    while words:
+        word = words.pop(0)
+        if word == "propose":
+            Pawl().propose(variable=words.pop(0), value=int(words.pop(0)))
+        elif word == "all":
+            pawl = Pawl()
+            while situation := pawl.call("situation"):
+                ranked = situation["engineWouldTry"]
+                if not ranked:
+                    break
+                choice = ranked[(os.getpid() + pawl.id) % min(4, len(ranked))]
+                variable, value = re.match(r"(\w+) .*→(-?\d+)$", choice["change"]).groups()
+                if pawl.propose(variable=variable, value=int(value)) is None and not pawl.call("campaigns"):
+                    break
+                print(json.dumps({"type": "turn.completed", "usage": {"input_tokens": 100, "output_tokens": 1}}), flush=True)
+                if pawl.process.poll() is not None or pawl.id > 400:
+                    break
+        elif word == "say":
+            print(words.pop(0), flush=True)
+        elif word == "flood":
+            while True:
+                sys.stdout.write("x" * 100_000 + "\n")
+        elif word == "hang":
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            time.sleep(1000)
+        elif word == "daemon":
+            file = words.pop(0)
+            subprocess.Popen(["sh", "-c", f"trap '' TERM HUP INT; exec 9>>{file}; setsid sh -c 'echo $$ >&9; sleep 1000' & sleep 0.3"],
+                             start_new_session=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            while not os.path.exists(file) or not open(file).read().strip():
+                time.sleep(0.01)
+        elif word == "fork":
+            while True:
+                subprocess.Popen(["sleep", "1000"])
+        elif word == "fail":
+            sys.exit(7)
+
+
+main()

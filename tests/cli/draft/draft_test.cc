@@ -1,0 +1,240 @@
+// Bundles drafted from sources, against golden drafts. PAWL_WRITE_DOCS=1 writes them again.
+#include "cli/draft/draft.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "cli/draft/draft_process.h"
+#include "cli/draft/libclang.h"
+#include "kernels/bundle_reader.h"
+#include "kernels/problem.h"
+#include "worker/process/temporary_folder.h"
+
+namespace pawl {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+namespace fs = std::filesystem;
+
+fs::path Golden(const std::string& file) {
+  const char* source = std::getenv("PAWL_SOURCE_DIR");
+  return fs::path(source == nullptr ? "." : source) / "tests/cli/draft/golden" / file;
+}
+
+std::string ReadText(const fs::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(stream), {});
+}
+
+class DraftTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const absl::StatusOr<clang::Functions> loaded = clang::Load(); !loaded.ok()) GTEST_SKIP() << loaded.status();
+  }
+
+  absl::StatusOr<DraftedBundle> DraftOf(const std::string& text, const std::string& entry = "",
+                                        const std::string& name = "k.cu") {
+    std::ofstream(folder_.path() / name) << text;
+    return DraftBundle({.source = folder_.path() / name, .entry = entry, .reference = ""});
+  }
+  std::string TomlOf(const std::string& text, const std::string& entry = "") {
+    absl::StatusOr<DraftedBundle> drafted = DraftOf(text, entry);
+    return drafted.ok() ? drafted->files["kernel.toml"] : std::string(drafted.status().message());
+  }
+  std::string ErrorOf(const std::string& text, const std::string& entry = "") {
+    const absl::StatusOr<DraftedBundle> drafted = DraftOf(text, entry);
+    return drafted.ok() ? "drafted" : std::string(drafted.status().message());
+  }
+
+  TemporaryFolder folder_{"pawl-draft-"};
+};
+
+struct GoldenDraft {
+  std::string source, entry, golden;
+};
+
+class GoldenDraftTest : public DraftTest, public testing::WithParamInterface<GoldenDraft> {};
+
+TEST_P(GoldenDraftTest, IsAsBefore) {
+  const absl::StatusOr<DraftedBundle> drafted =
+      DraftBundle({.source = Golden(GetParam().source), .entry = GetParam().entry, .reference = ""});
+  ASSERT_TRUE(drafted.ok()) << drafted.status();
+  const fs::path golden = Golden(GetParam().golden);
+  if (std::getenv("PAWL_WRITE_DOCS") != nullptr) std::ofstream(golden) << drafted->files.at("kernel.toml");
+  EXPECT_EQ(drafted->files.at("kernel.toml"), ReadText(golden));
+}
+
+// What is left to do is marked: the reader has nothing against the rest.
+TEST_P(GoldenDraftTest, IsABundleThatTheReaderTakes) {
+  const absl::StatusOr<DraftedBundle> drafted =
+      DraftBundle({.source = Golden(GetParam().source), .entry = GetParam().entry, .reference = ""});
+  ASSERT_TRUE(drafted.ok()) << drafted.status();
+  for (const auto& [path, text] : drafted->files) std::ofstream(folder_.path() / path) << text;
+  const BundleReading reading = ReadBundle(folder_.path());
+  EXPECT_THAT(reading.problems, IsEmpty()) << FormatProblem(reading.problems[0]);
+  EXPECT_EQ(drafted->files.at(GetParam().source), ReadText(Golden(GetParam().source))) << "the source stays as it is";
+}
+
+INSTANTIATE_TEST_SUITE_P(Sources, GoldenDraftTest,
+                         testing::Values(GoldenDraft{"embedding.cu", "", "embedding.toml"},
+                                         GoldenDraft{"adam.cu", "", "adam.toml"},
+                                         GoldenDraft{"stencil.cu", "product", "product.toml"},
+                                         GoldenDraft{"stencil.cu", "sweep", "sweep.toml"},
+                                         GoldenDraft{"reduce.cu", "", "reduce.toml"},
+                                         GoldenDraft{"scale.cu", "", "scale.toml"},
+                                         GoldenDraft{"two_steps.cu", "total", "two_steps.toml"}),
+                         [](const auto& info) { return info.param.golden.substr(0, info.param.golden.find('.')); });
+
+TEST_F(DraftTest, ConstPointersAreInputsAndWrittenOnesOutputs) {
+  const std::string toml = TomlOf(
+      "extern \"C\" __global__ void k(const float* a, double* b, unsigned char* c, int n) {\n"
+      "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+      "  if (i < n) { b[i] = a[i]; c[i] += 1; }\n}\n");
+  EXPECT_THAT(toml, HasSubstr("name = \"a\"\ntype = \"f32\"\nshape = [\"n\"]\nfill = \"normal\"\n"));
+  EXPECT_THAT(toml, HasSubstr("name = \"b\"\ntype = \"f64\"\nshape = [\"n\"]\nrole = \"output\"\n"));
+  EXPECT_THAT(toml, HasSubstr("name = \"c\"\ntype = \"u8\"\nshape = [\"n\"]\nrole = \"inout\"\n"));
+}
+
+TEST_F(DraftTest, FollowsPointersThroughVariablesCastsAndDeviceFunctions) {
+  const std::string toml = TomlOf(
+      "__device__ void put(float* to, float v) { *to = v; }\n"
+      "extern \"C\" __global__ void k(const float* x, float* y, float* z, int rows, int cols) {\n"
+      "  const int row = blockIdx.x;\n"
+      "  if (row >= rows) return;\n"
+      "  float4* out = reinterpret_cast<float4*>(y) + row * cols / 4;\n"
+      "  for (int c = threadIdx.x; c < cols; c += blockDim.x) put(z + row * cols + c, x[row * cols + c]);\n"
+      "  out[0].x = 1;\n}\n");
+  EXPECT_THAT(toml, HasSubstr("name = \"y\"\ntype = \"f32\""));
+  EXPECT_THAT(toml, HasSubstr("name = \"z\"\ntype = \"f32\"\nshape = [\"rows\", \"cols\"]\nrole = \"output\"\n"));
+}
+
+TEST_F(DraftTest, WritesVariablesIntoTheSourceOnlyWhereTheirTextStandsOnce) {
+  const std::string toml = TomlOf(
+      "constexpr int BLOCK = 128;\n"
+      "__global__ void k(float* x, int n) {\n  __shared__ float s[BLOCK];\n  int i = blockIdx.x * BLOCK + threadIdx.x;\n"
+      "  if (i < n) x[i] = s[threadIdx.x];\n}\n"
+      "void go(float* x, int n) { k<<<(n + BLOCK - 1) / BLOCK, BLOCK>>>(x, n); }\n");
+  EXPECT_THAT(toml, HasSubstr("name = \"BLOCK\"\nvalues = [64, 128, 256, 512, 1024]\nstart = 128\nreplaces = \"constexpr int BLOCK = {};\"\n"));
+  EXPECT_THAT(toml, HasSubstr("grid = [\"ceil_div(n, BLOCK)\"]\nblock = [\"BLOCK\"]\n"));
+}
+
+TEST_F(DraftTest, DoesNotVaryWhatTheLaunchMayDependOn) {
+  const std::string toml = TomlOf(
+      "constexpr int TILE = 32;\n"
+      "__global__ void k(float* x, int n) {\n  __shared__ float s[TILE];\n  int i = blockIdx.x * TILE + threadIdx.x;\n"
+      "  if (i < n) x[i] = s[threadIdx.x];\n}\n"
+      "void go(float* x, int n) { k<<<(n + 31) / 32, 32>>>(x, n); }\n");
+  EXPECT_THAT(toml, Not(HasSubstr("name = \"TILE\"")));
+  EXPECT_THAT(toml, HasSubstr("#   TILE = 32 in line 1: the launch does not use this name, and may depend on its value\n"));
+}
+
+TEST_F(DraftTest, OffersRegistersAndFastMathForEveryKernel) {
+  const std::string toml = TomlOf("extern \"C\" __global__ void k(float* x) { x[0] = 1; }");
+  EXPECT_THAT(toml, AllOf(HasSubstr("option = \"-maxrregcount={}\""), HasSubstr("option = \"--use_fast_math\"")));
+}
+
+TEST_F(DraftTest, TakesHipsLaunches) {
+  EXPECT_THAT(TomlOf("#include <hip/hip_runtime.h>\n"
+                     "template <typename T, int ITEMS> __global__ void k(T* x, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) x[i] = 1; }\n"
+                     "void go(float* x, int n) { hipLaunchKernelGGL((k<float, 4>), dim3((n + 255) / 256), dim3(256), 0, 0, x, n); }\n"),
+              AllOf(HasSubstr("entry = \"k<float, TUNE_ITEMS>\""), HasSubstr("grid = [\"ceil_div(n, BLOCK)\"]")));
+}
+
+TEST_F(DraftTest, ReadsAReferenceInPython) {
+  std::ofstream(folder_.path() / "k.cu") << "extern \"C\" __global__ void k(const float* x, float* y, int n) { int i = threadIdx.x; if (i < n) y[i] = x[i]; }";
+  std::ofstream(folder_.path() / "ref.py") << "import torch\n\ndef copy(x):\n    return x.clone()\n";
+  absl::StatusOr<DraftedBundle> drafted = DraftBundle({.source = folder_.path() / "k.cu", .entry = "", .reference = folder_.path() / "ref.py"});
+  ASSERT_TRUE(drafted.ok()) << drafted.status();
+  EXPECT_THAT(drafted->files["problem.py"], AllOf(HasSubstr("def copy(x):\n    return x.clone()"), HasSubstr("def inputs(sizes, seed):"),
+                                                  HasSubstr("def reference(x, **rest):"), HasSubstr("return {\"y\": copy(x)}")));
+}
+
+// Bad input: one clear error, no crash.
+
+TEST_F(DraftTest, AnEmptyFileIsAnError) { EXPECT_THAT(ErrorOf("  \n\n"), HasSubstr("k.cu is empty")); }
+
+TEST_F(DraftTest, ABinaryFileIsAnError) {
+  EXPECT_THAT(ErrorOf(std::string("\x7f" "ELF\0\0", 6)), HasSubstr("is a binary file; expected CUDA C++ source"));
+}
+
+TEST_F(DraftTest, AFileThatIsTooLargeIsAnError) {
+  std::string text;
+  for (int i = 0; i < 100'000; ++i) absl::StrAppend(&text, "int a", i, ";  // filler\n");
+  EXPECT_THAT(ErrorOf(text), HasSubstr("larger than 1 MB"));
+}
+
+TEST_F(DraftTest, ManyShortLinesAreRead) {
+  std::string text(100'000, '\n');
+  text += "extern \"C\" __global__ void k(float* x) { x[0] = 1; }\n";
+  EXPECT_THAT(TomlOf(text), HasSubstr("entry = \"k\""));
+}
+
+TEST_F(DraftTest, ASourceWithoutAKernelIsAnError) {
+  EXPECT_THAT(ErrorOf("int f() { return 1; }"), HasSubstr("has no __global__ function with a body"));
+}
+
+TEST_F(DraftTest, SyntaxErrorsAreNamedWhereNoKernelIsLeft) {
+  EXPECT_THAT(ErrorOf("__global__ void k(float* x { x[0] = 1; }\n"), AllOf(HasSubstr("has no __global__ function"), HasSubstr("k.cu:1:")));
+}
+
+TEST_F(DraftTest, SeveralKernelsAreListed) {
+  EXPECT_THAT(ErrorOf("__global__ void a(int* x) { x[0] = 1; }\nnamespace n { __global__ void b(int* x) { x[0] = 1; } }\n"),
+              AllOf(HasSubstr("has 2 kernels: a (k.cu:1), n::b (k.cu:2)"), HasSubstr("--entry NAME")));
+}
+
+TEST_F(DraftTest, AnUnknownEntryIsNamedWithWhatWasMeant) {
+  EXPECT_THAT(ErrorOf("__global__ void softmax(int* x) { x[0] = 1; }\n", "sofmax"), HasSubstr("did you mean softmax?"));
+}
+
+TEST_F(DraftTest, AFileThatIncludesItselfIsAnError) {
+  EXPECT_THAT(ErrorOf("#include \"k.cu\"\n__global__ void k(int* x) { x[0] = 1; }\n"), HasSubstr("includes itself without end"));
+}
+
+TEST_F(DraftTest, AParserThatNeverEndsIsStopped) {
+  std::ofstream(folder_.path() / "twice.cu") << "#include \"twice.cu\"\n#include \"twice.cu\"\n";
+  const absl::StatusOr<DraftedBundle> drafted =
+      DraftBundle({.source = folder_.path() / "twice.cu", .entry = "", .reference = "", .limit = absl::Milliseconds(300)});
+  EXPECT_FALSE(drafted.ok());
+  EXPECT_THAT(std::string(drafted.status().message()), HasSubstr("itself"));
+}
+
+TEST_F(DraftTest, AccessorsAreAnErrorThatSaysWhatToChange) {
+  EXPECT_THAT(ErrorOf("#include <torch/extension.h>\n"
+                      "__global__ void k(torch::PackedTensorAccessor32<float, 2> x) { x[0][0] = 1; }\n"),
+              AllOf(HasSubstr("k.cu:2: k takes x as"), HasSubstr("a type of PyTorch's"), HasSubstr("x.data_ptr<float>()")));
+}
+
+TEST_F(DraftTest, AMissingHeaderIsARemarkAndNoError) {
+  EXPECT_THAT(TomlOf("#include \"lost.cuh\"\n#include <cub/cub.cuh>\nextern \"C\" __global__ void k(real_t* x) { x[0] = 1; }\n"),
+              AllOf(HasSubstr("# TODO: #include \"lost.cuh\" was not found"), HasSubstr("include = [\"cub\"]"),
+                    HasSubstr("# TODO: type: real_t is declared in a header that was not found")));
+}
+
+TEST_F(DraftTest, HeadersOfTheFolderAreFilesOfTheBundle) {
+  fs::create_directories(folder_.path() / "include");
+  std::ofstream(folder_.path() / "include/types.cuh") << "#pragma once\nusing real = double;\n";
+  absl::StatusOr<DraftedBundle> drafted = DraftOf("#include \"include/types.cuh\"\nextern \"C\" __global__ void k(real* x) { x[0] = 1; }\n");
+  ASSERT_TRUE(drafted.ok()) << drafted.status();
+  EXPECT_THAT(drafted->files["kernel.toml"], AllOf(HasSubstr("files = [\"include/types.cuh\"]"), HasSubstr("type = \"f64\"")));
+  EXPECT_TRUE(drafted->files.contains("include/types.cuh"));
+}
+
+TEST_F(DraftTest, AMissingLibclangIsOneLineWithThePackage) {
+  setenv("PAWL_LIBCLANG", "/nowhere/libclang.so", 1);
+  const std::string error = ErrorOf("__global__ void k(int* x) { x[0] = 1; }");
+  unsetenv("PAWL_LIBCLANG");
+  EXPECT_THAT(error, AllOf(HasSubstr("libclang was not found"), HasSubstr("apt install libclang1")));
+}
+
+}  // namespace
+}  // namespace pawl

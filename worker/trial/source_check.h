@@ -1,0 +1,21 @@
+// What the text of a bundle's source says about its kernel.toml, without compiling it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "pawl/v1/bundle.pb.h"
+#include "pawl/v1/check.pb.h"
+
+namespace pawl {
+
+// "the variable STREAMINGX appears nowhere ...; did you mean STREAMING?": variables that neither code nor launches use.
+std::vector<std::string> UnusedVariables(const v1::Bundle& bundle);
+
+// Launches whose kernel calls grid.sync() and that are not cooperative.
+std::vector<std::string> LaunchesWithoutCooperation(const v1::Bundle& bundle);
+
+// The kernels of a cubin, by their C++ names, with the bytes of their parameters.
+std::vector<v1::CheckEntry> EntriesOf(const std::string& cubin);
+
+}  // namespace pawl
