@@ -4,7 +4,7 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
-#include "worker/build/header_libraries.h"
+#include "worker/host/header_libraries.h"
 
 namespace pawl {
 namespace {
