@@ -265,7 +265,7 @@ const Mistake kGraphMistakes[] = {
     {"SetupEntryUsesVariable", "entry     = \"transpose_table\"", "entry     = \"transpose<UNROLL>\"",
      "UNROLL is a variable"},
     {"ToleranceMissing", "tolerance = { absolute = 1e-4, relative = 1e-5 }\n", "",
-     "the table [tolerance] is missing; expected it, or tolerance or exact for every output", -29},
+     "the table [tolerance] is missing; expected it, or tolerance or exact for every output", -30},
 };
 
 INSTANTIATE_TEST_SUITE_P(Graph, GraphMistakeTest, ::testing::ValuesIn(kGraphMistakes),
