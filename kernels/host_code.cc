@@ -198,13 +198,14 @@ using ::log2; using ::pow; using ::round; using ::sin; using ::sinh; using ::sqr
 // What NVRTC declares by itself: printf, assert, size_t.
 constexpr char kNothing[] = "#pragma once\n";
 
-constexpr char kTorch[] = R"(#pragma once
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-#include <cstdint>
-#include <cmath>
-#include <limits.h>
-#define C10_HOST __host__
+constexpr char kTorch[] =
+    "#pragma once\n"
+    "#include <cuda_bf16.h>\n"
+    "#include <cuda_fp16.h>\n"
+    "#include <cstdint>\n"
+    "#include <cmath>\n"
+    "#include <limits.h>\n"
+    R"(#define C10_HOST __host__
 #define C10_DEVICE __device__
 #define C10_HOST_DEVICE __host__ __device__
 #define C10_LAUNCH_BOUNDS_0

@@ -48,6 +48,10 @@ N = 96
 [[size]]
 name = "main"
 N = 20000
+[[variable]]
+name = "UNUSED"
+values = [0, 1]
+start = 0
 [reference]
 source = "reference.cu"
 [tolerance]

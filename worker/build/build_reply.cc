@@ -22,7 +22,7 @@
 #include "worker/build/compiler_log.h"
 #include "worker/build/cubin.h"
 #include "worker/build/entry_markers.h"
-#include "worker/build/header_libraries.h"
+#include "worker/host/header_libraries.h"
 #include "worker/build/source_paths.h"
 #include "worker/build/source_tree.h"
 

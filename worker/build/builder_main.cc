@@ -13,7 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "worker/build/build_reply.h"
-#include "worker/build/header_libraries.h"
+#include "worker/host/header_libraries.h"
 #include "worker/process/message_pipe.h"
 #include "worker/sandbox/sandbox.h"
 

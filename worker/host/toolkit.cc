@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "worker/build/header_libraries.h"
+#include "worker/host/header_libraries.h"
 
 namespace pawl {
 namespace {

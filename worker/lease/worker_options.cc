@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/options/layered_options.h"
-#include "worker/build/header_libraries.h"
+#include "worker/host/header_libraries.h"
 
 namespace pawl {
 namespace {

@@ -1,4 +1,5 @@
 // `pawl agent` with agents that follow a script, on a replayed campaign.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -103,8 +103,10 @@ TEST(RawPage, IsReadAsNcusOwn) {
   ASSERT_EQ(read->size(), 2u);
   EXPECT_EQ(read->at(0).name, "split");
   EXPECT_EQ(read->at(0).grid, "(8, 1, 1)");
-  EXPECT_EQ(read->at(0).values, first.values);
-  EXPECT_EQ(read->at(1).values, second.values);
+  EXPECT_EQ(read->at(0).values.at("dram__bytes.sum"), 1.25e9);
+  EXPECT_EQ(read->at(0).values.at("sm__throughput.avg.pct_of_peak_sustained_elapsed"), 41.5);
+  EXPECT_EQ(read->at(1).values.at("dram__bytes.sum"), 0);
+  EXPECT_EQ(read->at(1).values.count("sm__throughput.avg.pct_of_peak_sustained_elapsed"), 0u);
   EXPECT_EQ(RawPage({}), "");
 }
 

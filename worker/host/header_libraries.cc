@@ -1,4 +1,4 @@
-#include "worker/build/header_libraries.h"
+#include "worker/host/header_libraries.h"
 
 #include <filesystem>
 #include <set>
