@@ -183,7 +183,10 @@ std::string DraftVariables::AddTemplate(const TemplateParameter& parameter, cons
   }
   // An enum's value is part of what the kernel computes.
   if (!is_bool && !IsIntegerKind(parameter.kind)) return argument.empty() ? parameter.fallback : argument;
-  if (is_bool && tunable == Tunable::kNone) return argument == "true" || argument == "false" ? argument : parameter.fallback.empty() ? "false" : parameter.fallback;
+  if (is_bool && tunable == Tunable::kNone)
+    return argument == "true" || argument == "false" ? argument
+           : parameter.fallback.empty()              ? "false"
+                                                     : parameter.fallback;
   if (!start && tunable == Tunable::kNone && !argument.empty() && NumberIn(parameter.fallback))
     return parameter.fallback;
   const bool block = tunable == Tunable::kBlock;
@@ -244,7 +247,9 @@ std::optional<std::string> DraftVariables::AddLaunchParameter(const std::string&
   if (tunable == Tunable::kNone || tunable == Tunable::kFlag) return std::nullopt;
   const int64_t start = tunable == Tunable::kBlock ? 256 : tunable == Tunable::kTile ? 32 : 4;
   const std::string upper = absl::AsciiStrToUpper(name);
-  blocks_[name] = Add(free_name_(upper), tunable, start, absl::StrCat("start: whoever calls the host function chooses ", name)).name;
+  blocks_[name] =
+      Add(free_name_(upper), tunable, start, absl::StrCat("start: whoever calls the host function chooses ", name))
+          .name;
   return blocks_[name];
 }
 
