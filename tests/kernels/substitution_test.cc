@@ -129,14 +129,16 @@ TEST(Hashes, DependOnWhatIsReplacedAndSkipped) {
 
 std::string OnlyProblem(const BundleFolder& folder) {
   const BundleReading reading = ReadBundle(folder.path());
-  return reading.problems.size() == 1 ? reading.problems[0].message : std::to_string(reading.problems.size()) + " problems";
+  return reading.problems.size() == 1 ? reading.problems[0].message
+                                      : std::to_string(reading.problems.size()) + " problems";
 }
 
 class ReplacesTest : public testing::Test {
  protected:
   // One more variable, at the end of kernel.toml.
   void Add(const std::string& replaces) {
-    folder_.Replace("[[launch]]", "[[variable]]\nname = \"ROUNDS\"\nvalues = [1, 2]\nstart = 1\nreplaces = " + replaces + "\n\n[[launch]]");
+    folder_.Replace("[[launch]]", "[[variable]]\nname = \"ROUNDS\"\nvalues = [1, 2]\nstart = 1\nreplaces = " +
+                                      replaces + "\n\n[[launch]]");
   }
   void AppendToSource(const std::string& text) {
     const BundleReading reading = ReadBundle(BundleFolder::Golden());
@@ -171,7 +173,7 @@ TEST_F(ReplacesTest, ExcludesAnOption) {
 }
 
 TEST_F(ReplacesTest, HostCodeIsSkippedOrKept) {
-  folder_.Replace("name     = ", "host_code = \"skip\"\nname     = ");
+  folder_.Replace("compiler = \"nvrtc\"", "compiler = \"nvrtc\"\nhost_code = \"skip\"");
   EXPECT_TRUE(ReadBundle(folder_.path()).bundle.skip_host_code());
   folder_.Replace("\"skip\"", "\"drop\"");
   EXPECT_THAT(OnlyProblem(folder_), HasSubstr("host_code"));

@@ -14,26 +14,29 @@ constexpr char kStd[] = "namespace std { using namespace ::cuda::std; }\n";
 
 // Functions that NVRTC knows without a header, for every type of float.
 constexpr const char* kMath[] = {
-    "abs",   "acos",  "acosh", "asin",  "asinh",  "atan",      "atan2", "atanh", "cbrt",     "ceil",  "copysign",
-    "cos",   "cosh",  "erf",   "erfc",  "exp",    "exp2",      "expm1", "fabs",  "fdim",     "floor", "fma",
-    "fmax",  "fmin",  "fmod",  "frexp", "hypot",  "ilogb",     "ldexp", "lgamma", "llrint",  "llround", "log",
-    "log10", "log1p", "log2",  "logb",  "lrint",  "lround",    "modf",  "nearbyint", "nextafter", "pow", "remainder",
-    "remquo", "rint", "round", "scalbln", "scalbn", "sin",      "sinh",  "sqrt",  "tan",      "tanh",  "tgamma", "trunc",
-    "isfinite", "isinf", "isnan", "signbit"};
+    "abs",       "acos",      "acosh", "asin",      "asinh",  "atan",  "atan2",    "atanh",   "cbrt",   "ceil",
+    "copysign",  "cos",       "cosh",  "erf",       "erfc",   "exp",   "exp2",     "expm1",   "fabs",   "fdim",
+    "floor",     "fma",       "fmax",  "fmin",      "fmod",   "frexp", "hypot",    "ilogb",   "ldexp",  "lgamma",
+    "llrint",    "llround",   "log",   "log10",     "log1p",  "log2",  "logb",     "lrint",   "lround", "modf",
+    "nearbyint", "nextafter", "pow",   "remainder", "remquo", "rint",  "round",    "scalbln", "scalbn", "sin",
+    "sinh",      "sqrt",      "tan",   "tanh",      "tgamma", "trunc", "isfinite", "isinf",   "isnan",  "signbit"};
 
 // libcu++ has them as well, and takes a second to compile.
 std::string MathText() {
-  std::string text = "#ifndef INFINITY\n#define INFINITY __int_as_float(0x7f800000)\n#endif\n"
-                     "#ifndef NAN\n#define NAN __int_as_float(0x7fffffff)\n#endif\n"
-                     "#ifndef M_PI\n#define M_PI 3.14159265358979323846\n#endif\nnamespace std {\n";
+  std::string text =
+      "#ifndef INFINITY\n#define INFINITY __int_as_float(0x7f800000)\n#endif\n"
+      "#ifndef NAN\n#define NAN __int_as_float(0x7fffffff)\n#endif\n"
+      "#ifndef M_PI\n#define M_PI 3.14159265358979323846\n#endif\nnamespace std {\n";
   for (const char* name : kMath) absl::StrAppend(&text, "using ::", name, ";\n");
   return text + "}\n";
 }
 
 constexpr char kAlgorithm[] =
     "namespace std {\n"
-    "template <typename T> __host__ __device__ constexpr const T& min(const T& a, const T& b) { return b < a ? b : a; }\n"
-    "template <typename T> __host__ __device__ constexpr const T& max(const T& a, const T& b) { return a < b ? b : a; }\n"
+    "template <typename T> __host__ __device__ constexpr const T& min(const T& a, const T& b) { return b < a ? b : a; "
+    "}\n"
+    "template <typename T> __host__ __device__ constexpr const T& max(const T& a, const T& b) { return a < b ? b : a; "
+    "}\n"
     "template <typename T> __host__ __device__ constexpr const T& clamp(const T& v, const T& low, const T& high) {\n"
     "  return v < low ? low : high < v ? high : v;\n}\n}\n";
 
@@ -53,11 +56,11 @@ std::vector<StandardHeader> MakeHeaders(const std::string& toolkit_include) {
   for (const char* name : {"cstdio", "stdio.h"}) add(name, "");  // printf is known without
   add("algorithm", kAlgorithm);
   const std::map<std::string, std::string> of_cuda = {
-      {"array", "array"},           {"assert.h", "cassert"},     {"bit", "bit"},           {"cassert", "cassert"},
-      {"climits", "climits"},       {"complex", "complex"},      {"cstddef", "cstddef"},   {"cstdint", "cstdint"},
-      {"cstring", "cstring"},       {"functional", "functional"}, {"limits", "limits"},     {"limits.h", "climits"},
-      {"optional", "optional"},     {"stddef.h", "cstddef"},     {"stdint.h", "cstdint"},  {"string.h", "cstring"},
-      {"tuple", "tuple"},           {"type_traits", "type_traits"}, {"utility", "utility"}};
+      {"array", "array"},       {"assert.h", "cassert"},        {"bit", "bit"},          {"cassert", "cassert"},
+      {"climits", "climits"},   {"complex", "complex"},         {"cstddef", "cstddef"},  {"cstdint", "cstdint"},
+      {"cstring", "cstring"},   {"functional", "functional"},   {"limits", "limits"},    {"limits.h", "climits"},
+      {"optional", "optional"}, {"stddef.h", "cstddef"},        {"stdint.h", "cstdint"}, {"string.h", "cstring"},
+      {"tuple", "tuple"},       {"type_traits", "type_traits"}, {"utility", "utility"}};
   for (const auto& [name, own] : of_cuda) {
     for (const std::string& folder : ToolkitFolders(toolkit_include)) {
       std::error_code error;

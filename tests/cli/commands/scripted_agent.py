@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """An agent without a model: connects to the MCP server that its .mcp.json names and does what its arguments say, in order.
   propose VARIABLE VALUE   proposes it and waits for the verdict
-  all                      proposes what the engine would try first, again and again, until a proposal is refused
+  all                      proposes changes, what the engine ranks first, until the proposals are used up
   say TEXT                 prints it
   flood                    prints without an end
   hang                     does nothing, and takes no TERM
@@ -23,20 +23,25 @@ class Pawl:
         server = json.load(open(".mcp.json"))["mcpServers"]["pawl"]
         self.process = subprocess.Popen([server["command"], *server["args"]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.id = 0
+        self.refused = ""  # what the last refused call was told
         self.ask("initialize", {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "scripted", "version": "1"}})
 
     def ask(self, method, params):
-        self.id += 1
-        print(json.dumps({"jsonrpc": "2.0", "id": self.id, "method": method, "params": params}), file=self.process.stdin, flush=True)
         while True:
-            message = json.loads(self.process.stdout.readline())
-            if message.get("id") == self.id:
+            self.id += 1
+            print(json.dumps({"jsonrpc": "2.0", "id": self.id, "method": method, "params": params}), file=self.process.stdin, flush=True)
+            message = {}
+            while message.get("id") != self.id:
+                message = json.loads(self.process.stdout.readline())
+            if "error" not in message:
                 return message["result"]
+            time.sleep(0.2)  # too many calls
 
     def call(self, tool, **arguments):
         result = self.ask("tools/call", {"name": tool, "arguments": arguments})
         if result.get("isError"):
-            print(json.dumps({"refused": result["content"][0]["text"]}), flush=True)
+            self.refused = result["content"][0]["text"]
+            print(json.dumps({"refused": self.refused}), flush=True)
             return None
         return result["structuredContent"]
 
@@ -50,6 +55,17 @@ class Pawl:
         return None
 
 
+def candidates(situation):
+    """Changes of the best: those that the engine ranks, and then every other value of every variable."""
+    for each in situation["engineWouldTry"]:
+        if "fromIteration" not in each and (match := re.match(r"(\w+) .*→(-?\d+)$", each["change"])):
+            yield match[1], int(match[2])
+    for variable in situation["edit"]["variables"]:
+        for value in variable["values"].split():
+            if int(value.split("=")[0]) != variable["now"]:
+                yield variable["name"], int(value.split("=")[0])
+
+
 def main():
     words = sys.argv[1:-1]
     assert "Make the kernel of" in sys.argv[-1], sys.argv[-1]
@@ -59,16 +75,19 @@ def main():
             Pawl().propose(variable=words.pop(0), value=int(words.pop(0)))
         elif word == "all":
             pawl = Pawl()
+            refused = set()  # of this best
+            best = None
             while situation := pawl.call("situation"):
-                ranked = situation["engineWouldTry"]
-                if not ranked:
+                if situation["best"]["iteration"] != best:
+                    best, refused = situation["best"]["iteration"], set()
+                choices = [choice for choice in candidates(situation) if choice not in refused]
+                if not choices:
                     break
-                choice = ranked[(os.getpid() + pawl.id) % min(4, len(ranked))]
-                variable, value = re.match(r"(\w+) .*→(-?\d+)$", choice["change"]).groups()
-                if pawl.propose(variable=variable, value=int(value)) is None and not pawl.call("campaigns"):
-                    break
+                variable, value = choices[os.getpid() % min(3, len(choices))]  # others take another one
+                if pawl.propose(variable=variable, value=value) is None:
+                    refused.add((variable, value))
                 print(json.dumps({"type": "turn.completed", "usage": {"input_tokens": 100, "output_tokens": 1}}), flush=True)
-                if pawl.process.poll() is not None or pawl.id > 400:
+                if "used up" in pawl.refused:
                     break
         elif word == "say":
             print(words.pop(0), flush=True)

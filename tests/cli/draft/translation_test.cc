@@ -69,7 +69,8 @@ TEST(ParseCppExpression, TellsTemplateArgumentsFromComparisons) {
 }
 
 TEST(ParseCppExpression, RefusesWhatIsNone) {
-  for (const char* text : {"", "(", "a +", "a b", ")", "[", "a[", "f(", "? :", "a ? b", "{", "-", "<", "sizeof", "a.", "::"}) {
+  for (const char* text :
+       {"", "(", "a +", "a b", ")", "[", "a[", "f(", "? :", "a ? b", "{", "-", "<", "sizeof", "a.", "::"}) {
     const std::vector<CppToken> tokens = CppTokens(text);
     const std::optional<CppExpression> expression = ParseCppExpression(tokens, 0, tokens.size());
     if (expression) CppText(*expression);
@@ -77,8 +78,8 @@ TEST(ParseCppExpression, RefusesWhatIsNone) {
   std::string deep(5000, '(');
   const std::vector<CppToken> tokens = CppTokens(deep);
   EXPECT_FALSE(ParseCppExpression(tokens, 0, tokens.size()).has_value());
-  const std::string minus(100'000, '-');
-  const std::vector<CppToken> many = CppTokens(minus + "a");
+  const std::string minus = std::string(100'000, '-') + "a";
+  const std::vector<CppToken> many = CppTokens(minus);
   EXPECT_FALSE(ParseCppExpression(many, 0, many.size()).has_value());
 }
 

@@ -311,8 +311,8 @@ TEST_P(BuilderTest, LooksForHeadersInTheBundlesOwnFolders) {
 
 TEST_P(BuilderTest, HasTheStandardHeadersThatDeviceCodeIncludes) {
   std::string source;
-  for (const char* header : {"algorithm", "array", "cassert", "cfloat", "climits", "cmath", "cstddef", "cstdint", "cstdio",
-                             "cstring", "limits", "stdint.h", "math.h", "tuple", "type_traits", "utility"}) {
+  for (const char* header : {"algorithm", "array", "cassert", "cfloat", "climits", "cmath", "cstddef", "cstdint",
+                             "cstdio", "cstring", "limits", "stdint.h", "math.h", "tuple", "type_traits", "utility"}) {
     absl::StrAppend(&source, "#include <", header, ">\n");
   }
   absl::StrAppend(&source,
@@ -326,8 +326,8 @@ TEST_P(BuilderTest, HasTheStandardHeadersThatDeviceCodeIncludes) {
   const v1::BuildReply reply = Build(request);
   EXPECT_FALSE(reply.has_failure()) << reply.failure().message();
   // A file of the bundle is not hidden by one of them.
-  v1::BuildRequest own = Request("#include \"limits.h\"\nextern \"C\" __global__ void add(float* x) { *x = kOwn; }\n",
-                                 GetParam());
+  v1::BuildRequest own =
+      Request("#include \"limits.h\"\nextern \"C\" __global__ void add(float* x) { *x = kOwn; }\n", GetParam());
   AddFile("limits.h", "constexpr int kOwn = 1;\n", &own);
   EXPECT_FALSE(Build(own).has_failure());
 }
