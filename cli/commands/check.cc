@@ -56,9 +56,10 @@ void PrintEntries(const v1::CheckReport& report) {
   if (report.entries().empty()) return;
   std::printf("kernels in the cubin:\n");
   for (const v1::CheckEntry& entry : report.entries()) {
-    const std::string bytes = entry.parameter_bytes().empty()
-                                  ? ""
-                                  : absl::StrCat("  parameters of ", absl::StrJoin(entry.parameter_bytes(), ","), " bytes");
+    const std::string bytes =
+        entry.parameter_bytes().empty()
+            ? ""
+            : absl::StrCat("  parameters of ", absl::StrJoin(entry.parameter_bytes(), ","), " bytes");
     std::printf("  %s%s\n", entry.name().c_str(), bytes.c_str());
   }
 }

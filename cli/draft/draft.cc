@@ -30,7 +30,8 @@ using Kind = CppExpression::Kind;
 std::string LowerName(const SourceFunction& function) { return absl::AsciiStrToLower(function.name); }
 
 bool IsTorchType(const std::string& type) {
-  for (const char* word : {"TensorAccessor", "at::Tensor", "torch::", "TensorInfo", "PhiloxCudaState", "TensorIterator"}) {
+  for (const char* word :
+       {"TensorAccessor", "at::Tensor", "torch::", "TensorInfo", "PhiloxCudaState", "TensorIterator"}) {
     if (absl::StrContains(type, word)) return true;
   }
   return false;
@@ -47,8 +48,8 @@ struct Planned {
   const HostLaunch* launch = nullptr;
   KernelBody body;
   std::map<std::string, std::string> templates;  // parameter to argument
-  std::map<std::string, std::string> sizes;      // the kernel's parameters as kernel.toml's sizes or expressions of them
-  std::map<std::string, std::string> tensors;    // the kernel's pointer parameters to tensors
+  std::map<std::string, std::string> sizes;    // the kernel's parameters as kernel.toml's sizes or expressions of them
+  std::map<std::string, std::string> tensors;  // the kernel's pointer parameters to tensors
 };
 
 class Drafting {
@@ -90,7 +91,8 @@ class Drafting {
     if (kernels.empty()) {
       return absl::InvalidArgumentError(absl::StrCat(
           path, " has no __global__ function with a body",
-          model_.first_error.empty() ? "" : absl::StrCat("; the first thing that is not understood: ", model_.first_error)));
+          model_.first_error.empty() ? ""
+                                     : absl::StrCat("; the first thing that is not understood: ", model_.first_error)));
     }
     std::vector<std::string> names, listed;
     for (const SourceFunction* kernel : kernels) {
@@ -98,7 +100,8 @@ class Drafting {
       listed.push_back(absl::StrCat(kernel->qualified, " (", kernel->file->path, ":", kernel->line, ")"));
     }
     if (entry.empty() && kernels.size() > 1) {
-      return absl::InvalidArgumentError(absl::StrCat(path, " has ", kernels.size(), " kernels: ", absl::StrJoin(listed, ", "),
+      return absl::InvalidArgumentError(absl::StrCat(path, " has ", kernels.size(),
+                                                     " kernels: ", absl::StrJoin(listed, ", "),
                                                      ". Choose one with --entry NAME, or a host function that launches "
                                                      "several of them"));
     }
@@ -115,8 +118,8 @@ class Drafting {
       if (launch.host == asked) TakeLaunch(launch);
     }
     if (planned_.empty()) {
-      return absl::InvalidArgumentError(absl::StrCat(entry, " launches no kernel of ", path, "; its kernels are ",
-                                                     absl::StrJoin(listed, ", ")));
+      return absl::InvalidArgumentError(
+          absl::StrCat(entry, " launches no kernel of ", path, "; its kernels are ", absl::StrJoin(listed, ", ")));
     }
     return absl::OkStatus();
   }
@@ -139,12 +142,13 @@ class Drafting {
       }
     }
     if (!again.empty()) {
-      draft_.remarks.push_back(absl::StrCat(host->name, " launches ", kernel.name, " again in line ", absl::StrJoin(again, ", "),
-                                            ": the draft has the first launch only; `--entry ", host->name, "` drafts all of them"));
+      draft_.remarks.push_back(
+          absl::StrCat(host->name, " launches ", kernel.name, " again in line ", absl::StrJoin(again, ", "),
+                       ": the draft has the first launch only; `--entry ", host->name, "` drafts all of them"));
     }
     if (!others.empty()) {
-      draft_.remarks.push_back(absl::StrCat(host->name, " also launches ", absl::StrJoin(others, ", "),
-                                            "; `--entry ", host->name, "` drafts the whole call"));
+      draft_.remarks.push_back(absl::StrCat(host->name, " also launches ", absl::StrJoin(others, ", "), "; `--entry ",
+                                            host->name, "` drafts the whole call"));
     }
     if (planned_.empty()) {
       planned_.emplace_back();
@@ -162,7 +166,8 @@ class Drafting {
     for (const Planned& planned : planned_) {
       if (planned.kernel != launch.kernel || planned.launch == nullptr) continue;
       // The same once more, as a benchmark does.
-      bool excluded = planned.launch->template_arguments != launch.template_arguments || texts(*planned.launch) == texts(launch);
+      bool excluded =
+          planned.launch->template_arguments != launch.template_arguments || texts(*planned.launch) == texts(launch);
       for (const auto& [condition, negative] : launch.conditions) {
         for (const auto& [other, other_negative] : planned.launch->conditions) {
           excluded = excluded || (CppText(condition) == CppText(other) && negative != other_negative);
@@ -182,24 +187,28 @@ class Drafting {
     for (const SourceParameter& parameter : kernel.parameters) {
       const std::string where = absl::StrCat(kernel.file->path, ":", kernel.line, ": ", kernel.name);
       if (IsTorchType(parameter.type.element) || IsTorchType(parameter.type.spelling)) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            where, " takes ", parameter.name, " as ", parameter.type.spelling,
-            ", a type of PyTorch's. Let it take a pointer and the extents it needs (const float* ", parameter.name,
-            ", int rows, ...); the host passes ", parameter.name, ".data_ptr<float>() and ", parameter.name, ".size(0)"));
+        return absl::InvalidArgumentError(
+            absl::StrCat(where, " takes ", parameter.name, " as ", parameter.type.spelling,
+                         ", a type of PyTorch's. Let it take a pointer and the extents it needs (const float* ",
+                         parameter.name, ", int rows, ...); the host passes ", parameter.name,
+                         ".data_ptr<float>() and ", parameter.name, ".size(0)"));
       }
-      const bool is_template = std::any_of(kernel.templates.begin(), kernel.templates.end(), [&](const TemplateParameter& own) {
-        return own.is_type && own.name == parameter.type.element;
-      });
-      if (is_template && parameter.type.pointers == 0 && HasWord(parameter.type.element, {"func", "functor", "lambda", "op_t", "_op"})) {
-        return absl::InvalidArgumentError(absl::StrCat(where, " takes ", parameter.name, " as ", parameter.type.spelling,
-                                                       ", a function object, which a launch of Pawl can't pass: write a kernel "
-                                                       "that calls the function itself"));
+      const bool is_template =
+          std::any_of(kernel.templates.begin(), kernel.templates.end(),
+                      [&](const TemplateParameter& own) { return own.is_type && own.name == parameter.type.element; });
+      if (is_template && parameter.type.pointers == 0 &&
+          HasWord(parameter.type.element, {"func", "functor", "lambda", "op_t", "_op"})) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(where, " takes ", parameter.name, " as ", parameter.type.spelling,
+                         ", a function object, which a launch of Pawl can't pass: write a kernel "
+                         "that calls the function itself"));
       }
       for (const char* word : {"(*)", "cudaTextureObject_t", "cudaSurfaceObject_t", "CUtensorMap", "curandState"}) {
         if (!absl::StrContains(parameter.type.spelling, word)) continue;
-        return absl::InvalidArgumentError(absl::StrCat(where, " takes ", parameter.name, " as ", parameter.type.spelling,
-                                                       ", which a launch of Pawl can't make; expected pointers, numbers "
-                                                       "and structs of them"));
+        return absl::InvalidArgumentError(
+            absl::StrCat(where, " takes ", parameter.name, " as ", parameter.type.spelling,
+                         ", which a launch of Pawl can't make; expected pointers, numbers "
+                         "and structs of them"));
       }
     }
     return absl::OkStatus();
@@ -212,7 +221,8 @@ class Drafting {
         name.resize(name.size() - std::string_view(suffix).size());
       }
     }
-    while (!name.empty() && (name[0] == '_' || absl::ascii_isdigit(static_cast<unsigned char>(name[0])))) name.erase(0, 1);
+    while (!name.empty() && (name[0] == '_' || absl::ascii_isdigit(static_cast<unsigned char>(name[0]))))
+      name.erase(0, 1);
     while (!name.empty() && name.back() == '_') name.pop_back();
     return name.empty() ? "kernel" : name.substr(0, 64);
   }
@@ -220,8 +230,8 @@ class Drafting {
   void Files() {
     for (size_t i = 1; i < model_.files.size(); ++i) draft_.files.push_back(model_.files[i]->path);
     static const auto& libraries = *new std::map<std::string, std::string>{
-        {"cub/", "cub"}, {"thrust/", "thrust"}, {"cuda/", "libcudacxx"}, {"cutlass/", "cutlass"}, {"cute/", "cutlass"},
-        {"cooperative_groups", "cooperative_groups"}};
+        {"cub/", "cub"},         {"thrust/", "thrust"}, {"cuda/", "libcudacxx"},
+        {"cutlass/", "cutlass"}, {"cute/", "cutlass"},  {"cooperative_groups", "cooperative_groups"}};
     for (const std::string& header : model_.includes) {
       for (const auto& [prefix, library] : libraries) {
         if (absl::StartsWith(header, prefix) &&
@@ -251,7 +261,8 @@ class Drafting {
     std::string name = wanted;
     const auto in_source = [&] {
       return std::any_of(model_.files.begin(), model_.files.end(), [&](const std::unique_ptr<SourceText>& file) {
-        return std::any_of(file->tokens.begin(), file->tokens.end(), [&](const CppToken& token) { return token.Is(name); });
+        return std::any_of(file->tokens.begin(), file->tokens.end(),
+                           [&](const CppToken& token) { return token.Is(name); });
       });
     };
     while (names_.contains(name) || in_source()) name = name == wanted ? absl::StrCat("TUNE_", wanted) : name + "_2";
@@ -263,14 +274,16 @@ class Drafting {
     for (const DraftLaunch& launch : draft_.launches) {
       if (launch.block.size() < 2) continue;
       std::vector<std::string> factors;
-      for (const std::string& extent : launch.block) factors.push_back(IsName(extent) || NumberIn(extent) ? extent : absl::StrCat("(", extent, ")"));
+      for (const std::string& extent : launch.block)
+        factors.push_back(IsName(extent) || NumberIn(extent) ? extent : absl::StrCat("(", extent, ")"));
       const std::string product = absl::StrJoin(factors, " * ");
       const absl::StatusOr<std::set<std::string>> names = NamesIn(product);
-      const bool varies = names.ok() && std::any_of(draft_.variables.begin(), draft_.variables.end(), [&](const DraftVariable& variable) {
-        return names->contains(variable.name);
-      });
+      const bool varies =
+          names.ok() && std::any_of(draft_.variables.begin(), draft_.variables.end(),
+                                    [&](const DraftVariable& variable) { return names->contains(variable.name); });
       const std::string constraint = absl::StrCat(product, " <= 1024");
-      if (varies && std::find(draft_.constraints.begin(), draft_.constraints.end(), constraint) == draft_.constraints.end()) {
+      if (varies &&
+          std::find(draft_.constraints.begin(), draft_.constraints.end(), constraint) == draft_.constraints.end()) {
         draft_.constraints.push_back(constraint);
       }
     }
@@ -306,12 +319,14 @@ class Drafting {
     // using acc_t = at::acc_type<scalar_t, true>; in the host function.
     const std::string alias = AliasOf(argument);
     if (absl::StrContains(alias, "acc_type") || absl::StrContains(alias, "opmath")) return "float";
-    const bool open = argument.empty() || argument == "scalar_t" || is_parameter_of(planned.launch ? planned.launch->host : nullptr);
+    const bool open =
+        argument.empty() || argument == "scalar_t" || is_parameter_of(planned.launch ? planned.launch->host : nullptr);
     if (!open) return argument;
     const std::string chosen = HasWord(parameter.name, {"index", "idx"}) ? "int" : "float";
     const std::string remark = absl::StrCat(planned.kernel->name, "<", parameter.name, ">: ", chosen,
                                             " was chosen for the type; change it in `entry` and in the tensors' types");
-    if (std::find(draft_.remarks.begin(), draft_.remarks.end(), remark) == draft_.remarks.end()) draft_.remarks.push_back(remark);
+    if (std::find(draft_.remarks.begin(), draft_.remarks.end(), remark) == draft_.remarks.end())
+      draft_.remarks.push_back(remark);
     return chosen;
   }
 
@@ -326,7 +341,8 @@ class Drafting {
     return name;
   }
 
-  std::string AddSize(const std::string& key, const std::string& wanted, std::optional<int64_t> main, std::string todo) {
+  std::string AddSize(const std::string& key, const std::string& wanted, std::optional<int64_t> main,
+                      std::string todo) {
     if (const auto known = size_of_.find(key); known != size_of_.end()) return known->second;
     DraftSize size;
     size.name = FreeName(wanted);
@@ -389,7 +405,8 @@ class Drafting {
 
   void LoneNumber(const SourceParameter& parameter, Planned& planned) {
     if (IsFlagName(parameter.name) || HasWord(parameter.name, {"stride", "pitch"})) return;
-    planned.sizes[parameter.name] = AddSize(parameter.name, LastName(parameter.name), std::nullopt, "no launch in the source says how large it is");
+    planned.sizes[parameter.name] =
+        AddSize(parameter.name, LastName(parameter.name), std::nullopt, "no launch in the source says how large it is");
   }
 
   // The name at the root of an argument: n of int n = N; is N.
@@ -425,22 +442,22 @@ class Drafting {
     if (launch.loop && root == launch.loop->index) return;  // the launch's index
     if (IsFlagName(parameter.name)) return;                 // a scalar
     if (argument.kind == Kind::kNumber || argument.kind == Kind::kPrefix) {
-      planned.sizes[parameter.name] =
-          AddSize(absl::StrCat(parameter.name, "=", CppText(argument)), LastName(parameter.name),
-                  ConstantValue(argument, {}), "");
+      planned.sizes[parameter.name] = AddSize(absl::StrCat(parameter.name, "=", CppText(argument)),
+                                              LastName(parameter.name), ConstantValue(argument, {}), "");
       return;
     }
     const auto value = launch.values.find(root);
     const bool made = value != launch.values.end() && value->second.parts.size() == 1 &&
                       value->second.parts[0].kind == Kind::kBinary && IsMadeOfSizes(value->second.parts[0], launch);
-    const bool bare = !made && (root == CppText(argument) || launch.values.contains(root) || argument.kind == Kind::kName ||
-                                argument.kind == Kind::kCast);
+    const bool bare = !made && (root == CppText(argument) || launch.values.contains(root) ||
+                                argument.kind == Kind::kName || argument.kind == Kind::kCast);
     const bool simple = bare && (argument.kind == Kind::kName || argument.kind == Kind::kCast ||
                                  (argument.kind == Kind::kCall && argument.parts[0].kind == Kind::kMember) ||
                                  argument.kind == Kind::kMember || argument.kind == Kind::kSubscript);
     if (!simple) return;  // an expression: a scalar, once all sizes are known
     const std::optional<int64_t> worth = WorthOf(root, launch.values);
-    planned.sizes[parameter.name] = AddSize(root, SizeNameFor(parameter, root), worth, worth ? "" : "guessed by its name");
+    planned.sizes[parameter.name] =
+        AddSize(root, SizeNameFor(parameter, root), worth, worth ? "" : "guessed by its name");
   }
 
   // int n = rows * cols, where both are the host's own integers: not 1 << 20, and not x.numel() / cols.
@@ -483,8 +500,10 @@ class Drafting {
       for (size_t i = 0; i + 3 < tokens.size(); ++i) {
         size_t end = i;
         while (end < tokens.size() && !tokens[end].Is(";")) ++end;
-        if (tokens[i].Is("using") && tokens[i + 1].Is(name) && tokens[i + 2].Is("=")) return TokensText(tokens, i + 3, end);
-        if (tokens[i].Is("typedef") && end > i + 2 && tokens[end - 1].Is(name)) return TokensText(tokens, i + 1, end - 1);
+        if (tokens[i].Is("using") && tokens[i + 1].Is(name) && tokens[i + 2].Is("="))
+          return TokensText(tokens, i + 3, end);
+        if (tokens[i].Is("typedef") && end > i + 2 && tokens[end - 1].Is(name))
+          return TokensText(tokens, i + 1, end - 1);
         if (!tokens[i].Is("using") && !tokens[i].Is("typedef")) continue;
         i = end;
       }
@@ -500,7 +519,8 @@ class Drafting {
       return "SM_COUNT";
     }
     if (const auto known = size_of_.find(text); known != size_of_.end()) return known->second;
-    if (e.kind == Kind::kCall && e.parts[0].IsName("sizeof") && e.parts.size() == 2) return SizeOf(e.parts[1].text, planned);
+    if (e.kind == Kind::kCall && e.parts[0].IsName("sizeof") && e.parts.size() == 2)
+      return SizeOf(e.parts[1].text, planned);
     if (e.kind == Kind::kName) {
       if (std::optional<std::string> variable = variables_->NameOf(e.text)) return variable;
       const std::string root = RootOf(e, planned.launch->values);
@@ -547,7 +567,8 @@ class Drafting {
     for (const auto& [key, size] : size_of_) kept[key] = true;
     for (const std::string& name : variables_->kept()) kept[name] = true;
     const CppExpression resolved = Resolved(e, planned.launch->values, kept);
-    return Translate(resolved, model_, [&](const CppExpression& leaf) { return HostLeaf(leaf, planned, may_add); }, missing);
+    return Translate(
+        resolved, model_, [&](const CppExpression& leaf) { return HostLeaf(leaf, planned, may_add); }, missing);
   }
 
   DraftLaunch Launch(Planned& planned) {
@@ -598,15 +619,16 @@ class Drafting {
     // Numbers that only the launch has can be varied where the kernel asks for blockDim.
     for (size_t axis = 0; axis < launch.block.size(); ++axis) {
       const std::string number = launch.block[axis];
-      const std::string wanted = launch.block.size() == 1 ? "BLOCK" : absl::StrCat("BLOCK_", std::string(1, "XYZ"[axis]));
+      const std::string wanted =
+          launch.block.size() == 1 ? "BLOCK" : absl::StrCat("BLOCK_", std::string(1, "XYZ"[axis]));
       std::optional<std::string> variable = variables_->AddBlock(wanted, number, planned.body);
       if (!variable) continue;
       launch.block[axis] = *variable;
       for (size_t i = 0; i < launch.grid.size(); ++i) {
         if (launch.block.size() > 1 && i != axis) continue;
-        launch.grid[i] = absl::StrReplaceAll(
-            launch.grid[i], {{absl::StrCat(", ", number, ")"), absl::StrCat(", ", *variable, ")")},
-                             {absl::StrCat("/ ", number, ")"), absl::StrCat("/ ", *variable, ")")}});
+        launch.grid[i] = absl::StrReplaceAll(launch.grid[i],
+                                             {{absl::StrCat(", ", number, ")"), absl::StrCat(", ", *variable, ")")},
+                                              {absl::StrCat("/ ", number, ")"), absl::StrCat("/ ", *variable, ")")}});
       }
     }
     if (host.shared) {
@@ -625,11 +647,13 @@ class Drafting {
     const HostLoop& loop = *planned.launch->loop;
     // Where nothing differs from one launch to the next, the loop is a benchmark's.
     const bool differs = !planned.launch->swaps.empty() ||
-                         std::any_of(planned.launch->arguments.begin(), planned.launch->arguments.end(), [&](const CppExpression& argument) {
-                           return RootOf(argument, planned.launch->values) == loop.index;
-                         });
+                         std::any_of(planned.launch->arguments.begin(), planned.launch->arguments.end(),
+                                     [&](const CppExpression& argument) {
+                                       return RootOf(argument, planned.launch->values) == loop.index;
+                                     });
     if (loop.plain && !differs) {
-      launch.todos.push_back(absl::StrCat("the host repeats the launch, `", loop.text, "`; if that is no benchmark, add `repeat`"));
+      launch.todos.push_back(
+          absl::StrCat("the host repeats the launch, `", loop.text, "`; if that is no benchmark, add `repeat`"));
       return;
     }
     std::optional<std::string> count = loop.plain ? HostText(loop.count, planned) : std::nullopt;
@@ -697,9 +721,12 @@ class Drafting {
       if (rows.contains("blockIdx.x") || !absl::StrContains(text, "blockIdx.x")) continue;
       std::optional<std::string> size =
           Translate(bound, model_, [&](const CppExpression& e) { return KernelLeaf(e, planned); });
-      if (size) rows["blockIdx.x"] = absl::StrContains(text, "threadIdx") ? absl::StrCat("ceil_div(", *size, ", ", block, ")") : *size;
+      if (size)
+        rows["blockIdx.x"] =
+            absl::StrContains(text, "threadIdx") ? absl::StrCat("ceil_div(", *size, ", ", block, ")") : *size;
     }
-    if (rows.empty() && !draft_.sizes.empty()) rows["blockIdx.x"] = absl::StrCat("ceil_div(", draft_.sizes[0].name, ", ", block, ")");
+    if (rows.empty() && !draft_.sizes.empty())
+      rows["blockIdx.x"] = absl::StrCat("ceil_div(", draft_.sizes[0].name, ", ", block, ")");
     for (const char* id : {"blockIdx.x", "blockIdx.y", "blockIdx.z"}) {
       const bool used = rows.contains(id);
       launch.grid.push_back(used ? rows[id] : "1");
@@ -757,7 +784,8 @@ class Drafting {
       const auto unknown = size_of_.find(extent);
       for (DraftTensor& own : draft_.tensors) {
         if (own.name != tensor->second || !own.range_high.empty() || !IsWholeType(own.type)) continue;
-        own.range_high = absl::StrCat(absl::StartsWith(extent, "?") && unknown != size_of_.end() ? unknown->second : extent, " - 1");
+        own.range_high =
+            absl::StrCat(absl::StartsWith(extent, "?") && unknown != size_of_.end() ? unknown->second : extent, " - 1");
         if (absl::StrContains(own.range_high, "?")) own.range_high.clear();
       }
     }
@@ -817,7 +845,8 @@ class Drafting {
     if (type.pointers > 1) tensor.todos.push_back("type: the parameter is a pointer to pointers");
     SetRole(use, tensor);
     SetShape(use, width, tensor);
-    if (element && width > 1) tensor.todos.push_back(absl::StrCat("shape: ", width, " elements for each ", type.element));
+    if (element && width > 1)
+      tensor.todos.push_back(absl::StrCat("shape: ", width, " elements for each ", type.element));
     draft_.tensors.push_back(std::move(tensor));
   }
 
@@ -848,7 +877,8 @@ class Drafting {
       }
     } else if (read_before) {
       tensor.role = "inout";
-      tensor.todos.push_back(added ? "role: the kernel adds to what it holds" : "role: it is read before it is written");
+      tensor.todos.push_back(added ? "role: the kernel adds to what it holds"
+                                   : "role: it is read before it is written");
       if (made.cleared) tensor.range_high = "zeros";
     } else if (read_later && made.local && !made.returned) {
       tensor.role = "scratch";
@@ -871,7 +901,8 @@ class Drafting {
                        SizesOnly(launch.grid), SizesOnly(launch.block)};
       IndexedExtents by_data;
       std::optional<std::vector<std::string>> indexed = ShapeOf(planned.body.pointers[key].indices, scope, &by_data);
-      for (const auto& [parameter, extent] : by_data) indexed_.push_back({which, parameter, extent == "?" ? absl::StrCat("?", tensor.name) : extent});
+      for (const auto& [parameter, extent] : by_data)
+        indexed_.push_back({which, parameter, extent == "?" ? absl::StrCat("?", tensor.name) : extent});
       const auto unknown = [](const std::vector<std::string>& s) {
         return std::any_of(s.begin(), s.end(), [](const std::string& e) { return absl::StrContains(e, "?"); });
       };
@@ -882,10 +913,12 @@ class Drafting {
     if (!shape) {
       shape.emplace();
       for (const auto& [parameter, size] : first.sizes) {
-        const bool known = std::any_of(draft_.sizes.begin(), draft_.sizes.end(), [&](const DraftSize& own) { return own.name == size; });
+        const bool known = std::any_of(draft_.sizes.begin(), draft_.sizes.end(),
+                                       [&](const DraftSize& own) { return own.name == size; });
         if (known && std::find(shape->begin(), shape->end(), size) == shape->end()) shape->push_back(size);
       }
-      if (shape->empty()) shape->push_back(AddSize("elements", "N", std::nullopt, "nothing in the source says how large"));
+      if (shape->empty())
+        shape->push_back(AddSize("elements", "N", std::nullopt, "nothing in the source says how large"));
       tensor.todos.push_back("shape: neither its indices nor an allocation tell it");
     } else if (!exact) {
       tensor.todos.push_back("shape: from the indices at which it is used");
@@ -893,10 +926,12 @@ class Drafting {
     for (std::string& extent : *shape) {
       if (!absl::StrContains(extent, "?")) continue;
       const std::string key = absl::StrCat("?", tensor.name);
-      const bool by_data = std::any_of(indexed_.begin(), indexed_.end(), [&](const Indexed& index) { return index.extent == key; });
-      const std::string why = by_data ? "other data decide which of its rows are used" : "how large an index gets is not understood";
-      extent = AddSize(key, absl::StrCat(absl::AsciiStrToUpper(tensor.name), by_data ? "_ROWS" : "_EXTENT"), std::nullopt,
-                       absl::StrCat("of ", tensor.name, ": ", why));
+      const bool by_data =
+          std::any_of(indexed_.begin(), indexed_.end(), [&](const Indexed& index) { return index.extent == key; });
+      const std::string why =
+          by_data ? "other data decide which of its rows are used" : "how large an index gets is not understood";
+      extent = AddSize(key, absl::StrCat(absl::AsciiStrToUpper(tensor.name), by_data ? "_ROWS" : "_EXTENT"),
+                       std::nullopt, absl::StrCat("of ", tensor.name, ": ", why));
       tensor.todos.push_back(absl::StrCat("shape: ", why));
     }
     if (width > 1) shape->push_back(absl::StrCat(width));
@@ -909,8 +944,9 @@ class Drafting {
     for (const std::string& extent : extents) {
       const absl::StatusOr<std::set<std::string>> names = NamesIn(extent);
       const bool plain = names.ok() && std::all_of(names->begin(), names->end(), [&](const std::string& name) {
-        return std::any_of(draft_.sizes.begin(), draft_.sizes.end(), [&](const DraftSize& size) { return size.name == name; });
-      });
+                           return std::any_of(draft_.sizes.begin(), draft_.sizes.end(),
+                                              [&](const DraftSize& size) { return size.name == name; });
+                         });
       only.push_back(plain ? extent : "?");
     }
     return only;
@@ -962,7 +998,8 @@ class Drafting {
     }
   }
 
-  std::string Argument(const SourceParameter& parameter, const CppExpression* given, Planned& planned, DraftLaunch& launch) {
+  std::string Argument(const SourceParameter& parameter, const CppExpression* given, Planned& planned,
+                       DraftLaunch& launch) {
     if (parameter.type.pointers > 1) {
       DraftStruct made;
       made.name = FreeName(absl::StrCat(parameter.name, "_pointers"));
@@ -978,7 +1015,8 @@ class Drafting {
       const std::optional<ElementType> plain = TypeOf(parameter.type, planned);
       if (!plain || plain->width > 1) return Struct(parameter, given, planned);
     }
-    if (given != nullptr && planned.launch->loop && RootOf(*given, planned.launch->values) == planned.launch->loop->index) {
+    if (given != nullptr && planned.launch->loop &&
+        RootOf(*given, planned.launch->values) == planned.launch->loop->index) {
       launch.index = FreeName(parameter.name);
       return launch.index;
     }
@@ -997,7 +1035,8 @@ class Drafting {
       scalar.value = size;
     } else if (given != nullptr) {
       // A number of the host that is no integer is none of the sizes.
-      if (std::optional<std::string> text = HostText(*given, planned, nullptr, IsWholeType(scalar.type) && !IsFlagName(parameter.name))) {
+      if (std::optional<std::string> text =
+              HostText(*given, planned, nullptr, IsWholeType(scalar.type) && !IsFlagName(parameter.name))) {
         scalar.value = *text;
       }
     }
@@ -1032,7 +1071,8 @@ class Drafting {
       if (size != planned.sizes.end() && type && type->type == "i32") {
         made.fields.push_back(size->second);
       } else {
-        const CppExpression* value = FieldOf(parameter, static_cast<size_t>(&field - parameter.fields.data()), given, planned);
+        const CppExpression* value =
+            FieldOf(parameter, static_cast<size_t>(&field - parameter.fields.data()), given, planned);
         made.fields.push_back(Scalar(field, value, planned, type, size == planned.sizes.end() ? "" : size->second));
       }
     }
@@ -1042,11 +1082,13 @@ class Drafting {
 
   void Remarks() {
     for (const std::string& header : model_.missing) {
-      draft_.remarks.push_back(absl::StrCat("#include \"", header, "\" was not found: copy it into this folder and add it to `files`"));
+      draft_.remarks.push_back(
+          absl::StrCat("#include \"", header, "\" was not found: copy it into this folder and add it to `files`"));
     }
     for (const std::string& file : draft_.files) {
       if (absl::StrContains(file, "..")) {
-        draft_.remarks.push_back(absl::StrCat(file, " lies outside of the source's folder: a bundle's files lie in its own"));
+        draft_.remarks.push_back(
+            absl::StrCat(file, " lies outside of the source's folder: a bundle's files lie in its own"));
       }
     }
   }
@@ -1057,7 +1099,7 @@ class Drafting {
   Draft draft_;
   std::optional<DraftVariables> variables_;
   std::set<std::string> names_ = {"SM_COUNT", "MAX_REGISTERS", "FAST_MATH"};
-  std::map<std::string, std::string> size_of_;      // by the host's name for it
+  std::map<std::string, std::string> size_of_;  // by the host's name for it
   struct Indexed {
     size_t which = 0;
     std::string parameter, extent;

@@ -230,7 +230,9 @@ std::optional<std::string> DraftVariables::AddLaunchParameter(const std::string&
   if (tunable == Tunable::kNone || tunable == Tunable::kFlag) return std::nullopt;
   const int64_t start = tunable == Tunable::kBlock ? 256 : tunable == Tunable::kTile ? 32 : 4;
   const std::string upper = absl::AsciiStrToUpper(name);
-  blocks_[name] = Add(free_name_(upper), tunable, start, absl::StrCat("start: whoever calls the host function chooses ", name)).name;
+  blocks_[name] =
+      Add(free_name_(upper), tunable, start, absl::StrCat("start: whoever calls the host function chooses ", name))
+          .name;
   return blocks_[name];
 }
 

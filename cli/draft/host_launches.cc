@@ -121,7 +121,8 @@ class HostReader {
   }
 
   static bool Uses(const CppExpression& e, const std::string& name) {
-    return e.IsName(name) || std::any_of(e.parts.begin(), e.parts.end(), [&](const CppExpression& part) { return Uses(part, name); });
+    return e.IsName(name) ||
+           std::any_of(e.parts.begin(), e.parts.end(), [&](const CppExpression& part) { return Uses(part, name); });
   }
 
   void If(const CppStatement& statement) {

@@ -20,12 +20,12 @@ struct ShapeScope {
   std::vector<std::string> grid, block;  // of the launch, in kernel.toml's words; empty where they are not known
 };
 
-// Which extent the values of an integer parameter index: of x[index[i] * cols + c], "index" has the first of x. "?": that
-// of the "?" in the shape.
+// Which extent the values of an integer parameter index: of x[index[i] * cols + c], "index" has the first of x. "?":
+// that of the "?" in the shape.
 using IndexedExtents = std::map<std::string, std::string>;
 
-// ["rows", "cols"] for x[row * cols + c] where row < rows and c < cols. Nothing: the indices do not tell. An extent that
-// only data decide (x[index[i] * cols + c]) is "?".
+// ["rows", "cols"] for x[row * cols + c] where row < rows and c < cols. Nothing: the indices do not tell. An extent
+// that only data decide (x[index[i] * cols + c]) is "?".
 std::optional<std::vector<std::string>> ShapeOf(const std::vector<CppExpression>& indices, const ShapeScope& scope,
                                                 IndexedExtents* indexed = nullptr);
 

@@ -26,8 +26,8 @@ TEST(CppTokens, TakesARawStringToItsOwnEnd) {
 }
 
 TEST(CppTokens, TellsALaunchFromNestedTemplateArguments) {
-  EXPECT_THAT(Texts("k<A<B>><<<g, b>>>(x)"), ElementsAre("k", "<", "A", "<", "B", ">", ">", "<<<", "g", ",", "b", ">",
-                                                          ">", ">", "(", "x", ")"));
+  EXPECT_THAT(Texts("k<A<B>><<<g, b>>>(x)"),
+              ElementsAre("k", "<", "A", "<", "B", ">", ">", "<<<", "g", ",", "b", ">", ">", ">", "(", "x", ")"));
 }
 
 TEST(CppTokens, MakesADirectiveOneTokenWithItsContinuations) {
@@ -42,9 +42,7 @@ TEST(CppTokens, ReadsNumbersWithSuffixesExponentsAndSeparators) {
   EXPECT_THAT(Texts("1e-5f+0x1fu 1'000 .5"), ElementsAre("1e-5f", "+", "0x1fu", "1'000", ".5"));
 }
 
-TEST(CppTokens, EndsAnUnfinishedStringWithItsLine) {
-  EXPECT_THAT(Texts("\"abc\nint"), ElementsAre("\"abc", "int"));
-}
+TEST(CppTokens, EndsAnUnfinishedStringWithItsLine) { EXPECT_THAT(Texts("\"abc\nint"), ElementsAre("\"abc", "int")); }
 
 TEST(ClosingBracket, CountsOnlyTheFirstBranchOfAnIf) {
   const std::vector<CppToken> tokens = CppTokens("f() {\n#if A\nif (a) {\n#else\nif (b) {\n#endif\n}\n}\ng");

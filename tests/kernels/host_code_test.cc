@@ -59,29 +59,34 @@ TEST(WithoutHostCode, GoesIntoNamespacesAndExternC) {
 }
 
 TEST(WithoutHostCode, KnowsMacrosThatStandForDevice) {
-  EXPECT_THAT(Skipped("#define HD __host__ __device__ inline\nHD float f(float x) { return x; }\nfloat g() { return 1; }"),
-              HasSubstr("HD float f(float x) { return x; }"));
+  EXPECT_THAT(
+      Skipped("#define HD __host__ __device__ inline\nHD float f(float x) { return x; }\nfloat g() { return 1; }"),
+      HasSubstr("HD float f(float x) { return x; }"));
   EXPECT_THAT(WithoutHostCode("FN float f() { return 1; }", v1::COMPILER_NVRTC, {"FN"}), HasSubstr("FN float f()"));
 }
 
 TEST(WithoutHostCode, LeavesDirectivesInBlankedFunctionsSoThatIfsStayBalanced) {
-  const std::string left = Skipped("#ifdef A\nvoid host() {\n#endif\n  int x;\n#ifdef A\n}\n#endif\n__global__ void k() {}");
+  const std::string left =
+      Skipped("#ifdef A\nvoid host() {\n#endif\n  int x;\n#ifdef A\n}\n#endif\n__global__ void k() {}");
   EXPECT_THAT(left, HasSubstr("#ifdef A"));
   EXPECT_THAT(left, HasSubstr("#endif"));
 }
 
 TEST(WithoutHostCode, BlanksClassesOfTheHost) {
-  EXPECT_EQ(Left("struct Runner { std::vector<int> sizes; void Run() {} };\nusing Strings = std::vector<std::string>;"), "");
+  EXPECT_EQ(Left("struct Runner { std::vector<int> sizes; void Run() {} };\nusing Strings = std::vector<std::string>;"),
+            "");
 }
 
 TEST(WithoutHostCode, BlanksMacroCallsThatNoDeviceMacroIs) {
   EXPECT_EQ(Left("REGISTER_OP(a, b)\nINSTANTIATE(float);\n__global__ void k() {}"), "__global__voidk(){}");
-  EXPECT_THAT(Skipped("#define KERNEL(T) __global__ void k_##T(T* x) {}\nKERNEL(float)\n"), HasSubstr("\nKERNEL(float)"));
+  EXPECT_THAT(Skipped("#define KERNEL(T) __global__ void k_##T(T* x) {}\nKERNEL(float)\n"),
+              HasSubstr("\nKERNEL(float)"));
 }
 
 TEST(WithoutHostCode, KeepsHeadersOfTheToolkitAndThoseWithAStandIn) {
-  const std::string left =
-      Skipped("#include <cuda_fp16.h>\n#include <cub/cub.cuh>\n#include <cstdint>\n#include <iostream>\n#include <torch/extension.h>\n#include <cublas_v2.h>\n");
+  const std::string left = Skipped(
+      "#include <cuda_fp16.h>\n#include <cub/cub.cuh>\n#include <cstdint>\n#include <iostream>\n#include "
+      "<torch/extension.h>\n#include <cublas_v2.h>\n");
   EXPECT_THAT(left, HasSubstr("<cuda_fp16.h>"));
   EXPECT_THAT(left, HasSubstr("<cub/cub.cuh>"));
   EXPECT_THAT(left, HasSubstr("<cstdint>"));
@@ -97,8 +102,9 @@ TEST(WithoutHostCode, LeavesStandardHeadersToNvcc) {
 }
 
 TEST(WithoutHostCode, TakesAnythingWithoutACrash) {
-  for (const char* text : {"", "}", "{{{{", "template <", "namespace", "extern \"C\"", "f(", "x(y) z(", "#", "\"", "R\"(", "/*",
-                           "template <typename T> __global__", "struct", ";;;;", "[[[", "namespace a::b {"}) {
+  for (const char* text :
+       {"", "}", "{{{{", "template <", "namespace", "extern \"C\"", "f(", "x(y) z(", "#", "\"", "R\"(", "/*",
+        "template <typename T> __global__", "struct", ";;;;", "[[[", "namespace a::b {"}) {
     EXPECT_EQ(Skipped(text).size(), std::string_view(text).size()) << text;
   }
 }

@@ -129,14 +129,16 @@ TEST(Hashes, DependOnWhatIsReplacedAndSkipped) {
 
 std::string OnlyProblem(const BundleFolder& folder) {
   const BundleReading reading = ReadBundle(folder.path());
-  return reading.problems.size() == 1 ? reading.problems[0].message : std::to_string(reading.problems.size()) + " problems";
+  return reading.problems.size() == 1 ? reading.problems[0].message
+                                      : std::to_string(reading.problems.size()) + " problems";
 }
 
 class ReplacesTest : public testing::Test {
  protected:
   // One more variable, at the end of kernel.toml.
   void Add(const std::string& replaces) {
-    folder_.Replace("[[launch]]", "[[variable]]\nname = \"ROUNDS\"\nvalues = [1, 2]\nstart = 1\nreplaces = " + replaces + "\n\n[[launch]]");
+    folder_.Replace("[[launch]]", "[[variable]]\nname = \"ROUNDS\"\nvalues = [1, 2]\nstart = 1\nreplaces = " +
+                                      replaces + "\n\n[[launch]]");
   }
   void AppendToSource(const std::string& text) {
     const BundleReading reading = ReadBundle(BundleFolder::Golden());

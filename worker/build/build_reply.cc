@@ -22,9 +22,9 @@
 #include "worker/build/compiler_log.h"
 #include "worker/build/cubin.h"
 #include "worker/build/entry_markers.h"
-#include "worker/host/header_libraries.h"
 #include "worker/build/source_paths.h"
 #include "worker/build/source_tree.h"
+#include "worker/host/header_libraries.h"
 
 namespace pawl {
 namespace {

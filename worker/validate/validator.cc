@@ -100,8 +100,8 @@ class Validator {
     if (!validation_.failure) validation_.failure = TooMuchMemory(at, own->resources);
     if (!validation_.failure && !own->check.lenient().empty()) {
       // What is wrong for nearly all inputs may be right for a few: a column whose weight is about 0.
-      absl::StatusOr<CheckedCall> again = CallAndCheck(
-          device_, bundle_, at, FreshDraw(), {.repeats = 1, .self_test = options_.self_test, .own_rms = {}});
+      absl::StatusOr<CheckedCall> again = CallAndCheck(device_, bundle_, at, FreshDraw(),
+                                                       {.repeats = 1, .self_test = options_.self_test, .own_rms = {}});
       if (!again.ok()) return again.status();
       if (!again->failure && !again->check.lenient().empty()) {
         validation_.failure = LenientFailure(at.plan, LenientText(at.plan, again->check));

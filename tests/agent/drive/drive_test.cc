@@ -67,7 +67,8 @@ TEST(AgentCommandTest, KnowsClaudeGeminiAndOpencode) {
 
 TEST(AgentCommandTest, GivesAnotherCommandWhatItsPlaceholdersAskFor) {
   const AgentStart start = *StartOfAgent(Command("./mine --mcp={mcp_config} {prompt_file}"));
-  EXPECT_THAT(start.argv, ElementsAre("./mine", "--mcp=/work space/agent-1/.mcp.json", "/work space/agent-1/PROMPT.md"));
+  EXPECT_THAT(start.argv,
+              ElementsAre("./mine", "--mcp=/work space/agent-1/.mcp.json", "/work space/agent-1/PROMPT.md"));
   EXPECT_THAT(StartOfAgent(Command("./mine -q"))->argv, ElementsAre("./mine", "-q", "make \"it\" fast"));
   EXPECT_THAT(StartOfAgent(Command("./mine 'x {prompt}'"))->argv, ElementsAre("./mine", "x make \"it\" fast"));
 }
@@ -79,14 +80,16 @@ TEST(AgentUsageTest, AddsUpWhatEachAgentReports) {
       R"({"type":"turn.completed","usage":{"input_tokens":200,"cached_input_tokens":20,"output_tokens":40,"reasoning_output_tokens":10}})");
   EXPECT_EQ(codex.tokens(), 240);
   AgentUsage claude;
-  claude.Take(R"({"type":"assistant","message":{"usage":{"input_tokens":3,"cache_read_input_tokens":1000,"output_tokens":7}}})");
+  claude.Take(
+      R"({"type":"assistant","message":{"usage":{"input_tokens":3,"cache_read_input_tokens":1000,"output_tokens":7}}})");
   EXPECT_EQ(claude.tokens(), 1010);
   claude.Take(
       R"({"type":"result","total_cost_usd":0.25,"usage":{"input_tokens":10,"cache_creation_input_tokens":20,"cache_read_input_tokens":2000,"output_tokens":70}})");
   EXPECT_EQ(claude.tokens(), 2100);
   EXPECT_EQ(claude.dollars(), 0.25);
   AgentUsage gemini;
-  gemini.Take(R"({"type":"result","status":"success","stats":{"total_tokens":55,"input_tokens":50,"output_tokens":5}})");
+  gemini.Take(
+      R"({"type":"result","status":"success","stats":{"total_tokens":55,"input_tokens":50,"output_tokens":5}})");
   EXPECT_EQ(gemini.tokens(), 55);
   AgentUsage opencode;
   for (int i = 0; i < 2; ++i) {
@@ -100,9 +103,10 @@ TEST(AgentUsageTest, AddsUpWhatEachAgentReports) {
 TEST(AgentUsageTest, PassesOverEverythingElse) {
   AgentUsage usage;
   for (const char* line :
-       {"", "text", "{", "[1]", "{}", R"({"type":7})", R"({"type":"turn.completed"})", R"({"type":"turn.completed","usage":7})",
-        R"({"type":"turn.completed","usage":{"input_tokens":-5,"output_tokens":"x"}})", R"({"type":"result","stats":[1]})",
-        R"({"type":"step_finish","part":{"tokens":null,"cost":1e999}})"}) {
+       {"", "text", "{", "[1]", "{}", R"({"type":7})", R"({"type":"turn.completed"})",
+        R"({"type":"turn.completed","usage":7})",
+        R"({"type":"turn.completed","usage":{"input_tokens":-5,"output_tokens":"x"}})",
+        R"({"type":"result","stats":[1]})", R"({"type":"step_finish","part":{"tokens":null,"cost":1e999}})"}) {
     usage.Take(line);
   }
   EXPECT_EQ(usage.tokens(), 0);

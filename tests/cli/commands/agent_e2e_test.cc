@@ -31,9 +31,8 @@ class AgentTest : public testing::Test {
     orchestrator_ = Start({BuiltProgram("pawl-orchestrator"), "--listen", address_, "--database", Path("pawl.db")});
     worker_ = Start({BuiltProgram("pawl-worker"), "--orchestrator", address_, "--device", "replay"});
     for (int i = 0; i < 500 && !std::filesystem::exists(Path("socket")); ++i) absl::SleepFor(absl::Milliseconds(20));
-    const ProcessResult submitted =
-        Pawl({"submit", "softmax", "--chooser", "outside", "--wait-for-proposal", "1000", "--goal", "1000", "--iterations", "1000",
-              "--orchestrator", address_});
+    const ProcessResult submitted = Pawl({"submit", "softmax", "--chooser", "outside", "--wait-for-proposal", "1000",
+                                          "--goal", "1000", "--iterations", "1000", "--orchestrator", address_});
     ASSERT_EQ(submitted.exit_code, 0) << submitted.err;
   }
   void TearDown() override {
@@ -62,7 +61,7 @@ class AgentTest : public testing::Test {
     return absl::StrCat(getenv("PAWL_SOURCE_DIR"), "/tests/cli/commands/scripted_agent.py ", words);
   }
   std::vector<std::string> Words(const std::string& words, const std::vector<std::string>& more = {}) const {
-    std::vector<std::string> all = {"agent", "1",       "--command",       Agent(words), "--folder",
+    std::vector<std::string> all = {"agent",     "1",      "--command",      Agent(words), "--folder",
                                     Path("run"), "--json", "--orchestrator", address_};
     all.insert(all.end(), more.begin(), more.end());
     return all;
@@ -73,7 +72,8 @@ class AgentTest : public testing::Test {
     const Json json = Json::parse(result.out, nullptr, false);
     EXPECT_TRUE(json.is_object()) << result.out << result.err;
     const int success = json.is_object() && json["kept"] > 0 ? 0 : 3;
-    EXPECT_EQ(result.exit_code, failure != 0 ? failure : success) << result.out << result.err << Text("run/agent-1.err");
+    EXPECT_EQ(result.exit_code, failure != 0 ? failure : success)
+        << result.out << result.err << Text("run/agent-1.err");
     return json;
   }
 
@@ -128,8 +128,8 @@ TEST_F(AgentTest, SaysThatAnAgentFailed) {
   const Json result = Run("fail", {}, 1);
   EXPECT_EQ(result["stopReason"], "failed");
   EXPECT_EQ(result["agents"][0]["end"], "exited with code 7");
-  const ProcessResult missing = Pawl({"agent", "1", "--command", "no-such-agent", "--json", "--folder", Path("run2"),
-                                      "--orchestrator", address_});
+  const ProcessResult missing = Pawl(
+      {"agent", "1", "--command", "no-such-agent", "--json", "--folder", Path("run2"), "--orchestrator", address_});
   EXPECT_EQ(missing.exit_code, 1);
   EXPECT_THAT(Text("run2/agent-1.err"), HasSubstr("no-such-agent"));
   EXPECT_EQ(Pawl({"agent", "1", "--command", "'", "--orchestrator", address_, "--folder", Path("run3")}).exit_code, 1);

@@ -114,7 +114,8 @@ TEST(CheckTest, ReportsProblemsWithFileAndLineOnStderr) {
 
 // A Python with NumPy for problem.py; false: there is none.
 bool FindNumpy() {
-  for (const char* python : std::initializer_list<const char*>{std::getenv("PAWL_PYTHON"), "python3", "/usr/bin/python3"}) {
+  for (const char* python :
+       std::initializer_list<const char*>{std::getenv("PAWL_PYTHON"), "python3", "/usr/bin/python3"}) {
     if (python == nullptr || std::system((std::string(python) + " -c 'import numpy' 2>/dev/null").c_str()) != 0)
       continue;
     return setenv("PAWL_PYTHON", python, 1) == 0;

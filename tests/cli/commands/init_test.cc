@@ -19,8 +19,9 @@ class InitTest : public testing::Test {
  protected:
   void SetUp() override {
     if (const absl::StatusOr<clang::Functions> loaded = clang::Load(); !loaded.ok()) GTEST_SKIP() << loaded.status();
-    std::ofstream(folder_.path() / "scale.cu") << "extern \"C\" __global__ void scale(const float* x, float* y, int n) {\n"
-                                                  "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n  if (i < n) y[i] = 2 * x[i];\n}\n";
+    std::ofstream(folder_.path() / "scale.cu")
+        << "extern \"C\" __global__ void scale(const float* x, float* y, int n) {\n"
+           "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n  if (i < n) y[i] = 2 * x[i];\n}\n";
   }
   std::string Path(const std::string& name) const { return (folder_.path() / name).string(); }
   TemporaryFolder folder_{"pawl-init-"};

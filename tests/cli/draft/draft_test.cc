@@ -85,15 +85,13 @@ TEST_P(GoldenDraftTest, IsABundleThatTheReaderTakes) {
   EXPECT_EQ(drafted->files.at(GetParam().source), ReadText(Golden(GetParam().source))) << "the source stays as it is";
 }
 
-INSTANTIATE_TEST_SUITE_P(Sources, GoldenDraftTest,
-                         testing::Values(GoldenDraft{"embedding.cu", "", "embedding.toml"},
-                                         GoldenDraft{"adam.cu", "", "adam.toml"},
-                                         GoldenDraft{"stencil.cu", "product", "product.toml"},
-                                         GoldenDraft{"stencil.cu", "sweep", "sweep.toml"},
-                                         GoldenDraft{"reduce.cu", "", "reduce.toml"},
-                                         GoldenDraft{"scale.cu", "", "scale.toml"},
-                                         GoldenDraft{"two_steps.cu", "total", "two_steps.toml"}),
-                         [](const auto& info) { return info.param.golden.substr(0, info.param.golden.find('.')); });
+INSTANTIATE_TEST_SUITE_P(
+    Sources, GoldenDraftTest,
+    testing::Values(GoldenDraft{"embedding.cu", "", "embedding.toml"}, GoldenDraft{"adam.cu", "", "adam.toml"},
+                    GoldenDraft{"stencil.cu", "product", "product.toml"},
+                    GoldenDraft{"stencil.cu", "sweep", "sweep.toml"}, GoldenDraft{"reduce.cu", "", "reduce.toml"},
+                    GoldenDraft{"scale.cu", "", "scale.toml"}, GoldenDraft{"two_steps.cu", "total", "two_steps.toml"}),
+    [](const auto& info) { return info.param.golden.substr(0, info.param.golden.find('.')); });
 
 TEST_F(DraftTest, ConstPointersAreInputsAndWrittenOnesOutputs) {
   const std::string toml = TomlOf(
@@ -121,10 +119,12 @@ TEST_F(DraftTest, FollowsPointersThroughVariablesCastsAndDeviceFunctions) {
 TEST_F(DraftTest, WritesVariablesIntoTheSourceOnlyWhereTheirTextStandsOnce) {
   const std::string toml = TomlOf(
       "constexpr int BLOCK = 128;\n"
-      "__global__ void k(float* x, int n) {\n  __shared__ float s[BLOCK];\n  int i = blockIdx.x * BLOCK + threadIdx.x;\n"
+      "__global__ void k(float* x, int n) {\n  __shared__ float s[BLOCK];\n  int i = blockIdx.x * BLOCK + "
+      "threadIdx.x;\n"
       "  if (i < n) x[i] = s[threadIdx.x];\n}\n"
       "void go(float* x, int n) { k<<<(n + BLOCK - 1) / BLOCK, BLOCK>>>(x, n); }\n");
-  EXPECT_THAT(toml, HasSubstr("name = \"BLOCK\"\nvalues = [64, 128, 256, 512, 1024]\nstart = 128\nreplaces = \"constexpr int BLOCK = {};\"\n"));
+  EXPECT_THAT(toml, HasSubstr("name = \"BLOCK\"\nvalues = [64, 128, 256, 512, 1024]\nstart = 128\nreplaces = "
+                              "\"constexpr int BLOCK = {};\"\n"));
   EXPECT_THAT(toml, HasSubstr("grid = [\"ceil_div(n, BLOCK)\"]\nblock = [\"BLOCK\"]\n"));
 }
 
@@ -135,7 +135,8 @@ TEST_F(DraftTest, DoesNotVaryWhatTheLaunchMayDependOn) {
       "  if (i < n) x[i] = s[threadIdx.x];\n}\n"
       "void go(float* x, int n) { k<<<(n + 31) / 32, 32>>>(x, n); }\n");
   EXPECT_THAT(toml, Not(HasSubstr("name = \"TILE\"")));
-  EXPECT_THAT(toml, HasSubstr("#   TILE = 32 in line 1: the launch does not use this name, and may depend on its value\n"));
+  EXPECT_THAT(toml,
+              HasSubstr("#   TILE = 32 in line 1: the launch does not use this name, and may depend on its value\n"));
 }
 
 TEST_F(DraftTest, OffersRegistersAndFastMathForEveryKernel) {
@@ -145,18 +146,23 @@ TEST_F(DraftTest, OffersRegistersAndFastMathForEveryKernel) {
 
 TEST_F(DraftTest, TakesHipsLaunches) {
   EXPECT_THAT(TomlOf("#include <hip/hip_runtime.h>\n"
-                     "template <typename T, int ITEMS> __global__ void k(T* x, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) x[i] = 1; }\n"
-                     "void go(float* x, int n) { hipLaunchKernelGGL((k<float, 4>), dim3((n + 255) / 256), dim3(256), 0, 0, x, n); }\n"),
+                     "template <typename T, int ITEMS> __global__ void k(T* x, int n) { int i = blockIdx.x * "
+                     "blockDim.x + threadIdx.x; if (i < n) x[i] = 1; }\n"
+                     "void go(float* x, int n) { hipLaunchKernelGGL((k<float, 4>), dim3((n + 255) / 256), dim3(256), "
+                     "0, 0, x, n); }\n"),
               AllOf(HasSubstr("entry = \"k<float, TUNE_ITEMS>\""), HasSubstr("grid = [\"ceil_div(n, BLOCK)\"]")));
 }
 
 TEST_F(DraftTest, ReadsAReferenceInPython) {
-  std::ofstream(folder_.path() / "k.cu") << "extern \"C\" __global__ void k(const float* x, float* y, int n) { int i = threadIdx.x; if (i < n) y[i] = x[i]; }";
+  std::ofstream(folder_.path() / "k.cu") << "extern \"C\" __global__ void k(const float* x, float* y, int n) { int i = "
+                                            "threadIdx.x; if (i < n) y[i] = x[i]; }";
   std::ofstream(folder_.path() / "ref.py") << "import torch\n\ndef copy(x):\n    return x.clone()\n";
-  absl::StatusOr<DraftedBundle> drafted = DraftBundle({.source = folder_.path() / "k.cu", .entry = "", .reference = folder_.path() / "ref.py"});
+  absl::StatusOr<DraftedBundle> drafted =
+      DraftBundle({.source = folder_.path() / "k.cu", .entry = "", .reference = folder_.path() / "ref.py"});
   ASSERT_TRUE(drafted.ok()) << drafted.status();
-  EXPECT_THAT(drafted->files["problem.py"], AllOf(HasSubstr("def copy(x):\n    return x.clone()"), HasSubstr("def inputs(sizes, seed):"),
-                                                  HasSubstr("def reference(x, **rest):"), HasSubstr("return {\"y\": copy(x)}")));
+  EXPECT_THAT(drafted->files["problem.py"],
+              AllOf(HasSubstr("def copy(x):\n    return x.clone()"), HasSubstr("def inputs(sizes, seed):"),
+                    HasSubstr("def reference(x, **rest):"), HasSubstr("return {\"y\": copy(x)}")));
 }
 
 // Bad input: one clear error, no crash.
@@ -164,7 +170,10 @@ TEST_F(DraftTest, ReadsAReferenceInPython) {
 TEST_F(DraftTest, AnEmptyFileIsAnError) { EXPECT_THAT(ErrorOf("  \n\n"), HasSubstr("k.cu is empty")); }
 
 TEST_F(DraftTest, ABinaryFileIsAnError) {
-  EXPECT_THAT(ErrorOf(std::string("\x7f" "ELF\0\0", 6)), HasSubstr("is a binary file; expected CUDA C++ source"));
+  EXPECT_THAT(ErrorOf(std::string("\x7f"
+                                  "ELF\0\0",
+                                  6)),
+              HasSubstr("is a binary file; expected CUDA C++ source"));
 }
 
 TEST_F(DraftTest, AFileThatIsTooLargeIsAnError) {
@@ -184,12 +193,14 @@ TEST_F(DraftTest, ASourceWithoutAKernelIsAnError) {
 }
 
 TEST_F(DraftTest, SyntaxErrorsAreNamedWhereNoKernelIsLeft) {
-  EXPECT_THAT(ErrorOf("__global__ void k(float* x { x[0] = 1; }\n"), AllOf(HasSubstr("has no __global__ function"), HasSubstr("k.cu:1:")));
+  EXPECT_THAT(ErrorOf("__global__ void k(float* x { x[0] = 1; }\n"),
+              AllOf(HasSubstr("has no __global__ function"), HasSubstr("k.cu:1:")));
 }
 
 TEST_F(DraftTest, SeveralKernelsAreListed) {
-  EXPECT_THAT(ErrorOf("__global__ void a(int* x) { x[0] = 1; }\nnamespace n { __global__ void b(int* x) { x[0] = 1; } }\n"),
-              AllOf(HasSubstr("has 2 kernels: a (k.cu:1), n::b (k.cu:2)"), HasSubstr("--entry NAME")));
+  EXPECT_THAT(
+      ErrorOf("__global__ void a(int* x) { x[0] = 1; }\nnamespace n { __global__ void b(int* x) { x[0] = 1; } }\n"),
+      AllOf(HasSubstr("has 2 kernels: a (k.cu:1), n::b (k.cu:2)"), HasSubstr("--entry NAME")));
 }
 
 TEST_F(DraftTest, AnUnknownEntryIsNamedWithWhatWasMeant) {
@@ -197,35 +208,41 @@ TEST_F(DraftTest, AnUnknownEntryIsNamedWithWhatWasMeant) {
 }
 
 TEST_F(DraftTest, AFileThatIncludesItselfIsAnError) {
-  EXPECT_THAT(ErrorOf("#include \"k.cu\"\n__global__ void k(int* x) { x[0] = 1; }\n"), HasSubstr("includes itself without end"));
+  EXPECT_THAT(ErrorOf("#include \"k.cu\"\n__global__ void k(int* x) { x[0] = 1; }\n"),
+              HasSubstr("includes itself without end"));
 }
 
 TEST_F(DraftTest, AParserThatNeverEndsIsStopped) {
   std::ofstream(folder_.path() / "twice.cu") << "#include \"twice.cu\"\n#include \"twice.cu\"\n";
-  const absl::StatusOr<DraftedBundle> drafted =
-      DraftBundle({.source = folder_.path() / "twice.cu", .entry = "", .reference = "", .limit = absl::Milliseconds(300)});
+  const absl::StatusOr<DraftedBundle> drafted = DraftBundle(
+      {.source = folder_.path() / "twice.cu", .entry = "", .reference = "", .limit = absl::Milliseconds(300)});
   EXPECT_FALSE(drafted.ok());
   EXPECT_THAT(std::string(drafted.status().message()), HasSubstr("itself"));
 }
 
 TEST_F(DraftTest, AccessorsAreAnErrorThatSaysWhatToChange) {
-  EXPECT_THAT(ErrorOf("#include <torch/extension.h>\n"
-                      "__global__ void k(torch::PackedTensorAccessor32<float, 2> x) { x[0][0] = 1; }\n"),
-              AllOf(HasSubstr("k.cu:2: k takes x as"), HasSubstr("a type of PyTorch's"), HasSubstr("x.data_ptr<float>()")));
+  EXPECT_THAT(
+      ErrorOf("#include <torch/extension.h>\n"
+              "__global__ void k(torch::PackedTensorAccessor32<float, 2> x) { x[0][0] = 1; }\n"),
+      AllOf(HasSubstr("k.cu:2: k takes x as"), HasSubstr("a type of PyTorch's"), HasSubstr("x.data_ptr<float>()")));
 }
 
 TEST_F(DraftTest, AMissingHeaderIsARemarkAndNoError) {
-  EXPECT_THAT(TomlOf("#include \"lost.cuh\"\n#include <cub/cub.cuh>\nextern \"C\" __global__ void k(real_t* x) { x[0] = 1; }\n"),
-              AllOf(HasSubstr("# TODO: #include \"lost.cuh\" was not found"), HasSubstr("include = [\"cub\"]"),
-                    HasSubstr("# TODO: type: real_t is declared in a header that was not found")));
+  EXPECT_THAT(
+      TomlOf(
+          "#include \"lost.cuh\"\n#include <cub/cub.cuh>\nextern \"C\" __global__ void k(real_t* x) { x[0] = 1; }\n"),
+      AllOf(HasSubstr("# TODO: #include \"lost.cuh\" was not found"), HasSubstr("include = [\"cub\"]"),
+            HasSubstr("# TODO: type: real_t is declared in a header that was not found")));
 }
 
 TEST_F(DraftTest, HeadersOfTheFolderAreFilesOfTheBundle) {
   fs::create_directories(folder_.path() / "include");
   std::ofstream(folder_.path() / "include/types.cuh") << "#pragma once\nusing real = double;\n";
-  absl::StatusOr<DraftedBundle> drafted = DraftOf("#include \"include/types.cuh\"\nextern \"C\" __global__ void k(real* x) { x[0] = 1; }\n");
+  absl::StatusOr<DraftedBundle> drafted =
+      DraftOf("#include \"include/types.cuh\"\nextern \"C\" __global__ void k(real* x) { x[0] = 1; }\n");
   ASSERT_TRUE(drafted.ok()) << drafted.status();
-  EXPECT_THAT(drafted->files["kernel.toml"], AllOf(HasSubstr("files = [\"include/types.cuh\"]"), HasSubstr("type = \"f64\"")));
+  EXPECT_THAT(drafted->files["kernel.toml"],
+              AllOf(HasSubstr("files = [\"include/types.cuh\"]"), HasSubstr("type = \"f64\"")));
   EXPECT_TRUE(drafted->files.contains("include/types.cuh"));
 }
 

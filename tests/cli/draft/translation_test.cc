@@ -69,7 +69,8 @@ TEST(ParseCppExpression, TellsTemplateArgumentsFromComparisons) {
 }
 
 TEST(ParseCppExpression, RefusesWhatIsNone) {
-  for (const char* text : {"", "(", "a +", "a b", ")", "[", "a[", "f(", "? :", "a ? b", "{", "-", "<", "sizeof", "a.", "::"}) {
+  for (const char* text :
+       {"", "(", "a +", "a b", ")", "[", "a[", "f(", "? :", "a ? b", "{", "-", "<", "sizeof", "a.", "::"}) {
     const std::vector<CppToken> tokens = CppTokens(text);
     const std::optional<CppExpression> expression = ParseCppExpression(tokens, 0, tokens.size());
     if (expression) CppText(*expression);

@@ -17,7 +17,8 @@ class SingleChangesTest : public testing::Test {
  protected:
   absl::StatusOr<std::vector<v1::CheckChange>> Build() {
     const v1::Size& size = bundle_.sizes(1);
-    const absl::StatusOr<BuiltVariant> start = BuildVariant(gpu_.builder(), bundle_, StartVariant(bundle_), {size}, gpu_.gpu());
+    const absl::StatusOr<BuiltVariant> start =
+        BuildVariant(gpu_.builder(), bundle_, StartVariant(bundle_), {size}, gpu_.gpu());
     if (!start.ok()) return start.status();
     return BuildSingleChanges(gpu_.builder(), bundle_, *start, size, gpu_.gpu(), 1);
   }

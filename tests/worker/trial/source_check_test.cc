@@ -34,7 +34,8 @@ TEST(UnusedVariables, NamesOneThatAppearsNowhereAndWhatWasMeant) {
 }
 
 TEST(UnusedVariables, DoesNotCountCommentsAndStrings) {
-  EXPECT_THAT(UnusedVariables(BundleWith("// TILE\nconst char* s = \"TILE\";", "TILE")), ElementsAre(HasSubstr("TILE appears nowhere")));
+  EXPECT_THAT(UnusedVariables(BundleWith("// TILE\nconst char* s = \"TILE\";", "TILE")),
+              ElementsAre(HasSubstr("TILE appears nowhere")));
 }
 
 TEST(UnusedVariables, CountsDirectivesFilesGeometryEntriesShapesAndScalars) {
@@ -91,12 +92,14 @@ TEST(LaunchesWithoutCooperation, HasNothingAgainstCooperativeLaunchesAndOtherKer
 TEST(LaunchesWithoutCooperation, SeesACallWithoutAVariable) {
   EXPECT_THAT(LaunchesWithoutCooperation(BundleWith("__global__ void k() { cg::this_grid().sync(); }", "X")),
               ElementsAre(HasSubstr("line 1")));
-  EXPECT_THAT(LaunchesWithoutCooperation(BundleWith("__global__ void k() { cg::this_thread_block().sync(); }", "X")), IsEmpty());
+  EXPECT_THAT(LaunchesWithoutCooperation(BundleWith("__global__ void k() { cg::this_thread_block().sync(); }", "X")),
+              IsEmpty());
 }
 
 std::string GoldenCubin(const std::string& name) {
   const char* source = std::getenv("PAWL_SOURCE_DIR");
-  std::ifstream stream(std::filesystem::path(source == nullptr ? "." : source) / "tests/worker/golden" / name, std::ios::binary);
+  std::ifstream stream(std::filesystem::path(source == nullptr ? "." : source) / "tests/worker/golden" / name,
+                       std::ios::binary);
   return std::string(std::istreambuf_iterator<char>(stream), {});
 }
 
