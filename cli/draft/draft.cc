@@ -62,7 +62,8 @@ class Drafting {
       if (absl::Status status = CheckParameters(*planned.kernel); !status.ok()) return status;
     }
     draft_.source = model_.files[0]->path;
-    draft_.name = BundleNameOf(*planned_[0].kernel);
+    const SourceFunction* asked = entry.empty() ? nullptr : model_.Find(entry);
+    draft_.name = BundleNameOf(asked == nullptr ? *planned_[0].kernel : *asked);
     draft_.skip_host_code = model_.host_code || model_.torch;
     Files();
     for (Planned& planned : planned_) BindTemplates(planned);
@@ -319,6 +320,7 @@ class Drafting {
     // using acc_t = at::acc_type<scalar_t, true>; in the host function.
     const std::string alias = AliasOf(argument);
     if (absl::StrContains(alias, "acc_type") || absl::StrContains(alias, "opmath")) return "float";
+    if (ElementTypeOf(alias)) return alias;
     const bool open =
         argument.empty() || argument == "scalar_t" || is_parameter_of(planned.launch ? planned.launch->host : nullptr);
     if (!open) return argument;
@@ -515,7 +517,7 @@ class Drafting {
   std::optional<std::string> HostLeaf(const CppExpression& e, const Planned& planned, bool may_add) {
     const std::string text = CppText(e);
     if (absl::StrContains(text, "multiProcessorCount") || absl::StrContains(text, "num_sms") ||
-        absl::StrContains(text, "numSMs") || absl::StrContains(text, "sm_count")) {
+        absl::StrContains(text, "numSMs") || absl::StrContains(text, "sm_count") || text == "sms" || text == "num_sm") {
       return "SM_COUNT";
     }
     if (const auto known = size_of_.find(text); known != size_of_.end()) return known->second;
@@ -573,7 +575,7 @@ class Drafting {
 
   DraftLaunch Launch(Planned& planned) {
     DraftLaunch launch;
-    launch.entry = EntryText(planned);
+    launch.entry = EntryText(planned, launch);
     if (planned.launch == nullptr) {
       GuessGeometry(planned, launch);
     } else {
@@ -587,15 +589,27 @@ class Drafting {
     return launch;
   }
 
-  std::string EntryText(const Planned& planned) {
+  std::string EntryText(const Planned& planned, DraftLaunch& launch) {
     const SourceFunction& kernel = *planned.kernel;
     if (kernel.extern_c) return kernel.name;
     // :: says that it is a C++ name, which the compiler lowers.
     if (kernel.templates.empty()) return absl::StrCat(kernel.name == kernel.qualified ? "::" : "", kernel.qualified);
     std::vector<std::string> arguments;
     for (const TemplateParameter& parameter : kernel.templates) {
-      const std::string& argument = planned.templates.at(parameter.name);
+      std::string argument = planned.templates.at(parameter.name);
+      // A name of the host's that is worth a number: a constexpr in a lambda.
+      if (!parameter.is_type && planned.launch != nullptr && IsName(argument) && !variables_->NameOf(argument)) {
+        if (const auto value = planned.launch->values.find(argument); value != planned.launch->values.end()) {
+          if (const std::optional<int64_t> worth = WorthOf(argument, planned.launch->values))
+            argument = absl::StrCat(*worth);
+        }
+      }
       arguments.push_back(parameter.is_type ? argument : variables_->AddTemplate(parameter, argument));
+      if (!parameter.is_type && arguments.back() == argument && IsName(argument) && argument != "true" &&
+          argument != "false" && model_.FindConstant(argument) == nullptr && !variables_->NameOf(argument)) {
+        launch.todos.push_back(
+            absl::StrCat("entry: ", argument, " is a name of the host's; say what ", parameter.name, " is"));
+      }
     }
     return absl::StrCat(kernel.qualified, "<", absl::StrJoin(arguments, ", "), ">");
   }

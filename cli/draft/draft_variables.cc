@@ -26,6 +26,13 @@ void NamesIn(const CppExpression& e, const HostValues& values, int steps, std::s
   for (const CppExpression& part : e.parts) NamesIn(part, values, steps + 1, names);
 }
 
+bool IsIntegerKind(const std::string& kind) {
+  for (const char* word : {"int", "unsigned", "size_t", "long", "short", "auto", "uint"}) {
+    if (absl::StrContains(kind, word)) return true;
+  }
+  return false;
+}
+
 std::vector<std::string> Texts(const std::vector<int64_t>& values, bool flags) {
   std::vector<std::string> texts;
   for (const int64_t value : values) texts.push_back(flags ? (value != 0 ? "true" : "false") : absl::StrCat(value));
@@ -169,7 +176,17 @@ std::string DraftVariables::AddTemplate(const TemplateParameter& parameter, cons
     start = constant->value;
   if (argument == "true" || argument == "false") start = argument == "true";
   const Tunable tunable = TunableOf(parameter.name, start.value_or(256), is_bool);
-  if (start && tunable == Tunable::kNone) return argument;
+  // A constant of a host function has no meaning in the name of a kernel; its value has.
+  if (start && tunable == Tunable::kNone) {
+    const SourceConstant* constant = model_.FindConstant(argument);
+    return constant != nullptr && constant->local ? absl::StrCat(*start) : argument;
+  }
+  // An enum's value is part of what the kernel computes.
+  if (!is_bool && !IsIntegerKind(parameter.kind)) return argument.empty() ? parameter.fallback : argument;
+  if (is_bool && tunable == Tunable::kNone)
+    return argument == "true" || argument == "false" ? argument
+           : parameter.fallback.empty()              ? "false"
+                                                     : parameter.fallback;
   if (!start && tunable == Tunable::kNone && !argument.empty() && NumberIn(parameter.fallback))
     return parameter.fallback;
   const bool block = tunable == Tunable::kBlock;

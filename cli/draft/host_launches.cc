@@ -83,6 +83,11 @@ class HostReader {
   }
 
   void Assign(const CppExpression& e) {
+    // waves++: what it is from now on is not followed.
+    if ((e.kind == Kind::kPrefix || e.kind == Kind::kPostfix) && (e.text == "++" || e.text == "--") &&
+        e.parts[0].kind == Kind::kName) {
+      values_.erase(e.parts[0].text);
+    }
     if (e.kind != Kind::kAssign) return;
     const CppExpression& left = e.parts[0];
     if (e.text == "=" && left.kind == Kind::kName) {

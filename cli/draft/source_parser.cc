@@ -68,7 +68,7 @@ class SourceParser {
     const absl::Cleanup no_index = [&] { f_.disposeIndex(index); };
     clang::Unit unit = nullptr;
     const std::string stubs_name = (folder_ / "pawl-cuda-stubs.h").string();
-    const std::string_view stubs = embedded::kCudaStubsH;
+    const std::string_view stubs = embedded::kCudaStubsCuh;
     clang::UnsavedFile unsaved = {stubs_name.c_str(), stubs.data(), stubs.size()};
     const std::string folder = absl::StrCat("-I", folder_.string());
     const char* const arguments[] = {"-x",

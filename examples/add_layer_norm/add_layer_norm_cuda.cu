@@ -50,9 +50,10 @@ __global__ void __launch_bounds__(kThreads, 4)
   acc_t sum = 0;
 #pragma unroll 2
   for (int c = threadIdx.x; c < cols; c += kThreads) {
-    const acc_t value = static_cast<acc_t>(residual[start + c]) + static_cast<acc_t>(x[start + c]);
-    residual[start + c] = static_cast<scalar_t>(value);
-    sum += value;
+    const scalar_t value =
+        static_cast<scalar_t>(static_cast<acc_t>(residual[start + c]) + static_cast<acc_t>(x[start + c]));
+    residual[start + c] = value;
+    sum += static_cast<acc_t>(value);
   }
   const acc_t average = block_sum(sum, partial) / cols;
   acc_t squares = 0;

@@ -46,7 +46,9 @@ const Mistake kMistakes[] = {
     {"UnknownKeyListsKeys", "speedup = 1.5", "zzzzzzz = 1.5",
      "[goal]: unknown key zzzzzzz; expected size, sizes, speedup, worst"},
     {"MisspeltVariableKey", "values  = [1, 2, 4]\nstart ", "values  = [1, 2, 4]\nstrat = 2\nstart ",
-     "[[variable]] SPLITS: unknown key strat; expected affects, name, option, start, values; did you mean start?", 1},
+     "[[variable]] SPLITS: unknown key strat; expected affects, name, option, replaces, start, values; did you mean "
+     "start?",
+     1},
     {"WrongType", "name     = \"scale_rows\"", "name     = 7", "name is a whole number; expected a text in quotes"},
     {"BundleName", "name     = \"scale_rows\"", "name     = \"a/b\"", "expected a letter, then letters"},
     {"MissingName", "name     = \"scale_rows\"\n", "", "the key name is missing"},
@@ -265,7 +267,7 @@ const Mistake kGraphMistakes[] = {
     {"SetupEntryUsesVariable", "entry     = \"transpose_table\"", "entry     = \"transpose<UNROLL>\"",
      "UNROLL is a variable"},
     {"ToleranceMissing", "tolerance = { absolute = 1e-4, relative = 1e-5 }\n", "",
-     "the table [tolerance] is missing; expected it, or tolerance or exact for every output", -29},
+     "the table [tolerance] is missing; expected it, or tolerance or exact for every output", -30},
 };
 
 INSTANTIATE_TEST_SUITE_P(Graph, GraphMistakeTest, ::testing::ValuesIn(kGraphMistakes),

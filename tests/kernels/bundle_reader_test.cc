@@ -114,7 +114,7 @@ TEST(BundleReaderTest, ReadsFilesWordsFillsAndLaunchesAsPeopleHaveThem) {
     return v1::Tensor();
   };
   EXPECT_EQ(tensor("state").role(), v1::TENSOR_ROLE_INOUT);
-  EXPECT_EQ(tensor("state").fill(), v1::FILL_UNIFORM);
+  EXPECT_EQ(tensor("state").fill(), v1::FILL_UNIFORM_RANGE);
   EXPECT_EQ(tensor("state").low(), "-1");
   EXPECT_EQ(tensor("offsets").fill(), v1::FILL_CSR_OFFSETS);
   EXPECT_EQ(tensor("offsets").high(), "EDGES");

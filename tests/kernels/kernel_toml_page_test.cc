@@ -56,8 +56,10 @@ std::string TypeOf(const Key& key) {
     case KeyType::kTexts:
       return "list of texts";
     case KeyType::kWord:
-      return absl::StrJoin(key.words, ", ",
-                           [](std::string* out, const std::string& word) { absl::StrAppend(out, "`\"", word, "\"`"); });
+      return absl::StrCat(
+          absl::StrJoin(key.words, ", ",
+                        [](std::string* out, const std::string& word) { absl::StrAppend(out, "`\"", word, "\"`"); }),
+          key.table == nullptr ? "" : ", or a table");
     case KeyType::kFlag:
       return "`true` or `false`";
     case KeyType::kInteger:
@@ -66,6 +68,10 @@ std::string TypeOf(const Key& key) {
       return absl::StrCat("list of whole numbers, ", range);
     case KeyType::kNumber:
       return "number";
+    case KeyType::kValue:
+      return "whole number, word, or `true` or `false`";
+    case KeyType::kValues:
+      return "list of whole numbers, of words, or `[false, true]`";
     case KeyType::kExpression:
       return absl::StrCat("expression over ", Names(key.scope));
     case KeyType::kExpressions:
@@ -168,7 +174,16 @@ std::string Maxima() {
   row("the name of a variable, tensor, scalar or dimension", absl::StrCat(kMaxName, " characters"));
   row("the name of a size", absl::StrCat(kMaxSizeName, " bytes"));
   row("the path of a source", absl::StrCat(kMaxPath, " bytes"));
-  row("tables of one kind", absl::StrCat(kMaxTables));
+  row("tables of one kind, but for launches", absl::StrCat(kMaxTables));
+  row("launches of a call, repetitions counted", absl::StrCat(kMaxLaunches));
+  row("a C++ entry, with its template arguments", absl::StrCat(kMaxEntry, " bytes"));
+  row("a word among `values`", absl::StrCat(kMaxWord, " bytes"));
+  row("`files`", absl::StrCat(kMaxFiles, " files, ", kMaxFilesBytes, " bytes together"));
+  row("data files", absl::StrCat(kMaxDataBytes, " bytes together"));
+  row("a source that is a cubin", absl::StrCat(kMaxCubinBytes, " bytes"));
+  row("header libraries", absl::StrCat(kMaxIncludes));
+  row("fields of a struct", absl::StrCat(kMaxFields));
+  row("blocks of a cluster", absl::StrCat(kMaxCluster));
   row("entries of a list, such as `values`", absl::StrCat(kMaxListEntries));
   row("extents of a tensor", absl::StrCat(kMaxRank));
   row("`align` of a tensor", absl::StrCat(kMaxAlign, " bytes"));
@@ -185,7 +200,9 @@ std::map<std::string, std::string> Blocks() {
       {"functions", Functions()},
       {"gpu limits", Limits()},
       {"maxima", Maxima()},
-      {"example", absl::StrCat("```toml\n", ReadText(BundleFolder::Golden() / "kernel.toml"), "```\n")}};
+      {"example", absl::StrCat("```toml\n", ReadText(BundleFolder::Golden() / "kernel.toml"), "```\n")},
+      {"second example",
+       absl::StrCat("```toml\n", ReadText(BundleFolder::Golden("graph_steps") / "kernel.toml"), "```\n")}};
   Collect(KernelToml(), &blocks);
   return blocks;
 }
@@ -249,17 +266,20 @@ void Known(const KeyTable& keys, std::set<std::string>* known) {
 
 // A row that the reader does not read would make its key an unknown one here.
 TEST(KernelTomlPageTest, ShowsAnExampleThatHasEveryKeyAndIsRead) {
-  const toml::parse_result parsed = toml::parse(ReadText(BundleFolder::Golden() / "kernel.toml"));
-  ASSERT_TRUE(parsed);
   std::set<std::string> used, known;
-  Used(parsed.table(), KernelToml(), &used);
+  for (const char* golden : {"scale_rows", "graph_steps"}) {
+    const toml::parse_result parsed = toml::parse(ReadText(BundleFolder::Golden(golden) / "kernel.toml"));
+    ASSERT_TRUE(parsed) << golden;
+    Used(parsed.table(), KernelToml(), &used);
+    EXPECT_TRUE(ReadBundle(BundleFolder::Golden(golden)).problems.empty()) << golden;
+  }
   Known(KernelToml(), &known);
   for (const std::string& key : known) {
-    if (key.starts_with("affects ") || key == "[[reference.launch]] when" || key == "[[reference.launch]] shared")
-      continue;
-    EXPECT_TRUE(used.contains(key)) << "the example lacks " << key;
+    // Every kind of launch has the same keys.
+    const bool launch = key.starts_with("[[reference.launch]] ") || key.starts_with("[[setup.launch]] ");
+    if (key.starts_with("affects ") || launch) continue;
+    EXPECT_TRUE(used.contains(key)) << "the examples lack " << key;
   }
-  EXPECT_TRUE(ReadBundle(BundleFolder::Golden()).problems.empty());
 }
 
 TEST(KernelTomlPageTest, HasAMeaningAndAnExampleForEveryKey) {

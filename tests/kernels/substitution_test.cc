@@ -173,7 +173,7 @@ TEST_F(ReplacesTest, ExcludesAnOption) {
 }
 
 TEST_F(ReplacesTest, HostCodeIsSkippedOrKept) {
-  folder_.Replace("name = ", "host_code = \"skip\"\nname = ");
+  folder_.Replace("compiler = \"nvrtc\"", "compiler = \"nvrtc\"\nhost_code = \"skip\"");
   EXPECT_TRUE(ReadBundle(folder_.path()).bundle.skip_host_code());
   folder_.Replace("\"skip\"", "\"drop\"");
   EXPECT_THAT(OnlyProblem(folder_), HasSubstr("host_code"));

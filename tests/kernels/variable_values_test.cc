@@ -17,12 +17,12 @@ v1::Bundle Graph() { return ReadBundle(BundleFolder::Golden("graph_steps")).bund
 
 TEST(VariableValuesTest, ShowsWordsAndFlagsAsTheBundleHasThem) {
   const v1::Bundle bundle = Graph();
-  EXPECT_EQ(VariantText(bundle, StartVariant(bundle)), "ACC=float FAST_MATH=false STAGED=false UNROLL=1");
+  EXPECT_EQ(VariantText(bundle, StartVariant(bundle)), "ACC=float FAST_MATH=false STAGED=false TABLE_ROWS=4 UNROLL=1");
   v1::Variant variant = StartVariant(bundle);
   (*variant.mutable_values())["ACC"] = 1;
   (*variant.mutable_values())["FAST_MATH"] = 1;
-  EXPECT_EQ(VariantText(bundle, variant), "ACC=double FAST_MATH=true STAGED=false UNROLL=1");
-  EXPECT_EQ(VariantText(variant), "ACC=1 FAST_MATH=1 STAGED=0 UNROLL=1");
+  EXPECT_EQ(VariantText(bundle, variant), "ACC=double FAST_MATH=true STAGED=false TABLE_ROWS=4 UNROLL=1");
+  EXPECT_EQ(VariantText(variant), "ACC=1 FAST_MATH=1 STAGED=0 TABLE_ROWS=4 UNROLL=1");
   EXPECT_EQ(ValueText(bundle, "NOTHING", 7), "7");
   EXPECT_EQ(ValueText(*FindVariable(bundle, "ACC"), 9), "9") << "whatever comes in a message";
   EXPECT_EQ(ValuesText(*FindVariable(bundle, "UNROLL")), "1, 2, 4");

@@ -43,8 +43,26 @@ bool IsArchitecture(const std::string& text) {
 
 bool IsPtx(const v1::BuildRequest& request) { return absl::EndsWith(Name(request), ".ptx"); }
 
+// The files that have this name, whatever folder they are in.
+std::vector<std::string> FilesNamed(const SourceTexts& texts, const std::string& name) {
+  std::vector<std::string> found;
+  for (const auto& [path, text] : texts) {
+    if (path.substr(path.rfind('/') + 1) == name) found.push_back(path);
+  }
+  return found;
+}
+
+// A folder of the bundle in which a compile option has headers looked for: -Iinclude.
+std::optional<std::string> OwnIncludeFolder(const std::string& option) {
+  absl::string_view rest = option;
+  if (!absl::ConsumePrefix(&rest, "-I") && !absl::ConsumePrefix(&rest, "--include-path=")) return std::nullopt;
+  if (rest.empty() || IsOutside(rest) || absl::StrContains(rest, "@")) return std::nullopt;
+  return std::string(rest);
+}
+
+// `tree` is where the bundle's files are, where the compiler does not stand there.
 std::vector<std::string> Options(const v1::BuildRequest& request, const Toolkit& toolkit,
-                                 const std::vector<std::string>& include_folders) {
+                                 const std::vector<std::string>& include_folders, const std::string& tree) {
   std::vector<std::string> options = {absl::StrCat("-arch=", request.architecture())};
   if (!IsPtx(request)) {
     const bool has_standard = std::any_of(request.options().begin(), request.options().end(), [](const std::string& o) {
@@ -54,7 +72,10 @@ std::vector<std::string> Options(const v1::BuildRequest& request, const Toolkit&
     for (const std::string& folder : include_folders) options.push_back(absl::StrCat("-I", folder));
     for (const std::string& folder : ToolkitFolders(toolkit.include)) options.push_back(absl::StrCat("-I", folder));
   }
-  options.insert(options.end(), request.options().begin(), request.options().end());
+  for (const std::string& option : request.options()) {
+    const std::optional<std::string> own = tree.empty() ? std::nullopt : OwnIncludeFolder(option);
+    options.push_back(own ? absl::StrCat("-I", tree, "/", *own) : option);
+  }
   return options;
 }
 
@@ -115,6 +136,7 @@ std::optional<v1::Failure> RefuseUnread(const v1::BuildRequest& request) {
         !absl::StrContains(option, "~")) {
       continue;
     }
+    if (OwnIncludeFolder(option)) continue;
     return BuildFailure(v1::CHECK_BUILD_SANDBOX, absl::StrCat("the compile option \"", option,
                                                               "\" names a path, which only a build sandbox allows"));
   }
@@ -142,11 +164,10 @@ std::optional<v1::Failure> AskedForTime(const v1::BuildRequest& request) {
 
 // What to write in kernel.toml for a header that was not found.
 std::string MissingHeaderHint(const v1::BuildRequest& request, const std::string& header) {
-  const std::string name = header.substr(header.rfind('/') + 1);
-  for (const v1::SourceFile& file : request.files()) {
-    if (file.path().substr(file.path().rfind('/') + 1) == name) {
-      return absl::StrCat("; the bundle has ", file.path(), ": include it by that path, or relative to the file");
-    }
+  const std::vector<std::string> own = FilesNamed(TextsOf(request), header.substr(header.rfind('/') + 1));
+  if (!own.empty()) {
+    return absl::StrCat("; the bundle has ", own[0], ": include it by that path, or name its folder in `options`: -I",
+                        own[0].substr(0, own[0].rfind('/')));
   }
   const std::string first = header.substr(0, header.find('/'));
   if (first != header && IsHeaderLibrary(first)) {
@@ -252,8 +273,15 @@ Compilation CompileFiles(const v1::BuildRequest& request, const Compilers& compi
   for (const std::string& entry : request.entries()) {
     if (IsCppEntry(entry) && !ptx) job.entries.push_back(entry);
   }
+  if (!with_nvcc && !ptx) {
+    const SourceTexts texts = TextsOf(request);
+    for (const StandardHeader& header : StandardHeaders(toolkit.include)) {
+      // A file of the bundle's own is not hidden.
+      if (FilesNamed(texts, header.name).empty()) job.headers.push_back(header);
+    }
+  }
   if (!with_nvcc && !ptx && request.files().empty()) {
-    job.options = Options(request, toolkit, libraries);
+    job.options = Options(request, toolkit, libraries, "");
     return compilers.nvrtc->Compile(job);
   }
   SourceTree tree(compilers.sandboxed);
@@ -265,7 +293,7 @@ Compilation CompileFiles(const v1::BuildRequest& request, const Compilers& compi
   std::vector<std::string> folders = {"."};
   if (!with_nvcc) folders = tree.IncludeFolders(job.name);
   folders.insert(folders.end(), libraries.begin(), libraries.end());
-  job.options = Options(request, toolkit, folders);
+  job.options = Options(request, toolkit, folders, with_nvcc ? "" : tree.path().string());
   // The owner kills at the deadline; this one is for a builder whose owner does not.
   const absl::Duration timeout = absl::Seconds(request.deadline_seconds()) + kBeyondDeadline;
   Compilation compilation = ptx         ? AssemblePtx(toolkit.nvcc, job, tree.path(), timeout)

@@ -90,7 +90,8 @@ void LoadNvrtc(Compilers* compilers) {
   compilers->nvrtc->Compile({.source = "extern \"C\" __global__ void warm(float* x) { x[threadIdx.x] = 0; }",
                              .name = "warm.cu",
                              .options = {},
-                             .entries = {}});
+                             .entries = {},
+                             .headers = {}});
 }
 
 int Main(int argc, char** argv) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "worker/build/standard_headers.h"
 
 namespace pawl {
 
@@ -37,9 +38,10 @@ inline Compilation Broken(const std::string& error) {
 // What a compiler is given.
 struct CompileJob {
   std::string source;
-  std::string name;                  // of the source in messages: its path in the bundle
-  std::vector<std::string> options;  // the include folders among them
-  std::vector<std::string> entries;  // C++ names to instantiate
+  std::string name;                          // of the source in messages: its path in the bundle
+  std::vector<std::string> options;          // the include folders among them
+  std::vector<std::string> entries;          // C++ names to instantiate
+  std::vector<StandardHeader> headers = {};  // in memory, for NVRTC
 };
 
 // `nvcc -cubin` in `folder`, which has the source's files. Everything nvcc starts stays in the caller's process group,

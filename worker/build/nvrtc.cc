@@ -110,7 +110,15 @@ Compilation Nvrtc::Compile(const CompileJob& job) const {
     return code != kSuccess;
   };
   Functions::Program program = nullptr;
-  if (failed(f.create(&program, job.source.c_str(), job.name.c_str(), 0, nullptr, nullptr))) return compilation;
+  std::vector<const char*> header_texts, header_names;
+  for (const StandardHeader& header : job.headers) {
+    header_texts.push_back(header.text.c_str());
+    header_names.push_back(header.name.c_str());
+  }
+  if (failed(f.create(&program, job.source.c_str(), job.name.c_str(), static_cast<int>(header_names.size()),
+                      header_texts.data(), header_names.data()))) {
+    return compilation;
+  }
   for (const std::string& entry : job.entries) f.add_name(program, entry.c_str());
   std::vector<const char*> arguments;
   for (const std::string& option : job.options) arguments.push_back(option.c_str());

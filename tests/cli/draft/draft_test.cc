@@ -145,12 +145,13 @@ TEST_F(DraftTest, OffersRegistersAndFastMathForEveryKernel) {
 }
 
 TEST_F(DraftTest, TakesHipsLaunches) {
-  EXPECT_THAT(TomlOf("#include <hip/hip_runtime.h>\n"
-                     "template <typename T, int ITEMS> __global__ void k(T* x, int n) { int i = blockIdx.x * "
-                     "blockDim.x + threadIdx.x; if (i < n) x[i] = 1; }\n"
-                     "void go(float* x, int n) { hipLaunchKernelGGL((k<float, 4>), dim3((n + 255) / 256), dim3(256), "
-                     "0, 0, x, n); }\n"),
-              AllOf(HasSubstr("entry = \"k<float, TUNE_ITEMS>\""), HasSubstr("grid = [\"ceil_div(n, BLOCK)\"]")));
+  EXPECT_THAT(
+      TomlOf("#include <hip/hip_runtime.h>\n"
+             "template <typename T, int ITEMS_PER_THREAD> __global__ void k(T* x, int n) { int i = blockIdx.x * "
+             "blockDim.x + threadIdx.x; if (i < n) x[i] = 1; }\n"
+             "void go(float* x, int n) { hipLaunchKernelGGL((k<float, 4>), dim3((n + 255) / 256), dim3(256), "
+             "0, 0, x, n); }\n"),
+      AllOf(HasSubstr("entry = \"k<float, TUNE_ITEMS_PER_THREAD>\""), HasSubstr("grid = [\"ceil_div(n, BLOCK)\"]")));
 }
 
 TEST_F(DraftTest, ReadsAReferenceInPython) {

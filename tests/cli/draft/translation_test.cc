@@ -78,8 +78,8 @@ TEST(ParseCppExpression, RefusesWhatIsNone) {
   std::string deep(5000, '(');
   const std::vector<CppToken> tokens = CppTokens(deep);
   EXPECT_FALSE(ParseCppExpression(tokens, 0, tokens.size()).has_value());
-  const std::string minus(100'000, '-');
-  const std::vector<CppToken> many = CppTokens(minus + "a");
+  const std::string minus = std::string(100'000, '-') + "a";
+  const std::vector<CppToken> many = CppTokens(minus);
   EXPECT_FALSE(ParseCppExpression(many, 0, many.size()).has_value());
 }
 

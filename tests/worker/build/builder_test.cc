@@ -296,6 +296,42 @@ TEST_P(BuilderTest, FindsTheBundlesFilesFromTheTopAndFromWhereTheyStand) {
   }
 }
 
+TEST_P(BuilderTest, LooksForHeadersInTheBundlesOwnFolders) {
+  v1::BuildRequest request = Request(
+      "#include \"nn/add.cuh\"\nextern \"C\" __global__ void add(float* x) { x[0] = Add(x[0]); }\n", GetParam());
+  request.set_name("src/test.cu");
+  request.add_options("-Ilib/include");
+  AddFile("lib/include/nn/add.cuh", "__device__ inline float Add(float x) { return x + STEP; }\n", &request);
+  for (const bool sandboxed : {true, false}) {
+    if (!sandboxed) Start(1, /*skip_sandbox=*/true);
+    const v1::BuildReply reply = Build(request);
+    EXPECT_FALSE(reply.has_failure()) << reply.failure().message();
+  }
+}
+
+TEST_P(BuilderTest, HasTheStandardHeadersThatDeviceCodeIncludes) {
+  std::string source;
+  for (const char* header : {"algorithm", "array", "cassert", "cfloat", "climits", "cmath", "cstddef", "cstdint",
+                             "cstdio", "cstring", "limits", "stdint.h", "math.h", "tuple", "type_traits", "utility"}) {
+    absl::StrAppend(&source, "#include <", header, ">\n");
+  }
+  absl::StrAppend(&source,
+                  "template <typename T> __device__ T F(T x) {\n  static_assert(std::is_floating_point_v<T>);\n"
+                  "  return std::max(std::sqrt(x), std::numeric_limits<T>::lowest()) + FLT_MAX + INT_MAX;\n}\n"
+                  "extern \"C\" __global__ void add(float* x, int64_t n, std::uint8_t b, std::size_t s) {\n"
+                  "  assert(n > 0);\n  x[0] = F(x[1]) + std::min(3, 4) + std::abs(x[2]) + fmaxf(x[3], INFINITY) + b;\n"
+                  "  printf(\"%d\", static_cast<int>(s));\n  std::swap(x[0], x[1]);\n  memset(x, 0, 4);\n}\n");
+  v1::BuildRequest request = Request(source, GetParam());
+  if (GetParam() == v1::COMPILER_NVCC) request.add_options("--expt-relaxed-constexpr");
+  const v1::BuildReply reply = Build(request);
+  EXPECT_FALSE(reply.has_failure()) << reply.failure().message();
+  // A file of the bundle is not hidden by one of them.
+  v1::BuildRequest own =
+      Request("#include \"limits.h\"\nextern \"C\" __global__ void add(float* x) { *x = kOwn; }\n", GetParam());
+  AddFile("limits.h", "constexpr int kOwn = 1;\n", &own);
+  EXPECT_FALSE(Build(own).has_failure());
+}
+
 TEST_P(BuilderTest, GivesTheSameCodeWhateverTheFolderIsCalled) {
   v1::BuildRequest request = Request(
       "#include \"where.cuh\"\nextern \"C\" __global__ void add(const char** x) { *x = Where(); }\n", GetParam());
@@ -319,6 +355,7 @@ TEST_P(BuilderTest, SaysWhatToDoAboutAMissingHeader) {
   ExpectFailure(Build(request), v1::CHECK_COMPILE, "; `files` in kernel.toml must name the files");
   AddFile("include/add.cuh", "// nothing\n", &request);
   ExpectFailure(Build(request), v1::CHECK_COMPILE, "; the bundle has include/add.cuh");
+  ExpectFailure(Build(request), v1::CHECK_COMPILE, "-Iinclude");
   request.set_source(absl::StrCat("#include \"cutlass/gemm.h\"\n", kGood));
   ExpectFailure(Build(request), v1::CHECK_COMPILE, "`include = [\"cutlass\"]`");
   request.set_source(absl::StrCat("#include \"include/add.cuh\"\n", kGood));
@@ -357,6 +394,7 @@ TEST_P(BuilderTest, HasTheHeaderLibrariesOfTheToolkit) {
       "  if (cooperative_groups::this_thread_block().thread_rank() == 0) *x = sum;\n}\n",
       GetParam());
   for (const char* name : {"cub", "cooperative_groups", "libcudacxx"}) request.add_include(name);
+  request.clear_options();  // CUB has a template parameter of the name STEP
   const v1::BuildReply reply = Build(request);
   EXPECT_FALSE(reply.has_failure()) << reply.failure().message();
   request.add_include("cutlass");

@@ -82,7 +82,9 @@ TEST_F(RecorderTest, MeasuresNothingBesideAStartThatFails) {
   const absl::Status status = Record().status();
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("the start variant of copy fails (CHECK_LENIENT"));
-  EXPECT_THAT(gpu_.log, ElementsAre("call hidden x20", "check hidden self-test"));
+  // A tolerance that is too lenient is so for a second draw, too.
+  EXPECT_THAT(gpu_.log,
+              ElementsAre("call hidden x20", "check hidden self-test", "call hidden x1", "check hidden self-test"));
 }
 
 TEST_F(RecorderTest, GoesOnAfterAFaultOfTheMachineWithoutMeasuringAgain) {

@@ -5,6 +5,8 @@
 
 namespace steps {
 
+constexpr int kTableRows = 4;
+
 template <typename Acc, int kUnroll, bool kStaged>
 __global__ void advance(Graph graph, const Tables* tables, const float* state, float* next, const unsigned* order,
                         const unsigned char* segment, const __nv_bfloat16* bias, int nodes, __half damping, int step) {
@@ -21,7 +23,7 @@ __global__ void advance(Graph graph, const Tables* tables, const float* state, f
   for (int edge = graph.offsets[node]; edge < graph.offsets[node + 1]; ++edge) {
     sum += Load<Acc>(state, graph.columns[edge]) * static_cast<Acc>(__half2float(graph.weight[edge]));
   }
-  const int place = step % 4 * 16 + segment[node];
+  const int place = step % kTableRows * 16 + segment[node];
   const float scale = kStaged ? staged[place] : tables->by_column[place];
   next[node] = state[node] + __half2float(damping) * (scale * static_cast<float>(sum) +
                                                       __bfloat162float(bias[segment[node]]));
