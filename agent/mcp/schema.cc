@@ -3,6 +3,7 @@
 #include <cmath>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/names/spelling.h"
@@ -115,5 +116,23 @@ std::string MistakeAt(const std::string& path, const Json& value, const Json& sc
 }  // namespace
 
 std::string SchemaMistake(const Json& value, const Json& schema) { return MistakeAt("", value, schema); }
+
+Json WithTypesOf(Json arguments, const Json& schema) {
+  const Json* properties = JsonAt(schema, "properties");
+  if (properties == nullptr || !arguments.is_object()) return arguments;
+  for (const auto& [name, property] : properties->items()) {
+    const auto given = arguments.find(name);
+    if (given == arguments.end()) continue;
+    const std::string type = TextAt(property, "type");
+    int64_t number = 0;
+    if (type == "string" && given->is_number_integer()) {
+      *given = JsonText(*given);
+    } else if ((type == "integer" || type == "number") && given->is_string() &&
+               absl::SimpleAtoi(given->get_ref<const std::string&>(), &number)) {
+      *given = number;
+    }
+  }
+  return arguments;
+}
 
 }  // namespace pawl

@@ -11,4 +11,8 @@ namespace pawl {
 // items, enum, minimum, maximum, minLength, maxLength, maxItems, maxProperties. Others are passed over.
 std::string SchemaMistake(const Json& value, const Json& schema);
 
+// The arguments with whole numbers written as texts, and texts of whole numbers as numbers, where the schema's
+// properties ask for the other: models and shells mix them up ("campaign": 7).
+Json WithTypesOf(Json arguments, const Json& schema);
+
 }  // namespace pawl

@@ -214,10 +214,11 @@ McpServer::Handled McpServer::CallTool(const Json& params, const Surroundings& a
   if (tool == nullptr) return WrongParams(NoneNamed("tool", name, features_.tools()));
   const Json* given = JsonAt(params, "arguments");
   if (given != nullptr && !given->is_object()) return WrongParams("arguments must be an object");
-  const Json arguments = given == nullptr ? Json::object() : *given;
+  const Json& schema = (*tool)["inputSchema"];
+  const Json arguments = WithTypesOf(given == nullptr ? Json::object() : *given, schema);
   McpToolResult result;
   // Mistakes in the arguments are the model's to correct: MCP wants them as results, not as errors of the protocol.
-  if (const std::string mistake = SchemaMistake(arguments, (*tool)["inputSchema"]); !mistake.empty()) {
+  if (const std::string mistake = SchemaMistake(arguments, schema); !mistake.empty()) {
     result.failed = true;
     result.content.push_back({{"type", "text"}, {"text", absl::StrCat("wrong arguments of ", name, ": ", mistake)}});
   } else {

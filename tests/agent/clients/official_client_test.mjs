@@ -63,9 +63,9 @@ async function drive(client) {
   let campaign;
   if (client.overHttp) {
     assert.match(await refused(client, "submit", {bundle: "softmax"}), /over HTTP send the bundle's files/);
-    campaign = service.submit("softmax", "--chooser", "outside").split("/")[1];
+    campaign = service.submit("softmax", "--chooser", "outside", "--goal", "1000").split("/")[1];
   } else {
-    const submitted = await ask(client, "submit", {bundle: "softmax", chooser: "outside", iterations: 20});
+    const submitted = await ask(client, "submit", {bundle: "softmax", chooser: "outside", iterations: 20, goal: 1000});
     campaign = submitted.campaign.campaign.split("/")[1];
   }
   assert.equal((await untilDone(client, {campaign})).status, "ready");
@@ -145,7 +145,7 @@ for (const [name, transport] of [["stdio", () => stdio(old.Stdio)], ["http", () 
 }
 
 test("a wait that its client gives up ends at once, and the server goes on", {timeout: 60_000}, async () => {
-  const campaign = service.submit("transpose", "--chooser", "outside", "--wait-for-proposal", "1000").split("/")[1];
+  const campaign = service.submit("transpose", "--chooser", "outside", "--wait-for-proposal", "1000", "--goal", "1000").split("/")[1];
   for (const transport of [stdio(StdioClientTransport), http(StreamableHTTPClientTransport)]) {
     const client = await connected(transport, {pin: "2026-07-28"});
     assert.equal((await untilDone(client, {campaign})).status, "ready");

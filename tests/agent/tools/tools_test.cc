@@ -138,10 +138,16 @@ TEST_F(ToolsTest, RefusesNamesThatAreNone) {
   EXPECT_THAT(Refused("situation", Json::object()), HasSubstr("missing: campaign"));
   EXPECT_THAT(Refused("situation", {{"campaign", "eight"}}), HasSubstr("campaigns/7"));
   EXPECT_THAT(Refused("situation", {{"campaign", "8"}}), StartsWith("there is no campaigns/8\nfix: "));
-  EXPECT_THAT(Refused("situation", {{"campaign", 7}}), HasSubstr("campaign: expected string"));
+  EXPECT_THAT(Refused("situation", {{"campaign", 7.5}}), HasSubstr("campaign: expected string"));
   EXPECT_THAT(Refused("explain", {{"campaign", "7"}, {"iteration", 99}}), HasSubstr("campaigns/7/iterations/99"));
   EXPECT_THAT(Refused("wait", {{"proposal", "campaigns/7"}}), HasSubstr("what `propose` returned"));
   EXPECT_THAT(Refused("wait", {{"proposal", "campaigns/7/proposals/-1-0123456789ab"}}), HasSubstr("propose"));
+}
+
+TEST_F(ToolsTest, TakesNumbersForTextsAndTextsForNumbers) {
+  EXPECT_EQ(Ask("situation", {{"campaign", 7}})["campaign"], "campaigns/7");
+  EXPECT_EQ(Ask("explain", {{"campaign", 7}, {"iteration", "1"}})["iteration"], 1);
+  EXPECT_THAT(Refused("explain", {{"campaign", 7}, {"iteration", "one"}}), HasSubstr("iteration: expected integer"));
 }
 
 TEST_F(ToolsTest, ProposeTakesOneChangeAndAnswersWithItsName) {

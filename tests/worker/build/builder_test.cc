@@ -394,6 +394,7 @@ TEST_P(BuilderTest, HasTheHeaderLibrariesOfTheToolkit) {
       "  if (cooperative_groups::this_thread_block().thread_rank() == 0) *x = sum;\n}\n",
       GetParam());
   for (const char* name : {"cub", "cooperative_groups", "libcudacxx"}) request.add_include(name);
+  request.clear_options();  // CUB has a template parameter of the name STEP
   const v1::BuildReply reply = Build(request);
   EXPECT_FALSE(reply.has_failure()) << reply.failure().message();
   request.add_include("cutlass");
