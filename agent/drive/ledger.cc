@@ -73,7 +73,7 @@ void AgentLedger::GpuSeconds(double seconds) {
 void AgentLedger::Take(const v1::Event& event) {
   absl::MutexLock lock(&mutex_);
   ended_ = ended_ || event.has_ended();
-  const auto count = [&](const std::string& author, bool kept) {
+  const auto count = [&](const std::string& author, bool kept) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const auto found = accounts_.find(author);
     if (found == accounts_.end()) return;
     ++found->second.judged;

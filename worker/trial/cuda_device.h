@@ -54,6 +54,7 @@ class CudaDevice : public GpuDevice {
   absl::StatusOr<Profiling> Profile(const std::vector<ProfileItem>& items) override {
     return profiler_->Profile(items);
   }
+  void EndProfiler() override { cupti_->Restart(); }
   const Metrics& metrics() const override { return metrics_; }
   absl::StatusOr<std::vector<v1::BaselineTime>> TimeBaseline(const v1::Bundle& bundle,
                                                              const std::filesystem::path& folder = {}) override;

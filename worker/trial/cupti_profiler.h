@@ -25,6 +25,7 @@ class CuptiProfiler : public Profiler {
   const std::vector<std::string>& missing() const override { return missing_; }
 
   void StopWhen(const Stopped& stopped) { runner_->StopWhen(stopped); }
+  void Restart() { runner_->Restart(); }
 
  private:
   absl::StatusOr<std::vector<NcuKernel>> Measure(const ProfileItem& item);

@@ -119,6 +119,7 @@ absl::StatusOr<TrialOutcome> RunTrial(GpuDevice& device, const TrialBuild& build
     // No process that the candidate ran in stays.
     device.runner().Restart();
     device.reference().Restart();
+    device.EndProfiler();
   }
   if (!status.ok()) return status;
   Finish(run);

@@ -98,6 +98,8 @@ class GpuDevice {
   virtual bool has_sanitizer() const = 0;
   // As pawl::Sanitize.
   virtual absl::StatusOr<Sanitizing> Sanitize(const std::vector<const BuiltSize*>& sizes, SanitizerTools tools) = 0;
+  // Ends the process that reads counters, where there is one; the next Profile starts another.
+  virtual void EndProfiler() {}
   // As Profiler::Profile, with these metrics.
   virtual absl::StatusOr<Profiling> Profile(const std::vector<ProfileItem>& items) = 0;
   virtual const Metrics& metrics() const = 0;

@@ -274,7 +274,11 @@ TEST_F(RunTest, SubmitAcceptsWhatCheckAcceptsAndNothingElse) {
       {"an unknown key", "summary ", "sumary ", false},
       {"a start that is no value", "start   = 64", "start   = 65", false},
       {"a goal at no size", "size    = \"main\"", "size    = \"mian\"", false},
-      {"more than 256 launches", "[work]", launches + "[work]", false},
+      {"300 launches", "[work]", launches + "[work]", true},
+      {"more than 10,000 launches", "[work]",
+       "[[launch]]\nentry = \"combine\"\ngrid = [\"ROWS\"]\nblock = [32, 1]\narguments = [\"partial\", \"out\"]\n"
+       "repeat = 10001\n[work]",
+       false},
       {"no variables", "", "", false},
   };
   for (const Case& one : cases) {
