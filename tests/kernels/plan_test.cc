@@ -290,7 +290,7 @@ TEST(PlanTest, CompilesWordsFlagsAndEveryFile) {
   bundle.mutable_files(0)->set_text("constexpr int kNodes = SIZE_NODES;");
   EXPECT_TRUE(FixesSizes(bundle));
   EXPECT_EQ(CompileOptions(bundle, variant, bundle.sizes(0)).back(), "-DSIZE_NODES=1000");
-  bundle.mutable_files(0)->set_text("#if STAGED\nint n = SIZE_NODES;\n#endif\n");
+  bundle.mutable_files(0)->set_text("#if STAGED\n__device__ int n = SIZE_NODES;\n#endif\n");
   EXPECT_EQ(CompileOptions(bundle, variant, bundle.sizes(0)).back(), "-DSIZE_NODES=1000");
   EXPECT_EQ(CompileOptions(bundle, StartVariant(bundle), bundle.sizes(0)).back(), "-DSTAGED=0");
   bundle.mutable_source()->set_text("#undef STAGED\n#define STAGED 1\n");

@@ -99,11 +99,11 @@ TEST_F(AgentTest, DrivesACampaignUntilTheProposalsAreUsedUp) {
 }
 
 TEST_F(AgentTest, LetsSeveralWorkSideBySideWithoutDuplicates) {
-  const Json result = Run("all", {"--agents", "3", "--proposals", "12"});
+  const Json result = Run("all", {"--agents", "3", "--proposals", "9"});
   EXPECT_EQ(result["stopReason"], "proposals");
   int proposals = 0;
   for (const Json& agent : result["agents"]) proposals += agent["proposals"].get<int>();
-  EXPECT_EQ(proposals, 12);
+  EXPECT_EQ(proposals, 9);
   const ProcessResult history = Pawl({"history", "1", "--json", "--orchestrator", address_});
   std::set<std::string> variants;
   for (const std::string& line : Lines(history.out)) {
