@@ -163,6 +163,7 @@ absl::StatusOr<int> CubinArchitecture(std::string_view cubin) {
 }
 
 std::string Demangled(const std::string& symbol) {
+  if (!symbol.starts_with("_Z")) return symbol;  // "c" is also how C++ writes char
   int status = 0;
   char* text = abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status);
   if (text == nullptr) return symbol;

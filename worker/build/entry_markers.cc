@@ -2,12 +2,30 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "worker/build/cubin.h"
 
 namespace pawl {
 namespace {
 
 constexpr char kFilePrefix[] = "entry ";
 constexpr char kMangled[] = "_ZN18pawl_entry_markers4markILi";  // then the number of the entry, E and the entry
+
+// A function without its parameters: "a::plain" of "a::plain(float*)".
+std::string WithoutParameters(const std::string& function) {
+  int open = 0;
+  for (size_t i = function.size(); i-- > 0;) {
+    if (function[i] == ')') ++open;
+    if (function[i] == '(' && --open == 0) return function.substr(0, i);
+  }
+  return function;
+}
+
+// Whether a marker, as C++ writes it, is of this kernel. Mangled names can't be compared: their abbreviations depend on
+// what stands before them.
+bool Marks(const std::string& marker, const std::string& kernel) {
+  return absl::EndsWith(marker, absl::StrCat(", &(", kernel, ")>()")) ||
+         absl::EndsWith(marker, absl::StrCat(", &", WithoutParameters(kernel), ">()"));
+}
 
 }  // namespace
 
@@ -30,8 +48,9 @@ std::map<std::string, std::string> MarkedNames(const std::vector<std::string>& e
     const std::string prefix = absl::StrCat(kMangled, i, "E");
     for (const std::string& marker : symbols) {
       if (!absl::StartsWith(marker, prefix)) continue;
+      const std::string shown = Demangled(marker);
       for (const std::string& symbol : symbols) {
-        if (!IsMarker(symbol) && absl::StrContains(marker, absl::StrCat("L", symbol, "E"))) names[entries[i]] = symbol;
+        if (!IsMarker(symbol) && Marks(shown, Demangled(symbol))) names[entries[i]] = symbol;
       }
     }
   }
