@@ -11,9 +11,9 @@
 
 namespace pawl {
 
-// Sessions over HTTP, by the id that their requests show. Each belongs to whoever opened it: with another caller's
-// credentials it is not found. One that was not used for an hour is forgotten, and the one that was not used for the
-// longest makes room for the next. Thread-safe.
+// Sessions over HTTP, by the id that their requests show. Each belongs to the caller that opened it: with another
+// caller's credentials it is not found. One that was not used for an hour is forgotten, and the one that was not used
+// for the longest makes room for the next. Thread-safe.
 class McpSessions {
  public:
   using Time = std::chrono::steady_clock::time_point;

@@ -248,7 +248,7 @@ std::optional<std::string> DraftVariables::AddLaunchParameter(const std::string&
   const int64_t start = tunable == Tunable::kBlock ? 256 : tunable == Tunable::kTile ? 32 : 4;
   const std::string upper = absl::AsciiStrToUpper(name);
   blocks_[name] =
-      Add(free_name_(upper), tunable, start, absl::StrCat("start: whoever calls the host function chooses ", name))
+      Add(free_name_(upper), tunable, start, absl::StrCat("start: the caller of the host function chooses ", name))
           .name;
   return blocks_[name];
 }

@@ -115,8 +115,8 @@ std::vector<AskedFor> AskedForOutside(const v1::BuildRequest& request) {
   return asked;
 }
 
-// A place where a file asks for one that is not to be seen from here. Files that are (a toolkit header by its full
-// path) are no offence.
+// The first place where a file includes one outside of what the sandbox shows. A toolkit header by its full path is
+// allowed.
 std::optional<v1::Failure> Stolen(const v1::BuildRequest& request, bool compiled) {
   for (const auto& [file, asked] : AskedForOutside(request)) {
     const bool assembly = asked.directive == ".incbin";
@@ -144,7 +144,7 @@ std::optional<v1::Failure> RefuseUnread(const v1::BuildRequest& request) {
 }
 
 // A source that knows when it was compiled. The builder's clock stands still (builder_main.cc), so that it would learn
-// nothing; but whoever asks should hear so.
+// nothing; it is refused all the same, so that its author hears of it.
 std::optional<v1::Failure> AskedForTime(const v1::BuildRequest& request) {
   std::vector<std::pair<std::string, std::string>> files = {{Name(request), request.source()}};
   for (const v1::SourceFile& file : request.files()) files.push_back({file.path(), file.text()});

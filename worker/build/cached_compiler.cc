@@ -77,6 +77,9 @@ std::string CachedCompiler::fault() const {
 }
 
 fs::path CachedCompiler::FileOf(const v1::BuildRequest& request) const {
+  for (const std::string& library : request.include()) {
+    if (options_.uncached.contains(library)) return "";
+  }
   v1::BuildRequest what = request;
   what.clear_deadline_seconds();
   const std::string key = Sha256(absl::StrCat(options_.toolchain, "\n", Deterministic(what)));
@@ -161,7 +164,7 @@ std::vector<absl::StatusOr<v1::BuildReply>> CachedCompiler::BuildBeside(const st
   for (size_t i = 0; i < requests.size(); ++i) {
     const fs::path file = FileOf(requests[i]);
     v1::BuildReply reply;
-    if (Read(file, &reply)) {
+    if (!file.empty() && Read(file, &reply)) {
       reply.set_seconds(0);
       replies[i] = std::move(reply);
       continue;
@@ -178,7 +181,8 @@ std::vector<absl::StatusOr<v1::BuildReply>> CachedCompiler::BuildBeside(const st
   if (missing.empty()) return replies;
   std::vector<absl::StatusOr<v1::BuildReply>> built = compiler_.BuildBeside(missing, stopped);
   for (size_t i = 0; i < built.size(); ++i) {
-    if (built[i].ok() && !built[i]->cubin().empty() && !built[i]->has_failure() && built[i]->host_error().empty()) {
+    if (!files[i].empty() && built[i].ok() && !built[i]->cubin().empty() && !built[i]->has_failure() &&
+        built[i]->host_error().empty()) {
       Write(files[i], *built[i]);
     }
     replies[places[i]] = std::move(built[i]);

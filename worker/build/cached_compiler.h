@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,8 +16,11 @@ namespace pawl {
 struct BuildCacheOptions {
   std::filesystem::path folder;  // empty: nothing is cached
   int64_t max_bytes = int64_t{2} << 30;
-  // All that decides about a cubin beside the request: versions of the compilers, where header libraries come from.
+  // All that decides about a cubin beside the request: versions of the compilers and of the toolkit's headers.
   std::string toolchain;
+  // Header libraries that are not the toolkit's. Their files may change at any time, so that a build that includes one
+  // is never taken from the cache.
+  std::set<std::string> uncached;
 };
 
 // PAWL_BUILD_CACHE, or pawl/builds in the user's folder for caches; empty where there is neither, and where
@@ -43,6 +47,7 @@ class CachedCompiler : public Compiler {
   std::string fault() const;
 
  private:
+  // Empty: the build is not cached.
   std::filesystem::path FileOf(const v1::BuildRequest& request) const;
   // False: not there, or damaged.
   bool Read(const std::filesystem::path& file, v1::BuildReply* reply);

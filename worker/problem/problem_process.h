@@ -32,7 +32,7 @@ class ProblemProcess : public ProblemServer {
   // PAWL_PYTHON, or python3.
   static std::string DefaultPython();
 
-  // From now on: while it holds, whoever waits for the process kills it and gets CANCELLED.
+  // From now on: while it holds, a call that waits for the process kills it and returns CANCELLED.
   void StopWhen(Stopped stopped) { stopped_ = std::move(stopped); }
 
   absl::StatusOr<StagedEntry> Make(const v1::Bundle& bundle, const v1::Plan& plan,

@@ -14,7 +14,7 @@ namespace pawl {
 using CUptiResult = int;
 
 constexpr int kCuptiAutoRange = 1;   // one for each kernel
-constexpr int kCuptiUserReplay = 3;  // whoever measures launches the kernels again for each pass
+constexpr int kCuptiUserReplay = 3;  // the caller launches the kernels again for each pass
 
 // Parameters of the functions, laid out as in cupti_profiler_target.h, cupti_profiler_host.h and
 // cupti_range_profiler.h. Each begins with its size up to the end of its last field, without what pads it.

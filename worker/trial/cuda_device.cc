@@ -99,9 +99,10 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Open(const Options& opti
   absl::StatusOr<std::unique_ptr<Builder>> created = Builder::Create(builder);
   if (!created.ok()) return created.status();
   device->builder_ = *std::move(created);
-  device->cached_ = std::make_unique<CachedCompiler>(
-      *device->builder_, BuildCacheOptions{.folder = options.build_cache,
-                                           .toolchain = CompilersText(*device->builder_, device->toolkit_)});
+  BuildCacheOptions cache = {.folder = options.build_cache,
+                             .toolchain = CompilersText(*device->builder_, device->toolkit_)};
+  for (const auto& [name, folder] : device->toolkit_.libraries) cache.uncached.insert(name);
+  device->cached_ = std::make_unique<CachedCompiler>(*device->builder_, std::move(cache));
   absl::StatusOr<std::string> support = BuildSupport(*device->builder_, ArchitectureOf(device->gpu_));
   if (!support.ok()) return support.status();
   device->support_cubin_ = *std::move(support);

@@ -37,7 +37,7 @@ class RunnerProcess : public KernelProcess {
   absl::Status OpenAhead();
   // Gives this and all later processes Pawl's own kernels, which can only be built once the GPU is known.
   absl::Status SetSupportCubin(const std::string& cubin);
-  // From now on: while it holds, whoever waits for a reply kills the process and gets CANCELLED.
+  // From now on: while it holds, a call that waits for a reply kills the process and returns CANCELLED.
   void StopWhen(Stopped stopped) { stopped_ = std::move(stopped); }
   void Restart() override;
   void UnloadAll() override;

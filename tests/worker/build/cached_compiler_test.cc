@@ -98,6 +98,20 @@ TEST_F(BuildCache, BuildsOnlyWhatIsMissingOfSeveral) {
   EXPECT_EQ(replies[2]->cubin().substr(0, 10), "cubin of c");
 }
 
+TEST_F(BuildCache, BuildsAgainWhatIncludesALibraryThatMayChange) {
+  options_.uncached = {"ours"};
+  CachedCompiler cache = Open();
+  v1::BuildRequest request = Source("a");
+  request.add_include("cub");
+  ASSERT_TRUE(cache.Build(request).ok());
+  ASSERT_TRUE(cache.Build(request).ok());
+  EXPECT_EQ(compiler_.built, 1);
+  request.add_include("ours");
+  ASSERT_TRUE(cache.Build(request).ok());
+  ASSERT_TRUE(cache.Build(request).ok());
+  EXPECT_EQ(compiler_.built, 3);
+}
+
 TEST_F(BuildCache, KeepsNoFailures) {
   CachedCompiler cache = Open();
   EXPECT_TRUE(cache.Build(Source("wrong"))->has_failure());
