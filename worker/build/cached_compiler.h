@@ -20,7 +20,7 @@ struct BuildCacheOptions {
   std::string toolchain;
   // Header libraries that are not the toolkit's. Their files may change at any time, so that a build that includes one
   // is never taken from the cache.
-  std::set<std::string> uncached;
+  std::set<std::string> uncached = {};
 };
 
 // PAWL_BUILD_CACHE, or pawl/builds in the user's folder for caches; empty where there is neither, and where

@@ -26,8 +26,8 @@ class RunnerProcess : public KernelProcess {
     std::string support_cubin;               // empty: it can only describe the GPU until SetSupportCubin
     const Sandboxing* sandboxing = nullptr;  // to lock it in; null: not at all. Must outlive this
     // A folder of the worker's own makes it a runner that reads counters: locked in as ncu is, without shared memory.
-    std::string counters_folder;
-    std::map<std::string, std::string> env;
+    std::string counters_folder = {};
+    std::map<std::string, std::string> env = {};
   };
   explicit RunnerProcess(Options options) : options_(std::move(options)) {}
 
