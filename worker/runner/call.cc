@@ -130,6 +130,13 @@ class ValidatedCall {
                             : absl::StrCat("the kernel wrote outside a tensor: ", where));
       return false;
     }
+    const absl::StatusOr<bool> structs_unchanged = structs_.Unchanged();
+    if (!structs_unchanged.ok()) return structs_unchanged.status();
+    if (!*structs_unchanged) {
+      *reply_->mutable_failure() = MakeFailure(v1::CHECK_INPUT_CHANGED, plan_.size(),
+                                               "the kernel changed a struct that it was given a pointer to");
+      return false;
+    }
     if (setup_ == nullptr) return true;
     const absl::StatusOr<std::vector<uint64_t>> digests = DigestsOfSetup();
     if (!digests.ok()) return digests.status();

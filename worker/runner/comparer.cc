@@ -263,12 +263,13 @@ absl::Status Comparer::SetTables() {
   }
   PAWL_RETURN_IF_ERROR(refill_.Set(all));
   for (Use& use : uses_) {
-    std::vector<Segment> unused = shared;
+    std::vector<Segment> left_alone = shared;
+    for (const int set : use.order) Append(&left_alone, own[set]);
     for (const int set : use.others) {
-      Append(&unused, own[set]);
-      Append(&unused, changed[set]);
+      Append(&left_alone, own[set]);
+      Append(&left_alone, changed[set]);
     }
-    PAWL_RETURN_IF_ERROR(use.unused.Set(unused));
+    PAWL_RETURN_IF_ERROR(use.left_alone.Set(left_alone));
   }
   return absl::OkStatus();
 }
@@ -402,17 +403,25 @@ absl::StatusOr<bool> Comparer::SetAsideSome(const Side& side, const std::vector<
     draw.set_key(KeyBytes(key));
     draw.set_call(set);
   }
-  if (!any || use == nullptr) return true;
-  absl::StatusOr<std::vector<ChangedByte>> changed = gpu_.support.Verify(use->unused, key);
+  return any && use != nullptr ? LeftAlone(side, *use, key) : true;
+}
+
+absl::StatusOr<bool> Comparer::LeftAlone(const Side& side, Use& use, const Key& key) {
+  absl::StatusOr<std::vector<ChangedByte>> changed = gpu_.support.Verify(use.left_alone, key);
   if (!changed.ok()) return changed.status();
-  if (changed->empty() || &side != &candidate_) return true;
-  const Segment& segment = use->unused.segments()[changed->front().segment];
+  const absl::StatusOr<bool> structs_unchanged = side.structs.Unchanged();
+  if (!structs_unchanged.ok()) return structs_unchanged.status();
+  if ((changed->empty() && *structs_unchanged) || &side != &candidate_) return true;
+  std::string what = "a struct that it was given a pointer to";
+  if (!changed->empty()) {
+    const Segment& segment = use.left_alone.segments()[changed->front().segment];
+    what = arenas_[segment.call].Describe(region(), segment, changed->front().offset);
+  }
   v1::Failure* failure = reply_->mutable_failure();
   failure->set_stage(v1::STAGE_MEASURE);
   failure->set_check(v1::CHECK_UNTOUCHED);
   failure->set_size(side.plan->size());
-  failure->set_message(absl::StrCat("a timed call changed tensors that no call was given: ",
-                                    arenas_[segment.call].Describe(region(), segment, changed->front().offset)));
+  failure->set_message(absl::StrCat("a timed call changed an input, or a tensor that no call was given: ", what));
   return false;
 }
 

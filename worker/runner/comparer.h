@@ -48,7 +48,7 @@ class Comparer {
   struct Use {
     std::vector<int> order;
     std::vector<int> others;
-    SegmentTable unused;
+    SegmentTable left_alone;  // inputs, and all of the others
   };
   static constexpr int kMaxCalls = 20;
   static constexpr int kMaxDiscarded = 10;
@@ -77,8 +77,11 @@ class Comparer {
   absl::Status WarmUp();
   // Times one replay, or one cold call, in us a call. False: a call changed what it was not given; the reply says so.
   absl::StatusOr<bool> Measure(Side& side, v1::TimingMode mode, double* us);
-  // After a replay of `use`: draws which calls' outputs are kept, reads them, and checks the unused tensors.
+  // After a replay of `use`: draws which calls' outputs are kept and reads them. Where any is, checks what it must leave
+  // alone.
   absl::StatusOr<bool> SetAsideSome(const Side& side, const std::vector<int>& order, Use* use, const Key& key);
+  // False: a replay of `use` changed what it must leave alone; the reply says so. Only of the candidate.
+  absl::StatusOr<bool> LeftAlone(const Side& side, Use& use, const Key& key);
   absl::StatusOr<double> AnchorUs();
   // `disturbance`: why the pair can't be trusted; empty: it can.
   absl::StatusOr<bool> MeasurePair(v1::TimingMode mode, v1::PairSample* pair, std::string* disturbance);

@@ -46,6 +46,13 @@ absl::Status StructTable::Upload() const {
   return absl::OkStatus();
 }
 
+absl::StatusOr<bool> StructTable::Unchanged() const {
+  if (image_.empty()) return true;
+  std::string content(image_.size(), '\0');
+  PAWL_CUDA(MemcpyDtoH(content.data(), memory_.address(), content.size()));
+  return content == image_;
+}
+
 absl::StatusOr<CUdeviceptr> StructTable::Find(const std::string& content) const {
   const auto found = offsets_.find(content);
   if (found == offsets_.end()) return absl::InternalError("a struct in memory was not prepared for its launch");

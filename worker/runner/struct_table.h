@@ -24,6 +24,8 @@ class StructTable {
   absl::Status Reserve();
   // Writes all of them: whatever a kernel did to one is undone.
   absl::Status Upload() const;
+  // Whether they are what was written.
+  absl::StatusOr<bool> Unchanged() const;
 
   absl::StatusOr<CUdeviceptr> Find(const std::string& content) const;
   size_t size() const { return offsets_.size(); }
