@@ -44,6 +44,20 @@ double Median(std::vector<double> values) {
   return (upper + *std::max_element(values.begin(), values.begin() + middle)) / 2;
 }
 
+// Whether each call gets another content by chance.
+bool IsDrawn(const v1::PlanTensor& tensor) {
+  switch (tensor.fill()) {
+    case v1::FILL_ZEROS:
+    case v1::FILL_ONES:
+    case v1::FILL_CONSTANT:
+    case v1::FILL_IOTA:
+    case v1::FILL_FILE:
+      return false;
+    default:
+      return true;
+  }
+}
+
 struct OwnedGraph {
   ~OwnedGraph() {
     if (graph != nullptr) Cuda().GraphExecDestroy(graph);
@@ -61,6 +75,8 @@ void Comparer::DropGraphs() {
   for (Side* side : {&candidate_, &parent_, &witness_}) {
     for (CUgraphExec graph : side->graphs) Cuda().GraphExecDestroy(graph);
     side->graphs.clear();
+    if (side->brief != nullptr) Cuda().GraphExecDestroy(side->brief);
+    side->brief = nullptr;
   }
 }
 
@@ -98,7 +114,19 @@ absl::Status Comparer::FindSides() {
   if (!setup.ok()) return setup.status();
   setup_ = *setup;
   inputs_repeat_ = !request_.pool().empty();
-  for (const v1::PlanTensor& tensor : candidate_.plan->tensors()) inputs_repeat_ |= tensor.fill() == v1::FILL_FILE;
+  bool drawn = false;  // some inputs differ from call to call
+  for (const v1::PlanTensor& tensor : candidate_.plan->tensors()) {
+    inputs_repeat_ |= tensor.fill() == v1::FILL_FILE;
+    has_static_ |= tensor.is_static();
+    drawn |= IsFilled(tensor.role()) && !tensor.is_static() && IsDrawn(tensor);
+  }
+  // What a call remembers must not serve a later one of the same replay: no two have the same inputs. An entry of a pool
+  // has all of a call's inputs, those that problem.py leaves to their fills included.
+  if (!request_.pool().empty()) {
+    most_sets_ = has_static_ ? 1 : request_.entries();
+  } else if (inputs_repeat_ && !drawn) {
+    most_sets_ = 1;
+  }
   return absl::OkStatus();
 }
 
@@ -160,8 +188,8 @@ absl::Status Comparer::Prepare() {
   }
   // Enough calls that a replay is long against the events' resolution, few enough to refill between replays.
   const uint64_t set_bytes = std::max<uint64_t>(1, PlacementBytes(*candidate_.plan, others_, 1));
-  const int64_t room =
-      static_cast<int64_t>(std::min(kMaxRegionBytes, gpu_.gpu.memory_bytes() / uint64_t{4}) / set_bytes);
+  const int64_t room = std::min<int64_t>(
+      most_sets_, static_cast<int64_t>(std::min(kMaxRegionBytes, gpu_.gpu.memory_bytes() / uint64_t{4}) / set_bytes));
   int64_t nodes = 1;
   for (const Side* side : sides_) nodes = std::max<int64_t>(nodes, CountLaunches(*side->plan));
   const int64_t most_calls = std::min<int64_t>(kMaxCalls, std::max<int64_t>(1, kMaxNodes / nodes));
@@ -214,6 +242,13 @@ absl::Status Comparer::Place() {
     use.order.assign(order.begin(), order.begin() + calls_);
     use.others.assign(order.begin() + calls_, order.end());
   }
+  const std::vector<int>& whole = uses_[random_.Below(uses_.size())].order;
+  const auto cut = whole.begin() + static_cast<ptrdiff_t>(1 + random_.Below(std::max(1, calls_ - 1)));
+  brief_.order.assign(whole.begin(), cut);
+  brief_.others.clear();
+  for (int set = 0; set < sets_; ++set) {
+    if (std::find(whole.begin(), cut, set) == cut) brief_.others.push_back(set);
+  }
   for (Side* side : sides_) {
     side->structs.Clear();
     for (const Arena& arena : arenas_) side->structs.Add(*side->plan, arena.Addresses(region()));
@@ -229,20 +264,26 @@ absl::Status Comparer::Place() {
       side->graphs.push_back(*graph);
     }
   }
+  if (calls_ == 1) return absl::OkStatus();
+  for (Side* side : Shuffled()) {
+    absl::StatusOr<CUgraphExec> graph = Captured(*side, brief_.order);
+    if (!graph.ok()) return graph.status();
+    side->brief = *graph;
+  }
   return absl::OkStatus();
 }
 
 absl::Status Comparer::SetTables() {
-  const auto& tensors = candidate_.plan->tensors();
-  const bool has_static =
-      std::any_of(tensors.begin(), tensors.end(), [](const v1::PlanTensor& tensor) { return tensor.is_static(); });
-  const auto entry = static_cast<uint32_t>(random_.Below(request_.entries()));  // of all sets, which share those
-  std::vector<Segment> shared, all;                                             // shared: static inputs
+  // In random order: as long as there are enough, no two sets have the same. Sets that share static tensors do.
+  std::vector<uint32_t> entries(std::max<size_t>(1, request_.entries()));
+  std::iota(entries.begin(), entries.end(), 0);
+  std::shuffle(entries.begin(), entries.end(), random_);
+  std::vector<Segment> shared, all;  // shared: static inputs
   std::vector<std::vector<Segment>> own(sets_), changed(sets_);  // of each set: its inputs, and what calls change
   for (int set = 0; set < sets_; ++set) {
     if (!request_.pool().empty()) {
       draws_[set].set_pool(request_.pool());
-      draws_[set].set_entry(has_static ? entry : static_cast<uint32_t>(random_.Below(request_.entries())));
+      draws_[set].set_entry(entries[has_static_ ? 0 : static_cast<size_t>(set) % entries.size()]);
     }
     const absl::StatusOr<Sources> sources = gpu_.pools.SourcesOf(*candidate_.plan, draws_[set]);
     if (!sources.ok()) return sources.status();
@@ -262,14 +303,14 @@ absl::Status Comparer::SetTables() {
     Append(&all, changed[set]);
   }
   PAWL_RETURN_IF_ERROR(refill_.Set(all));
-  for (Use& use : uses_) {
+  for (Use* use : {&uses_[0], &uses_[1], &brief_}) {
     std::vector<Segment> left_alone = shared;
-    for (const int set : use.order) Append(&left_alone, own[set]);
-    for (const int set : use.others) {
+    for (const int set : use->order) Append(&left_alone, own[set]);
+    for (const int set : use->others) {
       Append(&left_alone, own[set]);
       Append(&left_alone, changed[set]);
     }
-    PAWL_RETURN_IF_ERROR(use.left_alone.Set(left_alone));
+    PAWL_RETURN_IF_ERROR(use->left_alone.Set(left_alone));
   }
   return absl::OkStatus();
 }
@@ -388,6 +429,21 @@ absl::StatusOr<bool> Comparer::Measure(Side& side, v1::TimingMode mode, double* 
   return cold ? SetAsideSome(side, {set}, nullptr, key) : SetAsideSome(side, uses_[graph].order, &uses_[graph], key);
 }
 
+absl::StatusOr<bool> Comparer::ReplayBriefly(Side& side) {
+  if (side.brief == nullptr) return true;
+  const Key key = RandomKey();
+  PAWL_RETURN_IF_ERROR(Renew());
+  if (setup_ != nullptr) PAWL_RETURN_IF_ERROR(Fill(key));
+  PAWL_RETURN_IF_ERROR(gpu_.support.Hold(25'000 + random_.Below(30'000)));
+  PAWL_RETURN_IF_ERROR(gpu_.support.DirtyShared(RandomKey()));
+  if (setup_ == nullptr) PAWL_RETURN_IF_ERROR(Fill(key));
+  PAWL_CUDA(EventRecord(gpu_.starts[0], gpu_.stream));
+  PAWL_CUDA(GraphLaunch(side.brief, gpu_.stream));
+  PAWL_CUDA(EventRecord(gpu_.stops[0], gpu_.stream));
+  PAWL_CUDA(CtxSynchronize());
+  return LeftAlone(side, brief_, key);
+}
+
 absl::StatusOr<bool> Comparer::SetAsideSome(const Side& side, const std::vector<int>& order, Use* use, const Key& key) {
   const uint64_t output_bytes = OutputBytes(*side.plan);
   bool any = false;
@@ -432,12 +488,20 @@ absl::StatusOr<bool> Comparer::MeasurePair(v1::TimingMode mode, v1::PairSample* 
   std::vector<Side*> order = Shuffled();
   std::map<const Side*, std::vector<double>> times;
   std::vector<double> anchors;
+  std::map<const Side*, uint64_t> brief;  // before which replay of a side one ends early
+  if (mode == v1::TIMING_MODE_WARM) {
+    for (const Side* side : sides_) brief[side] = random_.Below(2 * static_cast<uint64_t>(count));
+  }
   for (int half = 0; half < 2; ++half) {
     absl::StatusOr<double> anchor = AnchorUs();
     if (!anchor.ok()) return anchor.status();
     anchors.push_back(*anchor);
     for (Side* side : order) {
       for (int replay = 0; replay < count; ++replay) {
+        if (const auto early = brief.find(side); early != brief.end() && early->second == times[side].size()) {
+          brief.erase(early);
+          if (absl::StatusOr<bool> fine = ReplayBriefly(*side); !fine.ok() || !*fine) return fine;
+        }
         double us = 0;
         if (absl::StatusOr<bool> fine = Measure(*side, mode, &us); !fine.ok() || !*fine) return fine;
         times[side].push_back(us);

@@ -21,7 +21,8 @@ namespace pawl {
 // modules are loaded again for each block, between spacers, before older ones are unloaded. Warm times come from CUDA
 // graphs of several calls, captured for each block. Each call has its own inputs, outputs and scratch, all filled
 // before every replay; static tensors are shared by all calls, filled and set up before every replay as well. There are
-// more sets of tensors than calls in a graph: those that a replay does not use must be untouched after it. Cold times
+// more sets of tensors than calls in a graph: those that a replay does not use must be untouched after it, and so must
+// all inputs. Some replays end early, at a random call, so that no call can do the work of later ones unseen. Cold times
 // come from single calls after the L2 was flushed.
 //
 // Nothing tells the sides apart: all are loaded afresh, order and gaps are random, and their outputs are read alike.
@@ -42,6 +43,7 @@ class Comparer {
     const v1::Plan* plan = nullptr;
     std::deque<std::unique_ptr<Module>> modules;  // the last is in use; the others keep it from their places
     std::vector<CUgraphExec> graphs;              // one for each of uses_
+    CUgraphExec brief = nullptr;                  // of brief_
     StructTable structs;                          // of all sets of tensors
   };
   // The sets of tensors that a graph's calls use, in order, and the others.
@@ -82,6 +84,9 @@ class Comparer {
   absl::StatusOr<bool> SetAsideSome(const Side& side, const std::vector<int>& order, Use* use, const Key& key);
   // False: a replay of `use` changed what it must leave alone; the reply says so. Only of the candidate.
   absl::StatusOr<bool> LeftAlone(const Side& side, Use& use, const Key& key);
+  // A replay that begins as those that are timed and ends earlier: it must not have touched what the calls would use that
+  // it lacks. A kernel that does the work of later calls ahead can't know that they do not come.
+  absl::StatusOr<bool> ReplayBriefly(Side& side);
   absl::StatusOr<double> AnchorUs();
   // `disturbance`: why the pair can't be trusted; empty: it can.
   absl::StatusOr<bool> MeasurePair(v1::TimingMode mode, v1::PairSample* pair, std::string* disturbance);
@@ -110,6 +115,8 @@ class Comparer {
   std::vector<PlacementStyle> styles_;  // that come next, so that all come equally often
   bool large_ = false;                  // a module takes much memory
   bool inputs_repeat_ = false;          // some come from a pool or a file
+  bool has_static_ = false;             // tensors that all calls share
+  int64_t most_sets_ = INT64_MAX;       // of tensors: where inputs repeat, as many as there are different ones
   Module* setup_ = nullptr;             // null: no setup launches
   int calls_ = 1;                       // of a graph
   int sets_ = 1;                        // of tensors
@@ -117,6 +124,7 @@ class Comparer {
   std::vector<Arena> arenas_;           // of the sets
   std::vector<v1::InputDraw> draws_;    // of the sets: pool and entry
   std::array<Use, 2> uses_;
+  Use brief_;  // the first calls of one of them
   SegmentTable refill_;
   double keep_share_ = 1;  // of calls whose outputs are kept
   int max_kept_ = 1;
