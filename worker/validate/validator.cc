@@ -157,7 +157,7 @@ class Validator {
   absl::Status ValidateWith(const BuiltSize& at, v1::Distribution distribution, const CheckedCallOptions& options) {
     const double largest = options_.inputs.at(distribution);
     double magnitude = largest;
-    bool again = HasFewValues(distribution);
+    bool again = HasFewValues(distribution), doubted = false;
     for (int tries = 0;;) {
       const v1::InputDraw draw = FreshDraw(distribution, magnitude);
       absl::StatusOr<CheckedCall> called = CallAndCheck(device_, bundle_, at, draw, options);
@@ -165,9 +165,19 @@ class Validator {
       if (!called->failure) return absl::OkStatus();
       const bool values_are_off = called->compared();
       if (values_are_off && !called->reference_finite) {
-        if (largest == 0 || ++tries > kSmallerTries) return absl::OkStatus();  // nothing to compare with
-        magnitude /= kSmallerFactor;
-        continue;
+        const absl::StatusOr<bool> start_is_right = StartIsRight(at, draw, options);
+        if (!start_is_right.ok()) return start_is_right.status();
+        if (!*start_is_right) {
+          if (largest == 0 || ++tries > kSmallerTries) return absl::OkStatus();  // nothing to compare with
+          magnitude /= kSmallerFactor;
+          continue;
+        }
+        // Where the start variant is infinite where it should be, so must a candidate be. Of values next to the largest
+        // that the type holds one may round to infinity and another not: such a draw must fail twice.
+        if (!doubted) {
+          doubted = true;
+          continue;
+        }
       }
       if (values_are_off && again) {
         again = false;
@@ -189,6 +199,17 @@ class Validator {
       validation_.failure->set_message(absl::StrCat(with, ": ", validation_.failure->message()));
       return absl::OkStatus();
     }
+  }
+
+  // Whether the start variant is right with the same inputs; false where there is none to ask.
+  absl::StatusOr<bool> StartIsRight(const BuiltSize& at, const v1::InputDraw& draw, const CheckedCallOptions& options) {
+    if (!options_.start) return false;
+    const absl::StatusOr<const BuiltSize*> built = options_.start(at.plan);
+    if (!built.ok()) return built.status();
+    if (*built == nullptr) return false;
+    const absl::StatusOr<CheckedCall> start = CallAndCheck(device_, bundle_, **built, draw, options);
+    if (!start.ok()) return start.status();
+    return !start->failure;
   }
 
   // Whether the same inputs bring the start variant close to the limits too, so that they say little about a candidate
