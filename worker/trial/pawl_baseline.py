@@ -51,6 +51,7 @@ TORCH_TYPES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "f
 PACKED = ("i4", "u4")  # two a byte
 FLOATS = ("f16", "bf16", "f32", "f64", "f8e4m3", "f8e5m2")
 FILLED = ("input", "inout")  # before a call
+IN_ORDER = ("iota", "permutation", "sorted", "csr_offsets")
 
 
 # Where tensors lie.
@@ -134,7 +135,18 @@ class Region:
                 if tensor["role"] in FILLED:
                     restore(self.torch, views[-1], tensor, self.contents)
             sets.append(views)
+        self.sets = sets
         return sets
+
+    def renew(self):
+        """Before a replay: inputs are drawn again and outputs hold bytes by chance, so that no call finds what an earlier one
+        left. Fills that take long stay as they were placed."""
+        for views in self.sets:
+            for tensor, view in zip(self.tensors, views):
+                if tensor["role"] == "output":
+                    view.view(self.torch.uint8).random_(0, 256)
+                elif tensor["role"] == "inout" or (tensor["role"] == "input" and tensor.get("fill") not in IN_ORDER):
+                    restore(self.torch, view, tensor, self.contents)
 
 
 def restore(torch, view, tensor, contents):
@@ -152,7 +164,7 @@ def fill(torch, view, tensor):
     kind = tensor.get("fill")
     if kind in ("zeros", "ones", "constant"):
         view.fill_({"zeros": 0, "ones": 1, "constant": low}[kind])
-    elif kind in ("iota", "permutation", "sorted", "csr_offsets"):
+    elif kind in IN_ORDER:
         fill_in_order(torch, view, tensor, kind)
     elif tensor["type"] in PACKED or kind == "bytes":
         view.view(torch.uint8).random_(0, 256)
@@ -380,8 +392,10 @@ def capture(torch, side, sets, rng):
     return graph, kept
 
 
-def elapsed_us(torch, work):
-    """GPU time of work() between two events, without the time that it takes to enqueue it."""
+def elapsed_us(torch, work, before=None):
+    """GPU time of work() between two events, without the time that it takes to enqueue it, nor that of before()."""
+    if before is not None:
+        before()
     start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
     if hasattr(torch.cuda, "_sleep"):
         torch.cuda._sleep(HOLD_CYCLES)
@@ -392,8 +406,8 @@ def elapsed_us(torch, work):
     return start.elapsed_time(stop) * 1000
 
 
-def replay_us(torch, graph, replays):
-    return [elapsed_us(torch, graph.replay) for _ in range(replays)]
+def replay_us(torch, graph, replays, before=None):
+    return [elapsed_us(torch, graph.replay, before) for _ in range(replays)]
 
 
 def rough_us(torch, side, sets, rng):
@@ -438,11 +452,11 @@ def launched_us(torch, work):
     return start.elapsed_time(stop) * 1000
 
 
-def time_block(torch, graphs, order, replays):
-    """Times of both graphs, in an order such as "ABBA"."""
+def time_block(torch, graphs, order, replays, before):
+    """Times of both graphs, in an order such as "ABBA", each replay after before()."""
     times = {"A": [], "B": []}
     for side in order:
-        times[side] += replay_us(torch, graphs[side], replays)
+        times[side] += replay_us(torch, graphs[side], replays, before)
     return times
 
 
@@ -470,10 +484,10 @@ def compare(torch, baseline, winner, tensors, rng, now=time.monotonic, contents=
         order = rng.choice(["ABBA", "BAAB"])
         warm_until = now() + (WARM_SECONDS if block == 0 else 0)
         while True:
-            time_block(torch, graphs, order[:2], 2)
+            time_block(torch, graphs, order[:2], 2, region.renew)
             if now() >= warm_until:
                 break
-        times = time_block(torch, graphs, order, replays)
+        times = time_block(torch, graphs, order, replays, region.renew)
         medians = {side: statistics.median(times[side]) / calls for side in "AB"}
         ratios.append(math.log(medians["A"] / medians["B"]))
         for side in "AB":

@@ -338,7 +338,14 @@ class Compare(unittest.TestCase):
     def test_fills_each_input_within_its_range(self):
         torch, _ = self.compare(5, 2)
         kinds = {str(each) for each in torch.filled}
-        self.assertEqual(kinds, {"normal", "('random', 2, 6)", "('uniform', 0.0, 0.5)"})
+        self.assertEqual(kinds, {"normal", "('random', 2, 6)", "('uniform', 0.0, 0.5)", "('random', 0, 256)"})
+
+    def test_no_replay_finds_inputs_or_outputs_of_the_one_before(self):
+        torch, _ = self.compare(5, 2)
+        timed = len([us for us in torch.cuda.replays if us in (20 * 5, 20 * 2)])
+        self.assertGreaterEqual(timed, 4 * pawl_baseline.BLOCKS)
+        self.assertEqual(torch.filled.count(("random", 0, 256)), 20 * timed, "one output in each of 20 calls")
+        self.assertGreater(torch.filled.count("normal"), 20 * timed)
 
     def test_wants_the_same_computation_of_both(self):
         self.difference = 0.5
