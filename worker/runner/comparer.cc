@@ -120,8 +120,8 @@ absl::Status Comparer::FindSides() {
     has_static_ |= tensor.is_static();
     drawn |= IsFilled(tensor.role()) && !tensor.is_static() && IsDrawn(tensor);
   }
-  // What a call remembers must not serve a later one of the same replay: no two have the same inputs. An entry of a pool
-  // has all of a call's inputs, those that problem.py leaves to their fills included.
+  // What a call remembers must not serve a later one of the same replay: no two have the same inputs. An entry of a
+  // pool has all of a call's inputs, those that problem.py leaves to their fills included.
   if (!request_.pool().empty()) {
     most_sets_ = has_static_ ? 1 : request_.entries();
   } else if (inputs_repeat_ && !drawn) {
@@ -278,7 +278,7 @@ absl::Status Comparer::SetTables() {
   std::vector<uint32_t> entries(std::max<size_t>(1, request_.entries()));
   std::iota(entries.begin(), entries.end(), 0);
   std::shuffle(entries.begin(), entries.end(), random_);
-  std::vector<Segment> shared, all;  // shared: static inputs
+  std::vector<Segment> shared, all;                              // shared: static inputs
   std::vector<std::vector<Segment>> own(sets_), changed(sets_);  // of each set: its inputs, and what calls change
   for (int set = 0; set < sets_; ++set) {
     if (!request_.pool().empty()) {

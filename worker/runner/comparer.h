@@ -22,8 +22,8 @@ namespace pawl {
 // graphs of several calls, captured for each block. Each call has its own inputs, outputs and scratch, all filled
 // before every replay; static tensors are shared by all calls, filled and set up before every replay as well. There are
 // more sets of tensors than calls in a graph: those that a replay does not use must be untouched after it, and so must
-// all inputs. Some replays end early, at a random call, so that no call can do the work of later ones unseen. Cold times
-// come from single calls after the L2 was flushed.
+// all inputs. Some replays end early, at a random call, so that no call can do the work of later ones unseen. Cold
+// times come from single calls after the L2 was flushed.
 //
 // Nothing tells the sides apart: all are loaded afresh, order and gaps are random, and their outputs are read alike.
 // Which outputs are kept for the reference process is drawn after the calls that made them, and they leave the process
@@ -79,13 +79,13 @@ class Comparer {
   absl::Status WarmUp();
   // Times one replay, or one cold call, in us a call. False: a call changed what it was not given; the reply says so.
   absl::StatusOr<bool> Measure(Side& side, v1::TimingMode mode, double* us);
-  // After a replay of `use`: draws which calls' outputs are kept and reads them. Where any is, checks what it must leave
-  // alone.
+  // After a replay of `use`: draws which calls' outputs are kept and reads them. Where any is, checks what it must
+  // leave alone.
   absl::StatusOr<bool> SetAsideSome(const Side& side, const std::vector<int>& order, Use* use, const Key& key);
   // False: a replay of `use` changed what it must leave alone; the reply says so. Only of the candidate.
   absl::StatusOr<bool> LeftAlone(const Side& side, Use& use, const Key& key);
-  // A replay that begins as those that are timed and ends earlier: it must not have touched what the calls would use that
-  // it lacks. A kernel that does the work of later calls ahead can't know that they do not come.
+  // A replay that begins as those that are timed and ends earlier: it must not have touched what the calls would use
+  // that it lacks. A kernel that does the work of later calls ahead can't know that they do not come.
   absl::StatusOr<bool> ReplayBriefly(Side& side);
   absl::StatusOr<double> AnchorUs();
   // `disturbance`: why the pair can't be trusted; empty: it can.
