@@ -243,4 +243,26 @@ std::vector<v1::Size> HiddenSizes(const v1::Bundle& bundle, uint64_t seed) { ret
 
 std::vector<v1::Size> MoreHiddenSizes(const v1::Bundle& bundle, uint64_t seed) { return DrawSizes(bundle, seed, true); }
 
+std::optional<v1::Size> SizeBeside(const v1::Bundle& bundle, const v1::Size& size, uint64_t seed) {
+  constexpr int64_t kMostSteps = 8;
+  Random random(seed);
+  v1::Size beside = size;
+  std::string name = absl::StrCat("beside ", size.name());
+  bool differs = false;
+  const std::map<std::string, v1::HiddenRange> ranges(bundle.hidden().begin(), bundle.hidden().end());
+  for (const auto& [dimension, range] : ranges) {
+    const auto value = size.values().find(dimension);
+    if (value == size.values().end() || value->second <= range.high()) continue;
+    const int64_t step = std::max(1, range.multiple());
+    const int64_t less = (value->second - 1) / step * step - step * random.Between(0, kMostSteps - 1);
+    if (less <= range.high()) continue;
+    (*beside.mutable_values())[dimension] = static_cast<int32_t>(less);
+    absl::StrAppend(&name, " ", dimension, "=", less);
+    differs = true;
+  }
+  if (!differs) return std::nullopt;
+  beside.set_name(name);
+  return beside;
+}
+
 }  // namespace pawl

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "pawl/v1/bundle.pb.h"
@@ -23,5 +24,9 @@ std::vector<v1::Size> HiddenSizes(const v1::Bundle& bundle, uint64_t seed);
 // The same of further kinds: four and eight times an odd number, next to the ends of the range, multiples of tiles,
 // any.
 std::vector<v1::Size> MoreHiddenSizes(const v1::Bundle& bundle, uint64_t seed);
+
+// A little less than `size` in each [hidden] dimension that is above its range there, which the others never reach: a
+// kernel may take whatever is large for the size that is timed. Nothing where no dimension is.
+std::optional<v1::Size> SizeBeside(const v1::Bundle& bundle, const v1::Size& size, uint64_t seed);
 
 }  // namespace pawl

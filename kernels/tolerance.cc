@@ -77,6 +77,15 @@ double MostRelative(const v1::Plan& plan, const v1::PlanTensor& output) {
   return std::min(kMostRelative, kTypeFactor * roundoff + sums);
 }
 
+double RoundingOfSums(const v1::Plan& plan, const v1::PlanTensor& output) {
+  bool all_f64 = output.type() == v1::DATA_TYPE_F64;
+  for (const v1::PlanTensor& tensor : plan.tensors()) {
+    all_f64 = all_f64 && (!IsFilled(tensor.role()) || !IsFloat(tensor.type()) || tensor.type() == v1::DATA_TYPE_F64);
+  }
+  const double of_sums = UnitRoundoff(all_f64 ? v1::DATA_TYPE_F64 : v1::DATA_TYPE_F32);
+  return UnitRoundoff(output.type()) + 4 * of_sums * (4 + std::sqrt(ReductionLength(plan, output)));
+}
+
 double MostAbsolute(const v1::Plan& plan, const v1::PlanTensor& output, double rms) {
   return kAbsoluteFactor * MostRelative(plan, output) * rms;
 }

@@ -17,6 +17,9 @@ double UnitRoundoff(v1::DataType type);
 // over the extents that both begin with. The last extent of an input always counts. Of several inputs the largest.
 double ReductionLength(const v1::Plan& plan, const v1::PlanTensor& output);
 
+// What rounding alone does to a sum of the output's length whose terms may cancel, as a share of the result.
+double RoundingOfSums(const v1::Plan& plan, const v1::PlanTensor& output);
+
 // The largest relative limit that types and reduction length justify.
 double MostRelative(const v1::Plan& plan, const v1::PlanTensor& output);
 // The same of the absolute limit, for an output whose values have this root mean square.

@@ -5,6 +5,8 @@ namespace linalg {
 
 namespace cg = cooperative_groups;
 
+constexpr double kEpsilon = 1e-12;
+
 // The sum over the block; thread 0 has it.
 template <int kThreads>
 __device__ double BlockSum(double value) {
@@ -20,7 +22,7 @@ __device__ double BlockSum(double value) {
   return total;
 }
 
-// y = x / |x|. `partial` has an element for each block.
+// y = x / max(|x|, kEpsilon). `partial` has an element for each block.
 template <int kThreads, int kUnroll>
 __global__ void __launch_bounds__(kThreads)
     normalize(const float* __restrict__ x, float* __restrict__ y, double* __restrict__ partial, int count) {
@@ -39,7 +41,7 @@ __global__ void __launch_bounds__(kThreads)
   if (threadIdx.x == 0) {
     double total = 0;
     for (unsigned i = 0; i < gridDim.x; ++i) total += partial[i];
-    scale = total > 0 ? static_cast<float>(rsqrt(total)) : 0.0f;
+    scale = static_cast<float>(1 / fmax(sqrt(total), kEpsilon));
   }
   __syncthreads();
 #pragma unroll kUnroll

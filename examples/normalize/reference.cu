@@ -6,5 +6,7 @@ extern "C" __global__ void normalize_reference(const float* x, float* y, int cou
   __syncthreads();
   double total = 0;
   for (int i = 0; i < 1024; ++i) total += sums[i];
-  for (int i = threadIdx.x; i < count; i += 1024) y[i] = total > 0 ? static_cast<float>(x[i] / sqrt(total)) : 0.0f;
+  for (int i = threadIdx.x; i < count; i += 1024) {
+    y[i] = static_cast<float>(x[i] / fmax(sqrt(total), 1e-12));
+  }
 }

@@ -56,7 +56,7 @@ start = 0
 source = "reference.cu"
 [tolerance]
 absolute = 0.001
-relative = 0.001
+relative = 0.0009
 )toml";
 
 constexpr char kLaunches[] = R"toml(
@@ -82,7 +82,8 @@ std::string Tensor(const std::string& name, const std::string& type, const std::
 }
 
 std::string Output(const std::string& type, const std::string& shape = "\"N\"") {
-  return Tensor("y", type, "role = \"output\"", shape);
+  const std::string tolerance = type == "f64" ? "\ntolerance = { absolute = 1e-10, relative = 1e-10 }" : "";
+  return Tensor("y", type, absl::StrCat("role = \"output\"", tolerance), shape);
 }
 
 // A kernel of one element a thread. Of the reference it is `expected`.

@@ -438,6 +438,30 @@ TEST(HiddenSizesTest, AreMoreAndOfMoreKindsForWhatIsAboutToBeKept) {
   EXPECT_EQ(residues.size(), 16u);
 }
 
+TEST(HiddenSizesTest, OneLiesBesideTheTimedSizeWhereHiddenOnesEndFarBelow) {
+  v1::Bundle bundle = Golden();
+  v1::Size goal = bundle.sizes(bundle.sizes_size() - 1);
+  (*goal.mutable_values())["ROWS"] = 4096;
+  (*goal.mutable_values())["COLS"] = 8192;
+  (*bundle.mutable_hidden())["ROWS"].set_high(600);
+  (*bundle.mutable_hidden())["COLS"].set_high(600);
+  (*bundle.mutable_hidden())["COLS"].set_multiple(8);
+  std::set<int> rows;
+  for (uint64_t seed = 0; seed < 100; ++seed) {
+    const std::optional<v1::Size> beside = SizeBeside(bundle, goal, seed);
+    ASSERT_TRUE(beside);
+    rows.insert(beside->values().at("ROWS"));
+    EXPECT_LT(beside->values().at("ROWS"), 4096);
+    EXPECT_GT(beside->values().at("ROWS"), 4000);
+    EXPECT_LT(beside->values().at("COLS"), 8192);
+    EXPECT_EQ(beside->values().at("COLS") % 8, 0);
+  }
+  EXPECT_GT(rows.size(), 4u) << "nobody can foresee it";
+  (*bundle.mutable_hidden())["ROWS"].set_high(4096);
+  (*bundle.mutable_hidden())["COLS"].set_high(8192);
+  EXPECT_FALSE(SizeBeside(bundle, goal, 1)) << "hidden sizes reach it";
+}
+
 TEST(HiddenSizesTest, CatchAKernelThatIsWrongForSquareMatrices) {
   v1::Bundle bundle = Golden();
   (*bundle.mutable_hidden())["COLS"].clear_multiple();

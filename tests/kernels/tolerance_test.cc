@@ -46,6 +46,15 @@ TEST(ToleranceTest, KnowsHowLongASumMayBe) {
   EXPECT_EQ(ReductionLength(plan, plan.tensors(3)), 1024 * 4096);
 }
 
+TEST(ToleranceTest, KnowsWhatRoundingAloneDoesToSums) {
+  v1::Plan plan = RowsTo(v1::DATA_TYPE_F32, 1e-7);
+  const double f32 = RoundingOfSums(plan, plan.tensors(1));
+  EXPECT_GT(f32, 64 * UnitRoundoff(v1::DATA_TYPE_F32)) << "of 4096 terms that cancel";
+  EXPECT_LT(f32, 1e-4) << "tf32 and half precision are no rounding";
+  plan = RowsTo(v1::DATA_TYPE_F64, 1e-12);
+  EXPECT_LT(RoundingOfSums(plan, plan.tensors(1)), 1e-12);
+}
+
 TEST(ToleranceTest, RefusesOneThatHidesMissingWorkAndSaysWhatWouldDo) {
   for (const v1::DataType type : {v1::DATA_TYPE_F16, v1::DATA_TYPE_BF16, v1::DATA_TYPE_F32, v1::DATA_TYPE_F64}) {
     const v1::Plan plan = RowsTo(type, 0.6);

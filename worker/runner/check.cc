@@ -89,7 +89,10 @@ class SelfTest {
     const absl::StatusOr<uint64_t> differing =
         gpu_.support.Differing(out, expected_, tensor_, 4 * UnitRoundoff(tensor_.type()));
     if (!differing.ok()) return differing.status();
-    if (*differing > 0) reply_->add_lenient(absl::StrCat(tensor_.name(), ": ", what));
+    if (*differing == 0) return absl::OkStatus();
+    const std::string limits =
+        tolerance.exact() ? "" : absl::StrCat(" (absolute ", tolerance.absolute(), ", relative ", tolerance.relative(), ")");
+    reply_->add_lenient(absl::StrCat(tensor_.name(), limits, ": ", what));
     return absl::OkStatus();
   }
 

@@ -43,7 +43,9 @@ constexpr const char* kSystem[] = {"/bin",
                                    "/dev/random",
                                    "/dev/urandom",
                                    "/etc/alternatives",
-                                   "/etc/ld.so.cache"};
+                                   "/etc/ld.so.cache",
+                                   "/sbin",  // ldconfig, which torch.compile asks where libcuda is
+                                   "/usr/sbin"};
 // Where drivers and toolkits are beside the above.
 constexpr const char* kGpuSystem[] = {"/usr/local/nvidia", "/usr/local/lib", "/usr/local/cuda", "/etc/nvidia"};
 constexpr char kNewRoot[] = "/tmp";  // covered in the new namespace only; what lies below it is opened beforehand

@@ -17,6 +17,7 @@ namespace pawl {
 // Timed calls that a process that confirms checks: a candidate that cheats in 1.4 % of its calls passes once in 1000.
 inline constexpr int kConfirmingCalls = 500;
 inline constexpr int64_t kConfirmingBytes = int64_t{1} << 30;  // of their outputs; fewer calls where those are large
+inline constexpr int kLeastConfirmingCalls = 8;                // but no fewer than these, up to 4 GiB
 
 // The pairs of one process.
 struct TimedProcess {

@@ -16,6 +16,8 @@ namespace {
 
 constexpr absl::Duration kCompareDeadline = absl::Seconds(120);
 
+constexpr int64_t kMostCheckedBytes = int64_t{4} << 30;
+
 int64_t OutputBytesOf(const v1::Plan& plan) {
   int64_t bytes = 0;
   for (const v1::PlanTensor& tensor : plan.tensors()) {
@@ -58,8 +60,10 @@ absl::StatusOr<Timing> TimeAgainst(GpuDevice& device, const v1::Bundle& bundle, 
   compare.set_pairs(options.pairs);
   compare.set_measurements(options.measurements);
   compare.set_deciding(bundle.timing());
-  const int64_t room = options.checked_bytes / std::max<int64_t>(1, OutputBytesOf(candidate.plan));
-  compare.set_checked_calls(static_cast<int>(std::clamp<int64_t>(room, 1, options.checked_calls)));
+  const int64_t bytes = std::max<int64_t>(1, OutputBytesOf(candidate.plan));
+  const int64_t least = std::clamp<int64_t>(kMostCheckedBytes / bytes, 1, options.least_checked);
+  compare.set_checked_calls(
+      static_cast<int>(std::clamp<int64_t>(options.checked_bytes / bytes, least, options.checked_calls)));
   compare.set_candidate_first(options.candidate_first);
   compare.set_pool(pool->pool);
   compare.set_entries(pool->entries);

@@ -11,6 +11,7 @@
 #include "kernels/space.h"
 #include "kernels/variable_values.h"
 #include "worker/build/built_variant.h"
+#include "worker/build/cubin.h"
 #include "worker/validate/output_check.h"
 
 namespace pawl {
@@ -32,6 +33,21 @@ std::optional<v1::Failure> CheckAllowed(const v1::Bundle& bundle, const v1::Vari
   const std::string why = allowed.ok() ? absl::StrCat("the bundle's constraints forbid ", VariantText(bundle, variant))
                                        : std::string(allowed.status().message());
   return MakeFailure(v1::STAGE_STATIC_CHECK, v1::CHECK_CONSTRAINT, why);
+}
+
+// What a kernel allocates outlives its call, and where inputs repeat it can hold their results.
+std::optional<v1::Failure> HeapThatRemembers(const v1::Bundle& bundle, const BuiltVariant& built) {
+  if (!HasProblem(bundle) && bundle.data_files().empty()) return std::nullopt;
+  for (const BuiltSize& size : built.sizes) {
+    if (size.cubin == nullptr) continue;
+    const absl::StatusOr<std::vector<std::string>> called = DriverFunctions(*size.cubin);
+    if (!called.ok() || std::find(called->begin(), called->end(), "malloc") == called->end()) continue;
+    return MakeFailure(
+        v1::STAGE_BUILD, v1::CHECK_COMPILE,
+        "it allocates memory on the GPU (malloc or new), which outlives the call: with the inputs of problem.py or of "
+        "files, which repeat, nobody could tell computing from remembering. Use a tensor with role = \"scratch\"");
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -81,7 +97,7 @@ absl::StatusOr<std::unique_ptr<TrialBuild>> TrialBuilder::Build(const v1::Trial&
       BuildVariant(device_.builder(), *build->bundle, trial.variant(), sizes, device_.gpu(), stopped);
   if (!built.ok()) return built.status();
   build->candidate = *std::move(built);
-  build->failure = build->candidate.failure;
+  build->failure = build->candidate.failure ? build->candidate.failure : HeapThatRemembers(*bundle, build->candidate);
   build->check_seconds = build->candidate.check_seconds;
   if (!build->failure) {
     Remember(KeyOf(*build->bundle, trial.variant(), build->size, trial.bundle_hash()), build->at());

@@ -120,6 +120,39 @@ absl::Status ValidateAtMoreSizes(TrialRun& run) {
   return ValidateSizes(run, *built, options);
 }
 
+// Next to the size that is timed. Where the start variant is wrong there too, the bundle does not ask for it.
+absl::Status ValidateBesideGoal(TrialRun& run) {
+  v1::Size goal;
+  goal.set_name(run.build.size);
+  *goal.mutable_values() = run.build.at().plan.sizes();
+  const std::optional<v1::Size> size = SizeBeside(run.bundle, goal, SecretSeed());
+  if (!size) return absl::OkStatus();
+  absl::StatusOr<BuiltVariant> built = BuildVariant(run.device.builder(), run.bundle, run.build.candidate.variant,
+                                                    {*size}, run.device.gpu(), run.device.stopped());
+  if (!built.ok()) return built.status();
+  ValidationOptions options;
+  const auto validate = [&](const BuiltVariant& variant) { return Validate(run.device, run.bundle, variant, options); };
+  std::optional<v1::Failure> failure = built->failure;
+  if (!failure) {
+    const StageWatch watch(run, v1::STAGE_VALIDATE);
+    absl::StatusOr<Validation> validation = validate(*built);
+    if (!validation.ok()) {  // of the reference: it need not know this size
+      return ReferenceFailure(run, validation.status(), v1::STAGE_VALIDATE) ? absl::OkStatus() : validation.status();
+    }
+    failure = validation->failure;
+  }
+  if (!failure) return absl::OkStatus();
+  absl::StatusOr<BuiltVariant> start =
+      BuildVariant(run.device.builder(), *run.build.before_edits, StartVariant(*run.build.before_edits), {*size},
+                   run.device.gpu(), run.device.stopped());
+  if (!start.ok()) return start.status();
+  if (start->failure) return absl::OkStatus();
+  const absl::StatusOr<Validation> of_start = validate(*start);
+  if (!of_start.ok()) return of_start.status();
+  if (!of_start->failure) run.Fail(*failure);
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Timing> Time(TrialRun& run, const BuiltSize& candidate, const BuiltSize& parent,
                             const TimingOptions& options) {
   if (run.observer.stopped()) return absl::CancelledError("stopped");
@@ -236,6 +269,7 @@ absl::Status ValidateStart(TrialRun& run) {
 absl::Status ValidateAgain(TrialRun& run) {
   run.Report(v1::STAGE_VALIDATE, "validate 20 times with fresh inputs");
   if (absl::Status status = ValidateAtMoreSizes(run); !status.ok() || run.failed()) return status;
+  if (absl::Status status = ValidateBesideGoal(run); !status.ok() || run.failed()) return status;
   return ValidateSizes(run, run.build.candidate, OptionsFor(run, 20, InputVariety::kEverywhere));
 }
 
@@ -268,6 +302,7 @@ absl::Status CompareWithParent(TrialRun& run) {
     if (process > 0) {
       options.checked_calls = kConfirmingCalls;
       options.checked_bytes = kConfirmingBytes;
+      options.least_checked = kLeastConfirmingCalls;
       if (run.build.witness) options.witness = &*run.build.witness;
     }
     return Time(run, candidate, parent, options);

@@ -109,7 +109,10 @@ absl::Status ScriptedGpu::Note(const std::string& what, bool other) {
 }
 
 std::string ScriptedGpu::SizeWord(const v1::Plan& plan) const {
-  return absl::StartsWith(plan.size(), "hidden") ? "hidden" : plan.size();
+  for (const char* drawn : {"hidden", "beside"}) {
+    if (absl::StartsWith(plan.size(), drawn)) return drawn;
+  }
+  return plan.size();
 }
 
 absl::StatusOr<v1::BuildReply> ScriptedGpu::ScriptedCompiler::Build(const v1::BuildRequest& request, const Stopped&) {

@@ -45,8 +45,8 @@ const Log kRestarted = {"restart"};
 const Log kSanitized = {"sanitize hidden hidden small"};
 const Log kProfiled = {"profile main"};
 
-// The hidden sizes that are drawn for what is about to be kept: both that the bundle allows.
-const Log kMoreSizes = {"call hidden x2", "check hidden", "call hidden x2", "check hidden"};
+// The sizes that are drawn for what is about to be kept: both hidden ones that the bundle allows, and one beside main.
+const Log kMoreSizes = {"call hidden x2", "check hidden", "call hidden x2", "check hidden", "call beside x2", "check beside"};
 const Log kSanitizedLarge = {"memcheck main", "racecheck and initcheck small"};
 const Log kReferenceTried = {"reference call small x1", "reference check small"};
 
@@ -577,6 +577,22 @@ TEST_F(TrialPipelineTest, HoldsNoTimeAgainstTheFloorWhereEveryPairWasDiscarded) 
 }
 
 // Before a keep.
+
+TEST_F(TrialPipelineTest, RejectsWhatIsWrongBesideTheTimedSizeWhereTheStartIsRight) {
+  Faster();
+  int checked = 0;
+  gpu_.after = [&](const std::string& what) {
+    if (what == "call beside x2") gpu_.errors["check beside"] = ++checked == 1 ? WrongOutput() : v1::OutputError();
+  };
+  EXPECT_EQ(RunToFailure().check(), v1::CHECK_TOLERANCE);
+  EXPECT_EQ(checked, 2) << "the start, too";
+}
+
+TEST_F(TrialPipelineTest, AsksNothingOfASizeAtWhichTheStartIsWrong) {
+  Faster();
+  gpu_.errors["check beside"] = WrongOutput();
+  EXPECT_FALSE(Run().has_failure());
+}
 
 TEST_F(TrialPipelineTest, SanitizesNothingThatFailsTheSecondValidation) {
   Faster();
