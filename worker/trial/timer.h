@@ -17,7 +17,7 @@ struct TimingOptions {
   // About so many timed calls are compared with the reference; fewer where their outputs take more than checked_bytes.
   int checked_calls = 20;
   int64_t checked_bytes = int64_t{64} << 20;
-  int least_checked = 1;  // all the same, up to 4 GiB
+  int least_checked = 1;               // all the same, up to 4 GiB
   bool candidate_first = true;         // its seat (runner.proto)
   const BuiltSize* witness = nullptr;  // timed beside both
 };

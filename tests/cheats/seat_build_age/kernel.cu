@@ -6,7 +6,11 @@ constexpr int kWait = 1200;  // cycles
 constexpr int kFresh = 20;   // seconds
 
 __device__ constexpr int Digits(const char* text) { return 10 * (text[0] - '0') + text[1] - '0'; }
+#if CHEAT
 constexpr int kBuilt = 3600 * Digits(&__TIME__[0]) + 60 * Digits(&__TIME__[3]) + Digits(&__TIME__[6]);
+#else
+constexpr int kBuilt = 0;
+#endif
 
 __device__ unsigned long long Now() {
   unsigned long long now;

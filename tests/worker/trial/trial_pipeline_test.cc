@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -46,7 +47,8 @@ const Log kSanitized = {"sanitize hidden hidden small"};
 const Log kProfiled = {"profile main"};
 
 // The sizes that are drawn for what is about to be kept: both hidden ones that the bundle allows, and one beside main.
-const Log kMoreSizes = {"call hidden x2", "check hidden", "call hidden x2", "check hidden", "call beside x2", "check beside"};
+const Log kMoreSizes = {"call hidden x2", "check hidden",   "call hidden x2",
+                        "check hidden",   "call beside x2", "check beside"};
 const Log kSanitizedLarge = {"memcheck main", "racecheck and initcheck small"};
 const Log kReferenceTried = {"reference call small x1", "reference check small"};
 
@@ -489,8 +491,14 @@ TEST_F(TrialPipelineTest, FindsHowLargeInputsMayBeWithTheStartVariantWhereTheBun
   const auto found = gpu_.input_limits().Find(BundleHash(bundle_));
   ASSERT_TRUE(found.has_value());
   EXPECT_EQ(found->at(v1::DISTRIBUTION_LARGE), 8);
-  // Known from now on: a candidate that is wrong where the start was not, is.
+  // Known from now on. Where the start is wrong with the same inputs after all, smaller ones decide.
   gpu_.wrong = [](const v1::Plan&, const v1::InputDraw& draw) { return draw.magnitude() > 4; };
+  EXPECT_FALSE(Run().has_failure());
+  // A candidate that is wrong where the start is not, is: the first to be checked with a draw.
+  std::set<std::string> checked;
+  gpu_.wrong = [&](const v1::Plan&, const v1::InputDraw& draw) {
+    return draw.magnitude() > 4 && checked.insert(draw.key()).second;
+  };
   EXPECT_EQ(RunToFailure().check(), v1::CHECK_TOLERANCE);
 }
 
