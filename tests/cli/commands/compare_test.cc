@@ -54,7 +54,7 @@ class Copy {
   }
 
  private:
-  TemporaryFolder folder_;
+  const TemporaryFolder folder_{"pawl-compare-"};
 };
 
 std::string WriteFile(const std::filesystem::path& path, const std::string& text) {
@@ -138,7 +138,7 @@ TEST(Compare, RefusesBundlesOfAnotherContractWithTheFirstFieldThatDiffers) {
 }
 
 TEST(Compare, RefusesAPatchThatDoesNotApplyOrTouchesTheContract) {
-  const TemporaryFolder folder;
+  const TemporaryFolder folder("pawl-compare-");
   const std::string bundle = BundleFolder::Golden().string();
   const std::string stale = WriteFile(folder.path() / "stale.patch",
                                       "--- a/scale_rows.cu\n+++ b/scale_rows.cu\n@@ -1,1 +1,1 @@\n-nowhere\n+here\n");
