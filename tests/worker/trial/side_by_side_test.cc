@@ -18,6 +18,15 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
+v1::OutputError WrongOutput() {
+  v1::OutputError error;
+  error.set_wrong(10);
+  error.set_first_wrong(-1);
+  error.set_max_absolute(1);
+  error.set_relative(1);
+  return error;
+}
+
 class SideBySideTest : public testing::Test {
  protected:
   SideBySideTest() {
@@ -97,9 +106,7 @@ TEST_F(SideBySideTest, TimesEachSizeThatIsAskedForAndValidatesAtAll) {
 }
 
 TEST_F(SideBySideTest, TimesNothingWhereTheCandidateIsWrong) {
-  gpu_.wrong = [](const v1::Plan& plan, const v1::InputDraw&) {
-    return plan.launches(0).block().x() == 64 && plan.size() == "small";
-  };
+  gpu_.errors["check small"] = WrongOutput();
   const SideBySide compared = Compare();
   EXPECT_FALSE(compared.base_failure.has_value());
   ASSERT_TRUE(compared.candidate_failure.has_value());
@@ -109,7 +116,7 @@ TEST_F(SideBySideTest, TimesNothingWhereTheCandidateIsWrong) {
 }
 
 TEST_F(SideBySideTest, DoesNotExamineTheCandidateWhereTheBaseIsWrong) {
-  gpu_.wrong = [](const v1::Plan& plan, const v1::InputDraw&) { return plan.launches(0).block().x() == 32; };
+  gpu_.errors["check small self-test"] = WrongOutput();
   const SideBySide compared = Compare();
   ASSERT_TRUE(compared.base_failure.has_value());
   EXPECT_EQ(compared.base_failure->check(), v1::CHECK_TOLERANCE);
