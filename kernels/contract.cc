@@ -43,7 +43,7 @@ void SortByName(List* list) {
 }
 
 template <typename List, typename Unwanted>
-void Remove(List* list, const Unwanted& unwanted) {
+void RemoveWhere(List* list, const Unwanted& unwanted) {
   list->erase(std::remove_if(list->begin(), list->end(), unwanted), list->end());
 }
 
@@ -61,14 +61,15 @@ v1::Bundle ContractOf(const v1::Bundle& bundle) {
   contract.clear_files();
   contract.clear_include();
   contract.clear_skip_host_code();
-  Remove(contract.mutable_tensors(), [](const v1::Tensor& tensor) { return tensor.role() == v1::TENSOR_ROLE_SCRATCH; });
+  RemoveWhere(contract.mutable_tensors(),
+              [](const v1::Tensor& tensor) { return tensor.role() == v1::TENSOR_ROLE_SCRATCH; });
   // Structs are the implementation's, except for those that the reference and the setup take.
   std::set<std::string> taken;
   for (const auto* launches : {&bundle.reference().launches(), &bundle.setup().launches()}) {
     for (const v1::Launch& launch : *launches) taken.insert(launch.arguments().begin(), launch.arguments().end());
   }
-  Remove(contract.mutable_structs(),
-         [&](const v1::StructArgument& argument) { return !taken.contains(argument.name()); });
+  RemoveWhere(contract.mutable_structs(),
+              [&](const v1::StructArgument& argument) { return !taken.contains(argument.name()); });
   SortByName(contract.mutable_tensors());
   SortByName(contract.mutable_scalars());
   SortByName(contract.mutable_structs());
@@ -76,13 +77,13 @@ v1::Bundle ContractOf(const v1::Bundle& bundle) {
 }
 
 // Every value of a message that is set, in the order of its fields, with the place where it stands.
-class Values {
+class ContractValues {
  public:
   struct Value {
     std::string where, text;
   };
 
-  explicit Values(const v1::Bundle& contract) { Add(contract, ""); }
+  explicit ContractValues(const v1::Bundle& contract) { Add(contract, ""); }
 
   const std::vector<Value>& list() const { return list_; }
   bool Has(const std::string& where) const { return places_.contains(where); }
@@ -178,7 +179,7 @@ class Values {
 };
 
 // Files are named by the line from which they differ.
-std::string ValueDifference(const Values::Value& a, const Values::Value& b, const std::string& first,
+std::string ValueDifference(const ContractValues::Value& a, const ContractValues::Value& b, const std::string& first,
                             const std::string& second) {
   const bool shown = std::max(a.text.size(), b.text.size()) <= kMaxShown &&
                      std::min(a.text.find('\n'), b.text.find('\n')) == std::string::npos;
@@ -191,7 +192,7 @@ std::string ValueDifference(const Values::Value& a, const Values::Value& b, cons
 
 std::string ContractDifference(const v1::Bundle& a, const v1::Bundle& b, const std::string& first,
                                const std::string& second) {
-  const Values of_a(ContractOf(a)), of_b(ContractOf(b));
+  const ContractValues of_a(ContractOf(a)), of_b(ContractOf(b));
   const auto& mine = of_a.list();
   const auto& theirs = of_b.list();
   for (size_t i = 0; i < std::max(mine.size(), theirs.size()); ++i) {
@@ -200,7 +201,7 @@ std::string ContractDifference(const v1::Bundle& a, const v1::Bundle& b, const s
     if (same_place) return ValueDifference(mine[i], theirs[i], first, second);
     if (i < mine.size() && !of_b.Has(mine[i].where)) return absl::StrCat("only ", first, " has ", mine[i].where);
     if (i < theirs.size() && !of_a.Has(theirs[i].where)) return absl::StrCat("only ", second, " has ", theirs[i].where);
-    const Values::Value& moved = i < mine.size() ? mine[i] : theirs[i];
+    const ContractValues::Value& moved = i < mine.size() ? mine[i] : theirs[i];
     return absl::StrCat(moved.where, " stands at another place in ", second);
   }
   return "";

@@ -383,7 +383,7 @@ TEST(BundleReaderTest, SurvivesRandomDamage) {
 
 TEST(BundleReader, TakesABundleWithoutVariables) {
   const BundleFolder folder;
-  folder.Write("kernel.toml", R"(
+  folder.Write("kernel.toml", R"toml(
 name = "scale_rows"
 source = "scale_rows.cu"
 summary = "out = in"
@@ -417,7 +417,7 @@ arguments = ["in", "out", "N"]
 [tolerance]
 absolute = 0.01
 relative = 0.001
-)");
+)toml");
   const BundleReading reading = ReadBundle(folder.path());
   for (const Problem& problem : reading.problems) ADD_FAILURE() << FormatProblem(problem);
   EXPECT_EQ(reading.bundle.variables_size(), 0);
