@@ -79,7 +79,7 @@ TEST_F(SideBySideTest, ConfirmsAFasterCandidateInASecondProcessAndChecksItAsOneT
 
 TEST_F(SideBySideTest, ReadsTheCountersOfBothWhateverTheVerdict) {
   const SideBySide compared = Compare();
-  EXPECT_EQ(Overall(compared), v1::SAME);
+  EXPECT_EQ(Overall(compared), v1::UNCLEAR) << "one process does not exclude a gain of 1 %";
   ASSERT_EQ(compared.sizes.size(), 1u);
   EXPECT_EQ(compared.sizes[0].base.launches_size(), 1);
   EXPECT_EQ(compared.sizes[0].candidate.launches_size(), 1);
