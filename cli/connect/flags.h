@@ -38,6 +38,8 @@ CLI::Option* AddCampaignOption(CLI::App& command, std::string* campaign, const s
 // What run and submit may ask for beside the bundle; 0 and empty: the bundle's goal, no limit.
 struct SpecFlags {
   std::string size;
+  std::string sizes;  // main=0.6,large=0.4
+  double worst = 0;
   double goal = 0;
   int iterations = 0;
   double minutes = 0;

@@ -166,7 +166,7 @@ void AddWitness(const CampaignState& campaign, const v1::TrialPlanned& planned, 
 }
 
 void SetSeatTimes(const CampaignState& campaign, const v1::TrialResult& result, v1::Iteration* iteration) {
-  const Processes processes = PairsByProcess(result);
+  const Processes processes = PairsByProcess(result, campaign.summary().spec().goal().size());
   const v1::Iteration* parent = iteration->has_parent() ? campaign.Find(iteration->parent()) : nullptr;
   if (parent != nullptr) {
     const bool same_gpu = campaign.GpuOf(parent->number()) == result.gpu().uuid();
