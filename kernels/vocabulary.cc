@@ -67,8 +67,9 @@ Key Table(KeyType type, std::string name, bool required, std::string fallback, K
 
 KeyTable GoalSizes() {
   return {.header = "goal sizes",
-          .meaning = "The weights of several sizes. Each is more than 0, and their sum is 1. `pawl run --sizes` overrides "
-                     "them.",
+          .meaning =
+              "The weights of several sizes. Each is more than 0, and their sum is 1. `pawl run --sizes` overrides "
+              "them.",
           .keys = {},
           .others = Number("*a size*", false, "not optimised",
                            "The weight of the speedup at this `[[size]]` in the geometric mean that is optimised.",

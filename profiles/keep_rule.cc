@@ -245,10 +245,10 @@ v1::Comparison CompareSizes(std::span<const SizePairs> sizes, const v1::ProcessN
                                    c.discarded()));
   }
   if (fewest.value_or(0) < needed) {
-    return Unclear(c, absl::StrFormat("Unclear: only %s measured; a comparison needs %d",
-                                      fewest.value_or(0) == 1 ? "1 pair was"
-                                                              : absl::StrCat(fewest.value_or(0), " pairs were"),
-                                      needed));
+    return Unclear(
+        c, absl::StrFormat("Unclear: only %s measured; a comparison needs %d",
+                           fewest.value_or(0) == 1 ? "1 pair was" : absl::StrCat(fewest.value_or(0), " pairs were"),
+                           needed));
   }
   const Spread spread = SpreadOf(figures, Known(noise), rule);
   const boost::math::students_t_distribution<double, Policy> distribution(spread.further.degrees);
@@ -309,7 +309,8 @@ bool SurelyBelow(const SizePairs& size, double worst, const v1::ProcessNoise& no
 }
 
 bool WantsProcess(const v1::Comparison& c, const KeepRule& rule, size_t sizes) {
-  if (c.discarded() >= rule.max_discarded * static_cast<int>(sizes) || c.pairs() < rule.first_pairs || c.processes() >= rule.max_processes) {
+  if (c.discarded() >= rule.max_discarded * static_cast<int>(sizes) || c.pairs() < rule.first_pairs ||
+      c.processes() >= rule.max_processes) {
     return false;
   }
   return c.result() == v1::UNCLEAR && c.mean_log_ratio() > std::log1p(rule.min_gain);

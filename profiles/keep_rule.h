@@ -53,14 +53,14 @@ struct SizePairs {
 // the noise is not theirs, and only their own variance counts. An empty `noise` is UnknownNoise.
 v1::Comparison Compare(std::span<const PairBatch> processes, const v1::ProcessNoise& noise, const KeepRule& rule);
 
-// The same for a goal over several sizes, whose weights have the sum 1: of the weighted mean of the log ratios. Variances
-// add with squared weights, and what differs between processes counts as independent at each size; `noise` is that of
-// one size. Processes that did not time every size do not count. Where a size was not timed at all, the bounds allow for
-// rule.untimed_speedup there and nothing is FASTER. One size of weight 1 gives what Compare gives.
+// The same for a goal over several sizes, whose weights have the sum 1: of the weighted mean of the log ratios.
+// Variances add with squared weights, and what differs between processes counts as independent at each size; `noise` is
+// that of one size. Processes that did not time every size do not count. Where a size was not timed at all, the bounds
+// allow for rule.untimed_speedup there and nothing is FASTER. One size of weight 1 gives what Compare gives.
 v1::Comparison CompareSizes(std::span<const SizePairs> sizes, const v1::ProcessNoise& noise, const KeepRule& rule);
 
-// The sizes, by their place, that the first process should measure up to rule.extended_pairs: the comparison is unclear,
-// and the spread of their pairs is a part of that.
+// The sizes, by their place, that the first process should measure up to rule.extended_pairs: the comparison is
+// unclear, and the spread of their pairs is a part of that.
 std::vector<size_t> WantMorePairs(std::span<const SizePairs> sizes, const v1::ProcessNoise& noise,
                                   const KeepRule& rule);
 

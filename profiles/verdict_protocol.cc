@@ -51,8 +51,7 @@ class Protocol {
     if (Lost()) return absl::OkStatus();
     for (const size_t i : WantMorePairs(pairs_, noise_, rule_)) {
       PairBatch& first = pairs_[i].processes[0];
-      absl::StatusOr<PairBatch> more =
-          (*source)(i, rule_.extended_pairs - static_cast<int>(first.log_ratios.size()));
+      absl::StatusOr<PairBatch> more = (*source)(i, rule_.extended_pairs - static_cast<int>(first.log_ratios.size()));
       if (!more.ok()) return more.status();
       first.log_ratios.insert(first.log_ratios.end(), more->log_ratios.begin(), more->log_ratios.end());
       first.discarded += more->discarded;

@@ -41,10 +41,10 @@ Section SizesSection(const v1::Report& report) {
   const v1::Goal& goal = report.campaign().spec().goal();
   for (const v1::SizeTime& size : report.sizes()) {
     const auto weight = goal.sizes().find(size.size());
-    const std::string part = goal.sizes_size() > 1
-                                 ? weight == goal.sizes().end() ? "" : absl::StrCat(" (", NumberText(weight->second), ")")
-                             : size.size() == goal.size() ? " (goal)"
-                                                          : "";
+    const std::string part =
+        goal.sizes_size() > 1 ? weight == goal.sizes().end() ? "" : absl::StrCat(" (", NumberText(weight->second), ")")
+        : size.size() == goal.size() ? " (goal)"
+                                     : "";
     grid.rows.push_back({{absl::StrCat(size.size(), part)},
                          {TimeText(size.start_us())},
                          {TimeText(size.best_us())},

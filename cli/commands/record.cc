@@ -149,8 +149,8 @@ absl::StatusOr<int> RecordCampaign(Connection& connection, const std::string& ca
     weights.push_back(absl::StrCat(size.size, "=", size.weight));
     files.push_back(file.string());
   }
-  const std::string over = sizes.size() > 1 ? absl::StrCat("--sizes ", absl::StrJoin(weights, ","))
-                                            : absl::StrCat("--size ", goal.size());
+  const std::string over =
+      sizes.size() > 1 ? absl::StrCat("--sizes ", absl::StrJoin(weights, ",")) : absl::StrCat("--size ", goal.size());
   std::fprintf(stderr, "replay it: pawl run %s %s --goal %g --device replay --recordings %s\n", bundle.name().c_str(),
                over.c_str(), goal.speedup(),
                sizes.size() > 1 ? output.parent_path().empty() ? "." : output.parent_path().c_str() : output.c_str());
@@ -319,12 +319,13 @@ void AddRecord(CLI::App& app, int* exit_code) {
                        "Add the variants in FILE (written by `pawl history CAMPAIGN --json`) to an existing recording")
           ->type_name("FILE")
           ->check(CLI::ExistingFile);
-  CLI::Option* size =
-      command->add_option("--size", flags->size, "Measure at this size of the bundle (default: the goal's size, or each of its sizes)");
+  CLI::Option* size = command->add_option(
+      "--size", flags->size, "Measure at this size of the bundle (default: the goal's size, or each of its sizes)");
   CLI::Option* device =
       command->add_option("--device", flags->device, "Number of the GPU")->check(CLI::NonNegativeNumber);
   command
-      ->add_option("--output", flags->output, "Recording to write (default: profiles/recordings/BUNDLE.GPU.jsonl.gz); those of a goal's "
+      ->add_option("--output", flags->output,
+                   "Recording to write (default: profiles/recordings/BUNDLE.GPU.jsonl.gz); those of a goal's "
                    "other sizes lie beside it, as BUNDLE.GPU.SIZE.jsonl.gz")
       ->type_name("FILE");
   CLI::Option* no_profile =

@@ -33,8 +33,8 @@ struct RunFlags {
   bool json = false;
 };
 
-// Whether a replay has recordings of the bundle at every size of the goal: of --recordings, or of those that ship with Pawl.
-// Nothing is checked where the device is, or may be, a GPU and no recordings are named.
+// Whether a replay has recordings of the bundle at every size of the goal: of --recordings, or of those that ship with
+// Pawl. Nothing is checked where the device is, or may be, a GPU and no recordings are named.
 absl::Status CheckRecordings(const WorkerFlags& flags, const v1::Bundle& bundle, const v1::Goal& goal) {
   const bool replay = flags.device == "replay" || (flags.device == "auto" && !flags.recordings.empty());
   // The worker reads PAWL_RECORDINGS itself.
@@ -57,11 +57,10 @@ absl::Status CheckRecordings(const WorkerFlags& flags, const v1::Bundle& bundle,
     if (std::find(recorded.begin(), recorded.end(), wanted) == recorded.end()) missing.push_back(size.size);
   }
   if (missing.empty()) return absl::OkStatus();
-  return WithDetail(
-      absl::FailedPreconditionError(absl::StrCat(named.string(), " has no recording of this ", bundle.name(),
-                                                 " at size ", absl::StrJoin(missing, ", "),
-                                                 " (pawl record makes one on a GPU)")),
-      detail);
+  return WithDetail(absl::FailedPreconditionError(absl::StrCat(named.string(), " has no recording of this ",
+                                                               bundle.name(), " at size ", absl::StrJoin(missing, ", "),
+                                                               " (pawl record makes one on a GPU)")),
+                    detail);
 }
 
 int Run(const RunFlags& flags) {

@@ -122,9 +122,10 @@ void AddSpecFlags(CLI::App& command, SpecFlags* flags) {
       ->type_name("SIZE=WEIGHT,...")
       ->excludes(size);
   command
-      .add_option("--worst", flags->worst,
-                  "Of a goal over several sizes: keep nothing that falls below this share of the best speed kept so far "
-                  "at any of them (default: the bundle's)")
+      .add_option(
+          "--worst", flags->worst,
+          "Of a goal over several sizes: keep nothing that falls below this share of the best speed kept so far "
+          "at any of them (default: the bundle's)")
       ->type_name("SHARE")
       ->check(CLI::Range(0.0, 1.0))
       ->excludes(size);

@@ -67,7 +67,7 @@ std::string SizesText(const v1::Campaign& campaign) {
     const auto weight = goal.sizes().find(size.size());
     const bool only = goal.sizes_size() < 2 && size.size() == goal.size();
     table.Add({absl::StrCat("  ", size.size()),
-               only                            ? "1"
+               only                           ? "1"
                : weight == goal.sizes().end() ? "-"
                                               : NumberText(weight->second),
                TimeText(size.start_us()), TimeText(size.best_us()), TimeText(size.baseline_us()),
@@ -75,8 +75,7 @@ std::string SizesText(const v1::Campaign& campaign) {
                SpeedupText(size.best_us() > 0 ? size.baseline_us() / size.best_us() : 0)});
   }
   const std::string losses = LossesText(sizes);
-  return absl::StrCat("all sizes:\n", table.Text(0),
-                      losses.empty() ? "" : absl::StrCat("SLOWER at ", losses, "\n"));
+  return absl::StrCat("all sizes:\n", table.Text(0), losses.empty() ? "" : absl::StrCat("SLOWER at ", losses, "\n"));
 }
 
 std::string SummaryText(const v1::Campaign& campaign, const std::vector<v1::Iteration>& path) {
@@ -95,8 +94,8 @@ std::string SummaryText(const v1::Campaign& campaign, const std::vector<v1::Iter
   if (campaign.start_us() > 0) Line(&text, "start", absl::StrCat(TimeText(campaign.start_us()), GoalSize(campaign)));
   if (Improved(campaign)) {
     Line(&text, "best",
-         absl::StrCat(TimeText(campaign.best_us()), GoalSize(campaign), "  iteration ", campaign.best(), path.empty() ? "" : ": ",
-                      path.empty() ? "" : ValuesText(path.back().variant())));
+         absl::StrCat(TimeText(campaign.best_us()), GoalSize(campaign), "  iteration ", campaign.best(),
+                      path.empty() ? "" : ": ", path.empty() ? "" : ValuesText(path.back().variant())));
     Line(&text, "speedup", Speedup(campaign));
     Line(&text, "measured", TotalGainText(campaign.total_gain()));
     text += SizesText(campaign);

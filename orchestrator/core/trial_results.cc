@@ -19,7 +19,7 @@
 namespace pawl {
 namespace {
 
-constexpr int kMaxSamples = 1000;     // of one size
+constexpr int kMaxSamples = 1000;  // of one size
 constexpr size_t kMaxSizes = 100;
 constexpr int kMaxDisturbances = 16;  // reasons
 constexpr int kMaxGpuFaults = 2;      // of a worker's process

@@ -39,8 +39,9 @@ struct RecordProgress {
 };
 
 // Measures variants of a bundle against its start variant, all of them nearest to the start first or a sample, at each
-// size of the goal (a recording is of one size: the others lie beside it, with times only), and keeps each on disk as it is done: builds run ahead side by side, one variant at a time is on the GPU. Then profiles
-// them, many in one ncu run.
+// size of the goal (a recording is of one size: the others lie beside it, with times only), and keeps each on disk as
+// it is done: builds run ahead side by side, one variant at a time is on the GPU. Then profiles them, many in one ncu
+// run.
 class Recorder {
  public:
   Recorder(GpuDevice& device, const v1::Bundle& bundle, RecordOptions options);
@@ -72,8 +73,8 @@ class Recorder {
   const std::shared_ptr<const v1::Bundle> shared_bundle_;  // a copy, for trials
   const RecordOptions options_;
   const std::vector<SizeWeight> sizes_;  // of the goal
-  std::vector<v1::Variant> selection_;  // of a sample only the number counts
-  std::optional<SampleWalk> walk_;      // of a sample
+  std::vector<v1::Variant> selection_;   // of a sample only the number counts
+  std::optional<SampleWalk> walk_;       // of a sample
   BuiltVariant start_;
 };
 

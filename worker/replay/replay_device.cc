@@ -78,8 +78,8 @@ struct ReplayDevice::Prepared : PreparedTrial {
   v1::Trial trial;
   std::shared_ptr<const v1::Bundle> bundle;
   std::string passed_over;
-  std::vector<At> sizes;      // in the order of the ladder
-  const At* main = nullptr;   // the trial's size: profiles and stages are those recorded there; null: not recorded
+  std::vector<At> sizes;     // in the order of the ladder
+  const At* main = nullptr;  // the trial's size: profiles and stages are those recorded there; null: not recorded
   const At& Of(const std::string& size) const {
     return *std::find_if(sizes.begin(), sizes.end(), [&](const At& at) { return at.size.size == size; });
   }
@@ -243,8 +243,8 @@ void ReplayDevice::Measure(const Prepared& prepared, v1::TrialResult* result) co
   const bool several = prepared.sizes.size() > 1;
   timer.protocol.sizes = InformativeFirst(std::move(timer.protocol.sizes), seconds);
   timer.protocol.worst = several ? prepared.bundle->goal().worst() : 0;
-  timer.protocol.stop_early = trial.has_parent() && trial.purpose() != v1::TRIAL_PURPOSE_TOTAL &&
-                              trial.purpose() != v1::TRIAL_PURPOSE_VERIFY;
+  timer.protocol.stop_early =
+      trial.has_parent() && trial.purpose() != v1::TRIAL_PURPOSE_TOTAL && trial.purpose() != v1::TRIAL_PURPOSE_VERIFY;
   timer.time = [&](const std::string& size, int pairs, int) -> absl::StatusOr<Timing> {
     const Prepared::At& at = prepared.Of(size);
     ReplayedProcess& process = processes[size];

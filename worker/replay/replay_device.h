@@ -20,7 +20,8 @@ struct ReplayOptions {
 };
 
 // Answers trials from recordings of one GPU model, and says so wherever a GPU's name would stand. What was not recorded
-// is passed over. A recording is of one size: a goal over several needs one of each. The same trial gets the same answer.
+// is passed over. A recording is of one size: a goal over several needs one of each. The same trial gets the same
+// answer.
 class ReplayDevice : public TrialDevice {
  public:
   // Reads the headers; a recording itself when the first trial asks for it. NotFound: there are none. Of recordings of

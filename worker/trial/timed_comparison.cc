@@ -32,9 +32,8 @@ class Comparing {
   absl::StatusOr<SizedSource> StartProcess(int process) {
     if (process > 0) timer_.start_fresh_process();
     timed_.processes.emplace_back();
-    return SizedSource([this, process](size_t size, int pairs) {
-      return Measure(timer_.protocol.sizes[size].size, pairs, process);
-    });
+    return SizedSource(
+        [this, process](size_t size, int pairs) { return Measure(timer_.protocol.sizes[size].size, pairs, process); });
   }
 
   absl::StatusOr<PairBatch> Measure(const std::string& size, int pairs, int process) {

@@ -31,7 +31,7 @@ struct SideTimes {
 struct TimedProcess {
   std::vector<v1::PairSample> pairs;  // of all sizes
   int discarded = 0;
-  std::vector<std::string> disturbances;  // why
+  std::vector<std::string> disturbances;   // why
   std::map<std::string, SideTimes> times;  // by size
 };
 
@@ -65,8 +65,8 @@ absl::StatusOr<TimedComparison> CompareTimed(const PairTimer& timer, v1::TimingM
 // Each reason once.
 void AddDisturbances(const std::vector<std::string>& reasons, v1::TrialResult* result);
 
-// Means over the processes that were not picked for being good: all but the first, where there are others. All 0: nothing
-// was timed at this size.
+// Means over the processes that were not picked for being good: all but the first, where there are others. All 0:
+// nothing was timed at this size.
 SideTimes TimesAt(const TimedComparison& timed, const std::string& size);
 
 // Writes pairs into a trial's result, and the times at this size.

@@ -32,9 +32,9 @@ struct TrialBuild : PreparedTrial {
   std::optional<BuiltVariant> start;
   std::optional<BuiltSize> parent;           // at `size`
   std::map<std::string, BuiltSize> parents;  // at the others of `sizes`
-  std::optional<BuiltSize> witness;      // at the timed size, where the trial has one
-  std::vector<BuiltSize> parent_ladder;  // at every size, where the best is measured beside the start
-  std::string command;                   // that builds the candidate at the timed size
+  std::optional<BuiltSize> witness;          // at the timed size, where the trial has one
+  std::vector<BuiltSize> parent_ladder;      // at every size, where the best is measured beside the start
+  std::string command;                       // that builds the candidate at the timed size
   double check_seconds = 0;
   double build_seconds = 0;
 

@@ -44,10 +44,10 @@ struct TrialRun {
   TrialOutcome outcome;
   std::vector<v1::ResourceUse> resources;                  // of the launches at the timed size
   std::map<std::string, std::optional<BuiltSize>> starts;  // the start variant where it was asked for, by size
-  InputMagnitudes inputs;               // distributions that validation uses beside the bundle's own fill
-  bool timed = false;                   // pairs and times of the result stand
-  bool faster = false;                  // than the parent, beyond doubt
-  std::map<v1::Stage, double> seconds;  // spent on the GPU's side
+  InputMagnitudes inputs;                          // distributions that validation uses beside the bundle's own fill
+  bool timed = false;                              // pairs and times of the result stand
+  bool faster = false;                             // than the parent, beyond doubt
+  std::map<v1::Stage, double> seconds;             // spent on the GPU's side
   std::map<std::string, double> validate_seconds;  // by size: what timing there may take, too
   std::map<std::string, SideTimes> times;          // by size, of those that were timed
 

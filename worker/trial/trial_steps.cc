@@ -256,8 +256,8 @@ absl::Status TimeFirstPairsAt(TrialRun& run, const std::string& size, const Buil
 absl::Status TimeFirstPairs(TrialRun& run, bool alone) {
   const StageWatch watch(run, v1::STAGE_MEASURE);
   for (const SizeWeight& size : run.sizes()) {
-    run.Report(v1::STAGE_MEASURE, absl::StrCat(alone ? "time against itself" : "time beside the parent",
-                                               AtSize(run, size.size)));
+    run.Report(v1::STAGE_MEASURE,
+               absl::StrCat(alone ? "time against itself" : "time beside the parent", AtSize(run, size.size)));
     const BuiltSize& parent = alone ? *run.build.candidate.Find(size.size) : run.build.ParentAt(size.size);
     if (absl::Status status = TimeFirstPairsAt(run, size.size, parent); !status.ok()) return status;
     if (run.failed()) return absl::OkStatus();
@@ -335,8 +335,7 @@ absl::Status CompareWithParent(TrialRun& run) {
   timer.protocol.sizes = InformativeFirst(run.sizes(), run.validate_seconds);
   timer.protocol.worst = several ? run.bundle.goal().worst() : 0;
   // What was kept before is measured whole.
-  timer.protocol.stop_early =
-      trial.purpose() != v1::TRIAL_PURPOSE_TOTAL && trial.purpose() != v1::TRIAL_PURPOSE_VERIFY;
+  timer.protocol.stop_early = trial.purpose() != v1::TRIAL_PURPOSE_TOTAL && trial.purpose() != v1::TRIAL_PURPOSE_VERIFY;
   // Each process exchanges the seats of the one before it.
   const bool first_seat = std::random_device()() % 2 == 0;
   timer.time = [&](const std::string& size, int pairs, int process) {
@@ -351,9 +350,9 @@ absl::Status CompareWithParent(TrialRun& run) {
   timer.doubted = [&](const std::vector<TimedProcess>& processes) { return SeatInDoubt(run, processes); };
   timer.start_fresh_process = [&] { run.device.runner().Restart(); };
   timer.report = [&](const std::string& size, int process) {
-    run.Report(v1::STAGE_MEASURE,
-               absl::StrCat(process > 0 ? "compare again in a fresh process" : "compare with the parent",
-                            AtSize(run, size)));
+    run.Report(
+        v1::STAGE_MEASURE,
+        absl::StrCat(process > 0 ? "compare again in a fresh process" : "compare with the parent", AtSize(run, size)));
   };
   absl::StatusOr<TimedComparison> timed =
       CompareTimed(timer, run.bundle.timing(), trial.noise(), KeepRuleOf(trial.keep()));

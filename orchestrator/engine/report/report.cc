@@ -124,7 +124,7 @@ const v1::SizeTime* MeasuredAt(const v1::Campaign& summary, const std::string& s
 std::vector<v1::SizeTime> SizeTimes(const CampaignState& campaign) {
   const v1::Campaign& summary = campaign.summary();
   const bool warm = campaign.bundle().timing() != v1::TIMING_MODE_COLD;  // as baselines are timed
-  const bool several = campaign.goal_sizes().size() > 1;  // then a total has the ratios of each
+  const bool several = campaign.goal_sizes().size() > 1;                 // then a total has the ratios of each
   Planner planner(campaign.bundle());
   std::vector<v1::SizeTime> times;
   for (const v1::Size& size : campaign.bundle().sizes()) {

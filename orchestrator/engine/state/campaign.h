@@ -102,8 +102,8 @@ class CampaignState {
   absl::StatusOr<bool> Allows(const v1::Variant& variant) const { return space_.Has(variant); }
   // The constraint that does not; empty: none.
   absl::StatusOr<std::string> Forbidding(const v1::Variant& variant) const { return space_.Forbidding(variant); }
-  // Why the GPU could not launch it at a size of the goal, from its geometry and shared memory alone; empty: it could, or
-  // nobody knows the GPU yet.
+  // Why the GPU could not launch it at a size of the goal, from its geometry and shared memory alone; empty: it could,
+  // or nobody knows the GPU yet.
   const std::string& BeyondLimits(const v1::Variant& variant) const;
   // Its launches at one of the bundle's sizes.
   absl::StatusOr<v1::Plan> PlanOf(const v1::Variant& variant, const v1::Size& size, const v1::GpuInfo& gpu) const {

@@ -40,7 +40,8 @@ std::vector<SizePairs> SizePairsOf(const v1::TrialResult& result, const std::vec
     }
   }
   // Which of the processes discarded a pair does not matter.
-  const auto timed = std::find_if(all.begin(), all.end(), [](const SizePairs& size) { return !size.processes.empty(); });
+  const auto timed =
+      std::find_if(all.begin(), all.end(), [](const SizePairs& size) { return !size.processes.empty(); });
   if (timed != all.end()) timed->processes[0].discarded = result.discarded() + result.confirming_discarded();
   return all;
 }

@@ -172,8 +172,8 @@ void FailGate(v1::Iteration* iteration, const Gate& gate, double value, const st
 }
 
 // Whether a size lost more than the goal's `worst` allows of the best speed that was kept there: the estimate is below
-// it, and that there is a loss at all is beyond doubt. Looks at what is not faster in all, too: the reason is the better
-// one.
+// it, and that there is a loss at all is beyond doubt. Looks at what is not faster in all, too: the reason is the
+// better one.
 void CheckWorst(const CampaignState& campaign, const Gates& gates, v1::Iteration* iteration) {
   const double worst = campaign.summary().spec().goal().worst();
   if (!(worst > 0) || iteration->sizes().empty() || !iteration->has_parent()) return;

@@ -627,7 +627,8 @@ TEST(DeviceTest, ReplaysAGoalOverSeveralSizesWhereEachWasRecorded) {
   device.add_bundle_hashes(BundleHash(TinyBundle()) + "@main");
   ScriptedWorker one(world, "one", device);
   EXPECT_FALSE(one.Lease()->has_trial());
-  EXPECT_THAT(world.Get(campaign).message(), HasSubstr("there is no recording of this tiny at size small, only at main"));
+  EXPECT_THAT(world.Get(campaign).message(),
+              HasSubstr("there is no recording of this tiny at size small, only at main"));
   device.add_bundle_hashes(BundleHash(TinyBundle()) + "@small");
   ScriptedWorker both(world, "both", device);
   EXPECT_TRUE(both.Lease()->has_trial());

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <functional>
-#include <map>
 #include <limits>
+#include <map>
 #include <random>
 
 #include "absl/strings/str_cat.h"

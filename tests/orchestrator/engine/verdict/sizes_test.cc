@@ -56,7 +56,9 @@ class SizesVerdictTest : public testing::Test {
   explicit SizesVerdictTest(double worst = 0) : script_(v1::CampaignSpec(), TwoSizes(worst)) {
     start_ = script_.Run(StartOfBoth());
   }
-  v1::Iteration Run(At small, At main, bool confirmed = true) { return script_.Run(MeasuredAt(small, main, confirmed)); }
+  v1::Iteration Run(At small, At main, bool confirmed = true) {
+    return script_.Run(MeasuredAt(small, main, confirmed));
+  }
 
   CampaignScript script_;
   v1::Iteration start_;
@@ -143,9 +145,7 @@ TEST_F(WorstSizeTest, RevertsWhatLosesMoreThanIsAllowedAtOneSize) {
   EXPECT_THAT(iteration.reason(), HasSubstr("no less than 95 %"));
 }
 
-TEST_F(WorstSizeTest, KeepsWhatLosesLess) {
-  EXPECT_EQ(Run({10, 10.3}, {100, 50}).verdict(), v1::KEPT);
-}
+TEST_F(WorstSizeTest, KeepsWhatLosesLess) { EXPECT_EQ(Run({10, 10.3}, {100, 50}).verdict(), v1::KEPT); }
 
 TEST_F(WorstSizeTest, HoldsAllStepsTogetherAgainstTheBestSpeedKept) {
   EXPECT_EQ(Run({10, 9}, {100, 90}).verdict(), v1::KEPT);
