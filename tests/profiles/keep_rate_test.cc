@@ -110,6 +110,25 @@ TEST_F(TextbookSizes, KeepsNothingWhoseGainsAndLossesCancelOut) {
   EXPECT_LE(Keeps({0.10, std::pow(1.1, -0.5 / 0.3) - 1, 0}, 20000), 2);
 }
 
+// The interval takes what a process adds at each size for independent. Where it is the same at all of them, nothing may
+// be kept for that.
+TEST_F(TextbookSizes, KeepsNothingWhereAProcessIsOffAlikeAtAllSizes) {
+  TextbookNoise without = noise_;
+  without.process = 0;
+  std::normal_distribution<double> normal;
+  const SizedSourceStarter start = [&](int) -> absl::StatusOr<SizedSource> {
+    const double off = std::expm1(noise_.process * normal(random_));
+    std::vector<PairSource> sources(kSizes.size());
+    for (PairSource& source : sources) source = without.Process(off, random_);
+    return SizedSource([sources = std::move(sources)](size_t size, int pairs) { return sources[size](pairs); });
+  };
+  int keeps = 0;
+  for (int i = 0; i < 20000; ++i) {
+    keeps += CompareSizesByProtocol(start, {.sizes = kSizes}, noise_.Known(), KeepRule())->result() == v1::FASTER;
+  }
+  EXPECT_LE(keeps, 2);
+}
+
 TEST_F(TextbookSizes, KeepsATrueGainOfThreePercent) {
   EXPECT_GE(Keeps({0.03, 0.03, 0.03}, 2000), 1900);
   EXPECT_GE(Keeps({0.0, 0.0, std::pow(1.03, 5) - 1}, 2000), 1900) << "at the lightest size alone";

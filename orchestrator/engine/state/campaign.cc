@@ -218,7 +218,7 @@ void CampaignState::ApplyFinished(const v1::TrialFinished& finished) {
     summary_.set_gpu_seconds(summary_.gpu_seconds() + stage.seconds());
   }
   summary_.set_dollars(summary_.gpu_seconds() / 3600 * price_per_hour_);
-  noise_.Add(finished.result(), goal_sizes_);
+  noise_.Add(finished.result(), goal_sizes_, summary_.spec().goal().size());
   if (finished.has_total_gain()) return ApplyTotal(finished);
   if (!finished.has_iteration()) return;
   const v1::Iteration& iteration = finished.iteration();

@@ -16,8 +16,11 @@ constexpr double kLeastShare = 0.25;
 
 }  // namespace
 
-std::vector<std::vector<v1::PairSample>> PairsByProcess(const v1::TrialResult& result, const std::string& size) {
-  const auto here = [&](const v1::PairSample& pair) { return pair.size().empty() || pair.size() == size; };
+std::vector<std::vector<v1::PairSample>> PairsByProcess(const v1::TrialResult& result, const std::string& size,
+                                                        const std::string& trial_size) {
+  const auto here = [&](const v1::PairSample& pair) {
+    return (pair.size().empty() ? trial_size : pair.size()) == size;
+  };
   std::vector<std::vector<v1::PairSample>> processes;
   std::vector<v1::PairSample> first;
   std::copy_if(result.pairs().begin(), result.pairs().end(), std::back_inserter(first), here);
@@ -30,11 +33,12 @@ std::vector<std::vector<v1::PairSample>> PairsByProcess(const v1::TrialResult& r
   return processes;
 }
 
-std::vector<SizePairs> SizePairsOf(const v1::TrialResult& result, const std::vector<SizeWeight>& sizes) {
+std::vector<SizePairs> SizePairsOf(const v1::TrialResult& result, const std::vector<SizeWeight>& sizes,
+                                   const std::string& trial_size) {
   std::vector<SizePairs> all;
   for (const SizeWeight& size : sizes) {
     SizePairs& pairs = all.emplace_back(SizePairs{size.size, size.weight, {}});
-    for (const std::vector<v1::PairSample>& process : PairsByProcess(result, size.size)) {
+    for (const std::vector<v1::PairSample>& process : PairsByProcess(result, size.size, trial_size)) {
       PairBatch& batch = pairs.processes.emplace_back();
       for (const v1::PairSample& pair : process) batch.log_ratios.push_back(pair.log_ratio());
     }
@@ -46,8 +50,9 @@ std::vector<SizePairs> SizePairsOf(const v1::TrialResult& result, const std::vec
   return all;
 }
 
-void NoisePool::Add(const v1::TrialResult& result, const std::vector<SizeWeight>& sizes) {
-  const std::vector<SizePairs> all = SizePairsOf(result, sizes);
+void NoisePool::Add(const v1::TrialResult& result, const std::vector<SizeWeight>& sizes,
+                    const std::string& trial_size) {
+  const std::vector<SizePairs> all = SizePairsOf(result, sizes, trial_size);
   if (all.empty()) return;
   const size_t count = all[0].processes.size();
   const bool whole =

@@ -22,7 +22,8 @@ constexpr double kMaxDeviation = 0.10;  // of a verification, relative to the re
 // From the samples alone; the worker's own comparison is ignored.
 v1::Comparison CompareSamples(const CampaignState& campaign, const v1::TrialResult& result,
                               const v1::TrialPlanned& planned, const KeepRule& rule) {
-  const std::vector<SizePairs> sizes = SizePairsOf(result, campaign.goal_sizes());
+  const std::vector<SizePairs> sizes =
+      SizePairsOf(result, campaign.goal_sizes(), campaign.summary().spec().goal().size());
   v1::Comparison comparison = CompareSizes(sizes, planned.noise(), rule);
   const auto timed =
       std::count_if(sizes.begin(), sizes.end(), [](const SizePairs& size) { return !size.processes.empty(); });
@@ -77,8 +78,8 @@ double MedianOf(std::vector<double> values) {
 }
 
 // Of a call at one size: the mean over processes of the medians, over those that confirmed where there are such.
-void SetTimesAt(const v1::TrialResult& result, v1::SizeComparison* at) {
-  const std::vector<std::vector<v1::PairSample>> processes = PairsByProcess(result, at->size());
+void SetTimesAt(const v1::TrialResult& result, const std::string& trial_size, v1::SizeComparison* at) {
+  const std::vector<std::vector<v1::PairSample>> processes = PairsByProcess(result, at->size(), trial_size);
   const size_t first = processes.size() > 1 ? 1 : 0;
   const double share = 1 / static_cast<double>(std::max<size_t>(1, processes.size() - first));
   double time = 0, parent = 0;
@@ -99,12 +100,12 @@ void SetTimesAt(const v1::TrialResult& result, v1::SizeComparison* at) {
 void SetSizes(const CampaignState& campaign, const v1::TrialResult& result, const v1::TrialPlanned& planned,
               const KeepRule& rule, v1::Iteration* iteration) {
   if (campaign.goal_sizes().size() < 2) return;
-  for (const SizePairs& size : SizePairsOf(result, campaign.goal_sizes())) {
+  for (const SizePairs& size : SizePairsOf(result, campaign.goal_sizes(), campaign.summary().spec().goal().size())) {
     if (size.processes.empty()) continue;
     v1::SizeComparison& at = *iteration->add_sizes();
     at.set_size(size.size);
     at.set_weight(size.weight);
-    SetTimesAt(result, &at);
+    SetTimesAt(result, campaign.summary().spec().goal().size(), &at);
     if (planned.has_parent()) {
       *at.mutable_interval() = Compare(size.processes, planned.noise(), rule);
     } else {
@@ -295,7 +296,7 @@ double MeanLogRatio(const v1::Iteration& recorded, const v1::TrialResult& result
     double of_size = 0;
     int pairs = 0;
     for (const v1::PairSample& pair : result.pairs()) {
-      if (!pair.size().empty() && pair.size() != size.size) continue;
+      if (pair.size() != size.size) continue;
       of_size += pair.log_ratio();
       ++pairs;
     }

@@ -120,6 +120,13 @@ TEST_F(SizesVerdictTest, JudgesACandidateThatStoppedBeforeTheHeaviestSize) {
   EXPECT_NEAR(iteration.sizes(0).time_us(), 90, 0.1);
 }
 
+TEST_F(SizesVerdictTest, TakesPairsThatNameNoSizeForThoseOfTheTrialsOwn) {
+  const v1::Iteration iteration = script_.Run(Measured(100, 50));  // as of a worker that knows one size only
+  EXPECT_EQ(iteration.verdict(), v1::REVERTED);
+  ASSERT_EQ(iteration.sizes_size(), 1);
+  EXPECT_EQ(iteration.sizes(0).size(), "main");
+}
+
 TEST_F(SizesVerdictTest, SaysTheTimesOfEverySizeBeforeTheTotalIsMeasured) {
   Run({10, 5}, {100, 50});
   const std::vector<v1::SizeTime> sizes = SizeTimes(script_.state());
