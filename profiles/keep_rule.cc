@@ -160,7 +160,7 @@ std::string Reason(const v1::Comparison& c, const Figures& figures, bool disagre
   const std::string interval = Interval(c, rule);
   const std::string gain = absl::StrFormat("%g %%", 100 * rule.min_gain);
   if (!coverage.untimed.empty()) {
-    return absl::StrFormat("%s: %s; not timed at %s, where %gx would still leave it at %+.2f %% at most",
+    return absl::StrFormat("%s: %s; not timed at %s: with %gx there it would reach %+.2f %% at most",
                            c.result() == v1::SLOWER ? "Slower" : "Unclear", interval,
                            absl::StrJoin(coverage.untimed, ", "), rule.untimed_speedup, Percent(c.upper()));
   }
