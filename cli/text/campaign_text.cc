@@ -56,7 +56,7 @@ std::string SizesText(const v1::Campaign& campaign) {
   if (sizes.size() < 2) return "";
   const v1::Goal& goal = campaign.spec().goal();
   using Align = Table::Align;
-  Table table({{"size"},
+  Table table({{"  size"},
                {"weight", Align::kRight},
                {"start", Align::kRight},
                {"best", Align::kRight},

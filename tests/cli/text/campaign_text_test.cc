@@ -75,10 +75,10 @@ TEST(SummaryTest, ListsEverySizeAndSaysWhereTheWinnerLoses) {
   }
   EXPECT_THAT(SummaryText(campaign, {}),
               HasSubstr("all sizes:\n"
-                        "size    weight     start      best  baseline  over start  over baseline\n"
-                        "  tiny       -  4.000 us  2.000 us         -      2.000x              -\n"
-                        "  main       1  20.12 us  11.18 us  5.820 us      1.800x         0.521x\n"
-                        "  large      -  100.0 us  340.0 us  85.00 us      0.294x         0.250x\n"
+                        "  size   weight     start      best  baseline  over start  over baseline\n"
+                        "  tiny        -  4.000 us  2.000 us         -      2.000x              -\n"
+                        "  main        1  20.12 us  11.18 us  5.820 us      1.800x         0.521x\n"
+                        "  large       -  100.0 us  340.0 us  85.00 us      0.294x         0.250x\n"
                         "SLOWER at main: 0.521x the baseline's speed; large: 0.294x the start's speed, 0.250x the "
                         "baseline's\n"));
   auto& weights = *campaign.mutable_spec()->mutable_goal()->mutable_sizes();

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "absl/strings/match.h"
@@ -70,7 +71,7 @@ TEST_F(TrialSizesTest, TimesEverySizeHeaviestFirstAndConfirmsAtEverySize) {
 }
 
 TEST_F(TrialSizesTest, TimesNothingBeforeItIsValidatedAtEverySize) {
-  gpu_.failures["check main"].set_check(v1::CHECK_TOLERANCE);
+  gpu_.failures["call main x2"].set_check(v1::CHECK_FAULT);
   EXPECT_TRUE(Run().has_failure());
   EXPECT_THAT(Timed(), IsEmpty());
 }
@@ -140,7 +141,7 @@ TEST_F(TrialSizesTest, MeasuresTheWinnerWholeBesideStartAndBaseline) {
   gpu_.at_size["main"] = {.candidate_us = 300, .parent_us = 200};  // slower: that must be seen at every size
   gpu_.at_size["small"] = {.candidate_us = 100, .parent_us = 200};
   const v1::TrialResult result = Run();
-  EXPECT_THAT(Timed(), ElementsAre("main 12", "small 12"));
+  EXPECT_THAT(Timed(), ElementsAre("main 12", "small 12", "main 36", "small 36"));
   EXPECT_THAT(gpu_.log, Contains("memcheck small"));
   EXPECT_THAT(gpu_.log, Contains("memcheck main"));
   EXPECT_THAT(gpu_.log, Contains("baseline beside small"));

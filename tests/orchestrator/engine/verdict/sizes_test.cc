@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <tuple>
+#include <utility>
 
 #include "orchestrator/engine/report/report.h"
 #include "orchestrator/engine/verdict/verdict.h"
@@ -168,7 +170,7 @@ TEST_F(WorstSizeTest, DoesNotHoldNoiseAgainstACandidate) {
   for (auto* pairs : {result.mutable_pairs(), result.mutable_confirming_pairs()}) {
     for (int i = 0; i < 12; ++i) {
       v1::PairSample& pair = *pairs->Mutable(i);
-      pair.set_candidate_us(10.6 * (i % 2 == 0 ? 1.3 : 0.75));
+      pair.set_candidate_us(10.6 * (i % 2 == 0 ? 1.3 : 0.77));
       pair.set_log_ratio(std::log(pair.parent_us() / pair.candidate_us()));
     }
   }
