@@ -162,7 +162,7 @@ struct RecordFlags {
   ConnectionFlags connection;
   std::string bundle;
   std::string campaign;  // empty: measure
-  std::string size;
+  std::string size, sizes;
   int sample = 0;
   std::string add;
   bool no_profile = false;
@@ -256,6 +256,12 @@ int Record(const RecordFlags& flags) {
     bundle.mutable_goal()->clear_sizes();
     bundle.mutable_goal()->clear_worst();
   }
+  if (!flags.sizes.empty()) {
+    if (absl::Status status = SetGoalSizes(flags.sizes, bundle, bundle.mutable_goal()); !status.ok()) {
+      Fail("record", status);
+      return kWrongUsage;
+    }
+  }
   if (!flags.add.empty() && HasSeveralSizes(bundle.goal())) {
     fprintf(stderr, "pawl record: --add is for one recording, and the goal has several sizes: name one with --size\n");
     return 2;
@@ -321,6 +327,13 @@ void AddRecord(CLI::App& app, int* exit_code) {
           ->check(CLI::ExistingFile);
   CLI::Option* size = command->add_option(
       "--size", flags->size, "Measure at this size of the bundle (default: the goal's size, or each of its sizes)");
+  CLI::Option* sizes =
+      command
+          ->add_option("--sizes", flags->sizes,
+                       "Measure at each of these sizes: main=0.6,large=0.4, or main,large; the weights "
+                       "lead a sample (default: the goal's)")
+          ->type_name("SIZE=WEIGHT,...")
+          ->excludes(size);
   CLI::Option* device =
       command->add_option("--device", flags->device, "Number of the GPU")->check(CLI::NonNegativeNumber);
   command
@@ -336,7 +349,8 @@ void AddRecord(CLI::App& app, int* exit_code) {
       AddCampaignOption(*command, &flags->campaign,
                         "Record what this campaign (7 or campaigns/7) measured, without measuring; adds to an existing "
                         "recording");
-  for (CLI::Option* measuring : {sample, add, size, device, no_profile, unsandboxed}) campaign->excludes(measuring);
+  for (CLI::Option* measuring : {sample, add, size, sizes, device, no_profile, unsandboxed})
+    campaign->excludes(measuring);
   AddConnectionFlags(*command, &flags->connection);
   for (const char* name : {"--orchestrator", "--database"}) command->get_option(name)->needs(campaign);
   command->callback(

@@ -158,50 +158,38 @@ void AddSpecFlags(CLI::App& command, SpecFlags* flags) {
       ->check(AboveZero());
 }
 
-namespace {
-
-// --sizes and --worst. Weights are of sum 1, or not given.
-absl::Status SetGoalSizes(const SpecFlags& flags, const v1::Bundle& bundle, v1::Goal* goal) {
-  if (!flags.sizes.empty()) {
-    std::vector<std::string> known;
-    for (const v1::Size& size : bundle.sizes()) known.push_back(size.name());
-    goal->clear_sizes();
-    const std::vector<std::string> parts = absl::StrSplit(flags.sizes, ',');
-    const bool weighted = absl::StrContains(flags.sizes, '=');
-    double sum = 0, most = 0;
-    for (const std::string& part : parts) {
-      const std::pair<std::string, std::string> named = absl::StrSplit(part, absl::MaxSplits('=', 1));
-      if (std::find(known.begin(), known.end(), named.first) == known.end()) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("--sizes: ", bundle.name(), " has no size ", named.first, Expected(named.first, known)));
-      }
-      double weight = 1.0 / static_cast<double>(parts.size());
-      if (weighted && (!absl::SimpleAtod(named.second, &weight) || !(weight > 0) || !std::isfinite(weight))) {
-        return absl::InvalidArgumentError(absl::StrCat("--sizes: the weight of ", named.first, " is \"", named.second,
-                                                       "\"; expected a number above 0, such as ", named.first,
-                                                       "=0.5; or no weights at all, for equal ones"));
-      }
-      if (!goal->mutable_sizes()->insert({named.first, weight}).second) {
-        return absl::InvalidArgumentError(absl::StrCat("--sizes: ", named.first, " is there twice"));
-      }
-      sum += weight;
-      if (weight > most) goal->set_size(named.first);
-      most = std::max(most, weight);
+absl::Status SetGoalSizes(const std::string& text, const v1::Bundle& bundle, v1::Goal* goal) {
+  std::vector<std::string> known;
+  for (const v1::Size& size : bundle.sizes()) known.push_back(size.name());
+  goal->clear_sizes();
+  const std::vector<std::string> parts = absl::StrSplit(text, ',');
+  const bool weighted = absl::StrContains(text, '=');
+  double sum = 0, most = 0;
+  for (const std::string& part : parts) {
+    const std::pair<std::string, std::string> named = absl::StrSplit(part, absl::MaxSplits('=', 1));
+    if (std::find(known.begin(), known.end(), named.first) == known.end()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--sizes: ", bundle.name(), " has no size ", named.first, Expected(named.first, known)));
     }
-    if (std::fabs(sum - 1) > kGoalWeights) {
-      return absl::InvalidArgumentError(absl::StrCat("--sizes: the weights have the sum ", sum, "; expected 1"));
+    double weight = 1.0 / static_cast<double>(parts.size());
+    if (weighted && (!absl::SimpleAtod(named.second, &weight) || !(weight > 0) || !std::isfinite(weight))) {
+      return absl::InvalidArgumentError(absl::StrCat("--sizes: the weight of ", named.first, " is \"", named.second,
+                                                     "\"; expected a number above 0, such as ", named.first,
+                                                     "=0.5; or no weights at all, for equal ones"));
     }
-    if (goal->sizes_size() < 2) goal->clear_worst();
+    if (!goal->mutable_sizes()->insert({named.first, weight}).second) {
+      return absl::InvalidArgumentError(absl::StrCat("--sizes: ", named.first, " is there twice"));
+    }
+    sum += weight;
+    if (weight > most) goal->set_size(named.first);
+    most = std::max(most, weight);
   }
-  if (flags.worst > 0 && goal->sizes_size() < 2) {
-    return absl::InvalidArgumentError(
-        "--worst is for a goal over several sizes: name them with --sizes, or in kernel.toml");
+  if (std::fabs(sum - 1) > kGoalWeights) {
+    return absl::InvalidArgumentError(absl::StrCat("--sizes: the weights have the sum ", sum, "; expected 1"));
   }
-  if (flags.worst > 0) goal->set_worst(flags.worst);
+  if (goal->sizes_size() < 2) goal->clear_worst();
   return absl::OkStatus();
 }
-
-}  // namespace
 
 absl::StatusOr<v1::CampaignSpec> MakeSpec(const SpecFlags& flags, const v1::Bundle& bundle) {
   v1::CampaignSpec spec;
@@ -217,7 +205,16 @@ absl::StatusOr<v1::CampaignSpec> MakeSpec(const SpecFlags& flags, const v1::Bund
     spec.mutable_goal()->clear_sizes();
     spec.mutable_goal()->clear_worst();
   }
-  if (absl::Status status = SetGoalSizes(flags, bundle, spec.mutable_goal()); !status.ok()) return status;
+  if (!flags.sizes.empty()) {
+    if (absl::Status status = SetGoalSizes(flags.sizes, bundle, spec.mutable_goal()); !status.ok()) return status;
+  }
+  if (flags.worst > 0) {
+    if (spec.goal().sizes_size() < 2) {
+      return absl::InvalidArgumentError(
+          "--worst is for a goal over several sizes: name them with --sizes, or in kernel.toml");
+    }
+    spec.mutable_goal()->set_worst(flags.worst);
+  }
   if (flags.goal > 0) spec.mutable_goal()->set_speedup(flags.goal);
   spec.mutable_budget()->set_iterations(flags.iterations);
   spec.mutable_budget()->set_minutes(flags.minutes);
