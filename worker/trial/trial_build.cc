@@ -51,7 +51,7 @@ int CountSteps(const v1::Trial& trial, const v1::Bundle& bundle) {
   // left out before, at small ones, the ladder, the baseline.
   const int baseline = HasBaseline(bundle) ? 1 : 0;
   if (trial.purpose() == v1::TRIAL_PURPOSE_TOTAL) return 1 + sizes + 4 + trial.keep().skip_sanitizer() + baseline;
-  return 1 + sizes + (trial.has_parent() ? 5 : 4);
+  return 1 + sizes + (trial.has_parent() ? 5 : 4) + (trial.hand_off().empty() ? 0 : 1);
 }
 
 absl::StatusOr<std::unique_ptr<TrialBuild>> TrialBuilder::Build(const v1::Trial& trial,
