@@ -69,7 +69,8 @@ class HostExpressionParser {
 
   // A sum, product, ... of two parts. What is known is computed here.
   static Part Binary(const Part& a, const std::string& sign, const Part& b) {
-    if (a.value && b.value) return Constant(ValueOf(*a.value, sign, *b.value));
+    const double known = a.value && b.value ? ValueOf(*a.value, sign, *b.value) : HUGE_VAL;
+    if (std::isfinite(known)) return Constant(known);
     if (sign == "*" && (a.Is(0) || b.Is(0))) return Constant(0);
     if ((sign == "*" && a.Is(1)) || (sign == "+" && a.Is(0))) return b;
     if (((sign == "*" || sign == "/") && b.Is(1)) || ((sign == "+" || sign == "-") && b.Is(0))) return a;

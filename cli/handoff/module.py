@@ -4,11 +4,12 @@ $FUNCTION$() takes CUDA tensors by the names of kernel.toml and returns its outp
 first call. Written by Pawl.
 """
 
-import importlib.util
+import ctypes
 import os
 import pathlib
 import shutil
 import subprocess
+import sysconfig
 
 import torch
 from torch.utils import cpp_extension
@@ -46,34 +47,56 @@ def load(part):
     defines = [f"-DLAUNCH={settings['launch']}", f"-D{NAME.upper()}_WITHOUT_MAIN"]
     sources = [str(HERE / source) for source in settings["sources"]]
     options = [option.replace("{HERE}", str(HERE)) for option in settings["options"]]
-    if cpp_extension.is_ninja_available():
+    headers = pathlib.Path(sysconfig.get_paths()["include"]) / "Python.h"
+    if cpp_extension.is_ninja_available() and headers.exists():
         module = cpp_extension.load(name=name, sources=sources, extra_cflags=["-O1", "-std=c++17", *defines],
                                     extra_cuda_cflags=[*HALVES, *options, *defines],
                                     extra_include_paths=[str(HERE)], build_directory=str(folder), with_cuda=True)  # fmt: skip
     else:
-        module = build_without_ninja(name, folder, sources, [*options, *defines])
+        module = build_plain(name, folder, sources, [*options, *defines])
     if part == "kernel" and LIBRARY:
         module.open_library(str(HERE / LIBRARY))
     _loaded[part] = module
     return module
 
 
-def build_without_ninja(name, folder, sources, options):
-    """What torch.utils.cpp_extension.load does, by one command of nvcc."""
-    import sysconfig
+class Plain:
+    """The same functions from a shared library, which needs neither ninja nor Python's headers to be built."""
 
+    def __init__(self, library):
+        self.library = ctypes.CDLL(str(library))
+
+    def _call(self, function, *arguments):
+        error = ctypes.create_string_buffer(1000)
+        if function(*arguments, error, ctypes.c_size_t(len(error))) != 0:
+            raise RuntimeError(error.value.decode(errors="replace"))
+
+    @staticmethod
+    def _sizes(sizes):
+        return (ctypes.c_int32 * len(sizes))(*sizes), ctypes.c_size_t(len(sizes))
+
+    def launch(self, sizes, addresses, stream):
+        given = (ctypes.c_size_t * len(addresses))(*addresses)
+        self._call(self.library.pawl_launch, *self._sizes(sizes), given, ctypes.c_size_t(len(addresses)), ctypes.c_size_t(stream))
+        return list(given)
+
+    def shape_of(self, tensor, sizes):
+        shape = (ctypes.c_int64 * 8)()
+        self._call(self.library.pawl_shape_of, ctypes.c_int(tensor), *self._sizes(sizes), shape)
+        return [extent for extent in shape if extent > 0]
+
+    def open_library(self, file):
+        self._call(self.library.pawl_open_library, file.encode())
+
+
+def build_plain(name, folder, sources, options):
     nvcc = shutil.which("nvcc") or os.path.join(cpp_extension.CUDA_HOME or "/usr/local/cuda", "bin", "nvcc")
-    library = folder / f"{name}.so"
-    includes = [*cpp_extension.include_paths(), sysconfig.get_paths()["include"], str(HERE)]
-    command = [nvcc, "-shared", "-O1", "-Xcompiler", "-fPIC", *options, f"-DTORCH_EXTENSION_NAME={name}",
-               *(f"-I{path}" for path in includes), *sources, "-o", str(library)]  # fmt: skip
+    library = folder / f"{name}_plain.so"
+    command = [nvcc, "-shared", "-O1", "-Xcompiler", "-fPIC", "-DPLAIN_C", *options, f"-I{HERE}", *sources, "-o", str(library)]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         raise RuntimeError(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
-    spec = importlib.util.spec_from_file_location(name, library)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return Plain(library)
 
 
 def packed(kind):

@@ -96,10 +96,5 @@ TEST(GpuHandOff, VerifiesAnExtensionsOwnSource) {
   ExpectVerified("examples/add_layer_norm", {{"kThreads", 256}});
 }
 
-TEST(GpuHandOff, VerifiesClustersSetupAndStructsInMemory) {
-  PAWL_NEEDS_GPU();
-  ExpectVerified("tests/kernels/golden/graph_steps", {});
-}
-
 }  // namespace
 }  // namespace pawl

@@ -142,6 +142,64 @@ void ExpectBuilds(const HandOff& hand_off) {
       folder.path());
 }
 
+// A Python with NumPy and its own headers; empty: there is none.
+std::string NumPyPython() {
+  const char* chosen = std::getenv("PAWL_PYTHON");
+  for (const std::string& python : {std::string(chosen == nullptr ? "" : chosen), std::string("python3"), std::string("/usr/bin/python3")}) {
+    if (python.empty()) continue;
+    ProcessOptions options;
+    options.argv = {python, "-c",
+                    "import numpy, os, sysconfig; assert os.path.exists(sysconfig.get_paths()['include'] + '/Python.h')"};
+    const absl::StatusOr<ProcessResult> result = RunProcess(options);
+    if (result.ok() && result->ok()) return python;
+  }
+  return "";
+}
+
+// The extension's module and its test, by a stand-in for PyTorch whose kernels set outputs to 0.
+TEST(HandOffTest, TestsTheExtensionAgainstTheReference) {
+  const std::string python = NumPyPython();
+  if (python.empty()) GTEST_SKIP() << "no Python with NumPy is installed";
+  for (const char* path : {"kernels/softmax", "examples/embedding", "examples/heat", "examples/shortest_paths"}) {
+    SCOPED_TRACE(path);
+    const TemporaryFolder folder("pawl-hand-off-");
+    Winner winner = WinnerOf(Read(path));
+    winner.size = winner.bundle.sizes(0).name();
+    const HandOff hand_off = Made(winner);
+    Save(hand_off, folder.path());
+    ProcessOptions options;
+    options.argv = {python, absl::StrCat("test_", hand_off.id, ".py")};
+    options.directory = folder.path().string();
+    options.env["PYTHONPATH"] = (Root() / "tests/cli/golden").string();
+    options.env["PYTHONDONTWRITEBYTECODE"] = "1";
+    absl::StatusOr<ProcessResult> result = RunProcess(options);
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(result->exit_code, 0) << result->out << result->err;
+    EXPECT_THAT(result->out, HasSubstr(absl::StrCat(hand_off.id, " at ", winner.size, ": as the reference\n")));
+    options.env["FAKE_KERNEL"] = "wrong";
+    result = RunProcess(options);
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(result->exit_code, 1) << result->out << result->err;
+    EXPECT_THAT(result->out, HasSubstr("FAILED: "));
+  }
+}
+
+// Where ninja is missing, nvcc alone builds the extension. Without a GPU it can tell shapes, and why it can't launch.
+TEST(HandOffTest, BuildsTheExtensionWithoutNinja) {
+  const std::string python = NumPyPython();
+  if (python.empty() || FindToolkit().nvcc.empty()) GTEST_SKIP() << "needs nvcc, and Python with NumPy";
+  const TemporaryFolder folder("pawl-hand-off-");
+  Save(Made(WinnerOf(Read("examples/heat"))), folder.path());
+  Save(folder.path() / "try.py",
+       "import heat_winner\nmodule = heat_winner.load('kernel')\nsizes = [3, 4, 2]\n"
+       "print(heat_winner.SIZES, module.shape_of(0, sizes))\n"
+       "try:\n    module.shape_of(9, sizes)\nexcept RuntimeError as error:\n    print(error)\n");
+  const std::string said = Run({"/usr/bin/env", absl::StrCat("PYTHONPATH=", (Root() / "tests/cli/golden").string()),
+                                "FAKE_NINJA=missing", "PYTHONDONTWRITEBYTECODE=1", python, "try.py"},
+                               folder.path());
+  EXPECT_EQ(said, "['COLUMNS', 'ROWS', 'STEPS'] [4, 3]\nthere is no such tensor\n");
+}
+
 // Attention: macros of which some have defaults, two launches, sizes that a variant fixes. With an edit.
 TEST(HandOffTest, HandsOverAnEditedKernel) {
   const v1::Bundle bundle = Read("kernels/attention");
