@@ -323,7 +323,7 @@ class HandOffWriter {
     std::string commands, objects;
     for (const Part& part : parts_) {
       const std::string object = absl::StrCat(part.file.substr(0, part.file.rfind('.')), ".o");
-      absl::StrAppend(&commands, "nvcc -c");
+      absl::StrAppend(&commands, "nvcc -c -O2");
       for (const std::string& option : part.options) absl::StrAppend(&commands, " ", QuotedForShell(option));
       absl::StrAppend(&commands, " -o ", object, " ", part.file, "\n");
       absl::StrAppend(&objects, " ", object);
