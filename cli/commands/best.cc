@@ -123,15 +123,16 @@ absl::Status TakeAway(const BestFlags& flags, const v1::BestVariant& best, const
   if (!forms.ok()) return forms.status();
   if (std::find(hand_off->forms.begin(), hand_off->forms.end(), "cubin") == hand_off->forms.end()) {
     const bool compiled = IsCudaSource(best.bundle().source().path());
-    forms->push_back({"cubin", !compiled           ? "the source is what another compiler made"
-                               : !blobs->cubin.empty() ? "not verified: its names of the kernels are ambiguous"
-                                                       : "not at hand: no worker has stored it; build.sh compiles the source"});
+    forms->push_back({"cubin", !compiled ? "the source is what another compiler made"
+                               : !blobs->cubin.empty()
+                                   ? "not verified: its names of the kernels are ambiguous"
+                                   : "not at hand: no worker has stored it; build.sh compiles the source"});
   }
   const std::vector<WinnerFile> files = WinnerFiles(best, campaign, *hand_off, *forms, path);
   if (absl::Status status = WriteWinner(files, flags.output); !status.ok()) return status;
-  std::printf("written  %s: %s\n", flags.output.c_str(), hand_off->patch.empty()
-                                                             ? "no patch (your files stay as they are), source, program, PyTorch extension"
-                                                             : "winner.patch, source, program, PyTorch extension");
+  std::printf("written  %s: %s\n", flags.output.c_str(),
+              hand_off->patch.empty() ? "no patch (your files stay as they are), source, program, PyTorch extension"
+                                      : "winner.patch, source, program, PyTorch extension");
   for (const FormState& form : *forms) std::printf("%-9s %s\n", form.form.c_str(), form.text.c_str());
   return absl::OkStatus();
 }
@@ -163,9 +164,9 @@ void AddBest(CLI::App& app, int* exit_code) {
   command->group(kLooking)->footer("Example: pawl best 7 --output winner");
   AddCampaign(*command, &flags->campaign);
   command
-      ->add_option(
-          "--output", flags->output,
-          "Also write what to merge to this folder: a patch of your source, a CUDA program, a PyTorch extension, the cubin")
+      ->add_option("--output", flags->output,
+                   "Also write what to merge to this folder: a patch of your source, a CUDA program, a PyTorch "
+                   "extension, the cubin")
       ->type_name("FOLDER");
   command->add_flag("--no-verify", flags->no_verify,
                     "With --output: do not have a worker build and run what is written on a GPU");

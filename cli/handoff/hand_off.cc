@@ -34,9 +34,10 @@ constexpr char kSourceFolder[] = "source/", kDeviceFolder[] = "device/", kContra
 
 const std::set<std::string>& PythonKeywords() {
   static const auto& words = *new std::set<std::string>{
-      "False",  "None",     "True",  "and",    "as",   "assert", "async",  "await",    "break",  "class", "continue", "def",
-      "del",    "elif",     "else",  "except", "for",  "finally", "from",  "global",   "if",     "import", "in",      "is",
-      "lambda", "nonlocal", "not",   "or",     "pass", "raise",  "return", "try",      "while",  "with",  "yield"};
+      "False", "None",     "True",  "and",    "as",   "assert", "async",  "await",    "break",
+      "class", "continue", "def",   "del",    "elif", "else",   "except", "for",      "finally",
+      "from",  "global",   "if",    "import", "in",   "is",     "lambda", "nonlocal", "not",
+      "or",    "pass",     "raise", "return", "try",  "while",  "with",   "yield"};
   return words;
 }
 
@@ -177,7 +178,8 @@ class HandOffWriter {
     std::string declarations;
     for (const auto& [there, function, what] :
          {std::tuple{has_setup(), "LaunchSetup", "What must run before a call, on the same tensors."},
-          std::tuple{has_reference(), "LaunchReference", "The same call by the reference. Scratch tensors are left alone."}}) {
+          std::tuple{has_reference(), "LaunchReference",
+                     "The same call by the reference. Scratch tensors are left alone."}}) {
       if (!there) continue;
       absl::StrAppend(&declarations, "// ", what, "\nvoid ", function,
                       "(const Sizes& sizes, Tensors& tensors, cudaStream_t stream);\n");
@@ -249,7 +251,8 @@ class HandOffWriter {
   }
 
   std::vector<std::string> WithCommon(const std::vector<std::string>& own) const {
-    std::vector<std::string> options = {absl::StrCat("-arch=", ArchitectureOf(winner_.gpu)), "--expt-relaxed-constexpr"};
+    std::vector<std::string> options = {absl::StrCat("-arch=", ArchitectureOf(winner_.gpu)),
+                                        "--expt-relaxed-constexpr"};
     const bool has_standard = std::any_of(own.begin(), own.end(), [](const std::string& option) {
       return absl::StartsWith(option, "-std") || absl::StartsWith(option, "--std");
     });
@@ -271,7 +274,8 @@ class HandOffWriter {
     absl::StatusOr<std::string> tables = code_.ProgramTables();
     if (!tables.ok()) return tables.status();
     fixed_ = !kernel.fixed_sizes.empty();
-    parts_.push_back({"kernel", kernel.function, absl::StrCat(id_, ".cu"), WithCommon(is_cuda() ? OwnOptions() : std::vector<std::string>())});
+    parts_.push_back({"kernel", kernel.function, absl::StrCat(id_, ".cu"),
+                      WithCommon(is_cuda() ? OwnOptions() : std::vector<std::string>())});
     Add(absl::StrCat(id_, ".cu"),
         absl::StrCat("// ", winner_.title, "\n// ", winner_.name, ". build.sh builds it.\n", include, *text, "\n",
                      "#ifndef ", absl::AsciiStrToUpper(id_), "_WITHOUT_MAIN\n", *tables, "#endif\n\n", Main()));
@@ -291,7 +295,8 @@ class HandOffWriter {
       absl::StatusOr<std::string> written = code_.Unit(unit);
       if (!written.ok()) return written.status();
       parts_.push_back({part, function, absl::StrCat(id_, "_", part, ".cu"), WithCommon({})});
-      Add(parts_.back().file, absl::StrCat("// The ", part, " of ", bundle_.name(), ", as its bundle has it.\n", include, *written));
+      Add(parts_.back().file,
+          absl::StrCat("// The ", part, " of ", bundle_.name(), ", as its bundle has it.\n", include, *written));
     }
     return absl::OkStatus();
   }
@@ -304,7 +309,8 @@ class HandOffWriter {
                            "    Check(cudaDeviceSynchronize(), \"run the reference\");\n",
                            "    for (size_t i = 0; i < inputs.size(); ++i) {\n",
                            "      if (!IsCompared(TensorInfos()[i])) continue;\n",
-                           "      const std::string wrong = Wrong(TensorInfos()[i], arena.Read(tensors, i), other.Read(expected, i));\n",
+                           "      const std::string wrong = Wrong(TensorInfos()[i], arena.Read(tensors, i), "
+                           "other.Read(expected, i));\n",
                            "      if (wrong.empty()) continue;\n",
                            "      std::printf(\"%s: %s\\n\", TensorInfos()[i].name, wrong.c_str());\n",
                            "      right = false;\n    }\n  }\n",
@@ -313,10 +319,12 @@ class HandOffWriter {
                            ".py holds the kernel against it\\n\", name.c_str());\n");
     const std::string open =
         is_cuda() ? ""
-                  : absl::StrCat("  if (cubin.empty()) Library::Get().Open(", CppLiteral(absl::StrCat(kSourceFolder, bundle_.source().path())),
-                                 ");\n");
+                  : absl::StrCat("  if (cubin.empty()) Library::Get().Open(",
+                                 CppLiteral(absl::StrCat(kSourceFolder, bundle_.source().path())), ");\n");
     return Filled(embedded::kHandoffProgramCu,
-                  {{"$CHECK$", check}, {"$SETUP$", has_setup() ? "  LaunchSetup(sizes, tensors, nullptr);\n" : ""}, {"$OPEN$", open}});
+                  {{"$CHECK$", check},
+                   {"$SETUP$", has_setup() ? "  LaunchSetup(sizes, tensors, nullptr);\n" : ""},
+                   {"$OPEN$", open}});
   }
 
   void WriteBuild() {
@@ -330,9 +338,11 @@ class HandOffWriter {
     }
     absl::StrAppend(&commands, "nvcc -arch=", ArchitectureOf(winner_.gpu), " -o ", id_, objects, "\n");
     hand_off_.program_build = commands;
-    Add("build.sh", absl::StrCat("#!/bin/sh\n# Builds the program ", id_, ": ./", id_, " ", winner_.size,
-                                 " runs it. NVCC_APPEND_FLAGS=-IFOLDER adds folders of headers.\nset -e\ncd \"$(dirname \"$0\")\"\n",
-                                 commands));
+    Add("build.sh",
+        absl::StrCat(
+            "#!/bin/sh\n# Builds the program ", id_, ": ./", id_, " ", winner_.size,
+            " runs it. NVCC_APPEND_FLAGS=-IFOLDER adds folders of headers.\nset -e\ncd \"$(dirname \"$0\")\"\n",
+            commands));
   }
 
   // Where each size can be read off: a tensor whose extent it is. The last extent of packed types is another one.
@@ -362,19 +372,25 @@ class HandOffWriter {
     for (const auto* names : {&tensors, &sizes}) {
       for (const std::string& name : *names) keywords = keywords || PythonKeywords().contains(name) || name == id_;
     }
-    const std::string doc = absl::StrCat("    \"\"\"", bundle_.summary().empty() ? bundle_.name() : bundle_.summary(), ".\"\"\"\n");
+    const std::string doc =
+        absl::StrCat("    \"\"\"", bundle_.summary().empty() ? bundle_.name() : bundle_.summary(), ".\"\"\"\n");
     if (keywords) {
       return absl::StrCat("def ", id_, "(**given):\n", doc,
                           "    names = [name for name, _, role, _ in TENSORS if role in (\"input\", \"inout\")]\n"
-                          "    return call({name: given[name] for name in names}, {name: value for name, value in given.items() if name not in names})\n");
+                          "    return call({name: given[name] for name in names}, {name: value for name, value in "
+                          "given.items() if name not in names})\n");
     }
     const auto pairs = [](const std::vector<std::string>& names) {
       return absl::StrJoin(names, ", ", [](std::string* out, const std::string& name) {
         absl::StrAppend(out, "\"", name, "\": ", name);
       });
     };
-    return absl::StrCat("def ", id_, "(", absl::StrJoin(tensors, ", "), sizes.empty() ? "" : tensors.empty() ? "*, " : ", *, ",
-                        absl::StrJoin(sizes, ", "), "):\n", doc, "    return call({", pairs(tensors), "}, {", pairs(sizes), "})\n");
+    return absl::StrCat("def ", id_, "(", absl::StrJoin(tensors, ", "),
+                        sizes.empty()     ? ""
+                        : tensors.empty() ? "*, "
+                                          : ", *, ",
+                        absl::StrJoin(sizes, ", "), "):\n", doc, "    return call({", pairs(tensors), "}, {",
+                        pairs(sizes), "})\n");
   }
 
   absl::Status WriteExtension() {
@@ -384,15 +400,19 @@ class HandOffWriter {
       std::vector<std::string> options = part.options;
       for (std::string& option : options) {
         // A build stands elsewhere.
-        if (absl::StartsWith(option, "-I") && !absl::StartsWith(option, "-I/")) option = absl::StrCat("-I{HERE}/", option.substr(2));
+        if (absl::StartsWith(option, "-I") && !absl::StartsWith(option, "-I/"))
+          option = absl::StrCat("-I{HERE}/", option.substr(2));
       }
-      parts[part.name] = {{"sources", {absl::StrCat(id_, "_binding.cpp"), part.file}}, {"launch", part.function}, {"options", options}};
+      parts[part.name] = {
+          {"sources", {absl::StrCat(id_, "_binding.cpp"), part.file}}, {"launch", part.function}, {"options", options}};
     }
     for (const v1::Tensor& tensor : bundle_.tensors()) {
-      tensors.push_back({tensor.name(), DataTypeName(tensor.type()), RoleWord(tensor.role()), tensor.align() > 0 ? tensor.align() : 1});
+      tensors.push_back({tensor.name(), DataTypeName(tensor.type()), RoleWord(tensor.role()),
+                         tensor.align() > 0 ? tensor.align() : 1});
     }
     const HandOffJson axes = AxesOf();
-    const std::string library = is_cuda() ? "None" : HandOffJson(absl::StrCat(kSourceFolder, bundle_.source().path())).dump();
+    const std::string library =
+        is_cuda() ? "None" : HandOffJson(absl::StrCat(kSourceFolder, bundle_.source().path())).dump();
     Add(absl::StrCat(id_, "_winner.py"),
         Filled(embedded::kHandoffModulePy, {{"$PARTS$", parts.dump(4)},
                                             {"$TENSORS$", tensors.dump()},
@@ -457,14 +477,16 @@ class HandOffWriter {
   void WriteChecks() {
     const std::string head = "#!/bin/sh\nset -e\ncd \"$(dirname \"$0\")\"\n";
     std::string runs;
-    for (const v1::Size* size : CheckedSizes()) absl::StrAppend(&runs, "./", id_, " ", QuotedForShell(size->name()), "\n");
+    for (const v1::Size* size : CheckedSizes())
+      absl::StrAppend(&runs, "./", id_, " ", QuotedForShell(size->name()), "\n");
     const std::string build = absl::StrCat("[ -x ./", id_, " ] || sh build.sh\n");
     hand_off_.forms = {"program", "extension"};
     Add("check_program.sh", absl::StrCat(head, "sh build.sh\n", runs));
     Add("check_extension.sh", absl::StrCat(head, "exec \"${PYTHON:-python3}\" test_", id_, ".py\n"));
     if (!is_cuda() || winner_.cubin.empty() || !names_known()) return;
     hand_off_.forms.push_back("cubin");
-    Add("check_cubin.sh", absl::StrCat(head, build, "./", id_, " --cubin ", cubin_file(), " ", QuotedForShell(winner_.size), "\n"));
+    Add("check_cubin.sh",
+        absl::StrCat(head, build, "./", id_, " --cubin ", cubin_file(), " ", QuotedForShell(winner_.size), "\n"));
   }
 
   const Winner& winner_;

@@ -1,4 +1,5 @@
-// What a user takes away from a campaign: the winner as files to merge, as a program, as a PyTorch extension, as a cubin.
+// What a user takes away from a campaign: the winner as files to merge, as a program, as a PyTorch extension, as a
+// cubin.
 #pragma once
 
 #include <string>

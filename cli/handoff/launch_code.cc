@@ -22,14 +22,14 @@ namespace {
 using Kind = LaunchUnit::Kind;
 
 const char* LimitAttribute(const std::string& name) {
-  static const auto& attributes = *new std::map<std::string, const char*>{
-      {"SM_COUNT", "cudaDevAttrMultiProcessorCount"},
-      {"MAX_THREADS_PER_BLOCK", "cudaDevAttrMaxThreadsPerBlock"},
-      {"MAX_THREADS_PER_SM", "cudaDevAttrMaxThreadsPerMultiProcessor"},
-      {"SHARED_PER_BLOCK", "cudaDevAttrMaxSharedMemoryPerBlockOptin"},
-      {"SHARED_PER_SM", "cudaDevAttrMaxSharedMemoryPerMultiprocessor"},
-      {"REGISTERS_PER_SM", "cudaDevAttrMaxRegistersPerMultiprocessor"},
-      {"L2_BYTES", "cudaDevAttrL2CacheSize"}};
+  static const auto& attributes =
+      *new std::map<std::string, const char*>{{"SM_COUNT", "cudaDevAttrMultiProcessorCount"},
+                                              {"MAX_THREADS_PER_BLOCK", "cudaDevAttrMaxThreadsPerBlock"},
+                                              {"MAX_THREADS_PER_SM", "cudaDevAttrMaxThreadsPerMultiProcessor"},
+                                              {"SHARED_PER_BLOCK", "cudaDevAttrMaxSharedMemoryPerBlockOptin"},
+                                              {"SHARED_PER_SM", "cudaDevAttrMaxSharedMemoryPerMultiprocessor"},
+                                              {"REGISTERS_PER_SM", "cudaDevAttrMaxRegistersPerMultiprocessor"},
+                                              {"L2_BYTES", "cudaDevAttrL2CacheSize"}};
   const auto found = attributes.find(name);
   return found == attributes.end() ? nullptr : found->second;
 }
@@ -104,7 +104,8 @@ std::string LaunchCode::Number(const std::string& expression, Kind kind) {
     const auto value = variant_.values().find(name);
     if (kind == Kind::kImplementation && value != variant_.values().end()) return absl::StrCat(value->second, ".0");
     if (std::find(sizes_.begin(), sizes_.end(), name) != sizes_.end()) return absl::StrCat("size_", name);
-    if (const char* attribute = LimitAttribute(name); attribute != nullptr) return absl::StrCat("Limit(", attribute, ")");
+    if (const char* attribute = LimitAttribute(name); attribute != nullptr)
+      return absl::StrCat("Limit(", attribute, ")");
     status_.Update(absl::InvalidArgumentError(absl::StrCat("unknown name ", name, " in \"", expression, "\"")));
     return "0.0";
   };
@@ -136,20 +137,24 @@ std::string LaunchCode::SizeValues() const {
 }
 
 absl::StatusOr<std::string> LaunchCode::Tables() {
-  std::string text = "inline const std::vector<std::string>& SizeNames() {\n  static const std::vector<std::string> names = {";
-  absl::StrAppend(&text, absl::StrJoin(sizes_, ", ", [](std::string* out, const std::string& name) {
-                    absl::StrAppend(out, CppLiteral(name));
-                  }),
-                  "};\n  return names;\n}\n\n");
-  absl::StrAppend(&text,
-                  "inline const std::vector<TensorInfo>& TensorInfos() {\n  static const std::vector<TensorInfo> infos = {\n");
+  std::string text =
+      "inline const std::vector<std::string>& SizeNames() {\n  static const std::vector<std::string> names = {";
+  absl::StrAppend(
+      &text,
+      absl::StrJoin(sizes_, ", ",
+                    [](std::string* out, const std::string& name) { absl::StrAppend(out, CppLiteral(name)); }),
+      "};\n  return names;\n}\n\n");
+  absl::StrAppend(
+      &text,
+      "inline const std::vector<TensorInfo>& TensorInfos() {\n  static const std::vector<TensorInfo> infos = {\n");
   for (const v1::Tensor& tensor : bundle_.tensors()) {
-    absl::StrAppendFormat(&text, "      {%s, \"%s\", %d, \"%s\", \"%s\", %d, %s, %.17g, %.17g},\n", CppLiteral(tensor.name()),
-                          DataTypeName(tensor.type()), ElementBits(tensor.type()), RoleWord(tensor.role()),
-                          FillWord(tensor.fill()), tensor.align() > 0 ? tensor.align() : 1, IsExact(tensor) ? "true" : "false",
-                          AbsoluteOf(bundle_, tensor), RelativeOf(bundle_, tensor));
+    absl::StrAppendFormat(&text, "      {%s, \"%s\", %d, \"%s\", \"%s\", %d, %s, %.17g, %.17g},\n",
+                          CppLiteral(tensor.name()), DataTypeName(tensor.type()), ElementBits(tensor.type()),
+                          RoleWord(tensor.role()), FillWord(tensor.fill()), tensor.align() > 0 ? tensor.align() : 1,
+                          IsExact(tensor) ? "true" : "false", AbsoluteOf(bundle_, tensor), RelativeOf(bundle_, tensor));
   }
-  absl::StrAppend(&text, "  };\n  return infos;\n}\n\ninline std::vector<int64_t> ShapeOf(int tensor, const Sizes& sizes) {\n",
+  absl::StrAppend(&text,
+                  "  };\n  return infos;\n}\n\ninline std::vector<int64_t> ShapeOf(int tensor, const Sizes& sizes) {\n",
                   SizeValues(), "  switch (tensor) {\n");
   for (int i = 0; i < bundle_.tensors_size(); ++i) {
     std::vector<std::string> extents;
@@ -165,8 +170,9 @@ absl::StatusOr<std::string> LaunchCode::Tables() {
 }
 
 absl::StatusOr<std::string> LaunchCode::ProgramTables() {
-  std::string text = absl::StrCat("namespace ", namespace_, " {\nnamespace {\n\nstruct Range {\n  bool stated;\n  double low, high;\n};\n\n",
-                                  "Range RangeOf(int tensor, const Sizes& sizes) {\n", SizeValues(), "  switch (tensor) {\n");
+  std::string text = absl::StrCat(
+      "namespace ", namespace_, " {\nnamespace {\n\nstruct Range {\n  bool stated;\n  double low, high;\n};\n\n",
+      "Range RangeOf(int tensor, const Sizes& sizes) {\n", SizeValues(), "  switch (tensor) {\n");
   for (int i = 0; i < bundle_.tensors_size(); ++i) {
     const v1::Tensor& tensor = bundle_.tensors(i);
     if (tensor.low().empty() && tensor.high().empty()) {
@@ -179,8 +185,9 @@ absl::StatusOr<std::string> LaunchCode::ProgramTables() {
                     tensor.low().empty() ? "0" : Number(tensor.low(), Kind::kReference), ", ",
                     tensor.high().empty() ? "0" : Number(tensor.high(), Kind::kReference), "};\n");
   }
-  absl::StrAppend(&text, "  }\n  return {false, 0, 0};\n}\n\n// The sizes of the bundle.\n",
-                  "const std::map<std::string, Sizes>& Ladder() {\n  static const std::map<std::string, Sizes> ladder = {\n");
+  absl::StrAppend(
+      &text, "  }\n  return {false, 0, 0};\n}\n\n// The sizes of the bundle.\n",
+      "const std::map<std::string, Sizes>& Ladder() {\n  static const std::map<std::string, Sizes> ladder = {\n");
   for (const v1::Size& size : bundle_.sizes()) {
     std::vector<int32_t> values;
     for (const std::string& name : sizes_) {
@@ -204,13 +211,15 @@ LaunchCode::Value LaunchCode::ValueOf(const std::string& name, Kind kind) {
     const std::string type = ScalarType(scalar.type());
     if (scalar.type() == v1::DATA_TYPE_F64) return {type, Number(scalar.value(), kind)};
     if (scalar.type() == v1::DATA_TYPE_BOOL) return {type, absl::StrCat(Number(scalar.value(), kind), " != 0")};
-    if (scalar.type() == v1::DATA_TYPE_F32) return {type, absl::StrCat("static_cast<float>(", Number(scalar.value(), kind), ")")};
+    if (scalar.type() == v1::DATA_TYPE_F32)
+      return {type, absl::StrCat("static_cast<float>(", Number(scalar.value(), kind), ")")};
     if (IsFloat(scalar.type())) {
       return {type, absl::StrCat(type, "(static_cast<float>(", Number(scalar.value(), kind), "))")};
     }
     return {type, absl::StrCat("static_cast<", type, ">(", Whole(scalar.value(), kind), ")")};
   }
-  status_.Update(absl::InvalidArgumentError(absl::StrCat("argument ", name, " is neither a tensor nor a scalar nor a size")));
+  status_.Update(
+      absl::InvalidArgumentError(absl::StrCat("argument ", name, " is neither a tensor nor a scalar nor a size")));
   return {"int32_t", "0"};
 }
 
@@ -218,16 +227,18 @@ std::string LaunchCode::LaunchText(const v1::Launch& launch, int entry, Kind kin
   std::string text = absl::StrCat("  // ", launch.entry(), ": grid ", absl::StrJoin(launch.grid(), ", "), "; block ",
                                   absl::StrJoin(launch.block(), ", "),
                                   launch.shared().empty() ? "" : absl::StrCat("; shared ", launch.shared()), "\n");
-  absl::StrAppend(&text, "  ", launch.when().empty() ? "" : absl::StrCat("if (", Number(launch.when(), kind), " != 0) "),
+  absl::StrAppend(&text, "  ",
+                  launch.when().empty() ? "" : absl::StrCat("if (", Number(launch.when(), kind), " != 0) "),
                   "{\n    Geometry geometry;\n    const int64_t repeat = ",
                   launch.repeat().empty() ? "1" : Whole(launch.repeat(), kind), ";\n");
   std::string body;
-  absl::StrAppend(&body, "    geometry.grid = ", Dimensions(launch.grid(), kind), ";\n    geometry.block = ",
-                  Dimensions(launch.block(), kind), ";\n");
+  absl::StrAppend(&body, "    geometry.grid = ", Dimensions(launch.grid(), kind),
+                  ";\n    geometry.block = ", Dimensions(launch.block(), kind), ";\n");
   if (!launch.shared().empty()) {
     absl::StrAppend(&body, "    geometry.shared = static_cast<size_t>(", Whole(launch.shared(), kind), ");\n");
   }
-  if (!launch.cluster().empty()) absl::StrAppend(&body, "    geometry.cluster = ", Dimensions(launch.cluster(), kind), ";\n");
+  if (!launch.cluster().empty())
+    absl::StrAppend(&body, "    geometry.cluster = ", Dimensions(launch.cluster(), kind), ";\n");
   if (launch.cooperative()) absl::StrAppend(&body, "    geometry.cooperative = true;\n");
   absl::StrAppend(&body, "    const void* entry = Entry(", entry, ");\n    Allow(entry, ", CppLiteral(launch.entry()),
                   ", geometry);\n    for (int32_t index = 0; index < repeat; ++index) {\n");
@@ -284,10 +295,11 @@ absl::StatusOr<std::string> LaunchCode::Unit(const LaunchUnit& unit) {
   const auto& launches = unit.kind == Kind::kImplementation ? bundle_.launches()
                          : unit.kind == Kind::kReference    ? bundle_.reference().launches()
                                                             : bundle_.setup().launches();
-  std::string text = absl::StrCat("namespace ", namespace_, " {\nnamespace {\n\n// Kernels, by the number of their launch.\n",
-                                  "const void* Entry(int launch);\n", "void CheckSizes(const Sizes& sizes);\n\n}  // namespace\n\nvoid ",
-                                  unit.function, "(const Sizes& sizes, Tensors& tensors, cudaStream_t stream) {\n",
-                                  "  CheckSizes(sizes);\n", SizeValues());
+  std::string text = absl::StrCat(
+      "namespace ", namespace_, " {\nnamespace {\n\n// Kernels, by the number of their launch.\n",
+      "const void* Entry(int launch);\n", "void CheckSizes(const Sizes& sizes);\n\n}  // namespace\n\nvoid ",
+      unit.function, "(const Sizes& sizes, Tensors& tensors, cudaStream_t stream) {\n", "  CheckSizes(sizes);\n",
+      SizeValues());
   for (int i = 0; i < launches.size(); ++i) absl::StrAppend(&text, LaunchText(launches[i], i, unit.kind));
   absl::StrAppend(&text, "}\n\n}  // namespace ", namespace_, "\n\n");
   if (!unit.include.empty()) {
@@ -303,9 +315,11 @@ absl::StatusOr<std::string> LaunchCode::Unit(const LaunchUnit& unit) {
     for (int i = 0; i < launches.size(); ++i) {
       const auto symbol = unit.symbols.find(launches[i].entry());
       if (symbol == unit.symbols.end()) continue;
-      absl::StrAppend(&text, "      case ", i, ":\n        return Library::Get().Find(", CppLiteral(symbol->second), ");\n");
+      absl::StrAppend(&text, "      case ", i, ":\n        return Library::Get().Find(", CppLiteral(symbol->second),
+                      ");\n");
     }
-    absl::StrAppend(&text, "    }\n    throw std::runtime_error(\"the library's names of the kernels are not known\");\n  }\n");
+    absl::StrAppend(
+        &text, "    }\n    throw std::runtime_error(\"the library's names of the kernels are not known\");\n  }\n");
   }
   if (!unit.include.empty()) {
     absl::StrAppend(&text, "  switch (launch) {\n");
@@ -321,8 +335,8 @@ absl::StatusOr<std::string> LaunchCode::Unit(const LaunchUnit& unit) {
   for (const auto& [name, value] : unit.fixed_sizes) {
     const auto size = std::find(sizes_.begin(), sizes_.end(), name) - sizes_.begin();
     absl::StrAppend(&text, "  if (sizes.at(", size, ") != SIZE_", name,
-                    ") {\n    throw std::runtime_error(\"it is compiled for ", name, " = \" + std::to_string(SIZE_", name,
-                    ") + \"; -DSIZE_", name, "=VALUE compiles it for another\");\n  }\n");
+                    ") {\n    throw std::runtime_error(\"it is compiled for ", name, " = \" + std::to_string(SIZE_",
+                    name, ") + \"; -DSIZE_", name, "=VALUE compiles it for another\");\n  }\n");
   }
   absl::StrAppend(&text, "}\n\n}  // namespace\n}  // namespace ", namespace_, "\n");
   if (!status_.ok()) return status_;

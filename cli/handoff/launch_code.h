@@ -15,11 +15,11 @@ namespace pawl {
 struct LaunchUnit {
   enum class Kind { kImplementation, kReference, kSetup };
   Kind kind = Kind::kImplementation;
-  std::string function;                          // Launch, LaunchReference, LaunchSetup
-  std::string include;                           // what to #include; empty: the kernels are in a library
-  std::map<std::string, std::string> renamed;    // macros around the #include
-  std::map<std::string, int32_t> fixed_sizes;    // dimensions that the code is compiled for
-  std::map<std::string, std::string> symbols;    // entries to their names in a library; of those that are known
+  std::string function;                        // Launch, LaunchReference, LaunchSetup
+  std::string include;                         // what to #include; empty: the kernels are in a library
+  std::map<std::string, std::string> renamed;  // macros around the #include
+  std::map<std::string, int32_t> fixed_sizes;  // dimensions that the code is compiled for
+  std::map<std::string, std::string> symbols;  // entries to their names in a library; of those that are known
 };
 
 // Writes the parts of a hand-off that depend on the bundle. The bundle and the variant must outlive it.

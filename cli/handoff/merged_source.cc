@@ -84,8 +84,10 @@ std::string ExpandedUnroll(const std::string& text, const std::map<std::string, 
     const auto macro = token.IsWord() ? macros.find(std::string(token.text)) : macros.end();
     if (macro == macros.end() || nesting >= kMaxNesting) continue;
     const std::string inner = ExpandedUnroll(macro->second, macros, nesting + 1);
-    const bool number = !inner.empty() && std::all_of(inner.begin(), inner.end(), [](char c) { return c >= '0' && c <= '9'; });
-    rewrites.push_back({token.offset, token.offset + token.text.size(), number ? inner : absl::StrCat("(", inner, ")")});
+    const bool number =
+        !inner.empty() && std::all_of(inner.begin(), inner.end(), [](char c) { return c >= '0' && c <= '9'; });
+    rewrites.push_back(
+        {token.offset, token.offset + token.text.size(), number ? inner : absl::StrCat("(", inner, ")")});
   }
   std::string result = text;
   RewriteText(std::move(rewrites), &result);
@@ -175,8 +177,10 @@ std::vector<v1::SourceFile> DeviceFiles(const std::vector<v1::SourceFile>& files
   }
   for (const auto& [path, text] : StandInHeaders(texts)) {
     // The host's compiler has those of the standard library.
-    if (!absl::StrContains(path, "torch") && !absl::StartsWith(path, "ATen/") && !absl::StartsWith(path, "c10/")) continue;
-    const bool own = std::any_of(files.begin(), files.end(), [&](const v1::SourceFile& file) { return file.path() == path; });
+    if (!absl::StrContains(path, "torch") && !absl::StartsWith(path, "ATen/") && !absl::StartsWith(path, "c10/"))
+      continue;
+    const bool own =
+        std::any_of(files.begin(), files.end(), [&](const v1::SourceFile& file) { return file.path() == path; });
     if (own) continue;
     v1::SourceFile& header = device.emplace_back();
     header.set_path(path);
@@ -207,8 +211,8 @@ absl::StatusOr<MergedSource> MergeSource(const v1::Bundle& bundle, const std::st
   }
   merged.patch = UnifiedDiff(bundle.source().path(), bundle.source().text(), merged.files[0].text());
   for (int i = 0; i < bundle.files_size(); ++i) {
-    absl::StrAppend(&merged.patch,
-                    UnifiedDiff(bundle.files(i).path(), bundle.files(i).text(), merged.files[static_cast<size_t>(i) + 1].text()));
+    absl::StrAppend(&merged.patch, UnifiedDiff(bundle.files(i).path(), bundle.files(i).text(),
+                                               merged.files[static_cast<size_t>(i) + 1].text()));
   }
   return merged;
 }

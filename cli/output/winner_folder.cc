@@ -64,27 +64,35 @@ std::string Page(const v1::BestVariant& best, const v1::Campaign& campaign, cons
                                   iteration.name(), ".\n\n", Claims(best, campaign), ".\n\n");
   absl::StrAppend(&text, "| form | files | state |\n| --- | --- | --- |\n");
   const std::string patch = hand_off.patch.empty() ? "no patch: your files stay as they are" : "`winner.patch`";
-  absl::StrAppend(&text, "| your source | ", patch, ", `source/` | `patch -p1 < winner.patch` in the bundle's folder |\n");
+  absl::StrAppend(&text, "| your source | ", patch,
+                  ", `source/` | `patch -p1 < winner.patch` in the bundle's folder |\n");
   for (const FormState& state : forms) {
-    const std::string files = state.form == "program"     ? absl::StrCat("`", id, ".cu`, `", id, ".h`, `build.sh`")
-                              : state.form == "extension" ? absl::StrCat("`", id, "_winner.py`, `", id, "_binding.cpp`, `test_", id, ".py`")
-                                                          : absl::StrCat("`", id, ".cubin`");
-    absl::StrAppend(&text, "| ", state.form, " | ", files, " | ", absl::StrReplaceAll(state.text, {{"|", "\\|"}}), " |\n");
+    const std::string files = state.form == "program" ? absl::StrCat("`", id, ".cu`, `", id, ".h`, `build.sh`")
+                              : state.form == "extension"
+                                  ? absl::StrCat("`", id, "_winner.py`, `", id, "_binding.cpp`, `test_", id, ".py`")
+                                  : absl::StrCat("`", id, ".cubin`");
+    absl::StrAppend(&text, "| ", state.form, " | ", files, " | ", absl::StrReplaceAll(state.text, {{"|", "\\|"}}),
+                    " |\n");
   }
-  absl::StrAppend(&text, "\n`check_FORM.sh` builds a form and runs it, as a worker does in its sandbox for `pawl best`. ",
+  absl::StrAppend(&text,
+                  "\n`check_FORM.sh` builds a form and runs it, as a worker does in its sandbox for `pawl best`. ",
                   "`evidence.json` has the measurements: samples, counters, compiler, GPU.\n\n");
   absl::StrAppend(&text, "## Program\n\n```\n", hand_off.program_build, "./", id, " ", campaign.spec().goal().size(),
                   "\n```\n\nIt takes a size of the bundle, or dimensions (`NAME=VALUE`), and ",
-                  bundle.reference().source().text().empty() ? "runs the kernel; the reference is in `contract/problem.py`.\n\n"
-                                                             : "holds the result against the reference in `contract/`.\n\n");
-  absl::StrAppend(&text, "## PyTorch\n\n```python\nfrom ", id, "_winner import ", id, "\n```\n\n`python3 test_", id,
-                  ".py` holds it against the reference of the bundle. Outputs come in a dict, by name.",
-                  bundle.setup().launches().empty() ? "" : " The setup launches run before every call; Pawl does not time them.",
-                  "\n\n");
-  absl::StrAppend(&text, "## Launches\n\n", LaunchesText(best), "\nVariables: ", VariantText(bundle, VariantOfBest(best)),
-                  ".\n\n");
+                  bundle.reference().source().text().empty()
+                      ? "runs the kernel; the reference is in `contract/problem.py`.\n\n"
+                      : "holds the result against the reference in `contract/`.\n\n");
+  absl::StrAppend(
+      &text, "## PyTorch\n\n```python\nfrom ", id, "_winner import ", id, "\n```\n\n`python3 test_", id,
+      ".py` holds it against the reference of the bundle. Outputs come in a dict, by name.",
+      bundle.setup().launches().empty() ? "" : " The setup launches run before every call; Pawl does not time them.",
+      "\n\n");
+  absl::StrAppend(&text, "## Launches\n\n", LaunchesText(best),
+                  "\nVariables: ", VariantText(bundle, VariantOfBest(best)), ".\n\n");
   if (FixesSizes(bundle)) {
-    absl::StrAppend(&text, "The source may be compiled for one size (SIZE_* macros): a program or an extension then says which.\n\n");
+    absl::StrAppend(
+        &text,
+        "The source may be compiled for one size (SIZE_* macros): a program or an extension then says which.\n\n");
   }
   absl::StrAppend(&text, "Kept changes, one at a time:\n\n```\n", PathText(path), "```\n\n");
   if (!iteration.notes().empty()) absl::StrAppend(&text, "Checks that were left out: ", iteration.notes(), ".\n\n");
@@ -114,7 +122,8 @@ std::vector<WinnerFile> WinnerFiles(const v1::BestVariant& best, const v1::Campa
                                    {"evidence.json", absl::StrCat(JsonLine(best.iteration()), "\n")}};
   if (!hand_off.patch.empty()) files.push_back({"winner.patch", hand_off.patch});
   for (const v1::SourceFile& file : hand_off.files) {
-    files.push_back({file.path(), file.binary().empty() ? file.text() : file.binary(), absl::EndsWith(file.path(), ".sh")});
+    files.push_back(
+        {file.path(), file.binary().empty() ? file.text() : file.binary(), absl::EndsWith(file.path(), ".sh")});
   }
   return files;
 }
@@ -123,8 +132,8 @@ absl::Status CheckEmpty(const std::string& folder) {
   std::error_code error;
   const fs::directory_iterator entries(folder, error);
   if (error || entries == fs::directory_iterator()) return absl::OkStatus();
-  return absl::AlreadyExistsError(absl::StrCat(folder, " contains ", entries->path().filename().string(),
-                                               " already; name a new or empty folder"));
+  return absl::AlreadyExistsError(
+      absl::StrCat(folder, " contains ", entries->path().filename().string(), " already; name a new or empty folder"));
 }
 
 absl::Status WriteWinner(const std::vector<WinnerFile>& files, const std::string& folder) {
@@ -142,7 +151,8 @@ absl::Status WriteWinner(const std::vector<WinnerFile>& files, const std::string
   for (const WinnerFile& file : files) {
     const fs::path path = fs::path(folder) / file.name;
     fs::create_directories(path.parent_path(), error);
-    if (error) return absl::UnavailableError(absl::StrCat(path.parent_path().string(), " can't be made: ", error.message()));
+    if (error)
+      return absl::UnavailableError(absl::StrCat(path.parent_path().string(), " can't be made: ", error.message()));
     std::ofstream out(path, std::ios::binary);
     out << file.text << std::flush;
     if (!out) return absl::UnavailableError(absl::StrCat(path.string(), " can't be written"));

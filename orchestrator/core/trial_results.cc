@@ -44,7 +44,7 @@ absl::Status CheckPairs(const google::protobuf::RepeatedPtrField<v1::PairSample>
   return absl::OkStatus();
 }
 
-constexpr int kMaxForms = 8;          // of a hand-off
+constexpr int kMaxForms = 8;           // of a hand-off
 constexpr size_t kMaxFormText = 2000;  // that is kept of what one printed
 
 void AddHandOff(const v1::TrialResult& result, v1::Verification* verification) {

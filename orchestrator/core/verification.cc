@@ -24,8 +24,9 @@ absl::Status CheckHandOffFiles(const v1::VerifyIterationRequest& request) {
     }
   }
   if (request.hand_off_size() > static_cast<int>(kMaxHandOffFiles) || bytes > kMaxHandOffBytes) {
-    return BadField("hand_off", absl::StrCat("it has ", request.hand_off_size(), " files of ", bytes,
-                                             " bytes; expected at most ", kMaxHandOffFiles, " files of ", kMaxHandOffBytes));
+    return BadField("hand_off",
+                    absl::StrCat("it has ", request.hand_off_size(), " files of ", bytes, " bytes; expected at most ",
+                                 kMaxHandOffFiles, " files of ", kMaxHandOffBytes));
   }
   return absl::OkStatus();
 }

@@ -1,4 +1,7 @@
-// What `pawl best --output` writes, built and run on a GPU in the worker's sandbox: programs, PyTorch extensions, cubins.
+// What `pawl best --output` writes, built and run on a GPU in the worker's sandbox: programs, PyTorch extensions,
+// cubins.
+#include "cli/handoff/hand_off.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -6,7 +9,6 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
-#include "cli/handoff/hand_off.h"
 #include "kernels/bundle_reader.h"
 #include "kernels/implementation.h"
 #include "kernels/space.h"
@@ -46,7 +48,8 @@ void ExpectVerified(const std::string& path, const std::map<std::string, int32_t
   ASSERT_TRUE(checks.ok()) << checks.status();
   EXPECT_EQ(checks->size(), hand_off->forms.size());
   for (const v1::HandOffCheck& check : *checks) {
-    std::cerr << path << ", " << check.form() << ": " << (check.passed() ? "passed" : "FAILED") << "\n" << check.text() << "\n";
+    std::cerr << path << ", " << check.form() << ": " << (check.passed() ? "passed" : "FAILED") << "\n"
+              << check.text() << "\n";
     EXPECT_TRUE(check.passed()) << check.form() << ": " << check.text();
   }
 }

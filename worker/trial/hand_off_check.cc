@@ -19,13 +19,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kShownBytes = 1500;        // of what a form printed
+constexpr size_t kShownBytes = 1500;         // of what a form printed
 constexpr size_t kPrintedBytes = 256 << 10;  // that is read of it
 
 // "program" of check_program.sh; empty: another file.
 std::string FormOf(const std::string& path) {
   absl::string_view form = path;
-  if (!absl::ConsumePrefix(&form, "check_") || !absl::ConsumeSuffix(&form, ".sh") || absl::StrContains(form, "/")) return "";
+  if (!absl::ConsumePrefix(&form, "check_") || !absl::ConsumeSuffix(&form, ".sh") || absl::StrContains(form, "/"))
+    return "";
   return std::string(form);
 }
 
@@ -83,9 +84,9 @@ std::vector<std::string> EnvironmentFor(const HandOffHost& host, const fs::path&
     values["PATH"] = absl::StrCat(fs::path(host.toolkit.nvcc).parent_path().string(), ":", values["PATH"]);
   }
   if (!include_folders.empty()) {
-    values["NVCC_APPEND_FLAGS"] = absl::StrJoin(include_folders, " ", [](std::string* out, const std::string& folder_of) {
-      absl::StrAppend(out, "-I", folder_of);
-    });
+    values["NVCC_APPEND_FLAGS"] =
+        absl::StrJoin(include_folders, " ",
+                      [](std::string* out, const std::string& folder_of) { absl::StrAppend(out, "-I", folder_of); });
   }
   std::vector<std::string> words = {"/usr/bin/env", "-i"};
   for (const auto& [name, value] : values) {

@@ -103,13 +103,15 @@ std::string Run(const std::vector<std::string>& argv, const fs::path& folder, co
   options.input = input;
   options.timeout = absl::Minutes(5);
   const std::string nvcc = FindToolkit().nvcc;
-  if (!nvcc.empty()) options.env["PATH"] = absl::StrCat(fs::path(nvcc).parent_path().string(), ":", std::getenv("PATH"));
+  if (!nvcc.empty())
+    options.env["PATH"] = absl::StrCat(fs::path(nvcc).parent_path().string(), ":", std::getenv("PATH"));
   const absl::StatusOr<ProcessResult> result = RunProcess(options);
   if (!result.ok()) {
     ADD_FAILURE() << result.status();
     return "";
   }
-  EXPECT_TRUE(result->ok()) << absl::StrJoin(argv, " ") << " " << EndText(*result) << "\n" << result->out << result->err;
+  EXPECT_TRUE(result->ok()) << absl::StrJoin(argv, " ") << " " << EndText(*result) << "\n"
+                            << result->out << result->err;
   return result->out;
 }
 
@@ -119,8 +121,10 @@ void ExpectPatched(const Winner& winner, const HandOff& hand_off) {
   const v1::Bundle& bundle = winner.bundle;
   Save(folder.path() / bundle.source().path(), bundle.source().text());
   for (const v1::SourceFile& file : bundle.files()) Save(folder.path() / file.path(), file.text());
-  if (!hand_off.patch.empty()) Run({"patch", "-p1", "--no-backup-if-mismatch", "--fuzz=0"}, folder.path(), hand_off.patch);
-  EXPECT_EQ(Slurp(folder.path() / bundle.source().path()), TextOf(hand_off, absl::StrCat("source/", bundle.source().path())));
+  if (!hand_off.patch.empty())
+    Run({"patch", "-p1", "--no-backup-if-mismatch", "--fuzz=0"}, folder.path(), hand_off.patch);
+  EXPECT_EQ(Slurp(folder.path() / bundle.source().path()),
+            TextOf(hand_off, absl::StrCat("source/", bundle.source().path())));
   for (const v1::SourceFile& file : bundle.files()) {
     EXPECT_EQ(Slurp(folder.path() / file.path()), TextOf(hand_off, absl::StrCat("source/", file.path())));
   }
@@ -137,19 +141,21 @@ void ExpectBuilds(const HandOff& hand_off) {
   if (FindToolkit().nvcc.empty()) GTEST_SKIP() << "nvcc is not installed";
   Run({"sh", "build.sh"}, folder.path());
   EXPECT_TRUE(fs::exists(folder.path() / hand_off.id));
-  Run({"nvcc", "-c", "-std=c++17", "-DTORCH_EXTENSION_NAME=winner", "-I" + (Root() / "tests/cli/golden").string(),
-       "-o", "binding.o", hand_off.id + "_binding.cpp"},
+  Run({"nvcc", "-c", "-std=c++17", "-DTORCH_EXTENSION_NAME=winner", "-I" + (Root() / "tests/cli/golden").string(), "-o",
+       "binding.o", hand_off.id + "_binding.cpp"},
       folder.path());
 }
 
 // A Python with NumPy and its own headers; empty: there is none.
 std::string NumPyPython() {
   const char* chosen = std::getenv("PAWL_PYTHON");
-  for (const std::string& python : {std::string(chosen == nullptr ? "" : chosen), std::string("python3"), std::string("/usr/bin/python3")}) {
+  for (const std::string& python :
+       {std::string(chosen == nullptr ? "" : chosen), std::string("python3"), std::string("/usr/bin/python3")}) {
     if (python.empty()) continue;
     ProcessOptions options;
-    options.argv = {python, "-c",
-                    "import numpy, os, sysconfig; assert os.path.exists(sysconfig.get_paths()['include'] + '/Python.h')"};
+    options.argv = {
+        python, "-c",
+        "import numpy, os, sysconfig; assert os.path.exists(sysconfig.get_paths()['include'] + '/Python.h')"};
     const absl::StatusOr<ProcessResult> result = RunProcess(options);
     if (result.ok() && result->ok()) return python;
   }
@@ -238,7 +244,8 @@ TEST(HandOffTest, KeepsAFixedSize) {
 
 // Template arguments alone: the user's files stay as they are.
 TEST(HandOffTest, HandsOverTemplatesInSeveralFiles) {
-  const Winner winner = WinnerOf(Read("examples/layer_norm"), {{"THREADS", 256}, {"WIDTH", 8}, {"STAGED", 1}, {"REDUCTION", 1}});
+  const Winner winner =
+      WinnerOf(Read("examples/layer_norm"), {{"THREADS", 256}, {"WIDTH", 8}, {"STAGED", 1}, {"REDUCTION", 1}});
   const HandOff hand_off = Made(winner);
   EXPECT_EQ(hand_off.patch, "");
   EXPECT_TRUE(Has(hand_off, "source/include/nn/vector.cuh"));
@@ -378,11 +385,29 @@ TEST(HandOffTest, SaysWhichSizeIsMissing) {
 // The program's arithmetic is the bundle's: both evaluate the same texts.
 TEST(HostExpressionTest, ComputesWhatTheExpressionDoes) {
   const std::map<std::string, double> values = {{"S", 100}, {"T", 7}};
-  const std::vector<std::string> texts = {
-      "ceil_div(S, 16) * T", "-2 ^ 2",        "2 ^ 3 ^ 2",      "S % T + 1",      "1 / sqrt(S)",    "1 - 0.9 ^ 100",
-      "S > 5 == 1",          "S < 5 || T==7", "!(S == 100)",    "!T + 2",         "S > 99 ? 3 : 4", "min(S, T, 3) + max(1, T)",
-      "log2(S) * 2e-3",      "S - T - 3",     "S / T / 2 * 4",  "abs(-T) + pow(2, 0.5)", "2 ^ -1", "S && 0 || T",
-      "S == 1 ? 1 : T == 7 ? 2 : 3", "floor(S / 3) + ceil(S / 3) + round(2.5)", "+T - -S", "1 < 2 < 3", "3 - 1 < T * 2 && T != 8"};
+  const std::vector<std::string> texts = {"ceil_div(S, 16) * T",
+                                          "-2 ^ 2",
+                                          "2 ^ 3 ^ 2",
+                                          "S % T + 1",
+                                          "1 / sqrt(S)",
+                                          "1 - 0.9 ^ 100",
+                                          "S > 5 == 1",
+                                          "S < 5 || T==7",
+                                          "!(S == 100)",
+                                          "!T + 2",
+                                          "S > 99 ? 3 : 4",
+                                          "min(S, T, 3) + max(1, T)",
+                                          "log2(S) * 2e-3",
+                                          "S - T - 3",
+                                          "S / T / 2 * 4",
+                                          "abs(-T) + pow(2, 0.5)",
+                                          "2 ^ -1",
+                                          "S && 0 || T",
+                                          "S == 1 ? 1 : T == 7 ? 2 : 3",
+                                          "floor(S / 3) + ceil(S / 3) + round(2.5)",
+                                          "+T - -S",
+                                          "1 < 2 < 3",
+                                          "3 - 1 < T * 2 && T != 8"};
   std::string program =
       "#include <algorithm>\n#include <cmath>\n#include <cstdio>\n#include <initializer_list>\n"
       "double CeilDiv(double a, double b) { return std::ceil(a / b); }\n"
@@ -456,11 +481,13 @@ TEST(WinnerFolderTest, SaysOfEachFormWhetherItIsVerified) {
   campaign.set_speedup_over_start(8);
   const absl::StatusOr<HandOff> hand_off = HandOffOf(best, campaign, {ImplementationText(best.bundle()), ""});
   ASSERT_TRUE(hand_off.ok()) << hand_off.status();
-  const std::vector<WinnerFile> files =
-      WinnerFiles(best, campaign, *hand_off,
-                  {{"program", "verified on NVIDIA H200, 2026-11-16"}, {"extension", "not verified: no ninja"}}, {iteration});
+  const std::vector<WinnerFile> files = WinnerFiles(
+      best, campaign, *hand_off,
+      {{"program", "verified on NVIDIA H200, 2026-11-16"}, {"extension", "not verified: no ninja"}}, {iteration});
   ASSERT_EQ(files[0].name, "README.md");
-  EXPECT_THAT(files[0].text, HasSubstr("| program | `attention.cu`, `attention.h`, `build.sh` | verified on NVIDIA H200, 2026-11-16 |"));
+  EXPECT_THAT(
+      files[0].text,
+      HasSubstr("| program | `attention.cu`, `attention.h`, `build.sh` | verified on NVIDIA H200, 2026-11-16 |"));
   EXPECT_THAT(files[0].text, HasSubstr("| not verified: no ninja |"));
   EXPECT_THAT(files[0].text, HasSubstr("8.000x over the start variant"));
   EXPECT_THAT(files[0].text, HasSubstr("- `attention_forward`: grid `"));

@@ -50,7 +50,8 @@ class HandOffCheckTest : public testing::Test {
 TEST_F(HandOffCheckTest, RunsEachFormInOneFolderWithAnEnvironmentOfItsOwn) {
   setenv("PAWL_SECRET_OF_THE_WORKER", "yes", 1);
   Add("source/kernel.cu", "__global__ void k() {}\n");
-  Add("check_program.sh", "grep -c global source/kernel.cu\necho built > built\necho \"gpu $CUDA_VISIBLE_DEVICES\"\nenv\n");
+  Add("check_program.sh",
+      "grep -c global source/kernel.cu\necho built > built\necho \"gpu $CUDA_VISIBLE_DEVICES\"\nenv\n");
   Add("check_cubin.sh", "cat built\n");
   const std::vector<v1::HandOffCheck> checks = Check(Host());
   ASSERT_EQ(checks.size(), 2u);

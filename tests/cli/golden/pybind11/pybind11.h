@@ -12,6 +12,6 @@ struct module_ {
 };
 }  // namespace pybind11
 
-#define PYBIND11_MODULE(name, variable)           \
-  void pybind11_init_##name(pybind11::module_&);  \
+#define PYBIND11_MODULE(name, variable)          \
+  void pybind11_init_##name(pybind11::module_&); \
   void pybind11_init_##name(pybind11::module_& variable)
