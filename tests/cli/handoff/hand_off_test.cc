@@ -96,7 +96,7 @@ std::string Slurp(const fs::path& path) {
 }
 
 // What a command printed; a failure where it failed.
-std::string Run(const std::vector<std::string>& argv, const fs::path& folder, const std::string& input = "") {
+std::string Printed(const std::vector<std::string>& argv, const fs::path& folder, const std::string& input = "") {
   ProcessOptions options;
   options.argv = argv;
   options.directory = folder.string();
@@ -122,7 +122,7 @@ void ExpectPatched(const Winner& winner, const HandOff& hand_off) {
   Save(folder.path() / bundle.source().path(), bundle.source().text());
   for (const v1::SourceFile& file : bundle.files()) Save(folder.path() / file.path(), file.text());
   if (!hand_off.patch.empty())
-    Run({"patch", "-p1", "--no-backup-if-mismatch", "--fuzz=0"}, folder.path(), hand_off.patch);
+    Printed({"patch", "-p1", "--no-backup-if-mismatch", "--fuzz=0"}, folder.path(), hand_off.patch);
   EXPECT_EQ(Slurp(folder.path() / bundle.source().path()),
             TextOf(hand_off, absl::StrCat("source/", bundle.source().path())));
   for (const v1::SourceFile& file : bundle.files()) {
@@ -135,15 +135,15 @@ void ExpectBuilds(const HandOff& hand_off) {
   const TemporaryFolder folder("pawl-hand-off-");
   Save(hand_off, folder.path());
   for (const v1::SourceFile& file : hand_off.files) {
-    if (absl::EndsWith(file.path(), ".py")) Run({"python3", "-m", "py_compile", file.path()}, folder.path());
-    if (absl::EndsWith(file.path(), ".sh")) Run({"sh", "-n", file.path()}, folder.path());
+    if (absl::EndsWith(file.path(), ".py")) Printed({"python3", "-m", "py_compile", file.path()}, folder.path());
+    if (absl::EndsWith(file.path(), ".sh")) Printed({"sh", "-n", file.path()}, folder.path());
   }
   if (FindToolkit().nvcc.empty()) GTEST_SKIP() << "nvcc is not installed";
-  Run({"sh", "build.sh"}, folder.path());
+  Printed({"sh", "build.sh"}, folder.path());
   EXPECT_TRUE(fs::exists(folder.path() / hand_off.id));
-  Run({"nvcc", "-c", "-std=c++17", "-DTORCH_EXTENSION_NAME=winner", "-I" + (Root() / "tests/cli/golden").string(), "-o",
-       "binding.o", hand_off.id + "_binding.cpp"},
-      folder.path());
+  Printed({"nvcc", "-c", "-std=c++17", "-DTORCH_EXTENSION_NAME=winner", "-I" + (Root() / "tests/cli/golden").string(),
+           "-o", "binding.o", hand_off.id + "_binding.cpp"},
+          folder.path());
 }
 
 // A Python with NumPy and its own headers; empty: there is none.
@@ -200,9 +200,9 @@ TEST(HandOffTest, BuildsTheExtensionWithoutNinja) {
        "import heat_winner\nmodule = heat_winner.load('kernel')\nsizes = [3, 4, 2]\n"
        "print(heat_winner.SIZES, module.shape_of(0, sizes))\n"
        "try:\n    module.shape_of(9, sizes)\nexcept RuntimeError as error:\n    print(error)\n");
-  const std::string said = Run({"/usr/bin/env", absl::StrCat("PYTHONPATH=", (Root() / "tests/cli/golden").string()),
-                                "FAKE_NINJA=missing", "PYTHONDONTWRITEBYTECODE=1", python, "try.py"},
-                               folder.path());
+  const std::string said = Printed({"/usr/bin/env", absl::StrCat("PYTHONPATH=", (Root() / "tests/cli/golden").string()),
+                                    "FAKE_NINJA=missing", "PYTHONDONTWRITEBYTECODE=1", python, "try.py"},
+                                   folder.path());
   EXPECT_EQ(said, "['COLUMNS', 'ROWS', 'STEPS'] [4, 3]\nthere is no such tensor\n");
 }
 
@@ -412,32 +412,37 @@ TEST(HostExpressionTest, ComputesWhatTheExpressionDoes) {
       "#include <algorithm>\n#include <cmath>\n#include <cstdio>\n#include <initializer_list>\n"
       "double CeilDiv(double a, double b) { return std::ceil(a / b); }\n"
       "double Min(std::initializer_list<double> v) { return std::min(v); }\n"
-      "double Max(std::initializer_list<double> v) { return std::max(v); }\nint main() {\n";
+      "double Max(std::initializer_list<double> v) { return std::max(v); }\nint main() {\n  double S = 100, T = 7;\n  "
+      "(void)S, (void)T;\n";
   std::vector<std::string> expected;
   for (const std::string& text : texts) {
     const absl::StatusOr<double> value = Evaluate(text, values);
     ASSERT_TRUE(value.ok()) << value.status();
-    const absl::StatusOr<std::string> cpp =
-        HostExpression(text, [&](const std::string& name) { return absl::StrCat(values.at(name), ".0"); });
-    ASSERT_TRUE(cpp.ok()) << cpp.status();
-    absl::StrAppend(&program, "  std::printf(\"%.12g\\n\", static_cast<double>(", *cpp, "));\n");
+    // Once with what is known computed, once with names.
+    for (const bool known : {true, false}) {
+      const absl::StatusOr<std::string> cpp = HostExpression(
+          text, [&](const std::string& name) { return known ? absl::StrCat(values.at(name), ".0") : name; });
+      ASSERT_TRUE(cpp.ok()) << cpp.status();
+      absl::StrAppend(&program, "  std::printf(\"%.12g\\n\", static_cast<double>(", *cpp, "));\n");
+    }
     char shown[64];
     std::snprintf(shown, sizeof(shown), "%.12g", *value);
     expected.push_back(absl::StrCat(text, " is ", shown));
   }
   const TemporaryFolder folder("pawl-expressions-");
   Save(folder.path() / "expressions.cc", program + "}\n");
-  Run({"g++", "-std=c++17", "-o", "expressions", "expressions.cc"}, folder.path());
-  std::istringstream lines(Run({"./expressions"}, folder.path()));
-  for (size_t i = 0; i < texts.size(); ++i) {
+  Printed({"g++", "-std=c++17", "-o", "expressions", "expressions.cc"}, folder.path());
+  std::istringstream lines(Printed({"./expressions"}, folder.path()));
+  for (size_t i = 0; i < 2 * texts.size(); ++i) {
     std::string line;
     std::getline(lines, line);
-    EXPECT_EQ(absl::StrCat(texts[i], " is ", line), expected[i]);
+    EXPECT_EQ(absl::StrCat(texts[i / 2], " is ", line), expected[i / 2]);
   }
 }
 
 TEST(HostExpressionTest, RefusesWhatIsNone) {
-  for (const std::string text : {"", "1 +", "(1", "frobnicate(2)", "1 2", "min(", "? 1 : 2", std::string(5000, '(')}) {
+  for (const std::string& text :
+       std::vector<std::string>{"", "1 +", "(1", "frobnicate(2)", "1 2", "min(", "? 1 : 2", std::string(5000, '(')}) {
     EXPECT_FALSE(HostExpression(text, [](const std::string& name) { return name; }).ok()) << text;
   }
 }
