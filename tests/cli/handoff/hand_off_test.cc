@@ -101,7 +101,7 @@ std::string Printed(const std::vector<std::string>& argv, const fs::path& folder
   options.argv = argv;
   options.directory = folder.string();
   options.input = input;
-  options.timeout = absl::Minutes(5);
+  options.timeout = absl::Minutes(10);
   const std::string nvcc = FindToolkit().nvcc;
   if (!nvcc.empty())
     options.env["PATH"] = absl::StrCat(fs::path(nvcc).parent_path().string(), ":", std::getenv("PATH"));
