@@ -21,7 +21,7 @@
 #include "cli/text/layout.h"
 #include "cli/text/words.h"
 #include "kernels/implementation.h"
-#include "kernels/limits.h"
+#include "kernels/hand_off_limits.h"
 #include "kernels/plan.h"
 #include "report/sentences.h"
 

@@ -5,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/names/resource_name.h"
+#include "kernels/hand_off_limits.h"
 #include "kernels/limits.h"
 #include "orchestrator/core/errors.h"
 #include "orchestrator/core/orchestrator.h"
