@@ -20,8 +20,8 @@
 #include "cli/text/json_line.h"
 #include "cli/text/layout.h"
 #include "cli/text/words.h"
-#include "kernels/implementation.h"
 #include "kernels/hand_off_limits.h"
+#include "kernels/implementation.h"
 #include "kernels/plan.h"
 #include "report/sentences.h"
 
