@@ -364,6 +364,10 @@ TEST(HandOffTest, LinksTwoKernelsOfOneName) {
   v1::Bundle bundle = Scale("scale.cu", kernel);
   bundle.mutable_reference()->mutable_source()->set_text(kernel);
   *bundle.mutable_reference()->mutable_launches() = bundle.launches();
+  v1::Launch& launch = *bundle.mutable_reference()->mutable_launches(0);
+  launch.clear_arguments();  // a reference has no scratch
+  launch.add_arguments("in");
+  launch.add_arguments("out");
   ExpectBuilds(Made(WinnerOf(bundle)));
 }
 
