@@ -248,7 +248,7 @@ TEST_F(RunTest, ImprovesAKernelAndLeavesEverythingToLookAt) {
   EXPECT_THAT(Run({"best", "1"}).out, HasSubstr("kept changes:"));
   const std::filesystem::path winner = home_.path() / "winner";
   EXPECT_THAT(Run({"best", "1", "--output", winner.string()}).out, HasSubstr("written  " + winner.string()));
-  EXPECT_THAT(Slurp(winner / "attention.cu"), HasSubstr("#define TILE_M "));
+  EXPECT_THAT(Slurp(winner / "source/attention.cu"), HasSubstr("#define TILE_M "));
   EXPECT_EQ(Run({"best", "1", "--output", winner.string()}).exit_code, 1);
   EXPECT_EQ(Parse<v1::BestVariant>(Run({"best", "1", "--json"}).out).bundle().name(), "attention");
   EXPECT_THAT(Run({"diff", "1", "0", best}).out, HasSubstr("speedup over the start"));

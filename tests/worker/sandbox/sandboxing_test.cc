@@ -70,6 +70,15 @@ TEST_F(SandboxingTest, DeniesTheTwelveProbes) {
   probes.ExpectAllDenied(Tool(), job());
 }
 
+// What `pawl best --output` writes has host code, with a candidate's source in it.
+TEST_F(SandboxingTest, DeniesTheTwelveProbesToAHandOff) {
+  const SandboxProbes probes(root_ / "hidden", probe());
+  const LockIn hand_off = [this](const std::vector<std::string>& argv) {
+    return sandboxing_.HandOff(job(), "python3", {root_ / "bin"}, [&](const std::string&) { return argv; });
+  };
+  probes.ExpectAllDenied(hand_off, job());
+}
+
 TEST_F(SandboxingTest, DeniesTheTwelveProbesToARunner) {
   const SandboxProbes probes(root_ / "hidden", probe());
   probes.ExpectAllDenied([this](const auto& argv) { return sandboxing_.Runner(argv, 3); }, "/tmp");
