@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "base/hash/hash.h"
 #include "base/names/resource_name.h"
+#include "base/names/utf8.h"
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "kernels/bundle_message.h"
@@ -36,7 +37,9 @@ std::string Bytes(const google::protobuf::Message& message) {
 // The sizes that a submission asks for instead of the bundle's, and their weights.
 absl::Status CheckGoalSizes(const v1::Bundle& bundle, const v1::Goal& goal) {
   double sum = 0;
-  for (const auto& [name, weight] : goal.sizes()) {
+  for (const auto& entry : goal.sizes()) {
+    const std::string& name = entry.first;
+    const double weight = entry.second;
     const bool known = std::any_of(bundle.sizes().begin(), bundle.sizes().end(),
                                    [&](const v1::Size& size) { return size.name() == name; });
     if (!known) return BadField("spec.goal.sizes", absl::StrCat(bundle.name(), " has no size ", Shortened(name, 80)));

@@ -61,7 +61,7 @@ TEST(Gates, ShipWithTheThresholdsOfTheNotes) {
 }
 
 TEST(Gates, AreFoundByNameAndByKind) {
-  ASSERT_EQ(Gates::Default().all().size(), 13u);
+  ASSERT_EQ(Gates::Default().all().size(), 14u);
   for (const Gate& gate : Gates::Default().all()) {
     EXPECT_EQ(&Gates::Default().Get(gate.kind), &gate);
     EXPECT_EQ(Gates::Default().Find(gate.name), &gate);

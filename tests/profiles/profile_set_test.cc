@@ -103,7 +103,7 @@ TEST_F(ProfileSetTest, RefusesAFolderWithNoneOfTheFiles) {
 
 TEST(ProfileSetDefault, IsWhatWasBuiltIn) {
   EXPECT_EQ(ProfileSet::Default().tree.rules().size(), DecisionTree::Default().rules().size());
-  EXPECT_EQ(ProfileSet::Default().gates.all().size(), 13u);
+  EXPECT_EQ(ProfileSet::Default().gates.all().size(), 14u);
 }
 
 }  // namespace

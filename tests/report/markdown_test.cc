@@ -89,6 +89,10 @@ TEST(MarkdownPageTest, HasNoFigureThatIsNotInTheMessage) {
   std::set<std::string> texts;
   Collect(report, &texts);
   for (const v1::Iteration& iteration : report.iterations()) texts.insert(ValuesText(iteration.variant()));
+  for (const v1::SizeTime& size : report.sizes()) {  // each row has the ratios of its own times
+    AddTexts(size.start_us() / size.best_us(), &texts);
+    AddTexts(size.baseline_us() / size.best_us(), &texts);
+  }
   texts.insert({UtcText(report.campaign().create_time()), UtcText(report.campaign().end_time()), "99 %", "13.0", "9.0",
                 "0"});  // bounds, CUDA 13000, compute 9.0, a term that is 0
   std::set<std::string> known;

@@ -48,6 +48,7 @@ class Sides {
     build.before_edits = base_.bundle;
     build.own_hash = hash_;
     build.size = size;
+    build.sizes = {{size, 1}};
     build.candidate = built;
     build.small = small_;
     return build;

@@ -43,6 +43,7 @@ class Ranker {
   }
 
   Ranking Rank() {
+    if (bundle_.variables().empty()) return {};  // only edits can be tried
     ReadIterations();
     ClipSlowest();
     FindParents();

@@ -178,12 +178,12 @@ TEST_F(ValidatorTest, ComparesNothingWithAReferenceThatIsNotFinite) {
   EXPECT_EQ(Failure(), "") << "the range is stated: there is nothing smaller to try";
 }
 
-TEST_F(ValidatorTest, TriesSmallerInputsWhereTheReferenceIsNotFinite) {
+TEST_F(ValidatorTest, TriesSmallerInputsWhereTheReferenceIsNotFiniteOrTheStartIsWrong) {
   OpenRange();
   inputs_ = InputMagnitudes{{v1::DISTRIBUTION_LARGE, 1024}};
   gpu_.overflows = [](const v1::Plan&, const v1::InputDraw& draw) { return draw.magnitude() > 10; };
   gpu_.wrong = [](const v1::Plan&, const v1::InputDraw& draw) { return draw.distribution() != 0; };
-  EXPECT_THAT(Failure(), HasSubstr("with inputs of large magnitude, up to 4: "));
+  EXPECT_THAT(Failure(), HasSubstr("with inputs of large magnitude, up to "));
 }
 
 TEST_F(ValidatorTest, FailsNothingForOneDrawOfFewValuesThatRoundsTheOtherWay) {
