@@ -144,7 +144,10 @@ class AgentRun {
       }
       for (Driven& agent : agents_) agent.process->Stop(kAgentGrace);
       NoteUsage();
-      if (stop == AgentStop::kAgentsEnded) Wait(kLastVerdicts, [this] { return AllJudged(); });
+      if (stop == AgentStop::kAgentsEnded) {
+        Wait(kLastVerdicts, [this] { return AllJudged(); });
+        stop = ledger_.Stop(Clock::now()).value_or(stop);  // the last verdicts may have reached a limit
+      }
     }
     return Finish(stop);
   }

@@ -75,6 +75,7 @@ def main():
             Pawl().propose(variable=words.pop(0), value=int(words.pop(0)))
         elif word == "all":
             pawl = Pawl()
+            mine = int((re.search(r"agent-(\d+)", os.getcwd()) or ["", "1"])[1]) - 1  # others take another change
             refused = set()  # of this best
             best = None
             while situation := pawl.call("situation"):
@@ -83,7 +84,7 @@ def main():
                 choices = [choice for choice in candidates(situation) if choice not in refused]
                 if not choices:
                     break
-                variable, value = choices[os.getpid() % min(3, len(choices))]  # others take another one
+                variable, value = choices[mine % min(3, len(choices))]
                 if pawl.propose(variable=variable, value=value) is None:
                     refused.add((variable, value))
                 print(json.dumps({"type": "turn.completed", "usage": {"input_tokens": 100, "output_tokens": 1}}), flush=True)
