@@ -169,22 +169,32 @@ int RoundParent(const CampaignState& campaign) {
   return 0;
 }
 
-// "2.100 us, within 5 % of the least that the work of [work] takes on this GPU (2.050 us)"; empty: the best variant is
-// not that near, or the work or the GPU is unknown. A busy unit proves nothing: it may do more than the work needs.
+// "2.100 us, within 5 % of the least that the work of [work] takes on this GPU (2.050 us)", of every size of the goal;
+// empty: the best variant is not that near at one of them, or the work or the GPU is unknown. A busy unit proves
+// nothing: it may do more than the work needs.
 std::string AtRoof(const CampaignState& campaign) {
   const v1::Bundle& bundle = campaign.bundle();
+  const v1::Iteration& best = *campaign.best();
   const GpuSpec* gpu = FindGpu(campaign.gpu().name());
-  const auto size = std::find_if(bundle.sizes().begin(), bundle.sizes().end(), [&](const v1::Size& one) {
-    return one.name() == campaign.summary().spec().goal().size();
-  });
-  if (gpu == nullptr || size == bundle.sizes().end()) return "";
-  const absl::StatusOr<v1::Plan> plan = campaign.PlanOf(VariantOf(*campaign.best()), *size, campaign.gpu());
-  if (!plan.ok()) return "";
-  const double roof_us = RooflineFloorUs(*plan, *gpu, bundle.work_on_tensor_cores(), bundle.timing());
-  const double best_us = campaign.summary().best_us();
-  if (!(roof_us > 0) || best_us > (1 + kRoofReach) * roof_us) return "";
-  return absl::StrFormat("%.3f us, within %g %% of the least that the work of [work] takes on this GPU (%.3f us)",
-                         best_us, 100 * kRoofReach, roof_us);
+  if (gpu == nullptr) return "";
+  const bool several = campaign.goal_sizes().size() > 1;
+  std::vector<std::string> roofs;
+  for (const SizeWeight& at : campaign.goal_sizes()) {
+    const auto size = std::find_if(bundle.sizes().begin(), bundle.sizes().end(),
+                                   [&](const v1::Size& one) { return one.name() == at.size; });
+    const auto timed = std::find_if(best.sizes().begin(), best.sizes().end(),
+                                    [&](const v1::SizeComparison& one) { return one.size() == at.size; });
+    if (size == bundle.sizes().end() || (several && timed == best.sizes().end())) return "";
+    const absl::StatusOr<v1::Plan> plan = campaign.PlanOf(VariantOf(best), *size, campaign.gpu());
+    if (!plan.ok()) return "";
+    const double roof_us = RooflineFloorUs(*plan, *gpu, bundle.work_on_tensor_cores(), bundle.timing());
+    const double best_us = several ? timed->time_us() : campaign.summary().best_us();
+    if (!(roof_us > 0) || !(best_us > 0) || best_us > (1 + kRoofReach) * roof_us) return "";
+    roofs.push_back(
+        absl::StrFormat("%.3f us%s, within %g %% of the least that the work of [work] takes on this GPU (%.3f us)",
+                        best_us, several ? absl::StrCat(" at ", at.size) : "", 100 * kRoofReach, roof_us));
+  }
+  return absl::StrJoin(roofs, "; ");
 }
 
 // Limits of the GPU that the best variant has reached.

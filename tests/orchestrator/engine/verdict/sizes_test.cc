@@ -6,8 +6,10 @@
 #include <tuple>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "orchestrator/engine/report/report.h"
 #include "orchestrator/engine/verdict/verdict.h"
+#include "profiles/gpus.h"
 #include "tests/orchestrator/engine/campaign_script.h"
 
 namespace pawl {
@@ -196,6 +198,24 @@ TEST(SizesTotal, MeasuresTheGainOverTheSameMeanAndSaysWhereItLoses) {
   EXPECT_NEAR(total.speedup_over_start(), std::pow(10.0 / 12, 0.25) * std::pow(2, 0.75), 0.002);
   ASSERT_EQ(total.sizes_size(), 2);
   EXPECT_EQ(total.sizes(0).baseline_us(), 5) << "as iteration 0 timed it";
+}
+
+TEST(SizesRoofTest, IsReachedWhereEverySizeIsAtIt) {
+  for (const double small_us : {200, 100}) {
+    v1::Bundle bundle = TwoSizes(0);
+    bundle.set_work_flops(absl::StrCat(96 * FindGpu("NVIDIA H200")->fp32_tflops * 1e6));  // 96 us at any size
+    CampaignScript script(v1::CampaignSpec(), bundle);
+    v1::TrialResult start = MeasuredAt({small_us, small_us}, {100, 100}, false);
+    start.mutable_gpu()->set_name("NVIDIA H200");
+    (*start.mutable_evidence()->add_launches()->mutable_metrics())["dram_throughput"] = 93;
+    script.Run(start);
+    const std::optional<v1::Event> event = script.Decide();
+    ASSERT_TRUE(event);
+    EXPECT_EQ(event->has_ended(), small_us == 100) << event->DebugString();
+    if (event->has_ended()) {
+      EXPECT_THAT(event->ended().message(), HasSubstr("at small, within 5 % of"));
+    }
+  }
 }
 
 }  // namespace
