@@ -64,7 +64,7 @@ class Plain:
     """The same functions from a shared library, which needs neither ninja nor Python's headers to be built."""
 
     def __init__(self, library):
-        self.library = ctypes.CDLL(str(library))
+        self.functions = ctypes.CDLL(str(library))
 
     def _call(self, function, *arguments):
         error = ctypes.create_string_buffer(1000)
@@ -77,16 +77,16 @@ class Plain:
 
     def launch(self, sizes, addresses, stream):
         given = (ctypes.c_size_t * len(addresses))(*addresses)
-        self._call(self.library.pawl_launch, *self._sizes(sizes), given, ctypes.c_size_t(len(addresses)), ctypes.c_size_t(stream))
+        self._call(self.functions.pawl_launch, *self._sizes(sizes), given, ctypes.c_size_t(len(addresses)), ctypes.c_size_t(stream))
         return list(given)
 
     def shape_of(self, tensor, sizes):
         shape = (ctypes.c_int64 * 8)()
-        self._call(self.library.pawl_shape_of, ctypes.c_int(tensor), *self._sizes(sizes), shape)
+        self._call(self.functions.pawl_shape_of, ctypes.c_int(tensor), *self._sizes(sizes), shape)
         return [extent for extent in shape if extent > 0]
 
     def open_library(self, file):
-        self._call(self.library.pawl_open_library, file.encode())
+        self._call(self.functions.pawl_open_library, file.encode())
 
 
 def build_plain(name, folder, sources, options):

@@ -47,7 +47,7 @@ v1::Variant VariantOfBest(const v1::BestVariant& best) {
 
 std::string Joined(const google::protobuf::RepeatedPtrField<std::string>& texts) { return absl::StrJoin(texts, ", "); }
 
-// How the winner is launched, for whoever merges the source alone.
+// How the winner is launched, for users who merge the source alone.
 std::string LaunchesText(const v1::BestVariant& best) {
   std::string text;
   for (const v1::Launch& launch : best.bundle().launches()) {

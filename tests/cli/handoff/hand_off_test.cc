@@ -232,7 +232,7 @@ TEST(HandOffTest, HandsOverAnEditedKernel) {
   ExpectBuilds(hand_off);
 }
 
-// A winner that is compiled for one size is checked at that size only, and says so to whoever asks for another.
+// A winner that is compiled for one size is checked at that size only. Asked for another size, it says so.
 TEST(HandOffTest, KeepsAFixedSize) {
   Winner winner = WinnerOf(Read("kernels/attention"), {{"FIXED_SIZE", 1}});
   const HandOff hand_off = Made(winner);

@@ -183,7 +183,7 @@ TEST_F(ValidatorTest, TriesSmallerInputsWhereTheReferenceIsNotFiniteOrTheStartIs
   inputs_ = InputMagnitudes{{v1::DISTRIBUTION_LARGE, 1024}};
   gpu_.overflows = [](const v1::Plan&, const v1::InputDraw& draw) { return draw.magnitude() > 10; };
   gpu_.wrong = [](const v1::Plan&, const v1::InputDraw& draw) { return draw.distribution() != 0; };
-  EXPECT_THAT(Failure(), HasSubstr("with inputs of large magnitude, up to "));
+  EXPECT_THAT(Failure(), HasSubstr("with inputs of large magnitude, up to 2.38419e-07: "));
 }
 
 TEST_F(ValidatorTest, FailsNothingForOneDrawOfFewValuesThatRoundsTheOtherWay) {
