@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/elements/element_bits.h"
 #include "pawl/v1/bundle.pb.h"
 #include "pawl/v1/plan.pb.h"
 
@@ -18,8 +19,6 @@ std::string DataTypeName(v1::DataType type);
 bool IsFloat(v1::DataType type);
 bool IsInteger(v1::DataType type);
 
-// 4 for the packed types, of which two share a byte.
-int ElementBits(v1::DataType type);
 // Bytes of one element; of the packed types the byte that holds two.
 int ElementBytes(v1::DataType type);
 // Bytes of so many elements one after another.

@@ -70,6 +70,10 @@ int64_t CountLaunches(const v1::Plan& plan);
 // What an output is held against: its own tolerance, or the plan's.
 const v1::Tolerance& ToleranceOf(const v1::Plan& plan, const v1::PlanTensor& tensor);
 
+// Gives plans of one contract the same tensors in the same order, matched by name, so that they can share buffers: each
+// gets the others' scratch as well, which it does not use. The first one's tensors come first, as they were.
+void MatchTensors(const std::vector<v1::Plan*>& plans);
+
 // Its inputs and expected outputs come from problem.py.
 inline bool HasProblem(const v1::Bundle& bundle) { return !bundle.problem().text().empty(); }
 // There is a peer that is timed: a command, or what problem.py has.

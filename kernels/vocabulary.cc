@@ -499,7 +499,7 @@ KeyTable Top() {
           Table(KeyType::kTables, "tensor", true, "", Tensor()),
           Table(KeyType::kTables, "scalar", false, "none", Scalar()),
           Table(KeyType::kTables, "struct", false, "none", Struct()),
-          Table(KeyType::kTables, "variable", true, "", Variable()),
+          Table(KeyType::kTables, "variable", false, "only edits that are proposed are tried", Variable()),
           Table(KeyType::kTables, "constraint", false, "every variant is allowed", Constraint()),
           Table(KeyType::kTable, "hidden", false, "validation at the ladder only", Hidden()),
           LaunchTables("[[launch]]", kEverything, LaunchOf::kKernel, true),

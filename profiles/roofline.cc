@@ -2,40 +2,17 @@
 
 #include <algorithm>
 
+#include "base/elements/element_bits.h"
+
 namespace pawl {
 namespace {
-
-int BitsOf(v1::DataType type) {
-  switch (type) {
-    case v1::DATA_TYPE_I4:
-    case v1::DATA_TYPE_U4:
-      return 4;
-    case v1::DATA_TYPE_F8E4M3:
-    case v1::DATA_TYPE_F8E5M2:
-    case v1::DATA_TYPE_I8:
-    case v1::DATA_TYPE_U8:
-    case v1::DATA_TYPE_BOOL:
-      return 8;
-    case v1::DATA_TYPE_F16:
-    case v1::DATA_TYPE_BF16:
-    case v1::DATA_TYPE_I16:
-    case v1::DATA_TYPE_U16:
-      return 16;
-    case v1::DATA_TYPE_F64:
-    case v1::DATA_TYPE_I64:
-    case v1::DATA_TYPE_U64:
-      return 64;
-    default:
-      return 32;
-  }
-}
 
 // An inout is read and written.
 double TensorBytes(const v1::Plan& plan, v1::TensorRole role) {
   double bytes = 0;
   for (const v1::PlanTensor& tensor : plan.tensors()) {
     if (tensor.role() != role && tensor.role() != v1::TENSOR_ROLE_INOUT) continue;
-    bytes += static_cast<double>(tensor.elements()) * BitsOf(tensor.type()) / 8;
+    bytes += static_cast<double>(tensor.elements()) * ElementBits(tensor.type()) / 8;
   }
   return bytes;
 }
@@ -45,7 +22,7 @@ double RateOfNarrowTypes(const v1::Plan& plan) {
   int narrowest = 16;
   for (const v1::PlanTensor& tensor : plan.tensors()) {
     const bool read = tensor.role() == v1::TENSOR_ROLE_INPUT || tensor.role() == v1::TENSOR_ROLE_INOUT;
-    if (read) narrowest = std::min(narrowest, BitsOf(tensor.type()));
+    if (read) narrowest = std::min(narrowest, ElementBits(tensor.type()));
   }
   return 16.0 / narrowest;
 }

@@ -13,6 +13,10 @@ class ChannelArguments;
 
 namespace pawl {
 
+// The largest message that an orchestrator and its clients take: a bundle with all its files and data
+// (kernels/limits.h) and room for what comes with it.
+inline constexpr int kMaxRpcBytes = 32 << 20;
+
 // What a client shows of itself.
 struct Credentials {
   TlsFiles tls{};

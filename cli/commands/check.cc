@@ -84,7 +84,8 @@ void PrintChanges(const v1::CheckReport& report, const v1::Bundle& bundle) {
 void Print(const v1::CheckReport& report, const v1::Bundle& bundle) {
   std::printf("%s: %lld variants, %lld allowed by the constraints\n", report.bundle().c_str(),
               static_cast<long long>(report.space()), static_cast<long long>(report.allowed()));
-  std::printf("start: %s\n", VariantText(bundle, report.start()).c_str());
+  const std::string start = VariantText(bundle, report.start());
+  std::printf("start: %s\n", start.empty() ? "no variables; campaigns wait for proposed edits" : start.c_str());
   std::printf("launches of the start variant on %s:\n", report.gpus(0).name().c_str());
   for (const v1::CheckSize& size : report.sizes()) {
     for (const v1::PlanLaunch& launch : size.launches()) {

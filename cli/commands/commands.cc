@@ -27,6 +27,7 @@ std::unique_ptr<CLI::App> MakePawlApp(const std::string& version, int* exit_code
       "`pawl help connection` lists them.");
   // In the order of `pawl --help`: by group, and by name within it.
   AddAgent(app, exit_code);
+  AddCompare(app, exit_code);
   AddMcp(app, exit_code);
   AddRun(app, exit_code);
   AddSubmit(app, exit_code);

@@ -32,6 +32,7 @@ std::vector<std::string> WithCommandFirst(std::vector<std::string> arguments);
 int RunPawl(std::vector<std::string> arguments, const std::string& version);
 
 void AddAgent(CLI::App& app, int* exit_code);
+void AddCompare(CLI::App& app, int* exit_code);
 void AddMcp(CLI::App& app, int* exit_code);
 void AddRun(CLI::App& app, int* exit_code);
 void AddSubmit(CLI::App& app, int* exit_code);

@@ -89,7 +89,7 @@ absl::StatusOr<int> ExplainWhyNot(const ExplainFlags& flags, std::string name, C
       connection.Ask([&](CampaignClient& client) { return client.GetBestVariant(flags.campaign); });
   if (!best.ok()) return best.status();
   absl::StatusOr<std::string> answer =
-      WhyNot(ReadChange(flags.why_not), *decision, *iterations, best->bundle(), ReadingWidth(STDOUT_FILENO));
+      WhyNot(flags.why_not, *decision, *iterations, best->bundle(), ReadingWidth(STDOUT_FILENO));
   if (!answer.ok()) {
     Fail("explain", answer.status());
     return kWrongUsage;

@@ -1,19 +1,18 @@
 // `pawl propose`: the next change to try.
 #include <CLI/CLI.hpp>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "base/names/resource_name.h"
-#include "base/names/utf8.h"
 #include "cli/commands/commands.h"
 #include "cli/connect/flags.h"
 #include "cli/connect/settings.h"
+#include "cli/output/files.h"
 #include "cli/text/failure.h"
 #include "cli/text/json_line.h"
 #include "cli/text/why_not.h"
@@ -22,37 +21,13 @@
 namespace pawl {
 namespace {
 
-constexpr size_t kMaxPatch = 1 << 20;
-
-absl::StatusOr<std::string> ReadPatch(const std::string& file) {
-  const bool standard_input = file == "-";
-  const std::string what = standard_input ? "the patch on standard input" : file;
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> opened(
-      standard_input ? nullptr : std::fopen(file.c_str(), "rb"), [](std::FILE* stream) { return std::fclose(stream); });
-  std::FILE* in = standard_input ? stdin : opened.get();
-  if (in == nullptr) return absl::NotFoundError(absl::StrCat(file, ": ", strerror(errno)));
-  std::string text(kMaxPatch + 1, '\0');
-  text.resize(std::fread(text.data(), 1, text.size(), in));
-  if (std::ferror(in) != 0) return absl::NotFoundError(absl::StrCat(what, " can't be read: ", strerror(errno)));
-  if (text.size() > kMaxPatch) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(what, " is larger than ", kMaxPatch >> 20, " MB; expected one edit of the kernel's source"));
-  }
-  if (text.empty()) return absl::InvalidArgumentError(absl::StrCat(what, " is empty; expected a unified diff"));
-  if (ValidUtf8(text) != text) {
-    return absl::InvalidArgumentError(absl::StrCat(what, " is not UTF-8 text; expected a unified diff"));
-  }
-  return text;
-}
-
 struct ProposeFlags {
   ConnectionFlags connection;
   std::string campaign, change, patch, name, author, why;
   bool json = false;
 };
 
-absl::StatusOr<v1::Change> MakeChange(const ProposeFlags& flags) {
-  if (flags.patch.empty()) return ReadChange(flags.change);
+absl::StatusOr<v1::Change> MakeEdit(const ProposeFlags& flags) {
   absl::StatusOr<std::string> patch = ReadPatch(flags.patch);
   if (!patch.ok()) return patch.status();
   v1::Change change;
@@ -61,20 +36,25 @@ absl::StatusOr<v1::Change> MakeChange(const ProposeFlags& flags) {
   return change;
 }
 
-absl::StatusOr<int> Send(const ProposeFlags& flags, const v1::Change& change, Connection& connection) {
+// `edit`: nothing where a variable is to change.
+absl::StatusOr<int> Send(const ProposeFlags& flags, const std::optional<v1::Change>& edit, Connection& connection) {
   v1::ProposeChangeRequest request;
   request.set_campaign(flags.campaign);
-  *request.mutable_change() = change;
   request.set_author(flags.author.empty() ? Author() : flags.author);
   request.set_why(flags.why);
   // A campaign that waits has nothing planned; any other tries what is planned before it asks for proposals.
   const absl::StatusOr<v1::Situation> situation = connection.client().GetSituation(flags.campaign);
   const bool waited = situation.ok() && situation->waits();
-  if (situation.ok() && !situation->variables().empty() && !change.has_source()) {
-    if (absl::Status known = CheckKnownChange(change, situation->variables(), flags.campaign); !known.ok()) {
-      Fail("propose", known);
+  if (edit) {
+    *request.mutable_change() = *edit;
+  } else {
+    if (!situation.ok()) return situation.status();  // which values there are is not known
+    absl::StatusOr<v1::Change> known = KnownChange(flags.change, situation->variables(), flags.campaign);
+    if (!known.ok()) {
+      Fail("propose", known.status());
       return kWrongUsage;
     }
+    *request.mutable_change() = *std::move(known);
   }
   absl::StatusOr<v1::ProposeChangeResponse> reply = connection.client().Propose(request);
   if (!reply.ok()) return reply.status();
@@ -89,8 +69,7 @@ absl::StatusOr<int> Send(const ProposeFlags& flags, const v1::Change& change, Co
       absl::StrAppend(&when, "; ", flags.campaign, " is paused: pawl resume ", ShortName(flags.campaign),
                       FlagsText(flags.connection), " continues it");
     }
-    std::printf("%s will be tried %s\n", change.has_source() ? ChangeText(change).c_str() : flags.change.c_str(),
-                when.c_str());
+    std::printf("%s will be tried %s\n", edit ? ChangeText(*edit).c_str() : flags.change.c_str(), when.c_str());
   }
   return kDone;
 }
@@ -102,10 +81,14 @@ int Propose(const ProposeFlags& flags) {
                                              : "VARIABLE=VALUE and --patch are two changes; propose one at a time"));
     return kWrongUsage;
   }
-  const absl::StatusOr<v1::Change> change = MakeChange(flags);
-  if (!change.ok()) return Fail("propose", change.status());
+  std::optional<v1::Change> edit;
+  if (!flags.patch.empty()) {
+    absl::StatusOr<v1::Change> made = MakeEdit(flags);
+    if (!made.ok()) return Fail("propose", made.status());
+    edit = *std::move(made);
+  }
   return WithConnection("propose", flags.connection, Need::kCampaigns,
-                        [&](Connection& connection) { return Send(flags, *change, connection); });
+                        [&](Connection& connection) { return Send(flags, edit, connection); });
 }
 
 }  // namespace
@@ -119,7 +102,7 @@ void AddPropose(CLI::App& app, int* exit_code) {
       "A proposal passes the same gates and gets the same verdict as a change that Pawl chooses. `pawl situation` "
       "shows the variables and what was tried.");
   AddCampaign(*command, &flags->campaign);
-  command->add_option("CHANGE", flags->change, "VARIABLE=VALUE: one variable and its new value")
+  command->add_option("CHANGE", flags->change, "VARIABLE=VALUE: one variable and its new value, a number or a word")
       ->check(CLI::Validator(CheckChange, ""));
   CLI::Option* patch =
       command

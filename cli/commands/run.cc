@@ -102,8 +102,10 @@ void AddRun(CLI::App& app, int* exit_code) {
   command->group(kRunning)->footer(
       "Examples: pawl run attention --iterations 30\n"
       "          pawl run my_kernel --device cuda:1 --minutes 20\n"
-      "Exit code: 0 improved or goal reached, 3 finished without an improvement, 4 no worker can run it, 1 failed, 130 "
-      "interrupted. Ctrl-C cancels the campaign; its results stay in the database (pawl history). orchestrator.log and "
+      "Exit code: 0 improved or goal reached, 3 finished without an improvement, 4 no worker can run it, 5 paused (by "
+      "a "
+      "gate, or because the bundle has no variables and waits for proposals), 1 failed, 130 interrupted. Ctrl-C "
+      "cancels the campaign; its results stay in the database (pawl history). orchestrator.log and "
       "worker.log are next to the database.");
   command
       ->add_option("BUNDLE", flags->bundle, "Folder of the kernel bundle, or the name of a bundle that ships with Pawl")

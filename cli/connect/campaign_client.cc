@@ -87,7 +87,7 @@ absl::Status ToStatus(const grpc::Status& status, const std::string& address) {
     case absl::StatusCode::kResourceExhausted:
       if (!absl::StrContains(message, "larger than max")) break;
       message = "the message is too large for the orchestrator";
-      detail.set_fix("a bundle with all its files may have at most 4 MB");
+      detail.set_fix(absl::StrCat("a bundle with all its files may have at most ", kMaxRpcBytes >> 20, " MB"));
       break;
     default:
       if (message.empty()) message = absl::StrCat("the orchestrator at ", address, " failed without a message");

@@ -55,10 +55,7 @@ absl::StatusOr<v1::CampaignSpec> MakeSpec(const SpecFlags& flags, const v1::Bund
 int WithConnection(const std::string& command, const ConnectionFlags& flags, Need need,
                    const std::function<absl::StatusOr<int>(Connection&)>& body);
 
-// The variable and the value it is to have; empty where the text is no change.
-v1::Change ReadChange(const std::string& text);
-
-// For CLI11: what is wrong with the text, empty where nothing is.
+// For CLI11: what is wrong with the text of a change, "TILE_M=16" or "ACC=half"; empty where nothing is.
 std::string CheckChange(const std::string& text);
 
 }  // namespace pawl

@@ -24,23 +24,27 @@ std::string CheckDevice(const std::string& text) {
 
 }  // namespace
 
-void AddWorkerFlags(CLI::App& command, WorkerFlags* flags) {
+void AddDeviceFlags(CLI::App& command, std::string* device, std::string* recordings, bool* allow_unsandboxed) {
   command
-      .add_option("--device", flags->device,
+      .add_option("--device", *device,
                   "Where to measure: auto (a GPU if there is one, otherwise replay), cuda:N or replay")
       ->type_name("{auto,cuda:0,replay}")
       ->check(CLI::Validator(CheckDevice, ""));
   command
-      .add_option("--replay-speed", flags->replay_speed,
-                  "Replay in the recorded time of each stage, this many times as fast (default: without waiting)")
-      ->check(AboveZero());
-  command
-      .add_option("--recordings", flags->recordings,
+      .add_option("--recordings", *recordings,
                   "Recordings to replay, a file or a folder (default: those that ship with Pawl)")
       ->type_name("FILE")
       ->check(CLI::ExistingPath);
-  command.add_flag("--allow-unsandboxed", flags->allow_unsandboxed,
+  command.add_flag("--allow-unsandboxed", *allow_unsandboxed,
                    "Build and run candidates even if no sandbox is available");
+}
+
+void AddWorkerFlags(CLI::App& command, WorkerFlags* flags) {
+  AddDeviceFlags(command, &flags->device, &flags->recordings, &flags->allow_unsandboxed);
+  command
+      .add_option("--replay-speed", flags->replay_speed,
+                  "Replay in the recorded time of each stage, this many times as fast (default: without waiting)")
+      ->check(AboveZero());
 }
 
 std::string LocalWorkerName() {

@@ -23,6 +23,8 @@ struct WorkerFlags {
   bool allow_unsandboxed = false;
 };
 void AddWorkerFlags(CLI::App& command, WorkerFlags* flags);
+// Those of them that do not depend on how it is started: --device, --recordings, --allow-unsandboxed.
+void AddDeviceFlags(CLI::App& command, std::string* device, std::string* recordings, bool* allow_unsandboxed);
 
 // workers/HOST-PID-N: nobody else's.
 std::string LocalWorkerName();

@@ -77,6 +77,21 @@ absl::StatusOr<int> CampaignRun::Run() {
     return Conclude(kNoWorker);
   }
   if (!status.ok()) return status;
+  if (!paused_.empty() && only_proposals_) {
+    absl::StatusOr<int> exit_code = Conclude(kPaused);
+    const std::string rest = absl::StrCat(" ", ShortName(campaign_), options_.flags);
+    v1::ErrorDetail detail;
+    detail.set_fix(absl::StrCat("with a pawl-orchestrator on this database and a pawl-worker: pawl resume", rest,
+                                ", then propose edits with pawl propose", rest,
+                                " --patch FILE --name NAME, or let an agent do it: pawl agent", rest,
+                                "; or add [[variable]] tables to kernel.toml, as pawl init drafts them, and run it "
+                                "again"));
+    Fail("run", WithDetail(absl::FailedPreconditionError(absl::StrCat(
+                               "the start variant is measured, and ", options_.bundle.name(),
+                               " has no variables that Pawl could change: ", campaign_, " waits for proposals")),
+                           detail));
+    return exit_code;
+  }
   if (!paused_.empty()) {
     v1::ErrorDetail detail;
     detail.set_fix(absl::StrCat("remove the cause; then, with a pawl-orchestrator on this database and a pawl-worker, ",
@@ -171,9 +186,22 @@ absl::Status CampaignRun::Tick() {
   if (const std::optional<std::string> line = wait_->Look(connection_->client(), now)) printer_.Say(*line);
   if (worker_ == nullptr) return StartWorker();
   if (!worker_->alive()) return RestartWorker();
-  if (leased_ || now < next_look_) return absl::OkStatus();
+  const bool start_only = options_.bundle.variables().empty() && options_.spec.chooser().wait_seconds() == 0;
+  if ((leased_ && !start_only) || now < next_look_) return absl::OkStatus();
   next_look_ = now + kRunLook;
-  return LookWhatItWaitsFor(now);
+  if (!leased_) return LookWhatItWaitsFor(now);
+  PauseBeforeProposals();
+  return absl::OkStatus();
+}
+
+void CampaignRun::PauseBeforeProposals() {
+  absl::StatusOr<v1::Campaign> campaign = connection_->client().GetCampaign(campaign_);
+  if (!campaign.ok() || campaign->waiting_for() != v1::WAITING_FOR_PROPOSAL) return;
+  v1::PauseCampaignRequest request;
+  request.set_name(campaign_);
+  request.set_author(kSelf);
+  request.set_reason("there are no variables that Pawl could change by itself: it waits for proposals");
+  only_proposals_ = connection_->client().Pause(request).ok();  // the watch tells of it
 }
 
 absl::Status CampaignRun::RestartWorker() {
@@ -224,12 +252,13 @@ absl::StatusOr<int> CampaignRun::Conclude(int exit_code) {
   if (!campaign.ok()) return campaign.status();
   if (options_.json) {
     PrintJsonLine(*campaign, /*every_field=*/true);
-  } else if (exit_code != kNoWorker && exit_code != kPaused) {
+  } else if (exit_code != kNoWorker && (exit_code != kPaused || only_proposals_)) {
     if (absl::Status printed = PrintSummary(*connection_, *campaign); !printed.ok()) return printed;
     if (options_.settings.orchestrator.empty()) {
       std::printf("%-10s %s\n", "database", options_.settings.database.c_str());
     }
-    if (const std::optional<std::filesystem::path> report = AwaitReport(options_.settings, *campaign, kReport)) {
+    const absl::Duration patience = campaign->has_end_time() ? kReport : absl::ZeroDuration();
+    if (const std::optional<std::filesystem::path> report = AwaitReport(options_.settings, *campaign, patience)) {
       std::printf("%-10s %s\n", "report", report->c_str());
     }
     const std::string rest = absl::StrCat(" ", ShortName(campaign_), options_.flags);

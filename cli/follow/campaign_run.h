@@ -34,7 +34,8 @@ class CampaignRun {
   explicit CampaignRun(RunOptions options);
 
   // Answers the exit code: 0 improved or at the goal, 3 no improvement, 4 no worker can take it, 5 the campaign paused
-  // itself (and stays so), 1 failed, 130 interrupted (the campaign is cancelled then).
+  // itself (and stays so) or has no variables and waits for proposals, 1 failed, 130 interrupted (the campaign is
+  // cancelled then).
   absl::StatusOr<int> Run();
 
  private:
@@ -44,6 +45,8 @@ class CampaignRun {
   absl::Status Tick();
   absl::Status RestartWorker();
   absl::Status LookWhatItWaitsFor(absl::Time now);
+  // Of a campaign without variables, once its start is measured: nothing goes on before somebody proposes an edit.
+  void PauseBeforeProposals();
   absl::StatusOr<int> Conclude(int exit_code);
   void SayWhatElseRuns();
   absl::Status StartWorker();
@@ -61,7 +64,8 @@ class CampaignRun {
 
   bool leased_ = false;  // a worker has taken a trial of it
   bool no_worker_ = false;
-  std::string paused_;  // why it paused itself; empty: it did not
+  bool only_proposals_ = false;  // paused for them
+  std::string paused_;           // why it paused itself; empty: it did not
   absl::Time next_look_;
   absl::Time waits_since_ = absl::InfiniteFuture();  // with a reason that will not go away
 };

@@ -15,4 +15,8 @@ absl::Status WriteTextFile(const std::filesystem::path& file, const std::string&
 // `max_bytes` unpacked.
 absl::StatusOr<std::string> ReadPackedFile(const std::filesystem::path& file, size_t max_bytes);
 
+// The unified diff in a file, or on standard input where the file is "-". An error where it can't be read, is empty, no
+// UTF-8 text or larger than 1 MB.
+absl::StatusOr<std::string> ReadPatch(const std::string& file);
+
 }  // namespace pawl

@@ -21,6 +21,8 @@ class Differences {
 
   // Outcome, variables, generated code, and what the evidence says of each launch.
   void Iterations(const v1::Iteration& first, const v1::Iteration& second);
+  // What the evidence says of each launch: geometry, resources, counters.
+  void Evidence(const v1::Evidence& first, const v1::Evidence& second);
   // Kernel, goal, device, budget, and what came of it.
   void Campaigns(const v1::Campaign& first, const v1::Campaign& second);
 
@@ -29,7 +31,6 @@ class Differences {
 
  private:
   void GeneratedCode(const v1::Iteration& first, const v1::Iteration& second);
-  void Evidence(const v1::Evidence& first, const v1::Evidence& second);
   void Add(const std::string& what, const std::string& first, const std::string& second, const std::string& factor);
 
   std::string group_;  // of the rows to come, until one of them is there

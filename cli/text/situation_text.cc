@@ -28,6 +28,7 @@ std::string ValuesOf(const v1::Variable& variable, const v1::Iteration& best) {
 }
 
 std::string VariablesTable(const v1::Situation& situation, int width) {
+  if (situation.variables().empty()) return "  none: only edits of the source can be proposed\n";
   Table table({{"  variable"}, {"values (best variant's in brackets)"}, {"a larger value gives"}});
   for (const v1::Variable& variable : situation.variables()) {
     table.Add({absl::StrCat("  ", variable.name()), ValuesOf(variable, situation.best()),
@@ -59,9 +60,14 @@ std::string HowToPropose(const v1::Situation& situation, const std::string& flag
   for (const v1::RankedChange& untried : situation.untried()) {
     if (!untried.change().has_to()) continue;
     example = absl::StrCat(untried.change().variable(), "=", untried.change().to());
+    for (const v1::Variable& variable : situation.variables()) {
+      if (variable.name() != untried.change().variable()) continue;
+      example = absl::StrCat(variable.name(), "=", ValueText(variable, untried.change().to()));
+    }
     break;
   }
-  return absl::StrCat("  pawl propose ", name, " ", example, " --why \"...\"", flags, "\n  pawl propose ", name,
+  const std::string value = absl::StrCat("  pawl propose ", name, " ", example, " --why \"...\"", flags, "\n");
+  return absl::StrCat(situation.variables().empty() ? "" : value, "  pawl propose ", name,
                       " --patch FILE --name NAME --why \"...\"", flags, "\n");
 }
 

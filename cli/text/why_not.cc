@@ -7,33 +7,34 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "base/names/spelling.h"
 #include "cli/text/explanation.h"
 #include "cli/text/layout.h"
 #include "cli/text/ranking_table.h"
 #include "cli/text/words.h"
 #include "kernels/space.h"
+#include "kernels/variable_values.h"
 
 namespace pawl {
 
-absl::Status CheckKnownChange(const v1::Change& asked,
-                              const google::protobuf::RepeatedPtrField<v1::Variable>& variables,
-                              const std::string& of) {
+absl::StatusOr<v1::Change> KnownChange(const std::string& text,
+                                       const google::protobuf::RepeatedPtrField<v1::Variable>& variables,
+                                       const std::string& of) {
+  const std::pair<std::string, std::string> asked = absl::StrSplit(text, absl::MaxSplits('=', 1));
   std::vector<std::string> names;
   for (const v1::Variable& known : variables) names.push_back(known.name());
-  const auto variable = std::find_if(variables.begin(), variables.end(), [&](const v1::Variable& candidate) {
-    return candidate.name() == asked.variable();
-  });
+  const auto variable = std::find_if(variables.begin(), variables.end(),
+                                     [&](const v1::Variable& candidate) { return candidate.name() == asked.first; });
   if (variable == variables.end()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(of, " has no variable ", asked.variable(), Expected(asked.variable(), names)));
+    return absl::InvalidArgumentError(absl::StrCat(of, " has no variable ", asked.first, Expected(asked.first, names)));
   }
-  const auto& values = variable->values();
-  if (std::find(values.begin(), values.end(), asked.to()) == values.end()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(asked.variable(), " has no value ", asked.to(), "; expected ", absl::StrJoin(values, ", ")));
-  }
-  return absl::OkStatus();
+  const absl::StatusOr<int32_t> value = ReadValue(*variable, asked.second);
+  if (!value.ok()) return value.status();
+  v1::Change change;
+  change.set_variable(variable->name());
+  change.set_to(*value);
+  return change;
 }
 
 namespace {
@@ -114,29 +115,30 @@ class Answer {
 
 }  // namespace
 
-absl::StatusOr<std::string> WhyNot(const v1::Change& asked, const v1::Iteration& decision,
+absl::StatusOr<std::string> WhyNot(const std::string& asked, const v1::Iteration& decision,
                                    const std::vector<v1::Iteration>& iterations, const v1::Bundle& bundle, int width) {
-  if (absl::Status known = CheckKnownChange(asked, bundle.variables(), bundle.name()); !known.ok()) return known;
+  const absl::StatusOr<v1::Change> known = KnownChange(asked, bundle.variables(), bundle.name());
+  if (!known.ok()) return known.status();
   const v1::Variant parent = ParentOf(decision);
   v1::Variant wanted = parent;
-  (*wanted.mutable_values())[asked.variable()] = asked.to();
+  (*wanted.mutable_values())[known->variable()] = known->to();
   const auto is_asked = [&](const v1::Change& change) {
-    return change.variable() == asked.variable() && change.to() == asked.to();
+    return change.variable() == known->variable() && change.to() == known->to();
   };
 
   Answer answer(decision, width);
   if (is_asked(decision.change())) {
-    answer.Say(absl::StrCat(asked.variable(), "=", asked.to(), " was chosen: ", IterationSentence(decision), "."));
+    answer.Say(absl::StrCat(asked, " was chosen: ", IterationSentence(decision), "."));
     return answer.Take();
   }
   answer.Say(absl::StrCat("Iteration ", decision.number(), " chose ", ChangeText(decision.change()), " from iteration ",
-                          decision.parent(), ", not ", asked.variable(), "=", asked.to(), "."));
+                          decision.parent(), ", not ", asked, "."));
   bool answered = false;
   const auto passed = std::find_if(decision.passed_over().begin(), decision.passed_over().end(),
                                    [&](const v1::PassedOver& one) { return is_asked(one.change()); });
   if (SameValues(wanted.values(), parent.values())) {
-    answer.Say(absl::StrCat("No change: ", asked.variable(), " is ", asked.to(), " in iteration ", decision.parent(),
-                            " already."));
+    answer.Say(absl::StrCat("No change: ", known->variable(), " is ", ValueText(bundle, known->variable(), known->to()),
+                            " in iteration ", decision.parent(), " already."));
     return answer.Take();
   }
   if (passed != decision.passed_over().end()) {

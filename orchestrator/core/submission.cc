@@ -62,6 +62,16 @@ absl::StatusOr<v1::CampaignSpec> CompleteSpec(const v1::Bundle& bundle, v1::Camp
     return BadField("spec.chooser.no_proposal", "expected one of NoProposal");
   }
   if (!sensible(chooser.wait_seconds())) return BadField("spec.chooser.wait_seconds", "expected 0 or more");
+  if (bundle.variables().empty()) {
+    // There is nothing that Pawl could choose.
+    if (chooser.kind() == v1::CHOOSER_KIND_TREE) {
+      return BadField("spec.chooser.kind", absl::StrCat(bundle.name(),
+                                                        " has no variables, so that only proposals can change it; "
+                                                        "expected outside or both"));
+    }
+    chooser.set_kind(v1::CHOOSER_KIND_OUTSIDE);
+    if (chooser.no_proposal() == v1::NO_PROPOSAL_UNSPECIFIED) chooser.set_no_proposal(v1::NO_PROPOSAL_PAUSE);
+  }
   if (chooser.kind() == v1::CHOOSER_KIND_UNSPECIFIED) chooser.set_kind(v1::CHOOSER_KIND_BOTH);
   if (chooser.no_proposal() == v1::NO_PROPOSAL_UNSPECIFIED) chooser.set_no_proposal(v1::NO_PROPOSAL_TREE);
   if (chooser.wait_seconds() == 0) chooser.set_wait_seconds(kDefaultWait);

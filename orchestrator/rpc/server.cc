@@ -14,10 +14,12 @@
 #include "absl/time/clock.h"
 #include "agent/campaigns/grpc_campaigns.h"
 #include "agent/tools/pawl_features.h"
+#include "base/channel/channel.h"
 #include "base/sync/steady_condition.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/grpcpp.h"
 #include "grpcpp/health_check_service_interface.h"
+#include "kernels/limits.h"
 #include "orchestrator/core/history.h"
 #include "orchestrator/core/report.h"
 #include "orchestrator/engine/search/tree_chooser.h"
@@ -30,7 +32,8 @@
 namespace pawl {
 namespace {
 
-constexpr int kMaxMessage = 4 << 20;
+// Data, a cubin or sources, headers; reference, setup and problem.py.
+static_assert(kMaxRpcBytes >= kMaxDataBytes + kMaxCubinBytes + kMaxFilesBytes + 4 * kMaxSourceBytes);
 constexpr int kMaxStreams = 1000;  // calls that one connection may have under way; more wait
 constexpr int kKeepaliveMs = 60000;
 constexpr int kMissingReports = 100;  // the newest campaigns whose pages are looked for at the start
@@ -109,7 +112,7 @@ class RunningServer final : public Server {
     builder.AddListeningPort(options.listen, *credentials, &port);
     // Two daemons must not share a port, each with half of the clients.
     builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-    builder.SetMaxReceiveMessageSize(kMaxMessage);
+    builder.SetMaxReceiveMessageSize(kMaxRpcBytes);
     builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreams);
     // Who has gone without a word (a watcher above all, which needs no deadline) is found out.
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);

@@ -8,6 +8,7 @@
 #include <random>
 #include <sstream>
 
+#include "kernels/bundle_message.h"
 #include "kernels/space.h"
 #include "tests/kernels/bundle_folder.h"
 
@@ -378,6 +379,51 @@ TEST(BundleReaderTest, SurvivesRandomDamage) {
     for (const Problem& problem : reading.problems) EXPECT_FALSE(problem.message.empty());
   }
   EXPECT_GT(damaged, 200);
+}
+
+TEST(BundleReader, TakesABundleWithoutVariables) {
+  const BundleFolder folder;
+  folder.Write("kernel.toml", R"toml(
+name = "scale_rows"
+source = "scale_rows.cu"
+summary = "out = in"
+[goal]
+size = "main"
+[[size]]
+name = "main"
+N = 1024
+[[tensor]]
+name = "in"
+type = "f32"
+shape = ["N"]
+fill = "normal"
+[[tensor]]
+name = "out"
+type = "f32"
+shape = ["N"]
+role = "output"
+[[launch]]
+entry = "scale_rows"
+grid = ["ceil_div(N, 256)"]
+block = [256]
+arguments = ["in", "out", "N"]
+[reference]
+source = "reference.cu"
+[[reference.launch]]
+entry = "scale_rows_reference"
+grid = ["N"]
+block = [1]
+arguments = ["in", "out", "N"]
+[tolerance]
+absolute = 0.01
+relative = 0.001
+)toml");
+  const BundleReading reading = ReadBundle(folder.path());
+  for (const Problem& problem : reading.problems) ADD_FAILURE() << FormatProblem(problem);
+  EXPECT_EQ(reading.bundle.variables_size(), 0);
+  EXPECT_THAT(BundleProblems(reading.bundle), testing::IsEmpty());
+  EXPECT_EQ(SpaceSize(reading.bundle), 1);
+  EXPECT_EQ(CountAllowed(reading.bundle).value(), 1);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@ import sys
 ALLOWED = {
     "proto": [],
     "base/channel": [],
+    "base/elements": [],
     "base/expression": [],
     "base/faults": [],
     "base/finite": [],
@@ -55,8 +56,9 @@ ALLOWED = {
     "cli/drive": ["cli/connect", "cli/text", "agent", "worker/process", "base"],
     "cli/output": ["cli/connect", "cli/text", "report", "kernels", "worker/build", "base"],
     "cli/follow": ["cli/output", "cli/connect", "cli/text", "report", "base"],
+    "cli/compare": ["cli/connect", "cli/text", "kernels", "worker/trial", "base"],
     "cli/import": ["cli/output", "cli/text", "kernels", "worker/replay", "base"],
-    "cli/commands": ["cli/import", "cli/follow", "cli/draft", "cli/output", "cli/drive", "cli/connect", "cli/text", "agent", "report", "profiles",
+    "cli/commands": ["cli/import", "cli/compare", "cli/follow", "cli/draft", "cli/output", "cli/drive", "cli/connect", "cli/text", "agent", "report", "profiles",
                      "kernels", "worker", "base"],
     "cli": ["cli/commands", "base"],
 }

@@ -125,6 +125,11 @@ void LookAtDisks(Machine* machine) {
 
 }  // namespace
 
+bool HasGpu() {
+  std::error_code error;
+  return std::filesystem::exists("/dev/nvidiactl", error) || std::filesystem::exists("/dev/dxg", error);
+}
+
 Machine LookAtMachine(const MachineProbes& probes) {
   Machine machine;
   machine.metrics = Metrics::Default().NcuNames();

@@ -78,6 +78,9 @@ struct MachineProbes {
   std::function<Asked()> counters;
 };
 
+// Whether the driver's control device is there, also as WSL calls it. A GPU that is there may still not work.
+bool HasGpu();
+
 // Looks at this machine. Slow probes run in parallel, each with a deadline; about a minute in the worst case.
 Machine LookAtMachine(const MachineProbes& probes);
 

@@ -17,7 +17,6 @@ constexpr std::chrono::seconds kLeaseExtra{5};     // beyond what the orchestrat
 // A connection is given so long to be made before a call on it is tried. The call after that finds it, if it took
 // longer.
 constexpr std::chrono::milliseconds kConnecting{200};
-constexpr int kMaxMessageBytes = 64 << 20;
 
 absl::Status ToStatus(const grpc::Status& status) {
   if (status.ok()) return absl::OkStatus();
@@ -113,8 +112,8 @@ class OrchestratorClient : public WorkerClient {
 absl::StatusOr<std::unique_ptr<WorkerClient>> ConnectToOrchestrator(const std::string& address,
                                                                     const Credentials& credentials) {
   grpc::ChannelArguments arguments;
-  arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
-  arguments.SetMaxSendMessageSize(kMaxMessageBytes);
+  arguments.SetMaxReceiveMessageSize(kMaxRpcBytes);
+  arguments.SetMaxSendMessageSize(kMaxRpcBytes);
   // The loop has its own pace of trying again; the channel's must not be slower.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);

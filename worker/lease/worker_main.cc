@@ -19,6 +19,7 @@
 #include "absl/synchronization/mutex.h"
 #include "base/faults/fault_point.h"
 #include "profiles/profile_set.h"
+#include "worker/host/machine.h"
 #include "worker/lease/lease_loop.h"
 #include "worker/lease/worker_client.h"
 #include "worker/lease/worker_options.h"
@@ -93,12 +94,6 @@ class SignalWatch {
   LeaseLoop* loop_ ABSL_GUARDED_BY(mutex_) = nullptr;
   std::thread thread_;
 };
-
-// The driver's control device, also as WSL calls it.
-bool HasGpu() {
-  std::error_code error;
-  return std::filesystem::exists("/dev/nvidiactl", error) || std::filesystem::exists("/dev/dxg", error);
-}
 
 absl::StatusOr<std::unique_ptr<TrialDevice>> OpenReplay(const WorkerOptions& options) {
   ReplayOptions replay;

@@ -203,7 +203,8 @@ absl::Status ReplayDevice::Sleep(const Prepared& prepared, v1::Stage stage, Tria
   return absl::OkStatus();
 }
 
-void ReplayDevice::Measure(const Prepared& prepared, v1::TrialResult* result) const {
+void ReplayDevice::Measure(const Prepared& prepared, TrialOutcome* outcome) const {
+  v1::TrialResult* result = &outcome->result;
   const v1::TimingMode deciding = prepared.bundle->timing();
   ReplayedProcess process{SeedOf(prepared.trial)};
   PairTimer timer;
@@ -225,6 +226,7 @@ void ReplayDevice::Measure(const Prepared& prepared, v1::TrialResult* result) co
   }
   result->set_profiled(profiled && record.has_evidence() && !record.evidence().partial());
   if (profiled) result->set_notes("a recording has no runs of compute-sanitizer");
+  if (trial.has_parent()) outcome->comparison = timed->comparison;
 }
 
 absl::StatusOr<TrialOutcome> ReplayDevice::Run(PreparedTrial& given, TrialObserver& observer) {
@@ -253,7 +255,7 @@ absl::StatusOr<TrialOutcome> ReplayDevice::Run(PreparedTrial& given, TrialObserv
   if (record.has_failure()) {
     *result.mutable_failure() = record.failure();
   } else {
-    Measure(prepared, &result);
+    Measure(prepared, &outcome);
     if (prepared.trial.purpose() == v1::TRIAL_PURPOSE_TOTAL && record.has_beside_baseline()) {
       *result.mutable_beside_baseline() = record.beside_baseline();
     }

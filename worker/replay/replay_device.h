@@ -50,7 +50,7 @@ class ReplayDevice : public TrialDevice {
   void Describe();
   absl::StatusOr<const Served*> FindRecording(const v1::Trial& trial, const v1::Bundle& bundle);
   absl::Status Sleep(const Prepared& prepared, v1::Stage stage, TrialObserver& observer) const;
-  void Measure(const Prepared& prepared, v1::TrialResult* result) const;
+  void Measure(const Prepared& prepared, TrialOutcome* outcome) const;
 
   const double speed_;
   v1::Device device_;

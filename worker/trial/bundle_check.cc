@@ -1,7 +1,6 @@
 #include "worker/trial/bundle_check.h"
 
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <map>
@@ -21,6 +20,7 @@
 #include "kernels/variable_values.h"
 #include "worker/build/builder.h"
 #include "worker/build/built_variant.h"
+#include "worker/host/machine.h"
 #include "worker/host/toolkit.h"
 #include "worker/problem/problem_process.h"
 #include "worker/process/process.h"
@@ -255,7 +255,7 @@ bool RunProblem(const v1::Bundle& bundle, const v1::GpuInfo& gpu, bool allow_uns
 // reads its inputs, and the baseline is no faster than the GPU.
 void CheckRun(const v1::Bundle& bundle, const std::filesystem::path& folder, bool allow_unsandboxed,
               v1::CheckReport& report) {
-  if (access("/dev/nvidiactl", F_OK) != 0) return;
+  if (!HasGpu()) return;
   absl::StatusOr<std::unique_ptr<CudaDevice>> device = CudaDevice::Open({.allow_unsandboxed = allow_unsandboxed});
   if (!device.ok()) {
     report.add_warnings(absl::StrCat("not run: ", device.status().message()));

@@ -53,10 +53,13 @@ absl::StatusOr<Timing> TimeAgainst(GpuDevice& device, const v1::Bundle& bundle, 
   compare.set_setup(candidate.setup_module);
   *compare.mutable_candidate_plan() = candidate.plan;
   *compare.mutable_parent_plan() = parent.plan;
+  std::vector<v1::Plan*> plans = {compare.mutable_candidate_plan(), compare.mutable_parent_plan()};
   if (witnessed) {
     compare.set_witness(options.witness->module);
     *compare.mutable_witness_plan() = options.witness->plan;
+    plans.push_back(compare.mutable_witness_plan());
   }
+  MatchTensors(plans);
   compare.set_pairs(options.pairs);
   compare.set_measurements(options.measurements);
   compare.set_deciding(bundle.timing());

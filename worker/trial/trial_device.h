@@ -32,6 +32,8 @@ struct Artifact {
 struct TrialOutcome {
   v1::TrialResult result;
   std::vector<Artifact> artifacts;  // not yet in result.blobs
+  // With the parent, where there is one. An orchestrator makes its own of the samples.
+  v1::Comparison comparison;
 };
 
 // A trial that is ready for the GPU; only the device that made it knows what is in it.

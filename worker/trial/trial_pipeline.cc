@@ -83,6 +83,20 @@ absl::Status RunByPurpose(TrialRun& run) {
   return run.build.trial.purpose() == v1::TRIAL_PURPOSE_TOTAL ? RunTotal(run) : RunAgainstParent(run);
 }
 
+absl::Status RunBaseSteps(TrialRun& run) {
+  return RunSteps(run, {ChooseInputs, ValidateStart, CheckReference, ProfileCandidate});
+}
+
+absl::Status RunPassedBaseSteps(TrialRun& run) {
+  return RunSteps(run, {ChooseInputs, ValidateTwice, ProfileCandidate});
+}
+
+absl::Status RunBesideBaseSteps(TrialRun& run) {
+  absl::Status status = RunSteps(run, {ChooseInputs, ValidateTwice, CompareWithParent, CheckRoofline});
+  if (status.ok() && run.faster) status = RunSteps(run, {ValidateAgain, SanitizeSmallSizes});
+  return status.ok() ? RunSteps(run, {ProfileCandidate}) : status;
+}
+
 // What a result says beside the findings of the steps.
 void Finish(TrialRun& run) {
   v1::TrialResult& result = run.result();
@@ -107,12 +121,11 @@ void Finish(TrialRun& run) {
   }
 }
 
-}  // namespace
-
-absl::StatusOr<TrialOutcome> RunTrial(GpuDevice& device, const TrialBuild& build, TrialObserver& observer) {
+absl::StatusOr<TrialOutcome> RunPath(absl::Status (*path)(TrialRun&), GpuDevice& device, const TrialBuild& build,
+                                     TrialObserver& observer) {
   TrialRun run(device, build, observer);
   device.StopWhen([&observer] { return observer.stopped(); });
-  const absl::Status status = RunByPurpose(run);
+  const absl::Status status = path(run);
   Clear(run);
   device.StopWhen(nullptr);
   if (absl::IsCancelled(status)) {
@@ -124,6 +137,20 @@ absl::StatusOr<TrialOutcome> RunTrial(GpuDevice& device, const TrialBuild& build
   if (!status.ok()) return status;
   Finish(run);
   return std::move(run.outcome);
+}
+
+}  // namespace
+
+absl::StatusOr<TrialOutcome> RunTrial(GpuDevice& device, const TrialBuild& build, TrialObserver& observer) {
+  return RunPath(RunByPurpose, device, build, observer);
+}
+
+absl::StatusOr<TrialOutcome> RunBase(GpuDevice& device, const TrialBuild& build, bool passed, TrialObserver& observer) {
+  return RunPath(passed ? RunPassedBaseSteps : RunBaseSteps, device, build, observer);
+}
+
+absl::StatusOr<TrialOutcome> RunBesideBase(GpuDevice& device, const TrialBuild& build, TrialObserver& observer) {
+  return RunPath(RunBesideBaseSteps, device, build, observer);
 }
 
 absl::StatusOr<MeasuredVariant> MeasureBesideStart(GpuDevice& device, const TrialBuild& build) {

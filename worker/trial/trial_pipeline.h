@@ -9,13 +9,20 @@
 
 namespace pawl {
 
-// The only path of a built variant through a GPU: campaigns and `pawl verify` by RunTrial, `pawl record`
-// by MeasureBesideStart, `pawl record` and `pawl check` by ValidateStartVariant. The steps are in trial_steps.h; the
-// first one that fails is the last. A candidate's failure is in the result; a status is the machine's fault, or
-// CANCELLED.
+// The only path of a built variant through a GPU: campaigns and `pawl verify` by RunTrial, `pawl compare` by RunBase
+// and RunBesideBase, `pawl record` by MeasureBesideStart, `pawl record` and `pawl check` by ValidateStartVariant. The
+// steps are in trial_steps.h; the first one that fails is the last. A candidate's failure is in the result; a status is
+// the machine's fault, or CANCELLED.
 
 // Everything a variant must pass before it may be kept, and nothing more once it is known that it will not be.
 absl::StatusOr<TrialOutcome> RunTrial(GpuDevice& device, const TrialBuild& build, TrialObserver& observer);
+
+// What another variant is compared with, without a campaign: validated as a start variant is, with its counters.
+// `passed`: it was, at another size, and is only called twice at those that the build has.
+absl::StatusOr<TrialOutcome> RunBase(GpuDevice& device, const TrialBuild& build, bool passed, TrialObserver& observer);
+// The other variant beside it (build.parent): everything it must pass before it would be kept, with its counters
+// whether it is faster or not.
+absl::StatusOr<TrialOutcome> RunBesideBase(GpuDevice& device, const TrialBuild& build, TrialObserver& observer);
 
 struct MeasuredVariant {
   v1::TrialResult result;

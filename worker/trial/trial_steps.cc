@@ -320,6 +320,7 @@ absl::Status CompareWithParent(TrialRun& run) {
   if (timed->failure) run.Fail(*timed->failure);
   run.timed = !timed->failure && !run.result().pairs().empty();
   run.faster = timed->comparison.result() == v1::FASTER;
+  run.outcome.comparison = std::move(timed->comparison);
   return absl::OkStatus();
 }
 

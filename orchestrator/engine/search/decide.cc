@@ -288,8 +288,10 @@ std::optional<v1::Event> Decide(const CampaignState& campaign, const Chooser& ch
     if (open > 0 || now.time < campaign.idle_since() + absl::Seconds(spec.chooser().wait_seconds()))
       return std::nullopt;
     if (spec.chooser().no_proposal() == v1::NO_PROPOSAL_PAUSE) {
-      return Paused(absl::StrFormat("no change was proposed within %g s; continue with pawl propose and pawl resume",
-                                    spec.chooser().wait_seconds()));
+      return Paused(absl::StrFormat(
+          "no change was proposed within %g s; %scontinue with pawl propose and pawl resume",
+          spec.chooser().wait_seconds(),
+          campaign.bundle().variables().empty() ? "there are no variables that Pawl could change by itself: " : ""));
     }
   }
   if (!proposed) choice = chooser.Next(campaign);

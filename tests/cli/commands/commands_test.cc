@@ -351,6 +351,7 @@ TEST_F(CommandsTest, Steer) {
   EXPECT_EQ(Run({"cancel", "7", "--reason", "wrong size"}).out, "campaigns/7 is finished: no change is left to try\n");
   ASSERT_THAT(fake_.asked().cancels, SizeIs(1));
   EXPECT_EQ(fake_.asked().cancels[0].reason(), "wrong size");
+  *fake_.situation.mutable_variables() = SomeBundle().variables();
   EXPECT_EQ(Run({"propose", "7", "TILE_M=16", "--author", "ada", "--why", "small"}).out,
             "TILE_M=16 will be tried after the trials that are planned already\n");
   fake_.situation.set_waits(true);

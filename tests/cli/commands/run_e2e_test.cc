@@ -12,6 +12,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "kernels/bundle_reader.h"
+#include "kernels/space.h"
 #include "pawl/v1/campaign_service.pb.h"
 #include "tests/cli/pawl_program.h"
 #include "tests/kernels/bundle_folder.h"
@@ -19,6 +21,7 @@
 #include "worker/process/process.h"
 #include "worker/process/spawn.h"
 #include "worker/process/temporary_folder.h"
+#include "worker/replay/recording.h"
 
 namespace pawl {
 namespace {
@@ -103,6 +106,99 @@ class RunTest : public testing::Test {
       {"HOME", home_.path().string()}, {"XDG_DATA_HOME", ""}, {"XDG_CONFIG_HOME", ""},
       {"PAWL_DATABASE", ""},           {"PAWL_CONFIG", ""},   {"PAWL_ORCHESTRATOR", ""}};
 };
+
+constexpr char kWithoutVariables[] = R"(
+name    = "scale_rows"
+source  = "scale_rows.cu"
+summary = "out = 2 * in"
+[goal]
+size    = "main"
+speedup = 1.5
+[[size]]
+name = "main"
+ROWS = 1024
+[[tensor]]
+name  = "in"
+type  = "f32"
+shape = ["ROWS"]
+fill  = "uniform"
+[[tensor]]
+name  = "out"
+type  = "f32"
+shape = ["ROWS"]
+role  = "output"
+[[launch]]
+entry     = "scale_rows"
+grid      = ["ROWS"]
+block     = [32]
+arguments = ["in", "out"]
+[work]
+flops = "ROWS"
+bytes = "8*ROWS"
+[reference]
+source = "reference.cu"
+[[reference.launch]]
+entry     = "scale_rows_reference"
+grid      = ["ROWS"]
+block     = [32]
+arguments = ["in", "out"]
+[tolerance]
+absolute = 0.01
+relative = 0.001
+)";
+
+// A bundle whose only variant was recorded.
+struct Recorded {
+  Recorded() {
+    folder.Write("kernel.toml", kWithoutVariables);
+    const BundleReading reading = ReadBundle(folder.path());
+    for (const Problem& problem : reading.problems) ADD_FAILURE() << FormatProblem(problem);
+    Recording recording;
+    recording.header.set_bundle("scale_rows");
+    recording.header.set_bundle_hash(BundleHash(reading.bundle));
+    recording.header.set_size("main");
+    recording.header.set_planned(1);
+    recording.header.set_date("2026-11-16T10:00:00Z");
+    recording.header.mutable_gpu()->set_name("NVIDIA H200");
+    recording.header.mutable_start();
+    v1::RecordedVariant variant;
+    variant.mutable_variant();
+    variant.set_warm_us(10);
+    variant.set_cold_us(12);
+    for (int i = 0; i < 12; ++i) {
+      v1::PairSample& pair = *variant.add_pairs();
+      pair.set_parent_us(10);
+      pair.set_candidate_us(10);
+    }
+    recording.Put(variant);
+    EXPECT_TRUE(WriteRecording(recordings.path() / "scale_rows.jsonl.gz", recording).ok());
+  }
+
+  const BundleFolder folder;
+  const TemporaryFolder recordings{"pawl-recordings-"};
+};
+
+TEST_F(RunTest, MeasuresTheStartOfABundleWithoutVariablesAndSaysWhatToDoNext) {
+  const Recorded recorded;
+  const ProcessResult check = Run({"check", recorded.folder.path().string(), "--no-build"});
+  EXPECT_EQ(check.exit_code, 0) << check.err;
+  EXPECT_THAT(check.out, HasSubstr("start: no variables; campaigns wait for proposed edits"));
+  const ProcessResult run = Run({"run", recorded.folder.path().string(), "--device", "replay", "--recordings",
+                                 recorded.recordings.path().string()});
+  EXPECT_EQ(run.exit_code, 5) << run.err;
+  EXPECT_THAT(run.err,
+              HasSubstr("the start variant is measured, and scale_rows has no variables that Pawl could change: "
+                        "campaigns/1 waits for proposals"));
+  for (const char* next : {"pawl propose 1", "pawl agent 1", "[[variable]]"}) EXPECT_THAT(run.err, HasSubstr(next));
+  const v1::Campaign campaign = Parse<v1::Campaign>(Run({"show", "1", "--json"}).out);
+  EXPECT_EQ(campaign.state(), v1::PAUSED);
+  EXPECT_EQ(campaign.best(), 0);
+  EXPECT_DOUBLE_EQ(campaign.start_us(), 10);
+  const ProcessResult situation = Run({"situation", "1"});
+  EXPECT_THAT(situation.out, HasSubstr("none: only edits of the source can be proposed"));
+  EXPECT_THAT(situation.out, Not(HasSubstr("VARIABLE=VALUE")));
+  EXPECT_THAT(Run({"history", "1"}).out, HasSubstr("start"));
+}
 
 TEST_F(RunTest, ImprovesAKernelAndLeavesEverythingToLookAt) {
   const ProcessResult run = Run({"run", Attention().string(), "--device", "replay", "--iterations", "10"});
@@ -218,46 +314,6 @@ TEST_F(RunTest, LeavesNoCampaignWithoutARecording) {
 }
 
 // Every table is right by itself.
-constexpr char kWithoutVariables[] = R"(
-name    = "scale_rows"
-source  = "scale_rows.cu"
-summary = "out = 2 * in"
-[goal]
-size    = "main"
-speedup = 1.5
-[[size]]
-name = "main"
-ROWS = 1024
-[[tensor]]
-name  = "in"
-type  = "f32"
-shape = ["ROWS"]
-fill  = "uniform"
-[[tensor]]
-name  = "out"
-type  = "f32"
-shape = ["ROWS"]
-role  = "output"
-[[launch]]
-entry     = "scale_rows"
-grid      = ["ROWS"]
-block     = [32]
-arguments = ["in", "out"]
-[work]
-flops = "ROWS"
-bytes = "8*ROWS"
-[reference]
-source = "reference.cu"
-[[reference.launch]]
-entry     = "scale_rows_reference"
-grid      = ["ROWS"]
-block     = [32]
-arguments = ["in", "out"]
-[tolerance]
-absolute = 0.01
-relative = 0.001
-)";
-
 TEST_F(RunTest, SubmitAcceptsWhatCheckAcceptsAndNothingElse) {
   const std::unique_ptr<Running> daemon = StartOrchestrator();
   std::string launches;
@@ -279,7 +335,7 @@ TEST_F(RunTest, SubmitAcceptsWhatCheckAcceptsAndNothingElse) {
        "[[launch]]\nentry = \"combine\"\ngrid = [\"ROWS\"]\nblock = [32, 1]\narguments = [\"partial\", \"out\"]\n"
        "repeat = 10001\n[work]",
        false},
-      {"no variables", "", "", false},
+      {"no variables", "", "", true},
   };
   for (const Case& one : cases) {
     BundleFolder folder;

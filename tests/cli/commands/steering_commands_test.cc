@@ -117,8 +117,41 @@ TEST_F(SteeringCommandsTest, NameTheVariableThatWasMeant) {
   EXPECT_EQ(variable.exit_code, 2);
   EXPECT_THAT(variable.err,
               HasSubstr("campaigns/7 has no variable TILE_N; expected TILE_M, WARPS; did you mean TILE_M?"));
-  EXPECT_THAT(Run({"propose", "7", "WARPS=3"}).err, HasSubstr("WARPS has no value 3; expected 1, 2, 4, 8"));
+  EXPECT_THAT(Run({"propose", "7", "WARPS=3"}).err, HasSubstr("\"3\" is no value of WARPS; expected 1, 2, 4, 8"));
   EXPECT_THAT(fake_.asked().proposals, IsEmpty());
+}
+
+TEST_F(SteeringCommandsTest, TakeAndShowValuesThatAreWords) {
+  v1::Variable& type = *fake_.situation.add_variables();
+  type.set_name("ACC");
+  type.add_words("float");
+  type.add_words("half");
+  v1::Variable& staged = *fake_.situation.add_variables();
+  staged.set_name("STAGED");
+  staged.set_flag(true);
+  for (v1::Variable* variable : {&type, &staged}) {
+    variable->add_values(0);
+    variable->add_values(1);
+  }
+  *fake_.situation.mutable_campaign() = fake_.campaign;
+  fake_.situation.mutable_campaign()->clear_end_time();
+  (*fake_.situation.mutable_best()->mutable_variant())["ACC"] = 0;
+  v1::Change& untried = *fake_.situation.add_untried()->mutable_change();
+  untried.set_variable("ACC");
+  untried.set_from(0);
+  untried.set_to(1);
+  const std::string situation = Run({"situation", "7"}).out;
+  EXPECT_THAT(situation, HasSubstr("[float] half"));
+  EXPECT_THAT(situation, HasSubstr("false true"));
+  EXPECT_THAT(situation, HasSubstr("pawl propose 7 ACC=half"));
+
+  EXPECT_EQ(Run({"propose", "7", "ACC=half"}).exit_code, 0);
+  EXPECT_EQ(Run({"propose", "7", "STAGED=true"}).exit_code, 0);
+  ASSERT_THAT(fake_.asked().proposals, SizeIs(2));
+  EXPECT_EQ(fake_.asked().proposals[0].change().to(), 1);
+  EXPECT_EQ(fake_.asked().proposals[1].change().to(), 1);
+  EXPECT_THAT(Run({"propose", "7", "ACC=hlaf"}).err,
+              HasSubstr("\"hlaf\" is no value of ACC; expected float, half; did you mean half?"));
 }
 
 TEST_F(SteeringCommandsTest, ProposeNothingThatIsNoPatch) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "cli/text/layout.h"
@@ -193,10 +194,7 @@ grid-too-small            1     1          0       1          0
 class WhyNotTest : public testing::Test {
  protected:
   absl::StatusOr<std::string> Ask(const std::string& variable, int value) const {
-    v1::Change change;
-    change.set_variable(variable);
-    change.set_to(value);
-    return WhyNot(change, decision_, SomeIterations(), SomeBundle(), 100);
+    return WhyNot(absl::StrCat(variable, "=", value), decision_, SomeIterations(), SomeBundle(), 100);
   }
 
   v1::Iteration decision_ = ExplainedIteration();
@@ -235,7 +233,8 @@ TEST_F(WhyNotTest, SaysWhatIsNoQuestion) {
   EXPECT_THAT(*Ask("TILE_M", 128), HasSubstr("TILE_M=128 was chosen: iteration 4, kept: faster"));
   EXPECT_THAT(std::string(Ask("TILE_Q", 64).status().message()),
               HasSubstr("attention has no variable TILE_Q; expected TILE_M, WARPS; did you mean TILE_M?"));
-  EXPECT_THAT(std::string(Ask("WARPS", 3).status().message()), HasSubstr("WARPS has no value 3; expected 1, 2, 4, 8"));
+  EXPECT_THAT(std::string(Ask("WARPS", 3).status().message()),
+              HasSubstr("\"3\" is no value of WARPS; expected 1, 2, 4, 8"));
 }
 
 TEST_F(WhyNotTest, AdmitsThatADecisionDoesNotNameIt) {

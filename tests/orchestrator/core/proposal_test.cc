@@ -5,12 +5,14 @@
 
 #include "base/hash/hash.h"
 #include "orchestrator/engine/search/single_change.h"
+#include "orchestrator/engine/search/tree_chooser.h"
 #include "tests/orchestrator/scripted_worker.h"
 #include "tests/orchestrator/world.h"
 
 namespace pawl {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 v1::CampaignSpec With(v1::ChooserKind kind, v1::NoProposal then = v1::NO_PROPOSAL_TREE) {
@@ -142,6 +144,60 @@ TEST(ProposalTest, IsWaitedForAndThenTheCampaignPauses) {
   resume.set_name(campaign);
   ASSERT_TRUE(world->Resume(resume).ok());
   EXPECT_TRUE(worker.MustLease().has_trial());
+}
+
+v1::Bundle WithoutVariables() {
+  v1::Bundle bundle = WithSource();
+  bundle.clear_variables();
+  bundle.clear_constraints();
+  bundle.mutable_launches(0)->set_grid(0, "ceil_div(N, 32)");
+  return bundle;
+}
+
+TEST(WithoutVariablesTest, WaitsForProposalsOnceTheStartIsMeasured) {
+  const TreeChooser chooser(DecisionTree::Default());
+  World world({}, 0, &chooser);
+  const std::string campaign = world.Submit({}, WithoutVariables());
+  EXPECT_EQ(world.Get(campaign).spec().chooser().kind(), v1::CHOOSER_KIND_OUTSIDE);
+  ScriptedWorker worker(world, "a");
+  ASSERT_TRUE(worker.Complete(worker.MustLease()).ok());
+  EXPECT_FALSE(worker.Lease()->has_trial());
+  EXPECT_EQ(world.Get(campaign).state(), v1::RUNNING);
+  EXPECT_EQ(world.Get(campaign).waiting_for(), v1::WAITING_FOR_PROPOSAL);
+  v1::GetSituationRequest request;
+  request.set_campaign(campaign);
+  const absl::StatusOr<v1::Situation> situation = world->Situation(request);
+  ASSERT_TRUE(situation.ok()) << situation.status();
+  EXPECT_TRUE(situation->waits());
+  EXPECT_EQ(situation->variables_size(), 0);
+  EXPECT_EQ(situation->untried_size(), 0);
+
+  ASSERT_TRUE(ProposePatch(world, campaign, "@@ -1 +1 @@\n-// one\n+// two\n").ok());
+  const v1::LeaseTrialResponse edited = worker.MustLease();
+  EXPECT_THAT(edited.trial().patched_source(), HasSubstr("// two\n"));
+  ASSERT_TRUE(worker.Complete(edited, EverythingHelps).ok());
+  EXPECT_EQ(world.Iterations(campaign)[1].verdict(), v1::KEPT);
+  EXPECT_FALSE(worker.Lease()->has_trial()) << "and waits again";
+  EXPECT_EQ(world.Get(campaign).waiting_for(), v1::WAITING_FOR_PROPOSAL);
+}
+
+TEST(WithoutVariablesTest, PausesWhereNobodyProposesAnything) {
+  World world;
+  const std::string campaign = world.Submit({}, WithoutVariables());
+  ScriptedWorker worker(world, "a");
+  ASSERT_TRUE(worker.Complete(worker.MustLease()).ok());
+  world.Pass(absl::Seconds(301));
+  EXPECT_EQ(world.Get(campaign).state(), v1::PAUSED);
+  EXPECT_THAT(world.Get(campaign).message(),
+              AllOf(HasSubstr("no change was proposed within 300 s"), HasSubstr("there are no variables")));
+}
+
+TEST(WithoutVariablesTest, CannotBeLeftToTheTree) {
+  World world;
+  v1::SubmitCampaignRequest request;
+  *request.mutable_bundle() = WithoutVariables();
+  *request.mutable_spec() = With(v1::CHOOSER_KIND_TREE);
+  ExpectError(world->Submit(request).status(), absl::StatusCode::kInvalidArgument, "has no variables");
 }
 
 TEST(SituationTest, HasAllThatAnAgentNeeds) {

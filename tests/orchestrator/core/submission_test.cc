@@ -147,7 +147,6 @@ std::vector<std::pair<std::string, Spoil>> Mistakes() {
          for (int i = 0; i < 10; ++i) b->mutable_tensors(0)->add_shape("N");
        }},
       {"two tensors of one name", [](auto* b) { b->mutable_tensors(0)->set_name("out"); }},
-      {"no variables", [](auto* b) { b->clear_variables(); }},
       {"a variable without values", [](auto* b) { b->mutable_variables(0)->clear_values(); }},
       {"a value twice", [](auto* b) { b->mutable_variables(0)->add_values(16); }},
       {"a start that is no value", [](auto* b) { b->mutable_variables(0)->set_start(17); }},

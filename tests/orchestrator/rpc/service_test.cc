@@ -7,6 +7,7 @@
 #include <limits>
 #include <thread>
 
+#include "base/channel/channel.h"
 #include "base/hash/hash.h"
 #include "tests/db/faulty_disk.h"
 #include "tests/orchestrator/engine/tiny_bundle.h"
@@ -85,10 +86,10 @@ TEST(CampaignServiceLimitsTest, TakesSoManyCampaigns) {
   service.Refuse(service.campaigns(), &Campaigns::SubmitCampaign, request, RESOURCE_EXHAUSTED, "unfinished");
 }
 
-TEST_F(CampaignServiceTest, RefusesAMessageOfFiveMegabytes) {
+TEST_F(CampaignServiceTest, RefusesAMessageThatIsLargerThanAnyBundle) {
   v1::SubmitCampaignRequest request;
   *request.mutable_bundle() = TinyBundle();
-  request.mutable_bundle()->mutable_source()->set_text(std::string(5 << 20, ' '));
+  request.mutable_bundle()->mutable_source()->set_text(std::string(kMaxRpcBytes, ' '));
   v1::Campaign reply;
   const grpc::Status status = service_.Call(stub(), &Campaigns::SubmitCampaign, request, &reply);
   EXPECT_EQ(status.error_code(), RESOURCE_EXHAUSTED) << status.error_message();

@@ -194,11 +194,11 @@ TEST_F(SecurityTest, RefusesCallsWithoutADeadline) {
   EXPECT_EQ(reader->Finish().error_code(), StatusCode::NOT_FOUND);
 }
 
-TEST_F(SecurityTest, RefusesMessagesOfFiveMegabytes) {
+TEST_F(SecurityTest, RefusesMessagesThatAreLargerThanAnyBundle) {
   StartWithTls();
   const auto channel = Connect({.tls = Good().Of("submit")});
   v1::SubmitCampaignRequest request;
-  request.mutable_bundle()->mutable_source()->set_text(std::string(5 << 20, ' '));
+  request.mutable_bundle()->mutable_source()->set_text(std::string(kMaxRpcBytes, ' '));
   EXPECT_EQ(Call(channel, &Campaigns::SubmitCampaign, request).error_code(), StatusCode::RESOURCE_EXHAUSTED);
   request.mutable_bundle()->mutable_source()->set_text(std::string(3 << 20, ' '));
   EXPECT_EQ(Call(channel, &Campaigns::SubmitCampaign, request).error_code(), StatusCode::INVALID_ARGUMENT);

@@ -1,0 +1,124 @@
+// What a launch passes: tensors, sizes, scalars and structs (declared in drafting.h).
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "cli/draft/drafting.h"
+#include "cli/draft/size_values.h"
+#include "cli/draft/translation.h"
+
+namespace pawl {
+
+void Drafting::Arguments(PlannedKernel& planned, DraftLaunch& launch) {
+  for (size_t i = 0; i < planned.kernel->parameters.size(); ++i) {
+    const SourceParameter& parameter = planned.kernel->parameters[i];
+    const CppExpression* given =
+        planned.launch != nullptr && i < planned.launch->arguments.size() ? &planned.launch->arguments[i] : nullptr;
+    launch.arguments.push_back(Argument(parameter, given, planned, launch));
+  }
+  if (planned.launch == nullptr) return;
+  for (const auto& [a, b] : planned.launch->swaps) {
+    std::vector<std::string> names;
+    for (const std::string& host : {a, b}) {
+      for (const auto& [key, tensor] : planned.tensors) {
+        for (size_t i = 0; i < planned.kernel->parameters.size() && i < planned.launch->arguments.size(); ++i) {
+          if (planned.kernel->parameters[i].name == key &&
+              HostTensor(planned.launch->arguments[i], planned.launch->values) == host) {
+            names.push_back(tensor);
+          }
+        }
+      }
+    }
+    if (names.size() == 2) {
+      launch.swap = names;
+      for (DraftTensor& tensor : draft_.tensors) {
+        if (tensor.name == names[0] || tensor.name == names[1]) {
+          tensor.role = "inout";
+          tensor.todos.push_back("role: the launches exchange it with another; say which one is the result");
+        }
+      }
+    }
+  }
+}
+
+std::string Drafting::Argument(const SourceParameter& parameter, const CppExpression* given, PlannedKernel& planned,
+                               DraftLaunch& launch) {
+  if (parameter.type.pointers > 1) {
+    DraftStruct made;
+    made.name = FreeName(absl::StrCat(parameter.name, "_pointers"));
+    made.fields = {planned.tensors.at(parameter.name)};
+    made.in_memory = true;
+    made.todo = "name all tensors that it points to";
+    draft_.structs.push_back(made);
+    return made.name;
+  }
+  if (parameter.type.pointers == 1) return planned.tensors.at(parameter.name);
+  if (parameter.type.record) {
+    // A __half by value is a scalar, however libclang sees it.
+    const std::optional<ElementType> plain = TypeOf(parameter.type, planned);
+    if (!plain || plain->width > 1) return Struct(parameter, given, planned);
+  }
+  if (given != nullptr && planned.launch->loop &&
+      RootOf(*given, planned.launch->values) == planned.launch->loop->index) {
+    launch.index = FreeName(parameter.name);
+    return launch.index;
+  }
+  const std::optional<ElementType> type = TypeOf(parameter.type, planned);
+  const auto size = planned.sizes.find(parameter.name);
+  if (size != planned.sizes.end() && type && type->type == "i32") return size->second;
+  return Scalar(parameter, given, planned, type, size == planned.sizes.end() ? "" : size->second);
+}
+
+std::string Drafting::Scalar(const SourceParameter& parameter, const CppExpression* given, PlannedKernel& planned,
+                             const std::optional<ElementType>& type, const std::string& size) {
+  DraftScalar scalar;
+  scalar.type = type ? type->type : "f32";
+  if (!type) scalar.todo = absl::StrCat("type: ", parameter.type.element, " is not known");
+  if (!size.empty()) {
+    scalar.value = size;
+  } else if (given != nullptr) {
+    // A number of the host that is no integer is none of the sizes.
+    if (std::optional<std::string> text =
+            HostText(*given, planned, nullptr, IsWholeType(scalar.type) && !IsFlagName(parameter.name))) {
+      scalar.value = *text;
+    }
+  }
+  if (scalar.value.empty()) {
+    scalar.value = TypicalValue(parameter.name, scalar.type);
+    scalar.todo = given == nullptr ? "no launch in the source gives its value"
+                                   : absl::StrCat("the host passes ", CppText(*given));
+  }
+  for (const DraftScalar& known : draft_.scalars) {
+    if (known.type == scalar.type && known.value == scalar.value &&
+        (known.name == parameter.name || absl::StartsWith(known.name, parameter.name))) {
+      return known.name;
+    }
+  }
+  scalar.name = FreeName(parameter.name);
+  draft_.scalars.push_back(scalar);
+  return scalar.name;
+}
+
+std::string Drafting::Struct(const SourceParameter& parameter, const CppExpression* given, PlannedKernel& planned) {
+  DraftStruct made;
+  made.name = FreeName(parameter.name);
+  if (parameter.fields.empty()) made.todo = absl::StrCat(parameter.type.spelling, " is not known: name its fields");
+  for (const SourceParameter& field : parameter.fields) {
+    const auto tensor = planned.tensors.find(absl::StrCat(parameter.name, ".", field.name));
+    if (tensor != planned.tensors.end()) {
+      made.fields.push_back(tensor->second);
+      continue;
+    }
+    const std::optional<ElementType> type = TypeOf(field.type, planned);
+    const auto size = planned.sizes.find(absl::StrCat(parameter.name, ".", field.name));
+    if (size != planned.sizes.end() && type && type->type == "i32") {
+      made.fields.push_back(size->second);
+    } else {
+      const CppExpression* value =
+          FieldOf(parameter, static_cast<size_t>(&field - parameter.fields.data()), given, planned);
+      made.fields.push_back(Scalar(field, value, planned, type, size == planned.sizes.end() ? "" : size->second));
+    }
+  }
+  draft_.structs.push_back(made);
+  return made.name;
+}
+
+}  // namespace pawl

@@ -1,0 +1,169 @@
+// Which kernels and launches of a source are drafted (declared in drafting.h).
+#include <algorithm>
+
+#include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/names/spelling.h"
+#include "cli/draft/drafting.h"
+
+namespace pawl {
+namespace {
+
+std::string LowerName(const SourceFunction& function) { return absl::AsciiStrToLower(function.name); }
+
+bool IsTorchType(const std::string& type) {
+  for (const char* word :
+       {"TensorAccessor", "at::Tensor", "torch::", "TensorInfo", "PhiloxCudaState", "TensorIterator"}) {
+    if (absl::StrContains(type, word)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+absl::Status Drafting::Choose(const std::string& entry) {
+  std::vector<const SourceFunction*> kernels;
+  for (const SourceFunction& function : model_.functions) {
+    if (function.kernel) kernels.push_back(&function);
+  }
+  const std::string& path = model_.files[0]->path;
+  if (kernels.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        path, " has no __global__ function with a body",
+        model_.first_error.empty() ? ""
+                                   : absl::StrCat("; the first thing that is not understood: ", model_.first_error)));
+  }
+  std::vector<std::string> names, listed;
+  for (const SourceFunction* kernel : kernels) {
+    names.push_back(kernel->name);
+    listed.push_back(absl::StrCat(kernel->qualified, " (", kernel->file->path, ":", kernel->line, ")"));
+  }
+  if (entry.empty() && kernels.size() > 1) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " has ", kernels.size(),
+                                                   " kernels: ", absl::StrJoin(listed, ", "),
+                                                   ". Choose one with --entry NAME, or a host function that launches "
+                                                   "several of them"));
+  }
+  const SourceFunction* asked = entry.empty() ? kernels[0] : model_.Find(entry);
+  if (asked == nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " has no kernel ", entry, Suggestion(entry, names),
+                                                   "; it has ", absl::StrJoin(listed, ", ")));
+  }
+  if (asked->kernel) {
+    TakeKernel(*asked);
+    return absl::OkStatus();
+  }
+  for (const HostLaunch& launch : launches_) {
+    if (launch.host == asked) TakeLaunch(launch);
+  }
+  if (planned_.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(entry, " launches no kernel of ", path, "; its kernels are ", absl::StrJoin(listed, ", ")));
+  }
+  return absl::OkStatus();
+}
+
+void Drafting::TakeKernel(const SourceFunction& kernel) {
+  const SourceFunction* host = nullptr;
+  std::set<std::string> others;
+  for (const HostLaunch& launch : launches_) {
+    if (launch.kernel == &kernel && host == nullptr) host = launch.host;
+  }
+  std::vector<std::string> again;
+  for (const HostLaunch& launch : launches_) {
+    if (launch.host != host) continue;
+    if (launch.kernel != &kernel) {
+      others.insert(launch.kernel->name);
+    } else if (planned_.empty()) {
+      TakeLaunch(launch);
+    } else {
+      again.push_back(absl::StrCat(launch.line));
+    }
+  }
+  if (!again.empty()) {
+    draft_.remarks.push_back(
+        absl::StrCat(host->name, " launches ", kernel.name, " again in line ", absl::StrJoin(again, ", "),
+                     ": the draft has the first launch only; `--entry ", host->name, "` drafts all of them"));
+  }
+  if (!others.empty()) {
+    draft_.remarks.push_back(absl::StrCat(host->name, " also launches ", absl::StrJoin(others, ", "), "; `--entry ",
+                                          host->name, "` drafts the whole call"));
+  }
+  if (planned_.empty()) {
+    planned_.emplace_back();
+    planned_.back().kernel = &kernel;
+  }
+}
+
+void Drafting::TakeLaunch(const HostLaunch& launch) {
+  const auto texts = [](const HostLaunch& made) {
+    std::string text;
+    for (const CppExpression& argument : made.arguments) absl::StrAppend(&text, CppText(argument), ", ");
+    return text;
+  };
+  for (const PlannedKernel& planned : planned_) {
+    if (planned.kernel != launch.kernel || planned.launch == nullptr) continue;
+    // The same once more, as a benchmark does.
+    bool excluded =
+        planned.launch->template_arguments != launch.template_arguments || texts(*planned.launch) == texts(launch);
+    for (const auto& [condition, negative] : launch.conditions) {
+      for (const auto& [other, other_negative] : planned.launch->conditions) {
+        excluded = excluded || (CppText(condition) == CppText(other) && negative != other_negative);
+      }
+    }
+    if (!excluded) continue;
+    draft_.remarks.push_back(absl::StrCat("the launch of ", launch.kernel->name, " in line ", launch.line,
+                                          " is left out: the draft has the one in line ", planned.launch->line));
+    return;
+  }
+  planned_.emplace_back();
+  planned_.back().kernel = launch.kernel;
+  planned_.back().launch = &launch;
+}
+
+absl::Status Drafting::CheckParameters(const SourceFunction& kernel) const {
+  for (const SourceParameter& parameter : kernel.parameters) {
+    const std::string where = absl::StrCat(kernel.file->path, ":", kernel.line, ": ", kernel.name);
+    if (IsTorchType(parameter.type.element) || IsTorchType(parameter.type.spelling)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          where, " takes ", parameter.name, " as ", parameter.type.spelling,
+          ", a type of PyTorch's. Let it take a pointer and the extents it needs (const float* ", parameter.name,
+          ", int rows, ...); the host passes ", parameter.name, ".data_ptr<float>() and ", parameter.name, ".size(0)"));
+    }
+    const bool is_template =
+        std::any_of(kernel.templates.begin(), kernel.templates.end(),
+                    [&](const TemplateParameter& own) { return own.is_type && own.name == parameter.type.element; });
+    if (is_template && parameter.type.pointers == 0 &&
+        HasWord(parameter.type.element, {"func", "functor", "lambda", "op_t", "_op"})) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(where, " takes ", parameter.name, " as ", parameter.type.spelling,
+                       ", a function object, which a launch of Pawl can't pass: write a kernel "
+                       "that calls the function itself"));
+    }
+    for (const char* word : {"(*)", "cudaTextureObject_t", "cudaSurfaceObject_t", "CUtensorMap", "curandState"}) {
+      if (!absl::StrContains(parameter.type.spelling, word)) continue;
+      return absl::InvalidArgumentError(absl::StrCat(where, " takes ", parameter.name, " as ", parameter.type.spelling,
+                                                     ", which a launch of Pawl can't make; expected pointers, numbers "
+                                                     "and structs of them"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::string Drafting::BundleNameOf(const SourceFunction& kernel) {
+  std::string name = LowerName(kernel);
+  for (const char* suffix : {"_kernel", "kernel"}) {
+    if (absl::EndsWith(name, suffix) && name.size() > std::string_view(suffix).size()) {
+      name.resize(name.size() - std::string_view(suffix).size());
+    }
+  }
+  while (!name.empty() && (name[0] == '_' || absl::ascii_isdigit(static_cast<unsigned char>(name[0]))))
+    name.erase(0, 1);
+  while (!name.empty() && name.back() == '_') name.pop_back();
+  return name.empty() ? "kernel" : name.substr(0, 64);
+}
+
+}  // namespace pawl

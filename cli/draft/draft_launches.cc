@@ -1,0 +1,256 @@
+// [[launch]] tables: entries, geometry, loops and conditions (declared in drafting.h).
+#include <algorithm>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "base/expression/expression.h"
+#include "cli/draft/drafting.h"
+#include "cli/draft/shapes.h"
+#include "cli/draft/translation.h"
+
+namespace pawl {
+namespace {
+
+using Kind = CppExpression::Kind;
+
+}  // namespace
+
+std::optional<std::string> Drafting::HostLeaf(const CppExpression& e, const PlannedKernel& planned, bool may_add) {
+  const std::string text = CppText(e);
+  if (absl::StrContains(text, "multiProcessorCount") || absl::StrContains(text, "num_sms") ||
+      absl::StrContains(text, "numSMs") || absl::StrContains(text, "sm_count") || text == "sms" || text == "num_sm") {
+    return "SM_COUNT";
+  }
+  if (const auto known = size_of_.find(text); known != size_of_.end()) return known->second;
+  if (e.kind == Kind::kCall && e.parts[0].IsName("sizeof") && e.parts.size() == 2)
+    return SizeOf(e.parts[1].text, planned);
+  if (e.kind == Kind::kName) {
+    if (std::optional<std::string> variable = variables_->NameOf(e.text)) return variable;
+    const std::string root = RootOf(e, planned.launch->values);
+    if (const auto known = size_of_.find(root); known != size_of_.end()) return known->second;
+    if (const std::optional<int64_t> worth = WorthOf(e.text, planned.launch->values)) return absl::StrCat(*worth);
+    for (const TemplateParameter& own : planned.launch->host->templates) {
+      if (own.name == e.text && !own.is_type) return variables_->AddTemplate(own, "");
+    }
+  }
+  if (!may_add) return std::nullopt;
+  if (e.kind == Kind::kName) {
+    // Of a class: what it is worth, only the compiler knows.
+    if (absl::StrContains(text, "::")) return std::nullopt;
+    if (std::optional<std::string> variable = variables_->AddLaunchParameter(text)) return variable;
+    return AddSize(text, text, std::nullopt, "only the launch uses it");
+  }
+  if (e.kind == Kind::kCall && e.parts[0].kind == Kind::kMember) {
+    const std::string object = CppText(e.parts[0].parts[0]), method = e.parts[0].text;
+    if (method == "numel" || method == "size" || method == "sizes" || method == "length") {
+      const std::string axis = e.parts.size() > 1 ? CppText(e.parts[1]) : "";
+      return AddSize(text, absl::StrCat(object, "_", method == "size" ? "dim" : method, axis), std::nullopt,
+                     absl::StrCat("is ", text));
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> Drafting::SizeOf(const std::string& type, const PlannedKernel& planned) const {
+  SourceType named;
+  named.element = type;
+  std::optional<ElementType> element = TypeOf(named, planned);
+  for (const TemplateParameter& own : planned.launch->host->templates) {
+    if (!element && own.is_type && own.name == type) element = ElementTypeOf("float");
+  }
+  if (!element && type == "scalar_t") element = ElementTypeOf("float");
+  if (!element) return std::nullopt;
+  return absl::StrCat(BytesOfType(element->type) * element->width);
+}
+
+std::optional<std::string> Drafting::HostText(const CppExpression& e, const PlannedKernel& planned,
+                                              std::string* missing, bool may_add) {
+  std::map<std::string, bool> kept;
+  for (const auto& [key, size] : size_of_) kept[key] = true;
+  for (const std::string& name : variables_->kept()) kept[name] = true;
+  const CppExpression resolved = Resolved(e, planned.launch->values, kept);
+  return Translate(
+      resolved, model_, [&](const CppExpression& leaf) { return HostLeaf(leaf, planned, may_add); }, missing);
+}
+
+DraftLaunch Drafting::Launch(PlannedKernel& planned) {
+  DraftLaunch launch;
+  launch.entry = EntryText(planned, launch);
+  if (planned.launch == nullptr) {
+    GuessGeometry(planned, launch);
+  } else {
+    HostGeometry(planned, launch);
+  }
+  launch.cooperative = planned.body.grid_sync || (planned.launch != nullptr && planned.launch->cooperative);
+  if (planned.body.uses_cluster && launch.cluster.empty()) {
+    launch.cluster = {"2"};
+    launch.todos.push_back("the kernel uses clusters: say how many blocks one has");
+  }
+  return launch;
+}
+
+std::string Drafting::EntryText(const PlannedKernel& planned, DraftLaunch& launch) {
+  const SourceFunction& kernel = *planned.kernel;
+  if (kernel.extern_c) return kernel.name;
+  // :: says that it is a C++ name, which the compiler lowers.
+  if (kernel.templates.empty()) return absl::StrCat(kernel.name == kernel.qualified ? "::" : "", kernel.qualified);
+  std::vector<std::string> arguments;
+  for (const TemplateParameter& parameter : kernel.templates) {
+    std::string argument = planned.templates.at(parameter.name);
+    // A name of the host's that is worth a number: a constexpr in a lambda.
+    if (!parameter.is_type && planned.launch != nullptr && IsName(argument) && !variables_->NameOf(argument)) {
+      if (const auto value = planned.launch->values.find(argument); value != planned.launch->values.end()) {
+        if (const std::optional<int64_t> worth = WorthOf(argument, planned.launch->values))
+          argument = absl::StrCat(*worth);
+      }
+    }
+    arguments.push_back(parameter.is_type ? argument : variables_->AddTemplate(parameter, argument));
+    if (!parameter.is_type && arguments.back() == argument && IsName(argument) && argument != "true" &&
+        argument != "false" && model_.FindConstant(argument) == nullptr && !variables_->NameOf(argument)) {
+      launch.todos.push_back(
+          absl::StrCat("entry: ", argument, " is a name of the host's; say what ", parameter.name, " is"));
+    }
+  }
+  return absl::StrCat(kernel.qualified, "<", absl::StrJoin(arguments, ", "), ">");
+}
+
+void Drafting::HostGeometry(PlannedKernel& planned, DraftLaunch& launch) {
+  const HostLaunch& host = *planned.launch;
+  const auto extents = [&](const std::vector<CppExpression>& from, const char* what, std::vector<std::string>& to) {
+    for (const CppExpression& extent : from) {
+      std::string missing;
+      std::optional<std::string> text = HostText(extent, planned, &missing);
+      if (!text) {
+        launch.todos.push_back(absl::StrCat(what, ": `", CppText(extent), "` of line ", host.line, " uses ", missing,
+                                            ", which has no meaning here"));
+      }
+      to.push_back(text.value_or("1"));
+    }
+    while (to.size() > 1 && to.back() == "1") to.pop_back();
+  };
+  extents(host.block, "block", launch.block);
+  extents(host.grid, "grid", launch.grid);
+  // Numbers that only the launch has can be varied where the kernel asks for blockDim.
+  for (size_t axis = 0; axis < launch.block.size(); ++axis) {
+    const std::string number = launch.block[axis];
+    const std::string wanted = launch.block.size() == 1 ? "BLOCK" : absl::StrCat("BLOCK_", std::string(1, "XYZ"[axis]));
+    std::optional<std::string> variable = variables_->AddBlock(wanted, number, planned.body);
+    if (!variable) continue;
+    launch.block[axis] = *variable;
+    for (size_t i = 0; i < launch.grid.size(); ++i) {
+      if (launch.block.size() > 1 && i != axis) continue;
+      launch.grid[i] =
+          absl::StrReplaceAll(launch.grid[i], {{absl::StrCat(", ", number, ")"), absl::StrCat(", ", *variable, ")")},
+                                               {absl::StrCat("/ ", number, ")"), absl::StrCat("/ ", *variable, ")")}});
+    }
+  }
+  if (host.shared) {
+    std::string missing;
+    std::optional<std::string> text = HostText(*host.shared, planned, &missing);
+    if (!text) launch.todos.push_back(absl::StrCat("shared: `", CppText(*host.shared), "` uses ", missing));
+    if (text && *text != "0") launch.shared = *text;
+  }
+  Loop(planned, launch);
+  When(planned, launch);
+  launch.todos.push_back(absl::StrCat("geometry from line ", host.line, " of ", host.host->name));
+}
+
+void Drafting::Loop(const PlannedKernel& planned, DraftLaunch& launch) {
+  if (!planned.launch->loop) return;
+  const HostLoop& loop = *planned.launch->loop;
+  // Where nothing differs from one launch to the next, the loop is a benchmark's.
+  const bool differs =
+      !planned.launch->swaps.empty() || std::any_of(planned.launch->arguments.begin(), planned.launch->arguments.end(),
+                                                    [&](const CppExpression& argument) {
+                                                      return RootOf(argument, planned.launch->values) == loop.index;
+                                                    });
+  if (loop.plain && !differs) {
+    launch.todos.push_back(
+        absl::StrCat("the host repeats the launch, `", loop.text, "`; if that is no benchmark, add `repeat`"));
+    return;
+  }
+  std::optional<std::string> count = loop.plain ? HostText(loop.count, planned) : std::nullopt;
+  if (!count) {
+    launch.todos.push_back(absl::StrCat("it is launched in a loop that `repeat` can't say: ", loop.text));
+    return;
+  }
+  launch.repeat = *count;
+}
+
+void Drafting::When(const PlannedKernel& planned, DraftLaunch& launch) {
+  std::vector<std::string> conditions;
+  for (const auto& [condition, negative] : planned.launch->conditions) {
+    std::optional<std::string> text = HostText(condition, planned, nullptr, false);
+    if (!text || NumberIn(*text)) {
+      launch.todos.push_back(absl::StrCat("it is only launched where ", negative ? "not " : "", CppText(condition)));
+      continue;
+    }
+    conditions.push_back(negative ? absl::StrCat("!(", *text, ")") : *text);
+  }
+  // The only launch of a call always runs.
+  if (planned_.size() > 1) {
+    launch.when = absl::StrJoin(conditions, " && ");
+  } else if (!conditions.empty()) {
+    launch.todos.push_back(absl::StrCat("the host launches it where ", absl::StrJoin(conditions, " && ")));
+  }
+}
+
+std::optional<std::string> Drafting::KernelLeaf(const CppExpression& e, const PlannedKernel& planned) const {
+  if (e.kind == Kind::kMember) {
+    const auto size = planned.sizes.find(CppText(e));
+    return size == planned.sizes.end() ? std::nullopt : std::optional(size->second);
+  }
+  if (e.kind != Kind::kName) return std::nullopt;
+  if (const auto size = planned.sizes.find(e.text); size != planned.sizes.end()) return size->second;
+  if (const SourceConstant* constant = model_.FindConstant(e.text)) return absl::StrCat(constant->value);
+  if (const auto bound = planned.templates.find(e.text); bound != planned.templates.end()) {
+    if (NumberIn(bound->second)) return bound->second;
+    if (const SourceConstant* constant = model_.FindConstant(bound->second)) return absl::StrCat(constant->value);
+  }
+  return std::nullopt;
+}
+
+void Drafting::GuessGeometry(PlannedKernel& planned, DraftLaunch& launch) {
+  std::string block = variables_->BoundsOrBlock(*planned.kernel, planned.body);
+  launch.block = {block};
+  ShapeScope scope{&model_, &planned.body, [&](const CppExpression& e) { return KernelLeaf(e, planned); }, {}, {}};
+  std::map<std::string, std::string> rows;  // blockIdx.x to what it runs over
+  for (const auto& [name, value] : planned.body.definitions) {
+    const std::string text = CppText(value);
+    const auto bound = planned.body.bounds.find(name);
+    if (bound == planned.body.bounds.end()) continue;
+    std::optional<std::string> size =
+        Translate(bound->second, model_, [&](const CppExpression& e) { return KernelLeaf(e, planned); });
+    if (!size) continue;
+    for (const char axis : {'x', 'y', 'z'}) {
+      const std::string id = absl::StrCat("blockIdx.", std::string(1, axis));
+      if (!absl::StrContains(text, id)) continue;
+      const bool by_thread = absl::StrContains(text, "threadIdx");
+      rows.emplace(id, by_thread ? absl::StrCat("ceil_div(", *size, ", ", axis == 'x' ? block : "1", ")") : *size);
+    }
+  }
+  for (const auto& [text, bound] : planned.body.bounds) {
+    if (rows.contains("blockIdx.x") || !absl::StrContains(text, "blockIdx.x")) continue;
+    std::optional<std::string> size =
+        Translate(bound, model_, [&](const CppExpression& e) { return KernelLeaf(e, planned); });
+    if (size)
+      rows["blockIdx.x"] =
+          absl::StrContains(text, "threadIdx") ? absl::StrCat("ceil_div(", *size, ", ", block, ")") : *size;
+  }
+  if (rows.empty() && !draft_.sizes.empty())
+    rows["blockIdx.x"] = absl::StrCat("ceil_div(", draft_.sizes[0].name, ", ", block, ")");
+  for (const char* id : {"blockIdx.x", "blockIdx.y", "blockIdx.z"}) {
+    const bool used = rows.contains(id);
+    launch.grid.push_back(used ? rows[id] : "1");
+  }
+  while (launch.grid.size() > 1 && launch.grid.back() == "1") launch.grid.pop_back();
+  launch.todos.push_back("the source has no launch of this kernel: grid and block are guesses");
+  if (planned.body.words.contains("extern")) {
+    launch.shared = "0";
+    launch.todos.push_back("the kernel has an extern __shared__ array: say how many bytes it needs");
+  }
+}
+
+}  // namespace pawl

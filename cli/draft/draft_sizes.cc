@@ -1,0 +1,189 @@
+// Integer parameters as sizes, and the types of all parameters (declared in drafting.h).
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "base/expression/expression.h"
+#include "cli/draft/constants.h"
+#include "cli/draft/drafting.h"
+#include "cli/draft/translation.h"
+
+namespace pawl {
+namespace {
+
+using Kind = CppExpression::Kind;
+
+}  // namespace
+
+std::string Drafting::FreeName(const std::string& wanted) {
+  std::string name;
+  for (const char c : wanted) name += absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' ? c : '_';
+  while (!name.empty() && name.back() == '_') name.pop_back();
+  if (name.empty() || !IsName(name)) name = absl::StrCat("p_", name);
+  while (names_.contains(name)) name += "_2";
+  names_.insert(name);
+  return name;
+}
+
+std::string Drafting::AddSize(const std::string& key, const std::string& wanted, std::optional<int64_t> main,
+                              std::string todo) {
+  if (const auto known = size_of_.find(key); known != size_of_.end()) return known->second;
+  DraftSize size;
+  size.name = FreeName(wanted);
+  size.main = main.value_or(0);
+  size.todo = std::move(todo);
+  size_of_[key] = size.name;
+  draft_.sizes.push_back(size);
+  return draft_.sizes.back().name;
+}
+
+void Drafting::Numbers(PlannedKernel& planned) {
+  for (size_t i = 0; i < planned.kernel->parameters.size(); ++i) {
+    const SourceParameter& parameter = planned.kernel->parameters[i];
+    const CppExpression* argument =
+        planned.launch != nullptr && i < planned.launch->arguments.size() ? &planned.launch->arguments[i] : nullptr;
+    Number(parameter, argument, planned);
+    for (size_t k = 0; k < parameter.fields.size(); ++k) {
+      SourceParameter field = parameter.fields[k];
+      const CppExpression* given = FieldOf(parameter, k, argument, planned);
+      field.name = absl::StrCat(parameter.name, ".", field.name);
+      Number(field, given, planned);
+    }
+  }
+}
+
+void Drafting::Number(const SourceParameter& parameter, const CppExpression* argument, PlannedKernel& planned) {
+  const std::optional<ElementType> type = TypeOf(parameter.type, planned);
+  if (parameter.type.pointers > 0 || parameter.type.record || !type || !IsWholeType(type->type)) return;
+  if (argument == nullptr) {
+    LoneNumber(parameter, planned);
+  } else {
+    GivenNumber(parameter, *argument, planned);
+  }
+}
+
+const CppExpression* Drafting::FieldOf(const SourceParameter& parameter, size_t field, const CppExpression* argument,
+                                       const PlannedKernel& planned) {
+  if (argument == nullptr || argument->kind != Kind::kName) return nullptr;
+  const HostValues& values = planned.launch->values;
+  const auto assigned = values.find(absl::StrCat(argument->text, ".", parameter.fields[field].name));
+  if (assigned != values.end() && assigned->second.parts.size() == 1) return &assigned->second.parts[0];
+  const auto made = values.find(argument->text);
+  if (made == values.end()) return nullptr;
+  const std::vector<CppExpression>* parts = &made->second.parts;
+  if (parts->size() == 1 && (*parts)[0].kind == Kind::kList) parts = &(*parts)[0].parts;
+  return parts->size() == parameter.fields.size() ? &(*parts)[field] : nullptr;
+}
+
+std::string Drafting::LastName(const std::string& name) {
+  const size_t dot = name.rfind('.');
+  return dot == std::string::npos ? name : name.substr(dot + 1);
+}
+
+bool Drafting::IsFlagName(const std::string& name) {
+  return HasWord(name, {"causal", "is_", "use_", "has_", "flag", "seed", "offset", "step", "mode", "debug"});
+}
+
+void Drafting::LoneNumber(const SourceParameter& parameter, PlannedKernel& planned) {
+  if (IsFlagName(parameter.name) || HasWord(parameter.name, {"stride", "pitch"})) return;
+  planned.sizes[parameter.name] =
+      AddSize(parameter.name, LastName(parameter.name), std::nullopt, "no launch in the source says how large it is");
+}
+
+std::string Drafting::RootOf(const CppExpression& argument, const HostValues& values) {
+  CppExpression e = argument;
+  for (int step = 0; step < 16; ++step) {
+    while (e.kind == Kind::kCast) e = CppExpression(e.parts[0]);
+    if (e.kind != Kind::kName) break;
+    const auto found = values.find(e.text);
+    if (found == values.end() || found->second.parts.size() != 1 || found->second.is_dim3) return e.text;
+    CppExpression inner = found->second.parts[0];
+    while (inner.kind == Kind::kCast) inner = CppExpression(inner.parts[0]);
+    if (inner.kind != Kind::kName || inner.text == e.text) return e.text;
+    e = inner;
+  }
+  return CppText(e);
+}
+
+std::optional<int64_t> Drafting::WorthOf(const std::string& root, const HostValues& values) const {
+  const std::map<std::string, int64_t> constants = ConstantValues(model_);
+  const auto found = values.find(root);
+  if (found != values.end() && found->second.parts.size() == 1) {
+    return ConstantValue(Resolved(found->second.parts[0], values), constants);
+  }
+  const auto constant = constants.find(root);
+  return constant == constants.end() ? std::nullopt : std::optional(constant->second);
+}
+
+void Drafting::GivenNumber(const SourceParameter& parameter, const CppExpression& argument, PlannedKernel& planned) {
+  const HostLaunch& launch = *planned.launch;
+  const std::string root = RootOf(argument, launch.values);
+  if (launch.loop && root == launch.loop->index) return;  // the launch's index
+  if (IsFlagName(parameter.name)) return;                 // a scalar
+  if (argument.kind == Kind::kNumber || argument.kind == Kind::kPrefix) {
+    planned.sizes[parameter.name] = AddSize(absl::StrCat(parameter.name, "=", CppText(argument)),
+                                            LastName(parameter.name), ConstantValue(argument, {}), "");
+    return;
+  }
+  const auto value = launch.values.find(root);
+  const bool made = value != launch.values.end() && value->second.parts.size() == 1 &&
+                    value->second.parts[0].kind == Kind::kBinary && IsMadeOfSizes(value->second.parts[0], launch);
+  const bool bare = !made && (root == CppText(argument) || launch.values.contains(root) ||
+                              argument.kind == Kind::kName || argument.kind == Kind::kCast);
+  const bool simple = bare && (argument.kind == Kind::kName || argument.kind == Kind::kCast ||
+                               (argument.kind == Kind::kCall && argument.parts[0].kind == Kind::kMember) ||
+                               argument.kind == Kind::kMember || argument.kind == Kind::kSubscript);
+  if (!simple) return;  // an expression: a scalar, once all sizes are known
+  const std::optional<int64_t> worth = WorthOf(root, launch.values);
+  planned.sizes[parameter.name] =
+      AddSize(root, SizeNameFor(parameter, root), worth, worth ? "" : "guessed by its name");
+}
+
+bool Drafting::IsMadeOfSizes(const CppExpression& e, const HostLaunch& launch) const {
+  if (ConstantValue(Resolved(e, launch.values), ConstantValues(model_))) return false;
+  if (e.kind == Kind::kName) {
+    const auto value = launch.values.find(e.text);
+    if (value != launch.values.end()) return value->second.parts.size() == 1;
+    return std::any_of(launch.host->parameters.begin(), launch.host->parameters.end(),
+                       [&](const SourceParameter& parameter) { return parameter.name == e.text; }) ||
+           model_.FindConstant(e.text) != nullptr;
+  }
+  if (e.kind == Kind::kNumber) return true;
+  if (e.kind != Kind::kBinary && e.kind != Kind::kCast) return false;
+  return std::all_of(e.parts.begin(), e.parts.end(), [&](const CppExpression& part) {
+    return part.kind == Kind::kNumber || ConstantValue(part, ConstantValues(model_)) || IsMadeOfSizes(part, launch);
+  });
+}
+
+std::string Drafting::SizeNameFor(const SourceParameter& parameter, const std::string& root) const {
+  const std::string name = LastName(parameter.name);
+  if (parameter.type.element == "int") return name;
+  if (IsName(root) && root != name) return root;
+  const std::string upper = absl::AsciiStrToUpper(name);
+  return upper != name ? upper : absl::StrCat(name, "_size");
+}
+
+std::optional<ElementType> Drafting::TypeOf(const SourceType& type, const PlannedKernel& planned) const {
+  std::string element = type.element;
+  if (const auto bound = planned.templates.find(element); bound != planned.templates.end()) element = bound->second;
+  if (std::optional<ElementType> known = ElementTypeOf(element)) return known;
+  return ElementTypeOf(AliasOf(element));
+}
+
+std::string Drafting::AliasOf(const std::string& name) const {
+  for (const std::unique_ptr<SourceText>& file : model_.files) {
+    const std::vector<CppToken>& tokens = file->tokens;
+    for (size_t i = 0; i + 3 < tokens.size(); ++i) {
+      size_t end = i;
+      while (end < tokens.size() && !tokens[end].Is(";")) ++end;
+      if (tokens[i].Is("using") && tokens[i + 1].Is(name) && tokens[i + 2].Is("="))
+        return TokensText(tokens, i + 3, end);
+      if (tokens[i].Is("typedef") && end > i + 2 && tokens[end - 1].Is(name)) return TokensText(tokens, i + 1, end - 1);
+      if (!tokens[i].Is("using") && !tokens[i].Is("typedef")) continue;
+      i = end;
+    }
+  }
+  return "";
+}
+
+}  // namespace pawl

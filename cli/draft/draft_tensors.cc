@@ -1,0 +1,230 @@
+// Pointers as [[tensor]] tables: which are the same memory, roles and shapes (declared in drafting.h).
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/expression/expression.h"
+#include "cli/draft/drafting.h"
+#include "cli/draft/shapes.h"
+#include "cli/draft/translation.h"
+
+namespace pawl {
+
+void Drafting::Tensors() {
+  std::vector<TensorUse> tensors;
+  for (size_t i = 0; i < planned_.size(); ++i) {
+    PlannedKernel& planned = planned_[i];
+    for (const auto& [key, index] : PointersOf(*planned.kernel)) {
+      std::string host;
+      if (planned.launch != nullptr && index < planned.launch->arguments.size() && !absl::StrContains(key, ".")) {
+        host = HostTensor(planned.launch->arguments[index], planned.launch->values);
+      }
+      const auto same = std::find_if(tensors.begin(), tensors.end(), [&](const TensorUse& known) {
+        return host.empty() ? known.name == key : known.host == host;
+      });
+      const auto own = [&](const TensorUse& use) {
+        return std::any_of(use.uses.begin(), use.uses.end(), [&](const auto& other) { return other.first == i; });
+      };
+      if (same != tensors.end() && !own(*same)) {
+        same->uses.push_back({i, key});
+        continue;
+      }
+      TensorUse use;
+      use.host = host;
+      use.name = planned_.size() == 1 || host.empty() ? key : ShortName(host);
+      use.uses = {{i, key}};
+      tensors.push_back(std::move(use));
+    }
+  }
+  for (TensorUse& use : tensors) AddTensor(use);
+  SetRanges();
+}
+
+void Drafting::SetRanges() {
+  for (const auto& [which, parameter, extent] : indexed_) {
+    const auto tensor = planned_[which].tensors.find(parameter);
+    if (tensor == planned_[which].tensors.end()) continue;
+    const auto unknown = size_of_.find(extent);
+    for (DraftTensor& own : draft_.tensors) {
+      if (own.name != tensor->second || !own.range_high.empty() || !IsWholeType(own.type)) continue;
+      own.range_high =
+          absl::StrCat(absl::StartsWith(extent, "?") && unknown != size_of_.end() ? unknown->second : extent, " - 1");
+      if (absl::StrContains(own.range_high, "?")) own.range_high.clear();
+    }
+  }
+}
+
+std::string Drafting::ShortName(const std::string& host) {
+  for (const char* prefix : {"d_", "dev_", "device_"}) {
+    if (absl::StartsWith(host, prefix) && host.size() > std::string_view(prefix).size()) {
+      return host.substr(std::string_view(prefix).size());
+    }
+  }
+  return host;
+}
+
+std::vector<std::pair<std::string, size_t>> Drafting::PointersOf(const SourceFunction& kernel) {
+  std::vector<std::pair<std::string, size_t>> pointers;
+  for (size_t i = 0; i < kernel.parameters.size(); ++i) {
+    const SourceParameter& parameter = kernel.parameters[i];
+    if (parameter.type.pointers > 0) pointers.push_back({parameter.name, i});
+    for (const SourceParameter& field : parameter.fields) {
+      if (field.type.pointers > 0) pointers.push_back({absl::StrCat(parameter.name, ".", field.name), i});
+    }
+  }
+  return pointers;
+}
+
+const SourceType& Drafting::TypeOfPointer(const SourceFunction& kernel, const std::string& key) {
+  for (const SourceParameter& parameter : kernel.parameters) {
+    if (parameter.name == key) return parameter.type;
+    for (const SourceParameter& field : parameter.fields) {
+      if (absl::StrCat(parameter.name, ".", field.name) == key) return field.type;
+    }
+  }
+  return kernel.parameters[0].type;
+}
+
+void Drafting::AddTensor(TensorUse& use) {
+  PlannedKernel& first = planned_[use.uses[0].first];
+  const SourceType& type = TypeOfPointer(*first.kernel, use.uses[0].second);
+  DraftTensor tensor;
+  tensor.name = FreeName(use.name.substr(use.name.rfind('.') == std::string::npos ? 0 : use.name.rfind('.') + 1));
+  for (const auto& [which, key] : use.uses) planned_[which].tensors[key] = tensor.name;
+  const std::optional<ElementType> element = TypeOf(type, first);
+  tensor.type = element ? element->type : "u8";
+  int64_t width = element ? element->width : std::max<int64_t>(1, type.bytes);
+  if (!element && type.unknown) {
+    tensor.type = "f32";
+    width = 1;
+    tensor.todos.push_back(absl::StrCat("type: ", type.element, " is declared in a header that was not found"));
+  } else if (!element) {
+    tensor.range_high = "bytes";
+    tensor.todos.push_back(absl::StrCat("type: bytes of ", type.element, ", ", width, " each"));
+  } else if (type.element == "void") {
+    tensor.todos.push_back("type: the parameter is void*");
+  }
+  if (type.pointers > 1) tensor.todos.push_back("type: the parameter is a pointer to pointers");
+  SetRole(use, tensor);
+  SetShape(use, width, tensor);
+  if (element && width > 1) tensor.todos.push_back(absl::StrCat("shape: ", width, " elements for each ", type.element));
+  draft_.tensors.push_back(std::move(tensor));
+}
+
+void Drafting::SetRole(const TensorUse& use, DraftTensor& tensor) {
+  bool written = false, read_before = false, read_later = false, known = false, added = false, passed = false;
+  for (const auto& [which, key] : use.uses) {
+    const PointerUse& uses = planned_[which].body.pointers[key];
+    const bool is_const = TypeOfPointer(*planned_[which].kernel, key).is_const;
+    const bool reads = is_const || uses.read_first;
+    if (reads && !written) read_before = true;
+    if (reads && written) read_later = true;
+    written = written || (uses.written && !is_const);
+    added = added || uses.added_to;
+    passed = passed || (uses.passed_on && !is_const);
+    known = known || is_const || uses.read || uses.written;
+    if (uses.atomic && tensor.type[0] != 'i' && tensor.type[0] != 'u') draft_.deterministic = false;
+  }
+  const PlannedKernel& first = planned_[use.uses[0].first];
+  const HostAllocation made = AllocationOf(first.launch, use.host);
+  if (!written && passed) {
+    tensor.role = "output";
+    tensor.todos.push_back("role: it is passed on to a function that is not in the source");
+  } else if (!written) {
+    tensor.role = known ? "input" : "output";
+    if (!known) tensor.todos.push_back("role: the kernel's body does not use it in a way that is understood");
+    if (known && !TypeOfPointer(*first.kernel, use.uses[0].second).is_const) {
+      tensor.todos.push_back("role: it is never written, though its pointer is not const");
+    }
+  } else if (read_before) {
+    tensor.role = "inout";
+    tensor.todos.push_back(added ? "role: the kernel adds to what it holds" : "role: it is read before it is written");
+    if (made.cleared) tensor.range_high = "zeros";
+  } else if (read_later && made.local && !made.returned) {
+    tensor.role = "scratch";
+    tensor.todos.push_back("role: a later launch reads what an earlier one wrote");
+  } else {
+    tensor.role = "output";
+  }
+}
+
+void Drafting::SetShape(const TensorUse& use, int64_t width, DraftTensor& tensor) {
+  const PlannedKernel& first = planned_[use.uses[0].first];
+  const HostAllocation made = AllocationOf(first.launch, use.host);
+  std::optional<std::vector<std::string>> shape = AllocatedShape(made, first);
+  const bool exact = shape.has_value() && !made.flat;
+  for (const auto& [which, key] : use.uses) {
+    if (exact) break;
+    PlannedKernel& planned = planned_[which];
+    const DraftLaunch& launch = draft_.launches[which];
+    ShapeScope scope{&model_, &planned.body, [&](const CppExpression& e) { return KernelLeaf(e, planned); },
+                     SizesOnly(launch.grid), SizesOnly(launch.block)};
+    IndexedExtents by_data;
+    std::optional<std::vector<std::string>> indexed = ShapeOf(planned.body.pointers[key].indices, scope, &by_data);
+    for (const auto& [parameter, extent] : by_data)
+      indexed_.push_back({which, parameter, extent == "?" ? absl::StrCat("?", tensor.name) : extent});
+    const auto unknown = [](const std::vector<std::string>& s) {
+      return std::any_of(s.begin(), s.end(), [](const std::string& e) { return absl::StrContains(e, "?"); });
+    };
+    if (!indexed || (shape && unknown(*indexed))) continue;
+    shape = indexed;
+    if (!unknown(*indexed)) break;
+  }
+  if (!shape) {
+    shape.emplace();
+    for (const auto& [parameter, size] : first.sizes) {
+      const bool known =
+          std::any_of(draft_.sizes.begin(), draft_.sizes.end(), [&](const DraftSize& own) { return own.name == size; });
+      if (known && std::find(shape->begin(), shape->end(), size) == shape->end()) shape->push_back(size);
+    }
+    if (shape->empty())
+      shape->push_back(AddSize("elements", "N", std::nullopt, "nothing in the source says how large"));
+    tensor.todos.push_back("shape: neither its indices nor an allocation tell it");
+  } else if (!exact) {
+    tensor.todos.push_back("shape: from the indices at which it is used");
+  }
+  for (std::string& extent : *shape) {
+    if (!absl::StrContains(extent, "?")) continue;
+    const std::string key = absl::StrCat("?", tensor.name);
+    const bool by_data =
+        std::any_of(indexed_.begin(), indexed_.end(), [&](const Indexed& index) { return index.extent == key; });
+    const std::string why =
+        by_data ? "other data decide which of its rows are used" : "how large an index gets is not understood";
+    extent = AddSize(key, absl::StrCat(absl::AsciiStrToUpper(tensor.name), by_data ? "_ROWS" : "_EXTENT"), std::nullopt,
+                     absl::StrCat("of ", tensor.name, ": ", why));
+    tensor.todos.push_back(absl::StrCat("shape: ", why));
+  }
+  if (width > 1) shape->push_back(absl::StrCat(width));
+  tensor.shape = *std::move(shape);
+}
+
+std::vector<std::string> Drafting::SizesOnly(const std::vector<std::string>& extents) const {
+  std::vector<std::string> only;
+  for (const std::string& extent : extents) {
+    const absl::StatusOr<std::set<std::string>> names = NamesIn(extent);
+    const bool plain = names.ok() && std::all_of(names->begin(), names->end(), [&](const std::string& name) {
+                         return std::any_of(draft_.sizes.begin(), draft_.sizes.end(),
+                                            [&](const DraftSize& size) { return size.name == name; });
+                       });
+    only.push_back(plain ? extent : "?");
+  }
+  return only;
+}
+
+std::optional<std::vector<std::string>> Drafting::AllocatedShape(const HostAllocation& made,
+                                                                 const PlannedKernel& planned) {
+  if (made.shape.empty() || planned.launch == nullptr) return std::nullopt;
+  std::vector<std::string> shape;
+  for (const CppExpression& extent : made.shape) {
+    std::optional<std::string> text = HostText(extent, planned, nullptr, !made.flat);
+    if (!text) return std::nullopt;
+    shape.push_back(*std::move(text));
+  }
+  for (const std::string& extent : SizesOnly(shape)) {
+    if (extent == "?") return std::nullopt;
+  }
+  return shape;
+}
+
+}  // namespace pawl

@@ -1,0 +1,156 @@
+// `pawl init` at work on one source: its rooms are files of their own, in the order in which they come.
+#pragma once
+
+#include <initializer_list>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cli/draft/draft.h"
+#include "cli/draft/draft_variables.h"
+#include "cli/draft/element_type.h"
+#include "cli/draft/host_launches.h"
+#include "cli/draft/host_tensors.h"
+#include "cli/draft/kernel_body.h"
+#include "cli/draft/source_model.h"
+
+namespace pawl {
+
+// Whether the name has one of these words in it, whatever the case.
+bool HasWord(const std::string& name, std::initializer_list<const char*> words);
+
+// A kernel of the draft: one of the host's launches, or one without.
+struct PlannedKernel {
+  const SourceFunction* kernel = nullptr;
+  const HostLaunch* launch = nullptr;
+  KernelBody body;
+  std::map<std::string, std::string> templates;  // parameter to argument
+  std::map<std::string, std::string> sizes;    // the kernel's parameters as kernel.toml's sizes or expressions of them
+  std::map<std::string, std::string> tensors;  // the kernel's pointer parameters to tensors
+};
+
+// Makes one draft. The model must outlive it.
+class Drafting {
+ public:
+  explicit Drafting(const SourceModel& model) : model_(model), launches_(FindLaunches(model)) {}
+
+  absl::StatusOr<Draft> Run(const std::string& entry);
+
+ private:
+  // One tensor for each piece of memory, over all launches.
+  struct TensorUse {
+    std::string name;
+    std::vector<std::pair<size_t, std::string>> uses;  // of which planned kernel, as which parameter
+    std::string host;
+  };
+  struct Indexed {
+    size_t which = 0;
+    std::string parameter, extent;
+  };
+
+  // draft.cc: the whole.
+  void Files();
+  std::vector<const SourceFunction*> Kernels() const;
+  std::vector<const KernelBody*> Bodies() const;
+  // A variable without `replaces` is a macro: a word of the source can't be its name.
+  std::string FreeVariableName(const std::string& wanted);
+  // Blocks of more threads than a GPU can launch are never tried.
+  void Constraints();
+  std::vector<const HostLaunch*> LaunchesTaken() const;
+  // Template arguments of the launch; what the host itself has as a parameter is chosen here.
+  void BindTemplates(PlannedKernel& planned);
+  std::string TypeArgument(const PlannedKernel& planned, const TemplateParameter& parameter,
+                           const std::string& argument);
+  void Remarks();
+
+  // draft_choice.cc: which kernels and launches.
+  // The kernel or the host function that is asked for, and its launches.
+  absl::Status Choose(const std::string& entry);
+  void TakeKernel(const SourceFunction& kernel);
+  // Of launches that exclude each other the first is taken.
+  void TakeLaunch(const HostLaunch& launch);
+  absl::Status CheckParameters(const SourceFunction& kernel) const;
+  static std::string BundleNameOf(const SourceFunction& kernel);
+
+  // draft_sizes.cc: integer parameters, and the types of all.
+  // A name that is free in kernel.toml.
+  std::string FreeName(const std::string& wanted);
+  std::string AddSize(const std::string& key, const std::string& wanted, std::optional<int64_t> main, std::string todo);
+  // The integer parameters: sizes, or scalars made of sizes.
+  void Numbers(PlannedKernel& planned);
+  void Number(const SourceParameter& parameter, const CppExpression* argument, PlannedKernel& planned);
+  // What the host puts into a field of a struct: Params p{x, n}, or p.n = n.
+  static const CppExpression* FieldOf(const SourceParameter& parameter, size_t field, const CppExpression* argument,
+                                      const PlannedKernel& planned);
+  // n of params.n
+  static std::string LastName(const std::string& name);
+  static bool IsFlagName(const std::string& name);
+  void LoneNumber(const SourceParameter& parameter, PlannedKernel& planned);
+  // The name at the root of an argument: n of int n = N; is N.
+  static std::string RootOf(const CppExpression& argument, const HostValues& values);
+  // What the root is worth where the source says it: int n = 1 << 20;
+  std::optional<int64_t> WorthOf(const std::string& root, const HostValues& values) const;
+  void GivenNumber(const SourceParameter& parameter, const CppExpression& argument, PlannedKernel& planned);
+  // int n = rows * cols, where both are the host's own integers: not 1 << 20, and not x.numel() / cols.
+  bool IsMadeOfSizes(const CppExpression& e, const HostLaunch& launch) const;
+  // An int takes the size itself; a long is a scalar beside a size, which needs another name.
+  std::string SizeNameFor(const SourceParameter& parameter, const std::string& root) const;
+  std::optional<ElementType> TypeOf(const SourceType& type, const PlannedKernel& planned) const;
+  // using bf16 = __nv_bfloat16; typedef float real;
+  std::string AliasOf(const std::string& name) const;
+
+  // draft_launches.cc: entries, geometry, loops and conditions.
+  // What a name of the host is in kernel.toml; a new size where it is an integer that only the host knows.
+  std::optional<std::string> HostLeaf(const CppExpression& e, const PlannedKernel& planned, bool may_add);
+  // sizeof(T), where T is a type of the kernel's, or the host's own that the draft chose.
+  std::optional<std::string> SizeOf(const std::string& type, const PlannedKernel& planned) const;
+  std::optional<std::string> HostText(const CppExpression& e, const PlannedKernel& planned,
+                                      std::string* missing = nullptr, bool may_add = true);
+  DraftLaunch Launch(PlannedKernel& planned);
+  std::string EntryText(const PlannedKernel& planned, DraftLaunch& launch);
+  void HostGeometry(PlannedKernel& planned, DraftLaunch& launch);
+  void Loop(const PlannedKernel& planned, DraftLaunch& launch);
+  void When(const PlannedKernel& planned, DraftLaunch& launch);
+  std::optional<std::string> KernelLeaf(const CppExpression& e, const PlannedKernel& planned) const;
+  // Without a launch in the source: threads by __launch_bounds__ or 256, blocks by the bound of the index.
+  void GuessGeometry(PlannedKernel& planned, DraftLaunch& launch);
+
+  // draft_tensors.cc: pointers.
+  void Tensors();
+  // Integers that index another tensor stay within it.
+  void SetRanges();
+  // d_x is x.
+  static std::string ShortName(const std::string& host);
+  static std::vector<std::pair<std::string, size_t>> PointersOf(const SourceFunction& kernel);
+  static const SourceType& TypeOfPointer(const SourceFunction& kernel, const std::string& key);
+  void AddTensor(TensorUse& use);
+  void SetRole(const TensorUse& use, DraftTensor& tensor);
+  void SetShape(const TensorUse& use, int64_t width, DraftTensor& tensor);
+  // Extents that are made of sizes alone: a shape may not depend on variables.
+  std::vector<std::string> SizesOnly(const std::vector<std::string>& extents) const;
+  std::optional<std::vector<std::string>> AllocatedShape(const HostAllocation& made, const PlannedKernel& planned);
+
+  // draft_arguments.cc: what a launch passes.
+  void Arguments(PlannedKernel& planned, DraftLaunch& launch);
+  std::string Argument(const SourceParameter& parameter, const CppExpression* given, PlannedKernel& planned,
+                       DraftLaunch& launch);
+  std::string Scalar(const SourceParameter& parameter, const CppExpression* given, PlannedKernel& planned,
+                     const std::optional<ElementType>& type, const std::string& size);
+  std::string Struct(const SourceParameter& parameter, const CppExpression* given, PlannedKernel& planned);
+
+  const SourceModel& model_;
+  std::vector<HostLaunch> launches_;
+  std::vector<PlannedKernel> planned_;
+  Draft draft_;
+  std::optional<DraftVariables> variables_;
+  std::set<std::string> names_ = {"SM_COUNT", "MAX_REGISTERS", "FAST_MATH"};
+  std::map<std::string, std::string> size_of_;  // by the host's name for it
+  std::vector<Indexed> indexed_;                // integer parameters of the planned kernels, and what they index
+};
+
+}  // namespace pawl

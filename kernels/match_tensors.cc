@@ -1,0 +1,47 @@
+// Tensors of plans that run on the same buffers (declared in plan.h).
+#include <map>
+#include <string>
+#include <vector>
+
+#include "kernels/plan.h"
+
+namespace pawl {
+namespace {
+
+void Renumber(const std::vector<int>& places, v1::PlanArgument* argument) {
+  if (argument->has_tensor()) argument->set_tensor(places[static_cast<size_t>(argument->tensor())]);
+  if (!argument->has_fields()) return;
+  for (v1::PlanArgument& field : *argument->mutable_fields()->mutable_fields()) Renumber(places, &field);
+}
+
+// Puts the plan's tensors where `all` has those of their names; the others stay in their places.
+void Reorder(const std::vector<v1::PlanTensor>& all, const std::map<std::string, int>& place_of, v1::Plan* plan) {
+  std::vector<v1::PlanTensor> tensors = all;
+  std::vector<int> places;
+  for (const v1::PlanTensor& tensor : plan->tensors()) {
+    places.push_back(place_of.at(tensor.name()));
+    tensors[static_cast<size_t>(places.back())] = tensor;
+  }
+  plan->mutable_tensors()->Assign(tensors.begin(), tensors.end());
+  for (auto* launches : {plan->mutable_launches(), plan->mutable_setup()}) {
+    for (v1::PlanLaunch& launch : *launches) {
+      for (v1::PlanArgument& argument : *launch.mutable_arguments()) Renumber(places, &argument);
+      for (int32_t& swapped : *launch.mutable_swap()) swapped = places[static_cast<size_t>(swapped)];
+    }
+  }
+}
+
+}  // namespace
+
+void MatchTensors(const std::vector<v1::Plan*>& plans) {
+  std::vector<v1::PlanTensor> all;
+  std::map<std::string, int> place_of;
+  for (const v1::Plan* plan : plans) {
+    for (const v1::PlanTensor& tensor : plan->tensors()) {
+      if (place_of.try_emplace(tensor.name(), static_cast<int>(all.size())).second) all.push_back(tensor);
+    }
+  }
+  for (v1::Plan* plan : plans) Reorder(all, place_of, plan);
+}
+
+}  // namespace pawl
