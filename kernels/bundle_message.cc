@@ -258,6 +258,10 @@ class Checker {
       Add("goal: expected weights whose sum is 1");
     }
     if (!(bundle_.goal().worst() >= 0) || bundle_.goal().worst() > 1) Add("goal: expected worst from 0 to 1");
+    if (bundle_.goal().sizes().empty() && bundle_.goal().worst() > 0) Add("goal: expected worst with sizes only");
+    if (!bundle_.goal().sizes().empty() && !bundle_.goal().sizes().contains(bundle_.goal().size())) {
+      Add("goal: its size is not one of its sizes");
+    }
   }
 
   // Values are the positions of words, or 0 and 1 of a flag.

@@ -76,6 +76,10 @@ void ReadGoal(TomlTable& root, Reading& reading) {
     if (*worst < 0 || *worst > 1) {
       table->Complain(table->Line("worst"), absl::StrCat("worst is ", *worst, "; expected 0 to 1"));
     }
+    if (!table->Has("sizes")) {
+      table->Complain(table->Line("worst"),
+                      "worst limits what a size of several may lose, and there is one; expected it with sizes only");
+    }
     goal.set_worst(*worst);
   }
   if (std::optional<double> speedup = table->Number("speedup")) {

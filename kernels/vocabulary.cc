@@ -67,7 +67,9 @@ Key Table(KeyType type, std::string name, bool required, std::string fallback, K
 
 KeyTable GoalSizes() {
   return {.header = "goal sizes",
-          .meaning = "The weights of several sizes. Each is more than 0, and their sum is 1.",
+          .meaning =
+              "The weights of several sizes. Each is more than 0, and their sum is 1. `pawl run --sizes` overrides "
+              "them.",
           .keys = {},
           .others = Number("*a size*", false, "not optimised",
                            "The weight of the speedup at this `[[size]]` in the geometric mean that is optimised.",
@@ -81,8 +83,8 @@ KeyTable Goal() {
                         "The `[[size]]` whose time is optimised. `pawl run --size` overrides it.", "size = \"main\""),
                    Table(KeyType::kTable, "sizes", false, "`size` alone", GoalSizes()),
                    Number("worst", false, "0",
-                          "No size may fall below this share of the best speed that was kept there; from 0, which "
-                          "means no limit, to 1.",
+                          "With `sizes` only: no size may fall below this share of the best speed that was kept there; "
+                          "from 0, which means no limit, to 1. `--worst` overrides it.",
                           "worst = 0.98"),
                    Number("speedup", false, "1",
                           "The campaign stops when the best variant is this many times as fast as the baseline; more "

@@ -77,6 +77,7 @@ const std::vector<Nature>& Natures() {
        {kRevert},
        "the variant is correct, so it is not rejected, and not faster, so it is not kept",
        Range{0.0001, 1, "a share of the parent's time"}},
+      {"worst-size", v1::STAGE_MEASURE, false, {kRevert}, "the variant is correct, so it is not rejected", {}},
       {"prediction", v1::STAGE_MEASURE, false, {kRevert, kPause, kMark}, "the variant is correct and faster", {}},
   };
   return natures;

@@ -26,6 +26,7 @@ enum class GateKind {
   kProfileFirst,
   kProfile,
   kMinGain,
+  kWorstSize,
   kPrediction,
 };
 

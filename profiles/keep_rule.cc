@@ -4,6 +4,7 @@
 #include <boost/math/distributions/fisher_f.hpp>
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
+#include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -43,14 +44,16 @@ Variance Scaled(const Variance& variance, double by) { return {variance.value * 
 struct Figures {
   std::vector<double> means;  // of the processes
   double mean = 0;            // of these
-  Variance pairs;             // within a process
-  double pairs_share = 0;     // of `pairs` in the variance of a process's mean: the mean of 1 / pairs
-  double most_pairs = 0;      // of a process
+  Variance by_pairs;          // of a process's mean: what the spread of its pairs adds to it
+  Variance further_pairs;     // the same of a further process's mean about the mean of these
+  double noise_share = 0;     // of the variance between processes: the sum of the squared weights
 };
 
+// Of one size.
 Figures FiguresOf(std::span<const PairBatch> processes) {
   Figures figures;
-  double squares = 0, degrees = 0;
+  const double k = static_cast<double>(processes.size());
+  double squares = 0, degrees = 0, share = 0, most = 0;  // share: the mean of 1 / pairs
   for (const PairBatch& process : processes) {
     const double n = static_cast<double>(process.log_ratios.size());
     double sum = 0;
@@ -58,13 +61,35 @@ Figures FiguresOf(std::span<const PairBatch> processes) {
     const double mean = sum / n;
     for (const double r : process.log_ratios) squares += (r - mean) * (r - mean);
     figures.means.push_back(mean);
-    figures.mean += mean / static_cast<double>(processes.size());
-    figures.pairs_share += 1 / n / static_cast<double>(processes.size());
-    figures.most_pairs = std::max(figures.most_pairs, n);
+    figures.mean += mean / k;
+    share += 1 / n / k;
+    most = std::max(most, n);
     degrees += n - 1;
   }
-  figures.pairs = {squares / degrees, degrees};
+  const Variance pairs = {squares / degrees, degrees};
+  figures.by_pairs = Scaled(pairs, share);
+  figures.further_pairs = Scaled(pairs, 1 / most + share / k);
+  figures.noise_share = 1;
   return figures;
+}
+
+// Of those sizes that were timed, as often as all of them were: the weighted sum, whatever the weights add up to.
+Figures FiguresOf(std::span<const SizePairs> sizes, size_t processes) {
+  Figures all;
+  all.means.resize(processes);
+  for (const SizePairs& size : sizes) {
+    if (size.processes.empty()) continue;
+    const Figures one = FiguresOf(std::span(size.processes).first(processes));
+    const double square = size.weight * size.weight;
+    for (size_t i = 0; i < processes; ++i) all.means[i] += size.weight * one.means[i];
+    all.mean += size.weight * one.mean;
+    const bool first = all.noise_share == 0;
+    const Variance by_pairs = Scaled(one.by_pairs, square), further = Scaled(one.further_pairs, square);
+    all.by_pairs = first ? by_pairs : Sum(all.by_pairs, by_pairs);
+    all.further_pairs = first ? further : Sum(all.further_pairs, further);
+    all.noise_share += square;
+  }
+  return all;
 }
 
 v1::ProcessNoise Known(const v1::ProcessNoise& noise) {
@@ -73,33 +98,29 @@ v1::ProcessNoise Known(const v1::ProcessNoise& noise) {
 
 struct Spread {
   Variance further;       // of a further process's mean about the mean of these
-  double pairs_part = 0;  // of that variance
   bool disagree = false;  // the processes differ by more than the noise explains
 };
 
 Spread SpreadOf(const Figures& figures, const v1::ProcessNoise& known, const KeepRule& rule) {
   const double k = static_cast<double>(figures.means.size());
-  const Variance by_pairs = Scaled(figures.pairs, figures.pairs_share);
-  Variance process = {known.variance(), known.degrees()};
+  Variance process = Scaled({known.variance(), known.degrees()}, figures.noise_share);
   Spread spread;
   if (k > 1) {
     double squares = 0;
     for (const double mean : figures.means) squares += (mean - figures.mean) * (mean - figures.mean);
     const Variance own = {squares / (k - 1), k - 1};
-    const Variance expected = Sum(process, by_pairs);
+    const Variance expected = Sum(process, figures.by_pairs);
     const boost::math::fisher_f_distribution<double, Policy> distribution(own.degrees, expected.degrees);
     spread.disagree = boost::math::cdf(distribution, own.value / expected.value) > rule.disagreement;
     if (spread.disagree && figures.means.size() >= static_cast<size_t>(rule.max_processes)) {
       spread.further = Scaled(own, 1 + 1 / k);
       return spread;
     }
-    const double beyond_pairs = std::max(0.0, own.value - by_pairs.value);
+    const double beyond_pairs = std::max(0.0, own.value - figures.by_pairs.value);
     process = {(process.value * process.degrees + beyond_pairs * own.degrees) / (process.degrees + own.degrees),
                process.degrees + own.degrees};
   }
-  const Variance pairs = Scaled(figures.pairs, 1 / figures.most_pairs + figures.pairs_share / k);
-  spread.further = Sum(Scaled(process, 1 + 1 / k), pairs);
-  spread.pairs_part = pairs.value;
+  spread.further = Sum(Scaled(process, 1 + 1 / k), figures.further_pairs);
   return spread;
 }
 
@@ -109,9 +130,40 @@ std::string Interval(const v1::Comparison& c, const KeepRule& rule) {
                          Counted(c.processes(), "process", "processes"), Counted(c.pairs(), "pair", "pairs"));
 }
 
-std::string Reason(const v1::Comparison& c, const Figures& figures, bool disagree, const KeepRule& rule) {
+// How much of a goal was timed.
+struct Coverage {
+  size_t processes = 0;              // that timed all of `timed`
+  int timed = 0;                     // sizes
+  double weight = 0;                 // of these
+  std::vector<std::string> untimed;  // sizes
+};
+
+Coverage CoverageOf(std::span<const SizePairs> sizes) {
+  Coverage coverage;
+  for (const SizePairs& size : sizes) {
+    if (size.processes.empty()) {
+      coverage.untimed.push_back(size.size);
+      continue;
+    }
+    const size_t processes = size.processes.size();
+    coverage.processes = coverage.timed == 0 ? processes : std::min(coverage.processes, processes);
+    coverage.timed += 1;
+    coverage.weight += size.weight;
+  }
+  // Weights are rounded numbers; those of a whole goal are as good as 1.
+  if (coverage.untimed.empty()) coverage.weight = 1;
+  return coverage;
+}
+
+std::string Reason(const v1::Comparison& c, const Figures& figures, bool disagree, const Coverage& coverage,
+                   const KeepRule& rule) {
   const std::string interval = Interval(c, rule);
   const std::string gain = absl::StrFormat("%g %%", 100 * rule.min_gain);
+  if (!coverage.untimed.empty()) {
+    return absl::StrFormat("%s: %s; not timed at %s: with %gx there it would reach %+.2f %% at most",
+                           c.result() == v1::SLOWER ? "Slower" : "Unclear", interval,
+                           absl::StrJoin(coverage.untimed, ", "), rule.untimed_speedup, Percent(c.upper()));
+  }
   switch (c.result()) {
     case v1::FASTER:
       return absl::StrCat("Faster: ", interval);
@@ -160,40 +212,59 @@ v1::ProcessNoise UnknownNoise() {
 }
 
 v1::Comparison Compare(std::span<const PairBatch> processes, const v1::ProcessNoise& noise, const KeepRule& rule) {
+  const SizePairs only{"", 1, {processes.begin(), processes.end()}};
+  return CompareSizes({&only, 1}, noise, rule);
+}
+
+v1::Comparison CompareSizes(std::span<const SizePairs> sizes, const v1::ProcessNoise& noise, const KeepRule& rule) {
   v1::Comparison c;
-  c.set_processes(static_cast<int>(processes.size()));
+  const Coverage coverage = CoverageOf(sizes);
+  c.set_processes(static_cast<int>(coverage.processes));
   const int needed = std::max(rule.first_pairs, 2);
-  int fewest = processes.empty() ? 0 : static_cast<int>(processes[0].log_ratios.size());
+  std::optional<int> fewest;
   bool finite = true;
-  for (const PairBatch& process : processes) {
-    const int pairs = static_cast<int>(process.log_ratios.size());
-    c.set_pairs(c.pairs() + pairs);
-    c.set_discarded(c.discarded() + process.discarded);
-    fewest = std::min(fewest, pairs);
-    for (const double r : process.log_ratios) finite = finite && std::isfinite(r);
+  for (const SizePairs& size : sizes) {
+    for (size_t i = 0; i < size.processes.size(); ++i) {
+      const PairBatch& process = size.processes[i];
+      const int pairs = static_cast<int>(process.log_ratios.size());
+      c.set_discarded(c.discarded() + process.discarded);
+      if (i >= coverage.processes) continue;
+      c.set_pairs(c.pairs() + pairs);
+      fewest = std::min(fewest.value_or(pairs), pairs);
+      for (const double r : process.log_ratios) finite = finite && std::isfinite(r);
+    }
   }
   if (!finite) return Unclear(c, "Unclear: the time of a pair is not a positive number");
-  if (fewest > 0) c.set_mean_log_ratio(FiguresOf(processes).mean);
-  if (c.discarded() >= rule.max_discarded) {
+  const bool some = fewest.value_or(0) > 0;
+  const Figures figures = some ? FiguresOf(sizes, coverage.processes) : Figures();
+  if (some) c.set_mean_log_ratio(figures.mean / coverage.weight);
+  if (c.discarded() >= rule.max_discarded * std::max(1, coverage.timed)) {
     return Unclear(c,
                    absl::StrFormat("Unclear: %d pairs were discarded because clocks or throttling changed during them; "
                                    "let the GPU cool down, or stop other work on it",
                                    c.discarded()));
   }
-  if (fewest < needed) {
-    return Unclear(c, absl::StrFormat("Unclear: only %s measured; a comparison needs %d",
-                                      fewest == 1 ? "1 pair was" : absl::StrCat(fewest, " pairs were"), needed));
+  if (fewest.value_or(0) < needed) {
+    return Unclear(
+        c, absl::StrFormat("Unclear: only %s measured; a comparison needs %d",
+                           fewest.value_or(0) == 1 ? "1 pair was" : absl::StrCat(fewest.value_or(0), " pairs were"),
+                           needed));
   }
-  const Figures figures = FiguresOf(processes);
   const Spread spread = SpreadOf(figures, Known(noise), rule);
   const boost::math::students_t_distribution<double, Policy> distribution(spread.further.degrees);
   const double reach = boost::math::quantile(distribution, (1 + rule.confidence) / 2) * std::sqrt(spread.further.value);
   c.set_lower(figures.mean - reach);
   c.set_upper(figures.mean + reach);
+  if (!coverage.untimed.empty()) {
+    // What was not timed may be as much slower, or faster, as is assumed, or as what was timed is.
+    const double most = std::log(rule.untimed_speedup), rest = 1 - coverage.weight;
+    c.set_lower(c.lower() + rest * std::min(-most, c.lower() / coverage.weight));
+    c.set_upper(c.upper() + rest * std::max(most, c.upper() / coverage.weight));
+  }
 
   const double threshold = std::log1p(rule.min_gain);
   const bool settled = !spread.disagree || c.processes() >= rule.max_processes;
-  if (c.lower() > threshold && c.processes() >= rule.min_processes && settled) {
+  if (c.lower() > threshold && c.processes() >= rule.min_processes && settled && coverage.untimed.empty()) {
     c.set_result(v1::FASTER);
   } else if (c.upper() < -threshold) {
     c.set_result(v1::SLOWER);
@@ -202,24 +273,44 @@ v1::Comparison Compare(std::span<const PairBatch> processes, const v1::ProcessNo
   } else {
     c.set_result(v1::UNCLEAR);
   }
-  c.set_reason(Reason(c, figures, spread.disagree, rule));
+  c.set_reason(Reason(c, figures, spread.disagree, coverage, rule));
   return c;
 }
 
-bool WantsMorePairs(const PairBatch& first, const v1::ProcessNoise& noise, const KeepRule& rule) {
-  const v1::Comparison c = Compare({&first, 1}, noise, rule);
+std::vector<size_t> WantMorePairs(std::span<const SizePairs> sizes, const v1::ProcessNoise& noise,
+                                  const KeepRule& rule) {
+  const v1::Comparison c = CompareSizes(sizes, noise, rule);
+  const Coverage coverage = CoverageOf(sizes);
   const bool looks_faster = c.lower() > std::log1p(rule.min_gain);
-  if (c.result() != v1::UNCLEAR || looks_faster || c.discarded() >= rule.max_discarded ||
-      c.pairs() < rule.first_pairs || c.pairs() >= rule.extended_pairs) {
-    return false;
+  if (c.result() != v1::UNCLEAR || looks_faster || c.discarded() >= rule.max_discarded * std::max(1, coverage.timed) ||
+      coverage.processes != 1 || !coverage.untimed.empty()) {
+    return {};
   }
-  const Spread spread = SpreadOf(FiguresOf({&first, 1}), Known(noise), rule);
-  const double removed = spread.pairs_part * (1 - static_cast<double>(c.pairs()) / rule.extended_pairs);
-  return removed > kWorthExtending * spread.further.value;
+  std::vector<size_t> more;
+  const double all = SpreadOf(FiguresOf(sizes, 1), Known(noise), rule).further.value;
+  double removed = 0;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    const int pairs = static_cast<int>(sizes[i].processes[0].log_ratios.size());
+    if (pairs < rule.first_pairs || pairs >= rule.extended_pairs) continue;
+    const double by_pairs =
+        sizes[i].weight * sizes[i].weight * FiguresOf(std::span(sizes[i].processes).first(1)).further_pairs.value;
+    const double of_this = by_pairs * (1 - static_cast<double>(pairs) / rule.extended_pairs);
+    removed += of_this;
+    if (of_this > kWorthExtending * all / static_cast<double>(sizes.size())) more.push_back(i);
+  }
+  if (removed <= kWorthExtending * all) more.clear();
+  return more;
 }
 
-bool WantsProcess(const v1::Comparison& c, const KeepRule& rule) {
-  if (c.discarded() >= rule.max_discarded || c.pairs() < rule.first_pairs || c.processes() >= rule.max_processes) {
+bool SurelyBelow(const SizePairs& size, double worst, const v1::ProcessNoise& noise, const KeepRule& rule) {
+  if (!(worst > 0) || size.processes.empty()) return false;
+  const v1::Comparison c = Compare(size.processes, noise, rule);
+  return c.upper() < std::log(worst);
+}
+
+bool WantsProcess(const v1::Comparison& c, const KeepRule& rule, size_t sizes) {
+  if (c.discarded() >= rule.max_discarded * static_cast<int>(sizes) || c.pairs() < rule.first_pairs ||
+      c.processes() >= rule.max_processes) {
     return false;
   }
   return c.result() == v1::UNCLEAR && c.mean_log_ratio() > std::log1p(rule.min_gain);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <vector>
 
 #include "pawl/v1/campaign.pb.h"
@@ -18,6 +19,8 @@ struct KeepRule {
   int max_processes = 4;        // where they disagree or the interval still contains the threshold
   int max_discarded = 10;       // pairs of all processes; with so many the GPU was too unsteady to judge
   double disagreement = 0.999;  // processes differ by more than this share of such differences does by noise alone
+  // Of a goal over several sizes: a size that was not timed is taken to be at most so many times as fast as the parent.
+  double untimed_speedup = 1.5;
 };
 
 // The defaults with the campaign's own settings.
@@ -32,23 +35,40 @@ struct PairBatch {
   int discarded = 0;
 };
 
+// The pairs of one comparison at one of the sizes of a goal.
+struct SizePairs {
+  std::string size;
+  double weight = 1;
+  std::vector<PairBatch> processes;  // none: it was not timed
+};
+
 // Judges the pairs of one comparison, measured in one process or several.
 //   FASTER   the lower bound exceeds log(1 + min_gain), in min_processes or more that agree
 //   SLOWER   the upper bound is below -log(1 + min_gain)
 //   SAME     both bounds lie between the two
-//   UNCLEAR  otherwise, with fewer than first_pairs in a process, or with max_discarded pairs discarded
+//   UNCLEAR  otherwise, with fewer than first_pairs in a process, or with max_discarded pairs discarded at each size
 // The mean is that of the processes' means. The bounds are for the mean of one more process that measures in the same
 // way. A process's mean varies by `noise` and by the spread of its pairs; the variance between these processes is
 // pooled with the noise, which has more degrees of freedom than a few processes. Where max_processes still disagree,
 // the noise is not theirs, and only their own variance counts. An empty `noise` is UnknownNoise.
 v1::Comparison Compare(std::span<const PairBatch> processes, const v1::ProcessNoise& noise, const KeepRule& rule);
 
-// Whether the first process should measure up to rule.extended_pairs: it is unclear, and the spread of its pairs is a
-// part of that.
-bool WantsMorePairs(const PairBatch& first, const v1::ProcessNoise& noise, const KeepRule& rule);
+// The same for a goal over several sizes, whose weights have the sum 1: of the weighted mean of the log ratios.
+// Variances add with squared weights, and what differs between processes counts as independent at each size; `noise` is
+// that of one size. Processes that did not time every size do not count. Where a size was not timed at all, the bounds
+// allow for rule.untimed_speedup there and nothing is FASTER. One size of weight 1 gives what Compare gives.
+v1::Comparison CompareSizes(std::span<const SizePairs> sizes, const v1::ProcessNoise& noise, const KeepRule& rule);
+
+// The sizes, by their place, that the first process should measure up to rule.extended_pairs: the comparison is
+// unclear, and the spread of their pairs is a part of that.
+std::vector<size_t> WantMorePairs(std::span<const SizePairs> sizes, const v1::ProcessNoise& noise,
+                                  const KeepRule& rule);
+
+// Whether a size is slower, beyond doubt, than this share of the parent's speed; `worst` of 0: never.
+bool SurelyBelow(const SizePairs& size, double worst, const v1::ProcessNoise& noise, const KeepRule& rule);
 
 // Whether another process should measure: the mean is above the threshold, and there are too few processes or they
 // leave it unclear.
-bool WantsProcess(const v1::Comparison& comparison, const KeepRule& rule);
+bool WantsProcess(const v1::Comparison& comparison, const KeepRule& rule, size_t sizes = 1);
 
 }  // namespace pawl

@@ -1,43 +1,98 @@
 #include "profiles/verdict_protocol.h"
 
-#include <vector>
+#include <algorithm>
+#include <cmath>
 
 namespace pawl {
 namespace {
 
-absl::StatusOr<PairBatch> MeasureFirst(const PairSourceStarter& start, const v1::ProcessNoise& noise,
-                                       const KeepRule& rule) {
-  absl::StatusOr<PairSource> source = start(0);
-  if (!source.ok()) return source.status();
-  absl::StatusOr<PairBatch> pairs = (*source)(rule.first_pairs);
-  if (!pairs.ok() || !WantsMorePairs(*pairs, noise, rule)) return pairs;
-  absl::StatusOr<PairBatch> more = (*source)(rule.extended_pairs - static_cast<int>(pairs->log_ratios.size()));
-  if (!more.ok()) return more.status();
-  pairs->log_ratios.insert(pairs->log_ratios.end(), more->log_ratios.begin(), more->log_ratios.end());
-  pairs->discarded += more->discarded;
-  return pairs;
-}
+class Protocol {
+ public:
+  Protocol(const SizedSourceStarter& start, const SizesProtocol& protocol, const v1::ProcessNoise& noise,
+           const KeepRule& rule)
+      : start_(start), protocol_(protocol), noise_(noise), rule_(rule) {
+    for (const SizeWeight& size : protocol.sizes) pairs_.push_back({size.size, size.weight, {}});
+  }
+
+  absl::StatusOr<v1::Comparison> Run(const std::function<bool()>& doubted) {
+    if (absl::Status status = MeasureFirst(); !status.ok()) return status;
+    v1::Comparison comparison = Compared();
+    const auto in_doubt = [&] {
+      return doubted && comparison.result() == v1::FASTER && comparison.processes() < rule_.max_processes && doubted();
+    };
+    while (!Lost() && (WantsProcess(comparison, rule_, pairs_.size()) || in_doubt())) {
+      if (absl::Status status = Confirm(comparison.processes()); !status.ok()) return status;
+      comparison = Compared();
+    }
+    return comparison;
+  }
+
+ private:
+  v1::Comparison Compared() const { return CompareSizes(pairs_, noise_, rule_); }
+
+  // A size is slower than the goal allows, whatever the others are.
+  bool Lost() const {
+    return protocol_.stop_early && std::any_of(pairs_.begin(), pairs_.end(), [&](const SizePairs& size) {
+             return SurelyBelow(size, protocol_.worst, noise_, rule_);
+           });
+  }
+
+  absl::Status MeasureFirst() {
+    absl::StatusOr<SizedSource> source = start_(0);
+    if (!source.ok()) return source.status();
+    for (size_t i = 0; i < pairs_.size(); ++i) {
+      if (i > 0 && protocol_.stop_early && (Compared().upper() < std::log1p(rule_.min_gain) || Lost())) {
+        return absl::OkStatus();
+      }
+      absl::StatusOr<PairBatch> pairs = (*source)(i, rule_.first_pairs);
+      if (!pairs.ok()) return pairs.status();
+      pairs_[i].processes.push_back(*std::move(pairs));
+    }
+    if (Lost()) return absl::OkStatus();
+    for (const size_t i : WantMorePairs(pairs_, noise_, rule_)) {
+      PairBatch& first = pairs_[i].processes[0];
+      absl::StatusOr<PairBatch> more = (*source)(i, rule_.extended_pairs - static_cast<int>(first.log_ratios.size()));
+      if (!more.ok()) return more.status();
+      first.log_ratios.insert(first.log_ratios.end(), more->log_ratios.begin(), more->log_ratios.end());
+      first.discarded += more->discarded;
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Confirm(int process) {
+    absl::StatusOr<SizedSource> source = start_(process);
+    if (!source.ok()) return source.status();
+    for (size_t i = 0; i < pairs_.size(); ++i) {
+      absl::StatusOr<PairBatch> pairs = (*source)(i, rule_.extended_pairs);
+      if (!pairs.ok()) return pairs.status();
+      pairs_[i].processes.push_back(*std::move(pairs));
+    }
+    return absl::OkStatus();
+  }
+
+  const SizedSourceStarter& start_;
+  const SizesProtocol& protocol_;
+  const v1::ProcessNoise& noise_;
+  const KeepRule& rule_;
+  std::vector<SizePairs> pairs_;
+};
 
 }  // namespace
 
+absl::StatusOr<v1::Comparison> CompareSizesByProtocol(const SizedSourceStarter& start, const SizesProtocol& protocol,
+                                                      const v1::ProcessNoise& noise, const KeepRule& rule,
+                                                      const std::function<bool()>& doubted) {
+  return Protocol(start, protocol, noise, rule).Run(doubted);
+}
+
 absl::StatusOr<v1::Comparison> CompareByProtocol(const PairSourceStarter& start, const v1::ProcessNoise& noise,
                                                  const KeepRule& rule, const std::function<bool()>& doubted) {
-  const auto in_doubt = [&](const v1::Comparison& comparison) {
-    return doubted && comparison.result() == v1::FASTER && comparison.processes() < rule.max_processes && doubted();
-  };
-  absl::StatusOr<PairBatch> first = MeasureFirst(start, noise, rule);
-  if (!first.ok()) return first.status();
-  std::vector<PairBatch> processes = {*std::move(first)};
-  v1::Comparison comparison = Compare(processes, noise, rule);
-  while (WantsProcess(comparison, rule) || in_doubt(comparison)) {
-    absl::StatusOr<PairSource> source = start(comparison.processes());
+  const SizedSourceStarter only = [&](int process) -> absl::StatusOr<SizedSource> {
+    absl::StatusOr<PairSource> source = start(process);
     if (!source.ok()) return source.status();
-    absl::StatusOr<PairBatch> pairs = (*source)(rule.extended_pairs);
-    if (!pairs.ok()) return pairs.status();
-    processes.push_back(*std::move(pairs));
-    comparison = Compare(processes, noise, rule);
-  }
-  return comparison;
+    return SizedSource([source = *std::move(source)](size_t, int pairs) { return source(pairs); });
+  };
+  return CompareSizesByProtocol(only, {.sizes = {{"", 1}}}, noise, rule, doubted);
 }
 
 }  // namespace pawl

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <functional>
+#include <vector>
 
 #include "absl/status/statusor.h"
+#include "profiles/goal_sizes.h"
 #include "profiles/keep_rule.h"
 
 namespace pawl {
@@ -18,5 +20,23 @@ using PairSourceStarter = std::function<absl::StatusOr<PairSource>(int process)>
 // tell whether the comparison can be believed. Every comparison Pawl decides by goes through here.
 absl::StatusOr<v1::Comparison> CompareByProtocol(const PairSourceStarter& start, const v1::ProcessNoise& noise,
                                                  const KeepRule& rule, const std::function<bool()>& doubted = {});
+
+// What a comparison at several sizes goes by.
+struct SizesProtocol {
+  std::vector<SizeWeight> sizes;  // in the order in which they are timed
+  // The first process stops before the next size when the candidate can't be kept any more: not even with
+  // rule.untimed_speedup at what is left, or since a size is slower than `worst` of the parent, beyond doubt.
+  bool stop_early = true;
+  double worst = 0;
+};
+
+// One process that times at several sizes; `size` is a place in SizesProtocol::sizes.
+using SizedSource = std::function<absl::StatusOr<PairBatch>(size_t size, int pairs)>;
+using SizedSourceStarter = std::function<absl::StatusOr<SizedSource>(int process)>;
+
+// The same for a goal over several sizes. Every process after the first times every size.
+absl::StatusOr<v1::Comparison> CompareSizesByProtocol(const SizedSourceStarter& start, const SizesProtocol& protocol,
+                                                      const v1::ProcessNoise& noise, const KeepRule& rule,
+                                                      const std::function<bool()>& doubted = {});
 
 }  // namespace pawl

@@ -9,7 +9,7 @@ namespace pawl {
 Document ContentOf(const v1::Report& report) {
   const v1::Campaign& campaign = report.campaign();
   Document document;
-  document.title = absl::StrCat(campaign.bundle(), " at ", campaign.spec().goal().size(), ", ", campaign.name());
+  document.title = absl::StrCat(campaign.bundle(), " ", ObjectiveText(campaign.spec().goal()), ", ", campaign.name());
   document.subtitle = absl::StrCat(report.summary(), report.summary().empty() ? "" : "; ",
                                    campaign.device().empty() ? "no device" : absl::StrCat("on ", campaign.device()));
   document.sections = {SummarySection(report),  JourneySection(report),      PathSection(report),

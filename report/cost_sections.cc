@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "report/sections.h"
+#include "report/sentences.h"
 #include "report/words.h"
 
 namespace pawl {
@@ -19,6 +20,12 @@ std::string CudaText(int version) {
 
 std::string MinutesText(double minutes) { return absl::StrCat(NumberText(minutes), " min"); }
 
+// How many times as fast the final variant is; "-" where one of the two was not timed.
+Cell RatioCell(double us, double best_us) {
+  if (!(us > 0) || !(best_us > 0)) return {kNotKnown};
+  return {SpeedupText(us / best_us), us < best_us ? Tone::kBad : Tone::kPlain};
+}
+
 }  // namespace
 
 Section SizesSection(const v1::Report& report) {
@@ -27,20 +34,32 @@ Section SizesSection(const v1::Report& report) {
                         {"start", true},
                         {"final", true},
                         {"baseline", true},
+                        {"over the start", true},
+                        {"over the baseline", true},
                         {"memory, start", true},
                         {"memory, final", true}}};
+  const v1::Goal& goal = report.campaign().spec().goal();
   for (const v1::SizeTime& size : report.sizes()) {
-    const bool goal = size.size() == report.campaign().spec().goal().size();
-    grid.rows.push_back({{goal ? absl::StrCat(size.size(), " (goal)") : size.size()},
+    const auto weight = goal.sizes().find(size.size());
+    const std::string part =
+        goal.sizes_size() > 1 ? weight == goal.sizes().end() ? "" : absl::StrCat(" (", NumberText(weight->second), ")")
+        : size.size() == goal.size() ? " (goal)"
+                                     : "";
+    grid.rows.push_back({{absl::StrCat(size.size(), part)},
                          {TimeText(size.start_us())},
                          {TimeText(size.best_us())},
                          {TimeText(size.baseline_us())},
+                         RatioCell(size.start_us(), size.best_us()),
+                         RatioCell(size.baseline_us(), size.best_us()),
                          {BytesText(size.start_bytes())},
                          {BytesText(size.best_bytes())}});
   }
   if (grid.rows.empty()) {
     section.blocks.push_back(Paragraph{"The bundle defines no sizes.", Tone::kDim});
     return section;
+  }
+  if (const std::string losses = LossesText(report.sizes()); !losses.empty()) {
+    section.blocks.push_back(Paragraph{absl::StrCat("The final variant is slower at ", losses, "."), Tone::kBad});
   }
   section.blocks.push_back(std::move(grid));
   section.blocks.push_back(Paragraph{

@@ -18,6 +18,9 @@ std::string IntervalText(const v1::Comparison& interval) {
 
 namespace {
 
+// A few pairs do not tell a smaller difference from noise.
+constexpr double kNoLoss = 0.99;
+
 std::string BoundsText(const v1::Comparison& interval) {
   return absl::StrCat(SpeedupText(std::exp(interval.lower())), " to ", SpeedupText(std::exp(interval.upper())));
 }
@@ -47,6 +50,38 @@ std::string OverBaselineText(const v1::Campaign& campaign) {
   const v1::Comparison& interval = total.beside_baseline().interval();
   if (!campaign.has_best() || total.iteration() != campaign.best() || interval.pairs() < 2) return speedup;
   return absl::StrCat(speedup, " (", BoundsText(interval), ")");
+}
+
+google::protobuf::RepeatedPtrField<v1::SizeTime> MeasuredSizes(const v1::Campaign& campaign) {
+  const v1::TotalGain& total = campaign.total_gain();
+  if (!campaign.has_best() || total.iteration() != campaign.best() || total.has_failure()) return {};
+  google::protobuf::RepeatedPtrField<v1::SizeTime> sizes = total.sizes();
+  // The ratio that was measured interleaved, as in the summary.
+  for (v1::SizeTime& size : sizes) {
+    const bool interleaved = campaign.spec().goal().sizes_size() < 2 && size.size() == campaign.spec().goal().size() &&
+                             total.beside_baseline().interval().pairs() > 1;
+    if (interleaved) {
+      size.set_baseline_us(size.best_us() * std::exp(total.beside_baseline().interval().mean_log_ratio()));
+    }
+  }
+  return sizes;
+}
+
+std::string LossesText(const google::protobuf::RepeatedPtrField<v1::SizeTime>& sizes) {
+  std::vector<std::string> losses;
+  for (const v1::SizeTime& size : sizes) {
+    if (!(size.best_us() > 0)) continue;
+    std::vector<std::string> slower;
+    const auto than = [&](double us, const char* whose) {
+      if (!(us > 0) || us / size.best_us() >= kNoLoss) return;
+      slower.push_back(
+          absl::StrCat(SpeedupText(us / size.best_us()), " the ", whose, slower.empty() ? "'s speed" : "'s"));
+    };
+    than(size.start_us(), "start");
+    than(size.baseline_us(), "baseline");
+    if (!slower.empty()) losses.push_back(absl::StrCat(size.size(), ": ", absl::StrJoin(slower, ", ")));
+  }
+  return absl::StrJoin(losses, "; ");
 }
 
 std::string TierText(v1::SuccessTier tier) {

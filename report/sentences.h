@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "google/protobuf/repeated_ptr_field.h"
 #include "pawl/v1/campaign.pb.h"
 
 namespace pawl {
@@ -16,6 +17,14 @@ std::string TotalGainText(const v1::TotalGain& gain);
 // "2.490x (2.470x to 2.510x)": the best variant's speed over the baseline, with bounds where both were timed
 // interleaved in one process; without where it is a product of ratios.
 std::string OverBaselineText(const v1::Campaign& campaign);
+
+// What a campaign says of sizes: of the variant that is the best now, where it was measured beside the start. Empty: it
+// was not.
+google::protobuf::RepeatedPtrField<v1::SizeTime> MeasuredSizes(const v1::Campaign& campaign);
+
+// Where the final variant is slower, and than what: "large: 0.294x the start's speed, 0.256x the baseline's; b4: 0.900x
+// the baseline's speed". Empty: nowhere.
+std::string LossesText(const google::protobuf::RepeatedPtrField<v1::SizeTime>& sizes);
 
 // "target: the goal is reached"; empty where nothing was kept.
 std::string TierText(v1::SuccessTier tier);

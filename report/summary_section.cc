@@ -75,11 +75,14 @@ Section SummarySection(const v1::Report& report) {
        StateTone(campaign));
   if (campaign.start_us() > 0) fact("baseline", BaselineText(campaign));
   if (campaign.spec().goal().speedup() > 0) {
-    fact("goal", absl::StrCat(NumberText(campaign.spec().goal().speedup()), "x over the baseline"));
+    const v1::Goal& goal = campaign.spec().goal();
+    fact("goal", absl::StrCat(NumberText(goal.speedup()), "x over the baseline",
+                              goal.sizes_size() > 1 ? absl::StrCat(", ", ObjectiveText(goal)) : ""));
   }
   fact("tier", TierText(campaign.tier()));
   if (report.iterations_size() > 0) fact("changes tried", CountsText(campaign.counts()));
   fact("measured", TotalGainText(campaign.total_gain()));
+  fact("slower at", LossesText(report.sizes()), Tone::kBad);
   if (campaign.total_gain().has_failure()) {
     fact("reverted", campaign.total_gain().failure().message(), Tone::kBad);
   }

@@ -1,8 +1,11 @@
 #include "report/words.h"
 
+#include <algorithm>
 #include <cmath>
 #include <iterator>
 #include <map>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -105,6 +108,16 @@ std::string TimeText(double us) {
   if (us < 100) return absl::StrFormat("%.2f us", us);
   if (us < 1000) return absl::StrFormat("%.1f us", us);
   return absl::StrFormat("%.0f us", us);
+}
+
+std::string ObjectiveText(const v1::Goal& goal) {
+  if (goal.sizes_size() < 2) return absl::StrCat("at ", goal.size());
+  std::vector<std::pair<double, std::string>> sizes;
+  for (const auto& [name, weight] : goal.sizes()) sizes.emplace_back(-weight, name);
+  std::sort(sizes.begin(), sizes.end());
+  return absl::StrCat("over ", absl::StrJoin(sizes, ", ", [](std::string* out, const auto& size) {
+                        absl::StrAppend(out, size.second, " (", NumberText(-size.first), ")");
+                      }));
 }
 
 std::string SpeedupText(double speedup) { return speedup <= 0 ? "-" : absl::StrFormat("%.3fx", speedup); }

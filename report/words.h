@@ -27,6 +27,9 @@ std::string StopText(v1::StopReason reason);
 // state's word.
 std::string WhyText(v1::CampaignState state, const std::string& message, v1::StopReason reason);
 
+// "at main"; of several sizes, the heaviest first: "over main (0.6), large (0.4)". Follows a kernel's name.
+std::string ObjectiveText(const v1::Goal& goal);
+
 // "25: 4 kept, 20 reverted, 1 rejected; the recording lacks 29 others".
 std::string CountsText(const v1::Counts& counts);
 

@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/names/utf8.h"
+#include "report/sentences.h"
 #include "report/words.h"
 
 namespace pawl {
@@ -44,6 +45,11 @@ Json CampaignForm(const v1::Campaign& campaign) {
                {"bundle", campaign.bundle()},
                {"size", campaign.spec().goal().size()},
                {"state", StateWord(campaign.state())}};
+  if (campaign.spec().goal().sizes_size() > 1) {
+    for (const auto& [size, weight] : campaign.spec().goal().sizes()) form["sizes"][size] = weight;
+    AddNumber("worst", campaign.spec().goal().worst(), &form);
+  }
+  AddText("slowerAt", LossesText(MeasuredSizes(campaign)), &form);
   AddText("stopReason", EnumForm(v1::StopReason_Name(campaign.stop_reason()), "STOP_REASON_"), &form);
   AddText("waitingFor", EnumForm(v1::WaitingFor_Name(campaign.waiting_for()), "WAITING_FOR_"), &form);
   AddText("message", campaign.message(), &form);

@@ -24,6 +24,8 @@ absl::StatusOr<v1::Goal> GoalOf(const v1::Bundle& bundle, const Json& arguments)
           absl::StrCat(bundle.name(), " has no size ", size.substr(0, 64), Expected(size.substr(0, 64), known)));
     }
     goal.set_size(size);
+    goal.clear_sizes();
+    goal.clear_worst();
   }
   if (const double speedup = NumberAt(arguments, "goal"); speedup > 0) goal.set_speedup(speedup);
   return goal;

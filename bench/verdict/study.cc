@@ -207,7 +207,7 @@ void Study::CompareCopies() {
 void Study::CompareCopy(const StudyPair& pair) {
   const double busy = device_.busy_seconds();
   PairTimer timer;
-  timer.time = [&](int pairs, int process) {
+  timer.time = [&](const std::string&, int pairs, int process) {
     TimingOptions options{.pairs = pairs, .candidate_first = process % 2 == 0};
     if (process > 0) {
       options.checked_calls = kConfirmingCalls;

@@ -34,6 +34,7 @@ void Print(const v1::BestVariant& best, const v1::Campaign& campaign, const std:
   if (iteration.cold_us() > 0) std::printf(", cold %s", TimeText(iteration.cold_us()).c_str());
   std::printf("\nspeedup  %s over the start, %s over the baseline\n",
               SpeedupText(iteration.speedup_over_start()).c_str(), OverBaselineText(campaign).c_str());
+  std::fputs(SizesText(campaign).c_str(), stdout);
   if (!iteration.build().empty()) std::printf("build    %s\n", iteration.build().c_str());
   if (!iteration.patched_source_hash().empty()) {
     std::printf("source   edited: blob %s\n", iteration.patched_source_hash().c_str());

@@ -40,7 +40,7 @@ void Print(const v1::ListCampaignsResponse& page) {
   for (const v1::Campaign& campaign : page.campaigns()) {
     table.Add({ShortName(campaign.name()), StateWord(campaign.state()), TierWord(campaign.tier()),
                TimeText(campaign.best_us()), SpeedupText(campaign.speedup_over_baseline()),
-               absl::StrCat(campaign.bundle(), " at ", campaign.spec().goal().size()),
+               absl::StrCat(campaign.bundle(), " ", ObjectiveText(campaign.spec().goal())),
                absl::StrCat(campaign.counts().tried()), absl::StrCat(campaign.counts().kept()),
                SpeedupText(campaign.speedup_over_start()), UtcText(campaign.create_time()), campaign.device()});
   }

@@ -256,8 +256,8 @@ absl::Status PrintHead(Connection& connection, const std::string& name) {
   absl::StatusOr<v1::Campaign> campaign =
       connection.Ask([&](CampaignClient& client) { return client.GetCampaign(name); });
   if (!campaign.ok()) return campaign.status();
-  std::printf("%s: %s at %s, %s; %s\n", name.c_str(), campaign->bundle().c_str(),
-              campaign->spec().goal().size().c_str(), StateWord(campaign->state()).c_str(),
+  std::printf("%s: %s %s, %s; %s\n", name.c_str(), campaign->bundle().c_str(),
+              ObjectiveText(campaign->spec().goal()).c_str(), StateWord(campaign->state()).c_str(),
               campaign->device().empty() ? "no device yet" : absl::StrCat("on ", campaign->device()).c_str());
   return absl::OkStatus();
 }

@@ -25,6 +25,7 @@
 #include "cli/text/failure.h"
 #include "pawl/v1/bundle.pb.h"
 #include "pawl/v1/campaign.pb.h"
+#include "profiles/goal_sizes.h"
 #include "worker/record/campaign_recording.h"
 #include "worker/record/recorder.h"
 #include "worker/trial/cuda_device.h"
@@ -104,16 +105,14 @@ absl::StatusOr<MeasuredCampaign> Fetch(Connection& connection, const std::string
   return measured;
 }
 
-absl::StatusOr<int> RecordCampaign(Connection& connection, const std::string& campaign, const v1::Bundle& bundle,
-                                   std::filesystem::path output) {
-  absl::StatusOr<MeasuredCampaign> measured = Fetch(connection, campaign);
-  if (!measured.ok()) return measured.status();
+// Adds what the campaign measured at one size to the recording of that size.
+absl::Status RecordCampaignAt(const MeasuredCampaign& measured, const v1::Bundle& bundle, const std::string& size,
+                              const std::filesystem::path& output) {
   LeftOut left_out;
-  absl::StatusOr<Recording> recording = RecordingOf(*measured, bundle, &left_out);
+  absl::StatusOr<Recording> recording = RecordingOf(measured, bundle, &left_out, size);
   if (!recording.ok()) return recording.status();
   const size_t measured_variants = recording->variants.size();
   size_t added = measured_variants;
-  if (output.empty()) output = RecordingPath(bundle.name(), recording->header.gpu().name());
   std::error_code error;
   if (std::filesystem::exists(output, error)) {
     absl::StatusOr<Recording> there = ReadRecording(output);
@@ -129,12 +128,33 @@ absl::StatusOr<int> RecordCampaign(Connection& connection, const std::string& ca
   if (added > 0) {
     if (absl::Status status = WriteRecording(output, *recording); !status.ok()) return status;
   }
-  std::fprintf(stderr, "variants that %s measured: %zu; new in the recording: %zu; now in it: %zu\n", campaign.c_str(),
-               measured_variants, added, recording->variants.size());
+  std::fprintf(stderr, "variants that %s measured: %zu; new in the recording: %zu; now in it: %zu\n",
+               measured.campaign.name().c_str(), measured_variants, added, recording->variants.size());
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int> RecordCampaign(Connection& connection, const std::string& campaign, const v1::Bundle& bundle,
+                                   std::filesystem::path output) {
+  absl::StatusOr<MeasuredCampaign> measured = Fetch(connection, campaign);
+  if (!measured.ok()) return measured.status();
   const v1::Goal& goal = measured->campaign.spec().goal();
-  std::fprintf(stderr, "replay it: pawl run %s --size %s --goal %g --device replay --recordings %s\n",
-               bundle.name().c_str(), goal.size().c_str(), goal.speedup(), output.c_str());
-  std::printf("%s\n", output.c_str());
+  if (output.empty() && !measured->iterations.empty()) {
+    output = RecordingPath(bundle.name(), measured->iterations[0].gpu().name());
+  }
+  const std::vector<SizeWeight> sizes = GoalSizes(measured->bundle, goal);
+  std::vector<std::string> weights, files;
+  for (const SizeWeight& size : sizes) {
+    const std::filesystem::path file = size.size == goal.size() ? output : RecordingFileAt(output, size.size);
+    if (absl::Status status = RecordCampaignAt(*measured, bundle, size.size, file); !status.ok()) return status;
+    weights.push_back(absl::StrCat(size.size, "=", size.weight));
+    files.push_back(file.string());
+  }
+  const std::string over =
+      sizes.size() > 1 ? absl::StrCat("--sizes ", absl::StrJoin(weights, ",")) : absl::StrCat("--size ", goal.size());
+  std::fprintf(stderr, "replay it: pawl run %s %s --goal %g --device replay --recordings %s\n", bundle.name().c_str(),
+               over.c_str(), goal.speedup(),
+               sizes.size() > 1 ? output.parent_path().empty() ? "." : output.parent_path().c_str() : output.c_str());
+  for (const std::string& file : files) std::printf("%s\n", file.c_str());
   return kDone;
 }
 
@@ -142,7 +162,7 @@ struct RecordFlags {
   ConnectionFlags connection;
   std::string bundle;
   std::string campaign;  // empty: measure
-  std::string size;
+  std::string size, sizes;
   int sample = 0;
   std::string add;
   bool no_profile = false;
@@ -233,6 +253,18 @@ int Record(const RecordFlags& flags) {
       return 2;
     }
     bundle.mutable_goal()->set_size(flags.size);
+    bundle.mutable_goal()->clear_sizes();
+    bundle.mutable_goal()->clear_worst();
+  }
+  if (!flags.sizes.empty()) {
+    if (absl::Status status = SetGoalSizes(flags.sizes, bundle, bundle.mutable_goal()); !status.ok()) {
+      Fail("record", status);
+      return kWrongUsage;
+    }
+  }
+  if (!flags.add.empty() && HasSeveralSizes(bundle.goal())) {
+    fprintf(stderr, "pawl record: --add is for one recording, and the goal has several sizes: name one with --size\n");
+    return 2;
   }
   auto failed = [](const absl::Status& status) {
     fprintf(stderr, "pawl record: %s\n", std::string(status.message()).c_str());
@@ -264,6 +296,9 @@ int Record(const RecordFlags& flags) {
   const std::vector<std::string> idle = VariablesWithoutEffect(*recording);
   if (!idle.empty()) line.Say("variables without effect on code or geometry: " + absl::StrJoin(idle, ", "));
   printf("%s\n", record.output.c_str());
+  for (const SizeWeight& size : GoalSizes(bundle, bundle.goal())) {
+    if (size.size != bundle.goal().size()) printf("%s\n", RecordingFileAt(record.output, size.size).c_str());
+  }
   return 0;
 }
 
@@ -290,12 +325,21 @@ void AddRecord(CLI::App& app, int* exit_code) {
                        "Add the variants in FILE (written by `pawl history CAMPAIGN --json`) to an existing recording")
           ->type_name("FILE")
           ->check(CLI::ExistingFile);
-  CLI::Option* size =
-      command->add_option("--size", flags->size, "Measure at this size of the bundle (default: the goal's size)");
+  CLI::Option* size = command->add_option(
+      "--size", flags->size, "Measure at this size of the bundle (default: the goal's size, or each of its sizes)");
+  CLI::Option* sizes =
+      command
+          ->add_option("--sizes", flags->sizes,
+                       "Measure at each of these sizes: main=0.6,large=0.4, or main,large; the weights "
+                       "lead a sample (default: the goal's)")
+          ->type_name("SIZE=WEIGHT,...")
+          ->excludes(size);
   CLI::Option* device =
       command->add_option("--device", flags->device, "Number of the GPU")->check(CLI::NonNegativeNumber);
   command
-      ->add_option("--output", flags->output, "Recording to write (default: profiles/recordings/BUNDLE.GPU.jsonl.gz)")
+      ->add_option("--output", flags->output,
+                   "Recording to write (default: profiles/recordings/BUNDLE.GPU.jsonl.gz); those of a goal's "
+                   "other sizes lie beside it, as BUNDLE.GPU.SIZE.jsonl.gz")
       ->type_name("FILE");
   CLI::Option* no_profile =
       command->add_flag("--no-profile", flags->no_profile, "Record times only, without ncu's counters");
@@ -305,7 +349,8 @@ void AddRecord(CLI::App& app, int* exit_code) {
       AddCampaignOption(*command, &flags->campaign,
                         "Record what this campaign (7 or campaigns/7) measured, without measuring; adds to an existing "
                         "recording");
-  for (CLI::Option* measuring : {sample, add, size, device, no_profile, unsandboxed}) campaign->excludes(measuring);
+  for (CLI::Option* measuring : {sample, add, size, sizes, device, no_profile, unsandboxed})
+    campaign->excludes(measuring);
   AddConnectionFlags(*command, &flags->connection);
   for (const char* name : {"--orchestrator", "--database"}) command->get_option(name)->needs(campaign);
   command->callback(

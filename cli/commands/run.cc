@@ -8,12 +8,14 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "cli/commands/commands.h"
 #include "cli/connect/bundle_path.h"
 #include "cli/connect/flags.h"
 #include "cli/follow/campaign_run.h"
 #include "cli/text/failure.h"
 #include "kernels/space.h"
+#include "profiles/goal_sizes.h"
 #include "worker/replay/recording.h"
 #include "worker/replay/replay_device.h"
 
@@ -31,9 +33,9 @@ struct RunFlags {
   bool json = false;
 };
 
-// Whether a replay has a recording of the bundle at this size: of --recordings, or of those that ship with Pawl.
-// Nothing is checked where the device is, or may be, a GPU and no recordings are named.
-absl::Status CheckRecordings(const WorkerFlags& flags, const v1::Bundle& bundle, const std::string& size) {
+// Whether a replay has recordings of the bundle at every size of the goal: of --recordings, or of those that ship with
+// Pawl. Nothing is checked where the device is, or may be, a GPU and no recordings are named.
+absl::Status CheckRecordings(const WorkerFlags& flags, const v1::Bundle& bundle, const v1::Goal& goal) {
   const bool replay = flags.device == "replay" || (flags.device == "auto" && !flags.recordings.empty());
   // The worker reads PAWL_RECORDINGS itself.
   if (!replay || (flags.recordings.empty() && FromEnvironment("PAWL_RECORDINGS"))) return absl::OkStatus();
@@ -48,12 +50,17 @@ absl::Status CheckRecordings(const WorkerFlags& flags, const v1::Bundle& bundle,
     return WithDetail(absl::FailedPreconditionError(absl::StrCat("can't replay: ", device.status().message())), detail);
   }
   const auto& recorded = (*device)->device().bundle_hashes();
-  const std::string wanted = absl::StrCat(BundleHash(bundle), "@", size);
-  if (std::find(recorded.begin(), recorded.end(), wanted) != recorded.end()) return absl::OkStatus();
-  return WithDetail(
-      absl::FailedPreconditionError(absl::StrCat(named.string(), " has no recording of this ", bundle.name(),
-                                                 " at size ", size, " (pawl record makes one on a GPU)")),
-      detail);
+  std::vector<std::string> missing;
+  const std::string hash = BundleHash(bundle);
+  for (const SizeWeight& size : GoalSizes(bundle, goal)) {
+    const std::string wanted = absl::StrCat(hash, "@", size.size);
+    if (std::find(recorded.begin(), recorded.end(), wanted) == recorded.end()) missing.push_back(size.size);
+  }
+  if (missing.empty()) return absl::OkStatus();
+  return WithDetail(absl::FailedPreconditionError(absl::StrCat(named.string(), " has no recording of this ",
+                                                               bundle.name(), " at size ", absl::StrJoin(missing, ", "),
+                                                               " (pawl record makes one on a GPU)")),
+                    detail);
 }
 
 int Run(const RunFlags& flags) {
@@ -65,7 +72,7 @@ int Run(const RunFlags& flags) {
     return kWrongUsage;
   }
   // Before a campaign is there that nobody could run.
-  if (absl::Status status = CheckRecordings(flags.worker, *bundle, spec->goal().size()); !status.ok()) {
+  if (absl::Status status = CheckRecordings(flags.worker, *bundle, spec->goal()); !status.ok()) {
     Fail("run", status);
     return kNoWorker;
   }

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "base/names/resource_name.h"
 #include "base/names/spelling.h"
 #include "cli/text/failure.h"
+#include "kernels/limits.h"
 
 namespace pawl {
 
@@ -111,7 +113,22 @@ CLI::Option* AddCampaignOption(CLI::App& command, std::string* campaign, const s
 }
 
 void AddSpecFlags(CLI::App& command, SpecFlags* flags) {
-  command.add_option("--size", flags->size, "Optimise at this size of the bundle (default: the goal's size)");
+  CLI::Option* size =
+      command.add_option("--size", flags->size, "Optimise at this size of the bundle (default: the goal's size)");
+  command
+      .add_option("--sizes", flags->sizes,
+                  "Optimise the weighted geometric mean over these sizes: main=0.6,large=0.4, or main,large for equal "
+                  "weights (default: the goal's)")
+      ->type_name("SIZE=WEIGHT,...")
+      ->excludes(size);
+  command
+      .add_option(
+          "--worst", flags->worst,
+          "Of a goal over several sizes: keep nothing that falls below this share of the best speed kept so far "
+          "at any of them (default: the bundle's)")
+      ->type_name("SHARE")
+      ->check(CLI::Range(0.0, 1.0))
+      ->excludes(size);
   command.add_option("--goal", flags->goal, "Stop at this speedup over the baseline (default: the bundle's goal)")
       ->check(AboveZero());
   command.add_option("--iterations", flags->iterations, "Maximum number of changes to try")->check(AboveZero());
@@ -141,6 +158,39 @@ void AddSpecFlags(CLI::App& command, SpecFlags* flags) {
       ->check(AboveZero());
 }
 
+absl::Status SetGoalSizes(const std::string& text, const v1::Bundle& bundle, v1::Goal* goal) {
+  std::vector<std::string> known;
+  for (const v1::Size& size : bundle.sizes()) known.push_back(size.name());
+  goal->clear_sizes();
+  const std::vector<std::string> parts = absl::StrSplit(text, ',');
+  const bool weighted = absl::StrContains(text, '=');
+  double sum = 0, most = 0;
+  for (const std::string& part : parts) {
+    const std::pair<std::string, std::string> named = absl::StrSplit(part, absl::MaxSplits('=', 1));
+    if (std::find(known.begin(), known.end(), named.first) == known.end()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--sizes: ", bundle.name(), " has no size ", named.first, Expected(named.first, known)));
+    }
+    double weight = 1.0 / static_cast<double>(parts.size());
+    if (weighted && (!absl::SimpleAtod(named.second, &weight) || !(weight > 0) || !std::isfinite(weight))) {
+      return absl::InvalidArgumentError(absl::StrCat("--sizes: the weight of ", named.first, " is \"", named.second,
+                                                     "\"; expected a number above 0, such as ", named.first,
+                                                     "=0.5; or no weights at all, for equal ones"));
+    }
+    if (!goal->mutable_sizes()->insert({named.first, weight}).second) {
+      return absl::InvalidArgumentError(absl::StrCat("--sizes: ", named.first, " is there twice"));
+    }
+    sum += weight;
+    if (weight > most) goal->set_size(named.first);
+    most = std::max(most, weight);
+  }
+  if (std::fabs(sum - 1) > kGoalWeights) {
+    return absl::InvalidArgumentError(absl::StrCat("--sizes: the weights have the sum ", sum, "; expected 1"));
+  }
+  if (goal->sizes_size() < 2) goal->clear_worst();
+  return absl::OkStatus();
+}
+
 absl::StatusOr<v1::CampaignSpec> MakeSpec(const SpecFlags& flags, const v1::Bundle& bundle) {
   v1::CampaignSpec spec;
   *spec.mutable_goal() = bundle.goal();
@@ -152,6 +202,18 @@ absl::StatusOr<v1::CampaignSpec> MakeSpec(const SpecFlags& flags, const v1::Bund
           absl::StrCat(bundle.name(), " has no size ", flags.size, Expected(flags.size, known)));
     }
     spec.mutable_goal()->set_size(flags.size);
+    spec.mutable_goal()->clear_sizes();
+    spec.mutable_goal()->clear_worst();
+  }
+  if (!flags.sizes.empty()) {
+    if (absl::Status status = SetGoalSizes(flags.sizes, bundle, spec.mutable_goal()); !status.ok()) return status;
+  }
+  if (flags.worst > 0) {
+    if (spec.goal().sizes_size() < 2) {
+      return absl::InvalidArgumentError(
+          "--worst is for a goal over several sizes: name them with --sizes, or in kernel.toml");
+    }
+    spec.mutable_goal()->set_worst(flags.worst);
   }
   if (flags.goal > 0) spec.mutable_goal()->set_speedup(flags.goal);
   spec.mutable_budget()->set_iterations(flags.iterations);

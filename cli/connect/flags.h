@@ -38,6 +38,8 @@ CLI::Option* AddCampaignOption(CLI::App& command, std::string* campaign, const s
 // What run and submit may ask for beside the bundle; 0 and empty: the bundle's goal, no limit.
 struct SpecFlags {
   std::string size;
+  std::string sizes;  // main=0.6,large=0.4
+  double worst = 0;
   double goal = 0;
   int iterations = 0;
   double minutes = 0;
@@ -50,6 +52,10 @@ struct SpecFlags {
 void AddSpecFlags(CLI::App& command, SpecFlags* flags);
 // INVALID_ARGUMENT: the bundle has no such size, or flags that make no sense together.
 absl::StatusOr<v1::CampaignSpec> MakeSpec(const SpecFlags& flags, const v1::Bundle& bundle);
+
+// The sizes of a goal as --sizes has them: main=0.6,large=0.4, with weights of sum 1, or main,large. The heaviest
+// stands for all.
+absl::Status SetGoalSizes(const std::string& text, const v1::Bundle& bundle, v1::Goal* goal);
 
 // Opens the way to the orchestrator, runs the command and prints its error. Answers the exit code.
 int WithConnection(const std::string& command, const ConnectionFlags& flags, Need need,

@@ -38,6 +38,12 @@ std::string Claims(const v1::BestVariant& best, const v1::Campaign& campaign) {
     absl::StrAppend(&text, ", ", OverBaselineText(campaign), " over ",
                     campaign.baseline().empty() ? "the baseline" : campaign.baseline());
   }
+  if (campaign.spec().goal().sizes_size() > 1) {
+    absl::StrAppend(&text, ", ", ObjectiveText(campaign.spec().goal()));
+  }
+  if (const std::string losses = LossesText(MeasuredSizes(campaign)); !losses.empty()) {
+    absl::StrAppend(&text, ". Slower at ", losses);
+  }
   return text;
 }
 

@@ -95,7 +95,7 @@ std::string RulesTable(const std::vector<v1::Iteration>& iterations, int width) 
 
 std::string CampaignExplanation(const v1::Campaign& campaign, const std::vector<v1::Iteration>& iterations, int width) {
   std::string text = Paragraph(absl::StrCat(campaign.name(), ": "),
-                               absl::StrCat(campaign.bundle(), " at ", campaign.spec().goal().size(),
+                               absl::StrCat(campaign.bundle(), " ", ObjectiveText(campaign.spec().goal()),
                                             campaign.device().empty() ? "" : " on ", campaign.device()),
                                width);
   const auto line = [&](const char* label, const std::string& value) {

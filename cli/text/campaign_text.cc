@@ -22,12 +22,19 @@ void Line(std::string* text, const char* label, const std::string& value) {
   if (!value.empty()) absl::StrAppendFormat(text, "%-10s %s\n", label, OneLine(value));
 }
 
+// Of a goal over several sizes, the time is that of one of them.
+std::string GoalSize(const v1::Campaign& campaign) {
+  const v1::Goal& goal = campaign.spec().goal();
+  return goal.sizes_size() > 1 ? absl::StrCat(" at ", goal.size()) : "";
+}
+
 std::string Baseline(const v1::Campaign& campaign) {
   if (campaign.baseline_us() <= 0) {
     if (campaign.start_us() <= 0) return "";
     return absl::StrCat("the start variant", campaign.baseline().empty() ? "" : "; ", campaign.baseline());
   }
-  return absl::StrCat(TimeText(campaign.baseline_us()), campaign.baseline().empty() ? "" : "  ", campaign.baseline());
+  return absl::StrCat(TimeText(campaign.baseline_us()), GoalSize(campaign), campaign.baseline().empty() ? "" : "  ",
+                      campaign.baseline());
 }
 
 std::string Speedup(const v1::Campaign& campaign) {
@@ -44,10 +51,37 @@ std::string Speedup(const v1::Campaign& campaign) {
 
 }  // namespace
 
+std::string SizesText(const v1::Campaign& campaign) {
+  const auto sizes = MeasuredSizes(campaign);
+  if (sizes.size() < 2) return "";
+  const v1::Goal& goal = campaign.spec().goal();
+  using Align = Table::Align;
+  Table table({{"  size"},
+               {"weight", Align::kRight},
+               {"start", Align::kRight},
+               {"best", Align::kRight},
+               {"baseline", Align::kRight},
+               {"over start", Align::kRight},
+               {"over baseline", Align::kRight}});
+  for (const v1::SizeTime& size : sizes) {
+    const auto weight = goal.sizes().find(size.size());
+    const bool only = goal.sizes_size() < 2 && size.size() == goal.size();
+    table.Add({absl::StrCat("  ", size.size()),
+               only                           ? "1"
+               : weight == goal.sizes().end() ? "-"
+                                              : NumberText(weight->second),
+               TimeText(size.start_us()), TimeText(size.best_us()), TimeText(size.baseline_us()),
+               SpeedupText(size.best_us() > 0 ? size.start_us() / size.best_us() : 0),
+               SpeedupText(size.best_us() > 0 ? size.baseline_us() / size.best_us() : 0)});
+  }
+  const std::string losses = LossesText(sizes);
+  return absl::StrCat("all sizes:\n", table.Text(0), losses.empty() ? "" : absl::StrCat("SLOWER at ", losses, "\n"));
+}
+
 std::string SummaryText(const v1::Campaign& campaign, const std::vector<v1::Iteration>& path) {
   const std::string why = WhyText(campaign.state(), campaign.message(), campaign.stop_reason());
   std::string text = absl::StrCat(campaign.name(), " ", StateWord(campaign.state()), OneLine(why), "\n");
-  Line(&text, "kernel", absl::StrCat(campaign.bundle(), " at ", campaign.spec().goal().size()));
+  Line(&text, "kernel", absl::StrCat(campaign.bundle(), " ", ObjectiveText(campaign.spec().goal())));
   Line(&text, "device", campaign.device());
   const v1::Counts& counts = campaign.counts();
   if (counts.tried() + counts.untried() > 0) Line(&text, "tried", CountsText(counts));
@@ -57,13 +91,14 @@ std::string SummaryText(const v1::Campaign& campaign, const std::vector<v1::Iter
                       campaign.dollars() > 0 ? absl::StrFormat(", %.2f dollars", campaign.dollars()) : ""));
   }
   Line(&text, "baseline", Baseline(campaign));
-  if (campaign.start_us() > 0) Line(&text, "start", TimeText(campaign.start_us()));
+  if (campaign.start_us() > 0) Line(&text, "start", absl::StrCat(TimeText(campaign.start_us()), GoalSize(campaign)));
   if (Improved(campaign)) {
     Line(&text, "best",
-         absl::StrCat(TimeText(campaign.best_us()), "  iteration ", campaign.best(), path.empty() ? "" : ": ",
-                      path.empty() ? "" : ValuesText(path.back().variant())));
+         absl::StrCat(TimeText(campaign.best_us()), GoalSize(campaign), "  iteration ", campaign.best(),
+                      path.empty() ? "" : ": ", path.empty() ? "" : ValuesText(path.back().variant())));
     Line(&text, "speedup", Speedup(campaign));
     Line(&text, "measured", TotalGainText(campaign.total_gain()));
+    text += SizesText(campaign);
   } else if (campaign.has_best()) {
     Line(&text, "best", "the start variant: no change was faster");
   }
@@ -101,7 +136,7 @@ std::string CampaignLine(const v1::Campaign& campaign) {
     parts.push_back(
         absl::StrCat(StateWord(campaign.state()), campaign.message().empty() ? "" : ": ", campaign.message()));
   }
-  return absl::StrCat(campaign.bundle(), " at ", campaign.spec().goal().size(), ": ", absl::StrJoin(parts, ", "));
+  return absl::StrCat(campaign.bundle(), " ", ObjectiveText(campaign.spec().goal()), ": ", absl::StrJoin(parts, ", "));
 }
 
 std::vector<v1::Iteration> KeptPathIn(const std::vector<v1::Iteration>& iterations, int number) {

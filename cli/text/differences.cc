@@ -148,7 +148,7 @@ void Differences::Campaigns(const v1::Campaign& first, const v1::Campaign& secon
   Group("campaign");
   Text("kernel", first.bundle(), second.bundle());
   Text("bundle hash", first.bundle_hash().substr(0, 12), second.bundle_hash().substr(0, 12));
-  Text("size", first.spec().goal().size(), second.spec().goal().size());
+  Text("size", ObjectiveText(first.spec().goal()), ObjectiveText(second.spec().goal()));
   Speedup("goal", first.spec().goal().speedup(), second.spec().goal().speedup());
   Number("budget, iterations", first.spec().budget().iterations(), second.spec().budget().iterations());
   Number("budget, minutes", first.spec().budget().minutes(), second.spec().budget().minutes());

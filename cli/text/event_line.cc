@@ -39,7 +39,7 @@ std::string SubmittedText(const v1::Event& event) {
   if (spec.budget().minutes() > 0) limits.push_back(absl::StrCat(spec.budget().minutes(), " minutes"));
   if (spec.budget().dollars() > 0) limits.push_back(absl::StrFormat("%.2f dollars", spec.budget().dollars()));
   if (const std::string chooser = ChooserText(spec.chooser()); !chooser.empty()) limits.push_back(chooser);
-  return absl::StrCat(event.campaign(), ": ", submitted.bundle(), " at ", spec.goal().size(),
+  return absl::StrCat(event.campaign(), ": ", submitted.bundle(), " ", ObjectiveText(spec.goal()),
                       limits.empty() ? "" : "; ", absl::StrJoin(limits, ", "));
 }
 

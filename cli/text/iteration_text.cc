@@ -10,6 +10,7 @@
 #include "cli/text/ranking_table.h"
 #include "cli/text/words.h"
 #include "profiles/metrics.h"
+#include "report/sentences.h"
 
 namespace pawl {
 namespace {
@@ -62,6 +63,17 @@ std::string TimesLine(const v1::Iteration& iteration) {
   }
   if (iteration.warm_us() > 0) absl::StrAppend(&text, "; warm ", TimeText(iteration.warm_us()));
   if (iteration.cold_us() > 0) absl::StrAppend(&text, ", cold ", TimeText(iteration.cold_us()));
+  return text;
+}
+
+// "large, weight 0.4: 12.10 us (parent 13.00 us); 1.074x (1.060x to 1.089x in 48 pairs)".
+std::string SizeLine(const v1::SizeComparison& size) {
+  std::string text = absl::StrCat(size.size(), ", weight ", NumberText(size.weight()), ": ", TimeText(size.time_us()));
+  if (size.parent_time_us() > 0) absl::StrAppend(&text, " (parent ", TimeText(size.parent_time_us()), ")");
+  if (size.interval().pairs() > 0) {
+    absl::StrAppend(&text, "; ", SpeedupText(std::exp(size.interval().mean_log_ratio())), " (",
+                    IntervalText(size.interval()), ")");
+  }
   return text;
 }
 
@@ -128,6 +140,7 @@ std::string IterationText(const v1::Iteration& iteration) {
   for (const v1::FailedGate& gate : iteration.failed_gates()) FieldLine(&text, "gate", GateText(gate));
   FieldLine(&text, "time", TimesLine(iteration));
   FieldLine(&text, "comparison", ComparisonLine(iteration));
+  for (const v1::SizeComparison& size : iteration.sizes()) FieldLine(&text, "at size", SizeLine(size));
   if (iteration.speedup_over_start() > 0) {
     FieldLine(&text, "speedup",
               absl::StrCat(SpeedupText(iteration.speedup_over_start()), " over the start, ",

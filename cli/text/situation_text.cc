@@ -90,7 +90,7 @@ std::string SituationText(const v1::Situation& situation, const std::string& fla
   const v1::Iteration& best = situation.best();
   std::string text = Paragraph(
       absl::StrCat(campaign.name(), ": "),
-      absl::StrCat(campaign.bundle(), " at ", campaign.spec().goal().size(), ", ", StateWord(campaign.state()),
+      absl::StrCat(campaign.bundle(), " ", ObjectiveText(campaign.spec().goal()), ", ", StateWord(campaign.state()),
                    WhyText(campaign.state(), campaign.message(), campaign.stop_reason())),
       width);
   const auto line = [&](const char* label, const std::string& value) {

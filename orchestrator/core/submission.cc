@@ -1,6 +1,7 @@
 // What makes a submission a campaign: its bundle is sound, its spec complete.
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -9,6 +10,7 @@
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "kernels/bundle_message.h"
+#include "kernels/limits.h"
 #include "kernels/space.h"
 #include "orchestrator/core/errors.h"
 #include "orchestrator/core/orchestrator.h"
@@ -31,10 +33,52 @@ std::string Bytes(const google::protobuf::Message& message) {
   return bytes;
 }
 
+// The sizes that a submission asks for instead of the bundle's, and their weights.
+absl::Status CheckGoalSizes(const v1::Bundle& bundle, const v1::Goal& goal) {
+  double sum = 0;
+  for (const auto& [name, weight] : goal.sizes()) {
+    const bool known = std::any_of(bundle.sizes().begin(), bundle.sizes().end(),
+                                   [&](const v1::Size& size) { return size.name() == name; });
+    if (!known) return BadField("spec.goal.sizes", absl::StrCat(bundle.name(), " has no size ", Shortened(name, 80)));
+    if (!(weight > 0) || !std::isfinite(weight)) {
+      return BadField("spec.goal.sizes", absl::StrCat("the weight of ", name, " is ", weight, "; expected above 0"));
+    }
+    sum += weight;
+  }
+  if (goal.sizes().empty()) {
+    return goal.worst() == 0 ? absl::OkStatus()
+                             : BadField("spec.goal.worst", "expected with spec.goal.sizes only: one size can't lose");
+  }
+  if (!(std::fabs(sum - 1) <= kGoalWeights)) {
+    return BadField("spec.goal.sizes", absl::StrCat("the weights have the sum ", sum, "; expected 1"));
+  }
+  if (!goal.sizes().contains(goal.size())) return BadField("spec.goal.size", "expected one of spec.goal.sizes");
+  if (!(goal.worst() >= 0 && goal.worst() <= 1)) return BadField("spec.goal.worst", "expected 0 to 1");
+  return absl::OkStatus();
+}
+
+// The bundle's goal, where the submission leaves it open.
+void CompleteGoal(const v1::Bundle& bundle, v1::Goal* goal) {
+  if (goal->size().empty() && goal->sizes().empty()) {
+    *goal->mutable_sizes() = bundle.goal().sizes();
+    if (goal->worst() == 0) goal->set_worst(bundle.goal().worst());
+    goal->set_size(bundle.goal().size());
+  }
+  if (goal->size().empty()) {  // the heaviest stands for all; of equal ones the first of the ladder
+    double most = 0;
+    for (const v1::Size& size : bundle.sizes()) {
+      const auto found = goal->sizes().find(size.name());
+      if (found == goal->sizes().end() || !(found->second > most)) continue;
+      most = found->second;
+      goal->set_size(size.name());
+    }
+  }
+  if (goal->speedup() == 0) goal->set_speedup(bundle.goal().speedup());
+}
+
 absl::StatusOr<v1::CampaignSpec> CompleteSpec(const v1::Bundle& bundle, v1::CampaignSpec spec, const Gates& gates) {
   v1::Goal& goal = *spec.mutable_goal();
-  if (goal.size().empty()) goal.set_size(bundle.goal().size());
-  if (goal.speedup() == 0) goal.set_speedup(bundle.goal().speedup());
+  CompleteGoal(bundle, &goal);
   if (goal.speedup() == 0) goal.set_speedup(gates.tiers().target);
   std::vector<std::string> sizes;
   for (const v1::Size& size : bundle.sizes()) sizes.push_back(size.name());
@@ -42,6 +86,7 @@ absl::StatusOr<v1::CampaignSpec> CompleteSpec(const v1::Bundle& bundle, v1::Camp
     return BadField("spec.goal.size",
                     absl::StrCat(bundle.name(), " has no size ", goal.size(), "; it has ", absl::StrJoin(sizes, ", ")));
   }
+  if (absl::Status status = CheckGoalSizes(bundle, goal); !status.ok()) return status;
   auto sensible = [](double value) { return std::isfinite(value) && value >= 0; };
   if (!(goal.speedup() > 0) || !std::isfinite(goal.speedup())) return BadField("spec.goal.speedup", "expected above 0");
   v1::Budget& budget = *spec.mutable_budget();
@@ -80,6 +125,12 @@ absl::StatusOr<v1::CampaignSpec> CompleteSpec(const v1::Bundle& bundle, v1::Camp
   return spec;
 }
 
+// Both have one size, whichever, or the same several.
+bool SameObjective(const v1::Goal& a, const v1::Goal& b) {
+  const std::map<std::string, double> left(a.sizes().begin(), a.sizes().end());
+  return left == std::map<std::string, double>(b.sizes().begin(), b.sizes().end()) && a.worst() == b.worst();
+}
+
 }  // namespace
 
 absl::StatusOr<v1::Campaign> Orchestrator::Submit(const v1::SubmitCampaignRequest& request) {
@@ -97,7 +148,14 @@ absl::StatusOr<v1::Campaign> Orchestrator::Submit(const v1::SubmitCampaignReques
   }
   absl::StatusOr<v1::CampaignSpec> spec = CompleteSpec(request.bundle(), request.spec(), options_.profiles->gates);
   if (!spec.ok()) return spec.status();
-  const std::string bytes = Bytes(request.bundle());
+  // Workers read the objective in the bundle.
+  v1::Bundle bundle = request.bundle();
+  if (!SameObjective(bundle.goal(), spec->goal())) {
+    *bundle.mutable_goal()->mutable_sizes() = spec->goal().sizes();
+    bundle.mutable_goal()->set_size(spec->goal().size());
+    bundle.mutable_goal()->set_worst(spec->goal().worst());
+  }
+  const std::string bytes = Bytes(bundle);
   v1::Event event;
   v1::CampaignSubmitted& submitted = *event.mutable_submitted();
   *submitted.mutable_spec() = *std::move(spec);
@@ -133,7 +191,7 @@ absl::StatusOr<v1::Campaign> Orchestrator::Submit(const v1::SubmitCampaignReques
   const int64_t number = state_.next_campaign++;
   step.writes.blobs.push_back({v1::Blob::BUNDLE, submitted.bundle_hash(), bytes});
   state_.campaigns[number] =
-      std::make_unique<CampaignState>(CampaignName(number), bundles_.Put(submitted.bundle_hash(), request.bundle()));
+      std::make_unique<CampaignState>(CampaignName(number), bundles_.Put(submitted.bundle_hash(), bundle));
   committer_.Add(&step, state_.campaigns[number].get(), std::move(event));
   if (absl::Status status = Commit(&step, turn.deferred()); !status.ok()) return status;
   return Stored(number);

@@ -1,11 +1,13 @@
 #include "orchestrator/core/trial_results.h"
 
 #include <cmath>
+#include <map>
 
 #include "absl/strings/str_cat.h"
 #include "base/faults/fault_point.h"
 #include "base/names/resource_name.h"
 #include "base/names/utf8.h"
+#include "kernels/limits.h"
 #include "kernels/space.h"
 #include "orchestrator/core/errors.h"
 #include "orchestrator/core/orchestrator.h"
@@ -17,15 +19,20 @@
 namespace pawl {
 namespace {
 
-constexpr int kMaxSamples = 1000;
+constexpr int kMaxSamples = 1000;  // of one size
+constexpr size_t kMaxSizes = 100;
 constexpr int kMaxDisturbances = 16;  // reasons
 constexpr int kMaxGpuFaults = 2;      // of a worker's process
 // Results in one transaction: others who need the lock wait for all of them.
 constexpr size_t kMaxTogether = 64;
 
 absl::Status CheckPairs(const google::protobuf::RepeatedPtrField<v1::PairSample>& pairs) {
-  if (pairs.size() > kMaxSamples) return BadField("result.pairs", "expected at most 1000");
+  std::map<std::string, int> at_size;
   for (const v1::PairSample& pair : pairs) {
+    if (++at_size[pair.size()] > kMaxSamples) return BadField("result.pairs", "expected at most 1000 of a size");
+    if (at_size.size() > kMaxSizes || pair.size().size() > kMaxSizeName) {
+      return BadField("result.pairs", "expected at most 100 sizes, of the bundle");
+    }
     const double ratio = std::log(pair.parent_us() / pair.candidate_us());
     if (!(pair.parent_us() > 0 && pair.candidate_us() > 0) || !std::isfinite(ratio)) {
       return BadField("result.pairs", "expected times above 0");

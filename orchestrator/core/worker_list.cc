@@ -1,6 +1,7 @@
 #include "orchestrator/core/worker_list.h"
 
 #include <algorithm>
+#include <set>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -34,16 +35,22 @@ absl::Status OtherProtocol(const v1::RegisterWorkerRequest& request) {
 
 // A replay lists what it has as HASH@SIZE; HASH alone is every size.
 absl::Status WasRecorded(const v1::Device& device, const v1::Campaign& campaign, const std::string& space_hash) {
-  const std::string& size = campaign.spec().goal().size();
+  std::set<std::string> missing;
+  for (const auto& [size, weight] : campaign.spec().goal().sizes()) missing.insert(size);
+  if (missing.empty()) missing.insert(campaign.spec().goal().size());
   std::vector<std::string> others;
   for (const std::string& served : device.bundle_hashes()) {
     absl::string_view rest = served;
     if (!absl::ConsumePrefix(&rest, space_hash)) continue;
-    if (rest.empty() || (absl::ConsumePrefix(&rest, "@") && rest == size)) return absl::OkStatus();
+    if (rest.empty()) return absl::OkStatus();
+    if (!absl::ConsumePrefix(&rest, "@")) continue;
+    missing.erase(std::string(rest));
     others.push_back(std::string(rest));
   }
-  const std::string at =
-      others.empty() ? "" : absl::StrCat(" at size ", size, ", only at ", absl::StrJoin(others, ", "));
+  if (missing.empty()) return absl::OkStatus();
+  const std::string at = others.empty() ? ""
+                                        : absl::StrCat(" at size ", absl::StrJoin(missing, ", "), ", only at ",
+                                                       absl::StrJoin(others, ", "));
   return absl::FailedPreconditionError(
       absl::StrCat("there is no recording of this ", campaign.bundle(), at, " (pawl record makes one on a GPU)"));
 }

@@ -154,6 +154,10 @@ TEST(BundleMessageTest, RefusesWhatTheReaderWouldNotMakeOfTheNewerKeys) {
   refuses("goal: expected weights", [](v1::Bundle& b) { (*b.mutable_goal()->mutable_sizes())["small"] = 0.5; });
   refuses("goal: expected weights", [](v1::Bundle& b) { (*b.mutable_goal()->mutable_sizes())["other"] = 0.5; });
   refuses("goal: expected worst", [](v1::Bundle& b) { b.mutable_goal()->set_worst(2); });
+  refuses("goal: expected worst with sizes only", [](v1::Bundle& b) {
+    b.mutable_goal()->clear_sizes();
+    b.mutable_goal()->set_worst(0.9);
+  });
   refuses("launches: index is not", [](v1::Bundle& b) { b.mutable_launches(0)->set_index("a b"); });
   refuses("repeat", [](v1::Bundle& b) { b.mutable_launches(0)->set_repeat("10001"); });
   refuses("more than 10000 launches", [](v1::Bundle& b) { b.mutable_launches(0)->set_repeat("10000"); });

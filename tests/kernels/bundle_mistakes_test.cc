@@ -204,6 +204,8 @@ const Mistake kGraphMistakes[] = {
     {"GoalWeightsSum", "large = 0.75", "large = 0.7", "the weights have the sum 0.95; expected 1"},
     {"GoalWeightNegative", "large = 0.75", "large = -0.75", "the weight of large is -0.75; expected more than 0"},
     {"GoalSizeTwice", "[goal]", "[goal]\nsize = \"small\"", "size and sizes exclude each other"},
+    {"GoalWorstOfOneSize", "sizes   = { small = 0.25, large = 0.75 }", "size    = \"large\"",
+     "worst limits what a size of several may lose, and there is one", 1},
     {"GoalWorst", "worst   = 0.98", "worst   = 1.5", "worst is 1.5; expected 0 to 1"},
     {"FillOfTwo", "{ integers = [0, \"NODES - 1\"] }", "{ integers = [0, 9], sorted = [0, 9] }",
      "it has 2 of its keys; expected one"},

@@ -1,6 +1,7 @@
 // How often the keep rule is wrong, through the code that decides in the product.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <functional>
 #include <string>
@@ -74,6 +75,86 @@ TEST_F(Textbook, FoolsBoundsThatIgnoreTheProcesses) {
   EXPECT_LT(covered, 1200);
 }
 
+// A goal over three sizes, of unequal weights.
+class TextbookSizes : public Textbook {
+ protected:
+  // One process after another: the candidate gains so much at each size.
+  SizedSourceStarter Of(std::vector<double> gains) {
+    return [this, gains = std::move(gains)](int) -> absl::StatusOr<SizedSource> {
+      std::vector<PairSource> sources;
+      for (const double gain : gains) sources.push_back(noise_.Process(gain, random_));
+      return SizedSource([sources = std::move(sources)](size_t size, int pairs) { return sources[size](pairs); });
+    };
+  }
+  v1::Comparison Compared(const std::vector<double>& gains, double worst = 0) {
+    return CompareSizesByProtocol(Of(gains), {.sizes = kSizes, .worst = worst}, noise_.Known(), KeepRule()).value();
+  }
+  int Keeps(const std::vector<double>& gains, int comparisons) {
+    int keeps = 0;
+    for (int i = 0; i < comparisons; ++i) keeps += Compared(gains).result() == v1::FASTER;
+    return keeps;
+  }
+  double FurtherProcess(const std::vector<double>& gains) {
+    double mean = 0;
+    for (size_t i = 0; i < gains.size(); ++i) {
+      mean += kSizes[i].weight * Mean(noise_.Process(gains[i], random_)(KeepRule().extended_pairs)->log_ratios);
+    }
+    return mean;
+  }
+  static inline const std::vector<SizeWeight> kSizes = {{"a", 0.5}, {"b", 0.3}, {"c", 0.2}};
+};
+
+TEST_F(TextbookSizes, KeepsNothingWhenAKernelIsComparedWithItself) { EXPECT_LE(Keeps({0, 0, 0}, 20000), 2); }
+
+TEST_F(TextbookSizes, KeepsNothingWhoseGainsAndLossesCancelOut) {
+  EXPECT_LE(Keeps({0.10, std::pow(1.1, -0.5 / 0.3) - 1, 0}, 20000), 2);
+}
+
+// The interval takes what a process adds at each size for independent. Where it is the same at all of them, nothing may
+// be kept for that.
+TEST_F(TextbookSizes, KeepsNothingWhereAProcessIsOffAlikeAtAllSizes) {
+  TextbookNoise without = noise_;
+  without.process = 0;
+  std::normal_distribution<double> normal;
+  const SizedSourceStarter start = [&](int) -> absl::StatusOr<SizedSource> {
+    const double off = std::expm1(noise_.process * normal(random_));
+    std::vector<PairSource> sources(kSizes.size());
+    for (PairSource& source : sources) source = without.Process(off, random_);
+    return SizedSource([sources = std::move(sources)](size_t size, int pairs) { return sources[size](pairs); });
+  };
+  int keeps = 0;
+  for (int i = 0; i < 20000; ++i) {
+    keeps += CompareSizesByProtocol(start, {.sizes = kSizes}, noise_.Known(), KeepRule())->result() == v1::FASTER;
+  }
+  EXPECT_LE(keeps, 2);
+}
+
+TEST_F(TextbookSizes, KeepsATrueGainOfThreePercent) {
+  EXPECT_GE(Keeps({0.03, 0.03, 0.03}, 2000), 1900);
+  EXPECT_GE(Keeps({0.0, 0.0, std::pow(1.03, 5) - 1}, 2000), 1900) << "at the lightest size alone";
+}
+
+TEST_F(TextbookSizes, SeesASmallerGainThanAtOneSize) {
+  const std::vector<double> gains(3, 0.022);
+  EXPECT_GT(Keeps(gains, 1000), pawl::Keeps(Textbook::Of(0.022), noise_.Known(), 1000));
+}
+
+TEST_F(TextbookSizes, PrintsIntervalsThatContainAFurtherProcess) {
+  for (const std::vector<double>& gains :
+       {std::vector<double>{0, 0, 0}, {0.03, 0.03, 0.03}, {0.1, -0.05, 0.02}, {0.2, 0.3, 0.1}}) {
+    int covered = 0;
+    for (int i = 0; i < 10000; ++i) covered += Covers(Compared(gains), FurtherProcess(gains));
+    EXPECT_GE(covered, 9850) << gains[0];
+  }
+}
+
+TEST_F(TextbookSizes, StopsEarlyHardlyEverWhereItWouldHaveKept) {
+  // A loss of 2 % at one size, which `worst` allows, and a gain in all.
+  int keeps = 0;
+  for (int i = 0; i < 2000; ++i) keeps += Compared({0.06, -0.02, 0.04}, /*worst=*/0.97).result() == v1::FASTER;
+  EXPECT_GE(keeps, 1900);
+}
+
 // Series of the H200; the noise is what h200.toml says before a campaign has measured anything itself.
 class H200Noise : public testing::Test {
  protected:
@@ -99,6 +180,30 @@ class H200Noise : public testing::Test {
 };
 
 TEST_F(H200Noise, KeepsNothingWhenAKernelIsComparedWithItself) { EXPECT_LE(KeepsOf(0, 20000), 2); }
+
+// Two sizes whose noise is that of any two comparisons.
+class H200SizesNoise : public H200Noise {
+ protected:
+  int KeepsOfTwo(double gain, int comparisons) {
+    int keeps = 0;
+    for (int i = 0; i < comparisons; ++i) {
+      const RecordedSeries::Comparison* sizes[] = {&Any(), &Any()};
+      const auto start = [&](int) -> absl::StatusOr<SizedSource> {
+        const PairSource sources[] = {series_.Draw(*sizes[0], gain, random_), series_.Draw(*sizes[1], gain, random_)};
+        return SizedSource([first = sources[0], second = sources[1]](size_t size, int pairs) {
+          return size == 0 ? first(pairs) : second(pairs);
+        });
+      };
+      const SizesProtocol protocol{.sizes = {{"main", 0.6}, {"large", 0.4}}};
+      keeps += CompareSizesByProtocol(start, protocol, NoiseOf("h200"), KeepRule())->result() == v1::FASTER;
+    }
+    return keeps;
+  }
+};
+
+TEST_F(H200SizesNoise, KeepsNothingWhenAKernelIsComparedWithItself) { EXPECT_LE(KeepsOfTwo(0, 20000), 2); }
+
+TEST_F(H200SizesNoise, KeepsATrueGainOfThreePercent) { EXPECT_GE(KeepsOfTwo(0.03, 2000), 1900); }
 
 TEST_F(H200Noise, KeepsATrueGainOfThreePercent) { EXPECT_GE(KeepsOf(0.03, 2000), 1900); }
 

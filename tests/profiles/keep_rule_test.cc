@@ -146,6 +146,11 @@ TEST(Compare, IsNotMisledByPairsWithoutAnySpread) {
   EXPECT_EQ(Judged({Pairs(0, 0)}).result(), v1::SAME);
 }
 
+bool WantsMorePairs(const PairBatch& first, const v1::ProcessNoise& noise, const KeepRule& rule) {
+  const SizePairs only{"", 1, {first}};
+  return !WantMorePairs({&only, 1}, noise, rule).empty();
+}
+
 TEST(WantsMorePairs, OnlyWhereTheyCouldDecide) {
   const KeepRule rule;
   EXPECT_TRUE(WantsMorePairs(Pairs(0, 0.05), Noise(), rule));
@@ -155,6 +160,56 @@ TEST(WantsMorePairs, OnlyWhereTheyCouldDecide) {
   EXPECT_FALSE(WantsMorePairs(Pairs(-0.05), Noise(), rule)) << "it is slower";
   EXPECT_FALSE(WantsMorePairs(Pairs(0), Noise(), rule)) << "it is the same";
   EXPECT_FALSE(WantsMorePairs(Pairs(0.01), Noise(0.01), rule)) << "all of it is the noise between processes";
+}
+
+SizePairs AtSize(const std::string& size, double weight, std::vector<PairBatch> processes) {
+  return {size, weight, std::move(processes)};
+}
+
+v1::Comparison JudgedSizes(std::vector<SizePairs> sizes) { return CompareSizes(sizes, Noise(), KeepRule()); }
+
+TEST(CompareSizes, IsTheSameAsCompareForOneSize) {
+  const std::vector<PairBatch> processes = {Pairs(0.03, 0.01), Pairs(0.028, 0.008)};
+  const v1::Comparison one = Judged(processes), sized = JudgedSizes({AtSize("main", 1, processes)});
+  EXPECT_EQ(one.SerializeAsString(), sized.SerializeAsString());
+}
+
+TEST(CompareSizes, WeighsMeansAndSquaresWeightsOfVariances) {
+  const std::vector<PairBatch> few = {Pairs(0.2, 0), Pairs(0.2, 0)}, many = {Pairs(0, 0), Pairs(0, 0)};
+  const v1::Comparison c = JudgedSizes({AtSize("a", 0.5, few), AtSize("b", 0.5, many)});
+  EXPECT_NEAR(c.mean_log_ratio(), 0.5 * std::log(1.2), 1e-9);
+  const v1::Comparison one = Judged(few);
+  // Two sizes of equal weight have half the variance.
+  EXPECT_NEAR(c.upper() - c.lower(), (one.upper() - one.lower()) / std::sqrt(2), 1e-6);
+}
+
+TEST(CompareSizes, CallsNothingFasterThatWasNotTimedAtEverySize) {
+  const v1::Comparison c = JudgedSizes({AtSize("a", 0.9, {Pairs(0.5), Pairs(0.5)}), AtSize("b", 0.1, {})});
+  EXPECT_EQ(c.result(), v1::UNCLEAR);
+  EXPECT_NEAR(c.mean_log_ratio(), std::log(1.5), 1e-3) << "of what was timed";
+  EXPECT_THAT(c.reason(), HasSubstr("not timed at b"));
+}
+
+TEST(CompareSizes, BoundsWhatWasNotTimedByWhatItIsTakenToGainAtMost) {
+  const v1::Comparison c = JudgedSizes({AtSize("a", 0.6, {Pairs(-0.4)}), AtSize("b", 0.4, {})});
+  EXPECT_EQ(c.result(), v1::SLOWER);
+  EXPECT_NEAR(c.upper(), 0.6 * std::log(0.6) + 0.4 * std::log(1.5), 0.005);
+  EXPECT_LT(c.lower(), c.mean_log_ratio());
+}
+
+TEST(CompareSizes, CountsProcessesThatTimedEverySize) {
+  const v1::Comparison c = JudgedSizes({AtSize("a", 0.5, {Pairs(0.05), Pairs(0.05)}), AtSize("b", 0.5, {Pairs(0.05)})});
+  EXPECT_EQ(c.processes(), 1);
+  EXPECT_EQ(c.result(), v1::UNCLEAR) << "no second process confirmed it";
+}
+
+TEST(SurelyBelow, NeedsALossBeyondDoubt) {
+  const KeepRule rule;
+  EXPECT_TRUE(SurelyBelow(AtSize("a", 1, {Pairs(-0.1)}), 0.95, Noise(), rule));
+  EXPECT_FALSE(SurelyBelow(AtSize("a", 1, {Pairs(-0.04)}), 0.95, Noise(), rule));
+  EXPECT_FALSE(SurelyBelow(AtSize("a", 1, {Pairs(-0.1, 0.2)}), 0.95, Noise(), rule)) << "it spreads too widely";
+  EXPECT_FALSE(SurelyBelow(AtSize("a", 1, {Pairs(-0.9)}), 0, Noise(), rule)) << "there is no limit";
+  EXPECT_FALSE(SurelyBelow(AtSize("a", 1, {}), 1, Noise(), rule)) << "it was not timed";
 }
 
 TEST(KeepRuleOf, TakesTheCampaignsThresholdWhereThereIsOne) {

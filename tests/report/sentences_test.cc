@@ -55,5 +55,52 @@ TEST(PredictionOutcomeTextTest, SaysThatAMetricWasNotChecked) {
   EXPECT_EQ(PredictionOutcomeText(prediction, 1.5), "came true: 1.500x, waves unchecked");
 }
 
+v1::Campaign MeasuredAtThreeSizes() {
+  v1::Campaign campaign;
+  campaign.set_best(4);
+  campaign.mutable_spec()->mutable_goal()->set_size("main");
+  campaign.mutable_total_gain()->set_iteration(4);
+  struct Row {
+    const char* size;
+    double start_us, best_us, baseline_us;
+  };
+  for (const Row& row : {Row{"tiny", 2, 1, 0}, Row{"main", 20, 5, 10}, Row{"large", 100, 340, 85}}) {
+    v1::SizeTime& time = *campaign.mutable_total_gain()->add_sizes();
+    time.set_size(row.size);
+    time.set_start_us(row.start_us);
+    time.set_best_us(row.best_us);
+    time.set_baseline_us(row.baseline_us);
+  }
+  return campaign;
+}
+
+TEST(LossesTextTest, SaysPlainlyWhereTheWinnerIsSlowerAndThanWhat) {
+  v1::Campaign campaign = MeasuredAtThreeSizes();
+  EXPECT_EQ(LossesText(MeasuredSizes(campaign)), "large: 0.294x the start's speed, 0.250x the baseline's");
+  campaign.mutable_total_gain()->mutable_sizes(1)->set_baseline_us(4);
+  EXPECT_EQ(LossesText(MeasuredSizes(campaign)),
+            "main: 0.800x the baseline's speed; large: 0.294x the start's speed, 0.250x the baseline's");
+}
+
+TEST(LossesTextTest, IsSilentWhereNothingIsLost) {
+  v1::Campaign campaign = MeasuredAtThreeSizes();
+  campaign.mutable_total_gain()->mutable_sizes()->RemoveLast();
+  campaign.mutable_total_gain()->mutable_sizes(0)->set_start_us(0.995);  // a few pairs do not show half a percent
+  EXPECT_EQ(LossesText(MeasuredSizes(campaign)), "");
+}
+
+TEST(LossesTextTest, GoesByTheVariantThatIsTheBestNow) {
+  v1::Campaign campaign = MeasuredAtThreeSizes();
+  campaign.set_best(5);
+  EXPECT_TRUE(MeasuredSizes(campaign).empty());
+}
+
+TEST(LossesTextTest, TakesTheRatioThatWasMeasuredInterleaved) {
+  v1::Campaign campaign = MeasuredAtThreeSizes();
+  campaign.mutable_total_gain()->mutable_beside_baseline()->mutable_interval()->set_pairs(24);
+  campaign.mutable_total_gain()->mutable_beside_baseline()->mutable_interval()->set_mean_log_ratio(0);
+  EXPECT_EQ(MeasuredSizes(campaign)[1].baseline_us(), 5);
+}
+
 }  // namespace
 }  // namespace pawl

@@ -54,7 +54,8 @@ function submitForm(campaign) {
         bundle: await get(`${campaign.name}/bundle`),
         spec: {
           ...campaign.spec,
-          goal: {size: data.get("size"), speedup: number("speedup")},
+          // Another size than the one that stands for several is a goal of its own.
+          goal: {...(data.get("size") === goal.size ? goal : {}), size: data.get("size"), speedup: number("speedup")},
           budget: {...budget, iterations: Math.round(number("iterations")), minutes: number("minutes"), dollars: number("dollars")},
           gpu: data.get("gpu"),
         },

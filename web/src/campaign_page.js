@@ -8,7 +8,7 @@ import {reportSections, speedOfLight} from "./report_sections.js";
 import {rooflineChart, trafficText} from "./roofline.js";
 import {timelineChart} from "./timeline.js";
 import {Trail} from "./trail.js";
-import {besideBaselineText, changeText, countsOf, countsText, dateText, dollarsText, ended, numberOf, secondsText, speedupText, stageWord, stopText, tierWord, timeText, untried, verdictWord} from "./words.js";
+import {besideBaselineText, changeText, countsOf, countsText, dateText, dollarsText, ended, numberOf, objectiveText, secondsText, speedupText, stageWord, stopText, tierWord, timeText, untried, verdictWord} from "./words.js";
 
 const DRAWN = "name,number,verdict,untried,change,reason,failure,speedupOverParent,speedupOverStart,speedupOverBaseline,timeUs";
 const TIMED = "number,change,stages,worker,endTime";
@@ -168,7 +168,7 @@ function heading(model, about, renew) {
   const goal = campaign.spec?.goal ?? {}, budget = campaign.spec?.budget ?? {};
   const why = campaign.message || stopText(campaign.stopReason);
   return [
-    h("div.title", {}, h("h1", {}, `${campaign.bundle} at ${goal.size ?? ""}`), stateBadge(campaign.state),
+    h("div.title", {}, h("h1", {}, `${campaign.bundle} ${objectiveText(goal)}`), stateBadge(campaign.state),
       h("span.quiet", {}, campaign.name), campaignActions(campaign, about, renew)),
     why && h("p.why", {}, why),
     campaign.state === "FAILED" && notice("error", "The start variant did not pass validation, so no change was tried.", why),

@@ -4,13 +4,13 @@ import {h, loading, notice, replace} from "./element.js";
 import {campaignLink, stateBadge} from "./links.js";
 import {firstSteps} from "./first_steps.js";
 import {table} from "./table.js";
-import {countsOf, dateText, dollarsText, secondsText, speedupText, tierWord, timeText} from "./words.js";
+import {countsOf, dateText, dollarsText, objectiveText, secondsText, speedupText, tierWord, timeText} from "./words.js";
 
 const FRESH = 3000;  // ms between two updates
 
 const COLUMNS = [
   {name: "campaign", cell: campaign => campaignLink(campaign)},
-  {name: "kernel", cell: campaign => h("span", {}, campaign.bundle, h("small.under", {}, `at ${campaign.spec?.goal?.size ?? ""}`))},
+  {name: "kernel", cell: campaign => h("span", {}, campaign.bundle, h("small.under", {}, objectiveText(campaign.spec?.goal)))},
   {name: "state", cell: campaign => stateBadge(campaign.state)},
   {name: "best over baseline", number: true, cell: campaign => [h("strong", {}, campaign.baselineUs > 0 ? speedupText(campaign.speedupOverBaseline) : "–"),
     campaign.spec?.goal?.speedup > 0 && h("small.under", {}, `goal ${campaign.spec.goal.speedup}×`)]},

@@ -7,7 +7,7 @@ import {sourceOf} from "./iteration_page.js";
 import {bestSoFar, journeysChart} from "./journey.js";
 import {comparePath, iterationPath, campaignPath} from "./links.js";
 import {table} from "./table.js";
-import {changeText, countsOf, numberOf, numberText, secondsText, speedupText, stateWord, stopText, tierWord, timeText, verdictWord} from "./words.js";
+import {changeText, countsOf, numberOf, numberText, objectiveText, secondsText, speedupText, stateWord, stopText, tierWord, timeText, verdictWord} from "./words.js";
 
 const NAME = /^campaigns\/\d+(\/iterations\/\d+)?$/;
 
@@ -99,7 +99,7 @@ async function campaigns(a, b, signal) {
   const rows = [
     ["kernel", a.bundle, b.bundle],
     ["bundle hash", (a.bundleHash ?? "").slice(0, 12), (b.bundleHash ?? "").slice(0, 12)],
-    ["size", a.spec?.goal?.size ?? "", b.spec?.goal?.size ?? ""],
+    ["size", objectiveText(a.spec?.goal), objectiveText(b.spec?.goal)],
     figure("goal", speedupText, a.spec?.goal?.speedup, b.spec?.goal?.speedup),
     figure("budget, iterations", numberText, a.spec?.budget?.iterations, b.spec?.budget?.iterations),
     figure("budget, minutes", numberText, a.spec?.budget?.minutes, b.spec?.budget?.minutes),

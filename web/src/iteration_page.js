@@ -46,6 +46,12 @@ export async function iterationPage({main, signal, path, title}) {
       ["stages", (iteration.stages ?? []).map(stage => `${stageWord(stage.stage)} ${secondsText(stage.seconds ?? 0)}`).join(", ")],
       ["notes", iteration.notes],
     ]),
+    iteration.sizes?.length && section("By size", table("Times by size", [
+      {name: "size", cell: at => at.size}, {name: "weight", number: true, cell: at => numberText(at.weight)},
+      {name: "time", number: true, cell: at => timeText(at.timeUs)}, {name: "parent", number: true, cell: at => timeText(at.parentTimeUs)},
+      {name: "over its parent", number: true, cell: at => at.interval ? speedupText(Math.exp(at.interval.meanLogRatio ?? 0)) : "–"},
+      {name: "99 % prediction interval", cell: at => at.interval?.pairs ? `${gainText(at.interval.lower ?? 0)} to ${gainText(at.interval.upper ?? 0)}` : "–"},
+    ], iteration.sizes)),
     iteration.failedGates?.length && section("Failed gates", table("Gates", [
       {name: "gate", cell: gate => gate.gate}, {name: "action", cell: gate => gateActionWord(gate.action)}, {name: "message", wide: true, cell: gate => gate.text},
       {name: "value", number: true, cell: gate => numberText(gate.value ?? 0)}, {name: "threshold", number: true, cell: gate => numberText(gate.threshold ?? 0)},

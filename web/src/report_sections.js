@@ -1,8 +1,8 @@
 // What a campaign's report adds to its page.
-import {facts, h, section} from "./element.js";
+import {facts, h, notice, section} from "./element.js";
 import {changeCode, iterationLink} from "./links.js";
 import {table} from "./table.js";
-import {bytesText, effectText, numberText, percentText, phaseWord, secondsText, signedText, speedupText, stageWord, timeText} from "./words.js";
+import {bytesText, effectText, lossesText, numberText, percentText, phaseWord, secondsText, signedText, speedupText, stageWord, timeText} from "./words.js";
 
 export function reportSections({campaign, report}) {
   if (!report) return [];
@@ -16,8 +16,10 @@ export function reportSections({campaign, report}) {
   const right = [];
   const ofBest = row => (row.parent ?? 0) === campaign.best;
   const beside = (title, rows, content) => rows?.length && right.push(section(title, content));
-  add("Sizes", report.sizes, table("Times by size", [
-    {name: "size", cell: row => row.size},
+  const losses = lossesText(report.sizes);
+  const weights = campaign.spec?.goal?.sizes ?? {};
+  add("Sizes", report.sizes, losses && notice("error", "The best variant is slower at", losses), table("Times by size", [
+    {name: "size", cell: row => weights[row.size] ? `${row.size} (${numberText(weights[row.size])})` : row.size},
     {name: "start", number: true, cell: row => timeText(row.startUs)},
     {name: "best", number: true, cell: row => timeText(row.bestUs)},
     {name: "baseline", number: true, cell: row => timeText(row.baselineUs)},

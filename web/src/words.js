@@ -65,6 +65,22 @@ export function timeText(us) {
 
 export const speedupText = speedup => speedup > 0 ? `${speedup.toFixed(3)}×` : "–";
 
+// "at main"; of several sizes, the heaviest first: "over main (0.6), large (0.4)".
+export function objectiveText(goal = {}) {
+  const sizes = Object.entries(goal.sizes ?? {});
+  if (sizes.length < 2) return `at ${goal.size ?? ""}`;
+  return `over ${sizes.sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).map(([size, weight]) => `${size} (${numberText(weight)})`).join(", ")}`;
+}
+
+// Where the best variant is slower than the start or the baseline; "" where it is not. A few pairs do not tell less than
+// a percent from noise.
+export function lossesText(sizes = []) {
+  return sizes.map(({size, startUs, bestUs, baselineUs}) => {
+    const slower = [["start", startUs], ["baseline", baselineUs]].filter(([, us]) => us > 0 && bestUs > 0 && us / bestUs < 0.99);
+    return slower.length ? `${size}: ${slower.map(([than, us]) => `${speedupText(us / bestUs)} the ${than}'s speed`).join(", ")}` : "";
+  }).filter(Boolean).join("; ");
+}
+
 // The bounds of the best variant's speed over the baseline, where both were timed interleaved; "" where they were not.
 export function besideBaselineText({best, totalGain}) {
   const interval = totalGain?.besideBaseline?.interval;

@@ -51,12 +51,13 @@ absl::Status CheckCampaign(const MeasuredCampaign& measured, const v1::Bundle& b
   return absl::OkStatus();
 }
 
-absl::StatusOr<v1::RecordingHeader> HeaderOf(const MeasuredCampaign& measured, const v1::Bundle& bundle) {
+absl::StatusOr<v1::RecordingHeader> HeaderOf(const MeasuredCampaign& measured, const v1::Bundle& bundle,
+                                             const std::string& size) {
   const v1::Iteration& start = measured.iterations[0];
   v1::RecordingHeader header;
   header.set_bundle(bundle.name());
   header.set_bundle_hash(BundleHash(bundle));
-  header.set_size(measured.campaign.spec().goal().size());
+  header.set_size(size);
   header.set_date(absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::FromUnixSeconds(start.create_time().seconds()),
                                    absl::UTCTimeZone()));
   *header.mutable_gpu() = start.gpu();
@@ -74,14 +75,33 @@ absl::StatusOr<v1::RecordingHeader> HeaderOf(const MeasuredCampaign& measured, c
   return header;
 }
 
-v1::RecordedVariant RecordOf(const v1::Iteration& iteration, double start_cold_us) {
+// Of the first process, at one size. A goal of one size does not name it.
+google::protobuf::RepeatedPtrField<v1::PairSample> PairsAt(const v1::Iteration& iteration, const std::string& size) {
+  google::protobuf::RepeatedPtrField<v1::PairSample> pairs;
+  for (const v1::PairSample& pair : iteration.pairs()) {
+    if (!pair.size().empty() && pair.size() != size) continue;
+    *pairs.Add() = pair;
+    pairs.rbegin()->clear_size();
+  }
+  return pairs;
+}
+
+v1::RecordedVariant RecordOf(const v1::Iteration& iteration, const v1::Bundle& bundle, const std::string& size,
+                             bool main, double start_cold_us) {
   v1::RecordedVariant record;
   *record.mutable_variant() = VariantOf(iteration);
-  *record.mutable_pairs() = iteration.pairs();
-  record.set_warm_us(iteration.warm_us());
-  record.set_cold_us(iteration.cold_us());
-  record.set_start_cold_us(start_cold_us);
-  if (iteration.has_evidence()) *record.mutable_evidence() = iteration.evidence();
+  *record.mutable_pairs() = PairsAt(iteration, size);
+  if (main) {
+    record.set_warm_us(iteration.warm_us());
+    record.set_cold_us(iteration.cold_us());
+    record.set_start_cold_us(start_cold_us);
+    if (iteration.has_evidence()) *record.mutable_evidence() = iteration.evidence();
+  }
+  // Of the other sizes only the time that decides is stored.
+  const bool cold = bundle.timing() == v1::TIMING_MODE_COLD;
+  for (const v1::SizeComparison& at : iteration.sizes()) {
+    if (!main && at.size() == size) cold ? record.set_cold_us(at.time_us()) : record.set_warm_us(at.time_us());
+  }
   *record.mutable_errors() = iteration.errors();
   for (const v1::StageTime& time : iteration.stages()) {
     for (const auto& [stage, name] : kRecordedStages) {
@@ -95,12 +115,12 @@ v1::RecordedVariant RecordOf(const v1::Iteration& iteration, double start_cold_u
 }
 
 // Why an iteration can't be recorded; empty: it can.
-std::string ReasonAgainst(const v1::Iteration& iteration, const v1::GpuInfo& gpu) {
+std::string ReasonAgainst(const v1::Iteration& iteration, const v1::GpuInfo& gpu, const std::string& size) {
   if (!iteration.patched_source_hash().empty() || iteration.change().has_source()) return "with a source edit";
   if (iteration.verdict() == v1::REJECTED || iteration.has_failure()) return "rejected";
   if (iteration.gpu().name() != gpu.name()) return "of another device";
   if (!iteration.has_parent()) return "";
-  if (iteration.pairs().empty()) return "without times";
+  if (PairsAt(iteration, size).empty()) return "without times";
   // Perhaps since it failed a check when it was looked at again: its iteration does not say.
   if (iteration.verdict() == v1::REVERTED && iteration.comparison() == v1::FASTER) return "taken back";
   return "";
@@ -118,9 +138,12 @@ void AddTotal(const std::vector<v1::TotalGain>& totals, int iteration, v1::Recor
 
 }  // namespace
 
-absl::StatusOr<Recording> RecordingOf(const MeasuredCampaign& measured, const v1::Bundle& bundle, LeftOut* left_out) {
+absl::StatusOr<Recording> RecordingOf(const MeasuredCampaign& measured, const v1::Bundle& bundle, LeftOut* left_out,
+                                      const std::string& asked_size) {
   if (absl::Status status = CheckCampaign(measured, bundle); !status.ok()) return status;
-  absl::StatusOr<v1::RecordingHeader> header = HeaderOf(measured, bundle);
+  const v1::Goal& goal = measured.campaign.spec().goal();
+  const std::string size = asked_size.empty() ? goal.size() : asked_size;
+  absl::StatusOr<v1::RecordingHeader> header = HeaderOf(measured, bundle, size);
   if (!header.ok()) return header.status();
   Recording recording;
   recording.header = *std::move(header);
@@ -129,7 +152,7 @@ absl::StatusOr<Recording> RecordingOf(const MeasuredCampaign& measured, const v1
   std::map<int, v1::Variant> recorded;  // by the iteration's number
   std::set<std::string> texts;
   for (const v1::Iteration& iteration : measured.iterations) {
-    std::string against = ReasonAgainst(iteration, recording.header.gpu());
+    std::string against = ReasonAgainst(iteration, recording.header.gpu(), size);
     const auto parent = iteration.has_parent() ? recorded.find(iteration.parent()) : recorded.end();
     if (against.empty() && iteration.has_parent() && parent == recorded.end()) {
       against = "measured beside one that is left out";
@@ -141,9 +164,10 @@ absl::StatusOr<Recording> RecordingOf(const MeasuredCampaign& measured, const v1
     const v1::Variant variant = VariantOf(iteration);
     recorded[iteration.number()] = variant;
     if (!texts.insert(VariantText(variant)).second) continue;  // from another parent before: one way leads to each
-    v1::RecordedVariant record = RecordOf(iteration, start_cold_us);
+    v1::RecordedVariant record = RecordOf(iteration, bundle, size, size == goal.size(), start_cold_us);
     if (parent != recorded.end() && VariantText(parent->second) != start) *record.mutable_beside() = parent->second;
-    AddTotal(measured.totals, iteration.number(), &record);
+    // A comparison with the start over several sizes says nothing of one.
+    if (goal.sizes_size() < 2) AddTotal(measured.totals, iteration.number(), &record);
     recording.Put(record);
   }
   recording.header.set_planned(static_cast<int64_t>(recording.variants.size()));

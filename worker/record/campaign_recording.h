@@ -27,7 +27,10 @@ using LeftOut = std::map<std::string, std::vector<std::string>>;
 // beside the start and the baseline where it was the best.
 // `left_out` takes which others are not in it, and why. FAILED_PRECONDITION: it ran another state of the bundle,
 // was a replay, whose times would be copies of copies, or has measured nothing.
-absl::StatusOr<Recording> RecordingOf(const MeasuredCampaign& measured, const v1::Bundle& bundle, LeftOut* left_out);
+// A campaign over several sizes gives a recording of each; `size` says which, empty: the goal's. Where its comparisons
+// stopped early, later sizes lack the variant.
+absl::StatusOr<Recording> RecordingOf(const MeasuredCampaign& measured, const v1::Bundle& bundle, LeftOut* left_out,
+                                      const std::string& size = "");
 
 // Adds the variants that `there` lacks; what it has stays as it is. Answers how many. FAILED_PRECONDITION: they are of
 // another bundle, size or GPU. `file` is what errors call it.

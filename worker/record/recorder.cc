@@ -34,13 +34,34 @@ std::optional<double> LogSpeedup(const v1::RecordedVariant& record) {
   return sum / record.pairs_size();
 }
 
-v1::RecordedVariant RecordOf(const BuiltVariant& built, const MeasuredVariant& measured) {
+// Over the start variant, weighted over the sizes that were recorded.
+std::optional<double> LogSpeedupOver(const std::vector<SizeWeight>& sizes, const MeasuredVariant& measured) {
+  if (measured.result.has_failure() || !measured.timed) return std::nullopt;
+  double speedup = 0;
+  for (const SizeWeight& size : sizes) {
+    double sum = 0;
+    int pairs = 0;
+    for (const v1::PairSample& pair : measured.result.pairs()) {
+      if (!pair.size().empty() && pair.size() != size.size) continue;
+      sum += pair.log_ratio();
+      ++pairs;
+    }
+    if (pairs == 0) return std::nullopt;
+    speedup += size.weight * sum / pairs;
+  }
+  return speedup;
+}
+
+// At one size. What is not measured once for each, errors and profile, is in the recording of the main size only.
+v1::RecordedVariant RecordOf(const BuiltVariant& built, const MeasuredVariant& measured, const std::string& size,
+                             bool main) {
   const v1::TrialResult& result = measured.result;
   v1::RecordedVariant record;
   *record.mutable_variant() = built.variant;
   if (result.has_failure()) *record.mutable_failure() = result.failure();
-  *record.mutable_errors() = result.errors();
-  if (!built.failure) record.set_cubin_hash(result.cubin_hash().substr(0, 16));
+  if (main) *record.mutable_errors() = result.errors();
+  if (!built.failure && main) record.set_cubin_hash(result.cubin_hash().substr(0, 16));
+  if (!built.failure && !main) record.set_cubin_hash(built.Find(size)->module.substr(0, 16));
   record.set_discarded(result.discarded());
   (*record.mutable_stage_seconds())["build"] = built.seconds;
   for (const v1::StageTime& time : result.stages()) {
@@ -48,10 +69,15 @@ v1::RecordedVariant RecordOf(const BuiltVariant& built, const MeasuredVariant& m
     if (time.stage() == v1::STAGE_MEASURE) (*record.mutable_stage_seconds())["measure"] = time.seconds();
   }
   if (!measured.timed) return record;
-  *record.mutable_pairs() = result.pairs();
-  record.set_warm_us(result.warm_us());
-  record.set_cold_us(result.cold_us());
-  record.set_start_cold_us(result.parent_cold_us());
+  for (const v1::PairSample& pair : result.pairs()) {
+    if (!pair.size().empty() && pair.size() != size) continue;
+    *record.add_pairs() = pair;
+    record.mutable_pairs()->rbegin()->clear_size();
+  }
+  const SideTimes& times = measured.times.at(size);
+  record.set_warm_us(times.warm_us);
+  record.set_cold_us(times.cold_us);
+  record.set_start_cold_us(times.parent_cold_us);
   return record;
 }
 
@@ -62,13 +88,16 @@ struct Recorder::Measured {
   BuiltVariant built;
   std::vector<v1::ResourceUse> resources;
   v1::RecordedVariant record;
+  std::vector<v1::RecordedVariant> others;  // at the other sizes, in the order of others_
+  std::optional<double> log_speedup;        // over the start; nothing: it failed
 };
 
 Recorder::Recorder(GpuDevice& device, const v1::Bundle& bundle, RecordOptions options)
     : device_(device),
       bundle_(bundle),
       shared_bundle_(std::make_shared<const v1::Bundle>(bundle)),
-      options_(std::move(options)) {}
+      options_(std::move(options)),
+      sizes_(GoalSizes(bundle, bundle.goal())) {}
 
 absl::StatusOr<v1::RecordingHeader> Recorder::MakeHeader(bool goes_on, const Say& say) {
   v1::RecordingHeader header;
@@ -125,14 +154,24 @@ absl::StatusOr<Recorder::Measured> Recorder::Measure(BuiltVariant built) {
   build.bundle = shared_bundle_;
   build.own_hash = BundleHash(bundle_);
   build.size = bundle_.goal().size();
+  build.sizes = sizes_;
   build.failure = built.failure;
   if (!built.failure) build.small = SmallSizes(bundle_, built.sizes.size());
   build.candidate = std::move(built);
   build.parent = AtGoal(start_);
+  for (const SizeWeight& size : sizes_) build.parents.emplace(size.size, *start_.Find(size.size));
   absl::StatusOr<MeasuredVariant> measured = MeasureBesideStart(device_, build);
   if (!measured.ok()) return measured.status();
-  v1::RecordedVariant record = RecordOf(build.candidate, *measured);
-  return Measured{std::move(build.candidate), std::move(measured->resources), std::move(record)};
+  Measured made;
+  made.record = RecordOf(build.candidate, *measured, build.size, /*main=*/true);
+  for (const SizeWeight& size : sizes_) {
+    if (size.size == build.size) continue;
+    made.others.push_back(RecordOf(build.candidate, *measured, size.size, /*main=*/false));
+  }
+  made.log_speedup = LogSpeedupOver(sizes_, *measured);
+  made.built = std::move(build.candidate);
+  made.resources = std::move(measured->resources);
+  return made;
 }
 
 // A variant that an earlier run measured and did not get to profile.
@@ -238,6 +277,25 @@ absl::StatusOr<RecordingJournal> Recorder::OpenJournal(const std::filesystem::pa
   return journal;
 }
 
+// One for each size beside the goal's own, whose journal says how far the recording is.
+absl::StatusOr<std::vector<RecordingJournal>> Recorder::OpenOthers(const RecordingJournal& main) {
+  std::vector<RecordingJournal> others;
+  for (const SizeWeight& size : sizes_) {
+    if (size.size == bundle_.goal().size()) continue;
+    const std::filesystem::path part = RecordingFileAt(options_.output, size.size).string() + ".part";
+    if (!main.recording().variants.empty() && !RecordingJournal::Begun(part)) {
+      return absl::FailedPreconditionError(absl::StrCat(part.string(), " is missing beside ", options_.output.string(),
+                                                        ".part: remove that, too, and start over"));
+    }
+    v1::RecordingHeader header = main.recording().header;
+    header.set_size(size.size);
+    absl::StatusOr<RecordingJournal> journal = RecordingJournal::Open(part, header);
+    if (!journal.ok()) return journal.status();
+    others.push_back(*std::move(journal));
+  }
+  return others;
+}
+
 absl::StatusOr<Recording> Recorder::Run(const Report& report, const Say& say) {
   if (absl::Status status = Select(); !status.ok()) return status;
   if (FindGpu(device_.gpu().name()) == nullptr) {
@@ -250,6 +308,8 @@ absl::StatusOr<Recording> Recorder::Run(const Report& report, const Say& say) {
   const std::filesystem::path part = options_.output.string() + ".part";
   absl::StatusOr<RecordingJournal> journal = OpenJournal(part, say);
   if (!journal.ok()) return journal.status();
+  absl::StatusOr<std::vector<RecordingJournal>> others = OpenOthers(*journal);
+  if (!others.ok()) return others.status();
 
   RecordProgress progress;
   progress.planned = selection_.size();
@@ -302,11 +362,14 @@ absl::StatusOr<Recording> Recorder::Run(const Report& report, const Say& say) {
     if (!measured.ok()) return measured.status();
     const v1::RecordedVariant& record = measured->record;
     if (fresh) {
+      for (size_t i = 0; i < others->size(); ++i) {
+        if (absl::Status status = (*others)[i].Append(measured->others[i]); !status.ok()) return status;
+      }
       if (absl::Status status = journal->Append(record); !status.ok()) return status;
       if (progress.fresh == 0 && !record.pairs().empty() && record.pairs(0).before().sm_clock_mhz() == 0) {
         say("NVML is not available: pairs measured while the GPU throttled can't be told apart");
       }
-      count(record, LogSpeedup(record));
+      count(record, measured->log_speedup);
       if (record.has_failure()) {
         say(absl::StrCat(VariantText(record.variant()), ": ", v1::Check_Name(record.failure().check()), " at ",
                          record.failure().size(), ": ", record.failure().message()));
@@ -315,7 +378,7 @@ absl::StatusOr<Recording> Recorder::Run(const Report& report, const Say& say) {
       progress.seconds = absl::ToDoubleSeconds(absl::Now() - start);
       report(progress);
     }
-    if (walk_) walk_->Learn(variant, LogSpeedup(record));
+    if (walk_) walk_->Learn(variant, fresh ? measured->log_speedup : LogSpeedup(record));
     if (options_.profile && !record.has_failure()) to_profile.push_back(*std::move(measured));
     return absl::OkStatus();
   };
@@ -334,8 +397,13 @@ absl::StatusOr<Recording> Recorder::Run(const Report& report, const Say& say) {
   }
   if (!round.ok()) return round.status();
   if (absl::Status status = ProfileAll(&to_profile, &*journal, report, say, &progress); !status.ok()) return status;
-  if (absl::Status status = WriteRecording(options_.output, journal->recording()); !status.ok()) return status;
   std::error_code ignored;
+  for (const RecordingJournal& other : *others) {
+    const std::filesystem::path file = RecordingFileAt(options_.output, other.recording().header.size());
+    if (absl::Status status = WriteRecording(file, other.recording()); !status.ok()) return status;
+    std::filesystem::remove(file.string() + ".part", ignored);
+  }
+  if (absl::Status status = WriteRecording(options_.output, journal->recording()); !status.ok()) return status;
   std::filesystem::remove(part, ignored);
   return journal->recording();
 }

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "pawl/v1/bundle.pb.h"
+#include "profiles/goal_sizes.h"
 #include "worker/record/sample_walk.h"
 #include "worker/replay/recording.h"
 #include "worker/validate/gpu_device.h"
@@ -37,9 +38,10 @@ struct RecordProgress {
   std::string best;
 };
 
-// Measures variants of a bundle against its start variant, all of them nearest to the start first or a sample, and
-// keeps each on disk as it is done: builds run ahead side by side, one variant at a time is on the GPU. Then profiles
-// them, many in one ncu run.
+// Measures variants of a bundle against its start variant, all of them nearest to the start first or a sample, at each
+// size of the goal (a recording is of one size: the others lie beside it, with times only), and keeps each on disk as
+// it is done: builds run ahead side by side, one variant at a time is on the GPU. Then profiles them, many in one ncu
+// run.
 class Recorder {
  public:
   Recorder(GpuDevice& device, const v1::Bundle& bundle, RecordOptions options);
@@ -57,6 +59,7 @@ class Recorder {
   absl::Status PrepareStart(const Say& say);
   absl::Status Select();
   absl::StatusOr<RecordingJournal> OpenJournal(const std::filesystem::path& part, const Say& say);
+  absl::StatusOr<std::vector<RecordingJournal>> OpenOthers(const RecordingJournal& main);
   absl::StatusOr<Measured> Measure(BuiltVariant built);
   absl::StatusOr<Measured> LoadAgain(BuiltVariant built, const v1::RecordedVariant& before);
   absl::Status ProfileAll(std::vector<Measured>* measured, RecordingJournal* journal, const Report& report,
@@ -69,8 +72,9 @@ class Recorder {
   const v1::Bundle& bundle_;
   const std::shared_ptr<const v1::Bundle> shared_bundle_;  // a copy, for trials
   const RecordOptions options_;
-  std::vector<v1::Variant> selection_;  // of a sample only the number counts
-  std::optional<SampleWalk> walk_;      // of a sample
+  const std::vector<SizeWeight> sizes_;  // of the goal
+  std::vector<v1::Variant> selection_;   // of a sample only the number counts
+  std::optional<SampleWalk> walk_;       // of a sample
   BuiltVariant start_;
 };
 

@@ -8,8 +8,10 @@
 #include <cerrno>
 #include <cstring>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "kernels/space.h"
 #include "worker/replay/recorded_speedups.h"
 
@@ -109,6 +111,13 @@ absl::Status WriteRecording(const std::filesystem::path& file, const Recording& 
         absl::StrCat("can't write ", file.string(), ": is the disk full, the folder there?"));
   }
   return absl::OkStatus();
+}
+
+std::filesystem::path RecordingFileAt(const std::filesystem::path& file, const std::string& size) {
+  std::string name = file.filename().string(), word;
+  for (const char c : size) word += absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' ? c : '-';
+  const absl::string_view stem = absl::StripSuffix(name, ".jsonl.gz");
+  return file.parent_path() / absl::StrCat(stem, ".", word, ".jsonl.gz");
 }
 
 absl::StatusOr<RecordingJournal> RecordingJournal::Open(const std::filesystem::path& file,

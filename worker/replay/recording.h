@@ -34,6 +34,9 @@ absl::StatusOr<v1::RecordingHeader> ReadRecordingHeader(const std::filesystem::p
 // Writes beside the file and renames, so that a reader sees the old one or the new one.
 absl::Status WriteRecording(const std::filesystem::path& file, const Recording& recording);
 
+// Where the recording of another size lies beside a goal's: x.h200.jsonl.gz and x.h200.large.jsonl.gz.
+std::filesystem::path RecordingFileAt(const std::filesystem::path& file, const std::string& size);
+
 // A recording under way: each line is on disk before Append returns, so that a broken-off recording can go on.
 class RecordingJournal {
  public:

@@ -5,10 +5,13 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "base/hash/hash.h"
 #include "kernels/space.h"
 #include "worker/build/built_variant.h"
 #include "worker/trial/timed_comparison.h"
+#include "worker/trial/trial_build.h"
 
 namespace pawl {
 namespace {
@@ -65,12 +68,21 @@ uint64_t SeedOf(const v1::Trial& trial) {
 }  // namespace
 
 struct ReplayDevice::Prepared : PreparedTrial {
+  // The trial at one of the goal's sizes.
+  struct At {
+    SizeWeight size;
+    const Served* served = nullptr;
+    const ReplayedVariant* candidate = nullptr;
+    const ReplayedVariant* parent = nullptr;  // the candidate itself where the trial has none
+  };
   v1::Trial trial;
   std::shared_ptr<const v1::Bundle> bundle;
   std::string passed_over;
-  const Served* served = nullptr;
-  const ReplayedVariant* candidate = nullptr;
-  const ReplayedVariant* parent = nullptr;  // the candidate itself where the trial has none
+  std::vector<At> sizes;     // in the order of the ladder
+  const At* main = nullptr;  // the trial's size: profiles and stages are those recorded there; null: not recorded
+  const At& Of(const std::string& size) const {
+    return *std::find_if(sizes.begin(), sizes.end(), [&](const At& at) { return at.size.size == size; });
+  }
 };
 
 absl::StatusOr<std::unique_ptr<ReplayDevice>> ReplayDevice::Open(const ReplayOptions& options) {
@@ -131,7 +143,8 @@ void ReplayDevice::Describe() {
 }
 
 absl::StatusOr<const ReplayDevice::Served*> ReplayDevice::FindRecording(const v1::Trial& trial,
-                                                                        const v1::Bundle& bundle) {
+                                                                        const v1::Bundle& bundle,
+                                                                        const std::string& size) {
   absl::MutexLock lock(&mutex_);
   std::string hash;
   if (const auto known = of_blobs_.find(trial.bundle_hash()); known != of_blobs_.end()) {
@@ -142,7 +155,7 @@ absl::StatusOr<const ReplayDevice::Served*> ReplayDevice::FindRecording(const v1
     if (!trial.bundle_hash().empty()) of_blobs_[trial.bundle_hash()] = hash;
   }
   const auto found = std::find_if(served_.begin(), served_.end(), [&](const Served& one) {
-    return one.header.bundle_hash() == hash && one.header.size() == trial.size();
+    return one.header.bundle_hash() == hash && one.header.size() == size;
   });
   if (found == served_.end()) return nullptr;
   if (found->recording == nullptr) {
@@ -159,27 +172,37 @@ absl::StatusOr<std::unique_ptr<PreparedTrial>> ReplayDevice::Prepare(const v1::T
   auto prepared = std::make_unique<Prepared>();
   prepared->trial = trial;
   prepared->bundle = std::move(bundle);
-  absl::StatusOr<const Served*> served = FindRecording(trial, *prepared->bundle);
-  if (!served.ok()) return served.status();
-  prepared->served = *served;
-  if (prepared->served == nullptr) {
+  if (trial.size().empty()) prepared->trial.set_size(prepared->bundle->goal().size());
+  std::vector<std::string> missing;
+  for (const SizeWeight& size : TimedSizes(trial, *prepared->bundle)) {
+    absl::StatusOr<const Served*> served = FindRecording(trial, *prepared->bundle, size.size);
+    if (!served.ok()) return served.status();
+    if (*served == nullptr) missing.push_back(size.size);
+    prepared->sizes.push_back({size, *served});
+  }
+  if (!missing.empty()) {
     prepared->passed_over =
         absl::StrCat("not recorded: there is no recording of this version of ", prepared->bundle->name(), " at size ",
-                     trial.size(), "; record it on a GPU with `pawl record`");
+                     absl::StrJoin(missing, ", "), "; record it on a GPU with `pawl record`");
     return prepared;
   }
-  const ReplayRecording& recording = *prepared->served->recording;
-  const std::string of =
-      absl::StrCat("not in the recording of ", prepared->bundle->name(), " (", prepared->served->label, "): ");
+  prepared->main = &prepared->Of(prepared->trial.size());
   const bool total = trial.purpose() == v1::TRIAL_PURPOSE_TOTAL;
-  prepared->candidate = total ? recording.FindBesideStart(trial.variant()) : recording.Find(trial.variant());
-  prepared->parent = trial.has_parent() ? recording.Find(trial.parent()) : prepared->candidate;
-  if (!trial.patched_source().empty() || !trial.parent_patched_source().empty()) {
-    prepared->passed_over = absl::StrCat(of, "a source edit");
-  } else if (prepared->candidate == nullptr) {
-    prepared->passed_over = absl::StrCat(of, VariantText(trial.variant()));
-  } else if (prepared->parent == nullptr || (trial.has_parent() && prepared->parent->record.has_failure())) {
-    prepared->passed_over = absl::StrCat(of, "times of the parent ", VariantText(trial.parent()));
+  for (Prepared::At& at : prepared->sizes) {
+    const ReplayRecording& recording = *at.served->recording;
+    const std::string of = absl::StrCat("not in the recording of ", prepared->bundle->name(),
+                                        prepared->sizes.size() > 1 ? absl::StrCat(" at ", at.size.size) : "", " (",
+                                        at.served->label, "): ");
+    at.candidate = total ? recording.FindBesideStart(trial.variant()) : recording.Find(trial.variant());
+    at.parent = trial.has_parent() ? recording.Find(trial.parent()) : at.candidate;
+    if (!trial.patched_source().empty() || !trial.parent_patched_source().empty()) {
+      prepared->passed_over = absl::StrCat(of, "a source edit");
+    } else if (at.candidate == nullptr) {
+      prepared->passed_over = absl::StrCat(of, VariantText(trial.variant()));
+    } else if (at.parent == nullptr || (trial.has_parent() && at.parent->record.has_failure())) {
+      prepared->passed_over = absl::StrCat(of, "times of the parent ", VariantText(trial.parent()));
+    }
+    if (!prepared->passed_over.empty()) break;
   }
   if (!prepared->passed_over.empty()) return prepared;
   if (absl::Status slept = Sleep(*prepared, v1::STAGE_BUILD, observer); !slept.ok()) return slept;
@@ -194,7 +217,7 @@ absl::Status ReplayDevice::Sleep(const Prepared& prepared, v1::Stage stage, Tria
   const int step = static_cast<int>(at - kStages) + 1, steps = static_cast<int>(std::size(kStages));
   observer.Report(stage, step, steps, absl::StrCat(at->second, " as recorded (", step, " of ", steps, ")"));
   const auto begin = std::chrono::steady_clock::now();
-  const absl::Duration whole = absl::Seconds(RecordedSeconds(prepared.candidate->record, at->second) / speed_);
+  const absl::Duration whole = absl::Seconds(RecordedSeconds(prepared.main->candidate->record, at->second) / speed_);
   const auto left = [&] { return whole - absl::FromChrono(std::chrono::steady_clock::now() - begin); };
   for (absl::Duration rest = left(); rest > absl::ZeroDuration(); rest = left()) {
     if (observer.stopped()) return absl::CancelledError("stopped");
@@ -206,20 +229,39 @@ absl::Status ReplayDevice::Sleep(const Prepared& prepared, v1::Stage stage, Tria
 void ReplayDevice::Measure(const Prepared& prepared, TrialOutcome* outcome) const {
   v1::TrialResult* result = &outcome->result;
   const v1::TimingMode deciding = prepared.bundle->timing();
-  ReplayedProcess process{SeedOf(prepared.trial)};
+  const v1::Trial& trial = prepared.trial;
+  std::map<std::string, ReplayedProcess> processes;  // of one process, as it goes on at each size
+  std::map<std::string, double> seconds;
   PairTimer timer;
-  timer.time = [&](int pairs, int) -> absl::StatusOr<Timing> {
-    Timing timing = prepared.served->recording->Pairs(*prepared.candidate, *prepared.parent, deciding, pairs, process);
+  timer.protocol.sizes.clear();
+  for (const Prepared::At& at : prepared.sizes) {
+    timer.protocol.sizes.push_back(at.size);
+    seconds[at.size.size] = RecordedSeconds(at.candidate->record, "measure");
+    // Sizes do not share their noise.
+    const uint64_t shift = &at == prepared.main ? 0 : std::stoull(Sha256(at.size.size).substr(0, 15), nullptr, 16);
+    processes[at.size.size] = {SeedOf(trial) ^ shift};
+  }
+  const bool several = prepared.sizes.size() > 1;
+  timer.protocol.sizes = InformativeFirst(std::move(timer.protocol.sizes), seconds);
+  timer.protocol.worst = several ? prepared.bundle->goal().worst() : 0;
+  timer.protocol.stop_early =
+      trial.has_parent() && trial.purpose() != v1::TRIAL_PURPOSE_TOTAL && trial.purpose() != v1::TRIAL_PURPOSE_VERIFY;
+  timer.time = [&](const std::string& size, int pairs, int) -> absl::StatusOr<Timing> {
+    const Prepared::At& at = prepared.Of(size);
+    ReplayedProcess& process = processes[size];
+    Timing timing = at.served->recording->Pairs(*at.candidate, *at.parent, deciding, pairs, process);
     process.pairs_before += pairs;
     return timing;
   };
-  timer.start_fresh_process = [&] { process = {process.seed + 0x5bd1e995}; };
-  const v1::Trial& trial = prepared.trial;
+  timer.start_fresh_process = [&] {
+    for (auto& [size, process] : processes) process = {process.seed + 0x5bd1e995};
+  };
   const absl::StatusOr<TimedComparison> timed = CompareTimed(timer, deciding, trial.noise(), KeepRuleOf(trial.keep()));
-  SetTimes(*timed, result);
-  const bool profiled = !prepared.trial.has_parent() || timed->comparison.result() == v1::FASTER;
-  const v1::RecordedVariant& record = prepared.candidate->record;
-  *result->mutable_evidence() = profiled ? record.evidence() : prepared.candidate->uncounted;
+  SetTimes(*timed, trial.size(), result);
+  const bool profiled = !trial.has_parent() || timed->comparison.result() == v1::FASTER;
+  const ReplayedVariant& candidate = *prepared.main->candidate;
+  const v1::RecordedVariant& record = candidate.record;
+  *result->mutable_evidence() = profiled ? record.evidence() : candidate.uncounted;
   if (!record.has_evidence()) {
     result->mutable_evidence()->set_partial(true);
     result->mutable_evidence()->set_partial_reason("the recording has times only");
@@ -229,16 +271,36 @@ void ReplayDevice::Measure(const Prepared& prepared, TrialOutcome* outcome) cons
   if (trial.has_parent()) outcome->comparison = timed->comparison;
 }
 
+// Start and best at every size of the ladder that has a recording with both.
+absl::Status ReplayDevice::AddSizeTimes(const Prepared& prepared, v1::TrialResult* result) {
+  const v1::TimingMode deciding = prepared.bundle->timing();
+  for (const v1::Size& size : prepared.bundle->sizes()) {
+    const absl::StatusOr<const Served*> served = FindRecording(prepared.trial, *prepared.bundle, size.name());
+    if (!served.ok()) return served.status();
+    if (*served == nullptr) continue;
+    const ReplayRecording& recording = *(*served)->recording;
+    const ReplayedVariant* best = recording.FindBesideStart(prepared.trial.variant());
+    const ReplayedVariant* start = recording.Find(prepared.trial.parent());
+    if (best == nullptr || start == nullptr || best->record.has_failure() || start->record.has_failure()) continue;
+    const bool cold = deciding == v1::TIMING_MODE_COLD;
+    v1::SizeTime& time = *result->add_sizes();
+    time.set_size(size.name());
+    time.set_start_us(cold ? recording.ColdUs(*start, deciding) : recording.WarmUs(*start, deciding));
+    time.set_best_us(cold ? recording.ColdUs(*best, deciding) : recording.WarmUs(*best, deciding));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<TrialOutcome> ReplayDevice::Run(PreparedTrial& given, TrialObserver& observer) {
   const Prepared& prepared = static_cast<const Prepared&>(given);
   TrialOutcome outcome;
   v1::TrialResult& result = outcome.result;
-  result.set_device(prepared.served != nullptr ? prepared.served->label : device_.label());
+  result.set_device(prepared.main != nullptr ? prepared.main->served->label : device_.label());
   result.set_passed_over(prepared.passed_over);
   if (!prepared.passed_over.empty()) return outcome;
 
-  const v1::RecordingHeader& header = prepared.served->header;
-  const v1::RecordedVariant& record = prepared.candidate->record;
+  const v1::RecordingHeader& header = prepared.main->served->header;
+  const v1::RecordedVariant& record = prepared.main->candidate->record;
   *result.mutable_gpu() = header.gpu();
   *result.mutable_toolchain() = header.toolchain();
   *result.mutable_errors() = record.errors();
@@ -252,12 +314,18 @@ absl::StatusOr<TrialOutcome> ReplayDevice::Run(PreparedTrial& given, TrialObserv
     *result.mutable_baselines() = header.baseline();
     result.set_copy_gb_s(header.copy_gb_s());
   }
-  if (record.has_failure()) {
-    *result.mutable_failure() = record.failure();
+  const auto failed = std::find_if(prepared.sizes.begin(), prepared.sizes.end(),
+                                   [](const Prepared::At& at) { return at.candidate->record.has_failure(); });
+  if (failed != prepared.sizes.end()) {
+    *result.mutable_failure() = failed->candidate->record.failure();
   } else {
     Measure(prepared, &outcome);
-    if (prepared.trial.purpose() == v1::TRIAL_PURPOSE_TOTAL && record.has_beside_baseline()) {
-      *result.mutable_beside_baseline() = record.beside_baseline();
+    if (prepared.trial.purpose() == v1::TRIAL_PURPOSE_TOTAL) {
+      if (absl::Status status = AddSizeTimes(prepared, &result); !status.ok()) return status;
+      // What was measured beside the baseline is of one size.
+      if (record.has_beside_baseline() && prepared.sizes.size() == 1) {
+        *result.mutable_beside_baseline() = record.beside_baseline();
+      }
     }
   }
   for (const auto& [stage, name] : kStages) {

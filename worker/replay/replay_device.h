@@ -20,7 +20,8 @@ struct ReplayOptions {
 };
 
 // Answers trials from recordings of one GPU model, and says so wherever a GPU's name would stand. What was not recorded
-// is passed over. The same trial gets the same answer.
+// is passed over. A recording is of one size: a goal over several needs one of each. The same trial gets the same
+// answer.
 class ReplayDevice : public TrialDevice {
  public:
   // Reads the headers; a recording itself when the first trial asks for it. NotFound: there are none. Of recordings of
@@ -48,9 +49,12 @@ class ReplayDevice : public TrialDevice {
 
   void Choose(std::vector<Served> found);
   void Describe();
-  absl::StatusOr<const Served*> FindRecording(const v1::Trial& trial, const v1::Bundle& bundle);
+  // Null: there is none of this size.
+  absl::StatusOr<const Served*> FindRecording(const v1::Trial& trial, const v1::Bundle& bundle,
+                                              const std::string& size);
   absl::Status Sleep(const Prepared& prepared, v1::Stage stage, TrialObserver& observer) const;
   void Measure(const Prepared& prepared, TrialOutcome* outcome) const;
+  absl::Status AddSizeTimes(const Prepared& prepared, v1::TrialResult* result);
 
   const double speed_;
   v1::Device device_;

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "profiles/verdict_protocol.h"
-
 namespace pawl {
 namespace {
+
+constexpr double kLeastSeconds = 0.05;
 
 double Median(std::vector<double> values) {
   if (values.empty()) return 0;
@@ -21,38 +21,40 @@ class Comparing {
 
   absl::StatusOr<TimedComparison> Run() {
     absl::StatusOr<v1::Comparison> comparison =
-        CompareByProtocol([this](int process) { return StartProcess(process); }, noise_, rule_,
-                          [this] { return timer_.doubted && timer_.doubted(timed_.processes); });
+        CompareSizesByProtocol([this](int process) { return StartProcess(process); }, timer_.protocol, noise_, rule_,
+                               [this] { return timer_.doubted && timer_.doubted(timed_.processes); });
     if (!timed_.failure && !comparison.ok()) return comparison.status();
     if (comparison.ok()) timed_.comparison = *std::move(comparison);
     return std::move(timed_);
   }
 
  private:
-  absl::StatusOr<PairSource> StartProcess(int process) {
+  absl::StatusOr<SizedSource> StartProcess(int process) {
     if (process > 0) timer_.start_fresh_process();
-    if (timer_.report) timer_.report(process);
     timed_.processes.emplace_back();
-    return PairSource([this, process](int pairs) { return Measure(pairs, process); });
+    return SizedSource(
+        [this, process](size_t size, int pairs) { return Measure(timer_.protocol.sizes[size].size, pairs, process); });
   }
 
-  absl::StatusOr<PairBatch> Measure(int pairs, int process) {
-    const bool first_pairs = process == 0 && timed_.processes[0].pairs.empty();
-    absl::StatusOr<Timing> timing = timer_.time(pairs, process);
-    if (first_pairs && timing.ok() && !timing->failure && timing->times.pairs_size() < pairs) {
+  absl::StatusOr<PairBatch> Measure(const std::string& size, int pairs, int process) {
+    const bool first_pairs = !timed_.processes.back().times.contains(size);
+    if (first_pairs && timer_.report) timer_.report(size, process);
+    absl::StatusOr<Timing> timing = timer_.time(size, pairs, process);
+    if (process == 0 && first_pairs && timing.ok() && !timing->failure && timing->times.pairs_size() < pairs) {
       timer_.start_fresh_process();
-      timing = timer_.time(pairs, process);
+      timing = timer_.time(size, pairs, process);
     }
     if (!timing.ok()) return timing.status();
     if (timing->failure) {
       timed_.failure = timing->failure;
       return absl::AbortedError("the candidate failed");  // ends the protocol; the failure is the answer
     }
-    return Keep(timing->times, process);
+    return Keep(timing->times, size, process);
   }
 
-  PairBatch Keep(const v1::CompareReply& times, int process) {
+  PairBatch Keep(const v1::CompareReply& times, const std::string& size, int process) {
     TimedProcess& kept = timed_.processes[static_cast<size_t>(process)];
+    const bool several = timer_.protocol.sizes.size() > 1;
     PairBatch batch;
     batch.discarded = times.discarded();
     kept.discarded += times.discarded();
@@ -61,16 +63,20 @@ class Comparing {
       batch.log_ratios.push_back(pair.log_ratio());
       kept.pairs.push_back(pair);
       kept.pairs.back().set_process(process);
+      if (several) kept.pairs.back().set_size(size);
     }
     std::vector<double> parent, candidate;
     for (const v1::PairSample& pair : kept.pairs) {
+      if (several && pair.size() != size) continue;
       parent.push_back(pair.parent_us());
       candidate.push_back(pair.candidate_us());
     }
-    kept.warm_us = cold_ ? times.candidate_warm_us() : Median(candidate);
-    kept.cold_us = cold_ ? Median(candidate) : times.candidate_cold_us();
-    kept.parent_warm_us = cold_ ? times.parent_warm_us() : Median(parent);
-    kept.parent_cold_us = cold_ ? Median(parent) : times.parent_cold_us();
+    SideTimes& at = kept.times[size];
+    at.pairs = candidate.size();
+    at.warm_us = cold_ ? times.candidate_warm_us() : Median(candidate);
+    at.cold_us = cold_ ? Median(candidate) : times.candidate_cold_us();
+    at.parent_warm_us = cold_ ? times.parent_warm_us() : Median(parent);
+    at.parent_cold_us = cold_ ? Median(parent) : times.parent_cold_us();
     return batch;
   }
 
@@ -95,8 +101,29 @@ void AddDisturbances(const std::vector<std::string>& reasons, v1::TrialResult* r
   }
 }
 
-void SetTimes(const TimedComparison& timed, v1::TrialResult* result) {
-  std::vector<const TimedProcess*> counted;
+SideTimes TimesAt(const TimedComparison& timed, const std::string& size) {
+  std::vector<const SideTimes*> counted;
+  for (size_t i = 1; i < timed.processes.size(); ++i) {
+    const auto found = timed.processes[i].times.find(size);
+    if (found != timed.processes[i].times.end() && found->second.pairs > 0) counted.push_back(&found->second);
+  }
+  if (counted.empty() && !timed.processes.empty()) {
+    const auto found = timed.processes[0].times.find(size);
+    if (found != timed.processes[0].times.end()) counted.push_back(&found->second);
+  }
+  SideTimes mean;
+  const double share = 1.0 / static_cast<double>(std::max<size_t>(1, counted.size()));
+  for (const SideTimes* times : counted) {
+    mean.pairs += times->pairs;
+    mean.warm_us += share * times->warm_us;
+    mean.cold_us += share * times->cold_us;
+    mean.parent_warm_us += share * times->parent_warm_us;
+    mean.parent_cold_us += share * times->parent_cold_us;
+  }
+  return mean;
+}
+
+void SetTimes(const TimedComparison& timed, const std::string& size, v1::TrialResult* result) {
   for (const TimedProcess& process : timed.processes) {
     const bool first = &process == &timed.processes[0];
     for (const v1::PairSample& pair : process.pairs)
@@ -107,21 +134,23 @@ void SetTimes(const TimedComparison& timed, v1::TrialResult* result) {
       result->set_confirming_discarded(result->confirming_discarded() + process.discarded);
     }
     AddDisturbances(process.disturbances, result);
-    if (!first && !process.pairs.empty()) counted.push_back(&process);
   }
-  if (counted.empty() && !timed.processes.empty()) counted.push_back(&timed.processes[0]);
-  const double share = 1.0 / static_cast<double>(std::max<size_t>(1, counted.size()));
-  double warm = 0, cold = 0, parent_warm = 0, parent_cold = 0;
-  for (const TimedProcess* process : counted) {
-    warm += share * process->warm_us;
-    cold += share * process->cold_us;
-    parent_warm += share * process->parent_warm_us;
-    parent_cold += share * process->parent_cold_us;
-  }
-  result->set_warm_us(warm);
-  result->set_cold_us(cold);
-  result->set_parent_warm_us(parent_warm);
-  result->set_parent_cold_us(parent_cold);
+  const SideTimes times = TimesAt(timed, size);
+  result->set_warm_us(times.warm_us);
+  result->set_cold_us(times.cold_us);
+  result->set_parent_warm_us(times.parent_warm_us);
+  result->set_parent_cold_us(times.parent_cold_us);
+}
+
+std::vector<SizeWeight> InformativeFirst(std::vector<SizeWeight> sizes, const std::map<std::string, double>& seconds) {
+  const auto worth = [&](const SizeWeight& size) {
+    const auto found = seconds.find(size.size);
+    const double takes = found == seconds.end() ? kLeastSeconds : std::max(kLeastSeconds, found->second);
+    return size.weight * size.weight / takes;
+  };
+  std::stable_sort(sizes.begin(), sizes.end(),
+                   [&](const SizeWeight& a, const SizeWeight& b) { return worth(a) > worth(b); });
+  return sizes;
 }
 
 }  // namespace pawl

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,7 +10,9 @@
 #include "pawl/v1/bundle.pb.h"
 #include "pawl/v1/evidence.pb.h"
 #include "pawl/v1/trial.pb.h"
+#include "profiles/goal_sizes.h"
 #include "profiles/keep_rule.h"
+#include "profiles/verdict_protocol.h"
 #include "worker/trial/timer.h"
 
 namespace pawl {
@@ -19,23 +22,31 @@ inline constexpr int kConfirmingCalls = 500;
 inline constexpr int64_t kConfirmingBytes = int64_t{1} << 30;  // of their outputs; fewer calls where those are large
 inline constexpr int kLeastConfirmingCalls = 8;                // but no fewer than these, up to 4 GiB
 
+// What a call takes.
+struct SideTimes {
+  double warm_us = 0, cold_us = 0, parent_warm_us = 0, parent_cold_us = 0;
+  size_t pairs = 0;  // that they come from
+};
+
 // The pairs of one process.
 struct TimedProcess {
-  std::vector<v1::PairSample> pairs;
+  std::vector<v1::PairSample> pairs;  // of all sizes
   int discarded = 0;
-  std::vector<std::string> disturbances;  // why
-  double warm_us = 0, cold_us = 0, parent_warm_us = 0, parent_cold_us = 0;
+  std::vector<std::string> disturbances;   // why
+  std::map<std::string, SideTimes> times;  // by size
 };
 
 // Where the pairs of a comparison come from: a runner, or a recording.
 struct PairTimer {
-  // Times candidate against parent in the present process. `process` counts the processes of the comparison: those
-  // after 0 confirm what is about to be kept.
-  std::function<absl::StatusOr<Timing>(int pairs, int process)> time;
+  // The sizes of the goal, in the order in which they are timed, and when to stop.
+  SizesProtocol protocol{.sizes = {{"", 1}}};
+  // Times candidate against parent at a size, in the present process. `process` counts the processes of the comparison:
+  // those after 0 confirm what is about to be kept.
+  std::function<absl::StatusOr<Timing>(const std::string& size, int pairs, int process)> time;
   // The next pairs come from a new process.
   std::function<void()> start_fresh_process;
-  // Said before each process starts to measure.
-  std::function<void(int process)> report;
+  // Said before each process starts to measure at a size.
+  std::function<void(const std::string& size, int process)> report;
   // Whether another process should measure what was found faster (verdict_protocol.h). Empty: none.
   std::function<bool(const std::vector<TimedProcess>& processes)> doubted;
 };
@@ -46,16 +57,24 @@ struct TimedComparison {
   std::vector<TimedProcess> processes;  // those after the first confirm
 };
 
-// Compares by profiles/verdict_protocol.h and keeps every pair. Where the first process could not measure all its
-// pairs, because clocks or throttle reasons kept changing, a fresh one measures in its place, once.
+// Compares by profiles/verdict_protocol.h and keeps every pair; with several sizes, each says its own. Where the first
+// process could not measure all its first pairs, because clocks or throttle reasons kept changing, a fresh one measures
+// in its place, once at each size.
 absl::StatusOr<TimedComparison> CompareTimed(const PairTimer& timer, v1::TimingMode deciding,
                                              const v1::ProcessNoise& noise, const KeepRule& rule);
 
 // Each reason once.
 void AddDisturbances(const std::vector<std::string>& reasons, v1::TrialResult* result);
 
-// Writes pairs and times into a trial's result. The times are means over the processes that were not picked for being
-// good: all but the first, where there are others.
-void SetTimes(const TimedComparison& timed, v1::TrialResult* result);
+// Means over the processes that were not picked for being good: all but the first, where there are others. All 0:
+// nothing was timed at this size.
+SideTimes TimesAt(const TimedComparison& timed, const std::string& size);
+
+// Writes pairs into a trial's result, and the times at this size.
+void SetTimes(const TimedComparison& timed, const std::string& size, v1::TrialResult* result);
+
+// The sizes with those first whose timing takes most of the objective's variance away for its time: squared weight over
+// seconds. What takes no longer than a process takes to begin counts as that.
+std::vector<SizeWeight> InformativeFirst(std::vector<SizeWeight> sizes, const std::map<std::string, double>& seconds);
 
 }  // namespace pawl

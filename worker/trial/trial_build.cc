@@ -17,7 +17,7 @@
 namespace pawl {
 namespace {
 
-constexpr size_t kRecent = 64;
+constexpr size_t kRecent = 128;  // sizes of variants
 
 v1::Failure MakeFailure(v1::Stage stage, v1::Check check, absl::string_view message) {
   v1::Failure failure;
@@ -66,8 +66,18 @@ int CountSteps(const v1::Trial& trial, const v1::Bundle& bundle) {
   // profile, baseline. Of a total gain: comparing and confirming, sanitizer at large sizes, and, where it was
   // left out before, at small ones, the ladder, the baseline.
   const int baseline = HasBaseline(bundle) ? 1 : 0;
-  if (trial.purpose() == v1::TRIAL_PURPOSE_TOTAL) return 1 + sizes + 4 + trial.keep().skip_sanitizer() + baseline;
-  return 1 + sizes + (trial.has_parent() ? 5 : 4);
+  const int timed = static_cast<int>(TimedSizes(trial, bundle).size());
+  if (trial.purpose() == v1::TRIAL_PURPOSE_TOTAL) {
+    return 1 + sizes + 2 + 2 * timed + trial.keep().skip_sanitizer() + baseline;
+  }
+  return 1 + sizes + (trial.has_parent() ? 3 + 2 * timed : 3 + timed);
+}
+
+std::vector<SizeWeight> TimedSizes(const v1::Trial& trial, const v1::Bundle& bundle) {
+  v1::Goal goal = bundle.goal();
+  if (!trial.size().empty()) goal.set_size(trial.size());
+  if (!goal.sizes().contains(goal.size())) goal.clear_sizes();
+  return GoalSizes(bundle, goal);
 }
 
 absl::StatusOr<std::unique_ptr<TrialBuild>> TrialBuilder::Build(const v1::Trial& trial,
@@ -79,6 +89,7 @@ absl::StatusOr<std::unique_ptr<TrialBuild>> TrialBuilder::Build(const v1::Trial&
   build->size = trial.size().empty() ? bundle->goal().size() : trial.size();
   const v1::Size* timed = FindSize(*bundle, build->size);
   if (timed == nullptr) return absl::InvalidArgumentError(absl::StrCat(bundle->name(), " has no size ", build->size));
+  build->sizes = TimedSizes(trial, *bundle);
   build->bundle = WithSource(bundle, trial.patched_source());
   build->before_edits = bundle;
   if (trial.bundle_hash().empty()) build->own_hash = BundleHash(*bundle);
@@ -100,7 +111,10 @@ absl::StatusOr<std::unique_ptr<TrialBuild>> TrialBuilder::Build(const v1::Trial&
   build->failure = build->candidate.failure ? build->candidate.failure : HeapThatRemembers(*bundle, build->candidate);
   build->check_seconds = build->candidate.check_seconds;
   if (!build->failure) {
-    Remember(KeyOf(*build->bundle, trial.variant(), build->size, trial.bundle_hash()), build->at());
+    for (const SizeWeight& each : build->sizes) {
+      Remember(KeyOf(*build->bundle, trial.variant(), each.size, trial.bundle_hash()),
+               *build->candidate.Find(each.size));
+    }
     if (stopped()) return absl::CancelledError("stopped");
     const std::shared_ptr<const v1::Bundle> before = WithSource(bundle, trial.parent_patched_source());
     if (absl::Status status = BuildParent(*before, *timed, stopped, build.get()); !status.ok()) return status;
@@ -115,8 +129,13 @@ absl::StatusOr<std::unique_ptr<TrialBuild>> TrialBuilder::Build(const v1::Trial&
 }
 
 bool TrialBuild::same_as_parent() const {
-  if (failure || !parent || parent->module != at().module) return false;
-  return google::protobuf::util::MessageDifferencer::Equals(parent->plan, at().plan);
+  if (failure || !parent) return false;
+  return std::all_of(sizes.begin(), sizes.end(), [&](const SizeWeight& each) {
+    const BuiltSize& of_parent = ParentAt(each.size);
+    const BuiltSize& of_candidate = *candidate.Find(each.size);
+    return of_parent.module == of_candidate.module &&
+           google::protobuf::util::MessageDifferencer::Equals(of_parent.plan, of_candidate.plan);
+  });
 }
 
 absl::Status TrialBuilder::BuildParent(const v1::Bundle& bundle, const v1::Size& size, const Stopped& stopped,
@@ -126,6 +145,13 @@ absl::Status TrialBuilder::BuildParent(const v1::Bundle& bundle, const v1::Size&
   absl::StatusOr<BuiltSize> parent = EarlierAt(bundle, size, trial.parent(), trial.bundle_hash(), stopped);
   if (!parent.ok()) return parent.status();
   build->parent = *std::move(parent);
+  for (const SizeWeight& each : build->sizes) {
+    if (each.size == build->size) continue;
+    absl::StatusOr<BuiltSize> at =
+        EarlierAt(bundle, *FindSize(bundle, each.size), trial.parent(), trial.bundle_hash(), stopped);
+    if (!at.ok()) return at.status();
+    build->parents.emplace(each.size, *std::move(at));
+  }
   if (trial.purpose() != v1::TRIAL_PURPOSE_TOTAL) return absl::OkStatus();
   for (const v1::Size& each : bundle.sizes()) {
     absl::StatusOr<BuiltSize> at = EarlierAt(bundle, each, trial.parent(), trial.bundle_hash(), stopped);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <list>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "profiles/goal_sizes.h"
 #include "worker/build/built_variant.h"
 #include "worker/trial/trial_device.h"
 #include "worker/validate/gpu_device.h"
@@ -20,17 +22,19 @@ namespace pawl {
 struct TrialBuild : PreparedTrial {
   v1::Trial trial;
   std::shared_ptr<const v1::Bundle> bundle;  // with the candidate's source
-  std::string size;                          // that is timed
+  std::string size;                          // that is timed; of several the one that stands for all
+  std::vector<SizeWeight> sizes;             // that are timed, in the order of the ladder
   std::optional<v1::Failure> failure;        // the candidate's, or the bundle's reference's
   BuiltVariant candidate;
   size_t small = 0;  // so many of the candidate's sizes are small: the hidden ones and the first of the ladder
   std::shared_ptr<const v1::Bundle> before_edits;  // the bundle with its own source
   // The start variant at the small sizes, where the device does not know how large this bundle's inputs may be.
   std::optional<BuiltVariant> start;
-  std::optional<BuiltSize> parent;
-  std::optional<BuiltSize> witness;      // at the timed size, where the trial has one
-  std::vector<BuiltSize> parent_ladder;  // at every size, where the best is measured beside the start
-  std::string command;                   // that builds the candidate at the timed size
+  std::optional<BuiltSize> parent;           // at `size`
+  std::map<std::string, BuiltSize> parents;  // at the others of `sizes`
+  std::optional<BuiltSize> witness;          // at the timed size, where the trial has one
+  std::vector<BuiltSize> parent_ladder;      // at every size, where the best is measured beside the start
+  std::string command;                       // that builds the candidate at the timed size
   double check_seconds = 0;
   double build_seconds = 0;
 
@@ -40,7 +44,11 @@ struct TrialBuild : PreparedTrial {
 
   // The candidate at that size; only where nothing failed.
   const BuiltSize& at() const { return *candidate.Find(size); }
-  // Machine code and launches at that size are the parent's.
+  // The parent, or the start, at one of `sizes`.
+  const BuiltSize& ParentAt(const std::string& at_size) const {
+    return at_size == size ? *parent : parents.at(at_size);
+  }
+  // Machine code and launches at the sizes that are timed are the parent's.
   bool same_as_parent() const;
 };
 
@@ -71,6 +79,9 @@ class TrialBuilder {
   absl::Mutex mutex_;
   std::list<std::pair<std::string, BuiltSize>> recent_ ABSL_GUARDED_BY(mutex_);  // latest first
 };
+
+// The sizes that a trial times: those of the bundle's goal, or the trial's alone where it is none of them.
+std::vector<SizeWeight> TimedSizes(const v1::Trial& trial, const v1::Bundle& bundle);
 
 // The steps of a trial on a GPU, at most: building, validating at each size, and what follows.
 int CountSteps(const v1::Trial& trial, const v1::Bundle& bundle);

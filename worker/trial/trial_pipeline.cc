@@ -161,7 +161,7 @@ absl::StatusOr<MeasuredVariant> MeasureBesideStart(GpuDevice& device, const Tria
   Clear(run);
   if (!status.ok()) return status;
   Finish(run);
-  return MeasuredVariant{std::move(run.outcome.result), std::move(run.resources), run.timed};
+  return MeasuredVariant{std::move(run.outcome.result), std::move(run.resources), std::move(run.times), run.timed};
 }
 
 absl::StatusOr<v1::TrialResult> ValidateStartVariant(GpuDevice& device, const TrialBuild& build) {

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <map>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "worker/trial/timed_comparison.h"
 #include "worker/trial/trial_build.h"
 #include "worker/trial/trial_device.h"
 #include "worker/validate/gpu_device.h"
@@ -27,10 +30,12 @@ absl::StatusOr<TrialOutcome> RunBesideBase(GpuDevice& device, const TrialBuild& 
 struct MeasuredVariant {
   v1::TrialResult result;
   std::vector<v1::ResourceUse> resources;  // of the launches at the timed size
+  std::map<std::string, SideTimes> times;  // at each size that was timed
   bool timed = false;                      // pairs and times of the result stand
 };
 
-// Measures a variant beside the start variant (build.parent), for a recording, which profiles later. The status may
+// Measures a variant beside the start variant (build.parent), at each of build.sizes, for a recording, which profiles
+// later. The status may
 // also be the bundle's fault: its reference does not run.
 absl::StatusOr<MeasuredVariant> MeasureBesideStart(GpuDevice& device, const TrialBuild& build);
 

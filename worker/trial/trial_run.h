@@ -7,6 +7,7 @@
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "worker/trial/timed_comparison.h"
 #include "worker/trial/trial_build.h"
 #include "worker/trial/trial_device.h"
 #include "worker/validate/gpu_device.h"
@@ -26,6 +27,10 @@ struct TrialRun {
   void Note(const std::string& text);
 
   v1::TrialResult& result() { return outcome.result; }
+  // That are timed, in the order of the ladder.
+  std::vector<SizeWeight> sizes() const {
+    return build.sizes.empty() ? std::vector<SizeWeight>{{build.size, 1}} : build.sizes;
+  }
   ProfileItem item() const { return {&build.at(), resources, bundle.work_on_tensor_cores()}; }
 
   GpuDevice& device;
@@ -39,10 +44,12 @@ struct TrialRun {
   TrialOutcome outcome;
   std::vector<v1::ResourceUse> resources;                  // of the launches at the timed size
   std::map<std::string, std::optional<BuiltSize>> starts;  // the start variant where it was asked for, by size
-  InputMagnitudes inputs;               // distributions that validation uses beside the bundle's own fill
-  bool timed = false;                   // pairs and times of the result stand
-  bool faster = false;                  // than the parent, beyond doubt
-  std::map<v1::Stage, double> seconds;  // spent on the GPU's side
+  InputMagnitudes inputs;                          // distributions that validation uses beside the bundle's own fill
+  bool timed = false;                              // pairs and times of the result stand
+  bool faster = false;                             // than the parent, beyond doubt
+  std::map<v1::Stage, double> seconds;             // spent on the GPU's side
+  std::map<std::string, double> validate_seconds;  // by size: what timing there may take, too
+  std::map<std::string, SideTimes> times;          // by size, of those that were timed
 
  private:
   int step_ = 1;  // building was the first

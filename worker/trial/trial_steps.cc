@@ -1,5 +1,6 @@
 #include "worker/trial/trial_steps.h"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <random>
@@ -8,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
 #include "base/names/utf8.h"
 #include "kernels/hidden_sizes.h"
 #include "kernels/plan.h"
@@ -98,10 +100,20 @@ ValidationOptions OptionsFor(TrialRun& run, int repeats, InputVariety variety) {
 }
 
 absl::Status ValidateAndReportEachSize(TrialRun& run, ValidationOptions options) {
-  options.report = [&run](const std::string& size) {
+  std::string at;
+  absl::Time since = absl::Now();
+  const auto ended = [&] {
+    if (!at.empty()) run.validate_seconds[at] = absl::ToDoubleSeconds(absl::Now() - since);
+  };
+  options.report = [&](const std::string& size) {
+    ended();
+    at = size;
+    since = absl::Now();
     run.Report(v1::STAGE_VALIDATE, absl::StrCat("validate at ", size));
   };
-  return ValidateSizes(run, run.build.candidate, options);
+  const absl::Status status = ValidateSizes(run, run.build.candidate, options);
+  ended();
+  return status;
 }
 
 // Hidden sizes that were not drawn before.
@@ -191,6 +203,42 @@ bool SeatInDoubt(const TrialRun& run, const std::vector<TimedProcess>& processes
   return !test.failed() && !test.excluded;
 }
 
+// " at main" where there are several sizes.
+std::string AtSize(const TrialRun& run, const std::string& size) {
+  return run.sizes().size() > 1 ? absl::StrCat(" at ", size) : "";
+}
+
+// Adds a size's log ratios to the weighted mean over the sizes. Sizes have placements of their own, so that any of one
+// may stand beside any of another.
+void AddWeighted(const v1::BesideBaseline& beside, double weight, bool stands_for_all, v1::BesideBaseline* all) {
+  if (stands_for_all) {
+    all->set_baseline_us(beside.baseline_us());
+    all->set_best_us(beside.best_us());
+  }
+  const bool first = all->log_ratios().empty();
+  if (!first && beside.log_ratios_size() < all->log_ratios_size()) {
+    all->mutable_log_ratios()->Truncate(beside.log_ratios_size());
+  }
+  for (int i = 0; i < beside.log_ratios_size(); ++i) {
+    const double part = weight * beside.log_ratios(i);
+    if (first) {
+      all->add_log_ratios(part);
+    } else if (i < all->log_ratios_size()) {
+      all->set_log_ratios(i, all->log_ratios(i) + part);
+    }
+  }
+}
+
+// The ratio that was measured interleaved, in a row of times that has it.
+void SetBaselineAt(const v1::BesideBaseline& beside, v1::TrialResult* result) {
+  if (beside.log_ratios().empty()) return;
+  double mean = 0;
+  for (const double ratio : beside.log_ratios()) mean += ratio / beside.log_ratios_size();
+  for (v1::SizeTime& time : *result->mutable_sizes()) {
+    if (time.size() == beside.size()) time.set_baseline_us(time.best_us() * std::exp(mean));
+  }
+}
+
 v1::Failure Unsteady(const v1::TrialResult& result) {
   v1::Failure failure;
   failure.set_stage(v1::STAGE_MEASURE);
@@ -201,32 +249,53 @@ v1::Failure Unsteady(const v1::TrialResult& result) {
   return failure;
 }
 
-// The first pairs of one process; those of a fresh one where some were thrown away.
-absl::Status TimeFirstPairs(TrialRun& run, const BuiltSize& parent) {
-  const StageWatch watch(run, v1::STAGE_MEASURE);
+// The first pairs of one process at one size; those of a fresh one where some were thrown away.
+absl::Status TimeFirstPairsAt(TrialRun& run, const std::string& size, const BuiltSize& parent) {
   const KeepRule rule;
+  const BuiltSize& candidate = *run.build.candidate.Find(size);
   const auto unsteady = [&](const Timing& timing) { return timing.times.pairs_size() < rule.first_pairs; };
-  absl::StatusOr<Timing> timing = Time(run, run.build.at(), parent, {.pairs = rule.first_pairs});
+  absl::StatusOr<Timing> timing = Time(run, candidate, parent, {.pairs = rule.first_pairs});
   if (timing.ok() && !timing->failure && unsteady(*timing)) {
     run.device.runner().Restart();
-    timing = Time(run, run.build.at(), parent, {.pairs = rule.first_pairs});
+    timing = Time(run, candidate, parent, {.pairs = rule.first_pairs});
   }
   if (!timing.ok()) return timing.status();
   const v1::CompareReply& times = timing->times;
-  *run.result().mutable_pairs() = times.pairs();
-  run.result().set_discarded(times.discarded());
+  for (const v1::PairSample& pair : times.pairs()) {
+    v1::PairSample& added = *run.result().add_pairs();
+    added = pair;
+    if (run.sizes().size() > 1) added.set_size(size);
+  }
+  run.result().set_discarded(run.result().discarded() + times.discarded());
   AddDisturbances({times.disturbances().begin(), times.disturbances().end()}, &run.result());
-  run.result().set_warm_us(times.candidate_warm_us());
-  run.result().set_cold_us(times.candidate_cold_us());
-  run.result().set_parent_warm_us(times.parent_warm_us());
-  run.result().set_parent_cold_us(times.parent_cold_us());
+  SideTimes& at = run.times[size];
+  at = {times.candidate_warm_us(), times.candidate_cold_us(), times.parent_warm_us(), times.parent_cold_us(),
+        static_cast<size_t>(times.pairs_size())};
+  if (size == run.build.size) {
+    run.result().set_warm_us(at.warm_us);
+    run.result().set_cold_us(at.cold_us);
+    run.result().set_parent_warm_us(at.parent_warm_us);
+    run.result().set_parent_cold_us(at.parent_cold_us);
+  }
   if (timing->failure) {
     run.Fail(*timing->failure);
   } else if (unsteady(*timing)) {
     run.Fail(Unsteady(run.result()));
-  } else {
-    run.timed = true;
   }
+  return absl::OkStatus();
+}
+
+// At each size of the goal. `alone`: against itself, otherwise against the parent.
+absl::Status TimeFirstPairs(TrialRun& run, bool alone) {
+  const StageWatch watch(run, v1::STAGE_MEASURE);
+  for (const SizeWeight& size : run.sizes()) {
+    run.Report(v1::STAGE_MEASURE,
+               absl::StrCat(alone ? "time against itself" : "time beside the parent", AtSize(run, size.size)));
+    const BuiltSize& parent = alone ? *run.build.candidate.Find(size.size) : run.build.ParentAt(size.size);
+    if (absl::Status status = TimeFirstPairsAt(run, size.size, parent); !status.ok()) return status;
+    if (run.failed()) return absl::OkStatus();
+  }
+  run.timed = true;
   return absl::OkStatus();
 }
 
@@ -274,10 +343,12 @@ absl::Status ValidateAgain(TrialRun& run) {
 }
 
 absl::Status ValidateSurprise(TrialRun& run) {
-  const v1::TrialResult& result = run.result();
-  const double parent_us = DecidingUs(run.bundle, result.parent_warm_us(), result.parent_cold_us());
-  const double candidate_us = DecidingUs(run.bundle, result.warm_us(), result.cold_us());
-  if (parent_us <= kSurprise * candidate_us) return absl::OkStatus();
+  const bool surprising = std::any_of(run.times.begin(), run.times.end(), [&](const auto& timed) {
+    const SideTimes& times = timed.second;
+    return DecidingUs(run.bundle, times.parent_warm_us, times.parent_cold_us) >
+           kSurprise * DecidingUs(run.bundle, times.warm_us, times.cold_us);
+  });
+  if (!surprising) return absl::OkStatus();
   return ValidateAgain(run);
 }
 
@@ -292,31 +363,39 @@ absl::Status CheckReference(TrialRun& run) {
 
 absl::Status CompareWithParent(TrialRun& run) {
   const StageWatch watch(run, v1::STAGE_MEASURE);
-  const BuiltSize& candidate = run.build.at();
-  const BuiltSize& parent = *run.build.parent;
+  const v1::Trial& trial = run.build.trial;
+  const bool several = run.sizes().size() > 1;
   PairTimer timer;
+  timer.protocol.sizes = InformativeFirst(run.sizes(), run.validate_seconds);
+  timer.protocol.worst = several ? run.bundle.goal().worst() : 0;
+  // What was kept before is measured whole.
+  timer.protocol.stop_early = trial.purpose() != v1::TRIAL_PURPOSE_TOTAL && trial.purpose() != v1::TRIAL_PURPOSE_VERIFY;
   // Each process exchanges the seats of the one before it.
   const bool first_seat = std::random_device()() % 2 == 0;
-  timer.time = [&](int pairs, int process) {
+  timer.time = [&](const std::string& size, int pairs, int process) {
     TimingOptions options{.pairs = pairs, .candidate_first = (process % 2 == 0) == first_seat};
     if (process > 0) {
       options.checked_calls = kConfirmingCalls;
       options.checked_bytes = kConfirmingBytes;
       options.least_checked = kLeastConfirmingCalls;
-      if (run.build.witness) options.witness = &*run.build.witness;
+      if (run.build.witness && size == run.build.size) options.witness = &*run.build.witness;
     }
-    return Time(run, candidate, parent, options);
+    return Time(run, *run.build.candidate.Find(size), run.build.ParentAt(size), options);
   };
   timer.doubted = [&](const std::vector<TimedProcess>& processes) { return SeatInDoubt(run, processes); };
   timer.start_fresh_process = [&] { run.device.runner().Restart(); };
-  timer.report = [&](int process) {
-    run.Report(v1::STAGE_MEASURE, process > 0 ? "compare again in a fresh process" : "compare with the parent");
+  timer.report = [&](const std::string& size, int process) {
+    run.Report(
+        v1::STAGE_MEASURE,
+        absl::StrCat(process > 0 ? "compare again in a fresh process" : "compare with the parent", AtSize(run, size)));
   };
-  const v1::Trial& trial = run.build.trial;
   absl::StatusOr<TimedComparison> timed =
       CompareTimed(timer, run.bundle.timing(), trial.noise(), KeepRuleOf(trial.keep()));
   if (!timed.ok()) return timed.status();
-  SetTimes(*timed, &run.result());
+  SetTimes(*timed, run.build.size, &run.result());
+  for (const SizeWeight& size : run.sizes()) {
+    if (const SideTimes times = TimesAt(*timed, size.size); times.pairs > 0) run.times[size.size] = times;
+  }
   if (timed->failure) run.Fail(*timed->failure);
   run.timed = !timed->failure && !run.result().pairs().empty();
   run.faster = timed->comparison.result() == v1::FASTER;
@@ -324,22 +403,24 @@ absl::Status CompareWithParent(TrialRun& run) {
   return absl::OkStatus();
 }
 
-absl::Status TimeBesideParent(TrialRun& run) {
-  run.Report(v1::STAGE_MEASURE, "time beside the parent");
-  return TimeFirstPairs(run, *run.build.parent);
-}
+absl::Status TimeBesideParent(TrialRun& run) { return TimeFirstPairs(run, /*alone=*/false); }
 
-absl::Status TimeAlone(TrialRun& run) {
-  run.Report(v1::STAGE_MEASURE, "time against itself");
-  return TimeFirstPairs(run, run.build.at());
-}
+absl::Status TimeAlone(TrialRun& run) { return TimeFirstPairs(run, /*alone=*/true); }
 
 absl::Status CheckRoofline(TrialRun& run) {
   if (!run.timed) return absl::OkStatus();  // every pair was thrown away: there is no time
   const double share = run.build.trial.keep().floor() > 0 ? run.build.trial.keep().floor() : 1;
-  const std::optional<v1::Failure> below = BelowRoofline(run.device.gpu().name(), run.bundle, run.build.at().plan,
-                                                         run.result().warm_us(), run.result().cold_us(), share);
-  if (below) run.Fail(*below);
+  for (const SizeWeight& size : run.sizes()) {
+    const auto times = run.times.find(size.size);
+    if (times == run.times.end()) continue;  // it was not worth timing there
+    std::optional<v1::Failure> below =
+        BelowRoofline(run.device.gpu().name(), run.bundle, run.build.candidate.Find(size.size)->plan,
+                      times->second.warm_us, times->second.cold_us, share);
+    if (!below) continue;
+    below->set_size(size.size);
+    run.Fail(*below);
+    return absl::OkStatus();
+  }
   return absl::OkStatus();
 }
 
@@ -348,6 +429,21 @@ absl::Status TimeLadder(TrialRun& run) {
   run.Report(v1::STAGE_MEASURE, "time start and best at every size");
   for (const BuiltSize& start : run.build.parent_ladder) {
     const BuiltSize& best = *run.build.candidate.Find(start.plan.size());
+    const auto add = [&](double start_us, double best_us) {
+      v1::SizeTime* size = run.result().add_sizes();
+      size->set_size(start.plan.size());
+      size->set_start_us(start_us);
+      size->set_best_us(best_us);
+      size->set_start_bytes(MemoryOf(start.plan));
+      size->set_best_bytes(MemoryOf(best.plan));
+    };
+    const auto compared = run.times.find(start.plan.size());
+    if (run.sizes().size() > 1 && compared != run.times.end()) {  // better than it would be here
+      const SideTimes& times = compared->second;
+      add(DecidingUs(run.bundle, times.parent_warm_us, times.parent_cold_us),
+          DecidingUs(run.bundle, times.warm_us, times.cold_us));
+      continue;
+    }
     absl::StatusOr<Timing> timing = Time(run, best, start, {.pairs = kLadderPairs});
     if (!timing.ok()) return timing.status();
     const v1::Check check = timing->failure ? timing->failure->check() : v1::CHECK_UNSPECIFIED;
@@ -362,12 +458,8 @@ absl::Status TimeLadder(TrialRun& run) {
     }
     const v1::CompareReply& times = timing->times;
     if (times.pairs().empty()) continue;
-    v1::SizeTime* size = run.result().add_sizes();
-    size->set_size(start.plan.size());
-    size->set_start_us(DecidingUs(run.bundle, times.parent_warm_us(), times.parent_cold_us()));
-    size->set_best_us(DecidingUs(run.bundle, times.candidate_warm_us(), times.candidate_cold_us()));
-    size->set_start_bytes(MemoryOf(start.plan));
-    size->set_best_bytes(MemoryOf(best.plan));
+    add(DecidingUs(run.bundle, times.parent_warm_us(), times.parent_cold_us()),
+        DecidingUs(run.bundle, times.candidate_warm_us(), times.candidate_cold_us()));
   }
   return absl::OkStatus();
 }
@@ -407,8 +499,11 @@ absl::Status SanitizeLargeSizes(TrialRun& run) {
     const BuiltSize* built = run.build.candidate.Find(size.name());
     if (built != nullptr && MemoryOf(built->plan) <= kSlowToolsBytes) between = built;
   }
-  const std::pair<const BuiltSize*, SanitizerTools> runs[] = {{&run.build.at(), SanitizerTools::kMemcheck},
-                                                              {between, SanitizerTools::kRaceAndInit}};
+  std::vector<std::pair<const BuiltSize*, SanitizerTools>> runs;
+  for (const SizeWeight& size : run.sizes()) {
+    runs.emplace_back(run.build.candidate.Find(size.size), SanitizerTools::kMemcheck);
+  }
+  runs.emplace_back(between, SanitizerTools::kRaceAndInit);
   for (const auto& [size, tools] : runs) {
     if (size == nullptr) continue;
     absl::StatusOr<Sanitizing> sanitizing = run.device.Sanitize({size}, tools);
@@ -484,15 +579,25 @@ absl::Status TimeBesideBaseline(TrialRun& run) {
   if (!HasBaseline(run.bundle) || run.bundle.timing() == v1::TIMING_MODE_COLD) return absl::OkStatus();
   const StageWatch watch(run, v1::STAGE_MEASURE);
   run.Report(v1::STAGE_MEASURE, "time the baseline beside the best");
-  absl::StatusOr<v1::BesideBaseline> beside = run.device.TimeBesideBaseline(run.bundle, run.build.at());
-  if (absl::IsCancelled(beside.status())) return beside.status();
-  v1::BesideBaseline& result = *run.result().mutable_beside_baseline();
-  if (beside.ok()) {
-    result = *std::move(beside);
-  } else {
-    result.set_size(run.build.size);
-    result.set_error(ValidUtf8(std::string(beside.status().message())));
+  v1::BesideBaseline all;  // of several sizes: the weighted mean of the log ratios of the placements
+  for (const SizeWeight& size : run.sizes()) {
+    absl::StatusOr<v1::BesideBaseline> beside =
+        run.device.TimeBesideBaseline(run.bundle, *run.build.candidate.Find(size.size));
+    if (absl::IsCancelled(beside.status())) return beside.status();
+    if (!beside.ok()) {
+      all.Clear();
+      all.set_size(size.size);
+      all.set_error(ValidUtf8(std::string(beside.status().message())));
+      break;
+    }
+    if (run.sizes().size() == 1) {
+      all = *std::move(beside);
+      break;
+    }
+    AddWeighted(*beside, size.weight, size.size == run.build.size, &all);
+    SetBaselineAt(*beside, &run.result());
   }
+  *run.result().mutable_beside_baseline() = std::move(all);
   return absl::OkStatus();
 }
 

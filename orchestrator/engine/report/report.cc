@@ -101,6 +101,15 @@ int64_t MemoryOf(const v1::Variant& variant, const v1::Size& size, const v1::Gpu
   return bytes;
 }
 
+// Of an iteration of a goal over several sizes; 0: it was not timed there.
+double TimeAt(const v1::Iteration* iteration, const std::string& size) {
+  if (iteration == nullptr) return 0;
+  for (const v1::SizeComparison& at : iteration->sizes()) {
+    if (at.size() == size) return at.time_us();
+  }
+  return 0;
+}
+
 // What a worker measured at this size, of the variant that is the best now.
 const v1::SizeTime* MeasuredAt(const v1::Campaign& summary, const std::string& size) {
   if (!summary.has_best() || summary.total_gain().iteration() != summary.best()) return nullptr;
@@ -115,22 +124,27 @@ const v1::SizeTime* MeasuredAt(const v1::Campaign& summary, const std::string& s
 std::vector<v1::SizeTime> SizeTimes(const CampaignState& campaign) {
   const v1::Campaign& summary = campaign.summary();
   const bool warm = campaign.bundle().timing() != v1::TIMING_MODE_COLD;  // as baselines are timed
+  const bool several = campaign.goal_sizes().size() > 1;                 // then a total has the ratios of each
   Planner planner(campaign.bundle());
   std::vector<v1::SizeTime> times;
   for (const v1::Size& size : campaign.bundle().sizes()) {
     v1::SizeTime& time = times.emplace_back();
     if (const v1::SizeTime* measured = MeasuredAt(summary, size.name())) {
       time = *measured;
+    } else if (several) {
+      time.set_start_us(TimeAt(campaign.Find(0), size.name()));
+      time.set_best_us(TimeAt(campaign.best(), size.name()));
     } else if (size.name() == summary.spec().goal().size()) {
       time.set_start_us(summary.start_us());
       time.set_best_us(summary.best_us());
     }
     time.set_size(size.name());
     for (const v1::BaselineTime& baseline : campaign.baselines()) {
-      if (warm && baseline.size() == size.name()) time.set_baseline_us(baseline.graph_us());
+      const bool here = warm && baseline.size() == size.name() && time.baseline_us() == 0;
+      if (here) time.set_baseline_us(baseline.graph_us());
     }
     // Times of one row must have the ratio that was measured: those of different moments do not.
-    const v1::Comparison* beside = BesideBaselineOf(summary);
+    const v1::Comparison* beside = several ? nullptr : BesideBaselineOf(summary);
     if (beside != nullptr && size.name() == summary.spec().goal().size()) {
       time.set_baseline_us(time.best_us() * std::exp(beside->mean_log_ratio()));
     }

@@ -58,6 +58,7 @@ void CampaignState::Apply(const v1::Event& event) {
       summary_.set_bundle(submitted.bundle());
       summary_.set_bundle_hash(submitted.bundle_hash());
       *summary_.mutable_spec() = submitted.spec();
+      goal_sizes_ = GoalSizes(*bundle_, summary_.spec().goal());
       *summary_.mutable_create_time() = event.time();
       space_hash_ = submitted.space_hash();
       patterns_ = submitted.patterns();
@@ -217,7 +218,7 @@ void CampaignState::ApplyFinished(const v1::TrialFinished& finished) {
     summary_.set_gpu_seconds(summary_.gpu_seconds() + stage.seconds());
   }
   summary_.set_dollars(summary_.gpu_seconds() / 3600 * price_per_hour_);
-  noise_.Add(finished.result());
+  noise_.Add(finished.result(), goal_sizes_, summary_.spec().goal().size());
   if (finished.has_total_gain()) return ApplyTotal(finished);
   if (!finished.has_iteration()) return;
   const v1::Iteration& iteration = finished.iteration();
@@ -367,6 +368,27 @@ const v1::Iteration* CampaignState::Find(int number) const {
   return place == places_.end() ? nullptr : &iterations_[place->second];
 }
 
+std::optional<double> CampaignState::LogSpeedAt(int iteration, const std::string& size) const {
+  double sum = 0;
+  const v1::Iteration* at = Find(iteration);
+  for (; at != nullptr && at->has_parent(); at = Find(at->parent())) {
+    const auto found = std::find_if(at->sizes().begin(), at->sizes().end(),
+                                    [&](const v1::SizeComparison& one) { return one.size() == size; });
+    if (found == at->sizes().end()) return std::nullopt;
+    sum += found->interval().mean_log_ratio();
+  }
+  if (at == nullptr) return std::nullopt;
+  return sum;
+}
+
+double CampaignState::BestLogSpeedAt(const std::string& size) const {
+  double best = 0;
+  for (const v1::Iteration& iteration : iterations_) {
+    if (iteration.verdict() == v1::KEPT) best = std::max(best, LogSpeedAt(iteration.number(), size).value_or(0));
+  }
+  return best;
+}
+
 v1::ProcessNoise CampaignState::NoiseFor(int parent) const {
   return noise_.Noise(NoiseOf(gpu_.name()), iterations_, parent);
 }
@@ -395,7 +417,9 @@ const std::string& CampaignState::BeyondLimits(const v1::Variant& variant) const
   const auto [known, is_new] = beyond_limits_.try_emplace(VariantText(variant));
   if (!is_new) return known->second;
   for (const v1::Size& size : bundle_->sizes()) {
-    if (size.name() != summary_.spec().goal().size()) continue;
+    const bool timed = std::any_of(goal_sizes_.begin(), goal_sizes_.end(),
+                                   [&](const SizeWeight& one) { return one.size == size.name(); });
+    if (!timed || !known->second.empty()) continue;
     const absl::StatusOr<v1::Plan> plan = planner_.MakePlan(variant, size, gpu_);
     if (!plan.ok()) continue;  // the worker's static check says what is wrong with it
     if (const std::optional<v1::Failure> failure = CheckLaunchLimits(*plan, gpu_)) known->second = failure->message();

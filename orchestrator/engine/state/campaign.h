@@ -18,6 +18,7 @@
 #include "pawl/v1/bundle.pb.h"
 #include "pawl/v1/campaign.pb.h"
 #include "pawl/v1/event.pb.h"
+#include "profiles/goal_sizes.h"
 
 namespace pawl {
 
@@ -80,6 +81,13 @@ class CampaignState {
   double copy_gb_s() const { return copy_gb_s_; }
   // Of a comparison with this parent: what is known of the GPU and what the campaign's comparisons showed.
   v1::ProcessNoise NoiseFor(int parent) const;
+  // What the objective is over, in the order of the ladder.
+  const std::vector<SizeWeight>& goal_sizes() const { return goal_sizes_; }
+  // log(start time / its time) of a judged iteration at a size of the objective: the product of the ratios from the
+  // start to it. Nothing: one of them was not timed there.
+  std::optional<double> LogSpeedAt(int iteration, const std::string& size) const;
+  // The largest of these of all kept iterations; 0 before the first.
+  double BestLogSpeedAt(const std::string& size) const;
   // Who submitted it; empty: they did not say.
   const std::string& author() const { return author_; }
   // What other campaigns had taught when it was submitted.
@@ -94,8 +102,8 @@ class CampaignState {
   absl::StatusOr<bool> Allows(const v1::Variant& variant) const { return space_.Has(variant); }
   // The constraint that does not; empty: none.
   absl::StatusOr<std::string> Forbidding(const v1::Variant& variant) const { return space_.Forbidding(variant); }
-  // Why the GPU could not launch it at the goal's size, from its geometry and shared memory alone; empty: it could, or
-  // nobody knows the GPU yet.
+  // Why the GPU could not launch it at a size of the goal, from its geometry and shared memory alone; empty: it could,
+  // or nobody knows the GPU yet.
   const std::string& BeyondLimits(const v1::Variant& variant) const;
   // Its launches at one of the bundle's sizes.
   absl::StatusOr<v1::Plan> PlanOf(const v1::Variant& variant, const v1::Size& size, const v1::GpuInfo& gpu) const {
@@ -169,6 +177,7 @@ class CampaignState {
   google::protobuf::RepeatedPtrField<v1::BaselineTime> baselines_;
   double copy_gb_s_ = 0;
   NoisePool noise_;
+  std::vector<SizeWeight> goal_sizes_;
   google::protobuf::RepeatedPtrField<v1::Pattern> patterns_;
   std::deque<Proposal> proposals_;
   int next_trial_ = 1;

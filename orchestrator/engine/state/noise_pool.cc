@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 
 namespace pawl {
@@ -15,45 +16,73 @@ constexpr double kLeastShare = 0.25;
 
 }  // namespace
 
-std::vector<std::vector<v1::PairSample>> PairsByProcess(const v1::TrialResult& result) {
+std::vector<std::vector<v1::PairSample>> PairsByProcess(const v1::TrialResult& result, const std::string& size,
+                                                        const std::string& trial_size) {
+  const auto here = [&](const v1::PairSample& pair) {
+    return (pair.size().empty() ? trial_size : pair.size()) == size;
+  };
   std::vector<std::vector<v1::PairSample>> processes;
-  if (!result.pairs().empty()) processes.emplace_back(result.pairs().begin(), result.pairs().end());
+  std::vector<v1::PairSample> first;
+  std::copy_if(result.pairs().begin(), result.pairs().end(), std::back_inserter(first), here);
+  if (!first.empty()) processes.push_back(std::move(first));
   std::map<int, std::vector<v1::PairSample>> confirming;
-  for (const v1::PairSample& pair : result.confirming_pairs()) confirming[pair.process()].push_back(pair);
+  for (const v1::PairSample& pair : result.confirming_pairs()) {
+    if (here(pair)) confirming[pair.process()].push_back(pair);
+  }
   for (auto& [process, pairs] : confirming) processes.push_back(std::move(pairs));
   return processes;
 }
 
-std::vector<PairBatch> BatchesOf(const v1::TrialResult& result) {
-  std::vector<PairBatch> batches;
-  for (const std::vector<v1::PairSample>& process : PairsByProcess(result)) {
-    PairBatch& batch = batches.emplace_back();
-    for (const v1::PairSample& pair : process) batch.log_ratios.push_back(pair.log_ratio());
+std::vector<SizePairs> SizePairsOf(const v1::TrialResult& result, const std::vector<SizeWeight>& sizes,
+                                   const std::string& trial_size) {
+  std::vector<SizePairs> all;
+  for (const SizeWeight& size : sizes) {
+    SizePairs& pairs = all.emplace_back(SizePairs{size.size, size.weight, {}});
+    for (const std::vector<v1::PairSample>& process : PairsByProcess(result, size.size, trial_size)) {
+      PairBatch& batch = pairs.processes.emplace_back();
+      for (const v1::PairSample& pair : process) batch.log_ratios.push_back(pair.log_ratio());
+    }
   }
   // Which of the processes discarded a pair does not matter.
-  if (!batches.empty()) batches[0].discarded = result.discarded() + result.confirming_discarded();
-  return batches;
+  const auto timed =
+      std::find_if(all.begin(), all.end(), [](const SizePairs& size) { return !size.processes.empty(); });
+  if (timed != all.end()) timed->processes[0].discarded = result.discarded() + result.confirming_discarded();
+  return all;
 }
 
-void NoisePool::Add(const v1::TrialResult& result) {
-  const std::vector<PairBatch> processes = BatchesOf(result);
-  if (processes.size() < 2) return;
-  const double k = static_cast<double>(processes.size());
-  std::vector<double> means;
+void NoisePool::Add(const v1::TrialResult& result, const std::vector<SizeWeight>& sizes,
+                    const std::string& trial_size) {
+  const std::vector<SizePairs> all = SizePairsOf(result, sizes, trial_size);
+  if (all.empty()) return;
+  const size_t count = all[0].processes.size();
+  const bool whole =
+      std::all_of(all.begin(), all.end(), [&](const SizePairs& size) { return size.processes.size() == count; });
+  if (count < 2 || !whole) return;
+  const double k = static_cast<double>(count);
+  std::vector<double> means(count);
   Between between;
   between.degrees = k - 1;
-  double mean_of_all = 0;
-  for (const PairBatch& process : processes) {
-    const double n = static_cast<double>(process.log_ratios.size());
-    if (n < 2) return;
-    double mean = 0, squares = 0;
-    for (const double r : process.log_ratios) mean += r / n;
-    for (const double r : process.log_ratios) squares += (r - mean) * (r - mean);
-    means.push_back(mean);
-    mean_of_all += mean / k;
-    between.by_pairs += squares / (n - 1) / n / k;
+  double squared_weights = 0;
+  for (const SizePairs& size : all) {
+    const double square = size.weight * size.weight;
+    squared_weights += square;
+    for (size_t i = 0; i < count; ++i) {
+      const std::vector<double>& log_ratios = size.processes[i].log_ratios;
+      const double n = static_cast<double>(log_ratios.size());
+      if (n < 2) return;
+      double mean = 0, squares = 0;
+      for (const double r : log_ratios) mean += r / n;
+      for (const double r : log_ratios) squares += (r - mean) * (r - mean);
+      means[i] += size.weight * mean;
+      between.by_pairs += square * squares / (n - 1) / n / k;
+    }
   }
+  double mean_of_all = 0;
+  for (const double mean : means) mean_of_all += mean / k;
   for (const double mean : means) between.variance += (mean - mean_of_all) * (mean - mean_of_all) / (k - 1);
+  // As of one size.
+  between.variance /= squared_weights;
+  between.by_pairs /= squared_weights;
   comparisons_.push_back(between);
 }
 

@@ -166,7 +166,8 @@ void AddWitness(const CampaignState& campaign, const v1::TrialPlanned& planned, 
 }
 
 void SetSeatTimes(const CampaignState& campaign, const v1::TrialResult& result, v1::Iteration* iteration) {
-  const Processes processes = PairsByProcess(result);
+  const std::string& size = campaign.summary().spec().goal().size();
+  const Processes processes = PairsByProcess(result, size, size);
   const v1::Iteration* parent = iteration->has_parent() ? campaign.Find(iteration->parent()) : nullptr;
   if (parent != nullptr) {
     const bool same_gpu = campaign.GpuOf(parent->number()) == result.gpu().uuid();

@@ -1,6 +1,8 @@
 #include "orchestrator/engine/verdict/verdict.h"
 
+#include <algorithm>
 #include <cmath>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -18,9 +20,14 @@ namespace {
 constexpr double kMaxDeviation = 0.10;  // of a verification, relative to the recorded value
 
 // From the samples alone; the worker's own comparison is ignored.
-v1::Comparison CompareSamples(const v1::TrialResult& result, const v1::TrialPlanned& planned, const KeepRule& rule) {
-  v1::Comparison comparison = Compare(BatchesOf(result), planned.noise(), rule);
-  if (comparison.discarded() >= rule.max_discarded && !result.disturbances().empty()) {
+v1::Comparison CompareSamples(const CampaignState& campaign, const v1::TrialResult& result,
+                              const v1::TrialPlanned& planned, const KeepRule& rule) {
+  const std::vector<SizePairs> sizes =
+      SizePairsOf(result, campaign.goal_sizes(), campaign.summary().spec().goal().size());
+  v1::Comparison comparison = CompareSizes(sizes, planned.noise(), rule);
+  const auto timed =
+      std::count_if(sizes.begin(), sizes.end(), [](const SizePairs& size) { return !size.processes.empty(); });
+  if (comparison.discarded() >= rule.max_discarded * std::max<int64_t>(1, timed) && !result.disturbances().empty()) {
     comparison.set_reason(absl::StrCat("Unclear: ", comparison.discarded(),
                                        " pairs were discarded: ", absl::StrJoin(result.disturbances(), "; ")));
   }
@@ -63,6 +70,68 @@ double BaselineUs(const CampaignState& campaign, const v1::TrialPlanned& planned
   return 0;
 }
 
+double MedianOf(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  const size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+// Of a call at one size: the mean over processes of the medians, over those that confirmed where there are such.
+void SetTimesAt(const v1::TrialResult& result, const std::string& trial_size, v1::SizeComparison* at) {
+  const std::vector<std::vector<v1::PairSample>> processes = PairsByProcess(result, at->size(), trial_size);
+  const size_t first = processes.size() > 1 ? 1 : 0;
+  const double share = 1 / static_cast<double>(std::max<size_t>(1, processes.size() - first));
+  double time = 0, parent = 0;
+  for (size_t i = first; i < processes.size(); ++i) {
+    std::vector<double> candidates, parents;
+    for (const v1::PairSample& pair : processes[i]) {
+      candidates.push_back(pair.candidate_us());
+      parents.push_back(pair.parent_us());
+    }
+    time += share * MedianOf(std::move(candidates));
+    parent += share * MedianOf(std::move(parents));
+  }
+  at->set_time_us(time);
+  at->set_parent_time_us(parent);
+}
+
+// What was measured at each size of a goal over several. The start has times only.
+void SetSizes(const CampaignState& campaign, const v1::TrialResult& result, const v1::TrialPlanned& planned,
+              const KeepRule& rule, v1::Iteration* iteration) {
+  if (campaign.goal_sizes().size() < 2) return;
+  for (const SizePairs& size : SizePairsOf(result, campaign.goal_sizes(), campaign.summary().spec().goal().size())) {
+    if (size.processes.empty()) continue;
+    v1::SizeComparison& at = *iteration->add_sizes();
+    at.set_size(size.size);
+    at.set_weight(size.weight);
+    SetTimesAt(result, campaign.summary().spec().goal().size(), &at);
+    if (planned.has_parent()) {
+      *at.mutable_interval() = Compare(size.processes, planned.noise(), rule);
+    } else {
+      at.clear_parent_time_us();
+    }
+  }
+}
+
+// log(baseline's time / start's time), weighted over the sizes; nothing: a size has no baseline.
+std::optional<double> LogBaselineOverStart(const CampaignState& campaign, const v1::Iteration& start,
+                                           const google::protobuf::RepeatedPtrField<v1::BaselineTime>& baselines) {
+  double sum = 0;
+  for (const SizeWeight& size : campaign.goal_sizes()) {
+    const auto baseline = std::find_if(baselines.begin(), baselines.end(),
+                                       [&](const v1::BaselineTime& one) { return one.size() == size.size; });
+    const auto time = std::find_if(start.sizes().begin(), start.sizes().end(),
+                                   [&](const v1::SizeComparison& one) { return one.size() == size.size; });
+    if (baseline == baselines.end() || time == start.sizes().end() || !(baseline->graph_us() > 0) ||
+        !(time->time_us() > 0)) {
+      return std::nullopt;
+    }
+    sum += size.weight * std::log(baseline->graph_us() / time->time_us());
+  }
+  return sum;
+}
+
 // A change of the same round that was kept and gained at least as much; null: none.
 const v1::Iteration* BetterInRound(const CampaignState& campaign, const v1::Iteration& iteration) {
   for (const v1::Iteration& other : campaign.iterations()) {
@@ -101,6 +170,36 @@ std::string FailedPredictionText(const v1::Iteration& iteration) {
 
 void FailGate(v1::Iteration* iteration, const Gate& gate, double value, const std::string& text) {
   *iteration->add_failed_gates() = gate.Failed(value, text);
+}
+
+// Whether a size lost more than the goal's `worst` allows of the best speed that was kept there: the estimate is below
+// it, and that there is a loss at all is beyond doubt. Looks at what is not faster in all, too: the reason is the
+// better one.
+void CheckWorst(const CampaignState& campaign, const Gates& gates, v1::Iteration* iteration) {
+  const double worst = campaign.summary().spec().goal().worst();
+  if (!(worst > 0) || iteration->sizes().empty() || !iteration->has_parent()) return;
+  const Gate& gate = gates.Get(GateKind::kWorstSize);
+  const v1::SizeComparison* most = nullptr;
+  double least = std::log(worst);
+  for (const v1::SizeComparison& size : iteration->sizes()) {
+    const std::optional<double> parent = campaign.LogSpeedAt(iteration->parent(), size.size());
+    if (!parent || size.interval().pairs() == 0) continue;
+    const double behind = *parent - campaign.BestLogSpeedAt(size.size());
+    const double share = size.interval().mean_log_ratio() + behind;
+    if (share >= least || size.interval().upper() + behind >= 0) continue;
+    most = &size;
+    least = share;
+  }
+  if (most == nullptr) return;
+  const std::string text =
+      absl::StrFormat("at %s it has %.1f %% of the best speed kept there (the goal's worst allows no less than %g %%)",
+                      most->size(), 100 * std::exp(least), 100 * worst);
+  FailGate(iteration, gate, std::exp(least), text);
+  if (iteration->verdict() == v1::KEPT) {
+    Demote(iteration, v1::REVERTED);
+  } else {
+    iteration->set_reason(absl::StrCat(iteration->reason(), "; ", text));
+  }
 }
 
 // All gates except those of failures (see Judge) and min-gain, which the comparison checks.
@@ -167,6 +266,45 @@ void JudgeSameCode(const v1::Iteration& parent, v1::Iteration* iteration) {
   iteration->set_speedup_over_parent(1);
   iteration->set_speedup_over_start(parent.speedup_over_start());
   iteration->set_speedup_over_baseline(parent.speedup_over_baseline());
+  for (const v1::SizeComparison& of_parent : parent.sizes()) {
+    v1::SizeComparison& size = *iteration->add_sizes();
+    size = of_parent;
+    size.set_parent_time_us(of_parent.time_us());
+    size.clear_interval();
+    size.mutable_interval()->set_result(v1::SAME);
+  }
+}
+
+// What iteration 0 timed of the baseline, at those sizes at which it was not timed beside the best.
+void SetBaselines(const CampaignState& campaign, v1::TotalGain* total) {
+  if (Cold(campaign.bundle())) return;
+  for (v1::SizeTime& size : *total->mutable_sizes()) {
+    for (const v1::BaselineTime& baseline : campaign.baselines()) {
+      const bool here = baseline.size() == size.size() && size.baseline_us() == 0;
+      if (here) size.set_baseline_us(baseline.graph_us());
+    }
+  }
+}
+
+// Of the first process's pairs, weighted as the iteration was over its sizes.
+double MeanLogRatio(const v1::Iteration& recorded, const v1::TrialResult& result) {
+  std::vector<SizeWeight> sizes;
+  for (const v1::SizeComparison& size : recorded.sizes()) sizes.push_back({size.size(), size.weight()});
+  if (sizes.empty()) sizes.push_back({"", 1});
+  double sum = 0, weights = 0;
+  for (const SizeWeight& size : sizes) {
+    double of_size = 0;
+    int pairs = 0;
+    for (const v1::PairSample& pair : result.pairs()) {
+      if (pair.size() != size.size) continue;
+      of_size += pair.log_ratio();
+      ++pairs;
+    }
+    if (pairs == 0) continue;
+    sum += size.weight * of_size / pairs;
+    weights += size.weight;
+  }
+  return weights > 0 ? sum / weights : 0;
 }
 
 // The iteration and all kept iterations that descend from it.
@@ -214,7 +352,11 @@ v1::Iteration Judge(const CampaignState& campaign, const v1::TrialPlanned& plann
   const bool cold = Cold(campaign.bundle());
   iteration.set_time_us(cold ? result.cold_us() : result.warm_us());
   iteration.set_parent_time_us(cold ? result.parent_cold_us() : result.parent_warm_us());
-  if (!(iteration.time_us() > 0) || !std::isfinite(iteration.time_us())) {
+  const KeepRule rule = KeepRuleOf(campaign.summary().spec().keep());
+  SetSizes(campaign, result, planned, rule, &iteration);
+  // A comparison that stopped early has no time at the size that stands for all, but it has others.
+  const bool timed_elsewhere = planned.has_parent() && iteration.time_us() == 0 && iteration.sizes_size() > 0;
+  if ((!(iteration.time_us() > 0) && !timed_elsewhere) || !std::isfinite(iteration.time_us())) {
     iteration.set_verdict(v1::REJECTED);
     iteration.set_reason("the worker sent no time");
     return iteration;
@@ -227,13 +369,14 @@ v1::Iteration Judge(const CampaignState& campaign, const v1::TrialPlanned& plann
     iteration.set_reason("the start variant passed validation: the campaign starts from it");
     iteration.set_speedup_over_start(1);
   } else {
-    *iteration.mutable_interval() = CompareSamples(result, planned, KeepRuleOf(campaign.summary().spec().keep()));
+    *iteration.mutable_interval() = CompareSamples(campaign, result, planned, rule);
     const v1::Comparison& interval = iteration.interval();
     iteration.set_comparison(interval.result());
     iteration.set_speedup_over_parent(std::exp(interval.mean_log_ratio()));
     iteration.set_speedup_over_start(parent->speedup_over_start() * iteration.speedup_over_parent());
     iteration.set_verdict(interval.result() == v1::FASTER ? v1::KEPT : v1::REVERTED);
     iteration.set_reason(interval.reason());
+    CheckWorst(campaign, gates, &iteration);
     const v1::Iteration* better = iteration.verdict() == v1::KEPT ? BetterInRound(campaign, iteration) : nullptr;
     if (better != nullptr) {
       iteration.set_verdict(v1::REVERTED);
@@ -250,7 +393,13 @@ v1::Iteration Judge(const CampaignState& campaign, const v1::TrialPlanned& plann
   // From the start's time next to the baseline and the speedup over the start: absolute times drift with the GPU's
   // state.
   const double start_us = parent == nullptr ? iteration.time_us() : campaign.summary().start_us();
-  if (baseline_us > 0) {
+  const bool several = campaign.goal_sizes().size() > 1;
+  if (several && baseline_us > 0) {
+    const v1::Iteration& start = parent == nullptr ? iteration : *campaign.Find(0);
+    const std::optional<double> over =
+        LogBaselineOverStart(campaign, start, parent == nullptr ? result.baselines() : campaign.baselines());
+    iteration.set_speedup_over_baseline(std::exp(over.value_or(0)) * iteration.speedup_over_start());
+  } else if (baseline_us > 0) {
     iteration.set_speedup_over_baseline(baseline_us / start_us * iteration.speedup_over_start());
   } else {
     iteration.set_speedup_over_baseline(iteration.speedup_over_start());
@@ -264,6 +413,7 @@ v1::TotalGain JudgeTotal(const CampaignState& campaign, const v1::TrialPlanned& 
   v1::TotalGain total;
   total.set_iteration(planned.iteration());
   *total.mutable_sizes() = result.sizes();
+  SetBaselines(campaign, &total);
   if (const v1::Iteration* iteration = campaign.Find(planned.iteration())) {
     total.set_multiplied(iteration->speedup_over_start());
   }
@@ -277,7 +427,7 @@ v1::TotalGain JudgeTotal(const CampaignState& campaign, const v1::TrialPlanned& 
                                                       unmeasured.empty() ? "the GPU was too unsteady" : unmeasured));
     if (failed) *total.mutable_failure() = result.failure();
   } else {
-    *total.mutable_interval() = CompareSamples(result, planned, rule);
+    *total.mutable_interval() = CompareSamples(campaign, result, planned, rule);
     total.set_speedup_over_start(std::exp(total.interval().mean_log_ratio()));
   }
   if (result.has_beside_baseline()) {
@@ -319,10 +469,8 @@ v1::Verification Compare(const v1::Iteration& recorded, const v1::TrialResult& r
   }
   verification.set_same_code(!recorded.cubin_hash().empty() && recorded.cubin_hash() == result.cubin_hash());
   verification.set_measured_us(Cold(bundle) ? result.cold_us() : result.warm_us());
-  double sum = 0;
-  for (const v1::PairSample& pair : result.pairs()) sum += pair.log_ratio();
   if (recorded.has_parent() && !result.pairs().empty()) {
-    verification.set_measured_speedup(std::exp(sum / result.pairs_size()));
+    verification.set_measured_speedup(std::exp(MeanLogRatio(recorded, result)));
   }
   auto agree = [](double now, double before) { return std::abs(now / before - 1) <= kMaxDeviation; };
   // Verdicts depend on the ratio to the parent; absolute times drift with the GPU's state.

@@ -333,6 +333,40 @@ TEST_F(CommandsTest, SubmitABundle) {
   EXPECT_THAT(wait.out, testing::StartsWith("campaigns/7\ncampaigns/7 finished"));
 }
 
+TEST_F(CommandsTest, SubmitAGoalOverSeveralSizes) {
+  BundleFolder folder;
+  EXPECT_EQ(Run({"submit", folder.path().string(), "--sizes", "tiny=0.3,main=0.7", "--worst", "0.95"}).exit_code, 0);
+  EXPECT_EQ(Run({"submit", folder.path().string(), "--sizes", "tiny,main"}).exit_code, 0);
+  ASSERT_THAT(fake_.asked().submits, SizeIs(2));
+  const v1::Goal weighted = fake_.asked().submits[0].spec().goal(), equal = fake_.asked().submits[1].spec().goal();
+  EXPECT_EQ(weighted.sizes().at("tiny"), 0.3);
+  EXPECT_EQ(weighted.sizes().at("main"), 0.7);
+  EXPECT_EQ(weighted.size(), "main") << "the heaviest stands for all";
+  EXPECT_EQ(weighted.worst(), 0.95);
+  EXPECT_EQ(equal.sizes().at("tiny"), 0.5);
+}
+
+TEST_F(CommandsTest, SubmitNoGoalOverSizesThatMakesNoSense) {
+  BundleFolder folder;
+  const std::vector<std::pair<std::vector<std::string>, std::string>> wrong = {
+      {{"--sizes", "tiny=0.3,main=0.6"}, "the weights have the sum 0.9; expected 1"},
+      {{"--sizes", "tiny=-1,main=2"}, "the weight of tiny is \"-1\"; expected a number above 0"},
+      {{"--sizes", "tiny=0.5,main"}, "the weight of main is \"\"; expected a number above 0"},
+      {{"--sizes", "tiny=0.5,huge=0.5"}, "has no size huge"},
+      {{"--sizes", "tiny,tiny"}, "tiny is there twice"},
+      {{"--sizes", "tiny,main", "--worst", "1.5"}, "--worst"},
+      {{"--sizes", "tiny,main", "--size", "main"}, "--size"},
+      {{"--worst", "0.9"}, "--worst is for a goal over several sizes"}};
+  for (const auto& [flags, why] : wrong) {
+    std::vector<std::string> command = {"submit", folder.path().string()};
+    command.insert(command.end(), flags.begin(), flags.end());
+    const ProcessResult submit = Run(command);
+    EXPECT_EQ(submit.exit_code, 2) << submit.err;
+    EXPECT_THAT(submit.err, HasSubstr(why));
+  }
+  EXPECT_THAT(fake_.asked().submits, IsEmpty());
+}
+
 TEST_F(CommandsTest, SubmitNothingThatIsWrong) {
   BundleFolder folder;
   EXPECT_EQ(Run({"submit", folder.path().string(), "--size", "huge"}).exit_code, 2);

@@ -301,6 +301,8 @@ TEST_F(RunTest, LeavesNoCampaignWithoutARecording) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> wrong = {
       {{folder.path().string(), "--device", "replay"}, "no recording of this scale_rows at size "},
       {{folder.path().string(), "--recordings", shipped}, "no recording of this scale_rows at size "},
+      {{Attention().string(), "--device", "replay", "--sizes", "main,medium,b4"},
+       "no recording of this attention at size medium, b4 "},
       {{Attention().string(), "--device", "replay", "--recordings", empty.string()}, "no recordings to replay"},
       {{Attention().string(), "--device", "replay", "--recordings", damaged.string()}, "damaged.jsonl.gz"}};
   for (const auto& [arguments, why] : wrong) {

@@ -57,6 +57,39 @@ TEST(SummaryTest, SaysWhatWasGainedAndHow) {
             "  4  TILE_M 64→128  1.200x  11.18 us\n");
 }
 
+TEST(SummaryTest, ListsEverySizeAndSaysWhereTheWinnerLoses) {
+  v1::Campaign campaign = Ended();
+  v1::TotalGain& total = *campaign.mutable_total_gain();
+  total.set_iteration(4);
+  total.set_speedup_over_start(1.8);
+  struct Row {
+    const char* size;
+    double start_us, best_us, baseline_us;
+  };
+  for (const Row& row : {Row{"tiny", 4, 2, 0}, Row{"main", 20.12, 11.18, 5.82}, Row{"large", 100, 340, 85}}) {
+    v1::SizeTime& time = *total.add_sizes();
+    time.set_size(row.size);
+    time.set_start_us(row.start_us);
+    time.set_best_us(row.best_us);
+    time.set_baseline_us(row.baseline_us);
+  }
+  EXPECT_THAT(SummaryText(campaign, {}),
+              HasSubstr("all sizes:\n"
+                        "  size   weight     start      best  baseline  over start  over baseline\n"
+                        "  tiny        -  4.000 us  2.000 us         -      2.000x              -\n"
+                        "  main        1  20.12 us  11.18 us  5.820 us      1.800x         0.521x\n"
+                        "  large       -  100.0 us  340.0 us  85.00 us      0.294x         0.250x\n"
+                        "SLOWER at main: 0.521x the baseline's speed; large: 0.294x the start's speed, 0.250x the "
+                        "baseline's\n"));
+  auto& weights = *campaign.mutable_spec()->mutable_goal()->mutable_sizes();
+  weights["main"] = 0.6;
+  weights["large"] = 0.4;
+  const std::string text = SummaryText(campaign, {});
+  EXPECT_THAT(text, HasSubstr("kernel     attention over main (0.6), large (0.4)\n"));
+  EXPECT_THAT(text, HasSubstr("start      20.12 us at main\n"));
+  EXPECT_THAT(text, HasSubstr("  large     0.4  100.0 us"));
+}
+
 TEST(SummaryTest, SaysWhatWasMeasuredInAllAndHowFarItCame) {
   v1::Campaign campaign = Ended();
   campaign.set_tier(v1::SUCCESS_TIER_TARGET);

@@ -617,5 +617,22 @@ TEST(DeviceTest, ReplaysOnlyWhatWasRecorded) {
   EXPECT_EQ(world.Get(campaign).dollars(), 0) << "a replay costs nothing";
 }
 
+TEST(DeviceTest, ReplaysAGoalOverSeveralSizesWhereEachWasRecorded) {
+  World world;
+  v1::CampaignSpec spec;
+  (*spec.mutable_goal()->mutable_sizes())["small"] = 0.5;
+  (*spec.mutable_goal()->mutable_sizes())["main"] = 0.5;
+  const std::string campaign = world.Submit(spec);
+  v1::Device device = MadeDevice("replay of an NVIDIA H200", v1::DEVICE_KIND_REPLAY);
+  device.add_bundle_hashes(BundleHash(TinyBundle()) + "@main");
+  ScriptedWorker one(world, "one", device);
+  EXPECT_FALSE(one.Lease()->has_trial());
+  EXPECT_THAT(world.Get(campaign).message(),
+              HasSubstr("there is no recording of this tiny at size small, only at main"));
+  device.add_bundle_hashes(BundleHash(TinyBundle()) + "@small");
+  ScriptedWorker both(world, "both", device);
+  EXPECT_TRUE(both.Lease()->has_trial());
+}
+
 }  // namespace
 }  // namespace pawl

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <limits>
+#include <map>
 #include <random>
 
 #include "absl/strings/str_cat.h"
@@ -27,6 +28,12 @@ v1::SubmitCampaignRequest Request() {
   return request;
 }
 
+std::string StoredBytes(World& world, const std::string& hash) {
+  v1::GetBlobRequest request;
+  request.set_hash(hash);
+  return world.history().GetBlob(request).value().content();
+}
+
 TEST(SubmissionTest, TakesTheGoalOfTheBundleWhereNoneIsAskedFor) {
   World world;
   const v1::Campaign campaign = world.Get(world.Submit());
@@ -41,6 +48,51 @@ TEST(SubmissionTest, TakesTheGoalOfTheBundleWhereNoneIsAskedFor) {
   EXPECT_EQ(other.spec().goal().size(), "small");
   EXPECT_EQ(other.spec().goal().speedup(), 2);
   EXPECT_EQ(other.spec().budget().iterations(), 3);
+}
+
+TEST(SubmissionTest, TakesAGoalOverSeveralSizesAndTellsWorkersOfIt) {
+  World world;
+  v1::SubmitCampaignRequest request = Request();
+  auto& sizes = *request.mutable_spec()->mutable_goal()->mutable_sizes();
+  sizes["small"] = 0.7;
+  sizes["main"] = 0.3;
+  request.mutable_spec()->mutable_goal()->set_worst(0.9);
+  const absl::StatusOr<v1::Campaign> campaign = world->Submit(request);
+  ASSERT_TRUE(campaign.ok()) << campaign.status();
+  EXPECT_EQ(campaign->spec().goal().size(), "small") << "the heaviest stands for all";
+  v1::Bundle stored;
+  ASSERT_TRUE(stored.ParseFromString(StoredBytes(world, campaign->bundle_hash())));
+  EXPECT_EQ(stored.goal().size(), "small");
+  EXPECT_EQ(stored.goal().sizes().at("main"), 0.3);
+  EXPECT_EQ(stored.goal().worst(), 0.9);
+
+  // A bundle that has such a goal, and a submission that asks for one size of it.
+  *request.mutable_bundle() = stored;
+  request.mutable_spec()->clear_goal();
+  EXPECT_EQ(world->Submit(request)->spec().goal().sizes_size(), 2);
+  request.mutable_spec()->mutable_goal()->set_size("main");
+  const absl::StatusOr<v1::Campaign> one = world->Submit(request);
+  ASSERT_TRUE(one.ok()) << one.status();
+  EXPECT_TRUE(one->spec().goal().sizes().empty());
+  ASSERT_TRUE(stored.ParseFromString(StoredBytes(world, one->bundle_hash())));
+  EXPECT_TRUE(stored.goal().sizes().empty());
+}
+
+TEST(SubmissionTest, RefusesAGoalOverSizesThatMakesNoSense) {
+  World world;
+  const auto refuse = [&](const std::string& message, std::map<std::string, double> sizes, double worst = 0) {
+    v1::SubmitCampaignRequest request = Request();
+    v1::Goal& goal = *request.mutable_spec()->mutable_goal();
+    goal.mutable_sizes()->insert(sizes.begin(), sizes.end());
+    if (sizes.empty()) goal.set_size("main");
+    goal.set_worst(worst);
+    ExpectError(world->Submit(request).status(), kRefused, message);
+  };
+  refuse("the weights have the sum 0.9; expected 1", {{"small", 0.4}, {"main", 0.5}});
+  refuse("the weight of main is -0.5; expected above 0", {{"small", 1.5}, {"main", -0.5}});
+  refuse("tiny has no size huge", {{"huge", 0.5}, {"main", 0.5}});
+  refuse("expected 0 to 1", {{"small", 0.5}, {"main", 0.5}}, 1.5);
+  refuse("expected with spec.goal.sizes only", {}, 0.9);
 }
 
 TEST(SubmissionTest, GivesTheSameCampaignForTheSameRequestId) {

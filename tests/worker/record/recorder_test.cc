@@ -33,12 +33,33 @@ class RecorderTest : public testing::Test {
     return recording.variants.front();
   }
 
-  const v1::Bundle bundle_ = CopyBundle();
+  v1::Bundle bundle_ = CopyBundle();
   const TemporaryFolder folder_{"pawl-recorder-test-"};
   ScriptedGpu gpu_;
   RecordProgress progress_;
   std::vector<std::string> said_;
 };
+
+TEST_F(RecorderTest, WritesARecordingOfEachSizeOfTheGoal) {
+  (*bundle_.mutable_goal()->mutable_sizes())["small"] = 0.4;
+  (*bundle_.mutable_goal()->mutable_sizes())["main"] = 0.6;
+  gpu_.at_size["small"] = {.candidate_us = 10, .parent_us = 20};
+  const absl::StatusOr<Recording> main = Record();
+  ASSERT_TRUE(main.ok()) << main.status();
+  const absl::StatusOr<Recording> small = ReadRecording(folder_.path() / "copy.small.jsonl.gz");
+  ASSERT_TRUE(small.ok()) << small.status();
+  EXPECT_EQ(main->header.size(), "main");
+  EXPECT_EQ(small->header.size(), "small");
+  EXPECT_EQ(small->variants.size(), main->variants.size());
+  EXPECT_EQ(Of(*main, "TILE=64").pairs_size(), 12);
+  EXPECT_EQ(Of(*main, "TILE=64").warm_us(), 200);
+  EXPECT_EQ(Of(*main, "TILE=64").pairs(0).size(), "") << "a recording has one size";
+  EXPECT_EQ(Of(*small, "TILE=64").pairs_size(), 12);
+  EXPECT_EQ(Of(*small, "TILE=64").warm_us(), 10);
+  EXPECT_FALSE(Of(*small, "TILE=64").has_evidence()) << "the heaviest size is profiled";
+  EXPECT_TRUE(Of(*small, "TILE=2048").has_failure()) << "wrong at one size is wrong";
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "copy.small.jsonl.gz.part"));
+}
 
 TEST_F(RecorderTest, MeasuresEveryVariantBesideTheStartThenProfilesThemInOneRun) {
   const absl::StatusOr<Recording> recording = Record();

@@ -252,7 +252,8 @@ v1::RunnerReply ScriptedGpu::Call(const std::string& what) {
 }
 
 v1::RunnerReply ScriptedGpu::Compare(const v1::CompareRequest& request) {
-  const Times& times = processes.front();
+  const auto own = at_size.find(request.candidate_plan().size());
+  const Times& times = own != at_size.end() ? own->second : processes.front();
   v1::RunnerReply reply;
   v1::CompareReply& compare = *reply.mutable_compare();
   for (int i = 0; i < request.pairs() && !times.unsteady; ++i) {

@@ -46,6 +46,7 @@ class ScriptedGpu : public GpuDevice {
 
   // Times of the present process and those after it; the last stands for all later ones.
   std::vector<Times> processes = {Times()};
+  std::map<std::string, Times> at_size;  // what every process measures at a size, instead
 
   // What happens instead of a healthy answer, by what the log says of it, or "load", "load reference".
   std::map<std::string, v1::Failure> failures;       // the candidate's, or in a check the reference's

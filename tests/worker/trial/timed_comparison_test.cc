@@ -27,7 +27,7 @@ class FakeRunner {
 
   PairTimer Timer(bool cold = false) {
     PairTimer timer;
-    timer.time = [this, cold](int pairs, int number) -> absl::StatusOr<Timing> {
+    timer.time = [this, cold](const std::string&, int pairs, int number) -> absl::StatusOr<Timing> {
       asked.push_back(pairs);
       numbers.push_back(number);
       const Process& process = processes_.front();
@@ -58,7 +58,7 @@ class FakeRunner {
       batch_ = 0;
       ++restarts;
     };
-    timer.report = [this](int process) { reports.push_back(process); };
+    timer.report = [this](const std::string&, int process) { reports.push_back(process); };
     return timer;
   }
 
@@ -96,7 +96,7 @@ TEST(CompareTimed, ConfirmsAFasterCandidateInAFreshProcessAndKeepsThePairsOfBoth
   EXPECT_THAT(runner.reports, ElementsAre(0, 1));
 
   v1::TrialResult result;
-  SetTimes(timed, &result);
+  SetTimes(timed, "", &result);
   ASSERT_EQ(result.pairs_size(), 12);
   ASSERT_EQ(result.confirming_pairs_size(), 36);
   EXPECT_EQ(result.pairs(0).process(), 0);
@@ -116,7 +116,7 @@ TEST(CompareTimed, AsksFurtherProcessesWhereTheFirstTwoDisagree) {
   EXPECT_EQ(timed.comparison.result(), v1::FASTER) << timed.comparison.reason();
   EXPECT_EQ(timed.processes.size(), 4u);
   v1::TrialResult result;
-  SetTimes(timed, &result);
+  SetTimes(timed, "", &result);
   EXPECT_EQ(result.confirming_pairs_size(), 3 * 36);
   EXPECT_EQ(result.confirming_pairs(107).process(), 3);
   EXPECT_EQ(result.discarded(), 1);
@@ -165,7 +165,7 @@ TEST(CompareTimed, SeesAFailureInTheConfirmingProcess) {
 
 TEST(CompareTimed, PassesAFaultOfTheMachineOn) {
   PairTimer timer;
-  timer.time = [](int, int) -> absl::StatusOr<Timing> { return absl::InternalError("lost"); };
+  timer.time = [](const std::string&, int, int) -> absl::StatusOr<Timing> { return absl::InternalError("lost"); };
   EXPECT_EQ(CompareTimed(timer, v1::TIMING_MODE_WARM, LittleNoise(), KeepRule()).status(), absl::InternalError("lost"));
 }
 
@@ -184,8 +184,8 @@ TEST(CompareTimed, TakesTheDecidingTimesFromThePairsWhenColdDecides) {
   absl::StatusOr<TimedComparison> timed =
       CompareTimed(runner.Timer(/*cold=*/true), v1::TIMING_MODE_COLD, LittleNoise(), KeepRule());
   ASSERT_TRUE(timed.ok());
-  EXPECT_EQ(timed->processes[0].parent_cold_us, 10);
-  EXPECT_EQ(timed->processes[0].parent_warm_us, 20);
+  EXPECT_EQ(timed->processes[0].times.at("").parent_cold_us, 10);
+  EXPECT_EQ(timed->processes[0].times.at("").parent_warm_us, 20);
 }
 
 }  // namespace

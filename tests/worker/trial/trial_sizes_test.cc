@@ -1,0 +1,182 @@
+// A goal over several sizes: what a trial times, in which order, and when it stops.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/match.h"
+#include "tests/worker/trial/scripted_gpu.h"
+#include "worker/trial/trial_pipeline.h"
+
+namespace pawl {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class TrialSizesTest : public testing::Test {
+ protected:
+  TrialSizesTest() {
+    (*trial_.mutable_variant()->mutable_values())["TILE"] = 64;
+    (*trial_.mutable_parent()->mutable_values())["TILE"] = 32;
+    trial_.set_size("main");
+    (*bundle_.mutable_goal()->mutable_sizes())["small"] = 0.4;
+    (*bundle_.mutable_goal()->mutable_sizes())["main"] = 0.6;
+  }
+
+  v1::TrialResult Run() {
+    absl::StatusOr<std::unique_ptr<TrialBuild>> build =
+        TrialBuilder(gpu_).Build(trial_, std::make_shared<const v1::Bundle>(bundle_), observer_);
+    EXPECT_TRUE(build.ok()) << build.status();
+    absl::StatusOr<TrialOutcome> outcome = RunTrial(gpu_, **build, observer_);
+    EXPECT_TRUE(outcome.ok()) << outcome.status();
+    return outcome.ok() ? outcome->result : v1::TrialResult();
+  }
+
+  // What was timed, in order: "main 12".
+  std::vector<std::string> Timed() const {
+    std::vector<std::string> timed;
+    for (const std::string& line : gpu_.log) {
+      if (absl::StartsWith(line, "compare ")) timed.push_back(line.substr(8));
+    }
+    return timed;
+  }
+
+  static int PairsAt(const google::protobuf::RepeatedPtrField<v1::PairSample>& pairs, const std::string& size) {
+    return static_cast<int>(
+        std::count_if(pairs.begin(), pairs.end(), [&](const v1::PairSample& pair) { return pair.size() == size; }));
+  }
+
+  v1::Bundle bundle_ = CopyBundle();
+  v1::Trial trial_;
+  ScriptedGpu gpu_;
+  ScriptedObserver observer_;
+};
+
+TEST_F(TrialSizesTest, TimesEverySizeHeaviestFirstAndConfirmsAtEverySize) {
+  gpu_.processes = {{.candidate_us = 180, .parent_us = 200}};
+  const v1::TrialResult result = Run();
+  EXPECT_FALSE(result.has_failure()) << result.failure().message();
+  EXPECT_THAT(Timed(), ElementsAre("main 12", "small 12", "main 36", "small 36"));
+  EXPECT_EQ(PairsAt(result.pairs(), "main"), 12);
+  EXPECT_EQ(PairsAt(result.pairs(), "small"), 12);
+  EXPECT_EQ(PairsAt(result.confirming_pairs(), "main"), 36);
+  EXPECT_EQ(PairsAt(result.confirming_pairs(), "small"), 36);
+  EXPECT_TRUE(result.profiled()) << "it is about to be kept";
+  EXPECT_THAT(observer_.reports, Contains(HasSubstr("compare with the parent at small")));
+  EXPECT_THAT(observer_.reports, Contains(HasSubstr("compare again in a fresh process at main")));
+}
+
+TEST_F(TrialSizesTest, TimesNothingBeforeItIsValidatedAtEverySize) {
+  gpu_.failures["call main x2"].set_check(v1::CHECK_FAULT);
+  EXPECT_TRUE(Run().has_failure());
+  EXPECT_THAT(Timed(), IsEmpty());
+}
+
+TEST_F(TrialSizesTest, KeepsTheTimesOfTheSizeThatStandsForAll) {
+  gpu_.at_size["main"] = {.candidate_us = 150, .parent_us = 200};
+  gpu_.at_size["small"] = {.candidate_us = 9, .parent_us = 10};
+  const v1::TrialResult result = Run();
+  EXPECT_NEAR(result.warm_us(), 150, 1);
+  EXPECT_NEAR(result.parent_warm_us(), 200, 1);
+}
+
+TEST_F(TrialSizesTest, StopsWhenNoGainElsewhereCouldMakeUpForALoss) {
+  gpu_.at_size["main"] = {.candidate_us = 300, .parent_us = 200};
+  const v1::TrialResult result = Run();
+  EXPECT_THAT(Timed(), ElementsAre("main 12"));
+  EXPECT_FALSE(result.has_failure()) << "it is right, only slow";
+  EXPECT_FALSE(result.profiled());
+}
+
+TEST_F(TrialSizesTest, GoesOnWhereAGainElsewhereCould) {
+  gpu_.at_size["main"] = {.candidate_us = 220, .parent_us = 200};
+  gpu_.at_size["small"] = {.candidate_us = 100, .parent_us = 200};
+  EXPECT_TRUE(Run().profiled());
+  EXPECT_THAT(Timed(), ElementsAre("main 12", "small 12", "main 36", "small 36"));
+}
+
+TEST_F(TrialSizesTest, StopsAtASizeThatLosesMoreThanTheGoalAllows) {
+  bundle_.mutable_goal()->set_worst(0.95);
+  gpu_.at_size["main"] = {.candidate_us = 220, .parent_us = 200};
+  gpu_.at_size["small"] = {.candidate_us = 100, .parent_us = 200};
+  EXPECT_FALSE(Run().profiled());
+  EXPECT_THAT(Timed(), ElementsAre("main 12"));
+}
+
+TEST_F(TrialSizesTest, DoesNotConfirmWhatLosesTooMuchAtTheLastSize) {
+  bundle_.mutable_goal()->set_worst(0.95);
+  gpu_.at_size["main"] = {.candidate_us = 150, .parent_us = 200};
+  gpu_.at_size["small"] = {.candidate_us = 220, .parent_us = 200};
+  Run();
+  EXPECT_THAT(Timed(), ElementsAre("main 12", "small 12"));
+}
+
+TEST_F(TrialSizesTest, RejectsATimeBelowTheRooflineAtAnySize) {
+  bundle_.set_work_bytes("8 * N + 1e9");
+  gpu_.at_size["main"] = {.candidate_us = 800, .parent_us = 1000};
+  gpu_.at_size["small"] = {.candidate_us = 1, .parent_us = 1.2};
+  const v1::TrialResult result = Run();
+  EXPECT_EQ(result.failure().check(), v1::CHECK_ROOFLINE);
+  EXPECT_EQ(result.failure().size(), "small");
+}
+
+TEST_F(TrialSizesTest, TimesTheStartAndTheBaselineAtEverySize) {
+  trial_.clear_parent();
+  (*trial_.mutable_variant()->mutable_values())["TILE"] = 32;
+  const v1::TrialResult result = Run();
+  EXPECT_FALSE(result.has_failure()) << result.failure().message();
+  EXPECT_THAT(Timed(), ElementsAre("small 12", "main 12"));
+  EXPECT_EQ(PairsAt(result.pairs(), "small"), 12);
+  EXPECT_EQ(result.baselines_size(), 2);
+  EXPECT_EQ(result.warm_us(), 200) << "of the size that stands for all";
+}
+
+TEST_F(TrialSizesTest, MeasuresTheWinnerWholeBesideStartAndBaseline) {
+  trial_.set_purpose(v1::TRIAL_PURPOSE_TOTAL);
+  bundle_.mutable_goal()->set_worst(0.95);
+  gpu_.at_size["main"] = {.candidate_us = 300, .parent_us = 200};  // slower: that must be seen at every size
+  gpu_.at_size["small"] = {.candidate_us = 100, .parent_us = 200};
+  const v1::TrialResult result = Run();
+  EXPECT_THAT(Timed(), ElementsAre("main 12", "small 12", "main 36", "small 36"));
+  EXPECT_THAT(gpu_.log, Contains("memcheck small"));
+  EXPECT_THAT(gpu_.log, Contains("memcheck main"));
+  EXPECT_THAT(gpu_.log, Contains("baseline beside small"));
+  EXPECT_THAT(gpu_.log, Contains("baseline beside main"));
+  ASSERT_EQ(result.sizes_size(), 2);
+  EXPECT_EQ(result.sizes(0).size(), "small");
+  EXPECT_NEAR(result.sizes(0).start_us(), 200, 1);
+  EXPECT_NEAR(result.sizes(0).best_us(), 100, 1);
+  EXPECT_NEAR(result.sizes(0).baseline_us(), 1.5 * result.sizes(0).best_us(), 1e-6);
+  ASSERT_EQ(result.beside_baseline().log_ratios_size(), 24);
+  EXPECT_NEAR(result.beside_baseline().log_ratios(0), std::log(1.5), 1e-9) << "the weights are of sum 1";
+}
+
+TEST_F(TrialSizesTest, TimesOneSizeWhereTheCampaignAsksForThatOne) {
+  bundle_.mutable_goal()->clear_sizes();
+  gpu_.processes = {{.candidate_us = 180, .parent_us = 200}};
+  const v1::TrialResult result = Run();
+  EXPECT_THAT(Timed(), ElementsAre("main 12", "main 36"));
+  EXPECT_EQ(PairsAt(result.pairs(), ""), 12) << "as ever";
+}
+
+TEST(InformativeFirst, PrefersWhatTellsMoreOfTheObjectiveInLessTime) {
+  const std::vector<SizeWeight> sizes = {{"tiny", 0.2}, {"main", 0.4}, {"large", 0.4}};
+  const auto names = [](const std::vector<SizeWeight>& ordered) {
+    std::vector<std::string> all;
+    for (const SizeWeight& size : ordered) all.push_back(size.size);
+    return all;
+  };
+  EXPECT_THAT(names(InformativeFirst(sizes, {})), ElementsAre("main", "large", "tiny"));
+  EXPECT_THAT(names(InformativeFirst(sizes, {{"tiny", 0.1}, {"main", 1}, {"large", 10}})),
+              ElementsAre("tiny", "main", "large"));
+  EXPECT_THAT(names(InformativeFirst(sizes, {{"tiny", 0.001}, {"main", 0.002}, {"large", 0.001}})),
+              ElementsAre("main", "large", "tiny"))
+      << "less than a process takes to begin is no difference";
+}
+
+}  // namespace
+}  // namespace pawl
