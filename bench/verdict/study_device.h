@@ -43,6 +43,10 @@ class StudyDevice : public GpuDevice {
   absl::StatusOr<v1::BesideBaseline> TimeBesideBaseline(const v1::Bundle& bundle, const BuiltSize& best) override {
     return cuda_.TimeBesideBaseline(bundle, best);
   }
+  absl::StatusOr<std::vector<v1::HandOffCheck>> CheckHandOff(
+      const v1::Bundle& bundle, const google::protobuf::RepeatedPtrField<v1::SourceFile>& files) override {
+    return cuda_.CheckHandOff(bundle, files);
+  }
 
  private:
   CudaDevice& cuda_;

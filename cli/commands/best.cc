@@ -1,18 +1,28 @@
 // `pawl best`: the fastest variant that was kept, and how to build it.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "cli/commands/commands.h"
 #include "cli/connect/flags.h"
+#include "cli/connect/interrupt.h"
 #include "cli/connect/requests.h"
+#include "cli/follow/verification.h"
 #include "cli/output/winner_folder.h"
 #include "cli/text/campaign_text.h"
 #include "cli/text/json_line.h"
+#include "cli/text/layout.h"
 #include "cli/text/words.h"
+#include "kernels/implementation.h"
+#include "kernels/limits.h"
+#include "kernels/plan.h"
 #include "report/sentences.h"
 
 namespace pawl {
@@ -22,6 +32,8 @@ struct BestFlags {
   ConnectionFlags connection;
   std::string campaign;
   std::string output;
+  WorkerFlags worker;
+  bool no_verify = false;
   bool json = false;
 };
 
@@ -42,18 +54,88 @@ void Print(const v1::BestVariant& best, const v1::Campaign& campaign, const std:
   std::printf("kept changes:\n%s", PathText(path).c_str());
 }
 
-absl::Status TakeAway(const BestFlags& flags, const v1::BestVariant& best, const v1::Campaign& campaign,
-                      const std::vector<v1::Iteration>& path, Connection& connection) {
-  std::string source = best.bundle().source().text();
+// The texts and the code that the messages name by their hashes.
+absl::StatusOr<WinnerBlobs> BlobsOf(const v1::BestVariant& best, Connection& connection) {
+  WinnerBlobs blobs;
+  blobs.implementation = ImplementationText(best.bundle());
   if (const std::string& hash = best.iteration().patched_source_hash(); !hash.empty()) {
     absl::StatusOr<v1::GetBlobResponse> blob =
         connection.Ask([&](CampaignClient& client) { return client.GetBlob(hash); });
     if (!blob.ok()) return blob.status();
-    source = blob->content();
+    blobs.implementation = blob->content();
   }
-  absl::StatusOr<std::vector<WinnerFile>> files = WinnerFiles(best, campaign, source, path);
-  if (!files.ok()) return files.status();
-  return WriteWinner(*files, flags.output);
+  for (const v1::Blob& each : best.iteration().blobs()) {
+    if (each.kind() != v1::Blob::CUBIN) continue;
+    absl::StatusOr<v1::GetBlobResponse> blob =
+        connection.Ask([&](CampaignClient& client) { return client.GetBlob(each.hash()); });
+    if (blob.ok()) blobs.cubin = blob->content();  // an old one may have been removed
+  }
+  return blobs;
+}
+
+std::vector<FormState> NotVerified(const HandOff& hand_off, const std::string& why) {
+  std::vector<FormState> forms;
+  for (const std::string& form : hand_off.forms) forms.push_back({form, absl::StrCat("not verified: ", OneLine(why))});
+  return forms;
+}
+
+// Has a worker build and run each form on a GPU, where one can.
+absl::StatusOr<std::vector<FormState>> Verified(const BestFlags& flags, const HandOff& hand_off,
+                                                const v1::BestVariant& best, const v1::Campaign& campaign,
+                                                Connection& connection) {
+  if (flags.no_verify) return NotVerified(hand_off, "--no-verify");
+  if (campaign.replay()) return NotVerified(hand_off, "the campaign ran on a recording, which builds nothing");
+  v1::VerifyIterationRequest request;
+  request.set_name(best.iteration().name());
+  size_t bytes = 0;
+  for (const v1::SourceFile& file : hand_off.files) {
+    *request.add_hand_off() = file;
+    bytes += file.ByteSizeLong();
+  }
+  if (bytes > kMaxHandOffBytes) {
+    return NotVerified(hand_off, absl::StrFormat("the files have %.1f MB; at most %d MB are sent to a worker",
+                                                 static_cast<double>(bytes) / (1 << 20), kMaxHandOffBytes >> 20));
+  }
+  VerificationRun run(connection, flags.worker, EventPrinter::For(stderr));
+  const absl::StatusOr<v1::Verification> verification = run.Run(campaign, request);
+  if (Interrupted()) return absl::CancelledError("interrupted");
+  if (!verification.ok()) return NotVerified(hand_off, std::string(verification.status().message()));
+  const std::string date = absl::FormatTime("%Y-%m-%d", absl::Now(), absl::UTCTimeZone());
+  const std::string why = verification->text().empty() ? "the worker ran no form" : verification->text();
+  std::vector<FormState> forms = NotVerified(hand_off, why);
+  for (FormState& form : forms) {
+    for (const v1::HandOffCheck& check : verification->hand_off()) {
+      if (check.form() != form.form) continue;
+      form.text = check.passed() ? absl::StrCat("verified on ", campaign.device(), ", ", date)
+                                 : absl::StrCat("not verified: ", OneLine(check.text()));
+    }
+  }
+  return forms;
+}
+
+absl::Status TakeAway(const BestFlags& flags, const v1::BestVariant& best, const v1::Campaign& campaign,
+                      const std::vector<v1::Iteration>& path, Connection& connection) {
+  if (absl::Status status = CheckEmpty(flags.output); !status.ok()) return status;
+  const absl::StatusOr<WinnerBlobs> blobs = BlobsOf(best, connection);
+  if (!blobs.ok()) return blobs.status();
+  const absl::StatusOr<HandOff> hand_off = HandOffOf(best, campaign, *blobs);
+  if (!hand_off.ok()) return hand_off.status();
+  absl::StatusOr<std::vector<FormState>> forms = Verified(flags, *hand_off, best, campaign, connection);
+  if (!forms.ok()) return forms.status();
+  if (std::find(hand_off->forms.begin(), hand_off->forms.end(), "cubin") == hand_off->forms.end()) {
+    const bool compiled = IsCudaSource(best.bundle().source().path());
+    forms->push_back({"cubin", !compiled ? "the source is what another compiler made"
+                               : !blobs->cubin.empty()
+                                   ? "not verified: its names of the kernels are ambiguous"
+                                   : "not at hand: no worker has stored it; build.sh compiles the source"});
+  }
+  const std::vector<WinnerFile> files = WinnerFiles(best, campaign, *hand_off, *forms, path);
+  if (absl::Status status = WriteWinner(files, flags.output); !status.ok()) return status;
+  std::printf("written  %s: %s\n", flags.output.c_str(),
+              hand_off->patch.empty() ? "no patch (your files stay as they are), source, program, PyTorch extension"
+                                      : "winner.patch, source, program, PyTorch extension");
+  for (const FormState& form : *forms) std::printf("%-9s %s\n", form.form.c_str(), form.text.c_str());
+  return absl::OkStatus();
 }
 
 absl::StatusOr<int> Best(const BestFlags& flags, Connection& connection) {
@@ -72,7 +154,6 @@ absl::StatusOr<int> Best(const BestFlags& flags, Connection& connection) {
   Print(*best, *campaign, *path);
   if (flags.output.empty()) return kDone;
   if (absl::Status status = TakeAway(flags, *best, *campaign, *path, connection); !status.ok()) return status;
-  std::printf("written  %s: source, build.sh, launch.cc, evidence.json, README.md\n", flags.output.c_str());
   return kDone;
 }
 
@@ -84,13 +165,17 @@ void AddBest(CLI::App& app, int* exit_code) {
   command->group(kLooking)->footer("Example: pawl best 7 --output winner");
   AddCampaign(*command, &flags->campaign);
   command
-      ->add_option(
-          "--output", flags->output,
-          "Also write it to this folder: source with the variables fixed, build script, launch example, evidence")
+      ->add_option("--output", flags->output,
+                   "Also write what to merge to this folder: a patch of your source, a CUDA program, a PyTorch "
+                   "extension, the cubin")
       ->type_name("FOLDER");
+  command->add_flag("--no-verify", flags->no_verify,
+                    "With --output: do not have a worker build and run what is written on a GPU");
+  AddWorkerFlags(*command, &flags->worker);
   AddJsonFlag(*command, &flags->json);
   AddConnectionFlags(*command, &flags->connection);
   command->callback([flags, exit_code] {
+    NoteInterrupts();
     *exit_code = WithConnection("best", flags->connection, Need::kCampaigns,
                                 [&](Connection& connection) { return Best(*flags, connection); });
   });

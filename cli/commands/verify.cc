@@ -35,7 +35,9 @@ absl::StatusOr<int> Verify(const VerifyFlags& flags, std::string iteration, Conn
     iteration = absl::StrCat(flags.campaign, "/iterations/", campaign->best());
   }
   VerificationRun run(connection, flags.worker, EventPrinter::For(stderr));
-  absl::StatusOr<v1::Verification> verification = run.Run(*campaign, iteration);
+  v1::VerifyIterationRequest request;
+  request.set_name(iteration);
+  absl::StatusOr<v1::Verification> verification = run.Run(*campaign, request);
   if (Interrupted()) return kInterrupted;
   if (!verification.ok() && run.no_worker()) {
     Fail("verify", verification.status());

@@ -209,9 +209,7 @@ absl::StatusOr<v1::BestVariant> CampaignClient::GetBestVariant(const std::string
   return stub_->Call(&Service::Stub::GetBestVariant, request);
 }
 
-absl::StatusOr<v1::VerifyIterationResponse> CampaignClient::Verify(const std::string& iteration) {
-  v1::VerifyIterationRequest request;
-  request.set_name(iteration);
+absl::StatusOr<v1::VerifyIterationResponse> CampaignClient::Verify(const v1::VerifyIterationRequest& request) {
   return stub_->Call(&Service::Stub::VerifyIteration, request);
 }
 

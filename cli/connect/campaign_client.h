@@ -39,7 +39,7 @@ class CampaignClient {
   absl::StatusOr<v1::Campaign> Resume(const v1::ResumeCampaignRequest& request);
   absl::StatusOr<v1::Campaign> Cancel(const v1::CancelCampaignRequest& request);
   absl::StatusOr<v1::BestVariant> GetBestVariant(const std::string& campaign);
-  absl::StatusOr<v1::VerifyIterationResponse> Verify(const std::string& iteration);
+  absl::StatusOr<v1::VerifyIterationResponse> Verify(const v1::VerifyIterationRequest& request);
   absl::StatusOr<v1::ProposeChangeResponse> Propose(const v1::ProposeChangeRequest& request);
   absl::StatusOr<v1::Situation> GetSituation(const std::string& campaign);
   absl::StatusOr<v1::GetReportResponse> GetReport(const v1::GetReportRequest& request);

@@ -68,9 +68,10 @@ absl::Status VerificationRun::Tick(const v1::Campaign& campaign) {
   return WithDetail(absl::FailedPreconditionError("no registered worker can run it"), detail);
 }
 
-absl::StatusOr<v1::Verification> VerificationRun::Run(const v1::Campaign& campaign, const std::string& iteration) {
+absl::StatusOr<v1::Verification> VerificationRun::Run(const v1::Campaign& campaign,
+                                                      const v1::VerifyIterationRequest& request) {
   if (absl::Status status = NeedWorker(campaign); !status.ok()) return status;
-  absl::StatusOr<v1::VerifyIterationResponse> planned = connection_.client().Verify(iteration);
+  absl::StatusOr<v1::VerifyIterationResponse> planned = connection_.client().Verify(request);
   if (!planned.ok()) return planned.status();
   const std::string trial = ShortName(planned->trial());
   std::optional<v1::Verification> verification;

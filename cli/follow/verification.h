@@ -11,6 +11,7 @@
 #include "cli/connect/local_worker.h"
 #include "cli/follow/event_printer.h"
 #include "pawl/v1/campaign.pb.h"
+#include "pawl/v1/campaign_service.pb.h"
 
 namespace pawl {
 
@@ -24,7 +25,7 @@ class VerificationRun {
         log_(DaemonLog(connection.settings(), "worker")) {}
 
   // FAILED_PRECONDITION with no_worker(): none can take it. CANCELLED: interrupted.
-  absl::StatusOr<v1::Verification> Run(const v1::Campaign& campaign, const std::string& iteration);
+  absl::StatusOr<v1::Verification> Run(const v1::Campaign& campaign, const v1::VerifyIterationRequest& request);
   bool no_worker() const { return no_worker_; }
   // By a recording: figures were compared, and nothing was built or measured.
   bool replayed() const { return replayed_; }

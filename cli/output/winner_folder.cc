@@ -1,6 +1,5 @@
 #include "cli/output/winner_folder.h"
 
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -9,25 +8,18 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "absl/strings/str_split.h"
 #include "cli/text/campaign_text.h"
 #include "cli/text/json_line.h"
 #include "cli/text/words.h"
+#include "kernels/entry_name.h"
 #include "kernels/plan.h"
+#include "kernels/variable_values.h"
 #include "report/sentences.h"
-#include "worker/build/built_variant.h"
 
 namespace pawl {
 namespace {
 
 namespace fs = std::filesystem;
-
-// `-DNAME=value` as the line that does the same in the source; nothing for other options.
-std::string DefineOf(const std::string& option) {
-  if (!absl::StartsWith(option, "-D")) return "";
-  const std::pair<std::string, std::string> parts = absl::StrSplit(option.substr(2), absl::MaxSplits('=', 1));
-  return absl::StrCat("#define ", parts.first, " ", parts.second.empty() ? "1" : parts.second, "\n");
-}
 
 std::string Claims(const v1::BestVariant& best, const v1::Campaign& campaign) {
   const v1::Iteration& iteration = best.iteration();
@@ -47,28 +39,68 @@ std::string Claims(const v1::BestVariant& best, const v1::Campaign& campaign) {
   return text;
 }
 
-std::string Page(const v1::BestVariant& best, const v1::Campaign& campaign, const v1::Plan& plan,
-                 const std::string& source, const std::string& build, bool fixes_sizes,
-                 const std::vector<v1::Iteration>& path) {
-  const v1::Iteration& iteration = best.iteration();
-  std::string text = absl::StrCat("# ", best.bundle().name(), ", optimised by Pawl\n\n", best.bundle().summary(), ". ",
-                                  iteration.name(), ".\n\n", Claims(best, campaign), ".\n\n");
-  absl::StrAppend(
-      &text, "| file | content |\n| --- | --- |\n| `", source,
-      "` | device code, every variable fixed |\n| `build.sh` | builds the cubin |\n| `launch.cc` | an example "
-      "of launching it, by the CUDA driver API |\n| `evidence.json` | its measurements: samples, "
-      "counters, compiler, GPU |\n\n");
-  absl::StrAppend(&text, "```\n", build,
-                  "\ng++ -I/usr/local/cuda/include launch.cc -o launch -lcuda && ./launch\n```\n\n");
-  absl::StrAppend(&text, "Variables: ", ValuesText(iteration.variant()), ".\n\n");
-  std::vector<std::string> sizes;
-  for (const auto& [name, value] : plan.sizes()) sizes.push_back(absl::StrCat(name, "=", value));
-  std::sort(sizes.begin(), sizes.end());
-  if (fixes_sizes) {
-    absl::StrAppend(&text, "The source was compiled with the sizes ", absl::StrJoin(sizes, ", "),
-                    " as macros (SIZE_*): it is valid for these sizes only.\n\n");
+v1::Variant VariantOfBest(const v1::BestVariant& best) {
+  v1::Variant variant;
+  *variant.mutable_values() = best.iteration().variant();
+  return variant;
+}
+
+std::string Joined(const google::protobuf::RepeatedPtrField<std::string>& texts) { return absl::StrJoin(texts, ", "); }
+
+// How the winner is launched, for whoever merges the source alone.
+std::string LaunchesText(const v1::BestVariant& best) {
+  std::string text;
+  for (const v1::Launch& launch : best.bundle().launches()) {
+    absl::StrAppend(&text, "- `", EntryOf(best.bundle(), launch.entry(), VariantOfBest(best), v1::Size()), "`: grid `",
+                    Joined(launch.grid()), "`, block `", Joined(launch.block()), "`");
+    if (!launch.shared().empty()) absl::StrAppend(&text, ", shared `", launch.shared(), "`");
+    if (!launch.when().empty()) absl::StrAppend(&text, ", when `", launch.when(), "`");
+    if (!launch.repeat().empty()) absl::StrAppend(&text, ", repeated `", launch.repeat(), "`");
+    absl::StrAppend(&text, launch.cooperative() ? ", cooperative" : "", "\n");
   }
-  absl::StrAppend(&text, "Kept changes, one variable at a time:\n\n```\n", PathText(path), "```\n\n");
+  return text;
+}
+
+std::string Page(const v1::BestVariant& best, const v1::Campaign& campaign, const HandOff& hand_off,
+                 const std::vector<FormState>& forms, const std::vector<v1::Iteration>& path) {
+  const v1::Iteration& iteration = best.iteration();
+  const v1::Bundle& bundle = best.bundle();
+  const std::string& id = hand_off.id;
+  std::string text = absl::StrCat("# ", bundle.name(), ", optimised by Pawl\n\n", bundle.summary(), ". ",
+                                  iteration.name(), ".\n\n", Claims(best, campaign), ".\n\n");
+  absl::StrAppend(&text, "| form | files | state |\n| --- | --- | --- |\n");
+  const std::string patch = hand_off.patch.empty() ? "no patch: your files stay as they are" : "`winner.patch`";
+  absl::StrAppend(&text, "| your source | ", patch,
+                  ", `source/` | `patch -p1 < winner.patch` in the bundle's folder |\n");
+  for (const FormState& state : forms) {
+    const std::string files = state.form == "program" ? absl::StrCat("`", id, ".cu`, `", id, ".h`, `build.sh`")
+                              : state.form == "extension"
+                                  ? absl::StrCat("`", id, "_winner.py`, `", id, "_binding.cpp`, `test_", id, ".py`")
+                                  : absl::StrCat("`", id, ".cubin`");
+    absl::StrAppend(&text, "| ", state.form, " | ", files, " | ", absl::StrReplaceAll(state.text, {{"|", "\\|"}}),
+                    " |\n");
+  }
+  absl::StrAppend(&text,
+                  "\n`check_FORM.sh` builds a form and runs it, as a worker does in its sandbox for `pawl best`. ",
+                  "`evidence.json` has the measurements: samples, counters, compiler, GPU.\n\n");
+  absl::StrAppend(&text, "## Program\n\n```\n", hand_off.program_build, "./", id, " ", campaign.spec().goal().size(),
+                  "\n```\n\nIt takes a size of the bundle, or dimensions (`NAME=VALUE`), and ",
+                  bundle.reference().source().text().empty()
+                      ? "runs the kernel; the reference is in `contract/problem.py`.\n\n"
+                      : "holds the result against the reference in `contract/`.\n\n");
+  absl::StrAppend(
+      &text, "## PyTorch\n\n```python\nfrom ", id, "_winner import ", id, "\n```\n\n`python3 test_", id,
+      ".py` holds it against the reference of the bundle. Outputs come in a dict, by name.",
+      bundle.setup().launches().empty() ? "" : " The setup launches run before every call; Pawl does not time them.",
+      "\n\n");
+  absl::StrAppend(&text, "## Launches\n\n", LaunchesText(best),
+                  "\nVariables: ", VariantText(bundle, VariantOfBest(best)), ".\n\n");
+  if (FixesSizes(bundle)) {
+    absl::StrAppend(
+        &text,
+        "The source may be compiled for one size (SIZE_* macros): a program or an extension then says which.\n\n");
+  }
+  absl::StrAppend(&text, "Kept changes, one at a time:\n\n```\n", PathText(path), "```\n\n");
   if (!iteration.notes().empty()) absl::StrAppend(&text, "Checks that were left out: ", iteration.notes(), ".\n\n");
   absl::StrAppend(&text, "GPU ", iteration.gpu().name(), ", driver ", iteration.gpu().driver_version(), ", NVRTC ",
                   iteration.toolchain().nvrtc(), ".\n");
@@ -77,54 +109,56 @@ std::string Page(const v1::BestVariant& best, const v1::Campaign& campaign, cons
 
 }  // namespace
 
-absl::StatusOr<std::vector<WinnerFile>> WinnerFiles(const v1::BestVariant& best, const v1::Campaign& campaign,
-                                                    const std::string& source, const std::vector<v1::Iteration>& path) {
-  v1::Bundle bundle = best.bundle();
-  bundle.mutable_source()->set_text(source);
-  const v1::Size* size = FindSize(bundle, campaign.spec().goal().size());
-  if (size == nullptr) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(bundle.name(), " has no size \"", campaign.spec().goal().size(), "\""));
-  }
-  v1::Variant variant;
-  *variant.mutable_values() = best.iteration().variant();
-  absl::StatusOr<v1::Plan> plan = MakePlan(bundle, variant, *size, best.iteration().gpu());
-  if (!plan.ok()) return plan.status();
+absl::StatusOr<HandOff> HandOffOf(const v1::BestVariant& best, const v1::Campaign& campaign, const WinnerBlobs& blobs) {
+  Winner winner;
+  winner.bundle = best.bundle();
+  winner.implementation = blobs.implementation;
+  winner.variant = VariantOfBest(best);
+  winner.gpu = best.iteration().gpu();
+  winner.size = campaign.spec().goal().size();
+  winner.name = best.iteration().name();
+  winner.title = absl::StrCat(best.bundle().name(), ": ", absl::StrReplaceAll(Claims(best, campaign), {{"\n", " "}}));
+  winner.cubin = blobs.cubin;
+  return MakeHandOff(winner);
+}
 
-  std::string defines;
-  std::vector<std::string> options;
-  for (const std::string& option : CompileOptions(bundle, variant, *size)) {
-    const std::string define = DefineOf(option);
-    absl::StrAppend(&defines, define);
-    if (define.empty()) options.push_back(option);
+std::vector<WinnerFile> WinnerFiles(const v1::BestVariant& best, const v1::Campaign& campaign, const HandOff& hand_off,
+                                    const std::vector<FormState>& forms, const std::vector<v1::Iteration>& path) {
+  std::vector<WinnerFile> files = {{"README.md", Page(best, campaign, hand_off, forms, path)},
+                                   {"evidence.json", absl::StrCat(JsonLine(best.iteration()), "\n")}};
+  if (!hand_off.patch.empty()) files.push_back({"winner.patch", hand_off.patch});
+  for (const v1::SourceFile& file : hand_off.files) {
+    files.push_back(
+        {file.path(), file.binary().empty() ? file.text() : file.binary(), absl::EndsWith(file.path(), ".sh")});
   }
-  const fs::path name = fs::path(bundle.source().path()).filename();
-  const std::string cubin = name.stem().string() + ".cubin";
-  const std::string build = BuildCommand(options, name.string(), ArchitectureOf(best.iteration().gpu()));
-  const std::string head =
-      absl::StrCat("// ", absl::StrReplaceAll(Claims(best, campaign), {{"\n", " "}}), ".\n// ", best.iteration().name(),
-                   "; built by: ", build, "\n", defines, "#line 1 \"", name.string(), "\"\n");
-  return std::vector<WinnerFile>{
-      {name.string(), head + source},
-      {"build.sh", absl::StrCat("#!/bin/sh\nset -e\ncd \"$(dirname \"$0\")\"\n", build, "\n"), true},
-      {"launch.cc", LaunchExample(bundle, *plan, cubin)},
-      {"evidence.json", absl::StrCat(JsonLine(best.iteration()), "\n")},
-      {"README.md", Page(best, campaign, *plan, name.string(), build, FixesSizes(bundle), path)},
-  };
+  return files;
+}
+
+absl::Status CheckEmpty(const std::string& folder) {
+  std::error_code error;
+  const fs::directory_iterator entries(folder, error);
+  if (error || entries == fs::directory_iterator()) return absl::OkStatus();
+  return absl::AlreadyExistsError(
+      absl::StrCat(folder, " contains ", entries->path().filename().string(), " already; name a new or empty folder"));
 }
 
 absl::Status WriteWinner(const std::vector<WinnerFile>& files, const std::string& folder) {
   std::error_code error;
   for (const WinnerFile& file : files) {
+    const fs::path name = fs::path(file.name).lexically_normal();
+    if (name.is_absolute() || *name.begin() == "..") {
+      return absl::InvalidArgumentError(absl::StrCat("the file ", file.name, " lies outside of the bundle"));
+    }
     if (fs::exists(fs::path(folder) / file.name, error)) {
       return absl::AlreadyExistsError(
           absl::StrCat(folder, " contains ", file.name, " already; name a new or empty folder"));
     }
   }
-  fs::create_directories(folder, error);
-  if (error) return absl::UnavailableError(absl::StrCat(folder, " can't be made: ", error.message()));
   for (const WinnerFile& file : files) {
     const fs::path path = fs::path(folder) / file.name;
+    fs::create_directories(path.parent_path(), error);
+    if (error)
+      return absl::UnavailableError(absl::StrCat(path.parent_path().string(), " can't be made: ", error.message()));
     std::ofstream out(path, std::ios::binary);
     out << file.text << std::flush;
     if (!out) return absl::UnavailableError(absl::StrCat(path.string(), " can't be written"));

@@ -5,9 +5,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "pawl/v1/bundle.pb.h"
+#include "cli/handoff/hand_off.h"
 #include "pawl/v1/campaign_service.pb.h"
-#include "pawl/v1/plan.pb.h"
 
 namespace pawl {
 
@@ -17,17 +16,29 @@ struct WinnerFile {
   bool executable = false;
 };
 
-// What `pawl best --output` writes: the device code with every variable fixed, how to build and launch it, what was
-// measured of it, and a page that says so. `source` is the winner's device code; `path` leads from the start to it.
-absl::StatusOr<std::vector<WinnerFile>> WinnerFiles(const v1::BestVariant& best, const v1::Campaign& campaign,
-                                                    const std::string& source, const std::vector<v1::Iteration>& path);
+// What became of one form of a winner: "verified on NVIDIA H200, 2026-11-16" or "not verified: ...".
+struct FormState {
+  std::string form;  // program, extension, cubin
+  std::string text;
+};
 
+// Blobs of a winner that the messages about it do not have.
+struct WinnerBlobs {
+  std::string implementation;  // the text of all files, edits applied
+  std::string cubin;           // empty: not at hand
+};
+
+// What `pawl best --output` writes, made for the best variant.
+absl::StatusOr<HandOff> HandOffOf(const v1::BestVariant& best, const v1::Campaign& campaign, const WinnerBlobs& blobs);
+
+// All files of the folder: the hand-off, its patch, the measurements, and a page that says what there is. `path` leads
+// from the start to the best.
+std::vector<WinnerFile> WinnerFiles(const v1::BestVariant& best, const v1::Campaign& campaign, const HandOff& hand_off,
+                                    const std::vector<FormState>& forms, const std::vector<v1::Iteration>& path);
+
+// AlreadyExists: there is something in the folder.
+absl::Status CheckEmpty(const std::string& folder);
 // Makes the folder where it is missing. AlreadyExists: one of the files is there; nothing was written.
 absl::Status WriteWinner(const std::vector<WinnerFile>& files, const std::string& folder);
-
-// A host program that loads a variant's cubin by the CUDA driver API, fills its inputs, launches it as the plan says
-// and times it: an example to copy the geometry and the arguments from. The bundle's expressions stand beside the
-// figures.
-std::string LaunchExample(const v1::Bundle& bundle, const v1::Plan& plan, const std::string& cubin);
 
 }  // namespace pawl

@@ -56,6 +56,7 @@ v1::Trial TrialOf(const CampaignState& campaign, const OpenTrial& open) {
   trial.set_seed(SeedOf(trial.name()));
   trial.set_attempt(open.attempt);
   if (planned.has_noise()) *trial.mutable_noise() = planned.noise();
+  *trial.mutable_hand_off() = planned.hand_off();
   AddWitness(campaign, planned, &trial);
   return trial;
 }

@@ -51,6 +51,18 @@ absl::Status CheckPairs(const google::protobuf::RepeatedPtrField<v1::PairSample>
   return absl::OkStatus();
 }
 
+constexpr int kMaxForms = 8;           // of a hand-off
+constexpr size_t kMaxFormText = 2000;  // that is kept of what one printed
+
+void AddHandOff(const v1::TrialResult& result, v1::Verification* verification) {
+  for (const v1::HandOffCheck& check : result.hand_off()) {
+    if (verification->hand_off_size() == kMaxForms) return;
+    v1::HandOffCheck& added = *verification->add_hand_off();
+    added = check;
+    added.set_text(Shortened(check.text(), kMaxFormText));
+  }
+}
+
 // What no honest worker sends.
 absl::Status CheckResult(const v1::TrialResult& result) {
   if (absl::Status status = CheckPairs(result.pairs()); !status.ok()) return status;
@@ -213,6 +225,7 @@ absl::Status Orchestrator::CompleteOne(Step* step, const v1::CompleteTrialReques
       if (!recorded.ok()) return recorded.status();
       if (*recorded) {
         *finished.mutable_verification() = Compare(**recorded, request.result(), campaign.bundle());
+        AddHandOff(request.result(), finished.mutable_verification());
       }
     } else if (open.planned.purpose() == v1::TRIAL_PURPOSE_TOTAL) {
       *finished.mutable_total_gain() = JudgeTotal(campaign, open.planned, request.result());

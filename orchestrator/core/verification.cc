@@ -2,17 +2,41 @@
 #include <map>
 #include <optional>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/names/resource_name.h"
+#include "kernels/limits.h"
 #include "orchestrator/core/errors.h"
 #include "orchestrator/core/orchestrator.h"
 #include "orchestrator/engine/state/campaign_states.h"
 
 namespace pawl {
+namespace {
+
+// What a worker is to build and run goes into the log of the campaign: it must be small, and stay in its folder.
+absl::Status CheckHandOffFiles(const v1::VerifyIterationRequest& request) {
+  size_t bytes = 0;
+  for (const v1::SourceFile& file : request.hand_off()) {
+    bytes += file.ByteSizeLong();
+    const bool outside = file.path().empty() || file.path()[0] == '/' || absl::StrContains(file.path(), "..");
+    if (outside || file.path().size() > kMaxPath) {
+      return BadField("hand_off", "expected paths below one folder, without ..");
+    }
+  }
+  if (request.hand_off_size() > static_cast<int>(kMaxHandOffFiles) || bytes > kMaxHandOffBytes) {
+    return BadField("hand_off",
+                    absl::StrCat("it has ", request.hand_off_size(), " files of ", bytes, " bytes; expected at most ",
+                                 kMaxHandOffFiles, " files of ", kMaxHandOffBytes));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
 
 absl::StatusOr<v1::VerifyIterationResponse> Orchestrator::Verify(const v1::VerifyIterationRequest& request) {
   const std::optional<NameInCampaign> name = ParseIterationName(request.name());
   if (!name) return BadField("name", "expected an iteration's name, like campaigns/7/iterations/12");
+  if (absl::Status status = CheckHandOffFiles(request); !status.ok()) return status;
   auto refused = [&](const std::string& message, const std::string& fix) {
     v1::ErrorDetail detail;
     detail.set_resource(request.name());
@@ -47,7 +71,7 @@ absl::StatusOr<v1::VerifyIterationResponse> Orchestrator::Verify(const v1::Verif
   }
   for (const auto& [trial, open] : campaign.open_trials()) {
     if (open.planned.purpose() != v1::TRIAL_PURPOSE_VERIFY) continue;
-    if (open.planned.iteration() == name->number) {
+    if (open.planned.iteration() == name->number && request.hand_off().empty()) {
       v1::VerifyIterationResponse same;
       same.set_trial(TrialName(name->campaign, trial));
       same.set_after_sequence(stored->last_sequence());
@@ -72,6 +96,7 @@ absl::StatusOr<v1::VerifyIterationResponse> Orchestrator::Verify(const v1::Verif
   }
   *planned.mutable_variant() = VariantOf(*iteration);
   if (iteration->has_change()) *planned.mutable_change() = iteration->change();
+  *planned.mutable_hand_off() = request.hand_off();
   v1::VerifyIterationResponse response;
   response.set_trial(TrialName(name->campaign, planned.trial()));
   response.set_after_sequence(stored->last_sequence());

@@ -114,7 +114,10 @@ class FakeOrchestrator::Service : public v1::CampaignService::Service {
   }
   grpc::Status VerifyIteration(grpc::ServerContext*, const v1::VerifyIterationRequest* request,
                                v1::VerifyIterationResponse* reply) override {
-    Note([&] { asked_.verifications.push_back(request->name()); });
+    Note([&] {
+      asked_.verifications.push_back(request->name());
+      for (const v1::SourceFile& file : request->hand_off()) asked_.handed_off.push_back(file.path());
+    });
     reply->set_trial(absl::StrCat(fake_.campaign.name(), "/trials/99"));
     reply->set_after_sequence(1000);
     v1::WatchCampaignResponse leased;

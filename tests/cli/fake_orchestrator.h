@@ -48,6 +48,7 @@ class FakeOrchestrator {
     std::vector<v1::CancelCampaignRequest> cancels;
     std::vector<v1::ProposeChangeRequest> proposals;
     std::vector<std::string> verifications;
+    std::vector<std::string> handed_off;  // paths of files
     std::vector<v1::ListPatternsRequest> pattern_lists;
     std::vector<v1::PatternFile> imports;
   };

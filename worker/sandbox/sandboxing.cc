@@ -233,4 +233,14 @@ std::vector<std::string> Sandboxing::Problem(const std::vector<std::string>& arg
   return Wrap(options, {kept_fd}, words);
 }
 
+std::vector<std::string> Sandboxing::HandOff(
+    const std::string& own, const std::string& python, const std::vector<std::string>& visible,
+    const std::function<std::vector<std::string>(const std::string& python)>& argv_with) const {
+  if (!on()) return argv_with(python);
+  std::vector<std::string> words = {python};
+  SandboxOptions options = PythonOptions(&words, own, own);
+  options.visible.insert(options.visible.end(), visible.begin(), visible.end());
+  return Wrap(options, {}, argv_with(words[0]));
+}
+
 }  // namespace pawl

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,13 @@ class Sandboxing {
   // The Python process that runs bundles' problem.py, standing in a folder of the worker's own. As a baseline, with one
   // more descriptor, that of shared memory of any size.
   std::vector<std::string> Problem(const std::vector<std::string>& argv, const std::string& own, int kept_fd) const;
+
+  // A script that builds and runs what `pawl best --output` writes, standing in a folder of the worker's own, where it
+  // may write and execute. As a baseline of that Python; `visible` are further folders to show. `argv_with` makes its
+  // arguments for the interpreter that the sandbox shows.
+  std::vector<std::string> HandOff(
+      const std::string& own, const std::string& python, const std::vector<std::string>& visible,
+      const std::function<std::vector<std::string>(const std::string& python)>& argv_with) const;
 
   // What a runner may see and use.
   SandboxOptions RunnerOptions() const;

@@ -11,6 +11,7 @@
 #include "worker/host/toolkit.h"
 #include "worker/process/spawn.h"
 #include "worker/trial/baseline.h"
+#include "worker/trial/hand_off_check.h"
 #include "worker/trial/sanitizer.h"
 
 namespace pawl {
@@ -139,6 +140,12 @@ absl::StatusOr<std::vector<v1::BaselineTime>> CudaDevice::TimeBaseline(const v1:
 absl::StatusOr<v1::BesideBaseline> CudaDevice::TimeBesideBaseline(const v1::Bundle& bundle, const BuiltSize& best) {
   if (HasProblem(bundle) && bundle.baseline_command().empty()) return problem_->TimeBesideBaseline(bundle, best);
   return RunBaselineBeside(bundle, best, {gpu_, sandboxing_, stopped_});
+}
+
+absl::StatusOr<std::vector<v1::HandOffCheck>> CudaDevice::CheckHandOff(
+    const v1::Bundle& bundle, const google::protobuf::RepeatedPtrField<v1::SourceFile>& files) {
+  return pawl::CheckHandOff(bundle, files,
+                            {.gpu = gpu_, .toolkit = toolkit_, .sandboxing = sandboxing_, .stopped = stopped_});
 }
 
 }  // namespace pawl

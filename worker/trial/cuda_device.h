@@ -59,6 +59,8 @@ class CudaDevice : public GpuDevice {
   absl::StatusOr<std::vector<v1::BaselineTime>> TimeBaseline(const v1::Bundle& bundle,
                                                              const std::filesystem::path& folder = {}) override;
   absl::StatusOr<v1::BesideBaseline> TimeBesideBaseline(const v1::Bundle& bundle, const BuiltSize& best) override;
+  absl::StatusOr<std::vector<v1::HandOffCheck>> CheckHandOff(
+      const v1::Bundle& bundle, const google::protobuf::RepeatedPtrField<v1::SourceFile>& files) override;
 
   const Builder& builders() const { return *builder_; }
   const CachedCompiler& build_cache() const { return *cached_; }

@@ -70,7 +70,7 @@ int CountSteps(const v1::Trial& trial, const v1::Bundle& bundle) {
   if (trial.purpose() == v1::TRIAL_PURPOSE_TOTAL) {
     return 1 + sizes + 2 + 2 * timed + trial.keep().skip_sanitizer() + baseline;
   }
-  return 1 + sizes + (trial.has_parent() ? 3 + 2 * timed : 3 + timed);
+  return 1 + sizes + (trial.has_parent() ? 3 + 2 * timed : 3 + timed) + (trial.hand_off().empty() ? 0 : 1);
 }
 
 std::vector<SizeWeight> TimedSizes(const v1::Trial& trial, const v1::Bundle& bundle) {

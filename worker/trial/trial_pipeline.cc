@@ -79,8 +79,10 @@ absl::Status RunTotal(TrialRun& run) {
 }
 
 absl::Status RunByPurpose(TrialRun& run) {
-  if (!run.build.parent) return RunAlone(run);
-  return run.build.trial.purpose() == v1::TRIAL_PURPOSE_TOTAL ? RunTotal(run) : RunAgainstParent(run);
+  if (run.build.trial.purpose() == v1::TRIAL_PURPOSE_TOTAL && run.build.parent) return RunTotal(run);
+  const absl::Status status = run.build.parent ? RunAgainstParent(run) : RunAlone(run);
+  if (!status.ok() || run.build.trial.hand_off().empty()) return status;
+  return RunSteps(run, {RunHandOff});
 }
 
 absl::Status RunBaseSteps(TrialRun& run) {

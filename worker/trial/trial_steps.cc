@@ -601,4 +601,17 @@ absl::Status TimeBesideBaseline(TrialRun& run) {
   return absl::OkStatus();
 }
 
+absl::Status RunHandOff(TrialRun& run) {
+  const StageWatch watch(run, v1::STAGE_MEASURE);
+  run.Report(v1::STAGE_MEASURE, "build and run the hand-off");
+  // It has the GPU's memory for itself.
+  run.device.runner().UnloadAll();
+  run.device.reference().UnloadAll();
+  absl::StatusOr<std::vector<v1::HandOffCheck>> checks =
+      run.device.CheckHandOff(run.bundle, run.build.trial.hand_off());
+  if (!checks.ok()) return checks.status();
+  run.result().mutable_hand_off()->Assign(checks->begin(), checks->end());
+  return absl::OkStatus();
+}
+
 }  // namespace pawl

@@ -49,6 +49,9 @@ absl::Status TimeBaseline(TrialRun& run);
 // Baseline and candidate interleaved in the baseline's process, for the report: it decides nothing about the candidate.
 absl::Status TimeBesideBaseline(TrialRun& run);
 
+// Builds and runs what `pawl best --output` writes. It decides nothing about the candidate.
+absl::Status RunHandOff(TrialRun& run);
+
 // The bandwidth of a plain device-to-device copy in GB/s, bytes read plus written; 0: the runner could not measure it.
 absl::StatusOr<double> CopyBandwidth(GpuDevice& device);
 

@@ -110,6 +110,9 @@ class GpuDevice {
   // The same command at one size, interleaved with a validated variant whose cubin its process loads. A status says why
   // there is no ratio.
   virtual absl::StatusOr<v1::BesideBaseline> TimeBesideBaseline(const v1::Bundle& bundle, const BuiltSize& best) = 0;
+  // Builds and runs each form of what `pawl best --output` writes, in the sandbox. CANCELLED is the only error.
+  virtual absl::StatusOr<std::vector<v1::HandOffCheck>> CheckHandOff(
+      const v1::Bundle& bundle, const google::protobuf::RepeatedPtrField<v1::SourceFile>& files) = 0;
 };
 
 }  // namespace pawl

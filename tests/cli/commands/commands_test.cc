@@ -3,6 +3,7 @@
 #include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -10,6 +11,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "kernels/bundle_reader.h"
+#include "kernels/space.h"
 #include "tests/cli/fake_orchestrator.h"
 #include "tests/cli/pawl_program.h"
 #include "tests/cli/some_iterations.h"
@@ -19,6 +22,7 @@
 namespace pawl {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -397,6 +401,54 @@ TEST_F(CommandsTest, Steer) {
   ASSERT_THAT(fake_.asked().proposals, SizeIs(3));
   EXPECT_EQ(fake_.asked().proposals[0].change().to(), 16);
   EXPECT_EQ(fake_.asked().proposals[0].author(), "ada");
+}
+
+// The best variant of a bundle that can be handed over.
+void Deliver(FakeOrchestrator& fake) {
+  const char* root = getenv("PAWL_SOURCE_DIR");
+  fake.bundle = ReadBundle(std::filesystem::path(root == nullptr ? "." : root) / "kernels/transpose").bundle;
+  fake.campaign.set_bundle(fake.bundle.name());
+  fake.campaign.mutable_spec()->mutable_goal()->set_size(fake.bundle.goal().size());
+  for (v1::Iteration& iteration : fake.iterations) {
+    *iteration.mutable_variant() = StartVariant(fake.bundle).values();
+    iteration.mutable_gpu()->set_compute_major(9);
+  }
+}
+
+TEST_F(CommandsTest, WriteTheBestAndSayWhatAWorkerMadeOfIt) {
+  Deliver(fake_);
+  fake_.verification.set_iteration(4);
+  fake_.verification.set_text("3 us now");
+  v1::HandOffCheck& program = *fake_.verification.add_hand_off();
+  program.set_form("program");
+  program.set_passed(true);
+  v1::HandOffCheck& extension = *fake_.verification.add_hand_off();
+  extension.set_form("extension");
+  extension.set_text("it exited with code 1:\nno module named torch");
+  const std::filesystem::path folder = home_.path() / "winner";
+  const ProcessResult best = Run({"best", "7", "--output", folder.string()});
+  EXPECT_EQ(best.exit_code, 0) << best.err;
+  EXPECT_THAT(best.out, testing::ContainsRegex("program   verified on NVIDIA H200, 20..-..-..\n"));
+  EXPECT_THAT(best.out, HasSubstr("extension not verified: it exited with code 1: no module named torch\n"));
+  EXPECT_THAT(best.out, HasSubstr("cubin     not at hand"));
+  EXPECT_THAT(fake_.asked().verifications, ElementsAre("campaigns/7/iterations/4"));
+  EXPECT_THAT(fake_.asked().handed_off, Contains("check_program.sh"));
+  EXPECT_THAT(fake_.asked().handed_off, Contains("source/transpose.cu"));
+  EXPECT_TRUE(std::filesystem::exists(folder / "test_transpose.py"));
+  EXPECT_TRUE(std::filesystem::exists(folder / "README.md"));
+  EXPECT_THAT(Run({"best", "7", "--output", folder.string()}).err, HasSubstr("name a new or empty folder"));
+}
+
+TEST_F(CommandsTest, WriteTheBestOfARecordingUnverified) {
+  Deliver(fake_);
+  fake_.campaign.set_replay(true);
+  const ProcessResult best = Run({"best", "7", "--output", (home_.path() / "winner").string()});
+  EXPECT_EQ(best.exit_code, 0) << best.err;
+  EXPECT_THAT(best.out, HasSubstr("program   not verified: the campaign ran on a recording"));
+  EXPECT_THAT(fake_.asked().verifications, SizeIs(0));
+  fake_.campaign.set_replay(false);
+  EXPECT_THAT(Run({"best", "7", "--no-verify", "--output", (home_.path() / "other").string()}).out,
+              HasSubstr("extension not verified: --no-verify\n"));
 }
 
 TEST_F(CommandsTest, VerifyByTheOrchestratorsWorkers) {

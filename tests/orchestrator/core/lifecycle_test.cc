@@ -268,6 +268,57 @@ TEST(LifecycleTest, VerifiesAnIterationOfACampaignThatHasEnded) {
   EXPECT_TRUE(Verify(world, campaign + "/iterations/1").ok()) << "and may be verified again";
 }
 
+TEST(LifecycleTest, SendsAHandOffToTheWorkerAndStoresWhatBecameOfIt) {
+  World world;
+  const std::string campaign = world.Submit();
+  ScriptedWorker worker(world, "a");
+  worker.RunAll();
+  v1::VerifyIterationRequest request;
+  request.set_name(campaign + "/iterations/0");
+  request.add_hand_off()->set_path("check_program.sh");
+  request.mutable_hand_off(0)->set_text("exit 0\n");
+  ASSERT_TRUE(world->Verify(request).ok());
+  ExpectError(world->Verify(request).status(), absl::StatusCode::kFailedPrecondition, "being verified already");
+  world.Restart();
+  const v1::LeaseTrialResponse leased = worker.MustLease();
+  ASSERT_EQ(leased.trial().hand_off_size(), 1);
+  EXPECT_EQ(leased.trial().hand_off(0).text(), "exit 0\n");
+  const auto measure = [](const v1::Trial& trial) {
+    v1::TrialResult result = NothingHelps(trial);
+    v1::HandOffCheck& passed = *result.add_hand_off();
+    passed.set_form("program");
+    passed.set_passed(true);
+    v1::HandOffCheck& failed = *result.add_hand_off();
+    failed.set_form("extension");
+    failed.set_text(std::string(100'000, 'x'));
+    return result;
+  };
+  ASSERT_TRUE(worker.Complete(leased, measure).ok());
+  const v1::Verification verification = world.Events(campaign).back().finished().verification();
+  ASSERT_EQ(verification.hand_off_size(), 2);
+  EXPECT_TRUE(verification.hand_off(0).passed());
+  EXPECT_FALSE(verification.hand_off(1).passed());
+  EXPECT_LT(verification.hand_off(1).text().size(), 2100u) << "what is stored is bounded";
+}
+
+TEST(LifecycleTest, RefusesAHandOffThatIsTooLargeOrLeavesItsFolder) {
+  World world;
+  const std::string campaign = world.Submit();
+  ScriptedWorker worker(world, "a");
+  worker.RunAll();
+  v1::VerifyIterationRequest request;
+  request.set_name(campaign + "/iterations/0");
+  v1::SourceFile& file = *request.add_hand_off();
+  for (const char* path : {"", "/etc/passwd", "a/../../b"}) {
+    file.set_path(path);
+    ExpectError(world->Verify(request).status(), absl::StatusCode::kInvalidArgument, "paths below one folder");
+  }
+  file.set_path("large.bin");
+  file.set_binary(std::string(size_t{4} << 20, 'x'));
+  ExpectError(world->Verify(request).status(), absl::StatusCode::kInvalidArgument, "expected at most");
+  EXPECT_FALSE(world.Get(campaign).verifying());
+}
+
 TEST(LifecycleTest, GoesOnWithAVerificationAfterARestart) {
   World world;
   const std::string campaign = world.Submit();

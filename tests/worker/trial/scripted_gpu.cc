@@ -401,6 +401,12 @@ absl::StatusOr<v1::BesideBaseline> ScriptedGpu::TimeBesideBaseline(const v1::Bun
   return beside;
 }
 
+absl::StatusOr<std::vector<v1::HandOffCheck>> ScriptedGpu::CheckHandOff(
+    const v1::Bundle&, const google::protobuf::RepeatedPtrField<v1::SourceFile>& files) {
+  if (absl::Status status = Note(absl::StrCat("hand-off of ", files.size())); !status.ok()) return status;
+  return hand_off;
+}
+
 void ScriptedObserver::Report(v1::Stage, int, int, const std::string& text) { reports.push_back(text); }
 
 }  // namespace pawl

@@ -67,6 +67,7 @@ class ScriptedGpu : public GpuDevice {
   bool sanitizer_installed = true;
   Sanitizing sanitizing;
   std::optional<std::string> no_counters;  // why a profile is partial
+  std::vector<v1::HandOffCheck> hand_off;  // what building and running one gives
   // What problem.py is asked for, in order, and what its own check() says; it has none.
   std::vector<std::string> problem_log;
   std::optional<std::string> own_check;
@@ -97,6 +98,8 @@ class ScriptedGpu : public GpuDevice {
   absl::StatusOr<std::vector<v1::BaselineTime>> TimeBaseline(const v1::Bundle& bundle,
                                                              const std::filesystem::path& folder) override;
   absl::StatusOr<v1::BesideBaseline> TimeBesideBaseline(const v1::Bundle& bundle, const BuiltSize& best) override;
+  absl::StatusOr<std::vector<v1::HandOffCheck>> CheckHandOff(
+      const v1::Bundle& bundle, const google::protobuf::RepeatedPtrField<v1::SourceFile>& files) override;
 
  private:
   class ScriptedCompiler : public Compiler {

@@ -655,6 +655,28 @@ TEST_F(TrialPipelineTest, GivesAVerificationTheSameSteps) {
   EXPECT_THAT(gpu_.log, ElementsAreArray(kKept));
 }
 
+TEST_F(TrialPipelineTest, BuildsAndRunsAHandOffAtTheEnd) {
+  trial_.set_purpose(v1::TRIAL_PURPOSE_VERIFY);
+  trial_.add_hand_off()->set_path("check_program.sh");
+  v1::HandOffCheck& program = gpu_.hand_off.emplace_back();
+  program.set_form("program");
+  program.set_text("it exited with code 1: WRONG");
+  const v1::TrialResult result = Run();
+  EXPECT_FALSE(result.has_failure()) << "a form that fails is no fault of the candidate";
+  EXPECT_EQ(gpu_.log.back(), "hand-off of 1");
+  ASSERT_EQ(result.hand_off_size(), 1);
+  EXPECT_EQ(result.hand_off(0).text(), "it exited with code 1: WRONG");
+  EXPECT_THAT(observer_.reports, Contains(HasSubstr("build and run the hand-off")));
+}
+
+TEST_F(TrialPipelineTest, HandsOffNothingThatFailed) {
+  trial_.set_purpose(v1::TRIAL_PURPOSE_VERIFY);
+  trial_.add_hand_off()->set_path("check_program.sh");
+  *gpu_.builds["-DTILE=64"].mutable_failure() = Failure(v1::CHECK_COMPILE);
+  EXPECT_EQ(RunToFailure().check(), v1::CHECK_COMPILE);
+  EXPECT_THAT(gpu_.log, Not(Contains("hand-off of 1")));
+}
+
 // Alone.
 
 TEST_F(TrialPipelineTest, TakesAVariantWithoutAParentThroughEveryStepInOrder) {

@@ -1,0 +1,37 @@
+// What a user takes away from a campaign: the winner as files to merge, as a program, as a PyTorch extension, as a
+// cubin.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "pawl/v1/bundle.pb.h"
+#include "pawl/v1/evidence.pb.h"
+
+namespace pawl {
+
+struct Winner {
+  v1::Bundle bundle;           // as its author has it
+  std::string implementation;  // the text of all its files, edits applied (kernels/implementation.h)
+  v1::Variant variant;
+  v1::GpuInfo gpu;
+  std::string size;   // the goal's
+  std::string name;   // campaigns/7/iterations/12
+  std::string title;  // one line: what it is and how fast
+  std::string cubin;  // of the goal's size; empty: not at hand
+};
+
+struct HandOff {
+  std::string id;  // the bundle's name as an identifier, from which the files are named
+  // What the forms are built from and run by: check_FORM.sh builds and runs a form, with exit code 0 where it is right.
+  std::vector<v1::SourceFile> files;
+  std::vector<std::string> forms;  // program, extension, cubin: those that there are
+  std::string patch;               // against the bundle's files; empty: they stay as they are
+  std::string program_build;       // the commands of build.sh, for a page
+};
+
+// Works for every bundle that a campaign can run. An error says what of the bundle it could not write.
+absl::StatusOr<HandOff> MakeHandOff(const Winner& winner);
+
+}  // namespace pawl
