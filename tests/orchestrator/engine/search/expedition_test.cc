@@ -104,8 +104,8 @@ TEST_F(Expedition, IsTheSameCampaignAfterARestart) {
   script_.Finish(end->planned().trial(), Measured(100, 81));
   CampaignState again(script_.summary().name(), TinyBundle());
   for (const v1::Event& event : script_.events()) again.Apply(event);
-  EXPECT_EQ(again.summary().SerializeAsString(), script_.summary().SerializeAsString());
-  EXPECT_EQ(again.Find(2)->SerializeAsString(), script_.state().Find(2)->SerializeAsString());
+  EXPECT_EQ(again.summary().ShortDebugString(), script_.summary().ShortDebugString());
+  EXPECT_EQ(again.Find(2)->ShortDebugString(), script_.state().Find(2)->ShortDebugString());
   EXPECT_NE(again.EvidenceOf(2), nullptr);
 }
 
