@@ -70,8 +70,8 @@ absl::StatusOr<Table> ReadCsv(const fs::path& file) {
           absl::StrCat(file.string(), ":", number, ": expected ", columns, " cells, found ", cells.size()));
     }
     row.values.assign(cells.begin(), cells.begin() + static_cast<ptrdiff_t>(time));
-    row.ok = (cells[time + 1] == "1" || cells[time + 1] == "true") && absl::SimpleAtod(cells[time], &row.milliseconds) &&
-             row.milliseconds > 0;
+    row.ok = (cells[time + 1] == "1" || cells[time + 1] == "true") &&
+             absl::SimpleAtod(cells[time], &row.milliseconds) && row.milliseconds > 0;
   }
   return table;
 }
@@ -191,7 +191,8 @@ absl::StatusOr<std::vector<PublicSpace>> ReadPublicSpaces(const fs::path& folder
     }
     if (const toml::table* strategies = (*table)["kernel_tuner"].as_table()) {
       for (const auto& [name, evaluations] : *strategies) {
-        space.peers[absl::StrCat("Kernel Tuner, ", std::string(name.str()))] = static_cast<int>(evaluations.value_or(int64_t{0}));
+        space.peers[absl::StrCat("Kernel Tuner, ", std::string(name.str()))] =
+            static_cast<int>(evaluations.value_or(int64_t{0}));
       }
     }
     if (table->contains("constraints")) {

@@ -14,8 +14,8 @@ namespace pawl {
 // not allowed.
 struct PublicSpace {
   MeasuredSpace space;
-  std::string kernel;                 // spaces of one kernel are left out together
-  std::map<std::string, int> peers;   // evaluations of other searches to within 10 %, median, by their names
+  std::string kernel;                // spaces of one kernel are left out together
+  std::map<std::string, int> peers;  // evaluations of other searches to within 10 %, median, by their names
 };
 
 // Those that the folder's spaces.toml lists:

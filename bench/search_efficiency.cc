@@ -1,8 +1,8 @@
-// pawl-search-efficiency [FOLDER] [RUNS [SPACE [FIRST]]] [--jobs=N] [--leave-out]: how many evaluations searches need in
-// measured spaces, without a GPU. FOLDER has spaces that others measured (see public_spaces.h); without it, the bundles'
-// recordings and bench/spaces. Prints Markdown: medians over the runs, with quartiles. The start counts as the first
-// evaluation, and every method goes by Pawl's own verdict of what is faster, so that they differ only in what they try.
-// FIRST numbers the first run: other numbers are other starts, ties and noise. An empty SPACE is all of them.
+// pawl-search-efficiency [FOLDER] [RUNS [SPACE [FIRST]]] [--jobs=N] [--leave-out]: how many evaluations searches need
+// in measured spaces, without a GPU. FOLDER has spaces that others measured (see public_spaces.h); without it, the
+// bundles' recordings and bench/spaces. Prints Markdown: medians over the runs, with quartiles. The start counts as the
+// first evaluation, and every method goes by Pawl's own verdict of what is faster, so that they differ only in what
+// they try. FIRST numbers the first run: other numbers are other starts, ties and noise. An empty SPACE is all of them.
 // --leave-out runs other settings, too, and scores each kernel by the settings that are best on all other kernels.
 #include <time.h>
 
@@ -222,8 +222,9 @@ double Mean(const std::vector<double>& values) {
 }
 
 // The community's score: 0 is random search, 1 the optimum at once. The mean of (random's expected best − this search's
-// median best) / (random's expected best − optimum), from the evaluation at which random search has come half of the way
-// from the median to the optimum to the one at which it has come 95 % of it. Of times; a failure counts as the slowest.
+// median best) / (random's expected best − optimum), from the evaluation at which random search has come half of the
+// way from the median to the optimum to the one at which it has come 95 % of it. Of times; a failure counts as the
+// slowest.
 double CommunityScore(const MeasuredSpace& space, const std::vector<Run>& runs) {
   std::vector<double> times;
   for (const Entry& entry : space.entries) {
@@ -473,9 +474,10 @@ void PublicTable(const Options& options, const std::vector<PublicSpace>& spaces,
     ++peers["the best of the peers"].second;
   }
   const double count = static_cast<double>(spaces.size());
-  printf("\nEvaluations to 10 %%, geometric mean over %zu spaces (%zu where never): Pawl %.1f, random %.1f, hill climbing "
-         "%.1f.\n",
-         spaces.size(), kMost, std::exp(logs['a'] / count), std::exp(logs['b'] / count), std::exp(logs['c'] / count));
+  printf(
+      "\nEvaluations to 10 %%, geometric mean over %zu spaces (%zu where never): Pawl %.1f, random %.1f, hill climbing "
+      "%.1f.\n",
+      spaces.size(), kMost, std::exp(logs['a'] / count), std::exp(logs['b'] / count), std::exp(logs['c'] / count));
   for (const auto& [name, ratio] : peers) {
     printf("Of %s, where known (%d spaces): %.2f.\n", name.c_str(), ratio.second, std::exp(ratio.first / ratio.second));
   }
@@ -529,8 +531,7 @@ int Main(const Options& options) {
   if (!spaces->empty()) options.leave_out ? LeaveOut(options, *spaces) : PublicTable(options, *spaces, &times);
   if (times.count > 0) {
     fprintf(stderr, "a choice takes %.2f ms of CPU time, at worst %.2f ms, in %lld choices\n",
-            1e3 * times.sum / static_cast<double>(times.count), 1e3 * times.worst,
-            static_cast<long long>(times.count));
+            1e3 * times.sum / static_cast<double>(times.count), 1e3 * times.worst, static_cast<long long>(times.count));
   }
   return 0;
 }

@@ -119,10 +119,12 @@ Section PathSection(const v1::Report& report) {
                          {TimeText(step.time_us())}});
   }
   section.blocks.push_back(std::move(grid));
-  section.blocks.push_back(Paragraph{
-      "From the start to the best variant. Predicted and measured speedups are over the parent, the previous step. A step "
-      "of an expedition started from a variant that was not the best; its end was compared with the best and was faster.",
-      Tone::kDim});
+  section.blocks.push_back(
+      Paragraph{"From the start to the best variant. Predicted and measured speedups are over the parent, the previous "
+                "step. A step "
+                "of an expedition started from a variant that was not the best; its end was compared with the best and "
+                "was faster.",
+                Tone::kDim});
   return section;
 }
 

@@ -79,7 +79,8 @@ Section NextSection(const v1::Report& report) {
   } else {
     section.blocks.push_back(Paragraph{
         "Untried changes, the most promising first, and what is expected of each in log speedup over the best variant. "
-        "The expected improvement counts a loss as zero, and allows for failing a check. Mean and standard deviation are "
+        "The expected improvement counts a loss as zero, and allows for failing a check. Mean and standard deviation "
+        "are "
         "those of the posterior; rules and patterns are the prior's part of the mean, and the model's part is what the "
         "campaign's measurements add to it. A change from another iteration than the best begins an expedition."});
     section.blocks.push_back(ChangesGrid(report));

@@ -119,7 +119,7 @@ void EventPrinter::See(const v1::WatchCampaignResponse& message, absl::Time now)
     if (judged && live_ != nullptr && !titled_) Print(IterationLineTitle(Width()), v1::REVERTED);
     titled_ = titled_ || judged;
     Print(EventLine(event, Width()), judged ? event.finished().iteration().verdict()
-                                      : end ? event.finished().revised(0).verdict()
+                                     : end  ? event.finished().revised(0).verdict()
                                             : v1::VERDICT_UNSPECIFIED);
   }
   last_ = now;

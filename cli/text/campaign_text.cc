@@ -122,8 +122,8 @@ std::string PathText(const std::vector<v1::Iteration>& path) {
   Table table({{"", Align::kRight}, {""}, {"", Align::kRight}, {"", Align::kRight}});
   for (const v1::Iteration& step : path) {
     const char* expedition = step.expedition() ? " (expedition)" : "";
-    table.Add({absl::StrCat("  ", step.number()), absl::StrCat(ChangeText(step.change()), expedition), SpeedupText(step.speedup_over_parent()),
-               TimeText(step.time_us())});
+    table.Add({absl::StrCat("  ", step.number()), absl::StrCat(ChangeText(step.change()), expedition),
+               SpeedupText(step.speedup_over_parent()), TimeText(step.time_us())});
   }
   return table.Text(0);
 }

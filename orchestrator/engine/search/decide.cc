@@ -214,11 +214,12 @@ double LeastGain(const CampaignState& campaign) {
 }
 
 v1::Event ExpectsTooLittle(const CampaignState& campaign, const Choice& most) {
-  return Ended(v1::FINISHED, v1::STOP_REASON_GAIN,
-               absl::StrFormat("no change is expected to gain %.3g %%: the most, %.2g %%, is expected of %s from %d to %d "
-                               "(iteration %d)",
-                               100 * LeastGain(campaign), 100 * std::expm1(most.score->gain()), most.change.variable(),
-                               most.change.from(), most.change.to(), most.parent));
+  return Ended(
+      v1::FINISHED, v1::STOP_REASON_GAIN,
+      absl::StrFormat("no change is expected to gain %.3g %%: the most, %.2g %%, is expected of %s from %d to %d "
+                      "(iteration %d)",
+                      100 * LeastGain(campaign), 100 * std::expm1(most.score->gain()), most.change.variable(),
+                      most.change.from(), most.change.to(), most.parent));
 }
 
 // Parent of the open iterations.

@@ -11,13 +11,13 @@
 namespace pawl {
 namespace {
 
-constexpr double kTieBreak = 1e-9;    // far below any gain: orders changes about which nothing is known
-constexpr size_t kBlock = 32;         // changes whose posteriors are computed together
-constexpr size_t kFirstRefit = 20;    // observations: with fewer, the parameters are fitted for every choice,
-constexpr double kRefitGrowth = 1.1;  // then whenever their number has grown by this factor
+constexpr double kTieBreak = 1e-9;        // far below any gain: orders changes about which nothing is known
+constexpr size_t kBlock = 32;             // changes whose posteriors are computed together
+constexpr size_t kFirstRefit = 20;        // observations: with fewer, the parameters are fitted for every choice,
+constexpr double kRefitGrowth = 1.1;      // then whenever their number has grown by this factor
 constexpr size_t kMostAllowed = 100'000;  // variants of which it is remembered whether constraints allow them
 constexpr size_t kMostOutcomes = 160;     // the newest ones, by which failures and costs are judged
-constexpr double kInterval = 2.576;   // standard deviations to a bound that holds 99 times in 100
+constexpr double kInterval = 2.576;       // standard deviations to a bound that holds 99 times in 100
 
 struct PointHash {
   size_t operator()(const Point& point) const {
@@ -286,8 +286,8 @@ class Ranker {
     score->set_seconds(seconds / time_weights);
   }
 
-  // A change may be worth trying for what it allows: a second change that constraints forbid now. Both together take two
-  // trials, so half of the sum of their expected improvements counts where that is more.
+  // A change may be worth trying for what it allows: a second change that constraints forbid now. Both together take
+  // two trials, so half of the sum of their expected improvements counts where that is more.
   void LookAhead() {
     std::stable_sort(examined_.begin(), examined_.end(),
                      [](const Candidate* a, const Candidate* b) { return a->score.gain() > b->score.gain(); });

@@ -44,8 +44,9 @@ struct Ranking {
   std::vector<TriedChange> tried_around;  // changes of the best variant whose variants were tried before
 };
 
-// Ranks the single changes of measured variants, the best variant's first among equals; while iterations are open, those
-// of their parent. The campaign must have a best variant. `rules` is of that variant, and must outlive the ranking.
+// Ranks the single changes of measured variants, the best variant's first among equals; while iterations are open,
+// those of their parent. The campaign must have a best variant. `rules` is of that variant, and must outlive the
+// ranking.
 Ranking RankChanges(const CampaignState& campaign, const RulePrior& rules, const RankingSettings& settings);
 
 }  // namespace pawl

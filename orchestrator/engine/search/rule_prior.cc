@@ -21,8 +21,8 @@ bool IsProportional(v1::Resource resource) {
   }
 }
 
-// Share of the finding's deficit that the step closes, from 0 to 1. A step that goes beyond the deficit closes less, and
-// so does one beyond the neighbouring value if the size of the step that is needed is not known.
+// Share of the finding's deficit that the step closes, from 0 to 1. A step that goes beyond the deficit closes less,
+// and so does one beyond the neighbouring value if the size of the step that is needed is not known.
 double ShareClosed(const v1::Finding& finding, const v1::Effect& effect, const v1::Variable& variable, size_t from,
                    size_t to) {
   const double a = variable.values(static_cast<int>(from)), b = variable.values(static_cast<int>(to));
@@ -150,7 +150,8 @@ Worth WorthOf(const google::protobuf::RepeatedPtrField<v1::Pattern>& patterns, c
       if (!counts || pattern.tried() <= 0) continue;
       tried += pattern.tried();
       if (pattern.timed() > 0 && pattern.median_gain() > 0) {
-        gained += pattern.timed() * std::clamp(std::log(pattern.median_gain()), -settings.most_gain, settings.most_gain);
+        gained +=
+            pattern.timed() * std::clamp(std::log(pattern.median_gain()), -settings.most_gain, settings.most_gain);
       }
     }
     worth.mean = (settings.trials * worth.mean + gained) / (settings.trials + tried);

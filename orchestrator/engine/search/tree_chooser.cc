@@ -78,9 +78,10 @@ const v1::Iteration* Elsewhere(const CampaignState& campaign, const v1::Change& 
 std::string Why(const CampaignState& campaign, const RankedChange& ranked, const v1::Finding* grid) {
   std::string why;
   if (ranked.parent != campaign.best()->number()) {
-    why = absl::StrFormat("an expedition: more is expected of %s, from iteration %d, than of any change of the best "
-                          "variant (iteration %d)",
-                          ChangeText(ranked.change), ranked.parent, campaign.best()->number());
+    why = absl::StrFormat(
+        "an expedition: more is expected of %s, from iteration %d, than of any change of the best "
+        "variant (iteration %d)",
+        ChangeText(ranked.change), ranked.parent, campaign.best()->number());
   } else if (ranked.served.finding != nullptr) {
     why = absl::StrFormat("%s: %s gives %s", ranked.served.finding->rule(), ChangeText(ranked.change),
                           EffectText(ranked.served.effect));

@@ -176,9 +176,9 @@ void AwaitComparison(const CampaignState& campaign, v1::Iteration* iteration) {
   const v1::Iteration& best = *campaign.best();
   const double of_best = iteration->speedup_over_start() / best.speedup_over_start();
   iteration->set_verdict(v1::REVERTED);
-  iteration->set_reason(absl::StrFormat("%s; an expedition, at about %.3fx the speed of the best variant (iteration %d)%s",
-                                        iteration->reason(), of_best, best.number(),
-                                        of_best > 1 ? ": it is compared with that next" : ""));
+  iteration->set_reason(absl::StrFormat(
+      "%s; an expedition, at about %.3fx the speed of the best variant (iteration %d)%s", iteration->reason(), of_best,
+      best.number(), of_best > 1 ? ": it is compared with that next" : ""));
 }
 
 // The iteration and all kept iterations that descend from it, or were kept for being faster than one of these.
@@ -315,7 +315,8 @@ v1::RevisedIteration UncomparedEnd(const CampaignState& campaign, const v1::Tria
   v1::RevisedIteration revised;
   revised.set_number(end.number());
   revised.set_verdict(v1::REVERTED);
-  revised.set_reason(absl::StrCat(end.reason(), "; it could not be compared with iteration ", planned.parent(), ": ", why));
+  revised.set_reason(
+      absl::StrCat(end.reason(), "; it could not be compared with iteration ", planned.parent(), ": ", why));
   revised.set_speedup_over_start(end.speedup_over_start());
   revised.set_speedup_over_baseline(end.speedup_over_baseline());
   revised.mutable_over_best()->set_result(v1::UNCLEAR);
