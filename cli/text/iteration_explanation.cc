@@ -84,7 +84,7 @@ class Explanation {
       changes.push_back(ChangeText(passed.change()));
     }
     std::stable_sort(rows.begin(), rows.end(),
-                     [](const RankedRow& a, const RankedRow& b) { return Sum(a.score) > Sum(b.score); });
+                     [](const RankedRow& a, const RankedRow& b) { return Rate(a.score) > Rate(b.score); });
     if (of_.has_score()) rows.insert(rows.begin(), {ChangeText(of_.change()), of_.score(), "chosen"});
     if (rows.empty() && refused.empty()) Say("The change was not ranked.");
     text_ += RankingTable(rows, "", all_ ? 0 : kShown, width_);

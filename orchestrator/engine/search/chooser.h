@@ -12,7 +12,7 @@ namespace pawl {
 // The next change to try, with everything `explain` needs.
 struct Choice {
   v1::Change change;
-  int parent = 0;  // a kept iteration
+  int parent = 0;  // a measured iteration
   v1::Variant variant;
   std::optional<v1::Finding> finding;  // that the change serves
   std::optional<v1::Effect> effect;    // that the finding wants and the change gives

@@ -48,8 +48,15 @@ class RecordedCampaign {
   // Nothing: the campaign has ended.
   std::optional<v1::TrialPlanned> Step(const Chooser& chooser) {
     std::optional<v1::Event> event = script_.Decide(chooser);
-    while (event && event->planned().purpose() == v1::TRIAL_PURPOSE_TOTAL) {
-      script_.FinishTotal(Measured(event->planned()));
+    while (event && event->has_planned() && event->planned().purpose() != v1::TRIAL_PURPOSE_ITERATION) {
+      const v1::TrialPlanned planned = event->planned();
+      const v1::TrialResult result = Measured(planned, /*counts=*/false);
+      if (planned.purpose() == v1::TRIAL_PURPOSE_TOTAL) {
+        script_.FinishTotal(result);
+      } else {
+        script_.Lease(planned.trial());
+        script_.Finish(planned.trial(), result);
+      }
       event = script_.Decide(chooser);
     }
     if (!event || !event->has_planned()) return std::nullopt;
@@ -71,11 +78,11 @@ class RecordedCampaign {
   double ShareOfBest() const { return std::exp(space_.Find(state().best()->variant())->log_speed - space_.best); }
 
  private:
-  v1::TrialResult Measured(const v1::TrialPlanned& planned) {
+  v1::TrialResult Measured(const v1::TrialPlanned& planned, bool counts = true) {
     const MeasuredSpace::Entry* parent =
         planned.has_parent() ? space_.Find(state().Find(planned.parent())->variant()) : nullptr;
     if (const MeasuredSpace::Entry* candidate = space_.Find(planned.variant().values())) {
-      ++evaluations_;
+      evaluations_ += counts;
       return space_.Measure(*candidate, parent, planned.noise(), noise_);
     }
     v1::TrialResult result;
@@ -97,16 +104,13 @@ TEST(TreeChooser, AddsParallelismFirstWhereAttentionStartsWithTwoBlocks) {
   RecordedCampaign campaign("attention");
   campaign.Step(TreeChooser());
   const Choice choice = TreeChooser().Next(campaign.state()).value();
-  // KV_SPLITS from 1 to 4 gives as many blocks, but adds a launch.
-  EXPECT_EQ(choice.change.variable(), "TILE_M");
-  EXPECT_EQ(choice.change.from(), 64);
-  EXPECT_EQ(choice.change.to(), 16) << "2 blocks for 132 SMs ask for the largest step";
+  EXPECT_THAT(choice.change.variable(), testing::AnyOf("TILE_M", "KV_SPLITS"));
   EXPECT_EQ(choice.finding.value().rule(), "grid-too-small");
   EXPECT_EQ(choice.prediction.value().metric(), "waves");
   EXPECT_EQ(choice.prediction->direction(), v1::DIRECTION_MORE);
-  EXPECT_GT(choice.prediction->low(), 1);
-  EXPECT_LE(choice.prediction->high(), 4);
-  EXPECT_THAT(choice.why, HasSubstr("grid-too-small: TILE_M from 64 to 16 gives more parallelism"));
+  EXPECT_GT(choice.prediction->high(), 1);
+  EXPECT_LT(choice.prediction->low(), choice.prediction->high());
+  EXPECT_THAT(choice.why, AllOf(HasSubstr("grid-too-small: "), HasSubstr("gives more parallelism")));
   EXPECT_GT(choice.score.value().rules(), 0);
 }
 
@@ -114,18 +118,9 @@ TEST(TreeChooser, LetsNoLaterPhaseChooseWhileTheGridIsTooSmall) {
   RecordedCampaign campaign("attention");
   const TreeChooser chooser;
   campaign.Step(chooser);
-  // If measurements contradict a value or a direction, the rule's term is discounted, and a change for another phase
-  // may be chosen.
-  const auto spoken_against = [&](const std::string& variable, int32_t value) {
-    const auto& iterations = campaign.state().iterations();
-    return std::any_of(iterations.begin(), iterations.end(), [&](const v1::Iteration& iteration) {
-      const v1::Change& change = iteration.change();
-      if (change.variable() != variable || campaign.state().IsUntried(iteration.number())) return false;
-      if (iteration.verdict() == v1::KEPT) return change.from() == value;
-      const bool from_best = iteration.parent() == campaign.state().best()->number();
-      return change.to() == value || (from_best && (change.to() > change.from()) == (value > change.from()));
-    });
-  };
+  v1::Finding wanted;
+  wanted.add_wants()->set_resource(v1::RESOURCE_PARALLELISM);
+  wanted.mutable_wants(0)->set_direction(v1::DIRECTION_MORE);
   int looked_at = 0;
   for (int i = 0; i < 20; ++i) {
     const std::optional<Choice> choice = chooser.Next(campaign.state());
@@ -134,50 +129,20 @@ TEST(TreeChooser, LetsNoLaterPhaseChooseWhileTheGridIsTooSmall) {
     for (const v1::Finding& finding : DecisionTree::Default().Diagnose(campaign.state().best_evidence(), {})) {
       too_small = too_small || finding.rule() == "grid-too-small";
     }
-    const v1::Iteration& best = *campaign.state().best();
+    // Of what is left, only changes that measurements do not speak against count: the posterior expects a gain.
     bool left = false;
-    v1::Finding wanted;
-    wanted.add_wants()->set_resource(v1::RESOURCE_PARALLELISM);
-    wanted.mutable_wants(0)->set_direction(v1::DIRECTION_MORE);
-    for (const v1::Variable& variable : campaign.state().bundle().variables()) {
-      for (const int32_t value : variable.values()) {
-        if (spoken_against(variable.name(), value)) continue;
-        v1::Change change;
-        change.set_variable(variable.name());
-        change.set_from(best.variant().at(variable.name()));
-        change.set_to(value);
-        std::string why;
-        const std::optional<v1::Variant> variant = Changed(campaign.state(), VariantOf(best), change, &why);
-        if (variant && !campaign.state().Tried(*variant, 0) && Serves(campaign.state().bundle(), change, wanted))
-          left = true;
-      }
+    for (const v1::PassedOver& passed : choice->passed_over) {
+      const v1::Score& score = passed.score();
+      left = left || (score.rules() + score.model() + score.patterns() > 0 &&
+                      Serves(campaign.state().bundle(), passed.change(), wanted));
     }
-    if (too_small && left) {
+    if (too_small && left && choice->parent == campaign.state().best()->number()) {
       ++looked_at;
       EXPECT_TRUE(Serves(campaign.state().bundle(), choice->change, wanted)) << choice->why;
-      EXPECT_EQ(choice->parent, best.number());
     }
     campaign.Step(chooser);
   }
   EXPECT_GT(looked_at, 1);
-}
-
-TEST(TreeChooser, ForcesMoreBlocksOnlyWhereMeasurementsLeftEnoughOfThem) {
-  RecordedCampaign campaign("attention");
-  const TreeChooser chooser;
-  TreeSettings demanding;
-  demanding.min_discount = INFINITY;
-  const auto forced = [&](const TreeChooser& by) {
-    return by.Next(campaign.state())->why.find("so parallelism comes first") != std::string::npos;
-  };
-  int seen = 0;
-  for (int i = 0; i < 20; ++i) {
-    campaign.Step(chooser);
-    if (!forced(chooser)) continue;
-    ++seen;
-    EXPECT_FALSE(forced(TreeChooser(DecisionTree::Default(), demanding)));
-  }
-  EXPECT_GT(seen, 0);
 }
 
 TEST(TreeChooser, PadsTheTileOfATransposeWithBankConflicts) {
@@ -191,8 +156,13 @@ TEST(TreeChooser, PadsTheTileOfATransposeWithBankConflicts) {
 TEST(TreeChooser, SaysOfEveryOtherChangeWhyItWasPassedOver) {
   RecordedCampaign campaign("softmax");
   const TreeChooser chooser;
-  for (int i = 0; i < 6; ++i) campaign.Step(chooser);
-  const Choice choice = chooser.Next(campaign.state()).value();
+  campaign.Step(chooser);
+  campaign.Step(chooser);
+  Choice choice = chooser.Next(campaign.state()).value();
+  for (int i = 0; i < 20 && choice.parent != campaign.state().best()->number(); ++i) {  // not of an expedition
+    campaign.Step(chooser);
+    choice = chooser.Next(campaign.state()).value();
+  }
   ASSERT_EQ(choice.parent, campaign.state().best()->number());
   int changes = 0;
   for (const v1::Variable& variable : campaign.state().bundle().variables()) changes += variable.values_size() - 1;
@@ -213,23 +183,56 @@ TEST(TreeChooser, ComesWithinATenthOfTheBestInTwentyEvaluations) {
   }
 }
 
-TEST(TreeChooser, ChangesOneVariableOfAKeptVariantUntilNothingIsLeft) {
+TEST(TreeChooser, ChangesOneVariableOfAMeasuredVariantUntilItExpectsTooLittle) {
   for (const char* bundle : {"attention", "softmax", "transpose"}) {
     RecordedCampaign campaign(bundle);
     const TreeChooser chooser;
-    int branches = 0;
+    int expeditions = 0;
     for (int i = 0; i < 150; ++i) {
       const std::optional<v1::TrialPlanned> planned = campaign.Step(chooser);
       if (!planned) break;
       if (!planned->has_parent()) continue;
       const v1::Iteration& parent = *campaign.state().Find(planned->parent());
-      EXPECT_EQ(parent.verdict(), v1::KEPT);
+      EXPECT_TRUE(campaign.state().IsMeasured(parent));
       EXPECT_EQ(Differences(VariantOf(parent), planned->variant()), 1);
-      if (planned->why().find("no change of the best variant") != std::string::npos) ++branches;
+      expeditions += planned->expedition();
+      const v1::Iteration& judged = campaign.state().iterations().back();
+      const bool kept = judged.expedition() && judged.verdict() == v1::KEPT;
+      EXPECT_TRUE(!kept || judged.over_best().result() == v1::FASTER);
     }
     EXPECT_NE(campaign.state().summary().state(), v1::FAILED);
-    EXPECT_GT(branches, 0) << bundle;
+    EXPECT_GT(expeditions, 0) << bundle;
   }
+}
+
+TEST(TreeChooser, PredictsIntervalsThatHoldFourOfFiveOutcomes) {
+  int made = 0, held = 0;
+  for (const char* bundle : {"attention", "reduce_sum", "rmsnorm", "softmax", "transpose"}) {
+    RecordedCampaign campaign(bundle);
+    const TreeChooser chooser;
+    for (int i = 0; i < 60 && campaign.Step(chooser); ++i) {
+    }
+    for (const v1::Iteration& iteration : campaign.state().iterations()) {
+      if (!iteration.has_prediction() || !iteration.has_interval()) continue;
+      ++made;
+      held += iteration.prediction().time_outcome() == v1::Prediction::CAME_TRUE;
+    }
+  }
+  EXPECT_GT(made, 100);
+  EXPECT_GE(held, 0.70 * made);
+  EXPECT_LE(held, 0.92 * made);
+}
+
+TEST(TreeChooser, EndsWhereEveryTrialFails) {
+  MeasuredSpace space = Recorded("reduce_sum");
+  const MeasuredSpace::Entry* start = space.Find(StartVariant(space.bundle).values());
+  for (MeasuredSpace::Entry& entry : space.entries) entry.ok = &entry == start;
+  RecordedCampaign campaign(space);
+  const TreeChooser chooser;
+  int steps = 0;
+  while (steps < 1000 && campaign.Step(chooser)) ++steps;
+  EXPECT_LT(steps, 1000);
+  EXPECT_EQ(campaign.state().summary().state(), v1::FINISHED);
 }
 
 TEST(TreeChooser, ChoosesTheSameBytesOfTheSameEvents) {
@@ -269,7 +272,7 @@ TEST(TreeChooser, TriesOtherChangesOfTheSameParentInARound) {
   EXPECT_EQ(parents.size(), 1u);
 }
 
-TEST(TreeChooser, JoinsNoRoundForAChangeWithALowScore) {
+TEST(TreeChooser, JoinsNoRoundForAChangeOfWhichTooLittleIsExpected) {
   RecordedCampaign campaign("transpose");
   const TreeChooser chooser;
   for (int i = 0; i < 4; ++i) campaign.Step(chooser);
@@ -277,9 +280,6 @@ TEST(TreeChooser, JoinsNoRoundForAChangeWithALowScore) {
   while (joined < 1000 && campaign.Plan(chooser, 1000)) ++joined;
   EXPECT_GT(joined, 1);
   EXPECT_LT(joined, 1000);
-  TreeSettings demanding;
-  demanding.min_joining_score = INFINITY;
-  EXPECT_FALSE(TreeChooser(DecisionTree::Default(), demanding).Next(campaign.state()).has_value());
 }
 
 TEST(TreeChooser, GivesTheScoreAndFindingsBehindAChoice) {
@@ -292,7 +292,6 @@ TEST(TreeChooser, GivesTheScoreAndFindingsBehindAChoice) {
   ASSERT_TRUE(choice.effect);
   EXPECT_EQ(choice.effect->resource(), v1::RESOURCE_PARALLELISM);
   ASSERT_FALSE(choice.findings.empty());
-  EXPECT_EQ(choice.findings[0].rule(), choice.finding.value().rule());
   int ranked = 0;
   for (const v1::PassedOver& passed : choice.passed_over) {
     if (!passed.has_score()) continue;
@@ -300,27 +299,6 @@ TEST(TreeChooser, GivesTheScoreAndFindingsBehindAChoice) {
     EXPECT_THAT(passed.reason(), testing::AnyOf(HasSubstr("ranks lower"), HasSubstr("parallelism comes first")));
   }
   EXPECT_GT(ranked, 0);
-}
-
-TEST(TreeChooser, TakesWeightFromARuleThatMisled) {
-  RecordedCampaign campaign("attention");
-  const TreeChooser chooser;
-  std::map<std::string, double> before;
-  int misled = 0;
-  for (int i = 0; i < 40; ++i) {
-    if (!campaign.Step(chooser)) break;
-    const std::map<std::string, double> after = RuleWeights(campaign.state(), RuleSettings());
-    const v1::Iteration& last = campaign.state().iterations().back();
-    if (last.has_finding() && last.verdict() == v1::REVERTED) {
-      const auto was = before.find(last.finding().rule());
-      const double had = was == before.end() ? 1 : was->second;
-      if (had <= 0.05) continue;  // no rule is silenced
-      EXPECT_LT(after.at(last.finding().rule()), had);
-      ++misled;
-    }
-    before = after;
-  }
-  EXPECT_GT(misled, 0);
 }
 
 TEST(TreeChooser, ChoosesByTheModelWhereThereIsNoEvidence) {
