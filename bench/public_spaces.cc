@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "cli/import/t4_file.h"
+#include "kernels/space.h"
 #include "profiles/toml_file.h"
 
 namespace pawl {
@@ -109,11 +110,19 @@ std::map<std::string, int32_t> NumbersOf(const std::set<std::string>& texts) {
   return numbers;
 }
 
+bool IsInAConstraint(const v1::Bundle& bundle, const std::string& variable) {
+  return std::any_of(bundle.constraints().begin(), bundle.constraints().end(), [&](const v1::Constraint& constraint) {
+    return absl::StrContains(constraint.that(), variable);
+  });
+}
+
 absl::Status Fill(const Table& table, MeasuredSpace* space) {
+  bool varies = false;
   for (size_t column = 0; column < table.names.size(); ++column) {
     std::set<std::string> texts;
     for (const Table::Row& row : table.rows) texts.insert(row.values[column]);
-    if (texts.size() < 2) continue;  // nothing to choose
+    varies = varies || texts.size() > 1;
+    if (texts.size() < 2 && !IsInAConstraint(space->bundle, table.names[column])) continue;  // nothing to choose
     const std::map<std::string, int32_t> numbers = NumbersOf(texts);
     std::set<int32_t> values;
     for (const auto& [text, number] : numbers) values.insert(number);
@@ -126,6 +135,10 @@ absl::Status Fill(const Table& table, MeasuredSpace* space) {
       (*space->entries[i].variant.mutable_values())[table.names[column]] = numbers.at(table.rows[i].values[column]);
     }
   }
+  if (!varies) {
+    return absl::InvalidArgumentError(absl::StrCat(space->name, ": there is nothing to search in ", table.rows.size(),
+                                                   table.rows.size() == 1 ? " variant" : " equal variants"));
+  }
   for (size_t i = 0; i < space->entries.size(); ++i) {
     space->entries[i].ok = table.rows[i].ok;
     if (table.rows[i].ok) space->entries[i].log_speed = -std::log(table.rows[i].milliseconds);
@@ -133,6 +146,10 @@ absl::Status Fill(const Table& table, MeasuredSpace* space) {
   space->Index();
   if (!std::isfinite(space->best)) {
     return absl::InvalidArgumentError(absl::StrCat(space->name, ": no variant has a time"));
+  }
+  const absl::StatusOr<bool> allowed = IsAllowed(space->bundle, space->entries[0].variant);
+  if (!allowed.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(space->name, ": ", std::string(allowed.status().message())));
   }
   return absl::OkStatus();
 }

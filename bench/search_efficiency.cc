@@ -3,7 +3,7 @@
 // bundles' recordings and bench/spaces. Prints Markdown: medians over the runs, with quartiles. The start counts as the
 // first evaluation, and every method goes by Pawl's own verdict of what is faster, so that they differ only in what
 // they try. FIRST numbers the first run: other numbers are other starts, ties and noise. An empty SPACE is all of them.
-// --leave-out runs other settings, too, and scores each kernel by the settings that are best on all other kernels.
+// --leave-out runs other settings, too, and shows for each kernel the settings that are best on all other kernels.
 #include <time.h>
 
 #include <algorithm>
@@ -29,8 +29,10 @@
 #include "bench/measured_space.h"
 #include "bench/public_spaces.h"
 #include "kernels/space.h"
+#include "orchestrator/engine/search/patterns.h"
 #include "orchestrator/engine/search/tree_chooser.h"
 #include "profiles/embedded.h"
+#include "profiles/pattern_file.h"
 
 namespace pawl {
 namespace {
@@ -82,11 +84,11 @@ struct Predictions {
   std::atomic<int> made = 0, held = 0;
 };
 
-// Ends early when nothing is left to find.
+// Ends early when it is so near the best variant, in log speed.
 Run Engine(const MeasuredSpace& space, const Entry& start, const Chooser& chooser, size_t evaluations, uint64_t seed,
-           Predictions* predictions = nullptr) {
+           const std::vector<v1::Pattern>& patterns, Predictions* predictions, double near = kNothingLeft) {
   Run run;
-  RunMeasuredCampaign(space, start, chooser, static_cast<int>(evaluations), seed, /*patterns=*/{},
+  RunMeasuredCampaign(space, start, chooser, static_cast<int>(evaluations), seed, patterns,
                       [&](const CampaignState& campaign, const v1::Iteration& iteration) {
                         const v1::Iteration* best = campaign.best();
                         run.push_back(best == nullptr ? -INFINITY : space.Find(best->variant())->log_speed);
@@ -94,7 +96,7 @@ Run Engine(const MeasuredSpace& space, const Entry& start, const Chooser& choose
                           ++predictions->made;
                           predictions->held += iteration.prediction().time_outcome() == v1::Prediction::CAME_TRUE;
                         }
-                        return run.back() < space.best - kNothingLeft;
+                        return run.back() < space.best - near;
                       });
   return run;
 }
@@ -292,12 +294,12 @@ void JudgeRecorded(const MeasuredSpace& space, const Results& results) {
 }
 
 // Hill climbing may be ahead by chance: what counts is whether Pawl's median is beyond its upper quartile.
-void JudgePublic(const PublicSpace& space, const Results& results) {
+void JudgePublic(const PublicSpace& space, const char* settings, const Results& results) {
   const std::vector<size_t> own = EvaluationsTo(0.10, space.space, results.at('a'));
   const std::vector<size_t> climbing = EvaluationsTo(0.10, space.space, results.at('c'));
   const size_t to = QuantileOf(own, 0.5);
-  printf("- %s: within 10 %% after %s evaluations; hill climbing %s: %s.", space.space.name.c_str(),
-         QuartilesText(own).c_str(), QuartilesText(climbing).c_str(),
+  printf("- %s (settings: %s): within 10 %% after %s evaluations; hill climbing %s: %s.", space.space.name.c_str(),
+         settings, QuartilesText(own).c_str(), QuartilesText(climbing).c_str(),
          to <= QuantileOf(climbing, 0.75) ? "not behind by more than its quartiles" : "behind");
   for (const auto& [name, evaluations] : space.peers) {
     printf(" %s %d: %.2f of it.", name.c_str(), evaluations,
@@ -368,86 +370,99 @@ TreeSettings In(const MeasuredSpace& space, TreeSettings settings) {
   return settings;
 }
 
-std::vector<Run> PublicRuns(const Options& options, const PublicSpace& space, const TreeSettings& settings,
+std::vector<Run> PublicRuns(const Options& options, const PublicSpace& space, const TreeSettings& settings, double near,
                             ChoiceTimes* times, Predictions* predictions) {
   const TreeChooser tree(DecisionTree::Default(), In(space.space, settings));
   const TimedChooser timed(tree, times);
   return RunsOf(options, [&](int run) {
-    return Engine(space.space, RandomStart(space.space, run), timed, kMost, static_cast<uint64_t>(run), predictions);
+    const Entry& start = RandomStart(space.space, run);
+    return Engine(space.space, start, timed, kMost, static_cast<uint64_t>(run), {}, predictions, near);
   });
 }
 
-// Settings that could be chosen instead of the default ones.
-std::vector<std::pair<const char*, TreeSettings>> Alternatives() {
-  std::vector<std::pair<const char*, TreeSettings>> all(7, {"default", TreeSettings()});
-  const auto posterior = [&](size_t i) -> PosteriorSettings& { return all[i].second.ranking.posterior; };
-  all[1].first = "less variation of rates";
-  posterior(1).ordered_rate.sd = 1;
-  all[2].first = "more variation of rates";
-  posterior(2).ordered_rate.sd = 2;
-  all[3].first = "larger named rate";
-  posterior(3).named_rate.median = 0.37;
-  all[4].first = "smaller named rate";
-  posterior(4).named_rate.median = 0.05;
-  all[5].first = "more separate variance";
-  posterior(5).separate.median = 1;
-  all[6].first = "clipped at 0.7";
-  all[6].second.ranking.clip_depth = 0.7;
+struct NamedSettings {
+  const char* name;
+  TreeSettings settings;
+};
+
+// The default settings, and those that could be chosen instead.
+std::vector<NamedSettings> Alternatives() {
+  std::vector<NamedSettings> all(8, {"default", TreeSettings()});
+  const auto posterior = [&](size_t i) -> PosteriorSettings& { return all[i].settings.ranking.posterior; };
+  all[1].name = "less variation of rates";
+  posterior(1).ordered_rate.sd = 1.5;
+  all[2].name = "larger named rate";
+  posterior(2).named_rate.median = 0.37;
+  all[3].name = "smaller named rate";
+  posterior(3).named_rate.median = 0.05;
+  all[4].name = "more separate variance";
+  posterior(4).separate.median = 1;
+  all[5].name = "clipped at 0.7";
+  all[5].settings.ranking.clip_depth = 0.7;
+  all[6].name = "aim at 0.25 spreads";
+  all[6].settings.ranking.aim = 0.25;
+  all[7].name = "aim at 1 spread";
+  all[7].settings.ranking.aim = 1;
   return all;
 }
 
-// Scores each kernel by the settings that are best on the others.
-void LeaveOut(const Options& options, const std::vector<PublicSpace>& spaces) {
-  const auto alternatives = Alternatives();
+// By space: the settings that are best on the spaces of other kernels. Every kernel counts the same. The runs that
+// decide it are not those of the table.
+std::vector<NamedSettings> LeftOutSettings(const Options& options, const std::vector<PublicSpace>& spaces) {
+  constexpr int kOtherRuns = 1'000'000;
+  const std::vector<NamedSettings> alternatives = Alternatives();
+  Options others = options;
+  others.first += kOtherRuns;
   ChoiceTimes times;
-  std::vector<std::vector<std::vector<size_t>>> to(alternatives.size());  // by space, sorted
+  std::vector<std::vector<double>> logs(alternatives.size());  // of the evaluations to 10 %, mean over runs, by space
   for (size_t a = 0; a < alternatives.size(); ++a) {
     for (const PublicSpace& space : spaces) {
-      const std::vector<Run> runs = PublicRuns(options, space, alternatives[a].second, &times, nullptr);
-      to[a].push_back(EvaluationsTo(0.10, space.space, runs));
+      const std::vector<Run> runs =
+          PublicRuns(others, space, alternatives[a].settings, std::log1p(0.10), &times, nullptr);
+      double sum = 0;
+      for (const size_t count : EvaluationsTo(0.10, space.space, runs)) sum += LogCount(count);
+      logs[a].push_back(sum / static_cast<double>(runs.size()));
     }
-    fprintf(stderr, "ran \"%s\"\n", alternatives[a].first);
+    fprintf(stderr, "ran \"%s\"\n", alternatives[a].name);
   }
-  const auto mean_log = [&](size_t a, size_t s) {
-    double sum = 0;
-    for (const size_t count : to[a][s]) sum += LogCount(count);
-    return sum / static_cast<double>(to[a][s].size());
-  };
-  printf("\n| space | settings chosen on the other kernels | to 10 %% |\n| --- | --- | --- |\n");
-  double sum = 0;
-  for (size_t s = 0; s < spaces.size(); ++s) {
+  std::vector<NamedSettings> chosen;
+  for (const PublicSpace& left_out : spaces) {
     size_t best = 0;
     double least = INFINITY;
     for (size_t a = 0; a < alternatives.size(); ++a) {
-      std::map<std::string, std::pair<double, int>> by_kernel;  // every kernel counts the same
+      std::map<std::string, std::pair<double, int>> by_kernel;
       for (size_t other = 0; other < spaces.size(); ++other) {
-        if (spaces[other].kernel == spaces[s].kernel) continue;
-        by_kernel[spaces[other].kernel].first += mean_log(a, other);
+        if (spaces[other].kernel == left_out.kernel) continue;
+        by_kernel[spaces[other].kernel].first += logs[a][other];
         ++by_kernel[spaces[other].kernel].second;
       }
       double total = 0;
-      for (const auto& [kernel, logs] : by_kernel) total += logs.first / logs.second;
-      if (total < least) {
-        least = total;
-        best = a;
-      }
+      for (const auto& [kernel, sum] : by_kernel) total += sum.first / sum.second;
+      if (total >= least) continue;
+      least = total;
+      best = a;
     }
-    printf("| %s | %s | %s |\n", spaces[s].space.name.c_str(), alternatives[best].first,
-           QuartilesText(to[best][s]).c_str());
-    sum += LogCount(QuantileOf(to[best][s], 0.5));
+    chosen.push_back(alternatives[best]);
   }
-  printf("\nGeometric mean of the left-out medians: %.1f evaluations.\n",
-         std::exp(sum / static_cast<double>(spaces.size())));
+  return chosen;
 }
 
-void PublicTable(const Options& options, const std::vector<PublicSpace>& spaces, ChoiceTimes* times) {
+void PrintCoverage(const Predictions& predictions) {
+  printf("Predicted 80 %% intervals hold the outcome %.1f times in 100 (%d predictions).\n",
+         100.0 * predictions.held / std::max(1, predictions.made.load()), predictions.made.load());
+}
+
+// `settings` by space.
+void PublicTable(const Options& options, const std::vector<PublicSpace>& spaces,
+                 const std::vector<NamedSettings>& settings, ChoiceTimes* times) {
   const std::vector<size_t> marks = {20, 50, 100};
   Predictions predictions;
   std::vector<Results> all;
   PrintHeader(marks);
-  for (const PublicSpace& space : spaces) {
+  for (size_t i = 0; i < spaces.size(); ++i) {
+    const PublicSpace& space = spaces[i];
     Results& results = all.emplace_back();
-    results['a'] = PublicRuns(options, space, TreeSettings(), times, &predictions);
+    results['a'] = PublicRuns(options, space, settings[i].settings, kNothingLeft, times, &predictions);
     PrintRow(space.space, "a: Pawl", results['a'], marks);
     results['b'] = RunsOf(options, [&](int run) {
       return RandomSearch(space.space, RandomStart(space.space, run), kMost, static_cast<uint64_t>(run));
@@ -462,7 +477,7 @@ void PublicTable(const Options& options, const std::vector<PublicSpace>& spaces,
   std::map<char, double> logs;
   std::map<std::string, std::pair<double, int>> peers;
   for (size_t i = 0; i < spaces.size(); ++i) {
-    JudgePublic(spaces[i], all[i]);
+    JudgePublic(spaces[i], settings[i].name, all[i]);
     for (const auto& [method, runs] : all[i]) {
       logs[method] += LogCount(QuantileOf(EvaluationsTo(0.10, spaces[i].space, runs), 0.5));
     }
@@ -481,8 +496,16 @@ void PublicTable(const Options& options, const std::vector<PublicSpace>& spaces,
   for (const auto& [name, ratio] : peers) {
     printf("Of %s, where known (%d spaces): %.2f.\n", name.c_str(), ratio.second, std::exp(ratio.first / ratio.second));
   }
-  printf("Predicted 80 %% intervals hold the outcome %.1f times in 100 (%d predictions).\n",
-         100.0 * predictions.held / std::max(1, predictions.made.load()), predictions.made.load());
+  PrintCoverage(predictions);
+}
+
+// What the shipped patterns have of other bundles: a bundle is left out of what is known beforehand.
+std::vector<v1::Pattern> PatternsOfOthers(const std::string& bundle) {
+  std::vector<v1::Pattern> all;
+  for (const v1::PatternFile& file : ShippedPatterns()) {
+    all.insert(all.end(), file.patterns().begin(), file.patterns().end());
+  }
+  return OverAll(WithoutBundle(all, bundle));
 }
 
 void RecordedTable(const Options& options, const std::filesystem::path& checkout, ChoiceTimes* times) {
@@ -490,6 +513,7 @@ void RecordedTable(const Options& options, const std::filesystem::path& checkout
   const absl::StatusOr<std::vector<std::string>> bundles = RecordedBundles(checkout);
   if (!bundles.ok()) Die(bundles.status());
   std::vector<std::pair<MeasuredSpace, Results>> recorded;
+  Predictions predictions;
   PrintHeader(marks);
   for (const std::string& bundle : *bundles) {
     if (!options.only.empty() && options.only != bundle) continue;
@@ -503,12 +527,16 @@ void RecordedTable(const Options& options, const std::filesystem::path& checkout
     constexpr size_t kEvaluations = 100;
     const auto seed = [](int run) { return static_cast<uint64_t>(run); };
     Results results;
-    results['a'] = RunsOf(options, [&](int run) { return Engine(*space, start, timed, kEvaluations, seed(run)); });
+    const std::vector<v1::Pattern> patterns = PatternsOfOthers(bundle);
+    results['a'] = RunsOf(options, [&](int run) {
+      return Engine(*space, start, timed, kEvaluations, seed(run), patterns, &predictions);
+    });
     results['b'] = RunsOf(options, [&](int run) { return RandomSearch(*space, start, kEvaluations, seed(run)); });
     results['c'] = RunsOf(options, [&](int run) { return HillClimbing(*space, start, kEvaluations, seed(run)); });
     results['d'] = RunsOf(options, [&](int run) {
       const DecisionTree shuffled = Shuffled(seed(run));
-      return Engine(*space, start, TreeChooser(shuffled, In(*space, TreeSettings())), kEvaluations, seed(run));
+      const TreeChooser chooser(shuffled, In(*space, TreeSettings()));
+      return Engine(*space, start, chooser, kEvaluations, seed(run), {}, nullptr);
     });
     const std::map<char, const char*> names = {
         {'a', "a: Pawl"}, {'b', "b: random"}, {'c', "c: hill climbing"}, {'d', "d: Pawl, rules shuffled"}};
@@ -517,18 +545,32 @@ void RecordedTable(const Options& options, const std::filesystem::path& checkout
   }
   printf("\n");
   for (const auto& [space, results] : recorded) JudgeRecorded(space, results);
+  PrintCoverage(predictions);
 }
 
 int Main(const Options& options) {
   const char* source = getenv("PAWL_SOURCE_DIR");
   const std::filesystem::path checkout = source == nullptr ? "." : source;
   ChoiceTimes times;
-  if (options.folder.empty() && !options.leave_out) RecordedTable(options, checkout, &times);
+  if (options.folder.empty()) RecordedTable(options, checkout, &times);
   absl::StatusOr<std::vector<PublicSpace>> spaces =
       ReadPublicSpaces(options.folder.empty() ? checkout / "bench/spaces" : options.folder);
   if (!spaces.ok()) Die(spaces.status());
   std::erase_if(*spaces, [&](const PublicSpace& space) { return !absl::StartsWith(space.space.name, options.only); });
-  if (!spaces->empty()) options.leave_out ? LeaveOut(options, *spaces) : PublicTable(options, *spaces, &times);
+  if (spaces->empty() && !options.folder.empty()) {
+    Die(absl::NotFoundError(absl::StrCat("no space of ", options.folder.string(), " begins with ", options.only)));
+  }
+  if (!spaces->empty()) {
+    std::set<std::string> kernels;
+    for (const PublicSpace& space : *spaces) kernels.insert(space.kernel);
+    if (options.leave_out && kernels.size() < 2) {
+      Die(absl::InvalidArgumentError("--leave-out needs spaces of two kernels or more: settings come from the others"));
+    }
+    const std::vector<NamedSettings> settings =
+        options.leave_out ? LeftOutSettings(options, *spaces)
+                          : std::vector<NamedSettings>(spaces->size(), Alternatives()[0]);
+    PublicTable(options, *spaces, settings, &times);
+  }
   if (times.count > 0) {
     fprintf(stderr, "a choice takes %.2f ms of CPU time, at worst %.2f ms, in %lld choices\n",
             1e3 * times.sum / static_cast<double>(times.count), 1e3 * times.worst, static_cast<long long>(times.count));

@@ -213,12 +213,18 @@ double LeastGain(const CampaignState& campaign) {
   return asked > 0 ? asked : kLeastGain;
 }
 
-v1::Event ExpectsTooLittle(const CampaignState& campaign, const Choice& most) {
+// The largest expected improvement of any change that is left; nothing: the choice was not ranked.
+std::optional<Choice::Expected> MostExpected(const Choice& choice) {
+  if (choice.most || !choice.score) return choice.most;
+  return Choice::Expected{choice.change, choice.parent, choice.score->gain()};
+}
+
+v1::Event ExpectsTooLittle(const CampaignState& campaign, const Choice::Expected& most) {
   return Ended(
       v1::FINISHED, v1::STOP_REASON_GAIN,
       absl::StrFormat("no change is expected to gain %.3g %%: the most, %.2g %%, is expected of %s from %d to %d "
                       "(iteration %d)",
-                      100 * LeastGain(campaign), 100 * std::expm1(most.score->gain()), most.change.variable(),
+                      100 * LeastGain(campaign), 100 * std::expm1(most.gain), most.change.variable(),
                       most.change.from(), most.change.to(), most.parent));
 }
 
@@ -337,9 +343,10 @@ std::optional<v1::Event> Decide(const CampaignState& campaign, const Chooser& ch
   if (!choice) {
     return Finish(campaign, Ended(v1::FINISHED, v1::STOP_REASON_SPACE, "no change is left to try"), profiles);
   }
-  if (!proposed && choice->score && choice->score->gain() < LeastGain(campaign)) {
+  const std::optional<Choice::Expected> most = proposed ? std::nullopt : MostExpected(*choice);
+  if (most && most->gain < LeastGain(campaign)) {
     if (open > 0) return std::nullopt;
-    return Finish(campaign, ExpectsTooLittle(campaign, *choice), profiles);
+    return Finish(campaign, ExpectsTooLittle(campaign, *most), profiles);
   }
   if (!IsSingleChange(campaign, *choice)) {
     return Ended(v1::FAILED, v1::STOP_REASON_UNSPECIFIED,

@@ -85,19 +85,38 @@ struct Standardised {
   }
 };
 
+using Places = Posterior::Places;
+
+Places PlacesOf(const std::vector<Observation>& observations, size_t variables) {
+  Places places(observations.size(), variables);
+  for (Eigen::Index o = 0; o < places.rows(); ++o) {
+    for (Eigen::Index v = 0; v < places.cols(); ++v) {
+      places(o, v) = observations[static_cast<size_t>(o)].point[static_cast<size_t>(v)];
+    }
+  }
+  return places;
+}
+
 // The covariance of observations for some parameters, and the posterior density of the parameters.
 struct Kernel {
-  const std::vector<Observation>& observations;
   const Scales& scales;
   const Standardised& data;
+  Places places;
   std::vector<PosteriorSettings::Prior> priors;
 
   std::vector<MatrixXd> correlations;
   double joint = 0, separate = 0, nugget = 0;
-  MatrixXd together, covariance;  // lower triangles; `together` is the joint part
+  MatrixXd together, summed, covariance;  // lower triangles: products of the correlations, sums, and the whole
   Eigen::LLT<MatrixXd> factor;
   VectorXd weights;
   double mean = 0;
+
+  Kernel(const std::vector<Observation>& observations, const Scales& scales, const Standardised& data,
+         const PosteriorSettings& settings)
+      : scales(scales),
+        data(data),
+        places(PlacesOf(observations, scales.size())),
+        priors(Priors(scales.size(), settings)) {}
 
   size_t variables() const { return scales.size(); }
 
@@ -123,25 +142,25 @@ struct Kernel {
   }
 
   void Solve() {
-    const auto n = static_cast<Eigen::Index>(observations.size());
-    together.resize(n, n);
-    covariance.noalias() = data.causes * data.causes.transpose();
-    if (data.causes.cols() == 0) covariance.setZero(n, n);
-    for (Eigen::Index b = 0; b < n; ++b) {
-      const Point& at = observations[static_cast<size_t>(b)].point;
-      for (Eigen::Index a = b; a < n; ++a) {
-        const Point& other = observations[static_cast<size_t>(a)].point;
-        double product = joint, sum = 0;
-        for (size_t v = 0; v < correlations.size(); ++v) {
-          const double correlation = correlations[v](other[v], at[v]);
-          product *= correlation;
-          sum += correlation;
+    const Eigen::Index n = places.rows();
+    together.setOnes(n, n);
+    summed.setZero(n, n);
+    for (Eigen::Index v = 0; v < places.cols(); ++v) {
+      const uint16_t* const at = places.col(v).data();
+      for (Eigen::Index b = 0; b < n; ++b) {
+        const double* const of_place = correlations[static_cast<size_t>(v)].col(at[b]).data();
+        double* const products = together.col(b).data();
+        double* const sums = summed.col(b).data();
+        for (Eigen::Index a = b; a < n; ++a) {
+          products[a] *= of_place[at[a]];
+          sums[a] += of_place[at[a]];
         }
-        together(a, b) = product;
-        covariance(a, b) += product + separate * sum;
       }
-      covariance(b, b) += nugget + data.variances[b];
     }
+    covariance = joint * together + separate * summed;
+    if (data.causes.cols() > 0) covariance.noalias() += data.causes * data.causes.transpose();
+    covariance.diagonal() += data.variances;
+    covariance.diagonal().array() += nugget;
     factor.compute(covariance);
     const VectorXd ones = VectorXd::Ones(n), of_ones = factor.solve(ones);
     mean = of_ones.dot(data.values) / (1 / kMeanVariance + of_ones.sum());
@@ -160,24 +179,29 @@ struct Kernel {
   }
 
   std::vector<double> Gradient(const Posterior::Parameters& parameters) const {
-    const auto n = static_cast<Eigen::Index>(observations.size());
+    const Eigen::Index n = places.rows();
     MatrixXd slope = factor.solve(MatrixXd::Identity(n, n));  // of the loss by the covariance, twice
     slope.noalias() -= weights * weights.transpose();
+    // Every pair but those of an observation with itself is in the lower triangle and counts twice.
+    double of_joint = 0, of_separate = 0;
+    MatrixXd by_product(n, n);
+    for (Eigen::Index b = 0; b < n; ++b) {
+      by_product.col(b).tail(n - b) = joint * slope.col(b).tail(n - b).cwiseProduct(together.col(b).tail(n - b));
+      of_joint += by_product.col(b).tail(n - b).sum() - 0.5 * by_product(b, b);
+      of_separate += separate * (slope.col(b).tail(n - b).dot(summed.col(b).tail(n - b)) -
+                                 0.5 * slope(b, b) * summed(b, b));
+    }
     std::vector<MatrixXd> by_places;
     for (const MatrixXd& table : correlations) by_places.push_back(MatrixXd::Zero(table.rows(), table.cols()));
-    double of_joint = 0, of_separate = 0;
-    for (Eigen::Index b = 0; b < n; ++b) {
-      const Point& at = observations[static_cast<size_t>(b)].point;
-      of_joint += 0.5 * slope(b, b) * together(b, b);
-      of_separate += 0.5 * slope(b, b) * separate * static_cast<double>(variables());
-      for (Eigen::Index a = b + 1; a < n; ++a) {
-        const Point& other = observations[static_cast<size_t>(a)].point;
-        const double product = slope(a, b) * together(a, b), each = slope(a, b) * separate;
-        of_joint += product;
-        for (size_t v = 0; v < by_places.size(); ++v) {
-          const double own = each * correlations[v](other[v], at[v]);
-          of_separate += own;
-          by_places[v](other[v], at[v]) += product + own;
+    for (Eigen::Index v = 0; v < places.cols(); ++v) {
+      const uint16_t* const at = places.col(v).data();
+      for (Eigen::Index b = 0; b < n; ++b) {
+        const double* const of_place = correlations[static_cast<size_t>(v)].col(at[b]).data();
+        double* const by_place = by_places[static_cast<size_t>(v)].col(at[b]).data();
+        const double* const products = by_product.col(b).data();
+        const double* const slopes = slope.col(b).data();
+        for (Eigen::Index a = b + 1; a < n; ++a) {
+          by_place[at[a]] += products[a] + separate * slopes[a] * of_place[at[a]];
         }
       }
     }
@@ -215,9 +239,9 @@ Posterior::Parameters Posterior::Fit(const std::vector<Observation>& observation
   Parameters parameters;
   for (const auto& prior : priors) parameters.push_back(std::log(prior.median));
   if (observations.size() < 3) return parameters;
-  const std::vector<Observation> bounded = Bounded(observations, settings.most_observations);
+  const std::vector<Observation> bounded = Bounded(observations, settings.most_fitted);
   const Standardised data(bounded, causes, settings);
-  Kernel kernel{bounded, scales, data, priors, {}, 0, 0, 0, {}, {}, {}, {}, 0};
+  Kernel kernel(bounded, scales, data, settings);
   // Resilient propagation: the steps follow the signs of the gradient, so that parameters of any size move.
   std::vector<double> steps(priors.size(), 0.4), before(priors.size(), 0);
   Parameters best = parameters;
@@ -246,11 +270,13 @@ Posterior::Parameters Posterior::Fit(const std::vector<Observation>& observation
 
 Posterior::Posterior(std::vector<Observation> observations, const Scales& scales, std::vector<KnownCause> causes,
                      const Parameters& parameters, const PosteriorSettings& settings)
-    : observations_(Bounded(std::move(observations), settings.most_observations)), causes_(std::move(causes)) {
-  const Standardised data(observations_, causes_, settings);
-  Kernel kernel{observations_, scales, data, Priors(scales.size(), settings), {}, 0, 0, 0, {}, {}, {}, {}, 0};
+    : causes_(std::move(causes)) {
+  observations = Bounded(std::move(observations), settings.most_observations);
+  const Standardised data(observations, causes_, settings);
+  Kernel kernel(observations, scales, data, settings);
   kernel.Set(parameters);
   kernel.Solve();
+  places_ = std::move(kernel.places);
   correlations_ = std::move(kernel.correlations);
   joint_ = kernel.joint;
   separate_ = kernel.separate;
@@ -264,22 +290,24 @@ Posterior::Posterior(std::vector<Observation> observations, const Scales& scales
 }
 
 MatrixXd Posterior::CovarianceOf(const std::vector<Point>& points) const {
-  MatrixXd covariance(observations_.size(), points.size());
-  covariance.noalias() = causes_of_ * CausesOf(causes_, points, scale_).transpose();
-  if (causes_.empty()) covariance.setZero();
+  const Eigen::Index n = places_.rows();
+  MatrixXd covariance(n, points.size());
+  VectorXd products(n), sums(n);
   for (Eigen::Index p = 0; p < covariance.cols(); ++p) {
     const Point& point = points[static_cast<size_t>(p)];
-    for (Eigen::Index o = 0; o < covariance.rows(); ++o) {
-      const Point& at = observations_[static_cast<size_t>(o)].point;
-      double product = joint_, sum = 0;
-      for (size_t v = 0; v < correlations_.size(); ++v) {
-        const double correlation = correlations_[v](at[v], point[v]);
-        product *= correlation;
-        sum += correlation;
+    products.setConstant(joint_);
+    sums.setZero();
+    for (size_t v = 0; v < correlations_.size(); ++v) {
+      const uint16_t* const at = places_.col(static_cast<Eigen::Index>(v)).data();
+      const double* const of_place = correlations_[v].col(point[v]).data();
+      for (Eigen::Index o = 0; o < n; ++o) {
+        products[o] *= of_place[at[o]];
+        sums[o] += of_place[at[o]];
       }
-      covariance(o, p) += product + separate_ * sum;
     }
+    covariance.col(p) = products + separate_ * sums;
   }
+  if (!causes_.empty()) covariance.noalias() += causes_of_ * CausesOf(causes_, points, scale_).transpose();
   return covariance;
 }
 
@@ -307,51 +335,64 @@ double Posterior::Similarity(const Point& a, const Point& b) const {
 }
 
 Posterior::Neighbourhood::Neighbourhood(const Posterior& posterior, const Point& centre) {
-  const size_t variables = centre.size();
-  const auto n = static_cast<Eigen::Index>(posterior.observations_.size());
-  // By variable and observation: the covariance without the variable's own correlation, which is multiplied with the
-  // first and added to the second.
-  MatrixXd factors(n, variables), sums(n, variables);
-  std::vector<double> before(variables + 1, posterior.joint_);
-  for (Eigen::Index o = 0; o < n; ++o) {
-    const Point& at = posterior.observations_[static_cast<size_t>(o)].point;
-    double sum = 0, after = 1;
-    for (size_t v = 0; v < variables; ++v) {
-      const double correlation = posterior.correlations_[v](at[v], centre[v]);
-      before[v + 1] = before[v] * correlation;
-      sum += correlation;
-    }
-    for (size_t v = variables; v-- > 0;) {
-      const double correlation = posterior.correlations_[v](at[v], centre[v]);
-      factors(o, v) = before[v] * after;
-      sums(o, v) = posterior.separate_ * (sum - correlation);
-      after *= correlation;
-    }
+  const auto variables = static_cast<Eigen::Index>(centre.size());
+  const Eigen::Index n = posterior.places_.rows();
+  // By observation and variable: the correlation with the centre; the product of the joint part without it.
+  MatrixXd correlations(n, variables), factors(n, variables);
+  VectorXd product = VectorXd::Constant(n, posterior.joint_);
+  for (Eigen::Index v = 0; v < variables; ++v) {
+    const uint16_t* const at = posterior.places_.col(v).data();
+    const auto variable = static_cast<size_t>(v);
+    const double* const of_place = posterior.correlations_[variable].col(centre[variable]).data();
+    for (Eigen::Index o = 0; o < n; ++o) correlations(o, v) = of_place[at[o]];
+    factors.col(v) = product;
+    product.array() *= correlations.col(v).array();
+  }
+  product.setOnes();
+  for (Eigen::Index v = variables; v-- > 0;) {
+    factors.col(v).array() *= product.array();
+    product.array() *= correlations.col(v).array();
+  }
+  VectorXd rest = posterior.separate_ * correlations.rowwise().sum();
+  const size_t causes = posterior.causes_.size();
+  VectorXd at_centre = VectorXd::Zero(static_cast<Eigen::Index>(causes)), at_place = at_centre;
+  if (causes > 0) {
+    at_centre = CausesOf(posterior.causes_, {centre}, posterior.scale_).row(0);
+    rest.noalias() += posterior.causes_of_ * at_centre;
   }
   const double own = posterior.joint_ + posterior.separate_ * static_cast<double>(variables) + posterior.nugget_;
-  Point point = centre;
+  const double causes_mean = posterior.CausesMean(centre);
   VectorXd covariances(n);
-  for (size_t v = 0; v < variables; ++v) {
-    const MatrixXd& table = posterior.correlations_[v];
+  for (Eigen::Index v = 0; v < variables; ++v) {
+    const auto variable = static_cast<size_t>(v);
+    const uint16_t* const at = posterior.places_.col(v).data();
+    const VectorXd scaled = factors.col(v).array() + posterior.separate_;
+    const VectorXd others = rest - posterior.separate_ * correlations.col(v);
+    const MatrixXd& table = posterior.correlations_[variable];
     std::vector<Normal>& bounds = bounds_.emplace_back();
+    bounds.reserve(static_cast<size_t>(table.rows()));
     for (Eigen::Index place = 0; place < table.rows(); ++place) {
-      point[v] = static_cast<uint16_t>(place);
-      for (Eigen::Index o = 0; o < n; ++o) {
-        const double correlation = table(posterior.observations_[static_cast<size_t>(o)].point[v], place);
-        covariances[o] = factors(o, v) * correlation + sums(o, v) + posterior.separate_ * correlation;
+      const double* const of_place = table.col(place).data();
+      for (Eigen::Index o = 0; o < n; ++o) covariances[o] = scaled[o] * of_place[at[o]] + others[o];
+      double variance = own, mean = causes_mean;
+      at_place = at_centre;
+      for (size_t c = 0; c < causes; ++c) {
+        const KnownCause& cause = posterior.causes_[c];
+        const std::vector<double>& serves = cause.serves[variable];
+        const auto entry = [&](size_t of) { return of < serves.size() ? serves[of] : 0; };
+        const double more = entry(static_cast<size_t>(place)) - entry(centre[variable]);
+        if (more == 0) continue;
+        const auto column = static_cast<Eigen::Index>(c);
+        const double step = cause.sd * more / posterior.scale_;
+        mean += cause.worth * more;
+        at_place[column] += step;
+        covariances.noalias() += step * posterior.causes_of_.col(column);
       }
-      double variance = own;
-      if (!posterior.causes_.empty()) {
-        const MatrixXd causes = CausesOf(posterior.causes_, {point}, posterior.scale_);
-        covariances.noalias() += posterior.causes_of_ * causes.row(0).transpose();
-        variance += causes.squaredNorm();
-      }
+      variance += at_place.squaredNorm();
       const double explained = (covariances.array().square() * posterior.inverse_variances_.array()).maxCoeff();
-      bounds.push_back({.mean = posterior.mean_ + posterior.scale_ * covariances.dot(posterior.weights_) +
-                                posterior.CausesMean(point),
+      bounds.push_back({.mean = posterior.mean_ + posterior.scale_ * covariances.dot(posterior.weights_) + mean,
                         .sd = posterior.scale_ * std::sqrt(std::max(variance - explained, posterior.nugget_))});
     }
-    point[v] = centre[v];
   }
 }
 

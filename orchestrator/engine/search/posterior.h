@@ -28,16 +28,18 @@ struct PosteriorSettings {
   struct Prior {
     double median, sd;
   };
-  Prior ordered_rate = {1, 1.5};  // decay of correlation over the length of a variable's scale
+  Prior ordered_rate = {1, 2};    // decay of correlation over the length of a variable's scale
   Prior named_rate = {0.14, 1};   // decay between any two different values of a variable
   Prior joint = {1, 1};           // variance of what the variables do together
   Prior separate = {0.37, 1};     // variance of what each of them does by itself, summed over them
   Prior nugget = {0.01, 1};       // variance of what no variable explains
-  int fit_steps = 15;
+  int fit_steps = 10;
   // Standard deviation of log speed over a space, and the number of measurements that this prior counts as.
   double spread = 0.3;
   double spread_weight = 2;
-  size_t most_observations = 160;  // an approximation of this rank: the newest half, and the fastest of the others
+  // An approximation of this rank: the newest half, and the fastest of the others.
+  size_t most_observations = 160;
+  size_t most_fitted = 80;  // likewise, for the fit of the parameters
 };
 
 // A Gaussian process over variants. Log speed is a constant, plus what each variable does by itself, plus what all of
@@ -54,6 +56,8 @@ class Posterior {
     double mean = 0, sd = 0;
   };
   using Parameters = std::vector<double>;  // logarithms of the kernel's parameters
+  // By point and variable; those of a variable are next to each other in memory.
+  using Places = Eigen::Matrix<uint16_t, Eigen::Dynamic, Eigen::Dynamic>;
 
   // The mode of the parameters' posterior.
   static Parameters Fit(const std::vector<Observation>& observations, const Scales& scales,
@@ -76,6 +80,8 @@ class Posterior {
 
   // Of log speed as it would be measured without noise.
   std::vector<Normal> Predict(const std::vector<Point>& points) const;
+  // Standard deviation of log speed over the space, as the observations have it.
+  double spread() const { return scale_; }
   // By the known causes' prior alone.
   double CausesMean(const Point& point) const;
   // Correlation of what the variables do together: 1 for the same variant.
@@ -84,7 +90,7 @@ class Posterior {
  private:
   Eigen::MatrixXd CovarianceOf(const std::vector<Point>& points) const;
 
-  std::vector<Observation> observations_;
+  Places places_;  // of the observations
   std::vector<KnownCause> causes_;
   std::vector<Eigen::MatrixXd> correlations_;  // by variable: of the values at two places
   double joint_ = 0, separate_ = 0, nugget_ = 0;

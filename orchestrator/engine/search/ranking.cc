@@ -33,7 +33,8 @@ using PointMap = std::unordered_map<Point, T, PointHash>;
 struct Candidate {
   size_t parent = 0, variable = 0;
   Point point;
-  double most = 0;  // upper bound of the expected improvement
+  double most = 0;   // upper bound of the expected improvement over the aim
+  double aimed = 0;  // that improvement, with the probability of passing and what a second change may add
   Posterior::Normal log_speed;
   v1::Score score;
   bool examined = false;
@@ -81,6 +82,7 @@ class Ranker {
     ReadIterations();
     FindParents();
     posterior_.emplace(Clipped(observations_.size()), scales_, rules_.causes(), Parameters(), settings_.posterior);
+    aim_ = best_log_ + settings_.aim * posterior_->spread();
     for (size_t i = 0; i < parents_.size(); ++i) VisitChanges(i);
     Examine();
     LookAhead();
@@ -201,7 +203,7 @@ class Ranker {
         candidate.parent = parent;
         candidate.variable = v;
         candidate.point = point;
-        candidate.most = ExpectedImprovement(neighbourhood.Bound(v, point[v]), best_log_);
+        candidate.most = ExpectedImprovement(neighbourhood.Bound(v, point[v]), aim_);
       }
       point[v] = centre[v];
     }
@@ -245,7 +247,7 @@ class Ranker {
       const bool last = !considered || i + 1 == order.size();
       if (block.size() < kBlock && !last) continue;
       Score(block);
-      for (const Candidate* scored : block) most = std::max(most, scored->score.gain());
+      for (const Candidate* scored : block) most = std::max(most, scored->aimed);
       block.clear();
       if (!considered) return;
     }
@@ -265,7 +267,8 @@ class Ranker {
       score.set_model(candidate.log_speed.mean - score.rules() - score.patterns());
       score.set_sd(candidate.log_speed.sd);
       SetValidAndSeconds(points[i], &score);
-      score.set_gain(score.valid() * ExpectedImprovement(posteriors[i], best_log_) + kTieBreak * random_.Uniform());
+      score.set_gain(score.valid() * ExpectedImprovement(posteriors[i], best_log_));
+      candidate.aimed = score.valid() * ExpectedImprovement(posteriors[i], aim_) + kTieBreak * random_.Uniform();
       examined_.push_back(&candidate);
     }
   }
@@ -290,7 +293,7 @@ class Ranker {
   // two trials, so half of the sum of their expected improvements counts where that is more.
   void LookAhead() {
     std::stable_sort(examined_.begin(), examined_.end(),
-                     [](const Candidate* a, const Candidate* b) { return a->score.gain() > b->score.gain(); });
+                     [](const Candidate* a, const Candidate* b) { return a->aimed > b->aimed; });
     const std::vector<const Candidate*> forbidden = Forbidden();
     if (forbidden.empty()) return;
     for (Candidate* candidate : examined_) {
@@ -310,10 +313,12 @@ class Ranker {
       for (size_t i = 0; i < points.size(); ++i) {
         v1::Score second;
         SetValidAndSeconds(points[i], &second);
-        const double gain = candidate->score.valid() * second.valid() * ExpectedImprovement(posteriors[i], best_log_);
-        const double both = (candidate->score.gain() + gain) / 2;
-        if (both <= candidate->score.gain()) continue;
-        candidate->score.set_gain(both);
+        const double valid = candidate->score.valid() * second.valid();
+        const double aimed = (candidate->aimed + valid * ExpectedImprovement(posteriors[i], aim_)) / 2;
+        if (aimed <= candidate->aimed) continue;
+        candidate->aimed = aimed;
+        const double gain = valid * ExpectedImprovement(posteriors[i], best_log_);
+        candidate->score.set_gain(std::max(candidate->score.gain(), (candidate->score.gain() + gain) / 2));
         const Candidate& wanted = *unlocked[i];
         candidate->unlocks = ChangeOf(0, wanted.variable, wanted.point[wanted.variable]);
       }
@@ -323,7 +328,7 @@ class Ranker {
   // Changes of the best variant that constraints forbid, and of which more may be expected than of any that they allow:
   // others can't make a first change rank first. Those with the largest expected improvement.
   std::vector<const Candidate*> Forbidden() {
-    const double most = examined_.empty() ? 0 : examined_.front()->score.gain();
+    const double most = examined_.empty() ? 0 : examined_.front()->aimed;
     std::vector<const Candidate*> forbidden;
     for (const Candidate& candidate : candidates_) {
       const bool hopeful = candidate.parent == 0 && !candidate.examined && candidate.most > most;
@@ -346,12 +351,13 @@ class Ranker {
       ranked.change = ChangeOf(candidate.parent, candidate.variable, place);
       ranked.score = std::move(candidate.score);
       ranked.log_speed = candidate.log_speed;
+      if (ranked.score.seconds() > 0) ranked.rate = candidate.aimed / ranked.score.seconds();
       ranked.examined = candidate.examined;
       if (ranked.parent == best_.number()) ranked.served = rules_.ServedBy(candidate.variable, place);
       ranked.unlocks = std::move(candidate.unlocks);
     }
     std::stable_sort(ranking.changes.begin(), ranking.changes.end(),
-                     [](const RankedChange& a, const RankedChange& b) { return RateOf(a.score) > RateOf(b.score); });
+                     [](const RankedChange& a, const RankedChange& b) { return a.rate > b.rate; });
     return ranking;
   }
 
@@ -374,6 +380,7 @@ class Ranker {
   const v1::Iteration* round_parent_ = nullptr;
   std::vector<const v1::Iteration*> parents_;
   std::optional<Posterior> posterior_;
+  double aim_ = 0;  // log speed
   std::vector<Candidate> candidates_;
   PointMap<size_t> seen_;  // place in candidates_
   std::vector<Candidate*> examined_;
@@ -381,8 +388,6 @@ class Ranker {
 };
 
 }  // namespace
-
-double RateOf(const v1::Score& score) { return score.seconds() > 0 ? score.gain() / score.seconds() : 0; }
 
 Ranking RankChanges(const CampaignState& campaign, const RulePrior& rules, const RankingSettings& settings) {
   return Ranker(campaign, rules, settings).Rank();

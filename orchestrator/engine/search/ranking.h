@@ -13,6 +13,9 @@ namespace pawl {
 struct RankingSettings {
   PosteriorSettings posterior;
   double clip_depth = 1;  // log speed below the best: slower measurements count as this slow
+  // Changes rank by the improvement that is expected over a speed which is above the best one by so many spreads. A
+  // search that counts the smallest gain stays at the first peak; one that aims higher prefers what may change much.
+  double aim = 0.5;
   size_t parents = 64;    // measured variants whose changes are considered, at most
   size_t examined = 256;  // changes whose exact posterior is computed, at most
   size_t lookahead = 4;   // changes that constraints forbid, whose gain after another change is computed
@@ -26,13 +29,11 @@ struct RankedChange {
   v1::Change change;
   v1::Score score;                    // absent fields: see `examined`
   Posterior::Normal log_speed;        // over the best variant
+  double rate = 0;                    // expected improvement over the aim, for each second of its cost
   bool examined = false;              // constraints allow it, and its posterior was computed
   RulePrior::Served served;           // of a change of the best variant
   std::optional<v1::Change> unlocks;  // a better change, which constraints allow only after this one
 };
-
-// Expected improvement for each second of its cost.
-double RateOf(const v1::Score& score);
 
 struct TriedChange {
   v1::Change change;
