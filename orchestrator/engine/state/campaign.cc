@@ -211,6 +211,8 @@ void CampaignState::ApplyLost(const v1::LeaseLost& lost, absl::Time at) {
 }
 
 void CampaignState::ApplyFinished(const v1::TrialFinished& finished) {
+  const auto open = open_.find(finished.trial());
+  const bool end = open != open_.end() && open->second.planned.purpose() == v1::TRIAL_PURPOSE_END;
   open_.erase(finished.trial());
   NoteVerifications();
   if (finished.has_verification()) return;  // changes nothing
@@ -220,6 +222,7 @@ void CampaignState::ApplyFinished(const v1::TrialFinished& finished) {
   summary_.set_dollars(summary_.gpu_seconds() / 3600 * price_per_hour_);
   noise_.Add(finished.result(), goal_sizes_, summary_.spec().goal().size());
   if (finished.has_total_gain()) return ApplyTotal(finished);
+  if (end) return ApplyEnd(finished);
   if (!finished.has_iteration()) return;
   const v1::Iteration& iteration = finished.iteration();
   if (gpu_.name().empty()) gpu_ = finished.result().gpu();
@@ -247,8 +250,9 @@ void CampaignState::ApplyFinished(const v1::TrialFinished& finished) {
     return judged.verdict() == v1::KEPT && judged.number() >= round_begin_;
   });
   reverts_in_a_row_ = in_vain ? reverts_in_a_row_ + 1 : 0;
+  const bool may_be_end = iteration.expedition() && iteration.comparison() == v1::FASTER;
+  if (iteration.verdict() == v1::KEPT || may_be_end) evidence_[iteration.number()] = finished.result().evidence();
   if (iteration.verdict() != v1::KEPT) return;
-  evidence_[iteration.number()] = finished.result().evidence();
   if (iteration.number() == 0) {
     summary_.set_start_us(iteration.time_us());
     if (!finished.result().baseline_error().empty()) {
@@ -288,6 +292,27 @@ const v1::Comparison* BesideBaselineOf(const v1::Campaign& campaign) {
   return measured ? &total.beside_baseline().interval() : nullptr;
 }
 
+const v1::Iteration* CampaignState::UncomparedEnd() const {
+  const v1::Iteration* best = this->best();
+  for (auto iteration = iterations_.rbegin(); best != nullptr && iteration != iterations_.rend(); ++iteration) {
+    if (iteration->expedition() && iteration->verdict() == v1::REVERTED && iteration->comparison() == v1::FASTER &&
+        !iteration->has_over_best() && iteration->speedup_over_start() > best->speedup_over_start()) {
+      return &*iteration;
+    }
+  }
+  return nullptr;
+}
+
+void CampaignState::ApplyEnd(const v1::TrialFinished& finished) {
+  for (const v1::RevisedIteration& revision : finished.revised()) {
+    Revise(revision);
+    if (revision.verdict() != v1::KEPT) continue;
+    reverts_in_a_row_ = 0;
+    ++kept_since_total_;
+  }
+  ElectBest();
+}
+
 // From here on the campaign goes by what was measured.
 void CampaignState::ApplyTotal(const v1::TrialFinished& finished) {
   *summary_.mutable_total_gain() = finished.total_gain();
@@ -302,6 +327,7 @@ void CampaignState::Revise(const v1::RevisedIteration& revision) {
   const auto place = places_.find(revision.number());
   if (place == places_.end()) return;
   v1::Iteration& iteration = iterations_[place->second];
+  memo_.observations = 0;
   Count(iteration, -1);
   iteration.set_verdict(revision.verdict());
   iteration.set_reason(revision.reason());
@@ -309,6 +335,10 @@ void CampaignState::Revise(const v1::RevisedIteration& revision) {
   iteration.set_speedup_over_baseline(revision.speedup_over_baseline());
   if (revision.has_failure()) *iteration.mutable_failure() = revision.failure();
   if (revision.has_failed_gate()) *iteration.add_failed_gates() = revision.failed_gate();
+  if (revision.has_over_best()) {
+    *iteration.mutable_over_best() = revision.over_best();
+    iteration.set_compared_with(revision.compared_with());
+  }
   Count(iteration, 1);
   if (iteration.verdict() != v1::KEPT) evidence_.erase(iteration.number());
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -43,6 +44,13 @@ struct OpenTrial {
   std::optional<absl::Duration> leased_at;  // in served time
 };
 
+// What the search computed before. It follows from the campaign, and would take long to compute for every choice.
+struct SearchMemo {
+  size_t observations = 0, variables = 0;  // to which `parameters` of the model were fitted; 0: none yet
+  std::vector<double> parameters;
+  std::map<std::vector<uint16_t>, bool> allowed;  // by constraints: variants as the places of their values
+};
+
 // One campaign, as its events made it. Apply is the only way it changes, so the same events give the same campaign.
 // Pure; one thread at a time.
 class CampaignState {
@@ -70,8 +78,15 @@ class CampaignState {
   const v1::Iteration* best() const;
   // Of the best kept variant, as profiled; empty before iteration 0 is kept.
   const v1::Evidence& best_evidence() const;
-  // Of any kept variant; null: it was not kept.
+  // Of any kept variant, and of an expedition's that was faster than its parent; null: of others.
   const v1::Evidence* EvidenceOf(int iteration) const;
+  // It passed every check and was timed, so that its variant can be a parent.
+  bool IsMeasured(const v1::Iteration& iteration) const {
+    return iteration.verdict() != v1::REJECTED && iteration.speedup_over_start() > 0 && !iteration.untried();
+  }
+  // An expedition that seems to be faster than the best variant and was not compared with it; null: none.
+  const v1::Iteration* UncomparedEnd() const;
+  SearchMemo& search_memo() const { return memo_; }
   // That trials of it are measured on; empty before iteration 0 has its result.
   const v1::GpuInfo& gpu() const { return gpu_; }
   // The uuid of the one that a judged iteration was measured on; empty: its worker did not say.
@@ -150,6 +165,7 @@ class CampaignState {
   void ApplyLost(const v1::LeaseLost& lost, absl::Time at);
   void ApplyFinished(const v1::TrialFinished& finished);
   void ApplyTotal(const v1::TrialFinished& finished);
+  void ApplyEnd(const v1::TrialFinished& finished);
   void Revise(const v1::RevisedIteration& revision);
   // Adds the iteration to the summary's counts, or takes it out of them (-1).
   void Count(const v1::Iteration& iteration, int by);
@@ -171,7 +187,8 @@ class CampaignState {
   std::string own_source_;                       // the bundle's, where it has several files
   std::vector<std::string> sources_;             // of source edits; what is before the first is the bundle's own
   std::map<int, int> source_ids_;                // by iteration, planned or judged
-  std::map<int, v1::Evidence> evidence_;         // of kept iterations
+  std::map<int, v1::Evidence> evidence_;         // see EvidenceOf
+  mutable SearchMemo memo_;
   v1::GpuInfo gpu_;
   std::map<int, std::string> gpu_uuids_;  // by iteration
   google::protobuf::RepeatedPtrField<v1::BaselineTime> baselines_;

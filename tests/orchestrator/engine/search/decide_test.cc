@@ -396,7 +396,7 @@ v1::Bundle BundleWithRoof(double us) {
   return bundle;
 }
 
-TEST(DecideTest, StopsAtTheRoofWhenNoRuleAsksForMore) {
+TEST(DecideTest, StopsAtTheRoof) {
   CampaignScript script(v1::CampaignSpec(), BundleWithRoof(96));
   script.Run(BusyStart(100));
   const v1::CampaignEnded ended = EndOf(&script);
@@ -418,16 +418,35 @@ TEST(DecideTest, TakesNoBusyUnitForARoof) {
   }
 }
 
-TEST(DecideTest, GoesOnAtTheRoofWithWhatIsProposedOrARuleAsksFor) {
+TEST(DecideTest, TriesAtTheRoofWhatIsProposed) {
   CampaignScript script(v1::CampaignSpec(), BundleWithRoof(96));
   script.Run(BusyStart(100));
   script.Propose("SPLIT", 2, "ann");
   EXPECT_EQ(script.Run(Measured(100, 120)).author(), "ann");
+  EXPECT_EQ(EndOf(&script).reason(), v1::STOP_REASON_ROOF);
+}
+
+Choice ChoiceOfGain(const CampaignScript& script, double gain) {
   Choice choice = *NeighbourChooser().Next(script.state());
-  choice.finding.emplace().set_rule("poor-l2-reuse");
-  const std::optional<v1::Event> event = script.Decide(FixedChooser(choice));
-  ASSERT_TRUE(event && event->has_planned());
-  EXPECT_EQ(event->planned().finding().rule(), "poor-l2-reuse");
+  choice.score.emplace().set_gain(gain);
+  return choice;
+}
+
+TEST(DecideTest, StopsWhereNoChangeIsExpectedToGainEnough) {
+  CampaignScript script;
+  script.Run(MeasuredStart(100));
+  const std::optional<v1::Event> event = script.Decide(FixedChooser(ChoiceOfGain(script, 0.0009)));
+  ASSERT_TRUE(event && event->has_ended());
+  EXPECT_EQ(event->ended().reason(), v1::STOP_REASON_GAIN);
+  EXPECT_THAT(event->ended().message(), AllOf(HasSubstr("no change is expected to gain 0.1 %"), HasSubstr("0.09 %"),
+                                              HasSubstr("TILE from 32 to 64 (iteration 0)")));
+}
+
+TEST(DecideTest, GoesOnForAsLittleAsTheBudgetSays) {
+  CampaignScript script(Spec([](v1::CampaignSpec* spec) { spec->mutable_budget()->set_least_gain(0.0005); }));
+  script.Run(MeasuredStart(100));
+  const std::optional<v1::Event> event = script.Decide(FixedChooser(ChoiceOfGain(script, 0.0009)));
+  EXPECT_TRUE(event && event->has_planned());
 }
 
 TEST(DecideTest, PausesWhereTheBaselineIsNotWhatItWas) {
@@ -522,18 +541,18 @@ TEST(DecideTest, RefusesAChooserThatChangesTwoVariablesOrNone) {
   }
 }
 
-TEST(DecideTest, RefusesAChooserWhoseParentWasNotKept) {
+TEST(DecideTest, RefusesAChooserWhoseParentWasNotMeasured) {
   for (int parent : {1, 17}) {
     CampaignScript script;
     script.Run(MeasuredStart(100));
-    script.Run(Measured(100, 120));  // TILE 64, reverted
+    script.Run(FailedCheck(v1::CHECK_FAULT, "an illegal address"));  // TILE 64
     Choice choice;
     choice.parent = parent;
     (*choice.variant.mutable_values())["TILE"] = 64;
     (*choice.variant.mutable_values())["SPLIT"] = 2;
     const std::optional<v1::Event> event = script.Decide(FixedChooser(choice));
     ASSERT_TRUE(event && event->has_ended());
-    EXPECT_THAT(event->ended().message(), HasSubstr("kept parent"));
+    EXPECT_THAT(event->ended().message(), HasSubstr("measured parent"));
   }
 }
 
