@@ -490,9 +490,14 @@ v1::RevisedIteration JudgeEnd(const CampaignState& campaign, const v1::TrialPlan
   if (wrong) return UncomparedEnd(campaign, planned, *wrong);
 
   v1::RevisedIteration revised = UncomparedEnd(campaign, planned, "");
-  *revised.mutable_over_best() = CompareSamples(result, planned, KeepRuleOf(campaign.summary().spec().keep()));
+  const KeepRule rule = KeepRuleOf(campaign.summary().spec().keep());
+  *revised.mutable_over_best() = CompareSamples(campaign, result, planned, rule);
   const v1::Comparison& interval = revised.over_best();
-  const bool kept = interval.result() == v1::FASTER && best.verdict() == v1::KEPT;
+  beside.set_verdict(interval.result() == v1::FASTER && best.verdict() == v1::KEPT ? v1::KEPT : v1::REVERTED);
+  beside.clear_sizes();
+  SetSizes(campaign, result, planned, rule, &beside);
+  CheckWorst(campaign, gates, &beside);
+  const bool kept = beside.verdict() == v1::KEPT;
   const double over_best = std::exp(interval.mean_log_ratio());
   revised.set_verdict(kept ? v1::KEPT : v1::REVERTED);
   revised.set_reason(absl::StrFormat("the end of an expedition, %.3fx the speed of the best variant (iteration %d): %s",
