@@ -8,6 +8,7 @@
 #include "agent/campaigns/campaigns.h"
 #include "agent/mcp/features.h"
 #include "agent/tools/bundles.h"
+#include "agent/tools/lessons.h"
 
 namespace pawl {
 
@@ -17,6 +18,7 @@ struct ToolContext {
   const Bundles& bundles;
   std::string author = {};    // of submissions and proposals; empty: the client's name
   std::string campaign = {};  // the only one that may be looked at and changed; empty: all
+  LessonBook* lessons = nullptr;  // of all campaigns, also where there is one only to look at; null: none
 };
 
 using Tool = absl::StatusOr<Json> (*)(const ToolContext& context, const Json& arguments, const McpCall& call);

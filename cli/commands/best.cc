@@ -13,6 +13,7 @@
 #include "cli/text/campaign_text.h"
 #include "cli/text/json_line.h"
 #include "cli/text/words.h"
+#include "kernels/implementation.h"
 #include "report/sentences.h"
 
 namespace pawl {
@@ -43,14 +44,15 @@ void Print(const v1::BestVariant& best, const v1::Campaign& campaign, const std:
 
 absl::Status TakeAway(const BestFlags& flags, const v1::BestVariant& best, const v1::Campaign& campaign,
                       const std::vector<v1::Iteration>& path, Connection& connection) {
-  std::string source = best.bundle().source().text();
+  v1::BestVariant edited = best;  // with what edits made of its bundle
   if (const std::string& hash = best.iteration().patched_source_hash(); !hash.empty()) {
     absl::StatusOr<v1::GetBlobResponse> blob =
         connection.Ask([&](CampaignClient& client) { return client.GetBlob(hash); });
     if (!blob.ok()) return blob.status();
-    source = blob->content();
+    if (absl::Status set = SetImplementation(blob->content(), edited.mutable_bundle()); !set.ok()) return set;
   }
-  absl::StatusOr<std::vector<WinnerFile>> files = WinnerFiles(best, campaign, source, path);
+  const std::string source = edited.bundle().source().text();
+  absl::StatusOr<std::vector<WinnerFile>> files = WinnerFiles(edited, campaign, source, path);
   if (!files.ok()) return files.status();
   return WriteWinner(*files, flags.output);
 }

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "kernels/plan.h"
+#include "worker/trial/shared_tensors.h"
 #include "worker/validate/checked_call.h"
 #include "worker/validate/load_built.h"
 #include "worker/validate/output_check.h"
@@ -51,10 +52,13 @@ absl::StatusOr<Timing> TimeAgainst(GpuDevice& device, const v1::Bundle& bundle, 
   compare.set_setup(candidate.setup_module);
   *compare.mutable_candidate_plan() = candidate.plan;
   *compare.mutable_parent_plan() = parent.plan;
+  std::vector<v1::Plan*> plans = {compare.mutable_candidate_plan(), compare.mutable_parent_plan()};
   if (witnessed) {
     compare.set_witness(options.witness->module);
     *compare.mutable_witness_plan() = options.witness->plan;
+    plans.push_back(compare.mutable_witness_plan());
   }
+  ShareTensors(plans);
   compare.set_pairs(options.pairs);
   compare.set_measurements(options.measurements);
   compare.set_deciding(bundle.timing());

@@ -71,29 +71,32 @@ v1::ChooserKind KindOf(const CampaignState& campaign) {
   return kind == v1::CHOOSER_KIND_UNSPECIFIED ? v1::CHOOSER_KIND_BOTH : kind;
 }
 
-// One variable, or one source edit, of a kept parent.
+// One variable, or one edit, of a kept parent.
 bool IsSingleChange(const CampaignState& campaign, const Choice& choice) {
   const v1::Iteration* parent = campaign.Find(choice.parent);
   if (parent == nullptr || parent->verdict() != v1::KEPT) return false;
-  const int differences = Differences(VariantOf(*parent), choice.variant);
-  return choice.patched_source.empty() ? differences == 1 : differences == 0;
+  // An edit is one named change, whatever it does to variables.
+  if (!choice.patched_source.empty()) return choice.patched_source != campaign.SourceOf(choice.parent);
+  return Differences(VariantOf(*parent), choice.variant) == 1;
 }
 
 // The oldest proposal; *dropped is set instead if it can't be tried from the best variant any more.
 std::optional<Choice> FromProposals(const CampaignState& campaign, std::optional<v1::Event>* dropped) {
   if (campaign.proposals().empty()) return std::nullopt;
   const v1::ChangeProposed& proposed = campaign.proposals().front().proposed;
-  std::string why;
-  std::optional<Choice> choice = Proposed(campaign, proposed.change(), &why);
+  Refusal refusal;
+  std::optional<Choice> choice = Proposed(campaign, proposed.change(), &refusal);
   if (choice && !IsSingleChange(campaign, *choice)) {
     choice.reset();
-    why = "it would not be a single change of the best variant";
+    refusal.why = "it would not be a single change of the best variant";
   }
   if (!choice) {
     v1::ProposalDropped& event = *dropped->emplace().mutable_dropped();
     event.set_author(proposed.author());
     *event.mutable_change() = proposed.change();
-    event.set_reason(why.empty() ? "this variant was already tried" : why);
+    event.set_reason(refusal.why.empty()
+                         ? absl::StrCat("this variant was already tried: iteration ", refusal.tried_before)
+                         : refusal.why);
     return std::nullopt;
   }
   choice->author = proposed.author();
@@ -178,7 +181,8 @@ std::string AtRoof(const CampaignState& campaign) {
     return one.name() == campaign.summary().spec().goal().size();
   });
   if (gpu == nullptr || size == bundle.sizes().end()) return "";
-  const absl::StatusOr<v1::Plan> plan = campaign.PlanOf(VariantOf(*campaign.best()), *size, campaign.gpu());
+  const absl::StatusOr<v1::Plan> plan = campaign.PlanOf(
+      VariantOf(*campaign.best()), campaign.SourceIdOf(campaign.best()->number()), *size, campaign.gpu());
   if (!plan.ok()) return "";
   const double roof_us = RooflineFloorUs(*plan, *gpu, bundle.work_on_tensor_cores(), bundle.timing());
   const double best_us = campaign.summary().best_us();

@@ -6,7 +6,7 @@ namespace pawl {
 
 Hindsight::Hindsight(const CampaignState& campaign, const RankingSettings& settings)
     : campaign_(campaign), best_(*campaign.best()), settings_(settings) {
-  for (const v1::Variable& variable : campaign.bundle().variables()) {
+  for (const v1::Variable& variable : campaign.BundleOf(campaign.SourceIdOf(best_.number())).variables()) {
     std::vector<bool>& left = left_.emplace_back(static_cast<size_t>(variable.values_size()));
     for (const v1::Iteration& iteration : campaign.iterations()) {
       if (iteration.verdict() != v1::KEPT || iteration.change().variable() != variable.name()) continue;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "kernels/variable_values.h"
 #include "orchestrator/engine/search/hindsight.h"
 #include "orchestrator/engine/search/seeded_random.h"
 
@@ -30,7 +31,8 @@ class Ranker {
  public:
   Ranker(const CampaignState& campaign, const RuleScore& rules, const RankingSettings& settings)
       : campaign_(campaign),
-        bundle_(campaign.bundle()),
+        source_(campaign.SourceIdOf(campaign.best()->number())),
+        bundle_(campaign.BundleOf(source_)),
         best_(*campaign.best()),
         rules_(rules),
         settings_(settings),
@@ -66,6 +68,30 @@ class Ranker {
   Point Extended(const v1::Iteration& iteration) const {
     return Extended(PointOf(bundle_, iteration.variant()), campaign_.SourceIdOf(iteration.number()));
   }
+  bool InSpace(int iteration) const {
+    return campaign_.SpaceIdOf(campaign_.SourceIdOf(iteration)) == campaign_.SpaceIdOf(source_);
+  }
+  // The same of any iteration. Where an edit changed the variables, one that is new has its start, and a variant with a
+  // value that is no more has no point.
+  std::optional<Point> Placed(int iteration, const google::protobuf::Map<std::string, int32_t>& values) const {
+    const int source = campaign_.SourceIdOf(iteration);
+    if (InSpace(iteration)) return Extended(PointOf(bundle_, values), source);
+    const v1::Bundle& other = campaign_.BundleOf(source);
+    v1::Variant carried;
+    for (const v1::Variable& variable : bundle_.variables()) {
+      const v1::Variable* before = FindVariable(other, variable.name());
+      const auto value = values.find(variable.name());
+      int32_t& to = (*carried.mutable_values())[variable.name()];
+      to = variable.start();
+      if (before == nullptr || value == values.end()) continue;
+      const std::string text = ValueText(*before, value->second);
+      const auto same = std::find_if(variable.values().begin(), variable.values().end(),
+                                     [&](int32_t each) { return ValueText(variable, each) == text; });
+      if (same == variable.values().end()) return std::nullopt;
+      to = *same;
+    }
+    return Extended(PointOf(bundle_, carried.values()), source);
+  }
   // Unique for each point.
   uint64_t KeyOf(const Point& point) const {
     uint64_t key = 0;
@@ -88,22 +114,24 @@ class Ranker {
       for (int i = 0; i < sources_; ++i) scale.push_back(i);
     }
     for (const v1::Iteration& iteration : campaign_.iterations()) {
-      Point point = Extended(iteration);
-      tried_[KeyOf(point)] = iteration.number();
+      std::optional<Point> point = Placed(iteration.number(), iteration.variant());
+      if (!point) continue;
+      tried_[KeyOf(*point)] = iteration.number();
       if (iteration.speedup_over_start() > 0) {
-        samples_.push_back({std::move(point), LogOf(iteration)});
+        samples_.push_back({*std::move(point), LogOf(iteration)});
       } else if (iteration.has_failure()) {  // a variant that a replay passed over was not tried
-        failed_.push_back(std::move(point));
+        failed_.push_back(*std::move(point));
       }
     }
     // Open trials count as measured with their parent's speed, so that a round does not test the same thing twice.
     for (const auto& [trial, open] : campaign_.open_trials()) {
       const v1::TrialPlanned& planned = open.planned;
       if (planned.purpose() != v1::TRIAL_PURPOSE_ITERATION || !planned.has_parent()) continue;
-      Point point = Extended(PointOf(bundle_, planned.variant().values()), campaign_.SourceIdOf(planned.iteration()));
-      tried_[KeyOf(point)] = planned.iteration();
-      samples_.push_back({std::move(point), LogOf(*campaign_.Find(planned.parent()))});
-      round_parent_ = campaign_.Find(planned.parent());
+      if (InSpace(planned.parent())) round_parent_ = campaign_.Find(planned.parent());
+      std::optional<Point> point = Placed(planned.iteration(), planned.variant().values());
+      if (!point) continue;
+      tried_[KeyOf(*point)] = planned.iteration();
+      samples_.push_back({*std::move(point), LogOf(*campaign_.Find(planned.parent()))});
     }
   }
 
@@ -122,7 +150,8 @@ class Ranker {
       return;
     }
     for (const v1::Iteration& iteration : campaign_.iterations()) {
-      if (iteration.verdict() == v1::KEPT && &iteration != &best_) parents_.push_back(&iteration);
+      const bool parent = iteration.verdict() == v1::KEPT && &iteration != &best_ && InSpace(iteration.number());
+      if (parent) parents_.push_back(&iteration);
     }
     std::stable_sort(parents_.begin(), parents_.end(), [](const v1::Iteration* a, const v1::Iteration* b) {
       return a->speedup_over_start() > b->speedup_over_start();
@@ -220,7 +249,7 @@ class Ranker {
     for (size_t i = 0; i < queried_values_.size(); ++i) {
       *queried_values_[i] = bundle_.variables(static_cast<int>(i)).values(point[i]);
     }
-    const absl::StatusOr<bool> allowed = campaign_.Allows(queried_);
+    const absl::StatusOr<bool> allowed = campaign_.Allows(queried_, source_);
     return allowed.ok() && *allowed;
   }
 
@@ -369,7 +398,8 @@ class Ranker {
   }
 
   const CampaignState& campaign_;
-  const v1::Bundle& bundle_;
+  const int source_;          // of the best variant
+  const v1::Bundle& bundle_;  // with that source's variables
   const v1::Iteration& best_;
   const RuleScore& rules_;
   const RankingSettings& settings_;

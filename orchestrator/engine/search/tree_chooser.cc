@@ -15,12 +15,12 @@ namespace pawl {
 namespace {
 
 // Blocks of the largest launch at the size that is optimised; 0: unknown.
-int64_t BlocksOf(const CampaignState& campaign, const v1::Variant& variant, const v1::GpuInfo& gpu) {
+int64_t BlocksOf(const CampaignState& campaign, const v1::Variant& variant, int source, const v1::GpuInfo& gpu) {
   const v1::Bundle& bundle = campaign.bundle();
   const std::string& asked = campaign.summary().spec().goal().size();
   for (const v1::Size& size : bundle.sizes()) {
     if (size.name() != (asked.empty() ? bundle.goal().size() : asked)) continue;
-    const absl::StatusOr<v1::Plan> plan = campaign.PlanOf(variant, size, gpu);
+    const absl::StatusOr<v1::Plan> plan = campaign.PlanOf(variant, source, size, gpu);
     if (!plan.ok()) return 0;
     int64_t most = 0;
     for (const v1::PlanLaunch& launch : plan->launches()) {
@@ -115,7 +115,7 @@ void PassOver(const v1::Change& change, std::string reason, const v1::Score* sco
 // The reason for every change of the chosen one's parent that was not chosen, the highest score first.
 void PassOverOthers(const CampaignState& campaign, const Ranking& ranking, const RankedChange& chosen,
                     const v1::Finding* grid, Choice* choice) {
-  const v1::Variant parent = VariantOf(*campaign.Find(chosen.parent));
+  const v1::Iteration& parent = *campaign.Find(chosen.parent);
   for (const RankedChange& ranked : ranking.changes) {
     if (&ranked == &chosen || ranked.parent != chosen.parent) continue;
     std::string why;
@@ -149,28 +149,29 @@ std::optional<Choice> TreeChooser::Next(const CampaignState& campaign) const {
   const v1::Iteration* best = campaign.best();
   if (best == nullptr) return std::nullopt;
   const v1::GpuInfo& gpu = campaign.gpu();
+  const int source = campaign.SourceIdOf(best->number());
   const RuleScore rules(tree_.Diagnose(campaign.best_evidence(), gpu), RuleWeights(campaign, settings_.rules),
                         settings_.rules,
                         PatternScoreOf(campaign.patterns(), SmArchitecture(gpu), campaign.bundle().name()));
   const Ranking ranking = RankChanges(campaign, rules, settings_.ranking);
 
   const v1::Finding* grid = rules.GridTooSmall();
-  const int64_t blocks = grid != nullptr ? BlocksOf(campaign, VariantOf(*best), gpu) : 0;
+  const int64_t blocks = grid != nullptr ? BlocksOf(campaign, VariantOf(*best), source, gpu) : 0;
   Choice choice;
   const auto first = [&](const v1::Finding* must_serve, bool must_add_blocks) -> const RankedChange* {
     for (const RankedChange& ranked : ranking.changes) {
       if (must_serve != nullptr &&
-          (ranked.parent != best->number() || !Serves(campaign.bundle(), ranked.change, *must_serve) ||
+          (ranked.parent != best->number() || !Serves(campaign.BundleOf(source), ranked.change, *must_serve) ||
            ranked.discount * rules.Weight(must_serve->rule()) < settings_.min_discount)) {
         continue;
       }
       // A change joins a round only if it scores high enough; an idle campaign tries any change.
       if (campaign.open_iterations() > 0 && SumOf(ranked.score) < settings_.min_joining_score) return nullptr;
       std::string why;
-      std::optional<v1::Variant> variant =
-          Changed(campaign, VariantOf(*campaign.Find(ranked.parent)), ranked.change, &why);
+      std::optional<v1::Variant> variant = Changed(campaign, *campaign.Find(ranked.parent), ranked.change, &why);
       if (!variant) continue;
-      if (must_add_blocks && BlocksOf(campaign, *variant, gpu) <= blocks) continue;
+      const int of = campaign.SourceIdOf(ranked.parent);
+      if (must_add_blocks && BlocksOf(campaign, *variant, of, gpu) <= blocks) continue;
       choice.variant = *std::move(variant);
       return &ranked;
     }

@@ -67,8 +67,8 @@ class OneChange : public Chooser {
     change_.set_to(to);
   }
   std::optional<Choice> Next(const CampaignState& campaign) const override {
-    std::string why;
-    std::optional<Choice> choice = Proposed(campaign, change_, &why);
+    Refusal refusal;
+    std::optional<Choice> choice = Proposed(campaign, change_, &refusal);
     if (choice) choice->effect = effect_;
     return choice;
   }
