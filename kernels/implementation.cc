@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -55,7 +54,8 @@ bool TakeFile(const std::string& path, absl::string_view* text, std::string* fil
 // Every file, by its path, and kernel.toml where the text has it.
 absl::StatusOr<SourceFiles> FilesIn(const v1::Bundle& bundle, const std::string& text) {
   SourceFiles files;
-  const bool plain = bundle.files().empty() && !absl::StartsWith(text, absl::StrCat(kOpen, bundle.source().path(), ", "));
+  const bool plain =
+      bundle.files().empty() && !absl::StartsWith(text, absl::StrCat(kOpen, bundle.source().path(), ", "));
   if (plain) {
     files.emplace_back(bundle.source().path(), text);
     return files;
@@ -136,7 +136,7 @@ absl::Status CheckTouchesNoContract(const std::string& patch) {
     const bool in_contract = table.empty() ? IsTopContractKey(key) : IsContractKey(table);
     if (!in_contract) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat("line ", number, " of the patch: \"", absl::Utf8SafeCHexEscape(text.substr(0, 100)), "\"",
+        absl::StrCat("line ", number, " of the patch: \"", text.substr(0, 100), "\"",
                      table.empty() || !header.empty() ? "" : absl::StrCat(" in [", table, "]"),
                      " belongs to the contract, which no edit may change"));
   }
@@ -182,9 +182,9 @@ absl::StatusOr<ImplementationState> Edited(const v1::Bundle& own, const v1::Bund
   }
   result.text = TextOf(own, edited);
   if (result.text == TextOf(own, parent) && VariantText(result.variant) != VariantText(values)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the patch changes nothing but values of variables (", ChangedValues(edited, values, result.variant),
-                     "): propose one of them instead"));
+    return absl::InvalidArgumentError(absl::StrCat("the patch changes nothing but values of variables (",
+                                                   ChangedValues(edited, values, result.variant),
+                                                   "): propose one of them instead"));
   }
   return result;
 }

@@ -1,5 +1,5 @@
-// All files of an implementation as one text, so that what stores, compares and hands on an edited implementation does so
-// for every file, and for the part of kernel.toml that an edit may change.
+// All files of an implementation as one text, so that what stores, compares and hands on an edited implementation does
+// so for every file, and for the part of kernel.toml that an edit may change.
 #pragma once
 
 #include <string>

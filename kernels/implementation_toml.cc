@@ -48,9 +48,9 @@ void RefuseContract(const toml::table& table, Problems& problems) {
   for (const auto& [key, node] : table) {
     const std::string name(key.str());
     if (KernelToml().Find(name) == nullptr || IsImplementationKey(name)) continue;
-    refuse(node, node.is_table()              ? absl::StrCat("[", name, "]")
+    refuse(node, node.is_table()             ? absl::StrCat("[", name, "]")
                  : node.is_array_of_tables() ? absl::StrCat("[[", name, "]]")
-                                              : name);
+                                             : name);
   }
   const toml::array* tensors = table["tensor"].as_array();
   if (tensors == nullptr) return;
@@ -128,9 +128,10 @@ std::string Quoted(const std::string& text) {
 
 template <typename List>
 std::string QuotedList(const List& list) {
-  return absl::StrCat("[", absl::StrJoin(list, ", ", [](std::string* out, const std::string& each) {
-                        absl::StrAppend(out, Quoted(each));
-                      }), "]");
+  return absl::StrCat(
+      "[",
+      absl::StrJoin(list, ", ", [](std::string* out, const std::string& each) { absl::StrAppend(out, Quoted(each)); }),
+      "]");
 }
 
 void AppendText(const char* key, const std::string& text, std::string* toml) {
@@ -148,12 +149,11 @@ std::string WrittenText(const v1::Variable& variable, int32_t value) {
 }
 
 void AppendVariable(const v1::Variable& variable, int32_t start, std::string* toml) {
-  absl::StrAppend(toml, "\n[[variable]]\nname = ", Quoted(variable.name()), "\nvalues = [",
-                  absl::StrJoin(variable.values(), ", ",
-                                [&](std::string* out, int32_t value) {
-                                  absl::StrAppend(out, WrittenText(variable, value));
-                                }),
-                  "]\nstart = ", WrittenText(variable, start), "\n");
+  absl::StrAppend(
+      toml, "\n[[variable]]\nname = ", Quoted(variable.name()), "\nvalues = [",
+      absl::StrJoin(variable.values(), ", ",
+                    [&](std::string* out, int32_t value) { absl::StrAppend(out, WrittenText(variable, value)); }),
+      "]\nstart = ", WrittenText(variable, start), "\n");
   AppendText("option", variable.option(), toml);
   AppendText("replaces", variable.replaces(), toml);
   if (variable.affects().empty()) return;
@@ -187,13 +187,12 @@ bool IsImplementationKey(const std::string& key) {
          key == "tensor" || key == "launch";
 }
 
-bool IsOwnScratch(const v1::Tensor& tensor) {
-  return tensor.role() == v1::TENSOR_ROLE_SCRATCH && !tensor.is_static();
-}
+bool IsOwnScratch(const v1::Tensor& tensor) { return tensor.role() == v1::TENSOR_ROLE_SCRATCH && !tensor.is_static(); }
 
 std::string ImplementationToml(const v1::Bundle& bundle, const v1::Variant& variant) {
   std::string toml =
-      "# The part of kernel.toml that an edit may change. start: the variant that is edited, and what the edit tries.\n";
+      "# The part of kernel.toml that an edit may change. start: the variant that is edited, and what the edit "
+      "tries.\n";
   if (bundle.compiler() == v1::COMPILER_NVCC) absl::StrAppend(&toml, "compiler = \"nvcc\"\n");
   AppendTexts("options", bundle.options(), &toml);
   AppendTexts("include", bundle.include(), &toml);
@@ -207,8 +206,8 @@ std::string ImplementationToml(const v1::Bundle& bundle, const v1::Variant& vari
   }
   for (const v1::Tensor& tensor : bundle.tensors()) {
     if (!IsOwnScratch(tensor)) continue;
-    absl::StrAppend(&toml, "\n[[tensor]]\nname = ", Quoted(tensor.name()), "\ntype = ",
-                    Quoted(DataTypeName(tensor.type())), "\nshape = ", QuotedList(tensor.shape()),
+    absl::StrAppend(&toml, "\n[[tensor]]\nname = ", Quoted(tensor.name()),
+                    "\ntype = ", Quoted(DataTypeName(tensor.type())), "\nshape = ", QuotedList(tensor.shape()),
                     "\nrole = \"scratch\"\n");
     if (tensor.align() != 0) absl::StrAppend(&toml, "align = ", tensor.align(), "\n");
   }

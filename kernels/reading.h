@@ -78,8 +78,8 @@ void ReadWork(TomlTable& root, Reading& reading);
 // What only shows when everything is put together: evaluates all for the start variant at every size.
 void CheckWhole(Reading& reading);
 
-// The orchestrator judges a bundle by BundleProblems alone: what it would refuse is refused here, with a line. Last, and
-// only where nothing else was complained about.
+// The orchestrator judges a bundle by BundleProblems alone: what it would refuse is refused here, with a line. Last,
+// and only where nothing else was complained about.
 void CheckMessage(Reading& reading);
 
 // Nothing, after a complaint, where it is no TOML.

@@ -330,8 +330,8 @@ std::string WithHunks(const PlacedHunks& placed) {
 
 constexpr size_t kNowhere = static_cast<size_t>(-1);
 
-// For each line of `from` the line of `to` that it became; kNowhere: it was changed or removed. Lines that stand once in
-// each text are anchors, in their longest rising order, and what is alike around an anchor belongs to it.
+// For each line of `from` the line of `to` that it became; kNowhere: it was changed or removed. Lines that stand once
+// in each text are anchors, in their longest rising order, and what is alike around an anchor belongs to it.
 std::vector<size_t> Correspondence(const std::vector<std::string>& from, const std::vector<std::string>& to) {
   struct Seen {
     int in_from = 0, in_to = 0;
@@ -361,7 +361,8 @@ std::vector<size_t> Correspondence(const std::vector<std::string>& from, const s
     }
   }
   std::vector<size_t> map(from.size(), kNowhere);
-  for (size_t i = ends.empty() ? kNowhere : ends.back(); i != kNowhere; i = before[i]) map[pairs[i].first] = pairs[i].second;
+  for (size_t i = ends.empty() ? kNowhere : ends.back(); i != kNowhere; i = before[i])
+    map[pairs[i].first] = pairs[i].second;
   // Upwards and downwards from what is known, the ends of both texts included.
   size_t next = 0;  // the least line of `to` that may still be given
   for (size_t i = 0; i < from.size(); ++i) {
@@ -372,7 +373,8 @@ std::vector<size_t> Correspondence(const std::vector<std::string>& from, const s
   }
   size_t limit = to.size();  // one above the greatest that may still be given
   for (size_t i = from.size(); i-- > 0;) {
-    if (map[i] == kNowhere && limit > 0 && from[i] == to[limit - 1] && (i + 1 == from.size() || map[i + 1] != kNowhere)) {
+    if (map[i] == kNowhere && limit > 0 && from[i] == to[limit - 1] &&
+        (i + 1 == from.size() || map[i + 1] != kNowhere)) {
       const size_t below = i == 0 ? kNowhere : map[i - 1];
       if (below == kNowhere || below < limit - 1) map[i] = limit - 1;
     }
@@ -406,15 +408,16 @@ absl::StatusOr<std::string> Carried(const PlacedHunks& base, const std::string& 
     const Hunk& hunk = base.hunks[h];
     // What is alike at both ends of a hunk is context.
     size_t head = 0, tail = 0;
-    while (head < hunk.old_lines.size() && head < hunk.new_lines.size() && hunk.old_lines[head] == hunk.new_lines[head]) {
+    while (head < hunk.old_lines.size() && head < hunk.new_lines.size() &&
+           hunk.old_lines[head] == hunk.new_lines[head]) {
       ++head;
     }
     while (tail + head < hunk.old_lines.size() && tail + head < hunk.new_lines.size() &&
            hunk.old_lines[hunk.old_lines.size() - 1 - tail] == hunk.new_lines[hunk.new_lines.size() - 1 - tail]) {
       ++tail;
     }
-    const size_t first = base.places[h] + head;                            // of what it replaces, in `base`
-    const size_t end = base.places[h] + hunk.old_lines.size() - tail;      // one behind
+    const size_t first = base.places[h] + head;                        // of what it replaces, in `base`
+    const size_t end = base.places[h] + hunk.old_lines.size() - tail;  // one behind
     // The line before, those that are replaced and the line after must follow each other there as here.
     const size_t before = first == 0 ? kNowhere : map[first - 1];
     if (first > 0 && before == kNowhere) return conflict(h, first - 1);
@@ -435,7 +438,65 @@ absl::StatusOr<std::string> Carried(const PlacedHunks& base, const std::string& 
   return result;
 }
 
+// One line of a diff, with where it stands in both texts.
+struct DiffLine {
+  char kind;  // ' ', '-' or '+'
+  size_t from, to;
+  const std::string* text;
+};
+
+std::vector<DiffLine> DiffLines(const std::vector<std::string>& from, const std::vector<std::string>& to) {
+  const std::vector<size_t> map = Correspondence(from, to);
+  std::vector<DiffLine> lines;
+  for (size_t i = 0, j = 0; i < from.size() || j < to.size();) {
+    if (i < from.size() && map[i] == j) {
+      lines.push_back({' ', i, j, &from[i]});
+      ++i;
+      ++j;
+    } else if (i < from.size() && map[i] == kNowhere) {
+      lines.push_back({'-', i, j, &from[i]});
+      ++i;
+    } else {
+      lines.push_back({'+', i, j, &to[j]});
+      ++j;
+    }
+  }
+  return lines;
+}
+
 }  // namespace
+
+std::string UnifiedDiff(const std::string& path, const std::string& from, const std::string& to) {
+  constexpr size_t kContext = 3;
+  const std::vector<std::string> old_lines = Lines(from), new_lines = Lines(to);
+  const std::vector<DiffLine> lines = DiffLines(old_lines, new_lines);
+  std::string diff;
+  for (size_t at = 0; at < lines.size();) {
+    const auto changed = [](const DiffLine& line) { return line.kind != ' '; };
+    const auto next = static_cast<size_t>(std::find_if(lines.begin() + at, lines.end(), changed) - lines.begin());
+    if (next == lines.size()) break;
+    const size_t begin = std::max(at, next - std::min(next, kContext));
+    size_t end = next;  // one behind the last changed line of the hunk
+    for (size_t i = next; i < lines.size() && i < end + 2 * kContext + 1; ++i) {
+      if (changed(lines[i])) end = i + 1;
+    }
+    end = std::min(end + kContext, lines.size());
+    int64_t old_count = 0, new_count = 0;
+    std::string body;
+    for (size_t i = begin; i < end; ++i) {
+      old_count += lines[i].kind != '+';
+      new_count += lines[i].kind != '-';
+      absl::StrAppend(&body, std::string(1, lines[i].kind), *lines[i].text);
+      if (!absl::EndsWith(body, "\n")) absl::StrAppend(&body, "\n\\ No newline at end of file\n");
+    }
+    // Of no lines, the line before.
+    const size_t old_first = lines[begin].from + (old_count > 0 ? 1 : 0),
+                 new_first = lines[begin].to + (new_count > 0 ? 1 : 0);
+    absl::StrAppend(&diff, "@@ -", old_first, ",", old_count, " +", new_first, ",", new_count, " @@\n", body);
+    at = end;
+  }
+  return diff.empty() ? diff : absl::StrCat("--- a/", path, "\n+++ b/", path, "\n", diff);
+}
 
 absl::StatusOr<std::string> ApplyPatch(const std::string& source, const std::string& patch, const std::string& path) {
   SourceFiles files = {{path, source}};
@@ -463,7 +524,8 @@ absl::Status RebasePatch(const std::string& patch, const SourceFiles& base, Sour
   SourceFiles patched = *files;
   for (FilePatch& part : *parts) {
     const auto& [path, text] = base[part.file];
-    const auto other = std::find_if(patched.begin(), patched.end(), [&](const auto& file) { return file.first == path; });
+    const auto other =
+        std::find_if(patched.begin(), patched.end(), [&](const auto& file) { return file.first == path; });
     if (other == patched.end()) return absl::AbortedError(absl::StrCat("there is no ", path, " any more"));
     absl::StatusOr<PlacedHunks> placed = PlaceHunks(text, std::move(part.hunks), path);
     if (!placed.ok()) return placed.status();

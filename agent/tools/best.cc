@@ -63,8 +63,8 @@ absl::StatusOr<Json> BestTool(const ToolContext& context, const Json& arguments,
   result["source"]["toLine"] = half.last;
   result["source"]["nextLine"] = half.last + 1;
   if (JsonText(result).size() <= kMostResult) return result;
-  return absl::FailedPreconditionError(
-      absl::StrCat("a line of the source is too long for a result: read the resource ", result["uri"].get<std::string>()));
+  return absl::FailedPreconditionError(absl::StrCat("a line of the source is too long for a result: read the resource ",
+                                                    result["uri"].get<std::string>()));
 }
 
 }  // namespace pawl

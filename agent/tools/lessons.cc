@@ -41,7 +41,8 @@ bool HasWords(const Lesson& lesson, const std::vector<std::string>& wanted) {
   if (wanted.empty()) return true;
   const std::vector<std::string> words = WordsIn(TextOf(lesson));
   return std::all_of(wanted.begin(), wanted.end(), [&](const std::string& each) {
-    return std::any_of(words.begin(), words.end(), [&](const std::string& word) { return absl::StartsWith(word, each); });
+    return std::any_of(words.begin(), words.end(),
+                       [&](const std::string& word) { return absl::StartsWith(word, each); });
   });
 }
 

@@ -20,7 +20,7 @@ struct Lesson {
   std::string bundle;
   std::string device;
   int iteration = 0;
-  std::string change;   // "TILE_M 64→16", "edit unroll-inner"
+  std::string change;  // "TILE_M 64→16", "edit unroll-inner"
   bool edit = false;
   std::string rule;     // of the finding that it served; empty: none was recorded
   std::string finding;  // in words
@@ -33,9 +33,9 @@ struct Lesson {
 };
 
 struct LessonQuery {
-  std::string text;           // every word of it must be in the lesson, in any form of its number: "bank conflicts"
-  std::string gpu;            // part of the device's name; empty: any
-  std::string not_of = {};    // a campaign whose lessons are left out
+  std::string text;         // every word of it must be in the lesson, in any form of its number: "bank conflicts"
+  std::string gpu;          // part of the device's name; empty: any
+  std::string not_of = {};  // a campaign whose lessons are left out
   bool edits_only = false;
   size_t most = 50;
 };

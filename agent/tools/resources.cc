@@ -89,7 +89,8 @@ std::string QueryValue(absl::string_view query, absl::string_view name) {
     if (!absl::ConsumePrefix(&part, name) || !absl::ConsumePrefix(&part, "=")) continue;
     std::string value;
     for (size_t i = 0; i < part.size(); ++i) {
-      const bool coded = part[i] == '%' && i + 2 < part.size() && absl::ascii_isxdigit(static_cast<unsigned char>(part[i + 1])) &&
+      const bool coded = part[i] == '%' && i + 2 < part.size() &&
+                         absl::ascii_isxdigit(static_cast<unsigned char>(part[i + 1])) &&
                          absl::ascii_isxdigit(static_cast<unsigned char>(part[i + 2]));
       value += coded ? absl::HexStringToBytes(part.substr(i + 1, 2)) : part[i] == '+' ? " " : std::string(1, part[i]);
       if (coded) i += 2;
@@ -191,12 +192,14 @@ const Json& PawlResourceTemplates() {
         one("pawl://campaigns/{campaign}/source", "source", "Device code of the best variant; ?lines=1-400 for a part",
             kCuda),
         one("pawl://campaigns/{campaign}/files/{+path}", "file",
-            "A file of the best variant that an edit may change, kernel.toml among them; ?lines=1-400 for a part", kCuda),
+            "A file of the best variant that an edit may change, kernel.toml among them; ?lines=1-400 for a part",
+            kCuda),
         one("pawl://campaigns/{campaign}/bundle", "bundle", "Contract and implementation that the campaign began with",
             kJsonType),
         one("pawl://campaigns/{campaign}/report", "report", "Report of the campaign as it stands", kMarkdown),
         one("pawl://lessons{?query,gpu,edits}", "lessons",
-            "What stored campaigns tried and what came of it, by words (a finding, a technique), GPU, edits only", kJsonType),
+            "What stored campaigns tried and what came of it, by words (a finding, a technique), GPU, edits only",
+            kJsonType),
         one("pawl://campaigns/{campaign}/iterations/{iteration}", "evidence",
             "Everything that is stored of an iteration: samples, counters, findings, build", kJsonType),
         one("pawl://campaigns/{campaign}/iterations/{iteration}/source", "iteration source",

@@ -95,17 +95,18 @@ Json EditForm(const v1::Situation& situation, const SourceFiles& editable) {
   }
   Json constraints = Json::array();
   for (const v1::Constraint& constraint : situation.constraints()) constraints.push_back(constraint.that());
-  return {{"files", std::move(files)},
-          {"how",
-           "one value of one variable, or one named unified diff of these files (the tool best has their texts). "
-           "kernel.toml has variables, constraints, scratch, launches and compile options: start of a variable is its "
-           "present value, variables may be added, and the engine tunes them afterwards. A patch against an earlier best "
-           "is applied where its lines are still there"},
-          {"refused",
-           "other files, the contract (sizes, tensors but scratch, scalars, reference, tolerance, baseline, goal), a "
-           "variant that was tried, also with other comments and blanks, and two ideas at once"},
-          {"variables", std::move(variables)},
-          {"constraints", std::move(constraints)}};
+  return {
+      {"files", std::move(files)},
+      {"how",
+       "one value of one variable, or one named unified diff of these files (the tool best has their texts). "
+       "kernel.toml has variables, constraints, scratch, launches and compile options: start of a variable is its "
+       "present value, variables may be added, and the engine tunes them afterwards. A patch against an earlier best "
+       "is applied where its lines are still there"},
+      {"refused",
+       "other files, the contract (sizes, tensors but scratch, scalars, reference, tolerance, baseline, goal), a "
+       "variant that was tried, also with other comments and blanks, and two ideas at once"},
+      {"variables", std::move(variables)},
+      {"constraints", std::move(constraints)}};
 }
 
 // What the kernel must compute: it can't be edited.

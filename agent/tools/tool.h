@@ -16,8 +16,8 @@ namespace pawl {
 struct ToolContext {
   Campaigns& campaigns;
   const Bundles& bundles;
-  std::string author = {};    // of submissions and proposals; empty: the client's name
-  std::string campaign = {};  // the only one that may be looked at and changed; empty: all
+  std::string author = {};        // of submissions and proposals; empty: the client's name
+  std::string campaign = {};      // the only one that may be looked at and changed; empty: all
   LessonBook* lessons = nullptr;  // of all campaigns, also where there is one only to look at; null: none
 };
 

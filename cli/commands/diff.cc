@@ -14,9 +14,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "agent/tools/source_text.h"
 #include "base/names/resource_name.h"
 #include "cli/commands/commands.h"
 #include "cli/connect/flags.h"
+#include "cli/drive/connected_campaigns.h"
 #include "cli/text/differences.h"
 #include "cli/text/failure.h"
 #include "cli/text/json_line.h"
@@ -32,6 +34,7 @@ namespace {
 struct DiffFlags {
   ConnectionFlags connection;
   std::string campaign, a, b;
+  bool source = false;
   bool json = false;
 };
 
@@ -67,8 +70,8 @@ bool HasCubin(const v1::Iteration& iteration) {
   });
 }
 
-absl::StatusOr<std::map<std::string, InstructionMix>> MixesOf(const v1::Iteration& iteration, const std::string& program,
-                                                              Connection& connection) {
+absl::StatusOr<std::map<std::string, InstructionMix>> MixesOf(const v1::Iteration& iteration,
+                                                              const std::string& program, Connection& connection) {
   absl::StatusOr<v1::GetBlobResponse> cubin =
       connection.Ask([&](CampaignClient& client) { return client.GetBlob(iteration.cubin_hash()); });
   if (!cubin.ok()) return cubin.status();
@@ -86,7 +89,8 @@ absl::StatusOr<std::map<std::string, InstructionMix>> MixesOf(const v1::Iteratio
   options.output_cap = size_t{64} << 20;
   const absl::StatusOr<ProcessResult> result = RunProcess(options);
   if (!result.ok()) return result.status();
-  if (!result->ok()) return absl::UnavailableError(absl::StrCat(program, " ", EndText(*result), ": ", OneLine(result->err)));
+  if (!result->ok())
+    return absl::UnavailableError(absl::StrCat(program, " ", EndText(*result), ": ", OneLine(result->err)));
   return InstructionMixes(result->out);
 }
 
@@ -95,7 +99,8 @@ void AddMachineCode(const v1::Iteration& a, const v1::Iteration& b, Connection& 
   if (a.cubin_hash() == b.cubin_hash() || !HasCubin(a) || !HasCubin(b)) return;
   const std::string program = Disassembler();
   if (program.empty()) {
-    std::fprintf(stderr, "Machine code is not compared: neither cuobjdump nor nvdisasm is on PATH or in CUDA_HOME/bin\n");
+    std::fprintf(stderr,
+                 "Machine code is not compared: neither cuobjdump nor nvdisasm is on PATH or in CUDA_HOME/bin\n");
     return;
   }
   const absl::StatusOr<std::map<std::string, InstructionMix>> first = MixesOf(a, program, connection);
@@ -108,12 +113,34 @@ void AddMachineCode(const v1::Iteration& a, const v1::Iteration& b, Connection& 
   differences->MachineCode(*first, *second);
 }
 
+// What differs in the files that edits change, kernel.toml among them.
+absl::Status PrintSources(const DiffFlags& flags, const v1::Iteration& a, const v1::Iteration& b,
+                          Connection& connection) {
+  const std::shared_ptr<Campaigns> campaigns = CampaignsOf(connection);
+  absl::StatusOr<v1::Campaign> campaign = campaigns->GetCampaign(flags.campaign);
+  if (!campaign.ok()) return campaign.status();
+  absl::StatusOr<v1::Bundle> bundle = BundleOf(*campaigns, *campaign);
+  if (!bundle.ok()) return bundle.status();
+  absl::StatusOr<SourceFiles> first = FilesOf(*campaigns, *bundle, a);
+  if (!first.ok()) return first.status();
+  absl::StatusOr<SourceFiles> second = FilesOf(*campaigns, *bundle, b);
+  if (!second.ok()) return second.status();
+  for (size_t i = 0; i < first->size() && i < second->size(); ++i) {
+    std::fputs(UnifiedDiff((*first)[i].first, (*first)[i].second, (*second)[i].second).c_str(), stdout);
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<int> DiffIterations(const DiffFlags& flags, const std::string& first, const std::string& second,
                                    Connection& connection) {
   absl::StatusOr<v1::Iteration> a = connection.Ask([&](CampaignClient& client) { return client.GetIteration(first); });
   if (!a.ok()) return a.status();
   absl::StatusOr<v1::Iteration> b = connection.Ask([&](CampaignClient& client) { return client.GetIteration(second); });
   if (!b.ok()) return b.status();
+  if (flags.source) {
+    if (absl::Status status = PrintSources(flags, *a, *b, connection); !status.ok()) return status;
+    return kDone;
+  }
   if (flags.json) {
     PrintJsonLine(*a);
     PrintJsonLine(*b);
@@ -155,6 +182,11 @@ absl::StatusOr<int> DiffCampaigns(const DiffFlags& flags, const std::string& fir
 
 int Diff(const DiffFlags& flags) {
   const bool iterations = !flags.b.empty();
+  if (flags.source && !iterations) {
+    Fail("diff",
+         absl::InvalidArgumentError("--source compares two iterations of one campaign: pawl diff 7 0 12 --source"));
+    return kWrongUsage;
+  }
   const absl::StatusOr<std::string> first =
       iterations ? ReadIterationName(flags.campaign, flags.a) : absl::StatusOr<std::string>(flags.campaign);
   const absl::StatusOr<std::string> second =
@@ -178,11 +210,15 @@ void AddDiff(CLI::App& app, int* exit_code) {
   command->group(kLooking)->footer(
       "Examples: pawl diff 7 0 12     iterations 0 and 12 of campaign 7\n"
       "          pawl diff 7 8        campaigns 7 and 8, and their best variants\n"
-      "Where cuobjdump or nvdisasm is at hand, the instructions of both are counted by opcode, from the stored cubins.\n"
+      "          pawl diff 7 0 12 --source     their source, as a unified diff\n"
+      "Where cuobjdump or nvdisasm is at hand, the instructions of both are counted by opcode, from the stored "
+      "cubins.\n"
       "The ratio is the second value over the first. With --json: both objects, one per line.");
   AddCampaign(*command, &flags->campaign);
   command->add_option("A", flags->a, "An iteration of CAMPAIGN; without B, another campaign")->required();
   command->add_option("B", flags->b, "Another iteration of CAMPAIGN");
+  command->add_flag("--source", flags->source,
+                    "Only the files of two iterations, kernel.toml among them, as a unified diff");
   AddJsonFlag(*command, &flags->json);
   AddConnectionFlags(*command, &flags->connection);
   command->callback([flags, exit_code] { *exit_code = Diff(*flags); });

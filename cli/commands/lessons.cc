@@ -1,4 +1,6 @@
 // `pawl lessons`: what the stored campaigns tried, what for, and what came of it.
+#include "agent/tools/lessons.h"
+
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -9,7 +11,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "agent/tools/lessons.h"
 #include "base/names/resource_name.h"
 #include "cli/commands/commands.h"
 #include "cli/connect/flags.h"
@@ -86,7 +87,9 @@ void AddLessons(CLI::App& app, int* exit_code) {
   command->add_option("WORDS", flags->words, "Words to look for; none: all lessons");
   command->add_option("--gpu", flags->gpu, "Only of campaigns on GPUs whose name contains this");
   command->add_flag("--edits", flags->edits, "Only edits, no changes of variables");
-  command->add_option("--limit", flags->most, "Show at most so many")->capture_default_str()->check(CLI::Range(1, 10'000));
+  command->add_option("--limit", flags->most, "Show at most so many")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 10'000));
   command->add_flag("--json", flags->json, "Print JSON for programs: one object per line");
   AddConnectionFlags(*command, &flags->connection);
   command->callback([flags, exit_code] {

@@ -124,9 +124,10 @@ void AddPropose(CLI::App& app, int* exit_code) {
       ->check(CLI::Validator(CheckChange, ""));
   CLI::Option* patch =
       command
-          ->add_option("--patch", flags->patch,
-                       "Edit: a unified diff of the best variant's files and kernel.toml (pawl situation --checkout); - reads "
-                       "standard input")
+          ->add_option(
+              "--patch", flags->patch,
+              "Edit: a unified diff of the best variant's files and kernel.toml (pawl situation --checkout); - reads "
+              "standard input")
           ->type_name("FILE");
   CLI::Option* name = command->add_option("--name", flags->name, "Name of the edit in the history")->needs(patch);
   patch->needs(name);

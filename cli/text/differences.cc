@@ -148,7 +148,9 @@ void Differences::MachineCode(const std::map<std::string, InstructionMix>& first
     Number("to and from local memory (spills)", count(a->second, "LDL") + count(a->second, "STL"),
            count(b->second, "LDL") + count(b->second, "STL"));
     std::vector<std::string> sorted(opcodes.begin(), opcodes.end());
-    const auto off = [&](const std::string& opcode) { return std::abs(count(a->second, opcode) - count(b->second, opcode)); };
+    const auto off = [&](const std::string& opcode) {
+      return std::abs(count(a->second, opcode) - count(b->second, opcode));
+    };
     std::stable_sort(sorted.begin(), sorted.end(),
                      [&](const std::string& x, const std::string& y) { return off(x) > off(y); });
     if (sorted.size() > kMostOpcodes) sorted.resize(kMostOpcodes);

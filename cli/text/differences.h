@@ -24,7 +24,8 @@ class Differences {
   // Outcome, variables, generated code, and what the evidence says of each launch.
   void Iterations(const v1::Iteration& first, const v1::Iteration& second);
   // The instructions of each kernel, by opcode; those that differ the most.
-  void MachineCode(const std::map<std::string, InstructionMix>& first, const std::map<std::string, InstructionMix>& second);
+  void MachineCode(const std::map<std::string, InstructionMix>& first,
+                   const std::map<std::string, InstructionMix>& second);
   // Kernel, goal, device, budget, and what came of it.
   void Campaigns(const v1::Campaign& first, const v1::Campaign& second);
 

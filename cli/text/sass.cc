@@ -28,7 +28,8 @@ absl::string_view OpcodeOf(absl::string_view line) {
     line = absl::StripLeadingAsciiWhitespace(line);
   }
   size_t length = 0;
-  while (length < line.size() && (absl::ascii_isalnum(static_cast<unsigned char>(line[length])) || line[length] == '_')) {
+  while (length < line.size() &&
+         (absl::ascii_isalnum(static_cast<unsigned char>(line[length])) || line[length] == '_')) {
     ++length;
   }
   return line.substr(0, length);

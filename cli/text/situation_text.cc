@@ -118,8 +118,10 @@ std::string SituationText(const v1::Situation& situation, const std::string& fla
     text += Paragraph("  ", ProposalLine(proposal), width);
   }
   if (campaign.has_end_time()) return text;
-  return absl::StrCat(text, "\nTo propose the next change (a patch is a unified diff of what --checkout "
-                      "writes)\n", HowToPropose(situation, flags));
+  return absl::StrCat(text,
+                      "\nTo propose the next change (a patch is a unified diff of what --checkout "
+                      "writes)\n",
+                      HowToPropose(situation, flags));
 }
 
 }  // namespace pawl

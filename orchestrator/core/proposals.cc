@@ -88,7 +88,7 @@ absl::StatusOr<v1::ProposeChangeResponse> Orchestrator::Propose(const v1::Propos
     return Error(absl::StatusCode::kFailedPrecondition,
                  absl::StrCat(request.campaign(), " has no kept variant to change yet"), detail);
   }
-  Refusal refusal;
+  ProposalRefusal refusal;
   const std::optional<Choice> choice = Proposed(campaign, request.change(), &refusal, &patched);
   if (!choice && !refusal.why.empty()) return BadField("change", refusal.why);
   if (!choice) return TriedBefore(campaign, refusal.tried_before, std::move(detail));

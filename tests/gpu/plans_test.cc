@@ -442,18 +442,22 @@ INSTANTIATE_TEST_SUITE_P(All, Plans, testing::ValuesIn(AllCases()),
 
 // In two launches with scratch between them; an edit does it in one, with other scratch and one more variable.
 TEST(Edits, MayHaveOtherScratchLaunchesAndVariablesThanTheirParent) {
-  const std::string two = "[[launch]]\nentry = \"first\"\ngrid = [\"ceil_div(N, 256)\"]\nblock = [\"256\"]\n"
-                          "arguments = [\"x\", \"between\", \"N\"]\n\n"
-                          "[[launch]]\nentry = \"second\"\ngrid = [\"ceil_div(N, 256)\"]\nblock = [\"256\"]\n"
-                          "arguments = [\"between\", \"y\", \"N\"]\n";
-  const std::string reference = "[[reference.launch]]\nentry = \"expected\"\ngrid = [\"ceil_div(N, 256)\"]\n"
-                                "block = [256]\narguments = [\"x\", \"y\", \"N\"]\n";
+  const std::string two =
+      "[[launch]]\nentry = \"first\"\ngrid = [\"ceil_div(N, 256)\"]\nblock = [\"256\"]\n"
+      "arguments = [\"x\", \"between\", \"N\"]\n\n"
+      "[[launch]]\nentry = \"second\"\ngrid = [\"ceil_div(N, 256)\"]\nblock = [\"256\"]\n"
+      "arguments = [\"between\", \"y\", \"N\"]\n";
+  const std::string reference =
+      "[[reference.launch]]\nentry = \"expected\"\ngrid = [\"ceil_div(N, 256)\"]\n"
+      "block = [256]\narguments = [\"x\", \"y\", \"N\"]\n";
   const std::string each = "  const int i = blockIdx.x * blockDim.x + threadIdx.x;\n  if (i >= n) return;\n  ";
   Case made;
-  made.toml = absl::StrCat(Tensor("x", "f32", ""), Tensor("between", "f32", "role = \"scratch\""), Output("f32"), two, reference);
-  made.kernel = absl::StrCat("extern \"C\" __global__ void first(const float* x, float* t, int n) {\n", each,
-                             "t[i] = x[i] + 1;\n}\nextern \"C\" __global__ void second(const float* t, float* y, int n) {\n",
-                             each, "y[i] = 2 * t[i];\n}\n");
+  made.toml = absl::StrCat(Tensor("x", "f32", ""), Tensor("between", "f32", "role = \"scratch\""), Output("f32"), two,
+                           reference);
+  made.kernel =
+      absl::StrCat("extern \"C\" __global__ void first(const float* x, float* t, int n) {\n", each,
+                   "t[i] = x[i] + 1;\n}\nextern \"C\" __global__ void second(const float* t, float* y, int n) {\n",
+                   each, "y[i] = 2 * t[i];\n}\n");
   made.reference = absl::StrCat("extern \"C\" __global__ void expected(const float* x, float* y, int n) {\n", each,
                                 "y[i] = 2 * (x[i] + 1);\n}\n");
   const v1::Bundle bundle = Folder(made).Read();
@@ -471,7 +475,8 @@ TEST(Edits, MayHaveOtherScratchLaunchesAndVariablesThanTheirParent) {
       "arguments = [\"x\", \"seen\", \"y\", \"N\"]\n");
   const absl::StatusOr<v1::Variant> variant = ReadEditedToml(toml, bundle, parent.variant, &edited);
   ASSERT_TRUE(variant.ok()) << variant.status();
-  const std::string lines_of_code = absl::StrCat(std::count(edited.source().text().begin(), edited.source().text().end(), '\n'));
+  const std::string lines_of_code =
+      absl::StrCat(std::count(edited.source().text().begin(), edited.source().text().end(), '\n'));
   const std::string written = ImplementationToml(edited);
   const ImplementationState candidate = {
       absl::StrCat("==== kernel.cu, ", lines_of_code, " lines ====\n", edited.source().text(), "==== kernel.toml, ",

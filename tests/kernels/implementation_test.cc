@@ -62,7 +62,8 @@ std::string TomlOf(const v1::Bundle& bundle, const ImplementationState& state) {
 }
 
 // A unified diff that replaces `from`, whole lines that stand once in the text, without context.
-std::string Replacing(const std::string& path, const std::string& text, const std::string& from, const std::string& to) {
+std::string Replacing(const std::string& path, const std::string& text, const std::string& from,
+                      const std::string& to) {
   const size_t at = text.find(from);
   EXPECT_NE(at, std::string::npos) << from << " is not in\n" << text;
   if (at == std::string::npos) return "";
@@ -132,12 +133,14 @@ TEST(ImplementationTest, MayChangeVariablesScratchLaunchesAndOptions) {
       toml, {{"shape = [\"SPLITS\", \"ROWS\", \"2\"]\n", "shape = [\"SPLITS\", \"ROWS\", \"WAYS\"]\n"},
              {"block = [\"min(TILE, MAX_THREADS_PER_BLOCK)\"]\n", "block = [\"TILE\", \"WAYS\"]\n"},
              {"options = [\"--use_fast_math\"]\n", "options = [\"--use_fast_math\", \"-lineinfo\"]\n"}});
-  edited += "\n[[variable]]\nname = \"WAYS\" # by hand\nvalues = [1, 2]\nstart = 2\naffects = { parallelism = \"+\" }\n"
-            "\n[[tensor]]\nname = \"counts\"\ntype = \"u32\"\nshape = [\"ROWS\"]\nrole = \"scratch\"\n";
+  edited +=
+      "\n[[variable]]\nname = \"WAYS\" # by hand\nvalues = [1, 2]\nstart = 2\naffects = { parallelism = \"+\" }\n"
+      "\n[[tensor]]\nname = \"counts\"\ntype = \"u32\"\nshape = [\"ROWS\"]\nrole = \"scratch\"\n";
   const absl::StatusOr<ImplementationState> patched = PatchImplementation(
-      bundle, parent, Replacing("kernel.toml", toml, toml, edited) +
-                          Replacing("scale_rows.cu", bundle.source().text(),
-                                    bundle.source().text().substr(0, bundle.source().text().find('\n') + 1), "// new\n"));
+      bundle, parent,
+      Replacing("kernel.toml", toml, toml, edited) +
+          Replacing("scale_rows.cu", bundle.source().text(),
+                    bundle.source().text().substr(0, bundle.source().text().find('\n') + 1), "// new\n"));
   ASSERT_TRUE(patched.ok()) << patched.status();
   EXPECT_EQ(patched->variant.values().at("WAYS"), 2);
   EXPECT_EQ(patched->variant.values().at("TILE"), 32);
@@ -153,13 +156,13 @@ TEST(ImplementationTest, MayChangeVariablesScratchLaunchesAndOptions) {
   EXPECT_EQ(result.tolerance().absolute(), bundle.tolerance().absolute());
   EXPECT_THAT(TomlOf(bundle, *patched), Not(HasSubstr("by hand"))) << "always written alike";
   // An edit of the source alone keeps all that.
-  const absl::StatusOr<ImplementationState> again =
-      PatchImplementation(bundle, *patched, "--- a/scale_rows.cu\n+++ b/scale_rows.cu\n@@ -1 +1 @@\n-// new\n+// newer\n");
+  const absl::StatusOr<ImplementationState> again = PatchImplementation(
+      bundle, *patched, "--- a/scale_rows.cu\n+++ b/scale_rows.cu\n@@ -1 +1 @@\n-// new\n+// newer\n");
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(TomlOf(bundle, *again), TomlOf(bundle, *patched));
   // Taking it all back gives the text without kernel.toml.
-  const absl::StatusOr<ImplementationState> back =
-      PatchImplementation(bundle, *patched, Replacing("kernel.toml", TomlOf(bundle, *patched), TomlOf(bundle, *patched), toml));
+  const absl::StatusOr<ImplementationState> back = PatchImplementation(
+      bundle, *patched, Replacing("kernel.toml", TomlOf(bundle, *patched), TomlOf(bundle, *patched), toml));
   ASSERT_TRUE(back.ok()) << back.status();
   EXPECT_FALSE(ChangesToml(bundle, back->text));
   EXPECT_EQ(VariantText(back->variant), VariantText(parent.variant));
@@ -181,8 +184,9 @@ TEST(ImplementationTest, RefusesWhatTouchesTheContractWithTheLine) {
   const v1::Bundle bundle = ReadBundle(BundleFolder::Golden()).bundle;
   const ImplementationState start = Start(bundle);
   const std::string head = "--- a/kernel.toml\n+++ b/kernel.toml\n";
-  EXPECT_THAT(Refused(bundle, head + "@@ -90,3 +90,3 @@\n [tolerance]\n-absolute = 0.01\n+absolute = 1\n relative = 0.001\n"),
-              HasSubstr("line 5 of the patch: \"absolute = 0.01\" in [tolerance] belongs to the contract"));
+  EXPECT_THAT(
+      Refused(bundle, head + "@@ -90,3 +90,3 @@\n [tolerance]\n-absolute = 0.01\n+absolute = 1\n relative = 0.001\n"),
+      HasSubstr("line 5 of the patch: \"absolute = 0.01\" in [tolerance] belongs to the contract"));
   EXPECT_THAT(Refused(bundle, head + "@@ -1 +1,3 @@\n+[goal]\n+speedup = 1.1\n x\n"),
               HasSubstr("line 4 of the patch: \"[goal]\" belongs to the contract"));
   EXPECT_THAT(Refused(bundle, head + "@@ -6 +6 @@\n-timing   = \"cold\"\n+timing = \"warm\"\n"),
@@ -195,8 +199,9 @@ TEST(ImplementationTest, RefusesWhatTouchesTheContractWithTheLine) {
               HasSubstr("[[tensor]] out, which is no scratch, belongs to the contract, which no edit may change"));
   EXPECT_THAT(add("[[tensor]]\nname = \"in\"\ntype = \"f32\"\nshape = [\"ROWS\"]\nrole = \"scratch\"\n"),
               HasSubstr("the name in is taken by the tensor of the contract"));
-  EXPECT_THAT(add("[[tensor]]\nname = \"more\"\ntype = \"f32\"\nshape = [\"ROWS\"]\nrole = \"scratch\"\nstatic = true\n"),
-              HasSubstr("[[tensor]] more, which is static, belongs to the contract"));
+  EXPECT_THAT(
+      add("[[tensor]]\nname = \"more\"\ntype = \"f32\"\nshape = [\"ROWS\"]\nrole = \"scratch\"\nstatic = true\n"),
+      HasSubstr("[[tensor]] more, which is static, belongs to the contract"));
   EXPECT_THAT(Refused(bundle, "--- a/reference.cu\n+++ b/reference.cu\n@@ -1 +1 @@\n-a\n+b\n"),
               HasSubstr("it edits reference.cu; only scale_rows.cu, kernel.toml can be edited"));
 }
@@ -212,8 +217,9 @@ TEST(ImplementationTest, RefusesAKernelTomlWithMistakes) {
   EXPECT_THAT(change("that = \"SPLITS == 1 || TILE <= 64\"\n", "that = \"SPLITS > 1\"\n"), HasSubstr("start variant"));
   EXPECT_THAT(change("shape = [\"SPLITS\", \"ROWS\", \"2\"]\n", "shape = [\"SPLITS\"\n"), HasSubstr("not TOML"));
   EXPECT_THAT(change("name = \"TILE\"\n", "name = \"WIDTH\"\n"), HasSubstr("TILE")) << "a scalar needs it";
-  EXPECT_THAT(change("values = [1, 2, 4]\nstart = 1\n", "values = [1, 2, 4]\nstart = 2\n"),
-              HasSubstr("the patch changes nothing but values of variables (SPLITS 1 to 2): propose one of them instead"));
+  EXPECT_THAT(
+      change("values = [1, 2, 4]\nstart = 1\n", "values = [1, 2, 4]\nstart = 2\n"),
+      HasSubstr("the patch changes nothing but values of variables (SPLITS 1 to 2): propose one of them instead"));
 }
 
 TEST(ImplementationTest, IsRebasedOntoALaterState) {
@@ -247,9 +253,10 @@ TEST(ImplementationTest, ToleratesCommentsAndBlanksInItsHash) {
 
 TEST(ImplementationTest, SaysWhatCanNotBeEdited) {
   const v1::Bundle bundle = Graph();
-  EXPECT_THAT(Refused(bundle, "--- a/problem.py\n+++ b/problem.py\n@@ -1 +1 @@\n-a\n+b\n"),
-              HasSubstr("it edits problem.py; only steps.cu, include/detail/load.cuh, include/graph.cuh, kernel.toml can "
-                        "be edited"));
+  EXPECT_THAT(
+      Refused(bundle, "--- a/problem.py\n+++ b/problem.py\n@@ -1 +1 @@\n-a\n+b\n"),
+      HasSubstr("it edits problem.py; only steps.cu, include/detail/load.cuh, include/graph.cuh, kernel.toml can "
+                "be edited"));
   EXPECT_THAT(Refused(bundle, "--- a/steps.cu\n+++ b/include/graph.cuh\n@@ -1 +1 @@\n-a\n+b\n"), HasSubstr("renames"));
   EXPECT_THAT(Refused(bundle, "--- a/include/graph.cuh\n+++ b/include/graph.cuh\n@@ -1 +1 @@\n-nothing\n+b\n"),
               HasSubstr("hunk 1 of the patch does not fit include/graph.cuh"));

@@ -43,9 +43,10 @@ TEST(SourcePatchTest, MindsTheEndOfTheFile) {
 }
 
 TEST(SourcePatchTest, SaysWhatDoesNotFit) {
-  EXPECT_THAT(Patched(kSource, "@@ -2,2 +2,2 @@\n b\n-x\n+C\n"),
-              HasSubstr("hunk 1 of the patch does not fit kernel.cu: at line 3 expected \"x\", found \"c\"; make the patch "
-                        "against the best variant's source, as pawl situation shows it"));
+  EXPECT_THAT(
+      Patched(kSource, "@@ -2,2 +2,2 @@\n b\n-x\n+C\n"),
+      HasSubstr("hunk 1 of the patch does not fit kernel.cu: at line 3 expected \"x\", found \"c\"; make the patch "
+                "against the best variant's source, as pawl situation shows it"));
   EXPECT_THAT(Patched(kSource, "hello\n"), HasSubstr("no hunk"));
   EXPECT_THAT(Patched(kSource, ""), HasSubstr("no hunk"));
   EXPECT_THAT(Patched(kSource, "@@ nonsense\n"), HasSubstr("line 1 of the patch"));
@@ -75,8 +76,8 @@ TEST(SourcePatchTest, SaysWhatDiffersWhereMostOfTheHunkIs) {
 std::string Rebased(const std::string& base, const std::string& now, const std::string& patch) {
   SourceFiles files = {{"kernel.cu", now}};
   const absl::Status status = RebasePatch(patch, {{"kernel.cu", base}}, &files);
-  return status.ok() ? files[0].second : std::string(absl::StatusCodeToString(status.code())) + ": " +
-                                             std::string(status.message());
+  return status.ok() ? files[0].second
+                     : std::string(absl::StatusCodeToString(status.code())) + ": " + std::string(status.message());
 }
 
 TEST(SourcePatchTest, IsAppliedToALaterTextWhereTheLinesAreStillThere) {
@@ -100,6 +101,26 @@ TEST(SourcePatchTest, IsNotAppliedToALaterTextThatChangedTheSameLines) {
   EXPECT_THAT(Rebased(kSource, "a\nb\nc\nd\nmore\ne\nf\ng\nh\n", patch), HasSubstr("ABORTED: hunk 1"));
   EXPECT_THAT(Rebased(kSource, "", patch), HasSubstr("ABORTED: hunk 1"));
   EXPECT_THAT(Rebased("other\n", kSource, patch), HasSubstr("INVALID_ARGUMENT: hunk 1 of the patch does not fit"));
+}
+
+TEST(SourcePatchTest, WritesTheDiffThatItApplies) {
+  EXPECT_EQ(UnifiedDiff("kernel.cu", kSource, "a\nb\nC\nd\ne\nf\ng\nh\n"),
+            "--- a/kernel.cu\n+++ b/kernel.cu\n@@ -1,6 +1,6 @@\n a\n b\n-c\n+C\n d\n e\n f\n");
+  EXPECT_EQ(UnifiedDiff("kernel.cu", kSource, kSource), "");
+  const std::string braces = "{\n}\nx\n{\n}\ny\n{\n}\n";
+  std::string many;
+  for (int i = 0; i < 40; ++i) many += "line " + std::to_string(i) + "\n";
+  std::string other = many;
+  other.replace(other.find("line 3\n"), 7, "");
+  other.replace(other.find("line 20\n"), 8, "twenty\nand more\n");
+  const std::string texts[] = {kSource, "",   "a\nb", "x\n" + std::string(kSource) + "y", braces, "{\nz\n}\n" + braces,
+                               many,    other};
+  for (const std::string& from : texts) {
+    for (const std::string& to : texts) {
+      if (from != to)
+        EXPECT_EQ(Patched(from, UnifiedDiff("kernel.cu", from, to)), to) << UnifiedDiff("kernel.cu", from, to);
+    }
+  }
 }
 
 TEST(SourcePatchTest, EditsTheBundlesSourceOnly) {

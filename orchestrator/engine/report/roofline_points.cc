@@ -32,7 +32,8 @@ std::vector<Timed> TimedOf(const CampaignState& campaign, const std::vector<cons
                            const v1::Size& size) {
   std::vector<Timed> timed;
   for (const v1::Iteration* iteration : iterations) {
-    const absl::StatusOr<v1::Plan> plan = campaign.PlanOf(VariantOf(*iteration), campaign.SourceIdOf(iteration->number()), size, campaign.gpu());
+    const absl::StatusOr<v1::Plan> plan =
+        campaign.PlanOf(VariantOf(*iteration), campaign.SourceIdOf(iteration->number()), size, campaign.gpu());
     if (!plan.ok() || !(plan->flops() > 0) || !(iteration->time_us() > 0)) continue;
     timed.push_back({iteration, plan->flops(), DramBytes(campaign.EvidenceOf(iteration->number())), plan->bytes()});
   }

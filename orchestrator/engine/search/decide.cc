@@ -84,7 +84,7 @@ bool IsSingleChange(const CampaignState& campaign, const Choice& choice) {
 std::optional<Choice> FromProposals(const CampaignState& campaign, std::optional<v1::Event>* dropped) {
   if (campaign.proposals().empty()) return std::nullopt;
   const v1::ChangeProposed& proposed = campaign.proposals().front().proposed;
-  Refusal refusal;
+  ProposalRefusal refusal;
   std::optional<Choice> choice = Proposed(campaign, proposed.change(), &refusal);
   if (choice && !IsSingleChange(campaign, *choice)) {
     choice.reset();

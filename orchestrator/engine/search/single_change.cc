@@ -58,7 +58,7 @@ std::optional<v1::Variant> Changed(const CampaignState& campaign, const v1::Iter
 namespace {
 
 std::optional<Choice> ProposedEdit(const CampaignState& campaign, const v1::Change& change, Choice choice,
-                                   Refusal* refusal, const PatchedBest* patched_before) {
+                                   ProposalRefusal* refusal, const PatchedBest* patched_before) {
   const bool known = patched_before != nullptr && patched_before->best == choice.parent;
   absl::StatusOr<ImplementationState> patched =
       known ? patched_before->patched : Patched(BasesOf(campaign), change.source().patch());
@@ -122,9 +122,9 @@ absl::StatusOr<ImplementationState> Patched(const PatchBases& bases, const std::
   return patched;
 }
 
-std::optional<Choice> Proposed(const CampaignState& campaign, const v1::Change& change, Refusal* refusal,
+std::optional<Choice> Proposed(const CampaignState& campaign, const v1::Change& change, ProposalRefusal* refusal,
                                const PatchedBest* patched_before) {
-  *refusal = Refusal();
+  *refusal = ProposalRefusal();
   const v1::Iteration* best = campaign.best();
   if (best == nullptr) {
     refusal->why = "no variant was kept yet";

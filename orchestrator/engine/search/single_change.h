@@ -15,8 +15,8 @@
 
 namespace pawl {
 
-// The variant that a change of a variable makes of a kept one, an iteration's. Nothing when a constraint forbids it, the
-// GPU can't launch it, the variable or value is unknown, or it changes nothing; *why says which.
+// The variant that a change of a variable makes of a kept one, an iteration's. Nothing when a constraint forbids it,
+// the GPU can't launch it, the variable or value is unknown, or it changes nothing; *why says which.
 std::optional<v1::Variant> Changed(const CampaignState& campaign, const v1::Iteration& parent, const v1::Change& change,
                                    std::string* why);
 
@@ -38,14 +38,14 @@ struct PatchedBest {
 };
 
 // Why a proposed change is not tried.
-struct Refusal {
-  std::string why;         // it can't be made
-  int tried_before = -1;   // the iteration, planned or judged, that is the same but for comments and blanks
+struct ProposalRefusal {
+  std::string why;        // it can't be made
+  int tried_before = -1;  // the iteration, planned or judged, that is the same but for comments and blanks
 };
 
 // A proposed change of the best variant: of a variable, or an edit. Nothing if it is refused. The edit is not applied
 // again where `patched_before` is of the same best.
-std::optional<Choice> Proposed(const CampaignState& campaign, const v1::Change& change, Refusal* refusal,
+std::optional<Choice> Proposed(const CampaignState& campaign, const v1::Change& change, ProposalRefusal* refusal,
                                const PatchedBest* patched_before = nullptr);
 
 // The number of variables in which two variants differ. A trial is refused unless its variant differs from its parent

@@ -35,8 +35,7 @@ void SetTime(absl::Time time, google::protobuf::Timestamp* timestamp) {
   timestamp->set_nanos(static_cast<int32_t>(micros % 1'000'000) * 1000);
 }
 
-CampaignState::CampaignState(std::string name, std::shared_ptr<const v1::Bundle> bundle)
-    : bundle_(std::move(bundle)) {
+CampaignState::CampaignState(std::string name, std::shared_ptr<const v1::Bundle> bundle) : bundle_(std::move(bundle)) {
   spaces_.push_back(std::make_unique<const Space>(bundle_));
   if (!bundle_->files().empty()) own_source_ = ImplementationText(*bundle_);
   summary_.set_name(std::move(name));

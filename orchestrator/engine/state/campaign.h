@@ -115,8 +115,8 @@ class CampaignState {
   bool Tried(const v1::Variant& variant, int source_id) const;
   // Of a source that the campaign has; -1: it has none such.
   int FindSource(const std::string& source) const;
-  // The iteration, planned or judged, of the same variant and a source that differs from this one in comments and blanks
-  // at most; -1: there is none.
+  // The iteration, planned or judged, of the same variant and a source that differs from this one in comments and
+  // blanks at most; -1: there is none.
   int FindAlike(const std::string& source, const v1::Variant& variant) const;
 
   struct Proposal {

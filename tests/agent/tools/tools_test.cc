@@ -473,8 +473,9 @@ TEST_F(ToolsTest, ResourcesAreReadByTheirAddressesInWholeOrInPart) {
   for (const char* missing :
        {"", "pawl://", "pawl://nothing", "file:///etc/passwd", "pawl://campaigns", "pawl://campaigns/",
         "pawl://campaigns/8", "pawl://campaigns/x/source", "pawl://campaigns/7/nothing",
-        "pawl://campaigns/7/iterations/99", "pawl://campaigns/7/iterations/x", "pawl://campaigns/7/source/more", "pawl://campaigns/7/files/reference.cu",
-        "pawl://campaigns/7/source?lines=9-10", "pawl://campaigns/../../etc/passwd"}) {
+        "pawl://campaigns/7/iterations/99", "pawl://campaigns/7/iterations/x", "pawl://campaigns/7/source/more",
+        "pawl://campaigns/7/files/reference.cu", "pawl://campaigns/7/source?lines=9-10",
+        "pawl://campaigns/../../etc/passwd"}) {
     EXPECT_TRUE(absl::IsNotFound(features_->ReadResource(missing).status())) << missing;
   }
   for (const char* wrong : {"pawl://campaigns/7/source?lines=0-1", "pawl://campaigns/7/source?lines=3-2",

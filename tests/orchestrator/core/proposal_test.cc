@@ -82,8 +82,8 @@ TEST(SourceEditTest, IsRefusedWhereItCantBeMade) {
   const std::string campaign = world.Submit({}, WithSource());
   ScriptedWorker worker(world, "a");
   const auto invalid = absl::StatusCode::kInvalidArgument;
-  ExpectError(ProposePatch(world, campaign, "@@ -1 +1 @@\n-#define ONE\n+#define TWO\n"), absl::StatusCode::kFailedPrecondition,
-              "no kept variant");
+  ExpectError(ProposePatch(world, campaign, "@@ -1 +1 @@\n-#define ONE\n+#define TWO\n"),
+              absl::StatusCode::kFailedPrecondition, "no kept variant");
   ASSERT_TRUE(worker.Complete(worker.MustLease()).ok());
   ExpectError(ProposePatch(world, campaign, "nonsense"), invalid, "no hunk");
   ExpectError(ProposePatch(world, campaign, "@@ -1 +1 @@\n-#define THREE\n+#define TWO\n"), invalid, "does not fit");
@@ -98,8 +98,8 @@ TEST(SourceEditTest, IsRefusedWhereItCantBeMade) {
   ExpectError(ProposePatch(world, campaign, "@@ -1 +1 @@\n-#define ONE\n+#define TWO\n", ""), invalid, "1 to 100");
   ExpectError(ProposePatch(world, campaign, std::string(2'000'000, 'x')), invalid, "at most");
   ASSERT_TRUE(ProposePatch(world, campaign, "@@ -1 +1 @@\n-#define ONE\n+#define TWO\n").ok());
-  ExpectError(ProposePatch(world, campaign, "@@ -1 +1 @@\n-#define ONE\n+#define TWO\n"), absl::StatusCode::kAlreadyExists,
-              "proposed before");
+  ExpectError(ProposePatch(world, campaign, "@@ -1 +1 @@\n-#define ONE\n+#define TWO\n"),
+              absl::StatusCode::kAlreadyExists, "proposed before");
 }
 
 TEST(SourceEditTest, IsAnsweredWithTheEarlierVerdictWhereItWasTried) {

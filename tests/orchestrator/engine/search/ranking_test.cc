@@ -67,7 +67,7 @@ class OneChange : public Chooser {
     change_.set_to(to);
   }
   std::optional<Choice> Next(const CampaignState& campaign) const override {
-    Refusal refusal;
+    ProposalRefusal refusal;
     std::optional<Choice> choice = Proposed(campaign, change_, &refusal);
     if (choice) choice->effect = effect_;
     return choice;
