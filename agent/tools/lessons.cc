@@ -37,13 +37,15 @@ std::string TextOf(const Lesson& lesson) {
 }
 
 // A word of the query may be the beginning of one of the lesson.
-bool HasWords(const Lesson& lesson, const std::vector<std::string>& wanted) {
-  if (wanted.empty()) return true;
+bool HasWords(const Lesson& lesson, const std::vector<std::vector<std::string>>& any_of) {
+  if (any_of.empty()) return true;
   const std::vector<std::string> words = WordsIn(TextOf(lesson));
-  return std::all_of(wanted.begin(), wanted.end(), [&](const std::string& each) {
+  const auto has = [&](const std::string& wanted) {
     return std::any_of(words.begin(), words.end(),
-                       [&](const std::string& word) { return absl::StartsWith(word, each); });
-  });
+                       [&](const std::string& word) { return absl::StartsWith(word, wanted); });
+  };
+  return std::any_of(any_of.begin(), any_of.end(),
+                     [&](const std::vector<std::string>& all) { return std::all_of(all.begin(), all.end(), has); });
 }
 
 Lesson LessonOf(const v1::Campaign& campaign, const v1::Iteration& iteration) {
@@ -100,7 +102,8 @@ absl::StatusOr<std::shared_ptr<const LessonBook::Page>> LessonBook::PageOf(Campa
 }
 
 absl::StatusOr<LessonAnswer> LessonBook::Find(Campaigns& campaigns, const LessonQuery& query) {
-  const std::vector<std::string> wanted = WordsIn(query.text);
+  std::vector<std::vector<std::string>> wanted;
+  for (const std::string& text : query.any_of) wanted.push_back(WordsIn(text));
   const std::string gpu = absl::AsciiStrToLower(query.gpu);
   LessonAnswer answer;
   v1::ListCampaignsRequest request;

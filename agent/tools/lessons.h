@@ -33,11 +33,15 @@ struct Lesson {
 };
 
 struct LessonQuery {
-  std::string text;         // every word of it must be in the lesson, in any form of its number: "bank conflicts"
+  // Every word of one of these must be in the lesson, in the singular or plural: "bank conflicts". None: any lesson.
+  std::vector<std::string> any_of;
   std::string gpu;          // part of the device's name; empty: any
   std::string not_of = {};  // a campaign whose lessons are left out
   bool edits_only = false;
   size_t most = 50;
+};  // a campaign whose lessons are left out
+bool edits_only = false;
+size_t most = 50;
 };
 
 struct LessonAnswer {

@@ -102,7 +102,7 @@ std::string QueryValue(absl::string_view query, absl::string_view name) {
 
 absl::StatusOr<ResourceText> LessonsResource(const ToolContext& context, absl::string_view query) {
   LessonQuery asked;
-  asked.text = QueryValue(query, "query");
+  if (std::string words = QueryValue(query, "query"); !words.empty()) asked.any_of = {std::move(words)};
   asked.gpu = QueryValue(query, "gpu");
   asked.edits_only = QueryValue(query, "edits") == "true";
   absl::StatusOr<LessonAnswer> answer = context.lessons->Find(context.campaigns, asked);

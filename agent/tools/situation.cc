@@ -1,7 +1,5 @@
 // `situation`: all that somebody needs who is to propose the next change, what matters most first.
 #include <algorithm>
-#include <set>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -148,24 +146,18 @@ void AddTried(const v1::Situation& situation, Json* result) {
 // What other campaigns on such GPUs made of the same findings.
 Json LessonForms(const ToolContext& context, const v1::Situation& situation) {
   Json forms = Json::array();
-  if (context.lessons == nullptr) return forms;
-  std::set<std::pair<std::string, int>> seen;
-  for (const v1::Finding& finding : situation.findings()) {
-    LessonQuery query;
-    query.text = finding.rule();
-    query.gpu = situation.campaign().device();
-    query.not_of = situation.campaign().name();
-    query.most = kMostLessons;
-    // A replay is of a GPU; what was learned on the GPU itself counts as well.
-    const size_t gpu = query.gpu.find("NVIDIA ");
-    if (gpu != std::string::npos) query.gpu = query.gpu.substr(gpu, query.gpu.find(',') - gpu);
-    absl::StatusOr<LessonAnswer> answer = context.lessons->Find(context.campaigns, query);
-    if (!answer.ok()) continue;  // a situation is worth having without them
-    for (const Lesson& lesson : answer->lessons) {
-      if (forms.size() >= kMostLessons || !seen.insert({lesson.campaign, lesson.iteration}).second) continue;
-      forms.push_back(LessonForm(lesson));
-    }
-  }
+  if (context.lessons == nullptr || situation.findings().empty()) return forms;
+  LessonQuery query;
+  for (const v1::Finding& finding : situation.findings()) query.any_of.push_back(finding.rule());
+  query.gpu = situation.campaign().device();
+  query.not_of = situation.campaign().name();
+  query.most = kMostLessons;
+  // A replay is of a GPU; what was learned on the GPU itself counts as well.
+  const size_t gpu = query.gpu.find("NVIDIA ");
+  if (gpu != std::string::npos) query.gpu = query.gpu.substr(gpu, query.gpu.find(',') - gpu);
+  absl::StatusOr<LessonAnswer> answer = context.lessons->Find(context.campaigns, query);
+  if (!answer.ok()) return forms;  // a situation is worth having without them
+  for (const Lesson& lesson : answer->lessons) forms.push_back(LessonForm(lesson));
   return forms;
 }
 

@@ -51,7 +51,7 @@ void PrintTable(const LessonAnswer& answer) {
 
 absl::StatusOr<int> Lessons(const LessonsFlags& flags, Connection& connection) {
   LessonQuery query;
-  query.text = absl::StrJoin(flags.words, " ");
+  if (!flags.words.empty()) query.any_of = {absl::StrJoin(flags.words, " ")};
   query.gpu = flags.gpu;
   query.edits_only = flags.edits;
   query.most = flags.most;

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -102,6 +104,28 @@ TEST(ImplementationTest, WritesAndReadsItsPartOfKernelToml) {
     differencer.TreatAsSet(v1::Bundle::descriptor()->FindFieldByName("tensors"));
     EXPECT_TRUE(differencer.Compare(read, bundle)) << ImplementationToml(bundle);
   }
+}
+
+TEST(ImplementationTest, OfEveryShippedBundleCanBeEdited) {
+  const char* source = std::getenv("PAWL_SOURCE_DIR");
+  int bundles = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::filesystem::path(source ? source : ".") / "kernels")) {
+    if (!std::filesystem::exists(entry.path() / "kernel.toml")) continue;
+    const v1::Bundle bundle = ReadBundle(entry.path()).bundle;
+    const ImplementationState start = Start(bundle);
+    const std::string toml = TomlOf(bundle, start);
+    const absl::StatusOr<ImplementationState> patched = PatchImplementation(
+        bundle, start,
+        UnifiedDiff("kernel.toml", toml, toml + "\n[[variable]]\nname = \"MORE\"\nvalues = [1, 2]\nstart = 2\n"));
+    ASSERT_TRUE(patched.ok()) << entry.path() << ": " << patched.status();
+    EXPECT_EQ(patched->variant.values_size(), bundle.variables_size() + 1) << entry.path();
+    v1::Bundle read = bundle;
+    ASSERT_TRUE(SetImplementation(patched->text, &read).ok()) << entry.path();
+    EXPECT_EQ(read.launches_size(), bundle.launches_size()) << entry.path();
+    ++bundles;
+  }
+  EXPECT_GT(bundles, 4);
 }
 
 TEST(ImplementationTest, IsPatchedInSeveralFilesAtOnce) {
