@@ -371,13 +371,15 @@ std::vector<size_t> Correspondence(const std::vector<std::string>& from, const s
     }
     if (map[i] != kNowhere) next = map[i] + 1;
   }
+  std::vector<size_t> least(from.size());  // of each line: the least that lines before it leave
+  for (size_t i = 0, taken = 0; i < from.size(); ++i) {
+    least[i] = taken;
+    if (map[i] != kNowhere) taken = map[i] + 1;
+  }
   size_t limit = to.size();  // one above the greatest that may still be given
   for (size_t i = from.size(); i-- > 0;) {
-    if (map[i] == kNowhere && limit > 0 && from[i] == to[limit - 1] &&
-        (i + 1 == from.size() || map[i + 1] != kNowhere)) {
-      const size_t below = i == 0 ? kNowhere : map[i - 1];
-      if (below == kNowhere || below < limit - 1) map[i] = limit - 1;
-    }
+    const bool next_known = i + 1 == from.size() || map[i + 1] != kNowhere;
+    if (map[i] == kNowhere && next_known && limit > least[i] && from[i] == to[limit - 1]) map[i] = limit - 1;
     if (map[i] != kNowhere) limit = map[i];
   }
   return map;
@@ -453,7 +455,7 @@ std::vector<DiffLine> DiffLines(const std::vector<std::string>& from, const std:
       lines.push_back({' ', i, j, &from[i]});
       ++i;
       ++j;
-    } else if (i < from.size() && map[i] == kNowhere) {
+    } else if (i < from.size() && (map[i] == kNowhere || map[i] < j)) {
       lines.push_back({'-', i, j, &from[i]});
       ++i;
     } else {
