@@ -46,7 +46,9 @@ std::string AtRoof(const CampaignState& campaign) {
     return one.name() == campaign.summary().spec().goal().size();
   });
   if (gpu == nullptr || size == bundle.sizes().end()) return "";
-  const absl::StatusOr<v1::Plan> plan = campaign.PlanOf(VariantOf(*campaign.best()), *size, campaign.gpu());
+  const v1::Iteration& best = *campaign.best();
+  const absl::StatusOr<v1::Plan> plan =
+      campaign.PlanOf(VariantOf(best), campaign.SourceIdOf(best.number()), *size, campaign.gpu());
   if (!plan.ok()) return "";
   const double roof_us = RooflineFloorUs(*plan, *gpu, bundle.work_on_tensor_cores(), bundle.timing());
   const double best_us = campaign.summary().best_us();
@@ -104,29 +106,32 @@ v1::ChooserKind KindOf(const CampaignState& campaign) {
   return kind == v1::CHOOSER_KIND_UNSPECIFIED ? v1::CHOOSER_KIND_BOTH : kind;
 }
 
-// One variable, or one source edit, of a measured parent.
+// One variable, or one edit, of a measured parent.
 bool IsSingleChange(const CampaignState& campaign, const Choice& choice) {
   const v1::Iteration* parent = campaign.Find(choice.parent);
   if (parent == nullptr || !campaign.IsMeasured(*parent)) return false;
-  const int differences = Differences(VariantOf(*parent), choice.variant);
-  return choice.patched_source.empty() ? differences == 1 : differences == 0;
+  // An edit is one named change, whatever it does to variables.
+  if (!choice.patched_source.empty()) return choice.patched_source != campaign.SourceOf(choice.parent);
+  return Differences(VariantOf(*parent), choice.variant) == 1;
 }
 
 // The oldest proposal; *dropped is set instead if it can't be tried from the best variant any more.
 std::optional<Choice> FromProposals(const CampaignState& campaign, std::optional<v1::Event>* dropped) {
   if (campaign.proposals().empty()) return std::nullopt;
   const v1::ChangeProposed& proposed = campaign.proposals().front().proposed;
-  std::string why;
-  std::optional<Choice> choice = Proposed(campaign, proposed.change(), &why);
+  ProposalRefusal refusal;
+  std::optional<Choice> choice = Proposed(campaign, proposed.change(), &refusal);
   if (choice && !IsSingleChange(campaign, *choice)) {
     choice.reset();
-    why = "it would not be a single change of the best variant";
+    refusal.why = "it would not be a single change of the best variant";
   }
   if (!choice) {
     v1::ProposalDropped& event = *dropped->emplace().mutable_dropped();
     event.set_author(proposed.author());
     *event.mutable_change() = proposed.change();
-    event.set_reason(why.empty() ? "this variant was already tried" : why);
+    event.set_reason(refusal.why.empty()
+                         ? absl::StrCat("this variant was already tried: iteration ", refusal.tried_before)
+                         : refusal.why);
     return std::nullopt;
   }
   choice->author = proposed.author();
@@ -328,10 +333,12 @@ std::optional<v1::Event> Decide(const CampaignState& campaign, const Chooser& ch
     if (open > 0 || now.time < campaign.idle_since() + absl::Seconds(spec.chooser().wait_seconds()))
       return std::nullopt;
     if (spec.chooser().no_proposal() == v1::NO_PROPOSAL_PAUSE) {
-      return Paused(absl::StrFormat(
-          "no change was proposed within %g s; %scontinue with pawl propose and pawl resume",
-          spec.chooser().wait_seconds(),
-          campaign.bundle().variables().empty() ? "there are no variables that Pawl could change by itself: " : ""));
+      return Paused(
+          absl::StrFormat("no change was proposed within %g s; %scontinue with pawl propose and pawl resume",
+                          spec.chooser().wait_seconds(),
+                          campaign.BundleOf(campaign.SourceIdOf(campaign.best()->number())).variables().empty()
+                              ? "there are no variables that Pawl could change by itself: "
+                              : ""));
     }
   }
   if (!proposed && open == 0) {

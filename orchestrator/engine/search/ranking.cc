@@ -6,6 +6,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "kernels/variable_values.h"
 #include "orchestrator/engine/search/seeded_random.h"
 
 namespace pawl {
@@ -67,7 +68,8 @@ class Ranker {
  public:
   Ranker(const CampaignState& campaign, const RulePrior& rules, const RankingSettings& settings)
       : campaign_(campaign),
-        bundle_(campaign.bundle()),
+        source_(campaign.SourceIdOf(campaign.best()->number())),
+        bundle_(campaign.BundleOf(source_)),
         best_(*campaign.best()),
         rules_(rules),
         settings_(settings),
@@ -100,6 +102,31 @@ class Ranker {
   Point PointAt(const v1::Iteration& iteration) const {
     return Extended(PointOf(bundle_, iteration.variant()), campaign_.SourceIdOf(iteration.number()));
   }
+  // The iteration's variant has the same variables and constraints as the best one.
+  bool InSpace(int iteration) const {
+    return campaign_.SpaceIdOf(campaign_.SourceIdOf(iteration)) == campaign_.SpaceIdOf(source_);
+  }
+  // The point of any iteration. Where an edit changed the variables, one that is new has its start, and a variant with
+  // a value that is no more has no point.
+  std::optional<Point> Placed(int iteration, const google::protobuf::Map<std::string, int32_t>& values) const {
+    const int source = campaign_.SourceIdOf(iteration);
+    if (InSpace(iteration)) return Extended(PointOf(bundle_, values), source);
+    const v1::Bundle& other = campaign_.BundleOf(source);
+    v1::Variant carried;
+    for (const v1::Variable& variable : bundle_.variables()) {
+      const v1::Variable* before = FindVariable(other, variable.name());
+      const auto value = values.find(variable.name());
+      int32_t& to = (*carried.mutable_values())[variable.name()];
+      to = variable.start();
+      if (before == nullptr || value == values.end()) continue;
+      const std::string text = ValueText(*before, value->second);
+      const auto same = std::find_if(variable.values().begin(), variable.values().end(),
+                                     [&](int32_t each) { return ValueText(variable, each) == text; });
+      if (same == variable.values().end()) return std::nullopt;
+      to = *same;
+    }
+    return Extended(PointOf(bundle_, carried.values()), source);
+  }
 
   void ReadIterations() {
     scales_ = ScalesOf(bundle_);
@@ -115,13 +142,14 @@ class Ranker {
       for (int i = 0; i < sources_; ++i) scale.push_back(i);
     }
     for (const v1::Iteration& iteration : campaign_.iterations()) {
-      const Point point = PointAt(iteration);
-      tried_[point] = iteration.number();
+      const std::optional<Point> point = Placed(iteration.number(), iteration.variant());
+      if (!point) continue;
+      tried_[*point] = iteration.number();
       double seconds = 0;
       for (const v1::StageTime& stage : iteration.stages()) seconds += stage.seconds();
       const bool valid = campaign_.IsMeasured(iteration);
-      outcomes_.push_back({point, valid ? 1.0 : 0.0, seconds});
-      if (valid) observations_.push_back({point, LogOf(iteration), VarianceOf(iteration.interval())});
+      outcomes_.push_back({*point, valid ? 1.0 : 0.0, seconds});
+      if (valid) observations_.push_back({*point, LogOf(iteration), VarianceOf(iteration.interval())});
     }
     if (outcomes_.size() > kMostOutcomes) outcomes_.erase(outcomes_.begin(), outcomes_.end() - kMostOutcomes);
     double seconds = 0, timed = 0;
@@ -134,11 +162,12 @@ class Ranker {
     for (const auto& [trial, open] : campaign_.open_trials()) {
       const v1::TrialPlanned& planned = open.planned;
       if (planned.purpose() != v1::TRIAL_PURPOSE_ITERATION || !planned.has_parent()) continue;
-      const Point point =
-          Extended(PointOf(bundle_, planned.variant().values()), campaign_.SourceIdOf(planned.iteration()));
-      tried_[point] = planned.iteration();
-      round_parent_ = campaign_.Find(planned.parent());
-      observations_.push_back({point, LogOf(*round_parent_), 0});
+      if (InSpace(planned.parent())) round_parent_ = campaign_.Find(planned.parent());
+      const std::optional<Point> point = Placed(planned.iteration(), planned.variant().values());
+      if (!point) continue;
+      tried_[*point] = planned.iteration();
+      observations_.push_back({*point, LogOf(*campaign_.Find(planned.parent())), 0});
+      supposed_ = true;
     }
   }
 
@@ -154,13 +183,21 @@ class Ranker {
     return clipped;
   }
 
-  const Posterior::Parameters& Parameters() const {
+  // Empty where the best variant was in another space when it was last used.
+  SearchMemo& Memo() const {
     SearchMemo& memo = campaign_.search_memo();
+    const int space = campaign_.SpaceIdOf(source_);
+    if (memo.space != space) memo = SearchMemo{.space = space};
+    return memo;
+  }
+
+  const Posterior::Parameters& Parameters() const {
+    SearchMemo& memo = Memo();
     const size_t count = FittedOf(observations_.size());
-    if (memo.observations != count || memo.variables != scales_.size()) {
+    if (memo.observations != count || memo.sources != sources_) {
       memo.parameters = Posterior::Fit(Clipped(count), scales_, {}, settings_.posterior);
-      memo.observations = round_parent_ == nullptr ? count : 0;  // those of an open round are not measured yet
-      memo.variables = scales_.size();
+      memo.observations = supposed_ ? 0 : count;  // those of an open round are not measured yet
+      memo.sources = sources_;
     }
     return memo.parameters;
   }
@@ -173,7 +210,8 @@ class Ranker {
       return;
     }
     for (const v1::Iteration& iteration : campaign_.iterations()) {
-      if (&iteration != &best_ && campaign_.IsMeasured(iteration)) parents_.push_back(&iteration);
+      const bool parent = &iteration != &best_ && campaign_.IsMeasured(iteration) && InSpace(iteration.number());
+      if (parent) parents_.push_back(&iteration);
     }
     std::stable_sort(parents_.begin(), parents_.end(), [](const v1::Iteration* a, const v1::Iteration* b) {
       return a->speedup_over_start() > b->speedup_over_start();
@@ -219,14 +257,14 @@ class Ranker {
   }
 
   bool Allowed(const Point& point) {
-    std::map<Point, bool>& known = campaign_.search_memo().allowed;
+    std::map<Point, bool>& known = Memo().allowed;
     if (known.size() > kMostAllowed) known.clear();
     const auto [entry, is_new] = known.try_emplace(point);
     if (!is_new) return entry->second;
     for (size_t v = 0; v < queried_values_.size(); ++v) {
       *queried_values_[v] = bundle_.variables(static_cast<int>(v)).values(point[v]);
     }
-    const absl::StatusOr<bool> allowed = campaign_.Allows(queried_);
+    const absl::StatusOr<bool> allowed = campaign_.Allows(queried_, source_);
     entry->second = allowed.ok() && *allowed && (!settings_.exists || settings_.exists(queried_));
     return entry->second;
   }
@@ -362,7 +400,8 @@ class Ranker {
   }
 
   const CampaignState& campaign_;
-  const v1::Bundle& bundle_;
+  const int source_;          // of the best variant
+  const v1::Bundle& bundle_;  // with that source's variables
   const v1::Iteration& best_;
   const RulePrior& rules_;
   const RankingSettings& settings_;
@@ -378,6 +417,7 @@ class Ranker {
   double average_seconds_ = 1;
   PointMap<int> tried_;  // iteration
   const v1::Iteration* round_parent_ = nullptr;
+  bool supposed_ = false;  // some observations are of open trials
   std::vector<const v1::Iteration*> parents_;
   std::optional<Posterior> posterior_;
   double aim_ = 0;  // log speed

@@ -15,12 +15,12 @@ namespace pawl {
 namespace {
 
 // Blocks of the largest launch at the size that is optimised; 0: unknown.
-int64_t BlocksOf(const CampaignState& campaign, const v1::Variant& variant, const v1::GpuInfo& gpu) {
+int64_t BlocksOf(const CampaignState& campaign, const v1::Variant& variant, int source, const v1::GpuInfo& gpu) {
   const v1::Bundle& bundle = campaign.bundle();
   const std::string& asked = campaign.summary().spec().goal().size();
   for (const v1::Size& size : bundle.sizes()) {
     if (size.name() != (asked.empty() ? bundle.goal().size() : asked)) continue;
-    const absl::StatusOr<v1::Plan> plan = campaign.PlanOf(variant, size, gpu);
+    const absl::StatusOr<v1::Plan> plan = campaign.PlanOf(variant, source, size, gpu);
     if (!plan.ok()) return 0;
     int64_t most = 0;
     for (const v1::PlanLaunch& launch : plan->launches()) {
@@ -125,15 +125,14 @@ void PassOver(const v1::Change& change, std::string reason, const v1::Score* sco
 // The reason for every change of the chosen one's parent that was not chosen, the highest score first.
 void PassOverOthers(const CampaignState& campaign, const Ranking& ranking, const RankedChange& chosen,
                     const v1::Finding* grid, Choice* choice) {
-  const v1::Variant parent = VariantOf(*campaign.Find(chosen.parent));
+  const v1::Iteration& parent = *campaign.Find(chosen.parent);
   for (const RankedChange& ranked : ranking.changes) {
     if (&ranked == &chosen || ranked.parent != chosen.parent) continue;
     std::string why;
     const bool possible = Changed(campaign, parent, ranked.change, &why).has_value();
     if (possible) {
-      why = grid != nullptr && ranked.rate > chosen.rate
-                ? "the grid does not fill the GPU: parallelism comes first"
-                : "ranks lower";
+      why = grid != nullptr && ranked.rate > chosen.rate ? "the grid does not fill the GPU: parallelism comes first"
+                                                         : "ranks lower";
     }
     PassOver(ranked.change, std::move(why), possible && ranked.examined ? &ranked.score : nullptr, choice);
   }
@@ -155,13 +154,14 @@ std::optional<Choice> TreeChooser::Next(const CampaignState& campaign) const {
   const v1::Iteration* best = campaign.best();
   if (best == nullptr) return std::nullopt;
   const v1::GpuInfo& gpu = campaign.gpu();
-  const v1::Bundle& bundle = campaign.bundle();
+  const int source = campaign.SourceIdOf(best->number());
+  const v1::Bundle& bundle = campaign.BundleOf(source);
   const RulePrior rules(tree_.Diagnose(campaign.best_evidence(), gpu), bundle, PointOf(bundle, best->variant()),
                         campaign.patterns(), SmArchitecture(gpu), settings_.rules);
   const Ranking ranking = RankChanges(campaign, rules, settings_.ranking);
 
   const v1::Finding* grid = rules.GridTooSmall();
-  const int64_t blocks = grid != nullptr ? BlocksOf(campaign, VariantOf(*best), gpu) : 0;
+  const int64_t blocks = grid != nullptr ? BlocksOf(campaign, VariantOf(*best), source, gpu) : 0;
   Choice choice;
   const auto first = [&](const v1::Finding* must_serve, bool must_add_blocks) -> const RankedChange* {
     for (const RankedChange& ranked : ranking.changes) {
@@ -170,10 +170,10 @@ std::optional<Choice> TreeChooser::Next(const CampaignState& campaign) const {
                           Serves(bundle, ranked.change, *must_serve);
       if (must_serve != nullptr && !serves) continue;
       std::string why;
-      std::optional<v1::Variant> variant =
-          Changed(campaign, VariantOf(*campaign.Find(ranked.parent)), ranked.change, &why);
+      std::optional<v1::Variant> variant = Changed(campaign, *campaign.Find(ranked.parent), ranked.change, &why);
       if (!variant) continue;
-      if (must_add_blocks && BlocksOf(campaign, *variant, gpu) <= blocks) continue;
+      const int of = campaign.SourceIdOf(ranked.parent);
+      if (must_add_blocks && BlocksOf(campaign, *variant, of, gpu) <= blocks) continue;
       choice.variant = *std::move(variant);
       return &ranked;
     }

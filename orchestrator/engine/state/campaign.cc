@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/implementation.h"
+#include "kernels/implementation_toml.h"
 #include "orchestrator/engine/state/campaign_states.h"
 #include "profiles/gpus.h"
 
@@ -34,8 +35,8 @@ void SetTime(absl::Time time, google::protobuf::Timestamp* timestamp) {
   timestamp->set_nanos(static_cast<int32_t>(micros % 1'000'000) * 1000);
 }
 
-CampaignState::CampaignState(std::string name, std::shared_ptr<const v1::Bundle> bundle)
-    : bundle_(std::move(bundle)), space_(*bundle_), planner_(*bundle_) {
+CampaignState::CampaignState(std::string name, std::shared_ptr<const v1::Bundle> bundle) : bundle_(std::move(bundle)) {
+  spaces_.push_back(std::make_unique<const Space>(bundle_));
   if (!bundle_->files().empty()) own_source_ = ImplementationText(*bundle_);
   summary_.set_name(std::move(name));
 }
@@ -162,10 +163,7 @@ void CampaignState::ApplyPlanned(const v1::TrialPlanned& planned, absl::Time at)
   int source = planned.has_parent() ? SourceIdOf(planned.parent()) : 0;
   if (!planned.patched_source().empty()) {
     source = FindSource(planned.patched_source());
-    if (source < 0) {
-      sources_.push_back(planned.patched_source());
-      source = static_cast<int>(sources_.size());
-    }
+    if (source < 0) source = AddSource(planned.patched_source());
   }
   source_ids_[planned.iteration()] = source;
   tried_.insert({source, VariantText(planned.variant())});
@@ -440,17 +438,18 @@ const v1::Evidence& CampaignState::best_evidence() const {
   return evidence == nullptr ? v1::Evidence::default_instance() : *evidence;
 }
 
-const std::string& CampaignState::BeyondLimits(const v1::Variant& variant) const {
+const std::string& CampaignState::BeyondLimits(const v1::Variant& variant, int source_id) const {
   static const std::string kWithin;
   if (gpu_.name().empty()) return kWithin;
-  if (beyond_limits_.size() > kMaxRemembered) beyond_limits_.clear();
-  const auto [known, is_new] = beyond_limits_.try_emplace(VariantText(variant));
+  const Space& space = SpaceOf(source_id);
+  if (space.beyond_limits.size() > kMaxRemembered) space.beyond_limits.clear();
+  const auto [known, is_new] = space.beyond_limits.try_emplace(VariantText(variant));
   if (!is_new) return known->second;
   for (const v1::Size& size : bundle_->sizes()) {
     const bool timed = std::any_of(goal_sizes_.begin(), goal_sizes_.end(),
                                    [&](const SizeWeight& one) { return one.size == size.name(); });
     if (!timed || !known->second.empty()) continue;
-    const absl::StatusOr<v1::Plan> plan = planner_.MakePlan(variant, size, gpu_);
+    const absl::StatusOr<v1::Plan> plan = space.planner.MakePlan(variant, size, gpu_);
     if (!plan.ok()) continue;  // the worker's static check says what is wrong with it
     if (const std::optional<v1::Failure> failure = CheckLaunchLimits(*plan, gpu_)) known->second = failure->message();
   }
@@ -470,7 +469,29 @@ int CampaignState::SourceIdOf(int iteration) const {
 
 const std::string& CampaignState::SourceOf(int iteration) const {
   const int id = SourceIdOf(iteration);
-  return id == 0 ? OwnSource() : sources_[static_cast<size_t>(id - 1)];
+  return id == 0 ? OwnSource() : sources_[static_cast<size_t>(id - 1)].text;
+}
+
+int CampaignState::SpaceIdOf(int source_id) const {
+  return source_id == 0 ? 0 : sources_[static_cast<size_t>(source_id - 1)].space;
+}
+
+int CampaignState::AddSource(const std::string& text) {
+  Source source{text, NormalizedHash(*bundle_, text), 0};
+  if (ChangesToml(*bundle_, text)) {
+    auto edited = std::make_shared<v1::Bundle>(*bundle_);
+    // A text that can't be read was not written by this program: the trial's build says so.
+    if (SetImplementation(text, edited.get()).ok()) {
+      const std::string toml = ImplementationToml(*edited);
+      const auto known = std::find_if(spaces_.begin(), spaces_.end(), [&](const std::unique_ptr<const Space>& space) {
+        return ImplementationToml(*space->bundle) == toml;
+      });
+      source.space = static_cast<int>(known - spaces_.begin());
+      if (known == spaces_.end()) spaces_.push_back(std::make_unique<const Space>(std::move(edited)));
+    }
+  }
+  sources_.push_back(std::move(source));
+  return static_cast<int>(sources_.size());
 }
 
 bool CampaignState::Tried(const v1::Variant& variant, int source_id) const {
@@ -483,8 +504,31 @@ const std::string& CampaignState::OwnSource() const {
 
 int CampaignState::FindSource(const std::string& source) const {
   if (source == OwnSource()) return 0;
-  const auto found = std::find(sources_.begin(), sources_.end(), source);
+  const auto found =
+      std::find_if(sources_.begin(), sources_.end(), [&](const Source& known) { return known.text == source; });
   return found == sources_.end() ? -1 : static_cast<int>(found - sources_.begin()) + 1;
+}
+
+int CampaignState::FindAlike(const std::string& source, const v1::Variant& variant) const {
+  const std::string normalized = NormalizedHash(*bundle_, source);
+  const std::string own = NormalizedHash(*bundle_, OwnSource());
+  std::set<int> alike;
+  if (own == normalized) alike.insert(0);
+  for (size_t i = 0; i < sources_.size(); ++i) {
+    if (sources_[i].normalized == normalized) alike.insert(static_cast<int>(i) + 1);
+  }
+  const std::string text = VariantText(variant);
+  for (const auto& [iteration, source_id] : source_ids_) {
+    if (!alike.contains(source_id)) continue;
+    if (const v1::Iteration* judged = Find(iteration)) {
+      if (VariantText(VariantOf(*judged)) == text) return iteration;
+    }
+    for (const auto& [trial, open] : open_) {
+      const bool same = open.planned.purpose() == v1::TRIAL_PURPOSE_ITERATION && open.planned.iteration() == iteration;
+      if (same && VariantText(open.planned.variant()) == text) return iteration;
+    }
+  }
+  return -1;
 }
 
 v1::Variant VariantOf(const v1::Iteration& iteration) {

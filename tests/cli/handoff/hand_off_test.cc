@@ -211,10 +211,11 @@ TEST(HandOffTest, HandsOverAnEditedKernel) {
   const v1::Bundle bundle = Read("kernels/attention");
   Winner winner = WinnerOf(bundle, {{"KV_SPLITS", 4}, {"TILE_M", 16}});
   const std::string edited = absl::StrCat(bundle.source().text(), "\n// an edit\n");
-  absl::StatusOr<std::string> patched = PatchImplementation(
-      bundle, winner.implementation, UnifiedDiff(bundle.source().path(), bundle.source().text(), edited));
+  absl::StatusOr<ImplementationState> patched =
+      PatchImplementation(bundle, {winner.implementation, winner.variant},
+                          UnifiedDiff(bundle.source().path(), bundle.source().text(), edited));
   ASSERT_TRUE(patched.ok()) << patched.status();
-  winner.implementation = *patched;
+  winner.implementation = patched->text;
   const HandOff hand_off = Made(winner);
   const std::string source = TextOf(hand_off, "source/attention.cu");
   EXPECT_THAT(source, HasSubstr("// Pawl: campaigns/7/iterations/12\n"));

@@ -276,7 +276,9 @@ TEST(SituationTextTest, SaysWhatThereIsAndHowToPropose) {
   EXPECT_THAT(text, HasSubstr("campaigns/7: attention at main, running\n"));
   EXPECT_THAT(text, testing::ContainsRegex("waits      for a proposal until 00:16:40 UTC .1 min 00 s left.\n"));
   EXPECT_THAT(text, HasSubstr("tried      4: 2 kept, 1 reverted, 1 rejected\n"));
-  EXPECT_THAT(text, HasSubstr("source     attention.cu, 2 lines (--json prints it)\n"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("source     attention.cu, 2 lines; --checkout FOLDER writes it, with kernel.toml, to be edited\n"));
   EXPECT_THAT(text, HasSubstr("    values  waves 0.01515 < 1\n"));
   EXPECT_THAT(text, HasSubstr("  TILE_M    8 16 32 64 [128] 256                 parallelism-\n"));
   EXPECT_THAT(text, HasSubstr("  constraint WARPS >= 4\n"));

@@ -397,7 +397,7 @@ class RandomChooser : public Chooser {
       choice.change.set_from(parent.variant().at(variable.name()));
       choice.change.set_to(variable.values(static_cast<int>(random.Below(variable.values_size()))));
       std::string why;
-      std::optional<v1::Variant> variant = Changed(campaign, VariantOf(parent), choice.change, &why);
+      std::optional<v1::Variant> variant = Changed(campaign, parent, choice.change, &why);
       if (!variant || choice.change.from() == choice.change.to()) continue;
       choice.variant = *std::move(variant);
       return choice;
