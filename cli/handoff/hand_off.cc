@@ -514,7 +514,12 @@ absl::StatusOr<HandOff> MakeHandOff(const Winner& winner) {
   }
   absl::StatusOr<HandOff> hand_off = HandOffWriter(winner, bundle).Write();
   if (hand_off.ok() && ChangesToml(winner.bundle, winner.implementation)) {
-    hand_off->toml = ImplementationToml(bundle, winner.variant);
+    // The patched files have the winner's values where variables replace text.
+    for (v1::Variable& variable : *bundle.mutable_variables()) {
+      const auto value = winner.variant.values().find(variable.name());
+      if (value != winner.variant.values().end()) variable.set_start(value->second);
+    }
+    hand_off->toml = ImplementationToml(bundle);
   }
   return hand_off;
 }
