@@ -147,7 +147,7 @@ TEST(TreeChooser, LetsNoLaterPhaseChooseWhileTheGridIsTooSmall) {
         change.set_from(best.variant().at(variable.name()));
         change.set_to(value);
         std::string why;
-        const std::optional<v1::Variant> variant = Changed(campaign.state(), VariantOf(best), change, &why);
+        const std::optional<v1::Variant> variant = Changed(campaign.state(), best, change, &why);
         if (variant && !campaign.state().Tried(*variant, 0) && Serves(campaign.state().bundle(), change, wanted))
           left = true;
       }
