@@ -13,13 +13,14 @@ namespace {
 
 // There is nothing left to try where a sample was taken.
 constexpr int kPassedOverInARow = 50;
+constexpr double kNoLeastGain = 1e-300;  // what searches find is counted, not when they would stop
 
 }  // namespace
 
 void RunMeasuredCampaign(
     const MeasuredSpace& space, const MeasuredSpace::Entry& start, const Chooser& chooser, int evaluations,
     uint64_t seed, const std::vector<v1::Pattern>& patterns,
-    const std::function<void(const CampaignState& campaign, const v1::Iteration& iteration)>& judged) {
+    const std::function<bool(const CampaignState& campaign, const v1::Iteration& iteration)>& judged) {
   v1::Bundle bundle = space.bundle;
   for (v1::Variable& variable : *bundle.mutable_variables()) {
     variable.set_start(start.variant.values().at(variable.name()));
@@ -29,10 +30,12 @@ void RunMeasuredCampaign(
   SeededRandom random(name, 0);
   v1::Event submitted;
   submitted.mutable_submitted()->mutable_spec()->mutable_goal()->set_speedup(INFINITY);
+  submitted.mutable_submitted()->mutable_spec()->mutable_budget()->set_least_gain(kNoLeastGain);
   *submitted.mutable_submitted()->mutable_patterns() = {patterns.begin(), patterns.end()};
   campaign.Apply(submitted);
   int evaluated = 0, passed_over = 0;
-  while (evaluated < evaluations && passed_over < kPassedOverInARow) {
+  // The end of an expedition counts when it has been compared with the best variant.
+  while (campaign.UncomparedEnd() != nullptr || (evaluated < evaluations && passed_over < kPassedOverInARow)) {
     const std::optional<v1::Event> next = Decide(campaign, chooser, absl::UnixEpoch());
     if (!next) break;
     campaign.Apply(*next);
@@ -59,12 +62,19 @@ void RunMeasuredCampaign(
       campaign.Apply(finished);
       continue;
     }
+    if (planned.purpose() == v1::TRIAL_PURPOSE_END) {
+      *f.add_revised() = JudgeEnd(campaign, planned, f.result());
+      campaign.Apply(finished);
+      if (!judged(campaign, *campaign.Find(planned.iteration()))) return;
+      continue;
+    }
     *f.mutable_iteration() = Judge(campaign, planned, f.result());
     campaign.Apply(finished);
     passed_over = candidate == nullptr ? passed_over + 1 : 0;
     if (candidate == nullptr) continue;  // of a space of which a sample was measured
     ++evaluated;
-    judged(campaign, f.iteration());
+    if (campaign.UncomparedEnd() != nullptr) continue;
+    if (!judged(campaign, f.iteration())) return;
   }
 }
 

@@ -1,22 +1,15 @@
 #include "bench/measured_space.h"
 
-#include <zlib.h>
-
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <set>
-#include <sstream>
 #include <string_view>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "kernels/bundle_reader.h"
 #include "kernels/space.h"
 #include "profiles/gpus.h"
 #include "profiles/keep_rule.h"
-#include "profiles/toml_file.h"
 #include "profiles/verdict_protocol.h"
 #include "worker/replay/replay_recording.h"
 
@@ -25,50 +18,6 @@ namespace {
 
 constexpr double kBestUs = 100;  // only ratios count
 constexpr std::string_view kRecordingSuffix = ".h200.jsonl.gz";
-
-absl::StatusOr<std::string> ReadCompressed(const std::filesystem::path& file) {
-  gzFile in = gzopen(file.c_str(), "rb");
-  if (in == nullptr) return absl::NotFoundError(absl::StrCat("can't read ", file.string()));
-  std::string text;
-  char buffer[1 << 16];
-  int read = 0;
-  while ((read = gzread(in, buffer, sizeof buffer)) > 0) text.append(buffer, static_cast<size_t>(read));
-  gzclose(in);
-  if (read < 0) return absl::DataLossError(absl::StrCat(file.string(), " is damaged"));
-  return text;
-}
-
-// The header names the variables, then time_ms and ok.
-absl::Status ReadTimes(const std::string& csv, MeasuredSpace* space) {
-  std::vector<std::string> names;
-  std::map<std::string, std::set<int32_t>> values;
-  for (const std::string& line : std::vector<std::string>(absl::StrSplit(csv, '\n', absl::SkipEmpty()))) {
-    const std::vector<std::string> cells = absl::StrSplit(line, ',');
-    if (names.empty()) {
-      names.assign(cells.begin(), cells.end() - 2);
-      continue;
-    }
-    MeasuredSpace::Entry& entry = space->entries.emplace_back();
-    for (size_t i = 0; i < names.size(); ++i) {
-      int32_t value = 0;
-      if (i >= cells.size() || !absl::SimpleAtoi(cells[i], &value)) {
-        return absl::InvalidArgumentError(absl::StrCat(space->name, ": \"", line, "\" is no row of the file"));
-      }
-      (*entry.variant.mutable_values())[names[i]] = value;
-      values[names[i]].insert(value);
-    }
-    double milliseconds = 0;
-    entry.ok = cells.back() == "1" && absl::SimpleAtod(cells[names.size()], &milliseconds);
-    if (entry.ok) entry.log_speed = -std::log(milliseconds);
-  }
-  for (const std::string& name : names) {
-    v1::Variable* variable = space->bundle.add_variables();
-    variable->set_name(name);
-    variable->mutable_values()->Add(values[name].begin(), values[name].end());
-    variable->set_start(variable->values(0));
-  }
-  return absl::OkStatus();
-}
 
 // As a worker compares; the pairs of all processes go into `result`.
 v1::Comparison CompareEntries(const MeasuredSpace::Entry& candidate, const MeasuredSpace::Entry& parent,
@@ -184,28 +133,6 @@ absl::StatusOr<MeasuredSpace> RecordedSpace(const std::filesystem::path& checkou
   }
   space.Index();
   return space;
-}
-
-absl::StatusOr<std::vector<MeasuredSpace>> PublicSpaces(const std::filesystem::path& folder) {
-  std::ifstream in(folder / "spaces.toml");
-  std::stringstream text;
-  text << in.rdbuf();
-  TomlFile file(text.str(), (folder / "spaces.toml").string());
-  std::vector<MeasuredSpace> spaces;
-  for (const toml::table* table : file.Tables("space")) {
-    MeasuredSpace& space = spaces.emplace_back();
-    space.device = file.RequiredText(*table, "gpu");
-    space.name = absl::StrCat(file.RequiredText(*table, "name"), " (", space.device, ")");
-    space.bundle.set_name(space.name);
-    space.peer_evaluations = static_cast<int>((*table)["kernel_tuner"].value_or(int64_t{0}));
-    for (const std::string& that : file.Texts(*table, "constraints")) space.bundle.add_constraints()->set_that(that);
-    absl::StatusOr<std::string> csv = ReadCompressed(folder / file.RequiredText(*table, "file"));
-    if (!csv.ok()) return csv.status();
-    if (absl::Status read = ReadTimes(*csv, &space); !read.ok()) return read;
-    space.Index();
-  }
-  if (!file.status().ok()) return file.status();
-  return spaces;
 }
 
 }  // namespace pawl

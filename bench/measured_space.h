@@ -28,8 +28,7 @@ struct MeasuredSpace {
   v1::Bundle bundle;
   std::vector<Entry> entries;
   std::map<Point, size_t> places;
-  double best = 0;           // log speed
-  int peer_evaluations = 0;  // that Kernel Tuner's best strategy needs to come within 10 %, median; 0: not known
+  double best = 0;  // log speed
 
   void Index();
   const Entry* Find(const google::protobuf::Map<std::string, int32_t>& variant) const;
@@ -48,8 +47,5 @@ absl::StatusOr<std::vector<std::string>> RecordedBundles(const std::filesystem::
 // Of a shipped recording: noise as recorded, evidence with counters for what is about to be kept. An error when it is
 // of another version of the bundle.
 absl::StatusOr<MeasuredSpace> RecordedSpace(const std::filesystem::path& checkout, const std::string& bundle);
-
-// Of spaces/spaces.toml: times only.
-absl::StatusOr<std::vector<MeasuredSpace>> PublicSpaces(const std::filesystem::path& folder);
 
 }  // namespace pawl

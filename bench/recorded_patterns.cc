@@ -50,10 +50,11 @@ void Learn(const MeasuredSpace& space, int campaigns, int evaluations, PatternTa
         space, StartOf(space, i), chooser, evaluations, static_cast<uint64_t>(i), {},
         [&](const CampaignState& campaign, const v1::Iteration& iteration) {
           const std::optional<v1::Pattern> lesson = LessonOf(iteration, space.bundle.name(), architecture);
-          if (!lesson) return;
+          if (!lesson) return true;
           const auto point = [&](const v1::Iteration& of) { return PointOf(space.bundle, of.variant()); };
-          if (!seen.emplace(point(*campaign.Find(iteration.parent())), point(iteration)).second) return;
+          if (!seen.emplace(point(*campaign.Find(iteration.parent())), point(iteration)).second) return true;
           table->Add(*lesson);
+          return true;
         });
   }
 }

@@ -37,6 +37,7 @@ include(cmake/Precompiled.cmake)
 macro(pawl_find_dependencies)
   find_package(Threads REQUIRED)
   find_package(absl REQUIRED)
+  find_package(Eigen3 REQUIRED NO_MODULE)
   find_program(PROTOC protoc REQUIRED)
   find_library(PROTOBUF_LIBRARY protobuf REQUIRED)
   # The -dev package of muParser exists for one architecture at a time: a cross build links the library itself.

@@ -151,6 +151,10 @@ absl::Status Revise(Connection* writer, int64_t campaign, const v1::RevisedItera
   row.set_speedup_over_baseline(revised.speedup_over_baseline());
   if (revised.has_failure()) *row.mutable_failure() = revised.failure();
   if (revised.has_failed_gate()) *row.add_failed_gates() = revised.failed_gate();
+  if (revised.has_over_best()) {
+    *row.mutable_over_best() = revised.over_best();
+    row.set_compared_with(revised.compared_with());
+  }
   return UpdateIteration(writer, campaign, row);
 }
 

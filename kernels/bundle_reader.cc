@@ -1,6 +1,7 @@
 #include "kernels/bundle_reader.h"
 
 #include <algorithm>
+#include <optional>
 #include <system_error>
 
 #include "absl/strings/escaping.h"
@@ -30,18 +31,9 @@ bool HasLineOfDots(const std::string& text) {
 }
 
 void ReadTables(const std::string& text, Reading& reading) {
-  if (HasLineOfDots(text)) {
-    reading.problems.Add(1, absl::StrCat("there are more than ", kMaxDots, " dots in a line; is it a bundle?"));
-    return;
-  }
-  toml::parse_result parsed = toml::parse(text);
-  if (!parsed) {
-    reading.problems.Add(
-        static_cast<int>(parsed.error().source().begin.line),
-        absl::StrCat("not TOML: ", absl::Utf8SafeCHexEscape(std::string(parsed.error().description()))));
-    return;
-  }
-  TomlTable root(&parsed.table(), &KernelToml(), "", &reading.problems);
+  const std::optional<toml::table> parsed = ParseTables(text, reading.problems);
+  if (!parsed) return;
+  TomlTable root(&*parsed, &KernelToml(), "", &reading.problems);
   ReadTop(root, reading);
   ReadFiles(root, reading);
   ReadSizes(root, reading);
@@ -58,17 +50,34 @@ void ReadTables(const std::string& text, Reading& reading) {
   ReadWork(root, reading);
   root.Finish();
   CheckWhole(reading);
-  if (!reading.problems.empty()) return;
-  // The orchestrator judges a submitted bundle by these alone: what it would refuse is refused here, with a line.
-  for (const std::string& problem : BundleProblems(reading.bundle)) {
-    const auto line = reading.lines.find(problem.substr(0, problem.find(':')));
-    reading.problems.Add(line == reading.lines.end() ? 1 : line->second, problem);
-  }
+  CheckMessage(reading);
 }
 
 std::string Article(const std::string& kind) { return absl::StrCat(kind[0] == 'i' ? "an " : "a ", kind); }
 
 }  // namespace
+
+std::optional<toml::table> ParseTables(const std::string& text, Problems& problems) {
+  if (HasLineOfDots(text)) {
+    problems.Add(1, absl::StrCat("there are more than ", kMaxDots, " dots in a line; is it a bundle?"));
+    return std::nullopt;
+  }
+  toml::parse_result parsed = toml::parse(text);
+  if (!parsed) {
+    problems.Add(static_cast<int>(parsed.error().source().begin.line),
+                 absl::StrCat("not TOML: ", absl::Utf8SafeCHexEscape(std::string(parsed.error().description()))));
+    return std::nullopt;
+  }
+  return std::move(parsed).table();
+}
+
+void CheckMessage(Reading& reading) {
+  if (!reading.problems.empty()) return;
+  for (const std::string& problem : BundleProblems(reading.bundle)) {
+    const auto line = reading.lines.find(problem.substr(0, problem.find(':')));
+    reading.problems.Add(line == reading.lines.end() ? 1 : line->second, problem);
+  }
+}
 
 bool Reading::AddName(const std::string& name, const std::string& kind, int line, TomlTable& table) {
   if (!IsName(name)) {
@@ -83,8 +92,10 @@ bool Reading::AddName(const std::string& name, const std::string& kind, int line
   }
   const auto [it, added] = names.try_emplace(name, kind, line);
   if (added) return true;
-  table.Complain(line, absl::StrCat("the name ", name, " is taken by the ", it->second.first, " in line ",
-                                    it->second.second, "; expected a name of its own"));
+  const std::string where =
+      it->second.second == kOfContract ? " of the contract" : absl::StrCat(" in line ", it->second.second);
+  table.Complain(line, absl::StrCat("the name ", name, " is taken by the ", it->second.first, where,
+                                    "; expected a name of its own"));
   return false;
 }
 

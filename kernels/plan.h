@@ -71,7 +71,8 @@ int64_t CountLaunches(const v1::Plan& plan);
 const v1::Tolerance& ToleranceOf(const v1::Plan& plan, const v1::PlanTensor& tensor);
 
 // Gives plans of one contract the same tensors in the same order, matched by name, so that they can share buffers: each
-// gets the others' scratch as well, which it does not use. The first one's tensors come first, as they were.
+// gets the others' scratch as well, which it does not use. The first one's tensors come first, as they were. Scratch of
+// one name has the strictest alignment of all.
 void MatchTensors(const std::vector<v1::Plan*>& plans);
 
 // Its inputs and expected outputs come from problem.py.

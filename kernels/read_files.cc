@@ -83,6 +83,23 @@ void ReadSource(TomlTable& table, const std::string& key, Reading& reading, v1::
   file.set_text(text.value_or(""));
 }
 
+void ReadIncludes(TomlTable& root, Reading& reading) {
+  std::set<std::string> seen;
+  for (const Text& name : root.Texts("include")) {
+    if (!IsHeaderLibrary(name.value)) {
+      root.Complain(name.line, absl::StrCat("include: \"", absl::Utf8SafeCHexEscape(name.value),
+                                            "\" can't name a header library; expected letters, digits, _ and -, such "
+                                            "as cub; folders of your own belong to files"));
+    } else if (seen.insert(name.value).second) {
+      reading.bundle.add_include(name.value);
+    }
+  }
+  if (seen.size() > kMaxIncludes) {
+    root.Complain(root.Line("include"),
+                  absl::StrCat("include has ", seen.size(), " names; expected at most ", kMaxIncludes));
+  }
+}
+
 void ReadFiles(TomlTable& root, Reading& reading) {
   v1::Bundle& bundle = reading.bundle;
   if (std::optional<Text> source = root.Text("source")) {
@@ -94,20 +111,7 @@ void ReadFiles(TomlTable& root, Reading& reading) {
     }
   }
   ReadImplementationFiles(root, reading);
-  std::set<std::string> seen;
-  for (const Text& name : root.Texts("include")) {
-    if (!IsHeaderLibrary(name.value)) {
-      root.Complain(name.line, absl::StrCat("include: \"", absl::Utf8SafeCHexEscape(name.value),
-                                            "\" can't name a header library; expected letters, digits, _ and -, such "
-                                            "as cub; folders of your own belong to files"));
-    } else if (seen.insert(name.value).second) {
-      bundle.add_include(name.value);
-    }
-  }
-  if (seen.size() > kMaxIncludes) {
-    root.Complain(root.Line("include"),
-                  absl::StrCat("include has ", seen.size(), " names; expected at most ", kMaxIncludes));
-  }
+  ReadIncludes(root, reading);
   if (root.Has("problem")) ReadSource(root, "problem", reading, *bundle.mutable_problem());
 }
 

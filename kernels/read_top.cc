@@ -115,6 +115,17 @@ void AddBaselineFile(const Text& word, TomlTable& table, Reading& reading) {
 
 }  // namespace
 
+void ReadCompiling(TomlTable& root, Reading& reading) {
+  const std::optional<int> compiler = root.Word("compiler");
+  reading.bundle.set_compiler(static_cast<v1::Compiler>(compiler.value_or(0) + 1));
+  for (const Text& option : root.Texts("options")) {
+    if (!absl::StartsWith(option.value, "-")) {
+      root.Complain(option.line, absl::StrCat("options: \"", option.value, "\" does not begin with -"));
+    }
+    reading.bundle.add_options(option.value);
+  }
+}
+
 void ReadTop(TomlTable& root, Reading& reading) {
   v1::Bundle& bundle = reading.bundle;
   if (std::optional<Text> name = root.Text("name")) {
@@ -125,18 +136,11 @@ void ReadTop(TomlTable& root, Reading& reading) {
     bundle.set_name(name->value);
   }
   if (std::optional<Text> summary = root.Text("summary")) bundle.set_summary(summary->value);
-  const std::optional<int> compiler = root.Word("compiler");
-  bundle.set_compiler(static_cast<v1::Compiler>(compiler.value_or(0) + 1));
+  ReadCompiling(root, reading);
   bundle.set_skip_host_code(root.Word("host_code").value_or(0) == 1);
   const std::optional<int> timing = root.Word("timing");
   bundle.set_timing(static_cast<v1::TimingMode>(timing.value_or(0) + 1));
   bundle.set_nondeterministic(!root.Flag("deterministic").value_or(true));
-  for (const Text& option : root.Texts("options")) {
-    if (!absl::StartsWith(option.value, "-")) {
-      root.Complain(option.line, absl::StrCat("options: \"", option.value, "\" does not begin with -"));
-    }
-    bundle.add_options(option.value);
-  }
   ReadGoal(root, reading);
   if (std::optional<TomlTable> table = root.Table("baseline")) {
     for (const Text& word : table->Texts("command")) {

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -15,6 +16,8 @@
 #include "pawl/v1/bundle.pb.h"
 
 namespace pawl {
+
+inline constexpr int kOfContract = 0;  // the line of a name that the text which is read does not have
 
 // What the value of an expression must be.
 enum class Must { kBeFinite, kBeNotNegative, kBeAnExtent, kBeBytes, kBeAnInt32, kBeWhole, kBeACount };
@@ -55,6 +58,9 @@ void ReadToleranceKeys(TomlTable& table, v1::Tolerance& tolerance);
 // names.
 void ReadTop(TomlTable& root, Reading& reading);
 void ReadFiles(TomlTable& root, Reading& reading);
+// `compiler` and `options`; `include`. ReadTop and ReadFiles read them with the rest.
+void ReadCompiling(TomlTable& root, Reading& reading);
+void ReadIncludes(TomlTable& root, Reading& reading);
 void ReadSizes(TomlTable& root, Reading& reading);
 void ReadVariables(TomlTable& root, Reading& reading);
 void ReadHidden(TomlTable& root, Reading& reading);
@@ -71,6 +77,13 @@ void ReadWork(TomlTable& root, Reading& reading);
 
 // What only shows when everything is put together: evaluates all for the start variant at every size.
 void CheckWhole(Reading& reading);
+
+// The orchestrator judges a bundle by BundleProblems alone: what it would refuse is refused here, with a line. Last,
+// and only where nothing else was complained about.
+void CheckMessage(Reading& reading);
+
+// Nothing, after a complaint, where it is no TOML.
+std::optional<toml::table> ParseTables(const std::string& text, Problems& problems);
 
 // The text of a file of a bundle. The path must be relative and, symbolic links followed, lie inside the folder; the
 // file must be UTF-8 and at most 1 MB.

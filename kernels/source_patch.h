@@ -19,4 +19,12 @@ absl::StatusOr<std::string> ApplyPatch(const std::string& source, const std::str
 using SourceFiles = std::vector<std::pair<std::string, std::string>>;
 absl::Status ApplyPatch(const std::string& patch, SourceFiles* files);
 
+// Applies a patch that fits earlier texts of the files to their present ones: three-way, hunk by hunk. The lines that a
+// hunk touches, and their neighbours, must be in both. Aborted: they are not, and the message has the hunk, the
+// expected and the found text; other errors say why it does not fit `base`.
+absl::Status RebasePatch(const std::string& patch, const SourceFiles& base, SourceFiles* files);
+
+// The unified diff that makes one text of another, with three lines of context; empty where they are the same.
+std::string UnifiedDiff(const std::string& path, const std::string& from, const std::string& to);
+
 }  // namespace pawl

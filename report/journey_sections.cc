@@ -107,8 +107,9 @@ Section PathSection(const v1::Report& report) {
     const auto found = by_number.find(number);
     if (found == by_number.end()) continue;
     const v1::Iteration& step = *found->second;
+    const char* expedition = step.expedition() ? " (expedition)" : "";
     grid.rows.push_back({NumberCell(step),
-                         {ChangeText(step.change()), Tone::kCode},
+                         {absl::StrCat(ChangeText(step.change()), expedition), Tone::kCode},
                          {step.finding().rule().empty() ? "-" : step.finding().rule()},
                          PredictedCell(step),
                          {SpeedupText(step.speedup_over_parent())},
@@ -118,9 +119,12 @@ Section PathSection(const v1::Report& report) {
                          {TimeText(step.time_us())}});
   }
   section.blocks.push_back(std::move(grid));
-  section.blocks.push_back(Paragraph{
-      "From the start to the best variant. Predicted and measured speedups are over the parent, the previous step.",
-      Tone::kDim});
+  section.blocks.push_back(
+      Paragraph{"From the start to the best variant. Predicted and measured speedups are over the parent, the previous "
+                "step. A step "
+                "of an expedition started from a variant that was not the best; its end was compared with the best and "
+                "was faster.",
+                Tone::kDim});
   return section;
 }
 

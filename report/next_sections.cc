@@ -33,18 +33,27 @@ Grid FindingsGrid(const v1::Report& report) {
 }
 
 Grid ChangesGrid(const v1::Report& report) {
-  Grid grid{
-      .columns = {
-          {"change"}, {"from iteration", true}, {"finding"}, {"rules", true}, {"model", true}, {"patterns", true}}};
+  Grid grid{.columns = {{"change"},
+                        {"from iteration", true},
+                        {"finding"},
+                        {"expected improvement", true},
+                        {"mean", true},
+                        {"sd", true},
+                        {"rules", true},
+                        {"model", true},
+                        {"patterns", true}}};
   for (const v1::RankedChange& change : report.next()) {
-    const bool of_best = change.parent() == report.campaign().best();
     if (static_cast<int>(grid.rows.size()) >= kMostChanges) break;
+    const v1::Score& score = change.score();
     grid.rows.push_back({{ChangeText(change.change()), Tone::kCode},
                          {absl::StrCat(change.parent())},
                          {change.finding().empty() ? "-" : change.finding()},
-                         {of_best ? TermText(change.score().rules()) : "-"},
-                         {TermText(change.score().model())},
-                         {of_best ? TermText(change.score().patterns()) : "-"}});
+                         {absl::StrFormat("%.4f", score.gain())},
+                         {TermText(score.rules() + score.model() + score.patterns())},
+                         {absl::StrFormat("%.3f", score.sd())},
+                         {TermText(score.rules())},
+                         {TermText(score.model())},
+                         {TermText(score.patterns())}});
   }
   return grid;
 }
@@ -69,10 +78,11 @@ Section NextSection(const v1::Report& report) {
         "Every single change of a variable has been tried. Edit the source or add a variable to go further."});
   } else {
     section.blocks.push_back(Paragraph{
-        "Untried changes, the most promising first. Scores are in log speedup: the gain over the best variant that "
-        "rules, model and patterns expect. The model's part counts a loss as zero and includes later changes that this "
-        "one makes possible, so it does not forecast the change's own speedup. Rules and patterns score only changes "
-        "of the best variant."});
+        "Untried changes, the most promising first, and what is expected of each in log speedup over the best variant. "
+        "The expected improvement counts a loss as zero, and allows for failing a check. Mean and standard deviation "
+        "are "
+        "those of the posterior; rules and patterns are the prior's part of the mean, and the model's part is what the "
+        "campaign's measurements add to it. A change from another iteration than the best begins an expedition."});
     section.blocks.push_back(ChangesGrid(report));
   }
   return section;

@@ -59,6 +59,8 @@ std::string StopText(v1::StopReason reason) {
       return "cancelled";
     case v1::STOP_REASON_ROOF:
       return "the best variant is at a limit of the GPU";
+    case v1::STOP_REASON_GAIN:
+      return "no change is expected to gain enough";
     default:
       return "";
   }

@@ -1,7 +1,9 @@
 // `best`: the fastest kept variant, and its device code, page by page.
+#include <algorithm>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "agent/tools/forms.h"
 #include "agent/tools/source_text.h"
 #include "agent/tools/tool.h"
@@ -18,6 +20,10 @@ int LineArgument(const Json& arguments, const char* key, int otherwise) {
   return given == nullptr ? otherwise : given->get<int>();
 }
 
+std::string PathsOf(const SourceFiles& files) {
+  return absl::StrJoin(files, ", ", [](std::string* out, const auto& file) { absl::StrAppend(out, file.first); });
+}
+
 }  // namespace
 
 absl::StatusOr<Json> BestTool(const ToolContext& context, const Json& arguments, const McpCall&) {
@@ -26,8 +32,14 @@ absl::StatusOr<Json> BestTool(const ToolContext& context, const Json& arguments,
   absl::StatusOr<v1::BestVariant> best = context.campaigns.GetBestVariant(*campaign);
   if (!best.ok()) return best.status();
   const v1::Iteration& iteration = best->iteration();
-  absl::StatusOr<std::string> source = SourceOf(context.campaigns, best->bundle(), iteration);
-  if (!source.ok()) return source.status();
+  absl::StatusOr<SourceFiles> files = FilesOf(context.campaigns, best->bundle(), iteration);
+  if (!files.ok()) return files.status();
+  const std::string wanted = arguments.contains("file") ? TextAt(arguments, "file") : best->bundle().source().path();
+  const auto file = std::find_if(files->begin(), files->end(), [&](const auto& each) { return each.first == wanted; });
+  if (file == files->end()) {
+    return absl::NotFoundError(absl::StrCat("the implementation has no file ", wanted, "; it has ", PathsOf(*files)));
+  }
+  const std::string* source = &file->second;
   Json result = IterationForm(iteration);
   result["campaign"] = *campaign;
   if (!iteration.variant().empty()) result["variant"] = ValuesText(iteration.variant());
@@ -36,13 +48,14 @@ absl::StatusOr<Json> BestTool(const ToolContext& context, const Json& arguments,
   AddText("build", iteration.build(), &result);
   const SourcePage page = PageOf(*source, LineArgument(arguments, "fromLine", 1),
                                  LineArgument(arguments, "toLine", std::numeric_limits<int>::max()), kSourcePage);
-  result["source"] = {{"path", best->bundle().source().path()},
+  result["source"] = {{"path", wanted},
                       {"lines", page.lines},
                       {"fromLine", page.first},
                       {"toLine", page.last},
                       {"text", ValidUtf8(page.text)}};
   if (page.last < page.lines && page.last >= page.first) result["source"]["nextLine"] = page.last + 1;
-  result["uri"] = absl::StrCat("pawl://", *campaign, "/source");
+  result["files"] = PathsOf(*files);
+  result["uri"] = absl::StrCat("pawl://", *campaign, "/files/", wanted);
   if (JsonText(result).size() <= kMostResult) return result;
   // Quotes and controls take more characters than bytes.
   const SourcePage half = PageOf(*source, page.first, page.last, kSourcePage / 4);
@@ -50,8 +63,8 @@ absl::StatusOr<Json> BestTool(const ToolContext& context, const Json& arguments,
   result["source"]["toLine"] = half.last;
   result["source"]["nextLine"] = half.last + 1;
   if (JsonText(result).size() <= kMostResult) return result;
-  return absl::FailedPreconditionError(
-      absl::StrCat("a line of the source is too long for a result: read the resource pawl://", *campaign, "/source"));
+  return absl::FailedPreconditionError(absl::StrCat("a line of the source is too long for a result: read the resource ",
+                                                    result["uri"].get<std::string>()));
 }
 
 }  // namespace pawl

@@ -34,11 +34,12 @@ class PawlFeatures final : public McpFeatures {
   std::vector<std::string> Complete(const std::string& argument, const std::string& value) const override;
 
  private:
-  ToolContext context() const { return {*campaigns_, *bundles_, options_.author, options_.campaign}; }
+  ToolContext context() const { return {*campaigns_, *bundles_, options_.author, options_.campaign, lessons_.get()}; }
 
   const std::shared_ptr<Campaigns> campaigns_;
   const std::unique_ptr<Bundles> bundles_;
   const Options options_;
+  const std::unique_ptr<LessonBook> lessons_ = std::make_unique<LessonBook>();
 };
 
 }  // namespace pawl

@@ -5,9 +5,12 @@
 #include <limits>
 #include <vector>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "agent/embedded.h"
@@ -15,16 +18,19 @@
 #include "agent/tools/source_text.h"
 #include "base/names/resource_name.h"
 #include "base/names/utf8.h"
+#include "kernels/implementation.h"
 
 namespace pawl {
 namespace {
 
 constexpr absl::string_view kScheme = "pawl://";
 constexpr char kGuide[] = "pawl://guide";
+constexpr char kLessons[] = "pawl://lessons";
 constexpr int kListedCampaigns = 20;
 constexpr size_t kMostResourceBytes = 4 << 20;
 constexpr int64_t kGuideTtlMs = 3'600'000;
 constexpr char kCuda[] = "text/x-cuda";
+constexpr char kToml[] = "application/toml";
 constexpr char kMarkdown[] = "text/markdown";
 constexpr char kJsonType[] = "application/json";
 
@@ -77,6 +83,36 @@ absl::StatusOr<ResourceText> IterationResource(const ToolContext& context, const
   return ResourceText{kCuda, *std::move(text)};
 }
 
+// "query=bank%20conflicts&gpu=H200&edits=true": a value by its name, decoded; nothing where it is not there.
+std::string QueryValue(absl::string_view query, absl::string_view name) {
+  for (absl::string_view part : absl::StrSplit(query, '&')) {
+    if (!absl::ConsumePrefix(&part, name) || !absl::ConsumePrefix(&part, "=")) continue;
+    std::string value;
+    for (size_t i = 0; i < part.size(); ++i) {
+      const bool coded = part[i] == '%' && i + 2 < part.size() &&
+                         absl::ascii_isxdigit(static_cast<unsigned char>(part[i + 1])) &&
+                         absl::ascii_isxdigit(static_cast<unsigned char>(part[i + 2]));
+      value += coded ? absl::HexStringToBytes(part.substr(i + 1, 2)) : part[i] == '+' ? " " : std::string(1, part[i]);
+      if (coded) i += 2;
+    }
+    return value;
+  }
+  return "";
+}
+
+absl::StatusOr<ResourceText> LessonsResource(const ToolContext& context, absl::string_view query) {
+  LessonQuery asked;
+  if (std::string words = QueryValue(query, "query"); !words.empty()) asked.any_of = {std::move(words)};
+  asked.gpu = QueryValue(query, "gpu");
+  asked.edits_only = QueryValue(query, "edits") == "true";
+  absl::StatusOr<LessonAnswer> answer = context.lessons->Find(context.campaigns, asked);
+  if (!answer.ok()) return answer.status();
+  Json result = {{"found", answer->found}, {"lessons", Json::array()}};
+  for (const Lesson& lesson : answer->lessons) result["lessons"].push_back(LessonForm(lesson));
+  FitResult({"lessons"}, kMostResult, &result);
+  return ResourceText{kJsonType, result.dump(2)};
+}
+
 absl::StatusOr<ResourceText> CampaignResource(const ToolContext& context, const std::string& uri,
                                               const std::vector<std::string>& path) {
   absl::StatusOr<std::string> name = CampaignArgument(context, {{"campaign", absl::StrCat("campaigns/", path[1])}});
@@ -92,6 +128,17 @@ absl::StatusOr<ResourceText> CampaignResource(const ToolContext& context, const 
     absl::StatusOr<std::string> text = SourceOf(context.campaigns, best->bundle(), best->iteration());
     if (!text.ok()) return text.status();
     return ResourceText{kCuda, *std::move(text)};
+  }
+  if (path.size() > 3 && what == "files") {
+    absl::StatusOr<v1::BestVariant> best = context.campaigns.GetBestVariant(*name);
+    if (!best.ok()) return best.status();
+    absl::StatusOr<SourceFiles> files = FilesOf(context.campaigns, best->bundle(), best->iteration());
+    if (!files.ok()) return files.status();
+    const std::string wanted = absl::StrJoin(path.begin() + 3, path.end(), "/");
+    for (auto& [file, text] : *files) {
+      if (file == wanted) return ResourceText{file == kKernelToml ? kToml : kCuda, std::move(text)};
+    }
+    return NoSuchResource(uri);
   }
   if (path.size() == 3 && what == "bundle") {
     absl::StatusOr<v1::Bundle> bundle = BundleOf(context.campaigns, *campaign);
@@ -122,6 +169,10 @@ void ListCampaign(const v1::Campaign& campaign, Json* list) {
   if (campaign.has_best()) {
     list->push_back(ListedResource(absl::StrCat(uri, "/source"), absl::StrCat(short_name, " source"),
                                    absl::StrCat("Device code of the best variant of ", campaign.name()), kCuda));
+    list->push_back(ListedResource(
+        absl::StrCat(uri, "/files/", kKernelToml), absl::StrCat(short_name, " kernel.toml"),
+        absl::StrCat("Variables, constraints, scratch, launches and options of the best variant of ", campaign.name()),
+        kToml));
   }
   list->push_back(ListedResource(absl::StrCat(uri, "/bundle"), absl::StrCat(short_name, " bundle"),
                                  absl::StrCat("Contract and implementation that ", campaign.name(), " began with"),
@@ -140,9 +191,15 @@ const Json& PawlResourceTemplates() {
     return new Json(Json::array({
         one("pawl://campaigns/{campaign}/source", "source", "Device code of the best variant; ?lines=1-400 for a part",
             kCuda),
+        one("pawl://campaigns/{campaign}/files/{+path}", "file",
+            "A file of the best variant that an edit may change, kernel.toml among them; ?lines=1-400 for a part",
+            kCuda),
         one("pawl://campaigns/{campaign}/bundle", "bundle", "Contract and implementation that the campaign began with",
             kJsonType),
         one("pawl://campaigns/{campaign}/report", "report", "Report of the campaign as it stands", kMarkdown),
+        one("pawl://lessons{?query,gpu,edits}", "lessons",
+            "What stored campaigns tried and what came of it, by words (a finding, a technique), GPU, edits only",
+            kJsonType),
         one("pawl://campaigns/{campaign}/iterations/{iteration}", "evidence",
             "Everything that is stored of an iteration: samples, counters, findings, build", kJsonType),
         one("pawl://campaigns/{campaign}/iterations/{iteration}/source", "iteration source",
@@ -157,6 +214,8 @@ absl::StatusOr<McpCached> ListPawlResources(const ToolContext& context, const st
   if (cursor.empty()) {
     list.push_back(
         ListedResource(kGuide, "guide", "How to bring a kernel in, read a situation and propose changes", kMarkdown));
+    list.push_back(ListedResource(kLessons, "lessons", "What stored campaigns tried and what came of it; ?query=WORDS",
+                                  kJsonType));
   }
   McpCached cached;
   if (!context.campaign.empty()) {
@@ -179,7 +238,8 @@ absl::StatusOr<McpCached> ListPawlResources(const ToolContext& context, const st
 
 absl::StatusOr<McpCached> ReadPawlResource(const ToolContext& context, const std::string& uri) {
   const std::vector<std::string> halves = absl::StrSplit(uri, absl::MaxSplits('?', 1));
-  const absl::StatusOr<LineRange> lines = ReadLines(halves.size() == 2 ? halves[1] : "");
+  const bool lessons = halves[0] == kLessons && context.lessons != nullptr;
+  const absl::StatusOr<LineRange> lines = ReadLines(halves.size() == 2 && !lessons ? halves[1] : "");
   if (!lines.ok()) return lines.status();
   McpCached cached;
   absl::StatusOr<ResourceText> read = NoSuchResource(uri);
@@ -187,13 +247,15 @@ absl::StatusOr<McpCached> ReadPawlResource(const ToolContext& context, const std
     read = ResourceText{kMarkdown, std::string(embedded::kSkillsPawlSKILLMd)};
     cached.ttl_ms = kGuideTtlMs;
     cached.for_everyone = true;
+  } else if (lessons) {
+    read = LessonsResource(context, halves.size() == 2 ? halves[1] : "");
   } else if (absl::string_view rest = halves[0]; absl::ConsumePrefix(&rest, kScheme)) {
     const std::vector<std::string> path = absl::StrSplit(rest, '/');
     if (path[0] == "campaigns" && path.size() >= 2) read = CampaignResource(context, uri, path);
   }
   if (!read.ok()) return read.status();
   std::string text = ValidUtf8(read->text);
-  if (halves.size() == 2) {
+  if (halves.size() == 2 && !lessons) {
     text = PageOf(text, lines->first, lines->last, kMostResourceBytes).text;
     if (text.empty()) return absl::NotFoundError(absl::StrCat("there are no such lines in ", halves[0]));
   }

@@ -15,6 +15,7 @@ namespace {
 
 constexpr int kMostUntried = 10;
 constexpr size_t kMostTried = 30;
+constexpr size_t kMostLessons = 8;
 // Shares of the GPU's peaks, and what bounds a kernel that is far from all of them.
 constexpr const char* kRoofMetrics[] = {
     "dram_throughput", "l2_throughput", "l1_throughput",       "sm_throughput",
@@ -72,8 +73,13 @@ std::string ValuesForm(const v1::Variable& variable) {
   });
 }
 
-Json EditForm(const v1::Situation& situation) {
+Json EditForm(const v1::Situation& situation, const SourceFiles& editable) {
   const std::string& campaign = situation.campaign().name();
+  Json files = Json::array();
+  for (const auto& [path, text] : editable) {
+    files.push_back(
+        {{"path", path}, {"lines", LinesOf(text)}, {"uri", absl::StrCat("pawl://", campaign, "/files/", path)}});
+  }
   Json variables = Json::array();
   for (const v1::Variable& variable : situation.variables()) {
     const auto now = situation.best().variant().find(variable.name());
@@ -87,16 +93,18 @@ Json EditForm(const v1::Situation& situation) {
   }
   Json constraints = Json::array();
   for (const v1::Constraint& constraint : situation.constraints()) constraints.push_back(constraint.that());
-  return {{"files", Json::array({{{"path", situation.source_path()},
-                                  {"lines", LinesOf(situation.source())},
-                                  {"uri", absl::StrCat("pawl://", campaign, "/source")}}})},
-          {"how", absl::StrCat("one named unified diff against the best's ", situation.source_path(),
-                               " (the tool best has its text), or one value of one variable")},
-          {"refused",
-           "other files, the contract (sizes, tensors, scalars, reference, tolerance, baseline, goal), a "
-           "variant that was tried, and a change of two things at once"},
-          {"variables", std::move(variables)},
-          {"constraints", std::move(constraints)}};
+  return {
+      {"files", std::move(files)},
+      {"how",
+       "one value of one variable, or one named unified diff of these files (the tool best has their texts). "
+       "kernel.toml has variables, constraints, scratch, launches and compile options: start of a variable is its "
+       "present value, variables may be added, and the engine tunes them afterwards. A patch against an earlier best "
+       "is applied where its lines are still there"},
+      {"refused",
+       "other files, the contract (sizes, tensors but scratch, scalars, reference, tolerance, baseline, goal), a "
+       "variant that was tried, also with other comments and blanks, and two ideas at once"},
+      {"variables", std::move(variables)},
+      {"constraints", std::move(constraints)}};
 }
 
 // What the kernel must compute: it can't be edited.
@@ -133,6 +141,24 @@ void AddTried(const v1::Situation& situation, Json* result) {
   (*result)["failed"] = std::move(failed);
   (*result)["kept"] = std::move(kept);
   if (left_out > 0) (*result)["olderTried"] = left_out;
+}
+
+// What other campaigns on such GPUs made of the same findings.
+Json LessonForms(const ToolContext& context, const v1::Situation& situation) {
+  Json forms = Json::array();
+  if (context.lessons == nullptr || situation.findings().empty()) return forms;
+  LessonQuery query;
+  for (const v1::Finding& finding : situation.findings()) query.any_of.push_back(finding.rule());
+  query.gpu = situation.campaign().device();
+  query.not_of = situation.campaign().name();
+  query.most = kMostLessons;
+  // A replay is of a GPU; what was learned on the GPU itself counts as well.
+  const size_t gpu = query.gpu.find("NVIDIA ");
+  if (gpu != std::string::npos) query.gpu = query.gpu.substr(gpu, query.gpu.find(',') - gpu);
+  absl::StatusOr<LessonAnswer> answer = context.lessons->Find(context.campaigns, query);
+  if (!answer.ok()) return forms;  // a situation is worth having without them
+  for (const Lesson& lesson : answer->lessons) forms.push_back(LessonForm(lesson));
+  return forms;
 }
 
 }  // namespace
@@ -173,17 +199,21 @@ absl::StatusOr<Json> SituationTool(const ToolContext& context, const Json& argum
     proposals.push_back(std::move(each));
   }
   result["proposals"] = std::move(proposals);
-  result["edit"] = EditForm(*situation);
+  SourceFiles editable;
   if (absl::StatusOr<v1::Bundle> bundle = BundleOf(context.campaigns, campaign); bundle.ok()) {
     result["contract"] = ContractForm(*bundle);
+    absl::StatusOr<SourceFiles> files = FilesOf(context.campaigns, *bundle, situation->best());
+    if (files.ok()) editable = *std::move(files);
   }
+  result["edit"] = EditForm(*situation, editable);
+  result["lessons"] = LessonForms(context, *situation);
   const v1::Budget& budget = campaign.spec().budget();
   Json left = Json::object();
   if (budget.iterations() > 0) left["iterations"] = std::max(0, budget.iterations() - campaign.counts().tried());
   if (budget.minutes() > 0) left["minutes"] = Rounded(std::max(0.0, budget.minutes() - campaign.minutes()));
   if (budget.dollars() > 0) left["dollars"] = Rounded(std::max(0.0, budget.dollars() - campaign.dollars()));
   result["budgetLeft"] = std::move(left);
-  FitResult({"failed", "kept", "proposals", "findings", "engineWouldTry"}, kMostResult, &result);
+  FitResult({"lessons", "failed", "kept", "proposals", "findings", "engineWouldTry"}, kMostResult, &result);
   return result;
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kernels/implementation.h"
+
 namespace pawl {
 
 absl::StatusOr<v1::Bundle> BundleOf(Campaigns& campaigns, const v1::Campaign& campaign) {
@@ -13,10 +15,18 @@ absl::StatusOr<v1::Bundle> BundleOf(Campaigns& campaigns, const v1::Campaign& ca
 }
 
 absl::StatusOr<std::string> SourceOf(Campaigns& campaigns, const v1::Bundle& bundle, const v1::Iteration& iteration) {
-  if (iteration.patched_source_hash().empty()) return bundle.source().text();
+  if (iteration.patched_source_hash().empty()) return ImplementationText(bundle);
   absl::StatusOr<v1::GetBlobResponse> blob = campaigns.GetBlob(iteration.patched_source_hash());
   if (!blob.ok()) return blob.status();
   return std::move(*blob->mutable_content());
+}
+
+absl::StatusOr<SourceFiles> FilesOf(Campaigns& campaigns, const v1::Bundle& bundle, const v1::Iteration& iteration) {
+  const absl::StatusOr<std::string> text = SourceOf(campaigns, bundle, iteration);
+  if (!text.ok()) return text.status();
+  v1::Variant variant;
+  *variant.mutable_values() = iteration.variant();
+  return EditableFiles(bundle, *text, variant);
 }
 
 int LinesOf(const std::string& text) {

@@ -8,6 +8,7 @@
 #include "agent/campaigns/campaigns.h"
 #include "agent/mcp/features.h"
 #include "agent/tools/bundles.h"
+#include "agent/tools/lessons.h"
 
 namespace pawl {
 
@@ -15,8 +16,9 @@ namespace pawl {
 struct ToolContext {
   Campaigns& campaigns;
   const Bundles& bundles;
-  std::string author = {};    // of submissions and proposals; empty: the client's name
-  std::string campaign = {};  // the only one that may be looked at and changed; empty: all
+  std::string author = {};        // of submissions and proposals; empty: the client's name
+  std::string campaign = {};      // the only one that may be looked at and changed; empty: all
+  LessonBook* lessons = nullptr;  // of all campaigns, also where there is one only to look at; null: none
 };
 
 using Tool = absl::StatusOr<Json> (*)(const ToolContext& context, const Json& arguments, const McpCall& call);

@@ -129,7 +129,12 @@ absl::Status TakeAway(const BestFlags& flags, const v1::BestVariant& best, const
                                    ? "not verified: its names of the kernels are ambiguous"
                                    : "not at hand: no worker has stored it; build.sh compiles the source"});
   }
-  const std::vector<WinnerFile> files = WinnerFiles(best, campaign, *hand_off, *forms, path);
+  v1::BestVariant edited = best;  // with what edits made of its bundle
+  if (best.bundle().source().binary().empty()) {
+    absl::Status status = SetImplementation(blobs->implementation, edited.mutable_bundle());
+    if (!status.ok()) return status;
+  }
+  const std::vector<WinnerFile> files = WinnerFiles(edited, campaign, *hand_off, *forms, path);
   if (absl::Status status = WriteWinner(files, flags.output); !status.ok()) return status;
   std::printf("written  %s: %s\n", flags.output.c_str(),
               hand_off->patch.empty() ? "no patch (your files stay as they are), source, program, PyTorch extension"

@@ -38,6 +38,7 @@ std::unique_ptr<CLI::App> MakePawlApp(const std::string& version, int* exit_code
   AddDiff(app, exit_code);
   AddExplain(app, exit_code);
   AddHistory(app, exit_code);
+  AddLessons(app, exit_code);
   AddPatterns(app, exit_code);
   AddReport(app, exit_code);
   AddShow(app, exit_code);

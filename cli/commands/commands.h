@@ -43,6 +43,7 @@ void AddCampaigns(CLI::App& app, int* exit_code);
 void AddDiff(CLI::App& app, int* exit_code);
 void AddExplain(CLI::App& app, int* exit_code);
 void AddHistory(CLI::App& app, int* exit_code);
+void AddLessons(CLI::App& app, int* exit_code);
 void AddPatterns(CLI::App& app, int* exit_code);
 void AddReport(CLI::App& app, int* exit_code);
 void AddShow(CLI::App& app, int* exit_code);

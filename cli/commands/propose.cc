@@ -98,7 +98,8 @@ void AddPropose(CLI::App& app, int* exit_code) {
   CLI::App* command = app.add_subcommand("propose", "Propose the next change to the best variant");
   command->group(kSteering)->footer(
       "Examples: pawl propose 7 TILE_M=16 --why \"eight blocks instead of two\"\n"
-      "          diff -u attention.cu edited.cu | pawl propose 7 --patch - --name unroll-inner\n"
+      "          pawl situation 7 --checkout old; cp -r old new; (edit new); diff -ru old new > my.diff\n"
+      "          pawl propose 7 --patch my.diff --name unroll-inner\n"
       "A proposal passes the same gates and gets the same verdict as a change that Pawl chooses. `pawl situation` "
       "shows the variables and what was tried.");
   AddCampaign(*command, &flags->campaign);
@@ -106,8 +107,10 @@ void AddPropose(CLI::App& app, int* exit_code) {
       ->check(CLI::Validator(CheckChange, ""));
   CLI::Option* patch =
       command
-          ->add_option("--patch", flags->patch,
-                       "Source edit: a unified diff against the best variant's source; - reads standard input")
+          ->add_option(
+              "--patch", flags->patch,
+              "Edit: a unified diff of the best variant's files and kernel.toml (pawl situation --checkout); - reads "
+              "standard input")
           ->type_name("FILE");
   CLI::Option* name = command->add_option("--name", flags->name, "Name of the edit in the history")->needs(patch);
   patch->needs(name);

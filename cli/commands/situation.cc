@@ -9,6 +9,8 @@
 #include "absl/time/clock.h"
 #include "cli/commands/commands.h"
 #include "cli/connect/flags.h"
+#include "cli/drive/checkout.h"
+#include "cli/drive/connected_campaigns.h"
 #include "cli/text/json_line.h"
 #include "cli/text/layout.h"
 #include "cli/text/situation_text.h"
@@ -19,6 +21,7 @@ namespace {
 struct SituationFlags {
   ConnectionFlags connection;
   std::string campaign;
+  std::string checkout;
   bool all = false;
   bool json = false;
 };
@@ -27,6 +30,12 @@ absl::StatusOr<int> Show(const SituationFlags& flags, Connection& connection) {
   absl::StatusOr<v1::Situation> situation =
       connection.Ask([&](CampaignClient& client) { return client.GetSituation(flags.campaign); });
   if (!situation.ok()) return situation.status();
+  if (!flags.checkout.empty()) {
+    const std::shared_ptr<Campaigns> campaigns = CampaignsOf(connection);
+    absl::StatusOr<v1::BestVariant> best = campaigns->GetBestVariant(flags.campaign);
+    if (!best.ok()) return best.status();
+    if (absl::Status written = WriteCheckout(*campaigns, *best, flags.checkout); !written.ok()) return written;
+  }
   if (flags.json) {
     PrintJsonLine(*situation);
   } else {
@@ -45,10 +54,16 @@ void AddSituation(CLI::App& app, int* exit_code) {
   CLI::App* command = app.add_subcommand("situation", "Show a campaign's state for proposing its next change");
   command->group(kLooking)->footer(
       "Examples: pawl situation 7\n"
+      "          pawl situation 7 --checkout edit && cp -r edit edited     then: edit, diff -ru, pawl propose --patch\n"
       "          pawl situation 7 --json | jq -r .source\n"
       "With --json: source, variables and their effects, evidence, findings, all trials with their outcome.");
   AddCampaign(*command, &flags->campaign);
   command->add_flag("--all", flags->all, "List every untried change, not only the highest ranked");
+  command
+      ->add_option("--checkout", flags->checkout,
+                   "Also write the best variant's files to a folder: the source, headers, and the part of kernel.toml "
+                   "that an edit may change")
+      ->type_name("FOLDER");
   command->add_flag("--json", flags->json, "Print JSON for programs: one object with all fields");
   AddConnectionFlags(*command, &flags->connection);
   command->callback([flags, exit_code] {

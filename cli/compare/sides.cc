@@ -77,13 +77,15 @@ absl::StatusOr<std::shared_ptr<const v1::Bundle>> Load(const std::string& text) 
 absl::StatusOr<NamedSide> Patched(const std::shared_ptr<const v1::Bundle>& bundle, const SidesAsked& asked) {
   const std::string fix = absl::StrCat("make the patch against the files of the implementation in ", asked.bundle,
                                        ", with diff -u or git diff; contracts that differ can't be compared");
-  absl::StatusOr<std::string> text = PatchImplementation(*bundle, ImplementationText(*bundle), asked.patch);
-  if (!text.ok()) return WithFix(absl::StrCat(asked.patch_name, ": ", text.status().message()), fix);
+  absl::StatusOr<ImplementationState> edited =
+      PatchImplementation(*bundle, {ImplementationText(*bundle), StartVariant(*bundle)}, asked.patch);
+  if (!edited.ok()) return WithFix(absl::StrCat(asked.patch_name, ": ", edited.status().message()), fix);
   v1::Bundle patched = *bundle;
-  if (absl::Status status = SetImplementation(*text, &patched); !status.ok()) {
+  if (absl::Status status = SetImplementation(edited->text, &patched); !status.ok()) {
     return WithFix(absl::StrCat(asked.patch_name, ": ", status.message()), fix);
   }
-  return NamedSide{{std::make_shared<const v1::Bundle>(std::move(patched)), StartVariant(*bundle)}, asked.patch_name};
+  return NamedSide{{std::make_shared<const v1::Bundle>(std::move(patched)), std::move(edited->variant)},
+                   asked.patch_name};
 }
 
 // Another bundle beside the first.

@@ -21,11 +21,10 @@ absl::StatusOr<std::vector<v1::Iteration>> AllIterations(Connection& connection,
 
 absl::StatusOr<std::vector<v1::Iteration>> KeptPath(Connection& connection, const std::string& campaign, int number) {
   v1::ListIterationsRequest request;
-  request.set_campaign(campaign);
-  request.set_verdict(v1::KEPT);
-  absl::StatusOr<std::vector<v1::Iteration>> kept = AllIterations(connection, request);
-  if (!kept.ok()) return kept.status();
-  return KeptPathIn(*kept, number);
+  request.set_campaign(campaign);  // with what was reverted: an expedition led over it
+  absl::StatusOr<std::vector<v1::Iteration>> iterations = AllIterations(connection, request);
+  if (!iterations.ok()) return iterations.status();
+  return KeptPathIn(*iterations, number);
 }
 
 }  // namespace pawl

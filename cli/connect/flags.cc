@@ -136,6 +136,10 @@ void AddSpecFlags(CLI::App& command, SpecFlags* flags) {
   command.add_option("--dollars", flags->dollars, "Cost limit in dollars, from the GPU's price per hour")
       ->check(AboveZero());
   command
+      .add_option("--least-gain", flags->least_gain,
+                  "End when no change is expected to gain this much, as a share (default 0.001)")
+      ->check(AboveZero());
+  command
       .add_option(
           "--chooser", flags->chooser,
           "Who chooses the next change: tree (Pawl), outside (the campaign waits for `pawl propose`) or both (Pawl, "
@@ -219,6 +223,7 @@ absl::StatusOr<v1::CampaignSpec> MakeSpec(const SpecFlags& flags, const v1::Bund
   spec.mutable_budget()->set_iterations(flags.iterations);
   spec.mutable_budget()->set_minutes(flags.minutes);
   spec.mutable_budget()->set_dollars(flags.dollars);
+  spec.mutable_budget()->set_least_gain(flags.least_gain);
   if (absl::Status status = SetChooser(flags, spec.mutable_chooser()); !status.ok()) return status;
   spec.set_expected_baseline_us(flags.expect_baseline_us);
   return spec;

@@ -44,6 +44,7 @@ struct SpecFlags {
   int iterations = 0;
   double minutes = 0;
   double dollars = 0;
+  double least_gain = 0;
   std::string chooser;           // tree, outside or both
   double wait_for_proposal = 0;  // seconds
   std::string no_proposal;       // tree or pause

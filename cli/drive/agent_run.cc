@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <fstream>
 #include <functional>
 #include <memory>
 #include <thread>
@@ -15,9 +14,9 @@
 #include "absl/time/clock.h"
 #include "agent/drive/agent_command.h"
 #include "agent/drive/driven_features.h"
-#include "agent/tools/source_text.h"
 #include "cli/connect/interrupt.h"
 #include "cli/drive/agent_process.h"
+#include "cli/drive/checkout.h"
 #include "cli/drive/connected_campaigns.h"
 #include "cli/drive/mcp_socket.h"
 #include "cli/text/failure.h"
@@ -36,22 +35,6 @@ constexpr absl::Duration kLastWords = absl::Seconds(30);     // of agents that h
 constexpr absl::Duration kLastVerdicts = absl::Seconds(60);  // on what agents proposed that have ended
 
 using Clock = std::chrono::steady_clock;
-
-// Below `folder`, whatever the path says.
-absl::Status WriteFile(const fs::path& folder, const std::string& path, const std::string& text) {
-  const fs::path file = folder / path;
-  const fs::path below = fs::path(path).lexically_normal();
-  if (below.is_absolute() || below.empty() || *below.begin() == "..") {
-    return absl::InvalidArgumentError(absl::StrCat(path, " is no path in a folder"));
-  }
-  std::error_code error;
-  fs::create_directories(file.parent_path(), error);
-  std::ofstream out(file, std::ios::binary);
-  if (!out.write(text.data(), static_cast<std::streamsize>(text.size())).flush()) {
-    return absl::UnavailableError(absl::StrCat("can't write ", file.string()));
-  }
-  return absl::OkStatus();
-}
 
 // Follows the campaign, for as long as this object is there.
 class CampaignFollower {
@@ -180,8 +163,6 @@ class AgentRun {
   absl::Status Prepare() {
     absl::StatusOr<v1::BestVariant> best = campaigns_->GetBestVariant(options_.campaign);
     if (!best.ok()) return best.status();
-    absl::StatusOr<std::string> source = SourceOf(*campaigns_, best->bundle(), best->iteration());
-    if (!source.ok()) return source.status();
     absl::StatusOr<std::vector<std::string>> words = CommandWords(options_.command);
     if (!words.ok()) return words.status();
     const std::string name = fs::path((*words)[0]).filename();
@@ -192,12 +173,7 @@ class AgentRun {
       agent.transcript = options_.folder / absl::StrCat("agent-", i, ".out");
       ledger_.AddAgent(agent.author, Clock::now());
       const fs::path checkout = agent.folder / "implementation";
-      if (absl::Status written = WriteFile(checkout, best->bundle().source().path(), *source); !written.ok()) {
-        return written;
-      }
-      for (const v1::SourceFile& file : best->bundle().files()) {
-        if (absl::Status written = WriteFile(checkout, file.path(), file.text()); !written.ok()) return written;
-      }
+      if (absl::Status written = WriteCheckout(*campaigns_, *best, checkout); !written.ok()) return written;
       const fs::path calls = options_.folder / absl::StrCat("agent-", i, ".calls.jsonl");
       PawlFeatures::Options features;
       features.version = options_.version;
@@ -228,7 +204,7 @@ class AgentRun {
       absl::StatusOr<AgentStart> start = StartOfAgent(command);
       if (!start.ok()) return start.status();
       for (const auto& [path, text] : start->files) {
-        if (absl::Status written = WriteFile(agent.folder, path, text); !written.ok()) return written;
+        if (absl::Status written = WriteBelow(agent.folder, path, text); !written.ok()) return written;
       }
       AgentProcessOptions process;
       process.argv = start->argv;
@@ -301,7 +277,7 @@ class AgentRun {
     absl::StatusOr<v1::Campaign> campaign = campaigns_->GetCampaign(options_.campaign);
     if (!campaign.ok()) return campaign.status();
     const Json result = Result(stop, *campaign);
-    if (absl::Status written = WriteFile(options_.folder, "result.json", result.dump(2) + "\n"); !written.ok()) {
+    if (absl::Status written = WriteBelow(options_.folder, "result.json", result.dump(2) + "\n"); !written.ok()) {
       return written;
     }
     if (options_.json) {

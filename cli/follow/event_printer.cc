@@ -113,11 +113,14 @@ void EventPrinter::See(const v1::WatchCampaignResponse& message, absl::Time now)
       progress_.reset();
     }
     const bool judged = event.has_finished() && event.finished().has_iteration();
+    const bool end = event.has_finished() && !judged && event.finished().revised_size() == 1;
     if (judged) Note(event.finished().iteration());
     if (judged && event.finished().iteration().untried()) return;
     if (judged && live_ != nullptr && !titled_) Print(IterationLineTitle(Width()), v1::REVERTED);
     titled_ = titled_ || judged;
-    Print(EventLine(event, Width()), judged ? event.finished().iteration().verdict() : v1::VERDICT_UNSPECIFIED);
+    Print(EventLine(event, Width()), judged ? event.finished().iteration().verdict()
+                                     : end  ? event.finished().revised(0).verdict()
+                                            : v1::VERDICT_UNSPECIFIED);
   }
   last_ = now;
   ShowLive(now);

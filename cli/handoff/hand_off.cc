@@ -5,6 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -17,6 +18,8 @@
 #include "cli/handoff/merged_source.h"
 #include "kernels/data_file.h"
 #include "kernels/entry_name.h"
+#include "kernels/implementation.h"
+#include "kernels/implementation_toml.h"
 #include "kernels/plan.h"
 #include "kernels/variable_values.h"
 #include "worker/build/built_variant.h"
@@ -61,9 +64,10 @@ std::string QuotedForShell(const std::string& word) {
 // Writes the files of one winner.
 class HandOffWriter {
  public:
-  explicit HandOffWriter(const Winner& winner)
+  // `bundle` is the winner's with its implementation.
+  HandOffWriter(const Winner& winner, v1::Bundle bundle)
       : winner_(winner),
-        bundle_(winner.bundle),
+        bundle_(std::move(bundle)),
         id_(Identifier(winner.bundle.name())),
         namespace_(absl::StrCat("pawl_", id_)),
         code_(bundle_, winner_.variant, namespace_) {}
@@ -73,8 +77,8 @@ class HandOffWriter {
     if (size_ == nullptr) {
       return absl::FailedPreconditionError(absl::StrCat(bundle_.name(), " has no size \"", winner_.size, "\""));
     }
-    absl::StatusOr<MergedSource> merged =
-        MergeSource(bundle_, winner_.implementation, winner_.variant, *size_, absl::StrCat("Pawl: ", winner_.name));
+    absl::StatusOr<MergedSource> merged = MergeSource(winner_.bundle, winner_.implementation, winner_.variant, *size_,
+                                                      absl::StrCat("Pawl: ", winner_.name));
     if (!merged.ok()) return merged.status();
     merged_ = *std::move(merged);
     hand_off_.id = id_;
@@ -490,7 +494,7 @@ class HandOffWriter {
   }
 
   const Winner& winner_;
-  const v1::Bundle& bundle_;
+  const v1::Bundle bundle_;
   const std::string id_, namespace_;
   LaunchCode code_;
   const v1::Size* size_ = nullptr;
@@ -503,6 +507,21 @@ class HandOffWriter {
 
 }  // namespace
 
-absl::StatusOr<HandOff> MakeHandOff(const Winner& winner) { return HandOffWriter(winner).Write(); }
+absl::StatusOr<HandOff> MakeHandOff(const Winner& winner) {
+  v1::Bundle bundle = winner.bundle;
+  if (bundle.source().binary().empty()) {
+    if (absl::Status status = SetImplementation(winner.implementation, &bundle); !status.ok()) return status;
+  }
+  absl::StatusOr<HandOff> hand_off = HandOffWriter(winner, bundle).Write();
+  if (hand_off.ok() && ChangesToml(winner.bundle, winner.implementation)) {
+    // The patched files have the winner's values where variables replace text.
+    for (v1::Variable& variable : *bundle.mutable_variables()) {
+      const auto value = winner.variant.values().find(variable.name());
+      if (value != winner.variant.values().end()) variable.set_start(value->second);
+    }
+    hand_off->toml = ImplementationToml(bundle);
+  }
+  return hand_off;
+}
 
 }  // namespace pawl

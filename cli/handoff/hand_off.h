@@ -13,7 +13,7 @@ namespace pawl {
 
 struct Winner {
   v1::Bundle bundle;           // as its author has it
-  std::string implementation;  // the text of all its files, edits applied (kernels/implementation.h)
+  std::string implementation;  // all its files and of kernel.toml what edits changed (kernels/implementation.h)
   v1::Variant variant;
   v1::GpuInfo gpu;
   std::string size;   // the goal's
@@ -28,6 +28,7 @@ struct HandOff {
   std::vector<v1::SourceFile> files;
   std::vector<std::string> forms;  // program, extension, cubin: those that there are
   std::string patch;               // against the bundle's files; empty: they stay as they are
+  std::string toml;                // the implementation part of kernel.toml; empty: no edit changed it
   std::string program_build;       // the commands of build.sh, for a page
 };
 

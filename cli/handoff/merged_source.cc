@@ -8,13 +8,13 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "cli/handoff/unified_diff.h"
 #include "kernels/active_source.h"
 #include "kernels/cpp_tokens.h"
 #include "kernels/entry_name.h"
 #include "kernels/host_code.h"
 #include "kernels/implementation.h"
 #include "kernels/plan.h"
+#include "kernels/source_patch.h"
 #include "kernels/substitution.h"
 #include "kernels/variable_values.h"
 
@@ -194,12 +194,13 @@ std::vector<v1::SourceFile> DeviceFiles(const std::vector<v1::SourceFile>& files
 absl::StatusOr<MergedSource> MergeSource(const v1::Bundle& bundle, const std::string& implementation,
                                          const v1::Variant& variant, const v1::Size& size, const std::string& comment) {
   MergedSource merged;
-  if (!IsCudaSource(bundle.source().path())) {
-    merged.files = {bundle.source()};
-    if (bundle.source().binary().empty()) merged.files[0].set_text(implementation);
-  } else {
-    v1::Bundle winner = bundle;
+  v1::Bundle winner = bundle;
+  if (bundle.source().binary().empty()) {
     if (absl::Status status = SetImplementation(implementation, &winner); !status.ok()) return status;
+  }
+  if (!IsCudaSource(bundle.source().path())) {
+    merged.files = {winner.source()};
+  } else {
     merged.fixed_sizes = FixedSizes(winner, variant, size);
     winner.set_skip_host_code(false);
     absl::StatusOr<CompiledFiles> written = FilesToCompile(winner, variant);

@@ -72,6 +72,10 @@ std::string Page(const v1::BestVariant& best, const v1::Campaign& campaign, cons
   const std::string patch = hand_off.patch.empty() ? "no patch: your files stay as they are" : "`winner.patch`";
   absl::StrAppend(&text, "| your source | ", patch,
                   ", `source/` | `patch -p1 < winner.patch` in the bundle's folder |\n");
+  if (!hand_off.toml.empty()) {
+    absl::StrAppend(&text, "| your kernel.toml | `implementation.toml` | put it in place of your variables, ",
+                    "constraints, scratch, launches and options, which edits changed |\n");
+  }
   for (const FormState& state : forms) {
     const std::string files = state.form == "program" ? absl::StrCat("`", id, ".cu`, `", id, ".h`, `build.sh`")
                               : state.form == "extension"
@@ -127,6 +131,7 @@ std::vector<WinnerFile> WinnerFiles(const v1::BestVariant& best, const v1::Campa
   std::vector<WinnerFile> files = {{"README.md", Page(best, campaign, hand_off, forms, path)},
                                    {"evidence.json", absl::StrCat(JsonLine(best.iteration()), "\n")}};
   if (!hand_off.patch.empty()) files.push_back({"winner.patch", hand_off.patch});
+  if (!hand_off.toml.empty()) files.push_back({"implementation.toml", hand_off.toml});
   for (const v1::SourceFile& file : hand_off.files) {
     files.push_back(
         {file.path(), file.binary().empty() ? file.text() : file.binary(), absl::EndsWith(file.path(), ".sh")});

@@ -24,15 +24,15 @@ struct FormState {
 
 // Blobs of a winner that the messages about it do not have.
 struct WinnerBlobs {
-  std::string implementation;  // the text of all files, edits applied
+  std::string implementation;  // all files, and of kernel.toml what edits changed (kernels/implementation.h)
   std::string cubin;           // empty: not at hand
 };
 
 // What `pawl best --output` writes, made for the best variant.
 absl::StatusOr<HandOff> HandOffOf(const v1::BestVariant& best, const v1::Campaign& campaign, const WinnerBlobs& blobs);
 
-// All files of the folder: the hand-off, its patch, the measurements, and a page that says what there is. `path` leads
-// from the start to the best.
+// All files of the folder: the hand-off, its patch, the measurements, and a page that says what there is. The best
+// variant's bundle here has its implementation. `path` leads from the start to the best.
 std::vector<WinnerFile> WinnerFiles(const v1::BestVariant& best, const v1::Campaign& campaign, const HandOff& hand_off,
                                     const std::vector<FormState>& forms, const std::vector<v1::Iteration>& path);
 

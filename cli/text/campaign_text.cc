@@ -140,12 +140,10 @@ std::string CampaignLine(const v1::Campaign& campaign) {
 }
 
 std::vector<v1::Iteration> KeptPathIn(const std::vector<v1::Iteration>& iterations, int number) {
-  std::map<int, const v1::Iteration*> kept;
-  for (const v1::Iteration& iteration : iterations) {
-    if (iteration.verdict() == v1::KEPT) kept.emplace(iteration.number(), &iteration);
-  }
+  std::map<int, const v1::Iteration*> by_number;
+  for (const v1::Iteration& iteration : iterations) by_number.emplace(iteration.number(), &iteration);
   std::vector<v1::Iteration> path;
-  for (auto at = kept.find(number); at != kept.end(); at = kept.find(number)) {
+  for (auto at = by_number.find(number); at != by_number.end(); at = by_number.find(number)) {
     path.push_back(*at->second);
     if (!at->second->has_parent() || at->second->parent() >= number) break;
     number = at->second->parent();
@@ -158,8 +156,9 @@ std::string PathText(const std::vector<v1::Iteration>& path) {
   using Align = Table::Align;
   Table table({{"", Align::kRight}, {""}, {"", Align::kRight}, {"", Align::kRight}});
   for (const v1::Iteration& step : path) {
-    table.Add({absl::StrCat("  ", step.number()), ChangeText(step.change()), SpeedupText(step.speedup_over_parent()),
-               TimeText(step.time_us())});
+    const char* expedition = step.expedition() ? " (expedition)" : "";
+    table.Add({absl::StrCat("  ", step.number()), absl::StrCat(ChangeText(step.change()), expedition),
+               SpeedupText(step.speedup_over_parent()), TimeText(step.time_us())});
   }
   return table.Text(0);
 }

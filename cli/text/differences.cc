@@ -1,6 +1,7 @@
 #include "cli/text/differences.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <set>
 #include <utility>
@@ -118,6 +119,42 @@ void Differences::GeneratedCode(const v1::Iteration& first, const v1::Iteration&
     if (before != a.metrics().end() && after != b.metrics().end()) {
       Number(prefix + "instructions executed", before->second, after->second);
     }
+  }
+}
+
+void Differences::MachineCode(const std::map<std::string, InstructionMix>& first,
+                              const std::map<std::string, InstructionMix>& second) {
+  constexpr size_t kMostOpcodes = 16;  // of a kernel
+  std::set<std::string> functions;
+  for (const auto* mixes : {&first, &second}) {
+    for (const auto& [function, mix] : *mixes) functions.insert(function);
+  }
+  const auto count = [](const InstructionMix& mix, const std::string& opcode) {
+    const auto at = mix.find(opcode);
+    return at == mix.end() ? 0 : at->second;
+  };
+  for (const std::string& function : functions) {
+    Group(absl::StrCat("machine code of ", function));
+    const auto a = first.find(function), b = second.find(function);
+    if (a == first.end() || b == second.end()) {
+      Text("there", a == first.end() ? "no" : "yes", b == second.end() ? "no" : "yes");
+      continue;
+    }
+    int all_a = 0, all_b = 0;
+    std::set<std::string> opcodes;
+    for (const auto& [opcode, times] : a->second) all_a += times, opcodes.insert(opcode);
+    for (const auto& [opcode, times] : b->second) all_b += times, opcodes.insert(opcode);
+    Number("instructions", all_a, all_b);
+    Number("to and from local memory (spills)", count(a->second, "LDL") + count(a->second, "STL"),
+           count(b->second, "LDL") + count(b->second, "STL"));
+    std::vector<std::string> sorted(opcodes.begin(), opcodes.end());
+    const auto off = [&](const std::string& opcode) {
+      return std::abs(count(a->second, opcode) - count(b->second, opcode));
+    };
+    std::stable_sort(sorted.begin(), sorted.end(),
+                     [&](const std::string& x, const std::string& y) { return off(x) > off(y); });
+    if (sorted.size() > kMostOpcodes) sorted.resize(kMostOpcodes);
+    for (const std::string& opcode : sorted) Number(opcode, count(a->second, opcode), count(b->second, opcode));
   }
 }
 

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
+#include "cli/text/sass.h"
 #include "pawl/v1/campaign.pb.h"
 
 namespace pawl {
@@ -23,6 +25,9 @@ class Differences {
   void Iterations(const v1::Iteration& first, const v1::Iteration& second);
   // What the evidence says of each launch: geometry, resources, counters.
   void Evidence(const v1::Evidence& first, const v1::Evidence& second);
+  // The instructions of each kernel, by opcode; those that differ the most.
+  void MachineCode(const std::map<std::string, InstructionMix>& first,
+                   const std::map<std::string, InstructionMix>& second);
   // Kernel, goal, device, budget, and what came of it.
   void Campaigns(const v1::Campaign& first, const v1::Campaign& second);
 

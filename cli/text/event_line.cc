@@ -50,6 +50,10 @@ std::string PlannedText(const v1::TrialPlanned& planned) {
   if (planned.purpose() == v1::TRIAL_PURPOSE_TOTAL) {
     return absl::StrFormat("%4d  measuring the total gain against the start", planned.iteration());
   }
+  if (planned.purpose() == v1::TRIAL_PURPOSE_END) {
+    return absl::StrFormat("%4d  comparing the end of an expedition with the best variant, iteration %d",
+                           planned.iteration(), planned.parent());
+  }
   std::string why = planned.why();
   if (why.empty() && planned.has_finding()) why = planned.finding().text();
   const std::string from = planned.has_parent() ? absl::StrCat(" from ", planned.parent()) : "";
@@ -74,6 +78,10 @@ std::string LostText(const v1::LeaseLost& lost) {
 
 std::string FinishedText(const v1::TrialFinished& finished, int width) {
   if (finished.has_total_gain()) return TotalGainText(finished.total_gain());
+  if (!finished.has_verification() && !finished.has_iteration() && finished.revised_size() == 1) {
+    const v1::RevisedIteration& end = finished.revised(0);
+    return absl::StrFormat("%4d  %s  %s", end.number(), end.verdict() == v1::KEPT ? "kept" : "reverted", end.reason());
+  }
   if (!finished.has_verification()) return IterationLine(finished.iteration(), width);
   return absl::StrCat("iteration ", finished.verification().iteration(), " verified: ", finished.verification().text());
 }

@@ -83,8 +83,6 @@ class Explanation {
                                 : refused.emplace_back(passed.reason(), std::vector<std::string>()).second;
       changes.push_back(ChangeText(passed.change()));
     }
-    std::stable_sort(rows.begin(), rows.end(),
-                     [](const RankedRow& a, const RankedRow& b) { return Sum(a.score) > Sum(b.score); });
     if (of_.has_score()) rows.insert(rows.begin(), {ChangeText(of_.change()), of_.score(), "chosen"});
     if (rows.empty() && refused.empty()) Say("The change was not ranked.");
     text_ += RankingTable(rows, "", all_ ? 0 : kShown, width_);

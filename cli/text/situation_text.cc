@@ -107,7 +107,7 @@ std::string SituationText(const v1::Situation& situation, const std::string& fla
                                 : ""));
   line("source", absl::StrCat(situation.source_path(), ", ",
                               std::count(situation.source().begin(), situation.source().end(), '\n'),
-                              " lines (--json prints it)"));
+                              " lines; --checkout FOLDER writes it, with kernel.toml, to be edited"));
   absl::StrAppend(&text, "\nFindings in the best variant's evidence\n");
   for (const v1::Finding& finding : situation.findings()) text += FindingText(finding, "", width);
   if (situation.findings().empty()) text += "  none\n";
@@ -124,8 +124,10 @@ std::string SituationText(const v1::Situation& situation, const std::string& fla
     text += Paragraph("  ", ProposalLine(proposal), width);
   }
   if (campaign.has_end_time()) return text;
-  return absl::StrCat(text, "\nTo propose the next change (a patch is a unified diff against ", situation.source_path(),
-                      ")\n", HowToPropose(situation, flags));
+  return absl::StrCat(text,
+                      "\nTo propose the next change (a patch is a unified diff of what --checkout "
+                      "writes)\n",
+                      HowToPropose(situation, flags));
 }
 
 }  // namespace pawl

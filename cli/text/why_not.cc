@@ -70,13 +70,6 @@ std::vector<std::string> Forbidding(const v1::Bundle& bundle, const v1::Variant&
   return broken;
 }
 
-const char* LargestDifference(const v1::Score& asked, const v1::Score& chosen) {
-  const double rules = chosen.rules() - asked.rules(), model = chosen.model() - asked.model(),
-               patterns = chosen.patterns() - asked.patterns();
-  if (rules >= model && rules >= patterns) return "the rules' term";
-  return model >= patterns ? "the model's term" : "the patterns' term";
-}
-
 std::string IterationSentence(const v1::Iteration& iteration) {
   std::string text = absl::StrCat("iteration ", iteration.number(), ", ", VerdictText(iteration));
   if (iteration.speedup_over_parent() > 0) {
@@ -99,10 +92,10 @@ class Answer {
       rows.insert(rows.begin(), {ChangeText(decision_.change()), decision_.score(), "chosen"});
     }
     text_ += RankingTable(rows, "", 0, width_);
-    const double behind = Sum(decision_.score()) - Sum(passed.score());
-    if (!decision_.has_score() || behind <= 0) return;
-    Say(absl::StrFormat("Its score was %.3f lower in log speedup; the largest difference is in %s.", behind,
-                        LargestDifference(passed.score(), decision_.score())));
+    const v1::Score &asked = passed.score(), &chosen = decision_.score();
+    if (!decision_.has_score() || !(asked.seconds() > 0) || Rate(chosen) <= Rate(asked)) return;
+    Say(absl::StrFormat("Its expected improvement for each second was %.2g of that of the chosen change.",
+                        Rate(asked) / Rate(chosen)));
   }
 
   std::string Take() { return std::move(text_); }

@@ -45,6 +45,10 @@ std::string EventText(const v1::Event& event, int iteration) {
         return absl::StrCat(campaign, "/iterations/", planned.iteration(),
                             " to be measured against the start, by trial ", planned.trial());
       }
+      if (planned.purpose() == v1::TRIAL_PURPOSE_END) {
+        return absl::StrCat(campaign, "/iterations/", planned.iteration(), " to be compared with iteration ",
+                            planned.parent(), ", the best, by trial ", planned.trial());
+      }
       return absl::StrCat(campaign, "/iterations/", planned.iteration(), verify ? " to be verified: " : " planned: ",
                           planned.has_change() ? ChangeText(planned.change()) : "start variant",
                           planned.has_parent() ? absl::StrCat(" from ", planned.parent()) : "", ", by trial ",
@@ -67,6 +71,11 @@ std::string EventText(const v1::Event& event, int iteration) {
         return absl::StrFormat("%s/iterations/%d against the start: %.4gx measured, %.4gx as product of the steps; %s",
                                campaign, total.iteration(), total.speedup_over_start(), total.multiplied(),
                                total.interval().reason());
+      }
+      if (!event.finished().has_iteration() && event.finished().revised_size() == 1) {
+        const v1::RevisedIteration& end = event.finished().revised(0);
+        return absl::StrFormat("%s/iterations/%d %s: %s; %.4gx over the start", campaign, end.number(),
+                               v1::Verdict_Name(end.verdict()), end.reason(), end.speedup_over_start());
       }
       const v1::Iteration& judged = event.finished().iteration();
       return absl::StrFormat("%s %s: %s; %.4gx over the start", judged.name(), v1::Verdict_Name(judged.verdict()),

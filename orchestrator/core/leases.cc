@@ -23,6 +23,8 @@ v1::Event PutTrialAside(const CampaignState& campaign, const OpenTrial& open, co
     total.set_iteration(open.planned.iteration());
     total.mutable_interval()->set_result(v1::UNCLEAR);
     total.mutable_interval()->set_reason(lost);
+  } else if (open.planned.purpose() == v1::TRIAL_PURPOSE_END) {
+    *finished.add_revised() = UncomparedEnd(campaign, open.planned, lost);
   } else if (open.planned.purpose() == v1::TRIAL_PURPOSE_VERIFY) {
     finished.mutable_verification()->set_iteration(open.planned.iteration());
     finished.mutable_verification()->set_text(why);

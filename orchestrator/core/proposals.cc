@@ -1,9 +1,10 @@
 // Changes that people and agents propose, and the situation that they look at first.
 #include <optional>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "base/names/resource_name.h"
-#include "kernels/implementation.h"
 #include "orchestrator/core/errors.h"
 #include "orchestrator/core/orchestrator.h"
 #include "orchestrator/core/stored_campaign.h"
@@ -35,6 +36,22 @@ absl::Status CheckChange(const v1::Change& change) {
   return BadField("change", "expected a variable and the value it goes to, or a named source edit");
 }
 
+// With the verdict that it got then, so that nobody has to wait for it again.
+absl::Status TriedBefore(const CampaignState& campaign, int number, v1::ErrorDetail detail) {
+  const v1::Iteration* before = campaign.Find(number);
+  if (before == nullptr) {
+    detail.set_fix("wait for its verdict; propose another change");
+    return Error(absl::StatusCode::kAlreadyExists, absl::StrCat("this variant is being tried: iteration ", number),
+                 detail);
+  }
+  detail.set_fix(absl::StrCat("pawl explain ", absl::StripPrefix(campaign.summary().name(), "campaigns/"), " ", number,
+                              " shows how it went; propose another change"));
+  return Error(absl::StatusCode::kAlreadyExists,
+               absl::StrCat("this variant was tried before: iteration ", number, ", ",
+                            absl::AsciiStrToLower(v1::Verdict_Name(before->verdict())), ": ", before->reason()),
+               detail);
+}
+
 }  // namespace
 
 absl::StatusOr<v1::ProposeChangeResponse> Orchestrator::Propose(const v1::ProposeChangeRequest& request) {
@@ -43,17 +60,17 @@ absl::StatusOr<v1::ProposeChangeResponse> Orchestrator::Propose(const v1::Propos
   }
   if (absl::Status status = CheckText("why", request.why()); !status.ok()) return status;
   if (absl::Status status = CheckChange(request.change()); !status.ok()) return status;
-  PatchedSource patched;  // applied while others have the lock
+  PatchedBest patched;  // applied while others have the lock
   if (request.change().has_source()) {
-    std::shared_ptr<const v1::Bundle> bundle;
+    PatchBases bases;
     {
       absl::MutexLock lock(&mutex_);
       absl::StatusOr<CampaignState*> campaign = Unended("campaign", request.campaign());
       if (!campaign.ok()) return campaign.status();
-      if (const v1::Iteration* best = (*campaign)->best()) patched.source = (*campaign)->SourceOf(best->number());
-      bundle = (*campaign)->shared_bundle();
+      bases = BasesOf(**campaign);
     }
-    patched.patched = PatchImplementation(*bundle, patched.source, request.change().source().patch());
+    if (!bases.states.empty()) patched.best = bases.states[0].first;
+    patched.patched = Patched(bases, request.change().source().patch());
   }
   Turn turn(&mutex_);
   absl::StatusOr<CampaignState*> found = Unended("campaign", request.campaign());
@@ -71,13 +88,10 @@ absl::StatusOr<v1::ProposeChangeResponse> Orchestrator::Propose(const v1::Propos
     return Error(absl::StatusCode::kFailedPrecondition,
                  absl::StrCat(request.campaign(), " has no kept variant to change yet"), detail);
   }
-  std::string why;
-  const std::optional<Choice> choice = Proposed(campaign, request.change(), &why, &patched);
-  if (!choice && !why.empty()) return BadField("change", why);
-  if (!choice) {
-    detail.set_fix("pawl history shows how it went; propose another change");
-    return Error(absl::StatusCode::kAlreadyExists, "this variant was tried before", detail);
-  }
+  ProposalRefusal refusal;
+  const std::optional<Choice> choice = Proposed(campaign, request.change(), &refusal, &patched);
+  if (!choice && !refusal.why.empty()) return BadField("change", refusal.why);
+  if (!choice) return TriedBefore(campaign, refusal.tried_before, std::move(detail));
   for (const CampaignState::Proposal& waiting : campaign.proposals()) {
     const v1::Change& change = waiting.proposed.change();
     if (change.variable() != request.change().variable() || change.to() != request.change().to() ||

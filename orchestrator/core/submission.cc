@@ -96,6 +96,9 @@ absl::StatusOr<v1::CampaignSpec> CompleteSpec(const v1::Bundle& bundle, v1::Camp
   if (budget.iterations() < 0) return BadField("spec.budget.iterations", "expected 0 or more");
   if (!sensible(budget.minutes())) return BadField("spec.budget.minutes", "expected 0 or more");
   if (!sensible(budget.dollars())) return BadField("spec.budget.dollars", "expected 0 or more");
+  if (!sensible(budget.least_gain()) || budget.least_gain() >= 1) {
+    return BadField("spec.budget.least_gain", "expected 0 or more, and less than 1");
+  }
   if (budget.reverts_in_a_row() < 0) return BadField("spec.budget.reverts_in_a_row", "expected 0 or more");
   if (!sensible(spec.keep().min_gain()) || spec.keep().min_gain() > 1) {
     return BadField("spec.keep.min_gain", "expected 0 to 1");

@@ -232,6 +232,8 @@ absl::Status Orchestrator::CompleteOne(Step* step, const v1::CompleteTrialReques
       for (v1::RevisedIteration& revised : RevisedBy(finished.total_gain(), campaign.iterations())) {
         *finished.add_revised() = std::move(revised);
       }
+    } else if (open.planned.purpose() == v1::TRIAL_PURPOSE_END) {
+      *finished.add_revised() = JudgeEnd(campaign, open.planned, request.result(), options_.profiles->gates);
     } else {
       v1::Iteration& iteration = *finished.mutable_iteration();
       iteration = Judge(campaign, open.planned, request.result(), options_.profiles->gates,

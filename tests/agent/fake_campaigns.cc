@@ -197,13 +197,16 @@ absl::StatusOr<v1::ListCampaignsResponse> FakeCampaigns::ListCampaigns(const v1:
   if (!request.page_token().empty()) return absl::InvalidArgumentError("the page token is not from this call");
   v1::ListCampaignsResponse list;
   *list.add_campaigns() = campaign;
+  for (const v1::Campaign& other : others) *list.add_campaigns() = other;
   return list;
 }
 
 absl::StatusOr<v1::ListIterationsResponse> FakeCampaigns::ListIterations(const v1::ListIterationsRequest& request) {
-  if (request.campaign() != kName) return NoSuchCampaign(request.campaign());
+  ++lists;
+  const auto other = of_others.find(request.campaign());
+  if (request.campaign() != kName && other == of_others.end()) return NoSuchCampaign(request.campaign());
   v1::ListIterationsResponse list;
-  for (const v1::Iteration& each : iterations) {
+  for (const v1::Iteration& each : request.campaign() == kName ? iterations : other->second) {
     const bool wanted = request.verdict() == v1::VERDICT_UNSPECIFIED || request.verdict() == each.verdict();
     if (wanted && list.iterations_size() < request.page_size()) *list.add_iterations() = each;
   }

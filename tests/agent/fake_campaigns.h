@@ -1,6 +1,8 @@
 #pragma once
 
+#include <atomic>
 #include <deque>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -19,9 +21,12 @@ class FakeCampaigns final : public Campaigns {
   v1::Campaign campaign;
   v1::Bundle bundle;
   v1::Situation situation;
-  std::vector<v1::Iteration> iterations;  // the last kept one is the best
-  std::string patched_source;             // of iterations with the hash "patched"
-  absl::Status propose_fails;             // not OK: proposals are refused so
+  std::vector<v1::Iteration> iterations;                        // the last kept one is the best
+  std::vector<v1::Campaign> others;                             // that there are beside it
+  std::map<std::string, std::vector<v1::Iteration>> of_others;  // their iterations
+  std::atomic<int> lists = 0;                                   // how often iterations were asked for
+  std::string patched_source;                                   // of iterations with the hash "patched"
+  absl::Status propose_fails;                                   // not OK: proposals are refused so
 
   // What watching sends from now on.
   void Add(v1::Event event);

@@ -70,6 +70,9 @@ v1::Iteration ExplainedIteration() {
   *iteration.mutable_effect() = *wants;
   iteration.mutable_score()->set_rules(0.497);
   iteration.mutable_score()->set_model(0.023);
+  iteration.mutable_score()->set_sd(0.1);
+  iteration.mutable_score()->set_gain(0.52);
+  iteration.mutable_score()->set_seconds(2);
 
   v1::PassedOver* lower = iteration.add_passed_over();
   lower->mutable_change()->set_variable("WARPS");
@@ -78,6 +81,9 @@ v1::Iteration ExplainedIteration() {
   lower->set_reason("ranks lower");
   lower->mutable_score()->set_rules(0.1);
   lower->mutable_score()->set_model(-0.08);
+  lower->mutable_score()->set_sd(0.15);
+  lower->mutable_score()->set_gain(0.12);
+  lower->mutable_score()->set_seconds(2);
   lower->mutable_score()->set_patterns(0.1);
   for (const int value : {1, 2}) {
     v1::PassedOver* refused = iteration.add_passed_over();

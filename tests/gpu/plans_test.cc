@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -12,6 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "kernels/bundle_reader.h"
+#include "kernels/implementation.h"
+#include "kernels/implementation_toml.h"
 #include "kernels/plan.h"
 #include "kernels/space.h"
 #include "tests/gpu/shared_device.h"
@@ -437,6 +440,61 @@ TEST_P(Plans, AreTimedSanitizedAndProfiled) {
 
 INSTANTIATE_TEST_SUITE_P(All, Plans, testing::ValuesIn(AllCases()),
                          [](const testing::TestParamInfo<Case>& info) { return info.param.name; });
+
+// In two launches with scratch between them; an edit does it in one, with other scratch and one more variable.
+TEST(Edits, MayHaveOtherScratchLaunchesAndVariablesThanTheirParent) {
+  const std::string two =
+      "[[launch]]\nentry = \"first\"\ngrid = [\"ceil_div(N, 256)\"]\nblock = [\"256\"]\n"
+      "arguments = [\"x\", \"between\", \"N\"]\n\n"
+      "[[launch]]\nentry = \"second\"\ngrid = [\"ceil_div(N, 256)\"]\nblock = [\"256\"]\n"
+      "arguments = [\"between\", \"y\", \"N\"]\n";
+  const std::string reference =
+      "[[reference.launch]]\nentry = \"expected\"\ngrid = [\"ceil_div(N, 256)\"]\n"
+      "block = [256]\narguments = [\"x\", \"y\", \"N\"]\n";
+  const std::string each = "  const int i = blockIdx.x * blockDim.x + threadIdx.x;\n  if (i >= n) return;\n  ";
+  Case made;
+  made.toml = absl::StrCat(Tensor("x", "f32", ""), Tensor("between", "f32", "role = \"scratch\""), Output("f32"), two,
+                           reference);
+  made.kernel =
+      absl::StrCat("extern \"C\" __global__ void first(const float* x, float* t, int n) {\n", each,
+                   "t[i] = x[i] + 1;\n}\nextern \"C\" __global__ void second(const float* t, float* y, int n) {\n",
+                   each, "y[i] = 2 * t[i];\n}\n");
+  made.reference = absl::StrCat("extern \"C\" __global__ void expected(const float* x, float* y, int n) {\n", each,
+                                "y[i] = 2 * (x[i] + 1);\n}\n");
+  const v1::Bundle bundle = Folder(made).Read();
+  const ImplementationState parent = {"", StartVariant(bundle)};
+
+  v1::Bundle edited = bundle;
+  edited.mutable_source()->set_text(
+      absl::StrCat("extern \"C\" __global__ void both(const float* x, int* seen, float* y, int n) {\n", each,
+                   "seen[i] = i;\n  y[i] = 2 * (x[i] + 1);\n}\n"));
+  const std::string toml = absl::StrCat(
+      "[[variable]]\nname = \"UNUSED\"\nvalues = [0, 1]\nstart = 0\n"
+      "[[variable]]\nname = \"BLOCK\"\nvalues = [128, 256]\nstart = 128\n",
+      Tensor("seen", "i32", "role = \"scratch\"\nalign = 512"),
+      "[[launch]]\nentry = \"both\"\ngrid = [\"ceil_div(N, BLOCK)\"]\nblock = [\"BLOCK\"]\n"
+      "arguments = [\"x\", \"seen\", \"y\", \"N\"]\n");
+  const absl::StatusOr<v1::Variant> variant = ReadEditedToml(toml, bundle, parent.variant, &edited);
+  ASSERT_TRUE(variant.ok()) << variant.status();
+  const std::string lines_of_code =
+      absl::StrCat(std::count(edited.source().text().begin(), edited.source().text().end(), '\n'));
+  const std::string written = ImplementationToml(edited);
+  const ImplementationState candidate = {
+      absl::StrCat("==== kernel.cu, ", lines_of_code, " lines ====\n", edited.source().text(), "==== kernel.toml, ",
+                   std::count(written.begin(), written.end(), '\n'), " lines ====\n", written),
+      *variant};
+  v1::Bundle read = bundle;
+  ASSERT_TRUE(SetImplementation(candidate.text, &read).ok());
+  PAWL_NEEDS_GPU();
+  for (const bool forwards : {true, false}) {
+    const absl::StatusOr<v1::TrialResult> result =
+        forwards ? RunAgainst(bundle, candidate, parent) : RunAgainst(bundle, parent, candidate);
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_FALSE(result->has_failure()) << result->failure().message();
+    EXPECT_GT(result->pairs_size(), 0);
+    EXPECT_EQ(result->warm_us() < result->parent_warm_us(), forwards) << "one launch is faster than two";
+  }
+}
 
 }  // namespace
 }  // namespace pawl

@@ -62,4 +62,15 @@ absl::StatusOr<v1::TrialResult> RunAgainst(const v1::Bundle& bundle, const v1::V
   return Run(bundle, trial);
 }
 
+absl::StatusOr<v1::TrialResult> RunAgainst(const v1::Bundle& bundle, const ImplementationState& candidate,
+                                           const ImplementationState& parent) {
+  v1::Trial trial;
+  *trial.mutable_variant() = candidate.variant;
+  trial.set_patched_source(candidate.text);
+  *trial.mutable_parent() = parent.variant;
+  trial.set_parent_patched_source(parent.text);
+  trial.set_size(bundle.goal().size());
+  return Run(bundle, trial);
+}
+
 }  // namespace pawl

@@ -61,5 +61,18 @@ TEST(MatchTensors, GivesEachPlanTheScratchOfTheOthersAndKeepsWhatArgumentsName) 
   EXPECT_THAT(matched.swap(), ElementsAre(2, 3));
 }
 
+TEST(MatchTensors, PlacesScratchOfOneNameAsTheStrictestPlanAsks) {
+  v1::Plan a, b;
+  AddTensor(&a, "counts", 7);
+  AddTensor(&b, "counts", 9);
+  for (v1::Plan* plan : {&a, &b}) plan->mutable_tensors(0)->set_role(v1::TENSOR_ROLE_SCRATCH);
+  b.mutable_tensors(0)->set_align(512);
+  MatchTensors({&a, &b});
+  EXPECT_EQ(a.tensors(0).align(), 512);
+  EXPECT_EQ(b.tensors(0).align(), 512);
+  EXPECT_EQ(a.tensors(0).elements(), 7);
+  EXPECT_EQ(b.tensors(0).elements(), 9);
+}
+
 }  // namespace
 }  // namespace pawl

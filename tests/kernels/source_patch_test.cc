@@ -43,8 +43,10 @@ TEST(SourcePatchTest, MindsTheEndOfTheFile) {
 }
 
 TEST(SourcePatchTest, SaysWhatDoesNotFit) {
-  EXPECT_THAT(Patched(kSource, "@@ -2,2 +2,2 @@\n b\n-x\n+C\n"),
-              AllOf(HasSubstr("hunk 1"), HasSubstr("kernel.cu"), HasSubstr("line 2"), HasSubstr("pawl situation")));
+  EXPECT_THAT(
+      Patched(kSource, "@@ -2,2 +2,2 @@\n b\n-x\n+C\n"),
+      HasSubstr("hunk 1 of the patch does not fit kernel.cu: at line 3 expected \"x\", found \"c\"; make the patch "
+                "against the best variant's source, as pawl situation shows it"));
   EXPECT_THAT(Patched(kSource, "hello\n"), HasSubstr("no hunk"));
   EXPECT_THAT(Patched(kSource, ""), HasSubstr("no hunk"));
   EXPECT_THAT(Patched(kSource, "@@ nonsense\n"), HasSubstr("line 1 of the patch"));
@@ -54,6 +56,71 @@ TEST(SourcePatchTest, SaysWhatDoesNotFit) {
   EXPECT_THAT(Patched(std::string(60'000, '\n'), "@@ -1 +1 @@\n-\n+A\n"), HasSubstr("more than 50000 lines"));
   EXPECT_THAT(Patched(kSource, "@@ -1 +1 @@\n-a\n+A\nand so on\n"), HasSubstr("expected the next hunk"));
   EXPECT_THAT(Patched(kSource, "@@ -99999999999999999999 +1 @@\n-a\n+A\n"), HasSubstr("line 1"));
+}
+
+TEST(SourcePatchTest, ShowsBlanksAndLineEndsThatDiffer) {
+  EXPECT_THAT(Patched("a\n  b;\r\nc\n", "@@ -1,3 +1,3 @@\n a\n-  b;\n+  B;\n c\n"),
+              HasSubstr(R"(at line 2 expected "  b;\n", found "  b;\r\n")"));
+  EXPECT_THAT(Patched("a\n\tb;\nc\n", "@@ -1,3 +1,3 @@\n a\n-    b;\n+    B;\n c\n"),
+              HasSubstr(R"(at line 2 expected "    b;\n", found "\tb;\n")"));
+  EXPECT_THAT(Patched("a\nb", "@@ -1,2 +1,2 @@\n a\n-b\n+B\n"), HasSubstr(R"(at line 2 expected "b\n", found "b")"));
+  EXPECT_THAT(Patched("a\nb\n", "@@ -1,3 +1,3 @@\n a\n b\n-c\n+C\n"),
+              HasSubstr("at line 3 expected \"c\", found the end of the file"));
+}
+
+TEST(SourcePatchTest, SaysWhatDiffersWhereMostOfTheHunkIs) {
+  EXPECT_THAT(Patched("x\ny\nz\n" + std::string(kSource), "@@ -2,5 +2,5 @@\n b\n c\n-D\n+4\n e\n f\n"),
+              HasSubstr("at line 7 expected \"D\", found \"d\""));
+}
+
+std::string Rebased(const std::string& base, const std::string& now, const std::string& patch) {
+  SourceFiles files = {{"kernel.cu", now}};
+  const absl::Status status = RebasePatch(patch, {{"kernel.cu", base}}, &files);
+  return status.ok() ? files[0].second
+                     : std::string(absl::StatusCodeToString(status.code())) + ": " + std::string(status.message());
+}
+
+TEST(SourcePatchTest, IsAppliedToALaterTextWhereTheLinesAreStillThere) {
+  // The context of the hunk has changed, the lines that it touches have not.
+  const std::string patch = "@@ -2,5 +2,5 @@\n b\n c\n-d\n+D\n e\n f\n";
+  EXPECT_EQ(Rebased(kSource, "a\nB\nc\nd\ne\nF\ng\nh\n", patch), "a\nB\nc\nD\ne\nF\ng\nh\n");
+  EXPECT_EQ(Rebased(kSource, "new\n1\n2\n" + std::string(kSource) + "end\n", patch),
+            "new\n1\n2\na\nb\nc\nD\ne\nf\ng\nh\nend\n");
+  // Several hunks, one of them at the end.
+  EXPECT_EQ(Rebased(kSource, "a\nb\nc\nX\nd\ne\nf\ng\nh\n", "@@ -1,2 +1,3 @@\n a\n+A\n b\n@@ -8 +9,2 @@\n h\n+i\n"),
+            "a\nA\nb\nc\nX\nd\ne\nf\ng\nh\ni\n");
+  // Lines that are there more than once go by their neighbours.
+  EXPECT_EQ(Rebased("{\n}\nx\n{\n}\ny\n{\n}\n", "{\n}\nnew\nx\n{\n}\ny\n{\n}\n", "@@ -4,2 +4,3 @@\n {\n+inner\n }\n"),
+            "{\n}\nnew\nx\n{\ninner\n}\ny\n{\n}\n");
+}
+
+TEST(SourcePatchTest, IsNotAppliedToALaterTextThatChangedTheSameLines) {
+  const std::string patch = "@@ -2,5 +2,5 @@\n b\n c\n-d\n+D\n e\n f\n";
+  EXPECT_EQ(Rebased(kSource, "a\nb\nc\n4\ne\nf\ng\nh\n", patch),
+            "ABORTED: hunk 1 of the patch does not fit kernel.cu: at line 4 expected \"d\", found \"4\"");
+  EXPECT_THAT(Rebased(kSource, "a\nb\nc\nd\nmore\ne\nf\ng\nh\n", patch), HasSubstr("ABORTED: hunk 1"));
+  EXPECT_THAT(Rebased(kSource, "", patch), HasSubstr("ABORTED: hunk 1"));
+  EXPECT_THAT(Rebased("other\n", kSource, patch), HasSubstr("INVALID_ARGUMENT: hunk 1 of the patch does not fit"));
+}
+
+TEST(SourcePatchTest, WritesTheDiffThatItApplies) {
+  EXPECT_EQ(UnifiedDiff("kernel.cu", kSource, "a\nb\nC\nd\ne\nf\ng\nh\n"),
+            "--- a/kernel.cu\n+++ b/kernel.cu\n@@ -1,6 +1,6 @@\n a\n b\n-c\n+C\n d\n e\n f\n");
+  EXPECT_EQ(UnifiedDiff("kernel.cu", kSource, kSource), "");
+  const std::string braces = "{\n}\nx\n{\n}\ny\n{\n}\n";
+  std::string many;
+  for (int i = 0; i < 40; ++i) many += "line " + std::to_string(i) + "\n";
+  std::string other = many;
+  other.replace(other.find("line 3\n"), 7, "");
+  other.replace(other.find("line 20\n"), 8, "twenty\nand more\n");
+  const std::string texts[] = {kSource, "",   "a\nb", "x\n" + std::string(kSource) + "y", braces, "{\nz\n}\n" + braces,
+                               many,    other};
+  for (const std::string& from : texts) {
+    for (const std::string& to : texts) {
+      if (from != to)
+        EXPECT_EQ(Patched(from, UnifiedDiff("kernel.cu", from, to)), to) << UnifiedDiff("kernel.cu", from, to);
+    }
+  }
 }
 
 TEST(SourcePatchTest, EditsTheBundlesSourceOnly) {

@@ -25,7 +25,7 @@ ALLOWED = {
     "report": [],
     "agent/campaigns": ["base"],
     "agent/mcp": ["base"],
-    "agent/tools": ["agent/mcp", "agent/campaigns", "report", "base"],
+    "agent/tools": ["agent/mcp", "agent/campaigns", "report", "kernels", "base"],
     "agent/drive": ["agent/tools", "agent/mcp", "agent/campaigns", "report", "base"],
     "orchestrator/engine/state": ["profiles", "kernels", "base"],
     "orchestrator/engine/verdict": ["orchestrator/engine/state", "profiles", "kernels", "base"],

@@ -4,10 +4,10 @@ import {differenceView, lineDifference, macros, patchView} from "./difference.js
 import {facts, h, loading, notice, replace, section} from "./element.js";
 import {launchesOf, launchRows} from "./evidence.js";
 import {campaignPath, changeCode, comparePath, iterationLink, iterationPath, verdictBadge} from "./links.js";
-import {code, findingsTable, sum, scoreNote} from "./report_sections.js";
+import {code, findingsTable, scoreColumns, scoreNote} from "./report_sections.js";
 import {samplesChart} from "./samples.js";
 import {table} from "./table.js";
-import {bytesText, changeText, checkWord, comparisonWord, countsOf, dateText, effectText, gainText, gateActionWord, numberText, predictionTexts, secondsText, signedText, speedupText, stageWord, timeText} from "./words.js";
+import {bytesText, changeText, checkWord, comparisonWord, countsOf, dateText, effectText, gainText, gateActionWord, numberText, predictionTexts, secondsText, speedupText, stageWord, timeText} from "./words.js";
 
 export async function iterationPage({main, signal, path, title}) {
   const campaign = `campaigns/${path[1]}`, number = Number(path[3]);
@@ -98,11 +98,9 @@ export async function sourceOf(campaign, iteration, signal) {
 
 function considered(iteration) {
   const rows = [...iteration.score ? [{change: iteration.change, score: iteration.score, reason: "chosen"}] : [], ...iteration.passedOver ?? []];
-  const term = name => row => row.score ? signedText(row.score[name]) : "";
   return [rows.length > 0 && scoreNote(), table("Changes considered", [
     {name: "change", cell: row => changeCode(row.change)},
-    {name: "sum", number: true, cell: row => row.score ? signedText(sum(row.score)) : ""},
-    {name: "rules", number: true, cell: term("rules")}, {name: "model", number: true, cell: term("model")}, {name: "patterns", number: true, cell: term("patterns")},
+    ...scoreColumns,
     {name: "why", wide: true, cell: row => row.reason},
   ], rows, "No other change was considered.")];
 }

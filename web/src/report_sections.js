@@ -14,7 +14,6 @@ export function reportSections({campaign, report}) {
       [at ? " → " : "", iterationLink(campaign.name, {number})]))));
   }
   const right = [];
-  const ofBest = row => (row.parent ?? 0) === campaign.best;
   const beside = (title, rows, content) => rows?.length && right.push(section(title, content));
   const losses = lossesText(report.sizes);
   const weights = campaign.spec?.goal?.sizes ?? {};
@@ -39,10 +38,7 @@ export function reportSections({campaign, report}) {
   beside("Untried changes", report.next, [scoreNote(), table("Untried changes", [
     {name: "change", cell: row => changeCode(row.change)},
     {name: "from", number: true, cell: row => row.parent ?? 0},
-    {name: "sum", number: true, cell: row => signedText(sum(row.score))},
-    {name: "rules", number: true, cell: row => ofBest(row) ? signedText(row.score?.rules) : "–"},
-    {name: "model", number: true, cell: row => signedText(row.score?.model)},
-    {name: "patterns", number: true, cell: row => ofBest(row) ? signedText(row.score?.patterns) : "–"},
+    ...scoreColumns,
     {name: "finding", cell: row => row.finding ?? "–"},
   ], (report.next ?? []).slice(0, 12))]);
   const left = report.changes?.length ? [section("Before and after", beforeAfter("Before and after", report.changes))] : [];
@@ -57,11 +53,19 @@ export function reportSections({campaign, report}) {
   return made;
 }
 
-// What the parts of a score are: see RankChanges of orchestrator/engine/search/ranking.h.
-export const scoreNote = () => h("p.quiet", {}, "Scores are in log speedup: the gain over the campaign's best variant that rules, model and patterns expect. " +
-  "The model's part counts a loss as zero and includes later changes that this one makes possible, so it does not forecast the change's own speedup. " +
-  "Rules and patterns score only changes of the best variant.");
-export const sum = score => (score?.rules ?? 0) + (score?.model ?? 0) + (score?.patterns ?? 0);
+// What the parts of a score are: see Score of proto/pawl/v1/campaign.proto.
+export const scoreNote = () => h("p.quiet", {}, "Expected log speedup over the best variant of that time. The improvement counts a loss as zero and allows for failing a check. " +
+  "Mean and sd are those of the posterior; rules and patterns are the prior's part of the mean, and the model's part is what the campaign's measurements add to it.");
+const mean = score => (score?.rules ?? 0) + (score?.model ?? 0) + (score?.patterns ?? 0);
+const term = of => row => row.score ? of(row.score) : "";
+export const scoreColumns = [
+  {name: "improvement", number: true, cell: term(score => score.sd ? (score.gain ?? 0).toFixed(4) : "–")},
+  {name: "mean", number: true, cell: term(score => signedText(mean(score)))},
+  {name: "sd", number: true, cell: term(score => score.sd ? score.sd.toFixed(3) : "–")},
+  {name: "rules", number: true, cell: term(score => signedText(score.rules))},
+  {name: "model", number: true, cell: term(score => signedText(score.model))},
+  {name: "patterns", number: true, cell: term(score => signedText(score.patterns))},
+];
 export const code = text => h("pre", {tabindex: "0", role: "region", "aria-label": "Commands"}, text);
 
 export function findingsTable(findings) {

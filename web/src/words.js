@@ -44,6 +44,7 @@ const STOPS = {
   START: "the start variant did not pass",
   CANCELLED: "cancelled",
   ROOF: "the best variant is at a limit of the GPU",
+  GAIN: "no change is expected to gain enough",
 };
 export const stopText = reason => STOPS[(reason ?? "").replace("STOP_REASON_", "")] ?? "";
 

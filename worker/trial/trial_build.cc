@@ -4,9 +4,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "base/hash/hash.h"
 #include "google/protobuf/util/message_differencer.h"
 #include "kernels/hidden_sizes.h"
 #include "kernels/implementation.h"
+#include "kernels/implementation_toml.h"
 #include "kernels/plan.h"
 #include "kernels/space.h"
 #include "kernels/variable_values.h"
@@ -167,8 +169,7 @@ absl::Status TrialBuilder::BuildWitness(const v1::Bundle& bundle, const v1::Size
   if (!trial.has_witness()) return absl::OkStatus();
   absl::StatusOr<BuiltSize> witness = EarlierAt(bundle, size, trial.witness(), trial.bundle_hash(), stopped);
   if (!witness.ok()) return witness.status();
-  // Variants with other scratch tensors can't share buffers.
-  if (witness->plan.tensors_size() == build->at().plan.tensors_size()) build->witness = *std::move(witness);
+  build->witness = *std::move(witness);
   return absl::OkStatus();
 }
 
@@ -218,7 +219,8 @@ absl::Status TrialBuilder::BuildReferences(const Stopped& stopped, TrialBuild* b
 std::string TrialBuilder::KeyOf(const v1::Bundle& bundle, const v1::Variant& variant, const std::string& size,
                                 const std::string& bundle_hash) const {
   return absl::StrCat(bundle_hash.empty() ? BundleHash(bundle) : bundle_hash, " ",
-                      VariantHash(bundle, variant, ArchitectureOf(device_.gpu())), " ", size);
+                      VariantHash(bundle, variant, ArchitectureOf(device_.gpu())), " ",
+                      Sha256(ImplementationToml(bundle)), " ", size);  // an edit may change launches and scratch alone
 }
 
 std::optional<BuiltSize> TrialBuilder::Recall(const std::string& key) {

@@ -29,6 +29,20 @@ std::vector<int> PathOf(const CampaignState& campaign) {
   return path;
 }
 
+// The bundle's, and those that edits added.
+google::protobuf::RepeatedPtrField<v1::Variable> VariablesOf(const CampaignState& campaign) {
+  google::protobuf::RepeatedPtrField<v1::Variable> variables = campaign.bundle().variables();
+  for (const v1::Iteration& iteration : campaign.iterations()) {
+    if (iteration.verdict() != v1::KEPT) continue;
+    for (const v1::Variable& variable : campaign.BundleOf(campaign.SourceIdOf(iteration.number())).variables()) {
+      const bool known = std::any_of(variables.begin(), variables.end(),
+                                     [&](const v1::Variable& other) { return other.name() == variable.name(); });
+      if (!known) *variables.Add() = variable;
+    }
+  }
+  return variables;
+}
+
 void AddPatterns(const CampaignState& campaign, v1::Report* report) {
   const std::string architecture = SmArchitecture(campaign.gpu());
   PatternTable table;
@@ -49,7 +63,7 @@ v1::Report ReportOf(const CampaignState& campaign, const Chooser& chooser, const
   *report.mutable_campaign() = campaign.summary();
   report.mutable_campaign()->set_minutes(absl::ToDoubleMinutes(campaign.Running(now)));
   report.set_summary(campaign.bundle().summary());
-  *report.mutable_variables() = campaign.bundle().variables();
+  *report.mutable_variables() = VariablesOf(campaign);
   *report.mutable_gpu() = campaign.gpu();
   for (const int number : PathOf(campaign)) report.add_path(number);
   for (v1::StagePlan& plan : StagePlans(campaign.iterations())) *report.add_stages() = std::move(plan);
@@ -93,8 +107,8 @@ std::vector<v1::StagePlan> StagePlans(const std::vector<v1::Iteration>& iteratio
 namespace {
 
 // 0: it can't be planned.
-int64_t MemoryOf(const v1::Variant& variant, const v1::Size& size, const v1::GpuInfo& gpu, Planner* planner) {
-  const absl::StatusOr<v1::Plan> plan = planner->MakePlan(variant, size, gpu);
+int64_t MemoryOf(const CampaignState& campaign, const v1::Variant& variant, int source, const v1::Size& size) {
+  const absl::StatusOr<v1::Plan> plan = campaign.PlanOf(variant, source, size, campaign.gpu());
   if (!plan.ok()) return 0;
   int64_t bytes = 0;
   for (const v1::PlanTensor& tensor : plan->tensors()) bytes += TensorBytes(tensor);
@@ -125,7 +139,6 @@ std::vector<v1::SizeTime> SizeTimes(const CampaignState& campaign) {
   const v1::Campaign& summary = campaign.summary();
   const bool warm = campaign.bundle().timing() != v1::TIMING_MODE_COLD;  // as baselines are timed
   const bool several = campaign.goal_sizes().size() > 1;                 // then a total has the ratios of each
-  Planner planner(campaign.bundle());
   std::vector<v1::SizeTime> times;
   for (const v1::Size& size : campaign.bundle().sizes()) {
     v1::SizeTime& time = times.emplace_back();
@@ -149,10 +162,11 @@ std::vector<v1::SizeTime> SizeTimes(const CampaignState& campaign) {
       time.set_baseline_us(time.best_us() * std::exp(beside->mean_log_ratio()));
     }
     if (time.start_bytes() == 0) {
-      time.set_start_bytes(MemoryOf(StartVariant(campaign.bundle()), size, campaign.gpu(), &planner));
+      time.set_start_bytes(MemoryOf(campaign, StartVariant(campaign.bundle()), 0, size));
     }
     if (time.best_bytes() == 0 && campaign.best() != nullptr) {
-      time.set_best_bytes(MemoryOf(VariantOf(*campaign.best()), size, campaign.gpu(), &planner));
+      const v1::Iteration& best = *campaign.best();
+      time.set_best_bytes(MemoryOf(campaign, VariantOf(best), campaign.SourceIdOf(best.number()), size));
     }
   }
   return times;

@@ -30,10 +30,10 @@ struct Timed {
 
 std::vector<Timed> TimedOf(const CampaignState& campaign, const std::vector<const v1::Iteration*>& iterations,
                            const v1::Size& size) {
-  Planner planner(campaign.bundle());
   std::vector<Timed> timed;
   for (const v1::Iteration* iteration : iterations) {
-    const absl::StatusOr<v1::Plan> plan = planner.MakePlan(VariantOf(*iteration), size, campaign.gpu());
+    const absl::StatusOr<v1::Plan> plan =
+        campaign.PlanOf(VariantOf(*iteration), campaign.SourceIdOf(iteration->number()), size, campaign.gpu());
     if (!plan.ok() || !(plan->flops() > 0) || !(iteration->time_us() > 0)) continue;
     timed.push_back({iteration, plan->flops(), DramBytes(campaign.EvidenceOf(iteration->number())), plan->bytes()});
   }

@@ -17,8 +17,9 @@ v1::Situation SituationOf(const CampaignState& campaign, const Chooser& chooser,
   *situation.mutable_campaign() = campaign.summary();
   situation.set_source(campaign.SourceOf(best.number()));
   situation.set_source_path(campaign.bundle().source().path());
-  *situation.mutable_variables() = campaign.bundle().variables();
-  *situation.mutable_constraints() = campaign.bundle().constraints();
+  const v1::Bundle& bundle = campaign.BundleOf(campaign.SourceIdOf(best.number()));
+  *situation.mutable_variables() = bundle.variables();
+  *situation.mutable_constraints() = bundle.constraints();
   *situation.mutable_best() = best;
   *situation.mutable_best()->mutable_evidence() = campaign.best_evidence();
   for (v1::Finding& finding : tree.Diagnose(campaign.best_evidence(), campaign.gpu())) {

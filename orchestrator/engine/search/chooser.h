@@ -12,13 +12,20 @@ namespace pawl {
 // The next change to try, with everything `explain` needs.
 struct Choice {
   v1::Change change;
-  int parent = 0;  // a kept iteration
+  int parent = 0;  // a measured iteration
   v1::Variant variant;
   std::optional<v1::Finding> finding;  // that the change serves
   std::optional<v1::Effect> effect;    // that the finding wants and the change gives
   std::vector<v1::Finding> findings;   // everything that the parent's evidence shows
   std::optional<v1::Prediction> prediction;
   std::optional<v1::Score> score;  // why it ranks first; nothing: it was not ranked
+  // The change with the largest expected improvement, which may not be the one that ranks first; nothing: as `score`.
+  struct Expected {
+    v1::Change change;
+    int parent = 0;
+    double gain = 0;
+  };
+  std::optional<Expected> most;
   std::vector<v1::PassedOver> passed_over;
   std::string patched_source;  // of a source edit: the device code with it
   std::string author;

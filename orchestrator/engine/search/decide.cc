@@ -1,6 +1,7 @@
 #include "orchestrator/engine/search/decide.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -15,9 +16,11 @@ namespace pawl {
 namespace {
 
 // A recording may hold a sample of the space. After so many unrecorded variants in a row, the campaign ends.
-constexpr int kMaxUntried = 60;
+constexpr int kMaxUntried = 150;
 // A variant whose time is above the roofline's by no more than this share is at its roof.
 constexpr double kRoofReach = 0.05;
+// Expected improvement below which a campaign ends, where its budget does not say.
+constexpr double kLeastGain = 0.001;
 
 v1::Event Ended(v1::CampaignState state, v1::StopReason reason, const std::string& message) {
   v1::Event event;
@@ -32,6 +35,46 @@ v1::Event Paused(const std::string& reason) {
   event.mutable_paused()->set_author("pawl");
   event.mutable_paused()->set_reason(reason);
   return event;
+}
+
+// "2.100 us, within 5 % of the least that the work of [work] takes on this GPU (2.050 us)", of every size of the goal;
+// empty: the best variant is not that near at one of them, or the work or the GPU is unknown. A busy unit proves
+// nothing: it may do more than the work needs.
+std::string AtRoof(const CampaignState& campaign) {
+  const v1::Bundle& bundle = campaign.bundle();
+  const v1::Iteration& best = *campaign.best();
+  const GpuSpec* gpu = FindGpu(campaign.gpu().name());
+  if (gpu == nullptr) return "";
+  const bool several = campaign.goal_sizes().size() > 1;
+  std::vector<std::string> roofs;
+  for (const SizeWeight& at : campaign.goal_sizes()) {
+    const auto size = std::find_if(bundle.sizes().begin(), bundle.sizes().end(),
+                                   [&](const v1::Size& one) { return one.name() == at.size; });
+    const auto timed = std::find_if(best.sizes().begin(), best.sizes().end(),
+                                    [&](const v1::SizeComparison& one) { return one.size() == at.size; });
+    if (size == bundle.sizes().end() || (several && timed == best.sizes().end())) return "";
+    const absl::StatusOr<v1::Plan> plan = campaign.PlanOf(VariantOf(best), *size, campaign.gpu());
+    if (!plan.ok()) return "";
+    const double roof_us = RooflineFloorUs(*plan, *gpu, bundle.work_on_tensor_cores(), bundle.timing());
+    const double best_us = several ? timed->time_us() : campaign.summary().best_us();
+    if (!(roof_us > 0) || !(best_us > 0) || best_us > (1 + kRoofReach) * roof_us) return "";
+    roofs.push_back(
+        absl::StrFormat("%.3f us%s, within %g %% of the least that the work of [work] takes on this GPU (%.3f us)",
+                        best_us, several ? absl::StrCat(" at ", at.size) : "", 100 * kRoofReach, roof_us));
+  }
+  return absl::StrJoin(roofs, "; ");
+}
+
+// Limits of the GPU that the best variant has reached.
+std::vector<std::string> Roofs(const CampaignState& campaign, const DecisionTree& tree) {
+  std::vector<std::string> roofs;
+  const std::string at_roof = AtRoof(campaign);
+  if (at_roof.empty()) return roofs;
+  roofs.push_back(at_roof);
+  for (const v1::Finding& finding : tree.Diagnose(campaign.best_evidence(), campaign.gpu())) {
+    if (finding.roof()) roofs.push_back(finding.text());
+  }
+  return roofs;
 }
 
 std::optional<v1::Event> Stop(const CampaignState& campaign, const Moment& now) {
@@ -71,29 +114,32 @@ v1::ChooserKind KindOf(const CampaignState& campaign) {
   return kind == v1::CHOOSER_KIND_UNSPECIFIED ? v1::CHOOSER_KIND_BOTH : kind;
 }
 
-// One variable, or one source edit, of a kept parent.
+// One variable, or one edit, of a measured parent.
 bool IsSingleChange(const CampaignState& campaign, const Choice& choice) {
   const v1::Iteration* parent = campaign.Find(choice.parent);
-  if (parent == nullptr || parent->verdict() != v1::KEPT) return false;
-  const int differences = Differences(VariantOf(*parent), choice.variant);
-  return choice.patched_source.empty() ? differences == 1 : differences == 0;
+  if (parent == nullptr || !campaign.IsMeasured(*parent)) return false;
+  // An edit is one named change, whatever it does to variables.
+  if (!choice.patched_source.empty()) return choice.patched_source != campaign.SourceOf(choice.parent);
+  return Differences(VariantOf(*parent), choice.variant) == 1;
 }
 
 // The oldest proposal; *dropped is set instead if it can't be tried from the best variant any more.
 std::optional<Choice> FromProposals(const CampaignState& campaign, std::optional<v1::Event>* dropped) {
   if (campaign.proposals().empty()) return std::nullopt;
   const v1::ChangeProposed& proposed = campaign.proposals().front().proposed;
-  std::string why;
-  std::optional<Choice> choice = Proposed(campaign, proposed.change(), &why);
+  ProposalRefusal refusal;
+  std::optional<Choice> choice = Proposed(campaign, proposed.change(), &refusal);
   if (choice && !IsSingleChange(campaign, *choice)) {
     choice.reset();
-    why = "it would not be a single change of the best variant";
+    refusal.why = "it would not be a single change of the best variant";
   }
   if (!choice) {
     v1::ProposalDropped& event = *dropped->emplace().mutable_dropped();
     event.set_author(proposed.author());
     *event.mutable_change() = proposed.change();
-    event.set_reason(why.empty() ? "this variant was already tried" : why);
+    event.set_reason(refusal.why.empty()
+                         ? absl::StrCat("this variant was already tried: iteration ", refusal.tried_before)
+                         : refusal.why);
     return std::nullopt;
   }
   choice->author = proposed.author();
@@ -142,10 +188,24 @@ v1::Event PlannedTotal(const CampaignState& campaign) {
   return event;
 }
 
+// The end of an expedition beside the best variant.
+v1::Event PlannedEnd(const CampaignState& campaign, const v1::Iteration& end) {
+  const v1::Iteration& best = *campaign.best();
+  v1::Event event = Planned(campaign, v1::TRIAL_PURPOSE_END, end.number());
+  event.mutable_planned()->set_parent(best.number());
+  *event.mutable_planned()->mutable_noise() = campaign.NoiseFor(best.number());
+  *event.mutable_planned()->mutable_variant() = VariantOf(end);
+  event.mutable_planned()->set_expedition(true);
+  event.mutable_planned()->set_author("pawl");
+  event.mutable_planned()->set_why("the end of an expedition is compared with the best variant");
+  return event;
+}
+
 v1::Event PlannedChoice(const CampaignState& campaign, Choice choice) {
   v1::Event event = Planned(campaign, v1::TRIAL_PURPOSE_ITERATION, campaign.next_iteration());
   v1::TrialPlanned& planned = *event.mutable_planned();
   planned.set_parent(choice.parent);
+  planned.set_expedition(choice.parent != campaign.best()->number());
   *planned.mutable_noise() = campaign.NoiseFor(choice.parent);
   *planned.mutable_variant() = std::move(choice.variant);
   *planned.mutable_change() = std::move(choice.change);
@@ -161,52 +221,32 @@ v1::Event PlannedChoice(const CampaignState& campaign, Choice choice) {
   return event;
 }
 
+double LeastGain(const CampaignState& campaign) {
+  const double asked = campaign.summary().spec().budget().least_gain();
+  return asked > 0 ? asked : kLeastGain;
+}
+
+// The largest expected improvement of any change that is left; nothing: the choice was not ranked.
+std::optional<Choice::Expected> MostExpected(const Choice& choice) {
+  if (choice.most || !choice.score) return choice.most;
+  return Choice::Expected{choice.change, choice.parent, choice.score->gain()};
+}
+
+v1::Event ExpectsTooLittle(const CampaignState& campaign, const Choice::Expected& most) {
+  return Ended(
+      v1::FINISHED, v1::STOP_REASON_GAIN,
+      absl::StrFormat("no change is expected to gain %.3g %%: the most, %.2g %%, is expected of %s from %d to %d "
+                      "(iteration %d)",
+                      100 * LeastGain(campaign), 100 * std::expm1(most.gain), most.change.variable(),
+                      most.change.from(), most.change.to(), most.parent));
+}
+
 // Parent of the open iterations.
 int RoundParent(const CampaignState& campaign) {
   for (const auto& [trial, open] : campaign.open_trials()) {
     if (open.planned.purpose() == v1::TRIAL_PURPOSE_ITERATION) return open.planned.parent();
   }
   return 0;
-}
-
-// "2.100 us, within 5 % of the least that the work of [work] takes on this GPU (2.050 us)", of every size of the goal;
-// empty: the best variant is not that near at one of them, or the work or the GPU is unknown. A busy unit proves
-// nothing: it may do more than the work needs.
-std::string AtRoof(const CampaignState& campaign) {
-  const v1::Bundle& bundle = campaign.bundle();
-  const v1::Iteration& best = *campaign.best();
-  const GpuSpec* gpu = FindGpu(campaign.gpu().name());
-  if (gpu == nullptr) return "";
-  const bool several = campaign.goal_sizes().size() > 1;
-  std::vector<std::string> roofs;
-  for (const SizeWeight& at : campaign.goal_sizes()) {
-    const auto size = std::find_if(bundle.sizes().begin(), bundle.sizes().end(),
-                                   [&](const v1::Size& one) { return one.name() == at.size; });
-    const auto timed = std::find_if(best.sizes().begin(), best.sizes().end(),
-                                    [&](const v1::SizeComparison& one) { return one.size() == at.size; });
-    if (size == bundle.sizes().end() || (several && timed == best.sizes().end())) return "";
-    const absl::StatusOr<v1::Plan> plan = campaign.PlanOf(VariantOf(best), *size, campaign.gpu());
-    if (!plan.ok()) return "";
-    const double roof_us = RooflineFloorUs(*plan, *gpu, bundle.work_on_tensor_cores(), bundle.timing());
-    const double best_us = several ? timed->time_us() : campaign.summary().best_us();
-    if (!(roof_us > 0) || !(best_us > 0) || best_us > (1 + kRoofReach) * roof_us) return "";
-    roofs.push_back(
-        absl::StrFormat("%.3f us%s, within %g %% of the least that the work of [work] takes on this GPU (%.3f us)",
-                        best_us, several ? absl::StrCat(" at ", at.size) : "", 100 * kRoofReach, roof_us));
-  }
-  return absl::StrJoin(roofs, "; ");
-}
-
-// Limits of the GPU that the best variant has reached.
-std::vector<std::string> Roofs(const CampaignState& campaign, const DecisionTree& tree) {
-  std::vector<std::string> roofs;
-  const std::string at_roof = AtRoof(campaign);
-  if (at_roof.empty()) return roofs;
-  roofs.push_back(at_roof);
-  for (const v1::Finding& finding : tree.Diagnose(campaign.best_evidence(), campaign.gpu())) {
-    if (finding.roof()) roofs.push_back(finding.text());
-  }
-  return roofs;
 }
 
 // For an iteration that failed a gate whose action is to pause, once.
@@ -262,11 +302,13 @@ std::optional<absl::Time> ProposalDeadline(const CampaignState& campaign) {
 std::optional<v1::Event> Decide(const CampaignState& campaign, const Chooser& chooser, const Moment& now,
                                 const ProfileSet& profiles, int slots) {
   if (campaign.ended() || campaign.summary().state() == v1::PAUSED) return std::nullopt;
-  const bool totals = std::any_of(campaign.open_trials().begin(), campaign.open_trials().end(), [](const auto& open) {
-    return open.second.planned.purpose() == v1::TRIAL_PURPOSE_TOTAL;
+  // What is measured of the best variant may change it.
+  const bool of_best = std::any_of(campaign.open_trials().begin(), campaign.open_trials().end(), [](const auto& open) {
+    const v1::TrialPurpose purpose = open.second.planned.purpose();
+    return purpose == v1::TRIAL_PURPOSE_TOTAL || purpose == v1::TRIAL_PURPOSE_END;
   });
   const int open = campaign.open_iterations();
-  if (totals || (open > 0 && (open >= slots || !campaign.round_joinable() || campaign.best() == nullptr))) {
+  if (of_best || (open > 0 && (open >= slots || !campaign.round_joinable() || campaign.best() == nullptr))) {
     return std::nullopt;
   }
   if (campaign.iterations().empty()) return PlannedStart(campaign);
@@ -279,6 +321,7 @@ std::optional<v1::Event> Decide(const CampaignState& campaign, const Chooser& ch
   }
   const v1::CampaignSpec& spec = campaign.summary().spec();
   if (open == 0) {
+    if (const v1::Iteration* end = campaign.UncomparedEnd()) return PlannedEnd(campaign, *end);
     if (std::optional<v1::Event> stop = Stop(campaign, now)) return Finish(campaign, *std::move(stop), profiles);
     if (Multiplied(campaign) && campaign.kept_since_total() >= profiles.gates.total_every()) {
       return PlannedTotal(campaign);
@@ -298,11 +341,18 @@ std::optional<v1::Event> Decide(const CampaignState& campaign, const Chooser& ch
     if (open > 0 || now.time < campaign.idle_since() + absl::Seconds(spec.chooser().wait_seconds()))
       return std::nullopt;
     if (spec.chooser().no_proposal() == v1::NO_PROPOSAL_PAUSE) {
-      return Paused(absl::StrFormat(
-          "no change was proposed within %g s; %scontinue with pawl propose and pawl resume",
-          spec.chooser().wait_seconds(),
-          campaign.bundle().variables().empty() ? "there are no variables that Pawl could change by itself: " : ""));
+      return Paused(
+          absl::StrFormat("no change was proposed within %g s; %scontinue with pawl propose and pawl resume",
+                          spec.chooser().wait_seconds(),
+                          campaign.BundleOf(campaign.SourceIdOf(campaign.best()->number())).variables().empty()
+                              ? "there are no variables that Pawl could change by itself: "
+                              : ""));
     }
+  }
+  if (!proposed && open == 0) {
+    const std::vector<std::string> roofs = Roofs(campaign, profiles.tree);
+    const std::string message = absl::StrCat("at its roof: ", absl::StrJoin(roofs, "; "));
+    if (!roofs.empty()) return Finish(campaign, Ended(v1::FINISHED, v1::STOP_REASON_ROOF, message), profiles);
   }
   if (!proposed) choice = chooser.Next(campaign);
   // All iterations of a round have the same parent.
@@ -310,20 +360,15 @@ std::optional<v1::Event> Decide(const CampaignState& campaign, const Chooser& ch
   if (!choice) {
     return Finish(campaign, Ended(v1::FINISHED, v1::STOP_REASON_SPACE, "no change is left to try"), profiles);
   }
-  if (!proposed && !choice->finding && open == 0) {
-    const std::vector<std::string> roofs = Roofs(campaign, profiles.tree);
-    if (!roofs.empty()) {
-      return Finish(
-          campaign,
-          Ended(v1::FINISHED, v1::STOP_REASON_ROOF,
-                absl::StrCat("at its roof: ", absl::StrJoin(roofs, "; "), ", and no rule asks for an untried change")),
-          profiles);
-    }
+  const std::optional<Choice::Expected> most = proposed ? std::nullopt : MostExpected(*choice);
+  if (most && most->gain < LeastGain(campaign)) {
+    if (open > 0) return std::nullopt;
+    return Finish(campaign, ExpectsTooLittle(campaign, *most), profiles);
   }
   if (!IsSingleChange(campaign, *choice)) {
     return Ended(v1::FAILED, v1::STOP_REASON_UNSPECIFIED,
                  absl::StrCat("refused: iteration ", campaign.next_iteration(),
-                              " would not differ in exactly one variable from a kept parent"));
+                              " would not differ in exactly one variable from a measured parent"));
   }
   return PlannedChoice(campaign, *std::move(choice));
 }

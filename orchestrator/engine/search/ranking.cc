@@ -2,40 +2,78 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <unordered_map>
 
-#include "orchestrator/engine/search/hindsight.h"
+#include "kernels/variable_values.h"
 #include "orchestrator/engine/search/seeded_random.h"
 
 namespace pawl {
 namespace {
 
-constexpr double kTieBreak = 1e-6;        // far below any gain: orders changes about which nothing is known
-constexpr int kMaxSecondChanges = 8;      // second changes whose constraints are checked
-constexpr size_t kMaxForbidden = 4;       // forbidden changes that unlocking is considered for
-constexpr size_t kChecksPerExamined = 8;  // changes of other parents whose constraints are checked
+constexpr double kTieBreak = 1e-9;        // far below any gain: orders changes about which nothing is known
+constexpr size_t kBlock = 32;             // changes whose posteriors are computed together
+constexpr size_t kFirstRefit = 20;        // observations: with fewer, the parameters are fitted for every choice,
+constexpr double kRefitGrowth = 1.1;      // then whenever their number has grown by this factor
+constexpr size_t kMostAllowed = 100'000;  // variants of which it is remembered whether constraints allow them
+constexpr size_t kMostOutcomes = 160;     // the newest ones, by which failures and costs are judged
+constexpr double kInterval = 2.576;       // standard deviations to a bound that holds 99 times in 100
+
+struct PointHash {
+  size_t operator()(const Point& point) const {
+    uint64_t hash = 0xcbf29ce484222325;
+    for (const uint16_t place : point) hash = (hash ^ place) * 0x100000001b3;
+    return static_cast<size_t>(hash ^ hash >> 29);
+  }
+};
+template <typename T>
+using PointMap = std::unordered_map<Point, T, PointHash>;
 
 // A single change of one of the parents.
 struct Candidate {
-  size_t parent = 0;
-  size_t variable = 0;
-  uint16_t place = 0;
-  double mean = 0;
-  SpeedModel::Posterior posterior;
-  RankedChange ranked;
+  size_t parent = 0, variable = 0;
+  Point point;
+  double most = 0;   // upper bound of the expected improvement over the aim
+  double aimed = 0;  // that improvement, with the probability of passing and what a second change may add
+  Posterior::Normal log_speed;
+  v1::Score score;
+  bool examined = false;
+  std::optional<v1::Change> unlocks;
 };
+
+// Of a trial.
+struct Outcome {
+  Point point;
+  double valid = 1;  // 0: it was rejected, or a recording lacks it
+  double seconds = 0;
+};
+
+// The number of observations to which the parameters are fitted when there are so many.
+size_t FittedOf(size_t observations) {
+  size_t fitted = std::min(observations, kFirstRefit);
+  while (true) {
+    const size_t next = std::max(fitted + 1, static_cast<size_t>(kRefitGrowth * static_cast<double>(fitted)));
+    if (fitted < kFirstRefit || next > observations) return fitted;
+    fitted = next;
+  }
+}
+
+double VarianceOf(const v1::Comparison& comparison) {
+  const double sd = (comparison.upper() - comparison.lower()) / 2 / kInterval;
+  return std::isfinite(sd) ? sd * sd : 0;
+}
 
 class Ranker {
  public:
-  Ranker(const CampaignState& campaign, const RuleScore& rules, const RankingSettings& settings)
+  Ranker(const CampaignState& campaign, const RulePrior& rules, const RankingSettings& settings)
       : campaign_(campaign),
-        bundle_(campaign.bundle()),
+        source_(campaign.SourceIdOf(campaign.best()->number())),
+        bundle_(campaign.BundleOf(source_)),
         best_(*campaign.best()),
         rules_(rules),
         settings_(settings),
-        hindsight_(campaign, settings),
-        best_log_(std::log(best_.speedup_over_start())),
+        best_log_(LogOf(best_)),
         random_(campaign.summary().name(), static_cast<uint64_t>(campaign.next_iteration())) {
     auto& values = *queried_.mutable_values();
     for (const v1::Variable& variable : bundle_.variables()) values[variable.name()] = 0;
@@ -45,35 +83,51 @@ class Ranker {
   Ranking Rank() {
     if (bundle_.variables().empty()) return {};  // only edits can be tried
     ReadIterations();
-    ClipSlowest();
     FindParents();
-    model_.emplace(samples_, settings_.model, scales_);
-    for (const v1::Iteration* parent : parents_) parent_points_.push_back(Extended(*parent));
-    for (const Point& point : parent_points_) neighbourhoods_.emplace_back(*model_, point);
+    posterior_.emplace(Clipped(observations_.size()), scales_, rules_.causes(), Parameters(), settings_.posterior);
+    aim_ = best_log_ + settings_.aim * posterior_->spread();
     for (size_t i = 0; i < parents_.size(); ++i) VisitChanges(i);
     Examine();
-    DiscountUntilCauseIsTested();
-    Unlock();
     LookAhead();
     return Collected();
   }
 
  private:
+  double LogOf(const v1::Iteration& iteration) const { return std::log(iteration.speedup_over_start()); }
+
   // A variant's point, and its source as one more variable if the campaign has several.
   Point Extended(Point point, int source) const {
     if (sources_ > 1) point.push_back(static_cast<uint16_t>(source));
     return point;
   }
-  Point Extended(const v1::Iteration& iteration) const {
+  Point PointAt(const v1::Iteration& iteration) const {
     return Extended(PointOf(bundle_, iteration.variant()), campaign_.SourceIdOf(iteration.number()));
   }
-  // Unique for each point.
-  uint64_t KeyOf(const Point& point) const {
-    uint64_t key = 0;
-    for (size_t i = 0; i < point.size(); ++i) key = key * (scales_[i].size() + 1) + point[i];
-    return key;
+  // The iteration's variant has the same variables and constraints as the best one.
+  bool InSpace(int iteration) const {
+    return campaign_.SpaceIdOf(campaign_.SourceIdOf(iteration)) == campaign_.SpaceIdOf(source_);
   }
-  double LogOf(const v1::Iteration& iteration) const { return std::log(iteration.speedup_over_start()); }
+  // The point of any iteration. Where an edit changed the variables, one that is new has its start, and a variant with
+  // a value that is no more has no point.
+  std::optional<Point> Placed(int iteration, const google::protobuf::Map<std::string, int32_t>& values) const {
+    const int source = campaign_.SourceIdOf(iteration);
+    if (InSpace(iteration)) return Extended(PointOf(bundle_, values), source);
+    const v1::Bundle& other = campaign_.BundleOf(source);
+    v1::Variant carried;
+    for (const v1::Variable& variable : bundle_.variables()) {
+      const v1::Variable* before = FindVariable(other, variable.name());
+      const auto value = values.find(variable.name());
+      int32_t& to = (*carried.mutable_values())[variable.name()];
+      to = variable.start();
+      if (before == nullptr || value == values.end()) continue;
+      const std::string text = ValueText(*before, value->second);
+      const auto same = std::find_if(variable.values().begin(), variable.values().end(),
+                                     [&](int32_t each) { return ValueText(variable, each) == text; });
+      if (same == variable.values().end()) return std::nullopt;
+      to = *same;
+    }
+    return Extended(PointOf(bundle_, carried.values()), source);
+  }
 
   void ReadIterations() {
     scales_ = ScalesOf(bundle_);
@@ -89,86 +143,109 @@ class Ranker {
       for (int i = 0; i < sources_; ++i) scale.push_back(i);
     }
     for (const v1::Iteration& iteration : campaign_.iterations()) {
-      Point point = Extended(iteration);
-      tried_[KeyOf(point)] = iteration.number();
-      if (iteration.speedup_over_start() > 0) {
-        samples_.push_back({std::move(point), LogOf(iteration)});
-      } else if (iteration.has_failure()) {  // a variant that a replay passed over was not tried
-        failed_.push_back(std::move(point));
-      }
+      const std::optional<Point> point = Placed(iteration.number(), iteration.variant());
+      if (!point) continue;
+      tried_[*point] = iteration.number();
+      double seconds = 0;
+      for (const v1::StageTime& stage : iteration.stages()) seconds += stage.seconds();
+      const bool valid = campaign_.IsMeasured(iteration);
+      outcomes_.push_back({*point, valid ? 1.0 : 0.0, seconds});
+      if (valid) observations_.push_back({*point, LogOf(iteration), VarianceOf(iteration.interval())});
     }
+    if (outcomes_.size() > kMostOutcomes) outcomes_.erase(outcomes_.begin(), outcomes_.end() - kMostOutcomes);
+    double seconds = 0, timed = 0;
+    for (const Outcome& outcome : outcomes_) {
+      seconds += outcome.seconds;
+      timed += outcome.seconds > 0;
+    }
+    if (timed > 0) average_seconds_ = seconds / timed;
     // Open trials count as measured with their parent's speed, so that a round does not test the same thing twice.
     for (const auto& [trial, open] : campaign_.open_trials()) {
       const v1::TrialPlanned& planned = open.planned;
       if (planned.purpose() != v1::TRIAL_PURPOSE_ITERATION || !planned.has_parent()) continue;
-      Point point = Extended(PointOf(bundle_, planned.variant().values()), campaign_.SourceIdOf(planned.iteration()));
-      tried_[KeyOf(point)] = planned.iteration();
-      samples_.push_back({std::move(point), LogOf(*campaign_.Find(planned.parent()))});
-      round_parent_ = campaign_.Find(planned.parent());
+      if (InSpace(planned.parent())) round_parent_ = campaign_.Find(planned.parent());
+      const std::optional<Point> point = Placed(planned.iteration(), planned.variant().values());
+      if (!point) continue;
+      tried_[*point] = planned.iteration();
+      observations_.push_back({*point, LogOf(*campaign_.Find(planned.parent())), 0});
+      supposed_ = true;
     }
   }
 
-  void ClipSlowest() {
-    double fastest = best_log_;
-    for (const SpeedModel::Sample& sample : samples_) fastest = std::max(fastest, sample.log_speed);
-    for (SpeedModel::Sample& sample : samples_) {
-      sample.log_speed = std::max(sample.log_speed, fastest - settings_.clip_depth);
+  // The first so many observations. Much slower ones would blur what is known of the fast ones.
+  std::vector<Posterior::Observation> Clipped(size_t count) const {
+    std::vector<Posterior::Observation> clipped(observations_.begin(),
+                                                observations_.begin() + static_cast<ptrdiff_t>(count));
+    double fastest = -INFINITY;
+    for (const auto& observation : clipped) fastest = std::max(fastest, observation.log_speed);
+    for (auto& observation : clipped) {
+      observation.log_speed = std::max(observation.log_speed, fastest - settings_.clip_depth);
     }
+    return clipped;
   }
 
-  // The best first.
+  // Empty where the best variant was in another space when it was last used.
+  SearchMemo& Memo() const {
+    SearchMemo& memo = campaign_.search_memo();
+    const int space = campaign_.SpaceIdOf(source_);
+    if (memo.space != space) memo = SearchMemo{.space = space};
+    return memo;
+  }
+
+  const Posterior::Parameters& Parameters() const {
+    SearchMemo& memo = Memo();
+    const size_t count = FittedOf(observations_.size());
+    if (memo.observations != count || memo.sources != sources_) {
+      memo.parameters = Posterior::Fit(Clipped(count), scales_, {}, settings_.posterior);
+      memo.observations = supposed_ ? 0 : count;  // those of an open round are not measured yet
+      memo.sources = sources_;
+    }
+    return memo.parameters;
+  }
+
+  // The best first. Where there are too many: the fastest half of the number, and a half that is spread evenly over the
+  // others, because the fastest may all lie in one valley.
   void FindParents() {
     if (round_parent_ != nullptr) {
       parents_ = {round_parent_};
       return;
     }
     for (const v1::Iteration& iteration : campaign_.iterations()) {
-      if (iteration.verdict() == v1::KEPT && &iteration != &best_) parents_.push_back(&iteration);
+      const bool parent = &iteration != &best_ && campaign_.IsMeasured(iteration) && InSpace(iteration.number());
+      if (parent) parents_.push_back(&iteration);
     }
     std::stable_sort(parents_.begin(), parents_.end(), [](const v1::Iteration* a, const v1::Iteration* b) {
       return a->speedup_over_start() > b->speedup_over_start();
     });
     parents_.insert(parents_.begin(), &best_);
-    parents_.resize(std::min(parents_.size(), static_cast<size_t>(settings_.parents)));
+    const size_t fastest = settings_.parents / 2, spread = settings_.parents - fastest;
+    if (parents_.size() <= settings_.parents) return;
+    const std::vector<const v1::Iteration*> others(parents_.begin() + static_cast<ptrdiff_t>(fastest), parents_.end());
+    parents_.resize(fastest);
+    for (size_t i = 0; i < spread; ++i) parents_.push_back(others[i * others.size() / spread]);
   }
 
-  // Adds every untried single change of the parent, with the model's mean.
+  // Adds every untried single change of the parent that leads to a variant which no earlier parent leads to.
   void VisitChanges(size_t parent) {
-    Point point = parent_points_[parent];
-    for (size_t i = 0; i < static_cast<size_t>(bundle_.variables_size()); ++i) {
-      const uint16_t own = point[i];
-      for (point[i] = 0; point[i] < bundle_.variables(static_cast<int>(i)).values_size(); ++point[i]) {
-        if (point[i] == own) continue;
-        const uint64_t key = KeyOf(point);
-        if (const auto tried = tried_.find(key); tried != tried_.end()) {
-          if (parents_[parent] == &best_) tried_around_.push_back({ChangeOf(parent, i, point[i]), tried->second});
+    const Point centre = PointAt(*parents_[parent]);
+    const Posterior::Neighbourhood neighbourhood(*posterior_, centre);
+    Point point = centre;
+    for (size_t v = 0; v < static_cast<size_t>(bundle_.variables_size()); ++v) {
+      for (point[v] = 0; point[v] < bundle_.variables(static_cast<int>(v)).values_size(); ++point[v]) {
+        if (point[v] == centre[v]) continue;
+        if (const auto tried = tried_.find(point); tried != tried_.end()) {
+          if (parents_[parent] == &best_) tried_around_.push_back({ChangeOf(parent, v, point[v]), tried->second});
           continue;
         }
-        if (const auto seen = seen_.find(key); seen != seen_.end()) {
-          TakeDetour(candidates_[seen->second], parent, i, point[i]);
-          continue;
-        }
-        seen_[key] = candidates_.size();
+        if (!seen_.try_emplace(point, candidates_.size()).second) continue;
         Candidate& candidate = candidates_.emplace_back();
         candidate.parent = parent;
-        candidate.variable = i;
-        candidate.place = point[i];
-        candidate.mean = neighbourhoods_[parent].Mean(i, point[i]);
-        if (parents_[parent] == &best_) ScoreByRules(candidate);
+        candidate.variable = v;
+        candidate.point = point;
+        candidate.most = ExpectedImprovement(neighbourhood.Bound(v, point[v]), aim_);
       }
-      point[i] = own;
+      point[v] = centre[v];
     }
-  }
-
-  // A variant that is expected to be slower than its parent would be reverted. As a change of a slower parent the same
-  // variant can be kept, and further changes can start from it.
-  void TakeDetour(Candidate& candidate, size_t parent, size_t variable, uint16_t place) const {
-    if (SinceBest() < settings_.detours_after) return;
-    if (candidate.ranked.rule.served != nullptr || candidate.mean >= LogOf(*parents_[candidate.parent])) return;
-    candidate.ranked.detour = candidate.ranked.detour || candidate.parent == 0;
-    candidate.parent = parent;
-    candidate.variable = variable;
-    candidate.place = place;
   }
 
   v1::Change ChangeOf(size_t parent, size_t variable, uint16_t place) const {
@@ -180,201 +257,155 @@ class Ranker {
     return change;
   }
 
-  void ScoreByRules(Candidate& candidate) const {
-    const v1::Variable& variable = bundle_.variables(static_cast<int>(candidate.variable));
-    candidate.ranked.rule = rules_.Of(variable, best_.variant().at(variable.name()), variable.values(candidate.place));
-    const int32_t to = variable.values(candidate.place);
-    candidate.ranked.takes_back = candidate.ranked.rule.served != nullptr &&
-                                  hindsight_.TakesBack(variable.name(), to, candidate.ranked.rule.effect);
-    candidate.ranked.discount = hindsight_.Discount(variable, to, candidate.ranked.takes_back);
-    candidate.ranked.rule.log_gain *= candidate.ranked.discount;
-    candidate.ranked.score.set_rules(candidate.ranked.rule.log_gain);
-    candidate.ranked.score.set_patterns(candidate.ranked.rule.pattern_gain);
-  }
-
-  // If a kept change caused a finding, undoing that change is tested first. Until then, other changes for the finding
-  // are down-weighted.
-  void DiscountUntilCauseIsTested() {
-    for (Candidate* candidate : examined_) {
-      RankedChange& ranked = candidate->ranked;
-      if (ranked.rule.served == nullptr || ranked.takes_back) continue;
-      for (const Candidate* cause : examined_) {
-        const RankedChange& first = cause->ranked;
-        if (!first.takes_back || first.discount < 1 || first.rule.served != ranked.rule.served ||
-            first.rule.effect.resource() != ranked.rule.effect.resource()) {
-          continue;
-        }
-        ranked.after = ChangeOf(cause->parent, cause->variable, cause->place);
-        ranked.score.set_rules(settings_.after_cause * ranked.score.rules());
-        break;
-      }
-    }
-  }
-
-  Point PointAt(const Candidate& candidate) const {
-    Point point = parent_points_[candidate.parent];
-    point[candidate.variable] = candidate.place;
-    return point;
-  }
-
   bool Allowed(const Point& point) {
-    for (size_t i = 0; i < queried_values_.size(); ++i) {
-      *queried_values_[i] = bundle_.variables(static_cast<int>(i)).values(point[i]);
+    std::map<Point, bool>& known = Memo().allowed;
+    if (known.size() > kMostAllowed) known.clear();
+    const auto [entry, is_new] = known.try_emplace(point);
+    if (!is_new) return entry->second;
+    for (size_t v = 0; v < queried_values_.size(); ++v) {
+      *queried_values_[v] = bundle_.variables(static_cast<int>(v)).values(point[v]);
     }
-    const absl::StatusOr<bool> allowed = campaign_.Allows(queried_);
-    return allowed.ok() && *allowed;
+    const absl::StatusOr<bool> allowed = campaign_.Allows(queried_, source_);
+    entry->second = allowed.ok() && *allowed && (!settings_.exists || settings_.exists(queried_));
+    return entry->second;
   }
 
-  // Computes the model's term for every allowed change of the best variant, and for the changes of other parents with
-  // the highest means.
+  // Computes the posteriors of the allowed changes, those with the largest upper bounds first: of the best variant's
+  // changes, because people ask about them, and then of others as long as one may rank first.
   void Examine() {
-    std::vector<Candidate*> elsewhere;
-    for (Candidate& candidate : candidates_) {
-      if (parents_[candidate.parent] != &best_ && round_parent_ == nullptr) {
-        elsewhere.push_back(&candidate);
-      } else if (Allowed(PointAt(candidate))) {
-        ScoreByModel(candidate);
-      } else if (candidate.ranked.rule.log_gain > 0) {
-        forbidden_.push_back(&candidate);
-      }
-    }
-    std::stable_sort(elsewhere.begin(), elsewhere.end(),
-                     [](const Candidate* a, const Candidate* b) { return a->mean > b->mean; });
-    const size_t examined = static_cast<size_t>(settings_.examined);
-    elsewhere.resize(std::min(elsewhere.size(), kChecksPerExamined * examined));
-    size_t left = examined;
-    for (Candidate* candidate : elsewhere) {
-      if (left == 0) break;
-      if (!Allowed(PointAt(*candidate))) continue;
-      ScoreByModel(*candidate);
-      --left;
-    }
-  }
-
-  // Changes that rules ask for and constraints forbid add to the score of the changes of the best variant after which
-  // they are allowed.
-  void Unlock() {
-    std::stable_sort(forbidden_.begin(), forbidden_.end(), [](const Candidate* a, const Candidate* b) {
-      return a->ranked.rule.log_gain > b->ranked.rule.log_gain;
+    std::vector<Candidate*> order;
+    for (Candidate& candidate : candidates_) order.push_back(&candidate);
+    std::stable_sort(order.begin(), order.end(), [](const Candidate* a, const Candidate* b) {
+      return (a->parent == 0) != (b->parent == 0) ? a->parent == 0 : a->most > b->most;
     });
-    if (forbidden_.size() > kMaxForbidden) forbidden_.resize(kMaxForbidden);
-    for (Candidate* candidate : examined_) {
-      if (parents_[candidate->parent] != &best_) continue;
-      for (const Candidate* wanted : forbidden_) {
-        if (wanted->variable == candidate->variable) continue;
-        Point both = PointAt(*candidate);
-        both[wanted->variable] = wanted->place;
-        if (tried_.contains(KeyOf(both)) || !Allowed(both)) continue;
-        candidate->ranked.unlocks = ChangeOf(wanted->parent, wanted->variable, wanted->place);
-        candidate->ranked.score.set_rules(candidate->ranked.score.rules() +
-                                          settings_.unlocked * wanted->ranked.rule.log_gain);
-        break;
-      }
+    double most = 0;
+    std::vector<Candidate*> block;
+    for (size_t i = 0; i < order.size() && examined_.size() < settings_.examined; ++i) {
+      const bool considered = order[i]->parent == 0 || order[i]->most > most;
+      if (considered && Allowed(order[i]->point)) block.push_back(order[i]);
+      const bool last = !considered || i + 1 == order.size();
+      if (block.size() < kBlock && !last) continue;
+      Score(block);
+      for (const Candidate* scored : block) most = std::max(most, scored->aimed);
+      block.clear();
+      if (!considered) return;
     }
   }
 
-  void ScoreByModel(Candidate& candidate) {
-    candidate.posterior = Widened(neighbourhoods_[candidate.parent].Predict(candidate.variable, candidate.place));
-    double gain = ExpectedImprovement(candidate.posterior, best_log_) * ProbabilityValid(PointAt(candidate));
-    if (hindsight_.WasLeft(candidate.variable, candidate.place)) gain *= settings_.returning;
-    if (ContinuesLastChange(candidate)) gain += settings_.momentum;
-    candidate.ranked.score.set_model(gain + kTieBreak * random_.Uniform());
-    examined_.push_back(&candidate);
+  void Score(const std::vector<Candidate*>& block) {
+    std::vector<Point> points;
+    for (const Candidate* candidate : block) points.push_back(candidate->point);
+    const std::vector<Posterior::Normal> posteriors = posterior_->Predict(points);
+    for (size_t i = 0; i < block.size(); ++i) {
+      Candidate& candidate = *block[i];
+      candidate.examined = true;
+      candidate.log_speed = {.mean = posteriors[i].mean - best_log_, .sd = posteriors[i].sd};
+      v1::Score& score = candidate.score;
+      score.set_rules(rules_.Rules(points[i]));
+      score.set_patterns(rules_.Patterns(points[i]));
+      score.set_model(candidate.log_speed.mean - score.rules() - score.patterns());
+      score.set_sd(candidate.log_speed.sd);
+      SetValidAndSeconds(points[i], &score);
+      score.set_gain(score.valid() * ExpectedImprovement(posteriors[i], best_log_));
+      candidate.aimed = score.valid() * ExpectedImprovement(posteriors[i], aim_) + kTieBreak * random_.Uniform();
+      examined_.push_back(&candidate);
+    }
   }
 
-  // Iterations judged since the best variant was.
-  ptrdiff_t SinceBest() const { return &campaign_.iterations().back() - &best_; }
-
-  // The model is overconfident if it has predicted gains for many iterations and none was measured.
-  SpeedModel::Posterior Widened(SpeedModel::Posterior posterior) const {
-    posterior.sd *= 1 + std::min(settings_.max_sd_growth, settings_.sd_growth * static_cast<double>(SinceBest()));
-    return posterior;
+  // Averages over what was tried, by similarity. A success, and the average over everything, count as one more trial.
+  void SetValidAndSeconds(const Point& point, v1::Score* score) const {
+    double valid = 1, seconds = average_seconds_;
+    double weights = 1, time_weights = 1;
+    for (const Outcome& outcome : outcomes_) {
+      const double similarity = posterior_->Similarity(point, outcome.point), weight = similarity * similarity;
+      weights += weight;
+      valid += weight * outcome.valid;
+      if (!(outcome.seconds > 0) || outcome.valid == 0) continue;
+      time_weights += weight;
+      seconds += weight * outcome.seconds;
+    }
+    score->set_valid(valid / weights);
+    score->set_seconds(seconds / time_weights);
   }
 
-  // The share of variants differing in one variable that passed validation, with one success added as a prior.
-  double ProbabilityValid(const Point& point) const {
-    if (failed_.empty()) return 1;
-    const auto next_to = [&](const Point& other) {
-      int differences = 0;
-      for (size_t i = 0; i < point.size() && differences < 2; ++i) differences += point[i] != other[i];
-      return differences == 1;
-    };
-    const auto worked =
-        std::count_if(samples_.begin(), samples_.end(), [&](const auto& s) { return next_to(s.point); });
-    const auto failed = std::count_if(failed_.begin(), failed_.end(), next_to);
-    return (1.0 + static_cast<double>(worked)) / static_cast<double>(1 + worked + failed);
-  }
-
-  // The last iteration made the best variant, and the change moves its variable further in the same direction.
-  bool ContinuesLastChange(const Candidate& candidate) const {
-    const v1::Iteration& last = campaign_.iterations().back();
-    if (&last != &best_ || parents_[candidate.parent] != &best_) return false;
-    const v1::Variable& variable = bundle_.variables(static_cast<int>(candidate.variable));
-    const v1::Change& kept = last.change();
-    return kept.variable() == variable.name() &&
-           (kept.to() > kept.from()) == (variable.values(candidate.place) > kept.to());
-  }
-
-  // Adds the expected gain of the best second change, times the probability that the first change is kept.
+  // A change may be worth trying for what it allows: a second change that constraints forbid now. Both together take
+  // two trials, so half of the sum of their expected improvements counts where that is more.
   void LookAhead() {
-    std::stable_sort(examined_.begin(), examined_.end(), [](const Candidate* a, const Candidate* b) {
-      return a->ranked.score.model() > b->ranked.score.model();
-    });
-    const size_t count = std::min(examined_.size(), static_cast<size_t>(settings_.lookahead));
-    for (size_t i = 0; i < count; ++i) {
-      Candidate& candidate = *examined_[i];
-      const double kept = ProbabilityAbove(candidate.posterior, LogOf(*parents_[candidate.parent]));
-      candidate.ranked.score.set_model(candidate.ranked.score.model() + kept * GainOfSecondChange(PointAt(candidate)));
+    std::stable_sort(examined_.begin(), examined_.end(),
+                     [](const Candidate* a, const Candidate* b) { return a->aimed > b->aimed; });
+    const std::vector<const Candidate*> forbidden = Forbidden();
+    if (forbidden.empty()) return;
+    for (Candidate* candidate : examined_) {
+      if (candidate->parent != 0) continue;
+      std::vector<Point> points;
+      std::vector<const Candidate*> unlocked;
+      for (const Candidate* wanted : forbidden) {
+        if (wanted->variable == candidate->variable) continue;
+        Point both = candidate->point;
+        both[wanted->variable] = wanted->point[wanted->variable];
+        if (tried_.contains(both) || seen_.contains(both) || !Allowed(both)) continue;
+        points.push_back(both);
+        unlocked.push_back(wanted);
+      }
+      if (points.empty()) continue;
+      const std::vector<Posterior::Normal> posteriors = posterior_->Predict(points);
+      for (size_t i = 0; i < points.size(); ++i) {
+        v1::Score second;
+        SetValidAndSeconds(points[i], &second);
+        const double valid = candidate->score.valid() * second.valid();
+        const double aimed = (candidate->aimed + valid * ExpectedImprovement(posteriors[i], aim_)) / 2;
+        if (aimed <= candidate->aimed) continue;
+        candidate->aimed = aimed;
+        const double gain = valid * ExpectedImprovement(posteriors[i], best_log_);
+        candidate->score.set_gain(std::max(candidate->score.gain(), (candidate->score.gain() + gain) / 2));
+        const Candidate& wanted = *unlocked[i];
+        candidate->unlocks = ChangeOf(0, wanted.variable, wanted.point[wanted.variable]);
+      }
     }
   }
 
-  double GainOfSecondChange(const Point& centre) {
-    const SpeedModel::Neighbourhood neighbourhood(*model_, centre);
-    struct Second {
-      double mean;
-      size_t variable;
-      uint16_t place;
-    };
-    std::vector<Second> seconds;
-    Point point = centre;
-    for (size_t i = 0; i < static_cast<size_t>(bundle_.variables_size()); ++i) {
-      for (point[i] = 0; point[i] < bundle_.variables(static_cast<int>(i)).values_size(); ++point[i]) {
-        const uint64_t key = KeyOf(point);
-        if (point[i] == centre[i] || tried_.contains(key) || seen_.contains(key)) continue;
-        seconds.push_back({neighbourhood.Mean(i, point[i]), i, point[i]});
-      }
-      point[i] = centre[i];
+  // Changes of the best variant that constraints forbid, and of which more may be expected than of any that they allow:
+  // others can't make a first change rank first. Those with the largest expected improvement.
+  std::vector<const Candidate*> Forbidden() {
+    const double most = examined_.empty() ? 0 : examined_.front()->aimed;
+    std::vector<const Candidate*> forbidden;
+    for (const Candidate& candidate : candidates_) {
+      const bool hopeful = candidate.parent == 0 && !candidate.examined && candidate.most > most;
+      if (hopeful && !Allowed(candidate.point)) forbidden.push_back(&candidate);
     }
-    std::stable_sort(seconds.begin(), seconds.end(), [](const auto& a, const auto& b) { return a.mean > b.mean; });
-    if (seconds.size() > kMaxSecondChanges) seconds.resize(kMaxSecondChanges);
-    for (const Second& second : seconds) {
-      point = centre;
-      point[second.variable] = second.place;
-      if (Allowed(point))
-        return ExpectedImprovement(Widened(neighbourhood.Predict(second.variable, second.place)), best_log_);
-    }
-    return 0;
+    std::stable_sort(forbidden.begin(), forbidden.end(),
+                     [](const Candidate* a, const Candidate* b) { return a->most > b->most; });
+    forbidden.resize(std::min(forbidden.size(), settings_.lookahead));
+    return forbidden;
   }
 
   Ranking Collected() {
     Ranking ranking;
     ranking.tried_around = std::move(tried_around_);
     for (Candidate& candidate : candidates_) {
-      candidate.ranked.parent = parents_[candidate.parent]->number();
-      candidate.ranked.change = ChangeOf(candidate.parent, candidate.variable, candidate.place);
-      ranking.changes.push_back(std::move(candidate.ranked));
+      if (!candidate.examined && candidate.parent != 0) continue;
+      RankedChange& ranked = ranking.changes.emplace_back();
+      const uint16_t place = candidate.point[candidate.variable];
+      ranked.parent = parents_[candidate.parent]->number();
+      ranked.change = ChangeOf(candidate.parent, candidate.variable, place);
+      ranked.score = std::move(candidate.score);
+      ranked.log_speed = candidate.log_speed;
+      if (ranked.score.seconds() > 0) ranked.rate = candidate.aimed / ranked.score.seconds();
+      ranked.examined = candidate.examined;
+      if (ranked.parent == best_.number()) ranked.served = rules_.ServedBy(candidate.variable, place);
+      ranked.unlocks = std::move(candidate.unlocks);
     }
     std::stable_sort(ranking.changes.begin(), ranking.changes.end(),
-                     [](const RankedChange& a, const RankedChange& b) { return SumOf(a.score) > SumOf(b.score); });
+                     [](const RankedChange& a, const RankedChange& b) { return a.rate > b.rate; });
     return ranking;
   }
 
   const CampaignState& campaign_;
-  const v1::Bundle& bundle_;
+  const int source_;          // of the best variant
+  const v1::Bundle& bundle_;  // with that source's variables
   const v1::Iteration& best_;
-  const RuleScore& rules_;
+  const RulePrior& rules_;
   const RankingSettings& settings_;
-  const Hindsight hindsight_;
   const double best_log_;
   SeededRandom random_;
 
@@ -382,26 +413,24 @@ class Ranker {
   std::vector<int32_t*> queried_values_;  // of its map, which does not move them
   Scales scales_;
   int sources_ = 1;
-  std::vector<SpeedModel::Sample> samples_;
-  std::vector<Point> failed_;
-  std::unordered_map<uint64_t, int> tried_;  // iteration by KeyOf
+  std::vector<Posterior::Observation> observations_;
+  std::vector<Outcome> outcomes_;
+  double average_seconds_ = 1;
+  PointMap<int> tried_;  // iteration
   const v1::Iteration* round_parent_ = nullptr;
+  bool supposed_ = false;  // some observations are of open trials
   std::vector<const v1::Iteration*> parents_;
-  std::vector<Point> parent_points_;
-  std::optional<SpeedModel> model_;
-  std::vector<SpeedModel::Neighbourhood> neighbourhoods_;  // of the parents
+  std::optional<Posterior> posterior_;
+  double aim_ = 0;  // log speed
   std::vector<Candidate> candidates_;
-  std::unordered_map<uint64_t, size_t> seen_;  // place in candidates_ by KeyOf
-  std::vector<Candidate*> forbidden_;          // by constraints, and asked for by rules
-  std::vector<Candidate*> examined_;           // with the model's full posterior
+  PointMap<size_t> seen_;  // place in candidates_
+  std::vector<Candidate*> examined_;
   std::vector<TriedChange> tried_around_;
 };
 
 }  // namespace
 
-double SumOf(const v1::Score& score) { return score.rules() + score.model() + score.patterns(); }
-
-Ranking RankChanges(const CampaignState& campaign, const RuleScore& rules, const RankingSettings& settings) {
+Ranking RankChanges(const CampaignState& campaign, const RulePrior& rules, const RankingSettings& settings) {
   return Ranker(campaign, rules, settings).Rank();
 }
 

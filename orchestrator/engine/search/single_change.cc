@@ -1,25 +1,30 @@
 #include "orchestrator/engine/search/single_change.h"
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "kernels/implementation.h"
 #include "kernels/limits.h"
+#include "kernels/space.h"
 #include "kernels/variable_values.h"
 
 namespace pawl {
 namespace {
 
 constexpr size_t kMaxSource = 256 << 10;  // bytes, after an edit
+constexpr size_t kMaxBases = 20;          // kept variants that a patch may have been made against
 
 size_t MostBytes(const v1::Bundle& bundle) { return bundle.files().empty() ? kMaxSource : kMaxSource + kMaxFilesBytes; }
 
 }  // namespace
 
-std::optional<v1::Variant> Changed(const CampaignState& campaign, const v1::Variant& parent, const v1::Change& change,
+std::optional<v1::Variant> Changed(const CampaignState& campaign, const v1::Iteration& parent, const v1::Change& change,
                                    std::string* why) {
-  const v1::Bundle& bundle = campaign.bundle();
+  const int source = campaign.SourceIdOf(parent.number());
+  const v1::Bundle& bundle = campaign.BundleOf(source);
   const auto variable = std::find_if(bundle.variables().begin(), bundle.variables().end(),
                                      [&](const v1::Variable& v) { return v.name() == change.variable(); });
   if (change.kind_case() != v1::Change::kVariable || variable == bundle.variables().end()) {
@@ -31,60 +36,112 @@ std::optional<v1::Variant> Changed(const CampaignState& campaign, const v1::Vari
     *why = absl::StrCat(variable->name(), " has no value ", change.to(), "; its values are ", ValuesText(*variable));
     return std::nullopt;
   }
-  if (parent.values().at(variable->name()) == change.to()) {
+  if (parent.variant().at(variable->name()) == change.to()) {
     *why = absl::StrCat(variable->name(), " is already ", ValueText(*variable, change.to()));
     return std::nullopt;
   }
-  v1::Variant variant = parent;
+  v1::Variant variant = VariantOf(parent);
   (*variant.mutable_values())[variable->name()] = change.to();
-  const absl::StatusOr<std::string> forbidding = campaign.Forbidding(variant);
+  const absl::StatusOr<std::string> forbidding = campaign.Forbidding(variant, source);
   if (!forbidding.ok() || !forbidding->empty()) {
     *why = forbidding.ok() ? absl::StrCat("a constraint forbids it: ", *forbidding)
                            : std::string(forbidding.status().message());
     return std::nullopt;
   }
-  if (const std::string& beyond = campaign.BeyondLimits(variant); !beyond.empty()) {
+  if (const std::string& beyond = campaign.BeyondLimits(variant, source); !beyond.empty()) {
     *why = beyond;
     return std::nullopt;
   }
   return variant;
 }
 
-std::optional<Choice> Proposed(const CampaignState& campaign, const v1::Change& change, std::string* why,
-                               const PatchedSource* patched_before) {
-  why->clear();
+namespace {
+
+std::optional<Choice> ProposedEdit(const CampaignState& campaign, const v1::Change& change, Choice choice,
+                                   ProposalRefusal* refusal, const PatchedBest* patched_before) {
+  const bool known = patched_before != nullptr && patched_before->best == choice.parent;
+  absl::StatusOr<ImplementationState> patched =
+      known ? patched_before->patched : Patched(BasesOf(campaign), change.source().patch());
+  if (!patched.ok()) {
+    refusal->why = std::string(patched.status().message());
+    return std::nullopt;
+  }
+  choice.variant = std::move(patched->variant);
+  choice.patched_source = std::move(patched->text);
+  std::string& why = refusal->why;
+  if (choice.patched_source == campaign.SourceOf(choice.parent)) why = "the patch changes nothing";
+  if (choice.patched_source.empty()) why = "the patch removes the whole source";
+  if (choice.patched_source.size() > MostBytes(campaign.bundle())) {
+    why = absl::StrCat("the patched source is larger than ", kMaxSource, " bytes");
+  }
+  if (!why.empty()) return std::nullopt;
+  const int alike = campaign.FindAlike(choice.patched_source, choice.variant);
+  if (alike == choice.parent) why = "the patch changes nothing but comments and blanks";
+  if (alike >= 0 && why.empty()) refusal->tried_before = alike;
+  if (alike >= 0) return std::nullopt;
+  return choice;
+}
+
+}  // namespace
+
+PatchBases BasesOf(const CampaignState& campaign) {
+  PatchBases bases;
+  bases.bundle = campaign.shared_bundle();
+  std::set<std::pair<int, std::string>> seen;  // source and variant
+  const auto add = [&](const v1::Iteration& iteration) {
+    const v1::Variant variant = VariantOf(iteration);
+    if (bases.states.size() >= kMaxBases) return;
+    if (!seen.insert({campaign.SourceIdOf(iteration.number()), VariantText(variant)}).second) return;
+    bases.states.push_back({iteration.number(), {campaign.SourceOf(iteration.number()), variant}});
+  };
+  if (campaign.best() == nullptr) return bases;
+  add(*campaign.best());
+  const auto& iterations = campaign.iterations();
+  for (auto each = iterations.rbegin(); each != iterations.rend(); ++each) {
+    if (each->verdict() == v1::KEPT) add(*each);
+  }
+  return bases;
+}
+
+absl::StatusOr<ImplementationState> Patched(const PatchBases& bases, const std::string& patch) {
+  if (bases.states.empty()) return absl::FailedPreconditionError("no variant was kept yet");
+  const auto& [best, now] = bases.states[0];
+  absl::StatusOr<ImplementationState> patched = PatchImplementation(*bases.bundle, now, patch);
+  if (patched.ok()) return patched;
+  std::string conflict;
+  for (size_t i = 1; i < bases.states.size(); ++i) {
+    const auto& [number, earlier] = bases.states[i];
+    absl::StatusOr<ImplementationState> rebased = RebaseImplementation(*bases.bundle, earlier, now, patch);
+    if (rebased.ok()) return rebased;
+    if (conflict.empty() && absl::IsAborted(rebased.status())) {
+      conflict = absl::StrCat("the patch fits iteration ", number, ", and the best, iteration ", best,
+                              ", differs in lines that it touches: ", rebased.status().message());
+    }
+  }
+  if (!conflict.empty()) return absl::InvalidArgumentError(conflict);
+  return patched;
+}
+
+std::optional<Choice> Proposed(const CampaignState& campaign, const v1::Change& change, ProposalRefusal* refusal,
+                               const PatchedBest* patched_before) {
+  *refusal = ProposalRefusal();
   const v1::Iteration* best = campaign.best();
   if (best == nullptr) {
-    *why = "no variant was kept yet";
+    refusal->why = "no variant was kept yet";
     return std::nullopt;
   }
   Choice choice;
   choice.change = change;
   choice.parent = best->number();
   if (change.kind_case() == v1::Change::kSource) {
-    const std::string& source = campaign.SourceOf(best->number());
-    const bool known_result = patched_before != nullptr && patched_before->source == source;
-    absl::StatusOr<std::string> patched = known_result
-                                              ? patched_before->patched
-                                              : PatchImplementation(campaign.bundle(), source, change.source().patch());
-    if (!patched.ok()) {
-      *why = std::string(patched.status().message());
-      return std::nullopt;
-    }
-    choice.variant = VariantOf(*best);
-    choice.patched_source = *std::move(patched);
-    if (choice.patched_source == source) *why = "the patch changes nothing";
-    if (choice.patched_source.empty()) *why = "the patch removes the whole source";
-    if (choice.patched_source.size() > MostBytes(campaign.bundle())) {
-      *why = absl::StrCat("the patched source is larger than ", kMaxSource, " bytes");
-    }
-    if (!why->empty()) return std::nullopt;
-    const int known = campaign.FindSource(choice.patched_source);
-    if (known >= 0 && campaign.Tried(choice.variant, known)) return std::nullopt;
-    return choice;
+    return ProposedEdit(campaign, change, std::move(choice), refusal, patched_before);
   }
-  std::optional<v1::Variant> variant = Changed(campaign, VariantOf(*best), change, why);
-  if (!variant || campaign.Tried(*variant, campaign.SourceIdOf(best->number()))) return std::nullopt;
+  std::optional<v1::Variant> variant = Changed(campaign, *best, change, &refusal->why);
+  if (!variant) return std::nullopt;
+  if (campaign.Tried(*variant, campaign.SourceIdOf(best->number()))) {
+    refusal->tried_before = campaign.FindAlike(campaign.SourceOf(best->number()), *variant);
+    return std::nullopt;
+  }
   choice.change.set_from(best->variant().at(change.variable()));
   choice.variant = *std::move(variant);
   return choice;

@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/implementation.h"
+#include "kernels/implementation_toml.h"
 #include "orchestrator/engine/state/campaign_states.h"
 #include "profiles/gpus.h"
 
@@ -34,8 +35,8 @@ void SetTime(absl::Time time, google::protobuf::Timestamp* timestamp) {
   timestamp->set_nanos(static_cast<int32_t>(micros % 1'000'000) * 1000);
 }
 
-CampaignState::CampaignState(std::string name, std::shared_ptr<const v1::Bundle> bundle)
-    : bundle_(std::move(bundle)), space_(*bundle_), planner_(*bundle_) {
+CampaignState::CampaignState(std::string name, std::shared_ptr<const v1::Bundle> bundle) : bundle_(std::move(bundle)) {
+  spaces_.push_back(std::make_unique<const Space>(bundle_));
   if (!bundle_->files().empty()) own_source_ = ImplementationText(*bundle_);
   summary_.set_name(std::move(name));
 }
@@ -162,10 +163,7 @@ void CampaignState::ApplyPlanned(const v1::TrialPlanned& planned, absl::Time at)
   int source = planned.has_parent() ? SourceIdOf(planned.parent()) : 0;
   if (!planned.patched_source().empty()) {
     source = FindSource(planned.patched_source());
-    if (source < 0) {
-      sources_.push_back(planned.patched_source());
-      source = static_cast<int>(sources_.size());
-    }
+    if (source < 0) source = AddSource(planned.patched_source());
   }
   source_ids_[planned.iteration()] = source;
   tried_.insert({source, VariantText(planned.variant())});
@@ -211,6 +209,8 @@ void CampaignState::ApplyLost(const v1::LeaseLost& lost, absl::Time at) {
 }
 
 void CampaignState::ApplyFinished(const v1::TrialFinished& finished) {
+  const auto open = open_.find(finished.trial());
+  const bool end = open != open_.end() && open->second.planned.purpose() == v1::TRIAL_PURPOSE_END;
   open_.erase(finished.trial());
   NoteVerifications();
   if (finished.has_verification()) return;  // changes nothing
@@ -220,6 +220,7 @@ void CampaignState::ApplyFinished(const v1::TrialFinished& finished) {
   summary_.set_dollars(summary_.gpu_seconds() / 3600 * price_per_hour_);
   noise_.Add(finished.result(), goal_sizes_, summary_.spec().goal().size());
   if (finished.has_total_gain()) return ApplyTotal(finished);
+  if (end) return ApplyEnd(finished);
   if (!finished.has_iteration()) return;
   const v1::Iteration& iteration = finished.iteration();
   if (gpu_.name().empty()) gpu_ = finished.result().gpu();
@@ -247,8 +248,9 @@ void CampaignState::ApplyFinished(const v1::TrialFinished& finished) {
     return judged.verdict() == v1::KEPT && judged.number() >= round_begin_;
   });
   reverts_in_a_row_ = in_vain ? reverts_in_a_row_ + 1 : 0;
+  const bool may_be_end = iteration.expedition() && iteration.comparison() == v1::FASTER;
+  if (iteration.verdict() == v1::KEPT || may_be_end) evidence_[iteration.number()] = finished.result().evidence();
   if (iteration.verdict() != v1::KEPT) return;
-  evidence_[iteration.number()] = finished.result().evidence();
   if (iteration.number() == 0) {
     summary_.set_start_us(iteration.time_us());
     if (!finished.result().baseline_error().empty()) {
@@ -288,6 +290,27 @@ const v1::Comparison* BesideBaselineOf(const v1::Campaign& campaign) {
   return measured ? &total.beside_baseline().interval() : nullptr;
 }
 
+const v1::Iteration* CampaignState::UncomparedEnd() const {
+  const v1::Iteration* best = this->best();
+  for (auto iteration = iterations_.rbegin(); best != nullptr && iteration != iterations_.rend(); ++iteration) {
+    if (iteration->expedition() && iteration->verdict() == v1::REVERTED && iteration->comparison() == v1::FASTER &&
+        !iteration->has_over_best() && iteration->speedup_over_start() > best->speedup_over_start()) {
+      return &*iteration;
+    }
+  }
+  return nullptr;
+}
+
+void CampaignState::ApplyEnd(const v1::TrialFinished& finished) {
+  for (const v1::RevisedIteration& revision : finished.revised()) {
+    Revise(revision);
+    if (revision.verdict() != v1::KEPT) continue;
+    reverts_in_a_row_ = 0;
+    ++kept_since_total_;
+  }
+  ElectBest();
+}
+
 // From here on the campaign goes by what was measured.
 void CampaignState::ApplyTotal(const v1::TrialFinished& finished) {
   *summary_.mutable_total_gain() = finished.total_gain();
@@ -302,6 +325,7 @@ void CampaignState::Revise(const v1::RevisedIteration& revision) {
   const auto place = places_.find(revision.number());
   if (place == places_.end()) return;
   v1::Iteration& iteration = iterations_[place->second];
+  memo_.observations = 0;
   Count(iteration, -1);
   iteration.set_verdict(revision.verdict());
   iteration.set_reason(revision.reason());
@@ -309,6 +333,10 @@ void CampaignState::Revise(const v1::RevisedIteration& revision) {
   iteration.set_speedup_over_baseline(revision.speedup_over_baseline());
   if (revision.has_failure()) *iteration.mutable_failure() = revision.failure();
   if (revision.has_failed_gate()) *iteration.add_failed_gates() = revision.failed_gate();
+  if (revision.has_over_best()) {
+    *iteration.mutable_over_best() = revision.over_best();
+    iteration.set_compared_with(revision.compared_with());
+  }
   Count(iteration, 1);
   if (iteration.verdict() != v1::KEPT) evidence_.erase(iteration.number());
 }
@@ -410,17 +438,18 @@ const v1::Evidence& CampaignState::best_evidence() const {
   return evidence == nullptr ? v1::Evidence::default_instance() : *evidence;
 }
 
-const std::string& CampaignState::BeyondLimits(const v1::Variant& variant) const {
+const std::string& CampaignState::BeyondLimits(const v1::Variant& variant, int source_id) const {
   static const std::string kWithin;
   if (gpu_.name().empty()) return kWithin;
-  if (beyond_limits_.size() > kMaxRemembered) beyond_limits_.clear();
-  const auto [known, is_new] = beyond_limits_.try_emplace(VariantText(variant));
+  const Space& space = SpaceOf(source_id);
+  if (space.beyond_limits.size() > kMaxRemembered) space.beyond_limits.clear();
+  const auto [known, is_new] = space.beyond_limits.try_emplace(VariantText(variant));
   if (!is_new) return known->second;
   for (const v1::Size& size : bundle_->sizes()) {
     const bool timed = std::any_of(goal_sizes_.begin(), goal_sizes_.end(),
                                    [&](const SizeWeight& one) { return one.size == size.name(); });
     if (!timed || !known->second.empty()) continue;
-    const absl::StatusOr<v1::Plan> plan = planner_.MakePlan(variant, size, gpu_);
+    const absl::StatusOr<v1::Plan> plan = space.planner.MakePlan(variant, size, gpu_);
     if (!plan.ok()) continue;  // the worker's static check says what is wrong with it
     if (const std::optional<v1::Failure> failure = CheckLaunchLimits(*plan, gpu_)) known->second = failure->message();
   }
@@ -440,7 +469,29 @@ int CampaignState::SourceIdOf(int iteration) const {
 
 const std::string& CampaignState::SourceOf(int iteration) const {
   const int id = SourceIdOf(iteration);
-  return id == 0 ? OwnSource() : sources_[static_cast<size_t>(id - 1)];
+  return id == 0 ? OwnSource() : sources_[static_cast<size_t>(id - 1)].text;
+}
+
+int CampaignState::SpaceIdOf(int source_id) const {
+  return source_id == 0 ? 0 : sources_[static_cast<size_t>(source_id - 1)].space;
+}
+
+int CampaignState::AddSource(const std::string& text) {
+  Source source{text, NormalizedHash(*bundle_, text), 0};
+  if (ChangesToml(*bundle_, text)) {
+    auto edited = std::make_shared<v1::Bundle>(*bundle_);
+    // A text that can't be read was not written by this program: the trial's build says so.
+    if (SetImplementation(text, edited.get()).ok()) {
+      const std::string toml = ImplementationToml(*edited);
+      const auto known = std::find_if(spaces_.begin(), spaces_.end(), [&](const std::unique_ptr<const Space>& space) {
+        return ImplementationToml(*space->bundle) == toml;
+      });
+      source.space = static_cast<int>(known - spaces_.begin());
+      if (known == spaces_.end()) spaces_.push_back(std::make_unique<const Space>(std::move(edited)));
+    }
+  }
+  sources_.push_back(std::move(source));
+  return static_cast<int>(sources_.size());
 }
 
 bool CampaignState::Tried(const v1::Variant& variant, int source_id) const {
@@ -453,8 +504,31 @@ const std::string& CampaignState::OwnSource() const {
 
 int CampaignState::FindSource(const std::string& source) const {
   if (source == OwnSource()) return 0;
-  const auto found = std::find(sources_.begin(), sources_.end(), source);
+  const auto found =
+      std::find_if(sources_.begin(), sources_.end(), [&](const Source& known) { return known.text == source; });
   return found == sources_.end() ? -1 : static_cast<int>(found - sources_.begin()) + 1;
+}
+
+int CampaignState::FindAlike(const std::string& source, const v1::Variant& variant) const {
+  const std::string normalized = NormalizedHash(*bundle_, source);
+  const std::string own = NormalizedHash(*bundle_, OwnSource());
+  std::set<int> alike;
+  if (own == normalized) alike.insert(0);
+  for (size_t i = 0; i < sources_.size(); ++i) {
+    if (sources_[i].normalized == normalized) alike.insert(static_cast<int>(i) + 1);
+  }
+  const std::string text = VariantText(variant);
+  for (const auto& [iteration, source_id] : source_ids_) {
+    if (!alike.contains(source_id)) continue;
+    if (const v1::Iteration* judged = Find(iteration)) {
+      if (VariantText(VariantOf(*judged)) == text) return iteration;
+    }
+    for (const auto& [trial, open] : open_) {
+      const bool same = open.planned.purpose() == v1::TRIAL_PURPOSE_ITERATION && open.planned.iteration() == iteration;
+      if (same && VariantText(open.planned.variant()) == text) return iteration;
+    }
+  }
+  return -1;
 }
 
 v1::Variant VariantOf(const v1::Iteration& iteration) {

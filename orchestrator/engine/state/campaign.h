@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -43,6 +44,14 @@ struct OpenTrial {
   std::optional<absl::Duration> leased_at;  // in served time
 };
 
+// What the search computed before. It follows from the campaign, and would take long to compute for every choice.
+struct SearchMemo {
+  int space = 0, sources = 0;  // of which it is: what is known of one space says nothing of another's points
+  size_t observations = 0;     // to which `parameters` of the model were fitted; 0: none yet
+  std::vector<double> parameters;
+  std::map<std::vector<uint16_t>, bool> allowed;  // by constraints: variants as the places of their values
+};
+
 // One campaign, as its events made it. Apply is the only way it changes, so the same events give the same campaign.
 // Pure; one thread at a time.
 class CampaignState {
@@ -70,8 +79,15 @@ class CampaignState {
   const v1::Iteration* best() const;
   // Of the best kept variant, as profiled; empty before iteration 0 is kept.
   const v1::Evidence& best_evidence() const;
-  // Of any kept variant; null: it was not kept.
+  // Of any kept variant, and of an expedition's that was faster than its parent; null: of others.
   const v1::Evidence* EvidenceOf(int iteration) const;
+  // It passed every check and was timed, so that its variant can be a parent.
+  bool IsMeasured(const v1::Iteration& iteration) const {
+    return iteration.verdict() != v1::REJECTED && iteration.speedup_over_start() > 0 && !iteration.untried();
+  }
+  // An expedition that seems to be faster than the best variant and was not compared with it; null: none.
+  const v1::Iteration* UncomparedEnd() const;
+  SearchMemo& search_memo() const { return memo_; }
   // That trials of it are measured on; empty before iteration 0 has its result.
   const v1::GpuInfo& gpu() const { return gpu_; }
   // The uuid of the one that a judged iteration was measured on; empty: its worker did not say.
@@ -93,26 +109,39 @@ class CampaignState {
   // What other campaigns had taught when it was submitted.
   const google::protobuf::RepeatedPtrField<v1::Pattern>& patterns() const { return patterns_; }
 
-  // Device code of a judged iteration: all its files (kernels/implementation.h).
+  // The implementation of an iteration: all its files, and what edits made of kernel.toml (kernels/implementation.h).
   const std::string& SourceOf(int iteration) const;
-  // Which of the campaign's sources that is: 0 is the bundle's own, each source edit makes the next.
+  // Which of the campaign's sources that is: 0 is the bundle's own, each edit makes the next.
   int SourceIdOf(int iteration) const;
+  // The bundle with that source's variables, constraints, scratch, launches and options; its files are those of the
+  // first source that has them.
+  const v1::Bundle& BundleOf(int source_id) const { return *SpaceOf(source_id).bundle; }
+  // Sources with the same number have the same of all that. 0: the bundle's own.
+  int SpaceIdOf(int source_id) const;
 
-  // The constraints allow it. An error: it is no variant of the bundle.
-  absl::StatusOr<bool> Allows(const v1::Variant& variant) const { return space_.Has(variant); }
+  // The constraints of the source allow it. An error: it is no variant of the source.
+  absl::StatusOr<bool> Allows(const v1::Variant& variant, int source_id) const {
+    return SpaceOf(source_id).allowed.Has(variant);
+  }
   // The constraint that does not; empty: none.
-  absl::StatusOr<std::string> Forbidding(const v1::Variant& variant) const { return space_.Forbidding(variant); }
+  absl::StatusOr<std::string> Forbidding(const v1::Variant& variant, int source_id) const {
+    return SpaceOf(source_id).allowed.Forbidding(variant);
+  }
   // Why the GPU could not launch it at a size of the goal, from its geometry and shared memory alone; empty: it could,
   // or nobody knows the GPU yet.
-  const std::string& BeyondLimits(const v1::Variant& variant) const;
+  const std::string& BeyondLimits(const v1::Variant& variant, int source_id) const;
   // Its launches at one of the bundle's sizes.
-  absl::StatusOr<v1::Plan> PlanOf(const v1::Variant& variant, const v1::Size& size, const v1::GpuInfo& gpu) const {
-    return planner_.MakePlan(variant, size, gpu);
+  absl::StatusOr<v1::Plan> PlanOf(const v1::Variant& variant, int source_id, const v1::Size& size,
+                                  const v1::GpuInfo& gpu) const {
+    return SpaceOf(source_id).planner.MakePlan(variant, size, gpu);
   }
   // Tried before, or being tried, with this source: whatever the parent was, the variant is the same.
   bool Tried(const v1::Variant& variant, int source_id) const;
   // Of a source that the campaign has; -1: it has none such.
   int FindSource(const std::string& source) const;
+  // The iteration, planned or judged, of the same variant and a source that differs from this one in comments and
+  // blanks at most; -1: there is none.
+  int FindAlike(const std::string& source, const v1::Variant& variant) const;
 
   struct Proposal {
     v1::ChangeProposed proposed;
@@ -144,12 +173,30 @@ class CampaignState {
   std::optional<absl::Duration> served() const { return served_; }
 
  private:
+  // What variants of one source are.
+  struct Space {
+    explicit Space(std::shared_ptr<const v1::Bundle> of) : bundle(std::move(of)), allowed(*bundle), planner(*bundle) {}
+    const std::shared_ptr<const v1::Bundle> bundle;  // campaigns may share it
+    // mutable: parsers keep the values that they were last given.
+    mutable AllowedSpace allowed;
+    mutable Planner planner;
+    mutable std::map<std::string, std::string> beyond_limits;  // why, by VariantText: asked for often
+  };
+  struct Source {
+    std::string text;
+    std::string normalized;  // NormalizedHash
+    int space = 0;
+  };
+
+  const Space& SpaceOf(int source_id) const { return *spaces_[static_cast<size_t>(SpaceIdOf(source_id))]; }
   const std::string& OwnSource() const;
+  int AddSource(const std::string& text);
   void ApplyPlanned(const v1::TrialPlanned& planned, absl::Time at);
   void ApplyLeased(const v1::TrialLeased& leased, const Moment& at);
   void ApplyLost(const v1::LeaseLost& lost, absl::Time at);
   void ApplyFinished(const v1::TrialFinished& finished);
   void ApplyTotal(const v1::TrialFinished& finished);
+  void ApplyEnd(const v1::TrialFinished& finished);
   void Revise(const v1::RevisedIteration& revision);
   // Adds the iteration to the summary's counts, or takes it out of them (-1).
   void Count(const v1::Iteration& iteration, int by);
@@ -159,19 +206,18 @@ class CampaignState {
   void NoteVerifications();
 
   v1::Campaign summary_;
-  const std::shared_ptr<const v1::Bundle> bundle_;            // campaigns may share it
-  mutable AllowedSpace space_;                                // mutable: the parser keeps the values it was last given
-  mutable Planner planner_;                                   // likewise
-  mutable std::map<std::string, std::string> beyond_limits_;  // why, by VariantText: asked for often
+  const std::shared_ptr<const v1::Bundle> bundle_;
+  std::vector<std::unique_ptr<const Space>> spaces_;  // the bundle's own first
   std::string space_hash_;
   std::map<int, OpenTrial> open_;
   std::vector<v1::Iteration> iterations_;
   std::map<int, size_t> places_;                 // of iterations by number: rounds may end out of order
   std::set<std::pair<int, std::string>> tried_;  // source and VariantText
   std::string own_source_;                       // the bundle's, where it has several files
-  std::vector<std::string> sources_;             // of source edits; what is before the first is the bundle's own
+  std::vector<Source> sources_;                  // of edits; what is before the first is the bundle's own
   std::map<int, int> source_ids_;                // by iteration, planned or judged
-  std::map<int, v1::Evidence> evidence_;         // of kept iterations
+  std::map<int, v1::Evidence> evidence_;         // see EvidenceOf
+  mutable SearchMemo memo_;
   v1::GpuInfo gpu_;
   std::map<int, std::string> gpu_uuids_;  // by iteration
   google::protobuf::RepeatedPtrField<v1::BaselineTime> baselines_;

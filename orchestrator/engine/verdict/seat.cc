@@ -115,8 +115,11 @@ std::vector<v1::RevisedIteration> RejectedWith(const CampaignState& campaign, in
   std::set<int> rejected = {parent};
   for (const v1::Iteration& other : campaign.iterations()) {  // parents are judged before their children
     const bool itself = other.number() == parent;
-    if (other.verdict() != v1::KEPT || !(itself || (other.has_parent() && rejected.contains(other.parent())))) continue;
+    const bool built = (other.has_parent() && rejected.contains(other.parent())) ||
+                       (other.has_over_best() && rejected.contains(other.compared_with()));
+    if (!itself && !built) continue;
     rejected.insert(other.number());
+    if (other.verdict() != v1::KEPT) continue;
     const std::string text =
         itself ? why : absl::StrCat("it was built on iteration ", parent, ", which was rejected: ", why);
     v1::RevisedIteration& revised = all.emplace_back();

@@ -54,6 +54,7 @@ v1::Iteration Begin(const CampaignState& campaign, const v1::TrialPlanned& plann
   }
   iteration.set_author(planned.author());
   iteration.set_why(planned.why());
+  iteration.set_expedition(planned.expedition());
   return iteration;
 }
 
@@ -165,7 +166,8 @@ std::string FailedPredictionText(const v1::Iteration& iteration) {
                                      : prediction.direction() == v1::DIRECTION_LESS ? "fall"
                                                                                     : "change"));
   }
-  return absl::StrCat("the prediction of ", iteration.finding().rule(), " failed: ", absl::StrJoin(failed, "; "));
+  const std::string of = iteration.has_finding() ? absl::StrCat(" of ", iteration.finding().rule()) : "";
+  return absl::StrCat("the prediction", of, " failed: ", absl::StrJoin(failed, "; "));
 }
 
 void FailGate(v1::Iteration* iteration, const Gate& gate, double value, const std::string& text) {
@@ -236,7 +238,7 @@ void CheckGates(const Gates& gates, double baseline_us, double expected_us, cons
 void CheckParent(const CampaignState& campaign, const v1::TrialPlanned& planned, const v1::Iteration& parent,
                  const Gates& gates, v1::Iteration* iteration) {
   if (iteration->verdict() != v1::KEPT) return;
-  if (parent.verdict() != v1::KEPT) {
+  if (parent.verdict() == v1::REJECTED || (parent.verdict() == v1::REVERTED && !iteration->expedition())) {
     iteration->set_verdict(v1::REVERTED);
     iteration->set_reason(
         absl::StrCat(iteration->reason(), "; but its parent, iteration ", parent.number(), ", was taken back"));
@@ -307,15 +309,28 @@ double MeanLogRatio(const v1::Iteration& recorded, const v1::TrialResult& result
   return weights > 0 ? sum / weights : 0;
 }
 
-// The iteration and all kept iterations that descend from it.
+// An expedition that was faster than its parent is kept only if it is faster than the best variant, too.
+void AwaitComparison(const CampaignState& campaign, v1::Iteration* iteration) {
+  const v1::Iteration& best = *campaign.best();
+  const double of_best = iteration->speedup_over_start() / best.speedup_over_start();
+  iteration->set_verdict(v1::REVERTED);
+  iteration->set_reason(absl::StrFormat(
+      "%s; an expedition, at about %.3fx the speed of the best variant (iteration %d)%s", iteration->reason(), of_best,
+      best.number(), of_best > 1 ? ": it is compared with that next" : ""));
+}
+
+// The iteration and all kept iterations that descend from it, or were kept for being faster than one of these.
 std::vector<int> BuiltOn(const CampaignState& campaign, int iteration) {
-  std::set<int> built = {iteration};
+  std::set<int> descend = {iteration};
+  std::vector<int> built = {iteration};
   for (const v1::Iteration& other : campaign.iterations()) {  // parents are judged before their children
-    if (other.verdict() == v1::KEPT && other.has_parent() && built.contains(other.parent())) {
-      built.insert(other.number());
-    }
+    const bool descends = other.has_parent() && descend.contains(other.parent());
+    const bool by_comparison = other.has_over_best() && descend.contains(other.compared_with());
+    if (!descends && !by_comparison) continue;
+    descend.insert(other.number());
+    if (other.verdict() == v1::KEPT) built.push_back(other.number());
   }
-  return {built.begin(), built.end()};
+  return built;
 }
 
 }  // namespace
@@ -384,6 +399,7 @@ v1::Iteration Judge(const CampaignState& campaign, const v1::TrialPlanned& plann
           absl::StrCat(interval.reason(), "; but iteration ", better->number(), " of the same round gained more"));
     }
     CheckParent(campaign, planned, *parent, gates, &iteration);
+    if (iteration.expedition() && iteration.verdict() == v1::KEPT) AwaitComparison(campaign, &iteration);
     if (iteration.has_prediction()) {
       const v1::Evidence* before = campaign.EvidenceOf(planned.parent());
       CheckPrediction(iteration.speedup_over_parent(), before == nullptr ? v1::Evidence() : *before, result.evidence(),
@@ -441,6 +457,55 @@ v1::TotalGain JudgeTotal(const CampaignState& campaign, const v1::TrialPlanned& 
     for (const int number : BuiltOn(campaign, planned.iteration())) total.add_taken_back(number);
   }
   return total;
+}
+
+v1::RevisedIteration UncomparedEnd(const CampaignState& campaign, const v1::TrialPlanned& planned,
+                                   const std::string& why) {
+  const v1::Iteration& end = *campaign.Find(planned.iteration());
+  v1::RevisedIteration revised;
+  revised.set_number(end.number());
+  revised.set_verdict(v1::REVERTED);
+  revised.set_reason(
+      absl::StrCat(end.reason(), "; it could not be compared with iteration ", planned.parent(), ": ", why));
+  revised.set_speedup_over_start(end.speedup_over_start());
+  revised.set_speedup_over_baseline(end.speedup_over_baseline());
+  revised.mutable_over_best()->set_result(v1::UNCLEAR);
+  revised.mutable_over_best()->set_reason(why);
+  revised.set_compared_with(planned.parent());
+  return revised;
+}
+
+v1::RevisedIteration JudgeEnd(const CampaignState& campaign, const v1::TrialPlanned& planned,
+                              const v1::TrialResult& result, const Gates& gates) {
+  if (result.has_failure()) return UncomparedEnd(campaign, planned, result.failure().message());
+  if (!result.passed_over().empty()) return UncomparedEnd(campaign, planned, result.passed_over());
+  if (result.same_code()) return UncomparedEnd(campaign, planned, "both have the same machine code and launches");
+  const v1::Iteration& end = *campaign.Find(planned.iteration());
+  const v1::Iteration& best = *campaign.Find(planned.parent());
+  v1::Iteration beside = end;  // with the best as its parent
+  beside.set_parent(best.number());
+  SetSeatTimes(campaign, result, &beside);
+  const std::optional<std::string> wrong =
+      SlowedParent(campaign, beside, planned.noise(), gates.Get(GateKind::kSeat).threshold);
+  if (wrong) return UncomparedEnd(campaign, planned, *wrong);
+
+  v1::RevisedIteration revised = UncomparedEnd(campaign, planned, "");
+  const KeepRule rule = KeepRuleOf(campaign.summary().spec().keep());
+  *revised.mutable_over_best() = CompareSamples(campaign, result, planned, rule);
+  const v1::Comparison& interval = revised.over_best();
+  beside.set_verdict(interval.result() == v1::FASTER && best.verdict() == v1::KEPT ? v1::KEPT : v1::REVERTED);
+  beside.clear_sizes();
+  SetSizes(campaign, result, planned, rule, &beside);
+  CheckWorst(campaign, gates, &beside);
+  const bool kept = beside.verdict() == v1::KEPT;
+  const double over_best = std::exp(interval.mean_log_ratio());
+  revised.set_verdict(kept ? v1::KEPT : v1::REVERTED);
+  revised.set_reason(absl::StrFormat("the end of an expedition, %.3fx the speed of the best variant (iteration %d): %s",
+                                     over_best, best.number(), interval.reason()));
+  const double correction = best.speedup_over_start() * over_best / end.speedup_over_start();
+  revised.set_speedup_over_start(end.speedup_over_start() * correction);
+  revised.set_speedup_over_baseline(end.speedup_over_baseline() * correction);
+  return revised;
 }
 
 v1::Iteration PutAside(const CampaignState& campaign, const v1::TrialPlanned& planned, int attempts) {

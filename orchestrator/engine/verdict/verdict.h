@@ -20,6 +20,13 @@ v1::Iteration Judge(const CampaignState& campaign, const v1::TrialPlanned& plann
 // reason says why.
 v1::TotalGain JudgeTotal(const CampaignState& campaign, const v1::TrialPlanned& planned, const v1::TrialResult& result);
 
+// The end of an expedition compared with the best variant, its parent in this trial: kept if it is faster.
+v1::RevisedIteration JudgeEnd(const CampaignState& campaign, const v1::TrialPlanned& planned,
+                              const v1::TrialResult& result, const Gates& gates = Gates::Default());
+// It could not be compared: it stays reverted.
+v1::RevisedIteration UncomparedEnd(const CampaignState& campaign, const v1::TrialPlanned& planned,
+                                   const std::string& why);
+
 // The verdict on an iteration that no worker could finish.
 v1::Iteration PutAside(const CampaignState& campaign, const v1::TrialPlanned& planned, int attempts);
 

@@ -112,11 +112,80 @@ TEST_F(ToolsTest, SituationSaysFirstWhatMatters) {
   EXPECT_EQ(situation["kept"][0]["iteration"], 1);
   EXPECT_EQ(situation["engineWouldTry"][0]["change"], "THREADS 128→256");
   EXPECT_EQ(situation["edit"]["files"][0],
-            (Json{{"path", "saxpy.cu"}, {"lines", 3}, {"uri", "pawl://campaigns/7/source"}}));
+            (Json{{"path", "saxpy.cu"}, {"lines", 3}, {"uri", "pawl://campaigns/7/files/saxpy.cu"}}));
+  EXPECT_EQ(situation["edit"]["files"][1]["path"], "kernel.toml");
+  EXPECT_EQ(situation["edit"]["files"][1]["uri"], "pawl://campaigns/7/files/kernel.toml");
+  EXPECT_TRUE(situation["lessons"].empty());
   EXPECT_EQ(situation["edit"]["variables"][0]["now"], 128);
   EXPECT_EQ(situation["contract"]["tensors"][0], "x: f32 [N], input");
   EXPECT_EQ(situation["budgetLeft"], (Json{{"iterations", 48}, {"minutes", 58}}));
   EXPECT_TRUE(situation["takesProposals"]);
+}
+
+// A campaign of another kernel, in which an edit and a change were tried for the same finding.
+void AddOtherCampaign(FakeCampaigns* campaigns, const std::string& name, const std::string& device) {
+  v1::Campaign other = campaigns->campaign;
+  other.set_name(name);
+  other.set_bundle("rows");
+  other.set_device(device);
+  std::vector<v1::Iteration> iterations(3);
+  for (int i = 0; i < 3; ++i) {
+    iterations[static_cast<size_t>(i)].set_number(i);
+    iterations[static_cast<size_t>(i)].set_verdict(v1::KEPT);
+  }
+  iterations[1].mutable_change()->set_variable("PAD");
+  iterations[1].mutable_change()->set_from(0);
+  iterations[1].mutable_change()->set_to(8);
+  iterations[1].mutable_finding()->set_rule("few-loads-in-flight");
+  iterations[1].set_speedup_over_parent(1.5);
+  iterations[2].mutable_change()->mutable_source()->set_name("swizzled tile");
+  iterations[2].set_why("few loads in flight: bank conflict of the tile; XOR swizzle");
+  iterations[2].set_author("codex");
+  iterations[2].set_verdict(v1::REVERTED);
+  iterations[2].set_reason("right, but 0.9x its parent's speed");
+  iterations[2].set_speedup_over_parent(0.9);
+  campaigns->others.push_back(other);
+  campaigns->of_others[name] = iterations;
+}
+
+TEST_F(ToolsTest, SituationShowsWhatOthersLearnedOfTheSameFinding) {
+  AddOtherCampaign(campaigns_, "campaigns/3", "replay of an NVIDIA H200, recorded on 2026-11-15");
+  AddOtherCampaign(campaigns_, "campaigns/2", "NVIDIA L4");
+  const Json lessons = Ask("situation", {{"campaign", "7"}})["lessons"];
+  ASSERT_EQ(lessons.size(), 2u) << "of this GPU, not of the campaign itself";
+  EXPECT_EQ(lessons[0]["change"], "edit swizzled tile") << "edits come first";
+  EXPECT_EQ(lessons[0]["verdict"], "reverted");
+  EXPECT_EQ(lessons[0]["reason"], "right, but 0.9x its parent's speed");
+  EXPECT_EQ(lessons[1]["change"], "PAD 0→8");
+  EXPECT_EQ(lessons[1]["finding"], "few-loads-in-flight");
+  const int before = campaigns_->lists;
+  Ask("situation", {{"campaign", "7"}});
+  EXPECT_EQ(campaigns_->lists, before) << "what has not changed is not read again";
+}
+
+TEST_F(ToolsTest, LessonsAreFoundByTheirWords) {
+  AddOtherCampaign(campaigns_, "campaigns/3", "NVIDIA H200");
+  const auto found = [&](const std::string& query) {
+    absl::StatusOr<McpCached> read = features_->ReadResource("pawl://lessons" + query);
+    EXPECT_TRUE(read.ok()) << query << " " << read.status();
+    return read.ok() ? Json::parse(read->result["contents"][0]["text"].get<std::string>()) : Json();
+  };
+  EXPECT_EQ(found("?query=Bank%20conflicts&gpu=h200")["lessons"][0]["change"], "edit swizzled tile");
+  EXPECT_EQ(found("?query=bank+conflicts&gpu=L4")["found"], 0);
+  EXPECT_EQ(found("?query=swizzle+tensor")["found"], 0) << "all of the words";
+  EXPECT_EQ(found("?query=codex")["found"], 2) << "by author, here and there";
+  EXPECT_EQ(found("?edits=true")["found"], 2);
+  EXPECT_EQ(found("")["found"], 4) << "the start variant teaches nothing";
+}
+
+TEST_F(ToolsTest, BestShowsEveryFileThatAnEditMayChange) {
+  const Json toml = Ask("best", {{"campaign", "7"}, {"file", "kernel.toml"}});
+  EXPECT_THAT(toml["source"]["text"].get<std::string>(),
+              HasSubstr("name = \"THREADS\"\nvalues = [64, 128]\nstart = 128\n"));
+  EXPECT_EQ(toml["uri"], "pawl://campaigns/7/files/kernel.toml");
+  EXPECT_EQ(toml["files"], "saxpy.cu, kernel.toml");
+  EXPECT_THAT(Refused("best", {{"campaign", "7"}, {"file", "reference.cu"}}),
+              HasSubstr("the implementation has no file reference.cu; it has saxpy.cu, kernel.toml"));
 }
 
 TEST_F(ToolsTest, SituationOfALongCampaignFitsTheLimitAndSaysWhatIsLeftOut) {
@@ -394,6 +463,8 @@ TEST_F(ToolsTest, ResourcesAreReadByTheirAddressesInWholeOrInPart) {
   EXPECT_THAT(text("pawl://guide"), HasSubstr("name: pawl"));
   EXPECT_EQ(text("pawl://campaigns/7/source"), campaigns_->bundle.source().text());
   EXPECT_EQ(text("pawl://campaigns/7/source?lines=2-3"), "// line 2\n// line 3\n");
+  EXPECT_EQ(text("pawl://campaigns/7/files/saxpy.cu?lines=2-3"), "// line 2\n// line 3\n");
+  EXPECT_THAT(text("pawl://campaigns/7/files/kernel.toml"), HasSubstr("[[launch]]\nentry = \"saxpy\"\n"));
   EXPECT_EQ(text("pawl://campaigns/7/iterations/0/source"), campaigns_->bundle.source().text());
   EXPECT_THAT(text("pawl://campaigns/7/iterations/1"), HasSubstr("\"speedupOverParent\""));
   EXPECT_THAT(text("pawl://campaigns/7/bundle"), HasSubstr("saxpy"));
@@ -403,7 +474,8 @@ TEST_F(ToolsTest, ResourcesAreReadByTheirAddressesInWholeOrInPart) {
        {"", "pawl://", "pawl://nothing", "file:///etc/passwd", "pawl://campaigns", "pawl://campaigns/",
         "pawl://campaigns/8", "pawl://campaigns/x/source", "pawl://campaigns/7/nothing",
         "pawl://campaigns/7/iterations/99", "pawl://campaigns/7/iterations/x", "pawl://campaigns/7/source/more",
-        "pawl://campaigns/7/source?lines=9-10", "pawl://campaigns/../../etc/passwd"}) {
+        "pawl://campaigns/7/files/reference.cu", "pawl://campaigns/7/source?lines=9-10",
+        "pawl://campaigns/../../etc/passwd"}) {
     EXPECT_TRUE(absl::IsNotFound(features_->ReadResource(missing).status())) << missing;
   }
   for (const char* wrong : {"pawl://campaigns/7/source?lines=0-1", "pawl://campaigns/7/source?lines=3-2",
@@ -413,7 +485,7 @@ TEST_F(ToolsTest, ResourcesAreReadByTheirAddressesInWholeOrInPart) {
   absl::StatusOr<McpCached> list = features_->ListResources("");
   ASSERT_TRUE(list.ok());
   for (const Json& resource : list->result["resources"]) text(resource["uri"]);
-  EXPECT_EQ(list->result["resources"].size(), 4u);
+  EXPECT_EQ(list->result["resources"].size(), 6u);
   EXPECT_TRUE(absl::IsInvalidArgument(features_->ListResources("elsewhere").status()));
 }
 

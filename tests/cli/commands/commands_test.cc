@@ -73,9 +73,9 @@ TEST_F(CommandsTest, ShowHelpWithAnExampleEach) {
   const ProcessResult all = Pawl({"--help"});
   EXPECT_EQ(all.exit_code, 0);
   for (const char* command :
-       {"run",       "submit",  "watch",     "show",     "history", "diff",   "best",  "verify",
-        "propose",   "explain", "situation", "patterns", "report",  "cancel", "pause", "resume",
-        "campaigns", "workers", "check",     "record",   "import",  "doctor", "help",  "completion"}) {
+       {"run",     "submit",    "watch",    "show",   "history", "diff",       "best",   "verify",    "propose",
+        "explain", "situation", "patterns", "report", "cancel",  "pause",      "resume", "campaigns", "workers",
+        "check",   "record",    "import",   "doctor", "help",    "completion", "lessons"}) {
     EXPECT_THAT(all.out, HasSubstr(std::string("  ") + command + " "));
     const ProcessResult help = Pawl({command, "--help"});
     EXPECT_EQ(help.exit_code, 0);

@@ -3,6 +3,7 @@
 #include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -95,6 +96,36 @@ TEST_F(SteeringCommandsTest, ShowTheSituationAndWhatIsWaitedFor) {
   EXPECT_THAT(Run({"show", "7"}).out, Not(HasSubstr("waits"))) << "a campaign that waits for nobody";
   fake_.campaign.mutable_spec()->mutable_chooser()->set_kind(v1::CHOOSER_KIND_OUTSIDE);
   EXPECT_THAT(Run({"show", "7"}).out, HasSubstr("waits      for a proposal until "));
+}
+
+TEST_F(SteeringCommandsTest, WriteTheFilesThatAnEditMayChange) {
+  const std::filesystem::path folder = home_.path() / "edit";
+  const ProcessResult result = Run({"situation", "7", "--checkout", folder.string()});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const auto text = [&](const std::string& name) {
+    std::stringstream read;
+    read << std::ifstream(folder / name).rdbuf();
+    return read.str();
+  };
+  EXPECT_EQ(text(fake_.bundle.source().path()), fake_.bundle.source().text());
+  EXPECT_THAT(text("kernel.toml"), HasSubstr("name = \"TILE_M\""));
+  EXPECT_THAT(text("kernel.toml"), HasSubstr("start = 128\n")) << "the best variant's value";
+}
+
+TEST_F(SteeringCommandsTest, SearchLessons) {
+  fake_.campaign.mutable_counts()->set_tried(4);
+  fake_.campaign.set_device("NVIDIA H200");
+  const ProcessResult found = Run({"lessons", "grid too small", "--gpu", "h200"});
+  EXPECT_EQ(found.exit_code, 0) << found.err;
+  EXPECT_THAT(found.out, HasSubstr("TILE_M 64→128"));
+  EXPECT_THAT(found.out, HasSubstr("grid-too-small"));
+  EXPECT_THAT(found.out, Not(HasSubstr("TILE_M 64→16"))) << "for no finding that was recorded";
+  EXPECT_THAT(Run({"lessons", "undefined", "identifier", "--json"}).out, HasSubstr("\"verdict\":\"rejected\""));
+  const ProcessResult none = Run({"lessons", "grid", "--gpu", "L4"});
+  EXPECT_EQ(none.exit_code, 0);
+  EXPECT_EQ(none.out, "");
+  EXPECT_THAT(none.err, HasSubstr("No lessons like that"));
+  EXPECT_THAT(Run({"lessons", "--limit", "1"}).err, HasSubstr("1 of 4; --limit shows more"));
 }
 
 TEST_F(SteeringCommandsTest, ProposeAPatch) {

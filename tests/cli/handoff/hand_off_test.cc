@@ -15,7 +15,6 @@
 #include "absl/strings/str_replace.h"
 #include "base/expression/expression.h"
 #include "cli/handoff/host_expression.h"
-#include "cli/handoff/unified_diff.h"
 #include "cli/output/winner_folder.h"
 #include "kernels/bundle_reader.h"
 #include "kernels/implementation.h"
@@ -211,10 +210,11 @@ TEST(HandOffTest, HandsOverAnEditedKernel) {
   const v1::Bundle bundle = Read("kernels/attention");
   Winner winner = WinnerOf(bundle, {{"KV_SPLITS", 4}, {"TILE_M", 16}});
   const std::string edited = absl::StrCat(bundle.source().text(), "\n// an edit\n");
-  absl::StatusOr<std::string> patched = PatchImplementation(
-      bundle, winner.implementation, UnifiedDiff(bundle.source().path(), bundle.source().text(), edited));
+  absl::StatusOr<ImplementationState> patched =
+      PatchImplementation(bundle, {winner.implementation, winner.variant},
+                          UnifiedDiff(bundle.source().path(), bundle.source().text(), edited));
   ASSERT_TRUE(patched.ok()) << patched.status();
-  winner.implementation = *patched;
+  winner.implementation = patched->text;
   const HandOff hand_off = Made(winner);
   const std::string source = TextOf(hand_off, "source/attention.cu");
   EXPECT_THAT(source, HasSubstr("// Pawl: campaigns/7/iterations/12\n"));
@@ -228,6 +228,30 @@ TEST(HandOffTest, HandsOverAnEditedKernel) {
   EXPECT_THAT(program, HasSubstr("size_S"));
   EXPECT_THAT(TextOf(hand_off, "build.sh"), Not(HasSubstr("-DKV_SPLITS")));
   EXPECT_THAT(TextOf(hand_off, "attention_winner.py"), HasSubstr("def attention(q, k, v):"));
+  ExpectPatched(winner, hand_off);
+  ExpectBuilds(hand_off);
+}
+
+// A block of another shape and a variable that an edit added.
+TEST(HandOffTest, HandsOverWhatAnEditMadeOfKernelToml) {
+  const v1::Bundle bundle = Read("kernels/attention");
+  Winner winner = WinnerOf(bundle);
+  EXPECT_EQ(Made(winner).toml, "") << "nothing was edited";
+  const absl::StatusOr<SourceFiles> files = EditableFiles(bundle, winner.implementation, winner.variant);
+  ASSERT_TRUE(files.ok()) << files.status();
+  const std::string toml = files->back().second;
+  const std::string edited = absl::StrCat(absl::StrReplaceAll(toml, {{"\"WARPS * 32\"", "\"WARPS * LANES\""}}),
+                                          "\n[[variable]]\nname = \"LANES\"\nvalues = [32, 64]\nstart = 64\n");
+  const absl::StatusOr<ImplementationState> patched =
+      PatchImplementation(bundle, {winner.implementation, winner.variant}, UnifiedDiff("kernel.toml", toml, edited));
+  ASSERT_TRUE(patched.ok()) << patched.status();
+  winner.implementation = patched->text;
+  winner.variant = patched->variant;
+  const HandOff hand_off = Made(winner);
+  EXPECT_THAT(TextOf(hand_off, "source/attention.cu"), Not(HasSubstr("====")));
+  EXPECT_NE(TextOf(hand_off, "attention.cu"), TextOf(Made(WinnerOf(bundle)), "attention.cu")) << "another block";
+  EXPECT_THAT(hand_off.toml, HasSubstr("name = \"LANES\""));
+  EXPECT_THAT(hand_off.toml, HasSubstr("\"WARPS * LANES\""));
   ExpectPatched(winner, hand_off);
   ExpectBuilds(hand_off);
 }

@@ -50,9 +50,9 @@ Findings in the evidence of iteration 1
     finding Warps wait at barriers
 
 Ranking of the changes, by what they can add to the best variant (log speedup)
-  change            sum   rules   model  patterns
-  TILE_M 64→128  +0.520  +0.497  +0.023         0  chosen
-  WARPS 4→8      +0.120  +0.100  -0.080    +0.100  ranks lower
+  change         improvement    mean     sd   rules   model  patterns
+  TILE_M 64→128       0.5200  +0.520  0.100  +0.497  +0.023         0  chosen
+  WARPS 4→8           0.1200  +0.120  0.150  +0.100  -0.080    +0.100  ranks lower
   - a constraint forbids it: WARPS 4→1, WARPS 4→2
 
 Prediction
@@ -203,10 +203,10 @@ class WhyNotTest : public testing::Test {
 TEST_F(WhyNotTest, ComparesTheScoresOfWhatWasPassedOver) {
   EXPECT_EQ(*Ask("WARPS", 8), R"(Iteration 4 chose TILE_M 64→128 from iteration 1, not WARPS=8.
 It was not chosen: ranks lower.
-  change            sum   rules   model  patterns
-  TILE_M 64→128  +0.520  +0.497  +0.023         0  chosen
-  WARPS 4→8      +0.120  +0.100  -0.080    +0.100  asked about
-Its score was 0.400 lower in log speedup; the largest difference is in the rules' term.
+  change         improvement    mean     sd   rules   model  patterns
+  TILE_M 64→128       0.5200  +0.520  0.100  +0.497  +0.023         0  chosen
+  WARPS 4→8           0.1200  +0.120  0.150  +0.100  -0.080    +0.100  asked about
+Its expected improvement for each second was 0.23 of that of the chosen change.
 )");
 }
 
@@ -276,7 +276,9 @@ TEST(SituationTextTest, SaysWhatThereIsAndHowToPropose) {
   EXPECT_THAT(text, HasSubstr("campaigns/7: attention at main, running\n"));
   EXPECT_THAT(text, testing::ContainsRegex("waits      for a proposal until 00:16:40 UTC .1 min 00 s left.\n"));
   EXPECT_THAT(text, HasSubstr("tried      4: 2 kept, 1 reverted, 1 rejected\n"));
-  EXPECT_THAT(text, HasSubstr("source     attention.cu, 2 lines (--json prints it)\n"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("source     attention.cu, 2 lines; --checkout FOLDER writes it, with kernel.toml, to be edited\n"));
   EXPECT_THAT(text, HasSubstr("    values  waves 0.01515 < 1\n"));
   EXPECT_THAT(text, HasSubstr("  TILE_M    8 16 32 64 [128] 256                 parallelism-\n"));
   EXPECT_THAT(text, HasSubstr("  constraint WARPS >= 4\n"));

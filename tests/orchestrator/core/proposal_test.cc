@@ -25,7 +25,7 @@ v1::CampaignSpec With(v1::ChooserKind kind, v1::NoProposal then = v1::NO_PROPOSA
 
 v1::Bundle WithSource() {
   v1::Bundle bundle = TinyBundle();
-  bundle.mutable_source()->set_text("// one\n" + bundle.source().text());
+  bundle.mutable_source()->set_text("#define ONE\n" + bundle.source().text());
   return bundle;
 }
 
@@ -53,9 +53,9 @@ TEST(SourceEditTest, IsTriedKeptAndBuiltOn) {
   const std::string campaign = world.Submit(With(v1::CHOOSER_KIND_OUTSIDE), WithSource());
   ScriptedWorker worker(world, "a");
   ASSERT_TRUE(worker.Complete(worker.MustLease()).ok());
-  ASSERT_TRUE(ProposePatch(world, campaign, "@@ -1 +1 @@\n-// one\n+// two\n").ok());
+  ASSERT_TRUE(ProposePatch(world, campaign, "@@ -1 +1 @@\n-#define ONE\n+#define TWO\n").ok());
   const v1::LeaseTrialResponse edited = worker.MustLease();
-  EXPECT_THAT(edited.trial().patched_source(), HasSubstr("// two\n"));
+  EXPECT_THAT(edited.trial().patched_source(), HasSubstr("#define TWO\n"));
   EXPECT_EQ(edited.trial().parent_patched_source(), "");
   EXPECT_EQ(Differences(edited.trial().variant(), edited.trial().parent()), 0);
   ASSERT_TRUE(worker.Complete(edited, EverythingHelps).ok());
@@ -84,12 +84,12 @@ TEST(SourceEditTest, IsRefusedWhereItCantBeMade) {
   const std::string campaign = world.Submit({}, WithSource());
   ScriptedWorker worker(world, "a");
   const auto invalid = absl::StatusCode::kInvalidArgument;
-  ExpectError(ProposePatch(world, campaign, "@@ -1 +1 @@\n-// one\n+// two\n"), absl::StatusCode::kFailedPrecondition,
-              "no kept variant");
+  ExpectError(ProposePatch(world, campaign, "@@ -1 +1 @@\n-#define ONE\n+#define TWO\n"),
+              absl::StatusCode::kFailedPrecondition, "no kept variant");
   ASSERT_TRUE(worker.Complete(worker.MustLease()).ok());
   ExpectError(ProposePatch(world, campaign, "nonsense"), invalid, "no hunk");
-  ExpectError(ProposePatch(world, campaign, "@@ -1 +1 @@\n-// three\n+// two\n"), invalid, "does not fit");
-  ExpectError(ProposePatch(world, campaign, "@@ -1 +1 @@\n // one\n"), invalid, "changes nothing");
+  ExpectError(ProposePatch(world, campaign, "@@ -1 +1 @@\n-#define THREE\n+#define TWO\n"), invalid, "does not fit");
+  ExpectError(ProposePatch(world, campaign, "@@ -1 +1 @@\n #define ONE\n"), invalid, "changes nothing");
   std::string all = "@@ -1,";
   const std::string source = WithSource().source().text();
   all += std::to_string(std::count(source.begin(), source.end(), '\n')) + " +0,0 @@\n";
@@ -97,11 +97,33 @@ TEST(SourceEditTest, IsRefusedWhereItCantBeMade) {
     all += "-" + source.substr(begin, end - begin + 1);
   }
   ExpectError(ProposePatch(world, campaign, all), invalid, "removes the whole source");
-  ExpectError(ProposePatch(world, campaign, "@@ -1 +1 @@\n-// one\n+// two\n", ""), invalid, "1 to 100");
+  ExpectError(ProposePatch(world, campaign, "@@ -1 +1 @@\n-#define ONE\n+#define TWO\n", ""), invalid, "1 to 100");
   ExpectError(ProposePatch(world, campaign, std::string(2'000'000, 'x')), invalid, "at most");
-  ASSERT_TRUE(ProposePatch(world, campaign, "@@ -1 +1 @@\n-// one\n+// two\n").ok());
-  ExpectError(ProposePatch(world, campaign, "@@ -1 +1 @@\n-// one\n+// two\n"), absl::StatusCode::kAlreadyExists,
-              "proposed before");
+  ASSERT_TRUE(ProposePatch(world, campaign, "@@ -1 +1 @@\n-#define ONE\n+#define TWO\n").ok());
+  ExpectError(ProposePatch(world, campaign, "@@ -1 +1 @@\n-#define ONE\n+#define TWO\n"),
+              absl::StatusCode::kAlreadyExists, "proposed before");
+}
+
+TEST(SourceEditTest, IsAnsweredWithTheEarlierVerdictWhereItWasTried) {
+  World world;
+  const std::string campaign = world.Submit(With(v1::CHOOSER_KIND_OUTSIDE), WithSource());
+  ScriptedWorker worker(world, "a");
+  ASSERT_TRUE(worker.Complete(worker.MustLease()).ok());
+  ASSERT_TRUE(ProposePatch(world, campaign, "@@ -1 +1 @@\n-#define ONE\n+#define TWO\n").ok());
+  const v1::LeaseTrialResponse edited = worker.MustLease();
+  ExpectError(ProposePatch(world, campaign, "@@ -1 +1,2 @@\n-#define ONE\n+// mine\n+#define TWO\n"),
+              absl::StatusCode::kAlreadyExists, "this variant is being tried: iteration 1");
+  ASSERT_TRUE(worker.Complete(edited).ok());  // slower
+  const v1::Iteration reverted = world.Iterations(campaign)[1];
+  ASSERT_EQ(reverted.verdict(), v1::REVERTED);
+  ExpectError(ProposePatch(world, campaign, "@@ -1 +1,2 @@\n-#define ONE\n+// mine\n+#define TWO\n", "another name"),
+              absl::StatusCode::kAlreadyExists,
+              "this variant was tried before: iteration 1, reverted: " + reverted.reason());
+  ExpectError(ProposePatch(world, campaign, "@@ -1 +1,2 @@\n #define ONE\n+  // a comment\n"),
+              absl::StatusCode::kInvalidArgument, "changes nothing but comments and blanks");
+  ASSERT_TRUE(ProposeValue(world, campaign, "SPLIT", 2).ok());
+  ASSERT_TRUE(worker.Complete(worker.MustLease()).ok());
+  ExpectError(ProposeValue(world, campaign, "SPLIT", 2), absl::StatusCode::kAlreadyExists, "iteration 2, reverted");
 }
 
 TEST(ProposalTest, IsRefusedWhereTheTreeChooses) {

@@ -58,6 +58,11 @@ v1::Iteration CampaignScript::Finish(int trial, const v1::TrialResult& result) {
   finished.set_trial(trial);
   *finished.mutable_result() = result;
   const v1::TrialPlanned planned = state_.open_trials().at(trial).planned;
+  if (planned.purpose() == v1::TRIAL_PURPOSE_END) {
+    *finished.add_revised() = JudgeEnd(state_, planned, result);
+    Apply(event);
+    return *state_.Find(planned.iteration());
+  }
   *finished.mutable_iteration() = Judge(state_, planned, result);
   for (const v1::RevisedIteration& revised :
        RevisedBySeat(state_, finished.iteration(), planned.noise(), Gates::Default())) {

@@ -54,7 +54,7 @@ std::optional<Choice> NeighbourChooser::Next(const CampaignState& campaign) cons
   choice.author = "pawl";
   for (const v1::Change& change : Changes(campaign.bundle(), parent)) {
     std::string why;
-    std::optional<v1::Variant> variant = Changed(campaign, parent, change, &why);
+    std::optional<v1::Variant> variant = Changed(campaign, *best, change, &why);
     if (variant && campaign.Tried(*variant, campaign.SourceIdOf(best->number()))) why = "was tried before";
     if (variant && why.empty()) {
       choice.change = change;

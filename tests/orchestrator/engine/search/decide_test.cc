@@ -3,11 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
+#include <set>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/implementation.h"
 #include "kernels/space.h"
+#include "orchestrator/engine/search/tree_chooser.h"
 #include "orchestrator/engine/verdict/verdict.h"
 #include "profiles/gpus.h"
 #include "tests/orchestrator/engine/campaign_script.h"
@@ -396,7 +400,7 @@ v1::Bundle BundleWithRoof(double us) {
   return bundle;
 }
 
-TEST(DecideTest, StopsAtTheRoofWhenNoRuleAsksForMore) {
+TEST(DecideTest, StopsAtTheRoof) {
   CampaignScript script(v1::CampaignSpec(), BundleWithRoof(96));
   script.Run(BusyStart(100));
   const v1::CampaignEnded ended = EndOf(&script);
@@ -418,16 +422,35 @@ TEST(DecideTest, TakesNoBusyUnitForARoof) {
   }
 }
 
-TEST(DecideTest, GoesOnAtTheRoofWithWhatIsProposedOrARuleAsksFor) {
+TEST(DecideTest, TriesAtTheRoofWhatIsProposed) {
   CampaignScript script(v1::CampaignSpec(), BundleWithRoof(96));
   script.Run(BusyStart(100));
   script.Propose("SPLIT", 2, "ann");
   EXPECT_EQ(script.Run(Measured(100, 120)).author(), "ann");
+  EXPECT_EQ(EndOf(&script).reason(), v1::STOP_REASON_ROOF);
+}
+
+Choice ChoiceOfGain(const CampaignScript& script, double gain) {
   Choice choice = *NeighbourChooser().Next(script.state());
-  choice.finding.emplace().set_rule("poor-l2-reuse");
-  const std::optional<v1::Event> event = script.Decide(FixedChooser(choice));
-  ASSERT_TRUE(event && event->has_planned());
-  EXPECT_EQ(event->planned().finding().rule(), "poor-l2-reuse");
+  choice.score.emplace().set_gain(gain);
+  return choice;
+}
+
+TEST(DecideTest, StopsWhereNoChangeIsExpectedToGainEnough) {
+  CampaignScript script;
+  script.Run(MeasuredStart(100));
+  const std::optional<v1::Event> event = script.Decide(FixedChooser(ChoiceOfGain(script, 0.0009)));
+  ASSERT_TRUE(event && event->has_ended());
+  EXPECT_EQ(event->ended().reason(), v1::STOP_REASON_GAIN);
+  EXPECT_THAT(event->ended().message(), AllOf(HasSubstr("no change is expected to gain 0.1 %"), HasSubstr("0.09 %"),
+                                              HasSubstr("TILE from 32 to 64 (iteration 0)")));
+}
+
+TEST(DecideTest, GoesOnForAsLittleAsTheBudgetSays) {
+  CampaignScript script(Spec([](v1::CampaignSpec* spec) { spec->mutable_budget()->set_least_gain(0.0005); }));
+  script.Run(MeasuredStart(100));
+  const std::optional<v1::Event> event = script.Decide(FixedChooser(ChoiceOfGain(script, 0.0009)));
+  EXPECT_TRUE(event && event->has_planned());
 }
 
 TEST(DecideTest, PausesWhereTheBaselineIsNotWhatItWas) {
@@ -507,6 +530,66 @@ TEST(DecideTest, TriesAProposedSourceEditAndGoesOnFromIt) {
   EXPECT_EQ(script.state().SourceOf(0), "one\ntwo\nthree\n");
 }
 
+// TinyBundle's kernel.toml, with one more variable and launches that use it.
+std::string WithWays(const CampaignState& campaign) {
+  const v1::Iteration& best = *campaign.best();
+  const std::string toml =
+      EditableFiles(campaign.bundle(), campaign.SourceOf(best.number()), VariantOf(best))->back().second;
+  const auto lines = std::count(toml.begin(), toml.end(), '\n');
+  return absl::StrCat("--- a/kernel.toml\n+++ b/kernel.toml\n@@ -", lines, ",0 +", lines + 1,
+                      ",5 @@\n+\n+[[variable]]\n+name = \"WAYS\"\n+values = [1, 2, 4]\n+start = 2\n");
+}
+
+TEST(DecideTest, SearchesTheVariablesThatAnEditAdds) {
+  CampaignScript script;
+  script.Run(MeasuredStart(100));
+  script.Propose("TILE", 64);
+  script.Run(Measured(100, 90));
+  script.ProposePatch("ways", WithWays(script.state()));
+  const v1::Iteration edited = script.Run(Measured(90, 80));
+  EXPECT_EQ(edited.verdict(), v1::KEPT);
+  EXPECT_EQ(edited.variant().at("WAYS"), 2);
+  EXPECT_EQ(edited.variant().at("TILE"), 64) << "the others keep their values";
+  EXPECT_EQ(script.state().BundleOf(script.state().SourceIdOf(edited.number())).variables_size(), 3);
+  const TreeChooser chooser;
+  std::set<std::string> tried;
+  for (int i = 0; i < 5; ++i) {  // all that constraints allow
+    const std::optional<v1::Event> planned = script.Decide(chooser);
+    ASSERT_TRUE(planned && planned->has_planned()) << i;
+    EXPECT_EQ(planned->planned().variant().values_size(), 3);
+    EXPECT_EQ(planned->planned().parent(), edited.number());
+    tried.insert(planned->planned().change().variable());
+    script.Lease(planned->planned().trial());
+    script.Finish(planned->planned().trial(), Measured(80, 85));
+  }
+  EXPECT_TRUE(tried.contains("WAYS"));
+  EXPECT_TRUE(tried.contains("TILE") || tried.contains("SPLIT"));
+  CampaignState again("campaigns/1", TinyBundle());
+  for (const v1::Event& event : script.events()) again.Apply(event);
+  EXPECT_EQ(again.SourceOf(edited.number()), script.state().SourceOf(edited.number()));
+  EXPECT_EQ(again.BundleOf(again.SourceIdOf(edited.number())).variables_size(), 3) << "from its events alone";
+}
+
+TEST(DecideTest, AppliesAnEditToABestThatCameAfterItWasProposed) {
+  v1::Bundle bundle = TinyBundle();
+  bundle.mutable_source()->set_text("one\ntwo\nthree\nfour\nfive\nsix\nseven\n");
+  CampaignScript script({}, bundle);
+  script.Run(MeasuredStart(100));
+  script.ProposePatch("first", "@@ -1,4 +1,4 @@\n one\n-two\n+2\n three\n four\n");
+  script.ProposePatch("second", "@@ -3,5 +3,5 @@\n three\n four\n-five\n+5\n six\n seven\n");
+  script.ProposePatch("third", "@@ -1,3 +1,3 @@\n one\n-two\n+zwei\n three\n");
+  script.Run(Measured(100, 80));
+  const v1::Iteration second = script.Run(Measured(80, 60));
+  EXPECT_EQ(second.change().source().name(), "second");
+  EXPECT_EQ(script.state().SourceOf(2), "one\n2\nthree\nfour\n5\nsix\nseven\n");
+  const std::optional<v1::Event> dropped = script.Decide();
+  ASSERT_TRUE(dropped && dropped->has_dropped());
+  EXPECT_THAT(
+      dropped->dropped().reason(),
+      HasSubstr("the patch fits iteration 0, and the best, iteration 2, differs in lines that it touches: hunk 1 "
+                "of the patch does not fit tiny.cu: at line 2 expected \"two\", found \"2\""));
+}
+
 TEST(DecideTest, RefusesAChooserThatChangesTwoVariablesOrNone) {
   for (const auto& [tile, split] : {std::pair(64, 2), std::pair(32, 1)}) {
     CampaignScript script;
@@ -522,18 +605,18 @@ TEST(DecideTest, RefusesAChooserThatChangesTwoVariablesOrNone) {
   }
 }
 
-TEST(DecideTest, RefusesAChooserWhoseParentWasNotKept) {
+TEST(DecideTest, RefusesAChooserWhoseParentWasNotMeasured) {
   for (int parent : {1, 17}) {
     CampaignScript script;
     script.Run(MeasuredStart(100));
-    script.Run(Measured(100, 120));  // TILE 64, reverted
+    script.Run(FailedCheck(v1::CHECK_FAULT, "an illegal address"));  // TILE 64
     Choice choice;
     choice.parent = parent;
     (*choice.variant.mutable_values())["TILE"] = 64;
     (*choice.variant.mutable_values())["SPLIT"] = 2;
     const std::optional<v1::Event> event = script.Decide(FixedChooser(choice));
     ASSERT_TRUE(event && event->has_ended());
-    EXPECT_THAT(event->ended().message(), HasSubstr("kept parent"));
+    EXPECT_THAT(event->ended().message(), HasSubstr("measured parent"));
   }
 }
 

@@ -91,11 +91,11 @@ class ChangedTest : public ::testing::Test {
     return Changed(script_.state(), parent_, change, &why_);
   }
   ChangedTest() {
-    (*parent_.mutable_values())["TILE"] = 64;
-    (*parent_.mutable_values())["SPLIT"] = 1;
+    (*parent_.mutable_variant())["TILE"] = 64;
+    (*parent_.mutable_variant())["SPLIT"] = 1;
   }
   CampaignScript script_;
-  v1::Variant parent_;
+  v1::Iteration parent_;
   std::string why_;
 };
 

@@ -11,6 +11,7 @@
 #include <map>
 #include <set>
 
+#include "absl/strings/str_cat.h"
 #include "bench/measured_space.h"
 #include "kernels/space.h"
 #include "orchestrator/engine/search/decide.h"
@@ -48,8 +49,15 @@ class RecordedCampaign {
   // Nothing: the campaign has ended.
   std::optional<v1::TrialPlanned> Step(const Chooser& chooser) {
     std::optional<v1::Event> event = script_.Decide(chooser);
-    while (event && event->planned().purpose() == v1::TRIAL_PURPOSE_TOTAL) {
-      script_.FinishTotal(Measured(event->planned()));
+    while (event && event->has_planned() && event->planned().purpose() != v1::TRIAL_PURPOSE_ITERATION) {
+      const v1::TrialPlanned planned = event->planned();
+      const v1::TrialResult result = Measured(planned, /*counts=*/false);
+      if (planned.purpose() == v1::TRIAL_PURPOSE_TOTAL) {
+        script_.FinishTotal(result);
+      } else {
+        script_.Lease(planned.trial());
+        script_.Finish(planned.trial(), result);
+      }
       event = script_.Decide(chooser);
     }
     if (!event || !event->has_planned()) return std::nullopt;
@@ -71,11 +79,11 @@ class RecordedCampaign {
   double ShareOfBest() const { return std::exp(space_.Find(state().best()->variant())->log_speed - space_.best); }
 
  private:
-  v1::TrialResult Measured(const v1::TrialPlanned& planned) {
+  v1::TrialResult Measured(const v1::TrialPlanned& planned, bool counts = true) {
     const MeasuredSpace::Entry* parent =
         planned.has_parent() ? space_.Find(state().Find(planned.parent())->variant()) : nullptr;
     if (const MeasuredSpace::Entry* candidate = space_.Find(planned.variant().values())) {
-      ++evaluations_;
+      evaluations_ += counts;
       return space_.Measure(*candidate, parent, planned.noise(), noise_);
     }
     v1::TrialResult result;
@@ -97,16 +105,13 @@ TEST(TreeChooser, AddsParallelismFirstWhereAttentionStartsWithTwoBlocks) {
   RecordedCampaign campaign("attention");
   campaign.Step(TreeChooser());
   const Choice choice = TreeChooser().Next(campaign.state()).value();
-  // KV_SPLITS from 1 to 4 gives as many blocks, but adds a launch.
-  EXPECT_EQ(choice.change.variable(), "TILE_M");
-  EXPECT_EQ(choice.change.from(), 64);
-  EXPECT_EQ(choice.change.to(), 16) << "2 blocks for 132 SMs ask for the largest step";
+  EXPECT_THAT(choice.change.variable(), testing::AnyOf("TILE_M", "KV_SPLITS"));
   EXPECT_EQ(choice.finding.value().rule(), "grid-too-small");
   EXPECT_EQ(choice.prediction.value().metric(), "waves");
   EXPECT_EQ(choice.prediction->direction(), v1::DIRECTION_MORE);
-  EXPECT_GT(choice.prediction->low(), 1);
-  EXPECT_LE(choice.prediction->high(), 4);
-  EXPECT_THAT(choice.why, HasSubstr("grid-too-small: TILE_M from 64 to 16 gives more parallelism"));
+  EXPECT_GT(choice.prediction->high(), 1);
+  EXPECT_LT(choice.prediction->low(), choice.prediction->high());
+  EXPECT_THAT(choice.why, AllOf(HasSubstr("grid-too-small: "), HasSubstr("gives more parallelism")));
   EXPECT_GT(choice.score.value().rules(), 0);
 }
 
@@ -114,18 +119,9 @@ TEST(TreeChooser, LetsNoLaterPhaseChooseWhileTheGridIsTooSmall) {
   RecordedCampaign campaign("attention");
   const TreeChooser chooser;
   campaign.Step(chooser);
-  // If measurements contradict a value or a direction, the rule's term is discounted, and a change for another phase
-  // may be chosen.
-  const auto spoken_against = [&](const std::string& variable, int32_t value) {
-    const auto& iterations = campaign.state().iterations();
-    return std::any_of(iterations.begin(), iterations.end(), [&](const v1::Iteration& iteration) {
-      const v1::Change& change = iteration.change();
-      if (change.variable() != variable || campaign.state().IsUntried(iteration.number())) return false;
-      if (iteration.verdict() == v1::KEPT) return change.from() == value;
-      const bool from_best = iteration.parent() == campaign.state().best()->number();
-      return change.to() == value || (from_best && (change.to() > change.from()) == (value > change.from()));
-    });
-  };
+  v1::Finding wanted;
+  wanted.add_wants()->set_resource(v1::RESOURCE_PARALLELISM);
+  wanted.mutable_wants(0)->set_direction(v1::DIRECTION_MORE);
   int looked_at = 0;
   for (int i = 0; i < 20; ++i) {
     const std::optional<Choice> choice = chooser.Next(campaign.state());
@@ -134,50 +130,20 @@ TEST(TreeChooser, LetsNoLaterPhaseChooseWhileTheGridIsTooSmall) {
     for (const v1::Finding& finding : DecisionTree::Default().Diagnose(campaign.state().best_evidence(), {})) {
       too_small = too_small || finding.rule() == "grid-too-small";
     }
-    const v1::Iteration& best = *campaign.state().best();
+    // Of what is left, only changes that measurements do not speak against count: the posterior expects a gain.
     bool left = false;
-    v1::Finding wanted;
-    wanted.add_wants()->set_resource(v1::RESOURCE_PARALLELISM);
-    wanted.mutable_wants(0)->set_direction(v1::DIRECTION_MORE);
-    for (const v1::Variable& variable : campaign.state().bundle().variables()) {
-      for (const int32_t value : variable.values()) {
-        if (spoken_against(variable.name(), value)) continue;
-        v1::Change change;
-        change.set_variable(variable.name());
-        change.set_from(best.variant().at(variable.name()));
-        change.set_to(value);
-        std::string why;
-        const std::optional<v1::Variant> variant = Changed(campaign.state(), VariantOf(best), change, &why);
-        if (variant && !campaign.state().Tried(*variant, 0) && Serves(campaign.state().bundle(), change, wanted))
-          left = true;
-      }
+    for (const v1::PassedOver& passed : choice->passed_over) {
+      const v1::Score& score = passed.score();
+      left = left || (score.rules() + score.model() + score.patterns() > 0 &&
+                      Serves(campaign.state().bundle(), passed.change(), wanted));
     }
-    if (too_small && left) {
+    if (too_small && left && choice->parent == campaign.state().best()->number()) {
       ++looked_at;
       EXPECT_TRUE(Serves(campaign.state().bundle(), choice->change, wanted)) << choice->why;
-      EXPECT_EQ(choice->parent, best.number());
     }
     campaign.Step(chooser);
   }
   EXPECT_GT(looked_at, 1);
-}
-
-TEST(TreeChooser, ForcesMoreBlocksOnlyWhereMeasurementsLeftEnoughOfThem) {
-  RecordedCampaign campaign("attention");
-  const TreeChooser chooser;
-  TreeSettings demanding;
-  demanding.min_discount = INFINITY;
-  const auto forced = [&](const TreeChooser& by) {
-    return by.Next(campaign.state())->why.find("so parallelism comes first") != std::string::npos;
-  };
-  int seen = 0;
-  for (int i = 0; i < 20; ++i) {
-    campaign.Step(chooser);
-    if (!forced(chooser)) continue;
-    ++seen;
-    EXPECT_FALSE(forced(TreeChooser(DecisionTree::Default(), demanding)));
-  }
-  EXPECT_GT(seen, 0);
 }
 
 TEST(TreeChooser, PadsTheTileOfATransposeWithBankConflicts) {
@@ -191,8 +157,13 @@ TEST(TreeChooser, PadsTheTileOfATransposeWithBankConflicts) {
 TEST(TreeChooser, SaysOfEveryOtherChangeWhyItWasPassedOver) {
   RecordedCampaign campaign("softmax");
   const TreeChooser chooser;
-  for (int i = 0; i < 6; ++i) campaign.Step(chooser);
-  const Choice choice = chooser.Next(campaign.state()).value();
+  campaign.Step(chooser);
+  campaign.Step(chooser);
+  Choice choice = chooser.Next(campaign.state()).value();
+  for (int i = 0; i < 20 && choice.parent != campaign.state().best()->number(); ++i) {  // not of an expedition
+    campaign.Step(chooser);
+    choice = chooser.Next(campaign.state()).value();
+  }
   ASSERT_EQ(choice.parent, campaign.state().best()->number());
   int changes = 0;
   for (const v1::Variable& variable : campaign.state().bundle().variables()) changes += variable.values_size() - 1;
@@ -213,23 +184,96 @@ TEST(TreeChooser, ComesWithinATenthOfTheBestInTwentyEvaluations) {
   }
 }
 
-TEST(TreeChooser, ChangesOneVariableOfAKeptVariantUntilNothingIsLeft) {
+TEST(TreeChooser, ChangesOneVariableOfAMeasuredVariantUntilItExpectsTooLittle) {
   for (const char* bundle : {"attention", "softmax", "transpose"}) {
     RecordedCampaign campaign(bundle);
     const TreeChooser chooser;
-    int branches = 0;
+    int expeditions = 0;
     for (int i = 0; i < 150; ++i) {
       const std::optional<v1::TrialPlanned> planned = campaign.Step(chooser);
       if (!planned) break;
       if (!planned->has_parent()) continue;
       const v1::Iteration& parent = *campaign.state().Find(planned->parent());
-      EXPECT_EQ(parent.verdict(), v1::KEPT);
+      EXPECT_TRUE(campaign.state().IsMeasured(parent));
       EXPECT_EQ(Differences(VariantOf(parent), planned->variant()), 1);
-      if (planned->why().find("no change of the best variant") != std::string::npos) ++branches;
+      expeditions += planned->expedition();
+      const v1::Iteration& judged = campaign.state().iterations().back();
+      const bool kept = judged.expedition() && judged.verdict() == v1::KEPT;
+      EXPECT_TRUE(!kept || judged.over_best().result() == v1::FASTER);
     }
     EXPECT_NE(campaign.state().summary().state(), v1::FAILED);
-    EXPECT_GT(branches, 0) << bundle;
+    EXPECT_GT(expeditions, 0) << bundle;
   }
+}
+
+TEST(TreeChooser, PredictsIntervalsThatHoldFourOfFiveOutcomes) {
+  int made = 0, held = 0;
+  for (const char* bundle : {"attention", "reduce_sum", "rmsnorm", "softmax", "transpose"}) {
+    RecordedCampaign campaign(bundle);
+    const TreeChooser chooser;
+    for (int i = 0; i < 60 && campaign.Step(chooser); ++i) {
+    }
+    for (const v1::Iteration& iteration : campaign.state().iterations()) {
+      if (!iteration.has_prediction() || !iteration.has_interval()) continue;
+      ++made;
+      held += iteration.prediction().time_outcome() == v1::Prediction::CAME_TRUE;
+    }
+  }
+  EXPECT_GT(made, 100);
+  EXPECT_GE(held, 0.70 * made);
+  EXPECT_LE(held, 0.92 * made);
+}
+
+TEST(TreeChooser, EndsWhereEveryTrialFails) {
+  MeasuredSpace space = Recorded("reduce_sum");
+  const MeasuredSpace::Entry* start = space.Find(StartVariant(space.bundle).values());
+  for (MeasuredSpace::Entry& entry : space.entries) entry.ok = &entry == start;
+  RecordedCampaign campaign(space);
+  const TreeChooser chooser;
+  int steps = 0;
+  while (steps < 1000 && campaign.Step(chooser)) ++steps;
+  EXPECT_LT(steps, 1000);
+  EXPECT_EQ(campaign.state().summary().state(), v1::FINISHED);
+}
+
+// A GPU that throttles: the same two variants compare differently each time.
+TEST(TreeChooser, EndsWhereMeasurementsContradictEachOther) {
+  CampaignScript script(NoGoal(), WideBundle());
+  const TreeChooser chooser;
+  SeededRandom random(3);
+  int trials = 0;
+  for (; trials < 1000; ++trials) {
+    const std::optional<v1::Event> event = script.Decide(chooser);
+    ASSERT_TRUE(event);
+    if (!event->has_planned()) break;
+    const v1::TrialPlanned planned = event->planned();
+    const v1::TrialResult result =
+        planned.has_parent() ? Measured(100, 100 * std::exp(random.Uniform() - 0.5)) : MeasuredStart(100);
+    if (planned.purpose() == v1::TRIAL_PURPOSE_TOTAL) {
+      script.FinishTotal(result);
+    } else {
+      script.Lease(planned.trial());
+      script.Finish(planned.trial(), result);
+    }
+  }
+  EXPECT_LT(trials, 1000);
+  EXPECT_EQ(script.summary().state(), v1::FINISHED);
+  EXPECT_THAT(script.events().back().ended().message(),
+              testing::AnyOf(HasSubstr("no change is left to try"), HasSubstr("no change is expected to gain")));
+}
+
+TEST(TreeChooser, EndsAtOnceInASpaceOfOneVariant) {
+  v1::Bundle bundle = TinyBundle();
+  for (v1::Variable& variable : *bundle.mutable_variables()) {
+    variable.clear_values();
+    variable.add_values(variable.start());
+  }
+  CampaignScript script(NoGoal(), bundle);
+  script.Run(MeasuredStart(100));
+  const std::optional<v1::Event> event = script.Decide(TreeChooser());
+  ASSERT_TRUE(event && event->has_ended());
+  EXPECT_EQ(event->ended().reason(), v1::STOP_REASON_SPACE);
+  EXPECT_EQ(event->ended().message(), "no change is left to try");
 }
 
 TEST(TreeChooser, ChoosesTheSameBytesOfTheSameEvents) {
@@ -269,7 +313,7 @@ TEST(TreeChooser, TriesOtherChangesOfTheSameParentInARound) {
   EXPECT_EQ(parents.size(), 1u);
 }
 
-TEST(TreeChooser, JoinsNoRoundForAChangeWithALowScore) {
+TEST(TreeChooser, JoinsNoRoundForAChangeOfWhichTooLittleIsExpected) {
   RecordedCampaign campaign("transpose");
   const TreeChooser chooser;
   for (int i = 0; i < 4; ++i) campaign.Step(chooser);
@@ -277,9 +321,6 @@ TEST(TreeChooser, JoinsNoRoundForAChangeWithALowScore) {
   while (joined < 1000 && campaign.Plan(chooser, 1000)) ++joined;
   EXPECT_GT(joined, 1);
   EXPECT_LT(joined, 1000);
-  TreeSettings demanding;
-  demanding.min_joining_score = INFINITY;
-  EXPECT_FALSE(TreeChooser(DecisionTree::Default(), demanding).Next(campaign.state()).has_value());
 }
 
 TEST(TreeChooser, GivesTheScoreAndFindingsBehindAChoice) {
@@ -292,7 +333,6 @@ TEST(TreeChooser, GivesTheScoreAndFindingsBehindAChoice) {
   ASSERT_TRUE(choice.effect);
   EXPECT_EQ(choice.effect->resource(), v1::RESOURCE_PARALLELISM);
   ASSERT_FALSE(choice.findings.empty());
-  EXPECT_EQ(choice.findings[0].rule(), choice.finding.value().rule());
   int ranked = 0;
   for (const v1::PassedOver& passed : choice.passed_over) {
     if (!passed.has_score()) continue;
@@ -300,27 +340,6 @@ TEST(TreeChooser, GivesTheScoreAndFindingsBehindAChoice) {
     EXPECT_THAT(passed.reason(), testing::AnyOf(HasSubstr("ranks lower"), HasSubstr("parallelism comes first")));
   }
   EXPECT_GT(ranked, 0);
-}
-
-TEST(TreeChooser, TakesWeightFromARuleThatMisled) {
-  RecordedCampaign campaign("attention");
-  const TreeChooser chooser;
-  std::map<std::string, double> before;
-  int misled = 0;
-  for (int i = 0; i < 40; ++i) {
-    if (!campaign.Step(chooser)) break;
-    const std::map<std::string, double> after = RuleWeights(campaign.state(), RuleSettings());
-    const v1::Iteration& last = campaign.state().iterations().back();
-    if (last.has_finding() && last.verdict() == v1::REVERTED) {
-      const auto was = before.find(last.finding().rule());
-      const double had = was == before.end() ? 1 : was->second;
-      if (had <= 0.05) continue;  // no rule is silenced
-      EXPECT_LT(after.at(last.finding().rule()), had);
-      ++misled;
-    }
-    before = after;
-  }
-  EXPECT_GT(misled, 0);
 }
 
 TEST(TreeChooser, ChoosesByTheModelWhereThereIsNoEvidence) {
@@ -335,23 +354,94 @@ TEST(TreeChooser, ChoosesByTheModelWhereThereIsNoEvidence) {
   EXPECT_GT(campaign.state().summary().speedup_over_start(), 1.5);
 }
 
-TEST(TreeChooser, ChoosesInUnderFiveMilliseconds) {
+double CpuSeconds() {
+  timespec time;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+// CPU time of the next choice, fit of the parameters included. The least of some: the machine may be busy.
+double SecondsOfAChoice(const v1::Bundle& bundle, const std::vector<v1::Event>& events) {
+  const TreeChooser chooser;
+  double least = INFINITY;
+  for (int i = 0; i < 5; ++i) {
+    CampaignState campaign("campaigns/7", bundle);  // another one remembers what it fitted
+    for (const v1::Event& event : events) campaign.Apply(event);
+    const double begin = CpuSeconds();
+    EXPECT_TRUE(chooser.Next(campaign));
+    least = std::min(least, CpuSeconds() - begin);
+  }
+  return least;
+}
+
+TEST(TreeChooser, ChoosesInUnderAMillisecondInAttentionsSpace) {
   RecordedCampaign campaign("attention");
   const TreeChooser chooser;
-  for (int i = 0; i < 200 && campaign.Step(chooser); ++i) {
+  while (campaign.evaluations() < 20 && campaign.Step(chooser)) {
   }
-  const auto cpu_seconds = [] {
-    timespec time;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+  EXPECT_LT(SecondsOfAChoice(campaign.state().bundle(), campaign.events()), 0.001 * kSlowdown);
+}
+
+// A random untried change of a random measured variant.
+class RandomChooser : public Chooser {
+ public:
+  std::optional<Choice> Next(const CampaignState& campaign) const override {
+    const v1::Bundle& bundle = campaign.bundle();
+    SeededRandom random("choice", static_cast<uint64_t>(campaign.next_iteration()));
+    while (true) {
+      const v1::Iteration& parent = campaign.iterations()[random.Below(campaign.iterations().size())];
+      const v1::Variable& variable = bundle.variables(static_cast<int>(random.Below(bundle.variables_size())));
+      Choice choice;
+      choice.parent = parent.number();
+      choice.change.set_variable(variable.name());
+      choice.change.set_from(parent.variant().at(variable.name()));
+      choice.change.set_to(variable.values(static_cast<int>(random.Below(variable.values_size()))));
+      std::string why;
+      std::optional<v1::Variant> variant = Changed(campaign, parent, choice.change, &why);
+      if (!variant || choice.change.from() == choice.change.to()) continue;
+      choice.variant = *std::move(variant);
+      return choice;
+    }
+  }
+};
+
+// The start is the fastest variant: every variable slows the others down.
+double MicrosecondsOf(const google::protobuf::Map<std::string, int32_t>& variant) {
+  int sum = 0;
+  for (const auto& [name, value] : variant) sum += value - 1;
+  return 100 * std::exp(0.02 * sum);
+}
+
+TEST(TreeChooser, ChoosesInTimeInALargeSpace) {
+  struct Case {
+    int variables, values, measured;
+    double seconds;
   };
-  double least = INFINITY;  // the machine may be busy
-  for (int i = 0; i < 5; ++i) {
-    const double begin = cpu_seconds();
-    chooser.Next(campaign.state());
-    least = std::min(least, cpu_seconds() - begin);
+  for (const Case& one : {Case{20, 5, 300, 0.005}, Case{100, 4, 2000, 0.05}}) {
+    v1::Bundle bundle = TinyBundle();
+    bundle.clear_variables();
+    bundle.clear_constraints();
+    bundle.clear_launches();
+    for (int i = 0; i < one.variables; ++i) {
+      v1::Variable& variable = *bundle.add_variables();
+      variable.set_name(absl::StrCat("V", i));
+      for (int value = 1; value <= one.values; ++value) variable.add_values(value);
+      variable.set_start(1);
+    }
+    CampaignScript script(NoGoal(), bundle);
+    const RandomChooser chooser;
+    while (script.state().next_iteration() < one.measured) {
+      const v1::TrialPlanned planned = script.Decide(chooser)->planned();
+      ASSERT_EQ(planned.purpose(), v1::TRIAL_PURPOSE_ITERATION);
+      script.Lease(planned.trial());
+      const double us = MicrosecondsOf(planned.variant().values());
+      script.Finish(planned.trial(),
+                    planned.has_parent()
+                        ? Measured(MicrosecondsOf(script.state().Find(planned.parent())->variant()), us)
+                        : MeasuredStart(us));
+    }
+    EXPECT_LT(SecondsOfAChoice(bundle, script.events()), one.seconds * kSlowdown) << one.variables << " variables";
   }
-  EXPECT_LT(least, 0.005 * kSlowdown);
 }
 
 TEST(RecordedBundles, HaveASpaceAndNotOnlyTheWayOfACampaign) {

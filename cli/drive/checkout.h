@@ -1,0 +1,18 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "absl/status/status.h"
+#include "agent/campaigns/campaigns.h"
+#include "pawl/v1/campaign_service.pb.h"
+
+namespace pawl {
+
+// Writes a file below the folder, whatever its path says. InvalidArgument: the path leads out of it.
+absl::Status WriteBelow(const std::filesystem::path& folder, const std::string& path, const std::string& text);
+
+// Writes what an edit of the variant may change: its source, the other files, and its part of kernel.toml.
+absl::Status WriteCheckout(Campaigns& campaigns, const v1::BestVariant& best, const std::filesystem::path& folder);
+
+}  // namespace pawl

@@ -1,0 +1,108 @@
+#pragma once
+
+// <resolv.h> has a macro of a name that Eigen uses.
+#undef _res
+#include <Eigen/Core>
+#include <cstddef>
+#include <vector>
+
+#include "orchestrator/engine/search/point.h"
+
+namespace pawl {
+
+// A sum over variables: what each place of a variable adds, by variable and in it by place.
+using PlaceTable = std::vector<std::vector<double>>;
+double SumAt(const PlaceTable& table, const Point& point);
+
+// A cause of speed that is known before anything is measured, such as a rule's finding. A variant's log speed has
+// `worth` times the sum of its places' entries in it. The worth is uncertain, and learned with everything else.
+struct KnownCause {
+  PlaceTable serves;
+  double worth = 0;  // prior mean, in log speedup
+  double sd = 0;     // prior standard deviation
+};
+
+struct PosteriorSettings {
+  // Log-normal priors of the kernel's parameters: median, and standard deviation of the logarithm. Each campaign fits
+  // the parameters to its own measurements. Variances are shares of the spread's.
+  struct Prior {
+    double median, sd;
+  };
+  Prior ordered_rate = {1, 2};    // decay of correlation over the length of a variable's scale
+  Prior named_rate = {0.14, 1};   // decay between any two different values of a variable
+  Prior joint = {1, 1};           // variance of what the variables do together
+  Prior separate = {0.37, 1};     // variance of what each of them does by itself, summed over them
+  Prior nugget = {0.01, 1};       // variance of what no variable explains
+  int fit_steps = 10;
+  // Standard deviation of log speed over a space, and the number of measurements that this prior counts as.
+  double spread = 0.3;
+  double spread_weight = 2;
+  // An approximation of this rank: the newest half, and the fastest of the others.
+  size_t most_observations = 160;
+  size_t most_fitted = 80;  // likewise, for the fit of the parameters
+};
+
+// A Gaussian process over variants. Log speed is a constant, plus what each variable does by itself, plus what all of
+// them do together, plus known causes. The correlation of two values of a variable is exp(-ordered_rate * distance on
+// the scale - named_rate), with rates of the variable's own. Immutable.
+class Posterior {
+ public:
+  struct Observation {
+    Point point;
+    double log_speed = 0;
+    double variance = 0;  // of the measurement
+  };
+  struct Normal {
+    double mean = 0, sd = 0;
+  };
+  using Parameters = std::vector<double>;  // logarithms of the kernel's parameters
+  // By point and variable; those of a variable are next to each other in memory.
+  using Places = Eigen::Matrix<uint16_t, Eigen::Dynamic, Eigen::Dynamic>;
+
+  // The mode of the parameters' posterior.
+  static Parameters Fit(const std::vector<Observation>& observations, const Scales& scales,
+                        const std::vector<KnownCause>& causes, const PosteriorSettings& settings);
+
+  // `observations` oldest first; `parameters` as Fit gave them, perhaps for the earlier ones only.
+  Posterior(std::vector<Observation> observations, const Scales& scales, std::vector<KnownCause> causes,
+            const Parameters& parameters, const PosteriorSettings& settings);
+
+  // A variant and all that differ from it in one variable: the posterior's means, and upper bounds of its standard
+  // deviations, from the one observation that says most about the variant. Far cheaper than Predict.
+  class Neighbourhood {
+   public:
+    Neighbourhood(const Posterior& posterior, const Point& centre);
+    const Normal& Bound(size_t variable, uint16_t place) const { return bounds_[variable][place]; }
+
+   private:
+    std::vector<std::vector<Normal>> bounds_;
+  };
+
+  // Of log speed as it would be measured without noise.
+  std::vector<Normal> Predict(const std::vector<Point>& points) const;
+  // Standard deviation of log speed over the space, as the observations have it.
+  double spread() const { return scale_; }
+  // By the known causes' prior alone.
+  double CausesMean(const Point& point) const;
+  // Correlation of what the variables do together: 1 for the same variant.
+  double Similarity(const Point& a, const Point& b) const;
+
+ private:
+  Eigen::MatrixXd CovarianceOf(const std::vector<Point>& points) const;
+
+  Places places_;  // of the observations
+  std::vector<KnownCause> causes_;
+  std::vector<Eigen::MatrixXd> correlations_;  // by variable: of the values at two places
+  double joint_ = 0, separate_ = 0, nugget_ = 0;
+  double mean_ = 0, scale_ = 1;  // of the observations, without the known causes
+  Eigen::MatrixXd causes_of_;    // by observation and cause, in units of the scale
+  Eigen::MatrixXd cholesky_;
+  Eigen::VectorXd weights_;
+  Eigen::VectorXd inverse_variances_;  // of the single observations, noise included
+};
+
+// Of what exceeds `best`, where losses count as 0.
+double ExpectedImprovement(const Posterior::Normal& log_speed, double best);
+double ProbabilityAbove(const Posterior::Normal& log_speed, double level);
+
+}  // namespace pawl

@@ -1,0 +1,113 @@
+// Steps from a variant that is not the best.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "orchestrator/engine/search/decide.h"
+#include "tests/orchestrator/engine/campaign_script.h"
+
+namespace pawl {
+namespace {
+
+using testing::HasSubstr;
+
+// Turns SPLIT of a given iteration to 2.
+class FromIteration : public Chooser {
+ public:
+  explicit FromIteration(int parent) : parent_(parent) {}
+  std::optional<Choice> Next(const CampaignState& campaign) const override {
+    Choice choice;
+    choice.parent = parent_;
+    choice.variant = VariantOf(*campaign.Find(parent_));
+    (*choice.variant.mutable_values())["SPLIT"] = 2;
+    choice.change.set_variable("SPLIT");
+    choice.change.set_from(1);
+    choice.change.set_to(2);
+    return choice;
+  }
+
+ private:
+  const int parent_;
+};
+
+// The start takes 100 us, TILE=64 takes 120 us and was reverted; the last step starts from there.
+class Expedition : public testing::Test {
+ protected:
+  Expedition() {
+    script_.Run(MeasuredStart(100));
+    script_.Run(Measured(100, 120));
+  }
+  v1::Iteration Step(const v1::TrialResult& result) {
+    const std::optional<v1::Event> planned = script_.Decide(FromIteration(1));
+    EXPECT_TRUE(planned->planned().expedition());
+    EXPECT_EQ(planned->planned().parent(), 1);
+    script_.Lease(planned->planned().trial());
+    return script_.Finish(planned->planned().trial(), result);
+  }
+  CampaignScript script_;
+};
+
+TEST_F(Expedition, IsNotKeptForBeingFasterThanItsParent) {
+  const v1::Iteration step = Step(Measured(120, 110));
+  EXPECT_EQ(step.verdict(), v1::REVERTED);
+  EXPECT_TRUE(step.expedition());
+  EXPECT_THAT(step.reason(), HasSubstr("an expedition, at about 0.909x the speed of the best variant (iteration 0)"));
+  EXPECT_EQ(script_.state().UncomparedEnd(), nullptr) << "it can't be faster than the best";
+  EXPECT_EQ(script_.summary().best(), 0);
+}
+
+TEST_F(Expedition, IsComparedWithTheBestAtItsEndAndKeptIfItIsFaster) {
+  Step(Measured(120, 80));
+  const std::optional<v1::Event> end = script_.Decide();
+  ASSERT_TRUE(end && end->has_planned());
+  EXPECT_EQ(end->planned().purpose(), v1::TRIAL_PURPOSE_END);
+  EXPECT_EQ(end->planned().iteration(), 2);
+  EXPECT_EQ(end->planned().parent(), 0);
+  EXPECT_FALSE(script_.Decide()) << "the best may change";
+  script_.Lease(end->planned().trial());
+  const v1::Iteration kept = script_.Finish(end->planned().trial(), Measured(100, 81));
+  EXPECT_EQ(kept.verdict(), v1::KEPT);
+  EXPECT_THAT(kept.reason(), HasSubstr("the end of an expedition"));
+  EXPECT_EQ(kept.over_best().result(), v1::FASTER);
+  EXPECT_EQ(kept.compared_with(), 0);
+  EXPECT_EQ(script_.summary().best(), 2);
+  EXPECT_NEAR(script_.summary().speedup_over_start(), 100 / 81.0, 1e-3) << "by the comparison with the best";
+  EXPECT_EQ(script_.summary().counts().kept(), 1);
+  EXPECT_EQ(script_.state().reverts_in_a_row(), 0);
+}
+
+TEST_F(Expedition, StaysRevertedWhereItsEndIsNotFasterThanTheBest) {
+  Step(Measured(120, 95));
+  const std::optional<v1::Event> end = script_.Decide();
+  script_.Lease(end->planned().trial());
+  EXPECT_EQ(script_.Finish(end->planned().trial(), Measured(100, 101)).verdict(), v1::REVERTED);
+  EXPECT_EQ(script_.summary().best(), 0);
+  EXPECT_EQ(script_.state().UncomparedEnd(), nullptr) << "it is compared once";
+}
+
+TEST_F(Expedition, IsNotComparedAgainWhereTheComparisonFailed) {
+  Step(Measured(120, 80));
+  const std::optional<v1::Event> end = script_.Decide();
+  script_.Lease(end->planned().trial());
+  const v1::Iteration failed =
+      script_.Finish(end->planned().trial(), FailedCheck(v1::CHECK_UNSTEADY, "the GPU is too unsteady"));
+  EXPECT_EQ(failed.verdict(), v1::REVERTED);
+  EXPECT_THAT(failed.reason(), HasSubstr("it could not be compared with iteration 0: the GPU is too unsteady"));
+  const std::optional<v1::Event> next = script_.Decide();
+  ASSERT_TRUE(next && next->has_planned());
+  EXPECT_EQ(next->planned().purpose(), v1::TRIAL_PURPOSE_ITERATION);
+}
+
+TEST_F(Expedition, IsTheSameCampaignAfterARestart) {
+  Step(Measured(120, 80));
+  const std::optional<v1::Event> end = script_.Decide();
+  script_.Lease(end->planned().trial());
+  script_.Finish(end->planned().trial(), Measured(100, 81));
+  CampaignState again(script_.summary().name(), TinyBundle());
+  for (const v1::Event& event : script_.events()) again.Apply(event);
+  EXPECT_EQ(again.summary().ShortDebugString(), script_.summary().ShortDebugString());
+  EXPECT_EQ(again.Find(2)->ShortDebugString(), script_.state().Find(2)->ShortDebugString());
+  EXPECT_NE(again.EvidenceOf(2), nullptr);
+}
+
+}  // namespace
+}  // namespace pawl
