@@ -54,6 +54,11 @@ struct StoredWorker {
   v1::Worker worker;
 };
 
+struct StoreSizes {
+  int64_t database = 0, wal = 0, blobs = 0, blob_count = 0;  // bytes, bytes, bytes, blobs
+  int64_t free = 0, disk = 0;                                // bytes of the file system that it is on
+};
+
 // What is written together or not at all.
 struct Writes {
   std::vector<v1::Event> events = {};        // their sequence numbers are given by Commit
@@ -151,6 +156,8 @@ class Store {
 
   absl::StatusOr<std::optional<StoredBlob>> GetBlob(const std::string& hash);
   absl::StatusOr<bool> HasBlob(const std::string& hash);
+  // The first call adds up all blobs, later ones those that came since.
+  absl::StatusOr<StoreSizes> Sizes();
   absl::StatusOr<std::vector<StoredWorker>> Workers();
   absl::Status RemoveWorkers(const std::vector<std::string>& names);  // one that is not there is no error
 
@@ -188,6 +195,8 @@ class Store {
   std::string identity_ ABSL_GUARDED_BY(writer_mutex_);  // empty: the first commit makes one
   absl::Mutex reader_mutex_;
   std::unique_ptr<Connection> reader_ ABSL_GUARDED_BY(reader_mutex_);
+  StoreSizes counted_ ABSL_GUARDED_BY(reader_mutex_);  // its blobs, up to this row
+  int64_t counted_row_ ABSL_GUARDED_BY(reader_mutex_) = 0;
   std::atomic<bool> uncertain_ = false;
   std::atomic<int64_t> commit_nanos_ = 0;
   std::atomic<int64_t> commits_ = 0;
