@@ -49,6 +49,7 @@ ALLOWED = {
                       "worker/process", "profiles", "kernels", "base"],
     "worker/lease": ["worker/replay", "worker/trial", "worker/host", "worker/process", "profiles", "kernels", "base"],
     "worker/runner": ["worker/validate", "worker/build", "worker/process", "kernels", "base"],
+    "fleet": ["worker/process", "base"],
     "cli/draft": ["kernels", "base"],
     "cli/text": ["report", "profiles", "kernels", "base"],
     "cli/connect": ["cli/text", "agent", "profiles", "kernels", "worker/process", "base"],

@@ -16,14 +16,15 @@ std::string NamePart(std::string text) {
   return text;
 }
 
-int NumberIn(const Environment& environment, const char* name) {
+int NumberIn(const WorkerEnvironment& environment, const char* name) {
   int number = 0;
   return absl::SimpleAtoi(environment(name), &number) ? number : 0;
 }
 
 }  // namespace
 
-std::string DefaultWorkerName(const Environment& environment, const std::string& host, const std::string& device) {
+std::string DefaultWorkerName(const WorkerEnvironment& environment, const std::string& host,
+                              const std::string& device) {
   if (const std::string job = environment("SLURM_JOB_ID"); !job.empty()) {
     const std::string node = environment("SLURMD_NODENAME");
     const int requeued = NumberIn(environment, "SLURM_RESTART_COUNT");
