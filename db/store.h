@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "db/archive.h"
 #include "db/damage_check.h"
 #include "db/lock_file.h"
 #include "db/open_files.h"
@@ -164,6 +165,14 @@ class Store {
   absl::StatusOr<std::vector<v1::Pattern>> Lessons();           // as they were written, those of the same gain as one
   absl::StatusOr<std::vector<v1::PatternFile>> PatternFiles();  // by source
   absl::StatusOr<std::vector<std::string>> PatternExports();    // hashes
+
+  // Moves ended campaigns into a new file (db/archive.h), and back. Killed at any moment, each campaign is whole in the
+  // database, in the file, or in both. For a process that does nothing else with the store. The database's file keeps
+  // its size until Shrink, which needs as much free space as the database has content.
+  absl::StatusOr<ArchiveSummary> MoveOut(const std::vector<int64_t>& campaigns, const std::filesystem::path& file,
+                                         int64_t time_us, const PageOf& page_of);
+  absl::StatusOr<ArchiveSummary> BringBack(const std::filesystem::path& file);
+  absl::Status Shrink();
 
   // 32 random bytes that were made with the file: lease tokens are derived from them.
   const std::string& secret() const { return secret_; }

@@ -71,7 +71,9 @@ void AddEvidence(v1::TrialResult* result, v1::Iteration* iteration) {
 
 absl::StatusOr<int64_t> Store::LastCampaign() {
   absl::MutexLock lock(&reader_mutex_);
-  return reader_->QueryInt("SELECT max(number) FROM campaigns");
+  return reader_->QueryInt(
+      "SELECT max(coalesce((SELECT max(number) FROM campaigns), 0), coalesce((SELECT max(campaign) FROM archived), "
+      "0))");
 }
 
 absl::StatusOr<std::vector<int64_t>> Store::UnfinishedCampaigns() {

@@ -58,8 +58,8 @@ Decision Decide(const std::vector<GpuClass>& classes, const Demand& demand, cons
                                           [&](const std::string& worker) { return IsWorkerOfJob(worker, job.id); });
       decision.registered += registered;
       count.starting += !registered && std::find(stale.begin(), stale.end(), job.id) == stale.end();
-    } else if (job.state == FleetJob::State::kEnding) {
-      ++active;  // it holds its node still
+    } else if (job.state == FleetJob::State::kEnding || job.state == FleetJob::State::kHeld) {
+      ++active;
     }
   }
   int running = 0;

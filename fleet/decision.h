@@ -15,7 +15,14 @@ struct GpuClass {
 
 // A worker job of this fleet, as the scheduler shows it.
 struct FleetJob {
-  enum class State { kPending, kRunning, kEnding, kFailed, kEnded };
+  enum class State {
+    kPending,
+    kHeld,  // pending, and may not begin yet: held, or just requeued. Counts for the ceiling only
+    kRunning,
+    kEnding,  // has its node still
+    kFailed,
+    kEnded,
+  };
   int64_t id = 0;
   std::string gpu;  // of its class
   State state = State::kEnded;

@@ -13,6 +13,10 @@ namespace {
 absl::StatusOr<std::string> Fetch(httplib::Client& client, const httplib::Headers& headers,
                                   const ServiceAddress& address, const std::string& path) {
   const httplib::Result reply = client.Get(path, headers);
+  if (!reply && reply.error() == httplib::Error::SSLServerVerification) {
+    return absl::UnavailableError(absl::StrCat("the certificate of ", address.url,
+                                               " is not trusted: name the authority that signed it with --tls-ca"));
+  }
   if (!reply) {
     return absl::UnavailableError(absl::StrCat("the orchestrator does not answer at ", address.url, " (",
                                                httplib::to_string(reply.error()),

@@ -41,6 +41,10 @@ bool Completes(const Json& job) {
 FleetJob::State StateOf(const Json& job) {
   const std::string state = TextAt(job, "job_state");
   if (Completes(job)) return FleetJob::State::kEnding;
+  const std::string reason = TextAt(job, "state_reason");
+  if (state == "PENDING" && (reason == "BeginTime" || reason == "JobHeldUser" || reason == "JobHeldAdmin")) {
+    return FleetJob::State::kHeld;
+  }
   if (state == "PENDING" || state == "REQUEUED" || state == "REQUEUE_HOLD" || state == "SPECIAL_EXIT") {
     return FleetJob::State::kPending;
   }

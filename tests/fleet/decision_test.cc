@@ -85,6 +85,13 @@ TEST(FleetDecisionTest, KeepsTheFloorAndCancelsOnlyWhatHasNotBegun) {
       << "two that start will take two of the three";
 }
 
+TEST(FleetDecisionTest, DoesNotWaitForAJobThatMayNotBegin) {
+  const std::vector<FleetJob> jobs = {Job(1, State::kHeld), Job(2, State::kEnding)};
+  const Decision decision = Decide(kAnything, Queued("any", 5), jobs, {.ceiling = 4});
+  EXPECT_THAT(decision.submit, ElementsAre(Pair("", 2))) << "they count for the ceiling";
+  EXPECT_THAT(decision.cancel, IsEmpty());
+}
+
 TEST(FleetDecisionTest, KnowsAJobsWorkerByItsName) {
   EXPECT_TRUE(IsWorkerOfJob("slurm-12-node-cuda0", 12));
   EXPECT_FALSE(IsWorkerOfJob("slurm-123-node-cuda0", 12));

@@ -123,14 +123,16 @@ TEST_F(SlurmTest, ReadsBothFormsOfNumbersAndStates) {
       ReadJobs(R"({"jobs": [{"job_id": 7, "name": "w", "user_id": 1, "job_state": ["RUNNING", "COMPLETING"]},
                             {"job_id": 8, "name": "w", "user_id": 1, "job_state": ["OUT_OF_MEMORY"],
                              "start_time": {"set": true, "number": 10}, "end_time": {"set": true, "number": 13}},
-                            {"job_id": 9, "name": "w", "user_id": 1, "job_state": ["PREEMPTED"]}]})",
+                            {"job_id": 9, "name": "w", "user_id": 1, "job_state": ["PREEMPTED"]},
+                            {"job_id": 10, "name": "w", "user_id": 1, "job_state": "PENDING", "state_reason": "BeginTime"}]})",
                "w", 1)
           .value();
-  ASSERT_EQ(jobs.size(), 3u);
+  ASSERT_EQ(jobs.size(), 4u);
   EXPECT_EQ(jobs[0].state, State::kEnding);
   EXPECT_EQ(jobs[1].state, State::kFailed);
   EXPECT_EQ(jobs[1].seconds, 3);
   EXPECT_EQ(jobs[2].state, State::kEnded) << "preempted is not failed";
+  EXPECT_EQ(jobs[3].state, State::kHeld) << "as after a requeue";
   EXPECT_FALSE(ReadJobs("slurm_load_jobs error", "w", 1).ok());
   EXPECT_FALSE(ReadJobs("{}", "w", 1).ok());
 }

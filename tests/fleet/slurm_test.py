@@ -97,6 +97,9 @@ def main():
             time.sleep(5)
             cluster.run("scontrol", "update", f"nodename={cluster.node}", "state=resume")
             fleet = start_fleet(service, cluster, workers, options.speed)
+            cluster.run("scontrol", "update", f"jobid={running[0]}", "starttime=now")  # Slurm would wait for two minutes
+            requeued = f"workers/slurm-{running[0]}-{cluster.node}-r1-replay"
+            until(lambda: f'"{requeued}"' in service.get("/api/workers")[1], 60, f"{requeued}, of the requeued job")
 
             def ended():
                 states = [campaign["state"] for campaign in json.loads(service.get("/api/campaigns?page_size=1000")[1])["campaigns"]]

@@ -35,7 +35,7 @@ ALLOWED = {
     "orchestrator/http": ["orchestrator/core", "orchestrator/security", "agent", "profiles", "kernels", "web", "base"],
     "orchestrator/rpc": ["orchestrator/http", "orchestrator/core", "orchestrator/security", "orchestrator/engine", "agent",
                          "db", "profiles", "kernels", "base"],
-    "orchestrator": ["orchestrator/rpc", "db", "profiles", "base"],
+    "orchestrator": ["orchestrator/rpc", "orchestrator/core", "orchestrator/engine", "db", "profiles", "base"],
     "worker/process": ["base"],
     "worker/host": ["worker/process", "profiles", "kernels", "base"],
     "worker/sandbox": ["worker/host", "worker/process", "base"],
