@@ -97,6 +97,7 @@ def main():
             time.sleep(5)
             cluster.run("scontrol", "update", f"nodename={cluster.node}", "state=resume")
             fleet = start_fleet(service, cluster, workers, options.speed)
+            until(lambda: running[0] in cluster.jobs("PENDING"), 60, "the requeued job in the queue")
             cluster.run("scontrol", "update", f"jobid={running[0]}", "starttime=now")  # Slurm would wait for two minutes
             requeued = f"workers/slurm-{running[0]}-{cluster.node}-r1-replay"
             until(lambda: f'"{requeued}"' in service.get("/api/workers")[1], 60, f"{requeued}, of the requeued job")
