@@ -21,7 +21,7 @@ namespace {
 constexpr int kBusyMilliseconds = 5000;
 
 absl::Status AlreadyExists(const std::filesystem::path& file) {
-  return absl::AlreadyExistsError(absl::StrCat(file.native(), " exists: a backup overwrites nothing; name a new file"));
+  return absl::AlreadyExistsError(absl::StrCat(file.native(), " exists: nothing is overwritten; name a new file"));
 }
 
 absl::Status CopyInto(const std::filesystem::path& database, const std::filesystem::path& copy) {
@@ -42,11 +42,12 @@ absl::Status CopyInto(const std::filesystem::path& database, const std::filesyst
   return MakeIdentity(to->get()).status();
 }
 
-// The name is on disk, too, when this returns. Overwrites nothing.
-absl::Status Publish(const std::filesystem::path& part, const std::filesystem::path& file) {
+}  // namespace
+
+absl::Status PublishFile(const std::filesystem::path& part, const std::filesystem::path& file) {
   if (renameat2(AT_FDCWD, part.c_str(), AT_FDCWD, file.c_str(), RENAME_NOREPLACE) != 0) {
     if (errno == EEXIST) return AlreadyExists(file);
-    return absl::UnavailableError(absl::StrCat("can't name the backup ", file.native(), ": ", strerror(errno)));
+    return absl::UnavailableError(absl::StrCat("can't name the file ", file.native(), ": ", strerror(errno)));
   }
   const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
   const int fd = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -56,13 +57,8 @@ absl::Status Publish(const std::filesystem::path& part, const std::filesystem::p
   return absl::UnavailableError(absl::StrCat("can't write folder ", folder.native(), ": ", strerror(errno)));
 }
 
-}  // namespace
-
-absl::Status BackUp(const std::filesystem::path& database, const std::filesystem::path& file) {
+absl::StatusOr<std::filesystem::path> BeginFile(const std::filesystem::path& file) {
   std::error_code error;
-  if (!std::filesystem::is_regular_file(database, error)) {
-    return absl::NotFoundError(absl::StrCat("there is no database ", database.native()));
-  }
   if (std::filesystem::exists(std::filesystem::symlink_status(file, error))) return AlreadyExists(file);
   std::filesystem::path part = file;
   part += ".part";
@@ -71,9 +67,19 @@ absl::Status BackUp(const std::filesystem::path& database, const std::filesystem
   const int fd = open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd < 0) return absl::UnavailableError(absl::StrCat("can't make ", part.native(), ": ", strerror(errno)));
   close(fd);
-  absl::Status status = CopyInto(database, part);
-  if (status.ok()) status = Publish(part, file);
-  if (!status.ok()) std::filesystem::remove(part, error);
+  return part;
+}
+
+absl::Status BackUp(const std::filesystem::path& database, const std::filesystem::path& file) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(database, error)) {
+    return absl::NotFoundError(absl::StrCat("there is no database ", database.native()));
+  }
+  const absl::StatusOr<std::filesystem::path> part = BeginFile(file);
+  if (!part.ok()) return part.status();
+  absl::Status status = CopyInto(database, *part);
+  if (status.ok()) status = PublishFile(*part, file);
+  if (!status.ok()) std::filesystem::remove(*part, error);
   return status;
 }
 

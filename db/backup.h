@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 namespace pawl {
 
@@ -10,5 +11,10 @@ namespace pawl {
 // of one moment, whole transactions. It has its name only once it is complete and on disk (before that it is
 // FILE.part). ALREADY_EXISTS: the file is there. NOT_FOUND: no such database.
 absl::Status BackUp(const std::filesystem::path& database, const std::filesystem::path& file);
+
+// The two ends of that: makes FILE.part, empty and for this user only; gives it its name, which is on disk, too, when
+// this returns. Neither overwrites a file (ALREADY_EXISTS).
+absl::StatusOr<std::filesystem::path> BeginFile(const std::filesystem::path& file);
+absl::Status PublishFile(const std::filesystem::path& part, const std::filesystem::path& file);
 
 }  // namespace pawl

@@ -337,7 +337,9 @@ absl::Status Store::Write(Writes* writes) {
   Transaction transaction(writer_.get());
   if (absl::Status status = Begin(&transaction); !status.ok()) return status;
   // Asked each time, so that a failed commit uses up nothing and nothing can be out of step with the file.
-  const absl::StatusOr<int64_t> last = writer_->QueryInt("SELECT max(sequence) FROM events");
+  const absl::StatusOr<int64_t> last = writer_->QueryInt(
+      "SELECT max(coalesce((SELECT max(sequence) FROM events), 0), coalesce((SELECT max(last_sequence) FROM archived), "
+      "0))");
   if (!last.ok()) return last.status();
   int64_t sequence = *last;
   std::map<std::string, int64_t> latest;
@@ -406,6 +408,53 @@ absl::Status Store::Probe() {
       "INSERT INTO meta VALUES ('probe', CAST(1 AS BLOB)) ON CONFLICT (key) DO UPDATE SET"
       " value = CAST(CAST(value AS INTEGER) + 1 AS BLOB)");
   return status.ok() ? CommitTransaction(&transaction) : status;
+}
+
+absl::StatusOr<ArchiveSummary> Store::MoveOut(const std::vector<int64_t>& campaigns, const std::filesystem::path& file,
+                                              int64_t time_us, const PageOf& page_of) {
+  absl::MutexLock lock(&writer_mutex_);
+  const std::filesystem::path whole = std::filesystem::absolute(file);
+  absl::StatusOr<ArchiveSummary> written = WriteArchive(writer_.get(), campaigns, whole, page_of);
+  if (!written.ok()) return written.status();
+  // What can't be read again must not be the only copy.
+  const absl::StatusOr<ArchiveSummary> read = CheckArchive(whole);
+  if (!read.ok()) return read.status();
+  if (read->content != written->content) return absl::DataLossError("the archive is not what was written into it");
+  Transaction transaction(writer_.get());
+  if (absl::Status status = Begin(&transaction); !status.ok()) return status;
+  if (absl::Status status = RemoveArchived(writer_.get(), *written, whole, time_us); !status.ok()) return status;
+  Pass(FaultPoint::kBeforeCommit);
+  if (absl::Status status = CommitTransaction(&transaction); !status.ok()) return status;
+  Pass(FaultPoint::kAfterCommit);
+  return written;
+}
+
+absl::StatusOr<ArchiveSummary> Store::BringBack(const std::filesystem::path& file) {
+  absl::MutexLock lock(&writer_mutex_);
+  const absl::StatusOr<ArchiveSummary> archive = CheckArchive(file);
+  if (!archive.ok()) return archive.status();
+  if (absl::Status status = AttachArchive(writer_.get(), file); !status.ok()) return status;
+  absl::Status status;
+  {
+    Transaction transaction(writer_.get());
+    status = Begin(&transaction);
+    if (status.ok()) status = AddArchived(writer_.get(), *archive);
+    if (status.ok()) {
+      Pass(FaultPoint::kBeforeCommit);
+      status = CommitTransaction(&transaction);
+    }
+  }
+  const absl::Status detached = DetachArchive(writer_.get());
+  if (!status.ok()) return status;
+  Pass(FaultPoint::kAfterCommit);
+  if (!detached.ok()) return detached;
+  return archive;
+}
+
+absl::Status Store::Shrink() {
+  absl::MutexLock lock(&writer_mutex_);
+  if (absl::Status status = writer_->Execute("VACUUM"); !status.ok()) return status;
+  return writer_->Execute("PRAGMA wal_checkpoint(TRUNCATE)");
 }
 
 absl::Status Store::RemoveWorkers(const std::vector<std::string>& names) {

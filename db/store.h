@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "db/archive.h"
 #include "db/damage_check.h"
 #include "db/lock_file.h"
 #include "db/open_files.h"
@@ -52,6 +53,11 @@ struct StoredBlob {
 struct StoredWorker {
   std::string instance;
   v1::Worker worker;
+};
+
+struct StoreSizes {
+  int64_t database = 0, wal = 0, blobs = 0, blob_count = 0;  // bytes, bytes, bytes, blobs
+  int64_t free = 0, disk = 0;                                // bytes of the file system that it is on
 };
 
 // What is written together or not at all.
@@ -151,12 +157,22 @@ class Store {
 
   absl::StatusOr<std::optional<StoredBlob>> GetBlob(const std::string& hash);
   absl::StatusOr<bool> HasBlob(const std::string& hash);
+  // The first call adds up all blobs, later ones those that came since.
+  absl::StatusOr<StoreSizes> Sizes();
   absl::StatusOr<std::vector<StoredWorker>> Workers();
   absl::Status RemoveWorkers(const std::vector<std::string>& names);  // one that is not there is no error
 
   absl::StatusOr<std::vector<v1::Pattern>> Lessons();           // as they were written, those of the same gain as one
   absl::StatusOr<std::vector<v1::PatternFile>> PatternFiles();  // by source
   absl::StatusOr<std::vector<std::string>> PatternExports();    // hashes
+
+  // Moves ended campaigns into a new file (db/archive.h), and back. Killed at any moment, each campaign is whole in the
+  // database, in the file, or in both. For a process that does nothing else with the store. The database's file keeps
+  // its size until Shrink, which needs as much free space as the database has content.
+  absl::StatusOr<ArchiveSummary> MoveOut(const std::vector<int64_t>& campaigns, const std::filesystem::path& file,
+                                         int64_t time_us, const PageOf& page_of);
+  absl::StatusOr<ArchiveSummary> BringBack(const std::filesystem::path& file);
+  absl::Status Shrink();
 
   // 32 random bytes that were made with the file: lease tokens are derived from them.
   const std::string& secret() const { return secret_; }
@@ -188,6 +204,8 @@ class Store {
   std::string identity_ ABSL_GUARDED_BY(writer_mutex_);  // empty: the first commit makes one
   absl::Mutex reader_mutex_;
   std::unique_ptr<Connection> reader_ ABSL_GUARDED_BY(reader_mutex_);
+  StoreSizes counted_ ABSL_GUARDED_BY(reader_mutex_);  // its blobs, up to this row
+  int64_t counted_row_ ABSL_GUARDED_BY(reader_mutex_) = 0;
   std::atomic<bool> uncertain_ = false;
   std::atomic<int64_t> commit_nanos_ = 0;
   std::atomic<int64_t> commits_ = 0;

@@ -1,6 +1,7 @@
 // The reading half of Store: everything here uses the reading connection.
 #include <algorithm>
 #include <limits>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -70,7 +71,9 @@ void AddEvidence(v1::TrialResult* result, v1::Iteration* iteration) {
 
 absl::StatusOr<int64_t> Store::LastCampaign() {
   absl::MutexLock lock(&reader_mutex_);
-  return reader_->QueryInt("SELECT max(number) FROM campaigns");
+  return reader_->QueryInt(
+      "SELECT max(coalesce((SELECT max(number) FROM campaigns), 0), coalesce((SELECT max(campaign) FROM archived), "
+      "0))");
 }
 
 absl::StatusOr<std::vector<int64_t>> Store::UnfinishedCampaigns() {
@@ -184,6 +187,39 @@ absl::StatusOr<bool> Store::HasBlob(const std::string& hash) {
   absl::MutexLock lock(&reader_mutex_);
   Statement statement = reader_->Use("SELECT 1 FROM blobs WHERE hash = ?");
   return statement.BindText(hash).Step();
+}
+
+absl::StatusOr<StoreSizes> Store::Sizes() {
+  constexpr int64_t kAtOnce = 10000;  // rows; then others may read
+  StoreSizes sizes;
+  for (int64_t rows = kAtOnce; rows == kAtOnce;) {
+    absl::MutexLock lock(&reader_mutex_);
+    // Rows of blobs are only added while a store is open, so that each is counted once.
+    Statement added = reader_->Use(
+        "SELECT count(*), coalesce(sum(bytes), 0), coalesce(max(row), 0) FROM"
+        " (SELECT rowid AS row, bytes FROM blobs WHERE rowid > ? ORDER BY rowid LIMIT ?)");
+    const absl::StatusOr<bool> row = added.Bind(counted_row_).Bind(kAtOnce).Step();
+    if (!row.ok()) return row.status();
+    rows = added.Int(0);
+    counted_.blob_count += rows;
+    counted_.blobs += added.Int(1);
+    if (rows > 0) counted_row_ = added.Int(2);
+    sizes = counted_;
+  }
+  const auto bytes_of = [](const std::filesystem::path& file) {
+    std::error_code error;
+    const std::uintmax_t bytes = std::filesystem::file_size(file, error);
+    return error ? 0 : static_cast<int64_t>(bytes);
+  };
+  sizes.database = bytes_of(options_.file);
+  sizes.wal = bytes_of(options_.file.native() + "-wal");
+  std::error_code error;
+  const std::filesystem::space_info space = std::filesystem::space(options_.file, error);
+  if (!error) {
+    sizes.free = static_cast<int64_t>(space.available);
+    sizes.disk = static_cast<int64_t>(space.capacity);
+  }
+  return sizes;
 }
 
 absl::StatusOr<std::vector<StoredWorker>> Store::Workers() {

@@ -13,6 +13,7 @@
 #include "base/faults/fault_point.h"
 #include "base/options/layered_options.h"
 #include "db/backup.h"
+#include "orchestrator/retention.h"
 #include "orchestrator/rpc/server.h"
 #include "spdlog/sinks/stdout_sinks.h"
 #include "spdlog/spdlog.h"
@@ -27,6 +28,9 @@ struct Flags {
   std::string listen = "127.0.0.1:7465";
   std::string database;
   std::string backup;
+  ArchiveChoice archive;
+  std::string output;
+  std::string restore;
   std::string profiles;
   SecurityOptions security;
   std::string http;
@@ -63,6 +67,16 @@ int Fail(const absl::Status& status) {
 int Backup(const Flags& flags) {
   if (absl::Status status = BackUp(flags.database, flags.backup); !status.ok()) return Fail(status);
   fprintf(stderr, "backed up to %s\n", flags.backup.c_str());
+  return 0;
+}
+
+// On a database that no orchestrator has.
+int MoveCampaigns(const Flags& flags) {
+  const absl::StatusOr<std::string> done = flags.restore.empty()
+                                               ? ArchiveCampaigns(flags.database, flags.archive, flags.output)
+                                               : RestoreCampaigns(flags.database, flags.restore);
+  if (!done.ok()) return Fail(done.status());
+  printf("%s\n", done->c_str());
   return 0;
 }
 
@@ -156,6 +170,19 @@ int Run(int argc, char** argv) {
   app.add_flag("--skip-check", flags.skip_check,
                "Skip the check for damage of a database that was not closed; for short-lived readers");
   app.add_option("--backup", flags.backup, "Copy the database to this file and exit")->configurable(false);
+  app.add_option("--archive", flags.archive.campaigns, "Move these ended campaigns to the file of --output and exit")
+      ->type_name("CAMPAIGN")
+      ->configurable(false);
+  app.add_option("--keep", flags.archive.keep, "The same with all campaigns that ended longer ago: 90d")
+      ->type_name("DURATION")
+      ->configurable(false);
+  app.add_flag("--keep-best", flags.archive.keep_best,
+               "With --keep: of each bundle, GPU and size the fastest campaign stays")
+      ->configurable(false);
+  app.add_option("--output", flags.output, "File of --archive or --keep")->type_name("FILE")->configurable(false);
+  app.add_option("--restore", flags.restore, "Bring the campaigns of this archive back and exit")
+      ->type_name("FILE")
+      ->configurable(false);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -173,6 +200,9 @@ int Run(int argc, char** argv) {
   const absl::StatusOr<std::string> fault = ArmFaultPoint();
   if (!fault.ok()) return Fail(fault.status());
   if (!fault->empty()) spdlog::warn("FOR TESTS ONLY: PAWL_FAULT makes this process kill itself at {}", *fault);
+  if (!flags.archive.campaigns.empty() || !flags.archive.keep.empty() || !flags.restore.empty()) {
+    return MoveCampaigns(flags);
+  }
 
   // Before any thread is there, so that all inherit it and only sigwait sees these.
   sigset_t signals;

@@ -46,9 +46,11 @@ std::unique_ptr<CLI::App> MakePawlApp(const std::string& version, int* exit_code
   AddWatch(app, exit_code);
   AddWorkers(app, exit_code);
 
+  AddArchive(app, exit_code);
   AddCancel(app, exit_code);
   AddPause(app, exit_code);
   AddPropose(app, exit_code);
+  AddRestore(app, exit_code);
   AddResume(app, exit_code);
 
   AddCheck(app, exit_code);

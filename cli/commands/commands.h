@@ -51,9 +51,11 @@ void AddSituation(CLI::App& app, int* exit_code);
 void AddWatch(CLI::App& app, int* exit_code);
 void AddWorkers(CLI::App& app, int* exit_code);
 
+void AddArchive(CLI::App& app, int* exit_code);
 void AddCancel(CLI::App& app, int* exit_code);
 void AddPause(CLI::App& app, int* exit_code);
 void AddPropose(CLI::App& app, int* exit_code);
+void AddRestore(CLI::App& app, int* exit_code);
 void AddResume(CLI::App& app, int* exit_code);
 
 void AddCheck(CLI::App& app, int* exit_code);

@@ -1,5 +1,7 @@
 #include "orchestrator/core/committer.h"
 
+#include <chrono>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
@@ -138,7 +140,10 @@ void Committer::Add(Step* step, CampaignState* campaign, v1::Event event) {
 absl::Status Committer::Commit(Step* step, Deferred* deferred) {
   for (int64_t number : step->touched) step->writes.campaigns.push_back(state_.campaigns.at(number)->summary());
   if (!IsEmpty(step->writes)) {
-    if (absl::Status status = store_.Commit(&step->writes); !status.ok()) return Fail(status, step, deferred);
+    const auto begin = std::chrono::steady_clock::now();
+    const absl::Status status = store_.Commit(&step->writes);
+    meters_.ObserveCommit(absl::FromChrono(std::chrono::steady_clock::now() - begin));
+    if (!status.ok()) return Fail(status, step, deferred);
   }
   Pass(FaultPoint::kAfterCommit);
   Publish(step, deferred);
@@ -148,6 +153,7 @@ absl::Status Committer::Commit(Step* step, Deferred* deferred) {
 void Committer::Publish(Step* step, Deferred* deferred) {
   for (const std::string& line : step->lines) spdlog::info("{}", line);
   for (const v1::Event& event : step->writes.events) {
+    meters_.Count(event, *state_.campaigns.at(*ParseCampaignName(event.campaign())));
     if (!event.has_ended() || !options_.ended) continue;
     deferred->push_back([this, number = *ParseCampaignName(event.campaign())] { options_.ended(number); });
   }

@@ -9,6 +9,7 @@
 #include "absl/time/time.h"
 #include "db/store.h"
 #include "orchestrator/core/live_state.h"
+#include "orchestrator/core/meters.h"
 #include "orchestrator/core/options.h"
 #include "orchestrator/core/watch_hub.h"
 #include "orchestrator/engine/state/campaign.h"
@@ -36,8 +37,8 @@ struct Step {
 // (recovery.h). Not thread-safe: the orchestrator's lock guards it.
 class Committer {
  public:
-  Committer(Store& store, WatchHub& hub, LiveState& state, const OrchestratorOptions& options)
-      : store_(store), hub_(hub), state_(state), options_(options) {}
+  Committer(Store& store, WatchHub& hub, LiveState& state, Meters& meters, const OrchestratorOptions& options)
+      : store_(store), hub_(hub), state_(state), meters_(meters), options_(options) {}
 
   // Applies the event to the campaign and adds it to the step.
   void Add(Step* step, CampaignState* campaign, v1::Event event);
@@ -52,6 +53,7 @@ class Committer {
   Store& store_;
   WatchHub& hub_;
   LiveState& state_;
+  Meters& meters_;
   const OrchestratorOptions& options_;
 };
 

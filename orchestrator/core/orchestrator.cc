@@ -22,7 +22,7 @@ Orchestrator::Orchestrator(Store& store, const Chooser& chooser, WatchHub& hub, 
       clock_(std::move(clock)),
       options_(std::move(options)),
       state_(options_),
-      committer_(store, hub, state_, options_),
+      committer_(store, hub, state_, meters_, options_),
       leases_(state_, committer_, options_),
       scheduler_(state_, committer_, leases_, chooser, store.secret(), options_),
       completions_([this](const std::vector<Completion>& together) { CompleteTogether(together); }) {}

@@ -15,8 +15,10 @@
 #include "orchestrator/core/committer.h"
 #include "orchestrator/core/leases.h"
 #include "orchestrator/core/live_state.h"
+#include "orchestrator/core/meters.h"
 #include "orchestrator/core/options.h"
 #include "orchestrator/core/scheduler.h"
+#include "orchestrator/core/service_metrics.h"
 #include "orchestrator/core/stored_campaign.h"
 #include "orchestrator/core/trial_results.h"
 #include "orchestrator/core/watch_hub.h"
@@ -81,6 +83,10 @@ class Orchestrator {
   int leases_out() const;
   bool serving() const;
 
+  // Counted since the start, and how things stand now.
+  Meters& meters() { return meters_; }
+  ServiceFigures Figures() const;
+
  private:
   // Holds the lock for a request. What a commit leaves to be done is done at its end, once the lock is free.
   class ABSL_SCOPED_LOCKABLE Turn {
@@ -123,6 +129,7 @@ class Orchestrator {
   const Clock clock_;
   const OrchestratorOptions options_;
   BundlePool bundles_;
+  Meters meters_;
 
   mutable absl::Mutex mutex_;
   LiveState state_ ABSL_GUARDED_BY(mutex_);

@@ -152,17 +152,29 @@ bool WorkerList::Gone(const std::string& name, absl::Time now) const {
          now - found->second.last_seen > silence_;
 }
 
+v1::WorkerState WorkerList::StateOf(const Entry& entry, absl::Time now) const {
+  const v1::WorkerState state = entry.worker.state();
+  if (state == v1::WORKER_STATE_SICK) return state;
+  if (Gone(entry.worker.name(), now)) return v1::WORKER_STATE_GONE;
+  return state == v1::WORKER_STATE_IDLE && !entry.worker.trials().empty() ? v1::WORKER_STATE_BUSY : state;
+}
+
+std::vector<std::pair<std::string, v1::WorkerState>> WorkerList::LabelsAndStates(absl::Time now) const {
+  std::vector<std::pair<std::string, v1::WorkerState>> all;
+  for (const auto& [name, entry] : workers_) {
+    const v1::WorkerState state = StateOf(entry, now);
+    if (state != v1::WORKER_STATE_GONE) all.emplace_back(entry.worker.device().label(), state);
+  }
+  return all;
+}
+
 std::vector<v1::Worker> WorkerList::All(bool gone_too, absl::Time now) const {
   std::vector<v1::Worker> all;
   for (const auto& [name, entry] : workers_) {
-    const bool sick = entry.worker.state() == v1::WORKER_STATE_SICK;
-    const bool gone = Gone(name, now) && !sick;
-    if (gone && !gone_too) continue;
+    const v1::WorkerState state = StateOf(entry, now);
+    if (state == v1::WORKER_STATE_GONE && !gone_too) continue;
     v1::Worker worker = entry.worker;
-    if (gone) worker.set_state(v1::WORKER_STATE_GONE);
-    if (!gone && worker.state() == v1::WORKER_STATE_IDLE && !worker.trials().empty()) {
-      worker.set_state(v1::WORKER_STATE_BUSY);
-    }
+    worker.set_state(state);
     if (entry.last_seen != absl::InfinitePast()) SetTime(entry.last_seen, worker.mutable_last_seen());
     all.push_back(std::move(worker));
   }

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -34,6 +35,8 @@ class WorkerList {
   bool Gone(const std::string& name, absl::Time now) const;
   // Sick ones also after their end, until a new process takes the name.
   std::vector<v1::Worker> All(bool gone_too, absl::Time now) const;
+  // Of every worker that is there, or sick: the label of its device and the state that All shows.
+  std::vector<std::pair<std::string, v1::WorkerState>> LabelsAndStates(absl::Time now) const;
   // Those that can be given work.
   std::vector<const v1::Worker*> Present(absl::Time now) const;
 
@@ -44,6 +47,8 @@ class WorkerList {
     absl::Time last_seen;
     bool heard = true;  // since the last Load
   };
+  v1::WorkerState StateOf(const Entry& entry, absl::Time now) const;
+
   const absl::Duration silence_;  // after which a worker counts as gone
   std::map<std::string, Entry> workers_;
 };

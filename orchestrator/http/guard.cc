@@ -6,6 +6,7 @@
 #include "absl/strings/strip.h"
 #include "orchestrator/core/errors.h"
 #include "orchestrator/http/address.h"
+#include "orchestrator/http/probes.h"
 
 namespace pawl {
 namespace {
@@ -82,8 +83,9 @@ absl::Status HttpGuard::Check(const HttpRequest& request) const {
     if (absl::Status status = CheckContent(request); !status.ok()) return status;
     return May(request, Role::kSubmit);
   }
-  // The page itself holds nothing, and asks for a token where one is needed.
-  return absl::StartsWith(request.path + "/", "/api/") ? May(request, Role::kRead) : absl::OkStatus();
+  // The page itself holds nothing, and asks for a token where one is needed; neither do /healthz and /readyz.
+  const bool tells = absl::StartsWith(request.path + "/", "/api/") || request.path == kMetricsPath;
+  return tells ? May(request, Role::kRead) : absl::OkStatus();
 }
 
 }  // namespace pawl

@@ -113,6 +113,7 @@ class RunningHttpServer final : public HttpServer, private httplib::Server {
  private:
   HttpReply Answer(const HttpRequest& request) {
     if (mcp_ != nullptr && request.path == kMcpPath) return mcp_->Answer(request);
+    if (IsProbe(request.path)) return AnswerProbe(options_.probes, request);
     return absl::StartsWith(request.path + "/", "/api/") ? api_.Answer(request) : PageReply(request);
   }
 

@@ -7,6 +7,7 @@
 #include "agent/mcp/features.h"
 #include "grpcpp/channel.h"
 #include "orchestrator/http/api.h"
+#include "orchestrator/http/probes.h"
 #include "orchestrator/security/listening.h"
 
 namespace pawl {
@@ -16,6 +17,7 @@ struct HttpServerOptions {
   SecurityOptions security;  // as the API's: tokens, and TLS on an address that others can reach
   HttpApiOptions api;
   std::shared_ptr<const McpFeatures> mcp;  // what /mcp serves; null: there is no such path
+  HttpProbes probes;
   int threads = 32;
   int streams = 24;  // of them, at most, that follow a campaign
   int waiting = 64;  // connections
@@ -23,9 +25,9 @@ struct HttpServerOptions {
   double request_seconds = 10;  // for a request to arrive
 };
 
-// The dashboard: the page, the API as JSON for it, and MCP. It asks the services through `channel` and does nothing
-// else, so whatever happens here, the orchestrator goes on. One request a connection. Ends with its destructor, which
-// waits for nobody who is connected: replies under way have a second.
+// The dashboard: the page, the API as JSON for it, MCP, and what monitors ask for. It asks the services through
+// `channel` and the probes and does nothing else, so whatever happens here, the orchestrator goes on. One request a
+// connection. Ends with its destructor, which waits for nobody who is connected: replies under way have a second.
 class HttpServer {
  public:
   // INVALID_ARGUMENT: an address that is none, one that others can reach without TLS and tokens, files of keys or

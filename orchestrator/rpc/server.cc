@@ -25,6 +25,7 @@
 #include "orchestrator/engine/search/tree_chooser.h"
 #include "orchestrator/http/sent_bundles.h"
 #include "orchestrator/http/server.h"
+#include "orchestrator/rpc/call_timer.h"
 #include "orchestrator/rpc/campaign_service.h"
 #include "orchestrator/rpc/worker_service.h"
 #include "spdlog/spdlog.h"
@@ -118,6 +119,9 @@ class RunningServer final : public Server {
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveMs / 2);
     builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+    std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> timers;
+    timers.push_back(std::make_unique<CallTimers>(orchestrator_.meters()));
+    builder.experimental().SetInterceptorCreators(std::move(timers));
     builder.RegisterService(&campaigns_);
     builder.RegisterService(&workers_);
     server_ = builder.BuildAndStart();
@@ -162,6 +166,11 @@ class RunningServer final : public Server {
     const std::shared_ptr<grpc::Channel> channel = server_->InProcessChannel(arguments);
     http.mcp = std::make_shared<PawlFeatures>(OpenGrpcCampaigns(channel), std::make_unique<SentBundles>(),
                                               PawlFeatures::Options{.version = PAWL_VERSION});
+    http.probes.metrics = [this] { return ServiceMetrics(orchestrator_, store_); };
+    http.probes.ready = [this] {
+      return orchestrator_.serving() ? absl::OkStatus()
+                                     : absl::UnavailableError("not ready: the database can't be written, see the log");
+    };
     absl::StatusOr<std::unique_ptr<HttpServer>> started = HttpServer::Start(channel, http);
     if (!started.ok()) return started.status();
     http_ = *std::move(started);

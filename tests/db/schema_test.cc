@@ -77,11 +77,19 @@ TEST_F(SchemaTest, MigratesOnce) {
 constexpr char kSchema[] = "SELECT sum(length(sql)) FROM sqlite_schema";
 
 TEST_F(SchemaTest, BringsADatabaseOfVersion1UpToDateWithAllThatIsInIt) {
-  ASSERT_EQ(connection_->Execute("DROP TABLE pattern_counts; DROP TABLE pattern_files; DROP TABLE pattern_exports;"
-                                 "PRAGMA user_version = 1"),
-            absl::OkStatus());
   auto first = Connection::Open(folder_.path() / "first.db", Connection::Mode::kWrite, 0).value();
   ASSERT_EQ(first->Execute(std::string(embedded::kMigrations0001InitialSql)), absl::OkStatus());
+  std::string trigger;
+  {
+    Statement select = first->Use("SELECT sql FROM sqlite_schema WHERE name = 'events_have_no_gaps'");
+    ASSERT_TRUE(select.Step().value());
+    trigger = select.Bytes(0);
+  }
+  ASSERT_EQ(connection_->Execute("DROP TABLE pattern_counts; DROP TABLE pattern_files; DROP TABLE pattern_exports;"
+                                 "DROP TRIGGER events_have_no_gaps; DROP TABLE archived;"
+                                 "PRAGMA user_version = 1;" +
+                                 trigger),
+            absl::OkStatus());
   ASSERT_EQ(connection_->QueryInt(kSchema).value(), first->QueryInt(kSchema).value());
   connection_.reset();
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "base/faults/fault_point.h"
 #include "worker/process/host_fault.h"
@@ -89,6 +90,23 @@ void LeaseLoop::Stop() {
 }
 
 absl::Status LeaseLoop::Run() {
+  {
+    absl::MutexLock lock(&mutex_);
+    idle_since_ = HeldTrial::Clock::now();
+  }
+  std::thread limits;
+  if (options_.limits.any()) limits = std::thread([this] { WatchLimits(); });
+  const absl::Status result = Work();
+  {
+    absl::MutexLock lock(&mutex_);
+    closing_ = true;
+    closed_.SignalAll();
+  }
+  if (limits.joinable()) limits.join();
+  return result;
+}
+
+absl::Status LeaseLoop::Work() {
   if (absl::Status registered = session_.Register([this] { return draining(); }); !registered.ok()) {
     return draining() ? absl::OkStatus() : registered;
   }
@@ -112,7 +130,44 @@ absl::Status LeaseLoop::Run() {
   return result_;
 }
 
+bool LeaseLoop::MayTakeMore() const {
+  return !options_.limits.trials || taken_ + leasing_ < static_cast<size_t>(*options_.limits.trials);
+}
+
+std::string LeaseLoop::ReachedLimit() {
+  const WorkLimits& limits = options_.limits;
+  if (limits.until && absl::Now() >= *limits.until) return "its time is up (--until)";
+  if (!held_.empty()) return "";
+  if (leasing_ == 0 && !MayTakeMore()) return absl::StrCat("it had ", taken_, " trials (--max-trials)");
+  const auto idle = HeldTrial::Clock::now() - idle_since_;
+  if (limits.idle && idle >= *limits.idle) {
+    return absl::StrFormat("no trial for %.4g s (--exit-when-idle)", Backoff::Duration(idle).count());
+  }
+  return "";
+}
+
+void LeaseLoop::WatchLimits() {
+  // Often enough for what is counted in seconds.
+  Backoff::Duration look(1);
+  if (options_.limits.idle) look = std::min(look, *options_.limits.idle / 4);
+  if (options_.limits.trials) look = std::min(look, Backoff::Duration(0.1));
+  std::string why;
+  {
+    absl::MutexLock lock(&mutex_);
+    while (!closing_ && !draining_ && why.empty()) {
+      const auto until = std::chrono::steady_clock::now() + absl::ToChronoMilliseconds(absl::Seconds(look.count()));
+      while (!closing_ && closed_.WaitUntil(&mutex_, until)) {
+      }
+      why = ReachedLimit();
+    }
+    if (closing_ || draining_) return;
+  }
+  spdlog::info("ending: {}", why);
+  BeginDraining(absl::OkStatus());
+}
+
 void LeaseLoop::Add(v1::LeaseTrialResponse leased) {
+  ++taken_;
   auto held = std::make_shared<HeldTrial>(std::move(leased), times_);
   held->next_renewal = HeldTrial::Clock::now() + std::chrono::duration_cast<HeldTrial::Clock::duration>(
                                                      Backoff::Duration(session_.renew_seconds()));
@@ -124,6 +179,7 @@ void LeaseLoop::Add(v1::LeaseTrialResponse leased) {
 
 void LeaseLoop::Remove(const Held& held) {
   std::erase(held_, held);
+  if (held_.empty()) idle_since_ = HeldTrial::Clock::now();
   place_free_.SignalAll();
 }
 
@@ -131,7 +187,9 @@ void LeaseLoop::RemoveStopped() {
   const size_t removed = std::erase_if(held_, [](const Held& held) {
     return held->stopped() && (held->state == State::kWaiting || held->state == State::kPrepared);
   });
-  if (removed > 0) place_free_.SignalAll();
+  if (removed == 0) return;
+  if (held_.empty()) idle_since_ = HeldTrial::Clock::now();
+  place_free_.SignalAll();
 }
 
 void LeaseLoop::LeaseTrials() {
@@ -142,7 +200,7 @@ void LeaseLoop::LeaseTrials() {
     int faults = 0;
     {
       absl::MutexLock lock(&mutex_);
-      while (!draining_ && held_.size() + leasing_ >= capacity()) place_free_.Wait(&mutex_);
+      while (!draining_ && (held_.size() + leasing_ >= capacity() || !MayTakeMore())) place_free_.Wait(&mutex_);
       if (draining_) return;
       ++leasing_;
       faults = faults_;
@@ -271,9 +329,19 @@ void LeaseLoop::CountFault(const v1::CompleteTrialRequest& request) {
 }
 
 void LeaseLoop::Deliver(const Held& held, v1::CompleteTrialRequest request) {
-  request.set_lease_next(request.has_result() && !draining());
+  bool next = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    next = request.has_result() && !draining_ && MayTakeMore();
+    leasing_ += next && options_.limits.trials;  // so that no other takes the last one
+  }
+  request.set_lease_next(next);
   absl::StatusOr<v1::CompleteTrialResponse> response =
       session_.Complete(*held, std::move(request), [this] { return GivesUp(); });
+  if (next && options_.limits.trials) {
+    absl::MutexLock lock(&mutex_);
+    --leasing_;
+  }
   if (!response.ok()) {
     spdlog::warn("{}: the result is dropped: {}", held->what(), Text(response.status()));
     if (Refused(response.status())) {

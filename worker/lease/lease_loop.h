@@ -11,6 +11,7 @@
 #include "base/sync/steady_condition.h"
 #include "worker/lease/held_trial.h"
 #include "worker/lease/stage_times.h"
+#include "worker/lease/work_limits.h"
 #include "worker/lease/worker_session.h"
 #include "worker/trial/trial_device.h"
 
@@ -22,11 +23,15 @@ struct LeaseLoopOptions {
   // When it drains: with what runs, which is then given back, and with an orchestrator that does not answer. The last
   // call may take 10 s more, and all of it has to be over within 30 s.
   Backoff::Duration drain_patience{15};
+  WorkLimits limits;
   SessionOptions session;
 };
 
 // Registers a worker and works off trials until it is drained: leases, prepares ahead, runs one at a time, renews,
 // delivers. The orchestrator may come and go; a trial it no longer wants is dropped.
+//
+// With limits it also ends by itself, as if drained: after a time without a trial, after a number of trials, or at a
+// time of day.
 //
 // Three kinds of thread share the trials that are held, under one lock: one that leases, some that prepare, one that
 // renews; the thread that calls Run measures and delivers. No thread waits for the orchestrator while it holds the
@@ -49,9 +54,16 @@ class LeaseLoop {
   using Held = std::shared_ptr<HeldTrial>;
   using State = HeldTrial::State;
 
+  absl::Status Work();
   void LeaseTrials();
   void PrepareTrials();
   void RenewLeases();
+  // Drains when a limit is reached.
+  void WatchLimits();
+  // Why it is over now; empty: it is not.
+  std::string ReachedLimit() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether another trial may be leased, beside those that are being leased.
+  bool MayTakeMore() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   void Add(v1::LeaseTrialResponse leased) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Remove(const Held& held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -80,11 +92,13 @@ class LeaseLoop {
   StageTimes times_;
 
   absl::Mutex mutex_;
-  absl::CondVar place_free_;                        // or draining
-  absl::CondVar changed_;                           // a trial's state, draining_, closing_
-  SteadyCondition closed_;                          // closing_
-  std::vector<Held> held_ ABSL_GUARDED_BY(mutex_);  // in the order of leasing
-  size_t leasing_ ABSL_GUARDED_BY(mutex_) = 0;      // places that are kept for what is being leased
+  absl::CondVar place_free_;                                         // or draining
+  absl::CondVar changed_;                                            // a trial's state, draining_, closing_
+  SteadyCondition closed_;                                           // closing_
+  std::vector<Held> held_ ABSL_GUARDED_BY(mutex_);                   // in the order of leasing
+  size_t leasing_ ABSL_GUARDED_BY(mutex_) = 0;                       // places that are kept for what is being leased
+  size_t taken_ ABSL_GUARDED_BY(mutex_) = 0;                         // leased so far
+  HeldTrial::Clock::time_point idle_since_ ABSL_GUARDED_BY(mutex_);  // where nothing is held
   bool draining_ ABSL_GUARDED_BY(mutex_) = false;
   HeldTrial::Clock::time_point drain_begin_ ABSL_GUARDED_BY(mutex_);
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;

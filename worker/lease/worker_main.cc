@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cctype>
 #include <filesystem>
 #include <random>
 #include <thread>
@@ -22,6 +21,7 @@
 #include "worker/host/machine.h"
 #include "worker/lease/lease_loop.h"
 #include "worker/lease/worker_client.h"
+#include "worker/lease/worker_name.h"
 #include "worker/lease/worker_options.h"
 #include "worker/process/process.h"
 #include "worker/replay/recording.h"
@@ -147,14 +147,16 @@ std::string Hexadecimal(int words) {
   return text;
 }
 
-std::string DefaultName(const WorkerOptions& options, const v1::Device& device) {
+std::string NameOf(const WorkerOptions& options, const v1::Device& device) {
+  if (!options.name.empty()) return options.name;
   char host[256] = "worker";
   gethostname(host, sizeof(host) - 1);
-  std::string name = std::string(host).substr(0, 48);
-  for (char& c : name) {
-    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '-' && c != '_' && c != '.') c = '-';
-  }
-  return absl::StrCat(name, device.kind() == v1::DEVICE_KIND_REPLAY ? "-replay" : absl::StrCat("-cuda", options.cuda));
+  const auto environment = [](const char* name) {
+    const char* value = getenv(name);
+    return std::string(value == nullptr ? "" : value);
+  };
+  const bool replay = device.kind() == v1::DEVICE_KIND_REPLAY;
+  return DefaultWorkerName(environment, host, replay ? "replay" : absl::StrCat("cuda", options.cuda));
 }
 
 int Main(const WorkerOptions& options) {
@@ -184,9 +186,12 @@ int Main(const WorkerOptions& options) {
   LeaseLoopOptions loop_options;
   loop_options.ahead = options.ahead.value_or(replay ? 0 : kAheadOnGpu);
   loop_options.session.orchestrator = options.orchestrator;
-  loop_options.session.name = "workers/" + (options.name.empty() ? DefaultName(options, described) : options.name);
+  loop_options.session.name = "workers/" + NameOf(options, described);
   loop_options.session.instance = Hexadecimal(4);
   loop_options.session.version = PAWL_VERSION;
+  loop_options.limits = options.limits;
+  // The last call may take 10 s after it.
+  loop_options.drain_patience = std::max(options.grace - Backoff::Duration(15), options.grace / 2);
   LeaseLoop loop(**device, **client, loop_options);
   signals.SetLoop(&loop);
   const absl::Status status = loop.Run();

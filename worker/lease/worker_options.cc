@@ -8,6 +8,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "base/options/layered_options.h"
 #include "worker/host/header_libraries.h"
 
@@ -33,6 +35,35 @@ std::string ReadDevice(const std::string& word, WorkerOptions* options) {
   return "";
 }
 
+// "120s", "5m", "1h30m", or seconds without a unit.
+std::string ReadSeconds(const std::string& word, std::chrono::duration<double>* seconds) {
+  double plain = 0;
+  absl::Duration duration;
+  if (absl::SimpleAtod(word, &plain)) {
+    duration = absl::Seconds(plain);
+  } else if (!absl::ParseDuration(word, &duration)) {
+    return absl::StrCat("\"", word, "\" is no duration; expected seconds, or a text like 90s, 5m or 1h30m");
+  }
+  if (duration <= absl::ZeroDuration() || duration > absl::Hours(24 * 365)) {
+    return absl::StrCat("\"", word, "\" is not between 0 and a year");
+  }
+  *seconds = std::chrono::duration<double>(absl::ToDoubleSeconds(duration));
+  return "";
+}
+
+// "2026-11-16T18:00:00Z", or seconds since 1970, which is how Slurm says when a job ends.
+std::string ReadTime(const std::string& word, absl::Time* time) {
+  int64_t seconds = 0;
+  std::string error;
+  if (absl::SimpleAtoi(word, &seconds)) {
+    *time = absl::FromUnixSeconds(seconds);
+  } else if (!absl::ParseTime(absl::RFC3339_full, word, time, &error)) {
+    return absl::StrCat("\"", word, "\" is no time; expected 2026-11-16T18:00:00Z, or seconds since 1970");
+  }
+  if (*time < absl::Now()) return absl::StrCat("\"", word, "\" has passed");
+  return "";
+}
+
 bool IsWorkerName(const std::string& name) {
   return name.size() <= 64 && std::all_of(name.begin(), name.end(), [](char c) {
            return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.';
@@ -50,8 +81,8 @@ std::optional<WorkerOptions> ReadWorkerOptions(int argc, const char* const* argv
       "Example: pawl-worker --orchestrator gpu-head:7465 --device cuda:0\n"
       "Each option can also be set in the environment (PAWL_DEVICE) or in the file of --config\n"
       "(device = \"cuda:0\"). Flags take precedence over the environment, the environment over the\n"
-      "file. SIGTERM ends the worker after the running trial, or after 15 s; a second SIGTERM ends it\n"
-      "at once.\n"
+      "file. SIGTERM ends the worker after the running trial, or gives that back in time for --grace\n"
+      "(30 s: after 15 s); a second SIGTERM ends it at once.\n"
       "Exit codes: 0 drained, 1 failed, 2 wrong usage.");
   app.set_version_flag("--version", "pawl-worker " + version, "Print the version");
   AddConfigFile(app);
@@ -66,7 +97,16 @@ std::optional<WorkerOptions> ReadWorkerOptions(int argc, const char* const* argv
   option("replay-speed", options.replay_speed,
          "Replay in the recorded time of each stage, this many times as fast; 0: without waiting")
       ->check(CLI::NonNegativeNumber);
-  option("name", options.name, "Name of this worker (default: host and device)");
+  option("name", options.name,
+         "Name of this worker (default: Slurm job and node, Kubernetes pod, or host; and device)");
+  std::string idle, until, grace;
+  option("exit-when-idle", idle, "End after so long without a trial: 120s, 5m")->type_name("DURATION");
+  option("max-trials", options.limits.trials, "End after so many trials")->check(CLI::Range(1, 1 << 30));
+  option("until", until, "Take no trial after this time and end: 2026-11-16T18:00:00Z, or seconds since 1970")
+      ->type_name("TIME");
+  option("grace", grace,
+         "Time from SIGTERM to the end that the machine grants: a trial that takes longer is given back (default: 30s)")
+      ->type_name("DURATION");
   option("ahead", options.ahead,
          "Trials to lease and build while another is measured (default: 2 on a GPU, 0 in a replay)")
       ->check(CLI::Range(0, 16));
@@ -106,6 +146,20 @@ std::optional<WorkerOptions> ReadWorkerOptions(int argc, const char* const* argv
   for (const std::string& library : libraries) {
     if (const std::string wrong = AddLibrary(library, &options.libraries); !wrong.empty()) {
       return mistake("--include: " + wrong);
+    }
+  }
+  if (!idle.empty()) {
+    if (const std::string wrong = ReadSeconds(idle, &options.limits.idle.emplace()); !wrong.empty()) {
+      return mistake("--exit-when-idle: " + wrong);
+    }
+  }
+  if (!grace.empty()) {
+    if (const std::string wrong = ReadSeconds(grace, &options.grace); !wrong.empty())
+      return mistake("--grace: " + wrong);
+  }
+  if (!until.empty()) {
+    if (const std::string wrong = ReadTime(until, &options.limits.until.emplace()); !wrong.empty()) {
+      return mistake("--until: " + wrong);
     }
   }
   options.name = std::string(absl::StripPrefix(options.name, "workers/"));

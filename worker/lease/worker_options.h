@@ -1,11 +1,13 @@
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/channel/channel.h"
+#include "worker/lease/work_limits.h"
 
 namespace pawl {
 
@@ -23,6 +25,8 @@ struct WorkerOptions {
   std::string profiles;                          // folder with metrics instead of those that were built in; empty: none
   std::map<std::string, std::string> libraries;  // header libraries that builds may use: names to folders
   bool allow_unsandboxed = false;
+  WorkLimits limits;
+  std::chrono::duration<double> grace{30};  // from the signal to the end
   std::string log_level;
 };
 

@@ -87,6 +87,9 @@ TEST(HttpGuard, AsksForTheRolesOfTheApi) {
   };
   const HttpRequest get = Get("/api/campaigns", "localhost");
   EXPECT_TRUE(guard.Check(Get("/", "localhost")).ok()) << "the page asks for the token";
+  EXPECT_TRUE(guard.Check(Get("/healthz", "localhost")).ok()) << "says nothing of campaigns";
+  EXPECT_TRUE(absl::IsUnauthenticated(guard.Check(Get("/metrics", "localhost"))));
+  EXPECT_TRUE(guard.Check(with(Get("/metrics", "localhost"), "readers-token-0123")).ok());
   EXPECT_TRUE(absl::IsUnauthenticated(guard.Check(get)));
   EXPECT_TRUE(absl::IsUnauthenticated(guard.Check(with(get, "guessed"))));
   EXPECT_TRUE(guard.Check(with(get, "readers-token-0123")).ok());

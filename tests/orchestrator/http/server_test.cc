@@ -75,6 +75,24 @@ TEST_F(HttpServerTest, ServesThePageForItsAddressesAndKeepsBrowsersCareful) {
   EXPECT_EQ(client.Get("/api/campaigns")->get_header_value("Cache-Control"), "no-store");
 }
 
+TEST_F(HttpServerTest, TellsMonitorsHowItIs) {
+  HttpServerOptions options;
+  absl::Status ready = absl::UnavailableError("the disk is full");
+  options.probes.metrics = [] { return std::string("# TYPE a gauge\na 1\n"); };
+  options.probes.ready = [&] { return ready; };
+  Start(options);
+  auto client = Client();
+  EXPECT_EQ(client.Get("/healthz")->body, "ok\n");
+  EXPECT_EQ(client.Get("/readyz")->status, 503);
+  EXPECT_EQ(client.Get("/readyz")->body, "the disk is full\n");
+  ready = absl::OkStatus();
+  EXPECT_EQ(client.Get("/readyz")->status, 200);
+  const auto metrics = client.Get("/metrics");
+  EXPECT_EQ(metrics->status, 200);
+  EXPECT_EQ(metrics->get_header_value("Content-Type"), "text/plain; version=0.0.4; charset=utf-8");
+  EXPECT_EQ(metrics->body, "# TYPE a gauge\na 1\n");
+}
+
 TEST_F(HttpServerTest, AnswersAnUnknownAddressWithItsPageToABrowserAndWithJsonBelowApi) {
   Start();
   auto client = Client();

@@ -131,6 +131,7 @@ class LeaseLoopTest : public testing::Test {
     options.session.longest_backoff = Backoff::Duration(0.01);
     options.session.patience = Backoff::Duration(0.3);
     options.drain_patience = drain_patience_;
+    options.limits = limits_;
     loop_ = std::make_unique<LeaseLoop>(device_, orchestrator_, options);
     thread_ = std::thread([this] { status_ = loop_->Run(); });
   }
@@ -161,7 +162,14 @@ class LeaseLoopTest : public testing::Test {
 
   FakeOrchestrator orchestrator_;
   FakeDevice device_;
+  // Of a loop that ends by itself.
+  absl::Status OwnEnd() {
+    thread_.join();
+    return status_;
+  }
+
   Backoff::Duration drain_patience_{10};
+  WorkLimits limits_;
   std::unique_ptr<LeaseLoop> loop_;
   std::thread thread_;
   absl::Status status_;
@@ -409,6 +417,56 @@ TEST_F(LeaseLoopTest, FinishesWhatRunsAndGivesTheRestBackWhenDrained) {
   EXPECT_FALSE(orchestrator_.completed[0].request.lease_next());
   EXPECT_EQ(orchestrator_.leases, 3) << "a draining worker leases nothing";
   EXPECT_THAT(orchestrator_.drains, ElementsAre("drain", "gone"));
+}
+
+TEST_F(LeaseLoopTest, EndsWhenItHadNoTrialForTheIdleTime) {
+  limits_.idle = Backoff::Duration(0.2);
+  device_.HoldBack("run 1");
+  orchestrator_.Add("1");
+  Start();
+  ASSERT_TRUE(device_.WaitUntilSaid("run 1"));
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));  // it is not idle
+  device_.LetGo("run 1");
+  EXPECT_TRUE(OwnEnd().ok());
+  EXPECT_THAT(Results(), ElementsAre("1"));
+  EXPECT_THAT(orchestrator_.drains, ElementsAre("drain", "gone"));
+}
+
+TEST_F(LeaseLoopTest, EndsWhenItIsIdleBecauseNoOrchestratorAnswers) {
+  limits_.idle = Backoff::Duration(0.2);
+  orchestrator_.SetDown(true);
+  Start();
+  EXPECT_TRUE(OwnEnd().ok());
+}
+
+TEST_F(LeaseLoopTest, LeasesNoMoreTrialsThanItMay) {
+  limits_.trials = 3;
+  for (int i = 0; i < 6; ++i) orchestrator_.Add(absl::StrCat(i));
+  Start();
+  EXPECT_TRUE(OwnEnd().ok());
+  EXPECT_THAT(Results(), ElementsAre("0", "1", "2"));
+  EXPECT_EQ(orchestrator_.leases, 3) << "none is leased only to be given back";
+}
+
+TEST_F(LeaseLoopTest, LeasesNoMoreTrialsThanItMayWhenItBuildsAhead) {
+  limits_.trials = 5;
+  for (int i = 0; i < 9; ++i) orchestrator_.Add(absl::StrCat(i));
+  Start(/*ahead=*/2);
+  EXPECT_TRUE(OwnEnd().ok());
+  EXPECT_EQ(Results().size(), 5u);
+  EXPECT_EQ(orchestrator_.leases, 5) << "none is leased only to be given back";
+  EXPECT_THAT(GivenBack(), IsEmpty());
+}
+
+TEST_F(LeaseLoopTest, EndsAtItsTimeAndGivesBackWhatRuns) {
+  drain_patience_ = Backoff::Duration(0.1);
+  limits_.until = absl::Now() + absl::Milliseconds(300);
+  orchestrator_.Add("1");
+  device_.HoldBack("run 1");
+  Start();
+  EXPECT_TRUE(OwnEnd().ok());
+  EXPECT_THAT(Results(), IsEmpty());
+  EXPECT_THAT(GivenBack(), ElementsAre("1"));
 }
 
 TEST_F(LeaseLoopTest, GivesUpAResultWhenItIsDrainedAndTheOrchestratorStaysAway) {

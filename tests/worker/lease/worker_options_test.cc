@@ -60,6 +60,33 @@ TEST_F(WorkerOptionsTest, ReadsFlags) {
   EXPECT_EQ(options->log_level, "debug");
 }
 
+TEST_F(WorkerOptionsTest, ReadsWhenToEnd) {
+  const std::optional<WorkerOptions> options =
+      Read({"--orchestrator", "localhost:1", "--exit-when-idle", "2m", "--max-trials", "7", "--until",
+            "2999-01-02T03:04:05Z", "--grace", "90"});
+  ASSERT_TRUE(options.has_value()) << said_;
+  EXPECT_EQ(options->limits.idle->count(), 120);
+  EXPECT_EQ(options->limits.trials, 7);
+  EXPECT_EQ(absl::FormatTime(*options->limits.until, absl::UTCTimeZone()), "2999-01-02T03:04:05+00:00");
+  EXPECT_EQ(options->grace.count(), 90);
+  EXPECT_EQ(absl::ToUnixSeconds(*Read({"--orchestrator", "localhost:1", "--until", "32472144000"})->limits.until),
+            32472144000);
+  const std::optional<WorkerOptions> without = Read({"--orchestrator", "localhost:1"});
+  EXPECT_FALSE(without->limits.any());
+  EXPECT_EQ(without->grace.count(), 30);
+}
+
+TEST_F(WorkerOptionsTest, RefusesTimesThatAreNone) {
+  const std::vector<std::pair<std::string, std::string>> mistakes = {
+      {"--exit-when-idle", "soon"}, {"--exit-when-idle", "-5s"}, {"--grace", "0"},
+      {"--max-trials", "0"},        {"--until", "tomorrow"},     {"--until", "2020-01-01T00:00:00Z"}};
+  for (const auto& [flag, value] : mistakes) {
+    EXPECT_FALSE(Read({"--orchestrator", "localhost:1", flag, value}).has_value()) << flag << " " << value;
+    EXPECT_EQ(exit_code_, 2);
+    EXPECT_THAT(said_, HasSubstr(flag)) << said_;
+  }
+}
+
 TEST_F(WorkerOptionsTest, LeavesToTheDeviceWhatIsNotSaid) {
   const std::optional<WorkerOptions> options = Read({"--orchestrator", "localhost:1"});
   ASSERT_TRUE(options.has_value()) << said_;

@@ -1,0 +1,149 @@
+#include "fleet/controller.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "absl/strings/str_cat.h"
+
+namespace pawl {
+namespace {
+
+constexpr int kSurplusBefore = 3;  // a queue that is empty for a moment fills again
+
+bool HasWorker(const Demand& demand, int64_t job) {
+  return std::any_of(demand.workers.begin(), demand.workers.end(),
+                     [&](const std::string& worker) { return IsWorkerOfJob(worker, job); });
+}
+
+}  // namespace
+
+void FleetController::Trouble(const std::string& kind, const std::string& text) {
+  bool& in_trouble = troubles_[kind];
+  if (in_trouble == !text.empty()) return;
+  in_trouble = !text.empty();
+  seams_.say(in_trouble, in_trouble ? text : absl::StrCat(kind, ": works again"));
+}
+
+void FleetController::HoldBack(absl::Time now) {
+  const absl::Duration wait =
+      std::min(options_.longest_backoff, options_.shortest_backoff * (1 << std::min(setbacks_, 16)));
+  ++setbacks_;
+  hold_until_ = now + wait;
+}
+
+void FleetController::NoteFailures(const std::vector<FleetJob>& jobs, const Demand& demand, absl::Time now) {
+  const FleetJob* newest = nullptr;
+  int fresh = 0;
+  std::set<int64_t> failed;
+  for (const FleetJob& job : jobs) {
+    if (job.state != FleetJob::State::kFailed || absl::Seconds(job.seconds) > options_.quick) continue;
+    failed.insert(job.id);
+    fresh += !known_failed_.contains(job.id);
+    if (newest == nullptr || job.id > newest->id) newest = &job;
+  }
+  known_failed_ = std::move(failed);
+  if (newest != nullptr) last_failed_ = std::max(last_failed_, newest->id);
+  const bool better = std::any_of(jobs.begin(), jobs.end(), [&](const FleetJob& job) {
+    return job.state == FleetJob::State::kRunning && job.id > last_failed_ && HasWorker(demand, job.id);
+  });
+  if (better) {
+    setbacks_ = 0;
+    hold_until_ = absl::InfinitePast();
+    Trouble("worker jobs", "");
+  } else if (fresh > 0) {
+    HoldBack(now);
+    Trouble("worker jobs",
+            absl::StrCat("worker jobs fail at once, the last one was ", newest->id, " (", newest->reason, "): see ",
+                         newest->log.empty() ? absl::StrCat("scontrol show job ", newest->id) : newest->log,
+                         ". One is tried again after a while, later after up to ",
+                         absl::FormatDuration(options_.longest_backoff)));
+  }
+}
+
+std::vector<int64_t> FleetController::StaleJobs(const std::vector<FleetJob>& jobs, const Demand& demand,
+                                                absl::Time now) {
+  std::map<int64_t, absl::Time> without;
+  std::vector<int64_t> stale;
+  for (const FleetJob& job : jobs) {
+    if (job.state != FleetJob::State::kRunning || HasWorker(demand, job.id)) continue;
+    const auto before = without_worker_.find(job.id);
+    const absl::Time since = before == without_worker_.end() ? now : before->second;
+    without[job.id] = since;
+    if (now - since > options_.start_patience) stale.push_back(job.id);
+  }
+  without_worker_ = std::move(without);
+  Trouble("registration", stale.empty()
+                              ? ""
+                              : absl::StrCat("job ", stale[0], " runs, and its worker did not register within ",
+                                             absl::FormatDuration(options_.start_patience), ": see the job's log"));
+  return stale;
+}
+
+void FleetController::Submit(const Decision& decision, absl::Time now) {
+  if (now < hold_until_) return;
+  const auto begin = std::chrono::steady_clock::now();
+  for (const GpuClass& gpu : options_.classes) {
+    const auto wanted = decision.submit.find(gpu.gpu);
+    if (wanted == decision.submit.end()) continue;
+    // After a setback, one shows whether the reason is gone.
+    const int count = setbacks_ > 0 ? 1 : wanted->second;
+    for (int i = 0; i < count; ++i) {
+      if (absl::FromChrono(std::chrono::steady_clock::now() - begin) > options_.submitting) return;
+      const absl::StatusOr<int64_t> job = seams_.submit(gpu);
+      if (!job.ok()) {
+        HoldBack(now);
+        Trouble(absl::IsUnavailable(job.status()) ? "Slurm" : "sbatch", std::string(job.status().message()));
+        return;
+      }
+      Trouble("sbatch", "");
+    }
+    if (setbacks_ > 0) {
+      HoldBack(now);  // until it is known what becomes of it
+      return;
+    }
+  }
+}
+
+void FleetController::Cancel(const Decision& decision) {
+  surplus_ = decision.cancel.empty() ? 0 : surplus_ + 1;
+  if (surplus_ < kSurplusBefore) return;
+  surplus_ = 0;
+  if (const absl::Status status = seams_.cancel(decision.cancel); !status.ok()) {
+    Trouble("scancel", std::string(status.message()));
+  } else {
+    Trouble("scancel", "");
+  }
+}
+
+void FleetController::Step(absl::Time now) {
+  const absl::StatusOr<Demand> demand = seams_.ask();
+  Trouble("orchestrator", demand.ok() ? "" : std::string(demand.status().message()));
+  if (!demand.ok()) return;
+  const absl::StatusOr<std::vector<FleetJob>> jobs = seams_.jobs();
+  Trouble("Slurm", jobs.ok() ? "" : std::string(jobs.status().message()));
+  if (!jobs.ok()) return;
+
+  NoteFailures(*jobs, *demand, now);
+  const Decision decision = Decide(options_.classes, *demand, *jobs, options_.limits, StaleJobs(*jobs, *demand, now));
+  int submit = 0;
+  for (const auto& [gpu, count] : decision.submit) submit += count;
+  const std::string said = absl::StrCat(decision.wanted, " trials queued, ", decision.registered, " workers here, ",
+                                        decision.starting, " on their way, ", submit, " more needed");
+  if (said != last_said_) seams_.say(false, said);
+  last_said_ = said;
+  Submit(decision, now);
+  Cancel(decision);
+  const auto blocked = std::find_if(jobs->begin(), jobs->end(), [](const FleetJob& job) {
+    return job.state == FleetJob::State::kPending &&
+           (job.reason == "BadConstraints" || job.reason == "PartitionDown" || job.reason == "PartitionInactive" ||
+            job.reason == "PartitionNodeLimit" || job.reason == "PartitionTimeLimit" ||
+            job.reason == "AccountNotAllowed" || job.reason == "QOSNotAllowed" || job.reason == "InvalidAccount" ||
+            job.reason == "InvalidQOS");
+  });
+  Trouble("partition", blocked == jobs->end()
+                           ? ""
+                           : absl::StrCat("job ", blocked->id, " can't begin (", blocked->reason,
+                                          "): has the partition such GPUs? scontrol show job ", blocked->id));
+}
+
+}  // namespace pawl

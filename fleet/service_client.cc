@@ -1,0 +1,58 @@
+#include "fleet/service_client.h"
+
+#include <httplib.h>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "base/channel/tls_files.h"
+#include "fleet/demand.h"
+
+namespace pawl {
+namespace {
+
+absl::StatusOr<std::string> Fetch(httplib::Client& client, const httplib::Headers& headers,
+                                  const ServiceAddress& address, const std::string& path) {
+  const httplib::Result reply = client.Get(path, headers);
+  if (!reply && reply.error() == httplib::Error::SSLServerVerification) {
+    return absl::UnavailableError(absl::StrCat("the certificate of ", address.url,
+                                               " is not trusted: name the authority that signed it with --tls-ca"));
+  }
+  if (!reply) {
+    return absl::UnavailableError(absl::StrCat("the orchestrator does not answer at ", address.url, " (",
+                                               httplib::to_string(reply.error()),
+                                               "): start it with --http, or name its address with --http here"));
+  }
+  if (reply->status == 401 || reply->status == 403) {
+    return absl::UnauthenticatedError(
+        absl::StrCat(address.url, " refuses to answer: --token-file must hold a token of the role read"));
+  }
+  if (reply->status != 200) {
+    return absl::UnavailableError(absl::StrCat(address.url, path, " answers with status ", reply->status));
+  }
+  return reply->body;
+}
+
+}  // namespace
+
+absl::StatusOr<Demand> AskService(const ServiceAddress& address) {
+  httplib::Client client(address.url);
+  if (!client.is_valid()) return absl::InvalidArgumentError(absl::StrCat(address.url, " is no URL of a dashboard"));
+  const auto deadline = absl::ToChronoMilliseconds(address.deadline);
+  client.set_connection_timeout(deadline);
+  client.set_read_timeout(deadline);
+  client.set_write_timeout(deadline);
+  if (!address.ca.empty()) client.set_ca_cert_path(address.ca);
+  httplib::Headers headers;
+  if (!address.token_file.empty()) {
+    absl::StatusOr<std::string> token = ReadSecretFile(address.token_file, "the token of --token-file");
+    if (!token.ok()) return token.status();
+    headers.emplace("Authorization", absl::StrCat("Bearer ", absl::StripAsciiWhitespace(*token)));
+  }
+  const absl::StatusOr<std::string> metrics = Fetch(client, headers, address, "/metrics");
+  if (!metrics.ok()) return metrics.status();
+  const absl::StatusOr<std::string> workers = Fetch(client, headers, address, "/api/workers");
+  if (!workers.ok()) return workers.status();
+  return ReadDemand(*metrics, *workers);
+}
+
+}  // namespace pawl

@@ -1,0 +1,186 @@
+#include "fleet/controller.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+
+namespace pawl {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using State = FleetJob::State;
+
+// A cluster and an orchestrator as far as the controller sees them, with a clock of their own.
+class FleetControllerTest : public testing::Test {
+ protected:
+  FleetControllerTest() {
+    options_.limits.ceiling = 50;
+    demand_.queued["any"] = 10;
+  }
+
+  FleetSeams Seams() {
+    FleetSeams seams;
+    seams.ask = [this]() -> absl::StatusOr<Demand> {
+      if (!orchestrator_.ok()) return orchestrator_;
+      return demand_;
+    };
+    seams.jobs = [this]() -> absl::StatusOr<std::vector<FleetJob>> {
+      if (!slurm_.ok()) return slurm_;
+      return jobs_;
+    };
+    seams.submit = [this](const GpuClass& gpu) -> absl::StatusOr<int64_t> {
+      ++submissions_;
+      if (!sbatch_.ok()) return sbatch_;
+      FleetJob job;
+      job.id = ++last_id_;
+      job.gpu = gpu.gpu;
+      job.state = die_ ? State::kFailed : State::kPending;
+      job.reason = die_ ? "NonZeroExitCode" : "None";
+      jobs_.push_back(job);
+      return job.id;
+    };
+    seams.cancel = [this](const std::vector<int64_t>& jobs) {
+      cancelled_.insert(cancelled_.end(), jobs.begin(), jobs.end());
+      std::erase_if(jobs_,
+                    [&](const FleetJob& job) { return std::find(jobs.begin(), jobs.end(), job.id) != jobs.end(); });
+      return absl::OkStatus();
+    };
+    seams.say = [this](bool warning, const std::string& text) {
+      if (warning) warnings_.push_back(text);
+    };
+    return seams;
+  }
+  void Restart() { controller_ = std::make_unique<FleetController>(options_, Seams()); }
+  void Pass(absl::Duration time) {
+    if (controller_ == nullptr) Restart();
+    for (const absl::Time end = now_ + time; now_ < end; now_ += absl::Seconds(10)) controller_->Step(now_);
+  }
+  // Pending jobs begin, and their workers register.
+  void Begin() {
+    for (FleetJob& job : jobs_) {
+      if (job.state != State::kPending) continue;
+      job.state = State::kRunning;
+      demand_.workers.push_back(absl::StrCat("slurm-", job.id, "-node-cuda0"));
+    }
+  }
+
+  FleetOptions options_;
+  Demand demand_;
+  std::vector<FleetJob> jobs_;
+  absl::Status orchestrator_, slurm_, sbatch_;
+  bool die_ = false;
+  int submissions_ = 0;
+  int64_t last_id_ = 0;
+  std::vector<int64_t> cancelled_;
+  std::vector<std::string> warnings_;
+  absl::Time now_ = absl::FromUnixSeconds(1'790'000'000);
+  std::unique_ptr<FleetController> controller_;
+};
+
+TEST_F(FleetControllerTest, GrowsWithTheQueueAndLetsItGo) {
+  Pass(absl::Seconds(30));
+  EXPECT_EQ(submissions_, 10);
+  Begin();
+  demand_.queued["any"] = 0;
+  Pass(absl::Minutes(5));
+  EXPECT_EQ(submissions_, 10);
+  EXPECT_THAT(cancelled_, IsEmpty()) << "workers end by themselves";
+  EXPECT_THAT(warnings_, IsEmpty());
+}
+
+TEST_F(FleetControllerTest, CancelsPendingJobsOnlyWhenTheQueueStaysEmpty) {
+  Pass(absl::Seconds(10));
+  demand_.queued["any"] = 0;
+  Pass(absl::Seconds(10));
+  demand_.queued["any"] = 10;
+  Pass(absl::Seconds(10));
+  EXPECT_THAT(cancelled_, IsEmpty());
+  demand_.queued["any"] = 0;
+  Pass(absl::Seconds(30));
+  EXPECT_EQ(cancelled_.size(), 10u);
+  EXPECT_THAT(jobs_, IsEmpty());
+}
+
+TEST_F(FleetControllerTest, NeitherLosesNorDoublesJobsWhenItIsKilled) {
+  for (int i = 0; i < 20; ++i) {
+    Restart();
+    Pass(absl::Seconds(10));
+    EXPECT_EQ(submissions_, 10);
+  }
+}
+
+TEST_F(FleetControllerTest, HoldsBackWhereJobsDieAtOnce) {
+  die_ = true;
+  Pass(absl::Hours(10));
+  EXPECT_LT(submissions_, 10 + 75) << "no storm: then one in ten minutes";
+  EXPECT_GT(submissions_, 10 + 40) << "it goes on trying";
+  ASSERT_EQ(warnings_.size(), 1u) << "one message";
+  EXPECT_THAT(warnings_[0], HasSubstr("worker jobs fail at once, the last one was"));
+}
+
+TEST_F(FleetControllerTest, HoldsBackAfterARestartToo) {
+  die_ = true;
+  Pass(absl::Seconds(10));
+  const int before = submissions_;
+  Restart();
+  Pass(absl::Seconds(10));
+  EXPECT_EQ(submissions_, before) << "Slurm still shows those that failed";
+}
+
+TEST_F(FleetControllerTest, GoesOnAsBeforeWhenANewWorkerRegisters) {
+  die_ = true;
+  Pass(absl::Minutes(30));
+  die_ = false;
+  while (std::none_of(jobs_.begin(), jobs_.end(), [](const FleetJob& job) { return job.state == State::kPending; })) {
+    Pass(absl::Seconds(10));
+  }
+  Begin();
+  demand_.queued["any"] = 9;
+  const int before = submissions_;
+  Pass(absl::Seconds(10));
+  EXPECT_EQ(submissions_ - before, 9);
+}
+
+TEST_F(FleetControllerTest, HoldsBackWhereSlurmRefuses) {
+  sbatch_ = absl::FailedPreconditionError("sbatch failed: Requested node configuration is not available");
+  Pass(absl::Hours(1));
+  EXPECT_LT(submissions_, 15);
+  EXPECT_THAT(warnings_, ElementsAre(HasSubstr("Requested node configuration is not available")));
+}
+
+TEST_F(FleetControllerTest, DoesNothingWhileItSeesNothing) {
+  slurm_ = absl::UnavailableError("squeue was killed after 20 s");
+  Pass(absl::Minutes(10));
+  slurm_ = absl::OkStatus();
+  orchestrator_ = absl::UnavailableError("the orchestrator does not answer");
+  Pass(absl::Minutes(10));
+  EXPECT_EQ(submissions_, 0);
+  EXPECT_THAT(warnings_, ElementsAre(HasSubstr("squeue was killed"), HasSubstr("does not answer")));
+  orchestrator_ = absl::OkStatus();
+  Pass(absl::Seconds(10));
+  EXPECT_EQ(submissions_, 10);
+}
+
+TEST_F(FleetControllerTest, ReplacesAJobWhoseWorkerNeverRegisters) {
+  demand_.queued["any"] = 1;
+  Pass(absl::Seconds(10));
+  jobs_[0].state = State::kRunning;
+  Pass(absl::Minutes(4));
+  EXPECT_EQ(submissions_, 1);
+  Pass(absl::Minutes(3));
+  EXPECT_EQ(submissions_, 2);
+  EXPECT_THAT(warnings_, ElementsAre(HasSubstr("did not register within 5m")));
+}
+
+TEST_F(FleetControllerTest, SaysThatAPartitionHasNoSuchGpu) {
+  Pass(absl::Seconds(10));
+  for (FleetJob& job : jobs_) job.reason = "BadConstraints";
+  Pass(absl::Minutes(1));
+  EXPECT_THAT(warnings_, ElementsAre(HasSubstr("has the partition such GPUs?")));
+}
+
+}  // namespace
+}  // namespace pawl
