@@ -54,7 +54,7 @@ std::string Page(const v1::BestVariant& best, const v1::Campaign& campaign, cons
       "counters, compiler, GPU |\n\n");
   absl::StrAppend(&text, "```\n", build,
                   "\ng++ -I/usr/local/cuda/include launch.cc -o launch -lcuda && ./launch\n```\n\n");
-  absl::StrAppend(&text, "Variables: ", ValuesText(iteration.variant()), ".\n\n");
+  absl::StrAppend(&text, "Variables: ", ValuesText(iteration), ".\n\n");
   std::vector<std::string> sizes;
   for (const auto& [name, value] : plan.sizes()) sizes.push_back(absl::StrCat(name, "=", value));
   std::sort(sizes.begin(), sizes.end());

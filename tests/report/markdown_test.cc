@@ -88,7 +88,7 @@ TEST(MarkdownPageTest, HasNoFigureThatIsNotInTheMessage) {
   const v1::Report report = RecordedReport();
   std::set<std::string> texts;
   Collect(report, &texts);
-  for (const v1::Iteration& iteration : report.iterations()) texts.insert(ValuesText(iteration.variant()));
+  for (const v1::Iteration& iteration : report.iterations()) texts.insert(ValuesText(iteration));
   texts.insert({UtcText(report.campaign().create_time()), UtcText(report.campaign().end_time()), "99 %", "13.0", "9.0",
                 "0"});  // bounds, CUDA 13000, compute 9.0, a term that is 0
   std::set<std::string> known;

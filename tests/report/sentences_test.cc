@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "report/words.h"
+
 namespace pawl {
 namespace {
 
@@ -53,6 +55,23 @@ TEST(PredictionOutcomeTextTest, SaysThatAMetricWasNotChecked) {
   v1::Prediction prediction = Judged(kTrue, v1::Prediction::UNCHECKED, 0);
   prediction.clear_after();
   EXPECT_EQ(PredictionOutcomeText(prediction, 1.5), "came true: 1.500x, waves unchecked");
+}
+
+TEST(WordsTest, StandWhereValuesAreWords) {
+  v1::Iteration iteration;
+  (*iteration.mutable_variant())["ACC"] = 1;
+  (*iteration.mutable_variant())["TILE"] = 64;
+  v1::Change& change = *iteration.mutable_change();
+  change.set_variable("ACC");
+  change.set_from(0);
+  change.set_to(1);
+  EXPECT_EQ(ChangeText(change), "ACC 0→1") << "stored before there were words";
+  EXPECT_EQ(ValuesText(iteration), "ACC=1 TILE=64");
+  change.set_from_word("float");
+  change.set_to_word("half");
+  (*iteration.mutable_words())["ACC"] = "half";
+  EXPECT_EQ(ChangeText(change), "ACC float→half");
+  EXPECT_EQ(ValuesText(iteration), "ACC=half TILE=64");
 }
 
 }  // namespace

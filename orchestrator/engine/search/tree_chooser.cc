@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "kernels/variable_values.h"
 #include "orchestrator/engine/search/patterns.h"
 #include "orchestrator/engine/search/single_change.h"
 
@@ -37,8 +38,9 @@ std::string EffectText(const v1::Effect& effect) {
   return absl::StrCat(effect.direction() == v1::DIRECTION_MORE ? "more " : "less ", absl::AsciiStrToLower(resource));
 }
 
-std::string ChangeText(const v1::Change& change) {
-  return absl::StrCat(change.variable(), " from ", change.from(), " to ", change.to());
+std::string ChangeText(const CampaignState& campaign, v1::Change change) {
+  NameWords(campaign.bundle(), &change);
+  return absl::StrCat(change.variable(), " from ", FromText(change), " to ", ToText(change));
 }
 
 v1::Prediction PredictionOf(const RankedChange& ranked) {
@@ -80,23 +82,23 @@ std::string Why(const CampaignState& campaign, const RankedChange& ranked, const
         "a detour, expected to be slower than the best variant (iteration %d) but to allow faster ones: %s, from "
         "iteration "
         "%d",
-        campaign.best()->number(), ChangeText(ranked.change), ranked.parent);
+        campaign.best()->number(), ChangeText(campaign, ranked.change), ranked.parent);
   } else if (ranked.parent != campaign.best()->number()) {
     why = absl::StrFormat("no change of the best variant (iteration %d) scores higher: %s, from iteration %d",
-                          campaign.best()->number(), ChangeText(ranked.change), ranked.parent);
+                          campaign.best()->number(), ChangeText(campaign, ranked.change), ranked.parent);
   } else if (ranked.rule.served != nullptr) {
-    why = absl::StrFormat("%s: %s gives %s", ranked.rule.served->rule(), ChangeText(ranked.change),
+    why = absl::StrFormat("%s: %s gives %s", ranked.rule.served->rule(), ChangeText(campaign, ranked.change),
                           EffectText(ranked.rule.effect));
   } else if (ranked.unlocks) {
-    why = absl::StrFormat("%s allows a change that a rule asks for", ChangeText(ranked.change));
+    why = absl::StrFormat("%s allows a change that a rule asks for", ChangeText(campaign, ranked.change));
   } else {
-    why = absl::StrFormat("no rule scores higher: the model ranks %s first", ChangeText(ranked.change));
+    why = absl::StrFormat("no rule scores higher: the model ranks %s first", ChangeText(campaign, ranked.change));
   }
   if (ranked.takes_back)
     absl::StrAppend(&why,
                     "; it undoes the earlier change that caused the finding, to test whether that change still pays");
   if (ranked.unlocks) {
-    absl::StrAppend(&why, "; constraints allow ", ChangeText(*ranked.unlocks), " only after it");
+    absl::StrAppend(&why, "; constraints allow ", ChangeText(campaign, *ranked.unlocks), " only after it");
   }
   if (const v1::Iteration* before = Elsewhere(campaign, ranked.change); before != nullptr) {
     absl::StrAppend(&why, "; it was not kept in iteration ", before->number(), ", with another parent");
@@ -125,7 +127,7 @@ void PassOverOthers(const CampaignState& campaign, const Ranking& ranking, const
                 ? "the grid does not fill the GPU: parallelism comes first"
                 : "ranks lower";
       if (ranked.after) {
-        absl::StrAppend(&why, "; down-weighted until ", ChangeText(*ranked.after),
+        absl::StrAppend(&why, "; down-weighted until ", ChangeText(campaign, *ranked.after),
                         " is tested, which undoes the cause");
       }
     }
