@@ -88,6 +88,43 @@ std::string VariantText(const v1::Bundle& bundle, const v1::Variant& variant) {
   });
 }
 
+void NameWords(const v1::Bundle& bundle, v1::Change* change) {
+  const v1::Variable* variable = FindVariable(bundle, change->variable());
+  if (variable == nullptr || (variable->words().empty() && !variable->flag())) return;
+  if (change->has_from()) change->set_from_word(ValueText(*variable, change->from()));
+  if (change->has_to()) change->set_to_word(ValueText(*variable, change->to()));
+}
+
+google::protobuf::Map<std::string, std::string> WordsOf(const v1::Bundle& bundle,
+                                                        const google::protobuf::Map<std::string, int32_t>& values) {
+  google::protobuf::Map<std::string, std::string> words;
+  for (const v1::Variable& variable : bundle.variables()) {
+    const auto value = values.find(variable.name());
+    if (value == values.end() || (variable.words().empty() && !variable.flag())) continue;
+    words[variable.name()] = ValueText(variable, value->second);
+  }
+  return words;
+}
+
+absl::Status ReadWord(const google::protobuf::RepeatedPtrField<v1::Variable>& variables, v1::Change* change) {
+  if (change->kind_case() != v1::Change::kVariable || change->has_to()) return absl::OkStatus();
+  for (const v1::Variable& variable : variables) {
+    if (variable.name() != change->variable()) continue;
+    const absl::StatusOr<int32_t> value = ReadValue(variable, change->to_word());
+    if (!value.ok()) return value.status();
+    change->set_to(*value);
+  }
+  return absl::OkStatus();
+}
+
+std::string FromText(const v1::Change& change) {
+  return change.from_word().empty() ? absl::StrCat(change.from()) : change.from_word();
+}
+
+std::string ToText(const v1::Change& change) {
+  return change.to_word().empty() ? absl::StrCat(change.to()) : change.to_word();
+}
+
 std::string MacroText(const v1::Variable& variable, int32_t value) {
   return variable.flag() ? absl::StrCat(value) : ValueText(variable, value);
 }

@@ -26,6 +26,18 @@ absl::StatusOr<int32_t> ReadValue(const v1::Variable& variable, const std::strin
 // "ACC=half KV_SPLITS=4", sorted by name: for users. VariantText(variant) is for comparing.
 std::string VariantText(const v1::Bundle& bundle, const v1::Variant& variant);
 
+// The words of a change's values and of a variant's, where they are words or flags: for those who print them without
+// the bundle.
+void NameWords(const v1::Bundle& bundle, v1::Change* change);
+google::protobuf::Map<std::string, std::string> WordsOf(const v1::Bundle& bundle,
+                                                        const google::protobuf::Map<std::string, int32_t>& values);
+// Sets the value of a change that a user gave as a word. An error lists the values that there are; a variable that
+// there is not is left to others.
+absl::Status ReadWord(const google::protobuf::RepeatedPtrField<v1::Variable>& variables, v1::Change* change);
+// The values of a change as text.
+std::string FromText(const v1::Change& change);
+std::string ToText(const v1::Change& change);
+
 // What the source sees as the macro: a flag is 0 or 1.
 std::string MacroText(const v1::Variable& variable, int32_t value);
 

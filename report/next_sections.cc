@@ -128,8 +128,7 @@ Section RebuildSection(const v1::Report& report) {
   }
   for (const v1::Iteration& iteration : report.iterations()) {
     if (iteration.number() != campaign.best()) continue;
-    Facts facts{{{"iteration", {absl::StrCat(iteration.number())}},
-                 {"variant", {ValuesText(iteration.variant()), Tone::kCode}}}};
+    Facts facts{{{"iteration", {absl::StrCat(iteration.number())}}, {"variant", {ValuesText(iteration), Tone::kCode}}}};
     if (!iteration.patched_source_hash().empty()) {
       facts.facts.push_back({"edited source", {absl::StrCat("blob ", iteration.patched_source_hash()), Tone::kCode}});
     }

@@ -80,7 +80,9 @@ std::string CountsText(const v1::Counts& counts) {
 
 std::string ChangedValuesText(const v1::Change& change) {
   if (!change.has_to()) return "";
-  return change.has_from() ? absl::StrCat(" ", change.from(), "→", change.to()) : absl::StrCat(" →", change.to());
+  const std::string to = change.to_word().empty() ? absl::StrCat(change.to()) : change.to_word();
+  const std::string from = change.from_word().empty() ? absl::StrCat(change.from()) : change.from_word();
+  return change.has_from() ? absl::StrCat(" ", from, "→", to) : absl::StrCat(" →", to);
 }
 
 std::string ChangeText(const v1::Change& change) {
@@ -97,6 +99,19 @@ std::string ChangeText(const v1::Change& change) {
 std::string EffectText(const v1::Effect& effect) {
   return absl::StrCat(absl::AsciiStrToLower(absl::StripPrefix(v1::Resource_Name(effect.resource()), "RESOURCE_")),
                       effect.direction() == v1::DIRECTION_LESS ? "-" : "+");
+}
+
+std::string ValueOf(const v1::Iteration& iteration, const std::string& variable) {
+  const auto word = iteration.words().find(variable);
+  if (word != iteration.words().end()) return word->second;
+  const auto value = iteration.variant().find(variable);
+  return value == iteration.variant().end() ? "" : absl::StrCat(value->second);
+}
+
+std::string ValuesText(const v1::Iteration& iteration) {
+  std::map<std::string, std::string> sorted;
+  for (const auto& [name, value] : iteration.variant()) sorted[name] = ValueOf(iteration, name);
+  return absl::StrJoin(sorted, " ", absl::PairFormatter("="));
 }
 
 std::string ValuesText(const google::protobuf::Map<std::string, int32_t>& values) {

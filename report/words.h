@@ -39,7 +39,11 @@ std::string ChangedValuesText(const v1::Change& change);
 std::string ChangeText(const v1::Change& change);
 // "parallelism+".
 std::string EffectText(const v1::Effect& effect);
-// "KV_SPLITS=4 TILE_M=16", sorted by name.
+// The value of a variable as the bundle has it: "64", "half", "true"; empty where the iteration has none.
+std::string ValueOf(const v1::Iteration& iteration, const std::string& variable);
+// "ACC=half KV_SPLITS=4", sorted by name.
+std::string ValuesText(const v1::Iteration& iteration);
+// The same of numbers alone: "B=1 S=128".
 std::string ValuesText(const google::protobuf::Map<std::string, int32_t>& values);
 // "3.361 us": four figures; "-" where nothing was measured.
 std::string TimeText(double us);

@@ -42,7 +42,7 @@ absl::StatusOr<Json> BestTool(const ToolContext& context, const Json& arguments,
   const std::string* source = &file->second;
   Json result = IterationForm(iteration);
   result["campaign"] = *campaign;
-  if (!iteration.variant().empty()) result["variant"] = ValuesText(iteration.variant());
+  if (!iteration.variant().empty()) result["variant"] = ValuesText(iteration);
   AddNumber("warmUs", iteration.warm_us(), &result);
   AddNumber("coldUs", iteration.cold_us(), &result);
   AddText("build", iteration.build(), &result);

@@ -63,7 +63,7 @@ absl::StatusOr<Json> ExplainTool(const ToolContext& context, const Json& argumen
   if (!iteration.ok()) return iteration.status();
   Json result = IterationForm(*iteration);
   result["campaign"] = *campaign;
-  if (!iteration->variant().empty()) result["variant"] = ValuesText(iteration->variant());
+  if (!iteration->variant().empty()) result["variant"] = ValuesText(*iteration);
   if (iteration->has_finding()) result["addressedFinding"] = FindingForm(iteration->finding());
   if (iteration->has_prediction()) result["prediction"] = PredictionForm(iteration->prediction());
   AddMeasurement(*iteration, &result);

@@ -3,12 +3,32 @@
 #include "agent/tools/forms.h"
 #include "agent/tools/proposal_name.h"
 #include "agent/tools/tool.h"
+#include "base/names/spelling.h"
 #include "report/words.h"
 
 namespace pawl {
 namespace {
 
-absl::StatusOr<v1::Change> ReadProposedChange(const Json& arguments) {
+// The number that stands for a word or a flag in messages.
+absl::StatusOr<int> ValueOfWord(const ToolContext& context, const std::string& campaign, const std::string& name,
+                                const std::string& word) {
+  const absl::StatusOr<v1::Situation> situation = context.campaigns.GetSituation(campaign);
+  if (!situation.ok()) return situation.status();
+  std::vector<std::string> known;
+  for (const v1::Variable& variable : situation->variables()) {
+    if (variable.name() != name) continue;
+    for (const int value : variable.values()) {
+      known.push_back(value < variable.words_size() ? variable.words(value)
+                      : variable.flag()             ? (value == 1 ? "true" : "false")
+                                                    : absl::StrCat(value));
+      if (known.back() == word) return value;
+    }
+  }
+  return absl::InvalidArgumentError(absl::StrCat("\"", word, "\" is no value of ", name, Expected(word, known)));
+}
+
+absl::StatusOr<v1::Change> ReadProposedChange(const ToolContext& context, const std::string& campaign,
+                                              const Json& arguments) {
   const bool variable = arguments.contains("variable") || arguments.contains("value");
   const bool edit = arguments.contains("name") || arguments.contains("patch");
   if (variable == edit) {
@@ -21,7 +41,15 @@ absl::StatusOr<v1::Change> ReadProposedChange(const Json& arguments) {
       return absl::InvalidArgumentError("expected both variable and value");
     }
     change.set_variable(TextAt(arguments, "variable"));
-    change.set_to(arguments["value"].get<int>());
+    const Json& value = arguments["value"];
+    if (value.is_number_integer()) {
+      change.set_to(value.get<int>());
+    } else {
+      const std::string word = value.is_string() ? value.get<std::string>() : value.get<bool>() ? "true" : "false";
+      absl::StatusOr<int> number = ValueOfWord(context, campaign, change.variable(), word);
+      if (!number.ok()) return number.status();
+      change.set_to(*number);
+    }
   } else {
     if (TextAt(arguments, "name").empty() || TextAt(arguments, "patch").empty()) {
       return absl::InvalidArgumentError("an edit has a name and a patch (a unified diff), neither of them empty");
@@ -37,7 +65,7 @@ absl::StatusOr<v1::Change> ReadProposedChange(const Json& arguments) {
 absl::StatusOr<Json> ProposeTool(const ToolContext& context, const Json& arguments, const McpCall& call) {
   absl::StatusOr<std::string> campaign = CampaignArgument(context, arguments);
   if (!campaign.ok()) return campaign.status();
-  absl::StatusOr<v1::Change> change = ReadProposedChange(arguments);
+  absl::StatusOr<v1::Change> change = ReadProposedChange(context, *campaign, arguments);
   if (!change.ok()) return change.status();
   v1::ProposeChangeRequest request;
   request.set_campaign(*campaign);

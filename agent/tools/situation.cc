@@ -36,7 +36,7 @@ Json BestForm(const v1::Situation& situation) {
   AddNumber("goalSpeedup", situation.campaign().spec().goal().speedup(), &form);
   AddNumber("baselineUs", situation.campaign().baseline_us(), &form);
   AddText("baseline", situation.campaign().baseline(), &form);
-  if (!best.variant().empty()) form["variant"] = ValuesText(best.variant());
+  if (!best.variant().empty()) form["variant"] = ValuesText(best);
   return form;
 }
 
@@ -65,11 +65,16 @@ Json RoofForm(const v1::Situation& situation) {
   return form;
 }
 
-// "64 128", or "0=float 1=half" where values are words.
+// "64 128", "float half", "false true".
 std::string ValuesForm(const v1::Variable& variable) {
   return absl::StrJoin(variable.values(), " ", [&](std::string* out, int32_t value) {
-    absl::StrAppend(out, value);
-    if (value >= 0 && value < variable.words_size()) absl::StrAppend(out, "=", variable.words(value));
+    if (value >= 0 && value < variable.words_size()) {
+      absl::StrAppend(out, variable.words(value));
+    } else if (variable.flag()) {
+      absl::StrAppend(out, value == 1 ? "true" : "false");
+    } else {
+      absl::StrAppend(out, value);
+    }
   });
 }
 
@@ -85,6 +90,7 @@ Json EditForm(const v1::Situation& situation, const SourceFiles& editable) {
     const auto now = situation.best().variant().find(variable.name());
     Json each = {{"name", variable.name()}, {"values", ValuesForm(variable)}};
     if (now != situation.best().variant().end()) each["now"] = now->second;
+    if (situation.best().words().contains(variable.name())) each["now"] = ValueOf(situation.best(), variable.name());
     AddText("moreGives",
             absl::StrJoin(variable.affects(), " ",
                           [](std::string* out, const v1::Effect& effect) { absl::StrAppend(out, EffectText(effect)); }),

@@ -40,7 +40,7 @@ struct BestFlags {
 void Print(const v1::BestVariant& best, const v1::Campaign& campaign, const std::vector<v1::Iteration>& path) {
   const v1::Iteration& iteration = best.iteration();
   std::printf("%s of %s on %s\n", iteration.name().c_str(), best.bundle().name().c_str(), iteration.device().c_str());
-  std::printf("variant  %s\n", ValuesText(iteration.variant()).c_str());
+  std::printf("variant  %s\n", ValuesText(iteration).c_str());
   std::printf("time     %s", TimeText(iteration.time_us()).c_str());
   if (iteration.warm_us() > 0) std::printf("; warm %s", TimeText(iteration.warm_us()).c_str());
   if (iteration.cold_us() > 0) std::printf(", cold %s", TimeText(iteration.cold_us()).c_str());

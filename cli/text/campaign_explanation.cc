@@ -42,7 +42,7 @@ std::string IterationBlock(const v1::Iteration& iteration, bool on_path, int wid
   const auto line = [&](const char* label, const std::string& value) {
     if (!value.empty()) text += Paragraph(absl::StrFormat("       %-9s  ", label), value, width);
   };
-  if (!iteration.has_parent()) line("variant", ValuesText(iteration.variant()));
+  if (!iteration.has_parent()) line("variant", ValuesText(iteration));
   line("finding", FindingLine(iteration));
   if (!iteration.has_finding() && iteration.has_parent()) line("chosen by", ChosenByText(iteration));
   line("predicted", PredictedLine(iteration));

@@ -95,7 +95,7 @@ std::string SummaryText(const v1::Campaign& campaign, const std::vector<v1::Iter
   if (Improved(campaign)) {
     Line(&text, "best",
          absl::StrCat(TimeText(campaign.best_us()), GoalSize(campaign), "  iteration ", campaign.best(),
-                      path.empty() ? "" : ": ", path.empty() ? "" : ValuesText(path.back().variant())));
+                      path.empty() ? "" : ": ", path.empty() ? "" : ValuesText(path.back())));
     Line(&text, "speedup", Speedup(campaign));
     Line(&text, "measured", TotalGainText(campaign.total_gain()));
     text += SizesText(campaign);

@@ -88,11 +88,7 @@ void Differences::Iterations(const v1::Iteration& first, const v1::Iteration& se
   std::set<std::string> variables;
   for (const auto& [name, value] : first.variant()) variables.insert(name);
   for (const auto& [name, value] : second.variant()) variables.insert(name);
-  auto value = [](const v1::Iteration& iteration, const std::string& name) {
-    const auto at = iteration.variant().find(name);
-    return at == iteration.variant().end() ? "" : absl::StrCat(at->second);
-  };
-  for (const std::string& name : variables) Text(name, value(first, name), value(second, name));
+  for (const std::string& name : variables) Text(name, ValueOf(first, name), ValueOf(second, name));
   Text("source edits", first.patched_source_hash().substr(0, 12), second.patched_source_hash().substr(0, 12));
   Group("environment");
   Text("device", first.device(), second.device());

@@ -9,6 +9,7 @@
 #include "cli/text/iteration_row.h"
 #include "cli/text/layout.h"
 #include "cli/text/words.h"
+#include "kernels/variable_values.h"
 #include "report/sentences.h"
 
 namespace pawl {
@@ -64,7 +65,7 @@ std::string PlannedText(const v1::TrialPlanned& planned) {
 // Which value a proposal starts from is known when it is tried: it changes the best variant of that time.
 std::string ProposedText(const v1::Change& change) {
   if (change.kind_case() != v1::Change::kVariable || change.has_from()) return ChangeText(change);
-  return absl::StrCat(change.variable(), "=", change.to(), " from the best variant");
+  return absl::StrCat(change.variable(), "=", ToText(change), " from the best variant");
 }
 
 std::string LostText(const v1::LeaseLost& lost) {

@@ -33,12 +33,8 @@ IterationColumn VariableColumn(const std::string& name) {
     const auto at = iteration.variant().find(name);
     return at == iteration.variant().end() ? kNone : at->second;
   };
-  return {name,
-          {name, kRight},
-          [value](const v1::Iteration& iteration) {
-            return std::isnan(value(iteration)) ? "-" : absl::StrCat(value(iteration));
-          },
-          value};
+  return {
+      name, {name, kRight}, [name](const v1::Iteration& iteration) { return OrDash(ValueOf(iteration, name)); }, value};
 }
 
 IterationColumn MetricColumn(const std::string& name) {
@@ -70,7 +66,7 @@ const std::vector<IterationColumn>& IterationColumnList() {
        [](const Iteration& i) { return i.has_parent() ? i.parent() : kNone; }},
       {"verdict", {"verdict"}, [](const Iteration& i) { return VerdictWord(i.verdict()); }},
       {"change", {"change"}, ChangeCell},
-      {"variant", {"variant"}, [](const Iteration& i) { return ValuesText(i.variant()); }},
+      {"variant", {"variant"}, [](const Iteration& i) { return ValuesText(i); }},
       {"finding", {"finding"}, [](const Iteration& i) { return OrDash(i.finding().rule()); }},
       {"predicted",
        {"predicted"},

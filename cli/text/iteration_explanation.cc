@@ -43,7 +43,7 @@ class Explanation {
     const std::string from = of_.has_parent() ? absl::StrCat(" from iteration ", of_.parent()) : "";
     text_ += Paragraph(absl::StrCat(of_.name(), ": "),
                        absl::StrCat(ChangeText(of_.change()), from, ", ", VerdictWord(of_.verdict())), width_);
-    Line("variant", ValuesText(of_.variant()));
+    Line("variant", ValuesText(of_));
     Line("device", of_.device());
     Line("chosen by", ChosenByText(of_));
   }

@@ -129,7 +129,7 @@ std::string IterationText(const v1::Iteration& iteration) {
   if (iteration.has_parent()) {
     FieldLine(&text, "change", absl::StrCat(ChangeText(iteration.change()), " from iteration ", iteration.parent()));
   }
-  FieldLine(&text, "variant", ValuesText(iteration.variant()));
+  FieldLine(&text, "variant", ValuesText(iteration));
   FieldLine(&text, "chosen",
             absl::StrCat(iteration.author().empty() ? "" : absl::StrCat("by ", iteration.author()),
                          iteration.author().empty() || iteration.why().empty() ? "" : ": ", iteration.why()));

@@ -8,6 +8,7 @@
 #include "base/faults/fault_point.h"
 #include "base/hash/hash.h"
 #include "base/names/resource_name.h"
+#include "kernels/variable_values.h"
 #include "orchestrator/core/errors.h"
 #include "orchestrator/engine/search/patterns.h"
 #include "spdlog/spdlog.h"
@@ -25,7 +26,7 @@ int IterationOf(const CampaignState& campaign, const v1::Event& event) {
 std::string ChangeText(const v1::Change& change) {
   switch (change.kind_case()) {
     case v1::Change::kVariable:
-      return absl::StrCat(change.variable(), " ", change.from(), " -> ", change.to());
+      return absl::StrCat(change.variable(), " ", FromText(change), " -> ", ToText(change));
     case v1::Change::kSource:
       return absl::StrCat("edit ", change.source().name());
     case v1::Change::KIND_NOT_SET:

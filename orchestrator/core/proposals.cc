@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/names/resource_name.h"
+#include "kernels/variable_values.h"
 #include "orchestrator/core/errors.h"
 #include "orchestrator/core/orchestrator.h"
 #include "orchestrator/core/stored_campaign.h"
@@ -21,7 +22,9 @@ constexpr size_t kMaxProposals = 100;
 absl::Status CheckChange(const v1::Change& change) {
   switch (change.kind_case()) {
     case v1::Change::kVariable:
-      return change.has_to() ? absl::OkStatus() : BadField("change", "expected the value that the variable goes to");
+      return change.has_to() || !change.to_word().empty()
+                 ? absl::OkStatus()
+                 : BadField("change", "expected the value that the variable goes to");
     case v1::Change::kSource:
       if (change.source().name().empty() || change.source().name().size() > 100) {
         return BadField("change.source.name", "expected 1 to 100 characters: the history shows this name");
@@ -88,14 +91,19 @@ absl::StatusOr<v1::ProposeChangeResponse> Orchestrator::Propose(const v1::Propos
     return Error(absl::StatusCode::kFailedPrecondition,
                  absl::StrCat(request.campaign(), " has no kept variant to change yet"), detail);
   }
+  v1::Change asked = request.change();
+  if (const absl::Status status = ReadWord(campaign.bundle().variables(), &asked); !status.ok()) {
+    return BadField("change", std::string(status.message()));
+  }
+  NameWords(campaign.bundle(), &asked);
   ProposalRefusal refusal;
-  const std::optional<Choice> choice = Proposed(campaign, request.change(), &refusal, &patched);
+  const std::optional<Choice> choice = Proposed(campaign, asked, &refusal, &patched);
   if (!choice && !refusal.why.empty()) return BadField("change", refusal.why);
   if (!choice) return TriedBefore(campaign, refusal.tried_before, std::move(detail));
   for (const CampaignState::Proposal& waiting : campaign.proposals()) {
     const v1::Change& change = waiting.proposed.change();
-    if (change.variable() != request.change().variable() || change.to() != request.change().to() ||
-        change.source().patch() != request.change().source().patch()) {
+    if (change.variable() != asked.variable() || change.to() != asked.to() ||
+        change.source().patch() != asked.source().patch()) {
       continue;
     }
     detail.set_fix("wait for it to be tried; propose another change");
@@ -110,7 +118,7 @@ absl::StatusOr<v1::ProposeChangeResponse> Orchestrator::Propose(const v1::Propos
   }
   v1::Event event;
   event.mutable_proposed()->set_author(request.author());
-  *event.mutable_proposed()->mutable_change() = request.change();
+  *event.mutable_proposed()->mutable_change() = std::move(asked);
   event.mutable_proposed()->set_why(request.why());
   if (absl::Status status =
           CheckHeldBytes(state_, options_, request.author(), static_cast<int64_t>(event.proposed().ByteSizeLong()));

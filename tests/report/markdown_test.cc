@@ -88,7 +88,7 @@ TEST(MarkdownPageTest, HasNoFigureThatIsNotInTheMessage) {
   const v1::Report report = RecordedReport();
   std::set<std::string> texts;
   Collect(report, &texts);
-  for (const v1::Iteration& iteration : report.iterations()) texts.insert(ValuesText(iteration.variant()));
+  for (const v1::Iteration& iteration : report.iterations()) texts.insert(ValuesText(iteration));
   for (const v1::SizeTime& size : report.sizes()) {  // each row has the ratios of its own times
     AddTexts(size.start_us() / size.best_us(), &texts);
     AddTexts(size.baseline_us() / size.best_us(), &texts);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "report/words.h"
+
 namespace pawl {
 namespace {
 
@@ -100,6 +102,23 @@ TEST(LossesTextTest, TakesTheRatioThatWasMeasuredInterleaved) {
   campaign.mutable_total_gain()->mutable_beside_baseline()->mutable_interval()->set_pairs(24);
   campaign.mutable_total_gain()->mutable_beside_baseline()->mutable_interval()->set_mean_log_ratio(0);
   EXPECT_EQ(MeasuredSizes(campaign)[1].baseline_us(), 5);
+}
+
+TEST(WordsTest, StandWhereValuesAreWords) {
+  v1::Iteration iteration;
+  (*iteration.mutable_variant())["ACC"] = 1;
+  (*iteration.mutable_variant())["TILE"] = 64;
+  v1::Change& change = *iteration.mutable_change();
+  change.set_variable("ACC");
+  change.set_from(0);
+  change.set_to(1);
+  EXPECT_EQ(ChangeText(change), "ACC 0→1") << "stored before there were words";
+  EXPECT_EQ(ValuesText(iteration), "ACC=1 TILE=64");
+  change.set_from_word("float");
+  change.set_to_word("half");
+  (*iteration.mutable_words())["ACC"] = "half";
+  EXPECT_EQ(ChangeText(change), "ACC float→half");
+  EXPECT_EQ(ValuesText(iteration), "ACC=half TILE=64");
 }
 
 }  // namespace

@@ -7,7 +7,7 @@ import {sourceOf} from "./iteration_page.js";
 import {bestSoFar, journeysChart} from "./journey.js";
 import {comparePath, iterationPath, campaignPath} from "./links.js";
 import {table} from "./table.js";
-import {changeText, countsOf, numberOf, numberText, objectiveText, secondsText, speedupText, stateWord, stopText, tierWord, timeText, verdictWord} from "./words.js";
+import {changeText, countsOf, numberOf, numberText, objectiveText, secondsText, speedupText, stateWord, stopText, tierWord, timeText, valueText, verdictWord} from "./words.js";
 
 const NAME = /^campaigns\/\d+(\/iterations\/\d+)?$/;
 
@@ -59,7 +59,7 @@ function differences(a, b, rows, links) {
 const figure = (name, text, one, other) => [name, text(one ?? 0), text(other ?? 0), one, other];
 
 async function iterations(a, b, signal) {
-  const of = (iteration, name) => String(iteration.variant?.[name] ?? "");
+  const of = valueText;
   const variables = [...new Set([...Object.keys(a.variant ?? {}), ...Object.keys(b.variant ?? {})])].sort();
   const rows = [
     ...variables.map(name => [name, of(a, name), of(b, name)]),
@@ -125,11 +125,11 @@ async function campaigns(a, b, signal) {
     signal.addEventListener("abort", () => chart.dispose());
     made.push(section("Journeys", chart.element));
   }
-  const best = await Promise.all([a, b].map(one => one.best === undefined ? null : get(`${one.name}/iterations/${one.best}`, {fields: "variant"}, signal)));
+  const best = await Promise.all([a, b].map(one => one.best === undefined ? null : get(`${one.name}/iterations/${one.best}`, {fields: "variant,words"}, signal)));
   if (best[0] && best[1]) {
     const names = [...new Set([...Object.keys(best[0].variant ?? {}), ...Object.keys(best[1].variant ?? {})])].sort();
     made.push(section("Best variants", differences(`best of ${a.name}`, `best of ${b.name}`,
-      names.map(name => [name, String(best[0].variant?.[name] ?? ""), String(best[1].variant?.[name] ?? "")]), [a, b].map(one => iterationPath(one.name, one.best)))));
+      names.map(name => [name, valueText(best[0], name), valueText(best[1], name)]), [a, b].map(one => iterationPath(one.name, one.best)))));
   }
   return made;
 }

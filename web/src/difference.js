@@ -1,5 +1,6 @@
 // What differs between two texts, line by line, and between two sets of figures.
 import {h} from "./element.js";
+import {valueText} from "./words.js";
 
 const MOST = 4_000_000;  // cells of the table below; larger texts are shown as replaced
 
@@ -59,4 +60,4 @@ export function patchView(patch) {
 }
 
 // What the compiler is given for a variant: a macro for every variable.
-export const macros = variant => Object.keys(variant ?? {}).sort().map(name => `#define ${name} ${variant[name]}`).join("\n");
+export const macros = iteration => Object.keys(iteration.variant ?? {}).sort().map(name => `#define ${name} ${valueText(iteration, name)}`).join("\n");

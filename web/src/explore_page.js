@@ -3,9 +3,9 @@ import {allIterations, get} from "./api.js";
 import {axis, Chart, legend, tip, verdictLook} from "./chart.js";
 import {h, loading, option, replace} from "./element.js";
 import {iterationPath} from "./links.js";
-import {changeText, numberText, speedupText, timeText, verdictWord} from "./words.js";
+import {changeText, numberText, speedupText, timeText, valueText, verdictWord} from "./words.js";
 
-const FIELDS = "number,verdict,variant,change,timeUs,speedupOverParent,speedupOverStart,speedupOverBaseline,metrics";
+const FIELDS = "number,verdict,variant,words,change,timeUs,speedupOverParent,speedupOverStart,speedupOverBaseline,metrics";
 // Fields of the iteration itself; metrics come from its evidence.
 const OWN = {
   number: {text: "iteration", unit: ""},
@@ -73,7 +73,7 @@ export async function explorePage({main, signal, parameters, go}) {
     main.dataset.ready = "true";
     return;
   }
-  const group = iteration => chosen.color === "verdict" ? verdictWord(iteration.verdict) : `${chosen.color} = ${iteration.variant?.[chosen.color] ?? "–"}`;
+  const group = iteration => chosen.color === "verdict" ? verdictWord(iteration.verdict) : `${chosen.color} = ${valueText(iteration, chosen.color) || "–"}`;
   const groups = [...new Set(points.map(({iteration}) => group(iteration)))].sort((a, b) => a.localeCompare(b, "en", {numeric: true}));
   const chart = new Chart("explore", (palette, width) => {
     const tick = {formatter: number => numberText(number), hideOverlap: true};

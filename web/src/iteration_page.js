@@ -83,7 +83,7 @@ async function sourceDifference(summary, iteration, parent, signal) {
   if (!parent) return h("p.empty", {}, "This is the start variant: it has no parent to compare with.");
   if (iteration.change?.source) return patchView(iteration.change.source.patch ?? "");
   const made = [h("p.quiet", {}, "The source is unchanged; these macros are passed to the compiler.")];
-  made.push(differenceView(lineDifference(macros(parent.variant), macros(iteration.variant)), 20));
+  made.push(differenceView(lineDifference(macros(parent), macros(iteration)), 20));
   if (iteration.patchedSourceHash && iteration.patchedSourceHash !== parent.patchedSourceHash) {
     const [before, after] = await Promise.all([parent, iteration].map(one => sourceOf(summary.name, one, signal)));
     made.push(differenceView(lineDifference(before, after)));

@@ -52,8 +52,12 @@ export function changeText(change) {
   if (!change) return "start";
   if (change.source) return `edit ${change.source.name ?? ""}`;
   if (!change.variable) return "start";
-  return change.from === undefined ? `${change.variable} →${change.to}` : `${change.variable} ${change.from}→${change.to}`;
+  const from = change.fromWord || change.from, to = change.toWord || change.to;
+  return from === undefined ? `${change.variable} →${to}` : `${change.variable} ${from}→${to}`;
 }
+
+// The value of a variable as the bundle has it: a number or a word.
+export const valueText = (iteration, name) => String(iteration.words?.[name] ?? iteration.variant?.[name] ?? "");
 
 export const effectText = effect => !effect ? "" :
   lower(effect.resource, "RESOURCE_").replaceAll(" ", "_") + (effect.direction === "DIRECTION_LESS" ? "−" : "+");

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "kernels/variable_values.h"
 #include "orchestrator/engine/search/decide.h"
 
 namespace pawl {
@@ -61,6 +62,7 @@ std::vector<v1::RankedChange> UntriedChanges(const CampaignState& campaign, cons
     ranked.set_parent(choice->parent);
     *ranked.mutable_score() = passed.score();
   }
+  for (v1::RankedChange& ranked : untried) NameWords(campaign.bundle(), ranked.mutable_change());
   return untried;
 }
 

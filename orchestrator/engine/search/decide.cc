@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "kernels/plan.h"
 #include "kernels/space.h"
+#include "kernels/variable_values.h"
 #include "orchestrator/engine/search/single_change.h"
 #include "profiles/gpus.h"
 #include "profiles/roofline.h"
@@ -214,7 +215,11 @@ v1::Event PlannedChoice(const CampaignState& campaign, Choice choice) {
   for (v1::Finding& finding : choice.findings) *planned.add_findings() = std::move(finding);
   if (choice.prediction) *planned.mutable_prediction() = *std::move(choice.prediction);
   if (choice.score) *planned.mutable_score() = *std::move(choice.score);
-  for (v1::PassedOver& passed : choice.passed_over) *planned.add_passed_over() = std::move(passed);
+  NameWords(campaign.bundle(), planned.mutable_change());
+  for (v1::PassedOver& passed : choice.passed_over) {
+    NameWords(campaign.bundle(), passed.mutable_change());
+    *planned.add_passed_over() = std::move(passed);
+  }
   planned.set_patched_source(std::move(choice.patched_source));
   planned.set_author(choice.author);
   planned.set_why(choice.why);

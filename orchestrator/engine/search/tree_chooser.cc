@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "kernels/variable_values.h"
 #include "orchestrator/engine/search/patterns.h"
 #include "orchestrator/engine/search/single_change.h"
 
@@ -37,8 +38,9 @@ std::string EffectText(const v1::Effect& effect) {
   return absl::StrCat(effect.direction() == v1::DIRECTION_MORE ? "more " : "less ", absl::AsciiStrToLower(resource));
 }
 
-std::string ChangeText(const v1::Change& change) {
-  return absl::StrCat(change.variable(), " from ", change.from(), " to ", change.to());
+std::string ChangeText(const CampaignState& campaign, v1::Change change) {
+  NameWords(campaign.bundle(), &change);
+  return absl::StrCat(change.variable(), " from ", FromText(change), " to ", ToText(change));
 }
 
 constexpr double kOutside = 0.2;      // share of outcomes that may lie outside of their predicted intervals
@@ -98,15 +100,15 @@ std::string Why(const CampaignState& campaign, const RankedChange& ranked, const
     why = absl::StrFormat(
         "an expedition: more is expected of %s, from iteration %d, than of any change of the best "
         "variant (iteration %d)",
-        ChangeText(ranked.change), ranked.parent, campaign.best()->number());
+        ChangeText(campaign, ranked.change), ranked.parent, campaign.best()->number());
   } else if (ranked.served.finding != nullptr) {
-    why = absl::StrFormat("%s: %s gives %s", ranked.served.finding->rule(), ChangeText(ranked.change),
+    why = absl::StrFormat("%s: %s gives %s", ranked.served.finding->rule(), ChangeText(campaign, ranked.change),
                           EffectText(ranked.served.effect));
   } else {
-    why = absl::StrFormat("no rule asks for a change of which more is expected than of %s", ChangeText(ranked.change));
+    why = absl::StrFormat("no rule asks for a change of which more is expected than of %s", ChangeText(campaign, ranked.change));
   }
   if (ranked.unlocks) {
-    absl::StrAppend(&why, "; constraints allow ", ChangeText(*ranked.unlocks), " only after it");
+    absl::StrAppend(&why, "; constraints allow ", ChangeText(campaign, *ranked.unlocks), " only after it");
   }
   if (const v1::Iteration* before = Elsewhere(campaign, ranked.change); before != nullptr) {
     absl::StrAppend(&why, "; it was not kept in iteration ", before->number(), ", with another parent");

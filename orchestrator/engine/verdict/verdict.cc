@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/hash/hash.h"
+#include "kernels/variable_values.h"
 #include "orchestrator/engine/state/noise_pool.h"
 #include "orchestrator/engine/verdict/seat.h"
 #include "profiles/mean_interval.h"
@@ -40,6 +41,7 @@ v1::Iteration Begin(const CampaignState& campaign, const v1::TrialPlanned& plann
   iteration.set_number(planned.iteration());
   if (planned.has_parent()) iteration.set_parent(planned.parent());
   *iteration.mutable_variant() = planned.variant().values();
+  *iteration.mutable_words() = WordsOf(campaign.bundle(), planned.variant().values());
   if (planned.has_change()) *iteration.mutable_change() = planned.change();
   // A patch may be long; the plan has it, and the source is stored by its hash.
   if (iteration.change().has_source()) iteration.mutable_change()->mutable_source()->clear_patch();

@@ -222,6 +222,51 @@ TEST(WithoutVariablesTest, CannotBeLeftToTheTree) {
   ExpectError(world->Submit(request).status(), absl::StatusCode::kInvalidArgument, "has no variables");
 }
 
+// SPLIT is float, half or double, and UNROLL on or off.
+v1::Bundle WithWords() {
+  v1::Bundle bundle = TinyBundle();
+  bundle.clear_constraints();
+  v1::Variable& split = *bundle.mutable_variables(1);
+  split.clear_values();
+  for (const char* word : {"float", "half", "double"}) {
+    split.add_values(split.words_size());
+    split.add_words(word);
+  }
+  split.set_start(0);
+  v1::Variable& flag = *bundle.add_variables();
+  flag.set_name("UNROLL");
+  flag.set_flag(true);
+  flag.add_values(0);
+  flag.add_values(1);
+  bundle.mutable_launches(0)->set_grid(0, "ceil_div(N, TILE)");
+  return bundle;
+}
+
+TEST(WordsTest, AreNamedWhereverAChangeOrAVariantIsStored) {
+  World world;
+  const std::string campaign = world.Submit(With(v1::CHOOSER_KIND_OUTSIDE), WithWords());
+  ScriptedWorker worker(world, "a");
+  ASSERT_TRUE(worker.Complete(worker.MustLease()).ok());
+  v1::ProposeChangeRequest request;
+  request.set_campaign(campaign);
+  request.set_author("ann");
+  request.mutable_change()->set_variable("SPLIT");
+  request.mutable_change()->set_to_word("hlaf");
+  ExpectError(world->Propose(request).status(), absl::StatusCode::kInvalidArgument, "did you mean half?");
+  request.mutable_change()->set_to_word("half");
+  ASSERT_TRUE(world->Propose(request).ok());
+  ASSERT_TRUE(worker.Complete(worker.MustLease(), EverythingHelps).ok());
+  const std::vector<v1::Iteration> iterations = world.Iterations(campaign);
+  ASSERT_EQ(iterations.size(), 2u);
+  EXPECT_EQ(iterations[0].words().at("SPLIT"), "float");
+  EXPECT_EQ(iterations[0].words().at("UNROLL"), "false");
+  EXPECT_FALSE(iterations[0].words().contains("TILE")) << "a number needs no word";
+  EXPECT_EQ(iterations[1].change().from_word(), "float");
+  EXPECT_EQ(iterations[1].change().to_word(), "half");
+  EXPECT_EQ(iterations[1].change().to(), 1);
+  EXPECT_EQ(iterations[1].words().at("SPLIT"), "half");
+}
+
 TEST(SituationTest, HasAllThatAnAgentNeeds) {
   World world;
   const std::string campaign = world.Submit(With(v1::CHOOSER_KIND_OUTSIDE), WithSource());
