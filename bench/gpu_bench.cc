@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "absl/time/clock.h"
-#include "kernels/bundle_reader.h"
 #include "kernels/plan.h"
+#include "kernels/read/bundle_reader.h"
 #include "kernels/space.h"
 #include "worker/record/recorder.h"
 #include "worker/trial/cuda_device.h"

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/bundle_reader.h"
+#include "kernels/read/bundle_reader.h"
 #include "kernels/space.h"
 #include "profiles/gpus.h"
 #include "profiles/keep_rule.h"

@@ -566,9 +566,9 @@ int Main(const Options& options) {
     if (options.leave_out && kernels.size() < 2) {
       Die(absl::InvalidArgumentError("--leave-out needs spaces of two kernels or more: settings come from the others"));
     }
-    const std::vector<NamedSettings> settings =
-        options.leave_out ? LeftOutSettings(options, *spaces)
-                          : std::vector<NamedSettings>(spaces->size(), Alternatives()[0]);
+    const std::vector<NamedSettings> settings = options.leave_out
+                                                    ? LeftOutSettings(options, *spaces)
+                                                    : std::vector<NamedSettings>(spaces->size(), Alternatives()[0]);
     PublicTable(options, *spaces, settings, &times);
   }
   if (times.count > 0) {

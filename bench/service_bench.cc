@@ -26,7 +26,7 @@
 #include "absl/time/clock.h"
 #include "base/names/resource_name.h"
 #include "db/store.h"
-#include "kernels/bundle_reader.h"
+#include "kernels/read/bundle_reader.h"
 #include "kernels/space.h"
 #include "orchestrator/engine/search/decide.h"
 #include "orchestrator/engine/search/tree_chooser.h"

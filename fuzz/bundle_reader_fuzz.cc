@@ -7,10 +7,10 @@
 
 #include "fuzz/fuzz_target.h"
 #include "kernels/bundle_message.h"
-#include "kernels/bundle_reader.h"
 #include "kernels/hidden_sizes.h"
 #include "kernels/plan.h"
-#include "kernels/source_patch.h"
+#include "kernels/read/bundle_reader.h"
+#include "kernels/source/source_patch.h"
 #include "kernels/space.h"
 #include "tests/orchestrator/in_memory.h"
 #include "worker/process/temporary_folder.h"

@@ -8,8 +8,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "kernels/active_source.h"
 #include "kernels/plan.h"
+#include "kernels/source/active_source.h"
 #include "kernels/substitution.h"
 #include "kernels/variable_values.h"
 

@@ -7,7 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "kernels/host_code.h"
+#include "kernels/source/host_code.h"
 #include "kernels/variable_values.h"
 
 namespace pawl {

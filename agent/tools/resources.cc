@@ -18,7 +18,7 @@
 #include "agent/tools/source_text.h"
 #include "base/names/resource_name.h"
 #include "base/names/utf8.h"
-#include "kernels/implementation.h"
+#include "kernels/read/implementation.h"
 
 namespace pawl {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernels/implementation.h"
+#include "kernels/read/implementation.h"
 
 namespace pawl {
 

@@ -4,14 +4,14 @@
 
 #include "absl/status/statusor.h"
 #include "agent/campaigns/campaigns.h"
-#include "kernels/source_patch.h"
+#include "kernels/source/source_patch.h"
 
 namespace pawl {
 
 // The bundle that a campaign was submitted with.
 absl::StatusOr<v1::Bundle> BundleOf(Campaigns& campaigns, const v1::Campaign& campaign);
 
-// The implementation of an iteration, as kernels/implementation.h writes it: after edits, or the bundle's.
+// The implementation of an iteration, as kernels/read/implementation.h writes it: after edits, or the bundle's.
 absl::StatusOr<std::string> SourceOf(Campaigns& campaigns, const v1::Bundle& bundle, const v1::Iteration& iteration);
 
 // What an edit of the iteration may change: its source, the other files, and last its part of kernel.toml.

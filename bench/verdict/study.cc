@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "kernels/bundle_reader.h"
+#include "kernels/read/bundle_reader.h"
 #include "kernels/space.h"
 #include "profiles/gpus.h"
 #include "profiles/keep_rule.h"

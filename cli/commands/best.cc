@@ -21,8 +21,8 @@
 #include "cli/text/layout.h"
 #include "cli/text/words.h"
 #include "kernels/hand_off_limits.h"
-#include "kernels/implementation.h"
 #include "kernels/plan.h"
+#include "kernels/read/implementation.h"
 #include "report/sentences.h"
 
 namespace pawl {

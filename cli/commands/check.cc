@@ -13,11 +13,11 @@
 #include "base/names/spelling.h"
 #include "cli/commands/commands.h"
 #include "cli/connect/bundle_path.h"
-#include "kernels/bundle_reader.h"
 #include "kernels/problem.h"
+#include "kernels/read/bundle_reader.h"
 #include "kernels/space.h"
 #include "kernels/variable_values.h"
-#include "worker/trial/bundle_check.h"
+#include "worker/check/bundle_check.h"
 
 namespace pawl {
 namespace {

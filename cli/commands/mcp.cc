@@ -17,7 +17,7 @@
 #include "cli/connect/local_worker.h"
 #include "cli/drive/bridge.h"
 #include "cli/drive/connected_campaigns.h"
-#include "worker/trial/bundle_check.h"
+#include "worker/check/bundle_check.h"
 
 namespace pawl {
 namespace {

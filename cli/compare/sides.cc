@@ -13,7 +13,7 @@
 #include "cli/text/failure.h"
 #include "google/protobuf/util/message_differencer.h"
 #include "kernels/contract.h"
-#include "kernels/implementation.h"
+#include "kernels/read/implementation.h"
 #include "kernels/space.h"
 #include "kernels/variable_values.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "kernels/bundle_reader.h"
+#include "kernels/read/bundle_reader.h"
 
 namespace pawl {
 

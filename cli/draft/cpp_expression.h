@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "kernels/cpp_tokens.h"
+#include "kernels/source/cpp_tokens.h"
 
 namespace pawl {
 

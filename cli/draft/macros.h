@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/cpp_tokens.h"
+#include "kernels/source/cpp_tokens.h"
 
 namespace pawl {
 

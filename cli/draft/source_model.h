@@ -11,7 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "cli/draft/cpp_expression.h"
-#include "kernels/cpp_tokens.h"
+#include "kernels/source/cpp_tokens.h"
 
 namespace pawl {
 

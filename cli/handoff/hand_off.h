@@ -13,7 +13,7 @@ namespace pawl {
 
 struct Winner {
   v1::Bundle bundle;           // as its author has it
-  std::string implementation;  // all its files and of kernel.toml what edits changed (kernels/implementation.h)
+  std::string implementation;  // all its files and of kernel.toml what edits changed (kernels/read/implementation.h)
   v1::Variant variant;
   v1::GpuInfo gpu;
   std::string size;   // the goal's

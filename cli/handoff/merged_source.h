@@ -19,10 +19,10 @@ struct MergedSource {
   std::map<std::string, int32_t> fixed_sizes;  // dimensions that the source has as SIZE_<name>, with their values
 };
 
-// `implementation` is the winner's text (kernels/implementation.h), the bundle's own where it was not edited. Macros of
-// variables become the defaults that the files have (#ifndef NAME, #define NAME ...) or #define lines at the top of the
-// source, with `comment` above them. In `#pragma unroll NAME`, where nvcc expands no macros, the value itself is
-// written.
+// `implementation` is the winner's text (kernels/read/implementation.h), the bundle's own where it was not edited.
+// Macros of variables become the defaults that the files have (#ifndef NAME, #define NAME ...) or #define lines at the
+// top of the source, with `comment` above them. In `#pragma unroll NAME`, where nvcc expands no macros, the value
+// itself is written.
 absl::StatusOr<MergedSource> MergeSource(const v1::Bundle& bundle, const std::string& implementation,
                                          const v1::Variant& variant, const v1::Size& size, const std::string& comment);
 

@@ -24,7 +24,7 @@ struct FormState {
 
 // Blobs of a winner that the messages about it do not have.
 struct WinnerBlobs {
-  std::string implementation;  // all files, and of kernel.toml what edits changed (kernels/implementation.h)
+  std::string implementation;  // all files, and of kernel.toml what edits changed (kernels/read/implementation.h)
   std::string cubin;           // empty: not at hand
 };
 

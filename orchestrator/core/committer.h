@@ -9,10 +9,10 @@
 #include "absl/time/time.h"
 #include "db/store.h"
 #include "orchestrator/core/live_state.h"
-#include "orchestrator/core/meters.h"
 #include "orchestrator/core/options.h"
 #include "orchestrator/core/watch_hub.h"
 #include "orchestrator/engine/state/campaign.h"
+#include "orchestrator/meters/meters.h"
 #include "pawl/v1/event.pb.h"
 
 namespace pawl {

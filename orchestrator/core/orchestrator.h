@@ -15,7 +15,6 @@
 #include "orchestrator/core/committer.h"
 #include "orchestrator/core/leases.h"
 #include "orchestrator/core/live_state.h"
-#include "orchestrator/core/meters.h"
 #include "orchestrator/core/options.h"
 #include "orchestrator/core/scheduler.h"
 #include "orchestrator/core/service_metrics.h"
@@ -24,6 +23,7 @@
 #include "orchestrator/core/watch_hub.h"
 #include "orchestrator/engine/search/chooser.h"
 #include "orchestrator/engine/state/campaign.h"
+#include "orchestrator/meters/meters.h"
 #include "pawl/v1/campaign_service.pb.h"
 #include "pawl/v1/worker_service.pb.h"
 

@@ -6,9 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
-#include "orchestrator/core/exposition.h"
 #include "orchestrator/core/orchestrator.h"
 #include "orchestrator/engine/search/decide.h"
+#include "orchestrator/meters/exposition.h"
 
 namespace pawl {
 namespace {

@@ -2,8 +2,8 @@
 
 #include "agent/campaigns/campaigns.h"
 #include "base/names/utf8.h"
-#include "kernels/bundle_reader.h"
 #include "kernels/plan.h"
+#include "kernels/read/bundle_reader.h"
 #include "kernels/space.h"
 #include "profiles/gpus.h"
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "grpcpp/support/server_interceptor.h"
-#include "orchestrator/core/meters.h"
+#include "orchestrator/meters/meters.h"
 
 namespace pawl {
 

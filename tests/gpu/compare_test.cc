@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "kernels/bundle_reader.h"
 #include "kernels/contract.h"
+#include "kernels/read/bundle_reader.h"
 #include "kernels/space.h"
 #include "tests/gpu/shared_device.h"
 #include "worker/process/temporary_folder.h"

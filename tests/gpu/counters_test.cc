@@ -10,7 +10,7 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/bundle_reader.h"
+#include "kernels/read/bundle_reader.h"
 #include "kernels/space.h"
 #include "tests/gpu/shared_device.h"
 #include "worker/trial/cupti_profiler.h"

@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "kernels/bundle_reader.h"
 #include "kernels/plan.h"
+#include "kernels/read/bundle_reader.h"
 #include "kernels/space.h"
 #include "profiles/keep_rule.h"
 #include "tests/gpu/shared_device.h"

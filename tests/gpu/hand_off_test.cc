@@ -9,8 +9,8 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/bundle_reader.h"
-#include "kernels/implementation.h"
+#include "kernels/read/bundle_reader.h"
+#include "kernels/read/implementation.h"
 #include "kernels/space.h"
 #include "tests/gpu/shared_device.h"
 #include "worker/build/built_variant.h"

@@ -12,15 +12,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "kernels/bundle_reader.h"
-#include "kernels/implementation.h"
-#include "kernels/implementation_toml.h"
 #include "kernels/plan.h"
+#include "kernels/read/bundle_reader.h"
+#include "kernels/read/implementation.h"
+#include "kernels/read/implementation_toml.h"
 #include "kernels/space.h"
 #include "tests/gpu/shared_device.h"
 #include "worker/build/builder.h"
 #include "worker/build/built_variant.h"
-#include "worker/trial/start_variant.h"
+#include "worker/check/start_variant.h"
 #include "worker/validate/output_check.h"
 
 namespace pawl {

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "kernels/bundle_reader.h"
+#include "kernels/read/bundle_reader.h"
 #include "kernels/space.h"
 #include "tests/gpu/shared_device.h"
 #include "tests/worker/sandbox/sandbox_probes.h"

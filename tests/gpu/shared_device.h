@@ -1,7 +1,7 @@
 #pragma once
 
 #include "absl/status/statusor.h"
-#include "kernels/implementation.h"
+#include "kernels/read/implementation.h"
 #include "orchestrator/engine/state/campaign.h"
 #include "pawl/v1/bundle.pb.h"
 #include "pawl/v1/event.pb.h"
@@ -23,7 +23,7 @@ absl::StatusOr<v1::TrialResult> RunPlan(const v1::Bundle& bundle, const v1::Tria
 absl::StatusOr<v1::TrialResult> RunAgainst(const v1::Bundle& bundle, const v1::Variant& variant,
                                            const v1::Variant& parent);
 
-// Against a parent with another implementation (kernels/implementation.h); an empty text: the bundle's own.
+// Against a parent with another implementation (kernels/read/implementation.h); an empty text: the bundle's own.
 absl::StatusOr<v1::TrialResult> RunAgainst(const v1::Bundle& bundle, const ImplementationState& candidate,
                                            const ImplementationState& parent);
 

@@ -5,10 +5,10 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "kernels/bundle_reader.h"
+#include "kernels/read/bundle_reader.h"
 #include "kernels/space.h"
 #include "tests/gpu/shared_device.h"
-#include "worker/trial/start_variant.h"
+#include "worker/check/start_variant.h"
 #include "worker/validate/output_check.h"
 #include "worker/validate/validator.h"
 

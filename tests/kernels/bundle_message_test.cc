@@ -5,7 +5,7 @@
 
 #include <functional>
 
-#include "kernels/bundle_reader.h"
+#include "kernels/read/bundle_reader.h"
 #include "tests/kernels/bundle_folder.h"
 
 namespace pawl {

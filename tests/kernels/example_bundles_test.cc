@@ -4,9 +4,9 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "kernels/bundle_reader.h"
 #include "kernels/hidden_sizes.h"
 #include "kernels/plan.h"
+#include "kernels/read/bundle_reader.h"
 #include "kernels/space.h"
 #include "kernels/variable_values.h"
 

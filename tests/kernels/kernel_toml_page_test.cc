@@ -15,9 +15,9 @@
 #include "absl/strings/str_replace.h"
 #include "base/expression/expression.h"
 #include "base/toml/toml.h"
-#include "kernels/bundle_reader.h"
 #include "kernels/limits.h"
 #include "kernels/plan.h"
+#include "kernels/read/bundle_reader.h"
 #include "kernels/vocabulary.h"
 #include "tests/kernels/bundle_folder.h"
 

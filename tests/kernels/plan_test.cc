@@ -7,7 +7,7 @@
 #include <optional>
 #include <set>
 
-#include "kernels/bundle_reader.h"
+#include "kernels/read/bundle_reader.h"
 #include "kernels/space.h"
 #include "tests/kernels/bundle_folder.h"
 

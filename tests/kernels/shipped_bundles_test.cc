@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <set>
 
-#include "kernels/bundle_reader.h"
 #include "kernels/plan.h"
+#include "kernels/read/bundle_reader.h"
 #include "kernels/space.h"
 
 namespace pawl {

@@ -6,7 +6,7 @@
 #include <functional>
 #include <set>
 
-#include "kernels/bundle_reader.h"
+#include "kernels/read/bundle_reader.h"
 #include "tests/kernels/bundle_folder.h"
 
 namespace pawl {

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "kernels/bundle_message.h"
-#include "kernels/bundle_reader.h"
 #include "kernels/plan.h"
+#include "kernels/read/bundle_reader.h"
 #include "kernels/space.h"
 #include "tests/kernels/bundle_folder.h"
 

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "kernels/bundle_reader.h"
 #include "kernels/entry_name.h"
+#include "kernels/read/bundle_reader.h"
 #include "kernels/space.h"
 #include "tests/kernels/bundle_folder.h"
 

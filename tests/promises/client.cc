@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 
-#include "kernels/bundle_reader.h"
+#include "kernels/read/bundle_reader.h"
 #include "tests/orchestrator/engine/tiny_bundle.h"
 
 namespace pawl {

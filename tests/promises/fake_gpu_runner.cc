@@ -13,7 +13,7 @@
 
 #include "pawl/v1/runner.pb.h"
 #include "worker/process/message_pipe.h"
-#include "worker/runner/cuda_driver.h"
+#include "worker/runner/driver/cuda_driver.h"
 #include "worker/runner/runner.h"
 
 namespace pawl {

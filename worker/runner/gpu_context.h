@@ -8,13 +8,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "pawl/v1/runner.pb.h"
-#include "worker/runner/cuda_driver.h"
-#include "worker/runner/device_buffer.h"
+#include "worker/runner/driver/cuda_driver.h"
+#include "worker/runner/driver/device_buffer.h"
+#include "worker/runner/driver/shared_region.h"
+#include "worker/runner/driver/telemetry.h"
 #include "worker/runner/input_pools.h"
 #include "worker/runner/module.h"
-#include "worker/runner/shared_region.h"
 #include "worker/runner/support.h"
-#include "worker/runner/telemetry.h"
 
 namespace pawl {
 

@@ -10,7 +10,7 @@
 #include "pawl/v1/plan.pb.h"
 #include "pawl/v1/runner.pb.h"
 #include "worker/runner/arena.h"
-#include "worker/runner/device_buffer.h"
+#include "worker/runner/driver/device_buffer.h"
 
 namespace pawl {
 

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "pawl/v1/evidence.pb.h"
 #include "pawl/v1/plan.pb.h"
-#include "worker/runner/cuda_driver.h"
+#include "worker/runner/driver/cuda_driver.h"
 #include "worker/runner/struct_table.h"
 
 namespace pawl {

@@ -2,8 +2,8 @@
 
 #include "absl/status/status.h"
 #include "pawl/v1/runner.pb.h"
+#include "worker/runner/driver/range_profiler.h"
 #include "worker/runner/gpu_context.h"
-#include "worker/runner/range_profiler.h"
 
 namespace pawl {
 

@@ -8,8 +8,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "pawl/v1/plan.pb.h"
-#include "worker/runner/cuda_driver.h"
-#include "worker/runner/device_buffer.h"
+#include "worker/runner/driver/cuda_driver.h"
+#include "worker/runner/driver/device_buffer.h"
 
 namespace pawl {
 

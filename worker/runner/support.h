@@ -9,8 +9,8 @@
 #include "pawl/v1/evidence.pb.h"
 #include "pawl/v1/plan.pb.h"
 #include "pawl/v1/runner.pb.h"
-#include "worker/runner/cuda_driver.h"
-#include "worker/runner/device_buffer.h"
+#include "worker/runner/driver/cuda_driver.h"
+#include "worker/runner/driver/device_buffer.h"
 #include "worker/runner/fills.h"
 
 namespace pawl {

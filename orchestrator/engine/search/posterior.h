@@ -28,11 +28,11 @@ struct PosteriorSettings {
   struct Prior {
     double median, sd;
   };
-  Prior ordered_rate = {1, 2};    // decay of correlation over the length of a variable's scale
-  Prior named_rate = {0.14, 1};   // decay between any two different values of a variable
-  Prior joint = {1, 1};           // variance of what the variables do together
-  Prior separate = {0.37, 1};     // variance of what each of them does by itself, summed over them
-  Prior nugget = {0.01, 1};       // variance of what no variable explains
+  Prior ordered_rate = {1, 2};   // decay of correlation over the length of a variable's scale
+  Prior named_rate = {0.14, 1};  // decay between any two different values of a variable
+  Prior joint = {1, 1};          // variance of what the variables do together
+  Prior separate = {0.37, 1};    // variance of what each of them does by itself, summed over them
+  Prior nugget = {0.01, 1};      // variance of what no variable explains
   int fit_steps = 10;
   // Standard deviation of log speed over a space, and the number of measurements that this prior counts as.
   double spread = 0.3;

@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "kernels/implementation.h"
 #include "kernels/limits.h"
+#include "kernels/read/implementation.h"
 #include "kernels/space.h"
 #include "kernels/variable_values.h"
 

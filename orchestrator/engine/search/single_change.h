@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "kernels/implementation.h"
+#include "kernels/read/implementation.h"
 #include "orchestrator/engine/search/chooser.h"
 #include "orchestrator/engine/state/campaign.h"
 #include "pawl/v1/campaign.pb.h"

@@ -105,7 +105,8 @@ std::string Why(const CampaignState& campaign, const RankedChange& ranked, const
     why = absl::StrFormat("%s: %s gives %s", ranked.served.finding->rule(), ChangeText(campaign, ranked.change),
                           EffectText(ranked.served.effect));
   } else {
-    why = absl::StrFormat("no rule asks for a change of which more is expected than of %s", ChangeText(campaign, ranked.change));
+    why = absl::StrFormat("no rule asks for a change of which more is expected than of %s",
+                          ChangeText(campaign, ranked.change));
   }
   if (ranked.unlocks) {
     absl::StrAppend(&why, "; constraints allow ", ChangeText(campaign, *ranked.unlocks), " only after it");

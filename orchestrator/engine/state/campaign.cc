@@ -5,8 +5,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "kernels/implementation.h"
-#include "kernels/implementation_toml.h"
+#include "kernels/read/implementation.h"
+#include "kernels/read/implementation_toml.h"
 #include "orchestrator/engine/state/campaign_states.h"
 #include "profiles/gpus.h"
 

@@ -109,7 +109,8 @@ class CampaignState {
   // What other campaigns had taught when it was submitted.
   const google::protobuf::RepeatedPtrField<v1::Pattern>& patterns() const { return patterns_; }
 
-  // The implementation of an iteration: all its files, and what edits made of kernel.toml (kernels/implementation.h).
+  // The implementation of an iteration: all its files, and what edits made of kernel.toml
+  // (kernels/read/implementation.h).
   const std::string& SourceOf(int iteration) const;
   // Which of the campaign's sources that is: 0 is the bundle's own, each edit makes the next.
   int SourceIdOf(int iteration) const;

@@ -11,7 +11,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "kernels/bundle_reader.h"
+#include "kernels/read/bundle_reader.h"
 #include "kernels/space.h"
 #include "tests/cli/fake_orchestrator.h"
 #include "tests/cli/pawl_program.h"

@@ -13,8 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "cli/draft/draft_process.h"
 #include "cli/draft/libclang.h"
-#include "kernels/bundle_reader.h"
 #include "kernels/problem.h"
+#include "kernels/read/bundle_reader.h"
 #include "worker/process/temporary_folder.h"
 
 namespace pawl {

@@ -12,7 +12,7 @@
 #include "cli/import/python_condition.h"
 #include "cli/import/t1_file.h"
 #include "cli/import/t4_file.h"
-#include "kernels/bundle_reader.h"
+#include "kernels/read/bundle_reader.h"
 #include "kernels/space.h"
 #include "worker/process/temporary_folder.h"
 #include "worker/replay/replay_device.h"

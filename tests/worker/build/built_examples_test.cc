@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "kernels/bundle_reader.h"
 #include "kernels/plan.h"
+#include "kernels/read/bundle_reader.h"
 #include "kernels/space.h"
 #include "worker/build/builder.h"
 #include "worker/build/built_variant.h"

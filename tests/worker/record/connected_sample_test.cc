@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "kernels/bundle_reader.h"
+#include "kernels/read/bundle_reader.h"
 #include "kernels/space.h"
 #include "tests/kernels/bundle_folder.h"
 #include "worker/record/recorder.h"

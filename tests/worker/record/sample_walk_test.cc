@@ -7,7 +7,7 @@
 #include <functional>
 #include <set>
 
-#include "kernels/bundle_reader.h"
+#include "kernels/read/bundle_reader.h"
 #include "tests/kernels/bundle_folder.h"
 #include "worker/record/recorder.h"
 

@@ -8,7 +8,7 @@
 #include <map>
 
 #include "absl/time/clock.h"
-#include "kernels/bundle_reader.h"
+#include "kernels/read/bundle_reader.h"
 #include "kernels/space.h"
 #include "profiles/gpus.h"
 #include "profiles/keep_rule.h"

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "kernels/bundle_reader.h"
+#include "kernels/read/bundle_reader.h"
 #include "kernels/space.h"
 #include "profiles/gpus.h"
 #include "worker/process/temporary_folder.h"

@@ -6,7 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/time/time.h"
-#include "kernels/bundle_reader.h"
+#include "kernels/read/bundle_reader.h"
 #include "kernels/space.h"
 #include "worker/replay/recording.h"
 

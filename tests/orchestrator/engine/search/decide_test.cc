@@ -9,7 +9,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/implementation.h"
+#include "kernels/read/implementation.h"
 #include "kernels/space.h"
 #include "orchestrator/engine/search/tree_chooser.h"
 #include "orchestrator/engine/verdict/verdict.h"

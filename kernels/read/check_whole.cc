@@ -1,0 +1,195 @@
+// What only shows when the tables of a bundle are put together.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/expression/expression.h"
+#include "base/names/spelling.h"
+#include "kernels/plan.h"
+#include "kernels/read/reading.h"
+#include "kernels/space.h"
+#include "kernels/variable_values.h"
+
+namespace pawl {
+namespace {
+
+void CheckGoal(Reading& reading) {
+  const v1::Goal& goal = reading.bundle.goal();
+  std::vector<std::string> names;
+  for (const v1::Size& size : reading.bundle.sizes()) names.push_back(size.name());
+  std::set<std::string> wanted;
+  for (const auto& [name, weight] : goal.sizes()) wanted.insert(name);
+  if (wanted.empty() && !goal.size().empty()) wanted.insert(goal.size());
+  for (const std::string& name : wanted) {
+    if (names.empty() || std::find(names.begin(), names.end(), name) != names.end()) continue;
+    reading.problems.Add(reading.lines["goal size"],
+                         absl::StrCat("[goal]: size is \"", absl::Utf8SafeCHexEscape(name.substr(0, 80)),
+                                      "\", which is not a [[size]]", Expected(name, names)));
+  }
+}
+
+// The ladder, and the ends of the hidden ranges.
+std::vector<v1::Size> SizesToJudge(const v1::Bundle& bundle) {
+  std::vector<v1::Size> sizes(bundle.sizes().begin(), bundle.sizes().end());
+  if (bundle.hidden().empty()) return sizes;
+  const std::map<std::string, v1::HiddenRange> ranges(bundle.hidden().begin(), bundle.hidden().end());
+  for (const bool low : {true, false}) {
+    v1::Size size = bundle.sizes(0);
+    std::string name = "hidden";
+    for (const auto& [dimension, range] : ranges) {
+      const int64_t multiple = std::max(1, range.multiple());
+      const auto value =
+          static_cast<int32_t>((low ? (range.low() + multiple - 1) / multiple : range.high() / multiple) * multiple);
+      (*size.mutable_values())[dimension] = value;
+      absl::StrAppend(&name, " ", dimension, "=", value);
+    }
+    size.set_name(name);
+    sizes.push_back(size);
+  }
+  for (v1::Size& size : HiddenSizes(bundle, 1)) sizes.push_back(std::move(size));
+  return sizes;
+}
+
+std::string Complaint(double value, Must must) {
+  const bool whole = value == std::floor(value);
+  const double max = std::numeric_limits<int32_t>::max();
+  switch (must) {
+    case Must::kBeAnExtent:
+      if (!whole || value < 1) return "expected a whole number of at least 1";
+      break;
+    case Must::kBeBytes:
+      if (!whole || value < 0 || value > max) return "expected a whole number of bytes";
+      break;
+    case Must::kBeAnInt32:
+      if (!whole || std::fabs(value) > max) return "expected a whole number that fits into an i32";
+      break;
+    case Must::kBeWhole:
+      if (!whole) return "expected a whole number";
+      break;
+    case Must::kBeACount:
+      if (!whole || value < 0 || value > max) return "expected a whole number of 0 or more";
+      break;
+    case Must::kBeNotNegative:
+      if (value < 0) return "expected 0 or more";
+      break;
+    case Must::kBeFinite:
+      break;
+  }
+  return "";
+}
+
+void CheckExpressions(const std::vector<v1::Size>& sizes, Reading& reading) {
+  std::map<std::string, Expression> parsed;  // thousands of launches may share a few
+  const auto evaluate = [&](const std::string& text, const std::map<std::string, double>& values) {
+    auto it = parsed.find(text);
+    if (it != parsed.end()) return it->second.Evaluate(values);
+    absl::StatusOr<Expression> expression = Expression::Parse(text);
+    if (!expression.ok()) return absl::StatusOr<double>(expression.status());
+    return parsed.emplace(text, *std::move(expression)).first->second.Evaluate(values);
+  };
+  for (const UsedExpression& used : reading.expressions) {
+    for (const v1::Size& size : sizes) {
+      std::map<std::string, double> values = GpuLimits(TypicalGpu());
+      for (const v1::Variable& variable : reading.bundle.variables()) values[variable.name()] = variable.start();
+      for (const auto& [name, value] : size.values()) values[name] = value;
+      if (!used.guard.empty() && evaluate(used.guard, values).value_or(0) == 0) continue;
+      absl::StatusOr<double> value = evaluate(used.text.value, values);
+      const std::string at = absl::StrCat(" for the start variant at size ", size.name());
+      if (!value.ok()) {
+        reading.problems.Add(used.text.line, absl::StrCat(used.where, ": ", value.status().message(), at));
+        break;
+      }
+      if (std::string complaint = Complaint(*value, used.must); !complaint.empty()) {
+        reading.problems.Add(used.text.line,
+                             absl::StrCat(used.where, " \"", used.text.value, "\" is ", *value, at, "; ", complaint));
+        break;
+      }
+    }
+  }
+}
+
+void CheckConstraints(Reading& reading) {
+  const v1::Bundle& bundle = reading.bundle;
+  const v1::Variant start = StartVariant(bundle);
+  bool start_allowed = true;
+  for (const Text& that : reading.constraints) {
+    v1::Bundle alone = bundle;
+    alone.clear_constraints();
+    alone.add_constraints()->set_that(that.value);
+    absl::StatusOr<bool> allowed = IsAllowed(alone, start);
+    if (allowed.ok() && *allowed) continue;
+    start_allowed = false;
+    reading.problems.Add(
+        that.line,
+        absl::StrCat("[[constraint]] \"", that.value, "\" ",
+                     allowed.ok() ? absl::StrCat("forbids the start variant (", VariantText(bundle, start), ")")
+                                  : absl::StrCat("can't be judged: ", allowed.status().message())));
+  }
+  if (SpaceSize(bundle) > kMaxSpace) {
+    reading.problems.Add(reading.lines["variables"],
+                         absl::StrCat("the space has more than ", kMaxSpace,
+                                      " variants before constraints; expected fewer: remove values or variables"));
+    return;
+  }
+  int64_t allowed = 0;
+  // One is enough, but each must be judged: a constraint that divides by zero somewhere is a mistake too.
+  constexpr int64_t kJudged = 100'000;
+  const absl::Status status = VisitAllowed(bundle, [&](const std::vector<int32_t>&) { return ++allowed < kJudged; });
+  const int line = reading.constraints.empty() ? 1 : reading.constraints.front().line;
+  if (!status.ok() && start_allowed) {
+    int at = line;
+    for (const Text& that : reading.constraints) {
+      if (absl::StrContains(status.message(), absl::StrCat("\"", that.value, "\""))) at = that.line;
+    }
+    reading.problems.Add(at, absl::StrCat("[[constraint]]: ", status.message()));
+  } else if (status.ok() && allowed == 0) {
+    reading.problems.Add(line, "the constraints forbid every variant of the space");
+  }
+}
+
+// Sums over several expressions, such as the elements of a tensor.
+void CheckPlans(const std::vector<v1::Size>& sizes, Reading& reading) {
+  const v1::GpuInfo gpu = TypicalGpu();
+  Planner planner(reading.bundle);
+  const v1::Variant start = StartVariant(reading.bundle);
+  for (const v1::Size& size : sizes) {
+    for (const absl::Status& status :
+         {planner.MakePlan(start, size, gpu).status(), planner.MakeReferencePlan(size, gpu).status()}) {
+      if (status.ok()) continue;
+      int line = reading.lines["launches"];
+      for (const auto& [what, at] : reading.lines) {
+        if (absl::StartsWith(status.message(), absl::StrCat(what, " at size"))) line = at;
+      }
+      reading.problems.Add(line, absl::StrCat(status.message(), " (start variant)"));
+      return;
+    }
+  }
+}
+
+}  // namespace
+
+void CheckWhole(Reading& reading) {
+  CheckGoal(reading);
+  if (!reading.names_complete || reading.bundle.sizes().empty()) return;
+  // A size or a variable without values has been complained about; what depends on it can't be judged.
+  const size_t dimensions = reading.bundle.sizes(0).values_size();
+  for (const v1::Size& size : reading.bundle.sizes()) {
+    if (size.values().empty() || static_cast<size_t>(size.values_size()) != dimensions) return;
+  }
+  for (const v1::Variable& variable : reading.bundle.variables()) {
+    if (std::find(variable.values().begin(), variable.values().end(), variable.start()) == variable.values().end()) {
+      return;
+    }
+  }
+  const std::vector<v1::Size> sizes = SizesToJudge(reading.bundle);
+  CheckExpressions(sizes, reading);
+  CheckConstraints(reading);
+  if (reading.problems.empty()) CheckPlans(sizes, reading);
+}
+
+}  // namespace pawl

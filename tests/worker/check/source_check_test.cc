@@ -1,0 +1,115 @@
+#include "worker/check/source_check.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+namespace pawl {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+v1::Bundle BundleWith(const std::string& source, const std::string& variable) {
+  v1::Bundle bundle;
+  bundle.mutable_source()->set_path("k.cu");
+  bundle.mutable_source()->set_text(source);
+  v1::Variable* made = bundle.add_variables();
+  made->set_name(variable);
+  made->add_values(1);
+  made->set_start(1);
+  bundle.add_launches()->set_entry("k");
+  return bundle;
+}
+
+TEST(UnusedVariables, NamesOneThatAppearsNowhereAndWhatWasMeant) {
+  EXPECT_THAT(UnusedVariables(BundleWith("#if STREAMING\n#endif\n__global__ void k() {}", "STREAMINGX")),
+              ElementsAre("the variable STREAMINGX appears nowhere in the source, its files, the launches, shapes and "
+                          "scalars; did you mean STREAMING?"));
+}
+
+TEST(UnusedVariables, DoesNotCountCommentsAndStrings) {
+  EXPECT_THAT(UnusedVariables(BundleWith("// TILE\nconst char* s = \"TILE\";", "TILE")),
+              ElementsAre(HasSubstr("TILE appears nowhere")));
+}
+
+TEST(UnusedVariables, CountsDirectivesFilesGeometryEntriesShapesAndScalars) {
+  EXPECT_THAT(UnusedVariables(BundleWith("#ifdef TILE\n#endif", "TILE")), IsEmpty());
+  v1::Bundle bundle = BundleWith("__global__ void k() {}", "TILE");
+  bundle.add_files()->set_text("int a[TILE];");
+  EXPECT_THAT(UnusedVariables(bundle), IsEmpty());
+  bundle = BundleWith("__global__ void k() {}", "TILE");
+  bundle.mutable_launches(0)->add_grid("ceil_div(N, TILE)");
+  EXPECT_THAT(UnusedVariables(bundle), IsEmpty());
+  bundle = BundleWith("__global__ void k() {}", "TILE");
+  bundle.mutable_launches(0)->set_entry("k<TILE>");
+  EXPECT_THAT(UnusedVariables(bundle), IsEmpty());
+  bundle = BundleWith("__global__ void k() {}", "TILE");
+  bundle.add_tensors()->add_shape("N * TILE");
+  EXPECT_THAT(UnusedVariables(bundle), IsEmpty());
+  bundle = BundleWith("__global__ void k() {}", "TILE");
+  bundle.add_scalars()->set_value("TILE / 2");
+  EXPECT_THAT(UnusedVariables(bundle), IsEmpty());
+}
+
+TEST(UnusedVariables, LeavesOptionsAndWrittenValuesAlone) {
+  v1::Bundle bundle = BundleWith("__global__ void k() {}", "MAX_REGISTERS");
+  bundle.mutable_variables(0)->set_option("-maxrregcount={}");
+  EXPECT_THAT(UnusedVariables(bundle), IsEmpty());
+}
+
+constexpr char kGridSync[] =
+    "namespace cg = cooperative_groups;\n"
+    "__global__ void other(int* x) {}\n"
+    "__global__ void k(int* x) {\n"
+    "  cg::grid_group grid = cg::this_grid();\n"
+    "  grid.sync();\n"
+    "}\n";
+
+TEST(LaunchesWithoutCooperation, NamesAGridSyncAndItsLine) {
+  v1::Bundle bundle = BundleWith(kGridSync, "X");
+  EXPECT_THAT(LaunchesWithoutCooperation(bundle),
+              ElementsAre("the launch of k is not cooperative, and its kernel calls grid.sync() in line 5 of k.cu: add "
+                          "cooperative = true"));
+  bundle.mutable_launches(0)->set_entry("ns::k<float>");
+  EXPECT_THAT(LaunchesWithoutCooperation(bundle), ElementsAre(HasSubstr("ns::k<float>")));
+}
+
+TEST(LaunchesWithoutCooperation, HasNothingAgainstCooperativeLaunchesAndOtherKernels) {
+  v1::Bundle bundle = BundleWith(kGridSync, "X");
+  bundle.mutable_launches(0)->set_cooperative(true);
+  EXPECT_THAT(LaunchesWithoutCooperation(bundle), IsEmpty());
+  bundle = BundleWith(kGridSync, "X");
+  bundle.mutable_launches(0)->set_entry("other");
+  EXPECT_THAT(LaunchesWithoutCooperation(bundle), IsEmpty());
+}
+
+TEST(LaunchesWithoutCooperation, SeesACallWithoutAVariable) {
+  EXPECT_THAT(LaunchesWithoutCooperation(BundleWith("__global__ void k() { cg::this_grid().sync(); }", "X")),
+              ElementsAre(HasSubstr("line 1")));
+  EXPECT_THAT(LaunchesWithoutCooperation(BundleWith("__global__ void k() { cg::this_thread_block().sync(); }", "X")),
+              IsEmpty());
+}
+
+std::string GoldenCubin(const std::string& name) {
+  const char* source = std::getenv("PAWL_SOURCE_DIR");
+  std::ifstream stream(std::filesystem::path(source == nullptr ? "." : source) / "tests/worker/golden" / name,
+                       std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(stream), {});
+}
+
+TEST(EntriesOf, HasEveryKernelWithItsParameters) {
+  const std::vector<v1::CheckEntry> entries = EntriesOf(GoldenCubin("two_entries.cubin"));
+  ASSERT_EQ(entries.size(), 2u);
+  EXPECT_FALSE(entries[0].name().empty());
+  EXPECT_GT(entries[0].parameter_bytes_size(), 0);
+  EXPECT_THAT(EntriesOf("no cubin"), IsEmpty());
+}
+
+}  // namespace
+}  // namespace pawl

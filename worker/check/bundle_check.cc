@@ -1,0 +1,362 @@
+#include "worker/check/bundle_check.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "base/names/utf8.h"
+#include "kernels/plan.h"
+#include "kernels/read/bundle_reader.h"
+#include "kernels/space.h"
+#include "kernels/tolerance.h"
+#include "kernels/variable_values.h"
+#include "worker/build/builder.h"
+#include "worker/build/built_variant.h"
+#include "worker/check/single_changes.h"
+#include "worker/check/source_check.h"
+#include "worker/check/start_variant.h"
+#include "worker/host/machine.h"
+#include "worker/host/toolkit.h"
+#include "worker/problem/problem_process.h"
+#include "worker/process/process.h"
+#include "worker/sandbox/sandboxing.h"
+#include "worker/trial/cuda_device.h"
+#include "worker/trial/roofline_check.h"
+#include "worker/validate/output_check.h"
+
+namespace pawl {
+namespace {
+
+// Each variant is planned at the goal's size on each GPU; more than this many would take minutes.
+constexpr int64_t kMaxPlanned = 20'000;
+constexpr int kMostBuilders = 16;
+
+const v1::Size& GoalSize(const v1::Bundle& bundle) {
+  for (const v1::Size& size : bundle.sizes()) {
+    if (size.name() == bundle.goal().size()) return size;
+  }
+  return bundle.sizes(0);
+}
+
+v1::CheckSize DescribeSize(const v1::Plan& plan) {
+  v1::CheckSize size;
+  size.set_name(plan.size());
+  *size.mutable_sizes() = plan.sizes();
+  for (const v1::PlanLaunch& launch : plan.launches()) {
+    *size.add_launches() = launch;
+    size.mutable_launches()->rbegin()->clear_arguments();
+  }
+  int64_t bytes = 0;
+  for (const v1::PlanTensor& tensor : plan.tensors()) bytes += TensorBytes(tensor);
+  size.set_tensor_bytes(bytes);
+  return size;
+}
+
+void AddFailure(v1::Stage stage, v1::Check check, const std::string& size, const std::string& message,
+                v1::CheckGpu& gpu) {
+  v1::Failure& failure = *gpu.add_failures();
+  failure.set_stage(stage);
+  failure.set_check(check);
+  failure.set_size(size);
+  failure.set_message(message);
+}
+
+// The start variant's geometry at every size, against the limits of one GPU, and the tolerance against its types.
+void CheckStart(const v1::Bundle& bundle, const v1::GpuInfo& info, v1::CheckGpu& gpu, v1::CheckReport& report) {
+  Planner planner(bundle);
+  const bool first = report.sizes().empty();
+  std::vector<v1::Plan> plans;
+  for (const v1::Size& size : bundle.sizes()) {
+    absl::StatusOr<v1::Plan> plan = planner.MakePlan(StartVariant(bundle), size, info);
+    if (!plan.ok()) {
+      AddFailure(v1::STAGE_STATIC_CHECK, v1::CHECK_LAUNCH_LIMITS, size.name(), std::string(plan.status().message()),
+                 gpu);
+      continue;
+    }
+    if (first) *report.add_sizes() = DescribeSize(*plan);
+    if (std::optional<v1::Failure> failure = CheckLaunchLimits(*plan, info)) *gpu.add_failures() = *failure;
+    plans.push_back(*std::move(plan));
+  }
+  std::vector<const v1::Plan*> ladder;
+  for (const v1::Plan& plan : plans) ladder.push_back(&plan);
+  if (const std::optional<std::string> unjustified = UnjustifiedTolerance(ladder)) {
+    AddFailure(v1::STAGE_VALIDATE, v1::CHECK_LENIENT, "", *unjustified, gpu);
+  }
+}
+
+// What compiling for one architecture gave.
+struct ArchitectureBuild {
+  v1::GpuInfo gpu;
+  absl::StatusOr<BuiltVariant> start = absl::UnknownError("not built");
+  absl::Status reference;
+};
+
+// The start variant and the reference, for every architecture side by side.
+void BuildForAll(Compiler& builder, const v1::Bundle& bundle, std::map<std::string, ArchitectureBuild>& builds) {
+  std::vector<std::thread> threads;
+  for (auto& [architecture, build] : builds) {
+    threads.emplace_back([&builder, &bundle, &build = build] {
+      const v1::Size& size = GoalSize(bundle);
+      build.start = BuildVariant(builder, bundle, StartVariant(bundle), {size}, build.gpu);
+      ReferenceCache cache;
+      if (!HasProblem(bundle)) build.reference = BuildReference(builder, bundle, size, build.gpu, &cache).status();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+// What the builds say about one GPU. A warning: this machine can't build at all.
+void DescribeBuild(const v1::Bundle& bundle, const ArchitectureBuild& build, v1::CheckGpu& gpu,
+                   std::set<std::string>& warnings) {
+  const absl::StatusOr<BuiltVariant>& built = build.start;
+  if (!built.ok() && !absl::IsInvalidArgument(built.status())) {
+    warnings.insert(absl::StrCat("not compiled for ", gpu.architecture(), ": ", built.status().message()));
+    return;
+  }
+  const std::string& size = GoalSize(bundle).name();
+  gpu.set_build(v1::CHECK_BUILD_DONE);
+  if (built.ok()) gpu.set_build_seconds(built->seconds);
+  if (!built.ok() || built->failure) {
+    gpu.set_build(v1::CHECK_BUILD_FAILED);
+    AddFailure(v1::STAGE_BUILD, built.ok() ? built->failure->check() : v1::CHECK_COMPILE, size,
+               built.ok() ? built->failure->message() : std::string(built.status().message()), gpu);
+  }
+  if (!build.reference.ok()) {
+    gpu.set_build(v1::CHECK_BUILD_FAILED);
+    AddFailure(v1::STAGE_BUILD, v1::CHECK_COMPILE, size, std::string(build.reference.message()), gpu);
+  }
+}
+
+// Every single change of the start variant, compiled for one GPU.
+void CheckChanges(Compiler& builder, const v1::Bundle& bundle, const ArchitectureBuild& build, int threads,
+                  v1::CheckReport& report) {
+  if (!build.start.ok() || build.start->failure) return;
+  const absl::StatusOr<std::vector<v1::CheckChange>> changes =
+      BuildSingleChanges(builder, bundle, *build.start, GoalSize(bundle), build.gpu, threads);
+  if (!changes.ok()) {
+    report.add_warnings(absl::StrCat("the changes were not compiled: ", changes.status().message()));
+    return;
+  }
+  for (const v1::CheckChange& change : *changes) *report.add_changes() = change;
+  for (const std::string& variable : VariablesWithoutEffect(*changes)) {
+    report.add_warnings(absl::StrCat("the variable ", variable, " changes neither the code nor the launches at ",
+                                     GoalSize(bundle).name(), ": every value gives the start variant"));
+  }
+}
+
+// Allowed variants that no GPU can launch, or that have no geometry at all.
+void CheckVariants(const v1::Bundle& bundle, const std::vector<const GpuSpec*>& gpus, v1::CheckReport& report) {
+  if (report.allowed() > kMaxPlanned) {
+    report.add_warnings(absl::StrCat("the launches of ", report.allowed(), " variants were not evaluated; up to ",
+                                     kMaxPlanned, " are"));
+    return;
+  }
+  absl::StatusOr<std::vector<v1::Variant>> variants = AllowedVariants(bundle);
+  if (!variants.ok()) return;
+  Planner planner(bundle);
+  int64_t nowhere = 0, broken = 0;
+  std::string first_nowhere, first_broken;
+  for (const v1::Variant& variant : *variants) {
+    bool somewhere = false;
+    std::string why;
+    for (size_t i = 0; i < gpus.size(); ++i) {
+      absl::StatusOr<v1::Plan> plan = planner.MakePlan(variant, GoalSize(bundle), gpus[i]->info);
+      if (!plan.ok()) {
+        if (broken++ == 0) first_broken = absl::StrCat(VariantText(bundle, variant), ": ", plan.status().message());
+        somewhere = true;
+        break;
+      }
+      std::optional<v1::Failure> failure = CheckLaunchLimits(*plan, gpus[i]->info);
+      somewhere = somewhere || !failure;
+      if (!failure) continue;
+      why = failure->message();
+      report.mutable_gpus(static_cast<int>(i))->set_too_large(report.gpus(static_cast<int>(i)).too_large() + 1);
+    }
+    if (!somewhere && nowhere++ == 0) first_nowhere = absl::StrCat(VariantText(bundle, variant), ": ", why);
+  }
+  if (nowhere > 0) {
+    report.add_warnings(absl::StrCat(nowhere, " of ", report.allowed(), " variants exceed ",
+                                     gpus.size() == 1 ? gpus[0]->info.name() : "every known GPU",
+                                     "; a [[constraint]] would save trying them. The first: ", first_nowhere));
+  }
+  // A campaign rejects such a variant when it meets it: the bundle itself can be submitted.
+  if (broken > 0) {
+    report.add_warnings(
+        absl::StrCat(broken, " of ", report.allowed(),
+                     " variants have no valid geometry; forbid them by a [[constraint]]. The first: ", first_broken));
+  }
+}
+
+// Whether the baseline runs, and is not faster than the GPU can be.
+void CheckBaseline(GpuDevice& device, const v1::Bundle& bundle, const std::filesystem::path& folder,
+                   const BuiltVariant& start, v1::CheckReport& report) {
+  if (!HasBaseline(bundle)) return;
+  const absl::StatusOr<std::vector<v1::BaselineTime>> times = device.TimeBaseline(bundle, folder);
+  if (!times.ok()) {
+    report.add_warnings(ValidUtf8(absl::StrCat("the baseline was not timed: ", times.status().message())));
+    return;
+  }
+  for (const v1::BaselineTime& time : *times) {
+    const BuiltSize* built = start.Find(time.size());
+    if (built == nullptr) continue;
+    const std::string below = BaselineBelowRoofline(device.gpu().name(), bundle, built->plan, time);
+    if (!below.empty()) report.add_warnings(below);
+  }
+}
+
+// What problem.py gives at the smallest size: names, shapes, types, ranges, the same data for the same seed. Answers
+// false when it is wrong.
+bool RunProblem(const v1::Bundle& bundle, const v1::GpuInfo& gpu, bool allow_unsandboxed, v1::CheckReport& report) {
+  if (!HasProblem(bundle)) return true;
+  const auto skip = [&](const absl::Status& status) {
+    report.add_warnings(ValidUtf8(absl::StrCat(bundle.problem().path(), " was not run: ", status.message())));
+    return true;
+  };
+  const absl::StatusOr<Sandboxing> sandboxing = Sandboxing::Make(FindToolkit(), "", allow_unsandboxed);
+  if (!sandboxing.ok()) return skip(sandboxing.status());
+  absl::StatusOr<v1::Plan> plan = MakeReferencePlan(bundle, bundle.sizes(0), gpu);
+  if (!plan.ok()) return skip(plan.status());
+  const Fd shared(memfd_create("pawl-problem", MFD_CLOEXEC));
+  ProblemProcess::Options options;
+  options.shared_fd = shared.get();
+  options.sandboxing = &*sandboxing;
+  EntryRequest request;
+  request.pool = "check";
+  request.seed = SecretSeed();
+  request.strict = true;
+  const absl::Status made = ProblemProcess(options).Make(bundle, *plan, request).status();
+  if (made.ok()) return true;
+  if (!absl::IsInvalidArgument(made)) return skip(made);
+  // "problem.py:12 in inputs(): ...", or "problem.py: ..." where no line is to blame.
+  v1::CheckProblem& problem = *report.add_problems();
+  problem.set_file(bundle.problem().path());
+  absl::string_view text = made.message();
+  int line = 0;
+  if (absl::ConsumePrefix(&text, absl::StrCat(bundle.problem().path(), ":"))) {
+    const size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+    if (absl::SimpleAtoi(text.substr(0, digits), &line)) text.remove_prefix(digits);
+    absl::ConsumePrefix(&text, ":");
+  }
+  problem.set_line(line);
+  problem.set_message(ValidUtf8(std::string(absl::StripAsciiWhitespace(text))));
+  report.set_ok(false);
+  return false;
+}
+
+// Where this machine has a GPU: whether the start variant passes validation, the tolerance is tight, the reference
+// reads its inputs, and the baseline is no faster than the GPU.
+void CheckRun(const v1::Bundle& bundle, const std::filesystem::path& folder, bool allow_unsandboxed,
+              v1::CheckReport& report) {
+  if (!HasGpu()) return;
+  absl::StatusOr<std::unique_ptr<CudaDevice>> device = CudaDevice::Open({.allow_unsandboxed = allow_unsandboxed});
+  if (!device.ok()) {
+    report.add_warnings(absl::StrCat("not run: ", device.status().message()));
+    return;
+  }
+  absl::StatusOr<StartVariantRun> run = RunStartVariant(**device, bundle);
+  if (!run.ok()) {
+    report.add_warnings(absl::StrCat("not run: ", run.status().message()));
+    return;
+  }
+  report.mutable_run()->set_gpu((*device)->gpu().name());
+  for (const std::string& warning : run->warnings) report.add_warnings(warning);
+  CheckBaseline(**device, bundle, folder, run->built, report);
+  if (!run->failure) {
+    const absl::StatusOr<SlowestSize> slowest = TimeSlowestSize(**device, bundle, run->built);
+    if (!slowest.ok()) report.add_warnings(absl::StrCat("not timed: ", slowest.status().message()));
+    if (slowest.ok()) {
+      report.mutable_run()->set_slowest(slowest->size);
+      report.mutable_run()->set_slowest_us(slowest->microseconds);
+    }
+    return;
+  }
+  *report.mutable_run()->mutable_failure() = *run->failure;
+  report.set_ok(false);
+}
+
+}  // namespace
+
+v1::CheckReport CheckBundle(const std::filesystem::path& folder, const BundleCheckOptions& options) {
+  v1::CheckReport report;
+  const BundleReading reading = ReadBundle(folder);
+  for (const Problem& problem : reading.problems) {
+    v1::CheckProblem& entry = *report.add_problems();
+    entry.set_file(ValidUtf8(problem.file));
+    entry.set_line(problem.line);
+    entry.set_message(ValidUtf8(problem.message));
+  }
+  const v1::Bundle& bundle = reading.bundle;
+  report.set_bundle(bundle.name());
+  if (!reading.problems.empty()) return report;
+  std::vector<std::string> mistakes = UnusedVariables(bundle);
+  for (std::string& launch : LaunchesWithoutCooperation(bundle)) mistakes.push_back(std::move(launch));
+  for (const std::string& mistake : mistakes) {
+    v1::CheckProblem& entry = *report.add_problems();
+    entry.set_file(ValidUtf8((folder / "kernel.toml").string()));
+    entry.set_message(ValidUtf8(mistake));
+  }
+  if (!mistakes.empty()) return report;
+
+  report.set_ok(true);
+  report.set_bundle_hash(BundleHash(bundle));
+  report.set_space(SpaceSize(bundle));
+  report.set_allowed(CountAllowed(bundle).value_or(0));
+  *report.mutable_start() = StartVariant(bundle);
+
+  const int cores = std::clamp<int>(static_cast<int>(std::thread::hardware_concurrency()), 1, kMostBuilders);
+  std::unique_ptr<Builder> builder;
+  if (options.build) {
+    BuilderOptions builder_options;
+    builder_options.allow_unsandboxed = options.allow_unsandboxed;
+    builder_options.processes = cores;
+    absl::StatusOr<std::unique_ptr<Builder>> created = Builder::Create(builder_options);
+    if (created.ok()) {
+      builder = *std::move(created);
+      report.set_compiler(builder->description());
+    } else {
+      report.add_warnings(absl::StrCat("not compiled: ", created.status().message()));
+    }
+  }
+  // GPUs of one architecture share a build; one that can't launch it gets none.
+  std::map<std::string, ArchitectureBuild> builds;
+  for (const GpuSpec* spec : options.gpus) {
+    v1::CheckGpu& gpu = *report.add_gpus();
+    gpu.set_name(spec->info.name());
+    gpu.set_architecture(ArchitectureOf(spec->info));
+    gpu.set_build(v1::CHECK_BUILD_SKIPPED);
+    CheckStart(bundle, spec->info, gpu, report);
+    if (gpu.failures().empty() && builder != nullptr) builds[gpu.architecture()].gpu = spec->info;
+  }
+  if (builder != nullptr) BuildForAll(*builder, bundle, builds);
+  std::set<std::string> warnings;
+  bool anywhere = false;
+  for (v1::CheckGpu& gpu : *report.mutable_gpus()) {
+    const auto build = builds.find(gpu.architecture());
+    if (gpu.failures().empty() && build != builds.end()) DescribeBuild(bundle, build->second, gpu, warnings);
+    gpu.set_can_run(gpu.failures().empty());
+    anywhere = anywhere || gpu.can_run();
+  }
+  for (const std::string& warning : warnings) report.add_warnings(warning);
+  for (const auto& [architecture, build] : builds) {
+    if (!report.entries().empty() || !build.start.ok() || build.start->sizes.empty()) continue;
+    if (build.start->sizes[0].cubin == nullptr) continue;
+    for (v1::CheckEntry& entry : EntriesOf(*build.start->sizes[0].cubin)) *report.add_entries() = std::move(entry);
+  }
+  if (options.builds && !builds.empty()) CheckChanges(*builder, bundle, builds.begin()->second, cores, report);
+  if (!anywhere) report.set_ok(false);
+  CheckVariants(bundle, options.gpus, report);
+  if (options.build && RunProblem(bundle, options.gpus[0]->info, options.allow_unsandboxed, report)) {
+    CheckRun(bundle, folder, options.allow_unsandboxed, report);
+  }
+  return report;
+}
+
+}  // namespace pawl

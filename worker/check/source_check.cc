@@ -1,0 +1,152 @@
+#include "worker/check/source_check.h"
+
+#include <cxxabi.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <set>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/expression/expression.h"
+#include "base/names/spelling.h"
+#include "kernels/entry_name.h"
+#include "kernels/source/cpp_tokens.h"
+#include "kernels/variable_values.h"
+#include "worker/build/cubin.h"
+
+namespace pawl {
+namespace {
+
+using Names = std::set<std::string>;
+
+// Words of code and of directives; comments and strings have none.
+void AddWords(std::string_view text, Names& words) {
+  for (const CppToken& token : CppTokens(text)) {
+    if (token.IsWord()) words.emplace(token.text);
+    if (token.kind != CppToken::Kind::kDirective) continue;
+    for (const CppToken& inner : DirectiveTokens(token)) {
+      if (inner.IsWord()) words.emplace(inner.text);
+    }
+  }
+}
+
+void AddExpressionNames(const v1::Bundle& bundle, const std::string& text, Names& names) {
+  if (text.empty()) return;
+  const absl::StatusOr<std::string> plain = WithoutWords(bundle, text);
+  const absl::StatusOr<std::set<std::string>> used = NamesIn(plain.ok() ? *plain : text);
+  if (used.ok()) names.insert(used->begin(), used->end());
+}
+
+// What the launches, shapes and scalars use.
+Names UsedNames(const v1::Bundle& bundle) {
+  Names names;
+  for (const v1::Launch& launch : bundle.launches()) {
+    for (const std::string* text : {&launch.when(), &launch.shared(), &launch.repeat()}) {
+      AddExpressionNames(bundle, *text, names);
+    }
+    for (const auto* list : {&launch.grid(), &launch.block(), &launch.cluster()}) {
+      for (const std::string& text : *list) AddExpressionNames(bundle, text, names);
+    }
+    for (const std::string& word : WordsOf(launch.entry())) names.insert(word);
+  }
+  for (const v1::Tensor& tensor : bundle.tensors()) {
+    for (const std::string& extent : tensor.shape()) AddExpressionNames(bundle, extent, names);
+  }
+  for (const v1::Scalar& scalar : bundle.scalars()) AddExpressionNames(bundle, scalar.value(), names);
+  return names;
+}
+
+// The tokens of the body of a function of this name; an empty range: it has none here.
+std::pair<size_t, size_t> BodyOf(const std::vector<CppToken>& tokens, const std::string& name) {
+  for (size_t i = 0; i + 1 < tokens.size(); ++i) {
+    if (!tokens[i].Is(name) || !tokens[i + 1].Is("(")) continue;
+    const size_t close = ClosingBracket(tokens, i + 1);
+    if (close + 1 < tokens.size() && tokens[close + 1].Is("{")) return {close + 1, ClosingBracket(tokens, close + 1)};
+  }
+  return {0, 0};
+}
+
+// The line of the first call of sync() on what this_grid() gave, in these tokens; 0: there is none.
+int GridSyncLine(const std::vector<CppToken>& tokens, size_t begin, size_t end) {
+  Names grids;
+  for (size_t i = begin; i + 3 < end; ++i) {
+    // auto grid = cg::this_grid(); grid_group grid = ...;
+    if (tokens[i].Is("this_grid") && tokens[i + 1].Is("(")) {
+      if (tokens[i + 3].Is(".") && i + 4 < end && tokens[i + 4].Is("sync")) return tokens[i + 4].line;
+      size_t name = i;
+      while (name > begin && !tokens[name].Is("=") && !tokens[name].Is(";") && !tokens[name].Is("{")) --name;
+      if (tokens[name].Is("=") && name > begin) grids.emplace(tokens[name - 1].text);
+    }
+    if (tokens[i].IsWord() && grids.contains(std::string(tokens[i].text)) && tokens[i + 1].Is(".") &&
+        tokens[i + 2].Is("sync")) {
+      return tokens[i + 2].line;
+    }
+  }
+  return 0;
+}
+
+std::string PlainName(const std::string& entry) {
+  const std::string name = entry.substr(0, entry.find('<'));
+  const size_t colon = name.rfind(':');
+  return colon == std::string::npos ? name : name.substr(colon + 1);
+}
+
+}  // namespace
+
+std::vector<std::string> UnusedVariables(const v1::Bundle& bundle) {
+  std::vector<std::string> problems;
+  if (bundle.source().text().empty()) return problems;
+  Names words;
+  AddWords(bundle.source().text(), words);
+  for (const v1::SourceFile& file : bundle.files()) AddWords(file.text(), words);
+  for (const std::string& option : bundle.options()) AddWords(option, words);
+  const Names used = UsedNames(bundle);
+  for (const v1::Variable& variable : bundle.variables()) {
+    if (!variable.option().empty() || !variable.replaces().empty()) continue;
+    if (words.contains(variable.name()) || used.contains(variable.name())) continue;
+    std::vector<std::string> known(words.begin(), words.end());
+    problems.push_back(absl::StrCat("the variable ", variable.name(),
+                                    " appears nowhere in the source, its files, the launches, shapes and scalars",
+                                    Suggestion(variable.name(), known)));
+  }
+  return problems;
+}
+
+std::vector<std::string> LaunchesWithoutCooperation(const v1::Bundle& bundle) {
+  std::vector<std::string> problems;
+  std::map<std::string, std::vector<CppToken>> files;
+  files[bundle.source().path()] = CppTokens(bundle.source().text());
+  for (const v1::SourceFile& file : bundle.files()) files[file.path()] = CppTokens(file.text());
+  for (const v1::Launch& launch : bundle.launches()) {
+    if (launch.cooperative()) continue;
+    for (const auto& [path, tokens] : files) {
+      const auto [begin, end] = BodyOf(tokens, PlainName(launch.entry()));
+      const int line = GridSyncLine(tokens, begin, end);
+      if (line == 0) continue;
+      problems.push_back(absl::StrCat("the launch of ", launch.entry(), " is not cooperative, and its kernel calls ",
+                                      "grid.sync() in line ", line, " of ", path, ": add cooperative = true"));
+      break;
+    }
+  }
+  return problems;
+}
+
+std::vector<v1::CheckEntry> EntriesOf(const std::string& cubin) {
+  std::vector<v1::CheckEntry> entries;
+  const absl::StatusOr<std::vector<std::string>> names = EntryNames(cubin);
+  if (!names.ok()) return entries;
+  const absl::StatusOr<std::map<std::string, std::vector<int>>> parameters = EntryParameters(cubin);
+  for (const std::string& name : *names) {
+    v1::CheckEntry& entry = entries.emplace_back();
+    entry.set_symbol(name);
+    entry.set_name(Demangled(name));
+    if (!parameters.ok() || !parameters->contains(name)) continue;
+    for (const int bytes : parameters->at(name)) entry.add_parameter_bytes(bytes);
+  }
+  return entries;
+}
+
+}  // namespace pawl

@@ -1,0 +1,72 @@
+#include "worker/runner/driver/shared_region.h"
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "worker/runner/driver/cuda_driver.h"
+
+namespace pawl {
+namespace {
+
+constexpr size_t kBounceBytes = size_t{8} << 20;
+
+}  // namespace
+
+SharedRegion::~SharedRegion() { Unmap(); }
+
+void SharedRegion::Unmap() {
+  if (data_ == nullptr) return;
+  Cuda().MemHostUnregister(data_);
+  munmap(data_, bytes_);
+  data_ = nullptr;
+  bytes_ = 0;
+}
+
+absl::Status SharedRegion::Write(size_t offset, CUdeviceptr from, size_t bytes) {
+  bounce_.resize(std::min(bytes, kBounceBytes));
+  for (size_t done = 0; done < bytes;) {
+    const size_t part = std::min(bytes - done, bounce_.size());
+    PAWL_CUDA(MemcpyDtoH(bounce_.data(), from + done, part));
+    for (size_t written = 0; written < part;) {
+      const ssize_t count = pwrite(fd_, bounce_.data() + written, part - written, offset + done + written);
+      if (count < 0 && errno == EINTR) continue;
+      if (count <= 0) {
+        return absl::ResourceExhaustedError(
+            absl::StrCat("no room for ", bytes, " bytes of outputs in shared memory: ", strerror(errno)));
+      }
+      written += count;
+    }
+    done += part;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SharedRegion::Reserve(size_t bytes) {
+  if (bytes <= bytes_) return absl::OkStatus();
+  Unmap();
+  struct stat file;
+  if (fstat(fd_, &file) != 0) {
+    return absl::InternalError(absl::StrCat("the shared region (fd ", fd_, ") is not there: ", strerror(errno)));
+  }
+  // Registering pages is slow: grow in large steps.
+  const size_t wanted = std::max<size_t>({bytes, static_cast<size_t>(file.st_size), size_t{16} << 20});
+  if (static_cast<size_t>(file.st_size) < wanted && ftruncate(fd_, wanted) != 0) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("no room for ", wanted, " bytes of outputs in shared memory: ", strerror(errno)));
+  }
+  void* mapped = mmap(nullptr, wanted, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
+  if (mapped == MAP_FAILED)
+    return absl::ResourceExhaustedError(absl::StrCat("mmap of ", wanted, " bytes: ", strerror(errno)));
+  data_ = static_cast<char*>(mapped);
+  bytes_ = wanted;
+  PAWL_CUDA(MemHostRegister(data_, bytes_, kHostRegisterPortable));
+  return absl::OkStatus();
+}
+
+}  // namespace pawl

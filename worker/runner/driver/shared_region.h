@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "worker/runner/driver/cuda_driver.h"
+
+namespace pawl {
+
+// What the runner and the reference process share: a memfd their owner made and both inherited. Outputs travel through
+// it. The runner writes to the file and never maps it: a candidate can reach all memory of its process that the GPU can
+// address, but no file. The reference process maps it and registers it with CUDA, so that copies run at the bus's
+// speed.
+class SharedRegion {
+ public:
+  explicit SharedRegion(int fd) : fd_(fd) {}
+  SharedRegion(const SharedRegion&) = delete;
+  SharedRegion& operator=(const SharedRegion&) = delete;
+  ~SharedRegion();
+
+  // Copies device memory to this place of the file.
+  absl::Status Write(size_t offset, CUdeviceptr from, size_t bytes);
+
+  // Maps at least `bytes` of the file.
+  absl::Status Reserve(size_t bytes);
+  char* data() const { return data_; }
+  int fd() const { return fd_; }
+
+ private:
+  void Unmap();
+
+  int fd_;
+  char* data_ = nullptr;
+  size_t bytes_ = 0;
+  std::vector<char> bounce_;
+};
+
+}  // namespace pawl
