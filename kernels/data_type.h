@@ -24,6 +24,12 @@ int ElementBytes(v1::DataType type);
 // Bytes of so many elements one after another.
 int64_t BytesOf(v1::DataType type, int64_t elements);
 inline int64_t TensorBytes(const v1::PlanTensor& tensor) { return BytesOf(tensor.type(), tensor.elements()); }
+// Of all tensors.
+inline int64_t PlanBytes(const v1::Plan& plan) {
+  int64_t bytes = 0;
+  for (const v1::PlanTensor& tensor : plan.tensors()) bytes += TensorBytes(tensor);
+  return bytes;
+}
 
 // The largest and the lowest value that an element holds, as far as a double can say it.
 double LargestOf(v1::DataType type);

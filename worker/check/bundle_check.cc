@@ -54,9 +54,7 @@ v1::CheckSize DescribeSize(const v1::Plan& plan) {
     *size.add_launches() = launch;
     size.mutable_launches()->rbegin()->clear_arguments();
   }
-  int64_t bytes = 0;
-  for (const v1::PlanTensor& tensor : plan.tensors()) bytes += TensorBytes(tensor);
-  size.set_tensor_bytes(bytes);
+  size.set_tensor_bytes(PlanBytes(plan));
   return size;
 }
 

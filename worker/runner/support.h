@@ -83,7 +83,8 @@ class Support {
 
   CUstream stream_ = nullptr;
   CUstream beside_ = nullptr;  // what runs here runs at the same time as the stream's
-  CUfunction fill_, verify_, digest_, compare_, rotate_, dirty_shared_, hold_, crowd_, anchor_, norm_, differ_, corrupt_;
+  CUfunction fill_, verify_, digest_, compare_, rotate_, dirty_shared_, hold_, crowd_, anchor_, norm_, differ_,
+      corrupt_;
   int max_shared_bytes_ = 0;
   int sm_count_ = 0;
   DeviceBuffer result_;

@@ -31,4 +31,14 @@ void TrialRun::Note(const std::string& text) {
   result().set_notes(result().notes().empty() ? valid : absl::StrCat(result().notes(), "; ", valid));
 }
 
+std::optional<v1::Failure> TrialRun::ReferenceFailure(const absl::Status& status, v1::Stage stage) const {
+  if (!reference_fails_candidate) return std::nullopt;
+  if (!absl::IsInvalidArgument(status) && !absl::IsResourceExhausted(status)) return std::nullopt;
+  v1::Failure failure;
+  failure.set_stage(stage);
+  failure.set_check(absl::IsResourceExhausted(status) ? v1::CHECK_OUT_OF_MEMORY : v1::CHECK_FAULT);
+  failure.set_message(std::string(status.message()));
+  return failure;
+}
+
 }  // namespace pawl

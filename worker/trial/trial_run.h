@@ -31,6 +31,13 @@ struct TrialRun {
   std::vector<SizeWeight> sizes() const {
     return build.sizes.empty() ? std::vector<SizeWeight>{{build.size, 1}} : build.sizes;
   }
+  // What of a time decides: warm, or with cold caches, as the bundle asks.
+  double DecidingUs(double warm_us, double cold_us) const {
+    return bundle.timing() == v1::TIMING_MODE_COLD ? cold_us : warm_us;
+  }
+  // What is not the machine's fault among errors of validating and timing: a reference that does not run, or a size
+  // that does not fit into the GPU's memory beside it.
+  std::optional<v1::Failure> ReferenceFailure(const absl::Status& status, v1::Stage stage) const;
   ProfileItem item() const { return {&build.at(), resources, bundle.work_on_tensor_cores()}; }
 
   GpuDevice& device;

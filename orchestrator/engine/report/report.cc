@@ -109,10 +109,7 @@ namespace {
 // 0: it can't be planned.
 int64_t MemoryOf(const CampaignState& campaign, const v1::Variant& variant, int source, const v1::Size& size) {
   const absl::StatusOr<v1::Plan> plan = campaign.PlanOf(variant, source, size, campaign.gpu());
-  if (!plan.ok()) return 0;
-  int64_t bytes = 0;
-  for (const v1::PlanTensor& tensor : plan->tensors()) bytes += TensorBytes(tensor);
-  return bytes;
+  return plan.ok() ? PlanBytes(*plan) : 0;
 }
 
 // Of an iteration of a goal over several sizes; 0: it was not timed there.
