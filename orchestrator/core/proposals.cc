@@ -91,11 +91,12 @@ absl::StatusOr<v1::ProposeChangeResponse> Orchestrator::Propose(const v1::Propos
     return Error(absl::StatusCode::kFailedPrecondition,
                  absl::StrCat(request.campaign(), " has no kept variant to change yet"), detail);
   }
+  const v1::Bundle& best = campaign.BundleAt(campaign.best()->number());
   v1::Change asked = request.change();
-  if (const absl::Status status = ReadWord(campaign.bundle().variables(), &asked); !status.ok()) {
+  if (const absl::Status status = ReadWord(best.variables(), &asked); !status.ok()) {
     return BadField("change", std::string(status.message()));
   }
-  NameWords(campaign.bundle(), &asked);
+  NameWords(best, &asked);
   ProposalRefusal refusal;
   const std::optional<Choice> choice = Proposed(campaign, asked, &refusal, &patched);
   if (!choice && !refusal.why.empty()) return BadField("change", refusal.why);

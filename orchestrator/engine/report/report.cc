@@ -34,7 +34,7 @@ google::protobuf::RepeatedPtrField<v1::Variable> VariablesOf(const CampaignState
   google::protobuf::RepeatedPtrField<v1::Variable> variables = campaign.bundle().variables();
   for (const v1::Iteration& iteration : campaign.iterations()) {
     if (iteration.verdict() != v1::KEPT) continue;
-    for (const v1::Variable& variable : campaign.BundleOf(campaign.SourceIdOf(iteration.number())).variables()) {
+    for (const v1::Variable& variable : campaign.BundleAt(iteration.number()).variables()) {
       const bool known = std::any_of(variables.begin(), variables.end(),
                                      [&](const v1::Variable& other) { return other.name() == variable.name(); });
       if (!known) *variables.Add() = variable;

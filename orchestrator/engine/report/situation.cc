@@ -18,7 +18,7 @@ v1::Situation SituationOf(const CampaignState& campaign, const Chooser& chooser,
   *situation.mutable_campaign() = campaign.summary();
   situation.set_source(campaign.SourceOf(best.number()));
   situation.set_source_path(campaign.bundle().source().path());
-  const v1::Bundle& bundle = campaign.BundleOf(campaign.SourceIdOf(best.number()));
+  const v1::Bundle& bundle = campaign.BundleAt(best.number());
   *situation.mutable_variables() = bundle.variables();
   *situation.mutable_constraints() = bundle.constraints();
   *situation.mutable_best() = best;
@@ -62,7 +62,7 @@ std::vector<v1::RankedChange> UntriedChanges(const CampaignState& campaign, cons
     ranked.set_parent(choice->parent);
     *ranked.mutable_score() = passed.score();
   }
-  for (v1::RankedChange& ranked : untried) NameWords(campaign.bundle(), ranked.mutable_change());
+  for (v1::RankedChange& ranked : untried) NameWords(campaign.BundleAt(ranked.parent()), ranked.mutable_change());
   return untried;
 }
 

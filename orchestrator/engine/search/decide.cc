@@ -215,9 +215,9 @@ v1::Event PlannedChoice(const CampaignState& campaign, Choice choice) {
   for (v1::Finding& finding : choice.findings) *planned.add_findings() = std::move(finding);
   if (choice.prediction) *planned.mutable_prediction() = *std::move(choice.prediction);
   if (choice.score) *planned.mutable_score() = *std::move(choice.score);
-  NameWords(campaign.bundle(), planned.mutable_change());
+  NameWords(campaign.BundleAt(choice.parent), planned.mutable_change());
   for (v1::PassedOver& passed : choice.passed_over) {
-    NameWords(campaign.bundle(), passed.mutable_change());
+    NameWords(campaign.BundleAt(choice.parent), passed.mutable_change());
     *planned.add_passed_over() = std::move(passed);
   }
   planned.set_patched_source(std::move(choice.patched_source));
@@ -346,12 +346,11 @@ std::optional<v1::Event> Decide(const CampaignState& campaign, const Chooser& ch
     if (open > 0 || now.time < campaign.idle_since() + absl::Seconds(spec.chooser().wait_seconds()))
       return std::nullopt;
     if (spec.chooser().no_proposal() == v1::NO_PROPOSAL_PAUSE) {
-      return Paused(
-          absl::StrFormat("no change was proposed within %g s; %scontinue with pawl propose and pawl resume",
-                          spec.chooser().wait_seconds(),
-                          campaign.BundleOf(campaign.SourceIdOf(campaign.best()->number())).variables().empty()
-                              ? "there are no variables that Pawl could change by itself: "
-                              : ""));
+      return Paused(absl::StrFormat("no change was proposed within %g s; %scontinue with pawl propose and pawl resume",
+                                    spec.chooser().wait_seconds(),
+                                    campaign.BundleAt(campaign.best()->number()).variables().empty()
+                                        ? "there are no variables that Pawl could change by itself: "
+                                        : ""));
     }
   }
   if (!proposed && open == 0) {

@@ -39,7 +39,7 @@ std::string EffectText(const v1::Effect& effect) {
 }
 
 std::string ChangeText(const CampaignState& campaign, v1::Change change) {
-  NameWords(campaign.bundle(), &change);
+  NameWords(campaign.BundleAt(campaign.best()->number()), &change);
   return absl::StrCat(change.variable(), " from ", FromText(change), " to ", ToText(change));
 }
 

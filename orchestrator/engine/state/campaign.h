@@ -117,6 +117,7 @@ class CampaignState {
   // The bundle with that source's variables, constraints, scratch, launches and options; its files are those of the
   // first source that has them.
   const v1::Bundle& BundleOf(int source_id) const { return *SpaceOf(source_id).bundle; }
+  const v1::Bundle& BundleAt(int iteration) const { return BundleOf(SourceIdOf(iteration)); }
   // Sources with the same number have the same of all that. 0: the bundle's own.
   int SpaceIdOf(int source_id) const;
 

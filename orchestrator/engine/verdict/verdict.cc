@@ -41,7 +41,7 @@ v1::Iteration Begin(const CampaignState& campaign, const v1::TrialPlanned& plann
   iteration.set_number(planned.iteration());
   if (planned.has_parent()) iteration.set_parent(planned.parent());
   *iteration.mutable_variant() = planned.variant().values();
-  *iteration.mutable_words() = WordsOf(campaign.bundle(), planned.variant().values());
+  *iteration.mutable_words() = WordsOf(campaign.BundleAt(planned.iteration()), planned.variant().values());
   if (planned.has_change()) *iteration.mutable_change() = planned.change();
   // A patch may be long; the plan has it, and the source is stored by its hash.
   if (iteration.change().has_source()) iteration.mutable_change()->mutable_source()->clear_patch();
