@@ -1,5 +1,6 @@
 #include "worker/trial/runner_process.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -161,9 +162,12 @@ absl::StatusOr<v1::RunnerReply> RunnerProcess::Provide(const v1::ProvideRequest&
 absl::StatusOr<v1::RunnerReply> RunnerProcess::ProvideFile(const std::string& id, const std::string& content) {
   if (absl::Status open = Open(); !open.ok()) return open;
   if (HasEntry(id, 0)) return v1::RunnerReply();
+  // Behind what lies there: outputs may wait to be compared.
+  struct stat shared;
+  if (fstat(options_.shared_fd, &shared) != 0) return absl::InternalError(absl::StrCat("fstat: ", strerror(errno)));
   for (size_t written = 0; written < content.size();) {
-    const ssize_t count =
-        pwrite(options_.shared_fd, content.data() + written, content.size() - written, static_cast<off_t>(written));
+    const ssize_t count = pwrite(options_.shared_fd, content.data() + written, content.size() - written,
+                                 shared.st_size + static_cast<off_t>(written));
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) {
       return absl::ResourceExhaustedError(
@@ -173,8 +177,14 @@ absl::StatusOr<v1::RunnerReply> RunnerProcess::ProvideFile(const std::string& id
   }
   v1::ProvideRequest request;
   request.set_pool(id);
-  request.add_parts()->set_bytes(static_cast<int64_t>(content.size()));
-  return Provide(request);
+  v1::ProvideRequest::Part& part = *request.add_parts();
+  part.set_offset(shared.st_size);
+  part.set_bytes(static_cast<int64_t>(content.size()));
+  absl::StatusOr<v1::RunnerReply> reply = Provide(request);
+  if (ftruncate(options_.shared_fd, shared.st_size) != 0) {
+    return absl::InternalError(absl::StrCat("ftruncate: ", strerror(errno)));
+  }
+  return reply;
 }
 
 bool RunnerProcess::HasEntry(const std::string& pool, uint32_t entry) const {

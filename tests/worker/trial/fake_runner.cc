@@ -46,7 +46,12 @@ void Unload(const pawl::v1::UnloadRequest& request, RunnerReply* reply) {
 }
 
 void Provide(const pawl::v1::ProvideRequest& request, RunnerReply* reply) {
-  history.push_back(absl::StrCat(request.drop() ? "drop " : "provide ", request.pool(), " ", request.entry()));
+  std::string content;
+  for (const auto& part : request.parts()) {
+    std::string bytes(static_cast<size_t>(part.bytes()), '\0');
+    if (pread(3, bytes.data(), bytes.size(), part.offset()) > 0) absl::StrAppend(&content, " ", bytes);
+  }
+  history.push_back(absl::StrCat(request.drop() ? "drop " : "provide ", request.pool(), " ", request.entry(), content));
   if (request.pool() == "too large") Fail(pawl::v1::CHECK_OUT_OF_MEMORY, "CUDA 2", reply);
 }
 

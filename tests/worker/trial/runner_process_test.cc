@@ -64,6 +64,16 @@ TEST_F(RunnerProcessTest, OpensTheGpuOnceAndSaysWhatItIs) {
   EXPECT_EQ(runner_.gpu().uuid(), "support");
 }
 
+// The reference process gets a bundle's files after the candidate's outputs were set aside.
+TEST_F(RunnerProcessTest, HandsOverAFileWithoutTouchingWhatLiesInSharedMemory) {
+  ASSERT_EQ(pwrite(shared_.get(), "outputs", 7, 0), 7);
+  ASSERT_TRUE(runner_.ProvideFile("data.bin", "content").ok());
+  EXPECT_THAT(History(), ElementsAre("provide data.bin 0 content"));
+  char kept[8] = "";
+  EXPECT_EQ(pread(shared_.get(), kept, sizeof(kept), 0), 7) << "what was handed over is gone again";
+  EXPECT_STREQ(kept, "outputs");
+}
+
 TEST_F(RunnerProcessTest, WaitsForAProcessThatWasOpenedAheadWhenItIsAsked) {
   ASSERT_TRUE(runner_.OpenAhead().ok());
   const pid_t pid = runner_.pid();
