@@ -92,6 +92,7 @@ absl::Status Support::Load(const std::string& cubin, CUstream stream, int max_sh
   PAWL_CUDA(ModuleGetFunction(&dirty_shared_, module, "pawl_dirty_shared"));
   PAWL_CUDA(ModuleGetFunction(&hold_, module, "pawl_hold"));
   PAWL_CUDA(ModuleGetFunction(&crowd_, module, "pawl_crowd"));
+  PAWL_CUDA(ModuleGetFunction(&slow_some_, module, "pawl_slow_some"));
   PAWL_CUDA(ModuleGetFunction(&anchor_, module, "pawl_anchor"));
   PAWL_CUDA(ModuleGetFunction(&norm_, module, "pawl_norm"));
   PAWL_CUDA(ModuleGetFunction(&differ_, module, "pawl_differ"));
@@ -244,13 +245,17 @@ absl::Status Support::Anchor() {
   return Launch(anchor_, sm_count_ * 4, 1, 256, 0, arguments);
 }
 
-absl::Status Support::Crowd(const Key& key) {
+absl::Status Support::Crowd(const Key& key, bool together) {
   PAWL_CUDA(StreamSynchronize(stream_));  // the crowd is there before what is queued next
   Key copy = key;
   uint32_t most = kShortestCrowdNs << (key.words[0] % 4);
   uint32_t late = 1u << (key.words[1] % 6);
-  void* arguments[] = {&copy, &most, &late};
-  PAWL_CUDA(LaunchKernel(crowd_, sm_count_ * 2, 1, 1, 1024, 1, 1, 0, beside_, arguments, nullptr));
+  CUdeviceptr sink = result_.address();
+  void* leaving[] = {&copy, &most, &late};
+  void* slowing[] = {&copy, &most, &sink};
+  const unsigned blocks = together ? sm_count_ : sm_count_ * 2;
+  PAWL_CUDA(LaunchKernel(together ? slow_some_ : crowd_, blocks, 1, 1, 1024, 1, 1, 0, beside_,
+                         together ? slowing : leaving, nullptr));
   return absl::OkStatus();
 }
 

@@ -482,16 +482,35 @@ extern "C" __global__ void pawl_hold(u32 nanoseconds) {
   } while (now - start < nanoseconds);
 }
 
+__device__ u64 Now() {
+  u64 now;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  return now;
+}
+
 // Fills every SM, and leaves them one after another: what is launched beside it finds room for a few of its blocks at a
 // time, so that blocks that rely on each other without waiting for each other are seen to.
 extern "C" __global__ void __launch_bounds__(1024) pawl_crowd(Key key, u32 most, u32 late) {
+  const u64 start = Now();
   const u32 stay = StayOf(key, blockIdx.x, most, late);
-  u64 start, now;
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(start));
-  do {
-    __nanosleep(200);
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
-  } while (now - start < stay);
+  while (Now() - start < stay) __nanosleep(200);
+}
+
+// Leaves room on every SM, and slows half of them down: the same for blocks that all start together.
+extern "C" __global__ void __launch_bounds__(1024) pawl_slow_some(Key key, u32 most, float* sink) {
+  if (ChaCha20(key, blockIdx.x, 1, 0).words[0] % 2 == 0) return;
+  const u64 start = Now();
+  float a = threadIdx.x, b = 1, c = 2, d = 3;
+  while (Now() - start < most) {
+#pragma unroll
+    for (int k = 0; k < 64; ++k) {
+      a = fmaf(a, 0.999f, 0.001f);
+      b = fmaf(b, 0.998f, 0.002f);
+      c = fmaf(c, 0.997f, 0.003f);
+      d = fmaf(d, 0.996f, 0.004f);
+    }
+  }
+  if (a + b + c + d == 0.12345f) *sink = a;  // never; the compiler can't know
 }
 
 // Arithmetic on registers alone, so that its time follows the SM clock and nothing else: what times of different

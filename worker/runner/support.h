@@ -74,8 +74,9 @@ class Support {
   // Queues Pawl's own kernel of a fixed amount of arithmetic, about 100 us on a present GPU.
   absl::Status Anchor();
   absl::Status Hold(uint32_t nanoseconds);
-  // Leaves room for a few blocks at a time to what is queued next, for some 0.1 ms.
-  absl::Status Crowd(const Key& key);
+  // Leaves room for a few blocks at a time to what is queued next, for some 0.1 ms. `together`: its blocks start
+  // together; then some of them are slowed down.
+  absl::Status Crowd(const Key& key, bool together);
 
  private:
   absl::Status Launch(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned block, unsigned shared,
@@ -83,8 +84,8 @@ class Support {
 
   CUstream stream_ = nullptr;
   CUstream beside_ = nullptr;  // what runs here runs at the same time as the stream's
-  CUfunction fill_, verify_, digest_, compare_, rotate_, dirty_shared_, hold_, crowd_, anchor_, norm_, differ_,
-      corrupt_;
+  CUfunction fill_, verify_, digest_, compare_, rotate_, dirty_shared_, hold_, crowd_, slow_some_, anchor_, norm_,
+      differ_, corrupt_;
   int max_shared_bytes_ = 0;
   int sm_count_ = 0;
   DeviceBuffer result_;
