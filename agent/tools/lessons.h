@@ -39,9 +39,6 @@ struct LessonQuery {
   std::string not_of = {};  // a campaign whose lessons are left out
   bool edits_only = false;
   size_t most = 50;
-};  // a campaign whose lessons are left out
-bool edits_only = false;
-size_t most = 50;
 };
 
 struct LessonAnswer {

@@ -1,7 +1,6 @@
 // The steps of a trial that say whether a variant is right.
 #include <algorithm>
 #include <optional>
-#include <random>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
