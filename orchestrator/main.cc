@@ -8,8 +8,11 @@
 #include <cstdio>
 #include <exception>
 #include <filesystem>
+#include <map>
 #include <thread>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "base/faults/fault_point.h"
 #include "base/options/layered_options.h"
 #include "db/backup.h"
@@ -41,6 +44,7 @@ struct Flags {
   int max_campaigns = OrchestratorOptions().max_unfinished;
   int64_t max_bundles = OrchestratorOptions().max_bundle_bytes >> 20;
   int64_t max_author = OrchestratorOptions().max_author_bytes >> 20;
+  std::vector<std::string> shares;
 };
 
 // Empty: there is no home folder to keep it in. The base directory specification has relative folders ignored.
@@ -56,6 +60,22 @@ std::string ReportFolder(const Flags& flags) {
   if (flags.reports == "none") return "";
   if (!flags.reports.empty()) return flags.reports;
   return (std::filesystem::path(flags.database).parent_path() / "reports").string();
+}
+
+// ALICE=2. An author may have = in the name, a weight has none.
+absl::StatusOr<std::map<std::string, double>> ReadShares(const std::vector<std::string>& words) {
+  std::map<std::string, double> shares;
+  for (const std::string& word : words) {
+    const size_t equals = word.rfind('=');
+    double weight = 0;
+    if (equals == std::string::npos || equals == 0 || !absl::SimpleAtod(word.substr(equals + 1), &weight) ||
+        !(weight >= 0.01 && weight <= 100)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--share: \"", word, "\"; expected AUTHOR=WEIGHT with a weight from 0.01 to 100"));
+    }
+    shares[word.substr(0, equals)] = weight;
+  }
+  return shares;
 }
 
 int Fail(const absl::Status& status) {
@@ -91,6 +111,9 @@ int Serve(Store& store, const Flags& flags, const sigset_t& signals) {
   options.orchestrator.max_unfinished = flags.max_campaigns;
   options.orchestrator.max_bundle_bytes = flags.max_bundles << 20;
   options.orchestrator.max_author_bytes = flags.max_author << 20;
+  absl::StatusOr<std::map<std::string, double>> shares = ReadShares(flags.shares);
+  if (!shares.ok()) return Fail(shares.status());
+  options.orchestrator.shares = *std::move(shares);
   absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(store, options);
   if (!server.ok()) return Fail(server.status());
   if (absl::Status status = store.SetAddress((*server)->address()); !status.ok()) return Fail(status);
@@ -157,6 +180,11 @@ int Run(int argc, char** argv) {
   option("max-author-megabytes", flags.max_author, "The same for one author")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
+  option("share", flags.shares,
+         "Weight of an author where several want the same workers; may come again (default: 1 for everybody)")
+      ->type_name("AUTHOR=WEIGHT")
+      ->allow_extra_args(false)
+      ->delimiter(',');
   option("profiles", flags.profiles,
          "Folder whose decision_tree.toml, gates.toml and metrics.toml replace the built-in ones");
   option("reports", flags.reports,

@@ -3,6 +3,8 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <string>
 
 #include "absl/time/time.h"
 #include "profiles/profile_set.h"
@@ -17,6 +19,8 @@ struct OrchestratorOptions {
   // bundle that several campaigns share counts once.
   int64_t max_bundle_bytes = int64_t{1} << 30;
   int64_t max_author_bytes = int64_t{256} << 20;
+  // Workers that several authors want are shared among them by weight; who is not listed has 1.
+  std::map<std::string, double> shares = {};
   int max_killed = 3;                                   // workers lost to a trial before it is put aside
   absl::Duration verification = absl::Seconds(60);      // a verification that no worker took is given up after this
   absl::Duration forget_workers = absl::Hours(24 * 7);  // not heard of for so long, at the next start

@@ -65,10 +65,12 @@ v1::Trial TrialOf(const CampaignState& campaign, const OpenTrial& open) {
 
 void Scheduler::Plan(Step* step) {
   const std::set<int64_t> touched = step->touched;
-  std::map<std::string, int> slots;  // by bundle and device: counting takes long where there are hundreds of workers
+  // By bundle, device and author: counting takes long where there are hundreds of workers.
+  std::map<std::string, int> slots;
   for (int64_t number : touched) {
     CampaignState& campaign = *state_.campaigns.at(number);
-    const auto [known, fresh] = slots.try_emplace(absl::StrCat(campaign.space_hash(), campaign.summary().device()));
+    const auto [known, fresh] =
+        slots.try_emplace(absl::StrCat(campaign.space_hash(), campaign.summary().device(), "\n", campaign.author()));
     if (fresh) known->second = SlotsOf(campaign, step->now);
     while (std::optional<v1::Event> event =
                Decide(campaign, chooser_, {step->now, step->served}, *options_.profiles, known->second)) {
@@ -77,7 +79,13 @@ void Scheduler::Plan(Step* step) {
   }
 }
 
-// How many of its trials could run at once: workers of its device, shared with the other campaigns there.
+double Scheduler::WeightOf(const std::string& author) const {
+  const auto found = options_.shares.find(author);
+  return found == options_.shares.end() ? 1 : found->second;
+}
+
+// How many of its trials could run at once: its author's share of the workers of its device, divided among the author's
+// campaigns there.
 int Scheduler::SlotsOf(const CampaignState& campaign, absl::Time now) const {
   const std::string& device = campaign.summary().device();
   if (device.empty()) return 1;
@@ -86,12 +94,41 @@ int Scheduler::SlotsOf(const CampaignState& campaign, absl::Time now) const {
   const auto workers = std::count_if(present.begin(), present.end(), [&](const v1::Worker* worker) {
     return CanRun(worker->device(), campaign.summary(), campaign.space_hash()).ok();
   });
-  const auto campaigns = std::count_if(state_.campaigns.begin(), state_.campaigns.end(), [&](const auto& other) {
-    const v1::Campaign& summary = other.second->summary();
+  std::map<std::string, int> campaigns;  // by author
+  for (const auto& [number, other] : state_.campaigns) {
+    const v1::Campaign& summary = other->summary();
     const bool goes_on = summary.state() == v1::WAITING || summary.state() == v1::RUNNING;
-    return goes_on && (summary.device().empty() || summary.device() == device);
+    if (goes_on && (summary.device().empty() || summary.device() == device)) ++campaigns[other->author()];
+  }
+  double weights = 0;
+  for (const auto& [author, count] : campaigns) weights += WeightOf(author);
+  const auto own = campaigns.find(campaign.author());
+  const double share = own == campaigns.end() || weights <= 0 ? 1 : WeightOf(campaign.author()) / weights / own->second;
+  return std::clamp(static_cast<int>(static_cast<double>(workers) * share + 1e-9), 1, kMaxSlots);
+}
+
+std::optional<TrialQueue::Key> Scheduler::NextFor(const v1::Device& device) const {
+  // One author alone: the oldest trial is next, and nothing is to be counted.
+  const bool alone = std::all_of(state_.campaigns.begin(), state_.campaigns.end(), [&](const auto& campaign) {
+    return campaign.second->author() == state_.campaigns.begin()->second->author();
   });
-  return std::clamp(static_cast<int>(workers / std::max<int64_t>(1, campaigns)), 1, kMaxSlots);
+  std::map<std::string, int> held;
+  if (!alone) {
+    for (const auto& [key, lease] : state_.leases) ++held[state_.campaigns.at(key.first)->author()];
+  }
+  std::optional<TrialQueue::Key> next;
+  double least = 0;
+  for (const TrialQueue::Key& key : state_.queue.all()) {
+    const CampaignState& campaign = *state_.campaigns.at(std::get<1>(key));
+    const auto leases = held.find(campaign.author());
+    const double used = leases == held.end() ? 0 : leases->second / WeightOf(campaign.author());
+    if (next && used >= least) continue;
+    if (!CanRun(device, campaign.summary(), campaign.space_hash()).ok()) continue;
+    next = key;
+    least = used;
+    if (used == 0) break;
+  }
+  return next;
 }
 
 void Scheduler::EndWaitsForProposals(Step* step) {
@@ -107,27 +144,25 @@ void Scheduler::EndWaitsForProposals(Step* step) {
 bool Scheduler::TakeTrial(Step* step, const std::string& name, v1::LeaseTrialResponse* response) {
   v1::Worker* worker = state_.workers.Mutable(name);
   if (!state_.leasing || worker == nullptr || worker->state() != v1::WORKER_STATE_IDLE) return false;
-  for (const TrialQueue::Key& key : state_.queue.all()) {
-    const auto [planned_at, number, trial] = key;
-    CampaignState& campaign = *state_.campaigns.at(number);
-    if (!CanRun(worker->device(), campaign.summary(), campaign.space_hash()).ok()) continue;
-    v1::Event event;
-    v1::TrialLeased& leased = *event.mutable_leased();
-    leased.set_trial(trial);
-    leased.set_attempt(campaign.open_trials().at(trial).attempt + 1);
-    leased.set_worker(name);
-    leased.set_device(worker->device().label());
-    leased.set_replay(worker->device().kind() == v1::DEVICE_KIND_REPLAY);
-    leased.set_price_per_hour(PricePerHour(worker->device()));
-    leased.set_nonce(RandomBytes(kLeaseNonce));
-    const LeaseName lease{number, trial, leased.attempt(), leased.nonce()};
-    committer_.Add(step, &campaign, std::move(event));
-    leases_.Grant({number, trial}, worker, step->served);
-    *response->mutable_trial() = TrialOf(campaign, campaign.open_trials().at(trial));
-    response->set_lease(LeaseToken(secret_, lease, name));
-    return true;
-  }
-  return false;
+  const std::optional<TrialQueue::Key> next = NextFor(worker->device());
+  if (!next) return false;
+  const auto [planned_at, number, trial] = *next;
+  CampaignState& campaign = *state_.campaigns.at(number);
+  v1::Event event;
+  v1::TrialLeased& leased = *event.mutable_leased();
+  leased.set_trial(trial);
+  leased.set_attempt(campaign.open_trials().at(trial).attempt + 1);
+  leased.set_worker(name);
+  leased.set_device(worker->device().label());
+  leased.set_replay(worker->device().kind() == v1::DEVICE_KIND_REPLAY);
+  leased.set_price_per_hour(PricePerHour(worker->device()));
+  leased.set_nonce(RandomBytes(kLeaseNonce));
+  const LeaseName lease{number, trial, leased.attempt(), leased.nonce()};
+  committer_.Add(step, &campaign, std::move(event));
+  leases_.Grant({number, trial}, worker, step->served);
+  *response->mutable_trial() = TrialOf(campaign, campaign.open_trials().at(trial));
+  response->set_lease(LeaseToken(secret_, lease, name));
+  return true;
 }
 
 void Scheduler::OfferTrials(Step* step) {

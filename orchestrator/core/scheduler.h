@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -27,7 +28,8 @@ class Scheduler {
   // Has campaigns planned whose wait for a proposal is over.
   void EndWaitsForProposals(Step* step);
 
-  // Leases the oldest trial that the worker can run; false: there is none.
+  // Leases a trial that the worker can run: of the author who holds the fewest leases for their share, the oldest.
+  // False: there is none.
   bool TakeTrial(Step* step, const std::string& worker, v1::LeaseTrialResponse* response);
   // The same for those who wait, who are answered after the commit. A worker that never renewed its last lease may
   // have stopped: it gets what nobody else wants.
@@ -44,6 +46,9 @@ class Scheduler {
  private:
   void OfferTrials(Step* step, bool unconfirmed, std::set<std::string>* hopeless);
   int SlotsOf(const CampaignState& campaign, absl::Time now) const;
+  double WeightOf(const std::string& author) const;
+  // The trial to lease next to such a worker; absent: none.
+  std::optional<TrialQueue::Key> NextFor(const v1::Device& device) const;
 
   LiveState& state_;
   Committer& committer_;

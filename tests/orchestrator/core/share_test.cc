@@ -1,0 +1,91 @@
+// Whose trial a worker gets where several authors have some.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "base/names/resource_name.h"
+#include "tests/orchestrator/scripted_worker.h"
+#include "tests/orchestrator/world.h"
+
+namespace pawl {
+namespace {
+
+class ShareTest : public testing::Test {
+ protected:
+  explicit ShareTest(std::map<std::string, double> shares = {}) : world_(Options(std::move(shares))) {}
+
+  static OrchestratorOptions Options(std::map<std::string, double> shares) {
+    OrchestratorOptions options;
+    options.shares = std::move(shares);
+    return options;
+  }
+  void Submit(const std::string& author, int campaigns) {
+    for (int i = 0; i < campaigns; ++i) {
+      v1::SubmitCampaignRequest request;
+      *request.mutable_bundle() = TinyBundle();
+      request.set_author(author);
+      const absl::StatusOr<v1::Campaign> campaign = world_->Submit(request);
+      ASSERT_TRUE(campaign.ok()) << campaign.status();
+      authors_[campaign->name()] = author;
+    }
+  }
+  // How many trials of each author are leased to so many workers.
+  std::map<std::string, int> LeasesOf(int workers) {
+    std::map<std::string, int> leases;
+    for (int i = 0; i < workers; ++i) {
+      workers_.push_back(std::make_unique<ScriptedWorker>(world_, absl::StrCat("w", workers_.size())));
+      const v1::LeaseTrialResponse leased = workers_.back()->MustLease();
+      ++leases[authors_.at(leased.trial().name().substr(0, leased.trial().name().find("/trials/")))];
+    }
+    return leases;
+  }
+
+  World world_;
+  std::map<std::string, std::string> authors_;  // by campaign
+  std::vector<std::unique_ptr<ScriptedWorker>> workers_;
+};
+
+class WeightedShareTest : public ShareTest {
+ protected:
+  WeightedShareTest() : ShareTest({{"alice", 3}}) {}
+};
+
+TEST_F(ShareTest, GivesEachAuthorTheSameWhoeverCameFirst) {
+  Submit("alice", 10);
+  Submit("bob", 3);
+  EXPECT_EQ(LeasesOf(6), (std::map<std::string, int>{{"alice", 3}, {"bob", 3}}));
+  EXPECT_EQ(LeasesOf(4), (std::map<std::string, int>{{"alice", 4}})) << "nothing is left idle";
+}
+
+TEST_F(ShareTest, TakesTheOldestOfOneAuthor) {
+  Submit("alice", 3);
+  ScriptedWorker worker(world_, "a");
+  EXPECT_EQ(worker.MustLease().trial().name(), "campaigns/1/trials/1");
+}
+
+TEST_F(WeightedShareTest, GoesByWeight) {
+  Submit("bob", 10);
+  Submit("alice", 10);
+  EXPECT_EQ(LeasesOf(8), (std::map<std::string, int>{{"alice", 6}, {"bob", 2}}));
+}
+
+TEST_F(ShareTest, PlansForAnAuthorsShareOfTheWorkers) {
+  Submit("alice", 3);
+  Submit("bob", 1);
+  std::vector<std::unique_ptr<ScriptedWorker>> workers;
+  for (int i = 0; i < 12; ++i) workers.push_back(std::make_unique<ScriptedWorker>(world_, absl::StrCat("p", i)));
+  // The starts end: from then on campaigns plan rounds.
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(workers[i]->Complete(workers[i]->MustLease()).ok());
+  std::map<std::string, int> leases;
+  for (const auto& worker : workers) {
+    const v1::LeaseTrialResponse leased = worker->Lease().value();
+    if (!leased.has_trial()) continue;
+    ++leases[authors_.at(leased.trial().name().substr(0, leased.trial().name().find("/trials/")))];
+  }
+  EXPECT_GT(leases["bob"], leases["alice"] / 3) << "one campaign of bob may use more than one of alice's three";
+}
+
+}  // namespace
+}  // namespace pawl
