@@ -538,7 +538,9 @@ const std::vector<NamedResource>& Resources() {
       {"pipelining", "Loads that overlap with arithmetic, such as stages of `cp.async`."},
       {"tensor_cores", "The part of the arithmetic that tensor cores do."},
       {"unrolling", "Independent instructions of a thread."},
-      {"launches", "Launches of a call."}};
+      {"launches", "Launches of a call."},
+      {"atomics", "Atomic operations that meet at the same addresses."},
+      {"instructions", "Instructions for the same work, such as those that compute addresses."}};
   return resources;
 }
 

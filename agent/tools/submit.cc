@@ -52,6 +52,7 @@ absl::StatusOr<Json> SubmitTool(const ToolContext& context, const Json& argument
   const std::string chooser = TextAt(arguments, "chooser");
   if (chooser == "tree") spec.mutable_chooser()->set_kind(v1::CHOOSER_KIND_TREE);
   if (chooser == "outside") spec.mutable_chooser()->set_kind(v1::CHOOSER_KIND_OUTSIDE);
+  if (chooser == "mixed") spec.mutable_chooser()->set_kind(v1::CHOOSER_KIND_MIXED);
   if (chooser == "both") spec.mutable_chooser()->set_kind(v1::CHOOSER_KIND_BOTH);
   spec.mutable_chooser()->set_wait_seconds(NumberAt(arguments, "waitForProposalSeconds"));
   spec.set_gpu(TextAt(arguments, "gpu"));

@@ -32,7 +32,7 @@ absl::StatusOr<int> ShowCampaign(const ShowFlags& flags, Connection& connection)
     return kDone;
   }
   if (absl::Status printed = PrintSummary(connection, *campaign); !printed.ok()) return printed;
-  if (campaign->state() != v1::RUNNING || campaign->spec().chooser().kind() != v1::CHOOSER_KIND_OUTSIDE) return kDone;
+  if (campaign->state() != v1::RUNNING || !WaitsForProposals(campaign->spec().chooser())) return kDone;
   absl::StatusOr<v1::Situation> situation =
       connection.Ask([&](CampaignClient& client) { return client.GetSituation(flags.campaign); });
   // Before the start is kept there is none, and nothing is waited for.

@@ -22,14 +22,21 @@ namespace pawl {
 namespace {
 
 absl::Status SetChooser(const SpecFlags& flags, v1::ChooserSettings* chooser) {
-  if (flags.chooser != "outside" && (flags.wait_for_proposal > 0 || !flags.no_proposal.empty())) {
+  const bool waits = flags.chooser == "outside" || flags.chooser == "mixed";
+  if (!waits && (flags.wait_for_proposal > 0 || !flags.no_proposal.empty())) {
     return absl::InvalidArgumentError(absl::StrCat(
-        flags.wait_for_proposal > 0 ? "--wait-for-proposal" : "--no-proposal", " needs --chooser outside: with ",
-        flags.chooser.empty() ? "both, the default," : flags.chooser, " a campaign does not wait for proposals"));
+        flags.wait_for_proposal > 0 ? "--wait-for-proposal" : "--no-proposal",
+        " needs --chooser outside or mixed: with ", flags.chooser.empty() ? "both, the default," : flags.chooser,
+        " a campaign does not wait for proposals"));
+  }
+  if (flags.tuning_share > 0 && flags.chooser != "mixed") {
+    return absl::InvalidArgumentError("--tuning-share needs --chooser mixed: it is what follows each kept edit there");
   }
   if (flags.chooser == "tree") chooser->set_kind(v1::CHOOSER_KIND_TREE);
   if (flags.chooser == "outside") chooser->set_kind(v1::CHOOSER_KIND_OUTSIDE);
   if (flags.chooser == "both") chooser->set_kind(v1::CHOOSER_KIND_BOTH);
+  if (flags.chooser == "mixed") chooser->set_kind(v1::CHOOSER_KIND_MIXED);
+  chooser->set_tuning_share(flags.tuning_share);
   chooser->set_wait_seconds(flags.wait_for_proposal);
   if (flags.no_proposal == "tree") chooser->set_no_proposal(v1::NO_PROPOSAL_TREE);
   if (flags.no_proposal == "pause") chooser->set_no_proposal(v1::NO_PROPOSAL_PAUSE);
@@ -142,18 +149,24 @@ void AddSpecFlags(CLI::App& command, SpecFlags* flags) {
   command
       .add_option(
           "--chooser", flags->chooser,
-          "Who chooses the next change: tree (Pawl), outside (the campaign waits for `pawl propose`) or both (Pawl, "
-          "proposals first; default)")
-      ->check(CLI::IsMember({"tree", "outside", "both"}));
+          "Who chooses the next change: tree (Pawl), outside (the campaign waits for `pawl propose`), both (Pawl, "
+          "proposals first; default) or mixed (outside, and Pawl tunes the variables after each kept edit)")
+      ->check(CLI::IsMember({"tree", "outside", "both", "mixed"}));
+  command
+      .add_option("--tuning-share", flags->tuning_share,
+                  "With --chooser mixed: share of the iterations for tuning after each kept edit (default: 0.2)")
+      ->type_name("SHARE")
+      ->check(AboveZero());
   command
       .add_option("--wait-for-proposal", flags->wait_for_proposal,
-                  "With --chooser outside: how long to wait for a proposal (default: 300)")
+                  "With --chooser outside or mixed: how long to wait for a proposal (default: 300)")
       ->type_name("SECONDS")
       ->check(AboveZero());
   command
       .add_option(
           "--no-proposal", flags->no_proposal,
-          "With --chooser outside: what happens without a proposal in time: tree (Pawl chooses; default) or pause")
+          "With --chooser outside or mixed: what happens without a proposal in time: tree (Pawl chooses; default) or "
+          "pause")
       ->check(CLI::IsMember({"tree", "pause"}));
   command
       .add_option("--expect-baseline-us", flags->expect_baseline_us,

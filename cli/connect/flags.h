@@ -48,6 +48,7 @@ struct SpecFlags {
   std::string chooser;           // tree, outside or both
   double wait_for_proposal = 0;  // seconds
   std::string no_proposal;       // tree or pause
+  double tuning_share = 0;       // of the iterations; 0: the default
   double expect_baseline_us = 0;
 };
 void AddSpecFlags(CLI::App& command, SpecFlags* flags);

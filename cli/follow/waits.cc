@@ -40,7 +40,7 @@ std::optional<std::string> ProposalWait::Look(CampaignClient& client, absl::Time
   if (!outside_) {
     const absl::StatusOr<v1::Campaign> campaign = client.GetCampaign(campaign_);
     if (!campaign.ok()) return std::nullopt;  // the watch finds out
-    outside_ = campaign->spec().chooser().kind() == v1::CHOOSER_KIND_OUTSIDE;
+    outside_ = WaitsForProposals(campaign->spec().chooser());
     if (!*outside_) return std::nullopt;
   }
   const absl::StatusOr<v1::Situation> situation = client.GetSituation(campaign_);

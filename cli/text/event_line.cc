@@ -8,6 +8,7 @@
 #include "base/names/resource_name.h"
 #include "cli/text/iteration_row.h"
 #include "cli/text/layout.h"
+#include "cli/text/situation_text.h"
 #include "cli/text/words.h"
 #include "kernels/variable_values.h"
 #include "report/sentences.h"
@@ -22,9 +23,10 @@ std::string Because(const std::string& reason) { return reason.empty() ? "" : ab
 // Empty where Pawl chooses and nobody is waited for.
 std::string ChooserText(const v1::ChooserSettings& chooser) {
   if (chooser.kind() == v1::CHOOSER_KIND_TREE) return "without proposals";
-  if (chooser.kind() != v1::CHOOSER_KIND_OUTSIDE) return "";
+  if (!WaitsForProposals(chooser)) return "";
   std::string text = "changes are proposed";
   if (chooser.wait_seconds() > 0) absl::StrAppend(&text, " within ", SecondsText(chooser.wait_seconds()));
+  if (chooser.kind() == v1::CHOOSER_KIND_MIXED) absl::StrAppend(&text, ", Pawl tunes after each kept edit");
   return absl::StrCat(
       text, chooser.no_proposal() == v1::NO_PROPOSAL_PAUSE ? ", otherwise it pauses" : ", otherwise Pawl chooses");
 }

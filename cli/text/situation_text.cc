@@ -73,6 +73,10 @@ std::string HowToPropose(const v1::Situation& situation, const std::string& flag
 
 }  // namespace
 
+bool WaitsForProposals(const v1::ChooserSettings& chooser) {
+  return chooser.kind() == v1::CHOOSER_KIND_OUTSIDE || chooser.kind() == v1::CHOOSER_KIND_MIXED;
+}
+
 std::string WaitsText(const v1::Situation& situation, absl::Time now) {
   if (!situation.waits()) return "";
   std::string text = "for a proposal";

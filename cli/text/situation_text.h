@@ -12,6 +12,8 @@ namespace pawl {
 std::string SituationText(const v1::Situation& situation, const std::string& flags, bool all, absl::Time now,
                           int width);
 
+// Whether campaigns with these settings wait for proposals.
+bool WaitsForProposals(const v1::ChooserSettings& chooser);
 // "for a proposal until 14:03:21 UTC (4 min 10 s left)"; empty where it does not wait.
 std::string WaitsText(const v1::Situation& situation, absl::Time now);
 

@@ -82,7 +82,7 @@ absl::StatusOr<v1::ProposeChangeResponse> Orchestrator::Propose(const v1::Propos
   v1::ErrorDetail detail;
   detail.set_resource(request.campaign());
   if (campaign.summary().spec().chooser().kind() == v1::CHOOSER_KIND_TREE) {
-    detail.set_fix("submit with --chooser both or outside");
+    detail.set_fix("submit with --chooser both, mixed or outside");
     return Error(absl::StatusCode::kFailedPrecondition,
                  absl::StrCat(request.campaign(), " takes no proposals: it was submitted with --chooser tree"), detail);
   }

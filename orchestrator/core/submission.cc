@@ -112,6 +112,9 @@ absl::StatusOr<v1::CampaignSpec> CompleteSpec(const v1::Bundle& bundle, v1::Camp
   if (!v1::NoProposal_IsValid(chooser.no_proposal())) {
     return BadField("spec.chooser.no_proposal", "expected one of NoProposal");
   }
+  if (!sensible(chooser.tuning_share()) || chooser.tuning_share() > 1) {
+    return BadField("spec.chooser.tuning_share", "expected 0 to 1");
+  }
   if (!sensible(chooser.wait_seconds())) return BadField("spec.chooser.wait_seconds", "expected 0 or more");
   if (bundle.variables().empty()) {
     // There is nothing that Pawl could choose.
@@ -120,7 +123,7 @@ absl::StatusOr<v1::CampaignSpec> CompleteSpec(const v1::Bundle& bundle, v1::Camp
                                                         " has no variables, so that only proposals can change it; "
                                                         "expected outside or both"));
     }
-    chooser.set_kind(v1::CHOOSER_KIND_OUTSIDE);
+    if (chooser.kind() != v1::CHOOSER_KIND_MIXED) chooser.set_kind(v1::CHOOSER_KIND_OUTSIDE);
     if (chooser.no_proposal() == v1::NO_PROPOSAL_UNSPECIFIED) chooser.set_no_proposal(v1::NO_PROPOSAL_PAUSE);
   }
   if (chooser.kind() == v1::CHOOSER_KIND_UNSPECIFIED) chooser.set_kind(v1::CHOOSER_KIND_BOTH);

@@ -20,6 +20,7 @@ namespace {
 constexpr int kMaxUntried = 150;
 // A variant whose time is above the roofline's by no more than this share is at its roof.
 constexpr double kRoofReach = 0.05;
+constexpr double kDefaultTuningShare = 0.2;  // of the iterations
 // Expected improvement below which a campaign ends, where its budget does not say.
 constexpr double kLeastGain = 0.001;
 
@@ -54,7 +55,8 @@ std::string AtRoof(const CampaignState& campaign) {
     const auto timed = std::find_if(best.sizes().begin(), best.sizes().end(),
                                     [&](const v1::SizeComparison& one) { return one.size() == at.size; });
     if (size == bundle.sizes().end() || (several && timed == best.sizes().end())) return "";
-    const absl::StatusOr<v1::Plan> plan = campaign.PlanOf(VariantOf(best), campaign.SourceIdOf(best.number()), *size, campaign.gpu());
+    const absl::StatusOr<v1::Plan> plan =
+        campaign.PlanOf(VariantOf(best), campaign.SourceIdOf(best.number()), *size, campaign.gpu());
     if (!plan.ok()) return "";
     const double roof_us = RooflineFloorUs(*plan, *gpu, bundle.work_on_tensor_cores(), bundle.timing());
     const double best_us = several ? timed->time_us() : campaign.summary().best_us();
@@ -113,6 +115,25 @@ std::optional<v1::Event> Stop(const CampaignState& campaign, const Moment& now) 
 v1::ChooserKind KindOf(const CampaignState& campaign) {
   const v1::ChooserKind kind = campaign.summary().spec().chooser().kind();
   return kind == v1::CHOOSER_KIND_UNSPECIFIED ? v1::CHOOSER_KIND_BOTH : kind;
+}
+
+bool WaitsForProposals(const CampaignState& campaign) {
+  const v1::ChooserKind kind = KindOf(campaign);
+  return kind == v1::CHOOSER_KIND_OUTSIDE || kind == v1::CHOOSER_KIND_MIXED;
+}
+
+// Of a campaign whose edits come from others: whether Pawl has iterations left for the variables after the last edit
+// that was kept.
+bool HasTuningLeft(const CampaignState& campaign) {
+  if (KindOf(campaign) != v1::CHOOSER_KIND_MIXED) return false;
+  const v1::CampaignSpec& spec = campaign.summary().spec();
+  const double share = spec.chooser().tuning_share() > 0 ? spec.chooser().tuning_share() : kDefaultTuningShare;
+  const double allowed = std::ceil(share * spec.budget().iterations());
+  int edit = 0;
+  for (const v1::Iteration& iteration : campaign.iterations()) {
+    if (iteration.verdict() == v1::KEPT && iteration.change().has_source()) edit = iteration.number();
+  }
+  return edit > 0 && campaign.next_iteration() - 1 - edit < allowed;
 }
 
 // One variable, or one edit, of a measured parent.
@@ -297,9 +318,8 @@ v1::SuccessTier TierOf(const v1::Campaign& summary, const Gates& gates) {
 }
 
 std::optional<absl::Time> ProposalDeadline(const CampaignState& campaign) {
-  const bool waits = KindOf(campaign) == v1::CHOOSER_KIND_OUTSIDE && !campaign.ended() &&
-                     campaign.summary().state() != v1::PAUSED && campaign.best() != nullptr &&
-                     campaign.open_iterations() == 0 && campaign.proposals().empty();
+  const bool waits = WaitsForProposals(campaign) && !campaign.ended() && campaign.summary().state() != v1::PAUSED &&
+                     campaign.best() != nullptr && campaign.open_iterations() == 0 && campaign.proposals().empty();
   if (!waits) return std::nullopt;
   return campaign.idle_since() + absl::Seconds(campaign.summary().spec().chooser().wait_seconds());
 }
@@ -336,13 +356,19 @@ std::optional<v1::Event> Decide(const CampaignState& campaign, const Chooser& ch
     return std::nullopt;
   }
 
-  const v1::ChooserKind kind = KindOf(campaign);
+  std::optional<Choice> choice;
+  if (HasTuningLeft(campaign)) {
+    choice = chooser.Next(campaign);
+    const std::optional<Choice::Expected> most = choice ? MostExpected(*choice) : std::nullopt;
+    if (most && most->gain < LeastGain(campaign)) choice.reset();
+  }
+  const bool tunes = choice.has_value();
   std::optional<v1::Event> dropped;
-  std::optional<Choice> choice = kind == v1::CHOOSER_KIND_TREE ? std::nullopt : FromProposals(campaign, &dropped);
+  if (!tunes && KindOf(campaign) != v1::CHOOSER_KIND_TREE) choice = FromProposals(campaign, &dropped);
   if (dropped) return dropped;
-  const bool proposed = choice.has_value();
+  const bool proposed = choice.has_value() && !tunes;
   if (proposed) choice->findings = profiles.tree.Diagnose(campaign.best_evidence(), campaign.gpu());
-  if (!proposed && kind == v1::CHOOSER_KIND_OUTSIDE) {
+  if (!choice && WaitsForProposals(campaign)) {
     if (open > 0 || now.time < campaign.idle_since() + absl::Seconds(spec.chooser().wait_seconds()))
       return std::nullopt;
     if (spec.chooser().no_proposal() == v1::NO_PROPOSAL_PAUSE) {
@@ -358,7 +384,7 @@ std::optional<v1::Event> Decide(const CampaignState& campaign, const Chooser& ch
     const std::string message = absl::StrCat("at its roof: ", absl::StrJoin(roofs, "; "));
     if (!roofs.empty()) return Finish(campaign, Ended(v1::FINISHED, v1::STOP_REASON_ROOF, message), profiles);
   }
-  if (!proposed) choice = chooser.Next(campaign);
+  if (!choice) choice = chooser.Next(campaign);
   // All iterations of a round have the same parent.
   if (open > 0 && (!choice || choice->parent != RoundParent(campaign))) return std::nullopt;
   if (!choice) {

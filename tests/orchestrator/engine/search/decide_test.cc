@@ -502,6 +502,31 @@ TEST(DecideTest, WaitsForAProposalWhereOneIsAskedFor) {
   }
 }
 
+TEST(DecideTest, TunesForItsShareAfterEachKeptEditWhereBothAreAskedFor) {
+  v1::Bundle bundle = TinyBundle();
+  bundle.mutable_source()->set_text("one\ntwo\nthree\n");
+  CampaignScript script(Spec([](v1::CampaignSpec* spec) {
+                          spec->mutable_chooser()->set_kind(v1::CHOOSER_KIND_MIXED);
+                          spec->mutable_chooser()->set_wait_seconds(60);
+                          spec->mutable_chooser()->set_tuning_share(0.1);
+                          spec->mutable_budget()->set_iterations(20);
+                        }),
+                        bundle);
+  script.Run(MeasuredStart(100));
+  EXPECT_FALSE(script.Decide()) << "it waits for the first edit";
+  script.ProposePatch("slower", "@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n");
+  EXPECT_EQ(script.Run(Measured(100, 120)).author(), "an agent");
+  EXPECT_FALSE(script.Decide()) << "it was not kept";
+  script.ProposePatch("faster", "@@ -1,3 +1,3 @@\n one\n two\n-three\n+3\n");
+  EXPECT_EQ(script.Run(Measured(100, 80)).author(), "an agent");
+  script.Propose("SPLIT", 2, "ann");
+  EXPECT_EQ(script.Run(Measured(80, 100)).author(), "pawl") << "a tenth of 20 iterations, before what was proposed";
+  EXPECT_EQ(script.Run(Measured(80, 100)).author(), "pawl");
+  const std::optional<v1::Event> next = script.Decide();
+  ASSERT_TRUE(next);
+  EXPECT_TRUE(next->has_dropped() || next->planned().author() == "ann") << next->DebugString();
+}
+
 TEST(DecideTest, TakesNoProposalWhereTheTreeChooses) {
   CampaignScript script(Spec([](v1::CampaignSpec* spec) { spec->mutable_chooser()->set_kind(v1::CHOOSER_KIND_TREE); }));
   script.Run(MeasuredStart(100));
