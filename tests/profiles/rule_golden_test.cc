@@ -23,14 +23,16 @@ using Values = std::map<std::string, double>;
 const v1::GpuInfo& H200() { return FindGpu("h200")->info; }
 
 const NcuKernel* ZooKernel(const std::string& name) {
-  for (const NcuKernel& kernel : GoldenKernels("zoo_raw_full.csv")) {
-    if (kernel.name.starts_with(name + "(")) return &kernel;
+  for (const char* file : {"zoo_raw_full.csv", "faults_raw.csv"}) {
+    for (const NcuKernel& kernel : GoldenKernels(file)) {
+      if (kernel.name == name || kernel.name.starts_with(name + "(")) return &kernel;
+    }
   }
   ADD_FAILURE() << "no kernel " << name;
   return nullptr;
 }
 
-// Counters and ncu's advice of a planted kernel; `given` is what its bundle would say.
+// Counters and, of those in zoo.cu, ncu's advice of a planted kernel; `given` is what its bundle would say.
 v1::Evidence Zoo(const std::string& name, const Values& given = {}) {
   const NcuKernel* kernel = ZooKernel(name);
   v1::Evidence evidence;
@@ -43,7 +45,9 @@ v1::Evidence Zoo(const std::string& name, const Values& given = {}) {
   launch->mutable_metrics()->insert(metrics.begin(), metrics.end());
   static const auto& advice =
       *new std::map<int, std::vector<v1::Advice>>(ReadNcuDetails(Golden("zoo_details_full.csv")).value());
-  for (const v1::Advice& one : advice.at(kernel->id)) *launch->add_advice() = one;
+  if (kernel->name.find('(') != std::string::npos) {
+    for (const v1::Advice& one : advice.at(kernel->id)) *launch->add_advice() = one;
+  }
   return evidence;
 }
 
@@ -114,6 +118,15 @@ const std::vector<RuleEvidence>& Goldens() {
       {"divergence", Zoo("divergent"), Zoo("compute_bound"), {{"threads_per_instruction", 15.99}}},
       {"unfused-arithmetic", Zoo("divergent"), Zoo("compute_bound"), {}},
       {"compute-roof", Zoo("compute_bound"), Zoo("copy_vec4"), {{"sm_throughput", 97.73}}},
+      {"l1-misses", Zoo("gather_far"), Zoo("gather_near"), {{"l1_hit_rate", 0.34}, {"l2_throughput", 95.9}}},
+      {"atomics-contended",
+       Zoo("hist_global_few"),
+       Zoo("hist_global_many"),
+       {{"atomics_busiest", 83.4}, {"atomics_spread", 0.0107}}},
+      {"atomics-bound", Zoo("hist_global_many"), Zoo("hist_shared_many"), {{"atomics_busy", 60.8}}},
+      {"integer-bound", Zoo("integer_work"), Zoo("float_work"), {{"alu_busy", 95.9}, {"fma_busy", 17}}},
+      {"special-functions", Zoo("special_work"), Zoo("float_work"), {{"special_busy", 96.5}}},
+      {"double-precision", Zoo("double_work"), Zoo("float_work"), {{"double_busy", 73.2}}},
       // Met in the shipped bundles; the control is the same variant with one variable turned.
       {"tail-effect",
        Recorded("tail-effect"),

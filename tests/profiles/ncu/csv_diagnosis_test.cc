@@ -45,6 +45,16 @@ TEST(CsvDiagnosis, FindsThePlantedFaultsOfAWholeFile) {
   EXPECT_EQ(Rules(tiny).at(0), "grid-too-small");
 }
 
+// Warps that wait for atomics look like warps that wait for loads.
+TEST(CsvDiagnosis, NamesAtomicsBeforeTheWaitsThatTheyCause) {
+  for (const char* kernel : {"hist_global_few", "slots_global", "float_atomics"}) {
+    const auto diagnoses = Diagnosed(Golden("faults_raw.csv"), kernel);
+    ASSERT_TRUE(diagnoses.ok()) << diagnoses.status();
+    EXPECT_EQ(Rules(diagnoses->front()).at(0), "atomics-contended") << kernel;
+    EXPECT_THAT(Rules(diagnoses->front()), Not(Contains("latency-bound"))) << kernel;
+  }
+}
+
 TEST(CsvDiagnosis, TakesInNcusAdvice) {
   const auto diagnoses = Diagnosed(Golden("zoo_raw_full.csv"), "divergent", nullptr, Golden("zoo_details_full.csv"));
   ASSERT_TRUE(diagnoses.ok()) << diagnoses.status();
