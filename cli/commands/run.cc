@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "cli/commands/commands.h"
@@ -36,7 +37,7 @@ struct RunFlags {
 // Whether a replay has recordings of the bundle at every size of the goal: of --recordings, or of those that ship with
 // Pawl. Nothing is checked where the device is, or may be, a GPU and no recordings are named.
 absl::Status CheckRecordings(const WorkerFlags& flags, const v1::Bundle& bundle, const v1::Goal& goal) {
-  const bool replay = flags.device == "replay" || (flags.device == "auto" && !flags.recordings.empty());
+  const bool replay = absl::StartsWith(flags.device, "replay") || (flags.device == "auto" && !flags.recordings.empty());
   // The worker reads PAWL_RECORDINGS itself.
   if (!replay || (flags.recordings.empty() && FromEnvironment("PAWL_RECORDINGS"))) return absl::OkStatus();
   ReplayOptions options;

@@ -4,8 +4,10 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "base/names/resource_name.h"
 #include "cli/connect/flags.h"
 
@@ -14,22 +16,33 @@ namespace {
 
 constexpr uintmax_t kLongLog = 8 << 20;
 
+bool IsDevice(const std::string& text) {
+  return text == "replay" || (text.size() > 5 && text.rfind("cuda:", 0) == 0 &&
+                              text.find_first_not_of("0123456789", 5) == std::string::npos);
+}
+
 std::string CheckDevice(const std::string& text) {
-  if (text == "auto" || text == "replay") return "";
-  if (text.size() > 5 && text.rfind("cuda:", 0) == 0 && text.find_first_not_of("0123456789", 5) == std::string::npos) {
-    return "";
-  }
+  if (text == "auto" || IsDevice(text)) return "";
   return absl::StrCat("\"", text, "\" is not a device: expected auto, cuda:N or replay");
+}
+
+std::string CheckDevices(const std::string& text) {
+  const std::vector<std::string> words = absl::StrSplit(text, ',');
+  if (text == "auto" || text == "all" || std::all_of(words.begin(), words.end(), IsDevice)) return "";
+  return absl::StrCat("\"", text, "\" is not a device: expected auto, all, cuda:N, replay or a list of the last two");
 }
 
 }  // namespace
 
-void AddDeviceFlags(CLI::App& command, std::string* device, std::string* recordings, bool* allow_unsandboxed) {
+void AddDeviceFlags(CLI::App& command, std::string* device, std::string* recordings, bool* allow_unsandboxed,
+                    bool several) {
   command
       .add_option("--device", *device,
-                  "Where to measure: auto (a GPU if there is one, otherwise replay), cuda:N or replay")
-      ->type_name("{auto,cuda:0,replay}")
-      ->check(CLI::Validator(CheckDevice, ""));
+                  several ? "Where to measure: auto (a GPU if there is one, otherwise replay), all GPUs, cuda:N, "
+                            "replay, or a list (cuda:0,cuda:1)"
+                          : "Where to measure: auto (a GPU if there is one, otherwise replay), cuda:N or replay")
+      ->type_name(several ? "{auto,all,cuda:0,replay}" : "{auto,cuda:0,replay}")
+      ->check(CLI::Validator(several ? CheckDevices : CheckDevice, ""));
   command
       .add_option("--recordings", *recordings,
                   "Recordings to replay, a file or a folder (default: those that ship with Pawl)")
@@ -40,7 +53,7 @@ void AddDeviceFlags(CLI::App& command, std::string* device, std::string* recordi
 }
 
 void AddWorkerFlags(CLI::App& command, WorkerFlags* flags) {
-  AddDeviceFlags(command, &flags->device, &flags->recordings, &flags->allow_unsandboxed);
+  AddDeviceFlags(command, &flags->device, &flags->recordings, &flags->allow_unsandboxed, /*several=*/true);
   command
       .add_option("--replay-speed", flags->replay_speed,
                   "Replay in the recorded time of each stage, this many times as fast (default: without waiting)")

@@ -24,7 +24,9 @@ struct WorkerFlags {
 };
 void AddWorkerFlags(CLI::App& command, WorkerFlags* flags);
 // Those of them that do not depend on how it is started: --device, --recordings, --allow-unsandboxed.
-void AddDeviceFlags(CLI::App& command, std::string* device, std::string* recordings, bool* allow_unsandboxed);
+// `several`: a list of devices, or all, is taken too.
+void AddDeviceFlags(CLI::App& command, std::string* device, std::string* recordings, bool* allow_unsandboxed,
+                    bool several = false);
 
 // workers/HOST-PID-N: nobody else's.
 std::string LocalWorkerName();

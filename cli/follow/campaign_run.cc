@@ -222,7 +222,10 @@ absl::Status CampaignRun::LookWhatItWaitsFor(absl::Time now) {
   absl::StatusOr<v1::ListWorkersResponse> workers = connection_->client().ListWorkers(/*gone_too=*/false);
   if (!campaign.ok() || !workers.ok()) return absl::OkStatus();  // the watch finds out
   bool registered = false;
-  for (const v1::Worker& worker : workers->workers()) registered = registered || worker.name() == worker_name_;
+  for (const v1::Worker& worker : workers->workers()) {
+    // One of several devices adds its own to the name.
+    registered = registered || worker.name() == worker_name_ || absl::StartsWith(worker.name(), worker_name_ + "-");
+  }
   if (!registered || campaign->state() != v1::WAITING || campaign->message().empty()) {
     waits_since_ = absl::InfiniteFuture();
     return absl::OkStatus();

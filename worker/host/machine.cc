@@ -11,6 +11,7 @@
 #include <sstream>
 #include <thread>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -128,6 +129,21 @@ void LookAtDisks(Machine* machine) {
 bool HasGpu() {
   std::error_code error;
   return std::filesystem::exists("/dev/nvidiactl", error) || std::filesystem::exists("/dev/dxg", error);
+}
+
+int CountGpus() {
+  if (const char* visible = getenv("CUDA_VISIBLE_DEVICES")) {
+    const std::vector<std::string> words = absl::StrSplit(visible, ',', absl::SkipWhitespace());
+    return static_cast<int>(words.size());
+  }
+  std::error_code error;
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/dev", error)) {
+    const std::string name = entry.path().filename();
+    int number = 0;
+    if (absl::StartsWith(name, "nvidia") && absl::SimpleAtoi(name.substr(sizeof("nvidia") - 1), &number)) ++count;
+  }
+  return count > 0 ? count : std::filesystem::exists("/dev/dxg", error) ? 1 : 0;
 }
 
 Machine LookAtMachine(const MachineProbes& probes) {

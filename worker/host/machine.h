@@ -80,6 +80,8 @@ struct MachineProbes {
 
 // Whether the driver's control device is there, also as WSL calls it. A GPU that is there may still not work.
 bool HasGpu();
+// As many as CUDA shows: by the driver's devices, or CUDA_VISIBLE_DEVICES where that is set.
+int CountGpus();
 
 // Looks at this machine. Slow probes run in parallel, each with a deadline; about a minute in the worst case.
 Machine LookAtMachine(const MachineProbes& probes);

@@ -19,6 +19,7 @@
 #include "base/faults/fault_point.h"
 #include "profiles/profile_set.h"
 #include "worker/host/machine.h"
+#include "worker/lease/device_crew.h"
 #include "worker/lease/lease_loop.h"
 #include "worker/lease/worker_client.h"
 #include "worker/lease/worker_name.h"
@@ -211,5 +212,7 @@ int main(int argc, char** argv) {
   setenv("GRPC_VERBOSITY", "NONE", /*replace=*/0);  // its errors come back as statuses, which are logged
   int exit_code = 0;
   const std::optional<pawl::WorkerOptions> options = pawl::ReadWorkerOptions(argc, argv, PAWL_VERSION, &exit_code);
-  return options ? pawl::Main(*options) : exit_code;
+  if (!options) return exit_code;
+  return options->devices.empty() ? pawl::Main(*options)
+                                  : pawl::RunDeviceCrew(*options, std::vector<std::string>(argv, argv + argc));
 }

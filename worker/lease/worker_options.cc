@@ -7,11 +7,13 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/options/layered_options.h"
 #include "worker/host/header_libraries.h"
+#include "worker/host/machine.h"
 
 namespace pawl {
 namespace {
@@ -30,8 +32,25 @@ std::string ReadDevice(const std::string& word, WorkerOptions* options) {
                                options->cuda >= 0 && absl::ascii_isdigit(rest[0])))) {
     options->device = DeviceChoice::kCuda;
   } else {
-    return absl::StrCat("\"", word, "\" is not a device; expected auto, cuda:N or replay");
+    return absl::StrCat("\"", word, "\" is not a device; expected auto, all, cuda:N, replay or a list of the last two");
   }
+  return "";
+}
+
+// "all", or a list: "cuda:0,cuda:1".
+std::string ReadDevices(const std::string& word, WorkerOptions* options) {
+  std::vector<std::string> words = absl::StrSplit(word, ',');
+  if (word == "all") {
+    const int gpus = CountGpus();
+    if (gpus == 0) return "all: there is no NVIDIA GPU here";
+    words.clear();
+    for (int i = 0; i < gpus; ++i) words.push_back(absl::StrCat("cuda:", i));
+  }
+  for (const std::string& each : words) {
+    if (words.size() > 1 && each == "auto") return "auto can't be one of several devices";
+    if (std::string wrong = ReadDevice(each, options); !wrong.empty()) return wrong;
+  }
+  if (words.size() > 1) options->devices = std::move(words);
   return "";
 }
 
@@ -90,7 +109,9 @@ std::optional<WorkerOptions> ReadWorkerOptions(int argc, const char* const* argv
     return app.add_option("--" + flag, value, text)->envname(EnvironmentName(flag));
   };
   option("orchestrator", options.orchestrator, "Address of the orchestrator: host:port or unix:/path");
-  option("device", device, "auto (cuda:0 if there is a GPU, otherwise replay), cuda:N or replay")
+  option("device", device,
+         "auto (cuda:0 if there is a GPU, otherwise replay), cuda:N, replay, a list of these (cuda:0,cuda:1), or all: "
+         "a worker for each GPU")
       ->capture_default_str();
   option("recordings", options.recordings,
          "Recordings to replay: files or folders (default: those that ship with Pawl)");
@@ -142,7 +163,7 @@ std::optional<WorkerOptions> ReadWorkerOptions(int argc, const char* const* argv
     *exit_code = kWrongUsage;
     return std::nullopt;
   };
-  if (const std::string wrong = ReadDevice(device, &options); !wrong.empty()) return mistake("--device: " + wrong);
+  if (const std::string wrong = ReadDevices(device, &options); !wrong.empty()) return mistake("--device: " + wrong);
   for (const std::string& library : libraries) {
     if (const std::string wrong = AddLibrary(library, &options.libraries); !wrong.empty()) {
       return mistake("--include: " + wrong);

@@ -17,7 +17,8 @@ struct WorkerOptions {
   std::string orchestrator;
   Credentials credentials;
   DeviceChoice device = DeviceChoice::kAuto;
-  int cuda = 0;  // number of the GPU
+  int cuda = 0;                      // number of the GPU
+  std::vector<std::string> devices;  // as written, where there are several: each gets a worker of its own
   std::vector<std::string> recordings;
   double replay_speed = 0;
   std::string name;                              // without workers/

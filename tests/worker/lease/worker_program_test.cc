@@ -66,5 +66,31 @@ TEST_F(WorkerProgram, WaitsForAnOrchestratorAndDrainsWhenToldTo) {
               AllOf(HasSubstr("the orchestrator at " + nobody_ + " does not answer"), HasSubstr("drained")));
 }
 
+// Each device has a worker of its own; what ends one that was told to end them all ends them all.
+TEST_F(WorkerProgram, StartsAWorkerForEachOfSeveralDevices) {
+  const ProcessResult result =
+      RunWorker({"--orchestrator", nobody_, "--name", "crew", "--device", "replay,replay"}, absl::Seconds(3));
+  EXPECT_TRUE(result.timed_out);
+  EXPECT_EQ(result.signal, 0) << "it ended by itself";
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  size_t drained = 0;
+  for (size_t at = result.err.find("drained"); at != result.err.npos; at = result.err.find("drained", at + 1))
+    ++drained;
+  EXPECT_EQ(drained, 2u) << result.err;
+}
+
+TEST_F(WorkerProgram, GoesOnWithTheOtherDevicesWhereOneFails) {
+  const ProcessResult result = RunWorker({"--orchestrator", nobody_, "--device=cuda:99,replay"}, absl::Seconds(3));
+  EXPECT_TRUE(result.timed_out) << result.err;
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err,
+              AllOf(HasSubstr("the worker of cuda:99 exited with code 1; 1 still run"), HasSubstr("drained")));
+}
+
+TEST_F(WorkerProgram, RefusesListsThatMakeNoSense) {
+  EXPECT_EQ(RunWorker({"--orchestrator", nobody_, "--device", "auto,replay"}).exit_code, 2);
+  EXPECT_EQ(RunWorker({"--orchestrator", nobody_, "--device", "replay,"}).exit_code, 2);
+}
+
 }  // namespace
 }  // namespace pawl
