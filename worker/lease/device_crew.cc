@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "worker/lease/worker_name.h"
 #include "worker/process/spawn.h"
 
 namespace pawl {
@@ -34,8 +35,7 @@ std::vector<std::string> CommandOf(const std::vector<std::string>& words, const 
     }
     command.push_back(words[i]);
   }
-  command.insert(command.end(), {"--device", device});
-  if (!name.empty()) command.insert(command.end(), {"--name", name});
+  command.insert(command.end(), {"--device", device, "--name", name});
   return command;
 }
 
@@ -51,10 +51,9 @@ int RunDeviceCrew(const WorkerOptions& options, const std::vector<std::string>& 
   for (const std::string& device : options.devices) {
     std::string label = absl::StrReplaceAll(device, {{":", ""}});
     if (const int count = ++seen[device]; count > 1) absl::StrAppend(&label, "-", count);
-    // Workers without a name call themselves by their device; the second that replays needs another.
-    const std::string host = options.name.empty() && label != device && seen[device] > 1 ? "worker" : options.name;
     SpawnOptions spawn;
-    spawn.argv = CommandOf(words, device, host.empty() ? "" : absl::StrCat(host, "-", label));
+    spawn.argv = CommandOf(words, device,
+                           options.name.empty() ? DefaultWorkerName(label) : absl::StrCat(options.name, "-", label));
     spawn.argv[0] = std::filesystem::read_symlink("/proc/self/exe");
     spawn.fds = {{0, 0}, {1, 1}, {2, 2}};
     const absl::StatusOr<pid_t> pid = Spawn(spawn);

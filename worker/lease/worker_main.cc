@@ -150,14 +150,8 @@ std::string Hexadecimal(int words) {
 
 std::string NameOf(const WorkerOptions& options, const v1::Device& device) {
   if (!options.name.empty()) return options.name;
-  char host[256] = "worker";
-  gethostname(host, sizeof(host) - 1);
-  const auto environment = [](const char* name) {
-    const char* value = getenv(name);
-    return std::string(value == nullptr ? "" : value);
-  };
   const bool replay = device.kind() == v1::DEVICE_KIND_REPLAY;
-  return DefaultWorkerName(environment, host, replay ? "replay" : absl::StrCat("cuda", options.cuda));
+  return DefaultWorkerName(replay ? "replay" : absl::StrCat("cuda", options.cuda));
 }
 
 int Main(const WorkerOptions& options) {

@@ -1,5 +1,8 @@
 #include "worker/lease/worker_name.h"
 
+#include <stdlib.h>
+#include <unistd.h>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -41,6 +44,16 @@ std::string DefaultWorkerName(const WorkerEnvironment& environment, const std::s
     return absl::StrCat("pod-", pod.size() > kLongest ? pod.substr(pod.size() - kLongest) : pod, "-", device);
   }
   return absl::StrCat(NamePart(host).substr(0, 48), "-", device);
+}
+
+std::string DefaultWorkerName(const std::string& device) {
+  char host[256] = "worker";
+  gethostname(host, sizeof(host) - 1);
+  const auto environment = [](const char* name) {
+    const char* value = getenv(name);
+    return std::string(value == nullptr ? "" : value);
+  };
+  return DefaultWorkerName(environment, host, device);
 }
 
 }  // namespace pawl

@@ -12,5 +12,7 @@ using WorkerEnvironment = std::function<std::string(const char* name)>;
 // job's second requeue and -t3 for its fourth task tell such workers apart), by its Kubernetes pod
 // (pod-pawl-worker-x7f2p-cuda0), or by its host. `device` is cuda0 or replay.
 std::string DefaultWorkerName(const WorkerEnvironment& environment, const std::string& host, const std::string& device);
+// The same of this process's environment and host.
+std::string DefaultWorkerName(const std::string& device);
 
 }  // namespace pawl
