@@ -83,6 +83,12 @@ class Explanation {
                                 : refused.emplace_back(passed.reason(), std::vector<std::string>()).second;
       changes.push_back(ChangeText(passed.change()));
     }
+    // Campaigns of earlier versions have no expected improvement.
+    const auto promise = [](const v1::Score& score) {
+      return std::pair(score.gain(), score.rules() + score.model() + score.patterns());
+    };
+    std::stable_sort(rows.begin(), rows.end(),
+                     [&](const RankedRow& a, const RankedRow& b) { return promise(a.score) > promise(b.score); });
     if (of_.has_score()) rows.insert(rows.begin(), {ChangeText(of_.change()), of_.score(), "chosen"});
     if (rows.empty() && refused.empty()) Say("The change was not ranked.");
     text_ += RankingTable(rows, "", all_ ? 0 : kShown, width_);

@@ -107,13 +107,13 @@ TEST(Diagnosis, BlamesNoKernelForAFaultOfAnother) {
       {"tiny_grid", {"few-warps", "exposed-latency", "narrow-loads"}},
       {"transpose_conflict", {"shared-queue-full", "narrow-loads-minor"}},
       {"transpose_padded", {"barrier-stalls", "narrow-loads-minor", "waiting-for-loads"}},  // 4 bytes a load
-      {"uncoalesced", {"l2-bound", "waiting-for-loads"}},
+      {"uncoalesced", {"l2-bound", "l1-misses", "waiting-for-loads"}},
       {"copy_scalar", {"waiting-for-loads"}},
       {"spilling", {"narrow-loads-minor", "waiting-for-loads"}},
       {"low_occupancy", {"exposed-latency", "narrow-loads"}},
       {"compute_bound", {"compute-roof"}},
       {"copy_vec4", {"dram-roof"}},
-      {"latency_chain", {"uncoalesced", "l2-bound"}},
+      {"latency_chain", {"uncoalesced", "l2-bound", "l1-misses"}},
   };
   for (const NcuKernel& kernel : GoldenKernels("zoo_raw_full.csv")) {
     const std::string name = kernel.name.substr(0, kernel.name.find('('));

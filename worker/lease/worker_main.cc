@@ -154,10 +154,13 @@ std::string NameOf(const WorkerOptions& options, const v1::Device& device) {
   return DefaultWorkerName(replay ? "replay" : absl::StrCat("cuda", options.cuda));
 }
 
-int Main(const WorkerOptions& options) {
+void SetUpLog(const WorkerOptions& options) {
   spdlog::set_default_logger(spdlog::stderr_color_mt("pawl-worker"));
   spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%eZ %^%l%$ %v", spdlog::pattern_time_type::utc);
   spdlog::set_level(spdlog::level::from_str(options.log_level));
+}
+
+int Main(const WorkerOptions& options) {
   const absl::StatusOr<std::string> fault = ArmFaultPoint();
   if (!fault.ok()) {
     spdlog::error("{}", Text(fault.status()));
@@ -207,6 +210,7 @@ int main(int argc, char** argv) {
   int exit_code = 0;
   const std::optional<pawl::WorkerOptions> options = pawl::ReadWorkerOptions(argc, argv, PAWL_VERSION, &exit_code);
   if (!options) return exit_code;
+  pawl::SetUpLog(*options);
   return options->devices.empty() ? pawl::Main(*options)
                                   : pawl::RunDeviceCrew(*options, std::vector<std::string>(argv, argv + argc));
 }

@@ -530,12 +530,12 @@ TEST_F(RunTest, WaitsForWhatIsProposedAndGoesOnFromThere) {
   EXPECT_EQ(Run({"propose", "1", "--patch", patch, "--name", "odd"}).exit_code, 1) << "it does not fit";
   const std::string line = second.source().substr(0, second.source().find('\n'));
   std::ofstream(patch) << "--- a/" << second.source_path() << "\n+++ b/" << second.source_path()
-                       << "\n@@ -1 +1,2 @@\n+// edited\n " << line << "\n";
-  const ProcessResult edit = Run({"propose", "1", "--patch", patch, "--name", "comment", "--author", "ada"});
+                       << "\n@@ -1 +1,2 @@\n+#define EDITED 1\n " << line << "\n";
+  const ProcessResult edit = Run({"propose", "1", "--patch", patch, "--name", "define", "--author", "ada"});
   EXPECT_EQ(edit.exit_code, 0) << edit.err;
   const v1::Situation third = waits_after(3);
   ASSERT_EQ(third.tried_size(), 3);
-  EXPECT_EQ(third.tried(2).change().source().name(), "comment");
+  EXPECT_EQ(third.tried(2).change().source().name(), "define");
   EXPECT_EQ(third.tried(2).verdict(), v1::REJECTED) << "no recording has it";
   EXPECT_EQ(Run({"cancel", "1"}).exit_code, 0);
 }

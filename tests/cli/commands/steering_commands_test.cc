@@ -99,6 +99,7 @@ TEST_F(SteeringCommandsTest, ShowTheSituationAndWhatIsWaitedFor) {
 }
 
 TEST_F(SteeringCommandsTest, WriteTheFilesThatAnEditMayChange) {
+  fake_.bundle.mutable_source()->set_path("attention.cu");
   const std::filesystem::path folder = home_.path() / "edit";
   const ProcessResult result = Run({"situation", "7", "--checkout", folder.string()});
   EXPECT_EQ(result.exit_code, 0) << result.err;

@@ -282,7 +282,7 @@ TEST(SituationTextTest, SaysWhatThereIsAndHowToPropose) {
   EXPECT_THAT(text, HasSubstr("    values  waves 0.01515 < 1\n"));
   EXPECT_THAT(text, HasSubstr("  TILE_M    8 16 32 64 [128] 256                 parallelism-\n"));
   EXPECT_THAT(text, HasSubstr("  constraint WARPS >= 4\n"));
-  EXPECT_THAT(text, HasSubstr("  WARPS 4→8  +0.100      0  +0.100         0\n"));
+  EXPECT_THAT(text, HasSubstr("  WARPS 4→8            -  +0.100   -      0  +0.100         0\n"));
   EXPECT_THAT(text, HasSubstr("  edit unroll-inner by ada\n"));
   EXPECT_THAT(text, HasSubstr("  pawl propose 7 WARPS=8 --why \"...\" --database x.db\n"));
   EXPECT_THAT(text, HasSubstr("  pawl propose 7 --patch FILE --name NAME"));

@@ -123,7 +123,7 @@ const Mistake kMistakes[] = {
     {"ValueTooLarge", "values  = [64, 255]", "values  = [64, 255, 3000000000]", "an entry of values is 3000000000"},
     {"OptionWithoutBraces", "option  = \"-maxrregcount={}\"", "option  = \"-maxrregcount=\"", "has no {}"},
     {"UnknownResource", "{ shared_memory = \"+\" }", "{ shared_memroy = \"+\" }",
-     "launches; did you mean shared_memory?"},
+     "instructions; did you mean shared_memory?"},
     {"BadDirection", "{ shared_memory = \"+\" }", "{ shared_memory = \"up\" }", "expected +, -"},
     {"ScalarType", "type  = \"i32\"\nvalue", "type  = \"u4\"\nvalue", "expected f32, f64, i32, f16,"},
     {"ScalarNotWhole", "value = \"ceil_div(COLS, TILE)\"", "value = \"COLS / 3\"", "fits into an i32"},

@@ -154,7 +154,7 @@ TEST(LimitsTest, OfTheBytesOfAnAuthorsProposals) {
   v1::CampaignSpec spec;
   spec.mutable_chooser()->set_kind(v1::CHOOSER_KIND_OUTSIDE);
   v1::Bundle bundle = TinyBundle();
-  bundle.mutable_source()->set_text("// one\n" + bundle.source().text());
+  bundle.mutable_source()->set_text("#define WORD one\n" + bundle.source().text());
   const std::string campaign = world.Submit(spec, bundle);
   ScriptedWorker worker(world, "a");
   ASSERT_TRUE(worker.Complete(worker.MustLease()).ok());
@@ -164,7 +164,7 @@ TEST(LimitsTest, OfTheBytesOfAnAuthorsProposals) {
     request.set_campaign(campaign);
     request.set_author(author);
     request.mutable_change()->mutable_source()->set_name("an edit");
-    const std::string head = "@@ -1 +1 @@\n-// one\n+// ";
+    const std::string head = "@@ -1 +1 @@\n-#define WORD one\n+#define WORD ";
     request.mutable_change()->mutable_source()->set_patch(head + std::string(bytes, letter) + "\n");
     const absl::Status status = world->Propose(request).status();
     refused += absl::IsResourceExhausted(status);

@@ -194,9 +194,9 @@ TEST(WithoutVariablesTest, WaitsForProposalsOnceTheStartIsMeasured) {
   EXPECT_EQ(situation->variables_size(), 0);
   EXPECT_EQ(situation->untried_size(), 0);
 
-  ASSERT_TRUE(ProposePatch(world, campaign, "@@ -1 +1 @@\n-// one\n+// two\n").ok());
+  ASSERT_TRUE(ProposePatch(world, campaign, "@@ -1 +1 @@\n-#define ONE\n+#define TWO\n").ok());
   const v1::LeaseTrialResponse edited = worker.MustLease();
-  EXPECT_THAT(edited.trial().patched_source(), HasSubstr("// two\n"));
+  EXPECT_THAT(edited.trial().patched_source(), HasSubstr("#define TWO\n"));
   ASSERT_TRUE(worker.Complete(edited, EverythingHelps).ok());
   EXPECT_EQ(world.Iterations(campaign)[1].verdict(), v1::KEPT);
   EXPECT_FALSE(worker.Lease()->has_trial()) << "and waits again";

@@ -298,8 +298,9 @@ class OldDatabase {
     writes.blobs.push_back({v1::Blob::BUNDLE, Sha256(Bundle()), Bundle()});
     EXPECT_EQ(store->Commit(&writes), absl::OkStatus());
     store.reset();
-    EXPECT_EQ(Connection::Open(file_, Connection::Mode::kWrite, 0).value()->Execute("PRAGMA user_version = 3"),
-              absl::OkStatus());
+    const auto connection = Connection::Open(file_, Connection::Mode::kWrite, 0).value();
+    EXPECT_EQ(connection->Execute("DROP TABLE archived"), absl::OkStatus());  // which came with version 5
+    EXPECT_EQ(connection->Execute("PRAGMA user_version = 3"), absl::OkStatus());
   }
 
   std::unique_ptr<Store> Open() { return Store::Open({.file = file_}).value(); }

@@ -77,7 +77,9 @@ TEST_F(ShareTest, PlansForAnAuthorsShareOfTheWorkers) {
   std::vector<std::unique_ptr<ScriptedWorker>> workers;
   for (int i = 0; i < 12; ++i) workers.push_back(std::make_unique<ScriptedWorker>(world_, absl::StrCat("p", i)));
   // The starts end: from then on campaigns plan rounds.
-  for (int i = 0; i < 4; ++i) ASSERT_TRUE(workers[i]->Complete(workers[i]->MustLease()).ok());
+  std::vector<v1::LeaseTrialResponse> starts;
+  for (int i = 0; i < 4; ++i) starts.push_back(workers[i]->MustLease());
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(workers[i]->Complete(starts[i]).ok());
   std::map<std::string, int> leases;
   for (const auto& worker : workers) {
     const v1::LeaseTrialResponse leased = worker->Lease().value();

@@ -142,7 +142,7 @@ TEST_F(WorkerOptionsTest, RefusesWhatItDoesNotKnow) {
     EXPECT_EQ(exit_code_, 2) << because;
     EXPECT_THAT(said_, HasSubstr(because));
   };
-  refuses({"--device", "gpu"}, "expected auto, cuda:N or replay");
+  refuses({"--device", "gpu"}, "expected auto, all, cuda:N, replay");
   refuses({"--device", "cuda:"}, "expected auto, cuda:N or replay");
   refuses({"--device", "cuda:-1"}, "expected auto, cuda:N or replay");
   refuses({"--device", "cuda:1x"}, "expected auto, cuda:N or replay");
