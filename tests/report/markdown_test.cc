@@ -42,7 +42,7 @@ void AddTexts(double value, std::set<std::string>* texts) {
     }
   }
   char text[64];
-  for (const char* format : {"%.2f", "%+.3f", "%g", "%.0f"}) {
+  for (const char* format : {"%.2f", "%.3f", "%+.3f", "%.4f", "%g", "%.0f"}) {
     std::snprintf(text, sizeof text, format, value);
     texts->insert(text);
   }
@@ -94,7 +94,7 @@ TEST(MarkdownPageTest, HasNoFigureThatIsNotInTheMessage) {
     AddTexts(size.baseline_us() / size.best_us(), &texts);
   }
   texts.insert({UtcText(report.campaign().create_time()), UtcText(report.campaign().end_time()), "99 %", "13.0", "9.0",
-                "0"});  // bounds, CUDA 13000, compute 9.0, a term that is 0
+                "0", "0.000", "0.0000"});  // bounds, CUDA 13000, compute 9.0, a term that is 0
   std::set<std::string> known;
   static const std::regex kNumber("[0-9]+(\\.[0-9]+)?(e[+-]?[0-9]+)?");
   for (const std::string& text : texts) {

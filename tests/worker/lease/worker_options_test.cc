@@ -143,9 +143,9 @@ TEST_F(WorkerOptionsTest, RefusesWhatItDoesNotKnow) {
     EXPECT_THAT(said_, HasSubstr(because));
   };
   refuses({"--device", "gpu"}, "expected auto, all, cuda:N, replay");
-  refuses({"--device", "cuda:"}, "expected auto, cuda:N or replay");
-  refuses({"--device", "cuda:-1"}, "expected auto, cuda:N or replay");
-  refuses({"--device", "cuda:1x"}, "expected auto, cuda:N or replay");
+  refuses({"--device", "cuda:"}, "expected auto, all, cuda:N, replay");
+  refuses({"--device", "cuda:-1"}, "expected auto, all, cuda:N, replay");
+  refuses({"--device", "cuda:1x"}, "expected auto, all, cuda:N, replay");
   refuses({"--name", "a b"}, "letters, digits");
   refuses({"--ahead", "-1"}, "--ahead");
   refuses({"--replay-speed", "-1"}, "--replay-speed");
