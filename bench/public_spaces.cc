@@ -111,9 +111,8 @@ std::map<std::string, int32_t> NumbersOf(const std::set<std::string>& texts) {
 }
 
 bool IsInAConstraint(const v1::Bundle& bundle, const std::string& variable) {
-  return std::any_of(bundle.constraints().begin(), bundle.constraints().end(), [&](const v1::Constraint& constraint) {
-    return absl::StrContains(constraint.that(), variable);
-  });
+  return std::any_of(bundle.constraints().begin(), bundle.constraints().end(),
+                     [&](const v1::Constraint& constraint) { return absl::StrContains(constraint.that(), variable); });
 }
 
 absl::Status Fill(const Table& table, MeasuredSpace* space) {

@@ -54,7 +54,8 @@ std::string AtRoof(const CampaignState& campaign) {
     const auto timed = std::find_if(best.sizes().begin(), best.sizes().end(),
                                     [&](const v1::SizeComparison& one) { return one.size() == at.size; });
     if (size == bundle.sizes().end() || (several && timed == best.sizes().end())) return "";
-    const absl::StatusOr<v1::Plan> plan = campaign.PlanOf(VariantOf(best), *size, campaign.gpu());
+    const absl::StatusOr<v1::Plan> plan =
+        campaign.PlanOf(VariantOf(best), campaign.SourceIdOf(best.number()), *size, campaign.gpu());
     if (!plan.ok()) return "";
     const double roof_us = RooflineFloorUs(*plan, *gpu, bundle.work_on_tensor_cores(), bundle.timing());
     const double best_us = several ? timed->time_us() : campaign.summary().best_us();

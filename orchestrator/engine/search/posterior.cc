@@ -188,8 +188,8 @@ struct Kernel {
     for (Eigen::Index b = 0; b < n; ++b) {
       by_product.col(b).tail(n - b) = joint * slope.col(b).tail(n - b).cwiseProduct(together.col(b).tail(n - b));
       of_joint += by_product.col(b).tail(n - b).sum() - 0.5 * by_product(b, b);
-      of_separate += separate * (slope.col(b).tail(n - b).dot(summed.col(b).tail(n - b)) -
-                                 0.5 * slope(b, b) * summed(b, b));
+      of_separate +=
+          separate * (slope.col(b).tail(n - b).dot(summed.col(b).tail(n - b)) - 0.5 * slope(b, b) * summed(b, b));
     }
     std::vector<MatrixXd> by_places;
     for (const MatrixXd& table : correlations) by_places.push_back(MatrixXd::Zero(table.rows(), table.cols()));
