@@ -40,6 +40,17 @@ int64_t BlocksOf(const CampaignState& campaign, const v1::Variant& variant, int 
   return known->second;
 }
 
+std::vector<v1::Finding> FindingsOf(const CampaignState& campaign, const DecisionTree& tree, int iteration) {
+  const v1::Evidence* evidence = campaign.EvidenceOf(iteration);
+  if (evidence == nullptr) return {};
+  SearchMemo& memo = campaign.search_memo();
+  if (memo.tree != &tree) memo.findings.clear();
+  memo.tree = &tree;
+  const auto [known, is_new] = memo.findings.try_emplace(iteration);
+  if (is_new) known->second = tree.Diagnose(*evidence, campaign.gpu());
+  return known->second;
+}
+
 std::string EffectText(const v1::Effect& effect) {
   std::string resource = v1::Resource_Name(effect.resource()).substr(std::string("RESOURCE_").size());
   std::replace(resource.begin(), resource.end(), '_', ' ');
@@ -165,7 +176,7 @@ std::optional<Choice> TreeChooser::Next(const CampaignState& campaign) const {
   const v1::GpuInfo& gpu = campaign.gpu();
   const int source = campaign.SourceIdOf(best->number());
   const v1::Bundle& bundle = campaign.BundleOf(source);
-  const RulePrior rules(tree_.Diagnose(campaign.best_evidence(), gpu), bundle, PointOf(bundle, best->variant()),
+  const RulePrior rules(FindingsOf(campaign, tree_, best->number()), bundle, PointOf(bundle, best->variant()),
                         campaign.patterns(), SmArchitecture(gpu), settings_.rules);
   const Ranking ranking = RankChanges(campaign, rules, settings_.ranking);
 
@@ -200,10 +211,7 @@ std::optional<Choice> TreeChooser::Next(const CampaignState& campaign) const {
   choice.author = "pawl";
   choice.score = chosen->score;
   choice.findings = rules.findings();
-  if (chosen->parent != best->number()) {
-    const v1::Evidence* evidence = campaign.EvidenceOf(chosen->parent);
-    choice.findings = evidence == nullptr ? std::vector<v1::Finding>() : tree_.Diagnose(*evidence, gpu);
-  }
+  if (chosen->parent != best->number()) choice.findings = FindingsOf(campaign, tree_, chosen->parent);
   if (chosen->served.finding != nullptr) {
     choice.finding = *chosen->served.finding;
     choice.effect = chosen->served.effect;

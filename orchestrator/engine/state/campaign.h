@@ -62,6 +62,8 @@ struct SearchMemo {
   std::vector<std::optional<Places>> iterations;          // of their variants; nothing: it is none of this space
   std::unordered_map<Places, std::string, Hash> refused;  // why it can't be tried; empty: it can
   std::unordered_map<Places, int64_t, Hash> blocks;       // of a variant, with its source's number behind it
+  const void* tree = nullptr;                             // the decision tree of `findings`
+  std::map<int, std::vector<v1::Finding>> findings;       // by iteration, whose evidence does not change any more
 };
 
 // One campaign, as its events made it. Apply is the only way it changes, so the same events give the same campaign.

@@ -273,6 +273,27 @@ TEST(TreeChooser, EndsWhereMeasurementsContradictEachOther) {
               testing::AnyOf(HasSubstr("no change is left to try"), HasSubstr("no change is expected to gain")));
 }
 
+// Every step, of expeditions too, loses a fifth. The best variant's four changes come first; what follows are
+// expeditions of which the posterior expects more than the least gain.
+TEST(TreeChooser, TriesNothingTwiceInATinySpaceAndEndsBeforeItIsUsedUp) {
+  CampaignScript script(NoGoal(), TinyBundle());
+  const TreeChooser chooser;
+  std::set<std::string> tried;
+  std::vector<int> parents;
+  for (std::optional<v1::Event> event = script.Decide(chooser); event->has_planned(); event = script.Decide(chooser)) {
+    const v1::TrialPlanned planned = event->planned();
+    ASSERT_EQ(planned.purpose(), v1::TRIAL_PURPOSE_ITERATION);
+    EXPECT_TRUE(tried.insert(VariantText(planned.variant())).second);
+    parents.push_back(planned.parent());
+    script.Lease(planned.trial());
+    script.Finish(planned.trial(), planned.has_parent() ? Measured(100, 120) : MeasuredStart(100));
+  }
+  ASSERT_GE(parents.size(), 5u);
+  for (size_t i = 0; i < 5; ++i) EXPECT_EQ(parents[i], 0);
+  EXPECT_LT(tried.size(), 8u) << "all that constraints allow";
+  RecordProperty("trials", static_cast<int>(tried.size()));
+}
+
 TEST(TreeChooser, EndsAtOnceInASpaceOfOneVariant) {
   v1::Bundle bundle = TinyBundle();
   for (v1::Variable& variable : *bundle.mutable_variables()) {
@@ -395,6 +416,7 @@ TEST(TreeChooser, ChoosesInUnderAMillisecondInAttentionsSpace) {
     }
     least = std::min(least, SecondsOfAChoice(campaign.state(), [&] { campaign.Step(chooser); }));
   }
+  RecordProperty("microseconds", static_cast<int>(1e6 * least));
   EXPECT_LT(least, 0.001 * kSlowdown);
 }
 
@@ -460,6 +482,7 @@ TEST(TreeChooser, ChoosesInTimeInALargeSpace) {
     TreeChooser().Next(script.state());  // reads what a running campaign has read before
     double least = INFINITY;
     for (int i = 0; i < 3; ++i) least = std::min(least, SecondsOfAChoice(script.state(), step));
+    RecordProperty(absl::StrCat("microseconds_", one.variables, "_variables"), static_cast<int>(1e6 * least));
     EXPECT_LT(least, one.seconds * kSlowdown) << one.variables << " variables";
   }
 }
