@@ -387,22 +387,20 @@ struct NamedSettings {
 
 // The default settings, and those that could be chosen instead.
 std::vector<NamedSettings> Alternatives() {
-  std::vector<NamedSettings> all(8, {"default", TreeSettings()});
+  std::vector<NamedSettings> all(7, {"default", TreeSettings()});
   const auto posterior = [&](size_t i) -> PosteriorSettings& { return all[i].settings.ranking.posterior; };
-  all[1].name = "less variation of rates";
-  posterior(1).ordered_rate.sd = 1.5;
+  all[1].name = "more variation of rates";
+  posterior(1).ordered_rate.sd = 2;
   all[2].name = "larger named rate";
   posterior(2).named_rate.median = 0.37;
   all[3].name = "smaller named rate";
   posterior(3).named_rate.median = 0.05;
   all[4].name = "more separate variance";
   posterior(4).separate.median = 1;
-  all[5].name = "clipped at 0.7";
-  all[5].settings.ranking.clip_depth = 0.7;
-  all[6].name = "aim at 0.25 spreads";
-  all[6].settings.ranking.aim = 0.25;
-  all[7].name = "aim at 1 spread";
-  all[7].settings.ranking.aim = 1;
+  all[5].name = "aim at half a standard deviation";
+  all[5].settings.ranking.aim = 0.5;
+  all[6].name = "aim at two standard deviations";
+  all[6].settings.ranking.aim = 2;
   return all;
 }
 

@@ -28,7 +28,7 @@ struct PosteriorSettings {
   struct Prior {
     double median, sd;
   };
-  Prior ordered_rate = {1, 2};   // decay of correlation over the length of a variable's scale
+  Prior ordered_rate = {1, 1};   // decay of correlation over the length of a variable's scale
   Prior named_rate = {0.14, 1};  // decay between any two different values of a variable
   Prior joint = {1, 1};          // variance of what the variables do together
   Prior separate = {0.37, 1};    // variance of what each of them does by itself, summed over them
@@ -80,8 +80,6 @@ class Posterior {
 
   // Of log speed as it would be measured without noise.
   std::vector<Normal> Predict(const std::vector<Point>& points) const;
-  // Standard deviation of log speed over the space, as the observations have it.
-  double spread() const { return scale_; }
   // By the known causes' prior alone.
   double CausesMean(const Point& point) const;
   // Correlation of what the variables do together: 1 for the same variant.

@@ -2,43 +2,44 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
+#include <deque>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "kernels/variable_values.h"
 #include "orchestrator/engine/search/seeded_random.h"
+#include "orchestrator/engine/search/single_change.h"
 
 namespace pawl {
 namespace {
 
 constexpr double kTieBreak = 1e-9;        // far below any gain: orders changes about which nothing is known
 constexpr size_t kBlock = 32;             // changes whose posteriors are computed together
-constexpr size_t kFirstRefit = 20;        // observations: with fewer, the parameters are fitted for every choice,
-constexpr double kRefitGrowth = 1.1;      // then whenever their number has grown by this factor
-constexpr size_t kMostAllowed = 100'000;  // variants of which it is remembered whether constraints allow them
+constexpr size_t kFirstRefit = 8;         // observations: with fewer, the parameters are fitted for every choice,
+constexpr double kRefitGrowth = 1.25;     // then whenever their number has grown by this factor
+constexpr size_t kMostRefused = 100'000;  // variants of which it is remembered whether they can be tried
 constexpr size_t kMostOutcomes = 160;     // the newest ones, by which failures and costs are judged
 constexpr double kInterval = 2.576;       // standard deviations to a bound that holds 99 times in 100
 
-struct PointHash {
-  size_t operator()(const Point& point) const {
-    uint64_t hash = 0xcbf29ce484222325;
-    for (const uint16_t place : point) hash = (hash ^ place) * 0x100000001b3;
-    return static_cast<size_t>(hash ^ hash >> 29);
-  }
+// A single change of one of the parents, of which only bounds are known. There are many.
+struct Prospect {
+  uint32_t parent = 0;
+  uint16_t variable = 0, place = 0;
+  Posterior::Normal bound;  // of log speed: see Posterior::Neighbourhood
+  double most = 0;          // upper bound of the expected improvement over the aim
 };
-template <typename T>
-using PointMap = std::unordered_map<Point, T, PointHash>;
 
-// A single change of one of the parents.
+// A change that was looked at.
 struct Candidate {
   size_t parent = 0, variable = 0;
   Point point;
-  double most = 0;   // upper bound of the expected improvement over the aim
+  double most = 0;   // as of the prospect
   double aimed = 0;  // that improvement, with the probability of passing and what a second change may add
   Posterior::Normal log_speed;
   v1::Score score;
   bool examined = false;
+  std::string refused;
   std::optional<v1::Change> unlocks;
 };
 
@@ -84,10 +85,11 @@ class Ranker {
     if (bundle_.variables().empty()) return {};  // only edits can be tried
     ReadIterations();
     FindParents();
-    posterior_.emplace(Clipped(observations_.size()), scales_, rules_.causes(), Parameters(), settings_.posterior);
-    aim_ = best_log_ + settings_.aim * posterior_->spread();
-    for (size_t i = 0; i < parents_.size(); ++i) VisitChanges(i);
-    Examine();
+    posterior_.emplace(observations_, scales_, rules_.causes(), Parameters(), settings_.posterior);
+    for (uint32_t parent = 0; parent < parents_.size(); ++parent) AddProspects(parent);
+    SetAim();
+    ExamineFirstParent();
+    ExamineOthers();
     LookAhead();
     return Collected();
   }
@@ -142,8 +144,11 @@ class Ranker {
       std::vector<double>& scale = scales_.emplace_back();
       for (int i = 0; i < sources_; ++i) scale.push_back(i);
     }
+    std::vector<std::optional<Point>>& known = Memo().iterations;
     for (const v1::Iteration& iteration : campaign_.iterations()) {
-      const std::optional<Point> point = Placed(iteration.number(), iteration.variant());
+      const auto at = static_cast<size_t>(&iteration - campaign_.iterations().data());
+      if (at == known.size()) known.push_back(Placed(iteration.number(), iteration.variant()));
+      const std::optional<Point>& point = known[at];
       if (!point) continue;
       tried_[*point] = iteration.number();
       double seconds = 0;
@@ -172,33 +177,25 @@ class Ranker {
     }
   }
 
-  // The first so many observations. Much slower ones would blur what is known of the fast ones.
-  std::vector<Posterior::Observation> Clipped(size_t count) const {
-    std::vector<Posterior::Observation> clipped(observations_.begin(),
-                                                observations_.begin() + static_cast<ptrdiff_t>(count));
-    double fastest = -INFINITY;
-    for (const auto& observation : clipped) fastest = std::max(fastest, observation.log_speed);
-    for (auto& observation : clipped) {
-      observation.log_speed = std::max(observation.log_speed, fastest - settings_.clip_depth);
-    }
-    return clipped;
-  }
-
-  // Empty where the best variant was in another space when it was last used.
+  // Empty where the best variant was in another space when it was last used, or there were fewer sources.
   SearchMemo& Memo() const {
     SearchMemo& memo = campaign_.search_memo();
     const int space = campaign_.SpaceIdOf(source_);
-    if (memo.space != space) memo = SearchMemo{.space = space};
+    if (memo.space != space || memo.sources != sources_) {
+      memo = SearchMemo();
+      memo.space = space;
+      memo.sources = sources_;
+    }
     return memo;
   }
 
   const Posterior::Parameters& Parameters() const {
     SearchMemo& memo = Memo();
     const size_t count = FittedOf(observations_.size());
-    if (memo.observations != count || memo.sources != sources_) {
-      memo.parameters = Posterior::Fit(Clipped(count), scales_, {}, settings_.posterior);
+    if (memo.observations != count) {
+      const auto end = observations_.begin() + static_cast<ptrdiff_t>(count);
+      memo.parameters = Posterior::Fit({observations_.begin(), end}, scales_, {}, settings_.posterior);
       memo.observations = supposed_ ? 0 : count;  // those of an open round are not measured yet
-      memo.sources = sources_;
     }
     return memo.parameters;
   }
@@ -225,27 +222,94 @@ class Ranker {
     for (size_t i = 0; i < spread; ++i) parents_.push_back(others[i * others.size() / spread]);
   }
 
-  // Adds every untried single change of the parent that leads to a variant which no earlier parent leads to.
-  void VisitChanges(size_t parent) {
-    const Point centre = PointAt(*parents_[parent]);
+  size_t PlacesOf(size_t variable) const {
+    return static_cast<size_t>(bundle_.variables(static_cast<int>(variable)).values_size());
+  }
+
+  void AddProspects(uint32_t parent) {
+    const Point& centre = points_.emplace_back(PointAt(*parents_[parent]));
     const Posterior::Neighbourhood neighbourhood(*posterior_, centre);
-    Point point = centre;
-    for (size_t v = 0; v < static_cast<size_t>(bundle_.variables_size()); ++v) {
-      for (point[v] = 0; point[v] < bundle_.variables(static_cast<int>(v)).values_size(); ++point[v]) {
-        if (point[v] == centre[v]) continue;
-        if (const auto tried = tried_.find(point); tried != tried_.end()) {
-          if (parents_[parent] == &best_) tried_around_.push_back({ChangeOf(parent, v, point[v]), tried->second});
-          continue;
-        }
-        if (!seen_.try_emplace(point, candidates_.size()).second) continue;
-        Candidate& candidate = candidates_.emplace_back();
-        candidate.parent = parent;
-        candidate.variable = v;
-        candidate.point = point;
-        candidate.most = ExpectedImprovement(neighbourhood.Bound(v, point[v]), aim_);
+    for (uint16_t v = 0; v < bundle_.variables_size(); ++v) {
+      for (uint16_t place = 0; place < PlacesOf(v); ++place) {
+        if (place != centre[v]) prospects_.push_back({parent, v, place, neighbourhood.Bound(v, place)});
       }
-      point[v] = centre[v];
     }
+  }
+
+  void SetAim() {
+    aim_ = best_log_;
+    if (prospects_.empty()) return;
+    std::vector<double> sds;
+    for (const Prospect& prospect : prospects_) sds.push_back(prospect.bound.sd);
+    const auto middle = sds.begin() + static_cast<ptrdiff_t>(sds.size() / 2);
+    std::nth_element(sds.begin(), middle, sds.end());
+    aim_ += settings_.aim * *middle;
+    for (Prospect& prospect : prospects_) prospect.most = ExpectedImprovement(prospect.bound, aim_);
+  }
+
+  Point PointOfProspect(const Prospect& prospect) const {
+    Point point = points_[prospect.parent];
+    point[prospect.variable] = prospect.place;
+    return point;
+  }
+
+  Candidate& AddCandidate(const Prospect& prospect, Point point) {
+    Candidate& candidate = candidates_.emplace_back();
+    candidate.parent = prospect.parent;
+    candidate.variable = prospect.variable;
+    candidate.point = std::move(point);
+    candidate.most = prospect.most;
+    return candidate;
+  }
+
+  // Every untried change of the best variant is looked at, because people ask about them.
+  void ExamineFirstParent() {
+    std::vector<Candidate*> block;
+    for (const Prospect& prospect : prospects_) {
+      if (prospect.parent != 0) break;
+      Point point = PointOfProspect(prospect);
+      if (const auto tried = tried_.find(point); tried != tried_.end()) {
+        if (parents_[0] == &best_) {
+          tried_around_.push_back({ChangeOf(0, prospect.variable, prospect.place), tried->second});
+        }
+        continue;
+      }
+      seen_.insert(point);
+      Candidate& candidate = AddCandidate(prospect, std::move(point));
+      candidate.refused = Refusal(candidate.point);
+      if (candidate.refused.empty()) block.push_back(&candidate);
+    }
+    Score(block);
+  }
+
+  // Changes of other parents, as long as one may rank first: those with the largest upper bounds first.
+  void ExamineOthers() {
+    std::erase_if(prospects_, [&](const Prospect& one) { return one.parent == 0 || one.most <= most_aimed_; });
+    std::stable_sort(prospects_.begin(), prospects_.end(),
+                     [](const Prospect& a, const Prospect& b) { return a.most > b.most; });
+    std::vector<Candidate*> block;
+    size_t examined = 0;
+    for (const Prospect& prospect : prospects_) {
+      if (examined == settings_.examined || prospect.most <= most_aimed_) break;
+      Point point = PointOfProspect(prospect);
+      // Several parents may lead to a variant. It is the change of the first one.
+      if (tried_.contains(point) || !seen_.insert(point).second || !Refusal(point).empty()) continue;
+      block.push_back(&AddCandidate(prospect, std::move(point)));
+      ++examined;
+      if (block.size() < kBlock) continue;
+      Score(block);
+      block.clear();
+    }
+    Score(block);
+  }
+
+  // A single change of a parent leads there.
+  bool IsNear(const Point& point) const {
+    return std::any_of(points_.begin(), points_.end(), [&](const Point& parent) {
+      int differences = 0;
+      for (size_t v = 0; v < parent.size() && differences < 2; ++v) differences += parent[v] != point[v];
+      return differences < 2;
+    });
   }
 
   v1::Change ChangeOf(size_t parent, size_t variable, uint16_t place) const {
@@ -257,42 +321,23 @@ class Ranker {
     return change;
   }
 
-  bool Allowed(const Point& point) {
-    std::map<Point, bool>& known = Memo().allowed;
-    if (known.size() > kMostAllowed) known.clear();
+  // Why the variant can't be tried; empty: it can.
+  const std::string& Refusal(const Point& point) {
+    auto& known = Memo().refused;
+    if (known.size() > kMostRefused) known.clear();
     const auto [entry, is_new] = known.try_emplace(point);
     if (!is_new) return entry->second;
     for (size_t v = 0; v < queried_values_.size(); ++v) {
       *queried_values_[v] = bundle_.variables(static_cast<int>(v)).values(point[v]);
     }
-    const absl::StatusOr<bool> allowed = campaign_.Allows(queried_, source_);
-    entry->second = allowed.ok() && *allowed && (!settings_.exists || settings_.exists(queried_));
+    entry->second = WhyForbidden(campaign_, queried_, source_);
+    if (entry->second.empty() && settings_.exists && !settings_.exists(queried_))
+      entry->second = "there is no such variant";
     return entry->second;
   }
 
-  // Computes the posteriors of the allowed changes, those with the largest upper bounds first: of the best variant's
-  // changes, because people ask about them, and then of others as long as one may rank first.
-  void Examine() {
-    std::vector<Candidate*> order;
-    for (Candidate& candidate : candidates_) order.push_back(&candidate);
-    std::stable_sort(order.begin(), order.end(), [](const Candidate* a, const Candidate* b) {
-      return (a->parent == 0) != (b->parent == 0) ? a->parent == 0 : a->most > b->most;
-    });
-    double most = 0;
-    std::vector<Candidate*> block;
-    for (size_t i = 0; i < order.size() && examined_.size() < settings_.examined; ++i) {
-      const bool considered = order[i]->parent == 0 || order[i]->most > most;
-      if (considered && Allowed(order[i]->point)) block.push_back(order[i]);
-      const bool last = !considered || i + 1 == order.size();
-      if (block.size() < kBlock && !last) continue;
-      Score(block);
-      for (const Candidate* scored : block) most = std::max(most, scored->aimed);
-      block.clear();
-      if (!considered) return;
-    }
-  }
-
   void Score(const std::vector<Candidate*>& block) {
+    if (block.empty()) return;
     std::vector<Point> points;
     for (const Candidate* candidate : block) points.push_back(candidate->point);
     const std::vector<Posterior::Normal> posteriors = posterior_->Predict(points);
@@ -308,6 +353,7 @@ class Ranker {
       SetValidAndSeconds(points[i], &score);
       score.set_gain(score.valid() * ExpectedImprovement(posteriors[i], best_log_));
       candidate.aimed = score.valid() * ExpectedImprovement(posteriors[i], aim_) + kTieBreak * random_.Uniform();
+      most_aimed_ = std::max(most_aimed_, candidate.aimed);
       examined_.push_back(&candidate);
     }
   }
@@ -343,7 +389,7 @@ class Ranker {
         if (wanted->variable == candidate->variable) continue;
         Point both = candidate->point;
         both[wanted->variable] = wanted->point[wanted->variable];
-        if (tried_.contains(both) || seen_.contains(both) || !Allowed(both)) continue;
+        if (tried_.contains(both) || IsNear(both) || !Refusal(both).empty()) continue;
         points.push_back(both);
         unlocked.push_back(wanted);
       }
@@ -370,8 +416,7 @@ class Ranker {
     const double most = examined_.empty() ? 0 : examined_.front()->aimed;
     std::vector<const Candidate*> forbidden;
     for (const Candidate& candidate : candidates_) {
-      const bool hopeful = candidate.parent == 0 && !candidate.examined && candidate.most > most;
-      if (hopeful && !Allowed(candidate.point)) forbidden.push_back(&candidate);
+      if (candidate.parent == 0 && !candidate.examined && candidate.most > most) forbidden.push_back(&candidate);
     }
     std::stable_sort(forbidden.begin(), forbidden.end(),
                      [](const Candidate* a, const Candidate* b) { return a->most > b->most; });
@@ -392,6 +437,7 @@ class Ranker {
       ranked.log_speed = candidate.log_speed;
       if (ranked.score.seconds() > 0) ranked.rate = candidate.aimed / ranked.score.seconds();
       ranked.examined = candidate.examined;
+      ranked.refused = std::move(candidate.refused);
       if (ranked.parent == best_.number()) ranked.served = rules_.ServedBy(candidate.variable, place);
       ranked.unlocks = std::move(candidate.unlocks);
     }
@@ -416,15 +462,18 @@ class Ranker {
   std::vector<Posterior::Observation> observations_;
   std::vector<Outcome> outcomes_;
   double average_seconds_ = 1;
-  PointMap<int> tried_;  // iteration
+  std::unordered_map<Point, int, SearchMemo::Hash> tried_;  // iteration
   const v1::Iteration* round_parent_ = nullptr;
   bool supposed_ = false;  // some observations are of open trials
   std::vector<const v1::Iteration*> parents_;
+  std::vector<Point> points_;  // of the parents
   std::optional<Posterior> posterior_;
   double aim_ = 0;  // log speed
-  std::vector<Candidate> candidates_;
-  PointMap<size_t> seen_;  // place in candidates_
+  std::vector<Prospect> prospects_;
+  std::deque<Candidate> candidates_;  // some are pointed to
+  std::unordered_set<Point, SearchMemo::Hash> seen_;
   std::vector<Candidate*> examined_;
+  double most_aimed_ = 0;  // of the examined ones
   std::vector<TriedChange> tried_around_;
 };
 

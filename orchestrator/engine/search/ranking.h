@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "orchestrator/engine/search/posterior.h"
@@ -12,13 +13,13 @@ namespace pawl {
 
 struct RankingSettings {
   PosteriorSettings posterior;
-  double clip_depth = 1;  // log speed below the best: slower measurements count as this slow
-  // Changes rank by the improvement that is expected over a speed which is above the best one by so many spreads. A
-  // search that counts the smallest gain stays at the first peak; one that aims higher prefers what may change much.
-  double aim = 0.5;
-  size_t parents = 64;    // measured variants whose changes are considered, at most
-  size_t examined = 256;  // changes whose exact posterior is computed, at most
-  size_t lookahead = 4;   // changes that constraints forbid, whose gain after another change is computed
+  // Changes rank by the improvement that is expected over a speed above the best one. A search that counts the smallest
+  // gain stays at the first peak; one that aims higher prefers what may change much. The aim is above the best by so
+  // many times the median standard deviation of the untried changes, so it comes down to the best as they get known.
+  double aim = 1;
+  size_t parents = 16;   // measured variants whose changes are considered, at most
+  size_t examined = 64;  // changes of parents other than the best whose exact posterior is computed, at most
+  size_t lookahead = 4;  // changes that constraints forbid, whose gain after another change is computed
   // Whether there is such a variant, where constraints do not say it all. Empty: they do.
   std::function<bool(const v1::Variant&)> exists;
 };
@@ -30,7 +31,8 @@ struct RankedChange {
   v1::Score score;                    // absent fields: see `examined`
   Posterior::Normal log_speed;        // over the best variant
   double rate = 0;                    // expected improvement over the aim, for each second of its cost
-  bool examined = false;              // constraints allow it, and its posterior was computed
+  bool examined = false;              // it can be tried, and its posterior was computed
+  std::string refused;                // why it can't be tried
   RulePrior::Served served;           // of a change of the best variant
   std::optional<v1::Change> unlocks;  // a better change, which constraints allow only after this one
 };

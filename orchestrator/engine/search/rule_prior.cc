@@ -33,11 +33,8 @@ double ShareClosed(const v1::Finding& finding, const v1::Effect& effect, const v
   return std::max(0.0, 1 - std::abs(step - asked) / std::max(step, asked));
 }
 
-v1::Effect Opposite(v1::Effect effect) {
-  effect.set_direction(effect.direction() == v1::DIRECTION_MORE ? v1::DIRECTION_LESS : v1::DIRECTION_MORE);
-  return effect;
-}
-
+// A finding says what to add. Going the other way may serve another finding, so it counts as nothing and not as a loss:
+// what it costs is measured.
 PlaceTable TableOf(const v1::Finding& finding, const v1::Effect& effect, const v1::Bundle& bundle, const Point& best) {
   PlaceTable table;
   for (int v = 0; v < bundle.variables_size(); ++v) {
@@ -47,13 +44,18 @@ PlaceTable TableOf(const v1::Finding& finding, const v1::Effect& effect, const v
     if (from >= places.size()) continue;
     for (size_t to = 0; to < places.size(); ++to) {
       const int32_t before = variable.values(static_cast<int>(from)), after = variable.values(static_cast<int>(to));
-      const double sign = Gives(variable, before, after, effect)             ? 1
-                          : Gives(variable, before, after, Opposite(effect)) ? -1
-                                                                             : 0;
-      if (sign != 0) places[to] = sign * finding.severity() * ShareClosed(finding, effect, variable, from, to);
+      if (!Gives(variable, before, after, effect)) continue;
+      places[to] = finding.severity() * ShareClosed(finding, effect, variable, from, to);
     }
   }
   return table;
+}
+
+// No variable has the effect.
+bool IsEmpty(const PlaceTable& table) {
+  return std::all_of(table.begin(), table.end(), [](const std::vector<double>& places) {
+    return std::all_of(places.begin(), places.end(), [](double place) { return place == 0; });
+  });
 }
 
 }  // namespace
@@ -61,31 +63,47 @@ PlaceTable TableOf(const v1::Finding& finding, const v1::Effect& effect, const v
 RulePrior::RulePrior(std::vector<v1::Finding> findings, const v1::Bundle& bundle, const Point& best,
                      const google::protobuf::RepeatedPtrField<v1::Pattern>& patterns, const std::string& architecture,
                      const RulePriorSettings& settings)
-    : findings_(std::move(findings)), worth_(settings.worth) {
+    : findings_(std::move(findings)) {
   for (const v1::Finding& finding : findings_) {
     // The first effect that a rule lists is the one that its author would try first.
     double order = 1;
     for (const v1::Effect& effect : finding.wants()) {
       const double prior = settings.worth / order++;
+      PlaceTable serves = TableOf(finding, effect, bundle, best);
+      if (IsEmpty(serves)) continue;
       const Worth worth = WorthOf(patterns, finding.rule(), effect, architecture, bundle.name(), prior, settings);
-      KnownCause& cause = causes_.emplace_back();
-      cause.serves = TableOf(finding, effect, bundle, best);
-      cause.worth = worth.mean;
-      cause.sd = settings.sd * std::sqrt(settings.trials / (settings.trials + worth.trials));
+      const double sd = settings.sd * std::sqrt(settings.trials / (settings.trials + worth.trials));
+      causes_.push_back({.serves = std::move(serves), .worth = worth.mean, .sd = sd});
       sources_.push_back({&finding, effect});
+      worths_.push_back(prior);
     }
   }
+  if (settings.launch > 0) AddLaunches(bundle, best, settings.launch);
+}
+
+// The one cause that counts in both directions.
+void RulePrior::AddLaunches(const v1::Bundle& bundle, const Point& best, double worth) {
+  v1::Finding any;
+  any.set_severity(1);
+  v1::Effect fewer, more;
+  fewer.set_resource(v1::RESOURCE_LAUNCHES);
+  fewer.set_direction(v1::DIRECTION_LESS);
+  more = fewer;
+  more.set_direction(v1::DIRECTION_MORE);
+  PlaceTable table = TableOf(any, fewer, bundle, best);
+  const PlaceTable against = TableOf(any, more, bundle, best);
+  for (size_t v = 0; v < table.size(); ++v) {
+    for (size_t place = 0; place < table[v].size(); ++place) table[v][place] -= against[v][place];
+  }
+  if (IsEmpty(table)) return;
+  causes_.push_back({.serves = std::move(table), .worth = worth, .sd = worth});
+  sources_.push_back({nullptr, fewer});
+  worths_.push_back(worth);
 }
 
 double RulePrior::Rules(const Point& point) const {
   double mean = 0;
-  const v1::Finding* of = nullptr;
-  double order = 1;
-  for (size_t c = 0; c < causes_.size(); ++c) {
-    order = sources_[c].finding == of ? order + 1 : 1;
-    of = sources_[c].finding;
-    mean += worth_ / order * SumAt(causes_[c].serves, point);
-  }
+  for (size_t c = 0; c < causes_.size(); ++c) mean += worths_[c] * SumAt(causes_[c].serves, point);
   return mean;
 }
 
@@ -101,7 +119,7 @@ RulePrior::Served RulePrior::ServedBy(size_t variable, uint16_t place) const {
   for (size_t c = 0; c < causes_.size(); ++c) {
     const std::vector<double>& places = causes_[c].serves[variable];
     const double gain = place < places.size() ? std::max(causes_[c].worth, 1e-3) * places[place] : 0;
-    if (gain <= most) continue;
+    if (sources_[c].finding == nullptr || gain <= most) continue;
     most = gain;
     served = sources_[c];
   }

@@ -15,6 +15,8 @@ struct RulePriorSettings {
   // Of the log speedup for a change that closes the whole deficit of a finding with severity 1, before any pattern.
   double worth = 0.3;
   double sd = 0.3;
+  // Log speedup of a launch less, which costs a microsecond or two: what is known of it without any finding.
+  double launch = 0.1;
   // Trials that the estimate of a wider group counts as: all architectures, this one, this bundle.
   double trials = 6;
   double most_gain = 0.5;  // log speedups of patterns are clipped here: an extreme gain of one kernel does not transfer
@@ -49,10 +51,12 @@ class RulePrior {
   const v1::Finding* GridTooSmall() const;
 
  private:
+  void AddLaunches(const v1::Bundle& bundle, const Point& best, double worth);
+
   std::vector<v1::Finding> findings_;
   std::vector<KnownCause> causes_;
-  std::vector<Served> sources_;  // of the causes; their findings are in findings_
-  double worth_ = 0;             // of a cause without patterns
+  std::vector<Served> sources_;  // of the causes; their findings are in findings_, null for that of launches
+  std::vector<double> worths_;   // of the causes, without patterns
 };
 
 // Whether the change of the variable has this effect: more or less of a resource.

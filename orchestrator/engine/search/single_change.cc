@@ -21,6 +21,13 @@ size_t MostBytes(const v1::Bundle& bundle) { return bundle.files().empty() ? kMa
 
 }  // namespace
 
+std::string WhyForbidden(const CampaignState& campaign, const v1::Variant& variant, int source) {
+  const absl::StatusOr<std::string> forbidding = campaign.Forbidding(variant, source);
+  if (!forbidding.ok()) return std::string(forbidding.status().message());
+  if (!forbidding->empty()) return absl::StrCat("a constraint forbids it: ", *forbidding);
+  return campaign.BeyondLimits(variant, source);
+}
+
 std::optional<v1::Variant> Changed(const CampaignState& campaign, const v1::Iteration& parent, const v1::Change& change,
                                    std::string* why) {
   const int source = campaign.SourceIdOf(parent.number());
@@ -42,16 +49,8 @@ std::optional<v1::Variant> Changed(const CampaignState& campaign, const v1::Iter
   }
   v1::Variant variant = VariantOf(parent);
   (*variant.mutable_values())[variable->name()] = change.to();
-  const absl::StatusOr<std::string> forbidding = campaign.Forbidding(variant, source);
-  if (!forbidding.ok() || !forbidding->empty()) {
-    *why = forbidding.ok() ? absl::StrCat("a constraint forbids it: ", *forbidding)
-                           : std::string(forbidding.status().message());
-    return std::nullopt;
-  }
-  if (const std::string& beyond = campaign.BeyondLimits(variant, source); !beyond.empty()) {
-    *why = beyond;
-    return std::nullopt;
-  }
+  *why = WhyForbidden(campaign, variant, source);
+  if (!why->empty()) return std::nullopt;
   return variant;
 }
 

@@ -15,6 +15,9 @@
 
 namespace pawl {
 
+// Why a constraint or the GPU's limits forbid a variant of the source; empty: they allow it.
+std::string WhyForbidden(const CampaignState& campaign, const v1::Variant& variant, int source);
+
 // The variant that a change of a variable makes of a kept one, an iteration's. Nothing when a constraint forbids it,
 // the GPU can't launch it, the variable or value is unknown, or it changes nothing; *why says which.
 std::optional<v1::Variant> Changed(const CampaignState& campaign, const v1::Iteration& parent, const v1::Change& change,

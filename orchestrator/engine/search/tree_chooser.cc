@@ -10,13 +10,12 @@
 #include "absl/strings/str_format.h"
 #include "kernels/variable_values.h"
 #include "orchestrator/engine/search/patterns.h"
-#include "orchestrator/engine/search/single_change.h"
 
 namespace pawl {
 namespace {
 
 // Blocks of the largest launch at the size that is optimised; 0: unknown.
-int64_t BlocksOf(const CampaignState& campaign, const v1::Variant& variant, int source, const v1::GpuInfo& gpu) {
+int64_t PlannedBlocks(const CampaignState& campaign, const v1::Variant& variant, int source, const v1::GpuInfo& gpu) {
   const v1::Bundle& bundle = campaign.bundle();
   const std::string& asked = campaign.summary().spec().goal().size();
   for (const v1::Size& size : bundle.sizes()) {
@@ -30,6 +29,26 @@ int64_t BlocksOf(const CampaignState& campaign, const v1::Variant& variant, int 
     return most;
   }
   return 0;
+}
+
+// A plan takes as long to make as ten changes to rank.
+int64_t BlocksOf(const CampaignState& campaign, const v1::Variant& variant, int source, const v1::GpuInfo& gpu) {
+  SearchMemo::Places key = PointOf(campaign.BundleOf(source), variant.values());
+  key.push_back(static_cast<uint16_t>(source));
+  const auto [known, is_new] = campaign.search_memo().blocks.try_emplace(std::move(key));
+  if (is_new) known->second = PlannedBlocks(campaign, variant, source, gpu);
+  return known->second;
+}
+
+std::vector<v1::Finding> FindingsOf(const CampaignState& campaign, const DecisionTree& tree, int iteration) {
+  const v1::Evidence* evidence = campaign.EvidenceOf(iteration);
+  if (evidence == nullptr) return {};
+  SearchMemo& memo = campaign.search_memo();
+  if (memo.tree != &tree) memo.findings.clear();
+  memo.tree = &tree;
+  const auto [known, is_new] = memo.findings.try_emplace(iteration);
+  if (is_new) known->second = tree.Diagnose(*evidence, campaign.gpu());
+  return known->second;
 }
 
 std::string EffectText(const v1::Effect& effect) {
@@ -128,16 +147,14 @@ void PassOver(const v1::Change& change, std::string reason, const v1::Score* sco
 // The reason for every change of the chosen one's parent that was not chosen, the highest score first.
 void PassOverOthers(const CampaignState& campaign, const Ranking& ranking, const RankedChange& chosen,
                     const v1::Finding* grid, Choice* choice) {
-  const v1::Iteration& parent = *campaign.Find(chosen.parent);
   for (const RankedChange& ranked : ranking.changes) {
     if (&ranked == &chosen || ranked.parent != chosen.parent) continue;
-    std::string why;
-    const bool possible = Changed(campaign, parent, ranked.change, &why).has_value();
-    if (possible) {
+    std::string why = ranked.refused;
+    if (ranked.examined) {
       why = grid != nullptr && ranked.rate > chosen.rate ? "the grid does not fill the GPU: parallelism comes first"
                                                          : "ranks lower";
     }
-    PassOver(ranked.change, std::move(why), possible && ranked.examined ? &ranked.score : nullptr, choice);
+    PassOver(ranked.change, std::move(why), ranked.examined ? &ranked.score : nullptr, choice);
   }
   if (chosen.parent != campaign.best()->number()) return;
   for (const TriedChange& tried : ranking.tried_around) {
@@ -159,7 +176,7 @@ std::optional<Choice> TreeChooser::Next(const CampaignState& campaign) const {
   const v1::GpuInfo& gpu = campaign.gpu();
   const int source = campaign.SourceIdOf(best->number());
   const v1::Bundle& bundle = campaign.BundleOf(source);
-  const RulePrior rules(tree_.Diagnose(campaign.best_evidence(), gpu), bundle, PointOf(bundle, best->variant()),
+  const RulePrior rules(FindingsOf(campaign, tree_, best->number()), bundle, PointOf(bundle, best->variant()),
                         campaign.patterns(), SmArchitecture(gpu), settings_.rules);
   const Ranking ranking = RankChanges(campaign, rules, settings_.ranking);
 
@@ -172,12 +189,11 @@ std::optional<Choice> TreeChooser::Next(const CampaignState& campaign) const {
       const bool serves = ranked.parent == best->number() && ranked.log_speed.mean > 0 && must_serve != nullptr &&
                           Serves(bundle, ranked.change, *must_serve);
       if (must_serve != nullptr && !serves) continue;
-      std::string why;
-      std::optional<v1::Variant> variant = Changed(campaign, *campaign.Find(ranked.parent), ranked.change, &why);
-      if (!variant) continue;
+      v1::Variant variant = VariantOf(*campaign.Find(ranked.parent));
+      (*variant.mutable_values())[ranked.change.variable()] = ranked.change.to();
       const int of = campaign.SourceIdOf(ranked.parent);
-      if (must_add_blocks && BlocksOf(campaign, *variant, of, gpu) <= blocks) continue;
-      choice.variant = *std::move(variant);
+      if (must_add_blocks && BlocksOf(campaign, variant, of, gpu) <= blocks) continue;
+      choice.variant = std::move(variant);
       return &ranked;
     }
     return nullptr;
@@ -195,10 +211,7 @@ std::optional<Choice> TreeChooser::Next(const CampaignState& campaign) const {
   choice.author = "pawl";
   choice.score = chosen->score;
   choice.findings = rules.findings();
-  if (chosen->parent != best->number()) {
-    const v1::Evidence* evidence = campaign.EvidenceOf(chosen->parent);
-    choice.findings = evidence == nullptr ? std::vector<v1::Finding>() : tree_.Diagnose(*evidence, gpu);
-  }
+  if (chosen->parent != best->number()) choice.findings = FindingsOf(campaign, tree_, chosen->parent);
   if (chosen->served.finding != nullptr) {
     choice.finding = *chosen->served.finding;
     choice.effect = chosen->served.effect;

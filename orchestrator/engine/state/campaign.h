@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -46,10 +47,23 @@ struct OpenTrial {
 
 // What the search computed before. It follows from the campaign, and would take long to compute for every choice.
 struct SearchMemo {
-  int space = 0, sources = 0;  // of which it is: what is known of one space says nothing of another's points
+  using Places = std::vector<uint16_t>;  // a variant as the places of its values in their variables' lists
+  struct Hash {
+    size_t operator()(const Places& places) const {
+      uint64_t hash = 0xcbf29ce484222325;
+      for (const uint16_t place : places) hash = (hash ^ place) * 0x100000001b3;
+      return static_cast<size_t>(hash ^ hash >> 29);
+    }
+  };
+
+  int space = 0, sources = 1;  // of which it is: what is known of one space says nothing of another's points
   size_t observations = 0;     // to which `parameters` of the model were fitted; 0: none yet
   std::vector<double> parameters;
-  std::map<std::vector<uint16_t>, bool> allowed;  // by constraints: variants as the places of their values
+  std::vector<std::optional<Places>> iterations;          // of their variants; nothing: it is none of this space
+  std::unordered_map<Places, std::string, Hash> refused;  // why it can't be tried; empty: it can
+  std::unordered_map<Places, int64_t, Hash> blocks;       // of a variant, with its source's number behind it
+  const void* tree = nullptr;                             // the decision tree of `findings`
+  std::map<int, std::vector<v1::Finding>> findings;       // by iteration, whose evidence does not change any more
 };
 
 // One campaign, as its events made it. Apply is the only way it changes, so the same events give the same campaign.

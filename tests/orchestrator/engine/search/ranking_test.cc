@@ -129,7 +129,7 @@ TEST(Ranking, PrefersWhatTakesLessTime) {
 TEST(Ranking, ConsidersChangesOfVariantsThatAreNotTheBest) {
   CampaignScript script({}, WideBundle());
   script.Run(MeasuredStart(100));
-  Try(&script, "UNROLL", 4, Measured(100, 101));
+  Try(&script, "UNROLL", 4, Measured(100, 100));
   const Ranking ranking = Rank(script);
   EXPECT_NE(Find(ranking, "SPLIT", 2, 0), nullptr);
   const bool expeditions = std::any_of(ranking.changes.begin(), ranking.changes.end(),

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -105,43 +106,53 @@ TEST(TreeChooser, AddsParallelismFirstWhereAttentionStartsWithTwoBlocks) {
   RecordedCampaign campaign("attention");
   campaign.Step(TreeChooser());
   const Choice choice = TreeChooser().Next(campaign.state()).value();
-  EXPECT_THAT(choice.change.variable(), testing::AnyOf("TILE_M", "KV_SPLITS"));
+  // KV_SPLITS from 1 to 4 gives as many blocks, but adds a launch.
+  EXPECT_EQ(choice.change.variable(), "TILE_M");
+  EXPECT_EQ(choice.change.from(), 64);
+  EXPECT_EQ(choice.change.to(), 16) << "2 blocks for 132 SMs ask for the largest step";
   EXPECT_EQ(choice.finding.value().rule(), "grid-too-small");
   EXPECT_EQ(choice.prediction.value().metric(), "waves");
   EXPECT_EQ(choice.prediction->direction(), v1::DIRECTION_MORE);
   EXPECT_GT(choice.prediction->high(), 1);
   EXPECT_LT(choice.prediction->low(), choice.prediction->high());
-  EXPECT_THAT(choice.why, AllOf(HasSubstr("grid-too-small: "), HasSubstr("gives more parallelism")));
+  EXPECT_THAT(choice.why, HasSubstr("grid-too-small: TILE_M from 64 to 16 gives more parallelism"));
   EXPECT_GT(choice.score.value().rules(), 0);
 }
 
 TEST(TreeChooser, LetsNoLaterPhaseChooseWhileTheGridIsTooSmall) {
-  RecordedCampaign campaign("attention");
   const TreeChooser chooser;
-  campaign.Step(chooser);
   v1::Finding wanted;
   wanted.add_wants()->set_resource(v1::RESOURCE_PARALLELISM);
   wanted.mutable_wants(0)->set_direction(v1::DIRECTION_MORE);
-  int looked_at = 0;
-  for (int i = 0; i < 20; ++i) {
-    const std::optional<Choice> choice = chooser.Next(campaign.state());
-    ASSERT_TRUE(choice);
-    bool too_small = false;
-    for (const v1::Finding& finding : DecisionTree::Default().Diagnose(campaign.state().best_evidence(), {})) {
-      too_small = too_small || finding.rule() == "grid-too-small";
-    }
-    // Of what is left, only changes that measurements do not speak against count: the posterior expects a gain.
-    bool left = false;
-    for (const v1::PassedOver& passed : choice->passed_over) {
-      const v1::Score& score = passed.score();
-      left = left || (score.rules() + score.model() + score.patterns() > 0 &&
-                      Serves(campaign.state().bundle(), passed.change(), wanted));
-    }
-    if (too_small && left && choice->parent == campaign.state().best()->number()) {
-      ++looked_at;
-      EXPECT_TRUE(Serves(campaign.state().bundle(), choice->change, wanted)) << choice->why;
-    }
+  int looked_at = 0, starts = 0;
+  MeasuredSpace space = Recorded("attention");
+  for (const MeasuredSpace::Entry& entry : Recorded("attention").entries) {
+    const auto& start = entry.variant.values();
+    if (!entry.ok || start.at("TILE_M") < 64 || start.at("KV_SPLITS") > 1 || starts == 5) continue;
+    ++starts;
+    for (v1::Variable& variable : *space.bundle.mutable_variables()) variable.set_start(start.at(variable.name()));
+    RecordedCampaign campaign(space);
     campaign.Step(chooser);
+    for (int i = 0; i < 20; ++i) {
+      const std::optional<Choice> choice = chooser.Next(campaign.state());
+      if (!choice) break;
+      bool too_small = false;
+      for (const v1::Finding& finding : DecisionTree::Default().Diagnose(campaign.state().best_evidence(), {})) {
+        too_small = too_small || finding.rule() == "grid-too-small";
+      }
+      // Of what is left, only changes that measurements do not speak against count: the posterior expects a gain.
+      bool left = false;
+      for (const v1::PassedOver& passed : choice->passed_over) {
+        const v1::Score& score = passed.score();
+        left = left || (score.rules() + score.model() + score.patterns() > 0 &&
+                        Serves(campaign.state().bundle(), passed.change(), wanted));
+      }
+      if (too_small && left && choice->parent == campaign.state().best()->number()) {
+        ++looked_at;
+        EXPECT_TRUE(Serves(campaign.state().bundle(), choice->change, wanted)) << choice->why;
+      }
+      campaign.Step(chooser);
+    }
   }
   EXPECT_GT(looked_at, 1);
 }
@@ -262,6 +273,27 @@ TEST(TreeChooser, EndsWhereMeasurementsContradictEachOther) {
               testing::AnyOf(HasSubstr("no change is left to try"), HasSubstr("no change is expected to gain")));
 }
 
+// Every step, of expeditions too, loses a fifth. The best variant's four changes come first; what follows are
+// expeditions of which the posterior expects more than the least gain.
+TEST(TreeChooser, TriesNothingTwiceInATinySpaceAndEndsBeforeItIsUsedUp) {
+  CampaignScript script(NoGoal(), TinyBundle());
+  const TreeChooser chooser;
+  std::set<std::string> tried;
+  std::vector<int> parents;
+  for (std::optional<v1::Event> event = script.Decide(chooser); event->has_planned(); event = script.Decide(chooser)) {
+    const v1::TrialPlanned planned = event->planned();
+    ASSERT_EQ(planned.purpose(), v1::TRIAL_PURPOSE_ITERATION);
+    EXPECT_TRUE(tried.insert(VariantText(planned.variant())).second);
+    parents.push_back(planned.parent());
+    script.Lease(planned.trial());
+    script.Finish(planned.trial(), planned.has_parent() ? Measured(100, 120) : MeasuredStart(100));
+  }
+  ASSERT_GE(parents.size(), 5u);
+  for (size_t i = 0; i < 5; ++i) EXPECT_EQ(parents[i], 0);
+  EXPECT_LT(tried.size(), 8u) << "all that constraints allow";
+  RecordProperty("trials", static_cast<int>(tried.size()));
+}
+
 TEST(TreeChooser, EndsAtOnceInASpaceOfOneVariant) {
   v1::Bundle bundle = TinyBundle();
   for (v1::Variable& variable : *bundle.mutable_variables()) {
@@ -360,26 +392,32 @@ double CpuSeconds() {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-// CPU time of the next choice, fit of the parameters included. The least of some: the machine may be busy.
-double SecondsOfAChoice(const v1::Bundle& bundle, const std::vector<v1::Event>& events) {
+constexpr int kTimedChoices = 8;
+
+// Mean CPU time of the next choices of a campaign that runs, fits of the parameters included. `step` measures one more.
+double SecondsOfAChoice(const CampaignState& campaign, const std::function<void()>& step) {
   const TreeChooser chooser;
-  double least = INFINITY;
-  for (int i = 0; i < 5; ++i) {
-    CampaignState campaign("campaigns/7", bundle);  // another one remembers what it fitted
-    for (const v1::Event& event : events) campaign.Apply(event);
+  double seconds = 0;
+  for (int i = 0; i < kTimedChoices; ++i) {
     const double begin = CpuSeconds();
     EXPECT_TRUE(chooser.Next(campaign));
-    least = std::min(least, CpuSeconds() - begin);
+    seconds += CpuSeconds() - begin;
+    step();
   }
-  return least;
+  return seconds / kTimedChoices;
 }
 
 TEST(TreeChooser, ChoosesInUnderAMillisecondInAttentionsSpace) {
-  RecordedCampaign campaign("attention");
   const TreeChooser chooser;
-  while (campaign.evaluations() < 20 && campaign.Step(chooser)) {
+  double least = INFINITY;  // of some: the machine may be busy
+  for (int i = 0; i < 5; ++i) {
+    RecordedCampaign campaign("attention");
+    while (campaign.evaluations() < 20 - kTimedChoices / 2 && campaign.Step(chooser)) {
+    }
+    least = std::min(least, SecondsOfAChoice(campaign.state(), [&] { campaign.Step(chooser); }));
   }
-  EXPECT_LT(SecondsOfAChoice(campaign.state().bundle(), campaign.events()), 0.001 * kSlowdown);
+  RecordProperty("microseconds", static_cast<int>(1e6 * least));
+  EXPECT_LT(least, 0.001 * kSlowdown);
 }
 
 // A random untried change of a random measured variant.
@@ -430,17 +468,22 @@ TEST(TreeChooser, ChoosesInTimeInALargeSpace) {
     }
     CampaignScript script(NoGoal(), bundle);
     const RandomChooser chooser;
-    while (script.state().next_iteration() < one.measured) {
+    const auto step = [&] {
       const v1::TrialPlanned planned = script.Decide(chooser)->planned();
-      ASSERT_EQ(planned.purpose(), v1::TRIAL_PURPOSE_ITERATION);
+      EXPECT_EQ(planned.purpose(), v1::TRIAL_PURPOSE_ITERATION);
       script.Lease(planned.trial());
       const double us = MicrosecondsOf(planned.variant().values());
       script.Finish(planned.trial(),
                     planned.has_parent()
                         ? Measured(MicrosecondsOf(script.state().Find(planned.parent())->variant()), us)
                         : MeasuredStart(us));
-    }
-    EXPECT_LT(SecondsOfAChoice(bundle, script.events()), one.seconds * kSlowdown) << one.variables << " variables";
+    };
+    while (script.state().next_iteration() < one.measured) step();
+    TreeChooser().Next(script.state());  // reads what a running campaign has read before
+    double least = INFINITY;
+    for (int i = 0; i < 3; ++i) least = std::min(least, SecondsOfAChoice(script.state(), step));
+    RecordProperty(absl::StrCat("microseconds_", one.variables, "_variables"), static_cast<int>(1e6 * least));
+    EXPECT_LT(least, one.seconds * kSlowdown) << one.variables << " variables";
   }
 }
 
