@@ -188,7 +188,7 @@ class KillTest : public ProgramTest {
       SCOPED_TRACE(campaign.name());
       names.insert(campaign.name());
       EXPECT_EQ(campaign.state(), v1::FINISHED) << campaign.message();
-      EXPECT_EQ(campaign.counts().tried(), 4);
+      EXPECT_EQ(campaign.counts().tried(), 5);
       const int64_t number = *ParseCampaignName(campaign.name());
       std::set<int> iterations;
       const std::vector<v1::Event> events = store->Events(number, 0, 1'000'000).value();
@@ -198,10 +198,10 @@ class KillTest : public ProgramTest {
         EXPECT_TRUE(iterations.insert(event.finished().iteration().number()).second);
         ++finished[TrialName(number, event.finished().trial())];
       }
-      EXPECT_EQ(iterations.size(), 5u);
+      EXPECT_EQ(iterations.size(), 6u);
       IterationQuery query;
       query.campaign = number;
-      EXPECT_EQ(store->ListIterations(query)->size(), 5u);
+      EXPECT_EQ(store->ListIterations(query)->size(), 6u);
     }
     for (const std::string& name : submitted_) EXPECT_TRUE(names.contains(name)) << name << " was acknowledged";
     for (const std::string& trial : completed_) EXPECT_EQ(finished[trial], 1) << trial << " was acknowledged";

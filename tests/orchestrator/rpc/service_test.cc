@@ -116,7 +116,7 @@ TEST_F(CampaignServiceTest, Lists) {
 
   const auto iterations =
       service_.Ask(stub(), &Campaigns::ListIterations, Of<v1::ListIterationsRequest>("campaign", campaign));
-  EXPECT_EQ(iterations.iterations_size(), 5);
+  EXPECT_EQ(iterations.iterations_size(), 6);
   EXPECT_EQ(iterations.iterations(1).pairs_size(), 0) << "those are GetIteration's";
   service_.Refuse(stub(), &Campaigns::ListIterations,
                   Of<v1::ListIterationsRequest>("campaign", campaign, "page_token: 'x'"), INVALID_ARGUMENT,
@@ -167,8 +167,8 @@ TEST_F(CampaignServiceTest, GivesTheBestVariantWithItsBundle) {
 TEST_F(CampaignServiceTest, Verifies) {
   const std::string campaign = Finished();
   const auto verify = Of<v1::VerifyIterationRequest>("name", campaign + "/iterations/0");
-  EXPECT_EQ(service_.Ask(stub(), &Campaigns::VerifyIteration, verify).trial(), campaign + "/trials/6");
-  EXPECT_EQ(service_.Ask(stub(), &Campaigns::VerifyIteration, verify).trial(), campaign + "/trials/6") << "the same";
+  EXPECT_EQ(service_.Ask(stub(), &Campaigns::VerifyIteration, verify).trial(), campaign + "/trials/7");
+  EXPECT_EQ(service_.Ask(stub(), &Campaigns::VerifyIteration, verify).trial(), campaign + "/trials/7") << "the same";
   service_.Refuse(stub(), &Campaigns::VerifyIteration,
                   Of<v1::VerifyIterationRequest>("name", campaign + "/iterations/1"), FAILED_PRECONDITION,
                   "being verified");
