@@ -289,6 +289,14 @@ absl::StatusOr<ArchiveSummary> CheckArchive(const std::filesystem::path& file) {
   if (absl::Status status = CheckIsUndamaged(archive->get()); !status.ok()) {
     return DamagedArchive(file, std::string(status.message()).substr(0, 200));
   }
+  // It may come from anywhere: nothing in it may overflow, name what is not in it, or run.
+  const absl::StatusOr<int64_t> odd = (*archive)->QueryInt(
+      "SELECT (SELECT count(*) FROM sqlite_schema WHERE type NOT IN ('table', 'index')) +"
+      " (SELECT count(*) FROM campaigns WHERE number NOT BETWEEN 1 AND (1 << 40) OR ended <> 1) +"
+      " (SELECT count(*) FROM events WHERE sequence NOT BETWEEN 1 AND (1 << 52) OR campaign NOT IN (SELECT number FROM"
+      " campaigns)) + (SELECT count(*) FROM iterations WHERE campaign NOT IN (SELECT number FROM campaigns))");
+  if (!odd.ok()) return DamagedArchive(file, std::string(odd.status().message()).substr(0, 200));
+  if (*format < 1 || *odd > 0) return DamagedArchive(file, "it has rows or tables that no archive has");
   absl::StatusOr<ArchiveSummary> summary = Counted(archive->get(), "main");
   if (!summary.ok()) return DamagedArchive(file, std::string(summary.status().message()).substr(0, 200));
   Statement noted = (*archive)->Use("SELECT value FROM meta WHERE key = 'content'");
@@ -325,8 +333,11 @@ absl::Status RemoveArchived(Connection* database, const ArchiveSummary& archive,
                                           "; DELETE FROM main.campaigns WHERE number IN ", list));
   });
   if (!status.ok()) return status;
+  // A worker may have uploaded a blob for an unfinished campaign that no event of that campaign names yet.
+  const absl::StatusOr<int64_t> unfinished = database->QueryInt("SELECT count(*) FROM main.campaigns WHERE ended = 0");
+  if (!unfinished.ok()) return unfinished.status();
   for (const std::string& hash : *own) {
-    if (others->contains(hash)) continue;
+    if (*unfinished > 0 || others->contains(hash)) continue;
     status = database->Use("DELETE FROM main.blobs WHERE hash = ?").BindText(hash).Run();
     if (!status.ok()) return status;
   }
@@ -351,6 +362,28 @@ absl::Status AddArchived(Connection* database, const ArchiveSummary& archive) {
         "the archive is of another database, whose events have numbers that are taken here: restore it there, or into "
         "a "
         "new database");
+  }
+  Statement newer =
+      database->Use(absl::StrCat("SELECT campaign, file FROM main.archived WHERE content <> ? AND campaign IN ",
+                                 List(archive.campaigns), " LIMIT 1"));
+  newer.BindText(archive.content);
+  const absl::StatusOr<bool> other = newer.Step();
+  if (!other.ok()) return other.status();
+  if (*other) {
+    return absl::FailedPreconditionError(absl::StrCat(CampaignName(newer.Int(0)), " was archived last to ",
+                                                      std::string(newer.Bytes(1)),
+                                                      ", with what happened since: restore that file"));
+  }
+  // What is not recorded as archived here must not take numbers of events that are.
+  const absl::StatusOr<int64_t> low = database->QueryInt(
+      "SELECT EXISTS (SELECT 1 FROM archive.campaigns WHERE number NOT IN (SELECT campaign FROM main.archived)) AND"
+      " (SELECT coalesce(min(sequence), 0) FROM archive.events) <= (SELECT coalesce(max(last_sequence), 0) FROM"
+      " main.archived)");
+  if (!low.ok()) return low.status();
+  if (*low != 0) {
+    return absl::FailedPreconditionError(
+        "the archive is of another database, and events of this one that are archived may have its numbers: restore it "
+        "into a new database");
   }
   absl::Status status = WithoutTriggers(database, [&]() -> absl::Status {
     for (const ArchivedTable& table : kArchivedTables) {

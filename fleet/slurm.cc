@@ -122,7 +122,7 @@ absl::StatusOr<std::vector<FleetJob>> ReadJobs(std::string_view text, const std:
 }
 
 absl::StatusOr<std::vector<FleetJob>> Slurm::Jobs() const {
-  const absl::StatusOr<std::string> printed = Run({"squeue", "--states=all", "--json"}, options_.deadline);
+  const absl::StatusOr<std::string> printed = Run({"squeue", "--me", "--states=all", "--json"}, options_.deadline);
   if (!printed.ok()) return absl::UnavailableError(printed.status().message());
   return ReadJobs(*printed, options_.name, geteuid());
 }

@@ -26,7 +26,8 @@ absl::StatusOr<std::unique_ptr<Store>> OpenUnserved(const std::filesystem::path&
   if (!std::filesystem::is_regular_file(database, error)) {
     return absl::NotFoundError(absl::StrCat("there is no database ", database.native()));
   }
-  absl::StatusOr<std::unique_ptr<Store>> store = Store::Open({.file = database});
+  absl::StatusOr<std::unique_ptr<Store>> store =
+      Store::Open({.file = database, .check_patience = std::chrono::hours(24)});
   if (absl::IsAlreadyExists(store.status())) {
     return absl::AlreadyExistsError(absl::StrCat(std::string(store.status().message()),
                                                  ". Stop it first: campaigns are moved while nobody serves them"));

@@ -4,6 +4,7 @@
 #include "agent/tools/proposal_name.h"
 #include "agent/tools/tool.h"
 #include "base/names/spelling.h"
+#include "kernels/variable_values.h"
 #include "report/words.h"
 
 namespace pawl {
@@ -18,9 +19,7 @@ absl::StatusOr<int> ValueOfWord(const ToolContext& context, const std::string& c
   for (const v1::Variable& variable : situation->variables()) {
     if (variable.name() != name) continue;
     for (const int value : variable.values()) {
-      known.push_back(value < variable.words_size() ? variable.words(value)
-                      : variable.flag()             ? (value == 1 ? "true" : "false")
-                                                    : absl::StrCat(value));
+      known.push_back(ValueText(variable, value));
       if (known.back() == word) return value;
     }
   }

@@ -196,6 +196,16 @@ absl::Status CheckEditable(const v1::Bundle& bundle, const std::string& patch) {
   return CheckTouchesNoContract(patch);
 }
 
+// A source that begins as the text of several files does would be read as such.
+absl::Status CheckBeginning(const SourceFiles& files) {
+  for (const auto& [path, text] : files) {
+    if (!absl::StartsWith(text, kOpen)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, " would begin with \"", kOpen, "\", which Pawl puts between files: begin it otherwise"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 std::string ImplementationText(const v1::Bundle& bundle) {
@@ -238,6 +248,7 @@ absl::StatusOr<ImplementationState> PatchImplementation(const v1::Bundle& bundle
   const SourceFiles before = EditableFilesOf(*state, parent.variant);
   SourceFiles after = before;
   if (absl::Status status = ApplyPatch(patch, &after); !status.ok()) return status;
+  if (absl::Status status = CheckBeginning(after); !status.ok()) return status;
   return Edited(bundle, *state, parent.variant, before, after);
 }
 
@@ -253,6 +264,7 @@ absl::StatusOr<ImplementationState> RebaseImplementation(const v1::Bundle& bundl
   if (absl::Status status = RebasePatch(patch, EditableFilesOf(*base, earlier.variant), &after); !status.ok()) {
     return status;
   }
+  if (absl::Status status = CheckBeginning(after); !status.ok()) return status;
   return Edited(bundle, *state, parent.variant, before, after);
 }
 

@@ -120,6 +120,10 @@ v1::Variant EditedVariant(const v1::Bundle& edited, const v1::Bundle& parent, co
 std::string Quoted(const std::string& text) {
   std::string quoted = "\"";
   for (const char c : text) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+      absl::StrAppendFormat(&quoted, "\\u%04X", static_cast<unsigned>(c));
+      continue;
+    }
     if (c == '"' || c == '\\') quoted += '\\';
     quoted += c;
   }
@@ -183,8 +187,8 @@ void AppendLaunch(const v1::Launch& launch, std::string* toml) {
 }  // namespace
 
 bool IsImplementationKey(const std::string& key) {
-  return key == "compiler" || key == "options" || key == "include" || key == "variable" || key == "constraint" ||
-         key == "tensor" || key == "launch";
+  // The reference and the setup are built by the same compiler with the same libraries, so these stay.
+  return key == "options" || key == "variable" || key == "constraint" || key == "tensor" || key == "launch";
 }
 
 bool IsOwnScratch(const v1::Tensor& tensor) { return tensor.role() == v1::TENSOR_ROLE_SCRATCH && !tensor.is_static(); }
@@ -193,9 +197,7 @@ std::string ImplementationToml(const v1::Bundle& bundle, const v1::Variant& vari
   std::string toml =
       "# The part of kernel.toml that an edit may change. start: the variant that is edited, and what the edit "
       "tries.\n";
-  if (bundle.compiler() == v1::COMPILER_NVCC) absl::StrAppend(&toml, "compiler = \"nvcc\"\n");
   AppendTexts("options", bundle.options(), &toml);
-  AppendTexts("include", bundle.include(), &toml);
   for (const v1::Variable& variable : bundle.variables()) {
     const auto value = variant.values().find(variable.name());
     const bool fixed = !variable.replaces().empty() || value == variant.values().end();

@@ -48,6 +48,9 @@ std::string ReadDevices(const std::string& word, WorkerOptions* options) {
   }
   for (const std::string& each : words) {
     if (words.size() > 1 && each == "auto") return "auto can't be one of several devices";
+    if (each != "replay" && std::count(words.begin(), words.end(), each) > 1) {
+      return absl::StrCat(each, " is there twice: workers that share a GPU would disturb each other");
+    }
     if (std::string wrong = ReadDevice(each, options); !wrong.empty()) return wrong;
   }
   if (words.size() > 1) options->devices = std::move(words);

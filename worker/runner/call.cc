@@ -82,7 +82,7 @@ class ValidatedCall {
     PAWL_RETURN_IF_ERROR(kept_.Set(kept));
     PAWL_RETURN_IF_ERROR(changed_in_place_.Set(arena_.InOuts(base(), 0, request_.draw(), *sources)));
     PAWL_RETURN_IF_ERROR(poisons_.Set(arena_.Poisons(base(), 0)));
-    together_ = std::any_of(plan_.launches().begin(), plan_.launches().end(),
+    together_ = std::all_of(plan_.launches().begin(), plan_.launches().end(),
                             [](const v1::PlanLaunch& launch) { return launch.cooperative(); });
     structs_.Add(plan_, tensors_);
     return structs_.Reserve();
@@ -172,7 +172,7 @@ class ValidatedCall {
   std::vector<CUdeviceptr> tensors_;
   StructTable structs_;
   SegmentTable kept_, changed_in_place_, poisons_;  // kept: must be unchanged after a call
-  bool together_ = false;                           // all blocks of a launch start at once
+  bool together_ = false;                           // all blocks of every launch start at once
   size_t inputs_ = 0;                               // of kept
   std::vector<uint64_t> set_up_;                    // digests of what the setup wrote
 };

@@ -170,8 +170,10 @@ absl::StatusOr<v1::RunnerReply> RunnerProcess::ProvideFile(const std::string& id
                                  shared.st_size + static_cast<off_t>(written));
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) {
-      return absl::ResourceExhaustedError(
+      const absl::Status full = absl::ResourceExhaustedError(
           absl::StrCat("no room for ", content.size(), " bytes of inputs in shared memory: ", strerror(errno)));
+      (void)!ftruncate(options_.shared_fd, shared.st_size);
+      return full;
     }
     written += static_cast<size_t>(count);
   }

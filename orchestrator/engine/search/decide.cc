@@ -150,7 +150,16 @@ std::optional<Choice> FromProposals(const CampaignState& campaign, std::optional
   if (campaign.proposals().empty()) return std::nullopt;
   const v1::ChangeProposed& proposed = campaign.proposals().front().proposed;
   ProposalRefusal refusal;
-  std::optional<Choice> choice = Proposed(campaign, proposed.change(), &refusal);
+  v1::Change change = proposed.change();
+  std::optional<Choice> choice;
+  // An edit that was kept meanwhile may have put the word at another place.
+  if (!change.to_word().empty()) change.clear_to();
+  if (const absl::Status status = ReadWord(campaign.BundleAt(campaign.best()->number()).variables(), &change);
+      status.ok()) {
+    choice = Proposed(campaign, change, &refusal);
+  } else {
+    refusal.why = std::string(status.message());
+  }
   if (choice && !IsSingleChange(campaign, *choice)) {
     choice.reset();
     refusal.why = "it would not be a single change of the best variant";

@@ -378,6 +378,7 @@ Posterior::Neighbourhood::Neighbourhood(const Posterior& posterior, const Point&
       at_place = at_centre;
       for (size_t c = 0; c < causes; ++c) {
         const KnownCause& cause = posterior.causes_[c];
+        if (variable >= cause.serves.size()) continue;  // the source that an edit made: no cause is about it
         const std::vector<double>& serves = cause.serves[variable];
         const auto entry = [&](size_t of) { return of < serves.size() ? serves[of] : 0; };
         const double more = entry(static_cast<size_t>(place)) - entry(centre[variable]);

@@ -293,8 +293,10 @@ const v1::Comparison* BesideBaselineOf(const v1::Campaign& campaign) {
 const v1::Iteration* CampaignState::UncomparedEnd() const {
   const v1::Iteration* best = this->best();
   for (auto iteration = iterations_.rbegin(); best != nullptr && iteration != iterations_.rend(); ++iteration) {
+    const bool stopped = std::any_of(iteration->failed_gates().begin(), iteration->failed_gates().end(),
+                                     [](const v1::FailedGate& gate) { return gate.action() != v1::GATE_ACTION_MARK; });
     if (iteration->expedition() && iteration->verdict() == v1::REVERTED && iteration->comparison() == v1::FASTER &&
-        !iteration->has_over_best() && iteration->speedup_over_start() > best->speedup_over_start()) {
+        !stopped && !iteration->has_over_best() && iteration->speedup_over_start() > best->speedup_over_start()) {
       return &*iteration;
     }
   }
@@ -521,6 +523,8 @@ int CampaignState::FindAlike(const std::string& source, const v1::Variant& varia
   for (const auto& [iteration, source_id] : source_ids_) {
     if (!alike.contains(source_id)) continue;
     if (const v1::Iteration* judged = Find(iteration)) {
+      // Neither tells what it would be worth now.
+      if (judged->untried() || (judged->verdict() == v1::REVERTED && judged->comparison() == v1::FASTER)) continue;
       if (VariantText(VariantOf(*judged)) == text) return iteration;
     }
     for (const auto& [trial, open] : open_) {

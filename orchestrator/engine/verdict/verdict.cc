@@ -479,7 +479,14 @@ v1::RevisedIteration UncomparedEnd(const CampaignState& campaign, const v1::Tria
 
 v1::RevisedIteration JudgeEnd(const CampaignState& campaign, const v1::TrialPlanned& planned,
                               const v1::TrialResult& result, const Gates& gates) {
-  if (result.has_failure()) return UncomparedEnd(campaign, planned, result.failure().message());
+  if (result.has_failure()) {
+    v1::RevisedIteration wrong = UncomparedEnd(campaign, planned, result.failure().message());
+    if (result.failure().stage() == v1::STAGE_VALIDATE) {  // no step begins from it
+      wrong.set_verdict(v1::REJECTED);
+      *wrong.mutable_failure() = result.failure();
+    }
+    return wrong;
+  }
   if (!result.passed_over().empty()) return UncomparedEnd(campaign, planned, result.passed_over());
   if (result.same_code()) return UncomparedEnd(campaign, planned, "both have the same machine code and launches");
   const v1::Iteration& end = *campaign.Find(planned.iteration());

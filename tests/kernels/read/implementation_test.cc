@@ -226,8 +226,22 @@ TEST(ImplementationTest, RefusesWhatTouchesTheContractWithTheLine) {
   EXPECT_THAT(
       add("[[tensor]]\nname = \"more\"\ntype = \"f32\"\nshape = [\"ROWS\"]\nrole = \"scratch\"\nstatic = true\n"),
       HasSubstr("[[tensor]] more, which is static, belongs to the contract"));
+  EXPECT_THAT(Refused(bundle, head + "@@ -1 +1,2 @@\n+compiler = \"nvcc\"\n x\n"),
+              HasSubstr("line 4 of the patch: \"compiler = \"nvcc\"\" belongs to the contract"));
   EXPECT_THAT(Refused(bundle, "--- a/reference.cu\n+++ b/reference.cu\n@@ -1 +1 @@\n-a\n+b\n"),
               HasSubstr("it edits reference.cu; only scale_rows.cu, kernel.toml can be edited"));
+}
+
+// The source would be read as several files, one of them a kernel.toml that nobody checked.
+TEST(ImplementationTest, RefusesASourceThatBeginsLikeSeveralFiles) {
+  const v1::Bundle bundle = ReadBundle(BundleFolder::Golden()).bundle;
+  const std::string first = bundle.source().text().substr(0, bundle.source().text().find('\n'));
+  EXPECT_THAT(
+      Refused(bundle,
+              absl::StrCat("--- a/scale_rows.cu\n+++ b/scale_rows.cu\n@@ -1 +1,2 @@\n+==== scale_rows.cu, 1 lines "
+                           "====\n ",
+                           first, "\n")),
+      HasSubstr("begin it otherwise"));
 }
 
 TEST(ImplementationTest, RefusesAKernelTomlWithMistakes) {

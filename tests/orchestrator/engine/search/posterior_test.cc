@@ -117,6 +117,16 @@ TEST(Posterior, BeginsWithWhatIsKnownBeforeAnythingIsMeasured) {
   EXPECT_NEAR(posterior.Predict({{0, 1}})[0].mean, 0.5, 0.1);
 }
 
+// A campaign with an edit has the source as one more place, of which no cause knows.
+TEST(Posterior, BoundsNeighboursOfPointsThatAreLongerThanItsCauses) {
+  const Posterior posterior = Fitted({{{0, 0}, 0.5, 0}, {{1, 1}, 0.7, 0}}, EvenScales(2), {FirstVariable()});
+  const Posterior::Neighbourhood neighbourhood(posterior, {0, 0});
+  for (uint16_t place = 0; place < kValues; ++place) {
+    EXPECT_NEAR(neighbourhood.Bound(0, place).mean, posterior.Predict({{place, 0}})[0].mean, 1e-9);
+    EXPECT_NEAR(neighbourhood.Bound(1, place).mean, posterior.Predict({{0, place}})[0].mean, 1e-9);
+  }
+}
+
 TEST(Posterior, CorrectsWhatACauseIsWorth) {
   const std::vector<Observation> slower = {{{0, 0, 0}, 0, 0}, {{1, 0, 0}, -0.3, 0}, {{1, 3, 0}, -0.3, 0}};
   const Posterior before = Fitted({slower[0]}, EvenScales(3), {FirstVariable()});
