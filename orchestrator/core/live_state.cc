@@ -32,32 +32,39 @@ void AddProposals(const CampaignState& campaign, const Add& add) {
 }  // namespace
 
 void TrialQueue::Update(int64_t number, const CampaignState& campaign) {
-  std::vector<Key>& keys = by_campaign_[number];
-  for (const Key& key : keys) all_.erase(key);
-  keys.clear();
+  Trials& trials = by_campaign_[number];
+  Erase(trials);
+  trials = {campaign.author(), {}};
   if (!campaign.leasable()) return;
   for (const auto& [trial, open] : campaign.open_trials()) {
     if (!open.worker.empty()) continue;
-    keys.push_back({open.planned_at, number, trial});
-    all_.insert(keys.back());
+    trials.keys.push_back({open.planned_at, number, trial});
+    by_author_[trials.author].insert(trials.keys.back());
   }
+}
+
+void TrialQueue::Erase(const Trials& trials) {
+  const auto author = by_author_.find(trials.author);
+  if (author == by_author_.end()) return;
+  for (const Key& key : trials.keys) author->second.erase(key);
+  if (author->second.empty()) by_author_.erase(author);
 }
 
 void TrialQueue::Remove(int64_t number) {
   const auto found = by_campaign_.find(number);
   if (found == by_campaign_.end()) return;
-  for (const Key& key : found->second) all_.erase(key);
+  Erase(found->second);
   by_campaign_.erase(found);
 }
 
 void TrialQueue::Clear() {
-  all_.clear();
+  by_author_.clear();
   by_campaign_.clear();
 }
 
 bool TrialQueue::HasTrialOf(int64_t number) const {
   const auto found = by_campaign_.find(number);
-  return found != by_campaign_.end() && !found->second.empty();
+  return found != by_campaign_.end() && !found->second.keys.empty();
 }
 
 void KnownBaselines::Note(const v1::Campaign& summary) {

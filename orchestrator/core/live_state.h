@@ -37,13 +37,20 @@ class TrialQueue {
   void Remove(int64_t number);
   void Clear();
 
-  bool empty() const { return all_.empty(); }
+  bool empty() const { return by_author_.empty(); }
   bool HasTrialOf(int64_t number) const;
-  const std::set<Key>& all() const { return all_; }
+  // The oldest first; no author without trials.
+  const std::map<std::string, std::set<Key>>& by_author() const { return by_author_; }
 
  private:
-  std::set<Key> all_;
-  std::map<int64_t, std::vector<Key>> by_campaign_;
+  struct Trials {
+    std::string author;
+    std::vector<Key> keys;
+  };
+  void Erase(const Trials& trials);
+
+  std::map<std::string, std::set<Key>> by_author_;
+  std::map<int64_t, Trials> by_campaign_;
 };
 
 // What baselines took in earlier campaigns: the newest campaign's time for the same bundle, device, size and baseline.

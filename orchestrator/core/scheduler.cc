@@ -108,27 +108,26 @@ int Scheduler::SlotsOf(const CampaignState& campaign, absl::Time now) const {
 }
 
 std::optional<TrialQueue::Key> Scheduler::NextFor(const v1::Device& device) const {
-  // One author alone: the oldest trial is next, and nothing is to be counted.
-  const bool alone = std::all_of(state_.campaigns.begin(), state_.campaigns.end(), [&](const auto& campaign) {
-    return campaign.second->author() == state_.campaigns.begin()->second->author();
+  const auto& queued = state_.queue.by_author();
+  std::map<std::string, int> held;  // leases on devices like this one
+  if (queued.size() > 1) {
+    for (const auto& [key, lease] : state_.leases) {
+      const CampaignState& campaign = *state_.campaigns.at(key.first);
+      if (campaign.summary().device() == device.label()) ++held[campaign.author()];
+    }
+  }
+  std::vector<std::pair<double, const std::set<TrialQueue::Key>*>> authors;
+  for (const auto& [author, keys] : queued) authors.emplace_back(held[author] / WeightOf(author), &keys);
+  std::sort(authors.begin(), authors.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.first, *a.second->begin()) < std::pair(b.first, *b.second->begin());
   });
-  std::map<std::string, int> held;
-  if (!alone) {
-    for (const auto& [key, lease] : state_.leases) ++held[state_.campaigns.at(key.first)->author()];
+  for (const auto& [used, keys] : authors) {
+    for (const TrialQueue::Key& key : *keys) {
+      const CampaignState& campaign = *state_.campaigns.at(std::get<1>(key));
+      if (CanRun(device, campaign.summary(), campaign.space_hash()).ok()) return key;
+    }
   }
-  std::optional<TrialQueue::Key> next;
-  double least = 0;
-  for (const TrialQueue::Key& key : state_.queue.all()) {
-    const CampaignState& campaign = *state_.campaigns.at(std::get<1>(key));
-    const auto leases = held.find(campaign.author());
-    const double used = leases == held.end() ? 0 : leases->second / WeightOf(campaign.author());
-    if (next && used >= least) continue;
-    if (!CanRun(device, campaign.summary(), campaign.space_hash()).ok()) continue;
-    next = key;
-    least = used;
-    if (used == 0) break;
-  }
-  return next;
+  return std::nullopt;
 }
 
 void Scheduler::EndWaitsForProposals(Step* step) {
