@@ -73,6 +73,8 @@ v1::Event Finished(const Campaign& campaign, const CampaignState& state, const v
     for (const v1::RevisedIteration& revised : RevisedBy(finished.total_gain(), state.iterations())) {
       *finished.add_revised() = revised;
     }
+  } else if (planned.purpose() == v1::TRIAL_PURPOSE_END) {
+    *finished.add_revised() = JudgeEnd(state, planned, finished.result(), ProfileSet::Default().gates);
   } else {
     *finished.mutable_iteration() = Judge(state, planned, finished.result());
   }
