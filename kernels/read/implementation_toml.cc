@@ -31,7 +31,6 @@ void AddContractNames(Reading& reading) {
 // What the implementation has of kernel.toml goes; the contract stays.
 void ClearImplementation(v1::Bundle& bundle) {
   bundle.clear_options();
-  bundle.clear_include();
   bundle.clear_variables();
   bundle.clear_constraints();
   bundle.clear_launches();
@@ -74,7 +73,7 @@ void ReadImplementationTables(const std::string& text, const v1::Bundle& contrac
   AddContractNames(reading);
   TomlTable root(&*parsed, &KernelToml(), "", &reading.problems);
   ReadCompiling(root, reading);
-  ReadIncludes(root, reading);
+  reading.bundle.set_compiler(contract.compiler());  // the text has none
   if (root.Has("variable")) ReadVariables(root, reading);
   ReadConstraints(root, reading);
   if (root.Has("tensor")) ReadTensors(root, reading);

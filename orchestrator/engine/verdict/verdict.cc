@@ -481,7 +481,8 @@ v1::RevisedIteration JudgeEnd(const CampaignState& campaign, const v1::TrialPlan
                               const v1::TrialResult& result, const Gates& gates) {
   if (result.has_failure()) {
     v1::RevisedIteration wrong = UncomparedEnd(campaign, planned, result.failure().message());
-    if (result.failure().stage() == v1::STAGE_VALIDATE) {  // no step begins from it
+    if (result.failure().stage() == v1::STAGE_VALIDATE && result.failure().check() != v1::CHECK_UNSTEADY) {
+      // It was found wrong: no step begins from it.
       wrong.set_verdict(v1::REJECTED);
       *wrong.mutable_failure() = result.failure();
     }
