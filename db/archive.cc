@@ -334,7 +334,9 @@ absl::Status RemoveArchived(Connection* database, const ArchiveSummary& archive,
   });
   if (!status.ok()) return status;
   // A worker may have uploaded a blob for an unfinished campaign that no event of that campaign names yet.
-  const absl::StatusOr<int64_t> unfinished = database->QueryInt("SELECT count(*) FROM main.campaigns WHERE ended = 0");
+  const absl::StatusOr<int64_t> unfinished = database->QueryInt(
+      absl::StrCat("SELECT count(*) FROM main.events WHERE kind = ", static_cast<int>(v1::Event::kLeased),
+                   " AND campaign IN (SELECT number FROM main.campaigns WHERE ended = 0)"));
   if (!unfinished.ok()) return unfinished.status();
   for (const std::string& hash : *own) {
     if (*unfinished > 0 || others->contains(hash)) continue;
