@@ -12,6 +12,7 @@ namespace pawl {
 namespace {
 
 // A round takes an SM with 1024 threads 512 cycles.
+constexpr uint32_t kShortestCrowdNs = 40'000;  // the longest: 8 times that
 constexpr uint32_t kAnchorRounds = 370;
 
 // Mirrored in support.cu.
@@ -78,6 +79,7 @@ absl::Status SegmentTable::Set(const std::vector<Segment>& segments) {
 
 absl::Status Support::Load(const std::string& cubin, CUstream stream, int max_shared_bytes, int sm_count) {
   stream_ = stream;
+  if (beside_ == nullptr) PAWL_CUDA(StreamCreate(&beside_, kStreamNonBlocking));
   max_shared_bytes_ = max_shared_bytes;
   sm_count_ = sm_count;
   CUmodule module;
@@ -89,6 +91,7 @@ absl::Status Support::Load(const std::string& cubin, CUstream stream, int max_sh
   PAWL_CUDA(ModuleGetFunction(&rotate_, module, "pawl_rotate"));
   PAWL_CUDA(ModuleGetFunction(&dirty_shared_, module, "pawl_dirty_shared"));
   PAWL_CUDA(ModuleGetFunction(&hold_, module, "pawl_hold"));
+  PAWL_CUDA(ModuleGetFunction(&crowd_, module, "pawl_crowd"));
   PAWL_CUDA(ModuleGetFunction(&anchor_, module, "pawl_anchor"));
   PAWL_CUDA(ModuleGetFunction(&norm_, module, "pawl_norm"));
   PAWL_CUDA(ModuleGetFunction(&differ_, module, "pawl_differ"));
@@ -239,6 +242,16 @@ absl::Status Support::Anchor() {
   CUdeviceptr sink = result_.address();
   void* arguments[] = {&rounds, &sink};
   return Launch(anchor_, sm_count_ * 4, 1, 256, 0, arguments);
+}
+
+absl::Status Support::Crowd(const Key& key) {
+  PAWL_CUDA(StreamSynchronize(stream_));  // the crowd is there before what is queued next
+  Key copy = key;
+  uint32_t most = kShortestCrowdNs << (key.words[0] % 4);
+  uint32_t late = 1u << (key.words[1] % 6);
+  void* arguments[] = {&copy, &most, &late};
+  PAWL_CUDA(LaunchKernel(crowd_, sm_count_ * 2, 1, 1, 1024, 1, 1, 0, beside_, arguments, nullptr));
+  return absl::OkStatus();
 }
 
 absl::Status Support::Hold(uint32_t nanoseconds) {

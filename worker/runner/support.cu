@@ -482,6 +482,18 @@ extern "C" __global__ void pawl_hold(u32 nanoseconds) {
   } while (now - start < nanoseconds);
 }
 
+// Fills every SM, and leaves them one after another: what is launched beside it finds room for a few of its blocks at a
+// time, so that blocks that rely on each other without waiting for each other are seen to.
+extern "C" __global__ void __launch_bounds__(1024) pawl_crowd(Key key, u32 most, u32 late) {
+  const u32 stay = StayOf(key, blockIdx.x, most, late);
+  u64 start, now;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(start));
+  do {
+    __nanosleep(200);
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  } while (now - start < stay);
+}
+
 // Arithmetic on registers alone, so that its time follows the SM clock and nothing else: what times of different
 // processes are held against.
 extern "C" __global__ void pawl_anchor(u32 rounds, float* sink) {

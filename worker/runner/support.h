@@ -74,13 +74,16 @@ class Support {
   // Queues Pawl's own kernel of a fixed amount of arithmetic, about 100 us on a present GPU.
   absl::Status Anchor();
   absl::Status Hold(uint32_t nanoseconds);
+  // Leaves room for a few blocks at a time to what is queued next, for some 0.1 ms.
+  absl::Status Crowd(const Key& key);
 
  private:
   absl::Status Launch(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned block, unsigned shared,
                       void** arguments);
 
   CUstream stream_ = nullptr;
-  CUfunction fill_, verify_, digest_, compare_, rotate_, dirty_shared_, hold_, anchor_, norm_, differ_, corrupt_;
+  CUstream beside_ = nullptr;  // what runs here runs at the same time as the stream's
+  CUfunction fill_, verify_, digest_, compare_, rotate_, dirty_shared_, hold_, crowd_, anchor_, norm_, differ_, corrupt_;
   int max_shared_bytes_ = 0;
   int sm_count_ = 0;
   DeviceBuffer result_;

@@ -32,6 +32,25 @@ TEST(ChaCha20, GivesTheBlockOfTheStandard) {
   EXPECT_EQ(block.words[15], 0x4e3c50a2u);
 }
 
+TEST(StayOf, LeavesFewRoomsEarlyAndAllInTime) {
+  constexpr u32 kMost = 100'000;
+  int before = 264;
+  for (const u32 late : {1u, 4u, 32u}) {
+    int early = 0;
+    u32 longest = 0;
+    for (u32 block = 0; block < 264; ++block) {
+      const u32 stay = StayOf(kKey, block, kMost, late);
+      early += stay < kMost / 2;
+      longest = std::max(longest, stay);
+    }
+    EXPECT_LE(longest, kMost);
+    EXPECT_GT(longest, kMost * 9 / 10);
+    EXPECT_GT(early, 0) << late;
+    EXPECT_LT(early, before) << late;
+    before = early;
+  }
+}
+
 TEST(Permuted, TakesEveryNumberToAnotherOne) {
   for (const u64 count : {u64{1}, u64{2}, u64{3}, u64{7}, u64{64}, u64{1000}, u64{4097}}) {
     const Block seed = SeedOf(SegmentOf(count, kPermutation), kKey);
