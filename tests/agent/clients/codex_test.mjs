@@ -75,7 +75,7 @@ test("codex tunes a replayed campaign", {timeout: 300_000}, async () => {
   assert.match(readFileSync(join(work, "agent-1.out"), "utf8"), /mcp_tool_call/);
 });
 
-const KERNEL = `//! time 100
+const KERNEL = `#pragma fake time 100
 extern "C" __global__ void copy(const float* in, float* out, int n) {
   const int i = blockIdx.x * TILE + threadIdx.x;
   if (i < n) out[i] = in[i];
@@ -129,11 +129,11 @@ relative = 1e-7
 const patch = (before, after) => `--- a/copy.cu\n+++ b/copy.cu\n@@ -1,2 +1,2 @@\n-${before}\n+${after}\n ${KERNEL.split("\n")[1]}\n`;
 // One that is faster, one that is slower, one that does not compile, one that does not fit, and one that is faster again.
 const EDITS = [
-  {name: "faster", patch: patch("//! time 100", "//! time 70")},
-  {name: "slower", patch: patch("//! time 70", "//! time 90")},
-  {name: "broken", patch: patch("//! time 70", "#error not yet")},
-  {name: "stale", patch: patch("//! time 100", "//! time 10")},
-  {name: "fastest", patch: patch("//! time 70", "//! time 40")},
+  {name: "faster", patch: patch("#pragma fake time 100", "#pragma fake time 70")},
+  {name: "slower", patch: patch("#pragma fake time 70", "#pragma fake time 90")},
+  {name: "broken", patch: patch("#pragma fake time 70", "#error not yet")},
+  {name: "stale", patch: patch("#pragma fake time 100", "#pragma fake time 10")},
+  {name: "fastest", patch: patch("#pragma fake time 70", "#pragma fake time 40")},
 ];
 
 function editor(outputs) {

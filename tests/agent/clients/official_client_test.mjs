@@ -90,7 +90,7 @@ async function drive(client) {
   assert.ok(resources.some(each => each.uri === `pawl://campaigns/${campaign}/source`));
   assert.match((await client.readResource({uri: `pawl://campaigns/${campaign}/report`})).contents[0].text, /softmax/);
   await assert.rejects(client.readResource({uri: "pawl://campaigns/99999/source"}));
-  assert.equal((await client.listResourceTemplates()).resourceTemplates.length, 5);
+  assert.equal((await client.listResourceTemplates()).resourceTemplates.length, 7);
   const {messages} = await client.getPrompt({name: "optimise", arguments: {campaign}});
   assert.match(messages[0].content.text, new RegExp(`campaigns/${campaign}`));
   const completed = await client.complete({ref: {type: "ref/prompt", name: "optimise"}, argument: {name: "campaign", value: campaign}});
