@@ -4,6 +4,7 @@
 
 #include "kernels/variable_values.h"
 #include "orchestrator/engine/search/decide.h"
+#include "orchestrator/engine/search/single_change.h"
 
 namespace pawl {
 namespace {
@@ -35,7 +36,19 @@ v1::Situation SituationOf(const CampaignState& campaign, const Chooser& chooser,
       situation.set_tried_left_out(situation.tried_left_out() + 1);
     }
   }
-  for (v1::RankedChange& untried : UntriedChanges(campaign, chooser)) *situation.add_untried() = std::move(untried);
+  // A proposal changes the best variant: what the engine would try from another one is listed where that can have it.
+  for (v1::RankedChange& untried : UntriedChanges(campaign, chooser)) {
+    const auto from = best.variant().find(untried.change().variable());
+    if (from == best.variant().end()) continue;
+    untried.mutable_change()->set_from(from->second);
+    untried.mutable_change()->clear_from_word();
+    std::string why;
+    const std::optional<v1::Variant> variant = Changed(campaign, best, untried.change(), &why);
+    if (!variant || campaign.Tried(*variant, campaign.SourceIdOf(best.number()))) continue;
+    untried.set_parent(best.number());
+    NameWords(bundle, untried.mutable_change());
+    *situation.add_untried() = std::move(untried);
+  }
   for (const CampaignState::Proposal& proposal : campaign.proposals()) {
     *situation.add_proposals() = proposal.proposed;
   }
