@@ -1,6 +1,8 @@
 #include "orchestrator/engine/report/situation.h"
 
 #include <optional>
+#include <set>
+#include <utility>
 
 #include "kernels/variable_values.h"
 #include "orchestrator/engine/search/decide.h"
@@ -36,17 +38,28 @@ v1::Situation SituationOf(const CampaignState& campaign, const Chooser& chooser,
       situation.set_tried_left_out(situation.tried_left_out() + 1);
     }
   }
-  // A proposal changes the best variant: what the engine would try from another one is listed where that can have it.
-  for (v1::RankedChange& untried : UntriedChanges(campaign, chooser)) {
-    const auto from = best.variant().find(untried.change().variable());
-    if (from == best.variant().end()) continue;
-    untried.mutable_change()->set_from(from->second);
-    untried.mutable_change()->clear_from_word();
+  // A proposal changes the best variant. What the engine would try from another one is listed where the best can have
+  // it, and after that what else can be tried.
+  std::vector<v1::RankedChange> ranking = UntriedChanges(campaign, chooser);
+  for (const v1::Variable& variable : bundle.variables()) {
+    for (const int32_t value : variable.values()) {
+      v1::Change& change = *ranking.emplace_back().mutable_change();
+      change.set_variable(variable.name());
+      change.set_to(value);
+    }
+  }
+  std::set<std::pair<std::string, int32_t>> listed;
+  for (v1::RankedChange& untried : ranking) {
+    v1::Change& change = *untried.mutable_change();
+    const auto from = best.variant().find(change.variable());
+    if (from == best.variant().end() || !listed.insert({change.variable(), change.to()}).second) continue;
+    change.set_from(from->second);
+    change.clear_from_word();
     std::string why;
-    const std::optional<v1::Variant> variant = Changed(campaign, best, untried.change(), &why);
+    const std::optional<v1::Variant> variant = Changed(campaign, best, change, &why);
     if (!variant || campaign.Tried(*variant, campaign.SourceIdOf(best.number()))) continue;
     untried.set_parent(best.number());
-    NameWords(bundle, untried.mutable_change());
+    NameWords(bundle, &change);
     *situation.add_untried() = std::move(untried);
   }
   for (const CampaignState::Proposal& proposal : campaign.proposals()) {
