@@ -57,7 +57,7 @@ bool IsWorkerOfJob(const std::string& worker, int64_t job);
 int ClassFor(const std::vector<GpuClass>& classes, const std::string& gpu);
 
 // How many jobs to start and which to cancel, from what is there alone: the same picture gives the same decision, so
-// that whoever decides may be killed and started again. `stale`: running jobs that don't count as starting any more,
+// that the controller may be killed and restarted. `stale`: running jobs that no longer count as starting,
 // since no worker of theirs registered.
 //
 // A queued trial needs a worker: one that is idle, one whose job is on its way, or a new one. Running jobs are never

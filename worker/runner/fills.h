@@ -232,8 +232,6 @@ PAWL_BOTH u64 EntriesOnTheLeft(u32 x, u32 y, u64 left, u64 rows, u64 total) {
   return taken >= static_cast<double>(total) ? total : static_cast<u64>(taken);
 }
 
-// Element i of offsets that rise from 0 to segment.extent over the segment, as the rows of a sparse matrix begin: found
-// by halving the rows, so that any element can be had by itself.
 // How long block `block` of pawl_crowd stays, of at most `most` ns. Most blocks stay nearly as long as the longest: the
 // larger `late` is, the fewer leave early, and the further apart.
 PAWL_BOTH u32 StayOf(const Key& key, u32 block, u32 most, u32 late) {
@@ -243,6 +241,8 @@ PAWL_BOTH u32 StayOf(const Key& key, u32 block, u32 most, u32 late) {
   return u32(float(most) * (1 - left));
 }
 
+// Element i of offsets that rise from 0 to segment.extent over the segment, as the rows of a sparse matrix begin: found
+// by halving the rows, so that any element can be had by itself.
 PAWL_BOTH u64 CsrOffset(const Segment& segment, const Key& key, u64 i) {
   u64 rows = segment.elements - 1, total = segment.extent;
   if (i >= rows) return i == 0 ? 0 : total;

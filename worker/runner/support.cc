@@ -11,8 +11,8 @@
 namespace pawl {
 namespace {
 
-// A round takes an SM with 1024 threads 512 cycles.
 constexpr uint32_t kShortestCrowdNs = 40'000;  // the longest: 8 times that
+// A round takes an SM with 1024 threads 512 cycles.
 constexpr uint32_t kAnchorRounds = 370;
 
 // Mirrored in support.cu.
