@@ -1,5 +1,5 @@
 # Precompiled headers: a few heavy ones (protobuf, gRPC, GoogleTest) are in nearly every file, and parsing them was most of
-# a build. pawl_precompiled(NAME [PROGRAMS] [FAST] DEPENDS targets... HEADERS headers...) makes one; pawl_library and pawl_test take its name
+# a build. pawl_precompiled(NAME [PROGRAMS] DEPENDS targets... HEADERS headers...) makes one; pawl_library and pawl_test take its name
 # as PRECOMPILED. Files still include what they use: the objects of tests/repository and clang's check of the locks are
 # compiled without.
 set(PAWL_STANDARD_HEADERS
@@ -8,7 +8,7 @@ set(PAWL_STANDARD_HEADERS
   <absl/strings/str_split.h> <absl/time/time.h> <absl/time/clock.h>)
 
 function(pawl_precompiled name)
-  cmake_parse_arguments(ARG "PROGRAMS;FAST" "" "DEPENDS;HEADERS" ${ARGN})
+  cmake_parse_arguments(ARG "PROGRAMS" "" "DEPENDS;HEADERS" ${ARGN})
   set(source ${PROJECT_BINARY_DIR}/precompiled/${name}.cc)
   file(CONFIGURE OUTPUT ${source} CONTENT "// Owns a precompiled header.\nint main() {}\n")
   # Of the kind that uses it: libraries are compiled with -fPIC, programs with -fPIE, and a header serves one of them.
@@ -19,9 +19,6 @@ function(pawl_precompiled name)
   endif()
   target_link_libraries(precompiled_${name} PRIVATE ${ARG_DEPENDS} absl::status absl::statusor absl::strings absl::str_format
     absl::time)
-  if(ARG_FAST)
-    target_compile_options(precompiled_${name} PRIVATE $<$<CONFIG:Release>:-O2>)
-  endif()
   target_precompile_headers(precompiled_${name} PRIVATE ${PAWL_STANDARD_HEADERS} ${ARG_HEADERS})
 endfunction()
 
@@ -30,6 +27,5 @@ macro(pawl_precompile_all)
   set(messages <pawl/v1/campaign.pb.h> <pawl/v1/event.pb.h> <pawl/v1/trial.pb.h> <pawl/v1/runner.pb.h> <pawl/v1/builder.pb.h>
     <google/protobuf/util/json_util.h>)
   pawl_precompiled(messages DEPENDS pawl_proto HEADERS ${messages})
-  pawl_precompiled(messages_fast FAST DEPENDS pawl_proto HEADERS ${messages})
   pawl_precompiled(tests PROGRAMS DEPENDS pawl_proto GTest::gtest GTest::gmock HEADERS ${messages} <gtest/gtest.h> <gmock/gmock.h>)
 endmacro()

@@ -8,7 +8,7 @@
 namespace pawl {
 namespace {
 
-using Kind = CppStatement::Kind;
+using StatementKind = CppStatement::Kind;
 using Words = std::set<std::string_view>;
 
 constexpr int kMaxNesting = 200;
@@ -37,7 +37,7 @@ class BodyParser {
  private:
   bool Is(size_t at, std::string_view text) const { return at < tokens_.size() && tokens_[at].Is(text); }
 
-  CppStatement Made(Kind kind, size_t begin) const {
+  CppStatement Made(StatementKind kind, size_t begin) const {
     CppStatement made;
     made.kind = kind;
     made.begin = begin;
@@ -82,7 +82,7 @@ class BodyParser {
 
   CppStatement Statement(size_t at, size_t end) {
     if (Is(at, "{")) {
-      CppStatement block = Made(Kind::kBlock, at);
+      CppStatement block = Made(StatementKind::kBlock, at);
       const size_t close = std::min(ClosingBracket(tokens_, at), end);
       block.body = Statements(at + 1, close);
       block.end = close + 1;
@@ -91,23 +91,23 @@ class BodyParser {
     if (Is(at, "if") || Is(at, "while") || Is(at, "switch")) return Conditional(at, end);
     if (Is(at, "for") && Is(at + 1, "(")) return For(at, end);
     if (Is(at, "do")) {
-      CppStatement loop = Made(Kind::kWhile, at);
+      CppStatement loop = Made(StatementKind::kWhile, at);
       loop.end = Semicolon(AddBody(at + 1, end, loop), end) + 1;
       return loop;
     }
     if (Is(at, "else")) {  // of an #if that has the `if`
-      CppStatement block = Made(Kind::kBlock, at);
+      CppStatement block = Made(StatementKind::kBlock, at);
       block.end = AddBody(at + 1, end, block);
       return block;
     }
     if (Is(at, "case") || Is(at, "default")) {
       while (at < end && !Is(at, ":")) ++at;
-      CppStatement label = Made(Kind::kJump, std::min(at, end - 1));
+      CppStatement label = Made(StatementKind::kJump, std::min(at, end - 1));
       label.end = at + 1;
       return label;
     }
     if (Is(at, "return") || Is(at, "break") || Is(at, "continue")) {
-      CppStatement jump = Made(Is(at, "return") ? Kind::kReturn : Kind::kJump, at);
+      CppStatement jump = Made(Is(at, "return") ? StatementKind::kReturn : StatementKind::kJump, at);
       const size_t close = Semicolon(at, end);
       if (Is(at, "return") && close > at + 1) AddExpression(at + 1, close, jump.expressions);
       jump.end = close + 1;
@@ -118,7 +118,7 @@ class BodyParser {
 
   CppStatement Conditional(size_t at, size_t end) {
     const bool is_if = Is(at, "if");
-    CppStatement made = Made(is_if ? Kind::kIf : Is(at, "while") ? Kind::kWhile : Kind::kSwitch, at);
+    CppStatement made = Made(is_if ? StatementKind::kIf : Is(at, "while") ? StatementKind::kWhile : StatementKind::kSwitch, at);
     size_t open = at + 1;
     if (Is(open, "constexpr")) ++open;
     if (!Is(open, "(")) {
@@ -134,15 +134,15 @@ class BodyParser {
   }
 
   CppStatement For(size_t at, size_t end) {
-    CppStatement made = Made(Kind::kFor, at);
+    CppStatement made = Made(StatementKind::kFor, at);
     const size_t close = std::min(ClosingBracket(tokens_, at + 1), end);
     const size_t first = std::min(Semicolon(at + 2, close), close);
     if (first == close) {  // for (x : range)
-      made.body.push_back(Made(Kind::kOther, at));
+      made.body.push_back(Made(StatementKind::kOther, at));
       made.end = AddBody(close + 1, end, made);
       return made;
     }
-    made.body.push_back(first > at + 2 ? Simple(at + 2, first) : Made(Kind::kOther, at));
+    made.body.push_back(first > at + 2 ? Simple(at + 2, first) : Made(StatementKind::kOther, at));
     const size_t second = std::min(Semicolon(first + 1, close), close);
     made.has_condition = second > first + 1;
     if (made.has_condition) {
@@ -157,13 +157,13 @@ class BodyParser {
   // A declaration or an expression, up to its ;
   CppStatement Simple(size_t at, size_t end) {
     const size_t close = Semicolon(at, end);
-    CppStatement made = Made(Kind::kExpression, at);
+    CppStatement made = Made(StatementKind::kExpression, at);
     // NAME(...) { : a macro that stands for a loop.
     if (tokens_[at].IsWord() && Is(at + 1, "(")) {
       const size_t bracket = ClosingBracket(tokens_, at + 1);
       if (bracket + 1 < close && Is(bracket + 1, "{")) {
         AddExpression(at, bracket + 1, made.expressions);
-        made.kind = Kind::kWhile;
+        made.kind = StatementKind::kWhile;
         made.end = AddBody(bracket + 1, end, made);
         return made;
       }
@@ -261,7 +261,7 @@ class BodyParser {
       i = stop + 1;
     }
     if (declared.empty()) return false;
-    made.kind = Kind::kDeclaration;
+    made.kind = StatementKind::kDeclaration;
     made.declared = std::move(declared);
     return true;
   }

@@ -16,14 +16,14 @@ namespace {
 using Kind = CppExpression::Kind;
 
 // All names in an expression, and in what the host's variables among them are made of.
-void NamesIn(const CppExpression& e, const HostValues& values, int steps, std::set<std::string>& names) {
+void CollectNames(const CppExpression& e, const HostValues& values, int steps, std::set<std::string>& names) {
   if (steps > 24) return;
   if (e.kind == Kind::kName && names.insert(e.text).second) {
     if (const auto found = values.find(e.text); found != values.end()) {
-      for (const CppExpression& part : found->second.parts) NamesIn(part, values, steps + 1, names);
+      for (const CppExpression& part : found->second.parts) CollectNames(part, values, steps + 1, names);
     }
   }
-  for (const CppExpression& part : e.parts) NamesIn(part, values, steps + 1, names);
+  for (const CppExpression& part : e.parts) CollectNames(part, values, steps + 1, names);
 }
 
 bool IsIntegerKind(const std::string& kind) {
@@ -51,9 +51,9 @@ DraftVariables::DraftVariables(const SourceModel& model, std::vector<const Sourc
       free_name_(std::move(free_name)) {
   for (const HostLaunch* launch : launches_) {
     for (const std::vector<CppExpression>* list : {&launch->grid, &launch->block}) {
-      for (const CppExpression& e : *list) NamesIn(e, launch->values, 0, in_geometry_);
+      for (const CppExpression& e : *list) CollectNames(e, launch->values, 0, in_geometry_);
     }
-    if (launch->shared) NamesIn(*launch->shared, launch->values, 0, in_geometry_);
+    if (launch->shared) CollectNames(*launch->shared, launch->values, 0, in_geometry_);
     for (const std::string& argument : launch->template_arguments) {
       const std::vector<CppToken> tokens = CppTokens(argument);
       for (const CppToken& token : tokens) {

@@ -15,7 +15,7 @@ namespace {
 
 using Kind = CppExpression::Kind;
 
-constexpr int kMaxSteps = 16;
+constexpr int kMaxShapeSteps = 16;
 constexpr size_t kMaxTerms = 64;
 
 // A product: a number, sizes, and what runs (a thread's index, a loop's variable).
@@ -32,7 +32,7 @@ class Indexing {
   // The sum of products that an index is; empty: it is too large a one.
   std::vector<Term> Terms(const CppExpression& e, int steps = 0) {
     if (const std::optional<int64_t> number = ConstantValue(e, {})) return {Term{*number, {}, {}}};
-    if (steps > kMaxSteps) return {Running(e)};
+    if (steps > kMaxShapeSteps) return {Running(e)};
     switch (e.kind) {
       case Kind::kCast:
         return Terms(e.parts[0], steps + 1);
@@ -60,7 +60,7 @@ class Indexing {
 
   // What an index that runs stays below; "?": only data tell.
   std::string Bound(const CppExpression& e, int steps = 0) {
-    if (steps > kMaxSteps) return "?";
+    if (steps > kMaxShapeSteps) return "?";
     if (const auto found = scope_.body->bounds.find(CppText(e)); found != scope_.body->bounds.end()) {
       const std::string inner = Limit(found->second, steps);
       if (inner != "?") return inner;
@@ -108,7 +108,7 @@ class Indexing {
 
   // The parameter whose element an index is: index[i], or a variable that holds it. Empty: none.
   std::string DataOf(const CppExpression& e, int steps = 0) const {
-    if (steps > kMaxSteps) return "";
+    if (steps > kMaxShapeSteps) return "";
     if (e.kind == Kind::kSubscript && e.parts[0].kind == Kind::kName &&
         scope_.body->pointers.contains(e.parts[0].text)) {
       return e.parts[0].text;

@@ -11,6 +11,7 @@
 #include "base/hash/hash.h"
 #include "base/names/resource_name.h"
 #include "orchestrator/engine/search/decide.h"
+#include "orchestrator/engine/search/foresee.h"
 #include "orchestrator/engine/verdict/seat.h"
 #include "orchestrator/security/tokens.h"
 #include "profiles/gpus.h"
@@ -161,6 +162,11 @@ bool Scheduler::TakeTrial(Step* step, const std::string& name, v1::LeaseTrialRes
   leases_.Grant({number, trial}, worker, step->served);
   *response->mutable_trial() = TrialOf(campaign, campaign.open_trials().at(trial));
   response->set_lease(LeaseToken(secret_, lease, name));
+  if (worker->device().kind() == v1::DEVICE_KIND_CUDA) {
+    for (v1::ForeseenVariant& next : Foresee(campaign, campaign.open_trials().at(trial).planned)) {
+      *response->add_foreseen() = std::move(next);
+    }
+  }
   return true;
 }
 

@@ -62,6 +62,7 @@ void Meters::CountFinished(const v1::TrialFinished& finished, const CampaignStat
   const std::string gpu = leased_.contains(device) || leased_.size() < kMaxNames ? device : "other";
   ++finished_[{gpu, VerdictLabel(finished)}];
   if (result.same_code()) ++same_code_[gpu];
+  if (result.built_ahead()) ++built_ahead_[gpu];
   double seconds = 0;
   for (const v1::StageTime& stage : result.stages()) {
     stages_[{gpu, StageLabel(stage.stage())}] += stage.seconds();
@@ -99,6 +100,9 @@ void Meters::Write(Exposition* text) const {
   text->Family("pawl_trials_same_code_total", "counter",
                "Trials that needed no measurement because the machine code is the parent's.");
   for (const auto& [gpu, count] : same_code_) text->Sample({{"gpu", gpu}}, static_cast<double>(count));
+  text->Family("pawl_trials_built_ahead_total", "counter",
+               "Trials whose variant was built while an earlier one was measured.");
+  for (const auto& [gpu, count] : built_ahead_) text->Sample({{"gpu", gpu}}, static_cast<double>(count));
   text->Family("pawl_stage_seconds_total", "counter", "Time that trials spent in each stage, by GPU.");
   for (const auto& [key, seconds] : stages_) text->Sample({{"gpu", key.first}, {"stage", key.second}}, seconds);
   text->Family("pawl_leases_lost_total", "counter", "Leases that ended without a result, by reason.");

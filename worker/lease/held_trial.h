@@ -23,6 +23,7 @@ class HeldTrial : public TrialObserver {
 
   const v1::Trial& trial() const { return leased_.trial(); }
   const std::string& lease() const { return leased_.lease(); }
+  std::vector<v1::ForeseenVariant> foreseen() const { return {leased_.foreseen().begin(), leased_.foreseen().end()}; }
   const std::string& campaign() const { return campaign_; }
   // For log lines: "campaigns/7/iterations/12".
   const std::string& what() const { return trial().iteration().empty() ? trial().name() : trial().iteration(); }

@@ -270,9 +270,10 @@ void LeaseLoop::Prepare(const Held& held) {
     held->fault = bundle.status();
     return;
   }
-  absl::StatusOr<std::unique_ptr<PreparedTrial>> prepared = device_.Prepare(held->trial(), *std::move(bundle), *held);
+  absl::StatusOr<std::unique_ptr<PreparedTrial>> prepared = device_.Prepare(held->trial(), *bundle, *held);
   held->fault = prepared.status();
   if (prepared.ok()) held->prepared = *std::move(prepared);
+  if (!held->foreseen().empty()) device_.Expect(held->trial(), *bundle, held->foreseen());
 }
 
 LeaseLoop::Held LeaseLoop::NextToRun() {

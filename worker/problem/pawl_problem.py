@@ -24,6 +24,7 @@ import time
 ALIGN = 4096  # of parts in shared memory
 COPY_BYTES = 64 << 20  # that one thread copies at a time
 LOOK_SECONDS = 0.05  # between two looks at the memory of a problem's process
+SCALED = "SCALED"  # the distribution of what inputs() makes, times a power of two
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER = 1, 4, 36
 
 
@@ -215,7 +216,7 @@ class Problem:
         made = self._guard(lambda: self.names["inputs"](dict(request["sizes"]), seed))
         if not isinstance(made, dict):
             raise ProblemError(f"{self.path}: inputs() returned a {type(made).__name__}, not a dict of tensors by name")
-        return made
+        return scaled(made, request) if request.get("distribution") == SCALED else made
 
     def input_storages(self, request, made, checks):
         """Storage of every tensor that is filled before a call; what inputs() left out is made by its fill."""
@@ -243,7 +244,8 @@ class Problem:
             elif spec.get("fill", "problem") == "problem":
                 raise ProblemError(f"{self.path}: inputs() did not return {name!r}, for which kernel.toml has no fill")
             else:
-                storages[name] = pawl_tensors.fill_storage(spec, rng, request.get("distribution", ""), request.get("magnitude", 0))
+                distribution = request.get("distribution", "")
+                storages[name] = pawl_tensors.fill_storage(spec, rng, "" if distribution == SCALED else distribution, request.get("magnitude", 0))
         return storages
 
     def _tensor(self, work):
@@ -278,6 +280,18 @@ class Problem:
         return given
 
     def expected(self, request, made, storages, checks):
+        """What reference() says the outputs should be; nothing that compares where it does not take scaled inputs."""
+        import pawl_tensors
+
+        try:
+            return self.computed(request, made, storages, checks)
+        except ProblemError:
+            if request.get("distribution") != SCALED:
+                raise
+        outputs = [spec for spec in request["tensors"] if spec["role"] in ("output", "inout")]
+        return {spec["name"]: pawl_tensors.no_numbers(spec) for spec in outputs}
+
+    def computed(self, request, made, storages, checks):
         import pawl_tensors
 
         given = self.arguments(request, made, storages)
@@ -458,6 +472,26 @@ class Problem:
             torch = sys.modules.get("torch")
             if torch is not None and torch.cuda.is_initialized():
                 torch.cuda.empty_cache()  # the candidate's runner needs it
+
+
+def scaled(made, request):
+    """The same inputs with the floats that kernel.toml leaves to problem.py times the request's magnitude."""
+    import numpy as np
+    import pawl_tensors
+
+    specs = {spec["name"]: spec for spec in request["tensors"]}
+    result = dict(made)
+    for name, value in made.items():
+        spec = specs.get(name, {})
+        if spec.get("type") not in pawl_tensors.FLOATS or spec.get("fill", "problem") != "problem":
+            continue
+        if pawl_tensors.is_torch(value):
+            if value.is_floating_point():
+                result[name] = (value.detach().to(dtype=sys.modules["torch"].float64) * request["magnitude"]).to(value.dtype)
+        elif isinstance(value, np.ndarray) and value.dtype.kind == "f":
+            with np.errstate(over="ignore"):
+                result[name] = (value * np.float64(request["magnitude"])).astype(value.dtype)
+    return result
 
 
 def corruptions(entry):

@@ -271,6 +271,11 @@ def is_nan(storage, kind):
     return np.isnan(storage)
 
 
+def no_numbers(spec):
+    """Of a float output NaN everywhere, of any other zeros."""
+    return encode(np.full(elements_of(spec), np.nan if spec["type"] in FLOATS else 0), spec["type"])
+
+
 def first_nan(storage, kind):
     """Flat index of the first NaN, or None."""
     if kind not in FLOATS:

@@ -250,9 +250,8 @@ absl::Status Support::Crowd(const Key& key, bool together) {
   Key copy = key;
   uint32_t most = kShortestCrowdNs << (key.words[0] % 4);
   uint32_t late = 1u << (key.words[1] % 6);
-  CUdeviceptr sink = result_.address();
   void* leaving[] = {&copy, &most, &late};
-  void* slowing[] = {&copy, &most, &sink};
+  void* slowing[] = {&copy, &most};
   const unsigned blocks = together ? sm_count_ : sm_count_ * 2;
   PAWL_CUDA(LaunchKernel(together ? slow_some_ : crowd_, blocks, 1, 1, 1024, 1, 1, 0, beside_,
                          together ? slowing : leaving, nullptr));

@@ -496,21 +496,17 @@ extern "C" __global__ void __launch_bounds__(1024) pawl_crowd(Key key, u32 most,
   while (Now() - start < stay) __nanosleep(200);
 }
 
-// Leaves room on every SM, and slows half of them down: the same for blocks that all start together.
-extern "C" __global__ void __launch_bounds__(1024) pawl_slow_some(Key key, u32 most, float* sink) {
+// Leaves room on every SM, and slows half of them down: the same for blocks that all start together. Every access of a
+// warp to shared memory takes its bank 32 times, so that what else runs on that SM waits long for each load, store and
+// shuffle. Arithmetic would not do: a block that waits for memory has time for it.
+extern "C" __global__ void __launch_bounds__(1024) pawl_slow_some(Key key, u32 most) {
   if (ChaCha20(key, blockIdx.x, 1, 0).words[0] % 2 == 0) return;
+  __shared__ volatile u32 bank[32 * 32];
   const u64 start = Now();
-  float a = threadIdx.x, b = 1, c = 2, d = 3;
   while (Now() - start < most) {
 #pragma unroll
-    for (int k = 0; k < 64; ++k) {
-      a = fmaf(a, 0.999f, 0.001f);
-      b = fmaf(b, 0.998f, 0.002f);
-      c = fmaf(c, 0.997f, 0.003f);
-      d = fmaf(d, 0.996f, 0.004f);
-    }
+    for (int k = 0; k < 16; ++k) bank[threadIdx.x % 32 * 32] = threadIdx.x + k;
   }
-  if (a + b + c + d == 0.12345f) *sink = a;  // never; the compiler can't know
 }
 
 // Arithmetic on registers alone, so that its time follows the SM clock and nothing else: what times of different

@@ -13,7 +13,7 @@ absl::StatusOr<std::unique_ptr<CudaTrialDevice>> CudaTrialDevice::Open(const Cud
                                                                        const Metrics& metrics) {
   absl::StatusOr<std::unique_ptr<CudaDevice>> cuda = CudaDevice::Open(options, metrics);
   if (!cuda.ok()) return cuda.status();
-  auto device = std::unique_ptr<CudaTrialDevice>(new CudaTrialDevice(*std::move(cuda)));
+  auto device = std::unique_ptr<CudaTrialDevice>(new CudaTrialDevice(*std::move(cuda), options.builders));
   device->Describe();
   return device;
 }

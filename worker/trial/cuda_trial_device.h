@@ -23,6 +23,10 @@ class CudaTrialDevice : public TrialDevice {
   absl::StatusOr<std::unique_ptr<PreparedTrial>> Prepare(const v1::Trial& trial,
                                                          std::shared_ptr<const v1::Bundle> bundle,
                                                          TrialObserver& observer) override;
+  void Expect(const v1::Trial& trial, std::shared_ptr<const v1::Bundle> bundle,
+              const std::vector<v1::ForeseenVariant>& foreseen) override {
+    builder_.Expect(trial, std::move(bundle), foreseen);
+  }
   absl::StatusOr<TrialOutcome> Run(PreparedTrial& prepared, TrialObserver& observer) override;
 
   CudaDevice& cuda() { return *cuda_; }
@@ -30,7 +34,8 @@ class CudaTrialDevice : public TrialDevice {
   const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
-  explicit CudaTrialDevice(std::unique_ptr<CudaDevice> cuda) : cuda_(std::move(cuda)), builder_(*cuda_) {}
+  explicit CudaTrialDevice(std::unique_ptr<CudaDevice> cuda, int builders)
+      : cuda_(std::move(cuda)), builder_(*cuda_, builders / 2) {}
   void Describe();
 
   const std::unique_ptr<CudaDevice> cuda_;

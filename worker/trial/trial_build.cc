@@ -104,12 +104,17 @@ absl::StatusOr<std::unique_ptr<TrialBuild>> TrialBuilder::Build(const v1::Trial&
 
   const Stopped stopped = [&observer] { return observer.stopped(); };
   if (stopped()) return absl::CancelledError("stopped");
-  const std::vector<v1::Size> sizes = SizesToValidate(*build->bundle);
+  std::optional<AheadVariant> ahead =
+      ahead_.Take(KeyOf(*build->bundle, trial.variant(), "", trial.bundle_hash()), stopped);
+  build->built_ahead = ahead.has_value();
+  if (!ahead) {
+    absl::StatusOr<AheadVariant> built = BuildCandidate(device_.builder(), *build->bundle, trial.variant(), stopped);
+    if (!built.ok()) return built.status();
+    ahead = *std::move(built);
+  }
+  const std::vector<v1::Size> sizes = std::move(ahead->sizes);
   build->small = SmallSizes(*bundle, sizes.size());
-  absl::StatusOr<BuiltVariant> built =
-      BuildVariant(device_.builder(), *build->bundle, trial.variant(), sizes, device_.gpu(), stopped);
-  if (!built.ok()) return built.status();
-  build->candidate = *std::move(built);
+  build->candidate = std::move(ahead->built);
   build->failure = build->candidate.failure ? build->candidate.failure : HeapThatRemembers(*bundle, build->candidate);
   build->check_seconds = build->candidate.check_seconds;
   if (!build->failure) {
@@ -128,6 +133,50 @@ absl::StatusOr<std::unique_ptr<TrialBuild>> TrialBuilder::Build(const v1::Trial&
   }
   build->build_seconds = absl::ToDoubleSeconds(absl::Now() - start) - build->check_seconds;
   return build;
+}
+
+absl::StatusOr<AheadVariant> TrialBuilder::BuildCandidate(Compiler& compiler, const v1::Bundle& bundle,
+                                                          const v1::Variant& variant, const Stopped& stopped) {
+  AheadVariant candidate;
+  candidate.sizes = SizesToValidate(bundle);
+  absl::StatusOr<BuiltVariant> built =
+      BuildVariant(compiler, bundle, variant, candidate.sizes, device_.gpu(), stopped);
+  if (!built.ok()) return built.status();
+  candidate.built = *std::move(built);
+  return candidate;
+}
+
+void TrialBuilder::Expect(const v1::Trial& trial, std::shared_ptr<const v1::Bundle> bundle,
+                          const std::vector<v1::ForeseenVariant>& foreseen) {
+  const std::shared_ptr<const v1::Bundle> reverted = WithSource(bundle, trial.parent_patched_source());
+  const std::shared_ptr<const v1::Bundle> kept = WithSource(bundle, trial.patched_source());
+  std::vector<std::pair<std::string, AheadBuilds::Build>> variants;
+  for (const v1::ForeseenVariant& next : foreseen) {
+    const std::shared_ptr<const v1::Bundle> of = next.kept() ? kept : reverted;
+    variants.emplace_back(KeyOf(*of, next.variant(), "", trial.bundle_hash()),
+                          [this, of, variant = next.variant()](const Stopped& stopped) {
+                            absl::StatusOr<AheadVariant> built = BuildCandidate(few_, *of, variant, stopped);
+                            if (!built.ok() || built->built.failure) return built;
+                            for (const BuiltSize& at : built->built.sizes) {
+                              if (!BuildReferenceAhead(device_, *of, at.plan, stopped).ok()) break;
+                            }
+                            return built;
+                          });
+  }
+  ahead_.Expect(std::move(variants));
+}
+
+std::vector<absl::StatusOr<v1::BuildReply>> TrialBuilder::FewAtATime::BuildBeside(
+    const std::vector<v1::BuildRequest>& requests, const Stopped& stopped) {
+  std::vector<absl::StatusOr<v1::BuildReply>> replies;
+  for (auto begin = requests.begin(); begin != requests.end();) {
+    const auto end = begin + std::min<std::ptrdiff_t>(most_, requests.end() - begin);
+    for (absl::StatusOr<v1::BuildReply>& reply : device_.builder().BuildBeside(std::vector(begin, end), stopped)) {
+      replies.push_back(std::move(reply));
+    }
+    begin = end;
+  }
+  return replies;
 }
 
 bool TrialBuild::same_as_parent() const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <list>
 #include <map>
 #include <memory>
@@ -13,6 +14,7 @@
 #include "absl/synchronization/mutex.h"
 #include "profiles/goal_sizes.h"
 #include "worker/build/built_variant.h"
+#include "worker/trial/ahead_builds.h"
 #include "worker/trial/trial_device.h"
 #include "worker/validate/gpu_device.h"
 
@@ -37,6 +39,7 @@ struct TrialBuild : PreparedTrial {
   std::string command;                       // that builds the candidate at the timed size
   double check_seconds = 0;
   double build_seconds = 0;
+  bool built_ahead = false;  // while an earlier trial was measured
 
   // The bundle's, without the candidate's edits.
   const std::string& hash() const { return trial.bundle_hash().empty() ? own_hash : trial.bundle_hash(); }
@@ -55,13 +58,39 @@ struct TrialBuild : PreparedTrial {
 // The CPU part of trials on a GPU. Thread-safe. Variants that were built lately are not built again as parents.
 class TrialBuilder {
  public:
-  explicit TrialBuilder(GpuDevice& device) : device_(device) {}
+  // With so many builds side by side of what is expected next, at most.
+  explicit TrialBuilder(GpuDevice& device, int ahead = 1)
+      : device_(device), few_(device, std::max(1, ahead / kAheadThreads)), ahead_(std::min(ahead, kAheadThreads)) {}
 
   // A status is the machine's fault, or the orchestrator's: it asks for a size that the bundle does not have.
   absl::StatusOr<std::unique_ptr<TrialBuild>> Build(const v1::Trial& trial, std::shared_ptr<const v1::Bundle> bundle,
                                                     TrialObserver& observer);
 
+  // Builds variants that may follow this trial, in the background.
+  void Expect(const v1::Trial& trial, std::shared_ptr<const v1::Bundle> bundle,
+              const std::vector<v1::ForeseenVariant>& foreseen);
+
  private:
+  static constexpr int kAheadThreads = 2;
+
+  // A few of the builder's processes: a trial that comes meanwhile finds others free.
+  class FewAtATime : public Compiler {
+   public:
+    FewAtATime(GpuDevice& device, int most) : device_(device), most_(most) {}
+    absl::StatusOr<v1::BuildReply> Build(const v1::BuildRequest& request, const Stopped& stopped) override {
+      return device_.builder().Build(request, stopped);
+    }
+    std::vector<absl::StatusOr<v1::BuildReply>> BuildBeside(const std::vector<v1::BuildRequest>& requests,
+                                                            const Stopped& stopped) override;
+
+   private:
+    GpuDevice& device_;
+    const int most_;
+  };
+
+  // At hidden sizes and the whole ladder.
+  absl::StatusOr<AheadVariant> BuildCandidate(Compiler& compiler, const v1::Bundle& bundle, const v1::Variant& variant,
+                                              const Stopped& stopped);
   absl::Status BuildParent(const v1::Bundle& bundle, const v1::Size& size, const Stopped& stopped, TrialBuild* build);
   absl::Status BuildWitness(const v1::Bundle& bundle, const v1::Size& size, const Stopped& stopped, TrialBuild* build);
   // A variant that was measured before.
@@ -78,6 +107,8 @@ class TrialBuilder {
   GpuDevice& device_;
   absl::Mutex mutex_;
   std::list<std::pair<std::string, BuiltSize>> recent_ ABSL_GUARDED_BY(mutex_);  // latest first
+  FewAtATime few_;
+  AheadBuilds ahead_;  // the last: its threads use the others
 };
 
 // The sizes that a trial times: those of the bundle's goal, or the trial's alone where it is none of them.

@@ -56,6 +56,10 @@ class TrialDevice {
                                                                  std::shared_ptr<const v1::Bundle> bundle,
                                                                  TrialObserver& observer) = 0;
 
+  // What may follow this trial, so that it can be built in the background. Thread-safe; returns at once.
+  virtual void Expect(const v1::Trial& /*trial*/, std::shared_ptr<const v1::Bundle> /*bundle*/,
+                      const std::vector<v1::ForeseenVariant>& /*foreseen*/) {}
+
   // The rest. One at a time, and always from the same thread.
   virtual absl::StatusOr<TrialOutcome> Run(PreparedTrial& prepared, TrialObserver& observer) = 0;
 };

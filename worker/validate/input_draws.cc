@@ -30,7 +30,14 @@ constexpr int kLargestExponent = 500;  // of f64: its square is finite too
 // Values of such a fill may have any distribution within their range.
 bool IsFree(v1::Fill fill) { return fill <= v1::FILL_INTEGERS || fill == v1::FILL_UNIFORM_RANGE; }
 
+// Floats that problem.py makes, and for which no range is stated: of their distribution nothing is known but what it
+// makes. Times a power of two their order, signs and ratios stay.
+bool MayBeScaled(const v1::Tensor& tensor) {
+  return IsFilled(tensor.role()) && IsFloat(tensor.type()) && tensor.fill() == v1::FILL_PROBLEM;
+}
+
 bool IsOpen(const v1::Tensor& tensor) {
+  if (MayBeScaled(tensor)) return true;
   return IsFilled(tensor.role()) && IsFloat(tensor.type()) && tensor.fill() <= v1::FILL_UNIFORM && tensor.low().empty();
 }
 
@@ -95,6 +102,7 @@ InputMagnitudes DistributionsFor(const v1::Bundle& bundle) {
   for (const v1::Tensor& tensor : bundle.tensors()) {
     if (!IsFilled(tensor.role())) continue;
     if (tensor.fill() == v1::FILL_SORTED) distributions[v1::DISTRIBUTION_EQUAL] = 0;
+    if (MayBeScaled(tensor)) distributions[v1::DISTRIBUTION_SCALED] = 0;
     if (!IsFree(tensor.fill())) continue;
     if (!IsFloat(tensor.type()) || tensor.fill() == v1::FILL_INTEGERS) {
       for (const v1::Distribution distribution : kForIntegers) distributions[distribution] = 0;
@@ -186,6 +194,8 @@ std::string DistributionText(v1::Distribution distribution) {
       return "inputs at the ends of the range";
     case v1::DISTRIBUTION_STRIPED:
       return "inputs with stripes of small values";
+    case v1::DISTRIBUTION_SCALED:
+      return "the inputs of problem.py times a power of two";
     default:
       return "inputs of the bundle's own fill";
   }

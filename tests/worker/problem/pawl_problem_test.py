@@ -189,6 +189,20 @@ class Problems(unittest.TestCase):
         self.assertEqual(len(set(y.tolist())), 1)
         self.assertEqual(len(set(x.tolist())), 8)
 
+    def test_scaled_inputs_are_what_the_problem_makes_times_the_magnitude(self):
+        problem = self.problem()
+        x, y = map(self.read, problem.answer(self.request())["inputs"])
+        reply = problem.answer(self.request(entry=1, distribution="SCALED", magnitude=64.0))
+        scaled_x, same_y = map(self.read, reply["inputs"])
+        np.testing.assert_array_equal(scaled_x, 64 * x)
+        np.testing.assert_array_equal(same_y, y, "its fill has a range of its own")
+        np.testing.assert_allclose(self.read(reply["expected"][0]), y + 128 * x)
+
+    def test_a_reference_that_refuses_scaled_inputs_has_nothing_to_compare(self):
+        source = AXPY.replace("    return {\"y\"", "    assert abs(x).max() < 100\n    return {\"y\"")
+        reply = self.problem(source).answer(self.request(distribution="SCALED", magnitude=2.0**40))
+        self.assertTrue(np.isnan(self.read(reply["expected"][0])).all())
+
     def test_an_exception_is_one_line_that_names_the_line(self):
         source = AXPY.replace("    rng =", "    helper()\n    rng =") + "\n\ndef helper():\n    raise ValueError('no\\nway')\n"
         self.assertEqual(self.error(source), "problem.py:16 in helper(): ValueError: no way")

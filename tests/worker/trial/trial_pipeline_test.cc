@@ -133,6 +133,31 @@ class TrialPipelineTest : public testing::Test {
 
 // Against a parent.
 
+TEST_F(TrialPipelineTest, TakesWhatWasBuiltAhead) {
+  const auto bundle = std::make_shared<const v1::Bundle>(bundle_);
+  TrialBuilder builder(gpu_);
+  v1::ForeseenVariant next;
+  *next.mutable_variant() = Tile(64);
+  builder.Expect(trial_, bundle, {next});
+  const auto tile_64 = [this] {
+    const Log compiled = gpu_.compiled();
+    return std::count_if(compiled.begin(), compiled.end(),
+                         [](const std::string& what) { return absl::StrContains(what, "TILE=64"); });
+  };
+  while (tile_64() == 0) absl::SleepFor(absl::Milliseconds(1));
+  const absl::StatusOr<std::unique_ptr<TrialBuild>> build = builder.Build(trial_, bundle, observer_);
+  ASSERT_TRUE(build.ok()) << build.status();
+  EXPECT_TRUE((*build)->built_ahead);
+  EXPECT_EQ(tile_64(), 1) << "it is not compiled again";
+  Faster();
+  const absl::StatusOr<TrialOutcome> outcome = RunTrial(gpu_, **build, observer_);
+  ASSERT_TRUE(outcome.ok()) << outcome.status();
+  EXPECT_TRUE(outcome->result.built_ahead());
+  EXPECT_FALSE(outcome->result.has_failure());
+  EXPECT_THAT(gpu_.log, ElementsAreArray(kKept)) << "every gate as for any other";
+  EXPECT_FALSE(Run().built_ahead()) << "a variant that nobody expected";
+}
+
 TEST_F(TrialPipelineTest, TakesAFasterCandidateThroughEveryStepInOrder) {
   Faster();
   const v1::TrialResult result = Run();

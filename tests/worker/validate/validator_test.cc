@@ -360,6 +360,17 @@ TEST_F(ValidatorTest, FindsTheLargestInputsForWhichTheStartVariantIsRight) {
   EXPECT_THAT((*found)->note, HasSubstr("with inputs of large magnitude up to 8, not with sorted inputs"));
 }
 
+TEST_F(ValidatorTest, ScalesFloatsThatOnlyProblemPyKnowsOf) {
+  bundle_.mutable_tensors(0)->set_fill(v1::FILL_PROBLEM);
+  bundle_.mutable_tensors(0)->clear_low();
+  bundle_.mutable_tensors(0)->clear_high();
+  EXPECT_TRUE(LeavesRangeOpen(bundle_));
+  EXPECT_THAT(DistributionsFor(bundle_), testing::ElementsAre(testing::Pair(v1::DISTRIBUTION_SCALED, 0)));
+  bundle_.mutable_tensors(0)->set_type(v1::DATA_TYPE_I32);
+  EXPECT_FALSE(LeavesRangeOpen(bundle_));
+  EXPECT_THAT(DistributionsFor(bundle_), testing::IsEmpty());
+}
+
 TEST_F(ValidatorTest, FindsNothingWithAStartVariantThatIsWrongAnyway) {
   OpenRange();
   EXPECT_EQ(Failure(), "");

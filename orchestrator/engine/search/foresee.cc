@@ -1,0 +1,37 @@
+#include "orchestrator/engine/search/foresee.h"
+
+#include "kernels/space.h"
+
+namespace pawl {
+namespace {
+
+constexpr int kForeseen = 4;  // of each outcome: so many are built while a trial is measured
+
+}  // namespace
+
+std::vector<v1::ForeseenVariant> Foresee(const CampaignState& campaign, const v1::TrialPlanned& planned) {
+  std::vector<v1::ForeseenVariant> foreseen;
+  if (planned.purpose() != v1::TRIAL_PURPOSE_ITERATION || !planned.has_parent()) return foreseen;
+  const v1::Variant parent = VariantOf(*campaign.Find(planned.parent()));
+  int reverted = 0, kept = 0;
+  const auto add = [&](const v1::Variant& base, const v1::Change& change, bool is_kept, int& count) {
+    v1::ForeseenVariant next;
+    *next.mutable_variant() = base;
+    (*next.mutable_variant()->mutable_values())[change.variable()] = change.to();
+    next.set_kept(is_kept);
+    const v1::Bundle& bundle = campaign.BundleAt(is_kept ? planned.iteration() : planned.parent());
+    const absl::StatusOr<bool> allowed = IsAllowed(bundle, next.variant());
+    if (!allowed.ok() || !*allowed) return;
+    foreseen.push_back(std::move(next));
+    ++count;
+  };
+  for (const v1::PassedOver& next : planned.passed_over()) {
+    if (!next.has_score()) continue;  // it can't be tried, or was
+    if (reverted < kForeseen) add(parent, next.change(), false, reverted);
+    const bool same_variable = next.change().variable() == planned.change().variable();
+    if (kept < kForeseen && !same_variable) add(planned.variant(), next.change(), true, kept);
+  }
+  return foreseen;
+}
+
+}  // namespace pawl

@@ -1,0 +1,43 @@
+// What a campaign may try after the trial that is being measured.
+#include "orchestrator/engine/search/foresee.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "kernels/space.h"
+#include "orchestrator/engine/search/tree_chooser.h"
+#include "tests/orchestrator/engine/campaign_script.h"
+#include "tests/orchestrator/engine/tiny_bundle.h"
+
+namespace pawl {
+namespace {
+
+TEST(ForeseeTest, NamesWhatFollowsAKeptAndARevertedTrial) {
+  CampaignScript script;
+  script.Run(MeasuredStart(100));
+  const std::optional<v1::Event> event = script.Decide(TreeChooser());
+  ASSERT_TRUE(event && event->has_planned());
+  const std::vector<v1::ForeseenVariant> foreseen = Foresee(script.state(), event->planned());
+  ASSERT_FALSE(foreseen.empty());
+  bool kept = false, reverted = false;
+  for (const v1::ForeseenVariant& next : foreseen) {
+    const v1::Variant base = next.kept() ? event->planned().variant() : StartVariant(TinyBundle());
+    int differing = 0;
+    for (const auto& [name, value] : next.variant().values()) differing += base.values().at(name) != value;
+    EXPECT_EQ(differing, 1) << VariantText(next.variant());
+    EXPECT_NE(VariantText(next.variant()), VariantText(event->planned().variant())) << "it is being measured";
+    (next.kept() ? kept : reverted) = true;
+  }
+  EXPECT_TRUE(kept && reverted);
+  EXPECT_FALSE(foreseen[0].kept() && foreseen.size() > 1 && foreseen[1].kept()) << "both outcomes in turn";
+}
+
+TEST(ForeseeTest, KnowsNothingBeforeTheStartIsMeasured) {
+  CampaignScript script;
+  const std::optional<v1::Event> event = script.Decide();
+  ASSERT_TRUE(event && event->has_planned());
+  EXPECT_THAT(Foresee(script.state(), event->planned()), testing::IsEmpty());
+}
+
+}  // namespace
+}  // namespace pawl
