@@ -58,6 +58,7 @@ v1::Trial TrialOf(const CampaignState& campaign, const OpenTrial& open) {
   trial.set_attempt(open.attempt);
   if (planned.has_noise()) *trial.mutable_noise() = planned.noise();
   *trial.mutable_hand_off() = planned.hand_off();
+  trial.set_interim(planned.interim());
   AddWitness(campaign, planned, &trial);
   return trial;
 }

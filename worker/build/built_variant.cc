@@ -104,6 +104,20 @@ std::optional<v1::Failure> CheckLaunchArguments(const PlanLaunches& launches, co
   return std::nullopt;
 }
 
+std::optional<v1::Failure> CheckNames(const v1::Plan& plan) {
+  for (const v1::PlanLaunch& launch : plan.launches()) {
+    if (!absl::StrContains(SymbolOf(launch), kOwnFillKernel)) continue;
+    v1::Failure failure;
+    failure.set_stage(v1::STAGE_BUILD);
+    failure.set_check(v1::CHECK_COMPILE);
+    failure.set_size(plan.size());
+    failure.set_message(absl::StrCat("the entry ", launch.entry(), " has ", kOwnFillKernel,
+                                     " in its name, as a kernel of Pawl's own: give it another one"));
+    return failure;
+  }
+  return std::nullopt;
+}
+
 // The code of each size's setup launches.
 absl::Status BuildSetup(Compiler& builder, const v1::Bundle& bundle, const std::vector<v1::Size>& sizes,
                         const v1::GpuInfo& gpu, const Stopped& stopped, BuiltVariant* built) {
@@ -235,7 +249,8 @@ absl::StatusOr<BuiltVariant> BuildVariant(Compiler& builder, const v1::Bundle& b
     built.sizes[i].module = module;
     built.sizes[i].cubin = cubin;
     NameSymbols(reply.lowered(), built.sizes[i].plan.mutable_launches());
-    built.failure = CheckArguments(built.sizes[i].plan, *cubin);
+    built.failure = CheckNames(built.sizes[i].plan);
+    if (!built.failure) built.failure = CheckArguments(built.sizes[i].plan, *cubin);
   }
   if (!built.failure) {
     if (absl::Status status = BuildSetup(builder, bundle, sizes, gpu, stopped, &built); !status.ok()) return status;

@@ -51,6 +51,9 @@ absl::StatusOr<BuiltVariant> BuildVariant(Compiler& builder, const v1::Bundle& b
                                           const std::vector<v1::Size>& sizes, const v1::GpuInfo& gpu,
                                           const Stopped& stopped = nullptr);
 
+// In the name of a kernel of ours that compute-sanitizer does not watch. No launch may name one like it.
+inline constexpr char kOwnFillKernel[] = "pawl_fill";
+
 // Whether every launch passes what its entry takes, by the cubin's parameter layout: a missing argument would make the
 // driver read beyond the list. Nothing where they agree, or the cubin does not tell.
 std::optional<v1::Failure> CheckArguments(const v1::Plan& plan, const std::string& cubin);

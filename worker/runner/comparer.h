@@ -61,6 +61,8 @@ class Comparer {
   std::vector<Side*> Shuffled();
   // All sides' code at other places than before.
   absl::Status LoadSides();
+  // Whether a call of any side has left a global variable changed since its module was loaded.
+  absl::StatusOr<bool> LeavesState();
   absl::Status ReserveRegion(int sets);
   absl::StatusOr<double> RoughCallUs(Side& side);
   // Draws places for all sets of tensors, and captures the graphs of all sides.
@@ -116,6 +118,9 @@ class Comparer {
   bool large_ = false;                  // a module takes much memory
   bool inputs_repeat_ = false;          // some come from a pool or a file
   bool has_static_ = false;             // tensors that all calls share
+  // A call leaves global variables changed, which the next one would find: each is timed by itself, and finds them as
+  // the first one does.
+  bool leaves_state_ = false;
   int64_t most_sets_ = INT64_MAX;       // of tensors: where inputs repeat, as many as there are different ones
   Module* setup_ = nullptr;             // null: no setup launches
   int calls_ = 1;                       // of a graph

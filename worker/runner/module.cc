@@ -197,6 +197,18 @@ absl::Status Module::FindGlobals() {
   return absl::OkStatus();
 }
 
+absl::StatusOr<bool> Module::GlobalsChanged() {
+  PAWL_RETURN_IF_ERROR(FindGlobals());
+  for (const Global& global : globals_) {
+    std::string content(global.bytes, '\0');
+    PAWL_CUDA(MemcpyDtoH(content.data(), global.address, global.bytes));
+    if (global.content.empty() ? content.find_first_not_of('\0') != std::string::npos : content != global.content) {
+      return true;
+    }
+  }
+  return false;
+}
+
 absl::Status Module::ResetGlobals(CUstream stream) {
   PAWL_RETURN_IF_ERROR(FindGlobals());
   for (const Global& global : globals_) {

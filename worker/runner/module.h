@@ -38,6 +38,8 @@ class Module {
 
   // Gives the module's global variables their first content again, as far as the cubin names them.
   absl::Status ResetGlobals(CUstream stream);
+  // Whether a call has left one of them with another content than its first. Before any call: remembers that.
+  absl::StatusOr<bool> GlobalsChanged();
 
  private:
   // A function and its attributes, ready for this launch.

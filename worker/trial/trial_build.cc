@@ -70,6 +70,7 @@ int CountSteps(const v1::Trial& trial, const v1::Bundle& bundle) {
   const int baseline = HasBaseline(bundle) ? 1 : 0;
   const int timed = static_cast<int>(TimedSizes(trial, bundle).size());
   if (trial.purpose() == v1::TRIAL_PURPOSE_TOTAL) {
+    if (trial.interim()) return 1 + sizes + 2 * timed;
     return 1 + sizes + 2 + 2 * timed + trial.keep().skip_sanitizer() + baseline;
   }
   return 1 + sizes + (trial.has_parent() ? 3 + 2 * timed : 3 + timed) + (trial.hand_off().empty() ? 0 : 1);

@@ -73,6 +73,7 @@ absl::Status RunAgainstParent(TrialRun& run) {
 // at large sizes, and at small ones where the campaign left that to the end.
 absl::Status RunTotal(TrialRun& run) {
   absl::Status status = RunSteps(run, {ChooseInputs, ValidateTwice, CompareWithParent, CheckRoofline});
+  if (run.build.trial.interim()) return status;
   if (status.ok() && run.build.trial.keep().skip_sanitizer()) status = RunSteps(run, {SanitizeSmallSizes});
   if (status.ok()) status = RunSteps(run, {SanitizeLargeSizes, TimeLadder, TimeBesideBaseline});
   return status;

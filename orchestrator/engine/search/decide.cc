@@ -203,12 +203,14 @@ bool Multiplied(const CampaignState& campaign) {
 // The best variant has to be measured against the start, and beside the baseline, before the campaign ends with it.
 bool Unproven(const CampaignState& campaign) {
   const v1::Campaign& summary = campaign.summary();
-  const bool new_best = summary.best() > 0 && summary.total_gain().iteration() != summary.best();
+  if (summary.best() == 0) return false;
+  const v1::TotalGain& total = summary.total_gain();
+  if (total.iteration() == summary.best() && !total.interim()) return false;
   const bool has_baseline = summary.baseline_us() > 0 && HasBaseline(campaign.bundle());
-  return Multiplied(campaign) || (new_best && (summary.spec().keep().skip_sanitizer() || has_baseline));
+  return campaign.best()->parent() > 0 || summary.spec().keep().skip_sanitizer() || has_baseline;
 }
 
-v1::Event PlannedTotal(const CampaignState& campaign) {
+v1::Event PlannedTotal(const CampaignState& campaign, bool interim) {
   const v1::Iteration& best = *campaign.best();
   v1::Event event = Planned(campaign, v1::TRIAL_PURPOSE_TOTAL, best.number());
   event.mutable_planned()->set_parent(0);
@@ -216,6 +218,7 @@ v1::Event PlannedTotal(const CampaignState& campaign) {
   *event.mutable_planned()->mutable_variant() = VariantOf(best);
   event.mutable_planned()->set_author("pawl");
   event.mutable_planned()->set_why("the total speedup is measured against the start");
+  event.mutable_planned()->set_interim(interim);
   return event;
 }
 
@@ -300,7 +303,7 @@ std::optional<v1::Event> PauseAtGate(const CampaignState& campaign) {
 
 // The end, after the total speedup was measured.
 v1::Event Finish(const CampaignState& campaign, v1::Event end, const ProfileSet& profiles) {
-  if (Unproven(campaign)) return PlannedTotal(campaign);
+  if (Unproven(campaign)) return PlannedTotal(campaign, /*interim=*/false);
   const v1::TotalGain& total = campaign.summary().total_gain();
   const v1::Iteration& best = *campaign.best();
   if (best.parent() > 0 && total.iteration() == best.number() && !(total.speedup_over_start() > 0)) {
@@ -358,7 +361,7 @@ std::optional<v1::Event> Decide(const CampaignState& campaign, const Chooser& ch
     if (const v1::Iteration* end = campaign.UncomparedEnd()) return PlannedEnd(campaign, *end);
     if (std::optional<v1::Event> stop = Stop(campaign, now)) return Finish(campaign, *std::move(stop), profiles);
     if (Multiplied(campaign) && campaign.kept_since_total() >= profiles.gates.total_every()) {
-      return PlannedTotal(campaign);
+      return PlannedTotal(campaign, /*interim=*/true);
     }
   } else if (spec.budget().iterations() > 0 &&
              campaign.next_iteration() - campaign.summary().counts().untried() > spec.budget().iterations()) {

@@ -12,7 +12,6 @@ constexpr int kForeseen = 4;  // of each outcome: so many are built while a tria
 std::vector<v1::ForeseenVariant> Foresee(const CampaignState& campaign, const v1::TrialPlanned& planned) {
   std::vector<v1::ForeseenVariant> foreseen;
   if (planned.purpose() != v1::TRIAL_PURPOSE_ITERATION || !planned.has_parent()) return foreseen;
-  const v1::Variant parent = VariantOf(*campaign.Find(planned.parent()));
   int reverted = 0, kept = 0;
   const auto add = [&](const v1::Variant& base, const v1::Change& change, bool is_kept, int& count) {
     v1::ForeseenVariant next;
@@ -25,11 +24,14 @@ std::vector<v1::ForeseenVariant> Foresee(const CampaignState& campaign, const v1
     foreseen.push_back(std::move(next));
     ++count;
   };
-  for (const v1::PassedOver& next : planned.passed_over()) {
-    if (!next.has_score()) continue;  // it can't be tried, or was
-    if (reverted < kForeseen) add(parent, next.change(), false, reverted);
-    const bool same_variable = next.change().variable() == planned.change().variable();
-    if (kept < kForeseen && !same_variable) add(planned.variant(), next.change(), true, kept);
+  for (const SearchMemo::RanksNext& next : campaign.search_memo().ranks_next) {
+    const v1::Iteration* parent = campaign.Find(next.parent);
+    // A worker has the sources of the trial's variant and of its parent.
+    const bool has_source =
+        parent != nullptr && campaign.SourceIdOf(next.parent) == campaign.SourceIdOf(planned.parent());
+    if (reverted < kForeseen && has_source) add(VariantOf(*parent), next.change, false, reverted);
+    const bool same = next.parent != planned.parent() || next.change.variable() == planned.change().variable();
+    if (kept < kForeseen && !same) add(planned.variant(), next.change, true, kept);
   }
   return foreseen;
 }

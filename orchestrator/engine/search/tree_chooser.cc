@@ -62,6 +62,7 @@ std::string ChangeText(const CampaignState& campaign, v1::Change change) {
   return absl::StrCat(change.variable(), " from ", FromText(change), " to ", ToText(change));
 }
 
+constexpr size_t kRanksNext = 12;     // changes that are remembered beside the chosen one
 constexpr double kOutside = 0.2;      // share of outcomes that may lie outside of their predicted intervals
 constexpr double kQuantile = 1.2816;  // standard deviations within which the others lie, of a normal distribution
 constexpr double kAdaptation = 0.1;   // of the intervals' width, for each outcome
@@ -223,6 +224,11 @@ std::optional<Choice> TreeChooser::Next(const CampaignState& campaign) const {
     if (ranked.examined && (!choice.most || ranked.score.gain() > choice.most->gain)) {
       choice.most = {ranked.change, ranked.parent, ranked.score.gain()};
     }
+  }
+  std::vector<SearchMemo::RanksNext>& next = campaign.search_memo().ranks_next;
+  next.clear();
+  for (const RankedChange& ranked : ranking.changes) {
+    if (ranked.examined && &ranked != chosen && next.size() < kRanksNext) next.push_back({ranked.parent, ranked.change});
   }
   choice.why = Why(campaign, *chosen, grid);
   PassOverOthers(campaign, ranking, *chosen, grid, &choice);

@@ -56,6 +56,13 @@ struct SearchMemo {
     }
   };
 
+  // What ranked next when a change was chosen last, of any parent.
+  struct RanksNext {
+    int parent = 0;
+    v1::Change change;
+  };
+
+  std::vector<RanksNext> ranks_next;
   int space = 0, sources = 1;  // of which it is: what is known of one space says nothing of another's points
   size_t observations = 0;     // to which `parameters` of the model were fitted; 0: none yet
   std::vector<double> parameters;

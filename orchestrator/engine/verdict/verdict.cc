@@ -431,6 +431,7 @@ v1::TotalGain JudgeTotal(const CampaignState& campaign, const v1::TrialPlanned& 
   v1::TotalGain total;
   total.set_iteration(planned.iteration());
   *total.mutable_sizes() = result.sizes();
+  total.set_interim(planned.interim() && result.sizes().empty());  // a worker may do more than it was asked for
   SetBaselines(campaign, &total);
   if (const v1::Iteration* iteration = campaign.Find(planned.iteration())) {
     total.set_multiplied(iteration->speedup_over_start());

@@ -66,7 +66,7 @@ struct CudaLaunchConfig {
 constexpr int kLimitPersistingL2 = 6;
 constexpr unsigned kStreamNonBlocking = 1;
 constexpr int kCaptureRelaxed = 2;
-constexpr unsigned kHostRegisterPortable = 1;
+constexpr unsigned kHostRegisterPortable = 1, kHostRegisterDeviceMap = 2;
 
 struct CudaDriver {
   CUresult (*Init)(unsigned);
@@ -100,6 +100,7 @@ struct CudaDriver {
   CUresult (*MemcpyDtoDAsync)(CUdeviceptr, CUdeviceptr, size_t, CUstream);
   CUresult (*MemsetD8Async)(CUdeviceptr, unsigned char, size_t, CUstream);
   CUresult (*MemHostRegister)(void*, size_t, unsigned);
+  CUresult (*MemHostUnregister)(void*);
   CUresult (*MemHostUnregister)(void*);
   CUresult (*StreamCreate)(CUstream*, unsigned);
   CUresult (*StreamSynchronize)(CUstream);
