@@ -5,7 +5,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "orchestrator/engine/search/decide.h"
+#include "orchestrator/engine/search/next_event.h"
 #include "orchestrator/engine/verdict/verdict.h"
 
 namespace pawl {

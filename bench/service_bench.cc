@@ -28,7 +28,7 @@
 #include "db/store.h"
 #include "kernels/read/bundle_reader.h"
 #include "kernels/space.h"
-#include "orchestrator/engine/search/decide.h"
+#include "orchestrator/engine/search/next_event.h"
 #include "orchestrator/engine/search/tree_chooser.h"
 #include "orchestrator/engine/verdict/verdict.h"
 #include "orchestrator/rpc/server.h"

@@ -118,7 +118,10 @@ class BodyParser {
 
   CppStatement Conditional(size_t at, size_t end) {
     const bool is_if = Is(at, "if");
-    CppStatement made = Made(is_if ? StatementKind::kIf : Is(at, "while") ? StatementKind::kWhile : StatementKind::kSwitch, at);
+    CppStatement made = Made(is_if             ? StatementKind::kIf
+                             : Is(at, "while") ? StatementKind::kWhile
+                                               : StatementKind::kSwitch,
+                             at);
     size_t open = at + 1;
     if (Is(open, "constexpr")) ++open;
     if (!Is(open, "(")) {

@@ -6,7 +6,7 @@
 #include "base/names/resource_name.h"
 #include "orchestrator/core/errors.h"
 #include "orchestrator/core/orchestrator.h"
-#include "orchestrator/engine/search/decide.h"
+#include "orchestrator/engine/search/next_event.h"
 #include "orchestrator/engine/state/campaign_states.h"
 
 namespace pawl {

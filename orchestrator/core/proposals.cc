@@ -10,7 +10,7 @@
 #include "orchestrator/core/orchestrator.h"
 #include "orchestrator/core/stored_campaign.h"
 #include "orchestrator/engine/report/situation.h"
-#include "orchestrator/engine/search/decide.h"
+#include "orchestrator/engine/search/next_event.h"
 #include "orchestrator/engine/search/single_change.h"
 
 namespace pawl {

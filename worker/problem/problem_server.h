@@ -18,9 +18,9 @@ namespace pawl {
 struct EntryRequest {
   std::string pool;
   uint32_t entry = 0;
-  uint64_t seed = 0;                                             // secret
-  bool only = false;                                             // the pool's other entries are forgotten
-  bool strict = false;                                           // also: does the same seed give the same data?
+  uint64_t seed = 0;    // secret
+  bool only = false;    // the pool's other entries are forgotten
+  bool strict = false;  // also: does the same seed give the same data?
   // Of tensors that problem.py leaves to their fills; DISTRIBUTION_SCALED: of those that it makes.
   v1::Distribution distribution = v1::DISTRIBUTION_UNSPECIFIED;
   double magnitude = 0;

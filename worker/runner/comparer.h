@@ -121,13 +121,13 @@ class Comparer {
   // A call leaves global variables changed, which the next one would find: each is timed by itself, and finds them as
   // the first one does.
   bool leaves_state_ = false;
-  int64_t most_sets_ = INT64_MAX;       // of tensors: where inputs repeat, as many as there are different ones
-  Module* setup_ = nullptr;             // null: no setup launches
-  int calls_ = 1;                       // of a graph
-  int sets_ = 1;                        // of tensors
-  int replays_ = 1;                     // in a quarter of a block
-  std::vector<Arena> arenas_;           // of the sets
-  std::vector<v1::InputDraw> draws_;    // of the sets: pool and entry
+  int64_t most_sets_ = INT64_MAX;     // of tensors: where inputs repeat, as many as there are different ones
+  Module* setup_ = nullptr;           // null: no setup launches
+  int calls_ = 1;                     // of a graph
+  int sets_ = 1;                      // of tensors
+  int replays_ = 1;                   // in a quarter of a block
+  std::vector<Arena> arenas_;         // of the sets
+  std::vector<v1::InputDraw> draws_;  // of the sets: pool and entry
   std::array<Use, 2> uses_;
   Use brief_;  // the first calls of one of them
   SegmentTable refill_;

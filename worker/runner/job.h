@@ -21,8 +21,8 @@ class JobItem {
   // Once, before the rest.
   absl::Status Load();
   // Fills the inputs, every other time with values at the ends of their range, and runs the setup launches.
-  // `through_host`: by a kernel that writes to host memory, and a copy from there. compute-sanitizer then need not watch
-  // that kernel, and knows all the same that the tensors are initialised.
+  // `through_host`: by a kernel that writes to host memory, and a copy from there. compute-sanitizer then need not
+  // watch that kernel, and knows all the same that the tensors are initialised.
   absl::Status Fill(int call, bool through_host = false);
   // Queues the launches.
   absl::Status Call(const Module::Around& around = nullptr);

@@ -36,8 +36,8 @@ class AheadBuilds {
   // Variants by key, the likeliest first, instead of those that were expected before and wait to be built.
   void Expect(std::vector<std::pair<std::string, Build>> variants);
 
-  // The variant with this key, once; waits where it is being built. Nothing: it was not expected, its turn did not come,
-  // it could not be built here, or `stopped`.
+  // The variant with this key, once; waits where it is being built. Nothing: it was not expected, its turn did not
+  // come, it could not be built here, or `stopped`.
   std::optional<AheadVariant> Take(const std::string& key, const Stopped& stopped);
 
  private:

@@ -57,8 +57,8 @@ bool CanLeaveOut(const std::string& program) {
 
 // Our own kernel that fills a job's inputs takes longer under the tools than many a candidate: it is not watched.
 std::vector<std::string> SanitizerCommand(const std::string& program, const char* tool) {
-  std::vector<std::string> command = {
-      program, "--tool", tool, "--error-exitcode", absl::StrCat(kFoundErrors), "--print-limit", "3"};
+  std::vector<std::string> command = {program,         "--tool", tool, "--error-exitcode", absl::StrCat(kFoundErrors),
+                                      "--print-limit", "3"};
   if (CanLeaveOut(program)) {
     command.insert(command.end(), {"--kernel-name-exclude", absl::StrCat("kernel_substring=", kOwnFillKernel)});
   }

@@ -140,8 +140,7 @@ absl::StatusOr<AheadVariant> TrialBuilder::BuildCandidate(Compiler& compiler, co
                                                           const v1::Variant& variant, const Stopped& stopped) {
   AheadVariant candidate;
   candidate.sizes = SizesToValidate(bundle);
-  absl::StatusOr<BuiltVariant> built =
-      BuildVariant(compiler, bundle, variant, candidate.sizes, device_.gpu(), stopped);
+  absl::StatusOr<BuiltVariant> built = BuildVariant(compiler, bundle, variant, candidate.sizes, device_.gpu(), stopped);
   if (!built.ok()) return built.status();
   candidate.built = *std::move(built);
   return candidate;

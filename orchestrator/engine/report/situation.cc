@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "kernels/variable_values.h"
-#include "orchestrator/engine/search/decide.h"
+#include "orchestrator/engine/search/next_event.h"
 #include "orchestrator/engine/search/single_change.h"
 
 namespace pawl {

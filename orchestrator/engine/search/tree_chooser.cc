@@ -228,7 +228,8 @@ std::optional<Choice> TreeChooser::Next(const CampaignState& campaign) const {
   std::vector<SearchMemo::RanksNext>& next = campaign.search_memo().ranks_next;
   next.clear();
   for (const RankedChange& ranked : ranking.changes) {
-    if (ranked.examined && &ranked != chosen && next.size() < kRanksNext) next.push_back({ranked.parent, ranked.change});
+    if (ranked.examined && &ranked != chosen && next.size() < kRanksNext)
+      next.push_back({ranked.parent, ranked.change});
   }
   choice.why = Why(campaign, *chosen, grid);
   PassOverOthers(campaign, ranking, *chosen, grid, &choice);

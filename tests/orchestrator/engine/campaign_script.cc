@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "orchestrator/engine/search/decide.h"
+#include "orchestrator/engine/search/next_event.h"
 #include "orchestrator/engine/verdict/seat.h"
 #include "orchestrator/engine/verdict/verdict.h"
 

@@ -64,8 +64,7 @@ TEST(AheadBuildsTest, ForgetsWhatIsNoLongerExpected) {
 TEST(AheadBuildsTest, LeavesWhatCannotBeBuiltToTheTrial) {
   AheadBuilds builds(1);
   absl::Notification failed;
-  builds.Expect({{"a",
-                  [&](const Stopped&) -> absl::StatusOr<AheadVariant> {
+  builds.Expect({{"a", [&](const Stopped&) -> absl::StatusOr<AheadVariant> {
                     failed.Notify();
                     return absl::InternalError("a builder died");
                   }}});
@@ -78,8 +77,7 @@ TEST(AheadBuildsTest, EndsWhatRunsWithItself) {
   bool ended = false;
   {
     AheadBuilds builds(1);
-    builds.Expect({{"a",
-                    [&](const Stopped& stopped) -> absl::StatusOr<AheadVariant> {
+    builds.Expect({{"a", [&](const Stopped& stopped) -> absl::StatusOr<AheadVariant> {
                       begun.Notify();
                       while (!stopped()) absl::SleepFor(absl::Milliseconds(1));
                       ended = true;

@@ -9,7 +9,7 @@
 #include "bench/measured_space.h"
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
-#include "orchestrator/engine/search/decide.h"
+#include "orchestrator/engine/search/next_event.h"
 #include "orchestrator/engine/search/tree_chooser.h"
 #include "orchestrator/engine/verdict/verdict.h"
 #include "tests/promises/soak.h"

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "orchestrator/engine/search/decide.h"
+#include "orchestrator/engine/search/next_event.h"
 #include "tests/orchestrator/engine/campaign_script.h"
 
 namespace pawl {

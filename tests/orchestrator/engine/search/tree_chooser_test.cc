@@ -15,7 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "bench/measured_space.h"
 #include "kernels/space.h"
-#include "orchestrator/engine/search/decide.h"
+#include "orchestrator/engine/search/next_event.h"
 #include "orchestrator/engine/search/single_change.h"
 #include "tests/instrumented.h"
 #include "tests/orchestrator/engine/campaign_script.h"

@@ -1,4 +1,4 @@
-#include "orchestrator/engine/search/decide.h"
+#include "orchestrator/engine/search/next_event.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ class FixedChooser : public Chooser {
   const Choice choice_;
 };
 
-TEST(DecideTest, BeginsWithTheStartVariant) {
+TEST(NextEventTest, BeginsWithTheStartVariant) {
   CampaignScript script;
   const std::optional<v1::Event> event = script.Decide();
   ASSERT_TRUE(event && event->has_planned());
@@ -46,7 +46,7 @@ TEST(DecideTest, BeginsWithTheStartVariant) {
   EXPECT_FALSE(script.Decide()) << "one iteration at a time";
 }
 
-TEST(DecideTest, PlansTheNextChangeWithItsReason) {
+TEST(NextEventTest, PlansTheNextChangeWithItsReason) {
   CampaignScript script;
   script.Run(MeasuredStart(100));
   const std::optional<v1::Event> event = script.Decide();
@@ -60,7 +60,7 @@ TEST(DecideTest, PlansTheNextChangeWithItsReason) {
   EXPECT_NE(event->planned().why(), "");
 }
 
-TEST(DecideTest, DoesNothingWhilePausedOrEnded) {
+TEST(NextEventTest, DoesNothingWhilePausedOrEnded) {
   CampaignScript script;
   script.Run(MeasuredStart(100));
   script.Pause();
@@ -71,7 +71,7 @@ TEST(DecideTest, DoesNothingWhilePausedOrEnded) {
   EXPECT_FALSE(script.Decide());
 }
 
-TEST(DecideTest, GoesOnBesideAVerification) {
+TEST(NextEventTest, GoesOnBesideAVerification) {
   CampaignScript script;
   script.Run(MeasuredStart(100));
   script.PlanVerification(0);
@@ -92,7 +92,7 @@ v1::CampaignEnded EndOf(CampaignScript* script) {
   return event ? event->ended() : v1::CampaignEnded();
 }
 
-TEST(DecideTest, FailsWhenTheStartIsRejected) {
+TEST(NextEventTest, FailsWhenTheStartIsRejected) {
   CampaignScript script;
   script.Run(FailedCheck(v1::CHECK_COMPILE, "a semicolon is missing"));
   const v1::CampaignEnded ended = EndOf(&script);
@@ -108,7 +108,7 @@ v1::CampaignSpec Spec(const std::function<void(v1::CampaignSpec*)>& set) {
   return spec;
 }
 
-TEST(DecideTest, StopsAtTheGoal) {
+TEST(NextEventTest, StopsAtTheGoal) {
   CampaignScript script(Spec([](v1::CampaignSpec* spec) { spec->mutable_goal()->set_speedup(1.5); }));
   script.Run(MeasuredStart(100));
   script.Run(Measured(100, 70));  // 1.43
@@ -119,7 +119,7 @@ TEST(DecideTest, StopsAtTheGoal) {
   EXPECT_EQ(ended.message(), "goal reached: 1.67x the start's speed (goal 1.5x)");
 }
 
-TEST(DecideTest, MeasuresTheGoalByTheBaselineWhereThereIsOne) {
+TEST(NextEventTest, MeasuresTheGoalByTheBaselineWhereThereIsOne) {
   CampaignScript script(Spec([](v1::CampaignSpec* spec) { spec->mutable_goal()->set_speedup(1.5); }));
   v1::TrialResult start = MeasuredStart(100);
   start.add_baselines()->set_size("main");
@@ -131,7 +131,7 @@ TEST(DecideTest, MeasuresTheGoalByTheBaselineWhereThereIsOne) {
   EXPECT_THAT(EndOf(&script).message(), HasSubstr("1.54x the baseline's speed"));
 }
 
-TEST(DecideTest, ChargesNoIterationForWhatARecordingLacks) {
+TEST(NextEventTest, ChargesNoIterationForWhatARecordingLacks) {
   CampaignScript script(Spec([](v1::CampaignSpec* spec) { spec->mutable_budget()->set_iterations(1); }));
   script.Run(MeasuredStart(100));
   v1::TrialResult missing;
@@ -143,7 +143,7 @@ TEST(DecideTest, ChargesNoIterationForWhatARecordingLacks) {
   EXPECT_EQ(EndOf(&script).reason(), v1::STOP_REASON_ITERATIONS);
 }
 
-TEST(DecideTest, StopsAfterTheIterations) {
+TEST(NextEventTest, StopsAfterTheIterations) {
   CampaignScript script(Spec([](v1::CampaignSpec* spec) { spec->mutable_budget()->set_iterations(2); }));
   script.Run(MeasuredStart(100));
   script.Run(Measured(100, 120));
@@ -152,7 +152,7 @@ TEST(DecideTest, StopsAfterTheIterations) {
   EXPECT_EQ(script.summary().counts().tried(), 2) << "iteration 0 comes beside them";
 }
 
-TEST(DecideTest, StopsAfterTheMinutes) {
+TEST(NextEventTest, StopsAfterTheMinutes) {
   CampaignScript script(Spec([](v1::CampaignSpec* spec) { spec->mutable_budget()->set_minutes(10); }));
   script.Run(MeasuredStart(100));
   script.Pass(absl::Minutes(9.5));
@@ -165,7 +165,7 @@ TEST(DecideTest, StopsAfterTheMinutes) {
   EXPECT_EQ(EndOf(&script).reason(), v1::STOP_REASON_MINUTES);
 }
 
-TEST(DecideTest, StopsWhenTheMoneyIsSpent) {
+TEST(NextEventTest, StopsWhenTheMoneyIsSpent) {
   CampaignScript script(Spec([](v1::CampaignSpec* spec) { spec->mutable_budget()->set_dollars(0.003); }));
   script.Decide();
   script.Lease(1, 1, /*price_per_hour=*/3.6);
@@ -176,7 +176,7 @@ TEST(DecideTest, StopsWhenTheMoneyIsSpent) {
   EXPECT_EQ(EndOf(&script).reason(), v1::STOP_REASON_DOLLARS);
 }
 
-TEST(DecideTest, StopsAfterSoManyRevertsInARow) {
+TEST(NextEventTest, StopsAfterSoManyRevertsInARow) {
   CampaignScript script(Spec([](v1::CampaignSpec* spec) { spec->mutable_budget()->set_reverts_in_a_row(2); }));
   script.Run(MeasuredStart(100));
   script.Run(Measured(100, 120));
@@ -187,7 +187,7 @@ TEST(DecideTest, StopsAfterSoManyRevertsInARow) {
   EXPECT_EQ(EndOf(&script).reason(), v1::STOP_REASON_REVERTS);
 }
 
-TEST(DecideTest, StopsWhenNothingIsLeftToTry) {
+TEST(NextEventTest, StopsWhenNothingIsLeftToTry) {
   CampaignScript script;
   script.Run(MeasuredStart(100));
   for (int i = 0; i < 4; ++i) script.Run(Measured(100, 120));
@@ -196,7 +196,7 @@ TEST(DecideTest, StopsWhenNothingIsLeftToTry) {
   EXPECT_EQ(ended.reason(), v1::STOP_REASON_SPACE);
 }
 
-TEST(DecideTest, MeasuresTheTotalGainBeforeItClaimsTheGoal) {
+TEST(NextEventTest, MeasuresTheTotalGainBeforeItClaimsTheGoal) {
   CampaignScript script(Spec([](v1::CampaignSpec* spec) { spec->mutable_goal()->set_speedup(1.5); }));
   script.Run(MeasuredStart(100));
   script.Run(Measured(100, 80));
@@ -229,7 +229,7 @@ v1::TrialResult StartBesideBaseline(double us, double baseline_us) {
   return start;
 }
 
-TEST(DecideTest, ClaimsTheGoalByTheMeasurementBesideTheBaseline) {
+TEST(NextEventTest, ClaimsTheGoalByTheMeasurementBesideTheBaseline) {
   v1::Bundle bundle = TinyBundle();
   bundle.add_baseline_command("python3");
   CampaignScript script(Spec([](v1::CampaignSpec* spec) {
@@ -254,7 +254,7 @@ TEST(DecideTest, ClaimsTheGoalByTheMeasurementBesideTheBaseline) {
   EXPECT_EQ(ended.tier(), v1::SUCCESS_TIER_MINIMUM);
 }
 
-TEST(DecideTest, SaysTheSpeedThatWasMeasuredBesideTheBaselineWhereItReachesTheGoal) {
+TEST(NextEventTest, SaysTheSpeedThatWasMeasuredBesideTheBaselineWhereItReachesTheGoal) {
   CampaignScript script(Spec([](v1::CampaignSpec* spec) { spec->mutable_goal()->set_speedup(1.5); }));
   script.Run(StartBesideBaseline(100, 80));
   script.Run(Measured(100, 80));
@@ -266,7 +266,7 @@ TEST(DecideTest, SaysTheSpeedThatWasMeasuredBesideTheBaselineWhereItReachesTheGo
   EXPECT_EQ(end->ended().message(), "goal reached: 1.53x the baseline's speed (goal 1.5x)");
 }
 
-TEST(DecideTest, MeasuresTheTotalGainEveryFewKeeps) {
+TEST(NextEventTest, MeasuresTheTotalGainEveryFewKeeps) {
   v1::Bundle bundle = TinyBundle();
   for (int value : {8, 16, 32}) bundle.mutable_variables(1)->add_values(value);
   bundle.clear_constraints();
@@ -289,7 +289,7 @@ TEST(DecideTest, MeasuresTheTotalGainEveryFewKeeps) {
   EXPECT_EQ(next->planned().purpose(), v1::TRIAL_PURPOSE_ITERATION) << "it is not tried again and again";
 }
 
-TEST(DecideTest, TakesBackABestThatFailsBesideTheStartWithAllThatWasBuiltOnIt) {
+TEST(NextEventTest, TakesBackABestThatFailsBesideTheStartWithAllThatWasBuiltOnIt) {
   for (const v1::TrialResult& result : {FailedCheck(v1::CHECK_TOLERANCE, "wrong now"), Measured(100, 130)}) {
     CampaignScript script(Spec([](v1::CampaignSpec* spec) { spec->mutable_goal()->set_speedup(1.5); }));
     script.Run(MeasuredStart(100));
@@ -310,7 +310,7 @@ TEST(DecideTest, TakesBackABestThatFailsBesideTheStartWithAllThatWasBuiltOnIt) {
   }
 }
 
-TEST(DecideTest, SaysSoWhereTheTotalGainCouldNotBeMeasured) {
+TEST(NextEventTest, SaysSoWhereTheTotalGainCouldNotBeMeasured) {
   CampaignScript script(Spec([](v1::CampaignSpec* spec) { spec->mutable_goal()->set_speedup(1.5); }));
   script.Run(MeasuredStart(100));
   script.Run(Measured(100, 80));
@@ -324,7 +324,7 @@ TEST(DecideTest, SaysSoWhereTheTotalGainCouldNotBeMeasured) {
   EXPECT_THAT(end->ended().message(), HasSubstr("the product of the step speedups, not measured"));
 }
 
-TEST(DecideTest, SanitizesTheFinalBestWhereThatWasLeftToTheEnd) {
+TEST(NextEventTest, SanitizesTheFinalBestWhereThatWasLeftToTheEnd) {
   CampaignScript script(Spec([](v1::CampaignSpec* spec) {
     spec->mutable_goal()->set_speedup(1.5);
     spec->mutable_keep()->set_skip_sanitizer(true);
@@ -338,7 +338,7 @@ TEST(DecideTest, SanitizesTheFinalBestWhereThatWasLeftToTheEnd) {
   EXPECT_EQ(script.summary().best(), 0);
 }
 
-TEST(DecideTest, DropsAProposalThatCantBeTriedAnyMoreAndSaysWhy) {
+TEST(NextEventTest, DropsAProposalThatCantBeTriedAnyMoreAndSaysWhy) {
   CampaignScript script(Spec([](v1::CampaignSpec* spec) {
     spec->mutable_chooser()->set_kind(v1::CHOOSER_KIND_OUTSIDE);
     spec->mutable_chooser()->set_wait_seconds(60);
@@ -357,7 +357,7 @@ TEST(DecideTest, DropsAProposalThatCantBeTriedAnyMoreAndSaysWhy) {
   EXPECT_TRUE(ProposalDeadline(script.state())) << "it waits for another";
 }
 
-TEST(DecideTest, CountsARoundThatKeptOneAsNoRevert) {
+TEST(NextEventTest, CountsARoundThatKeptOneAsNoRevert) {
   CampaignScript script;
   script.Run(MeasuredStart(100));
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(script.Decide(NeighbourChooser(), 3));
@@ -368,7 +368,7 @@ TEST(DecideTest, CountsARoundThatKeptOneAsNoRevert) {
   EXPECT_EQ(script.state().reverts_in_a_row(), 0);
 }
 
-TEST(DecideTest, NamesTheTierThatWasReached) {
+TEST(NextEventTest, NamesTheTierThatWasReached) {
   for (const auto& [us, tier] : {std::pair(95.0, v1::SUCCESS_TIER_BELOW), std::pair(55.0, v1::SUCCESS_TIER_MINIMUM),
                                  std::pair(39.0, v1::SUCCESS_TIER_TARGET), std::pair(20.0, v1::SUCCESS_TIER_STRETCH)}) {
     CampaignScript script(Spec([](v1::CampaignSpec* spec) {
@@ -400,7 +400,7 @@ v1::Bundle BundleWithRoof(double us) {
   return bundle;
 }
 
-TEST(DecideTest, StopsAtTheRoof) {
+TEST(NextEventTest, StopsAtTheRoof) {
   CampaignScript script(v1::CampaignSpec(), BundleWithRoof(96));
   script.Run(BusyStart(100));
   const v1::CampaignEnded ended = EndOf(&script);
@@ -411,7 +411,7 @@ TEST(DecideTest, StopsAtTheRoof) {
   EXPECT_EQ(script.summary().roof_size(), 2);
 }
 
-TEST(DecideTest, TakesNoBusyUnitForARoof) {
+TEST(NextEventTest, TakesNoBusyUnitForARoof) {
   for (const v1::Bundle& bundle : {TinyBundle(), BundleWithRoof(95)}) {
     CampaignScript script(v1::CampaignSpec(), bundle);
     script.Run(BusyStart(100));
@@ -422,7 +422,7 @@ TEST(DecideTest, TakesNoBusyUnitForARoof) {
   }
 }
 
-TEST(DecideTest, TriesAtTheRoofWhatIsProposed) {
+TEST(NextEventTest, TriesAtTheRoofWhatIsProposed) {
   CampaignScript script(v1::CampaignSpec(), BundleWithRoof(96));
   script.Run(BusyStart(100));
   script.Propose("SPLIT", 2, "ann");
@@ -436,7 +436,7 @@ Choice ChoiceOfGain(const CampaignScript& script, double gain) {
   return choice;
 }
 
-TEST(DecideTest, StopsWhereNoChangeIsExpectedToGainEnough) {
+TEST(NextEventTest, StopsWhereNoChangeIsExpectedToGainEnough) {
   CampaignScript script;
   script.Run(MeasuredStart(100));
   const std::optional<v1::Event> event = script.Decide(FixedChooser(ChoiceOfGain(script, 0.0009)));
@@ -446,14 +446,14 @@ TEST(DecideTest, StopsWhereNoChangeIsExpectedToGainEnough) {
                                               HasSubstr("TILE from 32 to 64 (iteration 0)")));
 }
 
-TEST(DecideTest, GoesOnForAsLittleAsTheBudgetSays) {
+TEST(NextEventTest, GoesOnForAsLittleAsTheBudgetSays) {
   CampaignScript script(Spec([](v1::CampaignSpec* spec) { spec->mutable_budget()->set_least_gain(0.0005); }));
   script.Run(MeasuredStart(100));
   const std::optional<v1::Event> event = script.Decide(FixedChooser(ChoiceOfGain(script, 0.0009)));
   EXPECT_TRUE(event && event->has_planned());
 }
 
-TEST(DecideTest, PausesWhereTheBaselineIsNotWhatItWas) {
+TEST(NextEventTest, PausesWhereTheBaselineIsNotWhatItWas) {
   CampaignScript script;
   script.Decide();
   script.Lease(1);
@@ -474,7 +474,7 @@ TEST(DecideTest, PausesWhereTheBaselineIsNotWhatItWas) {
   ASSERT_TRUE(next && next->has_planned()) << "it was looked at";
 }
 
-TEST(DecideTest, WaitsForAProposalWhereOneIsAskedFor) {
+TEST(NextEventTest, WaitsForAProposalWhereOneIsAskedFor) {
   for (const v1::NoProposal then : {v1::NO_PROPOSAL_TREE, v1::NO_PROPOSAL_PAUSE}) {
     CampaignScript script(Spec([&](v1::CampaignSpec* spec) {
       spec->mutable_chooser()->set_kind(v1::CHOOSER_KIND_OUTSIDE);
@@ -502,7 +502,7 @@ TEST(DecideTest, WaitsForAProposalWhereOneIsAskedFor) {
   }
 }
 
-TEST(DecideTest, TunesForItsShareAfterEachKeptEditWhereBothAreAskedFor) {
+TEST(NextEventTest, TunesForItsShareAfterEachKeptEditWhereBothAreAskedFor) {
   v1::Bundle bundle = TinyBundle();
   bundle.mutable_source()->set_text("one\ntwo\nthree\n");
   CampaignScript script(Spec([](v1::CampaignSpec* spec) {
@@ -525,14 +525,14 @@ TEST(DecideTest, TunesForItsShareAfterEachKeptEditWhereBothAreAskedFor) {
   EXPECT_EQ(script.Run(Measured(80, 100)).change().source().name(), "third");
 }
 
-TEST(DecideTest, TakesNoProposalWhereTheTreeChooses) {
+TEST(NextEventTest, TakesNoProposalWhereTheTreeChooses) {
   CampaignScript script(Spec([](v1::CampaignSpec* spec) { spec->mutable_chooser()->set_kind(v1::CHOOSER_KIND_TREE); }));
   script.Run(MeasuredStart(100));
   script.Propose("SPLIT", 2, "ann");
   EXPECT_EQ(script.Run(Measured(100, 120)).author(), "pawl");
 }
 
-TEST(DecideTest, TriesAProposedSourceEditAndGoesOnFromIt) {
+TEST(NextEventTest, TriesAProposedSourceEditAndGoesOnFromIt) {
   v1::Bundle bundle = TinyBundle();
   bundle.mutable_source()->set_text("one\ntwo\nthree\n");
   CampaignScript script({}, bundle);
@@ -563,7 +563,7 @@ std::string WithWays(const CampaignState& campaign) {
                       ",5 @@\n+\n+[[variable]]\n+name = \"WAYS\"\n+values = [1, 2, 4]\n+start = 2\n");
 }
 
-TEST(DecideTest, SearchesTheVariablesThatAnEditAdds) {
+TEST(NextEventTest, SearchesTheVariablesThatAnEditAdds) {
   CampaignScript script;
   script.Run(MeasuredStart(100));
   script.Propose("TILE", 64);
@@ -593,7 +593,7 @@ TEST(DecideTest, SearchesTheVariablesThatAnEditAdds) {
   EXPECT_EQ(again.BundleOf(again.SourceIdOf(edited.number())).variables_size(), 3) << "from its events alone";
 }
 
-TEST(DecideTest, AppliesAnEditToABestThatCameAfterItWasProposed) {
+TEST(NextEventTest, AppliesAnEditToABestThatCameAfterItWasProposed) {
   v1::Bundle bundle = TinyBundle();
   bundle.mutable_source()->set_text("one\ntwo\nthree\nfour\nfive\nsix\nseven\n");
   CampaignScript script({}, bundle);
@@ -613,7 +613,7 @@ TEST(DecideTest, AppliesAnEditToABestThatCameAfterItWasProposed) {
                 "of the patch does not fit tiny.cu: at line 2 expected \"two\", found \"2\""));
 }
 
-TEST(DecideTest, RefusesAChooserThatChangesTwoVariablesOrNone) {
+TEST(NextEventTest, RefusesAChooserThatChangesTwoVariablesOrNone) {
   for (const auto& [tile, split] : {std::pair(64, 2), std::pair(32, 1)}) {
     CampaignScript script;
     script.Run(MeasuredStart(100));
@@ -628,7 +628,7 @@ TEST(DecideTest, RefusesAChooserThatChangesTwoVariablesOrNone) {
   }
 }
 
-TEST(DecideTest, RefusesAChooserWhoseParentWasNotMeasured) {
+TEST(NextEventTest, RefusesAChooserWhoseParentWasNotMeasured) {
   for (int parent : {1, 17}) {
     CampaignScript script;
     script.Run(MeasuredStart(100));
@@ -643,7 +643,7 @@ TEST(DecideTest, RefusesAChooserWhoseParentWasNotMeasured) {
   }
 }
 
-TEST(DecideTest, TriesProposalsFirstInTheirOrderAndNamesTheirAuthors) {
+TEST(NextEventTest, TriesProposalsFirstInTheirOrderAndNamesTheirAuthors) {
   CampaignScript script;
   script.Run(MeasuredStart(100));
   script.Propose("SPLIT", 4, "ann");
@@ -660,7 +660,7 @@ TEST(DecideTest, TriesProposalsFirstInTheirOrderAndNamesTheirAuthors) {
   EXPECT_EQ(script.Run(Measured(100, 120)).author(), "pawl");
 }
 
-TEST(DecideTest, PassesOverAProposalThatTheBestHasAlready) {
+TEST(NextEventTest, PassesOverAProposalThatTheBestHasAlready) {
   CampaignScript script;
   script.Run(MeasuredStart(100));
   script.Decide();  // TILE 64
@@ -671,7 +671,7 @@ TEST(DecideTest, PassesOverAProposalThatTheBestHasAlready) {
   EXPECT_EQ(script.Run(Measured(50, 60)).author(), "bob");
 }
 
-TEST(DecideTest, GivesTheSameAnswerForTheSameEvents) {
+TEST(NextEventTest, GivesTheSameAnswerForTheSameEvents) {
   CampaignScript script;
   script.Run(MeasuredStart(100));
   script.Run(Measured(100, 50));

@@ -1,4 +1,4 @@
-#include "orchestrator/engine/search/decide.h"
+#include "orchestrator/engine/search/next_event.h"
 
 #include <algorithm>
 #include <cmath>
