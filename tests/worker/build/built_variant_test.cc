@@ -157,6 +157,17 @@ TEST(BuildVariant, SaysThatTheSetupDoesNotBuild) {
   EXPECT_EQ(built->failure->message(), "the setup does not build: setup.cu(1): error");
 }
 
+TEST(BuildVariant, RefusesAnEntryThatIsNamedLikeAKernelOfOurs) {
+  ScriptedGpu gpu;
+  v1::Bundle bundle = CopyBundle();
+  bundle.mutable_launches(0)->set_entry("my_pawl_fill");
+  const absl::StatusOr<BuiltVariant> built =
+      BuildVariant(gpu.builder(), bundle, StartVariant(bundle), SomeSizes({100}), gpu.gpu());
+  ASSERT_TRUE(built.ok()) << built.status();
+  ASSERT_TRUE(built->failure.has_value());
+  EXPECT_THAT(built->failure->message(), HasSubstr("my_pawl_fill has pawl_fill in its name"));
+}
+
 TEST(BuildVariant, CarriesTheFilesOfInputs) {
   ScriptedGpu gpu;
   v1::Bundle bundle = CopyBundle();
