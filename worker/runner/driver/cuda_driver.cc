@@ -58,7 +58,6 @@ absl::Status Load() {
   Find(library, "cuMemsetD8Async", &driver.MemsetD8Async, &missing);
   Find(library, "cuMemHostRegister_v2", &driver.MemHostRegister, &missing);
   Find(library, "cuMemHostUnregister", &driver.MemHostUnregister, &missing);
-  Find(library, "cuMemHostUnregister", &driver.MemHostUnregister, &missing);
   Find(library, "cuStreamCreate", &driver.StreamCreate, &missing);
   Find(library, "cuStreamSynchronize", &driver.StreamSynchronize, &missing);
   Find(library, "cuStreamBeginCapture_v2", &driver.StreamBeginCapture, &missing);

@@ -101,7 +101,6 @@ struct CudaDriver {
   CUresult (*MemsetD8Async)(CUdeviceptr, unsigned char, size_t, CUstream);
   CUresult (*MemHostRegister)(void*, size_t, unsigned);
   CUresult (*MemHostUnregister)(void*);
-  CUresult (*MemHostUnregister)(void*);
   CUresult (*StreamCreate)(CUstream*, unsigned);
   CUresult (*StreamSynchronize)(CUstream);
   CUresult (*StreamBeginCapture)(CUstream, int);
