@@ -136,6 +136,19 @@ std::vector<v1::RevisedIteration> RejectedWith(const CampaignState& campaign, in
   return all;
 }
 
+// Beside a candidate, this one or an earlier one, the witness excluded that the parent is slower in its seat.
+bool ExcludedByWitness(const CampaignState& campaign, const v1::Iteration& parent, const v1::Iteration& iteration,
+                       const v1::ProcessNoise& noise, double share) {
+  const auto excludes = [&](const v1::Iteration& child) {
+    const std::optional<SeatTest> test = TestBesideWitness(parent, child, noise, share);
+    return test && test->excluded;
+  };
+  const auto& all = campaign.iterations();
+  return excludes(iteration) || std::any_of(all.begin(), all.end(), [&](const v1::Iteration& other) {
+           return other.has_parent() && other.parent() == parent.number() && excludes(other);
+         });
+}
+
 // Two candidates showed it, and no fewer than showed the opposite.
 std::optional<SeatTest> ShownByWitness(const CampaignState& campaign, const v1::Iteration& parent,
                                        const v1::Iteration& iteration, const v1::ProcessNoise& noise, double share) {
@@ -200,6 +213,9 @@ std::optional<std::string> SlowedParent(const CampaignState& campaign, const v1:
                         BesideWitnessText(*beside, iteration.parent_beside_witness().witness()),
                         ": the comparison can't be believed");
   }
+  // Times relative to the anchor differ by several percent from trial to trial where kernels are short: they decide only
+  // where the witness can't.
+  if (beside && beside->excluded) return std::nullopt;
   if (beside) share *= 1 - kWitnessPart;
   if (parent->as_candidate().processes() == 0 || iteration.as_parent().processes() == 0) return std::nullopt;
   PooledTime before;
@@ -226,6 +242,7 @@ std::vector<v1::RevisedIteration> RevisedBySeat(const CampaignState& campaign, c
                      ", beside two candidates");
     return RejectedWith(campaign, parent->number(), why, shown->slower, gate);
   }
+  if (ExcludedByWitness(campaign, *parent, iteration, noise, kWitnessPart * gate.threshold)) return {};
   if (parent->as_candidate().processes() == 0 || iteration.as_parent().processes() == 0) return {};
   std::vector<v1::SeatTime> times = TimesAsParent(campaign, parent->number());
   int before = 0;

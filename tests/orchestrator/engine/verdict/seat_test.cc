@@ -244,6 +244,17 @@ TEST(Witness, LetsFewCandidatesNotOutvoteManyThatShowNoBias) {
   EXPECT_EQ(campaign.VerdictOf(1), v1::KEPT);
 }
 
+TEST(Witness, DecidesWhereTheAnchorAloneWouldBlameTheParent) {
+  SeatCampaign campaign;
+  campaign.Try(0, 100, 90, {Added(), Added()});
+  // Everything but the anchor takes 5 % longer in this trial.
+  const std::vector<Added> later = {{0.05, 0.05}, {0.05, 0.05, 100 * std::exp(0.05)}};
+  const v1::TrialFinished child = campaign.Try(1, 90, 80, later);
+  EXPECT_EQ(child.iteration().verdict(), v1::KEPT) << child.iteration().reason();
+  for (int i = 0; i < 6; ++i) EXPECT_EQ(campaign.Try(1, 90, 95, later).revised_size(), 0);
+  EXPECT_EQ(campaign.VerdictOf(1), v1::KEPT);
+}
+
 TEST(Witness, DoesNotCompareTwoGpus) {
   SeatCampaign campaign;
   campaign.Try(0, 100, 90, {Added(), Added()});
