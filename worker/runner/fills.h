@@ -232,6 +232,8 @@ PAWL_BOTH u64 EntriesOnTheLeft(u32 x, u32 y, u64 left, u64 rows, u64 total) {
   return taken >= static_cast<double>(total) ? total : static_cast<u64>(taken);
 }
 
+constexpr u32 kSlowingWords = 65536;  // that a block of pawl_slow_some adds to
+
 // How long block `block` of pawl_crowd stays, of at most `most` ns. Most blocks stay nearly as long as the longest: the
 // larger `late` is, the fewer leave early, and the further apart.
 PAWL_BOTH u32 StayOf(const Key& key, u32 block, u32 most, u32 late) {

@@ -250,8 +250,10 @@ absl::Status Support::Crowd(const Key& key, bool together) {
   Key copy = key;
   uint32_t most = kShortestCrowdNs << (key.words[0] % 4);
   uint32_t late = 1u << (key.words[1] % 6);
+  if (together) PAWL_RETURN_IF_ERROR(slowing_.Reserve(uint64_t{sm_count_} * kSlowingWords * sizeof(uint32_t)));
+  CUdeviceptr memory = slowing_.address();
   void* leaving[] = {&copy, &most, &late};
-  void* slowing[] = {&copy, &most};
+  void* slowing[] = {&copy, &most, &memory};
   const unsigned blocks = together ? sm_count_ : sm_count_ * 2;
   PAWL_CUDA(LaunchKernel(together ? slow_some_ : crowd_, blocks, 1, 1, 1024, 1, 1, 0, beside_,
                          together ? slowing : leaving, nullptr));

@@ -496,16 +496,16 @@ extern "C" __global__ void __launch_bounds__(1024) pawl_crowd(Key key, u32 most,
   while (Now() - start < stay) __nanosleep(200);
 }
 
-// Leaves room on every SM, and slows half of them down: the same for blocks that all start together. Every access of a
-// warp to shared memory takes its bank 32 times, so that what else runs on that SM waits long for each load, store and
-// shuffle. Arithmetic would not do: a block that waits for memory has time for it.
-extern "C" __global__ void __launch_bounds__(1024) pawl_slow_some(Key key, u32 most) {
+// Leaves room on every SM, and keeps the memory busy from half of them: the same for blocks that all start together.
+// Atomics, each thread's to a line of its own, make what others load and store wait by microseconds, and by different
+// times. What only keeps an SM busy would not do: blocks are placed on those that are free.
+extern "C" __global__ void __launch_bounds__(1024) pawl_slow_some(Key key, u32 most, u32* memory) {
   if (ChaCha20(key, blockIdx.x, 1, 0).words[0] % 2 == 0) return;
-  __shared__ volatile u32 bank[32 * 32];
+  u32* own = memory + u64{blockIdx.x} * kSlowingWords;
   const u64 start = Now();
   while (Now() - start < most) {
 #pragma unroll
-    for (int k = 0; k < 16; ++k) bank[threadIdx.x % 32 * 32] = threadIdx.x + k;
+    for (u32 k = 0; k < 16; ++k) atomicAdd(own + (threadIdx.x * 32 + k * 1024) % kSlowingWords, 1u);
   }
 }
 

@@ -89,6 +89,7 @@ class Support {
   int max_shared_bytes_ = 0;
   int sm_count_ = 0;
   DeviceBuffer result_;
+  DeviceBuffer slowing_;  // what pawl_slow_some adds to
 };
 
 }  // namespace pawl
