@@ -28,7 +28,7 @@ std::string CompilersText(const Builder& builder, const Toolkit& toolkit) {
   return text;
 }
 
-absl::StatusOr<std::string> BuildSupport(Builder& builder, const std::string& architecture) {
+absl::StatusOr<std::string> BuildSupport(Compiler& builder, const std::string& architecture) {
   v1::BuildRequest request;
   request.set_compiler(v1::COMPILER_NVRTC);
   request.set_source(std::string(embedded::kRunnerFillsH) + std::string(embedded::kRunnerSupportCu));
@@ -104,7 +104,7 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Open(const Options& opti
                              .toolchain = CompilersText(*device->builder_, device->toolkit_)};
   for (const auto& [name, folder] : device->toolkit_.libraries) cache.uncached.insert(name);
   device->cached_ = std::make_unique<CachedCompiler>(*device->builder_, std::move(cache));
-  absl::StatusOr<std::string> support = BuildSupport(*device->builder_, ArchitectureOf(device->gpu_));
+  absl::StatusOr<std::string> support = BuildSupport(*device->cached_, ArchitectureOf(device->gpu_));
   if (!support.ok()) return support.status();
   device->support_cubin_ = *std::move(support);
   for (RunnerProcess* process : {device->runner_.get(), device->reference_.get()}) {
