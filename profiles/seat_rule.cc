@@ -41,7 +41,8 @@ v1::SeatTime SeatTimeOf(const std::vector<std::vector<double>>& processes) {
 }
 
 bool ComparableSeats(const v1::SeatTime& as_candidate, const v1::SeatTime& as_parent) {
-  return as_candidate.processes() > 0 && as_parent.processes() > 0 && as_candidate.witness() == as_parent.witness();
+  return as_candidate.processes() > 0 && as_parent.processes() > 0 && as_candidate.witness() == as_parent.witness() &&
+         as_candidate.single() == as_parent.single();
 }
 
 SeatTest TestSeat(const v1::SeatTime& as_candidate, const v1::SeatTime& as_parent, const v1::ProcessNoise& noise,

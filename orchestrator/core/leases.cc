@@ -21,6 +21,7 @@ v1::Event PutTrialAside(const CampaignState& campaign, const OpenTrial& open, co
   if (open.planned.purpose() == v1::TRIAL_PURPOSE_TOTAL) {
     v1::TotalGain& total = *finished.mutable_total_gain();
     total.set_iteration(open.planned.iteration());
+    total.set_interim(open.planned.interim());
     total.mutable_interval()->set_result(v1::UNCLEAR);
     total.mutable_interval()->set_reason(lost);
   } else if (open.planned.purpose() == v1::TRIAL_PURPOSE_END) {

@@ -136,10 +136,24 @@ absl::StatusOr<std::vector<std::string>> EntrySymbols(std::string_view cubin) {
   });
 }
 
-absl::StatusOr<std::vector<std::string>> GlobalNames(std::string_view cubin) {
-  return SymbolNames(cubin, [](const Elf64_Sym& symbol) {
-    return ELF64_ST_TYPE(symbol.st_info) == STT_OBJECT && symbol.st_shndx != SHN_UNDEF && symbol.st_size > 0;
-  });
+absl::StatusOr<std::vector<GlobalVariable>> GlobalVariables(std::string_view cubin) {
+  Elf64_Ehdr header;
+  const absl::StatusOr<std::vector<Elf64_Shdr>> sections = Sections(cubin, &header);
+  if (!sections.ok()) return sections.status();
+  std::vector<GlobalVariable> variables;
+  for (const bool zero : {false, true}) {
+    absl::StatusOr<std::vector<std::string>> names = SymbolNames(cubin, [&](const Elf64_Sym& symbol) {
+      const bool known = symbol.st_shndx != SHN_UNDEF && symbol.st_shndx < sections->size();
+      const bool nothing_stored = known && (*sections)[symbol.st_shndx].sh_type == SHT_NOBITS;
+      return ELF64_ST_TYPE(symbol.st_info) == STT_OBJECT && symbol.st_shndx != SHN_UNDEF && symbol.st_size > 0 &&
+             nothing_stored == zero;
+    });
+    if (!names.ok()) return names.status();
+    for (std::string& name : *names) variables.push_back({std::move(name), zero});
+  }
+  std::sort(variables.begin(), variables.end(),
+            [](const GlobalVariable& a, const GlobalVariable& b) { return a.name < b.name; });
+  return variables;
 }
 
 absl::StatusOr<std::vector<std::string>> DriverFunctions(std::string_view cubin) {

@@ -28,8 +28,15 @@ std::string Demangled(const std::string& symbol);
 // written in a way that is not known here is left out. InvalidArgument: as above.
 absl::StatusOr<std::map<std::string, std::vector<int>>> EntryParameters(std::string_view cubin);
 
-// The global variables of a cubin, sorted: what lies in GPU memory from loading to unloading, constants included.
-// InvalidArgument: as above.
-absl::StatusOr<std::vector<std::string>> GlobalNames(std::string_view cubin);
+struct GlobalVariable {
+  std::string name;
+  bool zero = false;  // it holds zeros when it is loaded
+
+  bool operator==(const GlobalVariable&) const = default;
+};
+
+// The global variables of a cubin, sorted by name: what lies in GPU memory from loading to unloading, constants
+// included. InvalidArgument: as above.
+absl::StatusOr<std::vector<GlobalVariable>> GlobalVariables(std::string_view cubin);
 
 }  // namespace pawl

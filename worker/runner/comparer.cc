@@ -84,9 +84,9 @@ absl::Status Comparer::Run(v1::RunnerReply* reply) {
   reply_ = reply;
   PAWL_RETURN_IF_ERROR(FindSides());
   for (bool again = true; again;) {
-    const bool knew = leaves_state_;
     result_.Clear();
     PAWL_RETURN_IF_ERROR(Prepare());
+    const bool knew = leaves_state_;
     PAWL_RETURN_IF_ERROR(WarmUp());
     if (absl::StatusOr<bool> leaves = LeavesState(); !leaves.ok() || (*leaves && !knew)) {
       if (!leaves.ok()) return leaves.status();
@@ -165,7 +165,7 @@ absl::Status Comparer::LoadSides() {
     while (side->modules.size() > kept) side->modules.pop_front();
     side->modules.push_back(std::make_unique<Module>());
     PAWL_RETURN_IF_ERROR(side->modules.back()->Load(*side->cubin));
-    if (absl::StatusOr<bool> changed = side->modules.back()->GlobalsChanged(); !changed.ok()) return changed.status();
+    PAWL_RETURN_IF_ERROR(side->modules.back()->FindGlobals());
   }
   while (spacers_.size() > 2 * kGenerations) spacers_.pop_front();
   return absl::OkStatus();
@@ -242,6 +242,10 @@ absl::StatusOr<double> Comparer::RoughCallUs(Side& side) {
     float ms = 0;
     PAWL_CUDA(EventElapsedTime(&ms, gpu_.starts[0], gpu_.stops[0]));
     best = std::min(best, ms);
+    // After each: what one call sets and the next one sets back shows after the first.
+    const absl::StatusOr<bool> changed = side.modules.back()->GlobalsChanged();
+    if (!changed.ok()) return changed.status();
+    leaves_state_ |= *changed;
   }
   return std::max(0.5, best * 1e3);
 }
@@ -535,6 +539,7 @@ absl::StatusOr<bool> Comparer::MeasurePair(v1::TimingMode mode, v1::PairSample* 
   pair->set_candidate_us(Median(times[&candidate_]));
   pair->set_witness_us(Median(times[&witness_]));
   pair->set_anchor_us(Median(anchors));
+  pair->set_single(leaves_state_);
   if (std::max(anchors[0], anchors[1]) > std::min(anchors[0], anchors[1]) * (1 + kAloneOnGpu)) {
     *disturbance = "Pawl's own kernel took longer at times: stop other work on the GPU";
   }

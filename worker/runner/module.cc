@@ -11,6 +11,7 @@ namespace pawl {
 namespace {
 
 constexpr int64_t kPortableCluster = 8;  // blocks that every GPU with clusters allows
+constexpr size_t kLargeGlobal = size_t{1} << 20;
 
 int64_t BlocksIn(const v1::Dim3& extent) { return int64_t{extent.x()} * extent.y() * extent.z(); }
 
@@ -184,14 +185,15 @@ absl::Status Module::Launch(const Launches& launches, const std::vector<CUdevice
 absl::Status Module::FindGlobals() {
   if (knows_globals_) return absl::OkStatus();
   knows_globals_ = true;
-  const absl::StatusOr<std::vector<std::string>> names = GlobalNames(cubin_);
-  if (!names.ok()) return absl::OkStatus();
-  for (const std::string& name : *names) {
+  const absl::StatusOr<std::vector<GlobalVariable>> variables = GlobalVariables(cubin_);
+  if (!variables.ok()) return absl::OkStatus();
+  for (const GlobalVariable& variable : *variables) {
     Global global;
-    if (Cuda().ModuleGetGlobal(&global.address, &global.bytes, module_, name.c_str()) != 0) continue;
-    global.content.resize(global.bytes);
-    PAWL_CUDA(MemcpyDtoH(global.content.data(), global.address, global.bytes));
-    if (global.content.find_first_not_of('\0') == std::string::npos) global.content.clear();
+    if (Cuda().ModuleGetGlobal(&global.address, &global.bytes, module_, variable.name.c_str()) != 0) continue;
+    if (!variable.zero) {
+      global.content.resize(global.bytes);
+      PAWL_CUDA(MemcpyDtoH(global.content.data(), global.address, global.bytes));
+    }
     globals_.push_back(std::move(global));
   }
   return absl::OkStatus();
@@ -200,6 +202,7 @@ absl::Status Module::FindGlobals() {
 absl::StatusOr<bool> Module::GlobalsChanged() {
   PAWL_RETURN_IF_ERROR(FindGlobals());
   for (const Global& global : globals_) {
+    if (global.bytes > kLargeGlobal) return true;  // looking would take longer than what is timed
     std::string content(global.bytes, '\0');
     PAWL_CUDA(MemcpyDtoH(content.data(), global.address, global.bytes));
     if (global.content.empty() ? content.find_first_not_of('\0') != std::string::npos : content != global.content) {

@@ -38,14 +38,15 @@ class Module {
 
   // Gives the module's global variables their first content again, as far as the cubin names them.
   absl::Status ResetGlobals(CUstream stream);
-  // Whether a call has left one of them with another content than its first. Before any call: remembers that.
+  // Before any call: remembers their content.
+  absl::Status FindGlobals();
+  // Whether a call has left one of them with another content than its first. Large ones are taken to be changed.
   absl::StatusOr<bool> GlobalsChanged();
 
  private:
   // A function and its attributes, ready for this launch.
   absl::StatusOr<CUfunction> Prepare(const v1::PlanLaunch& launch);
   absl::StatusOr<CUfunction> Function(const std::string& entry);
-  absl::Status FindGlobals();
 
   struct Global {
     CUdeviceptr address;

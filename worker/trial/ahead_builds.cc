@@ -66,7 +66,8 @@ void AheadBuilds::Work() {
     absl::StatusOr<AheadVariant> built = next.second(stopped);
     absl::MutexLock lock(&mutex_);
     building_.erase(next.first);
-    if (built.ok()) built_.emplace_back(std::move(next.first), *std::move(built));
+    // What failed is built again by its trial: it may have been for want of time or memory.
+    if (built.ok() && !built->built.failure) built_.emplace_back(std::move(next.first), *std::move(built));
     if (built_.size() > kMaxBuilt) built_.pop_front();
     changed_.SignalAll();
   }

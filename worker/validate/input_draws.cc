@@ -50,6 +50,11 @@ int LargestExponent(const v1::Bundle& bundle) {
   return exponent;
 }
 
+// problem.py failed, hung or took too much memory.
+bool IsOfProblem(const absl::Status& status) {
+  return absl::IsInvalidArgument(status) || absl::IsResourceExhausted(status);
+}
+
 // Tries magnitudes of one distribution at one size.
 class Trying {
  public:
@@ -62,6 +67,7 @@ class Trying {
   absl::StatusOr<bool> IsRight(int exponent) {
     const v1::InputDraw draw = FreshDraw(distribution_, std::ldexp(1.0, exponent));
     absl::StatusOr<CheckedCall> called = CallAndCheck(device_, bundle_, at_, draw, options_);
+    status_ = called.status();
     if (!called.ok()) return called.status();
     if (called->failure && called->reference_finite) start_was_wrong_ = true;
     return !called->failure && called->reference_finite;
@@ -85,6 +91,7 @@ class Trying {
 
   // Where the reference was finite.
   bool start_was_wrong() const { return start_was_wrong_; }
+  const absl::Status& status() const { return status_; }  // of the last try
 
  private:
   GpuDevice& device_;
@@ -93,6 +100,7 @@ class Trying {
   const v1::Distribution distribution_;
   CheckedCallOptions options_;
   bool start_was_wrong_ = false;
+  absl::Status status_;
 };
 
 }  // namespace
@@ -131,9 +139,22 @@ void InputLimits::Put(const std::string& bundle_hash, InputMagnitudes magnitudes
 
 absl::StatusOr<std::optional<FoundMagnitudes>> FindMagnitudes(GpuDevice& device, const v1::Bundle& bundle,
                                                               const BuiltVariant& start, size_t small) {
+  FoundMagnitudes found;
   std::map<v1::Distribution, int> exponents;
   std::set<v1::Distribution> limited;  // by the start variant
+  const bool fills_are_open =
+      std::any_of(bundle.tensors().begin(), bundle.tensors().end(),
+                  [](const v1::Tensor& tensor) { return IsOpen(tensor) && !MayBeScaled(tensor); });
   for (const auto& [distribution, unused] : DistributionsFor(bundle)) {
+    if (distribution == v1::DISTRIBUTION_SCALED) {
+      // A check() of the problem's own may accept anything of what is not finite.
+      absl::StatusOr<bool> has_check = device.problem().HasCheck(bundle);
+      if (!has_check.ok()) return has_check.status();
+      if (*has_check) continue;
+    } else if (!fills_are_open) {
+      found.magnitudes[distribution] = 0;  // every range is stated
+      continue;
+    }
     exponents[distribution] = LargestExponent(bundle);
   }
   for (size_t i = 0; i < std::min(small, start.sizes.size()); ++i) {
@@ -143,14 +164,18 @@ absl::StatusOr<std::optional<FoundMagnitudes>> FindMagnitudes(GpuDevice& device,
     if (own->failure) return std::nullopt;
     for (auto it = exponents.begin(); it != exponents.end();) {
       Trying trying(device, bundle, at, it->first, own->Rms(at.plan));
-      const absl::StatusOr<std::optional<int>> largest = trying.Largest(it->second);
+      absl::StatusOr<std::optional<int>> largest = trying.Largest(it->second);
+      if (it->first == v1::DISTRIBUTION_SCALED && IsOfProblem(largest.status())) {
+        largest = std::nullopt;  // problem.py does not take such inputs
+        found.note = absl::StrCat("inputs of problem.py are not tried times a power of two: ",
+                                  std::string(trying.status().message()));
+      }
       if (!largest.ok()) return largest.status();
       if (trying.start_was_wrong()) limited.insert(it->first);
       if (*largest) it->second = **largest;
       it = *largest ? std::next(it) : exponents.erase(it);
     }
   }
-  FoundMagnitudes found;
   for (const auto& [distribution, exponent] : exponents) found.magnitudes[distribution] = std::ldexp(1.0, exponent);
   std::vector<std::string> parts;
   for (const v1::Distribution distribution : limited) {
@@ -160,9 +185,10 @@ absl::StatusOr<std::optional<FoundMagnitudes>> FindMagnitudes(GpuDevice& device,
                         : absl::StrCat("with ", DistributionText(distribution), " up to ", magnitude->second));
   }
   if (!parts.empty()) {
-    found.note = absl::StrCat("the start variant is right ", absl::StrJoin(parts, ", "),
-                              ": candidates are validated with no more. State the range of the inputs if that is too "
-                              "little");
+    if (!found.note.empty()) absl::StrAppend(&found.note, "; ");
+    absl::StrAppend(&found.note, "the start variant is right ", absl::StrJoin(parts, ", "),
+                    ": candidates are validated with no more. State the range of the inputs if that is too "
+                    "little");
   }
   return found;
 }

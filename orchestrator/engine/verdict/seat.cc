@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
+#include <functional>
+#include <map>
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -16,39 +18,87 @@ namespace {
 // Looks at one variant: by the last, 1024 processes have measured it as a parent.
 constexpr int kMaxLooks = 10;
 
+// Of the scatter of times relative to the anchor from trial to trial: as much as is believed of a campaign's own, and
+// how many degrees of freedom it takes to say anything.
+constexpr double kMostScatter = 0.04;
+constexpr int kFewDegrees = 6;
+
+// What the witness says overrules the anchor up to this difference; beyond it, parent and witness may both be slowed.
+constexpr double kMostDrift = 0.1;
+
 // Of the share of honest comparisons that may fail, where both the witness and the anchor tell.
 constexpr double kWitnessPart = 0.5;
 
 // Times of one variant, weighted by the processes that measured them.
 struct PooledTime {
   double log_time = 0;
-  int processes = 0;
+  int processes = 0, trials = 0;
 
   void Add(const v1::SeatTime& time) {
     const int all = processes + time.processes();
     log_time = (log_time * processes + time.log_time() * time.processes()) / all;
     processes = all;
+    ++trials;
   }
 };
 
-// By how much a time may exceed another by noise, but for this share.
-double Limit(const v1::ProcessNoise& noise, int processes, int others, double share) {
+// Times of short kernels relative to the anchor differ by more from trial to trial than between the processes of one.
+// What this campaign's parents show of it, as a variance with its degrees of freedom; none: they show nothing yet.
+struct Scatter {
+  double variance = 0;
+  int degrees = 0;
+};
+
+Scatter ScatterOfTrials(const CampaignState& campaign) {
+  std::map<std::pair<int, bool>, std::vector<double>> times;  // of a parent in one mode
+  for (const v1::Iteration& iteration : campaign.iterations()) {
+    if (!iteration.has_parent() || iteration.as_parent().processes() == 0) continue;
+    times[{iteration.parent(), iteration.as_parent().single()}].push_back(iteration.as_parent().log_time());
+  }
+  Scatter scatter;
+  for (const auto& [parent, of] : times) {
+    double mean = 0;
+    for (const double time : of) mean += time / static_cast<double>(of.size());
+    for (const double time : of) scatter.variance += (time - mean) * (time - mean);
+    scatter.degrees += static_cast<int>(of.size()) - 1;
+  }
+  if (scatter.degrees == 0) return scatter;
+  // A variant can make its own times scatter: this much is believed.
+  scatter.variance = std::min(scatter.variance / scatter.degrees, kMostScatter * kMostScatter);
+  return scatter;
+}
+
+// By how much a time may exceed another by noise, but for this share: each of so many processes in so many trials.
+struct Measured {
+  int processes = 0, trials = 0;
+};
+
+double Limit(const v1::ProcessNoise& noise, const Scatter& scatter, const Measured& of, const Measured& other,
+             double share) {
   const bool known = noise.anchor_variance() > 0 && noise.anchor_degrees() > 0;
   const v1::ProcessNoise assumed = known ? noise : UnknownNoise();
   // Without arithmetic in long double, which some machines only emulate.
   using Policy = boost::math::policies::policy<boost::math::policies::promote_double<false>>;
-  const boost::math::students_t_distribution<double, Policy> distribution(assumed.anchor_degrees());
-  const double t = boost::math::quantile(boost::math::complement(distribution, share));
-  return t * std::sqrt(assumed.anchor_variance() * (1.0 / processes + 1.0 / others));
+  const auto limit = [share](double variance, double degrees) {
+    const boost::math::students_t_distribution<double, Policy> distribution(degrees);
+    return boost::math::quantile(boost::math::complement(distribution, share)) * std::sqrt(variance);
+  };
+  double most =
+      limit(assumed.anchor_variance() * (1.0 / of.processes + 1.0 / other.processes), assumed.anchor_degrees());
+  if (scatter.degrees >= kFewDegrees) {
+    most = std::max(most, limit(scatter.variance * (1.0 / of.trials + 1.0 / other.trials), scatter.degrees));
+  }
+  return most;
 }
 
-// Of the parent beside each of its children that were judged.
-std::vector<v1::SeatTime> TimesAsParent(const CampaignState& campaign, int parent) {
+// Of the parent beside each of its children that were judged, timed as `like` was.
+std::vector<v1::SeatTime> TimesAsParent(const CampaignState& campaign, int parent, const v1::SeatTime& like,
+                                        const std::function<bool(const v1::Iteration&)>& without = nullptr) {
   std::vector<v1::SeatTime> times;
-  for (const v1::Iteration& iteration : campaign.iterations()) {
-    if (iteration.has_parent() && iteration.parent() == parent && iteration.as_parent().processes() > 0) {
-      times.push_back(iteration.as_parent());
-    }
+  for (const v1::Iteration& child : campaign.iterations()) {
+    const bool timed = child.has_parent() && child.parent() == parent && child.as_parent().processes() > 0;
+    if (!timed || child.as_parent().single() != like.single() || (without && without(child))) continue;
+    times.push_back(child.as_parent());
   }
   return times;
 }
@@ -72,7 +122,18 @@ v1::SeatTime SeatTimeOf(const Processes& processes, TimeOf time, TimeOf relative
     }
     if (logs.size() == process.size() && logs.size() > 1) all.push_back(std::move(logs));
   }
-  return all.empty() ? v1::SeatTime() : pawl::SeatTimeOf(all);
+  if (all.empty()) return v1::SeatTime();
+  v1::SeatTime seat = pawl::SeatTimeOf(all);
+  seat.set_single(processes[0][0].single());
+  return seat;
+}
+
+// All pairs were timed alike.
+bool OneMode(const Processes& processes) {
+  return std::all_of(processes.begin(), processes.end(), [&](const std::vector<v1::PairSample>& process) {
+    return std::all_of(process.begin(), process.end(),
+                       [&](const v1::PairSample& pair) { return pair.single() == processes[0][0].single(); });
+  });
 }
 
 void SetTimesBesideWitness(const v1::Iteration& parent, bool same_gpu, const Processes& processes,
@@ -136,19 +197,6 @@ std::vector<v1::RevisedIteration> RejectedWith(const CampaignState& campaign, in
   return all;
 }
 
-// Beside a candidate, this one or an earlier one, the witness excluded that the parent is slower in its seat.
-bool ExcludedByWitness(const CampaignState& campaign, const v1::Iteration& parent, const v1::Iteration& iteration,
-                       const v1::ProcessNoise& noise, double share) {
-  const auto excludes = [&](const v1::Iteration& child) {
-    const std::optional<SeatTest> test = TestBesideWitness(parent, child, noise, share);
-    return test && test->excluded;
-  };
-  const auto& all = campaign.iterations();
-  return excludes(iteration) || std::any_of(all.begin(), all.end(), [&](const v1::Iteration& other) {
-           return other.has_parent() && other.parent() == parent.number() && excludes(other);
-         });
-}
-
 // Two candidates showed it, and no fewer than showed the opposite.
 std::optional<SeatTest> ShownByWitness(const CampaignState& campaign, const v1::Iteration& parent,
                                        const v1::Iteration& iteration, const v1::ProcessNoise& noise, double share) {
@@ -184,6 +232,7 @@ void AddWitness(const CampaignState& campaign, const v1::TrialPlanned& planned, 
 void SetSeatTimes(const CampaignState& campaign, const v1::TrialResult& result, v1::Iteration* iteration) {
   const std::string& size = campaign.summary().spec().goal().size();
   const Processes processes = PairsByProcess(result, size, size);
+  if (!processes.empty() && !processes[0].empty() && !OneMode(processes)) return;
   const v1::Iteration* parent = iteration->has_parent() ? campaign.Find(iteration->parent()) : nullptr;
   if (parent != nullptr) {
     const bool same_gpu = campaign.GpuOf(parent->number()) == result.gpu().uuid();
@@ -196,6 +245,7 @@ void SetSeatTimes(const CampaignState& campaign, const v1::TrialResult& result, 
   const auto set = [](const v1::SeatTime& from, v1::SeatTime* to) {
     to->set_log_time(from.log_time());
     to->set_processes(from.processes());
+    to->set_single(from.single());
   };
   set(SeatTimeOf(processes, &v1::PairSample::candidate_us, &v1::PairSample::anchor_us),
       iteration->mutable_as_candidate());
@@ -213,17 +263,17 @@ std::optional<std::string> SlowedParent(const CampaignState& campaign, const v1:
                         BesideWitnessText(*beside, iteration.parent_beside_witness().witness()),
                         ": the comparison can't be believed");
   }
-  // Times relative to the anchor differ by several percent from trial to trial where kernels are short: they decide only
-  // where the witness can't.
-  if (beside && beside->excluded) return std::nullopt;
   if (beside) share *= 1 - kWitnessPart;
-  if (parent->as_candidate().processes() == 0 || iteration.as_parent().processes() == 0) return std::nullopt;
+  const v1::SeatTime& now = iteration.as_parent();
+  if (parent->as_candidate().processes() == 0 || now.processes() == 0) return std::nullopt;
   PooledTime before;
-  before.Add(parent->as_candidate());
-  for (const v1::SeatTime& time : TimesAsParent(campaign, parent->number())) before.Add(time);
-  const double slower = iteration.as_parent().log_time() - before.log_time;
-  const double limit = Limit(noise, iteration.as_parent().processes(), before.processes, share);
-  if (slower <= limit) return std::nullopt;
+  if (parent->as_candidate().single() == now.single()) before.Add(parent->as_candidate());
+  for (const v1::SeatTime& time : TimesAsParent(campaign, parent->number(), now)) before.Add(time);
+  if (before.processes == 0) return std::nullopt;  // never timed like this
+  const double slower = now.log_time() - before.log_time;
+  const double limit =
+      Limit(noise, ScatterOfTrials(campaign), {now.processes(), 1}, {before.processes, before.trials}, share);
+  if (slower <= limit || (beside && beside->excluded && slower <= std::log1p(kMostDrift))) return std::nullopt;
   return absl::StrFormat(
       "the parent took %.1f %% longer beside this candidate than before, relative to the anchor (limit %.1f %%): the "
       "comparison can't be believed",
@@ -242,9 +292,18 @@ std::vector<v1::RevisedIteration> RevisedBySeat(const CampaignState& campaign, c
                      ", beside two candidates");
     return RejectedWith(campaign, parent->number(), why, shown->slower, gate);
   }
-  if (ExcludedByWitness(campaign, *parent, iteration, noise, kWitnessPart * gate.threshold)) return {};
-  if (parent->as_candidate().processes() == 0 || iteration.as_parent().processes() == 0) return {};
-  std::vector<v1::SeatTime> times = TimesAsParent(campaign, parent->number());
+  if (parent->as_candidate().processes() == 0 || iteration.as_parent().processes() == 0 ||
+      parent->as_candidate().single() != iteration.as_parent().single()) {
+    return {};
+  }
+  // Beside these the witness says that it is not slower, and explains what the anchor says.
+  const auto explained = [&](const v1::Iteration& child) {
+    const std::optional<SeatTest> test = TestBesideWitness(*parent, child, noise, kWitnessPart * gate.threshold);
+    return test && test->excluded &&
+           child.as_parent().log_time() - parent->as_candidate().log_time() <= std::log1p(kMostDrift);
+  };
+  if (explained(iteration)) return {};
+  std::vector<v1::SeatTime> times = TimesAsParent(campaign, parent->number(), iteration.as_parent(), explained);
   int before = 0;
   for (const v1::SeatTime& time : times) before += time.processes();
   const int look = LooksAt(before + iteration.as_parent().processes());
@@ -259,7 +318,8 @@ std::vector<v1::RevisedIteration> RevisedBySeat(const CampaignState& campaign, c
   for (const v1::SeatTime& time : times) as_parent.Add(time);
   const double share = gate.threshold / kMaxLooks;
   const double slower = as_parent.log_time - parent->as_candidate().log_time();
-  const double limit = Limit(noise, as_parent.processes, parent->as_candidate().processes(), share);
+  const double limit = Limit(noise, ScatterOfTrials(campaign), {as_parent.processes, as_parent.trials},
+                             {parent->as_candidate().processes(), 1}, share);
   if (slower <= limit) return {};
 
   const std::string why = absl::StrFormat(

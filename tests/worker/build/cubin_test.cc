@@ -77,11 +77,14 @@ TEST(Cubin, SaysWhatStructsByValueTake) {
 }
 
 TEST(Cubin, NamesItsGlobalVariables) {
-  const absl::StatusOr<std::vector<std::string>> names = GlobalNames(Golden("structs"));
-  ASSERT_TRUE(names.ok()) << names.status();
-  EXPECT_EQ(*names, (std::vector<std::string>{"counter", "hidden", "table"}));
-  EXPECT_EQ(*GlobalNames(Golden()), std::vector<std::string>());
-  EXPECT_TRUE(absl::IsInvalidArgument(GlobalNames("not a cubin").status()));
+  const absl::StatusOr<std::vector<GlobalVariable>> variables = GlobalVariables(Golden("structs"));
+  ASSERT_TRUE(variables.ok()) << variables.status();
+  std::vector<std::string> names, zeros;
+  for (const GlobalVariable& variable : *variables) (variable.zero ? zeros : names).push_back(variable.name);
+  EXPECT_EQ(names, std::vector<std::string>({"table"}));
+  EXPECT_EQ(zeros, (std::vector<std::string>{"counter", "hidden"}));
+  EXPECT_EQ(*GlobalVariables(Golden()), std::vector<GlobalVariable>());
+  EXPECT_TRUE(absl::IsInvalidArgument(GlobalVariables("not a cubin").status()));
 }
 
 TEST(Cubin, ReadsNoParametersOutsideOfDamagedOnes) {

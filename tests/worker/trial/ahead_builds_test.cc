@@ -72,6 +72,19 @@ TEST(AheadBuildsTest, LeavesWhatCannotBeBuiltToTheTrial) {
   EXPECT_FALSE(builds.Take("a", kNever));
 }
 
+TEST(AheadBuildsTest, LeavesWhatFailedToTheTrial) {
+  AheadBuilds builds(1);
+  absl::Notification done;
+  builds.Expect({{"a", [&](const Stopped&) -> absl::StatusOr<AheadVariant> {
+                    AheadVariant variant;
+                    variant.built.failure.emplace().set_message("the compiler took longer than 60 s");
+                    done.Notify();
+                    return variant;
+                  }}});
+  done.WaitForNotification();
+  EXPECT_FALSE(builds.Take("a", kNever)) << "on a machine that is less busy it may build";
+}
+
 TEST(AheadBuildsTest, EndsWhatRunsWithItself) {
   absl::Notification begun;
   bool ended = false;

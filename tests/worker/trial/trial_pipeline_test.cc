@@ -829,6 +829,17 @@ TEST_F(TrialPipelineTest, TimesTheBestBesideTheStartAtEverySize) {
   EXPECT_EQ(result.beside_baseline().baseline_us(), 150);
 }
 
+TEST_F(TrialPipelineTest, OnlyComparesTheBestWithTheStartWhileTheCampaignGoesOn) {
+  Total();
+  trial_.set_interim(true);
+  Faster();
+  const v1::TrialResult result = Run();
+  EXPECT_FALSE(result.has_failure()) << result.failure().message();
+  EXPECT_THAT(gpu_.log, ElementsAreArray(Validated(2) + kCompared + kConfirmed));
+  EXPECT_TRUE(result.sizes().empty());
+  EXPECT_FALSE(result.has_beside_baseline());
+}
+
 TEST_F(TrialPipelineTest, SaysWhyTheBestWasNotTimedBesideTheBaseline) {
   Total();
   gpu_.faults["baseline beside main"] = absl::UnavailableError("the baseline command exited with 1");

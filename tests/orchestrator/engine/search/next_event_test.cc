@@ -279,6 +279,7 @@ TEST(NextEventTest, MeasuresTheTotalGainEveryFewKeeps) {
   const std::optional<v1::Event> event = script.Decide();
   ASSERT_TRUE(event && event->has_planned());
   EXPECT_EQ(event->planned().purpose(), v1::TRIAL_PURPOSE_TOTAL);
+  EXPECT_TRUE(event->planned().interim());
   const int best = script.summary().best();
   script.FinishTotal(FailedCheck(v1::CHECK_UNSTEADY, "too hot"));
   EXPECT_EQ(script.summary().best(), best) << "that is no fault of the variant";
@@ -287,6 +288,35 @@ TEST(NextEventTest, MeasuresTheTotalGainEveryFewKeeps) {
   const std::optional<v1::Event> next = script.Decide();
   ASSERT_TRUE(next && next->has_planned());
   EXPECT_EQ(next->planned().purpose(), v1::TRIAL_PURPOSE_ITERATION) << "it is not tried again and again";
+}
+
+TEST(NextEventTest, EndsWithAWholeTotalWhereTheBestHadAnInterimOne) {
+  v1::Bundle bundle = TinyBundle();
+  for (int value : {8, 16, 32}) bundle.mutable_variables(1)->add_values(value);
+  bundle.clear_constraints();
+  const int keeps = ProfileSet::Default().gates.total_every();
+  CampaignScript script(Spec([&](v1::CampaignSpec* spec) {
+                          spec->mutable_goal()->set_speedup(100);
+                          spec->mutable_budget()->set_iterations(keeps + 1);
+                        }),
+                        bundle);
+  script.Run(MeasuredStart(100));
+  double us = 100;
+  for (int kept = 0; kept < keeps; ++kept, us *= 0.9) script.Run(Measured(us, us * 0.9));
+  const std::optional<v1::Event> interim = script.Decide();
+  ASSERT_TRUE(interim && interim->planned().interim());
+  script.FinishTotal(Measured(100, us));
+  EXPECT_TRUE(script.summary().total_gain().interim());
+  EXPECT_NEAR(script.summary().speedup_over_start(), 100 / us, 0.01) << "it replaces the product all the same";
+  ASSERT_EQ(script.Run(Measured(us, us * 1.5)).verdict(), v1::REVERTED);
+  const std::optional<v1::Event> whole = script.Decide();
+  ASSERT_TRUE(whole && whole->has_planned()) << "nothing was run at large sizes yet";
+  EXPECT_EQ(whole->planned().purpose(), v1::TRIAL_PURPOSE_TOTAL);
+  EXPECT_FALSE(whole->planned().interim());
+  script.FinishTotal(Measured(100, us));
+  EXPECT_FALSE(script.summary().total_gain().interim());
+  const std::optional<v1::Event> end = script.Decide();
+  EXPECT_TRUE(end && end->has_ended());
 }
 
 TEST(NextEventTest, TakesBackABestThatFailsBesideTheStartWithAllThatWasBuiltOnIt) {

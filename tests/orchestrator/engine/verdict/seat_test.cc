@@ -65,6 +65,7 @@ class SeatCampaign {
                static_cast<int>(process));
       for (int i = first; i < pairs->size(); ++i) {
         if (anchored) pairs->at(i).set_anchor_us(kAnchorUs);
+        pairs->at(i).set_single(single);
         pairs->at(i).set_witness_us(processes[process].witness_us);
       }
     }
@@ -87,6 +88,7 @@ class SeatCampaign {
   }
 
   std::string gpu_uuid = "GPU-1";  // that measures what comes next
+  bool single = false;             // calls are timed one by one
 
   const CampaignState& state() const { return state_; }
   v1::Verdict VerdictOf(int iteration) const { return state_.Find(iteration)->verdict(); }
@@ -253,6 +255,36 @@ TEST(Witness, DecidesWhereTheAnchorAloneWouldBlameTheParent) {
   EXPECT_EQ(child.iteration().verdict(), v1::KEPT) << child.iteration().reason();
   for (int i = 0; i < 6; ++i) EXPECT_EQ(campaign.Try(1, 90, 95, later).revised_size(), 0);
   EXPECT_EQ(campaign.VerdictOf(1), v1::KEPT);
+}
+
+TEST(Witness, DoesNotOverruleTheAnchorWhereBothMayBeSlowed) {
+  SeatCampaign campaign;
+  campaign.Try(0, 100, 90, {Added(), Added()});
+  const v1::Iteration child = campaign.Try(1, 90, 80, {{0.2, 0}, {0.2, 0, 100 * std::exp(0.2)}}).iteration();
+  EXPECT_EQ(child.verdict(), v1::REJECTED) << child.reason();
+  EXPECT_THAT(child.reason(), HasSubstr("relative to the anchor"));
+}
+
+TEST(Seat, AllowsForTimesThatScatterFromTrialToTrial) {
+  SeatCampaign campaign;
+  campaign.Try(0, 100, 80, Slower(0, 2));
+  for (const double drift : {0.02, -0.03, 0.01, -0.02, 0.03, -0.01, 0.02, -0.02})
+    campaign.Try(1, 80, 90, Slower(drift));
+  const v1::Iteration child = campaign.Try(1, 80, 70, Slower(0.05, 2)).iteration();
+  EXPECT_EQ(child.verdict(), v1::KEPT) << child.reason();
+  EXPECT_EQ(campaign.Try(1, 80, 70, Slower(0.3, 2)).iteration().verdict(), v1::REJECTED);
+}
+
+TEST(Seat, ComparesCallsThatWereTimedOneByOneWithTheirLikeOnly) {
+  SeatCampaign campaign;
+  campaign.Try(0, 100, 80, Slower(0, 2));
+  campaign.single = true;
+  const v1::Iteration first = campaign.Try(1, 80, 70, Slower(0.3, 2)).iteration();
+  EXPECT_EQ(first.verdict(), v1::KEPT) << first.reason();
+  for (int i = 0; i < 6; ++i) EXPECT_EQ(campaign.Try(1, 80, 90, Slower(0.3)).revised_size(), 0);
+  EXPECT_EQ(campaign.VerdictOf(1), v1::KEPT);
+  const v1::Iteration slowed = campaign.Try(1, 80, 60, Slower(0.6, 2)).iteration();
+  EXPECT_EQ(slowed.verdict(), v1::REJECTED) << "against other times of the same kind";
 }
 
 TEST(Witness, DoesNotCompareTwoGpus) {
