@@ -1,6 +1,7 @@
 #include "worker/runner/job.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,6 +20,35 @@
 namespace pawl {
 namespace {
 
+constexpr uint64_t kMostOnHost = uint64_t{1} << 30;
+
+// Host memory that kernels can write to.
+class PinnedMemory {
+ public:
+  PinnedMemory() = default;
+  PinnedMemory(const PinnedMemory&) = delete;
+  PinnedMemory& operator=(const PinnedMemory&) = delete;
+  ~PinnedMemory() {
+    if (registered_) Cuda().MemHostUnregister(data_);
+    if (data_ != MAP_FAILED) munmap(data_, bytes_);
+  }
+
+  absl::Status Reserve(size_t bytes) {
+    bytes_ = bytes;
+    data_ = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (data_ == MAP_FAILED) return absl::ResourceExhaustedError(absl::StrCat("mmap: ", strerror(errno)));
+    PAWL_CUDA(MemHostRegister(data_, bytes_, kHostRegisterPortable | kHostRegisterDeviceMap));
+    registered_ = true;
+    return absl::OkStatus();
+  }
+  char* data() const { return static_cast<char*>(data_); }
+
+ private:
+  void* data_ = MAP_FAILED;
+  size_t bytes_ = 0;
+  bool registered_ = false;
+};
+
 absl::Status RunItem(GpuContext& gpu, const v1::Job::Item& item) {
   JobItem loaded(gpu, item);
   PAWL_RETURN_IF_ERROR(loaded.Load());
@@ -33,7 +63,7 @@ absl::Status RunItem(GpuContext& gpu, const v1::Job::Item& item) {
     return absl::OkStatus();
   };
   for (int call = 0; call < std::max(1, item.calls()); ++call) {
-    PAWL_RETURN_IF_ERROR(loaded.Fill(call, /*unwatched=*/true));
+    PAWL_RETURN_IF_ERROR(loaded.Fill(call, /*through_host=*/true));
     PAWL_RETURN_IF_ERROR(loaded.Call(around));
     PAWL_CUDA(CtxSynchronize());
   }
@@ -78,18 +108,49 @@ absl::Status JobItem::ReadParts() {
   return status;
 }
 
-absl::Status JobItem::Fill(int call, bool unwatched) {
+absl::Status JobItem::FillHere(const std::vector<Segment>& segments) {
+  SegmentTable table;
+  PAWL_RETURN_IF_ERROR(table.Set(segments));
+  return gpu_.support.Fill(table, RandomKey());
+}
+
+absl::Status JobItem::FillThroughHost(std::vector<Segment> segments) {
+  const auto aligned = [](uint64_t bytes) { return (bytes + 255) / 256 * 256; };
+  uint64_t bytes = 0;
+  for (const Segment& segment : segments) bytes += aligned(segment.bytes);
+  if (bytes == 0) return absl::OkStatus();
+  if (bytes > kMostOnHost) {
+    for (const Segment& segment : segments) {
+      PAWL_CUDA(MemsetD8Async(segment.address, 0, segment.bytes, gpu_.stream));
+    }
+    return FillHere(segments);
+  }
+  PinnedMemory host;
+  PAWL_RETURN_IF_ERROR(host.Reserve(bytes));
+  std::vector<std::pair<CUdeviceptr, char*>> copies;  // where to, from where
+  uint64_t offset = 0;
+  for (Segment& segment : segments) {
+    copies.emplace_back(segment.address, host.data() + offset);
+    segment.address = reinterpret_cast<uint64_t>(host.data() + offset);
+    offset += aligned(segment.bytes);
+  }
+  SegmentTable table;
+  PAWL_RETURN_IF_ERROR(table.Set(segments));
+  PAWL_RETURN_IF_ERROR(gpu_.support.Fill(table, RandomKey()));
+  PAWL_CUDA(CtxSynchronize());
+  for (size_t i = 0; i < copies.size(); ++i) {
+    PAWL_CUDA(MemcpyHtoD(copies[i].first, copies[i].second, segments[i].bytes));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status JobItem::Fill(int call, bool through_host) {
   // A fault may show at a later call, or with values at the ends of their range only.
   v1::InputDraw draw;
   draw.set_distribution(call % 2 == 1 ? v1::DISTRIBUTION_EXTREMES : v1::DISTRIBUTION_UNSPECIFIED);
   std::vector<Segment> segments = arena_.Inputs(0, 0, draw, sources_);
   Append(&segments, arena_.InOuts(0, 0, draw, sources_));
-  for (const Segment& segment : segments) {
-    if (unwatched) PAWL_CUDA(MemsetD8Async(segment.address, 0, segment.bytes, gpu_.stream));
-  }
-  SegmentTable table;
-  PAWL_RETURN_IF_ERROR(table.Set(segments));
-  PAWL_RETURN_IF_ERROR(gpu_.support.Fill(table, RandomKey()));
+  PAWL_RETURN_IF_ERROR(through_host ? FillThroughHost(std::move(segments)) : FillHere(segments));
   PAWL_RETURN_IF_ERROR(structs_.Upload());
   if (plan_.setup().empty()) return absl::OkStatus();
   return setup_.Launch(plan_.setup(), arena_.Addresses(0), structs_, gpu_.stream);

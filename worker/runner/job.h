@@ -21,9 +21,9 @@ class JobItem {
   // Once, before the rest.
   absl::Status Load();
   // Fills the inputs, every other time with values at the ends of their range, and runs the setup launches.
-  // `unwatched`: compute-sanitizer does not see the kernel that fills them, and learns from a memset that they are
-  // initialised.
-  absl::Status Fill(int call, bool unwatched = false);
+  // `through_host`: by a kernel that writes to host memory, and a copy from there. compute-sanitizer then need not
+  // watch that kernel, and knows all the same that the tensors are initialised.
+  absl::Status Fill(int call, bool through_host = false);
   // Queues the launches.
   absl::Status Call(const Module::Around& around = nullptr);
   // The same, a launch that is repeated once only.
@@ -32,6 +32,9 @@ class JobItem {
   const v1::Plan& plan() const { return plan_; }
 
  private:
+  absl::Status FillHere(const std::vector<Segment>& segments);
+  // Inputs that are too large for it are overwritten with zeros first instead.
+  absl::Status FillThroughHost(std::vector<Segment> segments);
   absl::Status Allocate();
   absl::Status ReadParts();
 

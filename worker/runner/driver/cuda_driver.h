@@ -66,7 +66,7 @@ struct CudaLaunchConfig {
 constexpr int kLimitPersistingL2 = 6;
 constexpr unsigned kStreamNonBlocking = 1;
 constexpr int kCaptureRelaxed = 2;
-constexpr unsigned kHostRegisterPortable = 1;
+constexpr unsigned kHostRegisterPortable = 1, kHostRegisterDeviceMap = 2;
 
 struct CudaDriver {
   CUresult (*Init)(unsigned);
