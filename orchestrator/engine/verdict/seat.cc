@@ -21,7 +21,7 @@ constexpr int kMaxLooks = 10;
 // Of the scatter of times relative to the anchor from trial to trial: as much as is believed of a campaign's own, and
 // how many degrees of freedom it takes to say anything.
 constexpr double kMostScatter = 0.04;
-constexpr int kFewDegrees = 6;
+constexpr int kFewDegrees = 12;
 
 // What the witness says overrules the anchor up to this difference; beyond it, parent and witness may both be slowed.
 constexpr double kMostDrift = 0.1;

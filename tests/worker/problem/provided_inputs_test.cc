@@ -150,12 +150,29 @@ TEST_F(ProvidedInputsTest, ValidationUsesSeveralSeedsAtSmallSizes) {
   ValidationOptions options;
   options.small = 1;
   options.inputs = DistributionsFor(bundle_);
-  EXPECT_TRUE(options.inputs.empty()) << "problem.py makes the only input";
+  EXPECT_EQ(options.inputs, InputMagnitudes({{v1::DISTRIBUTION_SCALED, 0}})) << "problem.py makes the only input";
   const absl::StatusOr<Validation> validation = Validate(gpu_, bundle_, built_, options);
   ASSERT_TRUE(validation.ok()) << validation.status();
   EXPECT_FALSE(validation->failure);
   EXPECT_EQ(std::count(gpu_.problem_log.begin(), gpu_.problem_log.end(), "make small"), 4);
+  EXPECT_THAT(gpu_.problem_log, Contains("make small DISTRIBUTION_SCALED"));
   EXPECT_EQ(std::count(gpu_.problem_log.begin(), gpu_.problem_log.end(), "make main"), 1);
+}
+
+TEST_F(ProvidedInputsTest, AProblemThatTakesNoScaledInputsLosesNothingElse) {
+  gpu_.faults["make small DISTRIBUTION_SCALED"] = absl::InvalidArgumentError("reference() did not end within 60 s");
+  const absl::StatusOr<std::optional<FoundMagnitudes>> found = FindMagnitudes(gpu_, bundle_, built_, 1);
+  ASSERT_TRUE(found.ok() && found->has_value()) << found.status();
+  EXPECT_TRUE((*found)->magnitudes.empty());
+  EXPECT_THAT((*found)->note, HasSubstr("did not end within 60 s"));
+  EXPECT_EQ(std::count(gpu_.problem_log.begin(), gpu_.problem_log.end(), "make small DISTRIBUTION_SCALED"), 1)
+      << "one that hangs is not asked again";
+  ValidationOptions options;
+  options.small = 1;
+  options.inputs[v1::DISTRIBUTION_SCALED] = 4;
+  const absl::StatusOr<Validation> validation = Validate(gpu_, bundle_, built_, options);
+  ASSERT_TRUE(validation.ok()) << validation.status();
+  EXPECT_FALSE(validation->failure);
 }
 
 TEST_F(ProvidedInputsTest, ACheckThatAcceptsWhatIsWrongIsRefused) {

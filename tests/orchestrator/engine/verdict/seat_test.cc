@@ -268,8 +268,9 @@ TEST(Witness, DoesNotOverruleTheAnchorWhereBothMayBeSlowed) {
 TEST(Seat, AllowsForTimesThatScatterFromTrialToTrial) {
   SeatCampaign campaign;
   campaign.Try(0, 100, 80, Slower(0, 2));
-  for (const double drift : {0.02, -0.03, 0.01, -0.02, 0.03, -0.01, 0.02, -0.02})
-    campaign.Try(1, 80, 90, Slower(drift));
+  for (int i = 0; i < 2; ++i) {
+    for (const double drift : {0.02, -0.03, 0.01, -0.02, 0.03, -0.01, 0.02}) campaign.Try(1, 80, 90, Slower(drift));
+  }
   const v1::Iteration child = campaign.Try(1, 80, 70, Slower(0.05, 2)).iteration();
   EXPECT_EQ(child.verdict(), v1::KEPT) << child.reason();
   EXPECT_EQ(campaign.Try(1, 80, 70, Slower(0.3, 2)).iteration().verdict(), v1::REJECTED);
