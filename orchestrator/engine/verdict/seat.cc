@@ -114,26 +114,31 @@ using TimeOf = double (v1::PairSample::*)() const;
 // Of the processes all of whose pairs have both times.
 v1::SeatTime SeatTimeOf(const Processes& processes, TimeOf time, TimeOf relative_to) {
   std::vector<std::vector<double>> all;
+  bool single = false;
   for (const std::vector<v1::PairSample>& process : processes) {
     std::vector<double> logs;
     for (const v1::PairSample& pair : process) {
       const double of = (pair.*time)(), beside = (pair.*relative_to)();
       if (of > 0 && beside > 0) logs.push_back(std::log(of / beside));
     }
-    if (logs.size() == process.size() && logs.size() > 1) all.push_back(std::move(logs));
+    if (logs.size() != process.size() || logs.size() < 2) continue;
+    all.push_back(std::move(logs));
+    single = process[0].single();
   }
   if (all.empty()) return v1::SeatTime();
   v1::SeatTime seat = pawl::SeatTimeOf(all);
-  seat.set_single(processes[0][0].single());
+  seat.set_single(single);
   return seat;
 }
 
 // All pairs were timed alike.
 bool OneMode(const Processes& processes) {
-  return std::all_of(processes.begin(), processes.end(), [&](const std::vector<v1::PairSample>& process) {
-    return std::all_of(process.begin(), process.end(),
-                       [&](const v1::PairSample& pair) { return pair.single() == processes[0][0].single(); });
-  });
+  int single = 0, all = 0;
+  for (const std::vector<v1::PairSample>& process : processes) {
+    all += static_cast<int>(process.size());
+    for (const v1::PairSample& pair : process) single += pair.single();
+  }
+  return single == 0 || single == all;
 }
 
 void SetTimesBesideWitness(const v1::Iteration& parent, bool same_gpu, const Processes& processes,
@@ -232,7 +237,7 @@ void AddWitness(const CampaignState& campaign, const v1::TrialPlanned& planned, 
 void SetSeatTimes(const CampaignState& campaign, const v1::TrialResult& result, v1::Iteration* iteration) {
   const std::string& size = campaign.summary().spec().goal().size();
   const Processes processes = PairsByProcess(result, size, size);
-  if (!processes.empty() && !processes[0].empty() && !OneMode(processes)) return;
+  if (!OneMode(processes)) return;
   const v1::Iteration* parent = iteration->has_parent() ? campaign.Find(iteration->parent()) : nullptr;
   if (parent != nullptr) {
     const bool same_gpu = campaign.GpuOf(parent->number()) == result.gpu().uuid();
