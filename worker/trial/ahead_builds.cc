@@ -1,14 +1,13 @@
 #include "worker/trial/ahead_builds.h"
 
 #include <algorithm>
-
-#include "absl/time/time.h"
+#include <chrono>
 
 namespace pawl {
 namespace {
 
 constexpr size_t kMaxBuilt = 16;  // variants that were built and not asked for
-constexpr absl::Duration kLook = absl::Milliseconds(20);
+constexpr std::chrono::milliseconds kLook(20);
 
 }  // namespace
 
@@ -40,7 +39,7 @@ void AheadBuilds::Expect(std::vector<std::pair<std::string, Build>> variants) {
 std::optional<AheadVariant> AheadBuilds::Take(const std::string& key, const Stopped& stopped) {
   absl::MutexLock lock(&mutex_);
   std::erase_if(waiting_, [&](const auto& waiting) { return waiting.first == key; });
-  while (building_.contains(key) && !stopped()) changed_.WaitWithTimeout(&mutex_, kLook);
+  while (building_.contains(key) && !stopped()) changed_.WaitUntil(&mutex_, std::chrono::steady_clock::now() + kLook);
   const auto found = std::find_if(built_.begin(), built_.end(), [&](const auto& built) { return built.first == key; });
   if (found == built_.end()) return std::nullopt;
   AheadVariant variant = std::move(found->second);

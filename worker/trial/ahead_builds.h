@@ -12,6 +12,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "base/sync/steady_condition.h"
 #include "worker/build/built_variant.h"
 
 namespace pawl {
@@ -45,7 +46,7 @@ class AheadBuilds {
 
   const int count_;
   absl::Mutex mutex_;
-  absl::CondVar changed_;
+  SteadyCondition changed_;
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
   std::deque<std::pair<std::string, Build>> waiting_ ABSL_GUARDED_BY(mutex_);
   std::set<std::string> building_ ABSL_GUARDED_BY(mutex_);
