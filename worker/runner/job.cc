@@ -1,7 +1,6 @@
 #include "worker/runner/job.h"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 #include "kernels/data_type.h"
 #include "pawl/v1/runner.pb.h"
 #include "worker/build/plan_arguments.h"
+#include "worker/runner/driver/pinned_memory.h"
 #include "worker/runner/gpu_context.h"
 #include "worker/runner/input_pools.h"
 
@@ -21,33 +21,6 @@ namespace pawl {
 namespace {
 
 constexpr uint64_t kMostOnHost = uint64_t{1} << 30;
-
-// Host memory that kernels can write to.
-class PinnedMemory {
- public:
-  PinnedMemory() = default;
-  PinnedMemory(const PinnedMemory&) = delete;
-  PinnedMemory& operator=(const PinnedMemory&) = delete;
-  ~PinnedMemory() {
-    if (registered_) Cuda().MemHostUnregister(data_);
-    if (data_ != MAP_FAILED) munmap(data_, bytes_);
-  }
-
-  absl::Status Reserve(size_t bytes) {
-    bytes_ = bytes;
-    data_ = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (data_ == MAP_FAILED) return absl::ResourceExhaustedError(absl::StrCat("mmap: ", strerror(errno)));
-    PAWL_CUDA(MemHostRegister(data_, bytes_, kHostRegisterPortable | kHostRegisterDeviceMap));
-    registered_ = true;
-    return absl::OkStatus();
-  }
-  char* data() const { return static_cast<char*>(data_); }
-
- private:
-  void* data_ = MAP_FAILED;
-  size_t bytes_ = 0;
-  bool registered_ = false;
-};
 
 absl::Status RunItem(GpuContext& gpu, const v1::Job::Item& item) {
   JobItem loaded(gpu, item);
@@ -134,9 +107,7 @@ absl::Status JobItem::FillThroughHost(std::vector<Segment> segments) {
     segment.address = reinterpret_cast<uint64_t>(host.data() + offset);
     offset += aligned(segment.bytes);
   }
-  SegmentTable table;
-  PAWL_RETURN_IF_ERROR(table.Set(segments));
-  PAWL_RETURN_IF_ERROR(gpu_.support.Fill(table, RandomKey()));
+  PAWL_RETURN_IF_ERROR(FillHere(segments));
   PAWL_CUDA(CtxSynchronize());
   for (size_t i = 0; i < copies.size(); ++i) {
     PAWL_CUDA(MemcpyHtoD(copies[i].first, copies[i].second, segments[i].bytes));

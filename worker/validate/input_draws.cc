@@ -67,7 +67,6 @@ class Trying {
   absl::StatusOr<bool> IsRight(int exponent) {
     const v1::InputDraw draw = FreshDraw(distribution_, std::ldexp(1.0, exponent));
     absl::StatusOr<CheckedCall> called = CallAndCheck(device_, bundle_, at_, draw, options_);
-    status_ = called.status();
     if (!called.ok()) return called.status();
     if (called->failure && called->reference_finite) start_was_wrong_ = true;
     return !called->failure && called->reference_finite;
@@ -91,7 +90,6 @@ class Trying {
 
   // Where the reference was finite.
   bool start_was_wrong() const { return start_was_wrong_; }
-  const absl::Status& status() const { return status_; }  // of the last try
 
  private:
   GpuDevice& device_;
@@ -100,7 +98,6 @@ class Trying {
   const v1::Distribution distribution_;
   CheckedCallOptions options_;
   bool start_was_wrong_ = false;
-  absl::Status status_;
 };
 
 }  // namespace
@@ -166,9 +163,9 @@ absl::StatusOr<std::optional<FoundMagnitudes>> FindMagnitudes(GpuDevice& device,
       Trying trying(device, bundle, at, it->first, own->Rms(at.plan));
       absl::StatusOr<std::optional<int>> largest = trying.Largest(it->second);
       if (it->first == v1::DISTRIBUTION_SCALED && IsOfProblem(largest.status())) {
-        largest = std::nullopt;  // problem.py does not take such inputs
         found.note = absl::StrCat("inputs of problem.py are not tried times a power of two: ",
-                                  std::string(trying.status().message()));
+                                  std::string(largest.status().message()));
+        largest = std::nullopt;
       }
       if (!largest.ok()) return largest.status();
       if (trying.start_was_wrong()) limited.insert(it->first);
