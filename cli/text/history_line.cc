@@ -1,11 +1,11 @@
-#include "cli/text/iteration_row.h"
+#include "cli/text/history_line.h"
 
 #include <algorithm>
 #include <iterator>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "cli/text/iteration_columns.h"
+#include "cli/text/history_columns.h"
 #include "cli/text/layout.h"
 #include "cli/text/words.h"
 
