@@ -53,7 +53,7 @@ void Cost(CudaDevice& device, const std::string& name, int variants) {
   const v1::Bundle bundle = Read(name);
   const std::vector<v1::Variant> sample = Must(ConnectedSample(bundle, variants + 1));
   const BuiltVariant start =
-      Must(BuildVariant(device.builder(), bundle, sample[0], SizesToValidate(bundle), device.gpu()));
+      Must(BuildVariant(device.builder(), bundle, sample[0], AllSizes(bundle).all, device.gpu()));
   MustPass(start.failure);
   MustPass(Must(Validate(device, bundle, start, {})).failure);
   const std::string& goal = bundle.goal().size();
@@ -62,7 +62,7 @@ void Cost(CudaDevice& device, const std::string& name, int variants) {
     const double busy = device.runner().busy_seconds() + device.reference().busy_seconds();
     const absl::Time begin = absl::Now();
     const BuiltVariant built =
-        Must(BuildVariant(device.builder(), bundle, sample[i], SizesToValidate(bundle), device.gpu()));
+        Must(BuildVariant(device.builder(), bundle, sample[i], AllSizes(bundle).all, device.gpu()));
     MustPass(built.failure);
     const Validation validation = Must(Validate(device, bundle, built, {}));
     const Timing timing = Must(TimeAgainst(device, bundle, *built.Find(goal), *start.Find(goal), {}));

@@ -31,8 +31,9 @@ class StudyDevice : public GpuDevice {
   void StopWhen(const Stopped& stopped) override { cuda_.StopWhen(stopped); }
   const Stopped& stopped() const override { return cuda_.stopped(); }
   bool has_sanitizer() const override { return cuda_.has_sanitizer(); }
-  absl::StatusOr<Sanitizing> Sanitize(const std::vector<const BuiltSize*>& sizes, SanitizerTools tools) override {
-    return cuda_.Sanitize(sizes, tools);
+  absl::StatusOr<std::unique_ptr<SanitizerRun>> StartSanitizing(const std::vector<const BuiltSize*>& sizes,
+                                                                SanitizerTools tools) override {
+    return cuda_.StartSanitizing(sizes, tools);
   }
   absl::StatusOr<Profiling> Profile(const std::vector<ProfileItem>& items) override { return cuda_.Profile(items); }
   const Metrics& metrics() const override { return cuda_.metrics(); }

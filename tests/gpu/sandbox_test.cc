@@ -78,9 +78,12 @@ TEST_F(SandboxOnGpu, LetsCandidatesRunInside) {
 
   const BuiltSize* size = built->Find(bundle.goal().size());
   ASSERT_NE(size, nullptr);
-  absl::StatusOr<Sanitizing> clean = Sanitize(device, {size}, SanitizerTools::kAll);
   if (device.toolkit().compute_sanitizer.empty()) return;
+  absl::StatusOr<std::unique_ptr<SanitizerRun>> tools = StartSanitizing(device, {size}, SanitizerTools::kAll);
+  ASSERT_TRUE(tools.ok()) << tools.status();
+  const absl::StatusOr<Sanitizing> clean = (*tools)->Wait();
   ASSERT_TRUE(clean.ok()) << clean.status();
+  EXPECT_EQ(clean->called, 1u) << "what the runner prints is not understood";
   EXPECT_FALSE(clean->failure.has_value()) << clean->failure->message();
 }
 

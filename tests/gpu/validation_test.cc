@@ -81,12 +81,12 @@ std::string FailureOf(const std::string& source) {
   bundle.mutable_source()->set_text(source);
   bundle.mutable_sizes()->DeleteSubrange(1, 2);  // one thread a row: small sizes only
   bundle.mutable_goal()->set_size("tiny");
-  const std::vector<v1::Size> sizes = SizesToValidate(bundle);
+  const SizesToValidate sizes = AllSizes(bundle);
   const absl::StatusOr<BuiltVariant> built =
-      BuildVariant(device.builder(), bundle, StartVariant(bundle), sizes, device.gpu());
+      BuildVariant(device.builder(), bundle, StartVariant(bundle), sizes.all, device.gpu());
   if (!built.ok() || built->failure) return "it does not build";
   ValidationOptions options;
-  options.small = SmallSizes(bundle, sizes.size());
+  options.small = sizes.small;
   options.inputs = DistributionsFor(bundle);
   const absl::StatusOr<Validation> validation = Validate(device, bundle, *built, options);
   if (!validation.ok()) return std::string(validation.status().message());

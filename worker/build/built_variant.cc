@@ -57,18 +57,10 @@ void NameSymbols(const google::protobuf::Map<std::string, std::string>& lowered,
   }
 }
 
-// The replies of all, or up to the first that failed where that is the first of all: what does not compile at one size
-// hardly ever does at another.
 absl::StatusOr<std::vector<v1::BuildReply>> BuildAll(Compiler& builder, const std::vector<v1::BuildRequest>& requests,
                                                      const Stopped& stopped) {
   std::vector<v1::BuildReply> replies;
-  if (requests.empty()) return replies;
-  absl::StatusOr<v1::BuildReply> first = builder.Build(requests[0], stopped);
-  if (!first.ok()) return first.status();
-  replies.push_back(*std::move(first));
-  if (replies[0].has_failure()) return replies;
-  for (absl::StatusOr<v1::BuildReply>& reply :
-       builder.BuildBeside(std::vector(requests.begin() + 1, requests.end()), stopped)) {
+  for (absl::StatusOr<v1::BuildReply>& reply : builder.BuildBeside(requests, stopped)) {
     if (!reply.ok()) return reply.status();
     replies.push_back(*std::move(reply));
   }
@@ -234,7 +226,6 @@ absl::StatusOr<BuiltVariant> BuildVariant(Compiler& builder, const v1::Bundle& b
   }
   std::vector<std::pair<std::string, std::shared_ptr<const std::string>>> cubins(replies->size());
   for (size_t i = 0; i < sizes.size() && !built.failure; ++i) {
-    if (request_of[i] >= replies->size()) continue;  // the first one failed, and ends the loop
     v1::BuildReply& reply = (*replies)[request_of[i]];
     if (reply.has_failure()) {
       built.failure = reply.failure();

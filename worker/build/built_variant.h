@@ -43,7 +43,7 @@ struct BuiltVariant {
 };
 
 // Evaluates the launches at each size, checks them against the GPU's limits, and only then compiles: once for each
-// distinct source and options, side by side, and where the first compiles. Checks the launches' arguments.
+// distinct source and options, side by side. Checks the launches' arguments.
 // A status is the machine's fault, or CANCELLED: stopped. Thread-safe.
 // Setup launches are built with the same compiler, from sources that no edit touches: that they do not build is a
 // failure too.
@@ -53,6 +53,8 @@ absl::StatusOr<BuiltVariant> BuildVariant(Compiler& builder, const v1::Bundle& b
 
 // In the name of a kernel of ours that compute-sanitizer does not watch. No launch may name one like it.
 inline constexpr char kOwnFillKernel[] = "pawl_fill";
+// What `pawl-runner --job` prints last, before the number of items that it called.
+inline constexpr char kCalledItems[] = "pawl-runner called items: ";
 
 // Whether every launch passes what its entry takes, by the cubin's parameter layout: a missing argument would make the
 // driver read beyond the list. Nothing where they agree, or the cubin does not tell.

@@ -42,15 +42,15 @@ std::vector<std::string> LooseTolerances(const v1::Bundle& bundle,
 }  // namespace
 
 absl::StatusOr<StartVariantRun> RunStartVariant(GpuDevice& device, const v1::Bundle& bundle) {
-  const std::vector<v1::Size> sizes = SizesToValidate(bundle);
+  const SizesToValidate sizes = AllSizes(bundle);
   absl::StatusOr<BuiltVariant> built =
-      BuildVariant(device.builder(), bundle, StartVariant(bundle), sizes, device.gpu());
+      BuildVariant(device.builder(), bundle, StartVariant(bundle), sizes.all, device.gpu());
   if (!built.ok()) return built.status();
   TrialBuild build;
   build.bundle = std::make_shared<const v1::Bundle>(bundle);
   build.own_hash = BundleHash(bundle);
   build.size = bundle.goal().size();
-  build.small = SmallSizes(bundle, sizes.size());
+  build.small = sizes.small;
   build.candidate = *std::move(built);
   build.failure = build.candidate.failure;
   absl::StatusOr<v1::TrialResult> result = ValidateStartVariant(device, build);

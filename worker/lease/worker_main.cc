@@ -117,7 +117,7 @@ absl::StatusOr<std::unique_ptr<TrialDevice>> OpenCuda(const WorkerOptions& optio
   CudaDevice::Options cuda;
   cuda.device = options.cuda;
   // Sources that fix their sizes are built for every size to validate, side by side.
-  cuda.builders = std::max(1 + ahead, std::min(8, static_cast<int>(std::thread::hardware_concurrency())));
+  cuda.builders = std::max(1 + ahead, std::min(16, static_cast<int>(std::thread::hardware_concurrency())));
   cuda.libraries = options.libraries;
   cuda.allow_unsandboxed = options.allow_unsandboxed;
   absl::StatusOr<std::unique_ptr<CudaTrialDevice>> device = CudaTrialDevice::Open(cuda, profiles->metrics);

@@ -156,7 +156,7 @@ absl::StatusOr<Recorder::Measured> Recorder::Measure(BuiltVariant built) {
   build.size = bundle_.goal().size();
   build.sizes = sizes_;
   build.failure = built.failure;
-  if (!built.failure) build.small = SmallSizes(bundle_, built.sizes.size());
+  if (!built.failure) build.small = built.sizes.size() - bundle_.sizes_size() + 1;
   build.candidate = std::move(built);
   build.parent = AtGoal(start_);
   for (const SizeWeight& size : sizes_) build.parents.emplace(size.size, *start_.Find(size.size));
@@ -341,7 +341,7 @@ absl::StatusOr<Recording> Recorder::Run(const Report& report, const Say& say) {
 
   const absl::Time start = absl::Now();
   BuildAhead builds({}, [&](const v1::Variant& variant) {
-    return BuildVariant(device_.builder(), bundle_, variant, SizesToValidate(bundle_), device_.gpu());
+    return BuildVariant(device_.builder(), bundle_, variant, AllSizes(bundle_).all, device_.gpu());
   });
   auto next_round = [&]() -> absl::StatusOr<std::vector<v1::Variant>> {
     absl::StatusOr<std::vector<v1::Variant>> round = NextRound();

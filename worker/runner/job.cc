@@ -5,13 +5,16 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "kernels/data_type.h"
 #include "pawl/v1/runner.pb.h"
+#include "worker/build/built_variant.h"
 #include "worker/build/plan_arguments.h"
 #include "worker/runner/driver/pinned_memory.h"
 #include "worker/runner/gpu_context.h"
@@ -21,6 +24,12 @@ namespace pawl {
 namespace {
 
 constexpr uint64_t kMostOnHost = uint64_t{1} << 30;
+
+double BytesOf(const v1::Job::Item& item) {
+  double bytes = 1;
+  for (const v1::PlanTensor& tensor : item.plan().tensors()) bytes += static_cast<double>(TensorBytes(tensor));
+  return bytes;
+}
 
 absl::Status RunItem(GpuContext& gpu, const v1::Job::Item& item) {
   JobItem loaded(gpu, item);
@@ -148,13 +157,25 @@ absl::StatusOr<v1::Job> ReadJob(const std::string& file) {
   return job;
 }
 
-absl::Status RunJob(const std::string& file) {
+absl::Status RunJob(const std::string& file, absl::Duration limit) {
+  const absl::Time start = absl::Now();
   absl::StatusOr<v1::Job> job = ReadJob(file);
   if (!job.ok()) return job.status();
   GpuContext gpu(-1);
   PAWL_RETURN_IF_ERROR(gpu.Open(job->device(), job->support_cubin()));
-  for (const v1::Job::Item& item : job->items()) PAWL_RETURN_IF_ERROR(RunItem(gpu, item));
-  return absl::OkStatus();
+  int called = 0;
+  absl::Duration last = absl::ZeroDuration();
+  for (const v1::Job::Item& item : job->items()) {
+    const absl::Time begin = absl::Now();
+    const double growth = called == 0 ? 1 : BytesOf(item) / BytesOf(job->items(called - 1));
+    if (begin + last * std::max(1.0, growth) > start + limit) break;
+    PAWL_RETURN_IF_ERROR(RunItem(gpu, item));
+    last = absl::Now() - begin;
+    ++called;
+  }
+  // Nothing runs any more that could print the same.
+  printf("%s%d\n", kCalledItems, called);
+  return fflush(stdout) == 0 ? absl::OkStatus() : absl::DataLossError("can't write to standard output");
 }
 
 }  // namespace pawl

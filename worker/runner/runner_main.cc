@@ -19,7 +19,10 @@ namespace {
 constexpr char kUsage[] =
     "usage: pawl-runner --shared-fd N   serve requests on standard input (started by pawl)\n"
     "       pawl-runner --counters      the same, to read counters (started by pawl)\n"
-    "       pawl-runner --job FILE      call each item of a job once (started under ncu or compute-sanitizer)\n"
+    "       pawl-runner --job FILE [SECONDS]\n"
+    "                                   call each item of a job, or as many as fit into that time (started under ncu "
+    "or\n"
+    "                                   compute-sanitizer)\n"
     "       pawl-runner --version\n";
 
 int Serve(int shared_fd) {
@@ -53,8 +56,9 @@ int main(int argc, char** argv) {
     return EXIT_SUCCESS;
   }
   if (argc == 2 && std::string(argv[1]) == "--counters") return Serve(-1);
-  if (argc == 3 && std::string(argv[1]) == "--job") {
-    const absl::Status status = pawl::RunJob(argv[2]);
+  if ((argc == 3 || argc == 4) && std::string(argv[1]) == "--job") {
+    const absl::Duration limit = argc == 4 ? absl::Seconds(atof(argv[3])) : absl::InfiniteDuration();
+    const absl::Status status = pawl::RunJob(argv[2], limit);
     if (status.ok()) return EXIT_SUCCESS;
     fprintf(stderr, "pawl-runner: %s\n", std::string(status.message()).c_str());
     return EXIT_FAILURE;

@@ -14,12 +14,13 @@
 #include "absl/synchronization/mutex.h"
 #include "base/sync/steady_condition.h"
 #include "worker/build/built_variant.h"
+#include "worker/validate/output_check.h"
 
 namespace pawl {
 
 // A variant built before anybody asked for it, at the sizes that its validation will use.
 struct AheadVariant {
-  std::vector<v1::Size> sizes;
+  SizesToValidate sizes;
   BuiltVariant built;
 };
 

@@ -125,8 +125,9 @@ void CudaDevice::StopWhen(const Stopped& stopped) {
 
 v1::Toolchain CudaDevice::toolchain() const { return ToolVersions(toolkit_); }
 
-absl::StatusOr<Sanitizing> CudaDevice::Sanitize(const std::vector<const BuiltSize*>& sizes, SanitizerTools tools) {
-  return pawl::Sanitize(*this, sizes, tools);
+absl::StatusOr<std::unique_ptr<SanitizerRun>> CudaDevice::StartSanitizing(const std::vector<const BuiltSize*>& sizes,
+                                                                          SanitizerTools tools) {
+  return pawl::StartSanitizing(*this, sizes, tools);
 }
 
 absl::StatusOr<std::vector<v1::BaselineTime>> CudaDevice::TimeBaseline(const v1::Bundle& bundle,

@@ -50,7 +50,8 @@ class CudaDevice : public GpuDevice {
   void StopWhen(const Stopped& stopped) override;
   const Stopped& stopped() const override { return stopped_; }
   bool has_sanitizer() const override { return !toolkit_.compute_sanitizer.empty(); }
-  absl::StatusOr<Sanitizing> Sanitize(const std::vector<const BuiltSize*>& sizes, SanitizerTools tools) override;
+  absl::StatusOr<std::unique_ptr<SanitizerRun>> StartSanitizing(const std::vector<const BuiltSize*>& sizes,
+                                                                SanitizerTools tools) override;
   absl::StatusOr<Profiling> Profile(const std::vector<ProfileItem>& items) override {
     return profiler_->Profile(items);
   }

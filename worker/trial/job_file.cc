@@ -81,7 +81,7 @@ absl::StatusOr<JobFile> JobFile::Write(CudaDevice& device, const std::vector<con
     return absl::ResourceExhaustedError(
         absl::StrCat("can't make a folder like ", folder, ": set TMPDIR to one with room"));
   }
-  JobFile file(folder);
+  JobFile file(folder, items.size());
   v1::Job job;
   job.set_device(device.ordinal());
   job.set_support_cubin(device.support_cubin());

@@ -1,10 +1,14 @@
 #include "worker/trial/sanitizer.h"
 
 #include <algorithm>
+#include <atomic>
+#include <cstring>
 #include <future>
 #include <map>
+#include <utility>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
@@ -19,6 +23,10 @@ namespace {
 
 constexpr absl::Duration kSanitizerDeadline = absl::Seconds(60);
 constexpr absl::Duration kLargeSizeDeadline = absl::Seconds(120);
+// racecheck and initcheck slow a kernel down up to a thousand times: they go on to the next size while it is likely to
+// fit into this time, and are killed where one of them did not.
+constexpr absl::Duration kBetweenSizes = absl::Seconds(5);
+constexpr absl::Duration kBetweenDeadline = absl::Seconds(15);
 constexpr int kFoundErrors = 99;
 
 struct Tool {
@@ -65,6 +73,94 @@ std::vector<std::string> SanitizerCommand(const std::string& program, const char
   return command;
 }
 
+std::vector<Tool> ToolsOf(SanitizerTools tools) {
+  std::vector<Tool> used;
+  for (const Tool& tool : kTools) {
+    const bool memcheck = tool.check == v1::CHECK_MEMCHECK;
+    const bool between = tool.check == v1::CHECK_RACECHECK || tool.check == v1::CHECK_INITCHECK;
+    if (tools == SanitizerTools::kAll || (tools == SanitizerTools::kMemcheck ? memcheck : between)) {
+      used.push_back(tool);
+    }
+  }
+  return used;
+}
+
+absl::Duration DeadlineOf(SanitizerTools tools) {
+  switch (tools) {
+    case SanitizerTools::kAll:
+      return kSanitizerDeadline;
+    case SanitizerTools::kMemcheck:
+      return kLargeSizeDeadline;
+    case SanitizerTools::kRaceAndInit:
+      return kBetweenDeadline;
+  }
+  return kSanitizerDeadline;
+}
+
+class ToolsAtWork : public SanitizerRun {
+ public:
+  ToolsAtWork(CudaDevice& device, JobFile job, SanitizerTools tools) : job_(std::move(job)), tools_(tools) {
+    for (const Tool& tool : ToolsOf(tools)) {
+      ProcessOptions options;
+      std::vector<std::string> command = SanitizerCommand(device.toolkit().compute_sanitizer, tool.name);
+      command.insert(command.end(), {device.runner_program(), "--job", job_.path()});
+      if (tools == SanitizerTools::kRaceAndInit) {
+        command.push_back(absl::StrCat(absl::ToDoubleSeconds(kBetweenSizes)));
+      }
+      options.argv = device.sandboxing().Tool(command, job_.folder());
+      options.timeout = DeadlineOf(tools);
+      options.stopped = [stopped = device.stopped(), abandoned = abandoned_] {
+        return *abandoned || (stopped && stopped());
+      };
+      running_.emplace_back(tool, std::async(std::launch::async, [options] { return RunProcess(options); }));
+    }
+  }
+
+  ~ToolsAtWork() override { *abandoned_ = true; }  // futures of std::async wait
+
+  absl::StatusOr<Sanitizing> Wait() override {
+    Sanitizing sanitizing;
+    sanitizing.called = job_.items();
+    absl::Status trouble;
+    for (auto& [tool, end] : running_) {
+      absl::StatusOr<ProcessResult> result = end.get();
+      if (!result.ok()) {
+        trouble = result.status();
+        continue;
+      }
+      if (sanitizing.failure) continue;
+      sanitizing.called = std::min(sanitizing.called, CalledItems(result->out));
+      if (result->ok()) continue;
+      const std::optional<std::string> error = FirstSanitizerError(result->out + result->err);
+      const bool small = tools_ == SanitizerTools::kAll;
+      if (result->timed_out && !small && !error) {
+        trouble = absl::DeadlineExceededError(absl::StrCat("compute-sanitizer ", tool.name, " did not end in ",
+                                                           absl::FormatDuration(DeadlineOf(tools_))));
+        continue;
+      }
+      // Any other code is the tool's own trouble, never the candidate's.
+      if (!result->timed_out && (result->exit_code != kFoundErrors || !error)) {
+        trouble = absl::InternalError(absl::StrCat("compute-sanitizer --tool ", tool.name, " ", EndText(*result), ": ",
+                                                   result->err.substr(0, 500)));
+        continue;
+      }
+      sanitizing.failure.emplace();
+      sanitizing.failure->set_stage(v1::STAGE_VALIDATE);
+      sanitizing.failure->set_check(error ? tool.check : v1::CHECK_TIMEOUT);
+      sanitizing.failure->set_message(
+          absl::StrCat("compute-sanitizer ", tool.name, ": ", error ? *error : EndText(*result)));
+    }
+    if (!sanitizing.failure && !trouble.ok()) return trouble;
+    return sanitizing;
+  }
+
+ private:
+  const JobFile job_;
+  const SanitizerTools tools_;
+  const std::shared_ptr<std::atomic<bool>> abandoned_ = std::make_shared<std::atomic<bool>>(false);
+  std::vector<std::pair<Tool, std::future<absl::StatusOr<ProcessResult>>>> running_;
+};
+
 }  // namespace
 
 std::optional<std::string> FirstSanitizerError(const std::string& output) {
@@ -85,9 +181,18 @@ std::optional<std::string> FirstSanitizerError(const std::string& output) {
   return first;
 }
 
-absl::StatusOr<Sanitizing> Sanitize(CudaDevice& device, const std::vector<const BuiltSize*>& sizes,
-                                    SanitizerTools tools) {
-  const absl::Time start = absl::Now();
+size_t CalledItems(const std::string& output) {
+  // What a kernel prints comes before it: after the last of them nothing runs.
+  const size_t last = output.rfind(kCalledItems);
+  size_t items = 0;
+  if (last == std::string::npos) return 0;
+  const std::string rest = output.substr(last + strlen(kCalledItems));
+  return absl::SimpleAtoi(rest.substr(0, rest.find_first_not_of("0123456789")), &items) ? items : 0;
+}
+
+absl::StatusOr<std::unique_ptr<SanitizerRun>> StartSanitizing(CudaDevice& device,
+                                                              const std::vector<const BuiltSize*>& sizes,
+                                                              SanitizerTools tools) {
   if (device.toolkit().compute_sanitizer.empty()) {
     return absl::UnavailableError("compute-sanitizer was not found: install the CUDA toolkit's cuda-sanitizer package");
   }
@@ -95,53 +200,7 @@ absl::StatusOr<Sanitizing> Sanitize(CudaDevice& device, const std::vector<const 
   const int calls = 2 + static_cast<int>(SecretSeed() % 3);
   absl::StatusOr<JobFile> job = JobFile::Write(device, sizes, calls);
   if (!job.ok()) return job.status();
-  const bool small = tools == SanitizerTools::kAll;
-  std::vector<Tool> used;
-  for (const Tool& tool : kTools) {
-    const bool memcheck = tool.check == v1::CHECK_MEMCHECK;
-    const bool between = tool.check == v1::CHECK_RACECHECK || tool.check == v1::CHECK_INITCHECK;
-    if (small || (tools == SanitizerTools::kMemcheck ? memcheck : between)) used.push_back(tool);
-  }
-  std::vector<std::future<absl::StatusOr<ProcessResult>>> running;
-  for (const Tool& tool : used) {
-    ProcessOptions options;
-    std::vector<std::string> command = SanitizerCommand(device.toolkit().compute_sanitizer, tool.name);
-    command.insert(command.end(), {device.runner_program(), "--job", job->path()});
-    options.argv = device.sandboxing().Tool(command, job->folder());
-    options.timeout = small ? kSanitizerDeadline : kLargeSizeDeadline;
-    options.stopped = device.stopped();
-    running.push_back(std::async(std::launch::async, [options] { return RunProcess(options); }));
-  }
-  Sanitizing sanitizing;
-  absl::Status trouble;
-  for (size_t i = 0; i < running.size(); ++i) {
-    absl::StatusOr<ProcessResult> result = running[i].get();
-    if (!result.ok()) {
-      trouble = result.status();
-      continue;
-    }
-    if (result->ok() || sanitizing.failure) continue;
-    if (result->timed_out && !small) {
-      trouble = absl::DeadlineExceededError(absl::StrCat("compute-sanitizer ", used[i].name, " did not end in ",
-                                                         absl::FormatDuration(kLargeSizeDeadline)));
-      continue;
-    }
-    const std::optional<std::string> error = FirstSanitizerError(result->out + result->err);
-    // Any other code is the tool's own trouble, never the candidate's.
-    if (!result->timed_out && (result->exit_code != kFoundErrors || !error)) {
-      trouble = absl::InternalError(absl::StrCat("compute-sanitizer --tool ", used[i].name, " ", EndText(*result), ": ",
-                                                 result->err.substr(0, 500)));
-      continue;
-    }
-    sanitizing.failure.emplace();
-    sanitizing.failure->set_stage(v1::STAGE_VALIDATE);
-    sanitizing.failure->set_check(result->timed_out ? v1::CHECK_TIMEOUT : used[i].check);
-    sanitizing.failure->set_message(
-        absl::StrCat("compute-sanitizer ", used[i].name, ": ", result->timed_out ? EndText(*result) : *error));
-  }
-  sanitizing.seconds = absl::ToDoubleSeconds(absl::Now() - start);
-  if (!sanitizing.failure && !trouble.ok()) return trouble;
-  return sanitizing;
+  return std::make_unique<ToolsAtWork>(device, *std::move(job), tools);
 }
 
 }  // namespace pawl

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -12,13 +14,16 @@ namespace pawl {
 
 class CudaDevice;
 
-// Calls each built size once under each of the tools, side by side. A status is the machine's fault, the tool's absence
-// included. DeadlineExceeded: a tool other than at small sizes did not end in time; that says nothing about the
-// variant.
-absl::StatusOr<Sanitizing> Sanitize(CudaDevice& device, const std::vector<const BuiltSize*>& sizes,
-                                    SanitizerTools tools);
+// Starts calling the built sizes, in order, under each of the tools, which run side by side. A status is the machine's
+// fault, the tool's absence included.
+absl::StatusOr<std::unique_ptr<SanitizerRun>> StartSanitizing(CudaDevice& device,
+                                                              const std::vector<const BuiltSize*>& sizes,
+                                                              SanitizerTools tools);
 
 // What a tool's output means: its first error, without the decoration; nothing when it found none.
 std::optional<std::string> FirstSanitizerError(const std::string& output);
+
+// How many items of a job pawl-runner says that it called, by what it printed last; 0: it did not come to its end.
+size_t CalledItems(const std::string& output);
 
 }  // namespace pawl

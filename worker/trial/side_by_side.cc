@@ -21,11 +21,12 @@ class Sides {
   absl::StatusOr<SideBySide> Compare(const std::vector<std::string>& sizes) {
     result_.device = device_.gpu().name();
     // The same hidden sizes for both.
-    const std::vector<v1::Size> validated = SizesToValidate(*base_.bundle);
-    small_ = SmallSizes(*base_.bundle, validated.size());
+    const SizesToValidate validated = AllSizes(*base_.bundle);
+    small_ = validated.small;
     for (auto [side, built] : {std::pair{&base_, &built_base_}, std::pair{&candidate_, &built_candidate_}}) {
-      absl::StatusOr<BuiltVariant> variant = BuildVariant(device_.builder(), *side->bundle, side->variant, validated,
-                                                          device_.gpu(), [this] { return observer_.stopped(); });
+      absl::StatusOr<BuiltVariant> variant =
+          BuildVariant(device_.builder(), *side->bundle, side->variant, validated.all, device_.gpu(),
+                       [this] { return observer_.stopped(); });
       if (!variant.ok()) return variant.status();
       *built = *std::move(variant);
     }

@@ -29,6 +29,17 @@ v1::Failure MakeFailure(v1::Stage stage, v1::Check check, absl::string_view mess
   return failure;
 }
 
+// Of a variable or an edit: tried, and perhaps kept.
+bool IsChange(const v1::Trial& trial) {
+  return trial.has_parent() && trial.purpose() != v1::TRIAL_PURPOSE_TOTAL &&
+         trial.purpose() != v1::TRIAL_PURPOSE_VERIFY;
+}
+
+// A change meets the other sizes when it is about to be kept; whatever else is tried meets all of them at once.
+SizesToValidate SizesOf(const v1::Trial& trial, const v1::Bundle& bundle) {
+  return IsChange(trial) ? FirstSizes(bundle, TimedSizes(trial, bundle)) : AllSizes(bundle);
+}
+
 std::optional<v1::Failure> CheckAllowed(const v1::Bundle& bundle, const v1::Variant& variant) {
   const absl::StatusOr<bool> allowed = IsAllowed(bundle, variant);
   if (allowed.ok() && *allowed) return std::nullopt;
@@ -37,7 +48,8 @@ std::optional<v1::Failure> CheckAllowed(const v1::Bundle& bundle, const v1::Vari
   return MakeFailure(v1::STAGE_STATIC_CHECK, v1::CHECK_CONSTRAINT, why);
 }
 
-// What a kernel allocates outlives its call, and where inputs repeat it can hold their results.
+}  // namespace
+
 std::optional<v1::Failure> HeapThatRemembers(const v1::Bundle& bundle, const BuiltVariant& built) {
   if (!HasProblem(bundle) && bundle.data_files().empty()) return std::nullopt;
   for (const BuiltSize& size : built.sizes) {
@@ -52,8 +64,6 @@ std::optional<v1::Failure> HeapThatRemembers(const v1::Bundle& bundle, const Bui
   return std::nullopt;
 }
 
-}  // namespace
-
 std::shared_ptr<const v1::Bundle> WithSource(std::shared_ptr<const v1::Bundle> bundle, const std::string& source) {
   if (source.empty()) return bundle;
   auto patched = std::make_shared<v1::Bundle>(*bundle);
@@ -63,7 +73,7 @@ std::shared_ptr<const v1::Bundle> WithSource(std::shared_ptr<const v1::Bundle> b
 }
 
 int CountSteps(const v1::Trial& trial, const v1::Bundle& bundle) {
-  const int sizes = bundle.sizes_size() + static_cast<int>(HiddenSizes(bundle, 0).size());
+  const int sizes = static_cast<int>(SizesOf(trial, bundle).all.size());
   // Comparing and confirming, and beside that validating again, sanitizer, profile; or timing alone, sanitizer,
   // profile, baseline. Of a total gain: comparing and confirming, sanitizer at large sizes, and, where it was
   // left out before, at small ones, the ladder, the baseline.
@@ -105,16 +115,17 @@ absl::StatusOr<std::unique_ptr<TrialBuild>> TrialBuilder::Build(const v1::Trial&
 
   const Stopped stopped = [&observer] { return observer.stopped(); };
   if (stopped()) return absl::CancelledError("stopped");
-  std::optional<AheadVariant> ahead =
-      ahead_.Take(KeyOf(*build->bundle, trial.variant(), "", trial.bundle_hash()), stopped);
+  std::optional<AheadVariant> ahead;
+  if (IsChange(trial)) ahead = ahead_.Take(KeyOf(*build->bundle, trial.variant(), "", trial.bundle_hash()), stopped);
   build->built_ahead = ahead.has_value();
   if (!ahead) {
-    absl::StatusOr<AheadVariant> built = BuildCandidate(device_.builder(), *build->bundle, trial.variant(), stopped);
+    absl::StatusOr<AheadVariant> built =
+        BuildCandidate(device_.builder(), *build->bundle, trial.variant(), SizesOf(trial, *bundle), stopped);
     if (!built.ok()) return built.status();
     ahead = *std::move(built);
   }
-  const std::vector<v1::Size> sizes = std::move(ahead->sizes);
-  build->small = SmallSizes(*bundle, sizes.size());
+  const SizesToValidate sizes = std::move(ahead->sizes);
+  build->small = sizes.small;
   build->candidate = std::move(ahead->built);
   build->failure = build->candidate.failure ? build->candidate.failure : HeapThatRemembers(*bundle, build->candidate);
   build->check_seconds = build->candidate.check_seconds;
@@ -129,7 +140,7 @@ absl::StatusOr<std::unique_ptr<TrialBuild>> TrialBuilder::Build(const v1::Trial&
     const std::shared_ptr<const v1::Bundle> earlier = WithSource(bundle, trial.witness_patched_source());
     if (absl::Status status = BuildWitness(*earlier, *timed, stopped, build.get()); !status.ok()) return status;
     if (stopped()) return absl::CancelledError("stopped");
-    if (absl::Status status = BuildStart(*bundle, sizes, stopped, build.get()); !status.ok()) return status;
+    if (absl::Status status = BuildStart(*bundle, sizes.all, stopped, build.get()); !status.ok()) return status;
     if (absl::Status status = BuildReferences(stopped, build.get()); !status.ok()) return status;
   }
   build->build_seconds = absl::ToDoubleSeconds(absl::Now() - start) - build->check_seconds;
@@ -137,10 +148,12 @@ absl::StatusOr<std::unique_ptr<TrialBuild>> TrialBuilder::Build(const v1::Trial&
 }
 
 absl::StatusOr<AheadVariant> TrialBuilder::BuildCandidate(Compiler& compiler, const v1::Bundle& bundle,
-                                                          const v1::Variant& variant, const Stopped& stopped) {
+                                                          const v1::Variant& variant, SizesToValidate sizes,
+                                                          const Stopped& stopped) {
   AheadVariant candidate;
-  candidate.sizes = SizesToValidate(bundle);
-  absl::StatusOr<BuiltVariant> built = BuildVariant(compiler, bundle, variant, candidate.sizes, device_.gpu(), stopped);
+  candidate.sizes = std::move(sizes);
+  absl::StatusOr<BuiltVariant> built =
+      BuildVariant(compiler, bundle, variant, candidate.sizes.all, device_.gpu(), stopped);
   if (!built.ok()) return built.status();
   candidate.built = *std::move(built);
   return candidate;
@@ -150,12 +163,13 @@ void TrialBuilder::Expect(const v1::Trial& trial, std::shared_ptr<const v1::Bund
                           const std::vector<v1::ForeseenVariant>& foreseen) {
   const std::shared_ptr<const v1::Bundle> reverted = WithSource(bundle, trial.parent_patched_source());
   const std::shared_ptr<const v1::Bundle> kept = WithSource(bundle, trial.patched_source());
+  const std::vector<SizeWeight> timed = TimedSizes(trial, *bundle);
   std::vector<std::pair<std::string, AheadBuilds::Build>> variants;
   for (const v1::ForeseenVariant& next : foreseen) {
     const std::shared_ptr<const v1::Bundle> of = next.kept() ? kept : reverted;
     variants.emplace_back(KeyOf(*of, next.variant(), "", trial.bundle_hash()),
-                          [this, of, variant = next.variant()](const Stopped& stopped) {
-                            absl::StatusOr<AheadVariant> built = BuildCandidate(few_, *of, variant, stopped);
+                          [this, of, variant = next.variant(), sizes = FirstSizes(*of, timed)](const Stopped& stopped) {
+                            absl::StatusOr<AheadVariant> built = BuildCandidate(few_, *of, variant, sizes, stopped);
                             if (!built.ok() || built->built.failure) return built;
                             for (const BuiltSize& at : built->built.sizes) {
                               if (!BuildReferenceAhead(device_, *of, at.plan, stopped).ok()) break;

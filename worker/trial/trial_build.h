@@ -20,7 +20,7 @@
 
 namespace pawl {
 
-// A trial's candidate, built at hidden sizes and the whole ladder, and its parent at the sizes that are timed.
+// A trial's candidate, built at the sizes that it must pass before it is timed, and its parent at those that are timed.
 struct TrialBuild : PreparedTrial {
   v1::Trial trial;
   std::shared_ptr<const v1::Bundle> bundle;  // with the candidate's source
@@ -28,7 +28,7 @@ struct TrialBuild : PreparedTrial {
   std::vector<SizeWeight> sizes;             // that are timed, in the order of the ladder
   std::optional<v1::Failure> failure;        // the candidate's, or the bundle's reference's
   BuiltVariant candidate;
-  size_t small = 0;  // so many of the candidate's sizes are small: the hidden ones and the first of the ladder
+  size_t small = 0;                                // so many of the candidate's sizes are small (SizesToValidate)
   std::shared_ptr<const v1::Bundle> before_edits;  // the bundle with its own source
   // The start variant at the small sizes, where the device does not know how large this bundle's inputs may be.
   std::optional<BuiltVariant> start;
@@ -88,9 +88,8 @@ class TrialBuilder {
     const int most_;
   };
 
-  // At hidden sizes and the whole ladder.
   absl::StatusOr<AheadVariant> BuildCandidate(Compiler& compiler, const v1::Bundle& bundle, const v1::Variant& variant,
-                                              const Stopped& stopped);
+                                              SizesToValidate sizes, const Stopped& stopped);
   absl::Status BuildParent(const v1::Bundle& bundle, const v1::Size& size, const Stopped& stopped, TrialBuild* build);
   absl::Status BuildWitness(const v1::Bundle& bundle, const v1::Size& size, const Stopped& stopped, TrialBuild* build);
   // A variant that was measured before.
@@ -116,6 +115,10 @@ std::vector<SizeWeight> TimedSizes(const v1::Trial& trial, const v1::Bundle& bun
 
 // The steps of a trial on a GPU, at most: building, validating at each size, and what follows.
 int CountSteps(const v1::Trial& trial, const v1::Bundle& bundle);
+
+// Why a variant may not be tried for the memory that it allocates on the GPU: what a kernel allocates outlives its
+// call, and where inputs repeat it can hold their results.
+std::optional<v1::Failure> HeapThatRemembers(const v1::Bundle& bundle, const BuiltVariant& built);
 
 // The bundle with other device code; the same bundle when there is none.
 std::shared_ptr<const v1::Bundle> WithSource(std::shared_ptr<const v1::Bundle> bundle, const std::string& source);

@@ -31,19 +31,24 @@ absl::Status RunSteps(TrialRun& run, std::initializer_list<TrialStep> steps) {
 // Stacks of this size grow what a context keeps for them.
 constexpr int kLargeStack = 4096;
 
+bool CallsDriver(const BuiltVariant& variant) {
+  return std::any_of(variant.sizes.begin(), variant.sizes.end(), [](const BuiltSize& size) {
+    if (size.cubin == nullptr) return false;
+    const absl::StatusOr<std::vector<std::string>> called = DriverFunctions(*size.cubin);
+    return called.ok() && !called->empty();
+  });
+}
+
 // A context keeps what its modules made it take when they have gone: the heap, what was printed, room for stacks.
 bool GrewContext(const TrialRun& run) {
-  for (const BuiltSize& size : run.build.candidate.sizes) {
-    if (size.cubin == nullptr) continue;
-    const absl::StatusOr<std::vector<std::string>> called = DriverFunctions(*size.cubin);
-    if (called.ok() && !called->empty()) return true;
-  }
+  if (CallsDriver(run.build.candidate) || std::any_of(run.more.begin(), run.more.end(), CallsDriver)) return true;
   return std::any_of(run.resources.begin(), run.resources.end(),
                      [](const v1::ResourceUse& use) { return use.local_bytes() > kLargeStack; });
 }
 
 // Nothing of a trial stays in the GPU's memory.
 void Clear(TrialRun& run) {
+  run.sanitizer.reset();
   if (GrewContext(run)) {
     run.device.runner().Restart();
   } else {
@@ -53,8 +58,8 @@ void Clear(TrialRun& run) {
 }
 
 absl::Status RunAlone(TrialRun& run) {
-  return RunSteps(run, {ChooseInputs, ValidateStart, CheckReference, TimeAlone, CheckRoofline, SanitizeSmallSizes,
-                        ProfileCandidate, TimeCopy, TimeBaseline});
+  return RunSteps(run, {ChooseInputs, BeginSanitizing, ValidateStart, CheckReference, EndSanitizing, TimeAlone,
+                        CheckRoofline, ProfileCandidate, TimeCopy, TimeBaseline});
 }
 
 // A candidate with its parent's code can't be faster. One that is not faster is not kept, and needs no more. Validating
@@ -66,7 +71,7 @@ absl::Status RunAgainstParent(TrialRun& run) {
   }
   absl::Status status = RunSteps(run, {ChooseInputs, ValidateTwice, CompareWithParent, CheckRoofline});
   if (!status.ok() || !run.faster) return status;
-  return RunSteps(run, {ValidateAgain, SanitizeSmallSizes, ProfileCandidate});
+  return RunSteps(run, {BeginSanitizing, ValidateAgain, EndSanitizing, ProfileCandidate});
 }
 
 // The best variant with the start as its parent. It was kept before and has passed the rest, except for the sanitizer
@@ -74,7 +79,9 @@ absl::Status RunAgainstParent(TrialRun& run) {
 absl::Status RunTotal(TrialRun& run) {
   absl::Status status = RunSteps(run, {ChooseInputs, ValidateTwice, CompareWithParent, CheckRoofline});
   if (run.build.trial.interim()) return status;
-  if (status.ok() && run.build.trial.keep().skip_sanitizer()) status = RunSteps(run, {SanitizeSmallSizes});
+  if (status.ok() && run.build.trial.keep().skip_sanitizer()) {
+    status = RunSteps(run, {BeginSanitizing, EndSanitizing});
+  }
   if (status.ok()) status = RunSteps(run, {SanitizeLargeSizes, TimeLadder, TimeBesideBaseline});
   return status;
 }
@@ -96,7 +103,9 @@ absl::Status RunPassedBaseSteps(TrialRun& run) {
 
 absl::Status RunBesideBaseSteps(TrialRun& run) {
   absl::Status status = RunSteps(run, {ChooseInputs, ValidateTwice, CompareWithParent, CheckRoofline});
-  if (status.ok() && run.faster) status = RunSteps(run, {ValidateAgain, SanitizeSmallSizes});
+  if (status.ok() && run.faster) {
+    status = RunSteps(run, {BeginSanitizing, ValidateAgain, EndSanitizing});
+  }
   return status.ok() ? RunSteps(run, {ProfileCandidate}) : status;
 }
 

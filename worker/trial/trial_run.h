@@ -57,6 +57,8 @@ struct TrialRun {
   std::map<v1::Stage, double> seconds;             // spent on the GPU's side
   std::map<std::string, double> validate_seconds;  // by size: what timing there may take, too
   std::map<std::string, SideTimes> times;          // by size, of those that were timed
+  std::vector<BuiltVariant> more;                  // the candidate at sizes that only what is about to be kept meets
+  std::unique_ptr<SanitizerRun> sanitizer;         // that runs beside what is not timed; null: none does
 
  private:
   int step_ = 1;  // building was the first

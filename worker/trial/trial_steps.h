@@ -14,11 +14,12 @@ using TrialStep = absl::Status (*)(TrialRun& run);
 // Finds out which inputs validation may use, where the bundle leaves that open and the device does not know yet.
 absl::Status ChooseInputs(TrialRun& run);
 
-// Validate at every size, smallest first, and stop at the first that fails.
+// Validate at every size that the candidate was built at, smallest first, and stop at the first that fails.
 absl::Status ValidateTwice(TrialRun& run);
 absl::Status ValidateStart(TrialRun& run);     // 20 times, and the bundle's tolerance itself
-absl::Status ValidateAgain(TrialRun& run);     // 20 times with fresh inputs, at more hidden sizes and with every
-                                               // distribution at all small sizes: of what is about to be kept
+absl::Status ValidateAgain(TrialRun& run);     // 20 times with fresh inputs, at all sizes of the ladder and more hidden
+                                               // ones, with every distribution at all small sizes: of what is about to
+                                               // be kept
 absl::Status ValidateSurprise(TrialRun& run);  // the same, of one more than ten times as fast as its parent only
 
 // Notes inputs that the bundle's reference does not look at.
@@ -35,9 +36,11 @@ absl::Status CheckRoofline(TrialRun& run);  // no time may be below what the GPU
 // variant takes too long, is left out. Wrong outputs fail the candidate here too.
 absl::Status TimeLadder(TrialRun& run);
 
-// compute-sanitizer at the small sizes, where it is installed and the campaign does not leave it out.
-absl::Status SanitizeSmallSizes(TrialRun& run);
-// memcheck at the goal's size, racecheck and initcheck at the largest size of the ladder that is small enough for them.
+// compute-sanitizer at the small sizes, where it is installed and the campaign does not leave it out. It runs beside
+// the steps between these two, none of which may time anything.
+absl::Status BeginSanitizing(TrialRun& run);
+absl::Status EndSanitizing(TrialRun& run);
+// memcheck at the sizes that are timed; racecheck and initcheck at the sizes of the ladder that fit into a stated time.
 absl::Status SanitizeLargeSizes(TrialRun& run);
 
 absl::Status ProfileCandidate(TrialRun& run);

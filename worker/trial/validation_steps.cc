@@ -16,9 +16,8 @@
 namespace pawl {
 namespace {
 
-// Tensors of a size at which racecheck and initcheck run: they slow a kernel down up to a thousand times, and take
-// about 20 s for this much.
-constexpr int64_t kSlowToolsBytes = int64_t{16} << 20;
+// Tensors of a size at which racecheck and initcheck run, at most: the tools take memory for each byte of them.
+constexpr int64_t kSlowToolsBytes = int64_t{256} << 20;
 constexpr double kSurprise = 10;  // a larger speedup is not believed before it was validated again
 
 // Without scratch, which a candidate may make as large as it likes.
@@ -90,20 +89,21 @@ absl::Status ValidateAndReportEachSize(TrialRun& run, ValidationOptions options)
   return status;
 }
 
-// Hidden sizes that were not drawn before.
-absl::Status ValidateAtMoreSizes(TrialRun& run) {
-  const std::vector<v1::Size> more = MoreHiddenSizes(run.bundle, SecretSeed());
-  if (more.empty()) return absl::OkStatus();
-  absl::StatusOr<BuiltVariant> built = BuildVariant(run.device.builder(), run.bundle, run.build.candidate.variant, more,
-                                                    run.device.gpu(), run.device.stopped());
+// The candidate at sizes that it was not built at before. Null: it fails there, and so does the run.
+absl::StatusOr<const BuiltVariant*> BuildMore(TrialRun& run, const std::vector<v1::Size>& sizes) {
+  absl::StatusOr<BuiltVariant> built = BuildVariant(run.device.builder(), run.bundle, run.build.candidate.variant,
+                                                    sizes, run.device.gpu(), run.device.stopped());
   if (!built.ok()) return built.status();
-  if (built->failure) {
-    run.Fail(*built->failure);
-    return absl::OkStatus();
-  }
-  ValidationOptions options = OptionsFor(run, 2, InputVariety::kEverywhere);
-  options.small = more.size();
-  return ValidateSizes(run, *built, options);
+  const std::optional<v1::Failure> failure = built->failure ? built->failure : HeapThatRemembers(run.bundle, *built);
+  if (failure) run.Fail(*failure);
+  run.more.push_back(*std::move(built));
+  return failure ? nullptr : &run.more.back();
+}
+
+BuiltVariant Part(const BuiltVariant& built, size_t begin, size_t end) {
+  BuiltVariant part = built;
+  part.sizes.assign(built.sizes.begin() + begin, built.sizes.begin() + end);
+  return part;
 }
 
 // Next to the size that is timed. Where the start variant is wrong there too, the bundle does not ask for it.
@@ -177,9 +177,23 @@ absl::Status ValidateStart(TrialRun& run) {
 
 absl::Status ValidateAgain(TrialRun& run) {
   run.Report(v1::STAGE_VALIDATE, "validate 20 times with fresh inputs");
-  if (absl::Status status = ValidateAtMoreSizes(run); !status.ok() || run.failed()) return status;
+  // All are built at once, side by side. Hidden sizes are drawn anew.
+  const std::vector<v1::Size> further = MoreHiddenSizes(run.bundle, SecretSeed());
+  const SizesToValidate again = AllSizes(run.bundle);
+  std::vector<v1::Size> sizes = further;
+  sizes.insert(sizes.end(), again.all.begin(), again.all.end());
+  const absl::StatusOr<const BuiltVariant*> built = BuildMore(run, sizes);
+  if (!built.ok() || *built == nullptr) return built.status();
+  if (!further.empty()) {
+    ValidationOptions options = OptionsFor(run, 2, InputVariety::kEverywhere);
+    options.small = further.size();
+    const absl::Status status = ValidateSizes(run, Part(**built, 0, further.size()), options);
+    if (!status.ok() || run.failed()) return status;
+  }
   if (absl::Status status = ValidateBesideGoal(run); !status.ok() || run.failed()) return status;
-  return ValidateSizes(run, run.build.candidate, OptionsFor(run, 20, InputVariety::kEverywhere));
+  ValidationOptions options = OptionsFor(run, 20, InputVariety::kEverywhere);
+  options.small = again.small;
+  return ValidateSizes(run, Part(**built, further.size(), sizes.size()), options);
 }
 
 absl::Status ValidateSurprise(TrialRun& run) {
@@ -201,9 +215,8 @@ absl::Status CheckReference(TrialRun& run) {
   return blind.status();
 }
 
-absl::Status SanitizeSmallSizes(TrialRun& run) {
+absl::Status BeginSanitizing(TrialRun& run) {
   const StageWatch watch(run, v1::STAGE_VALIDATE);
-  run.Report(v1::STAGE_VALIDATE, "compute-sanitizer at small sizes");
   const v1::Trial& trial = run.build.trial;
   if (trial.keep().skip_sanitizer() && trial.purpose() != v1::TRIAL_PURPOSE_TOTAL) {
     run.Note("compute-sanitizer was left out, as the campaign asks");
@@ -217,7 +230,18 @@ absl::Status SanitizeSmallSizes(TrialRun& run) {
   std::vector<const BuiltSize*> small;
   for (size_t i = 0; i < run.build.small; ++i) small.push_back(&run.build.candidate.sizes[i]);
   while (small.size() > 3) small.erase(small.begin() + SecretSeed() % (small.size() - 1));
-  absl::StatusOr<Sanitizing> sanitizing = run.device.Sanitize(small, SanitizerTools::kAll);
+  absl::StatusOr<std::unique_ptr<SanitizerRun>> sanitizer = run.device.StartSanitizing(small, SanitizerTools::kAll);
+  if (!sanitizer.ok()) return sanitizer.status();
+  run.sanitizer = *std::move(sanitizer);
+  return absl::OkStatus();
+}
+
+absl::Status EndSanitizing(TrialRun& run) {
+  const StageWatch watch(run, v1::STAGE_VALIDATE);
+  run.Report(v1::STAGE_VALIDATE, "compute-sanitizer at small sizes");
+  if (run.sanitizer == nullptr) return absl::OkStatus();
+  absl::StatusOr<Sanitizing> sanitizing = run.sanitizer->Wait();
+  run.sanitizer.reset();
   if (!sanitizing.ok()) return sanitizing.status();
   if (sanitizing->failure) {
     run.Fail(*sanitizing->failure);
@@ -231,29 +255,48 @@ absl::Status SanitizeLargeSizes(TrialRun& run) {
   const StageWatch watch(run, v1::STAGE_VALIDATE);
   run.Report(v1::STAGE_VALIDATE, "compute-sanitizer at large sizes");
   if (!run.device.has_sanitizer()) return absl::OkStatus();  // the small sizes say so
-  const BuiltSize* between = nullptr;
+  // All tools have seen the smallest size of the ladder.
+  std::vector<const BuiltSize*> between;
   for (const v1::Size& size : run.bundle.sizes()) {
     const BuiltSize* built = run.build.candidate.Find(size.name());
-    if (built != nullptr && ContractBytes(built->plan) <= kSlowToolsBytes) between = built;
+    const bool smallest = &size == &run.bundle.sizes(0);
+    if (!smallest && built != nullptr && ContractBytes(built->plan) <= kSlowToolsBytes) between.push_back(built);
   }
-  if (between == nullptr) run.Note("racecheck and initcheck ran at the small sizes only: the others are too large");
-  std::vector<std::pair<const BuiltSize*, SanitizerTools>> runs;
+  std::unique_ptr<SanitizerRun> slow;
+  if (!between.empty()) {
+    absl::StatusOr<std::unique_ptr<SanitizerRun>> started =
+        run.device.StartSanitizing(between, SanitizerTools::kRaceAndInit);
+    if (!started.ok()) return started.status();
+    slow = *std::move(started);
+  }
   for (const SizeWeight& size : run.sizes()) {
-    runs.emplace_back(run.build.candidate.Find(size.size), SanitizerTools::kMemcheck);
-  }
-  runs.emplace_back(between, SanitizerTools::kRaceAndInit);
-  for (const auto& [size, tools] : runs) {
-    if (size == nullptr) continue;
-    absl::StatusOr<Sanitizing> sanitizing = run.device.Sanitize({size}, tools);
-    if (absl::IsDeadlineExceeded(sanitizing.status())) {
-      run.Note(absl::StrCat(sanitizing.status().message(), " at ", size->plan.size()));
+    absl::StatusOr<std::unique_ptr<SanitizerRun>> started =
+        run.device.StartSanitizing({run.build.candidate.Find(size.size)}, SanitizerTools::kMemcheck);
+    if (!started.ok()) return started.status();
+    const absl::StatusOr<Sanitizing> memcheck = (*started)->Wait();
+    if (absl::IsDeadlineExceeded(memcheck.status())) {
+      run.Note(absl::StrCat(memcheck.status().message(), " at ", size.size));
       continue;
     }
-    if (!sanitizing.ok()) return sanitizing.status();
-    if (!sanitizing->failure) continue;
-    sanitizing->failure->set_size(size->plan.size());
-    run.Fail(*sanitizing->failure);
+    if (!memcheck.ok()) return memcheck.status();
+    if (!memcheck->failure) continue;
+    v1::Failure failure = *memcheck->failure;
+    failure.set_size(size.size);
+    run.Fail(failure);
     return absl::OkStatus();
+  }
+  absl::StatusOr<Sanitizing> slow_tools = Sanitizing();
+  if (slow != nullptr) slow_tools = slow->Wait();
+  if (!slow_tools.ok() && !absl::IsDeadlineExceeded(slow_tools.status())) return slow_tools.status();
+  if (slow_tools.ok() && slow_tools->failure) {
+    if (between.size() == 1) slow_tools->failure->set_size(between[0]->plan.size());
+    run.Fail(*slow_tools->failure);
+    return absl::OkStatus();
+  }
+  const size_t called = slow_tools.ok() ? slow_tools->called : 0;
+  if (called < static_cast<size_t>(run.bundle.sizes_size() - 1)) {
+    const std::string& largest = called == 0 ? run.bundle.sizes(0).name() : between[called - 1]->plan.size();
+    run.Note(absl::StrCat("racecheck and initcheck ran up to ", largest, ": they are too slow for larger sizes"));
   }
   return absl::OkStatus();
 }

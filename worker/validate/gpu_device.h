@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -49,14 +50,23 @@ class KernelProcess {
 // What compute-sanitizer found.
 struct Sanitizing {
   std::optional<v1::Failure> failure;  // of the first tool, in the order memcheck, racecheck, initcheck, synccheck
-  double seconds = 0;
+  size_t called = 0;                   // so many of the sizes, from the first on, were called under every tool
 };
 
 // Which tools of compute-sanitizer run.
 enum class SanitizerTools {
   kAll,          // for small sizes
   kMemcheck,     // the fastest, for the size that is timed
-  kRaceAndInit,  // racecheck and initcheck, for a size between
+  kRaceAndInit,  // racecheck and initcheck, for sizes between: as many, from the first on, as fit into a stated time
+};
+
+// compute-sanitizer at work. Beside it the GPU may do anything that is not timed. Its destructor kills what still runs.
+class SanitizerRun {
+ public:
+  virtual ~SanitizerRun() = default;
+  // Once. A status is the machine's fault. DeadlineExceeded: a tool other than at small sizes did not end in time,
+  // which says nothing about the variant.
+  virtual absl::StatusOr<Sanitizing> Wait() = 0;
 };
 
 // One variant to profile, with what the driver said of its launches.
@@ -96,8 +106,9 @@ class GpuDevice {
   virtual const Stopped& stopped() const = 0;
 
   virtual bool has_sanitizer() const = 0;
-  // As pawl::Sanitize.
-  virtual absl::StatusOr<Sanitizing> Sanitize(const std::vector<const BuiltSize*>& sizes, SanitizerTools tools) = 0;
+  // As pawl::StartSanitizing.
+  virtual absl::StatusOr<std::unique_ptr<SanitizerRun>> StartSanitizing(const std::vector<const BuiltSize*>& sizes,
+                                                                        SanitizerTools tools) = 0;
   // Ends the process that reads counters, where there is one; the next Profile starts another.
   virtual void EndProfiler() {}
   // As Profiler::Profile, with these metrics.

@@ -1,5 +1,6 @@
 #include "worker/validate/output_check.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
@@ -13,6 +14,7 @@ namespace pawl {
 namespace {
 
 constexpr absl::Duration kCheckDeadline = absl::Seconds(60);
+constexpr size_t kFirstHiddenSizes = kHiddenSizes / 2;
 
 absl::StatusOr<BuiltSize> Reference(GpuDevice& device, const v1::Bundle& bundle, const v1::Plan& plan,
                                     const Stopped& stopped) {
@@ -72,13 +74,27 @@ v1::InputDraw FreshDraw() {
   return draw;
 }
 
-std::vector<v1::Size> SizesToValidate(const v1::Bundle& bundle) {
-  std::vector<v1::Size> sizes = HiddenSizes(bundle, SecretSeed());
-  sizes.insert(sizes.end(), bundle.sizes().begin(), bundle.sizes().end());
+SizesToValidate AllSizes(const v1::Bundle& bundle) {
+  SizesToValidate sizes;
+  sizes.all = HiddenSizes(bundle, SecretSeed());
+  sizes.small = sizes.all.size() + 1;
+  sizes.all.insert(sizes.all.end(), bundle.sizes().begin(), bundle.sizes().end());
   return sizes;
 }
 
-size_t SmallSizes(const v1::Bundle& bundle, size_t sizes) { return sizes - bundle.sizes_size() + 1; }
+SizesToValidate FirstSizes(const v1::Bundle& bundle, const std::vector<SizeWeight>& timed) {
+  SizesToValidate sizes;
+  sizes.all = HiddenSizes(bundle, SecretSeed());
+  while (sizes.all.size() > kFirstHiddenSizes) sizes.all.erase(sizes.all.begin() + SecretSeed() % sizes.all.size());
+  sizes.small = sizes.all.size() + 1;
+  for (const v1::Size& size : bundle.sizes()) {
+    const bool smallest = &size == &bundle.sizes(0);
+    const bool is_timed =
+        std::any_of(timed.begin(), timed.end(), [&](const SizeWeight& each) { return each.size == size.name(); });
+    if (smallest || is_timed) sizes.all.push_back(size);
+  }
+  return sizes;
+}
 
 absl::Status BuildReferenceAhead(GpuDevice& device, const v1::Bundle& bundle, const v1::Plan& plan,
                                  const Stopped& stopped) {

@@ -8,6 +8,7 @@
 #include "pawl/v1/bundle.pb.h"
 #include "pawl/v1/plan.pb.h"
 #include "pawl/v1/runner.pb.h"
+#include "profiles/goal_sizes.h"
 #include "worker/validate/gpu_device.h"
 
 namespace pawl {
@@ -17,11 +18,16 @@ uint64_t SecretSeed();
 // What fresh inputs of the bundle's own distribution are made from.
 v1::InputDraw FreshDraw();
 
-// The sizes a variant is validated at, smallest first: the bundle's hidden sizes, drawn by a secret seed, then its
-// ladder.
-std::vector<v1::Size> SizesToValidate(const v1::Bundle& bundle);
-// So many of these are small: the hidden ones and the first of the ladder.
-size_t SmallSizes(const v1::Bundle& bundle, size_t sizes);
+// The sizes that a variant is validated at, smallest first: hidden sizes of the bundle, drawn by a secret seed, then
+// its ladder.
+struct SizesToValidate {
+  std::vector<v1::Size> all;
+  size_t small = 0;  // so many of the first are small: the hidden ones and the first of the ladder
+};
+SizesToValidate AllSizes(const v1::Bundle& bundle);
+// What a variant must pass before it is timed at some sizes: half of the hidden ones, the smallest of the ladder, and
+// those. It meets the rest when it is about to be kept.
+SizesToValidate FirstSizes(const v1::Bundle& bundle, const std::vector<SizeWeight>& timed);
 
 // Builds the bundle's reference at a plan's size, so that CheckOutputs need not. InvalidArgument: it does not build.
 // Thread-safe.

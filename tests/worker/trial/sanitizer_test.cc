@@ -56,5 +56,12 @@ TEST(FirstSanitizerError, TakesTheEndOfTheRunnerForNoFinding) {
             std::nullopt);
 }
 
+TEST(CalledItems, BelievesTheRunnersLastLineOnly) {
+  EXPECT_EQ(CalledItems("========= COMPUTE-SANITIZER\n"), 0u) << "it did not come to its end";
+  EXPECT_EQ(CalledItems("pawl-runner called items: 9\n========= COMPUTE-SANITIZER\npawl-runner called items: 2\n"), 2u)
+      << "a candidate can print, but not after the last call";
+  EXPECT_EQ(CalledItems("pawl-runner called items: \n"), 0u);
+}
+
 }  // namespace
 }  // namespace pawl

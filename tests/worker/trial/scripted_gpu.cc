@@ -252,6 +252,7 @@ v1::RunnerReply ScriptedGpu::Call(const std::string& what) {
 }
 
 v1::RunnerReply ScriptedGpu::Compare(const v1::CompareRequest& request) {
+  if (sanitizers > 0) log.push_back("TIMED BESIDE compute-sanitizer");
   const auto own = at_size.find(request.candidate_plan().size());
   const Times& times = own != at_size.end() ? own->second : processes.front();
   v1::RunnerReply reply;
@@ -353,15 +354,33 @@ absl::StatusOr<v1::RunnerReply> ScriptedGpu::ScriptedProcess::Ask(const v1::Runn
   return reply;
 }
 
-absl::StatusOr<Sanitizing> ScriptedGpu::Sanitize(const std::vector<const BuiltSize*>& sizes, SanitizerTools tools) {
+class ScriptedGpu::ScriptedSanitizer : public SanitizerRun {
+ public:
+  ScriptedSanitizer(ScriptedGpu& script, absl::StatusOr<Sanitizing> end) : script_(script), end_(std::move(end)) {
+    ++script_.sanitizers;
+  }
+  ~ScriptedSanitizer() override { --script_.sanitizers; }
+  absl::StatusOr<Sanitizing> Wait() override { return end_; }
+
+ private:
+  ScriptedGpu& script_;
+  const absl::StatusOr<Sanitizing> end_;
+};
+
+absl::StatusOr<std::unique_ptr<SanitizerRun>> ScriptedGpu::StartSanitizing(const std::vector<const BuiltSize*>& sizes,
+                                                                           SanitizerTools tools) {
   std::string what = tools == SanitizerTools::kAll        ? "sanitize"
                      : tools == SanitizerTools::kMemcheck ? "memcheck"
                                                           : "racecheck and initcheck";
   for (const BuiltSize* size : sizes) absl::StrAppend(&what, " ", SizeWord(size->plan));
-  if (absl::Status status = Note(what); !status.ok()) return status;
-  if (const auto failure = failures.find(what); failure != failures.end())
-    return Sanitizing{.failure = failure->second};
-  return sanitizing;
+  absl::StatusOr<Sanitizing> end = Sanitizing{.failure = sanitizing.failure, .called = sizes.size()};
+  if (absl::Status status = Note(what); absl::IsDeadlineExceeded(status)) {
+    end = status;
+  } else if (!status.ok()) {
+    return status;
+  }
+  if (const auto failure = failures.find(what); failure != failures.end()) end = Sanitizing{.failure = failure->second};
+  return std::make_unique<ScriptedSanitizer>(*this, std::move(end));
 }
 
 absl::StatusOr<Profiling> ScriptedGpu::Profile(const std::vector<ProfileItem>& items) {

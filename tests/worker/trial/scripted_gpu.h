@@ -66,6 +66,7 @@ class ScriptedGpu : public GpuDevice {
   double baseline_us = 150;
   bool sanitizer_installed = true;
   Sanitizing sanitizing;
+  int sanitizers = 0;                      // that run now
   std::optional<std::string> no_counters;  // why a profile is partial
   std::vector<v1::HandOffCheck> hand_off;  // what building and running one gives
   // What problem.py is asked for, in order, and what its own check() says; it has none.
@@ -92,7 +93,8 @@ class ScriptedGpu : public GpuDevice {
   void StopWhen(const Stopped& stopped) override { stopped_ = stopped; }
   const Stopped& stopped() const override { return stopped_; }
   bool has_sanitizer() const override { return sanitizer_installed; }
-  absl::StatusOr<Sanitizing> Sanitize(const std::vector<const BuiltSize*>& sizes, SanitizerTools tools) override;
+  absl::StatusOr<std::unique_ptr<SanitizerRun>> StartSanitizing(const std::vector<const BuiltSize*>& sizes,
+                                                                SanitizerTools tools) override;
   absl::StatusOr<Profiling> Profile(const std::vector<ProfileItem>& items) override;
   const Metrics& metrics() const override { return Metrics::Default(); }
   absl::StatusOr<std::vector<v1::BaselineTime>> TimeBaseline(const v1::Bundle& bundle,
@@ -102,6 +104,7 @@ class ScriptedGpu : public GpuDevice {
       const v1::Bundle& bundle, const google::protobuf::RepeatedPtrField<v1::SourceFile>& files) override;
 
  private:
+  class ScriptedSanitizer;
   class ScriptedCompiler : public Compiler {
    public:
     explicit ScriptedCompiler(ScriptedGpu& script) : script_(script) {}

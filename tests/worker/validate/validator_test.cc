@@ -47,9 +47,9 @@ class ValidatorTest : public testing::Test {
  protected:
   // As a trial validates a candidate.
   Validation Run(InputVariety variety = InputVariety::kSpread) {
-    const std::vector<v1::Size> sizes = SizesToValidate(bundle_);
-    built_ = *BuildVariant(gpu_.builder(), bundle_, StartVariant(bundle_), sizes, gpu_.gpu());
-    options_.small = SmallSizes(bundle_, sizes.size());
+    const SizesToValidate sizes = AllSizes(bundle_);
+    built_ = *BuildVariant(gpu_.builder(), bundle_, StartVariant(bundle_), sizes.all, gpu_.gpu());
+    options_.small = sizes.small;
     options_.inputs = inputs_.value_or(DistributionsFor(bundle_));
     options_.variety = variety;
     absl::StatusOr<Validation> validation = Validate(gpu_, bundle_, built_, options_);
