@@ -37,7 +37,7 @@ bool IsChange(const v1::Trial& trial) {
 
 // A change meets the other sizes when it is about to be kept; whatever else is tried meets all of them at once.
 SizesToValidate SizesOf(const v1::Trial& trial, const v1::Bundle& bundle) {
-  return IsChange(trial) ? FirstSizes(bundle, TimedSizes(trial, bundle)) : AllSizes(bundle);
+  return IsChange(trial) ? FirstSizes(bundle, trial.variant(), TimedSizes(trial, bundle)) : AllSizes(bundle);
 }
 
 std::optional<v1::Failure> CheckAllowed(const v1::Bundle& bundle, const v1::Variant& variant) {
@@ -120,7 +120,7 @@ absl::StatusOr<std::unique_ptr<TrialBuild>> TrialBuilder::Build(const v1::Trial&
   build->built_ahead = ahead.has_value();
   if (!ahead) {
     absl::StatusOr<AheadVariant> built =
-        BuildCandidate(device_.builder(), *build->bundle, trial.variant(), SizesOf(trial, *bundle), stopped);
+        BuildCandidate(device_.builder(), *build->bundle, trial.variant(), SizesOf(trial, *build->bundle), stopped);
     if (!built.ok()) return built.status();
     ahead = *std::move(built);
   }
@@ -167,15 +167,16 @@ void TrialBuilder::Expect(const v1::Trial& trial, std::shared_ptr<const v1::Bund
   std::vector<std::pair<std::string, AheadBuilds::Build>> variants;
   for (const v1::ForeseenVariant& next : foreseen) {
     const std::shared_ptr<const v1::Bundle> of = next.kept() ? kept : reverted;
-    variants.emplace_back(KeyOf(*of, next.variant(), "", trial.bundle_hash()),
-                          [this, of, variant = next.variant(), sizes = FirstSizes(*of, timed)](const Stopped& stopped) {
-                            absl::StatusOr<AheadVariant> built = BuildCandidate(few_, *of, variant, sizes, stopped);
-                            if (!built.ok() || built->built.failure) return built;
-                            for (const BuiltSize& at : built->built.sizes) {
-                              if (!BuildReferenceAhead(device_, *of, at.plan, stopped).ok()) break;
-                            }
-                            return built;
-                          });
+    variants.emplace_back(
+        KeyOf(*of, next.variant(), "", trial.bundle_hash()),
+        [this, of, variant = next.variant(), sizes = FirstSizes(*of, next.variant(), timed)](const Stopped& stopped) {
+          absl::StatusOr<AheadVariant> built = BuildCandidate(few_, *of, variant, sizes, stopped);
+          if (!built.ok() || built->built.failure) return built;
+          for (const BuiltSize& at : built->built.sizes) {
+            if (!BuildReferenceAhead(device_, *of, at.plan, stopped).ok()) break;
+          }
+          return built;
+        });
   }
   ahead_.Expect(std::move(variants));
 }

@@ -82,10 +82,15 @@ SizesToValidate AllSizes(const v1::Bundle& bundle) {
   return sizes;
 }
 
-SizesToValidate FirstSizes(const v1::Bundle& bundle, const std::vector<SizeWeight>& timed) {
+SizesToValidate FirstSizes(const v1::Bundle& bundle, const v1::Variant& variant, const std::vector<SizeWeight>& timed) {
   SizesToValidate sizes;
   sizes.all = HiddenSizes(bundle, SecretSeed());
-  while (sizes.all.size() > kFirstHiddenSizes) sizes.all.erase(sizes.all.begin() + SecretSeed() % sizes.all.size());
+  const auto fixes_size = [&] {
+    return CompileOptions(bundle, variant, sizes.all.front()) != CompileOptions(bundle, variant, sizes.all.back());
+  };
+  if (sizes.all.size() > kFirstHiddenSizes && fixes_size()) {
+    while (sizes.all.size() > kFirstHiddenSizes) sizes.all.erase(sizes.all.begin() + SecretSeed() % sizes.all.size());
+  }
   sizes.small = sizes.all.size() + 1;
   for (const v1::Size& size : bundle.sizes()) {
     const bool smallest = &size == &bundle.sizes(0);

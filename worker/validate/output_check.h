@@ -25,9 +25,9 @@ struct SizesToValidate {
   size_t small = 0;  // so many of the first are small: the hidden ones and the first of the ladder
 };
 SizesToValidate AllSizes(const v1::Bundle& bundle);
-// What a variant must pass before it is timed at some sizes: half of the hidden ones, the smallest of the ladder, and
-// those. It meets the rest when it is about to be kept.
-SizesToValidate FirstSizes(const v1::Bundle& bundle, const std::vector<SizeWeight>& timed);
+// What a variant must pass before it is timed at some sizes: the hidden ones (half of them, where each must be compiled
+// by itself), the smallest of the ladder, and those. It meets the rest when it is about to be kept.
+SizesToValidate FirstSizes(const v1::Bundle& bundle, const v1::Variant& variant, const std::vector<SizeWeight>& timed);
 
 // Builds the bundle's reference at a plan's size, so that CheckOutputs need not. InvalidArgument: it does not build.
 // Thread-safe.

@@ -932,6 +932,21 @@ TEST_F(TrialPipelineTest, MeetsSizesThatAreNotTimedOnlyWhenItIsAboutToBeKept) {
   EXPECT_EQ(RunToFailure().size(), "between") << "the start is right at every size, or there is no campaign";
 }
 
+TEST_F(TrialPipelineTest, IsTimedAfterHalfOfTheHiddenSizesWhereEachIsACompilation) {
+  (*bundle_.mutable_hidden())["N"].set_high(900);
+  const auto hidden = [this] { return std::count(gpu_.log.begin(), gpu_.log.end(), "call hidden x2"); };
+  EXPECT_FALSE(Run().has_failure());
+  EXPECT_EQ(hidden(), 8);
+  gpu_.log.clear();
+  bundle_.mutable_source()->set_text("int n = SIZE_N;\n");
+  EXPECT_FALSE(Run().has_failure());
+  EXPECT_EQ(hidden(), 4);
+  gpu_.log.clear();
+  Faster();
+  EXPECT_FALSE(Run().has_failure());
+  EXPECT_EQ(std::count(gpu_.log.begin(), gpu_.log.end(), "call hidden x20"), 8) << "about to be kept";
+}
+
 TEST_F(TrialPipelineTest, FailsAVariantThatDoesNotBuildAtASizeThatIsNotTimed) {
   AddSizeBetween();
   Faster();
