@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Checks what a program can see of whether the documents are true:
 - every relative link of README.md, AGENTS.md, docs/ and skills/ leads to a file that is there, and to a heading of it;
+- every path of this repository that they name in `backticks` is there;
 - README.md is short enough to be read at once, and docs/README.md lists every page of docs/;
 - every message that docs/troubleshooting.md quotes (a line of **`...`**) stands in a source file, where … in it is what
   varies;
@@ -14,8 +15,10 @@ import sys
 
 README_LINES = 160
 NO_SOURCES = {"bench", "build", "dist", "docs", "packaging", "proto", "scripts", "tests", "web"}
+MADE = {"build", "dist"}  # by the build
 FENCE = re.compile(r"^```(\S*)")
 LINK = re.compile(r"\]\(<?([^)>\s]+)>?\)|<(?:img|a)[^>]*\s(?:src|href)=\"([^\"]+)\"")
+PATH = re.compile(r"`([A-Za-z][\w-]*/[\w./*-]*)`")
 MESSAGE = re.compile(r"^\*\*`(.+)`\*\*")
 # Comments and characters are matched to be passed over.
 TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|\'(?:\\.|[^\'\\\n])\'|"(?:\\.|[^"\\\n])*"', re.DOTALL)
@@ -66,6 +69,16 @@ def broken_links(root, document):
                 yield f"{name}:{number}: links to {path}, which is not there"
             elif anchor and target.suffix == ".md" and anchor not in anchors(target.read_text()):
                 yield f"{name}:{number}: {path or name} has no heading #{anchor}"
+
+
+def missing_paths(root, document):
+    """Paths that begin with a folder of the repository; those of a user's own files do not."""
+    name = document.relative_to(root).as_posix()
+    for number, line in lines_outside_code(document.read_text()):
+        for path in PATH.findall(line):
+            folder = path.split("/")[0]
+            if folder not in MADE and (root / folder).is_dir() and not any(root.glob(path.rstrip("/"))):
+                yield f"{name}:{number}: names {path}, which is not there"
 
 
 def badly_filed(root):
@@ -151,6 +164,7 @@ def mistakes(root):
                  *sorted((root / "skills").rglob("*.md"))]
     for document in documents:
         yield from broken_links(root, document)
+        yield from missing_paths(root, document)
     yield from unusable_skills(root)
     yield from badly_filed(root)
     yield from unsaid_messages(root, root / "docs" / "troubleshooting.md")
