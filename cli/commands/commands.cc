@@ -14,9 +14,7 @@ namespace pawl {
 std::unique_ptr<CLI::App> MakePawlApp(const std::string& version, int* exit_code) {
   auto made = std::make_unique<CLI::App>("Pawl makes GPU kernels faster, one proven change at a time.", "pawl");
   CLI::App& app = *made;
-  app.formatter(std::make_shared<HelpFormatter>());
-  app.get_formatter()->label("SUBCOMMAND", "COMMAND");
-  app.get_formatter()->label("Positionals", "Arguments");
+  app.formatter(std::make_shared<CommandHelpFormatter>());
   app.set_help_flag("-h,--help", "Print this help");
   app.set_version_flag("--version", "pawl " + version, "Print the version");
   app.require_subcommand(1);

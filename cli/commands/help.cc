@@ -9,11 +9,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/names/spelling.h"
+#include "base/options/help_format.h"
 #include "cli/commands/commands.h"
 #include "cli/connect/flags.h"
 #include "cli/output/files.h"
 #include "cli/output/help_files.h"
-#include "cli/text/help_format.h"
 
 namespace pawl {
 namespace {
