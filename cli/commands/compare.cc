@@ -166,10 +166,11 @@ void AddCompare(CLI::App& app, int* exit_code) {
       ->add_option("--patch", flags->patch,
                    "Unified diff of the bundle's implementation: what is compared with it; - reads standard input")
       ->type_name("FILE");
-  CLI::Option* size =
-      command->add_option("--size", flags->sizes, "Time at this size; may be repeated (default: the goal's sizes)")
-          ->expected(1)
-          ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  CLI::Option* size = command
+                          ->add_option("--size", flags->sizes,
+                                       "Time at this size; can be given several times (default: the goal's sizes)")
+                          ->expected(1)
+                          ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command->add_flag("--all-sizes", flags->all_sizes, "Time at every size of the bundle")->excludes(size);
   AddDeviceFlags(*command, &flags->device, &flags->recordings, &flags->allow_unsandboxed);
   AddJsonFlag(*command, &flags->json);

@@ -37,7 +37,7 @@ absl::Status BridgeToSocket(const std::string& path) {
   const Fd server(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!server.valid() || connect(server.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
     return absl::UnavailableError(
-        absl::StrCat("nobody listens on ", path, ": ", strerror(errno), "; `pawl agent` does while its agents run"));
+        absl::StrCat("no server listens on ", path, ": ", strerror(errno), "; `pawl agent` does while its agents run"));
   }
   bool asking = true;
   while (true) {

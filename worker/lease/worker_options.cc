@@ -65,7 +65,7 @@ std::string ReadSeconds(const std::string& word, std::chrono::duration<double>* 
   if (absl::SimpleAtod(word, &plain)) {
     duration = absl::Seconds(plain);
   } else if (!absl::ParseDuration(word, &duration)) {
-    return absl::StrCat("\"", word, "\" is no duration; expected seconds, or a text like 90s, 5m or 1h30m");
+    return absl::StrCat("\"", word, "\" is not a duration; expected seconds, or a text like 90s, 5m or 1h30m");
   }
   if (duration <= absl::ZeroDuration() || duration > absl::Hours(24 * 365)) {
     return absl::StrCat("\"", word, "\" is not between 0 and a year");
@@ -81,7 +81,7 @@ std::string ReadTime(const std::string& word, absl::Time* time) {
   if (absl::SimpleAtoi(word, &seconds)) {
     *time = absl::FromUnixSeconds(seconds);
   } else if (!absl::ParseTime(absl::RFC3339_full, word, time, &error)) {
-    return absl::StrCat("\"", word, "\" is no time; expected 2026-11-16T18:00:00Z, or seconds since 1970");
+    return absl::StrCat("\"", word, "\" is not a time; expected 2026-11-16T18:00:00Z, or seconds since 1970");
   }
   if (*time < absl::Now()) return absl::StrCat("\"", word, "\" has passed");
   return "";
