@@ -48,7 +48,7 @@ struct SizePairs {
 //   SAME     both bounds lie between the two
 //   UNCLEAR  otherwise, with fewer than first_pairs in a process, or with max_discarded pairs discarded at each size
 // The mean is that of the processes' means. The bounds are for the mean of one more process that measures in the same
-// way. A process's mean varies by `noise` and by the spread of its pairs; the variance between these processes is
+// way. A process's mean varies by `noise` and by the variance of its pairs; the variance between these processes is
 // pooled with the noise, which has more degrees of freedom than a few processes. Where max_processes still disagree,
 // the noise is not theirs, and only their own variance counts. An empty `noise` is UnknownNoise.
 v1::Comparison Compare(std::span<const PairBatch> processes, const v1::ProcessNoise& noise, const KeepRule& rule);
@@ -60,7 +60,7 @@ v1::Comparison Compare(std::span<const PairBatch> processes, const v1::ProcessNo
 v1::Comparison CompareSizes(std::span<const SizePairs> sizes, const v1::ProcessNoise& noise, const KeepRule& rule);
 
 // The sizes, by their place, that the first process should measure up to rule.extended_pairs: the comparison is
-// unclear, and the spread of their pairs is a part of that.
+// unclear, and the variance of their pairs is a part of that.
 std::vector<size_t> WantMorePairs(std::span<const SizePairs> sizes, const v1::ProcessNoise& noise,
                                   const KeepRule& rule);
 
