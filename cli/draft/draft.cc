@@ -8,8 +8,8 @@
 #include "absl/strings/str_join.h"
 #include "base/expression/expression.h"
 #include "cli/draft/drafting.h"
+#include "cli/draft/read/translation.h"
 #include "cli/draft/size_values.h"
-#include "cli/draft/translation.h"
 
 namespace pawl {
 

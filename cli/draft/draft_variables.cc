@@ -6,8 +6,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "cli/draft/constants.h"
-#include "cli/draft/translation.h"
+#include "cli/draft/read/constants.h"
+#include "cli/draft/read/translation.h"
 #include "kernels/substitution.h"
 
 namespace pawl {
