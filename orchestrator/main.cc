@@ -17,7 +17,7 @@
 #include "base/options/help_format.h"
 #include "base/options/layered_options.h"
 #include "db/backup.h"
-#include "orchestrator/retention.h"
+#include "orchestrator/archive/retention.h"
 #include "orchestrator/rpc/server.h"
 #include "spdlog/sinks/stdout_sinks.h"
 #include "spdlog/spdlog.h"

@@ -1,4 +1,4 @@
-#include "orchestrator/retention.h"
+#include "orchestrator/archive/retention.h"
 
 #include <algorithm>
 #include <limits>
