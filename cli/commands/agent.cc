@@ -9,7 +9,6 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "base/names/resource_name.h"
 #include "cli/commands/commands.h"
@@ -86,7 +85,7 @@ void AddLimits(CLI::App& command, AgentLimits* limits) {
 
 }  // namespace
 
-void AddAgent(CLI::App& app, int* exit_code) {
+void AddAgent(CLI::App& app, const std::string& version, int* exit_code) {
   auto flags = std::make_shared<AgentFlags>();
   flags->worker.device.clear();
   flags->run.limits.idle_minutes = 20;
@@ -113,7 +112,7 @@ void AddAgent(CLI::App& app, int* exit_code) {
   AddWorkerFlags(*command, &flags->worker);
   AddJsonFlag(*command, &flags->run.json);
   AddConnectionFlags(*command, &flags->connection);
-  flags->run.version = std::string(absl::StripPrefix(app.version(), "pawl "));
+  flags->run.version = version;
   command->callback([flags, exit_code] { *exit_code = RunAgentCommand(*flags); });
 }
 

@@ -24,9 +24,9 @@ std::unique_ptr<CLI::App> MakePawlApp(const std::string& version, int* exit_code
       "Flags of the connection (--database, --orchestrator, ...) and --json may come before or after the command; "
       "`pawl help connection` lists them.");
   // In the order of `pawl --help`: by group, and by name within it.
-  AddAgent(app, exit_code);
+  AddAgent(app, version, exit_code);
   AddCompare(app, exit_code);
-  AddMcp(app, exit_code);
+  AddMcp(app, version, exit_code);
   AddRun(app, exit_code);
   AddSubmit(app, exit_code);
   AddVerify(app, exit_code);
@@ -59,7 +59,7 @@ std::unique_ptr<CLI::App> MakePawlApp(const std::string& version, int* exit_code
   AddRecord(app, exit_code);
 
   AddCompletion(app, exit_code);
-  AddHelp(app, exit_code);
+  AddHelp(app, version, exit_code);
   return made;
 }
 
