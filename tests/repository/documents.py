@@ -14,6 +14,7 @@ import re
 import sys
 
 README_LINES = 160
+README_WIDTH = 130
 NO_SOURCES = {"bench", "build", "dist", "docs", "packaging", "proto", "scripts", "tests", "web"}
 MADE = {"build", "dist"}  # by the build
 FENCE = re.compile(r"^```(\S*)")
@@ -82,9 +83,12 @@ def missing_paths(root, document):
 
 
 def badly_filed(root):
-    lines = len((root / "README.md").read_text().splitlines())
-    if lines > README_LINES:
-        yield f"README.md:{README_LINES + 1}: {lines} lines; at most {README_LINES} here, the rest into docs/"
+    lines = (root / "README.md").read_text().splitlines()
+    if len(lines) > README_LINES:
+        yield f"README.md:{README_LINES + 1}: {len(lines)} lines; at most {README_LINES} here, the rest into docs/"
+    for number, line in enumerate(lines, 1):
+        if len(line) > README_WIDTH:
+            yield f"README.md:{number}: {len(line)} characters; at most {README_WIDTH} in a line"
     index = root / "docs" / "README.md"
     listed = {match.group(1).split("#")[0] for match in LINK.finditer(index.read_text()) if match.group(1)}
     for page in sorted(index.parent.glob("*.md")):
