@@ -71,4 +71,9 @@ bool SurelyBelow(const SizePairs& size, double worst, const v1::ProcessNoise& no
 // leave it unclear.
 bool WantsProcess(const v1::Comparison& comparison, const KeepRule& rule, size_t sizes = 1);
 
+// The mean of log ratios with the bounds of Student's t that enclose it at the confidence, two-sided. `pairs` is how
+// many there are. UNCLEAR, with equal bounds, where there are fewer than two or one is not finite. No other result is
+// set: what this is used for decides nothing.
+v1::Comparison MeanInterval(std::span<const double> log_ratios, double confidence = 0.99);
+
 }  // namespace pawl

@@ -14,8 +14,8 @@
 #include "cli/connect/flags.h"
 #include "cli/connect/interrupt.h"
 #include "cli/connect/local_worker.h"
-#include "cli/drive/bridge.h"
 #include "cli/drive/connected_campaigns.h"
+#include "cli/drive/mcp_socket.h"
 #include "worker/check/bundle_check.h"
 
 namespace pawl {
