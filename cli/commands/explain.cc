@@ -119,7 +119,7 @@ int Explain(const ExplainFlags& flags) {
 void AddExplain(CLI::App& app, int* exit_code) {
   auto flags = std::make_shared<ExplainFlags>();
   CLI::App* command =
-      app.add_subcommand("explain", "Explain a campaign, or why an iteration was chosen and how it went");
+      app.add_subcommand("explain", "Explain a campaign, or why an iteration was chosen and its outcome");
   command->group(kLooking)->footer(
       "Examples: pawl explain 7\n"
       "          pawl explain 7 12\n"

@@ -153,7 +153,7 @@ void Drafting::Remarks() {
   for (const std::string& file : draft_.files) {
     if (absl::StrContains(file, "..")) {
       draft_.remarks.push_back(
-          absl::StrCat(file, " lies outside of the source's folder: a bundle's files lie in its own"));
+          absl::StrCat(file, " is outside the source's folder; a bundle's files must be in its folder"));
     }
   }
 }

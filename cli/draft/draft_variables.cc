@@ -100,7 +100,7 @@ void DraftVariables::AddConstant(const SourceConstant& constant, Tunable tunable
     replaces = Replaces(constant.before, constant.value_text, constant.after);
     if (replaces.empty()) {
       left_out_.push_back(absl::StrCat(constant.name, " = ", constant.value_text, " in line ", constant.line,
-                                       ": its definition is not a text that stands once in the source"));
+                                       ": its definition is not a text that occurs once in the source"));
       return;
     }
   }
@@ -300,7 +300,7 @@ void DraftVariables::AddUnrolls(const SourceFunction& kernel) {
     }
     if (replaces.empty()) {
       left_out_.push_back(absl::StrCat("#pragma unroll ", *start, " in line ", factor.line,
-                                       ": the text stands more than once in the source"));
+                                       ": the text occurs more than once in the source"));
       continue;
     }
     DraftVariable& variable = Add(free_name_("UNROLL"), Tunable::kUnroll, *start,

@@ -152,7 +152,7 @@ absl::Status WriteWinner(const std::vector<WinnerFile>& files, const std::string
   for (const WinnerFile& file : files) {
     const fs::path name = fs::path(file.name).lexically_normal();
     if (name.is_absolute() || *name.begin() == "..") {
-      return absl::InvalidArgumentError(absl::StrCat("the file ", file.name, " lies outside of the bundle"));
+      return absl::InvalidArgumentError(absl::StrCat("the file ", file.name, " is outside the bundle"));
     }
     if (fs::exists(fs::path(folder) / file.name, error)) {
       return absl::AlreadyExistsError(
