@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/channel/address.h"
+#include "base/options/help_format.h"
 #include "base/options/layered_options.h"
 #include "fleet/controller.h"
 #include "fleet/service_client.h"
@@ -111,13 +112,15 @@ int Run(int argc, char** argv) {
   flags.slurm.script = ShippedScript();
   CLI::App app("Keeps as many workers on a cluster as the queue of trials asks for.", "pawl-fleet");
   app.set_version_flag("--version", "pawl-fleet " PAWL_VERSION, "Print the version");
+  UseHelpFormat(app);
   app.require_subcommand(1);
-  CLI::App* slurm = app.add_subcommand("slurm", "Workers as Slurm jobs, by sbatch, squeue and scancel");
+  CLI::App* slurm =
+      app.add_subcommand("slurm", "Workers as Slurm jobs, by sbatch, squeue and scancel")->group("Commands");
   slurm->footer(
       "Example: pawl-fleet slurm --orchestrator head:7465 --partition gpu --gpu H200=gpu:h200:1 --max 16\n"
       "Words after -- are further options of sbatch: -- --account=kernels --time=8:00:00\n"
-      "It decides once in ten seconds, and may be stopped and started at any time: it finds its jobs by\n"
-      "their name. Each option can also be set in the environment (PAWL_PARTITION).\n"
+      "It decides every ten seconds, and can be stopped and started at any time: it finds its jobs by their name. Each "
+      "option can also be set in the environment (PAWL_PARTITION for --partition).\n"
       "Exit codes: 0 ended, 1 failed, 2 wrong usage.");
   const auto option = [&](const std::string& name, auto& value, const std::string& text) {
     return slurm->add_option("--" + name, value, text)->envname(EnvironmentName(name));
@@ -133,19 +136,20 @@ int Run(int argc, char** argv) {
   option("worker-token-file", flags.worker_token, "The workers' --token-file, as their nodes see it")
       ->type_name("FILE");
   option("worker-tls-ca", flags.worker_ca, "The workers' --tls-ca, as their nodes see it")->type_name("FILE");
-  option("partition", flags.slurm.partition, "Partition of the jobs")->required();
-  option("gpu", flags.gpus, "A GPU that the partition has, and how Slurm calls it: H200=gpu:h200:1; may come again")
+  option("partition", flags.slurm.partition, "Partition of the jobs")->type_name("NAME")->required();
+  option("gpu", flags.gpus, "A GPU of the partition and its name in Slurm: H200=gpu:h200:1; can be given several times")
       ->type_name("NAME=GRES")
       ->allow_extra_args(false)
       ->delimiter(',');
   option("max", flags.fleet.limits.ceiling, "Maximum number of jobs")->required()->check(CLI::Range(1, 10000));
-  option("min", flags.fleet.limits.floor, "Number of jobs that are kept without a queue, too")
+  option("min", flags.fleet.limits.floor, "Minimum number of jobs, also when no trial is queued")
       ->check(CLI::Range(0, 10000))
       ->capture_default_str();
-  option("exit-when-idle", flags.idle, "Workers end after so long without a trial")
+  option("exit-when-idle", flags.idle, "Workers exit after this long without a trial")
       ->type_name("DURATION")
       ->capture_default_str();
   option("fleet-name", flags.slurm.name, "Name of the jobs; two fleets of one user need two names")
+      ->type_name("NAME")
       ->check([](const std::string& name) {
         const bool right = !name.empty() && name.size() <= 64 && std::all_of(name.begin(), name.end(), [](char c) {
           return isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.';
@@ -155,11 +159,11 @@ int Run(int argc, char** argv) {
       ->capture_default_str();
   option("script", flags.slurm.script, "Batch script of a worker (default: the one that ships with Pawl)")
       ->type_name("FILE");
-  option("log-level", flags.log_level, "debug, info, warn or error")
+  option("log-level", flags.log_level, "Least severe messages that are logged")
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}))
       ->capture_default_str();
-  slurm->add_flag("--once", flags.once, "Make one decision and end; for cron");
-  slurm->add_option("sbatch-options", flags.slurm.sbatch, "Further options of sbatch, after --");
+  slurm->add_flag("--once", flags.once, "Make one decision and exit; for cron");
+  slurm->add_option("SBATCH_OPTIONS", flags.slurm.sbatch, "Further options of sbatch, after --");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

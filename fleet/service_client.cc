@@ -36,7 +36,8 @@ absl::StatusOr<std::string> Fetch(httplib::Client& client, const httplib::Header
 
 absl::StatusOr<Demand> AskService(const ServiceAddress& address) {
   httplib::Client client(address.url);
-  if (!client.is_valid()) return absl::InvalidArgumentError(absl::StrCat(address.url, " is no URL of a dashboard"));
+  if (!client.is_valid())
+    return absl::InvalidArgumentError(absl::StrCat(address.url, " is not the URL of a dashboard"));
   const auto deadline = absl::ToChronoMilliseconds(address.deadline);
   client.set_connection_timeout(deadline);
   client.set_read_timeout(deadline);

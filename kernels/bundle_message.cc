@@ -280,7 +280,7 @@ class Checker {
       if (variable.flag() && value != 0 && value != 1) Add(absl::StrCat(what, ": a flag is 0 or 1"));
     }
     const bool on_or_off = !variable.option().empty() && !absl::StrContains(variable.option(), "{}");
-    if (on_or_off && !variable.flag()) Add(absl::StrCat(what, ": its option has no {}, and it is no flag"));
+    if (on_or_off && !variable.flag()) Add(absl::StrCat(what, ": its option has no {}, and it is not a flag"));
   }
 
   void Space() {

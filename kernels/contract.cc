@@ -202,7 +202,7 @@ std::string ContractDifference(const v1::Bundle& a, const v1::Bundle& b, const s
     if (i < mine.size() && !of_b.Has(mine[i].where)) return absl::StrCat("only ", first, " has ", mine[i].where);
     if (i < theirs.size() && !of_a.Has(theirs[i].where)) return absl::StrCat("only ", second, " has ", theirs[i].where);
     const ContractValues::Value& moved = i < mine.size() ? mine[i] : theirs[i];
-    return absl::StrCat(moved.where, " stands at another place in ", second);
+    return absl::StrCat(moved.where, " is at another position in ", second);
   }
   return "";
 }

@@ -40,7 +40,7 @@ void Apply(std::vector<Substitution> substitutions, std::string& text) {
 absl::Status NotOnce(const v1::Variable& variable, size_t count) {
   return absl::InvalidArgumentError(
       absl::StrCat("the variable ", variable.name(), " replaces \"", absl::Utf8SafeCHexEscape(variable.replaces()),
-                   "\" with ", ValueText(variable, variable.start()), " for {}, which stands ",
+                   "\" with ", ValueText(variable, variable.start()), " for {}, which occurs ",
                    count == 0 ? "nowhere" : absl::StrCat(count, " times"), " in the source; expected once"));
 }
 

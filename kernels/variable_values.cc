@@ -78,7 +78,7 @@ absl::StatusOr<int32_t> ReadValue(const v1::Variable& variable, const std::strin
     return number;
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("\"", text, "\" is no value of ", variable.name(), Expected(text, ValueTexts(variable))));
+      absl::StrCat("\"", text, "\" is not a value of ", variable.name(), Expected(text, ValueTexts(variable))));
 }
 
 std::string VariantText(const v1::Bundle& bundle, const v1::Variant& variant) {

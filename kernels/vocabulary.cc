@@ -379,7 +379,7 @@ KeyTable Launch(std::string header, Scope scope, LaunchOf of) {
                     "must be an argument of a launch.",
                     "arguments = [\"q\", \"out\", \"S\", \"scale\"]"),
               Formula(KeyType::kExpression, "repeat", scope, false, "1",
-                      "So many launches in a row, with the same geometry; none where it is 0.", "repeat = \"NODES\""),
+                      "Number of launches in a row, with the same geometry; 0: none.", "repeat = \"NODES\""),
               Text("index", false, "none", "The name by which `arguments` gets the number of the launch, from 0.",
                    "index = \"pass\""),
               Texts("swap", false, "none",

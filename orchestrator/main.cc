@@ -14,9 +14,10 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/faults/fault_point.h"
+#include "base/options/help_format.h"
 #include "base/options/layered_options.h"
 #include "db/backup.h"
-#include "orchestrator/retention.h"
+#include "orchestrator/archive/retention.h"
 #include "orchestrator/rpc/server.h"
 #include "spdlog/sinks/stdout_sinks.h"
 #include "spdlog/spdlog.h"
@@ -147,19 +148,21 @@ int Run(int argc, char** argv) {
   flags.database = DefaultDatabase();
   CLI::App app("Stores campaigns, leases their trials to workers and answers queries.", "pawl-orchestrator");
   app.set_version_flag("--version", "pawl-orchestrator " PAWL_VERSION, "Print the version");
+  UseHelpFormat(app);
   app.footer(
-      "Example: pawl-orchestrator --listen 127.0.0.1:7465 --database pawl.db\n"
-      "Backup, while it runs or not: pawl-orchestrator --database pawl.db --backup copy.db\n"
-      "Each option can also be set in the environment (PAWL_LISTEN) or in the file of --config\n"
-      "(listen = \"127.0.0.1:7465\"). Flags take precedence over the environment, the environment over\n"
-      "the file. SIGTERM ends it when the leased trials have finished, after 25 s at the latest; a\n"
-      "second SIGTERM ends it at once. Exit codes: 0 ended, 1 failed, 2 wrong usage, 75 another\n"
-      "orchestrator has the database open.");
+      "Examples: pawl-orchestrator --listen 127.0.0.1:7465 --database pawl.db\n"
+      "          pawl-orchestrator --database pawl.db --backup copy.db   while one runs on it, or not\n"
+      "Each option can also be set in the environment (PAWL_LISTEN for --listen) or in the file of --config (listen = "
+      "\"127.0.0.1:7465\"). Flags take precedence over the environment, the environment over the file.\n"
+      "SIGTERM ends it when the leased trials have finished, after 25 s at the latest; a second SIGTERM ends it at "
+      "once.\n"
+      "Exit codes: 0 ended, 1 failed, 2 wrong usage, 75 another orchestrator has the database open.");
   AddConfigFile(app);
   const auto option = [&](const std::string& name, auto& value, const std::string& text) {
     return app.add_option("--" + name, value, text)->envname(EnvironmentName(name));
   };
   option("listen", flags.listen, "host:port or unix:/path; addresses that other machines can reach need TLS")
+      ->type_name("ADDRESS")
       ->capture_default_str();
   option("tls-cert", flags.security.tls.cert, "This orchestrator's certificate, a PEM file")->type_name("FILE");
   option("tls-key", flags.security.tls.key, "Private key of the certificate, readable by its owner only (mode 600)")
@@ -169,7 +172,7 @@ int Run(int argc, char** argv) {
   option("tokens", flags.security.tokens, "File with `ROLE TOKEN` lines; the roles are read, submit and work")
       ->type_name("FILE");
   option("http", flags.http, "Serve the dashboard: a port on 127.0.0.1, or host:port")->type_name("ADDRESS");
-  option("database", flags.database, "SQLite file; created if missing")->capture_default_str();
+  option("database", flags.database, "SQLite file; created if missing")->type_name("FILE")->capture_default_str();
   option("max-campaigns", flags.max_campaigns, "Maximum number of unfinished campaigns; more are refused")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
@@ -177,35 +180,41 @@ int Run(int argc, char** argv) {
          "Maximum size of the bundles and proposals of all unfinished campaigns; a shared bundle counts once")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
-  option("max-author-megabytes", flags.max_author, "The same for one author")
+  option("max-author-megabytes", flags.max_author, "Maximum size of those of one author")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
-  option("share", flags.shares,
-         "Weight of an author where several want the same workers; may come again (default: 1 for everybody)")
+  option(
+      "share", flags.shares,
+      "Weight of an author when several compete for the same workers; can be given several times (default: 1 for each)")
       ->type_name("AUTHOR=WEIGHT")
       ->allow_extra_args(false)
       ->delimiter(',');
   option("profiles", flags.profiles,
-         "Folder whose decision_tree.toml, gates.toml and metrics.toml replace the built-in ones");
+         "Folder whose decision_tree.toml, gates.toml and metrics.toml replace the built-in ones")
+      ->type_name("FOLDER");
   option("reports", flags.reports,
          "Folder for the report of each campaign that ends (default: reports next to the database); none writes no "
-         "reports");
-  option("log-level", flags.log_level, "debug, info, warn or error")
+         "reports")
+      ->type_name("FOLDER");
+  option("log-level", flags.log_level, "Least severe messages that are logged")
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}))
       ->capture_default_str();
   app.add_flag("--reflection", flags.reflection, "Serve gRPC reflection, for tools like grpcurl")
       ->envname(EnvironmentName("reflection"));
   app.add_flag("--skip-check", flags.skip_check,
                "Skip the check for damage of a database that was not closed; for short-lived readers");
-  app.add_option("--backup", flags.backup, "Copy the database to this file and exit")->configurable(false);
+  app.add_option("--backup", flags.backup, "Copy the database to this file and exit")
+      ->type_name("FILE")
+      ->configurable(false);
   app.add_option("--archive", flags.archive.campaigns, "Move these ended campaigns to the file of --output and exit")
       ->type_name("CAMPAIGN")
       ->configurable(false);
-  app.add_option("--keep", flags.archive.keep, "The same with all campaigns that ended longer ago: 90d")
+  app.add_option("--keep", flags.archive.keep,
+                 "Move all campaigns that ended longer ago than this (90d) to the file of --output and exit")
       ->type_name("DURATION")
       ->configurable(false);
   app.add_flag("--keep-best", flags.archive.keep_best,
-               "With --keep: of each bundle, GPU and size the fastest campaign stays")
+               "With --keep: leave the fastest campaign of each bundle, GPU and size in the database")
       ->configurable(false);
   app.add_option("--output", flags.output, "File of --archive or --keep")->type_name("FILE")->configurable(false);
   app.add_option("--restore", flags.restore, "Bring the campaigns of this archive back and exit")

@@ -44,7 +44,7 @@ Variance Scaled(const Variance& variance, double by) { return {variance.value * 
 struct Figures {
   std::vector<double> means;  // of the processes
   double mean = 0;            // of these
-  Variance by_pairs;          // of a process's mean: what the spread of its pairs adds to it
+  Variance by_pairs;          // of a process's mean: what the variance of its pairs adds to it
   Variance further_pairs;     // the same of a further process's mean about the mean of these
   double noise_share = 0;     // of the variance between processes: the sum of the squared weights
 };
@@ -96,32 +96,32 @@ v1::ProcessNoise Known(const v1::ProcessNoise& noise) {
   return noise.variance() > 0 && noise.degrees() > 0 ? noise : UnknownNoise();
 }
 
-struct Spread {
-  Variance further;       // of a further process's mean about the mean of these
+struct Predictive {
+  Variance variance;      // of a further process's mean about the mean of these
   bool disagree = false;  // the processes differ by more than the noise explains
 };
 
-Spread SpreadOf(const Figures& figures, const v1::ProcessNoise& known, const KeepRule& rule) {
+Predictive PredictiveOf(const Figures& figures, const v1::ProcessNoise& known, const KeepRule& rule) {
   const double k = static_cast<double>(figures.means.size());
   Variance process = Scaled({known.variance(), known.degrees()}, figures.noise_share);
-  Spread spread;
+  Predictive predictive;
   if (k > 1) {
     double squares = 0;
     for (const double mean : figures.means) squares += (mean - figures.mean) * (mean - figures.mean);
     const Variance own = {squares / (k - 1), k - 1};
     const Variance expected = Sum(process, figures.by_pairs);
     const boost::math::fisher_f_distribution<double, Policy> distribution(own.degrees, expected.degrees);
-    spread.disagree = boost::math::cdf(distribution, own.value / expected.value) > rule.disagreement;
-    if (spread.disagree && figures.means.size() >= static_cast<size_t>(rule.max_processes)) {
-      spread.further = Scaled(own, 1 + 1 / k);
-      return spread;
+    predictive.disagree = boost::math::cdf(distribution, own.value / expected.value) > rule.disagreement;
+    if (predictive.disagree && figures.means.size() >= static_cast<size_t>(rule.max_processes)) {
+      predictive.variance = Scaled(own, 1 + 1 / k);
+      return predictive;
     }
     const double beyond_pairs = std::max(0.0, own.value - figures.by_pairs.value);
     process = {(process.value * process.degrees + beyond_pairs * own.degrees) / (process.degrees + own.degrees),
                process.degrees + own.degrees};
   }
-  spread.further = Sum(Scaled(process, 1 + 1 / k), figures.further_pairs);
-  return spread;
+  predictive.variance = Sum(Scaled(process, 1 + 1 / k), figures.further_pairs);
+  return predictive;
 }
 
 std::string Interval(const v1::Comparison& c, const KeepRule& rule) {
@@ -250,9 +250,10 @@ v1::Comparison CompareSizes(std::span<const SizePairs> sizes, const v1::ProcessN
                            fewest.value_or(0) == 1 ? "1 pair was" : absl::StrCat(fewest.value_or(0), " pairs were"),
                            needed));
   }
-  const Spread spread = SpreadOf(figures, Known(noise), rule);
-  const boost::math::students_t_distribution<double, Policy> distribution(spread.further.degrees);
-  const double reach = boost::math::quantile(distribution, (1 + rule.confidence) / 2) * std::sqrt(spread.further.value);
+  const Predictive predictive = PredictiveOf(figures, Known(noise), rule);
+  const boost::math::students_t_distribution<double, Policy> distribution(predictive.variance.degrees);
+  const double reach =
+      boost::math::quantile(distribution, (1 + rule.confidence) / 2) * std::sqrt(predictive.variance.value);
   c.set_lower(figures.mean - reach);
   c.set_upper(figures.mean + reach);
   if (!coverage.untimed.empty()) {
@@ -263,7 +264,7 @@ v1::Comparison CompareSizes(std::span<const SizePairs> sizes, const v1::ProcessN
   }
 
   const double threshold = std::log1p(rule.min_gain);
-  const bool settled = !spread.disagree || c.processes() >= rule.max_processes;
+  const bool settled = !predictive.disagree || c.processes() >= rule.max_processes;
   if (c.lower() > threshold && c.processes() >= rule.min_processes && settled && coverage.untimed.empty()) {
     c.set_result(v1::FASTER);
   } else if (c.upper() < -threshold) {
@@ -273,7 +274,7 @@ v1::Comparison CompareSizes(std::span<const SizePairs> sizes, const v1::ProcessN
   } else {
     c.set_result(v1::UNCLEAR);
   }
-  c.set_reason(Reason(c, figures, spread.disagree, coverage, rule));
+  c.set_reason(Reason(c, figures, predictive.disagree, coverage, rule));
   return c;
 }
 
@@ -287,7 +288,7 @@ std::vector<size_t> WantMorePairs(std::span<const SizePairs> sizes, const v1::Pr
     return {};
   }
   std::vector<size_t> more;
-  const double all = SpreadOf(FiguresOf(sizes, 1), Known(noise), rule).further.value;
+  const double all = PredictiveOf(FiguresOf(sizes, 1), Known(noise), rule).variance.value;
   double removed = 0;
   for (size_t i = 0; i < sizes.size(); ++i) {
     const int pairs = static_cast<int>(sizes[i].processes[0].log_ratios.size());
@@ -314,6 +315,33 @@ bool WantsProcess(const v1::Comparison& c, const KeepRule& rule, size_t sizes) {
     return false;
   }
   return c.result() == v1::UNCLEAR && c.mean_log_ratio() > std::log1p(rule.min_gain);
+}
+
+v1::Comparison MeanInterval(std::span<const double> log_ratios, double confidence) {
+  v1::Comparison interval;
+  const auto n = static_cast<int>(log_ratios.size());
+  if (!std::all_of(log_ratios.begin(), log_ratios.end(), [](double r) { return std::isfinite(r); })) {
+    interval.set_result(v1::UNCLEAR);
+    return interval;
+  }
+  interval.set_pairs(n);
+  double sum = 0;
+  for (const double ratio : log_ratios) sum += ratio;
+  const double mean = n > 0 ? sum / n : 0;
+  interval.set_mean_log_ratio(mean);
+  interval.set_lower(mean);
+  interval.set_upper(mean);
+  if (n < 2) {
+    interval.set_result(v1::UNCLEAR);
+    return interval;
+  }
+  double squares = 0;
+  for (const double ratio : log_ratios) squares += (ratio - mean) * (ratio - mean);
+  const double reach =
+      boost::math::quantile(boost::math::students_t(n - 1), (1 + confidence) / 2) * std::sqrt(squares / (n - 1) / n);
+  interval.set_lower(mean - reach);
+  interval.set_upper(mean + reach);
+  return interval;
 }
 
 }  // namespace pawl

@@ -48,7 +48,7 @@ struct SizePairs {
 //   SAME     both bounds lie between the two
 //   UNCLEAR  otherwise, with fewer than first_pairs in a process, or with max_discarded pairs discarded at each size
 // The mean is that of the processes' means. The bounds are for the mean of one more process that measures in the same
-// way. A process's mean varies by `noise` and by the spread of its pairs; the variance between these processes is
+// way. A process's mean varies by `noise` and by the variance of its pairs; the variance between these processes is
 // pooled with the noise, which has more degrees of freedom than a few processes. Where max_processes still disagree,
 // the noise is not theirs, and only their own variance counts. An empty `noise` is UnknownNoise.
 v1::Comparison Compare(std::span<const PairBatch> processes, const v1::ProcessNoise& noise, const KeepRule& rule);
@@ -60,7 +60,7 @@ v1::Comparison Compare(std::span<const PairBatch> processes, const v1::ProcessNo
 v1::Comparison CompareSizes(std::span<const SizePairs> sizes, const v1::ProcessNoise& noise, const KeepRule& rule);
 
 // The sizes, by their place, that the first process should measure up to rule.extended_pairs: the comparison is
-// unclear, and the spread of their pairs is a part of that.
+// unclear, and the variance of their pairs is a part of that.
 std::vector<size_t> WantMorePairs(std::span<const SizePairs> sizes, const v1::ProcessNoise& noise,
                                   const KeepRule& rule);
 
@@ -70,5 +70,10 @@ bool SurelyBelow(const SizePairs& size, double worst, const v1::ProcessNoise& no
 // Whether another process should measure: the mean is above the threshold, and there are too few processes or they
 // leave it unclear.
 bool WantsProcess(const v1::Comparison& comparison, const KeepRule& rule, size_t sizes = 1);
+
+// The mean of log ratios with the bounds of Student's t that enclose it at the confidence, two-sided. `pairs` is how
+// many there are. UNCLEAR, with equal bounds, where there are fewer than two or one is not finite. No other result is
+// set: what this is used for decides nothing.
+v1::Comparison MeanInterval(std::span<const double> log_ratios, double confidence = 0.99);
 
 }  // namespace pawl

@@ -124,7 +124,7 @@ McpAnswer McpServer::Answer(const RpcMessage& request, McpEra era, const Surroun
     try {
       handled = Handle(request, era, around);
     } catch (const Json::exception& error) {
-      handled = RpcError{.code = kInternalError, .message = absl::StrCat("a result is no JSON: ", error.what())};
+      handled = RpcError{.code = kInternalError, .message = absl::StrCat("a result is not JSON: ", error.what())};
     }
   }
   if (const RpcError* error = std::get_if<RpcError>(&handled)) {

@@ -35,9 +35,9 @@ absl::StatusOr<std::unique_ptr<GivenBundle>> GivenBundle::Write(const std::map<s
   }
   for (const auto& [path, text] : files) {
     if (IsPlainPath(path)) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("files: \"", path.substr(0, 100),
-                     "\" is no path in a bundle: expected names of letters, digits, - _ . and + with / between them"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "files: \"", path.substr(0, 100),
+        "\" is not a path in a bundle: expected names of letters, digits, - _ . and + with / between them"));
   }
   std::error_code error;
   std::string pattern = (std::filesystem::temp_directory_path(error) / "pawl-bundle-XXXXXX").string();

@@ -28,7 +28,7 @@ absl::StatusOr<Json> HistoryTool(const ToolContext& context, const Json& argumen
   for (const v1::Iteration& iteration : list->iterations()) result["iterations"].push_back(IterationForm(iteration));
   AddText("nextPageToken", list->next_page_token(), &result);
   if (JsonText(result).size() <= kMostResult) return result;
-  return absl::InvalidArgumentError("pageSize: so many iterations do not fit in one result; ask for fewer");
+  return absl::InvalidArgumentError("pageSize: this many iterations do not fit in one result; ask for fewer");
 }
 
 }  // namespace pawl

@@ -23,7 +23,7 @@ absl::StatusOr<int> ValueOfWord(const ToolContext& context, const std::string& c
       if (known.back() == word) return value;
     }
   }
-  return absl::InvalidArgumentError(absl::StrCat("\"", word, "\" is no value of ", name, Expected(word, known)));
+  return absl::InvalidArgumentError(absl::StrCat("\"", word, "\" is not a value of ", name, Expected(word, known)));
 }
 
 absl::StatusOr<v1::Change> ReadProposedChange(const ToolContext& context, const std::string& campaign,

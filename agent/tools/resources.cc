@@ -198,7 +198,8 @@ const Json& PawlResourceTemplates() {
             kJsonType),
         one("pawl://campaigns/{campaign}/report", "report", "Report of the campaign as it stands", kMarkdown),
         one("pawl://lessons{?query,gpu,edits}", "lessons",
-            "What stored campaigns tried and what came of it, by words (a finding, a technique), GPU, edits only",
+            "Changes that stored campaigns tried and their outcomes, by words (a finding, a technique), GPU, edits "
+            "only",
             kJsonType),
         one("pawl://campaigns/{campaign}/iterations/{iteration}", "evidence",
             "Everything that is stored of an iteration: samples, counters, findings, build", kJsonType),
@@ -214,8 +215,8 @@ absl::StatusOr<McpCached> ListPawlResources(const ToolContext& context, const st
   if (cursor.empty()) {
     list.push_back(
         ListedResource(kGuide, "guide", "How to bring a kernel in, read a situation and propose changes", kMarkdown));
-    list.push_back(ListedResource(kLessons, "lessons", "What stored campaigns tried and what came of it; ?query=WORDS",
-                                  kJsonType));
+    list.push_back(ListedResource(kLessons, "lessons",
+                                  "Changes that stored campaigns tried and their outcomes; ?query=WORDS", kJsonType));
   }
   McpCached cached;
   if (!context.campaign.empty()) {

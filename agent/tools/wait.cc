@@ -111,7 +111,7 @@ absl::Status Follow(CampaignWatch& watch, absl::Duration wait, const McpCall& ca
     told = absl::Now();
     call.progress(absl::ToDoubleSeconds(told - begun), absl::ToDoubleSeconds(wait), progress());
   }
-  return absl::CancelledError("nobody waits any more");
+  return absl::CancelledError("the call was cancelled");
 }
 
 absl::Duration WaitOf(const Json& arguments) {

@@ -68,7 +68,7 @@ std::string EnvironmentName(const std::string& option) {
 
 void AddConfigFile(CLI::App& app) {
   app.config_formatter(std::make_shared<ConfigBelowEnvironment>(app));
-  app.set_config("--config", "", "TOML file with options");
+  app.set_config("--config", "", "TOML file with options")->type_name("FILE");
   app.allow_config_extras(CLI::config_extras_mode::error);
 }
 

@@ -9,7 +9,6 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "base/names/resource_name.h"
 #include "cli/commands/commands.h"
@@ -67,26 +66,26 @@ int RunAgentCommand(const AgentFlags& flags) {
 }
 
 void AddLimits(CLI::App& command, AgentLimits* limits) {
-  command.add_option("--proposals", limits->proposals, "Stop after so many proposals")->check(AboveZero());
-  command.add_option("--tokens", limits->tokens, "Stop after so many tokens, as the agents report them")
+  command.add_option("--proposals", limits->proposals, "Stop after this many proposals")->check(AboveZero());
+  command.add_option("--tokens", limits->tokens, "Stop after this many tokens, as the agents report them")
       ->check(AboveZero());
-  command.add_option("--dollars", limits->dollars, "Stop after so many dollars, as the agents report them")
+  command.add_option("--dollars", limits->dollars, "Stop after this many dollars, as the agents report them")
       ->check(AboveZero());
-  command.add_option("--gpu-seconds", limits->gpu_seconds, "Stop after so many seconds of GPU time")
+  command.add_option("--gpu-seconds", limits->gpu_seconds, "Stop after this many seconds of GPU time")
       ->check(AboveZero());
-  command.add_option("--minutes", limits->minutes, "Stop after so many minutes")->check(AboveZero());
+  command.add_option("--minutes", limits->minutes, "Stop after this many minutes")->check(AboveZero());
   command
-      .add_option("--without-keep", limits->without_keep, "Stop after so many proposals in a row that were not kept")
+      .add_option("--without-keep", limits->without_keep, "Stop after this many proposals in a row that were not kept")
       ->check(AboveZero());
   command
       .add_option("--idle-minutes", limits->idle_minutes,
-                  "End an agent that has called no tool for so long (default: 20)")
+                  "Stop an agent that has called no tool for this many minutes (default: 20)")
       ->check(AboveZero());
 }
 
 }  // namespace
 
-void AddAgent(CLI::App& app, int* exit_code) {
+void AddAgent(CLI::App& app, const std::string& version, int* exit_code) {
   auto flags = std::make_shared<AgentFlags>();
   flags->worker.device.clear();
   flags->run.limits.idle_minutes = 20;
@@ -96,13 +95,13 @@ void AddAgent(CLI::App& app, int* exit_code) {
       "          pawl agent 7 --command \"claude --model opus\" --agents 2 --dollars 5\n"
       "          pawl agent 7 --command \"./my-agent --mcp {mcp_config} {prompt_file}\"\n"
       "codex, claude, gemini and opencode are known by name: they get Pawl's tools and the prompt. Another command "
-      "finds "
-      "them where {mcp_config}, {prompt} and {prompt_file} stand in it. Limits hold for all agents together. Exit "
+      "finds them where {mcp_config}, {prompt} and {prompt_file} stand in it. Limits hold for all agents together. "
+      "Exit "
       "code: 0 "
       "a proposal was kept, 3 none was, 1 failed, 130 interrupted.");
   AddCampaign(*command, &flags->run.campaign);
   command->add_option("--command", flags->run.command, "The agent's command, or its name")->required();
-  command->add_option("--agents", flags->run.agents, "How many to start side by side (default: 1)")
+  command->add_option("--agents", flags->run.agents, "Number of agents that run at the same time (default: 1)")
       ->check(CLI::Range(1, 64));
   AddLimits(*command, &flags->run.limits);
   command->add_option("--prompt", flags->prompt, "File whose text is added to Pawl's prompt")->type_name("FILE");
@@ -113,7 +112,7 @@ void AddAgent(CLI::App& app, int* exit_code) {
   AddWorkerFlags(*command, &flags->worker);
   AddJsonFlag(*command, &flags->run.json);
   AddConnectionFlags(*command, &flags->connection);
-  flags->run.version = std::string(absl::StripPrefix(app.version(), "pawl "));
+  flags->run.version = version;
   command->callback([flags, exit_code] { *exit_code = RunAgentCommand(*flags); });
 }
 

@@ -127,7 +127,7 @@ absl::Status TakeAway(const BestFlags& flags, const v1::BestVariant& best, const
     forms->push_back({"cubin", !compiled ? "the source is what another compiler made"
                                : !blobs->cubin.empty()
                                    ? "not verified: its names of the kernels are ambiguous"
-                                   : "not at hand: no worker has stored it; build.sh compiles the source"});
+                                   : "not available: no worker has stored it; build.sh compiles the source"});
   }
   v1::BestVariant edited = best;  // with what edits made of its bundle
   if (best.bundle().source().binary().empty()) {

@@ -14,9 +14,7 @@ namespace pawl {
 std::unique_ptr<CLI::App> MakePawlApp(const std::string& version, int* exit_code) {
   auto made = std::make_unique<CLI::App>("Pawl makes GPU kernels faster, one proven change at a time.", "pawl");
   CLI::App& app = *made;
-  app.formatter(std::make_shared<HelpFormatter>());
-  app.get_formatter()->label("SUBCOMMAND", "COMMAND");
-  app.get_formatter()->label("Positionals", "Arguments");
+  app.formatter(std::make_shared<CommandHelpFormatter>());
   app.set_help_flag("-h,--help", "Print this help");
   app.set_version_flag("--version", "pawl " + version, "Print the version");
   app.require_subcommand(1);
@@ -26,9 +24,9 @@ std::unique_ptr<CLI::App> MakePawlApp(const std::string& version, int* exit_code
       "Flags of the connection (--database, --orchestrator, ...) and --json may come before or after the command; "
       "`pawl help connection` lists them.");
   // In the order of `pawl --help`: by group, and by name within it.
-  AddAgent(app, exit_code);
+  AddAgent(app, version, exit_code);
   AddCompare(app, exit_code);
-  AddMcp(app, exit_code);
+  AddMcp(app, version, exit_code);
   AddRun(app, exit_code);
   AddSubmit(app, exit_code);
   AddVerify(app, exit_code);
@@ -61,7 +59,7 @@ std::unique_ptr<CLI::App> MakePawlApp(const std::string& version, int* exit_code
   AddRecord(app, exit_code);
 
   AddCompletion(app, exit_code);
-  AddHelp(app, exit_code);
+  AddHelp(app, version, exit_code);
   return made;
 }
 

@@ -31,9 +31,9 @@ std::vector<std::string> WithCommandFirst(std::vector<std::string> arguments);
 // The whole program; answers its exit code.
 int RunPawl(std::vector<std::string> arguments, const std::string& version);
 
-void AddAgent(CLI::App& app, int* exit_code);
+void AddAgent(CLI::App& app, const std::string& version, int* exit_code);
 void AddCompare(CLI::App& app, int* exit_code);
-void AddMcp(CLI::App& app, int* exit_code);
+void AddMcp(CLI::App& app, const std::string& version, int* exit_code);
 void AddRun(CLI::App& app, int* exit_code);
 void AddSubmit(CLI::App& app, int* exit_code);
 void AddVerify(CLI::App& app, int* exit_code);
@@ -66,6 +66,6 @@ void AddInit(CLI::App& app, int* exit_code);
 void AddRecord(CLI::App& app, int* exit_code);
 
 void AddCompletion(CLI::App& app, int* exit_code);
-void AddHelp(CLI::App& app, int* exit_code);
+void AddHelp(CLI::App& app, const std::string& version, int* exit_code);
 
 }  // namespace pawl

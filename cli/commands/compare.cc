@@ -148,11 +148,10 @@ void AddCompare(CLI::App& app, int* exit_code) {
       "          pawl compare attention MMA=1,WARPS=2 MMA=1,WARPS=4\n"
       "          pawl compare old/ new/ --all-sizes\n"
       "Both sides are validated as in a campaign, and a side that fails a check is not timed. Faster means what it "
-      "means "
-      "for a change that is kept.\n"
+      "means for a change that is kept.\n"
       "Exit code: 0 faster, 10 slower, 11 same, 12 unclear, 13 wrong (a side failed a check); 1 failed, 2 wrong usage, "
-      "4 "
-      "no GPU here and no recording, 130 interrupted. Of several sizes: slower where any is slower, else unclear where "
+      "4 no GPU here and no recording, 130 interrupted. Of several sizes: slower where any is slower, else unclear "
+      "where "
       "any is, else faster where any is.");
   command
       ->add_option("BUNDLE", flags->asked.bundle,
@@ -167,10 +166,11 @@ void AddCompare(CLI::App& app, int* exit_code) {
       ->add_option("--patch", flags->patch,
                    "Unified diff of the bundle's implementation: what is compared with it; - reads standard input")
       ->type_name("FILE");
-  CLI::Option* size =
-      command->add_option("--size", flags->sizes, "Time at this size; may be repeated (default: the goal's sizes)")
-          ->expected(1)
-          ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  CLI::Option* size = command
+                          ->add_option("--size", flags->sizes,
+                                       "Time at this size; can be given several times (default: the goal's sizes)")
+                          ->expected(1)
+                          ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command->add_flag("--all-sizes", flags->all_sizes, "Time at every size of the bundle")->excludes(size);
   AddDeviceFlags(*command, &flags->device, &flags->recordings, &flags->allow_unsandboxed);
   AddJsonFlag(*command, &flags->json);

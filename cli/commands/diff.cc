@@ -211,7 +211,7 @@ void AddDiff(CLI::App& app, int* exit_code) {
       "Examples: pawl diff 7 0 12     iterations 0 and 12 of campaign 7\n"
       "          pawl diff 7 8        campaigns 7 and 8, and their best variants\n"
       "          pawl diff 7 0 12 --source     their source, as a unified diff\n"
-      "Where cuobjdump or nvdisasm is at hand, the instructions of both are counted by opcode, from the stored "
+      "If cuobjdump or nvdisasm is available, the instructions of both are counted by opcode, from the stored "
       "cubins.\n"
       "The ratio is the second value over the first. With --json: both objects, one per line.");
   AddCampaign(*command, &flags->campaign);

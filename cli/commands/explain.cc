@@ -119,15 +119,17 @@ int Explain(const ExplainFlags& flags) {
 void AddExplain(CLI::App& app, int* exit_code) {
   auto flags = std::make_shared<ExplainFlags>();
   CLI::App* command =
-      app.add_subcommand("explain", "Explain a campaign, or why an iteration was chosen and how it went");
+      app.add_subcommand("explain", "Explain a campaign, or why an iteration was chosen and its outcome");
   command->group(kLooking)->footer(
       "Examples: pawl explain 7\n"
       "          pawl explain 7 12\n"
       "          pawl explain 7 12 --why-not TILE_M=16\n"
-      "The score of a change is its predicted gain over the best variant, in log speedup: +0.693 is twice as fast. It\n"
-      "is the sum of three terms. The model's term is an expected improvement: losses count as 0, and a likely second\n"
-      "change counts too. The terms of rules and patterns apply to changes of the best variant only. The prediction,\n"
-      "not the score, says what the change itself is expected to gain.");
+      "Changes are ranked by a posterior of their log speedup over the best variant: +0.693 is twice as fast. `mean` "
+      "and `sd` are its mean and standard deviation. The mean is the sum of `rules` and `patterns`, which are known "
+      "before the campaign, and `model`, which the campaign's measurements add. `improvement` is the expected "
+      "improvement over the best variant: a slowdown counts as 0, and it includes the probability that the change "
+      "passes every check and what a second change may add. The change with the most expected improvement per second "
+      "of its trial is chosen.");
   AddCampaign(*command, &flags->campaign);
   command->add_option("ITERATION", flags->iteration, "Iteration: 12 or campaigns/7/iterations/12");
   CLI::Option* why_not = command

@@ -7,13 +7,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "base/names/spelling.h"
+#include "base/options/help_format.h"
 #include "cli/commands/commands.h"
 #include "cli/connect/flags.h"
 #include "cli/output/files.h"
 #include "cli/output/help_files.h"
-#include "cli/text/help_format.h"
 
 namespace pawl {
 namespace {
@@ -37,10 +36,9 @@ std::string ConnectionHelp() {
   return absl::StrCat(topic.get_description(), "\n", formatter.FlagGroups(topic), "\n", formatter.make_footer(&topic));
 }
 
-absl::Status WriteManPages(const CLI::App& app, const std::string& folder) {
+absl::Status WriteManPages(const CLI::App& app, const std::string& version, const std::string& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  const std::string version(absl::StripPrefix(app.version(), "pawl "));
   for (const ManPage& page : ManPages(app, version)) {
     absl::Status written = WriteTextFile(std::filesystem::path(folder) / page.file, page.text);
     if (!written.ok()) return written;
@@ -72,7 +70,7 @@ int Help(CLI::App& app, const std::string& topic) {
 
 }  // namespace
 
-void AddHelp(CLI::App& app, int* exit_code) {
+void AddHelp(CLI::App& app, const std::string& version, int* exit_code) {
   struct Flags {
     std::string topic, man;
   };
@@ -81,12 +79,12 @@ void AddHelp(CLI::App& app, int* exit_code) {
   command->group(kHelping)->footer("Examples: pawl help history\n          pawl help connection");
   command->add_option("TOPIC", flags->topic, "A command, or connection");
   command->add_option("--man", flags->man, "Write the man pages into this folder")->type_name("FOLDER")->group("");
-  command->callback([&app, flags, exit_code] {
+  command->callback([&app, flags, version, exit_code] {
     if (flags->man.empty()) {
       *exit_code = Help(app, flags->topic);
       return;
     }
-    const absl::Status written = WriteManPages(app, flags->man);
+    const absl::Status written = WriteManPages(app, version, flags->man);
     *exit_code = written.ok() ? kDone : Fail("help", written);
   });
 }

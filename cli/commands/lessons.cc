@@ -1,4 +1,4 @@
-// `pawl lessons`: what the stored campaigns tried, what for, and what came of it.
+// `pawl lessons`: changes that the stored campaigns tried, with purpose and outcome.
 #include "agent/tools/lessons.h"
 
 #include <unistd.h>
@@ -65,11 +65,11 @@ absl::StatusOr<int> Lessons(const LessonsFlags& flags, Connection& connection) {
   }
   std::fflush(stdout);
   if (answer->lessons.empty()) {
-    std::fprintf(stderr, "No lessons like that: no iteration of the stored campaigns has all of these words\n");
+    std::fprintf(stderr, "No matching lessons: no iteration of the stored campaigns has all of these words\n");
   } else if (answer->found > answer->lessons.size()) {
     std::fprintf(stderr, "%zu of %zu; --limit shows more\n", answer->lessons.size(), answer->found);
   }
-  if (answer->older_left_out) std::fprintf(stderr, "Only the newest campaigns were looked through\n");
+  if (answer->older_left_out) std::fprintf(stderr, "Only the newest campaigns were searched\n");
   return kDone;
 }
 
@@ -78,16 +78,17 @@ absl::StatusOr<int> Lessons(const LessonsFlags& flags, Connection& connection) {
 void AddLessons(CLI::App& app, int* exit_code) {
   auto flags = std::make_shared<LessonsFlags>();
   CLI::App* command =
-      app.add_subcommand("lessons", "Search what the stored campaigns tried, what for, and what came of it");
+      app.add_subcommand("lessons", "Search the changes that stored campaigns tried, with purpose and outcome");
   command->group(kLooking)->footer(
       "Examples: pawl lessons \"bank conflicts\" --gpu H200\n"
       "          pawl lessons tensor cores --edits\n"
-      "A lesson is an iteration: its change or edit, the finding that it served, the effect that it was to have, its "
-      "reason, author and verdict. Every word must be in it; edits come first, then what gained the most.");
-  command->add_option("WORDS", flags->words, "Words to look for; none: all lessons");
-  command->add_option("--gpu", flags->gpu, "Only of campaigns on GPUs whose name contains this");
-  command->add_flag("--edits", flags->edits, "Only edits, no changes of variables");
-  command->add_option("--limit", flags->most, "Show at most so many")
+      "A lesson is an iteration: its change or edit, the finding that it addressed, its intended effect, reason, "
+      "author "
+      "and verdict. Every word must occur in it. Edits are listed first, then changes by their gain.");
+  command->add_option("WORDS", flags->words, "Words to search for (default: all lessons)");
+  command->add_option("--gpu", flags->gpu, "Show only campaigns on GPUs whose name contains this");
+  command->add_flag("--edits", flags->edits, "Show only edits, no changes of variables");
+  command->add_option("--limit", flags->most, "Show at most this many lessons")
       ->capture_default_str()
       ->check(CLI::Range(1, 10'000));
   command->add_flag("--json", flags->json, "Print JSON for programs: one object per line");

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "agent/mcp/stdio.h"
 #include "agent/tools/pawl_features.h"
 #include "base/names/spelling.h"
@@ -15,8 +14,8 @@
 #include "cli/connect/flags.h"
 #include "cli/connect/interrupt.h"
 #include "cli/connect/local_worker.h"
-#include "cli/drive/bridge.h"
 #include "cli/drive/connected_campaigns.h"
+#include "cli/drive/mcp_socket.h"
 #include "worker/check/bundle_check.h"
 
 namespace pawl {
@@ -92,7 +91,7 @@ int RunMcp(const McpFlags& flags, const std::string& version) {
 
 }  // namespace
 
-void AddMcp(CLI::App& app, int* exit_code) {
+void AddMcp(CLI::App& app, const std::string& version, int* exit_code) {
   auto flags = std::make_shared<McpFlags>();
   flags->worker.device.clear();
   CLI::App* command = app.add_subcommand("mcp", "Serve Pawl's tools to agents (Model Context Protocol, stdio)");
@@ -111,7 +110,6 @@ void AddMcp(CLI::App& app, int* exit_code) {
       ->type_name("SOCKET");
   AddWorkerFlags(*command, &flags->worker);
   AddConnectionFlags(*command, &flags->connection);
-  const std::string version(absl::StripPrefix(app.version(), "pawl "));
   command->callback([flags, exit_code, version] { *exit_code = RunMcp(*flags, version); });
 }
 

@@ -65,7 +65,7 @@ void AddReport(CLI::App& app, int* exit_code) {
       "          pawl report 7 --format json | jq .campaign.speedupOverBaseline\n"
       "An orchestrator also writes the page when a campaign ends: pawl-orchestrator --reports.");
   AddCampaign(*command, &flags->campaign);
-  command->add_option("--format", flags->format, "Format: a page with charts, Markdown or JSON (default: html)")
+  command->add_option("--format", flags->format, "Format: a page with charts, Markdown or JSON")
       ->check(CLI::IsMember({"html", "md", "json"}))
       ->capture_default_str();
   command

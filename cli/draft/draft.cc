@@ -8,8 +8,8 @@
 #include "absl/strings/str_join.h"
 #include "base/expression/expression.h"
 #include "cli/draft/drafting.h"
+#include "cli/draft/read/translation.h"
 #include "cli/draft/size_values.h"
-#include "cli/draft/translation.h"
 
 namespace pawl {
 
@@ -153,7 +153,7 @@ void Drafting::Remarks() {
   for (const std::string& file : draft_.files) {
     if (absl::StrContains(file, "..")) {
       draft_.remarks.push_back(
-          absl::StrCat(file, " lies outside of the source's folder: a bundle's files lie in its own"));
+          absl::StrCat(file, " is outside the source's folder; a bundle's files must be in its folder"));
     }
   }
 }

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "cli/draft/source_model.h"
+#include "cli/draft/read/source_model.h"
 
 namespace pawl {
 

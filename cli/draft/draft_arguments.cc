@@ -2,8 +2,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "cli/draft/drafting.h"
+#include "cli/draft/read/translation.h"
 #include "cli/draft/size_values.h"
-#include "cli/draft/translation.h"
 
 namespace pawl {
 

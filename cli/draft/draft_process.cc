@@ -16,7 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "cli/draft/draft.h"
-#include "cli/draft/source_model.h"
+#include "cli/draft/read/source_model.h"
 #include "kernels/limits.h"
 
 namespace pawl {

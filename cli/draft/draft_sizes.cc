@@ -4,9 +4,9 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/expression/expression.h"
-#include "cli/draft/constants.h"
 #include "cli/draft/drafting.h"
-#include "cli/draft/translation.h"
+#include "cli/draft/read/constants.h"
+#include "cli/draft/read/translation.h"
 
 namespace pawl {
 namespace {

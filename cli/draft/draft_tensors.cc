@@ -6,8 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/expression/expression.h"
 #include "cli/draft/drafting.h"
+#include "cli/draft/read/translation.h"
 #include "cli/draft/shapes.h"
-#include "cli/draft/translation.h"
 
 namespace pawl {
 

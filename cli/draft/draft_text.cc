@@ -8,7 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "cli/draft/draft.h"
-#include "cli/draft/element_type.h"
+#include "cli/draft/read/element_type.h"
 
 namespace pawl {
 namespace {

@@ -6,8 +6,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "cli/draft/constants.h"
-#include "cli/draft/translation.h"
+#include "cli/draft/read/constants.h"
+#include "cli/draft/read/translation.h"
 #include "kernels/substitution.h"
 
 namespace pawl {
@@ -100,7 +100,7 @@ void DraftVariables::AddConstant(const SourceConstant& constant, Tunable tunable
     replaces = Replaces(constant.before, constant.value_text, constant.after);
     if (replaces.empty()) {
       left_out_.push_back(absl::StrCat(constant.name, " = ", constant.value_text, " in line ", constant.line,
-                                       ": its definition is not a text that stands once in the source"));
+                                       ": its definition is not a text that occurs once in the source"));
       return;
     }
   }
@@ -300,7 +300,7 @@ void DraftVariables::AddUnrolls(const SourceFunction& kernel) {
     }
     if (replaces.empty()) {
       left_out_.push_back(absl::StrCat("#pragma unroll ", *start, " in line ", factor.line,
-                                       ": the text stands more than once in the source"));
+                                       ": the text occurs more than once in the source"));
       continue;
     }
     DraftVariable& variable = Add(free_name_("UNROLL"), Tunable::kUnroll, *start,

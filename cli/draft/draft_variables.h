@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "cli/draft/draft.h"
-#include "cli/draft/host_launches.h"
-#include "cli/draft/kernel_body.h"
+#include "cli/draft/read/host_launches.h"
+#include "cli/draft/read/kernel_body.h"
 #include "cli/draft/tuning.h"
 
 namespace pawl {

@@ -13,11 +13,11 @@
 #include "absl/status/statusor.h"
 #include "cli/draft/draft.h"
 #include "cli/draft/draft_variables.h"
-#include "cli/draft/element_type.h"
-#include "cli/draft/host_launches.h"
-#include "cli/draft/host_tensors.h"
-#include "cli/draft/kernel_body.h"
-#include "cli/draft/source_model.h"
+#include "cli/draft/read/element_type.h"
+#include "cli/draft/read/host_launches.h"
+#include "cli/draft/read/host_tensors.h"
+#include "cli/draft/read/kernel_body.h"
+#include "cli/draft/read/source_model.h"
 
 namespace pawl {
 

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "cli/draft/constants.h"
+#include "cli/draft/read/constants.h"
 
 namespace pawl {
 namespace {

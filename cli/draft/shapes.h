@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/draft/cpp_expression.h"
-#include "cli/draft/kernel_body.h"
-#include "cli/draft/translation.h"
+#include "cli/draft/read/cpp_expression.h"
+#include "cli/draft/read/kernel_body.h"
+#include "cli/draft/read/translation.h"
 
 namespace pawl {
 

@@ -11,7 +11,7 @@ absl::Status WriteBelow(const std::filesystem::path& folder, const std::string& 
   const std::filesystem::path file = folder / path;
   const std::filesystem::path below = std::filesystem::path(path).lexically_normal();
   if (below.is_absolute() || below.empty() || *below.begin() == "..") {
-    return absl::InvalidArgumentError(absl::StrCat(path, " is no path in a folder"));
+    return absl::InvalidArgumentError(absl::StrCat(path, " is not a path in a folder"));
   }
   std::error_code error;
   std::filesystem::create_directories(file.parent_path(), error);

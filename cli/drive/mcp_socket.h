@@ -3,8 +3,10 @@
 #include <atomic>
 #include <filesystem>
 #include <memory>
+#include <string>
 #include <thread>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "agent/mcp/server.h"
 #include "worker/process/process.h"
@@ -29,5 +31,9 @@ class McpSocket {
   std::atomic<int> connections_ = 0;
   std::thread acceptor_;
 };
+
+// The other end: copies standard input to the socket and what comes from there to standard output, until either ends.
+// An error: no server listens there.
+absl::Status BridgeToSocket(const std::string& path);
 
 }  // namespace pawl

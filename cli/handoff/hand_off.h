@@ -19,7 +19,7 @@ struct Winner {
   std::string size;   // the goal's
   std::string name;   // campaigns/7/iterations/12
   std::string title;  // one line: what it is and how fast
-  std::string cubin;  // of the goal's size; empty: not at hand
+  std::string cubin;  // of the goal's size; empty: not available
 };
 
 struct HandOff {

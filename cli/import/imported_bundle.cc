@@ -105,24 +105,24 @@ std::string ImportedToml(const Imported& imported, const T4File& results, const 
   }
   const std::string entry = imported.kernel.empty() ? "imported" : imported.kernel;
   absl::StrAppendFormat(&toml,
-                        "\n[[tensor]]                       # stands in\n"
+                        "\n[[tensor]]                       # placeholder\n"
                         "name  = \"imported_output\"\n"
                         "type  = \"f32\"\n"
                         "shape = [\"1\"]\n"
                         "role  = \"output\"\n\n"
-                        "[[launch]]                       # stands in: the geometry is not in the results\n"
+                        "[[launch]]                       # placeholder: the geometry is not in the results\n"
                         "entry     = %s\n"
                         "grid      = [\"1\"]\n"
                         "block     = [\"1\"]\n"
                         "arguments = [\"imported_output\"]\n\n"
-                        "[reference]                      # stands in\n"
+                        "[reference]                      # placeholder\n"
                         "source = \"%s\"\n"
                         "[[reference.launch]]\n"
                         "entry     = %s\n"
                         "grid      = [\"1\"]\n"
                         "block     = [\"1\"]\n"
                         "arguments = [\"imported_output\"]\n\n"
-                        "[tolerance]                      # stands in\n"
+                        "[tolerance]                      # placeholder\n"
                         "absolute = 0.01\n"
                         "relative = 0.01\n",
                         Quoted(entry), kImportedSource, Quoted(entry));

@@ -20,7 +20,7 @@ struct Imported {
 
 inline constexpr char kImportedSource[] = "imported.cu";
 
-// kernel.toml. The space is real; what else a bundle must have stands in, and says so.
+// kernel.toml. The space is real; what else a bundle must have is a placeholder, and says so.
 std::string ImportedToml(const Imported& imported, const T4File& results, const ImportedSpace& space);
 
 // The source, which can't be compiled: the code is not in the results.

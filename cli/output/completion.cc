@@ -4,9 +4,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "base/options/help_format.h"
 #include "cli/connect/flags.h"
 #include "cli/output/help_files.h"
-#include "cli/text/help_format.h"
 
 namespace pawl {
 namespace {

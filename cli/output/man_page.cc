@@ -28,7 +28,7 @@ void AddOptions(const CLI::App& app, const HelpFormatter& formatter, std::string
     const bool positional = option->get_positional();
     if (!positional && option->get_group().empty()) continue;
     absl::StrAppend(text, ".TP\n\\fB", Plain(option->get_name(positional, !positional)), "\\fR",
-                    Plain(formatter.make_option_opts(option)), "\n", Plain(option->get_description()), "\n");
+                    Plain(formatter.make_option_opts(option)), "\n", Plain(formatter.make_option_desc(option)), "\n");
   }
 }
 
@@ -53,8 +53,7 @@ std::string Usage(const CLI::App& app, const HelpFormatter& formatter, const std
 }  // namespace
 
 std::vector<ManPage> ManPages(const CLI::App& app, const std::string& version) {
-  HelpFormatter formatter;
-  formatter.label("SUBCOMMAND", "COMMAND");
+  const HelpFormatter formatter;
   std::string program = Begin("pawl", version, app.get_description(), Usage(app, formatter, "pawl")) + ".SH OPTIONS\n";
   AddOptions(app, formatter, &program);
   CLI::App connection;

@@ -91,10 +91,10 @@ std::string Page(const v1::BestVariant& best, const v1::Campaign& campaign, cons
                   "\n```\n\nIt takes a size of the bundle, or dimensions (`NAME=VALUE`), and ",
                   bundle.reference().source().text().empty()
                       ? "runs the kernel; the reference is in `contract/problem.py`.\n\n"
-                      : "holds the result against the reference in `contract/`.\n\n");
+                      : "compares the result with the reference in `contract/`.\n\n");
   absl::StrAppend(
       &text, "## PyTorch\n\n```python\nfrom ", id, "_winner import ", id, "\n```\n\n`python3 test_", id,
-      ".py` holds it against the reference of the bundle. Outputs come in a dict, by name.",
+      ".py` compares it with the reference of the bundle. Outputs are returned in a dict, by name.",
       bundle.setup().launches().empty() ? "" : " The setup launches run before every call; Pawl does not time them.",
       "\n\n");
   absl::StrAppend(&text, "## Launches\n\n", LaunchesText(best),
@@ -152,7 +152,7 @@ absl::Status WriteWinner(const std::vector<WinnerFile>& files, const std::string
   for (const WinnerFile& file : files) {
     const fs::path name = fs::path(file.name).lexically_normal();
     if (name.is_absolute() || *name.begin() == "..") {
-      return absl::InvalidArgumentError(absl::StrCat("the file ", file.name, " lies outside of the bundle"));
+      return absl::InvalidArgumentError(absl::StrCat("the file ", file.name, " is outside the bundle"));
     }
     if (fs::exists(fs::path(folder) / file.name, error)) {
       return absl::AlreadyExistsError(

@@ -25,7 +25,7 @@ struct FormState {
 // Blobs of a winner that the messages about it do not have.
 struct WinnerBlobs {
   std::string implementation;  // all files, and of kernel.toml what edits changed (kernels/read/implementation.h)
-  std::string cubin;           // empty: not at hand
+  std::string cubin;           // empty: not available
 };
 
 // What `pawl best --output` writes, made for the best variant.

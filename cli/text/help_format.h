@@ -1,34 +1,16 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
-#include <vector>
+
+#include "base/options/help_format.h"
 
 namespace pawl {
 
-// The help of a program or command in 80 columns. A command's connection flags are one line of it (`pawl help
-// connection` has the rest); words in a footer's prose are wrapped, its examples stand as they are.
-class HelpFormatter : public CLI::Formatter {
+// The help of `pawl`: a command's connection flags are one line of it, `pawl help connection` has the rest.
+class CommandHelpFormatter : public HelpFormatter {
  public:
-  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override;
-  std::string make_option(const CLI::Option* option, bool is_positional) const override;
-  std::string make_option_opts(const CLI::Option* option) const override;
-  std::string make_subcommand(const CLI::App* command) const override;
-  std::string make_footer(const CLI::App* app) const override;
-
-  // All flags by group, and the line for those of the connection.
-  std::string FlagGroups(const CLI::App& app) const;
+  std::string FlagGroups(const CLI::App& app) const override;
 };
-
-// What a flag or an argument takes, as its help and its completion have it.
-struct ValueKind {
-  std::vector<std::string> words;  // one of these; empty: anything
-  bool file = false;               // a file or a folder
-};
-ValueKind KindOf(const CLI::Option& option);
-
-// False for a flag that is only given or not.
-bool TakesValue(const CLI::Option& option);
 
 // Whether the command has connection flags.
 bool HasConnectionFlags(const CLI::App& command);

@@ -93,7 +93,7 @@ const std::vector<IterationColumn>& IterationColumnList() {
       {"seconds", {"took", kRight}, [](const Iteration& i) { return SecondsText(SecondsOf(i)); }, SecondsOf},
       {"author", {"author"}, [](const Iteration& i) { return OrDash(i.author()); }},
       {"worker", {"worker"}, [](const Iteration& i) { return OrDash(i.worker()); }},
-      {"reason", {"reason", kLeft, /*dispensable=*/1, /*shrinks_to=*/10}, ReasonCell},
+      {"reason", {"reason", kLeft, /*dispensable=*/4, /*shrinks_to=*/kReadableReason}, ReasonCell},
   };
   return *kColumns;
 }

@@ -33,7 +33,6 @@ constexpr const char* kNames[kColumns] = {"number",      "verdict",    "time",  
                                           "over-parent", "over-start", "change", "reason"};
 constexpr int kWidths[kColumns] = {4, 8, 9, 8, 7, 7, 24, 0};
 constexpr int kRowGap = 2;
-constexpr int kReadable = 16;  // cells: a reason with less room says nothing
 
 // As IterationColumnList has them: titles, alignment, cells.
 const std::vector<IterationColumn>& RowColumns() {
@@ -58,7 +57,7 @@ std::vector<bool> Shown(int width) {
   const auto used = [&] {
     int cells = -kRowGap;
     for (int i = 0; i < kColumns; ++i) {
-      if (shown[i]) cells += kRowGap + (i == kReason ? kReadable : kWidths[i]);
+      if (shown[i]) cells += kRowGap + (i == kReason ? kReadableReason : kWidths[i]);
     }
     return cells;
   };

@@ -8,6 +8,8 @@ namespace pawl {
 
 // "TILE_M 64→16 (from 3)": where a change starts from matters when it is not the one before.
 std::string ChangeCell(const v1::Iteration& iteration);
+// A reason in fewer cells says nothing: the column is left out.
+inline constexpr int kReadableReason = 16;
 // Why, and the gates that it did not pass.
 std::string ReasonCell(const v1::Iteration& iteration);
 

@@ -4,6 +4,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/text/paragraph.h"
+
 namespace pawl {
 
 // Columns that people read: as wide as their widest cell, numbers to the right. On a terminal that is too narrow,
@@ -41,15 +43,6 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-// In code points: nothing that Pawl prints is wider than one cell.
-int DisplayWidth(std::string_view text);
-
-// The text in at most `width` cells, an ellipsis for what is missing. 0: as it is.
-std::string Cut(std::string_view text, int width);
-
-// Line breaks become spaces, other control characters question marks: a compiler's message must not move the cursor.
-std::string OneLine(std::string_view text);
-
 // One colour language: kept is green, reverted grey, rejected and failed red, running and busy blue. The escape
 // sequence of a verdict's or a state's word; empty for any other.
 const char* ColorOf(std::string_view word);
@@ -63,10 +56,6 @@ std::string Colored(std::string_view text, std::string_view word, bool color);
 
 // Of the terminal that a stream goes to; 0: it is none.
 int TerminalWidth(int fd);
-
-// A head ("  finding    ") and a text, broken at spaces so that no line is longer than `width` cells; later lines begin
-// below the text's beginning. A word that is longer than a line stays whole. 0: nothing is broken.
-std::string Paragraph(std::string_view head, std::string_view text, int width);
 
 // What people read without a ruler: the terminal's width, 100 where there is none, at most 120.
 int ReadingWidth(int fd);

@@ -41,10 +41,10 @@ absl::Status CheckPairs(const google::protobuf::RepeatedPtrField<v1::PairSample>
       return BadField("result.pairs", "a log_ratio does not match its times");
     }
     if (!(pair.anchor_us() >= 0) || !std::isfinite(pair.anchor_us())) {
-      return BadField("result.pairs", "an anchor's time is no number of 0 or more");
+      return BadField("result.pairs", "an anchor's time must be at least 0");
     }
     if (!(pair.witness_us() >= 0) || !std::isfinite(pair.witness_us())) {
-      return BadField("result.pairs", "a witness's time is no number of 0 or more");
+      return BadField("result.pairs", "a witness's time must be at least 0");
     }
     if (pair.process() < 0) return BadField("result.pairs", "a process is below 0");
   }

@@ -141,7 +141,7 @@ class ArchiveTest(unittest.TestCase):
         before = rows(self.database)
         self.refused(self.run_pawl("archive", 4, "--output", self.archive_file), "campaigns/4 has not ended")
         self.refused(self.run_pawl("archive", 99, "--output", self.archive_file), "campaigns/99 is not in the database")
-        self.refused(self.run_pawl("archive", "one", "--output", self.archive_file), "\"one\" is no campaign", code=2)
+        self.refused(self.run_pawl("archive", "one", "--output", self.archive_file), "\"one\" is not a campaign", code=2)
         self.assertFalse(self.archive_file.exists())
         self.archive_file.write_text("mine")
         self.refused(self.run_pawl("archive", 1, "--output", self.archive_file), "nothing is overwritten")

@@ -48,7 +48,7 @@ TEST_F(ContractTest, NamesTheFirstFieldThatDiffers) {
        "[[size]] main ROWS is 1024 in old/, 2048 in new/"},
       {[](v1::Bundle& b) { b.add_sizes()->set_name("large"); }, "only new/ has [[size]] large"},
       {[](v1::Bundle& b) { b.mutable_sizes()->RemoveLast(); }, "only old/ has [[size]] main"},
-      {[](v1::Bundle& b) { b.mutable_sizes()->SwapElements(0, 1); }, "[[size]] tiny stands at another place in new/"},
+      {[](v1::Bundle& b) { b.mutable_sizes()->SwapElements(0, 1); }, "[[size]] tiny is at another position in new/"},
       {[](v1::Bundle& b) { b.mutable_tensors(0)->set_type(v1::DATA_TYPE_F32); },
        "[[tensor]] in type is DATA_TYPE_F16 in old/, DATA_TYPE_F32 in new/"},
       {[](v1::Bundle& b) { b.mutable_tensors(0)->set_shape(1, "COLS + 1"); },

@@ -163,7 +163,7 @@ TEST_F(ReplacesTest, NeedsOnePlaceForTheValue) {
 
 TEST_F(ReplacesTest, MustStandInTheSource) {
   Add("\"constexpr int kRounds = {};\"");
-  EXPECT_THAT(OnlyProblem(folder_), HasSubstr("with 1 for {}, which stands nowhere in the source; expected once"));
+  EXPECT_THAT(OnlyProblem(folder_), HasSubstr("with 1 for {}, which occurs nowhere in the source; expected once"));
 }
 
 TEST_F(ReplacesTest, ExcludesAnOption) {

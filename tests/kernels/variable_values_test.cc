@@ -35,7 +35,7 @@ TEST(VariableValuesTest, ReadsWhatUsersWrite) {
   EXPECT_EQ(*ReadValue(*FindVariable(bundle, "STAGED"), "true"), 1);
   EXPECT_EQ(*ReadValue(*FindVariable(bundle, "UNROLL"), "4"), 4);
   EXPECT_THAT(std::string(ReadValue(*FindVariable(bundle, "ACC"), "doubel").status().message()),
-              HasSubstr("\"doubel\" is no value of ACC; expected float, double; did you mean double?"));
+              HasSubstr("\"doubel\" is not a value of ACC; expected float, double; did you mean double?"));
   EXPECT_FALSE(ReadValue(*FindVariable(bundle, "UNROLL"), "3").ok());
   EXPECT_FALSE(ReadValue(*FindVariable(bundle, "UNROLL"), "").ok());
 }

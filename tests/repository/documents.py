@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Checks what a program can see of whether the documents are true:
 - every relative link of README.md, AGENTS.md, docs/ and skills/ leads to a file that is there, and to a heading of it;
+- every path of this repository that they name in `backticks` is there;
 - README.md is short enough to be read at once, and docs/README.md lists every page of docs/;
 - every message that docs/troubleshooting.md quotes (a line of **`...`**) stands in a source file, where … in it is what
   varies;
@@ -13,9 +14,12 @@ import re
 import sys
 
 README_LINES = 160
+README_WIDTH = 130
 NO_SOURCES = {"bench", "build", "dist", "docs", "packaging", "proto", "scripts", "tests", "web"}
+MADE = {"build", "dist"}  # by the build
 FENCE = re.compile(r"^```(\S*)")
 LINK = re.compile(r"\]\(<?([^)>\s]+)>?\)|<(?:img|a)[^>]*\s(?:src|href)=\"([^\"]+)\"")
+PATH = re.compile(r"`([A-Za-z][\w-]*/[\w./*-]*)`")
 MESSAGE = re.compile(r"^\*\*`(.+)`\*\*")
 # Comments and characters are matched to be passed over.
 TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|\'(?:\\.|[^\'\\\n])\'|"(?:\\.|[^"\\\n])*"', re.DOTALL)
@@ -68,10 +72,23 @@ def broken_links(root, document):
                 yield f"{name}:{number}: {path or name} has no heading #{anchor}"
 
 
+def missing_paths(root, document):
+    """Paths that begin with a folder of the repository; those of a user's own files do not."""
+    name = document.relative_to(root).as_posix()
+    for number, line in lines_outside_code(document.read_text()):
+        for path in PATH.findall(line):
+            folder = path.split("/")[0]
+            if folder not in MADE and (root / folder).is_dir() and not any(root.glob(path.rstrip("/"))):
+                yield f"{name}:{number}: names {path}, which is not there"
+
+
 def badly_filed(root):
-    lines = len((root / "README.md").read_text().splitlines())
-    if lines > README_LINES:
-        yield f"README.md:{README_LINES + 1}: {lines} lines; at most {README_LINES} here, the rest into docs/"
+    lines = (root / "README.md").read_text().splitlines()
+    if len(lines) > README_LINES:
+        yield f"README.md:{README_LINES + 1}: {len(lines)} lines; at most {README_LINES} here, the rest into docs/"
+    for number, line in enumerate(lines, 1):
+        if len(line) > README_WIDTH:
+            yield f"README.md:{number}: {len(line)} characters; at most {README_WIDTH} in a line"
     index = root / "docs" / "README.md"
     listed = {match.group(1).split("#")[0] for match in LINK.finditer(index.read_text()) if match.group(1)}
     for page in sorted(index.parent.glob("*.md")):
@@ -151,6 +168,7 @@ def mistakes(root):
                  *sorted((root / "skills").rglob("*.md"))]
     for document in documents:
         yield from broken_links(root, document)
+        yield from missing_paths(root, document)
     yield from unusable_skills(root)
     yield from badly_filed(root)
     yield from unsaid_messages(root, root / "docs" / "troubleshooting.md")

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Checks that every folder includes only what lies below it, and that every .cc includes its own header first (which
-proves that the header compiles alone). Usage: include_direction.py ROOT"""
+"""Checks that every folder includes only what lies below it, that every .cc includes its own header first (which proves
+that the header compiles alone), that no folder has too many files to be read as a list, and that the table of folders in
+docs/development.md says the same. Usage: include_direction.py ROOT"""
 import pathlib
 import re
 import sys
@@ -14,10 +15,11 @@ ALLOWED = {
     "base/expression": [],
     "base/faults": [],
     "base/finite": [],
-    "base/options": ["base/toml"],
+    "base/options": ["base/text", "base/toml"],
     "base/hash": [],
     "base/names": [],
     "base/sync": [],
+    "base/text": [],
     "base/toml": [],
     "kernels/source": ["base"],
     "kernels": ["kernels/source", "base"],
@@ -39,7 +41,8 @@ ALLOWED = {
     "orchestrator/http": ["orchestrator/core", "orchestrator/security", "agent", "profiles", "kernels", "web", "base"],
     "orchestrator/rpc": ["orchestrator/http", "orchestrator/core", "orchestrator/meters", "orchestrator/security", "orchestrator/engine", "agent",
                          "db", "profiles", "kernels", "base"],
-    "orchestrator": ["orchestrator/rpc", "orchestrator/core", "orchestrator/engine", "db", "profiles", "base"],
+    "orchestrator/archive": ["orchestrator/core", "orchestrator/engine", "db", "profiles", "base"],
+    "orchestrator": ["orchestrator/rpc", "orchestrator/archive", "db", "base"],
     "worker/process": ["base"],
     "worker/host": ["worker/process", "profiles", "kernels", "base"],
     "worker/sandbox": ["worker/host", "worker/process", "base"],
@@ -57,7 +60,8 @@ ALLOWED = {
     "worker/runner/driver": ["worker/process", "base"],
     "worker/runner": ["worker/runner/driver", "worker/validate", "worker/build", "worker/process", "kernels", "base"],
     "fleet": ["worker/process", "base"],
-    "cli/draft": ["kernels", "base"],
+    "cli/draft/read": ["kernels", "base"],
+    "cli/draft": ["cli/draft/read", "kernels", "base"],
     "cli/text": ["report", "profiles", "kernels", "base"],
     "cli/connect": ["cli/text", "agent", "profiles", "kernels", "worker/process", "base"],
     "cli/drive": ["cli/connect", "cli/text", "agent", "worker/process", "base"],
@@ -71,9 +75,12 @@ ALLOWED = {
     "cli": ["cli/commands", "base"],
 }
 WITHOUT_PROTO = ["agent/mcp", "base/expression", "base/options", "base/faults", "base/toml", "base/hash", "base/names",
-                 "base/sync"]
+                 "base/sync", "base/text"]
 # A library whose exceptions and types stay in one file; CUDA is loaded at run time, never included.
 ONLY_IN = {"muParser": ["base/expression/expression.cc"], r"toml\+\+": ["base/toml/toml.h"], "cuda": [], "nvrtc": [], "nvml": []}
+# A folder with more needs rooms.
+MOST_FILES = 40
+SOURCES = (".h", ".cc", ".cu", ".cuh", ".cpp", ".py")
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
 
 
@@ -115,8 +122,8 @@ def mistakes(root):
                         yield f"{where}: its own header {own} comes first"
                 first = False
                 target = folder_of(included)
-                if included == name.split("/")[0] + "/embedded.h":
-                    continue  # what the build embeds belongs to the whole of the top folder
+                if included.endswith("/embedded.h") and name.startswith(included[: -len("embedded.h")]):
+                    continue  # what the build embeds belongs to the rooms of the folder, too
                 if included.startswith("pawl/"):
                     if folder in WITHOUT_PROTO:
                         yield f"{where}: {folder} does without the protos"
@@ -130,9 +137,44 @@ def mistakes(root):
                         yield f"{where}: only {' and '.join(files) or 'device code'} may"
 
 
+def full_folders(root):
+    for top in sorted({folder.split("/")[0] for folder in ALLOWED}):
+        folders = {file.parent for file in (root / top).rglob("*") if file.suffix in SOURCES}
+        for folder in sorted(folders):
+            files = sum(file.suffix in SOURCES for file in folder.iterdir())
+            if files > MOST_FILES:
+                yield f"{folder.relative_to(root).as_posix()}: {files} source files, at most {MOST_FILES}: give it rooms"
+
+
+def documented(page):
+    """Line and folder of each row of the table, and the names in what it may include."""
+    tops = {folder.split("/")[0] for folder in ALLOWED} | {"web"}
+    for number, line in enumerate(page.read_text().splitlines(), 1):
+        cells = [re.findall(r"`([^`]+)`", cell) for cell in line.split("|")]
+        if len(cells) != 5 or len(cells[1]) != 1 or not cells[1][0].endswith("/"):
+            continue
+        folder = cells[1][0].rstrip("/").replace("proto/pawl/v1", "proto")
+        if folder not in ALLOWED:
+            continue
+        # A room of the same top folder goes by its own name.
+        below = [name if name.split("/")[0] in tops else f"{folder.split('/')[0]}/{name}" for name in cells[3]]
+        yield number, folder, below
+
+
+def wrong_table(page):
+    seen = set()
+    for number, folder, below in documented(page):
+        seen.add(folder)
+        # "not `proto`" where it does without the protos.
+        if sorted(below) != sorted(ALLOWED[folder] + ["proto"] * (folder in WITHOUT_PROTO)):
+            yield f"docs/development.md:{number}: {folder} may include {', '.join(ALLOWED[folder]) or 'nothing'}"
+    for folder in sorted(set(ALLOWED) - seen):
+        yield f"docs/development.md:1: has no row for {folder}"
+
+
 def main():
     root = pathlib.Path(sys.argv[1])
-    found = list(mistakes(root))
+    found = [*mistakes(root), *full_folders(root), *wrong_table(root / "docs" / "development.md")]
     print("\n".join(found))
     return 1 if found else 0
 

@@ -11,6 +11,7 @@
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/options/help_format.h"
 #include "base/options/layered_options.h"
 #include "worker/host/header_libraries.h"
 #include "worker/host/machine.h"
@@ -64,7 +65,7 @@ std::string ReadSeconds(const std::string& word, std::chrono::duration<double>* 
   if (absl::SimpleAtod(word, &plain)) {
     duration = absl::Seconds(plain);
   } else if (!absl::ParseDuration(word, &duration)) {
-    return absl::StrCat("\"", word, "\" is no duration; expected seconds, or a text like 90s, 5m or 1h30m");
+    return absl::StrCat("\"", word, "\" is not a duration; expected seconds, or a text like 90s, 5m or 1h30m");
   }
   if (duration <= absl::ZeroDuration() || duration > absl::Hours(24 * 365)) {
     return absl::StrCat("\"", word, "\" is not between 0 and a year");
@@ -80,7 +81,7 @@ std::string ReadTime(const std::string& word, absl::Time* time) {
   if (absl::SimpleAtoi(word, &seconds)) {
     *time = absl::FromUnixSeconds(seconds);
   } else if (!absl::ParseTime(absl::RFC3339_full, word, time, &error)) {
-    return absl::StrCat("\"", word, "\" is no time; expected 2026-11-16T18:00:00Z, or seconds since 1970");
+    return absl::StrCat("\"", word, "\" is not a time; expected 2026-11-16T18:00:00Z, or seconds since 1970");
   }
   if (*time < absl::Now()) return absl::StrCat("\"", word, "\" has passed");
   return "";
@@ -99,46 +100,51 @@ std::optional<WorkerOptions> ReadWorkerOptions(int argc, const char* const* argv
   WorkerOptions options;
   std::string device = "auto";
   CLI::App app("Measures the trials of a Pawl orchestrator on a GPU, or replays recordings.", "pawl-worker");
+  UseHelpFormat(app);
   app.footer(
       "Example: pawl-worker --orchestrator gpu-head:7465 --device cuda:0\n"
-      "Each option can also be set in the environment (PAWL_DEVICE) or in the file of --config\n"
-      "(device = \"cuda:0\"). Flags take precedence over the environment, the environment over the\n"
-      "file. SIGTERM ends the worker after the running trial, or gives that back in time for --grace\n"
-      "(30 s: after 15 s); a second SIGTERM ends it at once.\n"
+      "Each option can also be set in the environment (PAWL_DEVICE for --device) or in the file of --config (device = "
+      "\"cuda:0\"). Flags take precedence over the environment, the environment over the file.\n"
+      "SIGTERM ends the worker after the running trial, or gives that back in time for --grace (30 s: after 15 s); a "
+      "second SIGTERM ends it at once.\n"
       "Exit codes: 0 drained, 1 failed, 2 wrong usage.");
   app.set_version_flag("--version", "pawl-worker " + version, "Print the version");
   AddConfigFile(app);
   const auto option = [&](const std::string& flag, auto& value, const std::string& text) {
     return app.add_option("--" + flag, value, text)->envname(EnvironmentName(flag));
   };
-  option("orchestrator", options.orchestrator, "Address of the orchestrator: host:port or unix:/path");
+  option("orchestrator", options.orchestrator, "Address of the orchestrator: host:port or unix:/path")
+      ->type_name("ADDRESS");
   option("device", device,
          "auto (cuda:0 if there is a GPU, otherwise replay), cuda:N, replay, a list of these (cuda:0,cuda:1), or all: "
          "a worker for each GPU")
+      ->type_name("DEVICE")
       ->capture_default_str();
   option("recordings", options.recordings,
-         "Recordings to replay: files or folders (default: those that ship with Pawl)");
+         "Recordings to replay: files or folders; can be given several times (default: those that ship with Pawl)")
+      ->type_name("PATH");
   option("replay-speed", options.replay_speed,
          "Replay in the recorded time of each stage, this many times as fast; 0: without waiting")
       ->check(CLI::NonNegativeNumber);
-  option("name", options.name,
-         "Name of this worker (default: Slurm job and node, Kubernetes pod, or host; and device)");
+  option("name", options.name, "Name of this worker (default: Slurm job and node, Kubernetes pod, or host; and device)")
+      ->type_name("NAME");
   std::string idle, until, grace;
-  option("exit-when-idle", idle, "End after so long without a trial: 120s, 5m")->type_name("DURATION");
-  option("max-trials", options.limits.trials, "End after so many trials")->check(CLI::Range(1, 1 << 30));
-  option("until", until, "Take no trial after this time and end: 2026-11-16T18:00:00Z, or seconds since 1970")
+  option("exit-when-idle", idle, "Exit after this long without a trial: 120s, 5m")->type_name("DURATION");
+  option("max-trials", options.limits.trials, "Exit after this many trials")->check(CLI::Range(1, 1 << 30));
+  option("until", until, "Take no trial after this time, and exit: 2026-11-16T18:00:00Z, or seconds since 1970")
       ->type_name("TIME");
   option("grace", grace,
-         "Time from SIGTERM to the end that the machine grants: a trial that takes longer is given back (default: 30s)")
+         "Time that the machine leaves between SIGTERM and SIGKILL: a trial that takes longer is given back (default: "
+         "30s)")
       ->type_name("DURATION");
   option("ahead", options.ahead,
          "Trials to lease and build while another is measured (default: 2 on a GPU, 0 in a replay)")
       ->check(CLI::Range(0, 16));
-  option("profiles", options.profiles, "Folder whose metrics.toml replaces the built-in one");
+  option("profiles", options.profiles, "Folder whose metrics.toml replaces the built-in one")->type_name("FOLDER");
   std::vector<std::string> libraries;
   option("include", libraries,
          "Header library that bundles may name in `include`, beside the toolkit's own: cutlass=/opt/cutlass/include. "
-         "Builds can read this folder")
+         "Builds can read this folder. Can be given several times")
       ->type_name("NAME=FOLDER")
       ->delimiter(',');
   option("tls-cert", options.credentials.tls.cert, "This worker's certificate, with the role work")->type_name("FILE");
@@ -152,7 +158,7 @@ std::optional<WorkerOptions> ReadWorkerOptions(int argc, const char* const* argv
                "Build and run candidates even if no sandbox is available")
       ->envname(EnvironmentName("allow-unsandboxed"));
   options.log_level = "info";
-  option("log-level", options.log_level, "debug, info, warn or error")
+  option("log-level", options.log_level, "Least severe messages that are logged")
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}))
       ->capture_default_str();
   try {

@@ -177,7 +177,7 @@ class Problem:
                 raise ProblemError(f"{path} has no function {name}: see docs/problem-py.md")
         for name in ("check", "baseline"):
             if name in self.names and not callable(self.names[name]):
-                raise ProblemError(f"{path}: {name} is no function")
+                raise ProblemError(f"{path}: {name} is not a function")
 
     def has(self, name):
         return name in self.names
@@ -230,7 +230,7 @@ class Problem:
                 known = ", ".join(spec["name"] for spec in wanted)
                 raise ProblemError(f"{self.path}: inputs() returned {name!r}, which kernel.toml does not have; its inputs are {known}")
             if specs[name]["role"] not in ("input", "inout"):
-                raise ProblemError(f"{self.path}: inputs() returned {name!r}, which is no input but {specs[name]['role']}")
+                raise ProblemError(f"{self.path}: inputs() returned {name!r}, which is not an input but {specs[name]['role']}")
         storages, rng = {}, np.random.default_rng([request["seed"], request.get("fill_seed", 0)])
         for spec in wanted:
             name, what = spec["name"], f"{self.path}: {spec['name']} of inputs()"
@@ -304,7 +304,7 @@ class Problem:
             raise ProblemError(f"{self.path}: reference() returned a {type(results).__name__}, not a dict of {', '.join(names)}")
         for name in results:
             if name not in names:
-                raise ProblemError(f"{self.path}: reference() returned {name!r}, which is no output of kernel.toml; those are {', '.join(names)}")
+                raise ProblemError(f"{self.path}: reference() returned {name!r}, which is not an output of kernel.toml; those are {', '.join(names)}")
         for name in names:
             if name not in results:
                 raise ProblemError(f"{self.path}: reference() did not return {name!r}")

@@ -334,7 +334,7 @@ def check_values(storage, spec, what):
         return
     if fill == "permutation":
         if not np.array_equal(np.sort(flat), np.arange(flat.size)):
-            raise TensorError(f"{what} is no permutation of 0 to {flat.size - 1}")
+            raise TensorError(f"{what} is not a permutation of 0 to {flat.size - 1}")
         return
     if fill == "sorted":
         check_rising(flat, what, "kernel.toml says that it is sorted")

@@ -18,8 +18,8 @@ using Eigen::MatrixXd;
 using Eigen::VectorXd;
 using Observation = Posterior::Observation;
 
-constexpr double kMeanVariance = 1;  // of the constant, in units of the spread's
-constexpr double kMostSds = 5;       // a parameter stays within so many standard deviations of its prior
+constexpr double kMeanVariance = 1;  // of the constant, as a share of that of log speed
+constexpr double kMostSds = 5;       // a parameter stays within this many standard deviations of its prior
 
 // The order of the parameters: ordered rates, named rates, then these.
 enum Variance { kJoint, kSeparate, kNugget, kVariances };
@@ -77,8 +77,8 @@ struct Standardised {
     }
     mean = values.mean();
     values.array() -= mean;
-    const double prior = settings.spread_weight * settings.spread * settings.spread;
-    scale = std::sqrt((prior + values.squaredNorm()) / (settings.spread_weight + static_cast<double>(n)));
+    const double prior = settings.prior_sd_weight * settings.prior_sd * settings.prior_sd;
+    scale = std::sqrt((prior + values.squaredNorm()) / (settings.prior_sd_weight + static_cast<double>(n)));
     values /= scale;
     variances /= scale * scale;
     causes = CausesOf(known, points, scale);
@@ -259,9 +259,9 @@ Posterior::Parameters Posterior::Fit(const std::vector<Observation>& observation
     for (size_t i = 0; i < parameters.size(); ++i) {
       const double turn = gradient[i] * before[i];
       steps[i] = turn > 0 ? std::min(1.0, 1.3 * steps[i]) : turn < 0 ? 0.5 * steps[i] : steps[i];
-      const double middle = std::log(priors[i].median), reach = kMostSds * priors[i].sd;
+      const double median = std::log(priors[i].median), reach = kMostSds * priors[i].sd;
       if (gradient[i] != 0) parameters[i] += gradient[i] > 0 ? -steps[i] : steps[i];
-      parameters[i] = std::clamp(parameters[i], middle - reach, middle + reach);
+      parameters[i] = std::clamp(parameters[i], median - reach, median + reach);
     }
     before = gradient;
   }

@@ -24,7 +24,8 @@ struct KnownCause {
 
 struct PosteriorSettings {
   // Log-normal priors of the kernel's parameters: median, and standard deviation of the logarithm. Each campaign fits
-  // the parameters to its own measurements. Variances are shares of the spread's.
+  // the parameters to its own measurements. Variances are shares of the variance
+  // of log speed.
   struct Prior {
     double median, sd;
   };
@@ -35,8 +36,8 @@ struct PosteriorSettings {
   Prior nugget = {0.01, 1};      // variance of what no variable explains
   int fit_steps = 10;
   // Standard deviation of log speed over a space, and the number of measurements that this prior counts as.
-  double spread = 0.3;
-  double spread_weight = 2;
+  double prior_sd = 0.3;
+  double prior_sd_weight = 2;
   // An approximation of this rank: the newest half, and the fastest of the others.
   size_t most_observations = 160;
   size_t most_fitted = 80;  // likewise, for the fit of the parameters

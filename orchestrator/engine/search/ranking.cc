@@ -20,7 +20,9 @@ constexpr size_t kFirstRefit = 8;         // observations: with fewer, the param
 constexpr double kRefitGrowth = 1.25;     // then whenever their number has grown by this factor
 constexpr size_t kMostRefused = 100'000;  // variants of which it is remembered whether they can be tried
 constexpr size_t kMostOutcomes = 160;     // the newest ones, by which failures and costs are judged
-constexpr double kInterval = 2.576;       // standard deviations to a bound that holds 99 times in 100
+// The standard normal distribution's quantile at 0.995, as far as earlier campaigns were ranked with it: more digits
+// could change a replayed choice.
+constexpr double kNormalQuantile995 = 2.576;
 
 // A single change of one of the parents, of which only bounds are known. There are many.
 struct Prospect {
@@ -50,7 +52,7 @@ struct Outcome {
   double seconds = 0;
 };
 
-// The number of observations to which the parameters are fitted when there are so many.
+// The number of observations to which the parameters are fitted when there are this many.
 size_t FittedOf(size_t observations) {
   size_t fitted = std::min(observations, kFirstRefit);
   while (true) {
@@ -61,7 +63,7 @@ size_t FittedOf(size_t observations) {
 }
 
 double VarianceOf(const v1::Comparison& comparison) {
-  const double sd = (comparison.upper() - comparison.lower()) / 2 / kInterval;
+  const double sd = (comparison.upper() - comparison.lower()) / 2 / kNormalQuantile995;
   return std::isfinite(sd) ? sd * sd : 0;
 }
 

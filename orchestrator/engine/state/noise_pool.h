@@ -34,7 +34,7 @@ class NoisePool {
   // One comparison of several processes.
   struct Between {
     double variance = 0;  // of the processes' means
-    double by_pairs = 0;  // what the spread of their pairs explains of it
+    double by_pairs = 0;  // what the variance of their pairs explains of it
     double degrees = 0;
   };
   std::vector<Between> comparisons_;

@@ -13,7 +13,7 @@
 #include "kernels/variable_values.h"
 #include "orchestrator/engine/state/noise_pool.h"
 #include "orchestrator/engine/verdict/seat.h"
-#include "profiles/mean_interval.h"
+#include "profiles/keep_rule.h"
 
 namespace pawl {
 namespace {

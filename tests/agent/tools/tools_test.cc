@@ -329,7 +329,7 @@ TEST_F(WaitToolTest, SaysThatAProposalWasDroppedOrTheCampaignEnded) {
 TEST_F(WaitToolTest, EndsAtOnceWhenItIsCancelledAndForAProposalThatIsNone) {
   EXPECT_THAT(Refused("wait", {{"proposal", "campaigns/7/proposals/40-000000000000"}}), HasSubstr("no such proposal"));
   cancellation_.Cancel();
-  EXPECT_THAT(Refused("wait", {{"proposal", proposal_}}), HasSubstr("nobody waits"));
+  EXPECT_THAT(Refused("wait", {{"proposal", proposal_}}), HasSubstr("the call was cancelled"));
 }
 
 TEST_F(WaitToolTest, WaitsForTheStartWithoutAProposal) {

@@ -430,7 +430,7 @@ TEST_F(CommandsTest, WriteTheBestAndSayWhatAWorkerMadeOfIt) {
   EXPECT_EQ(best.exit_code, 0) << best.err;
   EXPECT_THAT(best.out, testing::ContainsRegex("program   verified on NVIDIA H200, 20..-..-..\n"));
   EXPECT_THAT(best.out, HasSubstr("extension not verified: it exited with code 1: no module named torch\n"));
-  EXPECT_THAT(best.out, HasSubstr("cubin     not at hand"));
+  EXPECT_THAT(best.out, HasSubstr("cubin     not available"));
   EXPECT_THAT(fake_.asked().verifications, ElementsAre("campaigns/7/iterations/4"));
   EXPECT_THAT(fake_.asked().handed_off, Contains("check_program.sh"));
   EXPECT_THAT(fake_.asked().handed_off, Contains("source/transpose.cu"));

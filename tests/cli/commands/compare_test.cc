@@ -100,7 +100,7 @@ TEST(Compare, TakesSeveralAssignmentsAndPrintsOneJsonObject) {
 TEST(Compare, RefusesUnknownVariablesAndValuesWithTheNearest) {
   ProcessResult result = Replayed({"attention", "TILE_N=16", "TILE_MM=16"});
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.err, AllOf(HasSubstr("\"16\" is no value of TILE_N"), HasSubstr("64, 128, 256, 512")));
+  EXPECT_THAT(result.err, AllOf(HasSubstr("\"16\" is not a value of TILE_N"), HasSubstr("64, 128, 256, 512")));
   result = Replayed({"attention", "TILE_MM=16"});
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.err, AllOf(HasSubstr("no variable \"TILE_MM\""), HasSubstr("did you mean TILE_M?")));

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "cli/draft/libclang.h"
+#include "cli/draft/read/libclang.h"
 #include "tests/cli/pawl_program.h"
 #include "worker/process/temporary_folder.h"
 

@@ -125,7 +125,7 @@ TEST_F(SteeringCommandsTest, SearchLessons) {
   const ProcessResult none = Run({"lessons", "grid", "--gpu", "L4"});
   EXPECT_EQ(none.exit_code, 0);
   EXPECT_EQ(none.out, "");
-  EXPECT_THAT(none.err, HasSubstr("No lessons like that"));
+  EXPECT_THAT(none.err, HasSubstr("No matching lessons"));
   EXPECT_THAT(Run({"lessons", "--limit", "1"}).err, HasSubstr("1 of 4; --limit shows more"));
 }
 
@@ -149,7 +149,7 @@ TEST_F(SteeringCommandsTest, NameTheVariableThatWasMeant) {
   EXPECT_EQ(variable.exit_code, 2);
   EXPECT_THAT(variable.err,
               HasSubstr("campaigns/7 has no variable TILE_N; expected TILE_M, WARPS; did you mean TILE_M?"));
-  EXPECT_THAT(Run({"propose", "7", "WARPS=3"}).err, HasSubstr("\"3\" is no value of WARPS; expected 1, 2, 4, 8"));
+  EXPECT_THAT(Run({"propose", "7", "WARPS=3"}).err, HasSubstr("\"3\" is not a value of WARPS; expected 1, 2, 4, 8"));
   EXPECT_THAT(fake_.asked().proposals, IsEmpty());
 }
 
@@ -183,7 +183,7 @@ TEST_F(SteeringCommandsTest, TakeAndShowValuesThatAreWords) {
   EXPECT_EQ(fake_.asked().proposals[0].change().to(), 1);
   EXPECT_EQ(fake_.asked().proposals[1].change().to(), 1);
   EXPECT_THAT(Run({"propose", "7", "ACC=hlaf"}).err,
-              HasSubstr("\"hlaf\" is no value of ACC; expected float, half; did you mean half?"));
+              HasSubstr("\"hlaf\" is not a value of ACC; expected float, half; did you mean half?"));
 }
 
 TEST_F(SteeringCommandsTest, ProposeNothingThatIsNoPatch) {

@@ -61,6 +61,14 @@ TEST_F(TerminalTest, HistoryCutsNeitherVerdictNorTimeNorBaseline) {
   }
 }
 
+TEST_F(TerminalTest, HistoryLeavesOutAReasonThatHasNoRoomBeforeASpeedup) {
+  fake_.iterations[4].mutable_change()->set_variable("PIPELINE");
+  const std::string shown = Shown({"history", "7"});
+  EXPECT_THAT(shown, HasSubstr("  baseline  parent   start  change")) << shown;
+  EXPECT_THAT(shown, Not(testing::ContainsRegex("change +reason"))) << shown;
+  EXPECT_THAT(shown, HasSubstr("columns that do not fit this terminal: reason (")) << shown;
+}
+
 TEST_F(TerminalTest, CampaignsCutNeitherStateNorTimeNorBaseline) {
   const std::string shown = Shown({"campaigns"});
   EXPECT_THAT(shown, HasSubstr("#  state    tier         best  baseline  kernel")) << shown;

@@ -12,7 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "cli/draft/draft_process.h"
-#include "cli/draft/libclang.h"
+#include "cli/draft/read/libclang.h"
 #include "kernels/problem.h"
 #include "kernels/read/bundle_reader.h"
 #include "worker/process/temporary_folder.h"

@@ -234,7 +234,7 @@ TEST_F(WhyNotTest, SaysWhatIsNoQuestion) {
   EXPECT_THAT(std::string(Ask("TILE_Q", 64).status().message()),
               HasSubstr("attention has no variable TILE_Q; expected TILE_M, WARPS; did you mean TILE_M?"));
   EXPECT_THAT(std::string(Ask("WARPS", 3).status().message()),
-              HasSubstr("\"3\" is no value of WARPS; expected 1, 2, 4, 8"));
+              HasSubstr("\"3\" is not a value of WARPS; expected 1, 2, 4, 8"));
 }
 
 TEST_F(WhyNotTest, AdmitsThatADecisionDoesNotNameIt) {

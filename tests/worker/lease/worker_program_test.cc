@@ -38,7 +38,8 @@ class WorkerProgram : public testing::Test {
 TEST_F(WorkerProgram, SaysHowItIsUsed) {
   const ProcessResult help = RunWorker({"--help"});
   EXPECT_EQ(help.exit_code, 0);
-  EXPECT_THAT(help.out, AllOf(HasSubstr("--orchestrator"), HasSubstr("--device"), HasSubstr("PAWL_RECORDINGS")));
+  EXPECT_THAT(help.out,
+              AllOf(HasSubstr("--orchestrator"), HasSubstr("--device"), HasSubstr("PAWL_DEVICE for --device")));
   const ProcessResult wrong = RunWorker({"--orchestrator", nobody_, "--device", "gpu"});
   EXPECT_EQ(wrong.exit_code, 2);
   EXPECT_THAT(wrong.err, HasSubstr("\"gpu\" is not a device"));

@@ -92,7 +92,7 @@ class Values(unittest.TestCase):
         self.refused([1, 3, 4], "i32", "x starts with 1: CSR offsets must start with 0", fill="csr_offsets", high=4)
         self.refused([0, 3], "i32", "x ends with 3: CSR offsets must end with 4", fill="csr_offsets", high=4)
         self.refused([0, 9], "i64", r"x\[1\] is 9, outside of the range of kernel.toml, \[0, 8\]", fill="integers", low=0, high=8)
-        self.refused([0, 0], "i32", "x is no permutation of 0 to 1", fill="permutation")
+        self.refused([0, 0], "i32", "x is not a permutation of 0 to 1", fill="permutation")
         self.refused([2, 1], "f32", "kernel.toml says that it is sorted", fill="sorted")
         self.refused([0, 1], "f32", r"x\[1\] is 1: kernel.toml says fill = zeros", fill="zeros")
 
@@ -221,10 +221,10 @@ class Problems(unittest.TestCase):
 
     def test_wrong_names_are_named(self):
         self.assertIn("inputs() returned 'z', which kernel.toml does not have; its inputs are x, y", self.error(AXPY.replace('{"x":', '{"z":')))
-        self.assertIn("inputs() returned 'tmp', which is no input but scratch", self.error(AXPY.replace('{"x":', '{"tmp":')))
+        self.assertIn("inputs() returned 'tmp', which is not an input but scratch", self.error(AXPY.replace('{"x":', '{"tmp":')))
         self.assertIn("inputs() returned a ndarray, not a dict", self.error(AXPY.replace('{"x": rng.standard_normal(sizes["N"], dtype=np.float32)}', "np.zeros(8)")))
         self.assertIn("inputs() did not return 'x', for which kernel.toml has no fill", self.error(AXPY.replace('{"x": rng.standard_normal(sizes["N"], dtype=np.float32)}', "{}")))
-        self.assertIn("reference() returned 'out', which is no output of kernel.toml; those are y", self.error(AXPY.replace('{"y": y', '{"out": y')))
+        self.assertIn("reference() returned 'out', which is not an output of kernel.toml; those are y", self.error(AXPY.replace('{"y": y', '{"out": y')))
         self.assertIn("reference() did not return 'y'", self.error(AXPY.replace('{"y": y + 2 * x}', "{}")))
         self.assertIn("reference() returned a ndarray, not a dict of y", self.error(AXPY.replace('{"y": y + 2 * x}', "y")))
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/draft/cpp_expression.h"
-#include "cli/draft/cpp_statement.h"
-#include "cli/draft/source_model.h"
+#include "cli/draft/read/cpp_expression.h"
+#include "cli/draft/read/cpp_statement.h"
+#include "cli/draft/read/source_model.h"
 
 namespace pawl {
 

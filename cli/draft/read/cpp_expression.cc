@@ -1,4 +1,4 @@
-#include "cli/draft/cpp_expression.h"
+#include "cli/draft/read/cpp_expression.h"
 
 #include <algorithm>
 #include <cctype>

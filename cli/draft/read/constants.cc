@@ -1,4 +1,4 @@
-#include "cli/draft/constants.h"
+#include "cli/draft/read/constants.h"
 
 #include <algorithm>
 #include <set>

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/draft/cpp_expression.h"
+#include "cli/draft/read/cpp_expression.h"
 
 namespace pawl {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/draft/host_launches.h"
+#include "cli/draft/read/host_launches.h"
 
 namespace pawl {
 

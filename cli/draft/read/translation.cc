@@ -1,4 +1,4 @@
-#include "cli/draft/translation.h"
+#include "cli/draft/read/translation.h"
 
 #include <algorithm>
 #include <set>
@@ -6,8 +6,8 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "cli/draft/constants.h"
-#include "cli/draft/cpp_statement.h"
+#include "cli/draft/read/constants.h"
+#include "cli/draft/read/cpp_statement.h"
 
 namespace pawl {
 namespace {

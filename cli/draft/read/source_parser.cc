@@ -9,12 +9,12 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "cli/draft/constants.h"
-#include "cli/draft/cpp_expression.h"
 #include "cli/draft/embedded.h"
-#include "cli/draft/libclang.h"
-#include "cli/draft/macros.h"
-#include "cli/draft/source_model.h"
+#include "cli/draft/read/constants.h"
+#include "cli/draft/read/cpp_expression.h"
+#include "cli/draft/read/libclang.h"
+#include "cli/draft/read/macros.h"
+#include "cli/draft/read/source_model.h"
 #include "kernels/limits.h"
 
 namespace pawl {
@@ -68,7 +68,7 @@ class SourceParser {
     const absl::Cleanup no_index = [&] { f_.disposeIndex(index); };
     clang::Unit unit = nullptr;
     const std::string stubs_name = (folder_ / "pawl-cuda-stubs.h").string();
-    const std::string_view stubs = embedded::kCudaStubsCuh;
+    const std::string_view stubs = embedded::kReadCudaStubsCuh;
     clang::UnsavedFile unsaved = {stubs_name.c_str(), stubs.data(), stubs.size()};
     const std::string folder = absl::StrCat("-I", folder_.string());
     const char* const arguments[] = {"-x",

@@ -1,4 +1,4 @@
-#include "cli/draft/host_tensors.h"
+#include "cli/draft/read/host_tensors.h"
 
 #include <functional>
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "cli/draft/cpp_expression.h"
+#include "cli/draft/read/cpp_expression.h"
 #include "kernels/source/cpp_tokens.h"
 
 namespace pawl {

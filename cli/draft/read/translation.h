@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "cli/draft/cpp_expression.h"
-#include "cli/draft/source_model.h"
+#include "cli/draft/read/cpp_expression.h"
+#include "cli/draft/read/source_model.h"
 
 namespace pawl {
 

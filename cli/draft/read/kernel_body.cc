@@ -1,12 +1,12 @@
-#include "cli/draft/kernel_body.h"
+#include "cli/draft/read/kernel_body.h"
 
 #include <algorithm>
 #include <optional>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "cli/draft/constants.h"
-#include "cli/draft/cpp_statement.h"
+#include "cli/draft/read/constants.h"
+#include "cli/draft/read/cpp_statement.h"
 
 namespace pawl {
 namespace {

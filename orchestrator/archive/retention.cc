@@ -1,4 +1,4 @@
-#include "orchestrator/retention.h"
+#include "orchestrator/archive/retention.h"
 
 #include <algorithm>
 #include <limits>
@@ -29,8 +29,9 @@ absl::StatusOr<std::unique_ptr<Store>> OpenUnserved(const std::filesystem::path&
   absl::StatusOr<std::unique_ptr<Store>> store =
       Store::Open({.file = database, .check_patience = std::chrono::hours(24)});
   if (absl::IsAlreadyExists(store.status())) {
-    return absl::AlreadyExistsError(absl::StrCat(std::string(store.status().message()),
-                                                 ". Stop it first: campaigns are moved while nobody serves them"));
+    return absl::AlreadyExistsError(
+        absl::StrCat(std::string(store.status().message()),
+                     ". Stop it first: campaigns can be moved only while no orchestrator serves them"));
   }
   if (!store.ok()) return store.status();
   const absl::StatusOr<bool> outdated = (*store)->RowsOutdated();
@@ -51,7 +52,8 @@ absl::StatusOr<std::vector<int64_t>> NumbersOf(const std::vector<std::string>& c
     if (named) {
       number = *named;
     } else if (!absl::SimpleAtoi(campaign, &number) || number <= 0) {
-      return absl::InvalidArgumentError(absl::StrCat("\"", campaign, "\" is no campaign; expected 7 or campaigns/7"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("\"", campaign, "\" is not a campaign; expected 7 or campaigns/7"));
     }
     if (std::find(numbers.begin(), numbers.end(), number) == numbers.end()) numbers.push_back(number);
   }

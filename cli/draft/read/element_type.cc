@@ -1,4 +1,4 @@
-#include "cli/draft/element_type.h"
+#include "cli/draft/read/element_type.h"
 
 #include <cctype>
 #include <map>

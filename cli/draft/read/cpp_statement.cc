@@ -1,4 +1,4 @@
-#include "cli/draft/cpp_statement.h"
+#include "cli/draft/read/cpp_statement.h"
 
 #include <algorithm>
 #include <set>

@@ -1,12 +1,12 @@
-#include "cli/draft/host_launches.h"
+#include "cli/draft/read/host_launches.h"
 
 #include <algorithm>
 #include <set>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "cli/draft/constants.h"
-#include "cli/draft/translation.h"
+#include "cli/draft/read/constants.h"
+#include "cli/draft/read/translation.h"
 
 namespace pawl {
 namespace {

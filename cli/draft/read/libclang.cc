@@ -1,4 +1,4 @@
-#include "cli/draft/libclang.h"
+#include "cli/draft/read/libclang.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>

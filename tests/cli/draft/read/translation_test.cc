@@ -1,9 +1,9 @@
-#include "cli/draft/translation.h"
+#include "cli/draft/read/translation.h"
 
 #include <gtest/gtest.h>
 
-#include "cli/draft/constants.h"
-#include "cli/draft/cpp_expression.h"
+#include "cli/draft/read/constants.h"
+#include "cli/draft/read/cpp_expression.h"
 
 namespace pawl {
 namespace {

@@ -1,8 +1,8 @@
-#include "cli/draft/macros.h"
+#include "cli/draft/read/macros.h"
 
 #include <algorithm>
 
-#include "cli/draft/cpp_expression.h"
+#include "cli/draft/read/cpp_expression.h"
 
 namespace pawl {
 namespace {
