@@ -116,6 +116,7 @@ struct LiveState {
   std::map<int64_t, std::unique_ptr<CampaignState>> campaigns;  // unfinished, or with a trial that verifies
   std::map<TrialKey, HeldLease> leases;                         // that are out
   std::set<std::string> unconfirmed;                            // workers that never renewed their last lease
+  std::set<int64_t> unapplied;  // campaigns that may have an edit to be applied (UnappliedEdit) before they are planned
   TrialQueue queue;
   WorkerList workers;
   PatternLibrary patterns;

@@ -9,6 +9,7 @@
 
 #include "base/names/resource_name.h"
 #include "orchestrator/core/errors.h"
+#include "orchestrator/engine/search/next_event.h"
 #include "spdlog/spdlog.h"
 
 namespace pawl {
@@ -68,6 +69,7 @@ absl::Status LoadUnfinished(Store& store, BundlePool& bundles, LiveState* state)
     absl::StatusOr<StoredCampaign> campaign = ReadCampaign(store, number, &bundles);
     if (!campaign.ok()) return campaign.status();
     state->queue.Update(number, *campaign->state);
+    if (UnappliedEdit(*campaign->state) != nullptr) state->unapplied.insert(number);
     state->campaigns[number] = std::move(campaign->state);
   }
   return absl::OkStatus();
@@ -78,6 +80,7 @@ absl::Status LoadAll(Store& store, BundlePool& bundles, const OrchestratorOption
   state->campaigns.clear();
   state->leases.clear();
   state->unconfirmed.clear();
+  state->unapplied.clear();
   state->queue.Clear();
   state->baselines.Clear();
   state->loaded_at = now;

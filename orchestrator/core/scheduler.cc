@@ -74,10 +74,13 @@ void Scheduler::Plan(Step* step) {
     const auto [known, fresh] =
         slots.try_emplace(absl::StrCat(campaign.space_hash(), campaign.summary().device(), "\n", campaign.author()));
     if (fresh) known->second = SlotsOf(campaign, step->now);
-    while (std::optional<v1::Event> event =
-               Decide(campaign, chooser_, {step->now, step->served}, *options_.profiles, known->second)) {
+    while (UnappliedEdit(campaign) == nullptr) {
+      std::optional<v1::Event> event =
+          Decide(campaign, chooser_, {step->now, step->served}, *options_.profiles, known->second);
+      if (!event) break;
       committer_.Add(step, &campaign, *std::move(event));
     }
+    if (UnappliedEdit(campaign) != nullptr) state_.unapplied.insert(number);
   }
 }
 

@@ -156,7 +156,7 @@ std::optional<Choice> FromProposals(const CampaignState& campaign, std::optional
   if (!change.to_word().empty()) change.clear_to();
   if (const absl::Status status = ReadWord(campaign.BundleAt(campaign.best()->number()).variables(), &change);
       status.ok()) {
-    choice = Proposed(campaign, change, &refusal);
+    choice = Proposed(campaign, change, &refusal, &campaign.proposals().front().patched);
   } else {
     refusal.why = std::string(status.message());
   }
@@ -327,6 +327,14 @@ v1::Event Finish(const CampaignState& campaign, v1::Event end, const ProfileSet&
 v1::SuccessTier TierOf(const v1::Campaign& summary, const Gates& gates) {
   if (!summary.has_best()) return v1::SUCCESS_TIER_UNSPECIFIED;
   return gates.TierOf(summary.speedup_over_baseline(), summary.spec().goal().speedup());
+}
+
+const CampaignState::Proposal* UnappliedEdit(const CampaignState& campaign) {
+  if (campaign.ended() || campaign.summary().state() == v1::PAUSED) return nullptr;
+  if (campaign.best() == nullptr || campaign.proposals().empty()) return nullptr;
+  const CampaignState::Proposal& oldest = campaign.proposals().front();
+  const bool applied = oldest.patched.best == campaign.best()->number();
+  return applied || !oldest.proposed.change().has_source() ? nullptr : &oldest;
 }
 
 std::optional<absl::Time> ProposalDeadline(const CampaignState& campaign) {

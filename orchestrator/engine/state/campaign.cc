@@ -104,7 +104,7 @@ void CampaignState::Apply(const v1::Event& event) {
       proposals_.clear();
       break;
     case v1::Event::kProposed:
-      proposals_.push_back({event.proposed(), at});
+      proposals_.push_back({.proposed = event.proposed(), .at = at});
       break;
     case v1::Event::kDropped:
       DropProposal(event.dropped().change());

@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "kernels/plan.h"
+#include "kernels/read/implementation.h"
 #include "kernels/space.h"
 #include "orchestrator/engine/state/noise_pool.h"
 #include "pawl/v1/bundle.pb.h"
@@ -43,6 +44,12 @@ struct OpenTrial {
   std::string worker;                       // that holds it; empty: nobody
   std::string nonce;                        // of the current or last lease; empty: its result is not taken
   std::optional<absl::Duration> leased_at;  // in served time
+};
+
+// What an edit makes of the best variant.
+struct PatchedBest {
+  int best = -1;  // the iteration
+  absl::StatusOr<ImplementationState> patched = absl::UnknownError("it was not applied");
 };
 
 // What the search computed before. It follows from the campaign, and would take long to compute for every choice.
@@ -169,6 +176,8 @@ class CampaignState {
   struct Proposal {
     v1::ChangeProposed proposed;
     absl::Time at;
+    // Of an edit, computed before: it follows from the campaign, and takes long where the source is large.
+    mutable PatchedBest patched;
   };
   const std::deque<Proposal>& proposals() const { return proposals_; }
 
