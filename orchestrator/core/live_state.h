@@ -130,8 +130,8 @@ struct LiveState {
   absl::Status broken = absl::UnavailableError("starting");  // not OK: memory can't be trusted, nothing is served
 };
 
-// Unfinished campaigns are in memory with what people sent for them: bundles, of which a shared one counts once,
-// proposals that wait, and the sources that proposed edits made.
+// Unfinished campaigns, and those that are verified, are in memory with what people sent for them: bundles, of which a
+// shared one counts once, proposals that wait, the sources that proposed edits make, and the files of a hand-off.
 //
 // RESOURCE_EXHAUSTED: with this many bytes more, those of this author or those of all would be more than the options
 // allow. `bundle_hash` names a bundle that they are of; empty: they are of a proposal.

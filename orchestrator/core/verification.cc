@@ -1,7 +1,9 @@
 // Measuring an iteration again.
+#include <algorithm>
 #include <map>
 #include <optional>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/names/resource_name.h"
@@ -14,14 +16,20 @@
 namespace pawl {
 namespace {
 
+size_t BytesOf(const v1::VerifyIterationRequest& request) {
+  size_t bytes = 0;
+  for (const v1::SourceFile& file : request.hand_off()) bytes += file.ByteSizeLong();
+  return bytes;
+}
+
 // What a worker is to build and run goes into the log of the campaign: it must be small, and stay in its folder.
 absl::Status CheckHandOffFiles(const v1::VerifyIterationRequest& request) {
-  size_t bytes = 0;
+  const size_t bytes = BytesOf(request);
   for (const v1::SourceFile& file : request.hand_off()) {
-    bytes += file.ByteSizeLong();
     const bool outside = file.path().empty() || file.path()[0] == '/' || absl::StrContains(file.path(), "..");
-    if (outside || file.path().size() > kMaxPath) {
-      return BadField("hand_off", "expected paths below one folder, without ..");
+    const bool control = std::any_of(file.path().begin(), file.path().end(), absl::ascii_iscntrl);
+    if (outside || control || file.path().size() > kMaxPath) {
+      return BadField("hand_off", "expected paths below one folder, without .. and control characters");
     }
   }
   if (request.hand_off_size() > static_cast<int>(kMaxHandOffFiles) || bytes > kMaxHandOffBytes) {
@@ -80,6 +88,9 @@ absl::StatusOr<v1::VerifyIterationResponse> Orchestrator::Verify(const v1::Verif
     }
     status = refused(absl::StrCat(stored->name(), " is being verified already"),
                      "wait for that to end, a minute at most if no worker takes it");
+  }
+  if (status.ok()) {
+    status = CheckHeldBytes(state_, options_, campaign.author(), static_cast<int64_t>(BytesOf(request)));
   }
   if (!status.ok()) {
     if (campaign.ended() && campaign.open_trials().empty()) state_.Drop(name->campaign);

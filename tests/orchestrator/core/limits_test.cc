@@ -1,6 +1,7 @@
 // Every stated limit of the services: what is at it is taken, what is one beyond it is refused.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <optional>
 
@@ -149,7 +150,7 @@ TEST(LimitsTest, OfTheBytesOfUnfinishedCampaignsBundles) {
 
 TEST(LimitsTest, OfTheBytesOfAnAuthorsProposals) {
   OrchestratorOptions options;
-  options.max_author_bytes = 10'000;
+  options.max_author_bytes = 20'000;
   World world(options);
   v1::CampaignSpec spec;
   spec.mutable_chooser()->set_kind(v1::CHOOSER_KIND_OUTSIDE);
@@ -177,9 +178,66 @@ TEST(LimitsTest, OfTheBytesOfAnAuthorsProposals) {
   EXPECT_TRUE(propose(8'000, 'c', "bob").ok());
   ASSERT_TRUE(worker.Complete(worker.MustLease()).ok());  // ann's first
   ASSERT_TRUE(worker.Complete(worker.MustLease()).ok());  // and second, which made a source
-  EXPECT_EQ(propose(2'000, 'd', "ann").code(), absl::StatusCode::kResourceExhausted) << "the sources are still there";
+  EXPECT_EQ(propose(5'000, 'd', "ann").code(), absl::StatusCode::kResourceExhausted) << "the sources are still there";
   ReportPromise(20,
                 absl::StrCat(refused, " source edits above their author's limit were refused, those of another taken"));
+}
+
+// What an edit makes is the whole source, held from the proposal to the campaign's end.
+TEST(LimitsTest, OfTheBytesOfEditsThatWaitOrAreBeingTried) {
+  OrchestratorOptions options;
+  options.max_author_bytes = 12'000;
+  World world(options);
+  v1::CampaignSpec spec;
+  spec.mutable_chooser()->set_kind(v1::CHOOSER_KIND_OUTSIDE);
+  v1::Bundle bundle = TinyBundle();
+  bundle.mutable_source()->set_text("#define WORD one\n" + bundle.source().text() + "//" + std::string(4'000, 'x') +
+                                    "\n");
+  const std::string campaign = world.Submit(spec, bundle);
+  ScriptedWorker worker(world, "a");
+  ASSERT_TRUE(worker.Complete(worker.MustLease()).ok());
+  const auto propose = [&](const std::string& word, const std::string& author) {
+    v1::ProposeChangeRequest request;
+    request.set_campaign(campaign);
+    request.set_author(author);
+    request.mutable_change()->mutable_source()->set_name("an edit");
+    request.mutable_change()->mutable_source()->set_patch("@@ -1 +1 @@\n-#define WORD one\n+#define WORD " + word +
+                                                          "\n");
+    return world->Propose(request).status();
+  };
+  ASSERT_TRUE(propose("two", "ann").ok());  // is planned at once
+  ASSERT_TRUE(propose("three", "ann").ok());
+  for (int restarts = 0; restarts < 2; ++restarts) {
+    ExpectError(propose("four", "ann"), absl::StatusCode::kResourceExhausted,
+                "proposals of unfinished campaigns of ann");
+    world.Restart();
+  }
+  EXPECT_TRUE(propose("four", "bob").ok());
+}
+
+TEST(LimitsTest, OfTheBytesOfAHandOffThatIsVerified) {
+  OrchestratorOptions options;
+  options.max_author_bytes = static_cast<int64_t>(TinyBundle().ByteSizeLong()) + 10'000;
+  World world(options);
+  const std::string campaign = world.Submit();
+  ScriptedWorker worker(world, "a");
+  EXPECT_EQ(worker.RunAll(), 5);
+  ASSERT_EQ(world.Get(campaign).state(), v1::FINISHED);
+  const auto verify = [&](size_t bytes) {
+    v1::VerifyIterationRequest request;
+    request.set_name(campaign + "/iterations/0");
+    v1::SourceFile& file = *request.add_hand_off();
+    file.set_path("check_program.sh");
+    file.set_text(std::string(bytes, 'x'));
+    return world->Verify(request).status();
+  };
+  const auto full = absl::StatusCode::kResourceExhausted;
+  ExpectError(verify(10'001), full, "without an author");
+  ASSERT_TRUE(verify(9'900).ok());
+  EXPECT_EQ(world->Submit(OfBytes(TinyBundle().ByteSizeLong() + 100, 'b', "")).status().code(), full)
+      << "what is verified is in memory as well";
+  worker.RunAll();
+  EXPECT_TRUE(world->Submit(OfBytes(TinyBundle().ByteSizeLong() + 100, 'b', "")).ok());
 }
 
 TEST(LimitsTest, OfAProposal) {
