@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <iterator>
 #include <memory>
@@ -169,6 +171,32 @@ TEST_F(DatabaseFilesTest, IsNotStartedOnABackupBesideTheLogOfTheDatabase) {
     ASSERT_TRUE(orchestrator->Says("listening on")) << orchestrator->Output();
     EXPECT_EQ(Client(address_).Get("campaigns/1").name(), "campaigns/1");
   }
+}
+
+// Without the lock file nothing but the database itself says that the log is not its own.
+TEST_F(DatabaseFilesTest, IsNotStartedOnABackupBesideALogThatNobodyNoted) {
+  const std::string backup = (folder_.path() / "backup.db").string();
+  std::unique_ptr<Daemon> orchestrator = Start();
+  Client(address_).Submit(TinyBundle());
+  EXPECT_EQ(
+      Daemon("pawl-orchestrator", {"--database", database_, "--backup", backup}).WaitForEnd(std::chrono::seconds(5)),
+      0);
+  Client(address_).Submit(TinyBundle());
+  orchestrator->Signal(SIGKILL);
+  orchestrator->WaitForEnd(std::chrono::seconds(5));
+  const auto bytes = fs::file_size(database_ + "-wal");
+  ASSERT_GT(bytes, 0u);
+  fs::copy_file(backup, database_, fs::copy_options::overwrite_existing);
+  fs::remove(database_ + ".lock");
+  orchestrator = Start();
+  ASSERT_EQ(orchestrator->WaitForEnd(std::chrono::seconds(5)), 1) << orchestrator->Output();
+  EXPECT_THAT(orchestrator->Output(), HasSubstr("aside"));
+  EXPECT_EQ(fs::file_size(database_ + "-wal"), bytes) << "the log is as it was";
+  fs::remove(database_ + "-wal");
+  fs::remove(database_ + "-shm");
+  orchestrator = Start();
+  ASSERT_TRUE(orchestrator->Says("listening on")) << orchestrator->Output();
+  EXPECT_EQ(Client(address_).Get("campaigns/1").name(), "campaigns/1");
 }
 
 TEST_F(DatabaseFilesTest, HasNoDefaultWithoutAHomeFolder) {
