@@ -199,6 +199,30 @@ TEST_F(DatabaseFilesTest, IsNotStartedOnABackupBesideALogThatNobodyNoted) {
   EXPECT_EQ(Client(address_).Get("campaigns/1").name(), "campaigns/1");
 }
 
+// In place: neither the inode changes nor does the file get shorter.
+TEST_F(DatabaseFilesTest, EndsWhenABackupIsWrittenOverThem) {
+  std::unique_ptr<Daemon> orchestrator = Start();
+  Client client(address_);
+  client.Submit(TinyBundle());
+  EXPECT_EQ(
+      Daemon("pawl-orchestrator", {"--database", database_, "--backup", aside_}).WaitForEnd(std::chrono::seconds(5)),
+      0);
+  client.Submit(TinyBundle());
+  const auto length = fs::file_size(database_);
+  std::string content(fs::file_size(aside_), 0);
+  ASSERT_TRUE(
+      std::ifstream(aside_, std::ios::binary).read(content.data(), static_cast<std::streamsize>(content.size())));
+  content.resize(std::max<size_t>(content.size(), length));
+  std::fstream(database_, std::ios::binary | std::ios::in | std::ios::out)
+      .write(content.data(), static_cast<std::streamsize>(content.size()));
+  v1::SubmitCampaignRequest request;
+  *request.mutable_bundle() = TinyBundle();
+  v1::Campaign campaign;
+  EXPECT_FALSE(Client::Call(client.campaigns(), &Client::Campaigns::SubmitCampaign, request, &campaign).ok());
+  EXPECT_EQ(orchestrator->WaitForEnd(std::chrono::seconds(5)), 1) << orchestrator->Output();
+  EXPECT_THAT(orchestrator->Output(), HasSubstr("was overwritten"));
+}
+
 TEST_F(DatabaseFilesTest, HasNoDefaultWithoutAHomeFolder) {
   int refused = 0;
   for (const char* home : {"", "relative"}) {
