@@ -223,6 +223,22 @@ TEST_F(DatabaseFilesTest, EndsWhenABackupIsWrittenOverThem) {
   EXPECT_THAT(orchestrator->Output(), HasSubstr("was overwritten"));
 }
 
+TEST_F(DatabaseFilesTest, EndsWithAMessageWhenTheyAreHarmedWhileItDrains) {
+  std::unique_ptr<Daemon> orchestrator = Start();
+  Client client(address_);
+  client.Submit(TinyBundle());
+  ASSERT_TRUE(client.Register("workers/a").ok());
+  v1::LeaseTrialResponse leased;
+  ASSERT_TRUE(client.Lease("workers/a", 0, &leased).ok());
+  ASSERT_TRUE(leased.has_trial());
+  orchestrator->Signal(SIGTERM);
+  v1::LeaseTrialResponse none;
+  ASSERT_TRUE(Client::Until(std::chrono::seconds(5), [&] { return !client.Lease("workers/a", 0, &none).ok(); }));
+  fs::rename(database_, aside_);
+  EXPECT_EQ(orchestrator->WaitForEnd(std::chrono::seconds(10)), 1) << orchestrator->Output();
+  EXPECT_THAT(orchestrator->Output(), HasSubstr("was removed or moved"));
+}
+
 TEST_F(DatabaseFilesTest, HasNoDefaultWithoutAHomeFolder) {
   int refused = 0;
   for (const char* home : {"", "relative"}) {
