@@ -123,7 +123,7 @@ struct LiveState {
   KnownBaselines baselines;
   std::map<uint64_t, WaitingLease> waiting;  // oldest first
   uint64_t next_waiting = 1;
-  absl::Time loaded_at;
+  Moment loaded_at{absl::Time()};
   ServedClock served;
   int64_t next_campaign = 1;
   bool leasing = true;

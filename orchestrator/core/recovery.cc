@@ -83,7 +83,6 @@ absl::Status LoadAll(Store& store, BundlePool& bundles, const OrchestratorOption
   state->unapplied.clear();
   state->queue.Clear();
   state->baselines.Clear();
-  state->loaded_at = now;
   absl::StatusOr<std::vector<StoredWorker>> workers = store.Workers();
   if (!workers.ok()) return workers.status();
   state->workers.Load(*workers, now);
@@ -94,6 +93,7 @@ absl::Status LoadAll(Store& store, BundlePool& bundles, const OrchestratorOption
   state->next_campaign = *last + 1;
   if (absl::Status status = LoadUnfinished(store, bundles, state); !status.ok()) return status;
   if (absl::Status status = LoadLeases(store, options.lease, state); !status.ok()) return status;
+  state->loaded_at = {now, state->served.Now()};
   state->broken = absl::OkStatus();
   return absl::OkStatus();
 }

@@ -137,10 +137,11 @@ std::optional<TrialQueue::Key> Scheduler::NextFor(const v1::Device& device) cons
 
 void Scheduler::EndWaitsForProposals(Step* step) {
   for (const auto& [number, campaign] : state_.campaigns) {
-    const std::optional<absl::Time> deadline = ProposalDeadline(*campaign);
+    const std::optional<absl::Duration> left = WaitsForProposal(*campaign, {step->now, step->served});
     // Nobody could propose while this process was not there.
-    const bool interrupted = campaign->idle_since() < state_.loaded_at;
-    if (!deadline || *deadline > step->now || (interrupted && state_.loaded_at + kReconnect > step->now)) continue;
+    const bool interrupted = Between(campaign->idle_since(), state_.loaded_at) >= absl::ZeroDuration();
+    const bool reconnecting = interrupted && Between(state_.loaded_at, {step->now, step->served}) < kReconnect;
+    if (!left || *left > absl::ZeroDuration() || reconnecting) continue;
     step->touched.insert(number);
   }
 }
@@ -230,10 +231,10 @@ void Scheduler::SayWhatItWaitsFor(const CampaignState& campaign, absl::Time now,
     said->set_waiting_for(what);
     said->set_message(message);
   };
-  if (const std::optional<absl::Time> deadline = ProposalDeadline(campaign)) {
+  if (const std::optional<absl::Duration> left = WaitsForProposal(campaign, {now, state_.served.Now()})) {
     return say(v1::WAITING_FOR_PROPOSAL,
-               absl::StrCat("waits for a proposal until ", absl::FormatTime("%H:%M:%S", *deadline, absl::UTCTimeZone()),
-                            " UTC: pawl propose"));
+               absl::StrCat("waits for a proposal until ",
+                            absl::FormatTime("%H:%M:%S", now + *left, absl::UTCTimeZone()), " UTC: pawl propose"));
   }
   const std::vector<const v1::Worker*> present = state_.workers.Present(now);
   if (present.empty()) return say(v1::WAITING_FOR_WORKER, "no worker is registered: start pawl-worker");

@@ -124,7 +124,7 @@ void Orchestrator::GiveUpVerifications(Step* step) {
     const std::map<int, OpenTrial> open_trials = campaign->open_trials();
     for (const auto& [trial, open] : open_trials) {
       if (open.planned.purpose() != v1::TRIAL_PURPOSE_VERIFY || !open.worker.empty() ||
-          step->now - open.free_since < options_.verification) {
+          Between(open.free_since, {step->now, step->served}) < options_.verification) {
         continue;
       }
       v1::Event event;

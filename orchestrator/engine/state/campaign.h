@@ -33,13 +33,16 @@ struct Moment {
   std::optional<absl::Duration> served;
 };
 
+// From one to the other; by the clock where one of them has no served time.
+absl::Duration Between(const Moment& before, const Moment& after);
+
 // A trial that has been planned and has no result yet.
 struct OpenTrial {
   v1::TrialPlanned planned;
   absl::Time planned_at;
-  absl::Time free_since;  // nobody holds it
-  int attempt = 0;        // of the current or last lease; 0: never leased
-  int killed = 0;         // leases that ran out after a renewal: the trial may have killed their workers
+  Moment free_since{absl::InfinitePast()};  // nobody holds it
+  int attempt = 0;                          // of the current or last lease; 0: never leased
+  int killed = 0;  // leases that ran out after a renewal: the trial may have killed their workers
   int host_faults = 0;
   std::string worker;                       // that holds it; empty: nobody
   std::string nonce;                        // of the current or last lease; empty: its result is not taken
@@ -198,7 +201,7 @@ class CampaignState {
   // The campaign was paused for a gate that this iteration did not pass.
   bool PausedFor(int iteration) const { return paused_for_.contains(iteration); }
   // Since when it could have planned its next iteration.
-  absl::Time idle_since() const { return idle_since_; }
+  const Moment& idle_since() const { return idle_since_; }
   // Time since the first lease without the pauses and without the time in which no orchestrator served, up to `now`.
   absl::Duration Running(const Moment& now) const;
   // Of the newest event, in served time; absent before the first that has it.
@@ -223,9 +226,9 @@ class CampaignState {
   const Space& SpaceOf(int source_id) const { return *spaces_[static_cast<size_t>(SpaceIdOf(source_id))]; }
   const std::string& OwnSource() const;
   int AddSource(const std::string& text);
-  void ApplyPlanned(const v1::TrialPlanned& planned, absl::Time at);
+  void ApplyPlanned(const v1::TrialPlanned& planned, const Moment& at);
   void ApplyLeased(const v1::TrialLeased& leased, const Moment& at);
-  void ApplyLost(const v1::LeaseLost& lost, absl::Time at);
+  void ApplyLost(const v1::LeaseLost& lost, const Moment& at);
   void ApplyFinished(const v1::TrialFinished& finished);
   void ApplyTotal(const v1::TrialFinished& finished);
   void ApplyEnd(const v1::TrialFinished& finished);
@@ -266,7 +269,7 @@ class CampaignState {
   bool round_joinable_ = false;
   int kept_since_total_ = 0;
   std::set<int> paused_for_;
-  absl::Time idle_since_;
+  Moment idle_since_{absl::Time()};
   bool leased_before_ = false;
   double price_per_hour_ = 0;
   std::string author_;
