@@ -266,6 +266,38 @@ TEST(BundleMessageTest, AllowsEveryLimitAndNothingBeyondIt) {
          added.add_words("word");
          added.add_words(std::string(to, 'w'));
        }},
+      {"expected 1 to 64 fields", 64,
+       [](v1::Bundle& bundle, int to) {
+         v1::StructArgument& added = *bundle.add_structs();
+         added.set_name("fields");
+         for (int i = 0; i < to; ++i) added.add_fields(bundle.tensors(0).name());
+       }},
+      {"launches", 10'000,
+       [](v1::Bundle& bundle, int to) {
+         while (bundle.launches_size() < to) *bundle.add_launches() = bundle.launches(0);
+       }},
+      {"the space is over 10000000 variants", 10'000'000,
+       [](v1::Bundle& bundle, int to) {
+         for (v1::Variable& variable : *bundle.mutable_variables()) {
+           variable.clear_values();
+           variable.add_values(variable.start());
+         }
+         for (const int values : {1000, 1000, to > 10'000'000 ? 11 : 10}) {
+           v1::Variable& added = *bundle.add_variables();
+           added.set_name("V" + std::to_string(bundle.variables_size()));
+           for (int i = 0; i < values; ++i) added.add_values(i);
+         }
+       }},
+      {"goal: expected worst from 0 to 1", 1,
+       [](v1::Bundle& bundle, int to) {
+         (*bundle.mutable_goal()->mutable_sizes())[bundle.goal().size()] = 1;
+         bundle.mutable_goal()->set_worst(to > 1 ? 1.000001 : 1);
+       }},
+      {"goal: expected worst from 0 to 1", 0,
+       [](v1::Bundle& bundle, int to) {
+         (*bundle.mutable_goal()->mutable_sizes())[bundle.goal().size()] = 1;
+         bundle.mutable_goal()->set_worst(to > 0 ? -0.000001 : 0);
+       }},
   };
   for (const auto& [what, limit, set] : limits) {
     SCOPED_TRACE(what);

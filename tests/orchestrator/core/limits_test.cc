@@ -261,6 +261,59 @@ TEST(LimitsTest, OfAProposal) {
   EXPECT_EQ(propose(1, 1, 1001), "author");
 }
 
+TEST(LimitsTest, OfWaitingProposalsAndOfTheSourceThatAnEditMakes) {
+  World world;
+  v1::CampaignSpec spec;
+  spec.mutable_chooser()->set_kind(v1::CHOOSER_KIND_OUTSIDE);
+  v1::Bundle bundle = TinyBundle();
+  bundle.mutable_source()->set_text("#define WORD one\n" + std::string("//") + std::string(200'000, 'x') + "\n");
+  const std::string campaign = world.Submit(spec, bundle);
+  ScriptedWorker worker(world, "a");
+  ASSERT_TRUE(worker.Complete(worker.MustLease()).ok());
+  const auto propose = [&](const std::string& word) {
+    v1::ProposeChangeRequest request;
+    request.set_campaign(campaign);
+    request.set_author("ann");
+    request.mutable_change()->mutable_source()->set_name("an edit");
+    request.mutable_change()->mutable_source()->set_patch("@@ -1 +1 @@\n-#define WORD one\n+#define WORD " + word +
+                                                          "\n");
+    return world->Propose(request).status();
+  };
+  const size_t room = (256 << 10) - (bundle.source().text().size() - 3);  // for the word
+  ExpectRefused(propose(std::string(room + 1, 'w')), "change");
+  EXPECT_TRUE(propose(std::string(room, 'w')).ok());  // is planned at once
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(propose("w" + std::to_string(i)).ok()) << i;
+  ExpectError(propose("one_more"), absl::StatusCode::kResourceExhausted, "100 proposals waiting");
+}
+
+TEST(LimitsTest, OfAHandOff) {
+  World world;
+  const std::string campaign = world.Submit();
+  ScriptedWorker worker(world, "a");
+  worker.RunAll();
+  const auto verify = [&](int files, size_t bytes, const std::string& path = "a/check.sh") {
+    v1::VerifyIterationRequest request;
+    request.set_name(campaign + "/iterations/0");
+    for (int i = 1; i < files; ++i) request.add_hand_off()->set_path("f" + std::to_string(i));
+    for (const v1::SourceFile& file : request.hand_off()) bytes -= std::min(bytes, file.ByteSizeLong());
+    v1::SourceFile& last = *request.add_hand_off();
+    last.set_path(path);
+    last.set_text(std::string(bytes, 'x'));
+    while (last.ByteSizeLong() > bytes && bytes > 100) last.mutable_text()->pop_back();  // with its path and lengths
+    return world->Verify(request).status();
+  };
+  const size_t most = 3 << 20;
+  ExpectRefused(verify(1, most + 1), "hand_off");
+  ExpectRefused(verify(1025, 0), "hand_off");
+  for (const std::string& path : {std::string(), std::string("/a"), std::string("../a"), std::string("a\nb"),
+                                  std::string("a\0b", 3), std::string(257, 'a')}) {
+    ExpectRefused(verify(1, 0, path), "hand_off");
+  }
+  EXPECT_TRUE(verify(1, most).ok());
+  worker.RunAll();
+  EXPECT_TRUE(verify(1024, 0, std::string(256, 'a')).ok());
+}
+
 TEST(LimitsTest, OfABlob) {
   World world;
   const auto put = [&](size_t bytes) {
