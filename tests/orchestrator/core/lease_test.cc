@@ -136,6 +136,30 @@ TEST(LeaseTest, PutsATrialAsideThoughItsWorkersWereWaitingForAnotherWhenTheyDied
   EXPECT_THAT(iterations[1].reason(), HasSubstr("3 workers were lost"));
 }
 
+// So is a renewal of another trial that the same worker holds.
+TEST(LeaseTest, PutsATrialAsideThoughItsWorkersRenewedAnotherLater) {
+  World world;
+  const std::string campaign = world.Submit();
+  ScriptedWorker worker(world, "a");
+  ASSERT_TRUE(worker.Complete(worker.MustLease()).ok());
+  for (int lost = 1; lost <= 3; ++lost) {
+    const v1::LeaseTrialResponse deadly = worker.MustLease();
+    EXPECT_EQ(deadly.trial().name(), campaign + "/trials/2");
+    const std::string other = world.Submit();
+    const v1::LeaseTrialResponse sibling = worker.MustLease();
+    ASSERT_TRUE(worker.Renew(deadly.lease()).ok());
+    PassInTicks(world, absl::Seconds(4));
+    ASSERT_TRUE(worker.Renew(sibling.lease()).ok());
+    PassInTicks(world, absl::Seconds(20));
+    EXPECT_EQ(world->leases_out(), 0);
+    v1::CancelCampaignRequest cancel;
+    cancel.set_name(other);
+    ASSERT_TRUE(world->Cancel(cancel).ok());
+  }
+  ASSERT_EQ(world.Iterations(campaign).size(), 2u);
+  EXPECT_EQ(world.Iterations(campaign)[1].verdict(), v1::REJECTED);
+}
+
 TEST(LeaseTest, IsHeldAgainstNoTrialWhileItsWorkerIsThere) {
   World world;
   const std::string campaign = world.Submit();

@@ -118,6 +118,23 @@ TEST(SourceEditTest, IsTriedAfterAPauseAndARestart) {
   EXPECT_THAT(worker.MustLease().trial().patched_source(), HasSubstr("#define TWO\n"));
 }
 
+// A process may end after a commit, before the edit is applied without the lock and planned in a commit of its own.
+TEST(SourceEditTest, IsPlannedByTheNextStartWhereTheLastOneCouldNot) {
+  World world;
+  const std::string campaign = world.Submit(With(v1::CHOOSER_KIND_OUTSIDE), WithSource());
+  ScriptedWorker worker(world, "a");
+  ASSERT_TRUE(worker.Complete(worker.MustLease()).ok());
+  Writes writes;
+  v1::Event& event = writes.events.emplace_back(world.Events(campaign).back());
+  event.mutable_proposed()->set_author("an agent");
+  event.mutable_proposed()->mutable_change()->mutable_source()->set_name("an edit");
+  event.mutable_proposed()->mutable_change()->mutable_source()->set_patch("@@ -1 +1 @@\n-#define ONE\n+#define TWO\n");
+  ASSERT_TRUE(world.store().Commit(&writes).ok());
+  world.Restart();
+  world.Pass(absl::Milliseconds(200));
+  EXPECT_THAT(worker.MustLease().trial().patched_source(), HasSubstr("#define TWO\n"));
+}
+
 TEST(SourceEditTest, IsRefusedWhereItCantBeMade) {
   World world;
   const std::string campaign = world.Submit({}, WithSource());
