@@ -101,6 +101,14 @@ bool IsCopy(const std::filesystem::path& database, const std::string& noted) {
   return !identity.empty() && !absl::StrContains(noted, identity);
 }
 
+// The database's header has 1 for a rollback journal and 2 for a -wal, twice (fileformat2.html, offset 18). Nobody has
+// the database open yet in this process: closing a descriptor would drop SQLite's locks.
+bool UsesNoWal(const std::filesystem::path& database) {
+  char header[20] = {};
+  std::ifstream file(database, std::ios::binary);
+  return file.read(header, sizeof header) && header[18] == 1 && header[19] == 1;
+}
+
 // SQLite would take a -wal that is not the database's for its changes, or remove it.
 absl::Status CheckWal(const std::filesystem::path& database, const std::vector<std::string>& noted, bool copy) {
   const std::filesystem::path log = Beside(database, "-wal");
@@ -120,6 +128,12 @@ absl::Status CheckWal(const std::filesystem::path& database, const std::vector<s
     return absl::FailedPreconditionError(
         absl::StrCat("database ", database.native(), " was replaced, but ", log.native(),
                      " holds changes of the file before it: put that file back in its place; ", aside));
+  }
+  // A database whose changes go to a -wal says so in its header; a backup does not.
+  if (UsesNoWal(database)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("database ", database.native(), " is a copy that has no write-ahead log, but ", log.native(),
+                     " holds changes of another file that was here: put that file back in its place; ", aside));
   }
   return absl::OkStatus();
 }

@@ -32,6 +32,9 @@ class DatabaseLock {
   ~DatabaseLock();
   DatabaseLock(const DatabaseLock&) = delete;
 
+  // Of the database file, for reading; it stays open as long as this.
+  int database_descriptor() const { return database_fd_; }
+
   absl::Status SetAddress(const std::string& address);
   // Notes which -wal belongs to the database, once there is one.
   absl::Status NoteWal();

@@ -41,13 +41,14 @@ static_assert(sizeof(IndexHeader) == 48);
 
 }  // namespace
 
-OpenFiles::OpenFiles(const std::filesystem::path& database) {
+OpenFiles::OpenFiles(const std::filesystem::path& database, int descriptor) : database_(descriptor) {
   std::error_code error;
   const std::filesystem::path real = std::filesystem::weakly_canonical(database, error);
   const std::filesystem::path index = real.native() + "-shm";
   for (const std::filesystem::path& path : {database, std::filesystem::path(real.native() + "-wal"), index}) {
     struct stat found = {};
-    if (stat(path.c_str(), &found) == 0) files_.push_back({path, found.st_dev, found.st_ino});
+    const bool there = path == database ? fstat(descriptor, &found) == 0 : stat(path.c_str(), &found) == 0;
+    if (there) files_.push_back({path, found.st_dev, found.st_ino});
   }
   index_ = open(index.c_str(), O_RDONLY | O_CLOEXEC);
 }
@@ -69,6 +70,15 @@ std::optional<OpenFiles::Index> OpenFiles::ReadIndex() const {
   if (memcmp(&headers[0], &headers[1], sizeof headers[0]) != 0 || headers[0].initialized == 0) return std::nullopt;
   const int64_t page = headers[0].page_bytes;
   return Index{page == 1 ? 65536 : page, headers[0].frames, headers[0].pages};
+}
+
+// Nothing: it can't be read.
+std::optional<OpenFiles::Header> OpenFiles::ReadHeader() const {
+  uint8_t bytes[28];  // fileformat2.html, "The Database Header"
+  if (pread(database_, bytes, sizeof bytes, 0) != sizeof bytes) return std::nullopt;
+  uint32_t changes = 0;
+  for (int i = 24; i < 28; ++i) changes = changes << 8 | bytes[i];
+  return Header{bytes[18] == 2 && bytes[19] == 2, changes};
 }
 
 absl::Status OpenFiles::Look() {
@@ -100,6 +110,12 @@ std::optional<absl::Status> OpenFiles::LookOnce(bool last) {
     return Lost(files_[0].path, absl::StrCat("was cut from ", length_, " to ", lengths[0], " bytes"));
   }
   length_ = lengths[0];
+  if (const std::optional<Header> header = ReadHeader()) {
+    const bool other = (header_.uses_wal && !header->uses_wal) || header->changes < header_.changes;
+    if (other && !last) return std::nullopt;  // it may be half written
+    if (other) return Lost(files_[0].path, "was overwritten with another database or an earlier copy");
+    header_ = *header;
+  }
   if (!steady || after->frames == 0) return absl::OkStatus();
   const int64_t written = kWalHeader + after->frames * (kFrameHeader + after->page_bytes);
   if (lengths[1] >= written) return absl::OkStatus();

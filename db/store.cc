@@ -6,7 +6,10 @@
 #include <map>
 #include <system_error>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "base/faults/fault_point.h"
 #include "base/names/resource_name.h"
 #include "db/backup.h"
@@ -256,6 +259,9 @@ absl::Status Store::Start() {
   if (absl::Status status = CheckIsPawlDatabase(writer_.get()); !status.ok()) return status;
   if (absl::Status status = UseWal(writer_.get()); !status.ok()) return status;
   if (absl::Status status = writer_->Execute(kSettings); !status.ok()) return status;
+  // Opens the -wal. From here on the files must stay what they are: a swap during the check is not adopted.
+  if (absl::Status status = writer_->QueryInt("PRAGMA schema_version").status(); !status.ok()) return status;
+  files_ = std::make_unique<OpenFiles>(file, lock_->database_descriptor());
   if (absl::Status status = CheckForDamage(); !status.ok()) return status;
   if (absl::Status status = Migrate(writer_.get()); !status.ok()) return status;
   if (options_.max_pages > 0) {
@@ -275,7 +281,7 @@ absl::Status Store::Start() {
   auto identity = IdentityOf(writer_.get());
   if (!identity.ok()) return identity.status();
   identity_ = *std::move(identity);
-  files_ = std::make_unique<OpenFiles>(file);
+  if (absl::Status status = files_->Check(); !status.ok()) return status;
   return lock_->NoteWal();
 }
 
@@ -510,13 +516,34 @@ absl::StatusOr<v1::ServiceNotes> Store::Notes() {
   return notes;
 }
 
-absl::Status Store::WriteNotes(const v1::ServiceNotes& notes) {
+absl::Status Store::WriteNotes(const v1::ServiceNotes& notes) { return WriteMeta("notes", notes.SerializeAsString()); }
+
+absl::StatusOr<std::vector<int64_t>> Store::UnwrittenReports() {
+  absl::MutexLock lock(&reader_mutex_);
+  Statement select = reader_->Use("SELECT value FROM meta WHERE key = 'unwritten reports'");
+  const absl::StatusOr<bool> row = select.Step();
+  if (!row.ok()) return row.status();
+  std::vector<int64_t> campaigns;
+  const std::string text(*row ? select.Bytes(0) : std::string_view());
+  for (const absl::string_view word : absl::StrSplit(text, ' ', absl::SkipEmpty())) {
+    int64_t campaign = 0;
+    if (absl::SimpleAtoi(word, &campaign)) campaigns.push_back(campaign);
+  }
+  return campaigns;
+}
+
+absl::Status Store::NoteUnwrittenReports(const std::vector<int64_t>& campaigns) {
+  return WriteMeta("unwritten reports", absl::StrJoin(campaigns, " "));
+}
+
+absl::Status Store::WriteMeta(const std::string& key, const std::string& value) {
   absl::MutexLock lock(&writer_mutex_);
   Transaction transaction(writer_.get());
   if (absl::Status status = Begin(&transaction); !status.ok()) return status;
   absl::Status status =
-      writer_->Use("INSERT INTO meta VALUES ('notes', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value")
-          .BindBytes(notes.SerializeAsString())
+      writer_->Use("INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value")
+          .BindText(key)
+          .BindBytes(value)
           .Run();
   return status.ok() ? CommitTransaction(&transaction) : status;
 }

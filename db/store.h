@@ -139,6 +139,9 @@ class Store {
   // What the orchestrator wrote down last; empty: nothing yet.
   absl::StatusOr<v1::ServiceNotes> Notes();
   absl::Status WriteNotes(const v1::ServiceNotes& notes);
+  // Campaigns whose reports could not be written yet.
+  absl::StatusOr<std::vector<int64_t>> UnwrittenReports();
+  absl::Status NoteUnwrittenReports(const std::vector<int64_t>& campaigns);
 
   absl::StatusOr<int64_t> LastCampaign();                      // 0: none
   absl::StatusOr<std::vector<int64_t>> UnfinishedCampaigns();  // or being verified; by number
@@ -188,6 +191,7 @@ class Store {
   explicit Store(StoreOptions options) : options_(std::move(options)) {}
 
   absl::Status Start();
+  absl::Status WriteMeta(const std::string& key, const std::string& value);
   absl::Status CheckForDamage() ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_);
   absl::Status Write(Writes* writes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_);
   absl::Status Begin(Transaction* transaction) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_);

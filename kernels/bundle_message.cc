@@ -85,6 +85,33 @@ class Checker {
     }
     if (bundle_.has_tolerance() || NeedsTolerance(bundle_)) Tolerance(bundle_.tolerance(), "tolerance");
     Counts();
+    Texts(bundle_);
+  }
+
+  // Every text but those of files, which have their own limits.
+  void Texts(const google::protobuf::Message& message) {
+    const google::protobuf::Reflection& fields = *message.GetReflection();
+    std::vector<const google::protobuf::FieldDescriptor*> set;
+    fields.ListFields(message, &set);
+    for (const google::protobuf::FieldDescriptor* field : set) {
+      const int count = field->is_repeated() ? fields.FieldSize(message, field) : 1;
+      for (int i = 0; i < count; ++i) {
+        if (field->cpp_type() == google::protobuf::FieldDescriptor::CPPTYPE_MESSAGE) {
+          const google::protobuf::Message& part =
+              field->is_repeated() ? fields.GetRepeatedMessage(message, field, i) : fields.GetMessage(message, field);
+          const bool file = part.GetDescriptor() == v1::SourceFile::descriptor() ||
+                            part.GetDescriptor() == v1::DataFile::descriptor();
+          if (!file) Texts(part);
+        } else if (field->type() == google::protobuf::FieldDescriptor::TYPE_STRING) {
+          std::string scratch;
+          const std::string& text = field->is_repeated()
+                                        ? fields.GetRepeatedStringReference(message, field, i, &scratch)
+                                        : fields.GetStringReference(message, field, &scratch);
+          if (text.size() <= kMaxTextBytes) continue;
+          Add(absl::StrCat(field->name(), ": found ", text.size(), " bytes, expected at most ", kMaxTextBytes));
+        }
+      }
+    }
   }
 
   // Files, data and libraries.
@@ -97,6 +124,9 @@ class Checker {
     }
     if (bundle_.data_files_size() > kMaxItems || data > kMaxDataBytes) {
       Add(absl::StrCat("data files: expected at most ", kMaxItems, " files and ", kMaxDataBytes, " bytes"));
+    }
+    if (bundle_.baseline_files_size() > static_cast<int>(kMaxListEntries)) {
+      Add(absl::StrCat("baseline: expected at most ", kMaxListEntries, " files"));
     }
     if (bundle_.source().binary().size() > kMaxCubinBytes) {
       Add(absl::StrCat("source: a cubin of more than ", kMaxCubinBytes, " bytes"));
@@ -119,6 +149,9 @@ class Checker {
     for (const v1::Tensor& tensor : bundle_.tensors()) {
       const std::string what = absl::StrCat("tensor ", tensor.name());
       const bool input = IsFilled(tensor.role());
+      if (tensor.shape_size() > static_cast<int>(kMaxRank)) {
+        Add(absl::StrCat(what, ": shape: expected at most ", kMaxRank, " extents"));
+      }
       if (!v1::DataType_IsValid(tensor.type()) || tensor.type() == v1::DATA_TYPE_UNSPECIFIED ||
           !v1::TensorRole_IsValid(tensor.role()) || tensor.role() == v1::TENSOR_ROLE_UNSPECIFIED ||
           !v1::Fill_IsValid(tensor.fill())) {
@@ -168,6 +201,9 @@ class Checker {
                          ": expected a path inside of the bundle's folder, without .. and control characters, of "
                          "at most ",
                          kMaxPath, " bytes"));
+      }
+      if (file.text().size() > kMaxSourceBytes) {
+        Add(absl::StrCat(what, ": found ", file.text().size(), " bytes, expected at most ", kMaxSourceBytes));
       }
       if (file.text().find('\0') != std::string::npos) Add(absl::StrCat(what, ": its text has a NUL character"));
     };

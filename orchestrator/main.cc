@@ -140,6 +140,7 @@ int Serve(Store& store, const Flags& flags, const sigset_t& signals) {
   spdlog::info("ended");
   if (!forced) pthread_kill(second.native_handle(), SIGTERM);
   second.join();
+  if (absl::Status status = store.Check(); !status.ok()) return Fail(status);  // harmed while it drained
   return 0;
 }
 

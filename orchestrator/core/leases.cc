@@ -119,12 +119,13 @@ void Leases::Expire(Step* step) {
     if (lease.deadline <= step->served) expired.push_back(key);
   }
   for (const TrialKey& key : expired) {
-    // A worker that is there and does not renew never got the lease: its answer was lost. The trial did it no harm.
+    // A worker that is there and does not renew has dropped the trial, which did it no harm. One that the trial killed
+    // was last heard of at most one renewal after the last renewal of this lease, by another call: long ago.
     const std::string& worker = state_.campaigns.at(key.first)->open_trials().at(key.second).worker;
-    const bool gone = state_.workers.Gone(worker, step->now);
-    const bool silent = gone || !state_.leases.at(key).renewed;
-    Lose(step, key, silent ? v1::LeaseLost::EXPIRED : v1::LeaseLost::GIVEN_BACK,
-         gone ? "the worker sent no heartbeat for a whole lease" : "the worker did not renew the lease");
+    const bool there = state_.workers.HeardWithin(options_.renew, worker, step->now);
+    const bool dropped = there && state_.leases.at(key).renewed;
+    Lose(step, key, dropped ? v1::LeaseLost::GIVEN_BACK : v1::LeaseLost::EXPIRED,
+         there ? "the worker did not renew the lease" : "the worker sent no heartbeat");
   }
 }
 

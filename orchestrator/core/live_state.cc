@@ -17,11 +17,26 @@ std::string BaselineKey(const v1::Campaign& campaign, const std::string& what) {
 
 std::string Megabytes(int64_t bytes) { return absl::StrFormat("%.1f MB", static_cast<double>(bytes) / (1 << 20)); }
 
-// Calls `add(author, bytes)` for each.
+// Calls `add(author, bytes)` for each, and for each hand-off that is verified, which is the campaign's author's.
 template <typename Add>
 void AddProposals(const CampaignState& campaign, const Add& add) {
   for (const CampaignState::Proposal& waiting : campaign.proposals()) {
-    add(waiting.proposed.author(), static_cast<int64_t>(waiting.proposed.ByteSizeLong()));
+    size_t bytes = waiting.proposed.ByteSizeLong();
+    if (waiting.patched.patched.ok()) {
+      bytes += waiting.patched.patched->text.size();
+    } else if (waiting.proposed.change().has_source()) {  // not applied since the start: about what it will make
+      bytes += campaign.SourceOf(campaign.summary().best()).size();
+    }
+    add(waiting.proposed.author(), static_cast<int64_t>(bytes));
+  }
+  for (const auto& [trial, open] : campaign.open_trials()) {
+    const v1::TrialPlanned& planned = open.planned;
+    if (planned.purpose() == v1::TRIAL_PURPOSE_ITERATION && planned.change().has_source()) {
+      add(planned.author(), static_cast<int64_t>(campaign.SourceOf(planned.iteration()).size()));
+    }
+    int64_t hand_off = 0;
+    for (const v1::SourceFile& file : planned.hand_off()) hand_off += static_cast<int64_t>(file.ByteSizeLong());
+    if (hand_off > 0) add(campaign.author(), hand_off);
   }
   for (const v1::Iteration& iteration : campaign.iterations()) {
     if (!iteration.change().has_source()) continue;
@@ -122,7 +137,6 @@ absl::Status CheckHeldBytes(const LiveState& state, const OrchestratorOptions& o
   std::set<std::string> all = {bundle_hash}, own = {bundle_hash};
   int64_t all_bytes = bytes, own_bytes = bytes;
   for (const auto& [number, campaign] : state.campaigns) {
-    if (campaign->ended()) continue;  // only verifies
     const std::string& other = campaign->summary().bundle_hash();
     const auto size = static_cast<int64_t>(campaign->bundle().ByteSizeLong());
     if (all.insert(other).second) all_bytes += size;

@@ -116,21 +116,22 @@ struct LiveState {
   std::map<int64_t, std::unique_ptr<CampaignState>> campaigns;  // unfinished, or with a trial that verifies
   std::map<TrialKey, HeldLease> leases;                         // that are out
   std::set<std::string> unconfirmed;                            // workers that never renewed their last lease
+  std::set<int64_t> unapplied;  // campaigns that may have an edit to be applied (UnappliedEdit) before they are planned
   TrialQueue queue;
   WorkerList workers;
   PatternLibrary patterns;
   KnownBaselines baselines;
   std::map<uint64_t, WaitingLease> waiting;  // oldest first
   uint64_t next_waiting = 1;
-  absl::Time loaded_at;
+  Moment loaded_at{absl::Time()};
   ServedClock served;
   int64_t next_campaign = 1;
   bool leasing = true;
   absl::Status broken = absl::UnavailableError("starting");  // not OK: memory can't be trusted, nothing is served
 };
 
-// Unfinished campaigns are in memory with what people sent for them: bundles, of which a shared one counts once,
-// proposals that wait, and the sources that proposed edits made.
+// Unfinished campaigns, and those that are verified, are in memory with what people sent for them: bundles, of which a
+// shared one counts once, proposals that wait, the sources that proposed edits make, and the files of a hand-off.
 //
 // RESOURCE_EXHAUSTED: with this many bytes more, those of this author or those of all would be more than the options
 // allow. `bundle_hash` names a bundle that they are of; empty: they are of a proposal.

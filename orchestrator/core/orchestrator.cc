@@ -61,6 +61,12 @@ void Orchestrator::NoteLeases(Deferred* deferred) {
 }
 
 absl::Status Orchestrator::Commit(Step* step, Deferred* deferred) {
+  absl::Status status = CommitPlanned(step, deferred);
+  if (!state_.unapplied.empty()) deferred->push_back([this] { ApplyEdits(); });
+  return status;
+}
+
+absl::Status Orchestrator::CommitPlanned(Step* step, Deferred* deferred) {
   scheduler_.Plan(step);
   scheduler_.OfferTrials(step);
   return committer_.Commit(step, deferred);

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -110,6 +111,13 @@ class Orchestrator {
   void NoteLeases(Deferred* deferred) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Plans what follows from the step, offers its trials to those who wait, and commits it.
   absl::Status Commit(Step* step, Deferred* deferred) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CommitPlanned(Step* step, Deferred* deferred) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Applies the edits that campaigns have to plan next, and plans them.
+  void ApplyEdits() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Nothing: the best variant is another than the one that was patched.
+  std::optional<absl::StatusOr<v1::ProposeChangeResponse>> ProposePatched(const v1::ProposeChangeRequest& request,
+                                                                          PatchedBest patched)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status Serving() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return state_.broken; }
   absl::StatusOr<v1::Campaign> Stored(int64_t number);
   absl::StatusOr<CampaignState*> Unended(const std::string& field, const std::string& name)

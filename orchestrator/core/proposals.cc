@@ -39,6 +39,10 @@ absl::Status CheckChange(const v1::Change& change) {
   return BadField("change", "expected a variable and the value it goes to, or a named source edit");
 }
 
+PatchedBest Apply(const PatchBases& bases, const std::string& patch) {
+  return {bases.states.empty() ? -1 : bases.states[0].first, Patched(bases, patch)};
+}
+
 // With the verdict that it got then, so that nobody has to wait for it again.
 absl::Status TriedBefore(const CampaignState& campaign, int number, v1::ErrorDetail detail) {
   const v1::Iteration* before = campaign.Find(number);
@@ -63,22 +67,31 @@ absl::StatusOr<v1::ProposeChangeResponse> Orchestrator::Propose(const v1::Propos
   }
   if (absl::Status status = CheckText("why", request.why()); !status.ok()) return status;
   if (absl::Status status = CheckChange(request.change()); !status.ok()) return status;
-  PatchedBest patched;  // applied while others have the lock
-  if (request.change().has_source()) {
-    PatchBases bases;
-    {
-      absl::MutexLock lock(&mutex_);
-      absl::StatusOr<CampaignState*> campaign = Unended("campaign", request.campaign());
-      if (!campaign.ok()) return campaign.status();
-      bases = BasesOf(**campaign);
+  for (;;) {
+    PatchedBest patched;  // applied while others have the lock
+    if (request.change().has_source()) {
+      PatchBases bases;
+      {
+        absl::MutexLock lock(&mutex_);
+        absl::StatusOr<CampaignState*> campaign = Unended("campaign", request.campaign());
+        if (!campaign.ok()) return campaign.status();
+        bases = BasesOf(**campaign);
+      }
+      patched = Apply(bases, request.change().source().patch());
     }
-    if (!bases.states.empty()) patched.best = bases.states[0].first;
-    patched.patched = Patched(bases, request.change().source().patch());
+    auto answer = ProposePatched(request, std::move(patched));
+    if (answer) return *std::move(answer);
   }
+}
+
+std::optional<absl::StatusOr<v1::ProposeChangeResponse>> Orchestrator::ProposePatched(
+    const v1::ProposeChangeRequest& request, PatchedBest patched) {
   Turn turn(&mutex_);
   absl::StatusOr<CampaignState*> found = Unended("campaign", request.campaign());
   if (!found.ok()) return found.status();
   CampaignState& campaign = **found;
+  const int best_now = campaign.best() == nullptr ? -1 : campaign.best()->number();
+  if (request.change().has_source() && patched.best != best_now) return std::nullopt;
   v1::ErrorDetail detail;
   detail.set_resource(request.campaign());
   if (campaign.summary().spec().chooser().kind() == v1::CHOOSER_KIND_TREE) {
@@ -121,8 +134,8 @@ absl::StatusOr<v1::ProposeChangeResponse> Orchestrator::Propose(const v1::Propos
   event.mutable_proposed()->set_author(request.author());
   *event.mutable_proposed()->mutable_change() = std::move(asked);
   event.mutable_proposed()->set_why(request.why());
-  if (absl::Status status =
-          CheckHeldBytes(state_, options_, request.author(), static_cast<int64_t>(event.proposed().ByteSizeLong()));
+  const size_t bytes = event.proposed().ByteSizeLong() + choice->patched_source.size();
+  if (absl::Status status = CheckHeldBytes(state_, options_, request.author(), static_cast<int64_t>(bytes));
       !status.ok()) {
     return status;
   }
@@ -130,30 +143,60 @@ absl::StatusOr<v1::ProposeChangeResponse> Orchestrator::Propose(const v1::Propos
   response.set_waiting(static_cast<int>(campaign.proposals().size()));
   Step step = Begin();
   committer_.Add(&step, &campaign, std::move(event));
+  campaign.proposals().back().patched = std::move(patched);
   if (absl::Status status = Commit(&step, turn.deferred()); !status.ok()) return status;
   return response;
 }
 
-absl::StatusOr<v1::Situation> Orchestrator::Situation(const v1::GetSituationRequest& request) {
-  absl::MutexLock lock(&mutex_);
-  absl::StatusOr<CampaignState*> campaign = Unended("campaign", request.campaign());
-  std::unique_ptr<CampaignState> ended;  // an ended campaign is read from its events
-  if (absl::IsFailedPrecondition(campaign.status())) {
-    absl::StatusOr<StoredCampaign> loaded = ReadCampaign(store_, *ParseCampaignName(request.campaign()), &bundles_);
-    if (!loaded.ok()) return loaded.status();
-    ended = std::move(loaded->state);
-    campaign = ended.get();
+void Orchestrator::ApplyEdits() {
+  for (;;) {
+    int64_t number = 0;
+    std::string patch;
+    PatchBases bases;
+    {
+      absl::MutexLock lock(&mutex_);
+      while (bases.states.empty()) {
+        if (state_.unapplied.empty()) return;
+        number = *state_.unapplied.begin();
+        state_.unapplied.erase(number);
+        const auto found = state_.campaigns.find(number);
+        const CampaignState::Proposal* edit = found == state_.campaigns.end() ? nullptr : UnappliedEdit(*found->second);
+        if (edit == nullptr) continue;
+        patch = edit->proposed.change().source().patch();
+        bases = BasesOf(*found->second);
+      }
+    }
+    PatchedBest patched = Apply(bases, patch);
+    Turn turn(&mutex_);
+    const auto found = state_.campaigns.find(number);
+    if (!Serving().ok() || found == state_.campaigns.end()) continue;
+    const CampaignState::Proposal* edit = UnappliedEdit(*found->second);
+    if (edit != nullptr && edit->proposed.change().source().patch() == patch) edit->patched = std::move(patched);
+    Step step = Begin();
+    step.touched.insert(number);
+    (void)CommitPlanned(&step, turn.deferred());  // a failure is kept in state_.broken
   }
-  if (!campaign.ok()) return campaign.status();
-  if ((*campaign)->best() == nullptr) {
+}
+
+absl::StatusOr<v1::Situation> Orchestrator::Situation(const v1::GetSituationRequest& request) {
+  const auto situation = [&](const CampaignState& campaign, const char* fix) -> absl::StatusOr<v1::Situation> {
+    if (campaign.best() != nullptr) return SituationOf(campaign, chooser_, options_.profiles->tree);
     v1::ErrorDetail detail;
     detail.set_resource(request.campaign());
-    detail.set_fix(ended != nullptr ? "pawl show says why it ended"
-                                    : "wait for iteration 0; pawl show shows its progress");
+    detail.set_fix(fix);
     return Error(absl::StatusCode::kFailedPrecondition, absl::StrCat(request.campaign(), " has no kept variant yet"),
                  detail);
+  };
+  {
+    absl::MutexLock lock(&mutex_);
+    absl::StatusOr<CampaignState*> campaign = Unended("campaign", request.campaign());
+    if (campaign.ok()) return situation(**campaign, "wait for iteration 0; pawl show shows its progress");
+    if (!absl::IsFailedPrecondition(campaign.status())) return campaign.status();
   }
-  return SituationOf(**campaign, chooser_, options_.profiles->tree);
+  // An ended campaign is read from its events, which may be many: others don't wait for that.
+  absl::StatusOr<StoredCampaign> ended = ReadCampaign(store_, *ParseCampaignName(request.campaign()), &bundles_);
+  if (!ended.ok()) return ended.status();
+  return situation(*ended->state, "pawl show says why it ended");
 }
 
 }  // namespace pawl

@@ -9,6 +9,7 @@
 
 #include "base/names/resource_name.h"
 #include "orchestrator/core/errors.h"
+#include "orchestrator/engine/search/next_event.h"
 #include "spdlog/spdlog.h"
 
 namespace pawl {
@@ -68,6 +69,7 @@ absl::Status LoadUnfinished(Store& store, BundlePool& bundles, LiveState* state)
     absl::StatusOr<StoredCampaign> campaign = ReadCampaign(store, number, &bundles);
     if (!campaign.ok()) return campaign.status();
     state->queue.Update(number, *campaign->state);
+    if (UnappliedEdit(*campaign->state) != nullptr) state->unapplied.insert(number);
     state->campaigns[number] = std::move(campaign->state);
   }
   return absl::OkStatus();
@@ -78,9 +80,9 @@ absl::Status LoadAll(Store& store, BundlePool& bundles, const OrchestratorOption
   state->campaigns.clear();
   state->leases.clear();
   state->unconfirmed.clear();
+  state->unapplied.clear();
   state->queue.Clear();
   state->baselines.Clear();
-  state->loaded_at = now;
   absl::StatusOr<std::vector<StoredWorker>> workers = store.Workers();
   if (!workers.ok()) return workers.status();
   state->workers.Load(*workers, now);
@@ -91,6 +93,7 @@ absl::Status LoadAll(Store& store, BundlePool& bundles, const OrchestratorOption
   state->next_campaign = *last + 1;
   if (absl::Status status = LoadUnfinished(store, bundles, state); !status.ok()) return status;
   if (absl::Status status = LoadLeases(store, options.lease, state); !status.ok()) return status;
+  state->loaded_at = {now, state->served.Now()};
   state->broken = absl::OkStatus();
   return absl::OkStatus();
 }

@@ -120,8 +120,11 @@ absl::Status ReplaceFile(const std::filesystem::path& file, const std::string& c
   return absl::OkStatus();
 }
 
-ReportWriter::ReportWriter(const Reports& reports, std::filesystem::path folder, absl::Duration pause)
-    : reports_(reports), folder_(std::move(folder)), pause_(pause), thread_([this] { WorkOff(); }) {}
+ReportWriter::ReportWriter(const Reports& reports, std::filesystem::path folder, absl::Duration pause,
+                           Remember remember)
+    : remember_(std::move(remember)), reports_(reports), folder_(std::move(folder)), pause_(pause), thread_([this] {
+        WorkOff();
+      }) {}
 
 ReportWriter::~ReportWriter() {
   {
@@ -136,6 +139,16 @@ void ReportWriter::Write(int64_t campaign) {
   {
     absl::MutexLock lock(&mutex_);
     waiting_.push_back(campaign);
+  }
+  changed_.SignalAll();
+}
+
+void ReportWriter::Resume(const std::vector<int64_t>& unwritten) {
+  if (unwritten.empty()) return;
+  {
+    absl::MutexLock lock(&mutex_);
+    remembered_ = unwritten;
+    waiting_.insert(waiting_.end(), unwritten.begin(), unwritten.end());
   }
   changed_.SignalAll();
 }
@@ -170,9 +183,20 @@ void ReportWriter::WorkOff() {
     }
     failed = WriteAll(failed, /*first=*/false);
     for (const int64_t campaign : WriteAll(fresh, /*first=*/true)) failed.push_back(campaign);
+    RememberAll(failed);
     absl::MutexLock lock(&mutex_);
     if (ending && waiting_.empty()) return;
   }
+}
+
+void ReportWriter::RememberAll(const std::vector<int64_t>& failed) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (remember_ == nullptr || failed == remembered_) return;
+  }
+  const absl::Status status = remember_(failed);
+  absl::MutexLock lock(&mutex_);
+  if (status.ok()) remembered_ = failed;
 }
 
 // Those that a later try may succeed with.

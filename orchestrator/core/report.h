@@ -45,10 +45,16 @@ class Reports {
 // destructor tries everything that is left once more before it returns. Thread-safe. `reports` must outlive it.
 class ReportWriter {
  public:
-  ReportWriter(const Reports& reports, std::filesystem::path folder, absl::Duration pause = absl::Seconds(30));
+  // Told of all campaigns whose page could not be written, when they are others than before: what the next start is to
+  // write. Until it returns OK it is told again.
+  using Remember = std::function<absl::Status(const std::vector<int64_t>&)>;
+  ReportWriter(const Reports& reports, std::filesystem::path folder, absl::Duration pause = absl::Seconds(30),
+               Remember remember = nullptr);
   ~ReportWriter();
 
   void Write(int64_t campaign);
+  // What an earlier process remembered.
+  void Resume(const std::vector<int64_t>& unwritten);
   // Of these campaigns, those that ended after this time and have no page: an earlier process could not write it, or
   // was killed before it did.
   void WriteMissing(const std::vector<v1::Campaign>& campaigns, absl::Time after);
@@ -57,13 +63,16 @@ class ReportWriter {
   void WorkOff();
   std::vector<int64_t> WriteAll(const std::vector<int64_t>& campaigns, bool first);
   absl::Status WriteOne(int64_t campaign) const;
+  void RememberAll(const std::vector<int64_t>& failed);
 
+  const Remember remember_;
   const Reports& reports_;
   const std::filesystem::path folder_;
   const absl::Duration pause_;
   absl::Mutex mutex_;
   SteadyCondition changed_;
   std::vector<int64_t> waiting_ ABSL_GUARDED_BY(mutex_);
+  std::vector<int64_t> remembered_ ABSL_GUARDED_BY(mutex_);
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;  // last: everything is there when it starts
 };

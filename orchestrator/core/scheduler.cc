@@ -74,10 +74,13 @@ void Scheduler::Plan(Step* step) {
     const auto [known, fresh] =
         slots.try_emplace(absl::StrCat(campaign.space_hash(), campaign.summary().device(), "\n", campaign.author()));
     if (fresh) known->second = SlotsOf(campaign, step->now);
-    while (std::optional<v1::Event> event =
-               Decide(campaign, chooser_, {step->now, step->served}, *options_.profiles, known->second)) {
+    while (UnappliedEdit(campaign) == nullptr) {
+      std::optional<v1::Event> event =
+          Decide(campaign, chooser_, {step->now, step->served}, *options_.profiles, known->second);
+      if (!event) break;
       committer_.Add(step, &campaign, *std::move(event));
     }
+    if (UnappliedEdit(campaign) != nullptr) state_.unapplied.insert(number);
   }
 }
 
@@ -134,10 +137,11 @@ std::optional<TrialQueue::Key> Scheduler::NextFor(const v1::Device& device) cons
 
 void Scheduler::EndWaitsForProposals(Step* step) {
   for (const auto& [number, campaign] : state_.campaigns) {
-    const std::optional<absl::Time> deadline = ProposalDeadline(*campaign);
+    const std::optional<absl::Duration> left = WaitsForProposal(*campaign, {step->now, step->served});
     // Nobody could propose while this process was not there.
-    const bool interrupted = campaign->idle_since() < state_.loaded_at;
-    if (!deadline || *deadline > step->now || (interrupted && state_.loaded_at + kReconnect > step->now)) continue;
+    const bool interrupted = Between(campaign->idle_since(), state_.loaded_at) >= absl::ZeroDuration();
+    const bool reconnecting = interrupted && Between(state_.loaded_at, {step->now, step->served}) < kReconnect;
+    if (!left || *left > absl::ZeroDuration() || reconnecting) continue;
     step->touched.insert(number);
   }
 }
@@ -227,10 +231,10 @@ void Scheduler::SayWhatItWaitsFor(const CampaignState& campaign, absl::Time now,
     said->set_waiting_for(what);
     said->set_message(message);
   };
-  if (const std::optional<absl::Time> deadline = ProposalDeadline(campaign)) {
+  if (const std::optional<absl::Duration> left = WaitsForProposal(campaign, {now, state_.served.Now()})) {
     return say(v1::WAITING_FOR_PROPOSAL,
-               absl::StrCat("waits for a proposal until ", absl::FormatTime("%H:%M:%S", *deadline, absl::UTCTimeZone()),
-                            " UTC: pawl propose"));
+               absl::StrCat("waits for a proposal until ",
+                            absl::FormatTime("%H:%M:%S", now + *left, absl::UTCTimeZone()), " UTC: pawl propose"));
   }
   const std::vector<const v1::Worker*> present = state_.workers.Present(now);
   if (present.empty()) return say(v1::WAITING_FOR_WORKER, "no worker is registered: start pawl-worker");

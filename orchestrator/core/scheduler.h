@@ -23,7 +23,8 @@ class Scheduler {
             const OrchestratorOptions& options)
       : state_(state), committer_(committer), leases_(leases), chooser_(chooser), secret_(secret), options_(options) {}
 
-  // Lets the engine decide what follows from the step's events: new trials, or the campaign's end.
+  // Lets the engine decide what follows from the step's events: new trials, or the campaign's end. Not where an edit
+  // has to be applied first: LiveState::unapplied.
   void Plan(Step* step);
   // Has campaigns planned whose wait for a proposal is over.
   void EndWaitsForProposals(Step* step);

@@ -1,7 +1,9 @@
 // Measuring an iteration again.
+#include <algorithm>
 #include <map>
 #include <optional>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/names/resource_name.h"
@@ -14,14 +16,20 @@
 namespace pawl {
 namespace {
 
+size_t BytesOf(const v1::VerifyIterationRequest& request) {
+  size_t bytes = 0;
+  for (const v1::SourceFile& file : request.hand_off()) bytes += file.ByteSizeLong();
+  return bytes;
+}
+
 // What a worker is to build and run goes into the log of the campaign: it must be small, and stay in its folder.
 absl::Status CheckHandOffFiles(const v1::VerifyIterationRequest& request) {
-  size_t bytes = 0;
+  const size_t bytes = BytesOf(request);
   for (const v1::SourceFile& file : request.hand_off()) {
-    bytes += file.ByteSizeLong();
     const bool outside = file.path().empty() || file.path()[0] == '/' || absl::StrContains(file.path(), "..");
-    if (outside || file.path().size() > kMaxPath) {
-      return BadField("hand_off", "expected paths below one folder, without ..");
+    const bool control = std::any_of(file.path().begin(), file.path().end(), absl::ascii_iscntrl);
+    if (outside || control || file.path().size() > kMaxPath) {
+      return BadField("hand_off", "expected paths below one folder, without .. and control characters");
     }
   }
   if (request.hand_off_size() > static_cast<int>(kMaxHandOffFiles) || bytes > kMaxHandOffBytes) {
@@ -81,6 +89,9 @@ absl::StatusOr<v1::VerifyIterationResponse> Orchestrator::Verify(const v1::Verif
     status = refused(absl::StrCat(stored->name(), " is being verified already"),
                      "wait for that to end, a minute at most if no worker takes it");
   }
+  if (status.ok()) {
+    status = CheckHeldBytes(state_, options_, campaign.author(), static_cast<int64_t>(BytesOf(request)));
+  }
   if (!status.ok()) {
     if (campaign.ended() && campaign.open_trials().empty()) state_.Drop(name->campaign);
     return status;
@@ -113,7 +124,7 @@ void Orchestrator::GiveUpVerifications(Step* step) {
     const std::map<int, OpenTrial> open_trials = campaign->open_trials();
     for (const auto& [trial, open] : open_trials) {
       if (open.planned.purpose() != v1::TRIAL_PURPOSE_VERIFY || !open.worker.empty() ||
-          step->now - open.free_since < options_.verification) {
+          Between(open.free_since, {step->now, step->served}) < options_.verification) {
         continue;
       }
       v1::Event event;

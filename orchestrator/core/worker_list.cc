@@ -152,6 +152,11 @@ bool WorkerList::Gone(const std::string& name, absl::Time now) const {
          now - found->second.last_seen > silence_;
 }
 
+bool WorkerList::HeardWithin(absl::Duration time, const std::string& name, absl::Time now) const {
+  const auto found = workers_.find(name);
+  return found != workers_.end() && !Gone(name, now) && now - found->second.last_seen <= time;
+}
+
 v1::WorkerState WorkerList::StateOf(const Entry& entry, absl::Time now) const {
   const v1::WorkerState state = entry.worker.state();
   if (state == v1::WORKER_STATE_SICK) return state;

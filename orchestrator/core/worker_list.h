@@ -33,6 +33,8 @@ class WorkerList {
   const v1::Worker* Find(const std::string& name) const;
   v1::Worker* Mutable(const std::string& name);
   bool Gone(const std::string& name, absl::Time now) const;
+  // It was heard of within this time.
+  bool HeardWithin(absl::Duration time, const std::string& name, absl::Time now) const;
   // Sick ones also after their end, until a new process takes the name.
   std::vector<v1::Worker> All(bool gone_too, absl::Time now) const;
   // Of every worker that is there, or sick: the label of its device and the state that All shows.

@@ -38,6 +38,7 @@ static_assert(kMaxRpcBytes >= kMaxDataBytes + kMaxCubinBytes + kMaxFilesBytes + 
 constexpr int kMaxStreams = 1000;  // calls that one connection may have under way; more wait
 constexpr int kKeepaliveMs = 60000;
 constexpr int kMissingReports = 100;  // the newest campaigns whose pages are looked for at the start
+constexpr absl::Duration kReportPause = absl::Seconds(30);  // before one that can't be written is tried again
 constexpr absl::Duration kMissingReportAge = absl::Hours(24);
 constexpr auto kTick = std::chrono::milliseconds(200);
 
@@ -63,6 +64,12 @@ OrchestratorOptions Complete(OrchestratorOptions options, const ProfileSet& prof
   return options;
 }
 
+std::unique_ptr<ReportWriter> MakeWriter(Store& store, const Reports& reports, const std::string& folder) {
+  return std::make_unique<ReportWriter>(reports, folder, kReportPause, [&store](const std::vector<int64_t>& unwritten) {
+    return store.NoteUnwrittenReports(unwritten);
+  });
+}
+
 class RunningServer final : public Server {
  public:
   RunningServer(Store& store, const ServerOptions& options, ProfileSet profiles)
@@ -70,7 +77,7 @@ class RunningServer final : public Server {
         profiles_(std::move(profiles)),
         chooser_(profiles_.tree),
         reports_(store, chooser_, profiles_, SteadyClock()),
-        writer_(options.reports.empty() ? nullptr : std::make_unique<ReportWriter>(reports_, options.reports)),
+        writer_(options.reports.empty() ? nullptr : MakeWriter(store, reports_, options.reports)),
         orchestrator_(store, chooser_, hub_, SteadyClock(), Complete(options.orchestrator, profiles_, writer_.get())),
         history_(store, profiles_.metrics),
         campaigns_(orchestrator_, history_, reports_, store, hub_),
@@ -103,6 +110,9 @@ class RunningServer final : public Server {
       const absl::StatusOr<std::vector<v1::Campaign>> newest =
           store_.ListCampaigns(std::numeric_limits<int64_t>::max(), kMissingReports);
       if (!newest.ok()) return newest.status();
+      const absl::StatusOr<std::vector<int64_t>> unwritten = store_.UnwrittenReports();
+      if (!unwritten.ok()) return unwritten.status();
+      writer_->Resume(*unwritten);
       writer_->WriteMissing(*newest, absl::Now() - kMissingReportAge);
     }
     grpc::EnableDefaultHealthCheckService(true);

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
+#include <string>
 
 #include "kernels/read/bundle_reader.h"
 #include "tests/kernels/bundle_folder.h"
@@ -206,6 +208,95 @@ TEST(BundleMessageTest, AllowsEveryLimitAndNothingBeyondIt) {
       {"constraints, scalars, structs", 256,
        [](v1::Bundle& bundle, int to) {
          while (bundle.constraints_size() < to) bundle.add_constraints()->set_that("1");
+       }},
+      {"summary: found", 4000, [](v1::Bundle& bundle, int to) { bundle.set_summary(std::string(to, 'a')); }},
+      {"option: found", 4000,
+       [](v1::Bundle& bundle, int to) { bundle.mutable_variables(0)->set_option("{}" + std::string(to - 2, 'a')); }},
+      {"the expression has 2001", 2000,
+       [](v1::Bundle& bundle, int to) { bundle.add_constraints()->set_that(std::string(to - 1, ' ') + "1"); }},
+      {"source: found", 1 << 20,
+       [](v1::Bundle& bundle, int to) {
+         std::string& text = *bundle.mutable_source()->mutable_text();
+         text += "//";
+         text.resize(to, 'x');
+       }},
+      {"baseline: found", 1 << 20,
+       [](v1::Bundle& bundle, int to) {
+         v1::SourceFile& added = *bundle.add_baseline_files();
+         added.set_path("baseline.py");
+         added.set_text(std::string(to, '#'));
+       }},
+      {"baseline: expected at most 1000 files", 1000,
+       [](v1::Bundle& bundle, int to) {
+         while (bundle.baseline_files_size() < to) {
+           bundle.add_baseline_files()->set_path("b" + std::to_string(bundle.baseline_files_size()));
+         }
+       }},
+      {"files: expected at most 256 files", 256,
+       [](v1::Bundle& bundle, int to) {
+         while (bundle.files_size() < to) bundle.add_files()->set_path("f" + std::to_string(bundle.files_size()));
+       }},
+      {"files: expected at most 256 files and 2097152 bytes", 2 << 20,
+       [](v1::Bundle& bundle, int to) {
+         for (int left = to; left > 0; left -= 1 << 19) {
+           v1::SourceFile& added = *bundle.add_files();
+           added.set_path("f" + std::to_string(bundle.files_size()) + ".cuh");
+           added.set_text(std::string(std::min(left, 1 << 19), '\n'));
+         }
+       }},
+      {"shape: expected at most 8", 8,
+       [](v1::Bundle& bundle, int to) {
+         while (bundle.tensors(0).shape_size() < to) bundle.mutable_tensors(0)->add_shape("1");
+       }},
+      {"include: expected at most 16", 16,
+       [](v1::Bundle& bundle, int to) {
+         while (bundle.include_size() < to) bundle.add_include("lib" + std::to_string(bundle.include_size()));
+       }},
+      {"align: expected a power of two", 4096,
+       [](v1::Bundle& bundle, int to) { bundle.mutable_tensors(0)->set_align(to > 4096 ? 8192 : to); }},
+      {"an entry is not a kernel's name", 512,
+       [](v1::Bundle& bundle, int to) {
+         bundle.mutable_launches(0)->set_entry("kernel<" + std::string(to - 8, '1') + ">");
+       }},
+      {"expected different words", 64,
+       [](v1::Bundle& bundle, int to) {
+         v1::Variable& added = *bundle.add_variables();
+         added.set_name("WORDS");
+         for (int i = 0; i < 2; ++i) added.add_values(i);
+         added.add_words("word");
+         added.add_words(std::string(to, 'w'));
+       }},
+      {"expected 1 to 64 fields", 64,
+       [](v1::Bundle& bundle, int to) {
+         v1::StructArgument& added = *bundle.add_structs();
+         added.set_name("fields");
+         for (int i = 0; i < to; ++i) added.add_fields(bundle.tensors(0).name());
+       }},
+      {"launches", 10'000,
+       [](v1::Bundle& bundle, int to) {
+         while (bundle.launches_size() < to) *bundle.add_launches() = bundle.launches(0);
+       }},
+      {"the space is over 10000000 variants", 10'000'000,
+       [](v1::Bundle& bundle, int to) {
+         for (v1::Variable& variable : *bundle.mutable_variables()) {
+           variable.clear_values();
+           variable.add_values(variable.start());
+         }
+         for (const int values : {1000, 1000, to > 10'000'000 ? 11 : 10}) {
+           v1::Variable& added = *bundle.add_variables();
+           added.set_name("V" + std::to_string(bundle.variables_size()));
+           for (int i = 0; i < values; ++i) added.add_values(i);
+         }
+       }},
+      {"goal: expected worst from 0 to 1", 1,
+       [](v1::Bundle& bundle, int to) {
+         (*bundle.mutable_goal()->mutable_sizes())[bundle.goal().size()] = 1;
+         bundle.mutable_goal()->set_worst(to > 1 ? 1.000001 : 1);
+       }},
+      {"goal: expected worst from 0 to 1", 0,
+       [](v1::Bundle& bundle, int to) {
+         (*bundle.mutable_goal()->mutable_sizes())[bundle.goal().size()] = 1;
+         bundle.mutable_goal()->set_worst(to > 0 ? -0.000001 : 0);
        }},
   };
   for (const auto& [what, limit, set] : limits) {

@@ -314,8 +314,12 @@ TEST(PlanTest, ChecksClustersAndCooperativeGrids) {
   EXPECT_THAT(message(old, [](v1::Plan&) {}), HasSubstr("has no thread block clusters"));
   EXPECT_THAT(message(H200(), [](v1::Plan& plan) { plan.mutable_launches(0)->mutable_grid()->set_x(79); }),
               HasSubstr("the grid of 79 x 1 x 1 blocks is not a multiple of the cluster of 2 x 1 x 1"));
-  EXPECT_THAT(message(H200(), [](v1::Plan& plan) { plan.mutable_launches(0)->mutable_cluster()->set_x(17); }),
-              HasSubstr("at most 16 are allowed"));
+  const auto clusters = [](v1::Plan& plan, int blocks) {
+    plan.mutable_launches(0)->mutable_grid()->set_x(10 * blocks);
+    plan.mutable_launches(0)->mutable_cluster()->set_x(blocks);
+  };
+  EXPECT_EQ(message(H200(), [&](v1::Plan& plan) { clusters(plan, 16); }), "");
+  EXPECT_THAT(message(H200(), [&](v1::Plan& plan) { clusters(plan, 17); }), HasSubstr("at most 16 are allowed"));
   EXPECT_THAT(message(H200(), [](v1::Plan& plan) { plan.mutable_launches(1)->mutable_grid()->set_x(132 * 8 + 1); }),
               HasSubstr("a cooperative grid of 1057 x 1 x 1 = 1057 blocks; at most 1056 fit on NVIDIA H200 at once"));
   EXPECT_EQ(message(H200(), [](v1::Plan& plan) { plan.mutable_launches(1)->mutable_grid()->set_x(132 * 8); }), "");

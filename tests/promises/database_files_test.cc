@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <iterator>
 #include <memory>
@@ -169,6 +171,72 @@ TEST_F(DatabaseFilesTest, IsNotStartedOnABackupBesideTheLogOfTheDatabase) {
     ASSERT_TRUE(orchestrator->Says("listening on")) << orchestrator->Output();
     EXPECT_EQ(Client(address_).Get("campaigns/1").name(), "campaigns/1");
   }
+}
+
+// Without the lock file nothing but the database itself says that the log is not its own.
+TEST_F(DatabaseFilesTest, IsNotStartedOnABackupBesideALogThatNobodyNoted) {
+  const std::string backup = (folder_.path() / "backup.db").string();
+  std::unique_ptr<Daemon> orchestrator = Start();
+  Client(address_).Submit(TinyBundle());
+  EXPECT_EQ(
+      Daemon("pawl-orchestrator", {"--database", database_, "--backup", backup}).WaitForEnd(std::chrono::seconds(5)),
+      0);
+  Client(address_).Submit(TinyBundle());
+  orchestrator->Signal(SIGKILL);
+  orchestrator->WaitForEnd(std::chrono::seconds(5));
+  const auto bytes = fs::file_size(database_ + "-wal");
+  ASSERT_GT(bytes, 0u);
+  fs::copy_file(backup, database_, fs::copy_options::overwrite_existing);
+  fs::remove(database_ + ".lock");
+  orchestrator = Start();
+  ASSERT_EQ(orchestrator->WaitForEnd(std::chrono::seconds(5)), 1) << orchestrator->Output();
+  EXPECT_THAT(orchestrator->Output(), HasSubstr("aside"));
+  EXPECT_EQ(fs::file_size(database_ + "-wal"), bytes) << "the log is as it was";
+  fs::remove(database_ + "-wal");
+  fs::remove(database_ + "-shm");
+  orchestrator = Start();
+  ASSERT_TRUE(orchestrator->Says("listening on")) << orchestrator->Output();
+  EXPECT_EQ(Client(address_).Get("campaigns/1").name(), "campaigns/1");
+}
+
+// In place: neither the inode changes nor does the file get shorter.
+TEST_F(DatabaseFilesTest, EndsWhenABackupIsWrittenOverThem) {
+  std::unique_ptr<Daemon> orchestrator = Start();
+  Client client(address_);
+  client.Submit(TinyBundle());
+  EXPECT_EQ(
+      Daemon("pawl-orchestrator", {"--database", database_, "--backup", aside_}).WaitForEnd(std::chrono::seconds(5)),
+      0);
+  client.Submit(TinyBundle());
+  const auto length = fs::file_size(database_);
+  std::string content(fs::file_size(aside_), 0);
+  ASSERT_TRUE(
+      std::ifstream(aside_, std::ios::binary).read(content.data(), static_cast<std::streamsize>(content.size())));
+  content.resize(std::max<size_t>(content.size(), length));
+  std::fstream(database_, std::ios::binary | std::ios::in | std::ios::out)
+      .write(content.data(), static_cast<std::streamsize>(content.size()));
+  v1::SubmitCampaignRequest request;
+  *request.mutable_bundle() = TinyBundle();
+  v1::Campaign campaign;
+  EXPECT_FALSE(Client::Call(client.campaigns(), &Client::Campaigns::SubmitCampaign, request, &campaign).ok());
+  EXPECT_EQ(orchestrator->WaitForEnd(std::chrono::seconds(5)), 1) << orchestrator->Output();
+  EXPECT_THAT(orchestrator->Output(), HasSubstr("was overwritten"));
+}
+
+TEST_F(DatabaseFilesTest, EndsWithAMessageWhenTheyAreHarmedWhileItDrains) {
+  std::unique_ptr<Daemon> orchestrator = Start();
+  Client client(address_);
+  client.Submit(TinyBundle());
+  ASSERT_TRUE(client.Register("workers/a").ok());
+  v1::LeaseTrialResponse leased;
+  ASSERT_TRUE(client.Lease("workers/a", 0, &leased).ok());
+  ASSERT_TRUE(leased.has_trial());
+  orchestrator->Signal(SIGTERM);
+  v1::LeaseTrialResponse none;
+  ASSERT_TRUE(Client::Until(std::chrono::seconds(5), [&] { return !client.Lease("workers/a", 0, &none).ok(); }));
+  fs::rename(database_, aside_);
+  EXPECT_EQ(orchestrator->WaitForEnd(std::chrono::seconds(10)), 1) << orchestrator->Output();
+  EXPECT_THAT(orchestrator->Output(), HasSubstr("was removed or moved"));
 }
 
 TEST_F(DatabaseFilesTest, HasNoDefaultWithoutAHomeFolder) {

@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/strings/match.h"
 #include "absl/synchronization/mutex.h"
 #include "pawl/v1/worker_service.grpc.pb.h"
 #include "worker/lease/worker_client.h"
@@ -18,8 +19,16 @@ constexpr std::chrono::seconds kLeaseExtra{5};     // beyond what the orchestrat
 // longer.
 constexpr std::chrono::milliseconds kConnecting{200};
 
+// Every refusal of the orchestrator's own has a detail. gRPC, or an orchestrator without memory, says
+// RESOURCE_EXHAUSTED without one: that passes, unless the message itself is too large.
+bool IsOutOfMemory(const grpc::Status& status) {
+  return status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED && status.error_details().empty() &&
+         !absl::StrContains(status.error_message(), "larger than max");
+}
+
 absl::Status ToStatus(const grpc::Status& status) {
   if (status.ok()) return absl::OkStatus();
+  if (IsOutOfMemory(status)) return absl::UnavailableError(status.error_message());
   return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
 }
 

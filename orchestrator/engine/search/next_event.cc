@@ -122,6 +122,10 @@ bool WaitsForProposals(const CampaignState& campaign) {
   return kind == v1::CHOOSER_KIND_OUTSIDE || kind == v1::CHOOSER_KIND_MIXED;
 }
 
+absl::Duration WaitLeft(const CampaignState& campaign, const Moment& now) {
+  return absl::Seconds(campaign.summary().spec().chooser().wait_seconds()) - Between(campaign.idle_since(), now);
+}
+
 // Of a campaign whose edits come from others: whether Pawl has iterations left for the variables after the last edit
 // that was kept.
 bool HasTuningLeft(const CampaignState& campaign) {
@@ -156,7 +160,7 @@ std::optional<Choice> FromProposals(const CampaignState& campaign, std::optional
   if (!change.to_word().empty()) change.clear_to();
   if (const absl::Status status = ReadWord(campaign.BundleAt(campaign.best()->number()).variables(), &change);
       status.ok()) {
-    choice = Proposed(campaign, change, &refusal);
+    choice = Proposed(campaign, change, &refusal, &campaign.proposals().front().patched);
   } else {
     refusal.why = std::string(status.message());
   }
@@ -329,11 +333,25 @@ v1::SuccessTier TierOf(const v1::Campaign& summary, const Gates& gates) {
   return gates.TierOf(summary.speedup_over_baseline(), summary.spec().goal().speedup());
 }
 
-std::optional<absl::Time> ProposalDeadline(const CampaignState& campaign) {
+const CampaignState::Proposal* UnappliedEdit(const CampaignState& campaign) {
+  if (campaign.ended() || campaign.summary().state() == v1::PAUSED) return nullptr;
+  if (campaign.best() == nullptr || campaign.proposals().empty()) return nullptr;
+  const CampaignState::Proposal& oldest = campaign.proposals().front();
+  const bool applied = oldest.patched.best == campaign.best()->number();
+  return applied || !oldest.proposed.change().has_source() ? nullptr : &oldest;
+}
+
+std::optional<absl::Duration> WaitsForProposal(const CampaignState& campaign, const Moment& now) {
   const bool waits = WaitsForProposals(campaign) && !campaign.ended() && campaign.summary().state() != v1::PAUSED &&
                      campaign.best() != nullptr && campaign.open_iterations() == 0 && campaign.proposals().empty();
   if (!waits) return std::nullopt;
-  return campaign.idle_since() + absl::Seconds(campaign.summary().spec().chooser().wait_seconds());
+  return WaitLeft(campaign, now);
+}
+
+std::optional<absl::Time> ProposalDeadline(const CampaignState& campaign) {
+  const Moment now = campaign.idle_since();
+  const std::optional<absl::Duration> left = WaitsForProposal(campaign, now);
+  return left ? std::optional(now.time + *left) : std::nullopt;
 }
 
 std::optional<v1::Event> Decide(const CampaignState& campaign, const Chooser& chooser, const Moment& now,
@@ -381,8 +399,7 @@ std::optional<v1::Event> Decide(const CampaignState& campaign, const Chooser& ch
   const bool proposed = choice.has_value() && !tunes;
   if (proposed) choice->findings = profiles.tree.Diagnose(campaign.best_evidence(), campaign.gpu());
   if (!choice && WaitsForProposals(campaign)) {
-    if (open > 0 || now.time < campaign.idle_since() + absl::Seconds(spec.chooser().wait_seconds()))
-      return std::nullopt;
+    if (open > 0 || WaitLeft(campaign, now) > absl::ZeroDuration()) return std::nullopt;
     if (spec.chooser().no_proposal() == v1::NO_PROPOSAL_PAUSE) {
       return Paused(absl::StrFormat("no change was proposed within %g s; %scontinue with pawl propose and pawl resume",
                                     spec.chooser().wait_seconds(),

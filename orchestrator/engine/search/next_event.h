@@ -15,7 +15,13 @@ namespace pawl {
 std::optional<v1::Event> Decide(const CampaignState& campaign, const Chooser& chooser, const Moment& now,
                                 const ProfileSet& profiles = ProfileSet::Default(), int slots = 1);
 
-// Until when the campaign waits for a proposal; nothing: it does not wait.
+// The oldest proposal, where it is an edit that was not applied to the best variant yet; null: it is not. Decide would
+// apply it, which takes long: where others wait for a lock, the result is put into Proposal::patched before.
+const CampaignState::Proposal* UnappliedEdit(const CampaignState& campaign);
+
+// How much longer the campaign waits for a proposal; nothing: it does not wait.
+std::optional<absl::Duration> WaitsForProposal(const CampaignState& campaign, const Moment& now);
+// Until when, by the clock: for people. It is wrong where no orchestrator served meanwhile, or the clock was set.
 std::optional<absl::Time> ProposalDeadline(const CampaignState& campaign);
 
 // The success tier of the best variant.

@@ -34,12 +34,6 @@ PatchBases BasesOf(const CampaignState& campaign);
 // still has the lines that it touches.
 absl::StatusOr<ImplementationState> Patched(const PatchBases& bases, const std::string& patch);
 
-// The same, done before.
-struct PatchedBest {
-  int best = -1;  // the iteration
-  absl::StatusOr<ImplementationState> patched;
-};
-
 // Why a proposed change is not tried.
 struct ProposalRefusal {
   std::string why;        // it can't be made

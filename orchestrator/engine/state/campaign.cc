@@ -64,21 +64,21 @@ void CampaignState::Apply(const v1::Event& event) {
       space_hash_ = submitted.space_hash();
       patterns_ = submitted.patterns();
       author_ = submitted.author();
-      idle_since_ = at;
+      idle_since_ = moment;
       break;
     }
     case v1::Event::kPlanned:
-      ApplyPlanned(event.planned(), at);
+      ApplyPlanned(event.planned(), moment);
       break;
     case v1::Event::kLeased:
       ApplyLeased(event.leased(), moment);
       break;
     case v1::Event::kLost:
-      ApplyLost(event.lost(), at);
+      ApplyLost(event.lost(), moment);
       break;
     case v1::Event::kFinished:
       ApplyFinished(event.finished());
-      idle_since_ = at;
+      idle_since_ = moment;
       break;
     case v1::Event::kPaused:
       summary_.set_state(v1::PAUSED);
@@ -90,7 +90,7 @@ void CampaignState::Apply(const v1::Event& event) {
       summary_.set_state(After(v1::PAUSED, CampaignAction::kResume, leased_before_));
       summary_.clear_message();
       if (leased_before_) clock_since_ = moment;
-      idle_since_ = at;
+      idle_since_ = moment;
       break;
     case v1::Event::kEnded:
       summary_.set_state(event.ended().state());
@@ -104,7 +104,7 @@ void CampaignState::Apply(const v1::Event& event) {
       proposals_.clear();
       break;
     case v1::Event::kProposed:
-      proposals_.push_back({event.proposed(), at});
+      proposals_.push_back({.proposed = event.proposed(), .at = at});
       break;
     case v1::Event::kDropped:
       DropProposal(event.dropped().change());
@@ -147,10 +147,10 @@ void CampaignState::DropProposal(const v1::Change& change) {
   });
 }
 
-void CampaignState::ApplyPlanned(const v1::TrialPlanned& planned, absl::Time at) {
+void CampaignState::ApplyPlanned(const v1::TrialPlanned& planned, const Moment& at) {
   OpenTrial& open = open_[planned.trial()];
   open.planned = planned;
-  open.planned_at = at;
+  open.planned_at = at.time;
   open.free_since = at;
   NoteVerifications();
   next_trial_ = std::max(next_trial_, planned.trial() + 1);
@@ -198,7 +198,7 @@ void CampaignState::ApplyLeased(const v1::TrialLeased& leased, const Moment& at)
   leased_before_ = true;
 }
 
-void CampaignState::ApplyLost(const v1::LeaseLost& lost, absl::Time at) {
+void CampaignState::ApplyLost(const v1::LeaseLost& lost, const Moment& at) {
   const auto trial = open_.find(lost.trial());
   if (trial == open_.end()) return;
   trial->second.worker.clear();
@@ -379,6 +379,11 @@ std::vector<v1::RevisedIteration> RevisedBy(const v1::TotalGain& total, const st
     if (reverted || (product && correction != 1)) all.push_back(std::move(revised));
   }
   return all;
+}
+
+absl::Duration Between(const Moment& before, const Moment& after) {
+  const bool served = before.served && after.served;
+  return served ? *after.served - *before.served : after.time - before.time;
 }
 
 absl::Duration CampaignState::Running(const Moment& now) const {

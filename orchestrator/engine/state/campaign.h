@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "kernels/plan.h"
+#include "kernels/read/implementation.h"
 #include "kernels/space.h"
 #include "orchestrator/engine/state/noise_pool.h"
 #include "pawl/v1/bundle.pb.h"
@@ -32,17 +33,26 @@ struct Moment {
   std::optional<absl::Duration> served;
 };
 
+// From one to the other; by the clock where one of them has no served time.
+absl::Duration Between(const Moment& before, const Moment& after);
+
 // A trial that has been planned and has no result yet.
 struct OpenTrial {
   v1::TrialPlanned planned;
   absl::Time planned_at;
-  absl::Time free_since;  // nobody holds it
-  int attempt = 0;        // of the current or last lease; 0: never leased
-  int killed = 0;         // leases that ran out after a renewal: the trial may have killed their workers
+  Moment free_since{absl::InfinitePast()};  // nobody holds it
+  int attempt = 0;                          // of the current or last lease; 0: never leased
+  int killed = 0;  // leases that ran out after a renewal: the trial may have killed their workers
   int host_faults = 0;
   std::string worker;                       // that holds it; empty: nobody
   std::string nonce;                        // of the current or last lease; empty: its result is not taken
   std::optional<absl::Duration> leased_at;  // in served time
+};
+
+// What an edit makes of the best variant.
+struct PatchedBest {
+  int best = -1;  // the iteration
+  absl::StatusOr<ImplementationState> patched = absl::UnknownError("it was not applied");
 };
 
 // What the search computed before. It follows from the campaign, and would take long to compute for every choice.
@@ -169,6 +179,8 @@ class CampaignState {
   struct Proposal {
     v1::ChangeProposed proposed;
     absl::Time at;
+    // Of an edit, computed before: it follows from the campaign, and takes long where the source is large.
+    mutable PatchedBest patched;
   };
   const std::deque<Proposal>& proposals() const { return proposals_; }
 
@@ -189,7 +201,7 @@ class CampaignState {
   // The campaign was paused for a gate that this iteration did not pass.
   bool PausedFor(int iteration) const { return paused_for_.contains(iteration); }
   // Since when it could have planned its next iteration.
-  absl::Time idle_since() const { return idle_since_; }
+  const Moment& idle_since() const { return idle_since_; }
   // Time since the first lease without the pauses and without the time in which no orchestrator served, up to `now`.
   absl::Duration Running(const Moment& now) const;
   // Of the newest event, in served time; absent before the first that has it.
@@ -214,9 +226,9 @@ class CampaignState {
   const Space& SpaceOf(int source_id) const { return *spaces_[static_cast<size_t>(SpaceIdOf(source_id))]; }
   const std::string& OwnSource() const;
   int AddSource(const std::string& text);
-  void ApplyPlanned(const v1::TrialPlanned& planned, absl::Time at);
+  void ApplyPlanned(const v1::TrialPlanned& planned, const Moment& at);
   void ApplyLeased(const v1::TrialLeased& leased, const Moment& at);
-  void ApplyLost(const v1::LeaseLost& lost, absl::Time at);
+  void ApplyLost(const v1::LeaseLost& lost, const Moment& at);
   void ApplyFinished(const v1::TrialFinished& finished);
   void ApplyTotal(const v1::TrialFinished& finished);
   void ApplyEnd(const v1::TrialFinished& finished);
@@ -257,7 +269,7 @@ class CampaignState {
   bool round_joinable_ = false;
   int kept_since_total_ = 0;
   std::set<int> paused_for_;
-  absl::Time idle_since_;
+  Moment idle_since_{absl::Time()};
   bool leased_before_ = false;
   double price_per_hour_ = 0;
   std::string author_;

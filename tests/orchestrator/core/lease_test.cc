@@ -108,6 +108,72 @@ TEST(LeaseTest, PutsATrialAsideWhenItHasCostThreeWorkersAndGoesOn) {
   EXPECT_EQ(world.Get(campaign).state(), v1::RUNNING);
 }
 
+// Ticks as often as the service does.
+void PassInTicks(World& world, absl::Duration time) {
+  for (absl::Duration passed; passed < time; passed += absl::Milliseconds(200)) world.Pass(absl::Milliseconds(200));
+}
+
+// A call that waits for the next trial is heard of later than the last renewal of the trial that kills the worker.
+TEST(LeaseTest, PutsATrialAsideThoughItsWorkersWereWaitingForAnotherWhenTheyDied) {
+  World world;
+  const std::string campaign = world.Submit();
+  ScriptedWorker worker(world, "a");
+  ASSERT_TRUE(worker.Complete(worker.MustLease()).ok());
+  for (int lost = 1; lost <= 3; ++lost) {
+    const v1::LeaseTrialResponse leased = worker.MustLease();
+    EXPECT_EQ(leased.trial().name(), campaign + "/trials/2");
+    ASSERT_TRUE(worker.Renew(leased.lease()).ok());
+    Answer answer;
+    const uint64_t waiting = worker.Wait(60, Into(&answer));
+    PassInTicks(world, absl::Seconds(4));
+    world->Forget(waiting);  // its connection breaks
+    PassInTicks(world, absl::Seconds(16));
+    EXPECT_FALSE(answer);
+  }
+  const std::vector<v1::Iteration> iterations = world.Iterations(campaign);
+  ASSERT_EQ(iterations.size(), 2u);
+  EXPECT_EQ(iterations[1].verdict(), v1::REJECTED);
+  EXPECT_THAT(iterations[1].reason(), HasSubstr("3 workers were lost"));
+}
+
+// So is a renewal of another trial that the same worker holds.
+TEST(LeaseTest, PutsATrialAsideThoughItsWorkersRenewedAnotherLater) {
+  World world;
+  const std::string campaign = world.Submit();
+  ScriptedWorker worker(world, "a");
+  ASSERT_TRUE(worker.Complete(worker.MustLease()).ok());
+  for (int lost = 1; lost <= 3; ++lost) {
+    const v1::LeaseTrialResponse deadly = worker.MustLease();
+    EXPECT_EQ(deadly.trial().name(), campaign + "/trials/2");
+    const std::string other = world.Submit();
+    const v1::LeaseTrialResponse sibling = worker.MustLease();
+    ASSERT_TRUE(worker.Renew(deadly.lease()).ok());
+    PassInTicks(world, absl::Seconds(4));
+    ASSERT_TRUE(worker.Renew(sibling.lease()).ok());
+    PassInTicks(world, absl::Seconds(20));
+    EXPECT_EQ(world->leases_out(), 0);
+    v1::CancelCampaignRequest cancel;
+    cancel.set_name(other);
+    ASSERT_TRUE(world->Cancel(cancel).ok());
+  }
+  ASSERT_EQ(world.Iterations(campaign).size(), 2u);
+  EXPECT_EQ(world.Iterations(campaign)[1].verdict(), v1::REJECTED);
+}
+
+TEST(LeaseTest, IsHeldAgainstNoTrialWhileItsWorkerIsThere) {
+  World world;
+  const std::string campaign = world.Submit();
+  ScriptedWorker worker(world, "a");
+  ASSERT_TRUE(worker.Renew(worker.MustLease().lease()).ok());
+  Answer answer;
+  EXPECT_NE(worker.Wait(60, Into(&answer)), 0u);
+  PassInTicks(world, absl::Seconds(15));
+  const std::vector<v1::Event> lost = world.Events(campaign, v1::Event::kLost);
+  ASSERT_EQ(lost.size(), 1u);
+  EXPECT_EQ(lost[0].lost().reason(), v1::LeaseLost::GIVEN_BACK);
+  EXPECT_TRUE(answer) << "it is offered again";
+}
+
 // How many leases the campaign lost to workers that had renewed them; the others were lost to frozen ones.
 int CountStrikes(World& world, const std::string& campaign) {
   int strikes = 0;

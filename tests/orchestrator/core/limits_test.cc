@@ -1,6 +1,7 @@
 // Every stated limit of the services: what is at it is taken, what is one beyond it is refused.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <optional>
 
@@ -149,7 +150,7 @@ TEST(LimitsTest, OfTheBytesOfUnfinishedCampaignsBundles) {
 
 TEST(LimitsTest, OfTheBytesOfAnAuthorsProposals) {
   OrchestratorOptions options;
-  options.max_author_bytes = 10'000;
+  options.max_author_bytes = 20'000;
   World world(options);
   v1::CampaignSpec spec;
   spec.mutable_chooser()->set_kind(v1::CHOOSER_KIND_OUTSIDE);
@@ -177,9 +178,66 @@ TEST(LimitsTest, OfTheBytesOfAnAuthorsProposals) {
   EXPECT_TRUE(propose(8'000, 'c', "bob").ok());
   ASSERT_TRUE(worker.Complete(worker.MustLease()).ok());  // ann's first
   ASSERT_TRUE(worker.Complete(worker.MustLease()).ok());  // and second, which made a source
-  EXPECT_EQ(propose(2'000, 'd', "ann").code(), absl::StatusCode::kResourceExhausted) << "the sources are still there";
+  EXPECT_EQ(propose(5'000, 'd', "ann").code(), absl::StatusCode::kResourceExhausted) << "the sources are still there";
   ReportPromise(20,
                 absl::StrCat(refused, " source edits above their author's limit were refused, those of another taken"));
+}
+
+// What an edit makes is the whole source, held from the proposal to the campaign's end.
+TEST(LimitsTest, OfTheBytesOfEditsThatWaitOrAreBeingTried) {
+  OrchestratorOptions options;
+  options.max_author_bytes = 12'000;
+  World world(options);
+  v1::CampaignSpec spec;
+  spec.mutable_chooser()->set_kind(v1::CHOOSER_KIND_OUTSIDE);
+  v1::Bundle bundle = TinyBundle();
+  bundle.mutable_source()->set_text("#define WORD one\n" + bundle.source().text() + "//" + std::string(4'000, 'x') +
+                                    "\n");
+  const std::string campaign = world.Submit(spec, bundle);
+  ScriptedWorker worker(world, "a");
+  ASSERT_TRUE(worker.Complete(worker.MustLease()).ok());
+  const auto propose = [&](const std::string& word, const std::string& author) {
+    v1::ProposeChangeRequest request;
+    request.set_campaign(campaign);
+    request.set_author(author);
+    request.mutable_change()->mutable_source()->set_name("an edit");
+    request.mutable_change()->mutable_source()->set_patch("@@ -1 +1 @@\n-#define WORD one\n+#define WORD " + word +
+                                                          "\n");
+    return world->Propose(request).status();
+  };
+  ASSERT_TRUE(propose("two", "ann").ok());  // is planned at once
+  ASSERT_TRUE(propose("three", "ann").ok());
+  for (int restarts = 0; restarts < 2; ++restarts) {
+    ExpectError(propose("four", "ann"), absl::StatusCode::kResourceExhausted,
+                "proposals of unfinished campaigns of ann");
+    world.Restart();
+  }
+  EXPECT_TRUE(propose("four", "bob").ok());
+}
+
+TEST(LimitsTest, OfTheBytesOfAHandOffThatIsVerified) {
+  OrchestratorOptions options;
+  options.max_author_bytes = static_cast<int64_t>(TinyBundle().ByteSizeLong()) + 10'000;
+  World world(options);
+  const std::string campaign = world.Submit();
+  ScriptedWorker worker(world, "a");
+  EXPECT_EQ(worker.RunAll(), 5);
+  ASSERT_EQ(world.Get(campaign).state(), v1::FINISHED);
+  const auto verify = [&](size_t bytes) {
+    v1::VerifyIterationRequest request;
+    request.set_name(campaign + "/iterations/0");
+    v1::SourceFile& file = *request.add_hand_off();
+    file.set_path("check_program.sh");
+    file.set_text(std::string(bytes, 'x'));
+    return world->Verify(request).status();
+  };
+  const auto full = absl::StatusCode::kResourceExhausted;
+  ExpectError(verify(10'001), full, "without an author");
+  ASSERT_TRUE(verify(9'900).ok());
+  EXPECT_EQ(world->Submit(OfBytes(TinyBundle().ByteSizeLong() + 100, 'b', "")).status().code(), full)
+      << "what is verified is in memory as well";
+  worker.RunAll();
+  EXPECT_TRUE(world->Submit(OfBytes(TinyBundle().ByteSizeLong() + 100, 'b', "")).ok());
 }
 
 TEST(LimitsTest, OfAProposal) {
@@ -201,6 +259,59 @@ TEST(LimitsTest, OfAProposal) {
   EXPECT_EQ(propose(1, 100'001, 1), "change.source.patch");
   EXPECT_EQ(propose(1, 1, 0), "author");
   EXPECT_EQ(propose(1, 1, 1001), "author");
+}
+
+TEST(LimitsTest, OfWaitingProposalsAndOfTheSourceThatAnEditMakes) {
+  World world;
+  v1::CampaignSpec spec;
+  spec.mutable_chooser()->set_kind(v1::CHOOSER_KIND_OUTSIDE);
+  v1::Bundle bundle = TinyBundle();
+  bundle.mutable_source()->set_text("#define WORD one\n" + std::string("//") + std::string(200'000, 'x') + "\n");
+  const std::string campaign = world.Submit(spec, bundle);
+  ScriptedWorker worker(world, "a");
+  ASSERT_TRUE(worker.Complete(worker.MustLease()).ok());
+  const auto propose = [&](const std::string& word) {
+    v1::ProposeChangeRequest request;
+    request.set_campaign(campaign);
+    request.set_author("ann");
+    request.mutable_change()->mutable_source()->set_name("an edit");
+    request.mutable_change()->mutable_source()->set_patch("@@ -1 +1 @@\n-#define WORD one\n+#define WORD " + word +
+                                                          "\n");
+    return world->Propose(request).status();
+  };
+  const size_t room = (256 << 10) - (bundle.source().text().size() - 3);  // for the word
+  ExpectRefused(propose(std::string(room + 1, 'w')), "change");
+  EXPECT_TRUE(propose(std::string(room, 'w')).ok());  // is planned at once
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(propose("w" + std::to_string(i)).ok()) << i;
+  ExpectError(propose("one_more"), absl::StatusCode::kResourceExhausted, "100 proposals waiting");
+}
+
+TEST(LimitsTest, OfAHandOff) {
+  World world;
+  const std::string campaign = world.Submit();
+  ScriptedWorker worker(world, "a");
+  worker.RunAll();
+  const auto verify = [&](int files, size_t bytes, const std::string& path = "a/check.sh") {
+    v1::VerifyIterationRequest request;
+    request.set_name(campaign + "/iterations/0");
+    for (int i = 1; i < files; ++i) request.add_hand_off()->set_path("f" + std::to_string(i));
+    for (const v1::SourceFile& file : request.hand_off()) bytes -= std::min(bytes, file.ByteSizeLong());
+    v1::SourceFile& last = *request.add_hand_off();
+    last.set_path(path);
+    last.set_text(std::string(bytes, 'x'));
+    while (last.ByteSizeLong() > bytes && bytes > 100) last.mutable_text()->pop_back();  // with its path and lengths
+    return world->Verify(request).status();
+  };
+  const size_t most = 3 << 20;
+  ExpectRefused(verify(1, most + 1), "hand_off");
+  ExpectRefused(verify(1025, 0), "hand_off");
+  for (const std::string& path : {std::string(), std::string("/a"), std::string("../a"), std::string("a\nb"),
+                                  std::string("a\0b", 3), std::string(257, 'a')}) {
+    ExpectRefused(verify(1, 0, path), "hand_off");
+  }
+  EXPECT_TRUE(verify(1, most).ok());
+  worker.RunAll();
+  EXPECT_TRUE(verify(1024, 0, std::string(256, 'a')).ok());
 }
 
 TEST(LimitsTest, OfABlob) {

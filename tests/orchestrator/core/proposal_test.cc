@@ -79,6 +79,62 @@ TEST(SourceEditTest, IsTriedKeptAndBuiltOn) {
   EXPECT_EQ(world.history().GetBlob(blob)->content(), edited.trial().patched_source());
 }
 
+// Each is applied to the best variant of its time, also where it waits while that changes or across a restart.
+TEST(SourceEditTest, IsAppliedAgainWhereTheBestChangesMeanwhile) {
+  for (const bool restart : {false, true}) {
+    SCOPED_TRACE(restart);
+    World world;
+    v1::Bundle bundle = TinyBundle();
+    bundle.mutable_source()->set_text("#define ONE\n" + bundle.source().text() + "#define LAST\n#define END\n");
+    const std::string campaign = world.Submit(With(v1::CHOOSER_KIND_OUTSIDE), bundle);
+    ScriptedWorker worker(world, "a");
+    ASSERT_TRUE(worker.Complete(worker.MustLease()).ok());
+    ASSERT_TRUE(ProposePatch(world, campaign, "@@ -1 +1 @@\n-#define ONE\n+#define TWO\n", "first").ok());
+    const v1::LeaseTrialResponse first = worker.MustLease();
+    ASSERT_TRUE(ProposePatch(world, campaign, "@@ -1 +1 @@\n-#define ONE\n+#define THREE\n", "conflicts").ok());
+    ASSERT_TRUE(
+        ProposePatch(world, campaign, "@@ -3,2 +3,2 @@\n-#define LAST\n+#define LATER\n #define END\n", "fits").ok());
+    if (restart) world.Restart();
+    ASSERT_TRUE(worker.Complete(first, EverythingHelps).ok());
+    ASSERT_EQ(world.Events(campaign, v1::Event::kDropped).size(), 1u);
+    const v1::LeaseTrialResponse third = worker.MustLease();
+    EXPECT_THAT(third.trial().patched_source(), AllOf(HasSubstr("#define TWO\n"), HasSubstr("#define LATER\n")));
+  }
+}
+
+TEST(SourceEditTest, IsTriedAfterAPauseAndARestart) {
+  World world;
+  const std::string campaign = world.Submit(With(v1::CHOOSER_KIND_OUTSIDE), WithSource());
+  ScriptedWorker worker(world, "a");
+  ASSERT_TRUE(worker.Complete(worker.MustLease()).ok());
+  v1::PauseCampaignRequest pause;
+  pause.set_name(campaign);
+  ASSERT_TRUE(world->Pause(pause).ok());
+  ASSERT_TRUE(ProposePatch(world, campaign, "@@ -1 +1 @@\n-#define ONE\n+#define TWO\n").ok());
+  world.Restart();
+  v1::ResumeCampaignRequest resume;
+  resume.set_name(campaign);
+  ASSERT_TRUE(world->Resume(resume).ok());
+  EXPECT_THAT(worker.MustLease().trial().patched_source(), HasSubstr("#define TWO\n"));
+}
+
+// A process may end after a commit, before the edit is applied without the lock and planned in a commit of its own.
+TEST(SourceEditTest, IsPlannedByTheNextStartWhereTheLastOneCouldNot) {
+  World world;
+  const std::string campaign = world.Submit(With(v1::CHOOSER_KIND_OUTSIDE), WithSource());
+  ScriptedWorker worker(world, "a");
+  ASSERT_TRUE(worker.Complete(worker.MustLease()).ok());
+  Writes writes;
+  v1::Event& event = writes.events.emplace_back(world.Events(campaign).back());
+  event.mutable_proposed()->set_author("an agent");
+  event.mutable_proposed()->mutable_change()->mutable_source()->set_name("an edit");
+  event.mutable_proposed()->mutable_change()->mutable_source()->set_patch("@@ -1 +1 @@\n-#define ONE\n+#define TWO\n");
+  ASSERT_TRUE(world.store().Commit(&writes).ok());
+  world.Restart();
+  world.Pass(absl::Milliseconds(200));
+  EXPECT_THAT(worker.MustLease().trial().patched_source(), HasSubstr("#define TWO\n"));
+}
+
 TEST(SourceEditTest, IsRefusedWhereItCantBeMade) {
   World world;
   const std::string campaign = world.Submit({}, WithSource());

@@ -225,6 +225,30 @@ TEST_F(ReportTest, IsWrittenAtTheNextStartWhereItIsMissing) {
   EXPECT_EQ(Slurp(folder / "campaign-1.html"), "as it is");
 }
 
+// However many there are, and however long ago they ended.
+TEST_F(ReportTest, IsRememberedUntilItIsWritten) {
+  world_.Submit();
+  ScriptedWorker(world_, "a").RunAll(EverythingHelps);
+  const fs::path folder = world_.file().parent_path() / "pages", blocked = folder / "campaign-1.html.new";
+  fs::create_directories(blocked);
+  const auto remember = [&](const std::vector<int64_t>& unwritten) {
+    return world_.store().NoteUnwrittenReports(unwritten);
+  };
+  {
+    const Reports reports = MakeReports();
+    ReportWriter(reports, folder, absl::Hours(1), remember).Write(1);
+  }
+  EXPECT_THAT(*world_.store().UnwrittenReports(), testing::ElementsAre(1));
+  world_.Restart();
+  fs::remove(blocked);
+  {
+    const Reports reports = MakeReports();
+    ReportWriter(reports, folder, absl::Hours(1), remember).Resume(*world_.store().UnwrittenReports());
+  }
+  EXPECT_THAT(Slurp(folder / "campaign-1.html"), HasSubstr("</html>"));
+  EXPECT_THAT(*world_.store().UnwrittenReports(), testing::IsEmpty());
+}
+
 TEST_F(ReportTest, HarmsNobodyWhereItCannotBeWritten) {
   world_.Submit();
   const Reports reports = MakeReports();

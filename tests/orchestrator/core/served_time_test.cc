@@ -82,6 +82,47 @@ TEST(ServedTimeTest, SettingTheClockChangesNothing) {
                                  " campaigns had the same minutes and leases"));
 }
 
+TEST(ServedTimeTest, AWaitForAProposalIsNotChangedByTheClock) {
+  for (const absl::Duration by : {absl::Hours(24), -absl::Hours(24)}) {
+    SCOPED_TRACE(by);
+    World world;
+    v1::CampaignSpec spec;
+    spec.mutable_chooser()->set_kind(v1::CHOOSER_KIND_OUTSIDE);
+    spec.mutable_chooser()->set_no_proposal(v1::NO_PROPOSAL_PAUSE);
+    spec.mutable_chooser()->set_wait_seconds(120);
+    const std::string campaign = world.Submit(spec);
+    ScriptedWorker worker(world, "a");
+    ASSERT_TRUE(worker.Complete(worker.MustLease()).ok());
+    world.Pass(absl::Seconds(60));
+    world.SetClock(by);
+    world.Restart();
+    world.Pass(absl::Seconds(31));
+    EXPECT_EQ(world.Get(campaign).state(), v1::RUNNING) << "it has waited for 91 s";
+    world.Pass(absl::Seconds(30));
+    EXPECT_EQ(world.Get(campaign).state(), v1::PAUSED) << "it has waited for 121 s";
+  }
+}
+
+TEST(ServedTimeTest, AVerificationIsGivenUpWhateverTheClockSays) {
+  for (const absl::Duration by : {absl::Hours(24), -absl::Hours(24)}) {
+    SCOPED_TRACE(by);
+    World world;
+    const std::string campaign = world.Submit();
+    ScriptedWorker worker(world, "a");
+    EXPECT_EQ(worker.RunAll(), 5);
+    v1::VerifyIterationRequest request;
+    request.set_name(campaign + "/iterations/0");
+    ASSERT_TRUE(world->Verify(request).ok());
+    world.Pass(absl::Seconds(30));
+    world.SetClock(by);
+    world.Restart();
+    world.Pass(absl::Seconds(20));
+    EXPECT_TRUE(world.Get(campaign).verifying()) << "50 s of 60";
+    world.Pass(absl::Seconds(11));
+    EXPECT_FALSE(world.Get(campaign).verifying()) << "61 s of 60";
+  }
+}
+
 TEST(ServedTimeTest, ALeaseOfADeadWorkerEndsThoughTheServiceIsStartedAgainAndAgain) {
   World world;
   world.Submit();

@@ -55,6 +55,17 @@ ACTIONS = {  # weights
 }
 
 
+def used_bytes(file):
+    """Of a -wal: up to the first frame of an earlier turn of the log, which nobody misses. Of a database: all."""
+    content = file.read_bytes()
+    if content[:4] not in (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83"):
+        return len(content)
+    end, frame = 32, 24 + int.from_bytes(content[8:12], "big")
+    while content[end + 8 : end + 16] == content[16:24]:  # its salts are the log's
+        end += frame
+    return end
+
+
 class Broken(Exception):
     """Nothing can be checked any more."""
 
@@ -405,7 +416,7 @@ class Chaos:
 
         def harm():
             shutil.copyfile(file, aside)
-            os.truncate(file, int(aside.stat().st_size * length))
+            os.truncate(file, int(used_bytes(aside) * length))
 
         self._harm(what, harm, lambda: shutil.copyfile(aside, file), refuses=length == 0 and file == self.orchestrator.database)
 

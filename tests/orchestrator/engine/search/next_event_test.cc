@@ -562,6 +562,26 @@ TEST(NextEventTest, TakesNoProposalWhereTheTreeChooses) {
   EXPECT_EQ(script.Run(Measured(100, 120)).author(), "pawl");
 }
 
+// Applying takes long where the source is large: who holds a lock does it before.
+TEST(NextEventTest, AppliesNoEditAgainThatWasAppliedToTheBestBefore) {
+  v1::CampaignSpec spec;
+  spec.mutable_chooser()->set_kind(v1::CHOOSER_KIND_OUTSIDE);
+  v1::Bundle bundle = TinyBundle();
+  bundle.mutable_source()->set_text("one\ntwo\nthree\n");
+  CampaignScript script(spec, bundle);
+  script.Run(MeasuredStart(100));
+  script.ProposePatch("swap", "@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n");
+  const CampaignState::Proposal* edit = UnappliedEdit(script.state());
+  ASSERT_NE(edit, nullptr);
+  edit->patched = {7, ImplementationState{"of another best", VariantOf(*script.state().best())}};
+  EXPECT_EQ(UnappliedEdit(script.state()), edit);
+  edit->patched = {0, ImplementationState{"applied before", VariantOf(*script.state().best())}};
+  EXPECT_EQ(UnappliedEdit(script.state()), nullptr);
+  const std::optional<v1::Event> planned = script.Decide();
+  ASSERT_TRUE(planned && planned->has_planned());
+  EXPECT_EQ(planned->planned().patched_source(), "applied before");
+}
+
 TEST(NextEventTest, TriesAProposedSourceEditAndGoesOnFromIt) {
   v1::Bundle bundle = TinyBundle();
   bundle.mutable_source()->set_text("one\ntwo\nthree\n");
