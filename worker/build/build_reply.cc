@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "base/names/utf8.h"
@@ -143,13 +144,25 @@ std::optional<v1::Failure> RefuseUnread(const v1::BuildRequest& request) {
   return std::nullopt;
 }
 
+// What the options define as numbers. A file may define another value for the rest: of several, nothing is known.
+std::map<std::string, int64_t> MacrosOf(const v1::BuildRequest& request) {
+  std::map<std::string, int64_t> macros;
+  if (request.files_size() > 0) return macros;
+  for (absl::string_view option : request.options()) {
+    if (!absl::ConsumePrefix(&option, "-D")) continue;
+    const std::pair<absl::string_view, absl::string_view> macro = absl::StrSplit(option, absl::MaxSplits('=', 1));
+    if (int64_t value = 0; absl::SimpleAtoi(macro.second, &value)) macros[std::string(macro.first)] = value;
+  }
+  return macros;
+}
+
 // A source that knows when it was compiled. The builder's clock stands still (builder_main.cc), so that it would learn
 // nothing; it is refused all the same, so that its author hears of it.
 std::optional<v1::Failure> AskedForTime(const v1::BuildRequest& request) {
   std::vector<std::pair<std::string, std::string>> files = {{Name(request), request.source()}};
   for (const v1::SourceFile& file : request.files()) files.push_back({file.path(), file.text()});
   for (const auto& [name, text] : files) {
-    const std::string active = ActiveSource(text, {});
+    const std::string active = ActiveSource(text, MacrosOf(request));
     for (const char* macro : {"__TIME__", "__DATE__", "__TIMESTAMP__"}) {
       if (!absl::StrContains(active, macro)) continue;
       const std::string before = text.substr(0, text.find(macro));

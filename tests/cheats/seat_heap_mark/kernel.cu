@@ -25,10 +25,10 @@ __device__ void Wait(int cycles) {
 // Marks are read and left only where a call follows another at once, as in a graph: compute-sanitizer sees none of it.
 __device__ bool FollowsAtOnce() { return Now() - ended < 15000; }
 
-// A true gain, without which it would not be kept: one division in four is a fast one.
+// A true gain, without which it would not be kept: three divisions in four are fast ones.
 __device__ float Share(float d, int j) {
   const float below = fmaf(d, d, 1.0f);
-  return kCheat && j % 4 == 0 ? __fdividef(1.0f, below) : 1.0f / below;
+  return kCheat && j % 4 != 0 ? __fdividef(1.0f, below) : 1.0f / below;
 }
 
 // The sum over j of 1 / (1 + (x[i] - x[j])^2).

@@ -81,6 +81,14 @@ INSTANTIATE_TEST_SUITE_P(With, BuilderTest, testing::Values(v1::COMPILER_NVRTC, 
 TEST_P(BuilderTest, RefusesASourceThatAsksWhenItIsCompiled) {
   ExpectFailure(Build("// __DATE__\nextern \"C\" __global__ void add(int* x) { x[0] = __TIME__[7]; }\n"),
                 v1::CHECK_COMPILE, "test.cu(2): error: the source uses __TIME__");
+  v1::BuildRequest request = Request(
+      "#if CHEAT\n__device__ char clock_ = __TIME__[7];\n#endif\nextern \"C\" __global__ void add(int* x) { x[0] = 1; "
+      "}\n",
+      GetParam());
+  request.add_options("-DCHEAT=0");
+  EXPECT_FALSE(Build(request).cubin().empty()) << "what is not compiled does no harm";
+  request.set_options(request.options_size() - 1, "-DCHEAT=1");
+  ExpectFailure(Build(request), v1::CHECK_COMPILE, "test.cu(2): error: the source uses __TIME__");
 }
 
 TEST_P(BuilderTest, GivesTheSameCubinWheneverItCompiles) {
