@@ -115,8 +115,11 @@ void Drafting::TakeLaunch(const HostLaunch& launch) {
       }
     }
     if (!excluded) continue;
-    draft_.remarks.push_back(absl::StrCat("the launch of ", launch.kernel->name, " in line ", launch.line,
-                                          " is left out: the draft has the one in line ", planned.launch->line));
+    const std::string what = absl::StrCat("the launch of ", launch.kernel->name, " in line ", launch.line);
+    draft_.remarks.push_back(
+        launch.line == planned.launch->line
+            ? absl::StrCat(what, " is made in several ways: the draft has the first")
+            : absl::StrCat(what, " is left out: the draft has the one in line ", planned.launch->line));
     return;
   }
   planned_.emplace_back();

@@ -1,5 +1,6 @@
 // KernelTomlText and ProblemText, declared in draft.h.
 #include <algorithm>
+#include <set>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
@@ -157,6 +158,33 @@ std::string InputsFunction(const Draft& draft) {
       "\n    \"\"\"\n    return {}\n");
 }
 
+// What a tensor is called in Python: a C parameter may be named `in` or `lambda`.
+std::string PythonName(const std::string& tensor) {
+  static const std::set<std::string>& keywords = *new std::set<std::string>{
+      "False", "None",   "True",     "and",    "as",      "assert", "async",  "await",  "class",
+      "def",   "del",    "elif",     "except", "finally", "from",   "global", "import", "in",
+      "is",    "lambda", "nonlocal", "not",    "or",      "pass",   "raise",  "with",   "yield"};
+  return keywords.contains(tensor) ? tensor + "_" : tensor;
+}
+
+// The head of a function that takes these tensors by their names.
+std::string FunctionHead(const std::string& name, const std::vector<std::string>& tensors) {
+  std::string head = absl::StrCat("def ", name, "(");
+  for (const std::string& tensor : tensors) {
+    if (PythonName(tensor) == tensor) absl::StrAppend(&head, tensor, ", ");
+  }
+  return absl::StrCat(head, "**rest):\n");
+}
+
+// Lines that give the other tensors a name.
+std::string RenamedTensors(const std::vector<std::string>& tensors) {
+  std::string text;
+  for (const std::string& tensor : tensors) {
+    if (PythonName(tensor) != tensor) absl::StrAppend(&text, "    ", PythonName(tensor), " = rest[\"", tensor, "\"]\n");
+  }
+  return text;
+}
+
 std::string Returned(const std::vector<std::string>& outputs, const std::string& from) {
   if (outputs.size() == 1) return absl::StrCat("    return {\"", outputs[0], "\": ", from, "}\n");
   std::string text = absl::StrCat("    results = ", from, "\n    return {");
@@ -209,6 +237,8 @@ std::string KernelTomlText(const Draft& draft) {
 std::string ProblemText(const Draft& draft, const std::string& reference) {
   const std::vector<std::string> given = TensorsOf(draft, {"input", "inout"}),
                                  outputs = TensorsOf(draft, {"output", "inout"});
+  std::vector<std::string> named;
+  for (const std::string& tensor : given) named.push_back(PythonName(tensor));
   const std::vector<PythonFunction> functions = FunctionsOf(reference);
   const auto has = [&](const std::string& name) {
     return std::any_of(functions.begin(), functions.end(), [&](const PythonFunction& f) { return f.name == name; });
@@ -225,9 +255,10 @@ std::string ProblemText(const Draft& draft, const std::string& reference) {
   }
   if (!has("inputs")) absl::StrAppend(&text, InputsFunction(draft), "\n\n");
   if (!has("reference")) {
-    absl::StrAppend(&text, "def reference(", absl::StrJoin(given, ", "), given.empty() ? "**rest" : ", **rest",
-                    "):\n    \"\"\"The right outputs, in float32 or better inside. They are PyTorch tensors, on the "
-                    "GPU where there is one.\"\"\"\n");
+    absl::StrAppend(&text, FunctionHead("reference", given),
+                    "    \"\"\"The right outputs, in float32 or better inside. They are PyTorch tensors, on the "
+                    "GPU where there is one.\"\"\"\n",
+                    RenamedTensors(given));
     // The function that takes most of the tensors by name, or the only one.
     const PythonFunction* best = nullptr;
     const auto matching = [&](const PythonFunction& function) {
@@ -242,13 +273,13 @@ std::string ProblemText(const Draft& draft, const std::string& reference) {
       absl::StrAppend(
           &text, "    # TODO: is this the right function, with the right arguments?\n",
           Returned(outputs, absl::StrCat(best->name, "(",
-                                         absl::StrJoin(matching(*best) > 0 ? best->parameters : given, ", "), ")")));
+                                         absl::StrJoin(matching(*best) > 0 ? best->parameters : named, ", "), ")")));
     } else {
       absl::StrAppend(&text, "    # TODO: compute ", absl::StrJoin(outputs, ", "),
                       "\n    raise NotImplementedError(\"reference() in problem.py\")\n", "    return {",
                       absl::StrJoin(outputs, ", ",
                                     [](std::string* out, const std::string& name) {
-                                      absl::StrAppend(out, "\"", name, "\": ", name);
+                                      absl::StrAppend(out, "\"", name, "\": ", PythonName(name));
                                     }),
                       "}\n");
     }
@@ -256,8 +287,8 @@ std::string ProblemText(const Draft& draft, const std::string& reference) {
   if (!has("baseline")) {
     absl::StrAppend(&text,
                     "\n\n# What the kernel must beat is reference() unless there is a faster way: uncomment, and call "
-                    "it.\n# def baseline(",
-                    absl::StrJoin(given, ", "), given.empty() ? "**rest" : ", **rest", "):\n#     return torch....\n");
+                    "it.\n# ",
+                    FunctionHead("baseline", given), "#     return torch....\n");
   }
   return text;
 }

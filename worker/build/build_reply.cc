@@ -176,8 +176,12 @@ std::optional<v1::Failure> AskedForTime(const v1::BuildRequest& request) {
 }
 
 // What to write in kernel.toml for a header that was not found.
-std::string MissingHeaderHint(const v1::BuildRequest& request, const std::string& header) {
-  const std::vector<std::string> own = FilesNamed(TextsOf(request), header.substr(header.rfind('/') + 1));
+std::string MissingHeaderHint(const v1::BuildRequest& request, const std::string& header, const std::string& includer) {
+  const SourceTexts texts = TextsOf(request);
+  if (request.compiler() == v1::COMPILER_NVRTC && FilesNamed(texts, includer.substr(includer.rfind('/') + 1)).empty()) {
+    return "; NVRTC has none of the host's headers: `compiler = \"nvcc\"` in kernel.toml has them";
+  }
+  const std::vector<std::string> own = FilesNamed(texts, header.substr(header.rfind('/') + 1));
   if (!own.empty()) {
     return absl::StrCat("; the bundle has ", own[0], ": include it by that path, or name its folder in `options`: -I",
                         own[0].substr(0, own[0].rfind('/')));
@@ -214,7 +218,7 @@ v1::Failure CompileFailure(const v1::BuildRequest& request, const Compilation& c
       return BuildFailure(v1::CHECK_ENTRY, absl::StrCat("the entry ", entry, " can't be instantiated: ", error->text));
     }
     CompilerError shown = *error;
-    if (!missing.empty()) shown.text += MissingHeaderHint(request, missing);
+    if (!missing.empty()) shown.text += MissingHeaderHint(request, missing, error->file);
     return BuildFailure(v1::CHECK_COMPILE, PlaceText(request, shown));
   }
   const absl::string_view log = absl::StripAsciiWhitespace(compilation.log);

@@ -54,6 +54,7 @@ std::vector<StandardHeader> MakeHeaders(const std::string& toolkit_include) {
   for (const char* name : {"cmath", "math.h"}) add(name, MathText());
   for (const char* name : {"cfloat", "float.h"}) add(name, kFloatLimits);
   for (const char* name : {"cstdio", "stdio.h"}) add(name, "");  // printf is known without
+  for (const char* name : {"cstdlib", "stdlib.h"}) add(name, "namespace std { using ::abs; }\n");  // and malloc
   add("algorithm", kAlgorithm);
   const std::map<std::string, std::string> of_cuda = {
       {"array", "array"},       {"assert.h", "cassert"},        {"bit", "bit"},          {"cassert", "cassert"},

@@ -166,6 +166,18 @@ TEST_F(DraftTest, ReadsAReferenceInPython) {
                     HasSubstr("def reference(x, **rest):"), HasSubstr("return {\"y\": copy(x)}")));
 }
 
+TEST_F(DraftTest, NamesNoParameterOfPythonLikeAKeyword) {
+  std::ofstream(folder_.path() / "k.cu")
+      << "extern \"C\" __global__ void k(const float* in, const float* w, float* out, int n) { int i = threadIdx.x; "
+         "if (i < n) out[i] = in[i] * w[i]; }";
+  absl::StatusOr<DraftedBundle> drafted =
+      DraftBundle({.source = folder_.path() / "k.cu", .entry = "", .reference = ""});
+  ASSERT_TRUE(drafted.ok()) << drafted.status();
+  EXPECT_THAT(drafted->files["problem.py"],
+              AllOf(HasSubstr("def reference(w, **rest):"), HasSubstr("    in_ = rest[\"in\"]\n"),
+                    HasSubstr("# def baseline(w, **rest):")));
+}
+
 // Bad input: one clear error, no crash.
 
 TEST_F(DraftTest, AnEmptyFileIsAnError) { EXPECT_THAT(ErrorOf("  \n\n"), HasSubstr("k.cu is empty")); }
