@@ -46,6 +46,11 @@ constexpr char kFloatLimits[] =
     "#define DBL_MAX 1.7976931348623157e+308\n#define DBL_MIN 2.2250738585072014e-308\n"
     "#define DBL_EPSILON 2.2204460492503131e-16\n";
 
+// The driver's interface has host functions, which NVRTC refuses; device code can use these of its types.
+constexpr char kDriver[] =
+    "typedef unsigned int cuuint32_t;\ntypedef unsigned long long cuuint64_t;\n"
+    "typedef struct alignas(64) CUtensorMap_st { cuuint64_t opaque[16]; } CUtensorMap;\n";
+
 std::vector<StandardHeader> MakeHeaders(const std::string& toolkit_include) {
   std::vector<StandardHeader> headers;
   const auto add = [&](const std::string& name, const std::string& text) {
@@ -56,6 +61,7 @@ std::vector<StandardHeader> MakeHeaders(const std::string& toolkit_include) {
   for (const char* name : {"cstdio", "stdio.h"}) add(name, "");  // printf is known without
   for (const char* name : {"cstdlib", "stdlib.h"}) add(name, "namespace std { using ::abs; }\n");  // and malloc
   add("algorithm", kAlgorithm);
+  add("cuda.h", kDriver);
   const std::map<std::string, std::string> of_cuda = {
       {"array", "array"},       {"assert.h", "cassert"},        {"bit", "bit"},          {"cassert", "cassert"},
       {"climits", "climits"},   {"complex", "complex"},         {"cstddef", "cstddef"},  {"cstdint", "cstdint"},

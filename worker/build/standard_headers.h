@@ -1,5 +1,6 @@
 // The parts of the C and C++ standard library that device code includes, for NVRTC, which has none of its own: <cmath>,
-// <cstdint>, <type_traits> and such, made from CUDA's own functions and libcu++. nvcc has the host's.
+// <cstdint>, <type_traits> and such, made from CUDA's own functions and libcu++; and <cuda.h> without its host
+// functions. nvcc has the host's.
 #pragma once
 
 #include <string>

@@ -91,6 +91,13 @@ TEST_P(BuilderTest, RefusesASourceThatAsksWhenItIsCompiled) {
   ExpectFailure(Build(request), v1::CHECK_COMPILE, "test.cu(2): error: the source uses __TIME__");
 }
 
+TEST_P(BuilderTest, TakesASourceThatIncludesTheDriversHeader) {
+  const v1::BuildReply reply = Build(
+      "#include <cuda.h>\nextern \"C\" __global__ void add(int* x, const __grid_constant__ CUtensorMap map) {\n"
+      "  x[0] = sizeof(CUtensorMap) == 128 && alignof(CUtensorMap) == 64;\n}\n");
+  EXPECT_FALSE(reply.cubin().empty()) << reply.failure().message();
+}
+
 TEST_P(BuilderTest, GivesTheSameCubinWheneverItCompiles) {
   const std::string source =
       "#define PASTE(a, b) a##b\n"
