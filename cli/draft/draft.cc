@@ -150,12 +150,6 @@ void Drafting::Remarks() {
     draft_.remarks.push_back(
         absl::StrCat("#include \"", header, "\" was not found: copy it into this folder and add it to `files`"));
   }
-  for (const std::string& file : draft_.files) {
-    if (absl::StrContains(file, "..")) {
-      draft_.remarks.push_back(
-          absl::StrCat(file, " is outside the source's folder; a bundle's files must be in its folder"));
-    }
-  }
 }
 
 absl::StatusOr<Draft> MakeDraft(const SourceModel& model, const std::string& entry) {

@@ -448,6 +448,23 @@ class SourceParser {
   std::vector<SourceParameter>* fields_ = nullptr;
 };
 
+// Folders that a path leads up.
+ptrdiff_t Upwards(const fs::path& path) { return std::count(path.begin(), path.end(), ".."); }
+
+// A bundle has everything in one folder: where the source includes files from above its own, that is the one above all.
+void RootAtCommonFolder(const fs::path& source, SourceModel& model) {
+  ptrdiff_t up = 0;
+  for (const std::unique_ptr<SourceText>& file : model.files) up = std::max(up, Upwards(file->path));
+  const fs::path folder = fs::absolute(source).lexically_normal().parent_path();
+  const std::vector<fs::path> names(folder.begin(), folder.end());
+  if (up == 0 || up >= static_cast<ptrdiff_t>(names.size())) return;
+  fs::path below;
+  for (auto name = names.end() - up; name != names.end(); ++name) below /= *name;
+  for (const std::unique_ptr<SourceText>& file : model.files) {
+    file->path = (below / file->path).lexically_normal().generic_string();
+  }
+}
+
 }  // namespace
 
 const SourceFunction* SourceModel::Find(const std::string& name) const {
@@ -467,7 +484,9 @@ const SourceConstant* SourceModel::FindConstant(const std::string& name) const {
 absl::StatusOr<std::unique_ptr<SourceModel>> ParseSource(const fs::path& file) {
   absl::StatusOr<clang::Functions> functions = clang::Load();
   if (!functions.ok()) return functions.status();
-  return SourceParser(*functions).Run(file);
+  absl::StatusOr<std::unique_ptr<SourceModel>> model = SourceParser(*functions).Run(file);
+  if (model.ok()) RootAtCommonFolder(file, **model);
+  return model;
 }
 
 }  // namespace pawl

@@ -178,6 +178,20 @@ TEST_F(DraftTest, NamesNoParameterOfPythonLikeAKeyword) {
                     HasSubstr("# def baseline(w, **rest):")));
 }
 
+TEST_F(DraftTest, TakesHeadersAboveTheSourcesFolder) {
+  std::filesystem::create_directories(folder_.path() / "lib" / "kernels");
+  std::ofstream(folder_.path() / "lib" / "common.h") << "constexpr float kScale = 2;\n";
+  std::ofstream(folder_.path() / "lib" / "kernels" / "k.cu")
+      << "#include \"../common.h\"\nextern \"C\" __global__ void k(float* x) { x[0] = kScale; }\n";
+  absl::StatusOr<DraftedBundle> drafted =
+      DraftBundle({.source = folder_.path() / "lib" / "kernels" / "k.cu", .entry = "", .reference = ""});
+  ASSERT_TRUE(drafted.ok()) << drafted.status();
+  EXPECT_TRUE(drafted->files.contains("kernels/k.cu"));
+  EXPECT_TRUE(drafted->files.contains("common.h"));
+  EXPECT_THAT(drafted->files["kernel.toml"],
+              AllOf(HasSubstr("source = \"kernels/k.cu\""), HasSubstr("files = [\"common.h\"]")));
+}
+
 // Bad input: one clear error, no crash.
 
 TEST_F(DraftTest, AnEmptyFileIsAnError) { EXPECT_THAT(ErrorOf("  \n\n"), HasSubstr("k.cu is empty")); }
