@@ -262,6 +262,7 @@ absl::Status Store::Start() {
   // Opens the -wal. From here on the files must stay what they are: a swap during the check is not adopted.
   if (absl::Status status = writer_->QueryInt("PRAGMA schema_version").status(); !status.ok()) return status;
   files_ = std::make_unique<OpenFiles>(file, lock_->database_descriptor());
+  if (absl::Status status = files_->Check(); !status.ok()) return status;
   if (absl::Status status = CheckForDamage(); !status.ok()) return status;
   if (absl::Status status = Migrate(writer_.get()); !status.ok()) return status;
   if (options_.max_pages > 0) {

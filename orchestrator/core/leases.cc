@@ -120,9 +120,10 @@ void Leases::Expire(Step* step) {
   }
   for (const TrialKey& key : expired) {
     // A worker that is there and does not renew has dropped the trial, which did it no harm. One that the trial killed
-    // was last heard of at most one renewal after the last renewal of this lease, by another call: long ago.
+    // was last heard of at most one renewal after the last renewal of this lease, by another call: long ago. Half a
+    // renewal is for the way.
     const std::string& worker = state_.campaigns.at(key.first)->open_trials().at(key.second).worker;
-    const bool there = state_.workers.HeardWithin(options_.renew, worker, step->now);
+    const bool there = state_.workers.HeardWithin(1.5 * options_.renew, worker, step->now);
     const bool dropped = there && state_.leases.at(key).renewed;
     Lose(step, key, dropped ? v1::LeaseLost::GIVEN_BACK : v1::LeaseLost::EXPIRED,
          there ? "the worker did not renew the lease" : "the worker sent no heartbeat");

@@ -53,7 +53,7 @@ absl::StatusOr<BuiltVariant> BuildVariant(Compiler& builder, const v1::Bundle& b
 
 // In the name of a kernel of ours that compute-sanitizer does not watch. No launch may name one like it.
 inline constexpr char kOwnFillKernel[] = "pawl_fill";
-// What `pawl-runner --job` prints last, before the number of items that it called.
+// What `pawl-runner --job` prints after each item, before the number of items that it has called.
 inline constexpr char kCalledItems[] = "pawl-runner called items: ";
 
 // Whether every launch passes what its entry takes, by the cubin's parameter layout: a missing argument would make the

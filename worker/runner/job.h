@@ -54,7 +54,7 @@ absl::StatusOr<v1::Job> ReadJob(const std::string& file);
 // Calls each item of a v1::Job file once, every tensor in an allocation of its exact size, without guard bands or
 // poison: those would blind compute-sanitizer. What ncu and compute-sanitizer run. Ends before an item that is likely
 // to end later than `limit` after the start, by the time of the one before and their tensors' bytes; the first is
-// always called. Prints how many items were called.
+// always called. Prints after each how many items were called.
 absl::Status RunJob(const std::string& file, absl::Duration limit = absl::InfiniteDuration());
 
 }  // namespace pawl

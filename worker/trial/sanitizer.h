@@ -23,7 +23,7 @@ absl::StatusOr<std::unique_ptr<SanitizerRun>> StartSanitizing(CudaDevice& device
 // What a tool's output means: its first error, without the decoration; nothing when it found none.
 std::optional<std::string> FirstSanitizerError(const std::string& output);
 
-// How many items of a job pawl-runner says that it called, by what it printed last; 0: it did not come to its end.
+// How many items of a job pawl-runner says that it called, by what it printed last.
 size_t CalledItems(const std::string& output);
 
 }  // namespace pawl

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "base/hash/hash.h"
 #include "google/protobuf/util/message_differencer.h"
@@ -27,6 +28,10 @@ v1::Failure MakeFailure(v1::Stage stage, v1::Check check, absl::string_view mess
   failure.set_check(check);
   failure.set_message(std::string(message));
   return failure;
+}
+
+std::string Names(const std::vector<SizeWeight>& sizes) {
+  return absl::StrJoin(sizes, " ", [](std::string* out, const SizeWeight& size) { absl::StrAppend(out, size.size); });
 }
 
 // Of a variable or an edit: tried, and perhaps kept.
@@ -116,7 +121,9 @@ absl::StatusOr<std::unique_ptr<TrialBuild>> TrialBuilder::Build(const v1::Trial&
   const Stopped stopped = [&observer] { return observer.stopped(); };
   if (stopped()) return absl::CancelledError("stopped");
   std::optional<AheadVariant> ahead;
-  if (IsChange(trial)) ahead = ahead_.Take(KeyOf(*build->bundle, trial.variant(), "", trial.bundle_hash()), stopped);
+  if (IsChange(trial)) {
+    ahead = ahead_.Take(KeyOf(*build->bundle, trial.variant(), Names(build->sizes), trial.bundle_hash()), stopped);
+  }
   build->built_ahead = ahead.has_value();
   if (!ahead) {
     absl::StatusOr<AheadVariant> built =
@@ -168,7 +175,7 @@ void TrialBuilder::Expect(const v1::Trial& trial, std::shared_ptr<const v1::Bund
   for (const v1::ForeseenVariant& next : foreseen) {
     const std::shared_ptr<const v1::Bundle> of = next.kept() ? kept : reverted;
     variants.emplace_back(
-        KeyOf(*of, next.variant(), "", trial.bundle_hash()),
+        KeyOf(*of, next.variant(), Names(timed), trial.bundle_hash()),
         [this, of, variant = next.variant(), sizes = FirstSizes(*of, next.variant(), timed)](const Stopped& stopped) {
           absl::StatusOr<AheadVariant> built = BuildCandidate(few_, *of, variant, sizes, stopped);
           if (!built.ok() || built->built.failure) return built;

@@ -28,6 +28,25 @@ absl::Status RunSteps(TrialRun& run, std::initializer_list<TrialStep> steps) {
   return absl::OkStatus();
 }
 
+// With compute-sanitizer at the small sizes beside these steps, which time nothing. What is short of time or memory
+// there may be so because of the others: it is tried again alone before it counts.
+absl::Status RunBesideSanitizer(TrialRun& run, TrialStep first, TrialStep second = nullptr) {
+  const auto steps = [&] {
+    absl::Status status = RunSteps(run, {first});
+    return status.ok() && second != nullptr ? RunSteps(run, {second}) : status;
+  };
+  absl::Status status = RunSteps(run, {BeginSanitizing});
+  if (status.ok()) status = steps();
+  if (status.ok()) status = RunSteps(run, {EndSanitizing});
+  if (!status.ok() || !run.failed()) return status;
+  const v1::Check check = run.result().failure().check();
+  if (check != v1::CHECK_TIMEOUT && check != v1::CHECK_OUT_OF_MEMORY) return status;
+  run.sanitizer.reset();
+  run.result().clear_failure();
+  status = steps();
+  return status.ok() ? RunSteps(run, {BeginSanitizing, EndSanitizing}) : status;
+}
+
 // Stacks of this size grow what a context keeps for them.
 constexpr int kLargeStack = 4096;
 
@@ -58,8 +77,10 @@ void Clear(TrialRun& run) {
 }
 
 absl::Status RunAlone(TrialRun& run) {
-  return RunSteps(run, {ChooseInputs, BeginSanitizing, ValidateStart, CheckReference, EndSanitizing, TimeAlone,
-                        CheckRoofline, ProfileCandidate, TimeCopy, TimeBaseline});
+  absl::Status status = RunSteps(run, {ChooseInputs});
+  if (status.ok()) status = RunBesideSanitizer(run, ValidateStart, CheckReference);
+  if (!status.ok()) return status;
+  return RunSteps(run, {TimeAlone, CheckRoofline, ProfileCandidate, TimeCopy, TimeBaseline});
 }
 
 // A candidate with its parent's code can't be faster. One that is not faster is not kept, and needs no more. Validating
@@ -71,7 +92,8 @@ absl::Status RunAgainstParent(TrialRun& run) {
   }
   absl::Status status = RunSteps(run, {ChooseInputs, ValidateTwice, CompareWithParent, CheckRoofline});
   if (!status.ok() || !run.faster) return status;
-  return RunSteps(run, {BeginSanitizing, ValidateAgain, EndSanitizing, ProfileCandidate});
+  status = RunBesideSanitizer(run, ValidateAgain);
+  return status.ok() ? RunSteps(run, {ProfileCandidate}) : status;
 }
 
 // The best variant with the start as its parent. It was kept before and has passed the rest, except for the sanitizer
@@ -103,9 +125,7 @@ absl::Status RunPassedBaseSteps(TrialRun& run) {
 
 absl::Status RunBesideBaseSteps(TrialRun& run) {
   absl::Status status = RunSteps(run, {ChooseInputs, ValidateTwice, CompareWithParent, CheckRoofline});
-  if (status.ok() && run.faster) {
-    status = RunSteps(run, {BeginSanitizing, ValidateAgain, EndSanitizing});
-  }
+  if (status.ok() && run.faster) status = RunBesideSanitizer(run, ValidateAgain);
   return status.ok() ? RunSteps(run, {ProfileCandidate}) : status;
 }
 

@@ -64,8 +64,8 @@ enum class SanitizerTools {
 class SanitizerRun {
  public:
   virtual ~SanitizerRun() = default;
-  // Once. A status is the machine's fault. DeadlineExceeded: a tool other than at small sizes did not end in time,
-  // which says nothing about the variant.
+  // Once. A status is the machine's fault. DeadlineExceeded: memcheck did not end in time at a large size, which says
+  // nothing about the variant.
   virtual absl::StatusOr<Sanitizing> Wait() = 0;
 };
 

@@ -914,6 +914,38 @@ TEST_F(TrialPipelineTest, FailsTheBestWithARaceAtALargerSize) {
   EXPECT_EQ(gpu_.sanitizers, 0);
 }
 
+TEST_F(TrialPipelineTest, SaysHowFarUpTheLadderTheSlowToolsCame) {
+  Total();
+  AddSizeBetween();
+  gpu_.sanitizer_calls = 0;
+  EXPECT_THAT(Run().notes(), HasSubstr("racecheck and initcheck ran up to small: they are too slow"));
+}
+
+TEST_F(TrialPipelineTest, TriesAloneWhatWasShortOfTimeBesideTheSanitizer) {
+  Faster();
+  *gpu_.once["call main x20"].mutable_failure() = Failure(v1::CHECK_TIMEOUT);
+  const v1::TrialResult result = Run();
+  EXPECT_FALSE(result.has_failure()) << result.failure().message();
+  EXPECT_TRUE(result.sanitized());
+  EXPECT_THAT(gpu_.log, Contains("call main x20").Times(2));
+  EXPECT_THAT(gpu_.log, Contains(kSanitized[0]).Times(2));
+}
+
+TEST_F(TrialPipelineTest, TakesNothingThatWasBuiltAheadForOtherTimedSizes) {
+  AddSizeBetween();
+  const auto bundle = std::make_shared<const v1::Bundle>(bundle_);
+  TrialBuilder builder(gpu_);
+  v1::ForeseenVariant next;
+  *next.mutable_variant() = Tile(64);
+  builder.Expect(trial_, bundle, {next});
+  while (gpu_.compiled().empty()) absl::SleepFor(absl::Milliseconds(1));
+  trial_.set_size("between");
+  const absl::StatusOr<std::unique_ptr<TrialBuild>> build = builder.Build(trial_, bundle, observer_);
+  ASSERT_TRUE(build.ok()) << build.status();
+  EXPECT_FALSE((*build)->built_ahead);
+  EXPECT_NE((*build)->candidate.Find("between"), nullptr);
+}
+
 TEST_F(TrialPipelineTest, MeetsSizesThatAreNotTimedOnlyWhenItIsAboutToBeKept) {
   AddSizeBetween();
   gpu_.processes = {{.candidate_us = 220, .parent_us = 200}};
