@@ -247,8 +247,9 @@ class CheatBuilds : public testing::Test {
       if (cheat.by != CaughtBy::kBuild) continue;
       const BundleReading reading = ReadBundle(Folder() / cheat.name);
       ASSERT_TRUE(reading.problems.empty()) << ProblemText(reading);
-      const std::optional<v1::BuildReply> reply =
-          Build(reading.bundle, StartVariant(reading.bundle), reading.bundle.sizes(0));
+      v1::Variant variant = StartVariant(reading.bundle);
+      for (const auto& [name, value] : cheat.variant) (*variant.mutable_values())[name] = value;
+      const std::optional<v1::BuildReply> reply = Build(reading.bundle, variant, reading.bundle.sizes(0));
       if (!reply) continue;
       ASSERT_TRUE(reply->has_failure()) << cheat.name << " was built";
       const std::string& message = reply->failure().message();

@@ -86,9 +86,9 @@ TEST(FilesToCompile, WritesIntoTheFileThatHasTheText) {
 TEST(FilesToCompile, RefusesATextThatIsNotThereOnce) {
   v1::Bundle bundle = TiledBundle();
   bundle.mutable_source()->set_text("#define UNROLL 4\n");
-  EXPECT_THAT(std::string(FilesToCompile(bundle, VariantOf(16, 4)).status().message()), HasSubstr("stands nowhere"));
+  EXPECT_THAT(std::string(FilesToCompile(bundle, VariantOf(16, 4)).status().message()), HasSubstr("occurs nowhere"));
   bundle.mutable_source()->set_text("#define UNROLL 4\nconstexpr int TILE = 32;\nconstexpr int TILE = 32;\n");
-  EXPECT_THAT(std::string(FilesToCompile(bundle, VariantOf(16, 4)).status().message()), HasSubstr("stands 2 times"));
+  EXPECT_THAT(std::string(FilesToCompile(bundle, VariantOf(16, 4)).status().message()), HasSubstr("occurs 2 times"));
 }
 
 TEST(FilesToCompile, SkipsHostCodeOnlyWhereTheBundleSaysSo) {

@@ -177,7 +177,7 @@ TEST_F(HttpMcpTest, TakesABundleByItsFilesAndReadsNoFolder) {
   EXPECT_GT(Call("check", {{"files", broken}})["structuredContent"]["problems"].size(), 0u);
   EXPECT_THAT(Call("submit", {{"files", broken}})["content"][0]["text"].get<std::string>(), HasSubstr("kernel.toml:1"));
   EXPECT_THAT(Call("check", {{"files", {{"../../x", ""}}}})["content"][0]["text"].get<std::string>(),
-              HasSubstr("no path"));
+              HasSubstr("is not a path"));
 }
 
 TEST_F(HttpMcpTest, LetsGoOfClientsThatLeaveWhileTheyWait) {
