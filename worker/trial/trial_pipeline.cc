@@ -35,7 +35,9 @@ absl::Status RunBesideSanitizer(TrialRun& run, TrialStep first, TrialStep second
     absl::Status status = RunSteps(run, {first});
     return status.ok() && second != nullptr ? RunSteps(run, {second}) : status;
   };
-  absl::Status status = RunSteps(run, {BeginSanitizing});
+  absl::Status status = RunSteps(run, {});
+  if (!status.ok() || run.failed()) return status;  // of an earlier step: that counts
+  status = RunSteps(run, {BeginSanitizing});
   if (status.ok()) status = steps();
   if (status.ok()) status = RunSteps(run, {EndSanitizing});
   if (!status.ok() || !run.failed()) return status;

@@ -931,6 +931,23 @@ TEST_F(TrialPipelineTest, TriesAloneWhatWasShortOfTimeBesideTheSanitizer) {
   EXPECT_THAT(gpu_.log, Contains(kSanitized[0]).Times(2));
 }
 
+TEST_F(TrialPipelineTest, FailsWhatIsShortOfTimeAloneToo) {
+  Faster();
+  gpu_.failures["call main x20"] = Failure(v1::CHECK_TIMEOUT);
+  EXPECT_EQ(RunToFailure().check(), v1::CHECK_TIMEOUT);
+  EXPECT_THAT(gpu_.log, Contains("call main x20").Times(2));
+  EXPECT_EQ(gpu_.sanitizers, 0);
+}
+
+TEST_F(TrialPipelineTest, TakesBackNoFailureOfAnEarlierStep) {
+  Faster();
+  gpu_.failures["compare main 36"] = Failure(v1::CHECK_TIMEOUT);
+  EXPECT_EQ(RunToFailure().check(), v1::CHECK_TIMEOUT);
+  *gpu_.builds["copy.cu"].mutable_failure() = Failure(v1::CHECK_TIMEOUT, "the build took too long");
+  Alone();
+  EXPECT_EQ(RunToFailure().message(), "the build took too long");
+}
+
 TEST_F(TrialPipelineTest, TakesNothingThatWasBuiltAheadForOtherTimedSizes) {
   AddSizeBetween();
   const auto bundle = std::make_shared<const v1::Bundle>(bundle_);
