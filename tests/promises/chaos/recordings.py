@@ -3,8 +3,21 @@ import gzip
 import hashlib
 import json
 import math
+import pathlib
+import tomllib
 
 WORD = (1 << 64) - 1
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+PROCESS_SD = tomllib.loads((ROOT / "profiles/gpus/h200.toml").read_text())["noise"]["process_sd"]
+
+
+def numbers(state):
+    """SplitMix64."""
+    while True:
+        state = state + 0x9E3779B97F4A7C15 & WORD
+        mixed = (state ^ state >> 30) * 0xBF58476D1CE4E5B9 & WORD
+        mixed = (mixed ^ mixed >> 27) * 0x94D049BB133111EB & WORD
+        yield mixed ^ mixed >> 31
 
 
 def variant_text(values):
@@ -49,10 +62,10 @@ class Recording:
         for text in (variant, parent or ""):
             for byte in text.encode():
                 seed = (seed ^ byte) * 0x100000001B3 & WORD
-        state = seed + 0x9E3779B97F4A7C15 & WORD
-        state = (state ^ state >> 30) * 0xBF58476D1CE4E5B9 & WORD
-        state = (state ^ state >> 27) * 0x94D049BB133111EB & WORD
+        # All pairs of a process are off by an effect of its own, nearly normal.
+        of_process = numbers(seed)
+        effect = (sum(next(of_process) % (1 << 30) / (1 << 30) for _ in range(12)) - 6) * PROCESS_SD
         beside = parent or variant
         noise = self.residuals[variant] + self.residuals[beside]
-        drawn = noise[(state ^ state >> 31) % len(noise)] if noise else 0
-        return self.log_speedup(variant) - self.log_speedup(beside) + drawn
+        drawn = noise[next(numbers(seed + 1)) % len(noise)] if noise else 0
+        return self.log_speedup(variant) - self.log_speedup(beside) + effect + drawn
