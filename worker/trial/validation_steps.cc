@@ -182,7 +182,7 @@ absl::Status ValidateStart(TrialRun& run) {
 
 absl::Status ValidateAgain(TrialRun& run) {
   run.Report(v1::STAGE_VALIDATE, "validate 20 times with fresh inputs");
-  // All are built at once, side by side. Hidden sizes are drawn anew.
+  // All are built at once, side by side. The hidden sizes are new ones.
   const std::vector<v1::Size> further = MoreHiddenSizes(run.bundle, SecretSeed());
   const SizesToValidate again = AllSizes(run.bundle);
   std::vector<v1::Size> sizes = further;
