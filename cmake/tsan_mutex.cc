@@ -4,6 +4,7 @@
 #include <sanitizer/tsan_interface.h>
 
 #include "absl/synchronization/mutex.h"
+#include "tsan_suppressions.h"
 
 #define PAWL_JOIN_(a, b, c) a##b##c
 #define PAWL_JOIN(a, b, c) PAWL_JOIN_(a, b, c)
@@ -29,6 +30,8 @@ class Away {
 }  // namespace
 
 extern "C" {
+
+const char* __tsan_default_suppressions() { return kSuppressions; }
 
 void PAWL_REAL(5Mutex4LockEv)(absl::Mutex* mutex);
 void PAWL_WRAP(5Mutex4LockEv)(absl::Mutex* mutex) {

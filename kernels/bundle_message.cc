@@ -295,6 +295,11 @@ class Checker {
     }
     if (!(bundle_.goal().worst() >= 0) || bundle_.goal().worst() > 1) Add("goal: expected worst from 0 to 1");
     if (bundle_.goal().sizes().empty() && bundle_.goal().worst() > 0) Add("goal: expected worst with sizes only");
+    if (bundle_.goal().portfolio() < 0 || bundle_.goal().portfolio() > kMaxPortfolio) {
+      Add(absl::StrCat("goal: expected a portfolio of at most ", kMaxPortfolio));
+    }
+    if (bundle_.goal().portfolio() > 1 && bundle_.goal().sizes_size() < 2)
+      Add("goal: expected portfolio with sizes only");
     if (!bundle_.goal().sizes().empty() && !bundle_.goal().sizes().contains(bundle_.goal().size())) {
       Add("goal: its size is not one of its sizes");
     }

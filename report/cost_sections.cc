@@ -26,6 +26,42 @@ Cell RatioCell(double us, double best_us) {
   return {SpeedupText(us / best_us), us < best_us ? Tone::kBad : Tone::kPlain};
 }
 
+// The variants that serve the sizes, where there are several.
+void AddPortfolio(const v1::Campaign& campaign, Section* section) {
+  if (!campaign.has_portfolio()) return;
+  const v1::Portfolio& portfolio = campaign.portfolio();
+  std::string text = absl::StrCat("Portfolio: ", RuleText(portfolio), ". Over the goal's sizes it is ",
+                                  SpeedupText(portfolio.speedup_over_start()), " as fast as the start");
+  if (portfolio.speedup_over_baseline() > 0) {
+    absl::StrAppend(&text, " and ", SpeedupText(portfolio.speedup_over_baseline()), " as fast as the baseline");
+  }
+  section->blocks.push_back(Paragraph{absl::StrCat(text, ".")});
+  Grid grid{.columns = {{"size"},
+                        {"iteration", true},
+                        {"start", true},
+                        {"time", true},
+                        {"baseline", true},
+                        {"over the start", true},
+                        {"over the baseline", true},
+                        {"coverage", true}}};
+  for (const v1::Portfolio::Pick& pick : portfolio.picks()) {
+    grid.rows.push_back({{absl::StrCat(pick.size(), pick.hidden() ? " (check)" : "")},
+                         {absl::StrCat(pick.iteration())},
+                         {TimeText(pick.start_us())},
+                         {TimeText(pick.time_us())},
+                         {TimeText(pick.baseline_us())},
+                         RatioCell(pick.start_us(), pick.time_us()),
+                         RatioCell(pick.baseline_us(), pick.time_us()),
+                         {absl::StrFormat("%.0f %%", 100 * pick.coverage())}});
+  }
+  section->blocks.push_back(std::move(grid));
+  section->blocks.push_back(Paragraph{
+      absl::StrCat("Coverage is the share of the fastest variant's speed at the size. At sizes marked as check "
+                   "the rule was checked: no variant was chosen for them. ",
+                   portfolio.note()),
+      Tone::kDim});
+}
+
 }  // namespace
 
 Section SizesSection(const v1::Report& report) {
@@ -62,6 +98,7 @@ Section SizesSection(const v1::Report& report) {
     section.blocks.push_back(Paragraph{absl::StrCat("The final variant is slower at ", losses, "."), Tone::kBad});
   }
   section.blocks.push_back(std::move(grid));
+  AddPortfolio(report.campaign(), &section);
   section.blocks.push_back(Paragraph{
       "A dash means that the size was not timed. Memory counts inputs, outputs and scratch buffers.", Tone::kDim});
   return section;

@@ -84,6 +84,20 @@ std::string LossesText(const google::protobuf::RepeatedPtrField<v1::SizeTime>& s
   return absl::StrJoin(losses, "; ");
 }
 
+std::string RuleText(const v1::Portfolio& portfolio) {
+  std::vector<std::string> parts;
+  for (const v1::Portfolio::Member& member : portfolio.members()) {
+    std::vector<std::string> bounds;
+    for (const v1::Portfolio::Bound& bound : member.bounds()) {
+      bounds.push_back(absl::StrCat(absl::StrJoin(bound.sizes(), "*"), bound.above() ? " > " : " <= ", bound.limit()));
+    }
+    parts.push_back(bounds.empty()
+                        ? absl::StrCat("otherwise iteration ", member.iteration())
+                        : absl::StrCat("iteration ", member.iteration(), " where ", absl::StrJoin(bounds, " and ")));
+  }
+  return absl::StrJoin(parts, ", ");
+}
+
 std::string TierText(v1::SuccessTier tier) {
   switch (tier) {
     case v1::SUCCESS_TIER_BELOW:

@@ -26,6 +26,9 @@ google::protobuf::RepeatedPtrField<v1::SizeTime> MeasuredSizes(const v1::Campaig
 // the baseline's speed". Empty: nowhere.
 std::string LossesText(const google::protobuf::RepeatedPtrField<v1::SizeTime>& sizes);
 
+// The rule of a portfolio: "iteration 14 where S <= 512, otherwise iteration 10".
+std::string RuleText(const v1::Portfolio& portfolio);
+
 // "target: the goal is reached"; empty where nothing was kept.
 std::string TierText(v1::SuccessTier tier);
 

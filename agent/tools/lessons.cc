@@ -112,7 +112,8 @@ absl::StatusOr<LessonAnswer> LessonBook::Find(Campaigns& campaigns, const Lesson
   if (!list.ok()) return list.status();
   answer.older_left_out = !list->next_page_token().empty();
   for (const v1::Campaign& campaign : list->campaigns()) {
-    const bool on_gpu = absl::StrContains(absl::AsciiStrToLower(campaign.device()), gpu);
+    const std::string& on = campaign.gpu().empty() ? campaign.device() : campaign.gpu();
+    const bool on_gpu = absl::StrContains(absl::AsciiStrToLower(on), gpu);
     if (!on_gpu || campaign.name() == query.not_of || campaign.counts().tried() == 0) continue;
     absl::StatusOr<std::shared_ptr<const Page>> page = PageOf(campaigns, campaign);
     if (absl::IsNotFound(page.status())) continue;  // it was removed meanwhile

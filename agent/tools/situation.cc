@@ -155,12 +155,11 @@ Json LessonForms(const ToolContext& context, const v1::Situation& situation) {
   if (context.lessons == nullptr || situation.findings().empty()) return forms;
   LessonQuery query;
   for (const v1::Finding& finding : situation.findings()) query.any_of.push_back(finding.rule());
-  query.gpu = situation.campaign().device();
+  // A replay is of a GPU; what was learned on the GPU itself counts as well. Old campaigns name the device only.
+  const v1::Campaign& campaign = situation.campaign();
+  query.gpu = campaign.gpu().empty() ? campaign.device() : campaign.gpu();
   query.not_of = situation.campaign().name();
   query.most = kMostLessons;
-  // A replay is of a GPU; what was learned on the GPU itself counts as well.
-  const size_t gpu = query.gpu.find("NVIDIA ");
-  if (gpu != std::string::npos) query.gpu = query.gpu.substr(gpu, query.gpu.find(',') - gpu);
   absl::StatusOr<LessonAnswer> answer = context.lessons->Find(context.campaigns, query);
   if (!answer.ok()) return forms;  // a situation is worth having without them
   for (const Lesson& lesson : answer->lessons) forms.push_back(LessonForm(lesson));

@@ -26,6 +26,7 @@ absl::StatusOr<v1::Goal> GoalOf(const v1::Bundle& bundle, const Json& arguments)
     goal.set_size(size);
     goal.clear_sizes();
     goal.clear_worst();
+    goal.clear_portfolio();
   }
   if (const double speedup = NumberAt(arguments, "goal"); speedup > 0) goal.set_speedup(speedup);
   return goal;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -47,11 +48,30 @@ void Print(const v1::BestVariant& best, const v1::Campaign& campaign, const std:
   std::printf("\nspeedup  %s over the start, %s over the baseline\n",
               SpeedupText(iteration.speedup_over_start()).c_str(), OverBaselineText(campaign).c_str());
   std::fputs(SizesText(campaign).c_str(), stdout);
+  std::fputs(PortfolioText(campaign).c_str(), stdout);
   if (!iteration.build().empty()) std::printf("build    %s\n", iteration.build().c_str());
   if (!iteration.patched_source_hash().empty()) {
     std::printf("source   edited: blob %s\n", iteration.patched_source_hash().c_str());
   }
   std::printf("kept changes:\n%s", PathText(path).c_str());
+}
+
+// The campaign as one variant of its portfolio sees it: at the first size that it serves.
+v1::Campaign ServedBy(v1::Campaign campaign, const v1::Iteration& variant) {
+  for (const v1::Portfolio::Pick& pick : campaign.portfolio().picks()) {
+    if (pick.iteration() != variant.number() || pick.hidden()) continue;
+    campaign.mutable_spec()->mutable_goal()->set_size(pick.size());
+    break;
+  }
+  if (variant.number() != campaign.best()) {  // what was measured of the best is not said of another
+    campaign.clear_total_gain();
+    campaign.set_speedup_over_start(variant.speedup_over_start());
+    campaign.set_speedup_over_baseline(variant.speedup_over_baseline());
+    if (variant.leg() < campaign.legs_size()) {
+      *campaign.mutable_spec()->mutable_goal()->mutable_sizes() = campaign.legs(variant.leg()).goal().sizes();
+    }
+  }
+  return campaign;
 }
 
 // The texts and the code that the messages name by their hashes.
@@ -113,9 +133,8 @@ absl::StatusOr<std::vector<FormState>> Verified(const BestFlags& flags, const Ha
   return forms;
 }
 
-absl::Status TakeAway(const BestFlags& flags, const v1::BestVariant& best, const v1::Campaign& campaign,
-                      const std::vector<v1::Iteration>& path, Connection& connection) {
-  if (absl::Status status = CheckEmpty(flags.output); !status.ok()) return status;
+absl::Status TakeAway(const BestFlags& flags, const std::string& folder, const v1::BestVariant& best,
+                      const v1::Campaign& campaign, const std::vector<v1::Iteration>& path, Connection& connection) {
   const absl::StatusOr<WinnerBlobs> blobs = BlobsOf(best, connection);
   if (!blobs.ok()) return blobs.status();
   const absl::StatusOr<HandOff> hand_off = HandOffOf(best, campaign, *blobs);
@@ -135,11 +154,45 @@ absl::Status TakeAway(const BestFlags& flags, const v1::BestVariant& best, const
     if (!status.ok()) return status;
   }
   const std::vector<WinnerFile> files = WinnerFiles(edited, campaign, *hand_off, *forms, path);
-  if (absl::Status status = WriteWinner(files, flags.output); !status.ok()) return status;
-  std::printf("written  %s: %s\n", flags.output.c_str(),
+  if (absl::Status status = WriteWinner(files, folder); !status.ok()) return status;
+  std::printf("written  %s: %s\n", folder.c_str(),
               hand_off->patch.empty() ? "no patch (your files stay as they are), source, program, PyTorch extension"
                                       : "winner.patch, source, program, PyTorch extension");
   for (const FormState& form : *forms) std::printf("%-9s %s\n", form.form.c_str(), form.text.c_str());
+  return absl::OkStatus();
+}
+
+// Every variant of a portfolio in a folder of its own, and what picks one of them.
+absl::Status TakePortfolio(const BestFlags& flags, const v1::BestVariant& best, const v1::Campaign& campaign,
+                           Connection& connection) {
+  std::set<int> taken;
+  for (const v1::Portfolio::Member& member : campaign.portfolio().members()) {
+    if (!taken.insert(member.iteration()).second) continue;
+    v1::BestVariant variant;
+    *variant.mutable_bundle() = best.bundle();
+    absl::StatusOr<v1::Iteration> iteration = connection.Ask([&](CampaignClient& client) {
+      return client.GetIteration(absl::StrCat(campaign.name(), "/iterations/", member.iteration()));
+    });
+    if (!iteration.ok()) return iteration.status();
+    absl::StatusOr<std::vector<v1::Iteration>> path = KeptPath(connection, flags.campaign, member.iteration());
+    if (!path.ok()) return path.status();
+    const v1::Campaign served = ServedBy(campaign, *iteration);
+    *variant.mutable_iteration() = *std::move(iteration);
+    const std::string folder = absl::StrCat(flags.output, "/iteration_", member.iteration());
+    if (absl::Status status = TakeAway(flags, folder, variant, served, *path, connection); !status.ok()) return status;
+  }
+  std::vector<WinnerFile> files;
+  for (const v1::SourceFile& file :
+       MakeDispatcher(best.bundle(), campaign.portfolio(), RuleText(campaign.portfolio()))) {
+    files.push_back({file.path(), file.text()});
+  }
+  files.push_back({"README.md", absl::StrCat("# ", best.bundle().name(),
+                                             ", optimised by Pawl\n\nEach folder has one "
+                                             "variant; the dispatcher picks one by size.\n\n```\n",
+                                             PortfolioText(campaign), "```\n")});
+  if (absl::Status status = WriteWinner(files, flags.output); !status.ok()) return status;
+  std::printf("written  %s: %s and %s, which pick a variant by size\n", flags.output.c_str(), files[0].name.c_str(),
+              files[1].name.c_str());
   return absl::OkStatus();
 }
 
@@ -158,7 +211,11 @@ absl::StatusOr<int> Best(const BestFlags& flags, Connection& connection) {
   if (!campaign.ok()) return campaign.status();
   Print(*best, *campaign, *path);
   if (flags.output.empty()) return kDone;
-  if (absl::Status status = TakeAway(flags, *best, *campaign, *path, connection); !status.ok()) return status;
+  if (absl::Status status = CheckEmpty(flags.output); !status.ok()) return status;
+  const absl::Status written = campaign->has_portfolio()
+                                   ? TakePortfolio(flags, *best, *campaign, connection)
+                                   : TakeAway(flags, flags.output, *best, *campaign, *path, connection);
+  if (!written.ok()) return written;
   return kDone;
 }
 

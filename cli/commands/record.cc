@@ -255,6 +255,7 @@ int Record(const RecordFlags& flags) {
     bundle.mutable_goal()->set_size(flags.size);
     bundle.mutable_goal()->clear_sizes();
     bundle.mutable_goal()->clear_worst();
+    bundle.mutable_goal()->clear_portfolio();
   }
   if (!flags.sizes.empty()) {
     if (absl::Status status = SetGoalSizes(flags.sizes, bundle, bundle.mutable_goal()); !status.ok()) {

@@ -136,6 +136,13 @@ void AddSpecFlags(CLI::App& command, SpecFlags* flags) {
       ->type_name("SHARE")
       ->check(CLI::Range(0.0, 1.0))
       ->excludes(size);
+  command
+      .add_option("--portfolio", flags->portfolio,
+                  "Of a goal over several sizes: end with at most so many variants, and a rule that picks one by size "
+                  "(default: the bundle's)")
+      ->type_name("COUNT")
+      ->check(CLI::Range(1, kMaxPortfolio))
+      ->excludes(size);
   command.add_option("--goal", flags->goal, "Stop at this speedup over the baseline (default: the bundle's goal)")
       ->check(AboveZero());
   command.add_option("--iterations", flags->iterations, "Maximum number of changes to try")->check(AboveZero());
@@ -204,7 +211,10 @@ absl::Status SetGoalSizes(const std::string& text, const v1::Bundle& bundle, v1:
   if (std::fabs(sum - 1) > kGoalWeights) {
     return absl::InvalidArgumentError(absl::StrCat("--sizes: the weights have the sum ", sum, "; expected 1"));
   }
-  if (goal->sizes_size() < 2) goal->clear_worst();
+  if (goal->sizes_size() < 2) {
+    goal->clear_worst();
+    goal->clear_portfolio();
+  }
   return absl::OkStatus();
 }
 
@@ -221,6 +231,7 @@ absl::StatusOr<v1::CampaignSpec> MakeSpec(const SpecFlags& flags, const v1::Bund
     spec.mutable_goal()->set_size(flags.size);
     spec.mutable_goal()->clear_sizes();
     spec.mutable_goal()->clear_worst();
+    spec.mutable_goal()->clear_portfolio();
   }
   if (!flags.sizes.empty()) {
     if (absl::Status status = SetGoalSizes(flags.sizes, bundle, spec.mutable_goal()); !status.ok()) return status;
@@ -231,6 +242,11 @@ absl::StatusOr<v1::CampaignSpec> MakeSpec(const SpecFlags& flags, const v1::Bund
           "--worst is for a goal over several sizes: name them with --sizes, or in kernel.toml");
     }
     spec.mutable_goal()->set_worst(flags.worst);
+  }
+  if (flags.portfolio > 0) spec.mutable_goal()->set_portfolio(flags.portfolio == 1 ? 0 : flags.portfolio);
+  if (spec.goal().portfolio() > 1 && spec.goal().sizes_size() < 2) {
+    return absl::InvalidArgumentError(
+        "--portfolio is for a goal over several sizes: name them with --sizes, or in kernel.toml");
   }
   if (flags.goal > 0) spec.mutable_goal()->set_speedup(flags.goal);
   spec.mutable_budget()->set_iterations(flags.iterations);

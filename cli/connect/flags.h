@@ -40,6 +40,7 @@ struct SpecFlags {
   std::string size;
   std::string sizes;  // main=0.6,large=0.4
   double worst = 0;
+  int portfolio = 0;
   double goal = 0;
   int iterations = 0;
   double minutes = 0;

@@ -77,8 +77,11 @@ absl::StatusOr<DraftedBundle> FromAnswer(const std::string& text) {
 }
 
 [[noreturn]] void Child(const DraftRequest& request, int answer) {
-  const rlimit memory = {kMemory, kMemory}, none = {0, 0};
+  [[maybe_unused]] const rlimit memory = {kMemory, kMemory};
+  const rlimit none = {0, 0};
+#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)  // their shadow memory would not fit
   setrlimit(RLIMIT_AS, &memory);
+#endif
   setrlimit(RLIMIT_CORE, &none);
   // What libclang says about a crash of its own is of no use to the user.
   if (const int null = open("/dev/null", O_WRONLY); null >= 0) dup2(null, 2);

@@ -507,6 +507,45 @@ class HandOffWriter {
 
 }  // namespace
 
+std::vector<v1::SourceFile> MakeDispatcher(const v1::Bundle& bundle, const v1::Portfolio& portfolio,
+                                           const std::string& title) {
+  const std::string id = Identifier(bundle.name());
+  HandOffJson rule = HandOffJson::array();
+  std::string code;
+  for (const v1::Portfolio::Member& member : portfolio.members()) {
+    HandOffJson bounds = HandOffJson::array();
+    std::vector<std::string> conditions;
+    for (const v1::Portfolio::Bound& bound : member.bounds()) {
+      bounds.push_back({HandOffJson(bound.sizes()), bound.limit(), bound.above()});
+      conditions.push_back(
+          absl::StrCat(absl::StrJoin(bound.sizes(), " * "), bound.above() ? " > " : " <= ", bound.limit()));
+    }
+    rule.push_back({member.iteration(), bounds});
+    absl::StrAppend(&code, "  ",
+                    conditions.empty() ? "" : absl::StrCat("if (", absl::StrJoin(conditions, " && "), ") "), "return ",
+                    member.iteration(), ";\n");
+  }
+  std::set<std::string> sizes;
+  for (const v1::Size& size : bundle.sizes()) {
+    for (const auto& value : size.values()) sizes.insert(value.first);
+  }
+  const std::string parameters = absl::StrJoin(
+      sizes, ", ", [](std::string* out, const std::string& size) { absl::StrAppend(out, "long long ", size); });
+  v1::SourceFile header, module;
+  header.set_path(absl::StrCat(id, "_dispatch.h"));
+  header.set_text(absl::StrCat("// ", title, "\n// Which variant serves a size: its number is that of its folder, ",
+                               "iteration_N. Written by Pawl.\n#pragma once\n\nstatic inline int ", id, "_pick(",
+                               parameters, ") {\n", code, "}\n"));
+  module.set_path(absl::StrCat(id, "_dispatch.py"));
+  module.set_text(
+      absl::StrReplaceAll(std::string(embedded::kHandoffDispatchPy),
+                          {{"$TITLE$", title},
+                           {"$FUNCTION$", id},
+                           {"$ID$", id},
+                           {"$RULE$", absl::StrReplaceAll(rule.dump(), {{"true", "True"}, {"false", "False"}})}}));
+  return {header, module};
+}
+
 absl::StatusOr<HandOff> MakeHandOff(const Winner& winner) {
   v1::Bundle bundle = winner.bundle;
   if (bundle.source().binary().empty()) {

@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "pawl/v1/bundle.pb.h"
+#include "pawl/v1/campaign.pb.h"
 #include "pawl/v1/evidence.pb.h"
 
 namespace pawl {
@@ -31,6 +32,11 @@ struct HandOff {
   std::string toml;                // the implementation part of kernel.toml; empty: no edit changed it
   std::string program_build;       // the commands of build.sh, for a page
 };
+
+// Of a portfolio: a header and a module that pick the variant for a size. The variants' own files lie beside them, each
+// in the folder iteration_N.
+std::vector<v1::SourceFile> MakeDispatcher(const v1::Bundle& bundle, const v1::Portfolio& portfolio,
+                                           const std::string& title);
 
 // Works for every bundle that a campaign can run. An error says what of the bundle it could not write.
 absl::StatusOr<HandOff> MakeHandOff(const Winner& winner);

@@ -28,6 +28,12 @@ std::string GoalSize(const v1::Campaign& campaign) {
   return goal.sizes_size() > 1 ? absl::StrCat(" at ", goal.size()) : "";
 }
 
+// The same of the best variant, whose time is that of the leg.
+std::string BestSize(const v1::Campaign& campaign) {
+  const bool in_leg = campaign.legs_size() > 1 && !campaign.has_end_time();
+  return in_leg ? absl::StrCat(" at ", campaign.legs(campaign.legs_size() - 1).goal().size()) : GoalSize(campaign);
+}
+
 std::string Baseline(const v1::Campaign& campaign) {
   if (campaign.baseline_us() <= 0) {
     if (campaign.start_us() <= 0) return "";
@@ -78,6 +84,32 @@ std::string SizesText(const v1::Campaign& campaign) {
   return absl::StrCat("all sizes:\n", table.Text(0), losses.empty() ? "" : absl::StrCat("SLOWER at ", losses, "\n"));
 }
 
+std::string PortfolioText(const v1::Campaign& campaign) {
+  if (!campaign.has_portfolio()) return "";
+  const v1::Portfolio& portfolio = campaign.portfolio();
+  using Align = Table::Align;
+  Table table({{"  size"},
+               {"iteration", Align::kRight},
+               {"start", Align::kRight},
+               {"time", Align::kRight},
+               {"baseline", Align::kRight},
+               {"over start", Align::kRight},
+               {"over baseline", Align::kRight},
+               {"coverage", Align::kRight}});
+  for (const v1::Portfolio::Pick& pick : portfolio.picks()) {
+    table.Add({absl::StrCat("  ", pick.size()), absl::StrCat(pick.iteration()), TimeText(pick.start_us()),
+               TimeText(pick.time_us()), TimeText(pick.baseline_us()), SpeedupText(pick.start_us() / pick.time_us()),
+               SpeedupText(pick.baseline_us() / pick.time_us()), absl::StrFormat("%.0f %%", 100 * pick.coverage())});
+  }
+  std::string text = absl::StrCat("portfolio: ", SpeedupText(portfolio.speedup_over_start()), " over the start");
+  if (portfolio.speedup_over_baseline() > 0) {
+    absl::StrAppend(&text, ", ", SpeedupText(portfolio.speedup_over_baseline()), " over the baseline");
+  }
+  absl::StrAppend(&text, "; ", RuleText(portfolio), "\n", table.Text(0));
+  if (!portfolio.note().empty()) absl::StrAppend(&text, portfolio.note(), "\n");
+  return text;
+}
+
 std::string SummaryText(const v1::Campaign& campaign, const std::vector<v1::Iteration>& path) {
   const std::string why = WhyText(campaign.state(), campaign.message(), campaign.stop_reason());
   std::string text = absl::StrCat(campaign.name(), " ", StateWord(campaign.state()), OneLine(why), "\n");
@@ -94,11 +126,12 @@ std::string SummaryText(const v1::Campaign& campaign, const std::vector<v1::Iter
   if (campaign.start_us() > 0) Line(&text, "start", absl::StrCat(TimeText(campaign.start_us()), GoalSize(campaign)));
   if (Improved(campaign)) {
     Line(&text, "best",
-         absl::StrCat(TimeText(campaign.best_us()), GoalSize(campaign), "  iteration ", campaign.best(),
+         absl::StrCat(TimeText(campaign.best_us()), BestSize(campaign), "  iteration ", campaign.best(),
                       path.empty() ? "" : ": ", path.empty() ? "" : ValuesText(path.back())));
     Line(&text, "speedup", Speedup(campaign));
     Line(&text, "measured", TotalGainText(campaign.total_gain()));
     text += SizesText(campaign);
+    text += PortfolioText(campaign);
   } else if (campaign.has_best()) {
     Line(&text, "best", "the start variant: no change was faster");
   }

@@ -13,6 +13,8 @@ std::string SummaryText(const v1::Campaign& campaign, const std::vector<v1::Iter
 // What the best variant gained at every size that it was measured at, with a line that says where it is slower than the
 // start or the baseline. Empty: it was measured at one size only.
 std::string SizesText(const v1::Campaign& campaign);
+// The variants that serve the sizes and the rule that picks one; empty: there is one.
+std::string PortfolioText(const v1::Campaign& campaign);
 
 // 0 improved or at the goal, 3 finished without an improvement, 1 failed or cancelled.
 int ExitCodeOf(const v1::Campaign& campaign);

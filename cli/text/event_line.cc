@@ -38,6 +38,9 @@ std::string SubmittedText(const v1::Event& event) {
   if (spec.goal().speedup() > 0) {
     limits.push_back(absl::StrFormat("goal %.2fx over the baseline", spec.goal().speedup()));
   }
+  if (spec.goal().portfolio() > 1) {
+    limits.push_back(absl::StrCat("a portfolio of at most ", spec.goal().portfolio(), " variants"));
+  }
   if (spec.budget().iterations() > 0) limits.push_back(absl::StrCat(spec.budget().iterations(), " iterations"));
   if (spec.budget().minutes() > 0) limits.push_back(absl::StrCat(spec.budget().minutes(), " minutes"));
   if (spec.budget().dollars() > 0) limits.push_back(absl::StrFormat("%.2f dollars", spec.budget().dollars()));
@@ -119,6 +122,8 @@ std::string Text(const v1::Event& event, int width) {
     case v1::Event::kDropped:
       return absl::StrCat("dropped: ", ProposedText(event.dropped().change()), ", proposed",
                           By(event.dropped().author()), ": ", event.dropped().reason());
+    case v1::Event::kLeg:
+      return absl::StrCat("next leg ", ObjectiveText(event.leg().leg().goal()), ": ", event.leg().leg().why());
     default:
       // Of a newer orchestrator.
       return absl::StrCat("event ", event.sequence(), " has a type that this version of pawl does not know");

@@ -23,8 +23,12 @@ std::string MarksText(const v1::Iteration& iteration) {
 }
 
 std::string FromText(const v1::Iteration& iteration) {
-  const bool said = iteration.has_parent() && iteration.number() != iteration.parent() + 1;
-  return said ? absl::StrCat(" (from ", iteration.parent(), ")") : "";
+  std::vector<std::string> parts;
+  if (iteration.has_parent() && iteration.number() != iteration.parent() + 1) {
+    parts.push_back(absl::StrCat("from ", iteration.parent()));
+  }
+  if (iteration.leg() > 0) parts.push_back(absl::StrCat("leg ", iteration.leg() + 1));
+  return parts.empty() ? "" : absl::StrCat(" (", absl::StrJoin(parts, ", "), ")");
 }
 
 // Of a line.

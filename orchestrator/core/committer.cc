@@ -96,6 +96,8 @@ std::string EventText(const v1::Event& event, int iteration) {
     case v1::Event::kDropped:
       return absl::StrCat(campaign, " proposal by ", event.dropped().author(),
                           " dropped: ", ChangeText(event.dropped().change()), ": ", event.dropped().reason());
+    case v1::Event::kLeg:
+      return absl::StrCat(campaign, " begins a leg: ", event.leg().leg().why());
     case v1::Event::EVENT_NOT_SET:
       break;
   }

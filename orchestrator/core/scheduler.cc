@@ -52,7 +52,11 @@ v1::Trial TrialOf(const CampaignState& campaign, const OpenTrial& open) {
     if (campaign.SourceIdOf(planned.parent()) > 0) trial.set_parent_patched_source(campaign.SourceOf(planned.parent()));
   }
   if (campaign.SourceIdOf(planned.iteration()) > 0) trial.set_patched_source(campaign.SourceOf(planned.iteration()));
-  trial.set_size(campaign.summary().spec().goal().size());
+  const v1::Iteration* again = campaign.Find(planned.iteration());
+  const int leg = planned.purpose() == v1::TRIAL_PURPOSE_VERIFY && again != nullptr ? again->leg() : campaign.leg();
+  trial.set_size(campaign.GoalOf(leg).size());
+  if (leg > 0) *trial.mutable_goal() = campaign.GoalOf(leg);
+  *trial.mutable_also() = planned.also();
   *trial.mutable_keep() = campaign.summary().spec().keep();
   trial.set_seed(SeedOf(trial.name()));
   trial.set_attempt(open.attempt);

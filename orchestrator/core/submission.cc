@@ -48,6 +48,12 @@ absl::Status CheckGoalSizes(const v1::Bundle& bundle, const v1::Goal& goal) {
     }
     sum += weight;
   }
+  if (goal.portfolio() < 0 || goal.portfolio() > kMaxPortfolio) {
+    return BadField("spec.goal.portfolio", absl::StrCat("expected 0 to ", kMaxPortfolio));
+  }
+  if (goal.portfolio() > 1 && goal.sizes_size() < 2) {
+    return BadField("spec.goal.portfolio", "expected with several spec.goal.sizes only: one size needs one variant");
+  }
   if (goal.sizes().empty()) {
     return goal.worst() == 0 ? absl::OkStatus()
                              : BadField("spec.goal.worst", "expected with spec.goal.sizes only: one size can't lose");
@@ -65,6 +71,7 @@ void CompleteGoal(const v1::Bundle& bundle, v1::Goal* goal) {
   if (goal->size().empty() && goal->sizes().empty()) {
     *goal->mutable_sizes() = bundle.goal().sizes();
     if (goal->worst() == 0) goal->set_worst(bundle.goal().worst());
+    if (goal->portfolio() == 0) goal->set_portfolio(bundle.goal().portfolio());
     goal->set_size(bundle.goal().size());
   }
   if (goal->size().empty()) {  // the heaviest stands for all; of equal ones the first of the ladder

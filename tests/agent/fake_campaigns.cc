@@ -61,7 +61,7 @@ class FakeCampaigns::FakeWatch final : public CampaignWatch {
 
   Got Next(absl::Duration wait, v1::WatchCampaignResponse* message) override {
     absl::MutexLock lock(&campaigns_.mutex_);
-    const absl::Time deadline = absl::Now() + wait;
+    const auto deadline = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(wait);
     while (true) {
       for (; at_ < campaigns_.messages_.size(); ++at_) {
         const v1::WatchCampaignResponse& each = campaigns_.messages_[at_];
@@ -70,7 +70,7 @@ class FakeCampaigns::FakeWatch final : public CampaignWatch {
         ++at_;
         return Got::kMessage;
       }
-      if (campaigns_.added_.WaitWithDeadline(&campaigns_.mutex_, deadline)) return Got::kNothingYet;
+      if (!campaigns_.added_.WaitUntil(&campaigns_.mutex_, deadline)) return Got::kNothingYet;
     }
   }
   absl::Status status() const override { return absl::OkStatus(); }

@@ -10,6 +10,7 @@
 #include "absl/synchronization/mutex.h"
 #include "agent/campaigns/campaigns.h"
 #include "agent/tools/bundles.h"
+#include "base/sync/steady_condition.h"
 
 namespace pawl {
 
@@ -49,7 +50,7 @@ class FakeCampaigns final : public Campaigns {
  private:
   class FakeWatch;
   mutable absl::Mutex mutex_;
-  absl::CondVar added_;
+  SteadyCondition added_;
   std::vector<v1::WatchCampaignResponse> messages_ ABSL_GUARDED_BY(mutex_);
   std::vector<v1::ProposeChangeRequest> proposals_ ABSL_GUARDED_BY(mutex_);
   std::vector<v1::SubmitCampaignRequest> submits_ ABSL_GUARDED_BY(mutex_);

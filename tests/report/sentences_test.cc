@@ -104,6 +104,22 @@ TEST(LossesTextTest, TakesTheRatioThatWasMeasuredInterleaved) {
   EXPECT_EQ(MeasuredSizes(campaign)[1].baseline_us(), 5);
 }
 
+TEST(RuleTextTest, NamesEachVariantAndWhereItIsPicked) {
+  v1::Portfolio portfolio;
+  v1::Portfolio::Member& first = *portfolio.add_members();
+  first.set_iteration(14);
+  v1::Portfolio::Bound& small = *first.add_bounds();
+  small.add_sizes("S");
+  small.set_limit(512);
+  v1::Portfolio::Bound& many = *first.add_bounds();
+  many.add_sizes("B");
+  many.add_sizes("H");
+  many.set_limit(8);
+  many.set_above(true);
+  portfolio.add_members()->set_iteration(10);
+  EXPECT_EQ(RuleText(portfolio), "iteration 14 where S <= 512 and B*H > 8, otherwise iteration 10");
+}
+
 TEST(WordsTest, StandWhereValuesAreWords) {
   v1::Iteration iteration;
   (*iteration.mutable_variant())["ACC"] = 1;

@@ -15,6 +15,8 @@ FOLDERS = ["base", "profiles", "db", "agent", "orchestrator", "worker", "fleet",
 # clang knows nothing of these: absl::Mutex with ABSL_GUARDED_BY takes their place.
 UNCHECKED = re.compile(r"std::(mutex|shared_mutex|recursive_mutex|timed_mutex|condition_variable|lock_guard|unique_lock|"
                        r"shared_lock|scoped_lock)\b")
+# They wait by the time of day, which may be set, and ThreadSanitizer does not see them.
+BY_TIME = re.compile(r"\b(?:Await|LockWhen|Wait)With(?:Timeout|Deadline)\b")
 HOLDS = re.compile(r"\babsl::Mutex|\bABSL_GUARDED_BY\b")
 CLASS = re.compile(r"^\s*(?:class|struct)\s+(?:ABSL_\w+\s+)?(\w+)[^;]*\{", re.M)
 INCLUDE = re.compile(r'^#include ([<"][^>"]+[>"])', re.M)
@@ -26,6 +28,8 @@ def unchecked_mutexes(root, files):
         for number, line in enumerate(file.read_text().splitlines(), 1):
             if match := UNCHECKED.search(line):
                 yield f"{name}:{number}: uses {match.group(0)}, which clang can't check: use absl::Mutex"
+            if match := BY_TIME.search(line):
+                yield f"{name}:{number}: uses {match.group(0)}, which waits by the time of day: use SteadyCondition"
 
 
 def files_with_locks(files):

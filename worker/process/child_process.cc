@@ -105,6 +105,7 @@ void ChildProcess::KeepErrors() {
       if (got == 0) {
         absl::MutexLock lock(&mutex_);
         errors_ended_ = true;
+        ended_.SignalAll();
         return;
       }
       if (got > 0) {
@@ -150,7 +151,9 @@ absl::Status ChildProcess::Explain(absl::Status status) {
   std::string text =
       ended_itself ? absl::StrCat(name_, " ", EndText(*end())) : absl::StrCat(name_, " was ended: ", status.message());
   absl::MutexLock lock(&mutex_);
-  mutex_.AwaitWithTimeout(absl::Condition(&errors_ended_), absl::Milliseconds(500));
+  const auto patience = std::chrono::steady_clock::now() + std::chrono::milliseconds(500);
+  while (!errors_ended_ && ended_.WaitUntil(&mutex_, patience)) {
+  }
   const absl::string_view last = absl::StripSuffix(tail_, "\n");
   if (!last.empty()) absl::StrAppend(&text, "; it wrote: ", last);
   return absl::Status(status.code(), text);

@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "base/sync/steady_condition.h"
 #include "google/protobuf/message_lite.h"
 #include "worker/process/process.h"
 #include "worker/process/spawn.h"
@@ -66,6 +67,7 @@ class ChildProcess {
   std::optional<ProcessEnd> end_ ABSL_GUARDED_BY(mutex_);  // set when reaped
   std::string tail_ ABSL_GUARDED_BY(mutex_);
   bool errors_ended_ ABSL_GUARDED_BY(mutex_) = false;
+  SteadyCondition ended_;  // errors_ended_
 
   std::thread keeper_;
 };

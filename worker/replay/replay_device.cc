@@ -172,7 +172,7 @@ absl::StatusOr<std::unique_ptr<PreparedTrial>> ReplayDevice::Prepare(const v1::T
   auto prepared = std::make_unique<Prepared>();
   prepared->trial = trial;
   prepared->bundle = std::move(bundle);
-  if (trial.size().empty()) prepared->trial.set_size(prepared->bundle->goal().size());
+  if (trial.size().empty()) prepared->trial.set_size(GoalOf(trial, *prepared->bundle).size());
   std::vector<std::string> missing;
   for (const SizeWeight& size : TimedSizes(trial, *prepared->bundle)) {
     absl::StatusOr<const Served*> served = FindRecording(trial, *prepared->bundle, size.size);
@@ -243,7 +243,7 @@ void ReplayDevice::Measure(const Prepared& prepared, TrialOutcome* outcome) cons
   }
   const bool several = prepared.sizes.size() > 1;
   timer.protocol.sizes = InformativeFirst(std::move(timer.protocol.sizes), seconds);
-  timer.protocol.worst = several ? prepared.bundle->goal().worst() : 0;
+  timer.protocol.worst = several ? GoalOf(prepared.trial, *prepared.bundle).worst() : 0;
   timer.protocol.stop_early =
       trial.has_parent() && trial.purpose() != v1::TRIAL_PURPOSE_TOTAL && trial.purpose() != v1::TRIAL_PURPOSE_VERIFY;
   timer.time = [&](const std::string& size, int pairs, int) -> absl::StatusOr<Timing> {

@@ -92,10 +92,14 @@ int CountSteps(const v1::Trial& trial, const v1::Bundle& bundle) {
 }
 
 std::vector<SizeWeight> TimedSizes(const v1::Trial& trial, const v1::Bundle& bundle) {
-  v1::Goal goal = bundle.goal();
+  v1::Goal goal = GoalOf(trial, bundle);
   if (!trial.size().empty()) goal.set_size(trial.size());
   if (!goal.sizes().contains(goal.size())) goal.clear_sizes();
   return GoalSizes(bundle, goal);
+}
+
+const v1::Goal& GoalOf(const v1::Trial& trial, const v1::Bundle& bundle) {
+  return trial.has_goal() ? trial.goal() : bundle.goal();
 }
 
 absl::StatusOr<std::unique_ptr<TrialBuild>> TrialBuilder::Build(const v1::Trial& trial,
@@ -104,7 +108,12 @@ absl::StatusOr<std::unique_ptr<TrialBuild>> TrialBuilder::Build(const v1::Trial&
   const absl::Time start = absl::Now();
   auto build = std::make_unique<TrialBuild>();
   build->trial = trial;
-  build->size = trial.size().empty() ? bundle->goal().size() : trial.size();
+  if (!trial.also().empty()) {
+    auto with_also = std::make_shared<v1::Bundle>(*bundle);
+    with_also->mutable_sizes()->MergeFrom(trial.also());
+    bundle = std::move(with_also);
+  }
+  build->size = trial.size().empty() ? GoalOf(trial, *bundle).size() : trial.size();
   const v1::Size* timed = FindSize(*bundle, build->size);
   if (timed == nullptr) return absl::InvalidArgumentError(absl::StrCat(bundle->name(), " has no size ", build->size));
   build->sizes = TimedSizes(trial, *bundle);

@@ -112,6 +112,8 @@ class TrialBuilder {
 
 // The sizes that a trial times: those of the bundle's goal, or the trial's alone where it is none of them.
 std::vector<SizeWeight> TimedSizes(const v1::Trial& trial, const v1::Bundle& bundle);
+// What it is judged by: the bundle's goal, or that of a portfolio's leg.
+const v1::Goal& GoalOf(const v1::Trial& trial, const v1::Bundle& bundle);
 
 // The steps of a trial on a GPU, at most: building, validating at each size, and what follows.
 int CountSteps(const v1::Trial& trial, const v1::Bundle& bundle);

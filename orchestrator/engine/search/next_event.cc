@@ -10,6 +10,7 @@
 #include "kernels/space.h"
 #include "kernels/variable_values.h"
 #include "orchestrator/engine/search/single_change.h"
+#include "orchestrator/engine/verdict/portfolio.h"
 #include "profiles/gpus.h"
 #include "profiles/roofline.h"
 
@@ -47,7 +48,7 @@ std::string AtRoof(const CampaignState& campaign) {
   const v1::Iteration& best = *campaign.best();
   const GpuSpec* gpu = FindGpu(campaign.gpu().name());
   if (gpu == nullptr) return "";
-  const bool several = campaign.goal_sizes().size() > 1;
+  const bool several = HasSeveralSizes(campaign.summary().spec().goal());
   std::vector<std::string> roofs;
   for (const SizeWeight& at : campaign.goal_sizes()) {
     const auto size = std::find_if(bundle.sizes().begin(), bundle.sizes().end(),
@@ -80,9 +81,25 @@ std::vector<std::string> Roofs(const CampaignState& campaign, const DecisionTree
   return roofs;
 }
 
-std::optional<v1::Event> Stop(const CampaignState& campaign, const Moment& now) {
+// What a campaign may use of its budget until the end of this leg: of what was left at its beginning an equal share for
+// it and each that may follow.
+v1::Budget BudgetUntilLegEnds(const CampaignState& campaign) {
+  v1::Budget budget = campaign.summary().spec().budget();
+  const int legs = std::max(1, campaign.summary().spec().goal().portfolio()) - campaign.leg();
+  const auto share = [legs](double all, double used) { return used + (all - used) / legs; };
+  if (legs < 2) return budget;
+  if (budget.iterations() > 0) {
+    budget.set_iterations(static_cast<int>(std::ceil(share(budget.iterations(), campaign.tried_before_leg()))));
+  }
+  if (budget.minutes() > 0) {
+    budget.set_minutes(share(budget.minutes(), absl::ToDoubleMinutes(campaign.ran_before_leg())));
+  }
+  if (budget.dollars() > 0) budget.set_dollars(share(budget.dollars(), campaign.dollars_before_leg()));
+  return budget;
+}
+
+std::optional<v1::Event> Stop(const CampaignState& campaign, const v1::Budget& budget, const Moment& now) {
   const v1::Campaign& summary = campaign.summary();
-  const v1::Budget& budget = summary.spec().budget();
   auto finished = [](v1::StopReason reason, const std::string& message) {
     return Ended(v1::FINISHED, reason, message);
   };
@@ -211,7 +228,8 @@ bool Unproven(const CampaignState& campaign) {
   const v1::TotalGain& total = summary.total_gain();
   if (total.iteration() == summary.best() && !total.interim()) return false;
   const bool has_baseline = summary.baseline_us() > 0 && HasBaseline(campaign.bundle());
-  return campaign.best()->parent() > 0 || summary.spec().keep().skip_sanitizer() || has_baseline;
+  const bool for_portfolio = summary.spec().goal().portfolio() > 1;  // which compares its variants beside the start
+  return campaign.best()->parent() > 0 || summary.spec().keep().skip_sanitizer() || has_baseline || for_portfolio;
 }
 
 v1::Event PlannedTotal(const CampaignState& campaign, bool interim) {
@@ -223,6 +241,9 @@ v1::Event PlannedTotal(const CampaignState& campaign, bool interim) {
   event.mutable_planned()->set_author("pawl");
   event.mutable_planned()->set_why("the total speedup is measured against the start");
   event.mutable_planned()->set_interim(interim);
+  const v1::Goal& goal = campaign.summary().spec().goal();
+  if (interim || goal.portfolio() < 2) return event;
+  for (v1::Size& size : SizesBetween(campaign.bundle(), goal)) *event.mutable_planned()->add_also() = std::move(size);
   return event;
 }
 
@@ -305,9 +326,26 @@ std::optional<v1::Event> PauseAtGate(const CampaignState& campaign) {
   return std::nullopt;
 }
 
-// The end, after the total speedup was measured.
-v1::Event Finish(const CampaignState& campaign, v1::Event end, const ProfileSet& profiles) {
+// The next leg of a campaign for a portfolio, while its budget lasts.
+std::optional<v1::Event> NextLegOf(const CampaignState& campaign, const v1::Event& end, const Moment& now) {
+  const std::optional<v1::Event> stop = Stop(campaign, campaign.summary().spec().budget(), now);
+  const bool used_up =
+      stop && stop->ended().reason() != v1::STOP_REASON_GOAL && stop->ended().reason() != v1::STOP_REASON_REVERTS;
+  std::optional<v1::Leg> leg = used_up ? std::nullopt : NextLeg(campaign);
+  if (!leg) return std::nullopt;
+  leg->set_why(absl::StrCat(leg->why(), "; the leg before ended: ", end.ended().message()));
+  v1::Event event;
+  *event.mutable_leg()->mutable_leg() = *std::move(leg);
+  return event;
+}
+
+// The end, or that of a leg, after the total speedup was measured.
+v1::Event Finish(const CampaignState& campaign, v1::Event end, const ProfileSet& profiles, const Moment& now) {
   if (Unproven(campaign)) return PlannedTotal(campaign, /*interim=*/false);
+  if (std::optional<v1::Event> leg = NextLegOf(campaign, end, now)) return *std::move(leg);
+  if (std::optional<v1::Portfolio> portfolio = PortfolioOf(campaign)) {
+    *end.mutable_ended()->mutable_portfolio() = *std::move(portfolio);
+  }
   const v1::TotalGain& total = campaign.summary().total_gain();
   const v1::Iteration& best = *campaign.best();
   if (best.parent() > 0 && total.iteration() == best.number() && !(total.speedup_over_start() > 0)) {
@@ -377,12 +415,13 @@ std::optional<v1::Event> Decide(const CampaignState& campaign, const Chooser& ch
   const v1::CampaignSpec& spec = campaign.summary().spec();
   if (open == 0) {
     if (const v1::Iteration* end = campaign.UncomparedEnd()) return PlannedEnd(campaign, *end);
-    if (std::optional<v1::Event> stop = Stop(campaign, now)) return Finish(campaign, *std::move(stop), profiles);
+    if (std::optional<v1::Event> stop = Stop(campaign, BudgetUntilLegEnds(campaign), now))
+      return Finish(campaign, *std::move(stop), profiles, now);
     if (Multiplied(campaign) && campaign.kept_since_total() >= profiles.gates.total_every()) {
       return PlannedTotal(campaign, /*interim=*/true);
     }
-  } else if (spec.budget().iterations() > 0 &&
-             campaign.next_iteration() - campaign.summary().counts().untried() > spec.budget().iterations()) {
+  } else if (spec.budget().iterations() > 0 && campaign.next_iteration() - campaign.summary().counts().untried() >
+                                                   BudgetUntilLegEnds(campaign).iterations()) {
     return std::nullopt;
   }
 
@@ -411,18 +450,18 @@ std::optional<v1::Event> Decide(const CampaignState& campaign, const Chooser& ch
   if (!proposed && open == 0) {
     const std::vector<std::string> roofs = Roofs(campaign, profiles.tree);
     const std::string message = absl::StrCat("at its roof: ", absl::StrJoin(roofs, "; "));
-    if (!roofs.empty()) return Finish(campaign, Ended(v1::FINISHED, v1::STOP_REASON_ROOF, message), profiles);
+    if (!roofs.empty()) return Finish(campaign, Ended(v1::FINISHED, v1::STOP_REASON_ROOF, message), profiles, now);
   }
   if (!choice) choice = chooser.Next(campaign);
   // All iterations of a round have the same parent.
   if (open > 0 && (!choice || choice->parent != RoundParent(campaign))) return std::nullopt;
   if (!choice) {
-    return Finish(campaign, Ended(v1::FINISHED, v1::STOP_REASON_SPACE, "no change is left to try"), profiles);
+    return Finish(campaign, Ended(v1::FINISHED, v1::STOP_REASON_SPACE, "no change is left to try"), profiles, now);
   }
   const std::optional<Choice::Expected> most = proposed ? std::nullopt : MostExpected(*choice);
   if (most && most->gain < LeastGain(campaign)) {
     if (open > 0) return std::nullopt;
-    return Finish(campaign, ExpectsTooLittle(campaign, *most), profiles);
+    return Finish(campaign, ExpectsTooLittle(campaign, *most), profiles, now);
   }
   if (!IsSingleChange(campaign, *choice)) {
     return Ended(v1::FAILED, v1::STOP_REASON_UNSPECIFIED,

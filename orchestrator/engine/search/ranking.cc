@@ -97,7 +97,7 @@ class Ranker {
   }
 
  private:
-  double LogOf(const v1::Iteration& iteration) const { return std::log(iteration.speedup_over_start()); }
+  double LogOf(const v1::Iteration& iteration) const { return std::log(campaign_.SpeedupOf(iteration)); }
 
   // A variant's point, and its source as one more variable if the campaign has several.
   Point Extended(Point point, int source) const {
@@ -151,7 +151,7 @@ class Ranker {
       const auto at = static_cast<size_t>(&iteration - campaign_.iterations().data());
       if (at == known.size()) known.push_back(Placed(iteration.number(), iteration.variant()));
       const std::optional<Point>& point = known[at];
-      if (!point) continue;
+      if (!point || campaign_.IsUnknown(iteration)) continue;
       tried_[*point] = iteration.number();
       double seconds = 0;
       for (const v1::StageTime& stage : iteration.stages()) seconds += stage.seconds();
@@ -213,8 +213,8 @@ class Ranker {
       const bool parent = &iteration != &best_ && campaign_.IsMeasured(iteration) && InSpace(iteration.number());
       if (parent) parents_.push_back(&iteration);
     }
-    std::stable_sort(parents_.begin(), parents_.end(), [](const v1::Iteration* a, const v1::Iteration* b) {
-      return a->speedup_over_start() > b->speedup_over_start();
+    std::stable_sort(parents_.begin(), parents_.end(), [this](const v1::Iteration* a, const v1::Iteration* b) {
+      return campaign_.SpeedupOf(*a) > campaign_.SpeedupOf(*b);
     });
     parents_.insert(parents_.begin(), &best_);
     const size_t fastest = settings_.parents / 2, spread = settings_.parents - fastest;

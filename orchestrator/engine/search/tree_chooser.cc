@@ -17,7 +17,7 @@ namespace {
 // Blocks of the largest launch at the size that is optimised; 0: unknown.
 int64_t PlannedBlocks(const CampaignState& campaign, const v1::Variant& variant, int source, const v1::GpuInfo& gpu) {
   const v1::Bundle& bundle = campaign.bundle();
-  const std::string& asked = campaign.summary().spec().goal().size();
+  const std::string& asked = campaign.goal().size();
   for (const v1::Size& size : bundle.sizes()) {
     if (size.name() != (asked.empty() ? bundle.goal().size() : asked)) continue;
     const absl::StatusOr<v1::Plan> plan = campaign.PlanOf(variant, source, size, gpu);
@@ -219,7 +219,7 @@ std::optional<Choice> TreeChooser::Next(const CampaignState& campaign) const {
   }
   const v1::Iteration& parent = *campaign.Find(chosen->parent);
   choice.prediction =
-      PredictionOf(*chosen, std::log(best->speedup_over_start() / parent.speedup_over_start()), WidthOf(campaign));
+      PredictionOf(*chosen, std::log(campaign.SpeedupOf(*best) / campaign.SpeedupOf(parent)), WidthOf(campaign));
   for (const RankedChange& ranked : ranking.changes) {
     if (ranked.examined && (!choice.most || ranked.score.gain() > choice.most->gain)) {
       choice.most = {ranked.change, ranked.parent, ranked.score.gain()};

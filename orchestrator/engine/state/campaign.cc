@@ -59,7 +59,8 @@ void CampaignState::Apply(const v1::Event& event) {
       summary_.set_bundle(submitted.bundle());
       summary_.set_bundle_hash(submitted.bundle_hash());
       *summary_.mutable_spec() = submitted.spec();
-      goal_sizes_ = GoalSizes(*bundle_, summary_.spec().goal());
+      if (summary_.spec().goal().portfolio() > 1) *summary_.add_legs()->mutable_goal() = summary_.spec().goal();
+      goal_sizes_ = GoalSizes(*bundle_, goal());
       *summary_.mutable_create_time() = event.time();
       space_hash_ = submitted.space_hash();
       patterns_ = submitted.patterns();
@@ -100,6 +101,11 @@ void CampaignState::Apply(const v1::Event& event) {
       *summary_.mutable_roof() = event.ended().roof();
       *summary_.mutable_end_time() = event.time();
       clock_since_.reset();
+      if (event.ended().has_portfolio()) *summary_.mutable_portfolio() = event.ended().portfolio();
+      if (leg_ > 0) {
+        if (summary_.legs(0).has_total()) *summary_.mutable_total_gain() = summary_.legs(0).total();
+        BeginLeg(0);
+      }
       std::erase_if(open_, [](const auto& open) { return open.second.planned.purpose() != v1::TRIAL_PURPOSE_VERIFY; });
       proposals_.clear();
       break;
@@ -109,11 +115,72 @@ void CampaignState::Apply(const v1::Event& event) {
     case v1::Event::kDropped:
       DropProposal(event.dropped().change());
       break;
+    case v1::Event::kLeg:
+      *summary_.add_legs() = event.leg().leg();
+      BeginLeg(summary_.legs_size() - 1);
+      summary_.mutable_legs(leg_)->set_from(summary_.best());
+      idle_since_ = moment;
+      break;
     case v1::Event::EVENT_NOT_SET:
       break;
   }
   CountRunning();
   summary_.set_minutes(absl::ToDoubleMinutes(ran_));
+}
+
+const v1::Goal& CampaignState::GoalOf(int leg) const {
+  return leg < summary_.legs_size() ? summary_.legs(leg).goal() : summary_.spec().goal();
+}
+
+// The same campaign with another objective: what was measured counts as far as it was measured at its sizes.
+void CampaignState::BeginLeg(int leg) {
+  leg_ = leg;
+  goal_sizes_ = GoalSizes(*bundle_, goal());
+  tried_before_leg_ = summary_.counts().tried();
+  ran_before_leg_ = ran_;
+  dollars_before_leg_ = summary_.dollars();
+  reverts_in_a_row_ = untried_in_a_row_ = kept_since_total_ = 0;
+  memo_ = SearchMemo();
+  tried_.clear();
+  for (const v1::Iteration& iteration : iterations_) {
+    if (IsUnknown(iteration)) continue;
+    tried_.insert({SourceIdOf(iteration.number()), VariantText(VariantOf(iteration))});
+  }
+  for (const std::unique_ptr<const Space>& space : spaces_) space->beyond_limits.clear();
+  ElectBest();
+}
+
+double CampaignState::SpeedupOf(const v1::Iteration& iteration) const {
+  if (iteration.leg() == leg_) return iteration.speedup_over_start();
+  double sum = 0;
+  for (const SizeWeight& size : goal_sizes_) {
+    const std::optional<double> at = LogSpeedAt(iteration.number(), size.size);
+    if (!at) return 0;
+    sum += size.weight * *at;
+  }
+  return std::exp(sum);
+}
+
+std::optional<double> LogBaselineOverStart(const std::vector<SizeWeight>& sizes, const v1::Iteration& start,
+                                           const google::protobuf::RepeatedPtrField<v1::BaselineTime>& baselines) {
+  double sum = 0;
+  for (const SizeWeight& size : sizes) {
+    const auto baseline = std::find_if(baselines.begin(), baselines.end(),
+                                       [&](const v1::BaselineTime& one) { return one.size() == size.size; });
+    const auto time = std::find_if(start.sizes().begin(), start.sizes().end(),
+                                   [&](const v1::SizeComparison& one) { return one.size() == size.size; });
+    if (baseline == baselines.end() || time == start.sizes().end() || !(baseline->graph_us() > 0) ||
+        !(time->time_us() > 0)) {
+      return std::nullopt;
+    }
+    sum += size.weight * std::log(baseline->graph_us() / time->time_us());
+  }
+  return sum;
+}
+
+std::optional<double> CampaignState::LogBaselineOverStart() const {
+  const v1::Iteration* start = Find(0);
+  return start == nullptr ? std::nullopt : pawl::LogBaselineOverStart(goal_sizes_, *start, baselines_);
 }
 
 void CampaignState::Count(const v1::Iteration& iteration, int by) {
@@ -218,12 +285,13 @@ void CampaignState::ApplyFinished(const v1::TrialFinished& finished) {
     summary_.set_gpu_seconds(summary_.gpu_seconds() + stage.seconds());
   }
   summary_.set_dollars(summary_.gpu_seconds() / 3600 * price_per_hour_);
-  noise_.Add(finished.result(), goal_sizes_, summary_.spec().goal().size());
+  noise_.Add(finished.result(), goal_sizes_, goal().size());
   if (finished.has_total_gain()) return ApplyTotal(finished);
   if (end) return ApplyEnd(finished);
   if (!finished.has_iteration()) return;
   const v1::Iteration& iteration = finished.iteration();
   if (gpu_.name().empty()) gpu_ = finished.result().gpu();
+  summary_.set_gpu(gpu_.name());
   gpu_uuids_[iteration.number()] = finished.result().gpu().uuid();
   if (iteration.number() == 0) {
     baselines_ = finished.result().baselines();
@@ -272,13 +340,19 @@ void CampaignState::ElectBest() {
   const v1::Iteration* best = nullptr;
   for (const v1::Iteration& iteration : iterations_) {
     if (iteration.verdict() != v1::KEPT) continue;
-    if (best == nullptr || iteration.speedup_over_start() > best->speedup_over_start()) best = &iteration;
+    if (best == nullptr || SpeedupOf(iteration) > SpeedupOf(*best)) best = &iteration;
   }
   if (best == nullptr) return;
   summary_.set_best(best->number());
   summary_.set_best_us(best->time_us());
-  summary_.set_speedup_over_start(best->speedup_over_start());
+  summary_.set_speedup_over_start(SpeedupOf(*best));
   summary_.set_speedup_over_baseline(best->speedup_over_baseline());
+  if (best->leg() != leg_) {
+    summary_.set_speedup_over_baseline(SpeedupOf(*best) * std::exp(LogBaselineOverStart().value_or(0)));
+    for (const v1::SizeComparison& at : best->sizes()) {
+      if (at.size() == goal().size()) summary_.set_best_us(at.time_us());
+    }
+  }
   const v1::Comparison* beside = BesideBaselineOf(summary_);
   if (beside != nullptr) summary_.set_speedup_over_baseline(std::exp(beside->mean_log_ratio()));
 }
@@ -295,8 +369,9 @@ const v1::Iteration* CampaignState::UncomparedEnd() const {
   for (auto iteration = iterations_.rbegin(); best != nullptr && iteration != iterations_.rend(); ++iteration) {
     const bool stopped = std::any_of(iteration->failed_gates().begin(), iteration->failed_gates().end(),
                                      [](const v1::FailedGate& gate) { return gate.action() != v1::GATE_ACTION_MARK; });
-    if (iteration->expedition() && iteration->verdict() == v1::REVERTED && iteration->comparison() == v1::FASTER &&
-        !stopped && !iteration->has_over_best() && iteration->speedup_over_start() > best->speedup_over_start()) {
+    if (iteration->leg() == leg_ && iteration->expedition() && iteration->verdict() == v1::REVERTED &&
+        iteration->comparison() == v1::FASTER && !stopped && !iteration->has_over_best() &&
+        SpeedupOf(*iteration) > SpeedupOf(*best)) {
       return &*iteration;
     }
   }
@@ -316,6 +391,9 @@ void CampaignState::ApplyEnd(const v1::TrialFinished& finished) {
 // From here on the campaign goes by what was measured.
 void CampaignState::ApplyTotal(const v1::TrialFinished& finished) {
   *summary_.mutable_total_gain() = finished.total_gain();
+  if (leg_ < summary_.legs_size() && !finished.total_gain().interim()) {
+    *summary_.mutable_legs(leg_)->mutable_total() = finished.total_gain();
+  }
   kept_since_total_ = 0;
   std::vector<v1::RevisedIteration> revised(finished.revised().begin(), finished.revised().end());
   if (revised.empty()) revised = RevisedBy(finished.total_gain(), iterations_);  // nothing to revise, or an old event
@@ -371,7 +449,8 @@ std::vector<v1::RevisedIteration> RevisedBy(const v1::TotalGain& total, const st
           absl::StrCat(iteration.reason(), "; taken back: iteration ", total.iteration(), " beside the start: ", why));
     }
     // Products are corrected alike, so that their order stays. What was compared with the start itself is no product.
-    const bool product = iteration.parent() != 0 && iteration.speedup_over_start() != 0;
+    const bool product =
+        iteration.parent() != 0 && iteration.speedup_over_start() != 0 && iteration.leg() == total.leg();
     if (product) {
       revised.set_speedup_over_start(iteration.speedup_over_start() * correction);
       revised.set_speedup_over_baseline(iteration.speedup_over_baseline() * correction);

@@ -114,7 +114,11 @@ class CampaignState {
   const v1::Evidence* EvidenceOf(int iteration) const;
   // It passed every check and was timed, so that its variant can be a parent.
   bool IsMeasured(const v1::Iteration& iteration) const {
-    return iteration.verdict() != v1::REJECTED && iteration.speedup_over_start() > 0 && !iteration.untried();
+    return iteration.verdict() != v1::REJECTED && SpeedupOf(iteration) > 0 && !iteration.untried();
+  }
+  // It passed every check in another leg, and was not timed at all sizes of this one.
+  bool IsUnknown(const v1::Iteration& iteration) const {
+    return iteration.verdict() != v1::REJECTED && !iteration.untried() && !(SpeedupOf(iteration) > 0);
   }
   // An expedition that seems to be faster than the best variant and was not compared with it; null: none.
   const v1::Iteration* UncomparedEnd() const;
@@ -128,8 +132,20 @@ class CampaignState {
   double copy_gb_s() const { return copy_gb_s_; }
   // Of a comparison with this parent: what is known of the GPU and what the campaign's comparisons showed.
   v1::ProcessNoise NoiseFor(int parent) const;
+  // The objective: of the campaign, or of a portfolio's leg. After the end it is the campaign's again.
+  const v1::Goal& goal() const { return GoalOf(leg_); }
+  const v1::Goal& GoalOf(int leg) const;
+  int leg() const { return leg_; }
+  // Changes that were judged, and the time that was used, before this leg.
+  int tried_before_leg() const { return tried_before_leg_; }
+  absl::Duration ran_before_leg() const { return ran_before_leg_; }
+  double dollars_before_leg() const { return dollars_before_leg_; }
   // What the objective is over, in the order of the ladder.
   const std::vector<SizeWeight>& goal_sizes() const { return goal_sizes_; }
+  // The speedup over the start, by the objective. 0: it was never timed, or not at all its sizes.
+  double SpeedupOf(const v1::Iteration& iteration) const;
+  // log(baseline's time / start's time), by the objective; nothing: a size has no baseline.
+  std::optional<double> LogBaselineOverStart() const;
   // log(start time / its time) of a judged iteration at a size of the objective: the product of the ratios from the
   // start to it. Nothing: one of them was not timed there.
   std::optional<double> LogSpeedAt(int iteration, const std::string& size) const;
@@ -231,6 +247,7 @@ class CampaignState {
   void ApplyLost(const v1::LeaseLost& lost, const Moment& at);
   void ApplyFinished(const v1::TrialFinished& finished);
   void ApplyTotal(const v1::TrialFinished& finished);
+  void BeginLeg(int leg);
   void ApplyEnd(const v1::TrialFinished& finished);
   void Revise(const v1::RevisedIteration& revision);
   // Adds the iteration to the summary's counts, or takes it out of them (-1).
@@ -259,6 +276,9 @@ class CampaignState {
   double copy_gb_s_ = 0;
   NoisePool noise_;
   std::vector<SizeWeight> goal_sizes_;
+  int leg_ = 0, tried_before_leg_ = 0;
+  absl::Duration ran_before_leg_;
+  double dollars_before_leg_ = 0;
   google::protobuf::RepeatedPtrField<v1::Pattern> patterns_;
   std::deque<Proposal> proposals_;
   int next_trial_ = 1;
@@ -285,6 +305,10 @@ void AddMissingFields(v1::Event* event);
 // What a total gain makes of the iterations that were judged before it: those that change, in their order. A product of
 // steps is corrected by what was measured; what is taken back is reverted. The engine puts this into the event.
 std::vector<v1::RevisedIteration> RevisedBy(const v1::TotalGain& total, const std::vector<v1::Iteration>& iterations);
+
+// log(baseline's time / start's time), weighted over the sizes; nothing: a size has no baseline.
+std::optional<double> LogBaselineOverStart(const std::vector<SizeWeight>& sizes, const v1::Iteration& start,
+                                           const google::protobuf::RepeatedPtrField<v1::BaselineTime>& baselines);
 
 // The best variant's speed over the baseline where both were timed interleaved; null: they were not, and what the
 // campaign says is a product of ratios measured at different times.

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -50,10 +51,11 @@ struct Scatter {
 };
 
 Scatter ScatterOfTrials(const CampaignState& campaign) {
-  std::map<std::pair<int, bool>, std::vector<double>> times;  // of a parent in one mode
+  std::map<std::tuple<int, bool, int>, std::vector<double>> times;  // of a parent in one mode and leg
   for (const v1::Iteration& iteration : campaign.iterations()) {
     if (!iteration.has_parent() || iteration.as_parent().processes() == 0) continue;
-    times[{iteration.parent(), iteration.as_parent().single()}].push_back(iteration.as_parent().log_time());
+    times[{iteration.parent(), iteration.as_parent().single(), iteration.leg()}].push_back(
+        iteration.as_parent().log_time());
   }
   Scatter scatter;
   for (const auto& [parent, of] : times) {
@@ -92,11 +94,13 @@ double Limit(const v1::ProcessNoise& noise, const Scatter& scatter, const Measur
 }
 
 // Of the parent beside each of its children that were judged, timed as `like` was.
-std::vector<v1::SeatTime> TimesAsParent(const CampaignState& campaign, int parent, const v1::SeatTime& like,
+std::vector<v1::SeatTime> TimesAsParent(const CampaignState& campaign, const v1::Iteration& parent, int leg,
+                                        const v1::SeatTime& like,
                                         const std::function<bool(const v1::Iteration&)>& without = nullptr) {
   std::vector<v1::SeatTime> times;
   for (const v1::Iteration& child : campaign.iterations()) {
-    const bool timed = child.has_parent() && child.parent() == parent && child.as_parent().processes() > 0;
+    const bool timed = child.has_parent() && child.parent() == parent.number() && child.leg() == leg &&
+                       child.as_parent().processes() > 0;
     if (!timed || child.as_parent().single() != like.single() || (without && without(child))) continue;
     times.push_back(child.as_parent());
   }
@@ -143,7 +147,7 @@ bool OneMode(const Processes& processes) {
 
 void SetTimesBesideWitness(const v1::Iteration& parent, bool same_gpu, const Processes& processes,
                            v1::Iteration* iteration) {
-  const std::optional<int> witness = WitnessOf(parent);
+  const std::optional<int> witness = parent.leg() == iteration->leg() ? WitnessOf(parent) : std::nullopt;
   v1::SeatTime candidate;
   if (witness) {
     v1::SeatTime time = SeatTimeOf(processes, &v1::PairSample::parent_us, &v1::PairSample::witness_us);
@@ -163,6 +167,7 @@ void SetTimesBesideWitness(const v1::Iteration& parent, bool same_gpu, const Pro
 // What the witness says of the parent beside one candidate; nothing: it was not there.
 std::optional<SeatTest> TestBesideWitness(const v1::Iteration& parent, const v1::Iteration& child,
                                           const v1::ProcessNoise& noise, double share) {
+  if (parent.leg() != child.leg()) return std::nullopt;
   if (!ComparableSeats(parent.candidate_beside_witness(), child.parent_beside_witness())) return std::nullopt;
   return TestSeat(parent.candidate_beside_witness(), child.parent_beside_witness(), noise, share);
 }
@@ -227,7 +232,7 @@ std::optional<int> WitnessOf(const v1::Iteration& parent) {
 void AddWitness(const CampaignState& campaign, const v1::TrialPlanned& planned, v1::Trial* trial) {
   if (planned.purpose() != v1::TRIAL_PURPOSE_ITERATION || !planned.has_parent()) return;
   const v1::Iteration& parent = *campaign.Find(planned.parent());
-  const std::optional<int> witness = WitnessOf(parent);
+  const std::optional<int> witness = parent.leg() == campaign.leg() ? WitnessOf(parent) : std::nullopt;
   if (!witness) return;
   *trial->mutable_witness() = VariantOf(*campaign.Find(*witness));
   *trial->mutable_parent_as_candidate() = parent.candidate_beside_witness();
@@ -235,7 +240,7 @@ void AddWitness(const CampaignState& campaign, const v1::TrialPlanned& planned, 
 }
 
 void SetSeatTimes(const CampaignState& campaign, const v1::TrialResult& result, v1::Iteration* iteration) {
-  const std::string& size = campaign.summary().spec().goal().size();
+  const std::string& size = campaign.goal().size();
   const Processes processes = PairsByProcess(result, size, size);
   if (!OneMode(processes)) return;
   const v1::Iteration* parent = iteration->has_parent() ? campaign.Find(iteration->parent()) : nullptr;
@@ -272,8 +277,10 @@ std::optional<std::string> SlowedParent(const CampaignState& campaign, const v1:
   const v1::SeatTime& now = iteration.as_parent();
   if (parent->as_candidate().processes() == 0 || now.processes() == 0) return std::nullopt;
   PooledTime before;
-  if (parent->as_candidate().single() == now.single()) before.Add(parent->as_candidate());
-  for (const v1::SeatTime& time : TimesAsParent(campaign, parent->number(), now)) before.Add(time);
+  // Legs are timed at different sizes.
+  const bool as_now = parent->leg() == iteration.leg() && parent->as_candidate().single() == now.single();
+  if (as_now) before.Add(parent->as_candidate());
+  for (const v1::SeatTime& time : TimesAsParent(campaign, *parent, iteration.leg(), now)) before.Add(time);
   if (before.processes == 0) return std::nullopt;  // never timed like this
   const double slower = now.log_time() - before.log_time;
   const double limit =
@@ -298,7 +305,7 @@ std::vector<v1::RevisedIteration> RevisedBySeat(const CampaignState& campaign, c
     return RejectedWith(campaign, parent->number(), why, shown->slower, gate);
   }
   if (parent->as_candidate().processes() == 0 || iteration.as_parent().processes() == 0 ||
-      parent->as_candidate().single() != iteration.as_parent().single()) {
+      parent->as_candidate().single() != iteration.as_parent().single() || parent->leg() != iteration.leg()) {
     return {};
   }
   // Beside these the witness says that it is not slower, and explains what the anchor says.
@@ -308,7 +315,7 @@ std::vector<v1::RevisedIteration> RevisedBySeat(const CampaignState& campaign, c
            child.as_parent().log_time() - parent->as_candidate().log_time() <= std::log1p(kMostDrift);
   };
   if (explained(iteration)) return {};
-  std::vector<v1::SeatTime> times = TimesAsParent(campaign, parent->number(), iteration.as_parent(), explained);
+  std::vector<v1::SeatTime> times = TimesAsParent(campaign, *parent, iteration.leg(), iteration.as_parent(), explained);
   int before = 0;
   for (const v1::SeatTime& time : times) before += time.processes();
   const int look = LooksAt(before + iteration.as_parent().processes());

@@ -23,8 +23,7 @@ constexpr double kMaxDeviation = 0.10;  // of a verification, relative to the re
 // From the samples alone; the worker's own comparison is ignored.
 v1::Comparison CompareSamples(const CampaignState& campaign, const v1::TrialResult& result,
                               const v1::TrialPlanned& planned, const KeepRule& rule) {
-  const std::vector<SizePairs> sizes =
-      SizePairsOf(result, campaign.goal_sizes(), campaign.summary().spec().goal().size());
+  const std::vector<SizePairs> sizes = SizePairsOf(result, campaign.goal_sizes(), campaign.goal().size());
   v1::Comparison comparison = CompareSizes(sizes, planned.noise(), rule);
   const auto timed =
       std::count_if(sizes.begin(), sizes.end(), [](const SizePairs& size) { return !size.processes.empty(); });
@@ -54,6 +53,7 @@ v1::Iteration Begin(const CampaignState& campaign, const v1::TrialPlanned& plann
   if (campaign.SourceIdOf(planned.iteration()) > 0) {
     iteration.set_patched_source_hash(Sha256(campaign.SourceOf(planned.iteration())));
   }
+  iteration.set_leg(campaign.leg());
   iteration.set_author(planned.author());
   iteration.set_why(planned.why());
   iteration.set_expedition(planned.expedition());
@@ -68,7 +68,7 @@ double BaselineUs(const CampaignState& campaign, const v1::TrialPlanned& planned
   if (Cold(campaign.bundle())) return 0;
   if (planned.has_parent()) return campaign.summary().baseline_us();
   for (const v1::BaselineTime& baseline : result.baselines()) {
-    if (baseline.size() == campaign.summary().spec().goal().size()) return baseline.graph_us();
+    if (baseline.size() == campaign.goal().size()) return baseline.graph_us();
   }
   return 0;
 }
@@ -102,37 +102,19 @@ void SetTimesAt(const v1::TrialResult& result, const std::string& trial_size, v1
 // What was measured at each size of a goal over several. The start has times only.
 void SetSizes(const CampaignState& campaign, const v1::TrialResult& result, const v1::TrialPlanned& planned,
               const KeepRule& rule, v1::Iteration* iteration) {
-  if (campaign.goal_sizes().size() < 2) return;
-  for (const SizePairs& size : SizePairsOf(result, campaign.goal_sizes(), campaign.summary().spec().goal().size())) {
+  if (!HasSeveralSizes(campaign.summary().spec().goal())) return;
+  for (const SizePairs& size : SizePairsOf(result, campaign.goal_sizes(), campaign.goal().size())) {
     if (size.processes.empty()) continue;
     v1::SizeComparison& at = *iteration->add_sizes();
     at.set_size(size.size);
     at.set_weight(size.weight);
-    SetTimesAt(result, campaign.summary().spec().goal().size(), &at);
+    SetTimesAt(result, campaign.goal().size(), &at);
     if (planned.has_parent()) {
       *at.mutable_interval() = Compare(size.processes, planned.noise(), rule);
     } else {
       at.clear_parent_time_us();
     }
   }
-}
-
-// log(baseline's time / start's time), weighted over the sizes; nothing: a size has no baseline.
-std::optional<double> LogBaselineOverStart(const CampaignState& campaign, const v1::Iteration& start,
-                                           const google::protobuf::RepeatedPtrField<v1::BaselineTime>& baselines) {
-  double sum = 0;
-  for (const SizeWeight& size : campaign.goal_sizes()) {
-    const auto baseline = std::find_if(baselines.begin(), baselines.end(),
-                                       [&](const v1::BaselineTime& one) { return one.size() == size.size; });
-    const auto time = std::find_if(start.sizes().begin(), start.sizes().end(),
-                                   [&](const v1::SizeComparison& one) { return one.size() == size.size; });
-    if (baseline == baselines.end() || time == start.sizes().end() || !(baseline->graph_us() > 0) ||
-        !(time->time_us() > 0)) {
-      return std::nullopt;
-    }
-    sum += size.weight * std::log(baseline->graph_us() / time->time_us());
-  }
-  return sum;
 }
 
 // A change of the same round that was kept and gained at least as much; null: none.
@@ -180,7 +162,7 @@ void FailGate(v1::Iteration* iteration, const Gate& gate, double value, const st
 // it, and that there is a loss at all is beyond doubt. Looks at what is not faster in all, too: the reason is the
 // better one.
 void CheckWorst(const CampaignState& campaign, const Gates& gates, v1::Iteration* iteration) {
-  const double worst = campaign.summary().spec().goal().worst();
+  const double worst = campaign.goal().worst();
   if (!(worst > 0) || iteration->sizes().empty() || !iteration->has_parent()) return;
   const Gate& gate = gates.Get(GateKind::kWorstSize);
   const v1::SizeComparison* most = nullptr;
@@ -259,7 +241,7 @@ void CheckParent(const CampaignState& campaign, const v1::TrialPlanned& planned,
 }
 
 // Nothing was measured, and nothing could be gained.
-void JudgeSameCode(const v1::Iteration& parent, v1::Iteration* iteration) {
+void JudgeSameCode(const CampaignState& campaign, const v1::Iteration& parent, v1::Iteration* iteration) {
   iteration->set_verdict(v1::REVERTED);
   iteration->set_comparison(v1::SAME);
   iteration->set_reason("the same machine code and launches as its parent: there is nothing to measure");
@@ -268,8 +250,11 @@ void JudgeSameCode(const v1::Iteration& parent, v1::Iteration* iteration) {
   iteration->set_time_us(parent.time_us());
   iteration->set_parent_time_us(parent.time_us());
   iteration->set_speedup_over_parent(1);
-  iteration->set_speedup_over_start(parent.speedup_over_start());
-  iteration->set_speedup_over_baseline(parent.speedup_over_baseline());
+  const double speedup = campaign.SpeedupOf(parent);
+  const bool same_leg = parent.leg() == campaign.leg();
+  iteration->set_speedup_over_start(speedup);
+  iteration->set_speedup_over_baseline(same_leg ? parent.speedup_over_baseline()
+                                                : speedup * std::exp(campaign.LogBaselineOverStart().value_or(0)));
   for (const v1::SizeComparison& of_parent : parent.sizes()) {
     v1::SizeComparison& size = *iteration->add_sizes();
     size = of_parent;
@@ -314,7 +299,7 @@ double MeanLogRatio(const v1::Iteration& recorded, const v1::TrialResult& result
 // An expedition that was faster than its parent is kept only if it is faster than the best variant, too.
 void AwaitComparison(const CampaignState& campaign, v1::Iteration* iteration) {
   const v1::Iteration& best = *campaign.best();
-  const double of_best = iteration->speedup_over_start() / best.speedup_over_start();
+  const double of_best = iteration->speedup_over_start() / campaign.SpeedupOf(best);
   iteration->set_verdict(v1::REVERTED);
   iteration->set_reason(absl::StrFormat(
       "%s; an expedition, at about %.3fx the speed of the best variant (iteration %d)%s", iteration->reason(), of_best,
@@ -363,7 +348,7 @@ v1::Iteration Judge(const CampaignState& campaign, const v1::TrialPlanned& plann
   }
   if (const v1::Iteration* parent = planned.has_parent() ? campaign.Find(planned.parent()) : nullptr;
       parent != nullptr && result.same_code()) {
-    JudgeSameCode(*parent, &iteration);
+    JudgeSameCode(campaign, *parent, &iteration);
     return iteration;
   }
   const bool cold = Cold(campaign.bundle());
@@ -390,7 +375,7 @@ v1::Iteration Judge(const CampaignState& campaign, const v1::TrialPlanned& plann
     const v1::Comparison& interval = iteration.interval();
     iteration.set_comparison(interval.result());
     iteration.set_speedup_over_parent(std::exp(interval.mean_log_ratio()));
-    iteration.set_speedup_over_start(parent->speedup_over_start() * iteration.speedup_over_parent());
+    iteration.set_speedup_over_start(campaign.SpeedupOf(*parent) * iteration.speedup_over_parent());
     iteration.set_verdict(interval.result() == v1::FASTER ? v1::KEPT : v1::REVERTED);
     iteration.set_reason(interval.reason());
     CheckWorst(campaign, gates, &iteration);
@@ -411,11 +396,11 @@ v1::Iteration Judge(const CampaignState& campaign, const v1::TrialPlanned& plann
   // From the start's time next to the baseline and the speedup over the start: absolute times drift with the GPU's
   // state.
   const double start_us = parent == nullptr ? iteration.time_us() : campaign.summary().start_us();
-  const bool several = campaign.goal_sizes().size() > 1;
+  const bool several = HasSeveralSizes(campaign.summary().spec().goal());
   if (several && baseline_us > 0) {
     const v1::Iteration& start = parent == nullptr ? iteration : *campaign.Find(0);
-    const std::optional<double> over =
-        LogBaselineOverStart(campaign, start, parent == nullptr ? result.baselines() : campaign.baselines());
+    const std::optional<double> over = LogBaselineOverStart(
+        campaign.goal_sizes(), start, parent == nullptr ? result.baselines() : campaign.baselines());
     iteration.set_speedup_over_baseline(std::exp(over.value_or(0)) * iteration.speedup_over_start());
   } else if (baseline_us > 0) {
     iteration.set_speedup_over_baseline(baseline_us / start_us * iteration.speedup_over_start());
@@ -430,11 +415,17 @@ v1::TotalGain JudgeTotal(const CampaignState& campaign, const v1::TrialPlanned& 
                          const v1::TrialResult& result) {
   v1::TotalGain total;
   total.set_iteration(planned.iteration());
+  total.set_leg(campaign.leg());
   *total.mutable_sizes() = result.sizes();
+  for (v1::SizeTime& size : *total.mutable_sizes()) {
+    for (const v1::Size& also : planned.also()) {
+      if (also.name() == size.size()) *size.mutable_values() = also.values();
+    }
+  }
   total.set_interim(planned.interim() && result.sizes().empty());  // a worker may do more than it was asked for
   SetBaselines(campaign, &total);
   if (const v1::Iteration* iteration = campaign.Find(planned.iteration())) {
-    total.set_multiplied(iteration->speedup_over_start());
+    total.set_multiplied(campaign.SpeedupOf(*iteration));
   }
   // An unsteady GPU or a gap in a recording is not a failure of the variant.
   const bool failed = result.has_failure() && result.failure().check() != v1::CHECK_UNSTEADY;
@@ -513,7 +504,7 @@ v1::RevisedIteration JudgeEnd(const CampaignState& campaign, const v1::TrialPlan
   revised.set_verdict(kept ? v1::KEPT : v1::REVERTED);
   revised.set_reason(absl::StrFormat("the end of an expedition, %.3fx the speed of the best variant (iteration %d): %s",
                                      over_best, best.number(), interval.reason()));
-  const double correction = best.speedup_over_start() * over_best / end.speedup_over_start();
+  const double correction = campaign.SpeedupOf(best) * over_best / end.speedup_over_start();
   revised.set_speedup_over_start(end.speedup_over_start() * correction);
   revised.set_speedup_over_baseline(end.speedup_over_baseline() * correction);
   return revised;

@@ -341,8 +341,10 @@ TEST_F(CommandsTest, SubmitABundle) {
 TEST_F(CommandsTest, SubmitAGoalOverSeveralSizes) {
   BundleFolder folder;
   EXPECT_EQ(Run({"submit", folder.path().string(), "--sizes", "tiny=0.3,main=0.7", "--worst", "0.95"}).exit_code, 0);
-  EXPECT_EQ(Run({"submit", folder.path().string(), "--sizes", "tiny,main"}).exit_code, 0);
+  EXPECT_EQ(Run({"submit", folder.path().string(), "--sizes", "tiny,main", "--portfolio", "3"}).exit_code, 0);
   ASSERT_THAT(fake_.asked().submits, SizeIs(2));
+  EXPECT_EQ(fake_.asked().submits[0].spec().goal().portfolio(), 0);
+  EXPECT_EQ(fake_.asked().submits[1].spec().goal().portfolio(), 3);
   const v1::Goal weighted = fake_.asked().submits[0].spec().goal(), equal = fake_.asked().submits[1].spec().goal();
   EXPECT_EQ(weighted.sizes().at("tiny"), 0.3);
   EXPECT_EQ(weighted.sizes().at("main"), 0.7);
@@ -361,7 +363,9 @@ TEST_F(CommandsTest, SubmitNoGoalOverSizesThatMakesNoSense) {
       {{"--sizes", "tiny,tiny"}, "tiny is there twice"},
       {{"--sizes", "tiny,main", "--worst", "1.5"}, "--worst"},
       {{"--sizes", "tiny,main", "--size", "main"}, "--size"},
-      {{"--worst", "0.9"}, "--worst is for a goal over several sizes"}};
+      {{"--worst", "0.9"}, "--worst is for a goal over several sizes"},
+      {{"--sizes", "tiny,main", "--portfolio", "9"}, "--portfolio"},
+      {{"--portfolio", "2"}, "--portfolio is for a goal over several sizes"}};
   for (const auto& [flags, why] : wrong) {
     std::vector<std::string> command = {"submit", folder.path().string()};
     command.insert(command.end(), flags.begin(), flags.end());

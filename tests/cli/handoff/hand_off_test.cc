@@ -541,5 +541,44 @@ TEST(WinnerFolderTest, OverwritesNothing) {
   EXPECT_TRUE(absl::IsInvalidArgument(WriteWinner({{"../outside", "x"}}, fresh.string())));
 }
 
+// The dispatcher of a portfolio, with two modules in place of the variants'.
+TEST(DispatcherTest, CallsTheVariantThatTheRulePicks) {
+  const v1::Bundle bundle = Read("kernels/softmax");
+  v1::Portfolio portfolio;
+  v1::Portfolio::Member& first = *portfolio.add_members();
+  first.set_iteration(14);
+  v1::Portfolio::Bound& bound = *first.add_bounds();
+  for (const auto& size : bundle.sizes(0).values()) bound.add_sizes(size.first);
+  std::sort(bound.mutable_sizes()->begin(), bound.mutable_sizes()->end());
+  bound.set_limit(100);
+  portfolio.add_members()->set_iteration(3);
+  const TemporaryFolder folder("pawl-hand-off-");
+  for (const v1::SourceFile& file : MakeDispatcher(bundle, portfolio, "softmax: a portfolio")) {
+    std::ofstream(folder.path() / file.path()) << file.text();
+  }
+  for (const int iteration : {14, 3}) {
+    fs::create_directory(folder.path() / absl::StrCat("iteration_", iteration));
+    std::ofstream(folder.path() / absl::StrCat("iteration_", iteration) / "softmax_winner.py")
+        << "SIZES = []\nTENSORS = [('x', 'f32', 'input', 1)]\n"
+        << "def sizes_of(tensors, sizes):\n    return list(tensors['x'])\n"
+        << "def softmax(x):\n    return {'by': " << iteration << "}\n";
+  }
+  std::string names = "[";
+  for (const std::string& size : bound.sizes()) absl::StrAppend(&names, "'", size, "', ");
+  absl::StrAppend(&names, "]");
+  const std::string program =
+      absl::StrCat("import softmax_dispatch as d\nnames = ", names,
+                   "\nfor i in (14, 3): d.variant(i).SIZES = names\n"
+                   "small, large = [1] * len(names), [99] * (len(names) - 1) + [101]\n"
+                   "print(d.softmax(small), d.softmax(x=large), d.pick(dict(zip(names, small))))\n");
+  std::ofstream(folder.path() / "try.py") << program;
+  EXPECT_EQ(Printed({"python3", "try.py"}, folder.path()), "{'by': 14} {'by': 3} 14\n");
+  std::ifstream header(folder.path() / "softmax_dispatch.h");
+  std::stringstream text;
+  text << header.rdbuf();
+  EXPECT_THAT(text.str(), HasSubstr(absl::StrCat("if (", absl::StrJoin(bound.sizes(), " * "), " <= 100) return 14;")));
+  EXPECT_THAT(text.str(), HasSubstr("return 3;\n}"));
+}
+
 }  // namespace
 }  // namespace pawl

@@ -44,7 +44,7 @@ const Mistake kMistakes[] = {
     {"MisspeltTopKey", "summary ", "sumary ", "did you mean summary?"},
     {"MisspeltTable", "[hidden]", "[hiden]", "did you mean hidden?"},
     {"UnknownKeyListsKeys", "speedup = 1.5", "zzzzzzz = 1.5",
-     "[goal]: unknown key zzzzzzz; expected size, sizes, speedup, worst"},
+     "[goal]: unknown key zzzzzzz; expected portfolio, size, sizes, speedup, worst"},
     {"MisspeltVariableKey", "values  = [1, 2, 4]\nstart ", "values  = [1, 2, 4]\nstrat = 2\nstart ",
      "[[variable]] SPLITS: unknown key strat; expected affects, name, option, replaces, start, values; did you mean "
      "start?",
@@ -207,6 +207,7 @@ const Mistake kGraphMistakes[] = {
     {"GoalWorstOfOneSize", "sizes   = { small = 0.25, large = 0.75 }", "size    = \"large\"",
      "worst limits what a size of several may lose, and there is one", 1},
     {"GoalWorst", "worst   = 0.98", "worst   = 1.5", "worst is 1.5; expected 0 to 1"},
+    {"GoalPortfolio", "worst   = 0.98", "portfolio = 9", "portfolio is 9; expected 1 to 8"},
     {"FillOfTwo", "{ integers = [0, \"NODES - 1\"] }", "{ integers = [0, 9], sorted = [0, 9] }",
      "it has 2 of its keys; expected one"},
     {"FillMisspelt", "{ csr_offsets = \"EDGES\" }", "{ csr_ofsets = \"EDGES\" }", "did you mean csr_offsets?"},

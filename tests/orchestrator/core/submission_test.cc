@@ -93,6 +93,14 @@ TEST(SubmissionTest, RefusesAGoalOverSizesThatMakesNoSense) {
   refuse("tiny has no size huge", {{"huge", 0.5}, {"main", 0.5}});
   refuse("expected 0 to 1", {{"small", 0.5}, {"main", 0.5}}, 1.5);
   refuse("expected with spec.goal.sizes only", {}, 0.9);
+  v1::SubmitCampaignRequest request = Request();
+  request.mutable_spec()->mutable_goal()->set_size("main");
+  request.mutable_spec()->mutable_goal()->set_portfolio(2);
+  ExpectError(world->Submit(request).status(), kRefused, "one size needs one variant");
+  (*request.mutable_spec()->mutable_goal()->mutable_sizes())["small"] = 0.5;
+  (*request.mutable_spec()->mutable_goal()->mutable_sizes())["main"] = 0.5;
+  request.mutable_spec()->mutable_goal()->set_portfolio(9);
+  ExpectError(world->Submit(request).status(), kRefused, "expected 0 to 8");
 }
 
 TEST(SubmissionTest, GivesTheSameCampaignForTheSameRequestId) {

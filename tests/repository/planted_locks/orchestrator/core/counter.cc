@@ -6,4 +6,5 @@ int Counter::Next() { return ++count_; }
 
 namespace {
 std::mutex unchecked;
+void Wait(absl::Mutex& mutex, bool& done) { mutex.AwaitWithTimeout(absl::Condition(&done), absl::Seconds(1)); }
 }  // namespace

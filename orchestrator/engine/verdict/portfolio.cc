@@ -1,0 +1,401 @@
+#include "orchestrator/engine/verdict/portfolio.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "profiles/goal_sizes.h"
+
+namespace pawl {
+namespace {
+
+// A variant that is faster by less is not worth a leg, and a rule that loses no more is right.
+constexpr double kWorthwhile = 0.03;
+constexpr size_t kMostBetween = 4;
+
+// log(start's time / its time) of what the legs found, at one of the goal's sizes.
+struct Covered {
+  std::string size;
+  double weight = 0;
+  double speed = 0;
+  double over_baseline = 0;  // log; 0 where there is none
+  double measured = 0;       // of the fastest variant there, kept or not
+};
+
+const v1::SizeTime* TimeAt(const v1::TotalGain& total, const std::string& size) {
+  for (const v1::SizeTime& time : total.sizes()) {
+    if (time.size() == size && time.start_us() > 0 && time.best_us() > 0) return &time;
+  }
+  return nullptr;
+}
+
+// The best of a leg, as measured beside the start.
+bool HasWinner(const v1::Leg& leg) { return leg.has_total() && leg.total().speedup_over_start() > 0; }
+
+std::vector<Covered> CoveredBy(const CampaignState& campaign) {
+  const v1::Campaign& summary = campaign.summary();
+  std::vector<Covered> all;
+  for (const SizeWeight& size : GoalSizes(campaign.bundle(), summary.spec().goal())) {
+    Covered& at = all.emplace_back(Covered{size.size, size.weight});
+    for (const v1::Leg& leg : summary.legs()) {
+      const v1::SizeTime* time = HasWinner(leg) ? TimeAt(leg.total(), size.size) : nullptr;
+      if (time != nullptr) at.speed = std::max(at.speed, std::log(time->start_us() / time->best_us()));
+    }
+    for (const v1::Iteration& iteration : campaign.iterations()) {
+      if (iteration.verdict() == v1::REJECTED || iteration.untried()) continue;
+      at.measured = std::max(at.measured, campaign.LogSpeedAt(iteration.number(), size.size).value_or(0));
+    }
+    if (!(summary.baseline_us() > 0)) continue;
+    const std::optional<double> start = LogBaselineOverStart({{size.size, 1}}, *campaign.Find(0), campaign.baselines());
+    if (start) at.over_baseline = *start + at.speed;
+  }
+  return all;
+}
+
+std::set<std::string> NamesOf(const std::vector<Covered>& sizes) {
+  std::set<std::string> names;
+  for (const Covered& size : sizes) names.insert(size.size);
+  return names;
+}
+
+std::set<std::string> SizesOfLeg(const CampaignState& campaign, const v1::Leg& leg) {
+  std::set<std::string> names;
+  for (const SizeWeight& size : GoalSizes(campaign.bundle(), leg.goal())) names.insert(size.size);
+  return names;
+}
+
+// How far behind what it is held to a size is: the baseline, or the fastest variant that was measured there.
+using Behind = double (*)(const Covered&);
+double BehindBaseline(const Covered& at) { return -at.over_baseline; }
+double BehindMeasured(const Covered& at) { return at.measured - at.speed; }
+
+// Those that are behind. If an earlier leg was over the same ones, those of them that are further behind than the mean.
+std::vector<Covered> Left(const CampaignState& campaign, const std::vector<Covered>& all, Behind behind, double least) {
+  std::vector<Covered> left;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(left), [&](const auto& at) { return behind(at) > least; });
+  while (!left.empty()) {
+    const std::set<std::string> names = NamesOf(left);
+    const auto& legs = campaign.summary().legs();
+    const bool fresh =
+        std::none_of(legs.begin(), legs.end(), [&](const v1::Leg& leg) { return SizesOfLeg(campaign, leg) == names; });
+    if (fresh) return left;
+    double mean = 0;
+    for (const Covered& at : left) mean += behind(at) / static_cast<double>(left.size());
+    const size_t before = left.size();
+    std::erase_if(left, [&](const Covered& at) { return behind(at) <= mean; });
+    if (left.size() == before) break;
+  }
+  return {};
+}
+
+// A number that grows with the sizes: a variable, or a product of several.
+struct Feature {
+  std::vector<std::string> variables;
+
+  double Of(const google::protobuf::Map<std::string, int32_t>& values) const {
+    double product = 1;
+    for (const std::string& variable : variables) product *= values.at(variable);
+    return product;
+  }
+};
+
+struct SizeBound {
+  Feature feature;
+  double threshold = 0;
+  bool above = false;
+
+  bool Holds(const google::protobuf::Map<std::string, int32_t>& values) const {
+    return (feature.Of(values) > threshold) == above;
+  }
+};
+
+// A size with the speed of every member there.
+struct SizePoint {
+  v1::Portfolio::Pick pick;
+  double weight = 0;           // in the objective
+  std::vector<double> speeds;  // log(start's time / its time), by member
+  std::vector<double> times, starts;
+  double Fastest() const { return *std::max_element(speeds.begin(), speeds.end()); }
+};
+
+// A part of the sizes, and the member that serves it.
+struct Leaf {
+  std::vector<const SizePoint*> points;
+  std::vector<SizeBound> conditions;  // all hold
+  size_t member = 0;
+  double loss = 0;  // against the fastest member at each size
+};
+
+double LossOf(const std::vector<const SizePoint*>& points, size_t member) {
+  double loss = 0;
+  for (const SizePoint* point : points) {
+    loss += point->weight * (point->Fastest() - point->speeds[member]);
+  }
+  return loss;
+}
+
+void SetMember(size_t members, Leaf* leaf) {
+  leaf->loss = LossOf(leaf->points, 0);
+  for (size_t member = 1; member < members; ++member) {
+    const double loss = LossOf(leaf->points, member);
+    if (loss >= leaf->loss) continue;
+    leaf->loss = loss;
+    leaf->member = member;
+  }
+}
+
+// One variable before a product of two, and that before one of all.
+std::vector<Feature> FeaturesOf(const std::vector<SizePoint>& points) {
+  std::vector<std::string> varying;
+  for (const auto& entry : points.front().pick.values()) {
+    const std::string& name = entry.first;
+    const bool varies = std::any_of(points.begin(), points.end(), [&](const SizePoint& point) {
+      return point.pick.values().at(name) != entry.second;
+    });
+    if (varies) varying.push_back(name);
+  }
+  std::sort(varying.begin(), varying.end());
+  std::vector<Feature> features;
+  for (const std::string& name : varying) features.push_back({{name}});
+  for (size_t i = 0; i < varying.size(); ++i) {
+    for (size_t j = i + 1; j < varying.size(); ++j) features.push_back({{varying[i], varying[j]}});
+  }
+  if (varying.size() > 2) features.push_back({varying});
+  return features;
+}
+
+// The threshold that splits the leaf with the least loss; nothing: none is better than no split.
+std::optional<std::pair<Leaf, Leaf>> Split(const Leaf& leaf, const std::vector<Feature>& features, size_t members) {
+  std::optional<std::pair<Leaf, Leaf>> best;
+  double least = leaf.loss - 1e-6;
+  for (const Feature& feature : features) {
+    std::set<double> values;
+    for (const SizePoint* point : leaf.points) values.insert(feature.Of(point->pick.values()));
+    for (auto value = values.begin(); value != values.end() && std::next(value) != values.end(); ++value) {
+      const double threshold = std::max(*value, std::floor(std::sqrt(*value * *std::next(value))));
+      Leaf low, high;
+      low.conditions = high.conditions = leaf.conditions;
+      for (const SizePoint* point : leaf.points) {
+        (feature.Of(point->pick.values()) <= threshold ? low : high).points.push_back(point);
+      }
+      SetMember(members, &low);
+      SetMember(members, &high);
+      if (low.loss + high.loss >= least) continue;
+      least = low.loss + high.loss;
+      low.conditions.push_back({feature, threshold, false});
+      high.conditions.push_back({feature, threshold, true});
+      best = {std::move(low), std::move(high)};
+    }
+  }
+  return best;
+}
+
+// Splits where that gains most, until every size has its fastest member.
+std::vector<Leaf> FindRule(const std::vector<SizePoint>& points, const std::vector<Feature>& features, size_t members) {
+  Leaf all;
+  for (const SizePoint& point : points) {
+    if (point.weight > 0) all.points.push_back(&point);
+  }
+  SetMember(members, &all);
+  std::vector<Leaf> rule = {std::move(all)};
+  while (rule.size() < 2 * kMaxPortfolio) {
+    size_t at = 0;
+    double most = 0;
+    std::optional<std::pair<Leaf, Leaf>> best;
+    for (size_t i = 0; i < rule.size(); ++i) {
+      std::optional<std::pair<Leaf, Leaf>> split = Split(rule[i], features, members);
+      if (!split || rule[i].loss - split->first.loss - split->second.loss <= most) continue;
+      most = rule[i].loss - split->first.loss - split->second.loss;
+      at = i;
+      best = std::move(split);
+    }
+    if (!best) break;
+    rule[at] = std::move(best->first);
+    rule.insert(rule.begin() + static_cast<ptrdiff_t>(at) + 1, std::move(best->second));
+  }
+  return rule;
+}
+
+size_t MemberAt(const std::vector<Leaf>& rule, const SizePoint& point) {
+  for (const Leaf& leaf : rule) {
+    const bool holds = std::all_of(leaf.conditions.begin(), leaf.conditions.end(),
+                                   [&](const SizeBound& each) { return each.Holds(point.pick.values()); });
+    if (holds) return leaf.member;
+  }
+  return rule.back().member;
+}
+
+double CoverageOf(const SizePoint& point, size_t member) { return std::exp(point.speeds[member] - point.Fastest()); }
+
+// The best of each leg, each once, in the order of the legs; and the start, which nothing may lose to.
+struct Members {
+  std::vector<int> iterations;
+  std::vector<const v1::TotalGain*> totals;  // null: the start
+};
+
+Members MembersOf(const v1::Campaign& summary) {
+  Members members;
+  for (const v1::Leg& leg : summary.legs()) {
+    const int winner = leg.total().iteration();
+    const bool known = std::count(members.iterations.begin(), members.iterations.end(), winner) > 0;
+    if (!HasWinner(leg) || known) continue;
+    members.iterations.push_back(winner);
+    members.totals.push_back(&leg.total());
+  }
+  members.iterations.push_back(0);
+  members.totals.push_back(nullptr);
+  return members;
+}
+
+// Every size at which all members were timed beside the start.
+std::vector<SizePoint> PointsOf(const CampaignState& campaign, const Members& members) {
+  std::vector<SizePoint> points;
+  const std::vector<SizeWeight> weights = GoalSizes(campaign.bundle(), campaign.summary().spec().goal());
+  for (const v1::SizeTime& first : members.totals.front()->sizes()) {
+    SizePoint point;
+    point.pick.set_size(first.size());
+    point.pick.set_hidden(!first.values().empty());
+    *point.pick.mutable_values() = first.values();
+    for (const v1::Size& size : campaign.bundle().sizes()) {
+      if (size.name() == first.size()) *point.pick.mutable_values() = size.values();
+    }
+    for (const SizeWeight& weight : weights) {
+      if (weight.size == first.size()) point.weight = weight.weight;
+    }
+    for (const v1::TotalGain* total : members.totals) {
+      const v1::SizeTime* time = TimeAt(total == nullptr ? *members.totals.front() : *total, first.size());
+      if (time == nullptr) break;
+      point.starts.push_back(time->start_us());
+      point.times.push_back(total == nullptr ? time->start_us() : time->best_us());
+      point.speeds.push_back(std::log(point.starts.back() / point.times.back()));
+      if (time->baseline_us() > 0) point.pick.set_baseline_us(time->baseline_us());
+    }
+    if (point.speeds.size() == members.totals.size()) points.push_back(std::move(point));
+  }
+  return points;
+}
+
+// Weighted over the goal's sizes.
+void SetSpeedups(const std::vector<SizePoint>& points, v1::Portfolio* portfolio) {
+  double over_start = 0, over_baseline = 0;
+  bool has_baseline = true;
+  for (size_t i = 0; i < points.size(); ++i) {
+    const v1::Portfolio::Pick& pick = portfolio->picks(static_cast<int>(i));
+    if (points[i].weight == 0) continue;
+    over_start += points[i].weight * std::log(pick.start_us() / pick.time_us());
+    has_baseline = has_baseline && pick.baseline_us() > 0;
+    if (has_baseline) over_baseline += points[i].weight * std::log(pick.baseline_us() / pick.time_us());
+  }
+  portfolio->set_speedup_over_start(std::exp(over_start));
+  if (has_baseline) portfolio->set_speedup_over_baseline(std::exp(over_baseline));
+}
+
+}  // namespace
+
+std::optional<v1::Leg> NextLeg(const CampaignState& campaign) {
+  const v1::Campaign& summary = campaign.summary();
+  if (summary.legs_size() >= summary.spec().goal().portfolio()) return std::nullopt;
+  const std::vector<Covered> all = CoveredBy(campaign);
+  std::vector<Covered> left = Left(campaign, all, BehindBaseline, 0);
+  const bool baseline = !left.empty();
+  if (!baseline) left = Left(campaign, all, BehindMeasured, kWorthwhile);
+  if (left.empty()) return std::nullopt;
+  v1::Leg leg;
+  v1::Goal& goal = *leg.mutable_goal();
+  goal = summary.spec().goal();
+  goal.clear_sizes();
+  goal.clear_portfolio();
+  double sum = 0, most = 0;
+  for (const Covered& at : left) sum += at.weight;
+  std::vector<std::string> texts;
+  for (const Covered& at : left) {
+    if (at.weight > most) goal.set_size(at.size);
+    most = std::max(most, at.weight);
+    if (left.size() > 1) (*goal.mutable_sizes())[at.size] = at.weight / sum;
+    texts.push_back(
+        absl::StrFormat("%s (%.2fx)", at.size, std::exp(baseline ? at.over_baseline : -BehindMeasured(at))));
+  }
+  if (left.size() == 1) goal.clear_worst();
+  leg.set_why(
+      absl::StrCat("slower than ", baseline ? "the baseline" : "another variant", " at ", absl::StrJoin(texts, ", ")));
+  return leg;
+}
+
+std::vector<v1::Size> SizesBetween(const v1::Bundle& bundle, const v1::Goal& goal) {
+  std::vector<v1::Size> goal_sizes, between;
+  for (const v1::Size& size : bundle.sizes()) {
+    if (goal.sizes().contains(size.name())) goal_sizes.push_back(size);
+  }
+  for (size_t i = 1; i < goal_sizes.size() && between.size() < kMostBetween; ++i) {
+    v1::Size size = goal_sizes[i - i % 2];  // the larger neighbour's other dimensions, and the smaller one's, in turn
+    std::vector<std::string> values;
+    for (const auto& [name, range] : bundle.hidden()) {
+      const int32_t low = goal_sizes[i - 1].values().at(name), high = goal_sizes[i].values().at(name);
+      const int32_t multiple = std::max(1, range.multiple());
+      const auto middle = static_cast<int32_t>(std::sqrt(static_cast<double>(low) * high)) / multiple * multiple;
+      if (middle <= std::min(low, high) || middle >= std::max(low, high)) continue;
+      (*size.mutable_values())[name] = middle;
+      values.push_back(absl::StrCat(name, "=", middle));
+    }
+    std::sort(values.begin(), values.end());
+    if (values.empty()) continue;
+    size.set_name(absl::StrCat(size.name(), " with ", absl::StrJoin(values, " ")));
+    between.push_back(std::move(size));
+  }
+  return between;
+}
+
+std::optional<v1::Portfolio> PortfolioOf(const CampaignState& campaign) {
+  const Members members = MembersOf(campaign.summary());
+  if (members.iterations.size() < 2) return std::nullopt;
+  std::vector<SizePoint> points = PointsOf(campaign, members);
+  if (points.empty()) return std::nullopt;
+  const std::vector<Feature> features = FeaturesOf(points);
+  std::vector<Leaf> rule = FindRule(points, features, members.iterations.size());
+  // Where the rule is wrong between the goal's sizes, it is found again from all of them.
+  const bool wrong = std::any_of(points.begin(), points.end(), [&](const SizePoint& point) {
+    return CoverageOf(point, MemberAt(rule, point)) < 1 - kWorthwhile;
+  });
+  if (wrong) {
+    std::vector<SizePoint> all = points;
+    for (SizePoint& point : all) point.weight = std::max(point.weight, 1e-3);
+    const std::vector<Leaf> again = FindRule(all, features, members.iterations.size());
+    rule = again;  // its points lie in `all`, and are not looked at any more
+  }
+  v1::Portfolio portfolio;
+  std::set<size_t> used;
+  for (const Leaf& leaf : rule) {
+    v1::Portfolio::Member& member = *portfolio.add_members();
+    member.set_iteration(members.iterations[leaf.member]);
+    used.insert(leaf.member);
+    if (&leaf == &rule.back()) break;  // the others are asked first
+    for (const SizeBound& condition : leaf.conditions) {
+      v1::Portfolio::Bound& bound = *member.add_bounds();
+      bound.mutable_sizes()->Assign(condition.feature.variables.begin(), condition.feature.variables.end());
+      bound.set_limit(static_cast<int64_t>(condition.threshold));
+      bound.set_above(condition.above);
+    }
+  }
+  if (used.size() < 2) return std::nullopt;
+  int between = 0;
+  for (const SizePoint& point : points) {
+    const size_t member = MemberAt(rule, point);
+    v1::Portfolio::Pick& pick = *portfolio.add_picks();
+    pick = point.pick;
+    pick.set_iteration(members.iterations[member]);
+    pick.set_start_us(point.starts[member]);
+    pick.set_time_us(point.times[member]);
+    pick.set_coverage(CoverageOf(point, member));
+    between += pick.hidden();
+  }
+  SetSpeedups(points, &portfolio);
+  if (between == 0) portfolio.set_note("the rule was not checked between the goal's sizes: nothing was timed there");
+  return portfolio;
+}
+
+}  // namespace pawl

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "orchestrator/engine/state/campaign.h"
+#include "pawl/v1/bundle.pb.h"
+#include "pawl/v1/campaign.pb.h"
+
+namespace pawl {
+
+// The next leg of a campaign for a portfolio, after the present one has ended: over those of the goal's sizes at which
+// the legs before left the baseline ahead; where none is, or there is no baseline, at which a variant was measured that
+// is faster than theirs. Nothing: no size is left to gain at, or the portfolio is full.
+std::optional<v1::Leg> NextLeg(const CampaignState& campaign);
+
+// Sizes between neighbours of the goal, in the dimensions of [hidden]: no variant was chosen for being fast there, so a
+// rule can be checked there. Each has the values of a neighbour in the other dimensions.
+std::vector<v1::Size> SizesBetween(const v1::Bundle& bundle, const v1::Goal& goal);
+
+// The best of every leg and the rule that picks one of them, from their measurements beside the start. Nothing: one of
+// them serves all sizes best, or the campaign is not for a portfolio.
+std::optional<v1::Portfolio> PortfolioOf(const CampaignState& campaign);
+
+}  // namespace pawl
