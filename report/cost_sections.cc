@@ -1,7 +1,9 @@
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "report/sections.h"
 #include "report/sentences.h"
 #include "report/words.h"
@@ -60,6 +62,25 @@ void AddPortfolio(const v1::Campaign& campaign, Section* section) {
                    "the rule was checked: no variant was chosen for them. ",
                    portfolio.note()),
       Tone::kDim});
+}
+
+// How well builds hid behind measurements; empty: nothing is known.
+std::string OverlapText(const v1::Report& report) {
+  std::vector<std::string> sentences;
+  if (report.campaign().gpu_busy() > 0) {
+    sentences.push_back(absl::StrCat("The GPU was busy for ", ShareText(report.campaign().gpu_busy()),
+                                     " of the time (validate, measure, profile)."));
+  }
+  int built = 0, used = 0;
+  for (const v1::Iteration& iteration : report.iterations()) {
+    used += iteration.built_ahead();
+    for (const v1::BesideTime& beside : iteration.beside()) built += beside.kind() == v1::BesideTime::BUILD_AHEAD;
+  }
+  if (built > 0) {
+    sentences.push_back(absl::StrCat("Beside other trials ", built, built == 1 ? " variant was" : " variants were",
+                                     " built ahead, of which ", used, used == 1 ? " was tried." : " were tried."));
+  }
+  return absl::StrJoin(sentences, " ");
 }
 
 }  // namespace
@@ -122,6 +143,7 @@ Section StagesSection(const v1::Report& report) {
                          {SecondsText(plan.total_seconds())}});
   }
   section.blocks.push_back(std::move(grid));
+  if (const std::string text = OverlapText(report); !text.empty()) section.blocks.push_back(Paragraph{text});
   section.blocks.push_back(Paragraph{
       "The planned time of a stage is its average over the iterations before. The first has no plan.", Tone::kDim});
   return section;

@@ -151,6 +151,24 @@ std::string SecondsText(double seconds) {
   return absl::StrFormat("%d min %02d s", whole / 60, whole % 60);
 }
 
+std::string StagesText(const v1::Iteration& iteration) {
+  std::vector<std::pair<v1::Stage, double>> took;
+  for (const v1::StageTime& stage : iteration.stages()) {
+    const auto known =
+        std::find_if(took.begin(), took.end(), [&](const auto& each) { return each.first == stage.stage(); });
+    if (known == took.end()) {
+      took.emplace_back(stage.stage(), stage.seconds());
+    } else {
+      known->second += stage.seconds();
+    }
+  }
+  return absl::StrJoin(took, ", ", [](std::string* out, const auto& stage) {
+    absl::StrAppend(out, StageWord(stage.first), " ", SecondsText(stage.second));
+  });
+}
+
+std::string ShareText(double share) { return absl::StrFormat("%.0f %%", 100 * share); }
+
 std::string BytesText(int64_t bytes) {
   if (bytes <= 0) return "-";
   double value = static_cast<double>(bytes);

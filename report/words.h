@@ -53,6 +53,10 @@ std::string SpeedupText(double speedup);
 std::string NumberText(double value);
 // "0.35 s", "12 s", "3 min 05 s".
 std::string SecondsText(double seconds);
+// "build 1.2 s, validate 0.4 s": what each stage took in all, in the order in which they began.
+std::string StagesText(const v1::Iteration& iteration);
+// "43 %" of 0.43.
+std::string ShareText(double share);
 // "65536 B", "16.0 KiB", "1.50 GiB"; "-" for 0.
 std::string BytesText(int64_t bytes);
 // "$0.07"; what is less than a cent with the figures it takes.

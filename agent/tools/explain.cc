@@ -1,4 +1,6 @@
 // `explain`: why a change was tried, and what came of it.
+#include <map>
+
 #include "absl/strings/str_cat.h"
 #include "agent/tools/forms.h"
 #include "agent/tools/metric_pairs.h"
@@ -46,8 +48,10 @@ void AddMeasurement(const v1::Iteration& iteration, Json* result) {
   for (const v1::FailedGate& gate : iteration.failed_gates())
     gates.push_back(absl::StrCat(gate.gate(), ": ", gate.text()));
   if (!gates.empty()) (*result)["failedGates"] = std::move(gates);
+  std::map<v1::Stage, double> took;  // a stage may come in parts
+  for (const v1::StageTime& stage : iteration.stages()) took[stage.stage()] += stage.seconds();
   Json stages = Json::object();
-  for (const v1::StageTime& stage : iteration.stages()) stages[StageWord(stage.stage())] = Rounded(stage.seconds());
+  for (const auto& [stage, seconds] : took) stages[StageWord(stage)] = Rounded(seconds);
   if (!stages.empty()) (*result)["stageSeconds"] = std::move(stages);
   AddText("notes", iteration.notes(), result);
 }

@@ -122,9 +122,7 @@ class Explanation {
                                   of_.failure().size().empty() ? "" : ", size ", of_.failure().size(), ": ",
                                   of_.failure().message()));
     }
-    Line("stages", absl::StrJoin(of_.stages(), ", ", [](std::string* out, const v1::StageTime& stage) {
-           absl::StrAppend(out, StageWord(stage.stage()), " ", SecondsText(stage.seconds()));
-         }));
+    Line("stages", StagesText(of_));
     Line("notes", of_.notes());
   }
 

@@ -77,12 +77,6 @@ std::string SizeLine(const v1::SizeComparison& size) {
   return text;
 }
 
-std::string StagesLine(const v1::Iteration& iteration) {
-  return absl::StrJoin(iteration.stages(), ", ", [](std::string* out, const v1::StageTime& stage) {
-    absl::StrAppend(out, StageWord(stage.stage()), " ", SecondsText(stage.seconds()));
-  });
-}
-
 std::string ToolsLine(const v1::Toolchain& tools) {
   std::vector<std::string> parts;
   auto add = [&](const char* name, const std::string& version) {
@@ -156,7 +150,7 @@ std::string IterationText(const v1::Iteration& iteration) {
                               error.max_absolute(), error.mean_absolute(), error.relative(), error.wrong(),
                               error.elements()));
   }
-  FieldLine(&text, "stages", StagesLine(iteration));
+  FieldLine(&text, "stages", StagesText(iteration));
   FieldLine(&text, "worker", iteration.worker());
   FieldLine(&text, "tools", ToolsLine(iteration.toolchain()));
   FieldLine(&text, "driver", iteration.gpu().driver_version());

@@ -23,6 +23,7 @@ constexpr int kMaxSamples = 1000;  // of one size
 constexpr size_t kMaxSizes = 100;
 constexpr int kMaxDisturbances = 16;  // reasons
 constexpr int kMaxGpuFaults = 2;      // of a worker's process
+constexpr int kMaxStages = 100, kMaxBeside = 100;
 // Results in one transaction: others who need the lock wait for all of them.
 constexpr size_t kMaxTogether = 64;
 
@@ -78,6 +79,20 @@ absl::Status CheckResult(const v1::TrialResult& result) {
   for (const v1::StageTime& stage : result.stages()) {
     if (!std::isfinite(stage.seconds()) || stage.seconds() < 0) {
       return BadField("result.stages", "expected seconds that are 0 or more");
+    }
+    if (!std::isfinite(stage.begin()) || stage.begin() < 0) {
+      return BadField("result.stages", "expected a begin that is 0 or more");
+    }
+  }
+  if (result.stages_size() > kMaxStages) {
+    return BadField("result.stages", absl::StrCat("expected at most ", kMaxStages));
+  }
+  if (result.beside_size() > kMaxBeside) {
+    return BadField("result.beside", absl::StrCat("expected at most ", kMaxBeside));
+  }
+  for (const v1::BesideTime& beside : result.beside()) {
+    if (!std::isfinite(beside.begin()) || !std::isfinite(beside.seconds()) || beside.seconds() < 0) {
+      return BadField("result.beside", "expected seconds that are 0 or more, and a begin");
     }
   }
   for (const double us : {result.warm_us(), result.cold_us(), result.parent_warm_us(), result.parent_cold_us()}) {

@@ -33,6 +33,19 @@ TEST(MarkdownPageTest, IsThatOfARecordedCampaign) {
   EXPECT_EQ(page, Slurp(GoldenFile("attention.md")));
 }
 
+TEST(MarkdownPageTest, SaysHowBusyTheGpuWasAndWhatBuildingAheadWasGoodFor) {
+  v1::Report report = RecordedReport();
+  report.mutable_campaign()->set_gpu_busy(0.431);
+  for (const int number : {1, 1, 2}) {
+    report.mutable_iterations(number)->add_beside()->set_kind(v1::BesideTime::BUILD_AHEAD);
+  }
+  report.mutable_iterations(2)->add_beside()->set_kind(v1::BesideTime::SANITIZER);
+  report.mutable_iterations(3)->set_built_ahead(true);
+  EXPECT_THAT(MarkdownPage(report),
+              HasSubstr("The GPU was busy for 43 % of the time (validate, measure, profile). "
+                        "Beside other trials 3 variants were built ahead, of which 1 was tried."));
+}
+
 // Every way in which a figure of the message may be written.
 void AddTexts(double value, std::set<std::string>* texts) {
   for (const double figure : {value, std::exp(value)}) {

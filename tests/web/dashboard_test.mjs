@@ -424,6 +424,23 @@ test("everything can be reached by the keyboard, and shows where it is", async (
   await close(page);
 });
 
+test("the timeline shows builds in parallel with measurements", async () => {
+  const ahead = (begin, to) => ({kind: "BUILD_AHEAD", begin, seconds: 0.5, parent: 1, change: {variable: "TILE_M", from: 64, to}});
+  const made = [[0, 8, []], [1, 12, [{kind: "SANITIZER", begin: 0.6, seconds: 1}, ahead(1, 32), ahead(1.1, 16)]], [2, 14, []]].map(([number, second, beside]) => ({
+    name: `campaigns/1/iterations/${number}`, number, parent: Math.max(0, number - 1), verdict: "KEPT", worker: "workers/fast", builtAhead: number === 2,
+    change: {variable: "TILE_M", from: 64, to: 32}, endTime: new Date(1e12 + 1000 * second).toISOString(), beside,
+    stages: [{stage: "STAGE_BUILD", seconds: 0.4, begin: 0}, {stage: "STAGE_VALIDATE", seconds: 1, begin: 0.4}, {stage: "STAGE_MEASURE", seconds: 0.5, begin: 1.5}],
+  }));
+  const prepare = page => page.route("**/api/campaigns/1/iterations?*", route =>
+    route.fulfill({json: {iterations: new URL(route.request().url()).searchParams.get("order")?.endsWith("DESCENDING") ? [...made].reverse() : made}}));
+  const page = await open("/campaigns/1", {prepare});
+  assert.deepEqual(await points(page, "timeline"), {build: 3, validate: 3, measure: 3, "build ahead": 2, "compute-sanitizer": 1});
+  const chart = page.locator("[data-chart=timeline]");
+  assert.equal(await chart.getAttribute("aria-label"), "Timeline: 9 stages on 1 worker: fast; 2 builds ahead, 1 of them used");
+  await chart.screenshot({path: join(shots, "timeline-beside.png")});
+  await close(page);
+});
+
 test("ten thousand iterations are drawn, and the trail has a page of them", async () => {
   const many = 10_000;
   const made = Array.from({length: many}, (_, number) => ({

@@ -11,7 +11,7 @@ import {Trail} from "./trail.js";
 import {besideBaselineText, changeText, countsOf, countsText, dateText, dollarsText, ended, numberOf, objectiveText, secondsText, speedupText, stageWord, stopText, tierWord, timeText, untried, verdictWord} from "./words.js";
 
 const DRAWN = "name,number,verdict,untried,change,reason,failure,speedupOverParent,speedupOverStart,speedupOverBaseline,timeUs";
-const TIMED = "number,change,stages,worker,endTime";
+const TIMED = "number,parent,change,stages,beside,builtAhead,worker,endTime";
 const TIMED_MOST = 500;  // trials in the timeline: the latest
 const REPORT = "summary,path,roofline,speedOfLight,changes,sizes,stages,next,findings,patterns,gpu,toolchain,host,build,rebuild,version,variables";
 
@@ -186,6 +186,7 @@ function heading(model, about, renew) {
       ["baseline", campaign.baselineUs > 0 ? timeText(campaign.baselineUs) : ""],
       ["time used", campaign.minutes > 0 ? secondsText(campaign.minutes * 60) : "", ` of ${budget.minutes || 60} min`],
       ["GPU time", secondsText(campaign.gpuSeconds ?? 0)],
+      ["GPU busy", campaign.gpuBusy > 0 ? `${(100 * campaign.gpuBusy).toFixed(0)} %` : ""],
       ["cost", campaign.dollars > 0 ? dollarsText(campaign.dollars) : "", budget.dollars > 0 ? ` of ${dollarsText(budget.dollars)}` : ""],
       ["submitted", dateText(campaign.createTime)],
       ["ended", campaign.endTime ? dateText(campaign.endTime) : ""],

@@ -7,7 +7,7 @@ import {campaignPath, changeCode, comparePath, iterationLink, iterationPath, ver
 import {code, findingsTable, scoreColumns, scoreNote} from "./report_sections.js";
 import {samplesChart} from "./samples.js";
 import {table} from "./table.js";
-import {bytesText, changeText, checkWord, comparisonWord, countsOf, dateText, effectText, gainText, gateActionWord, numberText, predictionTexts, secondsText, speedupText, stageWord, timeText} from "./words.js";
+import {bytesText, changeText, checkWord, comparisonWord, countsOf, dateText, effectText, gainText, gateActionWord, numberText, predictionTexts, speedupText, stagesText, stageWord, timeText} from "./words.js";
 
 export async function iterationPage({main, signal, path, title}) {
   const campaign = `campaigns/${path[1]}`, number = Number(path[3]);
@@ -43,7 +43,7 @@ export async function iterationPage({main, signal, path, title}) {
        interval?.pairs ? ` ${interval.pairs} pairs, ${interval.discarded ?? 0} discarded` : ""],
       ["warm", iteration.warmUs > 0 ? timeText(iteration.warmUs) : ""], ["cold", iteration.coldUs > 0 ? timeText(iteration.coldUs) : ""],
       ["started", dateText(iteration.createTime)], ["ended", dateText(iteration.endTime)],
-      ["stages", (iteration.stages ?? []).map(stage => `${stageWord(stage.stage)} ${secondsText(stage.seconds ?? 0)}`).join(", ")],
+      ["stages", stagesText(iteration)],
       ["notes", iteration.notes],
     ]),
     iteration.sizes?.length && section("By size", table("Times by size", [

@@ -56,6 +56,13 @@ export function changeText(change) {
   return from === undefined ? `${change.variable} →${to}` : `${change.variable} ${from}→${to}`;
 }
 
+// "build 1.2 s, validate 0.4 s": what each stage took in all, in the order in which they began.
+export function stagesText(iteration) {
+  const took = new Map();
+  for (const {stage, seconds = 0} of iteration.stages ?? []) took.set(stage, (took.get(stage) ?? 0) + seconds);
+  return [...took].map(([stage, seconds]) => `${stageWord(stage)} ${secondsText(seconds)}`).join(", ");
+}
+
 // The value of a variable as the bundle has it: a number or a word.
 export const valueText = (iteration, name) => String(iteration.words?.[name] ?? iteration.variant?.[name] ?? "");
 

@@ -29,13 +29,19 @@ std::future<std::string> Ask(std::vector<std::string> argv, const char* pattern)
   });
 }
 
+// PyTorch's file says its version at once; importing it takes seconds.
+constexpr char kPytorchVersion[] =
+    "import importlib.util, os, runpy\n"
+    "folder = importlib.util.find_spec('torch').submodule_search_locations[0]\n"
+    "print('torch', runpy.run_path(os.path.join(folder, 'version.py'))['__version__'])\n";
+
 }  // namespace
 
 v1::Toolchain ToolVersions(const Toolkit& toolkit) {
   auto nvcc = Ask({toolkit.nvcc, "--version"}, R"(release [0-9.]+, V([0-9.]+))");
   auto ncu = Ask({toolkit.ncu, "--version"}, R"(Version ([0-9.]+))");
   auto sanitizer = Ask({toolkit.compute_sanitizer, "--version"}, R"(Version ([0-9.]+))");
-  auto pytorch = Ask({"python3", "-c", "import torch; print('torch', torch.__version__)"}, R"(torch ([^\s]+))");
+  auto pytorch = Ask({"python3", "-c", kPytorchVersion}, R"(torch ([^\s]+))");
   v1::Toolchain versions;
   // The library's file says its version: libnvrtc.so.13.0.88, or no more than the name that was found.
   versions.set_nvrtc(toolkit.nvrtc.substr(toolkit.nvrtc.rfind('/') + 1));

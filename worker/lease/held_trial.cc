@@ -28,11 +28,9 @@ void HeldTrial::Report(v1::Stage stage, int step, int steps, const std::string& 
 v1::Progress HeldTrial::Latest() const {
   absl::MutexLock lock(&mutex_);
   v1::Progress progress = progress_;
-  progress.set_seconds(Since(begin_));
+  progress.set_seconds(seconds());
   progress.set_seconds_left(times_.SecondsLeft(campaign_, progress.stage(), Since(stage_begin_)));
   return progress;
 }
-
-double HeldTrial::seconds() const { return Since(begin_); }
 
 }  // namespace pawl

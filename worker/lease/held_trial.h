@@ -33,7 +33,6 @@ class HeldTrial : public TrialObserver {
   void Stop() { stopped_ = true; }
 
   v1::Progress Latest() const;
-  double seconds() const;  // since it was leased
 
   // Guarded by the lease loop's lock; `prepared` and `fault` belong to the thread that moved the state to kPreparing or
   // kRunning, until it moves the state on.
@@ -48,12 +47,11 @@ class HeldTrial : public TrialObserver {
   const v1::LeaseTrialResponse leased_;
   const std::string campaign_;
   const StageTimes& times_;
-  const Clock::time_point begin_ = Clock::now();
   std::atomic<bool> stopped_ = false;
 
   mutable absl::Mutex mutex_;
   v1::Progress progress_ ABSL_GUARDED_BY(mutex_);
-  Clock::time_point stage_begin_ ABSL_GUARDED_BY(mutex_) = begin_;
+  Clock::time_point stage_begin_ ABSL_GUARDED_BY(mutex_) = begin();
 };
 
 }  // namespace pawl

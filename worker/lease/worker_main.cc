@@ -120,6 +120,7 @@ absl::StatusOr<std::unique_ptr<TrialDevice>> OpenCuda(const WorkerOptions& optio
   cuda.builders = std::max(1 + ahead, std::min(16, static_cast<int>(std::thread::hardware_concurrency())));
   cuda.libraries = options.libraries;
   cuda.allow_unsandboxed = options.allow_unsandboxed;
+  cuda.warm_python = true;
   absl::StatusOr<std::unique_ptr<CudaTrialDevice>> device = CudaTrialDevice::Open(cuda, profiles->metrics);
   if (!device.ok()) return device.status();
   const v1::GpuInfo& gpu = (*device)->cuda().gpu();

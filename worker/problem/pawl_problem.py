@@ -2,10 +2,12 @@
 
 A server of one worker. It imports NumPy and PyTorch once and then forks a process for each problem.py that it is given, so
 that a problem starts warm, leaves nothing behind for the next one, and can be ended when it hangs or takes too much memory.
+Other Python scripts of a bundle, its baseline, are run to their end in such a process.
 Requests and replies are JSON on the worker's pipe (`Pipe` has the framing); tensors travel through the file of shared memory
 that the worker names.
 """
 
+import base64
 import concurrent.futures
 import ctypes
 import gc
@@ -14,16 +16,21 @@ import linecache
 import mmap
 import os
 import random
+import runpy
 import select
 import signal
 import socket
 import struct
 import sys
+import tempfile
 import time
+import traceback
 
 ALIGN = 4096  # of parts in shared memory
 COPY_BYTES = 64 << 20  # that one thread copies at a time
 LOOK_SECONDS = 0.05  # between two looks at the memory of a problem's process
+SCRIPT_LOOK_SECONDS = 0.005  # between two looks whether a script has ended
+SCRIPT_OUTPUT = 4 << 20  # bytes that are kept of what a script prints; the end of what it says on standard error
 SCALED = "SCALED"  # the distribution of what inputs() makes, times a power of two
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER = 1, 4, 36
 
@@ -540,6 +547,39 @@ def problem_process(request, pipe, memory_fd):
         os._exit(code)
 
 
+def script_process(argv, folder, files, unwanted):
+    """Of the forked process: runs a script as `python3 SCRIPT` would, and never returns."""
+    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    prctl(PR_SET_DUMPABLE, 1)
+    code = 1
+    try:
+        for number, file in enumerate(files):
+            os.dup2(file.fileno(), number)
+        for fd in unwanted:
+            os.close(fd)
+        sys.stdin, sys.stdout, sys.stderr = open(0, closefd=False), open(1, "w", closefd=False), open(2, "w", closefd=False)
+        gc.freeze()
+        os.chdir(folder)
+        own = os.path.dirname(os.path.abspath(__file__))
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [own, os.environ.get("PYTHONPATH")]))
+        sys.argv = argv
+        sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv[0])))
+        runpy.run_path(sys.argv[0], run_name="__main__")
+        code = 0
+    except SystemExit as error:
+        code = error.code if isinstance(error.code, int) else int(error.code is not None)
+        if isinstance(error.code, str):
+            sys.stderr.write(f"{error.code}\n")
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        try:
+            sys.stdout.flush()
+            sys.stderr.flush()
+        finally:
+            os._exit(code & 0xFF)
+
+
 # The server.
 
 
@@ -588,12 +628,16 @@ class Server:
             os.kill(self.pid, signal.SIGKILL)
             os.waitpid(self.pid, 0)
             self.pid = None
-        left = descendants()
+        self.end_others()
+
+    def end_others(self):
+        """Ends every process that is left but the problem's."""
+        left = [pid for pid in descendants() if pid != self.pid]
         while left:
             for pid in left:
                 os.kill(pid, signal.SIGKILL)
                 os.waitpid(pid, 0)
-            left = descendants()
+            left = [pid for pid in descendants() if pid != self.pid]
 
     def open(self, request):
         self.close()
@@ -614,6 +658,45 @@ class Server:
         if "error" in reply:
             self.close()
         return reply
+
+    def script(self, request):
+        """Runs a script to its end in a fresh folder with its files; the problem that is open stays unless `close` says otherwise."""
+        if request.get("close"):
+            self.close()
+        with tempfile.TemporaryDirectory(prefix="script-", dir=os.path.dirname(os.path.abspath(__file__))) as folder:
+            for file in request["files"]:
+                path = os.path.join(folder, file["path"])
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                with open(path, "wb") as written:
+                    written.write(base64.b64decode(file["base64"]))
+            with tempfile.TemporaryFile(dir=folder) as asked, tempfile.TemporaryFile(dir=folder) as out, tempfile.TemporaryFile(dir=folder) as err:
+                asked.write(request["input"].encode())
+                asked.seek(0)
+                reply = self.run_script(request, folder, (asked, out, err))
+                self.end_others()
+                out.seek(0)
+                err.seek(max(0, err.seek(0, os.SEEK_END) - SCRIPT_OUTPUT))
+                return {**reply, "out": out.read(SCRIPT_OUTPUT).decode(errors="replace"), "err": err.read().decode(errors="replace")}
+
+    def run_script(self, request, folder, files):
+        limit, start, timed_out = request.get("seconds", 60), time.monotonic(), False
+        unwanted = [self.worker.read_fd, self.worker.write_fd, self.memory_fd] + ([self.socket.fileno()] if self.pid is not None else [])
+        sys.stdout.flush()
+        sys.stderr.flush()
+        pid = os.fork()
+        if pid == 0:
+            script_process(request["argv"], folder, files, unwanted)
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        while ended == 0:
+            timed_out = time.monotonic() - start > limit
+            if timed_out or resident_bytes(pid) > self.memory_limit:
+                os.kill(pid, signal.SIGKILL)
+                ended, status = os.waitpid(pid, 0)
+            else:
+                time.sleep(SCRIPT_LOOK_SECONDS)
+                ended, status = os.waitpid(pid, os.WNOHANG)
+        how = {"signal": os.WTERMSIG(status)} if os.WIFSIGNALED(status) else {"code": os.WEXITSTATUS(status)}
+        return {**how, "timed_out": int(timed_out), "took": time.monotonic() - start}
 
     def receive(self, request):
         """The reply of the problem's process, or what became of it."""
@@ -650,6 +733,8 @@ class Server:
     def answer(self, request):
         if request["do"] == "open":
             return self.open(request)
+        if request["do"] == "script":
+            return self.script(request)
         if self.pid is None:
             return error_reply("closed", "no problem.py is open")
         self.pipe.write(request)
@@ -677,6 +762,7 @@ def main(arguments):
     start = time.monotonic()
     try:
         import numpy
+        import pawl_baseline  # noqa: F401  # now: what runs later may write to its folder
         import pawl_tensors  # noqa: F401
     except ImportError as error:
         worker.write(error_reply("machine", f"problem.py needs NumPy, which {sys.executable} lacks ({error}): pip install numpy, or set PAWL_PYTHON to an interpreter that has it"))

@@ -9,6 +9,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/hash/hash.h"
@@ -54,6 +56,10 @@ double NumberOf(const nlohmann::json& object, const char* key) {
 
 absl::Status BrokenAnswer(const nlohmann::json& reply) {
   return absl::InternalError(absl::StrCat("pawl_problem.py gave no answer that fits: ", reply.dump().substr(0, 200)));
+}
+
+std::string IdentityOf(const v1::Bundle& bundle) {
+  return Sha256(absl::StrCat(bundle.name(), "\n", bundle.problem().text()));
 }
 
 // What a reply says went wrong.
@@ -147,11 +153,11 @@ std::string ProblemProcess::DefaultPython() {
 
 void ProblemProcess::Restart() {
   child_.reset();
+  starting_ = false;
   open_.clear();
 }
 
-absl::Status ProblemProcess::Start() {
-  if (child_ != nullptr && child_->alive()) return absl::OkStatus();
+absl::Status ProblemProcess::Spawn() {
   Restart();
   folder_ = std::make_unique<TemporaryFolder>("pawl-problem-");
   std::error_code error;
@@ -181,12 +187,32 @@ absl::Status ProblemProcess::Start() {
   }
   if (!started.ok()) return started.status();
   child_ = *std::move(started);
+  starting_ = true;
+  start_seconds_ = 0;
+  start_time_ = std::chrono::steady_clock::now();
+  return absl::OkStatus();
+}
+
+void ProblemProcess::Warm() {
+  if (child_ == nullptr || !child_->alive()) (void)Spawn();
+}
+
+void ProblemProcess::Settle() {
+  if (starting_) (void)Start();
+}
+
+absl::Status ProblemProcess::Start() {
+  if (child_ == nullptr || !child_->alive()) {
+    if (absl::Status status = Spawn(); !status.ok()) return status;
+  }
+  if (!starting_) return absl::OkStatus();
   absl::StatusOr<Json> hello = Receive(kStartDeadline);
   if (hello.ok()) hello = ErrorOf(*hello).ok() ? hello : absl::StatusOr<Json>(ErrorOf(*hello));
   if (!hello.ok()) {
     Restart();
     return hello.status();
   }
+  starting_ = false;
   start_seconds_ = NumberOf(*hello, "seconds");
   return absl::OkStatus();
 }
@@ -220,9 +246,45 @@ absl::StatusOr<nlohmann::json> ProblemProcess::Exchange(const Json& request, abs
   return reply;
 }
 
+bool ProblemProcess::CanRun(const std::vector<std::string>& command) const {
+  return command.size() > 1 && command[0] == options_.python && absl::EndsWith(command[1], ".py");
+}
+
+// The process writes the files itself: nothing outside of the sandbox writes where a script can put links.
+absl::StatusOr<ProcessResult> ProblemProcess::RunScript(const v1::Bundle& bundle,
+                                                        const std::vector<std::string>& command,
+                                                        const ScriptFiles& files, const std::string& input,
+                                                        absl::Duration deadline) {
+  if (absl::Status status = Start(); !status.ok()) {
+    return absl::IsCancelled(status) ? status : absl::FailedPreconditionError(status.message());
+  }
+  const bool other = !open_.empty() && open_ != IdentityOf(bundle);
+  if (other) open_.clear();
+  Json written = Json::array();
+  for (const auto& [path, content] : files) {
+    written.push_back({{"path", path}, {"base64", absl::Base64Escape(content)}});
+  }
+  const absl::StatusOr<Json> reply = Exchange({{"do", "script"},
+                                               {"argv", std::vector<std::string>(command.begin() + 1, command.end())},
+                                               {"files", std::move(written)},
+                                               {"close", other},
+                                               {"input", input},
+                                               {"seconds", absl::ToDoubleSeconds(deadline)}},
+                                              deadline);
+  if (!reply.ok()) return reply.status();
+  ProcessResult result;
+  result.signal = static_cast<int>(NumberOf(*reply, "signal"));
+  result.exit_code = result.signal != 0 ? -1 : static_cast<int>(NumberOf(*reply, "code"));
+  result.timed_out = NumberOf(*reply, "timed_out") != 0;
+  result.out = TextOf(*reply, "out");
+  result.err = TextOf(*reply, "err");
+  result.seconds = NumberOf(*reply, "took");
+  return result;
+}
+
 absl::Status ProblemProcess::Open(const v1::Bundle& bundle) {
   if (absl::Status status = Start(); !status.ok()) return status;
-  const std::string identity = Sha256(absl::StrCat(bundle.name(), "\n", bundle.problem().text()));
+  const std::string identity = IdentityOf(bundle);
   if (open_ == identity) return absl::OkStatus();
   open_.clear();
   const std::string path = bundle.problem().path().empty() ? "problem.py" : bundle.problem().path();

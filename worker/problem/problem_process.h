@@ -1,21 +1,25 @@
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
 #include "worker/problem/problem_server.h"
 #include "worker/process/child_process.h"
+#include "worker/process/subprocess.h"
 #include "worker/process/temporary_folder.h"
 #include "worker/sandbox/sandboxing.h"
 
 namespace pawl {
 
 // Owns the Python process that runs problem.py (pawl_problem.py), in the baseline's sandbox, never in a candidate's. It
-// is started at the first need and stays: NumPy and PyTorch are imported once a worker. A problem that hangs, dies or
-// takes too much memory is ended and is the bundle's fault; the process itself goes on.
+// stays: NumPy and PyTorch are imported once a worker. A problem that hangs, dies or takes too much memory is ended and
+// is the bundle's fault; the process itself goes on. Other Python scripts of bundles can run in it too, with everything
+// imported.
 class ProblemProcess : public ProblemServer {
  public:
   struct Options {
@@ -35,6 +39,24 @@ class ProblemProcess : public ProblemServer {
   // From now on: while it holds, a call that waits for the process kills it and returns CANCELLED.
   void StopWhen(Stopped stopped) { stopped_ = std::move(stopped); }
 
+  // Begins to start the process and returns at once, long before its imports have ended. Without it, or where this
+  // fails, the process is started at the first need.
+  void Warm();
+  // Waits while it starts. What goes wrong shows where the process is needed.
+  void Settle();
+  // When the imports of the last start began and how long they took; 0 seconds: no start has ended.
+  std::chrono::steady_clock::time_point start_time() const { return start_time_; }
+  double start_seconds() const { return start_seconds_; }
+
+  using ScriptFiles = std::vector<std::pair<std::string, std::string>>;  // {path in the script's folder, content}
+  // Whether a command is a script for this interpreter.
+  bool CanRun(const std::vector<std::string>& command) const;
+  // Runs a script of the bundle to its end, in a process of its own that is forked from the one with the imports and in
+  // a fresh folder with these files. It never runs beside the problem of another bundle. As RunProcess.
+  // FailedPrecondition: this machine can't start the interpreter.
+  absl::StatusOr<ProcessResult> RunScript(const v1::Bundle& bundle, const std::vector<std::string>& command,
+                                          const ScriptFiles& files, const std::string& input, absl::Duration deadline);
+
   absl::StatusOr<StagedEntry> Make(const v1::Bundle& bundle, const v1::Plan& plan,
                                    const EntryRequest& request) override;
   absl::StatusOr<StagedEntry> Stage(const v1::Bundle& bundle, const std::string& pool, uint32_t entry) override;
@@ -45,11 +67,11 @@ class ProblemProcess : public ProblemServer {
   absl::StatusOr<v1::BesideBaseline> TimeBesideBaseline(const v1::Bundle& bundle, const BuiltSize& best) override;
 
   pid_t pid() const { return child_ ? child_->pid() : 0; }
-  double start_seconds() const { return start_seconds_; }  // of the imports
 
  private:
   using Json = nlohmann::json;
 
+  absl::Status Spawn();
   absl::Status Start();
   // Makes sure that the bundle's problem.py is the one that runs.
   absl::Status Open(const v1::Bundle& bundle);
@@ -62,8 +84,10 @@ class ProblemProcess : public ProblemServer {
   const Options options_;
   std::unique_ptr<TemporaryFolder> folder_;  // with Pawl's modules
   std::unique_ptr<ChildProcess> child_;
-  std::string open_;  // identity of the problem that runs; empty: none
+  bool starting_ = false;  // it has not said yet that its imports have ended
+  std::string open_;       // identity of the problem that runs; empty: none
   bool has_check_ = false;
+  std::chrono::steady_clock::time_point start_time_;
   double start_seconds_ = 0;
   Stopped stopped_;
 };

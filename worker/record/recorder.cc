@@ -65,8 +65,8 @@ v1::RecordedVariant RecordOf(const BuiltVariant& built, const MeasuredVariant& m
   record.set_discarded(result.discarded());
   (*record.mutable_stage_seconds())["build"] = built.seconds;
   for (const v1::StageTime& time : result.stages()) {
-    if (time.stage() == v1::STAGE_VALIDATE) (*record.mutable_stage_seconds())["validate"] = time.seconds();
-    if (time.stage() == v1::STAGE_MEASURE) (*record.mutable_stage_seconds())["measure"] = time.seconds();
+    if (time.stage() == v1::STAGE_VALIDATE) (*record.mutable_stage_seconds())["validate"] += time.seconds();
+    if (time.stage() == v1::STAGE_MEASURE) (*record.mutable_stage_seconds())["measure"] += time.seconds();
   }
   if (!measured.timed) return record;
   for (const v1::PairSample& pair : result.pairs()) {

@@ -30,17 +30,18 @@ absl::Status WriteFile(const fs::path& path, std::string_view text) {
   return absl::ResourceExhaustedError(absl::StrCat("can't write ", path.string(), ": is the disk full?"));
 }
 
-// The files come from elsewhere: none may land outside of the folder.
-absl::Status WriteFiles(const v1::Bundle& bundle, const fs::path& folder) {
+// Of the bundle's baseline, by path. The files come from elsewhere: none may land outside of the folder.
+absl::StatusOr<ProblemProcess::ScriptFiles> FilesOf(const v1::Bundle& bundle) {
+  ProblemProcess::ScriptFiles files;
   for (const v1::SourceFile& file : bundle.baseline_files()) {
     const fs::path path = fs::path(file.path()).lexically_normal();
     if (path.empty() || path.is_absolute() || *path.begin() == "..") {
       return absl::InvalidArgumentError(
           absl::StrCat("the baseline's file ", file.path(), " lies outside of the bundle"));
     }
-    if (absl::Status status = WriteFile(folder / path, file.text()); !status.ok()) return status;
+    files.emplace_back(path.string(), file.text());
   }
-  return absl::OkStatus();
+  return files;
 }
 
 }  // namespace
@@ -90,22 +91,12 @@ class ModuleFolder {
   std::unique_ptr<TemporaryFolder> folder_ = std::make_unique<TemporaryFolder>("pawl-baseline-");
 };
 
-// Runs the command in `folder`, which may be the module's, and answers what it printed.
-absl::StatusOr<std::string> RunIn(const fs::path& folder, const ModuleFolder& module, const v1::Bundle& bundle,
-                                  const std::string& requests, const BaselineHost& host) {
-  ProcessOptions options;
-  options.argv = host.sandboxing.Baseline({bundle.baseline_command().begin(), bundle.baseline_command().end()},
-                                          folder.string(), module.path().string());
-  options.directory = folder.string();
-  std::error_code error;
-  const char* python_path = getenv("PYTHONPATH");
-  options.env = {{"CUDA_VISIBLE_DEVICES", host.gpu.uuid()},
-                 {"PYTHONPATH", absl::StrCat(fs::canonical(module.path(), error).string(),
-                                             python_path == nullptr ? "" : absl::StrCat(":", python_path))}};
-  options.input = requests;
-  options.timeout = kDeadline;
-  options.stopped = host.stopped;
-  absl::StatusOr<ProcessResult> result = RunProcess(options);
+std::vector<std::string> CommandOf(const v1::Bundle& bundle) {
+  return {bundle.baseline_command().begin(), bundle.baseline_command().end()};
+}
+
+// What a command printed that ended well.
+absl::StatusOr<std::string> AnswersOf(absl::StatusOr<ProcessResult> result) {
   if (!result.ok()) return result.status();
   if (!result->ok()) {
     return absl::UnavailableError(
@@ -115,11 +106,45 @@ absl::StatusOr<std::string> RunIn(const fs::path& folder, const ModuleFolder& mo
   return std::move(result->out);
 }
 
-absl::StatusOr<std::vector<v1::BaselineTime>> TimesIn(const fs::path& folder, const ModuleFolder& module,
-                                                      const v1::Bundle& bundle, const std::vector<v1::Size>& sizes,
-                                                      const BaselineHost& host) {
-  absl::StatusOr<std::string> answers =
-      RunIn(folder, module, bundle, BaselineRequests(bundle, sizes, host.gpu, SecretSeed(), kMeasurements), host);
+// Runs the command in `folder`, which may be the module's, and answers what it printed.
+absl::StatusOr<std::string> RunIn(const fs::path& folder, const ModuleFolder& module, const v1::Bundle& bundle,
+                                  const std::string& requests, const BaselineHost& host) {
+  ProcessOptions options;
+  options.argv = host.sandboxing.Baseline(CommandOf(bundle), folder.string(), module.path().string());
+  options.directory = folder.string();
+  std::error_code error;
+  const char* python_path = getenv("PYTHONPATH");
+  options.env = {{"CUDA_VISIBLE_DEVICES", host.gpu.uuid()},
+                 {"PYTHONPATH", absl::StrCat(fs::canonical(module.path(), error).string(),
+                                             python_path == nullptr ? "" : absl::StrCat(":", python_path))}};
+  options.input = requests;
+  options.timeout = kDeadline;
+  options.stopped = host.stopped;
+  return AnswersOf(RunProcess(options));
+}
+
+// Runs the command in a fresh folder with these files.
+absl::StatusOr<std::string> RunWith(const ProblemProcess::ScriptFiles& files, const v1::Bundle& bundle,
+                                    const std::string& requests, const BaselineHost& host) {
+  if (host.python != nullptr && host.python->CanRun(CommandOf(bundle))) {
+    absl::StatusOr<ProcessResult> result =
+        host.python->RunScript(bundle, CommandOf(bundle), files, requests, kDeadline);
+    if (!absl::IsFailedPrecondition(result.status())) return AnswersOf(std::move(result));
+  }
+  const absl::StatusOr<ModuleFolder> module = ModuleFolder::Make();
+  if (!module.ok()) return module.status();
+  for (const auto& [path, content] : files) {
+    if (absl::Status status = WriteFile(module->path() / path, content); !status.ok()) return status;
+  }
+  return RunIn(module->path(), *module, bundle, requests, host);
+}
+
+std::string RequestsFor(const v1::Bundle& bundle, const std::vector<v1::Size>& sizes, const BaselineHost& host) {
+  return BaselineRequests(bundle, sizes, host.gpu, SecretSeed(), kMeasurements);
+}
+
+absl::StatusOr<std::vector<v1::BaselineTime>> TimesOf(const absl::StatusOr<std::string>& answers,
+                                                      const std::vector<v1::Size>& sizes) {
   if (!answers.ok()) return answers.status();
   absl::StatusOr<std::vector<v1::BaselineTime>> times = ReadBaselineAnswers(*answers);
   if (!times.ok()) return times;
@@ -143,24 +168,23 @@ absl::StatusOr<std::vector<v1::BaselineTime>> RunBaseline(const v1::Bundle& bund
                                                           const BaselineHost& host) {
   const absl::StatusOr<ModuleFolder> module = ModuleFolder::Make();
   if (!module.ok()) return module.status();
-  return TimesIn(folder, *module, bundle, sizes, host);
+  return TimesOf(RunIn(folder, *module, bundle, RequestsFor(bundle, sizes, host), host), sizes);
 }
 
 absl::StatusOr<std::vector<v1::BaselineTime>> RunBaseline(const v1::Bundle& bundle, const BaselineHost& host) {
-  const absl::StatusOr<ModuleFolder> module = ModuleFolder::Make();
-  if (!module.ok()) return module.status();
-  if (absl::Status status = WriteFiles(bundle, module->path()); !status.ok()) return status;
-  return TimesIn(module->path(), *module, bundle, {bundle.sizes().begin(), bundle.sizes().end()}, host);
+  const std::vector<v1::Size> sizes(bundle.sizes().begin(), bundle.sizes().end());
+  const absl::StatusOr<ProblemProcess::ScriptFiles> files = FilesOf(bundle);
+  if (!files.ok()) return files.status();
+  return TimesOf(RunWith(*files, bundle, RequestsFor(bundle, sizes, host), host), sizes);
 }
 
 absl::StatusOr<v1::BesideBaseline> RunBaselineBeside(const v1::Bundle& bundle, const BuiltSize& best,
                                                      const BaselineHost& host) {
-  const absl::StatusOr<ModuleFolder> module = ModuleFolder::Make();
-  if (!module.ok()) return module.status();
-  if (absl::Status status = WriteFiles(bundle, module->path()); !status.ok()) return status;
-  if (absl::Status status = WriteFile(module->path() / kCubin, *best.cubin); !status.ok()) return status;
+  absl::StatusOr<ProblemProcess::ScriptFiles> files = FilesOf(bundle);
+  if (!files.ok()) return files.status();
+  files->emplace_back(kCubin, *best.cubin);
   const absl::StatusOr<std::string> answer =
-      RunIn(module->path(), *module, bundle, BesideRequest(best.plan, kCubin, SecretSeed()), host);
+      RunWith(*files, bundle, BesideRequest(best.plan, kCubin, SecretSeed()), host);
   if (!answer.ok()) return answer.status();
   return ReadBesideAnswer(*answer, best.plan.size());
 }

@@ -10,6 +10,7 @@
 #include "pawl/v1/recording.pb.h"
 #include "worker/build/built_variant.h"
 #include "worker/problem/baseline_answers.h"
+#include "worker/problem/problem_process.h"
 #include "worker/process/process.h"
 #include "worker/sandbox/sandboxing.h"
 
@@ -20,6 +21,7 @@ struct BaselineHost {
   v1::GpuInfo gpu;
   Sandboxing sandboxing = Sandboxing();
   Stopped stopped = nullptr;
+  ProblemProcess* python = nullptr;  // runs scripts of its interpreter with PyTorch loaded; null: there is none
 };
 
 // Runs the bundle's baseline command in its folder and reads its times. It gets one JSON object a line on standard
@@ -28,7 +30,8 @@ struct BaselineHost {
 absl::StatusOr<std::vector<v1::BaselineTime>> RunBaseline(const v1::Bundle& bundle, const std::filesystem::path& folder,
                                                           const std::vector<v1::Size>& sizes, const BaselineHost& host);
 
-// The same where the bundle's folder is not at hand: bundle.baseline_files are put into a folder for it. All sizes.
+// The same where the bundle's folder is not at hand: bundle.baseline_files are put into a folder for it. All sizes. A
+// script for the host's interpreter runs there, which has PyTorch loaded; where that can't be started, in a fresh one.
 absl::StatusOr<std::vector<v1::BaselineTime>> RunBaseline(const v1::Bundle& bundle, const BaselineHost& host);
 
 // Times the baseline interleaved with a validated variant at its size. The command loads the variant's cubin: the

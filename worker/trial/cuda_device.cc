@@ -92,6 +92,7 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Open(const Options& opti
   problem.gpu_uuid = device->gpu_.uuid();
   problem.sandboxing = &device->sandboxing_;
   device->problem_ = std::make_unique<ProblemProcess>(problem);
+  if (options.warm_python) device->problem_->Warm();
 
   BuilderOptions builder;
   builder.processes = options.builders;
@@ -133,14 +134,14 @@ absl::StatusOr<std::unique_ptr<SanitizerRun>> CudaDevice::StartSanitizing(const 
 absl::StatusOr<std::vector<v1::BaselineTime>> CudaDevice::TimeBaseline(const v1::Bundle& bundle,
                                                                        const std::filesystem::path& folder) {
   if (HasProblem(bundle) && bundle.baseline_command().empty()) return TimeProblemBaseline(*problem_, bundle, gpu_);
-  const BaselineHost host = {gpu_, sandboxing_, stopped_};
+  const BaselineHost host = {gpu_, sandboxing_, stopped_, problem_.get()};
   if (folder.empty()) return RunBaseline(bundle, host);
   return RunBaseline(bundle, folder, {bundle.sizes().begin(), bundle.sizes().end()}, host);
 }
 
 absl::StatusOr<v1::BesideBaseline> CudaDevice::TimeBesideBaseline(const v1::Bundle& bundle, const BuiltSize& best) {
   if (HasProblem(bundle) && bundle.baseline_command().empty()) return problem_->TimeBesideBaseline(bundle, best);
-  return RunBaselineBeside(bundle, best, {gpu_, sandboxing_, stopped_});
+  return RunBaselineBeside(bundle, best, {gpu_, sandboxing_, stopped_, problem_.get()});
 }
 
 absl::StatusOr<std::vector<v1::HandOffCheck>> CudaDevice::CheckHandOff(

@@ -33,6 +33,9 @@ class CudaDevice : public GpuDevice {
     std::map<std::string, std::string> libraries{};  // header libraries beside those that FindToolkit finds
     bool allow_unsandboxed = false;
     std::filesystem::path build_cache = DefaultBuildCache();
+    // PyTorch is imported from the start on, in the background: for those who will need a baseline or a problem.py, not
+    // at once.
+    bool warm_python = false;
   };
   // The metrics must outlive it.
   static absl::StatusOr<std::unique_ptr<CudaDevice>> Open(const Options& options,
@@ -49,6 +52,7 @@ class CudaDevice : public GpuDevice {
   ProvidedPools& pools() override { return pools_; }
   void StopWhen(const Stopped& stopped) override;
   const Stopped& stopped() const override { return stopped_; }
+  void Settle() override { problem_->Settle(); }
   bool has_sanitizer() const override { return !toolkit_.compute_sanitizer.empty(); }
   absl::StatusOr<std::unique_ptr<SanitizerRun>> StartSanitizing(const std::vector<const BuiltSize*>& sizes,
                                                                 SanitizerTools tools) override;

@@ -62,9 +62,23 @@ absl::StatusOr<std::unique_ptr<PreparedTrial>> CudaTrialDevice::Prepare(const v1
   return *std::move(build);
 }
 
+void CudaTrialDevice::AddPythonStart(const TrialObserver& observer, v1::TrialResult* result) {
+  const ProblemProcess& python = cuda_->problem();
+  const double begin = observer.SecondsAt(python.start_time());
+  if (python.start_seconds() <= 0 || python.start_time() == told_start_ || begin + python.start_seconds() < 0) return;
+  told_start_ = python.start_time();
+  v1::BesideTime& beside = *result->add_beside();
+  beside.set_kind(v1::BesideTime::PYTHON_START);
+  beside.set_begin(begin);
+  beside.set_seconds(python.start_seconds());
+}
+
 absl::StatusOr<TrialOutcome> CudaTrialDevice::Run(PreparedTrial& prepared, TrialObserver& observer) {
-  absl::StatusOr<TrialOutcome> outcome = RunTrial(*cuda_, static_cast<TrialBuild&>(prepared), observer);
+  const TrialBuild& build = static_cast<TrialBuild&>(prepared);
+  absl::StatusOr<TrialOutcome> outcome = RunTrial(*cuda_, build, observer);
   if (!outcome.ok()) return outcome;
+  builder_.AddAheadTimes(build.trial, observer, &outcome->result);
+  AddPythonStart(observer, &outcome->result);
   outcome->result.set_device(described_.label());
   *outcome->result.mutable_gpu() = described_.gpu();
   *outcome->result.mutable_toolchain() = described_.toolchain();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -37,11 +38,14 @@ class CudaTrialDevice : public TrialDevice {
   explicit CudaTrialDevice(std::unique_ptr<CudaDevice> cuda, int builders)
       : cuda_(std::move(cuda)), builder_(*cuda_, builders / 2) {}
   void Describe();
+  // Where PyTorch was still being imported after the trial was leased, once.
+  void AddPythonStart(const TrialObserver& observer, v1::TrialResult* result);
 
   const std::unique_ptr<CudaDevice> cuda_;
   TrialBuilder builder_;
   v1::Device described_;
   std::vector<std::string> warnings_;
+  std::chrono::steady_clock::time_point told_start_;
 };
 
 }  // namespace pawl

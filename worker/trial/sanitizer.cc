@@ -128,6 +128,7 @@ class ToolsAtWork : public SanitizerRun {
         trouble = result.status();
         continue;
       }
+      sanitizing.seconds = std::max(sanitizing.seconds, result->seconds);
       if (sanitizing.failure) continue;
       sanitizing.called = std::min(sanitizing.called, CalledItems(result->out));
       if (result->ok()) continue;

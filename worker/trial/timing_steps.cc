@@ -28,6 +28,7 @@ constexpr int kLadderPairs = 3;
 
 absl::StatusOr<Timing> Time(TrialRun& run, const BuiltSize& candidate, const BuiltSize& parent,
                             const TimingOptions& options) {
+  run.device.Settle();
   if (run.observer.stopped()) return absl::CancelledError("stopped");
   absl::StatusOr<Timing> timing = TimeAgainst(run.device, run.bundle, candidate, parent, options);
   if (absl::IsResourceExhausted(timing.status()) || (timing.ok() && timing->doubtful)) {
@@ -290,6 +291,7 @@ absl::StatusOr<double> CopyBandwidth(GpuDevice& device) {
 
 absl::Status TimeCopy(TrialRun& run) {
   const StageWatch watch(run, v1::STAGE_MEASURE);
+  run.device.Settle();
   const absl::StatusOr<double> gb_s = CopyBandwidth(run.device);
   if (!gb_s.ok()) return gb_s.status();
   run.result().set_copy_gb_s(*gb_s);

@@ -20,7 +20,8 @@
 namespace pawl {
 namespace {
 
-constexpr size_t kRecent = 128;  // sizes of variants
+constexpr size_t kRecent = 128;     // sizes of variants
+constexpr size_t kAheadTimes = 64;  // that wait for a result to go with
 
 v1::Failure MakeFailure(v1::Stage stage, v1::Check check, absl::string_view message) {
   v1::Failure failure;
@@ -52,6 +53,9 @@ std::optional<v1::Failure> CheckAllowed(const v1::Bundle& bundle, const v1::Vari
                                        : std::string(allowed.status().message());
   return MakeFailure(v1::STAGE_STATIC_CHECK, v1::CHECK_CONSTRAINT, why);
 }
+
+// "campaigns/7" of "campaigns/7/trials/13".
+std::string CampaignPart(const std::string& trial) { return trial.substr(0, trial.rfind("/trials/")); }
 
 }  // namespace
 
@@ -105,8 +109,8 @@ const v1::Goal& GoalOf(const v1::Trial& trial, const v1::Bundle& bundle) {
 absl::StatusOr<std::unique_ptr<TrialBuild>> TrialBuilder::Build(const v1::Trial& trial,
                                                                 std::shared_ptr<const v1::Bundle> bundle,
                                                                 TrialObserver& observer) {
-  const absl::Time start = absl::Now();
   auto build = std::make_unique<TrialBuild>();
+  build->begin = observer.seconds();
   build->trial = trial;
   if (!trial.also().empty()) {
     auto with_also = std::make_shared<v1::Bundle>(*bundle);
@@ -123,7 +127,7 @@ absl::StatusOr<std::unique_ptr<TrialBuild>> TrialBuilder::Build(const v1::Trial&
   build->command = BuildCommand(*build->bundle, trial.variant(), *timed, ArchitectureOf(device_.gpu()));
   build->failure = CheckAllowed(*build->bundle, trial.variant());
   if (build->failure) {
-    build->check_seconds = absl::ToDoubleSeconds(absl::Now() - start);
+    build->check_seconds = observer.seconds() - build->begin;
     return build;
   }
 
@@ -159,7 +163,7 @@ absl::StatusOr<std::unique_ptr<TrialBuild>> TrialBuilder::Build(const v1::Trial&
     if (absl::Status status = BuildStart(*bundle, sizes.all, stopped, build.get()); !status.ok()) return status;
     if (absl::Status status = BuildReferences(stopped, build.get()); !status.ok()) return status;
   }
-  build->build_seconds = absl::ToDoubleSeconds(absl::Now() - start) - build->check_seconds;
+  build->build_seconds = observer.seconds() - build->begin - build->check_seconds;
   return build;
 }
 
@@ -183,18 +187,45 @@ void TrialBuilder::Expect(const v1::Trial& trial, std::shared_ptr<const v1::Bund
   std::vector<std::pair<std::string, AheadBuilds::Build>> variants;
   for (const v1::ForeseenVariant& next : foreseen) {
     const std::shared_ptr<const v1::Bundle> of = next.kept() ? kept : reverted;
-    variants.emplace_back(
-        KeyOf(*of, next.variant(), Names(timed), trial.bundle_hash()),
-        [this, of, variant = next.variant(), sizes = FirstSizes(*of, next.variant(), timed)](const Stopped& stopped) {
-          absl::StatusOr<AheadVariant> built = BuildCandidate(few_, *of, variant, sizes, stopped);
-          if (!built.ok() || built->built.failure) return built;
-          for (const BuiltSize& at : built->built.sizes) {
-            if (!BuildReferenceAhead(device_, *of, at.plan, stopped).ok()) break;
-          }
-          return built;
-        });
+    variants.emplace_back(KeyOf(*of, next.variant(), Names(timed), trial.bundle_hash()),
+                          [this, of, next, campaign = CampaignPart(trial.name()),
+                           sizes = FirstSizes(*of, next.variant(), timed)](const Stopped& stopped) {
+                            AheadTime time = {campaign, std::chrono::steady_clock::now(), v1::BesideTime()};
+                            absl::StatusOr<AheadVariant> built =
+                                BuildCandidate(few_, *of, next.variant(), sizes, stopped);
+                            if (built.ok() && !built->built.failure) {
+                              for (const BuiltSize& at : built->built.sizes) {
+                                if (!BuildReferenceAhead(device_, *of, at.plan, stopped).ok()) break;
+                              }
+                            }
+                            if (!built.ok()) return built;
+                            time.time.set_kind(v1::BesideTime::BUILD_AHEAD);
+                            time.time.set_parent(next.parent());
+                            *time.time.mutable_change() = next.change();
+                            NoteAhead(std::move(time));
+                            return built;
+                          });
   }
   ahead_.Expect(std::move(variants));
+}
+
+void TrialBuilder::NoteAhead(AheadTime built) {
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - built.begin;
+  built.time.set_seconds(took.count());
+  absl::MutexLock lock(&mutex_);
+  ahead_times_.push_back(std::move(built));
+  if (ahead_times_.size() > kAheadTimes) ahead_times_.pop_front();
+}
+
+void TrialBuilder::AddAheadTimes(const v1::Trial& trial, const TrialObserver& observer, v1::TrialResult* result) {
+  const std::string campaign = CampaignPart(trial.name());
+  absl::MutexLock lock(&mutex_);
+  std::erase_if(ahead_times_, [&](AheadTime& built) {
+    if (built.campaign != campaign) return false;
+    built.time.set_begin(observer.SecondsAt(built.begin));
+    *result->add_beside() = std::move(built.time);
+    return true;
+  });
 }
 
 std::vector<absl::StatusOr<v1::BuildReply>> TrialBuilder::FewAtATime::BuildBeside(

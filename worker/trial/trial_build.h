@@ -1,6 +1,8 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
+#include <deque>
 #include <list>
 #include <map>
 #include <memory>
@@ -37,6 +39,7 @@ struct TrialBuild : PreparedTrial {
   std::optional<BuiltSize> witness;          // at the timed size, where the trial has one
   std::vector<BuiltSize> parent_ladder;      // at every size, where the best is measured beside the start
   std::string command;                       // that builds the candidate at the timed size
+  double begin = 0;                          // since the trial was leased
   double check_seconds = 0;
   double build_seconds = 0;
   bool built_ahead = false;  // while an earlier trial was measured
@@ -70,8 +73,17 @@ class TrialBuilder {
   void Expect(const v1::Trial& trial, std::shared_ptr<const v1::Bundle> bundle,
               const std::vector<v1::ForeseenVariant>& foreseen);
 
+  // Adds what was built ahead for the trial's campaign since its last result.
+  void AddAheadTimes(const v1::Trial& trial, const TrialObserver& observer, v1::TrialResult* result);
+
  private:
   static constexpr int kAheadThreads = 2;
+
+  struct AheadTime {
+    std::string campaign;
+    std::chrono::steady_clock::time_point begin;
+    v1::BesideTime time;  // without its begin
+  };
 
   // A few of the builder's processes: a trial that comes meanwhile finds others free.
   class FewAtATime : public Compiler {
@@ -102,10 +114,12 @@ class TrialBuilder {
                     const std::string& bundle_hash) const;
   std::optional<BuiltSize> Recall(const std::string& key);
   void Remember(const std::string& key, const BuiltSize& built);
+  void NoteAhead(AheadTime built);
 
   GpuDevice& device_;
   absl::Mutex mutex_;
   std::list<std::pair<std::string, BuiltSize>> recent_ ABSL_GUARDED_BY(mutex_);  // latest first
+  std::deque<AheadTime> ahead_times_ ABSL_GUARDED_BY(mutex_);                    // not reported yet, the latest last
   FewAtATime few_;
   AheadBuilds ahead_;  // the last: its threads use the others
 };

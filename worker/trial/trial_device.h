@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,6 +22,16 @@ class TrialObserver {
 
   // The result is no longer wanted. Checked between steps: the trial then ends with CANCELLED.
   virtual bool stopped() const = 0;
+
+  // When the trial was leased: the times in its result count from here.
+  std::chrono::steady_clock::time_point begin() const { return begin_; }
+  double seconds() const { return SecondsAt(std::chrono::steady_clock::now()); }
+  double SecondsAt(std::chrono::steady_clock::time_point at) const {
+    return std::chrono::duration<double>(at - begin_).count();
+  }
+
+ private:
+  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
 // Something to be stored beside a result.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <tuple>
 #include <utility>
 
 #include "worker/build/cubin.h"
@@ -144,16 +145,17 @@ void Finish(TrialRun& run) {
   }
   const std::string& log = run.build.candidate.log;
   if (!log.empty()) run.outcome.artifacts.push_back({v1::Blob::LOG, log});
-  for (const auto& [stage, seconds] :
-       {std::pair{v1::STAGE_STATIC_CHECK, run.build.check_seconds}, std::pair{v1::STAGE_BUILD, run.build.build_seconds},
-        std::pair{v1::STAGE_VALIDATE, run.seconds[v1::STAGE_VALIDATE]},
-        std::pair{v1::STAGE_MEASURE, run.seconds[v1::STAGE_MEASURE]},
-        std::pair{v1::STAGE_PROFILE, run.seconds[v1::STAGE_PROFILE]}}) {
+  const TrialBuild& build = run.build;
+  for (const auto& [stage, begin, seconds] :
+       {std::tuple{v1::STAGE_STATIC_CHECK, build.begin, build.check_seconds},
+        std::tuple{v1::STAGE_BUILD, build.begin + build.check_seconds, build.build_seconds}}) {
     if (seconds <= 0) continue;
     v1::StageTime* time = result.add_stages();
     time->set_stage(stage);
+    time->set_begin(begin);
     time->set_seconds(seconds);
   }
+  for (v1::StageTime& time : run.stages) *result.add_stages() = std::move(time);
 }
 
 absl::StatusOr<TrialOutcome> RunPath(absl::Status (*path)(TrialRun&), GpuDevice& device, const TrialBuild& build,

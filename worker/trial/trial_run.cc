@@ -6,6 +6,11 @@
 #include "base/names/utf8.h"
 
 namespace pawl {
+namespace {
+
+constexpr double kAtOnce = 0.01;  // seconds between two parts of a stage that are shown as one
+
+}  // namespace
 
 TrialRun::TrialRun(GpuDevice& device, const TrialBuild& build, TrialObserver& observer)
     : device(device),
@@ -23,6 +28,19 @@ void TrialRun::Fail(v1::Failure failure) {
 void TrialRun::Report(v1::Stage stage, const std::string& text) {
   step_ = std::min(step_ + 1, steps_);
   observer.Report(stage, step_, steps_, absl::StrCat(text, " (", step_, " of ", steps_, ")"));
+}
+
+void TrialRun::AddStage(v1::Stage stage, double begin) {
+  const double end = observer.seconds();
+  v1::StageTime* last = stages.empty() ? nullptr : &stages.back();
+  if (last != nullptr && last->stage() == stage && begin - (last->begin() + last->seconds()) < kAtOnce) {
+    last->set_seconds(end - last->begin());
+    return;
+  }
+  v1::StageTime& added = stages.emplace_back();
+  added.set_stage(stage);
+  added.set_begin(begin);
+  added.set_seconds(end - begin);
 }
 
 void TrialRun::Note(const std::string& text) {

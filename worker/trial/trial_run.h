@@ -5,8 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/time/clock.h"
-#include "absl/time/time.h"
 #include "worker/trial/timed_comparison.h"
 #include "worker/trial/trial_build.h"
 #include "worker/trial/trial_device.h"
@@ -23,6 +21,9 @@ struct TrialRun {
   bool failed() const { return outcome.result.has_failure(); }
   // Says that the next step begins.
   void Report(v1::Stage stage, const std::string& text);
+  // From `begin` until now, in seconds since the trial was leased. What follows at once on the same stage is one with
+  // it.
+  void AddStage(v1::Stage stage, double begin);
   // Adds to result.notes: what was left out, and why.
   void Note(const std::string& text);
 
@@ -54,11 +55,12 @@ struct TrialRun {
   InputMagnitudes inputs;                          // distributions that validation uses beside the bundle's own fill
   bool timed = false;                              // pairs and times of the result stand
   bool faster = false;                             // than the parent, beyond doubt
-  std::map<v1::Stage, double> seconds;             // spent on the GPU's side
+  std::vector<v1::StageTime> stages;               // in order, without static check and build of the candidate
   std::map<std::string, double> validate_seconds;  // by size: what timing there may take, too
   std::map<std::string, SideTimes> times;          // by size, of those that were timed
   std::vector<BuiltVariant> more;                  // the candidate at sizes that only what is about to be kept meets
   std::unique_ptr<SanitizerRun> sanitizer;         // that runs beside what is not timed; null: none does
+  double sanitizer_begin = 0;                      // since the trial was leased
 
  private:
   int step_ = 1;  // building was the first
@@ -68,12 +70,13 @@ struct TrialRun {
 // Adds the time until its end to a stage of a run.
 class StageWatch {
  public:
-  StageWatch(TrialRun& run, v1::Stage stage) : seconds_(run.seconds[stage]) {}
-  ~StageWatch() { seconds_ += absl::ToDoubleSeconds(absl::Now() - start_); }
+  StageWatch(TrialRun& run, v1::Stage stage) : run_(run), stage_(stage), begin_(run.observer.seconds()) {}
+  ~StageWatch() { run_.AddStage(stage_, begin_); }
 
  private:
-  double& seconds_;
-  const absl::Time start_ = absl::Now();
+  TrialRun& run_;
+  const v1::Stage stage_;
+  const double begin_;
 };
 
 }  // namespace pawl

@@ -91,6 +91,7 @@ absl::Status ValidateAndReportEachSize(TrialRun& run, ValidationOptions options)
 
 // The candidate at sizes that it was not built at before. Null: it fails there, and so does the run.
 absl::StatusOr<const BuiltVariant*> BuildMore(TrialRun& run, const std::vector<v1::Size>& sizes) {
+  const StageWatch watch(run, v1::STAGE_BUILD);
   absl::StatusOr<BuiltVariant> built = BuildVariant(run.device.builder(), run.bundle, run.build.candidate.variant,
                                                     sizes, run.device.gpu(), run.device.stopped());
   if (!built.ok()) return built.status();
@@ -238,6 +239,7 @@ absl::Status BeginSanitizing(TrialRun& run) {
   absl::StatusOr<std::unique_ptr<SanitizerRun>> sanitizer = run.device.StartSanitizing(small, SanitizerTools::kAll);
   if (!sanitizer.ok()) return sanitizer.status();
   run.sanitizer = *std::move(sanitizer);
+  run.sanitizer_begin = run.observer.seconds();
   return absl::OkStatus();
 }
 
@@ -248,6 +250,10 @@ absl::Status EndSanitizing(TrialRun& run) {
   absl::StatusOr<Sanitizing> sanitizing = run.sanitizer->Wait();
   run.sanitizer.reset();
   if (!sanitizing.ok()) return sanitizing.status();
+  v1::BesideTime& beside = *run.result().add_beside();
+  beside.set_kind(v1::BesideTime::SANITIZER);
+  beside.set_begin(run.sanitizer_begin);
+  beside.set_seconds(sanitizing->seconds);
   if (sanitizing->failure) {
     run.Fail(*sanitizing->failure);
   } else {

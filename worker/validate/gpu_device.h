@@ -51,6 +51,7 @@ class KernelProcess {
 struct Sanitizing {
   std::optional<v1::Failure> failure;  // of the first tool, in the order memcheck, racecheck, initcheck, synccheck
   size_t called = 0;                   // so many of the sizes, from the first on, were called under every tool
+  double seconds = 0;                  // from the start of the tools to the end of the last
 };
 
 // Which tools of compute-sanitizer run.
@@ -104,6 +105,9 @@ class GpuDevice {
   // From now on: while `stopped` holds, what runs on the GPU is killed, and a call that waits for it returns CANCELLED.
   virtual void StopWhen(const Stopped& stopped) = 0;
   virtual const Stopped& stopped() const = 0;
+
+  // Before anything is timed: waits until no process of ours that has nothing to do with it is still starting.
+  virtual void Settle() {}
 
   virtual bool has_sanitizer() const = 0;
   // As pawl::StartSanitizing.

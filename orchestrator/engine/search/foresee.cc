@@ -13,11 +13,13 @@ std::vector<v1::ForeseenVariant> Foresee(const CampaignState& campaign, const v1
   std::vector<v1::ForeseenVariant> foreseen;
   if (planned.purpose() != v1::TRIAL_PURPOSE_ITERATION || !planned.has_parent()) return foreseen;
   int reverted = 0, kept = 0;
-  const auto add = [&](const v1::Variant& base, const v1::Change& change, bool is_kept, int& count) {
+  const auto add = [&](const v1::Variant& base, int parent, const v1::Change& change, bool is_kept, int& count) {
     v1::ForeseenVariant next;
     *next.mutable_variant() = base;
     (*next.mutable_variant()->mutable_values())[change.variable()] = change.to();
     next.set_kept(is_kept);
+    next.set_parent(parent);
+    *next.mutable_change() = change;
     const v1::Bundle& bundle = campaign.BundleAt(is_kept ? planned.iteration() : planned.parent());
     const absl::StatusOr<bool> allowed = IsAllowed(bundle, next.variant());
     if (!allowed.ok() || !*allowed) return;
@@ -29,9 +31,9 @@ std::vector<v1::ForeseenVariant> Foresee(const CampaignState& campaign, const v1
     // A worker has the sources of the trial's variant and of its parent.
     const bool has_source =
         parent != nullptr && campaign.SourceIdOf(next.parent) == campaign.SourceIdOf(planned.parent());
-    if (reverted < kForeseen && has_source) add(VariantOf(*parent), next.change, false, reverted);
+    if (reverted < kForeseen && has_source) add(VariantOf(*parent), next.parent, next.change, false, reverted);
     const bool same = next.parent != planned.parent() || next.change.variable() == planned.change().variable();
-    if (kept < kForeseen && !same) add(planned.variant(), next.change, true, kept);
+    if (kept < kForeseen && !same) add(planned.variant(), planned.iteration(), next.change, true, kept);
   }
   return foreseen;
 }

@@ -21,6 +21,10 @@ bool RanOnReplay(const v1::TrialLeased& leased) {
   return leased.replay() || absl::StartsWith(leased.device(), "replay of ");
 }
 
+bool UsesGpu(v1::Stage stage) {
+  return stage == v1::STAGE_VALIDATE || stage == v1::STAGE_MEASURE || stage == v1::STAGE_PROFILE;
+}
+
 constexpr size_t kMaxRemembered = 100'000;  // variants of which it is known whether the GPU can launch them
 
 }  // namespace
@@ -126,6 +130,8 @@ void CampaignState::Apply(const v1::Event& event) {
   }
   CountRunning();
   summary_.set_minutes(absl::ToDoubleMinutes(ran_));
+  const double seconds = absl::ToDoubleSeconds(ran_) * static_cast<double>(std::max<size_t>(1, workers_.size()));
+  if (!summary_.replay() && seconds > 0) summary_.set_gpu_busy(std::min(1.0, busy_seconds_ / seconds));
 }
 
 const v1::Goal& CampaignState::GoalOf(int leg) const {
@@ -278,12 +284,15 @@ void CampaignState::ApplyLost(const v1::LeaseLost& lost, const Moment& at) {
 void CampaignState::ApplyFinished(const v1::TrialFinished& finished) {
   const auto open = open_.find(finished.trial());
   const bool end = open != open_.end() && open->second.planned.purpose() == v1::TRIAL_PURPOSE_END;
+  const std::string worker = open != open_.end() ? open->second.worker : "";
   open_.erase(finished.trial());
   NoteVerifications();
   if (finished.has_verification()) return;  // changes nothing
   for (const v1::StageTime& stage : finished.result().stages()) {
     summary_.set_gpu_seconds(summary_.gpu_seconds() + stage.seconds());
+    if (UsesGpu(stage.stage())) busy_seconds_ += stage.seconds();
   }
+  if (!worker.empty()) workers_.insert(worker);
   summary_.set_dollars(summary_.gpu_seconds() / 3600 * price_per_hour_);
   noise_.Add(finished.result(), goal_sizes_, goal().size());
   if (finished.has_total_gain()) return ApplyTotal(finished);

@@ -274,6 +274,8 @@ class CampaignState {
   std::map<int, std::string> gpu_uuids_;  // by iteration
   google::protobuf::RepeatedPtrField<v1::BaselineTime> baselines_;
   double copy_gb_s_ = 0;
+  double busy_seconds_ = 0;        // of stages that use the GPU
+  std::set<std::string> workers_;  // that delivered results of it
   NoisePool noise_;
   std::vector<SizeWeight> goal_sizes_;
   int leg_ = 0, tried_before_leg_ = 0;

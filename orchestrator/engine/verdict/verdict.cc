@@ -326,6 +326,8 @@ v1::Iteration Judge(const CampaignState& campaign, const v1::TrialPlanned& plann
                     const Gates& gates, double expected_baseline_us) {
   v1::Iteration iteration = Begin(campaign, planned);
   *iteration.mutable_stages() = result.stages();
+  *iteration.mutable_beside() = result.beside();
+  iteration.set_built_ahead(result.built_ahead());
   iteration.set_device(result.device());
   iteration.set_profiled(result.profiled());
   iteration.set_notes(result.notes());

@@ -90,6 +90,14 @@ TEST(SummaryTest, ListsEverySizeAndSaysWhereTheWinnerLoses) {
   EXPECT_THAT(text, HasSubstr("  large     0.4  100.0 us"));
 }
 
+TEST(SummaryTest, SaysHowBusyTheGpuWas) {
+  v1::Campaign campaign = Ended();
+  campaign.set_gpu_seconds(41);
+  campaign.set_dollars(0);
+  campaign.set_gpu_busy(0.436);
+  EXPECT_THAT(SummaryText(campaign, {}), HasSubstr("spent      41 s of GPU time, GPU busy 44 %\n"));
+}
+
 TEST(SummaryTest, SaysWhatWasMeasuredInAllAndHowFarItCame) {
   v1::Campaign campaign = Ended();
   campaign.set_tier(v1::SUCCESS_TIER_TARGET);
@@ -227,7 +235,11 @@ TEST(IterationTextTest, TellsTheWholeStory) {
   iteration.mutable_interval()->set_pairs(7);
   v1::StageTime* build = iteration.add_stages();
   build->set_stage(v1::STAGE_BUILD);
-  build->set_seconds(0.374);
+  build->set_seconds(0.174);
+  iteration.add_stages()->set_stage(v1::STAGE_VALIDATE);
+  v1::StageTime* again = iteration.add_stages();
+  again->set_stage(v1::STAGE_BUILD);
+  again->set_seconds(0.2);
   iteration.set_build("nvrtc --gpu-architecture=sm_90 -DTILE_M=128");
   v1::LaunchEvidence* launch = iteration.mutable_evidence()->add_launches();
   launch->set_entry("attention_forward");
@@ -239,7 +251,7 @@ TEST(IterationTextTest, TellsTheWholeStory) {
   EXPECT_THAT(text, HasSubstr("chosen       by tree: the next untried neighbour\n"));
   EXPECT_THAT(text, HasSubstr("finding      grid-too-small: 2 blocks for 132 SMs\n"));
   EXPECT_THAT(text, HasSubstr("comparison   faster than its parent: 1.200x, between 1.150x and 1.250x in 7 pairs\n"));
-  EXPECT_THAT(text, HasSubstr("stages       build 0.37 s\n"));
+  EXPECT_THAT(text, HasSubstr("stages       build 0.37 s, validate 0.00 s\n"));
   EXPECT_THAT(text, HasSubstr("build        nvrtc --gpu-architecture=sm_90 -DTILE_M=128\n"));
   EXPECT_THAT(text, HasSubstr("  occupancy    6.45  %\n"));
   EXPECT_THAT(text, HasSubstr("  waves      0.0152"));

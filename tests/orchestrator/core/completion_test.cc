@@ -184,6 +184,8 @@ TEST_F(CompletionTest, RefusesFiguresThatNoHonestWorkerSends) {
     ExpectError(sent([&](v1::TrialResult* r) { r->set_parent_cold_us(value); }), refused, "result");
     ExpectError(sent([&](v1::TrialResult* r) { r->mutable_stages(0)->set_seconds(value); }), refused, "stages");
     ExpectError(sent([&](v1::TrialResult* r) { r->add_baselines()->set_graph_us(value); }), refused, "baselines");
+    ExpectError(sent([&](v1::TrialResult* r) { r->add_stages()->set_begin(value); }), refused, "stages");
+    ExpectError(sent([&](v1::TrialResult* r) { r->add_beside()->set_seconds(value); }), refused, "beside");
     ExpectError(sent([&](v1::TrialResult* r) { r->mutable_pairs(2)->set_candidate_us(value); }), refused, "pairs");
     ExpectError(sent([&](v1::TrialResult* r) { r->mutable_confirming_pairs(2)->set_parent_us(value); }), refused,
                 "pairs");

@@ -272,6 +272,101 @@ TEST_F(ProblemProcessTest, AMissingPyTorchIsNoFaultOfTheProblem) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("problem.py needs PyTorch"));
 }
 
+// A script that says what it was given, and what of the worker it can reach.
+constexpr char kScript[] = R"(import os, sys
+import helper
+import pawl_baseline
+numpy_was_there = "numpy" in sys.modules
+print(sys.argv[1:], sys.stdin.read(), helper.VALUE, open("data/file.bin", "rb").read(), numpy_was_there, __name__)
+print("talk", file=sys.stderr)
+left = [fd for fd in os.listdir("/proc/self/fd") if "memfd:pawl-test" in os.path.realpath(f"/proc/self/fd/{fd}")]
+sys.exit(7 if left else 0)
+)";
+
+absl::StatusOr<ProcessResult> RunScript(ProblemProcess& process, const std::string& script,
+                                        absl::Duration deadline = absl::Seconds(20)) {
+  return process.RunScript(
+      BundleOf(kScale), {ProblemProcess::DefaultPython(), "in/baseline.py", "--flag"},
+      {{"in/baseline.py", script}, {"in/helper.py", "VALUE = 41\n"}, {"data/file.bin", std::string("a\0\xff", 3)}},
+      "asked", deadline);
+}
+
+TEST_F(ProblemProcessTest, RunsAScriptAsPythonWouldWithEverythingImported) {
+  ASSERT_TRUE(process().CanRun({ProblemProcess::DefaultPython(), "in/baseline.py"}));
+  const absl::StatusOr<ProcessResult> result = RunScript(process(), kScript);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_TRUE(result->ok()) << EndText(*result) << result->err;
+  EXPECT_EQ(result->out, "['--flag'] asked 41 b'a\\x00\\xff' True __main__\n");
+  EXPECT_EQ(result->err, "talk\n");
+  const pid_t pid = process().pid();
+  EXPECT_TRUE(RunScript(process(), "pass")->ok()) << "a folder of its own each time";
+  EXPECT_EQ(process().pid(), pid);
+}
+
+TEST_F(ProblemProcessTest, RunsNoOtherCommandsThanScriptsOfItsInterpreter) {
+  const std::string python = ProblemProcess::DefaultPython();
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"other-python", "baseline.py"}, {python}, {python, "-m", "baseline"}, {}}) {
+    EXPECT_FALSE(process().CanRun(command));
+  }
+}
+
+TEST_F(ProblemProcessTest, AScriptThatFailsIsAResult) {
+  const absl::StatusOr<ProcessResult> raised = RunScript(process(), "raise ValueError('no such device')");
+  ASSERT_TRUE(raised.ok()) << raised.status();
+  EXPECT_EQ(raised->exit_code, 1);
+  EXPECT_THAT(raised->err, HasSubstr("ValueError: no such device"));
+  EXPECT_EQ(RunScript(process(), "import sys; sys.exit(3)")->exit_code, 3);
+  EXPECT_EQ(RunScript(process(), "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)")->signal, SIGSEGV);
+  const absl::StatusOr<ProcessResult> hangs =
+      RunScript(process(), "import time; time.sleep(600)", absl::Milliseconds(300));
+  ASSERT_TRUE(hangs.ok()) << hangs.status();
+  EXPECT_TRUE(hangs->timed_out);
+}
+
+TEST_F(ProblemProcessTest, AScriptLeavesTheOpenProblemOfItsBundleAsItIs) {
+  const v1::Bundle bundle = BundleOf(kScale);
+  ASSERT_TRUE(process().Make(bundle, PlanOf(8), Entry(0)).ok());
+  ASSERT_TRUE(RunScript(process(), "import subprocess; subprocess.Popen(['sleep', '600'])")->ok());
+  EXPECT_TRUE(process().Stage(bundle, "p", 0).ok()) << "its entries are still there";
+}
+
+TEST_F(ProblemProcessTest, AScriptNeverRunsBesideTheProblemOfAnotherBundle) {
+  const v1::Bundle other = BundleOf(With("2 * x", "3 * x"));
+  ASSERT_TRUE(process().Make(other, PlanOf(8), Entry(0)).ok());
+  const absl::StatusOr<ProcessResult> result = RunScript(process(), R"py(import os
+def parent(pid):
+    return int(open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[1])
+pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+print(sum(parent(pid) == os.getppid() for pid in pids if os.path.exists(f"/proc/{pid}/stat")))
+)py");
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->out, "1\n") << result->err;
+  EXPECT_TRUE(absl::IsNotFound(process().Stage(other, "p", 0).status()));
+}
+
+TEST_F(ProblemProcessTest, StartsInTheBackground) {
+  process().Warm();
+  const pid_t pid = process().pid();
+  EXPECT_GT(pid, 0);
+  EXPECT_EQ(process().start_seconds(), 0) << "it does not wait for the imports";
+  process().Settle();
+  EXPECT_GT(process().start_seconds(), 0);
+  process().Warm();
+  EXPECT_TRUE(RunScript(process(), "pass")->ok());
+  EXPECT_EQ(process().pid(), pid) << "it is the same process";
+}
+
+TEST_F(ProblemProcessTest, WhatIsMissingInTheBackgroundShowsWhereItIsNeeded) {
+  options_.python = "no-such-python";
+  process().Warm();
+  process().Settle();
+  const absl::Status status =
+      process().RunScript(BundleOf(kScale), {"no-such-python", "a.py"}, {}, "", absl::Seconds(5)).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("no-such-python"));
+}
+
 TEST_F(ProblemProcessTest, AMissingPythonIsNamedWithTheFix) {
   options_.python = "python-there-is-none";
   const absl::Status status = MakeOf(kScale);
@@ -295,6 +390,10 @@ TEST_F(ProblemProcessTest, WorksInTheBaselinesSandbox) {
   const absl::StatusOr<StagedEntry> made = process().Make(BundleOf(curious), PlanOf(1 << 20), Entry());
   ASSERT_TRUE(made.ok()) << made.status();
   EXPECT_EQ(Read(made->inputs[0]).size(), size_t{1} << 20);
+  const absl::StatusOr<ProcessResult> script =
+      RunScript(process(), absl::StrCat("assert not __import__('os').path.exists('/root/.ssh')\n", kScript));
+  ASSERT_TRUE(script.ok()) << script.status();
+  EXPECT_TRUE(script->ok()) << EndText(*script) << script->err;
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -270,6 +271,64 @@ TEST_F(RunBaselineTest, HandsTheWinnersCubinOver) {
   ASSERT_TRUE(beside.ok()) << beside.status();
   EXPECT_EQ(beside->log_ratios(0), 17);
   EXPECT_EQ(beside->size(), "main");
+}
+
+// The files of a script that says whether NumPy was imported before it began.
+void AddWarmScript(v1::Bundle* bundle) {
+  bundle->add_baseline_files()->set_path("in/baseline.py");
+  bundle->mutable_baseline_files(0)->set_text(
+      "import json, sys\n"
+      "warm = 'numpy' in sys.modules\n"
+      "import pawl_baseline\n"
+      "for line in sys.stdin:\n"
+      "  asked = json.loads(line)\n"
+      "  answer = {'size': asked['size'], 'graph_us': 1, 'event_us': 2, 'what': 'warm' if warm else 'cold'}\n"
+      "  if 'winner' in asked:\n"
+      "    bytes = len(open(asked['winner']['cubin'], 'rb').read())\n"
+      "    answer = {'size': 'main', 'log_ratios': [bytes] * 5, 'baseline_us': 2, 'best_us': 1 + warm}\n"
+      "  print(json.dumps(answer))\n");
+  bundle->set_baseline_command(0, ProblemProcess::DefaultPython());
+  bundle->set_baseline_command(1, "in/baseline.py");
+  *bundle->add_sizes() = Size("tiny", 8);
+}
+
+TEST_F(RunBaselineTest, RunsAPythonScriptWhereEverythingIsImported) {
+  ProcessOptions numpy;
+  numpy.argv = {ProblemProcess::DefaultPython(), "-c", "import numpy"};
+  const absl::StatusOr<ProcessResult> found = RunProcess(numpy);
+  if (!found.ok() || !found->ok()) GTEST_SKIP() << ProblemProcess::DefaultPython() << " has no NumPy: set PAWL_PYTHON";
+  const Fd shared(memfd_create("pawl-test", MFD_CLOEXEC));
+  ProblemProcess::Options options;
+  options.shared_fd = shared.get();
+  ProblemProcess python(options);
+  host_.python = &python;
+  AddWarmScript(&bundle_);
+  const absl::StatusOr<std::vector<v1::BaselineTime>> times = RunBaseline(bundle_, host_);
+  ASSERT_TRUE(times.ok()) << times.status();
+  EXPECT_EQ(times->at(0).what(), "warm");
+  BuiltSize best;
+  best.plan = WinnersPlan();
+  best.cubin = std::make_shared<const std::string>("cubin\0with a zero", 17);
+  const absl::StatusOr<v1::BesideBaseline> beside = RunBaselineBeside(bundle_, best, host_);
+  ASSERT_TRUE(beside.ok()) << beside.status();
+  EXPECT_EQ(beside->log_ratios(0), 17);
+  EXPECT_EQ(beside->best_us(), 2) << "warm, too";
+  // What fails there fails as it does elsewhere.
+  bundle_.mutable_baseline_files(0)->set_text("raise ValueError('no such device')\n");
+  const absl::Status status = RunBaseline(bundle_, host_).status();
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_THAT(Message(status), AllOf(HasSubstr("exited with code 1"), HasSubstr("ValueError: no such device")));
+}
+
+TEST_F(RunBaselineTest, RunsAPythonScriptByItselfWhereThatInterpreterDoesNotStart) {
+  ProblemProcess::Options options;
+  options.shared_fd = 1 << 20;  // no such descriptor
+  ProblemProcess python(options);
+  host_.python = &python;
+  AddWarmScript(&bundle_);
+  const absl::StatusOr<std::vector<v1::BaselineTime>> times = RunBaseline(bundle_, host_);
+  ASSERT_TRUE(times.ok()) << times.status();
+  EXPECT_EQ(times->at(0).what(), "cold");
 }
 
 TEST_F(RunBaselineTest, PutsNoFileOutsideOfItsFolder) {

@@ -373,8 +373,8 @@ absl::StatusOr<std::unique_ptr<SanitizerRun>> ScriptedGpu::StartSanitizing(const
                      : tools == SanitizerTools::kMemcheck ? "memcheck"
                                                           : "racecheck and initcheck";
   for (const BuiltSize* size : sizes) absl::StrAppend(&what, " ", SizeWord(size->plan));
-  absl::StatusOr<Sanitizing> end =
-      Sanitizing{.failure = sanitizing.failure, .called = std::min(sizes.size(), sanitizer_calls)};
+  absl::StatusOr<Sanitizing> end = Sanitizing{
+      .failure = sanitizing.failure, .called = std::min(sizes.size(), sanitizer_calls), .seconds = sanitizing.seconds};
   if (absl::Status status = Note(what); absl::IsDeadlineExceeded(status)) {
     end = status;
   } else if (!status.ok()) {

@@ -93,6 +93,10 @@ class ScriptedGpu : public GpuDevice {
   ProvidedPools& pools() override { return pools_; }
   void StopWhen(const Stopped& stopped) override { stopped_ = stopped; }
   const Stopped& stopped() const override { return stopped_; }
+  std::function<void()> settle;  // called where something is about to be timed
+  void Settle() override {
+    if (settle) settle();
+  }
   bool has_sanitizer() const override { return sanitizer_installed; }
   absl::StatusOr<std::unique_ptr<SanitizerRun>> StartSanitizing(const std::vector<const BuiltSize*>& sizes,
                                                                 SanitizerTools tools) override;

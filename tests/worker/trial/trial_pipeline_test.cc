@@ -168,6 +168,88 @@ TEST_F(TrialPipelineTest, TakesWhatWasBuiltAhead) {
   EXPECT_FALSE(Run().built_ahead()) << "a variant that nobody expected";
 }
 
+TEST_F(TrialPipelineTest, SaysWhenEachStageBeganAndWhatRanBesideIt) {
+  Faster();
+  gpu_.sanitizing.seconds = 0.25;
+  gpu_.after = [](const std::string& what) {
+    if (absl::StrContains(what, "compare")) absl::SleepFor(absl::Milliseconds(5));
+  };
+  const v1::TrialResult result = Run();
+  ASSERT_FALSE(result.has_failure()) << result.failure().message();
+  std::vector<v1::Stage> stages;
+  double end = 0;
+  for (const v1::StageTime& time : result.stages()) {
+    stages.push_back(time.stage());
+    ASSERT_TRUE(time.has_begin());
+    EXPECT_GE(time.begin(), end - 1e-9) << "stages of a trial do not overlap";
+    end = time.begin() + time.seconds();
+  }
+  EXPECT_LE(end, observer_.seconds());
+  // Building again is for sizes that only what is about to be kept meets; the static check is too short to be seen.
+  std::erase(stages, v1::STAGE_STATIC_CHECK);
+  EXPECT_THAT(stages, ElementsAre(v1::STAGE_BUILD, v1::STAGE_VALIDATE, v1::STAGE_MEASURE, v1::STAGE_VALIDATE,
+                                  v1::STAGE_BUILD, v1::STAGE_VALIDATE, v1::STAGE_PROFILE));
+  ASSERT_EQ(result.beside_size(), 1);
+  EXPECT_EQ(result.beside(0).kind(), v1::BesideTime::SANITIZER);
+  EXPECT_EQ(result.beside(0).seconds(), 0.25);
+  EXPECT_GT(result.beside(0).begin(), result.stages(result.stages_size() - 5).begin()) << "after it was compared";
+  EXPECT_LT(result.beside(0).begin(), result.stages(result.stages_size() - 1).begin());
+}
+
+TEST_F(TrialPipelineTest, ReportsWhatWasBuiltAheadWithTheTrialThatItRanBeside) {
+  const auto bundle = std::make_shared<const v1::Bundle>(bundle_);
+  TrialBuilder builder(gpu_);
+  trial_.set_name("campaigns/7/trials/13");
+  v1::ForeseenVariant next;
+  *next.mutable_variant() = Tile(64);
+  next.set_parent(3);
+  next.mutable_change()->set_variable("TILE");
+  next.mutable_change()->set_to(64);
+  builder.Expect(trial_, bundle, {next});
+  while (gpu_.compiled().empty()) absl::SleepFor(absl::Milliseconds(1));
+  const absl::StatusOr<std::unique_ptr<TrialBuild>> build = builder.Build(trial_, bundle, observer_);  // waits for it
+  ASSERT_TRUE(build.ok()) << build.status();
+  v1::Trial other = trial_;
+  other.set_name("campaigns/8/trials/14");
+  v1::TrialResult result;
+  builder.AddAheadTimes(other, observer_, &result);
+  EXPECT_TRUE(result.beside().empty()) << "of another campaign";
+  builder.AddAheadTimes(trial_, observer_, &result);
+  ASSERT_EQ(result.beside_size(), 1);
+  const v1::BesideTime& ahead = result.beside(0);
+  EXPECT_EQ(ahead.kind(), v1::BesideTime::BUILD_AHEAD);
+  EXPECT_EQ(ahead.parent(), 3);
+  EXPECT_EQ(ahead.change().to(), 64);
+  EXPECT_GT(ahead.begin(), 0);
+  EXPECT_GT(ahead.seconds(), 0);
+  EXPECT_LE(ahead.begin() + ahead.seconds(), observer_.seconds());
+  v1::TrialResult again;
+  builder.AddAheadTimes(trial_, observer_, &again);
+  EXPECT_TRUE(again.beside().empty()) << "once";
+}
+
+TEST_F(TrialPipelineTest, TimesNothingBeforeEverythingOfOursHasStarted) {
+  std::vector<std::string> seen;
+  gpu_.settle = [&] { seen.push_back("settled"); };
+  gpu_.after = [&](const std::string& what) { seen.push_back(what); };
+  const auto timed_unsettled = [&] {
+    bool settled = false;
+    for (const std::string& what : seen) {
+      if (what == "settled") settled = true;
+      if (!settled && (absl::StartsWith(what, "compare") || what == "copy")) return true;
+    }
+    return !settled;
+  };
+  Faster();
+  Run();
+  EXPECT_FALSE(timed_unsettled());
+  EXPECT_NE(seen.front(), "settled") << "validation need not wait";
+  seen.clear();
+  Alone();
+  Run();
+  EXPECT_FALSE(timed_unsettled());
+}
+
 TEST_F(TrialPipelineTest, TakesAFasterCandidateThroughEveryStepInOrder) {
   Faster();
   const v1::TrialResult result = Run();

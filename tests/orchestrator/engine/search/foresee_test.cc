@@ -26,6 +26,8 @@ TEST(ForeseeTest, NamesWhatFollowsAKeptAndARevertedTrial) {
     for (const auto& [name, value] : next.variant().values()) differing += base.values().at(name) != value;
     EXPECT_EQ(differing, 1) << VariantText(next.variant());
     EXPECT_NE(VariantText(next.variant()), VariantText(event->planned().variant())) << "it is being measured";
+    EXPECT_EQ(next.parent(), next.kept() ? event->planned().iteration() : 0);
+    EXPECT_EQ(next.variant().values().at(next.change().variable()), next.change().to());
     (next.kept() ? kept : reverted) = true;
   }
   EXPECT_TRUE(kept && reverted);

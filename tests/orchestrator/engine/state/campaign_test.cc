@@ -204,6 +204,37 @@ TEST(CampaignTest, PaysForTheTimeOfItsTrials) {
   EXPECT_NEAR(script.summary().dollars(), 0.002, 1e-9);
 }
 
+TEST(CampaignTest, SaysHowBusyTheGpuWas) {
+  CampaignScript script;
+  script.Decide();
+  script.Lease(1);
+  EXPECT_EQ(script.summary().gpu_busy(), 0);
+  v1::TrialResult result = MeasuredStart(100);  // 2 s of measuring
+  v1::StageTime& build = *result.add_stages();
+  build.set_stage(v1::STAGE_BUILD);
+  build.set_seconds(3);
+  script.Pass(absl::Seconds(8));
+  script.Finish(1, result);
+  EXPECT_NEAR(script.summary().gpu_busy(), 0.25, 1e-9) << "building needs no GPU";
+  script.Pass(absl::Seconds(2));
+  script.Run(Measured(100, 80));
+  EXPECT_NEAR(script.summary().gpu_busy(), 0.4, 1e-9);
+}
+
+TEST(CampaignTest, DoesNotSayHowBusyTheGpuOfARecordingWas) {
+  CampaignScript script;
+  script.Decide();
+  v1::Event leased;
+  leased.mutable_leased()->set_trial(1);
+  leased.mutable_leased()->set_worker("workers/fast");
+  leased.mutable_leased()->set_device("replay of an NVIDIA H200");
+  leased.mutable_leased()->set_replay(true);
+  script.Apply(leased);
+  script.Pass(absl::Seconds(1));
+  script.Finish(1, MeasuredStart(100));
+  EXPECT_EQ(script.summary().gpu_busy(), 0);
+}
+
 TEST(CampaignTest, RemembersProposalsUntilTheyArePlanned) {
   CampaignScript script;
   script.Run(MeasuredStart(100));

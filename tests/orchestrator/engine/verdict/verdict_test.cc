@@ -51,6 +51,20 @@ TEST_F(JudgeTest, KeepsWhatTwoProcessesFoundFaster) {
   EXPECT_THAT(iteration.reason(), HasSubstr("Faster: +25.00 % (99 % of further measurements lie between"));
 }
 
+TEST_F(JudgeTest, StoresWhenStagesBeganAndWhatRanBesideThem) {
+  v1::TrialResult result = Measured(100, 80);
+  result.mutable_stages(0)->set_begin(1.5);
+  result.set_built_ahead(true);
+  v1::BesideTime& ahead = *result.add_beside();
+  ahead.set_kind(v1::BesideTime::BUILD_AHEAD);
+  ahead.set_begin(-0.5);
+  const v1::Iteration iteration = Judged(result);
+  EXPECT_EQ(iteration.stages(0).begin(), 1.5);
+  EXPECT_TRUE(iteration.built_ahead());
+  ASSERT_EQ(iteration.beside_size(), 1);
+  EXPECT_EQ(iteration.beside(0).begin(), -0.5);
+}
+
 TEST_F(JudgeTest, DoesNotKeepWhatNoFreshProcessConfirmed) {
   v1::TrialResult result = Measured(100, 80);
   result.clear_confirming_pairs();
