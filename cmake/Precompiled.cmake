@@ -19,6 +19,8 @@ function(pawl_precompiled name)
   endif()
   target_link_libraries(precompiled_${name} PRIVATE ${ARG_DEPENDS} absl::status absl::statusor absl::strings absl::str_format
     absl::time)
+  # ccache would preprocess it with the one that is there, and so take an outdated one for the new one.
+  set_target_properties(precompiled_${name} PROPERTIES CXX_COMPILER_LAUNCHER "")
   target_precompile_headers(precompiled_${name} PRIVATE ${PAWL_STANDARD_HEADERS} ${ARG_HEADERS})
 endfunction()
 
