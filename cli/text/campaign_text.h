@@ -14,6 +14,9 @@ std::string SummaryText(const v1::Campaign& campaign, const std::vector<v1::Iter
 // start or the baseline. Empty: it was measured at one size only.
 std::string SizesText(const v1::Campaign& campaign);
 
+// It could go on, and waits for the end of maintenance or for a limit of its author; the message says so.
+bool IsHeld(const v1::Campaign& campaign);
+
 // 0 improved or at the goal, 3 finished without an improvement, 1 failed or cancelled.
 int ExitCodeOf(const v1::Campaign& campaign);
 
