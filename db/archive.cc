@@ -360,8 +360,7 @@ absl::StatusOr<ArchivedCampaign> ReadArchived(const std::filesystem::path& file,
     }
   };
   ArchivedCampaign read_campaign;
-  absl::Status status =
-      read("SELECT summary FROM campaigns WHERE number = ?", [&] { return &read_campaign.summary; });
+  absl::Status status = read("SELECT summary FROM campaigns WHERE number = ?", [&] { return &read_campaign.summary; });
   if (status.ok()) {
     status = read("SELECT summary FROM iterations WHERE campaign = ? ORDER BY number",
                   [&] { return &read_campaign.iterations.emplace_back(); });

@@ -24,9 +24,7 @@ absl::Status AlreadyExists(const std::filesystem::path& file) {
   return absl::AlreadyExistsError(absl::StrCat(file.native(), " exists: nothing is overwritten; name a new file"));
 }
 
-int RenameToNew(const char* from, const char* to) {
-  return renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE);
-}
+int RenameToNew(const char* from, const char* to) { return renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE); }
 
 // The file system has no such call.
 bool Unsupported(int error) {

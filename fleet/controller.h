@@ -39,9 +39,9 @@ struct FleetOptions {
 // What it remembers only spares Slurm work and people messages: a new controller decides the same from what it sees,
 // and finds the jobs that failed before in Slurm's own list.
 //
-// Where jobs fail at once, end without their worker ever having registered, or are refused, it waits, each time twice as long, and then tries a single one; when that
-// one's worker has registered it goes on as before. Each kind of trouble is said once, and once more when it is over.
-// Not thread-safe.
+// Where jobs fail at once, end without their worker ever having registered, or are refused, it waits, each time twice
+// as long, and then tries a single one; when that one's worker has registered it goes on as before. Each kind of
+// trouble is said once, and once more when it is over. Not thread-safe.
 class FleetController {
  public:
   FleetController(FleetOptions options, FleetSeams seams) : options_(std::move(options)), seams_(std::move(seams)) {}

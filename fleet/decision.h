@@ -28,9 +28,9 @@ struct FleetJob {
   std::string gpu;  // of its class
   State state = State::kEnded;
   bool completed = false;  // kEnded by itself, with exit code 0
-  double seconds = 0;  // that it ran, where it has ended
-  std::string reason;  // of pending or of its failure
-  std::string log;     // where it writes; empty: not known
+  double seconds = 0;      // that it ran, where it has ended
+  std::string reason;      // of pending or of its failure
+  std::string log;         // where it writes; empty: not known
 };
 
 // What an orchestrator asks for and has.

@@ -107,8 +107,8 @@ absl::Status ReadLimits(const Flags& flags, OrchestratorOptions* options) {
   const char unit = flags.limit_window.empty() ? ' ' : flags.limit_window.back();
   if (!absl::SimpleAtoi(flags.limit_window.substr(0, flags.limit_window.size() - (unit == ' ' ? 0 : 1)), &window) ||
       (unit != 'd' && unit != 'h') || window < 1 || window > 100'000) {
-    return absl::InvalidArgumentError(absl::StrCat("--limit-window: \"", flags.limit_window,
-                                                   "\"; expected days or hours, as in 30d or 12h"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("--limit-window: \"", flags.limit_window, "\"; expected days or hours, as in 30d or 12h"));
   }
   options->limit_window = absl::Hours(unit == 'd' ? 24 * window : window);
   return absl::OkStatus();

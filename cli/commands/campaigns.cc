@@ -61,17 +61,18 @@ void PrintWaits(const v1::ListCampaignsResponse& page) {
     if (!IsHeld(campaign)) continue;
     const auto known = std::find_if(reasons.begin(), reasons.end(),
                                     [&](const auto& reason) { return reason.first == campaign.message(); });
-    auto& reason = known == reasons.end() ? reasons.emplace_back(campaign.message(), std::vector<std::string>())
-                                          : *known;
+    auto& reason =
+        known == reasons.end() ? reasons.emplace_back(campaign.message(), std::vector<std::string>()) : *known;
     reason.second.push_back(ShortName(campaign.name()));
   }
   constexpr size_t kNamed = 10;
   for (auto& [reason, campaigns] : reasons) {
     const size_t more = campaigns.size() > kNamed ? campaigns.size() - kNamed : 0;
     campaigns.resize(campaigns.size() - more);
-    std::fprintf(stderr, "%s %s: %s\n",
-                 absl::StrCat(absl::StrJoin(campaigns, ", "), more > 0 ? absl::StrCat(" and ", more, " more") : "").c_str(),
-                 campaigns.size() + more == 1 ? "waits" : "wait", OneLine(reason).c_str());
+    std::fprintf(
+        stderr, "%s %s: %s\n",
+        absl::StrCat(absl::StrJoin(campaigns, ", "), more > 0 ? absl::StrCat(" and ", more, " more") : "").c_str(),
+        campaigns.size() + more == 1 ? "waits" : "wait", OneLine(reason).c_str());
   }
 }
 

@@ -22,8 +22,8 @@ struct MaintenanceFlags {
 
 std::string TextOf(const v1::Maintenance& maintenance) {
   if (!maintenance.on()) return "maintenance is off: trials are leased";
-  const std::string trials = maintenance.leased() == 1 ? "1 trial still runs"
-                                                       : absl::StrCat(maintenance.leased(), " trials still run");
+  const std::string trials =
+      maintenance.leased() == 1 ? "1 trial still runs" : absl::StrCat(maintenance.leased(), " trials still run");
   return absl::StrCat("maintenance is on since ", UtcText(maintenance.since()),
                       maintenance.author().empty() ? "" : absl::StrCat(" by ", maintenance.author()),
                       maintenance.reason().empty() ? "" : absl::StrCat(" (", maintenance.reason(), ")"),

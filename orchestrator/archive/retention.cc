@@ -201,10 +201,8 @@ absl::StatusOr<std::string> ArchiveCampaigns(const std::filesystem::path& databa
 absl::StatusOr<std::string> RestoreCampaigns(const std::filesystem::path& database, const std::filesystem::path& file) {
   absl::StatusOr<std::unique_ptr<Store>> store = OpenUnserved(database);
   if (!store.ok()) return store.status();
-  const absl::StatusOr<ArchiveSummary> moved =
-      (*store)->BringBack(file, [&](int64_t number, const ArchivedCampaign& campaign) {
-        return CheckReplay(number, campaign, file);
-      });
+  const absl::StatusOr<ArchiveSummary> moved = (*store)->BringBack(
+      file, [&](int64_t number, const ArchivedCampaign& campaign) { return CheckReplay(number, campaign, file); });
   if (!moved.ok()) return moved.status();
   return absl::StrCat("restored ", MovedText(*moved), " from ", file.native(), ", which may be removed");
 }

@@ -12,8 +12,8 @@
 
 namespace pawl {
 
-// Whose trials may be leased: what the trials of each author took within the window of the limits (OrchestratorOptions),
-// by the hour. Not thread-safe: the orchestrator's lock guards it.
+// Whose trials may be leased: what the trials of each author took within the window of the limits
+// (OrchestratorOptions), by the hour. Not thread-safe: the orchestrator's lock guards it.
 class AuthorLimits {
  public:
   explicit AuthorLimits(const OrchestratorOptions& options) : options_(options) {}

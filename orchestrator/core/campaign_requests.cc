@@ -50,8 +50,8 @@ absl::StatusOr<v1::Campaign> Orchestrator::Get(const v1::GetCampaignRequest& req
   const auto found = state_.campaigns.find(*number);
   if (found == state_.campaigns.end() || found->second->summary().state() == v1::PAUSED) return stored;
   const absl::Duration served = state_.CampaignTime();
-  stored->set_minutes(absl::ToDoubleMinutes(found->second->Running({clock_(), served}) -
-                                            scheduler_.HeldBack(*found->second, served)));
+  stored->set_minutes(
+      absl::ToDoubleMinutes(found->second->Running({clock_(), served}) - scheduler_.HeldBack(*found->second, served)));
   if (state_.queue.HasTrialOf(*number) || ProposalDeadline(*found->second)) {
     scheduler_.SayWhatItWaitsFor(*found->second, clock_(), &*stored);
   }

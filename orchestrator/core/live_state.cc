@@ -116,10 +116,7 @@ absl::Duration ServedClock::Now() {
 }
 
 LiveState::LiveState(const OrchestratorOptions& options)
-    : workers(options.lease),
-      patterns(ShippedPatterns()),
-      limits(options),
-      served(options.monotonic, options.renew) {}
+    : workers(options.lease), patterns(ShippedPatterns()), limits(options), served(options.monotonic, options.renew) {}
 
 absl::Duration LiveState::CampaignTime() {
   const absl::Duration now = served.Now();

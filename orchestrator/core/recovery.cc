@@ -79,8 +79,8 @@ absl::Status LoadLeases(Store& store, absl::Duration lease, LiveState* state) {
   if (!maintenance.ok()) return maintenance.status();
   state->maintenance = *std::move(maintenance);
   const absl::Duration maintained = absl::Microseconds(state->maintenance.earlier_us());
-  absl::Duration served = std::max(absl::Microseconds(notes->served_us()),
-                                   absl::Microseconds(state->maintenance.since_us()));
+  absl::Duration served =
+      std::max(absl::Microseconds(notes->served_us()), absl::Microseconds(state->maintenance.since_us()));
   for (const auto& [number, campaign] : state->campaigns) {
     if (campaign->served()) served = std::max(served, *campaign->served() + maintained);
   }

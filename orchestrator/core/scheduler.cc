@@ -177,7 +177,8 @@ absl::Duration Scheduler::HeldBack(const CampaignState& campaign, absl::Duration
 
 bool Scheduler::TakeTrial(Step* step, const std::string& name, v1::LeaseTrialResponse* response) {
   v1::Worker* worker = state_.workers.Mutable(name);
-  if (!state_.leasing || state_.maintenance.on() || worker == nullptr || worker->state() != v1::WORKER_STATE_IDLE) return false;
+  if (!state_.leasing || state_.maintenance.on() || worker == nullptr || worker->state() != v1::WORKER_STATE_IDLE)
+    return false;
   const std::optional<TrialQueue::Key> next = NextFor(worker->device());
   if (!next) return false;
   const auto [planned_at, number, trial] = *next;

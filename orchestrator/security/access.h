@@ -31,8 +31,8 @@ class Access {
   // Everybody may do everything: for an address that only this machine can reach.
   static Access Open() { return Access(); }
   // Callers need a role, by certificate or by a token of the text. Its lines are `ROLE TOKEN`, where ROLE is read,
-  // submit, work, admin or several of them (submit,work), and TOKEN the token itself, 16 characters at least, or `sha256:` and
-  // its digest in hex; # begins a comment. INVALID_ARGUMENT names the line.
+  // submit, work, admin or several of them (submit,work), and TOKEN the token itself, 16 characters at least, or
+  // `sha256:` and its digest in hex; # begins a comment. INVALID_ARGUMENT names the line.
   static absl::StatusOr<Access> ByRole(std::string_view tokens, const std::string& file);
 
   // UNAUTHENTICATED: neither a certificate with a role nor a known token. PERMISSION_DENIED: for another role.

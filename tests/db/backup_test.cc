@@ -94,10 +94,9 @@ TEST_F(BackupTest, NamesAFileWhereTheFileSystemLacksTheCallForIt) {
     };
   };
   const std::filesystem::path part = copy_.native() + ".part";
-  for (const NamingCalls& calls :
-       {NamingCalls{.rename_to_new = fails(EINVAL), .link = nullptr},
-        NamingCalls{.rename_to_new = fails(EINVAL), .link = fails(EPERM)},
-        NamingCalls{.rename_to_new = fails(ENOSYS), .link = fails(EOPNOTSUPP)}}) {
+  for (const NamingCalls& calls : {NamingCalls{.rename_to_new = fails(EINVAL), .link = nullptr},
+                                   NamingCalls{.rename_to_new = fails(EINVAL), .link = fails(EPERM)},
+                                   NamingCalls{.rename_to_new = fails(ENOSYS), .link = fails(EOPNOTSUPP)}}) {
     std::ofstream(part) << "whole";
     ASSERT_EQ(PublishFile(part, copy_, calls), absl::OkStatus());
     EXPECT_EQ(std::filesystem::file_size(copy_), 5u);
@@ -125,12 +124,11 @@ TEST_F(BackupTest, AnArchiveThatCouldNotBeFinishedLeavesNoFile) {
   // Of a store whose check for damage goes on: nothing can be written.
   ASSERT_EQ(store_->Backup(folder_.path() / "unclosed.db"), absl::OkStatus());
   absl::Notification begun, go_on;
-  auto checked = OpenStore({.file = folder_.path() / "unclosed.db",
-                            .check_patience = std::chrono::milliseconds(1),
-                            .check_begins = [&] {
-                              begun.Notify();
-                              go_on.WaitForNotification();
-                            }});
+  auto checked = OpenStore(
+      {.file = folder_.path() / "unclosed.db", .check_patience = std::chrono::milliseconds(1), .check_begins = [&] {
+         begun.Notify();
+         go_on.WaitForNotification();
+       }});
   begun.WaitForNotification();
   const auto page = [](int64_t) -> absl::StatusOr<std::string> { return "a page"; };
   const absl::Status refused = checked->MoveOut({1}, copy_, 1, page).status();

@@ -74,8 +74,8 @@ TEST_F(CommandsTest, ShowHelpWithAnExampleEach) {
   const ProcessResult all = Pawl({"--help"});
   EXPECT_EQ(all.exit_code, 0);
   for (const char* command :
-       {"run",     "submit",    "watch",    "show",   "history", "diff",       "best",   "verify",    "propose",
-        "explain", "situation", "patterns", "report", "cancel",  "pause",      "resume", "campaigns", "workers",
+       {"run",     "submit",    "watch",    "show",   "history", "diff",       "best",    "verify",     "propose",
+        "explain", "situation", "patterns", "report", "cancel",  "pause",      "resume",  "campaigns",  "workers",
         "check",   "record",    "import",   "doctor", "help",    "completion", "lessons", "maintenance"}) {
     EXPECT_THAT(all.out, HasSubstr(std::string("  ") + command + " "));
     const ProcessResult help = Pawl({command, "--help"});
@@ -411,7 +411,8 @@ TEST_F(CommandsTest, SayWhatCampaignsWaitForThatCouldGoOn) {
   EXPECT_THAT(Run({"campaigns"}).err, HasSubstr("7 waits: ann has used 300 of 200 GPU seconds\n"));
   EXPECT_THAT(Run({"show", "7"}).out, HasSubstr("campaigns/7 waiting: ann has used 300 of 200 GPU seconds\n"));
   BundleFolder folder;
-  EXPECT_THAT(Run({"submit", folder.path().string()}).err, HasSubstr("It waits: ann has used 300 of 200 GPU seconds\n"));
+  EXPECT_THAT(Run({"submit", folder.path().string()}).err,
+              HasSubstr("It waits: ann has used 300 of 200 GPU seconds\n"));
 }
 
 TEST_F(CommandsTest, Steer) {

@@ -56,7 +56,8 @@ TEST(AuthorLimitsTest, NoTrialIsLeasedOnceTheSecondsAreUsedUpAndRunningOnesCount
   const v1::Campaign waits = world.Get(anns);
   EXPECT_EQ(waits.state(), v1::RUNNING);
   EXPECT_EQ(waits.waiting_for(), v1::WAITING_FOR_LIMIT);
-  EXPECT_THAT(waits.message(), HasSubstr("ann has used 300 of 200 GPU seconds within 30 days: no trial is leased until 20"));
+  EXPECT_THAT(waits.message(),
+              HasSubstr("ann has used 300 of 200 GPU seconds within 30 days: no trial is leased until 20"));
   EXPECT_THAT(waits.message(), HasSubstr("--limit-gpu-seconds"));
   const std::string bobs = SubmitAs(world, "bob").name();
   EXPECT_EQ(third.MustLease().trial().name(), bobs + "/trials/1") << "others go on";
@@ -97,8 +98,8 @@ TEST(AuthorLimitsTest, ASubmissionBeyondTheLimitIsAcceptedAndSaysThatItWaits) {
   world->AddWaits(&list);
   for (const v1::Campaign& campaign : list.campaigns()) EXPECT_EQ(campaign.waiting_for(), v1::WAITING_FOR_LIMIT);
   EXPECT_THAT(ServiceMetrics(*world, world.store()).value(), HasSubstr("pawl_campaigns_waiting{for=\"limit\"} 2\n"));
-  EXPECT_THAT(ServiceMetrics(*world, world.store()).value(),
-              HasSubstr("pawl_trials_held{gpu=\"NVIDIA H200\"} 1\n")) << "nobody should start a worker for it";
+  EXPECT_THAT(ServiceMetrics(*world, world.store()).value(), HasSubstr("pawl_trials_held{gpu=\"NVIDIA H200\"} 1\n"))
+      << "nobody should start a worker for it";
   EXPECT_THAT(ServiceMetrics(*world, world.store()).value(), HasSubstr("pawl_trials_queued{gpu=\"NVIDIA H200\"} 0\n"));
 }
 

@@ -48,7 +48,8 @@ TEST(MaintenanceTest, LeasesNothingWhileWhatRunsFinishesAndCounts) {
   const std::string later = world.Submit();
   for (const std::string& name : {campaign, later}) {
     EXPECT_EQ(world.Get(name).waiting_for(), v1::WAITING_FOR_MAINTENANCE);
-    EXPECT_THAT(world.Get(name).message(), HasSubstr("UTC (new driver): no trial is leased until pawl maintenance off"));
+    EXPECT_THAT(world.Get(name).message(),
+                HasSubstr("UTC (new driver): no trial is leased until pawl maintenance off"));
   }
   const std::string metrics = ServiceMetrics(*world, world.store()).value();
   EXPECT_THAT(metrics, HasSubstr("pawl_maintenance 1\n"));

@@ -46,7 +46,8 @@ TEST(RpcRolesTest, KnowsNothingElse) {
 }
 
 TEST(AccessTest, LetsEverybodyInWhereOnlyThisMachineReachesIt) {
-  for (const Role role : {Role::kRead, Role::kSubmit, Role::kWork, Role::kAdmin}) EXPECT_TRUE(Access::Open().Check({}, role).ok());
+  for (const Role role : {Role::kRead, Role::kSubmit, Role::kWork, Role::kAdmin})
+    EXPECT_TRUE(Access::Open().Check({}, role).ok());
 }
 
 class TokenTest : public testing::Test {
