@@ -13,10 +13,9 @@
 #include "absl/time/clock.h"
 #include "base/names/resource_name.h"
 #include "db/store.h"
-#include "kernels/bundle_message.h"
 #include "orchestrator/core/report.h"
+#include "orchestrator/core/stored_campaign.h"
 #include "orchestrator/engine/search/tree_chooser.h"
-#include "orchestrator/engine/state/campaign.h"
 #include "profiles/profile_set.h"
 #include "spdlog/spdlog.h"
 
@@ -122,45 +121,6 @@ void MakeSmall(Store& store) {
   }
 }
 
-// That the rows are what the events make of the campaign: everything else that is asked of it is computed from them.
-absl::Status CheckReplay(int64_t number, const ArchivedCampaign& archived, const std::filesystem::path& file) {
-  const auto refuse = [&](const std::string& why) {
-    return absl::DataLossError(absl::StrCat(CampaignName(number), " in ", file.native(), " can't be replayed: ", why,
-                                            "; nothing was changed"));
-  };
-  v1::Bundle bundle;
-  if (archived.events.empty() || !archived.events.front().has_submitted()) return refuse("it has no submission");
-  if (archived.bundle.empty() || !bundle.ParseFromString(archived.bundle)) return refuse("its bundle is missing");
-  if (const std::vector<std::string> problems = BundleProblems(bundle); !problems.empty()) {
-    return refuse(absl::StrCat("its bundle has mistakes: ", problems[0]));
-  }
-  CampaignState replayed(CampaignName(number), bundle);
-  int64_t last = 0;
-  for (const v1::Event& event : archived.events) {
-    if (event.campaign() != CampaignName(number) || event.sequence() <= last) {
-      return refuse(absl::StrCat("event ", event.sequence(), " is not in its place"));
-    }
-    last = event.sequence();
-    replayed.Apply(event);
-  }
-  const v1::Campaign& stored = archived.summary;
-  const v1::Campaign& made = replayed.summary();
-  if (stored.name() != made.name() || stored.state() != made.state() || stored.bundle_hash() != made.bundle_hash() ||
-      stored.device() != made.device() || stored.has_best() != made.has_best() || stored.best() != made.best()) {
-    return refuse("its events make another campaign than its row says");
-  }
-  std::map<int, v1::Verdict> rows;
-  for (const v1::Iteration& row : archived.iterations) rows[row.number()] = row.verdict();
-  for (const v1::Iteration& iteration : replayed.iterations()) {
-    const auto row = rows.find(iteration.number());
-    if (row == rows.end() || row->second != iteration.verdict()) {
-      return refuse(absl::StrCat("its events make another iteration ", iteration.number(), " than its row says"));
-    }
-  }
-  if (rows.size() != replayed.iterations().size()) return refuse("it has iterations that no event made");
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 absl::StatusOr<std::string> ArchiveCampaigns(const std::filesystem::path& database, const ArchiveChoice& choice,
@@ -202,7 +162,8 @@ absl::StatusOr<std::string> RestoreCampaigns(const std::filesystem::path& databa
   absl::StatusOr<std::unique_ptr<Store>> store = OpenUnserved(database);
   if (!store.ok()) return store.status();
   const absl::StatusOr<ArchiveSummary> moved = (*store)->BringBack(
-      file, [&](int64_t number, const ArchivedCampaign& campaign) { return CheckReplay(number, campaign, file); });
+      file,
+      [&](int64_t number, const ArchivedCampaign& campaign) { return CheckReplay(number, campaign, file.native()); });
   if (!moved.ok()) return moved.status();
   return absl::StrCat("restored ", MovedText(*moved), " from ", file.native(), ", which may be removed");
 }
