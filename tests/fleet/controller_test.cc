@@ -178,9 +178,11 @@ TEST_F(FleetControllerTest, HoldsBackWhereJobsEndWellAndNeverReachTheOrchestrato
 TEST_F(FleetControllerTest, AJobWhoseWorkerCameAndWentIsNoFailure) {
   Pass(absl::Seconds(10));
   Begin();
+  demand_.queued["any"] = 0;
   Pass(absl::Seconds(10));
   Complete();
   demand_.workers.clear();
+  demand_.queued["any"] = 10;
   Pass(absl::Seconds(10));
   EXPECT_EQ(submissions_, 20);
   EXPECT_EQ(asked_for_all_, 0) << "it was seen";
