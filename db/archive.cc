@@ -16,6 +16,7 @@
 #include "base/names/resource_name.h"
 #include "db/backup.h"
 #include "db/schema.h"
+#include "pawl/v1/campaign.pb.h"
 #include "pawl/v1/event.pb.h"
 
 namespace pawl {
@@ -153,6 +154,21 @@ absl::Status CheckEnded(Connection* database, const std::vector<int64_t>& campai
   return absl::OkStatus();
 }
 
+// What is asked of a campaign that is not there any more: little, since there may be many.
+absl::StatusOr<std::string> ShortSummary(Connection* database, int64_t number) {
+  Statement select = database->Use("SELECT summary FROM main.campaigns WHERE number = ?");
+  const absl::StatusOr<bool> row = select.Bind(number).Step();
+  if (!row.ok()) return row.status();
+  v1::Campaign campaign;
+  const std::string_view bytes = *row ? select.Bytes(0) : std::string_view();
+  if (!campaign.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return absl::DataLossError(absl::StrCat("the row of ", CampaignName(number), " can't be read"));
+  }
+  campaign.clear_total_gain();
+  campaign.clear_roof();
+  return campaign.SerializeAsString();
+}
+
 absl::Status CopyBlobs(Connection* database, const std::vector<int64_t>& campaigns) {
   auto hashes = HashesOfEvents(database, absl::StrCat("campaign IN ", List(campaigns)));
   if (!hashes.ok()) return hashes.status();
@@ -194,6 +210,21 @@ absl::StatusOr<ArchiveSummary> Fill(Connection* database, const std::vector<int6
   if (!status.ok()) return status;
   if (status = transaction.Commit(); !status.ok()) return status;
   return summary;
+}
+
+// Blobs are found by the hash of their content: a wrong one would be taken for another's.
+absl::Status CheckBlobs(Connection* archive) {
+  Statement blobs = archive->Use("SELECT hash, bytes, content FROM blobs");
+  while (true) {
+    const absl::StatusOr<bool> row = blobs.Step();
+    if (!row.ok()) return row.status();
+    if (!*row) return absl::OkStatus();
+    const std::string_view content = blobs.Bytes(2);
+    if (Sha256(content) != blobs.Bytes(0) || blobs.Int(1) != static_cast<int64_t>(content.size())) {
+      return absl::DataLossError(absl::StrCat("the blob ", std::string(blobs.Bytes(0)).substr(0, 64),
+                                              " has another content than its hash says"));
+    }
+  }
 }
 
 // Runs what the triggers of the event log forbid. In a transaction: nobody ever sees the table without them.
@@ -297,6 +328,9 @@ absl::StatusOr<ArchiveSummary> CheckArchive(const std::filesystem::path& file) {
       " campaigns)) + (SELECT count(*) FROM iterations WHERE campaign NOT IN (SELECT number FROM campaigns))");
   if (!odd.ok()) return DamagedArchive(file, std::string(odd.status().message()).substr(0, 200));
   if (*format < 1 || *odd > 0) return DamagedArchive(file, "it has rows or tables that no archive has");
+  if (absl::Status status = CheckBlobs(archive->get()); !status.ok()) {
+    return DamagedArchive(file, std::string(status.message()).substr(0, 200));
+  }
   absl::StatusOr<ArchiveSummary> summary = Counted(archive->get(), "main");
   if (!summary.ok()) return DamagedArchive(file, std::string(summary.status().message()).substr(0, 200));
   Statement noted = (*archive)->Use("SELECT value FROM meta WHERE key = 'content'");
@@ -305,6 +339,43 @@ absl::StatusOr<ArchiveSummary> CheckArchive(const std::filesystem::path& file) {
     return DamagedArchive(file, "its content is not what its hash says");
   }
   return summary;
+}
+
+absl::StatusOr<std::string> ArchiveContentHash(Connection* archive) { return ContentHash(archive, "main"); }
+
+absl::StatusOr<ArchivedCampaign> ReadArchived(const std::filesystem::path& file, int64_t campaign) {
+  auto archive = Connection::Open(file, Connection::Mode::kRead, kArchiveBusyMilliseconds);
+  if (!archive.ok()) return archive.status();
+  const auto read = [&](const char* sql, const auto& take) -> absl::Status {
+    Statement rows = (*archive)->Use(sql);
+    rows.Bind(campaign);
+    while (true) {
+      const absl::StatusOr<bool> row = rows.Step();
+      if (!row.ok()) return row.status();
+      if (!*row) return absl::OkStatus();
+      const std::string_view bytes = rows.Bytes(0);
+      if (!take()->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+        return DamagedArchive(file, absl::StrCat("a row of ", CampaignName(campaign), " can't be read"));
+      }
+    }
+  };
+  ArchivedCampaign read_campaign;
+  absl::Status status = read("SELECT summary FROM campaigns WHERE number = ?", [&] { return &read_campaign.summary; });
+  if (status.ok()) {
+    status = read("SELECT summary FROM iterations WHERE campaign = ? ORDER BY number",
+                  [&] { return &read_campaign.iterations.emplace_back(); });
+  }
+  if (status.ok()) {
+    status = read("SELECT payload FROM events WHERE campaign = ? ORDER BY sequence",
+                  [&] { return &read_campaign.events.emplace_back(); });
+  }
+  if (!status.ok()) return status;
+  if (read_campaign.events.empty()) return read_campaign;
+  Statement bundle = (*archive)->Use("SELECT content FROM blobs WHERE hash = ?");
+  const absl::StatusOr<bool> row = bundle.BindText(read_campaign.events.front().submitted().bundle_hash()).Step();
+  if (!row.ok()) return row.status();
+  if (*row) read_campaign.bundle = std::string(bundle.Bytes(0));
+  return read_campaign;
 }
 
 absl::Status RemoveArchived(Connection* database, const ArchiveSummary& archive, const std::filesystem::path& file,
@@ -316,14 +387,18 @@ absl::Status RemoveArchived(Connection* database, const ArchiveSummary& archive,
   auto others = HashesOfEvents(database, absl::StrCat("campaign NOT IN ", list));
   if (!others.ok()) return others.status();
   for (const int64_t number : archive.campaigns) {
+    const absl::StatusOr<std::string> summary = ShortSummary(database, number);
+    if (!summary.ok()) return summary.status();
     absl::Status status = database
                               ->Use(
-                                  "INSERT OR REPLACE INTO archived SELECT ?1, coalesce(max(sequence), 0), ?2, ?3, ?4"
-                                  " FROM main.events WHERE campaign = ?1")
+                                  "INSERT OR REPLACE INTO archived SELECT ?1, (SELECT coalesce(max(sequence), 0) FROM"
+                                  " main.events WHERE campaign = ?1), ?2, ?3, ?4, request_id, ?5 FROM main.campaigns"
+                                  " WHERE number = ?1")
                               .Bind(number)
                               .BindText(archive.content)
                               .BindText(file.native())
                               .Bind(time_us)
+                              .BindBytes(*summary)
                               .Run();
     if (!status.ok()) return status;
   }

@@ -9,6 +9,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "db/sqlite.h"
+#include "pawl/v1/campaign.pb.h"
+#include "pawl/v1/event.pb.h"
 
 namespace pawl {
 
@@ -30,8 +32,22 @@ using PageOf = std::function<absl::StatusOr<std::string>(int64_t campaign)>;
 absl::StatusOr<ArchiveSummary> WriteArchive(Connection* database, const std::vector<int64_t>& campaigns,
                                             const std::filesystem::path& file, const PageOf& page_of);
 
-// Reads all of it. FAILED_PRECONDITION: no archive, or one of a newer Pawl. DATA_LOSS: it is damaged or truncated.
+// Reads all of it. FAILED_PRECONDITION: no archive, or one of a newer Pawl. DATA_LOSS: it is damaged or truncated, or a
+// blob is not what its hash says.
 absl::StatusOr<ArchiveSummary> CheckArchive(const std::filesystem::path& file);
+
+// Of the rows of an archive that is open: what its meta table must say.
+absl::StatusOr<std::string> ArchiveContentHash(Connection* archive);
+
+// One campaign of an archive that CheckArchive has passed, as it is stored there.
+struct ArchivedCampaign {
+  v1::Campaign summary;
+  std::vector<v1::Iteration> iterations;  // as the rows have them, by number
+  std::vector<v1::Event> events;          // in order
+  std::string bundle;                     // the blob that the first event names; empty: the archive lacks it
+};
+// DATA_LOSS: a row can't be read.
+absl::StatusOr<ArchivedCampaign> ReadArchived(const std::filesystem::path& file, int64_t campaign);
 
 // In the transaction that is open: takes out what an archive holds, with the blobs that no other campaign refers to,
 // and notes where it went; and the other way round. ALREADY_EXISTS: a campaign of it is there.

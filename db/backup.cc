@@ -24,6 +24,28 @@ absl::Status AlreadyExists(const std::filesystem::path& file) {
   return absl::AlreadyExistsError(absl::StrCat(file.native(), " exists: nothing is overwritten; name a new file"));
 }
 
+int RenameToNew(const char* from, const char* to) { return renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE); }
+
+// The file system has no such call.
+bool Unsupported(int error) {
+  return error == EINVAL || error == ENOSYS || error == EOPNOTSUPP || error == EPERM || error == EMLINK;
+}
+
+// errno; 0: done.
+int GiveName(const char* part, const char* file, const NamingCalls& calls) {
+  if ((calls.rename_to_new ? calls.rename_to_new(part, file) : RenameToNew(part, file)) == 0) return 0;
+  if (!Unsupported(errno)) return errno;
+  if ((calls.link ? calls.link(part, file) : link(part, file)) == 0) return unlink(part) == 0 ? 0 : errno;
+  if (!Unsupported(errno)) return errno;
+  const int fd = open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (fd < 0) return errno;
+  close(fd);
+  if (rename(part, file) == 0) return 0;
+  const int error = errno;
+  unlink(file);
+  return error;
+}
+
 absl::Status CopyInto(const std::filesystem::path& database, const std::filesystem::path& copy) {
   auto from = Connection::Open(database, Connection::Mode::kRead, kBusyMilliseconds);
   if (!from.ok()) return from.status();
@@ -44,10 +66,11 @@ absl::Status CopyInto(const std::filesystem::path& database, const std::filesyst
 
 }  // namespace
 
-absl::Status PublishFile(const std::filesystem::path& part, const std::filesystem::path& file) {
-  if (renameat2(AT_FDCWD, part.c_str(), AT_FDCWD, file.c_str(), RENAME_NOREPLACE) != 0) {
-    if (errno == EEXIST) return AlreadyExists(file);
-    return absl::UnavailableError(absl::StrCat("can't name the file ", file.native(), ": ", strerror(errno)));
+absl::Status PublishFile(const std::filesystem::path& part, const std::filesystem::path& file,
+                         const NamingCalls& calls) {
+  if (const int error = GiveName(part.c_str(), file.c_str(), calls); error != 0) {
+    if (error == EEXIST) return AlreadyExists(file);
+    return absl::UnavailableError(absl::StrCat("can't name the file ", file.native(), ": ", strerror(error)));
   }
   const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
   const int fd = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -15,6 +16,15 @@ absl::Status BackUp(const std::filesystem::path& database, const std::filesystem
 // The two ends of that: makes FILE.part, empty and for this user only; gives it its name, which is on disk, too, when
 // this returns. Neither overwrites a file (ALREADY_EXISTS).
 absl::StatusOr<std::filesystem::path> BeginFile(const std::filesystem::path& file);
-absl::Status PublishFile(const std::filesystem::path& part, const std::filesystem::path& file);
+//
+// Not every file system can rename without replacing (NFS can't): a hard link is made there, and where there are none
+// the name is taken with an empty file first, which a crash in that moment leaves behind. `calls`: a test's way to such
+// a file system.
+struct NamingCalls {
+  std::function<int(const char* from, const char* to)> rename_to_new;  // as renameat2 with RENAME_NOREPLACE
+  std::function<int(const char* from, const char* to)> link;
+};
+absl::Status PublishFile(const std::filesystem::path& part, const std::filesystem::path& file,
+                         const NamingCalls& calls = {});
 
 }  // namespace pawl

@@ -74,11 +74,10 @@ absl::Status CheckIsUndamaged(Connection* connection) {
 }
 
 absl::Status Migrate(Connection* connection) {
-  const Migration migrations[] = {{1, embedded::kMigrations0001InitialSql},
-                                  {2, embedded::kMigrations0002PatternsSql},
-                                  {3, embedded::kMigrations0003PatternExportsSql},
-                                  {4, embedded::kMigrations0004OutdatedRowsSql},
-                                  {5, embedded::kMigrations0005ArchivedSql}};
+  const Migration migrations[] = {
+      {1, embedded::kMigrations0001InitialSql},        {2, embedded::kMigrations0002PatternsSql},
+      {3, embedded::kMigrations0003PatternExportsSql}, {4, embedded::kMigrations0004OutdatedRowsSql},
+      {5, embedded::kMigrations0005ArchivedSql},       {6, embedded::kMigrations0006SpendingSql}};
   const absl::StatusOr<int64_t> version = connection->QueryInt("PRAGMA user_version");
   if (!version.ok()) return version.status();
   for (const Migration& migration : migrations) {

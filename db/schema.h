@@ -5,7 +5,7 @@
 
 namespace pawl {
 
-inline constexpr int kSchemaVersion = 5;  // of db/migrations
+inline constexpr int kSchemaVersion = 6;  // of db/migrations
 
 // FAILED_PRECONDITION: the file belongs to another program, or to a newer Pawl. An empty file is anybody's.
 absl::Status CheckIsPawlDatabase(Connection* connection);

@@ -214,6 +214,25 @@ absl::Status WriteWorker(Connection* writer, const StoredWorker& worker) {
       .Run();
 }
 
+absl::Status WriteSpending(Connection* writer, const SpentHour& spent) {
+  return writer
+      ->Use(
+          "INSERT INTO spending (author, hour, gpu_seconds, dollars) VALUES (?, ?, ?, ?) ON CONFLICT (author, hour) DO"
+          " UPDATE SET gpu_seconds = gpu_seconds + excluded.gpu_seconds, dollars = dollars + excluded.dollars")
+      .BindText(spent.author)
+      .Bind(spent.hour)
+      .Bind(SpeedupKey(spent.gpu_seconds))
+      .Bind(SpeedupKey(spent.dollars))
+      .Run();
+}
+
+absl::Status WriteMetaRow(Connection* writer, const std::string& key, const std::string& value) {
+  return writer->Use("INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value")
+      .BindText(key)
+      .BindBytes(value)
+      .Run();
+}
+
 template <typename Row>
 absl::Status WriteAll(Connection* writer, const std::vector<Row>& rows, absl::Status write(Connection*, const Row&)) {
   for (const Row& row : rows) {
@@ -367,6 +386,10 @@ absl::Status Store::Write(Writes* writes) {
   if (status.ok()) status = WriteAll(writer_.get(), writes->lessons, WriteLesson);
   if (status.ok()) status = WriteAll(writer_.get(), writes->pattern_files, WritePatternFile);
   if (status.ok()) status = WriteAll(writer_.get(), writes->pattern_exports, WritePatternExport);
+  if (status.ok()) status = WriteAll(writer_.get(), writes->spending, WriteSpending);
+  if (status.ok() && writes->maintenance) {
+    status = WriteMetaRow(writer_.get(), "maintenance", writes->maintenance->SerializeAsString());
+  }
   const bool identify = writes->leases_ended || identity_.empty();
   std::string identity;
   if (status.ok() && identify) status = NewIdentity(&identity);
@@ -425,21 +448,35 @@ absl::StatusOr<ArchiveSummary> Store::MoveOut(const std::vector<int64_t>& campai
   if (!written.ok()) return written.status();
   // What can't be read again must not be the only copy.
   const absl::StatusOr<ArchiveSummary> read = CheckArchive(whole);
-  if (!read.ok()) return read.status();
-  if (read->content != written->content) return absl::DataLossError("the archive is not what was written into it");
+  absl::Status status = read.status();
+  if (status.ok() && read->content != written->content) {
+    status = absl::DataLossError("the archive is not what was written into it");
+  }
   Transaction transaction(writer_.get());
-  if (absl::Status status = Begin(&transaction); !status.ok()) return status;
-  if (absl::Status status = RemoveArchived(writer_.get(), *written, whole, time_us); !status.ok()) return status;
+  if (status.ok()) status = Begin(&transaction);
+  if (status.ok()) status = RemoveArchived(writer_.get(), *written, whole, time_us);
+  if (!status.ok()) {  // the database has everything
+    std::error_code error;
+    std::filesystem::remove(whole, error);
+    return status;
+  }
   Pass(FaultPoint::kBeforeCommit);
-  if (absl::Status status = CommitTransaction(&transaction); !status.ok()) return status;
+  // Where this fails the campaigns may have left the database all the same: the file stays.
+  if (status = CommitTransaction(&transaction); !status.ok()) return status;
   Pass(FaultPoint::kAfterCommit);
   return written;
 }
 
-absl::StatusOr<ArchiveSummary> Store::BringBack(const std::filesystem::path& file) {
+absl::StatusOr<ArchiveSummary> Store::BringBack(const std::filesystem::path& file, const CheckCampaign& check) {
   absl::MutexLock lock(&writer_mutex_);
   const absl::StatusOr<ArchiveSummary> archive = CheckArchive(file);
   if (!archive.ok()) return archive.status();
+  for (const int64_t number : archive->campaigns) {
+    if (check == nullptr) break;
+    const absl::StatusOr<ArchivedCampaign> campaign = ReadArchived(file, number);
+    if (!campaign.ok()) return campaign.status();
+    if (absl::Status status = check(number, *campaign); !status.ok()) return status;
+  }
   if (absl::Status status = AttachArchive(writer_.get(), file); !status.ok()) return status;
   absl::Status status;
   {
@@ -501,21 +538,42 @@ absl::Status Store::SetRowsUpToDate() {
   return writer_->Execute("DELETE FROM meta WHERE key = 'outdated rows'");
 }
 
+absl::StatusOr<bool> Store::SpendingUncounted() {
+  absl::MutexLock lock(&writer_mutex_);
+  const absl::StatusOr<int64_t> found = writer_->QueryInt("SELECT count(*) FROM meta WHERE key = 'uncounted spending'");
+  if (!found.ok()) return found.status();
+  return *found > 0;
+}
+
+absl::Status Store::SetSpending(const std::vector<SpentHour>& hours) {
+  absl::MutexLock lock(&writer_mutex_);
+  Transaction transaction(writer_.get());
+  if (absl::Status status = Begin(&transaction); !status.ok()) return status;
+  absl::Status status = writer_->Execute("DELETE FROM spending; DELETE FROM meta WHERE key = 'uncounted spending'");
+  if (status.ok()) status = WriteAll(writer_.get(), hours, WriteSpending);
+  return status.ok() ? CommitTransaction(&transaction) : status;
+}
+
 bool Store::Copied() {
   absl::MutexLock lock(&writer_mutex_);
   return !lock_->same_file();
 }
 
-absl::StatusOr<v1::ServiceNotes> Store::Notes() {
+template <typename Message>
+absl::StatusOr<Message> Store::ReadMeta(const std::string& key) {
   absl::MutexLock lock(&reader_mutex_);
-  v1::ServiceNotes notes;
-  Statement select = reader_->Use("SELECT value FROM meta WHERE key = 'notes'");
-  const absl::StatusOr<bool> row = select.Step();
+  Message message;
+  Statement select = reader_->Use("SELECT value FROM meta WHERE key = ?");
+  const absl::StatusOr<bool> row = select.BindText(key).Step();
   if (!row.ok()) return row.status();
   const std::string_view bytes = *row ? select.Bytes(0) : std::string_view();
-  if (!notes.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return v1::ServiceNotes();
-  return notes;
+  if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return Message();
+  return message;
 }
+
+absl::StatusOr<v1::ServiceNotes> Store::Notes() { return ReadMeta<v1::ServiceNotes>("notes"); }
+
+absl::StatusOr<v1::MaintenanceNote> Store::Maintenance() { return ReadMeta<v1::MaintenanceNote>("maintenance"); }
 
 absl::Status Store::WriteNotes(const v1::ServiceNotes& notes) { return WriteMeta("notes", notes.SerializeAsString()); }
 
@@ -541,11 +599,7 @@ absl::Status Store::WriteMeta(const std::string& key, const std::string& value) 
   absl::MutexLock lock(&writer_mutex_);
   Transaction transaction(writer_.get());
   if (absl::Status status = Begin(&transaction); !status.ok()) return status;
-  absl::Status status =
-      writer_->Use("INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value")
-          .BindText(key)
-          .BindBytes(value)
-          .Run();
+  absl::Status status = WriteMetaRow(writer_.get(), key, value);
   return status.ok() ? CommitTransaction(&transaction) : status;
 }
 

@@ -60,6 +60,13 @@ struct StoreSizes {
   int64_t free = 0, disk = 0;                                // bytes of the file system that it is on
 };
 
+// What the trials of one author's campaigns took that ended within one hour.
+struct SpentHour {
+  std::string author;
+  int64_t hour = 0;  // since 1970
+  double gpu_seconds = 0, dollars = 0;
+};
+
 // What is written together or not at all.
 struct Writes {
   std::vector<v1::Event> events = {};        // their sequence numbers are given by Commit
@@ -71,7 +78,9 @@ struct Writes {
   std::vector<v1::Pattern> lessons = {};
   std::vector<v1::PatternFile> pattern_files = {};  // imported; by their source made or replaced
   std::vector<std::string> pattern_exports = {};    // hashes of what was handed out of the lessons
-  bool leases_ended = false;                        // of the original of a copy: Copied is false from then on
+  std::vector<SpentHour> spending = {};             // added to what the hour has
+  std::optional<v1::MaintenanceNote> maintenance = {};
+  bool leases_ended = false;  // of the original of a copy: Copied is false from then on
 };
 
 struct IterationQuery {
@@ -139,6 +148,8 @@ class Store {
   // What the orchestrator wrote down last; empty: nothing yet.
   absl::StatusOr<v1::ServiceNotes> Notes();
   absl::Status WriteNotes(const v1::ServiceNotes& notes);
+  // As it began or ended last; empty: it never did.
+  absl::StatusOr<v1::MaintenanceNote> Maintenance();
   // Campaigns whose reports could not be written yet.
   absl::StatusOr<std::vector<int64_t>> UnwrittenReports();
   absl::Status NoteUnwrittenReports(const std::vector<int64_t>& campaigns);
@@ -148,6 +159,14 @@ class Store {
   absl::StatusOr<std::optional<v1::Campaign>> GetCampaign(int64_t number);
   absl::StatusOr<std::optional<v1::Campaign>> FindRequest(const std::string& request_id);
   absl::StatusOr<std::vector<v1::Campaign>> ListCampaigns(int64_t before, int limit);  // newest first
+  // Newest first, without what is long. FindRequest finds these, too.
+  absl::StatusOr<std::vector<v1::Campaign>> ListArchived(int limit);
+
+  // What trials took since this hour, of campaigns that were archived, too.
+  absl::StatusOr<std::vector<SpentHour>> Spending(int64_t since_hour);
+  // An older Pawl did not write it (0006_spending.sql): SetSpending has it from the campaigns.
+  absl::StatusOr<bool> SpendingUncounted();
+  absl::Status SetSpending(const std::vector<SpentHour>& hours);
 
   absl::StatusOr<std::vector<v1::Event>> Events(int64_t campaign, int64_t after, int limit);
 
@@ -174,7 +193,9 @@ class Store {
   // its size until Shrink, which needs as much free space as the database has content.
   absl::StatusOr<ArchiveSummary> MoveOut(const std::vector<int64_t>& campaigns, const std::filesystem::path& file,
                                          int64_t time_us, const PageOf& page_of);
-  absl::StatusOr<ArchiveSummary> BringBack(const std::filesystem::path& file);
+  // `check` looks at each campaign before any is taken; its error is the answer.
+  using CheckCampaign = std::function<absl::Status(int64_t number, const ArchivedCampaign& campaign)>;
+  absl::StatusOr<ArchiveSummary> BringBack(const std::filesystem::path& file, const CheckCampaign& check = nullptr);
   absl::Status Shrink();
 
   // 32 random bytes that were made with the file: lease tokens are derived from them.
@@ -192,6 +213,8 @@ class Store {
 
   absl::Status Start();
   absl::Status WriteMeta(const std::string& key, const std::string& value);
+  template <typename Message>
+  absl::StatusOr<Message> ReadMeta(const std::string& key);
   absl::Status CheckForDamage() ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_);
   absl::Status Write(Writes* writes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_);
   absl::Status Begin(Transaction* transaction) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_);

@@ -96,8 +96,30 @@ absl::StatusOr<std::optional<v1::Campaign>> Store::GetCampaign(int64_t number) {
 
 absl::StatusOr<std::optional<v1::Campaign>> Store::FindRequest(const std::string& request_id) {
   absl::MutexLock lock(&reader_mutex_);
-  Statement statement = reader_->Use("SELECT summary FROM campaigns WHERE request_id = ?");
+  Statement statement = reader_->Use(
+      "SELECT summary FROM campaigns WHERE request_id = ?1"
+      " UNION ALL SELECT summary FROM archived WHERE request_id = ?1 AND summary IS NOT NULL LIMIT 1");
   return ReadOne<v1::Campaign>(statement.BindText(request_id));
+}
+
+absl::StatusOr<std::vector<v1::Campaign>> Store::ListArchived(int limit) {
+  absl::MutexLock lock(&reader_mutex_);
+  Statement statement =
+      reader_->Use("SELECT summary FROM archived WHERE summary IS NOT NULL ORDER BY campaign DESC LIMIT ?");
+  return ReadAll<v1::Campaign>(statement.Bind(Limit(limit)));
+}
+
+absl::StatusOr<std::vector<SpentHour>> Store::Spending(int64_t since_hour) {
+  absl::MutexLock lock(&reader_mutex_);
+  Statement statement = reader_->Use("SELECT author, hour, gpu_seconds, dollars FROM spending WHERE hour >= ?");
+  statement.Bind(since_hour);
+  std::vector<SpentHour> hours;
+  while (true) {
+    const absl::StatusOr<bool> row = statement.Step();
+    if (!row.ok()) return row.status();
+    if (!*row) return hours;
+    hours.push_back({std::string(statement.Bytes(0)), statement.Int(1), statement.Real(2), statement.Real(3)});
+  }
 }
 
 absl::StatusOr<std::vector<v1::Campaign>> Store::ListCampaigns(int64_t before, int limit) {

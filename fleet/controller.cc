@@ -10,10 +10,12 @@ namespace {
 
 constexpr int kSurplusBefore = 3;  // a queue that is empty for a moment fills again
 
-bool HasWorker(const Demand& demand, int64_t job) {
-  return std::any_of(demand.workers.begin(), demand.workers.end(),
+bool HasWorker(const std::vector<std::string>& workers, int64_t job) {
+  return std::any_of(workers.begin(), workers.end(),
                      [&](const std::string& worker) { return IsWorkerOfJob(worker, job); });
 }
+
+bool HasWorker(const Demand& demand, int64_t job) { return HasWorker(demand.workers, job); }
 
 }  // namespace
 
@@ -31,12 +33,33 @@ void FleetController::HoldBack(absl::Time now) {
   hold_until_ = now + wait;
 }
 
+// A worker that can't reach the orchestrator ends as one does that has nothing to do: its job looks fine to Slurm.
+std::set<int64_t> FleetController::UnseenJobs(const std::vector<FleetJob>& jobs, const Demand& demand) {
+  std::set<int64_t> registered, doubtful, unseen;
+  for (const FleetJob& job : jobs) {
+    if (registered_.contains(job.id) || HasWorker(demand, job.id)) {
+      registered.insert(job.id);
+    } else if (job.completed) {
+      (known_failed_.contains(job.id) ? unseen : doubtful).insert(job.id);
+    }
+  }
+  registered_ = std::move(registered);
+  if (doubtful.empty()) return unseen;
+  // It may have come and gone between two decisions, or before this process was there.
+  const absl::StatusOr<std::vector<std::string>> workers = seams_.all_workers();
+  if (!workers.ok()) return unseen;
+  for (const int64_t job : doubtful) (HasWorker(*workers, job) ? registered_ : unseen).insert(job);
+  return unseen;
+}
+
 void FleetController::NoteFailures(const std::vector<FleetJob>& jobs, const Demand& demand, absl::Time now) {
   const FleetJob* newest = nullptr;
   int fresh = 0;
   std::set<int64_t> failed;
+  const std::set<int64_t> unseen = UnseenJobs(jobs, demand);
   for (const FleetJob& job : jobs) {
-    if (job.state != FleetJob::State::kFailed || absl::Seconds(job.seconds) > options_.quick) continue;
+    const bool at_once = job.state == FleetJob::State::kFailed && absl::Seconds(job.seconds) <= options_.quick;
+    if (!at_once && !unseen.contains(job.id)) continue;
     failed.insert(job.id);
     fresh += !known_failed_.contains(job.id);
     if (newest == nullptr || job.id > newest->id) newest = &job;
@@ -53,7 +76,9 @@ void FleetController::NoteFailures(const std::vector<FleetJob>& jobs, const Dema
   } else if (fresh > 0) {
     HoldBack(now);
     Trouble("worker jobs",
-            absl::StrCat("worker jobs fail at once, the last one was ", newest->id, " (", newest->reason, "): see ",
+            absl::StrCat(newest->completed ? "worker jobs end without reaching the orchestrator, the last one was "
+                                           : "worker jobs fail at once, the last one was ",
+                         newest->id, newest->completed ? "" : absl::StrCat(" (", newest->reason, ")"), ": see ",
                          newest->log.empty() ? absl::StrCat("scontrol show job ", newest->id) : newest->log,
                          ". One is tried again after a while, later after up to ",
                          absl::FormatDuration(options_.longest_backoff)));

@@ -17,6 +17,8 @@ namespace pawl {
 // What the controller looks at and acts on.
 struct FleetSeams {
   std::function<absl::StatusOr<Demand>()> ask;
+  // Names of all workers that the orchestrator knows, with those that are gone: a long list, asked for seldom.
+  std::function<absl::StatusOr<std::vector<std::string>>()> all_workers;
   std::function<absl::StatusOr<std::vector<FleetJob>>()> jobs;
   std::function<absl::StatusOr<int64_t>(const GpuClass&)> submit;
   std::function<absl::Status(const std::vector<int64_t>&)> cancel;
@@ -37,9 +39,9 @@ struct FleetOptions {
 // What it remembers only spares Slurm work and people messages: a new controller decides the same from what it sees,
 // and finds the jobs that failed before in Slurm's own list.
 //
-// Where jobs fail at once or are refused it waits, each time twice as long, and then tries a single one; when that
-// one's worker has registered it goes on as before. Each kind of trouble is said once, and once more when it is over.
-// Not thread-safe.
+// Where jobs fail at once, end without their worker ever having registered, or are refused, it waits, each time twice
+// as long, and then tries a single one; when that one's worker has registered it goes on as before. Each kind of
+// trouble is said once, and once more when it is over. Not thread-safe.
 class FleetController {
  public:
   FleetController(FleetOptions options, FleetSeams seams) : options_(std::move(options)), seams_(std::move(seams)) {}
@@ -48,6 +50,8 @@ class FleetController {
   void Step(absl::Time now);
 
  private:
+  // Jobs that ended well, and whose workers the orchestrator never saw.
+  std::set<int64_t> UnseenJobs(const std::vector<FleetJob>& jobs, const Demand& demand);
   void NoteFailures(const std::vector<FleetJob>& jobs, const Demand& demand, absl::Time now);
   std::vector<int64_t> StaleJobs(const std::vector<FleetJob>& jobs, const Demand& demand, absl::Time now);
   void Submit(const Decision& decision, absl::Time now);
@@ -60,6 +64,7 @@ class FleetController {
   const FleetSeams seams_;
   std::map<std::string, bool> troubles_;
   std::set<int64_t> known_failed_;
+  std::set<int64_t> registered_;  // jobs whose workers were seen
   int64_t last_failed_ = 0;
   int setbacks_ = 0;  // since the last success
   absl::Time hold_until_ = absl::InfinitePast();

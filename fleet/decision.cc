@@ -39,7 +39,12 @@ Decision Decide(const std::vector<GpuClass>& classes, const Demand& demand, cons
   for (const auto& [gpu, trials] : demand.queued) {
     if (const int of = ClassFor(classes, gpu); of >= 0) counts[of].queued += trials;
   }
-  for (const auto& [gpu, workers] : demand.idle) {
+  for (const auto& [gpu, idle] : demand.idle) {
+    int workers = idle;
+    if (demand.replays.contains(gpu)) {
+      const auto own = demand.queued.find(gpu);
+      workers = std::min(idle, own == demand.queued.end() ? 0 : own->second);
+    }
     if (const int of = ClassFor(classes, gpu); of >= 0) counts[of].idle += workers;
   }
   int active = 0;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -26,15 +27,17 @@ struct FleetJob {
   int64_t id = 0;
   std::string gpu;  // of its class
   State state = State::kEnded;
-  double seconds = 0;  // that it ran, where it has ended
-  std::string reason;  // of pending or of its failure
-  std::string log;     // where it writes; empty: not known
+  bool completed = false;  // kEnded by itself, with exit code 0
+  double seconds = 0;      // that it ran, where it has ended
+  std::string reason;      // of pending or of its failure
+  std::string log;         // where it writes; empty: not known
 };
 
 // What an orchestrator asks for and has.
 struct Demand {
   std::map<std::string, int> queued;  // trials by the GPU that is asked for; "any"
   std::map<std::string, int> idle;    // workers by their GPU
+  std::set<std::string> replays;      // of these, GPUs that are recordings: they serve their own trials only
   std::vector<std::string> workers;   // names of all that are there, without workers/
 };
 

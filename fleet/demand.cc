@@ -32,6 +32,34 @@ int ValueIn(std::string_view line) {
   return absl::SimpleAtod(text, &value) ? static_cast<int>(value) : 0;
 }
 
+absl::Status NotPawl() {
+  return absl::FailedPreconditionError("it does not answer as an orchestrator of Pawl does: is the address right?");
+}
+
+// The list in what /api/workers answers; empty: there are none.
+absl::StatusOr<nlohmann::json> ReadWorkers(std::string_view text) {
+  const nlohmann::json answer = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!answer.is_object()) return NotPawl();
+  const auto all = answer.find("workers");
+  return all == answer.end() || !all->is_array() ? nlohmann::json::array() : *all;
+}
+
+// Empty: it is none.
+std::string TextIn(const nlohmann::json& object, const char* key) {
+  const auto found = object.is_object() ? object.find(key) : object.end();
+  return found == object.end() || !found->is_string() ? "" : found->get<std::string>();
+}
+
+std::vector<std::string> NamesIn(const nlohmann::json& workers) {
+  std::vector<std::string> names;
+  for (const nlohmann::json& worker : workers) {
+    if (const std::string name = TextIn(worker, "name"); !name.empty()) {
+      names.emplace_back(absl::StripPrefix(name, "workers/"));
+    }
+  }
+  return names;
+}
+
 }  // namespace
 
 absl::StatusOr<Demand> ReadDemand(std::string_view metrics, std::string_view workers) {
@@ -47,18 +75,21 @@ absl::StatusOr<Demand> ReadDemand(std::string_view metrics, std::string_view wor
       demand.idle[LabelIn(line, "gpu")] += ValueIn(line);
     }
   }
-  const nlohmann::json list = nlohmann::json::parse(workers, nullptr, /*allow_exceptions=*/false);
-  if (!ours || !list.is_object()) {
-    return absl::FailedPreconditionError("it does not answer as an orchestrator of Pawl does: is the address right?");
-  }
-  const auto all = list.find("workers");
-  if (all == list.end() || !all->is_array()) return demand;
-  for (const nlohmann::json& worker : *all) {
-    const auto name = worker.find("name");
-    if (name == worker.end() || !name->is_string()) continue;
-    demand.workers.emplace_back(absl::StripPrefix(name->get<std::string>(), "workers/"));
+  const absl::StatusOr<nlohmann::json> list = ReadWorkers(workers);
+  if (!ours || !list.ok()) return NotPawl();
+  demand.workers = NamesIn(*list);
+  for (const nlohmann::json& worker : *list) {
+    const auto device = worker.find("device");
+    if (device == worker.end() || !device->is_object()) continue;
+    if (TextIn(*device, "kind") == "DEVICE_KIND_REPLAY") demand.replays.insert(TextIn(*device, "label"));
   }
   return demand;
+}
+
+absl::StatusOr<std::vector<std::string>> ReadWorkerNames(std::string_view workers) {
+  const absl::StatusOr<nlohmann::json> list = ReadWorkers(workers);
+  if (!list.ok()) return list.status();
+  return NamesIn(*list);
 }
 
 }  // namespace pawl

@@ -84,6 +84,7 @@ int ControlSlurm(const FleetFlags& flags, const sigset_t& signals) {
   const Slurm slurm(flags.slurm);
   FleetSeams seams;
   seams.ask = [&] { return AskService(flags.service); };
+  seams.all_workers = [&] { return AskForAllWorkers(flags.service); };
   seams.jobs = [&] { return slurm.Jobs(); };
   seams.submit = [&](const GpuClass& gpu) {
     absl::StatusOr<int64_t> job = slurm.Submit(gpu);

@@ -32,9 +32,9 @@ absl::StatusOr<std::string> Fetch(httplib::Client& client, const httplib::Header
   return reply->body;
 }
 
-}  // namespace
-
-absl::StatusOr<Demand> AskService(const ServiceAddress& address) {
+// What the paths answer, in their order.
+absl::StatusOr<std::vector<std::string>> FetchAll(const ServiceAddress& address,
+                                                  const std::vector<std::string>& paths) {
   httplib::Client client(address.url);
   if (!client.is_valid())
     return absl::InvalidArgumentError(absl::StrCat(address.url, " is not the URL of a dashboard"));
@@ -49,11 +49,27 @@ absl::StatusOr<Demand> AskService(const ServiceAddress& address) {
     if (!token.ok()) return token.status();
     headers.emplace("Authorization", absl::StrCat("Bearer ", absl::StripAsciiWhitespace(*token)));
   }
-  const absl::StatusOr<std::string> metrics = Fetch(client, headers, address, "/metrics");
-  if (!metrics.ok()) return metrics.status();
-  const absl::StatusOr<std::string> workers = Fetch(client, headers, address, "/api/workers");
-  if (!workers.ok()) return workers.status();
-  return ReadDemand(*metrics, *workers);
+  std::vector<std::string> answers;
+  for (const std::string& path : paths) {
+    absl::StatusOr<std::string> answer = Fetch(client, headers, address, path);
+    if (!answer.ok()) return answer.status();
+    answers.push_back(*std::move(answer));
+  }
+  return answers;
+}
+
+}  // namespace
+
+absl::StatusOr<Demand> AskService(const ServiceAddress& address) {
+  const absl::StatusOr<std::vector<std::string>> answers = FetchAll(address, {"/metrics", "/api/workers"});
+  if (!answers.ok()) return answers.status();
+  return ReadDemand((*answers)[0], (*answers)[1]);
+}
+
+absl::StatusOr<std::vector<std::string>> AskForAllWorkers(const ServiceAddress& address) {
+  const absl::StatusOr<std::vector<std::string>> answers = FetchAll(address, {"/api/workers?gone_too=true"});
+  if (!answers.ok()) return answers.status();
+  return ReadWorkerNames((*answers)[0]);
 }
 
 }  // namespace pawl

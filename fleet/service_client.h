@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -19,5 +20,7 @@ struct ServiceAddress {
 // Asks an orchestrator's dashboard port what it needs. UNAVAILABLE: it does not answer; UNAUTHENTICATED: not with this
 // token. The token is read each time, so that a new one counts at once.
 absl::StatusOr<Demand> AskService(const ServiceAddress& address);
+// Names of all workers that it knows, with those that are gone.
+absl::StatusOr<std::vector<std::string>> AskForAllWorkers(const ServiceAddress& address);
 
 }  // namespace pawl

@@ -113,6 +113,7 @@ absl::StatusOr<std::vector<FleetJob>> ReadJobs(std::string_view text, const std:
     job.id = NumberAt(entry, "job_id");
     job.gpu = std::string(rest);
     job.state = StateOf(entry);
+    job.completed = job.state == FleetJob::State::kEnded && TextAt(entry, "job_state") == "COMPLETED";
     job.seconds = static_cast<double>(NumberAt(entry, "end_time") - NumberAt(entry, "start_time"));  // of one clock
     job.reason = TextAt(entry, "state_reason");
     job.log = TextAt(entry, "standard_output");

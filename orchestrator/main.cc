@@ -9,6 +9,7 @@
 #include <exception>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <thread>
 
 #include "absl/strings/numbers.h"
@@ -46,6 +47,9 @@ struct Flags {
   int64_t max_bundles = OrchestratorOptions().max_bundle_bytes >> 20;
   int64_t max_author = OrchestratorOptions().max_author_bytes >> 20;
   std::vector<std::string> shares;
+  std::vector<std::string> limit_gpu_seconds;
+  std::vector<std::string> limit_dollars;
+  std::string limit_window = "30d";
 };
 
 // Empty: there is no home folder to keep it in. The base directory specification has relative folders ignored.
@@ -63,20 +67,51 @@ std::string ReportFolder(const Flags& flags) {
   return (std::filesystem::path(flags.database).parent_path() / "reports").string();
 }
 
-// ALICE=2. An author may have = in the name, a weight has none.
-absl::StatusOr<std::map<std::string, double>> ReadShares(const std::vector<std::string>& words) {
-  std::map<std::string, double> shares;
+// ALICE=2. An author may have = in the name, a number has none.
+absl::StatusOr<std::map<std::string, double>> ReadByAuthor(const std::string& flag,
+                                                           const std::vector<std::string>& words, double least,
+                                                           double most, const std::string& expected) {
+  std::map<std::string, double> by_author;
   for (const std::string& word : words) {
     const size_t equals = word.rfind('=');
-    double weight = 0;
-    if (equals == std::string::npos || equals == 0 || !absl::SimpleAtod(word.substr(equals + 1), &weight) ||
-        !(weight >= 0.01 && weight <= 100)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--share: \"", word, "\"; expected AUTHOR=WEIGHT with a weight from 0.01 to 100"));
+    double number = 0;
+    if (equals == std::string::npos || equals == 0 || !absl::SimpleAtod(word.substr(equals + 1), &number) ||
+        !(number >= least && number <= most)) {
+      return absl::InvalidArgumentError(absl::StrCat(flag, ": \"", word, "\"; expected ", expected));
     }
-    shares[word.substr(0, equals)] = weight;
+    by_author[word.substr(0, equals)] = number;
   }
-  return shares;
+  return by_author;
+}
+
+// The limits of --limit-gpu-seconds, --limit-dollars and --limit-window.
+absl::Status ReadLimits(const Flags& flags, OrchestratorOptions* options) {
+  const auto seconds = ReadByAuthor("--limit-gpu-seconds", flags.limit_gpu_seconds, 0.001, 1e12,
+                                    "AUTHOR=SECONDS with a number above 0, or '*=SECONDS'");
+  if (!seconds.ok()) return seconds.status();
+  const auto dollars = ReadByAuthor("--limit-dollars", flags.limit_dollars, 0.001, 1e12,
+                                    "AUTHOR=DOLLARS with a number above 0, or '*=DOLLARS'");
+  if (!dollars.ok()) return dollars.status();
+  // Who has a limit of one kind keeps everybody's of the other.
+  for (const std::map<std::string, double>* named : {&*seconds, &*dollars}) {
+    for (const auto& [author, number] : *named) {
+      const auto limit_of = [&author = author](const std::map<std::string, double>& limits) {
+        auto found = limits.find(author);
+        if (found == limits.end()) found = limits.find(kEachAuthor);
+        return found == limits.end() ? std::nullopt : std::optional(found->second);
+      };
+      options->limits[author] = {.gpu_seconds = limit_of(*seconds), .dollars = limit_of(*dollars)};
+    }
+  }
+  int64_t window = 0;
+  const char unit = flags.limit_window.empty() ? ' ' : flags.limit_window.back();
+  if (!absl::SimpleAtoi(flags.limit_window.substr(0, flags.limit_window.size() - (unit == ' ' ? 0 : 1)), &window) ||
+      (unit != 'd' && unit != 'h') || window < 1 || window > 100'000) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--limit-window: \"", flags.limit_window, "\"; expected days or hours, as in 30d or 12h"));
+  }
+  options->limit_window = absl::Hours(unit == 'd' ? 24 * window : window);
+  return absl::OkStatus();
 }
 
 int Fail(const absl::Status& status) {
@@ -112,8 +147,10 @@ int Serve(Store& store, const Flags& flags, const sigset_t& signals) {
   options.orchestrator.max_unfinished = flags.max_campaigns;
   options.orchestrator.max_bundle_bytes = flags.max_bundles << 20;
   options.orchestrator.max_author_bytes = flags.max_author << 20;
-  absl::StatusOr<std::map<std::string, double>> shares = ReadShares(flags.shares);
+  absl::StatusOr<std::map<std::string, double>> shares =
+      ReadByAuthor("--share", flags.shares, 0.01, 100, "AUTHOR=WEIGHT with a weight from 0.01 to 100");
   if (!shares.ok()) return Fail(shares.status());
+  if (absl::Status status = ReadLimits(flags, &options.orchestrator); !status.ok()) return Fail(status);
   options.orchestrator.shares = *std::move(shares);
   absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(store, options);
   if (!server.ok()) return Fail(server.status());
@@ -170,7 +207,7 @@ int Run(int argc, char** argv) {
       ->type_name("FILE");
   option("tls-ca", flags.security.tls.ca, "Certificate authority that signed the clients' certificates")
       ->type_name("FILE");
-  option("tokens", flags.security.tokens, "File with `ROLE TOKEN` lines; the roles are read, submit and work")
+  option("tokens", flags.security.tokens, "File with `ROLE TOKEN` lines; the roles are read, submit, work and admin")
       ->type_name("FILE");
   option("http", flags.http, "Serve the dashboard: a port on 127.0.0.1, or host:port")->type_name("ADDRESS");
   option("database", flags.database, "SQLite file; created if missing")->type_name("FILE")->capture_default_str();
@@ -190,6 +227,20 @@ int Run(int argc, char** argv) {
       ->type_name("AUTHOR=WEIGHT")
       ->allow_extra_args(false)
       ->delimiter(',');
+  option("limit-gpu-seconds", flags.limit_gpu_seconds,
+         "GPU seconds that the trials of an author's campaigns may take within --limit-window; can be given several "
+         "times; '*' is every author who is not named (default: no limit)")
+      ->type_name("AUTHOR=SECONDS")
+      ->allow_extra_args(false)
+      ->delimiter(',');
+  option("limit-dollars", flags.limit_dollars,
+         "Dollars that they may cost within --limit-window, by the prices of the GPUs (default: no limit)")
+      ->type_name("AUTHOR=DOLLARS")
+      ->allow_extra_args(false)
+      ->delimiter(',');
+  option("limit-window", flags.limit_window, "Time before now for which the limits are, in days or hours")
+      ->type_name("DURATION")
+      ->capture_default_str();
   option("profiles", flags.profiles,
          "Folder whose decision_tree.toml, gates.toml and metrics.toml replace the built-in ones")
       ->type_name("FOLDER");

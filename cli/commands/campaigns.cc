@@ -2,14 +2,19 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/names/resource_name.h"
 #include "cli/commands/commands.h"
 #include "cli/connect/flags.h"
+#include "cli/text/campaign_text.h"
 #include "cli/text/json_line.h"
 #include "cli/text/layout.h"
 #include "cli/text/words.h"
@@ -49,6 +54,28 @@ void Print(const v1::ListCampaignsResponse& page) {
   }
 }
 
+// Why campaigns that could go on do not, each reason once.
+void PrintWaits(const v1::ListCampaignsResponse& page) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> reasons;
+  for (const v1::Campaign& campaign : page.campaigns()) {
+    if (!IsHeld(campaign)) continue;
+    const auto known = std::find_if(reasons.begin(), reasons.end(),
+                                    [&](const auto& reason) { return reason.first == campaign.message(); });
+    auto& reason =
+        known == reasons.end() ? reasons.emplace_back(campaign.message(), std::vector<std::string>()) : *known;
+    reason.second.push_back(ShortName(campaign.name()));
+  }
+  constexpr size_t kNamed = 10;
+  for (auto& [reason, campaigns] : reasons) {
+    const size_t more = campaigns.size() > kNamed ? campaigns.size() - kNamed : 0;
+    campaigns.resize(campaigns.size() - more);
+    std::fprintf(
+        stderr, "%s %s: %s\n",
+        absl::StrCat(absl::StrJoin(campaigns, ", "), more > 0 ? absl::StrCat(" and ", more, " more") : "").c_str(),
+        campaigns.size() + more == 1 ? "waits" : "wait", OneLine(reason).c_str());
+  }
+}
+
 absl::StatusOr<int> ListCampaigns(const CampaignsFlags& flags, Connection& connection) {
   v1::ListCampaignsRequest request;
   request.set_page_size(flags.page_size);
@@ -62,6 +89,7 @@ absl::StatusOr<int> ListCampaigns(const CampaignsFlags& flags, Connection& conne
     Print(*page);
   }
   std::fflush(stdout);
+  if (!flags.json) PrintWaits(*page);
   if (page->campaigns().empty() && flags.page_token.empty()) {
     std::fprintf(stderr, "No campaigns yet: `pawl run BUNDLE` starts one\n");
   }

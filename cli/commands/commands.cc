@@ -46,6 +46,7 @@ std::unique_ptr<CLI::App> MakePawlApp(const std::string& version, int* exit_code
 
   AddArchive(app, exit_code);
   AddCancel(app, exit_code);
+  AddMaintenance(app, exit_code);
   AddPause(app, exit_code);
   AddPropose(app, exit_code);
   AddRestore(app, exit_code);

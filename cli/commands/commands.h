@@ -53,6 +53,7 @@ void AddWorkers(CLI::App& app, int* exit_code);
 
 void AddArchive(CLI::App& app, int* exit_code);
 void AddCancel(CLI::App& app, int* exit_code);
+void AddMaintenance(CLI::App& app, int* exit_code);
 void AddPause(CLI::App& app, int* exit_code);
 void AddPropose(CLI::App& app, int* exit_code);
 void AddRestore(CLI::App& app, int* exit_code);

@@ -4,11 +4,13 @@
 #include <memory>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "cli/commands/commands.h"
 #include "cli/connect/bundle_path.h"
 #include "cli/connect/flags.h"
 #include "cli/connect/requests.h"
 #include "cli/follow/watching.h"
+#include "cli/text/campaign_text.h"
 #include "cli/text/failure.h"
 #include "cli/text/json_line.h"
 
@@ -44,6 +46,7 @@ int Submit(const SubmitFlags& flags) {
     if (flags.json && !flags.wait) PrintJsonLine(*campaign, /*every_field=*/true);
     if (!flags.json) std::printf("%s\n", campaign->name().c_str());
     std::fflush(stdout);
+    if (IsHeld(*campaign)) Say(absl::StrCat("It waits: ", campaign->message()));
     if (!flags.wait) return kDone;
     WatchingOptions watching;
     watching.flags = FlagsText(flags.connection);

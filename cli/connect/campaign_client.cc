@@ -241,4 +241,12 @@ absl::StatusOr<v1::ListWorkersResponse> CampaignClient::ListWorkers(bool gone_to
   return stub_->Call(&Service::Stub::ListWorkers, request);
 }
 
+absl::StatusOr<v1::Maintenance> CampaignClient::GetMaintenance() {
+  return stub_->Call(&Service::Stub::GetMaintenance, v1::GetMaintenanceRequest());
+}
+
+absl::StatusOr<v1::Maintenance> CampaignClient::SetMaintenance(const v1::SetMaintenanceRequest& request) {
+  return stub_->Call(&Service::Stub::SetMaintenance, request);
+}
+
 }  // namespace pawl

@@ -46,6 +46,8 @@ class CampaignClient {
   absl::StatusOr<v1::ListPatternsResponse> ListPatterns(const v1::ListPatternsRequest& request);
   absl::StatusOr<v1::ImportPatternsResponse> ImportPatterns(const v1::ImportPatternsRequest& request);
   absl::StatusOr<v1::ListWorkersResponse> ListWorkers(bool gone_too);
+  absl::StatusOr<v1::Maintenance> GetMaintenance();
+  absl::StatusOr<v1::Maintenance> SetMaintenance(const v1::SetMaintenanceRequest& request);
 
   const std::string& address() const { return address_; }
   const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }

@@ -226,7 +226,7 @@ absl::Status CampaignRun::LookWhatItWaitsFor(absl::Time now) {
     // One of several devices adds its own to the name.
     registered = registered || worker.name() == worker_name_ || absl::StartsWith(worker.name(), worker_name_ + "-");
   }
-  if (!registered || campaign->state() != v1::WAITING || campaign->message().empty()) {
+  if (!registered || campaign->state() != v1::WAITING || campaign->message().empty() || IsHeld(*campaign)) {
     waits_since_ = absl::InfiniteFuture();
     return absl::OkStatus();
   }

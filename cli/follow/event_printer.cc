@@ -131,7 +131,7 @@ void EventPrinter::See(const v1::Campaign& campaign, absl::Time now) {
   changed_ = false;
   campaign_ = campaign;
   const bool no_worker = campaign.waiting_for() == v1::WAITING_FOR_WORKER;
-  nobody_ = no_worker || campaign.waiting_for() == v1::WAITING_FOR_DEVICE ? campaign.message() : "";
+  nobody_ = no_worker || campaign.waiting_for() == v1::WAITING_FOR_DEVICE || IsHeld(campaign) ? campaign.message() : "";
   if (no_worker && !without_worker_.empty()) nobody_ = without_worker_;
   ShowLive(now);
 }
@@ -171,7 +171,7 @@ void EventPrinter::Tick(absl::Time now) {
     progress_.reset();
     last_ = now;
   } else if (campaign_ && now - last_ >= kPrinterSilence) {
-    Print(CampaignLine(*campaign_));
+    Print(IsHeld(*campaign_) ? campaign_->message() : CampaignLine(*campaign_));
     last_ = now;
   }
 }

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/names/resource_name.h"
+#include "cli/text/campaign_text.h"
 #include "cli/text/failure.h"
 #include "cli/text/situation_text.h"
 
@@ -20,8 +21,8 @@ absl::Status WorkerWait::Look(CampaignClient& client, absl::Time now) {
   next_look_ = now + kLookForWorkers;
   const absl::StatusOr<v1::Campaign> campaign = client.GetCampaign(campaign_);
   if (!campaign.ok()) return absl::OkStatus();  // the watch finds out
-  // Of a campaign that nobody has begun, the message says what it waits for.
-  if (campaign->state() != v1::WAITING || campaign->message().empty()) {
+  // Of a campaign that nobody has begun, the message says what it waits for. Maintenance and limits end by themselves.
+  if (campaign->state() != v1::WAITING || campaign->message().empty() || IsHeld(*campaign)) {
     since_ = absl::InfiniteFuture();
     return absl::OkStatus();
   }

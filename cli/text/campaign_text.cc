@@ -142,6 +142,10 @@ std::string SummaryText(const v1::Campaign& campaign, const std::vector<v1::Iter
   return text;
 }
 
+bool IsHeld(const v1::Campaign& campaign) {
+  return campaign.waiting_for() == v1::WAITING_FOR_LIMIT || campaign.waiting_for() == v1::WAITING_FOR_MAINTENANCE;
+}
+
 int ExitCodeOf(const v1::Campaign& campaign) {
   if (campaign.state() != v1::FINISHED) return kFailed;
   return Improved(campaign) || campaign.stop_reason() == v1::STOP_REASON_GOAL ? kDone : kNoImprovement;

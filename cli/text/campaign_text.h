@@ -16,6 +16,9 @@ std::string SizesText(const v1::Campaign& campaign);
 // The variants that serve the sizes and the rule that picks one; empty: there is one.
 std::string PortfolioText(const v1::Campaign& campaign);
 
+// It could go on, and waits for the end of maintenance or for a limit of its author; the message says so.
+bool IsHeld(const v1::Campaign& campaign);
+
 // 0 improved or at the goal, 3 finished without an improvement, 1 failed or cancelled.
 int ExitCodeOf(const v1::Campaign& campaign);
 

@@ -14,6 +14,7 @@
 #include "base/names/resource_name.h"
 #include "db/store.h"
 #include "orchestrator/core/report.h"
+#include "orchestrator/core/stored_campaign.h"
 #include "orchestrator/engine/search/tree_chooser.h"
 #include "profiles/profile_set.h"
 #include "spdlog/spdlog.h"
@@ -160,7 +161,9 @@ absl::StatusOr<std::string> ArchiveCampaigns(const std::filesystem::path& databa
 absl::StatusOr<std::string> RestoreCampaigns(const std::filesystem::path& database, const std::filesystem::path& file) {
   absl::StatusOr<std::unique_ptr<Store>> store = OpenUnserved(database);
   if (!store.ok()) return store.status();
-  const absl::StatusOr<ArchiveSummary> moved = (*store)->BringBack(file);
+  const absl::StatusOr<ArchiveSummary> moved = (*store)->BringBack(
+      file,
+      [&](int64_t number, const ArchivedCampaign& campaign) { return CheckReplay(number, campaign, file.native()); });
   if (!moved.ok()) return moved.status();
   return absl::StrCat("restored ", MovedText(*moved), " from ", file.native(), ", which may be removed");
 }

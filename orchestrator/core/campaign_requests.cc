@@ -49,11 +49,24 @@ absl::StatusOr<v1::Campaign> Orchestrator::Get(const v1::GetCampaignRequest& req
   absl::MutexLock lock(&mutex_);
   const auto found = state_.campaigns.find(*number);
   if (found == state_.campaigns.end() || found->second->summary().state() == v1::PAUSED) return stored;
-  stored->set_minutes(absl::ToDoubleMinutes(found->second->Running({clock_(), state_.served.Now()})));
+  const absl::Duration served = state_.CampaignTime();
+  stored->set_minutes(
+      absl::ToDoubleMinutes(found->second->Running({clock_(), served}) - scheduler_.HeldBack(*found->second, served)));
   if (state_.queue.HasTrialOf(*number) || ProposalDeadline(*found->second)) {
     scheduler_.SayWhatItWaitsFor(*found->second, clock_(), &*stored);
   }
   return stored;
+}
+
+void Orchestrator::AddWaits(v1::ListCampaignsResponse* list) {
+  absl::MutexLock lock(&mutex_);
+  const absl::Time now = clock_();
+  for (v1::Campaign& campaign : *list->mutable_campaigns()) {
+    const int64_t number = ParseCampaignName(campaign.name()).value_or(0);
+    const auto found = state_.campaigns.find(number);
+    if (found == state_.campaigns.end() || !state_.queue.HasTrialOf(number)) continue;
+    scheduler_.SayWhatHoldsIt(*found->second, now, &campaign);
+  }
 }
 
 absl::StatusOr<v1::Campaign> Orchestrator::Pause(const v1::PauseCampaignRequest& request) {

@@ -106,7 +106,7 @@ std::string EventText(const v1::Event& event, int iteration) {
 
 bool IsEmpty(const Writes& writes) {
   return writes.events.empty() && writes.workers.empty() && writes.blobs.empty() && writes.pattern_files.empty() &&
-         writes.pattern_exports.empty() && !writes.leases_ended;
+         writes.pattern_exports.empty() && !writes.maintenance && !writes.leases_ended;
 }
 
 }  // namespace
@@ -130,6 +130,14 @@ void Committer::Add(Step* step, CampaignState* campaign, v1::Event event) {
     state_.patterns.TakenBack(*kept, campaign->summary().bundle(), SmArchitecture(campaign->gpu()), &step->writes);
   }
   campaign->Apply(event);
+  // A replay uses no GPU.
+  if (event.has_finished() && !campaign->summary().replay()) {
+    const TrialCost cost = CostOf(event.finished(), campaign->summary());
+    if (cost.seconds > 0) {
+      step->writes.spending.push_back({campaign->author(), HourOf(step->now), cost.seconds, cost.dollars});
+      state_.limits.Add(step->writes.spending.back());
+    }
+  }
   if (event.finished().has_iteration()) {
     state_.patterns.Judged(event.finished().iteration(), campaign->summary().bundle(), SmArchitecture(campaign->gpu()),
                            &step->writes);

@@ -25,7 +25,7 @@ struct Step {
   };
 
   absl::Time now = {};
-  absl::Duration served = {};
+  absl::Duration served = {};  // LiveState::CampaignTime
   Writes writes = {};
   std::set<int64_t> touched = {};       // campaigns that have new events, or that must be looked at
   std::vector<Offer> offers = {};       // leases for those who wait, answered once they are committed

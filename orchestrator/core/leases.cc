@@ -39,8 +39,8 @@ v1::Event PutTrialAside(const CampaignState& campaign, const OpenTrial& open, co
 
 }  // namespace
 
-void Leases::Grant(TrialKey key, v1::Worker* worker, absl::Duration served) {
-  state_.leases[key] = {.deadline = served + options_.lease};
+void Leases::Grant(TrialKey key, v1::Worker* worker) {
+  state_.leases[key] = {.deadline = state_.served.Now() + options_.lease};
   worker->add_trials(TrialName(key.first, key.second));
 }
 
@@ -115,8 +115,9 @@ void Leases::LoseAllOf(Step* step, const v1::Worker& worker, v1::LeaseLost::Reas
 
 void Leases::Expire(Step* step) {
   std::vector<TrialKey> expired;
+  const absl::Duration served = state_.served.Now();
   for (const auto& [key, lease] : state_.leases) {
-    if (lease.deadline <= step->served) expired.push_back(key);
+    if (lease.deadline <= served) expired.push_back(key);
   }
   for (const TrialKey& key : expired) {
     // A worker that is there and does not renew has dropped the trial, which did it no harm. One that the trial killed
@@ -144,6 +145,9 @@ v1::ServiceNotes Leases::Notes() const {
     noted.set_deadline_us(absl::ToInt64Microseconds(lease.deadline));
     noted.set_renewed(lease.renewed);
     noted.set_adopted(lease.adopted);
+  }
+  for (const auto& [author, span] : state_.limited) {
+    if (!span.until) (*notes.mutable_limited_since_us())[author] = absl::ToInt64Microseconds(span.since);
   }
   return notes;
 }

@@ -19,7 +19,7 @@ class Leases {
   Leases(LiveState& state, Committer& committer, const OrchestratorOptions& options)
       : state_(state), committer_(committer), options_(options) {}
 
-  void Grant(TrialKey key, v1::Worker* worker, absl::Duration served);
+  void Grant(TrialKey key, v1::Worker* worker);
   void Renew(TrialKey key, const std::string& worker);
   // Nobody waits for the trial any more: it has its result, or its campaign was cancelled.
   void Release(TrialKey key, const std::string& worker);

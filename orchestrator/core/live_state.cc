@@ -116,7 +116,13 @@ absl::Duration ServedClock::Now() {
 }
 
 LiveState::LiveState(const OrchestratorOptions& options)
-    : workers(options.lease), patterns(ShippedPatterns()), served(options.monotonic, options.renew) {}
+    : workers(options.lease), patterns(ShippedPatterns()), limits(options), served(options.monotonic, options.renew) {}
+
+absl::Duration LiveState::CampaignTime() {
+  const absl::Duration now = served.Now();
+  const absl::Duration last = maintenance.on() ? absl::Microseconds(maintenance.since_us()) : now;
+  return last - absl::Microseconds(maintenance.earlier_us());
+}
 
 void LiveState::Drop(int64_t number) {
   queue.Remove(number);

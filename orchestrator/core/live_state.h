@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
@@ -14,11 +15,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "orchestrator/core/author_limits.h"
 #include "orchestrator/core/options.h"
 #include "orchestrator/core/pattern_library.h"
 #include "orchestrator/core/worker_list.h"
 #include "orchestrator/engine/state/campaign.h"
 #include "pawl/v1/campaign.pb.h"
+#include "pawl/v1/event.pb.h"
 #include "pawl/v1/worker_service.pb.h"
 
 namespace pawl {
@@ -103,6 +106,12 @@ struct HeldLease {
   bool adopted = false;     // a start extended the deadline, and it was not renewed since
 };
 
+// For how long no trial of an author could be leased because of a limit, the last time. In campaign time.
+struct LimitedSpan {
+  absl::Duration since;
+  std::optional<absl::Duration> until;  // absent: it lasts
+};
+
 // What the orchestrator holds in memory. Events are applied here first and then committed, so it is ahead of the store
 // until Committer::Commit has returned OK. Not thread-safe: the orchestrator's lock guards it.
 struct LiveState {
@@ -110,6 +119,8 @@ struct LiveState {
 
   // Forgets a campaign that needs nothing more.
   void Drop(int64_t number);
+  // The served time without maintenance: the time of events, budgets and waits for proposals. Leases go by `served`.
+  absl::Duration CampaignTime();
   // Answers everybody who waits for a lease.
   void SendAway(const absl::StatusOr<v1::LeaseTrialResponse>& answer, Deferred* deferred);
 
@@ -121,6 +132,9 @@ struct LiveState {
   WorkerList workers;
   PatternLibrary patterns;
   KnownBaselines baselines;
+  AuthorLimits limits;
+  std::map<std::string, LimitedSpan> limited;  // by author
+  v1::MaintenanceNote maintenance;
   std::map<uint64_t, WaitingLease> waiting;  // oldest first
   uint64_t next_waiting = 1;
   Moment loaded_at{absl::Time()};

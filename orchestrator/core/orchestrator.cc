@@ -84,7 +84,7 @@ void Orchestrator::Tick() {
   GiveUpVerifications(&step);
   scheduler_.EndWaitsForProposals(&step);
   (void)Commit(&step, turn.deferred());  // a failure is kept in state_.broken
-  const absl::Duration unnoted = step.served - noted_;
+  const absl::Duration unnoted = state_.served.Now() - noted_;
   if (unnoted >= kNoteEvery || unnoted < absl::ZeroDuration()) NoteLeases(turn.deferred());
 }
 

@@ -60,6 +60,10 @@ class Orchestrator {
   absl::StatusOr<v1::ListPatternsResponse> Patterns(const v1::ListPatternsRequest& request);
   absl::StatusOr<v1::ImportPatternsResponse> ImportPatterns(const v1::ImportPatternsRequest& request);
   absl::StatusOr<v1::ListWorkersResponse> Workers(const v1::ListWorkersRequest& request);
+  absl::StatusOr<v1::Maintenance> SetMaintenance(const v1::SetMaintenanceRequest& request);
+  v1::Maintenance GetMaintenance();
+  // Says of unfinished campaigns that wait for the end of maintenance, or for a limit of their author, that they do.
+  void AddWaits(v1::ListCampaignsResponse* list);
 
   // What workers ask for; errors as worker_service.proto has them.
   absl::StatusOr<v1::RegisterWorkerResponse> Register(const v1::RegisterWorkerRequest& request);
@@ -105,7 +109,7 @@ class Orchestrator {
     Deferred deferred_;
   };
 
-  Step Begin() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return Step{.now = clock_(), .served = state_.served.Now()}; }
+  Step Begin() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return Step{.now = clock_(), .served = state_.CampaignTime()}; }
   absl::Status EndLeasesOfOriginal(Deferred* deferred) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Writes down how far leases and the served time are, for the next start.
   void NoteLeases(Deferred* deferred) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -21,8 +21,37 @@ absl::Status LoadBaselines(Store& store, LiveState* state) {
   absl::StatusOr<std::vector<v1::Campaign>> newest =
       store.ListCampaigns(std::numeric_limits<int64_t>::max(), kBaselineCampaigns);
   if (!newest.ok()) return newest.status();
-  for (auto campaign = newest->rbegin(); campaign != newest->rend(); ++campaign) state->baselines.Note(*campaign);
+  absl::StatusOr<std::vector<v1::Campaign>> archived = store.ListArchived(kBaselineCampaigns);
+  if (!archived.ok()) return archived.status();
+  std::map<int64_t, const v1::Campaign*> by_number;
+  for (const std::vector<v1::Campaign>* list : {&*newest, &*archived}) {
+    for (const v1::Campaign& campaign : *list) by_number[ParseCampaignName(campaign.name()).value_or(0)] = &campaign;
+  }
+  for (const auto& [number, campaign] : by_number) state->baselines.Note(*campaign);
   return absl::OkStatus();
+}
+
+// Of campaigns that an older Pawl ran: each as a whole, when it ended.
+absl::Status CountEarlierSpending(Store& store) {
+  const absl::StatusOr<bool> uncounted = store.SpendingUncounted();
+  if (!uncounted.ok() || !*uncounted) return uncounted.status();
+  std::vector<SpentHour> hours;
+  int64_t before = std::numeric_limits<int64_t>::max();
+  while (true) {
+    const absl::StatusOr<std::vector<v1::Campaign>> page = store.ListCampaigns(before, kBaselineCampaigns);
+    if (!page.ok()) return page.status();
+    if (page->empty()) break;
+    for (const v1::Campaign& campaign : *page) {
+      before = ParseCampaignName(campaign.name()).value_or(1);
+      if (campaign.replay() || !(campaign.gpu_seconds() > 0)) continue;
+      const absl::StatusOr<std::vector<v1::Event>> first = store.Events(before, 0, 1);
+      if (!first.ok()) return first.status();
+      if (first->empty()) continue;
+      const absl::Time at = TimeOf(campaign.has_end_time() ? campaign.end_time() : campaign.create_time());
+      hours.push_back({first->front().submitted().author(), HourOf(at), campaign.gpu_seconds(), campaign.dollars()});
+    }
+  }
+  return store.SetSpending(hours);
 }
 
 // A lease that was out goes on where it was. Its worker could not be heard of meanwhile and has a whole lease for that,
@@ -46,11 +75,19 @@ absl::Status LoadLeases(Store& store, absl::Duration lease, LiveState* state) {
   if (!notes.ok()) return notes.status();
   std::map<TrialKey, const v1::ServiceNotes::Lease*> noted;
   for (const v1::ServiceNotes::Lease& each : notes->leases()) noted[{each.campaign(), each.trial()}] = &each;
-  absl::Duration served = absl::Microseconds(notes->served_us());
+  absl::StatusOr<v1::MaintenanceNote> maintenance = store.Maintenance();
+  if (!maintenance.ok()) return maintenance.status();
+  state->maintenance = *std::move(maintenance);
+  const absl::Duration maintained = absl::Microseconds(state->maintenance.earlier_us());
+  absl::Duration served =
+      std::max(absl::Microseconds(notes->served_us()), absl::Microseconds(state->maintenance.since_us()));
   for (const auto& [number, campaign] : state->campaigns) {
-    served = std::max(served, campaign->served().value_or(served));
+    if (campaign->served()) served = std::max(served, *campaign->served() + maintained);
   }
   state->served.Start(served);
+  for (const auto& [author, since] : notes->limited_since_us()) {
+    state->limited[author] = {.since = absl::Microseconds(since), .until = {}};
+  }
   for (const auto& [number, campaign] : state->campaigns) {
     for (const auto& [trial, open] : campaign->open_trials()) {
       if (open.worker.empty()) continue;
@@ -83,17 +120,21 @@ absl::Status LoadAll(Store& store, BundlePool& bundles, const OrchestratorOption
   state->unapplied.clear();
   state->queue.Clear();
   state->baselines.Clear();
+  state->limited.clear();
   absl::StatusOr<std::vector<StoredWorker>> workers = store.Workers();
   if (!workers.ok()) return workers.status();
   state->workers.Load(*workers, now);
   if (absl::Status status = state->patterns.Load(store); !status.ok()) return status;
   if (absl::Status status = LoadBaselines(store, state); !status.ok()) return status;
+  absl::StatusOr<std::vector<SpentHour>> spending = store.Spending(state->limits.FirstHour(now));
+  if (!spending.ok()) return spending.status();
+  state->limits.Load(*spending);
   absl::StatusOr<int64_t> last = store.LastCampaign();
   if (!last.ok()) return last.status();
   state->next_campaign = *last + 1;
   if (absl::Status status = LoadUnfinished(store, bundles, state); !status.ok()) return status;
   if (absl::Status status = LoadLeases(store, options.lease, state); !status.ok()) return status;
-  state->loaded_at = {now, state->served.Now()};
+  state->loaded_at = {now, state->CampaignTime()};
   state->broken = absl::OkStatus();
   return absl::OkStatus();
 }
@@ -103,6 +144,7 @@ absl::Status LoadAll(Store& store, BundlePool& bundles, const OrchestratorOption
 absl::Status Restart(Store& store, BundlePool& bundles, const OrchestratorOptions& options, absl::Time now,
                      LiveState* state) {
   if (absl::Status status = BringRowsUpToDate(store); !status.ok()) return status;
+  if (absl::Status status = CountEarlierSpending(store); !status.ok()) return status;
   if (absl::Status status = LoadAll(store, bundles, options, now, state); !status.ok()) return status;
   const std::vector<std::string> old = state->workers.RemoveOld(now - options.forget_workers);
   if (absl::Status status = store.RemoveWorkers(old); !status.ok()) {

@@ -126,7 +126,11 @@ std::optional<TrialQueue::Key> Scheduler::NextFor(const v1::Device& device) cons
     }
   }
   std::vector<std::pair<double, const std::set<TrialQueue::Key>*>> authors;
-  for (const auto& [author, keys] : queued) authors.emplace_back(held[author] / WeightOf(author), &keys);
+  for (const auto& [author, keys] : queued) {
+    const auto limited = state_.limited.find(author);
+    if (limited != state_.limited.end() && !limited->second.until) continue;
+    authors.emplace_back(held[author] / WeightOf(author), &keys);
+  }
   std::sort(authors.begin(), authors.end(), [](const auto& a, const auto& b) {
     return std::pair(a.first, *a.second->begin()) < std::pair(b.first, *b.second->begin());
   });
@@ -150,9 +154,35 @@ void Scheduler::EndWaitsForProposals(Step* step) {
   }
 }
 
+void Scheduler::NoteLimits(Step* step) {
+  if (options_.limits.empty() && state_.limited.empty()) return;
+  std::set<std::string> authors;
+  for (const auto& [author, keys] : state_.queue.by_author()) authors.insert(author);
+  for (const auto& [author, span] : state_.limited) authors.insert(author);
+  for (const std::string& author : authors) {
+    const bool reached = state_.limits.Find(author, step->now).has_value();
+    const auto known = state_.limited.find(author);
+    if (reached && (known == state_.limited.end() || known->second.until)) {
+      state_.limited[author] = {.since = step->served, .until = {}};
+    } else if (!reached && known != state_.limited.end() && !known->second.until) {
+      known->second.until = step->served;
+    }
+  }
+}
+
+absl::Duration Scheduler::HeldBack(const CampaignState& campaign, absl::Duration now) const {
+  const auto limited = state_.limited.find(campaign.author());
+  const bool works = std::any_of(campaign.open_trials().begin(), campaign.open_trials().end(),
+                                 [](const auto& open) { return !open.second.worker.empty(); });
+  if (limited == state_.limited.end() || works || !campaign.served()) return absl::ZeroDuration();
+  const absl::Duration begin = std::max(limited->second.since, *campaign.served());
+  return std::max(limited->second.until.value_or(now) - begin, absl::ZeroDuration());
+}
+
 bool Scheduler::TakeTrial(Step* step, const std::string& name, v1::LeaseTrialResponse* response) {
   v1::Worker* worker = state_.workers.Mutable(name);
-  if (!state_.leasing || worker == nullptr || worker->state() != v1::WORKER_STATE_IDLE) return false;
+  if (!state_.leasing || state_.maintenance.on() || worker == nullptr || worker->state() != v1::WORKER_STATE_IDLE)
+    return false;
   const std::optional<TrialQueue::Key> next = NextFor(worker->device());
   if (!next) return false;
   const auto [planned_at, number, trial] = *next;
@@ -166,9 +196,10 @@ bool Scheduler::TakeTrial(Step* step, const std::string& name, v1::LeaseTrialRes
   leased.set_replay(worker->device().kind() == v1::DEVICE_KIND_REPLAY);
   leased.set_price_per_hour(PricePerHour(worker->device()));
   leased.set_nonce(RandomBytes(kLeaseNonce));
+  leased.set_held_us(absl::ToInt64Microseconds(HeldBack(campaign, step->served)));
   const LeaseName lease{number, trial, leased.attempt(), leased.nonce()};
   committer_.Add(step, &campaign, std::move(event));
-  leases_.Grant({number, trial}, worker, step->served);
+  leases_.Grant({number, trial}, worker);
   *response->mutable_trial() = TrialOf(campaign, campaign.open_trials().at(trial));
   response->set_lease(LeaseToken(secret_, lease, name));
   if (worker->device().kind() == v1::DEVICE_KIND_CUDA) {
@@ -180,6 +211,7 @@ bool Scheduler::TakeTrial(Step* step, const std::string& name, v1::LeaseTrialRes
 }
 
 void Scheduler::OfferTrials(Step* step) {
+  NoteLimits(step);
   std::set<std::string> hopeless;  // kinds of workers for which the queue has nothing
   OfferTrials(step, /*unconfirmed=*/false, &hopeless);
   OfferTrials(step, /*unconfirmed=*/true, &hopeless);
@@ -230,16 +262,40 @@ void Scheduler::EndWaitsOf(const std::string& worker, Deferred* deferred) {
   }
 }
 
+bool Scheduler::SayWhatHoldsIt(const CampaignState& campaign, absl::Time now, v1::Campaign* said) const {
+  const std::string kMinute = "%Y-%m-%d %H:%M UTC";
+  if (const v1::MaintenanceNote& note = state_.maintenance; note.on()) {
+    said->set_waiting_for(v1::WAITING_FOR_MAINTENANCE);
+    said->set_message(absl::StrCat("maintenance since ",
+                                   absl::FormatTime(kMinute, TimeOf(note.since()), absl::UTCTimeZone()),
+                                   note.reason().empty() ? "" : absl::StrCat(" (", note.reason(), ")"),
+                                   ": no trial is leased until pawl maintenance off"));
+    return true;
+  }
+  const std::optional<AuthorLimits::Reached> reached = state_.limits.Find(campaign.author(), now);
+  if (!reached) return false;
+  said->set_waiting_for(v1::WAITING_FOR_LIMIT);
+  said->set_message(absl::StrCat(reached->text, ": no trial is leased until ",
+                                 absl::FormatTime(kMinute, reached->until, absl::UTCTimeZone()),
+                                 ", or until the orchestrator has a higher ", reached->flag));
+  return true;
+}
+
 void Scheduler::SayWhatItWaitsFor(const CampaignState& campaign, absl::Time now, v1::Campaign* said) const {
   const auto say = [&](v1::WaitingFor what, const std::string& message) {
     said->set_waiting_for(what);
     said->set_message(message);
   };
-  if (const std::optional<absl::Duration> left = WaitsForProposal(campaign, {now, state_.served.Now()})) {
+  if (state_.maintenance.on()) {
+    SayWhatHoldsIt(campaign, now, said);
+    return;
+  }
+  if (const std::optional<absl::Duration> left = WaitsForProposal(campaign, {now, state_.CampaignTime()})) {
     return say(v1::WAITING_FOR_PROPOSAL,
                absl::StrCat("waits for a proposal until ",
                             absl::FormatTime("%H:%M:%S", now + *left, absl::UTCTimeZone()), " UTC: pawl propose"));
   }
+  if (SayWhatHoldsIt(campaign, now, said)) return;
   const std::vector<const v1::Worker*> present = state_.workers.Present(now);
   if (present.empty()) return say(v1::WAITING_FOR_WORKER, "no worker is registered: start pawl-worker");
   std::string why;

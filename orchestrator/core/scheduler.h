@@ -29,6 +29,11 @@ class Scheduler {
   // Has campaigns planned whose wait for a proposal is over.
   void EndWaitsForProposals(Step* step);
 
+  // Notes which authors have reached a limit, and since when. Before TakeTrial; OfferTrials does so by itself.
+  void NoteLimits(Step* step);
+  // Of the time since the campaign's last event: how long none of its trials could be leased because of a limit.
+  absl::Duration HeldBack(const CampaignState& campaign, absl::Duration now) const;
+
   // Leases a trial that the worker can run: of the author who holds the fewest leases for their share, the oldest.
   // False: there is none.
   bool TakeTrial(Step* step, const std::string& worker, v1::LeaseTrialResponse* response);
@@ -43,6 +48,8 @@ class Scheduler {
   // Sets waiting_for and message: why no trial of the campaign runs; unspecified and empty where there is a worker for
   // it.
   void SayWhatItWaitsFor(const CampaignState& campaign, absl::Time now, v1::Campaign* said) const;
+  // The same, where that is maintenance or a limit; false: it is neither.
+  bool SayWhatHoldsIt(const CampaignState& campaign, absl::Time now, v1::Campaign* said) const;
 
  private:
   void OfferTrials(Step* step, bool unconfirmed, std::set<std::string>* hopeless);

@@ -26,8 +26,13 @@ void WriteFigures(const ServiceFigures& figures, Exposition* text) {
   };
   text->Family("pawl_serving", "gauge", "1 while requests are served, 0 while the database can't be written.");
   text->Sample({}, figures.serving);
+  text->Family("pawl_maintenance", "gauge", "1 while no trial is leased because of maintenance.");
+  text->Sample({}, figures.maintenance);
   trials("pawl_trials_queued", "Trials that wait for a worker, by the GPU that is asked for; any: no model is named.",
          [](const Trials& of) { return of.queued; });
+  trials("pawl_trials_held",
+         "Trials that are not leased because of maintenance, or of a limit of their author; not among the queued ones.",
+         [](const Trials& of) { return of.held; });
   trials("pawl_trials_unserved", "Queued trials that no connected worker can run.",
          [](const Trials& of) { return of.unserved; });
   trials("pawl_trials_leased", "Trials that a worker holds.", [](const Trials& of) { return of.leased; });
@@ -67,6 +72,7 @@ ServiceFigures Orchestrator::Figures() const {
   ServiceFigures figures;
   const absl::Time now = clock_();
   figures.serving = state_.broken.ok();
+  figures.maintenance = state_.maintenance.on();
   figures.waiting_leases = static_cast<int>(state_.waiting.size());
 
   // One of each kind is enough to tell whether a trial can be run.
@@ -85,14 +91,22 @@ ServiceFigures Orchestrator::Figures() const {
     if (!campaign->ended()) ++figures.campaigns[absl::AsciiStrToLower(v1::CampaignState_Name(summary.state()))];
     const bool queued = state_.queue.HasTrialOf(number);
     const bool served = !queued || runs_somewhere(*campaign);
-    if (queued && !served) ++figures.waiting_for[kinds.empty() ? "worker" : "device"];
+    const bool limited = state_.limits.Find(campaign->author(), now).has_value();
+    const bool held = queued && (figures.maintenance || limited);
+    if (held) {
+      ++figures.waiting_for[figures.maintenance ? "maintenance" : "limit"];
+    } else if (queued && !served) {
+      ++figures.waiting_for[kinds.empty() ? "worker" : "device"];
+    }
     if (ProposalDeadline(*campaign)) ++figures.waiting_for["proposal"];
     ServiceFigures::Trials* trials = nullptr;
     for (const auto& [trial, open] : campaign->open_trials()) {
       if (open.worker.empty() && !campaign->leasable()) continue;  // paused
-      if (trials == nullptr) trials = &figures.trials[GpuAskedFor(summary)];
+      if (trials == nullptr) trials = &NamedEntry(figures.trials, GpuAskedFor(summary));
       const absl::Duration age = now - open.planned_at;
-      if (open.worker.empty()) {
+      if (open.worker.empty() && held) {
+        ++trials->held;
+      } else if (open.worker.empty()) {
         ++trials->queued;
         trials->unserved += !served;
         trials->oldest_queued = std::max(trials->oldest_queued, age);
@@ -102,8 +116,11 @@ ServiceFigures Orchestrator::Figures() const {
       }
     }
   }
+  std::map<std::string, bool> gpus;  // that have a label of their own
   for (const auto& [gpu, state] : state_.workers.LabelsAndStates(now)) {
-    ++figures.workers[{gpu, absl::AsciiStrToLower(absl::StripPrefix(v1::WorkerState_Name(state), "WORKER_STATE_"))}];
+    const std::string label = NameOrOther(gpus, gpu);
+    gpus[label] = true;
+    ++figures.workers[{label, absl::AsciiStrToLower(absl::StripPrefix(v1::WorkerState_Name(state), "WORKER_STATE_"))}];
   }
   return figures;
 }

@@ -16,6 +16,7 @@ class Orchestrator;
 struct ServiceFigures {
   struct Trials {
     int queued = 0, leased = 0;
+    int held = 0;                                 // not leased because of maintenance or a limit of their author
     int unserved = 0;                             // queued, and no worker that is there can run them
     absl::Duration oldest_queued, oldest_leased;  // since they were planned
   };
@@ -27,6 +28,7 @@ struct ServiceFigures {
   std::map<std::string, int> waiting_for;                      // unfinished ones that wait, by what for
   int waiting_leases = 0;                                      // LeaseTrial calls under way
   bool serving = false;
+  bool maintenance = false;
 };
 
 // What /metrics answers: the figures, the counts since the start, and the sizes of the store, in Prometheus' text

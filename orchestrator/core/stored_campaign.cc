@@ -1,6 +1,8 @@
 #include "orchestrator/core/stored_campaign.h"
 
+#include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -68,6 +70,41 @@ absl::StatusOr<StoredCampaign> ReadCampaign(Store& store, int64_t number, Bundle
   }
   if (campaign.state == nullptr) return NoSuch(CampaignName(number), "pawl campaigns lists all campaigns");
   return campaign;
+}
+
+absl::Status CheckReplay(int64_t number, const ArchivedCampaign& archived, const std::string& file) {
+  const auto refuse = [&](const std::string& why) {
+    return absl::DataLossError(
+        absl::StrCat(CampaignName(number), " in ", file, " can't be replayed: ", why, "; nothing was changed"));
+  };
+  v1::Bundle bundle;
+  if (archived.events.empty() || !archived.events.front().has_submitted()) return refuse("it has no submission");
+  if (archived.bundle.empty() || !bundle.ParseFromString(archived.bundle)) return refuse("its bundle is missing");
+  CampaignState replayed(CampaignName(number), std::move(bundle));
+  int64_t last = 0;
+  for (const v1::Event& event : archived.events) {
+    if (event.campaign() != CampaignName(number) || event.sequence() <= last) {
+      return refuse(absl::StrCat("event ", event.sequence(), " is not in its place"));
+    }
+    last = event.sequence();
+    replayed.Apply(event);
+  }
+  const v1::Campaign& stored = archived.summary;
+  const v1::Campaign& made = replayed.summary();
+  if (stored.name() != made.name() || stored.state() != made.state() || stored.bundle_hash() != made.bundle_hash() ||
+      stored.device() != made.device() || stored.has_best() != made.has_best() || stored.best() != made.best()) {
+    return refuse("its events make another campaign than its row says");
+  }
+  std::map<int, v1::Verdict> rows;
+  for (const v1::Iteration& row : archived.iterations) rows[row.number()] = row.verdict();
+  for (const v1::Iteration& iteration : replayed.iterations()) {
+    const auto row = rows.find(iteration.number());
+    if (row == rows.end() || row->second != iteration.verdict()) {
+      return refuse(absl::StrCat("its events make another iteration ", iteration.number(), " than its row says"));
+    }
+  }
+  if (rows.size() != replayed.iterations().size()) return refuse("it has iterations that no event made");
+  return absl::OkStatus();
 }
 
 absl::Status BringRowsUpToDate(Store& store) {

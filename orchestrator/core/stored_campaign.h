@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "db/store.h"
@@ -36,6 +37,10 @@ struct StoredCampaign {
 // A campaign as its events in the store make it; they are read a few at a time, so that others who read do not wait for
 // a long log. NOT_FOUND: there is none. DATA_LOSS: its bundle is gone. With a pool it shares its bundle with others.
 absl::StatusOr<StoredCampaign> ReadCampaign(Store& store, int64_t number, BundlePool* pool = nullptr);
+
+// Whether a campaign of an archive is what its events make of it: everything that is asked of it later follows from
+// them. DATA_LOSS: it is not; the message names `file`.
+absl::Status CheckReplay(int64_t number, const ArchivedCampaign& archived, const std::string& file);
 
 // Writes the rows of every campaign from its events where the store says that an older Pawl wrote them: it corrected
 // fewer rows by a total gain than the state did, and counted differently. Does nothing on any later call. A campaign

@@ -210,7 +210,10 @@ absl::StatusOr<v1::Campaign> Orchestrator::Submit(const v1::SubmitCampaignReques
       std::make_unique<CampaignState>(CampaignName(number), bundles_.Put(submitted.bundle_hash(), bundle));
   committer_.Add(&step, state_.campaigns[number].get(), std::move(event));
   if (absl::Status status = Commit(&step, turn.deferred()); !status.ok()) return status;
-  return Stored(number);
+  absl::StatusOr<v1::Campaign> stored = Stored(number);
+  const auto made = state_.campaigns.find(number);
+  if (stored.ok() && made != state_.campaigns.end()) scheduler_.SayWhatHoldsIt(*made->second, step.now, &*stored);
+  return stored;
 }
 
 }  // namespace pawl

@@ -179,6 +179,7 @@ absl::Status Orchestrator::CommitTogether(const std::vector<Completion>& togethe
   }
   Pass(FaultPoint::kAfterResult);
   scheduler_.Plan(&step);
+  scheduler_.NoteLimits(&step);
   for (size_t i = 0; i < together.size(); ++i) {
     const v1::CompleteTrialRequest& request = *together[i].request;
     absl::StatusOr<v1::CompleteTrialResponse>& answer = (*answers)[i];

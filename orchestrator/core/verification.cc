@@ -130,7 +130,10 @@ void Orchestrator::GiveUpVerifications(Step* step) {
       v1::Event event;
       event.mutable_finished()->set_trial(trial);
       event.mutable_finished()->mutable_verification()->set_iteration(open.planned.iteration());
-      event.mutable_finished()->mutable_verification()->set_text("abandoned: no worker leased the trial");
+      v1::Campaign held;
+      event.mutable_finished()->mutable_verification()->set_text(scheduler_.SayWhatHoldsIt(*campaign, step->now, &held)
+                                                                     ? absl::StrCat("abandoned: ", held.message())
+                                                                     : "abandoned: no worker leased the trial");
       committer_.Add(step, campaign.get(), std::move(event));
     }
   }

@@ -67,6 +67,7 @@ absl::StatusOr<v1::LeaseTrialResponse> Orchestrator::LeaseOrWait(const v1::Lease
   }
   if (worker == v1::WORKER_STATE_SICK) return Sick(request.worker());
   v1::LeaseTrialResponse response;
+  scheduler_.NoteLimits(&step);
   if (scheduler_.TakeTrial(&step, request.worker(), &response)) {
     if (absl::Status status = Commit(&step, turn.deferred()); !status.ok()) return status;
   } else if (request.wait_seconds() > 0) {

@@ -107,6 +107,7 @@ HttpReply HttpApi::Get(const HttpRequest& request, const std::vector<std::string
   }
   if (what == "blobs" && path.size() == 2) return Blob(path[1]);
   if (path.size() > 1) return NoSuchPath(request);
+  if (what == "maintenance") return Ask(&Stub::GetMaintenance, request, v1::GetMaintenanceRequest());
   if (what == "workers") return Ask(&Stub::ListWorkers, request, v1::ListWorkersRequest());
   if (what == "patterns") return Ask(&Stub::ListPatterns, request, v1::ListPatternsRequest());
   if (what == "metrics") return MetricNames();

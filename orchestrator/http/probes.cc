@@ -38,7 +38,9 @@ HttpReply AnswerProbe(const HttpProbes& probes, const HttpRequest& request) {
   if (request.path == kMetricsPath) return MetricsReply(probes);
   if (request.path == kHealthPath) return TextLine(200, "ok");
   const absl::Status ready = probes.ready ? probes.ready() : absl::OkStatus();
-  return ready.ok() ? TextLine(200, "ready") : TextLine(503, std::string(ready.message()));
+  if (!ready.ok()) return TextLine(503, std::string(ready.message()));
+  const std::string remark = probes.remark ? probes.remark() : "";
+  return TextLine(200, remark.empty() ? "ready" : absl::StrCat("ready: ", remark));
 }
 
 }  // namespace pawl

@@ -15,6 +15,7 @@ inline constexpr char kMetricsPath[] = "/metrics";
 struct HttpProbes {
   std::function<absl::StatusOr<std::string>()> metrics = nullptr;  // Prometheus' text format; null: no such path
   std::function<absl::Status()> ready = nullptr;                   // whether requests are served; null: they are
+  std::function<std::string()> remark = nullptr;                   // what /readyz adds where they are; empty: nothing
 };
 
 // /metrics, and without a token: /healthz (the process answers) and /readyz (it serves requests, 503 otherwise).

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -25,6 +27,18 @@ class LatencyHistogram {
   std::array<int64_t, kBounds.size() + 1> counts_ = {};
   double sum_ = 0;
 };
+
+// Labels that others choose (authors, GPUs) must not be without number: so many have an entry of their own, the rest is
+// "other".
+constexpr size_t kMostNames = 500;
+template <typename Value>
+std::string NameOrOther(const std::map<std::string, Value>& by_name, const std::string& name) {
+  return by_name.contains(name) || by_name.size() < kMostNames ? name : "other";
+}
+template <typename Value>
+Value& NamedEntry(std::map<std::string, Value>& by_name, const std::string& name) {
+  return by_name[NameOrOther(by_name, name)];
+}
 
 // Text of Prometheus' exposition format (0.0.4), family by family. Not thread-safe.
 class Exposition {

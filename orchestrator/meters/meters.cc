@@ -6,15 +6,6 @@
 namespace pawl {
 namespace {
 
-constexpr size_t kMaxNames = 500;
-
-// The entry of a name that somebody else chose.
-template <typename Value>
-Value& Named(std::map<std::string, Value>& by_name, const std::string& name) {
-  const bool room = by_name.size() < kMaxNames || by_name.contains(name);
-  return by_name[room ? name : "other"];
-}
-
 std::string VerdictLabel(const v1::TrialFinished& finished) {
   if (finished.has_verification()) return finished.verification().agrees() ? "verified" : "differs";
   if (finished.has_total_gain()) return "total";
@@ -34,6 +25,13 @@ double PriceOf(const v1::Campaign& campaign) {
 
 }  // namespace
 
+TrialCost CostOf(const v1::TrialFinished& finished, const v1::Campaign& campaign) {
+  TrialCost cost;
+  for (const v1::StageTime& stage : finished.result().stages()) cost.seconds += stage.seconds();
+  cost.dollars = cost.seconds / 3600 * PriceOf(campaign);
+  return cost;
+}
+
 void Meters::Count(const v1::Event& event, const CampaignState& campaign) {
   absl::MutexLock lock(&mutex_);
   switch (event.event_case()) {
@@ -41,7 +39,7 @@ void Meters::Count(const v1::Event& event, const CampaignState& campaign) {
       ++submitted_;
       return;
     case v1::Event::kLeased:
-      ++Named(leased_, event.leased().device());
+      ++leased_[GpuLabel(event.leased().device())];
       return;
     case v1::Event::kLost:
       ++lost_[absl::AsciiStrToLower(v1::LeaseLost::Reason_Name(event.lost().reason()))];
@@ -56,21 +54,27 @@ void Meters::Count(const v1::Event& event, const CampaignState& campaign) {
   }
 }
 
+// A result names a GPU as well, and it need not be one that was leased to.
+std::string Meters::GpuLabel(const std::string& gpu) {
+  std::string label = NameOrOther(gpus_, gpu);
+  gpus_[label] = true;
+  return label;
+}
+
 void Meters::CountFinished(const v1::TrialFinished& finished, const CampaignState& campaign) {
   const v1::TrialResult& result = finished.result();
   const std::string& device = result.device().empty() ? campaign.summary().device() : result.device();
-  const std::string gpu = leased_.contains(device) || leased_.size() < kMaxNames ? device : "other";
+  const std::string gpu = GpuLabel(device);
   ++finished_[{gpu, VerdictLabel(finished)}];
   if (result.same_code()) ++same_code_[gpu];
   if (result.built_ahead()) ++built_ahead_[gpu];
-  double seconds = 0;
   for (const v1::StageTime& stage : result.stages()) {
     stages_[{gpu, StageLabel(stage.stage())}] += stage.seconds();
-    seconds += stage.seconds();
   }
-  Used& used = Named(used_, campaign.author());
-  used.seconds += seconds;
-  used.dollars += seconds / 3600 * PriceOf(campaign.summary());
+  const TrialCost cost = CostOf(finished, campaign.summary());
+  TrialCost& used = NamedEntry(used_, campaign.author());
+  used.seconds += cost.seconds;
+  used.dollars += cost.dollars;
 }
 
 void Meters::ObserveCommit(absl::Duration took) {
@@ -80,7 +84,7 @@ void Meters::ObserveCommit(absl::Duration took) {
 
 void Meters::ObserveCall(const std::string& method, absl::Duration took) {
   absl::MutexLock lock(&mutex_);
-  calls_[method].Observe(absl::ToDoubleSeconds(took));
+  NamedEntry(calls_, method).Observe(absl::ToDoubleSeconds(took));
 }
 
 void Meters::Write(Exposition* text) const {

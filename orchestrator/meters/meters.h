@@ -14,6 +14,12 @@
 
 namespace pawl {
 
+// What a trial took, by the price of its campaign's GPU; 0 dollars: the price is not known.
+struct TrialCost {
+  double seconds = 0, dollars = 0;
+};
+TrialCost CostOf(const v1::TrialFinished& finished, const v1::Campaign& campaign);
+
 // What happened since this process started: counts of events that are on disk, and how long commits and calls took.
 // Names that others choose (authors, GPUs) are counted apart up to a limit, and together as "other" beyond it.
 // Thread-safe.
@@ -28,13 +34,12 @@ class Meters {
   void Write(Exposition* text) const;
 
  private:
-  struct Used {
-    double seconds = 0, dollars = 0;
-  };
+  std::string GpuLabel(const std::string& gpu) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CountFinished(const v1::TrialFinished& finished, const CampaignState& campaign)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable absl::Mutex mutex_;
+  std::map<std::string, bool> gpus_ ABSL_GUARDED_BY(mutex_);  // that have a label of their own
   int64_t submitted_ ABSL_GUARDED_BY(mutex_) = 0;
   std::map<std::string, int64_t> leased_ ABSL_GUARDED_BY(mutex_);                            // by GPU
   std::map<std::pair<std::string, std::string>, int64_t> finished_ ABSL_GUARDED_BY(mutex_);  // by GPU and verdict
@@ -43,7 +48,7 @@ class Meters {
   std::map<std::pair<std::string, std::string>, double> stages_ ABSL_GUARDED_BY(mutex_);     // seconds by GPU and stage
   std::map<std::string, int64_t> lost_ ABSL_GUARDED_BY(mutex_);                              // by reason
   std::map<std::string, int64_t> ended_ ABSL_GUARDED_BY(mutex_);                             // campaigns by state
-  std::map<std::string, Used> used_ ABSL_GUARDED_BY(mutex_);                                 // by author
+  std::map<std::string, TrialCost> used_ ABSL_GUARDED_BY(mutex_);                            // by author
   LatencyHistogram commits_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, LatencyHistogram> calls_ ABSL_GUARDED_BY(mutex_);
 };

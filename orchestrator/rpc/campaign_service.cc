@@ -19,7 +19,9 @@ Reactor* CampaignService::GetCampaign(Context* context, const v1::GetCampaignReq
 
 Reactor* CampaignService::ListCampaigns(Context* context, const v1::ListCampaignsRequest* request,
                                         v1::ListCampaignsResponse* reply) {
-  return Answer(context, history_.ListCampaigns(*request), reply);
+  absl::StatusOr<v1::ListCampaignsResponse> list = history_.ListCampaigns(*request);
+  if (list.ok()) orchestrator_.AddWaits(&*list);
+  return Answer(context, std::move(list), reply);
 }
 
 Reactor* CampaignService::ListIterations(Context* context, const v1::ListIterationsRequest* request,
@@ -94,6 +96,15 @@ Reactor* CampaignService::GetBlob(Context* context, const v1::GetBlobRequest* re
 Reactor* CampaignService::ListWorkers(Context* context, const v1::ListWorkersRequest* request,
                                       v1::ListWorkersResponse* reply) {
   return Answer(context, orchestrator_.Workers(*request), reply);
+}
+
+Reactor* CampaignService::GetMaintenance(Context* context, const v1::GetMaintenanceRequest*, v1::Maintenance* reply) {
+  return Answer(context, absl::StatusOr<v1::Maintenance>(orchestrator_.GetMaintenance()), reply);
+}
+
+Reactor* CampaignService::SetMaintenance(Context* context, const v1::SetMaintenanceRequest* request,
+                                         v1::Maintenance* reply) {
+  return Answer(context, orchestrator_.SetMaintenance(*request), reply);
 }
 
 }  // namespace pawl

@@ -39,6 +39,8 @@ class CampaignService final : public v1::CampaignService::CallbackService {
   Reactor* GetReport(Context*, const v1::GetReportRequest*, v1::GetReportResponse*) override;
   Reactor* GetBlob(Context*, const v1::GetBlobRequest*, v1::GetBlobResponse*) override;
   Reactor* ListWorkers(Context*, const v1::ListWorkersRequest*, v1::ListWorkersResponse*) override;
+  Reactor* GetMaintenance(Context*, const v1::GetMaintenanceRequest*, v1::Maintenance*) override;
+  Reactor* SetMaintenance(Context*, const v1::SetMaintenanceRequest*, v1::Maintenance*) override;
 
  private:
   Orchestrator& orchestrator_;

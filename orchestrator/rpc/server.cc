@@ -181,6 +181,11 @@ class RunningServer final : public Server {
       return orchestrator_.serving() ? absl::OkStatus()
                                      : absl::UnavailableError("not ready: the database can't be written, see the log");
     };
+    http.probes.remark = [this]() -> std::string {
+      const v1::Maintenance maintenance = orchestrator_.GetMaintenance();
+      if (!maintenance.on()) return "";
+      return absl::StrCat("maintenance, no trial is leased; ", maintenance.leased(), " still run");
+    };
     absl::StatusOr<std::unique_ptr<HttpServer>> started = HttpServer::Start(channel, http);
     if (!started.ok()) return started.status();
     http_ = *std::move(started);

@@ -13,7 +13,7 @@
 namespace pawl {
 namespace {
 
-constexpr Role kRoles[] = {Role::kRead, Role::kSubmit, Role::kWork};
+constexpr Role kRoles[] = {Role::kRead, Role::kSubmit, Role::kWork, Role::kAdmin};
 constexpr char kUriPrefix[] = "pawl:role/";
 constexpr size_t kShortestToken = 16;
 
@@ -24,8 +24,9 @@ std::optional<Role> ParseRole(absl::string_view text) {
   return std::nullopt;
 }
 
-void Grant(Role role, std::array<bool, 3>* roles) {
+void Grant(Role role, std::array<bool, kRoleCount>* roles) {
   (*roles)[static_cast<size_t>(role)] = true;
+  if (role == Role::kAdmin) Grant(Role::kSubmit, roles);
   if (role == Role::kSubmit) (*roles)[static_cast<size_t>(Role::kRead)] = true;
 }
 
@@ -43,6 +44,8 @@ const char* RoleName(Role role) {
       return "submit";
     case Role::kWork:
       return "work";
+    case Role::kAdmin:
+      return "admin";
   }
   return "";
 }
@@ -63,7 +66,7 @@ absl::StatusOr<Access> Access::ByRole(std::string_view tokens, const std::string
     Token token = {.digest = "", .roles = {}};
     for (const absl::string_view word : absl::StrSplit(words[0], ',')) {
       const std::optional<Role> role = ParseRole(word);
-      if (!role) return refuse(absl::StrCat("\"", word, "\" is not a role; expected read, submit or work"));
+      if (!role) return refuse(absl::StrCat("\"", word, "\" is not a role; expected read, submit, work or admin"));
       Grant(*role, &token.roles);
     }
     absl::string_view text = words[1];
@@ -83,7 +86,7 @@ absl::StatusOr<Access> Access::ByRole(std::string_view tokens, const std::string
 absl::Status Access::Check(const Caller& caller, Role role) const {
   if (open_) return absl::OkStatus();
   bool known = false;
-  std::array<bool, 3> roles = {};
+  std::array<bool, kRoleCount> roles = {};
   for (const std::string& uri : caller.certificate_uris) {
     absl::string_view text = uri;
     if (!absl::ConsumePrefix(&text, kUriPrefix)) continue;

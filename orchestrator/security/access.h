@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,8 +11,10 @@
 
 namespace pawl {
 
-// What a caller may do. Who may submit may read too; working is apart: a worker can't look into campaigns.
-enum class Role { kRead, kSubmit, kWork };
+// What a caller may do. Who may submit may read too, and an administrator may do both; working is apart: a worker can't
+// look into campaigns.
+enum class Role { kRead, kSubmit, kWork, kAdmin };
+inline constexpr size_t kRoleCount = 4;
 
 const char* RoleName(Role role);
 
@@ -28,8 +31,8 @@ class Access {
   // Everybody may do everything: for an address that only this machine can reach.
   static Access Open() { return Access(); }
   // Callers need a role, by certificate or by a token of the text. Its lines are `ROLE TOKEN`, where ROLE is read,
-  // submit, work or several of them (submit,work), and TOKEN the token itself, 16 characters at least, or `sha256:` and
-  // its digest in hex; # begins a comment. INVALID_ARGUMENT names the line.
+  // submit, work, admin or several of them (submit,work), and TOKEN the token itself, 16 characters at least, or
+  // `sha256:` and its digest in hex; # begins a comment. INVALID_ARGUMENT names the line.
   static absl::StatusOr<Access> ByRole(std::string_view tokens, const std::string& file);
 
   // UNAUTHENTICATED: neither a certificate with a role nor a known token. PERMISSION_DENIED: for another role.
@@ -38,7 +41,7 @@ class Access {
  private:
   struct Token {
     std::string digest;  // SHA-256 in hex
-    std::array<bool, 3> roles;
+    std::array<bool, kRoleCount> roles;
   };
 
   bool open_ = true;

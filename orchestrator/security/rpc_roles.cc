@@ -28,6 +28,8 @@ constexpr Entry kRules[] = {
     {"/pawl.v1.CampaignService/GetReport", {Role::kRead}},
     {"/pawl.v1.CampaignService/GetBlob", {Role::kRead}},
     {"/pawl.v1.CampaignService/ListWorkers", {Role::kRead}},
+    {"/pawl.v1.CampaignService/GetMaintenance", {Role::kRead}},
+    {"/pawl.v1.CampaignService/SetMaintenance", {Role::kAdmin}},
     {"/pawl.v1.WorkerService/RegisterWorker", {Role::kWork}},
     {"/pawl.v1.WorkerService/LeaseTrial", {Role::kWork}},
     {"/pawl.v1.WorkerService/RenewLease", {Role::kWork}},

@@ -173,6 +173,14 @@ class FakeOrchestrator::Service : public v1::CampaignService::Service {
     reply->mutable_workers()->Assign(fake_.workers.begin(), fake_.workers.end());
     return Fails();
   }
+  grpc::Status GetMaintenance(grpc::ServerContext*, const v1::GetMaintenanceRequest*, v1::Maintenance* reply) override {
+    return Answer(fake_.maintenance, reply);
+  }
+  grpc::Status SetMaintenance(grpc::ServerContext*, const v1::SetMaintenanceRequest* request,
+                              v1::Maintenance* reply) override {
+    Note([&] { asked_.maintenance.push_back(*request); });
+    return Answer(fake_.maintenance, reply);
+  }
 
  private:
   template <typename Message>

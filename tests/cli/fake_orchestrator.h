@@ -28,6 +28,7 @@ class FakeOrchestrator {
   std::vector<v1::Iteration> iterations;
   std::vector<v1::WatchCampaignResponse> events;  // what watching sends; their sequences rise
   std::vector<v1::Worker> workers;
+  v1::Maintenance maintenance;
   v1::Verification verification;  // what verifying ends with
   v1::Bundle bundle;              // of the campaign; with the best variant, its name is the campaign's
   v1::Situation situation;
@@ -51,6 +52,7 @@ class FakeOrchestrator {
     std::vector<std::string> handed_off;  // paths of files
     std::vector<v1::ListPatternsRequest> pattern_lists;
     std::vector<v1::PatternFile> imports;
+    std::vector<v1::SetMaintenanceRequest> maintenance;
   };
   Asked asked() const;
 

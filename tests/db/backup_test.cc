@@ -1,13 +1,16 @@
 #include "db/backup.h"
 
+#include <errno.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <atomic>
+#include <chrono>
 #include <fstream>
 #include <string>
 #include <thread>
 
+#include "absl/synchronization/notification.h"
 #include "db/sqlite.h"
 #include "db/store.h"
 #include "tests/db/made_writes.h"
@@ -80,6 +83,64 @@ TEST_F(BackupTest, OverwritesNothing) {
   std::ifstream text(copy_);
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(text), {}), "mine");
   EXPECT_EQ(store_->Backup(file_).code(), absl::StatusCode::kAlreadyExists);
+}
+
+// As on NFS, where a rename can't be told not to replace, and on a file system without hard links.
+TEST_F(BackupTest, NamesAFileWhereTheFileSystemLacksTheCallForIt) {
+  const auto fails = [](int error) {
+    return [error](const char*, const char*) {
+      errno = error;
+      return -1;
+    };
+  };
+  const std::filesystem::path part = copy_.native() + ".part";
+  for (const NamingCalls& calls : {NamingCalls{.rename_to_new = fails(EINVAL), .link = nullptr},
+                                   NamingCalls{.rename_to_new = fails(EINVAL), .link = fails(EPERM)},
+                                   NamingCalls{.rename_to_new = fails(ENOSYS), .link = fails(EOPNOTSUPP)}}) {
+    std::ofstream(part) << "whole";
+    ASSERT_EQ(PublishFile(part, copy_, calls), absl::OkStatus());
+    EXPECT_EQ(std::filesystem::file_size(copy_), 5u);
+    EXPECT_FALSE(std::filesystem::exists(part));
+    std::ofstream(part) << "another";
+    EXPECT_EQ(PublishFile(part, copy_, calls).code(), absl::StatusCode::kAlreadyExists);
+    EXPECT_EQ(std::filesystem::file_size(copy_), 5u) << "nothing is overwritten";
+    std::filesystem::remove(copy_);
+  }
+  EXPECT_EQ(PublishFile(part, copy_, {.rename_to_new = fails(EACCES), .link = nullptr}).code(),
+            absl::StatusCode::kUnavailable)
+      << "another error is an error";
+  EXPECT_EQ(PublishFile(part, copy_, {.rename_to_new = fails(EINVAL), .link = fails(EIO)}).code(),
+            absl::StatusCode::kUnavailable);
+  EXPECT_FALSE(std::filesystem::exists(copy_));
+}
+
+TEST_F(BackupTest, AnArchiveThatCouldNotBeFinishedLeavesNoFile) {
+  v1::Campaign campaign;
+  campaign.set_name("campaigns/1");
+  campaign.set_state(v1::FINISHED);
+  Writes writes;
+  writes.campaigns.push_back(campaign);
+  ASSERT_EQ(store_->Commit(&writes), absl::OkStatus());
+  // Of a store whose check for damage goes on: nothing can be written.
+  ASSERT_EQ(store_->Backup(folder_.path() / "unclosed.db"), absl::OkStatus());
+  absl::Notification begun, go_on;
+  auto checked = OpenStore(
+      {.file = folder_.path() / "unclosed.db", .check_patience = std::chrono::milliseconds(1), .check_begins = [&] {
+         begun.Notify();
+         go_on.WaitForNotification();
+       }});
+  begun.WaitForNotification();
+  const auto page = [](int64_t) -> absl::StatusOr<std::string> { return "a page"; };
+  const absl::Status refused = checked->MoveOut({1}, copy_, 1, page).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kUnavailable) << refused;
+  EXPECT_FALSE(std::filesystem::exists(copy_));
+  go_on.Notify();
+  absl::Status moved = absl::UnavailableError("not yet");
+  for (int i = 0; i < 1000 && absl::IsUnavailable(moved); ++i) {
+    moved = checked->MoveOut({1}, copy_, 1, page).status();
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(moved, absl::OkStatus()) << "with the same name";
 }
 
 TEST_F(BackupTest, StartsAnewWhereAnEarlierOneWasCutShort) {

@@ -86,7 +86,7 @@ TEST_F(SchemaTest, BringsADatabaseOfVersion1UpToDateWithAllThatIsInIt) {
     trigger = select.Bytes(0);
   }
   ASSERT_EQ(connection_->Execute("DROP TABLE pattern_counts; DROP TABLE pattern_files; DROP TABLE pattern_exports;"
-                                 "DROP TRIGGER events_have_no_gaps; DROP TABLE archived;"
+                                 "DROP TRIGGER events_have_no_gaps; DROP TABLE archived; DROP TABLE spending;"
                                  "PRAGMA user_version = 1;" +
                                  trigger),
             absl::OkStatus());
@@ -98,6 +98,7 @@ TEST_F(SchemaTest, BringsADatabaseOfVersion1UpToDateWithAllThatIsInIt) {
   EXPECT_EQ(store->Events(1, 0, 10)->size(), 3u);
   EXPECT_TRUE(store->Lessons()->empty());
   EXPECT_TRUE(store->PatternFiles()->empty());
+  EXPECT_TRUE(store->SpendingUncounted().value());
   Writes writes = MakeWrites(MakeJudged(1, MakeIteration(1, 3, v1::KEPT)));
   writes.lessons.emplace_back().set_tried(1);
   writes.pattern_files.emplace_back().set_source("ann's");

@@ -259,7 +259,7 @@ TEST_F(StoreFailuresTest, RefusesASchemaThatIsNewerAndNamesBothVersions) {
     auto newer = Connection::Open(file_, Connection::Mode::kWrite, 0);
     ASSERT_EQ((*newer)->Execute("PRAGMA user_version = 7"), absl::OkStatus());
   }
-  ExpectRefused("has schema version 7, this Pawl knows up to 5");
+  ExpectRefused("has schema version 7, this Pawl knows up to 6");
 }
 
 TEST_F(StoreFailuresTest, FindsDamage) {

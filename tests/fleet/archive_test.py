@@ -225,6 +225,7 @@ class BackupTest(unittest.TestCase):
     def test_backups_of_the_timer_are_restored(self):
         """The unit's own command, while a campaign runs; then as docs/operating.md restores one."""
         unit = (SOURCE / "packaging/systemd/pawl-backup.service").read_text()
+        self.assertIn("\nStateDirectoryMode=0700\n", unit, "systemd would give the folder another mode with each backup")
         command = re.search(r"^ExecStart=/bin/sh -ec '(.*)'$", unit, re.MULTILINE).group(1).replace("%%", "%")
         with Service() as service:
             command = command.replace("/opt/pawl/bin", str(BIN)).replace("/var/lib/pawl", str(service.path))

@@ -27,6 +27,12 @@ class FleetControllerTest : public testing::Test {
       if (!orchestrator_.ok()) return orchestrator_;
       return demand_;
     };
+    seams.all_workers = [this]() -> absl::StatusOr<std::vector<std::string>> {
+      ++asked_for_all_;
+      std::vector<std::string> all = demand_.workers;
+      all.insert(all.end(), gone_.begin(), gone_.end());
+      return all;
+    };
     seams.jobs = [this]() -> absl::StatusOr<std::vector<FleetJob>> {
       if (!slurm_.ok()) return slurm_;
       return jobs_;
@@ -67,8 +73,19 @@ class FleetControllerTest : public testing::Test {
     }
   }
 
+  // All that wait for a node or run have ended well.
+  void Complete() {
+    for (FleetJob& job : jobs_) {
+      if (job.state != State::kPending && job.state != State::kRunning) continue;
+      job.state = State::kEnded;
+      job.completed = true;
+    }
+  }
+
   FleetOptions options_;
   Demand demand_;
+  std::vector<std::string> gone_;
+  int asked_for_all_ = 0;
   std::vector<FleetJob> jobs_;
   absl::Status orchestrator_, slurm_, sbatch_;
   bool die_ = false;
@@ -142,6 +159,43 @@ TEST_F(FleetControllerTest, GoesOnAsBeforeWhenANewWorkerRegisters) {
   const int before = submissions_;
   Pass(absl::Seconds(10));
   EXPECT_EQ(submissions_ - before, 9);
+}
+
+TEST_F(FleetControllerTest, HoldsBackWhereJobsEndWellAndNeverReachTheOrchestrator) {
+  for (int i = 0; i < 360; ++i) {
+    Pass(absl::Seconds(10));
+    Complete();
+  }
+  EXPECT_LT(submissions_, 10 + 15) << "an hour: no storm";
+  EXPECT_GT(submissions_, 10 + 5) << "it goes on trying";
+  EXPECT_THAT(warnings_, ElementsAre(HasSubstr("worker jobs end without reaching the orchestrator, the last one was")));
+  Restart();
+  const int before = submissions_;
+  Pass(absl::Seconds(10));
+  EXPECT_EQ(submissions_, before) << "Slurm still shows them";
+}
+
+TEST_F(FleetControllerTest, AJobWhoseWorkerCameAndWentIsNoFailure) {
+  Pass(absl::Seconds(10));
+  Begin();
+  demand_.queued["any"] = 0;
+  Pass(absl::Seconds(10));
+  Complete();
+  demand_.workers.clear();
+  demand_.queued["any"] = 10;
+  Pass(absl::Seconds(10));
+  EXPECT_EQ(submissions_, 20);
+  EXPECT_EQ(asked_for_all_, 0) << "it was seen";
+  for (const FleetJob& job : jobs_) gone_.push_back(absl::StrCat("slurm-", job.id, "-node-cuda0"));
+  Complete();  // between two decisions
+  Pass(absl::Seconds(10));
+  EXPECT_EQ(submissions_, 30);
+  EXPECT_EQ(asked_for_all_, 1);
+  EXPECT_THAT(warnings_, IsEmpty());
+  Begin();
+  Restart();
+  Pass(absl::Minutes(10));
+  EXPECT_EQ(asked_for_all_, 2) << "and once by a new process";
 }
 
 TEST_F(FleetControllerTest, HoldsBackWhereSlurmRefuses) {

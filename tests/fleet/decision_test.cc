@@ -73,6 +73,19 @@ TEST(FleetDecisionTest, GivesEachGpuItsOwnJobs) {
   EXPECT_EQ(ClassFor(kTwo, "replay of an NVIDIA L4, recorded on 2026-11-15"), 1);
 }
 
+TEST(FleetDecisionTest, AnIdleReplayIsNoWorkerForAGpusTrials) {
+  const std::string replay = "replay of an NVIDIA H200, recorded on 2026-11-15";
+  Demand demand = Queued("NVIDIA H200", 2);
+  demand.queued["any"] = 1;
+  demand.idle[replay] = 5;
+  demand.replays = {replay};
+  EXPECT_THAT(Decide(kTwo, demand, {}, {.ceiling = 10}).submit, ElementsAre(Pair("H200", 3)));
+  demand.queued[replay] = 4;  // these are its own
+  EXPECT_THAT(Decide(kTwo, demand, {}, {.ceiling = 10}).submit, ElementsAre(Pair("H200", 3)));
+  demand.idle["NVIDIA H200"] = 1;
+  EXPECT_THAT(Decide(kTwo, demand, {}, {.ceiling = 10}).submit, ElementsAre(Pair("H200", 2)));
+}
+
 TEST(FleetDecisionTest, KeepsTheFloorAndCancelsOnlyWhatHasNotBegun) {
   EXPECT_THAT(Decide(kAnything, Queued("any", 0), {}, {.floor = 2, .ceiling = 10}).submit, ElementsAre(Pair("", 2)));
   const std::vector<FleetJob> jobs = {Job(1, State::kRunning), Job(2, State::kRunning), Job(3, State::kPending),
@@ -103,11 +116,13 @@ TEST(FleetDemandTest, ReadsMetricsAndWorkers) {
       "# TYPE pawl_serving gauge\npawl_serving 1\npawl_trials_queued{gpu=\"a \\\"b\\\"\"} 3\n"
       "pawl_trials_queued{gpu=\"any\"} 2\npawl_workers{gpu=\"NVIDIA H200\",state=\"idle\"} 4\n"
       "pawl_workers{gpu=\"NVIDIA H200\",state=\"busy\"} 9\n",
-      R"({"workers": [{"name": "workers/slurm-1-a-cuda0"}, {"name": "workers/b"}]})");
+      R"({"workers": [{"name": "workers/slurm-1-a-cuda0", "device": {"kind": "DEVICE_KIND_CUDA", "label": "NVIDIA H200"}},
+                      {"name": "workers/b", "device": {"kind": "DEVICE_KIND_REPLAY", "label": "replay of it"}}]})");
   ASSERT_TRUE(demand.ok()) << demand.status();
   EXPECT_THAT(demand->queued, ElementsAre(Pair("a \"b\"", 3), Pair("any", 2)));
   EXPECT_THAT(demand->idle, ElementsAre(Pair("NVIDIA H200", 4)));
   EXPECT_THAT(demand->workers, ElementsAre("slurm-1-a-cuda0", "b"));
+  EXPECT_THAT(demand->replays, ElementsAre("replay of it"));
 }
 
 TEST(FleetDemandTest, RefusesWhatIsNoAnswerOfPawl) {

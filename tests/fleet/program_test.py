@@ -79,6 +79,20 @@ class FleetProgramTest(FleetCase):
             self.assertIn("worker jobs fail at once, the last one was 4 (None): see /tmp/job.log", done.stderr)
         self.assertEqual(len(self.jobs()), 4)
 
+    def test_holds_back_where_jobs_end_well_and_reach_no_orchestrator(self):
+        self.command("sbatch", SBATCH.format(file=str(self.file), state="COMPLETED"))
+        self.submit(4)
+        self.fleet()
+        self.assertEqual(len(self.jobs()), 4)
+        self.assertIn("worker jobs end without reaching the orchestrator, the last one was 4: see /tmp/job.log", self.fleet().stderr)
+        self.assertEqual(len(self.jobs()), 4)
+        # The same with workers that did: they are gone by now.
+        for job in self.jobs():
+            worker = self.service.worker("--name", f"slurm-{job['job_id']}-node-cuda0", "--max-trials", "1", "--exit-when-idle", "1s")
+            self.assertEqual(worker.wait(30), 0)
+        self.assertNotIn("without reaching", self.fleet().stderr)
+        self.assertEqual(len(self.jobs()), 8)
+
     def test_says_what_is_wrong(self):
         self.submit(1)
         self.command("squeue", "#!/bin/sh\necho 'slurm_load_jobs error: Unable to contact slurm controller' >&2\nexit 1\n")

@@ -34,6 +34,17 @@ void World::RestartAfter(absl::Duration down) {
   Start(0);
 }
 
+void World::RestartWithLimits(std::map<std::string, SpendingLimit> limits) {
+  options_.limits = std::move(limits);
+  Restart();
+}
+
+void World::RestartAfter(const std::function<void()>& act) {
+  Stop();
+  act();
+  Start(0);
+}
+
 void World::Restore(const std::filesystem::path& backup) {
   Stop();
   std::filesystem::rename(backup, file());

@@ -2,6 +2,8 @@
 
 #include <atomic>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -47,6 +49,9 @@ class World {
   // The same where it is down for a while, or where a backup replaces the file.
   void RestartAfter(absl::Duration down);
   void Restore(const std::filesystem::path& backup);
+  // The same with other limits by author, or where something is done to the file meanwhile.
+  void RestartWithLimits(std::map<std::string, SpendingLimit> limits);
+  void RestartAfter(const std::function<void()>& act);
 
   // Submits TinyBundle; the campaign's name. The test fails where it is refused.
   std::string Submit(const v1::CampaignSpec& spec = {}, const v1::Bundle& bundle = TinyBundle());

@@ -11,7 +11,7 @@ const FRESH = 3000;  // ms between two updates
 const COLUMNS = [
   {name: "campaign", cell: campaign => campaignLink(campaign)},
   {name: "kernel", cell: campaign => h("span", {}, campaign.bundle, h("small.under", {}, objectiveText(campaign.spec?.goal)))},
-  {name: "state", cell: campaign => stateBadge(campaign.state)},
+  {name: "state", cell: campaign => [stateBadge(campaign.state), campaign.waitingFor && h("small.under", {}, `waits: ${campaign.message}`)]},
   {name: "best over baseline", number: true, cell: campaign => [h("strong", {}, campaign.baselineUs > 0 ? speedupText(campaign.speedupOverBaseline) : "–"),
     campaign.spec?.goal?.speedup > 0 && h("small.under", {}, `goal ${campaign.spec.goal.speedup}×`)]},
   {name: "over start", number: true, cell: campaign => speedupText(campaign.speedupOverStart)},
@@ -24,15 +24,24 @@ const COLUMNS = [
   {name: "submitted", wraps: true, cell: campaign => h("time", {datetime: campaign.createTime}, dateText(campaign.createTime))},
 ];
 
+// Nothing where trials are leased as usual.
+function maintenanceNotice(maintenance) {
+  if (!maintenance.on) return null;
+  const running = Number(maintenance.leased ?? 0);
+  return notice("warning", `Maintenance since ${dateText(maintenance.since)}${maintenance.reason ? `: ${maintenance.reason}` : ""}`,
+    `No trial is leased; ${running === 0 ? "none runs" : `${running} still run`}. `, h("code", {}, "pawl maintenance off"), " ends it.");
+}
+
 export async function campaignsPage({main, signal, about}) {
   replace(main, h("h1", {}, "Campaigns"), loading("campaigns"));
   const host = h("div");
   const older = [];  // pages after the first
-  let first = await get("campaigns", {page_size: 100}, signal);
+  let [first, maintenance] = await Promise.all([get("campaigns", {page_size: 100}, signal), get("maintenance", {}, signal)]);
   let last = first;
   const draw = () => {
     const rows = [...first.campaigns ?? [], ...older];
     replace(host,
+      maintenanceNotice(maintenance),
       rows.length === 0
         ? firstSteps(about)
         : h("section", {}, table("Campaigns", COLUMNS, rows)),
@@ -48,8 +57,10 @@ export async function campaignsPage({main, signal, about}) {
   const timer = setInterval(async () => {
     if (document.hidden) return;
     try {
-      const news = await get("campaigns", {page_size: 100}, signal);
-      if (JSON.stringify(news.campaigns) === JSON.stringify(first.campaigns)) return;
+      const [news, now] = await Promise.all([get("campaigns", {page_size: 100}, signal), get("maintenance", {}, signal)]);
+      const same = JSON.stringify([news.campaigns, now]) === JSON.stringify([first.campaigns, maintenance]);
+      maintenance = now;
+      if (same) return;
       // A new campaign moves one off the first page: start again from the first page.
       if (older.length && news.campaigns?.[0]?.name !== first.campaigns?.[0]?.name) older.length = 0, last = news;
       if (last === first) last = news;

@@ -267,6 +267,7 @@ void CampaignState::ApplyLeased(const v1::TrialLeased& leased, const Moment& at)
   summary_.set_device(leased.device());
   summary_.set_replay(RanOnReplay(leased));
   price_per_hour_ = leased.price_per_hour();
+  if (leased_before_) ran_ = std::max(ran_ - absl::Microseconds(leased.held_us()), absl::ZeroDuration());
   if (!leased_before_) clock_since_ = at;
   leased_before_ = true;
 }

@@ -218,7 +218,8 @@ class CampaignState {
   bool PausedFor(int iteration) const { return paused_for_.contains(iteration); }
   // Since when it could have planned its next iteration.
   const Moment& idle_since() const { return idle_since_; }
-  // Time since the first lease without the pauses and without the time in which no orchestrator served, up to `now`.
+  // Time since the first lease without the pauses, the waits for a limit of its author, and the time in which no
+  // orchestrator served or one was in maintenance, up to `now`.
   absl::Duration Running(const Moment& now) const;
   // Of the newest event, in served time; absent before the first that has it.
   std::optional<absl::Duration> served() const { return served_; }

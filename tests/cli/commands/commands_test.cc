@@ -74,9 +74,9 @@ TEST_F(CommandsTest, ShowHelpWithAnExampleEach) {
   const ProcessResult all = Pawl({"--help"});
   EXPECT_EQ(all.exit_code, 0);
   for (const char* command :
-       {"run",     "submit",    "watch",    "show",   "history", "diff",       "best",   "verify",    "propose",
-        "explain", "situation", "patterns", "report", "cancel",  "pause",      "resume", "campaigns", "workers",
-        "check",   "record",    "import",   "doctor", "help",    "completion", "lessons"}) {
+       {"run",     "submit",    "watch",    "show",   "history", "diff",       "best",    "verify",     "propose",
+        "explain", "situation", "patterns", "report", "cancel",  "pause",      "resume",  "campaigns",  "workers",
+        "check",   "record",    "import",   "doctor", "help",    "completion", "lessons", "maintenance"}) {
     EXPECT_THAT(all.out, HasSubstr(std::string("  ") + command + " "));
     const ProcessResult help = Pawl({command, "--help"});
     EXPECT_EQ(help.exit_code, 0);
@@ -386,6 +386,37 @@ TEST_F(CommandsTest, SubmitNothingThatIsWrong) {
   EXPECT_THAT(submit.err, HasSubstr("unknown key sumary"));
   EXPECT_THAT(submit.err, HasSubstr("start is 65"));
   EXPECT_THAT(fake_.asked().submits, IsEmpty());
+}
+
+TEST_F(CommandsTest, BeginAndEndMaintenance) {
+  EXPECT_EQ(Run({"maintenance", "status"}).out, "maintenance is off: trials are leased\n");
+  fake_.maintenance.set_on(true);
+  fake_.maintenance.set_author("olga");
+  fake_.maintenance.set_reason("new driver");
+  fake_.maintenance.set_leased(2);
+  fake_.maintenance.mutable_since()->set_seconds(1'790'000'000);
+  EXPECT_THAT(Run({"maintenance", "on", "--reason", "new driver"}).out,
+              HasSubstr(" by olga (new driver): no trial is leased; 2 trials still run\n"));
+  fake_.maintenance.set_leased(0);
+  EXPECT_THAT(Run({"maintenance", "status"}).out, HasSubstr("no trial is leased; none runs any more\n"));
+  EXPECT_THAT(Run({"maintenance", "off", "--json"}).out, HasSubstr("\"reason\":\"new driver\""));
+  ASSERT_THAT(fake_.asked().maintenance, SizeIs(2));
+  EXPECT_TRUE(fake_.asked().maintenance[0].on());
+  EXPECT_EQ(fake_.asked().maintenance[0].reason(), "new driver");
+  EXPECT_FALSE(fake_.asked().maintenance[1].on());
+  EXPECT_EQ(Run({"maintenance"}).exit_code, 2);
+  EXPECT_EQ(Run({"maintenance", "perhaps"}).exit_code, 2);
+}
+
+TEST_F(CommandsTest, SayWhatCampaignsWaitForThatCouldGoOn) {
+  fake_.campaign.set_state(v1::WAITING);
+  fake_.campaign.set_waiting_for(v1::WAITING_FOR_LIMIT);
+  fake_.campaign.set_message("ann has used 300 of 200 GPU seconds");
+  EXPECT_THAT(Run({"campaigns"}).err, HasSubstr("7 waits: ann has used 300 of 200 GPU seconds\n"));
+  EXPECT_THAT(Run({"show", "7"}).out, HasSubstr("campaigns/7 waiting: ann has used 300 of 200 GPU seconds\n"));
+  BundleFolder folder;
+  EXPECT_THAT(Run({"submit", folder.path().string()}).err,
+              HasSubstr("It waits: ann has used 300 of 200 GPU seconds\n"));
 }
 
 TEST_F(CommandsTest, Steer) {

@@ -269,6 +269,20 @@ TEST_F(EventPrinterTest, ShowsWhatIsTriedOnceItTakesLonger) {
   EXPECT_EQ(Lines(), 1);
 }
 
+TEST_F(EventPrinterTest, SaysWhatHoldsACampaignUp) {
+  v1::Campaign campaign;
+  campaign.set_state(v1::RUNNING);
+  campaign.set_waiting_for(v1::WAITING_FOR_MAINTENANCE);
+  campaign.set_message("maintenance since 10:00: no trial is leased");
+  Plan(0, 0);
+  printer_.See(campaign, absl::FromUnixSeconds(1));
+  Tick(1.1);
+  EXPECT_EQ(Text(), "maintenance since 10:00: no trial is leased\n");
+  Tick(30);
+  EXPECT_EQ(Lines(), 2) << "and again, as nobody may take silence for the end";
+  EXPECT_THAT(Text(), EndsWith("maintenance since 10:00: no trial is leased\n"));
+}
+
 TEST_F(EventPrinterTest, SaysThatNobodyTriesItAndWhatToDo) {
   printer_.set_without_worker("no worker is registered; to start one: pawl-worker --orchestrator here");
   v1::Campaign campaign;

@@ -84,6 +84,44 @@ TEST(ServiceMetricsTest, CountsLostLeasesByReason) {
   EXPECT_THAT(text, HasSubstr("\npawl_trials_unserved{gpu=\"NVIDIA H200\"} 1\n")) << "its worker is gone";
 }
 
+size_t LinesWith(const std::string& text, const std::string& begin) {
+  size_t lines = 0;
+  for (size_t at = text.find("\n" + begin); at != std::string::npos; at = text.find("\n" + begin, at + 1)) ++lines;
+  return lines;
+}
+
+TEST(ServiceMetricsTest, NamesThatOthersChooseHaveALimitedNumberOfLabels) {
+  World world;
+  for (size_t i = 0; i < kMostNames + 20; ++i) {
+    v1::SubmitCampaignRequest request;
+    *request.mutable_bundle() = TinyBundle();
+    request.mutable_spec()->set_gpu("GPU " + std::to_string(i));
+    request.mutable_spec()->mutable_budget()->set_iterations(1);
+    request.set_author("author " + std::to_string(i));
+    ASSERT_TRUE(world->Submit(request).ok());
+  }
+  std::string text = MetricsOf(world);
+  EXPECT_EQ(LinesWith(text, "pawl_trials_queued{"), kMostNames + 1);
+  EXPECT_THAT(text, HasSubstr("\npawl_trials_queued{gpu=\"other\"} 20\n"));
+  for (size_t i = 0; i < kMostNames + 20; ++i) {
+    ScriptedWorker worker(world, std::to_string(i), MadeDevice("GPU " + std::to_string(i)));
+    ASSERT_TRUE(worker
+                    .Complete(worker.MustLease(),
+                              [&](const v1::Trial& trial) {
+                                v1::TrialResult result = NothingHelps(trial);
+                                result.set_device("called " + std::to_string(i));  // by itself
+                                return result;
+                              })
+                    .ok());
+  }
+  text = MetricsOf(world);
+  EXPECT_EQ(LinesWith(text, "pawl_workers{"), kMostNames + 1);
+  EXPECT_EQ(LinesWith(text, "pawl_gpu_seconds_total{"), kMostNames + 1);
+  EXPECT_LE(LinesWith(text, "pawl_trials_leased_total{"), kMostNames + 1);
+  EXPECT_LE(LinesWith(text, "pawl_trials_finished_total{"), kMostNames + 1);
+  EXPECT_THAT(text, HasSubstr("pawl_trials_finished_total{gpu=\"other\",verdict=\"kept\"}"));
+}
+
 TEST(ServiceMetricsTest, AddsUpBlobsOnceEach) {
   World world;
   world.Submit();

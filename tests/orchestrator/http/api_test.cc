@@ -89,6 +89,7 @@ TEST_F(HttpApiTest, AnswersWithTheMessagesOfTheService) {
   EXPECT_EQ(Read<v1::Report>(Get("/api/campaigns/1/report")).campaign().name(), "campaigns/1");
   EXPECT_EQ(Read<v1::Bundle>(Get("/api/campaigns/1/bundle")).name(), campaign.bundle());
   EXPECT_EQ(Read<v1::ListWorkersResponse>(Get("/api/workers")).workers(0).name(), "workers/one");
+  EXPECT_FALSE(Read<v1::Maintenance>(Get("/api/maintenance")).on());
   Read<v1::ListPatternsResponse>(Get("/api/patterns", {{"by_bundle", "true"}}));
   EXPECT_GT(json::parse(Get("/api/metrics").body).at("metrics").size(), 20u);
   const json about = json::parse(Get("/api/about").body);

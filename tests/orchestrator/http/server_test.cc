@@ -80,6 +80,8 @@ TEST_F(HttpServerTest, TellsMonitorsHowItIs) {
   absl::Status ready = absl::UnavailableError("the disk is full");
   options.probes.metrics = [] { return std::string("# TYPE a gauge\na 1\n"); };
   options.probes.ready = [&] { return ready; };
+  std::string remark;
+  options.probes.remark = [&] { return remark; };
   Start(options);
   auto client = Client();
   EXPECT_EQ(client.Get("/healthz")->body, "ok\n");
@@ -87,6 +89,10 @@ TEST_F(HttpServerTest, TellsMonitorsHowItIs) {
   EXPECT_EQ(client.Get("/readyz")->body, "the disk is full\n");
   ready = absl::OkStatus();
   EXPECT_EQ(client.Get("/readyz")->status, 200);
+  EXPECT_EQ(client.Get("/readyz")->body, "ready\n");
+  remark = "maintenance";
+  EXPECT_EQ(client.Get("/readyz")->status, 200);
+  EXPECT_EQ(client.Get("/readyz")->body, "ready: maintenance\n");
   const auto metrics = client.Get("/metrics");
   EXPECT_EQ(metrics->status, 200);
   EXPECT_EQ(metrics->get_header_value("Content-Type"), "text/plain; version=0.0.4; charset=utf-8");

@@ -46,7 +46,8 @@ TEST(RpcRolesTest, KnowsNothingElse) {
 }
 
 TEST(AccessTest, LetsEverybodyInWhereOnlyThisMachineReachesIt) {
-  for (const Role role : {Role::kRead, Role::kSubmit, Role::kWork}) EXPECT_TRUE(Access::Open().Check({}, role).ok());
+  for (const Role role : {Role::kRead, Role::kSubmit, Role::kWork, Role::kAdmin})
+    EXPECT_TRUE(Access::Open().Check({}, role).ok());
 }
 
 class TokenTest : public testing::Test {
@@ -67,6 +68,17 @@ TEST_F(TokenTest, GivesATokenItsRoles) {
   EXPECT_EQ(Try(access_, {.token = kSubmitter}, Role::kWork), absl::StatusCode::kPermissionDenied);
   EXPECT_EQ(Try(access_, {.token = kBoth}, Role::kWork), absl::StatusCode::kOk);
   EXPECT_EQ(Try(access_, {.token = kBoth}, Role::kSubmit), absl::StatusCode::kPermissionDenied);
+}
+
+TEST_F(TokenTest, AnAdministratorMayDoWhatSubmittersMayAndMore) {
+  EXPECT_EQ(RuleOfRpc("/pawl.v1.CampaignService/SetMaintenance")->role, Role::kAdmin);
+  EXPECT_EQ(Try(access_, {.token = kSubmitter}, Role::kAdmin), absl::StatusCode::kPermissionDenied);
+  const std::string token = "an-administrators-token";
+  const Access admin = Access::ByRole("admin " + token, "tokens").value();
+  for (const Role role : {Role::kRead, Role::kSubmit, Role::kAdmin}) {
+    EXPECT_EQ(Try(admin, {.token = token}, role), absl::StatusCode::kOk);
+  }
+  EXPECT_EQ(Try(admin, {.token = token}, Role::kWork), absl::StatusCode::kPermissionDenied);
 }
 
 TEST_F(TokenTest, KnowsNoOtherToken) {
