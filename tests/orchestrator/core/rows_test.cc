@@ -1,10 +1,12 @@
 // What the store shows of a campaign is what its events make of it, whatever happened.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 #include <map>
 #include <memory>
 #include <random>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "base/hash/hash.h"
@@ -121,7 +123,44 @@ class RandomCampaigns {
     spec.mutable_budget()->set_iterations(5 + static_cast<int>(random_() % 30));
     spec.mutable_keep()->set_skip_sanitizer(OneIn(4));
     if (OneIn(3)) spec.mutable_budget()->set_reverts_in_a_row(6);
+    const bool portfolio = OneIn(3);
+    if (portfolio) {
+      v1::Goal& goal = *spec.mutable_goal();
+      (*goal.mutable_sizes())["small"] = 0.5;
+      (*goal.mutable_sizes())["main"] = 0.5;
+      goal.set_speedup(1.2);
+      goal.set_portfolio(3);
+    }
     campaigns_.push_back(world_.Submit(spec, WideBundle()));
+    if (portfolio) portfolios_.insert(campaigns_.back());
+  }
+
+  // The same pairs at every size that the trial is timed at, some of them slower; of a total also the ladder.
+  void TimeAtSizes(const v1::Trial& trial, v1::TrialResult* result) {
+    if (!portfolios_.contains(trial.name().substr(0, trial.name().find("/trials/")))) return;
+    if (result->has_failure() || !result->passed_over().empty()) return;
+    const bool total = trial.purpose() == v1::TRIAL_PURPOSE_TOTAL;
+    for (const char* size : {"small", "main"}) {
+      if (total && !trial.interim()) {
+        v1::SizeTime& time = *result->add_sizes();
+        time.set_size(size);
+        time.set_start_us(100);
+        time.set_best_us(50 + static_cast<double>(random_() % 100));
+      }
+    }
+    if (trial.has_goal() && trial.goal().sizes_size() < 2) return;
+    if (!trial.has_parent()) AddPairs(result->mutable_pairs(), 100, 100, 12);
+    for (auto* pairs : {result->mutable_pairs(), result->mutable_confirming_pairs()}) {
+      const auto at_main = *pairs;
+      const double factor = OneIn(3) ? 1.4 : 1.0;
+      for (v1::PairSample& pair : *pairs) pair.set_size("main");
+      for (v1::PairSample pair : at_main) {
+        pair.set_size("small");
+        pair.set_candidate_us(pair.candidate_us() * factor);
+        pair.set_log_ratio(std::log(pair.parent_us() / pair.candidate_us()));
+        *pairs->Add() = std::move(pair);
+      }
+    }
   }
 
   v1::TrialResult Result(const v1::Trial& trial) {
@@ -156,7 +195,11 @@ class RandomCampaigns {
   void Finish() {
     if (held_.empty()) return Lease();
     const auto [worker, leased] = Take();
-    (void)workers_[worker]->Complete(leased, [&](const v1::Trial& trial) { return Result(trial); });
+    (void)workers_[worker]->Complete(leased, [&](const v1::Trial& trial) {
+      v1::TrialResult result = Result(trial);
+      TimeAtSizes(trial, &result);
+      return result;
+    });
   }
 
   void Fault() {
@@ -234,6 +277,7 @@ class RandomCampaigns {
   World world_;
   std::vector<std::unique_ptr<ScriptedWorker>> workers_;
   std::vector<std::string> campaigns_;
+  std::set<std::string> portfolios_;  // those that are for one
   std::vector<std::pair<size_t, v1::LeaseTrialResponse>> held_;
 };
 
@@ -256,7 +300,8 @@ TEST(RowsTest, AreWhatTheEventsMakeOfTheCampaignsWhateverHappens) {
   }
   for (const v1::Event::EventCase kind :
        {v1::Event::kSubmitted, v1::Event::kPlanned, v1::Event::kLeased, v1::Event::kLost, v1::Event::kFinished,
-        v1::Event::kPaused, v1::Event::kResumed, v1::Event::kEnded, v1::Event::kProposed, v1::Event::kDropped}) {
+        v1::Event::kPaused, v1::Event::kResumed, v1::Event::kEnded, v1::Event::kProposed, v1::Event::kDropped,
+        v1::Event::kLeg}) {
     EXPECT_GT(seen[absl::StrCat("event ", kind)], 0) << kind;
   }
 }
