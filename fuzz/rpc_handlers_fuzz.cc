@@ -67,7 +67,7 @@ class Handlers {
   void set_lease(const std::string& lease) { lease_ = lease; }
 
   void Answer(uint8_t rpc, const std::string& bytes) {
-    switch (rpc % 25) {
+    switch (rpc % 26) {
       case 0:
         return With<v1::SubmitCampaignRequest>(bytes, [&](auto& r) { (void)orchestrator_->Submit(r); });
       case 1:
@@ -122,6 +122,8 @@ class Handlers {
         return With<v1::GetBundleRequest>(bytes, [&](auto& r) { (void)history_.GetBundle(r); });
       case 23:
         return With<v1::GetReportRequest>(bytes, [&](auto& r) { (void)reports_.Get(r); });
+      case 25:
+        return With<v1::SetMaintenanceRequest>(bytes, [&](auto& r) { (void)orchestrator_->SetMaintenance(r); });
       default:  // time passes
         now_ += absl::Seconds(bytes.empty() ? 1 : static_cast<uint8_t>(bytes[0]));
         orchestrator_->Tick();

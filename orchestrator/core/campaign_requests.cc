@@ -1,5 +1,6 @@
 // What people ask about campaigns, beside submitting (submission.cc), proposing (proposals.cc) and verifying
 // (verification.cc).
+#include <algorithm>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -50,8 +51,9 @@ absl::StatusOr<v1::Campaign> Orchestrator::Get(const v1::GetCampaignRequest& req
   const auto found = state_.campaigns.find(*number);
   if (found == state_.campaigns.end() || found->second->summary().state() == v1::PAUSED) return stored;
   const absl::Duration served = state_.CampaignTime();
-  stored->set_minutes(
-      absl::ToDoubleMinutes(found->second->Running({clock_(), served}) - scheduler_.HeldBack(*found->second, served)));
+  const absl::Duration running =
+      found->second->Running({clock_(), served}) - scheduler_.HeldBack(*found->second, served);
+  stored->set_minutes(absl::ToDoubleMinutes(std::max(running, absl::ZeroDuration())));
   if (state_.queue.HasTrialOf(*number) || ProposalDeadline(*found->second)) {
     scheduler_.SayWhatItWaitsFor(*found->second, clock_(), &*stored);
   }

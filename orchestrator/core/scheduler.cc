@@ -172,10 +172,12 @@ void Scheduler::NoteLimits(Step* step) {
 
 absl::Duration Scheduler::HeldBack(const CampaignState& campaign, absl::Duration now) const {
   const auto limited = state_.limited.find(campaign.author());
-  const bool works = std::any_of(campaign.open_trials().begin(), campaign.open_trials().end(),
-                                 [](const auto& open) { return !open.second.worker.empty(); });
-  if (limited == state_.limited.end() || works || !campaign.served()) return absl::ZeroDuration();
-  const absl::Duration begin = std::max(limited->second.since, *campaign.served());
+  if (limited == state_.limited.end()) return absl::ZeroDuration();
+  absl::Duration begin = std::max(limited->second.since, campaign.idle_since().served.value_or(absl::ZeroDuration()));
+  for (const auto& [trial, open] : campaign.open_trials()) {
+    if (!open.worker.empty()) return absl::ZeroDuration();  // it works
+    if (open.attempt > 0) begin = std::max(begin, open.free_since.served.value_or(begin));
+  }
   return std::max(limited->second.until.value_or(now) - begin, absl::ZeroDuration());
 }
 

@@ -31,7 +31,7 @@ class Scheduler {
 
   // Notes which authors have reached a limit, and since when. Before TakeTrial; OfferTrials does so by itself.
   void NoteLimits(Step* step);
-  // Of the time since the campaign's last event: how long none of its trials could be leased because of a limit.
+  // Of the time since a trial of the campaign ran last: how long none could be leased because of a limit.
   absl::Duration HeldBack(const CampaignState& campaign, absl::Duration now) const;
 
   // Leases a trial that the worker can run: of the author who holds the fewest leases for their share, the oldest.

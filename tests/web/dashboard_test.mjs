@@ -366,6 +366,16 @@ test("comparing shows only what differs", async () => {
   await close(page);
 });
 
+test("maintenance is said on the list of campaigns, and so is its end", async () => {
+  service.pawl("maintenance", "on", "--reason", "new driver");
+  const page = await open("/");
+  await page.locator(".notice.warning", {hasText: "new driver"}).waitFor();
+  await page.getByText("No trial is leased").waitFor();
+  service.pawl("maintenance", "off");
+  await page.locator(".notice.warning").waitFor({state: "detached"});
+  await close(page);
+});
+
 test("a running campaign is live, and can be cancelled from its page", async () => {
   const name = service.submit("attention", "--goal", "9", "--iterations", "60", "--gpu", "H200");
   service.pawl("pause", "3");

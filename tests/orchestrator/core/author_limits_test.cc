@@ -127,6 +127,31 @@ TEST(AuthorLimitsTest, ItGoesOnByItselfWhenTheWindowHasPassed) {
   EXPECT_EQ(world.Get(campaign).state(), v1::RUNNING) << "its 10 minutes are not used up";
 }
 
+// Whatever happens to the campaign while none of its trials can be leased.
+TEST(AuthorLimitsTest, TheWaitUsesUpNoMinutesThoughAChangeIsProposedMeanwhile) {
+  World world(WithLimits({{"ann", GpuSeconds(200)}}));
+  const std::string campaign = SubmitAs(world, "ann", /*minutes=*/10).name();
+  const std::string unbegun = SubmitAs(world, "ann", /*minutes=*/10).name();
+  ScriptedWorker worker(world, "a");
+  EXPECT_EQ(worker.RunAll(Takes100s), 2);
+  for (int i = 0; i < 60; ++i) world.Pass(absl::Minutes(1));
+  v1::ProposeChangeRequest proposal;
+  proposal.set_campaign(campaign);
+  proposal.mutable_change()->set_variable("SPLIT");
+  proposal.mutable_change()->set_to(4);
+  const absl::Status proposed = world->Propose(proposal).status();
+  for (int i = 0; i < 60; ++i) world.Pass(absl::Minutes(1));
+  EXPECT_EQ(world.Get(campaign).minutes(), 0) << proposed;
+  EXPECT_EQ(world.Get(unbegun).minutes(), 0);
+  world.RestartWithLimits({});
+  ASSERT_TRUE(worker.Register().ok());
+  const v1::LeaseTrialResponse leased = worker.MustLease();
+  EXPECT_NEAR(world.Get(campaign).minutes(), 0, 0.05);
+  ASSERT_TRUE(worker.Renew(leased.lease()).ok());
+  world.Pass(absl::Seconds(6));
+  EXPECT_NEAR(world.Get(campaign).minutes(), 0.1, 0.05) << "it runs again";
+}
+
 TEST(AuthorLimitsTest, SurvivesARestartAndARaisedLimitLetsItGoOn) {
   World world(WithLimits({{"ann", GpuSeconds(200)}}));
   const std::string campaign = SubmitAs(world, "ann", /*minutes=*/10).name();

@@ -344,7 +344,8 @@ class OldDatabase {
     EXPECT_EQ(store->Commit(&writes), absl::OkStatus());
     store.reset();
     const auto connection = Connection::Open(file_, Connection::Mode::kWrite, 0).value();
-    EXPECT_EQ(connection->Execute("DROP TABLE archived"), absl::OkStatus());  // which came with version 5
+    EXPECT_EQ(connection->Execute("DROP TABLE archived; DROP TABLE spending"),
+              absl::OkStatus());  // of versions 5 and 6
     EXPECT_EQ(connection->Execute("PRAGMA user_version = 3"), absl::OkStatus());
   }
 
