@@ -77,6 +77,12 @@ KeyTable GoalSizes() {
 }
 
 KeyTable Goal() {
+  Key portfolio = Integers(KeyType::kInteger, "portfolio", 1,
+                           "With `sizes` only: the campaign ends with at most so many variants, and a rule that picks "
+                           "one of them by size; at most 8. `--portfolio` overrides it.",
+                           "portfolio = 3");
+  portfolio.required = false;
+  portfolio.fallback = "1";
   return {.header = "[goal]",
           .meaning = "What the campaign optimises, and when it stops. It has `size` or `sizes`.",
           .keys = {Text("size", false, "the one of `sizes` with the largest weight",
@@ -86,10 +92,7 @@ KeyTable Goal() {
                           "With `sizes` only: no size may fall below this share of the best speed that was kept there; "
                           "from 0, which means no limit, to 1. `--worst` overrides it.",
                           "worst = 0.98"),
-                   Number("portfolio", false, "1",
-                          "With `sizes` only: the campaign ends with at most so many variants, and a rule that picks "
-                          "one of them by size; a whole number from 1 to 8. `--portfolio` overrides it.",
-                          "portfolio = 3"),
+                   portfolio,
                    Number("speedup", false, "1",
                           "The campaign stops when the best variant is this many times as fast as the baseline; more "
                           "than 0. `--goal` overrides it.",
