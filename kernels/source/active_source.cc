@@ -20,6 +20,7 @@ bool IsNameCharacter(char c) { return std::isalnum(static_cast<unsigned char>(c)
 // Lines joined at backslashes, comments replaced by a space. Texts in quotes stay as they are.
 std::string WithoutComments(const std::string& source) {
   std::string text;
+  text.reserve(source.size());
   for (size_t i = 0; i < source.size();) {
     const absl::string_view rest = absl::string_view(source).substr(i);
     if (absl::StartsWith(rest, "\\\n")) {
@@ -47,7 +48,9 @@ std::string WithoutComments(const std::string& source) {
         if (c == quote) break;
       }
     } else {
-      text += source[i++];
+      const size_t end = std::min(source.find_first_of("\\/\"'", i + 1), source.size());
+      text.append(source, i, end - i);
+      i = end;
     }
   }
   return text;
@@ -250,7 +253,7 @@ std::string ActiveSource(const std::string& source, const Macros& given) {
       matters = false;
     }
     if (!matters) continue;
-    active += std::string(line);
+    active.append(line.data(), line.size());
     active += '\n';
   }
   return active;

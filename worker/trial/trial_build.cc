@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/time/clock.h"
 #include "base/hash/hash.h"
 #include "google/protobuf/util/message_differencer.h"
 #include "kernels/hidden_sizes.h"

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "kernels/data_type.h"
 #include "kernels/hidden_sizes.h"
 #include "kernels/plan.h"

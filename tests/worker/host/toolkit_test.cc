@@ -1,6 +1,7 @@
 #include "worker/host/toolkit.h"
 
 #include <gtest/gtest.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -31,6 +32,17 @@ class ToolkitSearch : public testing::Test {
 
   fs::path root_;
 };
+
+TEST_F(ToolkitSearch, TellsPytorchsVersionWithoutImportingIt) {
+  fs::create_directories(root_ / "torch");
+  std::ofstream(root_ / "torch/__init__.py") << "raise RuntimeError('imported')\n";
+  std::ofstream(root_ / "torch/version.py") << "__version__ = '2.11.0+cu130'\n";
+  setenv("PYTHONPATH", root_.c_str(), 1);
+  EXPECT_EQ(ToolVersions(Toolkit()).pytorch(), "2.11.0+cu130");
+  std::ofstream(root_ / "torch/version.py") << "";
+  EXPECT_EQ(ToolVersions(Toolkit()).pytorch(), "");
+  unsetenv("PYTHONPATH");
+}
 
 TEST_F(ToolkitSearch, FindsThePartsBelowCudaHome) {
   const std::string nvcc = Touch("bin/nvcc"), nvrtc = Touch("lib64/libnvrtc.so.12"), ncu = Touch("bin/ncu");
