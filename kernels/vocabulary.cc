@@ -79,9 +79,10 @@ KeyTable GoalSizes() {
 KeyTable Goal() {
   Key portfolio = Integers(KeyType::kInteger, "portfolio", 1,
                            "With `sizes` only: the campaign ends with at most so many variants, and a rule that picks "
-                           "one of them by size; at most 8. `--portfolio` overrides it.",
+                           "one of them by size. `--portfolio` overrides it.",
                            "portfolio = 3");
   portfolio.required = false;
+  portfolio.high = kMaxPortfolio;
   portfolio.fallback = "1";
   return {.header = "[goal]",
           .meaning = "What the campaign optimises, and when it stops. It has `size` or `sizes`.",

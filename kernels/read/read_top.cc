@@ -83,14 +83,10 @@ void ReadGoal(TomlTable& root, Reading& reading) {
     goal.set_worst(*worst);
   }
   if (std::optional<int64_t> portfolio = table->Integer("portfolio")) {
-    if (*portfolio < 1 || *portfolio > kMaxPortfolio) {
-      table->Complain(table->Line("portfolio"),
-                      absl::StrCat("portfolio is ", *portfolio, "; expected 1 to ", kMaxPortfolio));
-    } else if (*portfolio > 1 && !table->Has("sizes")) {
+    if (*portfolio > 1 && !table->Has("sizes")) {
       table->Complain(table->Line("portfolio"), "one size needs one variant; expected portfolio with sizes only");
-    } else if (*portfolio > 1) {
-      goal.set_portfolio(static_cast<int32_t>(*portfolio));
     }
+    if (*portfolio > 1) goal.set_portfolio(static_cast<int32_t>(*portfolio));
   }
   if (std::optional<double> speedup = table->Number("speedup")) {
     if (*speedup <= 0) {

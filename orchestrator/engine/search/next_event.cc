@@ -9,8 +9,8 @@
 #include "kernels/plan.h"
 #include "kernels/space.h"
 #include "kernels/variable_values.h"
+#include "orchestrator/engine/search/portfolio.h"
 #include "orchestrator/engine/search/single_change.h"
-#include "orchestrator/engine/verdict/portfolio.h"
 #include "profiles/gpus.h"
 #include "profiles/roofline.h"
 

@@ -1,5 +1,5 @@
 // Campaigns for a portfolio: legs, their verdicts, and the rule that picks a variant by size.
-#include "orchestrator/engine/verdict/portfolio.h"
+#include "orchestrator/engine/search/portfolio.h"
 
 #include <gmock/gmock.h>
 #include <google/protobuf/util/message_differencer.h>

@@ -1,4 +1,4 @@
-#include "orchestrator/engine/verdict/portfolio.h"
+#include "orchestrator/engine/search/portfolio.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "kernels/limits.h"
 #include "profiles/goal_sizes.h"
 
 namespace pawl {
