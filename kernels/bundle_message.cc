@@ -186,7 +186,17 @@ class Checker {
       if (!IsCompared(tensor.role())) Add(absl::StrCat(what, ": only an output has a tolerance"));
       if (!tensor.tolerance().exact()) Tolerance(tensor.tolerance(), what);
     }
+    for (const v1::Size& size : bundle_.sizes()) {
+      const bool same = std::all_of(size.values().begin(), size.values().end(),
+                                    [&](const auto& value) { return bundle_.sizes(0).values().contains(value.first); });
+      if (!same || size.values_size() != bundle_.sizes(0).values_size()) {
+        Add("sizes: expected the same dimensions in all of them");
+      }
+    }
     for (const auto& [name, range] : bundle_.hidden()) {
+      if (bundle_.sizes().empty() || !bundle_.sizes(0).values().contains(name)) {
+        Add(absl::StrCat("hidden: ", name.substr(0, kMaxSizeName), " is no dimension of the sizes"));
+      }
       const int64_t multiple = std::max(1, range.multiple());
       if (range.multiple() < 0 || range.low() < 1 || range.high() / multiple * multiple < range.low()) {
         Add(absl::StrCat("hidden: expected 1 or more, and a range with a multiple of ", multiple, " in it, of ", name));

@@ -123,10 +123,10 @@ void Orchestrator::GiveUpVerifications(Step* step) {
     if (!campaign->summary().verifying()) continue;
     const std::map<int, OpenTrial> open_trials = campaign->open_trials();
     for (const auto& [trial, open] : open_trials) {
-      if (open.planned.purpose() != v1::TRIAL_PURPOSE_VERIFY || !open.worker.empty() ||
-          Between(open.free_since, {step->now, step->served}) < options_.verification) {
-        continue;
-      }
+      if (open.planned.purpose() != v1::TRIAL_PURPOSE_VERIFY || !open.worker.empty()) continue;
+      // In maintenance, when no campaign's time passes, none will be leased.
+      const bool waits = Between(open.free_since, {step->now, step->served}) < options_.verification;
+      if (waits && !state_.maintenance.on()) continue;
       v1::Event event;
       event.mutable_finished()->set_trial(trial);
       event.mutable_finished()->mutable_verification()->set_iteration(open.planned.iteration());

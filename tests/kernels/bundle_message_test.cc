@@ -72,6 +72,17 @@ TEST(BundleMessageTest, RefusesTensorsThatTheReaderWouldNotMake) {
   refuses("hidden: expected 1 or more", [](v1::Bundle& bundle) { (*bundle.mutable_hidden())["ROWS"].set_low(0); });
 }
 
+TEST(BundleMessageTest, RefusesDimensionsThatSizesLack) {
+  EXPECT_THAT(ProblemsOf([](v1::Bundle& bundle) {
+                v1::HiddenRange& range = (*bundle.mutable_hidden())["Z"];
+                range.set_low(1);
+                range.set_high(2);
+              }),
+              Contains(HasSubstr("hidden: Z is no dimension of the sizes")));
+  EXPECT_THAT(ProblemsOf([](v1::Bundle& bundle) { (*bundle.mutable_sizes(0)->mutable_values())["Z"] = 1; }),
+              Contains(HasSubstr("expected the same dimensions in all of them")));
+}
+
 TEST(BundleMessageTest, RefusesSourceTextWithANul) {
   EXPECT_THAT(ProblemsOf([](v1::Bundle& bundle) { bundle.mutable_source()->mutable_text()->push_back('\0'); }),
               Contains(HasSubstr("source: its text has a NUL")));

@@ -16,6 +16,7 @@ import linecache
 import mmap
 import os
 import random
+import resource
 import runpy
 import select
 import signal
@@ -31,6 +32,7 @@ COPY_BYTES = 64 << 20  # that one thread copies at a time
 LOOK_SECONDS = 0.05  # between two looks at the memory of a problem's process
 SCRIPT_LOOK_SECONDS = 0.005  # between two looks whether a script has ended
 SCRIPT_OUTPUT = 4 << 20  # bytes that are kept of what a script prints; the end of what it says on standard error
+SCRIPT_FILE = 256 << 20  # bytes of a file that a script writes
 SCALED = "SCALED"  # the distribution of what inputs() makes, times a power of two
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER = 1, 4, 36
 
@@ -560,8 +562,7 @@ def script_process(argv, folder, files, unwanted):
         sys.stdin, sys.stdout, sys.stderr = open(0, closefd=False), open(1, "w", closefd=False), open(2, "w", closefd=False)
         gc.freeze()
         os.chdir(folder)
-        own = os.path.dirname(os.path.abspath(__file__))
-        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [own, os.environ.get("PYTHONPATH")]))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (SCRIPT_FILE, SCRIPT_FILE))
         sys.argv = argv
         sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv[0])))
         runpy.run_path(sys.argv[0], run_name="__main__")
@@ -767,6 +768,9 @@ def main(arguments):
     except ImportError as error:
         worker.write(error_reply("machine", f"problem.py needs NumPy, which {sys.executable} lacks ({error}): pip install numpy, or set PAWL_PYTHON to an interpreter that has it"))
         return
+    # What runs later can write to this folder: nothing is imported from there any more.
+    own = os.path.dirname(os.path.abspath(__file__))
+    sys.path[:] = [path for path in sys.path if os.path.abspath(path or os.curdir) != own]
     torch_version = ""
     try:
         import torch

@@ -1,5 +1,6 @@
 #include "worker/problem/problem_process.h"
 
+#include <fcntl.h>
 #include <google/protobuf/wrappers.pb.h>
 #include <unistd.h>
 
@@ -7,7 +8,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
@@ -20,6 +20,7 @@
 #include "worker/embedded.h"
 #include "worker/problem/baseline_answers.h"
 #include "worker/problem/plan_json.h"
+#include "worker/process/process.h"
 
 namespace pawl {
 namespace {
@@ -33,8 +34,18 @@ constexpr char kServer[] = "pawl_problem.py";
 constexpr char kWinner[] = "pawl_winner.cubin";
 constexpr int kSharedFd = 3;
 
+// A new file: what runs in the sandbox may have put a link there, which would lead out of it.
 absl::Status WriteModule(const fs::path& path, std::string_view text) {
-  if ((std::ofstream(path, std::ios::binary) << text).flush()) return absl::OkStatus();
+  unlink(path.c_str());
+  const Fd file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
+  for (size_t at = 0; file.valid() && at < text.size();) {
+    const ssize_t written = write(file.get(), text.data() + at, text.size() - at);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) break;
+    at += static_cast<size_t>(written);
+    if (at == text.size()) return absl::OkStatus();
+  }
+  if (file.valid() && text.empty()) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat("can't write ", path.string(), ": is the disk full?"));
 }
 

@@ -88,6 +88,8 @@ v1::Budget BudgetUntilLegEnds(const CampaignState& campaign) {
   const int legs = std::max(1, campaign.summary().spec().goal().portfolio()) - campaign.leg();
   const auto share = [legs](double all, double used) { return used + (all - used) / legs; };
   if (legs < 2) return budget;
+  // Where no leg would follow, this one has all of it.
+  if (campaign.summary().legs(campaign.leg()).has_total() && !NextLeg(campaign)) return budget;
   if (budget.iterations() > 0) {
     budget.set_iterations(static_cast<int>(std::ceil(share(budget.iterations(), campaign.tried_before_leg()))));
   }
@@ -339,6 +341,22 @@ std::optional<v1::Event> NextLegOf(const CampaignState& campaign, const v1::Even
   return event;
 }
 
+// Of the portfolio; where there is none, of the first leg's best variant.
+double OverBaselineOfAllSizes(const CampaignState& campaign, const v1::Portfolio& portfolio) {
+  const v1::Campaign& summary = campaign.summary();
+  const bool baseline = summary.baseline_us() > 0;
+  if (!portfolio.members().empty()) {
+    return baseline ? portfolio.speedup_over_baseline() : portfolio.speedup_over_start();
+  }
+  const v1::TotalGain& first = summary.legs(0).total();
+  if (!baseline) return first.speedup_over_start();
+  const v1::Comparison& beside = first.beside_baseline().interval();
+  if (beside.pairs() > 1) return std::exp(beside.mean_log_ratio());
+  const std::vector<SizeWeight> sizes = GoalSizes(campaign.bundle(), summary.spec().goal());
+  return first.speedup_over_start() *
+         std::exp(LogBaselineOverStart(sizes, *campaign.Find(0), campaign.baselines()).value_or(0));
+}
+
 // The end, or that of a leg, after the total speedup was measured.
 v1::Event Finish(const CampaignState& campaign, v1::Event end, const ProfileSet& profiles, const Moment& now) {
   if (Unproven(campaign)) return PlannedTotal(campaign, /*interim=*/false);
@@ -354,6 +372,16 @@ v1::Event Finish(const CampaignState& campaign, v1::Event end, const ProfileSet&
         "; the total speedup is the product of the step speedups, not measured: ", total.interval().reason()));
   }
   const double goal = campaign.summary().spec().goal().speedup();
+  if (campaign.leg() > 0) {
+    v1::Campaign whole = campaign.summary();
+    whole.set_speedup_over_baseline(OverBaselineOfAllSizes(campaign, end.ended().portfolio()));
+    if (whole.speedup_over_baseline() >= goal) end.mutable_ended()->set_reason(v1::STOP_REASON_GOAL);
+    end.mutable_ended()->set_message(absl::StrFormat(
+        "leg %d, the last: %s; over all sizes %.2fx %s speed (goal %gx)", campaign.leg() + 1, end.ended().message(),
+        whole.speedup_over_baseline(), whole.baseline_us() > 0 ? "the baseline's" : "the start's", goal));
+    end.mutable_ended()->set_tier(TierOf(whole, profiles.gates));
+    return end;
+  }
   if (best.speedup_over_baseline() >= goal && campaign.summary().speedup_over_baseline() < goal) {
     end.mutable_ended()->set_message(
         absl::StrFormat("%s; goal not reached: %.2fx the baseline's speed, measured beside it (goal %gx)",

@@ -94,6 +94,12 @@ std::vector<Covered> Left(const CampaignState& campaign, const std::vector<Cover
   return {};
 }
 
+double ProductOf(const v1::Size& size) {
+  double product = 1;
+  for (const auto& value : size.values()) product *= value.second;
+  return product;
+}
+
 // A number that grows with the sizes: a variable, or a product of several.
 struct Feature {
   std::vector<std::string> variables;
@@ -265,6 +271,7 @@ std::vector<SizePoint> PointsOf(const CampaignState& campaign, const Members& me
     for (const v1::Size& size : campaign.bundle().sizes()) {
       if (size.name() == first.size()) *point.pick.mutable_values() = size.values();
     }
+    if (point.pick.values().empty()) continue;  // nobody asked for it
     for (const SizeWeight& weight : weights) {
       if (weight.size == first.size()) point.weight = weight.weight;
     }
@@ -340,11 +347,13 @@ std::vector<v1::Size> SizesBetween(const v1::Bundle& bundle, const v1::Goal& goa
       const int32_t multiple = std::max(1, range.multiple());
       const auto middle = static_cast<int32_t>(std::sqrt(static_cast<double>(low) * high)) / multiple * multiple;
       if (middle <= std::min(low, high) || middle >= std::max(low, high)) continue;
+      if (middle < range.low() || middle > range.high()) continue;
       (*size.mutable_values())[name] = middle;
       values.push_back(absl::StrCat(name, "=", middle));
     }
     std::sort(values.begin(), values.end());
-    if (values.empty()) continue;
+    const double larger = std::max(ProductOf(goal_sizes[i - 1]), ProductOf(goal_sizes[i]));
+    if (values.empty() || ProductOf(size) > larger) continue;
     size.set_name(absl::StrCat(size.name(), " with ", absl::StrJoin(values, " ")));
     between.push_back(std::move(size));
   }

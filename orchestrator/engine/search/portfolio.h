@@ -15,7 +15,8 @@ namespace pawl {
 std::optional<v1::Leg> NextLeg(const CampaignState& campaign);
 
 // Sizes between neighbours of the goal, in the dimensions of [hidden]: no variant was chosen for being fast there, so a
-// rule can be checked there. Each has the values of a neighbour in the other dimensions.
+// rule can be checked there. They lie in the ranges of [hidden], and none is larger than both neighbours. Each has the
+// values of a neighbour in the other dimensions.
 std::vector<v1::Size> SizesBetween(const v1::Bundle& bundle, const v1::Goal& goal);
 
 // The best of every leg and the rule that picks one of them, from their measurements beside the start. Nothing: one of

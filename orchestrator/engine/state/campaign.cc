@@ -145,6 +145,7 @@ void CampaignState::BeginLeg(int leg) {
   tried_before_leg_ = summary_.counts().tried();
   ran_before_leg_ = ran_;
   dollars_before_leg_ = summary_.dollars();
+  leg_correction_ = 1;
   reverts_in_a_row_ = untried_in_a_row_ = kept_since_total_ = 0;
   memo_ = SearchMemo();
   tried_.clear();
@@ -164,7 +165,7 @@ double CampaignState::SpeedupOf(const v1::Iteration& iteration) const {
     if (!at) return 0;
     sum += size.weight * *at;
   }
-  return std::exp(sum);
+  return std::exp(sum) * (iteration.parent() != 0 ? leg_correction_ : 1);
 }
 
 std::optional<double> LogBaselineOverStart(const std::vector<SizeWeight>& sizes, const v1::Iteration& start,
@@ -184,9 +185,10 @@ std::optional<double> LogBaselineOverStart(const std::vector<SizeWeight>& sizes,
   return sum;
 }
 
-std::optional<double> CampaignState::LogBaselineOverStart() const {
+double CampaignState::BaselineOverStart() const {
   const v1::Iteration* start = Find(0);
-  return start == nullptr ? std::nullopt : pawl::LogBaselineOverStart(goal_sizes_, *start, baselines_);
+  if (start == nullptr || !(summary_.baseline_us() > 0)) return 1;
+  return std::exp(LogBaselineOverStart(goal_sizes_, *start, baselines_).value_or(0));
 }
 
 void CampaignState::Count(const v1::Iteration& iteration, int by) {
@@ -358,13 +360,14 @@ void CampaignState::ElectBest() {
   summary_.set_speedup_over_start(SpeedupOf(*best));
   summary_.set_speedup_over_baseline(best->speedup_over_baseline());
   if (best->leg() != leg_) {
-    summary_.set_speedup_over_baseline(SpeedupOf(*best) * std::exp(LogBaselineOverStart().value_or(0)));
+    summary_.set_speedup_over_baseline(SpeedupOf(*best) * BaselineOverStart());
     for (const v1::SizeComparison& at : best->sizes()) {
       if (at.size() == goal().size()) summary_.set_best_us(at.time_us());
     }
   }
   const v1::Comparison* beside = BesideBaselineOf(summary_);
-  if (beside != nullptr) summary_.set_speedup_over_baseline(std::exp(beside->mean_log_ratio()));
+  const bool of_leg = summary_.total_gain().leg() == leg_;  // others were measured at other sizes
+  if (beside != nullptr && of_leg) summary_.set_speedup_over_baseline(std::exp(beside->mean_log_ratio()));
 }
 
 const v1::Comparison* BesideBaselineOf(const v1::Campaign& campaign) {
@@ -405,6 +408,9 @@ void CampaignState::ApplyTotal(const v1::TrialFinished& finished) {
     *summary_.mutable_legs(leg_)->mutable_total() = finished.total_gain();
   }
   kept_since_total_ = 0;
+  const v1::TotalGain& total = finished.total_gain();
+  const bool measured = total.speedup_over_start() > 0 && total.multiplied() > 0;
+  if (measured) leg_correction_ *= total.speedup_over_start() / total.multiplied();
   std::vector<v1::RevisedIteration> revised(finished.revised().begin(), finished.revised().end());
   if (revised.empty()) revised = RevisedBy(finished.total_gain(), iterations_);  // nothing to revise, or an old event
   for (const v1::RevisedIteration& revision : revised) Revise(revision);

@@ -144,8 +144,8 @@ class CampaignState {
   const std::vector<SizeWeight>& goal_sizes() const { return goal_sizes_; }
   // The speedup over the start, by the objective. 0: it was never timed, or not at all its sizes.
   double SpeedupOf(const v1::Iteration& iteration) const;
-  // log(baseline's time / start's time), by the objective; nothing: a size has no baseline.
-  std::optional<double> LogBaselineOverStart() const;
+  // The baseline's time over the start's, by the objective; 1 where there is no baseline.
+  double BaselineOverStart() const;
   // log(start time / its time) of a judged iteration at a size of the objective: the product of the ratios from the
   // start to it. Nothing: one of them was not timed there.
   std::optional<double> LogSpeedAt(int iteration, const std::string& size) const;
@@ -282,6 +282,7 @@ class CampaignState {
   int leg_ = 0, tried_before_leg_ = 0;
   absl::Duration ran_before_leg_;
   double dollars_before_leg_ = 0;
+  double leg_correction_ = 1;  // of products of steps, by the totals of this leg: RevisedBy corrects its own iterations
   google::protobuf::RepeatedPtrField<v1::Pattern> patterns_;
   std::deque<Proposal> proposals_;
   int next_trial_ = 1;

@@ -254,7 +254,7 @@ void JudgeSameCode(const CampaignState& campaign, const v1::Iteration& parent, v
   const bool same_leg = parent.leg() == campaign.leg();
   iteration->set_speedup_over_start(speedup);
   iteration->set_speedup_over_baseline(same_leg ? parent.speedup_over_baseline()
-                                                : speedup * std::exp(campaign.LogBaselineOverStart().value_or(0)));
+                                                : speedup * campaign.BaselineOverStart());
   for (const v1::SizeComparison& of_parent : parent.sizes()) {
     v1::SizeComparison& size = *iteration->add_sizes();
     size = of_parent;
@@ -285,7 +285,7 @@ double MeanLogRatio(const v1::Iteration& recorded, const v1::TrialResult& result
     double of_size = 0;
     int pairs = 0;
     for (const v1::PairSample& pair : result.pairs()) {
-      if (pair.size() != size.size) continue;
+      if (!pair.size().empty() && pair.size() != size.size) continue;
       of_size += pair.log_ratio();
       ++pairs;
     }
@@ -420,6 +420,7 @@ v1::TotalGain JudgeTotal(const CampaignState& campaign, const v1::TrialPlanned& 
   total.set_leg(campaign.leg());
   *total.mutable_sizes() = result.sizes();
   for (v1::SizeTime& size : *total.mutable_sizes()) {
+    size.clear_values();
     for (const v1::Size& also : planned.also()) {
       if (also.name() == size.size()) *size.mutable_values() = also.values();
     }
@@ -450,7 +451,10 @@ v1::TotalGain JudgeTotal(const CampaignState& campaign, const v1::TrialPlanned& 
     if (!ratios.empty()) *beside.mutable_interval() = MeanInterval(ratios);
   }
   if (failed || total.interval().result() == v1::SLOWER) {
-    for (const int number : BuiltOn(campaign, planned.iteration())) total.add_taken_back(number);
+    for (const int number : BuiltOn(campaign, planned.iteration())) {
+      // What is slow at the sizes of this leg may be what another was won by.
+      if (failed || campaign.Find(number)->leg() == campaign.leg()) total.add_taken_back(number);
+    }
   }
   return total;
 }

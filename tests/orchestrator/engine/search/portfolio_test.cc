@@ -36,7 +36,7 @@ v1::Bundle BundleFor(const std::map<std::string, double>& weights, int portfolio
   bundle.mutable_goal()->set_portfolio(portfolio);
   v1::HiddenRange& range = (*bundle.mutable_hidden())["N"];
   range.set_low(1);
-  range.set_high(5000);
+  range.set_high(20000);
   return bundle;
 }
 
@@ -93,6 +93,13 @@ class Portfolios : public testing::Test {
           if (state.goal_sizes().size() > 1) pairs->Mutable(i)->set_size(each.size);
         }
       }
+    }
+    if (planned.purpose() == v1::TRIAL_PURPOSE_TOTAL && !baselines_.empty()) {
+      double sum = 0;
+      for (const SizeWeight& each : state.goal_sizes()) {
+        sum += each.weight * std::log(baselines_.at(each.size) / time_(variant, Size(each.size).values()));
+      }
+      for (int i = 0; i < 3; ++i) result.mutable_beside_baseline()->add_log_ratios(sum + 1e-4 * i);
     }
     if (start) {
       for (const auto& [size, us] : baselines_) {
@@ -163,6 +170,34 @@ TEST_F(Portfolios, SearchAgainWhereTheBaselineIsFaster) {
     EXPECT_DOUBLE_EQ(pick.coverage(), 1) << pick.size();
     EXPECT_GE(pick.start_us(), pick.time_us()) << pick.size() << " loses to the start";
   }
+}
+
+TEST_F(Portfolios, GoOnWhereTheGoalIsReachedOverAllSizesAndNotAtOne) {
+  v1::Bundle bundle = BundleFor({{"small", 0.2}, {"large", 0.8}}, 2);
+  bundle.mutable_goal()->set_speedup(1.2);
+  const auto time = [](const Values& variant, const Values& size) {
+    const double tile = std::log2(variant.at("TILE") / 32.0), unroll = std::log2(variant.at("UNROLL"));
+    return size.at("N") * 0.01 * std::exp(size.at("N") <= 500 ? -0.2 * unroll : -0.3 * tile + 0.4 * unroll);
+  };
+  Run(bundle, time, {{"small", 0.8}, {"large", 600}});
+  ASSERT_EQ(summary().legs_size(), 2);
+  int tried = 0;
+  for (const v1::Iteration& iteration : script_->state().iterations()) tried += iteration.leg() == 1;
+  EXPECT_GT(tried, 0) << "what the first leg measured beside the baseline is not this one's";
+  ASSERT_TRUE(summary().has_portfolio()) << summary().message();
+  EXPECT_EQ(summary().stop_reason(), v1::STOP_REASON_GOAL) << summary().message();
+  EXPECT_THAT(summary().message(), HasSubstr("over all sizes"));
+  EXPECT_NE(summary().tier(), v1::SUCCESS_TIER_BELOW);
+}
+
+TEST_F(Portfolios, UseTheWholeBudgetWhereNoLegFollows) {
+  const auto time = [](const Values& variant, const Values& size) {
+    return size.at("N") * 0.01 / variant.at("TILE") / (1 + 0.02 * variant.at("UNROLL")) /
+           (1 + 0.02 * variant.at("SPLIT"));
+  };
+  Run(BundleFor({{"small", 0.5}, {"large", 0.5}}, 3), time, {}, 9);
+  EXPECT_EQ(summary().legs_size(), 1);
+  EXPECT_GT(summary().counts().tried(), 3) << summary().message();
 }
 
 TEST_F(Portfolios, AreCheckedBetweenTheirSizes) {
@@ -236,6 +271,8 @@ TEST(SizesBetween, LieBetweenNeighboursInTheDimensionsThatMayVary) {
   for (const v1::Size& size : SizesBetween(bundle, bundle.goal())) values.push_back(size.values().at("N"));
   EXPECT_THAT(values, ElementsAre(640, 16384));
   v1::Bundle fixed = bundle;
+  (*fixed.mutable_hidden())["N"].set_high(5000);
+  EXPECT_EQ(SizesBetween(fixed, fixed.goal()).size(), 1u) << "what the kernel promises";
   fixed.clear_hidden();
   EXPECT_TRUE(SizesBetween(fixed, fixed.goal()).empty());
 }
