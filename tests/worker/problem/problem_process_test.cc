@@ -311,6 +311,22 @@ TEST_F(ProblemProcessTest, RunsNoOtherCommandsThanScriptsOfItsInterpreter) {
   }
 }
 
+TEST_F(ProblemProcessTest, AScriptImportsNothingThatAnotherLeftForIt) {
+  // Into the folder of Pawl's own modules, which is the only one that outlives a script.
+  ASSERT_TRUE(RunScript(process(),
+                        "import os, pawl_tensors\n"
+                        "folder = os.path.dirname(os.path.abspath(pawl_tensors.__file__))\n"
+                        "open(os.path.join(folder, 'planted.py'), 'w').write('VALUE = 1\\n')\n")
+                  ->ok());
+  const absl::StatusOr<ProcessResult> result =
+      RunScript(process(),
+                "import subprocess, sys\ntry:\n    import planted\n    print('planted')\nexcept ImportError:\n    "
+                "print('clean')\n"
+                "print(subprocess.run([sys.executable, '-c', 'import planted'], capture_output=True).returncode)\n");
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->out, "clean\n1\n") << result->err;
+}
+
 TEST_F(ProblemProcessTest, AScriptThatFailsIsAResult) {
   const absl::StatusOr<ProcessResult> raised = RunScript(process(), "raise ValueError('no such device')");
   ASSERT_TRUE(raised.ok()) << raised.status();
