@@ -18,6 +18,8 @@ namespace {
 // A variant that is faster by less is not worth a leg, and a rule that loses no more is right.
 constexpr double kWorthwhile = 0.03;
 constexpr size_t kMostBetween = 4;
+// Of the sizes that a rule looks at: a submission may have hundreds, and their products would take minutes.
+constexpr size_t kMostVariables = 8;
 
 // log(start's time / its time) of what the legs found, at one of the goal's sizes.
 struct Covered {
@@ -167,6 +169,7 @@ std::vector<Feature> FeaturesOf(const std::vector<SizePoint>& points) {
     if (varies) varying.push_back(name);
   }
   std::sort(varying.begin(), varying.end());
+  if (varying.size() > kMostVariables) varying.resize(kMostVariables);
   std::vector<Feature> features;
   for (const std::string& name : varying) features.push_back({{name}});
   for (size_t i = 0; i < varying.size(); ++i) {
