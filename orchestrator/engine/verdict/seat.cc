@@ -147,9 +147,9 @@ bool OneMode(const Processes& processes) {
 
 void SetTimesBesideWitness(const v1::Iteration& parent, bool same_gpu, const Processes& processes,
                            v1::Iteration* iteration) {
-  const std::optional<int> witness = parent.leg() == iteration->leg() ? WitnessOf(parent) : std::nullopt;
+  const std::optional<int> witness = WitnessOf(parent);
   v1::SeatTime candidate;
-  if (witness) {
+  if (witness && parent.leg() == iteration->leg()) {
     v1::SeatTime time = SeatTimeOf(processes, &v1::PairSample::parent_us, &v1::PairSample::witness_us);
     time.set_witness(*witness);
     if (time.processes() > 0 && same_gpu) *iteration->mutable_parent_beside_witness() = time;
