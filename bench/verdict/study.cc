@@ -207,13 +207,13 @@ void Study::CompareCopies() {
 void Study::CompareCopy(const StudyPair& pair) {
   const double busy = device_.busy_seconds();
   PairTimer timer;
-  timer.time = [&](const std::string&, int pairs, int process) {
-    TimingOptions options{.pairs = pairs, .candidate_first = process % 2 == 0};
-    if (process > 0) {
-      options.checked_calls = kConfirmingCalls;
-      options.checked_bytes = kConfirmingBytes;
-    }
-    return TimeAgainst(device_, *pair.bundle, *pair.candidate, *pair.parent, options);
+  ChecksOfComparison checks;
+  timer.time = [&](const std::string& size, int pairs, int process) {
+    TimingOptions options = checks.Options(size, pairs, process);
+    options.candidate_first = process % 2 == 0;
+    absl::StatusOr<Timing> timing = TimeAgainst(device_, *pair.bundle, *pair.candidate, *pair.parent, options);
+    if (timing.ok()) checks.Add(size, process, *timing);
+    return timing;
   };
   absl::Status fresh;
   timer.start_fresh_process = [&] { fresh.Update(device_.Next()); };

@@ -94,6 +94,32 @@ absl::StatusOr<TimedComparison> CompareTimed(const PairTimer& timer, v1::TimingM
   return Comparing(timer, deciding, noise, rule).Run();
 }
 
+TimingOptions ChecksOfComparison::Options(const std::string& size, int pairs, int process) const {
+  TimingOptions options{.pairs = pairs};
+  if (process == 0) return options;
+  const auto known = sizes_.find(size);
+  const Checked checked = known == sizes_.end() ? Checked() : known->second;
+  int wanted = kMostConfirmingCalls;
+  if (checked.call_seconds > 0) {
+    wanted = static_cast<int>(
+        std::clamp<double>(kConfirmingSeconds / checked.call_seconds, kConfirmingCalls, kMostConfirmingCalls));
+  }
+  const int left = wanted - checked.confirming;
+  if (left <= options.checked_calls) return options;
+  options.checked_calls = left;
+  options.checked_bytes = kConfirmingBytes;
+  options.least_checked = kLeastConfirmingCalls;
+  return options;
+}
+
+void ChecksOfComparison::Add(const std::string& size, int process, const Timing& timing) {
+  const int calls = timing.times.checked_size();
+  if (calls == 0) return;
+  Checked& checked = sizes_[size];
+  checked.call_seconds = timing.check_seconds / calls;
+  if (process > 0) checked.confirming += calls;
+}
+
 void AddDisturbances(const std::vector<std::string>& reasons, v1::TrialResult* result) {
   for (const std::string& reason : reasons) {
     const auto& known = result->disturbances();

@@ -17,10 +17,28 @@
 
 namespace pawl {
 
-// Timed calls that a process that confirms checks: a candidate that cheats in 1.4 % of its calls passes once in 1000.
-inline constexpr int kConfirmingCalls = 500;
+// Timed calls that the processes that confirm check at a size, all together: a candidate that cheats in 5 % of its
+// calls passes once in 1000. More where the reference is quick, so that one that cheats in 1.4 % of them does.
+inline constexpr int kConfirmingCalls = 135;
+inline constexpr int kMostConfirmingCalls = 500;
+inline constexpr double kConfirmingSeconds = 0.3;              // of the reference, for more than kConfirmingCalls
 inline constexpr int64_t kConfirmingBytes = int64_t{1} << 30;  // of their outputs; fewer calls where those are large
 inline constexpr int kLeastConfirmingCalls = 8;                // but no fewer than these, up to 4 GiB
+
+// How many timed calls each process of a comparison checks.
+class ChecksOfComparison {
+ public:
+  // Those of a process that confirms are what earlier ones left to do, but no fewer than the first process checks.
+  TimingOptions Options(const std::string& size, int pairs, int process) const;
+  void Add(const std::string& size, int process, const Timing& timing);
+
+ private:
+  struct Checked {
+    int confirming = 0;
+    double call_seconds = 0;  // that the reference took for each in the last process
+  };
+  std::map<std::string, Checked> sizes_;
+};
 
 // What a call takes.
 struct SideTimes {

@@ -174,15 +174,14 @@ absl::Status CompareWithParent(TrialRun& run) {
   timer.protocol.stop_early = trial.purpose() != v1::TRIAL_PURPOSE_TOTAL && trial.purpose() != v1::TRIAL_PURPOSE_VERIFY;
   // Each process exchanges the seats of the one before it.
   const bool first_seat = std::random_device()() % 2 == 0;
+  ChecksOfComparison checks;
   timer.time = [&](const std::string& size, int pairs, int process) {
-    TimingOptions options{.pairs = pairs, .candidate_first = (process % 2 == 0) == first_seat};
-    if (process > 0) {
-      options.checked_calls = kConfirmingCalls;
-      options.checked_bytes = kConfirmingBytes;
-      options.least_checked = kLeastConfirmingCalls;
-      if (run.build.witness && size == run.build.size) options.witness = &*run.build.witness;
-    }
-    return Time(run, *run.build.candidate.Find(size), run.build.ParentAt(size), options);
+    TimingOptions options = checks.Options(size, pairs, process);
+    options.candidate_first = (process % 2 == 0) == first_seat;
+    if (process > 0 && run.build.witness && size == run.build.size) options.witness = &*run.build.witness;
+    absl::StatusOr<Timing> timing = Time(run, *run.build.candidate.Find(size), run.build.ParentAt(size), options);
+    if (timing.ok()) checks.Add(size, process, *timing);
+    return timing;
   };
   timer.doubted = [&](const std::vector<TimedProcess>& processes) { return SeatInDoubt(run, processes); };
   timer.start_fresh_process = [&] { run.device.runner().Restart(); };

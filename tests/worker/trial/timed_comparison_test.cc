@@ -188,5 +188,40 @@ TEST(CompareTimed, TakesTheDecidingTimesFromThePairsWhenColdDecides) {
   EXPECT_EQ(timed->processes[0].times.at("").parent_warm_us, 20);
 }
 
+Timing Checked(int calls, double seconds_each) {
+  Timing timing;
+  for (int i = 0; i < calls; ++i) timing.times.add_checked();
+  timing.check_seconds = calls * seconds_each;
+  return timing;
+}
+
+TEST(ChecksOfComparisonTest, TheFirstProcessChecksFew) {
+  EXPECT_EQ(ChecksOfComparison().Options("main", 12, 0).checked_calls, TimingOptions().checked_calls);
+}
+
+TEST(ChecksOfComparisonTest, AQuickReferenceChecksAsManyAsThereAreToBe) {
+  ChecksOfComparison checks;
+  checks.Add("main", 0, Checked(20, 1e-5));
+  EXPECT_EQ(checks.Options("main", 36, 1).checked_calls, 500);
+}
+
+TEST(ChecksOfComparisonTest, ASlowReferenceChecksWhatFindsACheatInOneCallOfTwenty) {
+  ChecksOfComparison checks;
+  checks.Add("main", 0, Checked(4, 1e-5));
+  checks.Add("large", 0, Checked(4, 0.04));
+  EXPECT_EQ(checks.Options("large", 36, 1).checked_calls, 135);
+  EXPECT_EQ(checks.Options("main", 36, 1).checked_calls, 500) << "each size has its own reference time";
+  EXPECT_LE(std::pow(0.95, 135), 0.001);
+}
+
+TEST(ChecksOfComparisonTest, FurtherProcessesCheckWhatIsLeftAndNoFewerThanTheFirst) {
+  ChecksOfComparison checks;
+  checks.Add("large", 0, Checked(4, 0.04));
+  checks.Add("large", 1, Checked(64, 0.04));  // more did not fit
+  EXPECT_EQ(checks.Options("large", 36, 2).checked_calls, 135 - 64);
+  checks.Add("large", 2, Checked(70, 0.04));
+  EXPECT_EQ(checks.Options("large", 36, 3).checked_calls, TimingOptions().checked_calls);
+}
+
 }  // namespace
 }  // namespace pawl

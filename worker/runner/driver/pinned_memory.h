@@ -12,7 +12,7 @@
 
 namespace pawl {
 
-// Host memory that kernels can write to.
+// Host memory that kernels can write to, and that copies reach at the bus's speed.
 class PinnedMemory {
  public:
   PinnedMemory() = default;
@@ -20,21 +20,23 @@ class PinnedMemory {
   PinnedMemory& operator=(const PinnedMemory&) = delete;
   ~PinnedMemory() {
     if (registered_) Cuda().MemHostUnregister(data_);
-    if (data_ != MAP_FAILED) munmap(data_, bytes_);
+    if (data_ != nullptr) munmap(data_, bytes_);
   }
 
   absl::Status Reserve(size_t bytes) {
+    void* mapped = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mapped == MAP_FAILED) return absl::ResourceExhaustedError(absl::StrCat("mmap: ", strerror(errno)));
+    data_ = mapped;
     bytes_ = bytes;
-    data_ = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (data_ == MAP_FAILED) return absl::ResourceExhaustedError(absl::StrCat("mmap: ", strerror(errno)));
     PAWL_CUDA(MemHostRegister(data_, bytes_, kHostRegisterPortable | kHostRegisterDeviceMap));
     registered_ = true;
     return absl::OkStatus();
   }
+  // Null before Reserve, which is called once.
   char* data() const { return static_cast<char*>(data_); }
 
  private:
-  void* data_ = MAP_FAILED;
+  void* data_ = nullptr;
   size_t bytes_ = 0;
   bool registered_ = false;
 };

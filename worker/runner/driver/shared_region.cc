@@ -29,9 +29,9 @@ void SharedRegion::Unmap() {
 }
 
 absl::Status SharedRegion::Write(size_t offset, CUdeviceptr from, size_t bytes) {
-  bounce_.resize(std::min(bytes, kBounceBytes));
+  if (bounce_.data() == nullptr) PAWL_RETURN_IF_ERROR(bounce_.Reserve(kBounceBytes));
   for (size_t done = 0; done < bytes;) {
-    const size_t part = std::min(bytes - done, bounce_.size());
+    const size_t part = std::min(bytes - done, kBounceBytes);
     PAWL_CUDA(MemcpyDtoH(bounce_.data(), from + done, part));
     for (size_t written = 0; written < part;) {
       const ssize_t count = pwrite(fd_, bounce_.data() + written, part - written, offset + done + written);

@@ -1,10 +1,10 @@
 #pragma once
 
 #include <cstddef>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "worker/runner/driver/cuda_driver.h"
+#include "worker/runner/driver/pinned_memory.h"
 
 namespace pawl {
 
@@ -33,7 +33,8 @@ class SharedRegion {
   int fd_;
   char* data_ = nullptr;
   size_t bytes_ = 0;
-  std::vector<char> bounce_;
+  // Between device and file. Kernels could write to it, but none runs from a copy's beginning to its end.
+  PinnedMemory bounce_;
 };
 
 }  // namespace pawl
