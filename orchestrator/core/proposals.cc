@@ -39,10 +39,6 @@ absl::Status CheckChange(const v1::Change& change) {
   return BadField("change", "expected a variable and the value it goes to, or a named source edit");
 }
 
-PatchedBest Apply(const PatchBases& bases, const std::string& patch) {
-  return {bases.states.empty() ? -1 : bases.states[0].first, Patched(bases, patch)};
-}
-
 // With the verdict that it got then, so that nobody has to wait for it again.
 absl::Status TriedBefore(const CampaignState& campaign, int number, v1::ErrorDetail detail) {
   const v1::Iteration* before = campaign.Find(number);
@@ -77,7 +73,7 @@ absl::StatusOr<v1::ProposeChangeResponse> Orchestrator::Propose(const v1::Propos
         if (!campaign.ok()) return campaign.status();
         bases = BasesOf(**campaign);
       }
-      patched = Apply(bases, request.change().source().patch());
+      patched = Patched(bases, request.change().source().patch());
     }
     auto answer = ProposePatched(request, std::move(patched));
     if (answer) return *std::move(answer);
@@ -166,7 +162,7 @@ void Orchestrator::ApplyEdits() {
         bases = BasesOf(*found->second);
       }
     }
-    PatchedBest patched = Apply(bases, patch);
+    PatchedBest patched = Patched(bases, patch);
     Turn turn(&mutex_);
     const auto found = state_.campaigns.find(number);
     if (!Serving().ok() || found == state_.campaigns.end()) continue;

@@ -54,9 +54,12 @@ class MaintenanceTest(unittest.TestCase):
 
 class LimitFlagsTest(unittest.TestCase):
     def test_wrong_ones_are_refused(self):
-        with Service("--limit-gpu-seconds", "*=100,ann=7", "--limit-dollars", "a=b=1.5", "--limit-window", "12h"):
+        with Service("--limit-gpu-seconds", "*=100,ann=7", "--limit-dollars", "a=b=1.5", "--limit-window", "12h",
+                     "--share", "ann=0.01,bob=100"):
             pass
-        for arguments, text in [(["--limit-gpu-seconds", "ann"], "--limit-gpu-seconds: \"ann\"; expected AUTHOR=SECONDS"),
+        for arguments, text in [(["--share", "ann=0.009"], "--share: \"ann=0.009\"; expected AUTHOR=WEIGHT"),
+                                (["--share", "ann=100.1"], "a weight from 0.01 to 100"),
+                                (["--limit-gpu-seconds", "ann"], "--limit-gpu-seconds: \"ann\"; expected AUTHOR=SECONDS"),
                                 (["--limit-gpu-seconds", "ann=0"], "a number above 0"),
                                 (["--limit-dollars", "ann=-1"], "--limit-dollars: \"ann=-1\"; expected AUTHOR=DOLLARS"),
                                 (["--limit-dollars", "=5"], "expected AUTHOR=DOLLARS"),

@@ -16,6 +16,7 @@ namespace {
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 v1::Bundle Golden() { return ReadBundle(BundleFolder::Golden()).bundle; }
 
@@ -137,6 +138,10 @@ TEST(BundleMessageTest, RefusesWhatTheReaderWouldNotMakeOfTheNewerKeys) {
     b.mutable_source()->set_path("k.cubin");
     b.mutable_source()->set_binary(std::string((8 << 20) + 1, ' '));
   });
+  v1::Bundle largest = graph;
+  largest.mutable_source()->set_path("k.cubin");
+  largest.mutable_source()->set_binary(std::string(8 << 20, ' '));
+  EXPECT_THAT(BundleProblems(largest), Not(Contains(HasSubstr("a cubin of more than"))));
   refuses("its type, role or fill is unknown",
           [](v1::Bundle& b) { b.mutable_tensors(0)->set_type(static_cast<v1::DataType>(99)); });
   refuses("its type, role or fill is unknown",

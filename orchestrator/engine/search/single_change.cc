@@ -59,14 +59,13 @@ namespace {
 std::optional<Choice> ProposedEdit(const CampaignState& campaign, const v1::Change& change, Choice choice,
                                    ProposalRefusal* refusal, const PatchedBest* patched_before) {
   const bool known = patched_before != nullptr && patched_before->best == choice.parent;
-  absl::StatusOr<ImplementationState> patched =
-      known ? patched_before->patched : Patched(BasesOf(campaign), change.source().patch());
-  if (!patched.ok()) {
-    refusal->why = std::string(patched.status().message());
+  const PatchedBest now = known ? *patched_before : Patched(BasesOf(campaign), change.source().patch());
+  if (!now.patched.ok()) {
+    refusal->why = std::string(now.patched.status().message());
     return std::nullopt;
   }
-  choice.variant = std::move(patched->variant);
-  choice.patched_source = std::move(patched->text);
+  choice.variant = now.patched->variant;
+  choice.patched_source = now.patched->text;
   std::string& why = refusal->why;
   if (choice.patched_source == campaign.SourceOf(choice.parent)) why = "the patch changes nothing";
   if (choice.patched_source.empty()) why = "the patch removes the whole source";
@@ -74,7 +73,7 @@ std::optional<Choice> ProposedEdit(const CampaignState& campaign, const v1::Chan
     why = absl::StrCat("the patched source is larger than ", kMaxSource, " bytes");
   }
   if (!why.empty()) return std::nullopt;
-  const int alike = campaign.FindAlike(choice.patched_source, choice.variant);
+  const int alike = campaign.FindAlike(now, choice.variant);
   if (alike == choice.parent) why = "the patch changes nothing but comments and blanks";
   if (alike >= 0 && why.empty()) refusal->tried_before = alike;
   if (alike >= 0) return std::nullopt;
@@ -86,6 +85,7 @@ std::optional<Choice> ProposedEdit(const CampaignState& campaign, const v1::Chan
 PatchBases BasesOf(const CampaignState& campaign) {
   PatchBases bases;
   bases.bundle = campaign.shared_bundle();
+  bases.own_source = campaign.OwnSource();
   std::set<std::pair<int, std::string>> seen;  // source and variant
   const auto add = [&](const v1::Iteration& iteration) {
     const v1::Variant variant = VariantOf(iteration);
@@ -102,7 +102,9 @@ PatchBases BasesOf(const CampaignState& campaign) {
   return bases;
 }
 
-absl::StatusOr<ImplementationState> Patched(const PatchBases& bases, const std::string& patch) {
+namespace {
+
+absl::StatusOr<ImplementationState> PatchedOrRebased(const PatchBases& bases, const std::string& patch) {
   if (bases.states.empty()) return absl::FailedPreconditionError("no variant was kept yet");
   const auto& [best, now] = bases.states[0];
   absl::StatusOr<ImplementationState> patched = PatchImplementation(*bases.bundle, now, patch);
@@ -119,6 +121,16 @@ absl::StatusOr<ImplementationState> Patched(const PatchBases& bases, const std::
   }
   if (!conflict.empty()) return absl::InvalidArgumentError(conflict);
   return patched;
+}
+
+}  // namespace
+
+PatchedBest Patched(const PatchBases& bases, const std::string& patch) {
+  PatchedBest best{bases.states.empty() ? -1 : bases.states[0].first, PatchedOrRebased(bases, patch)};
+  if (!best.patched.ok()) return best;
+  best.normalized = NormalizedHash(*bases.bundle, best.patched->text);
+  best.own_normalized = NormalizedHash(*bases.bundle, bases.own_source);
+  return best;
 }
 
 std::optional<Choice> Proposed(const CampaignState& campaign, const v1::Change& change, ProposalRefusal* refusal,
@@ -138,7 +150,7 @@ std::optional<Choice> Proposed(const CampaignState& campaign, const v1::Change& 
   std::optional<v1::Variant> variant = Changed(campaign, *best, change, &refusal->why);
   if (!variant) return std::nullopt;
   if (campaign.Tried(*variant, campaign.SourceIdOf(best->number()))) {
-    refusal->tried_before = campaign.FindAlike(campaign.SourceOf(best->number()), *variant);
+    refusal->tried_before = campaign.FindSame(campaign.SourceIdOf(best->number()), *variant);
     return std::nullopt;
   }
   choice.change.set_from(best->variant().at(change.variable()));

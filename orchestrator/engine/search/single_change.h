@@ -26,13 +26,14 @@ std::optional<v1::Variant> Changed(const CampaignState& campaign, const v1::Iter
 // What a patch may have been made against: the best variant, then earlier kept ones, the newest first.
 struct PatchBases {
   std::shared_ptr<const v1::Bundle> bundle;
+  std::string own_source;
   std::vector<std::pair<int, ImplementationState>> states;  // by iteration; none: nothing was kept yet
 };
 PatchBases BasesOf(const CampaignState& campaign);
 
 // What an edit makes of the best variant: its patch was made against that one, or against an earlier one where the best
 // still has the lines that it touches.
-absl::StatusOr<ImplementationState> Patched(const PatchBases& bases, const std::string& patch);
+PatchedBest Patched(const PatchBases& bases, const std::string& patch);
 
 // Why a proposed change is not tried.
 struct ProposalRefusal {

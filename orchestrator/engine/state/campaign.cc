@@ -501,7 +501,12 @@ int CampaignState::SpaceIdOf(int source_id) const {
 }
 
 int CampaignState::AddSource(const std::string& text) {
-  Source source{text, NormalizedHash(*bundle_, text), 0};
+  Source source{text, "", 0};
+  for (const Proposal& waiting : proposals_) {
+    if (waiting.patched.patched.ok() && waiting.patched.patched->text == text)
+      source.normalized = waiting.patched.normalized;
+  }
+  if (source.normalized.empty()) source.normalized = NormalizedHash(*bundle_, text);
   if (ChangesToml(*bundle_, text)) {
     auto edited = std::make_shared<v1::Bundle>(*bundle_);
     // A text that can't be read was not written by this program: the trial's build says so.
@@ -533,17 +538,23 @@ int CampaignState::FindSource(const std::string& source) const {
   return found == sources_.end() ? -1 : static_cast<int>(found - sources_.begin()) + 1;
 }
 
-int CampaignState::FindAlike(const std::string& source, const v1::Variant& variant) const {
-  const std::string normalized = NormalizedHash(*bundle_, source);
-  const std::string own = NormalizedHash(*bundle_, OwnSource());
+int CampaignState::FindAlike(const PatchedBest& patched, const v1::Variant& variant) const {
   std::set<int> alike;
-  if (own == normalized) alike.insert(0);
+  if (patched.own_normalized == patched.normalized) alike.insert(0);
   for (size_t i = 0; i < sources_.size(); ++i) {
-    if (sources_[i].normalized == normalized) alike.insert(static_cast<int>(i) + 1);
+    if (sources_[i].normalized == patched.normalized) alike.insert(static_cast<int>(i) + 1);
   }
+  return FindIteration(alike, variant);
+}
+
+int CampaignState::FindSame(int source_id, const v1::Variant& variant) const {
+  return FindIteration({source_id}, variant);
+}
+
+int CampaignState::FindIteration(const std::set<int>& source_ids, const v1::Variant& variant) const {
   const std::string text = VariantText(variant);
   for (const auto& [iteration, source_id] : source_ids_) {
-    if (!alike.contains(source_id)) continue;
+    if (!source_ids.contains(source_id)) continue;
     if (const v1::Iteration* judged = Find(iteration)) {
       // Neither tells what it would be worth now.
       if (judged->untried() || (judged->verdict() == v1::REVERTED && judged->comparison() == v1::FASTER)) continue;

@@ -53,6 +53,8 @@ struct OpenTrial {
 struct PatchedBest {
   int best = -1;  // the iteration
   absl::StatusOr<ImplementationState> patched = absl::UnknownError("it was not applied");
+  // NormalizedHash of that and of the bundle's own source: for a large source they take long.
+  std::string normalized, own_normalized;
 };
 
 // What the search computed before. It follows from the campaign, and would take long to compute for every choice.
@@ -186,11 +188,15 @@ class CampaignState {
   }
   // Tried before, or being tried, with this source: whatever the parent was, the variant is the same.
   bool Tried(const v1::Variant& variant, int source_id) const;
+  // The implementation as the bundle has it.
+  const std::string& OwnSource() const;
   // Of a source that the campaign has; -1: it has none such.
   int FindSource(const std::string& source) const;
-  // The iteration, planned or judged, of the same variant and a source that differs from this one in comments and
-  // blanks at most; -1: there is none.
-  int FindAlike(const std::string& source, const v1::Variant& variant) const;
+  // The iteration, planned or judged, of the same variant and a source that differs from the patched one in comments
+  // and blanks at most; -1: there is none.
+  int FindAlike(const PatchedBest& patched, const v1::Variant& variant) const;
+  // The same with exactly this source.
+  int FindSame(int source_id, const v1::Variant& variant) const;
 
   struct Proposal {
     v1::ChangeProposed proposed;
@@ -241,8 +247,8 @@ class CampaignState {
   };
 
   const Space& SpaceOf(int source_id) const { return *spaces_[static_cast<size_t>(SpaceIdOf(source_id))]; }
-  const std::string& OwnSource() const;
   int AddSource(const std::string& text);
+  int FindIteration(const std::set<int>& source_ids, const v1::Variant& variant) const;
   void ApplyPlanned(const v1::TrialPlanned& planned, const Moment& at);
   void ApplyLeased(const v1::TrialLeased& leased, const Moment& at);
   void ApplyLost(const v1::LeaseLost& lost, const Moment& at);
