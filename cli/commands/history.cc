@@ -20,7 +20,7 @@
 #include "cli/connect/requests.h"
 #include "cli/text/failure.h"
 #include "cli/text/history_columns.h"
-#include "cli/text/history_line.h"
+#include "cli/text/iteration_line.h"
 #include "cli/text/json_line.h"
 #include "cli/text/words.h"
 #include "profiles/diagnosis.h"

@@ -13,7 +13,7 @@
 
 #include "cli/follow/event_printer.h"
 #include "cli/text/campaign_text.h"
-#include "cli/text/history_line.h"
+#include "cli/text/iteration_line.h"
 #include "cli/text/layout.h"
 #include "tests/cli/some_iterations.h"
 
