@@ -21,10 +21,10 @@
 #include "cli/output/files.h"
 #include "cli/text/failure.h"
 #include "cli/text/layout.h"
+#include "worker/device/cuda_device.h"
 #include "worker/host/machine.h"
 #include "worker/replay/recorded_sides.h"
 #include "worker/replay/recording.h"
-#include "worker/trial/cuda_device.h"
 #include "worker/trial/side_by_side.h"
 
 namespace pawl {
