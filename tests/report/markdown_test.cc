@@ -26,7 +26,7 @@ std::string Slurp(const std::string& path) {
   return buffer.str();
 }
 
-// To make it anew: PAWL_GOLDEN=1 tests/report_test.
+// To write it again: PAWL_GOLDEN=1 tests/report_test.
 TEST(MarkdownPageTest, IsThatOfARecordedCampaign) {
   const std::string page = MarkdownPage(RecordedReport());
   if (std::getenv("PAWL_GOLDEN") != nullptr) std::ofstream(GoldenFile("attention.md")) << page;
