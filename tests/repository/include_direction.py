@@ -18,6 +18,7 @@ ALLOWED = {
     "base/options": ["base/text", "base/toml"],
     "base/hash": [],
     "base/names": [],
+    "base/revision": [],
     "base/sync": [],
     "base/text": [],
     "base/toml": [],
