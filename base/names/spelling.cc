@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
@@ -12,6 +14,8 @@ namespace pawl {
 namespace {
 
 constexpr size_t kMaxWord = 64;
+constexpr size_t kNearest = 3;  // names that are listed
+constexpr size_t kPrefix = 2;   // letters that begin a name
 
 // Levenshtein's distance, with two neighbours swapped counting as one edit.
 size_t EditDistance(const std::string& a, const std::string& b) {
@@ -53,6 +57,25 @@ std::string Nearest(const std::string& word, const std::vector<std::string>& kno
 std::string Suggestion(const std::string& word, const std::vector<std::string>& known) {
   const std::string nearest = Nearest(word, known);
   return nearest.empty() ? "" : absl::StrCat("; did you mean ", nearest, "?");
+}
+
+std::string NearestNames(const std::string& word, const std::vector<std::string>& known) {
+  const std::string lower = absl::AsciiStrToLower(word.substr(0, kMaxWord));
+  std::vector<std::pair<size_t, std::string>> by_distance;
+  for (const std::string& candidate : known) {
+    const std::string other = absl::AsciiStrToLower(candidate.substr(0, kMaxWord));
+    const bool begun = lower.size() >= kPrefix && absl::StartsWith(other, lower);
+    by_distance.emplace_back(begun ? 0 : EditDistance(lower, other), candidate);
+  }
+  std::stable_sort(by_distance.begin(), by_distance.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  if (by_distance.empty()) return "";
+  std::string text = "; did you mean ";
+  const size_t count = std::min(kNearest, by_distance.size());
+  for (size_t i = 0; i < count; ++i) {
+    absl::StrAppend(&text, i == 0 ? "" : i + 1 == count ? " or " : ", ", by_distance[i].second);
+  }
+  return text + "?";
 }
 
 std::string Expected(const std::string& word, const std::vector<std::string>& known) {
