@@ -35,11 +35,14 @@ size_t EditDistance(const std::string& a, const std::string& b) {
   return previous[b.size()];
 }
 
+// Of a slip of the keyboard.
+size_t MostEdits(const std::string& word) { return std::max<size_t>(1, word.size() / 3); }
+
 // The known word that is a slip of the keyboard away; empty: none.
 std::string Nearest(const std::string& word, const std::vector<std::string>& known) {
   if (word.empty() || word.size() > kMaxWord) return "";
   const std::string lower = absl::AsciiStrToLower(word);
-  size_t best = std::max<size_t>(1, word.size() / 3) + 1;
+  size_t best = MostEdits(word) + 1;
   std::string nearest;
   for (const std::string& candidate : known) {
     if (candidate.size() > kMaxWord) continue;
@@ -69,13 +72,15 @@ std::string NearestNames(const std::string& word, const std::vector<std::string>
   }
   std::stable_sort(by_distance.begin(), by_distance.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
-  if (by_distance.empty()) return "";
-  std::string text = "; did you mean ";
-  const size_t count = std::min(kNearest, by_distance.size());
-  for (size_t i = 0; i < count; ++i) {
-    absl::StrAppend(&text, i == 0 ? "" : i + 1 == count ? " or " : ", ", by_distance[i].second);
+  const size_t slip = MostEdits(word);
+  const bool meant = !by_distance.empty() && by_distance[0].first <= slip;
+  std::vector<std::string> names;
+  for (const auto& [distance, name] : by_distance) {
+    if (names.size() < kNearest && (!meant || distance <= slip)) names.push_back(name);
   }
-  return text + "?";
+  if (names.empty()) return "";
+  if (!meant) return absl::StrCat("; the nearest: ", absl::StrJoin(names, ", "));
+  return absl::StrCat("; did you mean ", absl::StrJoin(names, " or "), "?");
 }
 
 std::string Expected(const std::string& word, const std::vector<std::string>& known) {

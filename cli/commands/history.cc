@@ -332,7 +332,7 @@ void AddHistory(CLI::App& app, int* exit_code) {
   command->group(kLooking)->footer(
       "Examples: pawl history 7\n"
       "          pawl history 7 --kept --sort speedup\n"
-      "          pawl history 7 --columns number,change,TILE_M,registers,time --sort time\n"
+      "          pawl history 7 --columns number,change,registers,time --sort time\n"
       "          pawl history 7 --json | jq -r '[.number, .verdict, .timeUs] | @tsv'");
   AddCampaign(*command, &flags->campaign);
   CLI::Option* kept = command->add_flag("--kept", flags->kept, "Show only kept iterations");
