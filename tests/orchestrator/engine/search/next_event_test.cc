@@ -520,7 +520,7 @@ TEST(NextEventTest, WaitsForAProposalWhereOneIsAskedFor) {
     script.Propose("SPLIT", 2, "ann");
     EXPECT_FALSE(ProposalDeadline(script.state()));
     EXPECT_EQ(script.Run(Measured(100, 120)).author(), "ann");
-    EXPECT_FALSE(script.Decide()) << "it waits anew";
+    EXPECT_FALSE(script.Decide()) << "it waits again";
     script.Pass(absl::Seconds(60));
     const std::optional<v1::Event> event = script.Decide();
     ASSERT_TRUE(event);
