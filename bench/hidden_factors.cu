@@ -4,7 +4,7 @@
 //   ./hidden_factors --seconds 240 --output factors.csv
 //
 // Each row of the output is one comparison as worker/runner/comparer.cc makes it: 24 blocks ABBA or BAAB, each with its
-// tensors placed anew and its graphs captured anew, everything refilled before every replay. One factor at a time is
+// tensors placed again and its graphs captured again, everything refilled before every replay. One factor at a time is
 // set to another level than that protocol's (the base level). All levels of a factor see the same random draws
 // (offsets, order of the sides, gaps) in the same repetition, so that the difference between two levels has little
 // noise. Left out of the protocol: reading outputs back, telemetry, and the checks of unused tensors.

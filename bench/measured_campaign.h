@@ -9,10 +9,11 @@
 
 namespace pawl {
 
-// One campaign of the engine itself in a measured space, fed with events in memory: from `start`, without a goal, until
-// so many variants were evaluated, the start included, or it ends by itself. A variant that was not measured is passed
-// over and counts as none: other searches in the space do not see it either; many in a row end it. The same seed gives
-// the same noise. `judged` is called after every iteration that counts; false: that was the last.
+// Runs one campaign of the engine over a measured space, with events in memory. It begins with `start`, has no goal,
+// and ends after `evaluations` variants (the start included) or when the engine ends it. A variant that the space has
+// no measurement of is passed over and not counted, as in the other searches of that space; many in a row end the
+// campaign. The same seed gives the same noise. `judged` is called after every counted iteration; if it returns false,
+// the campaign ends.
 void RunMeasuredCampaign(
     const MeasuredSpace& space, const MeasuredSpace::Entry& start, const Chooser& chooser, int evaluations,
     uint64_t seed, const std::vector<v1::Pattern>& patterns,

@@ -12,6 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "base/faults/fault_point.h"
 #include "base/names/resource_name.h"
+#include "base/revision/revision.h"
 #include "db/backup.h"
 #include "db/identity.h"
 #include "db/iteration_sql.h"
@@ -148,16 +149,7 @@ absl::Status Revise(Connection* writer, int64_t campaign, const v1::RevisedItera
           absl::StrCat(CampaignName(campaign), " has no iteration ", revised.number(), " that could be revised"));
     }
   }
-  row.set_verdict(revised.verdict());
-  row.set_reason(revised.reason());
-  row.set_speedup_over_start(revised.speedup_over_start());
-  row.set_speedup_over_baseline(revised.speedup_over_baseline());
-  if (revised.has_failure()) *row.mutable_failure() = revised.failure();
-  if (revised.has_failed_gate()) *row.add_failed_gates() = revised.failed_gate();
-  if (revised.has_over_best()) {
-    *row.mutable_over_best() = revised.over_best();
-    row.set_compared_with(revised.compared_with());
-  }
+  ReviseIteration(revised, &row);
   return UpdateIteration(writer, campaign, row);
 }
 
@@ -305,7 +297,7 @@ absl::Status Store::Start() {
   return lock_->NoteWal();
 }
 
-// Whoever closed the database did so after its last write was whole: it need not be checked again.
+// A process that closes the database has finished its last write: a closed database need not be checked again.
 absl::Status Store::CheckForDamage() {
   if (!options_.check || lock_->closed_before()) return absl::OkStatus();
   auto check = DamageCheck::Start(options_.file, options_.busy_milliseconds, options_.check_begins);

@@ -118,7 +118,8 @@ int Run(int argc, char** argv) {
   CLI::App* slurm =
       app.add_subcommand("slurm", "Workers as Slurm jobs, by sbatch, squeue and scancel")->group("Commands");
   slurm->footer(
-      "Example: pawl-fleet slurm --orchestrator head:7465 --partition gpu --gpu H200=gpu:h200:1 --max 16\n"
+      "Example: pawl-fleet slurm --orchestrator head:7465 --partition gpu \\\n"
+      "             --gpu H200=gpu:h200:1 --max 16\n"
       "Words after -- are further options of sbatch: -- --account=kernels --time=8:00:00\n"
       "It decides every ten seconds, and can be stopped and started at any time: it finds its jobs by their name. Each "
       "option can also be set in the environment (PAWL_PARTITION for --partition).\n"

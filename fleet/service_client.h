@@ -17,10 +17,10 @@ struct ServiceAddress {
   absl::Duration deadline = absl::Seconds(10);
 };
 
-// Asks an orchestrator's dashboard port what it needs. UNAVAILABLE: it does not answer; UNAUTHENTICATED: not with this
-// token. The token is read each time, so that a new one counts at once.
+// Asks the orchestrator behind a dashboard port for its queued trials and its workers. UNAVAILABLE: no answer;
+// UNAUTHENTICATED: the token was refused. The token file is read for every call, so that a new token works at once.
 absl::StatusOr<Demand> AskService(const ServiceAddress& address);
-// Names of all workers that it knows, with those that are gone.
+// Names of all workers that the orchestrator knows, lost ones included.
 absl::StatusOr<std::vector<std::string>> AskForAllWorkers(const ServiceAddress& address);
 
 }  // namespace pawl

@@ -189,7 +189,7 @@ int Run(int argc, char** argv) {
   UseHelpFormat(app);
   app.footer(
       "Examples: pawl-orchestrator --listen 127.0.0.1:7465 --database pawl.db\n"
-      "          pawl-orchestrator --database pawl.db --backup copy.db   while one runs on it, or not\n"
+      "          pawl-orchestrator --database pawl.db --backup copy.db\n"
       "Each option can also be set in the environment (PAWL_LISTEN for --listen) or in the file of --config (listen = "
       "\"127.0.0.1:7465\"). Flags take precedence over the environment, the environment over the file.\n"
       "SIGTERM ends it when the leased trials have finished, after 25 s at the latest; a second SIGTERM ends it at "

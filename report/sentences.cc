@@ -40,7 +40,7 @@ std::string TotalGainText(const v1::TotalGain& gain) {
   return absl::StrCat(
       "iteration ", gain.iteration(), " against the start: ", SpeedupText(gain.speedup_over_start()),
       interval.empty() ? "" : absl::StrCat(" (", interval, ")"),
-      gain.multiplied() > 0 ? absl::StrCat("; product of the step speedups ", SpeedupText(gain.multiplied())) : "",
+      gain.multiplied() > 0 ? absl::StrCat("; estimated from the steps: ", SpeedupText(gain.multiplied())) : "",
       BesideText(gain.beside_baseline()));
 }
 

@@ -10,8 +10,9 @@ namespace pawl {
 // "1.750x to 1.850x in 15 pairs"; empty where nothing was compared.
 std::string IntervalText(const v1::Comparison& interval);
 
-// "iteration 4 against the start: 1.800x (1.750x to 1.850x in 15 pairs); product of the step speedups 1.830x;
+// "iteration 4 against the start: 1.800x (1.750x to 1.850x in 15 pairs); estimated from the steps: 1.830x;
 // interleaved with the baseline: 2.490x (2.470x to 2.510x in 24 placements)"; empty where it was not measured.
+// The estimate is what the campaign said before: the product of the steps, corrected by earlier measurements.
 std::string TotalGainText(const v1::TotalGain& gain);
 
 // "2.490x (2.470x to 2.510x)": the best variant's speed over the baseline, with bounds where both were timed

@@ -1,3 +1,4 @@
+#include <cmath>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -35,15 +36,47 @@ Tone TierTone(v1::SuccessTier tier) {
   }
 }
 
+// Whether the two times are those of the ratio: a campaign's were measured at different moments.
+bool AreOf(double ratio, double slow_us, double fast_us) {
+  constexpr double kAlike = 0.01;
+  return fast_us > 0 && ratio > 0 && std::abs(slow_us / fast_us / ratio - 1) < kAlike;
+}
+
+struct TwoTimes {
+  double slow_us = 0;
+  double fast_us = 0;
+};
+
+// Start and final variant, from the comparison that gave the ratio between them; where its times are not known, as each
+// was timed when it was kept.
+TwoTimes StartAndFinal(const v1::Campaign& campaign) {
+  for (const v1::SizeTime& size : MeasuredSizes(campaign)) {
+    const bool paired = size.size() == campaign.spec().goal().size() &&
+                        AreOf(campaign.speedup_over_start(), size.start_us(), size.best_us());
+    if (paired) return {size.start_us(), size.best_us()};
+  }
+  return {campaign.start_us(), campaign.best_us()};
+}
+
+std::string BaselineTile(const v1::Campaign& campaign) {
+  const v1::BesideBaseline& beside = campaign.total_gain().beside_baseline();
+  const bool interleaved = campaign.has_best() && campaign.total_gain().iteration() == campaign.best() &&
+                           AreOf(campaign.speedup_over_baseline(), beside.baseline_us(), beside.best_us());
+  if (!interleaved) return TimeText(campaign.baseline_us());
+  return absl::StrCat(TimeText(beside.baseline_us()), " (final ", TimeText(beside.best_us()), ")");
+}
+
 // What a reader looks for first. A campaign whose start variant failed has none of it.
 Facts Tiles(const v1::Campaign& campaign) {
   Facts tiles{.prominent = true};
   const auto tile = [&](const char* name, const std::string& value, Tone tone = Tone::kPlain) {
     tiles.facts.push_back({name, {value, tone}});
   };
-  tile("start", TimeText(campaign.start_us()));
-  tile("final", TimeText(campaign.best_us()));
-  if (campaign.baseline_us() > 0) tile("baseline", TimeText(campaign.baseline_us()));
+  const TwoTimes times = StartAndFinal(campaign);
+  const bool paired = AreOf(campaign.speedup_over_start(), times.slow_us, times.fast_us);
+  tile(paired ? "start" : "start, in iteration 0", TimeText(times.slow_us));
+  tile(paired ? "final" : "final, when it was kept", TimeText(times.fast_us));
+  if (campaign.baseline_us() > 0) tile("baseline", BaselineTile(campaign));
   tile("over the start", SpeedupText(campaign.speedup_over_start()));
   if (campaign.baseline_us() > 0) {
     tile("over the baseline", OverBaselineText(campaign),

@@ -4,7 +4,7 @@
 
 namespace pawl {
 
-// Whether nobody wants the answer any more. Whoever works on it looks from time to time. Thread-safe.
+// Set when the client no longer wants the answer. The code that computes it polls cancelled(). Thread-safe.
 class Cancellation {
  public:
   void Cancel() { cancelled_ = true; }

@@ -49,7 +49,7 @@ std::string SizeMistake(const Json& value, const Json& schema) {
     if (beyond("maximum", value.get<double>(), true)) return said("expected at most ", "maximum");
   } else if (value.is_string()) {
     const auto size = static_cast<double>(value.get_ref<const std::string&>().size());
-    if (beyond("minLength", size, false)) return "expected a text that is not empty";
+    if (beyond("minLength", size, false)) return "expected a string that is not empty";
     if (beyond("maxLength", size, true)) return absl::StrCat(said("expected at most ", "maxLength"), " bytes");
   } else if (value.is_array() && beyond("maxItems", static_cast<double>(value.size()), true)) {
     return absl::StrCat(said("expected at most ", "maxItems"), " items");

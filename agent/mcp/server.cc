@@ -244,7 +244,7 @@ McpServer::Handled McpServer::CallTool(const Json& params, const Surroundings& a
 }
 
 McpServer::Handled McpServer::ListResources(const Json& params) const {
-  if (params.contains("cursor") && !params["cursor"].is_string()) return WrongParams("cursor: expected a text");
+  if (params.contains("cursor") && !params["cursor"].is_string()) return WrongParams("cursor: expected a string");
   absl::StatusOr<McpCached> list = features_.ListResources(TextAt(params, "cursor"));
   if (!list.ok()) return FromStatus(list.status());
   return Cacheable(std::move(list->result), list->ttl_ms, list->for_everyone);
@@ -272,7 +272,7 @@ McpServer::Handled McpServer::GetPrompt(const Json& params) const {
   if (given != nullptr && !given->is_object()) return WrongParams("arguments must be an object");
   const Json arguments = given == nullptr ? Json::object() : *given;
   for (const auto& [argument, value] : arguments.items()) {
-    if (!value.is_string()) return WrongParams(absl::StrCat(argument.substr(0, 64), ": expected a text"));
+    if (!value.is_string()) return WrongParams(absl::StrCat(argument.substr(0, 64), ": expected a string"));
   }
   absl::StatusOr<Json> prompt = features_.GetPrompt(name, arguments);
   if (!prompt.ok()) return FromStatus(prompt.status());

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
@@ -12,6 +14,8 @@ namespace pawl {
 namespace {
 
 constexpr size_t kMaxWord = 64;
+constexpr size_t kNearest = 3;  // names that are listed
+constexpr size_t kPrefix = 2;   // letters that begin a name
 
 // Levenshtein's distance, with two neighbours swapped counting as one edit.
 size_t EditDistance(const std::string& a, const std::string& b) {
@@ -31,11 +35,14 @@ size_t EditDistance(const std::string& a, const std::string& b) {
   return previous[b.size()];
 }
 
+// Of a slip of the keyboard.
+size_t MostEdits(const std::string& word) { return std::max<size_t>(1, word.size() / 3); }
+
 // The known word that is a slip of the keyboard away; empty: none.
 std::string Nearest(const std::string& word, const std::vector<std::string>& known) {
   if (word.empty() || word.size() > kMaxWord) return "";
   const std::string lower = absl::AsciiStrToLower(word);
-  size_t best = std::max<size_t>(1, word.size() / 3) + 1;
+  size_t best = MostEdits(word) + 1;
   std::string nearest;
   for (const std::string& candidate : known) {
     if (candidate.size() > kMaxWord) continue;
@@ -53,6 +60,27 @@ std::string Nearest(const std::string& word, const std::vector<std::string>& kno
 std::string Suggestion(const std::string& word, const std::vector<std::string>& known) {
   const std::string nearest = Nearest(word, known);
   return nearest.empty() ? "" : absl::StrCat("; did you mean ", nearest, "?");
+}
+
+std::string NearestNames(const std::string& word, const std::vector<std::string>& known) {
+  const std::string lower = absl::AsciiStrToLower(word.substr(0, kMaxWord));
+  std::vector<std::pair<size_t, std::string>> by_distance;
+  for (const std::string& candidate : known) {
+    const std::string other = absl::AsciiStrToLower(candidate.substr(0, kMaxWord));
+    const bool begun = lower.size() >= kPrefix && absl::StartsWith(other, lower);
+    by_distance.emplace_back(begun ? 0 : EditDistance(lower, other), candidate);
+  }
+  std::stable_sort(by_distance.begin(), by_distance.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  const size_t slip = MostEdits(word);
+  const bool meant = !by_distance.empty() && by_distance[0].first <= slip;
+  std::vector<std::string> names;
+  for (const auto& [distance, name] : by_distance) {
+    if (names.size() < kNearest && (!meant || distance <= slip)) names.push_back(name);
+  }
+  if (names.empty()) return "";
+  if (!meant) return absl::StrCat("; the nearest: ", absl::StrJoin(names, ", "));
+  return absl::StrCat("; did you mean ", absl::StrJoin(names, " or "), "?");
 }
 
 std::string Expected(const std::string& word, const std::vector<std::string>& known) {

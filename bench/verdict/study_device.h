@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "worker/trial/cuda_device.h"
+#include "worker/device/cuda_device.h"
 
 namespace pawl {
 

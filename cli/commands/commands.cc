@@ -91,8 +91,8 @@ int RunPawl(std::vector<std::string> arguments, const std::string& version) {
   const std::vector<std::string> known = CommandNames(*app);
   if (!arguments.empty() && arguments[0].rfind('-', 0) != 0 &&
       std::find(known.begin(), known.end(), arguments[0]) == known.end()) {
-    std::fprintf(stderr, "pawl: there is no command %s%s\n", arguments[0].c_str(),
-                 Expected(arguments[0], known).c_str());
+    std::fprintf(stderr, "pawl: there is no command %s%s\n  fix: `pawl help` lists all commands\n",
+                 arguments[0].c_str(), NearestNames(arguments[0], known).c_str());
     return kWrongUsage;
   }
   try {

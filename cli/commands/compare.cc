@@ -21,10 +21,10 @@
 #include "cli/output/files.h"
 #include "cli/text/failure.h"
 #include "cli/text/layout.h"
+#include "worker/device/cuda_device.h"
 #include "worker/host/machine.h"
 #include "worker/replay/recorded_sides.h"
 #include "worker/replay/recording.h"
-#include "worker/trial/cuda_device.h"
 #include "worker/trial/side_by_side.h"
 
 namespace pawl {
@@ -144,7 +144,7 @@ void AddCompare(CLI::App& app, int* exit_code) {
       app.add_subcommand("compare", "Compare two variants or two bundles: one verdict without a campaign");
   command->group(kRunning)->footer(
       "Examples: pawl compare my_kernel --patch faster.patch\n"
-      "          pawl compare attention TILE_M=16                  with the start variant\n"
+      "          pawl compare attention TILE_M=16                with the start variant\n"
       "          pawl compare attention MMA=1,WARPS=2 MMA=1,WARPS=4\n"
       "          pawl compare old/ new/ --all-sizes\n"
       "Both sides are validated as in a campaign, and a side that fails a check is not timed. Faster means what it "

@@ -15,9 +15,9 @@
 #include "cli/commands/commands.h"
 #include "cli/text/layout.h"
 #include "worker/build/builder.h"
+#include "worker/device/cuda_device.h"
+#include "worker/device/profiler.h"
 #include "worker/host/machine.h"
-#include "worker/trial/cuda_device.h"
-#include "worker/trial/profiler.h"
 
 namespace pawl {
 namespace {

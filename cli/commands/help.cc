@@ -58,7 +58,8 @@ int Help(CLI::App& app, const std::string& topic) {
     if (each->get_name() == topic) command = each;
   }
   if (!topic.empty() && command == nullptr) {
-    std::fprintf(stderr, "pawl help: there is no topic %s%s\n", topic.c_str(), Expected(topic, known).c_str());
+    std::fprintf(stderr, "pawl help: there is no topic %s%s\n  fix: `pawl help` lists all commands\n", topic.c_str(),
+                 NearestNames(topic, known).c_str());
     return kWrongUsage;
   }
   const std::string text = command != nullptr

@@ -20,7 +20,7 @@
 #include "cli/connect/requests.h"
 #include "cli/text/failure.h"
 #include "cli/text/history_columns.h"
-#include "cli/text/history_line.h"
+#include "cli/text/iteration_line.h"
 #include "cli/text/json_line.h"
 #include "cli/text/words.h"
 #include "profiles/diagnosis.h"
@@ -123,7 +123,7 @@ absl::Status CheckRule(const std::string& rule, const std::string& campaign, Con
       connection.Ask([&](CampaignClient& client) { return client.ListIterations(request); });
   if (!served.ok()) return served.status();
   if (!served->iterations().empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("there is no rule ", rule, Expected(rule, known)));
+  return absl::InvalidArgumentError(absl::StrCat("there is no rule ", rule, NearestNames(rule, known)));
 }
 
 absl::StatusOr<Listing> ReadListing(const HistoryFlags& flags, Connection& connection) {
@@ -332,8 +332,8 @@ void AddHistory(CLI::App& app, int* exit_code) {
   command->group(kLooking)->footer(
       "Examples: pawl history 7\n"
       "          pawl history 7 --kept --sort speedup\n"
-      "          pawl history 7 --columns number,change,finding,TILE_M,registers,occupancy,time --sort time\n"
-      "          pawl history 7 --json | jq -r '[.number, .verdict, .speedupOverStart] | @tsv'");
+      "          pawl history 7 --columns number,change,registers,time --sort time\n"
+      "          pawl history 7 --json | jq -r '[.number, .verdict, .timeUs] | @tsv'");
   AddCampaign(*command, &flags->campaign);
   CLI::Option* kept = command->add_flag("--kept", flags->kept, "Show only kept iterations");
   command->add_option("--verdict", flags->verdict, "Show only iterations with this verdict")

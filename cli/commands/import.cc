@@ -117,8 +117,7 @@ void AddImport(CLI::App& app, int* exit_code) {
   CLI::App* command = app.add_subcommand("import", "Make a bundle and a recording from an auto-tuner's T4 results");
   command->group(kPreparing)
       ->footer(
-          "Example: pawl import convolution_A100.t4.json.gz --problem convolution.t1.json --gpu A100 --output "
-          "convolution\n"
+          "Example: pawl import A100.t4.json.gz --problem t1.json --gpu A100 --output conv\n"
           "The bundle has the space but no code; the recording has times but no counters. Campaigns on it run on the "
           "replay device and choose by time only.");
   command->add_option("FILE", flags->file, "Results in T4 format, plain or gzip-compressed")->required();

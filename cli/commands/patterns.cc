@@ -139,7 +139,7 @@ void AddPatterns(CLI::App& app, int* exit_code) {
   CLI::App* command = app.add_subcommand("patterns", "Show, export or import what earlier campaigns learned");
   command->group(kLooking)->footer(
       "Examples: pawl patterns --architecture sm_90\n"
-      "          pawl patterns --by-bundle --export patterns.json --source \"our H200s, November\"\n"
+      "          pawl patterns --by-bundle --export patterns.json --source \"our H200s\"\n"
       "          pawl patterns --import patterns.json\n"
       "Each line is about changes that give more (+) or less (-) of a resource after a finding of the rule: how often "
       "they were tried and kept, and their median speedup.");

@@ -98,7 +98,8 @@ void AddPropose(CLI::App& app, int* exit_code) {
   CLI::App* command = app.add_subcommand("propose", "Propose the next change to the best variant");
   command->group(kSteering)->footer(
       "Examples: pawl propose 7 TILE_M=16 --why \"eight blocks instead of two\"\n"
-      "          pawl situation 7 --checkout old; cp -r old new; (edit new); diff -ru old new > my.diff\n"
+      "          pawl situation 7 --checkout old && cp -r old new        then edit new\n"
+      "          diff -ru old new > my.diff\n"
       "          pawl propose 7 --patch my.diff --name unroll-inner\n"
       "A proposal passes the same gates and gets the same verdict as a change that Pawl chooses. `pawl situation` "
       "shows the variables and what was tried.");

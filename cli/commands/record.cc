@@ -26,9 +26,9 @@
 #include "pawl/v1/bundle.pb.h"
 #include "pawl/v1/campaign.pb.h"
 #include "profiles/goal_sizes.h"
+#include "worker/device/cuda_device.h"
 #include "worker/record/campaign_recording.h"
 #include "worker/record/recorder.h"
-#include "worker/trial/cuda_device.h"
 
 namespace pawl {
 namespace {

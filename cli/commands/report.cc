@@ -60,7 +60,7 @@ void AddReport(CLI::App& app, int* exit_code) {
   auto flags = std::make_shared<ReportFlags>();
   CLI::App* command = app.add_subcommand("report", "Write a campaign's report: one page with all results");
   command->group(kLooking)->footer(
-      "Examples: pawl report 7                          writes campaign-7.html and prints its name\n"
+      "Examples: pawl report 7               writes campaign-7.html and prints its name\n"
       "          pawl report 7 --format md | less\n"
       "          pawl report 7 --format json | jq .campaign.speedupOverBaseline\n"
       "An orchestrator also writes the page when a campaign ends: pawl-orchestrator --reports.");

@@ -54,7 +54,7 @@ void AddSituation(CLI::App& app, int* exit_code) {
   CLI::App* command = app.add_subcommand("situation", "Show a campaign's state for proposing its next change");
   command->group(kLooking)->footer(
       "Examples: pawl situation 7\n"
-      "          pawl situation 7 --checkout edit && cp -r edit edited     then: edit, diff -ru, pawl propose --patch\n"
+      "          pawl situation 7 --checkout old   for an edit: see `pawl help propose`\n"
       "          pawl situation 7 --json | jq -r .source\n"
       "With --json: source, variables and their effects, evidence, findings, all trials with their outcome.");
   AddCampaign(*command, &flags->campaign);

@@ -63,7 +63,7 @@ void AddSubmit(CLI::App& app, int* exit_code) {
   auto flags = std::make_shared<SubmitFlags>();
   CLI::App* command = app.add_subcommand("submit", "Submit a bundle to a running orchestrator");
   command->group(kRunning)->footer(
-      "Example: pawl submit kernels/attention --iterations 50 --orchestrator 127.0.0.1:7465\n"
+      "Example: pawl submit attention --iterations 50 --orchestrator 127.0.0.1:7465\n"
       "Prints the campaign's name.");
   command
       ->add_option("BUNDLE", flags->bundle, "Folder of the kernel bundle, or the name of a bundle that ships with Pawl")

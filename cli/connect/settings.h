@@ -19,9 +19,9 @@ struct ConnectionFlags {
   Credentials credentials{};
 };
 
-// Where the orchestrator is to be found.
+// Where the orchestrator is.
 struct Settings {
-  std::string orchestrator;        // its address; empty: whoever serves the database
+  std::string orchestrator;        // its address; empty: the orchestrator that serves the database
   std::filesystem::path database;  // absolute
   // What an orchestrator that a command starts reads instead of what is built in; empty: nothing. Not for one that
   // runs already.

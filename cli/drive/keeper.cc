@@ -67,7 +67,7 @@ void ReapOthers(pid_t command) {
   }
 }
 
-// Whoever is born while others are killed is found in the next round.
+// A process that starts while others are killed is found in the next round.
 void KillAll() {
   for (int round = 0; round < 1000; ++round) {
     const std::set<pid_t> left = Descendants();

@@ -12,7 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "cli/text/campaign_text.h"
 #include "cli/text/event_line.h"
-#include "cli/text/history_line.h"
+#include "cli/text/iteration_line.h"
 #include "cli/text/json_line.h"
 #include "cli/text/layout.h"
 #include "cli/text/words.h"

@@ -6,7 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/names/resource_name.h"
-#include "cli/text/history_line.h"
+#include "cli/text/iteration_line.h"
 #include "cli/text/layout.h"
 #include "cli/text/situation_text.h"
 #include "cli/text/words.h"

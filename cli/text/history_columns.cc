@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "cli/text/history_line.h"
+#include "cli/text/iteration_line.h"
 #include "cli/text/words.h"
 #include "report/sentences.h"
 

@@ -25,8 +25,8 @@ void ReadCubin(TomlTable& root, const Text& source, Reading& reading) {
     root.Complain(source.line, absl::StrCat("source: ", source.value, " is not a cubin; expected an ELF file"));
   }
   reading.bundle.mutable_source()->set_binary(*std::move(bytes));
-  if (root.Has("options")) root.Complain(root.Line("options"), "options: a cubin is not compiled");
-  if (root.Has("files")) root.Complain(root.Line("files"), "files: a cubin is not compiled");
+  if (root.Has("options")) root.Complain(root.Line("options"), "options: a cubin is not compiled; remove this key");
+  if (root.Has("files")) root.Complain(root.Line("files"), "files: a cubin is not compiled; remove this key");
 }
 
 void ReadFile(const Text& pattern, const std::string& path, TomlTable& root, Reading& reading) {

@@ -71,7 +71,7 @@ std::string EventText(const v1::Event& event, int iteration) {
       }
       if (event.finished().has_total_gain()) {
         const v1::TotalGain& total = event.finished().total_gain();
-        return absl::StrFormat("%s/iterations/%d against the start: %.4gx measured, %.4gx as product of the steps; %s",
+        return absl::StrFormat("%s/iterations/%d against the start: %.4gx measured, %.4gx estimated from the steps; %s",
                                campaign, total.iteration(), total.speedup_over_start(), total.multiplied(),
                                total.interval().reason());
       }

@@ -9,14 +9,15 @@
 
 namespace pawl {
 
-// At the start: reads workers, patterns and unfinished campaigns, and forgets workers of long ago. Leases that were out
-// are adopted: their workers have a whole lease to be heard of, once until they renew, however often it is started. The
-// served time goes on from what was stored.
+// At the start: reads workers, patterns and unfinished campaigns, and removes workers that were last seen long ago.
+// Open leases stay with their workers: a worker that could not renew while the service was down gets one full lease
+// from now. It gets that once: until it renews, another restart does not extend the lease again. The served time
+// continues from the stored value.
 absl::Status Restart(Store& store, BundlePool& bundles, const OrchestratorOptions& options, absl::Time now,
                      LiveState* state);
 
-// After a commit that failed: once the store can be written again, reads everything from it, the same way. An error:
-// not yet.
+// After a failed commit: reads everything again, as Restart does, once the store can be written. An error: the store
+// can't be written yet.
 absl::Status RecoverFromFailedCommit(Store& store, BundlePool& bundles, const OrchestratorOptions& options,
                                      absl::Time now, LiveState* state);
 

@@ -96,8 +96,8 @@ class RunningHttpServer final : public HttpServer, private httplib::Server {
     const bool bound = address_.port == 0 ? (address_.port = bind_to_any_port(address_.host)) > 0
                                           : bind_to_port(address_.host, address_.port);
     if (!bound) {
-      return absl::UnavailableError(absl::StrCat("can't listen on ", options_.address,
-                                                 " for the dashboard: the port may be in use; choose another one"));
+      return absl::UnavailableError(
+          absl::StrCat("can't listen on ", options_.address, " for the dashboard; name another address with --http"));
     }
     listener_ = std::thread([this] {
       listen_after_bind();
@@ -216,6 +216,7 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const std::shared_
   const bool six = absl::StrContains(address->host, ':');
   const std::string listening = absl::StrCat(six ? "[" : "", address->host, six ? "]" : "", ":", address->port);
   if (absl::Status status = CheckListening(listening, options.security); !status.ok()) return status;
+  if (absl::Status status = CheckFree(listening, "--http"); !status.ok()) return status;
   absl::StatusOr<Access> access = LoadAccess(options.security);
   if (!access.ok()) return access.status();
   // A browser shows no certificate; on this machine everybody may, as over the API without TLS.

@@ -104,7 +104,7 @@ class RunningServer final : public Server {
     absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> credentials =
         MakeServerCredentials(options.listen, options.security);
     if (!credentials.ok()) return credentials.status();
-    if (absl::Status status = CheckFree(options.listen); !status.ok()) return status;
+    if (absl::Status status = CheckFree(options.listen, "--listen"); !status.ok()) return status;
     if (absl::Status status = orchestrator_.Load(); !status.ok()) return status;
     if (writer_ != nullptr) {
       const absl::StatusOr<std::vector<v1::Campaign>> newest =

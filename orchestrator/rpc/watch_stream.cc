@@ -89,7 +89,7 @@ class WatchStream final : public WriteReactor, public Watcher {
       AddMissingFields(&event);
       // Evidence and samples are GetIteration's.
       if (event.has_finished()) event.mutable_finished()->clear_result();
-      // Whoever asked for it has the files.
+      // The client that asked for the hand-off has the files.
       if (event.has_planned()) event.mutable_planned()->clear_hand_off();
     } else if (progress_) {
       *message_.mutable_progress() = *std::move(progress_);

@@ -49,7 +49,7 @@ absl::Status CheckFreeSocket(const std::string& path) {
   return CantListen(name, absl::StrCat("the folder ", folder.string(), " can't be written: ", strerror(errno)));
 }
 
-absl::Status CheckFreePort(const std::string& address) {
+absl::Status CheckFreePort(const std::string& address, const std::string& flag) {
   const size_t colon = address.rfind(':');
   std::string host = address.substr(0, colon);
   if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
@@ -67,7 +67,8 @@ absl::Status CheckFreePort(const std::string& address) {
   if (bind(probe.fd, found->ai_addr, found->ai_addrlen) == 0) return absl::OkStatus();
   switch (errno) {
     case EADDRINUSE:
-      return CantListen(address, "another process uses this port; stop it, or name another port with --listen");
+      return CantListen(address,
+                        absl::StrCat("another process uses this port; stop it, or name another port with ", flag));
     case EACCES:
       return CantListen(address, "no permission; ports below 1024 need privileges");
     case EADDRNOTAVAIL:
@@ -109,8 +110,8 @@ absl::Status CheckListening(const std::string& address, const SecurityOptions& s
   return absl::OkStatus();
 }
 
-absl::Status CheckFree(const std::string& address) {
-  return IsUnixSocket(address) ? CheckFreeSocket(address.substr(5)) : CheckFreePort(address);
+absl::Status CheckFree(const std::string& address, const std::string& flag) {
+  return IsUnixSocket(address) ? CheckFreeSocket(address.substr(5)) : CheckFreePort(address, flag);
 }
 
 absl::StatusOr<Access> LoadAccess(const SecurityOptions& security) {

@@ -21,8 +21,9 @@ struct SecurityOptions {
 // INVALID_ARGUMENT says what is wrong and what to do. Also for other sockets of the daemon than gRPC's.
 absl::Status CheckListening(const std::string& address, const SecurityOptions& security);
 
-// Whether the address can be bound now. UNAVAILABLE says why not, in one line: gRPC says only that it could not.
-absl::Status CheckFree(const std::string& address);
+// Whether the address, which `flag` names, can be bound now. UNAVAILABLE says why not, in one line: gRPC and the
+// library for HTTP say only that they could not.
+absl::Status CheckFree(const std::string& address, const std::string& flag);
 
 // Reads the tokens. Without tokens and TLS everybody who reaches the socket may do everything.
 absl::StatusOr<Access> LoadAccess(const SecurityOptions& security);

@@ -378,7 +378,7 @@ TEST_F(StoreTest, ReadsWhileItWrites) {
   for (int i = 0; i < 2; ++i) {
     readers.emplace_back([&] {
       while (!done) {
-        // Events and iterations are written together: whoever sees an event sees its iteration afterwards.
+        // Events and iterations are written together: a reader that sees an event sees its iteration afterwards.
         const size_t events = store_->Events(1, 0, 10000)->size();
         EXPECT_GE(store_->ListIterations({.campaign = 1, .limit = 10000})->size(), events);
       }

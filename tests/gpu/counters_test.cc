@@ -13,7 +13,7 @@
 #include "kernels/read/bundle_reader.h"
 #include "kernels/space.h"
 #include "tests/gpu/shared_device.h"
-#include "worker/trial/cupti_profiler.h"
+#include "worker/device/cupti_profiler.h"
 #include "worker/validate/load_built.h"
 
 namespace pawl {

@@ -10,7 +10,7 @@
 #include "kernels/space.h"
 #include "profiles/keep_rule.h"
 #include "tests/gpu/shared_device.h"
-#include "worker/trial/profiler.h"
+#include "worker/device/profiler.h"
 #include "worker/validate/validator.h"
 
 namespace pawl {

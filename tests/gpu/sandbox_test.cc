@@ -8,10 +8,10 @@
 #include "kernels/space.h"
 #include "tests/gpu/shared_device.h"
 #include "tests/worker/sandbox/sandbox_probes.h"
+#include "worker/device/baseline.h"
+#include "worker/device/profiler.h"
+#include "worker/device/sanitizer.h"
 #include "worker/process/subprocess.h"
-#include "worker/trial/baseline.h"
-#include "worker/trial/profiler.h"
-#include "worker/trial/sanitizer.h"
 #include "worker/validate/validator.h"
 
 namespace pawl {

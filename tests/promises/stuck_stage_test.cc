@@ -14,8 +14,8 @@
 #include "tests/promises/fake_gpu_worker.h"
 #include "tests/promises/soak.h"
 #include "worker/build/builder.h"
+#include "worker/device/runner_process.h"
 #include "worker/process/subprocess.h"
-#include "worker/trial/runner_process.h"
 
 namespace pawl {
 namespace {

@@ -26,11 +26,37 @@ std::string Slurp(const std::string& path) {
   return buffer.str();
 }
 
-// To make it anew: PAWL_GOLDEN=1 tests/report_test.
+// To write it again: PAWL_GOLDEN=1 tests/report_test.
 TEST(MarkdownPageTest, IsThatOfARecordedCampaign) {
   const std::string page = MarkdownPage(RecordedReport());
   if (std::getenv("PAWL_GOLDEN") != nullptr) std::ofstream(GoldenFile("attention.md")) << page;
   EXPECT_EQ(page, Slurp(GoldenFile("attention.md")));
+}
+
+TEST(MarkdownPageTest, ShowsEachRatioWithItsOwnTimes) {
+  v1::Report report = RecordedReport();
+  v1::Campaign& campaign = *report.mutable_campaign();
+  campaign.set_start_us(18.62);
+  campaign.set_best_us(2.039);
+  campaign.set_speedup_over_start(8.555);
+  campaign.set_speedup_over_baseline(2.538);
+  v1::TotalGain& total = *campaign.mutable_total_gain();
+  total.set_iteration(campaign.best());
+  total.clear_sizes();
+  v1::SizeTime& size = *total.add_sizes();
+  size.set_size("main");
+  size.set_start_us(18.082);
+  size.set_best_us(2.0392);
+  total.mutable_beside_baseline()->set_baseline_us(5.508);
+  total.mutable_beside_baseline()->set_best_us(2.167);
+  // 18.082 / 2.0392 is 8.867: another measurement than the one that gave 8.555.
+  EXPECT_THAT(MarkdownPage(report), HasSubstr("- start, in iteration 0: **18.62 us**\n"
+                                              "- final, when it was kept: **2.039 us**\n"
+                                              "- baseline: **5.508 us (final 2.167 us)**\n"
+                                              "- over the start: **8.555x**\n"));
+  size.set_start_us(18.5);
+  size.set_best_us(2.1625);
+  EXPECT_THAT(MarkdownPage(report), HasSubstr("- start: **18.50 us**\n- final: **2.163 us**\n"));
 }
 
 TEST(MarkdownPageTest, SaysHowBusyTheGpuWasAndWhatBuildingAheadWasGoodFor) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks that every folder includes only what lies below it, that every .cc includes its own header first (which proves
-that the header compiles alone), that no folder has too many files to be read as a list, and that the table of folders in
-docs/development.md says the same. Usage: include_direction.py ROOT"""
+that the header compiles alone), that no folder has too many files to be read as a list, that tests/ mirrors the folders, and
+that the table of folders in docs/development.md says the same. Usage: include_direction.py ROOT"""
 import pathlib
 import re
 import sys
@@ -18,6 +18,7 @@ ALLOWED = {
     "base/options": ["base/text", "base/toml"],
     "base/hash": [],
     "base/names": [],
+    "base/revision": [],
     "base/sync": [],
     "base/text": [],
     "base/toml": [],
@@ -38,6 +39,7 @@ ALLOWED = {
     "orchestrator/security": ["base"],
     "orchestrator/meters": ["orchestrator/engine/state", "base"],
     "orchestrator/core": ["orchestrator/meters", "orchestrator/security", "orchestrator/engine", "db", "report", "profiles", "kernels", "base"],
+    "orchestrator/requests": ["orchestrator/core", "orchestrator/security", "orchestrator/engine", "kernels", "base"],
     "orchestrator/http": ["orchestrator/core", "orchestrator/security", "agent", "profiles", "kernels", "web", "base"],
     "orchestrator/rpc": ["orchestrator/http", "orchestrator/core", "orchestrator/meters", "orchestrator/security", "orchestrator/engine", "agent",
                          "db", "profiles", "kernels", "base"],
@@ -49,9 +51,11 @@ ALLOWED = {
     "worker/build": ["worker/sandbox", "worker/host", "worker/process", "kernels", "base"],
     "worker/problem": ["worker/build", "worker/sandbox", "worker/process", "kernels", "base"],
     "worker/validate": ["worker/problem", "worker/build", "worker/process", "profiles", "kernels", "base"],
-    "worker/trial": ["worker/validate", "worker/problem", "worker/build", "worker/sandbox", "worker/host", "worker/process", "profiles",
-                     "kernels", "base"],
-    "worker/check": ["worker/trial", "worker/validate", "worker/problem", "worker/build", "worker/sandbox", "worker/host",
+    "worker/device": ["worker/validate", "worker/problem", "worker/build", "worker/sandbox", "worker/host", "worker/process", "profiles",
+                      "kernels", "base"],
+    "worker/trial": ["worker/device", "worker/validate", "worker/problem", "worker/build", "worker/sandbox", "worker/host", "worker/process",
+                     "profiles", "kernels", "base"],
+    "worker/check": ["worker/trial", "worker/device", "worker/validate", "worker/problem", "worker/build", "worker/sandbox", "worker/host",
                      "worker/process", "profiles", "kernels", "base"],
     "worker/replay": ["worker/trial", "worker/build", "worker/process", "profiles", "kernels", "base"],
     "worker/record": ["worker/check", "worker/replay", "worker/trial", "worker/validate", "worker/build", "worker/host",
@@ -79,7 +83,9 @@ WITHOUT_PROTO = ["agent/mcp", "base/expression", "base/options", "base/faults", 
 # A library whose exceptions and types stay in one file; CUDA is loaded at run time, never included.
 ONLY_IN = {"muParser": ["base/expression/expression.cc"], r"toml\+\+": ["base/toml/toml.h"], "cuda": [], "nvrtc": [], "nvml": []}
 # A folder with more needs rooms.
-MOST_FILES = 40
+MOST_FILES = 35
+# Folders of tests/ that test the whole, or with other people's programs.
+OF_THE_WHOLE = ["agent/clients", "cheats", "gpu", "promises", "repository"]
 SOURCES = (".h", ".cc", ".cu", ".cuh", ".cpp", ".py")
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
 
@@ -146,6 +152,22 @@ def full_folders(root):
                 yield f"{folder.relative_to(root).as_posix()}: {files} source files, at most {MOST_FILES}: give it rooms"
 
 
+def misplaced_tests(root):
+    """A test stands in the folder of tests/ that has the path of what it tests."""
+    for file in sorted((root / "tests").rglob("*_test.*")):
+        name = file.relative_to(root).as_posix()
+        folder = file.parent.relative_to(root / "tests").as_posix()
+        if "node_modules" in name or "/golden/" in name or may_include(folder, OF_THE_WHOLE):
+            continue
+        if not (root / folder).is_dir():
+            yield f"{name}:1: there is no folder {folder} that it could test"
+            continue
+        first = next((match.group(1) for line in file.read_text().splitlines() if (match := INCLUDE.match(line))), "")
+        own = first.rpartition("/")[0]
+        if file.suffix == ".cc" and folder_of(first) is not None and own != folder:
+            yield f"{name}:1: it tests {first}: its place is tests/{own}"
+
+
 def documented(page):
     """Line and folder of each row of the table, and the names in what it may include."""
     tops = {folder.split("/")[0] for folder in ALLOWED} | {"web"}
@@ -174,7 +196,7 @@ def wrong_table(page):
 
 def main():
     root = pathlib.Path(sys.argv[1])
-    found = [*mistakes(root), *full_folders(root), *wrong_table(root / "docs" / "development.md")]
+    found = [*mistakes(root), *full_folders(root), *misplaced_tests(root), *wrong_table(root / "docs" / "development.md")]
     print("\n".join(found))
     return 1 if found else 0
 

@@ -1,10 +1,11 @@
 // Two iterations or two campaigns: only what differs.
 import {allIterations, get} from "./api.js";
+import {bestSoFar} from "./best_so_far.js";
 import {differenceView, lineDifference} from "./difference.js";
 import {h, loading, replace, section} from "./element.js";
 import {launchesOf, launchRows} from "./evidence.js";
 import {sourceOf} from "./iteration_page.js";
-import {bestSoFar, journeysChart} from "./journey.js";
+import {journeysChart} from "./journey.js";
 import {comparePath, iterationPath, campaignPath} from "./links.js";
 import {table} from "./table.js";
 import {changeText, countsOf, numberOf, numberText, objectiveText, secondsText, speedupText, stateWord, stopText, tierWord, timeText, valueText, verdictWord} from "./words.js";

@@ -1,28 +1,10 @@
 // The journey: every iteration's speedup, its verdict, and the best so far.
+import {bestSoFar, overBaseline, speedupOf} from "./best_so_far.js";
 import {axis, Chart, legend, tip, verdictLook} from "./chart.js";
 import {changeText, speedupText, timeText, verdictWord} from "./words.js";
 
 const VERDICTS = ["KEPT", "REVERTED", "REJECTED"];
 const MANY = 2000;
-
-// Over the baseline where there is one, otherwise over the start.
-export const overBaseline = campaign => campaign.baselineUs > 0;
-export const speedupOf = (campaign, iteration) =>
-  (overBaseline(campaign) ? iteration.speedupOverBaseline : iteration.speedupOverStart) ?? 0;
-
-// [number, speedup] wherever a kept iteration is faster than all before it, and once more at the end.
-export function bestSoFar(campaign, iterations) {
-  const steps = [];
-  let best = 0;
-  for (const iteration of iterations) {
-    if (iteration.verdict !== "KEPT") continue;
-    const speedup = speedupOf(campaign, iteration);
-    if (speedup > best) steps.push([iteration.number ?? 0, best = speedup]);
-  }
-  const last = iterations.at(-1)?.number ?? 0;
-  if (steps.length && steps.at(-1)[0] < last) steps.push([last, best]);
-  return steps;
-}
 
 // Up to a round figure for the end of an axis.
 const roundUp = value => value < 4 ? Math.ceil(value * 2) / 2 : value < 10 ? Math.ceil(value) : Math.ceil(value / 5) * 5;

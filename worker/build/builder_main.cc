@@ -20,7 +20,7 @@
 namespace pawl {
 namespace {
 
-// Of one process: this one, which then starts anew, or a compiler's.
+// Limit of one process: a compiler, or this builder, which is restarted when it reaches the limit.
 constexpr int kCpuSeconds = 3600;
 
 struct Arguments {

@@ -17,7 +17,7 @@ class Compiler {
   // (request.deadline_seconds, 30 s where it is 0). An error status is a fault of this machine, or CANCELLED: stopped.
   virtual absl::StatusOr<v1::BuildReply> Build(const v1::BuildRequest& request, const Stopped& stopped = nullptr) = 0;
 
-  // The same of several, side by side where the compiler can. As many answers, in the same order.
+  // Builds several requests, in parallel where the compiler can. One reply for each request, in the same order.
   virtual std::vector<absl::StatusOr<v1::BuildReply>> BuildBeside(const std::vector<v1::BuildRequest>& requests,
                                                                   const Stopped& stopped) {
     std::vector<absl::StatusOr<v1::BuildReply>> replies;

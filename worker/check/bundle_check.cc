@@ -23,12 +23,12 @@
 #include "worker/check/single_changes.h"
 #include "worker/check/source_check.h"
 #include "worker/check/start_variant.h"
+#include "worker/device/cuda_device.h"
 #include "worker/host/machine.h"
 #include "worker/host/toolkit.h"
 #include "worker/problem/problem_process.h"
 #include "worker/process/process.h"
 #include "worker/sandbox/sandboxing.h"
-#include "worker/trial/cuda_device.h"
 #include "worker/trial/roofline_check.h"
 #include "worker/validate/output_check.h"
 

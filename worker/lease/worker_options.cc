@@ -65,7 +65,7 @@ std::string ReadSeconds(const std::string& word, std::chrono::duration<double>* 
   if (absl::SimpleAtod(word, &plain)) {
     duration = absl::Seconds(plain);
   } else if (!absl::ParseDuration(word, &duration)) {
-    return absl::StrCat("\"", word, "\" is not a duration; expected seconds, or a text like 90s, 5m or 1h30m");
+    return absl::StrCat("\"", word, "\" is not a duration; expected seconds, or a duration such as 90s, 5m or 1h30m");
   }
   if (duration <= absl::ZeroDuration() || duration > absl::Hours(24 * 365)) {
     return absl::StrCat("\"", word, "\" is not between 0 and a year");
@@ -105,8 +105,8 @@ std::optional<WorkerOptions> ReadWorkerOptions(int argc, const char* const* argv
       "Example: pawl-worker --orchestrator gpu-head:7465 --device cuda:0\n"
       "Each option can also be set in the environment (PAWL_DEVICE for --device) or in the file of --config (device = "
       "\"cuda:0\"). Flags take precedence over the environment, the environment over the file.\n"
-      "SIGTERM ends the worker after the running trial, or gives that back in time for --grace (30 s: after 15 s); a "
-      "second SIGTERM ends it at once.\n"
+      "SIGTERM: the worker finishes the running trial and exits. If the trial takes too long for --grace (with 30 s: "
+      "longer than 15 s), the worker returns it to the orchestrator. A second SIGTERM ends the worker at once.\n"
       "Exit codes: 0 drained, 1 failed, 2 wrong usage.");
   app.set_version_flag("--version", "pawl-worker " + version, "Print the version");
   AddConfigFile(app);

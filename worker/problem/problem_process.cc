@@ -178,7 +178,7 @@ absl::Status ProblemProcess::Spawn() {
   }
   for (const auto& [name, text] : {std::pair{kServer, embedded::kProblemPawlProblemPy},
                                    std::pair{"pawl_tensors.py", embedded::kProblemPawlTensorsPy},
-                                   std::pair{"pawl_baseline.py", embedded::kTrialPawlBaselinePy}}) {
+                                   std::pair{"pawl_baseline.py", embedded::kDevicePawlBaselinePy}}) {
     if (absl::Status status = WriteModule(folder / name, text); !status.ok()) return status;
   }
   const int64_t memory = options_.memory_bytes > 0 ? options_.memory_bytes : MachineMemory() / 4 * 3;

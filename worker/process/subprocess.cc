@@ -120,7 +120,7 @@ void Run::CheckEnd() {
   ended_ = true;
   // It is not reaped yet, so the group's number can't belong to anyone else.
   if (options_.own_group) Signal(SIGKILL);
-  // Whoever still holds the pipes has left the group; what it may write is not waited for.
+  // A process that still holds the pipes has left the group; its output is not waited for.
   give_up_ = absl::Now() + absl::Milliseconds(200);
 }
 

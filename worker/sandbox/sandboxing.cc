@@ -35,7 +35,7 @@ constexpr char kQuestion[] =
     "print(sys.executable)\n"
     "for path in dict.fromkeys([sys.prefix, sys.base_prefix, sys.exec_prefix, *sys.path]): print(path)\n";
 
-// Asks an interpreter where its parts are. Of another program: the folder that it is in.
+// A Python interpreter is asked for its folders. For any other program, the folder that it is in.
 PythonFolders FindPythonFolders(const std::string& program) {
   PythonFolders found;
   const std::filesystem::path path = program;

@@ -16,8 +16,8 @@ class Sandboxing {
  public:
   Sandboxing() = default;  // none
 
-  // Tries whether a sandbox in which CUDA can work is to be had. FailedPrecondition: it is not, and it was not allowed
-  // to do without.
+  // Tests whether a sandbox is available in which CUDA works. FailedPrecondition: none is, and `allow_unsandboxed` is
+  // false.
   static absl::StatusOr<Sandboxing> Make(const Toolkit& toolkit, const std::string& runner_program,
                                          bool allow_unsandboxed);
 

@@ -3,8 +3,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "profiles/gpus.h"
+#include "worker/device/profiler.h"
 #include "worker/host/toolkit.h"
-#include "worker/trial/profiler.h"
 #include "worker/trial/trial_pipeline.h"
 
 namespace pawl {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "worker/trial/cuda_device.h"
+#include "worker/device/cuda_device.h"
 #include "worker/trial/trial_build.h"
 #include "worker/trial/trial_device.h"
 

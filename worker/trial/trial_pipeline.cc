@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "worker/build/cubin.h"
-#include "worker/trial/profiler.h"
+#include "worker/device/profiler.h"
 #include "worker/trial/trial_run.h"
 #include "worker/trial/trial_steps.h"
 

@@ -220,7 +220,7 @@ std::string DistributionText(v1::Distribution distribution) {
     case v1::DISTRIBUTION_SCALED:
       return "the inputs of problem.py times a power of two";
     default:
-      return "inputs of the bundle's own fill";
+      return "inputs as the bundle fills them";
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/revision/revision.h"
 #include "kernels/read/implementation.h"
 #include "kernels/read/implementation_toml.h"
 #include "orchestrator/engine/state/campaign_states.h"
@@ -185,7 +186,7 @@ void CampaignState::ApplyPlanned(const v1::TrialPlanned& planned, const Moment& 
   }
   source_ids_[planned.iteration()] = source;
   tried_.insert({source, VariantText(planned.variant())});
-  DropProposal(planned.change());  // whoever proposed it: it is being tried
+  DropProposal(planned.change());  // it is being tried, no matter who proposed it
 }
 
 int CampaignState::open_iterations() const {
@@ -344,61 +345,27 @@ void CampaignState::ApplyEnd(const v1::TrialFinished& finished) {
   ElectBest();
 }
 
-// From here on the campaign goes by what was measured.
-void CampaignState::ApplyTotal(const v1::TrialFinished& finished) {
-  *summary_.mutable_total_gain() = finished.total_gain();
-  if (leg_ < summary_.legs_size() && !finished.total_gain().interim()) {
-    *summary_.mutable_legs(leg_)->mutable_total() = finished.total_gain();
-  }
-  kept_since_total_ = 0;
-  const v1::TotalGain& total = finished.total_gain();
-  const bool measured = total.speedup_over_start() > 0 && total.multiplied() > 0;
-  if (measured) leg_correction_ *= total.speedup_over_start() / total.multiplied();
-  std::vector<v1::RevisedIteration> revised(finished.revised().begin(), finished.revised().end());
-  if (revised.empty()) revised = RevisedBy(finished.total_gain(), iterations_);  // nothing to revise, or an old event
-  for (const v1::RevisedIteration& revision : revised) Revise(revision);
-  ElectBest();
+namespace {
+
+v1::RevisedIteration Unrevised(const v1::Iteration& iteration) {
+  v1::RevisedIteration revised;
+  revised.set_number(iteration.number());
+  revised.set_verdict(iteration.verdict());
+  revised.set_reason(iteration.reason());
+  revised.set_speedup_over_start(iteration.speedup_over_start());
+  revised.set_speedup_over_baseline(iteration.speedup_over_baseline());
+  return revised;
 }
 
-void CampaignState::Revise(const v1::RevisedIteration& revision) {
-  const auto place = places_.find(revision.number());
-  if (place == places_.end()) return;
-  v1::Iteration& iteration = iterations_[place->second];
-  memo_.observations = 0;
-  Count(iteration, -1);
-  iteration.set_verdict(revision.verdict());
-  iteration.set_reason(revision.reason());
-  iteration.set_speedup_over_start(revision.speedup_over_start());
-  iteration.set_speedup_over_baseline(revision.speedup_over_baseline());
-  if (revision.has_failure()) *iteration.mutable_failure() = revision.failure();
-  if (revision.has_failed_gate()) *iteration.add_failed_gates() = revision.failed_gate();
-  if (revision.has_over_best()) {
-    *iteration.mutable_over_best() = revision.over_best();
-    iteration.set_compared_with(revision.compared_with());
-  }
-  Count(iteration, 1);
-  if (iteration.verdict() != v1::KEPT) evidence_.erase(iteration.number());
-}
-
-void AddMissingFields(v1::Event* event) {
-  if (event->has_leased()) event->mutable_leased()->set_replay(RanOnReplay(event->leased()));
-  if (event->finished().has_iteration()) {
-    event->mutable_finished()->mutable_iteration()->set_untried(WasUntried(event->finished()));
-  }
-}
-
-std::vector<v1::RevisedIteration> RevisedBy(const v1::TotalGain& total, const std::vector<v1::Iteration>& iterations) {
+// By the comparison with the start.
+std::vector<v1::RevisedIteration> CorrectedBy(const v1::TotalGain& total,
+                                              const std::vector<v1::Iteration>& iterations) {
   const std::string why = total.has_failure() ? total.failure().message() : "it is slower than the start";
   const bool measured = total.speedup_over_start() > 0 && total.multiplied() > 0;
   const double correction = measured ? total.speedup_over_start() / total.multiplied() : 1;
   std::vector<v1::RevisedIteration> all;
   for (const v1::Iteration& iteration : iterations) {
-    v1::RevisedIteration revised;
-    revised.set_number(iteration.number());
-    revised.set_verdict(iteration.verdict());
-    revised.set_reason(iteration.reason());
-    revised.set_speedup_over_start(iteration.speedup_over_start());
-    revised.set_speedup_over_baseline(iteration.speedup_over_baseline());
+    v1::RevisedIteration revised = Unrevised(iteration);
     const auto& taken_back = total.taken_back();
     const bool reverted = iteration.verdict() == v1::KEPT &&
                           std::find(taken_back.begin(), taken_back.end(), iteration.number()) != taken_back.end();
@@ -416,6 +383,56 @@ std::vector<v1::RevisedIteration> RevisedBy(const v1::TotalGain& total, const st
     }
     if (reverted || (product && correction != 1)) all.push_back(std::move(revised));
   }
+  return all;
+}
+
+}  // namespace
+
+// From here on the campaign goes by what was measured.
+void CampaignState::ApplyTotal(const v1::TrialFinished& finished) {
+  *summary_.mutable_total_gain() = finished.total_gain();
+  if (leg_ < summary_.legs_size() && !finished.total_gain().interim()) {
+    *summary_.mutable_legs(leg_)->mutable_total() = finished.total_gain();
+  }
+  kept_since_total_ = 0;
+  const v1::TotalGain& total = finished.total_gain();
+  const bool measured = total.speedup_over_start() > 0 && total.multiplied() > 0;
+  if (measured) leg_correction_ *= total.speedup_over_start() / total.multiplied();
+  std::vector<v1::RevisedIteration> revised(finished.revised().begin(), finished.revised().end());
+  if (revised.empty()) revised = CorrectedBy(total, iterations_);  // nothing to revise, or an old event
+  for (const v1::RevisedIteration& revision : revised) Revise(revision);
+  ElectBest();
+}
+
+void CampaignState::Revise(const v1::RevisedIteration& revision) {
+  const auto place = places_.find(revision.number());
+  if (place == places_.end()) return;
+  v1::Iteration& iteration = iterations_[place->second];
+  memo_.observations = 0;
+  Count(iteration, -1);
+  ReviseIteration(revision, &iteration);
+  Count(iteration, 1);
+  if (iteration.verdict() != v1::KEPT) evidence_.erase(iteration.number());
+}
+
+void AddMissingFields(v1::Event* event) {
+  if (event->has_leased()) event->mutable_leased()->set_replay(RanOnReplay(event->leased()));
+  if (event->finished().has_iteration()) {
+    event->mutable_finished()->mutable_iteration()->set_untried(WasUntried(event->finished()));
+  }
+}
+
+std::vector<v1::RevisedIteration> RevisedBy(const v1::TotalGain& total, const std::vector<v1::Iteration>& iterations) {
+  std::vector<v1::RevisedIteration> all = CorrectedBy(total, iterations);
+  const v1::Comparison& beside = total.beside_baseline().interval();
+  const auto measured = std::find_if(iterations.begin(), iterations.end(), [&](const v1::Iteration& iteration) {
+    return iteration.number() == total.iteration() && iteration.leg() == total.leg();
+  });
+  if (total.has_failure() || beside.pairs() < 2 || measured == iterations.end()) return all;
+  auto place = std::find_if(all.begin(), all.end(),
+                            [&](const v1::RevisedIteration& revised) { return revised.number() >= total.iteration(); });
+  if (place == all.end() || place->number() != total.iteration()) place = all.insert(place, Unrevised(*measured));
+  place->set_speedup_over_baseline(std::exp(beside.mean_log_ratio()));
   return all;
 }
 

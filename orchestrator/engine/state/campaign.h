@@ -313,7 +313,8 @@ class CampaignState {
 void AddMissingFields(v1::Event* event);
 
 // What a total gain makes of the iterations that were judged before it: those that change, in their order. A product of
-// steps is corrected by what was measured; what is taken back is reverted. The engine puts this into the event.
+// steps is corrected by what was measured; what is taken back is reverted; the variant that was timed interleaved with
+// the baseline has that ratio from then on. The engine puts this into the event.
 std::vector<v1::RevisedIteration> RevisedBy(const v1::TotalGain& total, const std::vector<v1::Iteration>& iterations);
 
 // log(baseline's time / start's time), weighted over the sizes; nothing: a size has no baseline.

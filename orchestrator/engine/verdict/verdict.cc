@@ -275,6 +275,20 @@ void SetBaselines(const CampaignState& campaign, v1::TotalGain* total) {
   }
 }
 
+// At the goal's size the pairs that gave the ratio also give the two times: the ladder's are of another moment.
+void SetPairedTimes(const CampaignState& campaign, const v1::TrialResult& result, v1::TotalGain* total) {
+  if (campaign.goal_sizes().size() > 1) return;  // the worker took them from the pairs of each size
+  double sum = 0;
+  for (const v1::PairSample& pair : result.pairs()) sum += std::log(pair.candidate_us());
+  const double best_us = std::exp(sum / result.pairs_size());
+  if (!(best_us > 0) || !std::isfinite(best_us)) return;
+  for (v1::SizeTime& size : *total->mutable_sizes()) {
+    if (size.size() != campaign.goal().size()) continue;
+    size.set_best_us(best_us);
+    size.set_start_us(best_us * total->speedup_over_start());
+  }
+}
+
 // Of the first process's pairs, weighted as the iteration was over its sizes.
 double MeanLogRatio(const v1::Iteration& recorded, const v1::TrialResult& result) {
   std::vector<SizeWeight> sizes;
@@ -442,6 +456,7 @@ v1::TotalGain JudgeTotal(const CampaignState& campaign, const v1::TrialPlanned& 
   } else {
     *total.mutable_interval() = CompareSamples(campaign, result, planned, rule);
     total.set_speedup_over_start(std::exp(total.interval().mean_log_ratio()));
+    SetPairedTimes(campaign, result, &total);
   }
   if (result.has_beside_baseline()) {
     v1::BesideBaseline& beside = *total.mutable_beside_baseline();

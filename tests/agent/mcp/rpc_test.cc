@@ -80,7 +80,7 @@ TEST(SchemaTest, NamesTheFirstMistake) {
   EXPECT_EQ(mistake(R"({"campaign":"7","count":50.0,"files":{"a":"b"},"list":[1,null]})"), "");
   EXPECT_EQ(mistake(R"({})"), "missing: campaign");
   EXPECT_EQ(mistake(R"({"campaign":7})"), "campaign: expected string, got number");
-  EXPECT_EQ(mistake(R"({"campaign":""})"), "campaign: expected a text that is not empty");
+  EXPECT_EQ(mistake(R"({"campaign":""})"), "campaign: expected a string that is not empty");
   EXPECT_EQ(mistake(R"({"campaign":"123456"})"), "campaign: expected at most 5 bytes");
   EXPECT_EQ(mistake(R"({"campaign":"7","order":"any"})"), "order: expected newest, oldest");
   EXPECT_EQ(mistake(R"({"campaign":"7","count":0})"), "count: expected at least 1");

@@ -45,7 +45,7 @@ v1::CheckReport Report(const std::string& json) {
   return report;
 }
 
-// Where no compiler (or no sandbox) is to be had, nothing is built and nothing fails.
+// Without a compiler or a sandbox nothing is built and nothing fails.
 bool WasBuilt(const v1::CheckReport& report) { return !report.compiler().empty(); }
 
 TEST(PawlTest, SaysItsVersionAndHelps) {

@@ -1,4 +1,4 @@
-// Commands for whoever asks why, and proposes: explain, situation, propose, patterns, and who may choose.
+// Commands that explain and propose: explain, situation, propose, patterns, and who may choose.
 #include <gmock/gmock.h>
 #include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>

@@ -106,7 +106,7 @@ TEST(SummaryTest, SaysWhatWasMeasuredInAllAndHowFarItCame) {
   campaign.mutable_total_gain()->set_multiplied(1.83);
   campaign.add_roof("dram-bound");
   EXPECT_THAT(SummaryText(campaign, {}),
-              HasSubstr("measured   iteration 4 against the start: 1.800x; product of the step speedups 1.830x\n"
+              HasSubstr("measured   iteration 4 against the start: 1.800x; estimated from the steps: 1.830x\n"
                         "tier       target: the goal is reached\n"
                         "roof       dram-bound\n"));
 }

@@ -13,7 +13,7 @@
 
 #include "cli/follow/event_printer.h"
 #include "cli/text/campaign_text.h"
-#include "cli/text/history_line.h"
+#include "cli/text/iteration_line.h"
 #include "cli/text/layout.h"
 #include "tests/cli/some_iterations.h"
 
@@ -83,9 +83,8 @@ TEST(EventLineTest, SaysWhatWasGainedInAll) {
   gain->mutable_interval()->set_lower(0.5596158);
   gain->mutable_interval()->set_upper(0.6151856);
   gain->mutable_interval()->set_pairs(15);
-  EXPECT_EQ(
-      EventLine(event),
-      "iteration 4 against the start: 1.800x (1.750x to 1.850x in 15 pairs); product of the step speedups 1.830x");
+  EXPECT_EQ(EventLine(event),
+            "iteration 4 against the start: 1.800x (1.750x to 1.850x in 15 pairs); estimated from the steps: 1.830x");
   gain->clear_multiplied();
   gain->clear_interval();
   v1::Comparison* beside = gain->mutable_beside_baseline()->mutable_interval();

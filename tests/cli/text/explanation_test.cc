@@ -157,8 +157,8 @@ state      finished: the best variant is at a limit of the GPU
 roof       dram-bound
 start      20.12 us
 best       iteration 4: 11.18 us, 1.800x over the start, 0.540x over the baseline
-measured   iteration 4 against the start: 1.800x (1.750x to 1.850x in 15 pairs); product of the step
-           speedups 1.830x
+measured   iteration 4 against the start: 1.800x (1.750x to 1.850x in 15 pairs); estimated from the
+           steps: 1.830x
 tier       below: slower than the baseline
 
 Iterations (* is on the path to the best variant)

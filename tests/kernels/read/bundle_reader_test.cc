@@ -225,7 +225,7 @@ TEST(BundleReaderTest, RefusesOptionsWhereNothingIsCompiled) {
                                            6));
   folder.Replace("source   = \"scale_rows.cu\"", "source   = \"kernel.cubin\"");
   EXPECT_THAT(Texts(ReadBundle(folder.path()).problems),
-              ElementsAre(HasSubstr("options: a cubin is not compiled"),
+              ElementsAre(HasSubstr("options: a cubin is not compiled; remove this key"),
                           HasSubstr("option: a cubin is not compiled; expected a variable that the launches use")));
 }
 

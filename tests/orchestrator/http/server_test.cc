@@ -277,7 +277,11 @@ TEST_F(HttpServerTest, ListensWhereItMayAndNobodyElseDoes) {
     options.security = security;
     return HttpServer::Start(service_.channel(), options).status();
   };
-  EXPECT_TRUE(absl::IsUnavailable(start(std::to_string(port()))));
+  const absl::Status taken = start(std::to_string(port()));
+  EXPECT_TRUE(absl::IsUnavailable(taken));
+  EXPECT_EQ(taken.message(), absl::StrCat("can't listen on 127.0.0.1:", port(),
+                                          ": another process uses this port; stop it, or name another port with "
+                                          "--http"));
   EXPECT_TRUE(absl::IsInvalidArgument(start("0.0.0.0:0")));
   EXPECT_TRUE(absl::IsInvalidArgument(start("nonsense")));
   EXPECT_TRUE(absl::IsInvalidArgument(start("unix:/tmp/socket")));

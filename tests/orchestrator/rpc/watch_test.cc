@@ -82,7 +82,7 @@ TEST(WatchTest, ShowsTwoWatchersTheSameFromTheStartToTheEnd) {
     }
   }
   Watch afterwards(service, campaign);
-  EXPECT_EQ(Texts(afterwards.All()), Texts(one)) << "and whoever comes too late";
+  EXPECT_EQ(Texts(afterwards.All()), Texts(one)) << "and a watcher that comes too late";
 }
 
 TEST(WatchTest, ResumesAfterAnySequenceWithoutGapOrDouble) {

@@ -9,7 +9,7 @@ from unittest import mock
 import numpy as np
 
 root = pathlib.Path(sys.argv.pop(1))
-sys.path[:0] = [str(root / "worker/problem"), str(root / "worker/trial")]
+sys.path[:0] = [str(root / "worker/problem"), str(root / "worker/device")]
 import pawl_problem  # noqa: E402
 import pawl_tensors  # noqa: E402
 

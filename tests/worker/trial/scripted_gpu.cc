@@ -103,7 +103,7 @@ absl::Status ScriptedGpu::Note(const std::string& what, bool other) {
   (other ? other_inputs : log).push_back(what);
   if (after) after(what);
   if (const auto fault = faults.find(what); fault != faults.end()) return fault->second;
-  // Whoever waits for a process learns of the stop.
+  // A caller that waits for a process learns of the stop.
   if (stopped_ && stopped_()) return absl::CancelledError("stopped");
   return absl::OkStatus();
 }

@@ -244,7 +244,7 @@ TEST(NextEventTest, ClaimsTheGoalByTheMeasurementBesideTheBaseline) {
       << "a child of the start has not been timed beside the baseline";
   script.FinishTotal(BesideBaseline(Measured(100, 50), 1.45));
   EXPECT_NEAR(script.summary().speedup_over_baseline(), 1.45, 1e-9);
-  EXPECT_NEAR(script.state().Find(1)->speedup_over_baseline(), 1.6, 0.001) << "of an iteration it is the product";
+  EXPECT_NEAR(script.state().Find(1)->speedup_over_baseline(), 1.45, 1e-9) << "the same in its row";
   script.Run(Measured(50, 60));  // reverted: it goes on while there is budget
   const v1::CampaignEnded ended = EndOf(&script);
   EXPECT_EQ(ended.reason(), v1::STOP_REASON_ITERATIONS);
@@ -351,7 +351,7 @@ TEST(NextEventTest, SaysSoWhereTheTotalGainCouldNotBeMeasured) {
   script.FinishTotal(thrown_away);
   const std::optional<v1::Event> end = script.Decide();
   ASSERT_TRUE(end && end->has_ended());
-  EXPECT_THAT(end->ended().message(), HasSubstr("the product of the step speedups, not measured"));
+  EXPECT_THAT(end->ended().message(), HasSubstr("the total speedup is estimated from the steps, not measured"));
 }
 
 TEST(NextEventTest, SanitizesTheFinalBestWhereThatWasLeftToTheEnd) {
@@ -520,7 +520,7 @@ TEST(NextEventTest, WaitsForAProposalWhereOneIsAskedFor) {
     script.Propose("SPLIT", 2, "ann");
     EXPECT_FALSE(ProposalDeadline(script.state()));
     EXPECT_EQ(script.Run(Measured(100, 120)).author(), "ann");
-    EXPECT_FALSE(script.Decide()) << "it waits anew";
+    EXPECT_FALSE(script.Decide()) << "it waits again";
     script.Pass(absl::Seconds(60));
     const std::optional<v1::Event> event = script.Decide();
     ASSERT_TRUE(event);

@@ -1,12 +1,19 @@
 #include "orchestrator/engine/state/campaign.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "orchestrator/engine/search/chooser.h"
+#include "report/sentences.h"
 #include "tests/orchestrator/engine/campaign_script.h"
 
 namespace pawl {
 namespace {
+
+using testing::HasSubstr;
+using testing::Not;
 
 TEST(CampaignTest, WaitsAfterItsSubmission) {
   CampaignScript script;
@@ -104,6 +111,15 @@ TEST(CampaignTest, KeepsTheBestOfARoundWhateverEndsLast) {
   }
 }
 
+void PlanTotal(CampaignScript* script, int iteration) {
+  v1::Event planned;
+  planned.mutable_planned()->set_trial(script->state().next_trial());
+  planned.mutable_planned()->set_purpose(v1::TRIAL_PURPOSE_TOTAL);
+  planned.mutable_planned()->set_iteration(iteration);
+  planned.mutable_planned()->set_parent(0);
+  script->Apply(planned);
+}
+
 TEST(CampaignTest, GoesByTheTotalGainAsMeasured) {
   CampaignScript script;
   v1::TrialResult start = MeasuredStart(100);
@@ -113,12 +129,7 @@ TEST(CampaignTest, GoesByTheTotalGainAsMeasured) {
   script.Run(Measured(100, 80));
   script.Run(Measured(80, 64));
   EXPECT_NEAR(script.summary().speedup_over_start(), 1.5625, 0.001);
-  v1::Event planned;
-  planned.mutable_planned()->set_trial(script.state().next_trial());
-  planned.mutable_planned()->set_purpose(v1::TRIAL_PURPOSE_TOTAL);
-  planned.mutable_planned()->set_iteration(2);
-  planned.mutable_planned()->set_parent(0);
-  script.Apply(planned);
+  PlanTotal(&script, 2);
   const v1::TotalGain total = script.FinishTotal(Measured(100, 70));
   EXPECT_NEAR(total.speedup_over_start(), 1.4286, 0.001);
   EXPECT_NEAR(total.multiplied(), 1.5625, 0.001);
@@ -128,6 +139,52 @@ TEST(CampaignTest, GoesByTheTotalGainAsMeasured) {
   EXPECT_NEAR(script.state().Find(1)->speedup_over_start(), 1.25, 0.001) << "it was compared with the start itself";
   const v1::Iteration next = script.Run(Measured(64, 32));
   EXPECT_NEAR(next.speedup_over_start(), 2 * 1.4286, 0.001) << "what is built on it goes by it too";
+}
+
+TEST(CampaignTest, ASecondTotalSaysWhatWasEstimatedAfterTheFirst) {
+  CampaignScript script;
+  script.Run(MeasuredStart(100));
+  script.Run(Measured(100, 80));
+  script.Run(Measured(80, 64));
+  PlanTotal(&script, 2);
+  EXPECT_THAT(TotalGainText(script.FinishTotal(Measured(100, 70))), HasSubstr("estimated from the steps: 1.562x"));
+  script.Run(Measured(64, 32));  // the product of the steps is 3.125 now
+  PlanTotal(&script, 3);
+  const std::string text = TotalGainText(script.FinishTotal(Measured(100, 40)));
+  EXPECT_THAT(text, HasSubstr("against the start: 2.500x"));
+  EXPECT_THAT(text, HasSubstr("estimated from the steps: 2.857x"));
+  EXPECT_THAT(text, Not(HasSubstr("product")));
+}
+
+TEST(CampaignTest, TheBestIterationHasTheRatioThatWasMeasuredBesideTheBaseline) {
+  CampaignScript script;
+  v1::TrialResult start = MeasuredStart(100);
+  start.add_baselines()->set_size("main");
+  start.mutable_baselines(0)->set_graph_us(50);
+  script.Run(start);
+  script.Run(Measured(100, 80));
+  script.Run(Measured(80, 64));
+  PlanTotal(&script, 2);
+  v1::TrialResult result = Measured(100, 70);
+  for (const double noise : {-0.01, 0.0, 0.01}) {
+    result.mutable_beside_baseline()->add_log_ratios(std::log(0.75) + noise);
+  }
+  script.FinishTotal(result);
+  EXPECT_NEAR(script.summary().speedup_over_baseline(), 0.75, 1e-9);
+  EXPECT_EQ(script.state().Find(2)->speedup_over_baseline(), script.summary().speedup_over_baseline());
+  EXPECT_NEAR(script.state().Find(2)->speedup_over_start(), 1.4286, 0.001);
+  EXPECT_NEAR(script.state().Find(1)->speedup_over_baseline(), 0.625, 0.001) << "it was not timed beside the baseline";
+
+  // An event from before this: the summary has the ratio, the iteration keeps its own.
+  std::vector<v1::Event> events = script.events();
+  for (v1::Event& event : events) {
+    if (!event.finished().has_total_gain()) continue;
+    event.mutable_finished()->clear_revised();
+  }
+  CampaignState old("campaigns/7", TinyBundle());
+  for (const v1::Event& event : events) old.Apply(event);
+  EXPECT_NEAR(old.summary().speedup_over_baseline(), 0.75, 1e-9);
+  EXPECT_NEAR(old.Find(2)->speedup_over_baseline(), 1.4286 / 2, 0.001);
 }
 
 TEST(CampaignTest, ItsClockRunsFromTheFirstLeaseAndNotInPauses) {

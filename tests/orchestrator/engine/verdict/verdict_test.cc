@@ -426,6 +426,26 @@ TEST(TotalGainTest, IsWhatThePairsSay) {
   EXPECT_EQ(JudgeTotal(script.state(), planned, v1::TrialResult()).speedup_over_start(), 0);
 }
 
+TEST(TotalGainTest, HasTheTimesOfItsRatioAtTheGoalsSize) {
+  CampaignScript script;
+  script.Run(MeasuredStart(100));
+  script.Run(Measured(100, 80));
+  v1::TrialPlanned planned;
+  planned.set_iteration(1);
+  v1::TrialResult result = Measured(100, 50);
+  for (const char* name : {"main", "small"}) {  // as the ladder timed them, later
+    v1::SizeTime& size = *result.add_sizes();
+    size.set_size(name);
+    size.set_start_us(90);
+    size.set_best_us(40);
+  }
+  const v1::TotalGain total = JudgeTotal(script.state(), planned, result);
+  EXPECT_NEAR(total.sizes(0).best_us(), 50, 0.1);
+  EXPECT_DOUBLE_EQ(total.sizes(0).start_us() / total.sizes(0).best_us(), total.speedup_over_start());
+  EXPECT_EQ(total.sizes(1).start_us(), 90);
+  EXPECT_EQ(total.sizes(1).best_us(), 40);
+}
+
 TEST(TotalGainTest, HasBoundsOfTheRatioToTheBaseline) {
   CampaignScript script;
   script.Run(MeasuredStart(100));

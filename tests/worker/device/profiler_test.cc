@@ -1,11 +1,11 @@
-#include "worker/trial/profiler.h"
+#include "worker/device/profiler.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
 #include "profiles/ncu/ncu_csv.h"
-#include "worker/trial/cupti_profiler.h"
+#include "worker/device/cupti_profiler.h"
 
 namespace pawl {
 namespace {

@@ -1,4 +1,4 @@
-#include "worker/trial/cupti_profiler.h"
+#include "worker/device/cupti_profiler.h"
 
 #include <stdlib.h>
 
@@ -8,8 +8,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "worker/trial/cuda_device.h"
-#include "worker/trial/job_file.h"
+#include "worker/device/cuda_device.h"
+#include "worker/device/job_file.h"
 
 namespace pawl {
 namespace {

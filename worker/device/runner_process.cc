@@ -1,4 +1,4 @@
-#include "worker/trial/runner_process.h"
+#include "worker/device/runner_process.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "worker/trial/cuda_device.h"
+#include "worker/device/cuda_device.h"
 
 #include <sys/mman.h>
 
@@ -7,12 +7,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/plan.h"
+#include "worker/device/baseline.h"
+#include "worker/device/hand_off_check.h"
+#include "worker/device/sanitizer.h"
 #include "worker/embedded.h"
 #include "worker/host/toolkit.h"
 #include "worker/process/spawn.h"
-#include "worker/trial/baseline.h"
-#include "worker/trial/hand_off_check.h"
-#include "worker/trial/sanitizer.h"
 
 namespace pawl {
 namespace {

@@ -1,4 +1,4 @@
-#include "worker/trial/sanitizer.h"
+#include "worker/device/sanitizer.h"
 
 #include <algorithm>
 #include <atomic>
@@ -13,9 +13,9 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/synchronization/mutex.h"
+#include "worker/device/cuda_device.h"
+#include "worker/device/job_file.h"
 #include "worker/process/subprocess.h"
-#include "worker/trial/cuda_device.h"
-#include "worker/trial/job_file.h"
 #include "worker/validate/output_check.h"
 
 namespace pawl {

@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "pawl/v1/runner.pb.h"
 #include "worker/build/built_variant.h"
-#include "worker/trial/cuda_device.h"
+#include "worker/device/cuda_device.h"
 
 namespace pawl {
 

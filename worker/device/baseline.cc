@@ -1,4 +1,4 @@
-#include "worker/trial/baseline.h"
+#include "worker/device/baseline.h"
 
 #include <cstdlib>
 #include <fstream>
@@ -79,7 +79,7 @@ class ModuleFolder {
     if (made.folder_->path().empty()) {
       return absl::ResourceExhaustedError("can't make a temporary folder: set TMPDIR to one with room");
     }
-    if (absl::Status status = WriteFile(made.path() / kModule, embedded::kTrialPawlBaselinePy); !status.ok()) {
+    if (absl::Status status = WriteFile(made.path() / kModule, embedded::kDevicePawlBaselinePy); !status.ok()) {
       return status;
     }
     return made;

@@ -1,4 +1,4 @@
-#include "worker/trial/sanitizer.h"
+#include "worker/device/sanitizer.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "worker/trial/profiler.h"
+#include "worker/device/profiler.h"
 
 #include <algorithm>
 #include <future>
@@ -10,9 +10,9 @@
 #include "absl/strings/str_split.h"
 #include "profiles/metrics.h"
 #include "profiles/ncu/ncu_csv.h"
+#include "worker/device/cuda_device.h"
+#include "worker/device/job_file.h"
 #include "worker/process/subprocess.h"
-#include "worker/trial/cuda_device.h"
-#include "worker/trial/job_file.h"
 
 namespace pawl {
 namespace {

@@ -1,4 +1,4 @@
-#include "worker/trial/job_file.h"
+#include "worker/device/job_file.h"
 
 #include <fcntl.h>
 #include <sys/sendfile.h>

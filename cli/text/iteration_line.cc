@@ -1,4 +1,4 @@
-#include "cli/text/history_line.h"
+#include "cli/text/iteration_line.h"
 
 #include <algorithm>
 #include <iterator>

@@ -1,4 +1,4 @@
-#include "worker/trial/hand_off_check.h"
+#include "worker/device/hand_off_check.h"
 
 #include <cstdlib>
 #include <filesystem>

@@ -1,4 +1,4 @@
-#include "worker/trial/runner_process.h"
+#include "worker/device/runner_process.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

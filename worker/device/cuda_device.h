@@ -12,13 +12,13 @@
 #include "worker/build/builder.h"
 #include "worker/build/built_variant.h"
 #include "worker/build/cached_compiler.h"
+#include "worker/device/cupti_profiler.h"
+#include "worker/device/profiler.h"
+#include "worker/device/runner_process.h"
 #include "worker/host/toolkit.h"
 #include "worker/problem/problem_process.h"
 #include "worker/process/process.h"
 #include "worker/sandbox/sandboxing.h"
-#include "worker/trial/cupti_profiler.h"
-#include "worker/trial/profiler.h"
-#include "worker/trial/runner_process.h"
 #include "worker/validate/gpu_device.h"
 
 namespace pawl {

@@ -1,4 +1,4 @@
-#include "worker/trial/baseline.h"
+#include "worker/device/baseline.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

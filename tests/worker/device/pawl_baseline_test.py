@@ -16,7 +16,7 @@ import unittest
 from unittest import mock
 
 root = pathlib.Path(sys.argv.pop(1))
-sys.path.insert(0, str(root / "worker/trial"))
+sys.path.insert(0, str(root / "worker/device"))
 import pawl_baseline  # noqa: E402
 
 

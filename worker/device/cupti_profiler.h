@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "worker/device/profiler.h"
+#include "worker/device/runner_process.h"
 #include "worker/process/temporary_folder.h"
-#include "worker/trial/profiler.h"
-#include "worker/trial/runner_process.h"
 
 namespace pawl {
 

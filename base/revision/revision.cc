@@ -1,0 +1,18 @@
+#include "base/revision/revision.h"
+
+namespace pawl {
+
+void ReviseIteration(const v1::RevisedIteration& revision, v1::Iteration* iteration) {
+  iteration->set_verdict(revision.verdict());
+  iteration->set_reason(revision.reason());
+  iteration->set_speedup_over_start(revision.speedup_over_start());
+  iteration->set_speedup_over_baseline(revision.speedup_over_baseline());
+  if (revision.has_failure()) *iteration->mutable_failure() = revision.failure();
+  if (revision.has_failed_gate()) *iteration->add_failed_gates() = revision.failed_gate();
+  if (revision.has_over_best()) {
+    *iteration->mutable_over_best() = revision.over_best();
+    iteration->set_compared_with(revision.compared_with());
+  }
+}
+
+}  // namespace pawl

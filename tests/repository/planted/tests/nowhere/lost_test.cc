@@ -1,0 +1,1 @@
+#include "profiles/gates.h"
