@@ -28,6 +28,7 @@ inline constexpr size_t kMaxRank = 8;         // of a tensor
 inline constexpr size_t kMaxExtents = 3;      // of a grid or a block
 inline constexpr int32_t kMaxAlign = 4096;    // of a tensor's address, bytes
 inline constexpr int32_t kMaxPortfolio = 8;   // variants
+inline constexpr int32_t kMaxPriority = 100;  // of a campaign, and its negative
 inline constexpr double kGoalWeights = 1e-6;  // how far their sum may be from 1
 // Beyond any GPU's memory, and small enough that sums of tensors don't overflow.
 inline constexpr int64_t kMaxElements = int64_t{1} << 40;

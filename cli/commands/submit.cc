@@ -13,6 +13,7 @@
 #include "cli/text/campaign_text.h"
 #include "cli/text/failure.h"
 #include "cli/text/json_line.h"
+#include "kernels/limits.h"
 
 namespace pawl {
 namespace {
@@ -22,6 +23,7 @@ struct SubmitFlags {
   std::string bundle;
   SpecFlags spec;
   std::string gpu;
+  int priority = 0;
   bool wait = false;
   bool json = false;
 };
@@ -40,6 +42,7 @@ int Submit(const SubmitFlags& flags) {
     return kWrongUsage;
   }
   spec->set_gpu(flags.gpu);
+  spec->set_priority(flags.priority);
   return WithConnection("submit", flags.connection, Need::kRunning, [&](Connection& connection) -> absl::StatusOr<int> {
     absl::StatusOr<v1::Campaign> campaign = SubmitBundle(connection, *bundle, *spec, Need::kRunning, Say);
     if (!campaign.ok()) return campaign.status();
@@ -70,6 +73,12 @@ void AddSubmit(CLI::App& app, int* exit_code) {
       ->required();
   AddSpecFlags(*command, &flags->spec);
   command->add_option("--gpu", flags->gpu, "Run only on GPUs whose name contains this, such as H200");
+  command
+      ->add_option("--priority", flags->priority,
+                   "Of your campaigns, those of a higher priority get workers first; shares of other authors don't "
+                   "change (-100 to 100, default: 0)")
+      ->type_name("N")
+      ->check(CLI::Range(-kMaxPriority, kMaxPriority));
   command->add_flag("--wait", flags->wait,
                     "Wait until the campaign ends; exit codes as for `pawl run`, 4 if no worker can run it for 60 s");
   AddJsonFlag(*command, &flags->json);

@@ -115,6 +115,7 @@ std::string SummaryText(const v1::Campaign& campaign, const std::vector<v1::Iter
   std::string text = absl::StrCat(campaign.name(), " ", StateWord(campaign.state()), OneLine(why), "\n");
   Line(&text, "kernel", absl::StrCat(campaign.bundle(), " ", ObjectiveText(campaign.spec().goal())));
   Line(&text, "device", campaign.device());
+  if (campaign.spec().priority() != 0) Line(&text, "priority", absl::StrCat(campaign.spec().priority()));
   const v1::Counts& counts = campaign.counts();
   if (counts.tried() + counts.untried() > 0) Line(&text, "tried", CountsText(counts));
   if (campaign.gpu_seconds() > 0) {

@@ -53,7 +53,7 @@ void TrialQueue::Update(int64_t number, const CampaignState& campaign) {
   if (!campaign.leasable()) return;
   for (const auto& [trial, open] : campaign.open_trials()) {
     if (!open.worker.empty()) continue;
-    trials.keys.push_back({open.planned_at, number, trial});
+    trials.keys.push_back({-campaign.summary().spec().priority(), open.planned_at, number, trial});
     by_author_[trials.author].insert(trials.keys.back());
   }
 }

@@ -30,10 +30,17 @@ using TrialKey = std::pair<int64_t, int>;             // campaign, trial
 using Deferred = std::vector<std::function<void()>>;  // to be done once the orchestrator's lock is free
 using LeaseAnswer = std::function<void(absl::StatusOr<v1::LeaseTrialResponse>)>;
 
-// Trials to be leased, oldest first.
+// Trials to be leased.
 class TrialQueue {
  public:
-  using Key = std::tuple<absl::Time, int64_t, int>;  // planned at, campaign, trial
+  // In the order in which an author's trials are leased: by priority, the oldest first.
+  struct Key {
+    int after = 0;  // the campaign's priority, negated
+    absl::Time planned_at;
+    int64_t campaign = 0;
+    int trial = 0;
+    auto operator<=>(const Key&) const = default;
+  };
 
   // After every change of the campaign.
   void Update(int64_t number, const CampaignState& campaign);
@@ -42,7 +49,7 @@ class TrialQueue {
 
   bool empty() const { return by_author_.empty(); }
   bool HasTrialOf(int64_t number) const;
-  // The oldest first; no author without trials.
+  // No author without trials.
   const std::map<std::string, std::set<Key>>& by_author() const { return by_author_; }
 
  private:

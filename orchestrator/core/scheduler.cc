@@ -93,8 +93,8 @@ double Scheduler::WeightOf(const std::string& author) const {
   return found == options_.shares.end() ? 1 : found->second;
 }
 
-// How many of its trials could run at once: its author's share of the workers of its device, divided among the author's
-// campaigns there.
+// How many of its trials could run at once: its author's share of the workers of its device, divided among those of the
+// author's campaigns there that have the highest priority; others take what these leave.
 int Scheduler::SlotsOf(const CampaignState& campaign, absl::Time now) const {
   const std::string& device = campaign.summary().device();
   if (device.empty()) return 1;
@@ -103,12 +103,18 @@ int Scheduler::SlotsOf(const CampaignState& campaign, absl::Time now) const {
   const auto workers = std::count_if(present.begin(), present.end(), [&](const v1::Worker* worker) {
     return CanRun(worker->device(), campaign.summary(), campaign.space_hash()).ok();
   });
-  std::map<std::string, int> campaigns;  // by author
+  const int priority = campaign.summary().spec().priority();
+  std::map<std::string, int> campaigns;  // by author; of its own only those of its priority
+  bool behind = false;
   for (const auto& [number, other] : state_.campaigns) {
     const v1::Campaign& summary = other->summary();
     const bool goes_on = summary.state() == v1::WAITING || summary.state() == v1::RUNNING;
-    if (goes_on && (summary.device().empty() || summary.device() == device)) ++campaigns[other->author()];
+    if (!goes_on || (!summary.device().empty() && summary.device() != device)) continue;
+    const bool own = other->author() == campaign.author();
+    behind |= own && summary.spec().priority() > priority;
+    if (!own || summary.spec().priority() == priority) ++campaigns[other->author()];
   }
+  if (behind) return 1;
   double weights = 0;
   for (const auto& [author, count] : campaigns) weights += WeightOf(author);
   const auto own = campaigns.find(campaign.author());
@@ -131,12 +137,15 @@ std::optional<TrialQueue::Key> Scheduler::NextFor(const v1::Device& device) cons
     if (limited != state_.limited.end() && !limited->second.until) continue;
     authors.emplace_back(held[author] / WeightOf(author), &keys);
   }
-  std::sort(authors.begin(), authors.end(), [](const auto& a, const auto& b) {
-    return std::pair(a.first, *a.second->begin()) < std::pair(b.first, *b.second->begin());
-  });
+  // Among authors who hold as much, the one who waits longest: a priority counts among one's own campaigns only.
+  const auto place = [](const auto& author) {
+    const TrialQueue::Key& first = *author.second->begin();
+    return std::tuple(author.first, first.planned_at, first.campaign);
+  };
+  std::sort(authors.begin(), authors.end(), [&](const auto& a, const auto& b) { return place(a) < place(b); });
   for (const auto& [used, keys] : authors) {
     for (const TrialQueue::Key& key : *keys) {
-      const CampaignState& campaign = *state_.campaigns.at(std::get<1>(key));
+      const CampaignState& campaign = *state_.campaigns.at(key.campaign);
       if (CanRun(device, campaign.summary(), campaign.space_hash()).ok()) return key;
     }
   }
@@ -187,7 +196,8 @@ bool Scheduler::TakeTrial(Step* step, const std::string& name, v1::LeaseTrialRes
     return false;
   const std::optional<TrialQueue::Key> next = NextFor(worker->device());
   if (!next) return false;
-  const auto [planned_at, number, trial] = *next;
+  const int64_t number = next->campaign;
+  const int trial = next->trial;
   CampaignState& campaign = *state_.campaigns.at(number);
   v1::Event event;
   v1::TrialLeased& leased = *event.mutable_leased();

@@ -34,7 +34,8 @@ class Scheduler {
   // Of the time since a trial of the campaign ran last: how long none could be leased because of a limit.
   absl::Duration HeldBack(const CampaignState& campaign, absl::Duration now) const;
 
-  // Leases a trial that the worker can run: of the author who holds the fewest leases for their share, the oldest.
+  // Leases a trial that the worker can run: of the author who holds the fewest leases for their share, the oldest of
+  // the highest priority.
   // False: there is none.
   bool TakeTrial(Step* step, const std::string& worker, v1::LeaseTrialResponse* response);
   // The same for those who wait, who are answered after the commit. A worker that never renewed its last lease may

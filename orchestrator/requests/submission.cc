@@ -114,6 +114,9 @@ absl::StatusOr<v1::CampaignSpec> CompleteSpec(const v1::Bundle& bundle, v1::Camp
   if (!sensible(spec.keep().floor()) || spec.keep().floor() > 1) return BadField("spec.keep.floor", "expected 0 to 1");
   if (spec.keep().floor() == 0) spec.mutable_keep()->set_floor(gates.Get(GateKind::kRooflineFloor).threshold);
   if (!sensible(spec.expected_baseline_us())) return BadField("spec.expected_baseline_us", "expected 0 or more");
+  if (spec.priority() < -kMaxPriority || spec.priority() > kMaxPriority) {
+    return BadField("spec.priority", absl::StrCat("expected ", -kMaxPriority, " to ", kMaxPriority));
+  }
   v1::ChooserSettings& chooser = *spec.mutable_chooser();
   if (!v1::ChooserKind_IsValid(chooser.kind())) return BadField("spec.chooser.kind", "expected one of ChooserKind");
   if (!v1::NoProposal_IsValid(chooser.no_proposal())) {

@@ -21,11 +21,12 @@ class ShareTest : public testing::Test {
     options.shares = std::move(shares);
     return options;
   }
-  void Submit(const std::string& author, int campaigns) {
+  void Submit(const std::string& author, int campaigns, int priority = 0) {
     for (int i = 0; i < campaigns; ++i) {
       v1::SubmitCampaignRequest request;
       *request.mutable_bundle() = TinyBundle();
       request.set_author(author);
+      request.mutable_spec()->set_priority(priority);
       const absl::StatusOr<v1::Campaign> campaign = world_->Submit(request);
       ASSERT_TRUE(campaign.ok()) << campaign.status();
       authors_[campaign->name()] = author;
@@ -63,6 +64,31 @@ TEST_F(ShareTest, TakesTheOldestOfOneAuthor) {
   Submit("alice", 3);
   ScriptedWorker worker(world_, "a");
   EXPECT_EQ(worker.MustLease().trial().name(), "campaigns/1/trials/1");
+}
+
+TEST_F(ShareTest, TakesTheHighestPriorityOfOneAuthorAndNothingOfOthers) {
+  Submit("alice", 2);
+  Submit("bob", 2);
+  Submit("alice", 1, 100);
+  Submit("alice", 1, -100);
+  std::vector<std::string> leased;
+  for (int i = 0; i < 6; ++i) {
+    workers_.push_back(std::make_unique<ScriptedWorker>(world_, absl::StrCat("w", i)));
+    const std::string trial = workers_.back()->MustLease().trial().name();
+    leased.push_back(trial.substr(0, trial.find("/trials/")));
+  }
+  EXPECT_EQ(leased, (std::vector<std::string>{"campaigns/3", "campaigns/5", "campaigns/1", "campaigns/4", "campaigns/2",
+                                              "campaigns/6"}));
+}
+
+TEST_F(ShareTest, RefusesAPriorityBeyondItsLimits) {
+  for (const int priority : {-101, 101}) {
+    v1::SubmitCampaignRequest request;
+    *request.mutable_bundle() = TinyBundle();
+    request.set_author("alice");
+    request.mutable_spec()->set_priority(priority);
+    EXPECT_EQ(world_->Submit(request).status().code(), absl::StatusCode::kInvalidArgument);
+  }
 }
 
 TEST_F(WeightedShareTest, GoesByWeight) {
