@@ -50,11 +50,7 @@ class Protocol {
     }
     if (Lost()) return absl::OkStatus();
     for (const size_t i : WantMorePairs(pairs_, noise_, rule_)) {
-      PairBatch& first = pairs_[i].processes[0];
-      absl::StatusOr<PairBatch> more = (*source)(i, rule_.extended_pairs - static_cast<int>(first.log_ratios.size()));
-      if (!more.ok()) return more.status();
-      first.log_ratios.insert(first.log_ratios.end(), more->log_ratios.begin(), more->log_ratios.end());
-      first.discarded += more->discarded;
+      if (absl::Status status = Extend(*source, i, &pairs_[i].processes[0]); !status.ok()) return status;
     }
     return absl::OkStatus();
   }
@@ -63,10 +59,24 @@ class Protocol {
     absl::StatusOr<SizedSource> source = start_(process);
     if (!source.ok()) return source.status();
     for (size_t i = 0; i < pairs_.size(); ++i) {
-      absl::StatusOr<PairBatch> pairs = (*source)(i, rule_.extended_pairs);
+      const bool whole = protocol_.whole.empty() || protocol_.whole == pairs_[i].size;
+      absl::StatusOr<PairBatch> pairs = (*source)(i, whole ? rule_.extended_pairs : rule_.first_pairs);
       if (!pairs.ok()) return pairs.status();
       pairs_[i].processes.push_back(*std::move(pairs));
     }
+    if (protocol_.whole.empty() || Compared().result() == v1::FASTER || Lost()) return absl::OkStatus();
+    for (size_t i = 0; i < pairs_.size(); ++i) {
+      if (protocol_.whole == pairs_[i].size) continue;
+      if (absl::Status status = Extend(*source, i, &pairs_[i].processes.back()); !status.ok()) return status;
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Extend(const SizedSource& source, size_t size, PairBatch* batch) {
+    absl::StatusOr<PairBatch> more = source(size, rule_.extended_pairs - static_cast<int>(batch->log_ratios.size()));
+    if (!more.ok()) return more.status();
+    batch->log_ratios.insert(batch->log_ratios.end(), more->log_ratios.begin(), more->log_ratios.end());
+    batch->discarded += more->discarded;
     return absl::OkStatus();
   }
 

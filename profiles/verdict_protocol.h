@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -28,6 +29,10 @@ struct SizesProtocol {
   // rule.untimed_speedup at what is left, or since a size is slower than `worst` of the parent, beyond doubt.
   bool stop_early = true;
   double worst = 0;
+  // The size at which further processes measure rule.extended_pairs at once, because the seat test needs them. At the
+  // others they measure first_pairs, and the rest only if these do not show that the candidate is faster. Empty: at
+  // every size.
+  std::string whole = {};
 };
 
 // One process that times at several sizes; `size` is a place in SizesProtocol::sizes.

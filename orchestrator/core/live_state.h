@@ -39,7 +39,10 @@ class TrialQueue {
     absl::Time planned_at;
     int64_t campaign = 0;
     int trial = 0;
-    auto operator<=>(const Key&) const = default;
+    bool operator<(const Key& other) const {
+      return std::tie(after, planned_at, campaign, trial) <
+             std::tie(other.after, other.planned_at, other.campaign, other.trial);
+    }
   };
 
   // After every change of the campaign.

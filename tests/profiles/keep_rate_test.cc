@@ -87,7 +87,9 @@ class TextbookSizes : public Textbook {
     };
   }
   v1::Comparison Compared(const std::vector<double>& gains, double worst = 0) {
-    return CompareSizesByProtocol(Of(gains), {.sizes = kSizes, .worst = worst}, noise_.Known(), KeepRule()).value();
+    return CompareSizesByProtocol(Of(gains), {.sizes = kSizes, .worst = worst, .whole = "a"}, noise_.Known(),
+                                  KeepRule())
+        .value();
   }
   int Keeps(const std::vector<double>& gains, int comparisons) {
     int keeps = 0;
@@ -124,7 +126,8 @@ TEST_F(TextbookSizes, KeepsNothingWhereAProcessIsOffAlikeAtAllSizes) {
   };
   int keeps = 0;
   for (int i = 0; i < 20000; ++i) {
-    keeps += CompareSizesByProtocol(start, {.sizes = kSizes}, noise_.Known(), KeepRule())->result() == v1::FASTER;
+    keeps += CompareSizesByProtocol(start, {.sizes = kSizes, .whole = "a"}, noise_.Known(), KeepRule())->result() ==
+             v1::FASTER;
   }
   EXPECT_LE(keeps, 2);
 }
@@ -194,7 +197,7 @@ class H200SizesNoise : public H200Noise {
           return size == 0 ? first(pairs) : second(pairs);
         });
       };
-      const SizesProtocol protocol{.sizes = {{"main", 0.6}, {"large", 0.4}}};
+      const SizesProtocol protocol{.sizes = {{"main", 0.6}, {"large", 0.4}}, .whole = "main"};
       keeps += CompareSizesByProtocol(start, protocol, NoiseOf("h200"), KeepRule())->result() == v1::FASTER;
     }
     return keeps;
