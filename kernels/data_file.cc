@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -299,6 +300,12 @@ absl::Status CheckDataValues(const v1::DataFile& file, const v1::PlanTensor& ten
   const absl::Status status = CheckRange(elements);
   const absl::Status all = status.ok() ? CheckHolds(elements) : status;
   return all.ok() ? all : absl::InvalidArgumentError(absl::StrCat(file.path(), ": ", all.message()));
+}
+
+std::string BesideProblem(const v1::Bundle& bundle, const std::string& path) {
+  const std::filesystem::path problem(bundle.problem().path());
+  return std::filesystem::path(path).lexically_normal().lexically_relative(
+      problem.has_parent_path() ? problem.parent_path().lexically_normal() : std::filesystem::path("."));
 }
 
 const v1::DataFile* FindDataFile(const v1::Bundle& bundle, const std::string& path) {

@@ -21,6 +21,9 @@ absl::StatusOr<absl::string_view> DataOf(const v1::DataFile& file, const v1::Pla
 // CSR offsets, rising numbers, a permutation, whole numbers. The error names the first that is not.
 absl::Status CheckDataValues(const v1::DataFile& file, const v1::PlanTensor& tensor, absl::string_view data);
 
+// Where problem.py finds a file of `data`: its path from the folder of problem.py.
+std::string BesideProblem(const v1::Bundle& bundle, const std::string& path);
+
 // The bundle's data file of this path; null: there is none.
 const v1::DataFile* FindDataFile(const v1::Bundle& bundle, const std::string& path);
 

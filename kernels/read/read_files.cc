@@ -68,6 +68,12 @@ void ReadProblemData(TomlTable& root, Reading& reading) {
   VisitFiles(root, "data", reading.bundle.problem().path(), "*.npy", reading,
              [&](const Text& pattern, const std::string& path) {
                if (path == "kernel.toml") return;
+               if (absl::StartsWith(BesideProblem(reading.bundle, path), "..")) {
+                 root.Complain(pattern.line, absl::StrCat("data: ", path,
+                                                          " does not lie beside problem.py; expected a "
+                                                          "file in its folder or below"));
+                 return;
+               }
                if (ReadDataFile(root, "data", pattern, path, reading)) paths.push_back(path);
              });
   std::sort(paths.begin(), paths.end());
