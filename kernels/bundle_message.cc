@@ -125,6 +125,15 @@ class Checker {
     if (bundle_.data_files_size() > kMaxItems || data > kMaxDataBytes) {
       Add(absl::StrCat("data files: expected at most ", kMaxItems, " files and ", kMaxDataBytes, " bytes"));
     }
+    if (bundle_.problem_files_size() > kMaxItems) Add(absl::StrCat("data: expected at most ", kMaxItems, " files"));
+    size_t reference = 0;
+    for (const v1::SourceFile& file : bundle_.reference().files()) reference += file.text().size();
+    if (bundle_.reference().files_size() > static_cast<int>(kMaxFiles) || reference > kMaxFilesBytes) {
+      Add(absl::StrCat("reference files: expected at most ", kMaxFiles, " files and ", kMaxFilesBytes, " bytes"));
+    }
+    if (bundle_.symbols_size() > kMaxItems || bundle_.reference().symbols_size() > kMaxItems) {
+      Add(absl::StrCat("symbols: expected at most ", kMaxItems));
+    }
     if (bundle_.baseline_files_size() > static_cast<int>(kMaxListEntries)) {
       Add(absl::StrCat("baseline: expected at most ", kMaxListEntries, " files"));
     }
@@ -154,7 +163,7 @@ class Checker {
       }
       if (!v1::DataType_IsValid(tensor.type()) || tensor.type() == v1::DATA_TYPE_UNSPECIFIED ||
           !v1::TensorRole_IsValid(tensor.role()) || tensor.role() == v1::TENSOR_ROLE_UNSPECIFIED ||
-          !v1::Fill_IsValid(tensor.fill())) {
+          !v1::Fill_IsValid(tensor.fill()) || !v1::Fill_IsValid(tensor.file_holds())) {
         Add(absl::StrCat(what, ": its type, role or fill is unknown here"));
         continue;
       }
@@ -174,6 +183,12 @@ class Checker {
       }
       if (tensor.fill() == v1::FILL_PROBLEM && !bundle_.has_problem()) {
         Add(absl::StrCat(what, ": it is filled by problem.py, and there is none"));
+      }
+      if (tensor.file_holds() != v1::FILL_UNSPECIFIED && tensor.fill() != v1::FILL_FILE) {
+        Add(absl::StrCat(what, ": only of a file it is stated what it holds"));
+      }
+      if (tensor.file_holds() == v1::FILL_CSR_OFFSETS && tensor.high().empty()) {
+        Add(absl::StrCat(what, ": its CSR offsets need the number of non-zeros"));
       }
       if (tensor.is_static() && IsCompared(tensor.role())) Add(absl::StrCat(what, ": an output can't be static"));
       const int32_t align = tensor.align();
@@ -228,9 +243,21 @@ class Checker {
       if (!paths.insert(file.path()).second) Add("files: a path is there twice");
       if (!file.binary().empty()) Add("files: expected text");
     }
+    std::set<std::string> reference_paths = {bundle_.reference().source().path()};
+    for (const v1::SourceFile& file : bundle_.reference().files()) {
+      check(file, "reference files");
+      if (!reference_paths.insert(file.path()).second) Add("reference files: a path is there twice");
+      if (!file.binary().empty()) Add("reference files: expected text");
+    }
     for (const v1::DataFile& file : bundle_.data_files()) {
       if (!IsSourcePath(file.path())) Add("data files: expected a path inside of the bundle's folder");
     }
+    for (const std::string& path : bundle_.problem_files()) {
+      if (FindDataFile(bundle_, path) == nullptr) Add("data: one of its files is not there");
+      if (path == bundle_.problem().path()) Add("data: it names problem.py itself");
+      if (absl::StartsWith(BesideProblem(bundle_, path), "..")) Add("data: a file does not lie beside problem.py");
+    }
+    if (!bundle_.problem_files().empty() && !bundle_.has_problem()) Add("data: there is no problem.py that reads it");
     const bool cubin = absl::EndsWith(bundle_.source().path(), ".cubin");
     if (cubin != !bundle_.source().binary().empty()) Add("source: expected bytes of a cubin, and only of a cubin");
     for (const v1::Variable& variable : bundle_.variables()) {
@@ -251,6 +278,7 @@ class Checker {
                          "name with template arguments"));
       }
       if (!launch.index().empty() && !IsName(launch.index())) Add(absl::StrCat(what, ": index is not a valid name"));
+      if (!launch.loop().empty() && !IsName(launch.loop())) Add(absl::StrCat(what, ": loop is not a valid name"));
     }
   }
 
@@ -283,6 +311,13 @@ class Checker {
       take(argument.name(), "struct");
       if (argument.fields().empty() || argument.fields_size() > static_cast<int>(kMaxFields)) {
         Add(absl::StrCat("struct ", argument.name(), ": expected 1 to ", kMaxFields, " fields"));
+      }
+    }
+    for (const auto* symbols : {&bundle_.symbols(), &bundle_.reference().symbols()}) {
+      std::set<std::string> filled;
+      for (const v1::Symbol& symbol : *symbols) {
+        if (!IsSymbolName(symbol.name())) Add("symbols: expected the name of a variable of the source");
+        if (!filled.insert(symbol.name()).second) Add("symbols: a name is there twice");
       }
     }
     std::set<std::string> sizes;
@@ -351,6 +386,16 @@ class Checker {
       if (!reference.ok()) Add(absl::StrCat("size ", size.name(), ": ", std::string(reference.status().message())));
       if (!problems_.empty()) return;
     }
+    // Where less of a file is taken, what is left must be what the contract states as well.
+    if (std::none_of(bundle_.tensors().begin(), bundle_.tensors().end(),
+                     [](const v1::Tensor& tensor) { return tensor.file_holds() != v1::FILL_UNSPECIFIED; })) {
+      return;
+    }
+    for (const v1::Size& size : HiddenSizes(bundle_, 1)) {
+      const absl::StatusOr<v1::Plan> plan = planner.MakeReferencePlan(size, TypicalGpu());
+      if (plan.ok()) Data(*plan);
+      if (!problems_.empty()) return;
+    }
   }
 
   // The values in files, against the ranges that the contract states.
@@ -359,8 +404,9 @@ class Checker {
       const v1::DataFile* file = tensor.fill() == v1::FILL_FILE ? FindDataFile(bundle_, tensor.file()) : nullptr;
       if (file == nullptr) continue;
       const absl::StatusOr<absl::string_view> data = DataOf(*file, tensor);
-      const absl::Status status = data.ok() ? CheckDataRange(*file, tensor, *data) : data.status();
-      if (!status.ok()) Add(absl::StrCat("tensor ", tensor.name(), ": ", status.message()));
+      const absl::Status status = data.ok() ? CheckDataValues(*file, tensor, *data) : data.status();
+      if (!status.ok())
+        Add(absl::StrCat("tensor ", tensor.name(), ": ", status.message(), " (size ", plan.size(), ")"));
     }
   }
 

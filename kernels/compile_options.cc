@@ -113,9 +113,12 @@ std::vector<std::string> CompileOptions(const v1::Bundle& bundle, const v1::Vari
   return options;
 }
 
-std::vector<std::string> ContractCompileOptions(const v1::SourceFile& source, const v1::Size& size) {
+std::vector<std::string> ContractCompileOptions(const v1::SourceFile& source, const v1::Size& size,
+                                                const google::protobuf::RepeatedPtrField<v1::SourceFile>& files) {
+  std::vector<std::string> texts = {source.text()};
+  for (const v1::SourceFile& file : files) texts.push_back(file.text());
   std::vector<std::string> options;
-  AddSizes({source.text()}, size, options);
+  AddSizes(texts, size, options);
   return options;
 }
 

@@ -20,8 +20,7 @@ using google::protobuf::Message;
 constexpr size_t kMaxShown = 60;  // characters of a value
 
 // What kernel.toml calls the fields of a bundle that belong to the contract.
-constexpr std::pair<std::string_view, std::string_view> kTables[] = {{"goal", "[goal]"},
-                                                                     {"sizes", "[[size]]"},
+constexpr std::pair<std::string_view, std::string_view> kTables[] = {{"sizes", "[[size]]"},
                                                                      {"tensors", "[[tensor]]"},
                                                                      {"scalars", "[[scalar]]"},
                                                                      {"hidden", "[hidden]"},
@@ -35,7 +34,8 @@ constexpr std::pair<std::string_view, std::string_view> kTables[] = {{"goal", "[
                                                                      {"baseline_files", "file of the baseline"},
                                                                      {"structs", "[[struct]]"},
                                                                      {"setup", "[setup]"},
-                                                                     {"data_files", "data file"}};
+                                                                     {"data_files", "data file"},
+                                                                     {"problem_files", "data"}};
 
 template <typename List>
 void SortByName(List* list) {
@@ -47,7 +47,8 @@ void RemoveWhere(List* list, const Unwanted& unwanted) {
   list->erase(std::remove_if(list->begin(), list->end(), unwanted), list->end());
 }
 
-// The bundle without its implementation. Tensors and scalars have no order; sizes do.
+// The bundle without its implementation, and without its goal: what both compute decides whether they can be compared,
+// not when a campaign would stop. Tensors and scalars have no order; sizes do.
 v1::Bundle ContractOf(const v1::Bundle& bundle) {
   v1::Bundle contract = bundle;
   contract.clear_name();
@@ -58,6 +59,8 @@ v1::Bundle ContractOf(const v1::Bundle& bundle) {
   contract.clear_variables();
   contract.clear_constraints();
   contract.clear_launches();
+  contract.clear_symbols();
+  contract.clear_goal();
   contract.clear_files();
   contract.clear_include();
   contract.clear_skip_host_code();

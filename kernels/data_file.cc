@@ -1,7 +1,9 @@
 #include "kernels/data_file.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -188,6 +190,103 @@ absl::StatusOr<absl::string_view> ReadData(const v1::DataFile& file, const v1::P
   return FirstBytes(array->data, TensorBytes(tensor));
 }
 
+// The numbers of a tensor.
+struct Elements {
+  const v1::PlanTensor& tensor;
+  absl::string_view data;
+
+  double operator[](int64_t i) const {
+    if (ElementBits(tensor.type()) != 4) {
+      return DecodedScalar(tensor.type(), data.data() + i * ElementBytes(tensor.type()));
+    }
+    const int nibble = static_cast<unsigned char>(data[static_cast<size_t>(i / 2)]) >> (i % 2 * 4) & 15;
+    return tensor.type() == v1::DATA_TYPE_I4 && nibble > 7 ? nibble - 16 : nibble;
+  }
+};
+
+std::string NumberText(double number) {
+  return number == std::floor(number) && std::fabs(number) < 0x1p63 ? absl::StrCat(static_cast<int64_t>(number))
+                                                                    : absl::StrCat(number);
+}
+
+absl::Status CheckRange(const Elements& elements) {
+  const v1::PlanTensor& tensor = elements.tensor;
+  if (!tensor.has_low() || !tensor.has_high()) return absl::OkStatus();
+  for (int64_t i = 0; i < tensor.elements(); ++i) {
+    const double found = elements[i];
+    if (found >= tensor.low() && found <= tensor.high()) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("element ", i, " is ", found, "; the range is ", tensor.low(), " to ", tensor.high()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckRises(const Elements& elements, const std::string& what) {
+  for (int64_t i = 1; i < elements.tensor.elements(); ++i) {
+    if (elements[i] >= elements[i - 1]) continue;
+    return absl::InvalidArgumentError(absl::StrCat("it falls from ", NumberText(elements[i - 1]), " to ",
+                                                   NumberText(elements[i]), " at element ", i, ": ", what,
+                                                   " must not fall"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckOffsets(const Elements& elements) {
+  const v1::PlanTensor& tensor = elements.tensor;
+  if (elements[0] != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("element 0 is ", NumberText(elements[0]), "; CSR offsets begin with 0"));
+  }
+  if (absl::Status status = CheckRises(elements, "CSR offsets"); !status.ok()) return status;
+  const int64_t last = tensor.elements() - 1;
+  if (elements[last] == tensor.high()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("element ", last, ", the last, is ", NumberText(elements[last]),
+                                                 "; CSR offsets end with the number of non-zeros, ",
+                                                 NumberText(tensor.high())));
+}
+
+absl::Status CheckPermutation(const Elements& elements) {
+  const int64_t count = elements.tensor.elements();
+  std::vector<int64_t> place(static_cast<size_t>(count), -1);
+  const std::string expected = absl::StrCat("; expected a permutation of 0 to ", count - 1);
+  for (int64_t i = 0; i < count; ++i) {
+    const double found = elements[i];
+    if (!(found >= 0 && found < static_cast<double>(count)) || found != std::floor(found)) {
+      return absl::InvalidArgumentError(absl::StrCat("element ", i, " is ", NumberText(found), expected));
+    }
+    int64_t& first = place[static_cast<size_t>(found)];
+    if (first >= 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("element ", i, " is ", NumberText(found), " as element ", first, " is", expected));
+    }
+    first = i;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckWholeNumbers(const Elements& elements) {
+  for (int64_t i = 0; i < elements.tensor.elements(); ++i) {
+    if (elements[i] == std::floor(elements[i])) continue;
+    return absl::InvalidArgumentError(absl::StrCat("element ", i, " is ", elements[i], "; expected whole numbers"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckHolds(const Elements& elements) {
+  switch (elements.tensor.file_holds()) {
+    case v1::FILL_CSR_OFFSETS:
+      return CheckOffsets(elements);
+    case v1::FILL_SORTED:
+      return CheckRises(elements, "sorted data");
+    case v1::FILL_PERMUTATION:
+      return CheckPermutation(elements);
+    case v1::FILL_INTEGERS:
+      return CheckWholeNumbers(elements);
+    default:
+      return absl::OkStatus();
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<absl::string_view> DataOf(const v1::DataFile& file, const v1::PlanTensor& tensor) {
@@ -196,21 +295,17 @@ absl::StatusOr<absl::string_view> DataOf(const v1::DataFile& file, const v1::Pla
   return absl::InvalidArgumentError(absl::StrCat(file.path(), ": ", data.status().message()));
 }
 
-absl::Status CheckDataRange(const v1::DataFile& file, const v1::PlanTensor& tensor, absl::string_view data) {
-  if (!tensor.has_low() || !tensor.has_high()) return absl::OkStatus();
-  const bool packed = ElementBits(tensor.type()) == 4;
-  const auto value = [&](int64_t i) -> double {
-    if (!packed) return DecodedScalar(tensor.type(), data.data() + i * ElementBytes(tensor.type()));
-    const int nibble = static_cast<unsigned char>(data[static_cast<size_t>(i / 2)]) >> (i % 2 * 4) & 15;
-    return tensor.type() == v1::DATA_TYPE_I4 && nibble > 7 ? nibble - 16 : nibble;
-  };
-  for (int64_t i = 0; i < tensor.elements(); ++i) {
-    const double found = value(i);
-    if (found >= tensor.low() && found <= tensor.high()) continue;
-    return absl::InvalidArgumentError(absl::StrCat(file.path(), ": element ", i, " is ", found, "; the range is ",
-                                                   tensor.low(), " to ", tensor.high()));
-  }
-  return absl::OkStatus();
+absl::Status CheckDataValues(const v1::DataFile& file, const v1::PlanTensor& tensor, absl::string_view data) {
+  const Elements elements{tensor, data};
+  const absl::Status status = CheckRange(elements);
+  const absl::Status all = status.ok() ? CheckHolds(elements) : status;
+  return all.ok() ? all : absl::InvalidArgumentError(absl::StrCat(file.path(), ": ", all.message()));
+}
+
+std::string BesideProblem(const v1::Bundle& bundle, const std::string& path) {
+  const std::filesystem::path problem(bundle.problem().path());
+  return std::filesystem::path(path).lexically_normal().lexically_relative(
+      problem.has_parent_path() ? problem.parent_path().lexically_normal() : std::filesystem::path("."));
 }
 
 const v1::DataFile* FindDataFile(const v1::Bundle& bundle, const std::string& path) {

@@ -17,8 +17,12 @@ namespace pawl {
 // name. The view is into `file`. Errors name the file, what it has and what was expected.
 absl::StatusOr<absl::string_view> DataOf(const v1::DataFile& file, const v1::PlanTensor& tensor);
 
-// Whether every value is within the tensor's range, where it states one. The error names the first that is not.
-absl::Status CheckDataRange(const v1::DataFile& file, const v1::PlanTensor& tensor, absl::string_view data);
+// Whether every value is within the tensor's range, where it states one, and all of them are what `file_holds` states:
+// CSR offsets, rising numbers, a permutation, whole numbers. The error names the first that is not.
+absl::Status CheckDataValues(const v1::DataFile& file, const v1::PlanTensor& tensor, absl::string_view data);
+
+// Where problem.py finds a file of `data`: its path from the folder of problem.py.
+std::string BesideProblem(const v1::Bundle& bundle, const std::string& path);
 
 // The bundle's data file of this path; null: there is none.
 const v1::DataFile* FindDataFile(const v1::Bundle& bundle, const std::string& path);

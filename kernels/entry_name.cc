@@ -68,6 +68,8 @@ bool IsEntryName(const std::string& entry) {
   return entry.back() == '>' && AreArguments(absl::string_view(entry).substr(open));
 }
 
+bool IsSymbolName(const std::string& name) { return name.size() <= kMaxEntry && IsQualifiedName(name); }
+
 std::string FunctionName(const std::string& entry) {
   const std::string qualified = entry.substr(0, entry.find('<'));
   const size_t last = qualified.rfind("::");

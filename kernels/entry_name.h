@@ -13,6 +13,9 @@ bool IsEntryName(const std::string& entry);
 // It has namespaces or template arguments: its name in the cubin is the compiler's.
 bool IsCppEntry(const std::string& entry);
 
+// "coefficients", "filter::taps": a variable of the device code, without template arguments.
+bool IsSymbolName(const std::string& name);
+
 // The function itself, without namespaces and template arguments: "norm".
 std::string FunctionName(const std::string& entry);
 

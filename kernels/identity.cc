@@ -53,6 +53,15 @@ void AddLaunch(const v1::Launch& launch, Content& content) {
     content.Add(std::string("cluster"));
     content.AddList(launch.cluster());
   }
+  if (!launch.loop().empty()) content.Add(absl::StrCat("loop ", launch.loop()));
+}
+
+template <typename Symbols>
+void AddSymbols(const std::string& whose, const Symbols& symbols, Content& content) {
+  for (const v1::Symbol& symbol : symbols) {
+    content.Add(absl::StrCat(whose, "symbol ", symbol.name()));
+    content.Add(symbol.tensor());
+  }
 }
 
 // What the implementation has beside its source's text.
@@ -107,6 +116,7 @@ std::string BundleHash(const v1::Bundle& bundle) {
     }
     if (!tensor.file().empty()) content.Add(absl::StrCat("data ", tensor.file()));
     if (tensor.is_static()) content.Add(std::string("static"));
+    if (tensor.file_holds() != v1::FILL_UNSPECIFIED) content.Add(absl::StrCat("holds ", tensor.file_holds()));
   }
   content.Add(bundle.scalars_size());
   for (const v1::Scalar& scalar : bundle.scalars()) {
@@ -155,6 +165,13 @@ std::string BundleHash(const v1::Bundle& bundle) {
   for (const v1::DataFile& file : bundle.data_files()) {
     content.Add(absl::StrCat("data file ", file.path(), " ", Sha256(file.data())));
   }
+  AddSymbols("", bundle.symbols(), content);
+  AddSymbols("reference ", bundle.reference().symbols(), content);
+  for (const v1::SourceFile& file : bundle.reference().files()) {
+    content.Add(absl::StrCat("reference file ", file.path()));
+    content.Add(file.text());
+  }
+  for (const std::string& path : bundle.problem_files()) content.Add(absl::StrCat("problem file ", path));
   return content.Hash();
 }
 

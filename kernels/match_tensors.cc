@@ -36,6 +36,9 @@ void Reorder(const std::vector<v1::PlanTensor>& all, const std::map<std::string,
       for (int32_t& swapped : *launch.mutable_swap()) swapped = places[static_cast<size_t>(swapped)];
     }
   }
+  for (v1::PlanSymbol& symbol : *plan->mutable_symbols()) {
+    symbol.set_tensor(places[static_cast<size_t>(symbol.tensor())]);
+  }
 }
 
 }  // namespace

@@ -141,6 +141,7 @@ struct Planner::State {
     result.set_elements(elements);
     result.set_align(tensor.align());
     result.set_file(tensor.file());
+    result.set_file_holds(tensor.file_holds());
     result.set_is_static(tensor.is_static());
     if (IsCompared(tensor.role())) {
       if (tensor.has_tolerance()) *result.mutable_tolerance() = tensor.tolerance();
@@ -270,9 +271,10 @@ struct Planner::State {
         absl::StrCat(a.name(), " and ", b.name(), " must be two tensors of the same type and shape"));
   }
 
-  // Nothing where the launch is left out.
-  absl::StatusOr<std::optional<v1::PlanLaunch>> Launch(const v1::Launch& launch, const std::string& entry,
-                                                       const Values& values, const v1::Plan& plan) {
+  // Nothing where the launch is left out. `first`: of its loop, whose repetition it has; otherwise the launch itself.
+  absl::StatusOr<std::optional<v1::PlanLaunch>> Launch(const v1::Launch& launch, const v1::Launch& first,
+                                                       const std::string& entry, const Values& values,
+                                                       const v1::Plan& plan) {
     const auto failed = [&](const std::string& what, const absl::Status& status) {
       return absl::InvalidArgumentError(
           absl::StrCat("launch ", launch.entry(), " at size ", plan.size(), ": ", what, ": ", status.message()));
@@ -284,8 +286,8 @@ struct Planner::State {
     }
     v1::PlanLaunch result;
     result.set_entry(entry);
-    if (!launch.repeat().empty()) {
-      absl::StatusOr<int64_t> repeat = Whole(launch.repeat(), values, 0, kMaxLaunches);
+    if (!first.repeat().empty()) {
+      absl::StatusOr<int64_t> repeat = Whole(first.repeat(), values, 0, kMaxLaunches);
       if (!repeat.ok()) return failed("repeat", repeat.status());
       if (*repeat == 0) return std::nullopt;
       result.set_repeat(static_cast<int32_t>(*repeat));
@@ -307,9 +309,9 @@ struct Planner::State {
       if (!shared.ok()) return failed("shared", shared.status());
       result.set_shared_bytes(static_cast<int32_t>(*shared));
     }
-    if (absl::Status status = Swap(launch, plan, result); !status.ok()) return failed("swap", status);
+    if (absl::Status status = Swap(first, plan, result); !status.ok()) return failed("swap", status);
     for (const std::string& name : launch.arguments()) {
-      if (!launch.index().empty() && name == launch.index()) {
+      if (!first.index().empty() && name == first.index()) {
         result.add_arguments()->set_index(true);
         continue;
       }
@@ -324,9 +326,14 @@ struct Planner::State {
   absl::Status AddLaunches(const Launches& launches, const v1::Variant& variant, const v1::Size& size,
                            const Values& values, const v1::Plan& plan, Planned* planned) {
     int64_t count = 0;
-    for (const v1::Launch& launch : launches) {
+    int first = 0;   // of the loop, in the bundle
+    int begin = -1;  // of the loop, in the plan; -1: there is none, or none of its launches yet
+    for (int i = 0; i < launches.size(); ++i) {
+      const v1::Launch& launch = launches[i];
+      const bool goes_on = i > 0 && !launch.loop().empty() && launch.loop() == launches[i - 1].loop();
+      if (!goes_on) first = i, begin = -1;
       absl::StatusOr<std::optional<v1::PlanLaunch>> result =
-          Launch(launch, EntryOf(bundle, launch.entry(), variant, size), values, plan);
+          Launch(launch, launches[first], EntryOf(bundle, launch.entry(), variant, size), values, plan);
       if (!result.ok()) return result.status();
       if (!result->has_value()) continue;
       count += std::max(1, (*result)->repeat());
@@ -335,7 +342,32 @@ struct Planner::State {
                                                        ": a call has more than ", kMaxLaunches,
                                                        " launches, repetitions counted"));
       }
+      if (begin >= 0) {
+        (*planned)[planned->size() - 1].clear_swap();  // the last one exchanges
+        (*planned)[begin].set_loop(planned->size() - begin + 1);
+      } else {
+        begin = planned->size();
+      }
       *planned->Add() = **std::move(result);
+    }
+    return absl::OkStatus();
+  }
+
+  // Variables of the device code that hold inputs. Those of the implementation must be the same in every call.
+  absl::Status AddSymbols(const google::protobuf::RepeatedPtrField<v1::Symbol>& symbols, bool must_be_static,
+                          v1::Plan& plan) {
+    for (const v1::Symbol& symbol : symbols) {
+      const std::optional<int> tensor = TensorNamed(symbol.tensor(), plan);
+      const auto failed = [&](const std::string& what) {
+        return absl::InvalidArgumentError(absl::StrCat("symbol ", symbol.name(), ": ", what));
+      };
+      if (!tensor) return failed(absl::StrCat("there is no tensor ", symbol.tensor()));
+      const v1::PlanTensor& filled = plan.tensors(*tensor);
+      if (filled.role() != v1::TENSOR_ROLE_INPUT) return failed(absl::StrCat(symbol.tensor(), " is not an input"));
+      if (must_be_static && !filled.is_static()) return failed(absl::StrCat(symbol.tensor(), " is not static"));
+      v1::PlanSymbol& added = *plan.add_symbols();
+      added.set_name(symbol.name());
+      added.set_tensor(*tensor);
     }
     return absl::OkStatus();
   }
@@ -409,13 +441,20 @@ absl::StatusOr<v1::Plan> Planner::MakePlan(const v1::Variant& variant, const v1:
   absl::StatusOr<v1::Plan> plan = state_->Make(size, values, variant, state_->bundle.launches(), true);
   if (!plan.ok()) return plan;
   if (absl::Status status = state_->AddSetup(size, *plan); !status.ok()) return status;
+  if (absl::Status status = state_->AddSymbols(state_->bundle.symbols(), true, *plan); !status.ok()) return status;
   return plan;
 }
 
 absl::StatusOr<v1::Plan> Planner::MakeReferencePlan(const v1::Size& size, const v1::GpuInfo& gpu) {
   Values values = GpuLimits(gpu);
   for (const auto& [name, value] : size.values()) values[name] = value;
-  return state_->Make(size, values, v1::Variant(), state_->bundle.reference().launches(), false);
+  absl::StatusOr<v1::Plan> plan =
+      state_->Make(size, values, v1::Variant(), state_->bundle.reference().launches(), false);
+  if (!plan.ok()) return plan;
+  if (absl::Status status = state_->AddSymbols(state_->bundle.reference().symbols(), false, *plan); !status.ok()) {
+    return status;
+  }
+  return plan;
 }
 
 absl::StatusOr<v1::Plan> MakePlan(const v1::Bundle& bundle, const v1::Variant& variant, const v1::Size& size,

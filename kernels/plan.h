@@ -45,8 +45,9 @@ std::optional<v1::Failure> CheckLaunchLimits(const v1::Plan& plan, const v1::Gpu
 std::vector<std::string> CompileOptions(const v1::Bundle& bundle, const v1::Variant& variant, const v1::Size& size);
 // Whether a source is compiled from CUDA C++: the others end in .ptx and .cubin.
 bool IsCudaSource(const std::string& path);
-// Of the reference's source or the setup's.
-std::vector<std::string> ContractCompileOptions(const v1::SourceFile& source, const v1::Size& size);
+// Of the reference's source and its files, or the setup's.
+std::vector<std::string> ContractCompileOptions(const v1::SourceFile& source, const v1::Size& size,
+                                                const google::protobuf::RepeatedPtrField<v1::SourceFile>& files = {});
 // The source, one of its files or an entry mentions SIZE_<name>: one cubin for each size.
 bool FixesSizes(const v1::Bundle& bundle);
 

@@ -145,7 +145,10 @@ KeyTable FillTable() {
   };
   return {
       .header = "fill",
-      .meaning = "A fill with what it needs. It has exactly one of these keys.",
+      .meaning =
+          "A fill with what it needs. It has exactly one of these keys; or `file` with one of `integers`, `sorted`, "
+          "`csr_offsets` and `permutation`, which state what the file holds. The data are checked for that when the "
+          "bundle is read.",
       .keys = {
           ends("integers", "Whole numbers from the lowest to the highest, each as likely.",
                "fill = { integers = [0, \"V - 1\"] }"),
@@ -161,7 +164,11 @@ KeyTable FillTable() {
                "The data of this file in the bundle's folder: `.npy`, `.safetensors` (the tensor of this name, "
                "or the only one), or raw bytes. It has the tensor's type and shape; where it has more rows, the "
                "first are taken.",
-               "fill = { file = \"weights.npy\" }")}};
+               "fill = { file = \"offsets.npy\", csr_offsets = \"NNZ\" }"),
+          Flag("permutation", "false",
+               "With `file` only: the file has each of 0 to elements - 1 once. Without a file, write "
+               "`fill = \"permutation\"`.",
+               "fill = { file = \"order.npy\", permutation = true }")}};
 }
 
 Key FillKey() {
@@ -394,6 +401,12 @@ KeyTable Launch(std::string header, Scope scope, LaunchOf of) {
                     "Two tensors of the same type and shape, neither an input, whose names are exchanged after each of "
                     "these launches. Afterwards each name means the buffer that it was exchanged for.",
                     "swap = [\"ping\", \"pong\"]"),
+              Text("loop", false, "it is repeated alone",
+                   "The name of a loop around several launches: those that follow each other with the same name run in "
+                   "turn, `repeat` times. `repeat`, `index` and `swap` stand in the first of them and are those of "
+                   "the loop: every launch of it may have the index as an argument, and the tensors are exchanged "
+                   "after the last launch of each round.",
+                   "loop = \"step\""),
               Flag("cooperative", "false",
                    "A cooperative launch, as `grid.sync()` needs it: all blocks must fit on the GPU at once.",
                    "cooperative = true"),
@@ -406,6 +419,21 @@ Key LaunchTables(std::string header, Scope scope, LaunchOf of, bool required) {
   Key key = Table(KeyType::kTables, "launch", required, "", Launch(std::move(header), scope, of));
   key.most = kMaxLaunches;
   return key;
+}
+
+KeyTable SymbolTable(std::string header, bool reference) {
+  return {
+      .header = std::move(header),
+      .meaning = std::string("A `__constant__` or `__device__` variable of ") +
+                 (reference ? "the reference's source" : "the source") +
+                 " that the program's host code fills, as by `cudaMemcpyToSymbol`. It gets the content of an input "
+                 "before each call, outside the timed region, and no call may change it.",
+      .keys = {
+          Text("name", true, "", "The variable, with its namespaces; it may be `static`.", "name = \"coefficients\""),
+          Text("tensor", true, "",
+               std::string("The input whose content it gets") + (reference ? "" : ", which has `static = true`") +
+                   ". It has as many bytes as the variable at every size; no launch needs it as an argument.",
+               "tensor = \"taps\"")}};
 }
 
 KeyTable Work() {
@@ -428,6 +456,12 @@ KeyTable Reference() {
               "to be obviously right; it may be slow.",
           .keys = {Text("source", true, "", "Its `.cu` file, a path inside the bundle's folder.",
                         "source = \"reference.cu\""),
+                   Texts("files", false, "none",
+                         "Further files, which `#include \"...\"` of its source finds, named as those of the top are. "
+                         "They belong to the contract. The implementation's `files` are not found from here: they "
+                         "may be edited.",
+                         "files = [\"reference/*.cuh\"]"),
+                   Table(KeyType::kTables, "symbol", false, "none", SymbolTable("[[reference.symbol]]", true)),
                    LaunchTables("[[reference.launch]]", kSizesOnly, LaunchOf::kReference, true)}};
 }
 
@@ -482,6 +516,11 @@ KeyTable Top() {
                "A Python file with the inputs, the reference and, optionally, the baseline, in place of `[reference]` "
                "and `[baseline]`.",
                "problem = \"problem.py\""),
+          Texts("data", false, "none",
+                "Files that `problem.py` finds beside it, to read or to import, named as `files` are: "
+                "`np.load(Path(__file__).parent / \"degrees.npy\")`, `import graphs`. They belong to the contract, and "
+                "count as data files.",
+                "data = [\"*.npy\", \"graphs.py\"]"),
           Text("summary", false, "none", "One line that says what the kernel computes.",
                "summary = \"Scaled dot-product attention, forward, fp16\""),
           Word("compiler", false, {"nvrtc", "nvcc"},
@@ -513,6 +552,7 @@ KeyTable Top() {
           Table(KeyType::kTables, "constraint", false, "every variant is allowed", Constraint()),
           Table(KeyType::kTable, "hidden", false, "validation at the ladder only", Hidden()),
           LaunchTables("[[launch]]", kEverything, LaunchOf::kKernel, true),
+          Table(KeyType::kTables, "symbol", false, "none", SymbolTable("[[symbol]]", false)),
           Table(KeyType::kTable, "setup", false, "nothing is prepared", Setup()),
           Table(KeyType::kTable, "work", false, "no roofline and no floor", Work()),
           Table(KeyType::kTable, "reference", false, "`problem` has the reference", Reference()),

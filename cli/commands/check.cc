@@ -28,6 +28,7 @@ struct CheckFlags {
   bool json = false;
   bool no_build = false;
   bool builds = false;
+  bool all_gpus = false;
   bool allow_unsandboxed = false;
 };
 
@@ -44,8 +45,11 @@ void PrintGpu(const v1::CheckGpu& gpu) {
   std::string build = "not compiled";
   if (gpu.build() == v1::CHECK_BUILD_DONE) build = absl::StrFormat("compiled in %.2f s", gpu.build_seconds());
   if (gpu.build() == v1::CHECK_BUILD_FAILED) build = "does not compile";
+  if (gpu.build() == v1::CHECK_BUILD_NOT_ASKED) build = "launch limits only";
   std::printf("  %-24s %-6s %s%s\n", gpu.name().c_str(), gpu.architecture().c_str(),
-              gpu.can_run() ? absl::StrCat("ok, ", build).c_str() : "can't run this bundle",
+              gpu.can_run()                              ? absl::StrCat("ok, ", build).c_str()
+              : gpu.build() == v1::CHECK_BUILD_NOT_ASKED ? "not compiled"
+                                                         : "can't run this bundle",
               gpu.too_large() > 0 ? absl::StrCat("; ", gpu.too_large(), " variants exceed its limits").c_str() : "");
   for (const v1::Failure& failure : gpu.failures()) {
     std::printf("      at %s: %s\n", failure.size().c_str(), failure.message().c_str());
@@ -95,6 +99,13 @@ void Print(const v1::CheckReport& report, const v1::Bundle& bundle) {
     std::printf("  %-10s tensors %s\n", size.name().c_str(), BytesText(size.tensor_bytes()).c_str());
   }
   std::printf("GPUs%s:\n", report.compiler().empty() ? "" : absl::StrCat(" (", report.compiler(), ")").c_str());
+  std::string compiled;
+  bool others = false;
+  for (const v1::CheckGpu& gpu : report.gpus()) {
+    others = others || gpu.build() == v1::CHECK_BUILD_NOT_ASKED;
+    if (gpu.build() == v1::CHECK_BUILD_DONE || gpu.build() == v1::CHECK_BUILD_FAILED) compiled = gpu.architecture();
+  }
+  if (others) std::printf("  compiled for %s; --all-gpus compiles for the others too\n", compiled.c_str());
   for (const v1::CheckGpu& gpu : report.gpus()) PrintGpu(gpu);
   PrintEntries(report);
   PrintChanges(report, bundle);
@@ -113,6 +124,7 @@ int Check(const CheckFlags& flags) {
   BundleCheckOptions options;
   options.build = !flags.no_build;
   options.builds = flags.builds;
+  options.all_architectures = flags.all_gpus;
   options.allow_unsandboxed = flags.allow_unsandboxed;
   if (!flags.gpu.empty()) {
     const GpuSpec* spec = FindGpu(flags.gpu);
@@ -160,6 +172,10 @@ void AddCheck(CLI::App& app, int* exit_code) {
       ->add_option("BUNDLE", flags->bundle, "Folder of the kernel bundle, or the name of a bundle that ships with Pawl")
       ->required();
   command->add_option("--gpu", flags->gpu, "Check for this GPU only: a name such as h200 or \"NVIDIA H200\"");
+  command
+      ->add_flag("--all-gpus", flags->all_gpus,
+                 "Compile for every known GPU; otherwise for this machine's, or for the newest")
+      ->excludes("--gpu");
   command->add_flag("--json", flags->json, "Print JSON for programs: one object");
   command->add_flag("--no-build", flags->no_build, "Do not compile");
   command->add_flag("--builds", flags->builds, "Compile every single change of the start variant as well")

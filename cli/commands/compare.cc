@@ -145,7 +145,7 @@ void AddCompare(CLI::App& app, int* exit_code) {
   command->group(kRunning)->footer(
       "Examples: pawl compare my_kernel --patch faster.patch\n"
       "          pawl compare attention TILE_M=16                with the start variant\n"
-      "          pawl compare attention MMA=1,WARPS=2 MMA=1,WARPS=4\n"
+      "          pawl compare attention TILE_M=16 TILE_M=16,KV_SPLITS=4\n"
       "          pawl compare old/ new/ --all-sizes\n"
       "Both sides are validated as in a campaign, and a side that fails a check is not timed. Faster means what it "
       "means for a change that is kept.\n"

@@ -33,6 +33,7 @@ namespace {
 using HandOffJson = nlohmann::json;
 using Kind = LaunchUnit::Kind;
 
+constexpr char kLaunchFilled[] = "LaunchFilled";  // as extensions call it: their tensors may be others each time
 constexpr char kSourceFolder[] = "source/", kDeviceFolder[] = "device/", kContractFolder[] = "contract/";
 
 const std::set<std::string>& PythonKeywords() {
@@ -116,9 +117,15 @@ class HandOffWriter {
   void ReadCubin() {
     if (!is_cuda()) {
       for (const v1::Launch& launch : bundle_.launches()) symbols_[launch.entry()] = launch.entry();
+      for (const v1::Symbol& symbol : bundle_.symbols()) variables_[symbol.name()] = symbol.name();
       return;
     }
     if (winner_.cubin.empty()) return;
+    const absl::StatusOr<std::vector<GlobalVariable>> variables = GlobalVariables(winner_.cubin);
+    for (const v1::Symbol& symbol : bundle_.symbols()) {
+      const GlobalVariable* variable = variables.ok() ? FindVariable(*variables, symbol.name()) : nullptr;
+      if (variable != nullptr) variables_[symbol.name()] = variable->name;
+    }
     const absl::StatusOr<std::vector<std::string>> names = EntryNames(winner_.cubin);
     if (!names.ok()) return;
     for (const v1::Launch& launch : bundle_.launches()) {
@@ -142,7 +149,9 @@ class HandOffWriter {
 
   bool names_known() const {
     return std::all_of(bundle_.launches().begin(), bundle_.launches().end(),
-                       [&](const v1::Launch& launch) { return symbols_.contains(launch.entry()); });
+                       [&](const v1::Launch& launch) { return symbols_.contains(launch.entry()); }) &&
+           std::all_of(bundle_.symbols().begin(), bundle_.symbols().end(),
+                       [&](const v1::Symbol& symbol) { return variables_.contains(symbol.name()); });
   }
 
   void WriteSources() {
@@ -156,7 +165,17 @@ class HandOffWriter {
     for (const v1::SourceFile* file : {&bundle_.reference().source(), &bundle_.setup().source()}) {
       if (!file->text().empty()) Add(absl::StrCat(kContractFolder, file->path()), file->text());
     }
+    for (const v1::SourceFile& file : bundle_.reference().files()) {
+      Add(absl::StrCat(kContractFolder, file.path()), file.text());
+    }
     if (HasProblem(bundle_)) Add(absl::StrCat(kContractFolder, "problem.py"), bundle_.problem().text());
+    for (const std::string& path : bundle_.problem_files()) {
+      const v1::DataFile* data = FindDataFile(bundle_, path);
+      if (data == nullptr) continue;
+      v1::SourceFile& file = hand_off_.files.emplace_back();
+      file.set_path(absl::StrCat(kContractFolder, BesideProblem(bundle_, path)));
+      file.set_binary(data->data());
+    }
     if (is_cuda() && !winner_.cubin.empty()) {
       v1::SourceFile& file = hand_off_.files.emplace_back();
       file.set_path(cubin_file());
@@ -180,6 +199,15 @@ class HandOffWriter {
     absl::StatusOr<std::string> tables = code_.Tables();
     if (!tables.ok()) return tables.status();
     std::string declarations;
+    if (!bundle_.symbols().empty()) {
+      absl::StrAppend(
+          &declarations,
+          "// Gives the variables of the device code that hold inputs their content: before the first call, and again\n"
+          "// when those inputs have changed.\n"
+          "void FillSymbols(const Sizes& sizes, const Tensors& tensors, cudaStream_t stream);\n",
+          "inline void ", kLaunchFilled, "(const Sizes& sizes, Tensors& tensors, cudaStream_t stream) {\n",
+          "  FillSymbols(sizes, tensors, stream);\n  Launch(sizes, tensors, stream);\n}\n");
+    }
     for (const auto& [there, function, what] :
          {std::tuple{has_setup(), "LaunchSetup", "What must run before a call, on the same tensors."},
           std::tuple{has_reference(), "LaunchReference",
@@ -206,7 +234,9 @@ class HandOffWriter {
     v1::SourceFile source;
     source.set_text(text);
     for (const v1::Launch& launch : launches) absl::StrAppend(source.mutable_text(), "\n", launch.entry());
-    const std::vector<std::string> options = ContractCompileOptions(source, *size_);
+    static const auto& none = *new google::protobuf::RepeatedPtrField<v1::SourceFile>();
+    const std::vector<std::string> options =
+        ContractCompileOptions(source, *size_, kind == Kind::kReference ? bundle_.reference().files() : none);
     for (const auto& [name, value] : size_->values()) {
       if (std::find(options.begin(), options.end(), absl::StrCat("-DSIZE_", name, "=", value)) != options.end()) {
         fixed[name] = value;
@@ -270,6 +300,7 @@ class HandOffWriter {
     LaunchUnit kernel;
     kernel.function = "Launch";
     kernel.symbols = symbols_;
+    kernel.variables = variables_;
     kernel.fixed_sizes = FixedOf(Kind::kImplementation);
     const std::string folder = merged_.device_files.empty() ? kSourceFolder : kDeviceFolder;
     if (is_cuda()) kernel.include = absl::StrCat(folder, bundle_.source().path());
@@ -278,7 +309,7 @@ class HandOffWriter {
     absl::StatusOr<std::string> tables = code_.ProgramTables();
     if (!tables.ok()) return tables.status();
     fixed_ = !kernel.fixed_sizes.empty();
-    parts_.push_back({"kernel", kernel.function, absl::StrCat(id_, ".cu"),
+    parts_.push_back({"kernel", bundle_.symbols().empty() ? kernel.function : kLaunchFilled, absl::StrCat(id_, ".cu"),
                       WithCommon(is_cuda() ? OwnOptions() : std::vector<std::string>())});
     Add(absl::StrCat(id_, ".cu"),
         absl::StrCat("// ", winner_.title, "\n// ", winner_.name, ". build.sh builds it.\n", include, *text, "\n",
@@ -325,10 +356,12 @@ class HandOffWriter {
         is_cuda() ? ""
                   : absl::StrCat("  if (cubin.empty()) Library::Get().Open(",
                                  CppLiteral(absl::StrCat(kSourceFolder, bundle_.source().path())), ");\n");
-    return Filled(embedded::kHandoffProgramCu,
-                  {{"$CHECK$", check},
-                   {"$SETUP$", has_setup() ? "  LaunchSetup(sizes, tensors, nullptr);\n" : ""},
-                   {"$OPEN$", open}});
+    return Filled(
+        embedded::kHandoffProgramCu,
+        {{"$CHECK$", check},
+         {"$SETUP$", absl::StrCat(has_setup() ? "  LaunchSetup(sizes, tensors, nullptr);\n" : "",
+                                  bundle_.symbols().empty() ? "" : "  FillSymbols(sizes, tensors, nullptr);\n")},
+         {"$OPEN$", open}});
   }
 
   void WriteBuild() {
@@ -499,7 +532,7 @@ class HandOffWriter {
   LaunchCode code_;
   const v1::Size* size_ = nullptr;
   MergedSource merged_;
-  std::map<std::string, std::string> symbols_;
+  std::map<std::string, std::string> symbols_, variables_;  // to their names in the cubin
   std::vector<Part> parts_;
   bool fixed_ = false;  // a part is compiled for the goal's size alone
   HandOff hand_off_;

@@ -82,6 +82,11 @@ class Library {
     if (kernel == nullptr) Check(cudaLibraryGetKernel(&kernel, library_, symbol), symbol);
     return reinterpret_cast<const void*>(kernel);
   }
+  void* FindVariable(const char* symbol, size_t* bytes) {
+    void* address = nullptr;
+    Check(cudaLibraryGetGlobal(&address, bytes, library_, symbol), symbol);
+    return address;
+  }
 
  private:
   cudaLibrary_t library_ = nullptr;
@@ -141,6 +146,16 @@ class InMemory {
  private:
   cudaStream_t stream_;
 };
+
+// Gives a variable of the device code the content of a tensor.
+inline void FillVariable(const char* name, void* variable, size_t bytes, const void* tensor, int64_t tensor_bytes,
+                         cudaStream_t stream) {
+  if (static_cast<int64_t>(bytes) != tensor_bytes) {
+    throw std::runtime_error(std::string(name) + " has " + std::to_string(bytes) + " bytes, its tensor " +
+                             std::to_string(tensor_bytes));
+  }
+  Check(cudaMemcpyAsync(variable, tensor, bytes, cudaMemcpyDeviceToDevice, stream), name);
+}
 
 inline int64_t BytesOf(const TensorInfo& tensor, const std::vector<int64_t>& shape) {
   int64_t elements = 1;

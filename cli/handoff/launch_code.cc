@@ -223,14 +223,15 @@ LaunchCode::Value LaunchCode::ValueOf(const std::string& name, Kind kind) {
   return {"int32_t", "0"};
 }
 
-std::string LaunchCode::LaunchText(const v1::Launch& launch, int entry, Kind kind) {
+std::string LaunchCode::LaunchText(const v1::Launch& launch, const v1::Launch& first, int entry, Kind kind) {
+  // The loop itself stands around its launches.
+  const std::string repeat = launch.loop().empty() ? launch.repeat() : "";
   std::string text = absl::StrCat("  // ", launch.entry(), ": grid ", absl::StrJoin(launch.grid(), ", "), "; block ",
                                   absl::StrJoin(launch.block(), ", "),
                                   launch.shared().empty() ? "" : absl::StrCat("; shared ", launch.shared()), "\n");
-  absl::StrAppend(&text, "  ",
-                  launch.when().empty() ? "" : absl::StrCat("if (", Number(launch.when(), kind), " != 0) "),
-                  "{\n    Geometry geometry;\n    const int64_t repeat = ",
-                  launch.repeat().empty() ? "1" : Whole(launch.repeat(), kind), ";\n");
+  absl::StrAppend(
+      &text, "  ", launch.when().empty() ? "" : absl::StrCat("if (", Number(launch.when(), kind), " != 0) "),
+      "{\n    Geometry geometry;\n    const int64_t repeat = ", repeat.empty() ? "1" : Whole(repeat, kind), ";\n");
   std::string body;
   absl::StrAppend(&body, "    geometry.grid = ", Dimensions(launch.grid(), kind),
                   ";\n    geometry.block = ", Dimensions(launch.block(), kind), ";\n");
@@ -246,8 +247,8 @@ std::string LaunchCode::LaunchText(const v1::Launch& launch, int entry, Kind kin
   for (int i = 0; i < launch.arguments_size(); ++i) {
     const std::string& name = launch.arguments(i);
     const std::string own = absl::StrCat("argument", i);
-    if (!launch.index().empty() && name == launch.index()) {
-      addresses.push_back("&index");
+    if (!first.index().empty() && name == first.index()) {
+      addresses.push_back(launch.loop().empty() ? "&index" : "&round");
       continue;
     }
     const auto made = std::find_if(bundle_.structs().begin(), bundle_.structs().end(),
@@ -278,13 +279,55 @@ std::string LaunchCode::LaunchText(const v1::Launch& launch, int entry, Kind kin
   }
   absl::StrAppend(&body, "      void* arguments[] = {", addresses.empty() ? "nullptr" : absl::StrJoin(addresses, ", "),
                   "};\n      Run(entry, ", CppLiteral(launch.entry()), ", geometry, arguments, stream);\n");
-  if (launch.swap_size() == 2) {
+  if (launch.loop().empty() && launch.swap_size() == 2) {
     absl::StrAppend(&body, "      std::swap(tensors[", TensorNumber(launch.swap(0)), "], tensors[",
                     TensorNumber(launch.swap(1)), "]);\n");
   }
-  absl::StrAppend(&text, launch.repeat().empty() ? "" : "    if (repeat > 0) {\n", body, "    }\n",
-                  launch.repeat().empty() ? "" : "    }\n", "  }\n");
+  absl::StrAppend(&text, repeat.empty() ? "" : "    if (repeat > 0) {\n", body, "    }\n",
+                  repeat.empty() ? "" : "    }\n", "  }\n");
   return text;
+}
+
+std::string LaunchCode::FillText(const google::protobuf::RepeatedPtrField<v1::Symbol>& symbols, bool own) const {
+  std::string text =
+      absl::StrCat(own ? "" : "namespace {\n\n",
+                   "void FillSymbols(const Sizes& sizes, const Tensors& tensors, cudaStream_t stream) {\n"
+                   "  size_t bytes = 0;\n  void* variable = nullptr;\n");
+  for (int i = 0; i < symbols.size(); ++i) {
+    const int tensor = TensorNumber(symbols[i].tensor());
+    absl::StrAppend(&text, "  variable = Variable(", i, ", &bytes);\n  FillVariable(", CppLiteral(symbols[i].name()),
+                    ", variable, bytes, tensors.at(", tensor, "), BytesOf(TensorInfos().at(", tensor, "), ShapeOf(",
+                    tensor, ", sizes)), stream);\n");
+  }
+  return absl::StrCat(text, "}\n\n", own ? "" : "}  // namespace\n\n");
+}
+
+std::string LaunchCode::VariableText(const google::protobuf::RepeatedPtrField<v1::Symbol>& symbols,
+                                     const LaunchUnit& unit) const {
+  std::string text = "void* Variable(int symbol, size_t* bytes) {\n";
+  if (unit.kind == Kind::kImplementation) {
+    absl::StrAppend(&text, "  if (Library::Get().open()) {\n    switch (symbol) {\n");
+    for (int i = 0; i < symbols.size(); ++i) {
+      const auto known = unit.variables.find(symbols[i].name());
+      if (known == unit.variables.end()) continue;
+      absl::StrAppend(&text, "      case ", i, ":\n        return Library::Get().FindVariable(",
+                      CppLiteral(known->second), ", bytes);\n");
+    }
+    absl::StrAppend(
+        &text, "    }\n    throw std::runtime_error(\"the library's names of the variables are not known\");\n  }\n");
+  }
+  if (!unit.include.empty()) {
+    absl::StrAppend(&text, "  [[maybe_unused]] void* address = nullptr;\n  switch (symbol) {\n");
+    for (int i = 0; i < symbols.size(); ++i) {
+      const std::string& name = symbols[i].name();
+      const std::string from = absl::StrCat(absl::StartsWith(name, "::") ? " " : "::", name);
+      absl::StrAppend(&text, "    case ", i, ":\n      Check(cudaGetSymbolAddress(&address, ", from, "), ",
+                      CppLiteral(name), ");\n      Check(cudaGetSymbolSize(bytes, ", from, "), ", CppLiteral(name),
+                      ");\n      return address;\n");
+    }
+    absl::StrAppend(&text, "  }\n");
+  }
+  return absl::StrCat(text, "  throw std::runtime_error(\"there is no such variable here\");\n}\n\n");
 }
 
 std::string LaunchCode::EntryText(const std::string& entry, Kind kind) const {
@@ -295,12 +338,35 @@ absl::StatusOr<std::string> LaunchCode::Unit(const LaunchUnit& unit) {
   const auto& launches = unit.kind == Kind::kImplementation ? bundle_.launches()
                          : unit.kind == Kind::kReference    ? bundle_.reference().launches()
                                                             : bundle_.setup().launches();
-  std::string text = absl::StrCat(
-      "namespace ", namespace_, " {\nnamespace {\n\n// Kernels, by the number of their launch.\n",
-      "const void* Entry(int launch);\n", "void CheckSizes(const Sizes& sizes);\n\n}  // namespace\n\nvoid ",
-      unit.function, "(const Sizes& sizes, Tensors& tensors, cudaStream_t stream) {\n", "  CheckSizes(sizes);\n",
-      SizeValues());
-  for (int i = 0; i < launches.size(); ++i) absl::StrAppend(&text, LaunchText(launches[i], i, unit.kind));
+  const bool own = unit.kind == Kind::kImplementation;
+  static const auto& none = *new google::protobuf::RepeatedPtrField<v1::Symbol>();
+  const auto& symbols = own ? bundle_.symbols() : unit.kind == Kind::kReference ? bundle_.reference().symbols() : none;
+  std::string text =
+      absl::StrCat("namespace ", namespace_, " {\nnamespace {\n\n// Kernels, by the number of their launch.\n",
+                   "const void* Entry(int launch);\n", "void CheckSizes(const Sizes& sizes);\n",
+                   symbols.empty() ? "" : "void* Variable(int symbol, size_t* bytes);\n", "\n}  // namespace\n\n",
+                   symbols.empty() ? "" : FillText(symbols, own), "void ", unit.function,
+                   "(const Sizes& sizes, Tensors& tensors, cudaStream_t stream) {\n", "  CheckSizes(sizes);\n",
+                   SizeValues(), symbols.empty() || own ? "" : "  FillSymbols(sizes, tensors, stream);\n");
+  for (int i = 0; i < launches.size();) {
+    const v1::Launch& first = launches[i];
+    if (first.loop().empty()) {
+      absl::StrAppend(&text, LaunchText(first, first, i, unit.kind));
+      ++i;
+      continue;
+    }
+    absl::StrAppend(&text, "  // ", first.loop(), ": ", first.repeat(), " times\n",
+                    "  for (int32_t round = 0, rounds = static_cast<int32_t>(",
+                    first.repeat().empty() ? "1" : Whole(first.repeat(), unit.kind), "); round < rounds; ++round) {\n");
+    for (; i < launches.size() && launches[i].loop() == first.loop(); ++i) {
+      absl::StrAppend(&text, LaunchText(launches[i], first, i, unit.kind));
+    }
+    if (first.swap_size() == 2) {
+      absl::StrAppend(&text, "  std::swap(tensors[", TensorNumber(first.swap(0)), "], tensors[",
+                      TensorNumber(first.swap(1)), "]);\n");
+    }
+    absl::StrAppend(&text, "  }\n");
+  }
   absl::StrAppend(&text, "}\n\n}  // namespace ", namespace_, "\n\n");
   if (!unit.include.empty()) {
     for (const auto& [name, value] : unit.fixed_sizes) {
@@ -331,6 +397,7 @@ absl::StatusOr<std::string> LaunchCode::Unit(const LaunchUnit& unit) {
     absl::StrAppend(&text, "  }\n");
   }
   absl::StrAppend(&text, "  throw std::runtime_error(\"there is no such kernel here\");\n}\n\n");
+  if (!symbols.empty()) absl::StrAppend(&text, VariableText(symbols, unit));
   absl::StrAppend(&text, "void CheckSizes([[maybe_unused]] const Sizes& sizes) {\n");
   for (const auto& [name, value] : unit.fixed_sizes) {
     const auto size = std::find(sizes_.begin(), sizes_.end(), name) - sizes_.begin();

@@ -15,11 +15,12 @@ namespace pawl {
 struct LaunchUnit {
   enum class Kind { kImplementation, kReference, kSetup };
   Kind kind = Kind::kImplementation;
-  std::string function;                        // Launch, LaunchReference, LaunchSetup
-  std::string include;                         // what to #include; empty: the kernels are in a library
-  std::map<std::string, std::string> renamed;  // macros around the #include
-  std::map<std::string, int32_t> fixed_sizes;  // dimensions that the code is compiled for
-  std::map<std::string, std::string> symbols;  // entries to their names in a library; of those that are known
+  std::string function;                          // Launch, LaunchReference, LaunchSetup
+  std::string include;                           // what to #include; empty: the kernels are in a library
+  std::map<std::string, std::string> renamed;    // macros around the #include
+  std::map<std::string, int32_t> fixed_sizes;    // dimensions that the code is compiled for
+  std::map<std::string, std::string> symbols;    // entries to their names in a library; of those that are known
+  std::map<std::string, std::string> variables;  // of [[symbol]], in the same way
 };
 
 // Writes the parts of a hand-off that depend on the bundle. The bundle and the variant must outlive it.
@@ -46,7 +47,11 @@ class LaunchCode {
     std::string type, text;
   };
   Value ValueOf(const std::string& name, LaunchUnit::Kind kind);
-  std::string LaunchText(const v1::Launch& launch, int entry, LaunchUnit::Kind kind);
+  // `first`: of its loop; the launch itself where it has none.
+  std::string LaunchText(const v1::Launch& launch, const v1::Launch& first, int entry, LaunchUnit::Kind kind);
+  // FillSymbols(), and the function that finds a variable, which stands behind the #include.
+  std::string FillText(const google::protobuf::RepeatedPtrField<v1::Symbol>& symbols, bool own) const;
+  std::string VariableText(const google::protobuf::RepeatedPtrField<v1::Symbol>& symbols, const LaunchUnit& unit) const;
   int TensorNumber(const std::string& name) const;
   std::string EntryText(const std::string& entry, LaunchUnit::Kind kind) const;
 

@@ -77,7 +77,7 @@ def run(size):
         import pawl_problem
 
         path = HERE / PROBLEM
-        problem = pawl_problem.Problem(str(path), path.read_text(), DataFiles())
+        problem = pawl_problem.Problem(str(path), path.read_text(), DataFiles(), file=str(path))
         made = problem.inputs(request)
         storages = problem.input_storages(request, made, False)
     else:

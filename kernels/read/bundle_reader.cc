@@ -45,6 +45,7 @@ void ReadTables(const std::string& text, Reading& reading) {
   ReadStructs(root, reading);
   ReadTolerance(root, reading);
   ReadLaunches(root, reading);
+  ReadSymbols(root, reading);
   ReadReference(root, reading);
   ReadSetup(root, reading);
   ReadWork(root, reading);

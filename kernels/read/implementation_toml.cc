@@ -34,6 +34,7 @@ void ClearImplementation(v1::Bundle& bundle) {
   bundle.clear_variables();
   bundle.clear_constraints();
   bundle.clear_launches();
+  bundle.clear_symbols();
   auto& tensors = *bundle.mutable_tensors();
   tensors.erase(std::remove_if(tensors.begin(), tensors.end(), IsOwnScratch), tensors.end());
 }
@@ -78,6 +79,7 @@ void ReadImplementationTables(const std::string& text, const v1::Bundle& contrac
   ReadConstraints(root, reading);
   if (root.Has("tensor")) ReadTensors(root, reading);
   ReadLaunches(root, reading);
+  ReadSymbols(root, reading);
   root.Finish();
 }
 
@@ -176,6 +178,7 @@ void AppendLaunch(const v1::Launch& launch, std::string* toml) {
   AppendTexts("block", launch.block(), toml);
   AppendTexts("cluster", launch.cluster(), toml);
   AppendText("shared", launch.shared(), toml);
+  AppendText("loop", launch.loop(), toml);
   AppendText("repeat", launch.repeat(), toml);
   AppendText("index", launch.index(), toml);
   AppendTexts("swap", launch.swap(), toml);
@@ -187,7 +190,8 @@ void AppendLaunch(const v1::Launch& launch, std::string* toml) {
 
 bool IsImplementationKey(const std::string& key) {
   // The reference and the setup are built by the same compiler with the same libraries, so these stay.
-  return key == "options" || key == "variable" || key == "constraint" || key == "tensor" || key == "launch";
+  return key == "options" || key == "variable" || key == "constraint" || key == "tensor" || key == "launch" ||
+         key == "symbol";
 }
 
 bool IsOwnScratch(const v1::Tensor& tensor) { return tensor.role() == v1::TENSOR_ROLE_SCRATCH && !tensor.is_static(); }
@@ -213,6 +217,10 @@ std::string ImplementationToml(const v1::Bundle& bundle, const v1::Variant& vari
     if (tensor.align() != 0) absl::StrAppend(&toml, "align = ", tensor.align(), "\n");
   }
   for (const v1::Launch& launch : bundle.launches()) AppendLaunch(launch, &toml);
+  for (const v1::Symbol& symbol : bundle.symbols()) {
+    absl::StrAppend(&toml, "\n[[symbol]]\nname = ", Quoted(symbol.name()), "\ntensor = ", Quoted(symbol.tensor()),
+                    "\n");
+  }
   return toml;
 }
 

@@ -1,4 +1,4 @@
-// [[launch]], [reference] and [setup]: what is called with what.
+// [[launch]], [[symbol]], [reference] and [setup]: what is called with what.
 #include <algorithm>
 #include <set>
 
@@ -97,11 +97,24 @@ void CheckArguments(TomlTable& table, CallOf of, const std::string& index, const
   }
 }
 
-// `repeat`, `index`, `swap`, `cooperative` and `cluster`.
+// What a loop of launches has in its first one only.
+void RefuseRepetition(TomlTable& table, const v1::Launch& launch) {
+  for (const char* key : {"repeat", "index", "swap"}) {
+    if (!table.Has(key)) continue;
+    table.Skip(key);
+    table.Complain(table.Line(key), absl::StrCat(key, " of the loop ", launch.loop(), " stands in its first launch"));
+  }
+}
+
+// `repeat`, `index` and `swap`.
 void ReadRepetition(TomlTable& table, Reading& reading, v1::Launch& launch) {
   if (std::optional<Text> repeat = table.Expression("repeat")) {
-    reading.Use(table, "repeat", *repeat, Must::kBeACount, launch.when());
+    // A loop may go on where its first launch is left out.
+    reading.Use(table, "repeat", *repeat, Must::kBeACount, launch.loop().empty() ? launch.when() : "");
     launch.set_repeat(repeat->value);
+  } else if (!launch.loop().empty() && !table.Has("repeat")) {
+    table.Complain(table.Line("loop"),
+                   absl::StrCat("the loop ", launch.loop(), " has no repeat; expected it in its first launch"));
   }
   if (std::optional<Text> index = table.Text("index")) {
     const auto taken = reading.names.find(index->value);
@@ -111,7 +124,7 @@ void ReadRepetition(TomlTable& table, Reading& reading, v1::Launch& launch) {
     } else if (taken != reading.names.end()) {
       table.Complain(index->line, absl::StrCat("index: the name ", index->value, " is taken by the ",
                                                taken->second.first, " in line ", taken->second.second));
-    } else if (launch.repeat().empty()) {
+    } else if (launch.repeat().empty() && launch.loop().empty()) {
       table.Complain(index->line, "index counts the launches of repeat, which is missing");
     }
     launch.set_index(index->value);
@@ -130,7 +143,27 @@ void ReadRepetition(TomlTable& table, Reading& reading, v1::Launch& launch) {
     }
     launch.add_swap(name.value);
   }
-  launch.set_cooperative(table.Flag("cooperative").value_or(false));
+}
+
+// The loop's name. `before`: the launches so far. The first launch of the loop: null where this is the first.
+const v1::Launch* ReadLoop(TomlTable& table, const google::protobuf::RepeatedPtrField<v1::Launch>& before,
+                           v1::Launch& launch) {
+  const std::optional<Text> loop = table.Text("loop");
+  if (!loop) return nullptr;
+  if (!IsName(loop->value)) {
+    table.Complain(loop->line, absl::StrCat("loop \"", absl::Utf8SafeCHexEscape(loop->value),
+                                            "\" can't be a name; expected letters, digits and _"));
+    return nullptr;
+  }
+  launch.set_loop(loop->value);
+  const auto first =
+      std::find_if(before.begin(), before.end(), [&](const v1::Launch& other) { return other.loop() == loop->value; });
+  if (first == before.end()) return nullptr;
+  if (before.rbegin()->loop() != loop->value) {
+    table.Complain(loop->line, absl::StrCat("the loop ", loop->value, " has ended with another launch than those of ",
+                                            "it; expected launches that follow each other, or another name"));
+  }
+  return &*first;
 }
 
 void ReadGeometry(TomlTable& table, const std::string& key, Reading& reading, const v1::Launch& launch,
@@ -145,7 +178,9 @@ void ReadGeometry(TomlTable& table, const std::string& key, Reading& reading, co
   }
 }
 
-void ReadLaunch(TomlTable& table, CallOf of, Reading& reading, v1::Launch& launch) {
+void ReadLaunch(TomlTable& table, CallOf of, Reading& reading,
+                google::protobuf::RepeatedPtrField<v1::Launch>& launches) {
+  v1::Launch launch;
   if (std::optional<Text> entry = table.Text("entry")) {
     CheckEntry(table, *entry);
     table.set_where(absl::StrCat(table.where(), " ", entry->value));
@@ -164,11 +199,51 @@ void ReadLaunch(TomlTable& table, CallOf of, Reading& reading, v1::Launch& launc
     reading.Use(table, "shared", *shared, Must::kBeBytes, launch.when());
     launch.set_shared(shared->value);
   }
-  ReadRepetition(table, reading, launch);
+  const v1::Launch* first = ReadLoop(table, launches, launch);
+  if (first != nullptr) {
+    RefuseRepetition(table, launch);
+  } else {
+    ReadRepetition(table, reading, launch);
+  }
+  launch.set_cooperative(table.Flag("cooperative").value_or(false));
   const std::vector<Text> arguments = table.Texts("arguments");
-  CheckArguments(table, of, launch.index(), arguments, reading);
+  CheckArguments(table, of, first == nullptr ? launch.index() : first->index(), arguments, reading);
   for (const Text& argument : arguments) launch.add_arguments(argument.value);
   table.Finish();
+  *launches.Add() = std::move(launch);
+}
+
+void ReadSymbolTables(TomlTable& table, bool reference, Reading& reading,
+                      google::protobuf::RepeatedPtrField<v1::Symbol>& symbols) {
+  std::set<std::string> names;
+  for (TomlTable& each : table.Tables("symbol")) {
+    v1::Symbol& symbol = *symbols.Add();
+    if (std::optional<Text> name = each.Text("name")) {
+      each.set_where(absl::StrCat(each.where(), " ", absl::Utf8SafeCHexEscape(name->value.substr(0, 80))));
+      if (!IsSymbolName(name->value)) {
+        each.Complain(name->line,
+                      "it can't be a variable; expected the name of a __constant__ or __device__ variable "
+                      "of the source, such as filter::taps");
+      } else if (!names.insert(name->value).second) {
+        each.Complain(name->line, "another [[symbol]] has this name");
+      }
+      symbol.set_name(name->value);
+    }
+    if (std::optional<Text> tensor = each.Text("tensor")) {
+      const v1::Tensor* filled = FindTensor(reading.bundle, tensor->value);
+      if (filled == nullptr) {
+        each.Complain(tensor->line, absl::StrCat("there is no tensor ", absl::Utf8SafeCHexEscape(tensor->value)));
+      } else if (filled->role() != v1::TENSOR_ROLE_INPUT) {
+        each.Complain(tensor->line, absl::StrCat("the tensor ", tensor->value, " is not an input"));
+      } else if (!reference && !filled->is_static()) {
+        each.Complain(tensor->line, absl::StrCat("the tensor ", tensor->value,
+                                                 " is not static; a symbol holds the same in every call: add static = "
+                                                 "true to the tensor"));
+      }
+      symbol.set_tensor(tensor->value);
+    }
+    each.Finish();
+  }
 }
 
 // Whether a launch gets a tensor, itself or as a field.
@@ -195,10 +270,14 @@ void CheckOutputs(const std::string& who, const google::protobuf::RepeatedPtrFie
 
 void ReadLaunches(TomlTable& root, Reading& reading) {
   std::vector<TomlTable> tables = root.Tables("launch");
-  for (TomlTable& table : tables) ReadLaunch(table, CallOf::kKernel, reading, *reading.bundle.add_launches());
+  for (TomlTable& table : tables) ReadLaunch(table, CallOf::kKernel, reading, *reading.bundle.mutable_launches());
   if (tables.empty()) return;
   reading.lines["launches"] = tables.front().line();
   CheckOutputs("[[launch]]", reading.bundle.launches(), tables.front().line(), reading);
+}
+
+void ReadSymbols(TomlTable& root, Reading& reading) {
+  ReadSymbolTables(root, false, reading, *reading.bundle.mutable_symbols());
 }
 
 void ReadReference(TomlTable& root, Reading& reading) {
@@ -216,7 +295,9 @@ void ReadReference(TomlTable& root, Reading& reading) {
   v1::Reference& reference = *reading.bundle.mutable_reference();
   ReadSource(*table, "source", reading, *reference.mutable_source());
   std::vector<TomlTable> launches = table->Tables("launch");
-  for (TomlTable& launch : launches) ReadLaunch(launch, CallOf::kReference, reading, *reference.add_launches());
+  ReadSourceFiles(*table, reference.source().path(), reading, *reference.mutable_files());
+  ReadSymbolTables(*table, true, reading, *reference.mutable_symbols());
+  for (TomlTable& launch : launches) ReadLaunch(launch, CallOf::kReference, reading, *reference.mutable_launches());
   if (!launches.empty()) {
     CheckOutputs("[[reference.launch]]", reference.launches(), launches.front().line(), reading);
   }
@@ -229,7 +310,7 @@ void ReadSetup(TomlTable& root, Reading& reading) {
     v1::Setup& setup = *reading.bundle.mutable_setup();
     ReadSource(*table, "source", reading, *setup.mutable_source());
     for (TomlTable& launch : table->Tables("launch")) {
-      ReadLaunch(launch, CallOf::kSetup, reading, *setup.add_launches());
+      ReadLaunch(launch, CallOf::kSetup, reading, *setup.mutable_launches());
     }
     table->Finish();
   }

@@ -37,26 +37,26 @@ void ReadEnds(TomlTable& table, const std::string& key, Reading& reading, v1::Te
   tensor.set_high(ends[1].value);
 }
 
-void ReadDataFile(TomlTable& fill, Reading& reading, v1::Tensor& tensor) {
+void ReadFillFile(TomlTable& fill, Reading& reading, v1::Tensor& tensor) {
   const std::optional<Text> path = fill.Text("file");
   if (!path) return;
   tensor.set_file(path->value);
-  if (FindDataFile(reading.bundle, path->value) != nullptr) return;
-  const size_t left = kMaxDataBytes - std::min(kMaxDataBytes, reading.data_bytes);
-  absl::StatusOr<std::string> data = ReadBinaryFile(reading.folder, path->value, left);
-  if (!data.ok()) {
-    const bool large = data.status().code() == absl::StatusCode::kOutOfRange;
-    fill.Complain(path->line,
-                  absl::StrCat("file: ", data.status().message(),
-                               large ? absl::StrCat("; all data files may have ", kMaxDataBytes,
-                                                    " bytes together: problem.py can make or load larger ones")
-                                     : ""));
-    return;
+  ReadDataFile(fill, "file", *path, path->value, reading);
+}
+
+// What is stated of the data of a file, beside its name.
+constexpr std::pair<const char*, v1::Fill> kFileHolds[] = {{"integers", v1::FILL_INTEGERS},
+                                                           {"sorted", v1::FILL_SORTED},
+                                                           {"csr_offsets", v1::FILL_CSR_OFFSETS},
+                                                           {"permutation", v1::FILL_PERMUTATION}};
+
+void CheckFilePermutation(TomlTable& fill) {
+  if (!fill.Has("permutation")) return;
+  const std::optional<bool> given = fill.Flag("permutation");
+  if (given && !*given) fill.Complain(fill.Line("permutation"), "permutation is true, or it is left out");
+  if (!fill.Has("file")) {
+    fill.Complain(fill.Line("permutation"), "permutation says what a file holds; expected fill = \"permutation\"");
   }
-  reading.data_bytes += data->size();
-  v1::DataFile& file = *reading.bundle.add_data_files();
-  file.set_path(path->value);
-  file.set_data(*std::move(data));
 }
 
 // { integers = [0, 9] } and such.
@@ -70,7 +70,7 @@ void ReadFillTable(TomlTable& fill, Reading& reading, v1::Tensor& tensor) {
     ++count;
     tensor.set_fill(kind);
     if (kind == v1::FILL_FILE) {
-      ReadDataFile(fill, reading, tensor);
+      ReadFillFile(fill, reading, tensor);
     } else if (kind == v1::FILL_CONSTANT || kind == v1::FILL_CSR_OFFSETS) {
       const std::optional<Text> value = fill.Expression(key);
       if (!value) continue;
@@ -81,7 +81,20 @@ void ReadFillTable(TomlTable& fill, Reading& reading, v1::Tensor& tensor) {
       ReadEnds(fill, key, reading, tensor);
     }
   }
-  if (count > 1 || fill.Names().empty()) {
+  CheckFilePermutation(fill);
+  int holds = 0;
+  for (const auto& [key, kind] : kFileHolds) {
+    if (!fill.Has("file") || !fill.Has(key)) continue;
+    ++holds;
+    tensor.set_fill(v1::FILL_FILE);
+    tensor.set_file_holds(kind);
+  }
+  const bool states_file = holds == 1 && count == (fill.Has("permutation") ? 1 : 2);
+  if (fill.Has("file") && !states_file && (holds > 0 || count > 1)) {
+    fill.Complain(fill.line(),
+                  "a file is stated to hold one of integers, sorted, csr_offsets and permutation; expected one of "
+                  "them beside file");
+  } else if ((count > 1 && !states_file) || fill.Names().empty()) {
     fill.Complain(fill.line(),
                   absl::StrCat("it has ", count, " of its keys; expected one, such as { integers = [0, 9] }"));
   }
@@ -133,7 +146,7 @@ void CheckFillOfType(TomlTable& table, const v1::Tensor& tensor) {
   if (fill == v1::FILL_NORMAL && table.Has("fill") && !IsFloat(tensor.type()) && tensor.type() != v1::DATA_TYPE_I32) {
     table.Complain(table.Line("fill"), "normal is for floats; expected a range, such as fill = { integers = [0, 9] }");
   }
-  if (fill == v1::FILL_CSR_OFFSETS && !IsInteger(tensor.type())) {
+  if ((fill == v1::FILL_CSR_OFFSETS || tensor.file_holds() == v1::FILL_CSR_OFFSETS) && !IsInteger(tensor.type())) {
     table.Complain(table.Line("fill"),
                    absl::StrCat("csr_offsets are integers; the tensor's type is ", DataTypeName(tensor.type())));
   }
@@ -162,7 +175,8 @@ void ReadFill(TomlTable& table, Reading& reading, v1::Tensor& tensor) {
     tensor.set_fill(kFillWords[*word]);
   }
   CheckFillOfType(table, tensor);
-  if (table.Has("range") && table.Has("fill") && (StatesValues(tensor.fill()) || !tensor.low().empty())) {
+  if (table.Has("range") && table.Has("fill") &&
+      (StatesValues(tensor.fill()) || StatesValues(tensor.file_holds()) || !tensor.low().empty())) {
     table.Skip("range");
     table.Complain(table.Line("range"), "the fill states what the tensor holds; expected fill or range, not both");
   } else {

@@ -69,6 +69,7 @@ void ReadTensors(TomlTable& root, Reading& reading);
 void ReadScalars(TomlTable& root, Reading& reading);
 void ReadStructs(TomlTable& root, Reading& reading);
 void ReadLaunches(TomlTable& root, Reading& reading);
+void ReadSymbols(TomlTable& root, Reading& reading);
 void ReadReference(TomlTable& root, Reading& reading);
 void ReadSetup(TomlTable& root, Reading& reading);
 // After the tensors: [tolerance] may be missing where none of them needs it.
@@ -95,6 +96,13 @@ absl::StatusOr<std::string> ReadBinaryFile(const std::filesystem::path& folder, 
 // stands for names that begin with a dot, and no symbolic link to a folder is followed. An error: the pattern leads out
 // of the folder, or too many files would have to be looked at.
 absl::StatusOr<std::vector<std::string>> FilesLike(const std::filesystem::path& folder, const std::string& pattern);
+
+// A file of data of the bundle, which may be there already. False: it can't be read, which is complained about.
+bool ReadDataFile(TomlTable& table, const std::string& key, const Text& at, const std::string& path, Reading& reading);
+
+// The files that the key `files` of a table names, sorted, without its source.
+void ReadSourceFiles(TomlTable& table, const std::string& source, Reading& reading,
+                     google::protobuf::RepeatedPtrField<v1::SourceFile>& files);
 
 // The key's file, complained about where it can't be read.
 void ReadSource(TomlTable& table, const std::string& key, Reading& reading, v1::SourceFile& file);

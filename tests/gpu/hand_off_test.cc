@@ -79,6 +79,11 @@ TEST(GpuHandOff, VerifiesSwappedBuffers) {
   ExpectVerified("examples/heat", {});
 }
 
+TEST(GpuHandOff, VerifiesALoopAndASymbol) {
+  PAWL_NEEDS_GPU();
+  ExpectVerified("tests/kernels/golden/club_steps", {{"BLOCK", 64}});
+}
+
 TEST(GpuHandOff, VerifiesACooperativeKernel) {
   PAWL_NEEDS_GPU();
   ExpectVerified("examples/normalize", {});

@@ -321,6 +321,51 @@ extern "C" __global__ void step(const float* x, float* y, float* sums, int n) {
                    .kernel = Each("int* x, int n, int pass", "x[i] += pass;"),
                    .reference = "extern \"C\" __global__ void expected(int* x, int n) {\n  const int i = blockIdx.x * "
                                 "blockDim.x + threadIdx.x;\n  if (i < n) x[i] += 49995000;\n}\n"});
+  // A __constant__ table that the host fills, and a loop of two launches, odd and even.
+  const std::string taps =
+      "[[tensor]]\nname = \"taps\"\ntype = \"f32\"\nshape = [8]\nfill = { uniform = [0.5, 1.5] }\nstatic = true\n";
+  const std::string symbol = "[[symbol]]\nname = \"own::taps\"\ntensor = \"taps\"\n";
+  const std::string geometry = "grid = [\"ceil_div(N, 256)\"]\nblock = [256]\n";
+  const std::string read_taps = Each("const float* x, float* y, int n", "y[i] = x[i] * own::taps[i % 8];");
+  cases.push_back(
+      {.name = "symbol",
+       .toml = absl::StrCat(InAndOut(), taps, symbol, "[[launch]]\nentry = \"step\"\n", geometry,
+                            "arguments = [\"x\", \"y\", \"N\"]\n[[reference.launch]]\n", "entry = \"expected\"\n",
+                            geometry, "arguments = [\"x\", \"taps\", \"y\", \"N\"]\n"),
+       .kernel = "namespace own { __constant__ float taps[8]; }\n" + read_taps,
+       .reference = "extern \"C\" __global__ void expected(const float* x, const float* taps, float* y, "
+                    "int n) {\n  const int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+                    "  if (i < n) y[i] = x[i] * taps[i % 8];\n}\n",
+       .whole_trial = true});
+  cases.push_back(cases.back());
+  cases.back().name = "symbol_is_overwritten";
+  cases.back().kernel =
+      "namespace own { __device__ float taps[8]; }\n" +
+      Each("const float* x, float* y, int n", "y[i] = x[i] * own::taps[i % 8]; if (n < 0 || i == 0) own::taps[7] = 9;");
+  cases.back().failure = "changed the variable own::taps";
+  cases.back().whole_trial = false;
+  cases.push_back(cases.back());
+  cases.back().name = "symbol_of_another_size";
+  cases.back().kernel = "namespace own { __constant__ float taps[9]; }\n" + read_taps;
+  cases.back().failure = "the variable has 36 bytes, the tensor taps 32";
+  for (const int rounds : {3, 4}) {
+    cases.push_back(
+        {.name = absl::StrCat("loop_of_", rounds),
+         .toml = absl::StrCat(
+             Tensor("x", "i32", "role = \"inout\"\nfill = { integers = [0, 9] }"),
+             Tensor("t", "i32", "role = \"scratch\""), "[[launch]]\nloop = \"round\"\nrepeat = ", rounds,
+             "\nindex = \"pass\"\n", "swap = [\"x\", \"t\"]\nentry = \"step\"\n", geometry,
+             "arguments = [\"x\", \"t\", \"N\", \"pass\"]\n", "[[launch]]\nloop = \"round\"\nentry = \"twice\"\n",
+             geometry, "arguments = [\"t\", \"N\"]\n[[reference.launch]]\nentry = \"expected\"\n", geometry,
+             "arguments = [\"x\", \"N\"]\n"),
+         .kernel = absl::StrCat(Each("const int* x, int* t, int n, int pass", "t[i] = x[i] + pass;"),
+                                "extern \"C\" __global__ void twice(int* t, int n) {\n  const int i = blockIdx.x * "
+                                "blockDim.x + threadIdx.x;\n  if (i < n) t[i] *= 2;\n}\n"),
+         .reference = absl::StrCat("extern \"C\" __global__ void expected(int* x, int n) {\n  const int i = ",
+                                   "blockIdx.x * blockDim.x + threadIdx.x;\n  if (i >= n) return;\n",
+                                   "  for (int pass = 0; pass < ", rounds, "; ++pass) x[i] = 2 * (x[i] + pass);\n}\n"),
+         .whole_trial = true});
+  }
   cases.push_back({.name = "in_place_declared_out_of_place",
                    .toml = absl::StrCat(InAndOut(), Launches("\"x\", \"y\", \"N\"")),
                    .kernel = Each("float* x, float* y, int n", "y[i] = 3 * x[i]; x[i] = 0;"),

@@ -17,7 +17,7 @@ class BundleFolder {
   // Replaces the first `from` in kernel.toml, which must be there. Answers the line it begins in.
   int Replace(const std::string& from, const std::string& to) const;
 
-  // scale_rows, or graph_steps, which has the keys that scale_rows lacks.
+  // scale_rows, or graph_steps and club_steps, which have the keys that scale_rows lacks.
   static std::filesystem::path Golden(const std::string& name = "scale_rows");
 
  private:

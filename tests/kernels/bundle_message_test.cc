@@ -124,7 +124,8 @@ TEST(BundleMessageTest, RefusesWhatTheReaderWouldNotMakeOfTheNewerKeys) {
   refuses("data files: expected at most",
           [](v1::Bundle& b) { b.mutable_data_files(0)->set_data(std::string((16 << 20) + 1, ' ')); });
   refuses("data files: expected a path", [](v1::Bundle& b) { b.mutable_data_files(0)->set_path("../t.npy"); });
-  refuses("there is no data file", [](v1::Bundle& b) { b.clear_data_files(); });
+  refuses("there is no data file", [](v1::Bundle& b) { b.mutable_data_files()->DeleteSubrange(1, 1); });
+  refuses("data: one of its files is not there", [](v1::Bundle& b) { b.mutable_data_files()->DeleteSubrange(0, 1); });
   refuses("include: not the name", [](v1::Bundle& b) { b.add_include("../cub"); });
   refuses("include: expected at most 16", [](v1::Bundle& b) {
     while (b.include_size() < 17) b.add_include("l" + std::to_string(b.include_size()));

@@ -109,17 +109,17 @@ TEST(DataFileTest, TakesRawBytesAsTheyAre) {
 TEST(DataFileTest, FindsValuesOutsideOfTheRange) {
   v1::PlanTensor tensor = TensorOf(v1::DATA_TYPE_I8, {4});
   const v1::DataFile file = File("w.bin", std::string("\x00\x05\xff\x07", 4));
-  EXPECT_TRUE(CheckDataRange(file, tensor, file.data()).ok()) << "it states none";
+  EXPECT_TRUE(CheckDataValues(file, tensor, file.data()).ok()) << "it states none";
   tensor.set_low(-1);
   tensor.set_high(7);
-  EXPECT_TRUE(CheckDataRange(file, tensor, file.data()).ok());
+  EXPECT_TRUE(CheckDataValues(file, tensor, file.data()).ok());
   tensor.set_low(0);
-  EXPECT_EQ(CheckDataRange(file, tensor, file.data()).message(), "w.bin: element 2 is -1; the range is 0 to 7");
+  EXPECT_EQ(CheckDataValues(file, tensor, file.data()).message(), "w.bin: element 2 is -1; the range is 0 to 7");
   v1::PlanTensor packed = TensorOf(v1::DATA_TYPE_I4, {2});
   packed.set_low(-1);
   packed.set_high(7);
   const v1::DataFile nibbles = File("w.bin", "\x8f");
-  EXPECT_EQ(CheckDataRange(nibbles, packed, nibbles.data()).message(), "w.bin: element 1 is -8; the range is -1 to 7");
+  EXPECT_EQ(CheckDataValues(nibbles, packed, nibbles.data()).message(), "w.bin: element 1 is -8; the range is -1 to 7");
 }
 
 }  // namespace

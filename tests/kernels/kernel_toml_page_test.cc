@@ -202,7 +202,9 @@ std::map<std::string, std::string> Blocks() {
       {"maxima", Maxima()},
       {"example", absl::StrCat("```toml\n", ReadText(BundleFolder::Golden() / "kernel.toml"), "```\n")},
       {"second example",
-       absl::StrCat("```toml\n", ReadText(BundleFolder::Golden("graph_steps") / "kernel.toml"), "```\n")}};
+       absl::StrCat("```toml\n", ReadText(BundleFolder::Golden("graph_steps") / "kernel.toml"), "```\n")},
+      {"third example",
+       absl::StrCat("```toml\n", ReadText(BundleFolder::Golden("club_steps") / "kernel.toml"), "```\n")}};
   Collect(KernelToml(), &blocks);
   return blocks;
 }
@@ -267,7 +269,7 @@ void Known(const KeyTable& keys, std::set<std::string>* known) {
 // A row that the reader does not read would make its key an unknown one here.
 TEST(KernelTomlPageTest, ShowsAnExampleThatHasEveryKeyAndIsRead) {
   std::set<std::string> used, known;
-  for (const char* golden : {"scale_rows", "graph_steps"}) {
+  for (const char* golden : {"scale_rows", "graph_steps", "club_steps"}) {
     const toml::parse_result parsed = toml::parse(ReadText(BundleFolder::Golden(golden) / "kernel.toml"));
     ASSERT_TRUE(parsed) << golden;
     Used(parsed.table(), KernelToml(), &used);

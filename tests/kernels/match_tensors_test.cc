@@ -46,6 +46,7 @@ TEST(MatchTensors, GivesEachPlanTheScratchOfTheOthersAndKeepsWhatArgumentsName) 
   launch.add_arguments()->set_i32(1);
   launch.add_swap(0);
   launch.add_swap(2);
+  b.add_symbols()->set_tensor(1);
   MatchTensors({&a, &b, &c});
   for (const v1::Plan* plan : {&a, &b, &c}) {
     EXPECT_THAT(Names(*plan), ElementsAre("in", "partial", "out", "counters"));
@@ -59,6 +60,7 @@ TEST(MatchTensors, GivesEachPlanTheScratchOfTheOthersAndKeepsWhatArgumentsName) 
   EXPECT_EQ(NameOf(b, matched.arguments(3).fields().fields(0)), "counters");
   EXPECT_EQ(matched.arguments(4).i32(), 1);
   EXPECT_THAT(matched.swap(), ElementsAre(2, 3));
+  EXPECT_EQ(b.tensors(b.symbols(0).tensor()).name(), "in");
 }
 
 TEST(MatchTensors, PlacesScratchOfOneNameAsTheStrictestPlanAsks) {

@@ -276,6 +276,76 @@ TEST(PlanTest, LeavesOutALaunchThatIsRepeatedZeroTimes) {
   EXPECT_EQ(plan->launches(0).entry(), "count_visits");
 }
 
+v1::Bundle Club() { return ReadBundle(BundleFolder::Golden("club_steps")).bundle; }
+
+TEST(PlanTest, RepeatsTheLaunchesOfALoopTogetherAndExchangesAfterTheLast) {
+  v1::Bundle bundle = Club();
+  *bundle.add_launches() = bundle.launches(1);
+  bundle.mutable_launches(2)->clear_loop();
+  bundle.mutable_launches(2)->set_arguments(2, "NODES");
+  const absl::StatusOr<v1::Plan> plan = MakePlan(bundle, StartVariant(bundle), bundle.sizes(0), H200());
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  ASSERT_EQ(plan->launches_size(), 3);
+  EXPECT_EQ(plan->launches(0).loop(), 2);
+  EXPECT_EQ(plan->launches(1).loop(), 0);
+  EXPECT_EQ(plan->launches(2).loop(), 0);
+  EXPECT_EQ(plan->launches(0).repeat(), 5);
+  EXPECT_EQ(plan->launches(1).repeat(), 5);
+  EXPECT_EQ(plan->launches(2).repeat(), 0);
+  EXPECT_THAT(plan->launches(0).swap(), ElementsAre());
+  EXPECT_THAT(plan->launches(1).swap(), ElementsAre(0, 1));
+  EXPECT_TRUE(plan->launches(0).arguments(6).index());
+  EXPECT_TRUE(plan->launches(1).arguments(2).index()) << "the loop's";
+  EXPECT_EQ(CountLaunches(*plan), 11);
+}
+
+TEST(PlanTest, LeavesLaunchesOfALoopOut) {
+  v1::Bundle bundle = Club();
+  bundle.mutable_launches(0)->set_when("0");
+  absl::StatusOr<v1::Plan> plan = MakePlan(bundle, StartVariant(bundle), bundle.sizes(0), H200());
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  ASSERT_EQ(plan->launches_size(), 1);
+  EXPECT_EQ(plan->launches(0).loop(), 0);
+  EXPECT_EQ(plan->launches(0).repeat(), 5);
+  EXPECT_THAT(plan->launches(0).swap(), ElementsAre(0, 1));
+  *bundle.add_launches() = bundle.launches(1);
+  bundle.mutable_launches(2)->clear_loop();
+  bundle.mutable_launches(2)->set_arguments(2, "NODES");
+  bundle.mutable_launches(0)->set_repeat("0");
+  plan = MakePlan(bundle, StartVariant(bundle), bundle.sizes(0), H200());
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->launches_size(), 1) << "nothing of a loop that is repeated zero times";
+  bundle.mutable_launches(0)->set_when("1");
+  bundle.mutable_launches(0)->set_repeat("5001");
+  EXPECT_THAT(MakePlan(bundle, StartVariant(bundle), bundle.sizes(0), H200()).status().message(),
+              HasSubstr("launch damp at size club: a call has more than 10000 launches"));
+}
+
+TEST(PlanTest, HasTheSymbolsWithTheirTensors) {
+  v1::Bundle bundle = Club();
+  const absl::StatusOr<v1::Plan> plan = MakePlan(bundle, StartVariant(bundle), bundle.sizes(0), H200());
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  ASSERT_EQ(plan->symbols_size(), 1);
+  EXPECT_EQ(plan->symbols(0).name(), "club::weights");
+  EXPECT_EQ(plan->tensors(plan->symbols(0).tensor()).name(), "weights");
+  const absl::StatusOr<v1::Plan> reference = MakeReferencePlan(bundle, bundle.sizes(0), H200());
+  ASSERT_TRUE(reference.ok()) << reference.status();
+  ASSERT_EQ(reference->symbols_size(), 1);
+  EXPECT_EQ(reference->tensors(reference->symbols(0).tensor()).name(), "weights") << "there is no scratch before it";
+  bundle.mutable_tensors(5)->set_is_static(false);
+  EXPECT_EQ(MakePlan(bundle, StartVariant(bundle), bundle.sizes(0), H200()).status().message(),
+            "symbol club::weights: weights is not static");
+}
+
+TEST(PlanTest, CompilesSizesThatAFileOfTheReferenceMentions) {
+  v1::Bundle bundle = Club();
+  const v1::Reference& reference = bundle.reference();
+  EXPECT_THAT(ContractCompileOptions(reference.source(), bundle.sizes(0), reference.files()), ElementsAre());
+  bundle.mutable_reference()->mutable_files(0)->mutable_text()->append("int x[SIZE_NODES];\n");
+  EXPECT_THAT(ContractCompileOptions(reference.source(), bundle.sizes(0), reference.files()),
+              ElementsAre("-DSIZE_NODES=34"));
+}
+
 TEST(PlanTest, CompilesWordsFlagsAndEveryFile) {
   v1::Bundle bundle = Graph();
   const v1::Variant variant = With(With(With(StartVariant(bundle), "ACC", 1), "STAGED", 1), "FAST_MATH", 1);

@@ -178,6 +178,12 @@ TEST(SpaceTest, HashesFollowFilesWordsAndLaunchesToo) {
   EXPECT_TRUE(differs([](v1::Bundle& b) { b.mutable_structs(0)->mutable_fields(0)->push_back('x'); }));
   EXPECT_TRUE(differs([](v1::Bundle& b) { b.mutable_structs(0)->set_in_memory(true); }));
   EXPECT_TRUE(differs([](v1::Bundle& b) { b.mutable_launches(0)->set_repeat("1"); }));
+  EXPECT_TRUE(differs([](v1::Bundle& b) { b.mutable_launches(0)->set_loop("step"); }));
+  EXPECT_TRUE(differs([](v1::Bundle& b) { b.add_symbols()->set_name("table"); }));
+  EXPECT_TRUE(differs([](v1::Bundle& b) { b.mutable_reference()->add_symbols()->set_name("table"); }));
+  EXPECT_TRUE(differs([](v1::Bundle& b) { b.mutable_reference()->add_files()->set_text("x"); }));
+  EXPECT_TRUE(differs([](v1::Bundle& b) { b.clear_problem_files(); }));
+  EXPECT_TRUE(differs([](v1::Bundle& b) { b.mutable_tensors(7)->set_file_holds(v1::FILL_SORTED); }));
   EXPECT_TRUE(differs([](v1::Bundle& b) { b.mutable_launches(0)->set_index("i"); }));
   EXPECT_TRUE(differs([](v1::Bundle& b) { b.mutable_launches(0)->clear_swap(); }));
   EXPECT_TRUE(differs([](v1::Bundle& b) { b.mutable_launches(0)->clear_cluster(); }));

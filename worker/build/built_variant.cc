@@ -7,7 +7,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "base/hash/hash.h"
+#include "kernels/data_type.h"
 #include "kernels/plan.h"
 #include "kernels/substitution.h"
 #include "worker/build/build_reply.h"
@@ -96,6 +98,37 @@ std::optional<v1::Failure> CheckLaunchArguments(const PlanLaunches& launches, co
   return std::nullopt;
 }
 
+// Whether the cubin has the variables that are to be filled, each with the bytes of its tensor.
+std::optional<v1::Failure> CheckSymbols(const v1::Plan& plan, const std::string& cubin) {
+  if (plan.symbols().empty()) return std::nullopt;
+  const absl::StatusOr<std::vector<GlobalVariable>> variables = GlobalVariables(cubin);
+  if (!variables.ok()) return std::nullopt;  // loading it says what is wrong
+  const auto failure = [&](std::string message) {
+    v1::Failure result;
+    result.set_stage(v1::STAGE_BUILD);
+    result.set_check(v1::CHECK_ARGUMENTS);
+    result.set_size(plan.size());
+    result.set_message(std::move(message));
+    return result;
+  };
+  for (const v1::PlanSymbol& symbol : plan.symbols()) {
+    const GlobalVariable* variable = FindVariable(*variables, symbol.name());
+    const v1::PlanTensor& tensor = plan.tensors(symbol.tensor());
+    if (variable == nullptr) {
+      std::vector<std::string> names;
+      for (const GlobalVariable& each : *variables) names.push_back(Demangled(each.name));
+      return failure(absl::StrCat("[[symbol]] ", symbol.name(), ": the code has no such variable; it has ",
+                                  names.empty() ? "none" : absl::StrJoin(names, ", "),
+                                  ". One that no kernel uses may be left out by the compiler"));
+    }
+    if (variable->bytes == static_cast<uint64_t>(TensorBytes(tensor))) continue;
+    return failure(absl::StrCat("[[symbol]] ", symbol.name(), ": the variable has ", variable->bytes,
+                                " bytes, the tensor ", tensor.name(), " ", TensorBytes(tensor), " at size ",
+                                plan.size(), ". Give them the same type and shape"));
+  }
+  return std::nullopt;
+}
+
 std::optional<v1::Failure> CheckNames(const v1::Plan& plan) {
   for (const v1::PlanLaunch& launch : plan.launches()) {
     if (!absl::StrContains(SymbolOf(launch), kOwnFillKernel)) continue;
@@ -108,6 +141,12 @@ std::optional<v1::Failure> CheckNames(const v1::Plan& plan) {
     return failure;
   }
   return std::nullopt;
+}
+
+// What a compiler's message says about `files` at the top of kernel.toml, for a source of the contract: it does not see
+// those, because they may be edited.
+std::string WithFilesHint(const std::string& message, const std::string& instead) {
+  return absl::StrReplaceAll(message, {{"`files` in kernel.toml must name", instead}});
 }
 
 // The code of each size's setup launches.
@@ -129,7 +168,9 @@ absl::Status BuildSetup(Compiler& builder, const v1::Bundle& bundle, const std::
       if (reply->has_failure()) {
         built->failure = reply->failure();
         built->failure->set_size(at.plan.size());
-        built->failure->set_message(absl::StrCat("the setup does not build: ", reply->failure().message()));
+        built->failure->set_message(
+            absl::StrCat("the setup does not build: ",
+                         WithFilesHint(reply->failure().message(), "a setup has no `files`: its source must hold")));
         return absl::OkStatus();
       }
       known = std::make_shared<const v1::BuildReply>(*std::move(reply));
@@ -146,7 +187,8 @@ absl::Status BuildSetup(Compiler& builder, const v1::Bundle& bundle, const std::
 }  // namespace
 
 std::optional<v1::Failure> CheckArguments(const v1::Plan& plan, const std::string& cubin) {
-  return CheckLaunchArguments(plan.launches(), plan.size(), cubin);
+  if (std::optional<v1::Failure> failure = CheckLaunchArguments(plan.launches(), plan.size(), cubin)) return failure;
+  return CheckSymbols(plan, cubin);
 }
 
 const BuiltSize* BuiltVariant::Find(const std::string& size) const {
@@ -254,16 +296,19 @@ absl::StatusOr<BuiltSize> BuildReference(Compiler& builder, const v1::Bundle& bu
                                          const v1::GpuInfo& gpu, ReferenceCache* cache, const Stopped& stopped) {
   absl::StatusOr<v1::Plan> plan = MakeReferencePlan(bundle, size, gpu);
   if (!plan.ok()) return plan.status();
-  const v1::BuildRequest request = RequestFor(bundle, bundle.reference().source(), gpu,
-                                              ContractCompileOptions(bundle.reference().source(), size), *plan);
+  const v1::Reference& reference = bundle.reference();
+  v1::BuildRequest request = RequestFor(bundle, reference.source(), gpu,
+                                        ContractCompileOptions(reference.source(), size, reference.files()), *plan);
+  *request.mutable_files() = reference.files();
   const std::string key = Sha256(request.SerializeAsString());
   std::shared_ptr<const v1::BuildReply> built = cache->Find(key);
   if (built == nullptr) {
     absl::StatusOr<v1::BuildReply> reply = builder.Build(request, stopped);
     if (!reply.ok()) return reply.status();
     if (reply->has_failure()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("the reference of ", bundle.name(), " does not build: ", reply->failure().message()));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the reference of ", bundle.name(),
+          " does not build: ", WithFilesHint(reply->failure().message(), "`files` of [reference] must name")));
     }
     built = std::make_shared<const v1::BuildReply>(*std::move(reply));
     cache->Put(key, built);

@@ -57,7 +57,8 @@ inline constexpr char kOwnFillKernel[] = "pawl_fill";
 inline constexpr char kCalledItems[] = "pawl-runner called items: ";
 
 // Whether every launch passes what its entry takes, by the cubin's parameter layout: a missing argument would make the
-// driver read beyond the list. Nothing where they agree, or the cubin does not tell.
+// driver read beyond the list; and whether the variables that hold inputs are there with their tensors' bytes. Nothing
+// where they agree, or the cubin does not tell.
 std::optional<v1::Failure> CheckArguments(const v1::Plan& plan, const std::string& cubin);
 
 // Builds of references that succeeded, by source and compile options. Thread-safe.

@@ -19,6 +19,7 @@ namespace {
 
 constexpr unsigned char kCudaEntry = 0x10;  // in st_other
 constexpr Elf64_Half kMachineCuda = 190;
+constexpr std::string_view kUserConstants = ".nv.constant3";  // the section of __constant__ variables
 
 absl::Status BadCubin(const std::string& what) {
   return absl::InvalidArgumentError(absl::StrCat("not a cubin: ", what));
@@ -102,14 +103,10 @@ std::optional<std::vector<int>> ParametersIn(std::string_view info) {
   return end == total ? std::optional(sizes) : std::nullopt;
 }
 
-// Of the symbols that are wanted, sorted.
-absl::StatusOr<std::vector<std::string>> SymbolNames(std::string_view cubin,
-                                                     const std::function<bool(const Elf64_Sym&)>& wanted) {
-  Elf64_Ehdr header;
-  const absl::StatusOr<std::vector<Elf64_Shdr>> read = Sections(cubin, &header);
-  if (!read.ok()) return read.status();
-  const std::vector<Elf64_Shdr>& sections = *read;
-  std::vector<std::string> names;
+// Calls `each` with every symbol that is wanted, and its name.
+absl::Status VisitSymbols(std::string_view cubin, const std::vector<Elf64_Shdr>& sections,
+                          const std::function<bool(const Elf64_Sym&)>& wanted,
+                          const std::function<void(const Elf64_Sym&, std::string)>& each) {
   for (const Elf64_Shdr& section : sections) {
     if (section.sh_type != SHT_SYMTAB) continue;
     std::string_view symbols, strings;
@@ -121,9 +118,22 @@ absl::StatusOr<std::vector<std::string>> SymbolNames(std::string_view cubin,
     for (size_t at = 0; ReadAt(symbols, at, &symbol); at += sizeof(symbol)) {
       if (!wanted(symbol)) continue;
       if (symbol.st_name >= strings.size()) return BadCubin("a symbol's name is damaged");
-      names.push_back(NameAt(strings, symbol.st_name));
+      each(symbol, NameAt(strings, symbol.st_name));
     }
   }
+  return absl::OkStatus();
+}
+
+// Of the symbols that are wanted, sorted.
+absl::StatusOr<std::vector<std::string>> SymbolNames(std::string_view cubin,
+                                                     const std::function<bool(const Elf64_Sym&)>& wanted) {
+  Elf64_Ehdr header;
+  const absl::StatusOr<std::vector<Elf64_Shdr>> sections = Sections(cubin, &header);
+  if (!sections.ok()) return sections.status();
+  std::vector<std::string> names;
+  const absl::Status status = VisitSymbols(
+      cubin, *sections, wanted, [&](const Elf64_Sym&, std::string name) { names.push_back(std::move(name)); });
+  if (!status.ok()) return status;
   std::sort(names.begin(), names.end());
   return names;
 }
@@ -140,20 +150,46 @@ absl::StatusOr<std::vector<GlobalVariable>> GlobalVariables(std::string_view cub
   Elf64_Ehdr header;
   const absl::StatusOr<std::vector<Elf64_Shdr>> sections = Sections(cubin, &header);
   if (!sections.ok()) return sections.status();
+  std::string_view section_names;
+  if (header.e_shstrndx < sections->size()) Slice(cubin, (*sections)[header.e_shstrndx], &section_names);
   std::vector<GlobalVariable> variables;
-  for (const bool zero : {false, true}) {
-    absl::StatusOr<std::vector<std::string>> names = SymbolNames(cubin, [&](const Elf64_Sym& symbol) {
-      const bool known = symbol.st_shndx != SHN_UNDEF && symbol.st_shndx < sections->size();
-      const bool nothing_stored = known && (*sections)[symbol.st_shndx].sh_type == SHT_NOBITS;
-      return ELF64_ST_TYPE(symbol.st_info) == STT_OBJECT && symbol.st_shndx != SHN_UNDEF && symbol.st_size > 0 &&
-             nothing_stored == zero;
-    });
-    if (!names.ok()) return names.status();
-    for (std::string& name : *names) variables.push_back({std::move(name), zero});
-  }
+  const auto wanted = [](const Elf64_Sym& symbol) {
+    return ELF64_ST_TYPE(symbol.st_info) == STT_OBJECT && symbol.st_shndx != SHN_UNDEF && symbol.st_size > 0;
+  };
+  const auto add = [&](const Elf64_Sym& symbol, std::string name) {
+    GlobalVariable& variable = variables.emplace_back();
+    variable.name = std::move(name);
+    variable.bytes = symbol.st_size;
+    if (symbol.st_shndx >= sections->size()) return;
+    const Elf64_Shdr& section = (*sections)[symbol.st_shndx];
+    variable.zero = variable.blank = section.sh_type == SHT_NOBITS;
+    variable.constant = NameAt(section_names, section.sh_name).starts_with(kUserConstants);
+    std::string_view stored;
+    if (variable.zero || !Slice(cubin, section, &stored) || symbol.st_value > stored.size()) return;
+    stored = stored.substr(symbol.st_value, symbol.st_size);
+    variable.blank = stored.find_first_not_of('\0') == stored.npos;
+  };
+  if (absl::Status status = VisitSymbols(cubin, *sections, wanted, add); !status.ok()) return status;
   std::sort(variables.begin(), variables.end(),
             [](const GlobalVariable& a, const GlobalVariable& b) { return a.name < b.name; });
   return variables;
+}
+
+const GlobalVariable* FindVariable(const std::vector<GlobalVariable>& variables, const std::string& name) {
+  const std::string_view wanted = std::string_view(name).substr(name.starts_with("::") ? 2 : 0);
+  const GlobalVariable* found = nullptr;
+  for (const GlobalVariable& variable : variables) {
+    if (variable.name == wanted) return &variable;
+    const std::string demangled = Demangled(variable.name);
+    std::string_view plain = demangled;
+    // What one file has for itself lies in a namespace without a name, or in one that nvcc makes up.
+    for (size_t at; plain.starts_with("(anonymous namespace)::") || plain.starts_with("_INTERNAL_");) {
+      if ((at = plain.find("::")) == plain.npos) break;
+      plain = plain.substr(at + 2);
+    }
+    if (plain == wanted) found = &variable;
+  }
+  return found;
 }
 
 absl::StatusOr<std::vector<std::string>> DriverFunctions(std::string_view cubin) {

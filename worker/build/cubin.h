@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
@@ -30,7 +31,10 @@ absl::StatusOr<std::map<std::string, std::vector<int>>> EntryParameters(std::str
 
 struct GlobalVariable {
   std::string name;
-  bool zero = false;  // it holds zeros when it is loaded
+  bool zero = false;  // it holds zeros when it is loaded, and the cubin does not store them
+  uint64_t bytes = 0;
+  bool constant = false;  // __constant__
+  bool blank = false;     // it holds zeros, stored or not
 
   bool operator==(const GlobalVariable&) const = default;
 };
@@ -38,5 +42,8 @@ struct GlobalVariable {
 // The global variables of a cubin, sorted by name: what lies in GPU memory from loading to unloading, constants
 // included. InvalidArgument: as above.
 absl::StatusOr<std::vector<GlobalVariable>> GlobalVariables(std::string_view cubin);
+
+// The variable that C++ code calls by this name, such as filter::taps, which may be static; null: there is none.
+const GlobalVariable* FindVariable(const std::vector<GlobalVariable>& variables, const std::string& name);
 
 }  // namespace pawl

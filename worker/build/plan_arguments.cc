@@ -140,6 +140,18 @@ absl::Status CheckPlan(const v1::Plan& plan) {
     for (const v1::PlanLaunch& launch : *launches) {
       if (absl::Status status = CheckLaunch(plan, launch); !status.ok()) return status;
     }
+    for (int i = 0; i < launches->size(); ++i) {
+      for (int j = i + 1; j < i + (*launches)[i].loop(); ++j) {
+        if (j < launches->size() && RepeatsOf((*launches)[j]) == RepeatsOf((*launches)[i])) continue;
+        return absl::InvalidArgumentError(
+            absl::StrCat("the loop of launch ", (*launches)[i].entry(), " is not one: the plan is damaged"));
+      }
+    }
+  }
+  for (const v1::PlanSymbol& symbol : plan.symbols()) {
+    if (symbol.tensor() >= 0 && symbol.tensor() < plan.tensors_size()) continue;
+    return absl::InvalidArgumentError(absl::StrCat("symbol ", symbol.name(), " names tensor ", symbol.tensor(), " of ",
+                                                   plan.tensors_size(), ": the plan is damaged"));
   }
   return absl::OkStatus();
 }

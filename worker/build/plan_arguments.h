@@ -1,6 +1,7 @@
 // How a launch's arguments lie in memory, and which buffer each tensor's name means as launches exchange them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -28,11 +29,27 @@ std::string StructContent(const v1::PlanStruct& fields, const std::vector<uint64
 // How often the launch runs: once where the plan does not say.
 inline int32_t RepeatsOf(const v1::PlanLaunch& launch) { return launch.repeat() > 0 ? launch.repeat() : 1; }
 
+// Calls `each` with every launch in the order in which a call has them, repetitions included: its number in the list,
+// and the number of the repetition. Ends with the first status that is not OK.
+template <typename Launches, typename Each>
+absl::Status VisitInOrder(const Launches& launches, const Each& each) {
+  for (int begin = 0; begin < launches.size();) {
+    const int end = std::min<int>(launches.size(), begin + std::max(1, launches[begin].loop()));
+    for (int32_t index = 0; index < RepeatsOf(launches[begin]); ++index) {
+      for (int i = begin; i < end; ++i) {
+        if (absl::Status status = each(i, index); !status.ok()) return status;
+      }
+    }
+    begin = end;
+  }
+  return absl::OkStatus();
+}
+
 // Of each tensor the one whose buffer its name means once all launches have exchanged theirs.
 std::vector<int> BuffersAfter(const v1::Plan& plan);
 
-// InvalidArgument: an argument without a value, an index outside of the plan's tensors, or an exchange of two tensors
-// that differ in bytes.
+// InvalidArgument: an argument without a value, an index outside of the plan's tensors, an exchange of two tensors
+// that differ in bytes, or a loop whose launches are not repeated alike.
 absl::Status CheckPlan(const v1::Plan& plan);
 
 }  // namespace pawl

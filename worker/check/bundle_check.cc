@@ -97,6 +97,22 @@ struct ArchitectureBuild {
   absl::Status reference;
 };
 
+// Where the tensors of symbols have other sizes at other sizes of the ladder: one cubin serves all of them.
+void CheckSymbolsAtEverySize(const v1::Bundle& bundle, const ArchitectureBuild& build, v1::CheckGpu& gpu) {
+  if (bundle.symbols().empty() || FixesSizes(bundle) || !build.start.ok() || build.start->failure) return;
+  Planner planner(bundle);
+  for (const v1::Size& size : bundle.sizes()) {
+    absl::StatusOr<v1::Plan> plan = planner.MakePlan(StartVariant(bundle), size, build.gpu);
+    if (!plan.ok()) continue;
+    plan->clear_launches();
+    const std::optional<v1::Failure> failure = CheckArguments(*plan, *build.start->sizes[0].cubin);
+    if (!failure) continue;
+    gpu.set_build(v1::CHECK_BUILD_FAILED);
+    *gpu.add_failures() = *failure;
+    return;
+  }
+}
+
 // The start variant and the reference, for every architecture side by side.
 void BuildForAll(Compiler& builder, const v1::Bundle& bundle, std::map<std::string, ArchitectureBuild>& builds) {
   std::vector<std::thread> threads;
@@ -131,6 +147,18 @@ void DescribeBuild(const v1::Bundle& bundle, const ArchitectureBuild& build, v1:
     gpu.set_build(v1::CHECK_BUILD_FAILED);
     AddFailure(v1::STAGE_BUILD, v1::CHECK_COMPILE, size, std::string(build.reference.message()), gpu);
   }
+  CheckSymbolsAtEverySize(bundle, build, gpu);
+}
+
+// The one that is compiled for where not all are: that of this machine's GPU, or the newest.
+std::string ChosenArchitecture(const std::map<std::string, ArchitectureBuild>& builds) {
+  const GpuSpec* here = FindGpu(FirstGpuName());
+  if (here != nullptr && builds.contains(ArchitectureOf(here->info))) return ArchitectureOf(here->info);
+  const auto newest = std::max_element(builds.begin(), builds.end(), [](const auto& a, const auto& b) {
+    const auto capability = [](const v1::GpuInfo& gpu) { return std::pair(gpu.compute_major(), gpu.compute_minor()); };
+    return capability(a.second.gpu) < capability(b.second.gpu);
+  });
+  return newest == builds.end() ? "" : newest->first;
 }
 
 // Every single change of the start variant, compiled for one GPU.
@@ -333,13 +361,25 @@ v1::CheckReport CheckBundle(const std::filesystem::path& folder, const BundleChe
     CheckStart(bundle, spec->info, gpu, report);
     if (gpu.failures().empty() && builder != nullptr) builds[gpu.architecture()].gpu = spec->info;
   }
+  if (!options.all_architectures && builds.size() > 1) {
+    const std::string chosen = ChosenArchitecture(builds);
+    for (v1::CheckGpu& gpu : *report.mutable_gpus()) {
+      if (gpu.architecture() != chosen && builds.contains(gpu.architecture())) gpu.set_build(v1::CHECK_BUILD_NOT_ASKED);
+    }
+    std::erase_if(builds, [&](const auto& build) { return build.first != chosen; });
+  }
   if (builder != nullptr) BuildForAll(*builder, bundle, builds);
   std::set<std::string> warnings;
-  bool anywhere = false;
+  bool anywhere = false, failed = false;
   for (v1::CheckGpu& gpu : *report.mutable_gpus()) {
     const auto build = builds.find(gpu.architecture());
     if (gpu.failures().empty() && build != builds.end()) DescribeBuild(bundle, build->second, gpu, warnings);
     gpu.set_can_run(gpu.failures().empty());
+    failed = failed || gpu.build() == v1::CHECK_BUILD_FAILED;
+  }
+  for (v1::CheckGpu& gpu : *report.mutable_gpus()) {
+    // What does not compile for the one that was chosen is not known to run on the others.
+    if (failed && gpu.build() == v1::CHECK_BUILD_NOT_ASKED) gpu.set_can_run(false);
     anywhere = anywhere || gpu.can_run();
   }
   for (const std::string& warning : warnings) report.add_warnings(warning);
@@ -347,6 +387,9 @@ v1::CheckReport CheckBundle(const std::filesystem::path& folder, const BundleChe
     if (!report.entries().empty() || !build.start.ok() || build.start->sizes.empty()) continue;
     if (build.start->sizes[0].cubin == nullptr) continue;
     for (v1::CheckEntry& entry : EntriesOf(*build.start->sizes[0].cubin)) *report.add_entries() = std::move(entry);
+    for (const std::string& warning : UnfilledConstants(bundle, *build.start->sizes[0].cubin)) {
+      report.add_warnings(warning);
+    }
   }
   if (options.builds && !builds.empty()) CheckChanges(*builder, bundle, builds.begin()->second, cores, report);
   if (!anywhere) report.set_ok(false);

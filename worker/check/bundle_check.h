@@ -11,6 +11,9 @@ namespace pawl {
 struct BundleCheckOptions {
   std::vector<const GpuSpec*> gpus;  // at least one
   bool build = true;
+  // Compile for the architecture of every GPU that can launch it; otherwise for one: that of this machine's GPU where
+  // it is among them, or the newest.
+  bool all_architectures = false;
   bool builds = false;  // also every single change of the start variant
   bool allow_unsandboxed = false;
 };

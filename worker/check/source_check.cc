@@ -149,4 +149,22 @@ std::vector<v1::CheckEntry> EntriesOf(const std::string& cubin) {
   return entries;
 }
 
+std::vector<std::string> UnfilledConstants(const v1::Bundle& bundle, const std::string& cubin) {
+  std::vector<std::string> warnings;
+  const absl::StatusOr<std::vector<GlobalVariable>> variables = GlobalVariables(cubin);
+  if (!variables.ok()) return warnings;
+  Names filled;
+  for (const v1::Symbol& symbol : bundle.symbols()) {
+    const GlobalVariable* variable = FindVariable(*variables, symbol.name());
+    if (variable != nullptr) filled.insert(variable->name);
+  }
+  for (const GlobalVariable& variable : *variables) {
+    if (!variable.constant || !variable.blank || filled.contains(variable.name)) continue;
+    const std::string name = Demangled(variable.name);
+    warnings.push_back(absl::StrCat("the __constant__ variable ", name, " holds zeros: it has no initialiser, and no ",
+                                    "[[symbol]] gives it an input, as the program's cudaMemcpyToSymbol may do"));
+  }
+  return warnings;
+}
+
 }  // namespace pawl

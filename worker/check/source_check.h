@@ -18,4 +18,7 @@ std::vector<std::string> LaunchesWithoutCooperation(const v1::Bundle& bundle);
 // The kernels of a cubin, by their C++ names, with the bytes of their parameters.
 std::vector<v1::CheckEntry> EntriesOf(const std::string& cubin);
 
+// Warnings about __constant__ variables of a cubin that hold zeros and that no [[symbol]] fills.
+std::vector<std::string> UnfilledConstants(const v1::Bundle& bundle, const std::string& cubin);
+
 }  // namespace pawl

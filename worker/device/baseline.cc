@@ -61,11 +61,14 @@ std::string BaselineRequests(const v1::Bundle& bundle, const std::vector<v1::Siz
   return lines;
 }
 
-std::string BesideRequest(const v1::Plan& plan, const std::string& cubin_file, uint64_t seed) {
+std::string BesideRequest(const v1::Plan& plan, const std::string& cubin, const std::string& cubin_file,
+                          uint64_t seed) {
   Json request = SizeJson(plan.size(), plan.sizes(), seed);
   request["measurements"] = kMeasurements;  // a script that times itself only answers that
-  request["winner"] = {{"cubin", cubin_file},
-                       {"plan", {{"tensors", TensorsJson(plan)}, {"launches", LaunchesJson(plan)}}}};
+  request["winner"] = {
+      {"cubin", cubin_file},
+      {"plan",
+       {{"tensors", TensorsJson(plan)}, {"launches", LaunchesJson(plan)}, {"symbols", SymbolsJson(plan, cubin)}}}};
   return absl::StrCat(request.dump(), "\n");
 }
 
@@ -184,7 +187,7 @@ absl::StatusOr<v1::BesideBaseline> RunBaselineBeside(const v1::Bundle& bundle, c
   if (!files.ok()) return files.status();
   files->emplace_back(kCubin, *best.cubin);
   const absl::StatusOr<std::string> answer =
-      RunWith(*files, bundle, BesideRequest(best.plan, kCubin, SecretSeed()), host);
+      RunWith(*files, bundle, BesideRequest(best.plan, *best.cubin, kCubin, SecretSeed()), host);
   if (!answer.ok()) return answer.status();
   return ReadBesideAnswer(*answer, best.plan.size());
 }

@@ -43,6 +43,6 @@ absl::StatusOr<v1::BesideBaseline> RunBaselineBeside(const v1::Bundle& bundle, c
 // What the script is asked; problem/baseline_answers.h reads its answers.
 std::string BaselineRequests(const v1::Bundle& bundle, const std::vector<v1::Size>& sizes, const v1::GpuInfo& gpu,
                              uint64_t seed, int measurements);
-std::string BesideRequest(const v1::Plan& plan, const std::string& cubin_file, uint64_t seed);
+std::string BesideRequest(const v1::Plan& plan, const std::string& cubin, const std::string& cubin_file, uint64_t seed);
 
 }  // namespace pawl

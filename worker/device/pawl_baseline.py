@@ -264,13 +264,28 @@ class Winner:
             raise RuntimeError(f"the winner can't be run here: {what} failed with CUDA error {result}")
 
     def prepare(self, views):
-        """Before a capture: structs that lie in GPU memory are written."""
+        """Before a capture: structs that lie in GPU memory are written, and variables that hold inputs."""
+        self._fill_symbols(views)
         for launch, named, index in launches_of(self.plan, views):
             for argument in launch["arguments"]:
                 if argument.get("in_memory"):
                     content = struct_bytes(argument["fields"], named, index)
                     if content not in self.structs:
                         self.structs[content] = self.torch.tensor(list(content), dtype=self.torch.uint8, device="cuda")
+
+    def _fill_symbols(self, views):
+        symbols = self.plan.get("symbols", [])
+        if symbols:
+            self.torch.cuda.synchronize()  # the inputs are filled on another stream
+        for symbol in symbols:
+            address, size = ctypes.c_uint64(), ctypes.c_size_t()
+            name = ctypes.c_char_p(symbol["name"].encode())
+            result = self.cuda.cuModuleGetGlobal_v2(ctypes.byref(address), ctypes.byref(size), self.module, name)
+            self._check(result, f"cuModuleGetGlobal of {symbol['name']}")
+            view = ctypes.c_uint64(views[symbol["tensor"]].data_ptr())
+            self._check(self.cuda.cuMemcpyDtoD_v2(address, view, size), f"the copy to {symbol['name']}")
+        if symbols:
+            self.torch.cuda.synchronize()
 
     def call(self, views):
         """Answers the tensors as they are named after it: launches may exchange them."""
@@ -313,12 +328,17 @@ class LaunchConfig(ctypes.Structure):
 def launches_of(plan, views):
     """Every single launch with the tensors as they are named then and its number in its repetition."""
     named = list(views)
-    for launch in plan["launches"]:
-        for index in range(launch.get("repeat") or 1):
-            yield launch, named, index
-            if launch.get("swap"):
-                a, b = launch["swap"]
-                named[a], named[b] = named[b], named[a]
+    launches = plan["launches"]
+    begin = 0
+    while begin < len(launches):
+        together = launches[begin : begin + launches[begin].get("loop", 1)]
+        for index in range(together[0].get("repeat") or 1):
+            for launch in together:
+                yield launch, named, index
+                if launch.get("swap"):
+                    a, b = launch["swap"]
+                    named[a], named[b] = named[b], named[a]
+        begin += len(together)
 
 
 def named_after(plan, views):

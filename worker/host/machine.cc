@@ -8,6 +8,7 @@
 #include <fstream>
 #include <future>
 #include <memory>
+#include <set>
 #include <sstream>
 #include <thread>
 
@@ -15,6 +16,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "profiles/metrics.h"
 #include "worker/host/toolkit.h"
 #include "worker/process/subprocess.h"
@@ -129,6 +131,20 @@ void LookAtDisks(Machine* machine) {
 bool HasGpu() {
   std::error_code error;
   return std::filesystem::exists("/dev/nvidiactl", error) || std::filesystem::exists("/dev/dxg", error);
+}
+
+std::string FirstGpuName() {
+  std::error_code error;
+  std::set<std::filesystem::path> folders;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/driver/nvidia/gpus", error)) {
+    folders.insert(entry.path());
+  }
+  for (const std::filesystem::path& folder : folders) {
+    for (absl::string_view line : absl::StrSplit(ReadFile((folder / "information").c_str()), '\n')) {
+      if (absl::ConsumePrefix(&line, "Model:")) return std::string(absl::StripAsciiWhitespace(line));
+    }
+  }
+  return "";
 }
 
 int CountGpus() {

@@ -80,6 +80,8 @@ struct MachineProbes {
 
 // Whether the driver's control device is there, also as WSL calls it. A GPU that is there may still not work.
 bool HasGpu();
+// What the driver calls the first one, "NVIDIA H200"; empty: there is none, or the driver does not tell.
+std::string FirstGpuName();
 // As many as CUDA shows: by the driver's devices, or CUDA_VISIBLE_DEVICES where that is set.
 int CountGpus();
 

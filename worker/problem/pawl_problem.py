@@ -173,12 +173,15 @@ def is_out_of_memory(error):
 class Problem:
     """One problem.py, and the entries of pools that were made by it."""
 
-    def __init__(self, path, source, memory, phase=lambda text: None):
+    def __init__(self, path, source, memory, phase=lambda text: None, file=None):
+        """`file`: where it lies, with its data beside it; otherwise nowhere."""
         self.path, self.memory, self.phase = path, memory, phase
         self.entries = {}  # by (pool, entry)
         self.checked = set()  # sizes at which everything was checked once
         linecache.cache[path] = (len(source), None, source.splitlines(True), path)
-        self.names = {"__name__": "problem", "__file__": path}
+        self.names = {"__name__": "problem", "__file__": file or path}
+        if file:
+            sys.path.insert(0, os.path.dirname(os.path.abspath(file)))
         self.phase("its own statements")
         self._guard(lambda: exec(compile(source, path, "exec"), self.names))
         for name in ("inputs", "reference"):
@@ -532,7 +535,7 @@ def problem_process(request, pipe, memory_fd):
         gc.freeze()
         report = lambda text: pipe.write({"phase": text})  # noqa: E731
         try:
-            problem = Problem(request["path"], request["source"], SharedMemory(memory_fd), report)
+            problem = Problem(request["path"], request["source"], SharedMemory(memory_fd), report, request.get("file"))
         except ProblemError as error:
             pipe.write(error_reply(error.kind, error))
         else:
@@ -617,10 +620,19 @@ def resident_bytes(pid):
     return 0
 
 
+def write_files(folder, files):
+    for file in files:
+        path = os.path.join(folder, file["path"])
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as written:
+            written.write(base64.b64decode(file["base64"]))
+
+
 class Server:
     def __init__(self, worker, memory_fd, memory_limit):
         self.worker, self.memory_fd, self.memory_limit = worker, memory_fd, memory_limit
         self.pid, self.pipe, self.socket, self.phase, self.path = None, None, None, "", ""
+        self.folder = None  # of problem.py and the files beside it
 
     def close(self):
         """Ends the problem's process and everything that it started."""
@@ -630,6 +642,22 @@ class Server:
             os.waitpid(self.pid, 0)
             self.pid = None
         self.end_others()
+        if self.folder is not None:
+            for place, _, _ in os.walk(self.folder.name):
+                os.chmod(place, 0o700)
+            self.folder.cleanup()
+            self.folder = None
+
+    def lay_out(self, request):
+        """Writes problem.py and the files beside it into a folder of their own, and takes the right to write away."""
+        self.folder = tempfile.TemporaryDirectory(prefix="problem-", dir=os.path.dirname(os.path.abspath(__file__)))
+        source = {"path": "problem.py", "base64": base64.b64encode(request["source"].encode())}
+        write_files(self.folder.name, [source, *request.pop("files")])
+        for place, _, names in os.walk(self.folder.name, topdown=False):
+            for name in names:
+                os.chmod(os.path.join(place, name), 0o444)
+            os.chmod(place, 0o555)
+        request["file"] = os.path.join(self.folder.name, "problem.py")
 
     def end_others(self):
         """Ends every process that is left but the problem's."""
@@ -644,6 +672,8 @@ class Server:
         self.close()
         here, there = socket.socketpair()
         self.path = request["path"]
+        if request.get("files"):
+            self.lay_out(request)
         sys.stdout.flush()
         sys.stderr.flush()
         pid = os.fork()
@@ -665,11 +695,7 @@ class Server:
         if request.get("close"):
             self.close()
         with tempfile.TemporaryDirectory(prefix="script-", dir=os.path.dirname(os.path.abspath(__file__))) as folder:
-            for file in request["files"]:
-                path = os.path.join(folder, file["path"])
-                os.makedirs(os.path.dirname(path), exist_ok=True)
-                with open(path, "wb") as written:
-                    written.write(base64.b64decode(file["base64"]))
+            write_files(folder, request["files"])
             with tempfile.TemporaryFile(dir=folder) as asked, tempfile.TemporaryFile(dir=folder) as out, tempfile.TemporaryFile(dir=folder) as err:
                 asked.write(request["input"].encode())
                 asked.seek(0)

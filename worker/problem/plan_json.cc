@@ -6,6 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/strip.h"
+#include "worker/build/cubin.h"
 
 namespace pawl {
 namespace {
@@ -84,11 +85,23 @@ Json LaunchesJson(const v1::Plan& plan) {
                                              {"shared", launch.shared_bytes()},
                                              {"arguments", std::move(arguments)}});
     if (launch.repeat() > 1) added["repeat"] = launch.repeat();
+    if (launch.loop() > 1) added["loop"] = launch.loop();
     if (launch.swap_size() == 2) added["swap"] = {launch.swap(0), launch.swap(1)};
     if (launch.cooperative()) added["cooperative"] = true;
     if (launch.has_cluster()) added["cluster"] = ExtentsJson(launch.cluster());
   }
   return launches;
+}
+
+Json SymbolsJson(const v1::Plan& plan, const std::string& cubin) {
+  Json symbols = Json::array();
+  if (plan.symbols().empty()) return symbols;
+  const absl::StatusOr<std::vector<GlobalVariable>> variables = GlobalVariables(cubin);
+  for (const v1::PlanSymbol& symbol : plan.symbols()) {
+    const GlobalVariable* variable = variables.ok() ? FindVariable(*variables, symbol.name()) : nullptr;
+    symbols.push_back({{"name", variable == nullptr ? symbol.name() : variable->name}, {"tensor", symbol.tensor()}});
+  }
+  return symbols;
 }
 
 }  // namespace pawl

@@ -16,5 +16,7 @@ nlohmann::json SizeJson(const std::string& size, const google::protobuf::Map<std
                         uint64_t seed);
 nlohmann::json TensorsJson(const v1::Plan& plan);
 nlohmann::json LaunchesJson(const v1::Plan& plan);
+// By their names in the cubin.
+nlohmann::json SymbolsJson(const v1::Plan& plan, const std::string& cubin);
 
 }  // namespace pawl

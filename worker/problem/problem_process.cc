@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "absl/hash/hash.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -70,7 +71,23 @@ absl::Status BrokenAnswer(const nlohmann::json& reply) {
 }
 
 std::string IdentityOf(const v1::Bundle& bundle) {
-  return Sha256(absl::StrCat(bundle.name(), "\n", bundle.problem().text()));
+  std::string text = absl::StrCat(bundle.name(), "\n", bundle.problem().text());
+  for (const std::string& path : bundle.problem_files()) {
+    const v1::DataFile* file = FindDataFile(bundle, path);  // asked for at every request: a fast hash
+    absl::StrAppend(&text, "\n", path, " ", file == nullptr ? 0 : absl::HashOf(absl::string_view(file->data())));
+  }
+  return Sha256(text);
+}
+
+// What lies beside problem.py.
+nlohmann::json FilesOf(const v1::Bundle& bundle) {
+  nlohmann::json files = nlohmann::json::array();
+  for (const std::string& path : bundle.problem_files()) {
+    const v1::DataFile* file = FindDataFile(bundle, path);
+    if (file == nullptr) continue;
+    files.push_back({{"path", BesideProblem(bundle, path)}, {"base64", absl::Base64Escape(file->data())}});
+  }
+  return files;
 }
 
 // What a reply says went wrong.
@@ -302,6 +319,7 @@ absl::Status ProblemProcess::Open(const v1::Bundle& bundle) {
   const absl::StatusOr<Json> opened = Exchange({{"do", "open"},
                                                 {"path", path},
                                                 {"source", bundle.problem().text()},
+                                                {"files", FilesOf(bundle)},
                                                 {"seconds", absl::ToDoubleSeconds(options_.deadline)}},
                                                options_.deadline);
   if (!opened.ok()) return opened.status();
@@ -399,7 +417,10 @@ absl::StatusOr<v1::BesideBaseline> ProblemProcess::TimeBesideBaseline(const v1::
   asked["do"] = "beside";
   asked["tensors"] = TensorsJson(best.plan);
   asked["winner"] = {{"cubin", cubin.string()},
-                     {"plan", {{"tensors", TensorsJson(best.plan)}, {"launches", LaunchesJson(best.plan)}}}};
+                     {"plan",
+                      {{"tensors", TensorsJson(best.plan)},
+                       {"launches", LaunchesJson(best.plan)},
+                       {"symbols", SymbolsJson(best.plan, *best.cubin)}}}};
   absl::StatusOr<Json> reply = Ask(bundle, std::move(asked), options_.baseline_deadline);
   if (!reply.ok()) return reply.status();
   return ReadBesideAnswer(reply->dump(), best.plan.size());

@@ -100,6 +100,7 @@ class ValidatedCall {
       if (!digests.ok()) return digests.status();
       set_up_ = *std::move(digests);
     }
+    PAWL_RETURN_IF_ERROR(module_->FillSymbols(plan_, tensors_, gpu_.stream));
     PAWL_RETURN_IF_ERROR(gpu_.support.DirtyShared(RandomKey()));
     if (crowded) PAWL_RETURN_IF_ERROR(gpu_.support.Crowd(RandomKey(), together_));
     PAWL_RETURN_IF_ERROR(module_->Launch(plan_.launches(), tensors_, structs_, gpu_.stream));
@@ -140,6 +141,14 @@ class ValidatedCall {
     if (!*structs_unchanged) {
       *reply_->mutable_failure() = MakeFailure(v1::CHECK_INPUT_CHANGED, plan_.size(),
                                                "the kernel changed a struct that it was given a pointer to");
+      return false;
+    }
+    const absl::StatusOr<std::string> symbol = module_->ChangedSymbol(plan_, tensors_);
+    if (!symbol.ok()) return symbol.status();
+    if (!symbol->empty()) {
+      *reply_->mutable_failure() =
+          MakeFailure(v1::CHECK_INPUT_CHANGED, plan_.size(),
+                      absl::StrCat("the kernel changed the variable ", *symbol, ", which holds an input"));
       return false;
     }
     if (setup_ == nullptr) return true;

@@ -160,6 +160,7 @@ class OutputCheck {
     PAWL_RETURN_IF_ERROR(structs.Reserve());
     PAWL_RETURN_IF_ERROR(structs.Upload());
     if (setup_ != nullptr) PAWL_RETURN_IF_ERROR(setup_->Launch(plan_.setup(), tensors, structs, gpu_.stream));
+    PAWL_RETURN_IF_ERROR(module_->FillSymbols(plan_, tensors, gpu_.stream));
     PAWL_RETURN_IF_ERROR(module_->Launch(plan_.launches(), tensors, structs, gpu_.stream));
     PAWL_CUDA(CtxSynchronize());
     return absl::OkStatus();

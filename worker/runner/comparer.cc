@@ -355,6 +355,9 @@ absl::Status Comparer::Renew() {
 
 absl::Status Comparer::Fill(const Key& key) {
   PAWL_RETURN_IF_ERROR(gpu_.support.Fill(refill_, key));
+  for (Side* side : sides_) {
+    PAWL_RETURN_IF_ERROR(side->modules.back()->FillSymbols(*side->plan, arenas_[0].Addresses(region()), gpu_.stream));
+  }
   if (setup_ == nullptr) return absl::OkStatus();
   return setup_->Launch(candidate_.plan->setup(), arenas_[0].Addresses(region()), candidate_.structs, gpu_.stream);
 }
@@ -434,11 +437,12 @@ absl::StatusOr<bool> Comparer::Measure(Side& side, v1::TimingMode mode, double* 
     single.graph = *captured;
   }
   PAWL_RETURN_IF_ERROR(Renew());
-  if (setup_ != nullptr) PAWL_RETURN_IF_ERROR(Fill(key));  // so many launches may take longer than the GPU holds
+  if (fills_early())
+    PAWL_RETURN_IF_ERROR(Fill(key));  // queueing launches and copies may take longer than the GPU holds
   // The host queues what follows while the GPU holds: no measured call waits for a launch. Gaps are random.
   PAWL_RETURN_IF_ERROR(gpu_.support.Hold(25'000 + random_.Below(30'000)));
   PAWL_RETURN_IF_ERROR(gpu_.support.DirtyShared(RandomKey()));  // neither side finds what the other left
-  if (setup_ == nullptr) PAWL_RETURN_IF_ERROR(Fill(key));
+  if (!fills_early()) PAWL_RETURN_IF_ERROR(Fill(key));
   if (cold) PAWL_CUDA(MemsetD8Async(gpu_.flush.address(), key.words[0] & 0xff, gpu_.flush.bytes(), gpu_.stream));
   PAWL_CUDA(EventRecord(gpu_.starts[0], gpu_.stream));
   if (cold && single.graph == nullptr) {
@@ -459,10 +463,10 @@ absl::StatusOr<bool> Comparer::ReplayBriefly(Side& side) {
   if (side.brief == nullptr) return true;
   const Key key = RandomKey();
   PAWL_RETURN_IF_ERROR(Renew());
-  if (setup_ != nullptr) PAWL_RETURN_IF_ERROR(Fill(key));
+  if (fills_early()) PAWL_RETURN_IF_ERROR(Fill(key));
   PAWL_RETURN_IF_ERROR(gpu_.support.Hold(25'000 + random_.Below(30'000)));
   PAWL_RETURN_IF_ERROR(gpu_.support.DirtyShared(RandomKey()));
-  if (setup_ == nullptr) PAWL_RETURN_IF_ERROR(Fill(key));
+  if (!fills_early()) PAWL_RETURN_IF_ERROR(Fill(key));
   PAWL_CUDA(EventRecord(gpu_.starts[0], gpu_.stream));
   PAWL_CUDA(GraphLaunch(side.brief, gpu_.stream));
   PAWL_CUDA(EventRecord(gpu_.stops[0], gpu_.stream));
@@ -493,8 +497,12 @@ absl::StatusOr<bool> Comparer::LeftAlone(const Side& side, Use& use, const Key& 
   if (!changed.ok()) return changed.status();
   const absl::StatusOr<bool> structs_unchanged = side.structs.Unchanged();
   if (!structs_unchanged.ok()) return structs_unchanged.status();
-  if ((changed->empty() && *structs_unchanged) || &side != &candidate_) return true;
+  const absl::StatusOr<std::string> symbol =
+      side.modules.back()->ChangedSymbol(*side.plan, arenas_[0].Addresses(region()));
+  if (!symbol.ok()) return symbol.status();
+  if ((changed->empty() && *structs_unchanged && symbol->empty()) || &side != &candidate_) return true;
   std::string what = "a struct that it was given a pointer to";
+  if (!symbol->empty()) what = absl::StrCat("the variable ", *symbol, ", which holds an input");
   if (!changed->empty()) {
     const Segment& segment = use.left_alone.segments()[changed->front().segment];
     what = arenas_[segment.call].Describe(region(), segment, changed->front().offset);
@@ -626,6 +634,7 @@ absl::StatusOr<bool> Comparer::CheckUntouched() {
   if (setup_ != nullptr) {
     PAWL_RETURN_IF_ERROR(setup_->Launch(candidate_.plan->setup(), tensors, structs, gpu_.stream));
   }
+  PAWL_RETURN_IF_ERROR(candidate_.modules.back()->FillSymbols(*candidate_.plan, tensors, gpu_.stream));
   PAWL_RETURN_IF_ERROR(candidate_.modules.back()->Launch(candidate_.plan->launches(), tensors, structs, gpu_.stream));
   PAWL_CUDA(CtxSynchronize());
   absl::StatusOr<std::vector<ChangedByte>> changed = gpu_.support.Verify(table, key);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <deque>
@@ -103,6 +104,11 @@ class Comparer {
   // Candidate and parent in the order of their seats, the witness anywhere.
   std::vector<Side*> Seated();
   bool has_witness() const { return !request_.witness().empty(); }
+  // What a fill queues beside its kernel may take the host longer than the GPU holds: setup launches and copies.
+  bool fills_early() const {
+    return setup_ != nullptr ||
+           std::any_of(sides_.begin(), sides_.end(), [](const Side* side) { return !side->plan->symbols().empty(); });
+  }
   CUdeviceptr region() const { return gpu_.arena.address(); }
 
   GpuContext& gpu_;

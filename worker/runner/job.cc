@@ -135,6 +135,7 @@ absl::Status JobItem::Fill(int call, bool through_host) {
   Append(&segments, arena_.InOuts(0, 0, draw, sources_));
   PAWL_RETURN_IF_ERROR(through_host ? FillThroughHost(std::move(segments)) : FillHere(segments));
   PAWL_RETURN_IF_ERROR(structs_.Upload());
+  PAWL_RETURN_IF_ERROR(module_.FillSymbols(plan_, arena_.Addresses(0), gpu_.stream));
   if (plan_.setup().empty()) return absl::OkStatus();
   return setup_.Launch(plan_.setup(), arena_.Addresses(0), structs_, gpu_.stream);
 }

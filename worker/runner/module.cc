@@ -1,9 +1,12 @@
 #include "worker/runner/module.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/data_type.h"
+#include "kernels/plan.h"
 #include "worker/build/cubin.h"
 #include "worker/build/plan_arguments.h"
 
@@ -59,13 +62,14 @@ CUresult QueueLaunch(CUfunction function, const v1::PlanLaunch& launch, CUstream
 // The values of a launch's arguments, at stable addresses for the driver.
 class Arguments {
  public:
-  explicit Arguments(const v1::PlanLaunch& launch) : launch_(launch), values_(launch.arguments_size()) {
+  // `exchanged`: its tensors' names are, between its repetitions.
+  Arguments(const v1::PlanLaunch& launch, bool exchanged) : launch_(launch), values_(launch.arguments_size()) {
     const auto counts = [](const v1::PlanArgument& argument) {
       const auto& fields = argument.fields().fields();
       return argument.has_index() ||
              std::any_of(fields.begin(), fields.end(), [](const v1::PlanArgument& field) { return field.has_index(); });
     };
-    changes_ = launch.swap_size() == 2 || std::any_of(launch.arguments().begin(), launch.arguments().end(), counts);
+    changes_ = exchanged || std::any_of(launch.arguments().begin(), launch.arguments().end(), counts);
   }
 
   absl::Status Set(const std::vector<CUdeviceptr>& tensors, const StructTable& structs, int32_t index) {
@@ -163,22 +167,71 @@ absl::StatusOr<CUfunction> Module::Prepare(const v1::PlanLaunch& launch) {
 absl::Status Module::Launch(const Launches& launches, const std::vector<CUdeviceptr>& tensors,
                             const StructTable& structs, CUstream stream, const Around& around) {
   std::vector<CUdeviceptr> named = tensors;  // exchanged as launches say
-  for (int i = 0; i < launches.size(); ++i) {
+  const bool exchanged = std::any_of(launches.begin(), launches.end(),
+                                     [](const v1::PlanLaunch& launch) { return launch.swap_size() == 2; });
+  struct Prepared {
+    CUfunction function;
+    std::unique_ptr<Arguments> arguments;
+  };
+  std::map<int, Prepared> prepared;
+  return VisitInOrder(launches, [&](int i, int32_t index) -> absl::Status {
     const v1::PlanLaunch& launch = launches[i];
-    const absl::StatusOr<CUfunction> function = Prepare(launch);
-    if (!function.ok()) return function.status();
-    Arguments arguments(launch);
-    for (int32_t index = 0; index < RepeatsOf(launch); ++index) {
-      PAWL_RETURN_IF_ERROR(arguments.Set(named, structs, index));
-      if (around) PAWL_RETURN_IF_ERROR(around(i, index, true));
-      if (CUresult result = QueueLaunch(*function, launch, stream, arguments.pointers())) {
-        return CudaStatus(result, LaunchText(launch).c_str());
-      }
-      if (around) PAWL_RETURN_IF_ERROR(around(i, index, false));
-      if (launch.swap_size() == 2) std::swap(named[launch.swap(0)], named[launch.swap(1)]);
+    if (index == 0) {
+      const absl::StatusOr<CUfunction> function = Prepare(launch);
+      if (!function.ok()) return function.status();
+      prepared[i] = {*function, std::make_unique<Arguments>(launch, exchanged)};
     }
+    Prepared& ready = prepared[i];
+    PAWL_RETURN_IF_ERROR(ready.arguments->Set(named, structs, index));
+    if (around) PAWL_RETURN_IF_ERROR(around(i, index, true));
+    if (CUresult result = QueueLaunch(ready.function, launch, stream, ready.arguments->pointers())) {
+      return CudaStatus(result, LaunchText(launch).c_str());
+    }
+    if (around) PAWL_RETURN_IF_ERROR(around(i, index, false));
+    if (launch.swap_size() == 2) std::swap(named[launch.swap(0)], named[launch.swap(1)]);
+    return absl::OkStatus();
+  });
+}
+
+absl::StatusOr<Module::Global*> Module::FindSymbol(const v1::PlanSymbol& symbol, const v1::PlanTensor& tensor) {
+  auto [known, added] = symbols_.try_emplace(symbol.name());
+  if (added) {
+    const absl::StatusOr<std::vector<GlobalVariable>> variables = GlobalVariables(cubin_);
+    if (!variables.ok()) return variables.status();
+    const GlobalVariable* variable = FindVariable(*variables, symbol.name());
+    if (variable == nullptr) {
+      return absl::InvalidArgumentError(absl::StrCat("the cubin has no variable ", symbol.name()));
+    }
+    Global& global = known->second;
+    PAWL_CUDA(ModuleGetGlobal(&global.address, &global.bytes, module_, variable->name.c_str()));
+    // It is input, not state.
+    PAWL_RETURN_IF_ERROR(FindGlobals());
+    std::erase_if(globals_, [&](const Global& other) { return other.address == global.address; });
+  }
+  if (known->second.bytes == static_cast<size_t>(TensorBytes(tensor))) return &known->second;
+  return absl::InvalidArgumentError(absl::StrCat("the variable ", symbol.name(), " has ", known->second.bytes,
+                                                 " bytes, the tensor ", tensor.name(), " ", TensorBytes(tensor)));
+}
+
+absl::Status Module::FillSymbols(const v1::Plan& plan, const std::vector<CUdeviceptr>& tensors, CUstream stream) {
+  for (const v1::PlanSymbol& symbol : plan.symbols()) {
+    const absl::StatusOr<Global*> global = FindSymbol(symbol, plan.tensors(symbol.tensor()));
+    if (!global.ok()) return global.status();
+    PAWL_CUDA(MemcpyDtoDAsync((*global)->address, tensors[symbol.tensor()], (*global)->bytes, stream));
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> Module::ChangedSymbol(const v1::Plan& plan, const std::vector<CUdeviceptr>& tensors) {
+  for (const v1::PlanSymbol& symbol : plan.symbols()) {
+    const absl::StatusOr<Global*> global = FindSymbol(symbol, plan.tensors(symbol.tensor()));
+    if (!global.ok()) return global.status();
+    std::string found((*global)->bytes, '\0'), expected((*global)->bytes, '\0');
+    PAWL_CUDA(MemcpyDtoH(found.data(), (*global)->address, found.size()));
+    PAWL_CUDA(MemcpyDtoH(expected.data(), tensors[symbol.tensor()], expected.size()));
+    if (found != expected) return symbol.name();
+  }
+  return std::string();
 }
 
 // A variable that the driver does not find by its name is left as it is.

@@ -36,7 +36,14 @@ class Module {
   absl::Status Launch(const Launches& launches, const std::vector<CUdeviceptr>& tensors, const StructTable& structs,
                       CUstream stream, const Around& around = nullptr);
 
-  // Gives the module's global variables their first content again, as far as the cubin names them.
+  // Queues the copies of tensors to the variables that hold them when a call begins. Static inputs are the same for
+  // every call, so that this is needed once before calls, outside of what is timed.
+  absl::Status FillSymbols(const v1::Plan& plan, const std::vector<CUdeviceptr>& tensors, CUstream stream);
+  // The first of these variables that no longer holds its tensor; empty: none.
+  absl::StatusOr<std::string> ChangedSymbol(const v1::Plan& plan, const std::vector<CUdeviceptr>& tensors);
+
+  // Gives the module's global variables their first content again, as far as the cubin names them; but for symbols that
+  // were filled.
   absl::Status ResetGlobals(CUstream stream);
   // Before any call: remembers their content.
   absl::Status FindGlobals();
@@ -49,10 +56,12 @@ class Module {
   absl::StatusOr<CUfunction> Function(const std::string& entry);
 
   struct Global {
-    CUdeviceptr address;
-    size_t bytes;
+    CUdeviceptr address = 0;
+    size_t bytes = 0;
     std::string content;  // empty: zeros
   };
+
+  absl::StatusOr<Global*> FindSymbol(const v1::PlanSymbol& symbol, const v1::PlanTensor& tensor);
 
   CUmodule module_ = nullptr;
   std::string cubin_;
@@ -60,7 +69,8 @@ class Module {
   std::map<std::string, CUfunction> functions_;
   std::map<std::string, int> dynamic_shared_;  // the limit raised so far
   bool knows_globals_ = false;
-  std::vector<Global> globals_;
+  std::vector<Global> globals_;            // without those of symbols_
+  std::map<std::string, Global> symbols_;  // that were filled
 };
 
 }  // namespace pawl

@@ -22,19 +22,18 @@ void StructTable::Clear() {
 void StructTable::Add(const v1::Plan& plan, const std::vector<CUdeviceptr>& tensors) {
   for (const auto* launches : {&plan.setup(), &plan.launches()}) {
     std::vector<CUdeviceptr> named = tensors;
-    for (const v1::PlanLaunch& launch : *launches) {
-      const bool any = std::any_of(launch.arguments().begin(), launch.arguments().end(), PointsToStruct);
-      for (int32_t index = 0; index < RepeatsOf(launch); ++index) {
-        for (const v1::PlanArgument& argument : launch.arguments()) {
-          if (!any || !PointsToStruct(argument)) continue;
-          const std::string content = StructContent(argument.fields(), named, index);
-          if (!offsets_.try_emplace(content, image_.size()).second) continue;
-          image_ += content;
-          image_.resize((image_.size() + kStructAlign - 1) / kStructAlign * kStructAlign, '\0');
-        }
-        if (launch.swap_size() == 2) std::swap(named[launch.swap(0)], named[launch.swap(1)]);
+    VisitInOrder(*launches, [&](int i, int32_t index) {
+      const v1::PlanLaunch& launch = (*launches)[i];
+      for (const v1::PlanArgument& argument : launch.arguments()) {
+        if (!PointsToStruct(argument)) continue;
+        const std::string content = StructContent(argument.fields(), named, index);
+        if (!offsets_.try_emplace(content, image_.size()).second) continue;
+        image_ += content;
+        image_.resize((image_.size() + kStructAlign - 1) / kStructAlign * kStructAlign, '\0');
       }
-    }
+      if (launch.swap_size() == 2) std::swap(named[launch.swap(0)], named[launch.swap(1)]);
+      return absl::OkStatus();
+    }).IgnoreError();
   }
 }
 

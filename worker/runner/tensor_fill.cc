@@ -70,7 +70,8 @@ void SetRange(double low, double high, v1::DataType type, Segment& segment) {
 
 // Rows of floats that a file holds: their order is hardly part of the contract, and what depends on it shows.
 bool MayPermuteRows(const v1::PlanTensor& tensor) {
-  return tensor.fill() == v1::FILL_FILE && IsFloat(tensor.type()) && tensor.shape_size() > 1 && tensor.shape(0) > 1;
+  return tensor.fill() == v1::FILL_FILE && tensor.file_holds() == v1::FILL_UNSPECIFIED && IsFloat(tensor.type()) &&
+         tensor.shape_size() > 1 && tensor.shape(0) > 1;
 }
 
 Segment CopyFill(const v1::PlanTensor& tensor, const v1::InputDraw& draw, u64 source) {

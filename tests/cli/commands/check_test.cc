@@ -7,8 +7,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <set>
 #include <sstream>
 
+#include "absl/strings/str_cat.h"
 #include "pawl/v1/check.pb.h"
 #include "tests/kernels/bundle_folder.h"
 
@@ -143,6 +145,53 @@ TEST(CheckTest, RunsProblemPy) {
   if (bad.err.find("was not run") != std::string::npos) GTEST_SKIP() << bad.err;
   EXPECT_EQ(bad.exit_code, 1) << bad.out;
   EXPECT_THAT(bad.err, HasSubstr("CSR offsets must not fall"));
+}
+
+TEST(CheckTest, CompilesForOneArchitectureUnlessAskedForAll) {
+  BundleFolder folder("club_steps");
+  v1::CheckReport report = Report(Pawl("check --json " + folder.path().string()).out);
+  if (!WasBuilt(report)) GTEST_SKIP() << "no compiler";
+  std::set<std::string> compiled, others;
+  const auto sort_out = [&] {
+    compiled.clear(), others.clear();
+    for (const v1::CheckGpu& gpu : report.gpus()) {
+      (gpu.build() == v1::CHECK_BUILD_DONE ? compiled : others).insert(gpu.architecture());
+    }
+  };
+  sort_out();
+  EXPECT_EQ(compiled.size(), 1u);
+  EXPECT_GE(others.size(), 3u);
+  EXPECT_TRUE(report.ok());
+  EXPECT_THAT(Pawl("check " + folder.path().string()).out, HasSubstr("; --all-gpus compiles for the others too"));
+  report = Report(Pawl("check --json --all-gpus " + folder.path().string()).out);
+  sort_out();
+  EXPECT_GE(compiled.size(), 4u);
+  EXPECT_EQ(others.size(), 0u);
+  folder.Write("club.cu", "this is no code\n");
+  const Outcome broken = Pawl("check " + folder.path().string());
+  EXPECT_EQ(broken.exit_code, 1) << "nothing is known to run";
+  EXPECT_THAT(broken.out, Not(HasSubstr("ok, ")));
+}
+
+TEST(CheckTest, NamesASymbolOfAnotherSizeAndAConstantThatNothingFills) {
+  BundleFolder folder("club_steps");
+  const std::string source = Slurp(folder.path() / "club.cu");
+  const auto with = [&](const std::string& from, const std::string& to) {
+    std::string changed = source;
+    changed.replace(changed.find(from), from.size(), to);
+    folder.Write("club.cu", changed);
+    return Pawl("check --gpu h200 " + folder.path().string());
+  };
+  Outcome outcome = with("weights[8];", "weights[9];");
+  if (outcome.err.find("not compiled") != std::string::npos) GTEST_SKIP() << outcome.err;
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.out, HasSubstr("club::weights: the variable has 36 bytes, the tensor weights 32 at size club"));
+  std::string used = absl::StrCat("__constant__ float more[2];\n", source);
+  used.replace(used.find("float sum = 0;"), 14, "float sum = more[step % 2];");
+  folder.Write("club.cu", used);
+  outcome = Pawl("check --gpu h200 " + folder.path().string());
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.out;
+  EXPECT_THAT(outcome.err, HasSubstr("the __constant__ variable more holds zeros"));
 }
 
 TEST(CheckTest, SaysWhatIsNoBundleAndNoGpu) {

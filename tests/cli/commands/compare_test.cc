@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "absl/strings/str_split.h"
 #include "tests/cli/pawl_program.h"
 #include "tests/kernels/bundle_folder.h"
 #include "worker/process/temporary_folder.h"
@@ -97,6 +98,24 @@ TEST(Compare, TakesSeveralAssignmentsAndPrintsOneJsonObject) {
   EXPECT_FALSE(at["evidence"]["base"]["launches"].empty());
 }
 
+// Of the help's examples, those whose bundle ships with Pawl.
+TEST(Compare, RunsTheExamplesOfItsHelp) {
+  const ProcessResult help = Compare({"--help"});
+  int run = 0;
+  for (absl::string_view line : absl::StrSplit(help.out, '\n')) {
+    const size_t begin = line.find("pawl compare attention ");
+    if (begin == line.npos) continue;
+    line.remove_prefix(begin);
+    line = line.substr(0, line.find("  "));  // what it explains stands behind more blanks
+    std::vector<std::string> words = absl::StrSplit(line, ' ', absl::SkipWhitespace());
+    words.erase(words.begin(), words.begin() + 2);
+    const ProcessResult result = Replayed(words);
+    EXPECT_EQ(result.exit_code, 0) << line << "\n" << result.err;
+    ++run;
+  }
+  EXPECT_EQ(run, 2) << help.out;
+}
+
 TEST(Compare, RefusesUnknownVariablesAndValuesWithTheNearest) {
   ProcessResult result = Replayed({"attention", "TILE_N=16", "TILE_MM=16"});
   EXPECT_EQ(result.exit_code, 2);
@@ -135,6 +154,13 @@ TEST(Compare, RefusesBundlesOfAnotherContractWithTheFirstFieldThatDiffers) {
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.err, AllOf(HasSubstr("the bundles do not promise the same: [[size]] main COLS is 4096 in "),
                                 HasSubstr("fix: make the contracts equal")));
+}
+
+TEST(Compare, TakesBundlesThatDifferInTheirGoalAlone) {
+  const Copy copy(BundleFolder::Golden());
+  copy.Replace("kernel.toml", "speedup = 1.5", "speedup = 3");
+  const ProcessResult result = Compare({BundleFolder::Golden().string(), copy.path()});
+  EXPECT_THAT(result.err, Not(HasSubstr("do not promise the same")));
 }
 
 TEST(Compare, RefusesAPatchThatDoesNotApplyOrTouchesTheContract) {

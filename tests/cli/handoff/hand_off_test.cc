@@ -327,7 +327,24 @@ TEST(HandOffTest, HandsOverEverythingAtOnce) {
   EXPECT_THAT(program, HasSubstr("LaunchSetup(sizes, tensors, nullptr);"));
   EXPECT_TRUE(Has(hand_off, "data/table.bin"));
   EXPECT_TRUE(Has(hand_off, "graph_steps_setup.cu"));
+  EXPECT_TRUE(Has(hand_off, "contract/graphs.py"));
   ExpectPatched(winner, hand_off);
+  ExpectBuilds(hand_off);
+}
+
+// A loop of two launches, a __constant__ variable of the kernel and one of the reference, files of the reference.
+TEST(HandOffTest, HandsOverLoopsAndSymbols) {
+  const HandOff hand_off = Made(WinnerOf(Read("tests/kernels/golden/club_steps"), {{"BLOCK", 64}}));
+  const std::string program = TextOf(hand_off, "club_steps.cu");
+  EXPECT_THAT(program, HasSubstr("round < rounds; ++round) {\n"));
+  EXPECT_THAT(program, HasSubstr("&round"));
+  EXPECT_THAT(program, HasSubstr("  std::swap(tensors[0], tensors[1]);\n  }\n}\n")) << "once, after both launches";
+  EXPECT_THAT(program, HasSubstr("cudaGetSymbolAddress(&address, ::club::weights)"));
+  EXPECT_THAT(program, HasSubstr("  FillSymbols(sizes, tensors, nullptr);\n  Launch(sizes, tensors, nullptr);"));
+  EXPECT_THAT(TextOf(hand_off, "club_steps_reference.cu"), HasSubstr("cudaGetSymbolAddress(&address, ::weights)"));
+  EXPECT_THAT(TextOf(hand_off, "club_steps_winner.py"), HasSubstr("\"launch\": \"LaunchFilled\""));
+  EXPECT_TRUE(Has(hand_off, "contract/reference/sum.cuh"));
+  EXPECT_TRUE(Has(hand_off, "data/offsets.bin"));
   ExpectBuilds(hand_off);
 }
 

@@ -22,6 +22,7 @@ struct Mistake {
 void PrintTo(const Mistake& mistake, std::ostream* out) { *out << mistake.name; }
 
 class MistakeTest : public ::testing::TestWithParam<Mistake> {};
+class ClubMistakeTest : public ::testing::TestWithParam<Mistake> {};
 class GraphMistakeTest : public ::testing::TestWithParam<Mistake> {};
 
 void ExpectReported(const Mistake& mistake, const BundleFolder& folder) {
@@ -36,6 +37,7 @@ void ExpectReported(const Mistake& mistake, const BundleFolder& folder) {
 }
 
 TEST_P(MistakeTest, IsReportedAtItsLine) { ExpectReported(GetParam(), BundleFolder()); }
+TEST_P(ClubMistakeTest, IsReportedAtItsLine) { ExpectReported(GetParam(), BundleFolder("club_steps")); }
 TEST_P(GraphMistakeTest, IsReportedAtItsLine) { ExpectReported(GetParam(), BundleFolder("graph_steps")); }
 
 const Mistake kMistakes[] = {
@@ -212,6 +214,10 @@ const Mistake kGraphMistakes[] = {
     {"GoalPortfolio", "portfolio = 2", "portfolio = 9", "portfolio is 9; expected a whole number from 1 to 8"},
     {"FillOfTwo", "{ integers = [0, \"NODES - 1\"] }", "{ integers = [0, 9], sorted = [0, 9] }",
      "it has 2 of its keys; expected one"},
+    {"DataNone", "[\"graphs.py\"]", "[\"graph.py\"]", "data: the file graph.py can't be read"},
+    {"DataOutside", "[\"graphs.py\"]", "[\"../graphs.py\"]", "may lie outside of the bundle's folder"},
+    {"FilePermutationAlone", "fill  = \"permutation\"", "fill  = { permutation = true }",
+     "expected fill = \"permutation\""},
     {"FillMisspelt", "{ csr_offsets = \"EDGES\" }", "{ csr_ofsets = \"EDGES\" }", "did you mean csr_offsets?"},
     {"FillAndRange", "fill  = \"permutation\"", "fill  = \"permutation\"\nrange = [0, 9]",
      "the fill states what the tensor holds", 1},
@@ -266,6 +272,7 @@ const Mistake kGraphMistakes[] = {
     {"SwapOfOne", "swap      = [\"state\", \"next\"]", "swap      = [\"state\"]", "expected two different tensors"},
     {"SwapOfShapes", "swap      = [\"state\", \"next\"]", "swap      = [\"state\", \"visits\"]",
      "must be two tensors of the same type and shape", -8},
+    {"LoopName", "cooperative = true", "loop = \"a b\"\ncooperative = true", "loop \"a b\" can't be a name"},
     {"ClusterOfFour", "cluster   = [2]", "cluster   = [1, 1, 1, 1]", "cluster has 4 entries; expected one to three"},
     {"SetupSeesStaticOnly", "arguments = [\"table\", \"by_column\"]",
      "arguments = [\"table\", \"by_column\", \"weight\"]", "the tensor weight is not static"},
@@ -273,11 +280,71 @@ const Mistake kGraphMistakes[] = {
     {"SetupEntryUsesVariable", "entry     = \"transpose_table\"", "entry     = \"transpose<UNROLL>\"",
      "UNROLL is a variable"},
     {"ToleranceMissing", "tolerance = { absolute = 1e-4, relative = 1e-5 }\n", "",
-     "the table [tolerance] is missing; expected it, or tolerance or exact for every output", -31},
+     "the table [tolerance] is missing; expected it, or tolerance or exact for every output", -32},
 };
 
 INSTANTIATE_TEST_SUITE_P(Graph, GraphMistakeTest, ::testing::ValuesIn(kGraphMistakes),
                          [](const auto& info) { return info.param.name; });
+
+// Of the bundle that has stated files, a loop, symbols and a reference with files.
+const Mistake kClubMistakes[] = {
+    {"FileOfTwoKinds", "csr_offsets = \"EDGES\" }", "csr_offsets = \"EDGES\", sorted = [0, 9] }",
+     "expected one of them beside file"},
+    {"FileAndUniform", "file = \"columns.npy\", integers", "file = \"columns.npy\", uniform",
+     "expected one of them beside file"},
+    {"FilePermutationFalse", "permutation = true", "permutation = false", "permutation is true, or it is left out"},
+    {"FileAndRange", "permutation = true }", "permutation = true }\nrange = [0, 9]",
+     "the fill states what the tensor holds", 1},
+    {"FileOffsetsEnd", "csr_offsets = \"EDGES\"", "csr_offsets = \"EDGES + 1\"",
+     "offsets.npy: element 34, the last, is 156; CSR offsets end with the number of non-zeros, 157 (size club)", -4},
+    {"FileOffsetsRange", "csr_offsets = \"EDGES\"", "csr_offsets = \"EDGES - 1\"",
+     "offsets.npy: element 34 is 156; the range is 0 to 155", -4},
+    {"FileNotSorted", "permutation = true", "sorted = [0, 33]",
+     "order.npy: it falls from 33 to 0 at element 1: sorted data must not fall", -4},
+    {"FileNoPermutation", "{ file = \"order.npy\", permutation = true }",
+     "{ file = \"columns.npy\", permutation = true }",
+     "columns.npy: element 17 is 2 as element 1 is; expected a permutation of 0 to 33", -4},
+    {"LoopWithoutRepeat", "repeat    = \"STEPS\"\nindex", "index", "the loop step has no repeat", -1},
+    {"LoopRepeatsTwice", "loop      = \"step\"\nentry     = \"damp\"",
+     "loop      = \"step\"\nentry     = \"damp\"\nrepeat    = 2", "repeat of the loop step stands in its first", 2},
+    {"LoopEnded", "[[symbol]] ",
+     "[[launch]]\nentry = \"damp\"\ngrid = [1]\nblock = [32]\narguments = [\"next\", \"NODES\", \"NODES\"]\n"
+     "[[launch]]\nloop = \"step\"\nentry = \"damp\"\ngrid = [1]\nblock = [32]\n"
+     "arguments = [\"next\", \"NODES\", \"NODES\"]\n[[symbol]] ",
+     "the loop step has ended", 6},
+    {"SymbolName", "name   = \"club::weights\"", "name   = \"club weights\"", "can't be a variable"},
+    {"SymbolTensor", "tensor = \"weights\"\n\n[reference]", "tensor = \"weight\"\n\n[reference]",
+     "there is no tensor weight"},
+    {"SymbolNotStatic", "static = true", "static = false", "the tensor weights is not static", 25},
+    {"SymbolOfOutput", "tensor = \"weights\"\n\n[reference]", "tensor = \"state\"\n\n[reference]",
+     "the tensor state is not an input"},
+    {"ReferenceFilesNone", "reference/*.cuh", "reference/*.h", "files: no file is like reference/*.h"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Club, ClubMistakeTest, ::testing::ValuesIn(kClubMistakes),
+                         [](const auto& info) { return info.param.name; });
+
+TEST(MistakesTest, WantsAProblemThatReadsData) {
+  BundleFolder folder("club_steps");
+  folder.Replace("source  = \"club.cu\"", "source  = \"club.cu\"\ndata = [\"*.npy\"]");
+  const BundleReading reading = ReadBundle(folder.path());
+  ASSERT_EQ(reading.problems.size(), 1u);
+  EXPECT_EQ(reading.problems[0].line, 3);
+  EXPECT_EQ(reading.problems[0].message, "data is what problem.py reads, and there is no problem");
+}
+
+TEST(MistakesTest, NamesTheOffsetThatFalls) {
+  BundleFolder folder("club_steps");
+  folder.Replace("fill  = { file = \"offsets.npy\", csr_offsets = \"EDGES\" }",
+                 "fill  = { file = \"off.bin\", csr_offsets = \"EDGES\" }");
+  std::vector<int32_t> offsets(35, 156);
+  offsets[0] = 0, offsets[1] = 7, offsets[2] = 3;
+  folder.Write("off.bin", std::string(reinterpret_cast<const char*>(offsets.data()), 4 * offsets.size()));
+  const BundleReading reading = ReadBundle(folder.path());
+  ASSERT_EQ(reading.problems.size(), 1u);
+  EXPECT_EQ(reading.problems[0].message,
+            "tensor offsets: off.bin: it falls from 7 to 3 at element 2: CSR offsets must not fall (size club)");
+}
 
 TEST(MistakesTest, TellsAnIntegerInputWithoutARangeWhatToWrite) {
   BundleFolder folder;
@@ -304,7 +371,9 @@ TEST(MistakesTest, NamesAFileThatIsNoText) {
   folder.Write("include/bad.cuh", "ok\n\xff\n");
   const BundleReading reading = ReadBundle(folder.path());
   ASSERT_EQ(reading.problems.size(), 1u);
-  EXPECT_THAT(reading.problems[0].message, HasSubstr("files: line 2 of include/bad.cuh is not UTF-8 text"));
+  EXPECT_THAT(
+      reading.problems[0].message,
+      HasSubstr("files: line 2 of include/bad.cuh is not UTF-8 text; files that problem.py reads are named by data"));
 }
 
 TEST(MistakesTest, NamesAValueOfAFileThatIsOutsideOfTheRange) {

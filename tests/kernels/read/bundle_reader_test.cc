@@ -129,8 +129,10 @@ TEST(BundleReaderTest, ReadsFilesWordsFillsAndLaunchesAsPeopleHaveThem) {
   EXPECT_EQ(tensor("table").file(), "table.npy");
   EXPECT_TRUE(tensor("table").is_static());
   EXPECT_EQ(tensor("weight").fill(), v1::FILL_PROBLEM);
-  ASSERT_EQ(bundle.data_files_size(), 1);
-  EXPECT_EQ(bundle.data_files(0).data().size(), 384u);
+  EXPECT_THAT(bundle.problem_files(), ElementsAre("graphs.py"));
+  ASSERT_EQ(bundle.data_files_size(), 2);
+  EXPECT_THAT(bundle.data_files(0).data(), HasSubstr("def edge_deviation"));
+  EXPECT_EQ(bundle.data_files(1).data().size(), 384u);
   EXPECT_THAT(bundle.variables(0).words(), ElementsAre("float", "double"));
   EXPECT_THAT(bundle.variables(0).values(), ElementsAre(0, 1));
   EXPECT_EQ(bundle.variables(0).start(), 0);
@@ -150,6 +152,28 @@ TEST(BundleReaderTest, ReadsFilesWordsFillsAndLaunchesAsPeopleHaveThem) {
   EXPECT_THAT(launch.cluster(), ElementsAre("2"));
   EXPECT_TRUE(bundle.launches(1).cooperative());
   EXPECT_EQ(bundle.setup().launches(0).entry(), "transpose_table");
+}
+
+TEST(BundleReaderTest, ReadsStatedFilesLoopsSymbolsAndTheReferencesFiles) {
+  const BundleReading reading = ReadBundle(BundleFolder::Golden("club_steps"));
+  ASSERT_THAT(Texts(reading.problems), IsEmpty());
+  const v1::Bundle& bundle = reading.bundle;
+  EXPECT_EQ(bundle.tensors(2).fill(), v1::FILL_FILE);
+  EXPECT_EQ(bundle.tensors(2).file_holds(), v1::FILL_CSR_OFFSETS);
+  EXPECT_EQ(bundle.tensors(2).high(), "EDGES");
+  EXPECT_EQ(bundle.tensors(3).file_holds(), v1::FILL_INTEGERS);
+  EXPECT_EQ(bundle.tensors(4).file_holds(), v1::FILL_PERMUTATION);
+  EXPECT_EQ(bundle.data_files_size(), 3);
+  EXPECT_EQ(bundle.launches(0).loop(), "step");
+  EXPECT_EQ(bundle.launches(1).loop(), "step");
+  EXPECT_EQ(bundle.launches(1).repeat(), "");
+  ASSERT_EQ(bundle.symbols_size(), 1);
+  EXPECT_EQ(bundle.symbols(0).name(), "club::weights");
+  EXPECT_EQ(bundle.symbols(0).tensor(), "weights");
+  EXPECT_EQ(bundle.reference().symbols(0).name(), "weights");
+  ASSERT_EQ(bundle.reference().files_size(), 1);
+  EXPECT_EQ(bundle.reference().files(0).path(), "reference/sum.cuh");
+  EXPECT_EQ(bundle.files_size(), 0);
 }
 
 TEST(BundleReaderTest, TakesIntegersOfEveryWidthByRangeOrByFill) {

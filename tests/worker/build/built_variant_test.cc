@@ -58,6 +58,32 @@ TEST(CheckArguments, FindsASurplusOneAndOneOfAnotherSize) {
   EXPECT_THAT(CheckArguments(plan, GoldenCubin())->message(), HasSubstr("the parameters of none are none"));
 }
 
+// A plan whose tensor of `elements` floats is what the variable holds.
+v1::Plan SymbolPlan(const std::string& name, int64_t elements) {
+  v1::Plan plan;
+  plan.set_size("main");
+  v1::PlanTensor& tensor = *plan.add_tensors();
+  tensor.set_name("taps");
+  tensor.set_type(v1::DATA_TYPE_F32);
+  tensor.set_elements(elements);
+  plan.add_symbols()->set_name(name);
+  return plan;
+}
+
+TEST(CheckArguments, WantsEverySymbolWithTheBytesOfItsTensor) {
+  const std::string cubin = GoldenCubin("symbols");
+  EXPECT_FALSE(CheckArguments(SymbolPlan("club::weights", 8), cubin).has_value());
+  std::optional<v1::Failure> failure = CheckArguments(SymbolPlan("club::weights", 4), cubin);
+  ASSERT_TRUE(failure.has_value());
+  EXPECT_EQ(failure->message(),
+            "[[symbol]] club::weights: the variable has 32 bytes, the tensor taps 16 at size main. Give them the same "
+            "type and shape");
+  failure = CheckArguments(SymbolPlan("weights", 8), cubin);
+  ASSERT_TRUE(failure.has_value());
+  EXPECT_THAT(failure->message(), HasSubstr("[[symbol]] weights: the code has no such variable; it has "));
+  EXPECT_THAT(failure->message(), HasSubstr("club::weights"));
+}
+
 TEST(CheckArguments, LeavesToTheDriverWhatItCannotRead) {
   EXPECT_FALSE(CheckArguments(FivePlan(), "no cubin").has_value());
   v1::Plan plan = FivePlan();
@@ -216,6 +242,19 @@ TEST(BuildReference, IsTheBundlesFaultWhereTheArgumentsDoNotFit) {
       BuildReference(gpu.builder(), bundle, SomeSizes({8})[0], gpu.gpu(), &gpu.references()).status();
   EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("the launch passes 3 of 8,8,4 bytes"));
+}
+
+TEST(BuildReference, SeesItsOwnFilesAndSaysWhichKeyNamesThem) {
+  ScriptedGpu gpu;
+  v1::Bundle bundle = CopyBundle();
+  bundle.add_files()->set_path("include/tile.cuh");
+  gpu.builds["reference.cu"].mutable_failure()->set_message(
+      "reference.cu(1): error: could not open source file \"tile.cuh\"; `files` in kernel.toml must name the files of "
+      "the bundle that are included");
+  const absl::Status status =
+      BuildReference(gpu.builder(), bundle, SomeSizes({8})[0], gpu.gpu(), &gpu.references()).status();
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("\"tile.cuh\"; `files` of [reference] must name the files of the bundle that are included"));
 }
 
 TEST(BuildVariant, CompilesOnceForEverySourceThatTheCompilerSees) {

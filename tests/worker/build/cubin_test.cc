@@ -87,6 +87,26 @@ TEST(Cubin, NamesItsGlobalVariables) {
   EXPECT_TRUE(absl::IsInvalidArgument(GlobalVariables("not a cubin").status()));
 }
 
+TEST(Cubin, KnowsConstantsTheirBytesAndWhetherTheyAreGiven) {
+  const absl::StatusOr<std::vector<GlobalVariable>> variables = GlobalVariables(Golden("symbols"));
+  ASSERT_TRUE(variables.ok()) << variables.status();
+  const auto expect = [&](const std::string& name, uint64_t bytes, bool constant, bool blank) {
+    SCOPED_TRACE(name);
+    const GlobalVariable* variable = FindVariable(*variables, name);
+    ASSERT_NE(variable, nullptr);
+    EXPECT_EQ(variable->bytes, bytes);
+    EXPECT_EQ(variable->constant, constant);
+    EXPECT_EQ(variable->blank, blank);
+  };
+  expect("club::weights", 32, true, true);
+  expect("::club::weights", 32, true, true);
+  expect("limits", 16, true, true);
+  expect("given", 8, true, false);
+  expect("state", 24, false, true);
+  expect("order", 12, true, true);
+  EXPECT_EQ(FindVariable(*variables, "weights"), nullptr) << "it lies in a namespace";
+}
+
 TEST(Cubin, ReadsNoParametersOutsideOfDamagedOnes) {
   const std::string cubin = Golden("parameters");
   for (size_t at = 0; at < cubin.size(); ++at) {

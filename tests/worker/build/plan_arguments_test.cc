@@ -4,6 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 namespace pawl {
 namespace {
@@ -97,6 +101,42 @@ TEST(BuffersAfter, FollowsEveryExchange) {
   round.mutable_launches(1)->set_swap(0, 1);
   round.mutable_launches(1)->set_swap(1, 2);
   EXPECT_THAT(BuffersAfter(round), ElementsAre(1, 2, 0));
+}
+
+// Two launches of a loop, then one by itself: "0.0" is the first launch in its first round.
+std::string OrderOf(int rounds) {
+  v1::Plan plan = Swapping({rounds, rounds, 1});
+  plan.mutable_launches(0)->set_loop(2);
+  plan.mutable_launches(0)->clear_swap();
+  plan.mutable_launches(2)->clear_swap();
+  std::string order;
+  EXPECT_TRUE(VisitInOrder(plan.launches(), [&](int launch, int32_t index) {
+                absl::StrAppend(&order, launch, ".", index, " ");
+                return absl::OkStatus();
+              }).ok());
+  return absl::StrCat(order, "after: ", absl::StrJoin(BuffersAfter(plan), ","));
+}
+
+TEST(VisitInOrder, TakesTurnsInALoopAndExchangesOncePerRound) {
+  EXPECT_EQ(OrderOf(1), "0.0 1.0 2.0 after: 1,0,2");
+  EXPECT_EQ(OrderOf(2), "0.0 1.0 0.1 1.1 2.0 after: 0,1,2");
+  EXPECT_EQ(OrderOf(3), "0.0 1.0 0.1 1.1 0.2 1.2 2.0 after: 1,0,2");
+}
+
+TEST(CheckPlan, RefusesABrokenLoopAndASymbolWithoutATensor) {
+  v1::Plan plan = Swapping({2, 2});
+  plan.mutable_launches(0)->set_loop(2);
+  EXPECT_TRUE(CheckPlan(plan).ok());
+  plan.mutable_launches(1)->set_repeat(3);
+  EXPECT_TRUE(absl::IsInvalidArgument(CheckPlan(plan)));
+  plan.mutable_launches(1)->set_repeat(2);
+  plan.mutable_launches(0)->set_loop(3);
+  EXPECT_TRUE(absl::IsInvalidArgument(CheckPlan(plan)));
+  plan.mutable_launches(0)->set_loop(2);
+  plan.add_symbols()->set_tensor(3);
+  EXPECT_TRUE(absl::IsInvalidArgument(CheckPlan(plan)));
+  plan.mutable_symbols(0)->set_tensor(2);
+  EXPECT_TRUE(CheckPlan(plan).ok());
 }
 
 TEST(CheckPlan, RefusesWhatCannotBeLaunched) {

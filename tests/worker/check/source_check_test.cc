@@ -103,6 +103,17 @@ std::string GoldenCubin(const std::string& name) {
   return std::string(std::istreambuf_iterator<char>(stream), {});
 }
 
+TEST(UnfilledConstants, NamesThoseThatNeitherTheSourceNorASymbolFills) {
+  std::ifstream file(std::string(getenv("PAWL_SOURCE_DIR")) + "/tests/worker/golden/symbols.cubin", std::ios::binary);
+  const std::string cubin{std::istreambuf_iterator<char>(file), {}};
+  v1::Bundle bundle;
+  bundle.add_symbols()->set_name("club::weights");
+  bundle.add_symbols()->set_name("order");
+  const std::vector<std::string> warnings = UnfilledConstants(bundle, cubin);
+  ASSERT_EQ(warnings.size(), 1u) << "neither what has an initialiser, nor what is not constant";
+  EXPECT_THAT(warnings[0], HasSubstr("the __constant__ variable limits holds zeros: it has no initialiser"));
+}
+
 TEST(EntriesOf, HasEveryKernelWithItsParameters) {
   const std::vector<v1::CheckEntry> entries = EntriesOf(GoldenCubin("two_entries.cubin"));
   ASSERT_EQ(entries.size(), 2u);

@@ -95,7 +95,8 @@ v1::Plan WinnersPlan() {
 }
 
 TEST(BesideRequest, HasTheWinnersLaunchesAndTensors) {
-  const nlohmann::json request = nlohmann::json::parse(BesideRequest(WinnersPlan(), "the.cubin", 1), nullptr, false);
+  const nlohmann::json request =
+      nlohmann::json::parse(BesideRequest(WinnersPlan(), "", "the.cubin", 1), nullptr, false);
   EXPECT_EQ(request["size"], "main");
   EXPECT_EQ(request["sizes"]["ROWS"], 64);
   EXPECT_EQ(request["winner"]["cubin"], "the.cubin");

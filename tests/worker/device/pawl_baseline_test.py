@@ -129,6 +129,35 @@ class Arguments(unittest.TestCase):
         launch["repeat"] = 4
         self.assertEqual(pawl_baseline.named_after(plan, self.VIEWS), self.VIEWS)
 
+    def test_launches_of_a_loop_take_turns(self):
+        launches = [
+            {"entry": "a", "arguments": [{"tensor": 0}, {"index": True}], "repeat": 3, "loop": 2},
+            {"entry": "b", "arguments": [{"tensor": 0}, {"index": True}], "repeat": 3, "swap": [0, 1]},
+            {"entry": "c", "arguments": [{"tensor": 0}]},
+        ]
+        plan = {"launches": launches}
+        seen = [(launch["entry"], *[int.from_bytes(each, "little") for each in pawl_baseline.arguments_of(launch, named, index)])
+                for launch, named, index in pawl_baseline.launches_of(plan, self.VIEWS)]  # fmt: skip
+        expected = [("a", 0x100, 0), ("b", 0x100, 0), ("a", 0x200, 1), ("b", 0x200, 1), ("a", 0x100, 2), ("b", 0x100, 2), ("c", 0x200)]
+        self.assertEqual(seen, expected)
+        self.assertEqual([view.data_ptr() for view in pawl_baseline.named_after(plan, self.VIEWS)], [0x200, 0x100, 0x300])
+        for launch in launches[:2]:
+            launch["repeat"] = 2
+        self.assertEqual(pawl_baseline.named_after(plan, self.VIEWS), self.VIEWS)
+
+    def test_variables_get_their_tensors_before_the_calls(self):
+        plan = {"launches": [], "symbols": [{"name": "_ZN4club7weightsE", "tensor": 1}]}
+        driver, copied = FakeDriver(), []
+
+        def get_global(address, size, module, name):
+            address._obj.value, size._obj.value = sum(name.value), 32
+            return 0
+
+        driver.cuModuleGetGlobal_v2 = get_global
+        driver.cuMemcpyDtoD_v2 = lambda to, source, size: copied.append((to.value, source.value, size.value)) or 0
+        pawl_baseline.Winner(FakeTorch(), b"cubin", plan, driver).prepare(self.VIEWS)
+        self.assertEqual(copied, [(sum(b"_ZN4club7weightsE"), 0x200, 32)])
+
     def test_structs_lie_as_in_c(self):
         fields = [{"bytes": "01"}, {"tensor": 0}, {"bytes": "02000000"}]
         content = pawl_baseline.struct_bytes(fields, self.VIEWS, 0)

@@ -202,6 +202,47 @@ TEST_F(ProblemProcessTest, TheReferenceAlsoGetsTheDataOfFiles) {
   EXPECT_THAT(Read(made->expected[0]), ElementsAre(4, 2, 5, 2));
 }
 
+// Adds a file of `data` to a bundle.
+void AddData(const std::string& path, const std::string& data, v1::Bundle* bundle) {
+  v1::DataFile& file = *bundle->add_data_files();
+  file.set_path(path);
+  file.set_data(data);
+  bundle->add_problem_files(path);
+}
+
+TEST_F(ProblemProcessTest, FindsItsDataAndModulesBesideIt) {
+  v1::Bundle bundle = BundleOf(R"(import os
+from pathlib import Path
+
+import numpy as np
+
+from helper import plus
+
+HERE = Path(__file__).parent
+
+
+def inputs(sizes, seed):
+    assert os.stat(HERE / "tables/x.bin").st_mode & 0o222 == 0, "it can be written"
+    return {"x": np.frombuffer((HERE / "tables/x.bin").read_bytes(), np.float32).copy()}
+
+
+def reference(x):
+    return {"y": plus(x)}
+)");
+  const std::vector<float> values = {3, 1, 4, 1};
+  AddData("helper.py", "def plus(x):\n    return x + 1\n", &bundle);
+  AddData("tables/x.bin", std::string(reinterpret_cast<const char*>(values.data()), 16), &bundle);
+  absl::StatusOr<StagedEntry> made = process().Make(bundle, PlanOf(4), Entry());
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_EQ(Read(made->inputs[0]), values);
+  EXPECT_THAT(Read(made->expected[0]), ElementsAre(4, 2, 5, 2));
+  // The same problem.py with other data is another problem.
+  bundle.mutable_data_files(0)->set_data("def plus(x):\n    return x + 2\n");
+  made = process().Make(bundle, PlanOf(4), Entry(1));
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_THAT(Read(made->expected[0]), ElementsAre(5, 3, 6, 3));
+}
+
 TEST_F(ProblemProcessTest, EndsAProblemThatHangsAndGoesOn) {
   options_.deadline = absl::Seconds(2);
   const absl::Status status = MakeOf(With("    return {\"y\"", "    while True: pass\n    return {\"y\""));

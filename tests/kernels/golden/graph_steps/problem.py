@@ -1,10 +1,12 @@
 """Inputs and reference of graph_steps, in NumPy."""
 import numpy as np
 
+from graphs import edge_deviation
+
 
 def inputs(sizes, seed):
     rng = np.random.default_rng(seed)
-    return {"weight": rng.normal(0, 0.1, sizes["EDGES"]).astype(np.float16)}
+    return {"weight": rng.normal(0, edge_deviation(), sizes["EDGES"]).astype(np.float16)}
 
 
 def reference(state, offsets, columns, weight, order, segment, bias, table, sizes):
