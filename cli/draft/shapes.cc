@@ -17,6 +17,7 @@ using Kind = CppExpression::Kind;
 
 constexpr int kMaxShapeSteps = 16;
 constexpr size_t kMaxTerms = 64;
+constexpr size_t kMaxValues = 8;  // of a variable that is assigned again
 
 // A product: a number, sizes, and what runs (a thread's index, a loop's variable).
 struct Term {
@@ -53,7 +54,7 @@ class Indexing {
         }
         return {Running(e)};
       default:
-        if (std::optional<std::string> size = Size(e)) return {Term{1, {*size}, {}}};
+        if (std::optional<std::string> size = Size(e)) return {OfSize(*size)};
         return {Running(e)};
     }
   }
@@ -82,11 +83,36 @@ class Indexing {
       std::optional<std::string> by = Size(e.parts[1]);
       if (over != "?" && by) return Quotient(over, *by);
     }
-    if (e.kind == Kind::kName) {
-      const auto made = scope_.body->definitions.find(e.text);
-      if (made != scope_.body->definitions.end()) return Bound(made->second, steps + 1);
+    // slot & (capacity - 1)
+    if (e.kind == Kind::kBinary && e.text == "&") {
+      if (const std::optional<int64_t> mask = ConstantValue(e.parts[1], {}); mask && *mask > 0)
+        return absl::StrCat(*mask + 1);
+      const CppExpression& by = e.parts[1];
+      if (by.kind == Kind::kBinary && by.text == "-" && ConstantValue(by.parts[1], {}) == 1) {
+        if (std::optional<std::string> size = Size(by.parts[0])) return *size;
+      }
     }
+    if (e.kind == Kind::kName) return BoundOfValues(e.text, steps);
     return "?";
+  }
+
+  // The bound that all values of a variable have.
+  std::string BoundOfValues(const std::string& name, int steps) {
+    const auto values = scope_.body->values.find(name);
+    if (values == scope_.body->values.end() || values->second.size() > kMaxValues) return "?";
+    std::string bound;
+    for (const CppExpression& value : values->second) {
+      const std::string own = ConstantValue(value, {}) && values->second.size() > 1 ? bound : Bound(value, steps + 1);
+      if (own == "?" || (!bound.empty() && own != bound)) return "?";
+      bound = own;
+    }
+    return bound.empty() ? "?" : bound;
+  }
+
+  // The only value that a variable ever has; null: it is not known, or changes.
+  const CppExpression* OnlyValue(const std::string& name) const {
+    const auto values = scope_.body->values.find(name);
+    return values == scope_.body->values.end() || values->second.size() != 1 ? nullptr : &values->second[0];
   }
 
   // What stands on the other side of i < ...: a size, the smaller of two, or something that has a bound itself.
@@ -116,8 +142,7 @@ class Indexing {
     if (e.kind == Kind::kCast || e.kind == Kind::kPrefix) return DataOf(e.parts[0], steps + 1);
     if (e.kind == Kind::kCall && e.parts.size() == 2) return DataOf(e.parts[1], steps + 1);  // __ldg(&index[i])
     if (e.kind == Kind::kName) {
-      const auto made = scope_.body->definitions.find(e.text);
-      if (made != scope_.body->definitions.end()) return DataOf(made->second, steps + 1);
+      if (const CppExpression* made = OnlyValue(e.text)) return DataOf(*made, steps + 1);
     }
     return "";
   }
@@ -143,6 +168,23 @@ class Indexing {
            name == "long" || name == "__ldg" || name == "uint64_t";
   }
 
+  // A stride is a product of sizes: heads * dim.
+  static Term OfSize(const std::string& size) {
+    Term term;
+    if (size.find_first_of("+-(/%?") != std::string::npos) {
+      term.sizes = {size};
+      return term;
+    }
+    for (const absl::string_view factor : absl::StrSplit(size, " * ")) {
+      if (const std::optional<int64_t> number = NumberIn(std::string(factor))) {
+        term.number *= *number;
+      } else {
+        term.sizes.emplace_back(factor);
+      }
+    }
+    return term;
+  }
+
   static Term Running(const CppExpression& e) {
     Term term;
     term.running.push_back(e);
@@ -151,9 +193,8 @@ class Indexing {
 
   std::vector<Term> Name(const CppExpression& e, int steps) {
     if (scope_.body->bounds.contains(e.text)) return {Running(e)};
-    if (std::optional<std::string> size = scope_.size(e)) return {Term{1, {*size}, {}}};
-    const auto made = scope_.body->definitions.find(e.text);
-    if (made != scope_.body->definitions.end()) return Terms(made->second, steps + 1);
+    if (std::optional<std::string> size = scope_.size(e)) return {OfSize(*size)};
+    if (const CppExpression* made = OnlyValue(e.text)) return Terms(*made, steps + 1);
     return {Running(e)};
   }
 
@@ -244,10 +285,15 @@ std::optional<std::vector<std::string>> ShapeOfIndex(const CppExpression& index,
   for (const std::string& size : current) shape.push_back(size);
   // The tiles of a loop, t * 32 + i with t < ceil_div(k, 32): k of them.
   for (size_t i = 0; i + 1 < shape.size(); ++i) {
-    const std::string head = "ceil_div(", tail = absl::StrCat(", ", shape[i + 1], ")");
-    if (!absl::StartsWith(shape[i], head) || !absl::EndsWith(shape[i], tail)) continue;
-    shape[i] = shape[i].substr(head.size(), shape[i].size() - head.size() - tail.size());
-    shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+    // Vectors of a row, c * 4 with c < floor(cols / 4), likewise.
+    for (const auto& [head, tail] :
+         {std::pair<std::string, std::string>("ceil_div(", absl::StrCat(", ", shape[i + 1], ")")),
+          std::pair<std::string, std::string>("floor(", absl::StrCat(" / ", shape[i + 1], ")"))}) {
+      if (!absl::StartsWith(shape[i], head) || !absl::EndsWith(shape[i], tail)) continue;
+      shape[i] = shape[i].substr(head.size(), shape[i].size() - head.size() - tail.size());
+      shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+      break;
+    }
   }
   // A term of the leading kind that another one joins, x[(b + k) * C]: the bound of the first is a guess that stands.
   return shape;
