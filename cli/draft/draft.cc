@@ -177,11 +177,17 @@ std::string Drafting::TypeArgument(const PlannedKernel& planned, const std::stri
     if (passed != planned.launch->host_templates.end() && passed->second != argument) return passed->second;
   }
   // A name that nothing declares is the argument of a macro that dispatches: DISPATCH(type, query_t, [&] { ... })
-  const bool declared = model_.record_bytes.contains(argument) || !model_.missing.empty() || !IsName(argument) ||
-                        model_.Find(argument) != nullptr || !absl::EndsWith(argument, "_t");
-  const bool open = argument.empty() || IsOpenType(planned, argument) || (planned.launch != nullptr && !declared);
+  const bool declared = model_.record_bytes.contains(argument) || !IsName(argument) ||
+                        model_.Find(argument) != nullptr || !absl::EndsWith(argument, "_t") ||
+                        (!model_.missing.empty() && (planned.launch == nullptr || planned.launch->dispatch.empty()));
+  // What only the host's variables tell: typename std::remove_pointer<decltype(x)>::type
+  const bool of_host = absl::StrContains(argument, "decltype");
+  const bool open =
+      argument.empty() || of_host || IsOpenType(planned, argument) || (planned.launch != nullptr && !declared);
   if (!open) return WithTypes(planned, argument);
-  const std::string chosen = HasWord(parameter, {"index", "idx"}) ? "int" : "float";
+  const std::string chosen = HasWord(argument, {"fp8"})                               ? "__nv_fp8_e4m3"
+                             : HasWord(parameter, {"index", "idx", "indtype", "ids"}) ? "int"
+                                                                                      : "float";
   const std::string remark = absl::StrCat(planned.kernel->name, "<", parameter, ">: ", chosen,
                                           " was chosen for the type; change it in `entry` and in the tensors' types");
   if (std::find(draft_.remarks.begin(), draft_.remarks.end(), remark) == draft_.remarks.end())

@@ -31,9 +31,14 @@ absl::Status Drafting::Choose(const std::string& entry) {
   }
   const std::string& path = model_.files[0]->path;
   if (kernels.empty()) {
+    // A file without the word has no kernel, whatever else libclang says.
+    const bool written = std::any_of(model_.files.begin(), model_.files.end(), [](const auto& file) {
+      return std::any_of(file->tokens.begin(), file->tokens.end(),
+                         [](const CppToken& token) { return token.Is("__global__"); });
+    });
     const std::string none = absl::StrCat(path, " has no __global__ function with a body");
     return absl::InvalidArgumentError(
-        model_.first_error.empty() ? none : absl::StrCat(model_.first_error, "; as it is read, ", none));
+        model_.first_error.empty() || !written ? none : absl::StrCat(model_.first_error, "; as it is read, ", none));
   }
   std::vector<std::string> names, listed;
   for (const SourceFunction* kernel : kernels) {

@@ -206,6 +206,11 @@ void Drafting::SetShape(const TensorUse& use, int64_t width, DraftTensor& tensor
           std::any_of(draft_.sizes.begin(), draft_.sizes.end(), [&](const DraftSize& own) { return own.name == size; });
       if (known && std::find(shape->begin(), shape->end(), size) == shape->end()) shape->push_back(size);
     }
+    // The product of many sizes is hardly a tensor of the kernel's.
+    if (shape->size() > 2) {
+      *shape = {AddSize(absl::StrCat("?", tensor.name), absl::StrCat(absl::AsciiStrToUpper(tensor.name), "_EXTENT"),
+                        std::nullopt, absl::StrCat("elements of ", tensor.name, ": nothing in the source tells them"))};
+    }
     if (shape->empty())
       shape->push_back(AddSize("elements", "N", std::nullopt, "nothing in the source says how large"));
     tensor.guessed = true;

@@ -66,6 +66,12 @@ DraftVariables::DraftVariables(const SourceModel& model, std::vector<const Sourc
 }
 
 bool DraftVariables::InKernels(const std::string& name) const {
+  // A template parameter of the same name is another thing.
+  const bool is_parameter = std::any_of(kernels_.begin(), kernels_.end(), [&](const SourceFunction* kernel) {
+    return std::any_of(kernel->templates.begin(), kernel->templates.end(),
+                       [&](const TemplateParameter& own) { return own.name == name; });
+  });
+  if (is_parameter) return false;
   return std::any_of(bodies_.begin(), bodies_.end(),
                      [&](const KernelBody* body) { return body->words.contains(name); }) ||
          std::any_of(kernels_.begin(), kernels_.end(),

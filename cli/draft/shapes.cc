@@ -157,9 +157,13 @@ class Indexing {
     return factors.empty() ? "1" : absl::StrJoin(factors, " * ");
   }
 
-  std::optional<std::string> Size(const CppExpression& e) const {
-    std::optional<std::string> text = Translate(e, *scope_.model, scope_.size);
-    return text;
+  // An expression of sizes, through variables that hold one: int vectors = cols / 4.
+  std::optional<std::string> Size(const CppExpression& e, int steps = 0) const {
+    return Translate(e, *scope_.model, [&](const CppExpression& leaf) -> std::optional<std::string> {
+      if (std::optional<std::string> size = scope_.size(leaf)) return size;
+      const CppExpression* made = leaf.kind == Kind::kName ? OnlyValue(leaf.text) : nullptr;
+      return made == nullptr || steps > kMaxShapeSteps ? std::nullopt : Size(*made, steps + 1);
+    });
   }
 
  private:

@@ -189,6 +189,8 @@ void SetLeastBytes(Draft& draft) {
     terms.push_back(absl::StrCat(number, factors));
   }
   draft.bytes = absl::StrJoin(terms, " + ");
+  // A few single numbers are no traffic.
+  if (const auto names = NamesIn(draft.bytes); !names.ok() || names->empty()) draft.bytes.clear();
 }
 
 std::string TypicalValue(const std::string& name, const std::string& type) {

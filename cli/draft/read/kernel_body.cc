@@ -47,8 +47,8 @@ int64_t Widening(const std::string& type) {
 struct Pointer {
   std::string parameter;
   CppExpression offset;
-  int64_t scale = 1;
-  bool element = false;  // a reference to an element, not a pointer
+  CppExpression scale = NumberOf(1);  // elements of the parameter that one step of the pointer is
+  bool element = false;               // a reference to an element, not a pointer
 };
 
 class BodyReader {
@@ -61,11 +61,11 @@ class BodyReader {
   void ReadKernel(const SourceFunction& kernel) {
     std::map<std::string, Pointer> pointers;
     const auto add = [&](const std::string& name, const SourceType& type) {
-      pointers[name] = {name, NumberOf(0), 1, false};
+      pointers[name] = {name, NumberOf(0), NumberOf(1), false};
       // params.rows[0] is also params.rows[i].
       if (absl::EndsWith(name, "]")) {
         const std::string any = absl::StrCat(name.substr(0, name.rfind('[')), "[*]");
-        pointers[any] = {any, NumberOf(0), 1, false};
+        pointers[any] = {any, NumberOf(0), NumberOf(1), false};
         element_of_[any] = type.element;
       }
       element_of_[name] = type.element;
@@ -201,8 +201,8 @@ class BodyReader {
   }
 
   // How many elements of a parameter one of the type in a cast is; bytes count for a void*.
-  int64_t Elements(const std::string& cast, const std::string& parameter) const {
-    std::string type = cast.substr(0, cast.find('*'));
+  CppExpression Elements(const std::string& cast, const std::string& parameter) const {
+    std::string type = cast.substr(0, cast.rfind('*'));
     for (const char* word : {"const ", "volatile ", "struct "}) {
       while (absl::StartsWith(type, word)) type.erase(0, std::string_view(word).size());
     }
@@ -213,13 +213,23 @@ class BodyReader {
       return record == model_.record_bytes.end() ? 0 : record->second;
     };
     const auto own = element_of_.find(parameter);
-    const int64_t to = bytes_of(type);
-    int64_t from = own == element_of_.end() ? 0 : bytes_of(own->second);
-    // A vector type is one more extent of its tensor, a struct its bytes.
-    if (own != element_of_.end()) {
-      if (const std::optional<ElementType> known = ElementTypeOf(own->second); known && known->width > 1) from = 0;
+    if (own == element_of_.end()) return NumberOf(Widening(cast));
+    if (type == own->second) return NumberOf(1);
+    // Vec<T, 8>, where the parameter is a T*.
+    const std::vector<CppToken> tokens = CppTokens(type);
+    size_t open = 0;
+    while (open < tokens.size() && !tokens[open].Is("<")) ++open;
+    if (open < tokens.size() && tokens.back().Is(">")) {
+      const auto arguments = SplitAtCommas(tokens, open + 1, tokens.size() - 1);
+      if (arguments.size() == 2 && TokensText(tokens, arguments[0].first, arguments[0].second) == own->second) {
+        if (std::optional<CppExpression> count = ParseCppExpression(tokens, arguments[1].first, arguments[1].second))
+          return *std::move(count);
+      }
     }
-    return to > 0 && from > 0 && to % from == 0 ? to / from : Widening(cast);
+    // A vector type is one more extent of its tensor.
+    const std::optional<ElementType> known = ElementTypeOf(own->second);
+    const int64_t to = bytes_of(type), from = known && known->width > 1 ? 0 : bytes_of(own->second);
+    return NumberOf(to > 0 && from > 0 && to % from == 0 ? to / from : Widening(cast));
   }
 
   // What `e` points into; nothing: no parameter.
@@ -253,8 +263,8 @@ class BodyReader {
     return std::nullopt;
   }
 
-  static CppExpression Scaled(const CppExpression& index, int64_t scale) {
-    return scale == 1 ? index : BinaryOf("*", index, NumberOf(scale));
+  static CppExpression Scaled(const CppExpression& index, const CppExpression& scale) {
+    return scale.kind == Kind::kNumber && scale.text == "1" ? index : BinaryOf("*", index, scale);
   }
   static CppExpression Sum(const std::string& op, const CppExpression& a, const CppExpression& b) {
     return a.kind == Kind::kNumber && a.text == "0" && op == "+" ? b : BinaryOf(op, a, b);

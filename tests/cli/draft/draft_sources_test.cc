@@ -191,6 +191,37 @@ TEST_F(DraftSourcesTest, ABlockOfBytesCountsItsSize) {
               HasSubstr("name = \"vx\"\ntype = \"u8\"\nshape = [\"rows\", \"floor(cols / 32)\", \"18\"]\n"));
 }
 
+TEST_F(DraftSourcesTest, AVectorTemplateCountsItsElements) {
+  EXPECT_THAT(TomlOf("template <typename T, int N> struct Vec { T v[N]; };\n"
+                     "template <typename scalar_t, int width> __global__ void k(const scalar_t* x, const scalar_t* w, "
+                     "scalar_t* y, int rows, int cols) {\n"
+                     "  auto* xv = reinterpret_cast<const Vec<scalar_t, width>*>(x);\n"
+                     "  auto* wv = reinterpret_cast<const Vec<scalar_t, width>*>(w);\n"
+                     "  auto* yv = reinterpret_cast<Vec<scalar_t, width>*>(y);\n"
+                     "  const int vectors = cols / width;\n"
+                     "  for (int i = threadIdx.x; i < vectors; i += blockDim.x) {\n"
+                     "    long at = blockIdx.x * vectors + i; yv[at] = xv[at] * wv[i]; }\n}\n"
+                     "void go(float* x, float* w, float* y, int rows, int cols) {\n"
+                     "  k<float, 8><<<rows, 128>>>(x, w, y, rows, cols); }\n"),
+              AllOf(HasSubstr("name = \"x\"\ntype = \"f32\"\nshape = [\"rows\", \"cols\"]\n"),
+                    HasSubstr("name = \"w\"\ntype = \"f32\"\nshape = [\"cols\"]\n")));
+}
+
+TEST_F(DraftSourcesTest, AConstantOfTheHostIsNotTheKernelsTemplateParameter) {
+  EXPECT_THAT(
+      TomlOf("template <int TPB> __global__ void k(float* x, int n) {\n"
+             "  for (int i = threadIdx.x; i < n; i += TPB) x[blockIdx.x * n + i] = 1; }\n"
+             "void go(float* x, int rows, int n) { static constexpr int TPB = 256;\n"
+             "  k<TPB><<<rows, TPB>>>(x, n); }\n"),
+      AllOf(HasSubstr("entry = \"k<LAUNCH_TPB>\""), HasSubstr("block = [\"LAUNCH_TPB\"]"), Not(HasSubstr("replaces"))));
+}
+
+TEST_F(DraftSourcesTest, ManySizesAreNotOneShape) {
+  EXPECT_THAT(TomlOf("__global__ void k(float* x, const int* at, int a, int b, int c, int d) {\n"
+                     "  int i = at[0] ^ threadIdx.x; while (a * b * c * d) { x[i * i] = 1; } }\n"),
+              AllOf(HasSubstr("shape = [\"X_EXTENT\"]"), Not(HasSubstr("shape = [\"a\", \"b\", \"c\""))));
+}
+
 TEST_F(DraftSourcesTest, FollowsNumbersIntoDeviceFunctions) {
   EXPECT_THAT(TomlOf("struct P { float* y; int rows; };\n"
                      "__device__ float at(const float* m, int r, int c, int width) { return m[r * width + c]; }\n"
