@@ -153,6 +153,11 @@ std::string Drafting::EntryText(const PlannedKernel& planned, DraftLaunch& launc
     if (is_bool && !IsName(argument)) {
       if (const std::optional<bool> known = Truth(argument)) argument = *known ? "true" : "false";
     }
+    if (parameter.is_type && IsName(argument) && !ElementTypeOf(argument) && AliasOf(argument).empty() &&
+        !model_.record_bytes.contains(argument)) {
+      launch.todos.push_back(
+          absl::StrCat("entry: ", argument, " is not declared in the source; say which type ", parameter.name, " is"));
+    }
     const std::string passed = PassedTemplate(argument, planned);
     arguments.push_back(parameter.is_type ? argument : variables_->AddTemplate(parameter, argument, passed));
     if (is_bool && passed.empty() && argument != "true" && argument != "false" &&

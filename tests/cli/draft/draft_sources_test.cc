@@ -324,6 +324,13 @@ TEST_F(DraftSourcesTest, TypesOfDispatchesAndAliasesAreChosen) {
       AllOf(HasSubstr("entry = \"k<float, float, int64_t>\""), HasSubstr("float was chosen for the type")));
 }
 
+TEST_F(DraftSourcesTest, ATypeThatNothingDeclaresIsATodo) {
+  EXPECT_THAT(
+      TomlOf("template <typename T> __global__ void k(T* x, int n) { int i = blockIdx.x; if (i < n) x[i] = 1; }\n"
+             "void go(void* x, int n) { k<Packed><<<n, 32>>>((Packed*)x, n); }\n"),
+      HasSubstr("# TODO: entry: Packed is not declared in the source; say which type T is"));
+}
+
 TEST_F(DraftSourcesTest, StridesOfContiguousTensorsAreMadeOfSizes) {
   EXPECT_THAT(
       TomlOf("#include <torch/all.h>\n"
