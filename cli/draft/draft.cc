@@ -35,6 +35,7 @@ absl::StatusOr<Draft> Drafting::Run(const std::string& entry) {
                      [this](const std::string& wanted) { return FreeVariableName(wanted); });
   for (const std::string& name : variables_->kept()) names_.insert(name);
   for (PlannedKernel& planned : planned_) draft_.launches.push_back(Launch(planned));
+  for (size_t i = 0; i < planned_.size(); ++i) DerivedNumbers(planned_[i], draft_.launches[i]);
   Tensors();
   for (size_t i = 0; i < planned_.size(); ++i) Arguments(planned_[i], draft_.launches[i]);
   draft_.variables = variables_->Finish(&draft_.constants);

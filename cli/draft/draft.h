@@ -16,6 +16,7 @@ struct DraftSize {
   int64_t tiny = 0, main = 0;
   std::string todo;
   bool stated = false;   // the source says how large it is
+  bool stride = false;   // of a tensor; nothing says of which extents it is made
   bool unknown = false;  // an extent that nothing in the source tells
 };
 

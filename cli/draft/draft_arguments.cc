@@ -87,6 +87,16 @@ std::string Drafting::Scalar(const SourceParameter& parameter, const CppExpressi
             HostText(*given, planned, nullptr, IsWholeType(scalar.type) && !IsFlagName(parameter.name))) {
       scalar.value = *text;
     }
+    const std::string root = RootOf(*given, planned.launch->values);
+    const auto passed = planned.launch->host_reals.find(root);
+    if (scalar.value.empty() && passed != planned.launch->host_reals.end()) {
+      const std::vector<CppToken> tokens = CppTokens(passed->second);
+      const std::optional<CppExpression> number = ParseCppExpression(tokens, 0, tokens.size());
+      scalar.value =
+          (number ? Translate(*number, model_, [](const CppExpression&) { return std::nullopt; }) : std::nullopt)
+              .value_or("");
+      if (!scalar.value.empty()) scalar.todo = "the first caller of the host function passes it";
+    }
   }
   if (scalar.value.empty()) {
     scalar.value = TypicalValue(parameter.name, scalar.type);
@@ -106,7 +116,6 @@ std::string Drafting::Scalar(const SourceParameter& parameter, const CppExpressi
 
 std::string Drafting::Struct(const SourceParameter& parameter, const CppExpression* given, PlannedKernel& planned) {
   DraftStruct made;
-  made.name = FreeName(parameter.name);
   if (std::any_of(parameter.fields.begin(), parameter.fields.end(),
                   [](const SourceParameter& field) { return absl::StrContains(field.name, "."); })) {
     made.todo = "the fields of its inner structs are written out: they must lie as in C without the inner structs";
@@ -128,6 +137,10 @@ std::string Drafting::Struct(const SourceParameter& parameter, const CppExpressi
       made.fields.push_back(Scalar(field, value, planned, type, size == planned.sizes.end() ? "" : size->second));
     }
   }
+  for (const DraftStruct& known : draft_.structs) {
+    if (known.fields == made.fields && !known.in_memory) return known.name;
+  }
+  made.name = FreeName(parameter.name);
   draft_.structs.push_back(made);
   return made.name;
 }

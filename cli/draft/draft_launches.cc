@@ -218,6 +218,18 @@ void Drafting::HostGeometry(PlannedKernel& planned, DraftLaunch& launch) {
   }
   Loop(planned, launch);
   When(planned, launch);
+  for (const TemplateParameter& parameter : planned.kernel->templates) {
+    const std::string& number = planned.templates.at(parameter.name);
+    if (parameter.is_type || !NumberIn(number) ||
+        !absl::StrContains(launch.entry, absl::StrCat("TUNE_", parameter.name)))
+      continue;
+    for (const std::string& extent : launch.grid) {
+      const std::vector<CppToken> tokens = CppTokens(extent);
+      if (std::any_of(tokens.begin(), tokens.end(), [&](const CppToken& token) { return token.Is(number); }))
+        launch.todos.push_back(absl::StrCat("grid: is ", number, " the template argument ", parameter.name,
+                                            "? Then write the variable for it"));
+    }
+  }
   launch.todos.push_back(absl::StrCat("geometry from line ", host.line, " of ", host.host->name));
 }
 

@@ -9,6 +9,7 @@
 #include "cli/draft/drafting.h"
 #include "cli/draft/read/constants.h"
 #include "cli/draft/read/translation.h"
+#include "cli/draft/shapes.h"
 
 namespace pawl {
 namespace {
@@ -67,6 +68,63 @@ void Drafting::Numbers(PlannedKernel& planned) {
         field.name = absl::StrCat(parameter.name, ".", field.name);
         number(field, given);
       }
+    }
+  }
+}
+
+bool Drafting::IsLarger(const std::string& a, const std::string& b) const {
+  std::map<std::string, double> values;
+  for (const DraftSize& size : draft_.sizes) values[size.name] = 64;
+  const absl::StatusOr<double> x = Evaluate(a, values), y = Evaluate(b, values);
+  return x.ok() && y.ok() && *x > *y;
+}
+
+void Drafting::DerivedNumbers(PlannedKernel& planned, DraftLaunch& launch) {
+  const auto derive = [&](const SourceParameter& parameter, const CppExpression* given) {
+    const std::optional<ElementType> type = TypeOf(parameter.type, planned);
+    if (parameter.type.pointers > 0 || parameter.type.record || !type || !IsWholeType(type->type)) return;
+    const auto size = planned.sizes.find(parameter.name);
+    const bool alone = size != planned.sizes.end() &&
+                       std::any_of(draft_.sizes.begin(), draft_.sizes.end(),
+                                   [&](const DraftSize& own) { return own.name == size->second && own.stride; });
+    if (given != nullptr && size == planned.sizes.end() && !IsFlagName(parameter.name)) {
+      const std::optional<std::string> text = HostText(*given, planned);
+      if (text && !NumberIn(*text) && SizesOnly({*text})[0] == *text) planned.sizes[parameter.name] = *text;
+    }
+    const bool of_tensor = given != nullptr && absl::StrContains(RootText(*given, planned), ".stride(");
+    const std::string known = size == planned.sizes.end() || alone ? "" : size->second;
+    if (!HasWord(parameter.name, {"stride", "pitch"}) || (!known.empty() && !of_tensor)) return;
+    if (given != nullptr && !alone && !of_tensor) return;
+    ShapeScope scope{&model_, &planned.body, [&](const CppExpression& e) { return KernelLeaf(e, planned); }, {}, {}};
+    for (const auto& [pointer, use] : planned.body.pointers) {
+      const std::optional<std::string> stride = StrideOf(use.indices, scope, parameter.name);
+      if (!stride || *stride == parameter.name || SizesOnly({*stride})[0] != *stride) continue;
+      if (!known.empty() && !IsLarger(*stride, known)) break;
+      if (alone) {
+        const std::string gone = size->second;
+        std::erase_if(draft_.sizes, [&](const DraftSize& own) { return own.name == gone; });
+        std::erase_if(size_of_, [&](const auto& known) { return known.second == gone; });
+      }
+      planned.sizes[parameter.name] = *stride;
+      launch.todos.push_back(
+          absl::StrCat("arguments: ", parameter.name, " is ", *stride, " where ", pointer, " is contiguous"));
+      return;
+    }
+    if (!known.empty()) {
+      launch.todos.push_back(absl::StrCat("arguments: ", parameter.name, " is ", known, " where the tensor of ",
+                                          CppText(*given), " is contiguous"));
+    }
+  };
+  for (size_t i = 0; i < planned.kernel->parameters.size(); ++i) {
+    const SourceParameter& parameter = planned.kernel->parameters[i];
+    const CppExpression* argument =
+        planned.launch != nullptr && i < planned.launch->arguments.size() ? &planned.launch->arguments[i] : nullptr;
+    derive(parameter, argument);
+    for (size_t k = 0; k < parameter.fields.size(); ++k) {
+      SourceParameter field = parameter.fields[k];
+      const CppExpression* given = FieldOf(parameter, k, argument, planned);
+      field.name = absl::StrCat(parameter.name, ".", field.name);
+      derive(field, given);
     }
   }
 }
@@ -223,6 +281,9 @@ void Drafting::GivenNumber(const SourceParameter& parameter, const CppExpression
       AddSize(SizeKey(root, launch.values), SizeNameFor(parameter, root), worth, worth ? "" : "guessed by its name");
   planned.sizes[parameter.name] = size;
   size_of_.emplace(root, size);
+  if (absl::StrContains(RootText(argument, planned), ".stride(")) {
+    for (DraftSize& own : draft_.sizes) own.stride = own.stride || own.name == size;
+  }
   // d = x.size(-1) / 2: the tensor's extent follows.
   if (value != launch.values.end() && value->second.parts.size() == 1) {
     const CppExpression& made_of = value->second.parts[0];

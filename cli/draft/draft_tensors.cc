@@ -40,8 +40,15 @@ void Drafting::Tensors() {
     PlannedKernel& planned = planned_[i];
     for (const auto& [key, index] : PointersOf(*planned.kernel)) {
       std::string host;
-      if (planned.launch != nullptr && index < planned.launch->arguments.size() && !absl::StrContains(key, ".")) {
-        host = HostTensor(planned.launch->arguments[index], planned.launch->values);
+      if (planned.launch != nullptr && index < planned.launch->arguments.size()) {
+        const CppExpression* given = &planned.launch->arguments[index];
+        const SourceParameter& parameter = planned.kernel->parameters[index];
+        for (size_t field = 0; absl::StrContains(key, ".") && field < parameter.fields.size(); ++field) {
+          if (absl::StrCat(parameter.name, ".", parameter.fields[field].name) != key) continue;
+          given = FieldOf(parameter, field, given, planned);
+          break;
+        }
+        if (given != nullptr) host = HostTensor(*given, planned.launch->values);
       }
       const auto same = std::find_if(tensors.begin(), tensors.end(), [&](const TensorUse& known) {
         return host.empty() ? known.name == key : known.host == host;
@@ -74,6 +81,8 @@ void Drafting::SetRanges() {
       own.range_high =
           absl::StrCat(absl::StartsWith(extent, "?") && unknown != size_of_.end() ? unknown->second : extent, " - 1");
       if (absl::StrContains(own.range_high, "?")) own.range_high.clear();
+      if (absl::EndsWith(extent.substr(0, extent.find(' ')), absl::StrCat("?", parameter)))
+        own.todos.push_back("fill: its values delimit ranges and must rise: make it in inputs() of problem.py");
     }
   }
 }
@@ -132,6 +141,10 @@ void Drafting::AddTensor(TensorUse& use) {
   if (type.pointers > 1) tensor.todos.push_back("type: the parameter is a pointer to pointers");
   SetRole(use, tensor);
   SetShape(use, width, tensor);
+  if (tensor.role == "output" && tensor.by_data) {
+    tensor.role = "inout";
+    tensor.todos.push_back("role: other data decide which of its elements are written; the rest keeps what it held");
+  }
   if (element && width > 1) tensor.todos.push_back(absl::StrCat("shape: ", width, " elements for each ", type.element));
   draft_.tensors.push_back(std::move(tensor));
 }
@@ -177,7 +190,9 @@ void Drafting::SetRole(const TensorUse& use, DraftTensor& tensor) {
 void Drafting::SetShape(const TensorUse& use, int64_t width, DraftTensor& tensor) {
   const PlannedKernel& first = planned_[use.uses[0].first];
   const HostAllocation made = AllocationOf(first.launch, use.host);
-  std::optional<std::vector<std::string>> shape = AllocatedShape(made, first);
+  HostAllocation made_of = made;
+  if (made.shape.empty() && width == 1 && BytesOfType(tensor.type) == 1) made_of.shape = made.bytes;
+  std::optional<std::vector<std::string>> shape = AllocatedShape(made_of, first);
   const bool exact = shape.has_value() && !made.flat;
   bool by_index = false;
   for (const auto& [which, key] : use.uses) {
@@ -191,6 +206,8 @@ void Drafting::SetShape(const TensorUse& use, int64_t width, DraftTensor& tensor
     tensor.by_data = tensor.by_data || !by_data.empty();
     for (const auto& [parameter, extent] : by_data)
       indexed_.push_back({which, parameter, extent == "?" ? absl::StrCat("?", tensor.name) : extent});
+    if (indexed && absl::StartsWith((*indexed)[0], "?") && (*indexed)[0].size() > 1)
+      indexed_.push_back({which, (*indexed)[0].substr(1), (*indexed)[0]});
     const auto unknown = [](const std::vector<std::string>& s) {
       return std::any_of(s.begin(), s.end(), [](const std::string& e) { return absl::StrContains(e, "?"); });
     };
@@ -220,6 +237,13 @@ void Drafting::SetShape(const TensorUse& use, int64_t width, DraftTensor& tensor
   }
   for (std::string& extent : *shape) {
     if (!absl::StrContains(extent, "?")) continue;
+    // The values of another tensor say how far: one size for all that it delimits.
+    if (absl::StartsWith(extent, "?") && extent.size() > 1) {
+      const std::string other = extent.substr(1), why = absl::StrCat("how far the values of ", other, " reach");
+      extent = AddSize(extent, absl::StrCat(absl::AsciiStrToUpper(LastName(other)), "_END"), std::nullopt, why);
+      tensor.todos.push_back(absl::StrCat("shape: ", why));
+      continue;
+    }
     const std::string key = absl::StrCat("?", tensor.name);
     const bool by_data =
         std::any_of(indexed_.begin(), indexed_.end(), [&](const Indexed& index) { return index.extent == key; });

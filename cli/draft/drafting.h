@@ -89,6 +89,10 @@ class Drafting {
   // The integer parameters: sizes, or scalars made of sizes.
   void Numbers(PlannedKernel& planned);
   void Number(const SourceParameter& parameter, const CppExpression* argument, PlannedKernel& planned);
+  // Integer parameters that are made of sizes, once all sizes are known, and strides that the kernel's indices tell.
+  void DerivedNumbers(PlannedKernel& planned, DraftLaunch& launch);
+  // Of two expressions over sizes, where all sizes are the same.
+  bool IsLarger(const std::string& a, const std::string& b) const;
   // What the host puts into a field of a struct: Params p{x, n}, or p.n = n.
   static const CppExpression* FieldOf(const SourceParameter& parameter, size_t field, const CppExpression* argument,
                                       const PlannedKernel& planned);

@@ -1,8 +1,10 @@
 #include "cli/draft/shapes.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -52,6 +54,7 @@ class Indexing {
         if (e.parts.size() == 2 && e.parts[0].kind == Kind::kName && IsCastName(e.parts[0].text)) {
           return Terms(e.parts[1], steps + 1);
         }
+        if (const std::optional<CppExpression> made = Inlined(e, *scope_.model)) return Terms(*made, steps + 1);
         return {Running(e)};
       default:
         if (std::optional<std::string> size = Size(e)) return {OfSize(*size)};
@@ -81,7 +84,7 @@ class Indexing {
     if (e.kind == Kind::kBinary && e.text == "/") {
       const std::string over = Bound(e.parts[0], steps + 1);
       std::optional<std::string> by = Size(e.parts[1]);
-      if (over != "?" && by) return Quotient(over, *by);
+      if (!absl::StrContains(over, "?") && by) return Quotient(over, *by);
     }
     // slot & (capacity - 1)
     if (e.kind == Kind::kBinary && e.text == "&") {
@@ -93,6 +96,9 @@ class Indexing {
       }
     }
     if (e.kind == Kind::kName) return BoundOfValues(e.text, steps);
+    if (e.kind == Kind::kCall && e.parts.size() == 3 && absl::EndsWith(e.parts[0].text, "min"))
+      return Limit(e, steps + 1);
+    if (const std::optional<CppExpression> made = Inlined(e, *scope_.model)) return Bound(*made, steps + 1);
     return "?";
   }
 
@@ -120,15 +126,19 @@ class Indexing {
     if (e.kind == Kind::kCall && e.parts.size() == 3 && (e.parts[0].IsName("min") || e.parts[0].IsName("std::min"))) {
       for (const size_t part : {1, 2}) {
         const std::string limit = Limit(e.parts[part], steps + 1);
-        if (limit != "?") return limit;
+        if (!absl::StrContains(limit, "?")) return limit;
       }
       return "?";
     }
     if (std::optional<std::string> size = Size(e)) {
       // y < ny - 1 leaves a border, which the tensor has.
       const size_t minus = size->rfind(" - ");
-      return minus != std::string::npos && NumberIn(size->substr(minus + 3)) ? size->substr(0, minus) : *size;
+      if (minus == std::string::npos || !NumberIn(size->substr(minus + 3))) return *size;
+      border_ = true;
+      return size->substr(0, minus);
     }
+    // k < offsets[row + 1]: how far the data reach.
+    if (const std::string data = DataOf(e); !data.empty()) return absl::StrCat("?", data);
     return Bound(e, steps + 1);
   }
 
@@ -140,12 +150,17 @@ class Indexing {
       return e.parts[0].text;
     }
     if (e.kind == Kind::kCast || e.kind == Kind::kPrefix) return DataOf(e.parts[0], steps + 1);
+    if (e.kind == Kind::kBinary && (e.text == "/" || e.text == "%" || e.text == "+" || e.text == "-"))
+      return DataOf(e.parts[0], steps + 1);
     if (e.kind == Kind::kCall && e.parts.size() == 2) return DataOf(e.parts[1], steps + 1);  // __ldg(&index[i])
     if (e.kind == Kind::kName) {
       if (const CppExpression* made = OnlyValue(e.text)) return DataOf(*made, steps + 1);
     }
     return "";
   }
+
+  // Whether a bound since the last call left out a border: y < ny - 1.
+  bool TakeBorder() { return std::exchange(border_, false); }
 
   // B * T / T is B.
   static std::string Quotient(const std::string& over, const std::string& by) {
@@ -242,6 +257,7 @@ class Indexing {
   }
 
   const ShapeScope& scope_;
+  bool border_ = false;
 };
 
 // Removes each of `less` from `more` once; false: one is not there.
@@ -261,6 +277,10 @@ std::optional<std::vector<std::string>> ShapeOfIndex(const CppExpression& index,
   if (terms.size() == 1 && terms[0].running.empty() && terms[0].sizes.empty() && terms[0].number >= 0) {
     return std::vector<std::string>{absl::StrCat(terms[0].number + 1)};
   }
+  int64_t constant = 0;
+  for (const Term& term : terms) {
+    if (term.running.empty()) constant += term.sizes.empty() ? term.number : std::numeric_limits<int32_t>::min();
+  }
   terms.erase(std::remove_if(terms.begin(), terms.end(), [](const Term& term) { return term.running.empty(); }),
               terms.end());
   // x[0]; x[n - 1 - i] has i as its only term that runs.
@@ -272,10 +292,16 @@ std::optional<std::vector<std::string>> ShapeOfIndex(const CppExpression& index,
   }
   std::stable_sort(terms.begin(), terms.end(),
                    [](const Term& a, const Term& b) { return a.sizes.size() > b.sizes.size(); });
+  indexing.TakeBorder();
   std::vector<std::string> shape = {indexing.Bound(terms[0].running[0])};
+  // offsets[row + 1] with row < rows
+  if (terms.size() == 1 && terms[0].sizes.empty() && terms[0].number == 1 && constant > 0 && !indexing.TakeBorder() &&
+      !absl::StrContains(shape[0], "?") && !NumberIn(shape[0])) {
+    shape[0] = absl::StrCat(shape[0], " + ", constant);
+  }
   std::vector<std::string> current = terms[0].sizes;
   const auto note = [&](const Term& term, const std::string& extent) {
-    if (const std::string data = indexing.DataOf(term.running[0]); !data.empty()) indexed[data] = extent;
+    if (const std::string data = indexing.DataOf(term.running[0]); !data.empty()) indexed.emplace(data, extent);
   };
   note(terms[0], shape[0]);
   for (size_t i = 1; i < terms.size() && !current.empty(); ++i) {
@@ -305,6 +331,34 @@ std::optional<std::vector<std::string>> ShapeOfIndex(const CppExpression& index,
 
 }  // namespace
 
+std::optional<std::string> StrideOf(const std::vector<CppExpression>& indices, const ShapeScope& scope,
+                                    const std::string& parameter) {
+  ShapeScope with = scope;
+  with.size = [&](const CppExpression& e) -> std::optional<std::string> {
+    return CppText(e) == parameter ? parameter : scope.size(e);
+  };
+  Indexing indexing(with);
+  for (const CppExpression& index : indices) {
+    const std::vector<Term> terms = indexing.Terms(index);
+    const Term* inner = nullptr;
+    bool used = false;
+    for (const Term& term : terms) {
+      if (std::find(term.sizes.begin(), term.sizes.end(), parameter) != term.sizes.end()) {
+        used = used || (term.sizes.size() == 1 && term.number == 1 && term.running.size() == 1);
+      } else if (term.running.size() == 1 && (inner == nullptr || term.sizes.size() > inner->sizes.size())) {
+        inner = &term;
+      }
+    }
+    if (!used || inner == nullptr) continue;
+    std::string extent = indexing.Bound(inner->running[0]);
+    if (absl::StrContains(extent, "?") || extent.find_first_of("+-") != std::string::npos) continue;
+    for (const std::string& size : inner->sizes) absl::StrAppend(&extent, " * ", size);
+    if (inner->number > 1) absl::StrAppend(&extent, " * ", inner->number);
+    return extent;
+  }
+  return std::nullopt;
+}
+
 std::optional<std::vector<std::string>> ShapeOf(const std::vector<CppExpression>& indices, const ShapeScope& scope,
                                                 IndexedExtents* indexed) {
   Indexing indexing(scope);
@@ -319,7 +373,9 @@ std::optional<std::vector<std::string>> ShapeOf(const std::vector<CppExpression>
     if (!shape) continue;
     const auto number = [](const std::vector<std::string>& s) { return s.size() == 1 ? NumberIn(s[0]) : std::nullopt; };
     if (best && number(*shape) && (!number(*best) || *number(*best) >= *number(*shape))) continue;
-    const bool better = !best || number(*best) || unknown(*shape) < unknown(*best) ||
+    const bool longer = best && best->size() == 1 && shape->size() == 1 &&
+                        absl::StartsWith((*shape)[0], absl::StrCat((*best)[0], " + "));
+    const bool better = !best || longer || number(*best) || unknown(*shape) < unknown(*best) ||
                         (unknown(*shape) == unknown(*best) && shape->size() > best->size());
     if (better) best = std::move(shape);
   }

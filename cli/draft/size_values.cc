@@ -71,6 +71,16 @@ void Shrink(Draft& draft, int64_t DraftSize::*value, int64_t most) {
   }
 }
 
+void KeepQuotients(const std::string& text, Draft& draft) {
+  for (DraftSize& over : draft.sizes) {
+    for (DraftSize& by : draft.sizes) {
+      if (!absl::StrContains(text, absl::StrCat("floor(", over.name, " / ", by.name, ")"))) continue;
+      by.tiny = std::max<int64_t>(1, std::min(by.tiny, over.tiny / 4));
+      by.main = std::max<int64_t>(1, std::min(by.main, over.main / 4));
+    }
+  }
+}
+
 // Notes by what numbers sizes are divided in an expression, and which are divided otherwise.
 void Divisions(const std::string& text, std::map<std::string, int64_t>& multiples, std::set<std::string>& fixed) {
   const auto fix = [&](const std::string& part) {
@@ -111,6 +121,11 @@ void SetSizeValues(Draft& draft) {
   Shrink(draft, &DraftSize::main, kMostElements);
   Shrink(draft, &DraftSize::tiny, kTinyElements);
   for (DraftSize& size : draft.sizes) size.tiny = std::max<int64_t>(1, std::min(size.tiny, size.main));
+  // floor(channels / groups): a size that divides another is not larger.
+  for (const DraftScalar& scalar : draft.scalars) KeepQuotients(scalar.value, draft);
+  for (const DraftTensor& tensor : draft.tensors) {
+    for (const std::string& extent : tensor.shape) KeepQuotients(extent, draft);
+  }
 }
 
 void SetSizeRanges(Draft& draft, const std::vector<std::string>& divided) {
@@ -139,7 +154,7 @@ void SetSizeRanges(Draft& draft, const std::vector<std::string>& divided) {
     }
   }
   for (const DraftSize& size : draft.sizes) {
-    if (size.unknown || fixed.contains(size.name) || !in_shapes.contains(size.name)) continue;
+    if (size.unknown || size.stride || fixed.contains(size.name) || !in_shapes.contains(size.name)) continue;
     DraftRange range;
     range.name = size.name;
     range.multiple = std::max<int64_t>(1, multiples[size.name]);
@@ -186,7 +201,7 @@ void SetLeastBytes(Draft& draft) {
       const bool atom = IsName(extent) || (absl::StartsWith(extent, "floor(") && extent.find(')') == extent.size() - 1);
       absl::StrAppend(&factors, " * ", atom ? extent : absl::StrCat("(", extent, ")"));
     }
-    terms.push_back(absl::StrCat(number, factors));
+    terms.push_back(number == 1 && !factors.empty() ? factors.substr(3) : absl::StrCat(number, factors));
   }
   draft.bytes = absl::StrJoin(terms, " + ");
   // A few single numbers are no traffic.

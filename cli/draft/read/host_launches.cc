@@ -581,6 +581,17 @@ class Callers {
   Callers(const SourceModel& model, const std::vector<HostCall>& calls)
       : constants_(ConstantValues(model)), calls_(calls) {}
 
+  // Numbers that are not whole: 0.5 of scale(x, 0.5).
+  std::map<std::string, std::string> Reals(const SourceFunction& host) const {
+    std::map<std::string, std::string> found;
+    const HostCall* call = CallOf(host);
+    for (size_t i = 0; call != nullptr && i < host.parameters.size() && i < call->arguments.size(); ++i) {
+      const CppExpression resolved = Resolved(call->arguments[i], call->values);
+      if (resolved.kind == Kind::kNumber) found[host.parameters[i].name] = resolved.text;
+    }
+    return found;
+  }
+
   // The arguments of the host's own template; those that are the caller's are the caller's arguments.
   std::map<std::string, std::string> Templates(const SourceFunction& host, int depth = 0) const {
     std::map<std::string, std::string> found;
@@ -610,8 +621,8 @@ class Callers {
     for (const auto& [name, value] : constants_) known.emplace(name, value);
     for (size_t i = 0; i < host.parameters.size() && i < call->arguments.size(); ++i) {
       if (host.parameters[i].type.pointers > 0) continue;
-      if (const std::optional<int64_t> number = LikelyValue(Resolved(call->arguments[i], call->values), known))
-        found[host.parameters[i].name] = *number;
+      const CppExpression resolved = Resolved(call->arguments[i], call->values);
+      if (const std::optional<int64_t> number = LikelyValue(resolved, known)) found[host.parameters[i].name] = *number;
     }
     return found;
   }
@@ -677,7 +688,12 @@ CppExpression ResolvedWithin(const CppExpression& e, const HostValues& values, c
       return ResolvedWithin(array->second.parts[static_cast<size_t>(*index)], values, kept, steps + 1);
     }
   }
-  if (e.kind == Kind::kMember) return e;
+  if (e.kind == Kind::kMember) {
+    const auto field = values.find(CppText(e));
+    return field != values.end() && field->second.parts.size() == 1
+               ? ResolvedWithin(field->second.parts[0], values, kept, steps + 1)
+               : e;
+  }
   CppExpression result = e;
   const size_t from = e.kind == Kind::kCall ? 1 : 0;
   for (size_t i = from; i < result.parts.size(); ++i)
@@ -711,6 +727,7 @@ std::vector<HostLaunch> FindLaunches(const SourceModel& model) {
   for (HostLaunch& launch : launches) {
     launch.host_templates = callers.Templates(*launch.host);
     launch.host_numbers = callers.Numbers(*launch.host);
+    launch.host_reals = callers.Reals(*launch.host);
   }
   return launches;
 }
@@ -752,7 +769,9 @@ std::string HostTensor(const CppExpression& argument, const HostValues& values) 
       }
       e = CppExpression(found->second.parts[0]);
     } else if (e.kind == Kind::kMember) {
-      return e.text;  // params.x
+      const auto field = values.find(CppText(e));
+      if (field == values.end() || field->second.parts.size() != 1) return e.text;  // params.x
+      e = CppExpression(field->second.parts[0]);
     } else {
       return "";
     }

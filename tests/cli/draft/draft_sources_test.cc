@@ -324,6 +324,88 @@ TEST_F(DraftSourcesTest, TypesOfDispatchesAndAliasesAreChosen) {
       AllOf(HasSubstr("entry = \"k<float, float, int64_t>\""), HasSubstr("float was chosen for the type")));
 }
 
+TEST_F(DraftSourcesTest, OffsetsDelimitWhatTheyIndex) {
+  EXPECT_THAT(TomlOf("__global__ void spmv(int rows, const int* offsets, const int* columns, const float* values, "
+                     "const float* x,\n"
+                     "                     float* y) {\n"
+                     "  const int row = blockIdx.x * blockDim.x + threadIdx.x; if (row >= rows) return;\n"
+                     "  float sum = 0;\n"
+                     "  for (int k = offsets[row]; k < offsets[row + 1]; ++k) sum += values[k] * x[columns[k]];\n"
+                     "  y[row] = sum;\n}\n"),
+              AllOf(HasSubstr("name = \"offsets\"\ntype = \"i32\"\nshape = [\"rows + 1\"]\n"),
+                    HasSubstr("# TODO: fill: its values delimit ranges and must rise"),
+                    HasSubstr("name = \"values\"\ntype = \"f32\"\nshape = [\"OFFSETS_END\"]\n"),
+                    HasSubstr("name = \"columns\"\ntype = \"i32\"\nshape = [\"OFFSETS_END\"]\n")));
+}
+
+TEST_F(DraftSourcesTest, ABorderIsNotCountedTwice) {
+  EXPECT_THAT(TomlOf("__global__ void k(const float* x, float* y, int n) {\n"
+                     "  const int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+                     "  if (i > 0 && i < n - 1) y[i] = x[i - 1] + x[i + 1]; }\n"),
+              AllOf(HasSubstr("name = \"x\"\ntype = \"f32\"\nshape = [\"n\"]\n"), Not(HasSubstr("n + 1"))));
+}
+
+TEST_F(DraftSourcesTest, FieldsOfAStructMayBeMadeOfSizes) {
+  EXPECT_THAT(TomlOf("struct Params { const float* src; float* sums; int n, c, groups, hw, hwc, per_block; };\n"
+                     "__global__ void k(Params p) {\n"
+                     "  const int at = blockIdx.x * blockDim.x + threadIdx.x; if (at >= p.c) return;\n"
+                     "  const int begin = blockIdx.y * p.per_block, end = min(begin + p.per_block, p.hw);\n"
+                     "  for (int i = begin; i < end; ++i)\n"
+                     "    atomicAdd(&p.sums[blockIdx.z * p.groups + at / (p.c / p.groups)],\n"
+                     "              p.src[(long)blockIdx.z * p.hwc + (long)i * p.c + at]);\n}\n"
+                     "int divUp(int a, int b) { return (a + b - 1) / b; }\n"
+                     "void go(const float* src, float* space, int n, int h, int w, int c, int groups) {\n"
+                     "  Params p;\n"
+                     "  p.src = src; p.sums = space; p.n = n; p.c = c; p.groups = groups; p.hw = h * w;\n"
+                     "  p.hwc = h * w * c; p.per_block = divUp(h * w, 32);\n"
+                     "  cudaMemsetAsync(p.sums, 0, n * groups * sizeof(float));\n"
+                     "  dim3 grid(divUp(c, 128), divUp(h * w, p.per_block), n);\n"
+                     "  k<<<grid, 128>>>(p);\n}\n"),
+              AllOf(HasSubstr("grid = [\"ceil_div(c, BLOCK)\", \"ceil_div(h * w, ceil_div(h * w, 32))\", \"n\"]"),
+                    HasSubstr("name = \"src\"\ntype = \"f32\"\nshape = [\"n\", \"h * w\", \"c\"]\n"),
+                    HasSubstr("role = \"inout\"\nfill = \"zeros\"\n")));
+}
+
+TEST_F(DraftSourcesTest, AStrideIsAtLeastWhatIsAddedToIt) {
+  EXPECT_THAT(TomlOf("__global__ void k(const float* x, float* y, int rows, int cols, int x_stride) {\n"
+                     "  const int row = blockIdx.x; if (row >= rows) return;\n"
+                     "  for (int c = threadIdx.x; c < cols; c += 32) y[row * cols + c] = x[row * x_stride + c];\n}\n"),
+              AllOf(HasSubstr("arguments = [\"x\", \"y\", \"rows\", \"cols\", \"cols\"]"),
+                    HasSubstr("# TODO: arguments: x_stride is cols where x is contiguous"),
+                    HasSubstr("name = \"x\"\ntype = \"f32\"\nshape = [\"rows\", \"cols\"]\n")));
+}
+
+TEST_F(DraftSourcesTest, WhatDataPlaceIsNotAllWritten) {
+  EXPECT_THAT(
+      TomlOf("__global__ void k(const float* x, float* cache, const long* slots, int n, int width, int block) {\n"
+             "  const int i = blockIdx.x; if (i >= n) return;\n"
+             "  const long slot = slots[i], at = slot / block, within = slot % block;\n"
+             "  for (int c = threadIdx.x; c < width; c += 32)\n"
+             "    cache[at * block * width + within * width + c] = x[i * width + c];\n}\n"),
+      AllOf(HasSubstr("name = \"cache\"\ntype = \"f32\"\nshape = [\"CACHE_ROWS\", \"block\", \"width\"]\n"
+                      "role = \"inout\"\n"),
+            HasSubstr("# TODO: role: other data decide which of its elements are written")));
+}
+
+TEST_F(DraftSourcesTest, IndicesOfDeviceFunctionsAndBytesOfTheHostTellShapes) {
+  EXPECT_THAT(
+      TomlOf("__device__ __forceinline__ int cell(int x, int y, int width) { return y * width + x; }\n"
+             "__global__ void k(const unsigned char* solid, const unsigned char* flat, float* f, int nx, int ny,\n"
+             "                  float omega) {\n"
+             "  const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y;\n"
+             "  if (x >= nx || y >= ny) return;\n"
+             "  int at = 0; at += x; at *= 2;\n"
+             "  if (solid[cell(x, y, nx)] + flat[at]) f[cell(x, y, nx)] = omega;\n}\n"
+             "void go(float* f, int nx, int ny, float omega) {\n"
+             "  unsigned char *solid, *flat;\n"
+             "  cudaMalloc((void**)&solid, nx * ny); cudaMalloc((void**)&flat, 2 * nx);\n"
+             "  k<<<dim3(nx, ny), 1>>>(solid, flat, f, nx, ny, omega); }\n"
+             "int main() { float* f; go(f, 640, 480, 0.75f); }\n"),
+      AllOf(HasSubstr("name = \"solid\"\ntype = \"u8\"\nshape = [\"ny\", \"nx\"]\n"),
+            HasSubstr("name = \"flat\"\ntype = \"u8\"\nshape = [\"2 * nx\"]\n"),
+            HasSubstr("name = \"omega\"\ntype = \"f32\"\nvalue = \"0.75\"\n")));
+}
+
 TEST_F(DraftSourcesTest, ATypeThatNothingDeclaresIsATodo) {
   EXPECT_THAT(
       TomlOf("template <typename T> __global__ void k(T* x, int n) { int i = blockIdx.x; if (i < n) x[i] = 1; }\n"
