@@ -80,6 +80,13 @@ bool Drafting::IsLarger(const std::string& a, const std::string& b) const {
 }
 
 void Drafting::DerivedNumbers(PlannedKernel& planned, DraftLaunch& launch) {
+  std::set<std::string> strides;
+  for (const SourceParameter& parameter : planned.kernel->parameters) {
+    if (HasWord(parameter.name, {"stride", "pitch"})) strides.insert(parameter.name);
+    for (const SourceParameter& field : parameter.fields) {
+      if (HasWord(field.name, {"stride", "pitch"})) strides.insert(absl::StrCat(parameter.name, ".", field.name));
+    }
+  }
   const auto derive = [&](const SourceParameter& parameter, const CppExpression* given) {
     const std::optional<ElementType> type = TypeOf(parameter.type, planned);
     if (parameter.type.pointers > 0 || parameter.type.record || !type || !IsWholeType(type->type)) return;
@@ -97,7 +104,7 @@ void Drafting::DerivedNumbers(PlannedKernel& planned, DraftLaunch& launch) {
     if (given != nullptr && !alone && !of_tensor) return;
     ShapeScope scope{&model_, &planned.body, [&](const CppExpression& e) { return KernelLeaf(e, planned); }, {}, {}};
     for (const auto& [pointer, use] : planned.body.pointers) {
-      const std::optional<std::string> stride = StrideOf(use.indices, scope, parameter.name);
+      const std::optional<std::string> stride = StrideOf(use.indices, scope, parameter.name, strides);
       if (!stride || *stride == parameter.name || SizesOnly({*stride})[0] != *stride) continue;
       if (!known.empty() && !IsLarger(*stride, known)) break;
       if (alone) {

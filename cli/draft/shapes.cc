@@ -162,12 +162,29 @@ class Indexing {
   // Whether a bound since the last call left out a border: y < ny - 1.
   bool TakeBorder() { return std::exchange(border_, false); }
 
+  // Of a product those at its top; all of it where it is a sum.
+  static std::vector<std::string> Factors(const std::string& product) {
+    std::vector<std::string> factors(1);
+    int depth = 0;
+    for (size_t i = 0; i < product.size(); ++i) {
+      if (product[i] == '(') ++depth;
+      if (product[i] == ')') --depth;
+      if (depth == 0 && absl::StrContains("+-/%?<>", product.substr(i, 1))) return {product};
+      if (depth == 0 && product.compare(i, 3, " * ") == 0) {
+        factors.emplace_back();
+        i += 2;
+      } else {
+        factors.back() += product[i];
+      }
+    }
+    return factors;
+  }
+
   // B * T / T is B.
   static std::string Quotient(const std::string& over, const std::string& by) {
-    std::vector<std::string> factors = absl::StrSplit(over, " * ");
+    std::vector<std::string> factors = Factors(over);
     const auto found = std::find(factors.begin(), factors.end(), by);
-    const bool plain = over.find_first_of("+-(/") == std::string::npos;
-    if (!plain || found == factors.end()) return absl::StrCat("ceil_div(", over, ", ", by, ")");
+    if (found == factors.end()) return absl::StrCat("ceil_div(", over, ", ", by, ")");
     factors.erase(found);
     return factors.empty() ? "1" : absl::StrJoin(factors, " * ");
   }
@@ -332,28 +349,55 @@ std::optional<std::vector<std::string>> ShapeOfIndex(const CppExpression& index,
 }  // namespace
 
 std::optional<std::string> StrideOf(const std::vector<CppExpression>& indices, const ShapeScope& scope,
-                                    const std::string& parameter) {
+                                    const std::string& parameter, const std::set<std::string>& strides, int steps) {
+  constexpr int kMaxStrides = 4;  // in each other
+  if (steps > kMaxStrides) return std::nullopt;
   ShapeScope with = scope;
   with.size = [&](const CppExpression& e) -> std::optional<std::string> {
-    return CppText(e) == parameter ? parameter : scope.size(e);
+    const std::string text = CppText(e);
+    return text == parameter || strides.contains(text) ? text : scope.size(e);
   };
   Indexing indexing(with);
   for (const CppExpression& index : indices) {
     const std::vector<Term> terms = indexing.Terms(index);
+    const auto used = std::find_if(terms.begin(), terms.end(), [&](const Term& term) {
+      return term.sizes == std::vector<std::string>{parameter} && term.number == 1 && term.running.size() == 1;
+    });
+    if (used == terms.end()) continue;
+    // Inner terms are written behind outer ones.
+    const auto has_stride = [&](const Term& term) {
+      return std::any_of(term.sizes.begin(), term.sizes.end(),
+                         [&](const std::string& size) { return strides.contains(size) && size != parameter; });
+    };
     const Term* inner = nullptr;
-    bool used = false;
-    for (const Term& term : terms) {
-      if (std::find(term.sizes.begin(), term.sizes.end(), parameter) != term.sizes.end()) {
-        used = used || (term.sizes.size() == 1 && term.number == 1 && term.running.size() == 1);
-      } else if (term.running.size() == 1 && (inner == nullptr || term.sizes.size() > inner->sizes.size())) {
-        inner = &term;
+    for (auto term = terms.begin(); term != terms.end(); ++term) {
+      if (term == used || term->running.size() != 1 || (term < used && has_stride(*term))) continue;
+      const bool larger = inner == nullptr || (has_stride(*term) && !has_stride(*inner)) ||
+                          (has_stride(*term) == has_stride(*inner) && term->sizes.size() > inner->sizes.size());
+      if (larger) inner = &*term;
+    }
+    if (inner == nullptr) continue;
+    std::vector<std::string> factors = {indexing.Bound(inner->running[0])};
+    for (const std::string& size : inner->sizes) {
+      if (!strides.contains(size)) {
+        factors.push_back(size);
+        continue;
+      }
+      std::set<std::string> others = strides;
+      others.erase(parameter);
+      factors.push_back(StrideOf(indices, scope, size, others, steps + 1).value_or("?"));
+    }
+    if (inner->number > 1) factors.push_back(absl::StrCat(inner->number));
+    // floor(cols / 4) vectors of 4 are cols.
+    if (factors.size() > 1 && absl::StartsWith(factors[0], "floor(")) {
+      const std::string tail = absl::StrCat(" / ", factors.back(), ")");
+      if (absl::EndsWith(factors[0], tail)) {
+        factors[0] = factors[0].substr(6, factors[0].size() - 6 - tail.size());
+        factors.pop_back();
       }
     }
-    if (!used || inner == nullptr) continue;
-    std::string extent = indexing.Bound(inner->running[0]);
+    const std::string extent = absl::StrJoin(factors, " * ");
     if (absl::StrContains(extent, "?") || extent.find_first_of("+-") != std::string::npos) continue;
-    for (const std::string& size : inner->sizes) absl::StrAppend(&extent, " * ", size);
-    if (inner->number > 1) absl::StrAppend(&extent, " * ", inner->number);
     return extent;
   }
   return std::nullopt;

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,9 +31,9 @@ using IndexedExtents = std::map<std::string, std::string>;
 std::optional<std::vector<std::string>> ShapeOf(const std::vector<CppExpression>& indices, const ShapeScope& scope,
                                                 IndexedExtents* indexed = nullptr);
 
-// What a stride must be at least, and is for a contiguous tensor: cols of x[row * stride + c] with c < cols. Nothing:
-// no index tells.
+// What a stride must be at least, and is for a contiguous tensor: cols of x[row * stride + c] with c < cols. `strides`
+// are all parameters of this kind. Nothing: no index tells.
 std::optional<std::string> StrideOf(const std::vector<CppExpression>& indices, const ShapeScope& scope,
-                                    const std::string& parameter);
+                                    const std::string& parameter, const std::set<std::string>& strides, int steps = 0);
 
 }  // namespace pawl

@@ -190,6 +190,7 @@ class Translating {
       return Formula{absl::StrCat(At(*a, 2), " ", e.text, " ", At(*b, 3)), 2};
     }
     if (e.text == "/") {
+      if (y && *y == 0) return Missing(e);
       if (y && *y == 1) return a;
       if (x && y && *y != 0 && !IsReal(e)) return Formula{absl::StrCat(*x / *y)};
       if (IsReal(e)) return Formula{absl::StrCat(At(*a, 3), " / ", At(*b, 4)), 3};

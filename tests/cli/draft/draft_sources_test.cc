@@ -375,6 +375,17 @@ TEST_F(DraftSourcesTest, AStrideIsAtLeastWhatIsAddedToIt) {
                     HasSubstr("name = \"x\"\ntype = \"f32\"\nshape = [\"rows\", \"cols\"]\n")));
 }
 
+TEST_F(DraftSourcesTest, StridesInEachOtherAreProducts) {
+  EXPECT_THAT(
+      TomlOf("__global__ void k(const float* x, float* y, int heads, int dim, int row_stride, int head_stride) {\n"
+             "  const int row = blockIdx.x;\n"
+             "  for (int h = 0; h < heads; ++h)\n"
+             "    for (int c = threadIdx.x; c < dim; c += 32)\n"
+             "      y[row * row_stride + h * head_stride + c] = x[row * row_stride + h * head_stride + c];\n}\n"),
+      AllOf(HasSubstr("name = \"row_stride\"\ntype = \"i32\"\nvalue = \"heads * dim\"\n"),
+            HasSubstr("arguments = [\"x\", \"y\", \"heads\", \"dim\", \"row_stride\", \"dim\"]")));
+}
+
 TEST_F(DraftSourcesTest, WhatDataPlaceIsNotAllWritten) {
   EXPECT_THAT(
       TomlOf("__global__ void k(const float* x, float* cache, const long* slots, int n, int width, int block) {\n"
