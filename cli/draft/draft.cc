@@ -20,8 +20,9 @@ bool HasWord(const std::string& name, std::initializer_list<const char*> words) 
 
 absl::StatusOr<Draft> Drafting::Run(const std::string& entry) {
   if (absl::Status status = Choose(entry); !status.ok()) return status;
-  for (const PlannedKernel& planned : planned_) {
-    if (absl::Status status = CheckParameters(*planned.kernel); !status.ok()) return status;
+  for (PlannedKernel& planned : planned_) {
+    planned.body = ReadKernelBody(model_, *planned.kernel);
+    if (absl::Status status = CheckParameters(planned); !status.ok()) return status;
   }
   draft_.source = model_.files[0]->path;
   const SourceFunction* asked = entry.empty() ? nullptr : model_.Find(entry);
@@ -34,11 +35,14 @@ absl::StatusOr<Draft> Drafting::Run(const std::string& entry) {
                      [this](const std::string& wanted) { return FreeVariableName(wanted); });
   for (const std::string& name : variables_->kept()) names_.insert(name);
   for (PlannedKernel& planned : planned_) draft_.launches.push_back(Launch(planned));
+  for (size_t i = 0; i < planned_.size(); ++i) DerivedNumbers(planned_[i], draft_.launches[i]);
   Tensors();
   for (size_t i = 0; i < planned_.size(); ++i) Arguments(planned_[i], draft_.launches[i]);
   draft_.variables = variables_->Finish(&draft_.constants);
   Constraints();
   SetSizeValues(draft_);
+  SetSizeRanges(draft_, Divided());
+  SetLeastBytes(draft_);
   Remarks();
   return std::move(draft_);
 }
@@ -49,6 +53,9 @@ void Drafting::Files() {
       {"cub/", "cub"},         {"thrust/", "thrust"}, {"cuda/", "libcudacxx"},
       {"cutlass/", "cutlass"}, {"cute/", "cutlass"},  {"cooperative_groups", "cooperative_groups"}};
   for (const std::string& header : model_.includes) {
+    // These have host functions, which NVRTC refuses.
+    if (draft_.nvcc.empty() && (absl::StartsWith(header, "cub/device/") || absl::StartsWith(header, "thrust/")))
+      draft_.nvcc = absl::StrCat("<", header, "> has host functions, which NVRTC refuses");
     for (const auto& [prefix, library] : libraries) {
       if (absl::StartsWith(header, prefix) &&
           std::find(draft_.include.begin(), draft_.include.end(), library) == draft_.include.end()) {
@@ -112,40 +119,111 @@ std::vector<const HostLaunch*> Drafting::LaunchesTaken() const {
 }
 
 void Drafting::BindTemplates(PlannedKernel& planned) {
-  planned.body = ReadKernelBody(model_, *planned.kernel);
   const std::vector<TemplateParameter>& parameters = planned.kernel->templates;
   for (size_t i = 0; i < parameters.size(); ++i) {
     std::string argument = parameters[i].fallback;
     if (planned.launch != nullptr && i < planned.launch->template_arguments.size()) {
       argument = planned.launch->template_arguments[i];
     }
-    if (parameters[i].is_type) argument = TypeArgument(planned, parameters[i], argument);
+    if (parameters[i].is_type) {
+      argument = TypeArgument(planned, parameters[i].name, argument);
+    } else if (!parameters[i].is_type) {
+      argument = WithTypes(planned, argument);
+    }
     planned.templates[parameters[i].name] = argument;
   }
 }
 
-std::string Drafting::TypeArgument(const PlannedKernel& planned, const TemplateParameter& parameter,
-                                   const std::string& argument) {
-  const auto is_parameter_of = [&](const SourceFunction* host) {
-    return host != nullptr && std::any_of(host->templates.begin(), host->templates.end(),
-                                          [&](const TemplateParameter& own) { return own.name == argument; });
-  };
-  // using acc_t = at::acc_type<scalar_t, true>; in the host function.
-  const std::string alias = AliasOf(argument);
-  if (absl::StrContains(alias, "acc_type") || absl::StrContains(alias, "opmath")) return "float";
-  if (ElementTypeOf(alias)) return alias;
+std::string Drafting::WithTypes(const PlannedKernel& planned, const std::string& argument) {
+  const std::vector<CppToken> tokens = CppTokens(argument);
+  if (tokens.size() < 2 && (tokens.empty() || model_.Find(argument) == nullptr)) return argument;
+  std::string text;
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    std::string word(tokens[i].text);
+    const bool qualified = i > 0 && tokens[i - 1].Is("::");
+    if (tokens[i].IsWord() && !qualified) {
+      if (IsOpenType(planned, word)) {
+        word = TypeArgument(planned, word, word);
+      } else if (const SourceFunction* function = model_.Find(word); function != nullptr && !function->kernel) {
+        word = function->qualified;  // in an entry a name of a namespace needs it
+      }
+    }
+    const bool blank = (i > 0 && tokens[i - 1].Is(",")) || (i > 0 && tokens[i].kind != CppToken::Kind::kPunctuation &&
+                                                            tokens[i - 1].kind != CppToken::Kind::kPunctuation);
+    absl::StrAppend(&text, blank ? " " : "", word);
+  }
+  return text;
+}
+
+bool Drafting::IsOpenType(const PlannedKernel& planned, const std::string& name) const {
+  if (name == "scalar_t") return true;
+  const SourceFunction* host = planned.launch == nullptr ? nullptr : planned.launch->host;
+  return host != nullptr && std::any_of(host->templates.begin(), host->templates.end(),
+                                        [&](const TemplateParameter& own) { return own.is_type && own.name == name; });
+}
+
+std::string Drafting::TypeArgument(const PlannedKernel& planned, const std::string& parameter,
+                                   const std::string& given) {
+  std::string argument = given;
+  // using query_t = scalar_t; using acc_t = at::acc_type<scalar_t, true>; in the host function.
+  for (int step = 0; step < 8 && !ElementTypeOf(argument); ++step) {
+    const std::string alias = AliasOf(argument);
+    if (absl::StrContains(alias, "acc_type") || absl::StrContains(alias, "opmath")) return "float";
+    if (alias.empty() || alias == argument) break;
+    argument = alias;
+  }
+  if (ElementTypeOf(argument)) return argument;
+  if (planned.launch != nullptr) {
+    const auto passed = planned.launch->host_templates.find(argument);
+    if (passed != planned.launch->host_templates.end() && passed->second != argument) return passed->second;
+  }
+  // A name that nothing declares is the argument of a macro that dispatches: DISPATCH(type, query_t, [&] { ... })
+  const bool declared = model_.record_bytes.contains(argument) || !IsName(argument) ||
+                        model_.Find(argument) != nullptr || !absl::EndsWith(argument, "_t") ||
+                        (!model_.missing.empty() && (planned.launch == nullptr || planned.launch->dispatch.empty()));
+  // What only the host's variables tell: typename std::remove_pointer<decltype(x)>::type
+  const bool of_host = absl::StrContains(argument, "decltype");
   const bool open =
-      argument.empty() || argument == "scalar_t" || is_parameter_of(planned.launch ? planned.launch->host : nullptr);
-  if (!open) return argument;
-  const std::string chosen = HasWord(parameter.name, {"index", "idx"}) ? "int" : "float";
-  const std::string remark = absl::StrCat(planned.kernel->name, "<", parameter.name, ">: ", chosen,
+      argument.empty() || of_host || IsOpenType(planned, argument) || (planned.launch != nullptr && !declared);
+  if (!open) return WithTypes(planned, argument);
+  const std::string chosen = HasWord(argument, {"fp8"})                               ? "__nv_fp8_e4m3"
+                             : HasWord(parameter, {"index", "idx", "indtype", "ids"}) ? "int"
+                                                                                      : "float";
+  const std::string remark = absl::StrCat(planned.kernel->name, "<", parameter, ">: ", chosen,
                                           " was chosen for the type; change it in `entry` and in the tensors' types");
   if (std::find(draft_.remarks.begin(), draft_.remarks.end(), remark) == draft_.remarks.end())
     draft_.remarks.push_back(remark);
   return chosen;
 }
 
+std::vector<std::string> Drafting::Divided() const {
+  std::vector<std::string> texts;
+  const auto add = [&](const CppExpression& e, const PlannedKernel& planned) {
+    if (std::optional<std::string> text =
+            Translate(e, model_, [&](const CppExpression& leaf) { return KernelLeaf(leaf, planned); })) {
+      texts.push_back(*std::move(text));
+    }
+  };
+  for (const PlannedKernel& planned : planned_) {
+    for (const auto& [name, bound] : planned.body.bounds) add(bound, planned);
+    for (const auto& [name, value] : planned.body.definitions) add(value, planned);
+  }
+  return texts;
+}
+
 void Drafting::Remarks() {
+  for (const SourceSymbol& symbol : model_.symbols) {
+    const bool read = std::any_of(planned_.begin(), planned_.end(), [&](const PlannedKernel& planned) {
+      return planned.body.words.contains(symbol.name);
+    });
+    if (!read || (symbol.filled == 0 && symbol.initialised)) continue;
+    draft_.remarks.push_back(
+        symbol.filled != 0
+            ? absl::StrCat("the kernel reads ", symbol.name, " (", symbol.declaration, "), which the host fills by ",
+                           "cudaMemcpyToSymbol in line ", symbol.filled, ": nothing in this draft fills it")
+            : absl::StrCat("the kernel reads ", symbol.name, " (", symbol.declaration, "), which has no initial value ",
+                           "and which a host fills by cudaMemcpyToSymbol: nothing in this draft fills it"));
+  }
   for (const std::string& header : model_.missing) {
     draft_.remarks.push_back(
         absl::StrCat("#include \"", header, "\" was not found: copy it into this folder and add it to `files`"));

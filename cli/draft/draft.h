@@ -15,6 +15,15 @@ struct DraftSize {
   std::string name;
   int64_t tiny = 0, main = 0;
   std::string todo;
+  bool stated = false;   // the source says how large it is
+  bool stride = false;   // of a tensor; nothing says of which extents it is made
+  bool unknown = false;  // an extent that nothing in the source tells
+};
+
+// A dimension of [hidden].
+struct DraftRange {
+  std::string name;
+  int64_t low = 1, high = 1, multiple = 1;
 };
 
 struct DraftTensor {
@@ -24,6 +33,8 @@ struct DraftTensor {
   std::vector<std::string> shape;
   std::vector<std::string> todos;
   std::string range_high;  // of an integer input; or a fill's name
+  bool by_data = false;    // other tensors' values say which elements are used
+  bool guessed = false;    // nothing tells its shape
 };
 
 struct DraftScalar {
@@ -64,6 +75,7 @@ struct Draft {
   std::string source;
   std::vector<std::string> files;
   std::vector<std::string> include;
+  std::string nvcc;  // why NVRTC can't compile it; empty: it can
   bool skip_host_code = false;
   bool deterministic = true;
   std::vector<DraftSize> sizes;
@@ -72,6 +84,8 @@ struct Draft {
   std::vector<DraftStruct> structs;
   std::vector<DraftVariable> variables;
   std::vector<std::string> constraints;
+  std::vector<DraftRange> hidden;
+  std::string bytes;  // that a call must move at least; empty: not known
   std::vector<DraftLaunch> launches;
   std::vector<std::string> remarks;    // at the top of kernel.toml, each a TODO
   std::vector<std::string> constants;  // that were not offered as variables, with the reason

@@ -1,6 +1,9 @@
 // What a launch passes: tensors, sizes, scalars and structs (declared in drafting.h).
+#include <algorithm>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/expression/expression.h"
 #include "cli/draft/drafting.h"
 #include "cli/draft/read/translation.h"
 #include "cli/draft/size_values.h"
@@ -18,10 +21,14 @@ void Drafting::Arguments(PlannedKernel& planned, DraftLaunch& launch) {
   for (const auto& [a, b] : planned.launch->swaps) {
     std::vector<std::string> names;
     for (const std::string& host : {a, b}) {
+      CppExpression name;
+      name.kind = CppExpression::Kind::kName;
+      name.text = host;
+      const std::string held = HostTensor(name, planned.launch->values);
       for (const auto& [key, tensor] : planned.tensors) {
         for (size_t i = 0; i < planned.kernel->parameters.size() && i < planned.launch->arguments.size(); ++i) {
           if (planned.kernel->parameters[i].name == key &&
-              HostTensor(planned.launch->arguments[i], planned.launch->values) == host) {
+              HostTensor(planned.launch->arguments[i], planned.launch->values) == held) {
             names.push_back(tensor);
           }
         }
@@ -63,7 +70,7 @@ std::string Drafting::Argument(const SourceParameter& parameter, const CppExpres
   }
   const std::optional<ElementType> type = TypeOf(parameter.type, planned);
   const auto size = planned.sizes.find(parameter.name);
-  if (size != planned.sizes.end() && type && type->type == "i32") return size->second;
+  if (size != planned.sizes.end() && type && type->type == "i32" && IsName(size->second)) return size->second;
   return Scalar(parameter, given, planned, type, size == planned.sizes.end() ? "" : size->second);
 }
 
@@ -79,6 +86,16 @@ std::string Drafting::Scalar(const SourceParameter& parameter, const CppExpressi
     if (std::optional<std::string> text =
             HostText(*given, planned, nullptr, IsWholeType(scalar.type) && !IsFlagName(parameter.name))) {
       scalar.value = *text;
+    }
+    const std::string root = RootOf(*given, planned.launch->values);
+    const auto passed = planned.launch->host_reals.find(root);
+    if (scalar.value.empty() && passed != planned.launch->host_reals.end()) {
+      const std::vector<CppToken> tokens = CppTokens(passed->second);
+      const std::optional<CppExpression> number = ParseCppExpression(tokens, 0, tokens.size());
+      scalar.value =
+          (number ? Translate(*number, model_, [](const CppExpression&) { return std::nullopt; }) : std::nullopt)
+              .value_or("");
+      if (!scalar.value.empty()) scalar.todo = "the first caller of the host function passes it";
     }
   }
   if (scalar.value.empty()) {
@@ -99,7 +116,10 @@ std::string Drafting::Scalar(const SourceParameter& parameter, const CppExpressi
 
 std::string Drafting::Struct(const SourceParameter& parameter, const CppExpression* given, PlannedKernel& planned) {
   DraftStruct made;
-  made.name = FreeName(parameter.name);
+  if (std::any_of(parameter.fields.begin(), parameter.fields.end(),
+                  [](const SourceParameter& field) { return absl::StrContains(field.name, "."); })) {
+    made.todo = "the fields of its inner structs are written out: they must lie as in C without the inner structs";
+  }
   if (parameter.fields.empty()) made.todo = absl::StrCat(parameter.type.spelling, " is not known: name its fields");
   for (const SourceParameter& field : parameter.fields) {
     const auto tensor = planned.tensors.find(absl::StrCat(parameter.name, ".", field.name));
@@ -109,7 +129,7 @@ std::string Drafting::Struct(const SourceParameter& parameter, const CppExpressi
     }
     const std::optional<ElementType> type = TypeOf(field.type, planned);
     const auto size = planned.sizes.find(absl::StrCat(parameter.name, ".", field.name));
-    if (size != planned.sizes.end() && type && type->type == "i32") {
+    if (size != planned.sizes.end() && type && type->type == "i32" && IsName(size->second)) {
       made.fields.push_back(size->second);
     } else {
       const CppExpression* value =
@@ -117,6 +137,10 @@ std::string Drafting::Struct(const SourceParameter& parameter, const CppExpressi
       made.fields.push_back(Scalar(field, value, planned, type, size == planned.sizes.end() ? "" : size->second));
     }
   }
+  for (const DraftStruct& known : draft_.structs) {
+    if (known.fields == made.fields && !known.in_memory) return known.name;
+  }
+  made.name = FreeName(parameter.name);
   draft_.structs.push_back(made);
   return made.name;
 }

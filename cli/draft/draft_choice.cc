@@ -31,10 +31,14 @@ absl::Status Drafting::Choose(const std::string& entry) {
   }
   const std::string& path = model_.files[0]->path;
   if (kernels.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        path, " has no __global__ function with a body",
-        model_.first_error.empty() ? ""
-                                   : absl::StrCat("; the first thing that is not understood: ", model_.first_error)));
+    // A file without the word has no kernel, whatever else libclang says.
+    const bool written = std::any_of(model_.files.begin(), model_.files.end(), [](const auto& file) {
+      return std::any_of(file->tokens.begin(), file->tokens.end(),
+                         [](const CppToken& token) { return token.Is("__global__"); });
+    });
+    const std::string none = absl::StrCat(path, " has no __global__ function with a body");
+    return absl::InvalidArgumentError(
+        model_.first_error.empty() || !written ? none : absl::StrCat(model_.first_error, "; as it is read, ", none));
   }
   std::vector<std::string> names, listed;
   for (const SourceFunction* kernel : kernels) {
@@ -77,7 +81,7 @@ void Drafting::TakeKernel(const SourceFunction& kernel) {
     if (launch.host != host) continue;
     if (launch.kernel != &kernel) {
       others.insert(launch.kernel->name);
-    } else if (planned_.empty()) {
+    } else if (planned_.empty() || Exclude(*planned_[0].launch, launch)) {
       TakeLaunch(launch);
     } else {
       again.push_back(absl::StrCat(launch.line));
@@ -107,13 +111,7 @@ void Drafting::TakeLaunch(const HostLaunch& launch) {
   for (const PlannedKernel& planned : planned_) {
     if (planned.kernel != launch.kernel || planned.launch == nullptr) continue;
     // The same once more, as a benchmark does.
-    bool excluded =
-        planned.launch->template_arguments != launch.template_arguments || texts(*planned.launch) == texts(launch);
-    for (const auto& [condition, negative] : launch.conditions) {
-      for (const auto& [other, other_negative] : planned.launch->conditions) {
-        excluded = excluded || (CppText(condition) == CppText(other) && negative != other_negative);
-      }
-    }
+    const bool excluded = texts(*planned.launch) == texts(launch) || Exclude(*planned.launch, launch);
     if (!excluded) continue;
     const std::string what = absl::StrCat("the launch of ", launch.kernel->name, " in line ", launch.line);
     draft_.remarks.push_back(
@@ -127,7 +125,8 @@ void Drafting::TakeLaunch(const HostLaunch& launch) {
   planned_.back().launch = &launch;
 }
 
-absl::Status Drafting::CheckParameters(const SourceFunction& kernel) const {
+absl::Status Drafting::CheckParameters(const PlannedKernel& planned) const {
+  const SourceFunction& kernel = *planned.kernel;
   for (const SourceParameter& parameter : kernel.parameters) {
     const std::string where = absl::StrCat(kernel.file->path, ":", kernel.line, ": ", kernel.name);
     if (IsTorchType(parameter.type.element) || IsTorchType(parameter.type.spelling)) {
@@ -139,8 +138,11 @@ absl::Status Drafting::CheckParameters(const SourceFunction& kernel) const {
     const bool is_template =
         std::any_of(kernel.templates.begin(), kernel.templates.end(),
                     [&](const TemplateParameter& own) { return own.is_type && own.name == parameter.type.element; });
-    if (is_template && parameter.type.pointers == 0 &&
-        HasWord(parameter.type.element, {"func", "functor", "lambda", "op_t", "_op"})) {
+    // const F& f is a pointer to libclang.
+    const bool by_value = parameter.type.pointers == 0 || absl::EndsWith(parameter.type.spelling, "&");
+    if (is_template && by_value &&
+        (planned.body.called.contains(parameter.name) ||
+         HasWord(parameter.type.element, {"func", "functor", "lambda", "op_t", "_op"}))) {
       return absl::InvalidArgumentError(
           absl::StrCat(where, " takes ", parameter.name, " as ", parameter.type.spelling,
                        ", a function object, which a launch of Pawl can't pass: write a kernel "

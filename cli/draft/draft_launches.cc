@@ -7,6 +7,7 @@
 #include "absl/strings/str_replace.h"
 #include "base/expression/expression.h"
 #include "cli/draft/drafting.h"
+#include "cli/draft/read/constants.h"
 #include "cli/draft/read/translation.h"
 #include "cli/draft/shapes.h"
 
@@ -14,6 +15,8 @@ namespace pawl {
 namespace {
 
 using Kind = CppExpression::Kind;
+
+constexpr int64_t kResidentSize = 16384;  // elements of a cooperative grid with a thread for each
 
 }  // namespace
 
@@ -29,18 +32,27 @@ std::optional<std::string> Drafting::HostLeaf(const CppExpression& e, const Plan
   if (e.kind == Kind::kName) {
     if (std::optional<std::string> variable = variables_->NameOf(e.text)) return variable;
     const std::string root = RootOf(e, planned.launch->values);
-    if (const auto known = size_of_.find(root); known != size_of_.end()) return known->second;
+    for (const std::string& key : {root, SizeKey(root, planned.launch->values)}) {
+      if (const auto known = size_of_.find(key); known != size_of_.end()) return known->second;
+    }
     if (const std::optional<int64_t> worth = WorthOf(e.text, planned.launch->values)) return absl::StrCat(*worth);
     for (const TemplateParameter& own : planned.launch->host->templates) {
-      if (own.name == e.text && !own.is_type) return variables_->AddTemplate(own, "");
+      if (own.name == e.text && !own.is_type) return variables_->AddTemplate(own, "", PassedTemplate(e.text, planned));
     }
   }
-  if (!may_add) return std::nullopt;
+  if (!may_add) {
+    const std::optional<int64_t> passed = e.kind == Kind::kName ? Passed(text, planned) : std::nullopt;
+    return passed ? std::optional(absl::StrCat(*passed)) : std::nullopt;
+  }
   if (e.kind == Kind::kName) {
     // Of a class: what it is worth, only the compiler knows.
     if (absl::StrContains(text, "::")) return std::nullopt;
-    if (std::optional<std::string> variable = variables_->AddLaunchParameter(text)) return variable;
-    return AddSize(text, text, std::nullopt, "only the launch uses it");
+    if (std::optional<std::string> variable = variables_->AddLaunchParameter(text, Passed(text, planned)))
+      return variable;
+    const auto value = planned.launch->values.find(text);
+    const bool made = value != planned.launch->values.end() && value->second.parts.size() == 1;
+    return AddSize(SizeKey(text, planned.launch->values), text, Passed(text, planned),
+                   made ? absl::StrCat("is ", CppText(value->second.parts[0])) : "only the launch uses it");
   }
   if (e.kind == Kind::kCall && e.parts[0].kind == Kind::kMember) {
     const std::string object = CppText(e.parts[0].parts[0]), method = e.parts[0].text;
@@ -65,11 +77,22 @@ std::optional<std::string> Drafting::SizeOf(const std::string& type, const Plann
   return absl::StrCat(BytesOfType(element->type) * element->width);
 }
 
+bool Drafting::IsCountOfRows(const CppExpression& e) {
+  if (e.kind == Kind::kCast) return IsCountOfRows(e.parts[0]);
+  if (e.kind != Kind::kBinary || e.text != "/" || ConstantValue(e.parts[1], {})) return false;
+  const std::optional<std::string> over = TensorCall(e.parts[0]);
+  return over && absl::StrContains(*over, "numel");
+}
+
 std::optional<std::string> Drafting::HostText(const CppExpression& e, const PlannedKernel& planned,
                                               std::string* missing, bool may_add) {
   std::map<std::string, bool> kept;
   for (const auto& [key, size] : size_of_) kept[key] = true;
   for (const std::string& name : variables_->kept()) kept[name] = true;
+  // rows = x.numel() / x.size(-1) is a size of its own: two independent ones would not make whole rows.
+  for (const auto& [name, value] : planned.launch->values) {
+    if (value.parts.size() == 1 && IsCountOfRows(value.parts[0])) kept[name] = true;
+  }
   const CppExpression resolved = Resolved(e, planned.launch->values, kept);
   return Translate(
       resolved, model_, [&](const CppExpression& leaf) { return HostLeaf(leaf, planned, may_add); }, missing);
@@ -91,6 +114,25 @@ DraftLaunch Drafting::Launch(PlannedKernel& planned) {
   return launch;
 }
 
+std::string Drafting::PassedTemplate(const std::string& name, const PlannedKernel& planned) const {
+  if (planned.launch == nullptr) return "";
+  const auto found = planned.launch->host_templates.find(name);
+  return found == planned.launch->host_templates.end() ? "" : found->second;
+}
+
+std::optional<int64_t> Drafting::Passed(const std::string& name, const PlannedKernel& planned) const {
+  if (planned.launch == nullptr) return std::nullopt;
+  const auto found = planned.launch->host_numbers.find(name);
+  return found == planned.launch->host_numbers.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::optional<bool> Drafting::Truth(const std::string& argument) const {
+  const std::vector<CppToken> tokens = CppTokens(argument);
+  const std::optional<CppExpression> e = ParseCppExpression(tokens, 0, tokens.size());
+  const std::optional<int64_t> value = e ? ConstantValue(*e, ConstantValues(model_)) : std::nullopt;
+  return value ? std::optional(*value != 0) : std::nullopt;
+}
+
 std::string Drafting::EntryText(const PlannedKernel& planned, DraftLaunch& launch) {
   const SourceFunction& kernel = *planned.kernel;
   if (kernel.extern_c) return kernel.name;
@@ -106,9 +148,31 @@ std::string Drafting::EntryText(const PlannedKernel& planned, DraftLaunch& launc
           argument = absl::StrCat(*worth);
       }
     }
-    arguments.push_back(parameter.is_type ? argument : variables_->AddTemplate(parameter, argument));
-    if (!parameter.is_type && arguments.back() == argument && IsName(argument) && argument != "true" &&
-        argument != "false" && model_.FindConstant(argument) == nullptr && !variables_->NameOf(argument)) {
+    const bool is_bool = parameter.kind == "bool" || parameter.kind == "const bool";
+    // sizeof(T) == 4
+    if (is_bool && !IsName(argument)) {
+      if (const std::optional<bool> known = Truth(argument)) argument = *known ? "true" : "false";
+    }
+    if (parameter.is_type && IsName(argument) && !ElementTypeOf(argument) && AliasOf(argument).empty() &&
+        !model_.record_bytes.contains(argument)) {
+      launch.todos.push_back(
+          absl::StrCat("entry: ", argument, " is not declared in the source; say which type ", parameter.name, " is"));
+    }
+    const std::string passed = PassedTemplate(argument, planned);
+    arguments.push_back(parameter.is_type ? argument : variables_->AddTemplate(parameter, argument, passed));
+    if (is_bool && passed.empty() && argument != "true" && argument != "false" &&
+        (arguments.back() == "true" || arguments.back() == "false")) {
+      launch.todos.push_back(absl::StrCat(
+          "entry: ", parameter.name, " is a guess",
+          argument.empty() ? ": no launch says what it is" : absl::StrCat(": the host passes `", argument, "`")));
+    }
+    if (parameter.kind == "function" && argument.empty()) {
+      arguments.back() = parameter.name;
+      launch.todos.push_back(absl::StrCat("entry: say which function ", parameter.name, " is"));
+    }
+    if (parameter.kind != "function" && !parameter.is_type && arguments.back() == argument && IsName(argument) &&
+        argument != "true" && argument != "false" && model_.FindConstant(argument) == nullptr &&
+        !variables_->NameOf(argument)) {
       launch.todos.push_back(
           absl::StrCat("entry: ", argument, " is a name of the host's; say what ", parameter.name, " is"));
     }
@@ -154,12 +218,34 @@ void Drafting::HostGeometry(PlannedKernel& planned, DraftLaunch& launch) {
   }
   Loop(planned, launch);
   When(planned, launch);
+  for (const TemplateParameter& parameter : planned.kernel->templates) {
+    const std::string& number = planned.templates.at(parameter.name);
+    if (parameter.is_type || !NumberIn(number) ||
+        !absl::StrContains(launch.entry, absl::StrCat("TUNE_", parameter.name)))
+      continue;
+    for (const std::string& extent : launch.grid) {
+      const std::vector<CppToken> tokens = CppTokens(extent);
+      if (std::any_of(tokens.begin(), tokens.end(), [&](const CppToken& token) { return token.Is(number); }))
+        launch.todos.push_back(absl::StrCat("grid: is ", number, " the template argument ", parameter.name,
+                                            "? Then write the variable for it"));
+    }
+  }
   launch.todos.push_back(absl::StrCat("geometry from line ", host.line, " of ", host.host->name));
 }
 
 void Drafting::Loop(const PlannedKernel& planned, DraftLaunch& launch) {
   if (!planned.launch->loop) return;
   const HostLoop& loop = *planned.launch->loop;
+  if (loop.launches > 1) {
+    launch.todos.push_back(absl::StrCat("the host repeats ", loop.launches, " launches together, `", loop.text,
+                                        "`. `repeat` on each alone would be another computation: all turns of one "
+                                        "launch, then all of the next. A benchmark's loop needs none"));
+    return;
+  }
+  if (!loop.outer.empty()) {
+    launch.todos.push_back(
+        absl::StrCat("the host's loop around it is itself in a loop, `", loop.outer, "`, which the draft leaves out"));
+  }
   // Where nothing differs from one launch to the next, the loop is a benchmark's.
   const bool differs =
       !planned.launch->swaps.empty() || std::any_of(planned.launch->arguments.begin(), planned.launch->arguments.end(),
@@ -198,7 +284,7 @@ void Drafting::When(const PlannedKernel& planned, DraftLaunch& launch) {
 }
 
 std::optional<std::string> Drafting::KernelLeaf(const CppExpression& e, const PlannedKernel& planned) const {
-  if (e.kind == Kind::kMember) {
+  if (e.kind == Kind::kMember || e.kind == Kind::kSubscript) {
     const auto size = planned.sizes.find(CppText(e));
     return size == planned.sizes.end() ? std::nullopt : std::optional(size->second);
   }
@@ -210,6 +296,26 @@ std::optional<std::string> Drafting::KernelLeaf(const CppExpression& e, const Pl
     if (const SourceConstant* constant = model_.FindConstant(bound->second)) return absl::StrCat(constant->value);
   }
   return std::nullopt;
+}
+
+void Drafting::ResidentGrid(const PlannedKernel& planned, DraftLaunch& launch) {
+  if (planned.body.words.contains("gridDim") || planned.body.words.contains("num_threads") ||
+      planned.body.words.contains("size")) {
+    launch.grid = {absl::StrCat("min(", launch.grid[0], ", SM_COUNT)")};
+    launch.todos.push_back(
+        "grid: all blocks of a cooperative launch must fit on the GPU at once, and the kernel's loop takes the rest; "
+        "more than one block for each SM may fit");
+    return;
+  }
+  launch.todos.push_back(
+      "grid: all blocks of a cooperative launch must fit on the GPU at once, and the kernel has no loop over what is "
+      "left: keep the sizes so small that they do");
+  for (DraftSize& size : draft_.sizes) {
+    if (absl::StrContains(launch.grid[0], size.name) && size.main == 0) {
+      size.main = kResidentSize;
+      absl::StrAppend(&size.todo, "; small, so that the whole grid fits on the GPU at once");
+    }
+  }
 }
 
 void Drafting::GuessGeometry(PlannedKernel& planned, DraftLaunch& launch) {
@@ -247,6 +353,7 @@ void Drafting::GuessGeometry(PlannedKernel& planned, DraftLaunch& launch) {
   }
   while (launch.grid.size() > 1 && launch.grid.back() == "1") launch.grid.pop_back();
   launch.todos.push_back("the source has no launch of this kernel: grid and block are guesses");
+  if (planned.body.grid_sync) ResidentGrid(planned, launch);
   if (planned.body.words.contains("extern")) {
     launch.shared = "0";
     launch.todos.push_back("the kernel has an extern __shared__ array: say how many bytes it needs");

@@ -2,16 +2,28 @@
 #include <algorithm>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/expression/expression.h"
 #include "cli/draft/drafting.h"
 #include "cli/draft/read/constants.h"
 #include "cli/draft/read/translation.h"
+#include "cli/draft/shapes.h"
 
 namespace pawl {
 namespace {
 
 using Kind = CppExpression::Kind;
+
+// {x, n, {1, 2, 3}} as x, n, 1, 2, 3: the fields of an array, or of a struct in the struct.
+void Leaves(const CppExpression& e, std::vector<const CppExpression*>& leaves) {
+  if (e.kind != Kind::kList) {
+    leaves.push_back(&e);
+    return;
+  }
+  for (const CppExpression& part : e.parts) Leaves(part, leaves);
+}
 
 }  // namespace
 
@@ -32,24 +44,155 @@ std::string Drafting::AddSize(const std::string& key, const std::string& wanted,
   size.name = FreeName(wanted);
   size.main = main.value_or(0);
   size.todo = std::move(todo);
+  size.unknown = absl::StartsWith(key, "?") || key == "elements";
   size_of_[key] = size.name;
   draft_.sizes.push_back(size);
   return draft_.sizes.back().name;
 }
 
 void Drafting::Numbers(PlannedKernel& planned) {
+  // Strides are made of sizes: they come last.
+  for (const bool strides : {false, true}) {
+    const auto number = [&](const SourceParameter& parameter, const CppExpression* argument) {
+      const bool stride = argument != nullptr && absl::StrContains(RootText(*argument, planned), ".stride(");
+      if (stride == strides) Number(parameter, argument, planned);
+    };
+    for (size_t i = 0; i < planned.kernel->parameters.size(); ++i) {
+      const SourceParameter& parameter = planned.kernel->parameters[i];
+      const CppExpression* argument =
+          planned.launch != nullptr && i < planned.launch->arguments.size() ? &planned.launch->arguments[i] : nullptr;
+      number(parameter, argument);
+      for (size_t k = 0; k < parameter.fields.size(); ++k) {
+        SourceParameter field = parameter.fields[k];
+        const CppExpression* given = FieldOf(parameter, k, argument, planned);
+        field.name = absl::StrCat(parameter.name, ".", field.name);
+        number(field, given);
+      }
+    }
+  }
+}
+
+bool Drafting::IsLarger(const std::string& a, const std::string& b) const {
+  std::map<std::string, double> values;
+  for (const DraftSize& size : draft_.sizes) values[size.name] = 64;
+  const absl::StatusOr<double> x = Evaluate(a, values), y = Evaluate(b, values);
+  return x.ok() && y.ok() && *x > *y;
+}
+
+void Drafting::DerivedNumbers(PlannedKernel& planned, DraftLaunch& launch) {
+  std::set<std::string> strides;
+  for (const SourceParameter& parameter : planned.kernel->parameters) {
+    if (HasWord(parameter.name, {"stride", "pitch"})) strides.insert(parameter.name);
+    for (const SourceParameter& field : parameter.fields) {
+      if (HasWord(field.name, {"stride", "pitch"})) strides.insert(absl::StrCat(parameter.name, ".", field.name));
+    }
+  }
+  const auto derive = [&](const SourceParameter& parameter, const CppExpression* given) {
+    const std::optional<ElementType> type = TypeOf(parameter.type, planned);
+    if (parameter.type.pointers > 0 || parameter.type.record || !type || !IsWholeType(type->type)) return;
+    const auto size = planned.sizes.find(parameter.name);
+    const bool alone = size != planned.sizes.end() &&
+                       std::any_of(draft_.sizes.begin(), draft_.sizes.end(),
+                                   [&](const DraftSize& own) { return own.name == size->second && own.stride; });
+    if (given != nullptr && size == planned.sizes.end() && !IsFlagName(parameter.name)) {
+      const std::optional<std::string> text = HostText(*given, planned);
+      if (text && !NumberIn(*text) && SizesOnly({*text})[0] == *text) planned.sizes[parameter.name] = *text;
+    }
+    const bool of_tensor = given != nullptr && absl::StrContains(RootText(*given, planned), ".stride(");
+    const std::string known = size == planned.sizes.end() || alone ? "" : size->second;
+    if (!HasWord(parameter.name, {"stride", "pitch"}) || (!known.empty() && !of_tensor)) return;
+    if (given != nullptr && !alone && !of_tensor) return;
+    ShapeScope scope{&model_, &planned.body, [&](const CppExpression& e) { return KernelLeaf(e, planned); }, {}, {}};
+    for (const auto& [pointer, use] : planned.body.pointers) {
+      const std::optional<std::string> stride = StrideOf(use.indices, scope, parameter.name, strides);
+      if (!stride || *stride == parameter.name || SizesOnly({*stride})[0] != *stride) continue;
+      if (!known.empty() && !IsLarger(*stride, known)) break;
+      if (alone) {
+        const std::string gone = size->second;
+        std::erase_if(draft_.sizes, [&](const DraftSize& own) { return own.name == gone; });
+        std::erase_if(size_of_, [&](const auto& known) { return known.second == gone; });
+      }
+      planned.sizes[parameter.name] = *stride;
+      launch.todos.push_back(
+          absl::StrCat("arguments: ", parameter.name, " is ", *stride, " where ", pointer, " is contiguous"));
+      return;
+    }
+    if (!known.empty()) {
+      launch.todos.push_back(absl::StrCat("arguments: ", parameter.name, " is ", known, " where the tensor of ",
+                                          CppText(*given), " is contiguous"));
+    }
+  };
   for (size_t i = 0; i < planned.kernel->parameters.size(); ++i) {
     const SourceParameter& parameter = planned.kernel->parameters[i];
     const CppExpression* argument =
         planned.launch != nullptr && i < planned.launch->arguments.size() ? &planned.launch->arguments[i] : nullptr;
-    Number(parameter, argument, planned);
+    derive(parameter, argument);
     for (size_t k = 0; k < parameter.fields.size(); ++k) {
       SourceParameter field = parameter.fields[k];
       const CppExpression* given = FieldOf(parameter, k, argument, planned);
       field.name = absl::StrCat(parameter.name, ".", field.name);
-      Number(field, given, planned);
+      derive(field, given);
     }
   }
+}
+
+std::string Drafting::RootText(const CppExpression& argument, const PlannedKernel& planned) {
+  const std::string root = RootOf(argument, planned.launch->values);
+  const auto value = planned.launch->values.find(root);
+  return value != planned.launch->values.end() && value->second.parts.size() == 1 ? CppText(value->second.parts[0])
+                                                                                  : root;
+}
+
+std::optional<std::string> Drafting::TensorCall(const CppExpression& e) {
+  if (e.kind == Kind::kCast) return TensorCall(e.parts[0]);
+  if (e.kind != Kind::kCall || e.parts[0].kind != Kind::kMember) return std::nullopt;
+  const std::string& method = e.parts[0].text;
+  if (method != "size" && method != "numel" && method != "length") return std::nullopt;
+  return CppText(e);
+}
+
+std::string Drafting::SizeKey(const std::string& root, const HostValues& values) {
+  const auto value = values.find(root);
+  if (value == values.end() || value->second.parts.size() != 1) return root;
+  return TensorCall(value->second.parts[0]).value_or(root);
+}
+
+std::optional<std::string> Drafting::StrideText(const CppExpression& argument, const PlannedKernel& planned) {
+  const std::string text = RootText(argument, planned);
+  const std::vector<CppToken> tokens = CppTokens(text);
+  const std::optional<CppExpression> call = ParseCppExpression(tokens, 0, tokens.size());
+  if (!call || call->kind != Kind::kCall || call->parts.size() != 2 || call->parts[0].kind != Kind::kMember ||
+      call->parts[0].text != "stride") {
+    return std::nullopt;
+  }
+  const std::optional<int64_t> axis = ConstantValue(call->parts[1], {});
+  if (!axis) return std::nullopt;
+  // The axes of the tensor whose extents the host asks for.
+  const std::string tensor = CppText(call->parts[0].parts[0]);
+  std::set<int64_t> asked;
+  const std::vector<CppToken>& host = planned.launch->host->file->tokens;
+  const size_t end = ClosingBracket(host, planned.launch->host->body);
+  for (size_t i = planned.launch->host->body; i + 5 < end; ++i) {
+    if (!host[i].Is(tensor) || !host[i + 1].Is(".") || !host[i + 2].Is("size") || !host[i + 3].Is("(")) continue;
+    const bool negative = host[i + 4].Is("-");
+    const std::optional<int64_t> number = WholeNumber(host[i + (negative ? 5 : 4)].text);
+    if (number) asked.insert(negative ? -*number : *number);
+  }
+  if (asked.empty()) return std::nullopt;
+  // Without an axis from the front the tensor is taken for a matrix.
+  const int64_t last = *axis < 0 ? -1 : std::max<int64_t>(*asked.rbegin(), 1);
+  if (*axis == last) return "1";
+  std::vector<std::string> extents;
+  for (int64_t later = *axis + 1; later <= last; ++later) {
+    const bool by_end = !asked.contains(later) && *axis >= 0 && asked.contains(later - last - 1);
+    const std::string key = absl::StrCat(tensor, ".size(", by_end ? later - last - 1 : later, ")");
+    const auto known = size_of_.find(key);
+    if (known == size_of_.end() && !asked.contains(later) && !by_end) return std::nullopt;
+    extents.push_back(known != size_of_.end()
+                          ? known->second
+                          : AddSize(key, absl::StrCat(tensor, "_dim", later), std::nullopt, absl::StrCat("is ", key)));
+  }
+  return absl::StrJoin(extents, " * ");
 }
 
 void Drafting::Number(const SourceParameter& parameter, const CppExpression* argument, PlannedKernel& planned) {
@@ -70,13 +213,13 @@ const CppExpression* Drafting::FieldOf(const SourceParameter& parameter, size_t 
   if (assigned != values.end() && assigned->second.parts.size() == 1) return &assigned->second.parts[0];
   const auto made = values.find(argument->text);
   if (made == values.end()) return nullptr;
-  const std::vector<CppExpression>* parts = &made->second.parts;
-  if (parts->size() == 1 && (*parts)[0].kind == Kind::kList) parts = &(*parts)[0].parts;
-  return parts->size() == parameter.fields.size() ? &(*parts)[field] : nullptr;
+  std::vector<const CppExpression*> parts;
+  for (const CppExpression& part : made->second.parts) Leaves(part, parts);
+  return parts.size() == parameter.fields.size() ? parts[field] : nullptr;
 }
 
 std::string Drafting::LastName(const std::string& name) {
-  const size_t dot = name.rfind('.');
+  const size_t dot = name.find('.');  // behind it, p.pos.x is pos.x
   return dot == std::string::npos ? name : name.substr(dot + 1);
 }
 
@@ -109,7 +252,7 @@ std::optional<int64_t> Drafting::WorthOf(const std::string& root, const HostValu
   const std::map<std::string, int64_t> constants = ConstantValues(model_);
   const auto found = values.find(root);
   if (found != values.end() && found->second.parts.size() == 1) {
-    return ConstantValue(Resolved(found->second.parts[0], values), constants);
+    return LikelyValue(Resolved(found->second.parts[0], values), constants);
   }
   const auto constant = constants.find(root);
   return constant == constants.end() ? std::nullopt : std::optional(constant->second);
@@ -120,6 +263,11 @@ void Drafting::GivenNumber(const SourceParameter& parameter, const CppExpression
   const std::string root = RootOf(argument, launch.values);
   if (launch.loop && root == launch.loop->index) return;  // the launch's index
   if (IsFlagName(parameter.name)) return;                 // a scalar
+  if (std::optional<std::string> stride = StrideText(argument, planned)) {
+    planned.sizes[parameter.name] = *stride;
+    return;
+  }
+  if (argument.kind == Kind::kNumber && HasWord(parameter.name, {"stride", "pitch"})) return;
   if (argument.kind == Kind::kNumber || argument.kind == Kind::kPrefix) {
     planned.sizes[parameter.name] = AddSize(absl::StrCat(parameter.name, "=", CppText(argument)),
                                             LastName(parameter.name), ConstantValue(argument, {}), "");
@@ -134,9 +282,24 @@ void Drafting::GivenNumber(const SourceParameter& parameter, const CppExpression
                                (argument.kind == Kind::kCall && argument.parts[0].kind == Kind::kMember) ||
                                argument.kind == Kind::kMember || argument.kind == Kind::kSubscript);
   if (!simple) return;  // an expression: a scalar, once all sizes are known
-  const std::optional<int64_t> worth = WorthOf(root, launch.values);
-  planned.sizes[parameter.name] =
-      AddSize(root, SizeNameFor(parameter, root), worth, worth ? "" : "guessed by its name");
+  std::optional<int64_t> worth = WorthOf(root, launch.values);
+  if (!worth && !launch.values.contains(root)) worth = Passed(root, planned);
+  const std::string size =
+      AddSize(SizeKey(root, launch.values), SizeNameFor(parameter, root), worth, worth ? "" : "guessed by its name");
+  planned.sizes[parameter.name] = size;
+  size_of_.emplace(root, size);
+  if (absl::StrContains(RootText(argument, planned), ".stride(")) {
+    for (DraftSize& own : draft_.sizes) own.stride = own.stride || own.name == size;
+  }
+  // d = x.size(-1) / 2: the tensor's extent follows.
+  if (value != launch.values.end() && value->second.parts.size() == 1) {
+    const CppExpression& made_of = value->second.parts[0];
+    if (made_of.kind == Kind::kBinary && made_of.text == "/") {
+      const std::optional<std::string> over = TensorCall(made_of.parts[0]);
+      const std::optional<int64_t> by = ConstantValue(made_of.parts[1], ConstantValues(model_));
+      if (over && by) size_of_.emplace(*over, absl::StrCat(*by, " * ", size));
+    }
+  }
 }
 
 bool Drafting::IsMadeOfSizes(const CppExpression& e, const HostLaunch& launch) const {
@@ -146,6 +309,8 @@ bool Drafting::IsMadeOfSizes(const CppExpression& e, const HostLaunch& launch) c
     if (value != launch.values.end()) return value->second.parts.size() == 1;
     return std::any_of(launch.host->parameters.begin(), launch.host->parameters.end(),
                        [&](const SourceParameter& parameter) { return parameter.name == e.text; }) ||
+           std::any_of(launch.host->templates.begin(), launch.host->templates.end(),
+                       [&](const TemplateParameter& own) { return own.name == e.text && !own.is_type; }) ||
            model_.FindConstant(e.text) != nullptr;
   }
   if (e.kind == Kind::kNumber) return true;

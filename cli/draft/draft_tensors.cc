@@ -10,6 +10,29 @@
 #include "cli/draft/shapes.h"
 
 namespace pawl {
+namespace {
+
+// An expression of kernel.toml with some of its names replaced.
+std::string WithNames(const std::string& text, const std::map<std::string, std::string>& values) {
+  std::string out, word;
+  const auto flush = [&] {
+    const auto found = values.find(word);
+    out += found == values.end() ? word : found->second;
+    word.clear();
+  };
+  for (const char c : text) {
+    if (absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_') {
+      word += c;
+      continue;
+    }
+    flush();
+    out += c;
+  }
+  flush();
+  return out;
+}
+
+}  // namespace
 
 void Drafting::Tensors() {
   std::vector<TensorUse> tensors;
@@ -17,8 +40,15 @@ void Drafting::Tensors() {
     PlannedKernel& planned = planned_[i];
     for (const auto& [key, index] : PointersOf(*planned.kernel)) {
       std::string host;
-      if (planned.launch != nullptr && index < planned.launch->arguments.size() && !absl::StrContains(key, ".")) {
-        host = HostTensor(planned.launch->arguments[index], planned.launch->values);
+      if (planned.launch != nullptr && index < planned.launch->arguments.size()) {
+        const CppExpression* given = &planned.launch->arguments[index];
+        const SourceParameter& parameter = planned.kernel->parameters[index];
+        for (size_t field = 0; absl::StrContains(key, ".") && field < parameter.fields.size(); ++field) {
+          if (absl::StrCat(parameter.name, ".", parameter.fields[field].name) != key) continue;
+          given = FieldOf(parameter, field, given, planned);
+          break;
+        }
+        if (given != nullptr) host = HostTensor(*given, planned.launch->values);
       }
       const auto same = std::find_if(tensors.begin(), tensors.end(), [&](const TensorUse& known) {
         return host.empty() ? known.name == key : known.host == host;
@@ -51,6 +81,8 @@ void Drafting::SetRanges() {
       own.range_high =
           absl::StrCat(absl::StartsWith(extent, "?") && unknown != size_of_.end() ? unknown->second : extent, " - 1");
       if (absl::StrContains(own.range_high, "?")) own.range_high.clear();
+      if (absl::EndsWith(extent.substr(0, extent.find(' ')), absl::StrCat("?", parameter)))
+        own.todos.push_back("fill: its values delimit ranges and must rise: make it in inputs() of problem.py");
     }
   }
 }
@@ -90,7 +122,7 @@ void Drafting::AddTensor(TensorUse& use) {
   PlannedKernel& first = planned_[use.uses[0].first];
   const SourceType& type = TypeOfPointer(*first.kernel, use.uses[0].second);
   DraftTensor tensor;
-  tensor.name = FreeName(use.name.substr(use.name.rfind('.') == std::string::npos ? 0 : use.name.rfind('.') + 1));
+  tensor.name = FreeName(LastName(use.name));
   for (const auto& [which, key] : use.uses) planned_[which].tensors[key] = tensor.name;
   const std::optional<ElementType> element = TypeOf(type, first);
   tensor.type = element ? element->type : "u8";
@@ -105,9 +137,14 @@ void Drafting::AddTensor(TensorUse& use) {
   } else if (type.element == "void") {
     tensor.todos.push_back("type: the parameter is void*");
   }
+  tensor.guessed = type.pointers > 1;
   if (type.pointers > 1) tensor.todos.push_back("type: the parameter is a pointer to pointers");
   SetRole(use, tensor);
   SetShape(use, width, tensor);
+  if (tensor.role == "output" && tensor.by_data) {
+    tensor.role = "inout";
+    tensor.todos.push_back("role: other data decide which of its elements are written; the rest keeps what it held");
+  }
   if (element && width > 1) tensor.todos.push_back(absl::StrCat("shape: ", width, " elements for each ", type.element));
   draft_.tensors.push_back(std::move(tensor));
 }
@@ -141,7 +178,8 @@ void Drafting::SetRole(const TensorUse& use, DraftTensor& tensor) {
     tensor.role = "inout";
     tensor.todos.push_back(added ? "role: the kernel adds to what it holds" : "role: it is read before it is written");
     if (made.cleared) tensor.range_high = "zeros";
-  } else if (read_later && made.local && !made.returned) {
+  } else if (read_later && !made.returned &&
+             (made.local || HasWord(tensor.name, {"partial", "tmp", "temp", "scratch", "work", "buf", "block_sum"}))) {
     tensor.role = "scratch";
     tensor.todos.push_back("role: a later launch reads what an earlier one wrote");
   } else {
@@ -152,8 +190,11 @@ void Drafting::SetRole(const TensorUse& use, DraftTensor& tensor) {
 void Drafting::SetShape(const TensorUse& use, int64_t width, DraftTensor& tensor) {
   const PlannedKernel& first = planned_[use.uses[0].first];
   const HostAllocation made = AllocationOf(first.launch, use.host);
-  std::optional<std::vector<std::string>> shape = AllocatedShape(made, first);
+  HostAllocation made_of = made;
+  if (made.shape.empty() && width == 1 && BytesOfType(tensor.type) == 1) made_of.shape = made.bytes;
+  std::optional<std::vector<std::string>> shape = AllocatedShape(made_of, first);
   const bool exact = shape.has_value() && !made.flat;
+  bool by_index = false;
   for (const auto& [which, key] : use.uses) {
     if (exact) break;
     PlannedKernel& planned = planned_[which];
@@ -162,13 +203,17 @@ void Drafting::SetShape(const TensorUse& use, int64_t width, DraftTensor& tensor
                      SizesOnly(launch.grid), SizesOnly(launch.block)};
     IndexedExtents by_data;
     std::optional<std::vector<std::string>> indexed = ShapeOf(planned.body.pointers[key].indices, scope, &by_data);
+    tensor.by_data = tensor.by_data || !by_data.empty();
     for (const auto& [parameter, extent] : by_data)
       indexed_.push_back({which, parameter, extent == "?" ? absl::StrCat("?", tensor.name) : extent});
+    if (indexed && absl::StartsWith((*indexed)[0], "?") && (*indexed)[0].size() > 1)
+      indexed_.push_back({which, (*indexed)[0].substr(1), (*indexed)[0]});
     const auto unknown = [](const std::vector<std::string>& s) {
       return std::any_of(s.begin(), s.end(), [](const std::string& e) { return absl::StrContains(e, "?"); });
     };
     if (!indexed || (shape && unknown(*indexed))) continue;
     shape = indexed;
+    by_index = true;
     if (!unknown(*indexed)) break;
   }
   if (!shape) {
@@ -178,14 +223,27 @@ void Drafting::SetShape(const TensorUse& use, int64_t width, DraftTensor& tensor
           std::any_of(draft_.sizes.begin(), draft_.sizes.end(), [&](const DraftSize& own) { return own.name == size; });
       if (known && std::find(shape->begin(), shape->end(), size) == shape->end()) shape->push_back(size);
     }
+    // The product of many sizes is hardly a tensor of the kernel's.
+    if (shape->size() > 2) {
+      *shape = {AddSize(absl::StrCat("?", tensor.name), absl::StrCat(absl::AsciiStrToUpper(tensor.name), "_EXTENT"),
+                        std::nullopt, absl::StrCat("elements of ", tensor.name, ": nothing in the source tells them"))};
+    }
     if (shape->empty())
       shape->push_back(AddSize("elements", "N", std::nullopt, "nothing in the source says how large"));
+    tensor.guessed = true;
     tensor.todos.push_back("shape: neither its indices nor an allocation tell it");
   } else if (!exact) {
-    tensor.todos.push_back("shape: from the indices at which it is used");
+    tensor.todos.push_back(by_index ? "shape: from the indices at which it is used" : "shape: from its allocation");
   }
   for (std::string& extent : *shape) {
     if (!absl::StrContains(extent, "?")) continue;
+    // The values of another tensor say how far: one size for all that it delimits.
+    if (absl::StartsWith(extent, "?") && extent.size() > 1) {
+      const std::string other = extent.substr(1), why = absl::StrCat("how far the values of ", other, " reach");
+      extent = AddSize(extent, absl::StrCat(absl::AsciiStrToUpper(LastName(other)), "_END"), std::nullopt, why);
+      tensor.todos.push_back(absl::StrCat("shape: ", why));
+      continue;
+    }
     const std::string key = absl::StrCat("?", tensor.name);
     const bool by_data =
         std::any_of(indexed_.begin(), indexed_.end(), [&](const Indexed& index) { return index.extent == key; });
@@ -199,6 +257,33 @@ void Drafting::SetShape(const TensorUse& use, int64_t width, DraftTensor& tensor
   tensor.shape = *std::move(shape);
 }
 
+std::string Drafting::LargestOver(const std::string& extent, const std::set<std::string>& names) const {
+  constexpr size_t kMaxVariables = 4;
+  std::vector<std::pair<std::string, std::vector<std::string>>> ends;
+  std::map<std::string, double> values;
+  for (const std::string& name : names) {
+    if (std::any_of(draft_.sizes.begin(), draft_.sizes.end(), [&](const DraftSize& own) { return own.name == name; })) {
+      values[name] = 1 << 20;
+    } else if (std::vector<std::string> of = variables_->ValuesOf(name); !of.empty() && ends.size() < kMaxVariables) {
+      ends.push_back({name, {of.front(), of.back()}});
+    } else {
+      return "?";
+    }
+  }
+  std::string best;
+  double most = -1;
+  for (size_t corner = 0; corner < size_t{1} << ends.size(); ++corner) {
+    std::map<std::string, std::string> written;
+    for (size_t i = 0; i < ends.size(); ++i) written[ends[i].first] = ends[i].second[corner >> i & 1];
+    const std::string text = WithNames(extent, written);
+    const absl::StatusOr<double> value = Evaluate(text, values);
+    if (!value.ok() || *value <= most) continue;
+    most = *value;
+    best = text;
+  }
+  return best.empty() ? "?" : best;
+}
+
 std::vector<std::string> Drafting::SizesOnly(const std::vector<std::string>& extents) const {
   std::vector<std::string> only;
   for (const std::string& extent : extents) {
@@ -207,7 +292,7 @@ std::vector<std::string> Drafting::SizesOnly(const std::vector<std::string>& ext
                          return std::any_of(draft_.sizes.begin(), draft_.sizes.end(),
                                             [&](const DraftSize& size) { return size.name == name; });
                        });
-    only.push_back(plain ? extent : "?");
+    only.push_back(plain || !names.ok() ? extent : LargestOver(extent, *names));
   }
   return only;
 }
@@ -221,9 +306,8 @@ std::optional<std::vector<std::string>> Drafting::AllocatedShape(const HostAlloc
     if (!text) return std::nullopt;
     shape.push_back(*std::move(text));
   }
-  for (const std::string& extent : SizesOnly(shape)) {
-    if (extent == "?") return std::nullopt;
-  }
+  shape = SizesOnly(shape);
+  if (std::find(shape.begin(), shape.end(), "?") != shape.end()) return std::nullopt;
   return shape;
 }
 

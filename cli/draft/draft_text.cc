@@ -5,6 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -115,6 +116,7 @@ void Tolerance(const Draft& draft, std::string& out) {
 struct PythonFunction {
   std::string name;
   std::vector<std::string> parameters;
+  std::set<std::string> optional;  // that have a default
 };
 
 // The functions at the left margin of a Python file.
@@ -129,8 +131,11 @@ std::vector<PythonFunction> FunctionsOf(const std::string& text) {
     PythonFunction function;
     function.name = std::string(absl::StripAsciiWhitespace(joined.substr(4, open - 4)));
     for (absl::string_view parameter : absl::StrSplit(joined.substr(open + 1, close - open - 1), ',')) {
+      const bool has_default = absl::StrContains(parameter, "=");
       parameter = absl::StripAsciiWhitespace(parameter.substr(0, parameter.find_first_of(":=")));
-      if (!parameter.empty() && parameter[0] != '*') function.parameters.emplace_back(parameter);
+      if (parameter.empty() || parameter[0] == '*' || parameter[0] == '/') continue;
+      function.parameters.emplace_back(parameter);
+      if (has_default) function.optional.emplace(parameter);
     }
     functions.push_back(std::move(function));
     joined.clear();
@@ -185,6 +190,48 @@ std::string RenamedTensors(const std::vector<std::string>& tensors) {
   return text;
 }
 
+// What stands for a parameter of the user's function in a call from reference(): a tensor, a scalar's number, or an
+// extent of a tensor. Empty: nothing does.
+std::string PythonArgument(const Draft& draft, const std::string& parameter) {
+  for (const DraftTensor& tensor : draft.tensors) {
+    if (tensor.name == parameter && (tensor.role == "input" || tensor.role == "inout")) return PythonName(parameter);
+  }
+  for (const DraftScalar& scalar : draft.scalars) {
+    double number = 0;
+    if (scalar.name == parameter && absl::SimpleAtod(scalar.value, &number)) return scalar.value;
+  }
+  std::string size = parameter;
+  for (const DraftScalar& scalar : draft.scalars) {
+    if (scalar.name == parameter) size = scalar.value;
+  }
+  for (const DraftTensor& tensor : draft.tensors) {
+    if (tensor.role != "input" && tensor.role != "inout") continue;
+    const auto extent = std::find(tensor.shape.begin(), tensor.shape.end(), size);
+    if (extent != tensor.shape.end())
+      return absl::StrCat(PythonName(tensor.name), ".shape[", extent - tensor.shape.begin(), "]");
+  }
+  return "";
+}
+
+// The arguments of the user's function. `unknown` gets the parameters for which None stands.
+std::string PythonArguments(const Draft& draft, const PythonFunction& function, std::vector<std::string>& unknown) {
+  std::vector<std::string> arguments;
+  bool skipped = false;  // from here on by name
+  for (const std::string& parameter : function.parameters) {
+    std::string argument = PythonArgument(draft, parameter);
+    if (argument.empty() && function.optional.contains(parameter)) {
+      skipped = true;
+      continue;
+    }
+    if (argument.empty()) {
+      unknown.push_back(parameter);
+      argument = "None";
+    }
+    arguments.push_back(skipped ? absl::StrCat(parameter, "=", argument) : argument);
+  }
+  return absl::StrJoin(arguments, ", ");
+}
+
 std::string Returned(const std::vector<std::string>& outputs, const std::string& from) {
   if (outputs.size() == 1) return absl::StrCat("    return {\"", outputs[0], "\": ", from, "}\n");
   std::string text = absl::StrCat("    results = ", from, "\n    return {");
@@ -204,6 +251,7 @@ std::string KernelTomlText(const Draft& draft) {
   if (!draft.include.empty()) absl::StrAppend(&out, "include = ", List(draft.include), "\n");
   absl::StrAppend(&out, "problem = \"problem.py\"\nsummary = ", Quoted(absl::StrCat(draft.name, " of ", draft.source)),
                   "  # TODO: what it computes, in a line\n");
+  if (!draft.nvcc.empty()) absl::StrAppend(&out, "compiler = \"nvcc\"  # TODO: ", draft.nvcc, "\n");
   if (draft.skip_host_code) absl::StrAppend(&out, "host_code = \"skip\"\n");
   if (!draft.deterministic) {
     absl::StrAppend(&out, "deterministic = false  # TODO: it adds floating-point numbers atomically, in any order\n");
@@ -229,7 +277,25 @@ std::string KernelTomlText(const Draft& draft) {
   for (const std::string& constraint : draft.constraints) {
     absl::StrAppend(&out, "\n[[constraint]]\nthat = ", Quoted(constraint), "\n");
   }
+  if (!draft.hidden.empty()) {
+    absl::StrAppend(&out,
+                    "\n# TODO: further sizes at which every variant is validated: must the kernel be right at all of "
+                    "them, and is it?\n[hidden]\n");
+    for (const DraftRange& range : draft.hidden) {
+      const std::string ends = absl::StrCat("[", range.low, ", ", range.high, "]");
+      absl::StrAppend(
+          &out, range.name, " = ",
+          range.multiple > 1 ? absl::StrCat("{ range = ", ends, ", multiple = ", range.multiple, " }") : ends, "\n");
+    }
+  }
   Launches(draft, out);
+  if (!draft.bytes.empty()) {
+    absl::StrAppend(
+        &out,
+        "\n# TODO: every input read once and every output written once, as far as their shapes are understood: "
+        "leave out what a call need not touch\n[work]\nbytes = ",
+        Quoted(draft.bytes), "\n");
+  }
   Tolerance(draft, out);
   return out;
 }
@@ -270,10 +336,13 @@ std::string ProblemText(const Draft& draft, const std::string& reference) {
       if (best == nullptr || matching(function) > matching(*best)) best = &function;
     }
     if (best != nullptr) {
-      absl::StrAppend(
-          &text, "    # TODO: is this the right function, with the right arguments?\n",
-          Returned(outputs, absl::StrCat(best->name, "(",
-                                         absl::StrJoin(matching(*best) > 0 ? best->parameters : named, ", "), ")")));
+      std::vector<std::string> unknown;
+      const std::string arguments =
+          matching(*best) > 0 ? PythonArguments(draft, *best, unknown) : absl::StrJoin(named, ", ");
+      absl::StrAppend(&text, "    # TODO: is this the right function, with the right arguments?\n");
+      if (!unknown.empty())
+        absl::StrAppend(&text, "    # TODO: say what ", absl::StrJoin(unknown, ", "), " is where None stands\n");
+      absl::StrAppend(&text, Returned(outputs, absl::StrCat(best->name, "(", arguments, ")")));
     } else {
       absl::StrAppend(&text, "    # TODO: compute ", absl::StrJoin(outputs, ", "),
                       "\n    raise NotImplementedError(\"reference() in problem.py\")\n", "    return {",

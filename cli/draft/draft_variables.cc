@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "base/expression/expression.h"
 #include "cli/draft/read/constants.h"
 #include "cli/draft/read/translation.h"
 #include "kernels/substitution.h"
@@ -65,6 +66,12 @@ DraftVariables::DraftVariables(const SourceModel& model, std::vector<const Sourc
 }
 
 bool DraftVariables::InKernels(const std::string& name) const {
+  // A template parameter of the same name is another thing.
+  const bool is_parameter = std::any_of(kernels_.begin(), kernels_.end(), [&](const SourceFunction* kernel) {
+    return std::any_of(kernel->templates.begin(), kernel->templates.end(),
+                       [&](const TemplateParameter& own) { return own.name == name; });
+  });
+  if (is_parameter) return false;
   return std::any_of(bodies_.begin(), bodies_.end(),
                      [&](const KernelBody* body) { return body->words.contains(name); }) ||
          std::any_of(kernels_.begin(), kernels_.end(),
@@ -155,23 +162,31 @@ std::optional<std::string> DraftVariables::NameOf(const std::string& constant) c
   return found == constants_.end() ? std::nullopt : std::optional(found->second);
 }
 
+std::vector<std::string> DraftVariables::ValuesOf(const std::string& name) const {
+  const auto found =
+      std::find_if(variables_.begin(), variables_.end(), [&](const DraftVariable& own) { return own.name == name; });
+  return found == variables_.end() ? std::vector<std::string>() : found->values;
+}
+
 std::vector<std::string> DraftVariables::kept() const {
   std::vector<std::string> names;
   for (const auto& [constant, variable] : constants_) names.push_back(constant);
   return names;
 }
 
-std::string DraftVariables::AddTemplate(const TemplateParameter& parameter, const std::string& argument) {
+std::string DraftVariables::AddTemplate(const TemplateParameter& parameter, const std::string& argument,
+                                        const std::string& passed) {
   if (std::optional<std::string> constant = NameOf(argument)) return *constant;
-  const std::string key = absl::StrCat(parameter.name, "=", argument);
+  // A parameter of the host's template is one variable, whatever the kernels that get it call it.
+  const bool literal = NumberIn(argument) || argument == "true" || argument == "false";
+  const std::string key = argument.empty()               ? parameter.name
+                          : IsName(argument) && !literal ? argument
+                                                         : absl::StrCat(parameter.name, "=", argument);
   if (const auto known = templates_.find(key); known != templates_.end()) return known->second;
-  // A parameter of the host's template, which a launch passes on under its own name.
-  for (const auto& [other, variable] : templates_) {
-    if (!argument.empty() && absl::StartsWith(other, absl::StrCat(argument, "="))) return variable;
-    if (argument.empty() && absl::StartsWith(other, absl::StrCat(parameter.name, "="))) return variable;
-  }
   const bool is_bool = parameter.kind == "bool" || parameter.kind == "const bool";
   std::optional<int64_t> start = NumberIn(argument);
+  if (!start && !passed.empty()) start = NumberIn(passed);
+  if (!start && (passed == "true" || passed == "false")) start = passed == "true";
   if (const SourceConstant* constant = model_.FindConstant(argument); !start && constant != nullptr)
     start = constant->value;
   if (argument == "true" || argument == "false") start = argument == "true";
@@ -179,6 +194,7 @@ std::string DraftVariables::AddTemplate(const TemplateParameter& parameter, cons
   // A constant of a host function has no meaning in the name of a kernel; its value has.
   if (start && tunable == Tunable::kNone) {
     const SourceConstant* constant = model_.FindConstant(argument);
+    if (!passed.empty()) return passed;
     return constant != nullptr && constant->local ? absl::StrCat(*start) : argument;
   }
   // An enum's value is part of what the kernel computes.
@@ -190,7 +206,8 @@ std::string DraftVariables::AddTemplate(const TemplateParameter& parameter, cons
   if (!start && tunable == Tunable::kNone && !argument.empty() && NumberIn(parameter.fallback))
     return parameter.fallback;
   const bool block = tunable == Tunable::kBlock;
-  std::string why = start ? absl::StrCat("values: around ", argument, ", the template argument of the launch")
+  std::string why = start ? absl::StrCat("values: around ", passed.empty() ? argument : passed,
+                                         ", the template argument of the ", passed.empty() ? "launch" : "host's caller")
                           : "start: no launch says what it is";
   if (!start) start = NumberIn(parameter.fallback).value_or(block ? 256 : is_bool ? 0 : 4);
   const std::string wanted = model_.Find(argument) == nullptr && !argument.empty() && !NumberIn(argument) &&
@@ -241,15 +258,16 @@ std::optional<std::string> DraftVariables::AddBlock(const std::string& wanted, c
   return variable.name;
 }
 
-std::optional<std::string> DraftVariables::AddLaunchParameter(const std::string& name) {
+std::optional<std::string> DraftVariables::AddLaunchParameter(const std::string& name, std::optional<int64_t> passed) {
   if (const auto known = blocks_.find(name); known != blocks_.end()) return known->second;
   const Tunable tunable = TunableOf(name, 256, false);
   if (tunable == Tunable::kNone || tunable == Tunable::kFlag) return std::nullopt;
-  const int64_t start = tunable == Tunable::kBlock ? 256 : tunable == Tunable::kTile ? 32 : 4;
+  const int64_t start = passed.value_or(tunable == Tunable::kBlock ? 256 : tunable == Tunable::kTile ? 32 : 4);
   const std::string upper = absl::AsciiStrToUpper(name);
-  blocks_[name] =
-      Add(free_name_(upper), tunable, start, absl::StrCat("start: the caller of the host function chooses ", name))
-          .name;
+  blocks_[name] = Add(free_name_(upper), tunable, start,
+                      passed ? absl::StrCat("values: around ", start, ", which the caller of the host function passes")
+                             : absl::StrCat("start: the caller of the host function chooses ", name))
+                      .name;
   return blocks_[name];
 }
 

@@ -29,12 +29,18 @@ class DraftVariables {
   // Names that expressions should keep: the constants that are variables.
   std::vector<std::string> kept() const;
 
-  // What stands for a template parameter in the entry: a variable, or the argument itself.
-  std::string AddTemplate(const TemplateParameter& parameter, const std::string& argument);
+  // What a variable may be, in order; empty: there is no such variable.
+  std::vector<std::string> ValuesOf(const std::string& name) const;
+
+  // What stands for a template parameter in the entry: a variable, or the argument itself. `passed` is what a caller
+  // gives where the argument is a parameter of the host's own template; empty: no caller does. Without an argument the
+  // parameter is the host's own.
+  std::string AddTemplate(const TemplateParameter& parameter, const std::string& argument,
+                          const std::string& passed = "");
   // A variable for a block of this many threads, a number that only the launch has. Nothing: the kernel depends on it.
   std::optional<std::string> AddBlock(const std::string& wanted, const std::string& threads, const KernelBody& body);
   // A parameter of the host function that is a block's size or the like; nothing: its name says no such thing.
-  std::optional<std::string> AddLaunchParameter(const std::string& name);
+  std::optional<std::string> AddLaunchParameter(const std::string& name, std::optional<int64_t> passed);
   // The block of a kernel that no launch gives one.
   std::string BoundsOrBlock(const SourceFunction& kernel, const KernelBody& body);
 
@@ -58,7 +64,7 @@ class DraftVariables {
   FreeName free_name_;
   std::set<std::string> in_geometry_;             // names that launches use
   std::map<std::string, std::string> constants_;  // to their variables
-  std::map<std::string, std::string> templates_;  // parameter and argument, to their variables
+  std::map<std::string, std::string> templates_;  // "ITEMS=4", or a parameter of the host's template, to the variable
   std::map<std::string, std::string> blocks_;     // "BLOCK=256", to the variable
   std::vector<DraftVariable> variables_;
   std::vector<std::string> left_out_;

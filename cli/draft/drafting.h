@@ -64,8 +64,13 @@ class Drafting {
   std::vector<const HostLaunch*> LaunchesTaken() const;
   // Template arguments of the launch; what the host itself has as a parameter is chosen here.
   void BindTemplates(PlannedKernel& planned);
-  std::string TypeArgument(const PlannedKernel& planned, const TemplateParameter& parameter,
-                           const std::string& argument);
+  std::string TypeArgument(const PlannedKernel& planned, const std::string& parameter, const std::string& given);
+  // A template argument with the types that were chosen: silu<scalar_t> becomes act::silu<float>.
+  std::string WithTypes(const PlannedKernel& planned, const std::string& argument);
+  // A type that the host function leaves open: its template's, or that of a dispatching macro.
+  bool IsOpenType(const PlannedKernel& planned, const std::string& name) const;
+  // What the kernels compute from sizes alone.
+  std::vector<std::string> Divided() const;
   void Remarks();
 
   // draft_choice.cc: which kernels and launches.
@@ -74,7 +79,7 @@ class Drafting {
   void TakeKernel(const SourceFunction& kernel);
   // Of launches that exclude each other the first is taken.
   void TakeLaunch(const HostLaunch& launch);
-  absl::Status CheckParameters(const SourceFunction& kernel) const;
+  absl::Status CheckParameters(const PlannedKernel& planned) const;
   static std::string BundleNameOf(const SourceFunction& kernel);
 
   // draft_sizes.cc: integer parameters, and the types of all.
@@ -84,6 +89,10 @@ class Drafting {
   // The integer parameters: sizes, or scalars made of sizes.
   void Numbers(PlannedKernel& planned);
   void Number(const SourceParameter& parameter, const CppExpression* argument, PlannedKernel& planned);
+  // Integer parameters that are made of sizes, once all sizes are known, and strides that the kernel's indices tell.
+  void DerivedNumbers(PlannedKernel& planned, DraftLaunch& launch);
+  // Of two expressions over sizes, where all sizes are the same.
+  bool IsLarger(const std::string& a, const std::string& b) const;
   // What the host puts into a field of a struct: Params p{x, n}, or p.n = n.
   static const CppExpression* FieldOf(const SourceParameter& parameter, size_t field, const CppExpression* argument,
                                       const PlannedKernel& planned);
@@ -91,8 +100,16 @@ class Drafting {
   static std::string LastName(const std::string& name);
   static bool IsFlagName(const std::string& name);
   void LoneNumber(const SourceParameter& parameter, PlannedKernel& planned);
+  // What the root of an argument is made of, or its name.
+  static std::string RootText(const CppExpression& argument, const PlannedKernel& planned);
   // The name at the root of an argument: n of int n = N; is N.
   static std::string RootOf(const CppExpression& argument, const HostValues& values);
+  // x.size(0), x.numel(): the text of a call that a tensor answers.
+  static std::optional<std::string> TensorCall(const CppExpression& e);
+  // Under which key the size of a host's variable stands: of int rows = x.size(0) that is x.size(0).
+  static std::string SizeKey(const std::string& root, const HostValues& values);
+  // The stride of a contiguous tensor, x.stride(0), as the product of its later extents; nothing: they are not known.
+  std::optional<std::string> StrideText(const CppExpression& argument, const PlannedKernel& planned);
   // What the root is worth where the source says it: int n = 1 << 20;
   std::optional<int64_t> WorthOf(const std::string& root, const HostValues& values) const;
   void GivenNumber(const SourceParameter& parameter, const CppExpression& argument, PlannedKernel& planned);
@@ -111,7 +128,15 @@ class Drafting {
   std::optional<std::string> SizeOf(const std::string& type, const PlannedKernel& planned) const;
   std::optional<std::string> HostText(const CppExpression& e, const PlannedKernel& planned,
                                       std::string* missing = nullptr, bool may_add = true);
+  // x.numel() / x.size(-1)
+  static bool IsCountOfRows(const CppExpression& e);
   DraftLaunch Launch(PlannedKernel& planned);
+  // What the first caller of the host function passes for one of its template parameters; empty: it is not known.
+  std::string PassedTemplate(const std::string& name, const PlannedKernel& planned) const;
+  // The same for a parameter that is a number.
+  std::optional<int64_t> Passed(const std::string& name, const PlannedKernel& planned) const;
+  // Of a template argument that the constants of the source decide.
+  std::optional<bool> Truth(const std::string& argument) const;
   std::string EntryText(const PlannedKernel& planned, DraftLaunch& launch);
   void HostGeometry(PlannedKernel& planned, DraftLaunch& launch);
   void Loop(const PlannedKernel& planned, DraftLaunch& launch);
@@ -119,6 +144,8 @@ class Drafting {
   std::optional<std::string> KernelLeaf(const CppExpression& e, const PlannedKernel& planned) const;
   // Without a launch in the source: threads by __launch_bounds__ or 256, blocks by the bound of the index.
   void GuessGeometry(PlannedKernel& planned, DraftLaunch& launch);
+  // A cooperative kernel's grid, of which all blocks must be resident.
+  void ResidentGrid(const PlannedKernel& planned, DraftLaunch& launch);
 
   // draft_tensors.cc: pointers.
   void Tensors();
@@ -131,6 +158,8 @@ class Drafting {
   void AddTensor(TensorUse& use);
   void SetRole(const TensorUse& use, DraftTensor& tensor);
   void SetShape(const TensorUse& use, int64_t width, DraftTensor& tensor);
+  // An extent at those values of its variables that make it largest; "?": it is not made of sizes and variables.
+  std::string LargestOver(const std::string& extent, const std::set<std::string>& names) const;
   // Extents that are made of sizes alone: a shape may not depend on variables.
   std::vector<std::string> SizesOnly(const std::vector<std::string>& extents) const;
   std::optional<std::vector<std::string>> AllocatedShape(const HostAllocation& made, const PlannedKernel& planned);

@@ -1,8 +1,10 @@
 #include "cli/draft/shapes.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -17,6 +19,7 @@ using Kind = CppExpression::Kind;
 
 constexpr int kMaxShapeSteps = 16;
 constexpr size_t kMaxTerms = 64;
+constexpr size_t kMaxValues = 8;  // of a variable that is assigned again
 
 // A product: a number, sizes, and what runs (a thread's index, a loop's variable).
 struct Term {
@@ -51,9 +54,10 @@ class Indexing {
         if (e.parts.size() == 2 && e.parts[0].kind == Kind::kName && IsCastName(e.parts[0].text)) {
           return Terms(e.parts[1], steps + 1);
         }
+        if (const std::optional<CppExpression> made = Inlined(e, *scope_.model)) return Terms(*made, steps + 1);
         return {Running(e)};
       default:
-        if (std::optional<std::string> size = Size(e)) return {Term{1, {*size}, {}}};
+        if (std::optional<std::string> size = Size(e)) return {OfSize(*size)};
         return {Running(e)};
     }
   }
@@ -80,13 +84,41 @@ class Indexing {
     if (e.kind == Kind::kBinary && e.text == "/") {
       const std::string over = Bound(e.parts[0], steps + 1);
       std::optional<std::string> by = Size(e.parts[1]);
-      if (over != "?" && by) return Quotient(over, *by);
+      if (!absl::StrContains(over, "?") && by) return Quotient(over, *by);
     }
-    if (e.kind == Kind::kName) {
-      const auto made = scope_.body->definitions.find(e.text);
-      if (made != scope_.body->definitions.end()) return Bound(made->second, steps + 1);
+    // slot & (capacity - 1)
+    if (e.kind == Kind::kBinary && e.text == "&") {
+      if (const std::optional<int64_t> mask = ConstantValue(e.parts[1], {}); mask && *mask > 0)
+        return absl::StrCat(*mask + 1);
+      const CppExpression& by = e.parts[1];
+      if (by.kind == Kind::kBinary && by.text == "-" && ConstantValue(by.parts[1], {}) == 1) {
+        if (std::optional<std::string> size = Size(by.parts[0])) return *size;
+      }
     }
+    if (e.kind == Kind::kName) return BoundOfValues(e.text, steps);
+    if (e.kind == Kind::kCall && e.parts.size() == 3 && absl::EndsWith(e.parts[0].text, "min"))
+      return Limit(e, steps + 1);
+    if (const std::optional<CppExpression> made = Inlined(e, *scope_.model)) return Bound(*made, steps + 1);
     return "?";
+  }
+
+  // The bound that all values of a variable have.
+  std::string BoundOfValues(const std::string& name, int steps) {
+    const auto values = scope_.body->values.find(name);
+    if (values == scope_.body->values.end() || values->second.size() > kMaxValues) return "?";
+    std::string bound;
+    for (const CppExpression& value : values->second) {
+      const std::string own = ConstantValue(value, {}) && values->second.size() > 1 ? bound : Bound(value, steps + 1);
+      if (own == "?" || (!bound.empty() && own != bound)) return "?";
+      bound = own;
+    }
+    return bound.empty() ? "?" : bound;
+  }
+
+  // The only value that a variable ever has; null: it is not known, or changes.
+  const CppExpression* OnlyValue(const std::string& name) const {
+    const auto values = scope_.body->values.find(name);
+    return values == scope_.body->values.end() || values->second.size() != 1 ? nullptr : &values->second[0];
   }
 
   // What stands on the other side of i < ...: a size, the smaller of two, or something that has a bound itself.
@@ -94,15 +126,19 @@ class Indexing {
     if (e.kind == Kind::kCall && e.parts.size() == 3 && (e.parts[0].IsName("min") || e.parts[0].IsName("std::min"))) {
       for (const size_t part : {1, 2}) {
         const std::string limit = Limit(e.parts[part], steps + 1);
-        if (limit != "?") return limit;
+        if (!absl::StrContains(limit, "?")) return limit;
       }
       return "?";
     }
     if (std::optional<std::string> size = Size(e)) {
       // y < ny - 1 leaves a border, which the tensor has.
       const size_t minus = size->rfind(" - ");
-      return minus != std::string::npos && NumberIn(size->substr(minus + 3)) ? size->substr(0, minus) : *size;
+      if (minus == std::string::npos || !NumberIn(size->substr(minus + 3))) return *size;
+      border_ = true;
+      return size->substr(0, minus);
     }
+    // k < offsets[row + 1]: how far the data reach.
+    if (const std::string data = DataOf(e); !data.empty()) return absl::StrCat("?", data);
     return Bound(e, steps + 1);
   }
 
@@ -114,33 +150,75 @@ class Indexing {
       return e.parts[0].text;
     }
     if (e.kind == Kind::kCast || e.kind == Kind::kPrefix) return DataOf(e.parts[0], steps + 1);
+    if (e.kind == Kind::kBinary && (e.text == "/" || e.text == "%" || e.text == "+" || e.text == "-"))
+      return DataOf(e.parts[0], steps + 1);
     if (e.kind == Kind::kCall && e.parts.size() == 2) return DataOf(e.parts[1], steps + 1);  // __ldg(&index[i])
     if (e.kind == Kind::kName) {
-      const auto made = scope_.body->definitions.find(e.text);
-      if (made != scope_.body->definitions.end()) return DataOf(made->second, steps + 1);
+      if (const CppExpression* made = OnlyValue(e.text)) return DataOf(*made, steps + 1);
     }
     return "";
   }
 
+  // Whether a bound since the last call left out a border: y < ny - 1.
+  bool TakeBorder() { return std::exchange(border_, false); }
+
+  // Of a product those at its top; all of it where it is a sum.
+  static std::vector<std::string> Factors(const std::string& product) {
+    std::vector<std::string> factors(1);
+    int depth = 0;
+    for (size_t i = 0; i < product.size(); ++i) {
+      if (product[i] == '(') ++depth;
+      if (product[i] == ')') --depth;
+      if (depth == 0 && absl::StrContains("+-/%?<>", product.substr(i, 1))) return {product};
+      if (depth == 0 && product.compare(i, 3, " * ") == 0) {
+        factors.emplace_back();
+        i += 2;
+      } else {
+        factors.back() += product[i];
+      }
+    }
+    return factors;
+  }
+
   // B * T / T is B.
   static std::string Quotient(const std::string& over, const std::string& by) {
-    std::vector<std::string> factors = absl::StrSplit(over, " * ");
+    std::vector<std::string> factors = Factors(over);
     const auto found = std::find(factors.begin(), factors.end(), by);
-    const bool plain = over.find_first_of("+-(/") == std::string::npos;
-    if (!plain || found == factors.end()) return absl::StrCat("ceil_div(", over, ", ", by, ")");
+    if (found == factors.end()) return absl::StrCat("ceil_div(", over, ", ", by, ")");
     factors.erase(found);
     return factors.empty() ? "1" : absl::StrJoin(factors, " * ");
   }
 
-  std::optional<std::string> Size(const CppExpression& e) const {
-    std::optional<std::string> text = Translate(e, *scope_.model, scope_.size);
-    return text;
+  // An expression of sizes, through variables that hold one: int vectors = cols / 4.
+  std::optional<std::string> Size(const CppExpression& e, int steps = 0) const {
+    return Translate(e, *scope_.model, [&](const CppExpression& leaf) -> std::optional<std::string> {
+      if (std::optional<std::string> size = scope_.size(leaf)) return size;
+      const CppExpression* made = leaf.kind == Kind::kName ? OnlyValue(leaf.text) : nullptr;
+      return made == nullptr || steps > kMaxShapeSteps ? std::nullopt : Size(*made, steps + 1);
+    });
   }
 
  private:
   static bool IsCastName(const std::string& name) {
     return name == "int" || name == "size_t" || name == "int64_t" || name == "uint32_t" || name == "unsigned" ||
            name == "long" || name == "__ldg" || name == "uint64_t";
+  }
+
+  // A stride is a product of sizes: heads * dim.
+  static Term OfSize(const std::string& size) {
+    Term term;
+    if (size.find_first_of("+-(/%?") != std::string::npos) {
+      term.sizes = {size};
+      return term;
+    }
+    for (const absl::string_view factor : absl::StrSplit(size, " * ")) {
+      if (const std::optional<int64_t> number = NumberIn(std::string(factor))) {
+        term.number *= *number;
+      } else {
+        term.sizes.emplace_back(factor);
+      }
+    }
+    return term;
   }
 
   static Term Running(const CppExpression& e) {
@@ -151,9 +229,8 @@ class Indexing {
 
   std::vector<Term> Name(const CppExpression& e, int steps) {
     if (scope_.body->bounds.contains(e.text)) return {Running(e)};
-    if (std::optional<std::string> size = scope_.size(e)) return {Term{1, {*size}, {}}};
-    const auto made = scope_.body->definitions.find(e.text);
-    if (made != scope_.body->definitions.end()) return Terms(made->second, steps + 1);
+    if (std::optional<std::string> size = scope_.size(e)) return {OfSize(*size)};
+    if (const CppExpression* made = OnlyValue(e.text)) return Terms(*made, steps + 1);
     return {Running(e)};
   }
 
@@ -197,6 +274,7 @@ class Indexing {
   }
 
   const ShapeScope& scope_;
+  bool border_ = false;
 };
 
 // Removes each of `less` from `more` once; false: one is not there.
@@ -216,6 +294,10 @@ std::optional<std::vector<std::string>> ShapeOfIndex(const CppExpression& index,
   if (terms.size() == 1 && terms[0].running.empty() && terms[0].sizes.empty() && terms[0].number >= 0) {
     return std::vector<std::string>{absl::StrCat(terms[0].number + 1)};
   }
+  int64_t constant = 0;
+  for (const Term& term : terms) {
+    if (term.running.empty()) constant += term.sizes.empty() ? term.number : std::numeric_limits<int32_t>::min();
+  }
   terms.erase(std::remove_if(terms.begin(), terms.end(), [](const Term& term) { return term.running.empty(); }),
               terms.end());
   // x[0]; x[n - 1 - i] has i as its only term that runs.
@@ -227,10 +309,16 @@ std::optional<std::vector<std::string>> ShapeOfIndex(const CppExpression& index,
   }
   std::stable_sort(terms.begin(), terms.end(),
                    [](const Term& a, const Term& b) { return a.sizes.size() > b.sizes.size(); });
+  indexing.TakeBorder();
   std::vector<std::string> shape = {indexing.Bound(terms[0].running[0])};
+  // offsets[row + 1] with row < rows
+  if (terms.size() == 1 && terms[0].sizes.empty() && terms[0].number == 1 && constant > 0 && !indexing.TakeBorder() &&
+      !absl::StrContains(shape[0], "?") && !NumberIn(shape[0])) {
+    shape[0] = absl::StrCat(shape[0], " + ", constant);
+  }
   std::vector<std::string> current = terms[0].sizes;
   const auto note = [&](const Term& term, const std::string& extent) {
-    if (const std::string data = indexing.DataOf(term.running[0]); !data.empty()) indexed[data] = extent;
+    if (const std::string data = indexing.DataOf(term.running[0]); !data.empty()) indexed.emplace(data, extent);
   };
   note(terms[0], shape[0]);
   for (size_t i = 1; i < terms.size() && !current.empty(); ++i) {
@@ -244,16 +332,76 @@ std::optional<std::vector<std::string>> ShapeOfIndex(const CppExpression& index,
   for (const std::string& size : current) shape.push_back(size);
   // The tiles of a loop, t * 32 + i with t < ceil_div(k, 32): k of them.
   for (size_t i = 0; i + 1 < shape.size(); ++i) {
-    const std::string head = "ceil_div(", tail = absl::StrCat(", ", shape[i + 1], ")");
-    if (!absl::StartsWith(shape[i], head) || !absl::EndsWith(shape[i], tail)) continue;
-    shape[i] = shape[i].substr(head.size(), shape[i].size() - head.size() - tail.size());
-    shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+    // Vectors of a row, c * 4 with c < floor(cols / 4), likewise.
+    for (const auto& [head, tail] :
+         {std::pair<std::string, std::string>("ceil_div(", absl::StrCat(", ", shape[i + 1], ")")),
+          std::pair<std::string, std::string>("floor(", absl::StrCat(" / ", shape[i + 1], ")"))}) {
+      if (!absl::StartsWith(shape[i], head) || !absl::EndsWith(shape[i], tail)) continue;
+      shape[i] = shape[i].substr(head.size(), shape[i].size() - head.size() - tail.size());
+      shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+      break;
+    }
   }
   // A term of the leading kind that another one joins, x[(b + k) * C]: the bound of the first is a guess that stands.
   return shape;
 }
 
 }  // namespace
+
+std::optional<std::string> StrideOf(const std::vector<CppExpression>& indices, const ShapeScope& scope,
+                                    const std::string& parameter, const std::set<std::string>& strides, int steps) {
+  constexpr int kMaxStrides = 4;  // in each other
+  if (steps > kMaxStrides) return std::nullopt;
+  ShapeScope with = scope;
+  with.size = [&](const CppExpression& e) -> std::optional<std::string> {
+    const std::string text = CppText(e);
+    return text == parameter || strides.contains(text) ? text : scope.size(e);
+  };
+  Indexing indexing(with);
+  for (const CppExpression& index : indices) {
+    const std::vector<Term> terms = indexing.Terms(index);
+    const auto used = std::find_if(terms.begin(), terms.end(), [&](const Term& term) {
+      return term.sizes == std::vector<std::string>{parameter} && term.number == 1 && term.running.size() == 1;
+    });
+    if (used == terms.end()) continue;
+    // Inner terms are written behind outer ones.
+    const auto has_stride = [&](const Term& term) {
+      return std::any_of(term.sizes.begin(), term.sizes.end(),
+                         [&](const std::string& size) { return strides.contains(size) && size != parameter; });
+    };
+    const Term* inner = nullptr;
+    for (auto term = terms.begin(); term != terms.end(); ++term) {
+      if (term == used || term->running.size() != 1 || (term < used && has_stride(*term))) continue;
+      const bool larger = inner == nullptr || (has_stride(*term) && !has_stride(*inner)) ||
+                          (has_stride(*term) == has_stride(*inner) && term->sizes.size() > inner->sizes.size());
+      if (larger) inner = &*term;
+    }
+    if (inner == nullptr) continue;
+    std::vector<std::string> factors = {indexing.Bound(inner->running[0])};
+    for (const std::string& size : inner->sizes) {
+      if (!strides.contains(size)) {
+        factors.push_back(size);
+        continue;
+      }
+      std::set<std::string> others = strides;
+      others.erase(parameter);
+      factors.push_back(StrideOf(indices, scope, size, others, steps + 1).value_or("?"));
+    }
+    if (inner->number > 1) factors.push_back(absl::StrCat(inner->number));
+    // floor(cols / 4) vectors of 4 are cols.
+    if (factors.size() > 1 && absl::StartsWith(factors[0], "floor(")) {
+      const std::string tail = absl::StrCat(" / ", factors.back(), ")");
+      if (absl::EndsWith(factors[0], tail)) {
+        factors[0] = factors[0].substr(6, factors[0].size() - 6 - tail.size());
+        factors.pop_back();
+      }
+    }
+    const std::string extent = absl::StrJoin(factors, " * ");
+    if (absl::StrContains(extent, "?") || extent.find_first_of("+-") != std::string::npos) continue;
+    return extent;
+  }
+  return std::nullopt;
+}
 
 std::optional<std::vector<std::string>> ShapeOf(const std::vector<CppExpression>& indices, const ShapeScope& scope,
                                                 IndexedExtents* indexed) {
@@ -269,7 +417,9 @@ std::optional<std::vector<std::string>> ShapeOf(const std::vector<CppExpression>
     if (!shape) continue;
     const auto number = [](const std::vector<std::string>& s) { return s.size() == 1 ? NumberIn(s[0]) : std::nullopt; };
     if (best && number(*shape) && (!number(*best) || *number(*best) >= *number(*shape))) continue;
-    const bool better = !best || number(*best) || unknown(*shape) < unknown(*best) ||
+    const bool longer = best && best->size() == 1 && shape->size() == 1 &&
+                        absl::StartsWith((*shape)[0], absl::StrCat((*best)[0], " + "));
+    const bool better = !best || longer || number(*best) || unknown(*shape) < unknown(*best) ||
                         (unknown(*shape) == unknown(*best) && shape->size() > best->size());
     if (better) best = std::move(shape);
   }

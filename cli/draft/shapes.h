@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,9 +25,15 @@ struct ShapeScope {
 // that of the "?" in the shape.
 using IndexedExtents = std::map<std::string, std::string>;
 
+// ["nnz"] is "?offsets" where k < offsets[row + 1]: how far the values of that parameter reach.
 // ["rows", "cols"] for x[row * cols + c] where row < rows and c < cols. Nothing: the indices do not tell. An extent
 // that only data decide (x[index[i] * cols + c]) is "?".
 std::optional<std::vector<std::string>> ShapeOf(const std::vector<CppExpression>& indices, const ShapeScope& scope,
                                                 IndexedExtents* indexed = nullptr);
+
+// What a stride must be at least, and is for a contiguous tensor: cols of x[row * stride + c] with c < cols. `strides`
+// are all parameters of this kind. Nothing: no index tells.
+std::optional<std::string> StrideOf(const std::vector<CppExpression>& indices, const ShapeScope& scope,
+                                    const std::string& parameter, const std::set<std::string>& strides, int steps = 0);
 
 }  // namespace pawl

@@ -219,6 +219,7 @@ v1::Failure CompileFailure(const v1::BuildRequest& request, const Compilation& c
     }
     CompilerError shown = *error;
     if (!missing.empty()) shown.text += MissingHeaderHint(request, missing, error->file);
+    if (request.compiler() == v1::COMPILER_NVRTC) shown.text += HostCodeHint(*error);
     return BuildFailure(v1::CHECK_COMPILE, PlaceText(request, shown));
   }
   const absl::string_view log = absl::StripAsciiWhitespace(compilation.log);

@@ -115,4 +115,11 @@ std::string UnopenedFile(const CompilerError& error) {
   return missing == text.npos ? "" : std::string(text.substr(0, missing));
 }
 
+std::string HostCodeHint(const CompilerError& error) {
+  if (!absl::StrContains(error.text, "JIT mode")) return "";
+  return "; NVRTC takes no host code: `compiler = \"nvcc\"` in kernel.toml compiles headers that have some "
+         "(cub/device, "
+         "thrust), and `host_code = \"skip\"` leaves out the source's own";
+}
+
 }  // namespace pawl

@@ -101,8 +101,10 @@ class BodyParser {
       return block;
     }
     if (Is(at, "case") || Is(at, "default")) {
+      const size_t value = at + 1;
       while (at < end && !Is(at, ":")) ++at;
-      CppStatement label = Made(StatementKind::kJump, std::min(at, end - 1));
+      CppStatement label = Made(StatementKind::kCase, std::min(at, end - 1));
+      if (value < at) AddExpression(value, at, label.expressions);
       label.end = at + 1;
       return label;
     }

@@ -19,7 +19,8 @@ struct CppDeclarator {
 };
 
 struct CppStatement {
-  enum class Kind { kBlock, kIf, kFor, kWhile, kSwitch, kReturn, kJump, kDeclaration, kExpression, kOther };
+  // kCase is a label of a switch; its value is the expression, `default` has none.
+  enum class Kind { kBlock, kIf, kFor, kWhile, kSwitch, kReturn, kJump, kCase, kDeclaration, kExpression, kOther };
 
   Kind kind = Kind::kOther;
   size_t begin = 0, end = 0;  // tokens

@@ -27,10 +27,37 @@ std::optional<std::vector<CppExpression>> Dim3Parts(const CppExpression& e) {
   return std::nullopt;
 }
 
+// A call of a host function by another.
+struct HostCall {
+  const SourceFunction* callee = nullptr;
+  const SourceFunction* caller = nullptr;
+  std::vector<std::string> template_arguments;
+  std::vector<CppExpression> arguments;
+  HostValues values;
+};
+
+// Whether two conditions can't hold together, as far as their texts tell: n < 4 and n >= 4, d == 64 and d == 128.
+bool Contradict(const std::pair<CppExpression, bool>& a, const std::pair<CppExpression, bool>& b) {
+  const auto& [one, one_negative] = a;
+  const auto& [two, two_negative] = b;
+  if (CppText(one) == CppText(two)) return one_negative != two_negative;
+  if (one.kind != CppExpression::Kind::kBinary || two.kind != CppExpression::Kind::kBinary) return false;
+  static const auto& opposites = *new std::map<std::string, std::string>{{"==", "!="}, {"!=", "=="}, {"<", ">="},
+                                                                         {">=", "<"},  {">", "<="},  {"<=", ">"}};
+  if (!opposites.contains(one.text) || !opposites.contains(two.text)) return false;
+  if (CppText(one.parts[0]) != CppText(two.parts[0])) return false;
+  const std::string first = one_negative ? opposites.at(one.text) : one.text,
+                    second = two_negative ? opposites.at(two.text) : two.text;
+  if (CppText(one.parts[1]) == CppText(two.parts[1])) return opposites.at(first) == second;
+  const std::optional<int64_t> x = ConstantValue(one.parts[1], {}), y = ConstantValue(two.parts[1], {});
+  return first == "==" && second == "==" && x && y && *x != *y;
+}
+
 class HostReader {
  public:
-  HostReader(const SourceModel& model, const SourceFunction& host, std::vector<HostLaunch>& found)
-      : model_(model), host_(host), tokens_(host.file->tokens), found_(found) {}
+  HostReader(const SourceModel& model, const SourceFunction& host, std::vector<HostLaunch>& found,
+             std::vector<HostCall>& calls)
+      : model_(model), host_(host), tokens_(host.file->tokens), found_(found), calls_(calls) {}
 
   void Run() {
     // Constants made of others: what they are made of may be varied.
@@ -38,16 +65,82 @@ class HostReader {
       if (!constant.literal && !constant.local)
         values_[constant.name] = {{constant.expression}, false, "constexpr int"};
     }
-    for (const CppStatement& statement : ParseCppBody(tokens_, host_.body)) Visit(statement);
+    VisitAll(ParseCppBody(tokens_, host_.body));
   }
 
  private:
+  // The statements of a block. Behind `if (c) { launch; return; }` c does not hold.
+  void VisitAll(const std::vector<CppStatement>& statements) {
+    const size_t conditions = conditions_.size();
+    for (const CppStatement& statement : statements) {
+      const size_t launches = found_.size();
+      Visit(statement);
+      const bool returns = statement.kind == CppStatement::Kind::kIf && statement.body.size() == 1 &&
+                           !statement.expressions.empty() && Returns(statement.body[0]);
+      if (returns && found_.size() > launches) conditions_.push_back({statement.expressions[0], true});
+    }
+    conditions_.resize(conditions);
+  }
+
+  static bool Returns(const CppStatement& statement) {
+    if (statement.kind == CppStatement::Kind::kReturn) return true;
+    return statement.kind == CppStatement::Kind::kBlock && !statement.body.empty() && Returns(statement.body.back());
+  }
+
+  // Labels behind a break begin another group: only one of them runs.
+  void Switch(const CppStatement& statement) {
+    cases_.push_back({statement.begin, 0});
+    for (const CppStatement& block : statement.body) {
+      bool left = false;
+      for (const CppStatement& inner : block.body) {
+        if (inner.kind == CppStatement::Kind::kCase && left) {
+          ++cases_.back().second;
+          left = false;
+        }
+        const HostValues before = values_;
+        const size_t launches = found_.size();
+        Visit(inner);
+        if (found_.size() > launches) values_ = before;
+        left = left || Leaves(inner);
+      }
+    }
+    cases_.pop_back();
+  }
+
+  static bool Leaves(const CppStatement& statement) {
+    if (statement.kind == CppStatement::Kind::kReturn || statement.kind == CppStatement::Kind::kJump) return true;
+    return statement.kind == CppStatement::Kind::kBlock && !statement.body.empty() && Leaves(statement.body.back());
+  }
+
+  // Calls of host functions of the source, with what is passed.
+  void Calls(const CppExpression& e) {
+    for (const CppExpression& part : e.parts) Calls(part);
+    if (e.kind != Kind::kCall || e.parts[0].kind != Kind::kName) return;
+    const std::string& name = e.parts[0].text;
+    const SourceFunction* callee = model_.Find(name);
+    if (callee == nullptr) callee = model_.Find(name.substr(name.rfind(':') + 1));
+    if (callee == nullptr || callee == &host_ || callee->kernel || callee->device) return;
+    HostCall call;
+    call.callee = callee;
+    call.caller = &host_;
+    call.template_arguments = e.parts[0].template_arguments;
+    call.arguments.assign(e.parts.begin() + 1, e.parts.end());
+    call.values = values_;
+    calls_.push_back(std::move(call));
+  }
+
   void Visit(const CppStatement& statement) {
     using StatementKind = CppStatement::Kind;
     switch (statement.kind) {
       case StatementKind::kDeclaration:
-        for (const CppDeclarator& declarator : statement.declared) Declare(declarator);
+        for (const CppDeclarator& declarator : statement.declared) {
+          for (const CppExpression& initial : declarator.initial) Calls(initial);
+          Declare(declarator);
+        }
         Launches(statement);
+        return;
+      case StatementKind::kSwitch:
+        Switch(statement);
         return;
       case StatementKind::kFor:
         For(statement);
@@ -56,12 +149,16 @@ class HostReader {
         If(statement);
         return;
       case StatementKind::kExpression:
-        for (const CppExpression& expression : statement.expressions) Assign(expression);
+        for (const CppExpression& expression : statement.expressions) {
+          Calls(expression);
+          Assign(expression);
+        }
         Launches(statement);
         return;
       default:
+        for (const CppExpression& expression : statement.expressions) Calls(expression);
         if (statement.kind == StatementKind::kReturn) Launches(statement);
-        for (const CppStatement& inner : statement.body) Visit(inner);
+        VisitAll(statement.body);
     }
   }
 
@@ -69,7 +166,22 @@ class HostReader {
     HostValue value;
     value.type = declarator.type;
     value.is_dim3 = IsDim3(declarator.type);
+    value.pointer = declarator.pointer;
     value.parts = declarator.initial;
+    // float* src = in: from now on src is what in is now, whatever in becomes.
+    if (value.pointer && value.parts.size() == 1) {
+      CppExpression held = value.parts[0];
+      while (held.kind == Kind::kCast) held = CppExpression(held.parts[0]);
+      if (held.kind == Kind::kName) {
+        const auto other = values_.find(held.text);
+        const bool alias = other != values_.end() && other->second.pointer && other->second.parts.size() == 1;
+        value.parts = {alias ? other->second.parts[0] : held};
+        if (value.parts[0].IsName("nullptr") || value.parts[0].IsName("NULL")) value.parts.clear();
+        values_[declarator.name] = std::move(value);
+        return;
+      }
+      if (held.kind == Kind::kNumber) value.parts.clear();  // float* x = 0
+    }
     if (declarator.initial.size() == 1) {
       if (std::optional<std::vector<CppExpression>> parts = Dim3Parts(declarator.initial[0])) {
         const bool list = declarator.initial[0].kind == Kind::kList;
@@ -95,6 +207,7 @@ class HostReader {
       again.name = left.text;
       const auto known = values_.find(left.text);
       again.type = known == values_.end() ? "" : known->second.type;
+      again.pointer = (known != values_.end() && known->second.pointer) || IsPointerParameter(left.text);
       again.initial = {e.parts[1]};
       if (Uses(e.parts[1], left.text)) {
         // n = n / 2: of what it was, or not followed.
@@ -118,11 +231,18 @@ class HostReader {
       one.text = "1";
       while (value.parts.size() <= axis) value.parts.push_back(one);
       value.parts[axis] = e.parts[1];
-    } else if (e.text == "=" && left.kind == Kind::kSubscript && left.parts[0].kind == Kind::kName) {
+    } else if (e.text == "=" && left.kind == Kind::kSubscript &&
+               (left.parts[0].kind == Kind::kName || left.parts[0].kind == Kind::kMember)) {
       values_[CppText(left)] = {{e.parts[1]}, false, ""};  // an element of an array
     } else if (left.kind == Kind::kName) {
       values_.erase(left.text);  // n /= 2: what it is from now on is not followed
     }
+  }
+
+  bool IsPointerParameter(const std::string& name) const {
+    return std::any_of(host_.parameters.begin(), host_.parameters.end(), [&](const SourceParameter& parameter) {
+      return parameter.name == name && parameter.type.pointers > 0;
+    });
   }
 
   static bool Uses(const CppExpression& e, const std::string& name) {
@@ -139,7 +259,13 @@ class HostReader {
       Visit(statement.body[i]);
       conditions_.pop_back();
       // What a branch without a launch assigns holds perhaps: the values before it are the better guess.
-      if (found_.size() > launches || statement.body.size() == 2) values_ = before;
+      if (found_.size() > launches || statement.body.size() == 2) {
+        values_ = before;
+      } else {
+        for (const auto& [name, value] : before) {
+          if (!value.parts.empty()) values_[name] = value;
+        }
+      }
     }
   }
 
@@ -167,8 +293,23 @@ class HostReader {
     values_.erase(loop.index);
     std::vector<std::pair<std::string, std::string>> swaps;
     CollectSwaps(statement, swaps);
+    std::vector<std::pair<std::string, std::string>> assigned;
+    CollectAssignments(statement, assigned);
+    // tmp = a; a = b; b = tmp;
+    for (size_t i = 0; i + 2 < assigned.size(); ++i) {
+      const auto& [temporary, a] = assigned[i];
+      const auto& [to_a, b] = assigned[i + 1];
+      const auto& [to_b, from] = assigned[i + 2];
+      if (to_a == a && to_b == b && from == temporary && a != b) swaps.push_back({a, b});
+    }
     for (size_t i = first; i < found_.size(); ++i) {
-      if (found_[i].loop) continue;
+      if (found_[i].loop) {
+        if (found_[i].loop->outer.empty()) found_[i].loop->outer = loop.text;
+        continue;
+      }
+      loop.launches = static_cast<int>(
+          std::count_if(found_.begin() + static_cast<std::ptrdiff_t>(first), found_.end(),
+                        [&](const HostLaunch& other) { return &other == &found_[i] || !Exclude(found_[i], other); }));
       found_[i].loop = loop;
       found_[i].values.erase(loop.index);
       found_[i].swaps = swaps;
@@ -181,6 +322,20 @@ class HostReader {
       swaps.push_back({CppText(e.parts[1]), CppText(e.parts[2])});
     }
     for (const CppStatement& inner : statement.body) CollectSwaps(inner, swaps);
+  }
+
+  // a = b and T* a = b, in the order of the text.
+  void CollectAssignments(const CppStatement& statement,
+                          std::vector<std::pair<std::string, std::string>>& assigned) const {
+    for (const CppDeclarator& declarator : statement.declared) {
+      if (declarator.initial.size() == 1 && declarator.initial[0].kind == Kind::kName)
+        assigned.push_back({declarator.name, declarator.initial[0].text});
+    }
+    for (const CppExpression& e : statement.expressions) {
+      if (e.kind == Kind::kAssign && e.text == "=" && e.parts[0].kind == Kind::kName && e.parts[1].kind == Kind::kName)
+        assigned.push_back({e.parts[0].text, e.parts[1].text});
+    }
+    for (const CppStatement& inner : statement.body) CollectAssignments(inner, assigned);
   }
 
   // Launches in the tokens of a statement: <<<, the functions of the runtime, or those of a lambda in it.
@@ -199,7 +354,7 @@ class HostReader {
     if (lambda != 0) {
       const std::string outer = dispatch_;
       if (tokens_[statement.begin].text.find("DISPATCH") != std::string_view::npos) dispatch_ = "float";
-      for (const CppStatement& inner : ParseCppBody(tokens_, lambda)) Visit(inner);
+      VisitAll(ParseCppBody(tokens_, lambda));
       dispatch_ = outer;
       return;
     }
@@ -211,6 +366,7 @@ class HostReader {
 
   size_t LambdaBody(size_t open, size_t end) const {
     size_t at = ClosingBracket(tokens_, open) + 1;
+    if (at < end && tokens_[at].Is("<")) at = SkipTemplateArguments(tokens_, at, end);  // []<typename T>()
     if (at < end && tokens_[at].Is("(")) at = ClosingBracket(tokens_, at) + 1;
     while (at < end && (tokens_[at].IsWord() || tokens_[at].Is("->"))) ++at;
     return at < end && tokens_[at].Is("{") ? at : 0;
@@ -230,6 +386,7 @@ class HostReader {
     launch.host = &host_;
     launch.values = values_;
     launch.conditions = conditions_;
+    launch.cases = cases_;
     launch.dispatch = dispatch_;
     launch.line = line;
     return launch;
@@ -260,6 +417,11 @@ class HostReader {
       size_t open = name;
       while (open > 0) {
         --open;
+        // k<(N > 2)>: what is in brackets compares.
+        for (int brackets = tokens_[open].Is(")") ? 1 : 0; brackets > 0 && open > 0;) {
+          --open;
+          brackets += tokens_[open].Is(")") ? 1 : tokens_[open].Is("(") ? -1 : 0;
+        }
         if (tokens_[open].Is(">")) ++depth;
         if (tokens_[open].Is("<") && --depth == 0) break;
       }
@@ -406,9 +568,76 @@ class HostReader {
   const SourceFunction& host_;
   const std::vector<CppToken>& tokens_;
   std::vector<HostLaunch>& found_;
+  std::vector<HostCall>& calls_;
   HostValues values_;
+  std::vector<std::pair<size_t, int>> cases_;
   std::vector<std::pair<CppExpression, bool>> conditions_;
   std::string dispatch_;
+};
+
+// What the callers of a host function pass: the first call counts.
+class Callers {
+ public:
+  Callers(const SourceModel& model, const std::vector<HostCall>& calls)
+      : constants_(ConstantValues(model)), calls_(calls) {}
+
+  // Numbers that are not whole: 0.5 of scale(x, 0.5).
+  std::map<std::string, std::string> Reals(const SourceFunction& host) const {
+    std::map<std::string, std::string> found;
+    const HostCall* call = CallOf(host);
+    for (size_t i = 0; call != nullptr && i < host.parameters.size() && i < call->arguments.size(); ++i) {
+      const CppExpression resolved = Resolved(call->arguments[i], call->values);
+      if (resolved.kind == Kind::kNumber) found[host.parameters[i].name] = resolved.text;
+    }
+    return found;
+  }
+
+  // The arguments of the host's own template; those that are the caller's are the caller's arguments.
+  std::map<std::string, std::string> Templates(const SourceFunction& host, int depth = 0) const {
+    std::map<std::string, std::string> found;
+    const HostCall* call = depth > kMaxCallers ? nullptr : CallOf(host);
+    if (call == nullptr) return found;
+    const std::map<std::string, std::string> outer = Templates(*call->caller, depth + 1);
+    for (size_t i = 0; i < host.templates.size() && i < call->template_arguments.size(); ++i) {
+      const std::string& argument = call->template_arguments[i];
+      const auto known = outer.find(argument);
+      const bool open = std::any_of(call->caller->templates.begin(), call->caller->templates.end(),
+                                    [&](const TemplateParameter& own) { return own.name == argument; });
+      if (known != outer.end()) {
+        found[host.templates[i].name] = known->second;
+      } else if (!open) {
+        const auto constant = constants_.find(argument);
+        found[host.templates[i].name] = constant == constants_.end() ? argument : absl::StrCat(constant->second);
+      }
+    }
+    return found;
+  }
+
+  std::map<std::string, int64_t> Numbers(const SourceFunction& host, int depth = 0) const {
+    std::map<std::string, int64_t> found;
+    const HostCall* call = depth > kMaxCallers ? nullptr : CallOf(host);
+    if (call == nullptr) return found;
+    std::map<std::string, int64_t> known = Numbers(*call->caller, depth + 1);
+    for (const auto& [name, value] : constants_) known.emplace(name, value);
+    for (size_t i = 0; i < host.parameters.size() && i < call->arguments.size(); ++i) {
+      if (host.parameters[i].type.pointers > 0) continue;
+      const CppExpression resolved = Resolved(call->arguments[i], call->values);
+      if (const std::optional<int64_t> number = LikelyValue(resolved, known)) found[host.parameters[i].name] = *number;
+    }
+    return found;
+  }
+
+ private:
+  static constexpr int kMaxCallers = 4;  // of callers of callers
+
+  const HostCall* CallOf(const SourceFunction& host) const {
+    const auto call =
+        std::find_if(calls_.begin(), calls_.end(), [&](const HostCall& made) { return made.callee == &host; });
+    return call == calls_.end() ? nullptr : &*call;
+  }
+
+  const std::map<std::string, int64_t> constants_;
+  const std::vector<HostCall>& calls_;
 };
 
 CppExpression ResolvedWithin(const CppExpression& e, const HostValues& values, const std::map<std::string, bool>& kept,
@@ -459,7 +688,12 @@ CppExpression ResolvedWithin(const CppExpression& e, const HostValues& values, c
       return ResolvedWithin(array->second.parts[static_cast<size_t>(*index)], values, kept, steps + 1);
     }
   }
-  if (e.kind == Kind::kMember) return e;
+  if (e.kind == Kind::kMember) {
+    const auto field = values.find(CppText(e));
+    return field != values.end() && field->second.parts.size() == 1
+               ? ResolvedWithin(field->second.parts[0], values, kept, steps + 1)
+               : e;
+  }
   CppExpression result = e;
   const size_t from = e.kind == Kind::kCall ? 1 : 0;
   for (size_t i = from; i < result.parts.size(); ++i)
@@ -469,10 +703,31 @@ CppExpression ResolvedWithin(const CppExpression& e, const HostValues& values, c
 
 }  // namespace
 
+bool Exclude(const HostLaunch& a, const HostLaunch& b) {
+  for (const auto& condition : a.conditions) {
+    for (const auto& other : b.conditions) {
+      if (Contradict(condition, other)) return true;
+    }
+  }
+  for (const auto& [where, group] : a.cases) {
+    for (const auto& [other, other_group] : b.cases) {
+      if (where == other && group != other_group) return true;
+    }
+  }
+  return false;
+}
+
 std::vector<HostLaunch> FindLaunches(const SourceModel& model) {
   std::vector<HostLaunch> launches;
+  std::vector<HostCall> calls;
   for (const SourceFunction& function : model.functions) {
-    if (!function.kernel && !function.device) HostReader(model, function, launches).Run();
+    if (!function.kernel && !function.device) HostReader(model, function, launches, calls).Run();
+  }
+  const Callers callers(model, calls);
+  for (HostLaunch& launch : launches) {
+    launch.host_templates = callers.Templates(*launch.host);
+    launch.host_numbers = callers.Numbers(*launch.host);
+    launch.host_reals = callers.Reals(*launch.host);
   }
   return launches;
 }
@@ -480,6 +735,14 @@ std::vector<HostLaunch> FindLaunches(const SourceModel& model) {
 CppExpression Resolved(const CppExpression& expression, const HostValues& values,
                        const std::map<std::string, bool>& kept) {
   return ResolvedWithin(expression, values, kept, 0);
+}
+
+std::optional<int64_t> LikelyValue(const CppExpression& e, const std::map<std::string, int64_t>& names) {
+  if (const std::optional<int64_t> value = ConstantValue(e, names)) return value;
+  if (e.kind == Kind::kCast) return LikelyValue(e.parts[0], names);
+  if (e.kind != Kind::kConditional) return std::nullopt;
+  const std::optional<int64_t> otherwise = LikelyValue(e.parts[2], names);
+  return otherwise ? otherwise : LikelyValue(e.parts[1], names);
 }
 
 std::string HostTensor(const CppExpression& argument, const HostValues& values) {
@@ -498,6 +761,7 @@ std::string HostTensor(const CppExpression& argument, const HostValues& values) 
     } else if (e.kind == Kind::kName) {
       const auto found = values.find(e.text);
       if (found == values.end() || found->second.parts.size() != 1) return e.text;
+      if (found->second.pointer && found->second.parts[0].kind == Kind::kName) return found->second.parts[0].text;
       const std::string text = CppText(found->second.parts[0]);
       if (!absl::StrContains(text, "data_ptr") && !absl::StrContains(text, ".data()") &&
           found->second.parts[0].kind != Kind::kCast) {
@@ -505,7 +769,9 @@ std::string HostTensor(const CppExpression& argument, const HostValues& values) 
       }
       e = CppExpression(found->second.parts[0]);
     } else if (e.kind == Kind::kMember) {
-      return e.text;  // params.x
+      const auto field = values.find(CppText(e));
+      if (field == values.end() || field->second.parts.size() != 1) return e.text;  // params.x
+      e = CppExpression(field->second.parts[0]);
     } else {
       return "";
     }

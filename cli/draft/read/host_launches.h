@@ -17,6 +17,7 @@ struct HostValue {
   std::vector<CppExpression> parts;
   bool is_dim3 = false;
   std::string type;
+  bool pointer = false;  // a name in `parts` is then the variable that held the memory first
 };
 using HostValues = std::map<std::string, HostValue>;
 
@@ -25,6 +26,8 @@ struct HostLoop {
   CppExpression count;  // of launches, where `plain`
   bool plain = false;   // for (i = 0; i < count; ++i)
   std::string text;     // the loop as written, for a remark
+  int launches = 1;     // that the loop makes in each of its turns, with this one
+  std::string outer;    // the loop around it; empty: none
 };
 
 struct HostLaunch {
@@ -38,18 +41,29 @@ struct HostLaunch {
   std::vector<CppExpression> cluster;
   std::optional<HostLoop> loop;
   std::vector<std::pair<CppExpression, bool>> conditions;  // with true: it does not hold
+  std::vector<std::pair<size_t, int>> cases;  // the switches around it, and which group of labels of each it is in
   std::vector<std::pair<std::string, std::string>> swaps;  // std::swap(a, b) behind it in the same loop
   HostValues values;
-  std::string dispatch;  // the first type of an AT_DISPATCH around it: "float"
+  // What the first call of the host function in the source passes: template arguments, and numbers.
+  std::map<std::string, std::string> host_templates;
+  std::map<std::string, int64_t> host_numbers;
+  std::map<std::string, std::string> host_reals;  // as written: 0.5f
+  std::string dispatch;                           // the first type of an AT_DISPATCH around it: "float"
   int line = 0;
 };
 
 // All of them, in the order of the text.
 std::vector<HostLaunch> FindLaunches(const SourceModel& model);
 
+// Whether the host makes only one of two launches in a call, as far as the texts of their conditions tell.
+bool Exclude(const HostLaunch& a, const HostLaunch& b);
+
 // A name's value written out, as far as it is known: `threads` becomes 256. Names in `kept` stay.
 CppExpression Resolved(const CppExpression& expression, const HostValues& values,
                        const std::map<std::string, bool>& kept = {});
+
+// A number that an expression is, or is unless the user says otherwise: 1024 of argc > 1 ? atoi(argv[1]) : 1024.
+std::optional<int64_t> LikelyValue(const CppExpression& expression, const std::map<std::string, int64_t>& names);
 
 // The variable whose memory a pointer argument is: x of x.data_ptr<float>(), d_x, (float*)d_x.data(). Empty: none.
 std::string HostTensor(const CppExpression& argument, const HostValues& values);

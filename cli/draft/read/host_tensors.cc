@@ -111,10 +111,15 @@ class Allocating {
     if (absl::StrContains(name, "Malloc") && HostTensor(e.parts[1], {}) == tensor_) {
       made_.local = true;
       if (!made_.shape.empty()) return;
-      made_.shape = Elements(Resolved(e.parts[2], Bytes()));
+      const CppExpression bytes = Resolved(e.parts[2], Bytes());
+      made_.shape = Elements(bytes);
+      if (made_.shape.empty()) made_.bytes = {bytes};
       made_.flat = true;
     }
-    if (absl::StrContains(name, "Memset") && HostTensor(e.parts[1], {}) == tensor_) made_.cleared = true;
+    if (absl::StrContains(name, "Memset") &&
+        (HostTensor(e.parts[1], {}) == tensor_ || HostTensor(e.parts[1], launch_.values) == tensor_)) {
+      made_.cleared = true;
+    }
     // What comes back to the host is a result.
     if (absl::StrContains(name, "Memcpy") && HostTensor(e.parts[2], {}) == tensor_) made_.returned = true;
   }

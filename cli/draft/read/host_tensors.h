@@ -14,6 +14,7 @@ struct HostAllocation {
   bool cleared = false;              // to zeros, before the launch
   bool flat = false;                 // the shape is one number of elements
   std::vector<CppExpression> shape;  // in the host's names; empty: not known
+  std::vector<CppExpression> bytes;  // where its allocation has no sizeof; one, or none
 };
 
 // Of the variable `tensor` in the function of the launch; without a launch nothing is known.

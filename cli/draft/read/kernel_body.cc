@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <optional>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "cli/draft/read/constants.h"
 #include "cli/draft/read/cpp_statement.h"
+#include "cli/draft/read/element_type.h"
 
 namespace pawl {
 namespace {
@@ -45,16 +47,45 @@ int64_t Widening(const std::string& type) {
 struct Pointer {
   std::string parameter;
   CppExpression offset;
-  int64_t scale = 1;
-  bool element = false;  // a reference to an element, not a pointer
+  CppExpression scale = NumberOf(1);  // elements of the parameter that one step of the pointer is
+  bool element = false;               // a reference to an element, not a pointer
 };
 
 class BodyReader {
  public:
+  // What the names of one block stand for.
+  using Scope = std::map<std::string, CppExpression>;
+
   BodyReader(const SourceModel& model, KernelBody& body) : model_(model), body_(body) {}
 
-  void Read(const SourceFunction& function, std::map<std::string, Pointer> pointers, int calls) {
+  void ReadKernel(const SourceFunction& kernel) {
+    std::map<std::string, Pointer> pointers;
+    const auto add = [&](const std::string& name, const SourceType& type) {
+      pointers[name] = {name, NumberOf(0), NumberOf(1), false};
+      // params.rows[0] is also params.rows[i].
+      if (absl::EndsWith(name, "]")) {
+        const std::string any = absl::StrCat(name.substr(0, name.rfind('[')), "[*]");
+        pointers[any] = {any, NumberOf(0), NumberOf(1), false};
+        element_of_[any] = type.element;
+      }
+      element_of_[name] = type.element;
+      body_.pointers[name];
+    };
+    for (const SourceParameter& parameter : kernel.parameters) {
+      declared_[parameter.name] = 1;
+      if (parameter.type.pointers > 0) add(parameter.name, parameter.type);
+      for (const SourceParameter& field : parameter.fields) {
+        if (field.type.pointers > 0) add(absl::StrCat(parameter.name, ".", field.name), field.type);
+      }
+    }
+    Read(kernel, std::move(pointers), {}, 0);
+  }
+
+ private:
+  // `names` are the function's parameters as the body of the kernel has them.
+  void Read(const SourceFunction& function, std::map<std::string, Pointer> pointers, Scope names, int calls) {
     const std::map<std::string, Pointer> outer = std::exchange(pointers_, std::move(pointers));
+    const std::vector<Scope> outer_scopes = std::exchange(scopes_, {std::move(names)});
     const int outer_calls = std::exchange(calls_, calls);
     const size_t close = ClosingBracket(function.file->tokens, function.body);
     for (size_t i = function.body; i < close; ++i) {
@@ -64,29 +95,63 @@ class BodyReader {
     }
     for (const CppStatement& statement : ParseCppBody(function.file->tokens, function.body)) Visit(statement);
     pointers_ = outer;
+    scopes_ = outer_scopes;
     calls_ = outer_calls;
   }
 
- private:
+  // A name that no other variable of the kernel has: the second `c` is c#2.
+  std::string Unique(const std::string& name) {
+    const int count = ++declared_[name];
+    return count == 1 ? name : absl::StrCat(name, "#", count);
+  }
+
   void Visit(const CppStatement& statement) {
     using StatementKind = CppStatement::Kind;
     if (statement.kind == StatementKind::kDeclaration) {
       for (const CppDeclarator& declarator : statement.declared) Declare(declarator);
       return;
     }
+    scopes_.emplace_back();
     if (statement.kind == StatementKind::kFor) {
-      if (!statement.body.empty()) Visit(statement.body[0]);
-      if (statement.has_condition) Bound(statement.expressions[0], false);
-      for (const CppExpression& expression : statement.expressions) Value(expression);
+      if (!statement.body.empty()) {
+        // The loop's own variables are those of this scope.
+        if (statement.body[0].kind == StatementKind::kDeclaration) {
+          for (const CppDeclarator& declarator : statement.body[0].declared) Declare(declarator);
+        } else {
+          Visit(statement.body[0]);
+        }
+      }
+      const std::vector<CppExpression> expressions = Renamed(statement.expressions);
+      if (statement.has_condition) Bound(expressions[0], false);
+      for (const CppExpression& expression : expressions) Value(expression);
       for (size_t i = 1; i < statement.body.size(); ++i) Visit(statement.body[i]);
+      scopes_.pop_back();
       return;
     }
     const bool leaves = statement.kind == StatementKind::kIf && !statement.body.empty() && Leaves(statement.body[0]);
-    for (const CppExpression& expression : statement.expressions) {
+    for (const CppExpression& expression : Renamed(statement.expressions)) {
       if (statement.kind == StatementKind::kIf || statement.kind == StatementKind::kWhile) Bound(expression, leaves);
       Value(expression);
     }
     for (const CppStatement& inner : statement.body) Visit(inner);
+    scopes_.pop_back();
+  }
+
+  CppExpression Renamed(const CppExpression& e) const {
+    if (e.kind == Kind::kName) {
+      for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope) {
+        if (const auto found = scope->find(e.text); found != scope->end()) return found->second;
+      }
+      return e;
+    }
+    CppExpression result = e;
+    for (CppExpression& part : result.parts) part = Renamed(part);
+    return result;
+  }
+  std::vector<CppExpression> Renamed(const std::vector<CppExpression>& expressions) const {
+    std::vector<CppExpression> renamed;
+    for (const CppExpression& e : expressions) renamed.push_back(Renamed(e));
+    return renamed;
   }
 
   static bool Leaves(const CppStatement& statement) {
@@ -114,35 +179,71 @@ class BodyReader {
   }
 
   void Declare(const CppDeclarator& declarator) {
-    for (const CppExpression& initial : declarator.initial) Value(initial, declarator.reference);
-    if (declarator.initial.size() != 1 || declarator.array) return;
-    const CppExpression& initial = declarator.initial[0];
+    const std::vector<CppExpression> initials = Renamed(declarator.initial);
+    for (const CppExpression& initial : initials) Value(initial, declarator.reference);
+    const std::string name = Unique(declarator.name);
+    scopes_.back()[declarator.name] = NameOf(name);
+    if (initials.size() != 1 || declarator.array) return;
+    const CppExpression& initial = initials[0];
     if (declarator.reference) {
       if (std::optional<Pointer> element = ElementOf(initial)) {
         element->element = true;
-        pointers_[declarator.name] = *std::move(element);
+        pointers_[name] = *std::move(element);
         return;
       }
     }
     if (std::optional<Pointer> pointer = PointerOf(initial)) {
-      pointers_[declarator.name] = *std::move(pointer);
+      pointers_[name] = *std::move(pointer);
       return;
     }
-    pointers_.erase(declarator.name);
-    body_.definitions.emplace(declarator.name, initial);
+    body_.definitions.emplace(name, initial);
+    body_.values[name].push_back(initial);
+  }
+
+  // How many elements of a parameter one of the type in a cast is; bytes count for a void*.
+  CppExpression Elements(const std::string& cast, const std::string& parameter) const {
+    std::string type = cast.substr(0, cast.rfind('*'));
+    for (const char* word : {"const ", "volatile ", "struct "}) {
+      while (absl::StartsWith(type, word)) type.erase(0, std::string_view(word).size());
+    }
+    absl::StripAsciiWhitespace(&type);
+    const auto bytes_of = [&](const std::string& name) -> int64_t {
+      if (const std::optional<ElementType> known = ElementTypeOf(name)) return BytesOfType(known->type) * known->width;
+      const auto record = model_.record_bytes.find(name);
+      return record == model_.record_bytes.end() ? 0 : record->second;
+    };
+    const auto own = element_of_.find(parameter);
+    if (own == element_of_.end()) return NumberOf(Widening(cast));
+    if (type == own->second) return NumberOf(1);
+    // Vec<T, 8>, where the parameter is a T*.
+    const std::vector<CppToken> tokens = CppTokens(type);
+    size_t open = 0;
+    while (open < tokens.size() && !tokens[open].Is("<")) ++open;
+    if (open < tokens.size() && tokens.back().Is(">")) {
+      const auto arguments = SplitAtCommas(tokens, open + 1, tokens.size() - 1);
+      if (arguments.size() == 2 && TokensText(tokens, arguments[0].first, arguments[0].second) == own->second) {
+        if (std::optional<CppExpression> count = ParseCppExpression(tokens, arguments[1].first, arguments[1].second))
+          return *std::move(count);
+      }
+    }
+    // A vector type is one more extent of its tensor.
+    const std::optional<ElementType> known = ElementTypeOf(own->second);
+    const int64_t to = bytes_of(type), from = known && known->width > 1 ? 0 : bytes_of(own->second);
+    return NumberOf(to > 0 && from > 0 && to % from == 0 ? to / from : Widening(cast));
   }
 
   // What `e` points into; nothing: no parameter.
   std::optional<Pointer> PointerOf(const CppExpression& e) const {
-    if (e.kind == Kind::kName || e.kind == Kind::kMember) {
-      const auto found = pointers_.find(e.kind == Kind::kName ? e.text : CppText(e));
+    if (e.kind == Kind::kName || e.kind == Kind::kMember || e.kind == Kind::kSubscript) {
+      auto found = pointers_.find(CppText(e));
+      // params.rows[i]: any of the array's pointers.
+      if (found == pointers_.end() && e.kind == Kind::kSubscript)
+        found = pointers_.find(absl::StrCat(CppText(e.parts[0]), "[*]"));
       return found == pointers_.end() || found->second.element ? std::nullopt : std::optional(found->second);
     }
     if (e.kind == Kind::kCast) {
       std::optional<Pointer> inner = PointerOf(e.parts[0]);
-      if (inner && absl::StrContains(e.text, "*") && inner->offset.kind == Kind::kNumber && inner->offset.text == "0") {
-        inner->scale = Widening(e.text);
-      }
+      if (inner && absl::StrContains(e.text, "*")) inner->scale = Elements(e.text, inner->parameter);
       return inner;
     }
     if (e.kind == Kind::kBinary && (e.text == "+" || e.text == "-")) {
@@ -162,8 +263,8 @@ class BodyReader {
     return std::nullopt;
   }
 
-  static CppExpression Scaled(const CppExpression& index, int64_t scale) {
-    return scale == 1 ? index : BinaryOf("*", index, NumberOf(scale));
+  static CppExpression Scaled(const CppExpression& index, const CppExpression& scale) {
+    return scale.kind == Kind::kNumber && scale.text == "1" ? index : BinaryOf("*", index, scale);
   }
   static CppExpression Sum(const std::string& op, const CppExpression& a, const CppExpression& b) {
     return a.kind == Kind::kNumber && a.text == "0" && op == "+" ? b : BinaryOf(op, a, b);
@@ -191,6 +292,16 @@ class BodyReader {
 
   enum class How { kRead, kWrite, kAdd };
   void Use(const Pointer& pointer, How how) {
+    if (absl::EndsWith(pointer.parameter, "[*]")) {
+      const std::string array = pointer.parameter.substr(0, pointer.parameter.size() - 2);
+      for (auto& [key, use] : body_.pointers) {
+        if (!absl::StartsWith(key, array)) continue;
+        Pointer each = pointer;
+        each.parameter = key;
+        Use(each, how);
+      }
+      return;
+    }
     PointerUse& use = body_.pointers[pointer.parameter];
     if (how != How::kWrite && !use.written) use.read_first = true;
     use.read = use.read || how != How::kWrite;
@@ -231,6 +342,7 @@ class BodyReader {
             Inside(e.parts[0]);
             return;
           }
+          if (e.parts[0].kind == Kind::kName) body_.values[e.parts[0].text].push_back(e);
         }
         Value(e.parts[0], e.text == "&");
         return;
@@ -248,12 +360,20 @@ class BodyReader {
       Use(*element, e.text == "=" ? How::kWrite : How::kAdd);
       Inside(left);
     } else if (left.kind == Kind::kName && e.text == "=") {
-      if (std::optional<Pointer> pointer = PointerOf(e.parts[1])) pointers_[left.text] = *std::move(pointer);
-    } else if (left.kind == Kind::kName && (e.text == "+=" || e.text == "-=")) {
+      if (std::optional<Pointer> pointer = PointerOf(e.parts[1])) {
+        pointers_[left.text] = *std::move(pointer);
+      } else {
+        body_.definitions.emplace(left.text, e.parts[1]);
+        body_.values[left.text].push_back(e.parts[1]);
+      }
+    } else if (left.kind == Kind::kName) {
       // x += row * stride: the pointer moves.
-      if (const auto found = pointers_.find(left.text); found != pointers_.end() && !found->second.element) {
+      const auto found = pointers_.find(left.text);
+      if (found != pointers_.end() && !found->second.element && (e.text == "+=" || e.text == "-=")) {
         const std::string op = e.text.substr(0, 1);
         found->second.offset = Sum(op, found->second.offset, Scaled(e.parts[1], found->second.scale));
+      } else {
+        body_.values[left.text].push_back(e);
       }
     } else {
       Value(left);
@@ -286,8 +406,10 @@ class BodyReader {
     const std::string& name = callee.text;
     if (absl::EndsWith(name, "sync")) NoteSync(callee);
     if (callee.kind == Kind::kMember) Value(callee.parts[0]);
+    if (callee.kind == Kind::kName) body_.called.insert(RootOf(name));
     const SourceFunction* function = callee.kind == Kind::kName ? FindDevice(name) : nullptr;
     std::map<std::string, Pointer> given;
+    Scope names;
     for (size_t i = 1; i < e.parts.size(); ++i) {
       std::optional<Pointer> pointer = PointerOf(e.parts[i]);
       // An element by reference is as good as its address.
@@ -298,13 +420,17 @@ class BodyReader {
         pointer = ElementOf(e.parts[i]);
         if (pointer) pointer->element = true;
       }
+      const bool enters = function != nullptr && i <= function->parameters.size() && calls_ < kMaxCalls;
       if (!pointer) {
         Value(e.parts[i]);
+        if (enters) GiveValue(function->parameters[i - 1].name, e.parts[i], given, names);
         continue;
       }
       if (e.parts[i].kind == Kind::kPrefix) Inside(e.parts[i].parts[0]);
-      if (function != nullptr && i <= function->parameters.size() && calls_ < kMaxCalls) {
-        given[function->parameters[i - 1].name] = *pointer;
+      if (enters) {
+        const std::string own = Unique(function->parameters[i - 1].name);
+        names[function->parameters[i - 1].name] = NameOf(own);
+        given[own] = *pointer;
       } else if (const std::optional<How> how = Known(name, i, e.parts.size() - 1)) {
         Use(*pointer, *how);
         if (*how == How::kAdd) body_.pointers[pointer->parameter].atomic = true;
@@ -313,9 +439,49 @@ class BodyReader {
       }
     }
     if (function != nullptr && calls_ < kMaxCalls && entered_.insert(function).second) {
-      Read(*function, std::move(given), calls_ + 1);
+      Read(*function, std::move(given), std::move(names), calls_ + 1);
       entered_.erase(function);
     }
+  }
+
+  // A device function's parameter that is no pointer: a variable with the argument as its first value; a struct is the
+  // kernel's own, with its pointers.
+  void GiveValue(const std::string& parameter, const CppExpression& argument, std::map<std::string, Pointer>& given,
+                 Scope& names) {
+    if (argument.kind == Kind::kName) {
+      const std::string fields = absl::StrCat(argument.text, ".");
+      bool any = false;
+      for (const auto& [key, pointer] : pointers_) {
+        if (!absl::StartsWith(key, fields)) continue;
+        given[key] = pointer;
+        any = true;
+      }
+      if (any) {
+        names[parameter] = argument;
+        return;
+      }
+    }
+    const std::string own = Unique(parameter);
+    names[parameter] = NameOf(own);
+    body_.definitions.emplace(own, argument);
+    body_.values[own].push_back(argument);
+  }
+
+  static CppExpression NameOf(const std::string& text) {
+    CppExpression name;
+    name.kind = Kind::kName;
+    name.text = text;
+    return name;
+  }
+
+  // The kernel's own name for what a device function got.
+  std::string RootOf(std::string name) const {
+    for (int step = 0; step < kMaxCalls; ++step) {
+      const auto made = body_.definitions.find(name);
+      if (made == body_.definitions.end() || made->second.kind != Kind::kName) break;
+      name = made->second.text;
+    }
+    return name;
   }
 
   void NoteSync(const CppExpression& callee) {
@@ -337,6 +503,9 @@ class BodyReader {
   const SourceModel& model_;
   KernelBody& body_;
   std::map<std::string, Pointer> pointers_;
+  std::map<std::string, std::string> element_of_;  // the types that the kernel's pointers point to
+  std::map<std::string, int> declared_;            // how many variables of a name there are
+  std::vector<Scope> scopes_;
   std::set<const SourceFunction*> entered_;
   int calls_ = 0;
 };
@@ -345,18 +514,7 @@ class BodyReader {
 
 KernelBody ReadKernelBody(const SourceModel& model, const SourceFunction& kernel) {
   KernelBody body;
-  std::map<std::string, Pointer> pointers;
-  const auto add = [&](const std::string& name) {
-    pointers[name] = {name, NumberOf(0), 1, false};
-    body.pointers[name];
-  };
-  for (const SourceParameter& parameter : kernel.parameters) {
-    if (parameter.type.pointers > 0) add(parameter.name);
-    for (const SourceParameter& field : parameter.fields) {
-      if (field.type.pointers > 0) add(absl::StrCat(parameter.name, ".", field.name));
-    }
-  }
-  BodyReader(model, body).Read(kernel, std::move(pointers), 0);
+  BodyReader(model, body).ReadKernel(kernel);
   return body;
 }
 

@@ -22,11 +22,14 @@ struct PointerUse {
 };
 
 struct KernelBody {
-  std::map<std::string, PointerUse> pointers;        // by parameter, and "params.x" of a struct's field
-  std::map<std::string, CppExpression> definitions;  // of local variables, by their first value
-  std::map<std::string, CppExpression> bounds;       // what an expression stays below: "i" to n
-  std::set<std::string> words;                       // all names of the body and of the device functions that it calls
-  std::vector<std::string> numbers;                  // that stand in it
+  std::map<std::string, PointerUse> pointers;  // by parameter, and "params.x" of a struct's field
+  // Of local variables, by their first value. A name that several have is told apart: c, c#2.
+  std::map<std::string, CppExpression> definitions;
+  std::map<std::string, std::vector<CppExpression>> values;  // all that a variable is given: i += 4 as it stands
+  std::map<std::string, CppExpression> bounds;               // what an expression stays below: "i" to n
+  std::set<std::string> called;                              // names that are called: f(x)
+  std::set<std::string> words;       // all names of the body and of the device functions that it calls
+  std::vector<std::string> numbers;  // that stand in it
   bool grid_sync = false;
   bool uses_cluster = false;
 };

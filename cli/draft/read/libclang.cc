@@ -67,6 +67,8 @@ absl::StatusOr<Functions> Load() {
   PAWL_FIND(getTypeSpelling);
   PAWL_FIND(isConstQualifiedType);
   PAWL_FIND(Type_getSizeOf);
+  PAWL_FIND(getArrayElementType);
+  PAWL_FIND(getArraySize);
   PAWL_FIND(getTypeDeclaration);
   PAWL_FIND(getCString);
   PAWL_FIND(disposeString);

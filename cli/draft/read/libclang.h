@@ -49,8 +49,10 @@ using InclusionVisitor = void (*)(File file, Location* stack, unsigned depth, vo
 
 // Kinds of cursors and types, the same since libclang 3.9.
 inline constexpr int kStruct = 2, kClass = 4, kFunction = 8, kParameter = 10, kMethod = 21, kNamespace = 22,
-                     kLinkage = 23, kFunctionTemplate = 30, kClassTemplate = 31, kUnexposedDeclaration = 1;
-inline constexpr int kTypeVoid = 2, kTypePointer = 101, kTypeReference = 103, kTypeRecord = 105;
+                     kLinkage = 23, kFunctionTemplate = 30, kClassTemplate = 31, kTypedef = 20, kAlias = 36,
+                     kUnexposedDeclaration = 1;
+inline constexpr int kTypeVoid = 2, kTypePointer = 101, kTypeReference = 103, kTypeRecord = 105,
+                     kTypeConstantArray = 112;
 inline constexpr int kContinue = 1, kRecurse = 2;
 inline constexpr unsigned kDetailedRecord = 0x01, kKeepGoing = 0x200, kSkipBodies = 0x40;
 inline constexpr int kError = 3, kFatal = 4;
@@ -73,6 +75,8 @@ struct Functions {
   String (*getTypeSpelling)(Type);
   unsigned (*isConstQualifiedType)(Type);
   long long (*Type_getSizeOf)(Type);
+  Type (*getArrayElementType)(Type);
+  long long (*getArraySize)(Type);
   Cursor (*getTypeDeclaration)(Type);
   const char* (*getCString)(String);
   void (*disposeString)(String);

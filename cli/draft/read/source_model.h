@@ -74,15 +74,25 @@ struct SourceConstant {
   const SourceText* file = nullptr;
 };
 
+// A variable of the device that the host may fill: __constant__ float weights[9];
+struct SourceSymbol {
+  std::string name;
+  std::string declaration;  // "__constant__ float weights[9]"
+  bool initialised = false;
+  int filled = 0;  // the line with cudaMemcpyToSymbol; 0: none
+};
+
 struct SourceModel {
   std::vector<std::unique_ptr<SourceText>> files;  // the source first
   std::vector<SourceFunction> functions;           // with bodies, in the order of the files
   std::vector<SourceConstant> constants;
-  std::vector<std::string> includes;  // of headers that are no files of ours: "cub/cub.cuh"
-  std::vector<std::string> missing;   // headers in quotes that were not found
-  std::string first_error;            // "12: expected ';'"; empty: none
-  bool torch = false;                 // it includes PyTorch's headers
-  bool host_code = false;             // it has functions of the host
+  std::vector<SourceSymbol> symbols;
+  std::vector<std::string> includes;            // of headers that are no files of ours: "cub/cub.cuh"
+  std::vector<std::string> missing;             // headers in quotes that were not found
+  std::map<std::string, int64_t> record_bytes;  // of the structs that the source defines
+  std::string first_error;                      // "12: expected ';'"; empty: none
+  bool torch = false;                           // it includes PyTorch's headers
+  bool host_code = false;                       // it has functions of the host
 
   const SourceFunction* Find(const std::string& name) const;
   const SourceConstant* FindConstant(const std::string& name) const;

@@ -12,6 +12,7 @@
 #include "cli/draft/embedded.h"
 #include "cli/draft/read/constants.h"
 #include "cli/draft/read/cpp_expression.h"
+#include "cli/draft/read/element_type.h"
 #include "cli/draft/read/libclang.h"
 #include "cli/draft/read/macros.h"
 #include "cli/draft/read/source_model.h"
@@ -23,6 +24,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kMaxIncluded = 200;
+constexpr size_t kMaxFieldName = 256;
+constexpr int64_t kMaxFields = 65;  // one more than a [[struct]] may have, so that the reader of the bundle says so
 
 absl::StatusOr<std::string> ReadText(const fs::path& file) {
   std::error_code error;
@@ -100,6 +103,7 @@ class SourceParser {
         model_->functions.begin(), model_->functions.end(),
         [](const SourceFunction& a, const SourceFunction& b) { return a.file == b.file && a.name_at < b.name_at; });
     NoteHostCode();
+    ReadSymbols();
     return std::move(model_);
   }
 
@@ -253,9 +257,28 @@ class SourceParser {
       case clang::kFunctionTemplate:
         self->AddFunction(cursor);
         return clang::kContinue;
+      case clang::kStruct:
+      case clang::kClass:
+      case clang::kTypedef:
+      case clang::kAlias:
+        self->AddRecord(cursor);
+        return clang::kContinue;
       default:
         return clang::kContinue;
     }
+  }
+
+  void AddRecord(clang::Cursor cursor) {
+    const clang::Type type = f_.getCanonicalType(f_.getCursorType(cursor));
+    const int64_t bytes = type.kind == clang::kTypeRecord ? f_.Type_getSizeOf(type) : 0;
+    if (bytes <= 0) return;
+    const std::string name = Text(f_.getCursorSpelling(cursor));
+    model_->record_bytes.emplace(name, bytes);
+    std::string qualified;
+    for (const std::string& scope : scopes_) {
+      if (!scope.empty()) absl::StrAppend(&qualified, scope, "::");
+    }
+    model_->record_bytes.emplace(absl::StrCat(qualified, name), bytes);
   }
 
   void AddFunction(clang::Cursor cursor) {
@@ -274,7 +297,14 @@ class SourceParser {
     for (; at != tokens.end() && at->offset == place.offset; ++at) {
       if (at->text == function.name) function.name_at = static_cast<size_t>(at - tokens.begin());
     }
-    if (function.name_at >= tokens.size() || !FindBody(tokens, function)) return;
+    if (function.name_at >= tokens.size()) return;
+    if (!FindBody(tokens, function)) {
+      if (function.body < tokens.size() && tokens[function.body].Is("{") && model_->first_error.empty()) {
+        model_->first_error = absl::StrCat(function.file->path, ":", function.line, ": the brackets of ", function.name,
+                                           " do not match: its { is never closed");
+      }
+      return;
+    }
     ReadHead(tokens, function);
     std::vector<std::string> scopes;
     for (const std::string& scope : scopes_) {
@@ -327,8 +357,18 @@ class SourceParser {
     for (const auto& [from, to] : SplitAtCommas(tokens, open + 1, behind - 1)) {
       size_t equals = from;
       while (equals < to && !tokens[equals].Is("=")) ++equals;
-      if (equals == from || !tokens[equals - 1].IsWord()) continue;
+      if (equals == from) continue;
       TemplateParameter parameter;
+      // T (*F)(T): the argument is a function.
+      const size_t open_name = FunctionName(tokens, from, equals);
+      if (open_name != 0) {
+        parameter.name = tokens[open_name].text;
+        parameter.kind = "function";
+        if (equals < to) parameter.fallback = TokensText(tokens, equals + 1, to);
+        function.templates.push_back(std::move(parameter));
+        continue;
+      }
+      if (!tokens[equals - 1].IsWord()) continue;
       parameter.name = tokens[equals - 1].text;
       parameter.is_type = tokens[from].Is("typename") || tokens[from].Is("class");
       parameter.kind = TokensText(tokens, from, equals - 1);
@@ -337,6 +377,17 @@ class SourceParser {
       if (parameter.name == "typename" || parameter.name == "class") continue;
       function.templates.push_back(std::move(parameter));
     }
+  }
+
+  // F of T (*F)(T) and T (&F)(T); 0: it is no function.
+  static size_t FunctionName(const std::vector<CppToken>& tokens, size_t from, size_t to) {
+    for (size_t i = from; i + 4 < to; ++i) {
+      if (tokens[i].Is("(") && (tokens[i + 1].Is("*") || tokens[i + 1].Is("&")) && tokens[i + 2].IsWord() &&
+          tokens[i + 3].Is(")") && tokens[i + 4].Is("(")) {
+        return i + 2;
+      }
+    }
+    return 0;
   }
 
   // SkipTemplateArguments stops at a default's =.
@@ -364,18 +415,38 @@ class SourceParser {
     NoteUnknownType(place, parameter);
     if (!parameter.type.record) return parameter;
     fields_ = &parameter.fields;
-    f_.Type_visitFields(
-        f_.getCanonicalType(f_.getCursorType(cursor)),
-        [](clang::Cursor field, void* data) {
-          auto* self = static_cast<SourceParser*>(data);
-          SourceParameter made;
-          made.name = self->Text(self->f_.getCursorSpelling(field));
-          made.type = self->TypeOf(self->f_.getCursorType(field));
-          self->fields_->push_back(std::move(made));
-          return clang::kContinue;
-        },
-        this);
+    f_.Type_visitFields(f_.getCanonicalType(f_.getCursorType(cursor)), VisitField, this);
     return parameter;
+  }
+
+  static int VisitField(clang::Cursor field, void* data) {
+    auto* self = static_cast<SourceParser*>(data);
+    self->AddField(absl::StrCat(self->prefix_, self->Text(self->f_.getCursorSpelling(field))),
+                   self->f_.getCursorType(field));
+    return clang::kContinue;
+  }
+
+  // int stride[3] is the fields stride[0], stride[1] and stride[2].
+  void AddField(const std::string& name, clang::Type type) {
+    const clang::Type canonical = f_.getCanonicalType(type);
+    if (canonical.kind == clang::kTypeConstantArray) {
+      const int64_t count = std::min<int64_t>(f_.getArraySize(canonical), kMaxFields);
+      for (int64_t i = 0; i < count && fields_->size() < static_cast<size_t>(kMaxFields); ++i)
+        AddField(absl::StrCat(name, "[", i, "]"), f_.getArrayElementType(canonical));
+      return;
+    }
+    SourceParameter made;
+    made.name = name;
+    made.type = TypeOf(type);
+    // A struct in a struct is its fields; a __half is a number, however libclang sees it.
+    const std::optional<ElementType> plain = ElementTypeOf(made.type.element);
+    if (made.type.record && (!plain || plain->width > 1) && name.size() < kMaxFieldName) {
+      const std::string outer = std::exchange(prefix_, absl::StrCat(name, "."));
+      f_.Type_visitFields(canonical, VisitField, this);
+      prefix_ = outer;
+      return;
+    }
+    fields_->push_back(std::move(made));
   }
 
   SourceType TypeOf(clang::Type type) const {
@@ -428,6 +499,45 @@ class SourceParser {
     parameter.type.element = written;
   }
 
+  // Variables of the device at the level of files and namespaces, and where the host copies to them.
+  void ReadSymbols() {
+    for (const std::unique_ptr<SourceText>& file : model_->files) {
+      const std::vector<CppToken>& tokens = file->tokens;
+      for (size_t i = 0; i < tokens.size(); ++i) {
+        if (!tokens[i].Is("__constant__") && !tokens[i].Is("__device__")) continue;
+        size_t end = i;
+        while (end < tokens.size() && !tokens[end].Is(";") && !tokens[end].Is("(") && !tokens[end].Is("{") &&
+               !tokens[end].Is("=")) {
+          end = tokens[end].Is("[") ? ClosingBracket(tokens, end) + 1 : end + 1;
+        }
+        if (end >= tokens.size() || tokens[end].Is("(")) continue;  // a function
+        size_t name = i + 1;
+        while (name + 1 < end && !tokens[name + 1].Is("[")) ++name;
+        if (!tokens[name].IsWord()) continue;
+        SourceSymbol symbol;
+        symbol.name = tokens[name].text;
+        symbol.declaration = TokensText(tokens, i, end);
+        // A __device__ variable without a value is zero, and the kernel's own.
+        symbol.initialised = !tokens[end].Is(";") || tokens[i].Is("__device__");
+        model_->symbols.push_back(std::move(symbol));
+        i = end;
+      }
+    }
+    for (const std::unique_ptr<SourceText>& file : model_->files) {
+      const std::vector<CppToken>& tokens = file->tokens;
+      for (size_t i = 0; i + 2 < tokens.size(); ++i) {
+        if (!tokens[i].text.starts_with("cudaMemcpyToSymbol") && !tokens[i].text.starts_with("hipMemcpyToSymbol"))
+          continue;
+        const size_t close = ClosingBracket(tokens, i + 1);
+        for (size_t k = i + 2; k < close && !tokens[k].Is(","); ++k) {
+          for (SourceSymbol& symbol : model_->symbols) {
+            if (tokens[k].Is(symbol.name) && symbol.filled == 0) symbol.filled = tokens[i].line;
+          }
+        }
+      }
+    }
+  }
+
   void NoteHostCode() {
     for (const SourceFunction& function : model_->functions) {
       if (!function.kernel && !function.device) model_->host_code = true;
@@ -437,6 +547,7 @@ class SourceParser {
     }
   }
 
+  std::string prefix_;  // of the fields of a struct in a struct
   const clang::Functions& f_;
   std::unique_ptr<SourceModel> model_;
   fs::path folder_;

@@ -190,12 +190,16 @@ class Translating {
       return Formula{absl::StrCat(At(*a, 2), " ", e.text, " ", At(*b, 3)), 2};
     }
     if (e.text == "/") {
+      if (y && *y == 0) return Missing(e);
       if (y && *y == 1) return a;
       if (x && y && *y != 0 && !IsReal(e)) return Formula{absl::StrCat(*x / *y)};
       if (IsReal(e)) return Formula{absl::StrCat(At(*a, 3), " / ", At(*b, 4)), 3};
       return Formula{absl::StrCat("floor(", At(*a, 3), " / ", At(*b, 4), ")")};
     }
     if (e.text == "%") return Formula{absl::StrCat(At(*a, 3), " % ", At(*b, 4)), 3};
+    if ((e.text == ">>" || e.text == "<<") && x && y && *x >= 0 && *x < 1 << 30 && *y >= 0 && *y < 31) {
+      return Formula{absl::StrCat(e.text == "<<" ? *x << *y : *x >> *y)};
+    }
     if (e.text == ">>" && y && *y >= 0 && *y < 31) {
       return Formula{absl::StrCat("floor(", At(*a, 3), " / ", int64_t{1} << *y, ")")};
     }
@@ -241,7 +245,7 @@ class Translating {
     static const auto& casts = *new std::set<std::string>{"int",   "unsigned", "size_t",  "int64_t",  "long",
                                                           "float", "double",   "int32_t", "uint32_t", "uint"};
     if (casts.contains(name) && e.parts.size() == 2) return Make(e.parts[1], inlined);
-    if (std::optional<Formula> made = Inline(name, e, inlined)) return made;
+    if (std::optional<Formula> made = Inline(e, inlined)) return made;
     static const auto& divisions = *new std::set<std::string>{
         "ceil_div", "ceildiv",  "CeilDiv", "ceilDiv", "cdiv",   "div_up",   "divUp", "DivUp",
         "DIVUP",    "CEIL_DIV", "DIV_UP",  "divup",   "iDivUp", "div_ceil", "CEIL",  "ceildiv"};
@@ -260,18 +264,10 @@ class Translating {
   }
 
   // A function of the source whose body is `return EXPRESSION;`.
-  std::optional<Formula> Inline(const std::string& name, const CppExpression& e, int inlined) {
-    const SourceFunction* function = model_.Find(name);
-    if (function == nullptr || inlined >= kMaxInlined || function->parameters.size() != e.parts.size() - 1) {
-      return std::nullopt;
-    }
-    const std::vector<CppStatement> body = ParseCppBody(function->file->tokens, function->body);
-    if (body.size() != 1 || body[0].kind != CppStatement::Kind::kReturn || body[0].expressions.size() != 1) {
-      return std::nullopt;
-    }
-    std::map<std::string, CppExpression> values;
-    for (size_t i = 0; i < function->parameters.size(); ++i) values[function->parameters[i].name] = e.parts[i + 1];
-    return Make(Substituted(body[0].expressions[0], values), inlined + 1);
+  std::optional<Formula> Inline(const CppExpression& e, int inlined) {
+    if (inlined >= kMaxInlined) return std::nullopt;
+    const std::optional<CppExpression> made = Inlined(e, model_);
+    return made ? Make(*made, inlined + 1) : std::nullopt;
   }
 
   const SourceModel& model_;
@@ -285,6 +281,20 @@ std::optional<std::string> Translate(const CppExpression& expression, const Sour
                                      std::string* missing) {
   std::optional<Formula> formula = Translating(model, leaf, missing).Make(expression);
   return formula ? std::optional(formula->text) : std::nullopt;
+}
+
+std::optional<CppExpression> Inlined(const CppExpression& call, const SourceModel& model) {
+  if (call.kind != Kind::kCall || call.parts[0].kind != Kind::kName) return std::nullopt;
+  const std::string& name = call.parts[0].text;
+  const SourceFunction* function = model.Find(name.substr(name.rfind(':') + 1));
+  if (function == nullptr || function->parameters.size() != call.parts.size() - 1) return std::nullopt;
+  const std::vector<CppStatement> body = ParseCppBody(function->file->tokens, function->body);
+  if (body.size() != 1 || body[0].kind != CppStatement::Kind::kReturn || body[0].expressions.size() != 1) {
+    return std::nullopt;
+  }
+  std::map<std::string, CppExpression> values;
+  for (size_t i = 0; i < function->parameters.size(); ++i) values[function->parameters[i].name] = call.parts[i + 1];
+  return Substituted(body[0].expressions[0], values);
 }
 
 CppExpression Substituted(const CppExpression& expression, const std::map<std::string, CppExpression>& values) {

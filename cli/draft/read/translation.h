@@ -20,6 +20,10 @@ using LeafText = std::function<std::optional<std::string>(const CppExpression& l
 std::optional<std::string> Translate(const CppExpression& expression, const SourceModel& model, const LeafText& leaf,
                                      std::string* missing = nullptr);
 
+// What a call of a function of the source is whose body is `return EXPRESSION;`, with the arguments in it. Nothing: it
+// is no such call.
+std::optional<CppExpression> Inlined(const CppExpression& call, const SourceModel& model);
+
 // The expression with names replaced.
 CppExpression Substituted(const CppExpression& expression, const std::map<std::string, CppExpression>& values);
 

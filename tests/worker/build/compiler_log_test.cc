@@ -46,6 +46,16 @@ TEST(CompilerLog, ReadsErrorsOfToolsThatKnowNoSource) {
       "ptxas: Parsing error near '.incbin': syntax error");
 }
 
+TEST(CompilerLog, SaysWhatToDoWhereNvrtcMeetsHostCode) {
+  const auto error = FirstError(
+      "cub/device/device_reduce.cuh(12): error: A function without execution space annotations "
+      "(__host__/__device__/__global__) is considered a host function, and host functions are not allowed in JIT mode. "
+      "Consider using -default-device flag to process unannotated functions as __device__ functions in JIT mode\n");
+  ASSERT_TRUE(error.has_value());
+  EXPECT_NE(HostCodeHint(*error).find("`compiler = \"nvcc\"` in kernel.toml"), std::string::npos);
+  EXPECT_EQ(HostCodeHint({"k.cu", 3, "identifier \"nope\" is undefined"}), "");
+}
+
 TEST(CompilerLog, FindsNoErrorWhereThereIsNone) {
   EXPECT_FALSE(FirstError("").has_value());
   EXPECT_FALSE(FirstError("k.cu(2): warning #177-D: variable \"x\" was declared but never referenced\n").has_value());
