@@ -278,7 +278,7 @@ class Checker {
                          "name with template arguments"));
       }
       if (!launch.index().empty() && !IsName(launch.index())) Add(absl::StrCat(what, ": index is not a valid name"));
-      if (!launch.loop().empty() && !IsName(launch.loop())) Add(absl::StrCat(what, ": loop is not a valid name"));
+      if (!launch.loop().empty() && !IsLoopName(launch.loop())) Add(absl::StrCat(what, ": loop is not a valid name"));
     }
   }
 

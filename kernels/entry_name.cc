@@ -70,6 +70,10 @@ bool IsEntryName(const std::string& entry) {
 
 bool IsSymbolName(const std::string& name) { return name.size() <= kMaxEntry && IsQualifiedName(name); }
 
+bool IsLoopName(const std::string& name) {
+  return name.size() <= kMaxBundleName && !absl::StrContains(name, ":") && IsQualifiedName(name);
+}
+
 std::string FunctionName(const std::string& entry) {
   const std::string qualified = entry.substr(0, entry.find('<'));
   const size_t last = qualified.rfind("::");

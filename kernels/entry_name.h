@@ -15,6 +15,8 @@ bool IsCppEntry(const std::string& entry);
 
 // "coefficients", "filter::taps": a variable of the device code, without template arguments.
 bool IsSymbolName(const std::string& name);
+// "round": letters, digits and _. Expressions do not use the name of a loop, so that it may be a function's.
+bool IsLoopName(const std::string& name);
 
 // The function itself, without namespaces and template arguments: "norm".
 std::string FunctionName(const std::string& entry);

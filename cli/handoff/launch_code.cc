@@ -289,10 +289,9 @@ std::string LaunchCode::LaunchText(const v1::Launch& launch, const v1::Launch& f
 }
 
 std::string LaunchCode::FillText(const google::protobuf::RepeatedPtrField<v1::Symbol>& symbols, bool own) const {
-  std::string text =
-      absl::StrCat(own ? "" : "namespace {\n\n",
-                   "void FillSymbols(const Sizes& sizes, const Tensors& tensors, cudaStream_t stream) {\n"
-                   "  size_t bytes = 0;\n  void* variable = nullptr;\n");
+  std::string text = absl::StrCat(own ? "" : "namespace {\n\n", "void ", own ? "FillSymbols" : "FillOwnSymbols",
+                                  "(const Sizes& sizes, const Tensors& tensors, cudaStream_t stream) {\n",
+                                  "  size_t bytes = 0;\n  void* variable = nullptr;\n");
   for (int i = 0; i < symbols.size(); ++i) {
     const int tensor = TensorNumber(symbols[i].tensor());
     absl::StrAppend(&text, "  variable = Variable(", i, ", &bytes);\n  FillVariable(", CppLiteral(symbols[i].name()),
@@ -347,7 +346,7 @@ absl::StatusOr<std::string> LaunchCode::Unit(const LaunchUnit& unit) {
                    symbols.empty() ? "" : "void* Variable(int symbol, size_t* bytes);\n", "\n}  // namespace\n\n",
                    symbols.empty() ? "" : FillText(symbols, own), "void ", unit.function,
                    "(const Sizes& sizes, Tensors& tensors, cudaStream_t stream) {\n", "  CheckSizes(sizes);\n",
-                   SizeValues(), symbols.empty() || own ? "" : "  FillSymbols(sizes, tensors, stream);\n");
+                   SizeValues(), symbols.empty() || own ? "" : "  FillOwnSymbols(sizes, tensors, stream);\n");
   for (int i = 0; i < launches.size();) {
     const v1::Launch& first = launches[i];
     if (first.loop().empty()) {

@@ -56,6 +56,7 @@ std::string LaunchesText(const v1::BestVariant& best) {
     if (!launch.shared().empty()) absl::StrAppend(&text, ", shared `", launch.shared(), "`");
     if (!launch.when().empty()) absl::StrAppend(&text, ", when `", launch.when(), "`");
     if (!launch.repeat().empty()) absl::StrAppend(&text, ", repeated `", launch.repeat(), "`");
+    if (!launch.loop().empty()) absl::StrAppend(&text, ", in turn with the others of the loop `", launch.loop(), "`");
     absl::StrAppend(&text, launch.cooperative() ? ", cooperative" : "", "\n");
   }
   return text;

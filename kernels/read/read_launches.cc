@@ -150,7 +150,7 @@ const v1::Launch* ReadLoop(TomlTable& table, const google::protobuf::RepeatedPtr
                            v1::Launch& launch) {
   const std::optional<Text> loop = table.Text("loop");
   if (!loop) return nullptr;
-  if (!IsName(loop->value)) {
+  if (!IsLoopName(loop->value)) {
     table.Complain(loop->line, absl::StrCat("loop \"", absl::Utf8SafeCHexEscape(loop->value),
                                             "\" can't be a name; expected letters, digits and _"));
     return nullptr;

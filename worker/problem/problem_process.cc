@@ -80,7 +80,7 @@ std::string IdentityOf(const v1::Bundle& bundle) {
 }
 
 // What lies beside problem.py.
-nlohmann::json FilesOf(const v1::Bundle& bundle) {
+nlohmann::json ProblemFilesOf(const v1::Bundle& bundle) {
   nlohmann::json files = nlohmann::json::array();
   for (const std::string& path : bundle.problem_files()) {
     const v1::DataFile* file = FindDataFile(bundle, path);
@@ -319,7 +319,7 @@ absl::Status ProblemProcess::Open(const v1::Bundle& bundle) {
   const absl::StatusOr<Json> opened = Exchange({{"do", "open"},
                                                 {"path", path},
                                                 {"source", bundle.problem().text()},
-                                                {"files", FilesOf(bundle)},
+                                                {"files", ProblemFilesOf(bundle)},
                                                 {"seconds", absl::ToDoubleSeconds(options_.deadline)}},
                                                options_.deadline);
   if (!opened.ok()) return opened.status();
