@@ -244,9 +244,9 @@ void ReplayDevice::Measure(const Prepared& prepared, TrialOutcome* outcome) cons
   const bool several = prepared.sizes.size() > 1;
   timer.protocol.sizes = InformativeFirst(std::move(timer.protocol.sizes), seconds);
   timer.protocol.worst = several ? GoalOf(prepared.trial, *prepared.bundle).worst() : 0;
-  if (several) timer.protocol.whole = prepared.main->size.size;
   timer.protocol.stop_early =
       trial.has_parent() && trial.purpose() != v1::TRIAL_PURPOSE_TOTAL && trial.purpose() != v1::TRIAL_PURPOSE_VERIFY;
+  if (several && timer.protocol.stop_early) timer.protocol.whole = prepared.main->size.size;
   timer.time = [&](const std::string& size, int pairs, int) -> absl::StatusOr<Timing> {
     const Prepared::At& at = prepared.Of(size);
     ReplayedProcess& process = processes[size];

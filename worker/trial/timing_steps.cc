@@ -170,9 +170,9 @@ absl::Status CompareWithParent(TrialRun& run) {
   PairTimer timer;
   timer.protocol.sizes = InformativeFirst(run.sizes(), run.validate_seconds);
   timer.protocol.worst = several ? GoalOf(trial, run.bundle).worst() : 0;
-  if (several) timer.protocol.whole = run.build.size;
   // What was kept before is measured whole.
   timer.protocol.stop_early = trial.purpose() != v1::TRIAL_PURPOSE_TOTAL && trial.purpose() != v1::TRIAL_PURPOSE_VERIFY;
+  if (several && timer.protocol.stop_early) timer.protocol.whole = run.build.size;
   // Each process exchanges the seats of the one before it.
   const bool first_seat = std::random_device()() % 2 == 0;
   ChecksOfComparison checks;
