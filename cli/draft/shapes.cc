@@ -383,9 +383,7 @@ std::optional<std::string> StrideOf(const std::vector<CppExpression>& indices, c
         factors.push_back(size);
         continue;
       }
-      std::set<std::string> others = strides;
-      others.erase(parameter);
-      factors.push_back(StrideOf(indices, scope, size, others, steps + 1).value_or("?"));
+      factors.push_back(StrideOf(indices, scope, size, strides, steps + 1).value_or("?"));
     }
     if (inner->number > 1) factors.push_back(absl::StrCat(inner->number));
     // floor(cols / 4) vectors of 4 are cols.
