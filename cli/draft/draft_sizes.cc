@@ -322,6 +322,8 @@ bool Drafting::IsMadeOfSizes(const CppExpression& e, const HostLaunch& launch) c
 
 std::string Drafting::SizeNameFor(const SourceParameter& parameter, const std::string& root) const {
   const std::string name = LastName(parameter.name);
+  // Of int shape[3] the host's names say more.
+  if (absl::StrContains(name, "[") && IsName(root)) return root;
   if (parameter.type.element == "int") return name;
   if (IsName(root) && root != name) return root;
   const std::string upper = absl::AsciiStrToUpper(name);

@@ -145,10 +145,7 @@ class Indexing {
   // The parameter whose element an index is: index[i], or a variable that holds it. Empty: none.
   std::string DataOf(const CppExpression& e, int steps = 0) const {
     if (steps > kMaxShapeSteps) return "";
-    if (e.kind == Kind::kSubscript && e.parts[0].kind == Kind::kName &&
-        scope_.body->pointers.contains(e.parts[0].text)) {
-      return e.parts[0].text;
-    }
+    if (e.kind == Kind::kSubscript && scope_.body->pointers.contains(CppText(e.parts[0]))) return CppText(e.parts[0]);
     if (e.kind == Kind::kCast || e.kind == Kind::kPrefix) return DataOf(e.parts[0], steps + 1);
     if (e.kind == Kind::kBinary && (e.text == "/" || e.text == "%" || e.text == "+" || e.text == "-"))
       return DataOf(e.parts[0], steps + 1);

@@ -417,6 +417,26 @@ TEST_F(DraftSourcesTest, IndicesOfDeviceFunctionsAndBytesOfTheHostTellShapes) {
             HasSubstr("name = \"omega\"\ntype = \"f32\"\nvalue = \"0.75\"\n")));
 }
 
+TEST_F(DraftSourcesTest, ConditionsOfExpressionsAreBoundsToo) {
+  EXPECT_THAT(
+      TomlOf(
+          "struct P { const int* at; const float* table; int shape[2]; };\n"
+          "__global__ void k(P p, const float* bias, float* y, float scale) {\n"
+          "  for (int e = 0; e < 4; ++e) {\n"
+          "    const int expert = e * 32 + threadIdx.x;\n"
+          "    y[blockIdx.x] += expert < p.shape[1] ? bias[expert] * p.table[p.at[blockIdx.x]] : scale;\n  }\n}\n"
+          "void go(const int* at, const float* t, const float* bias, float* y, int tokens, int experts, float sigma) "
+          "{\n"
+          "  P p; p.at = at; p.table = t; p.shape[0] = tokens; p.shape[1] = experts;\n"
+          "  k<<<tokens, 32>>>(p, bias, y, 1.0f / sigma); }\n"
+          "void run(const int* at, const float* t, const float* b, float* y) { go(at, t, b, y, 64, 128, 30.0f); }\n"),
+      AllOf(HasSubstr("name = \"bias\"\ntype = \"f32\"\nshape = [\"experts\"]\n"),
+            HasSubstr("name = \"table\"\ntype = \"f32\"\nshape = [\"TABLE_ROWS\"]\n"),
+            HasSubstr("fill = { integers = [0, \"TABLE_ROWS - 1\"] }"),
+            HasSubstr("name = \"scale\"\ntype = \"f32\"\nvalue = \"1 / 30\"\n"),
+            HasSubstr("\"tokens\", \"experts\"]\n")));
+}
+
 TEST_F(DraftSourcesTest, ATypeThatNothingDeclaresIsATodo) {
   EXPECT_THAT(
       TomlOf("template <typename T> __global__ void k(T* x, int n) { int i = blockIdx.x; if (i < n) x[i] = 1; }\n"
