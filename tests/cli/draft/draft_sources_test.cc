@@ -437,6 +437,18 @@ TEST_F(DraftSourcesTest, ConditionsOfExpressionsAreBoundsToo) {
             HasSubstr("\"tokens\", \"experts\"]\n")));
 }
 
+// What is looser than the type justifies is refused by `pawl check`.
+TEST_F(DraftSourcesTest, ToleratesWhatTheTypesOfTheOutputsJustify) {
+  const auto of = [](const std::string& type) {
+    return "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n__global__ void k(const " + type + "* x, " + type +
+           "* y, int n) { int i = blockIdx.x; if (i < n) y[i] = x[i]; }\n";
+  };
+  EXPECT_THAT(TomlOf(of("double")), HasSubstr("[tolerance]\nabsolute = 1e-10\nrelative = 1e-11\n"));
+  EXPECT_THAT(TomlOf(of("float")), HasSubstr("[tolerance]\nabsolute = 0.001\nrelative = 0.0001\n"));
+  EXPECT_THAT(TomlOf(of("half")), HasSubstr("[tolerance]\nabsolute = 0.02\nrelative = 0.004\n"));
+  EXPECT_THAT(TomlOf(of("__nv_bfloat16")), HasSubstr("[tolerance]\nabsolute = 0.1\nrelative = 0.02\n"));
+}
+
 TEST_F(DraftSourcesTest, ATypeThatNothingDeclaresIsATodo) {
   EXPECT_THAT(
       TomlOf("template <typename T> __global__ void k(T* x, int n) { int i = blockIdx.x; if (i < n) x[i] = 1; }\n"
