@@ -309,8 +309,14 @@ std::optional<std::string> Drafting::KernelLeaf(const CppExpression& e, const Pl
 }
 
 void Drafting::ResidentGrid(const PlannedKernel& planned, DraftLaunch& launch) {
-  if (planned.body.words.contains("gridDim") || planned.body.words.contains("num_threads") ||
-      planned.body.words.contains("size")) {
+  // i += gridDim.x * blockDim.x, i += grid.size()
+  const std::vector<CppToken>& tokens = planned.kernel->file->tokens;
+  const size_t end = ClosingBracket(tokens, planned.kernel->body);
+  bool loops = planned.body.words.contains("gridDim");
+  for (size_t i = planned.kernel->body; i + 2 < end; ++i) {
+    loops = loops || (tokens[i].Is(".") && (tokens[i + 1].Is("size") || tokens[i + 1].Is("num_threads")));
+  }
+  if (loops) {
     launch.grid = {absl::StrCat("min(", launch.grid[0], ", SM_COUNT)")};
     launch.todos.push_back(
         "grid: all blocks of a cooperative launch must fit on the GPU at once, and the kernel's loop takes the rest; "

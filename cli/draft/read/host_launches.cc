@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "cli/draft/read/constants.h"
+#include "cli/draft/read/host_calls.h"
 #include "cli/draft/read/translation.h"
 
 namespace pawl {
@@ -26,15 +27,6 @@ std::optional<std::vector<CppExpression>> Dim3Parts(const CppExpression& e) {
   if (e.kind == Kind::kCast && e.text == "dim3") return std::vector<CppExpression>{e.parts[0]};
   return std::nullopt;
 }
-
-// A call of a host function by another.
-struct HostCall {
-  const SourceFunction* callee = nullptr;
-  const SourceFunction* caller = nullptr;
-  std::vector<std::string> template_arguments;
-  std::vector<CppExpression> arguments;
-  HostValues values;
-};
 
 // Whether two conditions can't hold together, as far as their texts tell: n < 4 and n >= 4, d == 64 and d == 128.
 bool Contradict(const std::pair<CppExpression, bool>& a, const std::pair<CppExpression, bool>& b) {
@@ -573,71 +565,6 @@ class HostReader {
   std::vector<std::pair<size_t, int>> cases_;
   std::vector<std::pair<CppExpression, bool>> conditions_;
   std::string dispatch_;
-};
-
-// What the callers of a host function pass: the first call counts.
-class Callers {
- public:
-  Callers(const SourceModel& model, const std::vector<HostCall>& calls)
-      : constants_(ConstantValues(model)), calls_(calls) {}
-
-  // Numbers that are not whole: 0.5 of scale(x, 0.5).
-  std::map<std::string, std::string> Reals(const SourceFunction& host) const {
-    std::map<std::string, std::string> found;
-    const HostCall* call = CallOf(host);
-    for (size_t i = 0; call != nullptr && i < host.parameters.size() && i < call->arguments.size(); ++i) {
-      const CppExpression resolved = Resolved(call->arguments[i], call->values);
-      if (resolved.kind == Kind::kNumber) found[host.parameters[i].name] = resolved.text;
-    }
-    return found;
-  }
-
-  // The arguments of the host's own template; those that are the caller's are the caller's arguments.
-  std::map<std::string, std::string> Templates(const SourceFunction& host, int depth = 0) const {
-    std::map<std::string, std::string> found;
-    const HostCall* call = depth > kMaxCallers ? nullptr : CallOf(host);
-    if (call == nullptr) return found;
-    const std::map<std::string, std::string> outer = Templates(*call->caller, depth + 1);
-    for (size_t i = 0; i < host.templates.size() && i < call->template_arguments.size(); ++i) {
-      const std::string& argument = call->template_arguments[i];
-      const auto known = outer.find(argument);
-      const bool open = std::any_of(call->caller->templates.begin(), call->caller->templates.end(),
-                                    [&](const TemplateParameter& own) { return own.name == argument; });
-      if (known != outer.end()) {
-        found[host.templates[i].name] = known->second;
-      } else if (!open) {
-        const auto constant = constants_.find(argument);
-        found[host.templates[i].name] = constant == constants_.end() ? argument : absl::StrCat(constant->second);
-      }
-    }
-    return found;
-  }
-
-  std::map<std::string, int64_t> Numbers(const SourceFunction& host, int depth = 0) const {
-    std::map<std::string, int64_t> found;
-    const HostCall* call = depth > kMaxCallers ? nullptr : CallOf(host);
-    if (call == nullptr) return found;
-    std::map<std::string, int64_t> known = Numbers(*call->caller, depth + 1);
-    for (const auto& [name, value] : constants_) known.emplace(name, value);
-    for (size_t i = 0; i < host.parameters.size() && i < call->arguments.size(); ++i) {
-      if (host.parameters[i].type.pointers > 0) continue;
-      const CppExpression resolved = Resolved(call->arguments[i], call->values);
-      if (const std::optional<int64_t> number = LikelyValue(resolved, known)) found[host.parameters[i].name] = *number;
-    }
-    return found;
-  }
-
- private:
-  static constexpr int kMaxCallers = 4;  // of callers of callers
-
-  const HostCall* CallOf(const SourceFunction& host) const {
-    const auto call =
-        std::find_if(calls_.begin(), calls_.end(), [&](const HostCall& made) { return made.callee == &host; });
-    return call == calls_.end() ? nullptr : &*call;
-  }
-
-  const std::map<std::string, int64_t> constants_;
-  const std::vector<HostCall>& calls_;
 };
 
 CppExpression ResolvedWithin(const CppExpression& e, const HostValues& values, const std::map<std::string, bool>& kept,
