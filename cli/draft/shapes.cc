@@ -373,7 +373,12 @@ std::optional<std::string> StrideOf(const std::vector<CppExpression>& indices, c
                           (has_stride(*term) == has_stride(*inner) && term->sizes.size() > inner->sizes.size());
       if (larger) inner = &*term;
     }
-    if (inner == nullptr) continue;
+    // Of several inner terms one that is not understood may be the larger.
+    const bool unknown = std::any_of(terms.begin(), terms.end(), [&](const Term& term) {
+      if (&term == &*used || term.running.empty() || (&term < &*used && has_stride(term))) return false;
+      return term.running.size() > 1 || absl::StrContains(indexing.Bound(term.running[0]), "?");
+    });
+    if (inner == nullptr || unknown) continue;
     std::vector<std::string> factors = {indexing.Bound(inner->running[0])};
     for (const std::string& size : inner->sizes) {
       if (!strides.contains(size)) {

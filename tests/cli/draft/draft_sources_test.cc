@@ -386,6 +386,23 @@ TEST_F(DraftSourcesTest, StridesInEachOtherAreProducts) {
             HasSubstr("arguments = [\"x\", \"y\", \"heads\", \"dim\", \"row_stride\", \"dim\"]")));
 }
 
+TEST_F(DraftSourcesTest, SizesThatAreDividedAreMultiples) {
+  EXPECT_THAT(TomlOf("__global__ void k(const float* x, float* y, int n) {\n"
+                     "  y[blockIdx.x * 500 + threadIdx.x] = x[blockIdx.x * 500 + threadIdx.x]; }\n"
+                     "void go(const float* x, float* y, int n) { k<<<n / 500, 500>>>(x, y, n); }\n"
+                     "void run(const float* x, float* y) { go(x, y, 4000); }\n"),
+              AllOf(HasSubstr("name = \"tiny\"\nn = 500\n"), HasSubstr("name = \"main\"\nn = 4000\n"),
+                    HasSubstr("grid = [\"floor(n / 500)\"]")));
+}
+
+TEST_F(DraftSourcesTest, AStrideOfWhatIsNotUnderstoodIsNotGuessed) {
+  EXPECT_THAT(TomlOf("__global__ void k(const float* x, float* y, int rows, int row_stride, const int* count) {\n"
+                     "  const int row = blockIdx.x; if (row >= rows) return;\n"
+                     "  for (int i = 0; i < *count; ++i)\n"
+                     "    y[row] += x[row * row_stride + i * 32 + (threadIdx.x & 31)];\n}\n"),
+              Not(HasSubstr("row_stride is 32")));
+}
+
 TEST_F(DraftSourcesTest, WhatDataPlaceIsNotAllWritten) {
   EXPECT_THAT(
       TomlOf("__global__ void k(const float* x, float* cache, const long* slots, int n, int width, int block) {\n"
