@@ -87,14 +87,8 @@ std::string Drafting::Scalar(const SourceParameter& parameter, const CppExpressi
             HostText(*given, planned, nullptr, IsWholeType(scalar.type) && !IsFlagName(parameter.name))) {
       scalar.value = *text;
     }
-    const std::string root = RootOf(*given, planned.launch->values);
-    const auto passed = planned.launch->host_reals.find(root);
-    if (scalar.value.empty() && passed != planned.launch->host_reals.end()) {
-      const std::vector<CppToken> tokens = CppTokens(passed->second);
-      const std::optional<CppExpression> number = ParseCppExpression(tokens, 0, tokens.size());
-      scalar.value =
-          (number ? Translate(*number, model_, [](const CppExpression&) { return std::nullopt; }) : std::nullopt)
-              .value_or("");
+    if (scalar.value.empty()) {
+      scalar.value = PassedReal(RootOf(*given, planned.launch->values), planned).value_or("");
       if (!scalar.value.empty()) scalar.todo = "the first caller of the host function passes it";
     }
   }

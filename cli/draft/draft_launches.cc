@@ -42,7 +42,8 @@ std::optional<std::string> Drafting::HostLeaf(const CppExpression& e, const Plan
   }
   if (!may_add) {
     const std::optional<int64_t> passed = e.kind == Kind::kName ? Passed(text, planned) : std::nullopt;
-    return passed ? std::optional(absl::StrCat(*passed)) : std::nullopt;
+    if (passed) return absl::StrCat(*passed);
+    return e.kind == Kind::kName ? PassedReal(text, planned) : std::nullopt;
   }
   if (e.kind == Kind::kName) {
     // Of a class: what it is worth, only the compiler knows.
@@ -124,6 +125,15 @@ std::optional<int64_t> Drafting::Passed(const std::string& name, const PlannedKe
   if (planned.launch == nullptr) return std::nullopt;
   const auto found = planned.launch->host_numbers.find(name);
   return found == planned.launch->host_numbers.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::optional<std::string> Drafting::PassedReal(const std::string& name, const PlannedKernel& planned) const {
+  const auto found = planned.launch->host_reals.find(name);
+  if (found == planned.launch->host_reals.end()) return std::nullopt;
+  const std::vector<CppToken> tokens = CppTokens(found->second);
+  const std::optional<CppExpression> number = ParseCppExpression(tokens, 0, tokens.size());
+  if (!number) return std::nullopt;
+  return Translate(*number, model_, [](const CppExpression&) { return std::nullopt; });
 }
 
 std::optional<bool> Drafting::Truth(const std::string& argument) const {
@@ -299,8 +309,14 @@ std::optional<std::string> Drafting::KernelLeaf(const CppExpression& e, const Pl
 }
 
 void Drafting::ResidentGrid(const PlannedKernel& planned, DraftLaunch& launch) {
-  if (planned.body.words.contains("gridDim") || planned.body.words.contains("num_threads") ||
-      planned.body.words.contains("size")) {
+  // i += gridDim.x * blockDim.x, i += grid.size()
+  const std::vector<CppToken>& tokens = planned.kernel->file->tokens;
+  const size_t end = ClosingBracket(tokens, planned.kernel->body);
+  bool loops = planned.body.words.contains("gridDim");
+  for (size_t i = planned.kernel->body; i + 2 < end; ++i) {
+    loops = loops || (tokens[i].Is(".") && (tokens[i + 1].Is("size") || tokens[i + 1].Is("num_threads")));
+  }
+  if (loops) {
     launch.grid = {absl::StrCat("min(", launch.grid[0], ", SM_COUNT)")};
     launch.todos.push_back(
         "grid: all blocks of a cooperative launch must fit on the GPU at once, and the kernel's loop takes the rest; "

@@ -1,5 +1,6 @@
 // KernelTomlText and ProblemText, declared in draft.h.
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "absl/strings/ascii.h"
@@ -97,20 +98,31 @@ void Launches(const Draft& draft, std::string& out) {
   }
 }
 
-// Loose enough for a first run; `pawl check` says where they are too loose.
+// Loose enough for a first run, and not looser than the finest type among the outputs justifies: `pawl check` refuses
+// that.
 void Tolerance(const Draft& draft, std::string& out) {
-  bool low = false, any = false;
+  struct Limits {
+    const char *absolute, *relative;
+  };
+  static const auto& by_type = *new std::map<std::string, Limits>{
+      {"f64", {"1e-6", "1e-5"}}, {"f32", {"0.001", "0.0001"}}, {"f16", {"0.02", "0.004"}},
+      {"bf16", {"0.1", "0.02"}}, {"f8e4m3", {"0.5", "0.05"}},  {"f8e5m2", {"0.5", "0.05"}}};
+  std::string finest;
+  bool all_f64 = true;
   for (const DraftTensor& tensor : draft.tensors) {
+    if (!by_type.contains(tensor.type)) continue;
+    all_f64 = all_f64 && tensor.type == "f64";
     if (tensor.role != "output" && tensor.role != "inout") continue;
-    if (IsWholeType(tensor.type) || tensor.type == "bool") continue;
-    any = true;
-    low = low || BytesOfType(tensor.type) < 4;
+    const bool finer =
+        finest.empty() || BytesOfType(tensor.type) > BytesOfType(finest) || (tensor.type == "f16" && finest == "bf16");
+    if (finer) finest = tensor.type;
   }
-  if (!any) return;
+  if (finest.empty()) return;
+  const Limits limits = all_f64 ? Limits{"1e-10", "1e-11"} : by_type.at(finest);
   absl::StrAppend(&out,
                   "\n# TODO: how far the outputs may be from the reference's; `pawl check` on a GPU says what the "
                   "start variant's error is\n",
-                  "[tolerance]\nabsolute = ", low ? "0.05" : "0.001", "\nrelative = ", low ? "0.01" : "0.0001", "\n");
+                  "[tolerance]\nabsolute = ", limits.absolute, "\nrelative = ", limits.relative, "\n");
 }
 
 struct PythonFunction {

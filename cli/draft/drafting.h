@@ -135,6 +135,8 @@ class Drafting {
   std::string PassedTemplate(const std::string& name, const PlannedKernel& planned) const;
   // The same for a parameter that is a number.
   std::optional<int64_t> Passed(const std::string& name, const PlannedKernel& planned) const;
+  // The same for one that is not whole, as kernel.toml has it.
+  std::optional<std::string> PassedReal(const std::string& name, const PlannedKernel& planned) const;
   // Of a template argument that the constants of the source decide.
   std::optional<bool> Truth(const std::string& argument) const;
   std::string EntryText(const PlannedKernel& planned, DraftLaunch& launch);

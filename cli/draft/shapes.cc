@@ -145,10 +145,7 @@ class Indexing {
   // The parameter whose element an index is: index[i], or a variable that holds it. Empty: none.
   std::string DataOf(const CppExpression& e, int steps = 0) const {
     if (steps > kMaxShapeSteps) return "";
-    if (e.kind == Kind::kSubscript && e.parts[0].kind == Kind::kName &&
-        scope_.body->pointers.contains(e.parts[0].text)) {
-      return e.parts[0].text;
-    }
+    if (e.kind == Kind::kSubscript && scope_.body->pointers.contains(CppText(e.parts[0]))) return CppText(e.parts[0]);
     if (e.kind == Kind::kCast || e.kind == Kind::kPrefix) return DataOf(e.parts[0], steps + 1);
     if (e.kind == Kind::kBinary && (e.text == "/" || e.text == "%" || e.text == "+" || e.text == "-"))
       return DataOf(e.parts[0], steps + 1);
@@ -376,16 +373,19 @@ std::optional<std::string> StrideOf(const std::vector<CppExpression>& indices, c
                           (has_stride(*term) == has_stride(*inner) && term->sizes.size() > inner->sizes.size());
       if (larger) inner = &*term;
     }
-    if (inner == nullptr) continue;
+    // Of several inner terms one that is not understood may be the larger.
+    const bool unknown = std::any_of(terms.begin(), terms.end(), [&](const Term& term) {
+      if (&term == &*used || term.running.empty() || (&term < &*used && has_stride(term))) return false;
+      return term.running.size() > 1 || absl::StrContains(indexing.Bound(term.running[0]), "?");
+    });
+    if (inner == nullptr || unknown) continue;
     std::vector<std::string> factors = {indexing.Bound(inner->running[0])};
     for (const std::string& size : inner->sizes) {
       if (!strides.contains(size)) {
         factors.push_back(size);
         continue;
       }
-      std::set<std::string> others = strides;
-      others.erase(parameter);
-      factors.push_back(StrideOf(indices, scope, size, others, steps + 1).value_or("?"));
+      factors.push_back(StrideOf(indices, scope, size, strides, steps + 1).value_or("?"));
     }
     if (inner->number > 1) factors.push_back(absl::StrCat(inner->number));
     // floor(cols / 4) vectors of 4 are cols.

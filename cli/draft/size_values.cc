@@ -147,6 +147,10 @@ void SetSizeRanges(Draft& draft, const std::vector<std::string>& divided) {
   }
   std::map<std::string, int64_t> multiples;
   for (const std::string& text : texts) Divisions(text, multiples, fixed);
+  for (DraftSize& size : draft.sizes) {
+    const int64_t multiple = std::max<int64_t>(1, multiples[size.name]);
+    for (int64_t* value : {&size.tiny, &size.main}) *value = (*value + multiple - 1) / multiple * multiple;
+  }
   // Of sizes that the source gives the same number one may be another's: they do not vary apart.
   for (const DraftSize& size : draft.sizes) {
     for (const DraftSize& other : draft.sizes) {

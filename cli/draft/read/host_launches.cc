@@ -6,14 +6,13 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "cli/draft/read/constants.h"
+#include "cli/draft/read/host_calls.h"
 #include "cli/draft/read/translation.h"
 
 namespace pawl {
 namespace {
 
 using Kind = CppExpression::Kind;
-
-constexpr int kMaxSteps = 24;  // from a variable to the variable that it was made of
 
 bool IsDim3(const std::string& type) { return absl::StrContains(type, "dim3"); }
 
@@ -26,15 +25,6 @@ std::optional<std::vector<CppExpression>> Dim3Parts(const CppExpression& e) {
   if (e.kind == Kind::kCast && e.text == "dim3") return std::vector<CppExpression>{e.parts[0]};
   return std::nullopt;
 }
-
-// A call of a host function by another.
-struct HostCall {
-  const SourceFunction* callee = nullptr;
-  const SourceFunction* caller = nullptr;
-  std::vector<std::string> template_arguments;
-  std::vector<CppExpression> arguments;
-  HostValues values;
-};
 
 // Whether two conditions can't hold together, as far as their texts tell: n < 4 and n >= 4, d == 64 and d == 128.
 bool Contradict(const std::pair<CppExpression, bool>& a, const std::pair<CppExpression, bool>& b) {
@@ -575,132 +565,6 @@ class HostReader {
   std::string dispatch_;
 };
 
-// What the callers of a host function pass: the first call counts.
-class Callers {
- public:
-  Callers(const SourceModel& model, const std::vector<HostCall>& calls)
-      : constants_(ConstantValues(model)), calls_(calls) {}
-
-  // Numbers that are not whole: 0.5 of scale(x, 0.5).
-  std::map<std::string, std::string> Reals(const SourceFunction& host) const {
-    std::map<std::string, std::string> found;
-    const HostCall* call = CallOf(host);
-    for (size_t i = 0; call != nullptr && i < host.parameters.size() && i < call->arguments.size(); ++i) {
-      const CppExpression resolved = Resolved(call->arguments[i], call->values);
-      if (resolved.kind == Kind::kNumber) found[host.parameters[i].name] = resolved.text;
-    }
-    return found;
-  }
-
-  // The arguments of the host's own template; those that are the caller's are the caller's arguments.
-  std::map<std::string, std::string> Templates(const SourceFunction& host, int depth = 0) const {
-    std::map<std::string, std::string> found;
-    const HostCall* call = depth > kMaxCallers ? nullptr : CallOf(host);
-    if (call == nullptr) return found;
-    const std::map<std::string, std::string> outer = Templates(*call->caller, depth + 1);
-    for (size_t i = 0; i < host.templates.size() && i < call->template_arguments.size(); ++i) {
-      const std::string& argument = call->template_arguments[i];
-      const auto known = outer.find(argument);
-      const bool open = std::any_of(call->caller->templates.begin(), call->caller->templates.end(),
-                                    [&](const TemplateParameter& own) { return own.name == argument; });
-      if (known != outer.end()) {
-        found[host.templates[i].name] = known->second;
-      } else if (!open) {
-        const auto constant = constants_.find(argument);
-        found[host.templates[i].name] = constant == constants_.end() ? argument : absl::StrCat(constant->second);
-      }
-    }
-    return found;
-  }
-
-  std::map<std::string, int64_t> Numbers(const SourceFunction& host, int depth = 0) const {
-    std::map<std::string, int64_t> found;
-    const HostCall* call = depth > kMaxCallers ? nullptr : CallOf(host);
-    if (call == nullptr) return found;
-    std::map<std::string, int64_t> known = Numbers(*call->caller, depth + 1);
-    for (const auto& [name, value] : constants_) known.emplace(name, value);
-    for (size_t i = 0; i < host.parameters.size() && i < call->arguments.size(); ++i) {
-      if (host.parameters[i].type.pointers > 0) continue;
-      const CppExpression resolved = Resolved(call->arguments[i], call->values);
-      if (const std::optional<int64_t> number = LikelyValue(resolved, known)) found[host.parameters[i].name] = *number;
-    }
-    return found;
-  }
-
- private:
-  static constexpr int kMaxCallers = 4;  // of callers of callers
-
-  const HostCall* CallOf(const SourceFunction& host) const {
-    const auto call =
-        std::find_if(calls_.begin(), calls_.end(), [&](const HostCall& made) { return made.callee == &host; });
-    return call == calls_.end() ? nullptr : &*call;
-  }
-
-  const std::map<std::string, int64_t> constants_;
-  const std::vector<HostCall>& calls_;
-};
-
-CppExpression ResolvedWithin(const CppExpression& e, const HostValues& values, const std::map<std::string, bool>& kept,
-                             int steps) {
-  if (steps > kMaxSteps) return e;
-  if (e.kind == Kind::kName) {
-    if (kept.contains(e.text)) return e;
-    const auto found = values.find(e.text);
-    if (found == values.end() || found->second.parts.size() != 1 || found->second.is_dim3) return e;
-    const CppExpression& value = found->second.parts[0];
-    // What a tensor or the device answers has no better name than the variable's.
-    if (value.kind == Kind::kOther || value.kind == Kind::kString || value.kind == Kind::kList) return e;
-    if (value.IsName(e.text)) return e;
-    CppExpression inner = ResolvedWithin(value, values, kept, steps + 1);
-    const bool opaque = inner.kind == Kind::kCall || inner.kind == Kind::kSubscript || inner.kind == Kind::kMember;
-    if (opaque && !absl::StrContains(CppText(inner), "multiProcessorCount")) {
-      static const auto& arithmetic =
-          *new std::set<std::string>{"std::min", "std::max", "min", "max", "sizeof", "ceil", "std::ceil", "ceilf"};
-      const bool known =
-          inner.kind == Kind::kCall && inner.parts[0].kind == Kind::kName &&
-          (arithmetic.contains(inner.parts[0].text) || absl::StrContains(inner.parts[0].text, "div") ||
-           absl::StrContains(inner.parts[0].text, "Div") || absl::StrContains(inner.parts[0].text, "DIV"));
-      if (!known) return e;
-    }
-    return inner;
-  }
-  if (e.kind == Kind::kMember && e.parts[0].kind == Kind::kName && e.text.size() == 1) {
-    static const std::string kAxes = "xyz";
-    const auto found = values.find(e.parts[0].text);
-    const size_t axis = kAxes.find(e.text);
-    if (found != values.end() && found->second.is_dim3 && axis != std::string::npos) {
-      if (axis < found->second.parts.size()) return ResolvedWithin(found->second.parts[axis], values, kept, steps + 1);
-      CppExpression one;
-      one.kind = Kind::kNumber;
-      one.text = "1";
-      return one;
-    }
-  }
-  if (e.kind == Kind::kSubscript && e.parts[0].kind == Kind::kName) {
-    const auto element = values.find(CppText(e));
-    if (element != values.end() && element->second.parts.size() == 1) {
-      return ResolvedWithin(element->second.parts[0], values, kept, steps + 1);
-    }
-    const auto array = values.find(e.parts[0].text);
-    const std::optional<int64_t> index = ConstantValue(e.parts[1], {});
-    if (array != values.end() && index && *index >= 0 && static_cast<size_t>(*index) < array->second.parts.size() &&
-        array->second.parts.size() > 1) {
-      return ResolvedWithin(array->second.parts[static_cast<size_t>(*index)], values, kept, steps + 1);
-    }
-  }
-  if (e.kind == Kind::kMember) {
-    const auto field = values.find(CppText(e));
-    return field != values.end() && field->second.parts.size() == 1
-               ? ResolvedWithin(field->second.parts[0], values, kept, steps + 1)
-               : e;
-  }
-  CppExpression result = e;
-  const size_t from = e.kind == Kind::kCall ? 1 : 0;
-  for (size_t i = from; i < result.parts.size(); ++i)
-    result.parts[i] = ResolvedWithin(e.parts[i], values, kept, steps + 1);
-  return result;
-}
-
 }  // namespace
 
 bool Exclude(const HostLaunch& a, const HostLaunch& b) {
@@ -730,53 +594,6 @@ std::vector<HostLaunch> FindLaunches(const SourceModel& model) {
     launch.host_reals = callers.Reals(*launch.host);
   }
   return launches;
-}
-
-CppExpression Resolved(const CppExpression& expression, const HostValues& values,
-                       const std::map<std::string, bool>& kept) {
-  return ResolvedWithin(expression, values, kept, 0);
-}
-
-std::optional<int64_t> LikelyValue(const CppExpression& e, const std::map<std::string, int64_t>& names) {
-  if (const std::optional<int64_t> value = ConstantValue(e, names)) return value;
-  if (e.kind == Kind::kCast) return LikelyValue(e.parts[0], names);
-  if (e.kind != Kind::kConditional) return std::nullopt;
-  const std::optional<int64_t> otherwise = LikelyValue(e.parts[2], names);
-  return otherwise ? otherwise : LikelyValue(e.parts[1], names);
-}
-
-std::string HostTensor(const CppExpression& argument, const HostValues& values) {
-  CppExpression e = argument;
-  for (int step = 0; step < kMaxSteps; ++step) {
-    if (e.kind == Kind::kCast || (e.kind == Kind::kPrefix && e.text == "&")) {
-      e = CppExpression(e.parts[0]);
-    } else if (e.kind == Kind::kCall && e.parts[0].kind == Kind::kMember) {
-      e = CppExpression(e.parts[0].parts[0]);  // x.data_ptr<float>(), x.value().data_ptr()
-    } else if (e.kind == Kind::kCall && e.parts.size() == 2) {
-      e = CppExpression(e.parts[1]);  // thrust::raw_pointer_cast(x.data())
-    } else if (e.kind == Kind::kBinary) {
-      e = CppExpression(e.parts[0]);
-    } else if (e.kind == Kind::kConditional) {
-      e = CppExpression(e.parts[1]);
-    } else if (e.kind == Kind::kName) {
-      const auto found = values.find(e.text);
-      if (found == values.end() || found->second.parts.size() != 1) return e.text;
-      if (found->second.pointer && found->second.parts[0].kind == Kind::kName) return found->second.parts[0].text;
-      const std::string text = CppText(found->second.parts[0]);
-      if (!absl::StrContains(text, "data_ptr") && !absl::StrContains(text, ".data()") &&
-          found->second.parts[0].kind != Kind::kCast) {
-        return e.text;
-      }
-      e = CppExpression(found->second.parts[0]);
-    } else if (e.kind == Kind::kMember) {
-      const auto field = values.find(CppText(e));
-      if (field == values.end() || field->second.parts.size() != 1) return e.text;  // params.x
-      e = CppExpression(field->second.parts[0]);
-    } else {
-      return "";
-    }
-  }
-  return "";
 }
 
 }  // namespace pawl

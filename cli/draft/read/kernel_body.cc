@@ -349,6 +349,10 @@ class BodyReader {
       case Kind::kCall:
         Call(e);
         return;
+      case Kind::kConditional:
+        Bound(e.parts[0], false);  // i < n ? x[i] : 0
+        for (const CppExpression& part : e.parts) Value(part);
+        return;
       default:
         for (const CppExpression& part : e.parts) Value(part);
     }

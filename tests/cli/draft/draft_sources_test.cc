@@ -386,6 +386,23 @@ TEST_F(DraftSourcesTest, StridesInEachOtherAreProducts) {
             HasSubstr("arguments = [\"x\", \"y\", \"heads\", \"dim\", \"row_stride\", \"dim\"]")));
 }
 
+TEST_F(DraftSourcesTest, SizesThatAreDividedAreMultiples) {
+  EXPECT_THAT(TomlOf("__global__ void k(const float* x, float* y, int n) {\n"
+                     "  y[blockIdx.x * 500 + threadIdx.x] = x[blockIdx.x * 500 + threadIdx.x]; }\n"
+                     "void go(const float* x, float* y, int n) { k<<<n / 500, 500>>>(x, y, n); }\n"
+                     "void run(const float* x, float* y) { go(x, y, 4000); }\n"),
+              AllOf(HasSubstr("name = \"tiny\"\nn = 500\n"), HasSubstr("name = \"main\"\nn = 4000\n"),
+                    HasSubstr("grid = [\"floor(n / 500)\"]")));
+}
+
+TEST_F(DraftSourcesTest, AStrideOfWhatIsNotUnderstoodIsNotGuessed) {
+  EXPECT_THAT(TomlOf("__global__ void k(const float* x, float* y, int rows, int row_stride, const int* count) {\n"
+                     "  const int row = blockIdx.x; if (row >= rows) return;\n"
+                     "  for (int i = 0; i < *count; ++i)\n"
+                     "    y[row] += x[row * row_stride + i * 32 + (threadIdx.x & 31)];\n}\n"),
+              Not(HasSubstr("row_stride is 32")));
+}
+
 TEST_F(DraftSourcesTest, WhatDataPlaceIsNotAllWritten) {
   EXPECT_THAT(
       TomlOf("__global__ void k(const float* x, float* cache, const long* slots, int n, int width, int block) {\n"
@@ -415,6 +432,38 @@ TEST_F(DraftSourcesTest, IndicesOfDeviceFunctionsAndBytesOfTheHostTellShapes) {
       AllOf(HasSubstr("name = \"solid\"\ntype = \"u8\"\nshape = [\"ny\", \"nx\"]\n"),
             HasSubstr("name = \"flat\"\ntype = \"u8\"\nshape = [\"2 * nx\"]\n"),
             HasSubstr("name = \"omega\"\ntype = \"f32\"\nvalue = \"0.75\"\n")));
+}
+
+TEST_F(DraftSourcesTest, ConditionsOfExpressionsAreBoundsToo) {
+  EXPECT_THAT(
+      TomlOf(
+          "struct P { const int* at; const float* table; int shape[2]; };\n"
+          "__global__ void k(P p, const float* bias, float* y, float scale) {\n"
+          "  for (int e = 0; e < 4; ++e) {\n"
+          "    const int expert = e * 32 + threadIdx.x;\n"
+          "    y[blockIdx.x] += expert < p.shape[1] ? bias[expert] * p.table[p.at[blockIdx.x]] : scale;\n  }\n}\n"
+          "void go(const int* at, const float* t, const float* bias, float* y, int tokens, int experts, float sigma) "
+          "{\n"
+          "  P p; p.at = at; p.table = t; p.shape[0] = tokens; p.shape[1] = experts;\n"
+          "  k<<<tokens, 32>>>(p, bias, y, 1.0f / sigma); }\n"
+          "void run(const int* at, const float* t, const float* b, float* y) { go(at, t, b, y, 64, 128, 30.0f); }\n"),
+      AllOf(HasSubstr("name = \"bias\"\ntype = \"f32\"\nshape = [\"experts\"]\n"),
+            HasSubstr("name = \"table\"\ntype = \"f32\"\nshape = [\"TABLE_ROWS\"]\n"),
+            HasSubstr("fill = { integers = [0, \"TABLE_ROWS - 1\"] }"),
+            HasSubstr("name = \"scale\"\ntype = \"f32\"\nvalue = \"1 / 30\"\n"),
+            HasSubstr("\"tokens\", \"experts\"]\n")));
+}
+
+// What is looser than the type justifies is refused by `pawl check`.
+TEST_F(DraftSourcesTest, ToleratesWhatTheTypesOfTheOutputsJustify) {
+  const auto of = [](const std::string& type) {
+    return "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n__global__ void k(const " + type + "* x, " + type +
+           "* y, int n) { int i = blockIdx.x; if (i < n) y[i] = x[i]; }\n";
+  };
+  EXPECT_THAT(TomlOf(of("double")), HasSubstr("[tolerance]\nabsolute = 1e-10\nrelative = 1e-11\n"));
+  EXPECT_THAT(TomlOf(of("float")), HasSubstr("[tolerance]\nabsolute = 0.001\nrelative = 0.0001\n"));
+  EXPECT_THAT(TomlOf(of("half")), HasSubstr("[tolerance]\nabsolute = 0.02\nrelative = 0.004\n"));
+  EXPECT_THAT(TomlOf(of("__nv_bfloat16")), HasSubstr("[tolerance]\nabsolute = 0.1\nrelative = 0.02\n"));
 }
 
 TEST_F(DraftSourcesTest, ATypeThatNothingDeclaresIsATodo) {
