@@ -651,13 +651,14 @@ class Server:
     def lay_out(self, request):
         """Writes problem.py and the files beside it into a folder of their own, and takes the right to write away."""
         self.folder = tempfile.TemporaryDirectory(prefix="problem-", dir=os.path.dirname(os.path.abspath(__file__)))
-        source = {"path": "problem.py", "base64": base64.b64encode(request["source"].encode())}
+        name = os.path.basename(request["path"])
+        source = {"path": name, "base64": base64.b64encode(request["source"].encode())}
         write_files(self.folder.name, [source, *request.pop("files")])
-        for place, _, names in os.walk(self.folder.name, topdown=False):
-            for name in names:
-                os.chmod(os.path.join(place, name), 0o444)
+        for place, _, files in os.walk(self.folder.name, topdown=False):
+            for file in files:
+                os.chmod(os.path.join(place, file), 0o444)
             os.chmod(place, 0o555)
-        request["file"] = os.path.join(self.folder.name, "problem.py")
+        request["file"] = os.path.join(self.folder.name, name)
 
     def end_others(self):
         """Ends every process that is left but the problem's."""
