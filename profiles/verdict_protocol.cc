@@ -64,9 +64,11 @@ class Protocol {
       if (!pairs.ok()) return pairs.status();
       pairs_[i].processes.push_back(*std::move(pairs));
     }
-    if (protocol_.whole.empty() || Compared().result() == v1::FASTER || Lost()) return absl::OkStatus();
+    if (protocol_.whole.empty() || Lost()) return absl::OkStatus();
+    const bool open = Compared().result() != v1::FASTER;
     for (size_t i = 0; i < pairs_.size(); ++i) {
       if (protocol_.whole == pairs_[i].size) continue;
+      if (!open && !(protocol_.wants_more && protocol_.wants_more(i))) continue;
       if (absl::Status status = Extend(*source, i, &pairs_[i].processes.back()); !status.ok()) return status;
     }
     return absl::OkStatus();

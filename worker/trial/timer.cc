@@ -65,8 +65,9 @@ absl::StatusOr<Timing> TimeAgainst(GpuDevice& device, const v1::Bundle& bundle, 
   compare.set_deciding(bundle.timing());
   const int64_t bytes = std::max<int64_t>(1, OutputBytesOf(candidate.plan));
   const int64_t least = std::clamp<int64_t>(kMostCheckedBytes / bytes, 1, options.least_checked);
-  compare.set_checked_calls(
-      static_cast<int>(std::clamp<int64_t>(options.checked_bytes / bytes, least, options.checked_calls)));
+  timing.asked_checks =
+      static_cast<int>(std::clamp<int64_t>(options.checked_bytes / bytes, least, options.checked_calls));
+  compare.set_checked_calls(timing.asked_checks);
   compare.set_candidate_first(options.candidate_first);
   compare.set_pool(pool->pool);
   compare.set_entries(pool->entries);

@@ -27,7 +27,8 @@ struct Timing {
   bool doubtful = false;  // the runner ran out of memory or died: a fresh one tells whose fault that was
   v1::CompareReply times;
   double seconds = 0;
-  double check_seconds = 0;  // of these: the reference's, for times.checked()
+  int asked_checks = 0;      // about how many calls were to be checked: fewer than the options say where they are large
+  double check_seconds = 0;  // of `seconds`: the reference's, for times.checked()
 };
 
 // Times a validated candidate against its parent at one size, and checks the outputs of timed calls against the

@@ -188,8 +188,9 @@ TEST(CompareTimed, TakesTheDecidingTimesFromThePairsWhenColdDecides) {
   EXPECT_EQ(timed->processes[0].times.at("").parent_warm_us, 20);
 }
 
-Timing Checked(int calls, double seconds_each) {
+Timing Checked(int calls, double seconds_each, int asked = 0) {
   Timing timing;
+  timing.asked_checks = asked > 0 ? asked : calls;
   for (int i = 0; i < calls; ++i) timing.times.add_checked();
   timing.check_seconds = calls * seconds_each;
   return timing;
@@ -221,6 +222,19 @@ TEST(ChecksOfComparisonTest, FurtherProcessesCheckWhatIsLeftAndNoFewerThanTheFir
   EXPECT_EQ(checks.Options("large", 36, 2).checked_calls, 135 - 64);
   checks.Add("large", 2, Checked(70, 0.04));
   EXPECT_EQ(checks.Options("large", 36, 3).checked_calls, TimingOptions().checked_calls);
+}
+
+TEST(ChecksOfComparisonTest, SaysWhereTooFewCallsWereTimedToCheckThem) {
+  ChecksOfComparison checks;
+  checks.Add("long", 0, Checked(4, 0.04));
+  checks.Add("long", 1, Checked(80, 0.04, 135));
+  EXPECT_TRUE(checks.Lacks("long"));
+  checks.Add("long", 1, Checked(50, 0.04, 55));
+  EXPECT_FALSE(checks.Lacks("long"));
+  checks.Add("large", 1, Checked(64, 0.04, 64));  // more would not fit
+  EXPECT_FALSE(checks.Lacks("large"));
+  checks.Add("quick", 1, Checked(140, 1e-5, 500));
+  EXPECT_FALSE(checks.Lacks("quick")) << "more than it needs would be welcome, but is not worth more pairs";
 }
 
 }  // namespace
