@@ -35,6 +35,7 @@ struct DraftTensor {
   std::string range_high;  // of an integer input; or a fill's name
   bool by_data = false;    // other tensors' values say which elements are used
   bool guessed = false;    // nothing tells its shape
+  std::string symbol;      // the variable of the source that it fills; empty: none
 };
 
 struct DraftScalar {

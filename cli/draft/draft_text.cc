@@ -51,6 +51,7 @@ void Tensors(const Draft& draft, std::string& out) {
     absl::StrAppend(&out, "[[tensor]]\nname = ", Quoted(tensor.name), "\ntype = ", Quoted(tensor.type),
                     "\nshape = ", List(tensor.shape), "\n");
     if (tensor.role != "input") absl::StrAppend(&out, "role = ", Quoted(tensor.role), "\n");
+    if (!tensor.symbol.empty()) absl::StrAppend(&out, "static = true\n");
     if (tensor.role != "input" && tensor.role != "inout") continue;
     if (tensor.range_high == "zeros" || tensor.range_high == "bytes") {
       absl::StrAppend(&out, "fill = ", Quoted(tensor.range_high), "\n");
@@ -78,6 +79,13 @@ void Variables(const Draft& draft, std::string& out) {
     for (const auto& [resource, direction] : variable.affects)
       effects.push_back(absl::StrCat(resource, " = ", Quoted(direction)));
     absl::StrAppend(&out, "affects = { ", absl::StrJoin(effects, ", "), " }\n");
+  }
+}
+
+void Symbols(const Draft& draft, std::string& out) {
+  for (const DraftTensor& tensor : draft.tensors) {
+    if (tensor.symbol.empty()) continue;
+    absl::StrAppend(&out, "\n[[symbol]]\nname = ", Quoted(tensor.symbol), "\ntensor = ", Quoted(tensor.name), "\n");
   }
 }
 
@@ -300,6 +308,7 @@ std::string KernelTomlText(const Draft& draft) {
           range.multiple > 1 ? absl::StrCat("{ range = ", ends, ", multiple = ", range.multiple, " }") : ends, "\n");
     }
   }
+  Symbols(draft, out);
   Launches(draft, out);
   if (!draft.bytes.empty()) {
     absl::StrAppend(

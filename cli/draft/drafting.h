@@ -149,6 +149,14 @@ class Drafting {
   // A cooperative kernel's grid, of which all blocks must be resident.
   void ResidentGrid(const PlannedKernel& planned, DraftLaunch& launch);
 
+  // draft_symbols.cc: variables of the device that the host fills.
+  void Symbols();
+  void AddSymbol(const SourceSymbol& symbol);
+  // Why no [[symbol]] can fill it; empty: one can.
+  std::string WhyNoSymbol(const SourceSymbol& symbol) const;
+  bool IsWritten(const SourceSymbol& symbol) const;
+  void SetSymbolShape(const SourceSymbol& symbol, int64_t width, DraftTensor& tensor);
+
   // draft_tensors.cc: pointers.
   void Tensors();
   // Integers that index another tensor stay within it.

@@ -275,14 +275,64 @@ TEST_F(DraftSourcesTest, FunctionObjectsAreRefusedByTheirUse) {
               HasSubstr("name = \"f\"\ntype = \"f32\""));
 }
 
-TEST_F(DraftSourcesTest, ConstantMemoryOfTheHostIsATodo) {
+TEST_F(DraftSourcesTest, MemoryThatTheHostFillsIsAStaticInput) {
   EXPECT_THAT(
       TomlOf("__constant__ float weights[9];\n__constant__ float known[2] = {1, 2};\n__constant__ int other[2];\n"
              "__global__ void k(float* x, int n) { int i = threadIdx.x; if (i < n) x[i] = weights[0] + known[1]; }\n"
              "void set(float* w) { cudaMemcpyToSymbol(weights, w, sizeof(weights)); }\n"),
-      AllOf(HasSubstr("# TODO: the kernel reads weights (__constant__ float weights[9]), which the host fills by "
-                      "cudaMemcpyToSymbol in line 5"),
-            Not(HasSubstr("reads known")), Not(HasSubstr("reads other"))));
+      AllOf(HasSubstr("# TODO: fill: the values are the host's, which copies them to weights in line 5: make them in "
+                      "inputs() of problem.py\n[[tensor]]\nname = \"weights\"\ntype = \"f32\"\nshape = [\"9\"]\n"
+                      "static = true\nfill = \"normal\"\n"),
+            HasSubstr("\n[[symbol]]\nname = \"weights\"\ntensor = \"weights\"\n"), Not(HasSubstr("\"known\"")),
+            Not(HasSubstr("\"other\"")), HasSubstr("bytes = \"4 * n\"\n")));
+  EXPECT_THAT(problem_, HasSubstr("def reference(weights, **rest):"));
+}
+
+TEST_F(DraftSourcesTest, ASymbolHasTheTypeAndTheShapeOfItsVariable) {
+  const std::string toml = TomlOf(
+      "namespace filter {\nconstexpr int RADIUS = 3;\ntypedef double real;\nstruct Camera { float at[3]; int id; };\n"
+      "__constant__ real taps[2][2 * RADIUS + 1], bias;\n__constant__ float4 planes[6];\n__device__ int order[8];\n"
+      "__constant__ Camera camera;\n}\n__constant__ float scale[16];\n__constant__ float theirs[UNKNOWN];\n"
+      "__global__ void k(float* x, int n) {\n  int i = threadIdx.x;\n  if (i < n) x[i] = filter::taps[0][1] + "
+      "filter::bias + filter::planes[0].x + filter::order[1] + filter::camera.id + scale[2] + theirs[0];\n}\n"
+      "void set(const float* s, const void* t, int n) {\n"
+      "  cudaMemcpyToSymbol(scale, s, 4 * sizeof(float));\n  cudaMemcpyToSymbol(theirs, s, 5 * sizeof(float));\n"
+      "  CHECK(cudaMemcpyToSymbol(filter::taps, t, n * sizeof(double), 0, cudaMemcpyHostToDevice));\n"
+      "  cudaMemcpyToSymbol(filter::order, t, sizeof(int) * n);\n}\n");
+  EXPECT_THAT(toml, HasSubstr("name = \"taps\"\ntype = \"f64\"\nshape = [\"2\", \"7\"]\nstatic = true\n"));
+  EXPECT_THAT(toml, HasSubstr("[[symbol]]\nname = \"filter::taps\"\ntensor = \"taps\"\n"));
+  EXPECT_THAT(toml, HasSubstr("name = \"bias\"\ntype = \"f64\"\nshape = [\"1\"]\nstatic = true\n"));
+  EXPECT_THAT(toml, HasSubstr("the values are the host's, which is not in this source"));
+  EXPECT_THAT(toml, HasSubstr("name = \"planes\"\ntype = \"f32\"\nshape = [\"6\", \"4\"]\nstatic = true\n"));
+  EXPECT_THAT(toml, HasSubstr("name = \"order\"\ntype = \"i32\"\nshape = [\"8\"]\nstatic = true\nfill = { integers"));
+  EXPECT_THAT(toml, HasSubstr("name = \"camera\"\ntype = \"u8\"\nshape = [\"16\"]\nstatic = true\nfill = \"bytes\"\n"));
+  EXPECT_THAT(toml, HasSubstr("# TODO: shape: all of scale; the host copies the first 16 bytes\n"));
+  EXPECT_THAT(toml, HasSubstr("name = \"scale\"\ntype = \"f32\"\nshape = [\"16\"]\nstatic = true\n"));
+  EXPECT_THAT(toml, HasSubstr("# TODO: shape: from the bytes that the host copies; `UNKNOWN` is not known\n"));
+  EXPECT_THAT(toml, HasSubstr("name = \"theirs\"\ntype = \"f32\"\nshape = [\"5\"]\nstatic = true\n"));
+}
+
+TEST_F(DraftSourcesTest, WhatASymbolCannotSayStaysATodo) {
+  EXPECT_THAT(
+      TomlOf("__constant__ float* table;\n__device__ int counts[4];\n__constant__ Lost lost;\n"
+             "__global__ void k(float* x, int n) {\n  int i = threadIdx.x;\n  if (i < n) x[i] = table[i] + lost.a;\n"
+             "  atomicAdd(&counts[0], 1);\n}\n"
+             "void set(float* t, int* c) {\n  cudaMemcpyToSymbol(table, &t, sizeof(t));\n"
+             "  cudaMemcpyToSymbol(counts, c, sizeof(counts));\n}\n"),
+      AllOf(HasSubstr("# TODO: the kernel uses table (__constant__ float*table), which the host fills by "
+                      "cudaMemcpyToSymbol in line 10: nothing in this draft fills it, since it is a pointer"),
+            HasSubstr("nothing in this draft fills it, since the kernel writes it"),
+            HasSubstr("nothing in this draft fills it, since the type Lost is not known"),
+            Not(HasSubstr("\n[[symbol]]"))));
+}
+
+TEST_F(DraftSourcesTest, AConstantThatSizesASymbolIsNotVaried) {
+  EXPECT_THAT(TomlOf("constexpr int TILE = 32;\nconstexpr int TAPS = TILE + 1;\n__constant__ float taps[TAPS];\n"
+                     "__global__ void k(float* x, int n) {\n  int i = blockIdx.x * TILE + threadIdx.x;\n"
+                     "  if (i < n) x[i] = taps[threadIdx.x];\n}\n"
+                     "void go(float* x, int n) { k<<<(n + TILE - 1) / TILE, TILE>>>(x, n); }\n"),
+              AllOf(HasSubstr("shape = [\"33\"]\nstatic = true\n"), Not(HasSubstr("name = \"TILE\"")),
+                    HasSubstr("#   TILE = 32 in line 1: taps has a size that depends on it\n")));
 }
 
 TEST_F(DraftSourcesTest, TwoLaunchesInALoopAreNotRepeatedApart) {
