@@ -38,6 +38,7 @@ absl::StatusOr<Draft> Drafting::Run(const std::string& entry) {
   for (size_t i = 0; i < planned_.size(); ++i) DerivedNumbers(planned_[i], draft_.launches[i]);
   Tensors();
   Symbols();
+  Loops();
   for (size_t i = 0; i < planned_.size(); ++i) Arguments(planned_[i], draft_.launches[i]);
   draft_.variables = variables_->Finish(&draft_.constants);
   Constraints();

@@ -66,7 +66,7 @@ struct DraftLaunch {
   std::string entry;
   std::string when;
   std::vector<std::string> grid, block, cluster, arguments, swap;
-  std::string shared, repeat, index;
+  std::string shared, loop, repeat, index;
   bool cooperative = false;
   std::vector<std::string> todos;
 };

@@ -98,6 +98,7 @@ void Launches(const Draft& draft, std::string& out) {
     absl::StrAppend(&out, "grid = ", List(launch.grid), "\nblock = ", List(launch.block), "\n");
     if (!launch.shared.empty()) absl::StrAppend(&out, "shared = ", Quoted(launch.shared), "\n");
     absl::StrAppend(&out, "arguments = ", List(launch.arguments), "\n");
+    if (!launch.loop.empty()) absl::StrAppend(&out, "loop = ", Quoted(launch.loop), "\n");
     if (!launch.repeat.empty()) absl::StrAppend(&out, "repeat = ", Quoted(launch.repeat), "\n");
     if (!launch.index.empty()) absl::StrAppend(&out, "index = ", Quoted(launch.index), "\n");
     if (!launch.swap.empty()) absl::StrAppend(&out, "swap = ", List(launch.swap), "\n");
