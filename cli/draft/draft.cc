@@ -37,6 +37,8 @@ absl::StatusOr<Draft> Drafting::Run(const std::string& entry) {
   for (PlannedKernel& planned : planned_) draft_.launches.push_back(Launch(planned));
   for (size_t i = 0; i < planned_.size(); ++i) DerivedNumbers(planned_[i], draft_.launches[i]);
   Tensors();
+  Symbols();
+  Loops();
   for (size_t i = 0; i < planned_.size(); ++i) Arguments(planned_[i], draft_.launches[i]);
   draft_.variables = variables_->Finish(&draft_.constants);
   Constraints();
@@ -212,18 +214,6 @@ std::vector<std::string> Drafting::Divided() const {
 }
 
 void Drafting::Remarks() {
-  for (const SourceSymbol& symbol : model_.symbols) {
-    const bool read = std::any_of(planned_.begin(), planned_.end(), [&](const PlannedKernel& planned) {
-      return planned.body.words.contains(symbol.name);
-    });
-    if (!read || (symbol.filled == 0 && symbol.initialised)) continue;
-    draft_.remarks.push_back(
-        symbol.filled != 0
-            ? absl::StrCat("the kernel reads ", symbol.name, " (", symbol.declaration, "), which the host fills by ",
-                           "cudaMemcpyToSymbol in line ", symbol.filled, ": nothing in this draft fills it")
-            : absl::StrCat("the kernel reads ", symbol.name, " (", symbol.declaration, "), which has no initial value ",
-                           "and which a host fills by cudaMemcpyToSymbol: nothing in this draft fills it"));
-  }
   for (const std::string& header : model_.missing) {
     draft_.remarks.push_back(
         absl::StrCat("#include \"", header, "\" was not found: copy it into this folder and add it to `files`"));

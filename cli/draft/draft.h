@@ -35,6 +35,7 @@ struct DraftTensor {
   std::string range_high;  // of an integer input; or a fill's name
   bool by_data = false;    // other tensors' values say which elements are used
   bool guessed = false;    // nothing tells its shape
+  std::string symbol;      // the variable of the source that it fills; empty: none
 };
 
 struct DraftScalar {
@@ -65,7 +66,7 @@ struct DraftLaunch {
   std::string entry;
   std::string when;
   std::vector<std::string> grid, block, cluster, arguments, swap;
-  std::string shared, repeat, index;
+  std::string shared, loop, repeat, index;
   bool cooperative = false;
   std::vector<std::string> todos;
 };

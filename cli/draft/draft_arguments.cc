@@ -17,33 +17,6 @@ void Drafting::Arguments(PlannedKernel& planned, DraftLaunch& launch) {
         planned.launch != nullptr && i < planned.launch->arguments.size() ? &planned.launch->arguments[i] : nullptr;
     launch.arguments.push_back(Argument(parameter, given, planned, launch));
   }
-  if (planned.launch == nullptr) return;
-  for (const auto& [a, b] : planned.launch->swaps) {
-    std::vector<std::string> names;
-    for (const std::string& host : {a, b}) {
-      CppExpression name;
-      name.kind = CppExpression::Kind::kName;
-      name.text = host;
-      const std::string held = HostTensor(name, planned.launch->values);
-      for (const auto& [key, tensor] : planned.tensors) {
-        for (size_t i = 0; i < planned.kernel->parameters.size() && i < planned.launch->arguments.size(); ++i) {
-          if (planned.kernel->parameters[i].name == key &&
-              HostTensor(planned.launch->arguments[i], planned.launch->values) == held) {
-            names.push_back(tensor);
-          }
-        }
-      }
-    }
-    if (names.size() == 2) {
-      launch.swap = names;
-      for (DraftTensor& tensor : draft_.tensors) {
-        if (tensor.name == names[0] || tensor.name == names[1]) {
-          tensor.role = "inout";
-          tensor.todos.push_back("role: the launches exchange it with another; say which one is the result");
-        }
-      }
-    }
-  }
 }
 
 std::string Drafting::Argument(const SourceParameter& parameter, const CppExpression* given, PlannedKernel& planned,
@@ -63,12 +36,14 @@ std::string Drafting::Argument(const SourceParameter& parameter, const CppExpres
     const std::optional<ElementType> plain = TypeOf(parameter.type, planned);
     if (!plain || plain->width > 1) return Struct(parameter, given, planned);
   }
-  if (given != nullptr && planned.launch->loop &&
-      RootOf(*given, planned.launch->values) == planned.launch->loop->index) {
-    launch.index = FreeName(parameter.name);
-    return launch.index;
-  }
   const std::optional<ElementType> type = TypeOf(parameter.type, planned);
+  DraftLaunch& head = HeadOf(launch);
+  if (given != nullptr && planned.launch->loop && !head.repeat.empty() && type &&
+      (type->type == "i32" || type->type == "u32") &&
+      RootOf(*given, planned.launch->values) == planned.launch->loop->index) {
+    if (head.index.empty()) head.index = FreeName(parameter.name);
+    return head.index;
+  }
   const auto size = planned.sizes.find(parameter.name);
   if (size != planned.sizes.end() && type && type->type == "i32" && IsName(size->second)) return size->second;
   return Scalar(parameter, given, planned, type, size == planned.sizes.end() ? "" : size->second);

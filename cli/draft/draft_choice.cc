@@ -105,7 +105,8 @@ void Drafting::TakeKernel(const SourceFunction& kernel) {
 void Drafting::TakeLaunch(const HostLaunch& launch) {
   const auto texts = [](const HostLaunch& made) {
     std::string text;
-    for (const CppExpression& argument : made.arguments) absl::StrAppend(&text, CppText(argument), ", ");
+    for (const CppExpression& argument : made.arguments)
+      absl::StrAppend(&text, CppText(argument), " of ", HostTensor(argument, made.values), ", ");
     return text;
   };
   for (const PlannedKernel& planned : planned_) {

@@ -1,4 +1,4 @@
-// [[launch]] tables: entries, geometry, loops and conditions (declared in drafting.h).
+// [[launch]] tables: entries, geometry and conditions (declared in drafting.h).
 #include <algorithm>
 
 #include "absl/strings/match.h"
@@ -22,6 +22,8 @@ constexpr int64_t kResidentSize = 16384;  // elements of a cooperative grid with
 
 std::optional<std::string> Drafting::HostLeaf(const CppExpression& e, const PlannedKernel& planned, bool may_add) {
   const std::string text = CppText(e);
+  // The loop's variable means nothing outside of the loop.
+  if (planned.launch->loop && text == planned.launch->loop->index) return std::nullopt;
   if (absl::StrContains(text, "multiProcessorCount") || absl::StrContains(text, "num_sms") ||
       absl::StrContains(text, "numSMs") || absl::StrContains(text, "sm_count") || text == "sms" || text == "num_sm") {
     return "SM_COUNT";
@@ -241,38 +243,6 @@ void Drafting::HostGeometry(PlannedKernel& planned, DraftLaunch& launch) {
     }
   }
   launch.todos.push_back(absl::StrCat("geometry from line ", host.line, " of ", host.host->name));
-}
-
-void Drafting::Loop(const PlannedKernel& planned, DraftLaunch& launch) {
-  if (!planned.launch->loop) return;
-  const HostLoop& loop = *planned.launch->loop;
-  if (loop.launches > 1) {
-    launch.todos.push_back(absl::StrCat("the host repeats ", loop.launches, " launches together, `", loop.text,
-                                        "`. `repeat` on each alone would be another computation: all turns of one "
-                                        "launch, then all of the next. A benchmark's loop needs none"));
-    return;
-  }
-  if (!loop.outer.empty()) {
-    launch.todos.push_back(
-        absl::StrCat("the host's loop around it is itself in a loop, `", loop.outer, "`, which the draft leaves out"));
-  }
-  // Where nothing differs from one launch to the next, the loop is a benchmark's.
-  const bool differs =
-      !planned.launch->swaps.empty() || std::any_of(planned.launch->arguments.begin(), planned.launch->arguments.end(),
-                                                    [&](const CppExpression& argument) {
-                                                      return RootOf(argument, planned.launch->values) == loop.index;
-                                                    });
-  if (loop.plain && !differs) {
-    launch.todos.push_back(
-        absl::StrCat("the host repeats the launch, `", loop.text, "`; if that is no benchmark, add `repeat`"));
-    return;
-  }
-  std::optional<std::string> count = loop.plain ? HostText(loop.count, planned) : std::nullopt;
-  if (!count) {
-    launch.todos.push_back(absl::StrCat("it is launched in a loop that `repeat` can't say: ", loop.text));
-    return;
-  }
-  launch.repeat = *count;
 }
 
 void Drafting::When(const PlannedKernel& planned, DraftLaunch& launch) {

@@ -51,6 +51,7 @@ void Tensors(const Draft& draft, std::string& out) {
     absl::StrAppend(&out, "[[tensor]]\nname = ", Quoted(tensor.name), "\ntype = ", Quoted(tensor.type),
                     "\nshape = ", List(tensor.shape), "\n");
     if (tensor.role != "input") absl::StrAppend(&out, "role = ", Quoted(tensor.role), "\n");
+    if (!tensor.symbol.empty()) absl::StrAppend(&out, "static = true\n");
     if (tensor.role != "input" && tensor.role != "inout") continue;
     if (tensor.range_high == "zeros" || tensor.range_high == "bytes") {
       absl::StrAppend(&out, "fill = ", Quoted(tensor.range_high), "\n");
@@ -81,6 +82,13 @@ void Variables(const Draft& draft, std::string& out) {
   }
 }
 
+void Symbols(const Draft& draft, std::string& out) {
+  for (const DraftTensor& tensor : draft.tensors) {
+    if (tensor.symbol.empty()) continue;
+    absl::StrAppend(&out, "\n[[symbol]]\nname = ", Quoted(tensor.symbol), "\ntensor = ", Quoted(tensor.name), "\n");
+  }
+}
+
 void Launches(const Draft& draft, std::string& out) {
   for (const DraftLaunch& launch : draft.launches) {
     absl::StrAppend(&out, "\n");
@@ -90,6 +98,7 @@ void Launches(const Draft& draft, std::string& out) {
     absl::StrAppend(&out, "grid = ", List(launch.grid), "\nblock = ", List(launch.block), "\n");
     if (!launch.shared.empty()) absl::StrAppend(&out, "shared = ", Quoted(launch.shared), "\n");
     absl::StrAppend(&out, "arguments = ", List(launch.arguments), "\n");
+    if (!launch.loop.empty()) absl::StrAppend(&out, "loop = ", Quoted(launch.loop), "\n");
     if (!launch.repeat.empty()) absl::StrAppend(&out, "repeat = ", Quoted(launch.repeat), "\n");
     if (!launch.index.empty()) absl::StrAppend(&out, "index = ", Quoted(launch.index), "\n");
     if (!launch.swap.empty()) absl::StrAppend(&out, "swap = ", List(launch.swap), "\n");
@@ -300,6 +309,7 @@ std::string KernelTomlText(const Draft& draft) {
           range.multiple > 1 ? absl::StrCat("{ range = ", ends, ", multiple = ", range.multiple, " }") : ends, "\n");
     }
   }
+  Symbols(draft, out);
   Launches(draft, out);
   if (!draft.bytes.empty()) {
     absl::StrAppend(

@@ -62,6 +62,17 @@ DraftVariables::DraftVariables(const SourceModel& model, std::vector<const Sourc
       }
     }
   }
+  HostValues constants;
+  for (const SourceConstant& constant : model_.constants) {
+    if (!constant.literal) constants[constant.name] = {{constant.expression}, false, ""};
+  }
+  for (const SourceSymbol& symbol : model_.symbols) {
+    std::set<std::string> names;
+    for (const CppExpression& extent : symbol.extents) CollectNames(extent, constants, 0, names);
+    for (const std::string& name : names) {
+      if (symbol.filled != 0 || !symbol.initialised) in_symbols_.emplace(name, symbol.name);
+    }
+  }
   ReadConstants();
 }
 
@@ -85,6 +96,11 @@ void DraftVariables::ReadConstants() {
     if (tunable == Tunable::kNone || !constant.literal) continue;
     const bool in_kernel = InKernels(constant.name), in_geometry = in_geometry_.contains(constant.name);
     if (!in_kernel && !in_geometry) continue;
+    if (const auto symbol = in_symbols_.find(constant.name); symbol != in_symbols_.end()) {
+      left_out_.push_back(absl::StrCat(constant.name, " = ", constant.value_text, " in line ", constant.line, ": ",
+                                       symbol->second, " has a size that depends on it"));
+      continue;
+    }
     if (!seen.insert(constant.name).second) {
       left_out_.push_back(absl::StrCat(constant.name, " = ", constant.value_text, " in line ", constant.line,
                                        ": the source defines this name more than once"));

@@ -62,10 +62,11 @@ class DraftVariables {
   std::vector<const KernelBody*> bodies_;
   std::vector<const HostLaunch*> launches_;
   FreeName free_name_;
-  std::set<std::string> in_geometry_;             // names that launches use
-  std::map<std::string, std::string> constants_;  // to their variables
-  std::map<std::string, std::string> templates_;  // "ITEMS=4", or a parameter of the host's template, to the variable
-  std::map<std::string, std::string> blocks_;     // "BLOCK=256", to the variable
+  std::set<std::string> in_geometry_;              // names that launches use
+  std::map<std::string, std::string> in_symbols_;  // names in the extents of variables that the host fills, to these
+  std::map<std::string, std::string> constants_;   // to their variables
+  std::map<std::string, std::string> templates_;   // "ITEMS=4", or a parameter of the host's template, to the variable
+  std::map<std::string, std::string> blocks_;      // "BLOCK=256", to the variable
   std::vector<DraftVariable> variables_;
   std::vector<std::string> left_out_;
 };

@@ -121,7 +121,7 @@ class Drafting {
   // using bf16 = __nv_bfloat16; typedef float real;
   std::string AliasOf(const std::string& name) const;
 
-  // draft_launches.cc: entries, geometry, loops and conditions.
+  // draft_launches.cc: entries, geometry and conditions.
   // What a name of the host is in kernel.toml; a new size where it is an integer that only the host knows.
   std::optional<std::string> HostLeaf(const CppExpression& e, const PlannedKernel& planned, bool may_add);
   // sizeof(T), where T is a type of the kernel's, or the host's own that the draft chose.
@@ -141,13 +141,39 @@ class Drafting {
   std::optional<bool> Truth(const std::string& argument) const;
   std::string EntryText(const PlannedKernel& planned, DraftLaunch& launch);
   void HostGeometry(PlannedKernel& planned, DraftLaunch& launch);
-  void Loop(const PlannedKernel& planned, DraftLaunch& launch);
   void When(const PlannedKernel& planned, DraftLaunch& launch);
   std::optional<std::string> KernelLeaf(const CppExpression& e, const PlannedKernel& planned) const;
   // Without a launch in the source: threads by __launch_bounds__ or 256, blocks by the bound of the index.
   void GuessGeometry(PlannedKernel& planned, DraftLaunch& launch);
   // A cooperative kernel's grid, of which all blocks must be resident.
   void ResidentGrid(const PlannedKernel& planned, DraftLaunch& launch);
+
+  // draft_loops.cc: the host's loops around launches.
+  // A loop around one launch.
+  void Loop(const PlannedKernel& planned, DraftLaunch& launch);
+  // Loops around several launches, and what all loops exchange, once roles and shapes are known.
+  void Loops();
+  // One of them, around the planned kernels from `first` to `end`.
+  void LoopOver(size_t first, size_t end);
+  // Why these are not all launches that the host's loop makes; empty: they are.
+  std::string WhyNoLoop(size_t first, size_t end) const;
+  // Whether the loop's variable is an argument.
+  static bool HasIndex(const PlannedKernel& planned);
+  // Whether a round reads what the one before it wrote.
+  bool IsCarried(size_t first, size_t end) const;
+  void Swap(size_t first, size_t end);
+  // The tensor of a pointer of the host's that one of these launches gets; empty: none does.
+  std::string ExchangedTensor(const std::string& host, size_t first, size_t end) const;
+  // The launch that has the repeat and the index of a launch's loop.
+  DraftLaunch& HeadOf(DraftLaunch& launch);
+
+  // draft_symbols.cc: variables of the device that the host fills.
+  void Symbols();
+  void AddSymbol(const SourceSymbol& symbol);
+  // Why no [[symbol]] can fill it; empty: one can.
+  std::string WhyNoSymbol(const SourceSymbol& symbol) const;
+  bool IsWritten(const SourceSymbol& symbol) const;
+  void SetSymbolShape(const SourceSymbol& symbol, int64_t width, DraftTensor& tensor);
 
   // draft_tensors.cc: pointers.
   void Tensors();

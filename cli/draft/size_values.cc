@@ -189,7 +189,8 @@ void SetLeastBytes(Draft& draft) {
     const bool unknown = std::any_of(draft.sizes.begin(), draft.sizes.end(), [&](const DraftSize& size) {
       return size.unknown && std::find(tensor.shape.begin(), tensor.shape.end(), size.name) != tensor.shape.end();
     });
-    if (tensor.role == "scratch" || tensor.by_data || tensor.guessed || unknown) continue;
+    // A call need not read all of a symbol.
+    if (tensor.role == "scratch" || tensor.by_data || tensor.guessed || unknown || !tensor.symbol.empty()) continue;
     // Of two that the launches exchange one is read and the other written.
     const bool exchanged = std::any_of(draft.launches.begin(), draft.launches.end(), [&](const DraftLaunch& launch) {
       return std::find(launch.swap.begin(), launch.swap.end(), tensor.name) != launch.swap.end();

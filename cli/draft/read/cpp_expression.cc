@@ -336,6 +336,11 @@ std::optional<CppExpression> ParseCppExpression(const std::vector<CppToken>& tok
   return Parser(tokens, begin, end).Whole();
 }
 
+bool Mentions(const CppExpression& e, std::string_view name) {
+  return e.IsName(name) ||
+         std::any_of(e.parts.begin(), e.parts.end(), [&](const CppExpression& part) { return Mentions(part, name); });
+}
+
 std::string CppText(const CppExpression& e) {
   const auto joined = [&](size_t from) {
     std::vector<std::string> texts;

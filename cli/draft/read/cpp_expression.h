@@ -41,6 +41,9 @@ struct CppExpression {
 // The tokens from `begin` to `end`. Nothing: they are no expression.
 std::optional<CppExpression> ParseCppExpression(const std::vector<CppToken>& tokens, size_t begin, size_t end);
 
+// Whether the name stands anywhere in it.
+bool Mentions(const CppExpression& expression, std::string_view name);
+
 // As C++ text, every operation in brackets that its place needs.
 std::string CppText(const CppExpression& expression);
 

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "cli/draft/read/constants.h"
 #include "cli/draft/read/host_calls.h"
+#include "cli/draft/read/host_swaps.h"
 #include "cli/draft/read/translation.h"
 
 namespace pawl {
@@ -184,7 +185,27 @@ class HostReader {
     values_[declarator.name] = std::move(value);
   }
 
+  // std::swap(a, b) of two pointers: from now on each is what the other was.
+  void Exchange(const std::string& a, const std::string& b) {
+    const auto held = [&](const std::string& name) -> std::optional<HostValue> {
+      const auto known = values_.find(name);
+      const bool pointer = known == values_.end() ? IsPointerParameter(name) : known->second.pointer;
+      if (!pointer) return std::nullopt;
+      CppExpression own;
+      own.kind = Kind::kName;
+      own.text = name;
+      own.text = HostTensor(own, values_);
+      return HostValue{{own}, false, known == values_.end() ? "" : known->second.type, true};
+    };
+    const std::optional<HostValue> of_a = held(a), of_b = held(b);
+    if (!of_a || !of_b) return;
+    values_[a] = *of_b;
+    values_[b] = *of_a;
+  }
+
   void Assign(const CppExpression& e) {
+    if (IsSwap(e) && e.parts[1].kind == Kind::kName && e.parts[2].kind == Kind::kName)
+      Exchange(e.parts[1].text, e.parts[2].text);
     // waves++: what it is from now on is not followed.
     if ((e.kind == Kind::kPrefix || e.kind == Kind::kPostfix) && (e.text == "++" || e.text == "--") &&
         e.parts[0].kind == Kind::kName) {
@@ -199,7 +220,7 @@ class HostReader {
       again.type = known == values_.end() ? "" : known->second.type;
       again.pointer = (known != values_.end() && known->second.pointer) || IsPointerParameter(left.text);
       again.initial = {e.parts[1]};
-      if (Uses(e.parts[1], left.text)) {
+      if (Mentions(e.parts[1], left.text)) {
         // n = n / 2: of what it was, or not followed.
         if (known == values_.end() || known->second.parts.size() != 1) {
           values_.erase(left.text);
@@ -235,11 +256,6 @@ class HostReader {
     });
   }
 
-  static bool Uses(const CppExpression& e, const std::string& name) {
-    return e.IsName(name) ||
-           std::any_of(e.parts.begin(), e.parts.end(), [&](const CppExpression& part) { return Uses(part, name); });
-  }
-
   void If(const CppStatement& statement) {
     const CppExpression condition = statement.expressions.empty() ? CppExpression{} : statement.expressions[0];
     const HostValues before = values_;
@@ -261,7 +277,9 @@ class HostReader {
 
   void For(const CppStatement& statement) {
     const size_t first = found_.size();
+    const HostValues before = values_;
     HostLoop loop;
+    loop.begin = statement.begin;
     loop.text =
         TokensText(tokens_, statement.begin, std::min(ClosingBracket(tokens_, statement.begin + 1) + 1, statement.end));
     if (!statement.body.empty() && statement.body[0].kind == CppStatement::Kind::kDeclaration &&
@@ -281,18 +299,16 @@ class HostReader {
     }
     for (size_t i = 1; i < statement.body.size(); ++i) Visit(statement.body[i]);
     values_.erase(loop.index);
-    std::vector<std::pair<std::string, std::string>> swaps;
-    CollectSwaps(statement, swaps);
-    std::vector<std::pair<std::string, std::string>> assigned;
-    CollectAssignments(statement, assigned);
-    // tmp = a; a = b; b = tmp;
-    for (size_t i = 0; i + 2 < assigned.size(); ++i) {
-      const auto& [temporary, a] = assigned[i];
-      const auto& [to_a, b] = assigned[i + 1];
-      const auto& [to_b, from] = assigned[i + 2];
-      if (to_a == a && to_b == b && from == temporary && a != b) swaps.push_back({a, b});
+    const Swaps swaps = SwapsIn(statement);
+    // The rounds are made of the names as they were before: behind the loop each means what it was exchanged for.
+    for (const auto& [a, b] : swaps) {
+      for (const std::string& name : {a, b}) {
+        values_.erase(name);
+        if (const auto known = before.find(name); known != before.end()) values_.insert(*known);
+      }
     }
     for (size_t i = first; i < found_.size(); ++i) {
+      found_[i].loops.push_back(loop.begin);
       if (found_[i].loop) {
         if (found_[i].loop->outer.empty()) found_[i].loop->outer = loop.text;
         continue;
@@ -302,30 +318,8 @@ class HostReader {
                         [&](const HostLaunch& other) { return &other == &found_[i] || !Exclude(found_[i], other); }));
       found_[i].loop = loop;
       found_[i].values.erase(loop.index);
-      found_[i].swaps = swaps;
+      found_[i].swaps = NetSwaps(swaps);
     }
-  }
-
-  void CollectSwaps(const CppStatement& statement, std::vector<std::pair<std::string, std::string>>& swaps) const {
-    for (const CppExpression& e : statement.expressions) {
-      if (e.kind != Kind::kCall || e.parts.size() != 3 || !absl::EndsWith(e.parts[0].text, "swap")) continue;
-      swaps.push_back({CppText(e.parts[1]), CppText(e.parts[2])});
-    }
-    for (const CppStatement& inner : statement.body) CollectSwaps(inner, swaps);
-  }
-
-  // a = b and T* a = b, in the order of the text.
-  void CollectAssignments(const CppStatement& statement,
-                          std::vector<std::pair<std::string, std::string>>& assigned) const {
-    for (const CppDeclarator& declarator : statement.declared) {
-      if (declarator.initial.size() == 1 && declarator.initial[0].kind == Kind::kName)
-        assigned.push_back({declarator.name, declarator.initial[0].text});
-    }
-    for (const CppExpression& e : statement.expressions) {
-      if (e.kind == Kind::kAssign && e.text == "=" && e.parts[0].kind == Kind::kName && e.parts[1].kind == Kind::kName)
-        assigned.push_back({e.parts[0].text, e.parts[1].text});
-    }
-    for (const CppStatement& inner : statement.body) CollectAssignments(inner, assigned);
   }
 
   // Launches in the tokens of a statement: <<<, the functions of the runtime, or those of a lambda in it.

@@ -8,6 +8,7 @@
 
 #include "cli/draft/read/cpp_expression.h"
 #include "cli/draft/read/cpp_statement.h"
+#include "cli/draft/read/host_swaps.h"
 #include "cli/draft/read/source_model.h"
 
 namespace pawl {
@@ -22,6 +23,7 @@ struct HostValue {
 using HostValues = std::map<std::string, HostValue>;
 
 struct HostLoop {
+  size_t begin = 0;  // its first token
   std::string index;
   CppExpression count;  // of launches, where `plain`
   bool plain = false;   // for (i = 0; i < count; ++i)
@@ -40,9 +42,10 @@ struct HostLaunch {
   bool cooperative = false;
   std::vector<CppExpression> cluster;
   std::optional<HostLoop> loop;
+  std::vector<size_t> loops;                               // the first tokens of all loops around it, innermost first
   std::vector<std::pair<CppExpression, bool>> conditions;  // with true: it does not hold
   std::vector<std::pair<size_t, int>> cases;  // the switches around it, and which group of labels of each it is in
-  std::vector<std::pair<std::string, std::string>> swaps;  // std::swap(a, b) behind it in the same loop
+  Swaps swaps;                                // that a round of the loop makes
   HostValues values;
   // What the first call of the host function in the source passes: template arguments, and numbers.
   std::map<std::string, std::string> host_templates;

@@ -17,14 +17,6 @@ void Visit(const std::vector<CppStatement>& statements, const std::function<void
   }
 }
 
-bool Mentions(const CppExpression& e, const std::string& name) {
-  if (e.kind == Kind::kName && e.text == name) return true;
-  for (const CppExpression& part : e.parts) {
-    if (Mentions(part, name)) return true;
-  }
-  return false;
-}
-
 // The factors of a product.
 void Factors(const CppExpression& e, std::vector<CppExpression>& factors) {
   if (e.kind == Kind::kCast) return Factors(e.parts[0], factors);

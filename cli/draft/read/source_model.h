@@ -77,9 +77,14 @@ struct SourceConstant {
 // A variable of the device that the host may fill: __constant__ float weights[9];
 struct SourceSymbol {
   std::string name;
+  std::string qualified;    // with its namespaces
   std::string declaration;  // "__constant__ float weights[9]"
+  std::string type;         // "float"
+  bool pointer = false;
+  std::vector<CppExpression> extents;  // of an array, slowest first
   bool initialised = false;
-  int filled = 0;  // the line with cudaMemcpyToSymbol; 0: none
+  int filled = 0;                       // the line with cudaMemcpyToSymbol; 0: none
+  std::optional<CppExpression> copied;  // how many bytes, where it says
 };
 
 struct SourceModel {

@@ -16,6 +16,7 @@
 #include "cli/draft/read/libclang.h"
 #include "cli/draft/read/macros.h"
 #include "cli/draft/read/source_model.h"
+#include "cli/draft/read/symbols.h"
 #include "kernels/limits.h"
 
 namespace pawl {
@@ -103,7 +104,7 @@ class SourceParser {
         model_->functions.begin(), model_->functions.end(),
         [](const SourceFunction& a, const SourceFunction& b) { return a.file == b.file && a.name_at < b.name_at; });
     NoteHostCode();
-    ReadSymbols();
+    ReadSymbols(*model_);
     return std::move(model_);
   }
 
@@ -497,45 +498,6 @@ class SourceParser {
     if (absl::StrContains(parameter.type.spelling, written)) return;
     parameter.type.unknown = true;
     parameter.type.element = written;
-  }
-
-  // Variables of the device at the level of files and namespaces, and where the host copies to them.
-  void ReadSymbols() {
-    for (const std::unique_ptr<SourceText>& file : model_->files) {
-      const std::vector<CppToken>& tokens = file->tokens;
-      for (size_t i = 0; i < tokens.size(); ++i) {
-        if (!tokens[i].Is("__constant__") && !tokens[i].Is("__device__")) continue;
-        size_t end = i;
-        while (end < tokens.size() && !tokens[end].Is(";") && !tokens[end].Is("(") && !tokens[end].Is("{") &&
-               !tokens[end].Is("=")) {
-          end = tokens[end].Is("[") ? ClosingBracket(tokens, end) + 1 : end + 1;
-        }
-        if (end >= tokens.size() || tokens[end].Is("(")) continue;  // a function
-        size_t name = i + 1;
-        while (name + 1 < end && !tokens[name + 1].Is("[")) ++name;
-        if (!tokens[name].IsWord()) continue;
-        SourceSymbol symbol;
-        symbol.name = tokens[name].text;
-        symbol.declaration = TokensText(tokens, i, end);
-        // A __device__ variable without a value is zero, and the kernel's own.
-        symbol.initialised = !tokens[end].Is(";") || tokens[i].Is("__device__");
-        model_->symbols.push_back(std::move(symbol));
-        i = end;
-      }
-    }
-    for (const std::unique_ptr<SourceText>& file : model_->files) {
-      const std::vector<CppToken>& tokens = file->tokens;
-      for (size_t i = 0; i + 2 < tokens.size(); ++i) {
-        if (!tokens[i].text.starts_with("cudaMemcpyToSymbol") && !tokens[i].text.starts_with("hipMemcpyToSymbol"))
-          continue;
-        const size_t close = ClosingBracket(tokens, i + 1);
-        for (size_t k = i + 2; k < close && !tokens[k].Is(","); ++k) {
-          for (SourceSymbol& symbol : model_->symbols) {
-            if (tokens[k].Is(symbol.name) && symbol.filled == 0) symbol.filled = tokens[i].line;
-          }
-        }
-      }
-    }
   }
 
   void NoteHostCode() {
