@@ -255,6 +255,8 @@ class Checker {
     for (const std::string& path : bundle_.problem_files()) {
       if (FindDataFile(bundle_, path) == nullptr) Add("data: one of its files is not there");
       if (path == bundle_.problem().path()) Add("data: it names problem.py itself");
+      const bool taken = path != bundle_.problem().path() && BesideProblem(bundle_, path) == "problem.py";
+      if (taken) Add("data: problem.py is what the problem is called in what is handed over; rename this file");
       if (absl::StartsWith(BesideProblem(bundle_, path), "..")) Add("data: a file does not lie beside problem.py");
     }
     if (!bundle_.problem_files().empty() && !bundle_.has_problem()) Add("data: there is no problem.py that reads it");

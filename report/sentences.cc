@@ -85,6 +85,9 @@ std::string LossesText(const google::protobuf::RepeatedPtrField<v1::SizeTime>& s
 }
 
 std::string RuleText(const v1::Portfolio& portfolio) {
+  if (portfolio.members_size() == 1) {
+    return absl::StrCat("iteration ", portfolio.members(0).iteration(), " at every size");
+  }
   std::vector<std::string> parts;
   for (const v1::Portfolio::Member& member : portfolio.members()) {
     std::vector<std::string> bounds;

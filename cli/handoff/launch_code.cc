@@ -357,10 +357,16 @@ absl::StatusOr<std::string> LaunchCode::Unit(const LaunchUnit& unit) {
     absl::StrAppend(&text, "  // ", first.loop(), ": ", first.repeat(), " times\n",
                     "  for (int32_t round = 0, rounds = static_cast<int32_t>(",
                     first.repeat().empty() ? "1" : Whole(first.repeat(), unit.kind), "); round < rounds; ++round) {\n");
+    std::vector<std::string> conditions;
+    bool always = false;
     for (; i < launches.size() && launches[i].loop() == first.loop(); ++i) {
       absl::StrAppend(&text, LaunchText(launches[i], first, i, unit.kind));
+      always |= launches[i].when().empty();
+      if (!always) conditions.push_back(absl::StrCat(Number(launches[i].when(), unit.kind), " != 0"));
     }
     if (first.swap_size() == 2) {
+      // A loop of which no launch is left exchanges nothing.
+      if (!always) absl::StrAppend(&text, "  if (", absl::StrJoin(conditions, " || "), ")\n  ");
       absl::StrAppend(&text, "  std::swap(tensors[", TensorNumber(first.swap(0)), "], tensors[",
                       TensorNumber(first.swap(1)), "]);\n");
     }

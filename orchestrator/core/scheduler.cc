@@ -94,7 +94,8 @@ double Scheduler::WeightOf(const std::string& author) const {
 }
 
 // How many of its trials could run at once: its author's share of the workers of its device, divided among those of the
-// author's campaigns there that have the highest priority; others take what these leave.
+// author's campaigns there that have its priority. Where one of a higher priority has trials for such workers, this one
+// takes what those leave.
 int Scheduler::SlotsOf(const CampaignState& campaign, absl::Time now) const {
   const std::string& device = campaign.summary().device();
   if (device.empty()) return 1;
@@ -111,7 +112,11 @@ int Scheduler::SlotsOf(const CampaignState& campaign, absl::Time now) const {
     const bool goes_on = summary.state() == v1::WAITING || summary.state() == v1::RUNNING;
     if (!goes_on || (!summary.device().empty() && summary.device() != device)) continue;
     const bool own = other->author() == campaign.author();
-    behind |= own && summary.spec().priority() > priority;
+    behind |=
+        own && summary.spec().priority() > priority && !other->open_trials().empty() &&
+        std::any_of(present.begin(), present.end(), [&](const v1::Worker* worker) {
+          return worker->device().label() == device && CanRun(worker->device(), summary, other->space_hash()).ok();
+        });
     if (!own || summary.spec().priority() == priority) ++campaigns[other->author()];
   }
   if (behind) return 1;

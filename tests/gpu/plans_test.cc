@@ -478,7 +478,11 @@ TEST_P(Plans, AreTimedSanitizedAndProfiled) {
   EXPECT_FALSE(result->has_failure()) << result->failure().message();
   EXPECT_GT(result->warm_us(), 0);
   EXPECT_GT(result->cold_us(), 0);
-  EXPECT_NEAR(result->warm_us() / result->parent_warm_us(), 1, 0.1);
+  // Pair by pair: both sides of one have the same placement, by which times differ more than from side to side.
+  ASSERT_FALSE(result->pairs().empty());
+  double mean = 0;
+  for (const v1::PairSample& pair : result->pairs()) mean += pair.log_ratio() / result->pairs_size();
+  EXPECT_NEAR(mean, 0, 0.05);
   EXPECT_EQ(result->profiled(), SharedDevice()->device().counters()) << result->notes();
   EXPECT_EQ(result->evidence().launches_size(), bundle.launches_size());
 }

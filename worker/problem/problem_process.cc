@@ -70,15 +70,6 @@ absl::Status BrokenAnswer(const nlohmann::json& reply) {
   return absl::InternalError(absl::StrCat("pawl_problem.py gave no answer that fits: ", reply.dump().substr(0, 200)));
 }
 
-std::string IdentityOf(const v1::Bundle& bundle) {
-  std::string text = absl::StrCat(bundle.name(), "\n", bundle.problem().text());
-  for (const std::string& path : bundle.problem_files()) {
-    const v1::DataFile* file = FindDataFile(bundle, path);  // asked for at every request: a fast hash
-    absl::StrAppend(&text, "\n", path, " ", file == nullptr ? 0 : absl::HashOf(absl::string_view(file->data())));
-  }
-  return Sha256(text);
-}
-
 // What lies beside problem.py.
 nlohmann::json ProblemFilesOf(const v1::Bundle& bundle) {
   nlohmann::json files = nlohmann::json::array();
@@ -165,6 +156,15 @@ absl::StatusOr<StagedEntry> StagedOf(const nlohmann::json& reply) {
 }
 
 }  // namespace
+
+std::string ProblemIdentity(const v1::Bundle& bundle) {
+  std::string text = absl::StrCat(bundle.name(), "\n", bundle.problem().text());
+  for (const std::string& path : bundle.problem_files()) {
+    const v1::DataFile* file = FindDataFile(bundle, path);  // asked for at every request: a fast hash
+    absl::StrAppend(&text, "\n", path, " ", file == nullptr ? 0 : absl::HashOf(absl::string_view(file->data())));
+  }
+  return Sha256(text);
+}
 
 int64_t StagedEntry::bytes() const {
   int64_t bytes = 0;
@@ -286,7 +286,7 @@ absl::StatusOr<ProcessResult> ProblemProcess::RunScript(const v1::Bundle& bundle
   if (absl::Status status = Start(); !status.ok()) {
     return absl::IsCancelled(status) ? status : absl::FailedPreconditionError(status.message());
   }
-  const bool other = !open_.empty() && open_ != IdentityOf(bundle);
+  const bool other = !open_.empty() && open_ != ProblemIdentity(bundle);
   if (other) open_.clear();
   Json written = Json::array();
   for (const auto& [path, content] : files) {
@@ -312,7 +312,7 @@ absl::StatusOr<ProcessResult> ProblemProcess::RunScript(const v1::Bundle& bundle
 
 absl::Status ProblemProcess::Open(const v1::Bundle& bundle) {
   if (absl::Status status = Start(); !status.ok()) return status;
-  const std::string identity = IdentityOf(bundle);
+  const std::string identity = ProblemIdentity(bundle);
   if (open_ == identity) return absl::OkStatus();
   open_.clear();
   const std::string path = bundle.problem().path().empty() ? "problem.py" : bundle.problem().path();

@@ -41,6 +41,9 @@ struct OwnCheck {
   std::vector<std::string> lenient;   // wrong outputs that it lets pass
 };
 
+// The same for the same problem.py and files beside it.
+std::string ProblemIdentity(const v1::Bundle& bundle);
+
 // Runs the problem.py of bundles: ProblemProcess, or a script in tests. InvalidArgument is problem.py's fault, in one
 // line for its author; ResourceExhausted: memory; any other status is the machine's fault, or CANCELLED. One thread at
 // a time.

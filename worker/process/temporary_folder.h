@@ -16,8 +16,16 @@ class TemporaryFolder {
     if (!error && mkdtemp(pattern.data()) != nullptr) path_ = pattern;
   }
   ~TemporaryFolder() {
+    if (path_.empty()) return;
+    // A process that was killed may have left folders that not even their owner may write to.
     std::error_code error;
-    if (!path_.empty()) std::filesystem::remove_all(path_, error);
+    const auto all = std::filesystem::recursive_directory_iterator(path_, error);
+    for (auto entry = begin(all); !error && entry != end(all); entry.increment(error)) {
+      if (!entry->is_directory(error) || entry->is_symlink(error)) continue;
+      std::filesystem::permissions(entry->path(), std::filesystem::perms::owner_all, std::filesystem::perm_options::add,
+                                   error);
+    }
+    std::filesystem::remove_all(path_, error);
   }
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;

@@ -23,7 +23,7 @@ constexpr double kQuickSeconds = 1;               // a pool that takes less is m
 
 // The bundle's first size with everything checked, once a device.
 absl::Status CheckProblemOnce(GpuDevice& device, const v1::Bundle& bundle) {
-  const std::string identity = Sha256(absl::StrCat(bundle.name(), "\n", bundle.problem().text()));
+  const std::string identity = ProblemIdentity(bundle);
   if (device.pools().checked.contains(identity)) return absl::OkStatus();
   absl::StatusOr<v1::Plan> plan = MakeReferencePlan(bundle, bundle.sizes(0), device.gpu());
   if (!plan.ok()) return plan.status();
@@ -169,7 +169,7 @@ absl::Status HandOver(GpuDevice& device, const v1::Bundle& bundle, const v1::Inp
 
 absl::StatusOr<TimedPool> ProvideTimedPool(GpuDevice& device, const v1::Bundle& bundle, const v1::Plan& plan) {
   if (!HasProblem(bundle)) return TimedPool();
-  const std::string pool = absl::StrCat("timed ", plan.size(), " ", Sha256(bundle.problem().text()).substr(0, 16));
+  const std::string pool = absl::StrCat("timed ", plan.size(), " ", ProblemIdentity(bundle).substr(0, 16));
   if (device.pools().timed != pool) {
     if (absl::Status dropped = Drop(device, device.pools().timed); !dropped.ok()) return dropped;
     device.pools().timed = pool;

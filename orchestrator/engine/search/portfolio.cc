@@ -394,7 +394,14 @@ std::optional<v1::Portfolio> PortfolioOf(const CampaignState& campaign) {
       bound.set_above(condition.above);
     }
   }
-  if (used.size() < 2) return std::nullopt;
+  if (used.size() < 2) {
+    // That of the first leg is the campaign's best anyway; a later leg may have found one that serves all sizes better.
+    const int only = members.iterations[*used.begin()];
+    const v1::Leg& first = campaign.summary().legs(0);
+    if (HasWinner(first) && first.total().iteration() == only) return std::nullopt;
+    portfolio.clear_members();
+    portfolio.add_members()->set_iteration(only);
+  }
   int between = 0;
   for (const SizePoint& point : points) {
     const size_t member = MemberAt(rule, point);

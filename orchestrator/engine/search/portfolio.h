@@ -19,8 +19,9 @@ std::optional<v1::Leg> NextLeg(const CampaignState& campaign);
 // values of a neighbour in the other dimensions.
 std::vector<v1::Size> SizesBetween(const v1::Bundle& bundle, const v1::Goal& goal);
 
-// The best of every leg and the rule that picks one of them, from their measurements beside the start. Nothing: one of
-// them serves all sizes best, or the campaign is not for a portfolio.
+// The best of every leg and the rule that picks one of them, from their measurements beside the start; of one member
+// where what a later leg found serves all sizes best. Nothing: what the first leg found does, or the campaign is not
+// for a portfolio.
 std::optional<v1::Portfolio> PortfolioOf(const CampaignState& campaign);
 
 }  // namespace pawl

@@ -430,8 +430,8 @@ std::vector<v1::RevisedIteration> RevisedBy(const v1::TotalGain& total, const st
   });
   if (total.has_failure() || beside.pairs() < 2 || measured == iterations.end()) return all;
   auto place = std::find_if(all.begin(), all.end(),
-                            [&](const v1::RevisedIteration& revised) { return revised.number() >= total.iteration(); });
-  if (place == all.end() || place->number() != total.iteration()) place = all.insert(place, Unrevised(*measured));
+                            [&](const v1::RevisedIteration& revised) { return revised.number() == total.iteration(); });
+  if (place == all.end()) place = all.insert(place, Unrevised(*measured));
   place->set_speedup_over_baseline(std::exp(beside.mean_log_ratio()));
   return all;
 }

@@ -21,12 +21,13 @@ class ShareTest : public testing::Test {
     options.shares = std::move(shares);
     return options;
   }
-  void Submit(const std::string& author, int campaigns, int priority = 0) {
+  void Submit(const std::string& author, int campaigns, int priority = 0, const std::string& gpu = "") {
     for (int i = 0; i < campaigns; ++i) {
       v1::SubmitCampaignRequest request;
       *request.mutable_bundle() = TinyBundle();
       request.set_author(author);
       request.mutable_spec()->set_priority(priority);
+      request.mutable_spec()->set_gpu(gpu);
       const absl::StatusOr<v1::Campaign> campaign = world_->Submit(request);
       ASSERT_TRUE(campaign.ok()) << campaign.status();
       authors_[campaign->name()] = author;
@@ -79,6 +80,17 @@ TEST_F(ShareTest, TakesTheHighestPriorityOfOneAuthorAndNothingOfOthers) {
   }
   EXPECT_EQ(leased, (std::vector<std::string>{"campaigns/3", "campaigns/5", "campaigns/1", "campaigns/4", "campaigns/2",
                                               "campaigns/6"}));
+}
+
+TEST_F(ShareTest, LeavesWorkersToOthersWhereTheHighestPriorityHasNothingForThem) {
+  Submit("alice", 1);
+  Submit("alice", 1, 100, "a GPU that nobody has");
+  for (int i = 0; i < 6; ++i) workers_.push_back(std::make_unique<ScriptedWorker>(world_, absl::StrCat("p", i)));
+  const v1::LeaseTrialResponse start = workers_[0]->MustLease();
+  ASSERT_TRUE(workers_[0]->Complete(start).ok());
+  int leases = 0;
+  for (const auto& worker : workers_) leases += worker->Lease().value().has_trial();
+  EXPECT_GT(leases, 1);
 }
 
 TEST_F(ShareTest, RefusesAPriorityBeyondItsLimits) {

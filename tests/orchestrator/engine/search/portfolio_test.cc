@@ -222,6 +222,22 @@ TEST_F(Portfolios, AreNoneWhereOneVariantServesAll) {
   EXPECT_EQ(TileOf(summary().best()), 64);
 }
 
+TEST_F(Portfolios, AreTheOneVariantOfALaterLegWhereThatServesAllSizesBest) {
+  const auto time = [](const Values& variant, const Values& size) {
+    return size.at("N") * 0.01 / variant.at("TILE") / (1 + 0.1 * variant.at("UNROLL")) /
+           (1 + 0.1 * variant.at("SPLIT"));
+  };
+  Run(BundleFor({{"small", 0.5}, {"large", 0.5}}, 2), time, {{"small", 1e-3}, {"large", 1e-2}}, 10);
+  ASSERT_EQ(summary().legs_size(), 2) << summary().message();
+  const int later = summary().legs(1).total().iteration();
+  ASSERT_NE(later, summary().legs(0).total().iteration()) << "the second leg found nothing better";
+  ASSERT_TRUE(summary().has_portfolio()) << summary().ShortDebugString();
+  ASSERT_EQ(summary().portfolio().members_size(), 1);
+  EXPECT_EQ(summary().portfolio().members(0).iteration(), later);
+  EXPECT_GT(summary().portfolio().speedup_over_start(), summary().speedup_over_start());
+  for (const v1::Portfolio::Pick& pick : summary().portfolio().picks()) EXPECT_EQ(pick.iteration(), later);
+}
+
 TEST_F(Portfolios, LeaveTheCampaignsOwnBestAsItWas) {
   Run(BundleFor({{"small", 0.3}, {"large", 0.7}}, 3), ByTile);
   EXPECT_EQ(TileOf(summary().best()), 64) << "over all sizes";

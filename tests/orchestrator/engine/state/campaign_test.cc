@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
+#include <vector>
 
 #include "orchestrator/engine/search/chooser.h"
 #include "report/sentences.h"
@@ -139,6 +141,32 @@ TEST(CampaignTest, GoesByTheTotalGainAsMeasured) {
   EXPECT_NEAR(script.state().Find(1)->speedup_over_start(), 1.25, 0.001) << "it was compared with the start itself";
   const v1::Iteration next = script.Run(Measured(64, 32));
   EXPECT_NEAR(next.speedup_over_start(), 2 * 1.4286, 0.001) << "what is built on it goes by it too";
+}
+
+TEST(CampaignTest, ATotalRevisesItsIterationOnceInWhateverOrderTheyWereJudged) {
+  std::vector<v1::Iteration> iterations;
+  for (const int number : {0, 1, 5, 3}) {
+    v1::Iteration& iteration = iterations.emplace_back();
+    iteration.set_number(number);
+    iteration.set_verdict(v1::KEPT);
+    if (number > 0) iteration.set_parent(number > 1 ? 1 : 0);
+    iteration.set_speedup_over_start(1 + number);
+    iteration.set_speedup_over_baseline(1 + number);
+  }
+  v1::TotalGain total;
+  total.set_iteration(3);
+  total.set_speedup_over_start(5);
+  total.set_multiplied(4);
+  total.mutable_beside_baseline()->mutable_interval()->set_pairs(24);
+  total.mutable_beside_baseline()->mutable_interval()->set_mean_log_ratio(std::log(4.5));
+  std::map<int, std::vector<double>> ratios;  // over the baseline, by iteration
+  for (const v1::RevisedIteration& revised : RevisedBy(total, iterations)) {
+    ratios[revised.number()].push_back(revised.speedup_over_baseline());
+  }
+  ASSERT_EQ(ratios[3].size(), 1u);
+  EXPECT_DOUBLE_EQ(ratios[3][0], 4.5) << "as measured";
+  ASSERT_EQ(ratios[5].size(), 1u);
+  EXPECT_DOUBLE_EQ(ratios[5][0], 6 * 1.25);
 }
 
 TEST(CampaignTest, ASecondTotalSaysWhatWasEstimatedAfterTheFirst) {
