@@ -99,6 +99,13 @@ TEST_F(TrialSizesTest, GoesOnWhereAGainElsewhereCould) {
   EXPECT_THAT(Timed(), ElementsAre("main 12", "small 12", "main 36", "small 12"));
 }
 
+TEST_F(TrialSizesTest, MeasuresMoreWhereTooFewCallsWereTimedToCheckThem) {
+  gpu_.processes = {{.candidate_us = 180, .parent_us = 200}};
+  gpu_.checked_in_pair = 2;
+  Run();
+  EXPECT_THAT(Timed(), ElementsAre("main 12", "small 12", "main 36", "small 12", "small 24"));
+}
+
 TEST_F(TrialSizesTest, MeasuresMoreAtTheOtherSizesWhereItIsOpenWhetherItIsFaster) {
   gpu_.processes = {{.candidate_us = 197.4, .parent_us = 200}};
   const v1::TrialResult result = Run();

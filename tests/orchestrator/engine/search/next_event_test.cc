@@ -573,9 +573,9 @@ TEST(NextEventTest, AppliesNoEditAgainThatWasAppliedToTheBestBefore) {
   script.ProposePatch("swap", "@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n");
   const CampaignState::Proposal* edit = UnappliedEdit(script.state());
   ASSERT_NE(edit, nullptr);
-  edit->patched = {7, ImplementationState{"of another best", VariantOf(*script.state().best())}};
+  edit->patched = {7, ImplementationState{"of another best", VariantOf(*script.state().best())}, "a", "b"};
   EXPECT_EQ(UnappliedEdit(script.state()), edit);
-  edit->patched = {0, ImplementationState{"applied before", VariantOf(*script.state().best())}};
+  edit->patched = {0, ImplementationState{"applied before", VariantOf(*script.state().best())}, "a", "b"};
   EXPECT_EQ(UnappliedEdit(script.state()), nullptr);
   const std::optional<v1::Event> planned = script.Decide();
   ASSERT_TRUE(planned && planned->has_planned());
