@@ -348,6 +348,18 @@ TEST(HandOffTest, HandsOverLoopsAndSymbols) {
   ExpectBuilds(hand_off);
 }
 
+TEST(HandOffTest, ExchangesNothingInALoopOfWhichNoLaunchIsLeft) {
+  v1::Bundle bundle = Read("tests/kernels/golden/club_steps");
+  for (v1::Launch& launch : *bundle.mutable_launches()) launch.set_when("BLOCK > 64");
+  const HandOff hand_off = Made(WinnerOf(bundle, {{"BLOCK", 128}}));
+  const std::string program = TextOf(hand_off, "club_steps.cu");
+  const size_t exchanged = program.find("std::swap(tensors[0], tensors[1])");
+  ASSERT_NE(exchanged, std::string::npos);
+  const std::string before = program.substr(0, exchanged);
+  EXPECT_THAT(before.substr(before.rfind('}')), HasSubstr(" != 0 || ")) << "the launches' conditions";
+  ExpectBuilds(hand_off);
+}
+
 // The smallest bundle: a vector times two, of a source of this text.
 v1::Bundle Scale(const std::string& path, const std::string& text) {
   v1::Bundle bundle = Read("tests/kernels/golden/scale_rows");
