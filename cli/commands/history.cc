@@ -1,4 +1,6 @@
 // `pawl history`: the iterations of a campaign, a page at a time.
+#include "cli/text/history.h"
+
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -19,7 +21,6 @@
 #include "cli/connect/flags.h"
 #include "cli/connect/requests.h"
 #include "cli/text/failure.h"
-#include "cli/text/history_columns.h"
 #include "cli/text/iteration_line.h"
 #include "cli/text/json_line.h"
 #include "cli/text/words.h"
@@ -65,7 +66,6 @@ struct Listing {
 constexpr int kDefaultPage = 100;
 constexpr int kMostAtOnce = 1000;
 constexpr int kLookAhead = 200;
-constexpr char kDefaultColumns[] = "number,verdict,time,over-baseline,over-parent,over-start,change,reason";
 
 bool IsColumn(const std::string& name) {
   const auto& list = IterationColumnList();
@@ -128,7 +128,7 @@ absl::Status CheckRule(const std::string& rule, const std::string& campaign, Con
 
 absl::StatusOr<Listing> ReadListing(const HistoryFlags& flags, Connection& connection) {
   Listing listing;
-  const std::vector<std::string> names = absl::StrSplit(flags.columns.empty() ? kDefaultColumns : flags.columns, ',');
+  const std::vector<std::string> names = absl::StrSplit(flags.columns.empty() ? kHistoryColumns : flags.columns, ',');
   const bool by_server =
       flags.sort.empty() || flags.sort == "number" || flags.sort == "-number" || flags.sort == "speedup";
   listing.descending = absl::StartsWith(flags.sort, "-");
@@ -186,24 +186,14 @@ bool IsShown(const v1::Iteration& iteration, const HistoryFlags& flags) {
 }
 
 // Answers the columns that the terminal has no room for.
-template <typename Iterations>
-std::vector<std::string> PrintRows(const Iterations& iterations, const std::vector<IterationColumn>& columns,
-                                   bool json) {
-  std::vector<Table::Column> heads;
-  for (const IterationColumn& column : columns) heads.push_back(column.head);
-  Table table(std::move(heads));
-  for (const v1::Iteration& iteration : iterations) {
-    if (json) {
-      std::printf("%s\n", JsonRow(iteration, {"variant", "reason", "comparison", "time_us", "speedup_over_parent",
-                                              "speedup_over_start", "speedup_over_baseline", "stages", "device"})
-                              .c_str());
-      continue;
-    }
-    std::vector<std::string> cells;
-    for (const IterationColumn& column : columns) cells.push_back(column.cell(iteration));
-    table.Add(std::move(cells));
+std::vector<std::string> PrintRows(const std::vector<v1::Iteration>& iterations,
+                                   const std::vector<IterationColumn>& columns, bool json) {
+  if (json) {
+    for (const v1::Iteration& iteration : iterations) std::printf("%s\n", HistoryJson(iteration).c_str());
+    return {};
   }
-  if (table.empty()) return {};
+  if (iterations.empty()) return {};
+  const Table table = HistoryTable(iterations, columns);
   const int width = TerminalWidth(STDOUT_FILENO);
   std::fputs(table.Text(width, TakesColor(STDOUT_FILENO)).c_str(), stdout);
   return table.LeftOut(width);
@@ -246,19 +236,11 @@ absl::StatusOr<Page> ReadPage(v1::ListIterationsRequest request, int size, const
   }
 }
 
-void SayWhatWasLeftOut(int left_out) {
-  if (left_out == 0) return;
-  std::fprintf(stderr, "%s (--verdict rejected shows %s)\n", LeftOutText(left_out).c_str(),
-               left_out == 1 ? "it" : "them");
-}
-
 absl::Status PrintHead(Connection& connection, const std::string& name) {
   absl::StatusOr<v1::Campaign> campaign =
       connection.Ask([&](CampaignClient& client) { return client.GetCampaign(name); });
   if (!campaign.ok()) return campaign.status();
-  std::printf("%s: %s %s, %s; %s\n", name.c_str(), campaign->bundle().c_str(),
-              ObjectiveText(campaign->spec().goal()).c_str(), StateWord(campaign->state()).c_str(),
-              campaign->device().empty() ? "no device yet" : absl::StrCat("on ", campaign->device()).c_str());
+  std::printf("%s\n", HistoryHead(name, *campaign).c_str());
   return absl::OkStatus();
 }
 
@@ -312,11 +294,7 @@ absl::StatusOr<int> History(const HistoryFlags& flags, Connection& connection) {
     no_room = PrintRows(page->rows, listing->columns, flags.json);
   }
   std::fflush(stdout);
-  SayWhatWasLeftOut(left_out);
-  if (!no_room.empty()) {
-    std::fprintf(stderr, "columns that do not fit this terminal: %s (a pipe or --columns shows them)\n",
-                 absl::StrJoin(no_room, ", ").c_str());
-  }
+  std::fputs(HistoryFoot(left_out, no_room).c_str(), stderr);
   if (!any && !flags.json) {
     std::fprintf(stderr, "No matching iterations%s\n", flags.page_token.empty() ? "" : " on this page");
   }

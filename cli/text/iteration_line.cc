@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "cli/text/history_columns.h"
+#include "cli/text/history.h"
 #include "cli/text/layout.h"
 #include "cli/text/words.h"
 

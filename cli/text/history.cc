@@ -1,4 +1,4 @@
-#include "cli/text/history_columns.h"
+#include "cli/text/history.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "cli/text/iteration_line.h"
+#include "cli/text/json_line.h"
 #include "cli/text/words.h"
 #include "report/sentences.h"
 
@@ -127,6 +128,41 @@ void SortIterations(const IterationColumn& column, bool descending, std::vector<
     if (std::isnan(one) || std::isnan(other)) return !std::isnan(one) && std::isnan(other);
     return descending ? one > other : one < other;
   });
+}
+
+std::string HistoryHead(const std::string& name, const v1::Campaign& campaign) {
+  return absl::StrCat(name, ": ", campaign.bundle(), " ", ObjectiveText(campaign.spec().goal()), ", ",
+                      StateWord(campaign.state()), "; ",
+                      campaign.device().empty() ? "no device yet" : absl::StrCat("on ", campaign.device()));
+}
+
+Table HistoryTable(const std::vector<v1::Iteration>& iterations, const std::vector<IterationColumn>& columns) {
+  std::vector<Table::Column> heads;
+  for (const IterationColumn& column : columns) heads.push_back(column.head);
+  Table table(std::move(heads));
+  for (const v1::Iteration& iteration : iterations) {
+    std::vector<std::string> cells;
+    for (const IterationColumn& column : columns) cells.push_back(column.cell(iteration));
+    table.Add(std::move(cells));
+  }
+  return table;
+}
+
+std::string HistoryJson(const v1::Iteration& iteration) {
+  return JsonRow(iteration, {"variant", "reason", "comparison", "time_us", "speedup_over_parent", "speedup_over_start",
+                             "speedup_over_baseline", "stages", "device"});
+}
+
+std::string HistoryFoot(int left_out, const std::vector<std::string>& no_room) {
+  std::string foot;
+  if (left_out > 0) {
+    absl::StrAppend(&foot, LeftOutText(left_out), " (--verdict rejected shows ", left_out == 1 ? "it" : "them", ")\n");
+  }
+  if (!no_room.empty()) {
+    absl::StrAppend(&foot, "columns that do not fit this terminal: ", absl::StrJoin(no_room, ", "),
+                    " (a pipe or --columns shows them)\n");
+  }
+  return foot;
 }
 
 }  // namespace pawl
