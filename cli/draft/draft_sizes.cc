@@ -57,17 +57,21 @@ void Drafting::Numbers(PlannedKernel& planned) {
       const bool stride = argument != nullptr && absl::StrContains(RootText(*argument, planned), ".stride(");
       if (stride == strides) Number(parameter, argument, planned);
     };
-    for (size_t i = 0; i < planned.kernel->parameters.size(); ++i) {
-      const SourceParameter& parameter = planned.kernel->parameters[i];
-      const CppExpression* argument =
-          planned.launch != nullptr && i < planned.launch->arguments.size() ? &planned.launch->arguments[i] : nullptr;
-      number(parameter, argument);
-      for (size_t k = 0; k < parameter.fields.size(); ++k) {
-        SourceParameter field = parameter.fields[k];
-        const CppExpression* given = FieldOf(parameter, k, argument, planned);
-        field.name = absl::StrCat(parameter.name, ".", field.name);
-        number(field, given);
-      }
+    ForEachParameter(planned, number);
+  }
+}
+
+void Drafting::ForEachParameter(const PlannedKernel& planned,
+                                const std::function<void(const SourceParameter&, const CppExpression*)>& visit) {
+  for (size_t i = 0; i < planned.kernel->parameters.size(); ++i) {
+    const SourceParameter& parameter = planned.kernel->parameters[i];
+    const CppExpression* argument =
+        planned.launch != nullptr && i < planned.launch->arguments.size() ? &planned.launch->arguments[i] : nullptr;
+    visit(parameter, argument);
+    for (size_t k = 0; k < parameter.fields.size(); ++k) {
+      SourceParameter field = parameter.fields[k];
+      field.name = absl::StrCat(parameter.name, ".", field.name);
+      visit(field, FieldOf(parameter, k, argument, planned));
     }
   }
 }

@@ -107,18 +107,7 @@ void Drafting::DerivedNumbers(PlannedKernel& planned, DraftLaunch& launch) {
                                           CppText(*given), " is contiguous"));
     }
   };
-  for (size_t i = 0; i < planned.kernel->parameters.size(); ++i) {
-    const SourceParameter& parameter = planned.kernel->parameters[i];
-    const CppExpression* argument =
-        planned.launch != nullptr && i < planned.launch->arguments.size() ? &planned.launch->arguments[i] : nullptr;
-    derive(parameter, argument);
-    for (size_t k = 0; k < parameter.fields.size(); ++k) {
-      SourceParameter field = parameter.fields[k];
-      const CppExpression* given = FieldOf(parameter, k, argument, planned);
-      field.name = absl::StrCat(parameter.name, ".", field.name);
-      derive(field, given);
-    }
-  }
+  ForEachParameter(planned, derive);
 }
 
 }  // namespace pawl

@@ -1,6 +1,7 @@
 // `pawl init` at work on one source: its rooms are files of their own, in the order in which they come.
 #pragma once
 
+#include <functional>
 #include <initializer_list>
 #include <map>
 #include <optional>
@@ -93,6 +94,9 @@ class Drafting {
   void DerivedNumbers(PlannedKernel& planned, DraftLaunch& launch);
   // Of two expressions over sizes, where all sizes are the same.
   bool IsLarger(const std::string& a, const std::string& b) const;
+  // Every parameter of the kernel, and every field of those that are structs as NAME.FIELD, with what the launch gives.
+  static void ForEachParameter(const PlannedKernel& planned,
+                               const std::function<void(const SourceParameter&, const CppExpression*)>& visit);
   // What the host puts into a field of a struct: Params p{x, n}, or p.n = n.
   static const CppExpression* FieldOf(const SourceParameter& parameter, size_t field, const CppExpression* argument,
                                       const PlannedKernel& planned);
