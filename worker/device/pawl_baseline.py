@@ -22,6 +22,7 @@ import gc
 import json
 import math
 import random
+import signal
 import statistics
 import struct
 import sys
@@ -38,6 +39,7 @@ BLOCKS = 24  # each with tensors at other addresses
 MIN_BLOCKS = 6
 COMPARE_SECONDS = 60  # with fewer blocks where calls are slow
 WARM_SECONDS = 0.3
+COMPILE_SECONDS = 45  # of torch.compile at one size; what takes longer is not compiled at the others either
 HOLD_CYCLES = 300_000  # during which the events and the graph are enqueued
 MAX_DIFFERENCE = 0.1  # relative, between the outputs of baseline and winner: more is another computation
 MAX_DYNAMIC_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
@@ -586,12 +588,42 @@ def contents_of(torch, tensors, given):
     return contents
 
 
+COMPILED = "torch.compile"
+gave_up_compiling = False  # in this process, which serves one problem.py
+
+
 def forms_of(torch, compute):
     """The function as it is, and compiled."""
     forms = {"eager": compute}
-    if hasattr(torch, "compile"):
-        forms["torch.compile"] = torch.compile(compute, dynamic=False)
+    if hasattr(torch, "compile") and not gave_up_compiling:
+        forms[COMPILED] = torch.compile(compute, dynamic=False)
     return forms
+
+
+class TookTooLong(Exception):
+    pass
+
+
+def compile_in_time(side, views):
+    """Calls it once, which compiles it. Raises TookTooLong where that takes longer than COMPILE_SECONDS."""
+    global gave_up_compiling
+
+    def stop(_number, _frame):
+        raise TookTooLong()
+
+    begin = time.monotonic()
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, COMPILE_SECONDS)
+    try:
+        side.call(views)
+    except Exception as error:
+        if time.monotonic() - begin < COMPILE_SECONDS:
+            raise
+        gave_up_compiling = True  # the compiler may have wrapped what stop() raised
+        raise TookTooLong(f"it took longer than {COMPILE_SECONDS} s to compile") from error
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def time_form(torch, side, tensors, measurements, rng, contents):
@@ -621,6 +653,8 @@ def time_problem(torch, compute, given, request):
         for form, function in forms_of(torch, compute).items():
             side = ProblemSide(torch, function, tensors, given)
             try:
+                if form == COMPILED:
+                    compile_in_time(side, Region(torch, tensors, 1, rng, contents).place()[0])
                 times[form] = time_form(torch, side, tensors, request["measurements"], rng, contents)
             except Exception as error:
                 if form == "eager":
@@ -645,6 +679,8 @@ def compare_problem(torch, compute, given, request):
         for form, function in forms_of(torch, compute).items():
             side = ProblemSide(torch, function, tensors, given)
             try:
+                if form == COMPILED:
+                    compile_in_time(side, Region(torch, tensors, 1, rng, contents).place()[0])
                 rough[form] = (rough_us(torch, side, Region(torch, tensors, 1, rng, contents).place(), rng), side)
             except Exception as error:
                 torch.cuda.synchronize()

@@ -11,6 +11,7 @@ import statistics
 import struct
 import sys
 import tempfile
+import time
 import types
 import unittest
 from unittest import mock
@@ -423,6 +424,36 @@ class Problem(unittest.TestCase):
         _, answer = self.time(5, None)
         self.assertEqual(answer["graph_us"], 5)
         self.assertIn("eager 5.00 us; torch.compile failed: ZeroDivisionError", answer["what"])
+
+    def test_a_compilation_that_takes_too_long_is_given_up_for_all_sizes(self):
+        compiled = []
+
+        def compile(function, dynamic):
+            def hangs(x, y):
+                compiled.append(1)
+                try:
+                    time.sleep(30)
+                except Exception as error:
+                    raise RuntimeError("backend failed") from error  # as a compiler would
+
+            return hangs
+
+        with mock.patch.object(pawl_baseline, "COMPILE_SECONDS", 0.05), mock.patch.object(pawl_baseline, "gave_up_compiling", False):
+            torch = FakeTorch()
+            torch.compile = compile
+            given = {"x": FakeTensor(0xAA, 64), "y": FakeTensor(0xBB, 64)}
+
+            def compute(x, y):
+                torch.cuda.work(5)
+                return {"out": x, "y": y}
+
+            begin = time.monotonic()
+            answer = pawl_baseline.time_problem(torch, compute, given, self.REQUEST)
+            self.assertLess(time.monotonic() - begin, 10)
+            self.assertEqual(answer["graph_us"], 5)
+            self.assertIn("torch.compile failed: TookTooLong: it took longer than 0.05 s to compile", answer["what"])
+            self.assertNotIn("torch.compile", pawl_baseline.time_problem(torch, compute, given, self.REQUEST)["what"])
+            self.assertEqual(len(compiled), 1)
 
     def test_what_cant_be_captured_is_launched_call_by_call(self):
         _, answer = self.time(5, 3, capturable=False)
