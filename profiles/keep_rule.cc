@@ -202,6 +202,12 @@ KeepRule KeepRuleOf(const v1::KeepSettings& settings) {
   return rule;
 }
 
+KeepRule StepRuleOf(const v1::KeepSettings& settings) {
+  KeepRule rule = KeepRuleOf(settings);
+  rule.min_processes = rule.max_processes = 1;
+  return rule;
+}
+
 v1::ProcessNoise UnknownNoise() {
   v1::ProcessNoise noise;
   noise.set_variance(0.005 * 0.005);

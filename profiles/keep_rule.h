@@ -9,7 +9,8 @@
 
 namespace pawl {
 
-// When a candidate counts as faster than its parent. Thresholds are data: these are the defaults.
+// When a candidate counts as faster than its parent; orchestrator/engine/verdict/verdict.cc then keeps it unless a gate
+// forbids that. Thresholds are data: these are the defaults.
 struct KeepRule {
   double min_gain = 0.01;
   double confidence = 0.99;     // of the interval for a further process
@@ -25,6 +26,10 @@ struct KeepRule {
 
 // The defaults with the campaign's own settings.
 KeepRule KeepRuleOf(const v1::KeepSettings& settings);
+
+// The same for a step of an expedition: one process says whether it is faster than its parent. What is kept at the end
+// of an expedition is compared with the best variant by KeepRuleOf.
+KeepRule StepRuleOf(const v1::KeepSettings& settings);
 
 // The noise that is assumed where nothing is known about the GPU: larger than any that was measured.
 v1::ProcessNoise UnknownNoise();

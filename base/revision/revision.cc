@@ -13,6 +13,14 @@ void ReviseIteration(const v1::RevisedIteration& revision, v1::Iteration* iterat
     *iteration->mutable_over_best() = revision.over_best();
     iteration->set_compared_with(revision.compared_with());
   }
+  if (revision.has_as_candidate()) *iteration->mutable_as_candidate() = revision.as_candidate();
+  if (revision.has_candidate_beside_witness()) {
+    *iteration->mutable_candidate_beside_witness() = revision.candidate_beside_witness();
+  }
+  if (!revision.notes().empty()) {
+    const std::string between = iteration->notes().empty() ? "" : "; ";
+    iteration->set_notes(iteration->notes() + between + revision.notes());
+  }
 }
 
 }  // namespace pawl

@@ -63,6 +63,7 @@ v1::Trial TrialOf(const CampaignState& campaign, const OpenTrial& open) {
   if (planned.has_noise()) *trial.mutable_noise() = planned.noise();
   *trial.mutable_hand_off() = planned.hand_off();
   trial.set_interim(planned.interim());
+  trial.set_step(planned.purpose() == v1::TRIAL_PURPOSE_ITERATION && planned.expedition());
   AddWitness(campaign, planned, &trial);
   return trial;
 }

@@ -257,7 +257,7 @@ void ReplayDevice::Measure(const Prepared& prepared, TrialOutcome* outcome) cons
   timer.start_fresh_process = [&] {
     for (auto& [size, process] : processes) process = {process.seed + 0x5bd1e995};
   };
-  const absl::StatusOr<TimedComparison> timed = CompareTimed(timer, deciding, trial.noise(), KeepRuleOf(trial.keep()));
+  const absl::StatusOr<TimedComparison> timed = CompareTimed(timer, deciding, trial.noise(), RuleOf(trial));
   SetTimes(*timed, trial.size(), result);
   const bool profiled = !trial.has_parent() || timed->comparison.result() == v1::FASTER;
   const ReplayedVariant& candidate = *prepared.main->candidate;

@@ -94,6 +94,8 @@ class Comparing {
 
 }  // namespace
 
+KeepRule RuleOf(const v1::Trial& trial) { return trial.step() ? StepRuleOf(trial.keep()) : KeepRuleOf(trial.keep()); }
+
 absl::StatusOr<TimedComparison> CompareTimed(const PairTimer& timer, v1::TimingMode deciding,
                                              const v1::ProcessNoise& noise, const KeepRule& rule) {
   return Comparing(timer, deciding, noise, rule).Run();

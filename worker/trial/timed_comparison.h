@@ -80,6 +80,9 @@ struct TimedComparison {
   std::vector<TimedProcess> processes;  // those after the first confirm
 };
 
+// What the trial's comparison is judged by.
+KeepRule RuleOf(const v1::Trial& trial);
+
 // Compares by profiles/verdict_protocol.h and keeps every pair; with several sizes, each says its own. Where the first
 // process could not measure all its first pairs, because clocks or throttle reasons kept changing, a fresh one measures
 // in its place, once at each size.

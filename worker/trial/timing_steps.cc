@@ -192,8 +192,7 @@ absl::Status CompareWithParent(TrialRun& run) {
         v1::STAGE_MEASURE,
         absl::StrCat(process > 0 ? "compare again in a fresh process" : "compare with the parent", AtSize(run, size)));
   };
-  absl::StatusOr<TimedComparison> timed =
-      CompareTimed(timer, run.bundle.timing(), trial.noise(), KeepRuleOf(trial.keep()));
+  absl::StatusOr<TimedComparison> timed = CompareTimed(timer, run.bundle.timing(), trial.noise(), RuleOf(trial));
   if (!timed.ok()) return timed.status();
   SetTimes(*timed, run.build.size, &run.result());
   for (const SizeWeight& size : run.sizes()) {

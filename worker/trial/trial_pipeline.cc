@@ -95,8 +95,10 @@ absl::Status RunAgainstParent(TrialRun& run) {
   }
   absl::Status status = RunSteps(run, {ChooseInputs, ValidateTwice, CompareWithParent, CheckRoofline});
   if (!status.ok() || !run.faster) return status;
-  status = RunBesideSanitizer(run, ValidateAgain);
-  return status.ok() ? RunSteps(run, {ProfileCandidate}) : status;
+  // A step of an expedition is not kept by its own trial. The end of one may be, and was profiled as a step.
+  if (!run.build.trial.step()) status = RunBesideSanitizer(run, ValidateAgain);
+  if (!status.ok() || run.build.trial.purpose() == v1::TRIAL_PURPOSE_END) return status;
+  return RunSteps(run, {ProfileCandidate});
 }
 
 // The best variant with the start as its parent. It was kept before and has passed the rest, except for the sanitizer

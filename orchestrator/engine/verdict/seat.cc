@@ -230,7 +230,9 @@ std::optional<int> WitnessOf(const v1::Iteration& parent) {
 }
 
 void AddWitness(const CampaignState& campaign, const v1::TrialPlanned& planned, v1::Trial* trial) {
-  if (planned.purpose() != v1::TRIAL_PURPOSE_ITERATION || !planned.has_parent()) return;
+  const bool kept_by_it = planned.purpose() == v1::TRIAL_PURPOSE_END ||
+                          (planned.purpose() == v1::TRIAL_PURPOSE_ITERATION && !planned.expedition());
+  if (!kept_by_it || !planned.has_parent()) return;
   const v1::Iteration& parent = *campaign.Find(planned.parent());
   const std::optional<int> witness = parent.leg() == campaign.leg() ? WitnessOf(parent) : std::nullopt;
   if (!witness) return;

@@ -20,7 +20,7 @@ namespace pawl {
 // variants that were kept before there were witnesses.
 std::optional<int> WitnessOf(const v1::Iteration& parent);
 
-// Gives a planned iteration's trial its witness and what the parent took beside it.
+// Gives a trial by which a variant may be kept its witness, and what the parent took beside it.
 void AddWitness(const CampaignState& campaign, const v1::TrialPlanned& planned, v1::Trial* trial);
 
 // Sets as_candidate and as_parent, where an anchor was timed, and candidate_beside_witness and parent_beside_witness.

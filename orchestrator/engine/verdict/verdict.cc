@@ -34,6 +34,13 @@ v1::Comparison CompareSamples(const CampaignState& campaign, const v1::TrialResu
   return comparison;
 }
 
+// A step of an expedition is judged by one process: JudgeEnd says whether it is kept.
+KeepRule RuleOf(const CampaignState& campaign, const v1::TrialPlanned& planned) {
+  const v1::KeepSettings& keep = campaign.summary().spec().keep();
+  const bool step = planned.purpose() == v1::TRIAL_PURPOSE_ITERATION && planned.expedition();
+  return step ? StepRuleOf(keep) : KeepRuleOf(keep);
+}
+
 v1::Iteration Begin(const CampaignState& campaign, const v1::TrialPlanned& planned) {
   v1::Iteration iteration;
   iteration.set_name(absl::StrCat(campaign.summary().name(), "/iterations/", planned.iteration()));
@@ -370,7 +377,7 @@ v1::Iteration Judge(const CampaignState& campaign, const v1::TrialPlanned& plann
   const bool cold = Cold(campaign.bundle());
   iteration.set_time_us(cold ? result.cold_us() : result.warm_us());
   iteration.set_parent_time_us(cold ? result.parent_cold_us() : result.parent_warm_us());
-  const KeepRule rule = KeepRuleOf(campaign.summary().spec().keep());
+  const KeepRule rule = RuleOf(campaign, planned);
   SetSizes(campaign, result, planned, rule, &iteration);
   // A comparison that stopped early has no time at the size that stands for all, but it has others.
   const bool timed_elsewhere = planned.has_parent() && iteration.time_us() == 0 && iteration.sizes_size() > 0;
@@ -494,10 +501,10 @@ v1::RevisedIteration JudgeEnd(const CampaignState& campaign, const v1::TrialPlan
                               const v1::TrialResult& result, const Gates& gates) {
   if (result.has_failure()) {
     v1::RevisedIteration wrong = UncomparedEnd(campaign, planned, result.failure().message());
-    if (result.failure().stage() == v1::STAGE_VALIDATE && result.failure().check() != v1::CHECK_UNSTEADY) {
-      // It was found wrong: no step begins from it.
+    if (result.failure().check() != v1::CHECK_UNSTEADY) {  // it was found wrong: no step begins from it
       wrong.set_verdict(v1::REJECTED);
       *wrong.mutable_failure() = result.failure();
+      *wrong.mutable_failed_gate() = gates.For(result.failure().check()).Failed(0, result.failure().message());
     }
     return wrong;
   }
@@ -528,6 +535,13 @@ v1::RevisedIteration JudgeEnd(const CampaignState& campaign, const v1::TrialPlan
   const double correction = campaign.SpeedupOf(best) * over_best / end.speedup_over_start();
   revised.set_speedup_over_start(end.speedup_over_start() * correction);
   revised.set_speedup_over_baseline(end.speedup_over_baseline() * correction);
+  revised.set_notes(result.notes());
+  if (!kept) return revised;
+  // It is a parent's time from now on, and those of a step come from one process.
+  if (beside.has_as_candidate()) *revised.mutable_as_candidate() = beside.as_candidate();
+  if (beside.has_candidate_beside_witness()) {
+    *revised.mutable_candidate_beside_witness() = beside.candidate_beside_witness();
+  }
   return revised;
 }
 

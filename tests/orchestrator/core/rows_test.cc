@@ -67,6 +67,22 @@ void ExpectRowsAreReplayed(Store& store, int64_t number) {
   }
 }
 
+// Every third change is one of another variant than the best.
+class WanderingChooser : public Chooser {
+ public:
+  std::optional<Choice> Next(const CampaignState& campaign) const override {
+    const v1::Iteration* best = campaign.best();
+    if (best == nullptr) return std::nullopt;
+    for (const v1::Iteration& other : campaign.iterations()) {
+      const bool parent = &other != best && campaign.IsMeasured(other) && campaign.open_trials().empty() &&
+                          campaign.SourceIdOf(other.number()) == campaign.SourceIdOf(best->number());
+      if (!parent || campaign.next_iteration() % 3 != 0) continue;
+      if (std::optional<Choice> choice = NextNeighbour(campaign, other)) return choice;
+    }
+    return NextNeighbour(campaign, *best);
+  }
+};
+
 // Campaigns to which anything may happen.
 class RandomCampaigns {
  public:
@@ -100,6 +116,7 @@ class RandomCampaigns {
 
   // How often each thing happened that rows could get wrong.
   void Count(std::map<std::string, int>* seen) {
+    (*seen)["steps"] += steps_;
     for (const std::string& campaign : campaigns_) {
       for (const v1::Event& event : world_.Events(campaign)) {
         ++(*seen)[absl::StrCat("event ", event.event_case())];
@@ -197,6 +214,8 @@ class RandomCampaigns {
     const auto [worker, leased] = Take();
     (void)workers_[worker]->Complete(leased, [&](const v1::Trial& trial) {
       v1::TrialResult result = Result(trial);
+      if (trial.step()) result.clear_confirming_pairs();  // as a worker does
+      steps_ += trial.step();
       TimeAtSizes(trial, &result);
       return result;
     });
@@ -274,11 +293,13 @@ class RandomCampaigns {
   void Restart() { world_.Restart(); }
 
   std::mt19937 random_;
-  World world_;
+  const WanderingChooser chooser_;
+  World world_{{}, 0, &chooser_};
   std::vector<std::unique_ptr<ScriptedWorker>> workers_;
   std::vector<std::string> campaigns_;
   std::set<std::string> portfolios_;  // those that are for one
   std::vector<std::pair<size_t, v1::LeaseTrialResponse>> held_;
+  int steps_ = 0;  // trials of expeditions
 };
 
 TEST(RowsTest, AreWhatTheEventsMakeOfTheCampaignsWhateverHappens) {
@@ -295,7 +316,7 @@ TEST(RowsTest, AreWhatTheEventsMakeOfTheCampaignsWhateverHappens) {
   }
   if (testing::Test::HasFailure()) return;
   // Sequences that lack one of these would prove nothing about it.
-  for (const char* what : {"revised", "taken back", "untried", "kept", "reverted", "rejected"}) {
+  for (const char* what : {"revised", "taken back", "untried", "kept", "reverted", "rejected", "steps"}) {
     EXPECT_GT(seen[what], 20) << what;
   }
   for (const v1::Event::EventCase kind :

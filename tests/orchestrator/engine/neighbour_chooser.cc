@@ -45,21 +45,18 @@ std::vector<v1::Change> Changes(const v1::Bundle& bundle, const v1::Variant& par
 
 }  // namespace
 
-std::optional<Choice> NeighbourChooser::Next(const CampaignState& campaign) const {
-  const v1::Iteration* best = campaign.best();
-  if (best == nullptr) return std::nullopt;
-  const v1::Variant parent = VariantOf(*best);
+std::optional<Choice> NextNeighbour(const CampaignState& campaign, const v1::Iteration& parent) {
   Choice choice;
-  choice.parent = best->number();
+  choice.parent = parent.number();
   choice.author = "pawl";
-  for (const v1::Change& change : Changes(campaign.bundle(), parent)) {
+  for (const v1::Change& change : Changes(campaign.bundle(), VariantOf(parent))) {
     std::string why;
-    std::optional<v1::Variant> variant = Changed(campaign, *best, change, &why);
-    if (variant && campaign.Tried(*variant, campaign.SourceIdOf(best->number()))) why = "was tried before";
+    std::optional<v1::Variant> variant = Changed(campaign, parent, change, &why);
+    if (variant && campaign.Tried(*variant, campaign.SourceIdOf(parent.number()))) why = "was tried before";
     if (variant && why.empty()) {
       choice.change = change;
       choice.variant = *std::move(variant);
-      choice.why = absl::StrCat("the next untried neighbour of iteration ", best->number());
+      choice.why = absl::StrCat("the next untried neighbour of iteration ", parent.number());
       return choice;
     }
     v1::PassedOver& passed = choice.passed_over.emplace_back();
@@ -67,6 +64,11 @@ std::optional<Choice> NeighbourChooser::Next(const CampaignState& campaign) cons
     passed.set_reason(why);
   }
   return std::nullopt;
+}
+
+std::optional<Choice> NeighbourChooser::Next(const CampaignState& campaign) const {
+  const v1::Iteration* best = campaign.best();
+  return best == nullptr ? std::nullopt : NextNeighbour(campaign, *best);
 }
 
 }  // namespace pawl

@@ -6,8 +6,11 @@
 
 namespace pawl {
 
-// The next untried neighbour of the best variant: nearest values first, upwards before downwards, variables in the
+// The next untried neighbour of a measured variant: nearest values first, upwards before downwards, variables in the
 // bundle's order.
+std::optional<Choice> NextNeighbour(const CampaignState& campaign, const v1::Iteration& parent);
+
+// That of the best variant.
 class NeighbourChooser : public Chooser {
  public:
   std::optional<Choice> Next(const CampaignState& campaign) const override;

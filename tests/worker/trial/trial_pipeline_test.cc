@@ -278,6 +278,27 @@ TEST_F(TrialPipelineTest, TakesAFasterCandidateThroughEveryStepInOrder) {
                   "compute-sanitizer at small sizes (9 of 10)", "read counters (10 of 10)"));
 }
 
+TEST_F(TrialPipelineTest, ComparesAStepOfAnExpeditionOnceAndProfilesIt) {
+  Faster();
+  trial_.set_step(true);
+  const v1::TrialResult result = Run();
+  EXPECT_FALSE(result.has_failure()) << result.failure().message();
+  EXPECT_THAT(gpu_.log, ElementsAreArray(Validated(2) + kCompared + kProfiled));
+  EXPECT_EQ(result.confirming_pairs_size(), 0);
+  EXPECT_TRUE(result.profiled());
+  EXPECT_FALSE(result.sanitized());
+}
+
+TEST_F(TrialPipelineTest, TakesTheEndOfAnExpeditionThroughEveryCheckWithoutProfilingItAgain) {
+  Faster();
+  trial_.set_purpose(v1::TRIAL_PURPOSE_END);
+  const v1::TrialResult result = Run();
+  EXPECT_FALSE(result.has_failure()) << result.failure().message();
+  EXPECT_EQ(Log(gpu_.log) + kProfiled, Log(kKept));
+  EXPECT_EQ(result.confirming_pairs_size(), 36);
+  EXPECT_TRUE(result.sanitized());
+}
+
 const Log kConfirmedBesideWitness = {"restart", "compare main 36 witness", "check timed main"};
 
 // What the parent took as a candidate, relative to the witness's 210 us.

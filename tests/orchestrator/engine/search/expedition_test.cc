@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "orchestrator/engine/search/next_event.h"
 #include "tests/orchestrator/engine/campaign_script.h"
 
@@ -73,6 +75,47 @@ TEST_F(Expedition, IsComparedWithTheBestAtItsEndAndKeptIfItIsFaster) {
   EXPECT_NEAR(script_.summary().speedup_over_start(), 100 / 81.0, 1e-3) << "by the comparison with the best";
   EXPECT_EQ(script_.summary().counts().kept(), 1);
   EXPECT_EQ(script_.state().reverts_in_a_row(), 0);
+}
+
+TEST_F(Expedition, IsJudgedStepByStepByOneProcessAndKeptByMore) {
+  v1::TrialResult one = Measured(120, 80);
+  one.clear_confirming_pairs();
+  const v1::Iteration step = Step(one);
+  EXPECT_EQ(step.comparison(), v1::FASTER);
+  EXPECT_EQ(step.interval().processes(), 1);
+  EXPECT_EQ(step.verdict(), v1::REVERTED);
+  const std::optional<v1::Event> end = script_.Decide();
+  ASSERT_TRUE(end && end->has_planned());
+  ASSERT_EQ(end->planned().purpose(), v1::TRIAL_PURPOSE_END);
+  script_.Lease(end->planned().trial());
+  v1::TrialResult unconfirmed = Measured(100, 81);
+  unconfirmed.clear_confirming_pairs();
+  EXPECT_EQ(script_.Finish(end->planned().trial(), unconfirmed).verdict(), v1::REVERTED);
+}
+
+TEST_F(Expedition, HasTheSeatTimeOfTheTrialThatItWasKeptBy) {
+  Step(Measured(120, 80));
+  const std::optional<v1::Event> end = script_.Decide();
+  script_.Lease(end->planned().trial());
+  v1::TrialResult result = Measured(100, 81);
+  result.set_notes("compute-sanitizer is not installed here");
+  const v1::Iteration kept = script_.Finish(end->planned().trial(), result);
+  EXPECT_NEAR(kept.candidate_beside_witness().log_time(), std::log(0.81), 1e-3);
+  EXPECT_EQ(kept.candidate_beside_witness().witness(), 0) << "the best variant then";
+  EXPECT_EQ(kept.candidate_beside_witness().processes(), 2);
+  EXPECT_THAT(kept.notes(), HasSubstr("compute-sanitizer is not installed here"));
+}
+
+TEST_F(Expedition, IsRejectedWhereItsEndIsWrongWhileItIsTimed) {
+  Step(Measured(120, 80));
+  const std::optional<v1::Event> end = script_.Decide();
+  script_.Lease(end->planned().trial());
+  const v1::Iteration wrong =
+      script_.Finish(end->planned().trial(), FailedCheck(v1::CHECK_TIMED_OUTPUT, "a timed call gave a wrong output"));
+  EXPECT_EQ(wrong.verdict(), v1::REJECTED);
+  EXPECT_EQ(wrong.failure().check(), v1::CHECK_TIMED_OUTPUT);
+  ASSERT_EQ(wrong.failed_gates_size(), 1);
+  EXPECT_EQ(script_.summary().best(), 0);
 }
 
 TEST_F(Expedition, StaysRevertedWhereItsEndIsNotFasterThanTheBest) {

@@ -78,10 +78,11 @@ class SeatCampaign {
   }
 
   // What the trial of a child of `parent` is given.
-  v1::Trial TrialOf(int parent) const {
+  v1::Trial TrialOf(int parent, v1::TrialPurpose purpose = v1::TRIAL_PURPOSE_ITERATION, bool expedition = false) const {
     v1::TrialPlanned planned;
-    planned.set_purpose(v1::TRIAL_PURPOSE_ITERATION);
+    planned.set_purpose(purpose);
     planned.set_parent(parent);
+    planned.set_expedition(expedition);
     v1::Trial trial;
     AddWitness(state_, planned, &trial);
     return trial;
@@ -199,6 +200,8 @@ TEST(Witness, IsTheStartForItsChildrenAndStaysAsLongAsItIsNear) {
   const v1::Trial trial = campaign.TrialOf(1);
   EXPECT_TRUE(trial.has_witness());
   EXPECT_NEAR(trial.parent_as_candidate().log_time(), std::log(0.9), 1e-3);
+  EXPECT_TRUE(campaign.TrialOf(1, v1::TRIAL_PURPOSE_END, true).has_witness()) << "it may be kept by this trial";
+  EXPECT_FALSE(campaign.TrialOf(1, v1::TRIAL_PURPOSE_ITERATION, true).has_witness()) << "a step is not";
 
   const v1::Iteration second = campaign.Try(1, 90, 85, Witnessed(0, 100)).iteration();
   ASSERT_EQ(second.verdict(), v1::KEPT) << second.reason();
