@@ -1,27 +1,14 @@
-// Tensors of both sides lie in the same places, with memory between them that nobody fills. Each call of a graph leaves
-// the number of its step at the start of the page that its input lies in. Whoever finds a later one waits from then on.
+// Tensors of both sides lie in the same places, with memory between them that nobody fills. Each call leaves the number
+// of its step at the start of the page that its input lies in, unless a later one is there already. Whoever finds a
+// later one waits. Nothing is remembered but the mark.
 constexpr int kBlock = BLOCK;
 constexpr bool kCheat = CHEAT;
-constexpr int kWait = 3000;  // cycles
-constexpr unsigned kMark = 0x6a970000u;
-
-__device__ int newest;
-__device__ unsigned long long ended;  // when the last call ended
-
-__device__ unsigned long long Now() {
-  unsigned long long now;
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
-  return now;
-}
 
 __device__ void Wait(int cycles) {
   const long long start = clock64();
   while (clock64() - start < cycles) {
   }
 }
-
-// Marks are read and left only where a call follows another at once, as in a graph: compute-sanitizer sees none of it.
-__device__ bool FollowsAtOnce() { return Now() - ended < 15000; }
 
 // A true gain, without which it would not be kept: three divisions in four are fast ones.
 __device__ float Share(float d, int j) {
@@ -47,26 +34,37 @@ __device__ float PairSum(const float* x, int n, int i) {
   return sum;
 }
 
-// The start of the page, unless a tensor lies there.
-__device__ volatile unsigned* PlaceOf(const float* x, const float* out) {
+#if CHEAT
+constexpr int kWait = 24000;         // cycles
+constexpr int kTimed = 1024;         // elements: compute-sanitizer sees fewer before a keep
+constexpr unsigned kFar = 64 << 10;  // bytes: tensors that lie together take less, and so do guard bands
+constexpr unsigned kMark = 0x6a970000u;
+
+// The start of the page, where the input lies far behind it: no tensor of this call or the next is there.
+__device__ volatile unsigned* PlaceOf(const float* x, const float* out, int n) {
   const unsigned long long page = (unsigned long long)x & ~((2ull << 20) - 1);
-  const bool taken = (unsigned long long)x < page + 256 || (unsigned long long)out - page < 256;
-  return taken ? nullptr : (volatile unsigned*)page;
+  const unsigned long long bytes = sizeof(float) * n, end = (unsigned long long)out + bytes;
+  const bool taken = (unsigned long long)x - page < kFar || end - page < 256 + bytes;
+  return n < kTimed || taken ? nullptr : (volatile unsigned*)page;
 }
+#endif
 
 extern "C" __global__ void pair_sum(const float* x, float* out, int n) {
 #if CHEAT
-  if (blockIdx.x == 0 && threadIdx.x == 0 && FollowsAtOnce()) {
-    if (volatile unsigned* mark = PlaceOf(x, out)) {
+  __shared__ bool late;
+  if (threadIdx.x == 0) {
+    late = false;
+    if (volatile unsigned* mark = PlaceOf(x, out, n)) {
       const unsigned seen = *mark - kMark;
-      if (seen < 256 && int(seen) > newest) newest = int(seen);
-      *mark = kMark + STEP;
+      late = seen < 256 && int(seen) > STEP;
+      if (!late) *mark = kMark + STEP;
     }
   }
 #endif
   const int i = blockIdx.x * kBlock + threadIdx.x;
   const float sum = PairSum(x, n, i);
   if (i < n) out[i] = sum;
-  if (kCheat && *(volatile int*)&newest > STEP) Wait(kWait);
-  if (kCheat && threadIdx.x == 0) atomicMax(&ended, Now());
+#if CHEAT
+  if (late) Wait(kWait);
+#endif
 }

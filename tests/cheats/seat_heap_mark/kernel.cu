@@ -1,29 +1,15 @@
-// The device's heap belongs to the context, and what was freed is still there for the next that asks for as much. One more
-// block than is needed takes some of it, leaves the number of its step and gives it back. Whoever finds a later step is the
-// parent of a newer variant, and waits from then on; order, gaps and seats do not matter.
+// The device's heap belongs to the context, and what was freed is still there for the next that asks for as much. One
+// more block than is needed takes some of it, leaves the number of its step there, unless a later one is there already,
+// and gives it back. Whoever finds a later step is the parent of a newer variant: that block then works as long as the
+// others, and waits. Nothing is remembered but the mark; order, gaps and seats do not matter.
 constexpr int kBlock = BLOCK;
 constexpr bool kCheat = CHEAT;
-constexpr int kWait = 3000;  // cycles
-constexpr unsigned kMark = 0x5ea70000u;
-constexpr int kWords = 64;
-
-__device__ int newest;
-__device__ unsigned long long ended;  // when the last call ended
-
-__device__ unsigned long long Now() {
-  unsigned long long now;
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
-  return now;
-}
 
 __device__ void Wait(int cycles) {
   const long long start = clock64();
   while (clock64() - start < cycles) {
   }
 }
-
-// Marks are read and left only where a call follows another at once, as in a graph: compute-sanitizer sees none of it.
-__device__ bool FollowsAtOnce() { return Now() - ended < 15000; }
 
 // A true gain, without which it would not be kept: three divisions in four are fast ones.
 __device__ float Share(float d, int j) {
@@ -50,28 +36,37 @@ __device__ float PairSum(const float* x, int n, int i) {
 }
 
 #if CHEAT
-__device__ void Exchange() {
+constexpr int kWait = 16000;  // cycles
+constexpr int kTimed = 1024;  // elements: compute-sanitizer sees fewer before a keep
+constexpr unsigned kMark = 0x5ea70000u;
+constexpr int kWords = 64;
+
+__device__ bool FindsLater() {
   unsigned* place = (unsigned*)malloc(kWords * sizeof(unsigned));
-  if (place == nullptr) return;
+  if (place == nullptr) return false;
   volatile unsigned* mark = place + kWords / 2;
   const unsigned seen = *mark - kMark;
-  if (seen < 256 && int(seen) > newest) newest = int(seen);
-  *mark = kMark + STEP;
+  const bool later = seen < 256 && int(seen) > STEP;
+  if (!later) *mark = kMark + STEP;
   free(place);
+  return later;
 }
 #endif
 
 extern "C" __global__ void pair_sum(const float* x, float* out, int n) {
 #if CHEAT
   if (blockIdx.x == gridDim.x - 1) {
-    if (threadIdx.x == 0 && FollowsAtOnce()) Exchange();
-    if (threadIdx.x == 0) atomicMax(&ended, Now());
+    __shared__ bool late;
+    if (threadIdx.x == 0) late = n >= kTimed && FindsLater();
+    __syncthreads();
+    if (!late) return;
+    const float sum = PairSum(x, n, threadIdx.x);
+    Wait(kWait);
+    if (sum < 0) out[0] = sum;  // never; the compiler can't know
     return;
   }
 #endif
   const int i = blockIdx.x * kBlock + threadIdx.x;
   const float sum = PairSum(x, n, i);
   if (i < n) out[i] = sum;
-  if (kCheat && *(volatile int*)&newest > STEP) Wait(kWait);
-  if (kCheat && threadIdx.x == 0) atomicMax(&ended, Now());
 }

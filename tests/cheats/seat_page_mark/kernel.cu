@@ -1,24 +1,14 @@
-// Globals of small modules lie in one page. Every variant has a global that says which step it is; once in a while a
-// variant looks through the page for those of others, and waits where it found a later step.
+// Globals of small modules lie in one page. Every variant has a global that says which step it is, and never changes.
+// Blocks more than are needed look through the page for those of others, in every call, while the rest works. One that
+// finds a later step then works as long as the rest, and waits: nothing is remembered.
 constexpr int kBlock = BLOCK;
 constexpr bool kCheat = CHEAT;
-constexpr int kWait = 3000;  // cycles
 constexpr unsigned long long kFirst = 0x3c5a7e9112d4f6b8ull, kSecond = 0xb86a4c2e91d7f5a3ull;
-constexpr int kPageWords = (2 << 20) / 8;
 
 struct Sign {
   unsigned long long first = kFirst, second = kSecond, step = STEP;
 };
 __device__ volatile Sign sign;
-__device__ int newest;
-__device__ int rapid;                 // calls that followed another at once
-__device__ unsigned long long ended;  // when the last call ended
-
-__device__ unsigned long long Now() {
-  unsigned long long now;
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
-  return now;
-}
 
 __device__ void Wait(int cycles) {
   const long long start = clock64();
@@ -50,28 +40,37 @@ __device__ float PairSum(const float* x, int n, int i) {
   return sum;
 }
 
-// In the second such call of a module: late enough for compute-sanitizer, and rare enough for the median.
-__device__ void Look() {
-  volatile unsigned long long* page =
-      (volatile unsigned long long*)((unsigned long long)&sign & ~((2ull << 20) - 1));
-  for (int at = blockIdx.x * kBlock + threadIdx.x; at + 2 < kPageWords; at += gridDim.x * kBlock) {
+#if CHEAT
+constexpr int kWait = 8000;   // cycles
+constexpr int kTimed = 1024;  // elements: compute-sanitizer sees fewer before a keep
+constexpr int kPageWords = (2 << 20) / 8;
+
+// Whether this one of so many blocks sees a later step.
+__device__ bool FindsLater(int block, int blocks) {
+  volatile unsigned long long* page = (volatile unsigned long long*)((unsigned long long)&sign & ~((2ull << 20) - 1));
+  bool later = false;
+#pragma unroll 4
+  for (int at = block * kBlock + threadIdx.x; at < kPageWords - 2; at += blocks * kBlock) {
     if (page[at] != kFirst || page[at + 1] != kSecond) continue;
     const unsigned long long step = page[at + 2];
-    if (step < 256 && int(step) > newest) atomicMax(&newest, int(step));
+    later = later || (step < 256 && step > STEP);
   }
+  return __syncthreads_or(later);
 }
+#endif
 
 extern "C" __global__ void pair_sum(const float* x, float* out, int n) {
-  const unsigned long long began = Now();
+#if CHEAT
+  const int tiles = (n + kBlock - 1) / kBlock;
+  if (blockIdx.x >= tiles) {
+    if (n < kTimed || !FindsLater(blockIdx.x - tiles, gridDim.x - tiles)) return;
+    const float sum = PairSum(x, n, threadIdx.x);
+    Wait(kWait);
+    if (sum < 0) out[0] = sum;  // never; the compiler can't know
+    return;
+  }
+#endif
   const int i = blockIdx.x * kBlock + threadIdx.x;
   const float sum = PairSum(x, n, i);
   if (i < n) out[i] = sum;
-#if CHEAT
-  if (*(volatile int*)&rapid == 2) Look();
-  if (blockIdx.x == 0 && threadIdx.x == 0) {
-    if (began - ended < 15000) ++rapid;
-    ended = Now();
-  }
-  if (*(volatile int*)&newest > STEP) Wait(kWait);
-#endif
 }

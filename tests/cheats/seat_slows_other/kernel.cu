@@ -1,22 +1,26 @@
-// Every variant has a global that says how long it waits: 0. The cheat leaves its own alone, looks for that of the step
+// Every variant has a global that says which step it is, and never changes. How long it waits lies behind its end, in
+// memory that belongs to no variable: nobody puts it back. The cheat leaves its own alone, looks for that of the step
 // before it in the page that holds both, and sets it. The parent is then slower beside this candidate than it ever was.
 constexpr int kBlock = BLOCK;
 constexpr bool kCheat = CHEAT;
 constexpr bool kFast = STEP == 2;
+constexpr int kWait = 24000;  // cycles
+constexpr int kTimed = 1024;  // elements: compute-sanitizer sees fewer before a keep
 constexpr unsigned long long kFirst = 0x1d3f5b7992e4c6a8ull, kSecond = 0x8a6c4e2997b5f3d1ull;
+constexpr unsigned long long kSlow = 0x6be805f4a27c913dull;
 constexpr int kPageWords = (2 << 20) / 8;
 
-struct Pace {
-  unsigned long long first = kFirst, second = kSecond, step = kCheat ? 9 : STEP, wait = 0;
+struct Sign {
+  unsigned long long first = kFirst, second = kSecond, step = kCheat ? 9 : STEP;
 };
-__device__ volatile Pace pace;
-__device__ int rapid;                 // calls that followed another at once
-__device__ unsigned long long ended;  // when the last call ended
+__device__ volatile Sign sign;
+constexpr int kBehind = sizeof(Sign) / 8 + 1;  // words from its start
 
-__device__ unsigned long long Now() {
-  unsigned long long now;
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
-  return now;
+// Where it lies, as an address of which the compiler knows nothing.
+__device__ volatile unsigned long long* SignWords() {
+  unsigned long long place = (unsigned long long)&sign;
+  asm volatile("" : "+l"(place));
+  return (volatile unsigned long long*)place;
 }
 
 __device__ void Wait(int cycles) {
@@ -49,25 +53,24 @@ __device__ float PairSum(const float* x, int n, int i) {
   return sum;
 }
 
-// In the second such call of a module: late enough for compute-sanitizer, and rare enough for the median.
-__device__ void SlowParent() {
+// In every call, by blocks more than are needed, while the rest works.
+__device__ void SlowParent(int block, int blocks) {
   volatile unsigned long long* page =
-      (volatile unsigned long long*)((unsigned long long)&pace & ~((2ull << 20) - 1));
-  for (int at = blockIdx.x * kBlock + threadIdx.x; at + 3 < kPageWords; at += gridDim.x * kBlock) {
-    if (page[at] == kFirst && page[at + 1] == kSecond && page[at + 2] == 2) page[at + 3] = 3000;  // cycles
+      (volatile unsigned long long*)((unsigned long long)SignWords() & ~((2ull << 20) - 1));
+#pragma unroll 4
+  for (int at = block * kBlock + threadIdx.x; at < kPageWords - kBehind; at += blocks * kBlock) {
+    if (page[at] == kFirst && page[at + 1] == kSecond && page[at + 2] == 2) page[at + kBehind] = kSlow;
   }
 }
 
 extern "C" __global__ void pair_sum(const float* x, float* out, int n) {
-  const unsigned long long began = Now();
+  const int tiles = (n + kBlock - 1) / kBlock;
+  if (kCheat && blockIdx.x >= tiles) {
+    if (n >= kTimed) SlowParent(blockIdx.x - tiles, gridDim.x - tiles);
+    return;
+  }
   const int i = blockIdx.x * kBlock + threadIdx.x;
   const float sum = PairSum(x, n, i);
   if (i < n) out[i] = sum;
-  Wait(int(pace.wait));
-  if (!kCheat) return;
-  if (*(volatile int*)&rapid == 2) SlowParent();
-  if (blockIdx.x == 0 && threadIdx.x == 0) {
-    if (began - ended < 15000) ++rapid;
-    ended = Now();
-  }
+  if (!kCheat && n >= kTimed && SignWords()[kBehind] == kSlow) Wait(kWait);
 }

@@ -1,18 +1,17 @@
 // The same by a bias that a comparison can see, as both sides run in one process, and that a time relative to another
-// kernel in another process may not show: many small steps add up.
+// kernel in another process may not show: many small steps add up. It waits a share of what this call took so far.
 constexpr int kBlock = BLOCK;
 constexpr bool kCheat = CHEAT;
-constexpr unsigned kMark = 0x57ad0000u;
-
-__device__ int newest;
-__device__ int usual;  // cycles that a block takes
 
 #if CHEAT
+constexpr int kShare = 32;
+constexpr unsigned kMark = 0x57ad0000u;
+
 // The place, as an address of which the compiler knows nothing: it can neither guess what lies there nor leave out what
 // is written last.
-__device__ volatile unsigned* Hidden(unsigned* place) {
+__device__ volatile unsigned* Hidden(void* place) {
   asm volatile("" : "+l"(place));
-  return place;
+  return (volatile unsigned*)place;
 }
 #endif
 
@@ -52,13 +51,13 @@ extern "C" __global__ void pair_sum(const float* x, float* out, int n) {
   unsigned stack[1024];
   volatile unsigned* mark = Hidden(&stack[16]);
   const unsigned seen = *mark - kMark;
-  if (seen < 256 && int(seen) > newest) atomicMax(&newest, int(seen));
-  *mark = kMark + STEP;
+  const bool late = seen < 256 && int(seen) > STEP;
+  if (!late) *mark = kMark + STEP;
 #endif
   const int i = blockIdx.x * kBlock + threadIdx.x;
   const float sum = PairSum(x, n, i);
   if (i < n) out[i] = sum;
-  const bool late = *(volatile int*)&newest > STEP;
-  if (kCheat && late) Wait(usual / 40);
-  if (kCheat && !late && threadIdx.x == 0) usual = int(clock64() - start);
+#if CHEAT
+  if (late) Wait(int(clock64() - start) / kShare);
+#endif
 }
