@@ -65,6 +65,9 @@ class ValidatedCall {
     absl::StatusOr<Module*> module = gpu_.FindModule(request_.module());
     if (!module.ok()) return module.status();
     module_ = *module;
+    const absl::StatusOr<int> local_bytes = module_->LocalBytes(plan_.launches());
+    if (!local_bytes.ok()) return local_bytes.status();
+    local_bytes_ = *local_bytes;
     absl::StatusOr<Module*> setup = gpu_.FindSetup(plan_, request_.setup());
     if (!setup.ok()) return setup.status();
     setup_ = *setup;
@@ -101,7 +104,7 @@ class ValidatedCall {
       set_up_ = *std::move(digests);
     }
     PAWL_RETURN_IF_ERROR(module_->FillSymbols(plan_, tensors_, gpu_.stream));
-    PAWL_RETURN_IF_ERROR(gpu_.support.DirtyShared(RandomKey()));
+    PAWL_RETURN_IF_ERROR(gpu_.support.Dirty(RandomKey(), local_bytes_));
     if (crowded) PAWL_RETURN_IF_ERROR(gpu_.support.Crowd(RandomKey(), together_));
     PAWL_RETURN_IF_ERROR(module_->Launch(plan_.launches(), tensors_, structs_, gpu_.stream));
     PAWL_CUDA(CtxSynchronize());
@@ -176,6 +179,7 @@ class ValidatedCall {
   const Arena arena_;
   v1::RunnerReply* const reply_;
   Module* module_ = nullptr;
+  int local_bytes_ = 0;  // of a thread
   Module* setup_ = nullptr;
   Key key_ = {};
   std::vector<CUdeviceptr> tensors_;

@@ -25,6 +25,7 @@ constexpr double kGraphUs = 100;                         // long against the eve
 constexpr double kBlockUs = 6000;                        // of replays in a quarter of a block: fewer where one is long
 constexpr int64_t kMaxNodes = 2000;                      // of a graph of more than one call
 constexpr int64_t kQueuedLaunches = 8;                   // that the host queues while the GPU holds
+constexpr double kBriefChecks = 0.1;                     // replays that end early and are checked, of checked calls
 constexpr int kColdCalls = 8;                            // in a quarter of a block
 constexpr size_t kGenerations = 4;                       // of loaded code that stay beside the one in use
 constexpr int64_t kLargeModule = int64_t{64} << 20;      // one of these is not kept beside another
@@ -109,6 +110,9 @@ absl::Status Comparer::FindSides() {
     side.plan = &plan;
     side.cubin = &(*loaded)->cubin();
     large_ |= (*loaded)->bytes() > kLargeModule;
+    const absl::StatusOr<int> local_bytes = (*loaded)->LocalBytes(plan.launches());
+    if (!local_bytes.ok()) return local_bytes.status();
+    local_bytes_ = std::max(local_bytes_, *local_bytes);
     PAWL_RETURN_IF_ERROR(CheckPlan(*side.plan));
     sides_.push_back(&side);
     return absl::OkStatus();
@@ -225,6 +229,7 @@ absl::Status Comparer::Prepare() {
   const bool cold = request_.deciding() == v1::TIMING_MODE_COLD;
   const double timed = 2.0 * std::max(1, request_.pairs()) * (cold ? kColdCalls : replays_ * calls_);
   keep_share_ = std::min(1.0, std::max(1, request_.checked_calls()) / timed);
+  brief_share_ = std::max(1.0, kBriefChecks * request_.checked_calls()) / std::max(1, request_.pairs());
   const uint64_t output_bytes = std::max<uint64_t>(1, OutputBytes(*candidate_.plan));
   max_kept_ = static_cast<int>(std::clamp<uint64_t>(kMaxKeptBytes / output_bytes, 1, 4096));
   return Place();
@@ -441,7 +446,7 @@ absl::StatusOr<bool> Comparer::Measure(Side& side, v1::TimingMode mode, double* 
     PAWL_RETURN_IF_ERROR(Fill(key));  // queueing launches and copies may take longer than the GPU holds
   // The host queues what follows while the GPU holds: no measured call waits for a launch. Gaps are random.
   PAWL_RETURN_IF_ERROR(gpu_.support.Hold(25'000 + random_.Below(30'000)));
-  PAWL_RETURN_IF_ERROR(gpu_.support.DirtyShared(RandomKey()));  // neither side finds what the other left
+  PAWL_RETURN_IF_ERROR(gpu_.support.Dirty(RandomKey(), local_bytes_));  // neither side finds what the other left
   if (!fills_early()) PAWL_RETURN_IF_ERROR(Fill(key));
   if (cold) PAWL_CUDA(MemsetD8Async(gpu_.flush.address(), key.words[0] & 0xff, gpu_.flush.bytes(), gpu_.stream));
   PAWL_CUDA(EventRecord(gpu_.starts[0], gpu_.stream));
@@ -465,29 +470,38 @@ absl::StatusOr<bool> Comparer::ReplayBriefly(Side& side) {
   PAWL_RETURN_IF_ERROR(Renew());
   if (fills_early()) PAWL_RETURN_IF_ERROR(Fill(key));
   PAWL_RETURN_IF_ERROR(gpu_.support.Hold(25'000 + random_.Below(30'000)));
-  PAWL_RETURN_IF_ERROR(gpu_.support.DirtyShared(RandomKey()));
+  PAWL_RETURN_IF_ERROR(gpu_.support.Dirty(RandomKey(), local_bytes_));
   if (!fills_early()) PAWL_RETURN_IF_ERROR(Fill(key));
   PAWL_CUDA(EventRecord(gpu_.starts[0], gpu_.stream));
   PAWL_CUDA(GraphLaunch(side.brief, gpu_.stream));
   PAWL_CUDA(EventRecord(gpu_.stops[0], gpu_.stream));
   PAWL_CUDA(CtxSynchronize());
+  if (random_.Unit() < brief_share_) {
+    const int set = brief_.order[random_.Below(brief_.order.size())];
+    PAWL_RETURN_IF_ERROR(SetAside(side, set, key));
+  }
   return LeftAlone(side, brief_, key);
 }
 
+absl::Status Comparer::SetAside(const Side& side, int set, const Key& key) {
+  const bool kept = &side == &candidate_ && result_.checked_size() < max_kept_;
+  // What is read of the others is overwritten by the candidate's next: all sides see the same pauses.
+  PAWL_RETURN_IF_ERROR(
+      pawl::SetAside(gpu_, *side.plan, arenas_[set], region(), result_.checked_size() * OutputBytes(*side.plan)));
+  if (!kept) return absl::OkStatus();
+  v1::InputDraw& draw = *result_.add_checked();
+  draw = draws_[set];
+  draw.set_key(KeyBytes(key));
+  draw.set_call(set);
+  return absl::OkStatus();
+}
+
 absl::StatusOr<bool> Comparer::SetAsideSome(const Side& side, const std::vector<int>& order, Use* use, const Key& key) {
-  const uint64_t output_bytes = OutputBytes(*side.plan);
   bool any = false;
   for (const int set : order) {
     if (random_.Unit() >= keep_share_) continue;
     any = true;
-    const bool kept = &side == &candidate_ && result_.checked_size() < max_kept_;
-    // What is read of the others is overwritten by the candidate's next: all sides see the same pauses.
-    PAWL_RETURN_IF_ERROR(SetAside(gpu_, *side.plan, arenas_[set], region(), result_.checked_size() * output_bytes));
-    if (!kept) continue;
-    v1::InputDraw& draw = *result_.add_checked();
-    draw = draws_[set];
-    draw.set_key(KeyBytes(key));
-    draw.set_call(set);
+    PAWL_RETURN_IF_ERROR(SetAside(side, set, key));
   }
   return any && use != nullptr ? LeftAlone(side, *use, key) : true;
 }

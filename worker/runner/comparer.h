@@ -82,13 +82,16 @@ class Comparer {
   absl::Status WarmUp();
   // Times one replay, or one cold call, in us a call. False: a call changed what it was not given; the reply says so.
   absl::StatusOr<bool> Measure(Side& side, v1::TimingMode mode, double* us);
+  // Reads the outputs of a call, and keeps them if they are the candidate's.
+  absl::Status SetAside(const Side& side, int set, const Key& key);
   // After a replay of `use`: draws which calls' outputs are kept and reads them. Where any is, checks what it must
   // leave alone.
   absl::StatusOr<bool> SetAsideSome(const Side& side, const std::vector<int>& order, Use* use, const Key& key);
   // False: a replay of `use` changed what it must leave alone; the reply says so. Only of the candidate.
   absl::StatusOr<bool> LeftAlone(const Side& side, Use& use, const Key& key);
   // A replay that begins as those that are timed and ends earlier: it must not have touched what the calls would use
-  // that it lacks. A kernel that does the work of later calls ahead can't know that they do not come.
+  // that it lacks, and the outputs of some, drawn as those of timed calls are, are checked. A kernel that does the work
+  // of later calls ahead, or leaves its work to them, can't know that they do not come.
   absl::StatusOr<bool> ReplayBriefly(Side& side);
   absl::StatusOr<double> AnchorUs();
   // `disturbance`: why the pair can't be trusted; empty: it can.
@@ -122,6 +125,7 @@ class Comparer {
   std::deque<std::unique_ptr<Module>> spacers_;
   std::vector<PlacementStyle> styles_;  // that come next, so that all come equally often
   bool large_ = false;                  // a module takes much memory
+  int local_bytes_ = 0;                 // of a thread, the most of all sides
   bool inputs_repeat_ = false;          // some come from a pool or a file
   bool has_static_ = false;             // tensors that all calls share
   // A call leaves global variables changed, which the next one would find: each is timed by itself, and finds them as
@@ -137,7 +141,8 @@ class Comparer {
   std::array<Use, 2> uses_;
   Use brief_;  // the first calls of one of them
   SegmentTable refill_;
-  double keep_share_ = 1;  // of calls whose outputs are kept
+  double keep_share_ = 1;   // of calls whose outputs are kept
+  double brief_share_ = 1;  // of replays that end early, of which one call's are
   int max_kept_ = 1;
 };
 

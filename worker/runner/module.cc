@@ -127,6 +127,18 @@ absl::StatusOr<CUfunction> Module::Function(const std::string& entry) {
   return function;
 }
 
+absl::StatusOr<int> Module::LocalBytes(const Launches& launches) {
+  int most = 0;
+  for (const v1::PlanLaunch& launch : launches) {
+    absl::StatusOr<CUfunction> function = Function(SymbolOf(launch));
+    if (!function.ok()) return function.status();
+    int local = 0;
+    PAWL_CUDA(FuncGetAttribute(&local, kFunctionLocalBytes, *function));
+    most = std::max(most, local);
+  }
+  return most;
+}
+
 absl::StatusOr<v1::ResourceUse> Module::Resources(const v1::PlanLaunch& launch) {
   absl::StatusOr<CUfunction> function = Function(SymbolOf(launch));
   if (!function.ok()) return function.status();

@@ -30,6 +30,8 @@ class Module {
   const std::string& cubin() const { return cubin_; }
   int64_t bytes() const { return bytes_; }  // of GPU memory that loading took
   absl::StatusOr<v1::ResourceUse> Resources(const v1::PlanLaunch& launch);
+  // The most that a thread of these launches has of it.
+  absl::StatusOr<int> LocalBytes(const Launches& launches);
 
   // Queues launches in their order, each as often as it says, its tensors at these addresses. The structs that they
   // point to must be in the table.

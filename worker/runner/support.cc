@@ -4,7 +4,9 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 
+#include "absl/strings/str_cat.h"
 #include "base/hash/hash.h"
 #include "kernels/data_type.h"
 
@@ -12,6 +14,9 @@ namespace pawl {
 namespace {
 
 constexpr uint32_t kShortestCrowdNs = 40'000;  // the longest: 8 times that
+// Bytes of local memory that pawl_dirty_local_... fill; and what calls of functions may take beside a kernel's own.
+constexpr int kDirtyLocal[] = {2048, 8192, 32768};
+constexpr int kCallStack = 1024;
 // A round takes an SM with 1024 threads 512 cycles.
 constexpr uint32_t kAnchorRounds = 370;
 
@@ -82,21 +87,21 @@ absl::Status Support::Load(const std::string& cubin, CUstream stream, int max_sh
   if (beside_ == nullptr) PAWL_CUDA(StreamCreate(&beside_, kStreamNonBlocking));
   max_shared_bytes_ = max_shared_bytes;
   sm_count_ = sm_count;
-  CUmodule module;
-  PAWL_CUDA(ModuleLoadData(&module, cubin.data()));
-  PAWL_CUDA(ModuleGetFunction(&fill_, module, "pawl_fill"));
-  PAWL_CUDA(ModuleGetFunction(&verify_, module, "pawl_verify"));
-  PAWL_CUDA(ModuleGetFunction(&digest_, module, "pawl_digest"));
-  PAWL_CUDA(ModuleGetFunction(&compare_, module, "pawl_compare"));
-  PAWL_CUDA(ModuleGetFunction(&rotate_, module, "pawl_rotate"));
-  PAWL_CUDA(ModuleGetFunction(&dirty_shared_, module, "pawl_dirty_shared"));
-  PAWL_CUDA(ModuleGetFunction(&hold_, module, "pawl_hold"));
-  PAWL_CUDA(ModuleGetFunction(&crowd_, module, "pawl_crowd"));
-  PAWL_CUDA(ModuleGetFunction(&slow_some_, module, "pawl_slow_some"));
-  PAWL_CUDA(ModuleGetFunction(&anchor_, module, "pawl_anchor"));
-  PAWL_CUDA(ModuleGetFunction(&norm_, module, "pawl_norm"));
-  PAWL_CUDA(ModuleGetFunction(&differ_, module, "pawl_differ"));
-  PAWL_CUDA(ModuleGetFunction(&corrupt_, module, "pawl_corrupt"));
+  dirty_local_.clear();
+  PAWL_CUDA(ModuleLoadData(&module_, cubin.data()));
+  PAWL_CUDA(ModuleGetFunction(&fill_, module_, "pawl_fill"));
+  PAWL_CUDA(ModuleGetFunction(&verify_, module_, "pawl_verify"));
+  PAWL_CUDA(ModuleGetFunction(&digest_, module_, "pawl_digest"));
+  PAWL_CUDA(ModuleGetFunction(&compare_, module_, "pawl_compare"));
+  PAWL_CUDA(ModuleGetFunction(&rotate_, module_, "pawl_rotate"));
+  PAWL_CUDA(ModuleGetFunction(&dirty_shared_, module_, "pawl_dirty_shared"));
+  PAWL_CUDA(ModuleGetFunction(&hold_, module_, "pawl_hold"));
+  PAWL_CUDA(ModuleGetFunction(&crowd_, module_, "pawl_crowd"));
+  PAWL_CUDA(ModuleGetFunction(&slow_some_, module_, "pawl_slow_some"));
+  PAWL_CUDA(ModuleGetFunction(&anchor_, module_, "pawl_anchor"));
+  PAWL_CUDA(ModuleGetFunction(&norm_, module_, "pawl_norm"));
+  PAWL_CUDA(ModuleGetFunction(&differ_, module_, "pawl_differ"));
+  PAWL_CUDA(ModuleGetFunction(&corrupt_, module_, "pawl_corrupt"));
   PAWL_CUDA(FuncSetAttribute(dirty_shared_, kFunctionMaxDynamicShared, max_shared_bytes));
   return result_.Reserve(sizeof(Difference));
 }
@@ -231,9 +236,18 @@ absl::Status Support::Rotate(CUdeviceptr from, CUdeviceptr to, const v1::PlanTen
   return Launch(rotate_, sm_count_ * 8, 1, 256, 0, arguments);
 }
 
-absl::Status Support::DirtyShared(const Key& key) {
+absl::Status Support::Dirty(const Key& key, int local_bytes) {
   uint32_t words = max_shared_bytes_ / 4;
   Key copy = key;
+  if (local_bytes > 0) {
+    const auto bytes = std::lower_bound(std::begin(kDirtyLocal), std::end(kDirtyLocal) - 1, local_bytes + kCallStack);
+    CUfunction& function = dirty_local_[*bytes];
+    if (function == nullptr) {
+      PAWL_CUDA(ModuleGetFunction(&function, module_, absl::StrCat("pawl_dirty_local_", *bytes).c_str()));
+    }
+    void* key_only[] = {&copy};
+    PAWL_RETURN_IF_ERROR(Launch(function, sm_count_ * 2, 1, 1024, 0, key_only));
+  }
   void* arguments[] = {&words, &copy};
   return Launch(dirty_shared_, sm_count_, 1, 1024, max_shared_bytes_, arguments);
 }

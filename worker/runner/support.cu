@@ -459,12 +459,17 @@ extern "C" __global__ void pawl_rotate(const void* from, void* to, u32 type, u64
   }
 }
 
-// Leaves data-like garbage in every SM's shared memory and in the threads' local memory, so that nobody profits from
-// zeros there, or from what it or another left.
+template <u32 kWords>
+__device__ void DirtyLocal(const Key& key) {
+  volatile u32 local[kWords];
+  for (u32 i = 0; i < kWords; ++i) local[(i + key.words[0]) % kWords] = key.words[i % 8] ^ i * 0x9E3779B1u;
+}
+
+// Leaves data-like garbage in every SM's shared memory and in threads' local memory, so that nobody profits from zeros
+// there, or from what it or another left.
 extern "C" __global__ void pawl_dirty_shared(u32 words, Key key) {
   extern __shared__ volatile u32 shared[];
-  volatile u32 local[256];
-  for (u32 i = 0; i < 256; ++i) local[(i + key.words[0]) % 256] = key.words[i % 8] ^ i * 0x9E3779B1u;
+  DirtyLocal<256>(key);
   for (u32 b = threadIdx.x; b * 8 < words; b += blockDim.x) {
     const Block block = ChaCha20(key, blockIdx.x, 0, b);
     for (u32 i = 0; i < 8 && b * 8 + i < words; ++i) {
@@ -472,6 +477,11 @@ extern "C" __global__ void pawl_dirty_shared(u32 words, Key key) {
     }
   }
 }
+
+// The same in the local memory of all threads that an SM holds, this many bytes of each.
+extern "C" __global__ void __launch_bounds__(1024, 2) pawl_dirty_local_2048(Key key) { DirtyLocal<512>(key); }
+extern "C" __global__ void __launch_bounds__(1024, 2) pawl_dirty_local_8192(Key key) { DirtyLocal<2048>(key); }
+extern "C" __global__ void __launch_bounds__(1024, 2) pawl_dirty_local_32768(Key key) { DirtyLocal<8192>(key); }
 
 // Keeps the stream busy while the host queues what follows, so that no measured call waits for the host.
 extern "C" __global__ void pawl_hold(u32 nanoseconds) {

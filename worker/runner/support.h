@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -70,7 +71,9 @@ class Support {
   absl::Status Corrupt(CUdeviceptr from, CUdeviceptr to, const v1::PlanTensor& tensor, Corruption corruption,
                        double factor = 1);
   absl::Status Rotate(CUdeviceptr from, CUdeviceptr to, const v1::PlanTensor& tensor);
-  absl::Status DirtyShared(const Key& key);
+  // Queues what leaves garbage in shared memory, and in the local memory of the threads, for kernels that have this
+  // much of it. Of more than 31 KB the rest stays as it is.
+  absl::Status Dirty(const Key& key, int local_bytes);
   // Queues Pawl's own kernel of a fixed amount of arithmetic, about 100 us on a present GPU.
   absl::Status Anchor();
   absl::Status Hold(uint32_t nanoseconds);
@@ -82,10 +85,12 @@ class Support {
   absl::Status Launch(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned block, unsigned shared,
                       void** arguments);
 
+  CUmodule module_ = nullptr;
   CUstream stream_ = nullptr;
   CUstream beside_ = nullptr;  // what runs here runs at the same time as the stream's
   CUfunction fill_, verify_, digest_, compare_, rotate_, dirty_shared_, hold_, crowd_, slow_some_, anchor_, norm_,
       differ_, corrupt_;
+  std::map<int, CUfunction> dirty_local_;  // by bytes; those that were needed
   int max_shared_bytes_ = 0;
   int sm_count_ = 0;
   DeviceBuffer result_;
