@@ -84,7 +84,22 @@ class GpuCampaign {
     script_.Lease(planned.trial());
     absl::StatusOr<v1::TrialResult> result = RunPlan(bundle_, planned, script_.state());
     if (!result.ok()) return result.status();
-    return script_.Finish(planned.trial(), *result);
+    const v1::Iteration judged = script_.Finish(planned.trial(), *result);
+    if (getenv("PAWL_CHEATS_SEATS") != nullptr) PrintSeats(judged);
+    return judged;
+  }
+
+  // For a look at what the seat test saw.
+  static void PrintSeats(const v1::Iteration& iteration) {
+    fprintf(stderr, "  %d %s: %s\n", iteration.number(), v1::Verdict_Name(iteration.verdict()).c_str(),
+            iteration.reason().c_str());
+    for (const auto& [name, time] : {std::pair{"candidate / anchor", iteration.as_candidate()},
+                                     std::pair{"parent / anchor", iteration.as_parent()},
+                                     std::pair{"candidate / witness", iteration.candidate_beside_witness()},
+                                     std::pair{"parent / witness", iteration.parent_beside_witness()},
+                                     std::pair{"parent / witness, alone", iteration.parent_alone()}}) {
+      if (time.processes() > 0) fprintf(stderr, "    %s: %s\n", name, time.ShortDebugString().c_str());
+    }
   }
 
   const v1::Bundle bundle_;

@@ -83,6 +83,7 @@ void Comparer::DropGraphs() {
 
 absl::Status Comparer::Run(v1::RunnerReply* reply) {
   reply_ = reply;
+  leaves_state_ = request_.single();
   PAWL_RETURN_IF_ERROR(FindSides());
   for (bool again = true; again;) {
     result_.Clear();

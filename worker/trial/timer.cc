@@ -69,6 +69,7 @@ absl::StatusOr<Timing> TimeAgainst(GpuDevice& device, const v1::Bundle& bundle, 
       static_cast<int>(std::clamp<int64_t>(options.checked_bytes / bytes, least, options.checked_calls));
   compare.set_checked_calls(timing.asked_checks);
   compare.set_candidate_first(options.candidate_first);
+  compare.set_single(options.single);
   compare.set_pool(pool->pool);
   compare.set_entries(pool->entries);
   absl::StatusOr<v1::RunnerReply> reply = device.runner().Ask(request, kCompareDeadline);

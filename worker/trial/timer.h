@@ -20,6 +20,7 @@ struct TimingOptions {
   int least_checked = 1;               // all the same, up to 4 GiB
   bool candidate_first = true;         // its seat (runner.proto)
   const BuiltSize* witness = nullptr;  // timed beside both
+  bool single = false;                 // each call by itself
 };
 
 struct Timing {

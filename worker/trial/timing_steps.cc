@@ -65,6 +65,31 @@ bool SeatInDoubt(const TrialRun& run, const std::vector<TimedProcess>& processes
   return !test.failed() && !test.excluded;
 }
 
+// Where the candidate had both sides timed one call at a time, and as a candidate the parent was not, its time then
+// says nothing: it is timed so beside the witness again, in processes in which the candidate never was.
+absl::Status TimeParentAlone(TrialRun& run) {
+  const v1::SeatTime& as_candidate = run.build.trial.parent_as_candidate();
+  const auto& pairs = run.result().confirming_pairs();
+  const bool needed = run.build.witness && as_candidate.processes() > 0 && !as_candidate.single() &&
+                      std::any_of(pairs.begin(), pairs.end(), [](const v1::PairSample& pair) { return pair.single(); });
+  if (!needed) return absl::OkStatus();
+  std::vector<std::vector<double>> processes;
+  for (int process = 0; process < KeepRule().min_processes; ++process) {
+    run.device.runner().Restart();
+    const absl::StatusOr<Timing> timing = Time(run, run.build.ParentAt(run.build.size), *run.build.witness,
+                                               {.pairs = KeepRule().extended_pairs, .single = true});
+    if (!timing.ok()) return timing.status();
+    std::vector<double>& logs = processes.emplace_back();
+    for (const v1::PairSample& pair : timing->times.pairs())
+      logs.push_back(std::log(pair.candidate_us() / pair.parent_us()));
+    if (timing->failure || logs.size() < 2) return absl::OkStatus();  // of the parent: it was validated before
+  }
+  v1::SeatTime& alone = *run.result().mutable_parent_alone();
+  alone = SeatTimeOf(processes);
+  alone.set_single(true);
+  return absl::OkStatus();
+}
+
 // " at main" where there are several sizes.
 std::string AtSize(const TrialRun& run, const std::string& size) {
   return run.sizes().size() > 1 ? absl::StrCat(" at ", size) : "";
@@ -202,7 +227,7 @@ absl::Status CompareWithParent(TrialRun& run) {
   run.timed = !timed->failure && !run.result().pairs().empty();
   run.faster = timed->comparison.result() == v1::FASTER;
   run.outcome.comparison = std::move(timed->comparison);
-  return absl::OkStatus();
+  return run.faster ? TimeParentAlone(run) : absl::OkStatus();
 }
 
 absl::Status TimeBesideParent(TrialRun& run) { return TimeFirstPairs(run, /*alone=*/false); }

@@ -146,13 +146,17 @@ bool OneMode(const Processes& processes) {
 }
 
 void SetTimesBesideWitness(const v1::Iteration& parent, bool same_gpu, const Processes& processes,
-                           v1::Iteration* iteration) {
+                           const v1::SeatTime& alone, v1::Iteration* iteration) {
   const std::optional<int> witness = WitnessOf(parent);
   v1::SeatTime candidate;
   if (witness && parent.leg() == iteration->leg()) {
     v1::SeatTime time = SeatTimeOf(processes, &v1::PairSample::parent_us, &v1::PairSample::witness_us);
     time.set_witness(*witness);
-    if (time.processes() > 0 && same_gpu) *iteration->mutable_parent_beside_witness() = time;
+    if (alone.processes() > 0) {
+      *iteration->mutable_parent_alone() = alone;
+      iteration->mutable_parent_alone()->set_witness(*witness);
+    }
+    if (time.processes() > 0 && (same_gpu || alone.processes() > 0)) *iteration->mutable_parent_beside_witness() = time;
     candidate = SeatTimeOf(processes, &v1::PairSample::candidate_us, &v1::PairSample::witness_us);
     candidate.set_witness(*witness);
   }
@@ -168,8 +172,9 @@ void SetTimesBesideWitness(const v1::Iteration& parent, bool same_gpu, const Pro
 std::optional<SeatTest> TestBesideWitness(const v1::Iteration& parent, const v1::Iteration& child,
                                           const v1::ProcessNoise& noise, double share) {
   if (parent.leg() != child.leg()) return std::nullopt;
-  if (!ComparableSeats(parent.candidate_beside_witness(), child.parent_beside_witness())) return std::nullopt;
-  return TestSeat(parent.candidate_beside_witness(), child.parent_beside_witness(), noise, share);
+  const v1::SeatTime& before = child.has_parent_alone() ? child.parent_alone() : parent.candidate_beside_witness();
+  if (!ComparableSeats(before, child.parent_beside_witness())) return std::nullopt;
+  return TestSeat(before, child.parent_beside_witness(), noise, share);
 }
 
 std::string BesideWitnessText(const SeatTest& test, int witness) {
@@ -248,7 +253,7 @@ void SetSeatTimes(const CampaignState& campaign, const v1::TrialResult& result, 
   const v1::Iteration* parent = iteration->has_parent() ? campaign.Find(iteration->parent()) : nullptr;
   if (parent != nullptr) {
     const bool same_gpu = campaign.GpuOf(parent->number()) == result.gpu().uuid();
-    SetTimesBesideWitness(*parent, same_gpu, processes, iteration);
+    SetTimesBesideWitness(*parent, same_gpu, processes, result.parent_alone(), iteration);
   }
   const auto anchored = [](const std::vector<v1::PairSample>& process) {
     return std::all_of(process.begin(), process.end(), [](const auto& pair) { return pair.anchor_us() > 0; });
@@ -292,6 +297,14 @@ std::optional<std::string> SlowedParent(const CampaignState& campaign, const v1:
       "the parent took %.1f %% longer beside this candidate than before, relative to the anchor (limit %.1f %%): the "
       "comparison can't be believed",
       PercentOf(slower), PercentOf(limit));
+}
+
+double SlowdownBesideWitness(const CampaignState& campaign, const v1::Iteration& iteration,
+                             const v1::ProcessNoise& noise) {
+  const v1::Iteration* parent = iteration.has_parent() ? campaign.Find(iteration.parent()) : nullptr;
+  if (parent == nullptr) return 0;
+  const std::optional<SeatTest> test = TestBesideWitness(*parent, iteration, noise, kWitnessPart);
+  return test ? std::max(0.0, test->slower) : 0;
 }
 
 std::vector<v1::RevisedIteration> RevisedBySeat(const CampaignState& campaign, const v1::Iteration& iteration,

@@ -35,6 +35,12 @@ void SetSeatTimes(const CampaignState& campaign, const v1::TrialResult& result, 
 std::optional<std::string> SlowedParent(const CampaignState& campaign, const v1::Iteration& iteration,
                                         const v1::ProcessNoise& noise, double share);
 
+// By how much longer the parent took beside this candidate than without it, relative to the witness: a logarithm, 0
+// where nobody knows or it took no longer. What a comparison with the parent gained by that is no gain of the
+// candidate.
+double SlowdownBesideWitness(const CampaignState& campaign, const v1::Iteration& iteration,
+                             const v1::ProcessNoise& noise);
+
 // What `iteration`, judged but not yet applied, makes of its parent: one that is slower as a parent than it was as a
 // candidate, beside more than one candidate, is rejected, and so is everything that was built on it. Relative to the
 // witness: as soon as two candidates show it, and no fewer than show that it is not. Relative to the anchor: looks

@@ -225,6 +225,23 @@ void CheckGates(const Gates& gates, double baseline_us, double expected_us, cons
   }
 }
 
+// Why what is left of a gain, without what the parent was slowed down by beside the candidate, is too little; empty: it
+// is enough. The seat is timed at the size that stands for all.
+std::string TooLittleBesides(const CampaignState& campaign, const v1::TrialPlanned& planned,
+                             const v1::Iteration& iteration, double gain, const KeepRule& rule) {
+  double weight = 1;
+  for (const SizeWeight& size : campaign.goal_sizes()) {
+    if (campaign.goal_sizes().size() > 1 && size.size == campaign.goal().size()) weight = size.weight;
+  }
+  const double slowdown = weight * SlowdownBesideWitness(campaign, iteration, planned.noise());
+  if (slowdown == 0 || gain - slowdown > std::log1p(rule.min_gain)) return "";
+  return absl::StrFormat(
+      "beside it the parent took %.1f %% longer than before, relative to an earlier variant: without that the gain "
+      "would "
+      "be %+.1f %% (it must exceed %g %%)",
+      100 * std::expm1(slowdown), 100 * std::expm1(gain - slowdown), 100 * rule.min_gain);
+}
+
 // A candidate that was faster than a parent whose times can't be believed, or that has been taken back meanwhile.
 void CheckParent(const CampaignState& campaign, const v1::TrialPlanned& planned, const v1::Iteration& parent,
                  const Gates& gates, v1::Iteration* iteration) {
@@ -239,7 +256,14 @@ void CheckParent(const CampaignState& campaign, const v1::TrialPlanned& planned,
   std::optional<std::string> wrong = SlowedParent(campaign, *iteration, planned.noise(), gate.threshold);
   const std::vector<v1::RevisedIteration> revised = RevisedBySeat(campaign, *iteration, planned.noise(), gates);
   if (!revised.empty()) wrong = absl::StrCat("its parent is rejected: ", revised[0].failure().message());
-  if (!wrong) return;
+  if (!wrong) {
+    const std::string little = TooLittleBesides(campaign, planned, *iteration, iteration->interval().mean_log_ratio(),
+                                                RuleOf(campaign, planned));
+    if (little.empty()) return;
+    iteration->set_verdict(v1::REVERTED);
+    iteration->set_reason(absl::StrCat(iteration->reason(), "; but ", little));
+    return;
+  }
   FailGate(iteration, gate, 0, *wrong);
   Demote(iteration, v1::REJECTED);
   iteration->mutable_failure()->set_stage(v1::STAGE_MEASURE);
@@ -514,6 +538,8 @@ v1::RevisedIteration JudgeEnd(const CampaignState& campaign, const v1::TrialPlan
   const v1::Iteration& best = *campaign.Find(planned.parent());
   v1::Iteration beside = end;  // with the best as its parent
   beside.set_parent(best.number());
+  beside.clear_parent_beside_witness();
+  beside.clear_parent_alone();
   SetSeatTimes(campaign, result, &beside);
   const std::optional<std::string> wrong =
       SlowedParent(campaign, beside, planned.noise(), gates.Get(GateKind::kSeat).threshold);
@@ -527,11 +553,13 @@ v1::RevisedIteration JudgeEnd(const CampaignState& campaign, const v1::TrialPlan
   beside.clear_sizes();
   SetSizes(campaign, result, planned, rule, &beside);
   CheckWorst(campaign, gates, &beside);
-  const bool kept = beside.verdict() == v1::KEPT;
+  const std::string little = TooLittleBesides(campaign, planned, beside, interval.mean_log_ratio(), rule);
+  const bool kept = beside.verdict() == v1::KEPT && little.empty();
   const double over_best = std::exp(interval.mean_log_ratio());
   revised.set_verdict(kept ? v1::KEPT : v1::REVERTED);
   revised.set_reason(absl::StrFormat("the end of an expedition, %.3fx the speed of the best variant (iteration %d): %s",
                                      over_best, best.number(), interval.reason()));
+  if (!little.empty()) revised.set_reason(absl::StrCat(revised.reason(), "; but ", little));
   const double correction = campaign.SpeedupOf(best) * over_best / end.speedup_over_start();
   revised.set_speedup_over_start(end.speedup_over_start() * correction);
   revised.set_speedup_over_baseline(end.speedup_over_baseline() * correction);

@@ -264,6 +264,7 @@ v1::RunnerReply ScriptedGpu::Compare(const v1::CompareRequest& request) {
     pair.set_log_ratio(std::log(pair.parent_us() / pair.candidate_us()));
     pair.set_anchor_us(10);
     if (!request.witness().empty()) pair.set_witness_us(times.witness_us);
+    pair.set_single(times.single || request.single());
   }
   compare.set_discarded(times.unsteady ? 10 : times.discarded);
   if (!times.disturbance.empty()) compare.add_disturbances(times.disturbance);
@@ -322,7 +323,8 @@ absl::StatusOr<v1::RunnerReply> ScriptedGpu::ScriptedProcess::Ask(const v1::Runn
     module = request.call().module();
   } else if (request.has_compare()) {
     what = absl::StrCat("compare ", script_.SizeWord(request.compare().candidate_plan()), " ",
-                        request.compare().pairs(), request.compare().witness().empty() ? "" : " witness");
+                        request.compare().pairs(), request.compare().witness().empty() ? "" : " witness",
+                        request.compare().single() ? " single" : "");
     module = request.compare().candidate();
   } else if (request.has_check()) {
     // Right after a comparison it is the timed outputs that are checked.

@@ -31,6 +31,7 @@ class ScriptedGpu : public GpuDevice {
     bool unsteady = false;  // every pair is discarded
     double witness_us = 210;
     std::string disturbance = "";  // why pairs were discarded
+    bool single = false;           // a call leaves globals changed: each is timed by itself
   };
 
   ScriptedGpu();

@@ -337,6 +337,31 @@ TEST_F(TrialPipelineTest, AsksFurtherProcessesWhileTheWitnessLeavesTheSeatInDoub
                                kConfirmedBesideWitness + kSanitized + kMoreSizes + Validated(20) + kProfiled));
 }
 
+// What it took in graphs can't be compared with what it takes call by call.
+TEST_F(TrialPipelineTest, TimesTheParentBesideTheWitnessAloneWhereTheCandidateIsTimedCallByCall) {
+  *trial_.mutable_witness() = Tile(32);
+  *trial_.mutable_parent_as_candidate() = AsCandidate(200);
+  gpu_.processes = {{.candidate_us = 180, .parent_us = 200, .single = true},
+                    {.candidate_us = 180, .parent_us = 200, .single = true},
+                    {.candidate_us = 190, .parent_us = 210}};
+  const v1::TrialResult result = Run();
+  EXPECT_FALSE(result.has_failure()) << result.failure().message();
+  const Log alone = {"restart", "compare main 36 single", "check timed main"};
+  EXPECT_THAT(gpu_.log, ElementsAreArray(Validated(2) + kCompared + kConfirmedBesideWitness + alone + alone +
+                                         kSanitized + kMoreSizes + Validated(20) + kProfiled));
+  EXPECT_NEAR(result.parent_alone().log_time(), std::log(190.0 / 210), 1e-6);
+  EXPECT_EQ(result.parent_alone().processes(), 2);
+  EXPECT_TRUE(result.parent_alone().single());
+}
+
+TEST_F(TrialPipelineTest, DoesNotTimeTheParentAloneWhereItWasTimedCallByCallAsACandidate) {
+  *trial_.mutable_witness() = Tile(32);
+  *trial_.mutable_parent_as_candidate() = AsCandidate(200);
+  trial_.mutable_parent_as_candidate()->set_single(true);
+  gpu_.processes = {{.candidate_us = 180, .parent_us = 200, .single = true}};
+  EXPECT_FALSE(Run().has_parent_alone());
+}
+
 TEST_F(TrialPipelineTest, AsksNoFurtherProcessOnceTheWitnessShowsABias) {
   *trial_.mutable_witness() = Tile(32);
   *trial_.mutable_parent_as_candidate() = AsCandidate(190);
