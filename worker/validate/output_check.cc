@@ -41,6 +41,7 @@ v1::Plan WithoutScratch(const v1::Plan& plan) {
   v1::Plan without = plan;
   without.clear_launches();
   without.clear_setup();
+  without.clear_symbols();
   without.clear_tensors();
   for (const v1::PlanTensor& tensor : plan.tensors()) {
     if (tensor.role() != v1::TENSOR_ROLE_SCRATCH) *without.add_tensors() = tensor;

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "worker/build/plan_arguments.h"
 
 namespace pawl {
 namespace {
@@ -338,6 +339,10 @@ absl::StatusOr<v1::RunnerReply> ScriptedGpu::ScriptedProcess::Ask(const v1::Runn
     module = request.check().module();
   } else {
     what = "copy";
+  }
+  for (const v1::Plan* plan : {&request.call().plan(), &request.compare().candidate_plan(),
+                               &request.compare().parent_plan(), &request.check().plan()}) {
+    if (absl::Status status = CheckPlan(*plan); !status.ok()) return status;  // as the runner does
   }
   if (absl::Status status = script_.Note(what, !other.empty()); !status.ok()) return status;
   if (!module.empty() && !loaded_.contains(module)) return absl::InternalError(absl::StrCat(what, ": not loaded"));

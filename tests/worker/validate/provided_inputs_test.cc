@@ -51,6 +51,30 @@ class ProvidedInputsTest : public testing::Test {
   BuiltVariant built_;
 };
 
+// A variable that the host fills, whose tensor comes after one that only the kernel has.
+TEST_F(ProvidedInputsTest, ThePlanOfTheReferenceProcessHasNoSymbols) {
+  v1::Tensor& scratch = *bundle_.add_tensors();
+  scratch.set_name("partial");
+  scratch.set_type(v1::DATA_TYPE_F32);
+  scratch.add_shape("N");
+  scratch.set_role(v1::TENSOR_ROLE_SCRATCH);
+  v1::Tensor& taps = *bundle_.add_tensors();
+  taps.set_name("taps");
+  taps.set_type(v1::DATA_TYPE_F32);
+  taps.add_shape("17");
+  taps.set_role(v1::TENSOR_ROLE_INPUT);
+  taps.set_is_static(true);
+  taps.set_fill(v1::FILL_NORMAL);
+  v1::Symbol& symbol = *bundle_.add_symbols();
+  symbol.set_name("taps");
+  symbol.set_tensor("taps");
+  const std::vector<v1::Size> sizes(bundle_.sizes().begin(), bundle_.sizes().end());
+  built_ = *BuildVariant(gpu_.builder(), bundle_, StartVariant(bundle_), sizes, gpu_.gpu());
+  ASSERT_EQ(built_.sizes[0].plan.symbols(0).tensor(), 3);
+  EXPECT_EQ(Call().status(), absl::OkStatus());
+  EXPECT_EQ(Time().status(), absl::OkStatus());
+}
+
 TEST_F(ProvidedInputsTest, EveryCallGetsFreshInputsAndTheReferenceProcessTheExpectedOutputs) {
   ASSERT_TRUE(Call().ok());
   ASSERT_TRUE(Call().ok());
