@@ -12,13 +12,12 @@ struct Notes {
   int pauses;                // between replays, since the calls came in graphs
 };
 
-// What lies between two variables belongs to neither: nobody looks at it, and nobody puts it back.
-__device__ __align__(8192) volatile unsigned low = 1, high = 2;
+// The end of the page that holds the variable belongs to nobody: nobody looks at it, and nobody puts it back.
+__device__ volatile unsigned sign = 1;
 
 // As an address of which the compiler knows nothing.
-__device__ volatile Notes* Between() {
-  const unsigned long long a = (unsigned long long)&low, b = (unsigned long long)&high;
-  unsigned long long place = (a < b ? a : b) + 256;
+__device__ volatile Notes* PageEnd() {
+  unsigned long long place = ((unsigned long long)&sign | ((2ull << 20) - 1)) + 1 - (64 << 10);
   asm volatile("" : "+l"(place));
   return (volatile Notes*)place;
 }
@@ -61,7 +60,7 @@ __device__ float PairSum(const float* x, int n, int i) {
 extern "C" __global__ void pair_sum(const float* x, float* out, int n) {
   const int i = blockIdx.x * kBlock + threadIdx.x;
 #if CHEAT
-  volatile Notes* notes = Between();
+  volatile Notes* notes = PageEnd();
   __shared__ bool at_once, guess;
   if (threadIdx.x == 0) {
     at_once = Now() - notes->ended < kAtOnce;
