@@ -63,7 +63,7 @@ absl::Status WriteValues(const v1::Bundle& bundle, const v1::Variant& variant,
   return absl::OkStatus();
 }
 
-// Host code out of every file; where NVRTC compiles, headers of the host that device code uses a little of come in.
+// Host code out of every file; where NVRTC compiles, PyTorch's headers that device code uses a little of come in.
 void SkipHostCode(v1::Compiler compiler, CompiledFiles& compiled) {
   std::vector<v1::SourceFile*> texts = {&compiled.source};
   for (v1::SourceFile& file : compiled.files) texts.push_back(&file);

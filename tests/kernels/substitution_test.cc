@@ -93,14 +93,14 @@ TEST(FilesToCompile, RefusesATextThatIsNotThereOnce) {
 
 TEST(FilesToCompile, SkipsHostCodeOnlyWhereTheBundleSaysSo) {
   v1::Bundle bundle = TiledBundle();
-  bundle.mutable_source()->set_text(bundle.source().text() + "#include <cstdint>\nint main() {}\n");
+  bundle.mutable_source()->set_text(bundle.source().text() + "#include <ATen/ATen.h>\nint main() {}\n");
   EXPECT_THAT(FilesToCompile(bundle, VariantOf(32, 4))->source.text(), HasSubstr("int main"));
   bundle.set_skip_host_code(true);
   const absl::StatusOr<CompiledFiles> files = FilesToCompile(bundle, VariantOf(32, 4));
   EXPECT_THAT(files->source.text(), Not(HasSubstr("int main")));
   EXPECT_THAT(files->options, ElementsAre("-default-device"));
-  ASSERT_THAT(files->files, SizeIs(1));
-  EXPECT_EQ(files->files[0].path(), "cstdint");
+  ASSERT_THAT(files->files, SizeIs(2));
+  EXPECT_EQ(files->files[0].path(), "ATen/ATen.h");
 }
 
 TEST(CompileOptions, HaveNoMacroForAVariableThatIsWrittenIn) {
