@@ -253,25 +253,30 @@ Key StartKey() {
   return key;
 }
 
+Key ReplacesKey() {
+  Key key = Text("replaces", false, "a macro: `-DNAME=value`",
+                 "A place in the source that holds the value, instead of a macro: the text around it with `{}` where "
+                 "the value is. With `start` for `{}` it must stand exactly once in the source and `files`. It may "
+                 "have several lines (`\\n`). The files stay as they are; the value is written in for each build.",
+                 "replaces = \"constexpr int BLOCK = {};\"");
+  key.lines = true;
+  return key;
+}
+
 KeyTable Variable() {
   return {
       .header = "[[variable]]",
       .meaning = "One tunable of the kernel. A campaign changes one variable at a time.",
-      .keys = {
-          Text("name", true, "",
-               "Its name in expressions, and the macro that the source sees. It may not begin with `SIZE_`.",
-               "name = \"TILE_M\""),
-          ValuesKey(), StartKey(),
-          Text("option", false, "a macro: `-DNAME=value`",
-               "A compile option instead of a macro; the value replaces `{}`. Without `{}` the option is on or "
-               "off: `values` are `false` and `true`.",
-               "option = \"-maxrregcount={}\""),
-          Text("replaces", false, "a macro: `-DNAME=value`",
-               "A place in the source that holds the value, instead of a macro: the text around it with `{}` where "
-               "the value is. With `start` for `{}` it must stand exactly once in the source and `files`. The files "
-               "stay as they are; the value is written in for each build.",
-               "replaces = \"constexpr int BLOCK = {};\""),
-          Table(KeyType::kTable, "affects", false, "nothing: only the model may choose it", Affects())}};
+      .keys = {Text("name", true, "",
+                    "Its name in expressions, and the macro that the source sees. It may not begin with `SIZE_`.",
+                    "name = \"TILE_M\""),
+               ValuesKey(), StartKey(),
+               Text("option", false, "a macro: `-DNAME=value`",
+                    "A compile option instead of a macro; the value replaces `{}`. Without `{}` the option is on or "
+                    "off: `values` are `false` and `true`.",
+                    "option = \"-maxrregcount={}\""),
+               ReplacesKey(),
+               Table(KeyType::kTable, "affects", false, "nothing: only the model may choose it", Affects())}};
 }
 
 // All that a parameter can be: the packed types have no size of their own.
