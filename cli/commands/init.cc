@@ -83,7 +83,8 @@ void AddInit(CLI::App& app, int* exit_code) {
           "source "
           "is taken with its host functions and bindings, which the build skips.");
   command->add_option("SOURCE", flags->source, "The .cu file")->required();
-  command->add_option("--entry", flags->entry, "Kernel to draft, or host function whose launches to draft")
+  command
+      ->add_option("--entry", flags->entry, "Kernel to draft, or host function whose launches to draft; several: A,B")
       ->type_name("NAME");
   command->add_option("--output", flags->output, "Folder to write (default: named after the kernel)")
       ->type_name("FOLDER");

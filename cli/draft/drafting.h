@@ -77,7 +77,10 @@ class Drafting {
   // draft_choice.cc: which kernels and launches.
   // The kernel or the host function that is asked for, and its launches.
   absl::Status Choose(const std::string& entry);
-  void TakeKernel(const SourceFunction& kernel);
+  // `asked` are all that are drafted.
+  void TakeKernel(const SourceFunction& kernel, const std::vector<const SourceFunction*>& asked);
+  // "main (pack, reduce); test (pack)": the host functions and what they launch.
+  std::string LaunchingHosts() const;
   // Of launches that exclude each other the first is taken.
   void TakeLaunch(const HostLaunch& launch);
   absl::Status CheckParameters(const PlannedKernel& planned) const;

@@ -23,6 +23,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 namespace fs = std::filesystem;
 
@@ -227,7 +228,32 @@ TEST_F(DraftTest, SyntaxErrorsAreNamedWhereNoKernelIsLeft) {
 TEST_F(DraftTest, SeveralKernelsAreListed) {
   EXPECT_THAT(
       ErrorOf("__global__ void a(int* x) { x[0] = 1; }\nnamespace n { __global__ void b(int* x) { x[0] = 1; } }\n"),
-      AllOf(HasSubstr("has 2 kernels: a (k.cu:1), n::b (k.cu:2)"), HasSubstr("--entry NAME")));
+      AllOf(HasSubstr("has 2 kernels: a (k.cu:1), n::b (k.cu:2)"), HasSubstr("--entry a,b")));
+}
+
+constexpr char kTwoKernels[] =
+    "__global__ void fill(float* x, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) x[i] = 1; }\n"
+    "__global__ void twice(const float* x, float* y, int n) {\n"
+    "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n  if (i < n) y[i] = 2 * x[i];\n}\n"
+    "__global__ void other(float* z) { z[0] = 1; }\n"
+    "void run(float* x, float* y, int n) {\n  fill<<<(n + 127) / 128, 128>>>(x, n);\n"
+    "  twice<<<(n + 127) / 128, 128>>>(x, y, n);\n}\n"
+    "void alone(float* z) { other<<<1, 1>>>(z); }\n";
+
+TEST_F(DraftTest, HostFunctionsThatLaunchKernelsAreListed) {
+  EXPECT_THAT(ErrorOf(kTwoKernels), HasSubstr("a host function that launches them: run (fill, twice); alone (other)"));
+}
+
+TEST_F(DraftTest, SeveralKernelsAreDraftedInTheOrderGiven) {
+  const std::string toml = TomlOf(kTwoKernels, "fill, twice");
+  const size_t fill = toml.find("entry = \"::fill\""), twice = toml.find("entry = \"::twice\"");
+  ASSERT_NE(fill, std::string::npos) << toml;
+  ASSERT_NE(twice, std::string::npos) << toml;
+  EXPECT_LT(fill, twice);
+  EXPECT_THAT(toml, Not(HasSubstr("other")));
+  EXPECT_GT(TomlOf(kTwoKernels, "twice,fill").find("entry = \"::fill\""),
+            TomlOf(kTwoKernels, "twice,fill").find("entry = \"::twice\""));
+  EXPECT_THAT(ErrorOf(kTwoKernels, "fill,twise"), HasSubstr("did you mean twice?"));
 }
 
 TEST_F(DraftTest, AnUnknownEntryIsNamedWithWhatWasMeant) {
