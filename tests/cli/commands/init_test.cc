@@ -65,6 +65,15 @@ TEST_F(InitTest, CheckSaysNothingOfAReferenceThatRaisesSometimes) {
   EXPECT_TRUE(check.ok()) << check.err;
 }
 
+TEST_F(InitTest, MarksWhatCheckWouldRefuse) {
+  std::ofstream(folder_.path() / "empty.cu") << "__device__ int counter;\n__global__ void k() { counter = 1; }\n";
+  const ProcessResult result = Pawl({"init", Path("empty.cu"), "--output", Path("bundle")});
+  ASSERT_TRUE(result.ok()) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("do not fit the rest: see the first TODOs in kernel.toml"));
+  EXPECT_THAT(Slurp(Path("bundle/kernel.toml")),
+              HasSubstr("# TODO: `pawl check` refuses this: there is no [[tensor]]; expected at least one\n"));
+}
+
 TEST_F(InitTest, OverwritesNothing) {
   ASSERT_TRUE(Pawl({"init", Path("scale.cu"), "--output", Path("bundle")}).ok());
   const ProcessResult again = Pawl({"init", Path("scale.cu"), "--output", Path("bundle")});
