@@ -96,7 +96,8 @@ KeyTable Goal() {
                    portfolio,
                    Number("speedup", false, "1",
                           "The campaign stops when the best variant is this many times as fast as the baseline; more "
-                          "than 0. `--goal` overrides it.",
+                          "than 0. To tune for a time, a number that nothing reaches, such as 1000, and a budget. "
+                          "`--goal` overrides it.",
                           "speedup = 1.5")}};
 }
 
@@ -178,7 +179,8 @@ Key FillKey() {
            "value beyond 3.5; `uniform` is from 0 to 1; `iota` is 0, 1, 2, ...; `permutation` has each of 0 to "
            "elements - 1 once; `bytes` are random bits. Or a table: `{ integers = [0, \"V - 1\"] }` and others, "
            "below. Integers are uniform over their range. With `problem`, an input without `fill` and `range` "
-           "comes from `problem.py`. Validation uses this fill and, for `normal` and `uniform`, other "
+           "comes from `problem.py`, which may give others as well. Validation uses this fill and, for `normal` and "
+           "`uniform`, other "
            "distributions.",
            "fill = \"uniform\"");
   key.table = std::make_shared<const KeyTable>(FillTable());
@@ -396,7 +398,7 @@ KeyTable Launch(std::string header, Scope scope, LaunchOf of) {
               Texts("arguments", true, "",
                     "The parameters of the function in order: tensors (pointers), scalars, structs, dimensions "
                     "(`int`), and the launch's `index` (`int`). Variables are macros and no arguments. Every output "
-                    "must be an argument of a launch.",
+                    "must be an argument of a launch. A null pointer is a scalar of type `u64` with the value 0.",
                     "arguments = [\"q\", \"out\", \"S\", \"scale\"]"),
               Formula(KeyType::kExpression, "repeat", scope, false, "1",
                       "Number of launches in a row, with the same geometry; 0: none.", "repeat = \"NODES\""),
