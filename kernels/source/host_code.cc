@@ -21,9 +21,9 @@ const Words& DeviceMarkers() {
 // Names that no device code uses: a type or a constant that has one of them is the host's.
 const Words& HostNames() {
   static const auto& names =
-      *new Words{"vector", "string",     "map",        "unordered_map",    "unique_ptr", "shared_ptr",
-                 "mutex",  "function",   "ostream",    "ifstream",         "ofstream",   "thread",
-                 "Tensor", "TensorList", "ScalarType", "OptionalTensorRef"};
+      *new Words{"vector", "string",   "map",        "unordered_map", "unique_ptr",       "shared_ptr",
+                 "mutex",  "function", "ostream",    "ifstream",      "ofstream",         "thread",
+                 "chrono", "Tensor",   "TensorList", "ScalarType",    "OptionalTensorRef"};
   return names;
 }
 

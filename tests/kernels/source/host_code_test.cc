@@ -73,7 +73,8 @@ TEST(WithoutHostCode, LeavesDirectivesInBlankedFunctionsSoThatIfsStayBalanced) {
 }
 
 TEST(WithoutHostCode, BlanksClassesOfTheHost) {
-  EXPECT_EQ(Left("struct Runner { std::vector<int> sizes; void Run() {} };\nusing Strings = std::vector<std::string>;"),
+  EXPECT_EQ(Left("struct Runner { std::vector<int> sizes; void Run() {} };\nusing Strings = std::vector<std::string>;\n"
+                 "using namespace std::chrono;"),
             "");
 }
 
