@@ -237,7 +237,53 @@ std::vector<v1::Size> DrawSizes(const v1::Bundle& bundle, uint64_t seed, bool mo
   return sizes;
 }
 
+// At most `most` of them, the lowest and the highest first.
+std::vector<int64_t> SpreadValues(const HiddenValues& values, int64_t most) {
+  const int64_t last = (values.high - values.low) / values.step;
+  std::vector<int64_t> steps = {0, last};
+  for (int64_t i = 1; i < most / 2; ++i) steps.push_back(i);
+  for (int64_t i = 1; i < most / 4; ++i) steps.push_back(last - i);
+  for (int64_t i = 1; i < most / 4; ++i) steps.push_back(last * i / (most / 4));
+  std::vector<int64_t> spread;
+  for (const int64_t step : steps) {
+    const int64_t value = values.low + step * values.step;
+    const bool inside = step >= 0 && step <= last;
+    if (inside && std::find(spread.begin(), spread.end(), value) == spread.end()) spread.push_back(value);
+  }
+  return spread;
+}
+
 }  // namespace
+
+std::vector<v1::Size> HiddenSpread(const v1::Bundle& bundle, size_t most) {
+  if (bundle.hidden().empty() || bundle.sizes().empty()) return {};
+  std::map<std::string, std::vector<int64_t>> dimensions;
+  constexpr int64_t kMostOfOne = 256;
+  const auto share = static_cast<int64_t>(most / (static_cast<size_t>(bundle.hidden_size()) + 1));
+  for (const auto& [name, range] : bundle.hidden()) {
+    dimensions[name] = SpreadValues(HiddenValuesOf(range), std::clamp<int64_t>(share, 2, kMostOfOne));
+  }
+  std::vector<v1::Size> sizes;
+  // The value of each dimension: its own in `of`, of all of them where that is empty, and the lowest of the others.
+  const auto add = [&](const std::string& of, size_t i) {
+    v1::Size& size = sizes.emplace_back(Smallest(bundle));
+    std::string text = "hidden";
+    for (const auto& [name, values] : dimensions) {
+      const int64_t value = of.empty() || of == name ? values[std::min(i, values.size() - 1)] : values[0];
+      (*size.mutable_values())[name] = static_cast<int32_t>(value);
+      absl::StrAppend(&text, " ", name, "=", value);
+    }
+    size.set_name(text);
+  };
+  size_t longest = 0;
+  for (const auto& [name, values] : dimensions) longest = std::max(longest, values.size());
+  for (size_t i = 0; i < longest && sizes.size() < most; ++i) add("", i);
+  if (dimensions.size() == 1) return sizes;
+  for (const auto& [name, values] : dimensions) {
+    for (size_t i = 1; i < values.size() && sizes.size() < most; ++i) add(name, i);
+  }
+  return sizes;
+}
 
 std::vector<v1::Size> HiddenSizes(const v1::Bundle& bundle, uint64_t seed) { return DrawSizes(bundle, seed, false); }
 

@@ -25,6 +25,11 @@ std::vector<v1::Size> HiddenSizes(const v1::Bundle& bundle, uint64_t seed);
 // any.
 std::vector<v1::Size> MoreHiddenSizes(const v1::Bundle& bundle, uint64_t seed);
 
+// The hidden ranges as a whole, for expressions that must hold everywhere in them: of each dimension its ends, its
+// lowest values one by one, so that every remainder by a small tile comes, and some evenly in between; one dimension at
+// a time, and all together. Always the same, at most `most`.
+std::vector<v1::Size> HiddenSpread(const v1::Bundle& bundle, size_t most);
+
 // A little less than `size` in each [hidden] dimension that is above its range there, which the others never reach: a
 // kernel may take whatever is large for the size that is timed. Nothing where no dimension is.
 std::optional<v1::Size> SizeBeside(const v1::Bundle& bundle, const v1::Size& size, uint64_t seed);

@@ -63,7 +63,7 @@ absl::Status WriteValues(const v1::Bundle& bundle, const v1::Variant& variant,
   return absl::OkStatus();
 }
 
-// Host code out of every file; where NVRTC compiles, headers of the host that device code uses a little of come in.
+// Host code out of every file; where NVRTC compiles, PyTorch's headers that device code uses a little of come in.
 void SkipHostCode(v1::Compiler compiler, CompiledFiles& compiled) {
   std::vector<v1::SourceFile*> texts = {&compiled.source};
   for (v1::SourceFile& file : compiled.files) texts.push_back(&file);
@@ -109,7 +109,20 @@ std::vector<TextPlace> PlacesOf(std::string_view pattern, std::string_view value
   return places;
 }
 
+bool IsReplacedText(std::string_view text) {
+  for (size_t i = 0; i < text.size(); ++i) {
+    const unsigned char c = static_cast<unsigned char>(text[i]);
+    const bool line_end = c == '\n' || (c == '\r' && i + 1 < text.size() && text[i + 1] == '\n');
+    if (c == 127 || (c < ' ' && c != '\t' && !line_end)) return false;
+  }
+  return true;
+}
+
 absl::Status CheckReplaced(const v1::Bundle& bundle, const v1::Variable& variable) {
+  if (!IsReplacedText(variable.replaces())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the variable ", variable.name(), ": replaces has a control character; expected lines of text"));
+  }
   const std::string start = ValueText(variable, variable.start());
   size_t count = PlacesOf(variable.replaces(), start, bundle.source().text()).size();
   for (const v1::SourceFile& file : bundle.files()) count += PlacesOf(variable.replaces(), start, file.text()).size();

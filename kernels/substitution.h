@@ -20,6 +20,9 @@ struct TextPlace {
 // The places where `pattern` stands with `value` for its {}: not in the middle of a longer word or number.
 std::vector<TextPlace> PlacesOf(std::string_view pattern, std::string_view value, std::string_view text);
 
+// Whether `replaces` may hold this text: lines of text with tabs, and no other control characters.
+bool IsReplacedText(std::string_view text);
+
 // An error where the text that the variable replaces does not stand exactly once in the source and its files.
 absl::Status CheckReplaced(const v1::Bundle& bundle, const v1::Variable& variable);
 

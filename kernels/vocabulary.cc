@@ -96,7 +96,8 @@ KeyTable Goal() {
                    portfolio,
                    Number("speedup", false, "1",
                           "The campaign stops when the best variant is this many times as fast as the baseline; more "
-                          "than 0. `--goal` overrides it.",
+                          "than 0. To tune for a time, a number that nothing reaches, such as 1000, and a budget. "
+                          "`--goal` overrides it.",
                           "speedup = 1.5")}};
 }
 
@@ -178,7 +179,8 @@ Key FillKey() {
            "value beyond 3.5; `uniform` is from 0 to 1; `iota` is 0, 1, 2, ...; `permutation` has each of 0 to "
            "elements - 1 once; `bytes` are random bits. Or a table: `{ integers = [0, \"V - 1\"] }` and others, "
            "below. Integers are uniform over their range. With `problem`, an input without `fill` and `range` "
-           "comes from `problem.py`. Validation uses this fill and, for `normal` and `uniform`, other "
+           "comes from `problem.py`, which may give others as well. Validation uses this fill and, for `normal` and "
+           "`uniform`, other "
            "distributions.",
            "fill = \"uniform\"");
   key.table = std::make_shared<const KeyTable>(FillTable());
@@ -253,25 +255,30 @@ Key StartKey() {
   return key;
 }
 
+Key ReplacesKey() {
+  Key key = Text("replaces", false, "a macro: `-DNAME=value`",
+                 "A place in the source that holds the value, instead of a macro: the text around it with `{}` where "
+                 "the value is. With `start` for `{}` it must stand exactly once in the source and `files`. It may "
+                 "have several lines (`\\n`). The files stay as they are; the value is written in for each build.",
+                 "replaces = \"constexpr int BLOCK = {};\"");
+  key.lines = true;
+  return key;
+}
+
 KeyTable Variable() {
   return {
       .header = "[[variable]]",
       .meaning = "One tunable of the kernel. A campaign changes one variable at a time.",
-      .keys = {
-          Text("name", true, "",
-               "Its name in expressions, and the macro that the source sees. It may not begin with `SIZE_`.",
-               "name = \"TILE_M\""),
-          ValuesKey(), StartKey(),
-          Text("option", false, "a macro: `-DNAME=value`",
-               "A compile option instead of a macro; the value replaces `{}`. Without `{}` the option is on or "
-               "off: `values` are `false` and `true`.",
-               "option = \"-maxrregcount={}\""),
-          Text("replaces", false, "a macro: `-DNAME=value`",
-               "A place in the source that holds the value, instead of a macro: the text around it with `{}` where "
-               "the value is. With `start` for `{}` it must stand exactly once in the source and `files`. The files "
-               "stay as they are; the value is written in for each build.",
-               "replaces = \"constexpr int BLOCK = {};\""),
-          Table(KeyType::kTable, "affects", false, "nothing: only the model may choose it", Affects())}};
+      .keys = {Text("name", true, "",
+                    "Its name in expressions, and the macro that the source sees. It may not begin with `SIZE_`.",
+                    "name = \"TILE_M\""),
+               ValuesKey(), StartKey(),
+               Text("option", false, "a macro: `-DNAME=value`",
+                    "A compile option instead of a macro; the value replaces `{}`. Without `{}` the option is on or "
+                    "off: `values` are `false` and `true`.",
+                    "option = \"-maxrregcount={}\""),
+               ReplacesKey(),
+               Table(KeyType::kTable, "affects", false, "nothing: only the model may choose it", Affects())}};
 }
 
 // All that a parameter can be: the packed types have no size of their own.
@@ -391,7 +398,7 @@ KeyTable Launch(std::string header, Scope scope, LaunchOf of) {
               Texts("arguments", true, "",
                     "The parameters of the function in order: tensors (pointers), scalars, structs, dimensions "
                     "(`int`), and the launch's `index` (`int`). Variables are macros and no arguments. Every output "
-                    "must be an argument of a launch.",
+                    "must be an argument of a launch. A null pointer is a scalar of type `u64` with the value 0.",
                     "arguments = [\"q\", \"out\", \"S\", \"scale\"]"),
               Formula(KeyType::kExpression, "repeat", scope, false, "1",
                       "Number of launches in a row, with the same geometry; 0: none.", "repeat = \"NODES\""),

@@ -50,6 +50,7 @@ struct Key {
   Scope scope = {};                                    // of expressions
   std::shared_ptr<const KeyTable> table = {};  // of kTable and kTables; of others what may stand in place of the value
   size_t most = 0;                             // of kTables: so many; 0: kMaxTables
+  bool lines = false;                          // of kText: it may have line breaks and tabs
 };
 
 struct KeyTable {

@@ -145,7 +145,7 @@ int Check(const CheckFlags& flags) {
     print.always_print_primitive_fields = true;
     if (!google::protobuf::util::MessageToJsonString(report, &json, print).ok()) return kFailed;
     std::printf("%s\n", json.c_str());
-  } else if (report.problems().empty()) {
+  } else if (!report.gpus().empty()) {  // it got beyond reading
     Print(report, ReadBundle(BundlePath(flags.bundle)).bundle);
   }
   for (const v1::CheckProblem& problem : report.problems()) {

@@ -12,6 +12,9 @@
 #include "absl/strings/str_cat.h"
 #include "cli/commands/commands.h"
 #include "cli/draft/draft_process.h"
+#include "kernels/read/bundle_reader.h"
+#include "worker/check/source_check.h"
+#include "worker/process/temporary_folder.h"
 
 namespace pawl {
 namespace {
@@ -54,6 +57,27 @@ absl::Status WriteBundle(const fs::path& folder, const DraftedBundle& bundle) {
   return absl::OkStatus();
 }
 
+// What `pawl check` would refuse of the draft, as TODOs at its top: guesses may contradict each other in ways that the
+// draft does not know.
+void MarkRefused(DraftedBundle* bundle) {
+  const TemporaryFolder scratch("pawl-init-");
+  if (!WriteBundle(scratch.path(), *bundle).ok()) return;
+  const BundleReading reading = ReadBundle(scratch.path());
+  std::vector<std::string> refused;
+  for (const Problem& problem : reading.problems) refused.push_back(problem.message);
+  if (refused.empty()) refused = UnusedVariables(reading.bundle);
+  if (refused.empty()) return;
+  std::string marks;
+  for (const std::string& message : refused)
+    absl::StrAppend(&marks, "# TODO: `pawl check` refuses this: ", message, "\n");
+  std::string& toml = bundle->files["kernel.toml"];
+  toml.insert(toml.find('\n') + 1, marks);
+  bundle->todos += static_cast<int>(refused.size());
+  bundle->notes.push_back(absl::StrCat(refused.size(), refused.size() == 1 ? " guess does" : " guesses do",
+                                       " not fit the rest: see the first TODO", refused.size() == 1 ? "" : "s",
+                                       " in kernel.toml"));
+}
+
 absl::Status Init(const InitFlags& flags) {
   DraftRequest request;
   request.source = flags.source;
@@ -61,6 +85,7 @@ absl::Status Init(const InitFlags& flags) {
   request.reference = flags.reference;
   absl::StatusOr<DraftedBundle> bundle = DraftBundle(request);
   if (!bundle.ok()) return bundle.status();
+  MarkRefused(&*bundle);
   const fs::path folder = flags.output.empty() ? fs::path(bundle->name) : fs::path(flags.output);
   if (absl::Status status = WriteBundle(folder, *bundle); !status.ok()) return status;
   for (const std::string& note : bundle->notes) std::fprintf(stderr, "%s\n", note.c_str());
@@ -83,7 +108,8 @@ void AddInit(CLI::App& app, int* exit_code) {
           "source "
           "is taken with its host functions and bindings, which the build skips.");
   command->add_option("SOURCE", flags->source, "The .cu file")->required();
-  command->add_option("--entry", flags->entry, "Kernel to draft, or host function whose launches to draft")
+  command
+      ->add_option("--entry", flags->entry, "Kernel to draft, or host function whose launches to draft; several: A,B")
       ->type_name("NAME");
   command->add_option("--output", flags->output, "Folder to write (default: named after the kernel)")
       ->type_name("FOLDER");

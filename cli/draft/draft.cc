@@ -41,9 +41,16 @@ absl::StatusOr<Draft> Drafting::Run(const std::string& entry) {
   Loops();
   for (size_t i = 0; i < planned_.size(); ++i) Arguments(planned_[i], draft_.launches[i]);
   draft_.variables = variables_->Finish(&draft_.constants);
+  DropVariables();
   Constraints();
+  FindOutput();
   SetSizeValues(draft_);
+  LowerStarts();
+  LowerSizes();
+  RoundSizes(draft_, Divided());
+  RaiseSizes();
   SetSizeRanges(draft_, Divided());
+  LimitRanges();
   SetLeastBytes(draft_);
   Remarks();
   return std::move(draft_);
@@ -55,8 +62,11 @@ void Drafting::Files() {
       {"cub/", "cub"},         {"thrust/", "thrust"}, {"cuda/", "libcudacxx"},
       {"cutlass/", "cutlass"}, {"cute/", "cutlass"},  {"cooperative_groups", "cooperative_groups"}};
   for (const std::string& header : model_.includes) {
-    // These have host functions, which NVRTC refuses.
-    if (draft_.nvcc.empty() && (absl::StartsWith(header, "cub/device/") || absl::StartsWith(header, "thrust/")))
+    // These have host functions, which NVRTC refuses; of CUB, what one block or warp does has none.
+    const bool of_device = absl::StartsWith(header, "cub/block/") || absl::StartsWith(header, "cub/warp/") ||
+                           absl::StartsWith(header, "cub/thread/");
+    const bool with_host = absl::StartsWith(header, "thrust/") || (absl::StartsWith(header, "cub/") && !of_device);
+    if (draft_.nvcc.empty() && with_host)
       draft_.nvcc = absl::StrCat("<", header, "> has host functions, which NVRTC refuses");
     for (const auto& [prefix, library] : libraries) {
       if (absl::StartsWith(header, prefix) &&
@@ -95,7 +105,8 @@ std::string Drafting::FreeVariableName(const std::string& wanted) {
 
 void Drafting::Constraints() {
   for (const DraftLaunch& launch : draft_.launches) {
-    if (launch.block.size() < 2) continue;
+    // A variable of its own has only values that a block can have.
+    if (launch.block.size() == 1 && IsName(launch.block[0])) continue;
     std::vector<std::string> factors;
     for (const std::string& extent : launch.block)
       factors.push_back(IsName(extent) || NumberIn(extent) ? extent : absl::StrCat("(", extent, ")"));

@@ -92,8 +92,8 @@ struct Draft {
   std::vector<std::string> constants;  // that were not offered as variables, with the reason
 };
 
-// `entry` is a kernel, or a host function whose launches are taken; empty: the source's only kernel. An error is one
-// line for the user.
+// `entry` is a kernel, or a host function whose launches are taken, or several of them, separated by commas; empty: the
+// source's only kernel. An error is one line for the user.
 absl::StatusOr<Draft> MakeDraft(const SourceModel& model, const std::string& entry);
 
 std::string KernelTomlText(const Draft& draft);

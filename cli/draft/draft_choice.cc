@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "base/names/spelling.h"
 #include "cli/draft/drafting.h"
 
@@ -46,31 +47,54 @@ absl::Status Drafting::Choose(const std::string& entry) {
     listed.push_back(absl::StrCat(kernel->qualified, " (", kernel->file->path, ":", kernel->line, ")"));
   }
   if (entry.empty() && kernels.size() > 1) {
-    return absl::InvalidArgumentError(absl::StrCat(path, " has ", kernels.size(),
-                                                   " kernels: ", absl::StrJoin(listed, ", "),
-                                                   ". Choose one with --entry NAME, or a host function that launches "
-                                                   "several of them"));
+    const std::string hosts = LaunchingHosts();
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, " has ", kernels.size(), " kernels: ", absl::StrJoin(listed, ", "),
+                     ". Choose with --entry: one kernel, several in the order of their launches (--entry ", names[0],
+                     ",", names[1], ")", hosts.empty() ? "" : ", or a host function that launches them: ", hosts));
   }
-  const SourceFunction* asked = entry.empty() ? kernels[0] : model_.Find(entry);
-  if (asked == nullptr) {
-    return absl::InvalidArgumentError(absl::StrCat(path, " has no kernel ", entry, Suggestion(entry, names),
-                                                   "; it has ", absl::StrJoin(listed, ", ")));
-  }
-  if (asked->kernel) {
-    TakeKernel(*asked);
+  if (entry.empty()) {
+    TakeKernel(*kernels[0], {kernels[0]});
     return absl::OkStatus();
   }
-  for (const HostLaunch& launch : launches_) {
-    if (launch.host == asked) TakeLaunch(launch);
-  }
-  if (planned_.empty()) {
+  std::vector<const SourceFunction*> asked;
+  for (absl::string_view part : absl::StrSplit(entry, ',')) {
+    const std::string name(absl::StripAsciiWhitespace(part));
+    asked.push_back(model_.Find(name));
+    if (asked.back() != nullptr) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat(entry, " launches no kernel of ", path, "; its kernels are ", absl::StrJoin(listed, ", ")));
+        absl::StrCat(path, " has no kernel ", name, Suggestion(name, names), "; it has ", absl::StrJoin(listed, ", ")));
+  }
+  for (const SourceFunction* function : asked) {
+    const size_t before = planned_.size();
+    if (function->kernel) TakeKernel(*function, asked);
+    for (const HostLaunch& launch : launches_) {
+      if (!function->kernel && launch.host == function) TakeLaunch(launch);
+    }
+    if (planned_.size() > before) continue;
+    return absl::InvalidArgumentError(absl::StrCat(function->name, " launches no kernel of ", path,
+                                                   "; its kernels are ", absl::StrJoin(listed, ", ")));
   }
   return absl::OkStatus();
 }
 
-void Drafting::TakeKernel(const SourceFunction& kernel) {
+std::string Drafting::LaunchingHosts() const {
+  std::vector<std::pair<const SourceFunction*, std::vector<std::string>>> hosts;
+  for (const HostLaunch& launch : launches_) {
+    if (launch.host == nullptr || launch.kernel == nullptr) continue;
+    if (hosts.empty() || hosts.back().first != launch.host) hosts.push_back({launch.host, {}});
+    std::vector<std::string>& kernels = hosts.back().second;
+    if (std::find(kernels.begin(), kernels.end(), launch.kernel->name) == kernels.end()) {
+      kernels.push_back(launch.kernel->name);
+    }
+  }
+  return absl::StrJoin(hosts, "; ", [](std::string* out, const auto& host) {
+    absl::StrAppend(out, host.first->name, " (", absl::StrJoin(host.second, ", "), ")");
+  });
+}
+
+void Drafting::TakeKernel(const SourceFunction& kernel, const std::vector<const SourceFunction*>& asked) {
+  const size_t first = planned_.size();
   const SourceFunction* host = nullptr;
   std::set<std::string> others;
   for (const HostLaunch& launch : launches_) {
@@ -80,8 +104,8 @@ void Drafting::TakeKernel(const SourceFunction& kernel) {
   for (const HostLaunch& launch : launches_) {
     if (launch.host != host) continue;
     if (launch.kernel != &kernel) {
-      others.insert(launch.kernel->name);
-    } else if (planned_.empty() || Exclude(*planned_[0].launch, launch)) {
+      if (std::find(asked.begin(), asked.end(), launch.kernel) == asked.end()) others.insert(launch.kernel->name);
+    } else if (planned_.size() == first || Exclude(*planned_[first].launch, launch)) {
       TakeLaunch(launch);
     } else {
       again.push_back(absl::StrCat(launch.line));
@@ -96,7 +120,7 @@ void Drafting::TakeKernel(const SourceFunction& kernel) {
     draft_.remarks.push_back(absl::StrCat(host->name, " also launches ", absl::StrJoin(others, ", "), "; `--entry ",
                                           host->name, "` drafts the whole call"));
   }
-  if (planned_.empty()) {
+  if (planned_.size() == first) {
     planned_.emplace_back();
     planned_.back().kernel = &kernel;
   }

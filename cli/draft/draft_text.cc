@@ -4,11 +4,11 @@
 #include <set>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "cli/draft/draft.h"
 #include "cli/draft/read/element_type.h"
@@ -16,8 +16,12 @@
 namespace pawl {
 namespace {
 
-// TOML's basic strings have C's escapes for what a source can hold.
-std::string Quoted(const std::string& text) { return absl::StrCat("\"", absl::CEscape(text), "\""); }
+// A basic string of TOML.
+std::string Quoted(const std::string& text) {
+  return absl::StrCat(
+      "\"", absl::StrReplaceAll(text, {{"\\", "\\\\"}, {"\"", "\\\""}, {"\n", "\\n"}, {"\r", "\\r"}, {"\t", "\\t"}}),
+      "\"");
+}
 
 std::string List(const std::vector<std::string>& texts) {
   return absl::StrCat(

@@ -326,11 +326,17 @@ void DraftVariables::AddUnrolls(const SourceFunction& kernel) {
     const size_t begin = words[0].offset, end = factor.offset + factor.text.size();
     const std::string before = text.substr(begin, factor.offset - begin);
     std::string after = text.substr(end, text.find('\n', end) - end);
-    std::string replaces = Replaces(before, std::string(factor.text), after);
+    // A line may end with CR and LF.
+    const auto without_cr = [](std::string line) {
+      if (absl::EndsWith(line, "\r")) line.pop_back();
+      return line;
+    };
+    std::string replaces = Replaces(before, std::string(factor.text), without_cr(std::move(after)));
     if (replaces.empty()) {
       const size_t line = text.find('\n', end);
       if (line != std::string::npos)
-        replaces = Replaces(before, std::string(factor.text), text.substr(end, text.find('\n', line + 1) - end));
+        replaces =
+            Replaces(before, std::string(factor.text), without_cr(text.substr(end, text.find('\n', line + 1) - end)));
     }
     if (replaces.empty()) {
       left_out_.push_back(absl::StrCat("#pragma unroll ", *start, " in line ", factor.line,

@@ -60,7 +60,7 @@ class Drafting {
   std::vector<const KernelBody*> Bodies() const;
   // A variable without `replaces` is a macro: a word of the source can't be its name.
   std::string FreeVariableName(const std::string& wanted);
-  // Blocks of more threads than a GPU can launch are never tried.
+  // Blocks of more threads than a GPU can launch are not tried.
   void Constraints();
   std::vector<const HostLaunch*> LaunchesTaken() const;
   // Template arguments of the launch; what the host itself has as a parameter is chosen here.
@@ -74,10 +74,27 @@ class Drafting {
   std::vector<std::string> Divided() const;
   void Remarks();
 
+  // draft_repairs.cc: what the draft says in two places that exclude each other.
+  // Variables whose names are taken, or that nothing uses.
+  void DropVariables();
+  // Starts that a constraint forbids.
+  void LowerStarts();
+  // Sizes that make blocks or grids larger than a GPU can launch.
+  void LowerSizes();
+  void LowerUntil(const std::vector<std::string>& factors, double most, const std::string& why);
+  // Sizes at which a grid has no block.
+  void RaiseSizes();
+  // Ranges beyond what a type holds, or a block.
+  void LimitRanges();
+  void FindOutput();
+
   // draft_choice.cc: which kernels and launches.
   // The kernel or the host function that is asked for, and its launches.
   absl::Status Choose(const std::string& entry);
-  void TakeKernel(const SourceFunction& kernel);
+  // `asked` are all that are drafted.
+  void TakeKernel(const SourceFunction& kernel, const std::vector<const SourceFunction*>& asked);
+  // "main (pack, reduce); test (pack)": the host functions and what they launch.
+  std::string LaunchingHosts() const;
   // Of launches that exclude each other the first is taken.
   void TakeLaunch(const HostLaunch& launch);
   absl::Status CheckParameters(const PlannedKernel& planned) const;

@@ -107,6 +107,24 @@ void Divisions(const std::string& text, std::map<std::string, int64_t>& multiple
   }
 }
 
+// By what numbers sizes are divided in the draft and in `divided`. `fixed` gets those that are divided by something
+// else.
+std::map<std::string, int64_t> MultiplesOf(const Draft& draft, const std::vector<std::string>& divided,
+                                           std::set<std::string>& fixed) {
+  std::vector<std::string> texts = divided;
+  for (const DraftLaunch& launch : draft.launches) {
+    for (const std::vector<std::string>* extents : {&launch.grid, &launch.block}) {
+      texts.insert(texts.end(), extents->begin(), extents->end());
+    }
+    texts.insert(texts.end(), {launch.shared, launch.repeat});
+  }
+  for (const DraftScalar& scalar : draft.scalars) texts.push_back(scalar.value);
+  for (const DraftTensor& tensor : draft.tensors) texts.insert(texts.end(), tensor.shape.begin(), tensor.shape.end());
+  std::map<std::string, int64_t> multiples;
+  for (const std::string& text : texts) Divisions(text, multiples, fixed);
+  return multiples;
+}
+
 }  // namespace
 
 void SetSizeValues(Draft& draft) {
@@ -128,29 +146,29 @@ void SetSizeValues(Draft& draft) {
   }
 }
 
-void SetSizeRanges(Draft& draft, const std::vector<std::string>& divided) {
-  std::vector<std::string> texts = divided, positive;
-  for (const DraftLaunch& launch : draft.launches) {
-    for (const std::vector<std::string>* extents : {&launch.grid, &launch.block}) {
-      positive.insert(positive.end(), extents->begin(), extents->end());
-    }
-    texts.insert(texts.end(), {launch.shared, launch.repeat});
-  }
-  texts.insert(texts.end(), positive.begin(), positive.end());
-  for (const DraftScalar& scalar : draft.scalars) texts.push_back(scalar.value);
-  std::set<std::string> in_shapes, fixed;
-  for (const DraftTensor& tensor : draft.tensors) {
-    for (const std::string& extent : tensor.shape) {
-      texts.push_back(extent);
-      if (const auto names = NamesIn(extent); names.ok()) in_shapes.insert(names->begin(), names->end());
-    }
-  }
-  std::map<std::string, int64_t> multiples;
-  for (const std::string& text : texts) Divisions(text, multiples, fixed);
+void RoundSizes(Draft& draft, const std::vector<std::string>& divided) {
+  std::set<std::string> fixed;
+  std::map<std::string, int64_t> multiples = MultiplesOf(draft, divided, fixed);
   for (DraftSize& size : draft.sizes) {
     const int64_t multiple = std::max<int64_t>(1, multiples[size.name]);
     for (int64_t* value : {&size.tiny, &size.main}) *value = (*value + multiple - 1) / multiple * multiple;
   }
+}
+
+void SetSizeRanges(Draft& draft, const std::vector<std::string>& divided) {
+  std::vector<std::string> positive;
+  for (const DraftLaunch& launch : draft.launches) {
+    for (const std::vector<std::string>* extents : {&launch.grid, &launch.block}) {
+      positive.insert(positive.end(), extents->begin(), extents->end());
+    }
+  }
+  std::set<std::string> in_shapes, fixed;
+  for (const DraftTensor& tensor : draft.tensors) {
+    for (const std::string& extent : tensor.shape) {
+      if (const auto names = NamesIn(extent); names.ok()) in_shapes.insert(names->begin(), names->end());
+    }
+  }
+  std::map<std::string, int64_t> multiples = MultiplesOf(draft, divided, fixed);
   // Of sizes that the source gives the same number one may be another's: they do not vary apart.
   for (const DraftSize& size : draft.sizes) {
     for (const DraftSize& other : draft.sizes) {

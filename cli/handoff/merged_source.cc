@@ -176,9 +176,6 @@ std::vector<v1::SourceFile> DeviceFiles(const std::vector<v1::SourceFile>& files
     texts.push_back(file.text());
   }
   for (const auto& [path, text] : StandInHeaders(texts)) {
-    // The host's compiler has those of the standard library.
-    if (!absl::StrContains(path, "torch") && !absl::StartsWith(path, "ATen/") && !absl::StartsWith(path, "c10/"))
-      continue;
     const bool own =
         std::any_of(files.begin(), files.end(), [&](const v1::SourceFile& file) { return file.path() == path; });
     if (own) continue;

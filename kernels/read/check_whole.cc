@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
@@ -83,6 +84,12 @@ std::string Complaint(double value, Must must) {
   return "";
 }
 
+// Further sizes at which so many expressions are judged, in milliseconds; plans would take too long.
+std::vector<v1::Size> MoreSizesToJudge(const v1::Bundle& bundle, size_t expressions) {
+  constexpr size_t kMostEvaluations = 50'000, kMostSizes = 500;
+  return HiddenSpread(bundle, std::min(kMostSizes, kMostEvaluations / std::max<size_t>(1, expressions)));
+}
+
 void CheckExpressions(const std::vector<v1::Size>& sizes, Reading& reading) {
   std::map<std::string, Expression> parsed;  // thousands of launches may share a few
   const auto evaluate = [&](const std::string& text, const std::map<std::string, double>& values) {
@@ -92,10 +99,27 @@ void CheckExpressions(const std::vector<v1::Size>& sizes, Reading& reading) {
     if (!expression.ok()) return absl::StatusOr<double>(expression.status());
     return parsed.emplace(text, *std::move(expression)).first->second.Evaluate(values);
   };
+  std::map<std::string, double> values = GpuLimits(TypicalGpu());
+  for (const v1::Variable& variable : reading.bundle.variables()) values[variable.name()] = variable.start();
+  using Same = std::tuple<std::string, std::string, Must>;
+  std::set<Same> distinct;
   for (const UsedExpression& used : reading.expressions) {
-    for (const v1::Size& size : sizes) {
-      std::map<std::string, double> values = GpuLimits(TypicalGpu());
-      for (const v1::Variable& variable : reading.bundle.variables()) values[variable.name()] = variable.start();
+    const absl::StatusOr<std::set<std::string>> names = NamesIn(used.text.value);
+    const bool varies = names.ok() && std::any_of(names->begin(), names->end(), [&](const std::string& name) {
+                          return reading.bundle.hidden().contains(name);
+                        });
+    if (varies) distinct.insert({used.text.value, used.guard, used.must});
+  }
+  const std::vector<v1::Size> more = MoreSizesToJudge(reading.bundle, distinct.size());
+  for (const UsedExpression& used : reading.expressions) {
+    std::vector<const v1::Size*> judged;
+    for (const v1::Size& size : sizes) judged.push_back(&size);
+    // Of launches that share an expression the first is named.
+    if (distinct.erase({used.text.value, used.guard, used.must}) > 0) {
+      for (const v1::Size& size : more) judged.push_back(&size);
+    }
+    for (const v1::Size* at_size : judged) {
+      const v1::Size& size = *at_size;
       for (const auto& [name, value] : size.values()) values[name] = value;
       if (!used.guard.empty() && evaluate(used.guard, values).value_or(0) == 0) continue;
       absl::StatusOr<double> value = evaluate(used.text.value, values);

@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "base/names/spelling.h"
 #include "kernels/limits.h"
+#include "kernels/substitution.h"
 
 namespace pawl {
 namespace {
@@ -88,18 +89,22 @@ void TomlTable::WrongType(const toml::node& node, const std::string& key, const 
   Complain(LineOf(node), absl::StrCat(key, " is ", TypeName(node), "; expected ", expected));
 }
 
-std::optional<pawl::Text> TomlTable::AsText(const toml::node& node, const std::string& key) {
+std::optional<pawl::Text> TomlTable::AsText(const toml::node& node, const std::string& key, bool lines) {
   const auto* text = node.as_string();
   if (text == nullptr) {
     WrongType(node, key, "a text in quotes");
     return std::nullopt;
   }
   const std::string& value = text->get();
-  if (value.find_first_not_of(" \t") == std::string::npos) {
+  if (value.find_first_not_of(" \t\r\n") == std::string::npos) {
     Complain(LineOf(node), absl::StrCat(key, " is empty"));
     return std::nullopt;
   }
-  if (std::any_of(value.begin(), value.end(), [](unsigned char c) { return c < ' ' || c == 127; })) {
+  if (lines && !IsReplacedText(value)) {
+    Complain(LineOf(node), absl::StrCat(key, " has a control character; expected lines of text"));
+    return std::nullopt;
+  }
+  if (!lines && std::any_of(value.begin(), value.end(), [](unsigned char c) { return c < ' ' || c == 127; })) {
     Complain(LineOf(node), absl::StrCat(key, " has a control character or a line break; expected one line of text"));
     return std::nullopt;
   }
@@ -153,8 +158,8 @@ const toml::array* TomlTable::AsArray(const toml::node* node, const std::string&
 }
 
 std::optional<pawl::Text> TomlTable::Text(const std::string& key) {
-  const toml::node* node = Find(key, KeyType::kText).node;
-  return node == nullptr ? std::nullopt : AsText(*node, key);
+  const auto [row, node] = Find(key, KeyType::kText);
+  return node == nullptr ? std::nullopt : AsText(*node, key, row->lines);
 }
 
 std::optional<int> TomlTable::Word(const std::string& key) {

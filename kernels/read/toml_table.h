@@ -49,7 +49,7 @@ class TomlTable {
   // The names that an expression under this key may use.
   Scope scope(const std::string& key) const;
 
-  // One line of text, not empty, without control characters.
+  // One line of text, not empty, without control characters; several where the key's row says so.
   std::optional<pawl::Text> Text(const std::string& key);
   std::vector<pawl::Text> Texts(const std::string& key);
   // The index of the word in the row; of a word that is not there nullopt: the first is the default.
@@ -87,7 +87,7 @@ class TomlTable {
     const toml::node* node;
   };
   Found Find(const std::string& key, KeyType type);
-  std::optional<pawl::Text> AsText(const toml::node& node, const std::string& key);
+  std::optional<pawl::Text> AsText(const toml::node& node, const std::string& key, bool lines = false);
   std::optional<pawl::Text> AsExpression(const toml::node& node, const std::string& key);
   std::optional<int64_t> AsInteger(const toml::node& node, const std::string& key, const Key& row);
   std::optional<WrittenValue> AsValue(const toml::node& node, const std::string& key, const Key& row);

@@ -21,9 +21,9 @@ const Words& DeviceMarkers() {
 // Names that no device code uses: a type or a constant that has one of them is the host's.
 const Words& HostNames() {
   static const auto& names =
-      *new Words{"vector", "string",     "map",        "unordered_map",    "unique_ptr", "shared_ptr",
-                 "mutex",  "function",   "ostream",    "ifstream",         "ofstream",   "thread",
-                 "Tensor", "TensorList", "ScalarType", "OptionalTensorRef"};
+      *new Words{"vector", "string",   "map",        "unordered_map", "unique_ptr",       "shared_ptr",
+                 "mutex",  "function", "ostream",    "ifstream",      "ofstream",         "thread",
+                 "chrono", "Tensor",   "TensorList", "ScalarType",    "OptionalTensorRef"};
   return names;
 }
 
@@ -42,161 +42,27 @@ bool IsHostLibrary(std::string_view path) {
   return false;
 }
 
-// Of C and C++; those with a stand-in are not among them.
-const Words& StandardHeaders() {
-  static const auto& headers = *new Words{"algorithm",
-                                          "any",
-                                          "array",
-                                          "atomic",
-                                          "bitset",
-                                          "cctype",
-                                          "cerrno",
-                                          "chrono",
-                                          "codecvt",
-                                          "complex",
-                                          "condition_variable",
-                                          "csignal",
-                                          "cstdarg",
-                                          "cstring",
-                                          "ctime",
-                                          "cwchar",
-                                          "deque",
-                                          "exception",
-                                          "filesystem",
-                                          "forward_list",
-                                          "fstream",
-                                          "functional",
-                                          "future",
-                                          "initializer_list",
-                                          "iomanip",
-                                          "ios",
-                                          "iosfwd",
-                                          "iostream",
-                                          "istream",
-                                          "iterator",
-                                          "list",
-                                          "locale",
-                                          "map",
-                                          "memory",
-                                          "mutex",
-                                          "new",
-                                          "numeric",
-                                          "optional",
-                                          "ostream",
-                                          "queue",
-                                          "random",
-                                          "ratio",
-                                          "regex",
-                                          "set",
-                                          "shared_mutex",
-                                          "span",
-                                          "sstream",
-                                          "stack",
-                                          "stdexcept",
-                                          "string",
-                                          "string_view",
-                                          "system_error",
-                                          "thread",
-                                          "tuple",
-                                          "type_traits",
-                                          "typeindex",
-                                          "typeinfo",
-                                          "unordered_map",
-                                          "unordered_set",
-                                          "utility",
-                                          "valarray",
-                                          "variant",
-                                          "vector",
-                                          "ctype.h",
-                                          "errno.h",
-                                          "fcntl.h",
-                                          "memory.h",
-                                          "signal.h",
-                                          "stdarg.h",
-                                          "string.h",
-                                          "strings.h",
-                                          "time.h",
-                                          "inttypes.h",
-                                          "cinttypes",
-                                          "cxxabi.h",
+// Of C and C++; what a build by NVRTC has of them (worker/build/standard_headers.h) is not among them.
+const Words& HostHeaders() {
+  static const auto& headers = *new Words{"any",           "atomic",        "bitset",     "cctype",
+                                          "cerrno",        "chrono",        "codecvt",    "condition_variable",
+                                          "csignal",       "cstdarg",       "ctime",      "cwchar",
+                                          "deque",         "exception",     "filesystem", "forward_list",
+                                          "fstream",       "future",        "iomanip",    "ios",
+                                          "iosfwd",        "iostream",      "istream",    "iterator",
+                                          "list",          "locale",        "map",        "memory",
+                                          "mutex",         "new",           "numeric",    "ostream",
+                                          "queue",         "random",        "ratio",      "regex",
+                                          "set",           "shared_mutex",  "span",       "sstream",
+                                          "stack",         "stdexcept",     "string",     "string_view",
+                                          "system_error",  "thread",        "typeindex",  "typeinfo",
+                                          "unordered_map", "unordered_set", "valarray",   "variant",
+                                          "vector",        "ctype.h",       "errno.h",    "fcntl.h",
+                                          "memory.h",      "signal.h",      "stdarg.h",   "strings.h",
+                                          "time.h",        "inttypes.h",    "cinttypes",  "cxxabi.h",
                                           "malloc.h"};
   return headers;
 }
-
-constexpr char kIntegers[] = R"(#pragma once
-using int8_t = signed char; using uint8_t = unsigned char; using int16_t = short; using uint16_t = unsigned short;
-using int32_t = int; using uint32_t = unsigned int; using int64_t = signed long long; using uint64_t = unsigned long long;
-using intptr_t = int64_t; using uintptr_t = uint64_t;
-namespace std {
-using ::int8_t; using ::uint8_t; using ::int16_t; using ::uint16_t; using ::int32_t; using ::uint32_t;
-using ::int64_t; using ::uint64_t; using ::intptr_t; using ::uintptr_t;
-}
-#define INT8_MAX 127
-#define UINT8_MAX 255
-#define INT16_MAX 32767
-#define UINT16_MAX 65535
-#define INT32_MIN (-2147483647 - 1)
-#define INT32_MAX 2147483647
-#define UINT32_MAX 4294967295U
-#define INT64_MIN (-9223372036854775807LL - 1)
-#define INT64_MAX 9223372036854775807LL
-#define UINT64_MAX 18446744073709551615ULL
-)";
-
-constexpr char kLimits[] = R"(#pragma once
-#ifndef CHAR_BIT
-#define CHAR_BIT 8
-#define SCHAR_MAX 127
-#define UCHAR_MAX 255
-#define SHRT_MAX 32767
-#define USHRT_MAX 65535
-#define INT_MIN (-2147483647 - 1)
-#define INT_MAX 2147483647
-#define UINT_MAX 4294967295U
-#define LONG_MIN (-9223372036854775807LL - 1)
-#define LONG_MAX 9223372036854775807L
-#define ULONG_MAX 18446744073709551615UL
-#define LLONG_MAX 9223372036854775807LL
-#define ULLONG_MAX 18446744073709551615ULL
-#endif
-#ifndef FLT_MAX
-#define FLT_MAX 3.402823466e+38F
-#define FLT_MIN 1.175494351e-38F
-#define FLT_EPSILON 1.192092896e-07F
-#define DBL_MAX 1.7976931348623158e+308
-#define DBL_MIN 2.2250738585072014e-308
-#define DBL_EPSILON 2.2204460492503131e-16
-#endif
-)";
-
-constexpr char kMath[] = R"(#pragma once
-#ifndef INFINITY
-#define INFINITY __int_as_float(0x7f800000)
-#define HUGE_VALF __int_as_float(0x7f800000)
-#define HUGE_VAL __longlong_as_double(0x7ff0000000000000LL)
-#define NAN __int_as_float(0x7fffffff)
-#endif
-#ifndef M_PI
-#define M_E 2.7182818284590452354
-#define M_LOG2E 1.4426950408889634074
-#define M_LN2 0.69314718055994530942
-#define M_PI 3.14159265358979323846
-#define M_PI_2 1.57079632679489661923
-#define M_1_PI 0.31830988618379067154
-#define M_2_PI 0.63661977236758134308
-#define M_2_SQRTPI 1.12837916709551257390
-#define M_SQRT2 1.41421356237309504880
-#define M_SQRT1_2 0.70710678118654752440
-#endif
-namespace std {
-using ::abs; using ::acos; using ::asin; using ::atan; using ::atan2; using ::ceil; using ::cos; using ::cosh;
-using ::exp; using ::fabs; using ::floor; using ::fmax; using ::fmin; using ::fmod; using ::log; using ::log10;
-using ::log2; using ::pow; using ::round; using ::sin; using ::sinh; using ::sqrt; using ::tan; using ::tanh;
-}
-)";
-
-// What NVRTC declares by itself: printf, assert, size_t.
-constexpr char kNothing[] = "#pragma once\n";
 
 constexpr char kTorch[] =
     "#pragma once\n"
@@ -236,31 +102,6 @@ template <typename T> using opmath_type = typename OpMathType<T>::type;
 }
 namespace torch { using namespace at; }
 )";
-
-const std::map<std::string_view, std::string_view>& StandIns() {
-  static const auto& headers = *new std::map<std::string_view, std::string_view>{
-      {"stdint.h", kIntegers},
-      {"cstdint", kIntegers},
-      {"limits.h", kLimits},
-      {"climits", kLimits},
-      {"float.h", kLimits},
-      {"cfloat", kLimits},
-      {"math.h", kMath},
-      {"cmath", kMath},
-      {"stdio.h", kNothing},
-      {"cstdio", kNothing},
-      {"assert.h", kNothing},
-      {"cassert", kNothing},
-      {"stddef.h", kNothing},
-      {"cstddef", kNothing},
-      {"stdlib.h", kNothing},
-      {"cstdlib", kNothing},
-      {"stdbool.h", kNothing},
-      {"limits",
-       "#pragma once\n#include <cuda/std/limits>\nnamespace std { using "
-       "cuda::std::numeric_limits; }\n"}};
-  return headers;
-}
 
 bool IsTorch(std::string_view path) {
   return path.starts_with("torch/") || path.starts_with("ATen/") || path.starts_with("c10/");
@@ -315,8 +156,8 @@ class Blanking {
   void Include(const CppToken& directive) {
     const std::string path = IncludedPath(directive);
     if (path.empty()) return;
-    if (nvrtc_ && (StandIns().contains(path) || IsTorch(path))) return;
-    if (IsHostLibrary(path) || (nvrtc_ && StandardHeaders().contains(path))) {
+    if (nvrtc_ && IsTorch(path)) return;
+    if (IsHostLibrary(path) || (nvrtc_ && HostHeaders().contains(path))) {
       Blank(directive.offset, directive.offset + directive.text.size());
     }
   }
@@ -465,12 +306,10 @@ std::map<std::string, std::string> StandInHeaders(const std::vector<std::string_
     for (const CppToken& token : CppTokens(text)) {
       if (token.kind != CppToken::Kind::kDirective) continue;
       const std::string path = IncludedPath(token);
-      if (const auto found = StandIns().find(path); found != StandIns().end()) headers[path] = found->second;
       if (!IsTorch(path)) continue;
       // One text under every path, which #pragma once does not see as one file.
       headers[path] = "#include \"pawl_torch_types.h\"\n";
       headers["pawl_torch_types.h"] = kTorch;
-      for (const char* used : {"cstdint", "cmath", "limits.h"}) headers[used] = StandIns().at(used);
     }
   }
   return headers;

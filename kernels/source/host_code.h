@@ -20,8 +20,8 @@ std::string WithoutHostCode(std::string_view text, v1::Compiler compiler,
 // The macros of a text whose definitions have __global__ or __device__ in them.
 std::vector<std::string> DeviceMacros(std::string_view text);
 
-// The headers of the standard library and of PyTorch that device code uses a little of (integer types, limits,
-// accumulation types), as NVRTC can take them: those that the texts include, by their path.
+// The headers of PyTorch that device code uses a little of (element and accumulation types), as NVRTC can take them:
+// those that the texts include, by their path.
 std::map<std::string, std::string> StandInHeaders(const std::vector<std::string_view>& texts);
 
 }  // namespace pawl

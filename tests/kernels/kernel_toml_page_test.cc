@@ -168,7 +168,7 @@ std::string Maxima() {
     absl::StrAppend(&text, "| ", what, " | ", most, " |\n");
   };
   row("a file of the bundle", absl::StrCat(kMaxSourceBytes, " bytes of UTF-8"));
-  row("a text in `kernel.toml`", absl::StrCat(kMaxTextBytes, " bytes on one line"));
+  row("a text in `kernel.toml`", absl::StrCat(kMaxTextBytes, " bytes on one line (`replaces`: on any number)"));
   row("an expression", absl::StrCat(kMaxExpression, " characters"));
   row("the name of a bundle", absl::StrCat(kMaxBundleName, " characters"));
   row("the name of a variable, tensor, scalar or dimension", absl::StrCat(kMaxName, " characters"));

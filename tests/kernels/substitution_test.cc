@@ -8,6 +8,7 @@
 #include "kernels/bundle_message.h"
 #include "kernels/plan.h"
 #include "kernels/read/bundle_reader.h"
+#include "kernels/read/implementation_toml.h"
 #include "kernels/space.h"
 #include "tests/kernels/bundle_folder.h"
 
@@ -93,14 +94,14 @@ TEST(FilesToCompile, RefusesATextThatIsNotThereOnce) {
 
 TEST(FilesToCompile, SkipsHostCodeOnlyWhereTheBundleSaysSo) {
   v1::Bundle bundle = TiledBundle();
-  bundle.mutable_source()->set_text(bundle.source().text() + "#include <cstdint>\nint main() {}\n");
+  bundle.mutable_source()->set_text(bundle.source().text() + "#include <ATen/ATen.h>\nint main() {}\n");
   EXPECT_THAT(FilesToCompile(bundle, VariantOf(32, 4))->source.text(), HasSubstr("int main"));
   bundle.set_skip_host_code(true);
   const absl::StatusOr<CompiledFiles> files = FilesToCompile(bundle, VariantOf(32, 4));
   EXPECT_THAT(files->source.text(), Not(HasSubstr("int main")));
   EXPECT_THAT(files->options, ElementsAre("-default-device"));
-  ASSERT_THAT(files->files, SizeIs(1));
-  EXPECT_EQ(files->files[0].path(), "cstdint");
+  ASSERT_THAT(files->files, SizeIs(2));
+  EXPECT_EQ(files->files[0].path(), "ATen/ATen.h");
 }
 
 TEST(CompileOptions, HaveNoMacroForAVariableThatIsWrittenIn) {
@@ -164,6 +165,35 @@ TEST_F(ReplacesTest, NeedsOnePlaceForTheValue) {
 TEST_F(ReplacesTest, MustStandInTheSource) {
   Add("\"constexpr int kRounds = {};\"");
   EXPECT_THAT(OnlyProblem(folder_), HasSubstr("with 1 for {}, which occurs nowhere in the source; expected once"));
+}
+
+TEST_F(ReplacesTest, MayHaveSeveralLines) {
+  AppendToSource("\n#pragma unroll 1\n\tfor (;;);\r\n");
+  Add("\"#pragma unroll {}\\n\\tfor (;;);\\r\\n\"");
+  const BundleReading reading = ReadBundle(folder_.path());
+  ASSERT_THAT(reading.problems, IsEmpty()) << FormatProblem(reading.problems[0]);
+  EXPECT_THAT(BundleProblems(reading.bundle), IsEmpty());
+  v1::Variant variant = StartVariant(reading.bundle);
+  (*variant.mutable_values())["ROUNDS"] = 2;
+  EXPECT_THAT(FilesToCompile(reading.bundle, variant)->source.text(), HasSubstr("#pragma unroll 2\n\tfor (;;);\r\n"));
+  // As an edited implementation is stored.
+  v1::Bundle stored = reading.bundle;
+  ASSERT_TRUE(ReadStoredToml(ImplementationToml(reading.bundle), &stored).ok());
+  EXPECT_EQ(stored.variables(stored.variables_size() - 1).replaces(), "#pragma unroll {}\n\tfor (;;);\r\n");
+}
+
+TEST_F(ReplacesTest, HasNoOtherControlCharacters) {
+  for (const char* text : {"\"a\\u0000{}\"", "\"a\\u001B[{}\"", "\"a\\r{}\"", "\"a\\u007F{}\""}) {
+    BundleFolder folder;
+    folder.Replace("[[launch]]",
+                   std::string("[[variable]]\nname = \"ROUNDS\"\nvalues = [1, 2]\nstart = 1\nreplaces = ") + text +
+                       "\n\n[[launch]]");
+    EXPECT_THAT(OnlyProblem(folder), HasSubstr("replaces has a control character; expected lines of text"));
+  }
+  v1::Bundle bundle = ReadBundle(folder_.path()).bundle;
+  bundle.mutable_source()->mutable_text()->append("\x1b[1");
+  bundle.mutable_variables(0)->set_replaces("\x1b[{}");
+  EXPECT_THAT(BundleProblems(bundle), Contains(HasSubstr("control character")));
 }
 
 TEST_F(ReplacesTest, ExcludesAnOption) {

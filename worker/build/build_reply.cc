@@ -23,6 +23,7 @@
 #include "worker/build/compiler_log.h"
 #include "worker/build/cubin.h"
 #include "worker/build/entry_markers.h"
+#include "worker/build/implied_names.h"
 #include "worker/build/source_paths.h"
 #include "worker/build/source_tree.h"
 #include "worker/host/header_libraries.h"
@@ -33,6 +34,7 @@ namespace {
 constexpr size_t kLogCap = 1 << 20;
 // What NVRTC calls the text that it makes of name expressions.
 constexpr char kNameMap[] = "__nv_name_map", kNvrtcPragma[] = "#pragma nv_mangled_name ";
+constexpr char kImplied[] = "pawl_implied_names.h";
 constexpr char kOutOfMemory[] = "out of memory: ";  // begins the message of a failure that deserves another try
 
 std::string Name(const v1::BuildRequest& request) { return request.name().empty() ? "kernel.cu" : request.name(); }
@@ -178,7 +180,9 @@ std::optional<v1::Failure> AskedForTime(const v1::BuildRequest& request) {
 // What to write in kernel.toml for a header that was not found.
 std::string MissingHeaderHint(const v1::BuildRequest& request, const std::string& header, const std::string& includer) {
   const SourceTexts texts = TextsOf(request);
-  if (request.compiler() == v1::COMPILER_NVRTC && FilesNamed(texts, includer.substr(includer.rfind('/') + 1)).empty()) {
+  const bool of_library = FilesNamed(texts, includer.substr(includer.rfind('/') + 1)).empty();
+  const bool standard = header.find_first_of("./") == std::string::npos;  // <execution>
+  if (request.compiler() == v1::COMPILER_NVRTC && (of_library || standard)) {
     return "; NVRTC has none of the host's headers: `compiler = \"nvcc\"` in kernel.toml has them";
   }
   const std::vector<std::string> own = FilesNamed(texts, header.substr(header.rfind('/') + 1));
@@ -219,7 +223,7 @@ v1::Failure CompileFailure(const v1::BuildRequest& request, const Compilation& c
     }
     CompilerError shown = *error;
     if (!missing.empty()) shown.text += MissingHeaderHint(request, missing, error->file);
-    if (request.compiler() == v1::COMPILER_NVRTC) shown.text += HostCodeHint(*error);
+    if (request.compiler() == v1::COMPILER_NVRTC) shown.text += NvrtcHint(*error);
     return BuildFailure(v1::CHECK_COMPILE, PlaceText(request, shown));
   }
   const absl::string_view log = absl::StripAsciiWhitespace(compilation.log);
@@ -274,7 +278,34 @@ std::optional<v1::Failure> FindEntries(const v1::BuildRequest& request, const st
   return std::nullopt;
 }
 
+// NVRTC's headers of the standard library, and what the source uses of them without saying so.
+void AddStandardLibrary(const v1::BuildRequest& request, const Toolkit& toolkit, CompileJob* job) {
+  const SourceTexts texts = TextsOf(request);
+  std::vector<std::string_view> views;
+  for (const auto& [path, text] : texts) views.push_back(*text);
+  std::vector<std::string_view> with_macros = views;
+  for (const std::string& option : request.options()) {
+    if (absl::StartsWith(option, "-D")) with_macros.push_back(option);
+  }
+  // A library's headers may use what they include.
+  const bool uses_std = !request.include().empty() || MentionsStd(with_macros);
+  for (const StandardHeader& header : StandardHeaders(toolkit.include)) {
+    // A file of the bundle's own is not hidden.
+    if (!FilesNamed(texts, header.name).empty()) continue;
+    job->headers.push_back(header);
+    if (header.only_std && !uses_std) job->headers.back().text = "#pragma once\n";
+  }
+  const std::string implied = ImpliedNames(views, job->headers);
+  if (implied.empty()) return;
+  job->headers.push_back({kImplied, implied, false});
+  job->options.push_back(absl::StrCat("--pre-include=", kImplied));
+}
+
 constexpr absl::Duration kBeyondDeadline = absl::Seconds(5);
+
+void AddOptions(const std::vector<std::string>& options, CompileJob* job) {
+  job->options.insert(job->options.end(), options.begin(), options.end());
+}
 
 Compilation CompileFiles(const v1::BuildRequest& request, const Compilers& compilers,
                          const std::vector<std::string>& libraries) {
@@ -291,15 +322,9 @@ Compilation CompileFiles(const v1::BuildRequest& request, const Compilers& compi
   for (const std::string& entry : request.entries()) {
     if (IsCppEntry(entry) && !ptx) job.entries.push_back(entry);
   }
-  if (!with_nvcc && !ptx) {
-    const SourceTexts texts = TextsOf(request);
-    for (const StandardHeader& header : StandardHeaders(toolkit.include)) {
-      // A file of the bundle's own is not hidden.
-      if (FilesNamed(texts, header.name).empty()) job.headers.push_back(header);
-    }
-  }
+  if (!with_nvcc && !ptx) AddStandardLibrary(request, toolkit, &job);
   if (!with_nvcc && !ptx && request.files().empty()) {
-    job.options = Options(request, toolkit, libraries, "");
+    AddOptions(Options(request, toolkit, libraries, ""), &job);
     return compilers.nvrtc->Compile(job);
   }
   SourceTree tree(compilers.sandboxed);
@@ -311,7 +336,7 @@ Compilation CompileFiles(const v1::BuildRequest& request, const Compilers& compi
   std::vector<std::string> folders = {"."};
   if (!with_nvcc) folders = tree.IncludeFolders(job.name);
   folders.insert(folders.end(), libraries.begin(), libraries.end());
-  job.options = Options(request, toolkit, folders, with_nvcc ? "" : tree.path().string());
+  AddOptions(Options(request, toolkit, folders, with_nvcc ? "" : tree.path().string()), &job);
   // The owner kills at the deadline; this one is for a builder whose owner does not.
   const absl::Duration timeout = absl::Seconds(request.deadline_seconds()) + kBeyondDeadline;
   Compilation compilation = ptx         ? AssemblePtx(toolkit.nvcc, job, tree.path(), timeout)

@@ -115,11 +115,15 @@ std::string UnopenedFile(const CompilerError& error) {
   return missing == text.npos ? "" : std::string(text.substr(0, missing));
 }
 
-std::string HostCodeHint(const CompilerError& error) {
-  if (!absl::StrContains(error.text, "JIT mode")) return "";
-  return "; NVRTC takes no host code: `compiler = \"nvcc\"` in kernel.toml compiles headers that have some "
-         "(cub/device, "
-         "thrust), and `host_code = \"skip\"` leaves out the source's own";
+std::string NvrtcHint(const CompilerError& error) {
+  if (absl::StrContains(error.text, "JIT mode")) {
+    return "; NVRTC takes no host code: `compiler = \"nvcc\"` in kernel.toml compiles headers that have some "
+           "(cub/cub.cuh, cub/device, thrust), and `host_code = \"skip\"` leaves out the source's own";
+  }
+  if (absl::StrContains(error.text, "namespace \"std\" has no member")) {
+    return "; NVRTC has a part of the standard library: `compiler = \"nvcc\"` in kernel.toml has all of it";
+  }
+  return "";
 }
 
 }  // namespace pawl

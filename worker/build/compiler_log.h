@@ -25,7 +25,8 @@ absl::string_view LineOf(absl::string_view text, int line);
 // The file that an error says could not be opened; empty: it is another error.
 std::string UnopenedFile(const CompilerError& error);
 
-// What to write in kernel.toml where NVRTC says that it takes no host functions; empty: it is another error.
-std::string HostCodeHint(const CompilerError& error);
+// What to write in kernel.toml where NVRTC lacks what nvcc has: host functions, and most of the standard library.
+// Empty: it is another error.
+std::string NvrtcHint(const CompilerError& error);
 
 }  // namespace pawl

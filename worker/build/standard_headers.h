@@ -12,6 +12,7 @@ namespace pawl {
 struct StandardHeader {
   std::string name;  // as #include has it
   std::string text;
+  bool only_std;  // it declares nothing but names of std, and takes long to compile
 };
 
 // Those that can be made where the toolkit's headers are in this folder.

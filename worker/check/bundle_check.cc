@@ -3,6 +3,8 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <set>
@@ -20,6 +22,7 @@
 #include "kernels/variable_values.h"
 #include "worker/build/builder.h"
 #include "worker/build/built_variant.h"
+#include "worker/check/open_draft.h"
 #include "worker/check/single_changes.h"
 #include "worker/check/source_check.h"
 #include "worker/check/start_variant.h"
@@ -277,6 +280,25 @@ bool RunProblem(const v1::Bundle& bundle, const v1::GpuInfo& gpu, bool allow_uns
   return false;
 }
 
+// What pawl init left open in kernel.toml and problem.py. Answers false when there is no reference to run.
+bool CheckDraft(const v1::Bundle& bundle, const std::filesystem::path& folder, v1::CheckReport& report) {
+  std::ifstream toml(folder / "kernel.toml", std::ios::binary);
+  std::vector<OpenFile> files = {{"kernel.toml", {std::istreambuf_iterator<char>(toml), {}}}};
+  std::optional<Problem> open;
+  if (HasProblem(bundle)) {
+    files.push_back({bundle.problem().path(), bundle.problem().text()});
+    open = OpenReference(files.back());
+  }
+  if (const std::string todos = OpenTodos(files); !todos.empty()) report.add_warnings(ValidUtf8(todos));
+  if (!open) return true;
+  v1::CheckProblem& problem = *report.add_problems();
+  problem.set_file(ValidUtf8((folder / open->file).string()));
+  problem.set_line(open->line);
+  problem.set_message(open->message);
+  report.set_ok(false);
+  return false;
+}
+
 // Where this machine has a GPU: whether the start variant passes validation, the tolerance is tight, the reference
 // reads its inputs, and the baseline is no faster than the GPU.
 void CheckRun(const v1::Bundle& bundle, const std::filesystem::path& folder, bool allow_unsandboxed,
@@ -394,6 +416,7 @@ v1::CheckReport CheckBundle(const std::filesystem::path& folder, const BundleChe
   if (options.builds && !builds.empty()) CheckChanges(*builder, bundle, builds.begin()->second, cores, report);
   if (!anywhere) report.set_ok(false);
   CheckVariants(bundle, options.gpus, report);
+  if (!CheckDraft(bundle, folder, report)) return report;
   if (options.build && RunProblem(bundle, options.gpus[0]->info, options.allow_unsandboxed, report)) {
     CheckRun(bundle, folder, options.allow_unsandboxed, report);
   }

@@ -13,7 +13,13 @@
 namespace pawl {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
+
+std::string Slurp(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
 
 class InitTest : public testing::Test {
  protected:
@@ -27,15 +33,45 @@ class InitTest : public testing::Test {
   TemporaryFolder folder_{"pawl-init-"};
 };
 
-TEST_F(InitTest, WritesABundleThatCheckTakes) {
+TEST_F(InitTest, WritesABundleThatCheckTakesOnceReferenceIsWritten) {
   const ProcessResult result = Pawl({"init", Path("scale.cu"), "--output", Path("bundle")});
   ASSERT_TRUE(result.ok()) << result.err;
   EXPECT_EQ(result.out, Path("bundle") + "\n");
   EXPECT_THAT(result.err, HasSubstr("TODOs in kernel.toml and problem.py"));
   EXPECT_TRUE(std::filesystem::exists(Path("bundle/scale.cu")));
   EXPECT_TRUE(std::filesystem::exists(Path("bundle/problem.py")));
+  const ProcessResult drafted = Pawl({"check", Path("bundle"), "--no-build", "--gpu", "h200"});
+  EXPECT_EQ(drafted.exit_code, 1) << "it can't be run";
+  EXPECT_THAT(drafted.err, ContainsRegex("problem.py:[0-9]+: reference\\(\\) raises NotImplementedError"));
+  EXPECT_THAT(drafted.err, ContainsRegex("warning: [0-9]+ TODOs are left: kernel.toml:[0-9]+, kernel.toml:"));
+  EXPECT_THAT(drafted.out, HasSubstr("launches of the start variant")) << "the rest is said all the same";
+
+  std::string text = Slurp(Path("bundle/problem.py"));
+  const std::string raise = "    raise NotImplementedError(\"reference() in problem.py\")\n";
+  ASSERT_NE(text.find(raise), std::string::npos) << text;
+  std::ofstream(Path("bundle/problem.py")) << text.replace(text.find(raise), raise.size(), "    y = 2 * x\n");
+  const ProcessResult written = Pawl({"check", Path("bundle"), "--no-build", "--gpu", "h200"});
+  EXPECT_TRUE(written.ok()) << written.err;
+  EXPECT_THAT(written.err, HasSubstr("TODOs are left")) << "they do not hinder a run";
+}
+
+TEST_F(InitTest, CheckSaysNothingOfAReferenceThatRaisesSometimes) {
+  ASSERT_TRUE(Pawl({"init", Path("scale.cu"), "--output", Path("bundle")}).ok());
+  std::ofstream(Path("bundle/problem.py"))
+      << "def inputs(sizes, seed):\n    return {}\n\n\ndef reference(x, **rest):\n    if x.ndim > 1:\n"
+         "        raise NotImplementedError(\"only vectors\")\n    return {\"y\": 2 * x}\n\n\ndef unused():\n"
+         "    raise NotImplementedError\n";
   const ProcessResult check = Pawl({"check", Path("bundle"), "--no-build", "--gpu", "h200"});
   EXPECT_TRUE(check.ok()) << check.err;
+}
+
+TEST_F(InitTest, MarksWhatCheckWouldRefuse) {
+  std::ofstream(folder_.path() / "empty.cu") << "__device__ int counter;\n__global__ void k() { counter = 1; }\n";
+  const ProcessResult result = Pawl({"init", Path("empty.cu"), "--output", Path("bundle")});
+  ASSERT_TRUE(result.ok()) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("do not fit the rest: see the first TODOs in kernel.toml"));
+  EXPECT_THAT(Slurp(Path("bundle/kernel.toml")),
+              HasSubstr("# TODO: `pawl check` refuses this: there is no [[tensor]]; expected at least one\n"));
 }
 
 TEST_F(InitTest, OverwritesNothing) {

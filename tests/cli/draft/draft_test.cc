@@ -23,6 +23,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 namespace fs = std::filesystem;
 
@@ -227,7 +228,110 @@ TEST_F(DraftTest, SyntaxErrorsAreNamedWhereNoKernelIsLeft) {
 TEST_F(DraftTest, SeveralKernelsAreListed) {
   EXPECT_THAT(
       ErrorOf("__global__ void a(int* x) { x[0] = 1; }\nnamespace n { __global__ void b(int* x) { x[0] = 1; } }\n"),
-      AllOf(HasSubstr("has 2 kernels: a (k.cu:1), n::b (k.cu:2)"), HasSubstr("--entry NAME")));
+      AllOf(HasSubstr("has 2 kernels: a (k.cu:1), n::b (k.cu:2)"), HasSubstr("--entry a,b")));
+}
+
+constexpr char kTwoKernels[] =
+    "__global__ void fill(float* x, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) x[i] = 1; }\n"
+    "__global__ void twice(const float* x, float* y, int n) {\n"
+    "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n  if (i < n) y[i] = 2 * x[i];\n}\n"
+    "__global__ void other(float* z) { z[0] = 1; }\n"
+    "void run(float* x, float* y, int n) {\n  fill<<<(n + 127) / 128, 128>>>(x, n);\n"
+    "  twice<<<(n + 127) / 128, 128>>>(x, y, n);\n}\n"
+    "void alone(float* z) { other<<<1, 1>>>(z); }\n";
+
+TEST_F(DraftTest, HostFunctionsThatLaunchKernelsAreListed) {
+  EXPECT_THAT(ErrorOf(kTwoKernels), HasSubstr("a host function that launches them: run (fill, twice); alone (other)"));
+}
+
+TEST_F(DraftTest, SeveralKernelsAreDraftedInTheOrderGiven) {
+  const std::string toml = TomlOf(kTwoKernels, "fill, twice");
+  const size_t fill = toml.find("entry = \"::fill\""), twice = toml.find("entry = \"::twice\"");
+  ASSERT_NE(fill, std::string::npos) << toml;
+  ASSERT_NE(twice, std::string::npos) << toml;
+  EXPECT_LT(fill, twice);
+  EXPECT_THAT(toml, Not(HasSubstr("other")));
+  EXPECT_GT(TomlOf(kTwoKernels, "twice,fill").find("entry = \"::fill\""),
+            TomlOf(kTwoKernels, "twice,fill").find("entry = \"::twice\""));
+  EXPECT_THAT(ErrorOf(kTwoKernels, "fill,twise"), HasSubstr("did you mean twice?"));
+}
+
+// Each case was a draft that its own reader refused.
+class ConsistentDraftTest : public DraftTest {
+ protected:
+  // The draft, which must be one that the reader takes.
+  std::string Taken(const std::string& text, const std::string& entry = "") {
+    const absl::StatusOr<DraftedBundle> drafted = DraftOf(text, entry);
+    if (!drafted.ok()) return std::string(drafted.status().message());
+    TemporaryFolder bundle("pawl-draft-");
+    for (const auto& [path, content] : drafted->files) std::ofstream(bundle.path() / path) << content;
+    for (const Problem& problem : ReadBundle(bundle.path()).problems) ADD_FAILURE() << FormatProblem(problem);
+    return drafted->files.at("kernel.toml");
+  }
+};
+
+TEST_F(ConsistentDraftTest, AGuessedBlockDoesNotBreakItsOwnConstraint) {
+  EXPECT_THAT(Taken("__global__ void k(float* x, int n) {\n  int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+                    "  int j = blockIdx.y * blockDim.y + threadIdx.y;\n  x[i * n + j] = 1;\n}\n"
+                    "void run(float* x, int n, int block_size) {\n  dim3 block(block_size, block_size);\n"
+                    "  k<<<dim3(n / block_size, n / block_size), block>>>(x, n);\n}\n"),
+              AllOf(HasSubstr("that = \"BLOCK_SIZE * BLOCK_SIZE <= 1024\""), HasSubstr("start = 32")));
+}
+
+TEST_F(ConsistentDraftTest, SizesGiveEveryGridABlock) {
+  EXPECT_THAT(Taken("#define BLOCK_SIZE 256\n__global__ void k(float* x, int size, int stride) {\n"
+                    "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n  if (i < size) x[i] = stride;\n}\n"
+                    "int main() {\n  const int size = 512;\n  float* x;\n  cudaMalloc(&x, size * sizeof(float));\n"
+                    "  k<<<size / BLOCK_SIZE, BLOCK_SIZE>>>(x, size, 4);\n}\n"),
+              HasSubstr("name = \"tiny\"\nsize = 256\n"));
+}
+
+TEST_F(ConsistentDraftTest, ABlockThatASizeMakesFitsTheGpu) {
+  const std::string toml = Taken(
+      "__global__ void k(float* x) { x[blockIdx.x * blockDim.x + threadIdx.x] = 1; }\n"
+      "void run(float* x, int blocks, int lanes) { k<<<blocks, 32 * lanes>>>(x); }\n");
+  EXPECT_THAT(toml, HasSubstr("lanes = 32  # TODO: "));
+  EXPECT_THAT(toml, HasSubstr("a block has at most 1024 threads"));
+}
+
+TEST_F(ConsistentDraftTest, AConstantThatIsPassedIsNoVariable) {
+  EXPECT_THAT(
+      Taken("__global__ void k(float* x, int padding, int n) { if (threadIdx.x < n) x[threadIdx.x] = padding; }\n"
+            "int main() {\n  const int padding = 1;\n  int n = 64;\n  float* x;\n"
+            "  cudaMalloc(&x, n * sizeof(float));\n  k<<<1, 64>>>(x, padding, n);\n}\n"),
+      Not(HasSubstr("[[variable]]\nname = \"padding\"")));
+}
+
+TEST_F(ConsistentDraftTest, AVariableThatNothingUsesIsLeftOut) {
+  EXPECT_THAT(Taken("__global__ void k(float* x, int count) { if (threadIdx.x < count) x[blockIdx.x] = count; }\n"
+                    "int main() {\n  const int block_cnt = 500;\n  const int count = block_cnt;\n  float* x;\n"
+                    "  cudaMalloc(&x, sizeof(float) * block_cnt);\n  k<<<count, 256>>>(x, count);\n}\n"),
+              HasSubstr("#   BLOCK_CNT = 500: neither the kernel nor the launch uses it"));
+}
+
+TEST_F(ConsistentDraftTest, ARangeIsOneThatTheTypeHolds) {
+  EXPECT_THAT(Taken("__global__ void k(const unsigned char* query, const float* table, float* y, int m, int n) {\n"
+                    "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n  if (i < n) y[i] = table[query[i] * m];\n}\n"),
+              HasSubstr("fill = { integers = [0, \"255\"] }"));
+}
+
+TEST_F(ConsistentDraftTest, APointerThatIsNotConstIsTheOutputWhereNoneIsFound) {
+  EXPECT_THAT(Taken("struct Pixel { unsigned char r, g; __device__ void Set(int v); };\n"
+                    "__global__ void k(Pixel* pixel, int n) {\n  int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+                    "  if (i < n) pixel[i].Set(i);\n}\n"),
+              HasSubstr("role = \"inout\""));
+}
+
+TEST_F(ConsistentDraftTest, LinesThatEndWithCrAndLfAreTaken) {
+  EXPECT_THAT(Taken("__global__ void k(float* x, int n) {\r\n#pragma unroll 4\r\n"
+                    "  for (int i = 0; i < n; ++i) x[i] = 1;\r\n}\r\n"),
+              HasSubstr("replaces = \"#pragma unroll {}\""));
+}
+
+TEST_F(DraftTest, CubAsAWholeNeedsNvcc) {
+  const std::string kernel = "extern \"C\" __global__ void k(float* x) { x[0] = 1; }\n";
+  EXPECT_THAT(TomlOf("#include <cub/cub.cuh>\n" + kernel), HasSubstr("compiler = \"nvcc\"  # TODO: <cub/cub.cuh>"));
+  EXPECT_THAT(TomlOf("#include <cub/warp/warp_reduce.cuh>\n" + kernel), Not(HasSubstr("compiler")));
 }
 
 TEST_F(DraftTest, AnUnknownEntryIsNamedWithWhatWasMeant) {

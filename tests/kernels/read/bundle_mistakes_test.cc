@@ -164,6 +164,8 @@ const Mistake kMistakes[] = {
     {"GridZero", "\"ROWS\", \"SPLITS\"]", "\"ROWS - 8\", \"SPLITS\"]", "is 0 for the start variant at size tiny"},
     {"GridNotWholeAtAHiddenSize", "\"ROWS\", \"SPLITS\"]", "\"ROWS / 8\", \"SPLITS\"]",
      "is 0.125 for the start variant at size hidden COLS=32 ROWS=1"},
+    {"GridZeroAtOneHiddenSize", "\"ROWS\", \"SPLITS\"]", "\"ROWS * ROWS - 10 * ROWS + 25\", \"SPLITS\"]",
+     "is 0 for the start variant at size hidden COLS=96 ROWS=5"},
     {"GridOfFour", "\"ROWS\", \"SPLITS\"]", "\"ROWS\", \"SPLITS\", 1]", "grid has 4 entries; expected one to three"},
     {"GridIsText", "grid      = [\"ROWS\"]", "grid      = \"ROWS\"", "grid is a text; expected a list of expressions"},
     {"SharedNegative", "shared    = \"TILE * 4\"", "shared    = \"TILE - 65\"", "expected a whole number of bytes"},

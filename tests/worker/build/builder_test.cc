@@ -13,6 +13,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "kernels/substitution.h"
 #include "worker/build/cubin.h"
 
 namespace pawl {
@@ -351,6 +352,70 @@ TEST_P(BuilderTest, HasTheStandardHeadersThatDeviceCodeIncludes) {
       Request("#include \"limits.h\"\nextern \"C\" __global__ void add(float* x) { *x = kOwn; }\n", GetParam());
   AddFile("limits.h", "constexpr int kOwn = 1;\n", &own);
   EXPECT_FALSE(Build(own).has_failure());
+}
+
+TEST_P(BuilderTest, KnowsNamesThatWithNvccComeByWayOfOtherHeaders) {
+  if (GetParam() == v1::COMPILER_NVCC) GTEST_SKIP() << "it has the host's headers";
+  const v1::BuildReply reply = Build(
+      "#define REAL_MAX FLT_MAX\n"
+      "template <typename T> __device__ std::enable_if_t<std::is_same_v<T, float>, T> F(T x) { return x; }\n"
+      "extern \"C\" __global__ void add(float* x, uint a, ushort b, ulong c, int64_t d, uint32_t e, std::size_t f) {\n"
+      "  std::pair<uint8_t, int> p(a, b);\n  std::conditional_t<sizeof(ulong) == 8, float, int> y = x[0];\n"
+      "  x[0] = F(y) + p.first + c + d + e + f + std::pow(y, 2.f) + std::isnan(y) + (y < REAL_MAX ? INT_MAX : 1) +\n"
+      "         std::numeric_limits<float>::max() + std::max(1, 2);\n}\n");
+  EXPECT_FALSE(reply.has_failure()) << reply.failure().message();
+}
+
+TEST_P(BuilderTest, HasEachStandardHeaderOnItsOwn) {
+  for (const char* header : {"array", "cassert", "cfloat", "climits", "cmath", "cstddef", "cstdint", "cstring",
+                             "initializer_list", "limits", "stdbool.h", "type_traits"}) {
+    const v1::BuildReply reply = Build(absl::StrCat("#include <", header, ">\n", kGood));
+    EXPECT_FALSE(reply.has_failure()) << reply.failure().message();
+  }
+}
+
+TEST_P(BuilderTest, LeavesSuchNamesToASourceThatDeclaresThem) {
+  if (GetParam() == v1::COMPILER_NVCC) GTEST_SKIP() << "its headers declare them, whatever the source does";
+  const v1::BuildReply reply = Build(
+      "typedef unsigned long long ulong;\nusing int64_t = long;\n#define FLT_MAX 1.f\nusing namespace std;\n"
+      "struct pair { uint64_t first; };\nstruct uint { int x; };\n"
+      "extern \"C\" __global__ void add(ulong* x, int64_t n, uint u) { pair p = {n + u.x}; *x = p.first + FLT_MAX; "
+      "}\n");
+  EXPECT_FALSE(reply.has_failure()) << reply.failure().message();
+}
+
+TEST_P(BuilderTest, HasTheStandardLibraryWhereHostCodeIsSkipped) {
+  v1::Bundle bundle;
+  bundle.set_skip_host_code(true);
+  bundle.set_compiler(GetParam());
+  bundle.mutable_source()->set_text(
+      "#include <algorithm>\n#include <array>\n#include <cmath>\n#include <iostream>\n#include <limits>\n"
+      "#include <type_traits>\n#include <utility>\n#include <vector>\n"
+      "template <typename T> __device__ std::conditional_t<std::is_same_v<T, float>, float, double> F(T x) {\n"
+      "  return std::isinf(x) || std::isnan(x) ? std::numeric_limits<T>::lowest() : std::max(x, std::min(x, "
+      "T(3)));\n}\n"
+      "void host() { std::cout << \"host\"; }\n"
+      "extern \"C\" __global__ void add(float* x, std::size_t n) {\n  std::array<float, 2> a = {x[0], x[1]};\n"
+      "  std::swap(a[0], a[1]);\n  std::pair<int, float> p(1, a[0]);\n  x[n] = F(p.second) + a[1];\n}\n");
+  const absl::StatusOr<CompiledFiles> files = FilesToCompile(bundle, v1::Variant());
+  ASSERT_TRUE(files.ok()) << files.status();
+  v1::BuildRequest request = Request(files->source.text(), GetParam());
+  for (const v1::SourceFile& file : files->files) *request.add_files() = file;
+  for (const std::string& option : files->options) request.add_options(option);
+  if (GetParam() == v1::COMPILER_NVCC) {
+    request.add_options("--expt-relaxed-constexpr");
+    request.add_options("-std=c++20");
+  }
+  const v1::BuildReply reply = Build(request);
+  EXPECT_FALSE(reply.has_failure()) << reply.failure().message();
+}
+
+TEST_P(BuilderTest, SaysThatNvccHasTheRestOfTheStandardLibrary) {
+  if (GetParam() == v1::COMPILER_NVCC) GTEST_SKIP() << "it has all of it";
+  ExpectFailure(Build("extern \"C\" __global__ void add(float* x) { std::valarray<float> y; }\n"), v1::CHECK_COMPILE,
+                "`compiler = \"nvcc\"` in kernel.toml has all of it");
+  ExpectFailure(Build(absl::StrCat("#include <execution>\n", kGood)), v1::CHECK_COMPILE,
+                "`compiler = \"nvcc\"` in kernel.toml has them");
 }
 
 TEST_P(BuilderTest, GivesTheSameCodeWhateverTheFolderIsCalled) {

@@ -52,8 +52,10 @@ TEST(CompilerLog, SaysWhatToDoWhereNvrtcMeetsHostCode) {
       "(__host__/__device__/__global__) is considered a host function, and host functions are not allowed in JIT mode. "
       "Consider using -default-device flag to process unannotated functions as __device__ functions in JIT mode\n");
   ASSERT_TRUE(error.has_value());
-  EXPECT_NE(HostCodeHint(*error).find("`compiler = \"nvcc\"` in kernel.toml"), std::string::npos);
-  EXPECT_EQ(HostCodeHint({"k.cu", 3, "identifier \"nope\" is undefined"}), "");
+  EXPECT_NE(NvrtcHint(*error).find("`compiler = \"nvcc\"` in kernel.toml"), std::string::npos);
+  EXPECT_NE(NvrtcHint({"k.cu", 3, "namespace \"std\" has no member \"valarray\""}).find("`compiler = \"nvcc\"`"),
+            std::string::npos);
+  EXPECT_EQ(NvrtcHint({"k.cu", 3, "identifier \"nope\" is undefined"}), "");
 }
 
 TEST(CompilerLog, FindsNoErrorWhereThereIsNone) {

@@ -1,0 +1,242 @@
+// What a draft says in two places that exclude each other (declared in drafting.h). Each guess is made on its own: of a
+// name, a block, a grid, a range. Where one contradicts another, the weaker one goes, with a TODO.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/expression/expression.h"
+#include "cli/draft/drafting.h"
+#include "cli/draft/read/element_type.h"
+#include "kernels/source/cpp_tokens.h"
+
+namespace pawl {
+namespace {
+
+constexpr int kRounds = 64;  // of doubling or halving
+constexpr double kMostThreads = 1024, kMostBlocksX = 2147483647, kMostBlocksYZ = 65535;
+
+using Values = std::map<std::string, double>;
+
+void AddStarts(const Draft& draft, Values& values) {
+  for (const DraftVariable& variable : draft.variables) {
+    double start = variable.start == "true" ? 1 : 0;
+    if (variable.start == "true" || variable.start == "false" || absl::SimpleAtod(variable.start, &start)) {
+      values[variable.name] = start;
+    }
+  }
+}
+
+Values ValuesAt(const Draft& draft, int64_t DraftSize::*size) {
+  Values values = {{"SM_COUNT", 1}};
+  for (const DraftSize& own : draft.sizes) values[own.name] = static_cast<double>(own.*size);
+  AddStarts(draft, values);
+  return values;
+}
+
+std::set<std::string> NamesOf(const std::string& text) {
+  const absl::StatusOr<std::set<std::string>> names = NamesIn(text);
+  return names.ok() ? *names : std::set<std::string>();
+}
+
+// Everything in which kernel.toml may name a variable.
+std::vector<std::string> Texts(const Draft& draft) {
+  std::vector<std::string> texts;
+  for (const DraftLaunch& launch : draft.launches) {
+    for (const std::vector<std::string>* list : {&launch.grid, &launch.block, &launch.cluster, &launch.arguments}) {
+      texts.insert(texts.end(), list->begin(), list->end());
+    }
+    texts.insert(texts.end(), {launch.entry, launch.when, launch.shared, launch.repeat});
+  }
+  for (const DraftScalar& scalar : draft.scalars) texts.push_back(scalar.value);
+  for (const DraftTensor& tensor : draft.tensors) texts.insert(texts.end(), tensor.shape.begin(), tensor.shape.end());
+  return texts;
+}
+
+std::set<std::string> WordsIn(const std::vector<std::string>& texts) {
+  std::set<std::string> words;
+  for (const std::string& text : texts) {
+    for (const CppToken& token : CppTokens(text)) {
+      if (token.IsWord()) words.emplace(token.text);
+    }
+  }
+  return words;
+}
+
+// The largest number that an integer type holds; nothing: it holds whatever a size can be.
+std::optional<double> MostOf(const std::string& type) {
+  static const auto& most =
+      *new std::map<std::string, double>{{"bool", 1}, {"i8", 127}, {"u8", 255}, {"i16", 32767}, {"u16", 65535}};
+  const auto found = most.find(type);
+  return found == most.end() ? std::nullopt : std::optional(found->second);
+}
+
+}  // namespace
+
+void Drafting::DropVariables() {
+  std::set<std::string> taken;
+  for (const DraftSize& size : draft_.sizes) taken.insert(size.name);
+  for (const DraftTensor& tensor : draft_.tensors) taken.insert(tensor.name);
+  for (const DraftScalar& scalar : draft_.scalars) taken.insert(scalar.name);
+  for (const DraftStruct& made : draft_.structs) taken.insert(made.name);
+  const std::set<std::string> used = WordsIn(Texts(draft_));
+  const auto in_source = [&](const std::string& name) {
+    return std::any_of(model_.files.begin(), model_.files.end(), [&](const std::unique_ptr<SourceText>& file) {
+      return std::any_of(file->tokens.begin(), file->tokens.end(),
+                         [&](const CppToken& token) { return token.Is(name); });
+    });
+  };
+  std::erase_if(draft_.variables, [&](const DraftVariable& variable) {
+    const std::string what = absl::StrCat(variable.name, " = ", variable.start);
+    if (taken.contains(variable.name)) {
+      draft_.constants.push_back(absl::StrCat(what, ": the launch passes it under this name"));
+      return true;
+    }
+    const bool written = !variable.option.empty() || !variable.replaces.empty();
+    if (written || used.contains(variable.name) || in_source(variable.name)) return false;
+    draft_.constants.push_back(absl::StrCat(what, ": neither the kernel nor the launch uses it"));
+    return true;
+  });
+}
+
+void Drafting::LowerStarts() {
+  const Values sizes = ValuesAt(draft_, &DraftSize::main);
+  std::erase_if(draft_.constraints, [&](const std::string& constraint) {
+    Values values = sizes;
+    AddStarts(draft_, values);
+    if (Evaluate(constraint, values).value_or(0) != 0) return false;
+    // Those whose start is a guess: nothing in the source has it.
+    std::vector<DraftVariable*> free;
+    const std::set<std::string> names = NamesOf(constraint);
+    for (DraftVariable& variable : draft_.variables) {
+      const bool guess = variable.replaces.empty() && variable.option.empty();
+      if (guess && names.contains(variable.name)) free.push_back(&variable);
+    }
+    for (int64_t start = 512; start >= 1 && !free.empty(); start /= 2) {
+      for (const DraftVariable* variable : free) values[variable->name] = static_cast<double>(start);
+      if (Evaluate(constraint, values).value_or(0) == 0) continue;
+      for (DraftVariable* variable : free) {
+        variable->values.clear();
+        for (int64_t value = std::max<int64_t>(1, start / 4); value <= start; value *= 2) {
+          variable->values.push_back(absl::StrCat(value));
+        }
+        variable->start = absl::StrCat(start);
+        variable->todos.push_back("start: with more, the block would have more than 1024 threads");
+      }
+      return false;
+    }
+    draft_.remarks.push_back(absl::StrCat("the start variant has blocks of more than 1024 threads (", constraint,
+                                          " does not hold): what does the host launch?"));
+    return true;
+  });
+}
+
+void Drafting::LowerUntil(const std::vector<std::string>& factors, double most, const std::string& why) {
+  std::set<std::string> names;
+  for (const std::string& factor : factors) names.merge(NamesOf(factor));
+  for (int64_t DraftSize::*size : {&DraftSize::tiny, &DraftSize::main}) {
+    for (int round = 0; round < kRounds; ++round) {
+      const Values values = ValuesAt(draft_, size);
+      double product = 1;
+      for (const std::string& factor : factors) product *= Evaluate(factor, values).value_or(1);
+      DraftSize* largest = nullptr;
+      for (DraftSize& own : draft_.sizes) {
+        if (names.contains(own.name) && own.*size > 1 && (largest == nullptr || own.*size > largest->*size)) {
+          largest = &own;
+        }
+      }
+      if (product <= most || largest == nullptr) break;
+      largest->*size /= 2;
+      if (!absl::StrContains(largest->todo, why)) {
+        absl::StrAppend(&largest->todo, largest->todo.empty() ? "" : "; ", why);
+      }
+    }
+  }
+}
+
+void Drafting::LowerSizes() {
+  for (const DraftLaunch& launch : draft_.launches) {
+    LowerUntil(launch.block, kMostThreads, "a block has at most 1024 threads");
+    for (size_t i = 0; i < launch.grid.size(); ++i) {
+      LowerUntil({launch.grid[i]}, i == 0 ? kMostBlocksX : kMostBlocksYZ, "a grid has no more blocks");
+    }
+  }
+}
+
+void Drafting::RaiseSizes() {
+  for (int64_t DraftSize::*size : {&DraftSize::tiny, &DraftSize::main}) {
+    for (DraftLaunch& launch : draft_.launches) {
+      for (const std::string& extent : launch.grid) {
+        const std::set<std::string> names = NamesOf(extent);
+        for (int round = 0;; ++round) {
+          const auto blocks = Evaluate(extent, ValuesAt(draft_, size));
+          if (!blocks.ok() || *blocks >= 1) break;
+          bool raised = false;
+          for (DraftSize& own : draft_.sizes) {
+            if (!names.contains(own.name) || own.*size > (int64_t{1} << 28)) continue;
+            // Not what divides: floor(n / stride).
+            Values far = ValuesAt(draft_, size);
+            far[own.name] *= 1 << 20;
+            if (Evaluate(extent, far).value_or(0) <= *blocks) continue;
+            own.*size *= 2;
+            raised = true;
+          }
+          if (raised && round < kRounds) continue;
+          launch.todos.push_back(absl::StrCat("grid: \"", extent, "\" is ", *blocks, " at the drafted sizes"));
+          break;
+        }
+      }
+    }
+  }
+  for (DraftSize& own : draft_.sizes) own.main = std::max(own.main, own.tiny);
+}
+
+void Drafting::LimitRanges() {
+  Values values = ValuesAt(draft_, &DraftSize::main);
+  for (const DraftRange& range : draft_.hidden) {
+    values[range.name] = std::max(values[range.name], static_cast<double>(range.high));
+  }
+  for (DraftTensor& tensor : draft_.tensors) {
+    const std::optional<double> most = MostOf(tensor.type);
+    if (!most || tensor.range_high.empty() || tensor.range_high == "zeros" || tensor.range_high == "bytes") continue;
+    if (Evaluate(tensor.range_high, values).value_or(0) <= *most) continue;
+    tensor.todos.push_back(absl::StrCat("fill: it indexes up to ", tensor.range_high, ", which ", tensor.type,
+                                        " can't hold at the main size"));
+    tensor.range_high = absl::StrCat(static_cast<int64_t>(*most));
+  }
+  // A block of the hidden sizes is no larger than any other.
+  std::erase_if(draft_.hidden, [&](const DraftRange& range) {
+    Values highest = ValuesAt(draft_, &DraftSize::tiny);
+    for (const DraftRange& other : draft_.hidden) highest[other.name] = static_cast<double>(other.high);
+    return std::any_of(draft_.launches.begin(), draft_.launches.end(), [&](const DraftLaunch& launch) {
+      double threads = 1;
+      bool named = false;
+      for (const std::string& extent : launch.block) {
+        threads *= Evaluate(extent, highest).value_or(1);
+        named = named || NamesOf(extent).contains(range.name);
+      }
+      return named && threads > kMostThreads;
+    });
+  });
+}
+
+void Drafting::FindOutput() {
+  const bool found = std::any_of(draft_.tensors.begin(), draft_.tensors.end(), [](const DraftTensor& tensor) {
+    return tensor.role == "output" || tensor.role == "inout";
+  });
+  if (found || draft_.tensors.empty()) return;
+  for (DraftTensor& tensor : draft_.tensors) {
+    const auto unsure = std::find_if(tensor.todos.begin(), tensor.todos.end(), [](const std::string& todo) {
+      return absl::StartsWith(todo, "role: it is never written");
+    });
+    if (unsure == tensor.todos.end()) continue;
+    tensor.role = "inout";
+    *unsure = "role: no output was found, and its pointer is not const: does the kernel write it?";
+  }
+}
+
+}  // namespace pawl
