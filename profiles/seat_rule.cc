@@ -40,9 +40,13 @@ v1::SeatTime SeatTimeOf(const std::vector<std::vector<double>>& processes) {
   return time;
 }
 
+bool TimedAlike(const v1::SeatTime& a, const v1::SeatTime& b) {
+  return a.single() == b.single() && (a.calls() == b.calls() || a.calls() == 0 || b.calls() == 0);
+}
+
 bool ComparableSeats(const v1::SeatTime& as_candidate, const v1::SeatTime& as_parent) {
   return as_candidate.processes() > 0 && as_parent.processes() > 0 && as_candidate.witness() == as_parent.witness() &&
-         as_candidate.single() == as_parent.single();
+         TimedAlike(as_candidate, as_parent);
 }
 
 SeatTest TestSeat(const v1::SeatTime& as_candidate, const v1::SeatTime& as_parent, const v1::ProcessNoise& noise,

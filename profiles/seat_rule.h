@@ -31,7 +31,10 @@ struct SeatTest {
 SeatTest TestSeat(const v1::SeatTime& as_candidate, const v1::SeatTime& as_parent, const v1::ProcessNoise& noise,
                   double share);
 
-// Whether the two can be compared: both were measured, relative to the same witness.
+// Calls were timed in the same way: one by one, or so many in a graph. What is not known is taken to be the same.
+bool TimedAlike(const v1::SeatTime& a, const v1::SeatTime& b);
+
+// Whether the two can be compared: both were measured, alike, relative to the same witness.
 bool ComparableSeats(const v1::SeatTime& as_candidate, const v1::SeatTime& as_parent);
 
 }  // namespace pawl

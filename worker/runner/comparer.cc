@@ -87,6 +87,7 @@ absl::Status Comparer::Run(v1::RunnerReply* reply) {
   PAWL_RETURN_IF_ERROR(FindSides());
   for (bool again = true; again;) {
     result_.Clear();
+    timed_checks_ = 0;
     PAWL_RETURN_IF_ERROR(Prepare());
     const bool knew = leaves_state_;
     PAWL_RETURN_IF_ERROR(WarmUp());
@@ -218,8 +219,8 @@ absl::Status Comparer::Prepare() {
   int64_t nodes = 1;
   for (const Side* side : sides_) nodes = std::max<int64_t>(nodes, CountLaunches(*side->plan));
   const int64_t most_calls = leaves_state_ ? 1 : std::min<int64_t>(kMaxCalls, std::max<int64_t>(1, kMaxNodes / nodes));
-  calls_ = static_cast<int>(
-      std::clamp<int64_t>(std::ceil(kGraphUs / fastest), 1, std::clamp<int64_t>(room * 4 / 5, 1, most_calls)));
+  calls_ = static_cast<int>(std::clamp<int64_t>(request_.calls() > 0 ? request_.calls() : std::ceil(kGraphUs / fastest),
+                                                1, std::clamp<int64_t>(room * 4 / 5, 1, most_calls)));
   sets_ =
       static_cast<int>(std::clamp<int64_t>(calls_ + std::max(1, calls_ / 4), calls_, std::max<int64_t>(room, calls_)));
   PAWL_RETURN_IF_ERROR(ReserveRegion(sets_));
@@ -479,13 +480,13 @@ absl::StatusOr<bool> Comparer::ReplayBriefly(Side& side) {
   PAWL_CUDA(CtxSynchronize());
   if (random_.Unit() < brief_share_) {
     const int set = brief_.order[random_.Below(brief_.order.size())];
-    PAWL_RETURN_IF_ERROR(SetAside(side, set, key));
+    PAWL_RETURN_IF_ERROR(SetAside(side, set, key, max_kept_ - 1));  // one at least is of a timed call
   }
   return LeftAlone(side, brief_, key);
 }
 
-absl::Status Comparer::SetAside(const Side& side, int set, const Key& key) {
-  const bool kept = &side == &candidate_ && result_.checked_size() < max_kept_;
+absl::Status Comparer::SetAside(const Side& side, int set, const Key& key, int most) {
+  const bool kept = &side == &candidate_ && result_.checked_size() < most;
   // What is read of the others is overwritten by the candidate's next: all sides see the same pauses.
   PAWL_RETURN_IF_ERROR(
       pawl::SetAside(gpu_, *side.plan, arenas_[set], region(), result_.checked_size() * OutputBytes(*side.plan)));
@@ -502,7 +503,8 @@ absl::StatusOr<bool> Comparer::SetAsideSome(const Side& side, const std::vector<
   for (const int set : order) {
     if (random_.Unit() >= keep_share_) continue;
     any = true;
-    PAWL_RETURN_IF_ERROR(SetAside(side, set, key));
+    PAWL_RETURN_IF_ERROR(SetAside(side, set, key, max_kept_));
+    timed_checks_ += &side == &candidate_;
   }
   return any && use != nullptr ? LeftAlone(side, *use, key) : true;
 }
@@ -563,6 +565,7 @@ absl::StatusOr<bool> Comparer::MeasurePair(v1::TimingMode mode, v1::PairSample* 
   pair->set_witness_us(Median(times[&witness_]));
   pair->set_anchor_us(Median(anchors));
   pair->set_single(leaves_state_);
+  pair->set_calls(calls_);
   if (std::max(anchors[0], anchors[1]) > std::min(anchors[0], anchors[1]) * (1 + kAloneOnGpu)) {
     *disturbance = "Pawl's own kernel took longer at times: stop other work on the GPU";
   }
@@ -614,7 +617,7 @@ absl::StatusOr<bool> Comparer::MeasurePairs() {
   result_.set_candidate_cold_us(cold ? Median(candidate) : beside.candidate_us());
   // A draw that kept nothing must not pass for a check.
   keep_share_ = 1;
-  while (result_.checked().empty()) {
+  while (timed_checks_ == 0) {
     double us = 0;
     if (fine = Measure(candidate_, deciding, &us); !fine.ok() || !*fine) return fine;
   }

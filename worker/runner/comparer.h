@@ -82,8 +82,8 @@ class Comparer {
   absl::Status WarmUp();
   // Times one replay, or one cold call, in us a call. False: a call changed what it was not given; the reply says so.
   absl::StatusOr<bool> Measure(Side& side, v1::TimingMode mode, double* us);
-  // Reads the outputs of a call, and keeps them if they are the candidate's.
-  absl::Status SetAside(const Side& side, int set, const Key& key);
+  // Reads the outputs of a call, and keeps them if they are the candidate's and fewer than `most` are kept.
+  absl::Status SetAside(const Side& side, int set, const Key& key, int most);
   // After a replay of `use`: draws which calls' outputs are kept and reads them. Where any is, checks what it must
   // leave alone.
   absl::StatusOr<bool> SetAsideSome(const Side& side, const std::vector<int>& order, Use* use, const Key& key);
@@ -144,6 +144,7 @@ class Comparer {
   double keep_share_ = 1;   // of calls whose outputs are kept
   double brief_share_ = 1;  // of replays that end early, of which one call's are
   int max_kept_ = 1;
+  int timed_checks_ = 0;  // of timed calls of the candidate
 };
 
 }  // namespace pawl

@@ -56,7 +56,7 @@ absl::Status GpuContext::Open(int device, const std::string& cubin) {
   if (stream == nullptr) PAWL_RETURN_IF_ERROR(OpenDevice(device));
   if (cubin.empty()) return absl::OkStatus();
   support_cubin = cubin;
-  return support.Load(support_cubin, stream, gpu.shared_per_block_optin(), gpu.sm_count());
+  return support.Load(support_cubin, stream, gpu);
 }
 
 absl::Status GpuContext::OpenDevice(int device) {

@@ -15,7 +15,8 @@ namespace {
 
 constexpr uint32_t kShortestCrowdNs = 40'000;  // the longest: 8 times that
 // Bytes of local memory that pawl_dirty_local_... fill; and what calls of functions may take beside a kernel's own.
-constexpr int kDirtyLocal[] = {2048, 8192, 32768};
+constexpr int kDirtyLocal[] = {2048, 8192, 16384, 32768};
+constexpr int kDirtyThreads = 512;  // a block: divides what SMs of all GPUs hold
 constexpr int kCallStack = 1024;
 // A round takes an SM with 1024 threads 512 cycles.
 constexpr uint32_t kAnchorRounds = 370;
@@ -82,11 +83,12 @@ absl::Status SegmentTable::Set(const std::vector<Segment>& segments) {
   return absl::OkStatus();
 }
 
-absl::Status Support::Load(const std::string& cubin, CUstream stream, int max_shared_bytes, int sm_count) {
+absl::Status Support::Load(const std::string& cubin, CUstream stream, const v1::GpuInfo& gpu) {
   stream_ = stream;
   if (beside_ == nullptr) PAWL_CUDA(StreamCreate(&beside_, kStreamNonBlocking));
-  max_shared_bytes_ = max_shared_bytes;
-  sm_count_ = sm_count;
+  max_shared_bytes_ = gpu.shared_per_block_optin();
+  sm_count_ = gpu.sm_count();
+  threads_per_sm_ = gpu.max_threads_per_sm();
   dirty_local_.clear();
   PAWL_CUDA(ModuleLoadData(&module_, cubin.data()));
   PAWL_CUDA(ModuleGetFunction(&fill_, module_, "pawl_fill"));
@@ -102,7 +104,7 @@ absl::Status Support::Load(const std::string& cubin, CUstream stream, int max_sh
   PAWL_CUDA(ModuleGetFunction(&norm_, module_, "pawl_norm"));
   PAWL_CUDA(ModuleGetFunction(&differ_, module_, "pawl_differ"));
   PAWL_CUDA(ModuleGetFunction(&corrupt_, module_, "pawl_corrupt"));
-  PAWL_CUDA(FuncSetAttribute(dirty_shared_, kFunctionMaxDynamicShared, max_shared_bytes));
+  PAWL_CUDA(FuncSetAttribute(dirty_shared_, kFunctionMaxDynamicShared, max_shared_bytes_));
   return result_.Reserve(sizeof(Difference));
 }
 
@@ -246,7 +248,8 @@ absl::Status Support::Dirty(const Key& key, int local_bytes) {
       PAWL_CUDA(ModuleGetFunction(&function, module_, absl::StrCat("pawl_dirty_local_", *bytes).c_str()));
     }
     void* key_only[] = {&copy};
-    PAWL_RETURN_IF_ERROR(Launch(function, sm_count_ * 2, 1, 1024, 0, key_only));
+    const unsigned blocks = static_cast<unsigned>(sm_count_ * (threads_per_sm_ / kDirtyThreads));
+    PAWL_RETURN_IF_ERROR(Launch(function, blocks, 1, kDirtyThreads, 0, key_only));
   }
   void* arguments[] = {&words, &copy};
   return Launch(dirty_shared_, sm_count_, 1, 1024, max_shared_bytes_, arguments);

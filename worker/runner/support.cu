@@ -479,9 +479,10 @@ extern "C" __global__ void pawl_dirty_shared(u32 words, Key key) {
 }
 
 // The same in the local memory of all threads that an SM holds, this many bytes of each.
-extern "C" __global__ void __launch_bounds__(1024, 2) pawl_dirty_local_2048(Key key) { DirtyLocal<512>(key); }
-extern "C" __global__ void __launch_bounds__(1024, 2) pawl_dirty_local_8192(Key key) { DirtyLocal<2048>(key); }
-extern "C" __global__ void __launch_bounds__(1024, 2) pawl_dirty_local_32768(Key key) { DirtyLocal<8192>(key); }
+extern "C" __global__ void __launch_bounds__(512, 3) pawl_dirty_local_2048(Key key) { DirtyLocal<512>(key); }
+extern "C" __global__ void __launch_bounds__(512, 3) pawl_dirty_local_8192(Key key) { DirtyLocal<2048>(key); }
+extern "C" __global__ void __launch_bounds__(512, 3) pawl_dirty_local_16384(Key key) { DirtyLocal<4096>(key); }
+extern "C" __global__ void __launch_bounds__(512, 3) pawl_dirty_local_32768(Key key) { DirtyLocal<8192>(key); }
 
 // Keeps the stream busy while the host queues what follows, so that no measured call waits for the host.
 extern "C" __global__ void pawl_hold(u32 nanoseconds) {

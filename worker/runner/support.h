@@ -50,7 +50,7 @@ struct ChangedByte {
 // Pawl's own kernels (support.cu), loaded into the runner's context. Not thread-safe, as the runner is not.
 class Support {
  public:
-  absl::Status Load(const std::string& cubin, CUstream stream, int max_shared_bytes, int sm_count);
+  absl::Status Load(const std::string& cubin, CUstream stream, const v1::GpuInfo& gpu);
 
   // `call` is added to the segments' own.
   absl::Status Fill(const SegmentTable& table, const Key& key, uint32_t call = 0);
@@ -93,6 +93,7 @@ class Support {
   std::map<int, CUfunction> dirty_local_;  // by bytes; those that were needed
   int max_shared_bytes_ = 0;
   int sm_count_ = 0;
+  int threads_per_sm_ = 0;
   DeviceBuffer result_;
   DeviceBuffer slowing_;  // what pawl_slow_some adds to
 };

@@ -70,6 +70,7 @@ absl::StatusOr<Timing> TimeAgainst(GpuDevice& device, const v1::Bundle& bundle, 
   compare.set_checked_calls(timing.asked_checks);
   compare.set_candidate_first(options.candidate_first);
   compare.set_single(options.single);
+  compare.set_calls(options.calls);
   compare.set_pool(pool->pool);
   compare.set_entries(pool->entries);
   absl::StatusOr<v1::RunnerReply> reply = device.runner().Ask(request, kCompareDeadline);

@@ -21,6 +21,7 @@ struct TimingOptions {
   bool candidate_first = true;         // its seat (runner.proto)
   const BuiltSize* witness = nullptr;  // timed beside both
   bool single = false;                 // each call by itself
+  int calls = 0;                       // of a graph; 0: as the fastest side needs
 };
 
 struct Timing {

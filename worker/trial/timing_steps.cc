@@ -1,9 +1,12 @@
 // The steps of a trial that say how fast a variant is.
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <random>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -45,48 +48,70 @@ absl::StatusOr<Timing> Time(TrialRun& run, const BuiltSize& candidate, const Bui
   return failed;
 }
 
+// How the calls of a pair were timed.
+v1::SeatTime WayOf(const v1::PairSample& pair) {
+  v1::SeatTime way;
+  way.set_single(pair.single());
+  way.set_calls(pair.calls());
+  return way;
+}
+
 // Whether the processes so far neither show that the parent is slower than it was as a candidate, nor exclude it.
 bool SeatInDoubt(const TrialRun& run, const std::vector<TimedProcess>& processes) {
   const v1::SeatTime& as_candidate = run.build.trial.parent_as_candidate();
   std::vector<std::vector<double>> witnessed;
+  v1::SeatTime way;
   for (const TimedProcess& process : processes) {
     std::vector<double> logs;
     for (const v1::PairSample& pair : process.pairs) {
-      if (pair.witness_us() > 0) logs.push_back(std::log(pair.parent_us() / pair.witness_us()));
+      if (!(pair.witness_us() > 0)) continue;
+      logs.push_back(std::log(pair.parent_us() / pair.witness_us()));
+      way = WayOf(pair);
     }
     if (logs.size() > 1) witnessed.push_back(std::move(logs));
   }
   if (witnessed.empty()) return false;
   v1::SeatTime as_parent = SeatTimeOf(witnessed);
   as_parent.set_witness(as_candidate.witness());
+  as_parent.set_single(way.single());
+  as_parent.set_calls(way.calls());
   if (!ComparableSeats(as_candidate, as_parent)) return false;
   const double share = Gates::Default().Get(GateKind::kSeat).threshold / 2;
   const SeatTest test = TestSeat(as_candidate, as_parent, run.build.trial.noise(), share);
   return !test.failed() && !test.excluded;
 }
 
-// Where the candidate had both sides timed one call at a time, and as a candidate the parent was not, its time then
-// says nothing: it is timed so beside the witness again, in processes in which the candidate never was.
+// Where calls are timed in another way beside the candidate than when the parent was one, its time then says nothing:
+// it is timed in this way beside the witness again, in processes in which the candidate never was.
 absl::Status TimeParentAlone(TrialRun& run) {
   const v1::SeatTime& as_candidate = run.build.trial.parent_as_candidate();
   const auto& pairs = run.result().confirming_pairs();
-  const bool needed = run.build.witness && as_candidate.processes() > 0 && !as_candidate.single() &&
-                      std::any_of(pairs.begin(), pairs.end(), [](const v1::PairSample& pair) { return pair.single(); });
-  if (!needed) return absl::OkStatus();
+  const auto witnessed =
+      std::find_if(pairs.rbegin(), pairs.rend(), [](const v1::PairSample& pair) { return pair.witness_us() > 0; });
+  if (witnessed == pairs.rend() || as_candidate.processes() == 0) return absl::OkStatus();
+  const v1::SeatTime way = WayOf(*witnessed);
+  if (TimedAlike(as_candidate, way)) return absl::OkStatus();
   std::vector<std::vector<double>> processes;
   for (int process = 0; process < KeepRule().min_processes; ++process) {
     run.device.runner().Restart();
-    const absl::StatusOr<Timing> timing = Time(run, run.build.ParentAt(run.build.size), *run.build.witness,
-                                               {.pairs = KeepRule().extended_pairs, .single = true});
+    const TimingOptions options = {.pairs = KeepRule().extended_pairs,
+                                   .candidate_first = process % 2 == 0,
+                                   .single = way.single(),
+                                   .calls = way.calls()};
+    const absl::StatusOr<Timing> timing = Time(run, run.build.ParentAt(run.build.size), *run.build.witness, options);
     if (!timing.ok()) return timing.status();
     std::vector<double>& logs = processes.emplace_back();
     for (const v1::PairSample& pair : timing->times.pairs())
       logs.push_back(std::log(pair.candidate_us() / pair.parent_us()));
-    if (timing->failure || logs.size() < 2) return absl::OkStatus();  // of the parent: it was validated before
+    if (timing->failure || logs.size() < 2) {  // of the parent, which was validated before
+      run.Note("the parent could not be timed beside an earlier variant alone: its seat was not tested");
+      return absl::OkStatus();
+    }
   }
   v1::SeatTime& alone = *run.result().mutable_parent_alone();
   alone = SeatTimeOf(processes);
-  alone.set_single(true);
+  alone.set_single(way.single());
+  alone.set_calls(way.calls());
   return absl::OkStatus();
 }
 
@@ -201,12 +226,15 @@ absl::Status CompareWithParent(TrialRun& run) {
   // Each process exchanges the seats of the one before it.
   const bool first_seat = std::random_device()() % 2 == 0;
   ChecksOfComparison checks;
+  std::map<std::string, int> calls;  // of a graph, by size: as many in every process
   timer.time = [&](const std::string& size, int pairs, int process) {
     TimingOptions options = checks.Options(size, pairs, process);
+    options.calls = calls[size];
     options.candidate_first = (process % 2 == 0) == first_seat;
     if (process > 0 && run.build.witness && size == run.build.size) options.witness = &*run.build.witness;
     absl::StatusOr<Timing> timing = Time(run, *run.build.candidate.Find(size), run.build.ParentAt(size), options);
     if (timing.ok()) checks.Add(size, process, *timing);
+    if (timing.ok() && !timing->times.pairs().empty()) calls[size] = timing->times.pairs(0).calls();
     return timing;
   };
   timer.lacks_checks = [&](const std::string& size) { return checks.Lacks(size); };

@@ -338,7 +338,9 @@ const v1::Iteration* CampaignState::UncomparedEnd() const {
 void CampaignState::ApplyEnd(const v1::TrialFinished& finished) {
   for (const v1::RevisedIteration& revision : finished.revised()) {
     Revise(revision);
-    if (revision.has_as_candidate()) gpu_uuids_[revision.number()] = finished.result().gpu().uuid();
+    if (revision.has_as_candidate() || revision.has_candidate_beside_witness()) {
+      gpu_uuids_[revision.number()] = finished.result().gpu().uuid();
+    }
     if (revision.verdict() != v1::KEPT) continue;
     reverts_in_a_row_ = 0;
     ++kept_since_total_;

@@ -51,11 +51,11 @@ struct Scatter {
 };
 
 Scatter ScatterOfTrials(const CampaignState& campaign) {
-  std::map<std::tuple<int, bool, int>, std::vector<double>> times;  // of a parent in one mode and leg
+  std::map<std::tuple<int, bool, int, int>, std::vector<double>> times;  // of a parent, timed in one way, of a leg
   for (const v1::Iteration& iteration : campaign.iterations()) {
     if (!iteration.has_parent() || iteration.as_parent().processes() == 0) continue;
-    times[{iteration.parent(), iteration.as_parent().single(), iteration.leg()}].push_back(
-        iteration.as_parent().log_time());
+    const v1::SeatTime& time = iteration.as_parent();
+    times[{iteration.parent(), time.single(), time.calls(), iteration.leg()}].push_back(time.log_time());
   }
   Scatter scatter;
   for (const auto& [parent, of] : times) {
@@ -101,7 +101,7 @@ std::vector<v1::SeatTime> TimesAsParent(const CampaignState& campaign, const v1:
   for (const v1::Iteration& child : campaign.iterations()) {
     const bool timed = child.has_parent() && child.parent() == parent.number() && child.leg() == leg &&
                        child.as_parent().processes() > 0;
-    if (!timed || child.as_parent().single() != like.single() || (without && without(child))) continue;
+    if (!timed || !TimedAlike(child.as_parent(), like) || (without && without(child))) continue;
     times.push_back(child.as_parent());
   }
   return times;
@@ -119,6 +119,7 @@ using TimeOf = double (v1::PairSample::*)() const;
 v1::SeatTime SeatTimeOf(const Processes& processes, TimeOf time, TimeOf relative_to) {
   std::vector<std::vector<double>> all;
   bool single = false;
+  int calls = 0;
   for (const std::vector<v1::PairSample>& process : processes) {
     std::vector<double> logs;
     for (const v1::PairSample& pair : process) {
@@ -128,21 +129,28 @@ v1::SeatTime SeatTimeOf(const Processes& processes, TimeOf time, TimeOf relative
     if (logs.size() != process.size() || logs.size() < 2) continue;
     all.push_back(std::move(logs));
     single = process[0].single();
+    calls = process[0].calls();
   }
   if (all.empty()) return v1::SeatTime();
   v1::SeatTime seat = pawl::SeatTimeOf(all);
   seat.set_single(single);
+  seat.set_calls(calls);
   return seat;
 }
 
-// All pairs were timed alike.
-bool OneMode(const Processes& processes) {
-  int single = 0, all = 0;
+// The processes all of whose pairs were timed as the last pair was: a candidate may have calls timed in other ways in
+// some of them.
+Processes TimedAsTheLast(const Processes& processes) {
+  Processes alike;
+  if (processes.empty() || processes.back().empty()) return alike;
+  const v1::PairSample& last = processes.back().back();
   for (const std::vector<v1::PairSample>& process : processes) {
-    all += static_cast<int>(process.size());
-    for (const v1::PairSample& pair : process) single += pair.single();
+    const bool all = std::all_of(process.begin(), process.end(), [&](const v1::PairSample& pair) {
+      return pair.single() == last.single() && pair.calls() == last.calls();
+    });
+    if (all && !process.empty()) alike.push_back(process);
   }
-  return single == 0 || single == all;
+  return alike;
 }
 
 void SetTimesBesideWitness(const v1::Iteration& parent, bool same_gpu, const Processes& processes,
@@ -152,11 +160,12 @@ void SetTimesBesideWitness(const v1::Iteration& parent, bool same_gpu, const Pro
   if (witness && parent.leg() == iteration->leg()) {
     v1::SeatTime time = SeatTimeOf(processes, &v1::PairSample::parent_us, &v1::PairSample::witness_us);
     time.set_witness(*witness);
-    if (alone.processes() > 0) {
+    const bool has_alone = alone.processes() > 0 && TimedAlike(alone, time);
+    if (has_alone) {
       *iteration->mutable_parent_alone() = alone;
       iteration->mutable_parent_alone()->set_witness(*witness);
     }
-    if (time.processes() > 0 && (same_gpu || alone.processes() > 0)) *iteration->mutable_parent_beside_witness() = time;
+    if (time.processes() > 0 && (same_gpu || has_alone)) *iteration->mutable_parent_beside_witness() = time;
     candidate = SeatTimeOf(processes, &v1::PairSample::candidate_us, &v1::PairSample::witness_us);
     candidate.set_witness(*witness);
   }
@@ -248,8 +257,7 @@ void AddWitness(const CampaignState& campaign, const v1::TrialPlanned& planned, 
 
 void SetSeatTimes(const CampaignState& campaign, const v1::TrialResult& result, v1::Iteration* iteration) {
   const std::string& size = campaign.goal().size();
-  const Processes processes = PairsByProcess(result, size, size);
-  if (!OneMode(processes)) return;
+  const Processes processes = TimedAsTheLast(PairsByProcess(result, size, size));
   const v1::Iteration* parent = iteration->has_parent() ? campaign.Find(iteration->parent()) : nullptr;
   if (parent != nullptr) {
     const bool same_gpu = campaign.GpuOf(parent->number()) == result.gpu().uuid();
@@ -263,6 +271,7 @@ void SetSeatTimes(const CampaignState& campaign, const v1::TrialResult& result, 
     to->set_log_time(from.log_time());
     to->set_processes(from.processes());
     to->set_single(from.single());
+    to->set_calls(from.calls());
   };
   set(SeatTimeOf(processes, &v1::PairSample::candidate_us, &v1::PairSample::anchor_us),
       iteration->mutable_as_candidate());
@@ -285,7 +294,7 @@ std::optional<std::string> SlowedParent(const CampaignState& campaign, const v1:
   if (parent->as_candidate().processes() == 0 || now.processes() == 0) return std::nullopt;
   PooledTime before;
   // Legs are timed at different sizes.
-  const bool as_now = parent->leg() == iteration.leg() && parent->as_candidate().single() == now.single();
+  const bool as_now = parent->leg() == iteration.leg() && TimedAlike(parent->as_candidate(), now);
   if (as_now) before.Add(parent->as_candidate());
   for (const v1::SeatTime& time : TimesAsParent(campaign, *parent, iteration.leg(), now)) before.Add(time);
   if (before.processes == 0) return std::nullopt;  // never timed like this
@@ -320,7 +329,7 @@ std::vector<v1::RevisedIteration> RevisedBySeat(const CampaignState& campaign, c
     return RejectedWith(campaign, parent->number(), why, shown->slower, gate);
   }
   if (parent->as_candidate().processes() == 0 || iteration.as_parent().processes() == 0 ||
-      parent->as_candidate().single() != iteration.as_parent().single() || parent->leg() != iteration.leg()) {
+      !TimedAlike(parent->as_candidate(), iteration.as_parent()) || parent->leg() != iteration.leg()) {
     return {};
   }
   // Beside these the witness says that it is not slower, and explains what the anchor says.

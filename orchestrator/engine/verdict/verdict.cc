@@ -538,12 +538,23 @@ v1::RevisedIteration JudgeEnd(const CampaignState& campaign, const v1::TrialPlan
   const v1::Iteration& best = *campaign.Find(planned.parent());
   v1::Iteration beside = end;  // with the best as its parent
   beside.set_parent(best.number());
+  beside.clear_as_candidate();
+  beside.clear_as_parent();
+  beside.clear_candidate_beside_witness();
   beside.clear_parent_beside_witness();
   beside.clear_parent_alone();
   SetSeatTimes(campaign, result, &beside);
   const std::optional<std::string> wrong =
       SlowedParent(campaign, beside, planned.noise(), gates.Get(GateKind::kSeat).threshold);
-  if (wrong) return UncomparedEnd(campaign, planned, *wrong);
+  if (wrong) {
+    v1::RevisedIteration slowed = UncomparedEnd(campaign, planned, *wrong);
+    slowed.set_verdict(v1::REJECTED);
+    slowed.mutable_failure()->set_stage(v1::STAGE_MEASURE);
+    slowed.mutable_failure()->set_check(v1::CHECK_SEAT);
+    slowed.mutable_failure()->set_message(*wrong);
+    *slowed.mutable_failed_gate() = gates.Get(GateKind::kSeat).Failed(0, *wrong);
+    return slowed;
+  }
 
   v1::RevisedIteration revised = UncomparedEnd(campaign, planned, "");
   const KeepRule rule = KeepRuleOf(campaign.summary().spec().keep());
@@ -553,7 +564,10 @@ v1::RevisedIteration JudgeEnd(const CampaignState& campaign, const v1::TrialPlan
   beside.clear_sizes();
   SetSizes(campaign, result, planned, rule, &beside);
   CheckWorst(campaign, gates, &beside);
-  const std::string little = TooLittleBesides(campaign, planned, beside, interval.mean_log_ratio(), rule);
+  std::string little;
+  if (beside.verdict() == v1::KEPT) {
+    little = TooLittleBesides(campaign, planned, beside, interval.mean_log_ratio(), rule);
+  }
   const bool kept = beside.verdict() == v1::KEPT && little.empty();
   const double over_best = std::exp(interval.mean_log_ratio());
   revised.set_verdict(kept ? v1::KEPT : v1::REVERTED);

@@ -452,7 +452,8 @@ class Problem(unittest.TestCase):
             self.assertLess(time.monotonic() - begin, 10)
             self.assertEqual(answer["graph_us"], 5)
             self.assertIn("torch.compile failed: TookTooLong: it took longer than 0.05 s to compile", answer["what"])
-            self.assertNotIn("torch.compile", pawl_baseline.time_problem(torch, compute, given, self.REQUEST)["what"])
+            later = pawl_baseline.time_problem(torch, compute, given, self.REQUEST)
+            self.assertIn("eager 5.00 us; torch.compile took too long at another size", later["what"])
             self.assertEqual(len(compiled), 1)
 
     def test_what_cant_be_captured_is_launched_call_by_call(self):

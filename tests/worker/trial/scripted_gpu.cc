@@ -266,6 +266,7 @@ v1::RunnerReply ScriptedGpu::Compare(const v1::CompareRequest& request) {
     pair.set_anchor_us(10);
     if (!request.witness().empty()) pair.set_witness_us(times.witness_us);
     pair.set_single(times.single || request.single());
+    pair.set_calls(request.calls() > 0 ? request.calls() : times.calls);
   }
   compare.set_discarded(times.unsteady ? 10 : times.discarded);
   if (!times.disturbance.empty()) compare.add_disturbances(times.disturbance);

@@ -32,6 +32,7 @@ class ScriptedGpu : public GpuDevice {
     double witness_us = 210;
     std::string disturbance = "";  // why pairs were discarded
     bool single = false;           // a call leaves globals changed: each is timed by itself
+    int calls = 0;                 // of a graph, unless more or fewer are asked for
   };
 
   ScriptedGpu();

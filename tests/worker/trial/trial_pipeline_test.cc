@@ -354,6 +354,26 @@ TEST_F(TrialPipelineTest, TimesTheParentBesideTheWitnessAloneWhereTheCandidateIs
   EXPECT_TRUE(result.parent_alone().single());
 }
 
+// A candidate that is much faster has more calls in a graph, which share the caches.
+TEST_F(TrialPipelineTest, TimesTheParentBesideTheWitnessAloneWhereGraphsHaveOtherNumbersOfCalls) {
+  *trial_.mutable_witness() = Tile(32);
+  *trial_.mutable_parent_as_candidate() = AsCandidate(200);
+  trial_.mutable_parent_as_candidate()->set_calls(2);
+  gpu_.processes = {{.candidate_us = 100, .parent_us = 207, .calls = 4},
+                    {.candidate_us = 100, .parent_us = 207, .calls = 3},
+                    {.candidate_us = 207, .parent_us = 210, .calls = 2}};
+  const v1::TrialResult result = Run();
+  EXPECT_FALSE(result.has_failure()) << result.failure().message();
+  EXPECT_EQ(result.pairs(0).calls(), 4);
+  EXPECT_EQ(result.confirming_pairs(0).calls(), 4) << "as many in every process";
+  EXPECT_EQ(result.parent_alone().calls(), 4);
+  EXPECT_FALSE(result.parent_alone().single());
+  EXPECT_NEAR(result.parent_alone().log_time(), std::log(207.0 / 210), 1e-6);
+  trial_.mutable_parent_as_candidate()->set_calls(4);
+  gpu_.processes = {{.candidate_us = 100, .parent_us = 207, .calls = 4}};
+  EXPECT_FALSE(Run().has_parent_alone());
+}
+
 TEST_F(TrialPipelineTest, DoesNotTimeTheParentAloneWhereItWasTimedCallByCallAsACandidate) {
   *trial_.mutable_witness() = Tile(32);
   *trial_.mutable_parent_as_candidate() = AsCandidate(200);
@@ -1110,7 +1130,7 @@ TEST_F(TrialPipelineTest, MeetsSizesThatAreNotTimedOnlyWhenItIsAboutToBeKept) {
 }
 
 TEST_F(TrialPipelineTest, IsTimedAfterHalfOfTheHiddenSizesWhereEachIsACompilation) {
-  (*bundle_.mutable_hidden())["N"].set_high(900);
+  (*bundle_.mutable_hidden())["N"].set_high(900'000);  // no two are the same
   const auto hidden = [this] { return std::count(gpu_.log.begin(), gpu_.log.end(), "call hidden x2"); };
   EXPECT_FALSE(Run().has_failure());
   EXPECT_EQ(hidden(), 8);
