@@ -15,7 +15,7 @@ namespace pawl {
 // use nothing of it.
 std::string ImpliedNames(const std::vector<std::string_view>& texts, const std::vector<StandardHeader>& headers);
 
-// Whether a text speaks of the namespace std, or of a macro that may stand for it.
+// Whether a text names the namespace std, or a macro that may stand for it.
 bool MentionsStd(const std::vector<std::string_view>& texts);
 
 }  // namespace pawl

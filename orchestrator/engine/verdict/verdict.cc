@@ -236,9 +236,8 @@ std::string TooLittleBesides(const CampaignState& campaign, const v1::TrialPlann
   const double slowdown = weight * SlowdownBesideWitness(campaign, iteration, planned.noise());
   if (slowdown == 0 || gain - slowdown > std::log1p(rule.min_gain)) return "";
   return absl::StrFormat(
-      "beside it the parent took %.1f %% longer than before, relative to an earlier variant: without that the gain "
-      "would "
-      "be %+.1f %% (it must exceed %g %%)",
+      "beside it the parent took %.1f %% longer than before, relative to an earlier variant: "
+      "without that the gain would be %+.1f %% (it must exceed %g %%)",
       100 * std::expm1(slowdown), 100 * std::expm1(gain - slowdown), 100 * rule.min_gain);
 }
 
