@@ -116,7 +116,7 @@ Times Time(int repetitions, Action action) {
 }
 
 void TimeBareCommits(const std::filesystem::path& folder) {
-  auto connection = OrDie(Connection::Open(folder / "bare.db", Connection::Mode::kWrite, 1000));
+  auto connection = OrDie(SqliteConnection::Open(folder / "bare.db", SqliteConnection::Mode::kWrite, 1000));
   OrDie(connection->Execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; CREATE TABLE t (i INTEGER) STRICT"));
   const Times times = Time(500, [&] { OrDie(connection->Use("INSERT INTO t VALUES (1)").Run()); });
   printf("bare commit, one small row                %7.3f ms (median), %7.3f ms (worst of 500)\n", times.median,

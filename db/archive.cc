@@ -81,7 +81,8 @@ void AddHashesOfEvent(int64_t kind, std::string_view payload, std::set<std::stri
   if (const std::string& source = event.planned().patched_source(); !source.empty()) hashes->insert(Sha256(source));
 }
 
-absl::StatusOr<std::set<std::string, std::less<>>> HashesOfEvents(Connection* database, const std::string& where) {
+absl::StatusOr<std::set<std::string, std::less<>>> HashesOfEvents(SqliteConnection* database,
+                                                                  const std::string& where) {
   std::set<std::string, std::less<>> hashes;
   Statement events = database->Use(absl::StrCat("SELECT kind, payload FROM main.events WHERE ", where));
   while (true) {
@@ -93,7 +94,7 @@ absl::StatusOr<std::set<std::string, std::less<>>> HashesOfEvents(Connection* da
 }
 
 // Of all rows, each value with its type and length.
-absl::StatusOr<std::string> ContentHash(Connection* connection, const std::string& schema) {
+absl::StatusOr<std::string> ContentHash(SqliteConnection* connection, const std::string& schema) {
   std::string hash;
   for (const ArchivedTable& table : kArchivedTables) {
     Statement rows = connection->Use(
@@ -114,7 +115,7 @@ absl::StatusOr<std::string> ContentHash(Connection* connection, const std::strin
   return hash;
 }
 
-absl::StatusOr<ArchiveSummary> Counted(Connection* connection, const std::string& schema) {
+absl::StatusOr<ArchiveSummary> Counted(SqliteConnection* connection, const std::string& schema) {
   ArchiveSummary summary;
   {
     Statement numbers = connection->Use(absl::StrCat("SELECT number FROM ", schema, ".campaigns ORDER BY number"));
@@ -140,7 +141,7 @@ absl::StatusOr<ArchiveSummary> Counted(Connection* connection, const std::string
   return summary;
 }
 
-absl::Status CheckEnded(Connection* database, const std::vector<int64_t>& campaigns) {
+absl::Status CheckEnded(SqliteConnection* database, const std::vector<int64_t>& campaigns) {
   for (const int64_t number : campaigns) {
     Statement select = database->Use("SELECT ended FROM campaigns WHERE number = ?");
     const absl::StatusOr<bool> row = select.Bind(number).Step();
@@ -155,7 +156,7 @@ absl::Status CheckEnded(Connection* database, const std::vector<int64_t>& campai
 }
 
 // What is asked of a campaign that is not there any more: little, since there may be many.
-absl::StatusOr<std::string> ShortSummary(Connection* database, int64_t number) {
+absl::StatusOr<std::string> ShortSummary(SqliteConnection* database, int64_t number) {
   Statement select = database->Use("SELECT summary FROM main.campaigns WHERE number = ?");
   const absl::StatusOr<bool> row = select.Bind(number).Step();
   if (!row.ok()) return row.status();
@@ -169,7 +170,7 @@ absl::StatusOr<std::string> ShortSummary(Connection* database, int64_t number) {
   return campaign.SerializeAsString();
 }
 
-absl::Status CopyBlobs(Connection* database, const std::vector<int64_t>& campaigns) {
+absl::Status CopyBlobs(SqliteConnection* database, const std::vector<int64_t>& campaigns) {
   auto hashes = HashesOfEvents(database, absl::StrCat("campaign IN ", List(campaigns)));
   if (!hashes.ok()) return hashes.status();
   for (const std::string& hash : *hashes) {
@@ -182,7 +183,7 @@ absl::Status CopyBlobs(Connection* database, const std::vector<int64_t>& campaig
   return absl::OkStatus();
 }
 
-absl::StatusOr<ArchiveSummary> Fill(Connection* database, const std::vector<int64_t>& campaigns,
+absl::StatusOr<ArchiveSummary> Fill(SqliteConnection* database, const std::vector<int64_t>& campaigns,
                                     const PageOf& page_of) {
   Transaction transaction(database);
   if (absl::Status status = transaction.Begin(); !status.ok()) return status;
@@ -213,7 +214,7 @@ absl::StatusOr<ArchiveSummary> Fill(Connection* database, const std::vector<int6
 }
 
 // Blobs are found by the hash of their content: a wrong one would be taken for another's.
-absl::Status CheckBlobs(Connection* archive) {
+absl::Status CheckBlobs(SqliteConnection* archive) {
   Statement blobs = archive->Use("SELECT hash, bytes, content FROM blobs");
   while (true) {
     const absl::StatusOr<bool> row = blobs.Step();
@@ -228,7 +229,7 @@ absl::Status CheckBlobs(Connection* archive) {
 }
 
 // Runs what the triggers of the event log forbid. In a transaction: nobody ever sees the table without them.
-absl::Status WithoutTriggers(Connection* database, const std::function<absl::Status()>& act) {
+absl::Status WithoutTriggers(SqliteConnection* database, const std::function<absl::Status()>& act) {
   std::vector<std::string> names, texts;
   {
     Statement triggers =
@@ -251,7 +252,7 @@ absl::Status WithoutTriggers(Connection* database, const std::function<absl::Sta
   return absl::OkStatus();
 }
 
-absl::StatusOr<ArchiveSummary> WritePart(Connection* database, const std::vector<int64_t>& campaigns,
+absl::StatusOr<ArchiveSummary> WritePart(SqliteConnection* database, const std::vector<int64_t>& campaigns,
                                          const std::filesystem::path& part, const PageOf& page_of) {
   if (absl::Status status = AttachArchive(database, part); !status.ok()) return status;
   absl::StatusOr<ArchiveSummary> summary = Fill(database, campaigns, page_of);
@@ -282,13 +283,13 @@ absl::Status DamagedArchive(const std::filesystem::path& file, const std::string
 
 }  // namespace
 
-absl::Status AttachArchive(Connection* database, const std::filesystem::path& file) {
+absl::Status AttachArchive(SqliteConnection* database, const std::filesystem::path& file) {
   return database->Use("ATTACH ? AS archive").BindText(file.native()).Run();
 }
 
-absl::Status DetachArchive(Connection* database) { return database->Execute("DETACH archive"); }
+absl::Status DetachArchive(SqliteConnection* database) { return database->Execute("DETACH archive"); }
 
-absl::StatusOr<ArchiveSummary> WriteArchive(Connection* database, const std::vector<int64_t>& campaigns,
+absl::StatusOr<ArchiveSummary> WriteArchive(SqliteConnection* database, const std::vector<int64_t>& campaigns,
                                             const std::filesystem::path& file, const PageOf& page_of) {
   if (absl::Status status = CheckEnded(database, campaigns); !status.ok()) return status;
   absl::StatusOr<std::filesystem::path> part = BeginFile(file);
@@ -308,7 +309,7 @@ absl::StatusOr<ArchiveSummary> CheckArchive(const std::filesystem::path& file) {
     return absl::NotFoundError(absl::StrCat("there is no file ", file.native()));
   }
   if (!SaysItIsAnArchive(file)) return NoArchive(file);
-  auto archive = Connection::Open(file, Connection::Mode::kRead, kArchiveBusyMilliseconds);
+  auto archive = SqliteConnection::Open(file, SqliteConnection::Mode::kRead, kArchiveBusyMilliseconds);
   if (!archive.ok()) return DamagedArchive(file, std::string(archive.status().message()).substr(0, 200));
   const absl::StatusOr<int64_t> format = (*archive)->QueryInt("PRAGMA user_version");
   if (!format.ok()) return DamagedArchive(file, std::string(format.status().message()).substr(0, 200));
@@ -341,10 +342,10 @@ absl::StatusOr<ArchiveSummary> CheckArchive(const std::filesystem::path& file) {
   return summary;
 }
 
-absl::StatusOr<std::string> ArchiveContentHash(Connection* archive) { return ContentHash(archive, "main"); }
+absl::StatusOr<std::string> ArchiveContentHash(SqliteConnection* archive) { return ContentHash(archive, "main"); }
 
 absl::StatusOr<ArchivedCampaign> ReadArchived(const std::filesystem::path& file, int64_t campaign) {
-  auto archive = Connection::Open(file, Connection::Mode::kRead, kArchiveBusyMilliseconds);
+  auto archive = SqliteConnection::Open(file, SqliteConnection::Mode::kRead, kArchiveBusyMilliseconds);
   if (!archive.ok()) return archive.status();
   const auto read = [&](const char* sql, const auto& take) -> absl::Status {
     Statement rows = (*archive)->Use(sql);
@@ -378,8 +379,8 @@ absl::StatusOr<ArchivedCampaign> ReadArchived(const std::filesystem::path& file,
   return read_campaign;
 }
 
-absl::Status RemoveArchived(Connection* database, const ArchiveSummary& archive, const std::filesystem::path& file,
-                            int64_t time_us) {
+absl::Status RemoveArchived(SqliteConnection* database, const ArchiveSummary& archive,
+                            const std::filesystem::path& file, int64_t time_us) {
   if (absl::Status status = CheckEnded(database, archive.campaigns); !status.ok()) return status;
   const std::string list = List(archive.campaigns);
   auto own = HashesOfEvents(database, absl::StrCat("campaign IN ", list));
@@ -421,7 +422,7 @@ absl::Status RemoveArchived(Connection* database, const ArchiveSummary& archive,
   return absl::OkStatus();
 }
 
-absl::Status AddArchived(Connection* database, const ArchiveSummary& archive) {
+absl::Status AddArchived(SqliteConnection* database, const ArchiveSummary& archive) {
   const absl::StatusOr<int64_t> there = database->QueryInt(
       "SELECT coalesce((SELECT number FROM main.campaigns WHERE number IN (SELECT number FROM archive.campaigns) LIMIT "
       "1), 0)");

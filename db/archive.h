@@ -29,7 +29,7 @@ using PageOf = std::function<absl::StatusOr<std::string>(int64_t campaign)>;
 // Copies ended campaigns into a new file, which has its name only once it is complete and on disk. Changes nothing in
 // the database. NOT_FOUND, FAILED_PRECONDITION: a campaign that is not there, or has not ended. ALREADY_EXISTS: the
 // file.
-absl::StatusOr<ArchiveSummary> WriteArchive(Connection* database, const std::vector<int64_t>& campaigns,
+absl::StatusOr<ArchiveSummary> WriteArchive(SqliteConnection* database, const std::vector<int64_t>& campaigns,
                                             const std::filesystem::path& file, const PageOf& page_of);
 
 // Reads all of it. FAILED_PRECONDITION: no archive, or one of a newer Pawl. DATA_LOSS: it is damaged or truncated, or a
@@ -37,7 +37,7 @@ absl::StatusOr<ArchiveSummary> WriteArchive(Connection* database, const std::vec
 absl::StatusOr<ArchiveSummary> CheckArchive(const std::filesystem::path& file);
 
 // Of the rows of an archive that is open: what its meta table must say.
-absl::StatusOr<std::string> ArchiveContentHash(Connection* archive);
+absl::StatusOr<std::string> ArchiveContentHash(SqliteConnection* archive);
 
 // One campaign of an archive that CheckArchive has passed, as it is stored there.
 struct ArchivedCampaign {
@@ -51,12 +51,12 @@ absl::StatusOr<ArchivedCampaign> ReadArchived(const std::filesystem::path& file,
 
 // In the transaction that is open: takes out what an archive holds, with the blobs that no other campaign refers to,
 // and notes where it went; and the other way round. ALREADY_EXISTS: a campaign of it is there.
-absl::Status RemoveArchived(Connection* database, const ArchiveSummary& archive, const std::filesystem::path& file,
-                            int64_t time_us);
-absl::Status AddArchived(Connection* database, const ArchiveSummary& archive);
+absl::Status RemoveArchived(SqliteConnection* database, const ArchiveSummary& archive,
+                            const std::filesystem::path& file, int64_t time_us);
+absl::Status AddArchived(SqliteConnection* database, const ArchiveSummary& archive);
 
 // While `file` is attached as `archive`; a transaction must not be open.
-absl::Status AttachArchive(Connection* database, const std::filesystem::path& file);
-absl::Status DetachArchive(Connection* database);
+absl::Status AttachArchive(SqliteConnection* database, const std::filesystem::path& file);
+absl::Status DetachArchive(SqliteConnection* database);
 
 }  // namespace pawl

@@ -47,10 +47,10 @@ int GiveName(const char* part, const char* file, const NamingCalls& calls) {
 }
 
 absl::Status CopyInto(const std::filesystem::path& database, const std::filesystem::path& copy) {
-  auto from = Connection::Open(database, Connection::Mode::kRead, kBusyMilliseconds);
+  auto from = SqliteConnection::Open(database, SqliteConnection::Mode::kRead, kBusyMilliseconds);
   if (!from.ok()) return from.status();
   if (absl::Status status = CheckIsPawlDatabase(from->get()); !status.ok()) return status;
-  auto to = Connection::Open(copy, Connection::Mode::kWrite, kBusyMilliseconds);
+  auto to = SqliteConnection::Open(copy, SqliteConnection::Mode::kWrite, kBusyMilliseconds);
   if (!to.ok()) return to.status();
   sqlite3_backup* backup = sqlite3_backup_init((*to)->handle(), "main", (*from)->handle(), "main");
   if (backup == nullptr) return (*to)->Error(sqlite3_extended_errcode((*to)->handle()));

@@ -8,8 +8,8 @@ namespace pawl {
 
 absl::StatusOr<std::unique_ptr<DamageCheck>> DamageCheck::Start(const std::filesystem::path& file,
                                                                 int busy_milliseconds, std::function<void()> begins) {
-  absl::StatusOr<std::unique_ptr<Connection>> connection =
-      Connection::Open(file, Connection::Mode::kRead, busy_milliseconds);
+  absl::StatusOr<std::unique_ptr<SqliteConnection>> connection =
+      SqliteConnection::Open(file, SqliteConnection::Mode::kRead, busy_milliseconds);
   if (!connection.ok()) return connection.status();
   std::unique_ptr<DamageCheck> check(new DamageCheck(*std::move(connection)));
   check->thread_ = std::thread([check = check.get(), begins = std::move(begins)] {

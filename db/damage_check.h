@@ -32,9 +32,9 @@ class DamageCheck {
   std::optional<absl::Status> Wait(std::chrono::milliseconds patience);
 
  private:
-  explicit DamageCheck(std::unique_ptr<Connection> connection) : connection_(std::move(connection)) {}
+  explicit DamageCheck(std::unique_ptr<SqliteConnection> connection) : connection_(std::move(connection)) {}
 
-  std::unique_ptr<Connection> connection_;  // of the thread
+  std::unique_ptr<SqliteConnection> connection_;  // of the thread
   absl::Mutex mutex_;
   SteadyCondition ended_;
   std::optional<absl::Status> found_ ABSL_GUARDED_BY(mutex_);

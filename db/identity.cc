@@ -10,7 +10,7 @@
 
 namespace pawl {
 
-absl::StatusOr<std::string> MakeIdentity(Connection* connection) {
+absl::StatusOr<std::string> MakeIdentity(SqliteConnection* connection) {
   absl::Status status = connection->Execute(
       "INSERT INTO meta VALUES ('identity', CAST(lower(hex(randomblob(16))) AS BLOB))"
       " ON CONFLICT (key) DO UPDATE SET value = excluded.value");
@@ -18,7 +18,7 @@ absl::StatusOr<std::string> MakeIdentity(Connection* connection) {
   return IdentityOf(connection);
 }
 
-absl::StatusOr<std::string> IdentityOf(Connection* connection) {
+absl::StatusOr<std::string> IdentityOf(SqliteConnection* connection) {
   Statement select = connection->Use("SELECT value FROM meta WHERE key = 'identity'");
   const absl::StatusOr<bool> row = select.Step();
   if (!row.ok()) return row.status();

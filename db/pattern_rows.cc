@@ -2,7 +2,7 @@
 
 namespace pawl {
 
-absl::Status WriteLesson(Connection* writer, const v1::Pattern& lesson) {
+absl::Status WriteLesson(SqliteConnection* writer, const v1::Pattern& lesson) {
   return writer
       ->Use(
           "INSERT INTO pattern_counts (bundle, rule, architecture, resource, direction, gain, tried, kept, timed,"
@@ -24,7 +24,7 @@ absl::Status WriteLesson(Connection* writer, const v1::Pattern& lesson) {
       .Run();
 }
 
-absl::StatusOr<std::vector<v1::Pattern>> ReadLessons(Connection* reader) {
+absl::StatusOr<std::vector<v1::Pattern>> ReadLessons(SqliteConnection* reader) {
   Statement statement = reader->Use(
       "SELECT bundle, rule, architecture, resource, direction, gain, tried, kept, timed, predictions, came_true"
       " FROM pattern_counts ORDER BY bundle, rule, architecture, resource, direction, gain");
@@ -49,7 +49,7 @@ absl::StatusOr<std::vector<v1::Pattern>> ReadLessons(Connection* reader) {
   }
 }
 
-absl::Status WritePatternFile(Connection* writer, const v1::PatternFile& file) {
+absl::Status WritePatternFile(SqliteConnection* writer, const v1::PatternFile& file) {
   const std::string content = file.SerializeAsString();
   return writer
       ->Use(
@@ -60,11 +60,11 @@ absl::Status WritePatternFile(Connection* writer, const v1::PatternFile& file) {
       .Run();
 }
 
-absl::Status WritePatternExport(Connection* writer, const std::string& hash) {
+absl::Status WritePatternExport(SqliteConnection* writer, const std::string& hash) {
   return writer->Use("INSERT OR IGNORE INTO pattern_exports (hash) VALUES (?)").BindText(hash).Run();
 }
 
-absl::StatusOr<std::vector<std::string>> ReadPatternExports(Connection* reader) {
+absl::StatusOr<std::vector<std::string>> ReadPatternExports(SqliteConnection* reader) {
   Statement statement = reader->Use("SELECT hash FROM pattern_exports ORDER BY hash");
   std::vector<std::string> hashes;
   while (true) {

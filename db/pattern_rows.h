@@ -12,13 +12,13 @@ namespace pawl {
 
 // Rows of pattern_counts and pattern_files. A lesson is a pattern of one bundle whose median is the gain of each of its
 // iterations: rows that differ in the gain are one pattern to those who read them.
-absl::Status WriteLesson(Connection* writer, const v1::Pattern& lesson);
-absl::StatusOr<std::vector<v1::Pattern>> ReadLessons(Connection* reader);
+absl::Status WriteLesson(SqliteConnection* writer, const v1::Pattern& lesson);
+absl::StatusOr<std::vector<v1::Pattern>> ReadLessons(SqliteConnection* reader);
 
-absl::Status WritePatternFile(Connection* writer, const v1::PatternFile& file);
+absl::Status WritePatternFile(SqliteConnection* writer, const v1::PatternFile& file);
 
 // One that is there already is left as it is.
-absl::Status WritePatternExport(Connection* writer, const std::string& hash);
-absl::StatusOr<std::vector<std::string>> ReadPatternExports(Connection* reader);
+absl::Status WritePatternExport(SqliteConnection* writer, const std::string& hash);
+absl::StatusOr<std::vector<std::string>> ReadPatternExports(SqliteConnection* reader);
 
 }  // namespace pawl

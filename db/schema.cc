@@ -20,7 +20,7 @@ struct Migration {
   std::string_view sql;
 };
 
-absl::Status Apply(Connection* connection, const Migration& migration) {
+absl::Status Apply(SqliteConnection* connection, const Migration& migration) {
   Transaction transaction(connection);
   if (absl::Status status = transaction.Begin(); !status.ok()) return status;
   absl::Status status =
@@ -39,7 +39,7 @@ absl::Status Apply(Connection* connection, const Migration& migration) {
 
 }  // namespace
 
-absl::Status CheckIsPawlDatabase(Connection* connection) {
+absl::Status CheckIsPawlDatabase(SqliteConnection* connection) {
   const absl::StatusOr<int64_t> application = connection->QueryInt("PRAGMA application_id");
   if (!application.ok()) return application.status();
   const absl::StatusOr<int64_t> version = connection->QueryInt("PRAGMA user_version");
@@ -59,7 +59,7 @@ absl::Status CheckIsPawlDatabase(Connection* connection) {
   return absl::OkStatus();
 }
 
-absl::Status CheckIsUndamaged(Connection* connection) {
+absl::Status CheckIsUndamaged(SqliteConnection* connection) {
   Statement check = connection->Use("PRAGMA quick_check(3)");
   std::string damage;
   while (true) {
@@ -73,7 +73,7 @@ absl::Status CheckIsUndamaged(Connection* connection) {
   return SqliteError(SQLITE_CORRUPT, damage, 0, connection->file());
 }
 
-absl::Status Migrate(Connection* connection) {
+absl::Status Migrate(SqliteConnection* connection) {
   const Migration migrations[] = {
       {1, embedded::kMigrations0001InitialSql},        {2, embedded::kMigrations0002PatternsSql},
       {3, embedded::kMigrations0003PatternExportsSql}, {4, embedded::kMigrations0004OutdatedRowsSql},

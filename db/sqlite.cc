@@ -10,7 +10,7 @@
 
 namespace pawl {
 
-Statement::Statement(Connection* connection, sqlite3_stmt* statement, int code)
+Statement::Statement(SqliteConnection* connection, sqlite3_stmt* statement, int code)
     : connection_(connection), statement_(statement), code_(code) {}
 
 Statement::~Statement() {
@@ -76,8 +76,8 @@ std::string_view Statement::Bytes(int column) const {
   return {static_cast<const char*>(data), static_cast<size_t>(sqlite3_column_bytes(statement_, column))};
 }
 
-absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const std::filesystem::path& file, Mode mode,
-                                                             int busy_milliseconds) {
+absl::StatusOr<std::unique_ptr<SqliteConnection>> SqliteConnection::Open(const std::filesystem::path& file, Mode mode,
+                                                                         int busy_milliseconds) {
   sqlite3* db = nullptr;
   const int how = mode == Mode::kWrite ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READWRITE;
   // Absolute, so that no name means something else to SQLite, as :memory: does.
@@ -86,7 +86,7 @@ absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const std::filesyst
   const int code =
       sqlite3_open_v2(absolute.c_str(), &db, how | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, /*zVfs=*/nullptr);
   if (db == nullptr) return SqliteError(SQLITE_NOMEM, "out of memory", 0, file.native());
-  std::unique_ptr<Connection> connection(new Connection(db, file.native()));
+  std::unique_ptr<SqliteConnection> connection(new SqliteConnection(db, file.native()));
   if (code != SQLITE_OK) return connection->Error(code);
   sqlite3_busy_timeout(db, busy_milliseconds);
   if (mode == Mode::kRead) {
@@ -95,24 +95,24 @@ absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const std::filesyst
   return connection;
 }
 
-Connection::~Connection() {
+SqliteConnection::~SqliteConnection() {
   for (const auto& [sql, statement] : statements_) sqlite3_finalize(statement);
   sqlite3_close(db_);
 }
 
-absl::Status Connection::Execute(const std::string& sql) {
+absl::Status SqliteConnection::Execute(const std::string& sql) {
   const int code = sqlite3_exec(db_, sql.c_str(), nullptr, nullptr, nullptr);
   return code == SQLITE_OK ? absl::OkStatus() : Error(code);
 }
 
-absl::StatusOr<int64_t> Connection::QueryInt(std::string_view sql) {
+absl::StatusOr<int64_t> SqliteConnection::QueryInt(std::string_view sql) {
   Statement statement = Use(sql);
   absl::StatusOr<bool> row = statement.Step();
   if (!row.ok()) return row.status();
   return *row ? statement.Int(0) : 0;
 }
 
-Statement Connection::Use(std::string_view sql) {
+Statement SqliteConnection::Use(std::string_view sql) {
   auto found = statements_.find(sql);
   if (found == statements_.end()) {
     sqlite3_stmt* statement = nullptr;
@@ -124,18 +124,18 @@ Statement Connection::Use(std::string_view sql) {
   return Statement(this, found->second, SQLITE_OK);
 }
 
-void Connection::KeepWalOnClose() { sqlite3_db_config(db_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr); }
+void SqliteConnection::KeepWalOnClose() { sqlite3_db_config(db_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr); }
 
-absl::Status Connection::Error(int code) const {
+absl::Status SqliteConnection::Error(int code) const {
   // SQLite's words and errno are of its latest failure, which need not be this one.
   const bool latest = sqlite3_extended_errcode(db_) == code;
   return SqliteError(code, latest ? sqlite3_errmsg(db_) : sqlite3_errstr(code), latest ? sqlite3_system_errno(db_) : 0,
                      file_);
 }
 
-int Connection::last_code() const { return sqlite3_errcode(db_) & 0xff; }
+int SqliteConnection::last_code() const { return sqlite3_errcode(db_) & 0xff; }
 
-bool Connection::read_only() const { return sqlite3_db_readonly(db_, "main") != 0; }
+bool SqliteConnection::read_only() const { return sqlite3_db_readonly(db_, "main") != 0; }
 
 Transaction::~Transaction() {
   // Some failures roll back by themselves.

@@ -15,13 +15,13 @@ struct sqlite3_stmt;
 
 namespace pawl {
 
-class Connection;
+class SqliteConnection;
 
 // One use of a prepared statement: bind in order, step, read. Returns it to its connection's cache when it goes, which
 // must be before the same SQL is used again. A mistake in preparing or binding shows in the first Step.
 class Statement {
  public:
-  Statement(Connection* connection, sqlite3_stmt* statement, int code);
+  Statement(SqliteConnection* connection, sqlite3_stmt* statement, int code);
   ~Statement();
   Statement(const Statement&) = delete;
   Statement& operator=(const Statement&) = delete;
@@ -41,23 +41,23 @@ class Statement {
   std::string_view Bytes(int column) const;  // text or blob; until the next Step
 
  private:
-  Connection* connection_;
+  SqliteConnection* connection_;
   sqlite3_stmt* statement_;
   int code_;
   int bound_ = 0;
 };
 
 // An open database file. Owns its prepared statements, one for each SQL text that was used. Not thread-safe.
-class Connection {
+class SqliteConnection {
  public:
   enum class Mode {
     kWrite,  // the file is made if it is not there
     kRead,   // it must be there
   };
-  static absl::StatusOr<std::unique_ptr<Connection>> Open(const std::filesystem::path& file, Mode mode,
-                                                          int busy_milliseconds);
-  ~Connection();
-  Connection(const Connection&) = delete;
+  static absl::StatusOr<std::unique_ptr<SqliteConnection>> Open(const std::filesystem::path& file, Mode mode,
+                                                                int busy_milliseconds);
+  ~SqliteConnection();
+  SqliteConnection(const SqliteConnection&) = delete;
 
   absl::Status Execute(const std::string& sql);            // one or more statements, results thrown away
   absl::StatusOr<int64_t> QueryInt(std::string_view sql);  // the first column of the first row; 0: there is none
@@ -72,7 +72,7 @@ class Connection {
   const std::string& file() const { return file_; }
 
  private:
-  Connection(sqlite3* db, std::string file) : db_(db), file_(std::move(file)) {}
+  SqliteConnection(sqlite3* db, std::string file) : db_(db), file_(std::move(file)) {}
 
   sqlite3* db_;
   std::string file_;
@@ -83,7 +83,7 @@ class Connection {
 // unless committed.
 class Transaction {
  public:
-  explicit Transaction(Connection* connection) : connection_(connection) {}
+  explicit Transaction(SqliteConnection* connection) : connection_(connection) {}
   ~Transaction();
   Transaction(const Transaction&) = delete;
 
@@ -91,7 +91,7 @@ class Transaction {
   absl::Status Commit();
 
  private:
-  Connection* connection_;
+  SqliteConnection* connection_;
 };
 
 // What a failure of SQLite means and what to do about it, in one place. `code` is an extended result code, `detail`

@@ -51,7 +51,7 @@ absl::Status MakeFolder(const std::filesystem::path& file) {
   return absl::OkStatus();
 }
 
-absl::Status UseWal(Connection* connection) {
+absl::Status UseWal(SqliteConnection* connection) {
   Statement statement = connection->Use("PRAGMA journal_mode = WAL");
   const absl::StatusOr<bool> row = statement.Step();
   if (!row.ok()) return row.status();
@@ -77,7 +77,7 @@ absl::StatusOr<int64_t> NumberOf(const std::string& campaign) {
   return *number;
 }
 
-absl::Status WriteCampaign(Connection* writer, const v1::Campaign& campaign) {
+absl::Status WriteCampaign(SqliteConnection* writer, const v1::Campaign& campaign) {
   const absl::StatusOr<int64_t> number = NumberOf(campaign.name());
   if (!number.ok()) return number.status();
   const std::string summary = campaign.SerializeAsString();
@@ -100,7 +100,8 @@ absl::Status WriteCampaign(Connection* writer, const v1::Campaign& campaign) {
       .Run();
 }
 
-absl::Status WriteIteration(Connection* writer, int64_t campaign, int64_t sequence, const v1::Iteration& iteration) {
+absl::Status WriteIteration(SqliteConnection* writer, int64_t campaign, int64_t sequence,
+                            const v1::Iteration& iteration) {
   if (!iteration.has_number() || iteration.verdict() == v1::VERDICT_UNSPECIFIED) {
     return absl::InvalidArgumentError(absl::StrCat("event ", sequence, " of ", CampaignName(campaign),
                                                    " judges an iteration without a number or a verdict"));
@@ -125,7 +126,7 @@ absl::Status WriteIteration(Connection* writer, int64_t campaign, int64_t sequen
       .Run();
 }
 
-absl::Status UpdateIteration(Connection* writer, int64_t campaign, const v1::Iteration& row) {
+absl::Status UpdateIteration(SqliteConnection* writer, int64_t campaign, const v1::Iteration& row) {
   const std::string summary = row.SerializeAsString();
   return writer->Use("UPDATE iterations SET verdict = ?, speedup = ?, summary = ? WHERE campaign = ? AND number = ?")
       .Bind(int64_t{row.verdict()})
@@ -137,7 +138,7 @@ absl::Status UpdateIteration(Connection* writer, int64_t campaign, const v1::Ite
 }
 
 // Gives an iteration that was judged before the values that the event has for it.
-absl::Status Revise(Connection* writer, int64_t campaign, const v1::RevisedIteration& revised) {
+absl::Status Revise(SqliteConnection* writer, int64_t campaign, const v1::RevisedIteration& revised) {
   v1::Iteration row;
   {
     Statement select = writer->Use("SELECT summary FROM iterations WHERE campaign = ? AND number = ?");
@@ -153,7 +154,7 @@ absl::Status Revise(Connection* writer, int64_t campaign, const v1::RevisedItera
   return UpdateIteration(writer, campaign, row);
 }
 
-absl::Status WriteEvent(Connection* writer, const v1::Event& event) {
+absl::Status WriteEvent(SqliteConnection* writer, const v1::Event& event) {
   const absl::StatusOr<int64_t> campaign = NumberOf(event.campaign());
   if (!campaign.ok()) return campaign.status();
   if (event.event_case() == v1::Event::EVENT_NOT_SET) {
@@ -185,7 +186,7 @@ absl::Status WriteEvent(Connection* writer, const v1::Event& event) {
   return absl::OkStatus();
 }
 
-absl::Status WriteBlob(Connection* writer, const NewBlob& blob) {
+absl::Status WriteBlob(SqliteConnection* writer, const NewBlob& blob) {
   return writer->Use("INSERT INTO blobs (hash, kind, bytes, content) VALUES (?, ?, ?, ?) ON CONFLICT (hash) DO NOTHING")
       .BindText(blob.hash)
       .Bind(int64_t{blob.kind})
@@ -194,7 +195,7 @@ absl::Status WriteBlob(Connection* writer, const NewBlob& blob) {
       .Run();
 }
 
-absl::Status WriteWorker(Connection* writer, const StoredWorker& worker) {
+absl::Status WriteWorker(SqliteConnection* writer, const StoredWorker& worker) {
   const std::string summary = worker.worker.SerializeAsString();
   return writer
       ->Use(
@@ -206,7 +207,7 @@ absl::Status WriteWorker(Connection* writer, const StoredWorker& worker) {
       .Run();
 }
 
-absl::Status WriteSpending(Connection* writer, const SpentHour& spent) {
+absl::Status WriteSpending(SqliteConnection* writer, const SpentHour& spent) {
   return writer
       ->Use(
           "INSERT INTO spending (author, hour, gpu_seconds, dollars) VALUES (?, ?, ?, ?) ON CONFLICT (author, hour) DO"
@@ -218,7 +219,7 @@ absl::Status WriteSpending(Connection* writer, const SpentHour& spent) {
       .Run();
 }
 
-absl::Status WriteMetaRow(Connection* writer, const std::string& key, const std::string& value) {
+absl::Status WriteMetaRow(SqliteConnection* writer, const std::string& key, const std::string& value) {
   return writer->Use("INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value")
       .BindText(key)
       .BindBytes(value)
@@ -226,7 +227,8 @@ absl::Status WriteMetaRow(Connection* writer, const std::string& key, const std:
 }
 
 template <typename Row>
-absl::Status WriteAll(Connection* writer, const std::vector<Row>& rows, absl::Status write(Connection*, const Row&)) {
+absl::Status WriteAll(SqliteConnection* writer, const std::vector<Row>& rows,
+                      absl::Status write(SqliteConnection*, const Row&)) {
   for (const Row& row : rows) {
     if (absl::Status status = write(writer, row); !status.ok()) return status;
   }
@@ -247,7 +249,7 @@ Store::~Store() {
   check_.reset();
   const bool lost = files_ == nullptr || !files_->Check().ok();
   // What the -wal holds may be all that is left: SQLite would remove it with the last connection.
-  for (Connection* connection : {writer_.get(), reader_.get()}) {
+  for (SqliteConnection* connection : {writer_.get(), reader_.get()}) {
     if (lost && connection != nullptr) connection->KeepWalOnClose();
   }
   reader_.reset();
@@ -263,7 +265,7 @@ absl::Status Store::Start() {
   auto lock = DatabaseLock::Acquire(file);
   if (!lock.ok()) return lock.status();
   lock_ = *std::move(lock);
-  auto writer = Connection::Open(file, Connection::Mode::kWrite, options_.busy_milliseconds);
+  auto writer = SqliteConnection::Open(file, SqliteConnection::Mode::kWrite, options_.busy_milliseconds);
   if (!writer.ok()) return writer.status();
   writer_ = *std::move(writer);
   if (writer_->read_only()) return writer_->Error(SQLITE_READONLY);
@@ -281,7 +283,7 @@ absl::Status Store::Start() {
     if (!status.ok()) return status;
   }
 
-  auto reader = Connection::Open(file, Connection::Mode::kRead, options_.busy_milliseconds);
+  auto reader = SqliteConnection::Open(file, SqliteConnection::Mode::kRead, options_.busy_milliseconds);
   if (!reader.ok()) return reader.status();
   reader_ = *std::move(reader);
   if (absl::Status status = reader_->Execute(kSettings); !status.ok()) return status;

@@ -227,10 +227,10 @@ class Store {
   std::unique_ptr<OpenFiles> files_;
   std::unique_ptr<DamageCheck> check_;  // null: none was needed
   absl::Mutex writer_mutex_;
-  std::unique_ptr<Connection> writer_ ABSL_GUARDED_BY(writer_mutex_);
+  std::unique_ptr<SqliteConnection> writer_ ABSL_GUARDED_BY(writer_mutex_);
   std::string identity_ ABSL_GUARDED_BY(writer_mutex_);  // empty: the first commit makes one
   absl::Mutex reader_mutex_;
-  std::unique_ptr<Connection> reader_ ABSL_GUARDED_BY(reader_mutex_);
+  std::unique_ptr<SqliteConnection> reader_ ABSL_GUARDED_BY(reader_mutex_);
   StoreSizes counted_ ABSL_GUARDED_BY(reader_mutex_);  // its blobs, up to this row
   int64_t counted_row_ ABSL_GUARDED_BY(reader_mutex_) = 0;
   std::atomic<bool> uncertain_ = false;

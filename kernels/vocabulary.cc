@@ -9,7 +9,7 @@
 namespace pawl {
 namespace {
 
-Key Text(std::string name, bool required, std::string fallback, std::string meaning, std::string example) {
+TomlKey Text(std::string name, bool required, std::string fallback, std::string meaning, std::string example) {
   return {.name = std::move(name),
           .type = KeyType::kText,
           .required = required,
@@ -18,48 +18,49 @@ Key Text(std::string name, bool required, std::string fallback, std::string mean
           .example = std::move(example)};
 }
 
-Key Texts(std::string name, bool required, std::string fallback, std::string meaning, std::string example) {
-  Key key = Text(std::move(name), required, std::move(fallback), std::move(meaning), std::move(example));
+TomlKey Texts(std::string name, bool required, std::string fallback, std::string meaning, std::string example) {
+  TomlKey key = Text(std::move(name), required, std::move(fallback), std::move(meaning), std::move(example));
   key.type = KeyType::kTexts;
   return key;
 }
 
-Key Word(std::string name, bool required, std::vector<std::string> words, std::string meaning, std::string example) {
-  Key key = Text(std::move(name), required, "", std::move(meaning), std::move(example));
+TomlKey Word(std::string name, bool required, std::vector<std::string> words, std::string meaning,
+             std::string example) {
+  TomlKey key = Text(std::move(name), required, "", std::move(meaning), std::move(example));
   key.type = KeyType::kWord;
   key.words = std::move(words);
   return key;
 }
 
-Key Flag(std::string name, std::string fallback, std::string meaning, std::string example) {
-  Key key = Text(std::move(name), false, std::move(fallback), std::move(meaning), std::move(example));
+TomlKey Flag(std::string name, std::string fallback, std::string meaning, std::string example) {
+  TomlKey key = Text(std::move(name), false, std::move(fallback), std::move(meaning), std::move(example));
   key.type = KeyType::kFlag;
   return key;
 }
 
-Key Number(std::string name, bool required, std::string fallback, std::string meaning, std::string example) {
-  Key key = Text(std::move(name), required, std::move(fallback), std::move(meaning), std::move(example));
+TomlKey Number(std::string name, bool required, std::string fallback, std::string meaning, std::string example) {
+  TomlKey key = Text(std::move(name), required, std::move(fallback), std::move(meaning), std::move(example));
   key.type = KeyType::kNumber;
   return key;
 }
 
-Key Integers(KeyType type, std::string name, int64_t low, std::string meaning, std::string example) {
-  Key key = Text(std::move(name), true, "", std::move(meaning), std::move(example));
+TomlKey Integers(KeyType type, std::string name, int64_t low, std::string meaning, std::string example) {
+  TomlKey key = Text(std::move(name), true, "", std::move(meaning), std::move(example));
   key.type = type;
   key.low = low;
   return key;
 }
 
-Key Formula(KeyType type, std::string name, Scope scope, bool required, std::string fallback, std::string meaning,
-            std::string example) {
-  Key key = Text(std::move(name), required, std::move(fallback), std::move(meaning), std::move(example));
+TomlKey Formula(KeyType type, std::string name, Scope scope, bool required, std::string fallback, std::string meaning,
+                std::string example) {
+  TomlKey key = Text(std::move(name), required, std::move(fallback), std::move(meaning), std::move(example));
   key.type = type;
   key.scope = scope;
   return key;
 }
 
-Key Table(KeyType type, std::string name, bool required, std::string fallback, KeyTable table) {
-  Key key = Text(std::move(name), required, std::move(fallback), table.meaning, "");
+TomlKey Table(KeyType type, std::string name, bool required, std::string fallback, KeyTable table) {
+  TomlKey key = Text(std::move(name), required, std::move(fallback), table.meaning, "");
   key.type = type;
   key.table = std::make_shared<const KeyTable>(std::move(table));
   return key;
@@ -77,10 +78,11 @@ KeyTable GoalSizes() {
 }
 
 KeyTable Goal() {
-  Key portfolio = Integers(KeyType::kInteger, "portfolio", 1,
-                           "With `sizes` only: the campaign ends with at most so many variants, and a rule that picks "
-                           "one of them by size. `--portfolio` overrides it.",
-                           "portfolio = 3");
+  TomlKey portfolio =
+      Integers(KeyType::kInteger, "portfolio", 1,
+               "With `sizes` only: the campaign ends with at most so many variants, and a rule that picks "
+               "one of them by size. `--portfolio` overrides it.",
+               "portfolio = 3");
   portfolio.required = false;
   portfolio.high = kMaxPortfolio;
   portfolio.fallback = "1";
@@ -114,18 +116,19 @@ KeyTable Size() {
                              "ROWS = 1024")};
 }
 
-Key Align() {
-  Key key = Text("align", false, "256, as `cudaMalloc` gives",
-                 "Bytes that the tensor's address is a multiple of: a power of two, at least the size of an element. "
-                 "Buffers are placed at random multiples of it.",
-                 "align = 16");
+TomlKey Align() {
+  TomlKey key =
+      Text("align", false, "256, as `cudaMalloc` gives",
+           "Bytes that the tensor's address is a multiple of: a power of two, at least the size of an element. "
+           "Buffers are placed at random multiples of it.",
+           "align = 16");
   key.type = KeyType::kInteger;
   key.low = 1;
   key.high = kMaxAlign;
   return key;
 }
 
-std::vector<Key> ToleranceKeys(bool inner) {
+std::vector<TomlKey> ToleranceKeys(bool inner) {
   return {Number("absolute", true, "", "The largest error of any element; more than 0.",
                  inner ? "tolerance = { absolute = 0.01, relative = 0.0006 }" : "absolute = 0.01"),
           Number("relative", true, "",
@@ -172,8 +175,8 @@ KeyTable FillTable() {
                "fill = { file = \"order.npy\", permutation = true }")}};
 }
 
-Key FillKey() {
-  Key key =
+TomlKey FillKey() {
+  TomlKey key =
       Word("fill", false, {"normal", "uniform", "zeros", "ones", "iota", "permutation", "bytes"},
            "What an `input` or `inout` holds when it is timed. `normal` has mean 0 and standard deviation 1 and no "
            "value beyond 3.5; `uniform` is from 0 to 1; `iota` is 0, 1, 2, ...; `permutation` has each of 0 to "
@@ -238,8 +241,8 @@ KeyTable Affects() {
   return table;
 }
 
-Key ValuesKey() {
-  Key key =
+TomlKey ValuesKey() {
+  TomlKey key =
       Text("values", false, "`[false, true]` where `start` is one of them",
            "The values that it may take, in order and without duplicates: whole numbers; words, which the macro "
            "stands for (`[\"float\", \"half\"]`); or `[false, true]`, for which the macro is 0 or 1. An expression "
@@ -249,18 +252,19 @@ Key ValuesKey() {
   return key;
 }
 
-Key StartKey() {
-  Key key = Text("start", true, "", "The value of the start variant, one of `values`.", "start = 64");
+TomlKey StartKey() {
+  TomlKey key = Text("start", true, "", "The value of the start variant, one of `values`.", "start = 64");
   key.type = KeyType::kValue;
   return key;
 }
 
-Key ReplacesKey() {
-  Key key = Text("replaces", false, "a macro: `-DNAME=value`",
-                 "A place in the source that holds the value, instead of a macro: the text around it with `{}` where "
-                 "the value is. With `start` for `{}` it must stand exactly once in the source and `files`. It may "
-                 "have several lines (`\\n`). The files stay as they are; the value is written in for each build.",
-                 "replaces = \"constexpr int BLOCK = {};\"");
+TomlKey ReplacesKey() {
+  TomlKey key =
+      Text("replaces", false, "a macro: `-DNAME=value`",
+           "A place in the source that holds the value, instead of a macro: the text around it with `{}` where "
+           "the value is. With `start` for `{}` it must stand exactly once in the source and `files`. It may "
+           "have several lines (`\\n`). The files stay as they are; the value is written in for each build.",
+           "replaces = \"constexpr int BLOCK = {};\"");
   key.lines = true;
   return key;
 }
@@ -327,8 +331,8 @@ KeyTable Constraint() {
 }
 
 KeyTable HiddenRange() {
-  Key multiple = Integers(KeyType::kInteger, "multiple", 1, "Validation uses multiples of this only.",
-                          "C = { range = [8, 720], multiple = 8 }");
+  TomlKey multiple = Integers(KeyType::kInteger, "multiple", 1, "Validation uses multiples of this only.",
+                              "C = { range = [8, 720], multiple = 8 }");
   multiple.required = false;
   multiple.fallback = "1";
   return {.header = "*a dimension*",
@@ -422,8 +426,8 @@ KeyTable Launch(std::string header, Scope scope, LaunchOf of) {
                       "cluster = [2]")}};
 }
 
-Key LaunchTables(std::string header, Scope scope, LaunchOf of, bool required) {
-  Key key = Table(KeyType::kTables, "launch", required, "", Launch(std::move(header), scope, of));
+TomlKey LaunchTables(std::string header, Scope scope, LaunchOf of, bool required) {
+  TomlKey key = Table(KeyType::kTables, "launch", required, "", Launch(std::move(header), scope, of));
   key.most = kMaxLaunches;
   return key;
 }
@@ -570,8 +574,8 @@ KeyTable Top() {
 
 }  // namespace
 
-const Key* KeyTable::Find(const std::string& name) const {
-  const auto it = std::find_if(keys.begin(), keys.end(), [&](const Key& key) { return key.name == name; });
+const TomlKey* KeyTable::Find(const std::string& name) const {
+  const auto it = std::find_if(keys.begin(), keys.end(), [&](const TomlKey& key) { return key.name == name; });
   if (it != keys.end()) return &*it;
   return others.name.empty() ? nullptr : &others;
 }

@@ -13,7 +13,7 @@ namespace pawl {
 enum class KeyType {
   kText,
   kTexts,
-  kWord,  // one of Key::words
+  kWord,  // one of TomlKey::words
   kFlag,
   kInteger,
   kIntegers,
@@ -37,7 +37,7 @@ inline constexpr Scope kEverything{.variables = true, .limits = true};
 
 struct KeyTable;
 
-struct Key {
+struct TomlKey {
   std::string name;
   KeyType type = KeyType::kText;
   bool required = false;
@@ -56,12 +56,12 @@ struct Key {
 struct KeyTable {
   std::string header;  // "[goal]", "[[size]]"; empty: the top of the file
   std::string meaning;
-  std::vector<Key> keys;
+  std::vector<TomlKey> keys;
   // Keys whose names are the user's own, such as the dimensions of a size; without a name: there are none.
-  Key others = {};
+  TomlKey others = {};
 
   // The key's row: the one of its name, or `others`. Null: this table has no such key.
-  const Key* Find(const std::string& name) const;
+  const TomlKey* Find(const std::string& name) const;
 };
 
 // The top of the file, and through it every table.

@@ -79,6 +79,7 @@ void AgentLedger::Take(const v1::Event& event) {
     ++found->second.judged;
     found->second.kept += kept;
     without_keep_ = kept ? 0 : without_keep_ + 1;
+    too_many_without_keep_ |= limits_.without_keep > 0 && without_keep_ >= limits_.without_keep;
   };
   if (event.has_dropped()) count(event.dropped().author(), false);
   const v1::Iteration& judged = event.finished().iteration();
@@ -101,7 +102,7 @@ std::optional<AgentStop> AgentLedger::Stop(Time now) const {
   if (limits_.dollars > 0 && dollars >= limits_.dollars) return AgentStop::kDollars;
   if (limits_.gpu_seconds > 0 && gpu_seconds_ >= limits_.gpu_seconds) return AgentStop::kGpuSeconds;
   if (limits_.minutes > 0 && MinutesBetween(begun_, now) >= limits_.minutes) return AgentStop::kMinutes;
-  if (limits_.without_keep > 0 && without_keep_ >= limits_.without_keep) return AgentStop::kWithoutKeep;
+  if (too_many_without_keep_) return AgentStop::kWithoutKeep;
   if (limits_.proposals > 0 && proposals >= limits_.proposals && judged >= proposals) return AgentStop::kProposals;
   return std::nullopt;
 }

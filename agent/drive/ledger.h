@@ -81,6 +81,7 @@ class AgentLedger {
   std::map<std::string, Account> accounts_ ABSL_GUARDED_BY(mutex_);
   double gpu_seconds_ ABSL_GUARDED_BY(mutex_) = 0;
   int without_keep_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool too_many_without_keep_ ABSL_GUARDED_BY(mutex_) = false;  // at any time: a keep after it does not undo it
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

@@ -145,8 +145,11 @@ void AddSpecFlags(CLI::App& command, SpecFlags* flags) {
       ->excludes(size);
   command.add_option("--goal", flags->goal, "Stop at this speedup over the baseline (default: the bundle's goal)")
       ->check(AboveZero());
-  command.add_option("--iterations", flags->iterations, "Maximum number of changes to try")->check(AboveZero());
-  command.add_option("--minutes", flags->minutes, "Time limit, in minutes")->check(AboveZero());
+  command
+      .add_option("--iterations", flags->iterations,
+                  "Maximum number of changes to try (default: 50; no limit with --minutes or --dollars)")
+      ->check(AboveZero());
+  command.add_option("--minutes", flags->minutes, "Time limit, in minutes (default: 60)")->check(AboveZero());
   command.add_option("--dollars", flags->dollars, "Cost limit in dollars, from the GPU's price per hour")
       ->check(AboveZero());
   command
@@ -161,7 +164,8 @@ void AddSpecFlags(CLI::App& command, SpecFlags* flags) {
       ->check(CLI::IsMember({"tree", "outside", "both", "mixed"}));
   command
       .add_option("--tuning-share", flags->tuning_share,
-                  "With --chooser mixed: share of the iterations for tuning after each kept edit (default: 0.2)")
+                  "With --chooser mixed: share of the iterations (of 50 where they have no limit) for tuning after "
+                  "each kept edit (default: 0.2)")
       ->type_name("SHARE")
       ->check(AboveZero());
   command

@@ -35,7 +35,7 @@ void AddCampaign(CLI::App& command, std::string* campaign);
 // The same as --campaign, which may be absent.
 CLI::Option* AddCampaignOption(CLI::App& command, std::string* campaign, const std::string& text);
 
-// What run and submit may ask for beside the bundle; 0 and empty: the bundle's goal, no limit.
+// What run and submit may ask for beside the bundle; 0 and empty: the bundle's goal and the default limits.
 struct SpecFlags {
   std::string size;
   std::string sizes;  // main=0.6,large=0.4

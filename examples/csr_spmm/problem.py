@@ -28,10 +28,12 @@ def matrix(rows, columns, count, rng):
 def inputs(sizes, seed):
     rng = np.random.default_rng(seed)
     offsets, columns = matrix(sizes["ROWS"], sizes["COLS"], sizes["NNZ"], rng)
+    lengths = np.diff(offsets)
     return {
         "offsets": offsets.astype(np.int32),
         "columns": columns.astype(np.int32),
-        "values": rng.uniform(-1, 1, sizes["NNZ"]).astype(np.float32),
+        # As graph networks scale them: the sums of long rows are no larger than those of short ones.
+        "values": (rng.uniform(-1, 1, sizes["NNZ"]) / np.sqrt(np.repeat(lengths, lengths))).astype(np.float32),
     }
 
 

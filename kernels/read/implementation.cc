@@ -106,7 +106,7 @@ bool IsContractKey(absl::string_view name) {
 // A key that stands at the top of kernel.toml only, not in a table that an edit may change.
 bool IsTopContractKey(absl::string_view key) {
   if (!IsContractKey(key)) return false;
-  for (const Key& row : KernelToml().keys) {
+  for (const TomlKey& row : KernelToml().keys) {
     if (IsImplementationKey(row.name) && row.table != nullptr && row.table->Find(std::string(key)) != nullptr) {
       return false;
     }

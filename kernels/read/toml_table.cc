@@ -54,7 +54,7 @@ int TomlTable::Line(const std::string& key) const {
 
 TomlTable::Found TomlTable::Find(const std::string& key, KeyType type) {
   asked_.push_back(key);
-  const Key* row = keys_->Find(key);
+  const TomlKey* row = keys_->Find(key);
   if (row == nullptr || row->type != type) {
     Complain(line(), absl::StrCat("internal error: kernels/vocabulary.cc has no row of this type for ", key));
     return {row, nullptr};
@@ -76,12 +76,12 @@ bool TomlTable::Has(const std::string& key) const { return table_->contains(key)
 
 const std::vector<std::string>& TomlTable::words(const std::string& key) const {
   static const auto& none = *new std::vector<std::string>;
-  const Key* row = keys_->Find(key);
+  const TomlKey* row = keys_->Find(key);
   return row == nullptr ? none : row->words;
 }
 
 Scope TomlTable::scope(const std::string& key) const {
-  const Key* row = keys_->Find(key);
+  const TomlKey* row = keys_->Find(key);
   return row == nullptr ? kSizesOnly : row->scope;
 }
 
@@ -125,7 +125,7 @@ std::optional<pawl::Text> TomlTable::AsExpression(const toml::node& node, const 
   return std::nullopt;
 }
 
-std::optional<int64_t> TomlTable::AsInteger(const toml::node& node, const std::string& key, const Key& row) {
+std::optional<int64_t> TomlTable::AsInteger(const toml::node& node, const std::string& key, const TomlKey& row) {
   const auto* integer = node.as_integer();
   if (integer == nullptr) {
     WrongType(node, key, "a whole number");
@@ -232,7 +232,7 @@ std::string WrittenValue::Shown() const {
   return absl::StrCat(number);
 }
 
-std::optional<WrittenValue> TomlTable::AsValue(const toml::node& node, const std::string& key, const Key& row) {
+std::optional<WrittenValue> TomlTable::AsValue(const toml::node& node, const std::string& key, const TomlKey& row) {
   if (const auto* flag = node.as_boolean()) {
     return WrittenValue{WrittenValue::Kind::kFlag, flag->get() ? 1 : 0, "", LineOf(node)};
   }
@@ -305,7 +305,7 @@ std::optional<TomlTable> TomlTable::Table(const std::string& key) {
 }
 
 std::optional<TomlTable> TomlTable::TableInstead(const std::string& key) {
-  const Key* row = keys_->Find(key);
+  const TomlKey* row = keys_->Find(key);
   const toml::node* node = table_->get(key);
   if (row == nullptr || row->table == nullptr || node == nullptr || !node->is_table()) return std::nullopt;
   asked_.push_back(key);
@@ -343,7 +343,7 @@ void TomlTable::Finish() {
     if (std::find(asked_.begin(), asked_.end(), name) != asked_.end()) continue;
     if (keys_->Find(name) == &keys_->others) continue;  // the reader went through all of these
     std::vector<std::string> known;
-    for (const Key& row : keys_->keys) known.push_back(row.name);
+    for (const TomlKey& row : keys_->keys) known.push_back(row.name);
     std::sort(known.begin(), known.end());
     const int line = static_cast<int>(key.source().begin.line);
     Complain(line > 0 ? line : LineOf(node),

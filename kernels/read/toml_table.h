@@ -83,14 +83,14 @@ class TomlTable {
   // The key's row, and its value in the file, which may be missing. Complains about a required one that is, and about a
   // key that has no row of this type.
   struct Found {
-    const Key* row;
+    const TomlKey* row;
     const toml::node* node;
   };
   Found Find(const std::string& key, KeyType type);
   std::optional<pawl::Text> AsText(const toml::node& node, const std::string& key, bool lines = false);
   std::optional<pawl::Text> AsExpression(const toml::node& node, const std::string& key);
-  std::optional<int64_t> AsInteger(const toml::node& node, const std::string& key, const Key& row);
-  std::optional<WrittenValue> AsValue(const toml::node& node, const std::string& key, const Key& row);
+  std::optional<int64_t> AsInteger(const toml::node& node, const std::string& key, const TomlKey& row);
+  std::optional<WrittenValue> AsValue(const toml::node& node, const std::string& key, const TomlKey& row);
   const toml::array* AsArray(const toml::node* node, const std::string& key, const std::string& of);
   void WrongType(const toml::node& node, const std::string& key, const std::string& expected);
 

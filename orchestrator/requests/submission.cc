@@ -139,7 +139,10 @@ absl::StatusOr<v1::CampaignSpec> CompleteSpec(const v1::Bundle& bundle, v1::Camp
   if (chooser.kind() == v1::CHOOSER_KIND_UNSPECIFIED) chooser.set_kind(v1::CHOOSER_KIND_BOTH);
   if (chooser.no_proposal() == v1::NO_PROPOSAL_UNSPECIFIED) chooser.set_no_proposal(v1::NO_PROPOSAL_TREE);
   if (chooser.wait_seconds() == 0) chooser.set_wait_seconds(kDefaultWait);
-  if (budget.iterations() == 0) budget.set_iterations(kDefaultIterations);
+  // Who gives a time or a cost wants all of it used. A cost alone ends nothing where the GPU has no price, the minutes
+  // do.
+  const bool limited = budget.minutes() > 0 || budget.dollars() > 0;
+  if (budget.iterations() == 0 && !limited) budget.set_iterations(kDefaultIterations);
   if (budget.minutes() == 0) budget.set_minutes(kDefaultMinutes);
   return spec;
 }

@@ -162,7 +162,7 @@ TEST_F(BackupTest, SaysWhatItCannotCopyOrWrite) {
   std::ofstream(folder_.path() / "text") << std::string(5000, 'x');
   EXPECT_EQ(BackUp(folder_.path() / "text", copy_).code(), absl::StatusCode::kFailedPrecondition);
   {
-    auto other = Connection::Open(folder_.path() / "other.db", Connection::Mode::kWrite, 0).value();
+    auto other = SqliteConnection::Open(folder_.path() / "other.db", SqliteConnection::Mode::kWrite, 0).value();
     ASSERT_EQ(other->Execute("CREATE TABLE t (i)"), absl::OkStatus());
   }
   EXPECT_EQ(BackUp(folder_.path() / "other.db", copy_).code(), absl::StatusCode::kFailedPrecondition);

@@ -25,7 +25,7 @@ int See(unsigned, void*, void* statement, void*) {
 
 int Trace(sqlite3* db, char**, const void*) { return sqlite3_trace_v2(db, SQLITE_TRACE_STMT, See, nullptr); }
 
-std::string PlanOf(Connection* connection, const std::string& sql) {
+std::string PlanOf(SqliteConnection* connection, const std::string& sql) {
   std::string plan;
   Statement explain = connection->Use("EXPLAIN QUERY PLAN " + sql);
   while (true) {
@@ -91,7 +91,7 @@ TEST_F(QueryPlanTest, UsesAnIndexForEveryReadAndWrite) {
     }
   }
 
-  auto connection = Connection::Open(file_, Connection::Mode::kRead, 0);
+  auto connection = SqliteConnection::Open(file_, SqliteConnection::Mode::kRead, 0);
   ASSERT_TRUE(connection.ok());
   int queries = 0;
   for (const std::string& sql : seen) {
@@ -107,7 +107,7 @@ TEST_F(QueryPlanTest, UsesAnIndexForEveryReadAndWrite) {
 }
 
 TEST_F(QueryPlanTest, WouldFindAQueryWithoutAnIndex) {
-  auto connection = Connection::Open(file_, Connection::Mode::kRead, 0);
+  auto connection = SqliteConnection::Open(file_, SqliteConnection::Mode::kRead, 0);
   ASSERT_TRUE(connection.ok());
   EXPECT_TRUE(IsWhole(PlanOf(connection->get(), "SELECT summary FROM iterations WHERE time_us > 1")));
   EXPECT_TRUE(

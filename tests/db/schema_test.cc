@@ -22,7 +22,7 @@ class SchemaTest : public ::testing::Test {
       }
     }
     // What somebody with a sqlite3 shell has.
-    connection_ = Connection::Open(file_, Connection::Mode::kWrite, 0).value();
+    connection_ = SqliteConnection::Open(file_, SqliteConnection::Mode::kWrite, 0).value();
   }
 
   void ExpectForbidden(const std::string& sql, const std::string& part) {
@@ -35,7 +35,7 @@ class SchemaTest : public ::testing::Test {
 
   TemporaryFolder folder_;
   std::filesystem::path file_;
-  std::unique_ptr<Connection> connection_;
+  std::unique_ptr<SqliteConnection> connection_;
 };
 
 TEST_F(SchemaTest, LetsNobodyChangeOrDeleteAnEvent) {
@@ -77,7 +77,7 @@ TEST_F(SchemaTest, MigratesOnce) {
 constexpr char kSchema[] = "SELECT sum(length(sql)) FROM sqlite_schema";
 
 TEST_F(SchemaTest, BringsADatabaseOfVersion1UpToDateWithAllThatIsInIt) {
-  auto first = Connection::Open(folder_.path() / "first.db", Connection::Mode::kWrite, 0).value();
+  auto first = SqliteConnection::Open(folder_.path() / "first.db", SqliteConnection::Mode::kWrite, 0).value();
   ASSERT_EQ(first->Execute(std::string(embedded::kMigrations0001InitialSql)), absl::OkStatus());
   std::string trigger;
   {
@@ -107,12 +107,12 @@ TEST_F(SchemaTest, BringsADatabaseOfVersion1UpToDateWithAllThatIsInIt) {
   EXPECT_EQ(store->PatternExports().value(), std::vector<std::string>{"one"});
   EXPECT_EQ(store->Lessons()->size(), 1u);
   store.reset();
-  connection_ = Connection::Open(file_, Connection::Mode::kWrite, 0).value();
+  connection_ = SqliteConnection::Open(file_, SqliteConnection::Mode::kWrite, 0).value();
   EXPECT_EQ(connection_->QueryInt("PRAGMA user_version").value(), kSchemaVersion);
 }
 
 TEST_F(SchemaTest, LeavesNothingBehindWhenAMigrationFails) {
-  auto fresh = Connection::Open(folder_.path() / "fresh.db", Connection::Mode::kWrite, 0).value();
+  auto fresh = SqliteConnection::Open(folder_.path() / "fresh.db", SqliteConnection::Mode::kWrite, 0).value();
   // In the way of the last table.
   ASSERT_EQ(fresh->Execute("CREATE TABLE meta (i INTEGER)"), absl::OkStatus());
   EXPECT_FALSE(Migrate(fresh.get()).ok());

@@ -15,7 +15,7 @@ namespace {
 class SqliteTest : public ::testing::Test {
  protected:
   SqliteTest() : folder_("pawl-sqlite-") {
-    auto connection = Connection::Open(folder_.path() / "a.db", Connection::Mode::kWrite, 0);
+    auto connection = SqliteConnection::Open(folder_.path() / "a.db", SqliteConnection::Mode::kWrite, 0);
     EXPECT_TRUE(connection.ok()) << connection.status();
     connection_ = *std::move(connection);
     EXPECT_EQ(connection_->Execute("CREATE TABLE t (i INTEGER, r REAL, s TEXT, b BLOB) STRICT"), absl::OkStatus());
@@ -24,7 +24,7 @@ class SqliteTest : public ::testing::Test {
   int64_t Count() { return connection_->QueryInt("SELECT count(*) FROM t").value(); }
 
   TemporaryFolder folder_;
-  std::unique_ptr<Connection> connection_;
+  std::unique_ptr<SqliteConnection> connection_;
 };
 
 TEST_F(SqliteTest, BindsAndReadsEveryKind) {
@@ -92,7 +92,7 @@ TEST_F(SqliteTest, RollsBackWhatIsNotCommitted) {
 }
 
 TEST_F(SqliteTest, LocksWhenATransactionBegins) {
-  auto other = Connection::Open(folder_.path() / "a.db", Connection::Mode::kWrite, 0);
+  auto other = SqliteConnection::Open(folder_.path() / "a.db", SqliteConnection::Mode::kWrite, 0);
   ASSERT_TRUE(other.ok());
   Transaction mine(connection_.get());
   ASSERT_EQ(mine.Begin(), absl::OkStatus());
@@ -101,7 +101,7 @@ TEST_F(SqliteTest, LocksWhenATransactionBegins) {
 }
 
 TEST_F(SqliteTest, WritesNothingThroughAReadingConnection) {
-  auto reader = Connection::Open(folder_.path() / "a.db", Connection::Mode::kRead, 0);
+  auto reader = SqliteConnection::Open(folder_.path() / "a.db", SqliteConnection::Mode::kRead, 0);
   ASSERT_TRUE(reader.ok());
   const absl::Status status = (*reader)->Execute("INSERT INTO t (i) VALUES (1)");
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
@@ -109,7 +109,7 @@ TEST_F(SqliteTest, WritesNothingThroughAReadingConnection) {
 }
 
 TEST_F(SqliteTest, ReadsNothingFromAFileThatIsNotThere) {
-  auto reader = Connection::Open(folder_.path() / "none.db", Connection::Mode::kRead, 0);
+  auto reader = SqliteConnection::Open(folder_.path() / "none.db", SqliteConnection::Mode::kRead, 0);
   EXPECT_EQ(reader.status().code(), absl::StatusCode::kUnavailable);
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "none.db"));
 }
@@ -117,7 +117,7 @@ TEST_F(SqliteTest, ReadsNothingFromAFileThatIsNotThere) {
 TEST_F(SqliteTest, TakesSqlitesSpecialNamesForFiles) {
   const std::filesystem::path before = std::filesystem::current_path();
   std::filesystem::current_path(folder_.path());
-  auto connection = Connection::Open(":memory:", Connection::Mode::kWrite, 0);
+  auto connection = SqliteConnection::Open(":memory:", SqliteConnection::Mode::kWrite, 0);
   ASSERT_TRUE(connection.ok());
   EXPECT_EQ((*connection)->Execute("CREATE TABLE t (i INTEGER)"), absl::OkStatus());
   EXPECT_TRUE(std::filesystem::exists(folder_.path() / ":memory:"));

@@ -147,7 +147,7 @@ TEST_F(StoreFailuresTest, HasForcedEveryCommitToTheDiskWhenItReturns) {
     ASSERT_EQ(disk.unsynced(), 0);
   }
   // The measure itself works: without FULL something is left.
-  auto careless = Connection::Open(folder_.path() / "careless.db", Connection::Mode::kWrite, 0);
+  auto careless = SqliteConnection::Open(folder_.path() / "careless.db", SqliteConnection::Mode::kWrite, 0);
   ASSERT_EQ((*careless)->Execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; CREATE TABLE t (i)"),
             absl::OkStatus());
   EXPECT_GT(disk.unsynced(), 0);
@@ -155,7 +155,7 @@ TEST_F(StoreFailuresTest, HasForcedEveryCommitToTheDiskWhenItReturns) {
 
 TEST_F(StoreFailuresTest, WaitsForAnotherProcessesLockAndThenSaysSo) {
   auto store = OpenStore({.file = file_, .busy_milliseconds = 10});
-  auto shell = Connection::Open(file_, Connection::Mode::kWrite, 0);
+  auto shell = SqliteConnection::Open(file_, SqliteConnection::Mode::kWrite, 0);
   ASSERT_TRUE(shell.ok());
   ASSERT_EQ((*shell)->Execute("BEGIN IMMEDIATE"), absl::OkStatus());
   ExpectUnavailable(Commit(store.get(), "lost"), "is locked by another process");
@@ -242,13 +242,13 @@ TEST_F(StoreFailuresTest, RefusesAFileThatIsNoDatabase) {
 
 TEST_F(StoreFailuresTest, RefusesTheDatabaseOfAnotherProgramAndLeavesItAlone) {
   {
-    auto other = Connection::Open(file_, Connection::Mode::kWrite, 0);
+    auto other = SqliteConnection::Open(file_, SqliteConnection::Mode::kWrite, 0);
     ASSERT_EQ((*other)->Execute("CREATE TABLE bookmarks (url TEXT)"), absl::OkStatus());
   }
   const auto size = std::filesystem::file_size(file_);
   ExpectRefused("is the SQLite database of another program");
   EXPECT_EQ(std::filesystem::file_size(file_), size);
-  auto other = Connection::Open(file_, Connection::Mode::kWrite, 0);
+  auto other = SqliteConnection::Open(file_, SqliteConnection::Mode::kWrite, 0);
   EXPECT_EQ((*other)->QueryInt("SELECT count(*) FROM sqlite_schema").value(), 1);
   EXPECT_EQ((*other)->QueryInt("PRAGMA application_id").value(), 0);
 }
@@ -256,7 +256,7 @@ TEST_F(StoreFailuresTest, RefusesTheDatabaseOfAnotherProgramAndLeavesItAlone) {
 TEST_F(StoreFailuresTest, RefusesASchemaThatIsNewerAndNamesBothVersions) {
   ASSERT_EQ(Commit(OpenStore({.file = file_}).get(), "before"), absl::OkStatus());
   {
-    auto newer = Connection::Open(file_, Connection::Mode::kWrite, 0);
+    auto newer = SqliteConnection::Open(file_, SqliteConnection::Mode::kWrite, 0);
     ASSERT_EQ((*newer)->Execute("PRAGMA user_version = 7"), absl::OkStatus());
   }
   ExpectRefused("has schema version 7, this Pawl knows up to 6");
@@ -425,7 +425,7 @@ TEST_F(StoreFailuresTest, GoesOnAfterAnotherProgramMadeTheDatabaseSmaller) {
   auto store = OpenStore({.file = file_});
   ASSERT_EQ(Commit(store.get(), "before"), absl::OkStatus());
   {
-    auto other = Connection::Open(file_, Connection::Mode::kWrite, 1000).value();
+    auto other = SqliteConnection::Open(file_, SqliteConnection::Mode::kWrite, 1000).value();
     ASSERT_EQ(other->Execute("CREATE TABLE large AS SELECT zeroblob(4000000) AS bytes; PRAGMA wal_checkpoint;"),
               absl::OkStatus());
     ASSERT_EQ(store->Check(), absl::OkStatus());

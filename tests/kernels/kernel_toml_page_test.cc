@@ -47,7 +47,7 @@ std::string Names(const Scope& scope) {
                       scope.variables ? " variables" : "", scope.limits ? " and GPU limits" : "");
 }
 
-std::string TypeOf(const Key& key) {
+std::string TypeOf(const TomlKey& key) {
   const std::string range =
       key.low == std::numeric_limits<int32_t>::min() ? "32 bits" : absl::StrCat(key.low, " to ", key.high);
   switch (key.type) {
@@ -84,7 +84,7 @@ std::string TypeOf(const Key& key) {
   return "";
 }
 
-std::string Default(const Key& key) {
+std::string Default(const TomlKey& key) {
   if (key.required) return "required";
   if (key.type == KeyType::kWord && key.words.front() != "+") return absl::StrCat("`\"", key.words.front(), "\"`");
   if (key.type == KeyType::kFlag || key.type == KeyType::kNumber) return Code(key.fallback);
@@ -92,14 +92,14 @@ std::string Default(const Key& key) {
 }
 
 // Written in one line as the value of a key, { ... }.
-bool IsInline(const Key& key) { return key.table != nullptr && !key.table->header.starts_with("["); }
+bool IsInline(const TomlKey& key) { return key.table != nullptr && !key.table->header.starts_with("["); }
 
 std::string KeysOf(const KeyTable& table) {
   std::string text = absl::StrCat(table.meaning, "\n\n| key | type | default | meaning | example |\n",
                                   "| --- | --- | --- | --- | --- |\n");
-  std::vector<Key> keys = table.keys;
+  std::vector<TomlKey> keys = table.keys;
   if (!table.others.name.empty()) keys.push_back(table.others);
-  for (const Key& key : keys) {
+  for (const TomlKey& key : keys) {
     if (key.table != nullptr && !IsInline(key)) continue;  // has a heading of its own
     const bool own = &key == &keys.back() && !table.others.name.empty();
     absl::StrAppend(&text, "| ", own ? key.name : Code(key.name), " | ", Cell(TypeOf(key)), " | ",
@@ -113,7 +113,7 @@ std::string KeysOf(const KeyTable& table) {
 void Collect(const KeyTable& table, std::map<std::string, std::string>* blocks) {
   const std::string name = absl::StrReplaceAll(table.header, {{"[", ""}, {"]", ""}, {"*", ""}});
   EXPECT_TRUE(blocks->emplace(absl::StrCat("keys ", name.empty() ? "top" : name), KeysOf(table)).second) << name;
-  for (const Key& key : table.keys) {
+  for (const TomlKey& key : table.keys) {
     if (key.table != nullptr) Collect(*key.table, blocks);
   }
   if (table.others.table != nullptr) Collect(*table.others.table, blocks);
@@ -122,7 +122,7 @@ void Collect(const KeyTable& table, std::map<std::string, std::string>* blocks) 
 std::string Tables() {
   std::string text = "| table | how many | meaning |\n| --- | --- | --- |\n";
   const std::function<void(const KeyTable&)> add = [&](const KeyTable& table) {
-    for (const Key& key : table.keys) {
+    for (const TomlKey& key : table.keys) {
       if (key.table == nullptr || IsInline(key)) continue;
       const bool many = key.type == KeyType::kTables;
       absl::StrAppend(&text, "| ", Code(key.table->header), " | ",
@@ -244,7 +244,7 @@ TEST(KernelTomlPageTest, HasEveryKeyAsTheReaderKnowsIt) {
 // Names of keys that are in the file, as "[goal] size".
 void Used(const toml::table& table, const KeyTable& keys, std::set<std::string>* used) {
   for (const auto& [key, node] : table) {
-    const Key* row = keys.Find(std::string(key.str()));
+    const TomlKey* row = keys.Find(std::string(key.str()));
     if (row == nullptr) continue;
     used->insert(absl::StrCat(keys.header, " ", row->name));
     if (row->table == nullptr) continue;
@@ -258,7 +258,7 @@ void Used(const toml::table& table, const KeyTable& keys, std::set<std::string>*
 }
 
 void Known(const KeyTable& keys, std::set<std::string>* known) {
-  for (const Key& key : keys.keys) {
+  for (const TomlKey& key : keys.keys) {
     known->insert(absl::StrCat(keys.header, " ", key.name));
     if (key.table != nullptr) Known(*key.table, known);
   }
@@ -287,7 +287,7 @@ TEST(KernelTomlPageTest, ShowsAnExampleThatHasEveryKeyAndIsRead) {
 TEST(KernelTomlPageTest, HasAMeaningAndAnExampleForEveryKey) {
   const std::function<void(const KeyTable&)> check = [&](const KeyTable& table) {
     EXPECT_FALSE(table.meaning.empty()) << table.header;
-    for (const Key& key : table.keys) {
+    for (const TomlKey& key : table.keys) {
       EXPECT_FALSE(key.meaning.empty()) << table.header << " " << key.name;
       EXPECT_TRUE(key.table != nullptr || key.example.find(key.name) != std::string::npos)
           << table.header << " " << key.name;

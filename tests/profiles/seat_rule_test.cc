@@ -30,6 +30,108 @@ TEST(SeatRule, IsTheMeanOverProcessesWithTheVarianceThatPairsGiveIt) {
   EXPECT_NEAR(time.pair_variance(), (0.01 / 3 + 0) / 4, 1e-12);
 }
 
+TEST(SeatRule, IsTheWeightedMeanOverSizes) {
+  const std::vector<SizeLogs> sizes = {{0.25, {{0.1, 0.2, 0.3}, {0.5, 0.5}}}, {0.75, {{0.4, 0.4}, {0.1, 0.3}}}};
+  const v1::SeatTime time = SeatTimeOf(sizes);
+  EXPECT_NEAR(time.log_time(), 0.25 * 0.35 + 0.75 * 0.3, 1e-12);
+  EXPECT_EQ(time.processes(), 2);
+  EXPECT_NEAR(time.pair_variance(), 0.0625 * (0.01 / 3 / 4) + 0.5625 * (0.02 / 2 / 4), 1e-12);
+}
+
+TEST(SeatRule, OfOneSizeIsTheSameToTheBit) {
+  const std::vector<std::vector<double>> processes = {{0.1, 0.23, 0.37}, {0.51, 0.52}};
+  const std::vector<SizeLogs> one = {{1, processes}};
+  EXPECT_EQ(SeatTimeOf(one).SerializeAsString(), SeatTimeOf(processes).SerializeAsString());
+}
+
+v1::PairSample Pair(const std::string& size, double log_time, int calls, bool single = false) {
+  v1::PairSample pair;
+  pair.set_size(size);
+  pair.set_parent_us(std::exp(log_time));
+  pair.set_witness_us(1);
+  pair.set_calls(calls);
+  pair.set_single(single);
+  return pair;
+}
+
+// Two pairs at each of two sizes, the lighter one first.
+std::vector<v1::PairSample> Process(double at_small, double at_main, int calls_at_small = 4, int calls_at_main = 3) {
+  const v1::PairSample small = Pair("small", at_small, calls_at_small), main = Pair("main", at_main, calls_at_main);
+  return {small, main, small, main};
+}
+
+v1::SeatTime OverBoth(const std::vector<std::vector<v1::PairSample>>& processes) {
+  return SeatPairs(processes, {{"small", 0.4}, {"main", 0.6}}, "main")
+      .Time(&v1::PairSample::parent_us, &v1::PairSample::witness_us);
+}
+
+TEST(SeatPairs, AreOfTheProcessesThatTimedEverySize) {
+  std::vector<v1::PairSample> partial = Process(7, 7);
+  std::erase_if(partial, [](const v1::PairSample& pair) { return pair.size() == "small"; });
+  const v1::SeatTime time = OverBoth({Process(0.1, 0.2), partial, Process(0.3, 0.2), partial});
+  EXPECT_EQ(time.processes(), 2);
+  EXPECT_NEAR(time.log_time(), 0.4 * 0.2 + 0.6 * 0.2, 1e-12);
+  EXPECT_EQ(OverBoth({partial, partial}).processes(), 0);
+  EXPECT_EQ(OverBoth({}).processes(), 0);
+}
+
+TEST(SeatPairs, AreOfTheProcessesAllOfWhosePairsHaveTheTimes) {
+  std::vector<v1::PairSample> unwitnessed = Process(7, 7);
+  unwitnessed[0].clear_witness_us();
+  const v1::SeatTime time = OverBoth({unwitnessed, Process(0.1, 0.2)});
+  EXPECT_EQ(time.processes(), 1);
+  EXPECT_NEAR(time.log_time(), 0.4 * 0.1 + 0.6 * 0.2, 1e-12);
+}
+
+TEST(SeatPairs, AreOfTheProcessesThatWereTimedAsTheLastAtEverySize) {
+  const v1::SeatTime time = OverBoth({Process(7, 7, 4, 3), Process(0.1, 0.2, 5, 3)});
+  EXPECT_EQ(time.processes(), 1);
+  EXPECT_NEAR(time.log_time(), 0.4 * 0.1 + 0.6 * 0.2, 1e-12);
+}
+
+// A process may time a lighter size twice, first a few pairs and then more.
+TEST(SeatPairs, AreThereWhereEveryProcessWasTimedInTwoWays) {
+  std::vector<v1::PairSample> mixed = Process(7, 0.2);
+  for (int i = 0; i < 3; ++i) mixed.push_back(Pair("small", 0.1, 1, /*single=*/true));
+  const v1::SeatTime time = OverBoth({mixed, mixed});
+  EXPECT_EQ(time.processes(), 1) << "the last";
+  EXPECT_NEAR(time.log_time(), 0.4 * 0.1 + 0.6 * 0.2, 1e-12);
+  EXPECT_TRUE(time.single());
+}
+
+TEST(SeatPairs, AreAlikeOnlyWhereEverySizeWasTimedAlike) {
+  const v1::SeatTime time = OverBoth({Process(0, 0, 4, 3)});
+  EXPECT_TRUE(TimedAlike(time, OverBoth({Process(1, 1, 4, 3)})));
+  EXPECT_FALSE(TimedAlike(time, OverBoth({Process(0, 0, 5, 3)})));
+  EXPECT_FALSE(TimedAlike(time, OverBoth({Process(0, 0, 3, 4)}))) << "as many in all";
+  EXPECT_FALSE(TimedAlike(time, OverBoth({Process(0, 0, 0, 3)}))) << "not known: it may be a time at one size";
+  v1::SeatTime of_main = SeatPairs({Process(0, 0, 4, 3)}, {{"main", 1}}, "main")
+                             .Time(&v1::PairSample::parent_us, &v1::PairSample::witness_us);
+  EXPECT_EQ(of_main.calls(), 3);
+  EXPECT_TRUE(TimedAlike(of_main, v1::SeatTime())) << "not known, and of one size as well";
+  EXPECT_FALSE(TimedAlike(time, of_main)) << "of one of the sizes";
+  std::vector<v1::PairSample> single_small = Process(0, 0, 1, 1), single_main = single_small;
+  for (v1::PairSample& pair : single_small) pair.set_single(pair.size() == "small");
+  for (v1::PairSample& pair : single_main) pair.set_single(pair.size() == "main");
+  EXPECT_TRUE(OverBoth({single_small}).single());
+  EXPECT_TRUE(OverBoth({single_main}).single());
+  EXPECT_FALSE(TimedAlike(OverBoth({single_small}), OverBoth({single_main})));
+}
+
+TEST(SeatPairs, OfManySizesDifferWhereTheCallsOfOneDo) {
+  std::vector<SizeWeight> sizes;
+  for (int i = 0; i < 20; ++i) sizes.push_back({"size" + std::to_string(i), 0.05});
+  const auto time = [&](int differs) {
+    std::vector<v1::PairSample> pairs;
+    for (int i = 0; i < 20; ++i) {
+      for (int pair = 0; pair < 2; ++pair) pairs.push_back(Pair(sizes[i].size, 0, i == differs ? 19 : 20));
+    }
+    return SeatPairs({pairs}, sizes, "size0").Time(&v1::PairSample::parent_us, &v1::PairSample::witness_us);
+  };
+  EXPECT_GT(time(-1).calls(), 0);
+  for (int i = 0; i < 20; ++i) EXPECT_FALSE(TimedAlike(time(-1), time(i))) << i;
+}
+
 TEST(SeatRule, FailsAParentThatIsSlowerByMoreThanTheNoiseOnly) {
   const v1::ProcessNoise noise = NoiseOf("h200");
   EXPECT_FALSE(TestSeat(Time(-0.1), Time(-0.1), noise, 0.0005).failed());

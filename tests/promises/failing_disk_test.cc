@@ -17,7 +17,7 @@ namespace pawl {
 namespace {
 
 void ExpectSound(const std::filesystem::path& file) {
-  const auto shell = Connection::Open(file, Connection::Mode::kRead, 1000).value();
+  const auto shell = SqliteConnection::Open(file, SqliteConnection::Mode::kRead, 1000).value();
   Statement check = shell->Use("PRAGMA integrity_check");
   ASSERT_TRUE(check.Step().value());
   EXPECT_EQ(check.Bytes(0), "ok");
@@ -101,7 +101,7 @@ TEST(FailingDiskTest, GoesOnAfterTheFileWasFull) {
     }
     ExpectError(full, absl::StatusCode::kUnavailable, "no space is left");
     EXPECT_FALSE(world->serving());
-    const auto shell = Connection::Open(world.file(), Connection::Mode::kWrite, 1000).value();
+    const auto shell = SqliteConnection::Open(world.file(), SqliteConnection::Mode::kWrite, 1000).value();
     ASSERT_TRUE(shell->Execute("DELETE FROM blobs WHERE length(content) > 20000").ok());
     world.Pass(absl::Seconds(1));
     EXPECT_TRUE(world->serving());

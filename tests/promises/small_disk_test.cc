@@ -92,7 +92,7 @@ TEST(SmallDiskTest, IsNotServedFromWhileItIsFull) {
       ++completed;
     }
   }
-  const auto shell = Connection::Open(database, Connection::Mode::kWrite, 1000).value();
+  const auto shell = SqliteConnection::Open(database, SqliteConnection::Mode::kWrite, 1000).value();
   EXPECT_EQ(shell->QueryInt("SELECT count(*) FROM blobs WHERE length(content) > 50000").value(), stored);
   Statement check = shell->Use("PRAGMA integrity_check");
   ASSERT_TRUE(check.Step().value());

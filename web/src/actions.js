@@ -69,7 +69,7 @@ function submitForm(campaign) {
   }},
   field("size", "Size", goal.size, {required: true}),
   field("speedup", "Goal (× baseline speed)", goal.speedup, {type: "number", step: "any", min: 0}),
-  field("iterations", "Iterations", budget.iterations || 50, {type: "number", min: 1, step: 1}),
+  field("iterations", "Iterations (0: no limit)", budget.iterations || 0, {type: "number", min: 0, step: 1}),
   field("minutes", "Minutes", budget.minutes || 60, {type: "number", min: 0, step: "any"}),
   field("dollars", "Dollars (0: no limit)", budget.dollars || 0, {type: "number", min: 0, step: "any"}),
   field("gpu", "GPU name contains", gpu),

@@ -278,6 +278,8 @@ std::optional<v1::Failure> FindEntries(const v1::BuildRequest& request, const st
   return std::nullopt;
 }
 
+std::string PreInclude() { return absl::StrCat("--pre-include=", kImplied); }
+
 // NVRTC's headers of the standard library, and what the source uses of them without saying so.
 void AddStandardLibrary(const v1::BuildRequest& request, const Toolkit& toolkit, CompileJob* job) {
   const SourceTexts texts = TextsOf(request);
@@ -298,7 +300,19 @@ void AddStandardLibrary(const v1::BuildRequest& request, const Toolkit& toolkit,
   const std::string implied = ImpliedNames(views, job->headers);
   if (implied.empty()) return;
   job->headers.push_back({kImplied, implied, false});
-  job->options.push_back(absl::StrCat("--pre-include=", kImplied));
+  job->options.push_back(PreInclude());
+}
+
+// Names that the source has for itself may clash with implied ones.
+Compilation CompileWithNvrtc(const Compilers& compilers, CompileJob* job) {
+  Compilation compilation = compilers.nvrtc->Compile(*job);
+  if (compilation.result != Compilation::Result::kSourceRefused) return compilation;
+  if (std::erase_if(job->headers, [](const StandardHeader& header) { return header.name == kImplied; }) == 0) {
+    return compilation;
+  }
+  std::erase(job->options, PreInclude());
+  Compilation without = compilers.nvrtc->Compile(*job);
+  return without.result == Compilation::Result::kOk ? without : compilation;
 }
 
 constexpr absl::Duration kBeyondDeadline = absl::Seconds(5);
@@ -325,7 +339,7 @@ Compilation CompileFiles(const v1::BuildRequest& request, const Compilers& compi
   if (!with_nvcc && !ptx) AddStandardLibrary(request, toolkit, &job);
   if (!with_nvcc && !ptx && request.files().empty()) {
     AddOptions(Options(request, toolkit, libraries, ""), &job);
-    return compilers.nvrtc->Compile(job);
+    return CompileWithNvrtc(compilers, &job);
   }
   SourceTree tree(compilers.sandboxed);
   if (const absl::Status status = tree.Write(request); !status.ok()) {
@@ -341,7 +355,7 @@ Compilation CompileFiles(const v1::BuildRequest& request, const Compilers& compi
   const absl::Duration timeout = absl::Seconds(request.deadline_seconds()) + kBeyondDeadline;
   Compilation compilation = ptx         ? AssemblePtx(toolkit.nvcc, job, tree.path(), timeout)
                             : with_nvcc ? CompileWithNvcc(toolkit.nvcc, job, tree.path(), timeout)
-                                        : compilers.nvrtc->Compile(job);
+                                        : CompileWithNvrtc(compilers, &job);
   compilation.log = tree.WithoutFolder(compilation.log);
   return compilation;
 }

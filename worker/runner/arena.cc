@@ -7,11 +7,32 @@
 #include "kernels/plan.h"
 #include "worker/build/plan_arguments.h"
 #include "worker/runner/tensor_fill.h"
+#include "worker/validate/output_pieces.h"
 
 namespace pawl {
 namespace {
 
-uint64_t AlignUp(uint64_t offset) { return (offset + 255) / 256 * 256; }
+constexpr uint64_t kAlignment = 256;
+
+uint64_t AlignUp(uint64_t offset) { return (offset + kAlignment - 1) / kAlignment * kAlignment; }
+
+// So much of each output, at most.
+std::vector<OutputSlot> SlotsOf(const v1::Plan& plan, uint64_t most) {
+  std::vector<OutputSlot> slots;
+  const std::vector<int> buffers = BuffersAfter(plan);
+  uint64_t offset = 0;
+  for (int i = 0; i < plan.tensors_size(); ++i) {
+    if (!IsCompared(plan.tensors(i).role())) continue;
+    const uint64_t bytes = std::min<uint64_t>(TensorBytes(plan.tensors(i)), most);
+    slots.push_back({i, buffers[i], offset, bytes});
+    offset += AlignUp(bytes);
+  }
+  return slots;
+}
+
+uint64_t BytesOf(const std::vector<OutputSlot>& slots) {
+  return slots.empty() ? 0 : AlignUp(slots.back().offset + slots.back().bytes);
+}
 
 // By name, not by index: the reference's plan has no scratch tensors, and must make the same inputs.
 uint32_t StreamOf(const std::string& tensor) {
@@ -136,22 +157,12 @@ std::vector<CUdeviceptr> Arena::Addresses(CUdeviceptr base) const {
   return addresses;
 }
 
-std::vector<OutputSlot> OutputSlots(const v1::Plan& plan) {
-  std::vector<OutputSlot> slots;
-  const std::vector<int> buffers = BuffersAfter(plan);
-  uint64_t offset = 0;
-  for (int i = 0; i < plan.tensors_size(); ++i) {
-    if (!IsCompared(plan.tensors(i).role())) continue;
-    const uint64_t bytes = TensorBytes(plan.tensors(i));
-    slots.push_back({i, buffers[i], offset, bytes});
-    offset += AlignUp(bytes);
-  }
-  return slots;
-}
+std::vector<OutputSlot> OutputSlots(const v1::Plan& plan) { return SlotsOf(plan, UINT64_MAX); }
 
-uint64_t OutputBytes(const v1::Plan& plan) {
-  const std::vector<OutputSlot> slots = OutputSlots(plan);
-  return slots.empty() ? 0 : AlignUp(slots.back().offset + slots.back().bytes);
-}
+uint64_t OutputBytes(const v1::Plan& plan) { return BytesOf(OutputSlots(plan)); }
+
+std::vector<OutputSlot> PieceSlots(const v1::Plan& plan) { return SlotsOf(plan, PieceShare(OutputSlots(plan).size())); }
+
+uint64_t PieceBytes(const v1::Plan& plan) { return BytesOf(PieceSlots(plan)); }
 
 }  // namespace pawl

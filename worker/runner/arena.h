@@ -74,4 +74,8 @@ struct OutputSlot {
 std::vector<OutputSlot> OutputSlots(const v1::Plan& plan);
 uint64_t OutputBytes(const v1::Plan& plan);
 
+// The same slots where pieces of large outputs travel (worker/validate/output_pieces.h).
+std::vector<OutputSlot> PieceSlots(const v1::Plan& plan);
+uint64_t PieceBytes(const v1::Plan& plan);
+
 }  // namespace pawl

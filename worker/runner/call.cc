@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/plan.h"
 #include "worker/build/plan_arguments.h"
+#include "worker/validate/output_pieces.h"
 
 namespace pawl {
 namespace {
@@ -195,6 +197,20 @@ class ValidatedCall {
 absl::Status SetAside(GpuContext& gpu, const v1::Plan& plan, const Arena& arena, CUdeviceptr base, uint64_t offset) {
   for (const OutputSlot& slot : OutputSlots(plan)) {
     PAWL_RETURN_IF_ERROR(gpu.shared.Write(offset + slot.offset, base + arena.Offset(slot.buffer), slot.bytes));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SetPiecesAside(GpuContext& gpu, const v1::Plan& plan, const Arena& arena, CUdeviceptr base,
+                            uint64_t offset, uint64_t drawn) {
+  const std::vector<OutputSlot> slots = PieceSlots(plan);
+  for (const OutputSlot& slot : slots) {
+    std::vector<SharedRegion::Piece> pieces;
+    const uint64_t bytes = TensorBytes(plan.tensors(slot.tensor));
+    for (const OutputPiece& piece : PiecesOf(bytes, PieceShare(slots.size()), drawn)) {
+      pieces.push_back({base + arena.Offset(slot.buffer) + piece.offset, piece.bytes});
+    }
+    PAWL_RETURN_IF_ERROR(gpu.shared.WritePieces(offset + slot.offset, pieces, gpu.stream));
   }
   return absl::OkStatus();
 }

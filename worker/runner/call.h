@@ -14,5 +14,8 @@ absl::Status Call(GpuContext& gpu, const v1::CallRequest& request, v1::RunnerRep
 
 // Copies the outputs of one call from its arena to this place of the shared region.
 absl::Status SetAside(GpuContext& gpu, const v1::Plan& plan, const Arena& arena, CUdeviceptr base, uint64_t offset);
+// The same with pieces of large outputs in their place, as InputDraw.pieces has them.
+absl::Status SetPiecesAside(GpuContext& gpu, const v1::Plan& plan, const Arena& arena, CUdeviceptr base,
+                            uint64_t offset, uint64_t drawn);
 
 }  // namespace pawl

@@ -1,6 +1,8 @@
 #include "worker/runner/check.h"
 
+#include <algorithm>
 #include <optional>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "kernels/data_type.h"
@@ -9,6 +11,7 @@
 #include "worker/build/plan_arguments.h"
 #include "worker/runner/placement.h"
 #include "worker/validate/checked_call.h"
+#include "worker/validate/output_pieces.h"
 
 namespace pawl {
 namespace {
@@ -109,11 +112,14 @@ class OutputCheck {
         request_(request),
         plan_(request.plan()),
         arena_(Arena::For(plan_)),
-        slots_(OutputSlots(plan_)),
+        in_pieces_(!request.draws().empty() && request.draws(0).has_pieces()),
+        slots_(in_pieces_ ? PieceSlots(plan_) : OutputSlots(plan_)),
+        call_bytes_(in_pieces_ ? PieceBytes(plan_) : OutputBytes(plan_)),
         reply_(reply) {}
 
   absl::Status Run() {
     PAWL_RETURN_IF_ERROR(Prepare());
+    PAWL_RETURN_IF_ERROR(FindOwnRms());
     for (int call = 0; call < request_.draws_size(); ++call) {
       PAWL_RETURN_IF_ERROR(Compute(request_.draws(call)));
       PAWL_RETURN_IF_ERROR(Compare(call));
@@ -139,8 +145,8 @@ class OutputCheck {
       setup_ = *setup;
     }
     PAWL_RETURN_IF_ERROR(gpu_.arena.Reserve(arena_.bytes()));
-    PAWL_RETURN_IF_ERROR(gpu_.staging.Reserve(OutputBytes(plan_)));
-    return gpu_.shared.Reserve(OutputBytes(plan_) * request_.draws_size());
+    PAWL_RETURN_IF_ERROR(gpu_.staging.Reserve(std::max(call_bytes_, 2 * (in_pieces_ ? kPiecesBytes : 0))));
+    return gpu_.shared.Reserve(call_bytes_ * request_.draws_size());
   }
 
   absl::Status Fill(const Arena& arena, CUdeviceptr at) {
@@ -186,23 +192,77 @@ class OutputCheck {
     return absl::OkStatus();
   }
 
+  static bool IsOfOwnFill(const v1::InputDraw& draw) { return draw.distribution() == v1::DISTRIBUTION_UNSPECIFIED; }
+
+  // Where draws of the bundle's own fill and others are mixed, those say what the request does not.
+  absl::Status FindOwnRms() {
+    own_rms_.assign(request_.own_rms().begin(), request_.own_rms().end());
+    const auto& draws = request_.draws();
+    const auto own = std::find_if(draws.begin(), draws.end(), IsOfOwnFill);
+    mixed_ = own_rms_.empty() && own != draws.end() && !std::all_of(draws.begin(), draws.end(), IsOfOwnFill);
+    if (!mixed_) return absl::OkStatus();
+    PAWL_RETURN_IF_ERROR(Compute(*own));
+    for (size_t i = 0; i < slots_.size(); ++i) {
+      absl::StatusOr<v1::ReferenceOutput> norm = gpu_.support.Norm(expected_[i], plan_.tensors(slots_[i].tensor));
+      if (!norm.ok()) return norm.status();
+      own_rms_.push_back(norm->rms());
+    }
+    return absl::OkStatus();
+  }
+
   absl::Status Compare(int call) {
+    const bool scaled = !(mixed_ && IsOfOwnFill(request_.draws(call)));
     v1::CheckReply* check = reply_->mutable_check();
     for (size_t i = 0; i < slots_.size(); ++i) {
       const v1::PlanTensor& tensor = plan_.tensors(slots_[i].tensor);
       const v1::Tolerance& tolerance = ToleranceOf(plan_, tensor);
-      const double own_rms = static_cast<int>(i) < request_.own_rms_size() ? request_.own_rms(i) : 0;
-      PAWL_CUDA(MemcpyHtoD(gpu_.staging.address(), gpu_.shared.data() + call * OutputBytes(plan_) + slots_[i].offset,
+      const double absolute = tolerance.exact() ? 0 : tolerance.absolute();
+      const double own_rms = scaled && i < own_rms_.size() ? own_rms_[i] : 0;
+      PAWL_CUDA(MemcpyHtoD(gpu_.staging.address(), gpu_.shared.data() + call * call_bytes_ + slots_[i].offset,
                            slots_[i].bytes));
-      absl::StatusOr<v1::OutputError> error = gpu_.support.Compare(
-          gpu_.staging.address(), expected_[i], tensor, tolerance.exact() ? 0 : tolerance.absolute(), own_rms);
-      if (!error.ok()) return error.status();
-      *check->add_errors() = *error;
       absl::StatusOr<v1::ReferenceOutput> norm = gpu_.support.Norm(expected_[i], tensor);
       if (!norm.ok()) return norm.status();
+      const bool whole = slots_[i].bytes == static_cast<uint64_t>(TensorBytes(tensor));
+      absl::StatusOr<v1::OutputError> error =
+          whole ? gpu_.support.Compare(gpu_.staging.address(), expected_[i], tensor, absolute, own_rms)
+                : ComparePieces(i, request_.draws(call).pieces(), absolute, own_rms, norm->rms());
+      if (!error.ok()) return error.status();
+      *check->add_errors() = *error;
       *check->add_references() = *norm;
     }
     return absl::OkStatus();
+  }
+
+  // What was kept of an output, at the staging memory, with the same pieces of what it should be, put behind it. Limits
+  // are those of the whole output, whose root mean square is `rms`.
+  absl::StatusOr<v1::OutputError> ComparePieces(size_t i, uint64_t drawn, double absolute, double own_rms, double rms) {
+    const v1::PlanTensor& tensor = plan_.tensors(slots_[i].tensor);
+    const std::vector<OutputPiece> pieces = PiecesOf(TensorBytes(tensor), PieceShare(slots_.size()), drawn);
+    const CUdeviceptr expected = gpu_.staging.address() + kPiecesBytes;
+    uint64_t done = 0;
+    for (const OutputPiece& piece : pieces) {
+      PAWL_CUDA(MemcpyDtoDAsync(expected + done, expected_[i] + piece.offset, piece.bytes, gpu_.stream));
+      done += piece.bytes;
+    }
+    const int64_t bits = ElementBits(tensor.type());
+    const auto elements = [&](uint64_t bytes) { return static_cast<int64_t>(bytes) * 8 / bits; };
+    v1::PlanTensor kept = tensor;
+    // The last piece ends with the output, whose last byte may be filled in part.
+    kept.set_elements(elements(done) - (tensor.elements() * bits % 8 != 0));
+    if (own_rms > 0) absolute *= std::max(1.0, rms / own_rms);
+    absl::StatusOr<v1::OutputError> error = gpu_.support.Compare(gpu_.staging.address(), expected, kept, absolute, 0);
+    if (!error.ok()) return error;
+    if (error->first_wrong() >= 0) {
+      const int64_t of_piece = elements(pieces[0].bytes);
+      const OutputPiece& piece = pieces[static_cast<size_t>(error->first_wrong() / of_piece)];
+      error->set_first_wrong(elements(piece.offset) + error->first_wrong() % of_piece);
+    }
+    if (error->relative() == 0) return error;
+    const absl::StatusOr<v1::ReferenceOutput> norm = gpu_.support.Norm(expected, kept);
+    if (!norm.ok()) return norm.status();
+    error->set_relative(
+        RelativeOfPieces(error->relative(), error->mean_absolute(), error->max_absolute(), norm->rms(), rms, own_rms));
+    return error;
   }
 
   // The reference once more with its tensors elsewhere and NaN around them: where it gives something else, it reads
@@ -258,13 +318,17 @@ class OutputCheck {
   const v1::CheckRequest& request_;
   const v1::Plan& plan_;
   const Arena arena_;
+  const bool in_pieces_;  // of large outputs
   const std::vector<OutputSlot> slots_;
+  const uint64_t call_bytes_;  // of shared memory
   v1::RunnerReply* const reply_;
   Module* module_ = nullptr;  // null: the outputs that are right were provided
   Module* setup_ = nullptr;
   const v1::InputDraw* draw_ = nullptr;  // the last that was computed
   Key key_ = {};
   std::vector<CUdeviceptr> expected_;  // as slots_
+  std::vector<double> own_rms_;        // as slots_: the request's
+  bool mixed_ = false;                 // some draws are of the bundle's own fill, which needs no scaling
 };
 
 }  // namespace

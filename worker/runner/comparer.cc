@@ -26,6 +26,7 @@ constexpr double kBlockUs = 6000;                        // of replays in a quar
 constexpr int64_t kMaxNodes = 2000;                      // of a graph of more than one call
 constexpr int64_t kQueuedLaunches = 8;                   // that the host queues while the GPU holds
 constexpr double kBriefChecks = 0.1;                     // replays that end early and are checked, of checked calls
+constexpr double kOtherChecks = 2;                       // such replays that are checked, for each of the other inputs
 constexpr int kColdCalls = 8;                            // in a quarter of a block
 constexpr size_t kGenerations = 4;                       // of loaded code that stay beside the one in use
 constexpr int64_t kLargeModule = int64_t{64} << 20;      // one of these is not kept beside another
@@ -231,9 +232,11 @@ absl::Status Comparer::Prepare() {
   const bool cold = request_.deciding() == v1::TIMING_MODE_COLD;
   const double timed = 2.0 * std::max(1, request_.pairs()) * (cold ? kColdCalls : replays_ * calls_);
   keep_share_ = std::min(1.0, std::max(1, request_.checked_calls()) / timed);
-  brief_share_ = std::max(1.0, kBriefChecks * request_.checked_calls()) / std::max(1, request_.pairs());
-  const uint64_t output_bytes = std::max<uint64_t>(1, OutputBytes(*candidate_.plan));
-  max_kept_ = static_cast<int>(std::clamp<uint64_t>(kMaxKeptBytes / output_bytes, 1, 4096));
+  const double brief_checks =
+      std::max({1.0, kBriefChecks * request_.checked_calls(), kOtherChecks * request_.others_size()});
+  brief_share_ = brief_checks / std::max(1, request_.pairs());
+  kept_bytes_ = request_.in_pieces() ? PieceBytes(*candidate_.plan) : OutputBytes(*candidate_.plan);
+  max_kept_ = static_cast<int>(std::clamp<uint64_t>(kMaxKeptBytes / std::max<uint64_t>(1, kept_bytes_), 1, 4096));
   return Place();
 }
 
@@ -286,7 +289,8 @@ absl::Status Comparer::Place() {
     PAWL_RETURN_IF_ERROR(side->structs.Reserve());
   }
   draws_.assign(sets_, v1::InputDraw());
-  PAWL_RETURN_IF_ERROR(SetTables());
+  entries_ = DrawEntries();
+  PAWL_RETURN_IF_ERROR(SetTables(uses_[0].order));
   const std::vector<Side*> sides = Shuffled();
   for (const Use& use : uses_) {
     for (Side* side : sides) {
@@ -295,7 +299,7 @@ absl::Status Comparer::Place() {
       side->graphs.push_back(*graph);
     }
   }
-  if (calls_ == 1) return absl::OkStatus();
+  if (!has_brief()) return absl::OkStatus();
   for (Side* side : Shuffled()) {
     absl::StatusOr<CUgraphExec> graph = Captured(*side, brief_.order);
     if (!graph.ok()) return graph.status();
@@ -304,17 +308,47 @@ absl::Status Comparer::Place() {
   return absl::OkStatus();
 }
 
-absl::Status Comparer::SetTables() {
-  // In random order: as long as there are enough, no two sets have the same. Sets that share static tensors do.
+std::vector<uint32_t> Comparer::DrawEntries() {
   std::vector<uint32_t> entries(std::max<size_t>(1, request_.entries()));
   std::iota(entries.begin(), entries.end(), 0);
   std::shuffle(entries.begin(), entries.end(), random_);
-  std::vector<Segment> shared, all;                              // shared: static inputs
-  std::vector<std::vector<Segment>> own(sets_), changed(sets_);  // of each set: its inputs, and what calls change
+  return entries;
+}
+
+std::vector<uint32_t> Comparer::DrawTimedEntries(v1::TimingMode mode) {
+  std::vector<uint32_t> entries = DrawEntries();
+  entry_uses_.resize(entries.size());
+  std::stable_sort(entries.begin(), entries.end(),
+                   [&](uint32_t a, uint32_t b) { return entry_uses_[a] < entry_uses_[b]; });
+  const bool one = has_static_ || mode == v1::TIMING_MODE_COLD;
+  const size_t used = std::min<size_t>(entries.size(), one ? 1 : calls_);
+  for (size_t i = 0; i < used; ++i) ++entry_uses_[entries[i]];
+  return entries;
+}
+
+absl::Status Comparer::SetTables(const std::vector<int>& order) {
+  // As long as there are enough, no two sets have the same entry. Sets that share static tensors do.
+  std::vector<uint32_t> entry_of(sets_, entries_[0]);
+  if (!has_static_) {
+    std::vector<int> sets = order;
+    for (int set = 0; set < sets_; ++set) {
+      if (std::find(order.begin(), order.end(), set) == order.end()) sets.push_back(set);
+    }
+    for (size_t i = 0; i < sets.size(); ++i) entry_of[sets[i]] = entries_[i % entries_.size()];
+  }
+  // Poison comes first, so that what a call finds in the L2 are its inputs, whatever scratch a variant asks for.
+  std::vector<Segment> shared, poisons;  // shared: static inputs
+  // Of each set: its inputs, what calls change in place, and all that calls change.
+  std::vector<std::vector<Segment>> own(sets_), in_place(sets_), changed(sets_);
   for (int set = 0; set < sets_; ++set) {
+    draws_[set].Clear();
+    if (other_ != nullptr) {
+      draws_[set].set_distribution(other_->distribution());
+      draws_[set].set_magnitude(other_->magnitude());
+    }
     if (!request_.pool().empty()) {
       draws_[set].set_pool(request_.pool());
-      draws_[set].set_entry(entries[has_static_ ? 0 : static_cast<size_t>(set) % entries.size()]);
+      draws_[set].set_entry(entry_of[set]);
     }
     const absl::StatusOr<Sources> sources = gpu_.pools.SourcesOf(*candidate_.plan, draws_[set]);
     if (!sources.ok()) return sources.status();
@@ -322,16 +356,17 @@ absl::Status Comparer::SetTables() {
       if (segment.shared == 0) own[set].push_back(segment);
       if (segment.shared != 0 && set == 0) shared.push_back(segment);
     }
-    changed[set] = arenas_[set].InOuts(region(), set, draws_[set], *sources);
+    in_place[set] = changed[set] = arenas_[set].InOuts(region(), set, draws_[set], *sources);
     for (const Segment& segment : arenas_[set].Poisons(region(), set)) {
       if (segment.shared == 0) changed[set].push_back(segment);
-      if (segment.shared != 0 && set == 0) all.push_back(segment);  // the setup launches write it
+      if (segment.shared == 0 || set == 0) poisons.push_back(segment);  // shared: the setup launches write it
     }
   }
+  std::vector<Segment> all = poisons;
   Append(&all, shared);
   for (int set = 0; set < sets_; ++set) {
     Append(&all, own[set]);
-    Append(&all, changed[set]);
+    Append(&all, in_place[set]);
   }
   PAWL_RETURN_IF_ERROR(refill_.Set(all));
   for (Use* use : {&uses_[0], &uses_[1], &brief_}) {
@@ -346,7 +381,7 @@ absl::Status Comparer::SetTables() {
   return absl::OkStatus();
 }
 
-absl::Status Comparer::Renew() {
+absl::Status Comparer::Renew(const std::vector<int>& order) {
   // What a kernel remembers must not serve it again.
   if (inputs_repeat_) {
     PAWL_CUDA(MemsetD8Async(region(), static_cast<unsigned char>(random_.Below(256)), gpu_.arena.bytes(), gpu_.stream));
@@ -354,7 +389,8 @@ absl::Status Comparer::Renew() {
   if (inputs_repeat_ || leaves_state_) {
     for (Side* side : sides_) PAWL_RETURN_IF_ERROR(side->modules.back()->ResetGlobals(gpu_.stream));
   }
-  if (!request_.pool().empty()) PAWL_RETURN_IF_ERROR(SetTables());
+  // Before every replay, whether or not its inputs are others: the time it takes says nothing.
+  if (!request_.pool().empty() || request_.others_size() > 0) PAWL_RETURN_IF_ERROR(SetTables(order));
   for (const Side* side : sides_) PAWL_RETURN_IF_ERROR(side->structs.Upload());
   PAWL_CUDA(CtxSynchronize());
   return absl::OkStatus();
@@ -370,8 +406,24 @@ absl::Status Comparer::Fill(const Key& key) {
 }
 
 absl::Status Comparer::Refill(const Key& key) {
-  PAWL_RETURN_IF_ERROR(Renew());
+  entries_ = DrawEntries();
+  PAWL_RETURN_IF_ERROR(Renew(uses_[0].order));
   return Fill(key);
+}
+
+absl::Status Comparer::GetReady(const std::vector<int>& order, const Key& key, bool cold) {
+  PAWL_RETURN_IF_ERROR(Renew(order));
+  // Stacks before inputs: overwriting those takes the L2. Neither side finds what the other left.
+  const auto fill = [&]() -> absl::Status {
+    PAWL_RETURN_IF_ERROR(gpu_.support.Dirty(RandomKey(), local_bytes_));
+    return Fill(key);
+  };
+  if (fills_early()) PAWL_RETURN_IF_ERROR(fill());  // queueing launches and copies may take longer than the GPU holds
+  // The host queues what follows while the GPU holds: no measured call waits for a launch. Gaps are random.
+  PAWL_RETURN_IF_ERROR(gpu_.support.Hold(25'000 + random_.Below(30'000)));
+  if (!fills_early()) PAWL_RETURN_IF_ERROR(fill());
+  if (cold) PAWL_CUDA(MemsetD8Async(gpu_.flush.address(), key.words[0] & 0xff, gpu_.flush.bytes(), gpu_.stream));
+  return absl::OkStatus();
 }
 
 absl::Status Comparer::CallSet(Side& side, int set) {
@@ -431,26 +483,23 @@ absl::Status Comparer::WarmUp() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<bool> Comparer::Measure(Side& side, v1::TimingMode mode, double* us) {
+absl::StatusOr<bool> Comparer::Measure(Side& side, v1::TimingMode mode, const std::vector<uint32_t>& entries,
+                                       double* us) {
   const bool cold = mode == v1::TIMING_MODE_COLD;
   const size_t graph = random_.Below(uses_.size());
-  const int set = uses_[graph].order[random_.Below(calls_)];
+  Use& use = uses_[graph];
+  const int set = use.order[random_.Below(calls_)];
+  const std::vector<int> order = cold ? std::vector<int>{set} : use.order;
   const Key key = RandomKey();
   // More launches than the host can queue in the meantime are one graph.
   OwnedGraph single;
   if (cold && CountLaunches(*side.plan) > kQueuedLaunches) {
-    absl::StatusOr<CUgraphExec> captured = Captured(side, {set});
+    absl::StatusOr<CUgraphExec> captured = Captured(side, order);
     if (!captured.ok()) return captured.status();
     single.graph = *captured;
   }
-  PAWL_RETURN_IF_ERROR(Renew());
-  if (fills_early())
-    PAWL_RETURN_IF_ERROR(Fill(key));  // queueing launches and copies may take longer than the GPU holds
-  // The host queues what follows while the GPU holds: no measured call waits for a launch. Gaps are random.
-  PAWL_RETURN_IF_ERROR(gpu_.support.Hold(25'000 + random_.Below(30'000)));
-  PAWL_RETURN_IF_ERROR(gpu_.support.Dirty(RandomKey(), local_bytes_));  // neither side finds what the other left
-  if (!fills_early()) PAWL_RETURN_IF_ERROR(Fill(key));
-  if (cold) PAWL_CUDA(MemsetD8Async(gpu_.flush.address(), key.words[0] & 0xff, gpu_.flush.bytes(), gpu_.stream));
+  entries_ = entries;
+  PAWL_RETURN_IF_ERROR(GetReady(order, key, cold));
   PAWL_CUDA(EventRecord(gpu_.starts[0], gpu_.stream));
   if (cold && single.graph == nullptr) {
     PAWL_RETURN_IF_ERROR(CallSet(side, set));
@@ -463,42 +512,93 @@ absl::StatusOr<bool> Comparer::Measure(Side& side, v1::TimingMode mode, double* 
   float ms = 0;
   PAWL_CUDA(EventElapsedTime(&ms, gpu_.starts[0], gpu_.stops[0]));
   *us = ms * 1e3 / (cold ? 1 : calls_);
-  return cold ? SetAsideSome(side, {set}, nullptr, key) : SetAsideSome(side, uses_[graph].order, &uses_[graph], key);
+  return SetAsideSome(side, order, use, key);
 }
 
-absl::StatusOr<bool> Comparer::ReplayBriefly(Side& side) {
-  if (side.brief == nullptr) return true;
-  const Key key = RandomKey();
-  PAWL_RETURN_IF_ERROR(Renew());
-  if (fills_early()) PAWL_RETURN_IF_ERROR(Fill(key));
-  PAWL_RETURN_IF_ERROR(gpu_.support.Hold(25'000 + random_.Below(30'000)));
-  PAWL_RETURN_IF_ERROR(gpu_.support.Dirty(RandomKey(), local_bytes_));
-  if (!fills_early()) PAWL_RETURN_IF_ERROR(Fill(key));
+absl::Status Comparer::CallBriefly(Side& side, bool cold) {
   PAWL_CUDA(EventRecord(gpu_.starts[0], gpu_.stream));
-  PAWL_CUDA(GraphLaunch(side.brief, gpu_.stream));
+  if (cold && CountLaunches(*side.plan) <= kQueuedLaunches) {
+    PAWL_RETURN_IF_ERROR(CallSet(side, brief_.order[0]));
+  } else {
+    PAWL_CUDA(GraphLaunch(side.brief, gpu_.stream));
+  }
   PAWL_CUDA(EventRecord(gpu_.stops[0], gpu_.stream));
   PAWL_CUDA(CtxSynchronize());
-  if (random_.Unit() < brief_share_) {
-    const int set = brief_.order[random_.Below(brief_.order.size())];
-    PAWL_RETURN_IF_ERROR(SetAside(side, set, key, max_kept_ - 1));  // one at least is of a timed call
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> Comparer::ReplayBriefly(Side& side, v1::TimingMode mode) {
+  if (side.brief == nullptr) return true;
+  const bool cold = mode == v1::TIMING_MODE_COLD;
+  const Key key = RandomKey();
+  if (others_left_.empty()) {
+    others_left_.push_back(nullptr);
+    for (const v1::OtherInputs& other : request_.others()) others_left_.push_back(&other);
+    std::shuffle(others_left_.begin(), others_left_.end(), random_);
   }
-  return LeftAlone(side, brief_, key);
+  other_ = others_left_.back();
+  entries_ = DrawEntries();
+  PAWL_RETURN_IF_ERROR(GetReady(brief_.order, key, cold));
+  PAWL_RETURN_IF_ERROR(CallBriefly(side, cold));
+  const bool checked = random_.Unit() < brief_share_;
+  const int set = brief_.order[cold ? 0 : random_.Below(brief_.order.size())];
+  if (checked) {
+    PAWL_RETURN_IF_ERROR(SetAside(side, set, key, max_kept_ - 1));  // one at least is of a timed call
+    if (&side == &candidate_) others_left_.pop_back();
+  }
+  absl::StatusOr<bool> fine = LeftAlone(side, brief_, key);
+  // With other inputs, nobody knows whether the start gives the same bits: all terms of a sum may meet in one place.
+  const bool repeated = checked && request_.deterministic() && other_ == nullptr;
+  if (repeated && fine.ok() && *fine) fine = GivesSameBits(side, set, key, cold);
+  other_ = nullptr;
+  return fine;
+}
+
+absl::StatusOr<uint64_t> Comparer::DigestOf(const Side& side, int set) {
+  uint64_t digest = 0;
+  for (const OutputSlot& slot : OutputSlots(*side.plan)) {
+    const absl::StatusOr<uint64_t> part =
+        gpu_.support.Digest(region() + arenas_[set].Offset(slot.buffer), side.plan->tensors(slot.tensor));
+    if (!part.ok()) return part.status();
+    digest = digest * 31 + *part;
+  }
+  return digest;
+}
+
+absl::StatusOr<bool> Comparer::GivesSameBits(Side& side, int set, const Key& key, bool cold) {
+  const absl::StatusOr<uint64_t> first = DigestOf(side, set);
+  if (!first.ok()) return first.status();
+  PAWL_RETURN_IF_ERROR(GetReady(brief_.order, key, cold));
+  PAWL_RETURN_IF_ERROR(CallBriefly(side, cold));
+  const absl::StatusOr<uint64_t> second = DigestOf(side, set);
+  if (!second.ok()) return second.status();
+  if (*first == *second || &side != &candidate_) return true;
+  v1::Failure* failure = reply_->mutable_failure();
+  failure->set_stage(v1::STAGE_MEASURE);
+  failure->set_check(v1::CHECK_DETERMINISM);
+  failure->set_size(side.plan->size());
+  failure->set_message(
+      "the same input gave other bits in a call like those that are timed: a race, or atomics on floats (then say "
+      "deterministic = false)");
+  return false;
 }
 
 absl::Status Comparer::SetAside(const Side& side, int set, const Key& key, int most) {
   const bool kept = &side == &candidate_ && result_.checked_size() < most;
   // What is read of the others is overwritten by the candidate's next: all sides see the same pauses.
-  PAWL_RETURN_IF_ERROR(
-      pawl::SetAside(gpu_, *side.plan, arenas_[set], region(), result_.checked_size() * OutputBytes(*side.plan)));
+  const uint64_t at = result_.checked_size() * kept_bytes_, pieces = random_();
+  PAWL_RETURN_IF_ERROR(request_.in_pieces() ? SetPiecesAside(gpu_, *side.plan, arenas_[set], region(), at, pieces)
+                                            : pawl::SetAside(gpu_, *side.plan, arenas_[set], region(), at));
   if (!kept) return absl::OkStatus();
   v1::InputDraw& draw = *result_.add_checked();
   draw = draws_[set];
+  if (request_.in_pieces()) draw.set_pieces(pieces);
   draw.set_key(KeyBytes(key));
   draw.set_call(set);
   return absl::OkStatus();
 }
 
-absl::StatusOr<bool> Comparer::SetAsideSome(const Side& side, const std::vector<int>& order, Use* use, const Key& key) {
+absl::StatusOr<bool> Comparer::SetAsideSome(const Side& side, const std::vector<int>& order, Use& use, const Key& key) {
   bool any = false;
   for (const int set : order) {
     if (random_.Unit() >= keep_share_) continue;
@@ -506,7 +606,7 @@ absl::StatusOr<bool> Comparer::SetAsideSome(const Side& side, const std::vector<
     PAWL_RETURN_IF_ERROR(SetAside(side, set, key, max_kept_));
     timed_checks_ += &side == &candidate_;
   }
-  return any && use != nullptr ? LeftAlone(side, *use, key) : true;
+  return any ? LeftAlone(side, use, key) : true;
 }
 
 absl::StatusOr<bool> Comparer::LeftAlone(const Side& side, Use& use, const Key& key) {
@@ -540,9 +640,10 @@ absl::StatusOr<bool> Comparer::MeasurePair(v1::TimingMode mode, v1::PairSample* 
   std::map<const Side*, std::vector<double>> times;
   std::vector<double> anchors;
   std::map<const Side*, uint64_t> brief;  // before which replay of a side one ends early
-  if (mode == v1::TIMING_MODE_WARM) {
-    for (const Side* side : sides_) brief[side] = random_.Below(2 * static_cast<uint64_t>(count));
-  }
+  for (const Side* side : sides_) brief[side] = random_.Below(2 * static_cast<uint64_t>(count));
+  // Times may depend on the data: the replays of one side have the same entries of a pool as those of another.
+  std::vector<std::vector<uint32_t>> entries;
+  for (int i = 0; i < 2 * count; ++i) entries.push_back(DrawTimedEntries(mode));
   for (int half = 0; half < 2; ++half) {
     absl::StatusOr<double> anchor = AnchorUs();
     if (!anchor.ok()) return anchor.status();
@@ -551,10 +652,11 @@ absl::StatusOr<bool> Comparer::MeasurePair(v1::TimingMode mode, v1::PairSample* 
       for (int replay = 0; replay < count; ++replay) {
         if (const auto early = brief.find(side); early != brief.end() && early->second == times[side].size()) {
           brief.erase(early);
-          if (absl::StatusOr<bool> fine = ReplayBriefly(*side); !fine.ok() || !*fine) return fine;
+          if (absl::StatusOr<bool> fine = ReplayBriefly(*side, mode); !fine.ok() || !*fine) return fine;
         }
         double us = 0;
-        if (absl::StatusOr<bool> fine = Measure(*side, mode, &us); !fine.ok() || !*fine) return fine;
+        absl::StatusOr<bool> fine = Measure(*side, mode, entries[times[side].size()], &us);
+        if (!fine.ok() || !*fine) return fine;
         times[side].push_back(us);
       }
     }
@@ -619,7 +721,7 @@ absl::StatusOr<bool> Comparer::MeasurePairs() {
   keep_share_ = 1;
   while (timed_checks_ == 0) {
     double us = 0;
-    if (fine = Measure(candidate_, deciding, &us); !fine.ok() || !*fine) return fine;
+    if (fine = Measure(candidate_, deciding, DrawEntries(), &us); !fine.ok() || !*fine) return fine;
   }
   return true;
 }
@@ -629,7 +731,8 @@ absl::StatusOr<bool> Comparer::CheckUntouched() {
   const Arena banded = Arena::For(*candidate_.plan, others_);
   const auto base = [&](int call) { return region() + call * banded.bytes(); };
   const int touched = static_cast<int>(random_.Below(calls_));
-  PAWL_RETURN_IF_ERROR(Renew());
+  entries_ = DrawEntries();
+  PAWL_RETURN_IF_ERROR(Renew(uses_[0].order));
   std::vector<Segment> kept, own;
   for (int call = 0; call < calls_; ++call) {
     const absl::StatusOr<Sources> sources = gpu_.pools.SourcesOf(*candidate_.plan, draws_[call]);

@@ -23,8 +23,9 @@ namespace pawl {
 // graphs of several calls, captured for each block. Each call has its own inputs, outputs and scratch, all filled
 // before every replay; static tensors are shared by all calls, filled and set up before every replay as well. There are
 // more sets of tensors than calls in a graph: those that a replay does not use must be untouched after it, and so must
-// all inputs. Some replays end early, at a random call, so that no call can do the work of later ones unseen. Cold
-// times come from single calls after the L2 was flushed.
+// all inputs. Some replays, which are not timed, end early, at a random call, so that no call can do the work of later
+// ones unseen, and have inputs of other distributions, so that none can rely on what timed calls are given. Cold times
+// come from single calls after the L2 was flushed.
 //
 // Nothing tells the sides apart: all are loaded afresh, order and gaps are random, and their outputs are read alike.
 // Which outputs are kept for the reference process is drawn after the calls that made them, and they leave the process
@@ -68,31 +69,43 @@ class Comparer {
   absl::StatusOr<double> RoughCallUs(Side& side);
   // Draws places for all sets of tensors, and captures the graphs of all sides.
   absl::Status Place();
-  // What is filled before a replay, and what a replay must leave alone. Draws the entries of a pool.
-  absl::Status SetTables();
-  // Before a replay, nothing being queued: draws entries of a pool, undoes what kernels did outside of their tensors.
-  absl::Status Renew();
+  // The entries of the pool in random order: calls of a replay get the first.
+  std::vector<uint32_t> DrawEntries();
+  // The same, with those first that timed calls were given less often.
+  std::vector<uint32_t> DrawTimedEntries(v1::TimingMode mode);
+  // What is filled before a replay of these sets of tensors, and what a replay must leave alone.
+  absl::Status SetTables(const std::vector<int>& order);
+  // Before a replay, nothing being queued: undoes what kernels did outside of their tensors.
+  absl::Status Renew(const std::vector<int>& order);
   // Queues the fill of all sets of tensors, and the setup launches.
   absl::Status Fill(const Key& key);
-  absl::Status Refill(const Key& key);  // both
+  absl::Status Refill(const Key& key);  // both, for any sets
+  // All that comes before the first launch of a replay that is timed, or looks as if it were.
+  absl::Status GetReady(const std::vector<int>& order, const Key& key, bool cold);
   absl::Status CallSet(Side& side, int set);
   absl::StatusOr<CUgraphExec> Captured(Side& side, const std::vector<int>& order);
   void DropGraphs();
   // Until the anchor's time no longer changes: an idle GPU needs some tens of milliseconds to reach its clocks.
   absl::Status WarmUp();
   // Times one replay, or one cold call, in us a call. False: a call changed what it was not given; the reply says so.
-  absl::StatusOr<bool> Measure(Side& side, v1::TimingMode mode, double* us);
+  // Calls have inputs from `entries`, where there is a pool.
+  absl::StatusOr<bool> Measure(Side& side, v1::TimingMode mode, const std::vector<uint32_t>& entries, double* us);
   // Reads the outputs of a call, and keeps them if they are the candidate's and fewer than `most` are kept.
   absl::Status SetAside(const Side& side, int set, const Key& key, int most);
-  // After a replay of `use`: draws which calls' outputs are kept and reads them. Where any is, checks what it must
-  // leave alone.
-  absl::StatusOr<bool> SetAsideSome(const Side& side, const std::vector<int>& order, Use* use, const Key& key);
+  // After a replay, or a cold call, of these sets of `use`: draws which calls' outputs are kept and reads them. Where
+  // any is, checks what it must leave alone.
+  absl::StatusOr<bool> SetAsideSome(const Side& side, const std::vector<int>& order, Use& use, const Key& key);
   // False: a replay of `use` changed what it must leave alone; the reply says so. Only of the candidate.
   absl::StatusOr<bool> LeftAlone(const Side& side, Use& use, const Key& key);
-  // A replay that begins as those that are timed and ends earlier: it must not have touched what the calls would use
-  // that it lacks, and the outputs of some, drawn as those of timed calls are, are checked. A kernel that does the work
-  // of later calls ahead, or leaves its work to them, can't know that they do not come.
-  absl::StatusOr<bool> ReplayBriefly(Side& side);
+  // A replay that begins as those that are timed, may have other inputs, and ends earlier: it must not have touched
+  // what the calls would use that it lacks, and the outputs of some, drawn as those of timed calls are, are checked. A
+  // kernel that does the work of later calls ahead, or leaves its work to them, can't know that they do not come.
+  absl::StatusOr<bool> ReplayBriefly(Side& side, v1::TimingMode mode);
+  // The calls of brief_ that are made, once everything is ready for them.
+  absl::Status CallBriefly(Side& side, bool cold);
+  // Calls once more with the same inputs. False: it gave other bits; the reply says so. Only of the candidate.
+  absl::StatusOr<bool> GivesSameBits(Side& side, int set, const Key& key, bool cold);
+  absl::StatusOr<uint64_t> DigestOf(const Side& side, int set);
   absl::StatusOr<double> AnchorUs();
   // `disturbance`: why the pair can't be trusted; empty: it can.
   absl::StatusOr<bool> MeasurePair(v1::TimingMode mode, v1::PairSample* pair, std::string* disturbance);
@@ -106,6 +119,7 @@ class Comparer {
 
   // Candidate and parent in the order of their seats, the witness anywhere.
   std::vector<Side*> Seated();
+  bool has_brief() const { return calls_ > 1 || request_.others_size() > 0; }
   bool has_witness() const { return !request_.witness().empty(); }
   // What a fill queues beside its kernel may take the host longer than the GPU holds: setup launches and copies.
   bool fills_early() const {
@@ -137,12 +151,17 @@ class Comparer {
   int sets_ = 1;                      // of tensors
   int replays_ = 1;                   // in a quarter of a block
   std::vector<Arena> arenas_;         // of the sets
-  std::vector<v1::InputDraw> draws_;  // of the sets: pool and entry
+  std::vector<v1::InputDraw> draws_;  // of the sets: pool and entry, or another distribution
+  std::vector<uint32_t> entries_;     // of the pool, in the order in which the sets of a replay get them
+  std::vector<int> entry_uses_;       // of each entry, by timed calls
+  std::vector<const v1::OtherInputs*> others_left_;  // that come next, so that all come equally often; null: own fill
+  const v1::OtherInputs* other_ = nullptr;  // what the next replay's inputs are drawn from; null: their own fill
   std::array<Use, 2> uses_;
   Use brief_;  // the first calls of one of them
   SegmentTable refill_;
-  double keep_share_ = 1;   // of calls whose outputs are kept
-  double brief_share_ = 1;  // of replays that end early, of which one call's are
+  double keep_share_ = 1;    // of calls whose outputs are kept
+  double brief_share_ = 1;   // of replays that end early, of which one call's are
+  uint64_t kept_bytes_ = 0;  // of the outputs of one call
   int max_kept_ = 1;
   int timed_checks_ = 0;  // of timed calls of the candidate
 };

@@ -185,10 +185,12 @@ __device__ double Draw(const Segment& segment, const Block& seed, uint2 bits, u6
     case kExtremes:
       value = bits.x % 3 == 0 ? low : bits.x % 3 == 1 ? high : 0;
       break;
-    case kStriped:
+    case kStriped: {  // of widths up to 128 elements, another in every part of the tensor
+      const u32 part = (u32(i >> 12) * 2654435761u) ^ seed.words[0];
       value = (low + 2 * half * Unit(bits.x)) *
-              ((i >> seed.words[0] % 8 & 1) == (seed.words[1] & 1) ? 1 : 1.0 / 64);
+              ((i >> (part >> 16) % 8 & 1) == (seed.words[1] & 1) ? 1 : 1.0 / 64);
       break;
+    }
   }
   return fmin(fmax(value, low), high);
 }

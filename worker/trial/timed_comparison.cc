@@ -120,11 +120,15 @@ TimingOptions ChecksOfComparison::Options(const std::string& size, int pairs, in
 }
 
 void ChecksOfComparison::Add(const std::string& size, int process, const Timing& timing) {
-  const int calls = timing.times.checked_size();
-  if (calls == 0) return;
+  const auto& draws = timing.times.checked();
+  if (draws.empty()) return;
   Checked& checked = sizes_[size];
-  checked.call_seconds = timing.check_seconds / calls;
+  checked.call_seconds = timing.check_seconds / draws.size();
   if (process == 0) return;
+  // Others show what a candidate does with other inputs, not how often it cheats.
+  const int calls = static_cast<int>(std::count_if(draws.begin(), draws.end(), [](const v1::InputDraw& draw) {
+    return draw.distribution() == v1::DISTRIBUTION_UNSPECIFIED;
+  }));
   checked.needed = std::min(kConfirmingCalls, checked.confirming + timing.asked_checks);
   checked.confirming += calls;
 }

@@ -9,6 +9,7 @@
 #include "worker/validate/checked_call.h"
 #include "worker/validate/load_built.h"
 #include "worker/validate/output_check.h"
+#include "worker/validate/output_pieces.h"
 #include "worker/validate/provided_inputs.h"
 
 namespace pawl {
@@ -18,11 +19,28 @@ constexpr absl::Duration kCompareDeadline = absl::Seconds(120);
 
 constexpr int64_t kMostCheckedBytes = int64_t{4} << 30;
 
-int64_t OutputBytesOf(const v1::Plan& plan) {
-  int64_t bytes = 0;
-  for (const v1::PlanTensor& tensor : plan.tensors()) {
-    if (IsCompared(tensor.role())) bytes += TensorBytes(tensor);
+// By the limits of the bundle's own fill.
+std::optional<v1::Failure> JudgeOwnFill(const v1::Plan& plan, const std::vector<v1::InputDraw>& draws,
+                                        const v1::CheckReply& check) {
+  v1::CheckReply own = check;
+  own.clear_errors();
+  const size_t outputs = draws.empty() ? 0 : static_cast<size_t>(check.errors_size()) / draws.size();
+  for (size_t i = 0; i < outputs * draws.size(); ++i) {
+    const bool of_own = draws[i / outputs].distribution() == v1::DISTRIBUTION_UNSPECIFIED;
+    if (of_own) *own.add_errors() = check.errors(static_cast<int>(i));
   }
+  return JudgeCheck(plan, own);
+}
+
+// What is kept of the outputs of a call that is checked.
+int64_t KeptBytesOf(const v1::Plan& plan, bool in_pieces) {
+  std::vector<int64_t> outputs;
+  for (const v1::PlanTensor& tensor : plan.tensors()) {
+    if (IsCompared(tensor.role())) outputs.push_back(TensorBytes(tensor));
+  }
+  const int64_t most = in_pieces ? static_cast<int64_t>(PieceShare(outputs.size())) : INT64_MAX;
+  int64_t bytes = 0;
+  for (const int64_t output : outputs) bytes += std::min(output, most);
   return bytes;
 }
 
@@ -63,7 +81,8 @@ absl::StatusOr<Timing> TimeAgainst(GpuDevice& device, const v1::Bundle& bundle, 
   compare.set_pairs(options.pairs);
   compare.set_measurements(options.measurements);
   compare.set_deciding(bundle.timing());
-  const int64_t bytes = std::max<int64_t>(1, OutputBytesOf(candidate.plan));
+  compare.set_in_pieces(!HasProblem(bundle));  // its own check() wants all of them
+  const int64_t bytes = std::max<int64_t>(1, KeptBytesOf(candidate.plan, compare.in_pieces()));
   const int64_t least = std::clamp<int64_t>(kMostCheckedBytes / bytes, 1, options.least_checked);
   timing.asked_checks =
       static_cast<int>(std::clamp<int64_t>(options.checked_bytes / bytes, least, options.checked_calls));
@@ -71,6 +90,14 @@ absl::StatusOr<Timing> TimeAgainst(GpuDevice& device, const v1::Bundle& bundle, 
   compare.set_candidate_first(options.candidate_first);
   compare.set_single(options.single);
   compare.set_calls(options.calls);
+  compare.set_deterministic(!bundle.nondeterministic());
+  if (options.inputs != nullptr && !HasProblem(bundle)) {
+    for (const auto& [distribution, magnitude] : *options.inputs) {
+      v1::OtherInputs& other = *compare.add_others();
+      other.set_distribution(distribution);
+      other.set_magnitude(magnitude);
+    }
+  }
   compare.set_pool(pool->pool);
   compare.set_entries(pool->entries);
   absl::StatusOr<v1::RunnerReply> reply = device.runner().Ask(request, kCompareDeadline);
@@ -88,13 +115,16 @@ absl::StatusOr<Timing> TimeAgainst(GpuDevice& device, const v1::Bundle& bundle, 
   const std::vector<v1::InputDraw> draws(timing.times.checked().begin(), timing.times.checked().end());
   absl::StatusOr<v1::CheckReply> check = CheckOutputs(device, bundle, candidate.plan, draws, false);
   if (!check.ok()) return check.status();
-  if (std::optional<v1::Failure> wrong = JudgeCheck(candidate.plan, *check)) {
+  timing.check_seconds = absl::ToDoubleSeconds(absl::Now() - timed);  // of the reference, not of the start variant
+  absl::StatusOr<std::optional<v1::Failure>> judged = JudgeOwnFill(candidate.plan, draws, *check);
+  if (judged.ok() && !*judged) judged = JudgeOtherInputs(device, bundle, candidate, draws, *check, options.start);
+  if (!judged.ok()) return judged.status();
+  if (std::optional<v1::Failure> wrong = *std::move(judged)) {
     wrong->set_stage(v1::STAGE_MEASURE);
     wrong->set_check(v1::CHECK_TIMED_OUTPUT);
     wrong->set_message(absl::StrCat("right when validated, wrong when timed: ", wrong->message()));
     timing.failure = wrong;
   }
-  timing.check_seconds = absl::ToDoubleSeconds(absl::Now() - timed);
   timing.seconds = absl::ToDoubleSeconds(absl::Now() - start);
   return timing;
 }

@@ -8,6 +8,8 @@
 #include "pawl/v1/runner.pb.h"
 #include "worker/build/built_variant.h"
 #include "worker/validate/gpu_device.h"
+#include "worker/validate/input_draws.h"
+#include "worker/validate/other_inputs.h"
 
 namespace pawl {
 
@@ -22,6 +24,10 @@ struct TimingOptions {
   const BuiltSize* witness = nullptr;  // timed beside both
   bool single = false;                 // each call by itself
   int calls = 0;                       // of a graph; 0: as the fastest side needs
+  // Other inputs than the bundle's own fill, which calls that look like timed ones are given and checked with; none:
+  // null, or a bundle whose inputs problem.py makes.
+  const InputMagnitudes* inputs = nullptr;
+  StartAtSize start = nullptr;  // asked for where the candidate is off with those
 };
 
 struct Timing {

@@ -48,33 +48,17 @@ absl::StatusOr<Timing> Time(TrialRun& run, const BuiltSize& candidate, const Bui
   return failed;
 }
 
-// How the calls of a pair were timed.
-v1::SeatTime WayOf(const v1::PairSample& pair) {
-  v1::SeatTime way;
-  way.set_single(pair.single());
-  way.set_calls(pair.calls());
-  return way;
+SeatPairs SeatPairsOf(const TrialRun& run, const std::vector<TimedProcess>& processes) {
+  std::vector<std::vector<v1::PairSample>> pairs;
+  for (const TimedProcess& process : processes) pairs.push_back(process.pairs);
+  return SeatPairs(pairs, run.sizes(), run.build.size);
 }
 
 // Whether the processes so far neither show that the parent is slower than it was as a candidate, nor exclude it.
 bool SeatInDoubt(const TrialRun& run, const std::vector<TimedProcess>& processes) {
   const v1::SeatTime& as_candidate = run.build.trial.parent_as_candidate();
-  std::vector<std::vector<double>> witnessed;
-  v1::SeatTime way;
-  for (const TimedProcess& process : processes) {
-    std::vector<double> logs;
-    for (const v1::PairSample& pair : process.pairs) {
-      if (!(pair.witness_us() > 0)) continue;
-      logs.push_back(std::log(pair.parent_us() / pair.witness_us()));
-      way = WayOf(pair);
-    }
-    if (logs.size() > 1) witnessed.push_back(std::move(logs));
-  }
-  if (witnessed.empty()) return false;
-  v1::SeatTime as_parent = SeatTimeOf(witnessed);
+  v1::SeatTime as_parent = SeatPairsOf(run, processes).Time(&v1::PairSample::parent_us, &v1::PairSample::witness_us);
   as_parent.set_witness(as_candidate.witness());
-  as_parent.set_single(way.single());
-  as_parent.set_calls(way.calls());
   if (!ComparableSeats(as_candidate, as_parent)) return false;
   const double share = Gates::Default().Get(GateKind::kSeat).threshold / 2;
   const SeatTest test = TestSeat(as_candidate, as_parent, run.build.trial.noise(), share);
@@ -82,36 +66,41 @@ bool SeatInDoubt(const TrialRun& run, const std::vector<TimedProcess>& processes
 }
 
 // Where calls are timed in another way beside the candidate than when the parent was one, its time then says nothing:
-// it is timed in this way beside the witness again, in processes in which the candidate never was.
-absl::Status TimeParentAlone(TrialRun& run) {
+// it is timed in this way beside the witness again, at every size, in processes in which the candidate never was.
+absl::Status TimeParentAlone(TrialRun& run, const std::vector<TimedProcess>& beside_candidate) {
   const v1::SeatTime& as_candidate = run.build.trial.parent_as_candidate();
-  const auto& pairs = run.result().confirming_pairs();
-  const auto witnessed =
-      std::find_if(pairs.rbegin(), pairs.rend(), [](const v1::PairSample& pair) { return pair.witness_us() > 0; });
-  if (witnessed == pairs.rend() || as_candidate.processes() == 0) return absl::OkStatus();
-  const v1::SeatTime way = WayOf(*witnessed);
-  if (TimedAlike(as_candidate, way)) return absl::OkStatus();
-  std::vector<std::vector<double>> processes;
+  const SeatPairs beside = SeatPairsOf(run, beside_candidate);
+  const v1::SeatTime as_parent = beside.Time(&v1::PairSample::parent_us, &v1::PairSample::witness_us);
+  const bool lacks_time =
+      as_candidate.processes() > 0 && as_parent.processes() > 0 && !TimedAlike(as_candidate, as_parent);
+  if (!lacks_time) return absl::OkStatus();
+  const std::vector<SizeWeight> sizes = run.sizes();
+  std::vector<SizeLogs> all;
+  for (const SizeWeight& size : sizes) all.push_back({size.weight, {}});
   for (int process = 0; process < KeepRule().min_processes; ++process) {
     run.device.runner().Restart();
-    const TimingOptions options = {.pairs = KeepRule().extended_pairs,
-                                   .candidate_first = process % 2 == 0,
-                                   .single = way.single(),
-                                   .calls = way.calls()};
-    const absl::StatusOr<Timing> timing = Time(run, run.build.ParentAt(run.build.size), *run.build.witness, options);
-    if (!timing.ok()) return timing.status();
-    std::vector<double>& logs = processes.emplace_back();
-    for (const v1::PairSample& pair : timing->times.pairs())
-      logs.push_back(std::log(pair.candidate_us() / pair.parent_us()));
-    if (timing->failure || logs.size() < 2) {  // of the parent, which was validated before
-      run.Note("the parent could not be timed beside an earlier variant alone: its seat was not tested");
-      return absl::OkStatus();
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      const v1::PairSample& like = beside.LikeAll(i);
+      const TimingOptions options = {.pairs = KeepRule().extended_pairs,
+                                     .candidate_first = process % 2 == 0,
+                                     .single = like.single(),
+                                     .calls = like.calls()};
+      const absl::StatusOr<Timing> timing =
+          Time(run, run.build.ParentAt(sizes[i].size), *run.build.WitnessAt(sizes[i].size), options);
+      if (!timing.ok()) return timing.status();
+      std::vector<double>& logs = all[i].processes.emplace_back();
+      for (const v1::PairSample& pair : timing->times.pairs())
+        logs.push_back(std::log(pair.candidate_us() / pair.parent_us()));
+      if (timing->failure || logs.size() < 2) {  // of the parent, which was validated before
+        run.Note("the parent could not be timed beside an earlier variant alone: its seat was not tested");
+        return absl::OkStatus();
+      }
     }
   }
   v1::SeatTime& alone = *run.result().mutable_parent_alone();
-  alone = SeatTimeOf(processes);
-  alone.set_single(way.single());
-  alone.set_calls(way.calls());
+  alone = SeatTimeOf(all);
+  alone.set_single(as_parent.single());
+  alone.set_calls(as_parent.calls());
   return absl::OkStatus();
 }
 
@@ -230,8 +219,12 @@ absl::Status CompareWithParent(TrialRun& run) {
   timer.time = [&](const std::string& size, int pairs, int process) {
     TimingOptions options = checks.Options(size, pairs, process);
     options.calls = calls[size];
+    if (process > 0) {
+      options.inputs = &run.inputs;
+      options.start = [&run](const v1::Plan& at) { return StartAt(run, at); };
+    }
     options.candidate_first = (process % 2 == 0) == first_seat;
-    if (process > 0 && run.build.witness && size == run.build.size) options.witness = &*run.build.witness;
+    if (process > 0) options.witness = run.build.WitnessAt(size);
     absl::StatusOr<Timing> timing = Time(run, *run.build.candidate.Find(size), run.build.ParentAt(size), options);
     if (timing.ok()) checks.Add(size, process, *timing);
     if (timing.ok() && !timing->times.pairs().empty()) calls[size] = timing->times.pairs(0).calls();
@@ -255,7 +248,7 @@ absl::Status CompareWithParent(TrialRun& run) {
   run.timed = !timed->failure && !run.result().pairs().empty();
   run.faster = timed->comparison.result() == v1::FASTER;
   run.outcome.comparison = std::move(timed->comparison);
-  return run.faster ? TimeParentAlone(run) : absl::OkStatus();
+  return run.faster ? TimeParentAlone(run, timed->processes) : absl::OkStatus();
 }
 
 absl::Status TimeBesideParent(TrialRun& run) { return TimeFirstPairs(run, /*alone=*/false); }

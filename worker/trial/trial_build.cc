@@ -59,15 +59,20 @@ std::string CampaignPart(const std::string& trial) { return trial.substr(0, tria
 }  // namespace
 
 std::optional<v1::Failure> HeapThatRemembers(const v1::Bundle& bundle, const BuiltVariant& built) {
-  if (!HasProblem(bundle) && bundle.data_files().empty()) return std::nullopt;
+  const auto& tensors = bundle.tensors();
+  const bool repeat =
+      HasProblem(bundle) || !bundle.data_files().empty() ||
+      std::any_of(tensors.begin(), tensors.end(), [](const auto& tensor) { return tensor.is_static(); });
+  if (!repeat) return std::nullopt;
   for (const BuiltSize& size : built.sizes) {
     if (size.cubin == nullptr) continue;
     const absl::StatusOr<std::vector<std::string>> called = DriverFunctions(*size.cubin);
     if (!called.ok() || std::find(called->begin(), called->end(), "malloc") == called->end()) continue;
     return MakeFailure(
         v1::STAGE_BUILD, v1::CHECK_COMPILE,
-        "it allocates memory on the GPU (malloc or new), which outlives the call: with the inputs of problem.py or of "
-        "files, which repeat, nobody could tell computing from remembering. Use a tensor with role = \"scratch\"");
+        "it allocates memory on the GPU (malloc or new), which outlives the call: with inputs that repeat, as those "
+        "of problem.py, of files and of static tensors do, nobody could tell computing from remembering. Use a tensor "
+        "with role = \"scratch\"");
   }
   return std::nullopt;
 }
@@ -157,7 +162,7 @@ absl::StatusOr<std::unique_ptr<TrialBuild>> TrialBuilder::Build(const v1::Trial&
     const std::shared_ptr<const v1::Bundle> before = WithSource(bundle, trial.parent_patched_source());
     if (absl::Status status = BuildParent(*before, *timed, stopped, build.get()); !status.ok()) return status;
     const std::shared_ptr<const v1::Bundle> earlier = WithSource(bundle, trial.witness_patched_source());
-    if (absl::Status status = BuildWitness(*earlier, *timed, stopped, build.get()); !status.ok()) return status;
+    if (absl::Status status = BuildWitness(*earlier, stopped, build.get()); !status.ok()) return status;
     if (stopped()) return absl::CancelledError("stopped");
     if (absl::Status status = BuildStart(*bundle, sizes.all, stopped, build.get()); !status.ok()) return status;
     if (absl::Status status = BuildReferences(stopped, build.get()); !status.ok()) return status;
@@ -273,13 +278,15 @@ absl::Status TrialBuilder::BuildParent(const v1::Bundle& bundle, const v1::Size&
   return absl::OkStatus();
 }
 
-absl::Status TrialBuilder::BuildWitness(const v1::Bundle& bundle, const v1::Size& size, const Stopped& stopped,
-                                        TrialBuild* build) {
+absl::Status TrialBuilder::BuildWitness(const v1::Bundle& bundle, const Stopped& stopped, TrialBuild* build) {
   const v1::Trial& trial = build->trial;
   if (!trial.has_witness()) return absl::OkStatus();
-  absl::StatusOr<BuiltSize> witness = EarlierAt(bundle, size, trial.witness(), trial.bundle_hash(), stopped);
-  if (!witness.ok()) return witness.status();
-  build->witness = *std::move(witness);
+  for (const SizeWeight& each : build->sizes) {
+    absl::StatusOr<BuiltSize> at =
+        EarlierAt(bundle, *FindSize(bundle, each.size), trial.witness(), trial.bundle_hash(), stopped);
+    if (!at.ok()) return at.status();
+    build->witness.emplace(each.size, *std::move(at));
+  }
   return absl::OkStatus();
 }
 

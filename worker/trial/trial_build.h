@@ -36,7 +36,7 @@ struct TrialBuild : PreparedTrial {
   std::optional<BuiltVariant> start;
   std::optional<BuiltSize> parent;           // at `size`
   std::map<std::string, BuiltSize> parents;  // at the others of `sizes`
-  std::optional<BuiltSize> witness;          // at the timed size, where the trial has one
+  std::map<std::string, BuiltSize> witness;  // at each of `sizes`, where the trial has one
   std::vector<BuiltSize> parent_ladder;      // at every size, where the best is measured beside the start
   std::string command;                       // that builds the candidate at the timed size
   double begin = 0;                          // since the trial was leased
@@ -53,6 +53,11 @@ struct TrialBuild : PreparedTrial {
   // The parent, or the start, at one of `sizes`.
   const BuiltSize& ParentAt(const std::string& at_size) const {
     return at_size == size ? *parent : parents.at(at_size);
+  }
+  // Null: the trial has none.
+  const BuiltSize* WitnessAt(const std::string& at_size) const {
+    const auto found = witness.find(at_size);
+    return found == witness.end() ? nullptr : &found->second;
   }
   // Machine code and launches at the sizes that are timed are the parent's.
   bool same_as_parent() const;
@@ -103,7 +108,7 @@ class TrialBuilder {
   absl::StatusOr<AheadVariant> BuildCandidate(Compiler& compiler, const v1::Bundle& bundle, const v1::Variant& variant,
                                               SizesToValidate sizes, const Stopped& stopped);
   absl::Status BuildParent(const v1::Bundle& bundle, const v1::Size& size, const Stopped& stopped, TrialBuild* build);
-  absl::Status BuildWitness(const v1::Bundle& bundle, const v1::Size& size, const Stopped& stopped, TrialBuild* build);
+  absl::Status BuildWitness(const v1::Bundle& bundle, const Stopped& stopped, TrialBuild* build);
   // A variant that was measured before.
   absl::StatusOr<BuiltSize> EarlierAt(const v1::Bundle& bundle, const v1::Size& size, const v1::Variant& variant,
                                       const std::string& bundle_hash, const Stopped& stopped);

@@ -14,6 +14,9 @@ using TrialStep = absl::Status (*)(TrialRun& run);
 // Finds out which inputs validation may use, where the bundle leaves that open and the device does not know yet.
 absl::Status ChooseInputs(TrialRun& run);
 
+// The start variant at a size of the candidate's; null: it does not build there.
+absl::StatusOr<const BuiltSize*> StartAt(TrialRun& run, const v1::Plan& plan);
+
 // Validate at every size that the candidate was built at, smallest first, and stop at the first that fails.
 absl::Status ValidateTwice(TrialRun& run);
 absl::Status ValidateStart(TrialRun& run);     // 20 times, and the bundle's tolerance itself

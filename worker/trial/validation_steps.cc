@@ -47,22 +47,6 @@ absl::Status ValidateSizes(TrialRun& run, const BuiltVariant& built, const Valid
   return absl::OkStatus();
 }
 
-// The start variant at a size of the candidate's.
-absl::StatusOr<const BuiltSize*> StartAt(TrialRun& run, const v1::Plan& plan) {
-  const auto [known, fresh] = run.starts.try_emplace(plan.size());
-  if (fresh) {
-    v1::Size size;
-    size.set_name(plan.size());
-    *size.mutable_values() = plan.sizes();
-    absl::StatusOr<BuiltVariant> built =
-        BuildVariant(run.device.builder(), *run.build.before_edits, StartVariant(*run.build.before_edits), {size},
-                     run.device.gpu(), run.device.stopped());
-    if (!built.ok()) return built.status();
-    if (!built->failure) known->second = built->sizes.front();
-  }
-  return known->second ? &*known->second : nullptr;
-}
-
 ValidationOptions OptionsFor(TrialRun& run, int repeats, InputVariety variety) {
   ValidationOptions options;
   options.repeats = repeats;
@@ -113,40 +97,90 @@ BuiltVariant Part(const BuiltVariant& built, size_t begin, size_t end) {
   return part;
 }
 
-// Next to the size that is timed. Where the start variant is wrong there too, the bundle does not ask for it.
-absl::Status ValidateBesideGoal(TrialRun& run) {
-  v1::Size goal;
-  goal.set_name(run.build.size);
-  *goal.mutable_values() = run.build.at().plan.sizes();
-  const std::optional<v1::Size> size = SizeBeside(run.bundle, goal, SecretSeed());
-  if (!size) return absl::OkStatus();
-  absl::StatusOr<BuiltVariant> built = BuildVariant(run.device.builder(), run.bundle, run.build.candidate.variant,
-                                                    {*size}, run.device.gpu(), run.device.stopped());
-  if (!built.ok()) return built.status();
-  ValidationOptions options;
-  const auto validate = [&](const BuiltVariant& variant) { return Validate(run.device, run.bundle, variant, options); };
-  std::optional<v1::Failure> failure = built->failure;
-  if (!failure) {
-    const StageWatch watch(run, v1::STAGE_VALIDATE);
-    absl::StatusOr<Validation> validation = validate(*built);
-    if (!validation.ok()) {  // of the reference: it need not know this size
-      return run.ReferenceFailure(validation.status(), v1::STAGE_VALIDATE) ? absl::OkStatus() : validation.status();
-    }
-    failure = validation->failure;
-  }
-  if (!failure) return absl::OkStatus();
+// Whether the start variant is right at a size where the candidate was not, with inputs of the same distribution.
+absl::StatusOr<bool> StartIsRightAt(TrialRun& run, const v1::Size& size, v1::Distribution distribution) {
   absl::StatusOr<BuiltVariant> start =
-      BuildVariant(run.device.builder(), *run.build.before_edits, StartVariant(*run.build.before_edits), {*size},
+      BuildVariant(run.device.builder(), *run.build.before_edits, StartVariant(*run.build.before_edits), {size},
                    run.device.gpu(), run.device.stopped());
   if (!start.ok()) return start.status();
-  if (start->failure) return absl::OkStatus();
-  const absl::StatusOr<Validation> of_start = validate(*start);
-  if (!of_start.ok()) return of_start.status();
-  if (!of_start->failure) run.Fail(*failure);
+  if (start->failure) return false;
+  ValidationOptions options;
+  if (const auto found = run.inputs.find(distribution); found != run.inputs.end()) {
+    options.inputs.insert(*found);
+    options.small = 1;
+  }
+  const absl::StatusOr<Validation> validation = Validate(run.device, run.bundle, *start, options);
+  if (!validation.ok()) return validation.status();
+  return !validation->failure;
+}
+
+// At sizes that no ladder has. Where the start variant is wrong there too, the bundle does not ask for them.
+absl::Status ValidateOffLadder(TrialRun& run, const std::vector<v1::Size>& sizes) {
+  absl::StatusOr<BuiltVariant> built = BuildVariant(run.device.builder(), run.bundle, run.build.candidate.variant,
+                                                    sizes, run.device.gpu(), run.device.stopped());
+  if (!built.ok()) return built.status();
+  if (built->failure && sizes.size() > 1) {  // perhaps at one of them only
+    for (const v1::Size& size : sizes) {
+      if (absl::Status status = ValidateOffLadder(run, {size}); !status.ok() || run.failed()) return status;
+    }
+    return absl::OkStatus();
+  }
+  for (size_t begin = 0; begin < sizes.size();) {
+    size_t at = begin, validated = 0;
+    Validation validation;
+    validation.failure = built->failure;
+    if (!built->failure) {
+      const StageWatch watch(run, v1::STAGE_VALIDATE);
+      ValidationOptions options = OptionsFor(run, ValidationOptions().repeats, InputVariety::kSpread);
+      // These may be large, and problem.py slow: its own seeds of other sizes must do.
+      options.small = HasProblem(run.bundle) ? 0 : sizes.size() - begin;
+      options.report = [&](const std::string&) { at = begin + validated++; };
+      absl::StatusOr<Validation> ended = Validate(run.device, run.bundle, Part(*built, begin, sizes.size()), options);
+      // A reference need not know this size.
+      if (!ended.ok() && !run.ReferenceFailure(ended.status(), v1::STAGE_VALIDATE)) return ended.status();
+      if (ended.ok() && !ended->failure) return absl::OkStatus();
+      if (ended.ok()) validation = *std::move(ended);
+    }
+    begin = at + 1;
+    if (!validation.failure) continue;
+    const absl::StatusOr<bool> start_is_right = StartIsRightAt(run, sizes[at], validation.failed_with);
+    if (!start_is_right.ok()) return start_is_right.status();
+    if (*start_is_right) {
+      run.Fail(*validation.failure);
+      return absl::OkStatus();
+    }
+  }
   return absl::OkStatus();
 }
 
+// Next to each size that is timed: a kernel may be right there only.
+absl::Status ValidateBesideGoal(TrialRun& run) {
+  std::vector<v1::Size> sizes;
+  for (const SizeWeight& timed : run.sizes()) {
+    v1::Size goal;
+    goal.set_name(timed.size);
+    *goal.mutable_values() = run.build.candidate.Find(timed.size)->plan.sizes();
+    if (std::optional<v1::Size> size = SizeBeside(run.bundle, goal, SecretSeed())) sizes.push_back(*std::move(size));
+  }
+  return sizes.empty() ? absl::OkStatus() : ValidateOffLadder(run, sizes);
+}
+
 }  // namespace
+
+absl::StatusOr<const BuiltSize*> StartAt(TrialRun& run, const v1::Plan& plan) {
+  const auto [known, fresh] = run.starts.try_emplace(plan.size());
+  if (fresh) {
+    v1::Size size;
+    size.set_name(plan.size());
+    *size.mutable_values() = plan.sizes();
+    absl::StatusOr<BuiltVariant> built =
+        BuildVariant(run.device.builder(), *run.build.before_edits, StartVariant(*run.build.before_edits), {size},
+                     run.device.gpu(), run.device.stopped());
+    if (!built.ok()) return built.status();
+    if (!built->failure) known->second = built->sizes.front();
+  }
+  return known->second ? &*known->second : nullptr;
+}
 
 absl::Status ChooseInputs(TrialRun& run) {
   run.inputs = DistributionsFor(run.bundle);

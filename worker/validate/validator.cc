@@ -8,6 +8,7 @@
 #include "absl/time/clock.h"
 #include "kernels/plan.h"
 #include "kernels/tolerance.h"
+#include "worker/validate/other_inputs.h"
 #include "worker/validate/output_check.h"
 
 namespace pawl {
@@ -16,10 +17,6 @@ namespace {
 constexpr int kSmallerTries = 8;  // of a magnitude, each a 16th, where the reference is not finite
 constexpr double kSmallerFactor = 16;
 constexpr int64_t kOwnMemoryShare = 8;
-// Where float arithmetic loses much, as in differences of large numbers, the start variant comes close to the limits
-// too: where it takes this share of them, a candidate may be off by so many times as much as the start.
-constexpr double kStrained = 0.5;
-constexpr double kTimesStart = 4;
 // Fewer values may happen to be small: no proof that errors of their size are accepted.
 constexpr int64_t kFewElements = 64;
 constexpr int kMoreSeeds = 3;       // of problem.py at each small size: no other distribution is known of what it makes
@@ -40,29 +37,10 @@ bool HasRange(const v1::PlanTensor& tensor) {
   return IsFilled(tensor.role()) && free && IsFloat(tensor.type()) && tensor.has_low();
 }
 
-// Few distinct values: where the right result lies between two of the output's type, all elements may round the other
-// way at once, and the next draw lies elsewhere.
-bool HasFewValues(v1::Distribution distribution) {
-  return distribution == v1::DISTRIBUTION_EQUAL || distribution == v1::DISTRIBUTION_EXTREMES;
-}
-
-// With other inputs than the bundle's own, whose terms may cancel, the relative limit is no less than what rounding
-// alone may do.
-BuiltSize ForOtherInputs(const BuiltSize& at) {
-  BuiltSize other = at;
-  for (v1::PlanTensor& tensor : *other.plan.mutable_tensors()) {
-    if (!IsCompared(tensor.role()) || !IsFloat(tensor.type())) continue;
-    v1::Tolerance tolerance = ToleranceOf(other.plan, tensor);
-    tolerance.set_relative(std::max(tolerance.relative(), RoundingOfSums(other.plan, tensor)));
-    *tensor.mutable_tolerance() = tolerance;
-  }
-  return other;
-}
-
 class Validator {
  public:
   Validator(GpuDevice& device, const v1::Bundle& bundle, const BuiltVariant& built, const ValidationOptions& options)
-      : device_(device), bundle_(bundle), built_(built), options_(options) {}
+      : device_(device), bundle_(bundle), built_(built), options_(options), start_(device, bundle, options.start) {}
 
   absl::StatusOr<Validation> Run() {
     if (options_.self_test) CheckTolerance();
@@ -208,7 +186,7 @@ class Validator {
       if (!called->failure) return absl::OkStatus();
       const bool values_are_off = called->compared();
       if (values_are_off && !called->reference_finite) {
-        const absl::StatusOr<bool> start_is_right = StartIsRight(at, draw, options);
+        const absl::StatusOr<bool> start_is_right = start_.IsRight(at.plan, draw, options);
         if (!start_is_right.ok()) return start_is_right.status();
         if (!*start_is_right) {
           if (largest == 0 || ++tries > kSmallerTries) return absl::OkStatus();  // nothing to compare with
@@ -228,7 +206,7 @@ class Validator {
       }
       // Nobody states how large these inputs may be: where the start variant is wrong too, they are too large.
       if (values_are_off && called->reference_finite && largest > 0 && tries < kSmallerTries) {
-        const absl::StatusOr<bool> start_is_right = StartIsRight(at, draw, options);
+        const absl::StatusOr<bool> start_is_right = start_.IsRight(at.plan, draw, options);
         if (!start_is_right.ok()) return start_is_right.status();
         if (!*start_is_right) {
           ++tries;
@@ -237,11 +215,12 @@ class Validator {
         }
       }
       if (values_are_off) {
-        const absl::StatusOr<bool> strained = StartIsStrained(at, draw, options, *called);
+        const absl::StatusOr<bool> strained = start_.IsStrained(at.plan, draw, options, *called);
         if (!strained.ok()) return strained.status();
         if (*strained) return absl::OkStatus();
       }
       validation_.failure = called->failure;
+      validation_.failed_with = distribution;
       std::string with = absl::StrCat("with ", DistributionText(distribution));
       if (magnitude > 0) absl::StrAppend(&with, ", up to ", magnitude);
       if (options_.self_test && values_are_off) {
@@ -252,36 +231,6 @@ class Validator {
       validation_.failure->set_message(absl::StrCat(with, ": ", validation_.failure->message()));
       return absl::OkStatus();
     }
-  }
-
-  // Whether the start variant is right with the same inputs; false where there is none to ask.
-  absl::StatusOr<bool> StartIsRight(const BuiltSize& at, const v1::InputDraw& draw, const CheckedCallOptions& options) {
-    if (!options_.start) return false;
-    const absl::StatusOr<const BuiltSize*> built = options_.start(at.plan);
-    if (!built.ok()) return built.status();
-    if (*built == nullptr) return false;
-    const absl::StatusOr<CheckedCall> start = CallAndCheck(device_, bundle_, ForOtherInputs(**built), draw, options);
-    if (!start.ok()) return start.status();
-    return !start->failure;
-  }
-
-  // Whether the same inputs bring the start variant close to the limits too, so that they say little about a candidate
-  // that is off by not much more.
-  absl::StatusOr<bool> StartIsStrained(const BuiltSize& at, const v1::InputDraw& draw,
-                                       const CheckedCallOptions& options, const CheckedCall& candidate) {
-    if (!options_.start) return false;
-    const absl::StatusOr<const BuiltSize*> built = options_.start(at.plan);
-    if (!built.ok()) return built.status();
-    if (*built == nullptr) return false;
-    const BuiltSize of_start_at = ForOtherInputs(**built);
-    const absl::StatusOr<CheckedCall> start = CallAndCheck(device_, bundle_, of_start_at, draw, options);
-    if (!start.ok()) return start.status();
-    if (start->failure || start->check.errors_size() != candidate.check.errors_size()) return false;
-    for (int i = 0; i < candidate.check.errors_size(); ++i) {
-      const double strain = Strain(at.plan, candidate, i), of_start = Strain(of_start_at.plan, *start, i);
-      if (strain > 1 && (of_start < kStrained || strain > kTimesStart * of_start)) return false;
-    }
-    return true;
   }
 
   // What ranges the start variant would be right in, where it is wrong in those that the bundle states.
@@ -316,6 +265,7 @@ class Validator {
   const v1::Bundle& bundle_;
   const BuiltVariant& built_;
   const ValidationOptions& options_;
+  const StartVariantCheck start_;
   std::vector<std::vector<v1::Distribution>> drawn_;  // by size
   std::map<std::string, int64_t> modules_;            // bytes of those that were loaded
   Validation validation_;

@@ -13,11 +13,13 @@
 #include "worker/validate/checked_call.h"
 #include "worker/validate/gpu_device.h"
 #include "worker/validate/input_draws.h"
+#include "worker/validate/other_inputs.h"
 
 namespace pawl {
 
 struct Validation {
   std::optional<v1::Failure> failure;
+  v1::Distribution failed_with = v1::DISTRIBUTION_UNSPECIFIED;    // of the failure: the bundle's own fill, or another
   std::map<std::string, std::vector<v1::OutputError>> errors;     // by size, with the bundle's own fill
   std::map<std::string, std::vector<v1::ResourceUse>> resources;  // of the launches, by size
   double seconds = 0;
@@ -34,10 +36,8 @@ struct ValidationOptions {
   size_t small = 0;        // so many of the first sizes are small
   InputMagnitudes inputs;  // the other distributions; none: the bundle's own fill only
   InputVariety variety = InputVariety::kSpread;
-  bool self_test = false;  // of the bundle: its tolerance, and the ranges that it states
-  // The start variant at one of the sizes, asked for where a candidate is off with other inputs than the bundle's own
-  // fill; null: it is not to be had. Empty: the variant is the start itself.
-  std::function<absl::StatusOr<const BuiltSize*>(const v1::Plan& at)> start = nullptr;
+  bool self_test = false;       // of the bundle: its tolerance, and the ranges that it states
+  StartAtSize start = nullptr;  // asked for where a candidate is off with other inputs than the bundle's own fill
   std::function<void(const std::string& size)> report = nullptr;  // before each size
 };
 

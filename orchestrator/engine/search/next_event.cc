@@ -21,7 +21,8 @@ namespace {
 constexpr int kMaxUntried = 150;
 // A variant whose time is above the roofline's by no more than this share is at its roof.
 constexpr double kRoofReach = 0.05;
-constexpr double kDefaultTuningShare = 0.2;  // of the iterations
+constexpr double kDefaultTuningShare = 0.2;  // of the iterations,
+constexpr int kIterationsToShare = 50;       // of so many where their number is not limited
 // Expected improvement below which a campaign ends, where its budget does not say.
 constexpr double kLeastGain = 0.001;
 
@@ -151,7 +152,8 @@ bool HasTuningLeft(const CampaignState& campaign) {
   if (KindOf(campaign) != v1::CHOOSER_KIND_MIXED) return false;
   const v1::CampaignSpec& spec = campaign.summary().spec();
   const double share = spec.chooser().tuning_share() > 0 ? spec.chooser().tuning_share() : kDefaultTuningShare;
-  const double allowed = std::ceil(share * spec.budget().iterations());
+  const int iterations = spec.budget().iterations() > 0 ? spec.budget().iterations() : kIterationsToShare;
+  const double allowed = std::ceil(share * iterations);
   int edit = 0;
   for (const v1::Iteration& iteration : campaign.iterations()) {
     if (iteration.verdict() == v1::KEPT && iteration.change().has_source()) edit = iteration.number();

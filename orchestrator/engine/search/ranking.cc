@@ -7,7 +7,10 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "google/protobuf/io/coded_stream.h"
+#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "kernels/variable_values.h"
+#include "orchestrator/engine/search/inertness.h"
 #include "orchestrator/engine/search/seeded_random.h"
 #include "orchestrator/engine/search/single_change.h"
 
@@ -19,6 +22,8 @@ constexpr size_t kBlock = 32;             // changes whose posteriors are comput
 constexpr size_t kFirstRefit = 8;         // observations: with fewer, the parameters are fitted for every choice,
 constexpr double kRefitGrowth = 1.25;     // then whenever their number has grown by this factor
 constexpr size_t kMostRefused = 100'000;  // variants of which it is remembered whether they can be tried
+constexpr int kMostFlips = 3;             // variables in which variants with the same code may differ
+constexpr size_t kMostPlans = 4'000;      // variants whose plans are remembered
 constexpr size_t kMostOutcomes = 160;     // the newest ones, by which failures and costs are judged
 // The standard normal distribution's quantile at 0.995, as far as earlier campaigns were ranked with it: more digits
 // could change a replayed choice.
@@ -43,6 +48,8 @@ struct Candidate {
   bool examined = false;
   std::string refused;
   std::optional<v1::Change> unlocks;
+  double same_code = 0;  // see RankedChange
+  int twin = -1;
 };
 
 // Of a trial.
@@ -67,6 +74,19 @@ double VarianceOf(const v1::Comparison& comparison) {
   return std::isfinite(sd) ? sd * sd : 0;
 }
 
+int DifferencesOf(const Point& a, const Point& b) {
+  int differences = 0;
+  for (size_t v = 0; v < a.size(); ++v) differences += a[v] != b[v];
+  return differences;
+}
+
+void AppendBytes(const v1::Plan& plan, std::string* bytes) {
+  google::protobuf::io::StringOutputStream stream(bytes);
+  google::protobuf::io::CodedOutputStream out(&stream);
+  out.SetSerializationDeterministic(true);
+  plan.SerializeToCodedStream(&out);
+}
+
 class Ranker {
  public:
   Ranker(const CampaignState& campaign, const RulePrior& rules, const RankingSettings& settings)
@@ -86,6 +106,7 @@ class Ranker {
   Ranking Rank() {
     if (bundle_.variables().empty()) return {};  // only edits can be tried
     ReadIterations();
+    ReadInertness();
     FindParents();
     posterior_.emplace(observations_, scales_, rules_.causes(), Parameters(), settings_.posterior);
     for (uint32_t parent = 0; parent < parents_.size(); ++parent) AddProspects(parent);
@@ -155,6 +176,8 @@ class Ranker {
       tried_[*point] = iteration.number();
       double seconds = 0;
       for (const v1::StageTime& stage : iteration.stages()) seconds += stage.seconds();
+      // One with its parent's code was built and not measured: it does not say what a trial costs.
+      if (&campaign_.CodeOf(iteration) != &iteration && iteration.interval().pairs() == 0) seconds = 0;
       const bool valid = campaign_.IsMeasured(iteration);
       outcomes_.push_back({*point, valid ? 1.0 : 0.0, seconds});
       if (valid) observations_.push_back({*point, LogOf(iteration), VarianceOf(iteration.interval())});
@@ -176,6 +199,25 @@ class Ranker {
       tried_[*point] = planned.iteration();
       observations_.push_back({*point, LogOf(*campaign_.Find(planned.parent())), 0});
       supposed_ = true;
+    }
+  }
+
+  // What changes of one variable did to the code.
+  void ReadInertness() {
+    if (!campaign_.HasTwins()) return;
+    const std::vector<std::optional<Point>>& known = Memo().iterations;
+    std::unordered_map<int, const Point*> points;  // by iteration
+    for (size_t i = 0; i < known.size(); ++i) {
+      const v1::Iteration& iteration = campaign_.iterations()[i];
+      if (!known[i] || !campaign_.IsMeasured(iteration)) continue;
+      points[iteration.number()] = &*known[i];
+      const auto parent = iteration.has_parent() ? points.find(iteration.parent()) : points.end();
+      if (parent == points.end() || DifferencesOf(*known[i], *parent->second) != 1) continue;
+      size_t variable = 0;
+      while ((*known[i])[variable] == (*parent->second)[variable]) ++variable;
+      if (variable >= queried_values_.size()) continue;  // an edit
+      const v1::Iteration& other = *campaign_.Find(iteration.parent());
+      inertness_.Add(variable, *known[i], *parent->second, &campaign_.CodeOf(iteration) == &campaign_.CodeOf(other));
     }
   }
 
@@ -203,7 +245,7 @@ class Ranker {
   }
 
   // The best first. Where there are too many: the fastest half of the number, and a half that is spread evenly over the
-  // others, because the fastest may all lie in one valley.
+  // others, because the fastest may all lie in one valley. Variants with the same code count as one.
   void FindParents() {
     if (round_parent_ != nullptr) {
       parents_ = {round_parent_};
@@ -217,6 +259,26 @@ class Ranker {
       return campaign_.SpeedupOf(*a) > campaign_.SpeedupOf(*b);
     });
     parents_.insert(parents_.begin(), &best_);
+    std::unordered_map<const v1::Iteration*, std::vector<const v1::Iteration*>> twins;  // by what has their code
+    if (campaign_.HasTwins()) {
+      std::erase_if(parents_, [&](const v1::Iteration* parent) {
+        const auto [with_code, is_new] = twins.try_emplace(&campaign_.CodeOf(*parent));
+        if (!is_new) with_code->second.push_back(parent);
+        return !is_new;
+      });
+    }
+    LimitParents();
+    const size_t limited = parents_.size();
+    for (size_t i = 0; i < limited && !twins.empty(); ++i) {
+      for (const v1::Iteration* twin : twins.at(&campaign_.CodeOf(*parents_[i]))) {
+        if (parents_.size() >= 2 * settings_.parents) return;
+        originals_[parents_.size()] = i;
+        parents_.push_back(twin);
+      }
+    }
+  }
+
+  void LimitParents() {
     const size_t fastest = settings_.parents / 2, spread = settings_.parents - fastest;
     if (parents_.size() <= settings_.parents) return;
     const std::vector<const v1::Iteration*> others(parents_.begin() + static_cast<ptrdiff_t>(fastest), parents_.end());
@@ -305,13 +367,75 @@ class Ranker {
     Score(block);
   }
 
+  // Whether two variants have the same launches, without which their trials would not find the same code.
+  bool HaveSamePlan(const Point& a, const Point& b) {
+    const std::string plan = PlanAt(a);
+    return !plan.empty() && plan == PlanAt(b);
+  }
+
+  const std::string& PlanAt(const Point& point) {
+    auto& known = Memo().plans;
+    if (known.size() > kMostPlans) known.clear();
+    const auto [entry, is_new] = known.try_emplace(point);
+    if (!is_new) return entry->second;
+    for (size_t v = 0; v < queried_values_.size(); ++v) {
+      if (point[v] >= PlacesOf(v)) return entry->second;
+    }
+    SetQueried(point);
+    for (const SizeWeight& at : campaign_.goal_sizes()) {
+      const std::string& name = at.size.empty() ? bundle_.goal().size() : at.size;
+      const auto size = std::find_if(bundle_.sizes().begin(), bundle_.sizes().end(),
+                                     [&](const v1::Size& one) { return one.name() == name; });
+      if (size == bundle_.sizes().end()) continue;
+      const absl::StatusOr<v1::Plan> plan = campaign_.PlanOf(queried_, source_, *size, campaign_.gpu());
+      if (!plan.ok()) {
+        entry->second.clear();
+        break;
+      }
+      AppendBytes(*plan, &entry->second);
+    }
+    return entry->second;
+  }
+
+  // How likely the variant has code that is known: that of one that was tried and differs from it in variables that did
+  // nothing elsewhere. A change of a twin is also behind the same change of the variant that it is a twin of.
+  void FindTwin(Candidate* candidate) {
+    if (inertness_.empty()) return;
+    const auto consider = [&](const Point& other, int iteration) {
+      const double same = SameCode(candidate->point, other);
+      const bool more = same > candidate->same_code || (same == candidate->same_code && iteration < candidate->twin);
+      if (!(same > 0) || !more || !HaveSamePlan(candidate->point, other)) return;
+      candidate->same_code = same;
+      candidate->twin = iteration;
+    };
+    for (const auto& [point, iteration] : tried_) consider(point, iteration);
+    const auto original = originals_.find(candidate->parent);
+    if (original == originals_.end()) return;
+    Point first = points_[original->second];
+    first[candidate->variable] = candidate->point[candidate->variable];
+    if (Refusal(first).empty() && !tried_.contains(first)) consider(first, -1);
+  }
+
+  // Probability that both have the same code; 0 where they differ in a variable that was not seen to do nothing.
+  double SameCode(const Point& a, const Point& b) const {
+    int differences = 0;
+    for (size_t v = 0; v < a.size(); ++v) {
+      if (a[v] != b[v] && (++differences > kMostFlips || !inertness_.Knows(v))) return 0;
+    }
+    double same = 1;
+    Point at = a;
+    for (size_t v = 0; v < a.size(); ++v) {
+      if (a[v] == b[v]) continue;
+      same *= inertness_.Same(v, at, b[v]);
+      at[v] = b[v];
+    }
+    return same;
+  }
+
   // A single change of a parent leads there.
   bool IsNear(const Point& point) const {
-    return std::any_of(points_.begin(), points_.end(), [&](const Point& parent) {
-      int differences = 0;
-      for (size_t v = 0; v < parent.size() && differences < 2; ++v) differences += parent[v] != point[v];
-      return differences < 2;
-    });
+    return std::any_of(points_.begin(), points_.end(),
+                       [&](const Point& parent) { return DifferencesOf(parent, point) < 2; });
   }
 
   v1::Change ChangeOf(size_t parent, size_t variable, uint16_t place) const {
@@ -323,15 +447,19 @@ class Ranker {
     return change;
   }
 
+  void SetQueried(const Point& point) {
+    for (size_t v = 0; v < queried_values_.size(); ++v) {
+      *queried_values_[v] = bundle_.variables(static_cast<int>(v)).values(point[v]);
+    }
+  }
+
   // Why the variant can't be tried; empty: it can.
   const std::string& Refusal(const Point& point) {
     auto& known = Memo().refused;
     if (known.size() > kMostRefused) known.clear();
     const auto [entry, is_new] = known.try_emplace(point);
     if (!is_new) return entry->second;
-    for (size_t v = 0; v < queried_values_.size(); ++v) {
-      *queried_values_[v] = bundle_.variables(static_cast<int>(v)).values(point[v]);
-    }
+    SetQueried(point);
     entry->second = WhyForbidden(campaign_, queried_, source_);
     if (entry->second.empty() && settings_.exists && !settings_.exists(queried_))
       entry->second = "there is no such variant";
@@ -353,8 +481,10 @@ class Ranker {
       score.set_model(candidate.log_speed.mean - score.rules() - score.patterns());
       score.set_sd(candidate.log_speed.sd);
       SetValidAndSeconds(points[i], &score);
-      score.set_gain(score.valid() * ExpectedImprovement(posteriors[i], best_log_));
-      candidate.aimed = score.valid() * ExpectedImprovement(posteriors[i], aim_) + kTieBreak * random_.Uniform();
+      FindTwin(&candidate);
+      const double useful = score.valid() * (1 - candidate.same_code);  // known code improves nothing
+      score.set_gain(useful * ExpectedImprovement(posteriors[i], best_log_));
+      candidate.aimed = useful * ExpectedImprovement(posteriors[i], aim_) + kTieBreak * random_.Uniform();
       most_aimed_ = std::max(most_aimed_, candidate.aimed);
       examined_.push_back(&candidate);
     }
@@ -442,6 +572,8 @@ class Ranker {
       ranked.refused = std::move(candidate.refused);
       if (ranked.parent == best_.number()) ranked.served = rules_.ServedBy(candidate.variable, place);
       ranked.unlocks = std::move(candidate.unlocks);
+      ranked.same_code = candidate.same_code;
+      ranked.twin = candidate.twin;
     }
     std::stable_sort(ranking.changes.begin(), ranking.changes.end(),
                      [](const RankedChange& a, const RankedChange& b) { return a.rate > b.rate; });
@@ -468,7 +600,9 @@ class Ranker {
   const v1::Iteration* round_parent_ = nullptr;
   bool supposed_ = false;  // some observations are of open trials
   std::vector<const v1::Iteration*> parents_;
-  std::vector<Point> points_;  // of the parents
+  std::vector<Point> points_;                     // of the parents
+  std::unordered_map<size_t, size_t> originals_;  // of parents that are twins, the parent with the same code
+  Inertness inertness_;
   std::optional<Posterior> posterior_;
   double aim_ = 0;  // log speed
   std::vector<Prospect> prospects_;

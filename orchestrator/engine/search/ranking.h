@@ -35,6 +35,8 @@ struct RankedChange {
   std::string refused;                // why it can't be tried
   RulePrior::Served served;           // of a change of the best variant
   std::optional<v1::Change> unlocks;  // a better change, which constraints allow only after this one
+  double same_code = 0;               // probability that it has the machine code of a variant that is known
+  int twin = -1;                      // its iteration; -1: that code is tried by a change that comes first
 };
 
 struct TriedChange {

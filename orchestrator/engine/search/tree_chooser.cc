@@ -145,6 +145,11 @@ void PassOver(const v1::Change& change, std::string reason, const v1::Score* sco
   if (score != nullptr) *passed.mutable_score() = *score;
 }
 
+std::string ProbableTwin(const RankedChange& ranked) {
+  if (ranked.same_code < 0.5 || ranked.twin < 0) return "";
+  return absl::StrFormat(": probably the machine code of iteration %d (%.0f %%)", ranked.twin, 100 * ranked.same_code);
+}
+
 // The reason for every change of the chosen one's parent that was not chosen, the highest score first.
 void PassOverOthers(const CampaignState& campaign, const Ranking& ranking, const RankedChange& chosen,
                     const v1::Finding* grid, Choice* choice) {
@@ -153,15 +158,17 @@ void PassOverOthers(const CampaignState& campaign, const Ranking& ranking, const
     std::string why = ranked.refused;
     if (ranked.examined) {
       why = grid != nullptr && ranked.rate > chosen.rate ? "the grid does not fill the GPU: parallelism comes first"
-                                                         : "ranks lower";
+                                                         : absl::StrCat("ranks lower", ProbableTwin(ranked));
     }
     PassOver(ranked.change, std::move(why), ranked.examined ? &ranked.score : nullptr, choice);
   }
   if (chosen.parent != campaign.best()->number()) return;
   for (const TriedChange& tried : ranking.tried_around) {
     const v1::Iteration* before = campaign.Find(tried.iteration);
-    const std::string verdict =
-        before == nullptr ? "running" : absl::AsciiStrToLower(v1::Verdict_Name(before->verdict()));
+    std::string verdict = before == nullptr ? "running" : absl::AsciiStrToLower(v1::Verdict_Name(before->verdict()));
+    if (before != nullptr && &campaign.CodeOf(*before) != before) {
+      absl::StrAppend(&verdict, ", the machine code of iteration ", campaign.CodeOf(*before).number());
+    }
     PassOver(tried.change, absl::StrFormat("already tried: iteration %d, %s", tried.iteration, verdict), nullptr,
              choice);
   }

@@ -228,9 +228,20 @@ void CampaignState::ApplyLost(const v1::LeaseLost& lost, const Moment& at) {
   trial->second.host_faults += lost.reason() == v1::LeaseLost::HOST_FAULT;
 }
 
+// Of an iteration with its parent, or of an expedition's end with the best variant.
+void CampaignState::NoteSameCode(const v1::TrialFinished& finished) {
+  const auto open = open_.find(finished.trial());
+  const v1::TrialResult& result = finished.result();
+  if (open == open_.end() || !result.same_code() || result.has_failure() || !result.passed_over().empty()) return;
+  const v1::TrialPlanned& planned = open->second.planned;
+  const bool compared = planned.purpose() == v1::TRIAL_PURPOSE_ITERATION || planned.purpose() == v1::TRIAL_PURPOSE_END;
+  if (compared && planned.has_parent()) same_code_[planned.iteration()] = {planned.parent(), leg_};
+}
+
 void CampaignState::ApplyFinished(const v1::TrialFinished& finished) {
   const auto open = open_.find(finished.trial());
   const bool end = open != open_.end() && open->second.planned.purpose() == v1::TRIAL_PURPOSE_END;
+  NoteSameCode(finished);
   const std::string worker = open != open_.end() ? open->second.worker : "";
   open_.erase(finished.trial());
   NoteVerifications();

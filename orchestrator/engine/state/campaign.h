@@ -81,6 +81,7 @@ struct SearchMemo {
   std::vector<std::optional<Places>> iterations;          // of their variants; nothing: it is none of this space
   std::unordered_map<Places, std::string, Hash> refused;  // why it can't be tried; empty: it can
   std::unordered_map<Places, int64_t, Hash> blocks;       // of a variant, with its source's number behind it
+  std::unordered_map<Places, std::string, Hash> plans;    // of a variant at the leg's sizes, serialized; empty: none
   const void* tree = nullptr;                             // the decision tree of `findings`
   std::map<int, std::vector<v1::Finding>> findings;       // by iteration, whose evidence does not change any more
 };
@@ -116,12 +117,17 @@ class CampaignState {
   const v1::Evidence* EvidenceOf(int iteration) const;
   // It passed every check and was timed, so that its variant can be a parent.
   bool IsMeasured(const v1::Iteration& iteration) const {
-    return iteration.verdict() != v1::REJECTED && SpeedupOf(iteration) > 0 && !iteration.untried();
+    return !WasRejected(iteration) && SpeedupOf(iteration) > 0 && !iteration.untried();
   }
   // It passed every check in another leg, and was not timed at all sizes of this one.
   bool IsUnknown(const v1::Iteration& iteration) const {
-    return iteration.verdict() != v1::REJECTED && !iteration.untried() && !(SpeedupOf(iteration) > 0);
+    return !WasRejected(iteration) && !iteration.untried() && !(SpeedupOf(iteration) > 0);
   }
+  // The iteration whose machine code and launches it has at all sizes of this leg, as a worker found that built both.
+  // What was measured of that one counts for it. Itself: none is known.
+  const v1::Iteration& CodeOf(const v1::Iteration& iteration) const;
+  // Some iteration has the code of another, at the sizes of its leg.
+  bool HasTwins() const { return !same_code_.empty(); }
   // An expedition that seems to be faster than the best variant and was not compared with it; null: none.
   const v1::Iteration* UncomparedEnd() const;
   SearchMemo& search_memo() const { return memo_; }
@@ -246,6 +252,17 @@ class CampaignState {
     int space = 0;
   };
 
+  // The same machine code and launches as another iteration, at the sizes of a leg.
+  struct SameCode {
+    int as = 0;
+    int leg = 0;
+  };
+
+  bool WasRejected(const v1::Iteration& iteration) const {
+    return iteration.verdict() == v1::REJECTED || CodeOf(iteration).verdict() == v1::REJECTED;
+  }
+  // All sizes of this leg are sizes of that one.
+  bool Covers(int leg) const;
   const Space& SpaceOf(int source_id) const { return *spaces_[static_cast<size_t>(SpaceIdOf(source_id))]; }
   int AddSource(const std::string& text);
   int FindIteration(const std::set<int>& source_ids, const v1::Variant& variant) const;
@@ -253,6 +270,7 @@ class CampaignState {
   void ApplyLeased(const v1::TrialLeased& leased, const Moment& at);
   void ApplyLost(const v1::LeaseLost& lost, const Moment& at);
   void ApplyFinished(const v1::TrialFinished& finished);
+  void NoteSameCode(const v1::TrialFinished& finished);
   void ApplyTotal(const v1::TrialFinished& finished);
   void BeginLeg(int leg);
   void ApplyEnd(const v1::TrialFinished& finished);
@@ -271,6 +289,7 @@ class CampaignState {
   std::map<int, OpenTrial> open_;
   std::vector<v1::Iteration> iterations_;
   std::map<int, size_t> places_;                 // of iterations by number: rounds may end out of order
+  std::map<int, SameCode> same_code_;            // by iteration
   std::set<std::pair<int, std::string>> tried_;  // source and VariantText
   std::string own_source_;                       // the bundle's, where it has several files
   std::vector<Source> sources_;                  // of edits; what is before the first is the bundle's own

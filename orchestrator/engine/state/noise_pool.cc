@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <map>
 
 namespace pawl {
@@ -16,20 +15,23 @@ constexpr double kLeastShare = 0.25;
 
 }  // namespace
 
+std::vector<std::vector<v1::PairSample>> PairsByProcess(const v1::TrialResult& result) {
+  std::vector<std::vector<v1::PairSample>> processes;
+  if (!result.pairs().empty()) processes.emplace_back(result.pairs().begin(), result.pairs().end());
+  std::map<int, std::vector<v1::PairSample>> confirming;
+  for (const v1::PairSample& pair : result.confirming_pairs()) confirming[pair.process()].push_back(pair);
+  for (auto& [process, pairs] : confirming) processes.push_back(std::move(pairs));
+  return processes;
+}
+
 std::vector<std::vector<v1::PairSample>> PairsByProcess(const v1::TrialResult& result, const std::string& size,
                                                         const std::string& trial_size) {
-  const auto here = [&](const v1::PairSample& pair) {
-    return (pair.size().empty() ? trial_size : pair.size()) == size;
-  };
-  std::vector<std::vector<v1::PairSample>> processes;
-  std::vector<v1::PairSample> first;
-  std::copy_if(result.pairs().begin(), result.pairs().end(), std::back_inserter(first), here);
-  if (!first.empty()) processes.push_back(std::move(first));
-  std::map<int, std::vector<v1::PairSample>> confirming;
-  for (const v1::PairSample& pair : result.confirming_pairs()) {
-    if (here(pair)) confirming[pair.process()].push_back(pair);
+  std::vector<std::vector<v1::PairSample>> processes = PairsByProcess(result);
+  for (std::vector<v1::PairSample>& process : processes) {
+    std::erase_if(process,
+                  [&](const v1::PairSample& pair) { return (pair.size().empty() ? trial_size : pair.size()) != size; });
   }
-  for (auto& [process, pairs] : confirming) processes.push_back(std::move(pairs));
+  std::erase_if(processes, [](const std::vector<v1::PairSample>& process) { return process.empty(); });
   return processes;
 }
 

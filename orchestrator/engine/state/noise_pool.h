@@ -11,6 +11,8 @@
 
 namespace pawl {
 
+// A trial's pairs by the process that measured them, the first one first; each process has those of all sizes.
+std::vector<std::vector<v1::PairSample>> PairsByProcess(const v1::TrialResult& result);
 // A trial's pairs at a size by the process that measured them, the first one first. Those that name no size are of the
 // trial's own.
 std::vector<std::vector<v1::PairSample>> PairsByProcess(const v1::TrialResult& result, const std::string& size,

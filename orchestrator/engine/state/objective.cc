@@ -29,7 +29,27 @@ void CampaignState::BeginLeg(int leg) {
   ElectBest();
 }
 
-double CampaignState::SpeedupOf(const v1::Iteration& iteration) const {
+bool CampaignState::Covers(int leg) const {
+  if (leg == leg_) return true;
+  const std::vector<SizeWeight> sizes = GoalSizes(*bundle_, GoalOf(leg));
+  return std::all_of(goal_sizes_.begin(), goal_sizes_.end(), [&](const SizeWeight& one) {
+    return std::any_of(sizes.begin(), sizes.end(), [&](const SizeWeight& other) { return other.size == one.size; });
+  });
+}
+
+const v1::Iteration& CampaignState::CodeOf(const v1::Iteration& iteration) const {
+  const v1::Iteration* at = &iteration;
+  // Each leads to one that was judged before it, or to one that was kept, which leads nowhere.
+  for (auto same = same_code_.find(at->number()); same != same_code_.end(); same = same_code_.find(at->number())) {
+    const v1::Iteration* as = Find(same->second.as);
+    if (as == nullptr || !Covers(same->second.leg)) break;
+    at = as;
+  }
+  return *at;
+}
+
+double CampaignState::SpeedupOf(const v1::Iteration& of) const {
+  const v1::Iteration& iteration = CodeOf(of);
   if (iteration.leg() == leg_) return iteration.speedup_over_start();
   double sum = 0;
   for (const SizeWeight& size : goal_sizes_) {

@@ -112,53 +112,12 @@ int LooksAt(int processes) { return static_cast<int>(std::log2(processes)); }
 
 double PercentOf(double log_time) { return 100 * std::expm1(log_time); }
 
-using Processes = std::vector<std::vector<v1::PairSample>>;
-using TimeOf = double (v1::PairSample::*)() const;
-
-// Of the processes all of whose pairs have both times.
-v1::SeatTime SeatTimeOf(const Processes& processes, TimeOf time, TimeOf relative_to) {
-  std::vector<std::vector<double>> all;
-  bool single = false;
-  int calls = 0;
-  for (const std::vector<v1::PairSample>& process : processes) {
-    std::vector<double> logs;
-    for (const v1::PairSample& pair : process) {
-      const double of = (pair.*time)(), beside = (pair.*relative_to)();
-      if (of > 0 && beside > 0) logs.push_back(std::log(of / beside));
-    }
-    if (logs.size() != process.size() || logs.size() < 2) continue;
-    all.push_back(std::move(logs));
-    single = process[0].single();
-    calls = process[0].calls();
-  }
-  if (all.empty()) return v1::SeatTime();
-  v1::SeatTime seat = pawl::SeatTimeOf(all);
-  seat.set_single(single);
-  seat.set_calls(calls);
-  return seat;
-}
-
-// The processes all of whose pairs were timed as the last pair was: a candidate may have calls timed in other ways in
-// some of them.
-Processes TimedAsTheLast(const Processes& processes) {
-  Processes alike;
-  if (processes.empty() || processes.back().empty()) return alike;
-  const v1::PairSample& last = processes.back().back();
-  for (const std::vector<v1::PairSample>& process : processes) {
-    const bool all = std::all_of(process.begin(), process.end(), [&](const v1::PairSample& pair) {
-      return pair.single() == last.single() && pair.calls() == last.calls();
-    });
-    if (all && !process.empty()) alike.push_back(process);
-  }
-  return alike;
-}
-
-void SetTimesBesideWitness(const v1::Iteration& parent, bool same_gpu, const Processes& processes,
+void SetTimesBesideWitness(const v1::Iteration& parent, bool same_gpu, const SeatPairs& pairs,
                            const v1::SeatTime& alone, v1::Iteration* iteration) {
   const std::optional<int> witness = WitnessOf(parent);
   v1::SeatTime candidate;
   if (witness && parent.leg() == iteration->leg()) {
-    v1::SeatTime time = SeatTimeOf(processes, &v1::PairSample::parent_us, &v1::PairSample::witness_us);
+    v1::SeatTime time = pairs.Time(&v1::PairSample::parent_us, &v1::PairSample::witness_us);
     time.set_witness(*witness);
     const bool has_alone = alone.processes() > 0 && TimedAlike(alone, time);
     if (has_alone) {
@@ -166,12 +125,12 @@ void SetTimesBesideWitness(const v1::Iteration& parent, bool same_gpu, const Pro
       iteration->mutable_parent_alone()->set_witness(*witness);
     }
     if (time.processes() > 0 && (same_gpu || has_alone)) *iteration->mutable_parent_beside_witness() = time;
-    candidate = SeatTimeOf(processes, &v1::PairSample::candidate_us, &v1::PairSample::witness_us);
+    candidate = pairs.Time(&v1::PairSample::candidate_us, &v1::PairSample::witness_us);
     candidate.set_witness(*witness);
   }
   const bool near = candidate.processes() > 0 && -candidate.log_time() <= std::log(kNearWitness);
   if (!near) {
-    candidate = SeatTimeOf(processes, &v1::PairSample::candidate_us, &v1::PairSample::parent_us);
+    candidate = pairs.Time(&v1::PairSample::candidate_us, &v1::PairSample::parent_us);
     candidate.set_witness(parent.number());
   }
   if (candidate.processes() > 0) *iteration->mutable_candidate_beside_witness() = candidate;
@@ -256,27 +215,22 @@ void AddWitness(const CampaignState& campaign, const v1::TrialPlanned& planned, 
 }
 
 void SetSeatTimes(const CampaignState& campaign, const v1::TrialResult& result, v1::Iteration* iteration) {
-  const std::string& size = campaign.goal().size();
-  const Processes processes = TimedAsTheLast(PairsByProcess(result, size, size));
+  const SeatPairs pairs(PairsByProcess(result), campaign.goal_sizes(), campaign.goal().size());
   const v1::Iteration* parent = iteration->has_parent() ? campaign.Find(iteration->parent()) : nullptr;
   if (parent != nullptr) {
     const bool same_gpu = campaign.GpuOf(parent->number()) == result.gpu().uuid();
-    SetTimesBesideWitness(*parent, same_gpu, processes, result.parent_alone(), iteration);
+    SetTimesBesideWitness(*parent, same_gpu, pairs, result.parent_alone(), iteration);
   }
-  const auto anchored = [](const std::vector<v1::PairSample>& process) {
-    return std::all_of(process.begin(), process.end(), [](const auto& pair) { return pair.anchor_us() > 0; });
-  };
-  if (processes.empty() || !std::all_of(processes.begin(), processes.end(), anchored)) return;
+  if (pairs.empty() || !pairs.Have(&v1::PairSample::anchor_us)) return;
   const auto set = [](const v1::SeatTime& from, v1::SeatTime* to) {
     to->set_log_time(from.log_time());
     to->set_processes(from.processes());
     to->set_single(from.single());
     to->set_calls(from.calls());
   };
-  set(SeatTimeOf(processes, &v1::PairSample::candidate_us, &v1::PairSample::anchor_us),
-      iteration->mutable_as_candidate());
+  set(pairs.Time(&v1::PairSample::candidate_us, &v1::PairSample::anchor_us), iteration->mutable_as_candidate());
   if (!iteration->has_parent()) return;
-  set(SeatTimeOf(processes, &v1::PairSample::parent_us, &v1::PairSample::anchor_us), iteration->mutable_as_parent());
+  set(pairs.Time(&v1::PairSample::parent_us, &v1::PairSample::anchor_us), iteration->mutable_as_parent());
 }
 
 std::optional<std::string> SlowedParent(const CampaignState& campaign, const v1::Iteration& iteration,

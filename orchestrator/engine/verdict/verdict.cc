@@ -226,14 +226,10 @@ void CheckGates(const Gates& gates, double baseline_us, double expected_us, cons
 }
 
 // Why what is left of a gain, without what the parent was slowed down by beside the candidate, is too little; empty: it
-// is enough. The seat is timed at the size that stands for all.
+// is enough. Both are over all sizes of the goal.
 std::string TooLittleBesides(const CampaignState& campaign, const v1::TrialPlanned& planned,
                              const v1::Iteration& iteration, double gain, const KeepRule& rule) {
-  double weight = 1;
-  for (const SizeWeight& size : campaign.goal_sizes()) {
-    if (campaign.goal_sizes().size() > 1 && size.size == campaign.goal().size()) weight = size.weight;
-  }
-  const double slowdown = weight * SlowdownBesideWitness(campaign, iteration, planned.noise());
+  const double slowdown = SlowdownBesideWitness(campaign, iteration, planned.noise());
   if (slowdown == 0 || gain - slowdown > std::log1p(rule.min_gain)) return "";
   return absl::StrFormat(
       "beside it the parent took %.1f %% longer than before, relative to an earlier variant: "
@@ -285,12 +281,20 @@ void JudgeSameCode(const CampaignState& campaign, const v1::Iteration& parent, v
   iteration->set_speedup_over_start(speedup);
   iteration->set_speedup_over_baseline(same_leg ? parent.speedup_over_baseline()
                                                 : speedup * campaign.BaselineOverStart());
-  for (const v1::SizeComparison& of_parent : parent.sizes()) {
+  // At the sizes of this leg only: at others of the parent's, the code of both was not compared.
+  for (const SizeWeight& at : campaign.goal_sizes()) {
+    const auto of_parent = std::find_if(parent.sizes().begin(), parent.sizes().end(),
+                                        [&](const v1::SizeComparison& one) { return one.size() == at.size; });
+    if (of_parent == parent.sizes().end()) continue;
     v1::SizeComparison& size = *iteration->add_sizes();
-    size = of_parent;
-    size.set_parent_time_us(of_parent.time_us());
-    size.clear_interval();
+    size.set_size(at.size);
+    size.set_weight(at.weight);
+    size.set_time_us(of_parent->time_us());
+    size.set_parent_time_us(of_parent->time_us());
     size.mutable_interval()->set_result(v1::SAME);
+    if (same_leg || at.size != campaign.goal().size()) continue;
+    iteration->set_time_us(of_parent->time_us());
+    iteration->set_parent_time_us(of_parent->time_us());
   }
 }
 

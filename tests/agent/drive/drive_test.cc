@@ -182,6 +182,14 @@ TEST_F(LedgerTest, StopsAtEachLimit) {
                    ledger.Take(Judged("b", v1::REVERTED));
                  }),
             std::nullopt);
+  // A keep that arrives between two looks at the limits does not undo that it was reached.
+  EXPECT_EQ(stop({.without_keep = 2},
+                 [](AgentLedger& ledger) {
+                   ledger.Take(Judged("a", v1::REVERTED));
+                   ledger.Take(Judged("a", v1::REVERTED));
+                   ledger.Take(Judged("a", v1::KEPT));
+                 }),
+            AgentStop::kWithoutKeep);
   EXPECT_EQ(stop({},
                  [](AgentLedger& ledger) {
                    v1::Event ended;

@@ -111,9 +111,12 @@ TEST_F(AgentTest, LetsSeveralWorkSideBySideWithoutDuplicates) {
   }
 }
 
-TEST_F(AgentTest, StopsAtLimitsAndSaysWhich) {
-  EXPECT_EQ(Run("all", {"--tokens", "300"})["stopReason"], "tokens");
-  EXPECT_EQ(Run("hang", {"--minutes", "0.02"})["stopReason"], "minutes");
+// Each on a campaign of its own: on a busy machine an agent may be some proposals past a limit before it is stopped.
+TEST_F(AgentTest, StopsAtTheLimitOfTokens) { EXPECT_EQ(Run("all", {"--tokens", "300"})["stopReason"], "tokens"); }
+
+TEST_F(AgentTest, StopsAtTheLimitOfMinutes) { EXPECT_EQ(Run("hang", {"--minutes", "0.02"})["stopReason"], "minutes"); }
+
+TEST_F(AgentTest, StopsAfterTooManyWithoutKeep) {
   EXPECT_EQ(Run("all", {"--without-keep", "3"})["stopReason"], "withoutKeep");
 }
 

@@ -56,7 +56,7 @@ class ArchivedCampaignsTest : public testing::Test {
   }
   // As somebody could who also knows how the hash of the content is made.
   void Change(const std::string& sql) {
-    auto archive = Connection::Open(file(), Connection::Mode::kWrite, 1000);
+    auto archive = SqliteConnection::Open(file(), SqliteConnection::Mode::kWrite, 1000);
     ASSERT_TRUE(archive.ok()) << archive.status();
     const absl::Status changed = (*archive)->Execute(sql);
     ASSERT_TRUE(changed.ok()) << changed;

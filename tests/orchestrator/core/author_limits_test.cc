@@ -184,7 +184,7 @@ TEST(AuthorLimitsTest, CountsCampaignsOfAnOlderPawlWhenTheyEnded) {
   ScriptedWorker worker(world, "a");
   EXPECT_EQ(worker.RunAll(Takes100s), 5);
   world.RestartAfter([&] {
-    auto database = Connection::Open(world.file(), Connection::Mode::kWrite, 1000);
+    auto database = SqliteConnection::Open(world.file(), SqliteConnection::Mode::kWrite, 1000);
     ASSERT_TRUE(database.ok());
     // As the migration leaves it.
     ASSERT_TRUE((*database)

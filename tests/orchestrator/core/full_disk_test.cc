@@ -54,7 +54,8 @@ TEST(FullDiskTest, ServesNothingUntilThereIsSpaceAndLosesNothing) {
   world.Pass(absl::Seconds(1));
   EXPECT_FALSE(world->serving()) << "the disk is still full";
 
-  absl::StatusOr<std::unique_ptr<Connection>> shell = Connection::Open(world.file(), Connection::Mode::kWrite, 1000);
+  absl::StatusOr<std::unique_ptr<SqliteConnection>> shell =
+      SqliteConnection::Open(world.file(), SqliteConnection::Mode::kWrite, 1000);
   ASSERT_TRUE(shell.ok() && (*shell)->Execute("DELETE FROM blobs WHERE length(content) > 20000").ok());
   world.Pass(absl::Seconds(20));
   EXPECT_TRUE(world->serving());

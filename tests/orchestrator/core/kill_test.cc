@@ -15,6 +15,7 @@
 #include "grpcpp/grpcpp.h"
 #include "pawl/v1/campaign_service.grpc.pb.h"
 #include "pawl/v1/worker_service.grpc.pb.h"
+#include "tests/instrumented.h"
 #include "tests/orchestrator/engine/tiny_bundle.h"
 #include "tests/orchestrator/orchestrator_process.h"
 #include "tests/promises/soak.h"
@@ -24,6 +25,8 @@ namespace pawl {
 namespace {
 
 using std::chrono::milliseconds;
+
+milliseconds Limit(int of_release) { return milliseconds(static_cast<int>(of_release * kSlowdown)); }
 
 class ProgramTest : public ::testing::Test {
  protected:
@@ -229,7 +232,7 @@ TEST_F(KillTest, LosesNothingThatWasAcknowledged) {
     while (acknowledged_ < enough && !TooLate()) std::this_thread::sleep_for(milliseconds(1));
     std::this_thread::sleep_for(std::chrono::microseconds(random() % 20'000));
     process->Signal(SIGKILL);
-    EXPECT_EQ(process->WaitForEnd(milliseconds(5000)), -2);
+    EXPECT_EQ(process->WaitForEnd(Limit(5000)), -2);
     process = Start();
   }
   stop_submitting_ = true;
@@ -238,7 +241,7 @@ TEST_F(KillTest, LosesNothingThatWasAcknowledged) {
   EXPECT_FALSE(TooLate());
   EXPECT_GT(acknowledged_, kills);
   process->Signal(SIGTERM);
-  EXPECT_EQ(process->WaitForEnd(milliseconds(5000)), 0);
+  EXPECT_EQ(process->WaitForEnd(Limit(5000)), 0);
   CheckDatabase();
   if (HasFailure()) return;
   ReportPromise(1, std::to_string(kills) + " kills under load, " + std::to_string(acknowledged_) +
@@ -253,19 +256,19 @@ TEST_F(KillTest, LosesNothingAtAnyFaultPoint) {
   int deaths = 0;
   for (int round = 0; round < SoakCount(2, 20); ++round) {
     for (const char* point : {"before-commit", "after-commit", "after-result"}) {
-      EXPECT_EQ(process->WaitForEnd(milliseconds(20'000)), -2) << "it did not get to its fault point";
+      EXPECT_EQ(process->WaitForEnd(Limit(20'000)), -2) << "it did not get to its fault point";
       ++deaths;
       process = Start(point + (":" + std::to_string(1 + 7 * round % 10)));
     }
   }
-  EXPECT_EQ(process->WaitForEnd(milliseconds(20'000)), -2);
+  EXPECT_EQ(process->WaitForEnd(Limit(20'000)), -2);
   process = Start();
   stop_submitting_ = true;
   client.join();
   worker.join();
   EXPECT_FALSE(TooLate());
   process->Signal(SIGTERM);
-  EXPECT_EQ(process->WaitForEnd(milliseconds(5000)), 0);
+  EXPECT_EQ(process->WaitForEnd(Limit(5000)), 0);
   CheckDatabase();
   if (HasFailure()) return;
   ReportPromise(1, "fault points before commit, after commit and after a result: " + std::to_string(deaths + 1) +
@@ -284,7 +287,7 @@ TEST_F(ProgramTest, EndsAtOnceWhenNothingIsLeased) {
   v1::WatchCampaignResponse message;
   ASSERT_TRUE(reader->Read(&message));
   process->Signal(SIGTERM);
-  EXPECT_EQ(process->WaitForEnd(milliseconds(2000)), 0);
+  EXPECT_EQ(process->WaitForEnd(Limit(2000)), 0);
   while (reader->Read(&message)) {
   }
   EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
@@ -301,7 +304,7 @@ TEST_F(ProgramTest, WaitsForLeasesUntilASecondSignal) {
   process->Signal(SIGTERM);
   EXPECT_EQ(process->WaitForEnd(milliseconds(700)), -1) << "the worker may still deliver";
   process->Signal(SIGTERM);
-  EXPECT_EQ(process->WaitForEnd(milliseconds(3000)), 0);
+  EXPECT_EQ(process->WaitForEnd(Limit(3000)), 0);
 }
 
 TEST_F(ProgramTest, EndsWhenTheLastLeaseIsDelivered) {
@@ -326,13 +329,13 @@ TEST_F(ProgramTest, EndsWhenTheLastLeaseIsDelivered) {
   SayWhatItIsOf(leased.trial(), &request);
   v1::CompleteTrialResponse reply;
   ASSERT_TRUE(Call(*workers_, &v1::WorkerService::Stub::CompleteTrial, request, &reply).ok());
-  EXPECT_EQ(process->WaitForEnd(milliseconds(2000)), 0);
+  EXPECT_EQ(process->WaitForEnd(Limit(2000)), 0);
 }
 
 TEST_F(ProgramTest, RefusesADatabaseThatAnotherHasAndNamesIt) {
   const auto process = Start();
   OrchestratorProcess second({"--listen", "127.0.0.1:0", "--database", database_.string()});
-  EXPECT_EQ(second.WaitForEnd(milliseconds(5000)), EX_TEMPFAIL);
+  EXPECT_EQ(second.WaitForEnd(Limit(5000)), EX_TEMPFAIL);
   const std::string said = second.Output();
   EXPECT_NE(said.find("process " + process->pid()), std::string::npos) << said;
   EXPECT_NE(said.find(address_), std::string::npos) << said;
@@ -347,21 +350,21 @@ TEST_F(ProgramTest, BacksUpWhileItRuns) {
   const std::filesystem::path copy = folder_.path() / "copy.db";
   const std::vector<std::string> arguments = {"--database", database_.string(), "--backup", copy.string()};
   OrchestratorProcess backup(arguments);
-  EXPECT_EQ(backup.WaitForEnd(milliseconds(10000)), 0) << backup.Output();
+  EXPECT_EQ(backup.WaitForEnd(Limit(10000)), 0) << backup.Output();
   const auto store = Store::Open({.file = copy}).value();
   EXPECT_EQ(store->GetCampaign(1)->value().name(), campaign.name());
   OrchestratorProcess again(arguments);
-  EXPECT_EQ(again.WaitForEnd(milliseconds(10000)), 1);
+  EXPECT_EQ(again.WaitForEnd(Limit(10000)), 1);
   EXPECT_NE(again.Output().find("exists"), std::string::npos);
   EXPECT_TRUE(Submit("another", &campaign).ok());
 }
 
 TEST_F(ProgramTest, SaysWhatIsWrongWithItsArguments) {
   OrchestratorProcess exposed({"--listen", "0.0.0.0:7465", "--database", database_.string()});
-  EXPECT_EQ(exposed.WaitForEnd(milliseconds(5000)), 2);
+  EXPECT_EQ(exposed.WaitForEnd(Limit(5000)), 2);
   EXPECT_NE(exposed.Output().find("ssh -L"), std::string::npos);
   OrchestratorProcess unknown({"--lisen", "x"});
-  EXPECT_EQ(unknown.WaitForEnd(milliseconds(5000)), 2);
+  EXPECT_EQ(unknown.WaitForEnd(Limit(5000)), 2);
 }
 
 }  // namespace

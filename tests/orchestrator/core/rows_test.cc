@@ -364,7 +364,7 @@ class OldDatabase {
     writes.blobs.push_back({v1::Blob::BUNDLE, Sha256(Bundle()), Bundle()});
     EXPECT_EQ(store->Commit(&writes), absl::OkStatus());
     store.reset();
-    const auto connection = Connection::Open(file_, Connection::Mode::kWrite, 0).value();
+    const auto connection = SqliteConnection::Open(file_, SqliteConnection::Mode::kWrite, 0).value();
     EXPECT_EQ(connection->Execute("DROP TABLE archived; DROP TABLE spending"),
               absl::OkStatus());  // of versions 5 and 6
     EXPECT_EQ(connection->Execute("PRAGMA user_version = 3"), absl::OkStatus());

@@ -39,7 +39,6 @@ TEST(SubmissionTest, TakesTheGoalOfTheBundleWhereNoneIsAskedFor) {
   const v1::Campaign campaign = world.Get(world.Submit());
   EXPECT_EQ(campaign.spec().goal().size(), "main");
   EXPECT_EQ(campaign.spec().goal().speedup(), 100);
-  EXPECT_GT(campaign.spec().budget().iterations(), 0) << "nothing runs for ever by default";
   v1::CampaignSpec spec;
   spec.mutable_goal()->set_size("small");
   spec.mutable_goal()->set_speedup(2);
@@ -48,6 +47,25 @@ TEST(SubmissionTest, TakesTheGoalOfTheBundleWhereNoneIsAskedFor) {
   EXPECT_EQ(other.spec().goal().size(), "small");
   EXPECT_EQ(other.spec().goal().speedup(), 2);
   EXPECT_EQ(other.spec().budget().iterations(), 3);
+}
+
+TEST(SubmissionTest, LimitsIterationsWhereNeitherTimeNorCostIsLimited) {
+  World world;
+  const auto budget = [&](int iterations, double minutes, double dollars) {
+    v1::CampaignSpec spec;
+    spec.mutable_budget()->set_iterations(iterations);
+    spec.mutable_budget()->set_minutes(minutes);
+    spec.mutable_budget()->set_dollars(dollars);
+    return world.Get(world.Submit(spec)).spec().budget();
+  };
+  EXPECT_EQ(budget(0, 0, 0).iterations(), 50) << "nothing runs for ever by default";
+  EXPECT_EQ(budget(0, 0, 0).minutes(), 60);
+  EXPECT_EQ(budget(3, 0, 0).minutes(), 60);
+  EXPECT_EQ(budget(0, 8, 0).iterations(), 0) << "all of the time is used";
+  EXPECT_EQ(budget(0, 8, 0).minutes(), 8);
+  EXPECT_EQ(budget(3, 8, 0).iterations(), 3);
+  EXPECT_EQ(budget(0, 0, 2).iterations(), 0);
+  EXPECT_EQ(budget(0, 0, 2).minutes(), 60) << "a GPU may have no price";
 }
 
 TEST(SubmissionTest, TakesAGoalOverSeveralSizesAndTellsWorkersOfIt) {

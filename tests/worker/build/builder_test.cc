@@ -384,6 +384,14 @@ TEST_P(BuilderTest, LeavesSuchNamesToASourceThatDeclaresThem) {
   EXPECT_FALSE(reply.has_failure()) << reply.failure().message();
 }
 
+TEST_P(BuilderTest, HasNoSuchNamesWhereTheyClashWithTheSource) {
+  const v1::BuildReply reply = Build(
+      "using namespace std;\n"
+      "template <typename T> __device__ T plus(T a, T b) { return a + b; }\n"
+      "extern \"C\" __global__ void add(float* x, float y) { *x = plus(*x, y); }\n");
+  EXPECT_FALSE(reply.has_failure()) << reply.failure().message();
+}
+
 TEST_P(BuilderTest, HasTheStandardLibraryWhereHostCodeIsSkipped) {
   v1::Bundle bundle;
   bundle.set_skip_host_code(true);

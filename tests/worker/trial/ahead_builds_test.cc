@@ -54,10 +54,15 @@ TEST(AheadBuildsTest, ForgetsWhatIsNoLongerExpected) {
                   }},
                  {"in vain", Named("in vain")}});
   begun.WaitForNotification();
-  builds.Expect({{"next", Named("next")}});
+  absl::Notification next;
+  builds.Expect({{"next", [&](const Stopped& stopped) {
+                    next.Notify();
+                    return Named("next")(stopped);
+                  }}});
   EXPECT_FALSE(builds.Take("in vain", kNever)) << "its turn never came";
   go_on.Notify();
   EXPECT_EQ(builds.Take("slow", kNever)->built.log, "slow");
+  next.WaitForNotification();  // until then it could still be taken back
   EXPECT_EQ(LogOf(builds, "next"), "next");
 }
 

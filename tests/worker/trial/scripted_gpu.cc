@@ -280,6 +280,11 @@ v1::RunnerReply ScriptedGpu::Compare(const v1::CompareRequest& request) {
     checked.set_pool(request.pool());
     if (request.entries() > 0) checked.set_entry(request.entries() - 1);
   }
+  for (const v1::OtherInputs& other : request.others()) {
+    v1::InputDraw& checked = *compare.add_checked();
+    checked.set_distribution(other.distribution());
+    checked.set_magnitude(other.magnitude());
+  }
   return reply;
 }
 
@@ -291,11 +296,13 @@ v1::RunnerReply ScriptedGpu::Check(const std::string& what, const v1::CheckReque
     v1::OutputError& error = *check.add_errors();
     if (const auto scripted = errors.find(what); scripted != errors.end()) error = scripted->second;
     if (absl::StartsWith(what, "reference") && !blind_reference) error.set_wrong(900);
-    const bool overflow = overflows && overflows(request.plan(), request.draws(0));
-    if (overflow || (wrong && wrong(request.plan(), request.draws(0)))) {
+    const v1::InputDraw& draw = request.draws(std::min(i, request.draws_size() - 1));
+    const bool overflow = overflows && overflows(request.plan(), draw);
+    const bool when_timed = wrong_when_timed && absl::StartsWith(what, "check timed") && wrong_when_timed(draw);
+    if (overflow || when_timed || (wrong && wrong(request.plan(), draw))) {
       error.set_wrong(10);
       error.set_first_wrong(-1);
-      error.set_relative(1);
+      error.set_relative(wrong_by);
     }
     error.set_tensor("out");
     error.set_elements(1000);

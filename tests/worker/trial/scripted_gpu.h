@@ -60,12 +60,14 @@ class ScriptedGpu : public GpuDevice {
   std::map<std::string, v1::RunnerReply> once;       // the reply to the first such request only
   // A kernel that is wrong for some sizes and inputs, and a reference that is not finite for some.
   std::function<bool(const v1::Plan&plan, const v1::InputDraw&draw)> wrong, overflows;
-  int64_t module_bytes = 0;             // that every module takes
-  int local_bytes = 0;                  // of every entry, a thread
-  std::optional<int> outputs_compared;  // by every check, instead of all
-  std::vector<std::string> lenient;     // what a self-test of the tolerance lets pass
-  int checked_in_pair = 100;            // timed calls that can be checked
-  bool blind_reference = false;         // its outputs are the same whatever the input holds
+  std::function<bool(const v1::InputDraw& draw)> wrong_when_timed;  // right in calls that are validated
+  double wrong_by = 1;                                              // the relative error of such outputs
+  int64_t module_bytes = 0;                                         // that every module takes
+  int local_bytes = 0;                                              // of every entry, a thread
+  std::optional<int> outputs_compared;                              // by every check, instead of all
+  std::vector<std::string> lenient;                                 // what a self-test of the tolerance lets pass
+  int checked_in_pair = 100;                                        // timed calls that can be checked
+  bool blind_reference = false;                                     // its outputs are the same whatever the input holds
   double baseline_us = 150;
   bool sanitizer_installed = true;
   Sanitizing sanitizing;

@@ -12,10 +12,12 @@
 #include "kernels/space.h"
 #include "tests/worker/trial/scripted_gpu.h"
 #include "worker/process/host_fault.h"
+#include "worker/validate/other_inputs.h"
 
 namespace pawl {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
@@ -716,6 +718,43 @@ TEST_F(TrialPipelineTest, RejectsOutputsThatAreWrongOnlyWhenTimed) {
   EXPECT_EQ(failure.check(), v1::CHECK_TIMED_OUTPUT);
   EXPECT_THAT(failure.message(), HasSubstr("right when validated, wrong when timed"));
   EXPECT_EQ(gpu_.log.back(), "check timed main");
+}
+
+TEST_F(TrialPipelineTest, RejectsOutputsThatAreWrongWithOtherInputsOnlyWhenTimed) {
+  Faster();
+  for (const v1::Distribution distribution : {v1::DISTRIBUTION_LARGE, v1::DISTRIBUTION_STRIPED}) {
+    gpu_.wrong_when_timed = [&](const v1::InputDraw& draw) { return draw.distribution() == distribution; };
+    const v1::Failure failure = RunToFailure();
+    EXPECT_EQ(failure.check(), v1::CHECK_TIMED_OUTPUT);
+    EXPECT_THAT(failure.message(),
+                AllOf(HasSubstr("wrong when timed: with "), HasSubstr(DistributionText(distribution))));
+  }
+}
+
+TEST_F(TrialPipelineTest, BelievesInputsOfFewValuesThatAreOffByLittleTwiceOnly) {
+  Faster();
+  gpu_.wrong_by = 2 * bundle_.tolerance().relative();
+  gpu_.wrong_when_timed = [&](const v1::InputDraw& draw) { return draw.distribution() == v1::DISTRIBUTION_EQUAL; };
+  EXPECT_FALSE(Run().has_failure());
+  gpu_.wrong_when_timed = [&](const v1::InputDraw& draw) { return HasFewValues(draw.distribution()); };
+  EXPECT_EQ(RunToFailure().check(), v1::CHECK_TIMED_OUTPUT);
+  gpu_.wrong_when_timed = [&](const v1::InputDraw& draw) { return draw.distribution() == v1::DISTRIBUTION_EQUAL; };
+  gpu_.wrong_by = 10 * bundle_.tolerance().relative();
+  EXPECT_EQ(RunToFailure().check(), v1::CHECK_TIMED_OUTPUT);
+}
+
+TEST_F(TrialPipelineTest, BlamesNoCandidateForTimedInputsThatTheStartOrTheReferenceCannotBear) {
+  Faster();
+  gpu_.wrong_when_timed = [&](const v1::InputDraw& draw) { return draw.distribution() == v1::DISTRIBUTION_LARGE; };
+  gpu_.wrong = [&](const v1::Plan& plan, const v1::InputDraw& draw) {
+    return plan.size() == "main" && draw.distribution() == v1::DISTRIBUTION_LARGE;
+  };
+  EXPECT_FALSE(Run().has_failure());
+  gpu_.wrong = nullptr;
+  gpu_.overflows = [&](const v1::Plan& plan, const v1::InputDraw& draw) {
+    return plan.size() == "main" && draw.distribution() == v1::DISTRIBUTION_LARGE;
+  };
+  EXPECT_FALSE(Run().has_failure());
 }
 
 TEST_F(TrialPipelineTest, FailsTheCandidateWhereTheReferenceDoesNotFitBesideTheTiming) {

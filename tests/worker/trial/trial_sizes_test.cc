@@ -4,10 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <set>
+#include <string>
 
 #include "absl/strings/match.h"
 #include "tests/worker/trial/scripted_gpu.h"
 #include "worker/trial/trial_pipeline.h"
+#include "worker/validate/input_draws.h"
 
 namespace pawl {
 namespace {
@@ -97,6 +101,131 @@ TEST_F(TrialSizesTest, GoesOnWhereAGainElsewhereCould) {
   gpu_.at_size["small"] = {.candidate_us = 100, .parent_us = 200};
   EXPECT_TRUE(Run().profiled());
   EXPECT_THAT(Timed(), ElementsAre("main 12", "small 12", "main 36", "small 12"));
+}
+
+// Relative to the witness, over both sizes.
+v1::SeatTime AsCandidate(double small, double main, int calls = 0) {
+  v1::SeatTime time;
+  time.set_log_time(0.4 * std::log(small) + 0.6 * std::log(main));
+  time.set_processes(2);
+  time.set_calls(calls);
+  return time;
+}
+
+TEST_F(TrialSizesTest, TimesTheWitnessAtEverySize) {
+  (*trial_.mutable_witness()->mutable_values())["TILE"] = 32;
+  *trial_.mutable_parent_as_candidate() = AsCandidate(200.0 / 210, 200.0 / 210);
+  trial_.mutable_noise()->set_variance(4e-6);
+  trial_.mutable_noise()->set_degrees(6);
+  gpu_.processes = {{.candidate_us = 180, .parent_us = 200}};
+  const v1::TrialResult result = Run();
+  EXPECT_THAT(Timed(), ElementsAre("main 12", "small 12", "main 36 witness", "small 12 witness"));
+  for (const v1::PairSample& pair : result.confirming_pairs()) EXPECT_EQ(pair.witness_us(), 210) << pair.size();
+}
+
+TEST_F(TrialSizesTest, AsksFurtherProcessesWhereALighterSizeLeavesTheSeatInDoubt) {
+  (*trial_.mutable_witness()->mutable_values())["TILE"] = 32;
+  // Now 3.5 % more at small, 1.4 % in the mean: neither noise nor a bias of 2 %.
+  *trial_.mutable_parent_as_candidate() = AsCandidate(200.0 / 210 / 1.035, 200.0 / 210);
+  trial_.mutable_noise()->set_variance(9e-6);
+  trial_.mutable_noise()->set_degrees(6);
+  gpu_.processes = {{.candidate_us = 180, .parent_us = 200}};
+  Run();
+  EXPECT_THAT(Timed(), ElementsAre("main 12", "small 12", "main 36 witness", "small 12 witness", "main 36 witness",
+                                   "small 12 witness", "main 36 witness", "small 12 witness"));
+}
+
+TEST_F(TrialSizesTest, TimesTheParentAloneAtEverySizeWhereCallsAreTimedInAnotherWayAtOne) {
+  (*trial_.mutable_witness()->mutable_values())["TILE"] = 32;
+  *trial_.mutable_parent_as_candidate() = AsCandidate(1, 1, 802);  // 8 calls at small, 2 at main
+  gpu_.at_size["main"] = {.candidate_us = 180, .parent_us = 200, .calls = 2};
+  gpu_.at_size["small"] = {.candidate_us = 8, .parent_us = 10, .witness_us = 11, .calls = 9};
+  const v1::TrialResult result = Run();
+  EXPECT_THAT(Timed(), ElementsAre("main 12", "small 12", "main 36 witness", "small 12 witness", "small 36", "main 36",
+                                   "small 36", "main 36"));
+  EXPECT_EQ(result.parent_alone().processes(), 2);
+  EXPECT_EQ(result.parent_alone().calls(), 902);
+  EXPECT_NEAR(result.parent_alone().log_time(), 0.4 * std::log(8 / 10.0) + 0.6 * std::log(180 / 200.0), 1e-6);
+  gpu_.at_size["small"].calls = 8;
+  EXPECT_FALSE(Run().has_parent_alone()) << "timed as it was as a candidate";
+}
+
+// Sizes beside both that are timed: hidden ones end at 8.
+TEST_F(TrialSizesTest, ValidatesBesideEverySizeWithOtherInputsToo) {
+  gpu_.processes = {{.candidate_us = 180, .parent_us = 200}};
+  std::set<std::string> beside, others;
+  gpu_.wrong = [&](const v1::Plan& plan, const v1::InputDraw& draw) {
+    const std::string at = absl::StartsWith(plan.size(), "beside small")  ? "small"
+                           : absl::StartsWith(plan.size(), "beside main") ? "main"
+                                                                          : "";
+    if (at.empty()) return false;
+    beside.insert(at);
+    if (draw.distribution() != v1::DISTRIBUTION_UNSPECIFIED) others.insert(v1::Distribution_Name(draw.distribution()));
+    return false;
+  };
+  EXPECT_FALSE(Run().has_failure());
+  EXPECT_THAT(beside, ElementsAre("main", "small"));
+  EXPECT_EQ(others.size(), DistributionsFor(bundle_).size()) << "each at one of the two";
+}
+
+// Where the candidate is wrong, the start is asked after it.
+std::function<bool(const v1::Plan&, const v1::InputDraw&)> CandidateIsWrong(const std::string& at,
+                                                                            v1::Distribution distribution) {
+  return [=, checked = 0](const v1::Plan& plan, const v1::InputDraw& draw) mutable {
+    return absl::StartsWith(plan.size(), at) && draw.distribution() == distribution && ++checked == 1;
+  };
+}
+
+TEST_F(TrialSizesTest, RejectsWhatIsWrongBesideALighterSize) {
+  gpu_.processes = {{.candidate_us = 180, .parent_us = 200}};
+  gpu_.wrong = CandidateIsWrong("beside small", v1::DISTRIBUTION_UNSPECIFIED);
+  const v1::TrialResult result = Run();
+  EXPECT_EQ(result.failure().check(), v1::CHECK_TOLERANCE);
+  EXPECT_THAT(result.failure().size(), HasSubstr("beside small"));
+}
+
+TEST_F(TrialSizesTest, RejectsWhatIsWrongWithOtherInputsBesideATimedSize) {
+  gpu_.processes = {{.candidate_us = 180, .parent_us = 200}};
+  gpu_.wrong = CandidateIsWrong("beside", v1::DISTRIBUTION_SORTED);
+  const v1::TrialResult result = Run();
+  EXPECT_EQ(result.failure().check(), v1::CHECK_TOLERANCE);
+  EXPECT_THAT(result.failure().message(), HasSubstr("sorted"));
+}
+
+TEST_F(TrialSizesTest, GoesOnToTheNextSizeWhereTheStartIsWrongBesideOne) {
+  gpu_.processes = {{.candidate_us = 180, .parent_us = 200}};
+  gpu_.wrong = [](const v1::Plan& plan, const v1::InputDraw&) {
+    return absl::StartsWith(plan.size(), "beside small");  // of both
+  };
+  EXPECT_FALSE(Run().has_failure());
+  gpu_.wrong = [main = CandidateIsWrong("beside main", v1::DISTRIBUTION_UNSPECIFIED)](const v1::Plan& plan,
+                                                                                      const v1::InputDraw& draw) {
+    return absl::StartsWith(plan.size(), "beside small") || main(plan, draw);
+  };
+  EXPECT_THAT(Run().failure().size(), HasSubstr("beside main"));
+}
+
+TEST_F(TrialSizesTest, HoldsItsOwnFillAgainstAStartThatIsWrongWithOtherInputsOnly) {
+  gpu_.processes = {{.candidate_us = 180, .parent_us = 200}};
+  gpu_.wrong = [own = CandidateIsWrong("beside small", v1::DISTRIBUTION_UNSPECIFIED)](const v1::Plan& plan,
+                                                                                      const v1::InputDraw& draw) {
+    const bool others = draw.distribution() != v1::DISTRIBUTION_UNSPECIFIED;
+    return own(plan, draw) || (absl::StartsWith(plan.size(), "beside") && others);
+  };
+  EXPECT_EQ(Run().failure().check(), v1::CHECK_TOLERANCE);
+}
+
+// One that does not build at a size is built at each alone.
+TEST_F(TrialSizesTest, RejectsWhatDoesNotBuildBesideOneOfTheSizes) {
+  gpu_.processes = {{.candidate_us = 180, .parent_us = 200}};
+  bundle_.mutable_source()->set_text(
+      "extern \"C\" __global__ void copy(const float* in, float* out, int n) { SIZE_N; }\n");
+  v1::BuildReply failed;
+  failed.mutable_failure()->set_check(v1::CHECK_COMPILE);
+  for (int n = 992; n < 1000; ++n) gpu_.builds["-DTILE=64 -DSIZE_N=" + std::to_string(n)] = failed;
+  const v1::TrialResult result = Run();
+  EXPECT_EQ(result.failure().check(), v1::CHECK_COMPILE) << ::testing::PrintToString(gpu_.compiled());
+  EXPECT_THAT(result.failure().size(), HasSubstr("beside small"));
 }
 
 TEST_F(TrialSizesTest, MeasuresMoreWhereTooFewCallsWereTimedToCheckThem) {

@@ -53,6 +53,7 @@ absl::Status Load() {
   Find(library, "cuMemFree_v2", &driver.MemFree, &missing);
   Find(library, "cuMemGetInfo_v2", &driver.MemGetInfo, &missing);
   Find(library, "cuMemcpyDtoH_v2", &driver.MemcpyDtoH, &missing);
+  Find(library, "cuMemcpyDtoHAsync_v2", &driver.MemcpyDtoHAsync, &missing);
   Find(library, "cuMemcpyHtoD_v2", &driver.MemcpyHtoD, &missing);
   Find(library, "cuMemcpyDtoDAsync_v2", &driver.MemcpyDtoDAsync, &missing);
   Find(library, "cuMemsetD8Async", &driver.MemsetD8Async, &missing);

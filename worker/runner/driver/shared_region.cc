@@ -12,11 +12,6 @@
 #include "worker/runner/driver/cuda_driver.h"
 
 namespace pawl {
-namespace {
-
-constexpr size_t kBounceBytes = size_t{8} << 20;
-
-}  // namespace
 
 SharedRegion::~SharedRegion() { Unmap(); }
 
@@ -33,17 +28,35 @@ absl::Status SharedRegion::Write(size_t offset, CUdeviceptr from, size_t bytes) 
   for (size_t done = 0; done < bytes;) {
     const size_t part = std::min(bytes - done, kBounceBytes);
     PAWL_CUDA(MemcpyDtoH(bounce_.data(), from + done, part));
-    for (size_t written = 0; written < part;) {
-      const ssize_t count = pwrite(fd_, bounce_.data() + written, part - written, offset + done + written);
-      if (count < 0 && errno == EINTR) continue;
-      if (count <= 0) {
-        return absl::ResourceExhaustedError(
-            absl::StrCat("no room for ", bytes, " bytes of outputs in shared memory: ", strerror(errno)));
-      }
-      written += count;
-    }
+    PAWL_RETURN_IF_ERROR(Store(offset + done, part));
     done += part;
   }
+  return absl::OkStatus();
+}
+
+absl::Status SharedRegion::WritePieces(size_t offset, const std::vector<Piece>& pieces, CUstream stream) {
+  if (bounce_.data() == nullptr) PAWL_RETURN_IF_ERROR(bounce_.Reserve(kBounceBytes));
+  size_t bytes = 0;
+  for (const Piece& piece : pieces) {
+    if (bytes + piece.bytes > kBounceBytes) return absl::InternalError("pieces of outputs are too large");
+    PAWL_CUDA(MemcpyDtoHAsync(bounce_.data() + bytes, piece.from, piece.bytes, stream));
+    bytes += piece.bytes;
+  }
+  PAWL_CUDA(StreamSynchronize(stream));
+  return Store(offset, bytes);
+}
+
+absl::Status SharedRegion::Store(size_t offset, size_t bytes) {
+  for (size_t written = 0; written < bytes;) {
+    const ssize_t count = pwrite(fd_, bounce_.data() + written, bytes - written, offset + written);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("no room for ", bytes, " bytes of outputs in shared memory: ", strerror(errno)));
+    }
+    written += count;
+  }
+  std::memset(bounce_.data(), 0, bytes);
   return absl::OkStatus();
 }
 

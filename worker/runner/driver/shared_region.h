@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "worker/runner/driver/cuda_driver.h"
@@ -21,6 +22,13 @@ class SharedRegion {
 
   // Copies device memory to this place of the file.
   absl::Status Write(size_t offset, CUdeviceptr from, size_t bytes);
+  // The same of pieces, one after another; together at most as large as kBounceBytes.
+  struct Piece {
+    CUdeviceptr from;
+    size_t bytes;
+  };
+  static constexpr size_t kBounceBytes = size_t{8} << 20;
+  absl::Status WritePieces(size_t offset, const std::vector<Piece>& pieces, CUstream stream);
 
   // Maps at least `bytes` of the file.
   absl::Status Reserve(size_t bytes);
@@ -29,6 +37,8 @@ class SharedRegion {
 
  private:
   void Unmap();
+  // What lies in bounce_, and clears it: the GPU can reach it, and the next side shall find nothing of this one.
+  absl::Status Store(size_t offset, size_t bytes);
 
   int fd_;
   char* data_ = nullptr;

@@ -555,6 +555,25 @@ TEST(NextEventTest, TunesForItsShareAfterEachKeptEditWhereBothAreAskedFor) {
   EXPECT_EQ(script.Run(Measured(80, 100)).change().source().name(), "third");
 }
 
+TEST(NextEventTest, TunesAfterAKeptEditWhereIterationsHaveNoLimit) {
+  v1::Bundle bundle = TinyBundle();
+  bundle.mutable_source()->set_text("one\ntwo\nthree\n");
+  CampaignScript script(Spec([](v1::CampaignSpec* spec) {
+                          spec->mutable_chooser()->set_kind(v1::CHOOSER_KIND_MIXED);
+                          spec->mutable_chooser()->set_wait_seconds(60);
+                          spec->mutable_chooser()->set_tuning_share(0.04);
+                          spec->mutable_budget()->set_iterations(0);
+                          spec->mutable_budget()->set_minutes(60);
+                        }),
+                        bundle);
+  script.Run(MeasuredStart(100));
+  script.ProposePatch("faster", "@@ -1,3 +1,3 @@\n one\n two\n-three\n+3\n");
+  EXPECT_EQ(script.Run(Measured(100, 80)).author(), "an agent");
+  EXPECT_EQ(script.Run(Measured(80, 100)).author(), "pawl");
+  EXPECT_EQ(script.Run(Measured(80, 100)).author(), "pawl");
+  EXPECT_FALSE(script.Decide()) << "0.04 of 50 iterations";
+}
+
 TEST(NextEventTest, TakesNoProposalWhereTheTreeChooses) {
   CampaignScript script(Spec([](v1::CampaignSpec* spec) { spec->mutable_chooser()->set_kind(v1::CHOOSER_KIND_TREE); }));
   script.Run(MeasuredStart(100));

@@ -8,6 +8,8 @@
 #include <functional>
 #include <random>
 #include <string>
+#include <tuple>
+#include <utility>
 
 #include "orchestrator/engine/verdict/verdict.h"
 #include "profiles/gpus.h"
@@ -27,14 +29,35 @@ struct Added {
   double parent = 0, candidate = 0;
   double witness_us = 0;                    // 0: there is none
   std::optional<int> calls = std::nullopt;  // of a graph, where that differs
+  // Of a goal over two sizes: what the lighter one adds to the parent's time beside that, and how many calls it has in
+  // a graph, where that differs.
+  double parent_at_small = 0;
+  std::optional<int> calls_at_small = std::nullopt;
+  bool skips_small = false;
 };
+
+constexpr double kSmallWeight = 0.4;
+
+v1::Goal GoalOfOneSize() {
+  v1::Goal goal;
+  goal.set_size("main");
+  return goal;
+}
+
+v1::Goal GoalOfTwoSizes() {
+  v1::Goal goal = GoalOfOneSize();
+  (*goal.mutable_sizes())["small"] = kSmallWeight;
+  (*goal.mutable_sizes())["main"] = 1 - kSmallWeight;
+  return goal;
+}
 
 // A campaign on an H200 whose trials are measured with an anchor.
 class SeatCampaign {
  public:
-  SeatCampaign() : state_("campaigns/7", std::make_shared<const v1::Bundle>(Bundle())) {
+  explicit SeatCampaign(const v1::Goal& goal = GoalOfOneSize())
+      : state_("campaigns/7", std::make_shared<const v1::Bundle>(Bundle())) {
     v1::Event submitted;
-    submitted.mutable_submitted()->mutable_spec()->mutable_goal()->set_size("main");
+    *submitted.mutable_submitted()->mutable_spec()->mutable_goal() = goal;
     state_.Apply(submitted);
     Try(std::nullopt, 100, 100, {Added()});
   }
@@ -61,14 +84,21 @@ class SeatCampaign {
     result.mutable_gpu()->set_uuid(gpu_uuid);
     for (size_t process = 0; process < processes.size(); ++process) {
       auto* pairs = process == 0 ? result.mutable_pairs() : result.mutable_confirming_pairs();
-      const int first = pairs->size();
-      AddPairs(pairs, parent_us * std::exp(processes[process].parent), us * std::exp(processes[process].candidate), 12,
-               static_cast<int>(process));
-      for (int i = first; i < pairs->size(); ++i) {
-        if (anchored) pairs->at(i).set_anchor_us(kAnchorUs);
-        pairs->at(i).set_single(single);
-        pairs->at(i).set_calls(processes[process].calls.value_or(calls));
-        pairs->at(i).set_witness_us(processes[process].witness_us);
+      const Added& added = processes[process];
+      for (const SizeWeight& size : state_.goal_sizes()) {
+        const bool small = size.size == "small";
+        if (small && added.skips_small) continue;
+        const int first = pairs->size();
+        AddPairs(pairs, parent_us * std::exp(added.parent + (small ? added.parent_at_small : 0)),
+                 us * std::exp(added.candidate), 12, static_cast<int>(process));
+        for (int i = first; i < pairs->size(); ++i) {
+          if (anchored) pairs->at(i).set_anchor_us(kAnchorUs);
+          pairs->at(i).set_single(single);
+          pairs->at(i).set_calls(added.calls.value_or(calls));
+          if (small && added.calls_at_small) pairs->at(i).set_calls(*added.calls_at_small);
+          pairs->at(i).set_witness_us(added.witness_us);
+          if (state_.goal_sizes().size() > 1) pairs->at(i).set_size(size.size);
+        }
       }
     }
     if (alone.processes() > 0) *result.mutable_parent_alone() = alone;
@@ -370,6 +400,91 @@ TEST(Witness, DoesNotCompareTwoGpus) {
   const v1::Iteration child = campaign.Try(1, 90, 86, Witnessed(0.02, 100)).iteration();
   EXPECT_EQ(child.verdict(), v1::KEPT) << child.reason();
   EXPECT_FALSE(child.has_parent_beside_witness());
+}
+
+// The parent slower by `slower` at the lighter of two sizes only; the second process has a witness.
+std::vector<Added> WitnessedAtSmall(double slower) {
+  std::vector<Added> processes = Witnessed(0, 100);
+  for (Added& process : processes) process.parent_at_small = std::log1p(slower);
+  return processes;
+}
+
+TEST(SeatOverSizes, IsTheWeightedMeanOfTheTimesAtEverySize) {
+  SeatCampaign campaign(GoalOfTwoSizes());
+  const v1::Iteration first = campaign.Try(0, 100, 90, {Added(), Added()}).iteration();
+  ASSERT_EQ(first.verdict(), v1::KEPT) << first.reason();
+  EXPECT_NEAR(first.as_candidate().log_time(), std::log(9), 1e-9);
+  EXPECT_EQ(first.as_candidate().processes(), 2);
+  EXPECT_NEAR(first.candidate_beside_witness().log_time(), std::log(0.9), 1e-3);
+  const v1::Iteration second = campaign.Try(1, 90, 80, WitnessedAtSmall(0.01)).iteration();
+  EXPECT_EQ(second.parent_beside_witness().processes(), 1);
+  EXPECT_NEAR(second.parent_beside_witness().log_time(), std::log(0.9) + kSmallWeight * std::log(1.01), 1e-6);
+  EXPECT_NEAR(second.as_parent().log_time(), std::log(9) + kSmallWeight * std::log(1.01), 1e-6);
+}
+
+TEST(SeatOverSizes, RejectsACandidateBesideWhichItsParentIsSlowerAtALighterSizeOnly) {
+  SeatCampaign campaign(GoalOfTwoSizes());
+  campaign.Try(0, 100, 90, {Added(), Added()});
+  const v1::Iteration child = campaign.Try(1, 90, 86, WitnessedAtSmall(0.06)).iteration();
+  EXPECT_EQ(child.verdict(), v1::REJECTED) << child.reason();
+  EXPECT_EQ(child.failure().check(), v1::CHECK_SEAT);
+  EXPECT_THAT(child.reason(), HasSubstr("the parent took 2.4 % longer than as a candidate"));
+  EXPECT_EQ(campaign.VerdictOf(1), v1::KEPT) << "it may have been the candidate's doing";
+  EXPECT_EQ(campaign.Try(1, 90, 85, WitnessedAtSmall(0.06)).revised_size(), 1);
+  EXPECT_EQ(campaign.VerdictOf(1), v1::REJECTED);
+}
+
+TEST(SeatOverSizes, RejectsWhatTheAnchorShowsAtALighterSizeOnly) {
+  SeatCampaign campaign(GoalOfTwoSizes());
+  campaign.Try(0, 100, 80, {Added(), Added()});
+  Added slower;
+  slower.parent_at_small = 0.25;
+  const v1::Iteration child = campaign.Try(1, 80, 75, {slower, slower}).iteration();
+  EXPECT_EQ(child.verdict(), v1::REJECTED) << child.reason();
+  EXPECT_THAT(child.reason(), HasSubstr("relative to the anchor"));
+}
+
+TEST(SeatOverSizes, DoesNotCountWhatTheParentWasSlowedDownByAtALighterSizeAsAGain) {
+  SeatCampaign campaign(GoalOfTwoSizes());
+  campaign.Try(0, 100, 90, {Added(), Added()});
+  // 1 % in the mean, which the test allows; of a gain of 1.9 % it leaves 0.9 %.
+  const v1::Iteration child = campaign.Try(1, 90, 89.2, WitnessedAtSmall(0.0252)).iteration();
+  EXPECT_EQ(child.comparison(), v1::FASTER) << child.reason();
+  EXPECT_EQ(child.verdict(), v1::REVERTED) << child.reason();
+  EXPECT_THAT(child.reason(), HasSubstr("beside it the parent took 1.0 % longer than before"));
+}
+
+TEST(SeatOverSizes, IsComparedOnlyWhereGraphsHaveAsManyCallsAtEverySize) {
+  SeatCampaign campaign(GoalOfTwoSizes());
+  campaign.calls = 2;
+  Added before;
+  before.calls_at_small = 3;
+  campaign.Try(0, 100, 90, {before, before});
+  std::vector<Added> now = WitnessedAtSmall(0.12);
+  for (Added& process : now) process.calls_at_small = 4;
+  const v1::Iteration other = campaign.Try(1, 90, 60, now).iteration();
+  EXPECT_EQ(other.verdict(), v1::KEPT) << other.reason();
+  for (Added& process : now) std::tie(process.calls, process.calls_at_small) = std::pair{3, 2};
+  const v1::Iteration swapped = campaign.Try(1, 90, 60, now).iteration();
+  EXPECT_NE(swapped.verdict(), v1::REJECTED) << "as many in all, but other numbers at each size";
+  for (Added& process : now) std::tie(process.calls, process.calls_at_small) = std::pair{2, 3};
+  EXPECT_EQ(campaign.Try(1, 90, 58, now).iteration().verdict(), v1::REJECTED);
+}
+
+TEST(SeatOverSizes, LeavesOutProcessesThatDidNotTimeEverySize) {
+  SeatCampaign campaign(GoalOfTwoSizes());
+  Added partial;
+  partial.candidate = 0.02;
+  partial.skips_small = true;
+  const v1::Iteration kept = campaign.Try(0, 100, 80, {Added(), partial, Added()}).iteration();
+  EXPECT_EQ(kept.as_candidate().processes(), 2);
+  EXPECT_NEAR(kept.as_candidate().log_time(), std::log(8), 1e-9);
+  EXPECT_EQ(kept.candidate_beside_witness().processes(), 2);
+  const v1::Iteration stopped = campaign.Try(0, 100, 200, {partial}).iteration();
+  EXPECT_EQ(stopped.verdict(), v1::REVERTED);
+  EXPECT_FALSE(stopped.has_as_candidate());
+  EXPECT_FALSE(stopped.has_as_parent());
+  EXPECT_FALSE(stopped.has_candidate_beside_witness());
 }
 
 // How often the test is wrong. A variant that gained 3 % gets 16 children of which none is faster.

@@ -200,6 +200,38 @@ TEST(SizesTotal, MeasuresTheGainOverTheSameMeanAndSaysWhereItLoses) {
   EXPECT_EQ(total.sizes(0).baseline_us(), 5) << "as iteration 0 timed it";
 }
 
+void BeginLeg(const std::string& size, CampaignScript* script) {
+  v1::Event event;
+  v1::Goal& goal = *event.mutable_leg()->mutable_leg()->mutable_goal();
+  goal.set_size(size);
+  (*goal.mutable_sizes())[size] = 1;
+  script->Apply(event);
+}
+
+TEST(SizesOfALegTest, AreWhereAVariantHasItsParentsCode) {
+  v1::CampaignSpec spec;
+  *spec.mutable_goal() = TwoSizes(0).goal();
+  spec.mutable_goal()->set_portfolio(3);
+  CampaignScript script(spec, TwoSizes(0));
+  ASSERT_EQ(script.Run(StartOfBoth()).sizes_size(), 2);
+  const auto try_unroll = [&] {
+    v1::TrialResult same;
+    same.set_same_code(true);
+    script.Propose("UNROLL", 2);
+    return script.Run(same);
+  };
+  BeginLeg("small", &script);
+  const v1::Iteration twin = try_unroll();
+  ASSERT_EQ(twin.sizes_size(), 1);
+  EXPECT_EQ(twin.sizes(0).size(), "small");
+  EXPECT_EQ(twin.sizes(0).weight(), 1);
+  EXPECT_NEAR(twin.time_us(), 10, 0.1) << "of the leg's size";
+  EXPECT_TRUE(script.state().IsMeasured(*script.state().Find(1)));
+  BeginLeg("main", &script);
+  EXPECT_TRUE(script.state().IsUnknown(*script.state().Find(1))) << "its code at this size was not looked at";
+  EXPECT_EQ(try_unroll().number(), 2) << "so that it can be tried here";
+}
+
 TEST(SizesRoofTest, IsReachedWhereEverySizeIsAtIt) {
   for (const double small_us : {200, 100}) {
     v1::Bundle bundle = TwoSizes(0);

@@ -1,0 +1,7 @@
+namespace pawl {
+
+struct Link {
+  int number;
+};
+
+}  // namespace pawl

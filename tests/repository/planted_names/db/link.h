@@ -1,0 +1,5 @@
+namespace pawl {
+
+class Link {};
+
+}  // namespace pawl
