@@ -3,6 +3,8 @@
 //                                                      in turns: 4 200 4 200), and where the time goes
 //   pawl-service-bench idle [WORKERS]                  CPU and memory of an orchestrator on which workers wait
 //   pawl-service-bench history                         `pawl history` of a campaign with 10,000 iterations
+//   pawl-service-bench day [SECONDS [TRIALS]]          memory of an orchestrator over so many trials, spread over that
+//                                                      time, beside people who look; fails where it grows
 #include <grpcpp/grpcpp.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -129,6 +131,37 @@ class TimedDevice : public TrialDevice {
   std::atomic<int64_t>* nanos_;
 };
 
+// Replay workers in this process.
+class ReplayFleet {
+ public:
+  ReplayFleet(const std::string& address, int workers) {
+    for (int i = 0; i < workers; ++i) {
+      devices_.push_back(std::make_unique<TimedDevice>(*replay_device_, &replay));
+      clients_.push_back(std::make_unique<TimedClient>(ConnectToOrchestrator(address).value(), &rpc, &calls));
+      LeaseLoopOptions options;
+      options.session.name = absl::StrCat("workers/bench-", i);
+      options.session.instance = absl::StrCat(i, "-", getpid());
+      loops_.push_back(std::make_unique<LeaseLoop>(*devices_.back(), *clients_.back(), options));
+    }
+    for (auto& loop : loops_) threads_.emplace_back([&loop] { (void)loop->Run(); });
+  }
+  void Stop() {
+    for (auto& loop : loops_) loop->Drain();
+    for (auto& thread : threads_) thread.join();
+    threads_.clear();
+  }
+
+  std::atomic<int64_t> replay{0}, rpc{0};  // nanoseconds
+  std::atomic<int64_t> calls{0};           // results that were delivered
+
+ private:
+  const std::unique_ptr<ReplayDevice> replay_device_ = Replay();
+  std::vector<std::unique_ptr<TimedDevice>> devices_;
+  std::vector<std::unique_ptr<TimedClient>> clients_;
+  std::vector<std::unique_ptr<LeaseLoop>> loops_;
+  std::vector<std::thread> threads_;
+};
+
 struct Throughput {
   int workers = 0;
   double seconds = 0;
@@ -207,21 +240,7 @@ Throughput MeasureReplay(int workers, int campaigns, double seconds) {
   auto stub = StubFor(server->address());
   Submit(*stub, bundle, campaigns);
 
-  std::atomic<int64_t> replay{0}, rpc{0}, calls{0};
-  const std::unique_ptr<ReplayDevice> replay_device = Replay();
-  std::vector<std::unique_ptr<TimedDevice>> devices;
-  std::vector<std::unique_ptr<TimedClient>> clients;
-  std::vector<std::unique_ptr<LeaseLoop>> loops;
-  std::vector<std::thread> threads;
-  for (int i = 0; i < workers; ++i) {
-    devices.push_back(std::make_unique<TimedDevice>(*replay_device, &replay));
-    clients.push_back(std::make_unique<TimedClient>(ConnectToOrchestrator(server->address()).value(), &rpc, &calls));
-    LeaseLoopOptions options;
-    options.session.name = absl::StrCat("workers/bench-", i);
-    options.session.instance = absl::StrCat(i, "-", getpid());
-    loops.push_back(std::make_unique<LeaseLoop>(*devices.back(), *clients.back(), options));
-  }
-  for (auto& loop : loops) threads.emplace_back([&] { (void)loop->Run(); });
+  ReplayFleet fleet(server->address(), workers);
   // Keeps enough of them going.
   std::atomic<bool> stop{false};
   std::thread submitter([&] {
@@ -242,23 +261,22 @@ Throughput MeasureReplay(int workers, int campaigns, double seconds) {
   });
   // Until campaigns are of all ages.
   const int warm = campaigns * (kShortest + kLongest) / 2;
-  while (calls < warm) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  while (fleet.calls < warm) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   const double begin = Now(), cpu = CpuSeconds();
-  const int64_t before = calls, replay_before = replay, rpc_before = rpc;
+  const int64_t before = fleet.calls, replay_before = fleet.replay, rpc_before = fleet.rpc;
   const double commits_before = store->commit_seconds();
   const int64_t transactions = store->commits();
   std::this_thread::sleep_for(Seconds(seconds));
   result.seconds = Now() - begin;
-  result.iterations = calls - before;
+  result.iterations = fleet.calls - before;
   result.cpu_us = (CpuSeconds() - cpu) * 1e6 / result.iterations;
-  result.replay_us = (replay - replay_before) / 1e3 / result.iterations;
-  result.complete_us = (rpc - rpc_before) / 1e3 / result.iterations;
+  result.replay_us = (fleet.replay - replay_before) / 1e3 / result.iterations;
+  result.complete_us = (fleet.rpc - rpc_before) / 1e3 / result.iterations;
   result.commit_us = (store->commit_seconds() - commits_before) * 1e6 / result.iterations;
   result.together = static_cast<double>(result.iterations) / static_cast<double>(store->commits() - transactions);
   stop = true;
   submitter.join();
-  for (auto& loop : loops) loop->Drain();
-  for (auto& thread : threads) thread.join();
+  fleet.Stop();
 
   for (const v1::Campaign& campaign : Must(store->ListCampaigns(INT64_MAX, 100000))) {
     for (const v1::Event& event : Must(store->Events(*ParseCampaignName(campaign.name()), 0, 100000))) {
@@ -431,6 +449,74 @@ void BenchHistory() {
          1e3 * seconds[5], printed);
 }
 
+// What somebody looks at every second: the list, and a campaign of those that there are with all of its pages.
+void Look(v1::CampaignService::Stub& stub, int64_t second) {
+  const auto deadline = [](grpc::ClientContext& context) {
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
+  };
+  grpc::ClientContext list, history, report;
+  for (grpc::ClientContext* context : {&list, &history, &report}) deadline(*context);
+  v1::ListCampaignsResponse campaigns;
+  (void)stub.ListCampaigns(&list, v1::ListCampaignsRequest(), &campaigns);
+  if (campaigns.campaigns().empty()) return;
+  const int64_t newest = *ParseCampaignName(campaigns.campaigns(0).name());
+  const std::string name = CampaignName(1 + second * 7919 % newest);
+  v1::ListIterationsRequest iterations;
+  iterations.set_campaign(name);
+  v1::ListIterationsResponse page;
+  (void)stub.ListIterations(&history, iterations, &page);
+  v1::GetReportRequest request;
+  request.set_campaign(name);
+  v1::GetReportResponse text;
+  (void)stub.GetReport(&report, request, &text);
+}
+
+// The memory in use may vary by so much between the second sixth of the time, when all caches are full, and the last.
+constexpr double kMayGrow = 0.1;
+
+bool BenchDay(double seconds, int64_t trials) {
+  constexpr int kWorkers = 8, kSixths = 6, kSamples = 10;  // in each sixth
+  TemporaryFolder folder("pawl-bench-");
+  Daemon daemon(folder.path());
+  const v1::Bundle bundle = Attention();
+  auto stub = StubFor(daemon.socket);
+  ReplayFleet fleet(daemon.socket, kWorkers);
+  const double campaigns = static_cast<double>(trials) / ((kShortest + kLongest) / 2.0);
+  printf(
+      "| s | campaigns | trials | orchestrator, MB | its CPU, s | database, MB |\n| --- | --- | --- | --- | --- | --- "
+      "|\n");
+  const double begin = Now();
+  int64_t submitted = 0;
+  std::vector<double> largest(kSixths);  // memory in use
+  for (int64_t second = 0, sample = 1; sample <= kSixths * kSamples; ++second) {
+    const double now = Now() - begin;
+    const auto due = static_cast<int64_t>(campaigns * std::min(1.0, now / seconds));
+    Submit(*stub, bundle, static_cast<int>(due - submitted));
+    submitted = due;
+    Look(*stub, second);
+    if (now >= seconds * static_cast<double>(sample) / (kSixths * kSamples)) {
+      const double megabytes = daemon.ResidentMb();
+      double& most = largest[(sample - 1) / kSamples];
+      most = std::max(most, megabytes);
+      if (++sample % kSamples == 1) {
+        printf("| %.0f | %lld | %lld | %.0f | %.0f | %.0f |\n", now, static_cast<long long>(submitted),
+               static_cast<long long>(fleet.calls), most, daemon.CpuSeconds(),
+               static_cast<double>(std::filesystem::file_size(folder.path() / "pawl.db")) / 1e6);
+        fflush(stdout);
+      }
+    }
+    std::this_thread::sleep_for(Seconds(std::max(0.0, begin + static_cast<double>(second + 1) - Now())));
+  }
+  fleet.Stop();
+  const bool flat = largest.back() <= largest[1] * (1 + kMayGrow);
+  const bool all = static_cast<double>(fleet.calls) >= 0.95 * static_cast<double>(trials);
+  printf("most memory in use in the last sixth: %+.1f %% of that in the second (limit %+.0f %%)%s\n",
+         100 * (largest.back() / largest[1] - 1), 100 * kMayGrow, flat ? "" : "  GROWS");
+  if (!all)
+    printf("no more than %lld of %lld trials\n", static_cast<long long>(fleet.calls), static_cast<long long>(trials));
+  return flat && all;
+}
+
 }  // namespace
 }  // namespace pawl
 
@@ -446,8 +532,13 @@ int main(int argc, char** argv) {
     pawl::BenchIdle(argc > 2 ? atoi(argv[2]) : 200);
   } else if (what == "history") {
     pawl::BenchHistory();
+  } else if (what == "day") {
+    // What four GPUs judge in a day, at 3,000 an hour.
+    return pawl::BenchDay(argc > 2 ? atof(argv[2]) : 3600, argc > 3 ? atoll(argv[3]) : 288'000) ? 0 : 1;
   } else {
-    fprintf(stderr, "usage: pawl-service-bench replay [SECONDS [WORKERS...]] | idle [WORKERS] | history\n");
+    fprintf(stderr,
+            "usage: pawl-service-bench replay [SECONDS [WORKERS...]] | idle [WORKERS] | history | day [SECONDS "
+            "[TRIALS]]\n");
     return 2;
   }
   return 0;

@@ -284,7 +284,11 @@ absl::Status DamagedArchive(const std::filesystem::path& file, const std::string
 }  // namespace
 
 absl::Status AttachArchive(SqliteConnection* database, const std::filesystem::path& file) {
-  return database->Use("ATTACH ? AS archive").BindText(file.native()).Run();
+  if (absl::Status status = database->Use("ATTACH ? AS archive").BindText(file.native()).Run(); !status.ok())
+    return status;
+  // SQLite's default, unless it was built with another: an archive is on the disk before its campaigns leave the
+  // database.
+  return database->Execute("PRAGMA archive.synchronous = FULL");
 }
 
 absl::Status DetachArchive(SqliteConnection* database) { return database->Execute("DETACH archive"); }

@@ -1,6 +1,7 @@
 // pawl-orchestrator: keeps campaigns, hands trials to workers, answers queries.
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sysexits.h>
 
 #include <CLI/CLI.hpp>
@@ -181,6 +182,15 @@ int Serve(Store& store, const Flags& flags, const sigset_t& signals) {
   return 0;
 }
 
+// Each worker and each who watches has a connection. Many systems let a process open 1,024 files unless it asks for
+// more.
+void RaiseFileLimit() {
+  rlimit files;
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0) return;
+  files.rlim_cur = files.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &files);
+}
+
 int Run(int argc, char** argv) {
   Flags flags;
   flags.database = DefaultDatabase();
@@ -293,6 +303,7 @@ int Run(int argc, char** argv) {
     return MoveCampaigns(flags);
   }
 
+  RaiseFileLimit();
   // Before any thread is there, so that all inherit it and only sigwait sees these.
   sigset_t signals;
   sigemptyset(&signals);

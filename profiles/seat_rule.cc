@@ -23,7 +23,7 @@ double Above(double degrees, double share) {
 }
 
 bool SameWay(const v1::PairSample& a, const v1::PairSample& b) {
-  return a.single() == b.single() && a.calls() == b.calls();
+  return a.single() == b.single() && a.calls() == b.calls() && a.protocol() == b.protocol();
 }
 
 constexpr int kCallsOfASize = 100;  // and more are no number of calls at one size
@@ -138,13 +138,14 @@ v1::SeatTime SeatPairs::Time(PairTime time, PairTime relative_to) const {
   const std::vector<std::vector<v1::PairSample>>& like = processes_.back();
   seat.set_single(std::any_of(like.begin(), like.end(), [](const auto& pairs) { return pairs[0].single(); }));
   seat.set_calls(CallsOfSizes(like));
+  seat.set_protocol(like[0][0].protocol());
   return seat;
 }
 
 bool TimedAlike(const v1::SeatTime& a, const v1::SeatTime& b) {
   // An unknown number of calls is that of one size.
   const bool unknown = std::min(a.calls(), b.calls()) == 0 && std::max(a.calls(), b.calls()) < kCallsOfASize;
-  return a.single() == b.single() && (a.calls() == b.calls() || unknown);
+  return a.protocol() == b.protocol() && a.single() == b.single() && (a.calls() == b.calls() || unknown);
 }
 
 bool ComparableSeats(const v1::SeatTime& as_candidate, const v1::SeatTime& as_parent) {

@@ -71,8 +71,8 @@ struct SeatTest {
 SeatTest TestSeat(const v1::SeatTime& as_candidate, const v1::SeatTime& as_parent, const v1::ProcessNoise& noise,
                   double share);
 
-// Calls were timed in the same way, at every size: one by one, or so many in a graph. A number that is not known is
-// taken to be the same at one size; no time over several sizes is like such a time.
+// Calls were timed in the same way, at every size: by one protocol, one by one, or so many in a graph. A number that is
+// not known is taken to be the same at one size; no time over several sizes is like such a time.
 bool TimedAlike(const v1::SeatTime& a, const v1::SeatTime& b);
 
 // Whether the two can be compared: both were measured, alike, relative to the same witness.

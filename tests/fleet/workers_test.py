@@ -2,7 +2,9 @@
 """Workers that come and go, as the program itself: they end when they are told to, give back what they can't finish, and no
 trial is lost or judged twice."""
 import json
+import resource
 import signal
+import socket
 import time
 import unittest
 
@@ -42,6 +44,19 @@ class WorkersTest(unittest.TestCase):
         begin = time.monotonic()
         self.assertEqual(self.service.worker("--exit-when-idle", "1s").wait(30), 0)
         self.assertLess(time.monotonic() - begin, 20)
+
+    def test_more_connect_than_a_process_may_open_files_at_first(self):
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (100, hard))
+        try:
+            self.service.restart()
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        host, port = self.service.address.rsplit(":", 1)
+        connections = [socket.create_connection((host, int(port))) for _ in range(200)]
+        self.submit()
+        for connection in connections:
+            connection.close()
 
     def test_takes_as_many_trials_as_it_may(self):
         self.submit("--iterations", "20")

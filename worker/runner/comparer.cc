@@ -668,6 +668,7 @@ absl::StatusOr<bool> Comparer::MeasurePair(v1::TimingMode mode, v1::PairSample* 
   pair->set_anchor_us(Median(anchors));
   pair->set_single(leaves_state_);
   pair->set_calls(calls_);
+  pair->set_protocol(kTimingProtocol);
   if (std::max(anchors[0], anchors[1]) > std::min(anchors[0], anchors[1]) * (1 + kAloneOnGpu)) {
     *disturbance = "Pawl's own kernel took longer at times: stop other work on the GPU";
   }

@@ -101,6 +101,7 @@ absl::Status TimeParentAlone(TrialRun& run, const std::vector<TimedProcess>& bes
   alone = SeatTimeOf(all);
   alone.set_single(as_parent.single());
   alone.set_calls(as_parent.calls());
+  alone.set_protocol(as_parent.protocol());
   return absl::OkStatus();
 }
 

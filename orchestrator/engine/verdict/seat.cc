@@ -51,11 +51,12 @@ struct Scatter {
 };
 
 Scatter ScatterOfTrials(const CampaignState& campaign) {
-  std::map<std::tuple<int, bool, int, int>, std::vector<double>> times;  // of a parent, timed in one way, of a leg
+  std::map<std::tuple<int, bool, int, int, int>, std::vector<double>> times;  // of a parent, timed in one way, of a leg
   for (const v1::Iteration& iteration : campaign.iterations()) {
     if (!iteration.has_parent() || iteration.as_parent().processes() == 0) continue;
     const v1::SeatTime& time = iteration.as_parent();
-    times[{iteration.parent(), time.single(), time.calls(), iteration.leg()}].push_back(time.log_time());
+    times[{iteration.parent(), time.single(), time.calls(), time.protocol(), iteration.leg()}].push_back(
+        time.log_time());
   }
   Scatter scatter;
   for (const auto& [parent, of] : times) {
@@ -227,6 +228,7 @@ void SetSeatTimes(const CampaignState& campaign, const v1::TrialResult& result, 
     to->set_processes(from.processes());
     to->set_single(from.single());
     to->set_calls(from.calls());
+    to->set_protocol(from.protocol());
   };
   set(pairs.Time(&v1::PairSample::candidate_us, &v1::PairSample::anchor_us), iteration->mutable_as_candidate());
   if (!iteration->has_parent()) return;

@@ -93,6 +93,7 @@ class SeatCampaign {
                  us * std::exp(added.candidate), 12, static_cast<int>(process));
         for (int i = first; i < pairs->size(); ++i) {
           if (anchored) pairs->at(i).set_anchor_us(kAnchorUs);
+          pairs->at(i).set_protocol(protocol);
           pairs->at(i).set_single(single);
           pairs->at(i).set_calls(added.calls.value_or(calls));
           if (small && added.calls_at_small) pairs->at(i).set_calls(*added.calls_at_small);
@@ -124,6 +125,7 @@ class SeatCampaign {
   std::string gpu_uuid = "GPU-1";  // that measures what comes next
   bool single = false;             // calls are timed one by one
   int calls = 0;                   // of a graph
+  int protocol = 0;
 
   const CampaignState& state() const { return state_; }
   v1::Verdict VerdictOf(int iteration) const { return state_.Find(iteration)->verdict(); }
@@ -304,6 +306,24 @@ TEST(Witness, ComparesTimesOfGraphsWithAsManyCallsOnly) {
   EXPECT_NE(known.verdict(), v1::REJECTED) << known.reason();
   const v1::Iteration slowed = campaign.Try(1, 90, 58, Witnessed(0.11, 100), true, alone).iteration();
   EXPECT_EQ(slowed.verdict(), v1::REJECTED) << slowed.reason();
+}
+
+// A campaign that goes on after an upgrade of its worker has times of two protocols.
+TEST(Witness, ComparesTimesOfOneProtocolOnly) {
+  const auto after_upgrade = [](double slower, const v1::SeatTime& alone) {
+    SeatCampaign campaign;
+    campaign.Try(0, 100, 90, {Added(), Added()});
+    campaign.protocol = 1;
+    return campaign.Try(1, 90, 80, Witnessed(slower, 100), true, alone).iteration().verdict();
+  };
+  EXPECT_EQ(after_upgrade(0.062, {}), v1::KEPT);
+  v1::SeatTime alone;
+  alone.set_log_time(std::log(0.9 * 1.062));
+  alone.set_processes(2);
+  EXPECT_EQ(after_upgrade(0.11, alone), v1::KEPT) << "it was timed alone by the old protocol, which says nothing";
+  alone.set_protocol(1);
+  EXPECT_EQ(after_upgrade(0.062, alone), v1::KEPT);
+  EXPECT_EQ(after_upgrade(0.11, alone), v1::REJECTED);
 }
 
 // A candidate may see to it that its first process is timed in another way than those that confirm.
