@@ -308,14 +308,6 @@ v1::Event ExpectsTooLittle(const CampaignState& campaign, const Choice::Expected
                       most.change.from(), most.change.to(), most.parent));
 }
 
-// Parent of the open iterations.
-int RoundParent(const CampaignState& campaign) {
-  for (const auto& [trial, open] : campaign.open_trials()) {
-    if (open.planned.purpose() == v1::TRIAL_PURPOSE_ITERATION) return open.planned.parent();
-  }
-  return 0;
-}
-
 // For an iteration that failed a gate whose action is to pause, once.
 std::optional<v1::Event> PauseAtGate(const CampaignState& campaign) {
   for (const v1::Iteration& iteration : campaign.iterations()) {
@@ -428,35 +420,33 @@ std::optional<absl::Time> ProposalDeadline(const CampaignState& campaign) {
 std::optional<v1::Event> Decide(const CampaignState& campaign, const Chooser& chooser, const Moment& now,
                                 const ProfileSet& profiles, int slots) {
   if (campaign.ended() || campaign.summary().state() == v1::PAUSED) return std::nullopt;
-  // What is measured of the best variant may change it.
-  const bool of_best = std::any_of(campaign.open_trials().begin(), campaign.open_trials().end(), [](const auto& open) {
-    const v1::TrialPurpose purpose = open.second.planned.purpose();
-    return purpose == v1::TRIAL_PURPOSE_TOTAL || purpose == v1::TRIAL_PURPOSE_END;
-  });
-  const int open = campaign.open_iterations();
-  if (of_best || (open > 0 && (open >= slots || !campaign.round_joinable() || campaign.best() == nullptr))) {
-    return std::nullopt;
+  int open = 0;  // trials of the campaign itself
+  bool total = false;
+  for (const auto& [number, trial] : campaign.open_trials()) {
+    open += trial.planned.purpose() != v1::TRIAL_PURPOSE_VERIFY;
+    total |= trial.planned.purpose() == v1::TRIAL_PURPOSE_TOTAL;
   }
+  if (open > 0 && (open >= slots || campaign.best() == nullptr)) return std::nullopt;
   if (campaign.iterations().empty()) return PlannedStart(campaign);
-  if (open == 0) {
-    if (std::optional<v1::Event> pause = PauseAtGate(campaign)) return pause;
-  }
+  // What ends or holds a campaign waits for what is open.
+  const auto when_idle = [&](v1::Event event) { return open == 0 ? std::optional(std::move(event)) : std::nullopt; };
+  if (std::optional<v1::Event> pause = PauseAtGate(campaign)) return when_idle(*std::move(pause));
   if (campaign.best() == nullptr) {
     return Ended(v1::FAILED, v1::STOP_REASON_START,
                  absl::StrCat("the start variant was rejected: ", campaign.iterations()[0].reason()));
   }
   const v1::CampaignSpec& spec = campaign.summary().spec();
-  if (open == 0) {
-    if (const v1::Iteration* end = campaign.UncomparedEnd()) return PlannedEnd(campaign, *end);
-    if (std::optional<v1::Event> stop = Stop(campaign, BudgetUntilLegEnds(campaign), now))
-      return Finish(campaign, *std::move(stop), profiles, now);
-    if (Multiplied(campaign) && campaign.kept_since_total() >= profiles.gates.total_every()) {
-      return PlannedTotal(campaign, /*interim=*/true);
-    }
-  } else if (spec.budget().iterations() > 0 && campaign.next_iteration() - campaign.summary().counts().untried() >
-                                                   BudgetUntilLegEnds(campaign).iterations()) {
-    return std::nullopt;
+  const v1::Budget budget = BudgetUntilLegEnds(campaign);
+  const auto finish = [&](v1::Event end) {
+    return open == 0 ? std::optional(Finish(campaign, std::move(end), profiles, now)) : std::nullopt;
+  };
+  if (const v1::Iteration* end = campaign.UncomparedEnd()) return PlannedEnd(campaign, *end);
+  if (std::optional<v1::Event> stop = Stop(campaign, budget, now)) return finish(*std::move(stop));
+  if (!total && Multiplied(campaign) && campaign.kept_since_total() >= profiles.gates.total_every()) {
+    return PlannedTotal(campaign, /*interim=*/true);
   }
+  const int planned = campaign.next_iteration() - campaign.summary().counts().untried();
+  if (open > 0 && budget.iterations() > 0 && planned > budget.iterations()) return std::nullopt;
 
   std::optional<Choice> choice;
   if (HasTuningLeft(campaign)) {
@@ -480,22 +470,15 @@ std::optional<v1::Event> Decide(const CampaignState& campaign, const Chooser& ch
                                         : ""));
     }
   }
-  if (!proposed && open == 0) {
+  if (!proposed) {
     const std::vector<std::string> roofs = Roofs(campaign, profiles.tree);
     const std::string message = absl::StrCat("at its roof: ", absl::StrJoin(roofs, "; "));
-    if (!roofs.empty()) return Finish(campaign, Ended(v1::FINISHED, v1::STOP_REASON_ROOF, message), profiles, now);
+    if (!roofs.empty()) return finish(Ended(v1::FINISHED, v1::STOP_REASON_ROOF, message));
   }
   if (!choice) choice = chooser.Next(campaign);
-  // All iterations of a round have the same parent.
-  if (open > 0 && (!choice || choice->parent != RoundParent(campaign))) return std::nullopt;
-  if (!choice) {
-    return Finish(campaign, Ended(v1::FINISHED, v1::STOP_REASON_SPACE, "no change is left to try"), profiles, now);
-  }
+  if (!choice) return finish(Ended(v1::FINISHED, v1::STOP_REASON_SPACE, "no change is left to try"));
   const std::optional<Choice::Expected> most = proposed ? std::nullopt : MostExpected(*choice);
-  if (most && most->gain < LeastGain(campaign)) {
-    if (open > 0) return std::nullopt;
-    return Finish(campaign, ExpectsTooLittle(campaign, *most), profiles, now);
-  }
+  if (most && most->gain < LeastGain(campaign)) return finish(ExpectsTooLittle(campaign, *most));
   if (!IsSingleChange(campaign, *choice)) {
     return Ended(v1::FAILED, v1::STOP_REASON_UNSPECIFIED,
                  absl::StrCat("refused: iteration ", campaign.next_iteration(),

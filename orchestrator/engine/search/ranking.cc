@@ -189,16 +189,15 @@ class Ranker {
       timed += outcome.seconds > 0;
     }
     if (timed > 0) average_seconds_ = seconds / timed;
-    // Open trials count as measured with their parent's speed, so that a round does not test the same thing twice.
+    measured_ = observations_.size();
+    // Open trials count as measured with their parent's speed, so that several workers do not test the same thing.
     for (const auto& [trial, open] : campaign_.open_trials()) {
       const v1::TrialPlanned& planned = open.planned;
       if (planned.purpose() != v1::TRIAL_PURPOSE_ITERATION || !planned.has_parent()) continue;
-      if (InSpace(planned.parent())) round_parent_ = campaign_.Find(planned.parent());
       const std::optional<Point> point = Placed(planned.iteration(), planned.variant().values());
       if (!point) continue;
       tried_[*point] = planned.iteration();
       observations_.push_back({*point, LogOf(*campaign_.Find(planned.parent())), 0});
-      supposed_ = true;
     }
   }
 
@@ -235,11 +234,11 @@ class Ranker {
 
   const Posterior::Parameters& Parameters() const {
     SearchMemo& memo = Memo();
-    const size_t count = FittedOf(observations_.size());
+    const size_t count = FittedOf(measured_);
     if (memo.observations != count) {
       const auto end = observations_.begin() + static_cast<ptrdiff_t>(count);
       memo.parameters = Posterior::Fit({observations_.begin(), end}, scales_, {}, settings_.posterior);
-      memo.observations = supposed_ ? 0 : count;  // those of an open round are not measured yet
+      memo.observations = count;
     }
     return memo.parameters;
   }
@@ -247,10 +246,6 @@ class Ranker {
   // The best first. Where there are too many: the fastest half of the number, and a half that is spread evenly over the
   // others, because the fastest may all lie in one valley. Variants with the same code count as one.
   void FindParents() {
-    if (round_parent_ != nullptr) {
-      parents_ = {round_parent_};
-      return;
-    }
     for (const v1::Iteration& iteration : campaign_.iterations()) {
       const bool parent = &iteration != &best_ && campaign_.IsMeasured(iteration) && InSpace(iteration.number());
       if (parent) parents_.push_back(&iteration);
@@ -597,8 +592,7 @@ class Ranker {
   std::vector<Outcome> outcomes_;
   double average_seconds_ = 1;
   std::unordered_map<Point, int, SearchMemo::Hash> tried_;  // iteration
-  const v1::Iteration* round_parent_ = nullptr;
-  bool supposed_ = false;  // some observations are of open trials
+  size_t measured_ = 0;  // of the observations: those that follow are supposed of open trials
   std::vector<const v1::Iteration*> parents_;
   std::vector<Point> points_;                     // of the parents
   std::unordered_map<size_t, size_t> originals_;  // of parents that are twins, the parent with the same code

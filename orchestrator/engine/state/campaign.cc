@@ -171,13 +171,10 @@ void CampaignState::ApplyPlanned(const v1::TrialPlanned& planned, const Moment& 
   open.planned = planned;
   open.planned_at = at.time;
   open.free_since = at;
+  open.best = summary_.best();
   NoteVerifications();
   next_trial_ = std::max(next_trial_, planned.trial() + 1);
   if (planned.purpose() != v1::TRIAL_PURPOSE_ITERATION) return;
-  if (open_iterations() == 1) {
-    round_begin_ = planned.iteration();
-    round_joinable_ = true;
-  }
   next_iteration_ = std::max(next_iteration_, planned.iteration() + 1);
   int source = planned.has_parent() ? SourceIdOf(planned.parent()) : 0;
   if (!planned.patched_source().empty()) {
@@ -243,6 +240,7 @@ void CampaignState::ApplyFinished(const v1::TrialFinished& finished) {
   const bool end = open != open_.end() && open->second.planned.purpose() == v1::TRIAL_PURPOSE_END;
   NoteSameCode(finished);
   const std::string worker = open != open_.end() ? open->second.worker : "";
+  const bool overtaken = open != open_.end() && open->second.best != summary_.best();
   open_.erase(finished.trial());
   NoteVerifications();
   if (finished.has_verification()) return;  // changes nothing
@@ -266,7 +264,6 @@ void CampaignState::ApplyFinished(const v1::TrialFinished& finished) {
   }
   for (const v1::RevisedIteration& revision : finished.revised()) Revise(revision);
   if (!finished.revised().empty()) ElectBest();
-  round_joinable_ = false;
   places_[iteration.number()] = iterations_.size();
   iterations_.push_back(iteration);
   iterations_.back().clear_passed_over();
@@ -278,11 +275,9 @@ void CampaignState::ApplyFinished(const v1::TrialFinished& finished) {
     return;
   }
   untried_in_a_row_ = 0;
-  // A round that kept one of its changes was no failure, whatever became of the others.
-  const bool in_vain = std::none_of(iterations_.begin(), iterations_.end(), [&](const v1::Iteration& judged) {
-    return judged.verdict() == v1::KEPT && judged.number() >= round_begin_;
-  });
-  reverts_in_a_row_ = in_vain ? reverts_in_a_row_ + 1 : 0;
+  // One during which another was kept was no failure, whatever became of it.
+  if (iteration.verdict() == v1::KEPT) reverts_in_a_row_ = 0;
+  if (iteration.verdict() != v1::KEPT && !overtaken) ++reverts_in_a_row_;
   const bool may_be_end = iteration.expedition() && iteration.comparison() == v1::FASTER;
   if (iteration.verdict() == v1::KEPT || may_be_end) evidence_[iteration.number()] = finished.result().evidence();
   if (iteration.verdict() != v1::KEPT) return;
@@ -332,6 +327,13 @@ const v1::Comparison* BesideBaselineOf(const v1::Campaign& campaign) {
   return measured ? &total.beside_baseline().interval() : nullptr;
 }
 
+bool CampaignState::IsComparedWithBest(int iteration) const {
+  return std::any_of(open_.begin(), open_.end(), [&](const auto& open) {
+    const v1::TrialPlanned& planned = open.second.planned;
+    return planned.purpose() == v1::TRIAL_PURPOSE_END && planned.iteration() == iteration;
+  });
+}
+
 const v1::Iteration* CampaignState::UncomparedEnd() const {
   const v1::Iteration* best = this->best();
   for (auto iteration = iterations_.rbegin(); best != nullptr && iteration != iterations_.rend(); ++iteration) {
@@ -339,7 +341,7 @@ const v1::Iteration* CampaignState::UncomparedEnd() const {
                                      [](const v1::FailedGate& gate) { return gate.action() != v1::GATE_ACTION_MARK; });
     if (iteration->leg() == leg_ && iteration->expedition() && iteration->verdict() == v1::REVERTED &&
         iteration->comparison() == v1::FASTER && !stopped && !iteration->has_over_best() &&
-        SpeedupOf(*iteration) > SpeedupOf(*best)) {
+        SpeedupOf(*iteration) > SpeedupOf(*best) && !IsComparedWithBest(iteration->number())) {
       return &*iteration;
     }
   }
@@ -426,7 +428,8 @@ void CampaignState::Revise(const v1::RevisedIteration& revision) {
   Count(iteration, -1);
   ReviseIteration(revision, &iteration);
   Count(iteration, 1);
-  if (iteration.verdict() != v1::KEPT) evidence_.erase(iteration.number());
+  const bool may_be_end = iteration.expedition() && iteration.comparison() == v1::FASTER && !iteration.has_over_best();
+  if (iteration.verdict() != v1::KEPT && !may_be_end) evidence_.erase(iteration.number());
 }
 
 void AddMissingFields(v1::Event* event) {

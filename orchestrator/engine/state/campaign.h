@@ -43,6 +43,7 @@ struct OpenTrial {
   Moment free_since{absl::InfinitePast()};  // nobody holds it
   int attempt = 0;                          // of the current or last lease; 0: never leased
   int killed = 0;  // leases that ran out after a renewal: the trial may have killed their workers
+  int best = 0;    // the campaign's best variant when it was planned
   int host_faults = 0;
   std::string worker;                       // that holds it; empty: nobody
   std::string nonce;                        // of the current or last lease; empty: its result is not taken
@@ -128,7 +129,7 @@ class CampaignState {
   const v1::Iteration& CodeOf(const v1::Iteration& iteration) const;
   // Some iteration has the code of another, at the sizes of its leg.
   bool HasTwins() const { return !same_code_.empty(); }
-  // An expedition that seems to be faster than the best variant and was not compared with it; null: none.
+  // An expedition that seems to be faster than the best variant, and neither was nor is compared with it; null: none.
   const v1::Iteration* UncomparedEnd() const;
   SearchMemo& search_memo() const { return memo_; }
   // That trials of it are measured on; empty before iteration 0 has its result.
@@ -222,8 +223,6 @@ class CampaignState {
   int open_iterations() const;
   // Iterations of one parent that are tried at once begin with this one; more may join until the first of them is
   // judged.
-  int round_begin() const { return round_begin_; }
-  bool round_joinable() const { return round_joinable_; }
   // Kept since the best variant was last measured beside the start, that is, in a product of steps.
   int kept_since_total() const { return kept_since_total_; }
   // The campaign was paused for a gate that this iteration did not pass.
@@ -281,6 +280,7 @@ class CampaignState {
   void ElectBest();
   void DropProposal(const v1::Change& change);
   void NoteVerifications();
+  bool IsComparedWithBest(int iteration) const;
 
   v1::Campaign summary_;
   const std::shared_ptr<const v1::Bundle> bundle_;
@@ -288,7 +288,7 @@ class CampaignState {
   std::string space_hash_;
   std::map<int, OpenTrial> open_;
   std::vector<v1::Iteration> iterations_;
-  std::map<int, size_t> places_;                 // of iterations by number: rounds may end out of order
+  std::map<int, size_t> places_;                 // of iterations by number: several workers may end out of order
   std::map<int, SameCode> same_code_;            // by iteration
   std::set<std::pair<int, std::string>> tried_;  // source and VariantText
   std::string own_source_;                       // the bundle's, where it has several files
@@ -314,8 +314,6 @@ class CampaignState {
   int next_iteration_ = 0;
   int reverts_in_a_row_ = 0;
   int untried_in_a_row_ = 0;
-  int round_begin_ = 0;
-  bool round_joinable_ = false;
   int kept_since_total_ = 0;
   std::set<int> paused_for_;
   Moment idle_since_{absl::Time()};

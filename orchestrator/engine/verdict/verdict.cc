@@ -124,11 +124,18 @@ void SetSizes(const CampaignState& campaign, const v1::TrialResult& result, cons
   }
 }
 
-// A change of the same round that was kept and gained at least as much; null: none.
+// Its parent was the best variant when it was planned, and with several workers another has been kept since.
+bool Overtaken(const CampaignState& campaign, const v1::TrialPlanned& planned) {
+  const auto open = campaign.open_trials().find(planned.trial());
+  return planned.has_parent() && open != campaign.open_trials().end() && open->second.best == planned.parent() &&
+         campaign.best()->number() != planned.parent();
+}
+
+// A change of the same parent that was kept and gained at least as much; null: none.
 const v1::Iteration* BetterInRound(const CampaignState& campaign, const v1::Iteration& iteration) {
   for (const v1::Iteration& other : campaign.iterations()) {
-    if (other.number() >= campaign.round_begin() && other.verdict() == v1::KEPT &&
-        other.parent() == iteration.parent() && other.speedup_over_parent() >= iteration.speedup_over_parent()) {
+    if (other.verdict() == v1::KEPT && other.has_parent() && other.parent() == iteration.parent() &&
+        other.speedup_over_parent() >= iteration.speedup_over_parent()) {
       return &other;
     }
   }
@@ -344,14 +351,16 @@ double MeanLogRatio(const v1::Iteration& recorded, const v1::TrialResult& result
   return weights > 0 ? sum / weights : 0;
 }
 
-// An expedition that was faster than its parent is kept only if it is faster than the best variant, too.
+// What was faster than its parent, where that is not the best variant, is kept only if it is faster than that, too.
 void AwaitComparison(const CampaignState& campaign, v1::Iteration* iteration) {
   const v1::Iteration& best = *campaign.best();
   const double of_best = iteration->speedup_over_start() / campaign.SpeedupOf(best);
   iteration->set_verdict(v1::REVERTED);
-  iteration->set_reason(absl::StrFormat(
-      "%s; an expedition, at about %.3fx the speed of the best variant (iteration %d)%s", iteration->reason(), of_best,
-      best.number(), of_best > 1 ? ": it is compared with that next" : ""));
+  iteration->set_reason(absl::StrFormat("%s; %s, at about %.3fx the speed of the best variant (iteration %d)%s",
+                                        iteration->reason(),
+                                        iteration->expedition() ? "an expedition" : "another was kept meanwhile",
+                                        of_best, best.number(), of_best > 1 ? ": it is compared with that next" : ""));
+  iteration->set_expedition(true);
 }
 
 // The iteration and all kept iterations that descend from it, or were kept for being faster than one of these.
@@ -429,14 +438,19 @@ v1::Iteration Judge(const CampaignState& campaign, const v1::TrialPlanned& plann
     iteration.set_verdict(interval.result() == v1::FASTER ? v1::KEPT : v1::REVERTED);
     iteration.set_reason(interval.reason());
     CheckWorst(campaign, gates, &iteration);
-    const v1::Iteration* better = iteration.verdict() == v1::KEPT ? BetterInRound(campaign, iteration) : nullptr;
+    const bool overtaken = Overtaken(campaign, planned);
+    const bool faster = iteration.verdict() == v1::KEPT;
+    const v1::Iteration* better = faster && overtaken ? BetterInRound(campaign, iteration) : nullptr;
     if (better != nullptr) {
       iteration.set_verdict(v1::REVERTED);
       iteration.set_reason(
           absl::StrCat(interval.reason(), "; but iteration ", better->number(), " of the same round gained more"));
     }
     CheckParent(campaign, planned, *parent, gates, &iteration);
-    if (iteration.expedition() && iteration.verdict() == v1::KEPT) AwaitComparison(campaign, &iteration);
+    // Beside the same parent it gained more than the best.
+    const bool of_round = overtaken && campaign.best()->parent() == planned.parent();
+    const bool waits = iteration.expedition() || (overtaken && !of_round);
+    if (waits && iteration.verdict() == v1::KEPT) AwaitComparison(campaign, &iteration);
     if (iteration.has_prediction()) {
       const v1::Evidence* before = campaign.EvidenceOf(planned.parent());
       CheckPrediction(iteration.speedup_over_parent(), before == nullptr ? v1::Evidence() : *before, result.evidence(),
@@ -571,8 +585,10 @@ v1::RevisedIteration JudgeEnd(const CampaignState& campaign, const v1::TrialPlan
   if (beside.verdict() == v1::KEPT) {
     little = TooLittleBesides(campaign, planned, beside, interval.mean_log_ratio(), rule);
   }
-  const bool kept = beside.verdict() == v1::KEPT && little.empty();
   const double over_best = std::exp(interval.mean_log_ratio());
+  const v1::Iteration& best_now = *campaign.best();
+  const bool overtaken = best_now.number() != best.number();
+  const bool kept = beside.verdict() == v1::KEPT && little.empty() && !overtaken;
   revised.set_verdict(kept ? v1::KEPT : v1::REVERTED);
   revised.set_reason(absl::StrFormat("the end of an expedition, %.3fx the speed of the best variant (iteration %d): %s",
                                      over_best, best.number(), interval.reason()));
@@ -581,6 +597,11 @@ v1::RevisedIteration JudgeEnd(const CampaignState& campaign, const v1::TrialPlan
   revised.set_speedup_over_start(end.speedup_over_start() * correction);
   revised.set_speedup_over_baseline(end.speedup_over_baseline() * correction);
   revised.set_notes(result.notes());
+  if (beside.verdict() == v1::KEPT && little.empty() && overtaken) {
+    revised.set_reason(absl::StrCat(revised.reason(), "; but iteration ", best_now.number(), " was kept meanwhile"));
+    // It is compared with that, too, if it may be faster.
+    if (revised.speedup_over_start() > campaign.SpeedupOf(best_now)) revised.clear_over_best();
+  }
   if (!kept) return revised;
   // It is a parent's time from now on, and those of a step come from one process.
   if (beside.has_as_candidate()) *revised.mutable_as_candidate() = beside.as_candidate();

@@ -341,11 +341,13 @@ TEST(LifecycleTest, GoesOnWithAVerificationAfterARestart) {
 
 TEST(LifecycleTest, LosesNoVerificationToACancel) {
   World world;
-  const std::string campaign = world.Submit();
+  v1::CampaignSpec spec;
+  spec.mutable_budget()->set_iterations(2);  // no third is planned while one of them is open
+  const std::string campaign = world.Submit(spec);
   ScriptedWorker worker(world, "a"), other(world, "b");
   ASSERT_TRUE(worker.Complete(worker.MustLease()).ok());
   const v1::LeaseTrialResponse iteration = other.MustLease();
-  ASSERT_TRUE(worker.Complete(worker.MustLease()).ok()) << "the other one of the round";
+  ASSERT_TRUE(worker.Complete(worker.MustLease()).ok()) << "another change";
   ASSERT_TRUE(Verify(world, campaign + "/iterations/0").ok());
   const v1::LeaseTrialResponse verification = worker.MustLease();
   ASSERT_EQ(verification.trial().purpose(), v1::TRIAL_PURPOSE_VERIFY);

@@ -1,9 +1,11 @@
 // The same event log gives byte-identical decisions: a thousand campaigns over recordings, replayed from their logs.
+// And what several workers gain.
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstdlib>
 #include <map>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "bench/measured_space.h"
@@ -81,11 +83,21 @@ v1::Event Finished(const Campaign& campaign, const CampaignState& state, const v
   return event;
 }
 
-// Runs it to its end.
-Log RunToEnd(const Campaign& campaign, const Chooser& chooser) {
-  CampaignState state(campaign.name, campaign.space.bundle);
-  SeededRandom noise(campaign.name, 0);
+struct Course {
   Log log;
+  // From the end of the start variant's trial until not all workers had a trial, for the last time.
+  double seconds = 0;
+  double worked = 0;  // by all workers together in that time
+};
+
+// Runs it to its end, with trials that take 0.2 to 2 seconds: those of several workers end in any order.
+Course RunToEnd(const Campaign& campaign, const Chooser& chooser) {
+  CampaignState state(campaign.name, campaign.space.bundle);
+  SeededRandom noise(campaign.name, 0), durations(campaign.name, 1);
+  Course course;
+  Log& log = course.log;
+  std::map<int, double> ends;  // of open trials
+  double now = 0, unfilled_seconds = 0, unfilled_work = 0;
   const auto apply = [&](const v1::Event& event) {
     state.Apply(event);
     log.push_back(event.SerializeAsString());
@@ -103,15 +115,31 @@ Log RunToEnd(const Campaign& campaign, const Chooser& chooser) {
       continue;
     }
     if (state.open_trials().empty()) break;
-    const v1::TrialPlanned planned = state.open_trials().begin()->second.planned;
-    v1::Event leased;
-    leased.mutable_leased()->set_trial(planned.trial());
-    leased.mutable_leased()->set_attempt(1);
-    leased.mutable_leased()->set_device(campaign.space.device);
-    apply(leased);
+    for (const auto& [trial, open] : state.open_trials()) {
+      if (ends.contains(trial)) continue;
+      ends[trial] = now + 0.2 + 1.8 * durations.Uniform();
+      v1::Event leased;
+      leased.mutable_leased()->set_trial(trial);
+      leased.mutable_leased()->set_attempt(1);
+      leased.mutable_leased()->set_device(campaign.space.device);
+      apply(leased);
+    }
+    const auto first =
+        std::min_element(ends.begin(), ends.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+    const v1::TrialPlanned planned = state.open_trials().at(first->first).planned;
+    if (planned.has_parent()) {
+      unfilled_seconds += first->second - now;
+      unfilled_work += static_cast<double>(ends.size()) * (first->second - now);
+    }
+    if (ends.size() == static_cast<size_t>(campaign.slots)) {
+      course.seconds += std::exchange(unfilled_seconds, 0);
+      course.worked += std::exchange(unfilled_work, 0);
+    }
+    now = first->second;
+    ends.erase(first);
     apply(Finished(campaign, state, planned, noise));
   }
-  return log;
+  return course;
 }
 
 TEST(Determinism, AThousandReplayedCampaignsDecideTheSameBytes) {
@@ -119,7 +147,7 @@ TEST(Determinism, AThousandReplayedCampaignsDecideTheSameBytes) {
   int decisions = 0, rounds = 0;
   for (int i = 0; i < kCampaigns; ++i) {
     const Campaign campaign = CampaignOf(i);
-    const Log log = RunToEnd(campaign, chooser);
+    const Log log = RunToEnd(campaign, chooser).log;
     const TreeChooser another;
     CampaignState state(campaign.name, campaign.space.bundle);
     for (const std::string& stored : log) {
@@ -140,6 +168,25 @@ TEST(Determinism, AThousandReplayedCampaignsDecideTheSameBytes) {
   EXPECT_GT(rounds, kCampaigns / 4);
   ReportPromise(
       7, absl::StrCat(kCampaigns, " campaigns over recordings, ", decisions, " decisions, the same bytes again"));
+}
+
+// Of a campaign's time without its start and its end, in which nothing else can be measured.
+TEST(SeveralWorkers, AreAlmostAlwaysBusy) {
+  const TreeChooser chooser;
+  for (const int slots : {1, 2, 4}) {
+    double seconds = 0, worked = 0;
+    for (int i = 0; i < 8; ++i) {
+      const Course course = RunToEnd({.space = Recorded("attention"),
+                                      .name = absl::StrCat("campaigns/", slots, "-", i),
+                                      .iterations = 40,
+                                      .slots = slots},
+                                     chooser);
+      seconds += course.seconds;
+      worked += course.worked;
+    }
+    RecordProperty(absl::StrCat("workers_", slots), absl::StrCat(worked / seconds));
+    EXPECT_GT(worked / seconds, 0.95 * slots) << slots << " workers";
+  }
 }
 
 }  // namespace

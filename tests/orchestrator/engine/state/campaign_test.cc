@@ -91,12 +91,12 @@ TEST(CampaignTest, KeepsTheBestOfARoundWhateverEndsLast) {
     ASSERT_TRUE(script.Decide(NeighbourChooser(), 2)) << "two at once";
     EXPECT_FALSE(script.Decide(NeighbourChooser(), 2)) << "no more than two";
     EXPECT_EQ(script.state().open_trials().at(2).planned.parent(), 0);
-    EXPECT_EQ(script.state().open_trials().at(3).planned.parent(), 0) << "a round is of one parent";
+    EXPECT_EQ(script.state().open_trials().at(3).planned.parent(), 0);
     script.Lease(2);
     script.Lease(3);
     if (better_first) {
       script.Finish(3, Measured(100, 50));
-      EXPECT_FALSE(script.Decide(NeighbourChooser(), 2)) << "the round is not over";
+      EXPECT_FALSE(script.Decide(NeighbourChooser(), 1)) << "there is one worker less";
       const v1::Iteration late = script.Finish(2, Measured(100, 80));
       EXPECT_EQ(late.verdict(), v1::REVERTED);
       EXPECT_NE(late.reason().find("iteration 2 of the same round gained more"), std::string::npos) << late.reason();
@@ -110,6 +110,90 @@ TEST(CampaignTest, KeepsTheBestOfARoundWhateverEndsLast) {
     const std::optional<v1::Event> next = script.Decide(NeighbourChooser(), 2);
     ASSERT_TRUE(next && next->has_planned());
     EXPECT_EQ(next->planned().parent(), 2);
+  }
+}
+
+// A worker that is free does not wait for the others.
+TEST(CampaignTest, PlansFromTheBestWhileOthersMeasure) {
+  CampaignScript script;
+  script.Run(MeasuredStart(100));
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(script.Decide(NeighbourChooser(), 2));
+  for (const int trial : {2, 3}) script.Lease(trial);
+  script.Finish(3, Measured(100, 120));
+  const std::optional<v1::Event> beside = script.Decide(NeighbourChooser(), 2);
+  ASSERT_TRUE(beside && beside->has_planned());
+  EXPECT_EQ(beside->planned().parent(), 0) << "the best as yet";
+  script.Lease(4);
+  script.Finish(4, Measured(100, 80));
+  const std::optional<v1::Event> next = script.Decide(NeighbourChooser(), 2);
+  ASSERT_TRUE(next && next->has_planned());
+  EXPECT_EQ(next->planned().parent(), 3);
+  EXPECT_EQ(script.state().reverts_in_a_row(), 0);
+  EXPECT_EQ(script.Finish(2, Measured(100, 90)).verdict(), v1::REVERTED) << "a change of the same parent gained more";
+  EXPECT_EQ(script.state().reverts_in_a_row(), 0) << "another was kept meanwhile";
+  EXPECT_EQ(script.summary().best(), 3);
+}
+
+// What was measured beside a parent that is no longer the best is kept only after a comparison with the best.
+TEST(CampaignTest, ComparesWhatWasOvertakenWithTheBest) {
+  for (const double us : {30.0, 60.0}) {
+    CampaignScript script;
+    script.Run(MeasuredStart(100));
+    for (int i = 0; i < 2; ++i) ASSERT_TRUE(script.Decide(NeighbourChooser(), 2));
+    for (const int trial : {2, 3}) script.Lease(trial);
+    script.Finish(3, Measured(100, 80));
+    ASSERT_TRUE(script.Decide(NeighbourChooser(), 2));
+    script.Lease(4);
+    script.Finish(4, Measured(80, 40));
+    ASSERT_EQ(script.summary().best(), 3);
+    const v1::Iteration late = script.Finish(2, Measured(100, us));
+    EXPECT_EQ(late.verdict(), v1::REVERTED) << late.reason();
+    EXPECT_TRUE(late.expedition());
+    EXPECT_NE(late.reason().find("another was kept meanwhile"), std::string::npos) << late.reason();
+    const std::optional<v1::Event> next = script.Decide(NeighbourChooser(), 2);
+    ASSERT_TRUE(next && next->has_planned());
+    if (us > 40) {
+      EXPECT_EQ(next->planned().purpose(), v1::TRIAL_PURPOSE_ITERATION) << "it is slower";
+      continue;
+    }
+    EXPECT_EQ(next->planned().purpose(), v1::TRIAL_PURPOSE_END);
+    EXPECT_EQ(next->planned().iteration(), 1);
+    EXPECT_EQ(next->planned().parent(), 3);
+    const std::optional<v1::Event> beside = script.Decide(NeighbourChooser(), 2);
+    ASSERT_TRUE(beside && beside->has_planned()) << "the other worker goes on";
+    EXPECT_EQ(beside->planned().purpose(), v1::TRIAL_PURPOSE_ITERATION);
+    EXPECT_FALSE(script.Decide(NeighbourChooser(), 2)) << "no more than two";
+  }
+}
+
+// What is kept while the end of an expedition is compared with the best is the best afterwards.
+TEST(CampaignTest, ComparesAnEndThatWasOvertakenAgain) {
+  for (const double us : {30.0, 38.0}) {
+    CampaignScript script;
+    script.Run(MeasuredStart(100));
+    for (int i = 0; i < 2; ++i) ASSERT_TRUE(script.Decide(NeighbourChooser(), 2));
+    for (const int trial : {2, 3}) script.Lease(trial);
+    script.Finish(3, Measured(100, 80));
+    ASSERT_TRUE(script.Decide(NeighbourChooser(), 2));
+    script.Lease(4);
+    script.Finish(4, Measured(80, 40));
+    script.Finish(2, Measured(100, 30));
+    for (int i = 0; i < 2; ++i) ASSERT_TRUE(script.Decide(NeighbourChooser(), 2));
+    for (const int trial : {5, 6}) script.Lease(trial);
+    script.Finish(6, Measured(40, 35));
+    ASSERT_EQ(script.summary().best(), 4);
+    const v1::Iteration end = script.Finish(5, Measured(40, us));
+    EXPECT_EQ(end.verdict(), v1::REVERTED);
+    EXPECT_NE(end.reason().find("iteration 4 was kept meanwhile"), std::string::npos) << end.reason();
+    EXPECT_EQ(script.summary().best(), 4);
+    const std::optional<v1::Event> next = script.Decide(NeighbourChooser(), 1);
+    ASSERT_TRUE(next && next->has_planned());
+    EXPECT_EQ(next->planned().purpose(), us < 35 ? v1::TRIAL_PURPOSE_END : v1::TRIAL_PURPOSE_ITERATION);
+    if (us > 35) continue;
+    EXPECT_EQ(next->planned().parent(), 4);
+    script.Lease(7);
+    EXPECT_EQ(script.Finish(7, Measured(35, 30)).verdict(), v1::KEPT);
+    EXPECT_EQ(script.summary().best(), 1);
   }
 }
 
