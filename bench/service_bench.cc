@@ -371,6 +371,8 @@ void BenchIdle(int workers) {
       v1::RegisterWorkerRequest hello;
       hello.set_name(absl::StrCat("workers/idle-", i));
       hello.set_instance(absl::StrCat(i));
+      hello.set_version("bench");
+      hello.set_protocol(v1::WorkerProtocol_MAX);
       *hello.mutable_device() = device->device();
       if (absl::Status status = clients[i]->Register(hello).status(); !status.ok()) Die(status);
       v1::LeaseTrialRequest lease;
@@ -476,12 +478,12 @@ constexpr double kMayGrow = 0.1;
 
 bool BenchDay(double seconds, int64_t trials) {
   constexpr int kWorkers = 8, kSixths = 6, kSamples = 10;  // in each sixth
+  constexpr int kTrialsOfACampaign = 90;                   // about: with those that the recording lacks
   TemporaryFolder folder("pawl-bench-");
   Daemon daemon(folder.path());
   const v1::Bundle bundle = Attention();
   auto stub = StubFor(daemon.socket);
   ReplayFleet fleet(daemon.socket, kWorkers);
-  const double campaigns = static_cast<double>(trials) / ((kShortest + kLongest) / 2.0);
   printf(
       "| s | campaigns | trials | orchestrator, MB | its CPU, s | database, MB |\n| --- | --- | --- | --- | --- | --- "
       "|\n");
@@ -490,9 +492,12 @@ bool BenchDay(double seconds, int64_t trials) {
   std::vector<double> largest(kSixths);  // memory in use
   for (int64_t second = 0, sample = 1; sample <= kSixths * kSamples; ++second) {
     const double now = Now() - begin;
-    const auto due = static_cast<int64_t>(campaigns * std::min(1.0, now / seconds));
-    Submit(*stub, bundle, static_cast<int>(due - submitted));
-    submitted = due;
+    const auto due = static_cast<int64_t>(static_cast<double>(trials) * std::min(1.0, now / seconds));
+    if (const int64_t behind = due - fleet.calls; behind > 0) {
+      const auto more = static_cast<int>(1 + behind / kTrialsOfACampaign);
+      Submit(*stub, bundle, more);
+      submitted += more;
+    }
     Look(*stub, second);
     if (now >= seconds * static_cast<double>(sample) / (kSixths * kSamples)) {
       const double megabytes = daemon.ResidentMb();

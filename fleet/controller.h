@@ -46,23 +46,26 @@ class FleetController {
  public:
   FleetController(FleetOptions options, FleetSeams seams) : options_(std::move(options)), seams_(std::move(seams)) {}
 
-  // Looks, decides and acts once. `now` rises.
-  void Step(absl::Time now);
+  // Looks, decides and acts once. `now` rises. False: something is in trouble, which was said.
+  bool Step(absl::Time now);
 
  private:
   // Jobs that ended well, and whose workers the orchestrator never saw.
   std::set<int64_t> UnseenJobs(const std::vector<FleetJob>& jobs, const Demand& demand);
+  // A job after those that failed had a worker.
+  bool WorkedSince(const std::vector<FleetJob>& jobs, const Demand& demand);
   void NoteFailures(const std::vector<FleetJob>& jobs, const Demand& demand, absl::Time now);
   std::vector<int64_t> StaleJobs(const std::vector<FleetJob>& jobs, const Demand& demand, absl::Time now);
   void Submit(const Decision& decision, absl::Time now);
   void Cancel(const Decision& decision);
-  void HoldBack(absl::Time now);
-  // Once for each trouble; an empty text: it is over.
-  void Trouble(const std::string& kind, const std::string& text);
+  void HoldBack(absl::Time since);
+  // Once for each trouble, and again where its cause is another; an empty text: it is over.
+  void Trouble(const std::string& kind, const std::string& text, const std::string& cause);
+  void Trouble(const std::string& kind, const std::string& text) { Trouble(kind, text, text); }
 
   const FleetOptions options_;
   const FleetSeams seams_;
-  std::map<std::string, bool> troubles_;
+  std::map<std::string, std::string> troubles_;  // causes by kind; empty: none
   std::set<int64_t> known_failed_;
   std::set<int64_t> registered_;  // jobs whose workers were seen
   int64_t last_failed_ = 0;

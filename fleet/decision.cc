@@ -77,6 +77,7 @@ Decision Decide(const std::vector<GpuClass>& classes, const Demand& demand, cons
     decision.wanted += count.queued;
     decision.starting += count.starting + count.pending;
     const int room = limits.ceiling - active;
+    decision.at_ceiling |= needed - count.pending > room;
     if (const int more = std::min({needed - count.pending, limits.at_once, room}); more > 0) {
       decision.submit[classes[i].gpu] = more;
       active += more;

@@ -29,6 +29,7 @@ struct FleetJob {
   State state = State::kEnded;
   bool completed = false;  // kEnded by itself, with exit code 0
   double seconds = 0;      // that it ran, where it has ended
+  int64_t ended = 0;       // when, in seconds since 1970; 0: not known
   std::string reason;      // of pending or of its failure
   std::string log;         // where it writes; empty: not known
 };
@@ -51,6 +52,7 @@ struct Decision {
   std::map<std::string, int> submit;  // by class
   std::vector<int64_t> cancel;        // pending jobs that nobody needs, the newest first
   int wanted = 0, starting = 0, registered = 0;
+  bool at_ceiling = false;  // more are needed than the ceiling allows
 };
 
 // Whether a worker is the one of this job: slurm-4711-node1-cuda0.

@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -64,6 +65,13 @@ std::string Complete(FleetFlags* flags) {
     return absl::StrCat("--script: there is no file ", flags->slurm.script);
   }
   if (flags->fleet.limits.floor > flags->fleet.limits.ceiling) return "--min is above --max";
+  if (flags->slurm.logs.empty()) {
+    flags->slurm.logs = std::filesystem::current_path(error).string();
+    if (access(flags->slurm.logs.c_str(), W_OK) != 0 || flags->slurm.logs == "/") {
+      return absl::StrCat("jobs can't write their logs to the current folder, ", flags->slurm.logs,
+                          ": name one that the nodes have and this user may write: --logs FOLDER");
+    }
+  }
   if (!flags->gpus.empty()) flags->fleet.classes.clear();
   for (const std::string& gpu : flags->gpus) {
     const size_t equals = gpu.find('=');
@@ -86,11 +94,7 @@ int ControlSlurm(const FleetFlags& flags, const sigset_t& signals) {
   seams.ask = [&] { return AskService(flags.service); };
   seams.all_workers = [&] { return AskForAllWorkers(flags.service); };
   seams.jobs = [&] { return slurm.Jobs(); };
-  seams.submit = [&](const GpuClass& gpu) {
-    absl::StatusOr<int64_t> job = slurm.Submit(gpu);
-    if (job.ok()) spdlog::debug("submitted job {}", *job);
-    return job;
-  };
+  seams.submit = [&](const GpuClass& gpu) { return slurm.Submit(gpu); };
   seams.cancel = [&](const std::vector<int64_t>& jobs) {
     spdlog::info("cancelling {} jobs that have not begun: the queue does not need them any more", jobs.size());
     return slurm.CancelPending(jobs);
@@ -98,11 +102,18 @@ int ControlSlurm(const FleetFlags& flags, const sigset_t& signals) {
   seams.say = [](bool warning, const std::string& text) {
     spdlog::log(warning ? spdlog::level::warn : spdlog::level::info, "{}", text);
   };
+  const bool has_ca = !flags.worker_ca.empty() || getenv("PAWL_TLS_CA") != nullptr;
+  if (!has_ca && !IsUnixSocket(flags.orchestrator) && !IsLocal(flags.orchestrator)) {
+    spdlog::warn(
+        "workers need TLS to reach {}: name the authority's certificate with --worker-tls-ca, unless the script "
+        "does",
+        flags.orchestrator);
+  }
   FleetController controller(flags.fleet, seams);
   const timespec pause = {kBetweenDecisions, 0};
   do {
-    controller.Step(absl::Now());
-    if (flags.once) return 0;
+    const bool well = controller.Step(absl::Now());
+    if (flags.once) return well ? 0 : 1;
   } while (sigtimedwait(&signals, nullptr, &pause) < 0);
   spdlog::info("ended; the jobs stay, their workers end by themselves when they are idle");
   return 0;
@@ -123,7 +134,7 @@ int Run(int argc, char** argv) {
       "Words after -- are further options of sbatch: -- --account=kernels --time=8:00:00\n"
       "It decides every ten seconds, and can be stopped and started at any time: it finds its jobs by their name. Each "
       "option can also be set in the environment (PAWL_PARTITION for --partition).\n"
-      "Exit codes: 0 ended, 1 failed, 2 wrong usage.");
+      "Exit codes: 0 ended, 1 failed (with --once also where something is in trouble), 2 wrong usage.");
   const auto option = [&](const std::string& name, auto& value, const std::string& text) {
     return slurm->add_option("--" + name, value, text)->envname(EnvironmentName(name));
   };
@@ -161,6 +172,8 @@ int Run(int argc, char** argv) {
       ->capture_default_str();
   option("script", flags.slurm.script, "Batch script of a worker (default: the one that ships with Pawl)")
       ->type_name("FILE");
+  option("logs", flags.slurm.logs, "Folder for the jobs' logs, as the nodes see it (default: the current one)")
+      ->type_name("FOLDER");
   option("log-level", flags.log_level, "Least severe messages that are logged")
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}))
       ->capture_default_str();

@@ -20,7 +20,8 @@ absl::StatusOr<std::string> Fetch(httplib::Client& client, const httplib::Header
   if (!reply) {
     return absl::UnavailableError(absl::StrCat("the orchestrator does not answer at ", address.url, " (",
                                                httplib::to_string(reply.error()),
-                                               "): start it with --http, or name its address with --http here"));
+                                               "): is it running, with --http? Is this its dashboard's address "
+                                               "(--http here)?"));
   }
   if (reply->status == 401 || reply->status == 403) {
     return absl::UnauthenticatedError(

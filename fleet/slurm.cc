@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "nlohmann/json.hpp"
 #include "worker/process/subprocess.h"
@@ -115,8 +116,9 @@ absl::StatusOr<std::vector<FleetJob>> ReadJobs(std::string_view text, const std:
     job.state = StateOf(entry);
     job.completed = job.state == FleetJob::State::kEnded && TextAt(entry, "job_state") == "COMPLETED";
     job.seconds = static_cast<double>(NumberAt(entry, "end_time") - NumberAt(entry, "start_time"));  // of one clock
+    job.ended = NumberAt(entry, "end_time");
     job.reason = TextAt(entry, "state_reason");
-    job.log = TextAt(entry, "standard_output");
+    job.log = absl::StrReplaceAll(TextAt(entry, "standard_output"), {{"%j", absl::StrCat(job.id)}});
     jobs.push_back(std::move(job));
   }
   return jobs;
@@ -132,7 +134,8 @@ absl::StatusOr<int64_t> Slurm::Submit(const GpuClass& gpu) const {
   std::vector<std::string> argv = {
       "sbatch", "--parsable",
       absl::StrCat("--job-name=", options_.name, gpu.gpu.empty() ? "" : absl::StrCat(":", gpu.gpu)),
-      absl::StrCat("--partition=", options_.partition)};
+      absl::StrCat("--partition=", options_.partition),
+      absl::StrCat("--output=", options_.logs, "/pawl-worker-%j.log")};
   if (!gpu.gres.empty()) argv.push_back(absl::StrCat("--gres=", gpu.gres));
   argv.insert(argv.end(), options_.sbatch.begin(), options_.sbatch.end());
   argv.push_back(options_.script);

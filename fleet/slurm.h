@@ -15,6 +15,7 @@ struct SlurmOptions {
   std::string name = "pawl-worker";  // of the jobs; other fleets of this user need other names
   std::string partition;
   std::string script;
+  std::string logs;                             // folder of the jobs' logs, as the nodes see it
   std::vector<std::string> sbatch;              // further options of sbatch
   std::vector<std::string> worker;              // arguments of the script: the worker's flags
   absl::Duration deadline = absl::Seconds(20);  // of a command

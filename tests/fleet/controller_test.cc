@@ -45,6 +45,7 @@ class FleetControllerTest : public testing::Test {
       job.gpu = gpu.gpu;
       job.state = die_ ? State::kFailed : State::kPending;
       job.reason = die_ ? "NonZeroExitCode" : "None";
+      job.ended = die_ ? absl::ToUnixSeconds(now_) : 0;
       jobs_.push_back(job);
       return job.id;
     };
@@ -145,6 +146,44 @@ TEST_F(FleetControllerTest, HoldsBackAfterARestartToo) {
   Restart();
   Pass(absl::Seconds(10));
   EXPECT_EQ(submissions_, before) << "Slurm still shows those that failed";
+}
+
+// As cron starts it.
+TEST_F(FleetControllerTest, TriesAgainThoughEachDecisionIsANewProcess) {
+  die_ = true;
+  std::vector<int> submitted;
+  for (int i = 0; i < 60; ++i) {
+    Restart();
+    const int before = submissions_;
+    Pass(absl::Seconds(10));
+    if (submissions_ > before) submitted.push_back(i);
+  }
+  EXPECT_THAT(submitted, ElementsAre(0, 2, 6, 14, 30)) << "20, 40, 80 and 160 s after the last one failed";
+  EXPECT_EQ(submissions_, 10 + 4);
+}
+
+TEST_F(FleetControllerTest, KnowsAfterARestartThatJobsWorkedSince) {
+  die_ = true;
+  Pass(absl::Seconds(10));
+  die_ = false;
+  jobs_.push_back({.id = ++last_id_, .state = State::kEnded});
+  gone_.push_back(absl::StrCat("slurm-", last_id_, "-node-cuda0"));
+  warnings_.clear();
+  Restart();
+  EXPECT_TRUE(controller_->Step(now_));
+  EXPECT_THAT(warnings_, IsEmpty());
+  EXPECT_EQ(submissions_, 10 + 10);
+}
+
+TEST_F(FleetControllerTest, SaysAnotherCauseToo) {
+  die_ = true;
+  Pass(absl::Minutes(10));
+  ASSERT_EQ(warnings_.size(), 1u);
+  EXPECT_FALSE(controller_->Step(now_));
+  jobs_.push_back({.id = ++last_id_, .state = State::kFailed, .reason = "JobLaunchFailure", .log = "/home/ann/7.log"});
+  Pass(absl::Seconds(10));
+  ASSERT_EQ(warnings_.size(), 2u);
+  EXPECT_THAT(warnings_[1], HasSubstr("(JobLaunchFailure): see /home/ann/7.log"));
 }
 
 TEST_F(FleetControllerTest, GoesOnAsBeforeWhenANewWorkerRegisters) {

@@ -9,12 +9,12 @@ import unittest
 from service import BIN, SOURCE, Service
 
 SBATCH = """#!/usr/bin/env python3
-import json, os, pathlib, sys
+import json, os, pathlib, sys, time
 file = pathlib.Path({file!r})
 jobs = json.loads(file.read_text())["jobs"]
 name = next(word for word in sys.argv if word.startswith("--job-name=")).split("=", 1)[1]
 jobs.append({{"job_id": len(jobs) + 1, "name": name, "user_id": os.geteuid(), "job_state": {state!r}, "state_reason": "None",
-             "start_time": 100, "end_time": 101, "standard_output": "/tmp/job.log", "words": sys.argv[1:]}})
+             "start_time": int(time.time()) - 1, "end_time": int(time.time()), "standard_output": "/tmp/job.log", "words": sys.argv[1:]}})
 file.write_text(json.dumps({{"jobs": jobs}}))
 print(len(jobs))
 """
@@ -38,10 +38,10 @@ class FleetCase(unittest.TestCase):
         (self.fake / name).write_text(text)
         (self.fake / name).chmod(0o755)
 
-    def fleet(self, *arguments, http=None, script=SOURCE / "packaging/slurm/pawl-worker.sbatch"):
+    def fleet(self, *arguments, http=None, script=SOURCE / "packaging/slurm/pawl-worker.sbatch", cwd=None):
         words = ["--orchestrator", self.service.address, "--http", http or self.service.url, "--partition", "gpu", "--max", "9",
                  "--script", script, "--once", *arguments]
-        return subprocess.run([BIN / "pawl-fleet", "slurm", *words], capture_output=True, text=True, timeout=60,
+        return subprocess.run([BIN / "pawl-fleet", "slurm", *words], capture_output=True, text=True, timeout=60, cwd=cwd,
                               env={**os.environ, "PATH": f"{self.fake}:{os.environ['PATH']}"})
 
     def jobs(self):
@@ -60,9 +60,9 @@ class FleetProgramTest(FleetCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(len(self.jobs()), 3)
         words = self.jobs()[0]["words"]
-        self.assertEqual(words[:6], ["--parsable", "--job-name=pawl-worker:H200", "--partition=gpu", "--gres=gpu:h200:1", "--time=60",
-                                     "--account=a"])
-        self.assertEqual(words[7:], ["--orchestrator", self.service.address, "--exit-when-idle", "120s", "--token-file", "/shared/token"])
+        self.assertEqual(words[:7], ["--parsable", "--job-name=pawl-worker:H200", "--partition=gpu",
+                                     f"--output={os.getcwd()}/pawl-worker-%j.log", "--gres=gpu:h200:1", "--time=60", "--account=a"])
+        self.assertEqual(words[8:], ["--orchestrator", self.service.address, "--exit-when-idle", "120s", "--token-file", "/shared/token"])
 
     def test_starts_nothing_for_a_gpu_that_the_partition_lacks(self):
         self.submit(2)
@@ -96,19 +96,24 @@ class FleetProgramTest(FleetCase):
     def test_says_what_is_wrong(self):
         self.submit(1)
         self.command("squeue", "#!/bin/sh\necho 'slurm_load_jobs error: Unable to contact slurm controller' >&2\nexit 1\n")
-        self.assertIn("Unable to contact slurm controller", self.fleet().stderr)
+        done = self.fleet()
+        self.assertIn("Unable to contact slurm controller", done.stderr)
+        self.assertEqual(done.returncode, 1, "cron is to notice")
         self.command("squeue", "#!/bin/sh\necho no JSON\n")
         self.assertIn("squeue --json did not print a list of jobs", self.fleet().stderr)
         self.command("squeue", f"#!/bin/sh\ncat {self.file}\n")
         self.command("sbatch", "#!/bin/sh\necho 'sbatch: error: invalid partition specified: gpu' >&2\nexit 1\n")
         self.assertIn("invalid partition specified: gpu", self.fleet().stderr)
         self.service.orchestrator.kill()
-        self.assertIn("the orchestrator does not answer at", self.fleet().stderr)
+        done = self.fleet()
+        self.assertIn("the orchestrator does not answer at", done.stderr)
+        self.assertEqual(done.returncode, 1)
         self.assertEqual(self.jobs(), [])
 
     def test_refuses_wrong_usage(self):
         for done, text in [(self.fleet("--gpu", "H200"), "expected NAME=GRES"), (self.fleet("--min", "10"), "--min is above --max"),
                            (self.fleet(script="/nowhere"), "there is no file /nowhere"),
+                           (self.fleet(cwd="/"), "name one that the nodes have and this user may write: --logs FOLDER"),
                            (self.fleet(http="head:7466"), "expected http://")]:
             self.assertEqual(done.returncode, 2, done.stderr)
             self.assertIn(text, done.stderr)

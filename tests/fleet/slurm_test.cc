@@ -40,6 +40,7 @@ class SlurmTest : public testing::Test {
     SlurmOptions options;
     options.partition = "gpu";
     options.script = "/opt/worker.sbatch";
+    options.logs = "/home/ann";
     options.sbatch = {"--time=60"};
     options.worker = {"--orchestrator", "head:7465"};
     options.deadline = deadline;
@@ -53,10 +54,9 @@ class SlurmTest : public testing::Test {
 TEST_F(SlurmTest, SubmitsAJobOfItsOwnName) {
   Command("sbatch", absl::StrCat("printf '%s\\n' \"$@\" > ", folder_.path().string(), "/words; echo '4711;cluster'"));
   EXPECT_EQ(Made().Submit({"H200", "gpu:h200:1"}).value(), 4711);
-  EXPECT_EQ(
-      File("words"),
-      "--parsable\n--job-name=pawl-worker:H200\n--partition=gpu\n--gres=gpu:h200:1\n--time=60\n/opt/worker.sbatch\n"
-      "--orchestrator\nhead:7465\n");
+  EXPECT_EQ(File("words"),
+            "--parsable\n--job-name=pawl-worker:H200\n--partition=gpu\n--output=/home/ann/pawl-worker-%j.log\n"
+            "--gres=gpu:h200:1\n--time=60\n/opt/worker.sbatch\n--orchestrator\nhead:7465\n");
 }
 
 TEST_F(SlurmTest, TellsARefusalFromAnOutage) {
