@@ -276,6 +276,12 @@ bool SaysItIsAnArchive(const std::filesystem::path& file) {
   return std::string_view(head, 15) == "SQLite format 3" && id == kArchiveId;
 }
 
+// Without what to do about a database that is like that.
+std::string CauseOf(const absl::Status& status) {
+  const std::string text(status.message());
+  return text.substr(0, std::min<size_t>(text.find(": "), 200));
+}
+
 absl::Status DamagedArchive(const std::filesystem::path& file, const std::string& what) {
   return absl::DataLossError(absl::StrCat(file.native(), " is damaged or truncated (", what,
                                           "): use another copy of it; nothing was changed"));
@@ -314,16 +320,16 @@ absl::StatusOr<ArchiveSummary> CheckArchive(const std::filesystem::path& file) {
   }
   if (!SaysItIsAnArchive(file)) return NoArchive(file);
   auto archive = SqliteConnection::Open(file, SqliteConnection::Mode::kRead, kArchiveBusyMilliseconds);
-  if (!archive.ok()) return DamagedArchive(file, std::string(archive.status().message()).substr(0, 200));
+  if (!archive.ok()) return DamagedArchive(file, CauseOf(archive.status()));
   const absl::StatusOr<int64_t> format = (*archive)->QueryInt("PRAGMA user_version");
-  if (!format.ok()) return DamagedArchive(file, std::string(format.status().message()).substr(0, 200));
+  if (!format.ok()) return DamagedArchive(file, CauseOf(format.status()));
   if (*format > kArchiveFormat) {
     return absl::FailedPreconditionError(absl::StrCat(file.native(), " is an archive of format ", *format,
                                                       ", this Pawl knows up to ", kArchiveFormat,
                                                       ": restore it with the newer Pawl that wrote it"));
   }
   if (absl::Status status = CheckIsUndamaged(archive->get()); !status.ok()) {
-    return DamagedArchive(file, std::string(status.message()).substr(0, 200));
+    return DamagedArchive(file, CauseOf(status));
   }
   // It may come from anywhere: nothing in it may overflow, name what is not in it, or run.
   const absl::StatusOr<int64_t> odd = (*archive)->QueryInt(
@@ -331,13 +337,13 @@ absl::StatusOr<ArchiveSummary> CheckArchive(const std::filesystem::path& file) {
       " (SELECT count(*) FROM campaigns WHERE number NOT BETWEEN 1 AND (1 << 40) OR ended <> 1) +"
       " (SELECT count(*) FROM events WHERE sequence NOT BETWEEN 1 AND (1 << 52) OR campaign NOT IN (SELECT number FROM"
       " campaigns)) + (SELECT count(*) FROM iterations WHERE campaign NOT IN (SELECT number FROM campaigns))");
-  if (!odd.ok()) return DamagedArchive(file, std::string(odd.status().message()).substr(0, 200));
+  if (!odd.ok()) return DamagedArchive(file, CauseOf(odd.status()));
   if (*format < 1 || *odd > 0) return DamagedArchive(file, "it has rows or tables that no archive has");
   if (absl::Status status = CheckBlobs(archive->get()); !status.ok()) {
-    return DamagedArchive(file, std::string(status.message()).substr(0, 200));
+    return DamagedArchive(file, CauseOf(status));
   }
   absl::StatusOr<ArchiveSummary> summary = Counted(archive->get(), "main");
-  if (!summary.ok()) return DamagedArchive(file, std::string(summary.status().message()).substr(0, 200));
+  if (!summary.ok()) return DamagedArchive(file, CauseOf(summary.status()));
   Statement noted = (*archive)->Use("SELECT value FROM meta WHERE key = 'content'");
   const absl::StatusOr<bool> row = noted.Step();
   if (!row.ok() || !*row || noted.Bytes(0) != summary->content || summary->campaigns.empty()) {

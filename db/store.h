@@ -161,6 +161,8 @@ class Store {
   absl::StatusOr<std::vector<v1::Campaign>> ListCampaigns(int64_t before, int limit);  // newest first
   // Newest first, without what is long. FindRequest finds these, too.
   absl::StatusOr<std::vector<v1::Campaign>> ListArchived(int limit);
+  // The file that the campaign was archived to; empty: it was not.
+  absl::StatusOr<std::string> ArchiveOf(int64_t number);
 
   // What trials took since this hour, of campaigns that were archived, too.
   absl::StatusOr<std::vector<SpentHour>> Spending(int64_t since_hour);

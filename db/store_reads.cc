@@ -109,6 +109,14 @@ absl::StatusOr<std::vector<v1::Campaign>> Store::ListArchived(int limit) {
   return ReadAll<v1::Campaign>(statement.Bind(Limit(limit)));
 }
 
+absl::StatusOr<std::string> Store::ArchiveOf(int64_t number) {
+  absl::MutexLock lock(&reader_mutex_);
+  Statement statement = reader_->Use("SELECT file FROM archived WHERE campaign = ?");
+  const absl::StatusOr<bool> row = statement.Bind(number).Step();
+  if (!row.ok()) return row.status();
+  return *row ? std::string(statement.Bytes(0)) : "";
+}
+
 absl::StatusOr<std::vector<SpentHour>> Store::Spending(int64_t since_hour) {
   absl::MutexLock lock(&reader_mutex_);
   Statement statement = reader_->Use("SELECT author, hour, gpu_seconds, dollars FROM spending WHERE hour >= ?");

@@ -6,6 +6,11 @@ namespace pawl {
 
 bool IsUnixSocket(const std::string& address) { return absl::StartsWith(address, "unix:"); }
 
+bool IsEveryAddress(const std::string& address) {
+  const std::string host = address.substr(0, address.rfind(':'));
+  return host == "0.0.0.0" || host == "[::]";
+}
+
 bool IsLocal(const std::string& address) {
   if (IsUnixSocket(address)) return true;
   const std::string host = address.substr(0, address.rfind(':'));

@@ -11,4 +11,7 @@ bool IsUnixSocket(const std::string& address);
 // looks like one of these is not.
 bool IsLocal(const std::string& address);
 
+// Where a server listens on all of its machine's addresses: 0.0.0.0:7465. Nobody can connect to that.
+bool IsEveryAddress(const std::string& address);
+
 }  // namespace pawl

@@ -71,10 +71,15 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenChannel(const std::string& ad
     options.pem_cert_chain = texts->cert;
     options.pem_private_key = texts->key;
     security = grpc::SslCredentials(options);
+  } else if (IsEveryAddress(address)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the orchestrator listens on every address (", address,
+                     ") and needs TLS: name it by one that its certificate has (--orchestrator HOST:PORT), and the "
+                     "authority of the certificate with --tls-ca"));
   } else if (!IsLocal(address)) {
     return absl::InvalidArgumentError(
         absl::StrCat("the orchestrator at ", address,
-                     " is on another machine and needs TLS: name the authority of its certificate with --tls-ca "
+                     " may be on another machine and needs TLS: name the authority of its certificate with --tls-ca "
                      "(and your own with --tls-cert and --tls-key), or use a tunnel (ssh -L)"));
   }
   std::vector<std::unique_ptr<experimental::ClientInterceptorFactoryInterface>> interceptors;

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/channel/address.h"
 #include "base/names/resource_name.h"
 #include "cli/commands/commands.h"
 #include "cli/connect/flags.h"
@@ -55,7 +56,8 @@ absl::StatusOr<int> Workers(const WorkersFlags& flags, Connection& connection) {
   std::fflush(stdout);
   if (reply->workers().empty()) {
     const std::string how =
-        absl::StrCat("`pawl-worker --orchestrator ", connection.address(), " --device auto` starts one");
+        absl::StrCat("`pawl-worker --orchestrator ", connection.address(), " --device auto",
+                     IsLocal(connection.address()) ? "" : " --tls-ca FILE --token-file FILE", "` starts one");
     std::fprintf(stderr, "No workers: %s\n", connection.own() ? "no orchestrator is running" : how.c_str());
   }
   return kDone;

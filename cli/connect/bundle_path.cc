@@ -24,6 +24,17 @@ std::vector<fs::path> ShippedFolders(const fs::path& program) {
   return folders;
 }
 
+std::set<std::string> BundlesIn(const std::vector<fs::path>& folders) {
+  std::error_code error;
+  std::set<std::string> names;
+  for (const fs::path& folder : folders) {
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+      if (fs::exists(entry.path() / "kernel.toml", error)) names.insert(entry.path().filename());
+    }
+  }
+  return names;
+}
+
 }  // namespace
 
 fs::path BundlePath(const std::string& text) {
@@ -46,17 +57,14 @@ std::string BundleMeant(const std::string& text) {
   const fs::path path = fs::path(text).has_filename() ? fs::path(text) : fs::path(text).parent_path();
   std::vector<fs::path> folders = {path.parent_path().empty() ? "." : path.parent_path()};
   if (!path.has_parent_path()) folders = ShippedFolders(fs::read_symlink("/proc/self/exe", error));
-  std::set<std::string> names;
-  for (const fs::path& folder : folders) {
-    for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
-      if (fs::exists(entry.path() / "kernel.toml", error)) names.insert(entry.path().filename());
-    }
-  }
+  std::set<std::string> names = BundlesIn(folders);
+  const bool there = path.has_parent_path() && !names.empty();
+  if (names.empty()) names = BundlesIn(ShippedFolders(fs::read_symlink("/proc/self/exe", error)));
   if (names.empty()) return "";
   const std::string meant = Suggestion(path.filename(), {names.begin(), names.end()});
   return absl::StrCat(
       meant.empty() ? "" : meant.substr(2) + " ",
-      path.has_parent_path() ? "Bundles there: " : "Bundles that ship with Pawl: ", absl::StrJoin(names, ", "));
+      there ? "Bundles there: " : "Bundles that ship with Pawl, by their names alone: ", absl::StrJoin(names, ", "));
 }
 
 absl::StatusOr<v1::Bundle> LoadBundle(const std::string& text) {

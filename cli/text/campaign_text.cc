@@ -120,7 +120,7 @@ std::string SummaryText(const v1::Campaign& campaign, const std::vector<v1::Iter
   if (counts.tried() + counts.untried() > 0) Line(&text, "tried", CountsText(counts));
   if (campaign.gpu_seconds() > 0) {
     Line(&text, "spent",
-         absl::StrCat(SecondsText(campaign.gpu_seconds()), " of GPU time",
+         absl::StrCat(SecondsText(campaign.gpu_seconds()), campaign.replay() ? " of recorded GPU time" : " of GPU time",
                       campaign.gpu_busy() > 0 ? absl::StrCat(", GPU busy ", ShareText(campaign.gpu_busy())) : "",
                       campaign.dollars() > 0 ? absl::StrFormat(", %.2f dollars", campaign.dollars()) : ""));
   }

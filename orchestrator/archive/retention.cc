@@ -30,9 +30,8 @@ absl::StatusOr<std::unique_ptr<Store>> OpenUnserved(const std::filesystem::path&
   absl::StatusOr<std::unique_ptr<Store>> store =
       Store::Open({.file = database, .check_patience = std::chrono::hours(24)});
   if (absl::IsAlreadyExists(store.status())) {
-    return absl::AlreadyExistsError(
-        absl::StrCat(std::string(store.status().message()),
-                     ". Stop it first: campaigns can be moved only while no orchestrator serves them"));
+    return absl::AlreadyExistsError(absl::StrCat("an orchestrator serves database ", database.native(),
+                                                 ". Stop it first: campaigns can be moved only while none does"));
   }
   if (!store.ok()) return store.status();
   const absl::StatusOr<bool> outdated = (*store)->RowsOutdated();

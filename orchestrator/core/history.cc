@@ -36,8 +36,12 @@ absl::StatusOr<v1::Campaign> History::Campaign(const std::string& field, const s
   if (!number) return BadField(field, "expected a campaign's name, like campaigns/7");
   absl::StatusOr<std::optional<v1::Campaign>> campaign = store_.GetCampaign(*number);
   if (!campaign.ok()) return campaign.status();
-  if (!*campaign) return NoSuch(name, "pawl campaigns lists all campaigns");
-  return **std::move(campaign);
+  if (*campaign) return **std::move(campaign);
+  const absl::StatusOr<std::string> archive = store_.ArchiveOf(*number);
+  if (!archive.ok()) return archive.status();
+  if (archive->empty()) return NoSuch(name, "pawl campaigns lists all campaigns");
+  return NoSuch(absl::StrCat(name, " here: it was archived to ", *archive),
+                absl::StrCat("pawl restore ", *archive, " brings it back"));
 }
 
 absl::StatusOr<v1::ListCampaignsResponse> History::ListCampaigns(const v1::ListCampaignsRequest& request) const {

@@ -71,6 +71,7 @@ void Meters::CountFinished(const v1::TrialFinished& finished, const CampaignStat
   for (const v1::StageTime& stage : result.stages()) {
     stages_[{gpu, StageLabel(stage.stage())}] += stage.seconds();
   }
+  if (campaign.summary().replay()) return;  // it uses no GPU
   const TrialCost cost = CostOf(finished, campaign.summary());
   TrialCost& used = NamedEntry(used_, campaign.author());
   used.seconds += cost.seconds;
@@ -111,7 +112,8 @@ void Meters::Write(Exposition* text) const {
   for (const auto& [key, seconds] : stages_) text->Sample({{"gpu", key.first}, {"stage", key.second}}, seconds);
   text->Family("pawl_leases_lost_total", "counter", "Leases that ended without a result, by reason.");
   for (const auto& [reason, count] : lost_) text->Sample({{"reason", reason}}, static_cast<double>(count));
-  text->Family("pawl_gpu_seconds_total", "counter", "Time that trials took, by the campaign's author.");
+  text->Family("pawl_gpu_seconds_total", "counter",
+               "Time that trials took, by the campaign's author; without replays.");
   for (const auto& [author, used] : used_) text->Sample({{"author", author}}, used.seconds);
   text->Family("pawl_dollars_total", "counter",
                "Cost of that time by the GPU's price, by the campaign's author; 0 where the price is not known.");
