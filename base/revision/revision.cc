@@ -17,6 +17,18 @@ void ReviseIteration(const v1::RevisedIteration& revision, v1::Iteration* iterat
   if (revision.has_candidate_beside_witness()) {
     *iteration->mutable_candidate_beside_witness() = revision.candidate_beside_witness();
   }
+  // What the parent took was measured in other runs.
+  if (revision.time_us() > 0) {
+    iteration->set_time_us(revision.time_us());
+    iteration->clear_parent_time_us();
+  }
+  for (const v1::SizeComparison& revised : revision.sizes()) {
+    for (v1::SizeComparison& size : *iteration->mutable_sizes()) {
+      if (size.size() != revised.size()) continue;
+      size.set_time_us(revised.time_us());
+      size.clear_parent_time_us();
+    }
+  }
   if (!revision.notes().empty()) {
     const std::string between = iteration->notes().empty() ? "" : "; ";
     iteration->set_notes(iteration->notes() + between + revision.notes());

@@ -84,6 +84,9 @@ absl::Status CheckResult(const v1::TrialResult& result) {
       return BadField("result.stages", "expected a begin that is 0 or more");
     }
   }
+  if (result.cached_builds() < 0 || result.compiled_builds() < 0) {
+    return BadField("result", "expected numbers of builds of 0 or more");
+  }
   if (result.stages_size() > kMaxStages) {
     return BadField("result.stages", absl::StrCat("expected at most ", kMaxStages));
   }

@@ -71,7 +71,9 @@ void Meters::CountFinished(const v1::TrialFinished& finished, const CampaignStat
   for (const v1::StageTime& stage : result.stages()) {
     stages_[{gpu, StageLabel(stage.stage())}] += stage.seconds();
   }
-  if (campaign.summary().replay()) return;  // it uses no GPU
+  if (campaign.summary().replay()) return;  // it uses no GPU, and builds nothing
+  builds_[{gpu, "cache"}] += result.cached_builds();
+  builds_[{gpu, "compiler"}] += result.compiled_builds();
   const TrialCost cost = CostOf(finished, campaign.summary());
   TrialCost& used = NamedEntry(used_, campaign.author());
   used.seconds += cost.seconds;
@@ -108,6 +110,11 @@ void Meters::Write(Exposition* text) const {
   text->Family("pawl_trials_built_ahead_total", "counter",
                "Trials whose variant was built while an earlier one was measured.");
   for (const auto& [gpu, count] : built_ahead_) text->Sample({{"gpu", gpu}}, static_cast<double>(count));
+  text->Family("pawl_builds_total", "counter",
+               "Cubins that workers needed, by GPU and where they came from: a worker's cache, or the compiler.");
+  for (const auto& [key, count] : builds_) {
+    text->Sample({{"gpu", key.first}, {"from", key.second}}, static_cast<double>(count));
+  }
   text->Family("pawl_stage_seconds_total", "counter", "Time that trials spent in each stage, by GPU.");
   for (const auto& [key, seconds] : stages_) text->Sample({{"gpu", key.first}, {"stage", key.second}}, seconds);
   text->Family("pawl_leases_lost_total", "counter", "Leases that ended without a result, by reason.");

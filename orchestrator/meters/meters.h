@@ -44,11 +44,13 @@ class Meters {
   std::map<std::string, int64_t> leased_ ABSL_GUARDED_BY(mutex_);                            // by GPU
   std::map<std::pair<std::string, std::string>, int64_t> finished_ ABSL_GUARDED_BY(mutex_);  // by GPU and verdict
   std::map<std::string, int64_t> same_code_ ABSL_GUARDED_BY(mutex_);                         // by GPU
-  std::map<std::string, int64_t> built_ahead_ ABSL_GUARDED_BY(mutex_);                       // by GPU
-  std::map<std::pair<std::string, std::string>, double> stages_ ABSL_GUARDED_BY(mutex_);     // seconds by GPU and stage
-  std::map<std::string, int64_t> lost_ ABSL_GUARDED_BY(mutex_);                              // by reason
-  std::map<std::string, int64_t> ended_ ABSL_GUARDED_BY(mutex_);                             // campaigns by state
-  std::map<std::string, TrialCost> used_ ABSL_GUARDED_BY(mutex_);                            // by author
+  std::map<std::pair<std::string, std::string>, int64_t> builds_
+      ABSL_GUARDED_BY(mutex_);                                          // by GPU and "cache" or "compiler"
+  std::map<std::string, int64_t> built_ahead_ ABSL_GUARDED_BY(mutex_);  // by GPU
+  std::map<std::pair<std::string, std::string>, double> stages_ ABSL_GUARDED_BY(mutex_);  // seconds by GPU and stage
+  std::map<std::string, int64_t> lost_ ABSL_GUARDED_BY(mutex_);                           // by reason
+  std::map<std::string, int64_t> ended_ ABSL_GUARDED_BY(mutex_);                          // campaigns by state
+  std::map<std::string, TrialCost> used_ ABSL_GUARDED_BY(mutex_);                         // by author
   LatencyHistogram commits_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, LatencyHistogram> calls_ ABSL_GUARDED_BY(mutex_);
 };

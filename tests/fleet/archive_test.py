@@ -89,7 +89,7 @@ class ArchiveTest(unittest.TestCase):
         self.assertLess(self.database.stat().st_size, size)
         page = sqlite3.connect(self.archive_file).execute("SELECT page FROM reports WHERE campaign = 1").fetchone()[0]
         self.assertIn("<html", page)
-        self.refused(self.run_pawl("show", 1), "campaigns/1")
+        self.refused(self.run_pawl("show", 1), f"there is no campaigns/1 here: it was archived to {self.archive_file}")
         done = self.run_pawl("restore", self.archive_file)
         self.assertEqual(done.returncode, 0, done.stderr)
         check(self.database)

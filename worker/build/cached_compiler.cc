@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/hash/hash.h"
@@ -66,9 +67,9 @@ fs::path DefaultBuildCache() {
 CachedCompiler::CachedCompiler(Compiler& compiler, BuildCacheOptions options)
     : compiler_(compiler), options_(std::move(options)) {}
 
-CachedCompiler::Counts CachedCompiler::counts() const {
+BuildCounts CachedCompiler::TakeCounts() {
   absl::MutexLock lock(&mutex_);
-  return counts_;
+  return std::exchange(counts_, {});
 }
 
 std::string CachedCompiler::fault() const {
@@ -175,8 +176,8 @@ std::vector<absl::StatusOr<v1::BuildReply>> CachedCompiler::BuildBeside(const st
   }
   {
     absl::MutexLock lock(&mutex_);
-    counts_.misses += static_cast<int64_t>(missing.size());
-    counts_.hits += static_cast<int64_t>(requests.size() - missing.size());
+    counts_.compiled += static_cast<int>(missing.size());
+    counts_.cached += static_cast<int>(requests.size() - missing.size());
   }
   if (missing.empty()) return replies;
   std::vector<absl::StatusOr<v1::BuildReply>> built = compiler_.BuildBeside(missing, stopped);

@@ -38,11 +38,7 @@ class CachedCompiler : public Compiler {
   std::vector<absl::StatusOr<v1::BuildReply>> BuildBeside(const std::vector<v1::BuildRequest>& requests,
                                                           const Stopped& stopped) override;
 
-  struct Counts {
-    int64_t hits = 0;
-    int64_t misses = 0;
-  };
-  Counts counts() const;
+  BuildCounts TakeCounts() override;
   // Why nothing is kept; empty: it is.
   std::string fault() const;
 
@@ -59,7 +55,7 @@ class CachedCompiler : public Compiler {
   const BuildCacheOptions options_;
 
   mutable absl::Mutex mutex_;
-  Counts counts_ ABSL_GUARDED_BY(mutex_);
+  BuildCounts counts_ ABSL_GUARDED_BY(mutex_);
   std::string fault_ ABSL_GUARDED_BY(mutex_);
   int64_t bytes_ ABSL_GUARDED_BY(mutex_) = -1;  // in the folder, about; -1: not counted yet
 };

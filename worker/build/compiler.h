@@ -8,6 +8,10 @@
 
 namespace pawl {
 
+struct BuildCounts {
+  int cached = 0, compiled = 0;
+};
+
 // Turns sources into cubins: pawl-builder processes (builder.h), or a script in tests. Thread-safe.
 class Compiler {
  public:
@@ -24,6 +28,9 @@ class Compiler {
     for (const v1::BuildRequest& request : requests) replies.push_back(Build(request, stopped));
     return replies;
   }
+
+  // Since the last call; of a compiler without a cache nothing.
+  virtual BuildCounts TakeCounts() { return {}; }
 };
 
 }  // namespace pawl

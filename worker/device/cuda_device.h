@@ -68,7 +68,6 @@ class CudaDevice : public GpuDevice {
       const v1::Bundle& bundle, const google::protobuf::RepeatedPtrField<v1::SourceFile>& files) override;
 
   const Builder& builders() const { return *builder_; }
-  const CachedCompiler& build_cache() const { return *cached_; }
   FastestProfiler& profiler() { return *profiler_; }
   const Toolkit& toolkit() const { return toolkit_; }
   const std::string& support_cubin() const { return support_cubin_; }

@@ -139,6 +139,9 @@ void Finish(TrialRun& run) {
   v1::TrialResult& result = run.result();
   result.set_build(run.build.command);
   result.set_built_ahead(run.build.built_ahead);
+  const BuildCounts builds = run.device.builder().TakeCounts();
+  result.set_cached_builds(builds.cached);
+  result.set_compiled_builds(builds.compiled);
   const BuiltSize* built = run.build.candidate.Find(run.build.size);  // null: the static check failed before it
   if (built != nullptr && built->cubin != nullptr) result.set_cubin_hash(built->module);
   if (!run.resources.empty() && !result.has_evidence()) {

@@ -604,6 +604,12 @@ v1::RevisedIteration JudgeEnd(const CampaignState& campaign, const v1::TrialPlan
   }
   if (!kept) return revised;
   // It is a parent's time from now on, and those of a step come from one process.
+  revised.set_time_us(Cold(campaign.bundle()) ? result.cold_us() : result.warm_us());
+  for (const v1::SizeComparison& size : beside.sizes()) {
+    v1::SizeComparison& at = *revised.add_sizes();
+    at.set_size(size.size());
+    at.set_time_us(size.time_us());
+  }
   if (beside.has_as_candidate()) *revised.mutable_as_candidate() = beside.as_candidate();
   if (beside.has_candidate_beside_witness()) {
     *revised.mutable_candidate_beside_witness() = beside.candidate_beside_witness();

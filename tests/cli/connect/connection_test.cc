@@ -184,6 +184,12 @@ TEST_F(ConnectionTest, DaemonsDieWithTheCommandThatWasKilled) {
   close(out[1]);
 }
 
+// As somebody writes it who has the package, not the source.
+TEST(BundlePathTest, SaysWhichOnesShipWhereThereIsNoSuchFolder) {
+  EXPECT_THAT(BundleMeant("no-such-folder/attention"),
+              AllOf(HasSubstr("Bundles that ship with Pawl, by their names alone: "), HasSubstr("softmax")));
+}
+
 TEST(BundlePathTest, FindsFoldersAndShippedBundles) {
   const TemporaryFolder folder("pawl-bundles-");
   const std::filesystem::path tree = folder.path() / "tree", package = folder.path() / "package";

@@ -61,9 +61,17 @@ TEST(ServiceMetricsTest, FollowsATrialFromTheQueueToItsVerdict) {
   EXPECT_THAT(text, HasSubstr("\npawl_trials_oldest_leased_seconds{gpu=\"NVIDIA H200\"} 3\n"));
   EXPECT_THAT(text, HasSubstr("\npawl_workers{gpu=\"NVIDIA H200\",state=\"busy\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("\npawl_campaigns{state=\"running\"} 1\n"));
-  ASSERT_TRUE(worker.Complete(leased).ok());
+  const Measure builds = [](const v1::Trial& trial) {
+    v1::TrialResult result = NothingHelps(trial);
+    result.set_cached_builds(2);
+    result.set_compiled_builds(5);
+    return result;
+  };
+  ASSERT_TRUE(worker.Complete(leased, builds).ok());
   worker.RunAll();
   text = MetricsOf(world);
+  EXPECT_THAT(text, HasSubstr("\npawl_builds_total{gpu=\"NVIDIA H200\",from=\"cache\"} 2\n"));
+  EXPECT_THAT(text, HasSubstr("\npawl_builds_total{gpu=\"NVIDIA H200\",from=\"compiler\"} 5\n"));
   EXPECT_THAT(text, HasSubstr("\npawl_trials_finished_total{gpu=\"NVIDIA H200\",verdict=\"kept\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("\npawl_trials_finished_total{gpu=\"NVIDIA H200\",verdict=\"reverted\"} "));
   EXPECT_THAT(text, HasSubstr("\npawl_campaigns_ended_total{state=\"finished\"} 1\n"));

@@ -245,6 +245,8 @@ TEST_F(SecurityTest, ListensToOtherMachinesWithTlsOnly) {
   EXPECT_TRUE(Start("0.0.0.0:0", {.tls = files}).ok());
   const grpc::ChannelArguments arguments;
   EXPECT_THAT(std::string(OpenChannel("gpu-head:7465", {}, arguments).status().message()), HasSubstr("--tls-ca"));
+  EXPECT_THAT(std::string(OpenChannel("0.0.0.0:7465", {}, arguments).status().message()),
+              HasSubstr("listens on every address"));
   EXPECT_FALSE(OpenChannel("10.0.0.1:7465", {.token_file = Write("token", kReadToken)}, arguments).ok())
       << "no token travels in the clear";
   EXPECT_FALSE(OpenChannel("127.0.0.1.example.com:7465", {}, arguments).ok());

@@ -71,6 +71,9 @@ TEST_F(Expedition, IsComparedWithTheBestAtItsEndAndKeptIfItIsFaster) {
   EXPECT_THAT(kept.reason(), HasSubstr("the end of an expedition"));
   EXPECT_EQ(kept.over_best().result(), v1::FASTER);
   EXPECT_EQ(kept.compared_with(), 0);
+  EXPECT_EQ(kept.time_us(), 81) << "as it was measured beside the best, not as a step";
+  EXPECT_EQ(kept.parent_time_us(), 0) << "which was measured in another run";
+  EXPECT_EQ(script_.summary().best_us(), 81);
   EXPECT_EQ(script_.summary().best(), 2);
   EXPECT_NEAR(script_.summary().speedup_over_start(), 100 / 81.0, 1e-3) << "by the comparison with the best";
   EXPECT_EQ(script_.summary().counts().kept(), 1);
