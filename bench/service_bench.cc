@@ -205,6 +205,19 @@ void Submit(v1::CampaignService::Stub& stub, const v1::Bundle& bundle, int count
   }
 }
 
+// Many where it is not known.
+int64_t Unfinished(v1::CampaignService::Stub& stub) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
+  v1::ListCampaignsRequest request;
+  request.set_page_size(1000);
+  v1::ListCampaignsResponse response;
+  if (!stub.ListCampaigns(&context, request, &response).ok()) return INT32_MAX;
+  return std::count_if(response.campaigns().begin(), response.campaigns().end(), [](const v1::Campaign& campaign) {
+    return campaign.state() == v1::RUNNING || campaign.state() == v1::WAITING;
+  });
+}
+
 // Judging and deciding alone, over the events of the campaigns that were just run.
 double EngineUs(Store& store, const v1::Bundle& bundle) {
   const TreeChooser chooser;  // as the server has it
@@ -245,17 +258,8 @@ Throughput MeasureReplay(int workers, int campaigns, double seconds) {
   std::atomic<bool> stop{false};
   std::thread submitter([&] {
     while (!stop) {
-      v1::ListCampaignsRequest request;
-      request.set_page_size(1000);
-      v1::ListCampaignsResponse response;
-      grpc::ClientContext context;
-      context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
-      if (!stub->ListCampaigns(&context, request, &response).ok()) continue;
-      int going = 0;
-      for (const v1::Campaign& campaign : response.campaigns()) {
-        going += campaign.state() == v1::RUNNING || campaign.state() == v1::WAITING;
-      }
-      if (going < campaigns) Submit(*stub, bundle, campaigns - going);
+      const int64_t going = Unfinished(*stub);
+      if (going < campaigns) Submit(*stub, bundle, campaigns - static_cast<int>(going));
       std::this_thread::sleep_for(std::chrono::milliseconds(100));  // in which no more than a few campaigns end
     }
   });
@@ -493,7 +497,9 @@ bool BenchDay(double seconds, int64_t trials) {
   for (int64_t second = 0, sample = 1; sample <= kSixths * kSamples; ++second) {
     const double now = Now() - begin;
     const auto due = static_cast<int64_t>(static_cast<double>(trials) * std::min(1.0, now / seconds));
-    if (const int64_t behind = due - fleet.calls; behind > 0) {
+    // Of what is under way about half is still to come.
+    const int64_t coming = Unfinished(*stub) * kTrialsOfACampaign / 2;
+    if (const int64_t behind = due - fleet.calls - coming; behind > 0) {
       const auto more = static_cast<int>(1 + behind / kTrialsOfACampaign);
       Submit(*stub, bundle, more);
       submitted += more;

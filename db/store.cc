@@ -128,9 +128,12 @@ absl::Status WriteIteration(SqliteConnection* writer, int64_t campaign, int64_t 
 
 absl::Status UpdateIteration(SqliteConnection* writer, int64_t campaign, const v1::Iteration& row) {
   const std::string summary = row.SerializeAsString();
-  return writer->Use("UPDATE iterations SET verdict = ?, speedup = ?, summary = ? WHERE campaign = ? AND number = ?")
+  return writer
+      ->Use(
+          "UPDATE iterations SET verdict = ?, speedup = ?, time_us = ?, summary = ? WHERE campaign = ? AND number = ?")
       .Bind(int64_t{row.verdict()})
       .Bind(SpeedupKey(row.speedup_over_start()))
+      .Bind(SpeedupKey(row.time_us()))
       .BindBytes(summary)
       .Bind(campaign)
       .Bind(int64_t{row.number()})

@@ -159,6 +159,7 @@ void FleetController::Submit(const Decision& decision, absl::Time now) {
       const absl::StatusOr<int64_t> job = seams_.submit(gpu);
       if (!job.ok()) {
         HoldBack(now);
+        last_failed_ = std::max(last_failed_, newest_);  // what was accepted before says nothing
         Trouble(absl::IsUnavailable(job.status()) ? "Slurm" : "sbatch", std::string(job.status().message()));
         return;
       }
@@ -191,6 +192,7 @@ bool FleetController::Step(absl::Time now) {
   Trouble("Slurm", jobs.ok() ? "" : std::string(jobs.status().message()));
   if (!jobs.ok()) return false;
 
+  for (const FleetJob& job : *jobs) newest_ = std::max(newest_, job.id);
   NoteFailures(*jobs, *demand, now);
   const Decision decision = Decide(options_.classes, *demand, *jobs, options_.limits, StaleJobs(*jobs, *demand, now));
   int submit = 0;

@@ -68,8 +68,9 @@ class FleetController {
   std::map<std::string, std::string> troubles_;  // causes by kind; empty: none
   std::set<int64_t> known_failed_;
   std::set<int64_t> registered_;  // jobs whose workers were seen
-  int64_t last_failed_ = 0;
-  int setbacks_ = 0;  // since the last success
+  int64_t last_failed_ = 0;       // or the newest when Slurm refused another
+  int64_t newest_ = 0;            // job that was seen
+  int setbacks_ = 0;              // since the last success
   absl::Time hold_until_ = absl::InfinitePast();
   std::map<int64_t, absl::Time> without_worker_;  // running jobs, since when
   int surplus_ = 0;                               // decisions in a row that found jobs to cancel

@@ -82,8 +82,7 @@ void AgentLedger::Take(const v1::Event& event) {
     too_many_without_keep_ |= limits_.without_keep > 0 && without_keep_ >= limits_.without_keep;
   };
   if (event.has_dropped()) count(event.dropped().author(), false);
-  const v1::Iteration& judged = event.finished().iteration();
-  if (judged.verdict() != v1::VERDICT_UNSPECIFIED) count(judged.author(), judged.verdict() == v1::KEPT);
+  for (const v1::Iteration& settled : verdicts_.Take(event)) count(settled.author(), settled.verdict() == v1::KEPT);
 }
 
 std::optional<AgentStop> AgentLedger::Stop(Time now) const {

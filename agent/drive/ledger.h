@@ -8,6 +8,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "base/revision/settled_verdicts.h"
 #include "pawl/v1/event.pb.h"
 
 namespace pawl {
@@ -80,6 +81,7 @@ class AgentLedger {
   mutable absl::Mutex mutex_;
   std::map<std::string, Account> accounts_ ABSL_GUARDED_BY(mutex_);
   double gpu_seconds_ ABSL_GUARDED_BY(mutex_) = 0;
+  SettledVerdicts verdicts_ ABSL_GUARDED_BY(mutex_);
   int without_keep_ ABSL_GUARDED_BY(mutex_) = 0;
   bool too_many_without_keep_ ABSL_GUARDED_BY(mutex_) = false;  // at any time: a keep after it does not undo it
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;

@@ -8,6 +8,7 @@
 #include "agent/tools/proposal_name.h"
 #include "agent/tools/tool.h"
 #include "base/names/resource_name.h"
+#include "base/revision/settled_verdicts.h"
 #include "report/words.h"
 
 namespace pawl {
@@ -34,10 +35,8 @@ class ProposalTrail {
     if (event.has_planned() && !iteration_ && IsOf(event.planned().author(), event.planned().change())) {
       iteration_ = event.planned().iteration();
     }
-    if (event.has_finished() && iteration_ && event.finished().has_iteration() &&
-        event.finished().iteration().number() == *iteration_ &&
-        event.finished().iteration().verdict() != v1::VERDICT_UNSPECIFIED) {
-      judged_ = event.finished().iteration();
+    for (const v1::Iteration& settled : verdicts_.Take(event)) {
+      if (iteration_ && settled.number() == *iteration_) judged_ = settled;
     }
   }
   void Take(const v1::Progress& progress) {
@@ -75,6 +74,7 @@ class ProposalTrail {
   std::optional<v1::CampaignEnded> ended_;
   std::optional<int> iteration_;
   std::optional<v1::Iteration> judged_;
+  SettledVerdicts verdicts_;
   std::string progress_;
 };
 

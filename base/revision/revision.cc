@@ -35,4 +35,8 @@ void ReviseIteration(const v1::RevisedIteration& revision, v1::Iteration* iterat
   }
 }
 
+bool AwaitsComparison(const v1::Iteration& iteration) {
+  return iteration.verdict() == v1::REVERTED && iteration.compared_with() > 0 && !iteration.has_over_best();
+}
+
 }  // namespace pawl

@@ -9,4 +9,7 @@ namespace pawl {
 // store are revised by this one function, so that both say the same.
 void ReviseIteration(const v1::RevisedIteration& revision, v1::Iteration* iteration);
 
+// It seemed to be faster than a variant that was kept while it was measured, with which it is compared next.
+bool AwaitsComparison(const v1::Iteration& iteration);
+
 }  // namespace pawl

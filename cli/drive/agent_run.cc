@@ -78,19 +78,21 @@ class CampaignFollower {
     }
   }
 
-  void Tell(const v1::Event& event) const {
-    const v1::Iteration& judged = event.finished().iteration();
-    if (judged.verdict() == v1::VERDICT_UNSPECIFIED || ledger_.accounts().count(judged.author()) == 0) return;
-    std::fprintf(
-        stderr, "%s: %s, %s%s\n", judged.author().c_str(), ChangeText(judged.change()).c_str(),
-        VerdictWord(judged.verdict()).c_str(),
-        judged.speedup_over_parent() > 0 ? absl::StrCat(", ", SpeedupText(judged.speedup_over_parent())).c_str() : "");
+  void Tell(const v1::Event& event) {
+    for (const v1::Iteration& judged : verdicts_.Take(event)) {
+      if (ledger_.accounts().count(judged.author()) == 0) continue;
+      const double speedup = judged.speedup_over_parent();
+      std::fprintf(stderr, "%s: %s, %s%s\n", judged.author().c_str(), ChangeText(judged.change()).c_str(),
+                   VerdictWord(judged.verdict()).c_str(),
+                   speedup > 0 ? absl::StrCat(", ", SpeedupText(speedup)).c_str() : "");
+    }
   }
 
   Campaigns& campaigns_;
   const std::string name_;
   const double gpu_seconds_;
   AgentLedger& ledger_;
+  SettledVerdicts verdicts_;  // of its own thread
   std::atomic<bool> stopping_ = false;
   std::thread thread_;
 };

@@ -40,8 +40,11 @@ absl::StatusOr<v1::Campaign> History::Campaign(const std::string& field, const s
   const absl::StatusOr<std::string> archive = store_.ArchiveOf(*number);
   if (!archive.ok()) return archive.status();
   if (archive->empty()) return NoSuch(name, "pawl campaigns lists all campaigns");
-  return NoSuch(absl::StrCat(name, " here: it was archived to ", *archive),
-                absl::StrCat("pawl restore ", *archive, " brings it back"));
+  v1::ErrorDetail detail;
+  detail.set_resource(name);
+  detail.set_fix(absl::StrCat("pawl restore ", *archive, " brings it back"));
+  return Error(absl::StatusCode::kNotFound, absl::StrCat("there is no ", name, " here: it was archived to ", *archive),
+               detail);
 }
 
 absl::StatusOr<v1::ListCampaignsResponse> History::ListCampaigns(const v1::ListCampaignsRequest& request) const {

@@ -186,6 +186,17 @@ TEST_F(FleetControllerTest, SaysAnotherCauseToo) {
   EXPECT_THAT(warnings_[1], HasSubstr("(JobLaunchFailure): see /home/ann/7.log"));
 }
 
+TEST_F(FleetControllerTest, HoldsBackWhereSlurmRefusesThoughAnEarlierJobWorks) {
+  demand_.queued["any"] = 1;
+  Pass(absl::Seconds(10));
+  Begin();
+  demand_.queued["any"] = 10;
+  sbatch_ = absl::FailedPreconditionError("sbatch failed: the account has expired");
+  Pass(absl::Hours(1));
+  EXPECT_LT(submissions_, 1 + 14);
+  EXPECT_EQ(warnings_.size(), 1u);
+}
+
 TEST_F(FleetControllerTest, GoesOnAsBeforeWhenANewWorkerRegisters) {
   die_ = true;
   Pass(absl::Minutes(30));

@@ -222,7 +222,7 @@ v1::Event PlannedStart(const CampaignState& campaign) {
 // The best variant's speedup over the start is a product of steps.
 bool Multiplied(const CampaignState& campaign) {
   const v1::Iteration& best = *campaign.best();
-  return best.number() > 0 && best.parent() > 0 && campaign.summary().total_gain().iteration() != best.number();
+  return best.number() > 0 && IsProduct(best) && campaign.summary().total_gain().iteration() != best.number();
 }
 
 // The best variant has to be measured against the start, and beside the baseline, before the campaign ends with it.
@@ -233,7 +233,7 @@ bool Unproven(const CampaignState& campaign) {
   if (total.iteration() == summary.best() && !total.interim()) return false;
   const bool has_baseline = summary.baseline_us() > 0 && HasBaseline(campaign.bundle());
   const bool for_portfolio = summary.spec().goal().portfolio() > 1;  // which compares its variants beside the start
-  return campaign.best()->parent() > 0 || summary.spec().keep().skip_sanitizer() || has_baseline || for_portfolio;
+  return IsProduct(*campaign.best()) || summary.spec().keep().skip_sanitizer() || has_baseline || for_portfolio;
 }
 
 v1::Event PlannedTotal(const CampaignState& campaign, bool interim) {
@@ -360,7 +360,7 @@ v1::Event Finish(const CampaignState& campaign, v1::Event end, const ProfileSet&
   }
   const v1::TotalGain& total = campaign.summary().total_gain();
   const v1::Iteration& best = *campaign.best();
-  if (best.parent() > 0 && total.iteration() == best.number() && !(total.speedup_over_start() > 0)) {
+  if (IsProduct(best) && total.iteration() == best.number() && !(total.speedup_over_start() > 0)) {
     end.mutable_ended()->set_message(
         absl::StrCat(end.ended().message(),
                      "; the total speedup is estimated from the steps, not measured: ", total.interval().reason()));

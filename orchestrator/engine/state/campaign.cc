@@ -172,6 +172,7 @@ void CampaignState::ApplyPlanned(const v1::TrialPlanned& planned, const Moment& 
   open.planned_at = at.time;
   open.free_since = at;
   open.best = summary_.best();
+  open.kept_since_total = kept_since_total_;
   NoteVerifications();
   next_trial_ = std::max(next_trial_, planned.trial() + 1);
   if (planned.purpose() != v1::TRIAL_PURPOSE_ITERATION) return;
@@ -241,6 +242,7 @@ void CampaignState::ApplyFinished(const v1::TrialFinished& finished) {
   NoteSameCode(finished);
   const std::string worker = open != open_.end() ? open->second.worker : "";
   const bool overtaken = open != open_.end() && open->second.best != summary_.best();
+  const int kept_before = open != open_.end() ? open->second.kept_since_total : kept_since_total_;
   open_.erase(finished.trial());
   NoteVerifications();
   if (finished.has_verification()) return;  // changes nothing
@@ -251,7 +253,7 @@ void CampaignState::ApplyFinished(const v1::TrialFinished& finished) {
   if (!worker.empty()) workers_.insert(worker);
   summary_.set_dollars(summary_.gpu_seconds() / 3600 * price_per_hour_);
   noise_.Add(finished.result(), goal_sizes_, goal().size());
-  if (finished.has_total_gain()) return ApplyTotal(finished);
+  if (finished.has_total_gain()) return ApplyTotal(finished, kept_before);
   if (end) return ApplyEnd(finished);
   if (!finished.has_iteration()) return;
   const v1::Iteration& iteration = finished.iteration();
@@ -334,6 +336,20 @@ bool CampaignState::IsComparedWithBest(int iteration) const {
   });
 }
 
+std::set<int> CampaignState::BuiltOn(int iteration) const {
+  std::set<int> built = {iteration};
+  // What a variant was compared with may have been judged after it.
+  for (size_t before = 0; before != built.size();) {
+    before = built.size();
+    for (const v1::Iteration& other : iterations_) {
+      const bool descends = other.has_parent() && built.contains(other.parent());
+      const bool by_comparison = other.has_over_best() && built.contains(other.compared_with());
+      if (descends || by_comparison) built.insert(other.number());
+    }
+  }
+  return built;
+}
+
 const v1::Iteration* CampaignState::UncomparedEnd() const {
   const v1::Iteration* best = this->best();
   for (auto iteration = iterations_.rbegin(); best != nullptr && iteration != iterations_.rend(); ++iteration) {
@@ -391,8 +407,7 @@ std::vector<v1::RevisedIteration> CorrectedBy(const v1::TotalGain& total,
           absl::StrCat(iteration.reason(), "; taken back: iteration ", total.iteration(), " beside the start: ", why));
     }
     // Products are corrected alike, so that their order stays. What was compared with the start itself is no product.
-    const bool product =
-        iteration.parent() != 0 && iteration.speedup_over_start() != 0 && iteration.leg() == total.leg();
+    const bool product = IsProduct(iteration) && iteration.speedup_over_start() != 0 && iteration.leg() == total.leg();
     if (product) {
       revised.set_speedup_over_start(iteration.speedup_over_start() * correction);
       revised.set_speedup_over_baseline(iteration.speedup_over_baseline() * correction);
@@ -405,12 +420,12 @@ std::vector<v1::RevisedIteration> CorrectedBy(const v1::TotalGain& total,
 }  // namespace
 
 // From here on the campaign goes by what was measured.
-void CampaignState::ApplyTotal(const v1::TrialFinished& finished) {
+void CampaignState::ApplyTotal(const v1::TrialFinished& finished, int kept_before) {
   *summary_.mutable_total_gain() = finished.total_gain();
   if (leg_ < summary_.legs_size() && !finished.total_gain().interim()) {
     *summary_.mutable_legs(leg_)->mutable_total() = finished.total_gain();
   }
-  kept_since_total_ = 0;
+  kept_since_total_ = std::max(0, kept_since_total_ - kept_before);  // others were kept while it was measured
   const v1::TotalGain& total = finished.total_gain();
   const bool measured = total.speedup_over_start() > 0 && total.multiplied() > 0;
   if (measured) leg_correction_ *= total.speedup_over_start() / total.multiplied();
@@ -582,6 +597,11 @@ int CampaignState::FindAlike(const PatchedBest& patched, const v1::Variant& vari
 }
 
 int CampaignState::FindSame(int source_id, const v1::Variant& variant) const {
+  for (const v1::Iteration& judged : iterations_) {
+    const bool same =
+        SourceIdOf(judged.number()) == source_id && VariantText(VariantOf(judged)) == VariantText(variant);
+    if (same && !judged.untried()) return judged.number();
+  }
   return FindIteration({source_id}, variant);
 }
 
@@ -600,6 +620,11 @@ int CampaignState::FindIteration(const std::set<int>& source_ids, const v1::Vari
     }
   }
   return -1;
+}
+
+bool IsProduct(const v1::Iteration& iteration) {
+  const bool by_comparison = iteration.over_best().pairs() > 0;
+  return by_comparison ? iteration.compared_with() != 0 : iteration.parent() != 0;
 }
 
 v1::Variant VariantOf(const v1::Iteration& iteration) {

@@ -42,8 +42,9 @@ struct OpenTrial {
   absl::Time planned_at;
   Moment free_since{absl::InfinitePast()};  // nobody holds it
   int attempt = 0;                          // of the current or last lease; 0: never leased
-  int killed = 0;  // leases that ran out after a renewal: the trial may have killed their workers
-  int best = 0;    // the campaign's best variant when it was planned
+  int killed = 0;            // leases that ran out after a renewal: the trial may have killed their workers
+  int best = 0;              // the campaign's best variant when it was planned
+  int kept_since_total = 0;  // when it was planned
   int host_faults = 0;
   std::string worker;                       // that holds it; empty: nobody
   std::string nonce;                        // of the current or last lease; empty: its result is not taken
@@ -131,6 +132,8 @@ class CampaignState {
   bool HasTwins() const { return !same_code_.empty(); }
   // An expedition that seems to be faster than the best variant, and neither was nor is compared with it; null: none.
   const v1::Iteration* UncomparedEnd() const;
+  // The iteration and all that descend from it, or were kept for being faster than one of these.
+  std::set<int> BuiltOn(int iteration) const;
   SearchMemo& search_memo() const { return memo_; }
   // That trials of it are measured on; empty before iteration 0 has its result.
   const v1::GpuInfo& gpu() const { return gpu_; }
@@ -270,7 +273,7 @@ class CampaignState {
   void ApplyLost(const v1::LeaseLost& lost, const Moment& at);
   void ApplyFinished(const v1::TrialFinished& finished);
   void NoteSameCode(const v1::TrialFinished& finished);
-  void ApplyTotal(const v1::TrialFinished& finished);
+  void ApplyTotal(const v1::TrialFinished& finished, int kept_before);
   void BeginLeg(int leg);
   void ApplyEnd(const v1::TrialFinished& finished);
   void Revise(const v1::RevisedIteration& revision);
@@ -343,6 +346,9 @@ std::optional<double> LogBaselineOverStart(const std::vector<SizeWeight>& sizes,
 const v1::Comparison* BesideBaselineOf(const v1::Campaign& campaign);
 
 v1::Variant VariantOf(const v1::Iteration& iteration);
+
+// Its speed over the start is a product of steps, not measured beside the start.
+bool IsProduct(const v1::Iteration& iteration);
 
 absl::Time TimeOf(const google::protobuf::Timestamp& timestamp);
 void SetTime(absl::Time time, google::protobuf::Timestamp* timestamp);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <tuple>
 
 namespace pawl {
 namespace {
@@ -103,14 +104,17 @@ v1::ProcessNoise NoisePool::Noise(const v1::ProcessNoise& prior, const std::vect
   noise.set_variance(std::max(sum / degrees, kLeastShare * prior.variance()));
   noise.set_degrees(degrees);
 
-  std::map<int, std::vector<v1::SeatTime>> as_parents;
+  std::map<std::tuple<int, bool, int, int, int>, std::vector<v1::SeatTime>> as_parents;  // timed in one way, in a leg
   for (const v1::Iteration& iteration : iterations) {
     const bool counts = iteration.has_parent() && iteration.parent() != parent && iteration.as_parent().processes() > 0;
-    if (counts) as_parents[iteration.parent()].push_back(iteration.as_parent());
+    const v1::SeatTime& time = iteration.as_parent();
+    if (counts) {
+      as_parents[{iteration.parent(), time.single(), time.calls(), time.protocol(), iteration.leg()}].push_back(time);
+    }
   }
   sum = prior.anchor_variance() * prior.anchor_degrees();
   degrees = prior.anchor_degrees();
-  for (const auto& [number, times] : as_parents) {
+  for (const auto& [way, times] : as_parents) {
     double processes = 0, mean = 0;
     for (const v1::SeatTime& time : times) {
       processes += time.processes();

@@ -57,7 +57,7 @@ double CampaignState::SpeedupOf(const v1::Iteration& of) const {
     if (!at) return 0;
     sum += size.weight * *at;
   }
-  return std::exp(sum) * (iteration.parent() != 0 ? leg_correction_ : 1);
+  return std::exp(sum) * (IsProduct(iteration) ? leg_correction_ : 1);
 }
 
 std::optional<double> LogBaselineOverStart(const std::vector<SizeWeight>& sizes, const v1::Iteration& start,

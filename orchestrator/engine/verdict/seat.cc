@@ -157,14 +157,10 @@ std::string BesideWitnessText(const SeatTest& test, int witness) {
 std::vector<v1::RevisedIteration> RejectedWith(const CampaignState& campaign, int parent, const std::string& why,
                                                double slower, const Gate& gate) {
   std::vector<v1::RevisedIteration> all;
-  std::set<int> rejected = {parent};
-  for (const v1::Iteration& other : campaign.iterations()) {  // parents are judged before their children
+  const std::set<int> rejected = campaign.BuiltOn(parent);
+  for (const v1::Iteration& other : campaign.iterations()) {
     const bool itself = other.number() == parent;
-    const bool built = (other.has_parent() && rejected.contains(other.parent())) ||
-                       (other.has_over_best() && rejected.contains(other.compared_with()));
-    if (!itself && !built) continue;
-    rejected.insert(other.number());
-    if (other.verdict() != v1::KEPT) continue;
+    if (!rejected.contains(other.number()) || other.verdict() != v1::KEPT) continue;
     const std::string text =
         itself ? why : absl::StrCat("it was built on iteration ", parent, ", which was rejected: ", why);
     v1::RevisedIteration& revised = all.emplace_back();

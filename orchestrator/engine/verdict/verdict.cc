@@ -131,10 +131,16 @@ bool Overtaken(const CampaignState& campaign, const v1::TrialPlanned& planned) {
          campaign.best()->number() != planned.parent();
 }
 
+// It was kept by a comparison with this parent, at the sizes of this leg.
+bool KeptBeside(const CampaignState& campaign, const v1::Iteration& iteration, int parent) {
+  return iteration.verdict() == v1::KEPT && iteration.has_parent() && iteration.parent() == parent &&
+         iteration.leg() == campaign.leg() && !iteration.has_over_best();
+}
+
 // A change of the same parent that was kept and gained at least as much; null: none.
 const v1::Iteration* BetterInRound(const CampaignState& campaign, const v1::Iteration& iteration) {
   for (const v1::Iteration& other : campaign.iterations()) {
-    if (other.verdict() == v1::KEPT && other.has_parent() && other.parent() == iteration.parent() &&
+    if (KeptBeside(campaign, other, iteration.parent()) &&
         other.speedup_over_parent() >= iteration.speedup_over_parent()) {
       return &other;
     }
@@ -360,19 +366,17 @@ void AwaitComparison(const CampaignState& campaign, v1::Iteration* iteration) {
                                         iteration->reason(),
                                         iteration->expedition() ? "an expedition" : "another was kept meanwhile",
                                         of_best, best.number(), of_best > 1 ? ": it is compared with that next" : ""));
+  if (!iteration->expedition() && of_best > 1) iteration->set_compared_with(best.number());
   iteration->set_expedition(true);
 }
 
 // The iteration and all kept iterations that descend from it, or were kept for being faster than one of these.
 std::vector<int> BuiltOn(const CampaignState& campaign, int iteration) {
-  std::set<int> descend = {iteration};
+  const std::set<int> descend = campaign.BuiltOn(iteration);
   std::vector<int> built = {iteration};
-  for (const v1::Iteration& other : campaign.iterations()) {  // parents are judged before their children
-    const bool descends = other.has_parent() && descend.contains(other.parent());
-    const bool by_comparison = other.has_over_best() && descend.contains(other.compared_with());
-    if (!descends && !by_comparison) continue;
-    descend.insert(other.number());
-    if (other.verdict() == v1::KEPT) built.push_back(other.number());
+  for (const v1::Iteration& other : campaign.iterations()) {
+    const bool kept = other.verdict() == v1::KEPT && other.number() != iteration;
+    if (kept && descend.contains(other.number())) built.push_back(other.number());
   }
   return built;
 }
@@ -443,12 +447,13 @@ v1::Iteration Judge(const CampaignState& campaign, const v1::TrialPlanned& plann
     const v1::Iteration* better = faster && overtaken ? BetterInRound(campaign, iteration) : nullptr;
     if (better != nullptr) {
       iteration.set_verdict(v1::REVERTED);
+      iteration.set_expedition(true);  // it is compared with the best if that one is taken back
       iteration.set_reason(
           absl::StrCat(interval.reason(), "; but iteration ", better->number(), " of the same round gained more"));
     }
     CheckParent(campaign, planned, *parent, gates, &iteration);
     // Beside the same parent it gained more than the best.
-    const bool of_round = overtaken && campaign.best()->parent() == planned.parent();
+    const bool of_round = overtaken && KeptBeside(campaign, *campaign.best(), planned.parent());
     const bool waits = iteration.expedition() || (overtaken && !of_round);
     if (waits && iteration.verdict() == v1::KEPT) AwaitComparison(campaign, &iteration);
     if (iteration.has_prediction()) {
@@ -597,7 +602,13 @@ v1::RevisedIteration JudgeEnd(const CampaignState& campaign, const v1::TrialPlan
   revised.set_speedup_over_start(end.speedup_over_start() * correction);
   revised.set_speedup_over_baseline(end.speedup_over_baseline() * correction);
   revised.set_notes(result.notes());
-  if (beside.verdict() == v1::KEPT && little.empty() && overtaken) {
+  if (best.verdict() != v1::KEPT) {
+    // The times of what was taken back are not believed, and say nothing of this one.
+    revised.set_reason(absl::StrCat(revised.reason(), "; but that was taken back meanwhile"));
+    revised.set_speedup_over_start(end.speedup_over_start());
+    revised.set_speedup_over_baseline(end.speedup_over_baseline());
+    if (campaign.SpeedupOf(end) > campaign.SpeedupOf(best_now)) revised.clear_over_best();
+  } else if (beside.verdict() == v1::KEPT && little.empty() && overtaken) {
     revised.set_reason(absl::StrCat(revised.reason(), "; but iteration ", best_now.number(), " was kept meanwhile"));
     // It is compared with that, too, if it may be faster.
     if (revised.speedup_over_start() > campaign.SpeedupOf(best_now)) revised.clear_over_best();

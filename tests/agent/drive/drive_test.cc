@@ -124,6 +124,39 @@ class LedgerTest : public testing::Test {
   AgentLedger::Time now_;
 };
 
+// Another was kept while it was measured: a comparison with that one decides.
+TEST_F(LedgerTest, CountsAnOvertakenProposalOnceItIsSettled) {
+  const auto overtaken = [](int number) {
+    v1::Event event = Judged("a", v1::REVERTED);
+    v1::Iteration& iteration = *event.mutable_finished()->mutable_iteration();
+    iteration.set_number(number);
+    iteration.set_speedup_over_start(2);
+    iteration.set_compared_with(3);
+    return event;
+  };
+  AgentLedger ledger({.without_keep = 1}, now_);
+  ledger.AddAgent("a", now_);
+  ledger.Take(overtaken(4));
+  EXPECT_EQ(ledger.accounts().at("a").judged, 0);
+  v1::Event end;
+  v1::RevisedIteration& revised = *end.mutable_finished()->add_revised();
+  revised.set_number(4);
+  revised.set_verdict(v1::KEPT);
+  revised.set_speedup_over_start(2.1);
+  revised.mutable_over_best()->set_result(v1::FASTER);
+  revised.set_compared_with(3);
+  ledger.Take(end);
+  EXPECT_EQ(ledger.kept(), 1);
+  EXPECT_EQ(ledger.accounts().at("a").judged, 1);
+  EXPECT_EQ(ledger.Stop(now_), std::nullopt);
+  ledger.Take(overtaken(5));
+  EXPECT_EQ(ledger.Stop(now_), std::nullopt);
+  v1::Event faster = Judged("somebody else", v1::KEPT);
+  faster.mutable_finished()->mutable_iteration()->set_speedup_over_start(3);
+  ledger.Take(faster);
+  EXPECT_EQ(ledger.Stop(now_), AgentStop::kWithoutKeep) << "it is not compared any more";
+}
+
 TEST_F(LedgerTest, LimitsTheProposalsOfAllAgentsTogether) {
   AgentLedger ledger({.proposals = 3}, now_);
   ledger.AddAgent("a", now_);

@@ -5,8 +5,10 @@
 
 #include <cmath>
 #include <map>
+#include <set>
 #include <vector>
 
+#include "base/revision/revision.h"
 #include "orchestrator/engine/search/chooser.h"
 #include "report/sentences.h"
 #include "tests/orchestrator/engine/campaign_script.h"
@@ -149,6 +151,7 @@ TEST(CampaignTest, ComparesWhatWasOvertakenWithTheBest) {
     const v1::Iteration late = script.Finish(2, Measured(100, us));
     EXPECT_EQ(late.verdict(), v1::REVERTED) << late.reason();
     EXPECT_TRUE(late.expedition());
+    EXPECT_EQ(AwaitsComparison(late), us < 40);
     EXPECT_NE(late.reason().find("another was kept meanwhile"), std::string::npos) << late.reason();
     const std::optional<v1::Event> next = script.Decide(NeighbourChooser(), 2);
     ASSERT_TRUE(next && next->has_planned());
@@ -194,7 +197,31 @@ TEST(CampaignTest, ComparesAnEndThatWasOvertakenAgain) {
     script.Lease(7);
     EXPECT_EQ(script.Finish(7, Measured(35, 30)).verdict(), v1::KEPT);
     EXPECT_EQ(script.summary().best(), 1);
+    EXPECT_EQ(script.state().BuiltOn(3), (std::set<int>{1, 3, 4}))
+        << "1 was judged before 4, which it was kept for beating";
+    EXPECT_TRUE(IsProduct(*script.state().Find(1))) << "though its parent is the start";
   }
+}
+
+// One that was kept by a comparison with the best gained something else than its step beside the parent says.
+TEST(CampaignTest, KeepsNothingForGainingMoreThanTheStepOfAnEnd) {
+  CampaignScript script;
+  script.Run(MeasuredStart(100));
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(script.Decide(NeighbourChooser(), 3));
+  for (const int trial : {2, 3, 4}) script.Lease(trial);
+  script.Finish(2, Measured(100, 95));
+  ASSERT_TRUE(script.Decide(NeighbourChooser(), 3));
+  script.Lease(5);
+  script.Finish(5, Measured(95, 87));
+  script.Finish(3, Measured(100, 83));
+  const std::optional<v1::Event> end = script.Decide(NeighbourChooser(), 3);
+  ASSERT_TRUE(end && end->planned().purpose() == v1::TRIAL_PURPOSE_END);
+  script.Lease(end->planned().trial());
+  ASSERT_EQ(script.Finish(end->planned().trial(), Measured(87, 79)).verdict(), v1::KEPT);
+  ASSERT_EQ(script.summary().best(), 2);
+  const v1::Iteration late = script.Finish(4, Measured(100, 82));
+  EXPECT_EQ(late.verdict(), v1::REVERTED) << late.reason();
+  EXPECT_EQ(script.summary().best(), 2);
 }
 
 void PlanTotal(CampaignScript* script, int iteration) {
