@@ -101,6 +101,8 @@ absl::Status Connection::StartOwn(Need need) {
   options.program = "pawl-orchestrator";
   options.log = log_.empty() ? folder_->path() / "log" : log_;
   options.announces = true;
+  // What a user has set for the service of others is not for this one, which listens on a socket of their own.
+  options.env = {{"PAWL_TLS_CERT", ""}, {"PAWL_TLS_KEY", ""}, {"PAWL_TLS_CA", ""}, {"PAWL_TOKENS", ""}};
   const std::string address = absl::StrCat("unix:", (folder_->path() / "orchestrator").string());
   options.arguments = {"--listen", address, "--database", settings_.database.string()};
   if (!settings_.profiles.empty()) {

@@ -62,6 +62,7 @@ absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const DaemonOptions& optio
   spawn.argv = {*program};
   spawn.argv.insert(spawn.argv.end(), options.arguments.begin(), options.arguments.end());
   spawn.fds = {{nothing.get(), 0}, {options.announces ? out->write.get() : log.get(), 1}, {log.get(), 2}};
+  spawn.env = options.env;
   const off_t log_start = lseek(log.get(), 0, SEEK_END);
   absl::StatusOr<pid_t> pid = Spawn(spawn);
   if (!pid.ok()) return pid.status();

@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,8 +19,9 @@ namespace pawl {
 struct DaemonOptions {
   std::string program;  // one of Pawl's own
   std::vector<std::string> arguments;
-  std::filesystem::path log;  // what it writes to standard error is added there
-  bool announces = false;     // its standard output is read by FirstLine; otherwise that goes to the log, too
+  std::filesystem::path log;                    // what it writes to standard error is added there
+  std::map<std::string, std::string> env = {};  // added to the command's own
+  bool announces = false;  // its standard output is read by FirstLine; otherwise that goes to the log, too
 };
 
 // A pawl-orchestrator or pawl-worker for the length of a command. It has a process group of its own (Ctrl-C is for the

@@ -11,6 +11,7 @@
 #include "base/names/resource_name.h"
 #include "base/names/utf8.h"
 #include "orchestrator/core/errors.h"
+#include "orchestrator/core/stored_campaign.h"
 #include "orchestrator/security/tokens.h"
 #include "profiles/diagnosis.h"
 
@@ -37,14 +38,7 @@ absl::StatusOr<v1::Campaign> History::Campaign(const std::string& field, const s
   absl::StatusOr<std::optional<v1::Campaign>> campaign = store_.GetCampaign(*number);
   if (!campaign.ok()) return campaign.status();
   if (*campaign) return **std::move(campaign);
-  const absl::StatusOr<std::string> archive = store_.ArchiveOf(*number);
-  if (!archive.ok()) return archive.status();
-  if (archive->empty()) return NoSuch(name, "pawl campaigns lists all campaigns");
-  v1::ErrorDetail detail;
-  detail.set_resource(name);
-  detail.set_fix(absl::StrCat("pawl restore ", *archive, " brings it back"));
-  return Error(absl::StatusCode::kNotFound, absl::StrCat("there is no ", name, " here: it was archived to ", *archive),
-               detail);
+  return NoSuchCampaign(store_, *number);
 }
 
 absl::StatusOr<v1::ListCampaignsResponse> History::ListCampaigns(const v1::ListCampaignsRequest& request) const {

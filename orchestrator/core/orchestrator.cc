@@ -107,7 +107,7 @@ bool Orchestrator::serving() const {
 absl::StatusOr<v1::Campaign> Orchestrator::Stored(int64_t number) {
   absl::StatusOr<std::optional<v1::Campaign>> campaign = store_.GetCampaign(number);
   if (!campaign.ok()) return campaign.status();
-  if (!*campaign) return NoSuch(CampaignName(number), "pawl campaigns lists all campaigns");
+  if (!*campaign) return NoSuchCampaign(store_, number);
   return **std::move(campaign);
 }
 

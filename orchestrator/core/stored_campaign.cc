@@ -51,6 +51,18 @@ std::shared_ptr<const v1::Bundle> BundlePool::FindLocked(const std::string& hash
   return found == bundles_.end() ? nullptr : found->second.lock();
 }
 
+absl::Status NoSuchCampaign(Store& store, int64_t number) {
+  const std::string name = CampaignName(number);
+  const absl::StatusOr<std::string> archive = store.ArchiveOf(number);
+  if (!archive.ok()) return archive.status();
+  if (archive->empty()) return NoSuch(name, "pawl campaigns lists all campaigns");
+  v1::ErrorDetail detail;
+  detail.set_resource(name);
+  detail.set_fix(absl::StrCat("pawl restore ", *archive, " brings it back"));
+  return Error(absl::StatusCode::kNotFound, absl::StrCat("there is no ", name, " here: it was archived to ", *archive),
+               detail);
+}
+
 absl::StatusOr<StoredCampaign> ReadCampaign(Store& store, int64_t number, BundlePool* pool) {
   StoredCampaign campaign;
   while (true) {
@@ -68,7 +80,7 @@ absl::StatusOr<StoredCampaign> ReadCampaign(Store& store, int64_t number, Bundle
       campaign.last_sequence = event.sequence();
     }
   }
-  if (campaign.state == nullptr) return NoSuch(CampaignName(number), "pawl campaigns lists all campaigns");
+  if (campaign.state == nullptr) return NoSuchCampaign(store, number);
   return campaign;
 }
 

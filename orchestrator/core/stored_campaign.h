@@ -29,6 +29,9 @@ class BundlePool {
   std::map<std::string, std::weak_ptr<const v1::Bundle>> bundles_ ABSL_GUARDED_BY(mutex_);
 };
 
+// NOT_FOUND, with the file that it was archived to, if it was.
+absl::Status NoSuchCampaign(Store& store, int64_t number);
+
 struct StoredCampaign {
   std::unique_ptr<CampaignState> state;
   int64_t last_sequence = 0;  // of the events that made it

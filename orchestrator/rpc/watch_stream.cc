@@ -9,6 +9,7 @@
 #include "base/names/resource_name.h"
 #include "orchestrator/core/errors.h"
 #include "orchestrator/core/grpc_status.h"
+#include "orchestrator/core/stored_campaign.h"
 #include "orchestrator/engine/state/campaign.h"
 #include "orchestrator/engine/state/campaign_states.h"
 #include "orchestrator/rpc/campaign_service.h"
@@ -140,7 +141,7 @@ WriteReactor* StartWatchStream(Store& store, WatchHub& hub, const v1::WatchCampa
   if (request.after_sequence() < 0) return new RefusedWatch(BadField("after_sequence", "expected 0 or more"));
   absl::StatusOr<std::optional<v1::Campaign>> campaign = store.GetCampaign(*number);
   if (!campaign.ok()) return new RefusedWatch(campaign.status());
-  if (!*campaign) return new RefusedWatch(NoSuch(request.campaign(), "pawl campaigns lists all campaigns"));
+  if (!*campaign) return new RefusedWatch(NoSuchCampaign(store, *number));
   if (streams >= kMostStreams) {
     v1::ErrorDetail detail;
     detail.set_retry_after_seconds(5);

@@ -229,10 +229,12 @@ class BackupTest(unittest.TestCase):
         command = re.search(r"^ExecStart=/bin/sh -ec '(.*)'$", unit, re.MULTILINE).group(1).replace("%%", "%")
         with Service() as service:
             command = command.replace("/opt/pawl/bin", str(BIN)).replace("/var/lib/pawl", str(service.path))
+            self.assertIn("\nEnvironment=PAWL_DATABASE=%S/pawl/pawl.db\nEnvironmentFile=-/etc/pawl/orchestrator.env\n", unit)
+            environment = {**os.environ, "PAWL_DATABASE": str(service.path / "pawl.db")}
             service.worker("--replay-speed", "5")
             campaign = service.pawl("submit", "attention", "--goal", "9", "--iterations", "12")
             for _ in range(9):  # one a second: its name is the time
-                subprocess.run(["/bin/sh", "-ec", command], check=True, capture_output=True, timeout=60)
+                subprocess.run(["/bin/sh", "-ec", command], check=True, capture_output=True, timeout=60, env=environment)
                 time.sleep(1)
             backups = sorted((service.path / "backups").iterdir())
             self.assertEqual(len(backups), 7, "the newest stay")

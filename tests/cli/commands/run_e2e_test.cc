@@ -282,6 +282,15 @@ TEST_F(RunTest, EndsAtTheGoalAndSaysSoInJson) {
   EXPECT_EQ(Parse<v1::Campaign>(run.out).stop_reason(), v1::STOP_REASON_GOAL);
 }
 
+// PAWL_TLS_CA is set where somebody submits to a service with TLS.
+TEST_F(RunTest, NeedsNoTlsForADatabaseOfItsOwn) {
+  setenv("PAWL_TLS_CA", "/nowhere/ca.crt", 1);
+  const ProcessResult run =
+      Run({"run", Attention().string(), "--device", "replay", "--goal", "0.3", "--json", "--no-progress"});
+  unsetenv("PAWL_TLS_CA");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+}
+
 TEST_F(RunTest, SaysThatACampaignIsNotThereAndWhatToDo) {
   ASSERT_EQ(Run({"run", Attention().string(), "--device", "replay", "--iterations", "1"}).exit_code % 3, 0);
   for (const std::vector<std::string>& command :
