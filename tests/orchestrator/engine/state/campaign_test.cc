@@ -115,6 +115,15 @@ TEST(CampaignTest, KeepsTheBestOfARoundWhateverEndsLast) {
   }
 }
 
+void PlanTotal(CampaignScript* script, int iteration) {
+  v1::Event planned;
+  planned.mutable_planned()->set_trial(script->state().next_trial());
+  planned.mutable_planned()->set_purpose(v1::TRIAL_PURPOSE_TOTAL);
+  planned.mutable_planned()->set_iteration(iteration);
+  planned.mutable_planned()->set_parent(0);
+  script->Apply(planned);
+}
+
 // A worker that is free does not wait for the others.
 TEST(CampaignTest, PlansFromTheBestWhileOthersMeasure) {
   CampaignScript script;
@@ -136,17 +145,22 @@ TEST(CampaignTest, PlansFromTheBestWhileOthersMeasure) {
   EXPECT_EQ(script.summary().best(), 3);
 }
 
+// While trial 2 (iteration 1, of the start) is open, iteration 2 and its child 3 are kept: the best takes 40 us.
+void Overtake(CampaignScript* script) {
+  script->Run(MeasuredStart(100));
+  for (int i = 0; i < 2; ++i) script->Decide(NeighbourChooser(), 2);
+  for (const int trial : {2, 3}) script->Lease(trial);
+  script->Finish(3, Measured(100, 80));
+  script->Decide(NeighbourChooser(), 2);
+  script->Lease(4);
+  script->Finish(4, Measured(80, 40));
+}
+
 // What was measured beside a parent that is no longer the best is kept only after a comparison with the best.
 TEST(CampaignTest, ComparesWhatWasOvertakenWithTheBest) {
   for (const double us : {30.0, 60.0}) {
     CampaignScript script;
-    script.Run(MeasuredStart(100));
-    for (int i = 0; i < 2; ++i) ASSERT_TRUE(script.Decide(NeighbourChooser(), 2));
-    for (const int trial : {2, 3}) script.Lease(trial);
-    script.Finish(3, Measured(100, 80));
-    ASSERT_TRUE(script.Decide(NeighbourChooser(), 2));
-    script.Lease(4);
-    script.Finish(4, Measured(80, 40));
+    Overtake(&script);
     ASSERT_EQ(script.summary().best(), 3);
     const v1::Iteration late = script.Finish(2, Measured(100, us));
     EXPECT_EQ(late.verdict(), v1::REVERTED) << late.reason();
@@ -173,13 +187,7 @@ TEST(CampaignTest, ComparesWhatWasOvertakenWithTheBest) {
 TEST(CampaignTest, ComparesAnEndThatWasOvertakenAgain) {
   for (const double us : {30.0, 38.0}) {
     CampaignScript script;
-    script.Run(MeasuredStart(100));
-    for (int i = 0; i < 2; ++i) ASSERT_TRUE(script.Decide(NeighbourChooser(), 2));
-    for (const int trial : {2, 3}) script.Lease(trial);
-    script.Finish(3, Measured(100, 80));
-    ASSERT_TRUE(script.Decide(NeighbourChooser(), 2));
-    script.Lease(4);
-    script.Finish(4, Measured(80, 40));
+    Overtake(&script);
     script.Finish(2, Measured(100, 30));
     for (int i = 0; i < 2; ++i) ASSERT_TRUE(script.Decide(NeighbourChooser(), 2));
     for (const int trial : {5, 6}) script.Lease(trial);
@@ -203,6 +211,26 @@ TEST(CampaignTest, ComparesAnEndThatWasOvertakenAgain) {
   }
 }
 
+TEST(CampaignTest, ComparesAnEndAgainWhoseRivalWasTakenBack) {
+  CampaignScript script;
+  Overtake(&script);
+  script.Finish(2, Measured(100, 30));
+  const std::optional<v1::Event> end = script.Decide(NeighbourChooser(), 2);
+  ASSERT_TRUE(end && end->planned().purpose() == v1::TRIAL_PURPOSE_END);
+  script.Lease(end->planned().trial());
+  PlanTotal(&script, 3);
+  script.FinishTotal(Measured(100, 120));
+  ASSERT_EQ(script.state().Find(3)->verdict(), v1::REVERTED);
+  ASSERT_EQ(script.summary().best(), 2);
+  const v1::Iteration unsettled = script.Finish(end->planned().trial(), Measured(40, 30));
+  EXPECT_EQ(unsettled.verdict(), v1::REVERTED);
+  EXPECT_NE(unsettled.reason().find("taken back meanwhile"), std::string::npos) << unsettled.reason();
+  const std::optional<v1::Event> again = script.Decide(NeighbourChooser(), 1);
+  ASSERT_TRUE(again && again->has_planned());
+  EXPECT_EQ(again->planned().purpose(), v1::TRIAL_PURPOSE_END);
+  EXPECT_EQ(again->planned().parent(), 2);
+}
+
 // One that was kept by a comparison with the best gained something else than its step beside the parent says.
 TEST(CampaignTest, KeepsNothingForGainingMoreThanTheStepOfAnEnd) {
   CampaignScript script;
@@ -222,15 +250,6 @@ TEST(CampaignTest, KeepsNothingForGainingMoreThanTheStepOfAnEnd) {
   const v1::Iteration late = script.Finish(4, Measured(100, 82));
   EXPECT_EQ(late.verdict(), v1::REVERTED) << late.reason();
   EXPECT_EQ(script.summary().best(), 2);
-}
-
-void PlanTotal(CampaignScript* script, int iteration) {
-  v1::Event planned;
-  planned.mutable_planned()->set_trial(script->state().next_trial());
-  planned.mutable_planned()->set_purpose(v1::TRIAL_PURPOSE_TOTAL);
-  planned.mutable_planned()->set_iteration(iteration);
-  planned.mutable_planned()->set_parent(0);
-  script->Apply(planned);
 }
 
 TEST(CampaignTest, GoesByTheTotalGainAsMeasured) {
