@@ -109,7 +109,8 @@ void FleetController::NoteFailures(const std::vector<FleetJob>& jobs, const Dema
       last = at;
     }
     setbacks_ = std::max(setbacks_, attempts - 1);
-    HoldBack(newest->ended > 0 ? std::min(now, absl::FromUnixSeconds(newest->ended)) : now);
+    const bool before_this = !looked_ && newest->ended > 0;  // otherwise now: Slurm's clock may be another
+    HoldBack(before_this ? std::min(now, absl::FromUnixSeconds(newest->ended)) : now);
     const std::string reason = newest->completed ? "" : newest->reason;
     Trouble("worker jobs",
             absl::StrCat(newest->completed ? "worker jobs end without reaching the orchestrator, the last one was "
@@ -194,6 +195,7 @@ bool FleetController::Step(absl::Time now) {
 
   for (const FleetJob& job : *jobs) newest_ = std::max(newest_, job.id);
   NoteFailures(*jobs, *demand, now);
+  looked_ = true;
   const Decision decision = Decide(options_.classes, *demand, *jobs, options_.limits, StaleJobs(*jobs, *demand, now));
   int submit = 0;
   for (const auto& [gpu, count] : decision.submit) submit += count;

@@ -70,6 +70,7 @@ class FleetController {
   std::set<int64_t> registered_;  // jobs whose workers were seen
   int64_t last_failed_ = 0;       // or the newest when Slurm refused another
   int64_t newest_ = 0;            // job that was seen
+  bool looked_ = false;           // at Slurm's list
   int setbacks_ = 0;              // since the last success
   absl::Time hold_until_ = absl::InfinitePast();
   std::map<int64_t, absl::Time> without_worker_;  // running jobs, since when

@@ -45,7 +45,7 @@ class FleetControllerTest : public testing::Test {
       job.gpu = gpu.gpu;
       job.state = die_ ? State::kFailed : State::kPending;
       job.reason = die_ ? "NonZeroExitCode" : "None";
-      job.ended = die_ ? absl::ToUnixSeconds(now_) : 0;
+      job.ended = die_ ? absl::ToUnixSeconds(now_ - slurm_is_behind_) : 0;
       jobs_.push_back(job);
       return job.id;
     };
@@ -90,6 +90,7 @@ class FleetControllerTest : public testing::Test {
   std::vector<FleetJob> jobs_;
   absl::Status orchestrator_, slurm_, sbatch_;
   bool die_ = false;
+  absl::Duration slurm_is_behind_;
   int submissions_ = 0;
   int64_t last_id_ = 0;
   std::vector<int64_t> cancelled_;
@@ -146,6 +147,13 @@ TEST_F(FleetControllerTest, HoldsBackAfterARestartToo) {
   Restart();
   Pass(absl::Seconds(10));
   EXPECT_EQ(submissions_, before) << "Slurm still shows those that failed";
+}
+
+TEST_F(FleetControllerTest, HoldsBackWhereSlurmsClockIsMinutesBehind) {
+  die_ = true;
+  slurm_is_behind_ = absl::Minutes(5);
+  Pass(absl::Seconds(30));
+  EXPECT_EQ(submissions_, 10) << "20 s after it saw that they failed, which was at the second look";
 }
 
 // As cron starts it.
