@@ -231,6 +231,41 @@ TEST(CampaignTest, ComparesAnEndAgainWhoseRivalWasTakenBack) {
   EXPECT_EQ(again->planned().parent(), 2);
 }
 
+TEST(CampaignTest, ComparesWhatLostToOneThatWasTakenBack) {
+  CampaignScript script;
+  script.Run(MeasuredStart(100));
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(script.Decide(NeighbourChooser(), 2));
+  for (const int trial : {2, 3}) script.Lease(trial);
+  script.Finish(3, Measured(100, 50));
+  ASSERT_EQ(script.Finish(2, Measured(100, 80)).verdict(), v1::REVERTED);
+  PlanTotal(&script, 2);
+  script.FinishTotal(Measured(100, 120));
+  ASSERT_EQ(script.summary().best(), 0);
+  const std::optional<v1::Event> next = script.Decide(NeighbourChooser(), 2);
+  ASSERT_TRUE(next && next->has_planned());
+  EXPECT_EQ(next->planned().purpose(), v1::TRIAL_PURPOSE_END);
+  EXPECT_EQ(next->planned().iteration(), 1);
+}
+
+TEST(CampaignTest, KnowsTheIterationOfAVariantThatWasOvertaken) {
+  CampaignScript script;
+  Overtake(&script);
+  const v1::Iteration late = script.Finish(2, Measured(100, 60));
+  EXPECT_EQ(script.state().FindSame(0, VariantOf(late)), 1);
+}
+
+TEST(CampaignTest, CountsWhatIsKeptWhileATotalIsMeasured) {
+  CampaignScript script;
+  Overtake(&script);
+  ASSERT_EQ(script.state().kept_since_total(), 2);
+  PlanTotal(&script, 3);
+  ASSERT_TRUE(script.Decide(NeighbourChooser(), 3));
+  script.Lease(6);
+  ASSERT_EQ(script.Finish(6, Measured(40, 30)).verdict(), v1::KEPT);
+  script.FinishTotal(Measured(100, 40));
+  EXPECT_EQ(script.state().kept_since_total(), 1);
+}
+
 // One that was kept by a comparison with the best gained something else than its step beside the parent says.
 TEST(CampaignTest, KeepsNothingForGainingMoreThanTheStepOfAnEnd) {
   CampaignScript script;

@@ -326,6 +326,18 @@ TEST(Witness, ComparesTimesOfOneProtocolOnly) {
   EXPECT_EQ(after_upgrade(0.11, alone), v1::REJECTED);
 }
 
+TEST(Seat, DoesNotTakeAnotherProtocolForNoise) {
+  const auto variance = [](double longer) {
+    SeatCampaign campaign;
+    campaign.Try(0, 100, 90, {Added(), Added()});
+    for (int i = 0; i < 10; ++i) campaign.Try(1, 90, 95, {Added()});
+    campaign.protocol = 1;
+    for (int i = 0; i < 10; ++i) campaign.Try(1, 90 * longer, 95 * longer, {Added()});
+    return campaign.state().NoiseFor(0).anchor_variance();
+  };
+  EXPECT_NEAR(variance(1.05), variance(1), 1e-12);
+}
+
 // A candidate may see to it that its first process is timed in another way than those that confirm.
 TEST(Witness, GoesByTheProcessesThatWereTimedAsTheLast) {
   SeatCampaign campaign;
