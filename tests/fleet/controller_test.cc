@@ -174,7 +174,7 @@ TEST_F(FleetControllerTest, KnowsAfterARestartThatJobsWorkedSince) {
   die_ = true;
   Pass(absl::Seconds(10));
   die_ = false;
-  jobs_.push_back({.id = ++last_id_, .state = State::kEnded});
+  jobs_.emplace_back().id = ++last_id_;  // it has ended
   gone_.push_back(absl::StrCat("slurm-", last_id_, "-node-cuda0"));
   warnings_.clear();
   Restart();
@@ -188,7 +188,11 @@ TEST_F(FleetControllerTest, SaysAnotherCauseToo) {
   Pass(absl::Minutes(10));
   ASSERT_EQ(warnings_.size(), 1u);
   EXPECT_FALSE(controller_->Step(now_));
-  jobs_.push_back({.id = ++last_id_, .state = State::kFailed, .reason = "JobLaunchFailure", .log = "/home/ann/7.log"});
+  FleetJob& job = jobs_.emplace_back();
+  job.id = ++last_id_;
+  job.state = State::kFailed;
+  job.reason = "JobLaunchFailure";
+  job.log = "/home/ann/7.log";
   Pass(absl::Seconds(10));
   ASSERT_EQ(warnings_.size(), 2u);
   EXPECT_THAT(warnings_[1], HasSubstr("(JobLaunchFailure): see /home/ann/7.log"));
