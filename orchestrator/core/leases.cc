@@ -66,6 +66,7 @@ void Leases::Lose(Step* step, TrialKey key, v1::LeaseLost::Reason reason, const 
     state_.unconfirmed.insert(before.worker);
   }
   Release(key, before.worker);
+  if (reason == v1::LeaseLost::HOST_FAULT) state_.failed_by[key].insert(before.worker);
   v1::Event event;
   event.mutable_lost()->set_trial(key.second);
   event.mutable_lost()->set_attempt(before.attempt);

@@ -128,6 +128,7 @@ void LiveState::Drop(int64_t number) {
   queue.Remove(number);
   // Leases of an ended campaign are of no use any more; a renewal is told to stop.
   std::erase_if(leases, [&](const auto& lease) { return lease.first.first == number; });
+  std::erase_if(failed_by, [&](const auto& failed) { return failed.first.first == number; });
   campaigns.erase(number);
 }
 

@@ -137,6 +137,7 @@ struct LiveState {
   std::map<int64_t, std::unique_ptr<CampaignState>> campaigns;  // unfinished, or with a trial that verifies
   std::map<TrialKey, HeldLease> leases;                         // that are out
   std::set<std::string> unconfirmed;                            // workers that never renewed their last lease
+  std::map<TrialKey, std::set<std::string>> failed_by;          // workers whose machines could not run it
   std::set<int64_t> unapplied;  // campaigns that may have an edit to be applied (UnappliedEdit) before they are planned
   TrialQueue queue;
   WorkerList workers;

@@ -117,6 +117,7 @@ absl::Status LoadAll(Store& store, BundlePool& bundles, const OrchestratorOption
   state->campaigns.clear();
   state->leases.clear();
   state->unconfirmed.clear();
+  state->failed_by.clear();
   state->unapplied.clear();
   state->queue.Clear();
   state->baselines.Clear();

@@ -128,7 +128,19 @@ int Scheduler::SlotsOf(const CampaignState& campaign, absl::Time now) const {
   return std::clamp(static_cast<int>(static_cast<double>(workers) * share + 1e-9), 1, kMaxSlots);
 }
 
-std::optional<TrialQueue::Key> Scheduler::NextFor(const v1::Device& device) const {
+bool Scheduler::LeavesToOthers(const v1::Worker& worker, const TrialQueue::Key& key, absl::Time now) const {
+  const auto failed = state_.failed_by.find({key.campaign, key.trial});
+  if (failed == state_.failed_by.end() || !failed->second.contains(worker.name())) return false;
+  const CampaignState& campaign = *state_.campaigns.at(key.campaign);
+  const std::vector<const v1::Worker*> present = state_.workers.Present(now);
+  return std::any_of(present.begin(), present.end(), [&](const v1::Worker* other) {
+    return other->state() == v1::WORKER_STATE_IDLE && !failed->second.contains(other->name()) &&
+           CanRun(other->device(), campaign.summary(), campaign.space_hash()).ok();
+  });
+}
+
+std::optional<TrialQueue::Key> Scheduler::NextFor(const v1::Worker& worker, absl::Time now) const {
+  const v1::Device& device = worker.device();
   const auto& queued = state_.queue.by_author();
   std::map<std::string, int> held;  // leases on devices like this one
   if (queued.size() > 1) {
@@ -152,7 +164,8 @@ std::optional<TrialQueue::Key> Scheduler::NextFor(const v1::Device& device) cons
   for (const auto& [used, keys] : authors) {
     for (const TrialQueue::Key& key : *keys) {
       const CampaignState& campaign = *state_.campaigns.at(key.campaign);
-      if (CanRun(device, campaign.summary(), campaign.space_hash()).ok()) return key;
+      const bool can = CanRun(device, campaign.summary(), campaign.space_hash()).ok();
+      if (can && !LeavesToOthers(worker, key, now)) return key;
     }
   }
   return std::nullopt;
@@ -200,7 +213,7 @@ bool Scheduler::TakeTrial(Step* step, const std::string& name, v1::LeaseTrialRes
   v1::Worker* worker = state_.workers.Mutable(name);
   if (!state_.leasing || state_.maintenance.on() || worker == nullptr || worker->state() != v1::WORKER_STATE_IDLE)
     return false;
-  const std::optional<TrialQueue::Key> next = NextFor(worker->device());
+  const std::optional<TrialQueue::Key> next = NextFor(*worker, step->now);
   if (!next) return false;
   const int64_t number = next->campaign;
   const int trial = next->trial;
@@ -246,7 +259,9 @@ void Scheduler::OfferTrials(Step* step, bool unconfirmed, std::set<std::string>*
     const std::string kind = worker == nullptr ? "" : KindOf(worker->device());
     Step::Offer offer;
     if (worker == nullptr || hopeless->contains(kind) || !TakeTrial(step, it->second.worker, &offer.response)) {
-      if (worker != nullptr && worker->state() == v1::WORKER_STATE_IDLE) hopeless->insert(kind);
+      const bool failed = std::any_of(state_.failed_by.begin(), state_.failed_by.end(),
+                                      [&](const auto& trial) { return trial.second.contains(it->second.worker); });
+      if (worker != nullptr && worker->state() == v1::WORKER_STATE_IDLE && !failed) hopeless->insert(kind);
       ++it;
       continue;
     }

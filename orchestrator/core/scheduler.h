@@ -57,7 +57,9 @@ class Scheduler {
   int SlotsOf(const CampaignState& campaign, absl::Time now) const;
   double WeightOf(const std::string& author) const;
   // The trial to lease next to such a worker; absent: none.
-  std::optional<TrialQueue::Key> NextFor(const v1::Device& device) const;
+  std::optional<TrialQueue::Key> NextFor(const v1::Worker& worker, absl::Time now) const;
+  // The worker's machine could not run the trial, and another that is there may.
+  bool LeavesToOthers(const v1::Worker& worker, const TrialQueue::Key& key, absl::Time now) const;
 
   LiveState& state_;
   Committer& committer_;

@@ -266,6 +266,7 @@ absl::Status Orchestrator::CompleteOne(Step* step, const v1::CompleteTrialReques
       }
     }
     leases_.Release(key, request.worker());
+    state_.failed_by.erase(key);
     state_.unconfirmed.erase(request.worker());
     worker->set_completed(worker->completed() + 1);
     committer_.Add(step, &campaign, std::move(event));

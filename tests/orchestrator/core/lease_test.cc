@@ -258,6 +258,24 @@ TEST(LeaseTest, PausesACampaignWhoseStartHasCostThreeWorkers) {
   EXPECT_EQ(world.Get(campaign).state(), v1::FINISHED);
 }
 
+// A node whose disk is full costs nobody else's campaign its attempts.
+TEST(LeaseTest, LeavesATrialThatAMachineCouldNotRunToOthers) {
+  World world;
+  const std::string campaign = world.Submit();
+  ScriptedWorker full(world, "a"), other(world, "b");
+  ASSERT_TRUE(full.HostFault(full.MustLease().lease(), "no space is left on /tmp").ok());
+  for (int i = 0; i < 5; ++i) EXPECT_FALSE(full.Lease()->has_trial()) << "the other is there";
+  ASSERT_TRUE(other.Complete(other.MustLease()).ok());
+  EXPECT_EQ(world.Get(campaign).state(), v1::RUNNING);
+  EXPECT_TRUE(full.Lease()->has_trial()) << "another trial";
+  ScriptedWorker alone(world, "c", MadeDevice("NVIDIA L4"));
+  v1::CampaignSpec spec;
+  spec.set_gpu("l4");
+  world.Submit(spec);
+  ASSERT_TRUE(alone.HostFault(alone.MustLease().lease(), "no space is left on /tmp").ok());
+  EXPECT_TRUE(alone.Lease()->has_trial()) << "nobody else can run it";
+}
+
 TEST(LeaseTest, PausesACampaignAfterThreeHostFaultsOfOneTrial) {
   World world;
   const std::string campaign = world.Submit();
