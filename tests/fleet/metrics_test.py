@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 import pathlib
 import unittest
+import urllib.error
 import urllib.request
 
 from service import SOURCE, Service, until
@@ -95,8 +96,11 @@ class MetricsTest(unittest.TestCase):
 
                 def asked():
                     query = f"http://{listens}/api/v1/query?query=pawl_trials_unserved"
-                    with urllib.request.urlopen(query, timeout=10) as reply:
-                        found = json.loads(reply.read())["data"]["result"]
+                    try:
+                        with urllib.request.urlopen(query, timeout=10) as reply:
+                            found = json.loads(reply.read())["data"]["result"]
+                    except urllib.error.HTTPError:  # it listens before it answers
+                        return False
                     return any(series["metric"]["gpu"] == "B300" and series["value"][1] == "1" for series in found)
 
                 until(asked, what="the scraped metric")
