@@ -23,7 +23,7 @@ double Above(double degrees, double share) {
 }
 
 bool SameWay(const v1::PairSample& a, const v1::PairSample& b) {
-  return a.single() == b.single() && a.calls() == b.calls() && a.protocol() == b.protocol();
+  return a.single() == b.single() && a.calls() == b.calls() && a.protocol() == b.protocol() && a.data() == b.data();
 }
 
 constexpr int kCallsOfASize = 100;  // and more are no number of calls at one size
@@ -43,6 +43,14 @@ int CallsOfSizes(const std::vector<std::vector<v1::PairSample>>& sizes) {
     number = (number * kCallsOfASize + (pair.single() ? kOneByOne : pair.calls())) % kPrime;
   }
   return static_cast<int>(std::max<int64_t>(1, number));
+}
+
+// SeatTime::data of times at several sizes; 0 where no size has inputs of problem.py.
+uint32_t DataOfSizes(const std::vector<std::vector<v1::PairSample>>& sizes) {
+  constexpr uint32_t kPrime = 16777619;
+  uint32_t number = 0;
+  for (const std::vector<v1::PairSample>& pairs : sizes) number = number * kPrime + pairs[0].data();
+  return number;
 }
 
 }  // namespace
@@ -139,13 +147,24 @@ v1::SeatTime SeatPairs::Time(PairTime time, PairTime relative_to) const {
   seat.set_single(std::any_of(like.begin(), like.end(), [](const auto& pairs) { return pairs[0].single(); }));
   seat.set_calls(CallsOfSizes(like));
   seat.set_protocol(like[0][0].protocol());
+  seat.set_data(DataOfSizes(like));
   return seat;
+}
+
+TimedWay WayOf(const v1::SeatTime& time) { return {time.single(), time.calls(), time.protocol(), time.data()}; }
+
+void SetWay(const v1::SeatTime& from, v1::SeatTime* to) {
+  to->set_single(from.single());
+  to->set_calls(from.calls());
+  to->set_protocol(from.protocol());
+  to->set_data(from.data());
 }
 
 bool TimedAlike(const v1::SeatTime& a, const v1::SeatTime& b) {
   // An unknown number of calls is that of one size.
   const bool unknown = std::min(a.calls(), b.calls()) == 0 && std::max(a.calls(), b.calls()) < kCallsOfASize;
-  return a.protocol() == b.protocol() && a.single() == b.single() && (a.calls() == b.calls() || unknown);
+  return a.protocol() == b.protocol() && a.data() == b.data() && a.single() == b.single() &&
+         (a.calls() == b.calls() || unknown);
 }
 
 bool ComparableSeats(const v1::SeatTime& as_candidate, const v1::SeatTime& as_parent) {

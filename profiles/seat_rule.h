@@ -3,8 +3,10 @@
 // blocks. Times of two kernels drift together; their ratio varies between processes as those of the keep rule do.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "pawl/v1/campaign.pb.h"
@@ -71,8 +73,14 @@ struct SeatTest {
 SeatTest TestSeat(const v1::SeatTime& as_candidate, const v1::SeatTime& as_parent, const v1::ProcessNoise& noise,
                   double share);
 
-// Calls were timed in the same way, at every size: by one protocol, one by one, or so many in a graph. A number that is
-// not known is taken to be the same at one size; no time over several sizes is like such a time.
+// How calls were timed: single, calls, protocol and data.
+using TimedWay = std::tuple<bool, int, int, uint32_t>;
+TimedWay WayOf(const v1::SeatTime& time);
+void SetWay(const v1::SeatTime& from, v1::SeatTime* to);
+
+// Calls were timed in the same way, at every size: by one protocol, one by one, or so many in a graph, with the same
+// inputs where problem.py made them. A number of calls that is not known is taken to be the same at one size; no time
+// over several sizes is like such a time.
 bool TimedAlike(const v1::SeatTime& a, const v1::SeatTime& b);
 
 // Whether the two can be compared: both were measured, alike, relative to the same witness.

@@ -90,6 +90,28 @@ TEST(SeatPairs, AreOfTheProcessesThatWereTimedAsTheLastAtEverySize) {
 }
 
 // A process may time a lighter size twice, first a few pairs and then more.
+// Times may depend on the inputs that problem.py makes.
+TEST(SeatPairs, AreOfTheProcessesThatHadTheInputsOfTheLast) {
+  const auto with_data = [](std::vector<v1::PairSample> process, uint32_t small, uint32_t main) {
+    for (v1::PairSample& pair : process) pair.set_data(pair.size() == "small" ? small : main);
+    return process;
+  };
+  const auto time_of = [](const std::vector<std::vector<v1::PairSample>>& processes) {
+    const SeatPairs pairs(processes, {{"small", 0.5}, {"main", 0.5}}, "main");
+    return pairs.Time(&v1::PairSample::parent_us, &v1::PairSample::witness_us);
+  };
+  const v1::SeatTime last = time_of(
+      {with_data(Process(0.1, 0.1), 1, 2), with_data(Process(0.3, 0.3), 1, 3), with_data(Process(0.3, 0.3), 1, 3)});
+  EXPECT_EQ(last.processes(), 2);
+  EXPECT_NEAR(last.log_time(), 0.3, 1e-12);
+  const v1::SeatTime fills = time_of({Process(0.1, 0.1)}), same = time_of({with_data(Process(0.2, 0.2), 1, 3)}),
+                     others = time_of({with_data(Process(0.2, 0.2), 3, 1)});
+  EXPECT_EQ(fills.data(), 0);
+  EXPECT_TRUE(TimedAlike(last, same));
+  EXPECT_FALSE(TimedAlike(last, others));
+  EXPECT_FALSE(TimedAlike(last, fills));
+}
+
 TEST(SeatPairs, AreThereWhereEveryProcessWasTimedInTwoWays) {
   std::vector<v1::PairSample> mixed = Process(7, 0.2);
   for (int i = 0; i < 3; ++i) mixed.push_back(Pair("small", 0.1, 1, /*single=*/true));

@@ -62,7 +62,7 @@ absl::StatusOr<Timing> TimeAgainst(GpuDevice& device, const v1::Bundle& bundle, 
       return timing;
     }
   }
-  const absl::StatusOr<TimedPool> pool = ProvideTimedPool(device, bundle, candidate.plan);
+  const absl::StatusOr<TimedPool> pool = ProvideTimedPool(device, bundle, candidate.plan, options.same_data);
   if (!pool.ok()) return pool.status();
   v1::RunnerRequest request;
   v1::CompareRequest& compare = *request.mutable_compare();
@@ -111,6 +111,7 @@ absl::StatusOr<Timing> TimeAgainst(GpuDevice& device, const v1::Bundle& bundle, 
     return timing;
   }
   timing.times = std::move(*reply->mutable_compare());
+  for (v1::PairSample& pair : *timing.times.mutable_pairs()) pair.set_data(pool->data);
   const absl::Time timed = absl::Now();
   const std::vector<v1::InputDraw> draws(timing.times.checked().begin(), timing.times.checked().end());
   absl::StatusOr<v1::CheckReply> check = CheckOutputs(device, bundle, candidate.plan, draws, false);

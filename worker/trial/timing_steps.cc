@@ -48,6 +48,11 @@ absl::StatusOr<Timing> Time(TrialRun& run, const BuiltSize& candidate, const Bui
   return failed;
 }
 
+// A trial of something that was kept before keeps nothing.
+bool KeepsMore(const v1::Trial& trial) {
+  return trial.purpose() != v1::TRIAL_PURPOSE_TOTAL && trial.purpose() != v1::TRIAL_PURPOSE_VERIFY;
+}
+
 SeatPairs SeatPairsOf(const TrialRun& run, const std::vector<TimedProcess>& processes) {
   std::vector<std::vector<v1::PairSample>> pairs;
   for (const TimedProcess& process : processes) pairs.push_back(process.pairs);
@@ -66,17 +71,22 @@ bool SeatInDoubt(const TrialRun& run, const std::vector<TimedProcess>& processes
 }
 
 // Where calls are timed in another way beside the candidate than when the parent was one, its time then says nothing:
-// it is timed in this way beside the witness again, at every size, in processes in which the candidate never was.
+// it is timed in this way beside the witness again, at every size, in processes in which the candidate never was. A
+// parent without a witness has its time relative to the anchor alone: with inputs of problem.py that is measured again,
+// since it may depend on them.
 absl::Status TimeParentAlone(TrialRun& run, const std::vector<TimedProcess>& beside_candidate) {
   const v1::SeatTime& as_candidate = run.build.trial.parent_as_candidate();
   const SeatPairs beside = SeatPairsOf(run, beside_candidate);
   const v1::SeatTime as_parent = beside.Time(&v1::PairSample::parent_us, &v1::PairSample::witness_us);
-  const bool lacks_time =
-      as_candidate.processes() > 0 && as_parent.processes() > 0 && !TimedAlike(as_candidate, as_parent);
+  const v1::SeatTime beside_anchor = beside.Time(&v1::PairSample::parent_us, &v1::PairSample::anchor_us);
+  const bool has_witness = as_candidate.processes() > 0 && as_parent.processes() > 0;
+  const bool kept_by_it = KeepsMore(run.build.trial) && beside_candidate.size() > 1;
+  const bool lacks_time = has_witness ? !TimedAlike(as_candidate, as_parent) : kept_by_it && beside_anchor.data() != 0;
   if (!lacks_time) return absl::OkStatus();
   const std::vector<SizeWeight> sizes = run.sizes();
-  std::vector<SizeLogs> all;
+  std::vector<SizeLogs> all, all_beside_anchor;
   for (const SizeWeight& size : sizes) all.push_back({size.weight, {}});
+  all_beside_anchor = all;
   for (int process = 0; process < KeepRule().min_processes; ++process) {
     run.device.runner().Restart();
     for (size_t i = 0; i < sizes.size(); ++i) {
@@ -84,24 +94,35 @@ absl::Status TimeParentAlone(TrialRun& run, const std::vector<TimedProcess>& bes
       const TimingOptions options = {.pairs = KeepRule().extended_pairs,
                                      .candidate_first = process % 2 == 0,
                                      .single = like.single(),
-                                     .calls = like.calls()};
+                                     .calls = like.calls(),
+                                     .same_data = true};
+      const BuiltSize& parent = run.build.ParentAt(sizes[i].size);
       const absl::StatusOr<Timing> timing =
-          Time(run, run.build.ParentAt(sizes[i].size), *run.build.WitnessAt(sizes[i].size), options);
+          Time(run, parent, has_witness ? *run.build.WitnessAt(sizes[i].size) : parent, options);
       if (!timing.ok()) return timing.status();
       std::vector<double>& logs = all[i].processes.emplace_back();
-      for (const v1::PairSample& pair : timing->times.pairs())
+      std::vector<double>& logs_beside_anchor = all_beside_anchor[i].processes.emplace_back();
+      bool same_data = true;
+      for (const v1::PairSample& pair : timing->times.pairs()) {
         logs.push_back(std::log(pair.candidate_us() / pair.parent_us()));
-      if (timing->failure || logs.size() < 2) {  // of the parent, which was validated before
-        run.Note("the parent could not be timed beside an earlier variant alone: its seat was not tested");
+        logs_beside_anchor.push_back(std::log(pair.candidate_us() / pair.anchor_us()));
+        same_data = same_data && pair.data() == like.data();
+      }
+      // Of the parent, which was validated before; or the process that had the inputs is gone.
+      if (timing->failure || logs.size() < 2 || !same_data) {
+        run.Note("the parent could not be timed without the candidate: its seat was not tested");
         return absl::OkStatus();
       }
     }
   }
-  v1::SeatTime& alone = *run.result().mutable_parent_alone();
-  alone = SeatTimeOf(all);
-  alone.set_single(as_parent.single());
-  alone.set_calls(as_parent.calls());
-  alone.set_protocol(as_parent.protocol());
+  if (has_witness) {
+    *run.result().mutable_parent_alone() = SeatTimeOf(all);
+    SetWay(as_parent, run.result().mutable_parent_alone());
+  }
+  if (beside_anchor.data() != 0) {
+    *run.result().mutable_parent_alone_beside_anchor() = SeatTimeOf(all_beside_anchor);
+    SetWay(beside_anchor, run.result().mutable_parent_alone_beside_anchor());
+  }
   return absl::OkStatus();
 }
 
@@ -210,8 +231,7 @@ absl::Status CompareWithParent(TrialRun& run) {
   PairTimer timer;
   timer.protocol.sizes = InformativeFirst(run.sizes(), run.validate_seconds);
   timer.protocol.worst = several ? GoalOf(trial, run.bundle).worst() : 0;
-  // What was kept before is measured whole.
-  timer.protocol.stop_early = trial.purpose() != v1::TRIAL_PURPOSE_TOTAL && trial.purpose() != v1::TRIAL_PURPOSE_VERIFY;
+  timer.protocol.stop_early = KeepsMore(trial);  // what was kept before is measured whole
   if (several && timer.protocol.stop_early) timer.protocol.whole = run.build.size;
   // Each process exchanges the seats of the one before it.
   const bool first_seat = std::random_device()() % 2 == 0;
@@ -226,6 +246,7 @@ absl::Status CompareWithParent(TrialRun& run) {
     }
     options.candidate_first = (process % 2 == 0) == first_seat;
     if (process > 0) options.witness = run.build.WitnessAt(size);
+    options.same_data = process > 1;
     absl::StatusOr<Timing> timing = Time(run, *run.build.candidate.Find(size), run.build.ParentAt(size), options);
     if (timing.ok()) checks.Add(size, process, *timing);
     if (timing.ok() && !timing->times.pairs().empty()) calls[size] = timing->times.pairs(0).calls();

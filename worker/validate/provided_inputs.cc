@@ -105,9 +105,9 @@ class PoolMaker {
 
   absl::StatusOr<TimedPool> Make() {
     if (absl::Status dropped = Drop(device_, pool_); !dropped.ok()) return dropped;
-    uint32_t entries = kMinEntries;
+    TimedPool made = {pool_, kMinEntries, static_cast<uint32_t>(SecretSeed() >> 32) | 1};
     double seconds = 0;
-    for (uint32_t entry = 0; entry < entries; ++entry) {
+    for (uint32_t entry = 0; entry < made.entries; ++entry) {
       EntryRequest request;
       request.pool = pool_;
       request.entry = entry;
@@ -116,12 +116,13 @@ class PoolMaker {
       absl::StatusOr<StagedEntry> staged = device_.problem().Make(bundle_, plan_, request);
       if (!staged.ok()) return staged.status();
       seconds += staged->make_seconds;
-      if (entry == 0) entries = EntriesFor(*staged);
+      if (entry == 0) made.entries = EntriesFor(*staged);
       absl::Status provided = ProvideStaged(device_, *staged, pool_, entry, /*with_inputs=*/false);
       if (!provided.ok()) return provided;
     }
-    if (seconds > kQuickSeconds) device_.pools().slow[pool_] = entries;
-    return TimedPool{pool_, entries};
+    made.slow = seconds > kQuickSeconds;
+    device_.pools().made[pool_] = made;
+    return made;
   }
 
  private:
@@ -167,22 +168,24 @@ absl::Status HandOver(GpuDevice& device, const v1::Bundle& bundle, const v1::Inp
   return HandOverEntry(device, bundle, draw.pool(), draw.entry(), with_inputs);
 }
 
-absl::StatusOr<TimedPool> ProvideTimedPool(GpuDevice& device, const v1::Bundle& bundle, const v1::Plan& plan) {
+absl::StatusOr<TimedPool> ProvideTimedPool(GpuDevice& device, const v1::Bundle& bundle, const v1::Plan& plan,
+                                           bool same_data) {
   if (!HasProblem(bundle)) return TimedPool();
   const std::string pool = absl::StrCat("timed ", plan.size(), " ", ProblemIdentity(bundle).substr(0, 16));
   if (device.pools().timed != pool) {
     if (absl::Status dropped = Drop(device, device.pools().timed); !dropped.ok()) return dropped;
     device.pools().timed = pool;
   }
-  if (const auto kept = device.pools().slow.find(pool); kept != device.pools().slow.end()) {
-    const TimedPool timed = {pool, kept->second};
+  const auto made = device.pools().made.find(pool);
+  if (made != device.pools().made.end() && (made->second.slow || same_data)) {
+    const TimedPool timed = made->second;
     absl::Status status;
     for (uint32_t entry = 0; entry < timed.entries && status.ok(); ++entry) {
       status = HandOverEntry(device, bundle, pool, entry, /*with_inputs=*/false);
     }
     if (status.ok()) return timed;
     if (!absl::IsNotFound(status)) return status;
-    device.pools().slow.erase(pool);  // its process has ended: another one is made
+    device.pools().made.erase(pool);  // its process has ended: another one is made
   }
   return PoolMaker(device, bundle, plan, pool).Make();
 }

@@ -18,12 +18,19 @@ class GpuDevice;
 // The inputs that problem.py makes, on their way to the runner, and its expected outputs, on theirs to the reference
 // process. Nothing here does anything for a bundle without problem.py.
 
+struct TimedPool {
+  std::string pool;  // empty: fills alone
+  uint32_t entries = 0;
+  uint32_t data = 0;  // PairSample
+  bool slow = false;  // it took long to make, and is kept
+};
+
 // A device's memory of pools. One thread at a time.
 struct ProvidedPools {
-  std::set<std::string> checked;         // bundles whose problem.py gave the same data for the same seed
-  uint32_t next_entry = 0;               // of fresh inputs
-  std::string timed;                     // the pool of timed calls that the processes have
-  std::map<std::string, uint32_t> slow;  // pools of timed calls that took long to make and are kept: their entries
+  std::set<std::string> checked;          // bundles whose problem.py gave the same data for the same seed
+  uint32_t next_entry = 0;                // of fresh inputs
+  std::string timed;                      // the pool of timed calls that the processes have
+  std::map<std::string, TimedPool> made;  // pools of timed calls, as they were made last
 };
 
 // The pool that has the expected outputs of a pool's entries.
@@ -39,13 +46,9 @@ absl::StatusOr<v1::InputDraw> MakeInputs(GpuDevice& device, const v1::Bundle& bu
 // gets the inputs too, which a self-test compares.
 absl::Status HandOver(GpuDevice& device, const v1::Bundle& bundle, const v1::InputDraw& draw, bool with_inputs);
 
-struct TimedPool {
-  std::string pool;  // empty: fills alone
-  uint32_t entries = 0;
-};
-
 // Makes a pool of inputs for timed calls and hands it over: as many as can be made in a few seconds and take no more
-// than a few GB. A pool that can be made quickly is made again each time.
-absl::StatusOr<TimedPool> ProvideTimedPool(GpuDevice& device, const v1::Bundle& bundle, const v1::Plan& plan);
+// than a few GB. A pool that can be made quickly is made again each time, unless `same_data` asks for the last one.
+absl::StatusOr<TimedPool> ProvideTimedPool(GpuDevice& device, const v1::Bundle& bundle, const v1::Plan& plan,
+                                           bool same_data);
 
 }  // namespace pawl

@@ -5,6 +5,8 @@
 #include <map>
 #include <tuple>
 
+#include "profiles/seat_rule.h"
+
 namespace pawl {
 namespace {
 
@@ -104,12 +106,12 @@ v1::ProcessNoise NoisePool::Noise(const v1::ProcessNoise& prior, const std::vect
   noise.set_variance(std::max(sum / degrees, kLeastShare * prior.variance()));
   noise.set_degrees(degrees);
 
-  std::map<std::tuple<int, bool, int, int, int>, std::vector<v1::SeatTime>> as_parents;  // timed in one way, in a leg
+  std::map<std::tuple<int, TimedWay, int>, std::vector<v1::SeatTime>> as_parents;  // timed in one way, in a leg
   for (const v1::Iteration& iteration : iterations) {
     const bool counts = iteration.has_parent() && iteration.parent() != parent && iteration.as_parent().processes() > 0;
     const v1::SeatTime& time = iteration.as_parent();
     if (counts) {
-      as_parents[{iteration.parent(), time.single(), time.calls(), time.protocol(), iteration.leg()}].push_back(time);
+      as_parents[{iteration.parent(), WayOf(time), iteration.leg()}].push_back(time);
     }
   }
   sum = prior.anchor_variance() * prior.anchor_degrees();

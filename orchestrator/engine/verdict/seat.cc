@@ -51,12 +51,11 @@ struct Scatter {
 };
 
 Scatter ScatterOfTrials(const CampaignState& campaign) {
-  std::map<std::tuple<int, bool, int, int, int>, std::vector<double>> times;  // of a parent, timed in one way, of a leg
+  std::map<std::tuple<int, TimedWay, int>, std::vector<double>> times;  // of a parent, timed in one way, of a leg
   for (const v1::Iteration& iteration : campaign.iterations()) {
     if (!iteration.has_parent() || iteration.as_parent().processes() == 0) continue;
     const v1::SeatTime& time = iteration.as_parent();
-    times[{iteration.parent(), time.single(), time.calls(), time.protocol(), iteration.leg()}].push_back(
-        time.log_time());
+    times[{iteration.parent(), WayOf(time), iteration.leg()}].push_back(time.log_time());
   }
   Scatter scatter;
   for (const auto& [parent, of] : times) {
@@ -105,6 +104,22 @@ std::vector<v1::SeatTime> TimesAsParent(const CampaignState& campaign, const v1:
     if (!timed || !TimedAlike(child.as_parent(), like) || (without && without(child))) continue;
     times.push_back(child.as_parent());
   }
+  return times;
+}
+
+// Of the parent, timed as beside this candidate but without it.
+PooledTime TimesWithout(const CampaignState& campaign, const v1::Iteration& parent, const v1::Iteration& iteration) {
+  PooledTime times;
+  if (iteration.has_parent_alone_beside_anchor()) {
+    times.Add(iteration.parent_alone_beside_anchor());
+    return times;
+  }
+  const v1::SeatTime& now = iteration.as_parent();
+  if (parent.as_candidate().processes() == 0) return times;
+  // Legs are timed at different sizes.
+  const bool as_now = parent.leg() == iteration.leg() && TimedAlike(parent.as_candidate(), now);
+  if (as_now) times.Add(parent.as_candidate());
+  for (const v1::SeatTime& time : TimesAsParent(campaign, parent, iteration.leg(), now)) times.Add(time);
   return times;
 }
 
@@ -222,13 +237,15 @@ void SetSeatTimes(const CampaignState& campaign, const v1::TrialResult& result, 
   const auto set = [](const v1::SeatTime& from, v1::SeatTime* to) {
     to->set_log_time(from.log_time());
     to->set_processes(from.processes());
-    to->set_single(from.single());
-    to->set_calls(from.calls());
-    to->set_protocol(from.protocol());
+    SetWay(from, to);
   };
   set(pairs.Time(&v1::PairSample::candidate_us, &v1::PairSample::anchor_us), iteration->mutable_as_candidate());
   if (!iteration->has_parent()) return;
   set(pairs.Time(&v1::PairSample::parent_us, &v1::PairSample::anchor_us), iteration->mutable_as_parent());
+  const v1::SeatTime& alone = result.parent_alone_beside_anchor();
+  if (alone.processes() > 0 && TimedAlike(alone, iteration->as_parent())) {
+    *iteration->mutable_parent_alone_beside_anchor() = alone;
+  }
 }
 
 std::optional<std::string> SlowedParent(const CampaignState& campaign, const v1::Iteration& iteration,
@@ -243,12 +260,8 @@ std::optional<std::string> SlowedParent(const CampaignState& campaign, const v1:
   }
   if (beside) share *= 1 - kWitnessPart;
   const v1::SeatTime& now = iteration.as_parent();
-  if (parent->as_candidate().processes() == 0 || now.processes() == 0) return std::nullopt;
-  PooledTime before;
-  // Legs are timed at different sizes.
-  const bool as_now = parent->leg() == iteration.leg() && TimedAlike(parent->as_candidate(), now);
-  if (as_now) before.Add(parent->as_candidate());
-  for (const v1::SeatTime& time : TimesAsParent(campaign, *parent, iteration.leg(), now)) before.Add(time);
+  if (now.processes() == 0) return std::nullopt;
+  const PooledTime before = TimesWithout(campaign, *parent, iteration);
   if (before.processes == 0) return std::nullopt;  // never timed like this
   const double slower = now.log_time() - before.log_time;
   const double limit =

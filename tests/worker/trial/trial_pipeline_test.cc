@@ -384,6 +384,24 @@ TEST_F(TrialPipelineTest, DoesNotTimeTheParentAloneWhereItWasTimedCallByCallAsAC
   EXPECT_FALSE(Run().has_parent_alone());
 }
 
+// Its time relative to the anchor may be another with these inputs than with those of the trials before.
+TEST_F(TrialPipelineTest, TimesAParentWithoutAWitnessAloneWithTheSameInputsOfProblemPy) {
+  bundle_ = ProblemBundle();
+  gpu_.processes = {{.candidate_us = 180, .parent_us = 200},
+                    {.candidate_us = 180, .parent_us = 200},
+                    {.candidate_us = 190, .parent_us = 190}};
+  const v1::TrialResult result = Run();
+  EXPECT_FALSE(result.has_failure()) << result.failure().message();
+  EXPECT_FALSE(result.has_parent_alone());
+  const v1::SeatTime& alone = result.parent_alone_beside_anchor();
+  EXPECT_EQ(alone.processes(), 2);
+  EXPECT_NEAR(alone.log_time(), std::log(190.0 / 10), 1e-6);
+  ASSERT_EQ(result.confirming_pairs_size(), 36);
+  EXPECT_NE(result.confirming_pairs(0).data(), 0);
+  EXPECT_NE(result.confirming_pairs(0).data(), result.pairs(0).data()) << "each process has its own";
+  EXPECT_EQ(alone.data(), result.confirming_pairs(0).data()) << "but for those that a candidate is compared with";
+}
+
 TEST_F(TrialPipelineTest, AsksNoFurtherProcessOnceTheWitnessShowsABias) {
   *trial_.mutable_witness() = Tile(32);
   *trial_.mutable_parent_as_candidate() = AsCandidate(190);

@@ -36,9 +36,12 @@ class ProvidedInputsTest : public testing::Test {
     return CallAndCheck(gpu_, bundle_, built_.sizes[0], FreshDraw(), options);
   }
 
-  absl::StatusOr<Timing> Time() {
-    return TimeAgainst(gpu_, bundle_, built_.sizes[1], built_.sizes[1], TimingOptions());
+  absl::StatusOr<Timing> Time(bool same_data = false) {
+    return TimeAgainst(gpu_, bundle_, built_.sizes[1], built_.sizes[1], {.same_data = same_data});
   }
+
+  // Which inputs timed calls have now.
+  uint32_t TimedData(bool same_data = false) { return Time(same_data)->times.pairs(0).data(); }
 
   // Of the entries that the runner was given for timed calls.
   int64_t TimedEntries() const {
@@ -134,6 +137,19 @@ TEST_F(ProvidedInputsTest, APoolThatTakesLongToMakeIsSmallAndKept) {
   ASSERT_TRUE(Time().ok());
   EXPECT_EQ(TimedEntries(), 4);
   EXPECT_EQ(std::count(gpu_.problem_log.begin(), gpu_.problem_log.end(), "make main"), 2);
+}
+
+TEST_F(ProvidedInputsTest, PairsSayWhichInputsTheyHad) {
+  const uint32_t first = TimedData();
+  EXPECT_NE(first, 0);
+  gpu_.runner().Restart();
+  EXPECT_EQ(TimedData(/*same_data=*/true), first);
+  EXPECT_EQ(std::count(gpu_.problem_log.begin(), gpu_.problem_log.end(), "make main"), 8);
+  EXPECT_NE(TimedData(), first);
+  gpu_.make_seconds = 3;
+  const uint32_t slow = TimedData();
+  gpu_.runner().Restart();
+  EXPECT_EQ(TimedData(), slow);
 }
 
 TEST_F(ProvidedInputsTest, ThePoolOfAnotherSizeMakesRoom) {

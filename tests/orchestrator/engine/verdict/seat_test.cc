@@ -94,6 +94,7 @@ class SeatCampaign {
         for (int i = first; i < pairs->size(); ++i) {
           if (anchored) pairs->at(i).set_anchor_us(kAnchorUs);
           pairs->at(i).set_protocol(protocol);
+          pairs->at(i).set_data(data);
           pairs->at(i).set_single(single);
           pairs->at(i).set_calls(added.calls.value_or(calls));
           if (small && added.calls_at_small) pairs->at(i).set_calls(*added.calls_at_small);
@@ -103,6 +104,7 @@ class SeatCampaign {
       }
     }
     if (alone.processes() > 0) *result.mutable_parent_alone() = alone;
+    if (alone_beside_anchor.processes() > 0) *result.mutable_parent_alone_beside_anchor() = alone_beside_anchor;
     *f.mutable_iteration() = Judge(state_, plan, result);
     for (v1::RevisedIteration& revised : RevisedBySeat(state_, f.iteration(), plan.noise(), Gates::Default())) {
       *f.add_revised() = std::move(revised);
@@ -126,6 +128,8 @@ class SeatCampaign {
   bool single = false;             // calls are timed one by one
   int calls = 0;                   // of a graph
   int protocol = 0;
+  uint32_t data = 0;  // of problem.py
+  v1::SeatTime alone_beside_anchor;
 
   const CampaignState& state() const { return state_; }
   v1::Verdict VerdictOf(int iteration) const { return state_.Find(iteration)->verdict(); }
@@ -336,6 +340,33 @@ TEST(Seat, DoesNotTakeAnotherProtocolForNoise) {
     return campaign.state().NoiseFor(0).anchor_variance();
   };
   EXPECT_NEAR(variance(1.05), variance(1), 1e-12);
+}
+
+// A sparse product takes as long as its longest row, and every trial may have other matrices.
+TEST(Seat, ComparesTimesWithTheSameInputsOnly) {
+  const auto verdict = [](double slower, uint32_t data, const v1::SeatTime& alone) {
+    SeatCampaign campaign;
+    campaign.data = 1;
+    campaign.Try(0, 100, 100, {Added()});
+    campaign.data = data;
+    campaign.alone_beside_anchor = alone;
+    return campaign.Try(0, 100 * (1 + slower), 70 * (1 + slower), {Added(), Added()}).iteration();
+  };
+  const v1::Iteration same = verdict(0.12, 1, {});
+  EXPECT_EQ(same.verdict(), v1::REJECTED) << same.reason();
+  EXPECT_EQ(same.failure().check(), v1::CHECK_SEAT);
+  EXPECT_EQ(verdict(0.12, 2, {}).verdict(), v1::KEPT);
+
+  // What it took with these inputs without the candidate.
+  v1::SeatTime alone;
+  alone.set_log_time(std::log(10 * 1.12));
+  alone.set_processes(2);
+  alone.set_data(2);
+  EXPECT_EQ(verdict(0.12, 2, alone).verdict(), v1::KEPT);
+  EXPECT_EQ(verdict(0.12, 1, alone).verdict(), v1::REJECTED) << "it was timed alone with other inputs";
+  const v1::Iteration slowed = verdict(0.24, 2, alone);
+  EXPECT_EQ(slowed.verdict(), v1::REJECTED) << slowed.reason();
+  EXPECT_EQ(slowed.failure().check(), v1::CHECK_SEAT);
 }
 
 // A candidate may see to it that its first process is timed in another way than those that confirm.
