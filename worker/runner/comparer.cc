@@ -37,6 +37,13 @@ constexpr double kSteady = 0.003;  // largest change of the anchor's time once t
 
 double SecondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
+double GeometricMean(std::vector<double> values) {
+  if (values.empty()) return 0;
+  double sum = 0;
+  for (const double value : values) sum += std::log(value);
+  return std::exp(sum / static_cast<double>(values.size()));
+}
+
 double Median(std::vector<double> values) {
   if (values.empty()) return 0;
   const size_t middle = values.size() / 2;
@@ -662,9 +669,11 @@ absl::StatusOr<bool> Comparer::MeasurePair(v1::TimingMode mode, v1::PairSample* 
     }
     std::reverse(order.begin(), order.end());
   }
-  pair->set_parent_us(Median(times[&parent_]));
-  pair->set_candidate_us(Median(times[&candidate_]));
-  pair->set_witness_us(Median(times[&witness_]));
+  // The median of times with different inputs would be that of the middle one alone.
+  const auto typical = request_.entries() > 1 ? GeometricMean : Median;
+  pair->set_parent_us(typical(times[&parent_]));
+  pair->set_candidate_us(typical(times[&candidate_]));
+  pair->set_witness_us(typical(times[&witness_]));
   pair->set_anchor_us(Median(anchors));
   pair->set_single(leaves_state_);
   pair->set_calls(calls_);
