@@ -22,10 +22,6 @@ double Above(double degrees, double share) {
   return boost::math::quantile(boost::math::complement(distribution, share));
 }
 
-bool SameWay(const v1::PairSample& a, const v1::PairSample& b) {
-  return a.single() == b.single() && a.calls() == b.calls() && a.protocol() == b.protocol() && a.data() == b.data();
-}
-
 constexpr int kCallsOfASize = 100;  // and more are no number of calls at one size
 
 // SeatTime::calls of times at several sizes: two digits for the calls of each in a graph (at most 20), 99 where they
@@ -45,15 +41,23 @@ int CallsOfSizes(const std::vector<std::vector<v1::PairSample>>& sizes) {
   return static_cast<int>(std::max<int64_t>(1, number));
 }
 
-// SeatTime::data of times at several sizes; 0 where no size has inputs of problem.py.
+// SeatTime::data of times at several sizes: their number if it is the same, as those of a process that confirms.
 uint32_t DataOfSizes(const std::vector<std::vector<v1::PairSample>>& sizes) {
   constexpr uint32_t kPrime = 16777619;
   uint32_t number = 0;
-  for (const std::vector<v1::PairSample>& pairs : sizes) number = number * kPrime + pairs[0].data();
-  return number;
+  bool same = true;
+  for (const std::vector<v1::PairSample>& pairs : sizes) {
+    number = number * kPrime + pairs[0].data();
+    same = same && pairs[0].data() == sizes[0][0].data();
+  }
+  return same ? sizes[0][0].data() : number;
 }
 
 }  // namespace
+
+bool SameWay(const v1::PairSample& a, const v1::PairSample& b) {
+  return a.single() == b.single() && a.calls() == b.calls() && a.protocol() == b.protocol() && a.data() == b.data();
+}
 
 v1::SeatTime SeatTimeOf(const std::vector<std::vector<double>>& processes) {
   v1::SeatTime time;

@@ -36,6 +36,9 @@ v1::SeatTime SeatTimeOf(std::span<const SizeLogs> sizes);
 // One of the times of a pair.
 using PairTime = double (v1::PairSample::*)() const;
 
+// Timed in the same way, with the same inputs where problem.py made them.
+bool SameWay(const v1::PairSample& a, const v1::PairSample& b);
+
 // What the processes of a comparison timed at the sizes of a goal: of those processes only that timed every size, and
 // in the same way as the last of them, since a candidate may have calls timed in other ways in some. In the last, the
 // pairs that were timed as its last at their size count, so that no candidate goes without a seat test by changing the

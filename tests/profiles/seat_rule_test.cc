@@ -89,7 +89,6 @@ TEST(SeatPairs, AreOfTheProcessesThatWereTimedAsTheLastAtEverySize) {
   EXPECT_NEAR(time.log_time(), 0.4 * 0.1 + 0.6 * 0.2, 1e-12);
 }
 
-// A process may time a lighter size twice, first a few pairs and then more.
 // Times may depend on the inputs that problem.py makes.
 TEST(SeatPairs, AreOfTheProcessesThatHadTheInputsOfTheLast) {
   const auto with_data = [](std::vector<v1::PairSample> process, uint32_t small, uint32_t main) {
@@ -112,6 +111,7 @@ TEST(SeatPairs, AreOfTheProcessesThatHadTheInputsOfTheLast) {
   EXPECT_FALSE(TimedAlike(last, fills));
 }
 
+// A process may time a lighter size twice, first a few pairs and then more.
 TEST(SeatPairs, AreThereWhereEveryProcessWasTimedInTwoWays) {
   std::vector<v1::PairSample> mixed = Process(7, 0.2);
   for (int i = 0; i < 3; ++i) mixed.push_back(Pair("small", 0.1, 1, /*single=*/true));

@@ -24,7 +24,9 @@ struct TimingOptions {
   const BuiltSize* witness = nullptr;  // timed beside both
   bool single = false;                 // each call by itself
   int calls = 0;                       // of a graph; 0: as the fastest side needs
-  bool same_data = false;              // of problem.py: the inputs of this size's timed calls before these
+  // Of problem.py: the number of the inputs, 0: any; and whether those that took long to make and are kept will do.
+  uint32_t data = 0;
+  bool kept_data = true;
   // Other inputs than the bundle's own fill, which calls that look like timed ones are given and checked with; none:
   // null, or a bundle whose inputs problem.py makes.
   const InputMagnitudes* inputs = nullptr;

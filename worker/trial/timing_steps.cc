@@ -21,6 +21,7 @@
 #include "worker/trial/timed_comparison.h"
 #include "worker/trial/timer.h"
 #include "worker/trial/trial_steps.h"
+#include "worker/validate/provided_inputs.h"
 
 namespace pawl {
 namespace {
@@ -48,11 +49,6 @@ absl::StatusOr<Timing> Time(TrialRun& run, const BuiltSize& candidate, const Bui
   return failed;
 }
 
-// A trial of something that was kept before keeps nothing.
-bool KeepsMore(const v1::Trial& trial) {
-  return trial.purpose() != v1::TRIAL_PURPOSE_TOTAL && trial.purpose() != v1::TRIAL_PURPOSE_VERIFY;
-}
-
 SeatPairs SeatPairsOf(const TrialRun& run, const std::vector<TimedProcess>& processes) {
   std::vector<std::vector<v1::PairSample>> pairs;
   for (const TimedProcess& process : processes) pairs.push_back(process.pairs);
@@ -70,19 +66,14 @@ bool SeatInDoubt(const TrialRun& run, const std::vector<TimedProcess>& processes
   return !test.failed() && !test.excluded;
 }
 
-// Where calls are timed in another way beside the candidate than when the parent was one, its time then says nothing:
-// it is timed in this way beside the witness again, at every size, in processes in which the candidate never was. A
-// parent without a witness has its time relative to the anchor alone: with inputs of problem.py that is measured again,
-// since it may depend on them.
-absl::Status TimeParentAlone(TrialRun& run, const std::vector<TimedProcess>& beside_candidate) {
-  const v1::SeatTime& as_candidate = run.build.trial.parent_as_candidate();
-  const SeatPairs beside = SeatPairsOf(run, beside_candidate);
-  const v1::SeatTime as_parent = beside.Time(&v1::PairSample::parent_us, &v1::PairSample::witness_us);
-  const v1::SeatTime beside_anchor = beside.Time(&v1::PairSample::parent_us, &v1::PairSample::anchor_us);
-  const bool has_witness = as_candidate.processes() > 0 && as_parent.processes() > 0;
-  const bool kept_by_it = KeepsMore(run.build.trial) && beside_candidate.size() > 1;
-  const bool lacks_time = has_witness ? !TimedAlike(as_candidate, as_parent) : kept_by_it && beside_anchor.data() != 0;
-  if (!lacks_time) return absl::OkStatus();
+struct ParentTimes {
+  v1::SeatTime beside_witness, beside_anchor;
+};
+
+// The parent beside the witness, or else beside itself, in processes in which the candidate never was; `ways` says how,
+// for each of the sizes. Nothing: the trial has failed.
+absl::StatusOr<std::optional<ParentTimes>> TimeParentAlone(TrialRun& run, const std::vector<v1::PairSample>& ways,
+                                                           bool beside_witness) {
   const std::vector<SizeWeight> sizes = run.sizes();
   std::vector<SizeLogs> all, all_beside_anchor;
   for (const SizeWeight& size : sizes) all.push_back({size.weight, {}});
@@ -90,39 +81,93 @@ absl::Status TimeParentAlone(TrialRun& run, const std::vector<TimedProcess>& bes
   for (int process = 0; process < KeepRule().min_processes; ++process) {
     run.device.runner().Restart();
     for (size_t i = 0; i < sizes.size(); ++i) {
-      const v1::PairSample& like = beside.LikeAll(i);
       const TimingOptions options = {.pairs = KeepRule().extended_pairs,
                                      .candidate_first = process % 2 == 0,
-                                     .single = like.single(),
-                                     .calls = like.calls(),
-                                     .same_data = true};
+                                     .single = ways[i].single(),
+                                     .calls = ways[i].calls(),
+                                     .data = ways[i].data(),
+                                     .kept_data = false};
       const BuiltSize& parent = run.build.ParentAt(sizes[i].size);
-      const absl::StatusOr<Timing> timing =
-          Time(run, parent, has_witness ? *run.build.WitnessAt(sizes[i].size) : parent, options);
+      const BuiltSize& other = beside_witness ? *run.build.WitnessAt(sizes[i].size) : parent;
+      const absl::StatusOr<Timing> timing = Time(run, parent, other, options);
       if (!timing.ok()) return timing.status();
       std::vector<double>& logs = all[i].processes.emplace_back();
       std::vector<double>& logs_beside_anchor = all_beside_anchor[i].processes.emplace_back();
-      bool same_data = true;
+      bool alike = true;
       for (const v1::PairSample& pair : timing->times.pairs()) {
         logs.push_back(std::log(pair.candidate_us() / pair.parent_us()));
         logs_beside_anchor.push_back(std::log(pair.candidate_us() / pair.anchor_us()));
-        same_data = same_data && pair.data() == like.data();
+        alike = alike && SameWay(pair, ways[i]);
       }
-      // Of the parent, which was validated before; or the process that had the inputs is gone.
-      if (timing->failure || logs.size() < 2 || !same_data) {
-        run.Note("the parent could not be timed without the candidate: its seat was not tested");
-        return absl::OkStatus();
-      }
+      if (!timing->failure && logs.size() >= 2 && alike) continue;
+      // Of the parent, which was validated before: it behaves in another way without the candidate, or now.
+      v1::Failure failure;
+      failure.set_stage(v1::STAGE_MEASURE);
+      failure.set_check(v1::CHECK_SEAT);
+      failure.set_size(sizes[i].size);
+      failure.set_message(absl::StrCat("the parent could not be timed without this candidate",
+                                       timing->failure ? absl::StrCat(" (", timing->failure->message(), ")") : "",
+                                       ": the comparison can't be believed"));
+      run.Fail(failure);
+      return std::nullopt;
     }
   }
+  return ParentTimes{SeatTimeOf(all), SeatTimeOf(all_beside_anchor)};
+}
+
+// How the parent was timed as a candidate, for each size; none where that can't be told, or not be done again.
+std::vector<v1::PairSample> WaysAsCandidate(TrialRun& run, const SeatPairs& beside, const v1::SeatTime& as_parent) {
+  const v1::SeatTime& as_candidate = run.build.trial.parent_as_candidate();
+  if (!IsOwnData(run.device.pools(), as_candidate.data()) || as_candidate.protocol() != as_parent.protocol()) return {};
+  v1::SeatTime now = as_parent;
+  now.set_data(as_candidate.data());
+  const bool alike = WayOf(now) == WayOf(as_candidate);
+  const std::vector<SizeWeight> sizes = run.sizes();
+  if (!alike && (sizes.size() > 1 || as_candidate.calls() == 0)) return {};
+  std::vector<v1::PairSample> ways;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    v1::PairSample& way = ways.emplace_back(beside.LikeAll(i));
+    way.set_data(as_candidate.data());
+    if (alike) continue;
+    way.set_single(as_candidate.single());
+    way.set_calls(as_candidate.calls());
+  }
+  return ways;
+}
+
+// Where calls are timed in another way beside the candidate than when the parent was one, its time then says nothing:
+// it is timed in this way without the candidate. A parent without a witness has its time relative to the anchor only,
+// which may be another with other inputs of problem.py. Where it had other inputs as a candidate, it also gets those
+// once more, since it may have become slower meanwhile.
+absl::Status TimeParentWithout(TrialRun& run, const std::vector<TimedProcess>& beside_candidate) {
+  const v1::Trial& trial = run.build.trial;
+  const v1::SeatTime& as_candidate = trial.parent_as_candidate();
+  const SeatPairs beside = SeatPairsOf(run, beside_candidate);
+  const v1::SeatTime as_parent = beside.Time(&v1::PairSample::parent_us, &v1::PairSample::witness_us);
+  const v1::SeatTime beside_anchor = beside.Time(&v1::PairSample::parent_us, &v1::PairSample::anchor_us);
+  const bool has_witness = as_candidate.processes() > 0 && as_parent.processes() > 0;
+  const bool may_keep = (trial.purpose() == v1::TRIAL_PURPOSE_ITERATION || trial.purpose() == v1::TRIAL_PURPOSE_END) &&
+                        beside_candidate.size() > 1;
+  const bool lacks_time = has_witness ? !TimedAlike(as_candidate, as_parent) : may_keep && beside_anchor.data() != 0;
+  if (!lacks_time) return absl::OkStatus();
+  std::vector<v1::PairSample> ways;
+  for (size_t i = 0; i < run.sizes().size(); ++i) ways.push_back(beside.LikeAll(i));
+  absl::StatusOr<std::optional<ParentTimes>> alone = TimeParentAlone(run, ways, has_witness);
+  if (!alone.ok() || !*alone) return alone.status();
   if (has_witness) {
-    *run.result().mutable_parent_alone() = SeatTimeOf(all);
+    *run.result().mutable_parent_alone() = (*alone)->beside_witness;
     SetWay(as_parent, run.result().mutable_parent_alone());
   }
   if (beside_anchor.data() != 0) {
-    *run.result().mutable_parent_alone_beside_anchor() = SeatTimeOf(all_beside_anchor);
+    *run.result().mutable_parent_alone_beside_anchor() = (*alone)->beside_anchor;
     SetWay(beside_anchor, run.result().mutable_parent_alone_beside_anchor());
   }
+  ways = has_witness ? WaysAsCandidate(run, beside, as_parent) : std::vector<v1::PairSample>();
+  if (ways.empty()) return absl::OkStatus();
+  absl::StatusOr<std::optional<ParentTimes>> again = TimeParentAlone(run, ways, /*beside_witness=*/true);
+  if (!again.ok() || !*again) return again.status();
+  *run.result().mutable_parent_again() = (*again)->beside_witness;
+  SetWay(as_candidate, run.result().mutable_parent_again());
   return absl::OkStatus();
 }
 
@@ -231,12 +276,19 @@ absl::Status CompareWithParent(TrialRun& run) {
   PairTimer timer;
   timer.protocol.sizes = InformativeFirst(run.sizes(), run.validate_seconds);
   timer.protocol.worst = several ? GoalOf(trial, run.bundle).worst() : 0;
-  timer.protocol.stop_early = KeepsMore(trial);  // what was kept before is measured whole
+  // What was kept before is measured whole.
+  timer.protocol.stop_early = trial.purpose() != v1::TRIAL_PURPOSE_TOTAL && trial.purpose() != v1::TRIAL_PURPOSE_VERIFY;
   if (several && timer.protocol.stop_early) timer.protocol.whole = run.build.size;
   // Each process exchanges the seats of the one before it.
   const bool first_seat = std::random_device()() % 2 == 0;
   ChecksOfComparison checks;
   std::map<std::string, int> calls;  // of a graph, by size: as many in every process
+  std::map<int, uint32_t> data;      // of problem.py, by process
+  const auto slow_to_make = [&] {
+    const std::vector<SizeWeight> sizes = run.sizes();
+    return std::any_of(sizes.begin(), sizes.end(),
+                       [&](const SizeWeight& size) { return IsSlowToMake(run.device, run.bundle, size.size); });
+  };
   timer.time = [&](const std::string& size, int pairs, int process) {
     TimingOptions options = checks.Options(size, pairs, process);
     options.calls = calls[size];
@@ -246,7 +298,13 @@ absl::Status CompareWithParent(TrialRun& run) {
     }
     options.candidate_first = (process % 2 == 0) == first_seat;
     if (process > 0) options.witness = run.build.WitnessAt(size);
-    options.same_data = process > 1;
+    // Each process has its own inputs of problem.py, the first one those that take long to make and are kept.
+    if (HasProblem(run.bundle)) {
+      uint32_t& number = data[process];
+      if (number == 0) number = process > 1 && slow_to_make() ? data[1] : NewData(run.device.pools());
+      options.data = number;
+      options.kept_data = process == 0;
+    }
     absl::StatusOr<Timing> timing = Time(run, *run.build.candidate.Find(size), run.build.ParentAt(size), options);
     if (timing.ok()) checks.Add(size, process, *timing);
     if (timing.ok() && !timing->times.pairs().empty()) calls[size] = timing->times.pairs(0).calls();
@@ -270,7 +328,7 @@ absl::Status CompareWithParent(TrialRun& run) {
   run.timed = !timed->failure && !run.result().pairs().empty();
   run.faster = timed->comparison.result() == v1::FASTER;
   run.outcome.comparison = std::move(timed->comparison);
-  return run.faster ? TimeParentAlone(run, timed->processes) : absl::OkStatus();
+  return run.faster ? TimeParentWithout(run, timed->processes) : absl::OkStatus();
 }
 
 absl::Status TimeBesideParent(TrialRun& run) { return TimeFirstPairs(run, /*alone=*/false); }

@@ -1,6 +1,7 @@
 #include "worker/validate/provided_inputs.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <vector>
 
@@ -19,7 +20,7 @@ constexpr char kProbePool[] = "probe";
 constexpr uint32_t kMinEntries = 2, kMaxEntries = 8;
 constexpr double kPoolSeconds = 4;                // of making a pool
 constexpr int64_t kPoolBytes = int64_t{2} << 30;  // of a pool
-constexpr double kQuickSeconds = 1;               // a pool that takes less is made again for every process
+constexpr double kQuickSeconds = 1;               // a pool that takes less is made for every process
 
 // The bundle's first size with everything checked, once a device.
 absl::Status CheckProblemOnce(GpuDevice& device, const v1::Bundle& bundle) {
@@ -98,25 +99,44 @@ absl::Status HandOverEntry(GpuDevice& device, const v1::Bundle& bundle, const st
   return ProvideStaged(device, *staged, pool, entry, with_inputs);
 }
 
+// The pool of timed calls at a size; its inputs follow from this name and their number.
+std::string TimedPoolName(const v1::Bundle& bundle, const std::string& size) {
+  return absl::StrCat("timed ", size, " ", ProblemIdentity(bundle).substr(0, 16));
+}
+
+uint64_t NumberOf(const std::string& hexadecimal) {
+  return std::strtoull(hexadecimal.substr(0, 16).c_str(), nullptr, 16);
+}
+
 class PoolMaker {
  public:
-  PoolMaker(GpuDevice& device, const v1::Bundle& bundle, const v1::Plan& plan, std::string pool)
-      : device_(device), bundle_(bundle), plan_(plan), pool_(std::move(pool)) {}
+  // `pool`: what the processes know them by; the inputs are those of `name` and `data`.
+  PoolMaker(GpuDevice& device, const v1::Bundle& bundle, const v1::Plan& plan, std::string pool, std::string name,
+            uint32_t data)
+      : device_(device),
+        bundle_(bundle),
+        plan_(plan),
+        pool_(std::move(pool)),
+        name_(std::move(name)),
+        data_(data != 0 ? data : NewData(device.pools())) {}
 
   absl::StatusOr<TimedPool> Make() {
     if (absl::Status dropped = Drop(device_, pool_); !dropped.ok()) return dropped;
-    TimedPool made = {pool_, kMinEntries, static_cast<uint32_t>(SecretSeed() >> 32) | 1};
+    const auto first = device_.pools().made.find(name_);
+    const bool known = first != device_.pools().made.end();
+    TimedPool made = {pool_, known ? first->second.entries : kMinEntries, data_};
+    device_.pools().made.erase(pool_);
     double seconds = 0;
     for (uint32_t entry = 0; entry < made.entries; ++entry) {
       EntryRequest request;
       request.pool = pool_;
       request.entry = entry;
-      request.seed = SecretSeed();
+      request.seed = NumberOf(KeyedHash(device_.pools().key, absl::StrCat(name_, " ", data_, " ", entry)));
       request.only = entry == 0;
       absl::StatusOr<StagedEntry> staged = device_.problem().Make(bundle_, plan_, request);
       if (!staged.ok()) return staged.status();
       seconds += staged->make_seconds;
-      if (entry == 0) made.entries = EntriesFor(*staged);
+      if (entry == 0 && !known) made.entries = EntriesFor(*staged);
       absl::Status provided = ProvideStaged(device_, *staged, pool_, entry, /*with_inputs=*/false);
       if (!provided.ok()) return provided;
     }
@@ -135,8 +155,14 @@ class PoolMaker {
   GpuDevice& device_;
   const v1::Bundle& bundle_;
   const v1::Plan& plan_;
-  const std::string pool_;
+  const std::string pool_, name_;
+  const uint32_t data_;
 };
+
+// Of a number's lower half.
+uint32_t UpperHalf(const ProvidedPools& pools, uint32_t lower) {
+  return static_cast<uint32_t>(NumberOf(KeyedHash(pools.key, absl::StrCat("number ", lower)))) & 0xffff;
+}
 
 }  // namespace
 
@@ -168,16 +194,31 @@ absl::Status HandOver(GpuDevice& device, const v1::Bundle& bundle, const v1::Inp
   return HandOverEntry(device, bundle, draw.pool(), draw.entry(), with_inputs);
 }
 
+uint32_t NewData(const ProvidedPools& pools) {
+  uint32_t number = 0;
+  while (number == 0) {
+    const auto lower = static_cast<uint32_t>(SecretSeed() & 0xffff);
+    number = UpperHalf(pools, lower) << 16 | lower;
+  }
+  return number;
+}
+
+bool IsOwnData(const ProvidedPools& pools, uint32_t data) {
+  return data != 0 && UpperHalf(pools, data & 0xffff) == data >> 16;
+}
+
 absl::StatusOr<TimedPool> ProvideTimedPool(GpuDevice& device, const v1::Bundle& bundle, const v1::Plan& plan,
-                                           bool same_data) {
+                                           uint32_t data, bool kept) {
   if (!HasProblem(bundle)) return TimedPool();
-  const std::string pool = absl::StrCat("timed ", plan.size(), " ", ProblemIdentity(bundle).substr(0, 16));
+  const std::string name = TimedPoolName(bundle, plan.size());
+  const std::string pool = kept ? name : absl::StrCat(name, " again");
   if (device.pools().timed != pool) {
     if (absl::Status dropped = Drop(device, device.pools().timed); !dropped.ok()) return dropped;
     device.pools().timed = pool;
   }
   const auto made = device.pools().made.find(pool);
-  if (made != device.pools().made.end() && (made->second.slow || same_data)) {
+  const bool there = made != device.pools().made.end();
+  if (there && ((kept && made->second.slow) || (data != 0 && made->second.data == data))) {
     const TimedPool timed = made->second;
     absl::Status status;
     for (uint32_t entry = 0; entry < timed.entries && status.ok(); ++entry) {
@@ -185,9 +226,15 @@ absl::StatusOr<TimedPool> ProvideTimedPool(GpuDevice& device, const v1::Bundle& 
     }
     if (status.ok()) return timed;
     if (!absl::IsNotFound(status)) return status;
-    device.pools().made.erase(pool);  // its process has ended: another one is made
+    data = timed.data;  // the process that had them has ended: they are made once more
   }
-  return PoolMaker(device, bundle, plan, pool).Make();
+  return PoolMaker(device, bundle, plan, pool, name, data).Make();
+}
+
+bool IsSlowToMake(GpuDevice& device, const v1::Bundle& bundle, const std::string& size) {
+  if (!HasProblem(bundle)) return false;
+  const auto made = device.pools().made.find(TimedPoolName(bundle, size));
+  return made != device.pools().made.end() && made->second.slow;
 }
 
 }  // namespace pawl

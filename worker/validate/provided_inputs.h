@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/hash/hash.h"
 #include "pawl/v1/bundle.pb.h"
 #include "pawl/v1/plan.pb.h"
 #include "pawl/v1/runner.pb.h"
@@ -22,7 +23,7 @@ struct TimedPool {
   std::string pool;  // empty: fills alone
   uint32_t entries = 0;
   uint32_t data = 0;  // PairSample
-  bool slow = false;  // it took long to make, and is kept
+  bool slow = false;  // it took long to make
 };
 
 // A device's memory of pools. One thread at a time.
@@ -31,7 +32,14 @@ struct ProvidedPools {
   uint32_t next_entry = 0;                // of fresh inputs
   std::string timed;                      // the pool of timed calls that the processes have
   std::map<std::string, TimedPool> made;  // pools of timed calls, as they were made last
+  std::string key = RandomBytes(32);      // of the seeds of timed pools
 };
+
+// A number for inputs that nobody has seen. Inputs of the same number are the same as long as the device is there.
+uint32_t NewData(const ProvidedPools& pools);
+
+// Whether a number is one of this device's; of others', one in 65,536 is taken for one.
+bool IsOwnData(const ProvidedPools& pools, uint32_t data);
 
 // The pool that has the expected outputs of a pool's entries.
 std::string ExpectedPool(const std::string& pool);
@@ -46,9 +54,13 @@ absl::StatusOr<v1::InputDraw> MakeInputs(GpuDevice& device, const v1::Bundle& bu
 // gets the inputs too, which a self-test compares.
 absl::Status HandOver(GpuDevice& device, const v1::Bundle& bundle, const v1::InputDraw& draw, bool with_inputs);
 
-// Makes a pool of inputs for timed calls and hands it over: as many as can be made in a few seconds and take no more
-// than a few GB. A pool that can be made quickly is made again each time, unless `same_data` asks for the last one.
+// Hands over a pool of inputs for timed calls: as many as can be made in a few seconds and take no more than a few GB.
+// They are those of the number `data`; 0: new ones. Where `kept` allows it, and they take long to make, they are those
+// that were made for a size first.
 absl::StatusOr<TimedPool> ProvideTimedPool(GpuDevice& device, const v1::Bundle& bundle, const v1::Plan& plan,
-                                           bool same_data);
+                                           uint32_t data, bool kept);
+
+// Whether the inputs of timed calls at this size took long to make.
+bool IsSlowToMake(GpuDevice& device, const v1::Bundle& bundle, const std::string& size);
 
 }  // namespace pawl

@@ -129,7 +129,8 @@ int LooksAt(int processes) { return static_cast<int>(std::log2(processes)); }
 double PercentOf(double log_time) { return 100 * std::expm1(log_time); }
 
 void SetTimesBesideWitness(const v1::Iteration& parent, bool same_gpu, const SeatPairs& pairs,
-                           const v1::SeatTime& alone, v1::Iteration* iteration) {
+                           const v1::TrialResult& result, v1::Iteration* iteration) {
+  const v1::SeatTime& alone = result.parent_alone();
   const std::optional<int> witness = WitnessOf(parent);
   v1::SeatTime candidate;
   if (witness && parent.leg() == iteration->leg()) {
@@ -141,6 +142,10 @@ void SetTimesBesideWitness(const v1::Iteration& parent, bool same_gpu, const Sea
       iteration->mutable_parent_alone()->set_witness(*witness);
     }
     if (time.processes() > 0 && (same_gpu || has_alone)) *iteration->mutable_parent_beside_witness() = time;
+    if (result.parent_again().processes() > 0 && same_gpu) {
+      *iteration->mutable_parent_again() = result.parent_again();
+      iteration->mutable_parent_again()->set_witness(*witness);
+    }
     candidate = pairs.Time(&v1::PairSample::candidate_us, &v1::PairSample::witness_us);
     candidate.set_witness(*witness);
   }
@@ -152,20 +157,33 @@ void SetTimesBesideWitness(const v1::Iteration& parent, bool same_gpu, const Sea
   if (candidate.processes() > 0) *iteration->mutable_candidate_beside_witness() = candidate;
 }
 
+struct WitnessTest : SeatTest {
+  const char* than = "as a candidate";  // what it is slower than
+};
+
 // What the witness says of the parent beside one candidate; nothing: it was not there.
-std::optional<SeatTest> TestBesideWitness(const v1::Iteration& parent, const v1::Iteration& child,
-                                          const v1::ProcessNoise& noise, double share) {
+std::optional<WitnessTest> TestBesideWitness(const v1::Iteration& parent, const v1::Iteration& child,
+                                             const v1::ProcessNoise& noise, double share) {
   if (parent.leg() != child.leg()) return std::nullopt;
   const v1::SeatTime& before = child.has_parent_alone() ? child.parent_alone() : parent.candidate_beside_witness();
   if (!ComparableSeats(before, child.parent_beside_witness())) return std::nullopt;
-  return TestSeat(before, child.parent_beside_witness(), noise, share);
+  const bool twice = ComparableSeats(parent.candidate_beside_witness(), child.parent_again());
+  if (twice) share /= 2;
+  WitnessTest test{TestSeat(before, child.parent_beside_witness(), noise, share)};
+  if (child.has_parent_alone()) test.than = "without it";
+  if (!twice || test.failed()) return test;
+  // Whether it takes as long as it did, with the same inputs.
+  const WitnessTest again{TestSeat(parent.candidate_beside_witness(), child.parent_again(), noise, share)};
+  if (again.failed()) return again;
+  test.slower += again.slower;
+  test.limit += again.limit;
+  test.excluded = test.excluded && again.excluded;
+  return test;
 }
 
-std::string BesideWitnessText(const SeatTest& test, int witness) {
-  return absl::StrFormat(
-      "%.1f %% longer than as a candidate, relative to iteration %d in the same processes (limit "
-      "%.1f %%)",
-      PercentOf(test.slower), witness, PercentOf(test.limit));
+std::string BesideWitnessText(const WitnessTest& test, int witness) {
+  return absl::StrFormat("%.1f %% longer than %s, relative to iteration %d in the same processes (limit %.1f %%)",
+                         PercentOf(test.slower), test.than, witness, PercentOf(test.limit));
 }
 
 // The parent with everything that was built on it.
@@ -193,14 +211,14 @@ std::vector<v1::RevisedIteration> RejectedWith(const CampaignState& campaign, in
 }
 
 // Two candidates showed it, and no fewer than showed the opposite.
-std::optional<SeatTest> ShownByWitness(const CampaignState& campaign, const v1::Iteration& parent,
-                                       const v1::Iteration& iteration, const v1::ProcessNoise& noise, double share) {
-  const std::optional<SeatTest> now = TestBesideWitness(parent, iteration, noise, share);
+std::optional<WitnessTest> ShownByWitness(const CampaignState& campaign, const v1::Iteration& parent,
+                                          const v1::Iteration& iteration, const v1::ProcessNoise& noise, double share) {
+  const std::optional<WitnessTest> now = TestBesideWitness(parent, iteration, noise, share);
   if (!now || !now->failed()) return std::nullopt;
   int failed = 1, passed = 0;
   for (const v1::Iteration& other : campaign.iterations()) {
     if (!other.has_parent() || other.parent() != parent.number()) continue;
-    const std::optional<SeatTest> test = TestBesideWitness(parent, other, noise, share);
+    const std::optional<WitnessTest> test = TestBesideWitness(parent, other, noise, share);
     if (test) (test->failed() ? failed : passed) += 1;
   }
   if (failed < 2 || failed < passed) return std::nullopt;
@@ -231,7 +249,7 @@ void SetSeatTimes(const CampaignState& campaign, const v1::TrialResult& result, 
   const v1::Iteration* parent = iteration->has_parent() ? campaign.Find(iteration->parent()) : nullptr;
   if (parent != nullptr) {
     const bool same_gpu = campaign.GpuOf(parent->number()) == result.gpu().uuid();
-    SetTimesBesideWitness(*parent, same_gpu, pairs, result.parent_alone(), iteration);
+    SetTimesBesideWitness(*parent, same_gpu, pairs, result, iteration);
   }
   if (pairs.empty() || !pairs.Have(&v1::PairSample::anchor_us)) return;
   const auto set = [](const v1::SeatTime& from, v1::SeatTime* to) {
@@ -252,7 +270,7 @@ std::optional<std::string> SlowedParent(const CampaignState& campaign, const v1:
                                         const v1::ProcessNoise& noise, double share) {
   const v1::Iteration* parent = iteration.has_parent() ? campaign.Find(iteration.parent()) : nullptr;
   if (parent == nullptr) return std::nullopt;
-  const std::optional<SeatTest> beside = TestBesideWitness(*parent, iteration, noise, kWitnessPart * share);
+  const std::optional<WitnessTest> beside = TestBesideWitness(*parent, iteration, noise, kWitnessPart * share);
   if (beside && beside->failed()) {
     return absl::StrCat("beside this candidate the parent took ",
                         BesideWitnessText(*beside, iteration.parent_beside_witness().witness()),
@@ -264,20 +282,21 @@ std::optional<std::string> SlowedParent(const CampaignState& campaign, const v1:
   const PooledTime before = TimesWithout(campaign, *parent, iteration);
   if (before.processes == 0) return std::nullopt;  // never timed like this
   const double slower = now.log_time() - before.log_time;
-  const double limit =
-      Limit(noise, ScatterOfTrials(campaign), {now.processes(), 1}, {before.processes, before.trials}, share);
+  // Times of one trial do not scatter from trial to trial.
+  const Scatter scatter = iteration.has_parent_alone_beside_anchor() ? Scatter() : ScatterOfTrials(campaign);
+  const double limit = Limit(noise, scatter, {now.processes(), 1}, {before.processes, before.trials}, share);
   if (slower <= limit || (beside && beside->excluded && slower <= std::log1p(kMostDrift))) return std::nullopt;
   return absl::StrFormat(
-      "the parent took %.1f %% longer beside this candidate than before, relative to the anchor (limit %.1f %%): the "
+      "the parent took %.1f %% longer beside this candidate than %s, relative to the anchor (limit %.1f %%): the "
       "comparison can't be believed",
-      PercentOf(slower), PercentOf(limit));
+      PercentOf(slower), iteration.has_parent_alone_beside_anchor() ? "without it" : "before", PercentOf(limit));
 }
 
 double SlowdownBesideWitness(const CampaignState& campaign, const v1::Iteration& iteration,
                              const v1::ProcessNoise& noise) {
   const v1::Iteration* parent = iteration.has_parent() ? campaign.Find(iteration.parent()) : nullptr;
   if (parent == nullptr) return 0;
-  const std::optional<SeatTest> test = TestBesideWitness(*parent, iteration, noise, kWitnessPart);
+  const std::optional<WitnessTest> test = TestBesideWitness(*parent, iteration, noise, kWitnessPart);
   return test ? std::max(0.0, test->slower) : 0;
 }
 
@@ -286,8 +305,9 @@ std::vector<v1::RevisedIteration> RevisedBySeat(const CampaignState& campaign, c
   const v1::Iteration* parent = iteration.has_parent() ? campaign.Find(iteration.parent()) : nullptr;
   if (parent == nullptr || parent->number() == 0 || parent->verdict() != v1::KEPT) return {};
   const Gate& gate = gates.Get(GateKind::kSeat);
-  if (const std::optional<SeatTest> shown =
+  if (std::optional<WitnessTest> shown =
           ShownByWitness(campaign, *parent, iteration, noise, kWitnessPart * gate.threshold)) {
+    shown->than = "as a candidate";  // alone, it has a candidate's seat
     const std::string why =
         absl::StrCat("as a parent it takes ", BesideWitnessText(*shown, parent->candidate_beside_witness().witness()),
                      ", beside two candidates");
@@ -299,7 +319,7 @@ std::vector<v1::RevisedIteration> RevisedBySeat(const CampaignState& campaign, c
   }
   // Beside these the witness says that it is not slower, and explains what the anchor says.
   const auto explained = [&](const v1::Iteration& child) {
-    const std::optional<SeatTest> test = TestBesideWitness(*parent, child, noise, kWitnessPart * gate.threshold);
+    const std::optional<WitnessTest> test = TestBesideWitness(*parent, child, noise, kWitnessPart * gate.threshold);
     return test && test->excluded &&
            child.as_parent().log_time() - parent->as_candidate().log_time() <= std::log1p(kMostDrift);
   };

@@ -566,6 +566,7 @@ v1::RevisedIteration JudgeEnd(const CampaignState& campaign, const v1::TrialPlan
   beside.clear_parent_beside_witness();
   beside.clear_parent_alone();
   beside.clear_parent_alone_beside_anchor();
+  beside.clear_parent_again();
   SetSeatTimes(campaign, result, &beside);
   const std::optional<std::string> wrong =
       SlowedParent(campaign, beside, planned.noise(), gates.Get(GateKind::kSeat).threshold);

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "tests/instrumented.h"
 #include "worker/process/spawn.h"
 #include "worker/process/subprocess.h"
 #include "worker/process/temporary_folder.h"
@@ -23,7 +24,7 @@ ProcessResult RunWorker(std::vector<std::string> words, absl::Duration timeout =
   options.argv = std::move(words);
   options.argv.insert(options.argv.begin(), std::string(bin == nullptr ? "." : bin) + "/pawl-worker");
   options.timeout = timeout;
-  options.grace = absl::Seconds(10);
+  options.grace = absl::Seconds(10) * kSlowdown;
   absl::StatusOr<ProcessResult> result = RunProcess(options);
   EXPECT_TRUE(result.ok()) << result.status();
   return result.ok() ? *result : ProcessResult();

@@ -203,6 +203,7 @@ absl::StatusOr<StagedEntry> ScriptedGpu::ScriptedProblem::Make(const v1::Bundle&
   script_.problem_log.push_back(what);
   if (const auto fault = script_.faults.find(what); fault != script_.faults.end()) return fault->second;
   made_.insert({request.pool, request.entry});
+  script_.made_seeds.emplace_back(request.pool, request.seed);
   return Staged();
 }
 

@@ -77,6 +77,7 @@ class ScriptedGpu : public GpuDevice {
   std::vector<v1::HandOffCheck> hand_off;  // what building and running one gives
   // What problem.py is asked for, in order, and what its own check() says; it has none.
   std::vector<std::string> problem_log;
+  std::vector<std::pair<std::string, uint64_t>> made_seeds;  // of the entries of pools
   std::optional<std::string> own_check;
   double make_seconds = 0.01;  // of an entry
   // What both processes were given, in order: "runner pool 0 in", "reference pool expected 0 out".

@@ -387,12 +387,14 @@ TEST_F(TrialPipelineTest, DoesNotTimeTheParentAloneWhereItWasTimedCallByCallAsAC
 // Its time relative to the anchor may be another with these inputs than with those of the trials before.
 TEST_F(TrialPipelineTest, TimesAParentWithoutAWitnessAloneWithTheSameInputsOfProblemPy) {
   bundle_ = ProblemBundle();
+  trial_.set_purpose(v1::TRIAL_PURPOSE_ITERATION);
   gpu_.processes = {{.candidate_us = 180, .parent_us = 200},
                     {.candidate_us = 180, .parent_us = 200},
-                    {.candidate_us = 190, .parent_us = 190}};
+                    {.candidate_us = 190, .parent_us = 250}};
   const v1::TrialResult result = Run();
   EXPECT_FALSE(result.has_failure()) << result.failure().message();
   EXPECT_FALSE(result.has_parent_alone());
+  EXPECT_FALSE(result.has_parent_again());
   const v1::SeatTime& alone = result.parent_alone_beside_anchor();
   EXPECT_EQ(alone.processes(), 2);
   EXPECT_NEAR(alone.log_time(), std::log(190.0 / 10), 1e-6);
@@ -400,6 +402,43 @@ TEST_F(TrialPipelineTest, TimesAParentWithoutAWitnessAloneWithTheSameInputsOfPro
   EXPECT_NE(result.confirming_pairs(0).data(), 0);
   EXPECT_NE(result.confirming_pairs(0).data(), result.pairs(0).data()) << "each process has its own";
   EXPECT_EQ(alone.data(), result.confirming_pairs(0).data()) << "but for those that a candidate is compared with";
+  for (const v1::TrialPurpose purpose : {v1::TRIAL_PURPOSE_TOTAL, v1::TRIAL_PURPOSE_VERIFY}) {
+    trial_.set_purpose(purpose);
+    EXPECT_FALSE(Run().has_parent_alone_beside_anchor()) << "nothing is kept by it";
+  }
+}
+
+// With other inputs it may take another time, and meanwhile it may have become slower.
+TEST_F(TrialPipelineTest, TimesTheParentWithTheInputsOfBothTrials) {
+  bundle_ = ProblemBundle();
+  trial_.set_purpose(v1::TRIAL_PURPOSE_ITERATION);
+  *trial_.mutable_witness() = Tile(32);
+  *trial_.mutable_parent_as_candidate() = AsCandidate(200);
+  trial_.mutable_parent_as_candidate()->set_data(NewData(gpu_.pools()));
+  gpu_.processes = {{.candidate_us = 180, .parent_us = 200},
+                    {.candidate_us = 180, .parent_us = 200},
+                    {.candidate_us = 199, .parent_us = 210},
+                    {.candidate_us = 199, .parent_us = 210},
+                    {.candidate_us = 203, .parent_us = 210}};
+  const v1::TrialResult result = Run();
+  EXPECT_FALSE(result.has_failure()) << result.failure().message();
+  EXPECT_NEAR(result.parent_alone().log_time(), std::log(199.0 / 210), 1e-6);
+  EXPECT_EQ(result.parent_alone().data(), result.confirming_pairs(0).data());
+  EXPECT_NEAR(result.parent_again().log_time(), std::log(203.0 / 210), 1e-6);
+  EXPECT_EQ(result.parent_again().data(), trial_.parent_as_candidate().data());
+  trial_.mutable_parent_as_candidate()->set_data(NewData(ScriptedGpu().pools()));
+  EXPECT_FALSE(Run().has_parent_again()) << "another device had those inputs";
+}
+
+TEST_F(TrialPipelineTest, RejectsACandidateWhoseParentCannotBeTimedWithoutIt) {
+  *trial_.mutable_witness() = Tile(32);
+  *trial_.mutable_parent_as_candidate() = AsCandidate(200);
+  trial_.mutable_parent_as_candidate()->set_calls(2);
+  gpu_.processes = {{.candidate_us = 180, .parent_us = 200, .calls = 4},
+                    {.candidate_us = 180, .parent_us = 200, .calls = 4},
+                    {.candidate_us = 190, .parent_us = 210, .single = true, .calls = 4}};
+  const v1::TrialResult result = Run();
+  EXPECT_EQ(result.failure().check(), v1::CHECK_SEAT) << "without it, its calls leave something behind";
 }
 
 TEST_F(TrialPipelineTest, AsksNoFurtherProcessOnceTheWitnessShowsABias) {

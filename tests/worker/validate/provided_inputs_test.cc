@@ -36,12 +36,21 @@ class ProvidedInputsTest : public testing::Test {
     return CallAndCheck(gpu_, bundle_, built_.sizes[0], FreshDraw(), options);
   }
 
-  absl::StatusOr<Timing> Time(bool same_data = false) {
-    return TimeAgainst(gpu_, bundle_, built_.sizes[1], built_.sizes[1], {.same_data = same_data});
+  absl::StatusOr<Timing> Time(uint32_t data = 0, bool kept_data = true) {
+    return TimeAgainst(gpu_, bundle_, built_.sizes[1], built_.sizes[1], {.data = data, .kept_data = kept_data});
   }
 
-  // Which inputs timed calls have now.
-  uint32_t TimedData(bool same_data = false) { return Time(same_data)->times.pairs(0).data(); }
+  // The number of the inputs that timed calls have.
+  uint32_t TimedData(uint32_t data = 0, bool kept_data = true) { return Time(data, kept_data)->times.pairs(0).data(); }
+
+  // The seeds of entries that were made for timed calls.
+  std::vector<uint64_t> TimedSeeds() const {
+    std::vector<uint64_t> seeds;
+    for (const auto& [pool, seed] : gpu_.made_seeds) {
+      if (absl::StartsWith(pool, "timed main")) seeds.push_back(seed);
+    }
+    return seeds;
+  }
 
   // Of the entries that the runner was given for timed calls.
   int64_t TimedEntries() const {
@@ -142,14 +151,35 @@ TEST_F(ProvidedInputsTest, APoolThatTakesLongToMakeIsSmallAndKept) {
 TEST_F(ProvidedInputsTest, PairsSayWhichInputsTheyHad) {
   const uint32_t first = TimedData();
   EXPECT_NE(first, 0);
+  EXPECT_TRUE(IsOwnData(gpu_.pools(), first));
+  EXPECT_FALSE(IsOwnData(ScriptedGpu().pools(), first)) << "but once in 65,536 times";
   gpu_.runner().Restart();
-  EXPECT_EQ(TimedData(/*same_data=*/true), first);
-  EXPECT_EQ(std::count(gpu_.problem_log.begin(), gpu_.problem_log.end(), "make main"), 8);
+  EXPECT_EQ(TimedData(first), first);
+  EXPECT_EQ(TimedSeeds().size(), 8) << "they were there";
   EXPECT_NE(TimedData(), first);
+}
+
+TEST_F(ProvidedInputsTest, TheSameNumberStandsForTheSameInputs) {
+  const uint32_t number = TimedData(0, false);
+  const std::vector<uint64_t> seeds = TimedSeeds();
+  EXPECT_NE(TimedData(0, false), number);
+  gpu_.made_seeds.clear();
+  EXPECT_EQ(TimedData(number, false), number);
+  EXPECT_EQ(TimedSeeds(), seeds);
+}
+
+// Who knows what an earlier candidate was given could have the answers in the code of the next.
+TEST_F(ProvidedInputsTest, WhatIsKeptForAllTrialsIsNotWhatConfirmsACandidate) {
   gpu_.make_seconds = 3;
-  const uint32_t slow = TimedData();
+  const uint32_t kept = TimedData();
+  EXPECT_EQ(TimedData(NewData(gpu_.pools())), kept);
+  const uint32_t fresh = NewData(gpu_.pools());
+  EXPECT_EQ(TimedData(fresh, false), fresh);
   gpu_.runner().Restart();
-  EXPECT_EQ(TimedData(), slow);
+  EXPECT_EQ(TimedData(), kept);
+  EXPECT_EQ(TimedSeeds().size(), 4) << "both are there";
+  EXPECT_TRUE(IsSlowToMake(gpu_, bundle_, "main"));
+  EXPECT_FALSE(IsSlowToMake(gpu_, bundle_, "small"));
 }
 
 TEST_F(ProvidedInputsTest, ThePoolOfAnotherSizeMakesRoom) {

@@ -104,6 +104,7 @@ class SeatCampaign {
       }
     }
     if (alone.processes() > 0) *result.mutable_parent_alone() = alone;
+    if (again.processes() > 0) *result.mutable_parent_again() = again;
     if (alone_beside_anchor.processes() > 0) *result.mutable_parent_alone_beside_anchor() = alone_beside_anchor;
     *f.mutable_iteration() = Judge(state_, plan, result);
     for (v1::RevisedIteration& revised : RevisedBySeat(state_, f.iteration(), plan.noise(), Gates::Default())) {
@@ -129,7 +130,7 @@ class SeatCampaign {
   int calls = 0;                   // of a graph
   int protocol = 0;
   uint32_t data = 0;  // of problem.py
-  v1::SeatTime alone_beside_anchor;
+  v1::SeatTime alone_beside_anchor, again;
 
   const CampaignState& state() const { return state_; }
   v1::Verdict VerdictOf(int iteration) const { return state_.Find(iteration)->verdict(); }
@@ -367,6 +368,27 @@ TEST(Seat, ComparesTimesWithTheSameInputsOnly) {
   const v1::Iteration slowed = verdict(0.24, 2, alone);
   EXPECT_EQ(slowed.verdict(), v1::REJECTED) << slowed.reason();
   EXPECT_EQ(slowed.failure().check(), v1::CHECK_SEAT);
+}
+
+// It waits from some moment on, with its child and without it, where it had other inputs as a candidate.
+TEST(Witness, FindsAParentThatBecameSlowerByTheInputsThatItHadAsACandidate) {
+  const auto child = [](double slower_again) {
+    SeatCampaign campaign;
+    campaign.data = 1;
+    campaign.Try(0, 100, 90, {Added(), Added()});
+    campaign.data = 2;
+    v1::SeatTime alone;
+    alone.set_log_time(std::log(0.9 * 1.06));
+    alone.set_processes(2);
+    alone.set_data(2);
+    campaign.again = alone;
+    campaign.again.set_log_time(std::log(0.9 * (1 + slower_again)));
+    campaign.again.set_data(1);
+    return campaign.Try(1, 90, 80, Witnessed(0.06, 100), true, alone).iteration();
+  };
+  EXPECT_EQ(child(0).verdict(), v1::KEPT) << child(0).reason();
+  EXPECT_EQ(child(0.06).verdict(), v1::REJECTED);
+  EXPECT_EQ(child(0.06).failure().check(), v1::CHECK_SEAT);
 }
 
 // A candidate may see to it that its first process is timed in another way than those that confirm.
