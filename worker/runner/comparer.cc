@@ -699,6 +699,7 @@ absl::StatusOr<bool> Comparer::MeasurePairs() {
   while (result_.pairs_size() < request_.pairs() && result_.discarded() < kMaxDiscarded) {
     v1::PairSample pair;
     std::string disturbance;
+    const auto entry_uses = entry_uses_;
     if (absl::StatusOr<bool> fine = MeasurePair(deciding, &pair, &disturbance); !fine.ok() || !*fine) return fine;
     if (absl::StatusOr<bool> leaves = LeavesState(); !leaves.ok() || (*leaves && !leaves_state_)) {
       leaves_state_ = leaves.ok();
@@ -710,6 +711,7 @@ absl::StatusOr<bool> Comparer::MeasurePairs() {
       disturbance = changed;
     }
     if (!disturbance.empty()) {
+      entry_uses_ = entry_uses;  // what is thrown away does not count
       Discard(disturbance);
       continue;
     }

@@ -66,6 +66,30 @@ bool SeatInDoubt(const TrialRun& run, const std::vector<TimedProcess>& processes
   return !test.failed() && !test.excluded;
 }
 
+v1::Failure Unsteady(const v1::TrialResult& result) {
+  v1::Failure failure;
+  failure.set_stage(v1::STAGE_MEASURE);
+  failure.set_check(v1::CHECK_UNSTEADY);
+  failure.set_message(absl::StrCat("the GPU was unsteady in ", result.discarded(), " pairs: ",
+                                   result.disturbances().empty() ? "is something else running on it, or is it too hot?"
+                                                                 : absl::StrJoin(result.disturbances(), "; ")));
+  return failure;
+}
+
+// Whether a failure of timed calls is a variant's and not the machine's.
+bool BlamesVariant(v1::Check check) {
+  switch (check) {
+    case v1::CHECK_TIMED_OUTPUT:
+    case v1::CHECK_DETERMINISM:
+    case v1::CHECK_UNTOUCHED:
+    case v1::CHECK_INPUT_CHANGED:
+    case v1::CHECK_FAULT:
+      return true;
+    default:
+      return false;
+  }
+}
+
 struct ParentTimes {
   v1::SeatTime beside_witness, beside_anchor;
 };
@@ -89,8 +113,22 @@ absl::StatusOr<std::optional<ParentTimes>> TimeParentAlone(TrialRun& run, const 
                                      .kept_data = false};
       const BuiltSize& parent = run.build.ParentAt(sizes[i].size);
       const BuiltSize& other = beside_witness ? *run.build.WitnessAt(sizes[i].size) : parent;
-      const absl::StatusOr<Timing> timing = Time(run, parent, other, options);
+      absl::StatusOr<Timing> timing = Time(run, parent, other, options);
+      if (timing.ok() && !timing->failure && timing->times.pairs_size() < 2) {  // once more, as every first process
+        run.device.runner().Restart();
+        timing = Time(run, parent, other, options);
+      }
       if (!timing.ok()) return timing.status();
+      if (timing->failure && !BlamesVariant(timing->failure->check())) {
+        run.Fail(*timing->failure);
+        return std::nullopt;
+      }
+      if (!timing->failure && timing->times.pairs_size() < 2) {
+        run.result().set_discarded(run.result().discarded() + timing->times.discarded());
+        AddDisturbances({timing->times.disturbances().begin(), timing->times.disturbances().end()}, &run.result());
+        run.Fail(Unsteady(run.result()));
+        return std::nullopt;
+      }
       std::vector<double>& logs = all[i].processes.emplace_back();
       std::vector<double>& logs_beside_anchor = all_beside_anchor[i].processes.emplace_back();
       bool alike = true;
@@ -99,7 +137,7 @@ absl::StatusOr<std::optional<ParentTimes>> TimeParentAlone(TrialRun& run, const 
         logs_beside_anchor.push_back(std::log(pair.candidate_us() / pair.anchor_us()));
         alike = alike && SameWay(pair, ways[i]);
       }
-      if (!timing->failure && logs.size() >= 2 && alike) continue;
+      if (!timing->failure && alike) continue;
       // Of the parent, which was validated before: it behaves in another way without the candidate, or now.
       v1::Failure failure;
       failure.set_stage(v1::STAGE_MEASURE);
@@ -118,7 +156,9 @@ absl::StatusOr<std::optional<ParentTimes>> TimeParentAlone(TrialRun& run, const 
 // How the parent was timed as a candidate, for each size; none where that can't be told, or not be done again.
 std::vector<v1::PairSample> WaysAsCandidate(TrialRun& run, const SeatPairs& beside, const v1::SeatTime& as_parent) {
   const v1::SeatTime& as_candidate = run.build.trial.parent_as_candidate();
-  if (!IsOwnData(run.device.pools(), as_candidate.data()) || as_candidate.protocol() != as_parent.protocol()) return {};
+  const bool fills = as_candidate.data() == 0 && as_parent.data() == 0;
+  if (!fills && !IsOwnData(run.device.pools(), as_candidate.data())) return {};
+  if (as_candidate.protocol() != as_parent.protocol()) return {};
   v1::SeatTime now = as_parent;
   now.set_data(as_candidate.data());
   const bool alike = WayOf(now) == WayOf(as_candidate);
@@ -137,8 +177,8 @@ std::vector<v1::PairSample> WaysAsCandidate(TrialRun& run, const SeatPairs& besi
 
 // Where calls are timed in another way beside the candidate than when the parent was one, its time then says nothing:
 // it is timed in this way without the candidate. A parent without a witness has its time relative to the anchor only,
-// which may be another with other inputs of problem.py. Where it had other inputs as a candidate, it also gets those
-// once more, since it may have become slower meanwhile.
+// which may be another with other inputs of problem.py. It is also timed once more as it was as a candidate, with the
+// same inputs: it may have become slower meanwhile.
 absl::Status TimeParentWithout(TrialRun& run, const std::vector<TimedProcess>& beside_candidate) {
   const v1::Trial& trial = run.build.trial;
   const v1::SeatTime& as_candidate = trial.parent_as_candidate();
@@ -205,16 +245,6 @@ void SetBaselineAt(const v1::BesideBaseline& beside, v1::TrialResult* result) {
   for (v1::SizeTime& time : *result->mutable_sizes()) {
     if (time.size() == beside.size()) time.set_baseline_us(time.best_us() * std::exp(mean));
   }
-}
-
-v1::Failure Unsteady(const v1::TrialResult& result) {
-  v1::Failure failure;
-  failure.set_stage(v1::STAGE_MEASURE);
-  failure.set_check(v1::CHECK_UNSTEADY);
-  failure.set_message(absl::StrCat("the GPU was unsteady in ", result.discarded(), " pairs: ",
-                                   result.disturbances().empty() ? "is something else running on it, or is it too hot?"
-                                                                 : absl::StrJoin(result.disturbances(), "; ")));
-  return failure;
 }
 
 // The first pairs of one process at one size; those of a fresh one where some were thrown away.
@@ -286,8 +316,9 @@ absl::Status CompareWithParent(TrialRun& run) {
   std::map<int, uint32_t> data;      // of problem.py, by process
   const auto slow_to_make = [&] {
     const std::vector<SizeWeight> sizes = run.sizes();
-    return std::any_of(sizes.begin(), sizes.end(),
-                       [&](const SizeWeight& size) { return IsSlowToMake(run.device, run.bundle, size.size); });
+    return std::any_of(sizes.begin(), sizes.end(), [&](const SizeWeight& size) {
+      return IsSlowToMake(run.device, run.bundle, run.build.candidate.Find(size.size)->plan);
+    });
   };
   timer.time = [&](const std::string& size, int pairs, int process) {
     TimingOptions options = checks.Options(size, pairs, process);

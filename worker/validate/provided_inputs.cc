@@ -100,8 +100,13 @@ absl::Status HandOverEntry(GpuDevice& device, const v1::Bundle& bundle, const st
 }
 
 // The pool of timed calls at a size; its inputs follow from this name and their number.
-std::string TimedPoolName(const v1::Bundle& bundle, const std::string& size) {
-  return absl::StrCat("timed ", size, " ", ProblemIdentity(bundle).substr(0, 16));
+std::string TimedPoolName(const v1::Bundle& bundle, const v1::Plan& plan) {
+  std::string what = ProblemIdentity(bundle);
+  for (const v1::PlanTensor& tensor : plan.tensors()) {
+    if (tensor.role() == v1::TENSOR_ROLE_SCRATCH) continue;  // each variant has its own
+    absl::StrAppend(&what, " ", tensor.name(), " ", tensor.type(), " ", tensor.elements());
+  }
+  return absl::StrCat("timed ", plan.size(), " ", Sha256(what).substr(0, 16));
 }
 
 uint64_t NumberOf(const std::string& hexadecimal) {
@@ -122,9 +127,9 @@ class PoolMaker {
 
   absl::StatusOr<TimedPool> Make() {
     if (absl::Status dropped = Drop(device_, pool_); !dropped.ok()) return dropped;
-    const auto first = device_.pools().made.find(name_);
-    const bool known = first != device_.pools().made.end();
-    TimedPool made = {pool_, known ? first->second.entries : kMinEntries, data_};
+    uint32_t& entries = device_.pools().entries[name_];
+    const bool known = entries > 0;
+    TimedPool made = {pool_, known ? entries : kMinEntries, data_};
     device_.pools().made.erase(pool_);
     double seconds = 0;
     for (uint32_t entry = 0; entry < made.entries; ++entry) {
@@ -136,7 +141,7 @@ class PoolMaker {
       absl::StatusOr<StagedEntry> staged = device_.problem().Make(bundle_, plan_, request);
       if (!staged.ok()) return staged.status();
       seconds += staged->make_seconds;
-      if (entry == 0 && !known) made.entries = EntriesFor(*staged);
+      if (entry == 0 && !known) made.entries = entries = EntriesFor(*staged);
       absl::Status provided = ProvideStaged(device_, *staged, pool_, entry, /*with_inputs=*/false);
       if (!provided.ok()) return provided;
     }
@@ -149,7 +154,9 @@ class PoolMaker {
   static uint32_t EntriesFor(const StagedEntry& first) {
     const double by_time = kPoolSeconds / std::max(first.make_seconds, 1e-3);
     const double by_bytes = static_cast<double>(kPoolBytes) / static_cast<double>(std::max<int64_t>(1, first.bytes()));
-    return static_cast<uint32_t>(std::clamp(std::min(by_time, by_bytes), double{kMinEntries}, double{kMaxEntries}));
+    const auto most =
+        static_cast<uint32_t>(std::clamp(std::min(by_time, by_bytes), double{kMinEntries}, double{kMaxEntries}));
+    return most == 5 || most == 7 ? most - 1 : most;  // each comes as often as the others in 72 replays
   }
 
   GpuDevice& device_;
@@ -194,10 +201,10 @@ absl::Status HandOver(GpuDevice& device, const v1::Bundle& bundle, const v1::Inp
   return HandOverEntry(device, bundle, draw.pool(), draw.entry(), with_inputs);
 }
 
-uint32_t NewData(const ProvidedPools& pools) {
+uint32_t NewData(ProvidedPools& pools) {
   uint32_t number = 0;
   while (number == 0) {
-    const auto lower = static_cast<uint32_t>(SecretSeed() & 0xffff);
+    const uint32_t lower = pools.next_data++ & 0xffff;
     number = UpperHalf(pools, lower) << 16 | lower;
   }
   return number;
@@ -210,8 +217,10 @@ bool IsOwnData(const ProvidedPools& pools, uint32_t data) {
 absl::StatusOr<TimedPool> ProvideTimedPool(GpuDevice& device, const v1::Bundle& bundle, const v1::Plan& plan,
                                            uint32_t data, bool kept) {
   if (!HasProblem(bundle)) return TimedPool();
-  const std::string name = TimedPoolName(bundle, plan.size());
-  const std::string pool = kept ? name : absl::StrCat(name, " again");
+  const std::string name = TimedPoolName(bundle, plan);
+  const auto kept_pool = device.pools().made.find(name);
+  const bool slow = kept_pool != device.pools().made.end() && kept_pool->second.slow;
+  const std::string pool = kept || !slow ? name : absl::StrCat(name, " again");  // what is kept stays
   if (device.pools().timed != pool) {
     if (absl::Status dropped = Drop(device, device.pools().timed); !dropped.ok()) return dropped;
     device.pools().timed = pool;
@@ -231,9 +240,9 @@ absl::StatusOr<TimedPool> ProvideTimedPool(GpuDevice& device, const v1::Bundle& 
   return PoolMaker(device, bundle, plan, pool, name, data).Make();
 }
 
-bool IsSlowToMake(GpuDevice& device, const v1::Bundle& bundle, const std::string& size) {
+bool IsSlowToMake(GpuDevice& device, const v1::Bundle& bundle, const v1::Plan& plan) {
   if (!HasProblem(bundle)) return false;
-  const auto made = device.pools().made.find(TimedPoolName(bundle, size));
+  const auto made = device.pools().made.find(TimedPoolName(bundle, plan));
   return made != device.pools().made.end() && made->second.slow;
 }
 

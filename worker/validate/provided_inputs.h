@@ -28,15 +28,18 @@ struct TimedPool {
 
 // A device's memory of pools. One thread at a time.
 struct ProvidedPools {
-  std::set<std::string> checked;          // bundles whose problem.py gave the same data for the same seed
-  uint32_t next_entry = 0;                // of fresh inputs
-  std::string timed;                      // the pool of timed calls that the processes have
-  std::map<std::string, TimedPool> made;  // pools of timed calls, as they were made last
-  std::string key = RandomBytes(32);      // of the seeds of timed pools
+  std::set<std::string> checked;            // bundles whose problem.py gave the same data for the same seed
+  uint32_t next_entry = 0;                  // of fresh inputs
+  std::string timed;                        // the pool of timed calls that the processes have
+  std::map<std::string, TimedPool> made;    // pools of timed calls, as they were made last
+  std::map<std::string, uint32_t> entries;  // of each, however often it is made
+  uint32_t next_data = 0;
+  std::string key = RandomBytes(32);  // of the seeds of timed pools
 };
 
-// A number for inputs that nobody has seen. Inputs of the same number are the same as long as the device is there.
-uint32_t NewData(const ProvidedPools& pools);
+// A number for inputs that nobody has seen, but for 65,535 that came before. Inputs of the same number are the same as
+// long as the device is there.
+uint32_t NewData(ProvidedPools& pools);
 
 // Whether a number is one of this device's; of others', one in 65,536 is taken for one.
 bool IsOwnData(const ProvidedPools& pools, uint32_t data);
@@ -61,6 +64,6 @@ absl::StatusOr<TimedPool> ProvideTimedPool(GpuDevice& device, const v1::Bundle& 
                                            uint32_t data, bool kept);
 
 // Whether the inputs of timed calls at this size took long to make.
-bool IsSlowToMake(GpuDevice& device, const v1::Bundle& bundle, const std::string& size);
+bool IsSlowToMake(GpuDevice& device, const v1::Bundle& bundle, const v1::Plan& plan);
 
 }  // namespace pawl

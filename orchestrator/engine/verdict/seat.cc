@@ -158,6 +158,7 @@ void SetTimesBesideWitness(const v1::Iteration& parent, bool same_gpu, const Sea
 }
 
 struct WitnessTest : SeatTest {
+  const char* when = "beside this candidate";
   const char* than = "as a candidate";  // what it is slower than
 };
 
@@ -173,7 +174,8 @@ std::optional<WitnessTest> TestBesideWitness(const v1::Iteration& parent, const 
   if (child.has_parent_alone()) test.than = "without it";
   if (!twice || test.failed()) return test;
   // Whether it takes as long as it did, with the same inputs.
-  const WitnessTest again{TestSeat(parent.candidate_beside_witness(), child.parent_again(), noise, share)};
+  WitnessTest again{TestSeat(parent.candidate_beside_witness(), child.parent_again(), noise, share)};
+  again.when = "timed again without this candidate,";
   if (again.failed()) return again;
   test.slower += again.slower;
   test.limit += again.limit;
@@ -272,7 +274,7 @@ std::optional<std::string> SlowedParent(const CampaignState& campaign, const v1:
   if (parent == nullptr) return std::nullopt;
   const std::optional<WitnessTest> beside = TestBesideWitness(*parent, iteration, noise, kWitnessPart * share);
   if (beside && beside->failed()) {
-    return absl::StrCat("beside this candidate the parent took ",
+    return absl::StrCat(beside->when, " the parent took ",
                         BesideWitnessText(*beside, iteration.parent_beside_witness().witness()),
                         ": the comparison can't be believed");
   }

@@ -371,6 +371,8 @@ TEST_F(TrialPipelineTest, TimesTheParentBesideTheWitnessAloneWhereGraphsHaveOthe
   EXPECT_EQ(result.parent_alone().calls(), 4);
   EXPECT_FALSE(result.parent_alone().single());
   EXPECT_NEAR(result.parent_alone().log_time(), std::log(207.0 / 210), 1e-6);
+  EXPECT_EQ(result.parent_again().calls(), 2) << "as it was as a candidate: it may have become slower";
+  EXPECT_NEAR(result.parent_again().log_time(), std::log(207.0 / 210), 1e-6);
   trial_.mutable_parent_as_candidate()->set_calls(4);
   gpu_.processes = {{.candidate_us = 100, .parent_us = 207, .calls = 4}};
   EXPECT_FALSE(Run().has_parent_alone());
@@ -426,7 +428,8 @@ TEST_F(TrialPipelineTest, TimesTheParentWithTheInputsOfBothTrials) {
   EXPECT_EQ(result.parent_alone().data(), result.confirming_pairs(0).data());
   EXPECT_NEAR(result.parent_again().log_time(), std::log(203.0 / 210), 1e-6);
   EXPECT_EQ(result.parent_again().data(), trial_.parent_as_candidate().data());
-  trial_.mutable_parent_as_candidate()->set_data(NewData(ScriptedGpu().pools()));
+  ScriptedGpu other;
+  trial_.mutable_parent_as_candidate()->set_data(NewData(other.pools()));
   EXPECT_FALSE(Run().has_parent_again()) << "another device had those inputs";
 }
 
@@ -439,6 +442,12 @@ TEST_F(TrialPipelineTest, RejectsACandidateWhoseParentCannotBeTimedWithoutIt) {
                     {.candidate_us = 190, .parent_us = 210, .single = true, .calls = 4}};
   const v1::TrialResult result = Run();
   EXPECT_EQ(result.failure().check(), v1::CHECK_SEAT) << "without it, its calls leave something behind";
+  gpu_.processes = {{.candidate_us = 180, .parent_us = 200, .calls = 4},
+                    {.candidate_us = 180, .parent_us = 200, .calls = 4},
+                    {.unsteady = true, .disturbance = "the clock fell"}};
+  const v1::TrialResult unsteady = Run();
+  EXPECT_EQ(unsteady.failure().check(), v1::CHECK_UNSTEADY) << "that is not the candidate's fault";
+  EXPECT_THAT(unsteady.failure().message(), HasSubstr("the clock fell"));
 }
 
 TEST_F(TrialPipelineTest, AsksNoFurtherProcessOnceTheWitnessShowsABias) {

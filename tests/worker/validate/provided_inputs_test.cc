@@ -178,8 +178,8 @@ TEST_F(ProvidedInputsTest, WhatIsKeptForAllTrialsIsNotWhatConfirmsACandidate) {
   gpu_.runner().Restart();
   EXPECT_EQ(TimedData(), kept);
   EXPECT_EQ(TimedSeeds().size(), 4) << "both are there";
-  EXPECT_TRUE(IsSlowToMake(gpu_, bundle_, "main"));
-  EXPECT_FALSE(IsSlowToMake(gpu_, bundle_, "small"));
+  EXPECT_TRUE(IsSlowToMake(gpu_, bundle_, built_.sizes[1].plan));
+  EXPECT_FALSE(IsSlowToMake(gpu_, bundle_, built_.sizes[0].plan));
 }
 
 TEST_F(ProvidedInputsTest, ThePoolOfAnotherSizeMakesRoom) {
