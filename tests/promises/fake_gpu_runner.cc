@@ -6,6 +6,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <map>
@@ -79,12 +80,15 @@ void Compare(const v1::CompareRequest& request, v1::CompareReply* reply) {
     pair.set_candidate_us(candidate);
     pair.set_log_ratio(std::log(pair.parent_us() / pair.candidate_us()));
     pair.set_anchor_us(kMicroseconds);
+    if (!request.witness().empty()) pair.set_witness_us(TimeOf(request.witness()));
+    pair.set_single(request.single());
+    pair.set_calls(std::max(1, request.calls()));
   }
   reply->set_candidate_warm_us(candidate);
   reply->set_parent_warm_us(parent);
   reply->set_candidate_cold_us(2 * candidate);
   reply->set_parent_cold_us(2 * parent);
-  reply->add_checked();
+  reply->add_checked()->set_pool(request.pool());
 }
 
 void Check(const v1::CheckRequest& request, v1::CheckReply* reply) {
