@@ -9,7 +9,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/synchronization/blocking_counter.h"
 #include "absl/time/clock.h"
 #include "base/names/utf8.h"
 #include "worker/build/build_reply.h"
@@ -225,19 +224,21 @@ std::vector<absl::StatusOr<v1::BuildReply>> Builder::BuildBeside(const std::vect
                                                                  const Stopped& stopped) {
   if (requests.size() < 2 || options_.processes < 2) return Compiler::BuildBeside(requests, stopped);
   std::vector<absl::StatusOr<v1::BuildReply>> replies(requests.size(), absl::UnknownError("not built"));
-  absl::BlockingCounter left(static_cast<int>(requests.size()));
+  size_t left = requests.size();  // guarded by work_mutex_
   {
     absl::MutexLock lock(&work_mutex_);
     while (threads_.size() < static_cast<size_t>(options_.processes)) threads_.emplace_back([this] { Work(); });
     for (size_t i = 0; i < requests.size(); ++i) {
       work_.push_back([&, i] {
         replies[i] = Build(requests[i], stopped);
-        left.DecrementCount();
+        absl::MutexLock done(&work_mutex_);
+        --left;
+        work_changed_.SignalAll();
       });
     }
     work_changed_.SignalAll();
+    while (left > 0) work_changed_.Wait(&work_mutex_);
   }
-  left.Wait();
   return replies;
 }
 
