@@ -16,7 +16,7 @@ const {chromium} = createRequire(join(source, "web/package.json"))("playwright-c
 const shots = process.env.PAWL_SCREENSHOTS ?? join(source, "build/screenshots");
 mkdirSync(shots, {recursive: true});
 
-const PATIENCE = 60_000;  // the machine may have other things to do
+const PATIENCE = 60_000 * Number(process.env.PAWL_SLOWDOWN ?? 1);  // the machine may have other things to do
 const SIZES = [["1280", {width: 1280, height: 900}], ["400", {width: 400, height: 860}]];
 const PAGES = {
   campaigns: "/", campaign: "/campaigns/1", start: "/campaigns/1/iterations/0",

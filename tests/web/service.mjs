@@ -5,6 +5,8 @@ import {tmpdir} from "node:os";
 import {join, resolve} from "node:path";
 import {createInterface} from "node:readline";
 
+const PATIENCE = 60_000 * Number(process.env.PAWL_SLOWDOWN ?? 1);
+
 const bin = process.env.PAWL_BIN_DIR ?? "build/release/bin";
 const source = process.env.PAWL_SOURCE_DIR ?? process.cwd();
 
@@ -60,7 +62,7 @@ export class Service {
   }
 
   pawl(...words) {
-    const {status, stdout, stderr} = spawnSync(join(bin, "pawl"), [...words, "--orchestrator", this.address], {encoding: "utf8", timeout: 60_000, maxBuffer: 1 << 28});
+    const {status, stdout, stderr} = spawnSync(join(bin, "pawl"), [...words, "--orchestrator", this.address], {encoding: "utf8", timeout: PATIENCE, maxBuffer: 1 << 28});
     if (status !== 0) throw new Error(`pawl ${words.join(" ")} ended with ${status}: ${stderr}`);
     return stdout;
   }
@@ -80,7 +82,7 @@ export class Service {
     return response.json();
   }
 
-  async until(what, done, patience = 60_000) {
+  async until(what, done, patience = PATIENCE) {
     for (const end = Date.now() + patience; Date.now() < end;) {
       const found = await done();
       if (found) return found;
