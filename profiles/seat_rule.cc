@@ -23,14 +23,16 @@ double Above(double degrees, double share) {
 }
 
 constexpr int kCallsOfASize = 100;  // and more are no number of calls at one size
+constexpr int kOneByOne = 99;
+constexpr int kMostCalls = 20;  // of a graph
+constexpr size_t kMostSizesTold = 4;
 
 // SeatTime::calls of times at several sizes: two digits for the calls of each in a graph (at most 20), 99 where they
 // were timed one by one. 403 stands for 4 calls at the first size and 3 at the second, so that two times have the same
 // number only if each size was timed alike. A time at one size, which is what iterations of goals over several sizes
 // had before the seat was timed at all of them, has another number. 0: not known at some size.
 int CallsOfSizes(const std::vector<std::vector<v1::PairSample>>& sizes) {
-  constexpr int kOneByOne = 99;
-  constexpr int64_t kPrime = 2147483647;  // of five sizes and more only the remainder may fit
+  constexpr int64_t kPrime = 2147483647;  // of more than kMostSizesTold only the remainder may fit
   if (sizes.size() == 1) return sizes[0][0].calls();
   int64_t number = 0;
   for (const std::vector<v1::PairSample>& pairs : sizes) {
@@ -162,6 +164,23 @@ void SetWay(const v1::SeatTime& from, v1::SeatTime* to) {
   to->set_calls(from.calls());
   to->set_protocol(from.protocol());
   to->set_data(from.data());
+}
+
+bool SetCallsOfSizes(const v1::SeatTime& time, std::span<v1::PairSample> ways) {
+  if (time.calls() == 0 || ways.size() > kMostSizesTold) return false;
+  if (ways.size() == 1) {
+    ways[0].set_single(time.single());
+    ways[0].set_calls(time.calls());
+    return true;
+  }
+  int rest = time.calls();
+  for (size_t i = ways.size(); i-- > 0; rest /= kCallsOfASize) {
+    const int calls = rest % kCallsOfASize;
+    if (calls == 0 || (calls > kMostCalls && calls != kOneByOne)) return false;
+    ways[i].set_single(calls == kOneByOne);
+    ways[i].set_calls(calls == kOneByOne ? 1 : calls);
+  }
+  return rest == 0;
 }
 
 bool TimedAlike(const v1::SeatTime& a, const v1::SeatTime& b) {

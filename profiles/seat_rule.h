@@ -81,6 +81,9 @@ using TimedWay = std::tuple<bool, int, int, uint32_t>;
 TimedWay WayOf(const v1::SeatTime& time);
 void SetWay(const v1::SeatTime& from, v1::SeatTime* to);
 
+// Sets how calls were timed at each of the sizes in their places of `ways`, as `time` says; false: it does not say.
+bool SetCallsOfSizes(const v1::SeatTime& time, std::span<v1::PairSample> ways);
+
 // Calls were timed in the same way, at every size: by one protocol, one by one, or so many in a graph, with the same
 // inputs where problem.py made them. A number of calls that is not known is taken to be the same at one size; no time
 // over several sizes is like such a time.

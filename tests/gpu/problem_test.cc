@@ -120,17 +120,27 @@ TEST(GpuProblem, HandsOverAGigabyteInHalfASecond) {
   const BuiltSize& at = built.sizes[0];
   absl::StatusOr<v1::InputDraw> draw = MakeInputs(device, bundle, at.plan, FreshDraw());
   ASSERT_TRUE(draw.ok()) << draw.status();
-  for (int i = 0; i < 3; ++i) {
-    v1::ProvideRequest drop;
-    drop.set_pool(draw->pool());
-    drop.set_drop(true);
-    ASSERT_TRUE(device.runner().Provide(drop).ok());
-    const absl::Time start = absl::Now();
-    ASSERT_TRUE(HandOver(device, bundle, *draw, false).ok());
-    const double seconds = absl::ToDoubleSeconds(absl::Now() - start);
-    std::cerr << "handed over 1 GB in " << seconds << " s\n";
-    if (i > 0) EXPECT_LT(seconds, 0.5);
-  }
+  const absl::StatusOr<TimedPool> timed = ProvideTimedPool(device, bundle, at.plan, 0);
+  ASSERT_TRUE(timed.ok()) << timed.status();
+  const auto seconds_of = [&](const std::string& pool, const auto& hand_over) {
+    double least = 0;
+    for (int i = 0; i < 3; ++i) {
+      v1::ProvideRequest drop;
+      drop.set_pool(pool);
+      drop.set_drop(true);
+      EXPECT_TRUE(device.runner().Provide(drop).ok());
+      const absl::Time start = absl::Now();
+      const absl::Status status = hand_over();
+      EXPECT_TRUE(status.ok()) << status;
+      const double seconds = absl::ToDoubleSeconds(absl::Now() - start);
+      least = i == 0 ? seconds : std::min(least, seconds);
+    }
+    return least;
+  };
+  const double call = seconds_of(draw->pool(), [&] { return HandOver(device, bundle, *draw, false); });
+  const double pool = seconds_of(timed->pool, [&] { return ProvideTimedPool(device, bundle, at.plan, 0).status(); });
+  std::cerr << "handed over 1 GB in " << call << " s, a pool of " << timed->entries << " GB in " << pool << " s\n";
+  EXPECT_LT(call + 3 * pool, 0.5) << "of a trial that is kept";
   const absl::StatusOr<CheckedCall> called = CallAndCheck(device, bundle, at, FreshDraw(), {});
   ASSERT_TRUE(called.ok()) << called.status();
   EXPECT_FALSE(called->failure) << called->failure->message();

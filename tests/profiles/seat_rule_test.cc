@@ -140,6 +140,28 @@ TEST(SeatPairs, AreAlikeOnlyWhereEverySizeWasTimedAlike) {
   EXPECT_FALSE(TimedAlike(OverBoth({single_small}), OverBoth({single_main})));
 }
 
+TEST(SeatPairs, TellHowCallsWereTimedAtEachOfAFewSizes) {
+  std::vector<v1::PairSample> single_main = Process(0, 0, 4, 1);
+  for (v1::PairSample& pair : single_main) pair.set_single(pair.size() == "main");
+  std::vector<v1::PairSample> ways(2);
+  ASSERT_TRUE(SetCallsOfSizes(OverBoth({single_main}), ways));
+  EXPECT_TRUE(!ways[0].single() && ways[0].calls() == 4);
+  EXPECT_TRUE(ways[1].single() && ways[1].calls() == 1);
+  ASSERT_TRUE(SetCallsOfSizes(OverBoth({Process(0, 0, 20, 3)}), ways));
+  EXPECT_TRUE(!ways[0].single() && ways[0].calls() == 20);
+  EXPECT_TRUE(!ways[1].single() && ways[1].calls() == 3);
+
+  v1::SeatTime of_one;
+  EXPECT_FALSE(SetCallsOfSizes(of_one, std::span(ways).first(1))) << "not known";
+  of_one.set_calls(7);
+  ASSERT_TRUE(SetCallsOfSizes(of_one, std::span(ways).first(1)));
+  EXPECT_EQ(ways[0].calls(), 7);
+  EXPECT_FALSE(SetCallsOfSizes(of_one, ways)) << "a time at one size";
+  std::vector<v1::PairSample> many(5);
+  of_one.set_calls(404040404);
+  EXPECT_FALSE(SetCallsOfSizes(of_one, many));
+}
+
 TEST(SeatPairs, OfManySizesDifferWhereTheCallsOfOneDo) {
   std::vector<SizeWeight> sizes;
   for (int i = 0; i < 20; ++i) sizes.push_back({"size" + std::to_string(i), 0.05});

@@ -363,6 +363,11 @@ absl::StatusOr<StagedEntry> ProblemProcess::Stage(const v1::Bundle& bundle, cons
   return StagedOf(*reply);
 }
 
+void ProblemProcess::Forget(const v1::Bundle& bundle, const std::string& pool) {
+  if (child_ == nullptr || open_ != ProblemIdentity(bundle)) return;  // it has none of them
+  (void)Ask(bundle, {{"do", "drop"}, {"pool", pool}}, options_.deadline);
+}
+
 absl::StatusOr<bool> ProblemProcess::HasCheck(const v1::Bundle& bundle) {
   if (absl::Status open = Open(bundle); !open.ok()) return open;
   return has_check_;

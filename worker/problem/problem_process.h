@@ -60,6 +60,7 @@ class ProblemProcess : public ProblemServer {
   absl::StatusOr<StagedEntry> Make(const v1::Bundle& bundle, const v1::Plan& plan,
                                    const EntryRequest& request) override;
   absl::StatusOr<StagedEntry> Stage(const v1::Bundle& bundle, const std::string& pool, uint32_t entry) override;
+  void Forget(const v1::Bundle& bundle, const std::string& pool) override;
   absl::StatusOr<bool> HasCheck(const v1::Bundle& bundle) override;
   absl::StatusOr<OwnCheck> Check(const v1::Bundle& bundle, const v1::Plan& plan,
                                  const std::vector<v1::InputDraw>& draws, bool self_test) override;

@@ -55,6 +55,8 @@ class ProblemServer {
                                            const EntryRequest& request) = 0;
   // Puts an entry that was made before into shared memory. NotFound: it is gone.
   virtual absl::StatusOr<StagedEntry> Stage(const v1::Bundle& bundle, const std::string& pool, uint32_t entry) = 0;
+  // Frees the memory of a pool's entries.
+  virtual void Forget(const v1::Bundle& bundle, const std::string& pool) = 0;
   // It has check(got, expected), which takes the place of the tolerance.
   virtual absl::StatusOr<bool> HasCheck(const v1::Bundle& bundle) = 0;
   // Checks the outputs of calls that lie in shared memory one after another, each made from the entry of its draw.

@@ -62,8 +62,7 @@ absl::StatusOr<Timing> TimeAgainst(GpuDevice& device, const v1::Bundle& bundle, 
       return timing;
     }
   }
-  const absl::StatusOr<TimedPool> pool =
-      ProvideTimedPool(device, bundle, candidate.plan, options.data, options.kept_data);
+  const absl::StatusOr<TimedPool> pool = ProvideTimedPool(device, bundle, candidate.plan, options.data);
   if (!pool.ok()) return pool.status();
   v1::RunnerRequest request;
   v1::CompareRequest& compare = *request.mutable_compare();

@@ -24,9 +24,7 @@ struct TimingOptions {
   const BuiltSize* witness = nullptr;  // timed beside both
   bool single = false;                 // each call by itself
   int calls = 0;                       // of a graph; 0: as the fastest side needs
-  // Of problem.py: the number of the inputs, 0: any; and whether those that took long to make and are kept will do.
-  uint32_t data = 0;
-  bool kept_data = true;
+  uint32_t data = 0;                   // the number of the inputs of problem.py; 0: those that all have
   // Other inputs than the bundle's own fill, which calls that look like timed ones are given and checked with; none:
   // null, or a bundle whose inputs problem.py makes.
   const InputMagnitudes* inputs = nullptr;

@@ -109,8 +109,7 @@ absl::StatusOr<std::optional<ParentTimes>> TimeParentAlone(TrialRun& run, const 
                                      .candidate_first = process % 2 == 0,
                                      .single = ways[i].single(),
                                      .calls = ways[i].calls(),
-                                     .data = ways[i].data(),
-                                     .kept_data = false};
+                                     .data = ways[i].data()};
       const BuiltSize& parent = run.build.ParentAt(sizes[i].size);
       const BuiltSize& other = beside_witness ? *run.build.WitnessAt(sizes[i].size) : parent;
       absl::StatusOr<Timing> timing = Time(run, parent, other, options);
@@ -159,19 +158,14 @@ std::vector<v1::PairSample> WaysAsCandidate(TrialRun& run, const SeatPairs& besi
   const bool fills = as_candidate.data() == 0 && as_parent.data() == 0;
   if (!fills && !IsOwnData(run.device.pools(), as_candidate.data())) return {};
   if (as_candidate.protocol() != as_parent.protocol()) return {};
+  std::vector<v1::PairSample> ways;
+  for (size_t i = 0; i < run.sizes().size(); ++i) {
+    ways.push_back(beside.LikeAll(i));
+    ways.back().set_data(as_candidate.data());
+  }
   v1::SeatTime now = as_parent;
   now.set_data(as_candidate.data());
-  const bool alike = WayOf(now) == WayOf(as_candidate);
-  const std::vector<SizeWeight> sizes = run.sizes();
-  if (!alike && (sizes.size() > 1 || as_candidate.calls() == 0)) return {};
-  std::vector<v1::PairSample> ways;
-  for (size_t i = 0; i < sizes.size(); ++i) {
-    v1::PairSample& way = ways.emplace_back(beside.LikeAll(i));
-    way.set_data(as_candidate.data());
-    if (alike) continue;
-    way.set_single(as_candidate.single());
-    way.set_calls(as_candidate.calls());
-  }
+  if (WayOf(now) != WayOf(as_candidate) && !SetCallsOfSizes(as_candidate, ways)) return {};
   return ways;
 }
 
@@ -313,13 +307,20 @@ absl::Status CompareWithParent(TrialRun& run) {
   const bool first_seat = std::random_device()() % 2 == 0;
   ChecksOfComparison checks;
   std::map<std::string, int> calls;  // of a graph, by size: as many in every process
-  std::map<int, uint32_t> data;      // of problem.py, by process
-  const auto slow_to_make = [&] {
-    const std::vector<SizeWeight> sizes = run.sizes();
-    return std::any_of(sizes.begin(), sizes.end(), [&](const SizeWeight& size) {
-      return IsSlowToMake(run.device, run.bundle, run.build.candidate.Find(size.size)->plan);
-    });
-  };
+  const bool has_problem = HasProblem(run.bundle);
+  const std::vector<SizeWeight> sizes = run.sizes();
+  const bool quick = std::all_of(sizes.begin(), sizes.end(), [&](const SizeWeight& size) {
+    return IsQuickToMake(run.device, run.bundle, run.build.candidate.Find(size.size)->plan);
+  });
+  // Who knows inputs could have the answers to them in a candidate's code. One process has inputs of problem.py that no
+  // candidate had before: the first, or, where making them takes long, the second. Those after it have inputs with
+  // which only what was about to be kept was timed, and its parent as well: its times compare.
+  const int with_fresh_inputs = quick ? 0 : 1;
+  const uint32_t fresh = has_problem ? NewData(run.device.pools()) : 0;
+  const uint32_t of_seat = has_problem ? SeatData(run.device.pools(), run.bundle) : 0;
+  KeepRule rule = RuleOf(trial);
+  if (rule.max_processes > 1)
+    rule.min_processes = std::max(rule.min_processes, has_problem ? with_fresh_inputs + 2 : 0);
   timer.time = [&](const std::string& size, int pairs, int process) {
     TimingOptions options = checks.Options(size, pairs, process);
     options.calls = calls[size];
@@ -329,13 +330,7 @@ absl::Status CompareWithParent(TrialRun& run) {
     }
     options.candidate_first = (process % 2 == 0) == first_seat;
     if (process > 0) options.witness = run.build.WitnessAt(size);
-    // Each process has its own inputs of problem.py, the first one those that take long to make and are kept.
-    if (HasProblem(run.bundle)) {
-      uint32_t& number = data[process];
-      if (number == 0) number = process > 1 && slow_to_make() ? data[1] : NewData(run.device.pools());
-      options.data = number;
-      options.kept_data = process == 0;
-    }
+    if (process >= with_fresh_inputs) options.data = process == with_fresh_inputs ? fresh : of_seat;
     absl::StatusOr<Timing> timing = Time(run, *run.build.candidate.Find(size), run.build.ParentAt(size), options);
     if (timing.ok()) checks.Add(size, process, *timing);
     if (timing.ok() && !timing->times.pairs().empty()) calls[size] = timing->times.pairs(0).calls();
@@ -349,7 +344,7 @@ absl::Status CompareWithParent(TrialRun& run) {
         v1::STAGE_MEASURE,
         absl::StrCat(process > 0 ? "compare again in a fresh process" : "compare with the parent", AtSize(run, size)));
   };
-  absl::StatusOr<TimedComparison> timed = CompareTimed(timer, run.bundle.timing(), trial.noise(), RuleOf(trial));
+  absl::StatusOr<TimedComparison> timed = CompareTimed(timer, run.bundle.timing(), trial.noise(), rule);
   if (!timed.ok()) return timed.status();
   SetTimes(*timed, run.build.size, &run.result());
   for (const SizeWeight& size : run.sizes()) {
@@ -359,6 +354,7 @@ absl::Status CompareWithParent(TrialRun& run) {
   run.timed = !timed->failure && !run.result().pairs().empty();
   run.faster = timed->comparison.result() == v1::FASTER;
   run.outcome.comparison = std::move(timed->comparison);
+  if (has_problem && !run.faster && timed->processes.size() > 1) ForgetSeatData(run.device.pools(), run.bundle);
   return run.faster ? TimeParentWithout(run, timed->processes) : absl::OkStatus();
 }
 

@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <vector>
 
+#include "absl/hash/hash.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/hash/hash.h"
+#include "kernels/data_file.h"
 #include "kernels/plan.h"
 #include "worker/problem/problem_server.h"
 #include "worker/validate/gpu_device.h"
@@ -17,10 +21,11 @@ namespace {
 
 constexpr char kFreshPool[] = "fresh";
 constexpr char kProbePool[] = "probe";
+constexpr char kSeat[] = " seat", kFresh[] = " fresh";  // at the end of a pool's name
 constexpr uint32_t kMinEntries = 2, kMaxEntries = 8;
 constexpr double kPoolSeconds = 4;                // of making a pool
 constexpr int64_t kPoolBytes = int64_t{2} << 30;  // of a pool
-constexpr double kQuickSeconds = 1;               // a pool that takes less is made for every process
+constexpr double kQuickSeconds = 1;               // a pool that takes less is made for every comparison
 
 // The bundle's first size with everything checked, once a device.
 absl::Status CheckProblemOnce(GpuDevice& device, const v1::Bundle& bundle) {
@@ -102,9 +107,13 @@ absl::Status HandOverEntry(GpuDevice& device, const v1::Bundle& bundle, const st
 // The pool of timed calls at a size; its inputs follow from this name and their number.
 std::string TimedPoolName(const v1::Bundle& bundle, const v1::Plan& plan) {
   std::string what = ProblemIdentity(bundle);
+  std::map<std::string, int64_t> sizes(plan.sizes().begin(), plan.sizes().end());
+  for (const auto& [name, value] : sizes) absl::StrAppend(&what, " ", name, "=", value);
   for (const v1::PlanTensor& tensor : plan.tensors()) {
     if (tensor.role() == v1::TENSOR_ROLE_SCRATCH) continue;  // each variant has its own
-    absl::StrAppend(&what, " ", tensor.name(), " ", tensor.type(), " ", tensor.elements());
+    absl::StrAppend(&what, " ", tensor.SerializeAsString());
+    const v1::DataFile* file = tensor.fill() == v1::FILL_FILE ? FindDataFile(bundle, tensor.file()) : nullptr;
+    if (file != nullptr) absl::StrAppend(&what, " ", absl::HashOf(absl::string_view(file->data())));
   }
   return absl::StrCat("timed ", plan.size(), " ", Sha256(what).substr(0, 16));
 }
@@ -118,12 +127,7 @@ class PoolMaker {
   // `pool`: what the processes know them by; the inputs are those of `name` and `data`.
   PoolMaker(GpuDevice& device, const v1::Bundle& bundle, const v1::Plan& plan, std::string pool, std::string name,
             uint32_t data)
-      : device_(device),
-        bundle_(bundle),
-        plan_(plan),
-        pool_(std::move(pool)),
-        name_(std::move(name)),
-        data_(data != 0 ? data : NewData(device.pools())) {}
+      : device_(device), bundle_(bundle), plan_(plan), pool_(std::move(pool)), name_(std::move(name)), data_(data) {}
 
   absl::StatusOr<TimedPool> Make() {
     if (absl::Status dropped = Drop(device_, pool_); !dropped.ok()) return dropped;
@@ -165,6 +169,23 @@ class PoolMaker {
   const std::string pool_, name_;
   const uint32_t data_;
 };
+
+// Room for inputs of this number: nobody asks for those of earlier comparisons again.
+void ForgetOthers(GpuDevice& device, const v1::Bundle& bundle, uint32_t data) {
+  std::erase_if(device.pools().made, [&](const auto& made) {
+    const bool last = !absl::EndsWith(made.first, kFresh) && !absl::EndsWith(made.first, kSeat);
+    if (last || made.second.data == data || made.second.data == SeatData(device.pools(), bundle)) return false;
+    device.problem().Forget(bundle, made.first);
+    return true;
+  });
+}
+
+// The number that stands for this.
+uint32_t NumberFor(ProvidedPools& pools, const std::string& what) {
+  uint32_t& number = pools.numbers[what];
+  if (number == 0) number = NewData(pools);
+  return number;
+}
 
 // Of a number's lower half.
 uint32_t UpperHalf(const ProvidedPools& pools, uint32_t lower) {
@@ -214,36 +235,43 @@ bool IsOwnData(const ProvidedPools& pools, uint32_t data) {
   return data != 0 && UpperHalf(pools, data & 0xffff) == data >> 16;
 }
 
+uint32_t SeatData(ProvidedPools& pools, const v1::Bundle& bundle) {
+  return NumberFor(pools, absl::StrCat(kSeat, ProblemIdentity(bundle)));
+}
+
+void ForgetSeatData(ProvidedPools& pools, const v1::Bundle& bundle) {
+  pools.numbers.erase(absl::StrCat(kSeat, ProblemIdentity(bundle)));
+}
+
 absl::StatusOr<TimedPool> ProvideTimedPool(GpuDevice& device, const v1::Bundle& bundle, const v1::Plan& plan,
-                                           uint32_t data, bool kept) {
+                                           uint32_t data) {
   if (!HasProblem(bundle)) return TimedPool();
   const std::string name = TimedPoolName(bundle, plan);
-  const auto kept_pool = device.pools().made.find(name);
-  const bool slow = kept_pool != device.pools().made.end() && kept_pool->second.slow;
-  const std::string pool = kept || !slow ? name : absl::StrCat(name, " again");  // what is kept stays
+  const uint32_t known = NumberFor(device.pools(), ProblemIdentity(bundle));
+  if (data == 0) data = known;
+  std::string pool = name;
+  if (data != known) absl::StrAppend(&pool, data == SeatData(device.pools(), bundle) ? kSeat : kFresh);
   if (device.pools().timed != pool) {
     if (absl::Status dropped = Drop(device, device.pools().timed); !dropped.ok()) return dropped;
     device.pools().timed = pool;
   }
   const auto made = device.pools().made.find(pool);
-  const bool there = made != device.pools().made.end();
-  if (there && ((kept && made->second.slow) || (data != 0 && made->second.data == data))) {
+  if (made != device.pools().made.end() && made->second.data == data) {
     const TimedPool timed = made->second;
     absl::Status status;
     for (uint32_t entry = 0; entry < timed.entries && status.ok(); ++entry) {
       status = HandOverEntry(device, bundle, pool, entry, /*with_inputs=*/false);
     }
     if (status.ok()) return timed;
-    if (!absl::IsNotFound(status)) return status;
-    data = timed.data;  // the process that had them has ended: they are made once more
+    if (!absl::IsNotFound(status)) return status;  // the process that had them has ended: they are made once more
   }
+  ForgetOthers(device, bundle, data);
   return PoolMaker(device, bundle, plan, pool, name, data).Make();
 }
 
-bool IsSlowToMake(GpuDevice& device, const v1::Bundle& bundle, const v1::Plan& plan) {
-  if (!HasProblem(bundle)) return false;
+bool IsQuickToMake(GpuDevice& device, const v1::Bundle& bundle, const v1::Plan& plan) {
   const auto made = device.pools().made.find(TimedPoolName(bundle, plan));
-  return made != device.pools().made.end() && made->second.slow;
+  return made != device.pools().made.end() && !made->second.slow;
 }
 
 }  // namespace pawl

@@ -33,6 +33,7 @@ struct ProvidedPools {
   std::string timed;                        // the pool of timed calls that the processes have
   std::map<std::string, TimedPool> made;    // pools of timed calls, as they were made last
   std::map<std::string, uint32_t> entries;  // of each, however often it is made
+  std::map<std::string, uint32_t> numbers;  // of inputs that are used again, by what for
   uint32_t next_data = 0;
   std::string key = RandomBytes(32);  // of the seeds of timed pools
 };
@@ -57,13 +58,19 @@ absl::StatusOr<v1::InputDraw> MakeInputs(GpuDevice& device, const v1::Bundle& bu
 // gets the inputs too, which a self-test compares.
 absl::Status HandOver(GpuDevice& device, const v1::Bundle& bundle, const v1::InputDraw& draw, bool with_inputs);
 
-// Hands over a pool of inputs for timed calls: as many as can be made in a few seconds and take no more than a few GB.
-// They are those of the number `data`; 0: new ones. Where `kept` allows it, and they take long to make, they are those
-// that were made for a size first.
-absl::StatusOr<TimedPool> ProvideTimedPool(GpuDevice& device, const v1::Bundle& bundle, const v1::Plan& plan,
-                                           uint32_t data, bool kept);
+// The number of a problem's inputs with which a variant's times are compared between trials. Only candidates that are
+// about to be kept are timed with them: what is learned of them does not spread.
+uint32_t SeatData(ProvidedPools& pools, const v1::Bundle& bundle);
 
-// Whether the inputs of timed calls at this size took long to make.
-bool IsSlowToMake(GpuDevice& device, const v1::Bundle& bundle, const v1::Plan& plan);
+// From now on it has others: one that was not kept has seen them.
+void ForgetSeatData(ProvidedPools& pools, const v1::Bundle& bundle);
+
+// Hands over a pool of inputs for timed calls: as many as can be made in a few seconds and take no more than a few GB.
+// They are those of the number `data`; 0: those that every candidate has.
+absl::StatusOr<TimedPool> ProvideTimedPool(GpuDevice& device, const v1::Bundle& bundle, const v1::Plan& plan,
+                                           uint32_t data);
+
+// Whether inputs of timed calls are known to take little time to make at this size.
+bool IsQuickToMake(GpuDevice& device, const v1::Bundle& bundle, const v1::Plan& plan);
 
 }  // namespace pawl

@@ -157,6 +157,9 @@ class ScriptedGpu : public GpuDevice {
     absl::StatusOr<StagedEntry> Make(const v1::Bundle& bundle, const v1::Plan& plan,
                                      const EntryRequest& request) override;
     absl::StatusOr<StagedEntry> Stage(const v1::Bundle& bundle, const std::string& pool, uint32_t entry) override;
+    void Forget(const v1::Bundle&, const std::string& pool) override {
+      script_.problem_log.push_back("forget " + pool);
+    }
     absl::StatusOr<bool> HasCheck(const v1::Bundle&) override { return script_.own_check.has_value(); }
     absl::StatusOr<OwnCheck> Check(const v1::Bundle& bundle, const v1::Plan& plan,
                                    const std::vector<v1::InputDraw>& draws, bool self_test) override;

@@ -142,7 +142,9 @@ TEST_F(TrialSizesTest, TimesTheParentAloneAtEverySizeWhereCallsAreTimedInAnother
   gpu_.at_size["small"] = {.candidate_us = 8, .parent_us = 10, .witness_us = 11, .calls = 9};
   const v1::TrialResult result = Run();
   EXPECT_THAT(Timed(), ElementsAre("main 12", "small 12", "main 36 witness", "small 12 witness", "small 36", "main 36",
-                                   "small 36", "main 36"));
+                                   "small 36", "main 36", "small 36", "main 36", "small 36", "main 36"));
+  EXPECT_EQ(result.parent_again().processes(), 2) << "as it was as a candidate: it may have become slower";
+  EXPECT_EQ(result.parent_again().calls(), 802);
   EXPECT_EQ(result.parent_alone().processes(), 2);
   EXPECT_EQ(result.parent_alone().calls(), 902);
   EXPECT_NEAR(result.parent_alone().log_time(), 0.4 * std::log(8 / 10.0) + 0.6 * std::log(180 / 200.0), 1e-6);

@@ -36,12 +36,12 @@ class ProvidedInputsTest : public testing::Test {
     return CallAndCheck(gpu_, bundle_, built_.sizes[0], FreshDraw(), options);
   }
 
-  absl::StatusOr<Timing> Time(uint32_t data = 0, bool kept_data = true) {
-    return TimeAgainst(gpu_, bundle_, built_.sizes[1], built_.sizes[1], {.data = data, .kept_data = kept_data});
+  absl::StatusOr<Timing> Time(uint32_t data = 0) {
+    return TimeAgainst(gpu_, bundle_, built_.sizes[1], built_.sizes[1], {.data = data});
   }
 
   // The number of the inputs that timed calls have.
-  uint32_t TimedData(uint32_t data = 0, bool kept_data = true) { return Time(data, kept_data)->times.pairs(0).data(); }
+  uint32_t TimedData(uint32_t data = 0) { return Time(data)->times.pairs(0).data(); }
 
   // The seeds of entries that were made for timed calls.
   std::vector<uint64_t> TimedSeeds() const {
@@ -130,56 +130,88 @@ TEST_F(ProvidedInputsTest, TimedCallsDrawFromAPoolWhoseOutputsAreChecked) {
   EXPECT_THAT(gpu_.log, Contains("check timed main"));
 }
 
-TEST_F(ProvidedInputsTest, APoolThatIsMadeQuicklyIsMadeAgainForEveryProcess) {
+TEST_F(ProvidedInputsTest, WhatAllHaveIsMadeOnceForAllProcesses) {
   ASSERT_TRUE(Time().ok());
   gpu_.runner().Restart();
   ASSERT_TRUE(Time().ok());
   EXPECT_EQ(TimedEntries(), 16);
-  EXPECT_EQ(std::count(gpu_.problem_log.begin(), gpu_.problem_log.end(), "make main"), 16);
+  EXPECT_EQ(std::count(gpu_.problem_log.begin(), gpu_.problem_log.end(), "make main"), 8);
 }
 
-TEST_F(ProvidedInputsTest, APoolThatTakesLongToMakeIsSmallAndKept) {
+TEST_F(ProvidedInputsTest, APoolThatTakesLongToMakeIsSmall) {
+  EXPECT_FALSE(IsQuickToMake(gpu_, bundle_, built_.sizes[1].plan)) << "not known yet";
   gpu_.make_seconds = 3;
   ASSERT_TRUE(Time().ok());
   EXPECT_EQ(TimedEntries(), 2);
-  gpu_.runner().Restart();
-  ASSERT_TRUE(Time().ok());
-  EXPECT_EQ(TimedEntries(), 4);
-  EXPECT_EQ(std::count(gpu_.problem_log.begin(), gpu_.problem_log.end(), "make main"), 2);
+  EXPECT_FALSE(IsQuickToMake(gpu_, bundle_, built_.sizes[1].plan));
+  gpu_.make_seconds = 0;
+  ASSERT_TRUE(TimeAgainst(gpu_, bundle_, built_.sizes[0], built_.sizes[0], TimingOptions()).ok());
+  EXPECT_TRUE(IsQuickToMake(gpu_, bundle_, built_.sizes[0].plan));
 }
 
 TEST_F(ProvidedInputsTest, PairsSayWhichInputsTheyHad) {
   const uint32_t first = TimedData();
   EXPECT_NE(first, 0);
+  EXPECT_EQ(TimedData(), first);
   EXPECT_TRUE(IsOwnData(gpu_.pools(), first));
   EXPECT_FALSE(IsOwnData(ScriptedGpu().pools(), first)) << "but once in 65,536 times";
-  gpu_.runner().Restart();
-  EXPECT_EQ(TimedData(first), first);
-  EXPECT_EQ(TimedSeeds().size(), 8) << "they were there";
-  EXPECT_NE(TimedData(), first);
+}
+
+TEST_F(ProvidedInputsTest, ThePoolOfOtherSizesAndRangesIsAnother) {
+  const uint32_t number = TimedData();
+  const std::vector<uint64_t> seeds = TimedSeeds();
+  BuiltSize changed = built_.sizes[1];
+  for (auto& [name, value] : *changed.plan.mutable_sizes()) value += 1;
+  gpu_.made_seeds.clear();
+  const absl::StatusOr<Timing> timing = TimeAgainst(gpu_, bundle_, changed, changed, TimingOptions());
+  ASSERT_TRUE(timing.ok()) << timing.status();
+  EXPECT_EQ(timing->times.pairs(0).data(), number);
+  EXPECT_EQ(TimedSeeds().size(), seeds.size()) << "made again";
+  EXPECT_NE(TimedSeeds(), seeds);
+}
+
+// What is learned of them by one that is not kept helps none that comes later.
+TEST_F(ProvidedInputsTest, OfTheSeatAreOthersOnceTheyAreForgotten) {
+  const uint32_t number = SeatData(gpu_.pools(), bundle_);
+  EXPECT_NE(number, TimedData());
+  EXPECT_EQ(SeatData(gpu_.pools(), bundle_), number);
+  v1::Bundle other = bundle_;
+  other.mutable_problem()->set_text("another");
+  EXPECT_NE(SeatData(gpu_.pools(), other), number);
+  EXPECT_EQ(TimedData(number), number);
+  ForgetSeatData(gpu_.pools(), bundle_);
+  const uint32_t later = SeatData(gpu_.pools(), bundle_);
+  EXPECT_NE(later, number);
+  EXPECT_THAT(gpu_.problem_log, Not(Contains(StartsWith("forget"))));
+  EXPECT_EQ(TimedData(later), later);
+  EXPECT_THAT(gpu_.problem_log, Contains(StartsWith("forget timed main"))) << "its memory is free";
 }
 
 TEST_F(ProvidedInputsTest, TheSameNumberStandsForTheSameInputs) {
-  const uint32_t number = TimedData(0, false);
+  const uint32_t number = NewData(gpu_.pools());
+  EXPECT_EQ(TimedData(number), number);
   const std::vector<uint64_t> seeds = TimedSeeds();
-  EXPECT_NE(TimedData(0, false), number);
+  EXPECT_NE(TimedData(NewData(gpu_.pools())), number);
   gpu_.made_seeds.clear();
-  EXPECT_EQ(TimedData(number, false), number);
+  EXPECT_EQ(TimedData(number), number);
   EXPECT_EQ(TimedSeeds(), seeds);
 }
 
 // Who knows what an earlier candidate was given could have the answers in the code of the next.
-TEST_F(ProvidedInputsTest, WhatIsKeptForAllTrialsIsNotWhatConfirmsACandidate) {
+TEST_F(ProvidedInputsTest, FreshInputsLeaveThoseThatAreUsedAgainAsTheyAre) {
   gpu_.make_seconds = 3;
-  const uint32_t kept = TimedData();
-  EXPECT_EQ(TimedData(NewData(gpu_.pools())), kept);
-  const uint32_t fresh = NewData(gpu_.pools());
-  EXPECT_EQ(TimedData(fresh, false), fresh);
+  const uint32_t first = TimedData(), of_seat = SeatData(gpu_.pools(), bundle_), fresh = NewData(gpu_.pools());
+  EXPECT_EQ(TimedData(of_seat), of_seat);
+  EXPECT_EQ(TimedData(fresh), fresh);
   gpu_.runner().Restart();
-  EXPECT_EQ(TimedData(), kept);
-  EXPECT_EQ(TimedSeeds().size(), 4) << "both are there";
-  EXPECT_TRUE(IsSlowToMake(gpu_, bundle_, built_.sizes[1].plan));
-  EXPECT_FALSE(IsSlowToMake(gpu_, bundle_, built_.sizes[0].plan));
+  EXPECT_EQ(TimedData(), first);
+  EXPECT_EQ(TimedData(of_seat), of_seat);
+  EXPECT_EQ(TimedSeeds().size(), 6) << "all are there";
+  TimedData(NewData(gpu_.pools()));
+  EXPECT_EQ(std::count_if(gpu_.problem_log.begin(), gpu_.problem_log.end(),
+                          [](const std::string& text) { return absl::StartsWith(text, "forget"); }),
+            1)
+      << "the fresh ones before";
 }
 
 TEST_F(ProvidedInputsTest, ThePoolOfAnotherSizeMakesRoom) {
