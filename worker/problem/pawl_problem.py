@@ -28,7 +28,7 @@ import time
 import traceback
 
 ALIGN = 4096  # of parts in shared memory
-COPY_BYTES = 64 << 20  # that one thread copies at a time
+COPY_BYTES = 32 << 20  # that one thread copies at a time
 LOOK_SECONDS = 0.05  # between two looks at the memory of a problem's process
 SCRIPT_LOOK_SECONDS = 0.005  # between two looks whether a script has ended
 SCRIPT_OUTPUT = 4 << 20  # bytes that are kept of what a script prints; the end of what it says on standard error
@@ -138,7 +138,7 @@ class SharedMemory:
         if len(jobs) < 2:
             list(map(copy, jobs))
         else:  # first writes make pages, which several threads do faster
-            with concurrent.futures.ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as threads:
+            with concurrent.futures.ThreadPoolExecutor(min(16, os.cpu_count() or 1)) as threads:
                 list(threads.map(copy, jobs))
         return parts
 

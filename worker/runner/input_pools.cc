@@ -16,9 +16,9 @@
 namespace pawl {
 namespace {
 
-constexpr int64_t kPieceBytes = int64_t{8} << 20;
+constexpr int64_t kPieceBytes = int64_t{2} << 20;
 constexpr int64_t kPinnedFrom = int64_t{64} << 20;  // registering a piece takes as long as copying a few
-constexpr unsigned kMostThreads = 4;                // one reads a fifth of what the bus carries
+constexpr unsigned kMostThreads = 8;                // one reads a fifth of what the bus carries, between copies
 
 // Host memory from which large copies run at the bus's speed. What passes through it is the candidate's to see anyway.
 class Piece {
