@@ -316,7 +316,11 @@ absl::Status TrialBuilder::BuildStart(const v1::Bundle& bundle, const std::vecto
   absl::StatusOr<BuiltVariant> start =
       BuildVariant(device_.builder(), bundle, StartVariant(bundle), small, device_.gpu(), stopped);
   if (!start.ok()) return start.status();
-  if (!start->failure) build->start = *std::move(start);
+  if (start->failure) {
+    return absl::InternalError(
+        absl::StrCat("the start variant was measured before and does not build here: ", start->failure->message()));
+  }
+  build->start = *std::move(start);
   return absl::OkStatus();
 }
 

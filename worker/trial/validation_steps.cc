@@ -192,14 +192,19 @@ absl::Status ChooseInputs(TrialRun& run) {
   const StageWatch watch(run, v1::STAGE_VALIDATE);
   const bool is_start = !run.build.parent && !run.build.start;
   run.inputs.clear();
-  if (!is_start && !run.build.start) return absl::OkStatus();
-  absl::StatusOr<std::optional<FoundMagnitudes>> found =
-      FindMagnitudes(run.device, run.bundle, is_start ? run.build.candidate : *run.build.start, run.build.small);
-  if (absl::IsInvalidArgument(found.status()) || absl::IsResourceExhausted(found.status())) {
-    return absl::OkStatus();  // the reference's fault: validating says so
+  absl::StatusOr<std::optional<FoundMagnitudes>> found = absl::NotFoundError("it was not built");
+  if (is_start || run.build.start) {
+    found = FindMagnitudes(run.device, run.bundle, is_start ? run.build.candidate : *run.build.start, run.build.small);
   }
-  if (!found.ok()) return found.status();
-  if (!*found) return absl::OkStatus();  // so does this
+  const bool of_reference = absl::IsInvalidArgument(found.status()) || absl::IsResourceExhausted(found.status());
+  // Validating says what is wrong with a start or its reference. A candidate is not validated with less for it.
+  if (is_start && (of_reference || (found.ok() && !*found))) return absl::OkStatus();
+  if (absl::IsCancelled(found.status())) return found.status();
+  if (!found.ok() || !*found) {
+    return absl::InternalError(
+        absl::StrCat("with which inputs the start variant is right could not be found: ",
+                     found.ok() ? "here it is wrong with its own" : std::string(found.status().message())));
+  }
   run.inputs = (*found)->magnitudes;
   if (is_start) run.Note((*found)->note);
   run.device.input_limits().Put(run.build.hash(), (*found)->magnitudes);

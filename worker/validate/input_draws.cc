@@ -68,6 +68,9 @@ class Trying {
     const v1::InputDraw draw = FreshDraw(distribution_, std::ldexp(1.0, exponent));
     absl::StatusOr<CheckedCall> called = CallAndCheck(device_, bundle_, at_, draw, options_);
     if (!called.ok()) return called.status();
+    if (called->failure && called->failure->check() == v1::CHECK_OUT_OF_MEMORY) {  // of this machine, not of the inputs
+      return absl::ResourceExhaustedError(called->failure->message());
+    }
     if (called->failure && called->reference_finite) start_was_wrong_ = true;
     return !called->failure && called->reference_finite;
   }

@@ -798,6 +798,20 @@ TEST_F(TrialPipelineTest, FindsHowLargeInputsMayBeWithTheStartVariantWhereTheBun
   EXPECT_EQ(RunToFailure().check(), v1::CHECK_TOLERANCE);
 }
 
+TEST_F(TrialPipelineTest, ValidatesNoCandidateWithLessWhereTheStartCannotBeTried) {
+  bundle_.mutable_tensors(0)->clear_low();
+  bundle_.mutable_tensors(0)->clear_high();
+  const auto status = [&] { return TryRun().status(); };
+  gpu_.wrong = [](const v1::Plan&, const v1::InputDraw& draw) { return draw.magnitude() == 0; };
+  EXPECT_THAT(status().message(), HasSubstr("here it is wrong with its own"));
+  gpu_.wrong = nullptr;
+  gpu_.failures["call small x1"] = Failure(v1::CHECK_OUT_OF_MEMORY);
+  EXPECT_THAT(status().message(), HasSubstr("the start variant is right could not be found"));
+  gpu_.failures.clear();
+  EXPECT_FALSE(Run().has_failure());
+  EXPECT_TRUE(gpu_.input_limits().Find(BundleHash(bundle_)).has_value());
+}
+
 // Timing.
 
 TEST_F(TrialPipelineTest, TimesAgainInFreshProcessesWhereTheRunnerDiedOrRanOutOfMemory) {
