@@ -1,5 +1,6 @@
 // Every cheat of tests/cheats is rejected by a check that is meant for it, every honest control accepted. With
-// PAWL_CHEATS_TABLE=FILE the outcome is written there as a Markdown table.
+// PAWL_CHEATS_TABLE=FILE the outcome is written there as a Markdown table; with PAWL_CHEATS_AS_EDITS set, changes are
+// proposed as edits of the source, as an agent does, where the variable stands in nothing but the source.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -52,6 +53,15 @@ v1::CampaignSpec OutOfReach(const v1::Bundle& bundle) {
   return spec;
 }
 
+// Whether a variable's value matters to the source alone, so that an edit of it can stand for a change of the variable.
+bool IsOfSource(v1::Bundle bundle, const std::string& variable) {
+  if (!bundle.files().empty() || bundle.source().text().empty()) return false;
+  bundle.clear_source();
+  bundle.clear_variables();
+  bundle.clear_summary();
+  return !absl::StrContains(bundle.ShortDebugString(), variable);
+}
+
 // A campaign on the GPU in which the changes are those that the test proposes.
 class GpuCampaign {
  public:
@@ -60,13 +70,22 @@ class GpuCampaign {
   // The start variant; then proposals, from the best so far.
   absl::StatusOr<v1::Iteration> Start() { return RunPlanned(); }
   absl::StatusOr<v1::Iteration> Try(const std::string& variable, int value) {
-    script_.Propose(variable, value);
+    if (getenv("PAWL_CHEATS_AS_EDITS") != nullptr && IsOfSource(bundle_, variable)) {
+      const std::string& source = script_.state().BundleAt(script_.state().best()->number()).source().text();
+      script_.ProposePatch(absl::StrCat(variable, " is ", value),
+                           absl::StrCat("@@ -1,1 +1,3 @@\n+#undef ", variable, "\n+#define ", variable, " ", value,
+                                        "\n ", source.substr(0, source.find('\n')), "\n"));
+      fprintf(stderr, "  as an edit:\n");
+    } else {
+      script_.Propose(variable, value);
+    }
     return RunPlanned();
   }
   // The best beside the start, as before a campaign ends.
   absl::StatusOr<v1::TrialResult> Total() {
     v1::TrialPlanned planned;
     planned.set_purpose(v1::TRIAL_PURPOSE_TOTAL);
+    planned.set_iteration(script_.state().best()->number());
     planned.set_parent(0);
     *planned.mutable_variant() = VariantOf(*script_.state().best());
     return RunPlan(bundle_, planned, script_.state());

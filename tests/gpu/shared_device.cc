@@ -46,7 +46,11 @@ absl::StatusOr<v1::TrialResult> RunPlan(const v1::Bundle& bundle, const v1::Tria
   v1::Trial trial;
   trial.set_purpose(planned.purpose());
   *trial.mutable_variant() = planned.variant();
-  if (planned.has_parent()) *trial.mutable_parent() = VariantOf(*campaign.Find(planned.parent()));
+  if (campaign.SourceIdOf(planned.iteration()) > 0) trial.set_patched_source(campaign.SourceOf(planned.iteration()));
+  if (planned.has_parent()) {
+    *trial.mutable_parent() = VariantOf(*campaign.Find(planned.parent()));
+    if (campaign.SourceIdOf(planned.parent()) > 0) trial.set_parent_patched_source(campaign.SourceOf(planned.parent()));
+  }
   AddWitness(campaign, planned, &trial);
   *trial.mutable_noise() = planned.noise();
   trial.set_size(bundle.goal().size());
