@@ -317,6 +317,8 @@ absl::Status CompareWithParent(TrialRun& run) {
   // which only what was about to be kept was timed, and its parent as well: its times compare.
   const int with_fresh_inputs = quick ? 0 : 1;
   const uint32_t fresh = has_problem ? NewData(run.device.pools()) : 0;
+  const std::string& module = run.build.candidate.Find(run.build.size)->module;
+  if (has_problem) RenewSeatData(run.device.pools(), run.bundle, {module, run.build.ParentAt(run.build.size).module});
   const uint32_t of_seat = has_problem ? SeatData(run.device.pools(), run.bundle) : 0;
   KeepRule rule = RuleOf(trial);
   if (rule.max_processes > 1)
@@ -331,6 +333,7 @@ absl::Status CompareWithParent(TrialRun& run) {
     options.candidate_first = (process % 2 == 0) == first_seat;
     if (process > 0) options.witness = run.build.WitnessAt(size);
     if (process >= with_fresh_inputs) options.data = process == with_fresh_inputs ? fresh : of_seat;
+    if (has_problem && process > with_fresh_inputs) SeeSeatData(run.device.pools(), run.bundle, module);
     absl::StatusOr<Timing> timing = Time(run, *run.build.candidate.Find(size), run.build.ParentAt(size), options);
     if (timing.ok()) checks.Add(size, process, *timing);
     if (timing.ok() && !timing->times.pairs().empty()) calls[size] = timing->times.pairs(0).calls();
@@ -354,7 +357,6 @@ absl::Status CompareWithParent(TrialRun& run) {
   run.timed = !timed->failure && !run.result().pairs().empty();
   run.faster = timed->comparison.result() == v1::FASTER;
   run.outcome.comparison = std::move(timed->comparison);
-  if (has_problem && !run.faster && timed->processes.size() > 1) ForgetSeatData(run.device.pools(), run.bundle);
   return run.faster ? TimeParentWithout(run, timed->processes) : absl::OkStatus();
 }
 

@@ -9,7 +9,6 @@
 #include "worker/device/profiler.h"
 #include "worker/trial/trial_run.h"
 #include "worker/trial/trial_steps.h"
-#include "worker/validate/provided_inputs.h"
 
 namespace pawl {
 namespace {
@@ -138,7 +137,6 @@ absl::Status RunBesideBaseSteps(TrialRun& run) {
 // What a result says beside the findings of the steps.
 void Finish(TrialRun& run) {
   v1::TrialResult& result = run.result();
-  if (run.faster && result.has_failure()) ForgetSeatData(run.device.pools(), run.bundle);
   result.set_build(run.build.command);
   result.set_built_ahead(run.build.built_ahead);
   const BuildCounts builds = run.device.builder().TakeCounts();

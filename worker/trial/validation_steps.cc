@@ -199,7 +199,7 @@ absl::Status ChooseInputs(TrialRun& run) {
   const bool of_reference = absl::IsInvalidArgument(found.status()) || absl::IsResourceExhausted(found.status());
   // Validating says what is wrong with a start or its reference. A candidate is not validated with less for it.
   if (is_start && (of_reference || (found.ok() && !*found))) return absl::OkStatus();
-  if (absl::IsCancelled(found.status())) return found.status();
+  if (!found.ok() && !of_reference && !absl::IsNotFound(found.status())) return found.status();
   if (!found.ok() || !*found) {
     return absl::InternalError(
         absl::StrCat("with which inputs the start variant is right could not be found: ",

@@ -69,7 +69,7 @@ class Trying {
     absl::StatusOr<CheckedCall> called = CallAndCheck(device_, bundle_, at_, draw, options_);
     if (!called.ok()) return called.status();
     if (called->failure && called->failure->check() == v1::CHECK_OUT_OF_MEMORY) {  // of this machine, not of the inputs
-      return absl::ResourceExhaustedError(called->failure->message());
+      return absl::UnavailableError(called->failure->message());
     }
     if (called->failure && called->reference_finite) start_was_wrong_ = true;
     return !called->failure && called->reference_finite;
@@ -165,9 +165,10 @@ absl::StatusOr<std::optional<FoundMagnitudes>> FindMagnitudes(GpuDevice& device,
     for (auto it = exponents.begin(); it != exponents.end();) {
       Trying trying(device, bundle, at, it->first, own->Rms(at.plan));
       absl::StatusOr<std::optional<int>> largest = trying.Largest(it->second);
-      if (it->first == v1::DISTRIBUTION_SCALED && IsOfProblem(largest.status())) {
-        found.note = absl::StrCat("inputs of problem.py are not tried times a power of two: ",
-                                  std::string(largest.status().message()));
+      if (it->first == v1::DISTRIBUTION_SCALED ? IsOfProblem(largest.status())
+                                               : absl::IsInvalidArgument(largest.status())) {
+        if (!found.note.empty()) absl::StrAppend(&found.note, "; ");
+        absl::StrAppend(&found.note, DistributionText(it->first), " are not tried: ", largest.status().message());
         largest = std::nullopt;
       }
       if (!largest.ok()) return largest.status();

@@ -111,7 +111,10 @@ std::string TimedPoolName(const v1::Bundle& bundle, const v1::Plan& plan) {
   for (const auto& [name, value] : sizes) absl::StrAppend(&what, " ", name, "=", value);
   for (const v1::PlanTensor& tensor : plan.tensors()) {
     if (tensor.role() == v1::TENSOR_ROLE_SCRATCH) continue;  // each variant has its own
-    absl::StrAppend(&what, " ", tensor.SerializeAsString());
+    v1::PlanTensor filled = tensor;
+    filled.clear_tolerance();
+    filled.clear_align();
+    absl::StrAppend(&what, " ", filled.SerializeAsString());
     const v1::DataFile* file = tensor.fill() == v1::FILL_FILE ? FindDataFile(bundle, tensor.file()) : nullptr;
     if (file != nullptr) absl::StrAppend(&what, " ", absl::HashOf(absl::string_view(file->data())));
   }
@@ -239,8 +242,16 @@ uint32_t SeatData(ProvidedPools& pools, const v1::Bundle& bundle) {
   return NumberFor(pools, absl::StrCat(kSeat, ProblemIdentity(bundle)));
 }
 
-void ForgetSeatData(ProvidedPools& pools, const v1::Bundle& bundle) {
-  pools.numbers.erase(absl::StrCat(kSeat, ProblemIdentity(bundle)));
+void SeeSeatData(ProvidedPools& pools, const v1::Bundle& bundle, const std::string& module) {
+  pools.seen[ProblemIdentity(bundle)] = module;
+}
+
+void RenewSeatData(ProvidedPools& pools, const v1::Bundle& bundle, const std::set<std::string>& modules) {
+  const std::string problem = ProblemIdentity(bundle);
+  const auto seen = pools.seen.find(problem);
+  if (seen == pools.seen.end() || modules.contains(seen->second)) return;
+  pools.seen.erase(seen);
+  pools.numbers.erase(absl::StrCat(kSeat, problem));
 }
 
 absl::StatusOr<TimedPool> ProvideTimedPool(GpuDevice& device, const v1::Bundle& bundle, const v1::Plan& plan,

@@ -34,6 +34,7 @@ struct ProvidedPools {
   std::map<std::string, TimedPool> made;    // pools of timed calls, as they were made last
   std::map<std::string, uint32_t> entries;  // of each, however often it is made
   std::map<std::string, uint32_t> numbers;  // of inputs that are used again, by what for
+  std::map<std::string, std::string> seen;  // the last module that was timed with the seat's inputs, by problem
   uint32_t next_data = 0;
   std::string key = RandomBytes(32);  // of the seeds of timed pools
 };
@@ -58,12 +59,15 @@ absl::StatusOr<v1::InputDraw> MakeInputs(GpuDevice& device, const v1::Bundle& bu
 // gets the inputs too, which a self-test compares.
 absl::Status HandOver(GpuDevice& device, const v1::Bundle& bundle, const v1::InputDraw& draw, bool with_inputs);
 
-// The number of a problem's inputs with which a variant's times are compared between trials. Only candidates that are
-// about to be kept are timed with them: what is learned of them does not spread.
+// The number of the seat's inputs, with which a variant's times are compared between trials. Candidates are timed with
+// them only when they are about to be kept: what is learned of them does not spread.
 uint32_t SeatData(ProvidedPools& pools, const v1::Bundle& bundle);
 
-// From now on it has others: one that was not kept has seen them.
-void ForgetSeatData(ProvidedPools& pools, const v1::Bundle& bundle);
+// This module is about to be timed with them.
+void SeeSeatData(ProvidedPools& pools, const v1::Bundle& bundle, const std::string& module);
+
+// They are others from now on if the last module that saw them is none of these: it was not kept.
+void RenewSeatData(ProvidedPools& pools, const v1::Bundle& bundle, const std::set<std::string>& modules);
 
 // Hands over a pool of inputs for timed calls: as many as can be made in a few seconds and take no more than a few GB.
 // They are those of the number `data`; 0: those that every candidate has.

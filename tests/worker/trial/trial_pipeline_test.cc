@@ -422,17 +422,22 @@ TEST_F(TrialPipelineTest, TimesInOneProcessWithInputsOfProblemPyThatNobodyHadBef
 
 TEST_F(TrialPipelineTest, NeverUsesInputsAgainThatOneThatIsNotKeptHasSeen) {
   bundle_ = ProblemBundle();
+  bundle_.mutable_variables(0)->add_values(128);
   trial_.set_purpose(v1::TRIAL_PURPOSE_ITERATION);
-  const uint32_t of_seat = SeatData(gpu_.pools(), bundle_);
+  const auto of_seat = [&](const v1::Variant& parent, const v1::Variant& candidate) {
+    *trial_.mutable_parent() = parent;
+    *trial_.mutable_variant() = candidate;
+    EXPECT_FALSE(Run().has_failure());
+    return SeatData(gpu_.pools(), bundle_);
+  };
+  const uint32_t first = SeatData(gpu_.pools(), bundle_);
   gpu_.processes = {{.candidate_us = 180, .parent_us = 200}};
-  Run();
-  EXPECT_EQ(SeatData(gpu_.pools(), bundle_), of_seat) << "it was kept";
+  EXPECT_EQ(of_seat(Tile(32), Tile(64)), first);
   gpu_.processes = {{.candidate_us = 220, .parent_us = 200}};
-  EXPECT_EQ(Run().confirming_pairs_size(), 0);
-  EXPECT_EQ(SeatData(gpu_.pools(), bundle_), of_seat) << "it has not seen them";
-  gpu_.processes = {{.candidate_us = 180, .parent_us = 200}, {.candidate_us = 220, .parent_us = 200}};
-  EXPECT_GT(Run().confirming_pairs_size(), 0);
-  EXPECT_NE(SeatData(gpu_.pools(), bundle_), of_seat);
+  EXPECT_EQ(of_seat(Tile(64), Tile(128)), first) << "the one that saw them is the parent, and this one does not";
+  gpu_.processes = {{.candidate_us = 180, .parent_us = 200}};
+  EXPECT_EQ(of_seat(Tile(64), Tile(128)), first);
+  EXPECT_NE(of_seat(Tile(64), Tile(32)), first) << "the one that saw them is not: it was not kept";
 }
 
 // Its time relative to the anchor may be another with these inputs than with those of the trials before.
@@ -798,6 +803,17 @@ TEST_F(TrialPipelineTest, FindsHowLargeInputsMayBeWithTheStartVariantWhereTheBun
   EXPECT_EQ(RunToFailure().check(), v1::CHECK_TOLERANCE);
 }
 
+TEST_F(TrialPipelineTest, LeavesOutInputsThatTheReferenceCannotBear) {
+  bundle_.mutable_tensors(0)->clear_low();
+  bundle_.mutable_tensors(0)->clear_high();
+  gpu_.faults["check hidden LARGE"] = absl::InvalidArgumentError("reference.cu: an illegal address");
+  EXPECT_FALSE(Run().has_failure());
+  const auto found = gpu_.input_limits().Find(BundleHash(bundle_));
+  ASSERT_TRUE(found.has_value());
+  EXPECT_FALSE(found->contains(v1::DISTRIBUTION_LARGE));
+  EXPECT_TRUE(found->contains(v1::DISTRIBUTION_EQUAL));
+}
+
 TEST_F(TrialPipelineTest, ValidatesNoCandidateWithLessWhereTheStartCannotBeTried) {
   bundle_.mutable_tensors(0)->clear_low();
   bundle_.mutable_tensors(0)->clear_high();
@@ -805,8 +821,10 @@ TEST_F(TrialPipelineTest, ValidatesNoCandidateWithLessWhereTheStartCannotBeTried
   gpu_.wrong = [](const v1::Plan&, const v1::InputDraw& draw) { return draw.magnitude() == 0; };
   EXPECT_THAT(status().message(), HasSubstr("here it is wrong with its own"));
   gpu_.wrong = nullptr;
-  gpu_.failures["call small x1"] = Failure(v1::CHECK_OUT_OF_MEMORY);
-  EXPECT_THAT(status().message(), HasSubstr("the start variant is right could not be found"));
+  gpu_.failures["call hidden LARGE"] = Failure(v1::CHECK_OUT_OF_MEMORY);  // only with other inputs than its own
+  const absl::Status out_of_memory = status();
+  EXPECT_TRUE(absl::IsUnavailable(out_of_memory)) << out_of_memory;
+  EXPECT_FALSE(gpu_.input_limits().Find(BundleHash(bundle_)).has_value());
   gpu_.failures.clear();
   EXPECT_FALSE(Run().has_failure());
   EXPECT_TRUE(gpu_.input_limits().Find(BundleHash(bundle_)).has_value());

@@ -171,7 +171,7 @@ TEST_F(ProvidedInputsTest, ThePoolOfOtherSizesAndRangesIsAnother) {
 }
 
 // What is learned of them by one that is not kept helps none that comes later.
-TEST_F(ProvidedInputsTest, OfTheSeatAreOthersOnceTheyAreForgotten) {
+TEST_F(ProvidedInputsTest, OfTheSeatAreOthersOnceOneThatWasNotKeptHasSeenThem) {
   const uint32_t number = SeatData(gpu_.pools(), bundle_);
   EXPECT_NE(number, TimedData());
   EXPECT_EQ(SeatData(gpu_.pools(), bundle_), number);
@@ -179,7 +179,12 @@ TEST_F(ProvidedInputsTest, OfTheSeatAreOthersOnceTheyAreForgotten) {
   other.mutable_problem()->set_text("another");
   EXPECT_NE(SeatData(gpu_.pools(), other), number);
   EXPECT_EQ(TimedData(number), number);
-  ForgetSeatData(gpu_.pools(), bundle_);
+  RenewSeatData(gpu_.pools(), bundle_, {"parent"});
+  EXPECT_EQ(SeatData(gpu_.pools(), bundle_), number) << "nobody has seen them";
+  SeeSeatData(gpu_.pools(), bundle_, "candidate");
+  RenewSeatData(gpu_.pools(), bundle_, {"candidate", "another"});
+  EXPECT_EQ(SeatData(gpu_.pools(), bundle_), number) << "it is the parent now";
+  RenewSeatData(gpu_.pools(), bundle_, {"parent", "another"});
   const uint32_t later = SeatData(gpu_.pools(), bundle_);
   EXPECT_NE(later, number);
   EXPECT_THAT(gpu_.problem_log, Not(Contains(StartsWith("forget"))));
