@@ -28,10 +28,15 @@ let service, browser;
 let chosen;  // number of an iteration that was kept for a finding: it has everything to show
 const complaints = [];
 
-async function open(path, {scheme = "light", viewport = SIZES[0][1], prepare} = {}) {
-  const context = await browser.newContext({viewport, colorScheme: scheme, reducedMotion: "reduce"});
-  const page = await context.newPage();
+// In a context of its own.
+async function newPage(options) {
+  const page = await browser.newPage(options);
   page.setDefaultTimeout(PATIENCE);
+  return page;
+}
+
+async function open(path, {scheme = "light", viewport = SIZES[0][1], prepare} = {}) {
+  const page = await newPage({viewport, colorScheme: scheme, reducedMotion: "reduce"});
   page.on("console", message => ["error", "warning"].includes(message.type()) && complaints.push(`${path}: ${message.text()}`));
   page.on("pageerror", error => complaints.push(`${path}: ${error.stack}`));
   await prepare?.(page);
@@ -261,7 +266,7 @@ test("dashboard and report give verdicts and running the same colours, which are
 });
 
 test("a report has nothing clipped at 1280 and 800 pixels", async () => {
-  const page = await browser.newPage();
+  const page = await newPage();
   for (const campaign of [1, 2]) {
     await page.setContent(await (await fetch(`${service.url}/api/campaigns/${campaign}/report?format=REPORT_FORMAT_HTML`)).text());
     for (const width of [1280, 800]) {
@@ -288,8 +293,7 @@ test("a report has nothing clipped at 1280 and 800 pixels", async () => {
 test("every time of day names its zone", async () => {
   for (const [timezoneId, zone] of [["UTC", /^ UTC(?![+−])/], ["Asia/Kolkata", /^ UTC\+05:30/], ["America/Bogota", /^ UTC−05:00/]]) {
     for (const path of ["/", "/campaigns/1", PAGES.iteration]) {
-      const context = await browser.newContext({timezoneId, viewport: SIZES[0][1]});
-      const page = await context.newPage();
+      const page = await newPage({timezoneId, viewport: SIZES[0][1]});
       await page.goto(service.url + path);
       await page.locator("main[data-ready]").waitFor();
       const text = await page.locator("main").textContent();
@@ -298,7 +302,7 @@ test("every time of day names its zone", async () => {
       for (const found of times) assert.match(text.slice(found.index + 8, found.index + 20), zone, `${path}: ${found[0]}`);
       const tables = await page.locator(".scroll").evaluateAll(all => all.filter(one => one.scrollWidth > one.clientWidth + 1).map(one => one.getAttribute("aria-label")));
       assert.deepEqual(path === "/" ? tables : [], [], "the list of campaigns is not clipped");
-      await context.close();
+      await page.close();
     }
   }
 });
@@ -320,8 +324,7 @@ test("a failed prediction says what failed", async () => {
 
 test("an empty dashboard's commands work as they are printed, and a page says so while its orchestrator is gone", async () => {
   const own = await Service.start();
-  const page = await browser.newPage();
-  page.setDefaultTimeout(PATIENCE);
+  const page = await newPage();
   try {
     await page.goto(own.url);
     await page.getByText("This database has no campaigns yet.").waitFor();
@@ -480,7 +483,7 @@ test("ten thousand iterations are drawn, and the trail has a page of them", asyn
 
 test("what is not there is said, and no page complained", async () => {
   assert.deepEqual(complaints, []);
-  const page = await browser.newPage();
+  const page = await newPage();
   await page.goto(`${service.url}/campaigns/99`);
   await page.locator("main[data-failed]").waitFor();
   await page.getByText("Not found").waitFor();
