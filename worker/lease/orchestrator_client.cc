@@ -125,7 +125,7 @@ absl::StatusOr<std::unique_ptr<WorkerClient>> ConnectToOrchestrator(const std::s
   arguments.SetMaxSendMessageSize(kMaxRpcBytes);
   // The loop has its own pace of trying again; the channel's must not be slower.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 10'000);  // for one that is slow to answer, or far away
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 2000);
   absl::StatusOr<std::shared_ptr<grpc::Channel>> channel = OpenChannel(address, credentials, arguments);
   if (!channel.ok()) return channel.status();

@@ -2,6 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include <thread>
 
@@ -25,6 +29,49 @@ v1::WatchCampaignResponse Message(int64_t sequence) {
   message.mutable_event()->set_sequence(sequence);
   return message;
 }
+
+int UnixSocket(const std::string& path, int (*use)(int, const sockaddr*, socklen_t)) {
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = {}};
+  path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+  EXPECT_EQ(use(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0) << path;
+  return fd;
+}
+
+// Passes one connection on to another socket, but takes its time before it answers.
+class SlowDoor {
+ public:
+  SlowDoor(const std::string& path, const std::string& to, absl::Duration delay) : listener_(UnixSocket(path, bind)) {
+    listen(listener_, 1);
+    thread_ = std::thread([this, to, delay] { Pass(to, delay); });
+  }
+  ~SlowDoor() {
+    thread_.join();
+    close(listener_);
+  }
+
+ private:
+  void Pass(const std::string& to, absl::Duration delay) const {
+    const int client = accept(listener_, nullptr, nullptr);
+    absl::SleepFor(delay);
+    const int server = UnixSocket(to, connect);
+    char data[4096];
+    for (bool open = true; open;) {
+      pollfd both[] = {{client, POLLIN, 0}, {server, POLLIN, 0}};
+      poll(both, 2, -1);
+      for (int i = 0; i < 2 && open; ++i) {
+        if (both[i].revents == 0) continue;
+        const ssize_t count = read(both[i].fd, data, sizeof(data));
+        open = count > 0 && write(both[1 - i].fd, data, static_cast<size_t>(count)) == count;
+      }
+    }
+    close(client);
+    close(server);
+  }
+
+  const int listener_;
+  std::thread thread_;
+};
 
 class CampaignClientTest : public testing::Test {
  protected:
@@ -66,6 +113,14 @@ TEST_F(CampaignClientTest, SaysWhatToDoWhereNobodyAnswers) {
   EXPECT_TRUE(absl::IsUnavailable(status));
   EXPECT_EQ(status.message(), "no orchestrator answers at unix:/nonexistent/socket");
   EXPECT_THAT(DetailOf(status).fix(), HasSubstr("pawl-orchestrator --listen unix:/nonexistent/socket"));
+}
+
+// One on a busy machine may take a while until it greets.
+TEST_F(CampaignClientTest, WaitsForAnOrchestratorThatIsSlowToAnswer) {
+  const std::string behind = fake_.address().substr(sizeof("unix:") - 1);
+  const SlowDoor door(behind + ".door", behind, absl::Seconds(2));
+  CampaignClient client(fake_.address() + ".door");
+  EXPECT_TRUE(absl::IsNotFound(client.GetCampaign("campaigns/8").status()));
 }
 
 TEST_F(CampaignClientTest, TakesACallThatAnEndingOrchestratorCancelledForUnavailable) {
