@@ -1,7 +1,5 @@
 #include "worker/trial/timer.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <vector>
 
@@ -64,10 +62,8 @@ absl::StatusOr<Timing> TimeAgainst(GpuDevice& device, const v1::Bundle& bundle, 
       return timing;
     }
   }
-  const absl::Time loaded = absl::Now();
   const absl::StatusOr<TimedPool> pool = ProvideTimedPool(device, bundle, candidate.plan, options.data);
   if (!pool.ok()) return pool.status();
-  const absl::Time provided = absl::Now();
   v1::RunnerRequest request;
   v1::CompareRequest& compare = *request.mutable_compare();
   compare.set_candidate(candidate.module);
@@ -130,13 +126,7 @@ absl::StatusOr<Timing> TimeAgainst(GpuDevice& device, const v1::Bundle& bundle, 
     wrong->set_message(absl::StrCat("right when validated, wrong when timed: ", wrong->message()));
     timing.failure = wrong;
   }
-  const absl::Time end = absl::Now();
-  timing.seconds = absl::ToDoubleSeconds(end - start);
-  spdlog::debug(
-      "timed {} pairs at {} in {:.3f} s: loading {:.3f}, inputs {:.3f}, comparing {:.3f}, checking {} calls {:.3f}",
-      timing.times.pairs_size(), candidate.plan.size(), timing.seconds, absl::ToDoubleSeconds(loaded - start),
-      absl::ToDoubleSeconds(provided - loaded), absl::ToDoubleSeconds(timed - provided), draws.size(),
-      absl::ToDoubleSeconds(end - timed));
+  timing.seconds = absl::ToDoubleSeconds(absl::Now() - start);
   return timing;
 }
 
