@@ -321,8 +321,7 @@ absl::Status CompareWithParent(TrialRun& run) {
   if (has_problem) RenewSeatData(run.device.pools(), run.bundle, {module, run.build.ParentAt(run.build.size).module});
   const uint32_t of_seat = has_problem ? SeatData(run.device.pools(), run.bundle) : 0;
   KeepRule rule = RuleOf(trial);
-  if (rule.max_processes > 1)
-    rule.min_processes = std::max(rule.min_processes, has_problem ? with_fresh_inputs + 2 : 0);
+  if (has_problem && rule.max_processes > 1) rule.min_processes = with_fresh_inputs + 2;
   timer.time = [&](const std::string& size, int pairs, int process) {
     TimingOptions options = checks.Options(size, pairs, process);
     options.calls = calls[size];
