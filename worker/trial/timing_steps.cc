@@ -318,10 +318,12 @@ absl::Status CompareWithParent(TrialRun& run) {
   const int with_fresh_inputs = quick ? 0 : 1;
   const uint32_t fresh = has_problem ? NewData(run.device.pools()) : 0;
   const std::string& module = run.build.candidate.Find(run.build.size)->module;
-  if (has_problem) RenewSeatData(run.device.pools(), run.bundle, {module, run.build.ParentAt(run.build.size).module});
-  const uint32_t of_seat = has_problem ? SeatData(run.device.pools(), run.bundle) : 0;
   KeepRule rule = RuleOf(trial);
-  if (has_problem && rule.max_processes > 1) rule.min_processes = with_fresh_inputs + 2;
+  if (has_problem && rule.max_processes > 1) {
+    rule.min_processes = with_fresh_inputs + 2;
+    RenewSeatData(run.device.pools(), run.bundle, {module, run.build.ParentAt(run.build.size).module});
+  }
+  const uint32_t of_seat = has_problem ? SeatData(run.device.pools(), run.bundle) : 0;
   timer.time = [&](const std::string& size, int pairs, int process) {
     TimingOptions options = checks.Options(size, pairs, process);
     options.calls = calls[size];

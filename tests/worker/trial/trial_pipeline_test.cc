@@ -437,6 +437,9 @@ TEST_F(TrialPipelineTest, NeverUsesInputsAgainThatOneThatIsNotKeptHasSeen) {
   EXPECT_EQ(of_seat(Tile(64), Tile(128)), first) << "the one that saw them is the parent, and this one does not";
   gpu_.processes = {{.candidate_us = 180, .parent_us = 200}};
   EXPECT_EQ(of_seat(Tile(64), Tile(128)), first);
+  trial_.set_step(true);
+  EXPECT_EQ(of_seat(Tile(64), Tile(32)), first) << "a step of an expedition does not see them, whatever its parent";
+  trial_.set_step(false);
   EXPECT_NE(of_seat(Tile(64), Tile(32)), first) << "the one that saw them is not: it was not kept";
 }
 
