@@ -143,7 +143,7 @@ TEST(GpuProblem, HandsOverAGigabyteInHalfASecond) {
   ASSERT_TRUE(staged.ok()) << staged.status();
   std::cerr << "handed over 1 GB in " << call << " s (" << staged->stage_seconds << " s to shared memory), a pool of "
             << timed->entries << " GB in " << pool << " s\n";
-  EXPECT_LT(call + 3 * pool, 0.5) << "of a trial that is kept";
+  EXPECT_LT(call + 3 * pool, 0.5) << "a validated call and three pools: the least of a kept change";
   const absl::StatusOr<CheckedCall> called = CallAndCheck(device, bundle, at, FreshDraw(), {});
   ASSERT_TRUE(called.ok()) << called.status();
   EXPECT_FALSE(called->failure) << called->failure->message();
