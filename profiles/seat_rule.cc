@@ -24,7 +24,6 @@ double Above(double degrees, double share) {
 
 constexpr int kCallsOfASize = 100;  // and more are no number of calls at one size
 constexpr int kOneByOne = 99;
-constexpr int kMostCalls = 20;  // of a graph
 constexpr size_t kMostSizesTold = 4;
 
 // SeatTime::calls of times at several sizes: two digits for the calls of each in a graph (at most 20), 99 where they
@@ -202,7 +201,8 @@ SeatTest TestSeat(const v1::SeatTime& as_candidate, const v1::SeatTime& as_paren
   const double by_processes =
       (known.variance() + distance * distance) * (1.0 / as_candidate.processes() + 1.0 / as_parent.processes());
   const double by_pairs = as_candidate.pair_variance() + as_parent.pair_variance();
-  const double pair_degrees = (KeepRule().extended_pairs - 1) * (as_candidate.processes() + as_parent.processes());
+  // At least so many pairs are of one process.
+  const double pair_degrees = (KeepRule().first_pairs - 1) * (as_candidate.processes() + as_parent.processes());
   const double variance = by_processes + by_pairs;
   const double degrees =
       variance * variance /

@@ -21,6 +21,9 @@ inline constexpr double kSeatBias = 0.02;
 // A witness that takes more than this many times as long as a variant is no good one for it.
 inline constexpr double kNearWitness = 1.25;
 
+// Calls of a graph.
+inline constexpr int kMostCalls = 20;
+
 // Mean over processes of log(time / witness's time); each list is of one process's pairs. At least two pairs in each.
 v1::SeatTime SeatTimeOf(const std::vector<std::vector<double>>& processes);
 

@@ -139,7 +139,7 @@ TEST(GpuProblem, HandsOverAGigabyteInHalfASecond) {
   };
   const double call = seconds_of(draw->pool(), [&] { return HandOver(device, bundle, *draw, false); });
   const double pool = seconds_of(timed->pool, [&] { return ProvideTimedPool(device, bundle, at.plan, 0).status(); });
-  const absl::StatusOr<StagedEntry> staged = device.problem().Stage(bundle, timed->pool, 0);
+  const absl::StatusOr<StagedEntry> staged = device.problem().Stage(bundle, timed->pool, 0, 0);
   ASSERT_TRUE(staged.ok()) << staged.status();
   std::cerr << "handed over 1 GB in " << call << " s (" << staged->stage_seconds << " s to shared memory), a pool of "
             << timed->entries << " GB in " << pool << " s\n";

@@ -119,11 +119,11 @@ class SharedMemory:
             self.size = size
         return self.bytes
 
-    def put(self, named):
-        """Writes (name, array) one after another and answers where they lie."""
+    def put(self, named, offset):
+        """Writes (name, array) one after another, from `offset` on, and answers where they lie."""
         import numpy as np
 
-        parts, end, jobs = [], 0, []
+        parts, end, jobs = [], offset, []
         for name, array in named:
             parts.append({"tensor": name, "offset": end, "bytes": array.nbytes})
             for start in range(0, array.nbytes, COPY_BYTES):
@@ -376,7 +376,7 @@ class Problem:
                              "torch": self.uses_torch(made)}  # fmt: skip
         del made
         made_seconds = time.monotonic() - start
-        reply = self.stage({"pool": request["pool"], "entry": request["entry"]})
+        reply = self.stage(request)
         reply["make_seconds"] = made_seconds
         return reply
 
@@ -386,7 +386,7 @@ class Problem:
         entry = self.entries.get((request["pool"], request["entry"]))
         if entry is None:
             return error_reply("closed", f"entry {request['entry']} of {request['pool']} is no longer there")
-        parts = self.memory.put(list(entry["inputs"].items()) + list(entry["expected"].items()))
+        parts = self.memory.put(list(entry["inputs"].items()) + list(entry["expected"].items()), request["offset"])
         count = len(entry["inputs"])
         return {"inputs": parts[:count], "expected": parts[count:], "stage_seconds": time.monotonic() - start}
 

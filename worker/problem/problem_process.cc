@@ -4,6 +4,7 @@
 #include <google/protobuf/wrappers.pb.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -107,6 +108,7 @@ absl::StatusOr<std::vector<v1::ProvideRequest::Part>> PartsOf(const nlohmann::js
 
 // Where the runner puts the outputs of one call of several (OutputSlots in worker/runner/arena.h).
 constexpr int64_t kOutputAlign = 256;
+constexpr int64_t kPageBytes = 4096;
 
 int64_t AlignedUp(int64_t bytes) { return (bytes + kOutputAlign - 1) / kOutputAlign * kOutputAlign; }
 
@@ -125,9 +127,9 @@ absl::Status WriteShared(int fd, absl::string_view data, int64_t offset) {
   return absl::OkStatus();
 }
 
-// Puts the data of files into shared memory and says in `tensors` where: reference() gets them too.
-absl::Status StageFiles(const v1::Bundle& bundle, const v1::Plan& plan, int fd, nlohmann::json* tensors) {
-  int64_t offset = 0;
+// Puts the data of files into shared memory, from `offset` on, and says in `tensors` where: reference() gets them too.
+absl::Status StageFiles(const v1::Bundle& bundle, const v1::Plan& plan, int fd, int64_t offset,
+                        nlohmann::json* tensors) {
   for (int i = 0; i < plan.tensors_size(); ++i) {
     if (plan.tensors(i).fill() != v1::FILL_FILE) continue;
     for (const v1::Tensor& tensor : bundle.tensors()) {
@@ -174,6 +176,14 @@ int64_t StagedEntry::bytes() const {
   return bytes;
 }
 
+int64_t StagedEntry::end() const {
+  int64_t end = 0;
+  for (const auto* parts : {&inputs, &expected}) {
+    for (const v1::ProvideRequest::Part& part : *parts) end = std::max(end, part.offset() + part.bytes());
+  }
+  return (end + kPageBytes - 1) / kPageBytes * kPageBytes;
+}
+
 std::string ProblemProcess::DefaultPython() {
   const char* chosen = getenv("PAWL_PYTHON");
   return chosen != nullptr && *chosen != '\0' ? chosen : "python3";
@@ -183,6 +193,7 @@ void ProblemProcess::Restart() {
   child_.reset();
   starting_ = false;
   open_.clear();
+  ahead_.reset();
 }
 
 absl::Status ProblemProcess::Spawn() {
@@ -261,13 +272,21 @@ absl::StatusOr<nlohmann::json> ProblemProcess::Receive(absl::Duration deadline) 
   return reply;
 }
 
-absl::StatusOr<nlohmann::json> ProblemProcess::Exchange(const Json& request, absl::Duration deadline) {
+absl::Status ProblemProcess::Send(const Json& request, absl::Duration deadline) {
   google::protobuf::BytesValue message;
   message.set_value(request.dump(-1, ' ', false, Json::error_handler_t::replace));
-  if (absl::Status sent = child_->Send(message, absl::Now() + deadline); !sent.ok()) {
-    Restart();
-    return absl::UnavailableError(absl::StrCat("the process that runs problem.py failed: ", sent.message()));
-  }
+  const absl::Status sent = child_->Send(message, absl::Now() + deadline);
+  if (sent.ok()) return sent;
+  Restart();
+  return absl::UnavailableError(absl::StrCat("the process that runs problem.py failed: ", sent.message()));
+}
+
+absl::StatusOr<nlohmann::json> ProblemProcess::Exchange(const Json& request, absl::Duration deadline) {
+  if (absl::Status sent = Send(request, deadline); !sent.ok()) return sent;
+  return ReadReply(deadline);
+}
+
+absl::StatusOr<nlohmann::json> ProblemProcess::ReadReply(absl::Duration deadline) {
   absl::StatusOr<Json> reply = Receive(deadline + kGrace);
   if (!reply.ok()) return reply;
   if (absl::Status error = ErrorOf(*reply); !error.ok()) return error;
@@ -286,6 +305,7 @@ absl::StatusOr<ProcessResult> ProblemProcess::RunScript(const v1::Bundle& bundle
   if (absl::Status status = Start(); !status.ok()) {
     return absl::IsCancelled(status) ? status : absl::FailedPreconditionError(status.message());
   }
+  DropAhead();
   const bool other = !open_.empty() && open_ != ProblemIdentity(bundle);
   if (other) open_.clear();
   Json written = Json::array();
@@ -314,6 +334,7 @@ absl::Status ProblemProcess::Open(const v1::Bundle& bundle) {
   if (absl::Status status = Start(); !status.ok()) return status;
   const std::string identity = ProblemIdentity(bundle);
   if (open_ == identity) return absl::OkStatus();
+  DropAhead();
   open_.clear();
   const std::string path = bundle.problem().path().empty() ? "problem.py" : bundle.problem().path();
   const absl::StatusOr<Json> opened = Exchange({{"do", "open"},
@@ -329,38 +350,79 @@ absl::Status ProblemProcess::Open(const v1::Bundle& bundle) {
 }
 
 absl::StatusOr<nlohmann::json> ProblemProcess::Ask(const v1::Bundle& bundle, Json request, absl::Duration deadline) {
-  if (absl::Status open = Open(bundle); !open.ok()) return open;
   request["seconds"] = absl::ToDoubleSeconds(deadline);
-  absl::StatusOr<Json> reply = Exchange(request, deadline);
+  const bool asked = ahead_ == request && open_ == ProblemIdentity(bundle);
+  if (!asked) {
+    DropAhead();
+    if (absl::Status open = Open(bundle); !open.ok()) return open;
+  }
+  ahead_.reset();
+  absl::StatusOr<Json> reply = asked ? ReadReply(deadline) : Exchange(request, deadline);
   // A problem that ended is closed: the next request opens it again.
   if (!reply.ok() && !absl::IsNotFound(reply.status())) open_.clear();
   return reply;
 }
 
-absl::StatusOr<StagedEntry> ProblemProcess::Make(const v1::Bundle& bundle, const v1::Plan& plan,
-                                                 const EntryRequest& request) {
+void ProblemProcess::DropAhead() {
+  if (!std::exchange(ahead_, std::nullopt)) return;
+  const absl::StatusOr<Json> unread = ReadReply(options_.deadline);
+  if (!unread.ok() && !absl::IsNotFound(unread.status())) open_.clear();
+}
+
+absl::StatusOr<StagedEntry> ProblemProcess::AskEntry(const v1::Bundle& bundle, absl::StatusOr<Json> request) {
+  if (!request.ok()) return request.status();
+  absl::StatusOr<Json> reply = Ask(bundle, *std::move(request), options_.deadline);
+  if (!reply.ok()) return reply.status();
+  return StagedOf(*reply);
+}
+
+void ProblemProcess::AskAhead(const v1::Bundle& bundle, absl::StatusOr<Json> request) {
+  // What goes wrong here shows again where the answer is asked for.
+  if (!request.ok() || ahead_ || !Open(bundle).ok()) return;
+  (*request)["seconds"] = absl::ToDoubleSeconds(options_.deadline);
+  if (Send(*request, options_.deadline).ok()) ahead_ = *std::move(request);
+}
+
+absl::StatusOr<nlohmann::json> ProblemProcess::MakeRequest(const v1::Bundle& bundle, const v1::Plan& plan,
+                                                           const EntryRequest& request) {
   Json asked = SizeJson(plan.size(), plan.sizes(), request.seed);
   asked["do"] = "make";
   asked["fill_seed"] = request.seed & ((uint64_t{1} << 32) - 1);
   asked["pool"] = request.pool;
   asked["entry"] = request.entry;
+  asked["offset"] = request.offset;
   asked["only"] = request.only;
   asked["strict"] = request.strict;
   asked["tensors"] = TensorsJson(plan);
-  if (absl::Status files = StageFiles(bundle, plan, options_.shared_fd, &asked["tensors"]); !files.ok()) return files;
   if (request.distribution != v1::DISTRIBUTION_UNSPECIFIED) {
     asked["distribution"] = v1::Distribution_Name(request.distribution).substr(sizeof("DISTRIBUTION_") - 1);
     asked["magnitude"] = request.magnitude;
   }
-  absl::StatusOr<Json> reply = Ask(bundle, std::move(asked), options_.deadline);
-  if (!reply.ok()) return reply.status();
-  return StagedOf(*reply);
+  absl::Status files = StageFiles(bundle, plan, options_.shared_fd, request.offset, &asked["tensors"]);
+  if (!files.ok()) return files;
+  return asked;
 }
 
-absl::StatusOr<StagedEntry> ProblemProcess::Stage(const v1::Bundle& bundle, const std::string& pool, uint32_t entry) {
-  absl::StatusOr<Json> reply = Ask(bundle, {{"do", "stage"}, {"pool", pool}, {"entry", entry}}, options_.deadline);
-  if (!reply.ok()) return reply.status();
-  return StagedOf(*reply);
+absl::StatusOr<StagedEntry> ProblemProcess::Make(const v1::Bundle& bundle, const v1::Plan& plan,
+                                                 const EntryRequest& request) {
+  return AskEntry(bundle, MakeRequest(bundle, plan, request));
+}
+
+void ProblemProcess::MakeAhead(const v1::Bundle& bundle, const v1::Plan& plan, const EntryRequest& request) {
+  // Files lie where the entry is put: asking again would write them over it.
+  const bool has_files = std::any_of(plan.tensors().begin(), plan.tensors().end(),
+                                     [](const v1::PlanTensor& tensor) { return tensor.fill() == v1::FILL_FILE; });
+  if (has_files) return;
+  AskAhead(bundle, MakeRequest(bundle, plan, request));
+}
+
+absl::StatusOr<StagedEntry> ProblemProcess::Stage(const v1::Bundle& bundle, const std::string& pool, uint32_t entry,
+                                                  int64_t offset) {
+  return AskEntry(bundle, Json({{"do", "stage"}, {"pool", pool}, {"entry", entry}, {"offset", offset}}));
+}
+
+void ProblemProcess::StageAhead(const v1::Bundle& bundle, const std::string& pool, uint32_t entry, int64_t offset) {
+  AskAhead(bundle, Json({{"do", "stage"}, {"pool", pool}, {"entry", entry}, {"offset", offset}}));
 }
 
 void ProblemProcess::Forget(const v1::Bundle& bundle, const std::string& pool) {

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -59,7 +60,10 @@ class ProblemProcess : public ProblemServer {
 
   absl::StatusOr<StagedEntry> Make(const v1::Bundle& bundle, const v1::Plan& plan,
                                    const EntryRequest& request) override;
-  absl::StatusOr<StagedEntry> Stage(const v1::Bundle& bundle, const std::string& pool, uint32_t entry) override;
+  absl::StatusOr<StagedEntry> Stage(const v1::Bundle& bundle, const std::string& pool, uint32_t entry,
+                                    int64_t offset) override;
+  void MakeAhead(const v1::Bundle& bundle, const v1::Plan& plan, const EntryRequest& request) override;
+  void StageAhead(const v1::Bundle& bundle, const std::string& pool, uint32_t entry, int64_t offset) override;
   void Forget(const v1::Bundle& bundle, const std::string& pool) override;
   absl::StatusOr<bool> HasCheck(const v1::Bundle& bundle) override;
   absl::StatusOr<OwnCheck> Check(const v1::Bundle& bundle, const v1::Plan& plan,
@@ -78,7 +82,15 @@ class ProblemProcess : public ProblemServer {
   absl::Status Open(const v1::Bundle& bundle);
   // Asks the bundle's problem, which is opened again once where it has ended.
   absl::StatusOr<Json> Ask(const v1::Bundle& bundle, Json request, absl::Duration deadline);
+  // The same of an entry, and of one that is asked for later.
+  absl::StatusOr<StagedEntry> AskEntry(const v1::Bundle& bundle, absl::StatusOr<Json> request);
+  void AskAhead(const v1::Bundle& bundle, absl::StatusOr<Json> request);
+  absl::StatusOr<Json> MakeRequest(const v1::Bundle& bundle, const v1::Plan& plan, const EntryRequest& request);
   absl::StatusOr<Json> Exchange(const Json& request, absl::Duration deadline);
+  absl::Status Send(const Json& request, absl::Duration deadline);
+  absl::StatusOr<Json> ReadReply(absl::Duration deadline);
+  // Nobody wants what was asked ahead any more.
+  void DropAhead();
   absl::StatusOr<Json> Receive(absl::Duration deadline);
   void Restart();
 
@@ -88,6 +100,7 @@ class ProblemProcess : public ProblemServer {
   bool starting_ = false;  // it has not said yet that its imports have ended
   std::string open_;       // identity of the problem that runs; empty: none
   bool has_check_ = false;
+  std::optional<Json> ahead_;  // a request that was sent, whose answer nobody has read
   std::chrono::steady_clock::time_point start_time_;
   double start_seconds_ = 0;
   Stopped stopped_;

@@ -24,6 +24,7 @@ struct EntryRequest {
   // Of tensors that problem.py leaves to their fills; DISTRIBUTION_SCALED: of those that it makes.
   v1::Distribution distribution = v1::DISTRIBUTION_UNSPECIFIED;
   double magnitude = 0;
+  int64_t offset = 0;  // where in shared memory it is put
 };
 
 // Where an entry lies in shared memory, until something else is written there.
@@ -33,6 +34,7 @@ struct StagedEntry {
   double stage_seconds = 0;  // copying it into shared memory
 
   int64_t bytes() const;
+  int64_t end() const;  // of what lies there
 };
 
 // What problem.py's own check() says.
@@ -54,7 +56,11 @@ class ProblemServer {
   virtual absl::StatusOr<StagedEntry> Make(const v1::Bundle& bundle, const v1::Plan& plan,
                                            const EntryRequest& request) = 0;
   // Puts an entry that was made before into shared memory. NotFound: it is gone.
-  virtual absl::StatusOr<StagedEntry> Stage(const v1::Bundle& bundle, const std::string& pool, uint32_t entry) = 0;
+  virtual absl::StatusOr<StagedEntry> Stage(const v1::Bundle& bundle, const std::string& pool, uint32_t entry,
+                                            int64_t offset) = 0;
+  // Begin what Make or Stage with the same arguments, as the next question, answers the sooner.
+  virtual void MakeAhead(const v1::Bundle& bundle, const v1::Plan& plan, const EntryRequest& request) = 0;
+  virtual void StageAhead(const v1::Bundle& bundle, const std::string& pool, uint32_t entry, int64_t offset) = 0;
   // Frees the memory of a pool's entries.
   virtual void Forget(const v1::Bundle& bundle, const std::string& pool) = 0;
   // It has check(got, expected), which takes the place of the tolerance.

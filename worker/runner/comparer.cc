@@ -22,6 +22,7 @@ constexpr uint64_t kRegionBytes = uint64_t{1} << 30;     // over which tensors a
 constexpr uint64_t kMaxRegionBytes = uint64_t{4} << 30;  // for more than one set of tensors
 constexpr uint64_t kMaxKeptBytes = uint64_t{2} << 30;    // of outputs
 constexpr double kGraphUs = 100;                         // long against the events' resolution
+constexpr double kLongGraphUs = 400;                     // the same for variants that are several times as fast
 constexpr double kBlockUs = 6000;                        // of replays in a quarter of a block: fewer where one is long
 constexpr int64_t kMaxNodes = 2000;                      // of a graph of more than one call
 constexpr int64_t kQueuedLaunches = 8;                   // that the host queues while the GPU holds
@@ -226,8 +227,10 @@ absl::Status Comparer::Prepare() {
       most_sets_, static_cast<int64_t>(std::min(kMaxRegionBytes, gpu_.gpu.memory_bytes() / uint64_t{4}) / set_bytes));
   int64_t nodes = 1;
   for (const Side* side : sides_) nodes = std::max<int64_t>(nodes, CountLaunches(*side->plan));
+  // Times with another number of calls do not compare: where the L2 holds the tensors of many, faster variants keep it.
+  const double graph_us = set_bytes * kMaxCalls <= gpu_.gpu.l2_bytes() / 4 ? kLongGraphUs : kGraphUs;
   const int64_t most_calls = leaves_state_ ? 1 : std::min<int64_t>(kMaxCalls, std::max<int64_t>(1, kMaxNodes / nodes));
-  calls_ = static_cast<int>(std::clamp<int64_t>(request_.calls() > 0 ? request_.calls() : std::ceil(kGraphUs / fastest),
+  calls_ = static_cast<int>(std::clamp<int64_t>(request_.calls() > 0 ? request_.calls() : std::ceil(graph_us / fastest),
                                                 1, std::clamp<int64_t>(room * 4 / 5, 1, most_calls)));
   sets_ =
       static_cast<int>(std::clamp<int64_t>(calls_ + std::max(1, calls_ / 4), calls_, std::max<int64_t>(room, calls_)));

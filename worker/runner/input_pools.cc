@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -17,26 +18,41 @@ namespace pawl {
 namespace {
 
 constexpr int64_t kPieceBytes = int64_t{2} << 20;
-constexpr int64_t kPinnedFrom = int64_t{64} << 20;  // registering a piece takes as long as copying a few
-constexpr unsigned kMostThreads = 8;                // one reads a fifth of what the bus carries, between copies
+constexpr int64_t kManyBytes = int64_t{64} << 20;  // below, threads and registered memory take longer than they save
+constexpr unsigned kMostThreads = 8;               // one reads a seventh of what the bus carries
 
-// Host memory from which large copies run at the bus's speed. What passes through it is the candidate's to see anyway.
+// Host memory from which large copies run at the bus's speed, while the next one is filled. Registered only as long as
+// it is needed: a candidate could write to it. What passes through it is the candidate's to see anyway.
 class Piece {
  public:
-  explicit Piece(int64_t bytes) : memory_(static_cast<size_t>(std::min(bytes, kPieceBytes))) {
-    pinned_ =
-        bytes >= kPinnedFrom && Cuda().MemHostRegister(memory_.data(), memory_.size(), kHostRegisterPortable) == 0;
-  }
+  Piece() = default;
   Piece(const Piece&) = delete;
   Piece& operator=(const Piece&) = delete;
   ~Piece() {
-    if (pinned_) Cuda().MemHostUnregister(memory_.data());
+    if (stream_ != nullptr) Cuda().StreamDestroy(stream_);
+    if (registered_) Cuda().MemHostUnregister(memory_.data());
   }
   char* data() { return memory_.data(); }
 
+  absl::Status Open() {
+    memory_.resize(kPieceBytes);
+    registered_ = Cuda().MemHostRegister(memory_.data(), memory_.size(), kHostRegisterPortable) == 0;
+    PAWL_CUDA(StreamCreate(&stream_, kStreamNonBlocking));
+    return absl::OkStatus();
+  }
+  absl::Status Send(CUdeviceptr to, int64_t bytes) {
+    PAWL_CUDA(MemcpyHtoDAsync(to, memory_.data(), static_cast<size_t>(bytes), stream_));
+    return absl::OkStatus();
+  }
+  absl::Status Wait() {
+    PAWL_CUDA(StreamSynchronize(stream_));
+    return absl::OkStatus();
+  }
+
  private:
   std::vector<char> memory_;
-  bool pinned_ = false;
+  CUstream stream_ = nullptr;
+  bool registered_ = false;
 };
 
 absl::Status Read(int fd, int64_t offset, int64_t bytes, char* to) {
@@ -61,23 +77,42 @@ absl::Status CheckLength(const v1::PlanTensor& tensor, const std::string& size, 
 }  // namespace
 
 absl::Status CopyToGpu(int fd, int64_t offset, int64_t bytes, CUdeviceptr to) {
-  CUcontext context = nullptr;
-  PAWL_CUDA(CtxGetCurrent(&context));
   std::atomic<int64_t> next = 0;
-  const auto copy = [&]() -> absl::Status {
-    PAWL_CUDA(CtxSetCurrent(context));
-    Piece piece(bytes);
+  // The pieces that are left, until `send` has sent them all.
+  const auto pieces = [&](const auto& send) -> absl::Status {
     for (int64_t at = next.fetch_add(kPieceBytes); at < bytes; at = next.fetch_add(kPieceBytes)) {
-      const int64_t count = std::min(bytes - at, kPieceBytes);
-      PAWL_RETURN_IF_ERROR(Read(fd, offset + at, count, piece.data()));
-      PAWL_CUDA(MemcpyHtoD(to + at, piece.data(), count));
+      PAWL_RETURN_IF_ERROR(send(at, std::min(bytes - at, kPieceBytes)));
     }
     return absl::OkStatus();
   };
-  const size_t threads = bytes < kPinnedFrom ? 1 : std::clamp(std::thread::hardware_concurrency(), 1U, kMostThreads);
-  std::vector<absl::Status> statuses(threads);
+  if (bytes < kManyBytes) {
+    std::vector<char> memory(static_cast<size_t>(std::min(bytes, kPieceBytes)));
+    return pieces([&](int64_t at, int64_t count) -> absl::Status {
+      PAWL_RETURN_IF_ERROR(Read(fd, offset + at, count, memory.data()));
+      PAWL_CUDA(MemcpyHtoD(to + at, memory.data(), count));
+      return absl::OkStatus();
+    });
+  }
+  CUcontext context = nullptr;
+  PAWL_CUDA(CtxGetCurrent(&context));
+  const auto copy = [&]() -> absl::Status {
+    PAWL_CUDA(CtxSetCurrent(context));
+    std::array<Piece, 2> own;
+    for (Piece& piece : own) PAWL_RETURN_IF_ERROR(piece.Open());
+    size_t turn = 0;
+    const absl::Status sent = pieces([&](int64_t at, int64_t count) -> absl::Status {
+      Piece& piece = own[turn++ % own.size()];
+      PAWL_RETURN_IF_ERROR(piece.Wait());
+      PAWL_RETURN_IF_ERROR(Read(fd, offset + at, count, piece.data()));
+      return piece.Send(to + at, count);
+    });
+    absl::Status waited;
+    for (Piece& piece : own) waited.Update(piece.Wait());
+    return sent.ok() ? waited : sent;
+  };
+  std::vector<absl::Status> statuses(std::clamp(std::thread::hardware_concurrency(), 1U, kMostThreads));
   std::vector<std::thread> others;
-  for (size_t i = 1; i < threads; ++i) others.emplace_back([&, i] { statuses[i] = copy(); });
+  for (size_t i = 1; i < statuses.size(); ++i) others.emplace_back([&, i] { statuses[i] = copy(); });
   statuses[0] = copy();
   for (std::thread& other : others) other.join();
   for (const absl::Status& status : statuses) PAWL_RETURN_IF_ERROR(status);

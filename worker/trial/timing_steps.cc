@@ -29,6 +29,7 @@ namespace {
 constexpr int64_t kCopyBytes = int64_t{1} << 30;
 constexpr absl::Duration kCopyDeadline = absl::Seconds(30);
 constexpr int kLadderPairs = 3;
+constexpr double kLeastGraphUs = 50;
 
 absl::StatusOr<Timing> Time(TrialRun& run, const BuiltSize& candidate, const BuiltSize& parent,
                             const TimingOptions& options) {
@@ -95,17 +96,19 @@ struct ParentTimes {
 };
 
 // The parent beside the witness, or else beside itself, in processes in which the candidate never was; `ways` says how,
-// for each of the sizes. Nothing: the trial has failed.
+// for each of the sizes. Processes differ by more than the pairs of one, so that few of these do, and one process where
+// times are relative to the anchor, which varies more. Nothing: the trial has failed.
 absl::StatusOr<std::optional<ParentTimes>> TimeParentAlone(TrialRun& run, const std::vector<v1::PairSample>& ways,
                                                            bool beside_witness) {
   const std::vector<SizeWeight> sizes = run.sizes();
   std::vector<SizeLogs> all, all_beside_anchor;
   for (const SizeWeight& size : sizes) all.push_back({size.weight, {}});
   all_beside_anchor = all;
-  for (int process = 0; process < KeepRule().min_processes; ++process) {
+  const int processes = beside_witness ? KeepRule().min_processes : 1;
+  for (int process = 0; process < processes; ++process) {
     run.device.runner().Restart();
     for (size_t i = 0; i < sizes.size(); ++i) {
-      const TimingOptions options = {.pairs = KeepRule().extended_pairs,
+      const TimingOptions options = {.pairs = KeepRule().first_pairs,
                                      .candidate_first = process % 2 == 0,
                                      .single = ways[i].single(),
                                      .calls = ways[i].calls(),
@@ -150,6 +153,26 @@ absl::StatusOr<std::optional<ParentTimes>> TimeParentAlone(TrialRun& run, const 
     }
   }
   return ParentTimes{SeatTimeOf(all), SeatTimeOf(all_beside_anchor)};
+}
+
+// In how many calls of a graph the parent was timed as a candidate, by size. As long as a candidate has as many, its
+// parent's times compare.
+std::map<std::string, int> CallsOfParent(const TrialRun& run) {
+  const std::vector<SizeWeight> sizes = run.sizes();
+  std::vector<v1::PairSample> ways(sizes.size());
+  std::map<std::string, int> calls;
+  if (!SetCallsOfSizes(run.build.trial.parent_as_candidate(), ways)) return calls;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (!ways[i].single()) calls[sizes[i].size] = ways[i].calls();
+  }
+  return calls;
+}
+
+// Whether a graph of so many calls has become short: more calls would be timed better.
+bool LacksCalls(const v1::CompareReply& times) {
+  if (times.pairs().empty() || times.pairs(0).single() || times.pairs(0).calls() >= kMostCalls) return false;
+  const v1::PairSample& pair = times.pairs(0);
+  return pair.calls() * std::min(pair.candidate_us(), pair.parent_us()) < kLeastGraphUs;
 }
 
 // How the parent was timed as a candidate, for each size; none where that can't be told, or not be done again.
@@ -306,7 +329,7 @@ absl::Status CompareWithParent(TrialRun& run) {
   // Each process exchanges the seats of the one before it.
   const bool first_seat = std::random_device()() % 2 == 0;
   ChecksOfComparison checks;
-  std::map<std::string, int> calls;  // of a graph, by size: as many in every process
+  std::map<std::string, int> calls = CallsOfParent(run);  // of a graph, by size: as many in every process
   const bool has_problem = HasProblem(run.bundle);
   const std::vector<SizeWeight> sizes = run.sizes();
   const bool quick = std::all_of(sizes.begin(), sizes.end(), [&](const SizeWeight& size) {
@@ -335,7 +358,12 @@ absl::Status CompareWithParent(TrialRun& run) {
     if (process > 0) options.witness = run.build.WitnessAt(size);
     if (process >= with_fresh_inputs) options.data = process == with_fresh_inputs ? fresh : of_seat;
     if (has_problem && process > with_fresh_inputs) SeeSeatData(run.device.pools(), run.bundle, module);
-    absl::StatusOr<Timing> timing = Time(run, *run.build.candidate.Find(size), run.build.ParentAt(size), options);
+    const auto time = [&] { return Time(run, *run.build.candidate.Find(size), run.build.ParentAt(size), options); };
+    absl::StatusOr<Timing> timing = time();
+    if (process == 0 && options.calls > 0 && timing.ok() && !timing->failure && LacksCalls(timing->times)) {
+      options.calls = 0;
+      timing = time();
+    }
     if (timing.ok()) checks.Add(size, process, *timing);
     if (timing.ok() && !timing->times.pairs().empty()) calls[size] = timing->times.pairs(0).calls();
     return timing;

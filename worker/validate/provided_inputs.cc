@@ -96,12 +96,22 @@ bool HasAll(GpuDevice& device, const std::string& pool, uint32_t entry, bool wit
          (!with_inputs || device.reference().HasEntry(pool, entry));
 }
 
-absl::Status HandOverEntry(GpuDevice& device, const v1::Bundle& bundle, const std::string& pool, uint32_t entry,
-                           bool with_inputs) {
-  if (HasAll(device, pool, entry, with_inputs)) return absl::OkStatus();
-  absl::StatusOr<StagedEntry> staged = device.problem().Stage(bundle, pool, entry);
-  if (!staged.ok()) return staged.status();
-  return ProvideStaged(device, *staged, pool, entry, with_inputs);
+// While the processes take one entry from shared memory, the next one is put behind it.
+absl::Status HandOverPool(GpuDevice& device, const v1::Bundle& bundle, const TimedPool& timed) {
+  std::vector<uint32_t> lacking;
+  for (uint32_t entry = 0; entry < timed.entries; ++entry) {
+    if (!HasAll(device, timed.pool, entry, /*with_inputs=*/false)) lacking.push_back(entry);
+  }
+  int64_t offset = 0;
+  for (size_t i = 0; i < lacking.size(); ++i) {
+    const absl::StatusOr<StagedEntry> staged = device.problem().Stage(bundle, timed.pool, lacking[i], offset);
+    if (!staged.ok()) return staged.status();
+    offset = staged->end();
+    if (i + 1 < lacking.size()) device.problem().StageAhead(bundle, timed.pool, lacking[i + 1], offset);
+    absl::Status provided = ProvideStaged(device, *staged, timed.pool, lacking[i], /*with_inputs=*/false);
+    if (!provided.ok()) return provided;
+  }
+  return absl::OkStatus();
 }
 
 // The pool of timed calls at a size; its inputs follow from this name and their number.
@@ -139,16 +149,15 @@ class PoolMaker {
     TimedPool made = {pool_, known ? entries : kMinEntries, data_};
     device_.pools().made.erase(pool_);
     double seconds = 0;
+    int64_t offset = 0;
     for (uint32_t entry = 0; entry < made.entries; ++entry) {
-      EntryRequest request;
-      request.pool = pool_;
-      request.entry = entry;
-      request.seed = NumberOf(KeyedHash(device_.pools().key, absl::StrCat(name_, " ", data_, " ", entry)));
-      request.only = entry == 0;
-      absl::StatusOr<StagedEntry> staged = device_.problem().Make(bundle_, plan_, request);
+      absl::StatusOr<StagedEntry> staged = device_.problem().Make(bundle_, plan_, RequestFor(entry, offset));
       if (!staged.ok()) return staged.status();
       seconds += staged->make_seconds;
       if (entry == 0 && !known) made.entries = entries = EntriesFor(*staged);
+      offset = staged->end();
+      // Made while the processes take this one from shared memory.
+      if (entry + 1 < made.entries) device_.problem().MakeAhead(bundle_, plan_, RequestFor(entry + 1, offset));
       absl::Status provided = ProvideStaged(device_, *staged, pool_, entry, /*with_inputs=*/false);
       if (!provided.ok()) return provided;
     }
@@ -158,6 +167,16 @@ class PoolMaker {
   }
 
  private:
+  EntryRequest RequestFor(uint32_t entry, int64_t offset) const {
+    EntryRequest request;
+    request.pool = pool_;
+    request.entry = entry;
+    request.seed = NumberOf(KeyedHash(device_.pools().key, absl::StrCat(name_, " ", data_, " ", entry)));
+    request.only = entry == 0;
+    request.offset = offset;
+    return request;
+  }
+
   static uint32_t EntriesFor(const StagedEntry& first) {
     const double by_time = kPoolSeconds / std::max(first.make_seconds, 1e-3);
     const double by_bytes = static_cast<double>(kPoolBytes) / static_cast<double>(std::max<int64_t>(1, first.bytes()));
@@ -221,8 +240,10 @@ absl::StatusOr<v1::InputDraw> MakeInputs(GpuDevice& device, const v1::Bundle& bu
 }
 
 absl::Status HandOver(GpuDevice& device, const v1::Bundle& bundle, const v1::InputDraw& draw, bool with_inputs) {
-  if (!HasProblem(bundle)) return absl::OkStatus();
-  return HandOverEntry(device, bundle, draw.pool(), draw.entry(), with_inputs);
+  if (!HasProblem(bundle) || HasAll(device, draw.pool(), draw.entry(), with_inputs)) return absl::OkStatus();
+  const absl::StatusOr<StagedEntry> staged = device.problem().Stage(bundle, draw.pool(), draw.entry(), /*offset=*/0);
+  if (!staged.ok()) return staged.status();
+  return ProvideStaged(device, *staged, draw.pool(), draw.entry(), with_inputs);
 }
 
 uint32_t NewData(ProvidedPools& pools) {
@@ -269,10 +290,7 @@ absl::StatusOr<TimedPool> ProvideTimedPool(GpuDevice& device, const v1::Bundle& 
   const auto made = device.pools().made.find(pool);
   if (made != device.pools().made.end() && made->second.data == data) {
     const TimedPool timed = made->second;
-    absl::Status status;
-    for (uint32_t entry = 0; entry < timed.entries && status.ok(); ++entry) {
-      status = HandOverEntry(device, bundle, pool, entry, /*with_inputs=*/false);
-    }
+    const absl::Status status = HandOverPool(device, bundle, timed);
     if (status.ok()) return timed;
     if (!absl::IsNotFound(status)) return status;  // the process that had them has ended: they are made once more
   }

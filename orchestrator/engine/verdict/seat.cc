@@ -239,8 +239,12 @@ void AddWitness(const CampaignState& campaign, const v1::TrialPlanned& planned, 
                           (planned.purpose() == v1::TRIAL_PURPOSE_ITERATION && !planned.expedition());
   if (!kept_by_it || !planned.has_parent()) return;
   const v1::Iteration& parent = *campaign.Find(planned.parent());
-  const std::optional<int> witness = parent.leg() == campaign.leg() ? WitnessOf(parent) : std::nullopt;
-  if (!witness) return;
+  if (parent.leg() != campaign.leg()) return;
+  const std::optional<int> witness = WitnessOf(parent);
+  if (!witness) {  // it is still timed as it was, so that its times compare
+    SetWay(parent.as_candidate(), trial->mutable_parent_as_candidate());
+    return;
+  }
   *trial->mutable_witness() = VariantOf(*campaign.Find(*witness));
   *trial->mutable_parent_as_candidate() = parent.candidate_beside_witness();
   if (campaign.SourceIdOf(*witness) > 0) trial->set_witness_patched_source(campaign.SourceOf(*witness));

@@ -127,11 +127,47 @@ TEST_F(ProblemProcessTest, StagesAnEntryAgainAndForgetsThoseOfAnotherProblem) {
   ASSERT_TRUE(first.ok()) << first.status();
   const std::vector<float> x = Read(first->inputs[0]);
   ASSERT_TRUE(process().Make(bundle, PlanOf(8), Entry(1, uint64_t{9} << 40)).ok());
-  const absl::StatusOr<StagedEntry> again = process().Stage(bundle, "p", 0);
+  const absl::StatusOr<StagedEntry> again = process().Stage(bundle, "p", 0, 0);
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(Read(again->inputs[0]), x);
   ASSERT_TRUE(process().Make(BundleOf(With("2 * x", "3 * x")), PlanOf(8), Entry()).ok());
-  EXPECT_TRUE(absl::IsNotFound(process().Stage(bundle, "p", 1).status()));
+  EXPECT_TRUE(absl::IsNotFound(process().Stage(bundle, "p", 1, 0).status()));
+}
+
+TEST_F(ProblemProcessTest, AnswersWhatWasAskedAhead) {
+  const v1::Bundle bundle = BundleOf(kScale);
+  const absl::StatusOr<StagedEntry> first = process().Make(bundle, PlanOf(8), Entry(0));
+  ASSERT_TRUE(first.ok()) << first.status();
+  const std::vector<float> x = Read(first->inputs[0]);
+  EntryRequest next = Entry(1, uint64_t{9} << 40);
+  next.offset = first->end();
+  process().MakeAhead(bundle, PlanOf(8), next);
+  const absl::StatusOr<StagedEntry> second = process().Make(bundle, PlanOf(8), next);
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_GE(second->inputs[0].offset(), first->end());
+  EXPECT_EQ(Read(first->inputs[0]), x) << "the first is still there";
+  const std::vector<float> y = Read(second->inputs[0]);
+  EXPECT_NE(x, y);
+  process().StageAhead(bundle, "p", 0, second->end());
+  const absl::StatusOr<StagedEntry> other = process().Stage(bundle, "p", 1, 0);
+  ASSERT_TRUE(other.ok()) << other.status();
+  EXPECT_EQ(Read(other->inputs[0]), y) << "not what was asked ahead";
+  process().StageAhead(bundle, "p", 0, other->end());
+  const absl::StatusOr<StagedEntry> again = process().Stage(bundle, "p", 0, other->end());
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(Read(again->inputs[0]), x);
+}
+
+TEST_F(ProblemProcessTest, OpensAProblemAgainThatEndedWhenAskedAhead) {
+  const v1::Bundle bundle =
+      BundleOf("import os\n" + With("    rng =", "    if sizes['N'] == 9:\n        os._exit(1)\n    rng ="));
+  ASSERT_TRUE(process().Make(bundle, PlanOf(8), Entry(0)).ok());
+  process().MakeAhead(bundle, PlanOf(9), Entry(1));
+  EXPECT_TRUE(absl::IsInvalidArgument(process().Make(bundle, PlanOf(9), Entry(1)).status()));
+  ASSERT_TRUE(process().Make(bundle, PlanOf(8), Entry(0)).ok());
+  process().MakeAhead(bundle, PlanOf(9), Entry(1));
+  const absl::StatusOr<StagedEntry> made = process().Make(bundle, PlanOf(8), Entry(0));
+  EXPECT_TRUE(made.ok()) << "nobody asked for what failed: " << made.status();
 }
 
 TEST_F(ProblemProcessTest, StaysForOtherProblemsAndLeavesNothingOfTheLast) {
@@ -385,7 +421,7 @@ TEST_F(ProblemProcessTest, AScriptLeavesTheOpenProblemOfItsBundleAsItIs) {
   const v1::Bundle bundle = BundleOf(kScale);
   ASSERT_TRUE(process().Make(bundle, PlanOf(8), Entry(0)).ok());
   ASSERT_TRUE(RunScript(process(), "import subprocess; subprocess.Popen(['sleep', '600'])")->ok());
-  EXPECT_TRUE(process().Stage(bundle, "p", 0).ok()) << "its entries are still there";
+  EXPECT_TRUE(process().Stage(bundle, "p", 0, 0).ok()) << "its entries are still there";
 }
 
 TEST_F(ProblemProcessTest, AScriptNeverRunsBesideTheProblemOfAnotherBundle) {
@@ -399,7 +435,7 @@ print(sum(parent(pid) == os.getppid() for pid in pids if os.path.exists(f"/proc/
 )py");
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(result->out, "1\n") << result->err;
-  EXPECT_TRUE(absl::IsNotFound(process().Stage(other, "p", 0).status()));
+  EXPECT_TRUE(absl::IsNotFound(process().Stage(other, "p", 0, 0).status()));
 }
 
 TEST_F(ProblemProcessTest, StartsInTheBackground) {

@@ -208,7 +208,7 @@ absl::StatusOr<StagedEntry> ScriptedGpu::ScriptedProblem::Make(const v1::Bundle&
 }
 
 absl::StatusOr<StagedEntry> ScriptedGpu::ScriptedProblem::Stage(const v1::Bundle&, const std::string& pool,
-                                                                uint32_t entry) {
+                                                                uint32_t entry, int64_t) {
   script_.problem_log.push_back(absl::StrCat("stage ", pool, " ", entry));
   if (!made_.contains({pool, entry})) return absl::NotFoundError("it is gone");
   return Staged();

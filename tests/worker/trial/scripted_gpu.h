@@ -156,7 +156,10 @@ class ScriptedGpu : public GpuDevice {
     explicit ScriptedProblem(ScriptedGpu& script) : script_(script) {}
     absl::StatusOr<StagedEntry> Make(const v1::Bundle& bundle, const v1::Plan& plan,
                                      const EntryRequest& request) override;
-    absl::StatusOr<StagedEntry> Stage(const v1::Bundle& bundle, const std::string& pool, uint32_t entry) override;
+    absl::StatusOr<StagedEntry> Stage(const v1::Bundle& bundle, const std::string& pool, uint32_t entry,
+                                      int64_t offset) override;
+    void MakeAhead(const v1::Bundle&, const v1::Plan&, const EntryRequest&) override {}
+    void StageAhead(const v1::Bundle&, const std::string&, uint32_t, int64_t) override {}
     void Forget(const v1::Bundle&, const std::string& pool) override {
       script_.problem_log.push_back("forget " + pool);
     }

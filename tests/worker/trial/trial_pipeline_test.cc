@@ -348,7 +348,7 @@ TEST_F(TrialPipelineTest, TimesTheParentBesideTheWitnessAloneWhereTheCandidateIs
                     {.candidate_us = 190, .parent_us = 210}};
   const v1::TrialResult result = Run();
   EXPECT_FALSE(result.has_failure()) << result.failure().message();
-  const Log alone = {"restart", "compare main 36 single", "check timed main"};
+  const Log alone = {"restart", "compare main 12 single", "check timed main"};
   EXPECT_THAT(gpu_.log, ElementsAreArray(Validated(2) + kCompared + kConfirmedBesideWitness + alone + alone +
                                          kSanitized + kMoreSizes + Validated(20) + kProfiled));
   EXPECT_NEAR(result.parent_alone().log_time(), std::log(190.0 / 210), 1e-6);
@@ -356,13 +356,31 @@ TEST_F(TrialPipelineTest, TimesTheParentBesideTheWitnessAloneWhereTheCandidateIs
   EXPECT_TRUE(result.parent_alone().single());
 }
 
-// A candidate that is much faster has more calls in a graph, which share the caches.
+// More calls in a graph share the caches: times compare where there are as many.
+TEST_F(TrialPipelineTest, TimesACandidateWithAsManyCallsInAGraphAsItsParentHad) {
+  trial_.mutable_parent_as_candidate()->set_calls(2);
+  gpu_.processes = {{.candidate_us = 100, .parent_us = 207, .calls = 4}};
+  const v1::TrialResult of_start = Run();
+  EXPECT_EQ(of_start.pairs(0).calls(), 2) << "the start has no witness";
+  EXPECT_EQ(of_start.confirming_pairs(0).calls(), 2);
+  *trial_.mutable_witness() = Tile(32);
+  *trial_.mutable_parent_as_candidate() = AsCandidate(207);
+  trial_.mutable_parent_as_candidate()->set_calls(2);
+  const v1::TrialResult result = Run();
+  EXPECT_EQ(result.pairs(0).calls(), 2);
+  EXPECT_EQ(result.confirming_pairs(0).calls(), 2);
+  EXPECT_FALSE(result.has_parent_alone());
+}
+
+// A candidate that is much faster has more calls in a graph, so that this does not become too short to be timed.
 TEST_F(TrialPipelineTest, TimesTheParentBesideTheWitnessAloneWhereGraphsHaveOtherNumbersOfCalls) {
   *trial_.mutable_witness() = Tile(32);
   *trial_.mutable_parent_as_candidate() = AsCandidate(200);
   trial_.mutable_parent_as_candidate()->set_calls(2);
-  gpu_.processes = {{.candidate_us = 100, .parent_us = 207, .calls = 4},
-                    {.candidate_us = 100, .parent_us = 207, .calls = 3},
+  bundle_.clear_work_bytes();  // no floor
+  bundle_.clear_work_flops();
+  gpu_.processes = {{.candidate_us = 20, .parent_us = 207, .calls = 4},
+                    {.candidate_us = 20, .parent_us = 207, .calls = 3},
                     {.candidate_us = 207, .parent_us = 210, .calls = 2}};
   const v1::TrialResult result = Run();
   EXPECT_FALSE(result.has_failure()) << result.failure().message();
@@ -374,8 +392,11 @@ TEST_F(TrialPipelineTest, TimesTheParentBesideTheWitnessAloneWhereGraphsHaveOthe
   EXPECT_EQ(result.parent_again().calls(), 2) << "as it was as a candidate: it may have become slower";
   EXPECT_NEAR(result.parent_again().log_time(), std::log(207.0 / 210), 1e-6);
   trial_.mutable_parent_as_candidate()->set_calls(4);
-  gpu_.processes = {{.candidate_us = 100, .parent_us = 207, .calls = 4}};
+  gpu_.processes = {{.candidate_us = 20, .parent_us = 207, .calls = 4}};
   EXPECT_FALSE(Run().has_parent_alone());
+  trial_.mutable_parent_as_candidate()->set_calls(20);
+  gpu_.processes = {{.candidate_us = 1, .parent_us = 207, .calls = 4}};
+  EXPECT_EQ(Run().pairs(0).calls(), 20) << "a graph has no more";
 }
 
 TEST_F(TrialPipelineTest, DoesNotTimeTheParentAloneWhereItWasTimedCallByCallAsACandidate) {
@@ -456,7 +477,7 @@ TEST_F(TrialPipelineTest, TimesAParentWithoutAWitnessAloneWithTheSameInputsOfPro
   EXPECT_FALSE(result.has_parent_alone());
   EXPECT_FALSE(result.has_parent_again());
   const v1::SeatTime& alone = result.parent_alone_beside_anchor();
-  EXPECT_EQ(alone.processes(), 2);
+  EXPECT_EQ(alone.processes(), 1);
   EXPECT_NEAR(alone.log_time(), std::log(190.0 / 10), 1e-6);
   EXPECT_EQ(alone.data(), SeatData(gpu_.pools(), bundle_));
   for (const v1::TrialPurpose purpose : {v1::TRIAL_PURPOSE_TOTAL, v1::TRIAL_PURPOSE_VERIFY}) {
@@ -490,13 +511,13 @@ TEST_F(TrialPipelineTest, RejectsACandidateWhoseParentCannotBeTimedWithoutIt) {
   *trial_.mutable_witness() = Tile(32);
   *trial_.mutable_parent_as_candidate() = AsCandidate(200);
   trial_.mutable_parent_as_candidate()->set_calls(2);
-  gpu_.processes = {{.candidate_us = 180, .parent_us = 200, .calls = 4},
-                    {.candidate_us = 180, .parent_us = 200, .calls = 4},
-                    {.candidate_us = 190, .parent_us = 210, .single = true, .calls = 4}};
+  gpu_.processes = {{.candidate_us = 18, .parent_us = 20, .calls = 4},
+                    {.candidate_us = 18, .parent_us = 20, .calls = 4},
+                    {.candidate_us = 19, .parent_us = 21, .single = true, .calls = 4}};
   const v1::TrialResult result = Run();
   EXPECT_EQ(result.failure().check(), v1::CHECK_SEAT) << "without it, its calls leave something behind";
-  gpu_.processes = {{.candidate_us = 180, .parent_us = 200, .calls = 4},
-                    {.candidate_us = 180, .parent_us = 200, .calls = 4},
+  gpu_.processes = {{.candidate_us = 18, .parent_us = 20, .calls = 4},
+                    {.candidate_us = 18, .parent_us = 20, .calls = 4},
                     {.unsteady = true, .disturbance = "the clock fell"}};
   const v1::TrialResult unsteady = Run();
   EXPECT_EQ(unsteady.failure().check(), v1::CHECK_UNSTEADY) << "that is not the candidate's fault";

@@ -55,11 +55,13 @@ absl::Status Load() {
   Find(library, "cuMemcpyDtoH_v2", &driver.MemcpyDtoH, &missing);
   Find(library, "cuMemcpyDtoHAsync_v2", &driver.MemcpyDtoHAsync, &missing);
   Find(library, "cuMemcpyHtoD_v2", &driver.MemcpyHtoD, &missing);
+  Find(library, "cuMemcpyHtoDAsync_v2", &driver.MemcpyHtoDAsync, &missing);
   Find(library, "cuMemcpyDtoDAsync_v2", &driver.MemcpyDtoDAsync, &missing);
   Find(library, "cuMemsetD8Async", &driver.MemsetD8Async, &missing);
   Find(library, "cuMemHostRegister_v2", &driver.MemHostRegister, &missing);
   Find(library, "cuMemHostUnregister", &driver.MemHostUnregister, &missing);
   Find(library, "cuStreamCreate", &driver.StreamCreate, &missing);
+  Find(library, "cuStreamDestroy_v2", &driver.StreamDestroy, &missing);
   Find(library, "cuStreamSynchronize", &driver.StreamSynchronize, &missing);
   Find(library, "cuStreamBeginCapture_v2", &driver.StreamBeginCapture, &missing);
   Find(library, "cuStreamEndCapture", &driver.StreamEndCapture, &missing);

@@ -68,7 +68,8 @@ absl::Status SharedRegion::Reserve(size_t bytes) {
     return absl::InternalError(absl::StrCat("the shared region (fd ", fd_, ") is not there: ", strerror(errno)));
   }
   // Registering pages is slow: grow in large steps.
-  const size_t wanted = std::max<size_t>({bytes, static_cast<size_t>(file.st_size), size_t{16} << 20});
+  const size_t wanted =
+      std::max<size_t>({bytes, std::min(2 * bytes, static_cast<size_t>(file.st_size)), size_t{16} << 20});
   if (static_cast<size_t>(file.st_size) < wanted && ftruncate(fd_, wanted) != 0) {
     return absl::ResourceExhaustedError(
         absl::StrCat("no room for ", wanted, " bytes of outputs in shared memory: ", strerror(errno)));
