@@ -24,6 +24,9 @@ inline constexpr double kNearWitness = 1.25;
 // Calls of a graph.
 inline constexpr int kMostCalls = 20;
 
+// How the message of a trial begins that failed because of its parent (CHECK_SEAT).
+inline constexpr char kParentNotTimed[] = "the parent could not be timed without this candidate";
+
 // Mean over processes of log(time / witness's time); each list is of one process's pairs. At least two pairs in each.
 v1::SeatTime SeatTimeOf(const std::vector<std::vector<double>>& processes);
 

@@ -37,6 +37,28 @@ TEST(GpuValidation, AcceptsTheShippedBundlesWithEveryDistribution) {
   }
 }
 
+// Of 67 million values that are mostly small, one that is large may round the other way.
+TEST(GpuValidation, AcceptsAnotherOrderOfSumsAtALargeSizeWithEveryDistribution) {
+  PAWL_NEEDS_GPU();
+  CudaDevice& device = SharedDevice()->cuda();
+  const v1::Bundle bundle = ReadShipped("kernels/rmsnorm");
+  v1::Variant variant = StartVariant(bundle);
+  (*variant.mutable_values())["VECTOR"] = 8;
+  v1::Size size;
+  size.set_name("beside main");
+  (*size.mutable_values())["ROWS"] = (*size.mutable_values())["COLS"] = 8190;
+  const absl::StatusOr<BuiltVariant> built = BuildVariant(device.builder(), bundle, variant, {size}, device.gpu());
+  ASSERT_TRUE(built.ok() && !built->failure);
+  ValidationOptions options;
+  options.small = 1;
+  options.inputs = DistributionsFor(bundle);
+  for (int again = 0; again < 6; ++again) {
+    const absl::StatusOr<Validation> validation = Validate(device, bundle, *built, options);
+    ASSERT_TRUE(validation.ok()) << validation.status();
+    EXPECT_FALSE(validation->failure.has_value()) << validation->failure->message();
+  }
+}
+
 TEST(GpuValidation, RefusesATolerance) {
   PAWL_NEEDS_GPU();
   CudaDevice& device = SharedDevice()->cuda();

@@ -192,7 +192,7 @@ absl::Status Support::Corrupt(CUdeviceptr from, CUdeviceptr to, const v1::PlanTe
 }
 
 absl::StatusOr<v1::OutputError> Support::Compare(CUdeviceptr out, CUdeviceptr reference, const v1::PlanTensor& tensor,
-                                                 double absolute, double own_rms) {
+                                                 double absolute, double own_rms, double share) {
   if (own_rms > 0) {
     const absl::StatusOr<v1::ReferenceOutput> norm = Norm(reference, tensor);
     if (!norm.ok()) return norm.status();
@@ -204,7 +204,7 @@ absl::StatusOr<v1::OutputError> Support::Compare(CUdeviceptr out, CUdeviceptr re
   PAWL_CUDA(MemcpyHtoD(result, &total, sizeof(total)));
   uint32_t type = tensor.type();
   uint64_t count = tensor.elements();
-  void* arguments[] = {&out, &reference, &type, &count, &absolute, &result};
+  void* arguments[] = {&out, &reference, &type, &count, &absolute, &share, &result};
   PAWL_RETURN_IF_ERROR(Launch(compare_, sm_count_ * 8, 1, 256, 0, arguments));
   PAWL_CUDA(StreamSynchronize(stream_));
   PAWL_CUDA(MemcpyDtoH(&total, result, sizeof(total)));

@@ -407,7 +407,7 @@ __device__ __forceinline__ double WholeDifference(u32 type, u64 a, u64 b) {
 }
 
 extern "C" __global__ void pawl_compare(const void* out, const void* reference, u32 type, u64 count, double absolute,
-                                        Difference* total) {
+                                        double share, Difference* total) {
   double sum_absolute = 0, sum_squares = 0, sum_squares_reference = 0, max_absolute = 0;
   u64 wrong = 0, non_finite = 0, first_wrong = ~0ull;
   const bool is_float = IsFloat(type);
@@ -429,7 +429,7 @@ extern "C" __global__ void pawl_compare(const void* out, const void* reference, 
     sum_squares += difference * difference;
     sum_squares_reference += b * b;
     max_absolute = fmax(max_absolute, difference);
-    if (difference > absolute) {
+    if (difference > fmax(absolute, share * fabs(b))) {
       ++wrong;
       if (i < first_wrong) first_wrong = i;
     }

@@ -145,7 +145,7 @@ absl::StatusOr<std::optional<ParentTimes>> TimeParentAlone(TrialRun& run, const 
       failure.set_stage(v1::STAGE_MEASURE);
       failure.set_check(v1::CHECK_SEAT);
       failure.set_size(sizes[i].size);
-      failure.set_message(absl::StrCat("the parent could not be timed without this candidate",
+      failure.set_message(absl::StrCat(kParentNotTimed,
                                        timing->failure ? absl::StrCat(" (", timing->failure->message(), ")") : "",
                                        ": the comparison can't be believed"));
       run.Fail(failure);

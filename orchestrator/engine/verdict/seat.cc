@@ -8,6 +8,7 @@
 #include <set>
 #include <tuple>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "orchestrator/engine/state/noise_pool.h"
@@ -212,6 +213,26 @@ std::vector<v1::RevisedIteration> RejectedWith(const CampaignState& campaign, in
   return all;
 }
 
+// Whether the parent could not be timed without this candidate; nothing: that was not tried.
+std::optional<bool> NotTimedWithout(const v1::Iteration& child) {
+  if (child.failure().check() == v1::CHECK_SEAT && absl::StartsWith(child.failure().message(), kParentNotTimed)) {
+    return true;
+  }
+  if (child.has_parent_alone() || child.has_parent_alone_beside_anchor()) return false;
+  return std::nullopt;
+}
+
+// Two candidates showed it, and no fewer than showed the opposite.
+bool NeverTimedAlone(const CampaignState& campaign, const v1::Iteration& parent, const v1::Iteration& iteration) {
+  if (!NotTimedWithout(iteration).value_or(false)) return false;
+  int failed = 1, passed = 0;
+  for (const v1::Iteration& other : campaign.iterations()) {
+    if (!other.has_parent() || other.parent() != parent.number()) continue;
+    if (const std::optional<bool> not_timed = NotTimedWithout(other)) (*not_timed ? failed : passed) += 1;
+  }
+  return failed >= 2 && failed >= passed;
+}
+
 // Two candidates showed it, and no fewer than showed the opposite.
 std::optional<WitnessTest> ShownByWitness(const CampaignState& campaign, const v1::Iteration& parent,
                                           const v1::Iteration& iteration, const v1::ProcessNoise& noise, double share) {
@@ -311,6 +332,10 @@ std::vector<v1::RevisedIteration> RevisedBySeat(const CampaignState& campaign, c
   const v1::Iteration* parent = iteration.has_parent() ? campaign.Find(iteration.parent()) : nullptr;
   if (parent == nullptr || parent->number() == 0 || parent->verdict() != v1::KEPT) return {};
   const Gate& gate = gates.Get(GateKind::kSeat);
+  if (NeverTimedAlone(campaign, *parent, iteration)) {
+    const std::string why = "it could not be timed without its candidates, in the trials of two of them";
+    return RejectedWith(campaign, parent->number(), why, 0, gate);
+  }
   if (std::optional<WitnessTest> shown =
           ShownByWitness(campaign, *parent, iteration, noise, kWitnessPart * gate.threshold)) {
     shown->than = "as a candidate";  // alone, it has a candidate's seat

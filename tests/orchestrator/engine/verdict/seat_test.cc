@@ -13,6 +13,7 @@
 
 #include "orchestrator/engine/verdict/verdict.h"
 #include "profiles/gpus.h"
+#include "profiles/seat_rule.h"
 #include "tests/orchestrator/engine/tiny_bundle.h"
 #include "tests/profiles/recorded_series.h"
 
@@ -105,6 +106,7 @@ class SeatCampaign {
     }
     if (alone.processes() > 0) *result.mutable_parent_alone() = alone;
     if (again.processes() > 0) *result.mutable_parent_again() = again;
+    if (!failure.message().empty()) *result.mutable_failure() = failure;
     if (alone_beside_anchor.processes() > 0) *result.mutable_parent_alone_beside_anchor() = alone_beside_anchor;
     *f.mutable_iteration() = Judge(state_, plan, result);
     for (v1::RevisedIteration& revised : RevisedBySeat(state_, f.iteration(), plan.noise(), Gates::Default())) {
@@ -131,6 +133,7 @@ class SeatCampaign {
   int protocol = 0;
   uint32_t data = 0;  // of problem.py
   v1::SeatTime alone_beside_anchor, again;
+  v1::Failure failure;  // of what comes next
 
   const CampaignState& state() const { return state_; }
   v1::Verdict VerdictOf(int iteration) const { return state_.Find(iteration)->verdict(); }
@@ -229,6 +232,15 @@ std::vector<Added> Witnessed(double slower, double witness_us) {
   return {{std::log1p(slower), 0}, {std::log1p(slower), 0, witness_us}};
 }
 
+TEST(Witness, TellsHowTheStartWasTimed) {
+  SeatCampaign campaign;
+  EXPECT_EQ(campaign.TrialOf(0).parent_as_candidate().calls(), 0) << "it does not say";
+  campaign.calls = 8;
+  campaign.Try(std::nullopt, 100, 100, {Added()});
+  EXPECT_EQ(campaign.TrialOf(1).parent_as_candidate().calls(), 8);
+  EXPECT_EQ(campaign.TrialOf(1).parent_as_candidate().processes(), 0) << "there is no witness";
+}
+
 TEST(Witness, IsTheStartForItsChildrenAndStaysAsLongAsItIsNear) {
   SeatCampaign campaign;
   EXPECT_FALSE(campaign.TrialOf(0).has_witness()) << "the start never was a candidate";
@@ -266,6 +278,20 @@ TEST(Witness, RejectsACandidateBesideWhichItsParentIsTwoPercentSlower) {
   EXPECT_THAT(child.reason(), HasSubstr("beside this candidate the parent took 2.0 % longer than as a candidate, "
                                         "relative to iteration 0 in the same processes"));
   EXPECT_EQ(campaign.VerdictOf(1), v1::KEPT) << "it may have been the candidate's doing";
+}
+
+TEST(Witness, RejectsAParentThatTwoTrialsCouldNotTimeWithoutTheirCandidates) {
+  SeatCampaign campaign;
+  campaign.Try(0, 100, 90, {Added(), Added()});
+  campaign.failure.set_stage(v1::STAGE_MEASURE);
+  campaign.failure.set_check(v1::CHECK_SEAT);
+  campaign.failure.set_message(
+      absl::StrCat(kParentNotTimed, " (its outputs are off): the comparison can't be believed"));
+  EXPECT_EQ(campaign.Try(1, 90, 80, Witnessed(0, 100)).iteration().verdict(), v1::REJECTED);
+  EXPECT_EQ(campaign.VerdictOf(1), v1::KEPT) << "it may have been the candidate's doing";
+  EXPECT_EQ(campaign.Try(1, 90, 81, Witnessed(0, 100)).iteration().verdict(), v1::REJECTED);
+  EXPECT_EQ(campaign.VerdictOf(1), v1::REJECTED);
+  EXPECT_THAT(campaign.state().Find(1)->reason(), HasSubstr("it could not be timed without its candidates"));
 }
 
 TEST(Witness, DoesNotCountWhatTheParentWasSlowedDownByAsAGain) {
