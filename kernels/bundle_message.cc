@@ -10,6 +10,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/expression/expression.h"
+#include "google/protobuf/io/coded_stream.h"
+#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "kernels/data_file.h"
 #include "kernels/entry_name.h"
 #include "kernels/limits.h"
@@ -54,7 +56,10 @@ class Checker {
 
   void Fields() {
     if (!IsBundleName(bundle_.name())) Add("name: expected a letter, then letters, digits, _ and -, at most 64");
-    if (bundle_.source().text().empty() && bundle_.source().binary().empty()) Add("source: there is no device code");
+    const bool contract = IsContractAlone(bundle_);
+    if (!contract && bundle_.source().text().empty() && bundle_.source().binary().empty()) {
+      Add("source: there is no device code");
+    }
     if (bundle_.has_problem()) {
       if (bundle_.problem().text().empty()) Add("problem: it is empty");
       if (bundle_.has_reference()) Add("problem: it has the reference, and there is another");
@@ -74,7 +79,7 @@ class Checker {
       if (count >= least && count <= kMaxItems) continue;
       Add(absl::StrCat(what, ": found ", count, ", expected ", least, " to ", kMaxItems));
     }
-    if (bundle_.launches().empty()) Add("launches: there is none");
+    if (!contract && bundle_.launches().empty()) Add("launches: there is none");
     for (const int count :
          {bundle_.launches_size(), bundle_.reference().launches_size(), bundle_.setup().launches_size()}) {
       if (count > kMaxLaunches) Add(absl::StrCat("launches: found ", count, ", expected at most ", kMaxLaunches));
@@ -232,7 +237,7 @@ class Checker {
       }
       if (file.text().find('\0') != std::string::npos) Add(absl::StrCat(what, ": its text has a NUL character"));
     };
-    check(bundle_.source(), "source");
+    if (!IsContractAlone(bundle_)) check(bundle_.source(), "source");
     if (bundle_.has_reference()) check(bundle_.reference().source(), "reference");
     if (bundle_.has_setup()) check(bundle_.setup().source(), "setup");
     if (bundle_.has_problem()) check(bundle_.problem(), "problem");
@@ -434,6 +439,40 @@ bool NeedsTolerance(const v1::Bundle& bundle) {
          std::any_of(bundle.tensors().begin(), bundle.tensors().end(), [&](const v1::Tensor& tensor) {
            return compared(tensor) && !tensor.has_tolerance() && IsFloat(tensor.type());
          });
+}
+
+bool IsContractAlone(const v1::Bundle& bundle) {
+  const v1::SourceFile& source = bundle.source();
+  return source.path().empty() && source.text().empty() && source.binary().empty() && bundle.files().empty() &&
+         bundle.launches().empty() && bundle.variables().empty() && bundle.constraints().empty() &&
+         bundle.options().empty() && bundle.symbols().empty() &&
+         std::none_of(bundle.tensors().begin(), bundle.tensors().end(), [](const v1::Tensor& tensor) {
+           return tensor.role() == v1::TENSOR_ROLE_SCRATCH && !tensor.is_static();
+         });
+}
+
+std::map<std::string, std::string> ContractFiles(const v1::Bundle& bundle) {
+  std::map<std::string, std::string> files;
+  const auto add = [&](const v1::SourceFile& file) {
+    if (!file.path().empty()) files.try_emplace(file.path(), file.text());
+  };
+  add(bundle.problem());
+  add(bundle.reference().source());
+  for (const v1::SourceFile& file : bundle.reference().files()) add(file);
+  add(bundle.setup().source());
+  for (const v1::SourceFile& file : bundle.baseline_files()) add(file);
+  for (const v1::DataFile& file : bundle.data_files()) files.try_emplace(file.path(), file.data());
+  return files;
+}
+
+std::string BundleBytes(const v1::Bundle& bundle) {
+  std::string bytes;
+  google::protobuf::io::StringOutputStream stream(&bytes);
+  google::protobuf::io::CodedOutputStream coded(&stream);
+  coded.SetSerializationDeterministic(true);
+  bundle.SerializeToCodedStream(&coded);
+  coded.Trim();
+  return bytes;
 }
 
 std::vector<std::string> BundleProblems(const v1::Bundle& bundle) { return Checker(bundle).Problems(); }

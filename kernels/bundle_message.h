@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,18 @@ bool IsHeaderLibrary(const std::string& name);
 
 // An output of floats has no tolerance of its own; also where there is no output.
 bool NeedsTolerance(const v1::Bundle& bundle);
+
+// The bundle has nothing of the implementation: no device code, launches, variables, constraints, scratch, options or
+// symbols. The first proposal that passes validation is the start of its campaign.
+bool IsContractAlone(const v1::Bundle& bundle);
+inline constexpr char kContractAlone[] =
+    "a contract alone, without source and [[launch]]: the first proposal that passes validation is the start of its "
+    "campaign";
+// The files of the contract, by their paths: problem.py, its data, reference, setup, baseline.
+std::map<std::string, std::string> ContractFiles(const v1::Bundle& bundle);
+
+// The same message gives the same bytes, maps included: the hash of a bundle's blob is of these.
+std::string BundleBytes(const v1::Bundle& bundle);
 
 // What is wrong with a bundle that came as a message: from a stranger, not from the bundle reader. Empty: the space can
 // be listed, and plans of the start variant can be made at every size. Nothing in it makes this crash or take long.

@@ -130,9 +130,7 @@ absl::StatusOr<ResourceText> CampaignResource(const ToolContext& context, const 
     return ResourceText{kCuda, *std::move(text)};
   }
   if (path.size() > 3 && what == "files") {
-    absl::StatusOr<v1::BestVariant> best = context.campaigns.GetBestVariant(*name);
-    if (!best.ok()) return best.status();
-    absl::StatusOr<SourceFiles> files = FilesOf(context.campaigns, best->bundle(), best->iteration());
+    absl::StatusOr<SourceFiles> files = FilesToEdit(context.campaigns, *campaign);
     if (!files.ok()) return files.status();
     const std::string wanted = absl::StrJoin(path.begin() + 3, path.end(), "/");
     for (auto& [file, text] : *files) {

@@ -1,5 +1,6 @@
 // `situation`: all that somebody needs who is to propose the next change, what matters most first.
 #include <algorithm>
+#include <map>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -8,6 +9,9 @@
 #include "agent/tools/forms.h"
 #include "agent/tools/source_text.h"
 #include "agent/tools/tool.h"
+#include "base/names/utf8.h"
+#include "kernels/bundle_message.h"
+#include "kernels/data_type.h"
 #include "report/words.h"
 
 namespace pawl {
@@ -16,6 +20,17 @@ namespace {
 constexpr int kMostUntried = 10;
 constexpr size_t kMostTried = 30;
 constexpr size_t kMostLessons = 8;
+constexpr size_t kReference = 12'000;  // bytes of it that are shown
+constexpr char kNoStart[] =
+    "there is no start yet: the campaign was submitted as a contract alone. The first proposal that builds and passes "
+    "validation is the start, iteration 0; what failed before is in failed, with the reason";
+constexpr char kHowToStart[] =
+    "one named unified diff that adds the device code (--- /dev/null, +++ b/kernel.cu, @@ -0,0 +1,N @@) and adds lines "
+    "to "
+    "kernel.toml: source = \"kernel.cu\", files = [\"*.cuh\"] for headers that it adds too, options, [[variable]], "
+    "[[constraint]], scratch [[tensor]] and at least one [[launch]]. Device code only, without host code. It need not "
+    "be "
+    "fast: it must be right at every size, and variables may be tuned later";
 // Shares of the GPU's peaks, and what bounds a kernel that is far from all of them.
 constexpr const char* kRoofMetrics[] = {
     "dram_throughput", "l2_throughput", "l1_throughput",       "sm_throughput",
@@ -99,6 +114,15 @@ Json EditForm(const v1::Situation& situation, const SourceFiles& editable) {
   }
   Json constraints = Json::array();
   for (const v1::Constraint& constraint : situation.constraints()) constraints.push_back(constraint.that());
+  if (!situation.has_best()) {
+    return {{"files", std::move(files)},
+            {"how", kHowToStart},
+            {"refused",
+             "files and keys of the contract (sizes, tensors but scratch, scalars, reference, tolerance, baseline, "
+             "goal), files that neither source nor files names, and what was proposed before"},
+            {"variables", std::move(variables)},
+            {"constraints", std::move(constraints)}};
+  }
   return {
       {"files", std::move(files)},
       {"how",
@@ -111,6 +135,32 @@ Json EditForm(const v1::Situation& situation, const SourceFiles& editable) {
        "variant that was tried, also with other comments and blanks, and two ideas at once"},
       {"variables", std::move(variables)},
       {"constraints", std::move(constraints)}};
+}
+
+// What somebody needs who writes the first device code.
+void AddWholeContract(const v1::Bundle& bundle, Json* form) {
+  const auto list = [&](const char* key, const auto& entries, const auto& line) {
+    Json lines = Json::array();
+    for (const auto& entry : entries) lines.push_back(line(entry));
+    if (!lines.empty()) (*form)[key] = std::move(lines);
+  };
+  list("scalars", bundle.scalars(), [](const v1::Scalar& scalar) {
+    return absl::StrCat(scalar.name(), ": ", DataTypeName(scalar.type()), " = ", scalar.value());
+  });
+  list("structs", bundle.structs(), [](const v1::StructArgument& argument) {
+    return absl::StrCat(argument.name(), ": ", absl::StrJoin(argument.fields(), ", "),
+                        argument.in_memory() ? ", by a pointer" : "");
+  });
+  const std::map<std::string, v1::HiddenRange> hidden(bundle.hidden().begin(), bundle.hidden().end());
+  list("hidden", hidden, [](const auto& range) {
+    return absl::StrCat(range.first, ": ", range.second.low(), " to ", range.second.high(),
+                        range.second.multiple() > 1 ? absl::StrCat(", multiples of ", range.second.multiple()) : "");
+  });
+  list("include", bundle.include(), [](const std::string& name) { return name; });
+  (*form)["compiler"] = bundle.compiler() == v1::COMPILER_NVCC ? "nvcc" : "nvrtc";
+  const v1::SourceFile& reference = bundle.has_problem() ? bundle.problem() : bundle.reference().source();
+  (*form)["reference"] = {{"path", reference.path()},
+                          {"text", ValidUtf8(PageOf(reference.text(), 1, LinesOf(reference.text()), kReference).text)}};
 }
 
 // What the kernel must compute: it can't be edited.
@@ -129,6 +179,7 @@ Json ContractForm(const v1::Bundle& bundle) {
                                                  : absl::StrCat("absolute ", bundle.tolerance().absolute(),
                                                                 ", relative ", bundle.tolerance().relative());
   if (bundle.nondeterministic()) form["deterministic"] = false;
+  if (IsContractAlone(bundle)) AddWholeContract(bundle, &form);
   return form;
 }
 
@@ -174,10 +225,12 @@ absl::StatusOr<Json> SituationTool(const ToolContext& context, const Json& argum
   absl::StatusOr<v1::Situation> situation = context.campaigns.GetSituation(*name);
   if (!situation.ok()) return situation.status();
   const v1::Campaign& campaign = situation->campaign();
-  Json result = {{"campaign", campaign.name()},
-                 {"bundle", campaign.bundle()},
-                 {"size", campaign.spec().goal().size()},
-                 {"state", StateWord(campaign.state())}};
+  Json result = Json::object();
+  if (!situation->has_best()) result["start"] = kNoStart;
+  result["campaign"] = campaign.name();
+  result["bundle"] = campaign.bundle();
+  result["size"] = campaign.spec().goal().size();
+  result["state"] = StateWord(campaign.state());
   AddText("message", campaign.message(), &result);
   AddText("device", campaign.device(), &result);
   result["takesProposals"] = !campaign.has_end_time() && campaign.spec().chooser().kind() != v1::CHOOSER_KIND_TREE;
@@ -186,8 +239,12 @@ absl::StatusOr<Json> SituationTool(const ToolContext& context, const Json& argum
     const absl::Duration left = absl::FromUnixSeconds(situation->deadline().seconds()) - absl::Now();
     result["secondsLeftToPropose"] = Rounded(std::max(0.0, absl::ToDoubleSeconds(left)));
   }
-  result["best"] = BestForm(*situation);
-  result["roof"] = RoofForm(*situation);
+  if (situation->has_best()) {
+    result["best"] = BestForm(*situation);
+    result["roof"] = RoofForm(*situation);
+  } else {
+    AddNumber("goalSpeedup", campaign.spec().goal().speedup(), &result);
+  }
   Json findings = Json::array();
   for (const v1::Finding& finding : situation->findings()) findings.push_back(FindingForm(finding));
   result["findings"] = std::move(findings);

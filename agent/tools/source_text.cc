@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/bundle_message.h"
 #include "kernels/read/implementation.h"
 
 namespace pawl {
@@ -27,6 +28,16 @@ absl::StatusOr<SourceFiles> FilesOf(Campaigns& campaigns, const v1::Bundle& bund
   v1::Variant variant;
   *variant.mutable_values() = iteration.variant();
   return EditableFiles(bundle, *text, variant);
+}
+
+absl::StatusOr<SourceFiles> FilesToEdit(Campaigns& campaigns, const v1::Campaign& campaign) {
+  if (!campaign.has_best()) {
+    const absl::StatusOr<v1::Bundle> bundle = BundleOf(campaigns, campaign);
+    if (bundle.ok() && IsContractAlone(*bundle)) return FilesOf(campaigns, *bundle, v1::Iteration());
+  }
+  const absl::StatusOr<v1::BestVariant> best = campaigns.GetBestVariant(campaign.name());
+  if (!best.ok()) return best.status();
+  return FilesOf(campaigns, best->bundle(), best->iteration());
 }
 
 int LinesOf(const std::string& text) {

@@ -17,6 +17,9 @@ absl::StatusOr<std::string> SourceOf(Campaigns& campaigns, const v1::Bundle& bun
 // What an edit of the iteration may change: its source, the other files, and last its part of kernel.toml.
 absl::StatusOr<SourceFiles> FilesOf(Campaigns& campaigns, const v1::Bundle& bundle, const v1::Iteration& iteration);
 
+// The same of the campaign's best variant; of a contract alone, kernel.toml without anything.
+absl::StatusOr<SourceFiles> FilesToEdit(Campaigns& campaigns, const v1::Campaign& campaign);
+
 int LinesOf(const std::string& text);
 
 // Some lines of a text.

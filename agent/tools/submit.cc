@@ -5,6 +5,7 @@
 #include "agent/tools/tool.h"
 #include "base/hash/hash.h"
 #include "base/names/spelling.h"
+#include "kernels/bundle_message.h"
 
 namespace pawl {
 namespace {
@@ -63,7 +64,10 @@ absl::StatusOr<Json> SubmitTool(const ToolContext& context, const Json& argument
   absl::StatusOr<v1::Campaign> campaign = context.campaigns.Submit(request);
   if (!campaign.ok()) return campaign.status();
   return Json{{"campaign", CampaignForm(*campaign)},
-              {"next", "call wait with this campaign until its start variant is measured, then situation"}};
+              {"next", IsContractAlone(request.bundle())
+                           ? "it is a contract alone: call situation, then propose the device code; the first that "
+                             "passes validation is the start"
+                           : "call wait with this campaign until its start variant is measured, then situation"}};
 }
 
 }  // namespace pawl

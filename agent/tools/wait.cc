@@ -34,7 +34,11 @@ class ProposalTrail {
     if (event.has_dropped() && IsOf(event.dropped().author(), event.dropped().change())) dropped_ = event.dropped();
     if (event.has_planned() && !iteration_ && IsOf(event.planned().author(), event.planned().change())) {
       iteration_ = event.planned().iteration();
+      if (!event.planned().bundle_hash().empty()) start_ = event.planned().trial();
     }
+    // What was proposed as the start and is rejected is judged with another number.
+    const v1::TrialFinished& finished = event.finished();
+    if (start_ && finished.has_iteration() && finished.trial() == *start_) iteration_ = finished.iteration().number();
     for (const v1::Iteration& settled : verdicts_.Take(event)) {
       if (iteration_ && settled.number() == *iteration_) judged_ = settled;
     }
@@ -73,6 +77,7 @@ class ProposalTrail {
   std::optional<v1::ProposalDropped> dropped_;
   std::optional<v1::CampaignEnded> ended_;
   std::optional<int> iteration_;
+  std::optional<int> start_;  // the trial, where it was proposed as the start
   std::optional<v1::Iteration> judged_;
   SettledVerdicts verdicts_;
   std::string progress_;
@@ -144,11 +149,11 @@ absl::StatusOr<Json> WaitForProposal(const ToolContext& context, const ProposalN
   return result;
 }
 
-// Ready for proposals, over, or neither yet.
+// Ready for proposals, over, or neither yet. A contract alone waits for the proposal of its start.
 std::string ReadinessOf(const v1::Campaign& campaign) {
   if (campaign.has_end_time()) return "ended";
-  if (campaign.has_best()) return campaign.state() == v1::PAUSED ? "paused" : "ready";
-  return campaign.state() == v1::PAUSED ? "paused" : "starting";
+  if (campaign.state() == v1::PAUSED) return "paused";
+  return campaign.has_best() || campaign.waiting_for() == v1::WAITING_FOR_PROPOSAL ? "ready" : "starting";
 }
 
 absl::StatusOr<Json> WaitForStart(const ToolContext& context, const std::string& name, const Json& arguments,

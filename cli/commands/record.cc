@@ -23,6 +23,7 @@
 #include "cli/connect/flags.h"
 #include "cli/connect/requests.h"
 #include "cli/text/failure.h"
+#include "kernels/bundle_message.h"
 #include "pawl/v1/bundle.pb.h"
 #include "pawl/v1/campaign.pb.h"
 #include "profiles/goal_sizes.h"
@@ -245,6 +246,10 @@ int Record(const RecordFlags& flags) {
   for (const Problem& problem : reading.problems) fprintf(stderr, "%s\n", FormatProblem(problem).c_str());
   if (!reading.problems.empty()) return 1;
   v1::Bundle& bundle = reading.bundle;
+  if (IsContractAlone(bundle)) {
+    fprintf(stderr, "pawl record: %s is a contract alone: it has no device code to measure\n", bundle.name().c_str());
+    return 1;
+  }
   if (!flags.size.empty()) {
     const bool known = std::any_of(bundle.sizes().begin(), bundle.sizes().end(),
                                    [&](const v1::Size& size) { return size.name() == flags.size; });

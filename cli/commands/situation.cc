@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/time/clock.h"
+#include "agent/tools/source_text.h"
 #include "cli/commands/commands.h"
 #include "cli/connect/flags.h"
 #include "cli/drive/checkout.h"
@@ -30,19 +31,23 @@ absl::StatusOr<int> Show(const SituationFlags& flags, Connection& connection) {
   absl::StatusOr<v1::Situation> situation =
       connection.Ask([&](CampaignClient& client) { return client.GetSituation(flags.campaign); });
   if (!situation.ok()) return situation.status();
+  const std::shared_ptr<Campaigns> campaigns = CampaignsOf(connection);
+  v1::Bundle contract;
+  if (!situation->has_best()) {
+    absl::StatusOr<v1::Bundle> bundle = BundleOf(*campaigns, situation->campaign());
+    if (!bundle.ok()) return bundle.status();
+    contract = *std::move(bundle);
+  }
   if (!flags.checkout.empty()) {
-    const std::shared_ptr<Campaigns> campaigns = CampaignsOf(connection);
-    absl::StatusOr<v1::BestVariant> best = campaigns->GetBestVariant(flags.campaign);
-    if (!best.ok()) return best.status();
-    if (absl::Status written = WriteCheckout(*campaigns, *best, flags.checkout); !written.ok()) return written;
+    const absl::Status written = WriteCheckout(*campaigns, situation->campaign(), flags.checkout);
+    if (!written.ok()) return written;
   }
   if (flags.json) {
     PrintJsonLine(*situation);
   } else {
-    std::fputs(
-        SituationText(*situation, FlagsText(flags.connection), flags.all, absl::Now(), ReadingWidth(STDOUT_FILENO))
-            .c_str(),
-        stdout);
+    const std::string text = SituationText(*situation, contract, FlagsText(flags.connection), flags.all, absl::Now(),
+                                           ReadingWidth(STDOUT_FILENO));
+    std::fputs(text.c_str(), stdout);
   }
   return kDone;
 }

@@ -12,6 +12,7 @@
 #include "cli/connect/bundle_path.h"
 #include "cli/text/failure.h"
 #include "google/protobuf/util/message_differencer.h"
+#include "kernels/bundle_message.h"
 #include "kernels/contract.h"
 #include "kernels/read/implementation.h"
 #include "kernels/space.h"
@@ -71,6 +72,10 @@ absl::StatusOr<v1::Variant> ReadVariant(const v1::Bundle& bundle, const std::str
 absl::StatusOr<std::shared_ptr<const v1::Bundle>> Load(const std::string& text) {
   absl::StatusOr<v1::Bundle> bundle = LoadBundle(text);
   if (!bundle.ok()) return bundle.status();
+  if (IsContractAlone(*bundle)) {
+    return WithFix(absl::StrCat(bundle->name(), " is a contract alone: it has no device code to compare"),
+                   "name a bundle with source and [[launch]]");
+  }
   return std::make_shared<const v1::Bundle>(*std::move(bundle));
 }
 

@@ -14,6 +14,7 @@
 #include "absl/time/clock.h"
 #include "agent/drive/agent_command.h"
 #include "agent/drive/driven_features.h"
+#include "agent/tools/source_text.h"
 #include "cli/connect/interrupt.h"
 #include "cli/drive/agent_process.h"
 #include "cli/drive/checkout.h"
@@ -21,6 +22,7 @@
 #include "cli/drive/mcp_socket.h"
 #include "cli/text/failure.h"
 #include "cli/text/words.h"
+#include "kernels/bundle_message.h"
 #include "worker/process/temporary_folder.h"
 
 namespace pawl {
@@ -151,7 +153,8 @@ class AgentRun {
         return absl::FailedPreconditionError(
             absl::StrCat(options_.campaign, " takes no proposals: submit one with --chooser outside or both"));
       }
-      if (campaign->has_best()) return campaign;
+      // A contract alone has a situation before it has a start: the agents propose that.
+      if (campaign->has_best() || campaigns_->GetSituation(options_.campaign).ok()) return campaign;
       if (Interrupted()) return absl::CancelledError("interrupted before the start variant was measured");
       if (campaign->message() != told) {
         told = campaign->message();
@@ -163,8 +166,8 @@ class AgentRun {
 
   // Folders, tools and sockets of all agents.
   absl::Status Prepare() {
-    absl::StatusOr<v1::BestVariant> best = campaigns_->GetBestVariant(options_.campaign);
-    if (!best.ok()) return best.status();
+    const absl::StatusOr<v1::Bundle> bundle = BundleOf(*campaigns_, before_);
+    if (!bundle.ok()) return bundle.status();
     absl::StatusOr<std::vector<std::string>> words = CommandWords(options_.command);
     if (!words.ok()) return words.status();
     const std::string name = fs::path((*words)[0]).filename();
@@ -175,7 +178,10 @@ class AgentRun {
       agent.transcript = options_.folder / absl::StrCat("agent-", i, ".out");
       ledger_.AddAgent(agent.author, Clock::now());
       const fs::path checkout = agent.folder / "implementation";
-      if (absl::Status written = WriteCheckout(*campaigns_, *best, checkout); !written.ok()) return written;
+      if (absl::Status written = WriteCheckout(*campaigns_, before_, checkout); !written.ok()) return written;
+      if (IsContractAlone(*bundle)) {
+        if (absl::Status written = WriteContract(*bundle, agent.folder / "contract"); !written.ok()) return written;
+      }
       const fs::path calls = options_.folder / absl::StrCat("agent-", i, ".calls.jsonl");
       PawlFeatures::Options features;
       features.version = options_.version;
@@ -323,10 +329,14 @@ class AgentRun {
 
   void Print(AgentStop stop, const v1::Campaign& campaign) const {
     std::printf("stopped   %s\n", StopName(stop));
-    std::printf("best      %s before, %s now; %s over the start, %s over the baseline\n",
-                TimeText(before_.best_us()).c_str(), TimeText(campaign.best_us()).c_str(),
-                SpeedupText(campaign.speedup_over_start()).c_str(),
-                SpeedupText(campaign.speedup_over_baseline()).c_str());
+    if (campaign.has_best()) {
+      const std::string before = before_.has_best() ? TimeText(before_.best_us()) : "no start";
+      std::printf("best      %s before, %s now; %s over the start, %s over the baseline\n", before.c_str(),
+                  TimeText(campaign.best_us()).c_str(), SpeedupText(campaign.speedup_over_start()).c_str(),
+                  SpeedupText(campaign.speedup_over_baseline()).c_str());
+    } else {
+      std::printf("best      there is no start yet\n");
+    }
     for (const Driven& agent : agents_) {
       const AgentLedger::Account account = ledger_.accounts().at(agent.author);
       std::printf("%-9s %d proposals, %d kept; %lld tokens; %s\n", agent.author.c_str(), account.proposals,

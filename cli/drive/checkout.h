@@ -12,7 +12,11 @@ namespace pawl {
 // Writes a file below the folder, whatever its path says. InvalidArgument: the path leads out of it.
 absl::Status WriteBelow(const std::filesystem::path& folder, const std::string& path, const std::string& text);
 
-// Writes what an edit of the variant may change: its source, the other files, and its part of kernel.toml.
-absl::Status WriteCheckout(Campaigns& campaigns, const v1::BestVariant& best, const std::filesystem::path& folder);
+// Writes what an edit of the best variant may change: its source, the other files, and its part of kernel.toml. Of a
+// contract alone, kernel.toml.
+absl::Status WriteCheckout(Campaigns& campaigns, const v1::Campaign& campaign, const std::filesystem::path& folder);
+
+// Of a contract alone whose start is to be written: the contract's files, and the rest of it as contract.json.
+absl::Status WriteContract(const v1::Bundle& bundle, const std::filesystem::path& folder);
 
 }  // namespace pawl

@@ -18,6 +18,7 @@
 #include "cli/text/campaign_text.h"
 #include "cli/text/failure.h"
 #include "cli/text/json_line.h"
+#include "kernels/bundle_message.h"
 
 namespace pawl {
 namespace {
@@ -81,14 +82,22 @@ absl::StatusOr<int> CampaignRun::Run() {
     absl::StatusOr<int> exit_code = Conclude(kPaused);
     const std::string rest = absl::StrCat(" ", ShortName(campaign_), options_.flags);
     v1::ErrorDetail detail;
-    detail.set_fix(absl::StrCat("with a pawl-orchestrator on this database and a pawl-worker: pawl resume", rest,
-                                ", then propose edits with pawl propose", rest,
-                                " --patch FILE --name NAME, or let an agent do it: pawl agent", rest,
-                                "; or add [[variable]] tables to kernel.toml, as pawl init drafts them, and run it "
-                                "again"));
-    Fail("run", WithDetail(absl::FailedPreconditionError(absl::StrCat(
-                               "the start variant is measured, and ", options_.bundle.name(),
-                               " has no variables that Pawl could change: ", campaign_, " waits for proposals")),
+    const bool contract = IsContractAlone(options_.bundle);
+    const std::string more = contract ? "; or add device code and [[launch]] to the bundle, and run it again"
+                                      : "; or add [[variable]] tables to kernel.toml, as pawl init drafts them, and "
+                                        "run it again";
+    detail.set_fix(absl::StrCat(
+        "with a pawl-orchestrator on this database and a pawl-worker: pawl resume", rest,
+        contract ? ", then propose the device code with pawl propose" : ", then propose edits with pawl propose", rest,
+        " --patch FILE --name NAME, or let an agent do it: pawl agent", rest, more));
+    Fail("run", WithDetail(absl::FailedPreconditionError(
+                               contract ? absl::StrCat(options_.bundle.name(),
+                                                       " is a contract alone, without device code: ", campaign_,
+                                                       " waits for proposals, and the first that passes validation is "
+                                                       "the start")
+                                        : absl::StrCat("the start variant is measured, and ", options_.bundle.name(),
+                                                       " has no variables that Pawl could change: ", campaign_,
+                                                       " waits for proposals")),
                            detail));
     return exit_code;
   }
@@ -189,8 +198,8 @@ absl::Status CampaignRun::Tick() {
   const bool start_only = options_.bundle.variables().empty() && options_.spec.chooser().wait_seconds() == 0;
   if ((leased_ && !start_only) || now < next_look_) return absl::OkStatus();
   next_look_ = now + kRunLook;
-  if (!leased_) return LookWhatItWaitsFor(now);
-  PauseBeforeProposals();
+  if (!leased_ && !IsContractAlone(options_.bundle)) return LookWhatItWaitsFor(now);
+  if (start_only) PauseBeforeProposals();
   return absl::OkStatus();
 }
 
@@ -200,7 +209,9 @@ void CampaignRun::PauseBeforeProposals() {
   v1::PauseCampaignRequest request;
   request.set_name(campaign_);
   request.set_author(kSelf);
-  request.set_reason("there are no variables that Pawl could change by itself: it waits for proposals");
+  request.set_reason(IsContractAlone(options_.bundle)
+                         ? "there is no device code yet: it waits for proposals"
+                         : "there are no variables that Pawl could change by itself: it waits for proposals");
   only_proposals_ = connection_->client().Pause(request).ok();  // the watch tells of it
 }
 

@@ -21,8 +21,10 @@ absl::Status WorkerWait::Look(CampaignClient& client, absl::Time now) {
   next_look_ = now + kLookForWorkers;
   const absl::StatusOr<v1::Campaign> campaign = client.GetCampaign(campaign_);
   if (!campaign.ok()) return absl::OkStatus();  // the watch finds out
-  // Of a campaign that nobody has begun, the message says what it waits for. Maintenance and limits end by themselves.
-  if (campaign->state() != v1::WAITING || campaign->message().empty() || IsHeld(*campaign)) {
+  // Of a campaign that nobody has begun, the message says what it waits for. Maintenance and limits end by themselves,
+  // and a contract alone waits for a proposal.
+  const bool for_proposal = campaign->waiting_for() == v1::WAITING_FOR_PROPOSAL;
+  if (campaign->state() != v1::WAITING || campaign->message().empty() || IsHeld(*campaign) || for_proposal) {
     since_ = absl::InfiniteFuture();
     return absl::OkStatus();
   }
@@ -48,6 +50,10 @@ std::optional<std::string> ProposalWait::Look(CampaignClient& client, absl::Time
   if (!situation.ok() || !situation->waits() || situation->deadline().seconds() == told_) return std::nullopt;
   told_ = situation->deadline().seconds();
   const std::string name = ShortName(campaign_);
+  if (!situation->has_best()) {
+    return absl::StrCat("waits ", WaitsText(*situation, now), " of its device code: pawl propose ", name,
+                        " --patch FILE --name NAME", flags_, "; pawl situation ", name, flags_, " shows the contract");
+  }
   return absl::StrCat("waits ", WaitsText(*situation, now), ": pawl propose ", name, " VARIABLE=VALUE", flags_,
                       "; pawl situation ", name, flags_, " shows the variables and what was tried");
 }

@@ -40,7 +40,7 @@ class ProposalWait {
   const std::string campaign_, flags_;
   std::optional<bool> outside_;  // whether it is a campaign that waits; not known yet
   absl::Time next_look_ = absl::InfinitePast();
-  int64_t told_ = 0;  // deadline of the wait that was told of
+  int64_t told_ = -1;  // deadline of the wait that was told of
 };
 
 }  // namespace pawl

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "agent/tools/forms.h"
 #include "base/names/resource_name.h"
 #include "cli/text/iteration_text.h"
 #include "cli/text/layout.h"
@@ -71,6 +72,44 @@ std::string HowToPropose(const v1::Situation& situation, const std::string& flag
                       " --patch FILE --name NAME --why \"...\"", flags, "\n");
 }
 
+// What the first device code must compute, and what may be proposed.
+std::string ContractText(const v1::Campaign& campaign, const v1::Bundle& bundle, int width) {
+  std::string text = "\nContract, which no edit may change\n";
+  const auto line = [&](const char* label, const std::string& value) {
+    if (!value.empty()) text += Paragraph(absl::StrFormat("  %-10s ", label), value, width);
+  };
+  line("computes", bundle.summary());
+  line("goal", absl::StrFormat("%gx the baseline's speed, %s", campaign.spec().goal().speedup(),
+                               ObjectiveText(campaign.spec().goal())));
+  for (const v1::Size& size : bundle.sizes()) line("size", absl::StrCat(size.name(), ": ", ValuesText(size.values())));
+  for (const v1::Tensor& tensor : bundle.tensors()) line("tensor", TensorLine(tensor));
+  for (const v1::Scalar& scalar : bundle.scalars()) line("scalar", absl::StrCat(scalar.name(), " = ", scalar.value()));
+  line("reference", bundle.has_problem() ? absl::StrCat(bundle.problem().path(), ": inputs, reference and baseline")
+                                         : bundle.reference().source().path());
+  line("tolerance",
+       absl::StrCat("absolute ", bundle.tolerance().absolute(), ", relative ", bundle.tolerance().relative()));
+  absl::StrAppend(&text, "\nWhat the first proposal adds\n");
+  line("files",
+       "the device code and its headers; --checkout FOLDER writes kernel.toml without anything, and diff -ruN of "
+       "it and an edited copy is the patch");
+  line("toml", "source, files, options, [[launch]], [[variable]], [[constraint]] and scratch [[tensor]]");
+  return text;
+}
+
+std::string ProposalsText(const v1::Situation& situation, int width) {
+  std::string text = situation.proposals().empty() ? "" : "\nProposed changes that wait\n";
+  for (const v1::ChangeProposed& proposal : situation.proposals()) {
+    text += Paragraph("  ", ProposalLine(proposal), width);
+  }
+  return text;
+}
+
+std::string HowTo(const v1::Situation& situation, const std::string& flags) {
+  if (situation.campaign().has_end_time()) return "";
+  return absl::StrCat("\nTo propose the next change (a patch is a unified diff of what --checkout writes)\n",
+                      HowToPropose(situation, flags));
+}
+
 }  // namespace
 
 bool WaitsForProposals(const v1::ChooserSettings& chooser) {
@@ -88,8 +127,8 @@ std::string WaitsText(const v1::Situation& situation, absl::Time now) {
   return text;
 }
 
-std::string SituationText(const v1::Situation& situation, const std::string& flags, bool all, absl::Time now,
-                          int width) {
+std::string SituationText(const v1::Situation& situation, const v1::Bundle& bundle, const std::string& flags, bool all,
+                          absl::Time now, int width) {
   const v1::Campaign& campaign = situation.campaign();
   const v1::Iteration& best = situation.best();
   std::string text = Paragraph(
@@ -100,9 +139,20 @@ std::string SituationText(const v1::Situation& situation, const std::string& fla
   const auto line = [&](const char* label, const std::string& value) {
     if (!value.empty()) text += Paragraph(absl::StrFormat("%-10s ", label), value, width);
   };
+  if (!situation.has_best()) {
+    line("start", "none yet: it is a contract alone. The first proposal that passes validation is the start");
+  }
   line("device", campaign.device());
   line("waits", WaitsText(situation, now));
   line("tried", CountsText(situation.campaign().counts()));
+  if (!situation.has_best()) {
+    for (const v1::Iteration& tried : situation.tried()) {
+      line("rejected",
+           absl::StrCat("iteration ", tried.number(), ", ", ChangeText(tried.change()), ": ", tried.reason()));
+    }
+    return absl::StrCat(text, ContractText(campaign, bundle, width), ProposalsText(situation, width),
+                        HowTo(situation, flags));
+  }
   line("best", absl::StrCat("iteration ", best.number(), ": ", TimeText(best.time_us()), ", ",
                             SpeedupText(best.speedup_over_start()), " over the start, ",
                             SpeedupText(best.speedup_over_baseline()), " over the baseline",
@@ -123,15 +173,7 @@ std::string SituationText(const v1::Situation& situation, const std::string& fla
     absl::StrAppend(&text, "\nUntried changes, ranked by what they can add to the best variant (log speedup)\n",
                     UntriedTable(situation, all, width));
   }
-  if (!situation.proposals().empty()) absl::StrAppend(&text, "\nProposed changes that wait\n");
-  for (const v1::ChangeProposed& proposal : situation.proposals()) {
-    text += Paragraph("  ", ProposalLine(proposal), width);
-  }
-  if (campaign.has_end_time()) return text;
-  return absl::StrCat(text,
-                      "\nTo propose the next change (a patch is a unified diff of what --checkout "
-                      "writes)\n",
-                      HowToPropose(situation, flags));
+  return absl::StrCat(text, ProposalsText(situation, width), HowTo(situation, flags));
 }
 
 }  // namespace pawl

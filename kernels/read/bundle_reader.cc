@@ -10,6 +10,7 @@
 #include "base/names/spelling.h"
 #include "kernels/bundle_message.h"
 #include "kernels/plan.h"
+#include "kernels/read/implementation_toml.h"
 #include "kernels/read/reading.h"
 #include "kernels/variable_values.h"
 
@@ -30,9 +31,26 @@ bool HasLineOfDots(const std::string& text) {
   return false;
 }
 
+// Whether it has no key and no table of the implementation, the source and its files included.
+bool HasNoImplementation(const toml::table& table) {
+  for (const auto& [key, node] : table) {
+    const std::string name(key.str());
+    if (name == "tensor") continue;
+    if (NamesFiles(name) || IsImplementationKey(name)) return false;
+  }
+  const toml::array* tensors = table["tensor"].as_array();
+  if (tensors == nullptr) return true;
+  return std::none_of(tensors->begin(), tensors->end(), [](const toml::node& node) {
+    const toml::table* tensor = node.as_table();
+    return tensor != nullptr && (*tensor)["role"].value_or(std::string_view()) == "scratch" &&
+           !(*tensor)["static"].value_or(false);
+  });
+}
+
 void ReadTables(const std::string& text, Reading& reading) {
   const std::optional<toml::table> parsed = ParseTables(text, reading.problems);
   if (!parsed) return;
+  reading.contract_alone = HasNoImplementation(*parsed);
   TomlTable root(&*parsed, &KernelToml(), "", &reading.problems);
   ReadTop(root, reading);
   ReadFiles(root, reading);

@@ -1,6 +1,7 @@
 #include "kernels/read/implementation.h"
 
 #include <algorithm>
+#include <set>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -12,6 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "base/hash/hash.h"
+#include "kernels/bundle_message.h"
 #include "kernels/read/implementation_toml.h"
 #include "kernels/source/cpp_tokens.h"
 #include "kernels/space.h"
@@ -51,9 +53,29 @@ bool TakeFile(const std::string& path, absl::string_view* text, std::string* fil
   return true;
 }
 
+// Every file of a text that has kernel.toml as its last, whatever their paths are; none: it is no such text.
+SourceFiles AllFilesIn(absl::string_view rest) {
+  SourceFiles files;
+  while (absl::StartsWith(rest, kOpen)) {
+    absl::string_view head = rest.substr(0, rest.find('\n') + 1);
+    if (!absl::ConsumeSuffix(&head, kClose) && !absl::ConsumeSuffix(&head, kCloseOfUnended)) return {};
+    const size_t comma = head.rfind(", ");
+    if (comma == head.npos || comma < kOpen.size()) return {};
+    files.emplace_back(std::string(head.substr(kOpen.size(), comma - kOpen.size())), "");
+    if (!TakeFile(files.back().first, &rest, &files.back().second)) return {};
+  }
+  const bool whole = rest.empty() && files.size() > 1 && files.back().first == kKernelToml;
+  return whole ? files : SourceFiles();
+}
+
+bool HasToml(const SourceFiles& files) { return !files.empty() && files.back().first == kKernelToml; }
+
 // Every file, by its path, and kernel.toml where the text has it.
 absl::StatusOr<SourceFiles> FilesIn(const v1::Bundle& bundle, const std::string& text) {
   SourceFiles files;
+  if (IsContractAlone(bundle) && text.empty()) return files;
+  // What was proposed as the start has its own files.
+  if (SourceFiles all = AllFilesIn(text); !all.empty()) return all;
   const bool plain =
       bundle.files().empty() && !absl::StartsWith(text, absl::StrCat(kOpen, bundle.source().path(), ", "));
   if (plain) {
@@ -74,10 +96,15 @@ absl::StatusOr<SourceFiles> FilesIn(const v1::Bundle& bundle, const std::string&
   return files;
 }
 
+// The source, the other files, and perhaps kernel.toml, which is not the bundle's.
 void SetFiles(const SourceFiles& files, v1::Bundle* bundle) {
-  bundle->mutable_source()->set_text(files[0].second);
-  for (int i = 0; i < bundle->files_size(); ++i) {
-    bundle->mutable_files(i)->set_text(files[static_cast<size_t>(i) + 1].second);
+  bundle->clear_files();
+  for (size_t i = 0; i < files.size(); ++i) {
+    const auto& [path, text] = files[i];
+    if (path == kKernelToml) continue;
+    v1::SourceFile& file = i == 0 ? *bundle->mutable_source() : *bundle->add_files();
+    file.set_path(path);
+    file.set_text(text);
   }
 }
 
@@ -116,7 +143,7 @@ bool IsTopContractKey(absl::string_view key) {
 
 // A line that the patch changes in kernel.toml and that shows, by itself or by the lines above it, that it is the
 // contract's. The rest shows when the patched text is read.
-absl::Status CheckTouchesNoContract(const std::string& patch) {
+absl::Status CheckTouchesNoContract(const std::string& patch, bool start) {
   bool toml = false;
   absl::string_view table;
   int number = 0;
@@ -134,7 +161,14 @@ absl::Status CheckTouchesNoContract(const std::string& patch) {
     if (!changed || text.empty()) continue;
     const absl::string_view key = text.substr(0, text.find_first_of(" =\t"));
     const bool in_contract = table.empty() ? IsTopContractKey(key) : IsContractKey(table);
-    if (!in_contract) continue;
+    const bool names_files = table.empty() && NamesFiles(std::string(key));
+    if (!in_contract || (start && names_files)) continue;
+    if (names_files) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("line ", number, " of the patch: ", key,
+                       " can't be changed: the files of the implementation stay as they are, and the patch is against "
+                       "the best variant"));
+    }
     return absl::InvalidArgumentError(
         absl::StrCat("line ", number, " of the patch: \"", text.substr(0, 100), "\"",
                      table.empty() || !header.empty() ? "" : absl::StrCat(" in [", table, "]"),
@@ -150,7 +184,8 @@ absl::StatusOr<v1::Bundle> BundleWith(const v1::Bundle& bundle, const std::strin
 }
 
 SourceFiles EditableFilesOf(const v1::Bundle& state, const v1::Variant& variant) {
-  SourceFiles files = {{state.source().path(), state.source().text()}};
+  SourceFiles files;
+  if (!IsContractAlone(state)) files.emplace_back(state.source().path(), state.source().text());
   for (const v1::SourceFile& file : state.files()) files.emplace_back(file.path(), file.text());
   files.emplace_back(kKernelToml, ImplementationToml(state, variant));
   return files;
@@ -193,7 +228,7 @@ absl::Status CheckEditable(const v1::Bundle& bundle, const std::string& patch) {
   if (!bundle.source().binary().empty()) {
     return absl::InvalidArgumentError(absl::StrCat(bundle.source().path(), " is a cubin: it can't be edited"));
   }
-  return CheckTouchesNoContract(patch);
+  return CheckTouchesNoContract(patch, IsContractAlone(bundle));
 }
 
 // A source that begins as the text of several files does would be read as such.
@@ -204,6 +239,26 @@ absl::Status CheckBeginning(const SourceFiles& files) {
         absl::StrCat(path, " would begin with \"", kOpen, "\", which Pawl puts between files: begin it otherwise"));
   }
   return absl::OkStatus();
+}
+
+// The first implementation of a contract alone.
+absl::StatusOr<ImplementationState> Started(const v1::Bundle& contract, const std::string& patch) {
+  std::set<std::string> taken;
+  for (const auto& [path, text] : ContractFiles(contract)) taken.insert(path);
+  const std::string before = ImplementationToml(contract);
+  SourceFiles files = {{kKernelToml, before}};
+  if (absl::Status status = ApplyPatchThatAdds(patch, taken, &files); !status.ok()) return status;
+  const std::string toml = std::move(files[0].second);
+  files.erase(files.begin());
+  if (absl::Status status = CheckBeginning(files); !status.ok()) return status;
+  if (toml == before) {
+    return absl::InvalidArgumentError(
+        "the patch leaves kernel.toml as it is: a start states source and [[launch]] there");
+  }
+  v1::Bundle started = contract;
+  absl::StatusOr<v1::Variant> variant = ReadStartToml(toml, files, &started);
+  if (!variant.ok()) return variant.status();
+  return ImplementationState{TextOf(contract, started), *std::move(variant)};
 }
 
 }  // namespace
@@ -221,7 +276,7 @@ absl::Status SetImplementation(const std::string& text, v1::Bundle* bundle) {
   if (!files.ok()) return files.status();
   v1::Bundle result = *bundle;
   SetFiles(*files, &result);
-  if (static_cast<int>(files->size()) > 1 + bundle->files_size()) {
+  if (HasToml(*files)) {
     if (absl::Status status = ReadStoredToml(files->back().second, &result); !status.ok()) return status;
   }
   *bundle = std::move(result);
@@ -230,7 +285,7 @@ absl::Status SetImplementation(const std::string& text, v1::Bundle* bundle) {
 
 bool ChangesToml(const v1::Bundle& bundle, const std::string& text) {
   const absl::StatusOr<SourceFiles> files = FilesIn(bundle, text);
-  return files.ok() && static_cast<int>(files->size()) > 1 + bundle.files_size();
+  return files.ok() && HasToml(*files);
 }
 
 absl::StatusOr<SourceFiles> EditableFiles(const v1::Bundle& bundle, const std::string& text,
@@ -243,6 +298,7 @@ absl::StatusOr<SourceFiles> EditableFiles(const v1::Bundle& bundle, const std::s
 absl::StatusOr<ImplementationState> PatchImplementation(const v1::Bundle& bundle, const ImplementationState& parent,
                                                         const std::string& patch) {
   if (absl::Status status = CheckEditable(bundle, patch); !status.ok()) return status;
+  if (IsContractAlone(bundle)) return Started(bundle, patch);
   absl::StatusOr<v1::Bundle> state = BundleWith(bundle, parent.text);
   if (!state.ok()) return state.status();
   const SourceFiles before = EditableFilesOf(*state, parent.variant);

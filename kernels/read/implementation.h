@@ -13,7 +13,8 @@ namespace pawl {
 
 inline constexpr char kKernelToml[] = "kernel.toml";
 
-// Of a bundle without `files` it is the source itself. With files, each has a line before it,
+// Of a contract alone it is empty. Of a bundle without `files` it is the source itself. With files, each has a line
+// before it,
 // "==== include/tile.cuh, 12 lines ====", the source first. What an edit made of kernel.toml comes last, under such a
 // line; here it is missing, since it is the bundle's own.
 std::string ImplementationText(const v1::Bundle& bundle);
@@ -37,7 +38,8 @@ struct ImplementationState {
 };
 
 // What a unified diff makes of EditableFiles, of which it may change several. An error says what does not fit, or which
-// line of the contract it touches.
+// line of the contract it touches. Of a contract alone, whatever the parent: the diff adds the files that it names by
+// `source` and `files` in kernel.toml, and the text has kernel.toml and every file with its path.
 absl::StatusOr<ImplementationState> PatchImplementation(const v1::Bundle& bundle, const ImplementationState& parent,
                                                         const std::string& patch);
 // The same of a patch that was made against an earlier state, where the parent does not differ from that in the lines

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "kernels/data_type.h"
@@ -40,14 +42,14 @@ void ClearImplementation(v1::Bundle& bundle) {
 }
 
 // Says so of every table and key that is not the implementation's.
-void RefuseContract(const toml::table& table, Problems& problems) {
+void RefuseContract(const toml::table& table, bool start, Problems& problems) {
   const auto refuse = [&](const toml::node& node, const std::string& what) {
     problems.Add(static_cast<int>(node.source().begin.line),
                  absl::StrCat(what, " belongs to the contract, which no edit may change"));
   };
   for (const auto& [key, node] : table) {
     const std::string name(key.str());
-    if (KernelToml().Find(name) == nullptr || IsImplementationKey(name)) continue;
+    if (KernelToml().Find(name) == nullptr || IsImplementationKey(name) || (start && NamesFiles(name))) continue;
     refuse(node, node.is_table()             ? absl::StrCat("[", name, "]")
                  : node.is_array_of_tables() ? absl::StrCat("[[", name, "]]")
                                              : name);
@@ -64,15 +66,55 @@ void RefuseContract(const toml::table& table, Problems& problems) {
   }
 }
 
-void ReadImplementationTables(const std::string& text, const v1::Bundle& contract, Reading& reading) {
+// The source and the files that the text names, of those that were added.
+void ReadAddedFiles(TomlTable& root, const SourceFiles& added, Reading& reading) {
+  std::vector<std::string> paths;
+  for (const auto& [path, text] : added) paths.push_back(path);
+  const std::string all = paths.empty() ? "no file" : absl::StrJoin(paths, ", ");
+  const std::optional<Text> source = root.Text("source");
+  const std::vector<Text> patterns = root.Texts("files");
+  if (!source) return;
+  std::set<std::string> named = {source->value};
+  for (const Text& pattern : patterns) {
+    const size_t before = named.size();
+    for (const std::string& path : paths) {
+      if (IsLike(path, pattern.value)) named.insert(path);
+    }
+    const bool known = named.size() > before || named.contains(pattern.value);
+    if (!known) root.Complain(pattern.line, absl::StrCat("files: the edit adds no ", pattern.value, "; it adds ", all));
+  }
+  bool found = false;
+  for (const auto& [path, text] : added) {
+    found = found || path == source->value;
+    if (!named.contains(path)) {
+      root.Complain(source->line, absl::StrCat("the edit adds ", path, ", which neither source nor files names"));
+      continue;
+    }
+    v1::SourceFile& file = path == source->value ? *reading.bundle.mutable_source() : *reading.bundle.add_files();
+    file.set_path(path);
+    file.set_text(text);
+    if (absl::EndsWith(path, ".cubin")) root.Complain(source->line, absl::StrCat(path, ": an edit can't add a cubin"));
+  }
+  if (!found) {
+    root.Complain(source->line, absl::StrCat("source: the edit adds no ", source->value, "; it adds ", all,
+                                             " (diff -ruN and git diff write files that are new)"));
+  }
+  std::sort(reading.bundle.mutable_files()->begin(), reading.bundle.mutable_files()->end(),
+            [](const v1::SourceFile& a, const v1::SourceFile& b) { return a.path() < b.path(); });
+}
+
+// `added`: the files of a start; null: the files are the bundle's.
+void ReadImplementationTables(const std::string& text, const v1::Bundle& contract, const SourceFiles* added,
+                              Reading& reading) {
   const std::optional<toml::table> parsed = ParseTables(text, reading.problems);
   if (!parsed) return;
-  RefuseContract(*parsed, reading.problems);
+  RefuseContract(*parsed, added != nullptr, reading.problems);
   if (!reading.problems.empty()) return;
   reading.bundle = contract;
   ClearImplementation(reading.bundle);
   AddContractNames(reading);
   TomlTable root(&*parsed, &KernelToml(), "", &reading.problems);
+  if (added != nullptr) ReadAddedFiles(root, *added, reading);
   ReadCompiling(root, reading);
   reading.bundle.set_compiler(contract.compiler());  // the text has none
   if (root.Has("variable")) ReadVariables(root, reading);
@@ -194,6 +236,8 @@ bool IsImplementationKey(const std::string& key) {
          key == "symbol";
 }
 
+bool NamesFiles(const std::string& key) { return key == "source" || key == "files"; }
+
 bool IsOwnScratch(const v1::Tensor& tensor) { return tensor.role() == v1::TENSOR_ROLE_SCRATCH && !tensor.is_static(); }
 
 std::string ImplementationToml(const v1::Bundle& bundle, const v1::Variant& variant) {
@@ -226,7 +270,7 @@ std::string ImplementationToml(const v1::Bundle& bundle, const v1::Variant& vari
 
 absl::Status ReadStoredToml(const std::string& text, v1::Bundle* bundle) {
   Reading reading("", "kernel.toml");
-  ReadImplementationTables(text, *bundle, reading);
+  ReadImplementationTables(text, *bundle, nullptr, reading);
   if (absl::Status status = StatusOf(reading); !status.ok()) return status;
   *bundle = std::move(reading.bundle);
   return absl::OkStatus();
@@ -235,7 +279,7 @@ absl::Status ReadStoredToml(const std::string& text, v1::Bundle* bundle) {
 absl::StatusOr<v1::Variant> ReadEditedToml(const std::string& text, const v1::Bundle& parent, const v1::Variant& values,
                                            v1::Bundle* bundle) {
   Reading reading("", "kernel.toml");
-  ReadImplementationTables(text, *bundle, reading);
+  ReadImplementationTables(text, *bundle, nullptr, reading);
   if (absl::Status status = StatusOf(reading); !status.ok()) return status;
   v1::Bundle edited = reading.bundle;
   const v1::Variant variant = EditedVariant(edited, parent, values);
@@ -254,6 +298,16 @@ absl::StatusOr<v1::Variant> ReadEditedToml(const std::string& text, const v1::Bu
   }
   *bundle = std::move(edited);
   return variant;
+}
+
+absl::StatusOr<v1::Variant> ReadStartToml(const std::string& text, const SourceFiles& added, v1::Bundle* bundle) {
+  Reading reading("", "kernel.toml");
+  ReadImplementationTables(text, *bundle, &added, reading);
+  if (reading.problems.empty()) CheckWhole(reading);
+  CheckMessage(reading);
+  if (absl::Status status = StatusOf(reading); !status.ok()) return status;
+  *bundle = std::move(reading.bundle);
+  return StartVariant(*bundle);
 }
 
 }  // namespace pawl

@@ -6,12 +6,15 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "kernels/source/source_patch.h"
 #include "pawl/v1/bundle.pb.h"
 
 namespace pawl {
 
 // Whether a key at the top of kernel.toml, or a table, is the implementation's; [[tensor]] is where it is scratch.
 bool IsImplementationKey(const std::string& key);
+// `source` and `files`, which name files of the implementation: an edit of a contract alone states them, no other does.
+bool NamesFiles(const std::string& key);
 // Scratch of the launches. Static scratch is the setup's, and so the contract's.
 bool IsOwnScratch(const v1::Tensor& tensor);
 
@@ -28,5 +31,9 @@ absl::Status ReadStoredToml(const std::string& text, v1::Bundle* bundle);
 // something of the contract, and leaves the bundle as it is; its files must be those of the edit.
 absl::StatusOr<v1::Variant> ReadEditedToml(const std::string& text, const v1::Bundle& parent, const v1::Variant& values,
                                            v1::Bundle* bundle);
+
+// Of a contract alone: what an edited text and the added files make of it. The text names them by `source` and `files`.
+// Gives the start variant. An error names the lines and leaves the bundle as it is.
+absl::StatusOr<v1::Variant> ReadStartToml(const std::string& text, const SourceFiles& added, v1::Bundle* bundle);
 
 }  // namespace pawl

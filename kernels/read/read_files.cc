@@ -153,7 +153,7 @@ void ReadIncludes(TomlTable& root, Reading& reading) {
 
 void ReadFiles(TomlTable& root, Reading& reading) {
   v1::Bundle& bundle = reading.bundle;
-  if (std::optional<Text> source = root.Text("source")) {
+  if (const std::optional<Text> source = reading.contract_alone ? std::nullopt : root.Text("source")) {
     bundle.mutable_source()->set_path(source->value);
     if (absl::EndsWith(source->value, ".cubin")) {
       ReadCubin(root, *source, reading);

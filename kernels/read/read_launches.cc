@@ -269,6 +269,7 @@ void CheckOutputs(const std::string& who, const google::protobuf::RepeatedPtrFie
 }  // namespace
 
 void ReadLaunches(TomlTable& root, Reading& reading) {
+  if (reading.contract_alone) return;
   std::vector<TomlTable> tables = root.Tables("launch");
   for (TomlTable& table : tables) ReadLaunch(table, CallOf::kKernel, reading, *reading.bundle.mutable_launches());
   if (tables.empty()) return;

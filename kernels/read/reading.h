@@ -44,6 +44,7 @@ struct Reading {
   Problems problems;
   v1::Bundle bundle;
   std::map<std::string, std::pair<std::string, int>> names;  // to what it is ("size", ...) and its line
+  bool contract_alone = false;                               // kernel.toml has nothing of the implementation
   bool names_complete = true;  // false: a table of names is broken, and unknown names are its consequence
   std::vector<UsedExpression> expressions;
   size_t data_bytes = 0;  // of data files
@@ -103,6 +104,9 @@ bool ReadDataFile(TomlTable& table, const std::string& key, const Text& at, cons
 // The files that the key `files` of a table names, sorted, without its source.
 void ReadSourceFiles(TomlTable& table, const std::string& source, Reading& reading,
                      google::protobuf::RepeatedPtrField<v1::SourceFile>& files);
+
+// Whether a path is one that an entry of `files` names.
+bool IsLike(const std::string& path, const std::string& pattern);
 
 // The key's file, complained about where it can't be read.
 void ReadSource(TomlTable& table, const std::string& key, Reading& reading, v1::SourceFile& file);

@@ -128,7 +128,27 @@ class PatternSearch {
   size_t visited_ = 0;
 };
 
+using Parts = std::vector<std::string>;
+
+bool ArePartsLike(const Parts& path, size_t at, const Parts& pattern, size_t part) {
+  if (at == path.size() || part == pattern.size()) return at == path.size() && part == pattern.size();
+  if (path[at][0] == '.' && pattern[part][0] != '.') return false;
+  const bool last = part + 1 == pattern.size();
+  if (pattern[part] != "**") {
+    return MatchesName(path[at], pattern[part]) && ArePartsLike(path, at + 1, pattern, part + 1);
+  }
+  if (last && at + 1 == path.size()) return true;
+  return ArePartsLike(path, at + 1, pattern, part) || (!last && ArePartsLike(path, at, pattern, part + 1));
+}
+
 }  // namespace
+
+bool IsLike(const std::string& path, const std::string& pattern) {
+  const Parts parts = absl::StrSplit(path, '/', absl::SkipEmpty()),
+              of = absl::StrSplit(pattern, '/', absl::SkipEmpty());
+  constexpr size_t kMostFolders = 20;
+  return parts.size() <= kMostFolders && of.size() <= kMostFolders && ArePartsLike(parts, 0, of, 0);
+}
 
 absl::StatusOr<std::vector<std::string>> FilesLike(const fs::path& folder, const std::string& pattern) {
   if (!absl::StrContains(pattern, "*")) return std::vector<std::string>{pattern};

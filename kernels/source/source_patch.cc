@@ -140,12 +140,43 @@ absl::StatusOr<size_t> EditedFile(const std::vector<std::string>& lines, size_t 
   return found;
 }
 
-absl::StatusOr<std::vector<FilePatch>> ReadPatch(const std::string& patch, const SourceFiles& files) {
-  const std::vector<std::string> lines = Lines(patch);
+bool IsFileHead(const std::vector<std::string>& lines, size_t at) {
+  return at + 1 < lines.size() && absl::StartsWith(lines[at], "--- ") && absl::StartsWith(lines[at + 1], "+++ ");
+}
+
+constexpr char kNothing[] = "/dev/null";
+
+// Files that a patch makes of nothing are put behind `files`, empty, and the two lines before their hunks name them as
+// `files` then does.
+absl::Status AddNewFiles(const std::set<std::string>& taken, std::vector<std::string>* lines, SourceFiles* files) {
+  const std::string& first = (*files)[0].first;
+  std::string folder;  // in which the patch has the first file
+  for (size_t at = 0; at < lines->size(); ++at) {
+    const std::string name = IsFileHead(*lines, at) ? NamedFile((*lines)[at + 1]) : "";
+    if (absl::EndsWith(name, absl::StrCat("/", first))) folder = name.substr(0, name.size() - first.size());
+  }
+  for (size_t at = 0; at < lines->size(); ++at) {
+    if (!IsFileHead(*lines, at)) continue;
+    const std::string before = NamedFile((*lines)[at]), name = NamedFile((*lines)[at + 1]);
+    const std::string path(absl::StripPrefix(name == kNothing ? before : name, folder));
+    if (taken.contains(path)) {
+      return Wrong(at, absl::StrCat(path, " belongs to the contract, which no edit may change"));
+    }
+    const bool of_nothing = at + 2 < lines->size() && absl::StartsWith((*lines)[at + 2], "@@ -0,0 ");
+    if (name == kNothing || !of_nothing) continue;
+    const bool known = std::any_of(files->begin(), files->end(), [&](const auto& file) { return file.first == path; });
+    if (!known) files->emplace_back(path, "");
+    (*lines)[at] = absl::StrCat("--- ", path, "\n");
+    (*lines)[at + 1] = absl::StrCat("+++ ", path, "\n");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<FilePatch>> ReadPatch(const std::vector<std::string>& lines, const SourceFiles& files) {
   std::vector<FilePatch> parts;
   bool between = true;  // before a file's first hunk, where tools write what they like
   for (size_t at = 0; at < lines.size();) {
-    if (absl::StartsWith(lines[at], "--- ") && at + 1 < lines.size() && absl::StartsWith(lines[at + 1], "+++ ")) {
+    if (IsFileHead(lines, at)) {
       absl::StatusOr<size_t> file = EditedFile(lines, at, files);
       if (!file.ok()) return file.status();
       for (const FilePatch& part : parts) {
@@ -506,8 +537,10 @@ absl::StatusOr<std::string> ApplyPatch(const std::string& source, const std::str
   return std::move(files[0].second);
 }
 
-absl::Status ApplyPatch(const std::string& patch, SourceFiles* files) {
-  absl::StatusOr<std::vector<FilePatch>> parts = ReadPatch(patch, *files);
+namespace {
+
+absl::Status ApplyLines(const std::vector<std::string>& lines, SourceFiles* files) {
+  absl::StatusOr<std::vector<FilePatch>> parts = ReadPatch(lines, *files);
   if (!parts.ok()) return parts.status();
   SourceFiles patched = *files;
   for (FilePatch& part : *parts) {
@@ -520,8 +553,21 @@ absl::Status ApplyPatch(const std::string& patch, SourceFiles* files) {
   return absl::OkStatus();
 }
 
+}  // namespace
+
+absl::Status ApplyPatch(const std::string& patch, SourceFiles* files) { return ApplyLines(Lines(patch), files); }
+
+absl::Status ApplyPatchThatAdds(const std::string& patch, const std::set<std::string>& taken, SourceFiles* files) {
+  std::vector<std::string> lines = Lines(patch);
+  SourceFiles patched = *files;
+  if (absl::Status status = AddNewFiles(taken, &lines, &patched); !status.ok()) return status;
+  if (absl::Status status = ApplyLines(lines, &patched); !status.ok()) return status;
+  *files = std::move(patched);
+  return absl::OkStatus();
+}
+
 absl::Status RebasePatch(const std::string& patch, const SourceFiles& base, SourceFiles* files) {
-  absl::StatusOr<std::vector<FilePatch>> parts = ReadPatch(patch, base);
+  absl::StatusOr<std::vector<FilePatch>> parts = ReadPatch(Lines(patch), base);
   if (!parts.ok()) return parts.status();
   SourceFiles patched = *files;
   for (FilePatch& part : *parts) {

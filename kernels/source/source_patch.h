@@ -1,5 +1,6 @@
 #pragma once
 
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +19,10 @@ absl::StatusOr<std::string> ApplyPatch(const std::string& source, const std::str
 // names none edits the first. Nothing is changed where a part of it does not fit.
 using SourceFiles = std::vector<std::pair<std::string, std::string>>;
 absl::Status ApplyPatch(const std::string& patch, SourceFiles* files);
+
+// The same of a patch that may also add files, made of nothing: "--- /dev/null", or a hunk "@@ -0,0". They are appended
+// with their paths relative to the folder in which the patch has the first of `files`; none of these may be `taken`.
+absl::Status ApplyPatchThatAdds(const std::string& patch, const std::set<std::string>& taken, SourceFiles* files);
 
 // Applies a patch that fits earlier texts of the files to their present ones: three-way, hunk by hunk. The lines that a
 // hunk touches, and their neighbours, must be in both. Aborted: they are not, and the message has the hunk, the

@@ -8,6 +8,8 @@
 #include "base/faults/fault_point.h"
 #include "base/hash/hash.h"
 #include "base/names/resource_name.h"
+#include "kernels/bundle_message.h"
+#include "kernels/read/implementation.h"
 #include "kernels/variable_values.h"
 #include "orchestrator/core/errors.h"
 #include "orchestrator/engine/search/patterns.h"
@@ -130,6 +132,12 @@ void Committer::Add(Step* step, CampaignState* campaign, v1::Event event) {
     state_.patterns.TakenBack(*kept, campaign->summary().bundle(), SmArchitecture(campaign->gpu()), &step->writes);
   }
   campaign->Apply(event);
+  if (const std::string& hash = event.planned().bundle_hash(); !hash.empty()) {
+    v1::Bundle proposed = campaign->bundle();
+    // The plan was made of a text that could be read.
+    SetImplementation(event.planned().patched_source(), &proposed).IgnoreError();
+    step->writes.blobs.push_back({v1::Blob::BUNDLE, hash, BundleBytes(proposed)});
+  }
   // A replay uses no GPU.
   if (event.has_finished() && !campaign->summary().replay()) {
     const TrialCost cost = CostOf(event.finished(), campaign->summary());

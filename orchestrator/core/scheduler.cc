@@ -43,7 +43,8 @@ v1::Trial TrialOf(const CampaignState& campaign, const OpenTrial& open) {
   trial.set_name(absl::StrCat(name, "/trials/", planned.trial()));
   trial.set_purpose(planned.purpose());
   trial.set_iteration(absl::StrCat(name, "/iterations/", planned.iteration()));
-  trial.set_bundle_hash(campaign.summary().bundle_hash());
+  const bool starts = !planned.bundle_hash().empty();  // its bundle has the source
+  trial.set_bundle_hash(starts ? planned.bundle_hash() : campaign.summary().bundle_hash());
   *trial.mutable_variant() = planned.variant();
   if (planned.has_parent()) {
     const v1::Iteration& parent = *campaign.Find(planned.parent());
@@ -51,7 +52,9 @@ v1::Trial TrialOf(const CampaignState& campaign, const OpenTrial& open) {
     trial.set_parent_us(parent.time_us());
     if (campaign.SourceIdOf(planned.parent()) > 0) trial.set_parent_patched_source(campaign.SourceOf(planned.parent()));
   }
-  if (campaign.SourceIdOf(planned.iteration()) > 0) trial.set_patched_source(campaign.SourceOf(planned.iteration()));
+  if (campaign.SourceIdOf(planned.iteration()) > 0 && !starts) {
+    trial.set_patched_source(campaign.SourceOf(planned.iteration()));
+  }
   const v1::Iteration* again = campaign.Find(planned.iteration());
   const int leg = planned.purpose() == v1::TRIAL_PURPOSE_VERIFY && again != nullptr ? again->leg() : campaign.leg();
   trial.set_size(campaign.GoalOf(leg).size());
@@ -324,9 +327,13 @@ void Scheduler::SayWhatItWaitsFor(const CampaignState& campaign, absl::Time now,
     return;
   }
   if (const std::optional<absl::Duration> left = WaitsForProposal(campaign, {now, state_.CampaignTime()})) {
-    return say(v1::WAITING_FOR_PROPOSAL,
-               absl::StrCat("waits for a proposal until ",
-                            absl::FormatTime("%H:%M:%S", now + *left, absl::UTCTimeZone()), " UTC: pawl propose"));
+    const std::string what =
+        campaign.awaits_start() ? "has no device code yet, and waits for a proposal of it" : "waits for a proposal";
+    const std::string until =
+        *left == absl::InfiniteDuration()
+            ? ""
+            : absl::StrCat(" until ", absl::FormatTime("%H:%M:%S", now + *left, absl::UTCTimeZone()), " UTC");
+    return say(v1::WAITING_FOR_PROPOSAL, absl::StrCat(what, until, ": pawl propose"));
   }
   if (SayWhatHoldsIt(campaign, now, said)) return;
   const std::vector<const v1::Worker*> present = state_.workers.Present(now);

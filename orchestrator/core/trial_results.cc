@@ -107,7 +107,8 @@ absl::Status CheckResult(const v1::TrialResult& result) {
 // The worker must have run what is planned: a mistake here would be stored as a measurement of something else.
 absl::Status CheckIsOf(const CampaignState& campaign, const v1::TrialPlanned& planned,
                        const v1::CompleteTrialRequest& request) {
-  if (request.bundle_hash() != campaign.summary().bundle_hash()) {
+  const bool starts = !planned.bundle_hash().empty();
+  if (request.bundle_hash() != (starts ? planned.bundle_hash() : campaign.summary().bundle_hash())) {
     return BadField("bundle_hash", "the result is of another bundle than the trial");
   }
   if (VariantText(request.variant()) != VariantText(planned.variant())) {

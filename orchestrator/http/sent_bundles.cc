@@ -2,6 +2,7 @@
 
 #include "agent/campaigns/campaigns.h"
 #include "base/names/utf8.h"
+#include "kernels/bundle_message.h"
 #include "kernels/plan.h"
 #include "kernels/read/bundle_reader.h"
 #include "kernels/space.h"
@@ -65,6 +66,11 @@ absl::StatusOr<v1::CheckReport> SentBundles::Check(const BundleSource& source, c
   const v1::Bundle& bundle = reading->bundle;
   report.set_bundle(bundle.name());
   if (!reading->problems.empty()) return report;
+  if (IsContractAlone(bundle)) {
+    report.set_ok(true);
+    report.add_warnings(kContractAlone);
+    return report;
+  }
   report.set_space(SpaceSize(bundle));
   report.set_allowed(CountAllowed(bundle).value_or(0));
   report.add_warnings("not compiled: the orchestrator has no compiler; `pawl check` and `pawl mcp` compile it");

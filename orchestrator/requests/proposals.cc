@@ -86,8 +86,7 @@ std::optional<absl::StatusOr<v1::ProposeChangeResponse>> Orchestrator::ProposePa
   absl::StatusOr<CampaignState*> found = Unended("campaign", request.campaign());
   if (!found.ok()) return found.status();
   CampaignState& campaign = **found;
-  const int best_now = campaign.best() == nullptr ? -1 : campaign.best()->number();
-  if (request.change().has_source() && patched.best != best_now) return std::nullopt;
+  if (request.change().has_source() && patched.best != campaign.PatchBase()) return std::nullopt;
   v1::ErrorDetail detail;
   detail.set_resource(request.campaign());
   if (campaign.summary().spec().chooser().kind() == v1::CHOOSER_KIND_TREE) {
@@ -95,12 +94,12 @@ std::optional<absl::StatusOr<v1::ProposeChangeResponse>> Orchestrator::ProposePa
     return Error(absl::StatusCode::kFailedPrecondition,
                  absl::StrCat(request.campaign(), " takes no proposals: it was submitted with --chooser tree"), detail);
   }
-  if (campaign.best() == nullptr) {
+  if (campaign.best() == nullptr && !campaign.awaits_start()) {
     detail.set_fix("wait for iteration 0");
     return Error(absl::StatusCode::kFailedPrecondition,
                  absl::StrCat(request.campaign(), " has no kept variant to change yet"), detail);
   }
-  const v1::Bundle& best = campaign.BundleAt(campaign.best()->number());
+  const v1::Bundle& best = campaign.BundleAt(campaign.PatchBase());
   v1::Change asked = request.change();
   if (const absl::Status status = ReadWord(best.variables(), &asked); !status.ok()) {
     return BadField("change", std::string(status.message()));
@@ -176,7 +175,9 @@ void Orchestrator::ApplyEdits() {
 
 absl::StatusOr<v1::Situation> Orchestrator::Situation(const v1::GetSituationRequest& request) {
   const auto situation = [&](const CampaignState& campaign, const char* fix) -> absl::StatusOr<v1::Situation> {
-    if (campaign.best() != nullptr) return SituationOf(campaign, chooser_, options_.profiles->tree);
+    if (campaign.best() != nullptr || campaign.awaits_start()) {
+      return SituationOf(campaign, chooser_, options_.profiles->tree);
+    }
     v1::ErrorDetail detail;
     detail.set_resource(request.campaign());
     detail.set_fix(fix);

@@ -8,8 +8,6 @@
 #include "base/hash/hash.h"
 #include "base/names/resource_name.h"
 #include "base/names/utf8.h"
-#include "google/protobuf/io/coded_stream.h"
-#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "kernels/bundle_message.h"
 #include "kernels/limits.h"
 #include "kernels/space.h"
@@ -22,17 +20,6 @@ namespace {
 constexpr int kDefaultIterations = 50;
 constexpr double kDefaultMinutes = 60;
 constexpr double kDefaultWait = 300;  // s, for a proposal
-
-// The same message gives the same bytes, maps included: the hash is of these.
-std::string Bytes(const google::protobuf::Message& message) {
-  std::string bytes;
-  google::protobuf::io::StringOutputStream stream(&bytes);
-  google::protobuf::io::CodedOutputStream coded(&stream);
-  coded.SetSerializationDeterministic(true);
-  message.SerializeToCodedStream(&coded);
-  coded.Trim();
-  return bytes;
-}
 
 // The sizes that a submission asks for instead of the bundle's, and their weights.
 absl::Status CheckGoalSizes(const v1::Bundle& bundle, const v1::Goal& goal) {
@@ -177,7 +164,7 @@ absl::StatusOr<v1::Campaign> Orchestrator::Submit(const v1::SubmitCampaignReques
     bundle.mutable_goal()->set_size(spec->goal().size());
     bundle.mutable_goal()->set_worst(spec->goal().worst());
   }
-  const std::string bytes = Bytes(bundle);
+  const std::string bytes = BundleBytes(bundle);
   v1::Event event;
   v1::CampaignSubmitted& submitted = *event.mutable_submitted();
   *submitted.mutable_spec() = *std::move(spec);

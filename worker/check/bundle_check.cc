@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/names/utf8.h"
+#include "kernels/bundle_message.h"
 #include "kernels/plan.h"
 #include "kernels/read/bundle_reader.h"
 #include "kernels/space.h"
@@ -344,6 +345,15 @@ v1::CheckReport CheckBundle(const std::filesystem::path& folder, const BundleChe
   const v1::Bundle& bundle = reading.bundle;
   report.set_bundle(bundle.name());
   if (!reading.problems.empty()) return report;
+  if (IsContractAlone(bundle)) {
+    report.set_ok(true);
+    report.set_bundle_hash(BundleHash(bundle));
+    report.add_warnings(kContractAlone);
+    if (CheckDraft(bundle, folder, report) && options.build) {
+      RunProblem(bundle, options.gpus[0]->info, options.allow_unsandboxed, report);
+    }
+    return report;
+  }
   std::vector<std::string> mistakes = UnusedVariables(bundle);
   for (std::string& launch : LaunchesWithoutCooperation(bundle)) mistakes.push_back(std::move(launch));
   for (const std::string& mistake : mistakes) {

@@ -116,7 +116,9 @@ v1::RecordedVariant RecordOf(const v1::Iteration& iteration, const v1::Bundle& b
 
 // Why an iteration can't be recorded; empty: it can.
 std::string ReasonAgainst(const v1::Iteration& iteration, const v1::GpuInfo& gpu, const std::string& size) {
-  if (!iteration.patched_source_hash().empty() || iteration.change().has_source()) return "with a source edit";
+  // A start that was proposed has no source but the bundle's.
+  const bool edited = iteration.has_parent() && iteration.change().has_source();
+  if (!iteration.patched_source_hash().empty() || edited) return "with a source edit";
   if (iteration.verdict() == v1::REJECTED || iteration.has_failure()) return "rejected";
   if (iteration.gpu().name() != gpu.name()) return "of another device";
   if (!iteration.has_parent()) return "";

@@ -15,10 +15,12 @@ constexpr int kNewest = 500;  // iterations, to bound the size of the message
 
 }  // namespace
 
-v1::Situation SituationOf(const CampaignState& campaign, const Chooser& chooser, const DecisionTree& tree) {
+namespace {
+
+// The best variant, what its evidence shows, and the changes of variables that can be tried from it.
+void AddBest(const CampaignState& campaign, const Chooser& chooser, const DecisionTree& tree,
+             v1::Situation& situation) {
   const v1::Iteration& best = *campaign.best();
-  v1::Situation situation;
-  *situation.mutable_campaign() = campaign.summary();
   situation.set_source(campaign.SourceOf(best.number()));
   situation.set_source_path(campaign.bundle().source().path());
   const v1::Bundle& bundle = campaign.BundleAt(best.number());
@@ -28,15 +30,6 @@ v1::Situation SituationOf(const CampaignState& campaign, const Chooser& chooser,
   *situation.mutable_best()->mutable_evidence() = campaign.best_evidence();
   for (v1::Finding& finding : tree.Diagnose(campaign.best_evidence(), campaign.gpu())) {
     *situation.add_findings() = std::move(finding);
-  }
-  const size_t judged = campaign.iterations().size();
-  for (size_t i = 0; i < judged; ++i) {
-    const v1::Iteration& iteration = campaign.iterations()[i];
-    if (i + kNewest >= judged || (iteration.verdict() == v1::KEPT && situation.tried_size() < kNewest)) {
-      *situation.add_tried() = iteration;
-    } else {
-      situation.set_tried_left_out(situation.tried_left_out() + 1);
-    }
   }
   // A proposal changes the best variant. What the engine would try from another one is listed where the best can have
   // it, and after that what else can be tried.
@@ -62,12 +55,29 @@ v1::Situation SituationOf(const CampaignState& campaign, const Chooser& chooser,
     NameWords(bundle, &change);
     *situation.add_untried() = std::move(untried);
   }
+}
+
+}  // namespace
+
+v1::Situation SituationOf(const CampaignState& campaign, const Chooser& chooser, const DecisionTree& tree) {
+  v1::Situation situation;
+  *situation.mutable_campaign() = campaign.summary();
+  if (campaign.best() != nullptr) AddBest(campaign, chooser, tree, situation);
+  const size_t judged = campaign.iterations().size();
+  for (size_t i = 0; i < judged; ++i) {
+    const v1::Iteration& iteration = campaign.iterations()[i];
+    if (i + kNewest >= judged || (iteration.verdict() == v1::KEPT && situation.tried_size() < kNewest)) {
+      *situation.add_tried() = iteration;
+    } else {
+      situation.set_tried_left_out(situation.tried_left_out() + 1);
+    }
+  }
   for (const CampaignState::Proposal& proposal : campaign.proposals()) {
     *situation.add_proposals() = proposal.proposed;
   }
   if (const std::optional<absl::Time> deadline = ProposalDeadline(campaign)) {
     situation.set_waits(true);
-    SetTime(*deadline, situation.mutable_deadline());
+    if (*deadline != absl::InfiniteFuture()) SetTime(*deadline, situation.mutable_deadline());
   }
   return situation;
 }

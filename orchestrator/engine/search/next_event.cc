@@ -6,7 +6,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "base/hash/hash.h"
+#include "kernels/bundle_message.h"
 #include "kernels/plan.h"
+#include "kernels/read/implementation.h"
 #include "kernels/space.h"
 #include "kernels/variable_values.h"
 #include "orchestrator/engine/search/portfolio.h"
@@ -142,7 +145,9 @@ bool WaitsForProposals(const CampaignState& campaign) {
   return kind == v1::CHOOSER_KIND_OUTSIDE || kind == v1::CHOOSER_KIND_MIXED;
 }
 
+// The first proposal of a start is waited for without a limit: nothing runs, and no clock.
 absl::Duration WaitLeft(const CampaignState& campaign, const Moment& now) {
+  if (campaign.awaits_start() && campaign.iterations().empty()) return absl::InfiniteDuration();
   return absl::Seconds(campaign.summary().spec().chooser().wait_seconds()) - Between(campaign.idle_since(), now);
 }
 
@@ -154,11 +159,15 @@ bool HasTuningLeft(const CampaignState& campaign) {
   const double share = spec.chooser().tuning_share() > 0 ? spec.chooser().tuning_share() : kDefaultTuningShare;
   const int iterations = spec.budget().iterations() > 0 ? spec.budget().iterations() : kIterationsToShare;
   const double allowed = std::ceil(share * iterations);
-  int edit = 0;
+  std::optional<int>
+      since;  // the number of the edit; of a start that was proposed, of the last that was rejected before
+  int rejected_starts = 0;
   for (const v1::Iteration& iteration : campaign.iterations()) {
-    if (iteration.verdict() == v1::KEPT && iteration.change().has_source()) edit = iteration.number();
+    if (!iteration.has_parent() && iteration.number() > 0) ++rejected_starts;
+    if (iteration.verdict() != v1::KEPT || !iteration.change().has_source()) continue;
+    since = iteration.number() > 0 ? iteration.number() : rejected_starts;
   }
-  return edit > 0 && campaign.next_iteration() - 1 - edit < allowed;
+  return since && campaign.next_iteration() - 1 - *since < allowed;
 }
 
 // One variable, or one edit, of a measured parent.
@@ -179,13 +188,12 @@ std::optional<Choice> FromProposals(const CampaignState& campaign, std::optional
   std::optional<Choice> choice;
   // An edit that was kept meanwhile may have put the word at another place.
   if (!change.to_word().empty()) change.clear_to();
-  if (const absl::Status status = ReadWord(campaign.BundleAt(campaign.best()->number()).variables(), &change);
-      status.ok()) {
+  if (const absl::Status status = ReadWord(campaign.BundleAt(campaign.PatchBase()).variables(), &change); status.ok()) {
     choice = Proposed(campaign, change, &refusal, &campaign.proposals().front().patched);
   } else {
     refusal.why = std::string(status.message());
   }
-  if (choice && !IsSingleChange(campaign, *choice)) {
+  if (choice && !campaign.awaits_start() && !IsSingleChange(campaign, *choice)) {
     choice.reset();
     refusal.why = "it would not be a single change of the best variant";
   }
@@ -216,6 +224,22 @@ v1::Event PlannedStart(const CampaignState& campaign) {
   *event.mutable_planned()->mutable_variant() = StartVariant(campaign.bundle());
   event.mutable_planned()->set_author("pawl");
   event.mutable_planned()->set_why("the start variant is measured first");
+  return event;
+}
+
+// The same of a contract alone, with the implementation that was proposed.
+v1::Event PlannedStart(const CampaignState& campaign, Choice choice) {
+  v1::Event event = Planned(campaign, v1::TRIAL_PURPOSE_ITERATION, 0);
+  v1::TrialPlanned& planned = *event.mutable_planned();
+  v1::Bundle bundle = campaign.bundle();
+  // The choice was made of a text that could be read.
+  SetImplementation(choice.patched_source, &bundle).IgnoreError();
+  planned.set_bundle_hash(Sha256(BundleBytes(bundle)));
+  *planned.mutable_variant() = std::move(choice.variant);
+  *planned.mutable_change() = std::move(choice.change);
+  planned.set_patched_source(std::move(choice.patched_source));
+  planned.set_author(choice.author);
+  planned.set_why(choice.why);
   return event;
 }
 
@@ -398,15 +422,16 @@ v1::SuccessTier TierOf(const v1::Campaign& summary, const Gates& gates) {
 
 const CampaignState::Proposal* UnappliedEdit(const CampaignState& campaign) {
   if (campaign.ended() || campaign.summary().state() == v1::PAUSED) return nullptr;
-  if (campaign.best() == nullptr || campaign.proposals().empty()) return nullptr;
+  if ((campaign.best() == nullptr && !campaign.awaits_start()) || campaign.proposals().empty()) return nullptr;
   const CampaignState::Proposal& oldest = campaign.proposals().front();
-  const bool applied = oldest.patched.best == campaign.best()->number();
+  const bool applied = oldest.patched.best == campaign.PatchBase();
   return applied || !oldest.proposed.change().has_source() ? nullptr : &oldest;
 }
 
 std::optional<absl::Duration> WaitsForProposal(const CampaignState& campaign, const Moment& now) {
   const bool waits = WaitsForProposals(campaign) && !campaign.ended() && campaign.summary().state() != v1::PAUSED &&
-                     campaign.best() != nullptr && campaign.open_iterations() == 0 && campaign.proposals().empty();
+                     (campaign.best() != nullptr || campaign.awaits_start()) && campaign.open_iterations() == 0 &&
+                     campaign.proposals().empty();
   if (!waits) return std::nullopt;
   return WaitLeft(campaign, now);
 }
@@ -416,6 +441,26 @@ std::optional<absl::Time> ProposalDeadline(const CampaignState& campaign) {
   const std::optional<absl::Duration> left = WaitsForProposal(campaign, now);
   return left ? std::optional(now.time + *left) : std::nullopt;
 }
+
+namespace {
+
+// Of a contract alone, while nothing is open: the oldest proposal is tried as the start.
+std::optional<v1::Event> DecideStart(const CampaignState& campaign, const Moment& now) {
+  const v1::CampaignSpec& spec = campaign.summary().spec();
+  if (const std::optional<v1::Event> stop = Stop(campaign, spec.budget(), now)) {
+    return Ended(v1::FAILED, v1::STOP_REASON_START,
+                 absl::StrCat("no proposal passed validation, so that there is no start: ", stop->ended().message()));
+  }
+  std::optional<v1::Event> dropped;
+  std::optional<Choice> choice = FromProposals(campaign, &dropped);
+  if (dropped) return dropped;
+  if (choice) return PlannedStart(campaign, *std::move(choice));
+  if (WaitLeft(campaign, now) > absl::ZeroDuration()) return std::nullopt;
+  return Paused(absl::StrFormat("no start was proposed within %g s; continue with pawl propose and pawl resume",
+                                spec.chooser().wait_seconds()));
+}
+
+}  // namespace
 
 std::optional<v1::Event> Decide(const CampaignState& campaign, const Chooser& chooser, const Moment& now,
                                 const ProfileSet& profiles, int slots) {
@@ -427,6 +472,7 @@ std::optional<v1::Event> Decide(const CampaignState& campaign, const Chooser& ch
     total |= trial.planned.purpose() == v1::TRIAL_PURPOSE_TOTAL;
   }
   if (open > 0 && (open >= slots || campaign.best() == nullptr)) return std::nullopt;
+  if (campaign.awaits_start()) return DecideStart(campaign, now);
   if (campaign.iterations().empty()) return PlannedStart(campaign);
   // What ends or holds a campaign waits for what is open.
   const auto when_idle = [&](v1::Event event) { return open == 0 ? std::optional(std::move(event)) : std::nullopt; };

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "kernels/bundle_message.h"
 #include "kernels/limits.h"
 #include "kernels/read/implementation.h"
 #include "kernels/space.h"
@@ -17,7 +18,10 @@ namespace {
 constexpr size_t kMaxSource = 256 << 10;  // bytes, after an edit
 constexpr size_t kMaxBases = 20;          // kept variants that a patch may have been made against
 
-size_t MostBytes(const v1::Bundle& bundle) { return bundle.files().empty() ? kMaxSource : kMaxSource + kMaxFilesBytes; }
+size_t MostBytes(const v1::Bundle& bundle) {
+  const bool several = !bundle.files().empty() || IsContractAlone(bundle);
+  return several ? kMaxSource + kMaxFilesBytes : kMaxSource;
+}
 
 }  // namespace
 
@@ -74,7 +78,7 @@ std::optional<Choice> ProposedEdit(const CampaignState& campaign, const v1::Chan
   }
   if (!why.empty()) return std::nullopt;
   const int alike = campaign.FindAlike(now, choice.variant);
-  if (alike == choice.parent) why = "the patch changes nothing but comments and blanks";
+  if (alike >= 0 && alike == choice.parent) why = "the patch changes nothing but comments and blanks";
   if (alike >= 0 && why.empty()) refusal->tried_before = alike;
   if (alike >= 0) return std::nullopt;
   return choice;
@@ -93,6 +97,7 @@ PatchBases BasesOf(const CampaignState& campaign) {
     if (!seen.insert({campaign.SourceIdOf(iteration.number()), VariantText(variant)}).second) return;
     bases.states.push_back({iteration.number(), {campaign.SourceOf(iteration.number()), variant}});
   };
+  if (campaign.awaits_start()) bases.states.push_back({PatchedBest::kContract, {}});
   if (campaign.best() == nullptr) return bases;
   add(*campaign.best());
   const auto& iterations = campaign.iterations();
@@ -126,7 +131,8 @@ absl::StatusOr<ImplementationState> PatchedOrRebased(const PatchBases& bases, co
 }  // namespace
 
 PatchedBest Patched(const PatchBases& bases, const std::string& patch) {
-  PatchedBest best{bases.states.empty() ? -1 : bases.states[0].first, PatchedOrRebased(bases, patch)};
+  PatchedBest best{bases.states.empty() ? PatchedBest::kContract : bases.states[0].first,
+                   PatchedOrRebased(bases, patch)};
   if (!best.patched.ok()) return best;
   best.normalized = NormalizedHash(*bases.bundle, best.patched->text);
   best.own_normalized = NormalizedHash(*bases.bundle, bases.own_source);
@@ -137,13 +143,14 @@ std::optional<Choice> Proposed(const CampaignState& campaign, const v1::Change& 
                                const PatchedBest* patched_before) {
   *refusal = ProposalRefusal();
   const v1::Iteration* best = campaign.best();
-  if (best == nullptr) {
-    refusal->why = "no variant was kept yet";
+  if (best == nullptr && !(campaign.awaits_start() && change.has_source())) {
+    refusal->why = campaign.awaits_start() ? "there is no device code yet: propose a patch that adds it"
+                                           : "no variant was kept yet";
     return std::nullopt;
   }
   Choice choice;
   choice.change = change;
-  choice.parent = best->number();
+  choice.parent = campaign.PatchBase();
   if (change.kind_case() == v1::Change::kSource) {
     return ProposedEdit(campaign, change, std::move(choice), refusal, patched_before);
   }

@@ -23,7 +23,8 @@ std::string WhyForbidden(const CampaignState& campaign, const v1::Variant& varia
 std::optional<v1::Variant> Changed(const CampaignState& campaign, const v1::Iteration& parent, const v1::Change& change,
                                    std::string* why);
 
-// What a patch may have been made against: the best variant, then earlier kept ones, the newest first.
+// What a patch may have been made against: the best variant, then earlier kept ones, the newest first; or a contract
+// alone.
 struct PatchBases {
   std::shared_ptr<const v1::Bundle> bundle;
   std::string own_source;
@@ -41,7 +42,8 @@ struct ProposalRefusal {
   int tried_before = -1;  // the iteration, planned or judged, that is the same but for comments and blanks
 };
 
-// A proposed change of the best variant: of a variable, or an edit. Nothing if it is refused. The edit is not applied
+// A proposed change of the best variant: of a variable, or an edit; of a contract alone, an edit that adds the device
+// code, whose choice has the parent PatchedBest::kContract. Nothing if it is refused. The edit is not applied
 // again where `patched_before` is of the same best.
 std::optional<Choice> Proposed(const CampaignState& campaign, const v1::Change& change, ProposalRefusal* refusal,
                                const PatchedBest* patched_before = nullptr);

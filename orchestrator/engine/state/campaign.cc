@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/revision/revision.h"
+#include "kernels/bundle_message.h"
 #include "kernels/read/implementation.h"
 #include "kernels/read/implementation_toml.h"
 #include "orchestrator/engine/state/campaign_states.h"
@@ -236,8 +237,29 @@ void CampaignState::NoteSameCode(const v1::TrialFinished& finished) {
   if (compared && planned.has_parent()) same_code_[planned.iteration()] = {planned.parent(), leg_};
 }
 
+void CampaignState::ApplyStart(const v1::TrialPlanned& planned, const v1::Iteration& judged) {
+  const int source = SourceIdOf(planned.iteration());
+  source_ids_.erase(planned.iteration());
+  source_ids_[judged.number()] = source;
+  next_iteration_ = std::max(next_iteration_, judged.number() + 1);
+  if (judged.verdict() != v1::KEPT) return;
+  auto started = std::make_shared<v1::Bundle>(*bundle_);
+  // The plan was made of a text that could be read.
+  if (!SetImplementation(SourceOf(judged.number()), started.get()).ok()) return;
+  bundle_ = std::move(started);
+  spaces_[0] = std::make_unique<const Space>(bundle_);
+  if (!bundle_->files().empty()) own_source_ = ImplementationText(*bundle_);
+  source_ids_[judged.number()] = 0;
+  tried_.insert({0, VariantText(VariantOf(judged))});
+  memo_ = SearchMemo();
+  summary_.set_bundle_hash(planned.bundle_hash());
+}
+
 void CampaignState::ApplyFinished(const v1::TrialFinished& finished) {
   const auto open = open_.find(finished.trial());
+  if (open != open_.end() && finished.has_iteration() && !open->second.planned.bundle_hash().empty()) {
+    ApplyStart(open->second.planned, finished.iteration());
+  }
   const bool end = open != open_.end() && open->second.planned.purpose() == v1::TRIAL_PURPOSE_END;
   NoteSameCode(finished);
   const std::string worker = open != open_.end() ? open->second.worker : "";
@@ -480,6 +502,8 @@ absl::Duration CampaignState::Running(const Moment& now) const {
   if (!clock_since_->served && !now.served) since = now.time - clock_since_->time;
   return ran_ + std::max(since, absl::ZeroDuration());
 }
+
+bool CampaignState::awaits_start() const { return !summary_.has_best() && IsContractAlone(*bundle_); }
 
 bool CampaignState::ended() const { return IsFinal(summary_.state()); }
 

@@ -53,7 +53,8 @@ struct OpenTrial {
 
 // What an edit makes of the best variant.
 struct PatchedBest {
-  int best = -1;  // the iteration
+  static constexpr int kContract = -1, kNotApplied = -2;
+  int best = kNotApplied;  // the iteration; kContract: there is no start yet
   absl::StatusOr<ImplementationState> patched = absl::UnknownError("it was not applied");
   // NormalizedHash of that and of the bundle's own source: for a large source they take long.
   std::string normalized, own_normalized;
@@ -100,9 +101,15 @@ class CampaignState {
 
   // What people see of it; last_sequence is the store's to fill in. Its minutes are those of the last event.
   const v1::Campaign& summary() const { return summary_; }
+  // As submitted; of a contract alone, once a proposal is the start, with what that proposal added.
   const v1::Bundle& bundle() const { return *bundle_; }
   const std::shared_ptr<const v1::Bundle>& shared_bundle() const { return bundle_; }
   const std::string& space_hash() const { return space_hash_; }
+
+  // It was submitted as a contract alone, and no proposal is the start yet.
+  bool awaits_start() const;
+  // What the patch of a proposal must be against: the number of the best iteration, or PatchedBest::kContract.
+  int PatchBase() const { return summary_.has_best() ? summary_.best() : PatchedBest::kContract; }
 
   bool ended() const;
   // A trial of it may be leased now.
@@ -273,6 +280,9 @@ class CampaignState {
   void ApplyLost(const v1::LeaseLost& lost, const Moment& at);
   void ApplyFinished(const v1::TrialFinished& finished);
   void NoteSameCode(const v1::TrialFinished& finished);
+  // The proposal of a start was judged: its implementation is the bundle's own, or it was rejected with a number of its
+  // own.
+  void ApplyStart(const v1::TrialPlanned& planned, const v1::Iteration& judged);
   void ApplyTotal(const v1::TrialFinished& finished, int kept_before);
   void BeginLeg(int leg);
   void ApplyEnd(const v1::TrialFinished& finished);
@@ -286,7 +296,7 @@ class CampaignState {
   bool IsComparedWithBest(int iteration) const;
 
   v1::Campaign summary_;
-  const std::shared_ptr<const v1::Bundle> bundle_;
+  std::shared_ptr<const v1::Bundle> bundle_;
   std::vector<std::unique_ptr<const Space>> spaces_;  // the bundle's own first
   std::string space_hash_;
   std::map<int, OpenTrial> open_;

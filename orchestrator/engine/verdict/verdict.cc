@@ -41,10 +41,25 @@ KeepRule RuleOf(const CampaignState& campaign, const v1::TrialPlanned& planned) 
   return step ? StepRuleOf(keep) : KeepRuleOf(keep);
 }
 
+void SetNumber(const CampaignState& campaign, int number, v1::Iteration* iteration) {
+  iteration->set_name(absl::StrCat(campaign.summary().name(), "/iterations/", number));
+  iteration->set_number(number);
+}
+
+// What was proposed as the start is iteration 0 if it is kept: its source is the campaign's own then. Otherwise it is a
+// rejected change with the next number, and iteration 0 stays free.
+void NumberStart(const CampaignState& campaign, const v1::TrialPlanned& planned, v1::Iteration* iteration) {
+  if (planned.bundle_hash().empty()) return;
+  if (iteration->verdict() == v1::KEPT) {
+    iteration->clear_patched_source_hash();
+  } else {
+    SetNumber(campaign, campaign.next_iteration(), iteration);
+  }
+}
+
 v1::Iteration Begin(const CampaignState& campaign, const v1::TrialPlanned& planned) {
   v1::Iteration iteration;
-  iteration.set_name(absl::StrCat(campaign.summary().name(), "/iterations/", planned.iteration()));
-  iteration.set_number(planned.iteration());
+  SetNumber(campaign, planned.iteration(), &iteration);
   if (planned.has_parent()) iteration.set_parent(planned.parent());
   *iteration.mutable_variant() = planned.variant().values();
   *iteration.mutable_words() = WordsOf(campaign.BundleAt(planned.iteration()), planned.variant().values());
@@ -381,10 +396,8 @@ std::vector<int> BuiltOn(const CampaignState& campaign, int iteration) {
   return built;
 }
 
-}  // namespace
-
-v1::Iteration Judge(const CampaignState& campaign, const v1::TrialPlanned& planned, const v1::TrialResult& result,
-                    const Gates& gates, double expected_baseline_us) {
+v1::Iteration Judged(const CampaignState& campaign, const v1::TrialPlanned& planned, const v1::TrialResult& result,
+                     const Gates& gates, double expected_baseline_us) {
   v1::Iteration iteration = Begin(campaign, planned);
   *iteration.mutable_stages() = result.stages();
   *iteration.mutable_beside() = result.beside();
@@ -477,6 +490,15 @@ v1::Iteration Judge(const CampaignState& campaign, const v1::TrialPlanned& plann
     iteration.set_speedup_over_baseline(iteration.speedup_over_start());
   }
   CheckGates(gates, baseline_us, expected_baseline_us, result.baseline_error(), &iteration);
+  return iteration;
+}
+
+}  // namespace
+
+v1::Iteration Judge(const CampaignState& campaign, const v1::TrialPlanned& planned, const v1::TrialResult& result,
+                    const Gates& gates, double expected_baseline_us) {
+  v1::Iteration iteration = Judged(campaign, planned, result, gates, expected_baseline_us);
+  NumberStart(campaign, planned, &iteration);
   return iteration;
 }
 
@@ -634,6 +656,7 @@ v1::Iteration PutAside(const CampaignState& campaign, const v1::TrialPlanned& pl
   v1::Iteration iteration = Begin(campaign, planned);
   iteration.set_verdict(v1::REJECTED);
   iteration.set_reason(absl::StrFormat("put aside: %d workers were lost while running it", attempts));
+  NumberStart(campaign, planned, &iteration);
   return iteration;
 }
 

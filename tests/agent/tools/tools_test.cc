@@ -12,6 +12,7 @@
 #include "agent/tools/pawl_features.h"
 #include "agent/tools/proposal_name.h"
 #include "tests/agent/fake_campaigns.h"
+#include "tests/kernels/contract_alone.h"
 
 namespace pawl {
 namespace {
@@ -120,6 +121,32 @@ TEST_F(ToolsTest, SituationSaysFirstWhatMatters) {
   EXPECT_EQ(situation["contract"]["tensors"][0], "x: f32 [N], input");
   EXPECT_EQ(situation["budgetLeft"], (Json{{"iterations", 48}, {"minutes", 58}}));
   EXPECT_TRUE(situation["takesProposals"]);
+}
+
+TEST_F(ToolsTest, SituationOfAContractAloneSaysHowToStart) {
+  campaigns_->bundle = WithoutImplementation(campaigns_->bundle);
+  campaigns_->bundle.mutable_problem()->set_path("problem.py");
+  campaigns_->bundle.mutable_problem()->set_text("def inputs(sizes, seed):\n  pass\n");
+  campaigns_->campaign.clear_best();
+  v1::Situation& situation = campaigns_->situation;
+  *situation.mutable_campaign() = campaigns_->campaign;
+  situation.clear_best();
+  situation.clear_variables();
+  situation.clear_constraints();
+  situation.clear_findings();
+  situation.clear_untried();
+  const Json answer = Ask("situation", {{"campaign", "7"}});
+  EXPECT_EQ(answer.items().begin().key(), "start") << "first of all";
+  EXPECT_THAT(answer["start"].get<std::string>(), StartsWith("there is no start yet"));
+  EXPECT_FALSE(answer.contains("best"));
+  EXPECT_EQ(answer["goalSpeedup"], 3);
+  EXPECT_EQ(answer["contract"]["tensors"][0], "x: f32 [N], input");
+  EXPECT_EQ(answer["contract"]["reference"]["path"], "problem.py");
+  EXPECT_THAT(answer["contract"]["reference"]["text"].get<std::string>(), HasSubstr("def inputs"));
+  ASSERT_EQ(answer["edit"]["files"].size(), 1u);
+  EXPECT_EQ(answer["edit"]["files"][0]["path"], "kernel.toml");
+  EXPECT_THAT(answer["edit"]["how"].get<std::string>(), HasSubstr("at least one [[launch]]"));
+  ASSERT_EQ(answer["failed"].size(), 1u) << "what failed before";
 }
 
 // A campaign of another kernel, in which an edit and a change were tried for the same finding.
@@ -330,6 +357,28 @@ TEST_F(WaitToolTest, EndsAtOnceWhenItIsCancelledAndForAProposalThatIsNone) {
   EXPECT_THAT(Refused("wait", {{"proposal", "campaigns/7/proposals/40-000000000000"}}), HasSubstr("no such proposal"));
   cancellation_.Cancel();
   EXPECT_THAT(Refused("wait", {{"proposal", proposal_}}), HasSubstr("the call was cancelled"));
+}
+
+// What was proposed as the start is planned as iteration 0, and judged with another number where it is rejected.
+TEST_F(WaitToolTest, FollowsTheProposalOfAStart) {
+  v1::Event planned = Planned("tester");
+  planned.mutable_planned()->set_iteration(0);
+  planned.mutable_planned()->set_trial(5);
+  planned.mutable_planned()->set_bundle_hash("abc");
+  campaigns_->Add(planned);
+  EXPECT_EQ(Wait(0.2)["iteration"], 0);
+  v1::Event finished = Finished(v1::REJECTED);
+  finished.mutable_finished()->set_trial(5);
+  campaigns_->Add(finished);
+  const Json rejected = Wait(30);
+  EXPECT_EQ(rejected["status"], "rejected");
+  EXPECT_EQ(rejected["result"]["iteration"], 3);
+}
+
+TEST_F(WaitToolTest, IsReadyWhereAContractAloneWaitsForItsStart) {
+  campaigns_->campaign.clear_best();
+  campaigns_->campaign.set_waiting_for(v1::WAITING_FOR_PROPOSAL);
+  EXPECT_EQ(Ask("wait", {{"campaign", "7"}})["status"], "ready");
 }
 
 TEST_F(WaitToolTest, WaitsForTheStartWithoutAProposal) {

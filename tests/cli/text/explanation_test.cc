@@ -271,7 +271,8 @@ TEST(SituationTextTest, SaysWhatThereIsAndHowToPropose) {
   v1::ChangeProposed* proposal = situation.add_proposals();
   proposal->mutable_change()->mutable_source()->set_name("unroll-inner");
   proposal->set_author("ada");
-  const std::string text = SituationText(situation, " --database x.db", false, absl::FromUnixSeconds(940), 100);
+  const std::string text =
+      SituationText(situation, v1::Bundle(), " --database x.db", false, absl::FromUnixSeconds(940), 100);
   EXPECT_LE(Widest(text), 100);
   EXPECT_THAT(text, HasSubstr("campaigns/7: attention at main, running\n"));
   EXPECT_THAT(text, testing::ContainsRegex("waits      for a proposal until 00:16:40 UTC .1 min 00 s left.\n"));
@@ -288,7 +289,30 @@ TEST(SituationTextTest, SaysWhatThereIsAndHowToPropose) {
   EXPECT_THAT(text, HasSubstr("  pawl propose 7 --patch FILE --name NAME"));
   situation.mutable_campaign()->mutable_end_time()->set_seconds(1);
   situation.set_waits(false);
-  EXPECT_THAT(SituationText(situation, "", false, absl::FromUnixSeconds(940), 100), Not(HasSubstr("pawl propose")));
+  EXPECT_THAT(SituationText(situation, v1::Bundle(), "", false, absl::FromUnixSeconds(940), 100),
+              Not(HasSubstr("pawl propose")));
+}
+
+TEST(SituationTextTest, SaysFirstThatThereIsNoStartAndWhatTheContractIs) {
+  v1::Situation situation;
+  *situation.mutable_campaign() = SomeCampaign();
+  situation.mutable_campaign()->set_state(v1::WAITING);
+  situation.mutable_campaign()->clear_best();
+  situation.set_waits(true);
+  v1::Iteration& rejected = *situation.add_tried();
+  rejected.set_number(1);
+  rejected.mutable_change()->mutable_source()->set_name("first");
+  rejected.set_reason("out[3] is 4, expected 5");
+  v1::Bundle contract = SomeBundle();
+  contract.mutable_problem()->set_path("problem.py");
+  const std::string text = SituationText(situation, contract, "", false, absl::FromUnixSeconds(940), 100);
+  EXPECT_LE(Widest(text), 100);
+  EXPECT_LT(text.find("start      none yet: it is a contract alone"), text.find("waits      for a proposal\n"));
+  EXPECT_THAT(text, HasSubstr("rejected   iteration 1, edit first: out[3] is 4, expected 5\n"));
+  EXPECT_THAT(text, HasSubstr("  reference  problem.py: inputs, reference and baseline\n"));
+  EXPECT_THAT(text, HasSubstr("  toml       source, files, options, [[launch]]"));
+  EXPECT_THAT(text, HasSubstr("  pawl propose 7 --patch FILE --name NAME"));
+  EXPECT_THAT(text, Not(HasSubstr("iteration 0")));
 }
 
 }  // namespace

@@ -18,6 +18,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
 
 std::vector<std::string> Texts(const std::vector<Problem>& problems) {
   std::vector<std::string> texts;
@@ -71,6 +72,62 @@ TEST(BundleReaderTest, ReadsEveryTableOfTheGoldenBundle) {
   EXPECT_EQ(bundle.tolerance().relative(), 0.001);
   EXPECT_THAT(bundle.baseline_command(), ElementsAre("python3", "baseline.py"));
   EXPECT_EQ(bundle.work_bytes(), "6*ROWS*COLS");
+}
+
+constexpr char kContract[] = R"(name = "copies"
+[goal]
+size = "main"
+[[size]]
+name = "main"
+N = 1024
+[[tensor]]
+name  = "in"
+type  = "f32"
+shape = ["N"]
+[[tensor]]
+name  = "out"
+type  = "f32"
+shape = ["N"]
+role  = "output"
+[reference]
+source = "reference.cu"
+[[reference.launch]]
+entry     = "scale_rows_reference"
+grid      = ["N"]
+block     = [1]
+arguments = ["in", "out"]
+[tolerance]
+absolute = 0.01
+relative = 0.001
+)";
+
+TEST(BundleReaderTest, TakesAContractAlone) {
+  const BundleFolder folder;
+  folder.Write("kernel.toml", kContract);
+  const BundleReading reading = ReadBundle(folder.path());
+  ASSERT_THAT(Texts(reading.problems), IsEmpty());
+  EXPECT_TRUE(IsContractAlone(reading.bundle));
+  EXPECT_THAT(BundleProblems(reading.bundle), IsEmpty());
+  EXPECT_FALSE(IsContractAlone(ReadBundle(BundleFolder::Golden()).bundle));
+}
+
+TEST(BundleReaderTest, SaysWhatAPartOfAnImplementationLacks) {
+  const BundleFolder folder;
+  const auto problems = [&](const std::string& first, const std::string& last) {
+    folder.Write("kernel.toml", first + kContract + last);
+    return Texts(ReadBundle(folder.path()).problems);
+  };
+  const std::string launch =
+      "[[launch]]\nentry = \"scale_rows\"\ngrid = [1]\nblock = [1]\narguments = [\"in\", \"out\"]\n";
+  const auto source_is_missing = HasSubstr("the key source is missing");
+  const auto launch_is_missing = HasSubstr("there is no [[launch]]; expected at least one");
+  EXPECT_THAT(problems("", launch), ElementsAre(source_is_missing));
+  EXPECT_THAT(problems("source = \"scale_rows.cu\"\n", ""), ElementsAre(launch_is_missing));
+  EXPECT_THAT(problems("options = [\"-O3\"]\n", ""), UnorderedElementsAre(source_is_missing, launch_is_missing));
+  EXPECT_THAT(problems("", "[[variable]]\nname = \"A\"\nvalues = [1]\nstart = 1\n"),
+              UnorderedElementsAre(source_is_missing, launch_is_missing));
+  EXPECT_THAT(problems("", "[[tensor]]\nname = \"s\"\ntype = \"f32\"\nshape = [\"N\"]\nrole = \"scratch\"\n"),
+              UnorderedElementsAre(source_is_missing, launch_is_missing));
 }
 
 TEST(BundleReaderTest, TakesTheFileItselfForTheFolder) {

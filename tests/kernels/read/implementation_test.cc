@@ -12,11 +12,13 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "kernels/bundle_message.h"
 #include "kernels/read/bundle_reader.h"
 #include "kernels/read/implementation_toml.h"
 #include "kernels/space.h"
 #include "kernels/variable_values.h"
 #include "tests/kernels/bundle_folder.h"
+#include "tests/kernels/contract_alone.h"
 
 namespace pawl {
 namespace {
@@ -288,6 +290,85 @@ TEST(ImplementationTest, ToleratesCommentsAndBlanksInItsHash) {
   EXPECT_NE(NormalizedHash(bundle, "#define F (x) x\nint a = 1;\n"), hash);
   EXPECT_NE(NormalizedHash(bundle, "#define F(x) x\nint a = 2;\n"), hash);
   EXPECT_NE(NormalizedHash(bundle, "#define F(x) x\ninta = 1;\n"), hash);
+}
+
+constexpr char kStartToml[] =
+    "source = \"main.cu\"\nfiles = [\"include/**/*.cuh\"]\noptions = [\"-O3\"]\n"
+    "[[variable]]\nname = \"BLOCK\"\nvalues = [64, 128]\nstart = 128\n"
+    "[[tensor]]\nname = \"sums\"\ntype = \"f32\"\nshape = [\"ROWS\"]\nrole = \"scratch\"\n"
+    "[[launch]]\nentry = \"scale_rows\"\ngrid = [\"ROWS\"]\nblock = [\"BLOCK\"]\n"
+    "arguments = [\"in\", \"out\", \"sums\", \"first\", \"copied\", \"ROWS\"]\n";
+
+// The golden bundle without its implementation, and without the scalar that needs a variable.
+v1::Bundle Contract() {
+  v1::Bundle contract = WithoutImplementation(ReadBundle(BundleFolder::Golden()).bundle);
+  contract.mutable_scalars()->RemoveLast();
+  return contract;
+}
+
+TEST(ImplementationTest, OfAContractAloneIsWhatThePatchAdds) {
+  const v1::Bundle contract = Contract();
+  ASSERT_TRUE(IsContractAlone(contract));
+  EXPECT_EQ(ImplementationText(contract), "");
+  const absl::StatusOr<SourceFiles> files = EditableFiles(contract, "", {});
+  ASSERT_TRUE(files.ok()) << files.status();
+  ASSERT_EQ(files->size(), 1u);
+  EXPECT_EQ((*files)[0].first, "kernel.toml");
+
+  const std::string parts[] = {AddingFile("main.cu", "#include \"include/a/tile.cuh\"\nint main_cu;"),
+                               AddingFile("include/a/tile.cuh", "int tile;\n"), AddingToml(contract, kStartToml)};
+  const auto in_folders = [](std::string patch) {  // as diff -ruN old new writes it
+    return absl::StrReplaceAll(patch,
+                               {{"--- /dev/null\n+++ b/main.cu", "--- old/main.cu\t1970\n+++ new/main.cu\t2026"},
+                                {"--- /dev/null\n+++ b/include", "--- old/include\n+++ new/include"},
+                                {"--- a/kernel.toml\n+++ b/", "diff -ruN old/k new/k\n--- old/kernel.toml\n+++ new/"}});
+  };
+  for (const std::string& patch :
+       {absl::StrCat(parts[0], parts[1], parts[2]), absl::StrCat(parts[2], parts[1], parts[0]),
+        in_folders(absl::StrCat(parts[1], parts[2], parts[0]))}) {
+    SCOPED_TRACE(patch);
+    const absl::StatusOr<ImplementationState> state = PatchImplementation(contract, {}, patch);
+    ASSERT_TRUE(state.ok()) << state.status();
+    EXPECT_EQ(state->variant.values().at("BLOCK"), 128);
+    v1::Bundle started = contract;
+    ASSERT_TRUE(SetImplementation(state->text, &started).ok());
+    EXPECT_THAT(BundleProblems(started), testing::IsEmpty());
+    EXPECT_EQ(started.source().path(), "main.cu");
+    EXPECT_THAT(started.source().text(), HasSubstr("int main_cu;"));
+    ASSERT_EQ(started.files_size(), 1);
+    EXPECT_EQ(started.files(0).path(), "include/a/tile.cuh");
+    EXPECT_EQ(started.files(0).text(), "int tile;\n");
+    EXPECT_EQ(started.launches_size(), 1);
+    EXPECT_EQ(VariantText(StartVariant(started)), VariantText(state->variant));
+    EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(WithoutImplementation(started), contract))
+        << "the contract is as it was";
+    // An edit of it is one of a bundle like any other.
+    const absl::StatusOr<ImplementationState> edited =
+        PatchImplementation(started, Start(started),
+                            "--- a/include/a/tile.cuh\n+++ b/include/a/tile.cuh\n@@ -1 +1 @@\n-int tile;\n+int t;\n");
+    ASSERT_TRUE(edited.ok()) << edited.status();
+    EXPECT_THAT(edited->text, HasSubstr("int t;\n"));
+  }
+}
+
+TEST(ImplementationTest, OfAContractAloneNamesEveryFileOnce) {
+  const v1::Bundle contract = Contract();
+  const std::string source = AddingFile("main.cu", "int a;\n"), header = AddingFile("include/b.cuh", "int b;\n");
+  EXPECT_THAT(Refused(contract, source + AddingToml(contract, kStartToml)),
+              HasSubstr("files: the edit adds no include/**/*.cuh; it adds main.cu"));
+  EXPECT_THAT(Refused(contract, header + AddingToml(contract, kStartToml)),
+              HasSubstr("source: the edit adds no main.cu; it adds include/b.cuh"));
+  EXPECT_THAT(Refused(contract, source + header + AddingFile("c.h", "int c;\n") + AddingToml(contract, kStartToml)),
+              HasSubstr("the edit adds c.h, which neither source nor files names"));
+  EXPECT_THAT(Refused(contract, source + header + AddingFile("baseline.py", "x\n") + AddingToml(contract, kStartToml)),
+              HasSubstr("baseline.py belongs to the contract, which no edit may change"));
+  EXPECT_THAT(Refused(contract, source + AddingToml(contract, "source = \"main.cubin\"\n")),
+              HasSubstr("source: the edit adds no main.cubin"));
+  EXPECT_THAT(Refused(contract, "--- a/main.cu\n+++ b/main.cu\n@@ -1 +1 @@\n-int a;\n+int b;\n"),
+              HasSubstr("it edits main.cu; only kernel.toml can be edited"));
+  EXPECT_THAT(
+      Refused(Graph(), TomlPatch(Graph(), Start(Graph()), "[[variable]]\n", "source = \"x.cu\"\n[[variable]]\n")),
+      HasSubstr("source can't be changed"));
 }
 
 TEST(ImplementationTest, SaysWhatCanNotBeEdited) {

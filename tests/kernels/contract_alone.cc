@@ -1,0 +1,37 @@
+#include "tests/kernels/contract_alone.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
+#include "kernels/read/implementation_toml.h"
+#include "kernels/source/source_patch.h"
+
+namespace pawl {
+
+v1::Bundle WithoutImplementation(v1::Bundle bundle) {
+  bundle.clear_source();
+  bundle.clear_files();
+  bundle.clear_options();
+  bundle.clear_variables();
+  bundle.clear_constraints();
+  bundle.clear_launches();
+  bundle.clear_symbols();
+  auto& tensors = *bundle.mutable_tensors();
+  tensors.erase(std::remove_if(tensors.begin(), tensors.end(), IsOwnScratch), tensors.end());
+  return bundle;
+}
+
+std::string AddingFile(const std::string& path, const std::string& text) {
+  const std::string lines = absl::StrReplaceAll(absl::StripSuffix(text, "\n"), {{"\n", "\n+"}});
+  return absl::StrCat("--- /dev/null\n+++ b/", path, "\n@@ -0,0 +1,", std::count(text.begin(), text.end(), '\n'),
+                      " @@\n+", lines, "\n");
+}
+
+std::string AddingToml(const v1::Bundle& contract, const std::string& lines) {
+  const std::string before = ImplementationToml(contract);
+  return UnifiedDiff("kernel.toml", before, before + lines);
+}
+
+}  // namespace pawl
